@@ -1,0 +1,67 @@
+// Package evidence is the domain: the types of delivery evidence and the pure
+// rules over them. It does no I/O, takes no context, and knows no time but what
+// it is handed.
+package evidence
+
+import (
+	"errors"
+	"time"
+)
+
+// Code says what kind of error the caller met. There are few, and each maps to
+// one HTTP status.
+type Code string
+
+// The error codes, in the order of the statuses they map to.
+const (
+	Invalid      Code = "invalid"      // 400
+	Unauthorized Code = "unauthorized" // 401
+	Forbidden    Code = "forbidden"    // 403
+	NotFound     Code = "not_found"    // 404
+	Conflict     Code = "conflict"     // 409
+	TooLarge     Code = "too_large"    // 413
+	RateLimited  Code = "rate_limited" // 429
+	Internal     Code = "internal"     // 500
+	Unavailable  Code = "unavailable"  // 503
+)
+
+// Error is an error whose text is meant for the client. Whatever is not an
+// *Error is internal: logged, and answered with a plain sentence.
+type Error struct {
+	Code    Code
+	Message string
+	// Fields maps the location of a finding to its text, as contract/messages.md
+	// words it; nil for everything but validation.
+	Fields map[string]string
+	// RetryAfter is how long a client should wait; only with RateLimited and
+	// Unavailable.
+	RetryAfter time.Duration
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// NewError makes an error of the given code with a message for the client.
+func NewError(code Code, message string) *Error { return &Error{Code: code, Message: message} }
+
+// ValidationMessage heads every answer to a payload or parameter that fails
+// validation (contract/messages.md, "Validation (400)").
+const ValidationMessage = "Input payload validation failed"
+
+// ValidationError reports findings by their location.
+func ValidationError(fields map[string]string) *Error {
+	return &Error{Code: Invalid, Message: ValidationMessage, Fields: fields}
+}
+
+// CodeOf returns the code of err, Internal for errors that are not ours, and ""
+// for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return Internal
+}

@@ -1,0 +1,215 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+)
+
+// Collection is the typed view of one collection. T is stored as JSON.
+type Collection[T any] struct {
+	schema  *Schema
+	docs    Documents
+	id      func(*T) string
+	fields  func(*T) map[string]any
+	updates *updates[T]
+}
+
+// NewCollection binds a declared collection to an engine. id and fields derive
+// the id and the declared fields of a document.
+func NewCollection[T any](docs Documents, schema *Schema, id func(*T) string, fields func(*T) map[string]any) *Collection[T] {
+	c := &Collection[T]{schema: schema, docs: docs, id: id, fields: fields}
+	c.updates = newUpdates(c)
+	return c
+}
+
+// Versioned is a document with the revision it was read at, for Replace.
+type Versioned[T any] struct {
+	Value    T
+	Revision int64
+}
+
+// Get returns one document, or ErrNotFound.
+func (c *Collection[T]) Get(ctx context.Context, id string) (T, error) {
+	v, err := c.GetVersioned(ctx, id)
+	return v.Value, err
+}
+
+// GetVersioned is Get with the document's revision.
+func (c *Collection[T]) GetVersioned(ctx context.Context, id string) (Versioned[T], error) {
+	record, err := c.docs.Get(ctx, c.schema, id)
+	if err != nil {
+		return Versioned[T]{}, c.wrap("get", id, err)
+	}
+	value, err := c.decode(record)
+	return Versioned[T]{Value: value, Revision: record.Revision}, err
+}
+
+// GetMany returns the documents that exist among ids, in their order: one command
+// per MaxMany ids.
+func (c *Collection[T]) GetMany(ctx context.Context, ids []string) ([]T, error) {
+	var values []T
+	for len(ids) > 0 {
+		n := min(len(ids), MaxMany)
+		records, err := c.docs.GetMany(ctx, c.schema, ids[:n])
+		if err != nil {
+			return nil, c.wrap("get many", "", err)
+		}
+		for _, record := range records {
+			value, err := c.decode(record)
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, value)
+		}
+		ids = ids[n:]
+	}
+	return values, nil
+}
+
+// Insert stores a new document, or returns ErrExists.
+func (c *Collection[T]) Insert(ctx context.Context, value T) error {
+	record, err := c.encode(&value)
+	if err != nil {
+		return err
+	}
+	return c.wrap("insert", record.ID, c.docs.Insert(ctx, c.schema, record))
+}
+
+// InsertMany stores those whose ids are free: one command per MaxMany documents.
+// It returns how many were stored.
+func (c *Collection[T]) InsertMany(ctx context.Context, values []T) (int, error) {
+	stored := 0
+	for len(values) > 0 {
+		n := min(len(values), MaxMany)
+		records, err := c.encodeAll(values[:n])
+		if err != nil {
+			return stored, err
+		}
+		count, err := c.docs.InsertMany(ctx, c.schema, records)
+		stored += count
+		if err != nil {
+			return stored, c.wrap("insert many", "", err)
+		}
+		values = values[n:]
+	}
+	return stored, nil
+}
+
+// Put stores documents whether or not they exist: one command per MaxMany.
+func (c *Collection[T]) Put(ctx context.Context, values ...T) error {
+	for len(values) > 0 {
+		n := min(len(values), MaxMany)
+		records, err := c.encodeAll(values[:n])
+		if err != nil {
+			return err
+		}
+		if err := c.docs.Put(ctx, c.schema, records...); err != nil {
+			return c.wrap("put", "", err)
+		}
+		values = values[n:]
+	}
+	return nil
+}
+
+// Replace overwrites a document that is still at the given revision and returns
+// its new one, or ErrMoved.
+func (c *Collection[T]) Replace(ctx context.Context, value T, revision int64) (int64, error) {
+	record, err := c.encode(&value)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.docs.Replace(ctx, c.schema, record, revision); err != nil {
+		return 0, c.wrap("replace", record.ID, err)
+	}
+	return record.Revision, nil
+}
+
+// Update reads a document, lets change alter it, and writes it back if nobody
+// else has meanwhile; otherwise it starts over. It returns the document as
+// written, ErrNotFound, or change's own error. A change must be free of effects
+// outside the document, since it may run more than once. Updates of one document
+// that meet in this process share one write.
+func (c *Collection[T]) Update(ctx context.Context, id string, change func(*T) error) (T, error) {
+	return c.updates.do(ctx, id, change)
+}
+
+// Delete removes documents; absent ones are no error.
+func (c *Collection[T]) Delete(ctx context.Context, ids ...string) error {
+	for len(ids) > 0 {
+		n := min(len(ids), MaxMany)
+		if err := c.docs.Delete(ctx, c.schema, ids[:n]...); err != nil {
+			return c.wrap("delete", "", err)
+		}
+		ids = ids[n:]
+	}
+	return nil
+}
+
+// Find answers a query with a page of documents and the cursor of the next one.
+func (c *Collection[T]) Find(ctx context.Context, query Query) ([]T, string, error) {
+	page, err := c.docs.Find(ctx, c.schema, query)
+	if err != nil {
+		return nil, "", c.wrap("find", query.Index, err)
+	}
+	values := make([]T, 0, len(page.Records))
+	for _, record := range page.Records {
+		value, err := c.decode(record)
+		if err != nil {
+			return nil, "", err
+		}
+		values = append(values, value)
+	}
+	return values, page.Next, nil
+}
+
+// Count counts what a query finds, at most MaxCount.
+func (c *Collection[T]) Count(ctx context.Context, query Query) (int64, error) {
+	n, err := c.docs.Count(ctx, c.schema, query)
+	return n, c.wrap("count", query.Index, err)
+}
+
+func (c *Collection[T]) encode(value *T) (Record, error) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return Record{}, fmt.Errorf("encode a document of %s: %w", c.schema.Name, err)
+	}
+	record := Record{ID: c.id(value), Revision: newRevision(), Body: body}
+	if c.fields != nil {
+		record.Fields = c.fields(value)
+	}
+	return record, nil
+}
+
+func (c *Collection[T]) encodeAll(values []T) ([]Record, error) {
+	records := make([]Record, 0, len(values))
+	for i := range values {
+		record, err := c.encode(&values[i])
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, record)
+	}
+	return records, nil
+}
+
+func (c *Collection[T]) decode(record Record) (T, error) {
+	var value T
+	if record.Body == nil {
+		return value, nil
+	}
+	if err := json.Unmarshal(record.Body, &value); err != nil {
+		return value, fmt.Errorf("decode %s %s: %w", c.schema.Name, record.ID, err)
+	}
+	return value, nil
+}
+
+func (c *Collection[T]) wrap(command, subject string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s %s: %w", command, c.schema.Name, subject, err)
+}
+
+func newRevision() int64 { return rand.Int64N(1<<62) + 1 }

@@ -1,0 +1,168 @@
+// Package storage keeps what Attestry knows. It declares two ports, Documents
+// and Objects, that engines implement (storage/sqlite, storage/mongodb,
+// storage/filesystem, storage/s3), and holds the repositories built on them.
+package storage
+
+import (
+	"context"
+	"errors"
+)
+
+var (
+	// ErrNotFound reports that no document or object has the id.
+	ErrNotFound = errors.New("not found")
+	// ErrExists reports that the id is taken; the stored document is untouched.
+	ErrExists = errors.New("exists already")
+	// ErrMoved reports that the document's revision is not the expected one, or
+	// that the document is gone.
+	ErrMoved = errors.New("revision moved")
+)
+
+// MaxMany is the greatest number of ids, set values or entries that one command
+// takes or gives.
+const MaxMany = 1000
+
+// MaxScan is how many index entries a page of Find may look at. A page that
+// reaches it answers what it has, with a cursor.
+const MaxScan = 10_000
+
+// MaxCount caps Count: a greater number is answered as this one.
+const MaxCount = 100_000
+
+// Record is a document as engines keep it: an opaque JSON body, and beside it
+// the declared fields by which it can be found. Engines never look into Body and
+// give it back byte for byte.
+type Record struct {
+	ID string
+	// Revision is replaced by every write with a fresh random value, never 0.
+	Revision int64
+	// Fields holds declared fields only; values are string, bool, int64 or
+	// float64. An absent field (or a nil value) is null and sorts first.
+	Fields map[string]any
+	Body   []byte
+}
+
+// Schema declares a collection.
+type Schema struct {
+	Name string
+	// Fields are the declared fields, those of all indexes and those of
+	// residual conditions.
+	Fields []string
+	// Indexes are all ways to ask, apart from the id.
+	Indexes []Index
+}
+
+// Index orders a collection by its fields, then by id.
+type Index struct {
+	Name   string
+	Fields []string
+}
+
+// IndexNamed returns the index of that name.
+func (s *Schema) IndexNamed(name string) (Index, bool) {
+	for _, index := range s.Indexes {
+		if index.Name == name {
+			return index, true
+		}
+	}
+	return Index{}, false
+}
+
+// Query asks one declared index. Entries come in the order of the index's fields
+// behind Equal, then of id; a set among Equal is merged into that one order.
+type Query struct {
+	// Index names a declared index of the collection.
+	Index string
+	// Equal gives the values of the index's leading fields, in its order. One of
+	// them may be an In.
+	Equal []any
+	// From and To bound the field that follows Equal; nil is open.
+	From, To *Bound
+	// Descending turns the order round.
+	Descending bool
+	// After continues behind the page that answered this cursor, for the same
+	// query. It excludes Offset.
+	After string
+	// Offset skips matching entries, for the contract's page-numbered lists.
+	Offset int
+	// Limit is how many entries are wanted, 1 to MaxMany.
+	Limit int
+	// Where keeps entries that meet all conditions.
+	Where []Condition
+	// FieldsOnly leaves the bodies out.
+	FieldsOnly bool
+}
+
+// In is a set of values for one field of Query.Equal, at most MaxMany.
+type In []any
+
+// Bound is one end of a range.
+type Bound struct {
+	Value     any
+	Exclusive bool
+}
+
+// Operator is how a residual condition compares.
+type Operator int
+
+// The residual conditions.
+const (
+	// Equals keeps entries whose field is Value; nil asks for null.
+	Equals Operator = iota
+	// OneOf keeps entries whose field is among Value, an In.
+	OneOf
+	// Contains keeps entries whose field holds Value as a substring.
+	Contains
+	// ContainsFold is Contains without regard to letter case.
+	ContainsFold
+	// Matches keeps entries whose field matches Value, an RE2 pattern.
+	Matches
+)
+
+// Condition is a residual condition on a declared field.
+type Condition struct {
+	Field    string
+	Operator Operator
+	Value    any
+}
+
+// Page is an answer of Find.
+type Page struct {
+	Records []Record
+	// Next is the cursor of the next page, "" when there is none. A page may be
+	// short, even empty, and still have a next one (MaxScan).
+	Next string
+}
+
+// Documents is the only way to the database. Every method is one command. A
+// write that returned nil is durable: it survives the loss of the process and,
+// where the engine is replicated, of a minority of its nodes; reads see every
+// acknowledged write. All methods are safe for concurrent use.
+type Documents interface {
+	// Get returns one document, or ErrNotFound.
+	Get(ctx context.Context, schema *Schema, id string) (Record, error)
+	// GetMany returns the documents that exist among ids (at most MaxMany), in
+	// the order of ids.
+	GetMany(ctx context.Context, schema *Schema, ids []string) ([]Record, error)
+	// Insert stores a new document, or returns ErrExists.
+	Insert(ctx context.Context, schema *Schema, record Record) error
+	// InsertMany stores those of the records (at most MaxMany) whose id is
+	// free, leaves the others untouched, and returns how many it stored.
+	InsertMany(ctx context.Context, schema *Schema, records []Record) (int, error)
+	// Put stores documents (at most MaxMany), whether or not their ids are taken.
+	Put(ctx context.Context, schema *Schema, records ...Record) error
+	// Replace overwrites a document whose revision still is the given one, or
+	// returns ErrMoved.
+	Replace(ctx context.Context, schema *Schema, record Record, revision int64) error
+	// Delete removes documents (at most MaxMany); absent ones are no error.
+	Delete(ctx context.Context, schema *Schema, ids ...string) error
+	// Find answers a query.
+	Find(ctx context.Context, schema *Schema, query Query) (Page, error)
+	// Count counts what a query without cursor, offset, limit and conditions
+	// would find, at most MaxCount.
+	Count(ctx context.Context, schema *Schema, query Query) (int64, error)
+	// Ping tells whether the database answers.
+	Ping(ctx context.Context) error
+	// Close ends all work under way and releases what the engine holds.
+	Close() error
+}

@@ -1,0 +1,37 @@
+package storage
+
+import (
+	"context"
+	"io"
+)
+
+// Object describes a stored object.
+type Object struct {
+	// Key is `<scope>/sha256/<first two hex digits>/<other 62>`.
+	Key    string
+	Size   int64
+	SHA256 string // lower-case hex
+}
+
+// Objects keeps byte streams under content-addressed keys. A Put that returned
+// nil is durable. All methods are safe for concurrent use.
+type Objects interface {
+	// Put streams r into the store, never holding more of it than a part, and
+	// returns its content address below scope (an organization's id). size is
+	// the number of bytes r will give, or -1 when unknown; a stream of another
+	// length is an error and leaves nothing behind. Storing the same content
+	// twice is harmless.
+	Put(ctx context.Context, scope string, r io.Reader, size int64) (Object, error)
+	// Get opens length bytes of an object from offset on; a length of -1 means
+	// to its end. ErrNotFound is returned by Get itself, never by the reader.
+	Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
+	// Stat describes an object, or returns ErrNotFound.
+	Stat(ctx context.Context, key string) (Object, error)
+	// Delete removes an object; an absent one is no error.
+	Delete(ctx context.Context, key string) error
+	// List calls yield for the objects whose key begins with prefix, in order of
+	// key, until it returns false.
+	List(ctx context.Context, prefix string, yield func(Object) bool) error
+	// Ping tells whether the store answers.
+	Ping(ctx context.Context) error
+}

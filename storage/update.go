@@ -1,0 +1,147 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"attestry/evidence"
+)
+
+const (
+	// updateAttempts bounds how often a write that meets others is tried again.
+	// With combined writes, only other processes compete; ten rounds of backoff
+	// outlast any real contention.
+	updateAttempts = 10
+	// updateBackoff is the first pause; each further one is twice as long.
+	updateBackoff = 2 * time.Millisecond
+	// maxUpdateBackoff ends the doubling.
+	maxUpdateBackoff = 250 * time.Millisecond
+	// updateTimeout bounds a combined write, which outlives the request that
+	// began it, as others ride on it.
+	updateTimeout = 15 * time.Second
+)
+
+// updates combines the updates of one document that meet in this process: the
+// first caller reads, applies everything that waits, and writes once.
+type updates[T any] struct {
+	collection *Collection[T]
+	mu         sync.Mutex
+	waiting    map[string][]*update[T]
+}
+
+type update[T any] struct {
+	change func(*T) error
+	done   chan struct{}
+	value  T
+	err    error
+}
+
+func newUpdates[T any](c *Collection[T]) *updates[T] {
+	return &updates[T]{collection: c, waiting: map[string][]*update[T]{}}
+}
+
+func (u *updates[T]) do(ctx context.Context, id string, change func(*T) error) (T, error) {
+	mine := &update[T]{change: change, done: make(chan struct{})}
+	u.mu.Lock()
+	queue, busy := u.waiting[id]
+	u.waiting[id] = append(queue, mine)
+	u.mu.Unlock()
+	if !busy {
+		go u.drain(context.WithoutCancel(ctx), id)
+	}
+	select {
+	case <-mine.done:
+		return mine.value, mine.err
+	case <-ctx.Done():
+		var zero T
+		return zero, ctx.Err()
+	}
+}
+
+// drain writes batch after batch until nobody waits for the document.
+func (u *updates[T]) drain(ctx context.Context, id string) {
+	for {
+		u.mu.Lock()
+		batch := u.waiting[id]
+		if len(batch) == 0 {
+			delete(u.waiting, id)
+			u.mu.Unlock()
+			return
+		}
+		u.waiting[id] = []*update[T]{}
+		u.mu.Unlock()
+		u.write(ctx, id, batch)
+	}
+}
+
+func (u *updates[T]) write(ctx context.Context, id string, batch []*update[T]) {
+	ctx, cancel := context.WithTimeout(ctx, updateTimeout)
+	defer cancel()
+	err := u.tryWrite(ctx, id, batch)
+	for _, one := range batch {
+		if err != nil {
+			one.err = err
+		}
+		close(one.done)
+	}
+}
+
+func (u *updates[T]) tryWrite(ctx context.Context, id string, batch []*update[T]) error {
+	pause := updateBackoff
+	for range updateAttempts {
+		err := u.attempt(ctx, id, batch)
+		if !errors.Is(err, ErrMoved) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause/2 + rand.N(pause)):
+		}
+		pause = min(2*pause, maxUpdateBackoff)
+	}
+	return &evidence.Error{
+		Code:       evidence.Unavailable,
+		Message:    "The resource is being changed by many requests at once, please try again.",
+		RetryAfter: time.Second,
+	}
+}
+
+// attempt applies the batch to the document as it is now and writes the result
+// if any change altered it. A change that fails leaves no trace.
+func (u *updates[T]) attempt(ctx context.Context, id string, batch []*update[T]) error {
+	record, err := u.collection.docs.Get(ctx, u.collection.schema, id)
+	if err != nil {
+		return u.collection.wrap("get", id, err)
+	}
+	body := record.Body
+	for _, one := range batch {
+		one.value, one.err = u.collection.decode(Record{ID: id, Body: body})
+		if one.err != nil {
+			continue
+		}
+		if one.err = one.change(&one.value); one.err != nil {
+			continue
+		}
+		changed, err := json.Marshal(&one.value)
+		if err != nil {
+			one.err = err
+			continue
+		}
+		body = changed
+	}
+	if bytes.Equal(body, record.Body) {
+		return nil
+	}
+	value, err := u.collection.decode(Record{ID: id, Body: body})
+	if err != nil {
+		return err
+	}
+	_, err = u.collection.Replace(ctx, value, record.Revision)
+	return err
+}
