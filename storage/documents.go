@@ -16,6 +16,9 @@ var (
 	// ErrMoved reports that the document's revision is not the expected one, or
 	// that the document is gone.
 	ErrMoved = errors.New("revision moved")
+	// ErrDamaged reports that what is stored cannot be read, however often it is
+	// tried.
+	ErrDamaged = errors.New("stored content is damaged")
 )
 
 // MaxMany is the greatest number of ids, set values or entries that one command

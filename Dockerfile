@@ -1,0 +1,16 @@
+# Attestry's two processes in one image without a shell. Every setting comes from
+# the environment; the api is what runs unless the worker is asked for.
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY . .
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /out/attestry-api ./api && \
+    CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /out/attestry-worker ./worker
+
+# It brings the certificates, the time zones, and the user nonroot (65532).
+FROM gcr.io/distroless/static-debian12:nonroot
+COPY --from=build /out/attestry-api /out/attestry-worker /
+EXPOSE 8001
+CMD ["/attestry-api"]

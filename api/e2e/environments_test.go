@@ -1,0 +1,246 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"attestry/evidence"
+)
+
+type environmentBody struct {
+	Name           string            `json:"name"`
+	Type           string            `json:"type"`
+	Description    string            `json:"description"`
+	IncludeScaling bool              `json:"include_scaling"`
+	State          *bool             `json:"state"`
+	LastReportedAt *float64          `json:"last_reported_at"`
+	LastModifiedAt float64           `json:"last_modified_at"`
+	LastChangedAt  *float64          `json:"last_changed_at"`
+	Tags           map[string]string `json:"tags"`
+	Policies       []string          `json:"policies"`
+	Included       []string          `json:"included_environments"`
+}
+
+func (s *service) getEnvironment(name string) environmentBody {
+	s.t.Helper()
+	var body environmentBody
+	s.want(http.StatusOK, http.MethodGet, "/environments/"+org+"/"+name, nil).decode(s.t, &body)
+	return body
+}
+
+func TestEveryTypeOfEnvironmentCanBeCreated(t *testing.T) {
+	s := start(t, options{})
+	for _, kind := range []evidence.EnvironmentType{"K8S", "ECS", "S3", "lambda", "server", "docker", "azure-apps", "cloud-run", "logical"} {
+		name := "of-type-" + string(kind)
+		s.environment(name, kind)
+		got := s.getEnvironment(name)
+		if got.Name != name || got.Type != string(kind) || got.State != nil || got.LastReportedAt != nil || got.Tags == nil || got.Policies == nil {
+			t.Errorf("%s: got %+v", kind, got)
+		}
+		if (got.Included != nil) != (kind == evidence.LogicalType) {
+			t.Errorf("%s: included_environments is %v", kind, got.Included)
+		}
+	}
+}
+
+func TestRepeatedPutChangesOnlyWhatIsSent(t *testing.T) {
+	s := start(t, options{})
+	path := "/environments/" + org
+	s.want(http.StatusCreated, http.MethodPut, path, []byte(`{"name":"prod","type":"K8S","description":"first","include_scaling":true}`))
+	if got := s.want(http.StatusOK, http.MethodPut, path, []byte(`{"name":"prod","type":"K8S","description":""}`)).text(t); got != "OK" {
+		t.Errorf("answered %q", got)
+	}
+	if got := s.getEnvironment("prod"); got.Description != "first" || !got.IncludeScaling {
+		t.Errorf("an empty description changed it to %+v", got)
+	}
+	s.want(http.StatusOK, http.MethodPut, path, []byte(`{"name":"prod","type":"K8S","description":"second","include_scaling":"false"}`))
+	if got := s.getEnvironment("prod"); got.Description != "second" || got.IncludeScaling {
+		t.Errorf("got %+v", got)
+	}
+	s.want(http.StatusBadRequest, http.MethodPut, path, []byte(`{"name":"prod","type":"ECS","description":"x"}`))
+}
+
+func TestReportMovesTheTimesOfItsEnvironment(t *testing.T) {
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a"))
+	got := s.getEnvironment("host")
+	if got.LastReportedAt == nil || got.LastChangedAt == nil || got.LastModifiedAt != *got.LastReportedAt {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestLogicalEnvironmentHasPhysicalMembersOnly(t *testing.T) {
+	s := start(t, options{})
+	s.environment("one", evidence.Server)
+	s.environment("two", evidence.K8S)
+	path := "/environments/" + org
+	s.want(http.StatusCreated, http.MethodPut, path,
+		[]byte(`{"name":"all","type":"logical","description":"","included_environments":["two","one"]}`))
+	if got := s.getEnvironment("all").Included; !slices.Equal(got, []string{"two", "one"}) {
+		t.Errorf("included %v", got)
+	}
+	got := s.want(http.StatusBadRequest, http.MethodPut, path,
+		[]byte(`{"name":"nested","type":"logical","description":"","included_environments":["all"]}`))
+	if message, _ := got.problem(t); message != "Can only add physical environments to logical environments" {
+		t.Errorf("message %q", message)
+	}
+	got = s.want(http.StatusNotFound, http.MethodPut, path,
+		[]byte(`{"name":"nested","type":"logical","description":"","included_environments":[""]}`))
+	if message, _ := got.problem(t); message != "Environment named '' does not exist for organization 'acme'" {
+		t.Errorf("message %q", message)
+	}
+	s.want(http.StatusNotFound, http.MethodGet, "/environments/"+org+"/nested", nil)
+}
+
+func TestBadEnvironmentsAreRefused(t *testing.T) {
+	s := start(t, options{})
+	for name, c := range map[string]struct{ body, field, text string }{
+		"name":        {`{"name":"foo bar","type":"K8S","description":""}`, "name", `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_]*$' [input: foo bar]`},
+		"type":        {`{"name":"x","type":"k8s","description":""}`, "type", "Input should be 'K8S', 'ECS', 'S3', 'lambda', 'server', 'docker', 'azure-apps', 'cloud-run' or 'logical' [input: k8s]"},
+		"description": {`{"name":"x","type":"K8S"}`, "description", "Field required [input: None]"},
+		"scaling":     {`{"name":"x","type":"K8S","description":"","include_scaling":"maybe"}`, "include_scaling", "Input should be a valid boolean, unable to interpret input [input: maybe]"},
+		"extra":       {`{"name":"x","type":"K8S","description":"","colour":1}`, "colour", "Extra inputs are not permitted [input: 1]"},
+	} {
+		got := s.want(http.StatusBadRequest, http.MethodPut, "/environments/"+org, []byte(c.body))
+		message, errors := got.problem(t)
+		if message != "Input payload validation failed" || errors[c.field] != c.text {
+			t.Errorf("%s: %q %q", name, message, errors)
+		}
+	}
+	s.want(http.StatusNotFound, http.MethodGet, "/environments/"+org+"/x", nil)
+}
+
+func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
+	s := start(t, options{})
+	for _, name := range []string{"delta", "alpha", "charlie", "bravo"} {
+		s.environment(name, evidence.Server)
+	}
+	var bare []environmentBody
+	s.want(http.StatusOK, http.MethodGet, "/environments/"+org+"?name=A&sort_direction=desc", nil).decode(t, &bare)
+	if got := names(bare); got != "delta charlie bravo alpha" {
+		t.Errorf("listed %s", got)
+	}
+	var page struct {
+		Environments []environmentBody
+		Page         int
+		PerPage      int `json:"per_page"`
+		TotalPages   int `json:"total_pages"`
+		TotalCount   int `json:"total_count"`
+		Links        map[string]struct{ Href string }
+	}
+	got := s.want(http.StatusOK, http.MethodGet, "/environments/"+org+"?page=2&per_page=3", nil)
+	got.decode(t, &page)
+	if names(page.Environments) != "delta" || page.Page != 2 || page.PerPage != 3 || page.TotalPages != 2 || page.TotalCount != 4 {
+		t.Errorf("page is %+v", page)
+	}
+	if !strings.Contains(string(got.body), `"prev":{"href":"`+s.URL+`/api/v2/environments/acme?`) {
+		t.Errorf("no link to the page before: %s", got.body)
+	}
+	for query, want := range map[string]int{"?tag=": 0, "?tag=team": 0, "?type=server": 4, "?type=K8S": 0, "?space_id=": 4, "?name=": 4, "?name=zulu": 0} {
+		var found []environmentBody
+		s.want(http.StatusOK, http.MethodGet, "/environments/"+org+query, nil).decode(t, &found)
+		if len(found) != want {
+			t.Errorf("%s: %d environments, want %d", query, len(found), want)
+		}
+	}
+}
+
+func names(environments []environmentBody) string {
+	var all []string
+	for _, e := range environments {
+		all = append(all, e.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestBadListParametersAreNamed(t *testing.T) {
+	s := start(t, options{})
+	for query, c := range map[string]struct{ field, text string }{
+		"page=":           {"query.page", "Input should be a valid integer, unable to parse string as an integer [input: ]"},
+		"per_page=many":   {"query.per_page", "Input should be a valid integer, unable to parse string as an integer [input: many]"},
+		"per_page=0":      {"query.per_page", "Input should be greater than or equal to 1 [input: 0]"},
+		"per_page=51":     {"query.per_page", "Input should be less than or equal to 50 [input: 51]"},
+		"sort_direction=": {"query.sort_direction", "Input should be 'asc' or 'desc' [input: ]"},
+		"type=k8s":        {"query.type[0]", "Input should be 'K8S', 'ECS', 'S3', 'lambda', 'server', 'docker', 'azure-apps', 'cloud-run' or 'logical' [input: k8s]"},
+	} {
+		got := s.want(http.StatusBadRequest, http.MethodGet, "/environments/"+org+"?"+query, nil)
+		if _, errors := got.problem(t); errors[c.field] != c.text {
+			t.Errorf("%s: %q", query, errors)
+		}
+	}
+}
+
+func TestConcurrentCreatesMakeOneEnvironment(t *testing.T) {
+	s := start(t, options{})
+	var group sync.WaitGroup
+	statuses := make([]int, 40)
+	for i := range statuses {
+		group.Go(func() {
+			statuses[i] = s.do(http.MethodPut, "/api/v2/environments/"+org, adminKey,
+				fmt.Appendf(nil, `{"name":"race","type":"K8S","description":"from %d"}`, i)).status
+		})
+	}
+	group.Wait()
+	slices.Sort(statuses)
+	if statuses[len(statuses)-1] != http.StatusCreated || statuses[len(statuses)-2] != http.StatusOK {
+		t.Errorf("statuses %v", statuses)
+	}
+	var all []environmentBody
+	s.want(http.StatusOK, http.MethodGet, "/environments/"+org, nil).decode(t, &all)
+	if len(all) != 1 {
+		t.Errorf("%d environments", len(all))
+	}
+}
+
+func TestEnvironmentsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/prod/report/server", serverReport("a"))
+	for _, path := range []string{"/environments/open/prod", "/snapshots/open/prod", "/snapshots/open/prod/1"} {
+		got := s.want(http.StatusNotFound, http.MethodGet, path, nil)
+		if message, _ := got.problem(t); message != "Environment named 'prod' does not exist for organization 'open'" {
+			t.Errorf("%s: %q", path, message)
+		}
+	}
+	s.want(http.StatusNotFound, http.MethodPut, "/environments/open/prod/report/server", serverReport("b"))
+	s.environmentIn("open", "prod")
+	var list []any
+	s.want(http.StatusOK, http.MethodGet, "/snapshots/open/prod", nil).decode(t, &list)
+	if len(list) != 0 {
+		t.Errorf("the other organization's environment of the same name has %d snapshots", len(list))
+	}
+}
+
+func (s *service) environmentIn(organization, name string) {
+	s.t.Helper()
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+organization, []byte(`{"name":"`+name+`","type":"server","description":""}`))
+}
+
+func TestOrganizationAndDefaultOrganization(t *testing.T) {
+	s := start(t, options{})
+	var found struct {
+		Name, Kind string
+		CreatedAt  float64 `json:"created_at"`
+	}
+	s.want(http.StatusOK, http.MethodGet, "/organizations/"+org, nil).decode(t, &found)
+	if found.Name != org || found.Kind != "shared" || found.CreatedAt == 0 {
+		t.Errorf("got %+v", found)
+	}
+	s.want(http.StatusOK, http.MethodPut, "/user/"+org, []byte("null"))
+	var set struct {
+		DefaultOrgName string `json:"default_org_name"`
+	}
+	s.want(http.StatusOK, http.MethodGet, "/user/default-org", nil).decode(t, &set)
+	if set.DefaultOrgName != org {
+		t.Errorf("default organization is %q", set.DefaultOrgName)
+	}
+	got := s.do(http.MethodPut, "/api/v2/user/nowhere", adminKey, nil)
+	if message, _ := got.problem(t); got.status != http.StatusForbidden || message != "Access denied to /api/v2/user/nowhere" {
+		t.Errorf("%d %q", got.status, message)
+	}
+}

@@ -1,0 +1,172 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"attestry/config"
+	"attestry/evidence"
+	"attestry/process"
+	"attestry/storage"
+	worker "attestry/worker/server"
+)
+
+// dyingWorker turns this test binary into a worker process that is killed when it
+// is about to commit a snapshot.
+const dyingWorker = "ATTESTRY_TEST_DYING_WORKER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(dyingWorker) != "" {
+		work()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+const acceptedText = "report accepted, it will be processed"
+
+func TestReportSurvivesRedisForgettingEverything(t *testing.T) {
+	s := start(t, options{withoutWorker: true, reportWait: time.Millisecond})
+	s.environment("host", evidence.Server)
+	got := s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a"))
+	if got.text(t) != acceptedText {
+		t.Errorf("answered %s", got.body)
+	}
+	s.awaitTask()
+	if err := s.Process.Redis.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.turn(time.Minute)
+	s.serveQueues()
+	s.awaitSnapshot("host")
+}
+
+func TestReportSurvivesAKilledWorker(t *testing.T) {
+	s := start(t, options{withoutWorker: true, reportWait: time.Millisecond})
+	s.environment("host", evidence.Server)
+	s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a"))
+	s.awaitTask()
+	s.runDyingWorker()
+	if latest, err := s.Process.Store.Snapshots.Latest(t.Context(), s.environmentID("host")); err != nil || latest != 0 {
+		t.Fatalf("%d snapshots before the second worker, %v", latest, err)
+	}
+	// The lease of the killed worker runs out; its task is still active in Redis.
+	s.clock.turn(time.Minute)
+	s.serveQueues()
+	s.awaitSnapshot("host")
+}
+
+func TestReportsAreTakenWhileRedisIsAway(t *testing.T) {
+	if os.Getenv("ATTESTRY_TEST_REDIS") != "" {
+		t.Skip("stops its Redis, which is not its own here")
+	}
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	s.StopRedis()
+	got := s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a"))
+	if got.text(t) != acceptedText {
+		t.Errorf("answered %s", got.body)
+	}
+	if got := s.do(http.MethodGet, "/ready", "", nil); got.status != http.StatusOK || string(got.body) != "OK" {
+		t.Errorf("/ready without Redis: %d %s", got.status, got.body)
+	}
+	if err := s.StartRedis(); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.turn(time.Minute)
+	s.awaitSnapshot("host")
+}
+
+// awaitTask waits until the dispatcher has enqueued something.
+func (s *service) awaitTask() {
+	s.t.Helper()
+	eventually(s.t, "the task is enqueued", func() bool {
+		keys, err := s.Process.Redis.Keys(s.t.Context(), "asynq:{reports}:t:*").Result()
+		return err == nil && len(keys) > 0
+	})
+}
+
+// serveQueues starts a worker within the service.
+func (s *service) serveQueues() {
+	s.t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	if err := s.StartWorker(ctx); err != nil {
+		stop()
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(stop)
+}
+
+func (s *service) awaitSnapshot(environment string) {
+	s.t.Helper()
+	eventually(s.t, "the snapshot appears", func() bool {
+		return s.do(http.MethodGet, "/api/v2/snapshots/"+org+"/"+environment+"/1", adminKey, nil).status == http.StatusOK
+	})
+	latest := s.snapshot(environment, "-1")
+	if latest.Index != 1 || len(latest.Artifacts) != 1 {
+		s.t.Errorf("snapshot %d with %d artifacts", latest.Index, len(latest.Artifacts))
+	}
+}
+
+// runDyingWorker runs a worker process until it is killed.
+func (s *service) runDyingWorker() {
+	s.t.Helper()
+	command := exec.CommandContext(s.t.Context(), os.Args[0])
+	command.Env = append(os.Environ(), dyingWorker+"="+strings.Join(s.Environment, "\n"))
+	output, err := command.CombinedOutput()
+	state, ok := command.ProcessState.Sys().(syscall.WaitStatus)
+	if err == nil || !ok || state.Signal() != syscall.SIGKILL {
+		s.t.Fatalf("the worker was not killed: %v\n%s", err, output)
+	}
+}
+
+// work is the worker process that gets killed.
+func work() {
+	if err := workUntilKilled(); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+func workUntilKilled() error {
+	settings, err := config.Load(strings.Split(os.Getenv(dyingWorker), "\n"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	log := slog.New(slog.NewTextHandler(os.Stdout, nil))
+	p, err := process.OpenWith(ctx, settings, log, time.Now, func(docs storage.Documents) storage.Documents {
+		return &fatalSnapshot{Documents: docs}
+	})
+	if err != nil {
+		return err
+	}
+	w, err := worker.New(worker.Deps{
+		Store: p.Store, Redis: p.Redis, Clock: p.Clock, Log: log, Metrics: p.Metrics,
+		Queues: settings.Worker.Queues, Concurrency: 1, ShutdownTimeout: time.Second,
+	})
+	if err != nil {
+		return err
+	}
+	return w.Run(ctx)
+}
+
+// fatalSnapshot kills its process instead of committing a snapshot.
+type fatalSnapshot struct{ storage.Documents }
+
+func (d *fatalSnapshot) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	if schema.Name == "snapshots" {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+	return d.Documents.Insert(ctx, schema, record)
+}

@@ -1,0 +1,164 @@
+package e2e_test
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/scripts/fixtures"
+)
+
+const badDigest = `{"artifacts":[{"digests":{"web":"ABC"},"creationTimestamp":1}]}`
+
+func TestBadReportsAreRefusedInTheWordsOfTheContract(t *testing.T) {
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	const validation = "Input payload validation failed"
+	for name, c := range map[string]struct {
+		path, body string
+		status     int
+		message    string
+		field      string // a location among the errors, "" for none
+		text       string // how its text begins
+	}{
+		"unknown environment": {"none/report/server", string(fixtures.ServerReport), 404,
+			"Environment named 'none' does not exist for organization 'acme'", "", ""},
+		"wrong type of report": {"host/report/K8S", string(fixtures.K8SReport1), 400,
+			"Invalid report data", "type", "Environment 'host' takes reports of type 'server' [input: K8S]"},
+		"another type in the body": {"host/report/server", `{"type":"ECS","artifacts":[]}`, 400,
+			validation, "type", "Input should be 'server' [input: ECS]"},
+		"malformed JSON": {"host/report/server", `{"artifacts":`, 400, validation, "body", ""},
+		"trailing text":  {"host/report/server", `{"artifacts":[]} x`, 400, validation, "body", ""},
+		"empty body":     {"host/report/server", "", 400, validation, "body", "Field required [input: None]"},
+		"null":           {"host/report/server", "null", 400, validation, "body", "Field required [input: None]"},
+		"no artifacts":   {"host/report/server", `{"type":"server"}`, 400, validation, "artifacts", "Field required [input: None]"},
+		"unknown key": {"host/report/server", `{"artifacts":[],"colour":"red"}`, 400,
+			validation, "colour", "Extra inputs are not permitted [input: red]"},
+		"unknown key below": {"host/report/server", `{"artifacts":[{"digests":{},"creationTimestamp":1,"podName":"p"}]}`, 400,
+			validation, "artifacts[0].podName", "Extra inputs are not permitted [input: p]"},
+		"digest that is none": {"host/report/server", badDigest, 400,
+			validation, "artifacts[0].digests.web", "String should match pattern '^[a-f0-9]{64}$' [input: ABC]"},
+		"artifact that is none": {"host/report/server", `{"artifacts":["x"]}`, 400,
+			validation, "artifacts[0]", "Input should be a valid dictionary or object to e"},
+		"33 MiB": {"host/report/server", strings.Repeat(" ", 33<<20), 413, "", "", ""},
+	} {
+		got := s.do(http.MethodPut, "/api/v2/environments/"+org+"/"+c.path, snapshotterKey, []byte(c.body))
+		if got.status != c.status {
+			t.Errorf("%s: status %d, want %d: %s", name, got.status, c.status, got.body)
+			continue
+		}
+		message, errors := got.problem(t)
+		if c.message != "" && message != c.message {
+			t.Errorf("%s: message %q, want %q", name, message, c.message)
+		}
+		if c.field == "" {
+			continue
+		}
+		if text, ok := errors[c.field]; !ok || !strings.HasPrefix(text, c.text) || !strings.Contains(text, "[input: ") {
+			t.Errorf("%s: errors %q, want %s: %q", name, errors, c.field, c.text)
+		}
+	}
+	s.assertNothingStored("host")
+}
+
+func (s *service) assertNothingStored(environment string) {
+	s.t.Helper()
+	id := s.environmentID(environment)
+	head, err := s.Process.Store.Heads.Get(s.t.Context(), id)
+	if err != nil || head.Processed != 0 || head.Last != 0 || head.LastReportedAt != 0 {
+		s.t.Errorf("something was processed: %+v, %v", head, err)
+	}
+	if waits, err := s.Process.Store.Reports.Waits(s.t.Context(), id, 1); err != nil || waits {
+		s.t.Errorf("a report was stored, %v", err)
+	}
+}
+
+func TestKeysDecideWhoMayDoWhat(t *testing.T) {
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	report := "/api/v2/environments/acme/host/report/server"
+	for name, c := range map[string]struct {
+		method, path, authorization string
+		status                      int
+		message                     string
+	}{
+		"no key":         {"PUT", report, "", 401, ""},
+		"unknown key":    {"PUT", report, "Bearer key-that-nobody-has", 401, ""},
+		"expired key":    {"PUT", report, "Bearer " + expiredKey, 401, ""},
+		"broken header":  {"PUT", report, "Bearer", 401, ""},
+		"other scheme":   {"PUT", report, "Digest " + adminKey, 401, ""},
+		"no colon":       {"GET", "/api/v2/environments/acme", "Basic a2V5LW9mLXRoZS1hZG1pbmlzdHJhdG9y", 401, ""},
+		"basic":          {"GET", "/api/v2/environments/acme", "Basic a2V5LW9mLXRoZS1hZG1pbmlzdHJhdG9yOg==", 200, ""},
+		"basic and more": {"GET", "/api/v2/environments/acme", "Basic a2V5LW9mLXRoZS1hZG1pbmlzdHJhdG9yOnBhc3M=", 200, ""},
+		"stranger":       {"PUT", report, "Bearer " + strangerKey, 403, "Access denied to " + report},
+		"no such organization": {"GET", "/api/v2/environments/nowhere", "Bearer " + adminKey, 403,
+			"Access denied to /api/v2/environments/nowhere"},
+		"reader reports": {"PUT", report, "Bearer " + readerKey, 403, "You don't have permission to access this resource"},
+		"reader reads":   {"GET", "/api/v2/snapshots/acme/host", "Bearer " + readerKey, 200, ""},
+		"public read":    {"GET", "/api/v2/environments/open", "Bearer " + strangerKey, 200, ""},
+		"public write":   {"PUT", "/api/v2/environments/open", "Bearer " + strangerKey, 403, "You don't have permission to access this resource"},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), c.method, s.URL+c.path, bytes.NewReader([]byte(badDigest)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.authorization != "" {
+			request.Header.Set("Authorization", c.authorization)
+		}
+		got := s.send(request)
+		if got.status != c.status {
+			t.Errorf("%s: status %d, want %d: %s", name, got.status, c.status, got.body)
+			continue
+		}
+		if c.status == http.StatusUnauthorized && got.header.Get("WWW-Authenticate") != "Bearer" {
+			t.Errorf("%s: WWW-Authenticate is %q", name, got.header.Get("WWW-Authenticate"))
+		}
+		if c.status < 400 {
+			continue
+		}
+		message, _ := got.problem(t)
+		if message == "" || c.message != "" && message != c.message {
+			t.Errorf("%s: message %q, want %q", name, message, c.message)
+		}
+	}
+	s.assertNothingStored("host")
+}
+
+func TestSnapshotterMayCreateEnvironmentsAndReport(t *testing.T) {
+	s := start(t, options{})
+	body := []byte(`{"name":"auto","type":"server","description":"Auto-created by a reporter"}`)
+	if got := s.do(http.MethodPut, "/api/v2/environments/acme", snapshotterKey, body); got.status != http.StatusCreated {
+		t.Fatalf("create: %d %s", got.status, got.body)
+	}
+	if got := s.do(http.MethodPut, "/api/v2/environments/acme/auto/report/server", snapshotterKey, fixtures.ServerReport); got.status != http.StatusCreated {
+		t.Errorf("report: %d %s", got.status, got.body)
+	}
+}
+
+func TestMissingSnapshotsAreNamedAsInTheContract(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	for expression, want := range map[string]string{
+		"-1":        "Org: 'acme'. Snapshot 'prod#-1' resolves to 'prod#0'. len(snapshots) == 0. Indexes are 1-based",
+		"23":        "Org: 'acme'. Snapshot 'prod#23' resolves to 'prod#23'. len(snapshots) == 0. Indexes are 1-based",
+		"%2323":     "Org: 'acme'. Snapshot 'prod#23' resolves to 'prod#23'. len(snapshots) == 0. Indexes are 1-based",
+		"~2":        "Org: 'acme'. Snapshot 'prod#-3' resolves to 'prod#-2'. len(snapshots) == 0. Indexes are 1-based",
+		"../none/1": "",
+	} {
+		got := s.do(http.MethodGet, "/api/v2/snapshots/acme/prod/"+expression, adminKey, nil)
+		message, _ := got.problem(t)
+		if got.status != http.StatusNotFound || want != "" && message != want {
+			t.Errorf("%s: %d %q", expression, got.status, message)
+		}
+	}
+	got := s.do(http.MethodGet, "/api/v2/snapshots/acme/prod/five", adminKey, nil)
+	if message, _ := got.problem(t); got.status != http.StatusBadRequest || message != "Bad snappish five" {
+		t.Errorf("five: %d %q", got.status, message)
+	}
+	got = s.do(http.MethodGet, "/api/v2/snapshots/acme/none/1", adminKey, nil)
+	if message, _ := got.problem(t); got.status != http.StatusNotFound || message != "Environment named 'none' does not exist for organization 'acme'" {
+		t.Errorf("unknown environment: %d %q", got.status, message)
+	}
+}

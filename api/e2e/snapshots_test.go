@@ -1,0 +1,245 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/scripts/fixtures"
+)
+
+// snapshotBody is what tests read of a snapshot.
+type snapshotBody struct {
+	Index                   int64            `json:"index"`
+	IsLatest                bool             `json:"is_latest"`
+	NextSnapshotTimestamp   *float64         `json:"next_snapshot_timestamp"`
+	ArtifactComplianceCount map[string]int   `json:"artifact_compliance_count"`
+	Timestamp               float64          `json:"timestamp"`
+	Type                    string           `json:"type"`
+	Compliant               *bool            `json:"compliant"`
+	HTMLURL                 string           `json:"html_url"`
+	Artifacts               []map[string]any `json:"artifacts"`
+}
+
+func (s *service) snapshot(environment, expression string) snapshotBody {
+	s.t.Helper()
+	var body snapshotBody
+	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+org+"/"+environment+"/"+expression, nil).decode(s.t, &body)
+	return body
+}
+
+func annotation(artifact map[string]any) string {
+	return artifact["annotation"].(map[string]any)["type"].(string)
+}
+
+func (b snapshotBody) annotations() map[string][]string {
+	named := map[string][]string{}
+	for _, artifact := range b.Artifacts {
+		named[annotation(artifact)] = append(named[annotation(artifact)], artifact["name"].(string))
+	}
+	return named
+}
+
+func TestRolloutBecomesTheSecondSnapshot(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.K8S)
+	report := "/environments/" + org + "/prod/report/K8S"
+	if got := s.want(http.StatusCreated, http.MethodPut, report, fixtures.K8SReport1).text(t); got != "OK" {
+		t.Errorf("the first report: %q", got)
+	}
+	if got := s.want(http.StatusOK, http.MethodPut, report, fixtures.K8SReport1).text(t); got != "report processed, no new snapshots to create" {
+		t.Errorf("the same report: %q", got)
+	}
+	s.want(http.StatusCreated, http.MethodPut, report, fixtures.K8SReport2Rollout)
+
+	first, second := s.snapshot("prod", "1"), s.snapshot("prod", "-1")
+	if got := len(first.annotations()["started-unknown"]); got != len(first.Artifacts) || got == 0 {
+		t.Errorf("%d of %d artifacts have started in snapshot 1", got, len(first.Artifacts))
+	}
+	got := second.annotations()
+	if len(got["exited"]) != 2 || len(got["started-unknown"]) != 2 || len(got["unchanged"]) != len(first.Artifacts)-2 {
+		t.Errorf("snapshot 2 is annotated %v", got)
+	}
+	for _, pair := range [][]string{got["exited"], got["started-unknown"]} {
+		if repository(pair[0]) == repository(pair[1]) {
+			t.Errorf("one service stands for two: %v", pair)
+		}
+	}
+	assertNeighbours(t, s, first, second)
+	assertOrder(t, second)
+	assertEvents(t, s, "prod", len(first.Artifacts)+4)
+}
+
+func repository(image string) string { return image[:strings.LastIndex(image, ":")] }
+
+func assertNeighbours(t *testing.T, s *service, first, second snapshotBody) {
+	t.Helper()
+	if first.IsLatest || first.NextSnapshotTimestamp == nil || *first.NextSnapshotTimestamp != second.Timestamp {
+		t.Errorf("snapshot 1 ends at %v, snapshot 2 begins at %f", first.NextSnapshotTimestamp, second.Timestamp)
+	}
+	if !second.IsLatest || second.NextSnapshotTimestamp != nil {
+		t.Error("snapshot 2 is not the latest one")
+	}
+	if want := s.URL + "/acme/environments/prod/snapshots/2"; second.HTMLURL != want {
+		t.Errorf("html_url is %s, want %s", second.HTMLURL, want)
+	}
+	if want := (map[string]int{"true": 0, "false": 0, "null": len(first.Artifacts)}); !maps.Equal(second.ArtifactComplianceCount, want) {
+		t.Errorf("counted %v, want %v", second.ArtifactComplianceCount, want)
+	}
+}
+
+// assertOrder checks that what changed comes first and what exited last.
+func assertOrder(t *testing.T, s snapshotBody) {
+	t.Helper()
+	rank := map[string]int{"started-unknown": 0, "unchanged": 1, "exited": 2}
+	if !slices.IsSortedFunc(s.Artifacts, func(a, b map[string]any) int {
+		return rank[annotation(a)] - rank[annotation(b)]
+	}) {
+		t.Errorf("artifacts are not in order: %v", s.annotations())
+	}
+}
+
+func assertEvents(t *testing.T, s *service, environment string, want int) {
+	t.Helper()
+	events, err := s.Process.Store.Events.Between(t.Context(), s.environmentID(environment), 1, 1000, false)
+	if err != nil || len(events) != want {
+		t.Errorf("%d events, %v, want %d", len(events), err, want)
+	}
+}
+
+// TestSnapshotHasTheShapeOfTheContract compares with contract/live-shapes.md 1.
+func TestSnapshotHasTheShapeOfTheContract(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.K8S)
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/prod/report/K8S", fixtures.K8SReport1)
+	var body map[string]any
+	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+org+"/prod/1", nil).decode(t, &body)
+	assertKeys(t, "snapshot", body, "index", "is_latest", "next_snapshot_timestamp", "artifact_compliance_count",
+		"timestamp", "type", "compliant", "html_url", "artifacts", "applied_policies")
+	artifact := body["artifacts"].([]any)[0].(map[string]any)
+	assertKeys(t, "artifact", artifact, "name", "compliant", "deployments", "policy_decisions", "reasons_for_incompliance",
+		"fingerprint", "creationTimestamp", "pods", "annotation", "flow_name", "git_commit", "commit_url", "html_url",
+		"flow_html_url", "deployment_diff", "commit_lead_time", "flows", "ecs_context")
+	assertKeys(t, "annotation", artifact["annotation"].(map[string]any), "type", "was", "now")
+	if body["compliant"] != false || artifact["compliant"] != nil {
+		t.Errorf("without policies the snapshot is compliant %v, its artifact %v", body["compliant"], artifact["compliant"])
+	}
+	for name, pod := range artifact["pods"].(map[string]any) {
+		assertKeys(t, "pod "+name, pod.(map[string]any), "namespace", "creationTimestamp", "owners")
+	}
+	if got := len(artifact["creationTimestamp"].([]any)); got != len(artifact["pods"].(map[string]any)) {
+		t.Errorf("%d times for %d pods", got, len(artifact["pods"].(map[string]any)))
+	}
+}
+
+func assertKeys(t *testing.T, what string, object map[string]any, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	if got := slices.Sorted(maps.Keys(object)); !slices.Equal(got, want) {
+		t.Errorf("%s has %v, want %v", what, got, want)
+	}
+}
+
+func TestSnapshotsAreListedNewestFirst(t *testing.T) {
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	for n := range 5 {
+		s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport(fmt.Sprint("version-", n)))
+	}
+	for query, want := range map[string][]int64{
+		"":                                   {5, 4, 3, 2, 1},
+		"?page=2&per_page=2":                 {3, 2},
+		"?page=9&per_page=2":                 {},
+		"?reverse=true&per_page=3":           {1, 2, 3},
+		"?interval=2..4":                     {4, 3, 2},
+		"?interval=~1..NOW":                  {5, 4},
+		"?interval=&page=1&reverse=false":    {5, 4, 3, 2, 1},
+		"?interval=2..&reverse=1&per_page=1": {2},
+	} {
+		var items []struct {
+			Index              int64
+			From, To, Duration float64
+			Compliant          bool
+		}
+		s.want(http.StatusOK, http.MethodGet, "/snapshots/"+org+"/host"+query, nil).decode(t, &items)
+		got := []int64{}
+		for _, item := range items {
+			got = append(got, item.Index)
+			if (item.To == 0) != (item.Index == 5) || item.Duration < 0 {
+				t.Errorf("%s: %+v", query, item)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", query, got, want)
+		}
+	}
+}
+
+func serverReport(names ...string) []byte {
+	type artifact struct {
+		Digests           map[string]string `json:"digests"`
+		CreationTimestamp int64             `json:"creationTimestamp"`
+	}
+	artifacts := []artifact{}
+	for _, name := range names {
+		artifacts = append(artifacts, artifact{
+			Digests:           map[string]string{"/opt/" + name: evidence.HashAPIKey(name)},
+			CreationTimestamp: 1_788_990_000,
+		})
+	}
+	body, err := json.Marshal(map[string]any{"type": "server", "artifacts": artifacts})
+	if err != nil {
+		panic(err)
+	}
+	return body
+}
+
+func TestEmptyReportIsValidAndEverythingExits(t *testing.T) {
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a", "b"))
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport())
+	latest := s.snapshot("host", "-1")
+	if got := latest.annotations()["exited"]; latest.Index != 2 || len(got) != 2 || len(latest.Artifacts) != 2 {
+		t.Errorf("snapshot %d has exited %v of %d", latest.Index, got, len(latest.Artifacts))
+	}
+}
+
+func TestConcurrentReportsOverHTTPEndInGaplessNumbers(t *testing.T) {
+	const reports = 200
+	s := start(t, options{})
+	s.environment("busy", evidence.Docker)
+	var group sync.WaitGroup
+	for n := range reports {
+		group.Go(func() {
+			body := fmt.Appendf(nil, `{"artifacts":[{"digests":{"image:%d":"%064x"},"creationTimestamp":1789000000}]}`, n, n+1)
+			got := s.do(http.MethodPut, "/api/v2/environments/"+org+"/busy/report/docker", snapshotterKey, body)
+			if got.status != http.StatusCreated && got.status != http.StatusOK {
+				t.Errorf("report %d: status %d: %s", n, got.status, got.body)
+			}
+		})
+	}
+	group.Wait()
+	eventually(t, "all reports are processed", func() bool {
+		return s.do(http.MethodGet, fmt.Sprintf("/api/v2/snapshots/%s/busy/%d", org, reports), adminKey, nil).status == http.StatusOK
+	})
+	seen := map[string]bool{}
+	last := 0.0
+	for n := range reports {
+		snapshot := s.snapshot("busy", fmt.Sprint(n+1))
+		started := snapshot.annotations()["started-unknown"]
+		if len(started) != 1 || seen[started[0]] || snapshot.Timestamp <= last {
+			t.Fatalf("snapshot %d at %f, behind %f, started %v", n+1, snapshot.Timestamp, last, started)
+		}
+		seen[started[0]], last = true, snapshot.Timestamp
+	}
+	if got := s.do(http.MethodGet, fmt.Sprintf("/api/v2/snapshots/%s/busy/%d", org, reports+1), adminKey, nil); got.status != http.StatusNotFound {
+		t.Errorf("snapshot %d: status %d", reports+1, got.status)
+	}
+}

@@ -1,0 +1,40 @@
+// Command api is the HTTP process of Attestry. All settings come from the
+// environment; see README.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+
+	"attestry/api/server"
+	"attestry/process"
+)
+
+func main() { os.Exit(process.Main("api", work)) }
+
+func work(ctx context.Context, p *process.Process) error {
+	settings := p.Settings.HTTP
+	service, err := server.NewService(server.ServiceDeps{
+		BaseURL:         string(settings.BaseURL),
+		Store:           p.Store,
+		Redis:           p.Redis,
+		Clock:           p.Clock,
+		Log:             p.Log,
+		Metrics:         p.Metrics,
+		Checks:          p.Checks(),
+		RequestTimeout:  settings.RequestTimeout,
+		ReportWait:      settings.ReportWait,
+		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", string(settings.Listen))
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	p.Log.Info("serving", "address", listener.Addr().String(), "base_url", string(settings.BaseURL))
+	return service.Serve(ctx, listener)
+}

@@ -1,0 +1,230 @@
+// Package server is the HTTP interface: the shell that every request passes
+// (limits, identity, validation, errors, metrics), the table of operations, and
+// one file of handlers for each resource.
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
+	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"attestry/evidence"
+	"attestry/monitor"
+	"attestry/storage"
+	"attestry/tasks/snapshot"
+)
+
+const (
+	// readTimeout bounds the arrival of a request: 32 MiB at half a MiB a second.
+	readTimeout = 64 * time.Second
+	// writeTimeout bounds the sending of an answer, large packages included.
+	writeTimeout = 10 * time.Minute
+	// idleTimeout outlasts the keep-alive of common proxies (60 s), so that the
+	// proxy closes first.
+	idleTimeout = 75 * time.Second
+	// headerLimit bounds the head of a request, in bytes.
+	headerLimit = 16 << 10
+	// defaultRequestTimeout bounds the work on a request.
+	defaultRequestTimeout = 30 * time.Second
+	// defaultShutdownTimeout is how long requests under way may still take. It
+	// outlasts the longest wait for a report's verdict, 10 s.
+	defaultShutdownTimeout = 15 * time.Second
+)
+
+// Deps is what a Server is made of.
+type Deps struct {
+	// BaseURL is scheme and host as clients see them, without a path.
+	BaseURL       string
+	Clock         evidence.Clock
+	Logger        *slog.Logger
+	Registerer    prometheus.Registerer
+	Authenticator Authenticator
+	Memberships   Memberships
+	Store         *storage.Store
+	Intake        *snapshot.Intake
+	// Checks are the dependencies that /ready asks.
+	Checks []monitor.Check
+	// RequestTimeout bounds the work on a request; 0 means 30 s.
+	RequestTimeout time.Duration
+	// ShutdownTimeout is how long requests under way may still take once Listen's
+	// context has ended; 0 means 15 s.
+	ShutdownTimeout time.Duration
+}
+
+// Server answers the API over HTTP.
+type Server struct {
+	app             *fiber.App
+	api             huma.API
+	registry        huma.Registry
+	validator       *validator
+	metrics         *metrics
+	logger          *slog.Logger
+	authenticator   Authenticator
+	memberships     Memberships
+	links           Links
+	readiness       *monitor.Readiness
+	requestTimeout  time.Duration
+	shutdownTimeout time.Duration
+}
+
+// New makes a server. It fails on faults of the route table and on settings it
+// cannot work with.
+func New(deps Deps) (*Server, error) {
+	links, err := NewLinks(deps.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	return newServer(deps, links, routes(&handlers{clock: deps.Clock, links: links, store: deps.Store, intake: deps.Intake}))
+}
+
+func newServer(deps Deps, links Links, table []Route) (*Server, error) {
+	configureHuma()
+	measured, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		metrics:         measured,
+		logger:          deps.Logger,
+		authenticator:   deps.Authenticator,
+		memberships:     deps.Memberships,
+		links:           links,
+		readiness:       monitor.NewReadiness(deps.Checks, deps.Clock),
+		requestTimeout:  orDefault(deps.RequestTimeout, defaultRequestTimeout),
+		shutdownTimeout: orDefault(deps.ShutdownTimeout, defaultShutdownTimeout),
+	}
+	s.app = newApp(s)
+	s.api = humafiber.NewWithGroup(s.app, headRouter{s.app.Group(prefix)}, describe(links))
+	s.registry = s.api.OpenAPI().Components.Schemas
+	s.validator = newValidator(s.registry)
+	if err := s.serve(table); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func orDefault(value, fallback time.Duration) time.Duration {
+	if value == 0 {
+		return fallback
+	}
+	return value
+}
+
+func newApp(s *Server) *fiber.App {
+	app := fiber.New(fiber.Config{
+		AppName:                      "Attestry",
+		Immutable:                    true,
+		StreamRequestBody:            true,
+		DisablePreParseMultipartForm: true,
+		CaseSensitive:                true,
+		StrictRouting:                true,
+		DisableStartupMessage:        true,
+		ReadBufferSize:               headerLimit,
+		ReadTimeout:                  readTimeout,
+		WriteTimeout:                 writeTimeout,
+		IdleTimeout:                  idleTimeout,
+		ErrorHandler:                 s.fail,
+	})
+	app.Server().Handler = guardBody(knownMethods(app.Config().RequestMethods, app.Server().Handler))
+	// Answers beyond the last request of a stopping server say so.
+	app.Server().CloseOnShutdown = true
+	app.Use(s.observe)
+	return app
+}
+
+// serve registers the operations, then what describes them.
+func (s *Server) serve(table []Route) error {
+	for _, route := range inOrder(table) {
+		if err := route.check(); err != nil {
+			return err
+		}
+		if err := route.Serve(s, route); err != nil {
+			return err
+		}
+	}
+	s.app.Get("/ready", s.ready)
+	return s.serveDocuments()
+}
+
+// headRouter answers HEAD wherever it answers GET.
+type headRouter struct{ fiber.Router }
+
+func (r headRouter) Add(method, path string, served ...fiber.Handler) fiber.Router {
+	if method == fiber.MethodGet {
+		r.Router.Add(fiber.MethodHead, path, served...)
+	}
+	return r.Router.Add(method, path, served...)
+}
+
+// jsonFormat writes answers without escaping HTML and without a newline at the
+// end: the body of "OK" is those four bytes.
+func jsonFormat() huma.Format {
+	return huma.Format{
+		Marshal: func(w io.Writer, value any) error {
+			var buffer bytes.Buffer
+			encoder := json.NewEncoder(&buffer)
+			encoder.SetEscapeHTML(false)
+			if err := encoder.Encode(value); err != nil {
+				return err
+			}
+			_, err := w.Write(bytes.TrimSuffix(buffer.Bytes(), []byte("\n")))
+			return err
+		},
+		Unmarshal: json.Unmarshal,
+	}
+}
+
+// App returns the fiber application, for tests.
+func (s *Server) App() *fiber.App { return s.app }
+
+// Listen serves on a TCP address until ctx ends, then lets the requests under way
+// finish.
+func (s *Server) Listen(ctx context.Context, addr string) error {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	return s.Serve(ctx, listener)
+}
+
+// Serve is Listen on a listener that is there already. It closes it.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	served := make(chan error, 1)
+	go func() { served <- s.app.Listener(lingeringListener{listener}) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	timeout, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.shutdownTimeout)
+	defer cancel()
+	if err := s.Shutdown(timeout); err != nil {
+		return err
+	}
+	// A server that was told to stop before it knew its listener would serve on.
+	if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("close listener: %w", err)
+	}
+	return <-served
+}
+
+// Shutdown takes no more requests and waits for those under way, at most until
+// ctx ends.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if err := s.app.ShutdownWithContext(ctx); err != nil {
+		return fmt.Errorf("shut down: %w", err)
+	}
+	return nil
+}

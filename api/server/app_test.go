@@ -1,0 +1,202 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+)
+
+// exempt are the paths outside the route table.
+func exempt() []string {
+	return []string{"/ready", "/openapi.json", prefix + "/openapi.json", prefix + "/docs"}
+}
+
+// everyRoute is the product's table and that of the tests.
+func everyRoute() []Route { return append(routes(&handlers{}), testRoutes()...) }
+
+func TestEveryRouteIsInTheTable(t *testing.T) {
+	s := start(t, everyRoute())
+	var known []string
+	for _, route := range everyRoute() {
+		known = append(known, route.Method+" "+prefix+strings.NewReplacer("{", ":", "}", "").Replace(route.Path))
+	}
+	for _, route := range s.App().GetRoutes(true) {
+		method := route.Method
+		if method == http.MethodHead {
+			method = http.MethodGet
+		}
+		if !slices.Contains(exempt(), route.Path) && !slices.Contains(known, method+" "+route.Path) {
+			t.Errorf("%s %s is in neither the table nor the list of exempt paths", route.Method, route.Path)
+		}
+	}
+}
+
+func TestEveryRouteEnforcesItsRole(t *testing.T) {
+	s := start(t, everyRoute())
+	for _, route := range everyRoute() {
+		path := prefix + example(route.Path)
+		if route.Public {
+			continue
+		}
+		s.send(t, route.Method, path, "", "").expect(t, 401, keyMissingMessage)
+		s.send(t, route.Method, path, "stranger", "").expect(t, 401, "The API key is not valid")
+		for role := evidence.Reader; role <= evidence.Admin; role++ {
+			got := s.send(t, route.Method, path, role.String(), "")
+			refused := got.status == 403 && strings.Contains(got.body, roleTooLowMessage)
+			if want := !role.Allows(route.Least); refused != want {
+				t.Errorf("%s as %v: %d %s, refused = %v, want %v", route.OperationID, role, got.status, got.body, refused, want)
+			}
+		}
+		if route.ofOrganization() {
+			s.send(t, route.Method, path, "outsider", "").expect(t, 403, "Access denied to "+path)
+		}
+	}
+}
+
+// example fills the parameters of a path.
+func example(path string) string {
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		switch {
+		case segment == "{org}":
+			segments[i] = "acme"
+		case strings.HasPrefix(segment, "{"):
+			segments[i] = "1"
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+func TestFaultsOfTheRouteTableAreRefused(t *testing.T) {
+	good := testRoutes()[0]
+	faulty := map[string]func(*Route){
+		"no id":                   func(r *Route) { r.OperationID = "" },
+		"no slash":                func(r *Route) { r.Path = "things/{org}/{name}" },
+		"organization, no role":   func(r *Route) { r.Least = evidence.NoRole },
+		"role, no organization":   func(r *Route) { r.Path = "/things/{name}" },
+		"public with a role":      func(r *Route) { r.Public = true },
+		"no handler":              func(r *Route) { r.Serve = nil },
+		"list that is not spread": func(r *Route) { r.Serve = handle(listless) },
+	}
+	for name, spoil := range faulty {
+		route := good
+		spoil(&route)
+		registry := &journal{}
+		links, _ := NewLinks("http://localhost")
+		if _, err := newServer(testDeps(registry, newRegistry()), links, []Route{route}); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+	links, _ := NewLinks("http://localhost")
+	if _, err := newServer(testDeps(&journal{}, newRegistry()), links, []Route{good, good}); err == nil {
+		t.Error("the same operation twice was accepted")
+	}
+}
+
+func TestUnknownPathsAndMethodsAreJSON(t *testing.T) {
+	s := start(t, testRoutes())
+	s.send(t, "GET", prefix+"/nothing", "", "").expect(t, 404, pathUnknownMessage)
+	s.send(t, "GET", "/", "admin", "").expect(t, 404, pathUnknownMessage)
+	s.send(t, "GET", prefix+"/things/acme/x/", "admin", "").expect(t, 404, pathUnknownMessage)
+	got := s.send(t, "DELETE", prefix+"/things/acme/x", "admin", "")
+	got.expect(t, 405, "Method Not Allowed")
+	s.send(t, "BREW", "/ready", "", "").expect(t, 501, "The request method is unknown")
+	if allow := got.header.Get("Allow"); allow != "GET, HEAD" {
+		t.Errorf("Allow = %q", allow)
+	}
+}
+
+func TestStaticSegmentsComeBeforeParameters(t *testing.T) {
+	s := start(t, testRoutes())
+	if got := s.send(t, "GET", prefix+"/things/acme/search", "reader", ""); !strings.Contains(got.body, `"per_page":15`) {
+		t.Errorf("search answered %s", got.body)
+	}
+}
+
+func TestPathValuesAreUnescapedOnce(t *testing.T) {
+	s := start(t, testRoutes())
+	for _, name := range []string{"a b", "%23", "#5", "x/y", "é", "a+b", "{1}", "a.b-c_d~e:f"} {
+		got := s.send(t, "GET", prefix+"/things/acme/"+url.PathEscape(name), "reader", "")
+		if want := `"` + name + `"`; got.status != 200 || got.body != want {
+			t.Errorf("%q came back as %d %s", name, got.status, got.body)
+		}
+	}
+}
+
+func TestPathValuesThatAreNotTextAreRefused(t *testing.T) {
+	s := start(t, testRoutes())
+	for _, escaped := range []string{"%00", "a%FFb"} {
+		got := s.send(t, "GET", prefix+"/things/acme/"+escaped, "reader", "")
+		if got.status != 400 {
+			t.Errorf("%s answered %d %s", escaped, got.status, got.body)
+		}
+	}
+}
+
+func TestHeadAnswersTheHeadersOfGet(t *testing.T) {
+	s := start(t, testRoutes(), func(d *Deps) { d.Checks = nil })
+	for _, path := range []string{prefix + "/things/acme/x", prefix + "/things/acme/search", "/ready", prefix + "/openapi.json", prefix + "/docs"} {
+		get, head := s.send(t, "GET", path, "reader", ""), s.send(t, "HEAD", path, "reader", "")
+		if head.status != get.status || head.body != "" {
+			t.Errorf("HEAD %s = %d %q, GET %d", path, head.status, head.body, get.status)
+		}
+		for _, name := range []string{"Content-Type", "Content-Length"} {
+			if head.header.Get(name) != get.header.Get(name) || get.header.Get(name) == "" {
+				t.Errorf("%s of HEAD %s = %q, of GET %q", name, path, head.header.Get(name), get.header.Get(name))
+			}
+		}
+	}
+}
+
+func TestAnswersHaveNoNewlineAtTheEnd(t *testing.T) {
+	s := start(t, testRoutes())
+	if got := s.send(t, "POST", prefix+"/hooks/1", "", "null"); got.body != `"OK"` {
+		t.Errorf("body = %q", got.body)
+	}
+}
+
+func TestBodiesWhereNoneIsWantedAreIgnored(t *testing.T) {
+	s := start(t, testRoutes())
+	for _, body := range []string{"", "null", "{", strings.Repeat("x", 5000)} {
+		if got := s.send(t, "PUT", prefix+"/things/acme/x/archive", "admin", body); got.status != 200 {
+			t.Errorf("body %.10q: %d %s", body, got.status, got.body)
+		}
+	}
+}
+
+func TestListenServesUntilItsContextEnds(t *testing.T) {
+	links, err := NewLinks("http://localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newServer(testDeps(&journal{}, newRegistry()), links, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Ended at once, it must not serve on, whichever comes first.
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Listen(ctx, "127.0.0.1:0"); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := s.Listen(t.Context(), "256.0.0.1:1"); err == nil {
+		t.Error("an impossible address was listened on")
+	}
+}
+
+func TestNewTakesTheProductsRoutes(t *testing.T) {
+	if _, err := New(testDeps(&journal{}, newRegistry())); err != nil {
+		t.Error(err)
+	}
+	deps := testDeps(&journal{}, newRegistry())
+	deps.BaseURL = "example.com/path"
+	if _, err := New(deps); err == nil {
+		t.Error("a base URL with a path was accepted")
+	}
+}

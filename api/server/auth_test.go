@@ -1,0 +1,101 @@
+package server
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+)
+
+func basic(credentials string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(credentials))
+}
+
+func TestKeysAreTakenFromBearerAndBasic(t *testing.T) {
+	for header, want := range map[string]string{
+		"Bearer key":              "key",
+		"bearer key":              "key",
+		"BEARER   key ":           "key",
+		basic("key:"):             "key",
+		basic("key:password"):     "key",
+		basic("key:a:b"):          "key",
+		"basic" + basic("k:")[5:]: "k",
+	} {
+		if got, err := secretOf(header); err != nil || got != want {
+			t.Errorf("secretOf(%q) = %q, %v, want %q", header, got, err, want)
+		}
+	}
+}
+
+func TestMalformedAuthorizationIsUnauthorized(t *testing.T) {
+	for _, header := range []string{
+		"", " ", "Bearer", "Bearer ", "key", "Token key", "Basic", "Basic !!!", basic("key"), basic(":password"), basic(""),
+		"Bearer " + strings.Repeat("x", maxSecret+1), basic("k\x00:"), basic("\xff\xfe:"),
+	} {
+		if secret, err := secretOf(header); evidence.CodeOf(err) != evidence.Unauthorized {
+			t.Errorf("secretOf(%q) = %q, %v", header, secret, err)
+		}
+	}
+}
+
+func FuzzSecretOf(f *testing.F) {
+	for _, header := range []string{"", "Bearer x", basic("a:b"), "Basic ====", "Basic \x00", "bearer\tx"} {
+		f.Add(header)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		secret, err := secretOf(header)
+		if (err == nil) == (secret == "") {
+			t.Errorf("%q gave %q and %v", header, secret, err)
+		}
+		if err == nil && (len(secret) > maxSecret || !plain(secret)) {
+			t.Errorf("%q gave %q", header, secret)
+		}
+	})
+}
+
+func TestBothSchemesAreAccepted(t *testing.T) {
+	s := start(t, testRoutes())
+	for _, header := range []string{"Bearer reader", basic("reader:"), basic("reader:x")} {
+		if got := s.send(t, "GET", prefix+"/mine", "", "", "Authorization", header); got.status != 200 || got.body != `"reader"` {
+			t.Errorf("%s: %d %s", header, got.status, got.body)
+		}
+	}
+	if got := s.send(t, "GET", prefix+"/mine", "", "", "Authorization", basic("reader")); got.status != 401 {
+		t.Errorf("Basic without a colon: %d", got.status)
+	}
+}
+
+func TestUnauthorizedAsksForABearer(t *testing.T) {
+	s := start(t, testRoutes())
+	for _, key := range []string{"", "stranger"} {
+		if got := s.send(t, "GET", prefix+"/mine", key, "").header.Get("WWW-Authenticate"); got != "Bearer" {
+			t.Errorf("WWW-Authenticate = %q", got)
+		}
+	}
+}
+
+func TestRefusalsComeBeforeValidation(t *testing.T) {
+	s := start(t, testRoutes())
+	const path = prefix + "/things/acme/search?page=x"
+	s.send(t, "GET", path, "", "").expect(t, 401, keyMissingMessage)
+	s.send(t, "GET", path, "outsider", "").expect(t, 403, "Access denied to "+prefix+"/things/acme/search")
+	s.send(t, "PUT", prefix+"/things/acme", "reader", "{").expect(t, 403, roleTooLowMessage)
+	s.send(t, "GET", path, "reader", "").expect(t, 400, evidence.ValidationMessage)
+	s.send(t, "GET", prefix+"/things/other/search", "admin", "").expect(t, 403, "Access denied to "+prefix+"/things/other/search")
+}
+
+func TestOutagesOfAuthenticationAreNotTheClientsFault(t *testing.T) {
+	s := start(t, testRoutes())
+	s.send(t, "GET", prefix+"/mine", "slow", "").expect(t, 503, overloadedMessage)
+	s.send(t, "GET", prefix+"/mine", "broken", "").expect(t, 500, internalMessage)
+}
+
+func TestPublicOperationsTakeAnyKeyOrNone(t *testing.T) {
+	s := start(t, testRoutes())
+	for _, key := range []string{"", "stranger", "admin"} {
+		if got := s.send(t, "POST", prefix+"/hooks/1", key, ""); got.status != 200 {
+			t.Errorf("key %q: %d", key, got.status)
+		}
+	}
+}

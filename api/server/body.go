@@ -1,0 +1,93 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	"attestry/evidence"
+)
+
+const (
+	mebibyte = 1 << 20
+	// jsonLimit bounds a JSON body whose operation states no other limit.
+	jsonLimit = mebibyte
+	// reportLimit bounds the report of an environment.
+	reportLimit = 32 * mebibyte
+	// fileLimit bounds a file sent as a part of a form.
+	fileLimit = 10 * mebibyte
+	// preallocated is how much is set aside on the word of Content-Length alone.
+	preallocated = mebibyte
+)
+
+// requestBody is the only reader of a request's body. fasthttp's own stream must
+// not be read again once it has ended: with chunks, it would go on in the next
+// request.
+type requestBody struct {
+	stream io.Reader // nil when there is no body
+	length int       // as announced, negative when unknown
+	read   int
+	ended  bool
+}
+
+func (b *requestBody) Read(p []byte) (int, error) {
+	if b == nil || b.stream == nil || b.ended {
+		return 0, io.EOF
+	}
+	n, err := b.stream.Read(p)
+	b.read += n
+	b.ended = errors.Is(err, io.EOF)
+	return n, err
+}
+
+// readAll reads what is left of the body; more than limit is TooLarge, and stays
+// unread.
+func (b *requestBody) readAll(limit int64) ([]byte, error) {
+	if b == nil || b.stream == nil {
+		return nil, nil
+	}
+	if int64(b.length) > limit {
+		return nil, bodyTooLarge(limit)
+	}
+	var buffer bytes.Buffer
+	buffer.Grow(min(max(b.length, 0), preallocated) + bytes.MinRead)
+	n, err := buffer.ReadFrom(io.LimitReader(b, limit+1))
+	switch {
+	case err != nil:
+		return nil, bodyBroken(err)
+	case n > limit:
+		return nil, bodyTooLarge(limit)
+	case b.length >= 0 && n < int64(b.length):
+		return nil, bodyBroken(io.ErrUnexpectedEOF)
+	}
+	return buffer.Bytes(), nil
+}
+
+// drain reads what the handler left, if it is at most limit bytes, and tells
+// whether nothing is left.
+func (b *requestBody) drain(limit int) bool {
+	if b.stream == nil || b.ended {
+		return true
+	}
+	if b.length-b.read > limit {
+		return false
+	}
+	_, err := io.CopyN(io.Discard, b, int64(limit)+1)
+	return errors.Is(err, io.EOF) && b.ended
+}
+
+func bodyTooLarge(limit int64) error {
+	return evidence.NewError(evidence.TooLarge, fmt.Sprintf("Request body exceeds the limit of %d MiB", limit/mebibyte))
+}
+
+// bodyBroken words an error of reading: it is the client's, or the network's.
+func bodyBroken(err error) error {
+	var network net.Error
+	if errors.As(err, &network) && network.Timeout() {
+		return newProblem(http.StatusRequestTimeout, "The request body did not arrive in time")
+	}
+	return evidence.NewError(evidence.Invalid, "The request body could not be read to its end")
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"unicode/utf8"
+
+	"github.com/bytedance/sonic"
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// maxDepth is how deep JSON may nest; nothing in the contract comes near it.
+const maxDepth = 100
+
+// checker is a body type that can tell by itself that a value surely meets its
+// schema, required members included. Such bodies are decoded in one strict pass.
+// Check may be false for a valid value: the schema then decides.
+type checker interface{ Check() bool }
+
+// strict decodes bodies of types that are checkers. Unlike encoding/json it
+// tells `Name` from `name`, as the schemas do.
+var strict = sonic.Config{
+	DisallowUnknownFields: true,
+	CaseSensitive:         true,
+	ValidateString:        true,
+	CopyString:            true,
+}.Froze()
+
+// decodeStrict decodes a JSON body whose schema is s. Whatever is wrong goes to
+// found; the value is then worthless.
+func decodeStrict[T any](v *validator, s *huma.Schema, body []byte, found findings) *T {
+	if value, ok := decodeFast[T](body); ok {
+		return value
+	}
+	parsed, ok := parseJSON(body, "body", found)
+	if !ok {
+		return nil
+	}
+	return decodeParsed[T](v, s, parsed, found)
+}
+
+func decodeFast[T any](body []byte) (*T, bool) {
+	value := new(T)
+	checked, ok := any(value).(checker)
+	if !ok || !utf8.Valid(body) || bytes.Contains(body, []byte(`\u0000`)) {
+		return nil, false
+	}
+	if err := strict.Unmarshal(body, value); err != nil {
+		return nil, false
+	}
+	return value, checked.Check()
+}
+
+// decodeParsed validates and coerces a parsed body by its schema, then makes it
+// a T.
+func decodeParsed[T any](v *validator, s *huma.Schema, parsed any, found findings) *T {
+	before := len(found)
+	coerced := v.check(s, parsed, "", found)
+	if len(found) > before {
+		return nil
+	}
+	value := new(T)
+	canonical, err := json.Marshal(coerced)
+	if err == nil {
+		err = json.Unmarshal(canonical, value)
+	}
+	if err != nil {
+		found.add("body", "Invalid JSON: "+reason(err), parsed)
+		return nil
+	}
+	return value
+}
+
+// parseJSON reads exactly one JSON value. An absent value and null are a missing
+// body, at the given location.
+func parseJSON(body []byte, at string, found findings) (any, bool) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		found.add(at, missingText, nil)
+		return nil, false
+	}
+	if deeper(body, maxDepth) {
+		found.add(at, "Invalid JSON: recursion limit exceeded", string(body[:min(len(body), maxShown+1)]))
+		return nil, false
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var value any
+	err := decoder.Decode(&value)
+	if err == nil {
+		if _, err = decoder.Token(); err == nil {
+			err = errTrailing
+		}
+	}
+	switch {
+	case !errors.Is(err, io.EOF):
+		found.add(at, "Invalid JSON: "+reason(err), string(body[:min(len(body), utf8.UTFMax*maxShown)]))
+		return nil, false
+	case value == nil:
+		found.add(at, missingText, nil)
+		return nil, false
+	}
+	return value, true
+}
+
+var errTrailing = errors.New("trailing characters")
+
+// reason words an error of encoding/json without Go's names of types.
+func reason(err error) string {
+	var syntax *json.SyntaxError
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return syntax.Error()
+	case errors.As(err, &mistyped):
+		return "unexpected " + mistyped.Value + " at " + mistyped.Field
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "unexpected end of input"
+	default:
+		return errTrailing.Error()
+	}
+}
+
+// deeper tells whether JSON nests deeper than limit. It looks at brackets
+// outside strings only.
+func deeper(body []byte, limit int) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > limit {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// readBody reads the whole body, or returns a TooLarge error.
+func readBody(ctx context.Context, limit int64) ([]byte, error) {
+	return requestOf(ctx).body.readAll(limit)
+}

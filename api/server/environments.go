@@ -1,0 +1,353 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+// defaultEnvironmentsPerPage applies when a page is asked for without its size.
+const defaultEnvironmentsPerPage = 15
+
+// CreateEnvironmentPutInput is the body of create_env (contract/requests.md).
+type CreateEnvironmentPutInput struct {
+	Name                 string    `json:"name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_]*$"`
+	Type                 string    `json:"type" enum:"K8S,ECS,S3,lambda,server,docker,azure-apps,cloud-run,logical"`
+	Description          string    `json:"description"`
+	IncludeScaling       *bool     `json:"include_scaling,omitempty" nullable:"true" deprecated:"true"`
+	RequireProvenance    *bool     `json:"require_provenance,omitempty" nullable:"true" deprecated:"true"`
+	IncludedEnvironments *[]string `json:"included_environments,omitempty" nullable:"true"`
+	Policies             *[]string `json:"policies,omitempty" nullable:"true"`
+}
+
+// GetEnvironmentResponse is an environment as answers show it
+// (contract/live-shapes.md 7).
+type GetEnvironmentResponse struct {
+	Org                  string            `json:"org"`
+	Name                 string            `json:"name"`
+	Type                 string            `json:"type"`
+	Description          string            `json:"description"`
+	LastModifiedAt       float64           `json:"last_modified_at"`
+	LastReportedAt       *float64          `json:"last_reported_at" nullable:"true"`
+	LastChangedAt        *float64          `json:"last_changed_at" nullable:"true"`
+	State                *bool             `json:"state" nullable:"true"`
+	IncludeScaling       bool              `json:"include_scaling"`
+	Tags                 map[string]string `json:"tags"`
+	Policies             []string          `json:"policies" nullable:"true"`
+	IncludedEnvironments []string          `json:"included_environments" nullable:"true"`
+}
+
+// EnvironmentPath is the path of an operation on an environment.
+type EnvironmentPath struct {
+	OrgPath
+	Environment string `path:"env_name" doc:"Name of the environment."`
+}
+
+type environmentAnswer struct {
+	Body GetEnvironmentResponse
+}
+
+// createEnvironment makes an environment, or changes the one of that name.
+func (h *handlers) createEnvironment(ctx context.Context, _ *OrgPath, body *CreateEnvironmentPutInput) (*textAnswer, error) {
+	org := access(ctx)
+	change, err := h.environmentChange(ctx, org, body)
+	if err != nil {
+		return nil, err
+	}
+	now := evidence.Seconds(h.clock())
+	fresh := evidence.Environment{
+		ID:             evidence.NewID(),
+		Org:            org.OrgID,
+		Name:           body.Name,
+		Type:           evidence.EnvironmentType(body.Type),
+		CreatedAt:      now,
+		CreatedBy:      principal(ctx).Name,
+		LastModifiedAt: now,
+	}
+	fresh.Apply(change)
+	created, err := h.store.Environments.Put(ctx, fresh, change)
+	if err != nil {
+		return nil, err
+	}
+	if created {
+		return made(), nil
+	}
+	return done(), nil
+}
+
+// environmentChange resolves what the body names. There are no policies yet, so
+// any that is named does not exist.
+func (h *handlers) environmentChange(ctx context.Context, org evidence.OrgAccess, body *CreateEnvironmentPutInput) (evidence.EnvironmentChange, error) {
+	change := evidence.EnvironmentChange{
+		Description:       &body.Description,
+		IncludeScaling:    body.IncludeScaling,
+		RequireProvenance: body.RequireProvenance,
+	}
+	if body.Policies != nil {
+		for _, name := range *body.Policies {
+			return change, evidence.NewError(evidence.NotFound,
+				fmt.Sprintf("Policy '%s' does not exist in organization '%s'", name, org.OrgName))
+		}
+	}
+	if body.IncludedEnvironments == nil {
+		return change, nil
+	}
+	if body.Type != string(evidence.LogicalType) && len(*body.IncludedEnvironments) > 0 {
+		return change, evidence.ValidationError(map[string]string{
+			"included_environments": "Only logical environments include others [input: " + body.Type + "]",
+		})
+	}
+	members, err := h.physicalMembers(ctx, org, *body.IncludedEnvironments)
+	change.Included = &members
+	return change, err
+}
+
+// physicalMembers resolves the names of a logical environment's members.
+func (h *handlers) physicalMembers(ctx context.Context, org evidence.OrgAccess, names []string) ([]string, error) {
+	ids := make([]string, 0, len(names))
+	for _, name := range names {
+		ref, err := h.environmentNamed(ctx, org, name)
+		if err != nil {
+			return nil, err
+		}
+		if ref.Type == evidence.LogicalType {
+			return nil, evidence.NewError(evidence.Invalid, "Can only add physical environments to logical environments")
+		}
+		if !slices.Contains(ids, ref.ID) {
+			ids = append(ids, ref.ID)
+		}
+	}
+	return ids, nil
+}
+
+// environmentNamed resolves a name, or answers in the contract's words.
+func (h *handlers) environmentNamed(ctx context.Context, org evidence.OrgAccess, name string) (storage.EnvironmentRef, error) {
+	ref, err := h.store.Environments.Resolve(ctx, org.OrgID, name)
+	if errors.Is(err, storage.ErrNotFound) {
+		return ref, evidence.NewError(evidence.NotFound,
+			fmt.Sprintf("Environment named '%s' does not exist for organization '%s'", name, org.OrgName))
+	}
+	return ref, err
+}
+
+// getEnvironment reads one environment.
+func (h *handlers) getEnvironment(ctx context.Context, in *EnvironmentPath) (*environmentAnswer, error) {
+	org := access(ctx)
+	ref, err := h.environmentNamed(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.store.Environments.GetMany(ctx, []string{ref.ID})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("environment %s has a name but no document", ref.ID)
+	}
+	members, err := h.store.Environments.GetMany(ctx, found[0].Included)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.showEnvironments(ctx, org, found, append(members, found[0]))
+	if err != nil {
+		return nil, err
+	}
+	return &environmentAnswer{Body: shown[0]}, nil
+}
+
+type listEnvironmentsInput struct {
+	OrgPath
+	Page          int      `query:"page" minimum:"1"`
+	PerPage       int      `query:"per_page" minimum:"1" maximum:"50"`
+	Sort          string   `query:"sort" enum:"name,last_modified_at,last_changed_at" default:"name"`
+	SortDirection string   `query:"sort_direction" enum:"asc,desc" default:"asc"`
+	SpaceID       []string `query:"space_id,explode"`
+	Name          string   `query:"name" doc:"Part of the name, in any letter case."`
+	Type          []string `query:"type,explode" enum:"K8S,ECS,S3,lambda,server,docker,azure-apps,cloud-run,logical"`
+	Tag           []string `query:"tag,explode" doc:"key or key:value"`
+}
+
+type listEnvironmentsAnswer struct {
+	Body environmentList
+}
+
+// environmentList is a bare array, or an envelope when a page was asked for.
+type environmentList struct {
+	paged        *PageEnvelope
+	environments []GetEnvironmentResponse
+}
+
+type environmentsPage struct {
+	PageEnvelope
+	Environments []GetEnvironmentResponse `json:"environments"`
+}
+
+// MarshalJSON writes whichever form was asked for.
+func (l environmentList) MarshalJSON() ([]byte, error) {
+	if l.paged == nil {
+		return json.Marshal(l.environments)
+	}
+	return json.Marshal(environmentsPage{PageEnvelope: *l.paged, Environments: l.environments})
+}
+
+// Schema describes both forms.
+func (environmentList) Schema(registry huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{
+		{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[GetEnvironmentResponse](), true, "")},
+		registry.Schema(reflect.TypeFor[environmentsPage](), true, "EnvironmentsPage"),
+	}}
+}
+
+// listEnvironments lists an organization's environments. They are configured,
+// thousands at most, and so are filtered and sorted in memory.
+func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInput) (*listEnvironmentsAnswer, error) {
+	org := access(ctx)
+	all, err := h.store.Environments.List(ctx, org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	wanted := slices.DeleteFunc(slices.Clone(all), func(e evidence.Environment) bool { return !in.wants(ctx, &e) })
+	shown, err := h.showEnvironments(ctx, org, wanted, all)
+	if err != nil {
+		return nil, err
+	}
+	in.order(shown)
+	if !given(ctx, "page") && !given(ctx, "per_page") {
+		return &listEnvironmentsAnswer{Body: environmentList{environments: shown}}, nil
+	}
+	number, size := max(in.Page, 1), cmp.Or(in.PerPage, defaultEnvironmentsPerPage)
+	envelope := h.links.pageOf(ctx, number, size, int64(len(shown))).envelope()
+	start := min(offsetOf(number, size), len(shown))
+	end := min(start+size, len(shown))
+	return &listEnvironmentsAnswer{Body: environmentList{paged: &envelope, environments: shown[start:end]}}, nil
+}
+
+// wants applies the filters. Those that are empty are no filters, apart from the
+// tag: an empty one matches nothing (contract/semantics.md 10). There are no
+// spaces, so nothing is in the ones that are asked for.
+func (in *listEnvironmentsInput) wants(ctx context.Context, e *evidence.Environment) bool {
+	if !strings.Contains(strings.ToLower(e.Name), strings.ToLower(in.Name)) {
+		return false
+	}
+	if len(in.Type) > 0 && !slices.Contains(in.Type, string(e.Type)) {
+		return false
+	}
+	if slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
+		return false
+	}
+	return !given(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return tagged(e.Tags, tag) })
+}
+
+// tagged tells whether tags match `key` or `key:value`.
+func tagged(tags map[string]string, wanted string) bool {
+	key, value, withValue := strings.Cut(wanted, ":")
+	have, ok := tags[key]
+	return ok && (!withValue || have == value)
+}
+
+func (in *listEnvironmentsInput) order(shown []GetEnvironmentResponse) {
+	slices.SortStableFunc(shown, func(a, b GetEnvironmentResponse) int {
+		order := cmp.Compare(a.Name, b.Name)
+		switch in.Sort {
+		case "last_modified_at":
+			order = cmp.Or(cmp.Compare(a.LastModifiedAt, b.LastModifiedAt), order)
+		case "last_changed_at":
+			order = cmp.Or(cmp.Compare(orZero(a.LastChangedAt), orZero(b.LastChangedAt)), order)
+		}
+		if in.SortDirection == "desc" {
+			return -order
+		}
+		return order
+	})
+}
+
+func orZero(value *float64) float64 {
+	if value == nil {
+		return 0
+	}
+	return *value
+}
+
+// showEnvironments describes environments with what their heads tell. known holds
+// at least the environments themselves and their members.
+func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess, shown, known []evidence.Environment) ([]GetEnvironmentResponse, error) {
+	names := make(map[string]string, len(known))
+	ids := make([]string, 0, len(known))
+	for _, e := range known {
+		names[e.ID] = e.Name
+		ids = append(ids, e.ID)
+	}
+	heads, err := h.store.Heads.GetMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]GetEnvironmentResponse, 0, len(shown))
+	for _, e := range shown {
+		answer := showConfigured(org, &e)
+		if e.Logical() {
+			answer.showMembers(&e, names, heads)
+		} else {
+			answer.showHead(&e, heads[e.ID])
+		}
+		answers = append(answers, answer)
+	}
+	return answers, nil
+}
+
+func showConfigured(org evidence.OrgAccess, e *evidence.Environment) GetEnvironmentResponse {
+	tags := e.Tags
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	return GetEnvironmentResponse{
+		Org:            org.OrgName,
+		Name:           e.Name,
+		Type:           string(e.Type),
+		Description:    e.Description,
+		LastModifiedAt: e.LastModifiedAt,
+		IncludeScaling: e.IncludeScaling,
+		Tags:           tags,
+		Policies:       []string{},
+	}
+}
+
+// showHead adds what reports have brought. State is null, as no policy judges
+// (contract/semantics.md 4.7).
+func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot.Head) {
+	r.LastReportedAt = positive(head.LastReportedAt)
+	r.LastChangedAt = positive(head.Timestamp)
+	r.LastModifiedAt = max(e.LastModifiedAt, head.LastReportedAt)
+}
+
+// showMembers adds what the members of a logical environment have come to: it
+// changed when the last of them did (contract/live-shapes.md 7, notes).
+func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, names map[string]string, heads map[string]snapshot.Head) {
+	r.IncludedEnvironments = []string{}
+	changed := 0.0
+	for _, id := range e.Included {
+		r.IncludedEnvironments = append(r.IncludedEnvironments, names[id])
+		changed = max(changed, heads[id].Timestamp)
+	}
+	r.LastChangedAt = positive(changed)
+	if changed > 0 {
+		r.LastModifiedAt = changed
+	}
+}
+
+func positive(value float64) *float64 {
+	if value <= 0 {
+		return nil
+	}
+	return &value
+}

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gofiber/fiber/v2"
+
+	"attestry/evidence"
+)
+
+// The sentences for errors that have no better one.
+const (
+	internalMessage    = "Internal server error"
+	overloadedMessage  = "The request took too long, please try again."
+	roleTooLowMessage  = "You don't have permission to access this resource"
+	pathUnknownMessage = "The requested path does not exist"
+)
+
+// problem is an error ready to be answered; its exported members are the body of
+// every error (contract/responses.md, "Errors"). huma takes status and headers
+// from its methods.
+type problem struct {
+	Message string            `json:"message" doc:"What went wrong, in a sentence."`
+	Errors  map[string]string `json:"errors,omitempty" doc:"Findings of a validation by their location."`
+	status  int
+	headers http.Header
+}
+
+func (p *problem) Error() string           { return p.Message }
+func (p *problem) GetStatus() int          { return p.status }
+func (p *problem) GetHeaders() http.Header { return p.headers }
+
+func newProblem(status int, message string) *problem {
+	return &problem{Message: message, status: status, headers: http.Header{}}
+}
+
+// describeHuma is set as huma.NewError. What huma finds by itself is a mistake
+// of ours, as the shell has validated before: the client learns nothing of it.
+func describeHuma(status int, _ string, _ ...error) huma.StatusError {
+	if status >= http.StatusInternalServerError || http.StatusText(status) == "" {
+		return newProblem(http.StatusInternalServerError, internalMessage)
+	}
+	return newProblem(status, http.StatusText(status))
+}
+
+// configureHuma settles what huma keeps globally: how it words errors, and that
+// arrays are null only where a type says so.
+var configureHuma = sync.OnceFunc(func() {
+	huma.NewError = describeHuma
+	huma.DefaultArrayNullable = false
+})
+
+// statusOf maps the error codes to statuses.
+func statusOf(code evidence.Code) int {
+	switch code {
+	case evidence.Invalid:
+		return http.StatusBadRequest
+	case evidence.Unauthorized:
+		return http.StatusUnauthorized
+	case evidence.Forbidden:
+		return http.StatusForbidden
+	case evidence.NotFound:
+		return http.StatusNotFound
+	case evidence.Conflict:
+		return http.StatusConflict
+	case evidence.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case evidence.RateLimited:
+		return http.StatusTooManyRequests
+	case evidence.Unavailable:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// problemOf is the funnel: every error that leaves as an answer passes it.
+// Whatever is not meant for clients is logged and answered plainly.
+func (s *Server) problemOf(ctx context.Context, err error) *problem {
+	var ready *problem
+	var ours *evidence.Error
+	var framework *fiber.Error
+	switch {
+	case errors.As(err, &ready):
+		return ready
+	case errors.As(err, &ours) && ours.Code != evidence.Internal:
+		return problemOfEvidence(ours)
+	case errors.As(err, &framework):
+		return problemOfFiber(framework)
+	case errors.Is(err, context.DeadlineExceeded):
+		s.logger.WarnContext(ctx, "request ran out of time", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
+		return retryable(newProblem(http.StatusServiceUnavailable, overloadedMessage), time.Second)
+	default:
+		s.logger.ErrorContext(ctx, "request failed", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
+		return newProblem(http.StatusInternalServerError, internalMessage)
+	}
+}
+
+func problemOfEvidence(e *evidence.Error) *problem {
+	p := newProblem(statusOf(e.Code), e.Message)
+	p.Errors = e.Fields
+	switch e.Code {
+	case evidence.Unauthorized:
+		p.headers.Set("WWW-Authenticate", "Bearer")
+	case evidence.RateLimited, evidence.Unavailable:
+		retryable(p, e.RetryAfter)
+	}
+	return p
+}
+
+func problemOfFiber(e *fiber.Error) *problem {
+	switch {
+	case e.Code == http.StatusNotFound:
+		return newProblem(e.Code, pathUnknownMessage)
+	case e.Code >= http.StatusBadRequest && e.Code < http.StatusInternalServerError && http.StatusText(e.Code) != "":
+		return newProblem(e.Code, http.StatusText(e.Code))
+	default:
+		// fasthttp reports a request it cannot read as a bad gateway.
+		return newProblem(http.StatusBadRequest, http.StatusText(http.StatusBadRequest))
+	}
+}
+
+// retryable tells the client when to come back: in whole seconds, at least one.
+func retryable(p *problem, after time.Duration) *problem {
+	seconds := max(1, int(math.Ceil(after.Seconds())))
+	p.headers.Set("Retry-After", strconv.Itoa(seconds))
+	return p
+}
+
+// writeProblem answers with a problem where huma is not at hand.
+func writeProblem(c *fiber.Ctx, p *problem) error {
+	for name, values := range p.headers {
+		for _, value := range values {
+			c.Set(name, value)
+		}
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Status(p.status).Send(body)
+}

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const smuggled = "GET /ready HTTP/1.1\r\nHost: x\r\nX-Request-ID: smuggled\r\n\r\n"
+
+// TestNoBodyIsReadAsTheNextRequest sends, to every route and past every kind of
+// refusal, a body that holds a request, and then a request of its own.
+func TestNoBodyIsReadAsTheNextRequest(t *testing.T) {
+	s := start(t, everyRoute())
+	bodies := map[string]string{
+		"small":           smuggled,
+		"beyond buffers":  strings.Repeat(smuggled, 1+maxDrained/4/len(smuggled)),
+		"beyond draining": strings.Repeat(smuggled, 2+maxDrained/len(smuggled)),
+		"too large":       strings.Repeat(smuggled, 2+jsonLimit/len(smuggled)),
+	}
+	for _, target := range smugglingTargets() {
+		for name, body := range bodies {
+			for form, head := range map[string]string{
+				"length":  fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body),
+				"chunked": fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
+				"expect":  fmt.Sprintf("Expect: 100-continue\r\nContent-Length: %d\r\n\r\n%s", len(body), body),
+			} {
+				t.Run(target+" "+name+" "+form, func(t *testing.T) {
+					t.Parallel()
+					trySmuggling(t, s, target+"\r\nHost: x\r\nX-Request-ID: first\r\n"+head)
+				})
+			}
+		}
+	}
+}
+
+// smugglingTargets are request lines with an Authorization header.
+func smugglingTargets() []string {
+	var targets []string
+	for _, route := range everyRoute() {
+		line := route.Method + " " + prefix + example(route.Path) + " HTTP/1.1\r\nAuthorization: Bearer "
+		targets = append(targets, line+"admin")
+		if !route.Public {
+			targets = append(targets, line+"nobody")
+		}
+		if route.ofOrganization() {
+			targets = append(targets, line+"outsider")
+		}
+	}
+	return append(targets,
+		"POST /ready HTTP/1.1\r\nAuthorization: Bearer x",
+		"GET /ready HTTP/1.1\r\nAuthorization: Bearer x",
+		"HEAD /ready HTTP/1.1\r\nAuthorization: Bearer x",
+		"PUT /nothing HTTP/1.1\r\nAuthorization: Bearer x",
+		"BREW /ready HTTP/1.1\r\nAuthorization: Bearer x",
+		"OPTIONS "+prefix+"/things/acme HTTP/1.1\r\nAuthorization: Bearer x",
+	)
+}
+
+// trySmuggling sends a request and a second one, and sees that nothing else was
+// answered.
+func trySmuggling(t *testing.T, s *running, request string) {
+	conn, reader := s.dial(t)
+	go func() {
+		// The server may rightly close while this is written.
+		_, _ = io.WriteString(conn, request+"GET /ready HTTP/1.1\r\nHost: x\r\nX-Request-ID: second\r\nConnection: close\r\n\r\n")
+	}()
+	method, _, _ := strings.Cut(request, " ")
+	var ids []string
+	for {
+		response, err := http.ReadResponse(reader, &http.Request{Method: method})
+		if err != nil {
+			break
+		}
+		if response.StatusCode == http.StatusContinue {
+			continue
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		}
+		ids = append(ids, response.Header.Get("X-Request-ID"))
+		method = "GET"
+	}
+	switch got := strings.Join(ids, ","); got {
+	case "first", "first,second", "", ",second":
+		// A request with an unknown method never gets an id.
+		if got == "" && len(ids) == 0 {
+			t.Error("no answer at all")
+		}
+	default:
+		t.Errorf("answered were %q", got)
+	}
+}
+
+func TestConnectionsLiveOnAfterErrors(t *testing.T) {
+	s := start(t, testRoutes())
+	conn, reader := s.dial(t)
+	for _, request := range []string{
+		"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n",
+		"PUT " + prefix + "/things/acme HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}",
+		"PUT " + prefix + "/things/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: 2\r\n\r\n{}",
+		"PUT " + prefix + "/things/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+		"PUT " + prefix + "/things/acme/x/archive HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nnull\r\n0\r\n\r\n",
+		"POST " + prefix + "/things/acme/panic/fail HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: 4\r\n\r\nnull",
+		"GET /ready HTTP/1.1\r\nHost: x\r\n\r\n",
+	} {
+		if _, err := io.WriteString(conn, request); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatalf("%.60q: %v", request, err)
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil || response.Close {
+			t.Errorf("%.60q: the connection ends, %v", request, err)
+		}
+	}
+}
+
+func TestRequestsWithTwoLengthsEndTheConnection(t *testing.T) {
+	s := start(t, testRoutes())
+	conn, reader := s.dial(t)
+	request := "POST " + prefix + "/hooks/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	answers := 0
+	for ; ; answers++ {
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			break
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+			break
+		}
+	}
+	if answers != 1 {
+		t.Errorf("%d answers, want 1", answers)
+	}
+}
+
+func TestBodiesThatBreakOffAreRefused(t *testing.T) {
+	s := start(t, testRoutes())
+	conn, reader := s.dial(t)
+	request := "PUT " + prefix + "/things/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}"
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.StatusCode != http.StatusBadRequest || !response.Close {
+		t.Errorf("status %d, closing %v", response.StatusCode, response.Close)
+	}
+}
+
+func TestRequestsThatCannotBeReadAreAnsweredAsJSON(t *testing.T) {
+	s := start(t, testRoutes())
+	for request, want := range map[string]int{
+		"GARBAGE\r\n\r\n": 400,
+		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2*headerLimit) + "\r\n\r\n": 431,
+	} {
+		conn, reader := s.dial(t)
+		go func() { _, _ = io.WriteString(conn, request) }()
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatalf("%.20q: %v", request, err)
+		}
+		body, _ := io.ReadAll(response.Body)
+		if response.StatusCode != want || !strings.HasPrefix(string(body), `{"message":`) {
+			t.Errorf("%.20q: %d %s", request, response.StatusCode, body)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Links builds the addresses that answers carry: those of the user interface and
+// those of the API (contract/semantics.md, section 10).
+type Links struct{ base string }
+
+// NewLinks takes scheme and host as clients see them.
+func NewLinks(baseURL string) (Links, error) {
+	u, err := url.Parse(strings.TrimSuffix(baseURL, "/"))
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" ||
+		u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
+		return Links{}, fmt.Errorf("base URL %q is not scheme and host alone", redacted(baseURL))
+	}
+	return Links{base: u.String()}, nil
+}
+
+// redacted hides the password of an address that may hold one.
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "(malformed)"
+	}
+	return u.Redacted()
+}
+
+// API is the address that the paths of the operations are relative to.
+func (l Links) API() string { return l.base + prefix }
+
+// Environment is the page of an environment.
+func (l Links) Environment(org, environment string) string {
+	return l.page(org, "environments", environment)
+}
+
+// Snapshot is the page of a snapshot.
+func (l Links) Snapshot(org, environment string, number int64) string {
+	return l.page(org, "environments", environment, "snapshots", strconv.FormatInt(number, 10))
+}
+
+// Flow is the page of a flow.
+func (l Links) Flow(org, flow string) string { return l.page(org, "flows", flow) }
+
+// Trail is the page of a trail.
+func (l Links) Trail(org, flow, trail string) string {
+	return l.page(org, "flows", flow, "trails", trail)
+}
+
+// Attestation is the page of an attestation on its trail.
+func (l Links) Attestation(org, flow, trail, id string) string {
+	return l.Trail(org, flow, trail) + "?attestation_id=" + url.QueryEscape(id)
+}
+
+// Artifact is the page of an artifact; without an id, of all that have the
+// fingerprint.
+func (l Links) Artifact(org, flow, fingerprint, id string) string {
+	page := l.page(org, "flows", flow, "artifacts", fingerprint)
+	if id == "" {
+		return page
+	}
+	return page + "?artifact_id=" + url.QueryEscape(id)
+}
+
+// SnapshotSelf is the address of a snapshot in the API.
+func (l Links) SnapshotSelf(org, environment string, number int64) string {
+	return l.page("api", "v2", "snapshots", org, environment, strconv.FormatInt(number, 10))
+}
+
+// ArtifactSelf is the address of an artifact in the API.
+func (l Links) ArtifactSelf(org, flow, fingerprint string) string {
+	return l.page("api", "v2", "artifacts", org, flow, "fingerprint", fingerprint)
+}
+
+func (l Links) page(segments ...string) string {
+	var b strings.Builder
+	b.WriteString(l.base)
+	for _, segment := range segments {
+		b.WriteString("/" + url.PathEscape(segment))
+	}
+	return b.String()
+}

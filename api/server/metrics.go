@@ -1,0 +1,48 @@
+package server
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics measures requests by operation.
+type metrics struct {
+	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+}
+
+func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "attestry_http_request_duration_seconds",
+			Help:    "Time to answer a request, by method, route and status.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"method", "route", "status"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "attestry_http_requests_in_flight",
+			Help: "Requests being served now.",
+		}),
+	}
+	for _, collector := range []prometheus.Collector{m.duration, m.inFlight} {
+		if err := registerer.Register(collector); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) began() { m.inFlight.Inc() }
+
+func (m *metrics) ended(r *request, status int, took time.Duration) {
+	m.inFlight.Dec()
+	// Requests without an operation share one label, so that clients cannot make
+	// series at will.
+	route := r.route
+	if route == "" {
+		route = "none"
+	}
+	m.duration.WithLabelValues(r.method, route, strconv.Itoa(status)).Observe(took.Seconds())
+}

@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"runtime/debug"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"attestry/evidence"
+)
+
+const (
+	requestIDHeader = "X-Request-ID"
+	// maxRequestID bounds an id taken from a client, in characters.
+	maxRequestID = 128
+)
+
+// observe gives a request its id and its record, sees to it that an error
+// becomes an answer, and logs and measures what came of it.
+func (s *Server) observe(c *fiber.Ctx) error {
+	began := time.Now()
+	r := newRequest(c)
+	c.SetUserContext(context.WithValue(c.UserContext(), requestKey{}, r))
+	c.Set(requestIDHeader, r.id)
+	s.metrics.began()
+	if err := s.protect(c); err != nil {
+		c.Response().ResetBody()
+		if err := writeProblem(c, s.problemOf(c.UserContext(), err)); err != nil {
+			return err
+		}
+	}
+	took := time.Since(began)
+	s.metrics.ended(r, c.Response().StatusCode(), took)
+	s.logger.LogAttrs(c.UserContext(), slog.LevelInfo, "request",
+		slog.String("request_id", r.id),
+		slog.String("method", r.method),
+		slog.String("route", r.route),
+		slog.String("org", r.org),
+		slog.String("user", r.principal.Name),
+		slog.Int("status", c.Response().StatusCode()),
+		slog.Duration("duration", took),
+	)
+	return nil
+}
+
+func newRequest(c *fiber.Ctx) *request {
+	id := c.Get(requestIDHeader)
+	if !saneID(id) {
+		id = evidence.NewID()
+	}
+	uri := c.Request().URI()
+	// What cannot be read of a query is left out, the rest counts.
+	query, _ := url.ParseQuery(string(uri.QueryString()))
+	body, _ := c.Context().UserValue(bodyKey{}).(*requestBody)
+	return &request{
+		id:     id,
+		method: c.Method(),
+		path:   string(uri.PathOriginal()),
+		query:  query,
+		header: func(name string) string { return c.Get(name) },
+		body:   body,
+	}
+}
+
+// saneID tells whether a client's id may go into logs and headers.
+func saneID(id string) bool {
+	for _, char := range id {
+		if char <= ' ' || char > '~' {
+			return false
+		}
+	}
+	return id != "" && len(id) <= maxRequestID
+}
+
+// protect bounds a request in time and turns a panic into an error.
+func (s *Server) protect(c *fiber.Ctx) (err error) {
+	ctx, cancel := context.WithTimeout(c.UserContext(), s.requestTimeout)
+	defer cancel()
+	c.SetUserContext(ctx)
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.logger.ErrorContext(ctx, "panic", slog.String("request_id", requestID(ctx)),
+				slog.Any("panic", fault), slog.String("stack", string(debug.Stack())))
+			err = newProblem(fiber.StatusInternalServerError, internalMessage)
+		}
+	}()
+	if err := c.Next(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// fail answers what goes wrong before a request reaches observe: one that cannot
+// be read. It is fiber's error handler.
+func (s *Server) fail(c *fiber.Ctx, err error) error {
+	if writeErr := writeProblem(c, s.problemOf(c.UserContext(), err)); writeErr != nil {
+		return fmt.Errorf("answer %w: %w", err, writeErr)
+	}
+	return nil
+}

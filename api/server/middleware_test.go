@@ -1,0 +1,127 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+)
+
+func TestRequestIDsAreTakenWhenSaneAndMadeOtherwise(t *testing.T) {
+	s := start(t, testRoutes())
+	for sent, taken := range map[string]bool{
+		"abc-123": true, strings.Repeat("x", 128): true, strings.Repeat("x", 129): false, "": false, "a b": false, "é": false,
+	} {
+		got := s.send(t, "GET", prefix+"/mine", "reader", "", "X-Request-ID", sent).header.Get("X-Request-ID")
+		if (got == sent) != taken || got == "" {
+			t.Errorf("sent %q, got %q", sent, got)
+		}
+	}
+}
+
+func TestErrorsOutsideOperationsCarryRequestIDs(t *testing.T) {
+	s := start(t, testRoutes())
+	if s.send(t, "GET", "/nothing", "", "").header.Get("X-Request-ID") == "" {
+		t.Error("a 404 has no X-Request-ID")
+	}
+}
+
+func TestTheLogHoldsNoSecrets(t *testing.T) {
+	s := start(t, testRoutes())
+	s.send(t, "GET", prefix+"/mine?token=sesame", "wrong-secret-key", "")
+	s.send(t, "GET", prefix+"/mine?token=sesame", "admin", "")
+	s.send(t, "POST", prefix+"/hooks/sesame", "", "null")
+	s.send(t, "GET", prefix+"/nothing/sesame", "wrong-secret-key", "")
+	text := s.journal.String()
+	if strings.Count(text, `"msg":"request"`) != 4 {
+		t.Errorf("not every request was logged:\n%s", text)
+	}
+	for _, secret := range []string{"wrong-secret-key", "sesame", "Bearer"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("the log holds %q:\n%s", secret, text)
+		}
+	}
+}
+
+func TestTheLogTellsWhoAskedForWhat(t *testing.T) {
+	s := start(t, testRoutes())
+	s.send(t, "GET", prefix+"/things/acme/x", "reader", "")
+	for _, want := range []string{`"route":"/things/{org}/{name}"`, `"org":"acme"`, `"status":200`, `"user":"reader"`, `"duration":`} {
+		if !strings.Contains(s.journal.String(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, s.journal)
+		}
+	}
+}
+
+func TestHandlersHaveADeadline(t *testing.T) {
+	waiting := Route{Method: "GET", Path: "/wait", OperationID: "wait", Tag: "Wait", Summary: "Wait",
+		Serve: handle(func(ctx context.Context, _ *struct{}) (*textOutput, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})}
+	s := start(t, []Route{waiting}, func(d *Deps) { d.RequestTimeout = 20 * time.Millisecond })
+	s.send(t, "GET", prefix+"/wait", "reader", "").expect(t, 503, overloadedMessage)
+}
+
+func TestRequestsAreMeasuredByRoute(t *testing.T) {
+	s := start(t, testRoutes())
+	for range 3 {
+		s.send(t, "GET", prefix+"/things/acme/x", "reader", "")
+		s.send(t, "GET", "/any/"+evidence.NewID(), "reader", "")
+	}
+	families, err := s.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		switch family.GetName() {
+		case "attestry_http_request_duration_seconds":
+			if got := len(family.GetMetric()); got != 2 {
+				t.Errorf("%d series, want one for the operation and one for all unknown paths", got)
+			}
+		case "attestry_http_requests_in_flight":
+			if got := family.GetMetric()[0].GetGauge().GetValue(); got != 0 {
+				t.Errorf("%v requests in flight", got)
+			}
+		}
+	}
+	if len(families) != 2 {
+		t.Errorf("%d metrics, want 2", len(families))
+	}
+}
+
+func TestRequestsUnderWayFinishWhenTheServerStops(t *testing.T) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	slow := Route{Method: "GET", Path: "/slow", OperationID: "slow", Tag: "Slow", Summary: "Slow",
+		Serve: handle(func(context.Context, *struct{}) (*textOutput, error) {
+			close(entered)
+			<-release
+			return &textOutput{Status: 200, Body: "done"}, nil
+		})}
+	s := start(t, []Route{slow})
+	answered := make(chan int, 1)
+	go func() {
+		request, _ := http.NewRequest("GET", s.url+prefix+"/slow", nil)
+		request.Header.Set("Authorization", "Bearer reader")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			answered <- 0
+			return
+		}
+		response.Body.Close()
+		answered <- response.StatusCode
+	}()
+	<-entered
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Shutdown(context.Background()) }()
+	close(release)
+	if status := <-answered; status != 200 {
+		t.Errorf("the request under way got %d", status)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}

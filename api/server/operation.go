@@ -1,0 +1,187 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
+
+	"attestry/evidence"
+)
+
+// binder registers a route with what serves it.
+type binder func(s *Server, route Route) error
+
+// handle makes an operation of a handler that takes no body; one that is sent
+// nonetheless is ignored, as clients send `null` where they have nothing to say.
+// I holds the parameters and O the answer, as huma describes them.
+func handle[I, O any](handler func(context.Context, *I) (*O, error)) binder {
+	return func(s *Server, route Route) error {
+		return register(s, route, nil, func(ctx context.Context, in *I) (*O, error) {
+			if err := invalid(requestOf(ctx).findings); err != nil {
+				return nil, err
+			}
+			return handler(ctx, in)
+		})
+	}
+}
+
+// withBody makes an operation of a handler that takes a JSON body T. The body's
+// findings are answered together with those of the parameters.
+func withBody[I, T, O any](handler func(context.Context, *I, *T) (*O, error)) binder {
+	return func(s *Server, route Route) error {
+		schema := s.registry.Schema(reflect.TypeFor[T](), true, route.OperationID)
+		body := &huma.RequestBody{
+			Required: true,
+			Content:  map[string]*huma.MediaType{"application/json": {Schema: schema}},
+		}
+		return register(s, route, body, func(ctx context.Context, in *I) (*O, error) {
+			raw, err := readBody(ctx, route.bodyLimit())
+			if err != nil {
+				return nil, err
+			}
+			found := requestOf(ctx).findings
+			value := decodeStrict[T](s.validator, schema, raw, found)
+			if err := invalid(found); err != nil {
+				return nil, err
+			}
+			return handler(ctx, in, value)
+		})
+	}
+}
+
+func invalid(found findings) error {
+	if len(found) == 0 {
+		return nil
+	}
+	return evidence.ValidationError(found)
+}
+
+// register describes a route to huma and has it served. huma derives the
+// document, fills in the parameters and writes the answer; admission, validation
+// and the body are the shell's.
+func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler func(context.Context, *I) (*O, error)) (err error) {
+	// huma reports mistakes in a type by panicking.
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("register %s: %v", route.OperationID, fault)
+		}
+	}()
+	var parameters []parameter
+	described := huma.Operation{
+		Method:             route.Method,
+		Path:               route.Path,
+		OperationID:        route.OperationID,
+		Tags:               []string{route.Tag},
+		Summary:            route.Summary,
+		Deprecated:         route.Deprecated,
+		DefaultStatus:      route.statuses()[0],
+		Security:           route.security(),
+		SkipValidateParams: true,
+	}
+	described.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
+		s.enter(ctx, route, parameters, next)
+	}}
+	huma.Register(s.api, described, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handler(ctx, in)
+		if err != nil {
+			return nil, s.problemOf(ctx, err)
+		}
+		return out, nil
+	})
+	documented := operationAt(s.api.OpenAPI(), route.Method, route.Path)
+	documented.RequestBody = body
+	s.describeAnswers(documented, route)
+	parameters, err = parametersOf(documented, s.registry)
+	return err
+}
+
+// enter is where a request meets its operation.
+func (s *Server) enter(ctx huma.Context, route Route, parameters []parameter, next func(huma.Context)) {
+	r := requestOf(ctx.Context())
+	r.route = route.Path
+	r.findings = findings{}
+	if err := s.admit(ctx.Context(), route, r, ctx.Param("org")); err != nil {
+		s.refuse(ctx, err)
+		return
+	}
+	normalized, err := s.validator.normalize(ctx, parameters, r)
+	if err != nil {
+		s.refuse(ctx, err)
+		return
+	}
+	next(normalized)
+}
+
+// refuse answers a request that did not get as far as its handler.
+func (s *Server) refuse(ctx huma.Context, err error) {
+	if err := writeProblem(humafiber.Unwrap(ctx), s.problemOf(ctx.Context(), err)); err != nil {
+		panic(err)
+	}
+}
+
+// security says which schemes the document names (contract/README.md, choice 21).
+func (r Route) security() []map[string][]string {
+	switch {
+	case r.Public:
+		return nil
+	case r.BasicToo:
+		return []map[string][]string{{"bearer": {}}, {"basic": {}}}
+	default:
+		return []map[string][]string{{"bearer": {}}}
+	}
+}
+
+// describeAnswers documents the other statuses of success, which have the same
+// body as the first, and the errors.
+func (s *Server) describeAnswers(op *huma.Operation, route Route) {
+	statuses := route.statuses()
+	for _, status := range statuses[1:] {
+		same := *op.Responses[strconv.Itoa(statuses[0])]
+		same.Description = http.StatusText(status)
+		op.Responses[strconv.Itoa(status)] = &same
+	}
+	delete(op.Responses, "default")
+	schema := s.registry.Schema(reflect.TypeFor[problem](), true, "")
+	for _, status := range route.failures() {
+		op.Responses[strconv.Itoa(status)] = &huma.Response{
+			Description: http.StatusText(status),
+			Content:     map[string]*huma.MediaType{"application/json": {Schema: schema}},
+		}
+	}
+}
+
+// failures lists the statuses that any operation of the route's kind may have.
+func (r Route) failures() []int {
+	failures := []int{http.StatusBadRequest}
+	if !r.Public {
+		failures = append(failures, http.StatusUnauthorized)
+	}
+	if r.ofOrganization() {
+		failures = append(failures, http.StatusForbidden, http.StatusNotFound)
+	}
+	if r.Method != http.MethodGet {
+		failures = append(failures, http.StatusConflict, http.StatusRequestEntityTooLarge)
+	}
+	return append(failures, http.StatusInternalServerError, http.StatusServiceUnavailable)
+}
+
+func operationAt(document *huma.OpenAPI, method, path string) *huma.Operation {
+	item := document.Paths[path]
+	switch method {
+	case http.MethodGet:
+		return item.Get
+	case http.MethodPut:
+		return item.Put
+	case http.MethodPost:
+		return item.Post
+	case http.MethodPatch:
+		return item.Patch
+	default:
+		return item.Delete
+	}
+}

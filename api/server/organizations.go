@@ -1,0 +1,42 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// GetOrganization is an organization as answers show it (contract/responses.md).
+type GetOrganization struct {
+	Name                        string  `json:"name"`
+	Kind                        string  `json:"kind" enum:"personal,shared"`
+	ExperimentalFeaturesEnabled bool    `json:"experimental_features_enabled"`
+	CreatedAt                   float64 `json:"created_at"`
+	LastModifiedAt              float64 `json:"last_modified_at"`
+}
+
+type organizationAnswer struct {
+	Body GetOrganization
+}
+
+// getOrganization reads one organization.
+func (h *handlers) getOrganization(ctx context.Context, _ *OrgPath) (*organizationAnswer, error) {
+	name := access(ctx).OrgName
+	org, err := h.store.Tenancy.Organization(ctx, name)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Organization named '%s' does not exist", name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &organizationAnswer{Body: GetOrganization{
+		Name:                        org.Name,
+		Kind:                        string(org.Kind),
+		ExperimentalFeaturesEnabled: org.Beta,
+		CreatedAt:                   org.CreatedAt,
+		LastModifiedAt:              org.LastModifiedAt,
+	}}, nil
+}

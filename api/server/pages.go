@@ -1,0 +1,119 @@
+package server
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// page is one page of a list that is cut by page numbers.
+type page struct {
+	number int // from 1
+	size   int
+	total  int64
+	// address is that of the list, without the query.
+	address string
+	query   url.Values
+}
+
+// pageOf describes the page that a request asks for, once the total is known.
+func (l Links) pageOf(ctx context.Context, number, size int, total int64) page {
+	r := requestOf(ctx)
+	return page{number: number, size: size, total: total, address: l.base + r.path, query: r.query}
+}
+
+// offsetOf is how many entries lie before a page. It stays within what a query
+// can skip, however great the number.
+func offsetOf(number, size int) int {
+	const most = 1 << 40
+	if number < 1 || size < 1 {
+		return 0
+	}
+	return min(number-1, most/size) * size
+}
+
+// count is the number of pages; an empty list has none.
+func (p page) count() int {
+	return int((p.total + int64(p.size) - 1) / int64(p.size))
+}
+
+// at is the address of another page, all else of the query unchanged.
+func (p page) at(number int) string {
+	query := maps.Clone(p.query)
+	if query == nil {
+		query = url.Values{}
+	}
+	query.Set("page", strconv.Itoa(number))
+	query.Set("per_page", strconv.Itoa(p.size))
+	return p.address + "?" + query.Encode()
+}
+
+// self is the address as it was asked for.
+func (p page) self() string {
+	if len(p.query) == 0 {
+		return p.address
+	}
+	return p.address + "?" + p.query.Encode()
+}
+
+// neighbours lists the pages one can go to, by relation.
+func (p page) neighbours() []relation {
+	last := max(p.count(), 1)
+	relations := []relation{{"first", p.at(1)}}
+	if p.number > 1 {
+		relations = append(relations, relation{"prev", p.at(min(p.number-1, last))})
+	}
+	if p.number < last {
+		relations = append(relations, relation{"next", p.at(p.number + 1)})
+	}
+	return append(relations, relation{"last", p.at(last)})
+}
+
+type relation struct{ name, address string }
+
+// PageHeaders is pagination by headers (contract/responses.md, style 2). Answers
+// embed it; it is exported because huma passes over embedded types that are not.
+type PageHeaders struct {
+	TotalCount  int64  `header:"X-Total-Count"`
+	PerPage     int    `header:"X-Per-Page"`
+	CurrentPage int    `header:"X-Current-Page"`
+	TotalPages  int    `header:"X-Total-Pages"`
+	Link        string `header:"Link" doc:"Only when there is more than one page."`
+}
+
+func (p page) headers() PageHeaders {
+	headers := PageHeaders{TotalCount: p.total, PerPage: p.size, CurrentPage: p.number, TotalPages: p.count()}
+	if p.count() < 2 {
+		return headers
+	}
+	var links []string
+	for _, relation := range p.neighbours() {
+		links = append(links, "<"+relation.address+`>; rel="`+relation.name+`"`)
+	}
+	headers.Link = strings.Join(links, ", ")
+	return headers
+}
+
+// PageEnvelope is pagination by members beside the list (contract/responses.md,
+// style 4). Bodies embed it, exported for the same reason.
+type PageEnvelope struct {
+	Links      map[string]href `json:"_links"`
+	Page       int             `json:"page"`
+	PerPage    int             `json:"per_page"`
+	TotalPages int             `json:"total_pages"`
+	TotalCount int64           `json:"total_count"`
+}
+
+type href struct {
+	Href string `json:"href"`
+}
+
+func (p page) envelope() PageEnvelope {
+	links := map[string]href{"self": {p.self()}}
+	for _, relation := range p.neighbours() {
+		links[relation.name] = href{relation.address}
+	}
+	return PageEnvelope{Links: links, Page: p.number, PerPage: p.size, TotalPages: p.count(), TotalCount: p.total}
+}

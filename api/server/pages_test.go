@@ -1,0 +1,88 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"testing"
+
+	"attestry/evidence"
+)
+
+type listInput struct {
+	Org     string `path:"org"`
+	Page    int    `query:"page" minimum:"1" default:"1"`
+	PerPage int    `query:"per_page" minimum:"1" default:"10"`
+	Total   int64  `query:"total"`
+}
+
+type listOutput struct {
+	PageHeaders
+	Body struct {
+		PageEnvelope
+		Things []string `json:"things"`
+	}
+}
+
+func startList(t *testing.T) *running {
+	links, err := NewLinks("https://attestry.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, []Route{{Method: "GET", Path: "/list/{org}", OperationID: "list_things", Tag: "T", Summary: "S", Least: evidence.Reader,
+		Serve: handle(func(ctx context.Context, in *listInput) (*listOutput, error) {
+			p := links.pageOf(ctx, in.Page, in.PerPage, in.Total)
+			out := &listOutput{PageHeaders: p.headers()}
+			out.Body.PageEnvelope, out.Body.Things = p.envelope(), []string{}
+			return out, nil
+		})}})
+}
+
+func TestPagesAreToldInHeadersAndBody(t *testing.T) {
+	s := startList(t)
+	const list = "https://attestry.example.com/api/v2/list/acme"
+	for query, want := range map[string]struct{ link, body string }{
+		"?total=25&page=2": {
+			`<` + list + `?page=1&per_page=10&total=25>; rel="first", <` + list + `?page=1&per_page=10&total=25>; rel="prev", ` +
+				`<` + list + `?page=3&per_page=10&total=25>; rel="next", <` + list + `?page=3&per_page=10&total=25>; rel="last"`,
+			`{"_links":{"first":{"href":"` + list + `?page=1&per_page=10&total=25"},"last":{"href":"` + list + `?page=3&per_page=10&total=25"},` +
+				`"next":{"href":"` + list + `?page=3&per_page=10&total=25"},"prev":{"href":"` + list + `?page=1&per_page=10&total=25"},` +
+				`"self":{"href":"` + list + `?page=2&total=25"}},"page":2,"per_page":10,"total_pages":3,"total_count":25,"things":[]}`,
+		},
+		"": {"", `{"_links":{"first":{"href":"` + list + `?page=1&per_page=10"},"last":{"href":"` + list + `?page=1&per_page=10"},"self":{"href":"` + list + `"}},` +
+			`"page":1,"per_page":10,"total_pages":0,"total_count":0,"things":[]}`},
+	} {
+		got := s.send(t, "GET", prefix+"/list/acme"+query, "reader", "")
+		if got.header.Get("Link") != want.link || got.body != want.body {
+			t.Errorf("%q:\n got %s\n     %s\nwant %s\n     %s", query, got.header.Get("Link"), got.body, want.link, want.body)
+		}
+	}
+	got := s.send(t, "GET", prefix+"/list/acme?total=25&page=2", "reader", "").header
+	for name, want := range map[string]string{"X-Total-Count": "25", "X-Per-Page": "10", "X-Current-Page": "2", "X-Total-Pages": "3"} {
+		if got.Get(name) != want {
+			t.Errorf("%s = %q, want %q", name, got.Get(name), want)
+		}
+	}
+}
+
+func TestPagesBeyondTheEndLeadBack(t *testing.T) {
+	s := startList(t)
+	var body PageEnvelope
+	if err := json.Unmarshal([]byte(s.send(t, "GET", prefix+"/list/acme?total=25&page=9", "reader", "").body), &body); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := body.Links["next"]; ok || body.Links["prev"] != body.Links["last"] {
+		t.Errorf("links of a page beyond the end: %v", body.Links)
+	}
+}
+
+func TestOffsetsDoNotOverflow(t *testing.T) {
+	for _, test := range []struct{ number, size, want int }{{1, 15, 0}, {3, 15, 30}, {0, 15, 0}} {
+		if got := offsetOf(test.number, test.size); got != test.want {
+			t.Errorf("offsetOf(%d, %d) = %d, want %d", test.number, test.size, got, test.want)
+		}
+	}
+	if got := offsetOf(math.MaxInt, math.MaxInt); got < 0 {
+		t.Errorf("the offset of the greatest page is %d", got)
+	}
+}

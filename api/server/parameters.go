@@ -1,0 +1,173 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/evidence"
+)
+
+// parameter is a path or query parameter as huma documents it.
+type parameter struct {
+	name     string
+	in       string
+	required bool
+	list     bool
+	schema   *huma.Schema
+}
+
+// parametersOf takes the parameters from an operation of the document.
+func parametersOf(op *huma.Operation, registry huma.Registry) ([]parameter, error) {
+	var all []parameter
+	for _, p := range op.Parameters {
+		if p.In != "path" && p.In != "query" {
+			continue
+		}
+		schema := p.Schema
+		for schema.Ref != "" {
+			schema = registry.SchemaFromRef(schema.Ref)
+		}
+		list := schema.Type == huma.TypeArray
+		if list && (p.Explode == nil || !*p.Explode) {
+			return nil, fmt.Errorf("%s: list parameter %s lacks `,explode`", op.OperationID, p.Name)
+		}
+		all = append(all, parameter{name: p.Name, in: p.In, required: p.Required, list: list, schema: schema})
+	}
+	return all, nil
+}
+
+// humaContext is huma.Context under a name that does not clash with its method.
+type humaContext huma.Context
+
+// requestContext gives huma the parameters as the shell has validated them, in
+// the one form that huma parses without ado, and no body: the shell decodes it.
+type requestContext struct {
+	humaContext
+	path  map[string]string
+	query url.Values
+}
+
+// Unwrap lets humafiber find the context beneath.
+func (c *requestContext) Unwrap() huma.Context { return c.humaContext }
+
+// Param returns a path parameter, unescaped once.
+func (c *requestContext) Param(name string) string { return c.path[name] }
+
+// Query returns a query parameter. For lists huma only looks whether it is
+// empty and takes the values from URL.
+func (c *requestContext) Query(name string) string {
+	values := c.query[name]
+	switch len(values) {
+	case 0:
+		return ""
+	case 1:
+		if values[0] != "" {
+			return values[0]
+		}
+	}
+	return "list"
+}
+
+// URL returns the path as it was sent, with the query as it was understood.
+func (c *requestContext) URL() url.URL {
+	u := c.humaContext.URL()
+	u.RawQuery = c.query.Encode()
+	return u
+}
+
+// normalize reads the parameters of a request, validates and coerces them.
+// Findings stay in the request until the body has been looked at too.
+func (v *validator) normalize(ctx huma.Context, parameters []parameter, r *request) (*requestContext, error) {
+	c := &requestContext{humaContext: ctx, path: map[string]string{}, query: url.Values{}}
+	for _, p := range parameters {
+		if p.in == "query" {
+			if values := v.normalizeQuery(p, r); values != nil {
+				c.query[p.name] = values
+			}
+			continue
+		}
+		value, err := unescape(ctx.Param(p.name))
+		if err != nil {
+			return nil, err
+		}
+		before := len(r.findings)
+		text := canonical(v.check(p.schema, value, "path."+p.name, r.findings))
+		if len(r.findings) == before {
+			c.path[p.name] = text
+		}
+	}
+	return c, nil
+}
+
+// normalizeQuery returns nil for a parameter that huma shall take for absent:
+// one that is, one that is wrong, and an empty text, which is huma's zero value
+// anyway.
+func (v *validator) normalizeQuery(p parameter, r *request) []string {
+	at := "query." + p.name
+	sent, ok := r.query[p.name]
+	if !ok {
+		if p.required {
+			r.findings.add(at, missingText, nil)
+		}
+		return nil
+	}
+	if p.list {
+		return v.normalizeList(p, sent, at, r.findings)
+	}
+	// The last one counts when a parameter is repeated.
+	before := len(r.findings)
+	text := canonical(v.check(p.schema, sent[len(sent)-1], at, r.findings))
+	if text == "" || len(r.findings) > before {
+		return nil
+	}
+	return []string{text}
+}
+
+func (v *validator) normalizeList(p parameter, sent []string, at string, found findings) []string {
+	items := make([]any, len(sent))
+	for i, text := range sent {
+		items[i] = text
+	}
+	before := len(found)
+	v.check(p.schema, items, at, found)
+	if len(found) > before {
+		return nil
+	}
+	values := make([]string, len(items))
+	for i, item := range items {
+		values[i] = canonical(item)
+	}
+	return values
+}
+
+// canonical writes a coerced value so that strconv reads it back.
+func canonical(value any) string {
+	switch value := value.(type) {
+	case string:
+		return value
+	case bool:
+		return strconv.FormatBool(value)
+	case int64:
+		return strconv.FormatInt(value, 10)
+	case float64:
+		return strconv.FormatFloat(value, 'g', -1, 64)
+	case json.Number:
+		return value.String()
+	default:
+		return ""
+	}
+}
+
+// unescape undoes the escapes of a path segment, once: names may hold `%23` and
+// `%2F`.
+func unescape(segment string) (string, error) {
+	value, err := url.PathUnescape(segment)
+	if err != nil || !plain(value) {
+		return "", evidence.NewError(evidence.Invalid, "The path is not validly escaped text")
+	}
+	return value, nil
+}

@@ -1,0 +1,57 @@
+package server
+
+import (
+	"maps"
+	"testing"
+
+	"attestry/evidence"
+)
+
+func TestParametersAreReadLaxly(t *testing.T) {
+	s := start(t, testRoutes())
+	const defaults = `{"page":1,"per_page":15,"reverse":false,"since":0,"sort":"name","name":"","name_given":false,"flow":"","types":null,"numbers":null}`
+	for query, want := range map[string]string{
+		"":                                defaults,
+		"?unknown=1":                      defaults,
+		"?page=2&per_page=5.0":            `{"page":2,"per_page":5,"reverse":false,"since":0,"sort":"name","name":"","name_given":false,"flow":"","types":null,"numbers":null}`,
+		"?reverse=yes&since=1e3&name=":    `{"page":1,"per_page":15,"reverse":true,"since":1000,"sort":"name","name":"","name_given":true,"flow":"","types":null,"numbers":null}`,
+		"?page=9&page=3&reverse=OFF":      `{"page":3,"per_page":15,"reverse":false,"since":0,"sort":"name","name":"","name_given":false,"flow":"","types":null,"numbers":null}`,
+		"?type=K8S&type=server":           `{"page":1,"per_page":15,"reverse":false,"since":0,"sort":"name","name":"","name_given":false,"flow":"","types":["K8S","server"],"numbers":null}`,
+		"?number=1&number=2.0&name=a%2Cb": `{"page":1,"per_page":15,"reverse":false,"since":0,"sort":"name","name":"a,b","name_given":true,"flow":"","types":null,"numbers":[1,2]}`,
+		"?sort=last_modified_at&flow=ab":  `{"page":1,"per_page":15,"reverse":false,"since":0,"sort":"last_modified_at","name":"","name_given":false,"flow":"ab","types":null,"numbers":null}`,
+	} {
+		if got := s.send(t, "GET", prefix+"/things/acme/search"+query, "reader", ""); got.status != 200 || got.body != want {
+			t.Errorf("%s:\n got %d %s\nwant %s", query, got.status, got.body, want)
+		}
+	}
+}
+
+func TestWrongParametersAreAllReported(t *testing.T) {
+	s := start(t, testRoutes())
+	for query, want := range map[string]map[string]string{
+		"page=&per_page=&reverse=&since=&sort=&flow=&type=&number=": {
+			"query.page":      "Input should be a valid integer, unable to parse string as an integer [input: ]",
+			"query.per_page":  "Input should be a valid integer, unable to parse string as an integer [input: ]",
+			"query.reverse":   "Input should be a valid boolean, unable to interpret input [input: ]",
+			"query.since":     "Input should be a valid number, unable to parse string as a number [input: ]",
+			"query.sort":      "Input should be 'name' or 'last_modified_at' [input: ]",
+			"query.flow":      "String should match pattern '^[a-z]+$' [input: ]",
+			"query.type[0]":   "Input should be 'K8S' or 'server' [input: ]",
+			"query.number[0]": "Input should be a valid integer, unable to parse string as an integer [input: ]",
+		},
+		"page=0&per_page=51":        {"query.page": "Input should be greater than or equal to 1 [input: 0]", "query.per_page": "Input should be less than or equal to 50 [input: 51]"},
+		"page=1.5":                  {"query.page": "Input should be a valid integer, unable to parse string as an integer [input: 1.5]"},
+		"page=99999999999999999999": {"query.page": "Unable to parse input string as an integer, exceeded maximum size [input: 99999999999999999999]"},
+		"since=1e999":               {"query.since": "Input should be a finite number [input: 1e999]"},
+		"since=nan":                 {"query.since": "Input should be a valid number, unable to parse string as a number [input: nan]"},
+		"type=K8S&type=k8s":         {"query.type[1]": "Input should be 'K8S' or 'server' [input: k8s]"},
+		"name=%00":                  {"query.name": unreadableText + " [input: \x00]"},
+		"name=%ff":                  {"query.name": unreadableText + " [input: \uFFFD]"},
+	} {
+		got := s.send(t, "GET", prefix+"/things/acme/search?"+query, "reader", "")
+		got.expect(t, 400, evidence.ValidationMessage)
+		if errors := got.decoded(t).Errors; !maps.Equal(errors, want) {
+			t.Errorf("%s:\n got %v\nwant %v", query, errors, want)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/tasks/snapshot"
+)
+
+// prefix is where all operations live; the document's paths are relative to it.
+const prefix = "/api/v2"
+
+// Route is one operation: what it is called, who may call it, and what serves
+// it.
+type Route struct {
+	Method string
+	// Path is relative to /api/v2, with parameters in braces. The parameter
+	// {org} names the organization that access is checked for.
+	Path        string
+	OperationID string
+	Tag         string
+	Summary     string
+	// Least is the least role in the organization of the path. Operations without
+	// an organization leave it out: any valid key will do.
+	Least evidence.Role
+	// Public operations need no key.
+	Public     bool
+	Deprecated bool
+	// BodyLimit is in bytes; 0 means 1 MiB.
+	BodyLimit int64
+	// Statuses are the statuses of success, the usual one first; none means 200.
+	Statuses []int
+	// BasicToo declares Basic authentication beside bearer in the document; both
+	// are accepted everywhere.
+	BasicToo bool
+	// Serve is what handle, withBody or withForm make of a handler.
+	Serve binder
+}
+
+// handlers holds what the operations need.
+type handlers struct {
+	clock  evidence.Clock
+	links  Links
+	store  *storage.Store
+	intake *snapshot.Intake
+}
+
+// routes lists every operation of the API.
+func routes(h *handlers) []Route {
+	return []Route{
+		{
+			Method: http.MethodPut, Path: "/environments/{org}", OperationID: "create_env", Tag: "Environments",
+			Summary: "Create or update an environment", Least: evidence.Snapshotter,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(h.createEnvironment),
+		},
+		{
+			Method: http.MethodGet, Path: "/environments/{org}", OperationID: "list_envs", Tag: "Environments",
+			Summary: "List environments", Least: evidence.Reader, Serve: handle(h.listEnvironments),
+		},
+		{
+			Method: http.MethodGet, Path: "/environments/{org}/{env_name}", OperationID: "get_environment", Tag: "Environments",
+			Summary: "Read an environment", Least: evidence.Reader, Serve: handle(h.getEnvironment),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/K8S", OperationID: "k8s_report", Tag: "Environments",
+			Summary: "Report what runs in a Kubernetes environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[K8SReport](h, evidence.K8S)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/docker", OperationID: "docker_report", Tag: "Environments",
+			Summary: "Report what runs in a Docker environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[DockerReport](h, evidence.Docker)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/server", OperationID: "server_report", Tag: "Environments",
+			Summary: "Report what runs in a server environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[ServerReport](h, evidence.Server)),
+		},
+		{
+			Method: http.MethodGet, Path: "/organizations/{org}", OperationID: "get_organization", Tag: "Organizations",
+			Summary: "Read an organization", Least: evidence.Reader, Serve: handle(h.getOrganization),
+		},
+		{
+			Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}", OperationID: "list_snapshots", Tag: "Snapshots",
+			Summary: "List the snapshots of an environment", Least: evidence.Reader, Serve: handle(h.listSnapshots),
+		},
+		{
+			Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}/{snapshot_expression}", OperationID: "get_snapshot", Tag: "Snapshots",
+			Summary: "Read a snapshot", Least: evidence.Reader, Serve: handle(h.getSnapshot),
+		},
+		{
+			Method: http.MethodGet, Path: "/user/default-org", OperationID: "get_user_default_org", Tag: "User",
+			Summary: "Read one's default organization", Serve: handle(h.getDefaultOrg),
+		},
+		{
+			Method: http.MethodPut, Path: "/user/{org}", OperationID: "put_user_default_org", Tag: "User",
+			Summary: "Make an organization one's default", Least: evidence.Reader, Serve: handle(h.putDefaultOrg),
+		},
+	}
+}
+
+func (r Route) ofOrganization() bool { return strings.Contains(r.Path, "{org}") }
+
+func (r Route) bodyLimit() int64 { return cmp.Or(r.BodyLimit, jsonLimit) }
+
+func (r Route) statuses() []int {
+	if len(r.Statuses) == 0 {
+		return []int{http.StatusOK}
+	}
+	return r.Statuses
+}
+
+// check finds faults of the table itself.
+func (r Route) check() error {
+	switch {
+	case r.Method == "" || r.OperationID == "" || r.Tag == "" || r.Summary == "" || r.Serve == nil:
+		return fmt.Errorf("route %s %s is incomplete", r.Method, r.Path)
+	case !strings.HasPrefix(r.Path, "/"):
+		return fmt.Errorf("route %s: path %q does not begin with a slash", r.OperationID, r.Path)
+	case r.Public && r.Least != evidence.NoRole:
+		return fmt.Errorf("route %s is public and asks for a role", r.OperationID)
+	case !r.Public && r.ofOrganization() != (r.Least != evidence.NoRole):
+		return fmt.Errorf("route %s: an organization in the path and a least role go together", r.OperationID)
+	}
+	return nil
+}
+
+// inOrder sorts routes so that static segments come before parameters, as the
+// router takes the first that matches.
+func inOrder(table []Route) []Route {
+	return slices.SortedStableFunc(slices.Values(table), func(a, b Route) int {
+		return slices.CompareFunc(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"), compareSegments)
+	})
+}
+
+func compareSegments(a, b string) int {
+	isParameter := func(segment string) int {
+		if strings.HasPrefix(segment, "{") {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(isParameter(a), isParameter(b)), strings.Compare(a, b))
+}

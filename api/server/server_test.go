@@ -1,0 +1,364 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"attestry/evidence"
+)
+
+// keyring is an Authenticator and a Memberships: the key of a role is the role's
+// name, in the organization acme.
+type keyring struct{}
+
+func (keyring) Authenticate(_ context.Context, secret string) (evidence.Principal, error) {
+	if secret == "slow" {
+		return evidence.Principal{}, context.DeadlineExceeded
+	}
+	if secret == "broken" {
+		return evidence.Principal{}, errors.New("dial tcp 10.1.2.3:27017: password=hunter2")
+	}
+	if _, err := evidence.ParseRole(secret); err != nil && secret != "outsider" {
+		return evidence.Principal{}, evidence.NewError(evidence.Unauthorized, "The API key is not valid")
+	}
+	return evidence.Principal{UserID: "id of " + secret, Name: secret}, nil
+}
+
+func (keyring) Access(_ context.Context, p evidence.Principal, org string) (evidence.OrgAccess, error) {
+	role, err := evidence.ParseRole(p.Name)
+	if err != nil || org != "acme" {
+		return evidence.OrgAccess{}, evidence.NewError(evidence.Forbidden, "no")
+	}
+	return evidence.OrgAccess{OrgID: "1", OrgName: org, Role: role}, nil
+}
+
+// journal is where a test server logs to.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// running is a server under test on a loopback port.
+type running struct {
+	*Server
+	url      string
+	journal  *journal
+	registry *prometheus.Registry
+}
+
+func testDeps(j *journal, registry *prometheus.Registry) Deps {
+	return Deps{
+		BaseURL:       "https://attestry.example.com",
+		Clock:         time.Now,
+		Logger:        slog.New(slog.NewJSONHandler(j, nil)),
+		Registerer:    registry,
+		Authenticator: keyring{},
+		Memberships:   keyring{},
+	}
+}
+
+// start runs a server with the given operations beside those of the product.
+func start(t *testing.T, table []Route, change ...func(*Deps)) *running {
+	t.Helper()
+	r := &running{journal: &journal{}, registry: prometheus.NewRegistry()}
+	deps := testDeps(r.journal, r.registry)
+	for _, change := range change {
+		change(&deps)
+	}
+	links, err := NewLinks(deps.BaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Server, err = newServer(deps, links, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.url = "http://" + listener.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- r.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		http.DefaultClient.CloseIdleConnections()
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return r
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (r *running) send(t *testing.T, method, path, key, body string, headers ...string) answer {
+	t.Helper()
+	request, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, string(content)}
+}
+
+// decoded reads an error body.
+func (a answer) decoded(t *testing.T) problem {
+	t.Helper()
+	var body problem
+	if err := json.Unmarshal([]byte(a.body), &body); err != nil {
+		t.Fatalf("%d %q is no error body: %v", a.status, a.body, err)
+	}
+	if got := a.header.Get("Content-Type"); got != "application/json" {
+		t.Errorf("Content-Type of an error = %q", got)
+	}
+	return body
+}
+
+func (a answer) expect(t *testing.T, status int, message string) {
+	t.Helper()
+	if got := a.decoded(t).Message; a.status != status || got != message {
+		t.Errorf("got %d %q, want %d %q", a.status, got, status, message)
+	}
+}
+
+// dial opens a connection for a test that writes its requests by hand.
+func (r *running) dial(t *testing.T) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn, bufio.NewReader(conn)
+}
+
+// The operations that the shell is tested with.
+
+type orgInput struct {
+	Org string `path:"org"`
+}
+
+type thingInput struct {
+	Org  string `path:"org"`
+	Name string `path:"name"`
+}
+
+type textOutput struct {
+	Status int
+	Body   string
+}
+
+type searchInput struct {
+	Org     string   `path:"org"`
+	Page    int      `query:"page" minimum:"1" default:"1"`
+	PerPage int      `query:"per_page" minimum:"1" maximum:"50" default:"15"`
+	Reverse bool     `query:"reverse"`
+	Since   float64  `query:"since"`
+	Sort    string   `query:"sort" enum:"name,last_modified_at" default:"name"`
+	Name    string   `query:"name"`
+	Flow    string   `query:"flow" pattern:"^[a-z]+$"`
+	Types   []string `query:"type,explode" enum:"K8S,server"`
+	Numbers []int    `query:"number,explode"`
+}
+
+type searchOutput struct {
+	Body struct {
+		Page      int      `json:"page"`
+		PerPage   int      `json:"per_page"`
+		Reverse   bool     `json:"reverse"`
+		Since     float64  `json:"since"`
+		Sort      string   `json:"sort"`
+		Name      string   `json:"name"`
+		NameGiven bool     `json:"name_given"`
+		Flow      string   `json:"flow"`
+		Types     []string `json:"types"`
+		Numbers   []int    `json:"numbers"`
+	}
+}
+
+func search(ctx context.Context, in *searchInput) (*searchOutput, error) {
+	out := &searchOutput{}
+	out.Body.Page, out.Body.PerPage, out.Body.Reverse, out.Body.Since = in.Page, in.PerPage, in.Reverse, in.Since
+	out.Body.Sort, out.Body.Name, out.Body.NameGiven = in.Sort, in.Name, given(ctx, "name")
+	out.Body.Flow, out.Body.Types, out.Body.Numbers = in.Flow, in.Types, in.Numbers
+	return out, nil
+}
+
+// Thing is the body of a test operation.
+type Thing struct {
+	Name    string            `json:"name" pattern:"^[a-z]+$"`
+	Count   int               `json:"count,omitempty" minimum:"0"`
+	Ratio   float64           `json:"ratio,omitempty"`
+	On      *bool             `json:"on,omitempty" nullable:"true"`
+	Kind    string            `json:"kind,omitempty" enum:"a,b,c"`
+	Home    string            `json:"home,omitempty" format:"uri"`
+	Label   string            `json:"label,omitempty" minLength:"2" maxLength:"3"`
+	Parts   []Part            `json:"parts,omitempty" maxItems:"3"`
+	Names   map[string]string `json:"names,omitempty"`
+	Comment *string           `json:"comment,omitempty" nullable:"true"`
+	Data    any               `json:"data,omitempty"`
+}
+
+// Part is a part of a Thing.
+type Part struct {
+	ID int64 `json:"id"`
+}
+
+type thingOutput struct {
+	Status int
+	Body   *Thing
+}
+
+func putThing(_ context.Context, in *orgInput, thing *Thing) (*thingOutput, error) {
+	return &thingOutput{Status: http.StatusCreated, Body: thing}, nil
+}
+
+func greet(_ context.Context, in *thingInput) (*textOutput, error) {
+	return &textOutput{Status: http.StatusOK, Body: in.Name}, nil
+}
+
+func failing(_ context.Context, in *thingInput) (*textOutput, error) {
+	switch in.Name {
+	case "panic":
+		panic("hunter2")
+	case "internal":
+		return nil, errors.New("secret detail")
+	case "deadline":
+		return nil, context.DeadlineExceeded
+	case "conflict":
+		return nil, evidence.NewError(evidence.Conflict, "taken")
+	case "limited":
+		return nil, &evidence.Error{Code: evidence.RateLimited, Message: "slower", RetryAfter: 1500 * time.Millisecond}
+	default:
+		return nil, &evidence.Error{Code: evidence.Unavailable, Message: "later"}
+	}
+}
+
+func testRoutes() []Route {
+	return []Route{
+		{Method: "GET", Path: "/things/{org}/{name}", OperationID: "get_thing", Tag: "Things", Summary: "Get a thing",
+			Least: evidence.Reader, Serve: handle(greet)},
+		{Method: "GET", Path: "/things/{org}/search", OperationID: "search_things", Tag: "Things", Summary: "Search things",
+			Least: evidence.Reader, Serve: handle(search)},
+		{Method: "PUT", Path: "/things/{org}", OperationID: "put_thing", Tag: "Things", Summary: "Put a thing",
+			Least: evidence.Member, Statuses: []int{201, 200}, BasicToo: true, Serve: withBody(putThing)},
+		{Method: "PUT", Path: "/things/{org}/{name}/archive", OperationID: "archive_thing", Tag: "Things", Summary: "Archive a thing",
+			Least: evidence.Admin, Deprecated: true, Serve: handle(greet)},
+		{Method: "PUT", Path: "/things/{org}/{name}/report", OperationID: "report_thing", Tag: "Things", Summary: "Report a thing",
+			Least: evidence.Snapshotter, BodyLimit: reportLimit, Serve: withBody(reportThing)},
+		{Method: "POST", Path: "/things/{org}/{name}/fail", OperationID: "fail_thing", Tag: "Things", Summary: "Fail",
+			Least: evidence.Reader, Serve: handle(failing)},
+		{Method: "GET", Path: "/mine", OperationID: "get_mine", Tag: "Mine", Summary: "Who am I",
+			Serve: handle(func(ctx context.Context, _ *struct{}) (*textOutput, error) {
+				return &textOutput{Status: 200, Body: principal(ctx).Name}, nil
+			})},
+		{Method: "POST", Path: "/hooks/{uid}", OperationID: "hook", Tag: "Hooks", Summary: "A hook",
+			Public: true, Serve: handle(func(context.Context, *struct {
+				UID string `path:"uid"`
+			}) (*textOutput, error) {
+				return &textOutput{Status: 200, Body: "OK"}, nil
+			})},
+	}
+}
+
+// ThingReport is a body that is decoded in one strict pass.
+type ThingReport struct {
+	Type      string          `json:"type,omitempty" enum:"things"`
+	Artifacts []ThingArtifact `json:"artifacts"`
+}
+
+// ThingArtifact is an artifact of a ThingReport.
+type ThingArtifact struct {
+	Digests   map[string]Digest `json:"digests"`
+	CreatedAt int64             `json:"creationTimestamp"`
+}
+
+// Digest is 64 hexadecimal digits.
+type Digest string
+
+// Schema implements huma.SchemaProvider.
+func (Digest) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Pattern: "^[a-f0-9]{64}$"}
+}
+
+// Check implements checker.
+func (r *ThingReport) Check() bool {
+	if r.Artifacts == nil || r.Type != "" && r.Type != "things" {
+		return false
+	}
+	for _, artifact := range r.Artifacts {
+		if artifact.Digests == nil || artifact.CreatedAt == 0 {
+			return false
+		}
+		for _, digest := range artifact.Digests {
+			if len(digest) != 64 || strings.Trim(string(digest), "0123456789abcdef") != "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func reportThing(_ context.Context, _ *thingInput, report *ThingReport) (*textOutput, error) {
+	return &textOutput{Status: 200, Body: "OK"}, nil
+}
+
+func listless(context.Context, *struct {
+	Org  string   `path:"org"`
+	Name string   `path:"name"`
+	Tags []string `query:"tag"`
+}) (*textOutput, error) {
+	return nil, errors.New("unused")
+}
+
+func newRegistry() *prometheus.Registry { return prometheus.NewRegistry() }

@@ -1,0 +1,72 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"attestry/evidence"
+	"attestry/monitor"
+	"attestry/storage"
+	"attestry/tasks"
+	"attestry/tasks/snapshot"
+)
+
+// ServiceDeps is what the api process is made of.
+type ServiceDeps struct {
+	BaseURL         string
+	Store           *storage.Store
+	Redis           *redis.Client
+	Clock           evidence.Clock
+	Log             *slog.Logger
+	Metrics         prometheus.Registerer
+	Checks          []monitor.Check
+	RequestTimeout  time.Duration
+	ReportWait      time.Duration
+	ShutdownTimeout time.Duration
+}
+
+// Service is the whole api process: the HTTP server and the loops beside it.
+type Service struct {
+	server     *Server
+	dispatcher *tasks.Dispatcher
+	waiters    *tasks.Waiters
+}
+
+// NewService puts the api process together; nothing runs yet.
+func NewService(deps ServiceDeps) (*Service, error) {
+	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(deps.Redis), deps.Log)
+	waiters := tasks.NewWaiters(deps.Redis, deps.Log)
+	server, err := New(Deps{
+		BaseURL:         deps.BaseURL,
+		Clock:           deps.Clock,
+		Logger:          deps.Log,
+		Registerer:      deps.Metrics,
+		Authenticator:   deps.Store.Tenancy,
+		Memberships:     deps.Store.Tenancy,
+		Store:           deps.Store,
+		Intake:          snapshot.NewIntake(deps.Store, dispatcher, waiters, deps.Clock, deps.ReportWait),
+		Checks:          deps.Checks,
+		RequestTimeout:  deps.RequestTimeout,
+		ShutdownTimeout: deps.ShutdownTimeout,
+	})
+	return &Service{server: server, dispatcher: dispatcher, waiters: waiters}, err
+}
+
+// Serve answers on the listener until ctx ends, then lets the requests under way
+// finish and hands over what is still to be dispatched.
+func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var loops sync.WaitGroup
+	loops.Go(func() { s.dispatcher.Run(background) })
+	loops.Go(func() { s.waiters.Run(background) })
+	err := s.server.Serve(ctx, listener)
+	stop()
+	loops.Wait()
+	return err
+}

@@ -1,0 +1,191 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// source is what the download operations of these tests send.
+type source struct {
+	content string
+	size    int64
+	openErr error
+	// failAfter breaks the stream off after that many bytes; 0 does not.
+	failAfter int
+	opened    atomic.Int32
+	closed    atomic.Int32
+	ctx       atomic.Value
+}
+
+func (s *source) open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+	if s.openErr != nil {
+		return nil, s.openErr
+	}
+	s.opened.Add(1)
+	s.ctx.Store(ctx)
+	part := s.content[offset:]
+	if length >= 0 {
+		part = part[:length]
+	}
+	var reader io.Reader = iotest.OneByteReader(strings.NewReader(part))
+	if len(part) > 100 {
+		reader = strings.NewReader(part)
+	}
+	if s.failAfter > 0 {
+		reader = io.MultiReader(strings.NewReader(part[:s.failAfter]), iotest.ErrReader(errors.New("disk on fire")))
+	}
+	if s.failAfter < 0 {
+		reader = iotest.ErrReader(errors.New("disk on fire"))
+	}
+	return &countingCloser{reader, &s.closed}, nil
+}
+
+type countingCloser struct {
+	io.Reader
+	closed *atomic.Int32
+}
+
+func (c *countingCloser) Close() error {
+	c.closed.Add(1)
+	return nil
+}
+
+func startDownload(t *testing.T, s *source) *running {
+	return start(t, []Route{{Method: "GET", Path: "/file", OperationID: "get_file", Tag: "Files", Summary: "Get a file",
+		Serve: handle(func(ctx context.Context, _ *struct{}) (*streamOutput, error) {
+			return stream(ctx, download{ContentType: "text/csv", Filename: "a b.csv", Size: s.size, Open: s.open})
+		})}})
+}
+
+func TestDownloadsAreSentWithTheirSize(t *testing.T) {
+	file := &source{content: "0123456789", size: 10}
+	s := startDownload(t, file)
+	got := s.send(t, "GET", prefix+"/file", "reader", "")
+	if got.status != 200 || got.body != "0123456789" {
+		t.Errorf("got %d %q", got.status, got.body)
+	}
+	for name, want := range map[string]string{
+		"Content-Length": "10", "Content-Type": "text/csv", "Accept-Ranges": "bytes", "Content-Disposition": `attachment; filename="a b.csv"`,
+	} {
+		if got := got.header.Get(name); got != want {
+			t.Errorf("%s = %q, want %q", name, got, want)
+		}
+	}
+	eventually(t, func() bool { return file.closed.Load() == 1 })
+	if err := file.ctx.Load().(context.Context).Err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("after closing, the stream's context says %v", err)
+	}
+}
+
+func TestDownloadsOfUnknownSizeAreChunked(t *testing.T) {
+	file := &source{content: strings.Repeat("x", 1<<20), size: -1}
+	s := startDownload(t, file)
+	got := s.send(t, "GET", prefix+"/file", "reader", "", "Range", "bytes=0-1")
+	if got.status != 200 || got.body != file.content || got.header.Get("Content-Length") != "" {
+		t.Errorf("got %d, %d bytes, %v", got.status, len(got.body), got.header)
+	}
+	eventually(t, func() bool { return file.closed.Load() == 1 })
+}
+
+func TestHeadOfADownloadOpensNothing(t *testing.T) {
+	file := &source{content: "0123456789", size: 10}
+	s := startDownload(t, file)
+	got := s.send(t, "HEAD", prefix+"/file", "reader", "")
+	if got.status != 200 || got.header.Get("Content-Length") != "10" || got.body != "" || file.opened.Load() != 0 {
+		t.Errorf("got %d %v, opened %d times", got.status, got.header, file.opened.Load())
+	}
+}
+
+func TestRangesAreServed(t *testing.T) {
+	file := &source{content: "0123456789", size: 10}
+	s := startDownload(t, file)
+	for header, want := range map[string]struct {
+		status        int
+		body, content string
+	}{
+		"bytes=0-0":    {206, "0", "bytes 0-0/10"},
+		"bytes=2-4":    {206, "234", "bytes 2-4/10"},
+		"bytes=7-":     {206, "789", "bytes 7-9/10"},
+		"bytes=-3":     {206, "789", "bytes 7-9/10"},
+		"bytes=-99":    {206, "0123456789", "bytes 0-9/10"},
+		"bytes=8-99":   {206, "89", "bytes 8-9/10"},
+		"bytes=10-":    {416, "", "bytes */10"},
+		"bytes=-0":     {416, "", "bytes */10"},
+		"bytes=4-2":    {200, "0123456789", ""},
+		"bytes=0-1,3-": {200, "0123456789", ""},
+		"lines=0-1":    {200, "0123456789", ""},
+		"bytes=a-b":    {200, "0123456789", ""},
+		"bytes=-":      {200, "0123456789", ""},
+	} {
+		got := s.send(t, "GET", prefix+"/file", "reader", "", "Range", header)
+		if got.status != want.status || got.header.Get("Content-Range") != want.content || want.status < 400 && got.body != want.body {
+			t.Errorf("%s: got %d %q %q, want %v", header, got.status, got.body, got.header.Get("Content-Range"), want)
+		}
+	}
+}
+
+func TestEmptyDownloadsAreSent(t *testing.T) {
+	s := startDownload(t, &source{size: 0})
+	if got := s.send(t, "GET", prefix+"/file", "reader", ""); got.status != 200 || got.body != "" || got.header.Get("Content-Length") != "0" {
+		t.Errorf("got %d %q %v", got.status, got.body, got.header)
+	}
+}
+
+func TestWhatFailsBeforeTheFirstByteIsAnError(t *testing.T) {
+	s := startDownload(t, &source{content: "x", size: 1, openErr: evidence.NewError(evidence.NotFound, "gone")})
+	s.send(t, "GET", prefix+"/file", "reader", "").expect(t, 404, "gone")
+	s = startDownload(t, &source{content: "x", size: 1, openErr: storage.ErrNotFound})
+	s.send(t, "GET", prefix+"/file", "reader", "").expect(t, 500, internalMessage)
+	failing := &source{content: "x", size: 1, failAfter: -1}
+	s = startDownload(t, failing)
+	s.send(t, "GET", prefix+"/file", "reader", "").expect(t, 500, internalMessage)
+	if failing.closed.Load() != 1 {
+		t.Error("a stream that failed at once was not closed")
+	}
+}
+
+func TestWhatFailsLaterBreaksTheConnectionOff(t *testing.T) {
+	for _, size := range []int64{1 << 20, -1} {
+		file := &source{content: strings.Repeat("x", 1<<20), size: size, failAfter: 500_000}
+		s := startDownload(t, file)
+		request, err := http.NewRequest("GET", s.url+prefix+"/file", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer reader")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(response.Body); err == nil {
+			t.Errorf("size %d: a part was taken for the whole", size)
+		}
+		response.Body.Close()
+		eventually(t, func() bool { return file.closed.Load() == 1 })
+	}
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, met func() bool) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !met() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("waited in vain")
+		}
+	}
+}

@@ -1,0 +1,364 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const (
+	// maxFindings bounds the answer to a body that is wrong throughout.
+	maxFindings = 1000
+	typeNull    = "null"
+)
+
+// findings holds validation texts by location, as contract/messages.md words
+// them.
+type findings map[string]string
+
+func (f findings) add(at, text string, input any) {
+	if at == "" {
+		at = "body"
+	}
+	if _, taken := f[at]; taken || len(f) >= maxFindings {
+		return
+	}
+	f[at] = text + " [input: " + showInput(input) + "]"
+}
+
+// validator checks values against huma's schemas and coerces what the contract
+// takes laxly (numbers and booleans as strings). huma.Validate is not used: it
+// does not coerce, it words findings its own way, and a dot or bracket in a map's
+// key (`app:1.2.3`) upsets the locations of all that follows.
+type validator struct {
+	registry huma.Registry
+	patterns sync.Map // pattern → *regexp.Regexp; as many as schemas have
+}
+
+func newValidator(registry huma.Registry) *validator { return &validator{registry: registry} }
+
+// check reports what is wrong with value, which is at the given location, and
+// returns it coerced. Values are those of encoding/json with numbers as
+// json.Number.
+func (v *validator) check(s *huma.Schema, value any, at string, found findings) any {
+	for s.Ref != "" {
+		s = v.registry.SchemaFromRef(s.Ref)
+	}
+	if value == nil && (s.Nullable || s.Type == typeNull) {
+		return nil
+	}
+	if union := slices.Concat(s.AnyOf, s.OneOf); len(union) > 0 {
+		return v.checkUnion(union, value, at, found)
+	}
+	for _, part := range s.AllOf {
+		value = v.check(part, value, at, found)
+	}
+	switch s.Type {
+	case huma.TypeBoolean:
+		return checkBoolean(value, at, found)
+	case huma.TypeInteger:
+		return checkInteger(s, value, at, found)
+	case huma.TypeNumber:
+		return checkNumber(s, value, at, found)
+	case huma.TypeString:
+		return v.checkString(s, value, at, found)
+	case huma.TypeArray:
+		return v.checkArray(s, value, at, found)
+	case huma.TypeObject:
+		return v.checkObject(s, value, at, found)
+	case typeNull:
+		found.add(at, "Input should be None", value)
+	}
+	return value
+}
+
+// checkUnion takes the first branch that fits. When none does, a lone branch
+// beside null speaks for itself; several speak each at its own location.
+func (v *validator) checkUnion(branches []*huma.Schema, value any, at string, found findings) any {
+	var meant []*huma.Schema
+	for _, branch := range branches {
+		tried := findings{}
+		if coerced := v.check(branch, value, at, tried); len(tried) == 0 {
+			return coerced
+		}
+		if branch.Type != typeNull {
+			meant = append(meant, branch)
+		}
+	}
+	for _, branch := range meant {
+		where := at
+		if len(meant) > 1 {
+			where = join(at, branchName(branch))
+		}
+		v.check(branch, value, where, found)
+	}
+	return value
+}
+
+// branchName is what pydantic calls a branch of a union.
+func branchName(s *huma.Schema) string {
+	switch {
+	case s.Ref != "":
+		return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]
+	case s.Type == huma.TypeObject:
+		return "dict[any,any]"
+	case s.Type == huma.TypeArray:
+		return "list[any]"
+	case s.Type == huma.TypeString:
+		return "str"
+	case s.Type == huma.TypeInteger:
+		return "int"
+	case s.Type == huma.TypeNumber:
+		return "float"
+	default:
+		return "bool"
+	}
+}
+
+func checkBoolean(value any, at string, found findings) any {
+	const text = "Input should be a valid boolean"
+	switch value := value.(type) {
+	case bool:
+		return value
+	case json.Number:
+		if number, err := value.Float64(); err == nil && (number == 0 || number == 1) {
+			return number == 1
+		}
+	case string:
+		switch strings.ToLower(value) {
+		case "1", "on", "t", "true", "y", "yes":
+			return true
+		case "0", "off", "f", "false", "n", "no":
+			return false
+		}
+	default:
+		found.add(at, text, value)
+		return value
+	}
+	found.add(at, text+", unable to interpret input", value)
+	return value
+}
+
+func checkInteger(s *huma.Schema, value any, at string, found findings) any {
+	number, text := readInteger(value)
+	if text != "" {
+		found.add(at, text, value)
+		return value
+	}
+	checkBounds(s, float64(number), value, at, found)
+	return number
+}
+
+// readInteger returns an integer or what is wrong with the value. Integers are
+// kept in 64 bits.
+func readInteger(value any) (int64, string) {
+	const text = "Input should be a valid integer"
+	switch value := value.(type) {
+	case bool:
+		if value {
+			return 1, ""
+		}
+		return 0, ""
+	case json.Number:
+		return parseInteger(value.String(), text+", got a number with a fractional part")
+	case string:
+		return parseInteger(strings.TrimSpace(value), text+", unable to parse string as an integer")
+	default:
+		return 0, text
+	}
+}
+
+func parseInteger(digits, malformed string) (int64, string) {
+	const tooLarge = "Unable to parse input string as an integer, exceeded maximum size"
+	if number, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		return number, ""
+	}
+	number, ok := parseNumber(digits)
+	switch {
+	case !ok || number != math.Trunc(number):
+		return 0, malformed
+	case math.Abs(number) >= 1<<63:
+		return 0, tooLarge
+	default:
+		return int64(number), ""
+	}
+}
+
+// parseNumber reads a decimal number; those beyond float64 come out infinite.
+// Go's hexadecimal, infinite and underscored forms are no numbers here.
+func parseNumber(digits string) (float64, bool) {
+	if digits == "" || strings.Trim(digits, "+-.0123456789eE") != "" {
+		return 0, false
+	}
+	number, err := strconv.ParseFloat(digits, 64)
+	return number, err == nil || math.IsInf(number, 0)
+}
+
+func checkNumber(s *huma.Schema, value any, at string, found findings) any {
+	const text = "Input should be a valid number"
+	digits, malformed := "", text
+	switch value := value.(type) {
+	case bool:
+		digits = map[bool]string{false: "0", true: "1"}[value]
+	case json.Number:
+		digits = value.String()
+	case string:
+		digits, malformed = strings.TrimSpace(value), text+", unable to parse string as a number"
+	}
+	number, ok := parseNumber(digits)
+	switch {
+	case !ok:
+		found.add(at, malformed, value)
+		return value
+	case math.IsInf(number, 0):
+		found.add(at, "Input should be a finite number", value)
+		return value
+	}
+	checkBounds(s, number, value, at, found)
+	return number
+}
+
+func checkBounds(s *huma.Schema, number float64, value any, at string, found findings) {
+	bound := func(limit *float64, broken bool, text string) {
+		if limit != nil && broken {
+			found.add(at, text+" "+strconv.FormatFloat(*limit, 'f', -1, 64), value)
+		}
+	}
+	bound(s.Minimum, s.Minimum != nil && number < *s.Minimum, "Input should be greater than or equal to")
+	bound(s.ExclusiveMinimum, s.ExclusiveMinimum != nil && number <= *s.ExclusiveMinimum, "Input should be greater than")
+	bound(s.Maximum, s.Maximum != nil && number > *s.Maximum, "Input should be less than or equal to")
+	bound(s.ExclusiveMaximum, s.ExclusiveMaximum != nil && number >= *s.ExclusiveMaximum, "Input should be less than")
+	bound(s.MultipleOf, s.MultipleOf != nil && math.Mod(number, *s.MultipleOf) != 0, "Input should be a multiple of")
+}
+
+func (v *validator) checkString(s *huma.Schema, value any, at string, found findings) any {
+	text, ok := value.(string)
+	switch {
+	case len(s.Enum) > 0:
+		if !ok || !slices.Contains(s.Enum, any(text)) {
+			found.add(at, "Input should be "+showChoices(s.Enum), value)
+		}
+	case !ok:
+		found.add(at, "Input should be a valid string", value)
+	case !plain(text):
+		found.add(at, unreadableText, value)
+	case s.MinLength != nil && utf8.RuneCountInString(text) < *s.MinLength:
+		found.add(at, "String should have at least "+count(*s.MinLength, "character"), value)
+	case s.MaxLength != nil && utf8.RuneCountInString(text) > *s.MaxLength:
+		found.add(at, "String should have at most "+count(*s.MaxLength, "character"), value)
+	case s.Pattern != "" && !v.matches(s.Pattern, text):
+		found.add(at, "String should match pattern '"+s.Pattern+"'", value)
+	case s.Format == "uri":
+		checkURL(text, at, found)
+	}
+	return value
+}
+
+const unreadableText = "Input should be a valid string, unable to parse raw data as a unicode string"
+
+// plain tells whether text is valid UTF-8 without NUL, which no engine keeps in
+// a name or an index.
+func plain(text string) bool {
+	return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
+}
+
+func checkURL(text, at string, found findings) {
+	if text == "" {
+		found.add(at, "Input should be a valid URL, input is empty", text)
+		return
+	}
+	if u, err := url.Parse(text); err != nil || u.Scheme == "" {
+		found.add(at, "Input should be a valid URL, relative URL without a base", text)
+	}
+}
+
+func (v *validator) matches(pattern, text string) bool {
+	compiled, ok := v.patterns.Load(pattern)
+	if !ok {
+		compiled, _ = v.patterns.LoadOrStore(pattern, regexp.MustCompile(pattern))
+	}
+	return compiled.(*regexp.Regexp).MatchString(text)
+}
+
+func (v *validator) checkArray(s *huma.Schema, value any, at string, found findings) any {
+	items, ok := value.([]any)
+	if !ok {
+		found.add(at, "Input should be a valid list", value)
+		return value
+	}
+	switch {
+	case s.MinItems != nil && len(items) < *s.MinItems:
+		found.add(at, fmt.Sprintf("List should have at least %s after validation, not %d", count(*s.MinItems, "item"), len(items)), value)
+	case s.MaxItems != nil && len(items) > *s.MaxItems:
+		found.add(at, fmt.Sprintf("List should have at most %s after validation, not %d", count(*s.MaxItems, "item"), len(items)), value)
+	}
+	for i, item := range items {
+		items[i] = v.check(s.Items, item, at+"["+strconv.Itoa(i)+"]", found)
+	}
+	return items
+}
+
+func (v *validator) checkObject(s *huma.Schema, value any, at string, found findings) any {
+	members, ok := value.(map[string]any)
+	if !ok {
+		text := "Input should be a valid dictionary"
+		if len(s.Properties) > 0 {
+			text += " or object to extract fields from"
+		}
+		found.add(at, text, value)
+		return value
+	}
+	for _, name := range s.Required {
+		if _, ok := members[name]; !ok {
+			found.add(join(at, name), missingText, nil)
+		}
+	}
+	// In order, so that what the limit on findings cuts is always the same.
+	for _, name := range sortedKeys(members) {
+		members[name] = v.checkMember(s, name, members[name], join(at, name), found)
+	}
+	return members
+}
+
+const missingText = "Field required"
+
+func (v *validator) checkMember(s *huma.Schema, name string, value any, at string, found findings) any {
+	if property, ok := s.Properties[name]; ok {
+		return v.check(property, value, at, found)
+	}
+	switch additional := s.AdditionalProperties.(type) {
+	case bool:
+		if !additional {
+			found.add(at, "Extra inputs are not permitted", value)
+		}
+	case *huma.Schema:
+		if !plain(name) {
+			found.add(at, unreadableText, name)
+		}
+		return v.check(additional, value, at, found)
+	}
+	return value
+}
+
+func join(at, name string) string {
+	if at == "" {
+		return name
+	}
+	return at + "." + name
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}

@@ -1,0 +1,253 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"attestry/evidence"
+)
+
+const (
+	// maxBootstrapBytes bounds the file: thousands of users fit in.
+	maxBootstrapBytes = 1 << 20
+	// defaultKeyDescription names keys for which the file has no description.
+	defaultKeyDescription = "bootstrap"
+)
+
+// ParseBootstrap reads a bootstrap file; name is the file's, for faults. Unknown
+// keys, anchors and aliases are refused. Its error is Faults of the form
+// "file:line: reason"; except in what is no YAML at all, all are found at once.
+func ParseBootstrap(name string, data []byte) (evidence.Bootstrap, error) {
+	if len(data) > maxBootstrapBytes {
+		return evidence.Bootstrap{}, Faults{fmt.Sprintf("%s: is longer than 1 MiB", name)}
+	}
+	// The parser would put a replacement character, and so another key, in its place.
+	if line := lineOfBrokenText(data); line > 0 {
+		return evidence.Bootstrap{}, Faults{fmt.Sprintf("%s:%d: is not UTF-8", name, line)}
+	}
+	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return evidence.Bootstrap{}, Faults{syntaxFault(name, err)}
+	}
+	r := bootstrapReader{
+		yamlReader: yamlReader{file: name},
+		lines:      map[string]int{},
+		secrets:    map[evidence.Secret]int{},
+	}
+	declared := r.documents(file.Docs)
+	return declared, r.all()
+}
+
+// lineOfBrokenText returns the first line that is not UTF-8, or 0.
+func lineOfBrokenText(data []byte) int {
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		if !utf8.Valid(line) {
+			return number
+		}
+	}
+	return 0
+}
+
+// syntaxFault leaves out what the library would quote: it may be a key.
+func syntaxFault(name string, err error) string {
+	var fault yaml.Error
+	if !errors.As(err, &fault) || fault.GetToken() == nil {
+		return name + ": is not YAML"
+	}
+	reason, _, _ := strings.Cut(fault.GetMessage(), ` "`)
+	return fmt.Sprintf("%s:%d: is not YAML: %s", name, fault.GetToken().Position.Line, reason)
+}
+
+// bootstrapReader checks while it reads.
+type bootstrapReader struct {
+	yamlReader
+	lines   map[string]int          // where a user or an organization was declared
+	secrets map[evidence.Secret]int // where a key was declared
+	users   map[string]bool
+}
+
+func (r *bootstrapReader) documents(docs []*ast.DocumentNode) evidence.Bootstrap {
+	var declared evidence.Bootstrap
+	var found bool
+	for _, doc := range docs {
+		switch {
+		case doc.Body == nil:
+		case found:
+			r.fault(doc.Body, "a second document: there can be only one")
+		default:
+			found = true
+			declared = r.bootstrap(doc.Body)
+		}
+	}
+	return declared
+}
+
+func (r *bootstrapReader) bootstrap(node ast.Node) evidence.Bootstrap {
+	var declared evidence.Bootstrap
+	fields := r.mapping(node, "users", "organizations")
+	for _, item := range r.sequence(fields["users"]) {
+		declared.Users = append(declared.Users, r.user(item))
+	}
+	r.users = map[string]bool{}
+	for _, user := range declared.Users {
+		r.users[user.Name] = true
+	}
+	for _, item := range r.sequence(fields["organizations"]) {
+		declared.Organizations = append(declared.Organizations, r.organization(item))
+	}
+	return declared
+}
+
+func (r *bootstrapReader) user(node ast.Node) evidence.DeclaredUser {
+	fields := r.mapping(node, "name", "email", "api_keys")
+	if fields == nil {
+		return evidence.DeclaredUser{}
+	}
+	user := evidence.DeclaredUser{
+		Name:  r.name(node, fields["name"], "user", evidence.CheckUserName),
+		Email: r.email(fields["email"]),
+	}
+	made := map[string]bool{}
+	for _, item := range r.sequence(fields["api_keys"]) {
+		faults := len(r.faults)
+		key := r.key(item)
+		if key.Secret == "" && len(r.faults) == faults {
+			if made[key.Description] {
+				r.fault(item, "a second key to be made with the same description: give each its own")
+			}
+			made[key.Description] = true
+		}
+		user.Keys = append(user.Keys, key)
+	}
+	return user
+}
+
+func (r *bootstrapReader) email(node ast.Node) string {
+	email, ok := r.text(node)
+	if ok {
+		r.check(node, evidence.CheckEmail(email))
+	}
+	return email
+}
+
+func (r *bootstrapReader) key(node ast.Node) evidence.DeclaredKey {
+	fields := r.mapping(node, "key", "description", "expires_at")
+	return evidence.DeclaredKey{
+		Secret:      r.secret(fields["key"]),
+		Description: r.description(fields["description"]),
+		ExpiresAt:   r.integer(fields["expires_at"], evidence.MaxKeyExpiry),
+	}
+}
+
+func (r *bootstrapReader) description(node ast.Node) string {
+	description, ok := r.text(node)
+	if !ok {
+		return defaultKeyDescription
+	}
+	if n := utf8.RuneCountInString(description); n < 1 || n > evidence.MaxKeyDescription {
+		r.fault(node, "description must have 1 to %d characters", evidence.MaxKeyDescription)
+	}
+	return description
+}
+
+func (r *bootstrapReader) secret(node ast.Node) evidence.Secret {
+	text, ok := r.text(node)
+	if !ok {
+		return ""
+	}
+	secret := evidence.Secret(text)
+	line, known := r.secrets[secret]
+	switch {
+	case utf8.RuneCountInString(text) < evidence.MinKeyLength:
+		r.fault(node, "key must have at least %d characters", evidence.MinKeyLength)
+	case len(text) > evidence.MaxKeyLength:
+		r.fault(node, "key is longer than %d bytes", evidence.MaxKeyLength)
+	case strings.ContainsFunc(text, unicode.IsControl) || strings.TrimSpace(text) != text:
+		r.fault(node, "key must hold no control characters and neither begin nor end with a blank")
+	case evidence.MistypedAPIKey(text):
+		r.fault(node, "key looks like one of ours, but its checksum is wrong: is it mistyped?")
+	case known:
+		r.fault(node, "key is that of line %d: each can be given only once", line)
+	default:
+		r.secrets[secret] = lineOf(node)
+	}
+	return secret
+}
+
+func (r *bootstrapReader) organization(node ast.Node) evidence.DeclaredOrganization {
+	fields := r.mapping(node, "name", "members", "beta", "public")
+	if fields == nil {
+		return evidence.DeclaredOrganization{}
+	}
+	org := evidence.DeclaredOrganization{
+		Name:    r.name(node, fields["name"], "organization", evidence.CheckOrganizationName),
+		Members: map[string]evidence.Role{},
+	}
+	members, _ := r.entries(fields["members"])
+	for _, entry := range members {
+		r.member(entry, org.Members)
+	}
+	if fields["beta"] != nil {
+		beta := r.boolean(fields["beta"])
+		org.Beta = &beta
+	}
+	if fields["public"] != nil {
+		org.Public = r.boolean(fields["public"])
+	}
+	return org
+}
+
+func (r *bootstrapReader) member(entry *ast.MappingValueNode, members map[string]evidence.Role) {
+	name := entry.Key.GetToken().Value
+	if _, twice := members[name]; twice {
+		r.fault(entry.Key, "a member is given twice")
+		return
+	}
+	if !r.users[name] {
+		r.fault(entry.Key, "a member must be declared under users")
+	}
+	text, ok := r.text(entry.Value)
+	role, err := evidence.ParseRole(text)
+	if ok && err != nil {
+		r.fault(entry.Value, "role must be admin, member, snapshotter or reader")
+	}
+	members[name] = role
+}
+
+// name reads the required name of a user or an organization, which share one room.
+func (r *bootstrapReader) name(parent, node ast.Node, kind string, check func(string) error) string {
+	if node == nil {
+		r.fault(parent, "%s lacks a name", kind)
+		return ""
+	}
+	name, ok := r.text(node)
+	if !ok {
+		return ""
+	}
+	if err := check(name); err != nil {
+		r.check(node, err)
+		return name
+	}
+	if line, taken := r.lines[name]; taken {
+		r.fault(node, "name is taken in line %d already; a user's organization has the user's name", line)
+		return name
+	}
+	r.lines[name] = lineOf(node)
+	return name
+}
+
+func (r *bootstrapReader) check(node ast.Node, err error) {
+	if err != nil {
+		r.fault(node, "%v", err)
+	}
+}

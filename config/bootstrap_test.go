@@ -1,0 +1,223 @@
+package config_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"attestry/config"
+	"attestry/evidence"
+)
+
+const goodBootstrap = `
+users:
+  - name: first-user
+    email: first-user@example.com
+    api_keys:
+      - key: any-string-of-at-least-16-characters
+        description: laptop
+        expires_at: 0
+      - description: pipeline
+        expires_at: 4102444800
+      - {}
+  - name: "2nd"
+organizations:
+  - name: acme
+    members: {first-user: admin, 2nd: reader}
+    beta: true
+    public: false
+  - name: open
+    public: true
+`
+
+func TestParseBootstrapReadsTheWholeForm(t *testing.T) {
+	got, err := config.ParseBootstrap("bootstrap.yaml", []byte(goodBootstrap))
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := true
+	want := evidence.Bootstrap{
+		Users: []evidence.DeclaredUser{
+			{Name: "first-user", Email: "first-user@example.com", Keys: []evidence.DeclaredKey{
+				{Secret: "any-string-of-at-least-16-characters", Description: "laptop"},
+				{Description: "pipeline", ExpiresAt: 4102444800},
+				{Description: "bootstrap"},
+			}},
+			{Name: "2nd"},
+		},
+		Organizations: []evidence.DeclaredOrganization{
+			{Name: "acme", Members: map[string]evidence.Role{"first-user": evidence.Admin, "2nd": evidence.Reader}, Beta: &yes},
+			{Name: "open", Members: map[string]evidence.Role{}, Public: true},
+		},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+}
+
+func TestParseBootstrapTakesAnEmptyFile(t *testing.T) {
+	for _, text := range []string{"", "# nothing yet\n", "users:\norganizations: []\n", "---\n"} {
+		got, err := config.ParseBootstrap("b.yaml", []byte(text))
+		if err != nil || len(got.Users)+len(got.Organizations) != 0 {
+			t.Errorf("%q gives %+v, %v", text, got, err)
+		}
+	}
+}
+
+func TestParseBootstrapListsEveryFaultWithItsLine(t *testing.T) {
+	text := `users:
+  - name: anna
+    email: not an address
+    nickname: a
+    api_keys:
+      - key: too-short
+      - key: the-very-same-key-twice
+        expires_at: -1
+      - key: the-very-same-key-twice
+        expires_at: 4102444801
+      - description: ""
+      - description: same
+      - description: same
+      - key: 1234567890123456789
+      - key: att_0000000000000000000000000000000000000000000000000
+      - a-secret-in-a-wrong-place
+      - a-secret-as-a-key-of-it: laptop
+  - name: anna
+  - name: bad name
+  - email: nobody@example.com
+organizations:
+  - name: anna
+  - name: default-org
+  - name: acme
+    name: acme
+    members:
+      anna: owner
+      bert: admin
+      anna: admin
+    beta: sometimes
+    public: 1
+  - 7
+teams: []
+`
+	_, err := config.ParseBootstrap("b.yaml", []byte(text))
+	var faults config.Faults
+	if !errors.As(err, &faults) {
+		t.Fatalf("got %v, want Faults", err)
+	}
+	want := []string{
+		`b.yaml:3: email`,
+		`b.yaml:4: unknown key "nickname"`,
+		`b.yaml:6: key must have at least 16`,
+		`b.yaml:8: must be a whole number between 0 and 4102444800`,
+		`b.yaml:9: key is that of line 7`,
+		`b.yaml:10: must be a whole number`,
+		`b.yaml:11: description must have`,
+		`b.yaml:13: a second key to be made`,
+		`b.yaml:14: must be a text`,
+		`b.yaml:15: key looks like one of ours`,
+		`b.yaml:16: must be a mapping`,
+		`b.yaml:17: unknown key: there are`,
+		`b.yaml:18: name is taken in line 2`,
+		`b.yaml:19: name must begin`,
+		`b.yaml:20: user lacks a name`,
+		`b.yaml:22: name is taken in line 2`,
+		`b.yaml:23: name is reserved`,
+		`b.yaml:25: the key name is given twice`,
+		`b.yaml:27: role must be`,
+		`b.yaml:28: a member must be declared`,
+		`b.yaml:29: a member is given twice`,
+		`b.yaml:30: must be true or false`,
+		`b.yaml:31: must be true or false`,
+		`b.yaml:32: must be a mapping`,
+		`b.yaml:33: unknown key "teams"`,
+	}
+	if len(faults) != len(want) {
+		t.Fatalf("%d faults for %d expected:\n%s", len(faults), len(want), err)
+	}
+	for i, start := range want {
+		if !strings.HasPrefix(faults[i], start) {
+			t.Errorf("got %q, want %q", faults[i], start)
+		}
+	}
+	if strings.Contains(err.Error(), "very-same") || strings.Contains(err.Error(), "a-secret") || strings.Contains(err.Error(), "too-short") {
+		t.Errorf("a key shows in:\n%s", err)
+	}
+}
+
+func TestParseBootstrapHidesSecretsInBrokenYAML(t *testing.T) {
+	broken := []string{
+		"users:\n  - name: a\n    api_keys:\n      - key: \"open-sesame-open-sesame\n",
+		"users:\n - name: a\n  api_keys: [open-sesame-open-sesame\n",
+		"key: open-sesame-open-sesame\n  other: x\n",
+		"{open-sesame-open-sesame: 1, open-sesame-open-sesame: 2}",
+		"open-sesame-open-sesame",
+		"\topen-sesame-open-sesame: [",
+		"users: &open-sesame-open-sesame []\norganizations: *open-sesame-open-sesame\n",
+		"users: []\n---\nopen-sesame-open-sesame\n",
+		"users:\n  <<: open-sesame-open-sesame\n",
+		"%YAML open-sesame-open-sesame\n---\nusers: []\n",
+	}
+	for _, text := range broken {
+		_, err := config.ParseBootstrap("b.yaml", []byte(text))
+		if err == nil {
+			t.Errorf("%q is accepted", text)
+			continue
+		}
+		if !strings.HasPrefix(err.Error(), "b.yaml:") {
+			t.Errorf("%q: the fault does not begin with the file: %v", text, err)
+		}
+		if strings.Contains(err.Error(), "sesame") {
+			t.Errorf("the key shows in: %v", err)
+		}
+	}
+}
+
+func TestParseBootstrapRefusesKeysThatNoClientCouldSend(t *testing.T) {
+	for _, key := range []string{
+		`"sixteen-or-more\nand a new line"`, `" sixteen-or-more-with-a-blank"`, "sixteen-or-more-\xff\xfe", strings.Repeat("k", 1025),
+	} {
+		text := "users:\n  - name: a\n    api_keys:\n      - key: " + key + "\n"
+		_, err := config.ParseBootstrap("b.yaml", []byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), "b.yaml:4: ") || strings.Contains(err.Error(), "sixteen") {
+			t.Errorf("%.40q gives %v", key, err)
+		}
+	}
+}
+
+func TestParseBootstrapRefusesHugeFiles(t *testing.T) {
+	_, err := config.ParseBootstrap("b.yaml", []byte(strings.Repeat("# padding\n", 200_000)))
+	if err == nil || !strings.Contains(err.Error(), "1 MiB") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzParseBootstrap(f *testing.F) {
+	f.Add([]byte(goodBootstrap))
+	f.Add([]byte("users:\n  - name: a\n    api_keys: [{key: 0123456789abcdef}]\n"))
+	f.Add([]byte("? a\n: b\n"))
+	f.Add([]byte("- &a [*a, !!str 7, |\n  x\n]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		declared, err := config.ParseBootstrap("b.yaml", data)
+		if err != nil {
+			return
+		}
+		for _, user := range declared.Users {
+			if evidence.CheckUserName(user.Name) != nil {
+				t.Errorf("the user name %q was accepted", user.Name)
+			}
+			for _, key := range user.Keys {
+				if key.Secret != "" && len(key.Secret.Reveal()) < evidence.MinKeyLength {
+					t.Error("a short key was accepted")
+				}
+			}
+		}
+		for _, org := range declared.Organizations {
+			for name, role := range org.Members {
+				if role == evidence.NoRole {
+					t.Errorf("%q has no role", name)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,187 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+)
+
+const (
+	monitorListen = prefix + "MONITOR_LISTEN"
+	baseURL       = prefix + "BASE_URL"
+	reportWait    = prefix + "REPORT_WAIT"
+	// testPrefix begins variables that concern the tests, not the processes.
+	testPrefix = prefix + "TEST_"
+)
+
+// Load reads the settings from an environment in the form of os.Environ. Its
+// error is Faults with everything that is wrong, in the order of Table; an
+// ATTESTRY_ variable that does not exist is taken for a typing error.
+func Load(environ []string) (Settings, error) {
+	l := loader{environment: ours(environ), variables: Table(), faults: map[string]string{}}
+	settings := l.parse()
+	l.checkBounds(settings)
+	l.complete(&settings)
+	l.checkUnknown()
+	if err := l.all(); err != nil {
+		return Settings{}, err
+	}
+	return settings, nil
+}
+
+// loader collects at most one fault per variable: the first one found.
+type loader struct {
+	environment map[string]string
+	variables   []Variable
+	faults      map[string]string
+}
+
+func ours(environ []string) map[string]string {
+	environment := map[string]string{}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, testPrefix) {
+			environment[name] = value
+		}
+	}
+	// The parser takes an empty variable for an unset one.
+	if value, set := environment[monitorListen]; set && value == "" {
+		environment[monitorListen] = off
+	}
+	return environment
+}
+
+func (l *loader) fault(variable, format string, values ...any) {
+	if _, known := l.faults[variable]; !known {
+		l.faults[variable] = fmt.Sprintf(format, values...)
+	}
+}
+
+func (l *loader) faulty(variable string) bool {
+	_, found := l.faults[variable]
+	return found
+}
+
+func (l *loader) parse() Settings {
+	var settings Settings
+	err := env.ParseWithOptions(&settings, env.Options{Prefix: prefix, Environment: l.environment})
+	var all env.AggregateError
+	if errors.As(err, &all) {
+		for _, one := range all.Errors {
+			l.parseFault(one)
+		}
+	}
+	return settings
+}
+
+func (l *loader) parseFault(err error) {
+	var unset env.VarIsNotSetError
+	var empty env.EmptyVarError
+	var parse env.ParseError
+	switch {
+	case errors.As(err, &unset):
+		l.fault(unset.Key, "is required")
+	case errors.As(err, &empty):
+		l.fault(empty.Key, "is required")
+	case errors.As(err, &parse):
+		l.fault(l.variableOf(parse.Name), "%s", parseReason(parse))
+	default:
+		l.fault(prefix, "%v", err)
+	}
+}
+
+// parseReason words the faults of the types that are not our own.
+func parseReason(fault env.ParseError) string {
+	switch fault.Type {
+	case reflect.TypeFor[time.Duration]():
+		return "is not a duration such as 30s"
+	case reflect.TypeFor[int]():
+		return "is not a whole number"
+	case reflect.TypeFor[slog.Level]():
+		return "is not one of debug, info, warn, error"
+	}
+	return fault.Err.Error()
+}
+
+func (l *loader) variableOf(field string) string {
+	i := slices.IndexFunc(l.variables, func(v Variable) bool { return v.field == field })
+	return l.variables[i].Name
+}
+
+// checkBounds applies the bounds that the fields declare.
+func (l *loader) checkBounds(settings Settings) {
+	for _, variable := range l.variables {
+		if variable.max == "" || l.faulty(variable.Name) {
+			continue
+		}
+		value := reflect.ValueOf(settings).FieldByIndex(variable.path)
+		if !within(value, variable.min, variable.max) {
+			l.fault(variable.Name, "must be between %s and %s", variable.min, variable.max)
+		}
+	}
+}
+
+func within(value reflect.Value, least, most string) bool {
+	return value.Int() >= bound(least) && value.Int() <= bound(most)
+}
+
+// bound reads a duration or a whole number.
+func bound(text string) int64 {
+	if duration, err := time.ParseDuration(text); err == nil {
+		return int64(duration)
+	}
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+// complete fills in what depends on another setting, and checks what concerns two.
+func (l *loader) complete(settings *Settings) {
+	if settings.HTTP.Listen == "" && !l.faulty(prefix+"LISTEN") {
+		l.fault(prefix+"LISTEN", "cannot be off")
+	}
+	if settings.HTTP.BaseURL == "" && !l.faulty(baseURL) {
+		settings.HTTP.BaseURL = settings.HTTP.Listen.baseURL()
+	}
+	if settings.HTTP.ReportWait >= settings.HTTP.RequestTimeout && !l.faulty(prefix+"REQUEST_TIMEOUT") {
+		l.fault(reportWait, "must be less than %sREQUEST_TIMEOUT", prefix)
+	}
+}
+
+func (l *loader) checkUnknown() {
+	for name := range l.environment {
+		if !slices.ContainsFunc(l.variables, func(v Variable) bool { return v.Name == name }) {
+			l.fault(name, "is not a setting")
+		}
+	}
+}
+
+// all lists the faults: those of known variables in their order, then the others.
+func (l *loader) all() error {
+	place := func(name string) int {
+		i := slices.IndexFunc(l.variables, func(v Variable) bool { return v.Name == name })
+		if i < 0 {
+			return len(l.variables)
+		}
+		return i
+	}
+	var names []string
+	for name := range l.faults {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
+	})
+	var faults Faults
+	for _, name := range names {
+		faults = append(faults, name+": "+l.faults[name])
+	}
+	return faults.orNil()
+}

@@ -1,0 +1,267 @@
+package config_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/config"
+)
+
+func environ(changes map[string]string) []string {
+	values := map[string]string{
+		"PATH":                  "/bin",
+		"ATTESTRY_DATABASE_URL": "sqlite:///var/lib/attestry/data.db",
+		"ATTESTRY_OBJECTS_URL":  "file:///var/lib/attestry/objects",
+		"ATTESTRY_REDIS_URL":    "redis://localhost:6379/0",
+	}
+	maps.Copy(values, changes)
+	var entries []string
+	for name, value := range values {
+		entries = append(entries, name+"="+value)
+	}
+	return entries
+}
+
+func TestLoadHasDefaultsForAllThatIsNotRequired(t *testing.T) {
+	got, err := config.Load(environ(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Settings{
+		HTTP: config.HTTP{
+			Listen: "127.0.0.1:8001", BaseURL: "http://127.0.0.1:8001",
+			RequestTimeout: 30 * time.Second, ReportWait: 10 * time.Second,
+		},
+		Stores: config.Stores{
+			Database: config.Database{Engine: config.SQLite, Path: "/var/lib/attestry/data.db"},
+			Objects:  config.Objects{Engine: config.Filesystem, Path: "/var/lib/attestry/objects"},
+			Redis:    config.Redis{URL: "redis://localhost:6379/0"},
+		},
+		Worker: config.Worker{
+			Queues:      config.Queues{"reports": 6, "compliance": 3, "notifications": 2, "packages": 1},
+			Concurrency: 16,
+		},
+		Process: config.Process{MonitorListen: "127.0.0.1:9001", LogLevel: slog.LevelInfo, ShutdownTimeout: 20 * time.Second},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+}
+
+func TestLoadReadsEverySetting(t *testing.T) {
+	got, err := config.Load(environ(map[string]string{
+		"ATTESTRY_LISTEN":           ":80",
+		"ATTESTRY_MONITOR_LISTEN":   "off",
+		"ATTESTRY_BASE_URL":         "https://evidence.example.com/",
+		"ATTESTRY_DATABASE_URL":     "mongodb://app:p%40ss@db-0:27017,db-1:27017/delivery?replicaSet=rs0",
+		"ATTESTRY_OBJECTS_URL":      "https://KEY:s%2Fcret@minio.example.com:9000/evidence-files",
+		"ATTESTRY_REDIS_URL":        "rediss://:hidden@redis:6380/2",
+		"ATTESTRY_BOOTSTRAP_FILE":   "/etc/attestry/bootstrap.yaml",
+		"ATTESTRY_QUEUES":           "reports=6, compliance=3",
+		"ATTESTRY_CONCURRENCY":      "4",
+		"ATTESTRY_LOG_LEVEL":        "debug",
+		"ATTESTRY_REQUEST_TIMEOUT":  "5s",
+		"ATTESTRY_REPORT_WAIT":      "0s",
+		"ATTESTRY_SHUTDOWN_TIMEOUT": "1m",
+		"ATTESTRY_TEST_ANYTHING":    "is none of ours",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Settings{
+		HTTP: config.HTTP{Listen: ":80", BaseURL: "https://evidence.example.com", RequestTimeout: 5 * time.Second},
+		Stores: config.Stores{
+			Database: config.Database{
+				Engine: config.MongoDB, Name: "delivery",
+				URI: "mongodb://app:p%40ss@db-0:27017,db-1:27017/delivery?replicaSet=rs0",
+			},
+			Objects: config.Objects{
+				Engine: config.S3, Endpoint: "minio.example.com:9000", Secure: true,
+				AccessKey: "KEY", SecretKey: "s/cret", Bucket: "evidence-files",
+			},
+			Redis: config.Redis{URL: "rediss://:hidden@redis:6380/2"},
+		},
+		Worker: config.Worker{Queues: config.Queues{"reports": 6, "compliance": 3}, Concurrency: 4},
+		Process: config.Process{
+			BootstrapFile: "/etc/attestry/bootstrap.yaml", LogLevel: slog.LevelDebug, ShutdownTimeout: time.Minute,
+		},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+}
+
+func TestLoadSwitchesTheMonitorOffWhenItIsEmpty(t *testing.T) {
+	got, err := config.Load(environ(map[string]string{"ATTESTRY_MONITOR_LISTEN": ""}))
+	if err != nil || got.Process.MonitorListen != "" {
+		t.Errorf("got %q, %v", got.Process.MonitorListen, err)
+	}
+}
+
+func TestLoadDerivesTheBaseURLFromTheListenAddress(t *testing.T) {
+	for listen, want := range map[string]config.BaseURL{
+		":8001":          "http://localhost:8001",
+		"0.0.0.0:8001":   "http://localhost:8001",
+		"[::]:8001":      "http://localhost:8001",
+		"[::1]:8001":     "http://[::1]:8001",
+		"10.0.0.7:80":    "http://10.0.0.7:80",
+		"evidence:65535": "http://evidence:65535",
+	} {
+		got, err := config.Load(environ(map[string]string{"ATTESTRY_LISTEN": listen}))
+		if err != nil || got.HTTP.BaseURL != want {
+			t.Errorf("%s: got %q, %v, want %q", listen, got.HTTP.BaseURL, err, want)
+		}
+	}
+}
+
+func TestLoadListsEveryFaultAtOnce(t *testing.T) {
+	_, err := config.Load([]string{
+		"ATTESTRY_LISTEN=off",
+		"ATTESTRY_MONITOR_LISTEN=nine",
+		"ATTESTRY_BASE_URL=https://example.com/attestry",
+		"ATTESTRY_DATABASE_URL=postgres://app:hidden@db/x",
+		"ATTESTRY_OBJECTS_URL=",
+		"ATTESTRY_QUEUES=reports=6,repots=1",
+		"ATTESTRY_CONCURRENCY=many",
+		"ATTESTRY_LOG_LEVEL=loud",
+		"ATTESTRY_REQUEST_TIMEOUT=30",
+		"ATTESTRY_REPORT_WAIT=11s",
+		"ATTESTRY_SHUTDOWN_TIMEOUT=-1s",
+		"ATTESTRY_DATABSE_URL=sqlite:///x",
+		"ATTESTRY_=",
+	})
+	var faults config.Faults
+	if !errors.As(err, &faults) {
+		t.Fatalf("got %v, want Faults", err)
+	}
+	want := []string{
+		"ATTESTRY_LISTEN: cannot be off",
+		"ATTESTRY_BASE_URL: must be a scheme and a host and nothing else",
+		"ATTESTRY_REQUEST_TIMEOUT: is not a duration such as 30s",
+		"ATTESTRY_REPORT_WAIT: must be between 0s and 10s",
+		"ATTESTRY_DATABASE_URL: must begin with mongodb://, mongodb+srv:// or sqlite://",
+		"ATTESTRY_OBJECTS_URL: is required",
+		"ATTESTRY_REDIS_URL: is required",
+		`ATTESTRY_QUEUES: "repots" is not a queue: there are reports, compliance, notifications, packages`,
+		"ATTESTRY_CONCURRENCY: is not a whole number",
+		"ATTESTRY_MONITOR_LISTEN: is not of the form host:port",
+		"ATTESTRY_LOG_LEVEL: is not one of debug, info, warn, error",
+		"ATTESTRY_SHUTDOWN_TIMEOUT: must be between 1s and 10m",
+		"ATTESTRY_: is not a setting",
+		"ATTESTRY_DATABSE_URL: is not a setting",
+	}
+	if !reflect.DeepEqual([]string(faults), want) {
+		t.Errorf("got\n%s\nwant\n%s", err, strings.Join(want, "\n"))
+	}
+}
+
+func TestLoadWaitsForReportsLessThanForRequests(t *testing.T) {
+	_, err := config.Load(environ(map[string]string{"ATTESTRY_REQUEST_TIMEOUT": "10s"}))
+	if err == nil || err.Error() != "ATTESTRY_REPORT_WAIT: must be less than ATTESTRY_REQUEST_TIMEOUT" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLoadRefusesWrongValuesWithoutRepeatingSecrets(t *testing.T) {
+	wrong := map[string][]string{
+		"ATTESTRY_DATABASE_URL": {
+			"sesame", "mysql://sesame@db", "mongodb://", "mongodb://app:sesame@", "mongodb://app:sesame/with@db:1/x",
+			"mongodb://app:sesame@db:1/a b", "sqlite://data/sesame.db", "sqlite:///", "sqlite:///sesame?mode=ro",
+		},
+		"ATTESTRY_OBJECTS_URL": {
+			"sesame", "s3://KEY:sesame@host/bucket", "http://host:9000/sesame", "http://KEY@host/sesame",
+			"http://KEY:sesame@host/", "http://KEY:sesame@host/a/b", "http://KEY:sesame@/bucket",
+			"http://KEY:ses%zzame@host/bucket", "http://KEY:sesame/x@host/bucket", "file://sesame/x",
+			"file:///sesame#x", "http://KEY:sesame@host:port/bucket", "http://KEY:sesame@host/Bucket",
+		},
+		"ATTESTRY_REDIS_URL": {
+			"sesame", "http://:sesame@redis", "redis://:sesame@", "redis://:sesame@redis:x", "redis://:ses%zzame@redis",
+			"redis://:sesame@redis/first", "redis://:sesame@redis/1/2",
+		},
+		"ATTESTRY_BASE_URL": {
+			"sesame", "ftp://sesame", "https://user:sesame@host", "https://host?sesame", "https://host#sesame", "https://",
+		},
+		"ATTESTRY_LISTEN":      {"sesame", "host:sesame", "host:70000", "http://sesame:80", "a b:80"},
+		"ATTESTRY_QUEUES":      {"reports", "reports=0", "reports=101", "reports=1,reports=2", "reports=x", ","},
+		"ATTESTRY_CONCURRENCY": {"0", "1001", "-1", "1.5"},
+	}
+	for name, values := range wrong {
+		for _, value := range values {
+			_, err := config.Load(environ(map[string]string{name: value}))
+			if err == nil || !strings.HasPrefix(err.Error(), name+": ") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s=%s gives %v", name, value, err)
+				continue
+			}
+			if strings.Contains(err.Error(), "ame") && strings.Contains(err.Error(), "ses") {
+				t.Errorf("a secret shows in: %v", err)
+			}
+		}
+	}
+}
+
+func TestSettingsDoNotPrintTheirSecrets(t *testing.T) {
+	settings, err := config.Load(environ(map[string]string{
+		"ATTESTRY_DATABASE_URL": "mongodb://app:sesame@db:27017",
+		"ATTESTRY_OBJECTS_URL":  "http://KEY:sesame@minio:9000/bucket",
+		"ATTESTRY_REDIS_URL":    "redis://:sesame@redis",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("started", "settings", settings)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("started", "settings", settings)
+	body, err := json.Marshal(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{fmt.Sprintf("%v %+v %#v", settings, settings, settings), log.String(), string(body)} {
+		if strings.Contains(text, "sesame") {
+			t.Errorf("a secret shows in %s", text)
+		}
+	}
+	if settings.Stores.Database.Name != "attestry" {
+		t.Errorf("the database is named %q", settings.Stores.Database.Name)
+	}
+}
+
+func TestTableDescribesEveryVariableOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, variable := range config.Table() {
+		if variable.Meaning == "" || !strings.HasPrefix(variable.Name, "ATTESTRY_") {
+			t.Errorf("%+v lacks a meaning or a proper name", variable)
+		}
+		if seen[variable.Name] {
+			t.Errorf("%s is there twice", variable.Name)
+		}
+		seen[variable.Name] = true
+	}
+	for _, name := range []string{"ATTESTRY_LISTEN", "ATTESTRY_DATABASE_URL", "ATTESTRY_QUEUES", "ATTESTRY_MONITOR_LISTEN"} {
+		if !seen[name] {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+func TestLoadDoesNotReadTheProcessEnvironment(t *testing.T) {
+	t.Setenv("ATTESTRY_CONCURRENCY", "7")
+	settings, err := config.Load(environ(nil))
+	if err != nil || settings.Worker.Concurrency != 16 {
+		t.Errorf("got %d, %v", settings.Worker.Concurrency, err)
+	}
+	if os.Getenv("ATTESTRY_CONCURRENCY") != "7" {
+		t.Error("Load changed the environment")
+	}
+	if _, err := config.Load(nil); err == nil {
+		t.Error("an empty environment is accepted")
+	}
+}

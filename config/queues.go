@@ -1,0 +1,43 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxQueueWeight is the greatest weight of a queue.
+const maxQueueWeight = 100
+
+// Queues maps the queues that a worker serves to their weights: of the tasks that
+// wait, it takes them in this proportion.
+type Queues map[string]int
+
+// ParseQueues reads a list such as "reports=6,compliance=3".
+func ParseQueues(text string) (Queues, error) {
+	known := []string{"reports", "compliance", "notifications", "packages"}
+	queues := Queues{}
+	for entry := range strings.SplitSeq(text, ",") {
+		name, weight, _ := strings.Cut(strings.TrimSpace(entry), "=")
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("%q is not a queue: there are %s", name, strings.Join(known, ", "))
+		}
+		if _, twice := queues[name]; twice {
+			return nil, fmt.Errorf("names the queue %s twice", name)
+		}
+		n, err := strconv.Atoi(weight)
+		if err != nil || n < 1 || n > maxQueueWeight {
+			return nil, fmt.Errorf("must give the queue %s a weight between 1 and %d", name, maxQueueWeight)
+		}
+		queues[name] = n
+	}
+	return queues, nil
+}
+
+// UnmarshalText is ParseQueues.
+func (q *Queues) UnmarshalText(text []byte) error {
+	queues, err := ParseQueues(string(text))
+	*q = queues
+	return err
+}

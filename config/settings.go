@@ -1,0 +1,46 @@
+// Package config reads what an operator decides: the settings, from environment
+// variables, and the bootstrap file. Whatever is wrong is told all at once.
+package config
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Settings are all settings of a process. Both processes take the same ones and
+// leave alone what does not concern them. Secrets in them do not print.
+type Settings struct {
+	HTTP    HTTP
+	Stores  Stores
+	Worker  Worker
+	Process Process
+}
+
+// HTTP is how the api process answers.
+type HTTP struct {
+	Listen         Address       `env:"LISTEN" envDefault:"127.0.0.1:8001" doc:"host:port on which the API answers"`
+	BaseURL        BaseURL       `env:"BASE_URL" doc:"scheme and host, without a path, that links are built from; if unset, http:// and the listen address"`
+	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a request may take"`
+	ReportWait     time.Duration `env:"REPORT_WAIT" envDefault:"10s" min:"0s" max:"10s" doc:"how long the answer to a report waits for its verdict, at most 10s and less than the request timeout"`
+}
+
+// Stores is where everything is kept.
+type Stores struct {
+	Database Database `env:"DATABASE_URL,required,notEmpty" doc:"mongodb://..., mongodb+srv://... (database: its path, else attestry) or sqlite:///absolute/path"`
+	Objects  Objects  `env:"OBJECTS_URL,required,notEmpty" doc:"http(s)://ACCESS:SECRET@host:port/bucket, with reserved characters percent-encoded, or file:///absolute/path"`
+	Redis    Redis    `env:"REDIS_URL,required,notEmpty" doc:"redis://... or rediss://..."`
+}
+
+// Worker is how the worker process works.
+type Worker struct {
+	Queues      Queues `env:"QUEUES" envDefault:"reports=6,compliance=3,notifications=2,packages=1" doc:"queues that are served, with their weights"`
+	Concurrency int    `env:"CONCURRENCY" envDefault:"16" min:"1" max:"1000" doc:"tasks that run at once"`
+}
+
+// Process is what concerns either process.
+type Process struct {
+	MonitorListen   Address       `env:"MONITOR_LISTEN" envDefault:"127.0.0.1:9001" doc:"host:port of /metrics, /healthz and /readyz; empty or off: none"`
+	BootstrapFile   string        `env:"BOOTSTRAP_FILE" doc:"YAML file of users, organizations and keys that is applied at every start"`
+	LogLevel        slog.Level    `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
+	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s" min:"1s" max:"10m" doc:"how long work under way may take to end when the process is told to stop"`
+}

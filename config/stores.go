@@ -1,0 +1,149 @@
+package config
+
+import (
+	"errors"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+
+	"attestry/evidence"
+)
+
+// Engine names what stands behind a port.
+type Engine string
+
+// The engines of storage.
+const (
+	MongoDB    Engine = "mongodb"
+	SQLite     Engine = "sqlite"
+	S3         Engine = "s3"
+	Filesystem Engine = "filesystem"
+)
+
+// defaultDatabase is used when a MongoDB address names none.
+const defaultDatabase = "attestry"
+
+// Database is where documents are kept.
+type Database struct {
+	Engine Engine // MongoDB or SQLite
+	URI    evidence.Secret
+	Name   string // with MongoDB
+	Path   string // with SQLite
+}
+
+// UnmarshalText reads the address of a database.
+func (d *Database) UnmarshalText(text []byte) error {
+	address := string(text)
+	switch scheme, rest, _ := strings.Cut(address, "://"); scheme {
+	case "mongodb", "mongodb+srv":
+		return d.readMongoDB(address, rest)
+	case "sqlite":
+		file, err := filePath(address)
+		*d = Database{Engine: SQLite, Path: file}
+		return err
+	}
+	return errors.New("must begin with mongodb://, mongodb+srv:// or sqlite://")
+}
+
+// readMongoDB takes the address apart by hand: net/url knows no lists of hosts.
+func (d *Database) readMongoDB(address, rest string) error {
+	rest, _, _ = strings.Cut(rest, "?")
+	authority, name, _ := strings.Cut(rest, "/")
+	hosts := authority[strings.LastIndex(authority, "@")+1:]
+	if hosts == "" {
+		return errors.New("names no host")
+	}
+	if strings.ContainsAny(name, "/\\. \"$%") || len(name) > 63 {
+		return errors.New("does not end in the name of a database; is the password percent-encoded?")
+	}
+	if name == "" {
+		name = defaultDatabase
+	}
+	*d = Database{Engine: MongoDB, URI: evidence.Secret(address), Name: name}
+	return nil
+}
+
+// Objects is where files are kept.
+type Objects struct {
+	Engine Engine // S3 or Filesystem
+	// Endpoint, Secure, AccessKey, SecretKey and Bucket go with S3.
+	Endpoint  string // host:port
+	Secure    bool   // over TLS
+	AccessKey string
+	SecretKey evidence.Secret
+	Bucket    string
+	Path      string // with Filesystem
+}
+
+// UnmarshalText reads the address of an object store.
+func (o *Objects) UnmarshalText(text []byte) error {
+	address := string(text)
+	switch scheme, _, _ := strings.Cut(address, "://"); scheme {
+	case "http", "https":
+		return o.readS3(address)
+	case "file":
+		folder, err := filePath(address)
+		*o = Objects{Engine: Filesystem, Path: folder}
+		return err
+	}
+	return errors.New("must begin with http://, https:// or file://")
+}
+
+func (o *Objects) readS3(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
+		return errors.New("is not of the form http(s)://ACCESS:SECRET@host:port/bucket; is the secret percent-encoded?")
+	}
+	secret, _ := u.User.Password()
+	if u.User.Username() == "" || secret == "" {
+		return errors.New("lacks ACCESS:SECRET@ before the host")
+	}
+	bucket := strings.Trim(u.Path, "/")
+	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`).MatchString(bucket) {
+		return errors.New("must end in the name of a bucket: 3 to 63 lower-case letters, digits, '.' and '-'")
+	}
+	*o = Objects{
+		Engine:    S3,
+		Endpoint:  u.Host,
+		Secure:    u.Scheme == "https",
+		AccessKey: u.User.Username(),
+		SecretKey: evidence.Secret(secret),
+		Bucket:    bucket,
+	}
+	return nil
+}
+
+// Redis is where tasks wait.
+type Redis struct {
+	URL evidence.Secret
+}
+
+// UnmarshalText reads the address of a Redis.
+func (r *Redis) UnmarshalText(text []byte) error {
+	u, err := url.Parse(string(text))
+	if err != nil {
+		return errors.New("is not an address; is the password percent-encoded?")
+	}
+	if u.Scheme != "redis" && u.Scheme != "rediss" {
+		return errors.New("must begin with redis:// or rediss://")
+	}
+	if u.Hostname() == "" {
+		return errors.New("names no host")
+	}
+	if !regexp.MustCompile(`^(/[0-9]{0,5})?$`).MatchString(u.Path) {
+		return errors.New("may end in the number of a database and nothing else")
+	}
+	r.URL = evidence.Secret(text)
+	return nil
+}
+
+// filePath returns the path of an address without a host.
+func filePath(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
+		!path.IsAbs(u.Path) || path.Clean(u.Path) == "/" || strings.ContainsRune(u.Path, 0) {
+		return "", errors.New("must be an absolute path behind three slashes")
+	}
+	return path.Clean(u.Path), nil
+}

@@ -1,0 +1,44 @@
+package evidence
+
+// Bootstrap is what an operator declares: who there is, with which keys and
+// roles. It is applied at every start.
+type Bootstrap struct {
+	Users         []DeclaredUser
+	Organizations []DeclaredOrganization
+}
+
+// DeclaredUser brings a user and the personal organization of the same name.
+type DeclaredUser struct {
+	Name string
+	// Email is "" when the file does not say.
+	Email string
+	Keys  []DeclaredKey
+}
+
+// DeclaredKey brings a key along, or, without a secret, asks for one to be made.
+type DeclaredKey struct {
+	Secret      Secret
+	Description string
+	ExpiresAt   int64 // Unix seconds, 0 for never
+}
+
+// DeclaredOrganization brings a shared organization.
+type DeclaredOrganization struct {
+	Name    string
+	Members map[string]Role
+	// Beta is nil when the file does not say: then it stays as the API last set
+	// it.
+	Beta *bool
+	// Public is false when the file does not say. Nothing but the file opens an
+	// organization, so taking the line away closes it.
+	Public bool
+}
+
+// MadeKey is a key that was made because a bootstrap file left it out. It is the
+// only time that the secret is known.
+type MadeKey struct {
+	User        string
+	Description string
+	Secret      Secret
+	ExpiresAt   int64 // Unix seconds, 0 for never
+}

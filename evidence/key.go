@@ -1,0 +1,109 @@
+package evidence
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/crc32"
+	"math/big"
+	"strings"
+)
+
+const (
+	apiKeyPrefix = "att_"
+	// apiKeyBytes of randomness are what a key is worth: 256 bits.
+	apiKeyBytes = 32
+	// base62Random and base62Checksum are the digits that 32 bytes and a CRC-32
+	// take in base 62.
+	base62Random   = 43
+	base62Checksum = 6
+	base62         = 62
+)
+
+const (
+	// MinKeyLength is the fewest characters of a key that is brought along.
+	MinKeyLength = 16
+	// MaxKeyLength is the most bytes of a key: what fits a header with ease.
+	MaxKeyLength = 1024
+	// MaxKeyDescription is the most characters of a key's description.
+	MaxKeyDescription = 256
+	// MaxKeyExpiry is the latest expiry of a key, in Unix seconds: the year 2100.
+	MaxKeyExpiry = 4102444800
+)
+
+// InvalidKeyMessage is the one answer to a key that is missing, malformed,
+// unknown, expired or revoked: it does not tell which.
+const InvalidKeyMessage = "A valid API key is required."
+
+// Key is an API key as it is kept: never the secret, only its hash.
+type Key struct {
+	// ID names the key to people; it gives no access.
+	ID string `json:"id"`
+	// Hash is HashAPIKey of the secret.
+	Hash string `json:"hash"`
+	// OwnerID and OwnerName are of the user whose rights the key has.
+	OwnerID     string `json:"owner_id"`
+	OwnerName   string `json:"owner_name"`
+	Description string `json:"description"`
+	// Times are whole Unix seconds; 0 is never.
+	CreatedAt  int64 `json:"created_at"`
+	ExpiresAt  int64 `json:"expires_at"`
+	LastUsedAt int64 `json:"last_used_at"`
+	// RevokedAt is from when on the key is revoked, which may lie ahead.
+	RevokedAt int64 `json:"revoked_at"`
+}
+
+// ActiveAt reports whether the key works at a moment given in Unix seconds.
+func (k *Key) ActiveAt(now int64) bool {
+	expired := k.ExpiresAt != 0 && k.ExpiresAt <= now
+	revoked := k.RevokedAt != 0 && k.RevokedAt <= now
+	return !expired && !revoked
+}
+
+// Principal returns whom the key speaks for.
+func (k *Key) Principal() Principal {
+	return Principal{UserID: k.OwnerID, Name: k.OwnerName, KeyID: k.ID}
+}
+
+// NewAPIKey makes the secret of a key: a prefix that secret scanners can look
+// for, 32 random bytes, and a CRC-32 by which a typing error is told from an
+// unknown key. Digits are base 62, so that a double click selects all of it.
+func NewAPIKey() Secret {
+	random := make([]byte, apiKeyBytes)
+	rand.Read(random)
+	body := apiKeyPrefix + toBase62(new(big.Int).SetBytes(random), base62Random)
+	return Secret(body + apiKeyChecksum(body))
+}
+
+// MistypedAPIKey reports whether a secret looks like one of NewAPIKey but its
+// checksum is wrong. Keys brought along from elsewhere have other forms.
+func MistypedAPIKey(secret string) bool {
+	const length = len(apiKeyPrefix) + base62Random + base62Checksum
+	digits, made := strings.CutPrefix(secret, apiKeyPrefix)
+	if !made || len(secret) != length || strings.ContainsFunc(digits, isNotBase62) {
+		return false
+	}
+	body := secret[:length-base62Checksum]
+	return secret != body+apiKeyChecksum(body)
+}
+
+// HashAPIKey returns the SHA-256 of a secret in lower-case hex, the only form in
+// which it is stored.
+func HashAPIKey(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+func apiKeyChecksum(body string) string {
+	sum := crc32.ChecksumIEEE([]byte(body))
+	return toBase62(big.NewInt(int64(sum)), base62Checksum)
+}
+
+func toBase62(n *big.Int, width int) string {
+	digits := n.Text(base62)
+	return strings.Repeat("0", width-len(digits)) + digits
+}
+
+func isNotBase62(r rune) bool {
+	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+}

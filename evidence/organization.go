@@ -1,0 +1,72 @@
+package evidence
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+)
+
+// MaxNameLength is the most characters of an organization's or a user's name.
+const MaxNameLength = 64
+
+// OrganizationKind tells how an organization came to be.
+type OrganizationKind string
+
+const (
+	// PersonalOrganization is made with its user, is named as the user, and never
+	// has another member.
+	PersonalOrganization OrganizationKind = "personal"
+	// SharedOrganization has members with roles.
+	SharedOrganization OrganizationKind = "shared"
+)
+
+// Organization owns all evidence. Its name never changes.
+type Organization struct {
+	ID   string           `json:"id"`
+	Name string           `json:"name"`
+	Kind OrganizationKind `json:"kind"`
+	// Beta enables the experimental features.
+	Beta bool `json:"beta"`
+	// Public lets every valid key read.
+	Public bool `json:"public"`
+	// Times are float Unix seconds.
+	CreatedAt      float64 `json:"created_at"`
+	LastModifiedAt float64 `json:"last_modified_at"`
+}
+
+var organizationName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*$`)
+
+// Membership gives a user a role in an organization.
+type Membership struct {
+	OrgID     string  `json:"org_id"`
+	UserID    string  `json:"user_id"`
+	Role      Role    `json:"role"`
+	CreatedAt float64 `json:"created_at"` // float Unix seconds
+}
+
+// CheckOrganizationName returns why a name cannot be an organization's, or nil.
+// The form is that of trail names (contract/requests.md, TRAIL), so that a name
+// is one path segment and never needs escaping.
+func CheckOrganizationName(name string) error {
+	switch {
+	case len(name) > MaxNameLength:
+		return errors.New("name is longer than 64 characters")
+	case !organizationName.MatchString(name):
+		return errors.New("name must begin with a letter or digit and hold only letters, digits, '-', '_', '.' and '~'")
+	case isReservedName(name):
+		return errors.New("name is reserved: addresses of the service use it")
+	}
+	return nil
+}
+
+// isReservedName finds the names that would be taken for fixed parts of an
+// address: those the API has in the place of an organization, and the first
+// segments of the service's own addresses, beside which /<org>/... stands.
+func isReservedName(name string) bool {
+	switch strings.ToLower(name) {
+	case "default-org", "system-attestation-types",
+		"api", "docs", "ready", "healthz", "readyz", "metrics", "openapi.json":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,25 @@
+package evidence
+
+// Principal is whoever a key speaks for.
+type Principal struct {
+	// UserID is the id of the user or of the service account.
+	UserID string
+	// Name is the name of the user or of the service account.
+	Name string
+	// ServiceAccount tells a service account from a user.
+	ServiceAccount bool
+	// KeyID identifies the key that was shown; it is not the secret.
+	KeyID string
+}
+
+// OrgAccess is what a principal may do in one organization, with what a request
+// needs to know of that organization.
+type OrgAccess struct {
+	OrgID   string
+	OrgName string
+	// Role is the principal's role; a public organization gives Reader to
+	// principals that are not members.
+	Role Role
+	// Beta tells that the organization's experimental features are enabled.
+	Beta bool
+}

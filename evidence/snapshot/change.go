@@ -1,0 +1,143 @@
+package snapshot
+
+import "fmt"
+
+// Annotation says how an artifact of a snapshot stands to the snapshot before
+// (contract/semantics.md 4.3).
+type Annotation string
+
+// The annotations.
+const (
+	StartedCompliant    Annotation = "started-compliant"
+	StartedNonCompliant Annotation = "started-non-compliant"
+	StartedUnknown      Annotation = "started-unknown"
+	BecameCompliant     Annotation = "became-compliant"
+	BecameNonCompliant  Annotation = "became-non-compliant"
+	Changed             Annotation = "changed"
+	Unchanged           Annotation = "unchanged"
+	Exited              Annotation = "exited"
+)
+
+// Started tells whether the artifact began to run with the snapshot.
+func (a Annotation) Started() bool {
+	return a == StartedCompliant || a == StartedNonCompliant || a == StartedUnknown
+}
+
+// Change is what happened to one artifact between two snapshots. The artifacts a
+// snapshot has no Change for run on as before, in the same number.
+type Change struct {
+	Fingerprint string     `json:"fingerprint"`
+	Name        string     `json:"name"`
+	Type        Annotation `json:"type"`
+	Was         int        `json:"was"` // instances before
+	Now         int        `json:"now"` // instances now
+	Compliant   *bool      `json:"compliant"`
+	// Newest is the start of the youngest instance, in Unix seconds; it orders
+	// answers.
+	Newest int64 `json:"newest"`
+	// Former is the artifact as it last ran; only with Exited, as the tree of
+	// the snapshot no longer holds it.
+	Former *Artifact `json:"former,omitempty"`
+}
+
+// Diff compares the artifacts that two snapshots do not share, both sorted by
+// fingerprint, and returns the changes in that order.
+func Diff(before, after []Artifact) []Change {
+	var changes []Change
+	for len(before) > 0 || len(after) > 0 {
+		switch {
+		case len(after) == 0 || len(before) > 0 && before[0].Fingerprint < after[0].Fingerprint:
+			changes = append(changes, exited(before[0]))
+			before = before[1:]
+		case len(before) == 0 || after[0].Fingerprint < before[0].Fingerprint:
+			changes = append(changes, change(after[0], started(after[0].Compliant), 0))
+			after = after[1:]
+		default:
+			kind, was := turned(before[0], after[0]), before[0].Instances()
+			if kind != Unchanged || was != after[0].Instances() {
+				changes = append(changes, change(after[0], kind, was))
+			}
+			before, after = before[1:], after[1:]
+		}
+	}
+	return changes
+}
+
+// Significant tells whether the changes call for a new snapshot. Other numbers
+// of instances alone do not (contract/README.md choice 1).
+func Significant(changes []Change) bool {
+	for _, c := range changes {
+		if c.Type != Unchanged {
+			return true
+		}
+	}
+	return false
+}
+
+func change(artifact Artifact, kind Annotation, was int) Change {
+	return Change{
+		Fingerprint: artifact.Fingerprint,
+		Name:        artifact.Name,
+		Type:        kind,
+		Was:         was,
+		Now:         artifact.Instances(),
+		Compliant:   artifact.Compliant,
+		Newest:      artifact.NewestInstance(),
+	}
+}
+
+func exited(artifact Artifact) Change {
+	c := change(artifact, Exited, artifact.Instances())
+	c.Now = 0
+	c.Former = &artifact
+	return c
+}
+
+func started(compliant *bool) Annotation {
+	switch {
+	case compliant == nil:
+		return StartedUnknown
+	case *compliant:
+		return StartedCompliant
+	default:
+		return StartedNonCompliant
+	}
+}
+
+// turned compares an artifact that runs in both snapshots. A verdict that is lost
+// counts as changed (contract/semantics.md 4.3).
+func turned(before, after Artifact) Annotation {
+	switch {
+	case sameVerdict(before.Compliant, after.Compliant):
+		return Unchanged
+	case after.Compliant == nil:
+		return Changed
+	case *after.Compliant:
+		return BecameCompliant
+	default:
+		return BecameNonCompliant
+	}
+}
+
+// Description is the sentence of the event log about the change
+// (contract/live-shapes.md 12).
+func (c *Change) Description() string {
+	switch {
+	case c.Type == Exited:
+		return fmt.Sprintf("%s stopped running (from %d to 0)", instances(c.Was), c.Was)
+	case c.Type.Started():
+		return fmt.Sprintf("%s started running (from 0 to %d)", instances(c.Now), c.Now)
+	default:
+		return instances(c.Now) + " changed"
+	}
+}
+
+func instances(n int) string {
+	if n == 1 {
+		return "1 instance"
+	}
+	return fmt.Sprintf("%d instances", n)
+}
+
+// RunsOn is the change of an artifact to which nothing happened.
+func RunsOn(artifact Artifact) Change { return change(artifact, Unchanged, artifact.Instances()) }

@@ -1,0 +1,66 @@
+package snapshot
+
+import "testing"
+
+func TestDiffAnnotates(t *testing.T) {
+	yes, no := true, false
+	running := func(verdict *bool, instances int) []Artifact {
+		return []Artifact{{Fingerprint: "f", Name: "n", CreatedAt: make([]int64, instances), Compliant: verdict}}
+	}
+	for name, c := range map[string]struct {
+		before, after []Artifact
+		want          Annotation
+		was, now      int
+		sentence      string
+		significant   bool
+	}{
+		"a start":                 {nil, running(nil, 1), StartedUnknown, 0, 1, "1 instance started running (from 0 to 1)", true},
+		"a compliant start":       {nil, running(&yes, 3), StartedCompliant, 0, 3, "3 instances started running (from 0 to 3)", true},
+		"a non-compliant start":   {nil, running(&no, 1), StartedNonCompliant, 0, 1, "1 instance started running (from 0 to 1)", true},
+		"an exit":                 {running(&yes, 3), nil, Exited, 3, 0, "3 instances stopped running (from 3 to 0)", true},
+		"a turn to compliant":     {running(&no, 2), running(&yes, 2), BecameCompliant, 2, 2, "2 instances changed", true},
+		"a turn to non-compliant": {running(&yes, 1), running(&no, 1), BecameNonCompliant, 1, 1, "1 instance changed", true},
+		"a verdict that is lost":  {running(&yes, 1), running(nil, 1), Changed, 1, 1, "1 instance changed", true},
+		"scaling alone":           {running(&yes, 1), running(&yes, 4), Unchanged, 1, 4, "4 instances changed", false},
+	} {
+		changes := Diff(c.before, c.after)
+		if len(changes) != 1 {
+			t.Errorf("%s: %d changes", name, len(changes))
+			continue
+		}
+		got := changes[0]
+		if got.Type != c.want || got.Was != c.was || got.Now != c.now || got.Description() != c.sentence {
+			t.Errorf("%s: got %+v, %q", name, got, got.Description())
+		}
+		if Significant(changes) != c.significant {
+			t.Errorf("%s: significant is %v", name, !c.significant)
+		}
+	}
+}
+
+func TestDiffOfWhatIsAlikeIsEmpty(t *testing.T) {
+	artifacts := artifactsNamed(40, "a")
+	if changes := Diff(artifacts, artifacts); len(changes) != 0 {
+		t.Errorf("%d changes", len(changes))
+	}
+}
+
+func TestEventsFollowTheOrderOfAppearance(t *testing.T) {
+	s := Snapshot{Number: 7, EventsBefore: 10}
+	events := s.EventsOf([]Change{
+		{Fingerprint: "a", Type: Exited, Newest: 50},
+		{Fingerprint: "b", Type: StartedUnknown, Newest: 10},
+		{Fingerprint: "c", Type: Unchanged, Newest: 99},
+		{Fingerprint: "d", Type: StartedUnknown, Newest: 20},
+	})
+	var order string
+	for i, event := range events {
+		order += event.Fingerprint
+		if event.Ordinal != int64(11+i) || event.Snapshot != 7 {
+			t.Errorf("event %d is %+v", i, event)
+		}
+	}
+	if order != "dba" {
+		t.Errorf("order %s", order)
+	}
+}

@@ -1,0 +1,124 @@
+package snapshot
+
+import "slices"
+
+// Head is the hot part of an environment: where its snapshots and reports stand.
+// It follows the snapshots, which are the truth; whoever finds it behind them
+// brings it forward.
+type Head struct {
+	Org         string `json:"org"`
+	Environment string `json:"environment"` // id
+
+	// The last snapshot known to be finished; Last is 0 before the first.
+	Last      int64   `json:"last"`
+	Timestamp float64 `json:"timestamp"`
+	Root      string  `json:"root"`
+	Counts    Counts  `json:"counts"`
+	Compliant bool    `json:"compliant"`
+	Events    int64   `json:"events"`
+
+	// Digest is that of the last processed report, Token the change token it
+	// was judged under.
+	Digest string `json:"digest"`
+	Token  string `json:"token"`
+	// Processed is the arrival number up to which all reports are settled.
+	Processed int64     `json:"processed"`
+	Outcomes  []Outcome `json:"outcomes,omitempty"`
+
+	Lease   Lease   `json:"lease"`
+	Attempt Attempt `json:"attempt"`
+
+	// LastReportedAt is when the last settled or identical report was accepted,
+	// Unix seconds; 0 before the first.
+	LastReportedAt float64 `json:"last_reported_at"`
+}
+
+// Lease says which worker processes the environment, and until when. It saves
+// double work; correctness rests on the numbering of the snapshots.
+type Lease struct {
+	Holder string  `json:"holder,omitempty"`
+	Until  float64 `json:"until,omitempty"` // Unix seconds
+}
+
+// Attempt counts how often the processing of a report was begun.
+type Attempt struct {
+	Arrival int64 `json:"arrival,omitempty"`
+	Count   int   `json:"count,omitempty"`
+	// Reason is why the last attempt failed.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Outcome is what became of a report that did not just change nothing.
+type Outcome struct {
+	Arrival  int64 `json:"arrival"`
+	Snapshot int64 `json:"snapshot,omitempty"` // the number it made
+	Failed   bool  `json:"failed,omitempty"`
+}
+
+// MaxOutcomes is how many outcomes a head keeps: enough for every report that
+// may still be waited for in a busy environment.
+const MaxOutcomes = 256
+
+// Verdict is what a report came to.
+type Verdict int
+
+// The verdicts of a report.
+const (
+	Waiting  Verdict = iota // not settled yet
+	Created                 // it made a snapshot
+	NoChange                // nothing changed
+	Failed                  // it was given up
+	Unknown                 // settled, but too long ago to tell how
+)
+
+// VerdictOf tells what became of the report with the given arrival number.
+func (h Head) VerdictOf(arrival int64) Verdict {
+	if arrival > h.Processed {
+		return Waiting
+	}
+	for _, outcome := range h.Outcomes {
+		if outcome.Arrival != arrival {
+			continue
+		}
+		if outcome.Failed {
+			return Failed
+		}
+		return Created
+	}
+	if len(h.Outcomes) == MaxOutcomes && arrival < h.Outcomes[0].Arrival {
+		return Unknown
+	}
+	return NoChange
+}
+
+// Settle marks all reports up to arrival as processed, and notes the outcome of
+// the last one when it is worth noting. Settling twice changes nothing.
+func (h *Head) Settle(arrival int64, outcome Outcome) {
+	if arrival <= h.Processed {
+		return
+	}
+	h.Processed = arrival
+	if outcome.Snapshot == 0 && !outcome.Failed {
+		return
+	}
+	outcome.Arrival = arrival
+	// A fresh list: copies of the head share the old one.
+	kept := h.Outcomes[max(0, len(h.Outcomes)+1-MaxOutcomes):]
+	h.Outcomes = append(slices.Clone(kept), outcome)
+}
+
+// Advance brings the head to a finished snapshot; an older one changes nothing.
+func (h *Head) Advance(s *Snapshot) {
+	if s.Number <= h.Last {
+		return
+	}
+	h.Last = s.Number
+	h.Timestamp = s.Timestamp
+	h.Root = s.Root
+	h.Counts = s.Counts
+	h.Compliant = s.Compliant
+	h.Events = s.EventsBefore + s.Events
+	h.Digest = s.Digest
+	h.Token = s.Token
+	h.LastReportedAt = max(h.LastReportedAt, s.ReportedAt)
+}

@@ -1,0 +1,154 @@
+// Package snapshot holds the rules by which reports of what runs become numbered
+// snapshots (contract/semantics.md 4).
+package snapshot
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"attestry/evidence"
+)
+
+// Instance is one running thing of a report, whatever its type: a pod, a
+// container, a file. It may run several images.
+type Instance struct {
+	// Digests maps the name of each image to its fingerprint.
+	Digests map[string]string
+	// CreatedAt is the instance's start in Unix seconds.
+	CreatedAt int64
+	// Pod is the pod's name, and PodContext what is kept of it; K8S only.
+	Pod        string
+	PodContext *Pod
+}
+
+// Pod is what is kept of a Kubernetes pod.
+type Pod struct {
+	Namespace string  `json:"namespace"`
+	CreatedAt int64   `json:"creationTimestamp"`
+	Owners    []Owner `json:"owners"`
+}
+
+// Owner is a pod's owner reference. Members beside the known ones are accepted
+// and not kept (contract/requests.md, K8SOwner).
+type Owner struct {
+	APIVersion         string `json:"apiVersion"`
+	Kind               string `json:"kind"`
+	Name               string `json:"name"`
+	UID                string `json:"uid"`
+	Controller         *bool  `json:"controller,omitempty"`
+	BlockOwnerDeletion *bool  `json:"blockOwnerDeletion,omitempty"`
+}
+
+// Report is the canonical form of a report: the same runtime always gives the
+// same Report, however its sender ordered it.
+type Report struct {
+	Type evidence.EnvironmentType `json:"type"`
+	// Artifacts are sorted by fingerprint, then name.
+	Artifacts []Reported `json:"artifacts"`
+}
+
+// Reported is an image and all its instances.
+type Reported struct {
+	Fingerprint string         `json:"fingerprint"`
+	Name        string         `json:"name"`
+	CreatedAt   []int64        `json:"created_at"` // one per instance, ascending
+	Pods        map[string]Pod `json:"pods,omitempty"`
+}
+
+// Canonical reduces the instances of a report to its canonical form.
+func Canonical(kind evidence.EnvironmentType, instances []Instance) Report {
+	type key struct{ fingerprint, name string }
+	images := map[key]*Reported{}
+	for _, instance := range instances {
+		for name, fingerprint := range instance.Digests {
+			image := images[key{fingerprint, name}]
+			if image == nil {
+				image = &Reported{Fingerprint: fingerprint, Name: name}
+				images[key{fingerprint, name}] = image
+			}
+			image.CreatedAt = append(image.CreatedAt, instance.CreatedAt)
+			image.addPod(instance)
+		}
+	}
+	report := Report{Type: kind, Artifacts: make([]Reported, 0, len(images))}
+	for _, image := range images {
+		slices.Sort(image.CreatedAt)
+		report.Artifacts = append(report.Artifacts, *image)
+	}
+	slices.SortFunc(report.Artifacts, func(a, b Reported) int {
+		return cmp.Or(cmp.Compare(a.Fingerprint, b.Fingerprint), cmp.Compare(a.Name, b.Name))
+	})
+	return report
+}
+
+// addPod keeps the pod under its name. Pods are known by name in answers, yet
+// names repeat across namespaces: the pods of a repeated name are told apart by
+// `namespace/name`.
+func (r *Reported) addPod(instance Instance) {
+	if instance.PodContext == nil {
+		return
+	}
+	if r.Pods == nil {
+		r.Pods = map[string]Pod{}
+	}
+	name := instance.Pod
+	if other, taken := r.Pods[name]; taken && other.Namespace != instance.PodContext.Namespace {
+		name = instance.PodContext.Namespace + "/" + name
+	}
+	r.Pods[name] = *instance.PodContext
+}
+
+// Digest names what runs: the SHA-256 over the sorted names, fingerprints and
+// numbers of instances. Restarts, new pod names and times leave it as it is.
+func (r *Report) Digest() string {
+	hash := sha256.New()
+	var line []byte
+	for _, image := range r.Artifacts {
+		line = strconv.AppendQuote(line[:0], image.Name)
+		line = append(line, ' ')
+		line = append(line, image.Fingerprint...)
+		line = append(line, ' ')
+		line = strconv.AppendInt(line, int64(len(image.CreatedAt)), 10)
+		line = append(line, '\n')
+		hash.Write(line)
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// Fingerprints groups the report by fingerprint: one artifact of a snapshot each.
+// An image that runs under several names is known by the first of them, in
+// alphabetical order.
+func (r *Report) Fingerprints() []Reported {
+	grouped := make([]Reported, 0, len(r.Artifacts))
+	for _, image := range r.Artifacts {
+		if n := len(grouped); n > 0 && grouped[n-1].Fingerprint == image.Fingerprint {
+			grouped[n-1] = merge(grouped[n-1], image)
+			continue
+		}
+		grouped = append(grouped, image)
+	}
+	return grouped
+}
+
+func merge(a, b Reported) Reported {
+	a.CreatedAt = slices.Concat(a.CreatedAt, b.CreatedAt)
+	slices.Sort(a.CreatedAt)
+	if len(b.Pods) > 0 {
+		pods := maps.Clone(b.Pods)
+		maps.Copy(pods, a.Pods)
+		a.Pods = pods
+	}
+	return a
+}
+
+// UnmarshalJSON accepts members that are not known, as the contract does for
+// owners alone.
+func (o *Owner) UnmarshalJSON(data []byte) error {
+	type lenient Owner
+	return json.Unmarshal(data, (*lenient)(o))
+}

@@ -1,0 +1,107 @@
+package snapshot
+
+import (
+	"cmp"
+	"slices"
+
+	"attestry/evidence"
+)
+
+// Snapshot is what ran in an environment from Timestamp until the next one. It
+// is immutable. Its artifacts hang on Root; what changed against the snapshot
+// before is in Changes or, when there are many, hangs on ChangesRoot.
+type Snapshot struct {
+	Org         string                   `json:"org"`
+	Environment string                   `json:"environment"` // id
+	Number      int64                    `json:"number"`      // 1, 2, 3, …
+	Timestamp   float64                  `json:"timestamp"`   // Unix seconds
+	Type        evidence.EnvironmentType `json:"type"`
+	Root        string                   `json:"root"`
+	Counts      Counts                   `json:"counts"`
+	// Compliant is the verdict shown where a plain bool is wanted: unknown gives
+	// false (contract/README.md choice 18).
+	Compliant   bool     `json:"compliant"`
+	Changes     []Change `json:"changes,omitempty"`
+	ChangesRoot string   `json:"changes_root,omitempty"`
+	// EventsBefore is how many events the environment had before this
+	// snapshot's own; so their ordinals follow from the snapshot.
+	EventsBefore int64 `json:"events_before"`
+	Events       int64 `json:"events"`
+	// Arrival is the number of the report that made the snapshot, and Digest its
+	// digest.
+	Arrival int64  `json:"arrival"`
+	Digest  string `json:"digest"`
+	// Token is the change token of the organization that was in force when the
+	// facts were read.
+	Token string `json:"token"`
+	// ReportedBy names the reporter.
+	ReportedBy string `json:"reported_by"`
+	// ReportedAt is when the report was accepted, Unix seconds.
+	ReportedAt float64 `json:"reported_at"`
+}
+
+// MaxInlineChanges is how many changes a snapshot holds itself. More hang on
+// ChangesRoot, so that the document stays small.
+const MaxInlineChanges = 64
+
+// Event is an entry of an environment's event log.
+type Event struct {
+	Org         string     `json:"org"`
+	Environment string     `json:"environment"` // id
+	Ordinal     int64      `json:"ordinal"`     // 1, 2, 3, … per environment
+	Snapshot    int64      `json:"snapshot"`
+	Timestamp   float64    `json:"timestamp"` // the snapshot's, Unix seconds
+	Fingerprint string     `json:"fingerprint"`
+	Name        string     `json:"name"`
+	Type        Annotation `json:"type"`
+	Description string     `json:"description"`
+	// Compliant is the artifact's verdict, SnapshotCompliant the snapshot's.
+	Compliant         *bool `json:"compliant"`
+	SnapshotCompliant bool  `json:"snapshot_compliant"`
+}
+
+// EventsOf derives the log entries of a snapshot from its changes: one per changed
+// artifact. The same snapshot always gives the same events.
+func (s *Snapshot) EventsOf(changes []Change) []Event {
+	ordered := slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Type == Unchanged })
+	slices.SortStableFunc(ordered, ByAppearance)
+	events := make([]Event, 0, len(ordered))
+	for i, c := range ordered {
+		events = append(events, Event{
+			Org:               s.Org,
+			Environment:       s.Environment,
+			Ordinal:           s.EventsBefore + int64(i) + 1,
+			Snapshot:          s.Number,
+			Timestamp:         s.Timestamp,
+			Fingerprint:       c.Fingerprint,
+			Name:              c.Name,
+			Type:              c.Type,
+			Description:       c.Description(),
+			Compliant:         c.Compliant,
+			SnapshotCompliant: s.Compliant,
+		})
+	}
+	return events
+}
+
+// ByAppearance orders changes as answers show them: changed artifacts first,
+// then those that run on, exited ones last; within a group the youngest first
+// (contract/live-shapes.md, "What the snapshot data implies").
+func ByAppearance(a, b Change) int {
+	return cmp.Or(
+		cmp.Compare(rank(a.Type), rank(b.Type)),
+		cmp.Compare(b.Newest, a.Newest),
+		cmp.Compare(a.Fingerprint, b.Fingerprint),
+	)
+}
+
+func rank(a Annotation) int {
+	switch a {
+	case Exited:
+		return 2
+	case Unchanged:
+		return 1
+	default:
+		return 0
+	}
+}

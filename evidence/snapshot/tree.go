@@ -1,0 +1,206 @@
+package snapshot
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+)
+
+const (
+	// chunkDivisor makes chunks of 32 entries on average.
+	chunkDivisor = 32
+	// maxChunk ends a chunk that content would not end for long.
+	maxChunk = 128
+	// minInner keeps each level of inner chunks at most half as long as the one
+	// below it, so that there always is one root.
+	minInner = 2
+)
+
+// Chunk is an immutable piece of a snapshot, known by the SHA-256 of its
+// encoding. A leaf holds artifacts or changes, an inner chunk the ids of the
+// chunks below it. Snapshots share the chunks that are alike, as git shares
+// trees.
+type Chunk struct {
+	Artifacts []Artifact `json:"artifacts,omitempty"`
+	Changes   []Change   `json:"changes,omitempty"`
+	Children  []string   `json:"children,omitempty"`
+}
+
+// ID is the SHA-256 of the chunk's content, in hex.
+func (c *Chunk) ID() string {
+	sum := sha256.Sum256(encode(c))
+	return hex.EncodeToString(sum[:])
+}
+
+// Tree is a list of entries cut into chunks by content: a chunk ends after an
+// entry whose key hashes to a certain first byte. One entry more or less
+// therefore changes one leaf and the chunks above it, wherever it stands.
+type Tree struct {
+	// Root is the id of the chunk from which all others are reached, "" for an
+	// empty list.
+	Root string
+	// Chunks holds every chunk of the tree by id.
+	Chunks map[string]Chunk
+}
+
+// NewArtifactTree cuts artifacts, which must be sorted by fingerprint.
+func NewArtifactTree(artifacts []Artifact) Tree {
+	var leaves []Chunk
+	for _, part := range cut(artifacts, 1, func(a Artifact) string { return a.Fingerprint }) {
+		leaves = append(leaves, Chunk{Artifacts: part})
+	}
+	return newTree(leaves)
+}
+
+// NewChangeTree cuts changes, which must be sorted by fingerprint.
+func NewChangeTree(changes []Change) Tree {
+	var leaves []Chunk
+	for _, part := range cut(changes, 1, func(c Change) string { return c.Fingerprint }) {
+		leaves = append(leaves, Chunk{Changes: part})
+	}
+	return newTree(leaves)
+}
+
+func newTree(level []Chunk) Tree {
+	tree := Tree{Chunks: map[string]Chunk{}}
+	for len(level) > 0 {
+		ids := make([]string, 0, len(level))
+		for _, chunk := range level {
+			id := chunk.ID()
+			ids = append(ids, id)
+			tree.Chunks[id] = chunk
+		}
+		if len(ids) == 1 {
+			tree.Root = ids[0]
+			return tree
+		}
+		level = level[:0]
+		for _, part := range cut(ids, minInner, func(id string) string { return id }) {
+			level = append(level, Chunk{Children: part})
+		}
+	}
+	return tree
+}
+
+// cut splits entries behind those whose key's SHA-256 begins with a multiple of
+// chunkDivisor, in parts of at least minimum entries (the last may be shorter).
+func cut[T any](entries []T, minimum int, key func(T) string) [][]T {
+	var parts [][]T
+	start := 0
+	for i, entry := range entries {
+		sum := sha256.Sum256([]byte(key(entry)))
+		length := i - start + 1
+		ends := length >= minimum && sum[0]%chunkDivisor == 0
+		if ends || length == maxChunk || i == len(entries)-1 {
+			parts = append(parts, entries[start:i+1])
+			start = i + 1
+		}
+	}
+	return parts
+}
+
+// Fetch returns the chunks of the given ids, in any order.
+type Fetch func(ids []string) ([]Chunk, error)
+
+// Difference is what two trees of artifacts do not share.
+type Difference struct {
+	Before []Artifact // only in the former tree, sorted by fingerprint
+	After  []Artifact // only in the latter tree, sorted by fingerprint
+	// Chunks are those of the latter tree that the former does not have.
+	Chunks map[string]Chunk
+}
+
+// Compare walks the former tree, known by its root, only where its ids differ
+// from those of the tree at hand: one fetch per level.
+func (t *Tree) Compare(root string, fetch Fetch) (Difference, error) {
+	var before []Artifact
+	shared := map[string]bool{}
+	for frontier := nonEmpty(root); len(frontier) > 0; {
+		missing := t.missing(frontier, shared)
+		frontier = nil
+		if len(missing) == 0 {
+			break
+		}
+		chunks, err := fetch(missing)
+		if err != nil {
+			return Difference{}, err
+		}
+		for _, chunk := range chunks {
+			before = append(before, chunk.Artifacts...)
+			frontier = append(frontier, chunk.Children...)
+		}
+	}
+	rest := t.without(shared)
+	var after []Artifact
+	for _, chunk := range rest {
+		after = append(after, chunk.Artifacts...)
+	}
+	sortByFingerprint(before)
+	sortByFingerprint(after)
+	return Difference{Before: before, After: after, Chunks: rest}, nil
+}
+
+// missing returns which ids this tree does not hold, and notes those it does.
+func (t *Tree) missing(ids []string, shared map[string]bool) []string {
+	var missing []string
+	for _, id := range ids {
+		if _, held := t.Chunks[id]; held {
+			shared[id] = true
+			continue
+		}
+		missing = append(missing, id)
+	}
+	return missing
+}
+
+// without returns the chunks that neither are nor hang below the given ones.
+func (t *Tree) without(shared map[string]bool) map[string]Chunk {
+	rest := map[string]Chunk{}
+	var walk func(id string)
+	walk = func(id string) {
+		if shared[id] {
+			return
+		}
+		chunk := t.Chunks[id]
+		rest[id] = chunk
+		for _, child := range chunk.Children {
+			walk(child)
+		}
+	}
+	for _, id := range nonEmpty(t.Root) {
+		walk(id)
+	}
+	return rest
+}
+
+// Collect reads a whole tree, level by level: one fetch per level.
+func Collect(root string, fetch Fetch) ([]Artifact, []Change, error) {
+	var artifacts []Artifact
+	var changes []Change
+	for frontier := nonEmpty(root); len(frontier) > 0; {
+		chunks, err := fetch(frontier)
+		if err != nil {
+			return nil, nil, err
+		}
+		frontier = nil
+		for _, chunk := range chunks {
+			artifacts = append(artifacts, chunk.Artifacts...)
+			changes = append(changes, chunk.Changes...)
+			frontier = append(frontier, chunk.Children...)
+		}
+	}
+	sortByFingerprint(artifacts)
+	return artifacts, changes, nil
+}
+
+func nonEmpty(root string) []string {
+	if root == "" {
+		return nil
+	}
+	return []string{root}
+}
+
+func sortByFingerprint(artifacts []Artifact) {
+	slices.SortFunc(artifacts, func(a, b Artifact) int { return cmp.Compare(a.Fingerprint, b.Fingerprint) })
+}

@@ -1,0 +1,127 @@
+// Package monitor serves what operators and their tools ask a process: its
+// metrics, whether it lives, and whether what it depends on answers.
+package monitor
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"attestry/evidence"
+)
+
+// pingTimeout bounds how long a dependency may take to answer.
+const pingTimeout = 3 * time.Second
+
+// Check asks one dependency whether it answers.
+type Check struct {
+	Name string
+	Ping func(ctx context.Context) error
+	// Required dependencies are those without which no request can be served.
+	// Without the others the service is degraded, but ready.
+	Required bool
+	// KeepFor is how long an answer stands before the dependency is asked again.
+	KeepFor time.Duration
+}
+
+// Readiness asks the dependencies of a process and keeps their answers.
+type Readiness struct {
+	checks []*keptCheck
+}
+
+type keptCheck struct {
+	Check
+	clock evidence.Clock
+	mu    sync.Mutex
+	asked time.Time
+	err   error
+}
+
+// NewReadiness makes a Readiness that has asked nobody yet.
+func NewReadiness(checks []Check, clock evidence.Clock) *Readiness {
+	r := &Readiness{}
+	for _, check := range checks {
+		r.checks = append(r.checks, &keptCheck{Check: check, clock: clock})
+	}
+	return r
+}
+
+// ask returns the kept answer or a new one. Those who ask at the same time share
+// one question.
+func (k *keptCheck) ask(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.clock()
+	if !k.asked.IsZero() && now.Sub(k.asked) < k.KeepFor {
+		return k.err
+	}
+	// Another's impatience must not become everyone's answer.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
+	defer cancel()
+	k.err = k.Ping(ctx)
+	k.asked = now
+	return k.err
+}
+
+// Dependency is the state of one dependency as /readyz tells it.
+type Dependency struct {
+	Name     string `json:"name"`
+	Ready    bool   `json:"ready"`
+	Required bool   `json:"required"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// States asks all dependencies at once, and tells whether all required ones
+// answer.
+func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
+	states := make([]Dependency, len(r.checks))
+	var asking sync.WaitGroup
+	for i, check := range r.checks {
+		asking.Go(func() {
+			states[i] = Dependency{Name: check.Name, Required: check.Required, Ready: true}
+			if err := check.ask(ctx); err != nil {
+				states[i].Ready = false
+				states[i].Reason = err.Error()
+			}
+		})
+	}
+	asking.Wait()
+	ready := true
+	for _, state := range states {
+		ready = ready && (state.Ready || !state.Required)
+	}
+	return states, ready
+}
+
+// New serves what operators and their tools ask, on a port of its own:
+// /metrics, /healthz (the process lives) and /readyz (each dependency, with the
+// reason when it does not answer).
+func New(gatherer prometheus.Gatherer, checks []Check, clock evidence.Clock) http.Handler {
+	asked := NewReadiness(checks, clock)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		writeMonitor(w, http.StatusOK, map[string]any{"alive": true})
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		states, ready := asked.States(r.Context())
+		status := http.StatusOK
+		if !ready {
+			status = http.StatusServiceUnavailable
+		}
+		writeMonitor(w, status, map[string]any{"ready": ready, "dependencies": states})
+	})
+	return mux
+}
+
+func writeMonitor(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	// An error here means that nobody listens any more.
+	_ = json.NewEncoder(w).Encode(body)
+}

@@ -1,0 +1,41 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"attestry/config"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/mongodb"
+	"attestry/storage/s3"
+	"attestry/storage/sqlite"
+)
+
+func openDocuments(ctx context.Context, database config.Database) (storage.Documents, error) {
+	if database.Engine == config.MongoDB {
+		return mongodb.Open(ctx, mongodb.Options{URI: database.URI.Reveal(), Database: database.Name}, storage.Schemas())
+	}
+	if err := os.MkdirAll(filepath.Dir(database.Path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of the database: %w", err)
+	}
+	return sqlite.Open(ctx, database.Path, storage.Schemas())
+}
+
+func openObjects(ctx context.Context, objects config.Objects) (storage.Objects, error) {
+	if objects.Engine == config.Filesystem {
+		return filesystem.Open(objects.Path)
+	}
+	scheme := "http"
+	if objects.Secure {
+		scheme = "https"
+	}
+	return s3.Open(ctx, s3.Options{
+		Endpoint:  scheme + "://" + objects.Endpoint,
+		Bucket:    objects.Bucket,
+		AccessKey: objects.AccessKey,
+		SecretKey: objects.SecretKey,
+	})
+}

@@ -1,0 +1,123 @@
+// Package process is what the api and the worker do alike: open what the
+// settings name, apply the bootstrap file, serve the monitoring port, and end in
+// good order.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/redis/go-redis/v9"
+
+	"attestry/config"
+	"attestry/evidence"
+	"attestry/monitor"
+	"attestry/storage"
+	"attestry/tasks"
+)
+
+// openTimeout bounds how long the stores may take to open at start, indexes
+// included.
+const openTimeout = 2 * time.Minute
+
+// Process is what a running api or worker stands on.
+type Process struct {
+	Settings config.Settings
+	Log      *slog.Logger
+	Clock    evidence.Clock
+	Store    *storage.Store
+	Redis    *redis.Client
+	Metrics  *prometheus.Registry
+}
+
+// NewLog makes the log of a process: one JSON object per line.
+func NewLog(out io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level}))
+}
+
+// Open opens the stores. A Redis that is away is no reason not to start: the
+// service is degraded, not down.
+func Open(ctx context.Context, settings config.Settings, log *slog.Logger) (*Process, error) {
+	return OpenWith(ctx, settings, log, time.Now, nil)
+}
+
+// OpenWith is Open with a clock and, unless it is nil, with something that stands
+// between the service and its database.
+func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, clock evidence.Clock, wrap func(storage.Documents) storage.Documents) (*Process, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	client, err := tasks.NewRedis(settings.Stores.Redis.URL.Reveal())
+	if err != nil {
+		return nil, err
+	}
+	docs, err := openDocuments(ctx, settings.Stores.Database)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := openObjects(ctx, settings.Stores.Objects)
+	if err != nil {
+		return nil, errors.Join(err, docs.Close())
+	}
+	if wrap != nil {
+		docs = wrap(docs)
+	}
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return &Process{
+		Settings: settings,
+		Log:      log,
+		Clock:    clock,
+		Store:    storage.NewStore(docs, objects, clock, log),
+		Redis:    client,
+		Metrics:  metrics,
+	}, nil
+}
+
+// Bootstrap applies the bootstrap file, if the settings name one, and prints each
+// key that was made to out: the only time it is shown.
+func (p *Process) Bootstrap(ctx context.Context, out io.Writer) error {
+	file := p.Settings.Process.BootstrapFile
+	if file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the bootstrap file: %w", err)
+	}
+	declared, err := config.ParseBootstrap(file, data)
+	if err != nil {
+		return err
+	}
+	made, err := p.Store.Tenancy.ApplyBootstrap(ctx, declared)
+	for _, key := range made {
+		fmt.Fprintf(out, "API key of %s (%s), shown this once: %s\n", key.User, key.Description, key.Secret.Reveal())
+	}
+	return err
+}
+
+// Checks are the dependencies of the process. Without Redis it is degraded, yet
+// ready.
+func (p *Process) Checks() []monitor.Check {
+	return []monitor.Check{
+		{Name: "database", Ping: p.Store.Documents.Ping, Required: true},
+		{Name: "object store", Ping: p.Store.Objects.Ping, Required: true, KeepFor: 5 * time.Second},
+		{Name: "redis", Ping: func(ctx context.Context) error { return tasks.Ping(ctx, p.Redis) }, KeepFor: time.Second},
+	}
+}
+
+// Close releases everything. Nothing may use the process any more.
+func (p *Process) Close() error {
+	p.Store.Tenancy.Close()
+	faults := []error{p.Redis.Close(), p.Store.Documents.Close()}
+	if closer, ok := p.Store.Objects.(io.Closer); ok {
+		faults = append(faults, closer.Close())
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,52 @@
+// Command ferretdb is a MongoDB-compatible server for tests: FerretDB on SQLite,
+// in a module of its own so that its dependencies stay out of ours. FerretDB's
+// own command does not run when built from the module proxy (it lacks generated
+// files), so this one starts the embeddable package, which sends no telemetry.
+package main
+
+import (
+	"context"
+	"flag"
+	"log/slog"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/FerretDB/FerretDB/ferretdb"
+)
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:27017", "address to listen on")
+	data := flag.String("data", "", "directory of the databases, made when absent")
+	flag.Parse()
+	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	if err := run(*listen, *data, logger); err != nil {
+		logger.Error("FerretDB failed", "error", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until the process is interrupted or terminated.
+func run(listen, data string, logger *slog.Logger) error {
+	directory, err := filepath.Abs(data)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return err
+	}
+	server, err := ferretdb.New(&ferretdb.Config{
+		Listener:  ferretdb.ListenerConfig{TCP: listen},
+		Logger:    logger,
+		Handler:   "sqlite",
+		SQLiteURL: (&url.URL{Scheme: "file", Path: directory + "/"}).String(),
+	})
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return server.Run(ctx)
+}

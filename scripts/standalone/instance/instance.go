@@ -1,0 +1,191 @@
+// Package instance runs all of Attestry in one process: the api, a worker and, if
+// no other is given, a Redis in memory. It is what scripts/standalone starts and
+// what the end-to-end tests and the benchmarks talk to.
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	api "attestry/api/server"
+	"attestry/config"
+	"attestry/evidence"
+	"attestry/process"
+	"attestry/storage"
+	worker "attestry/worker/server"
+)
+
+// Options say what an instance is made of. Whatever is left out is embedded.
+type Options struct {
+	// Listen is the address of the API, host:port; port 0 takes a free one.
+	Listen string
+	// Data is the directory of the embedded engines. Absolute.
+	Data string
+	// Redis, MongoDB and S3 are addresses of real services, "" for the embedded
+	// ones.
+	Redis, MongoDB, S3 string
+	// ReportWait is how long the answer to a report waits for its verdict.
+	ReportWait time.Duration
+	Clock      evidence.Clock
+	Log        *slog.Logger
+	// Wrap lets tests and benchmarks stand between the service and its database;
+	// nil leaves it as it is.
+	Wrap func(storage.Documents) storage.Documents
+	// WithoutWorker leaves the queues unserved.
+	WithoutWorker bool
+}
+
+// Instance is a running service.
+type Instance struct {
+	// URL is scheme and host of the API.
+	URL     string
+	Process *process.Process
+	// Environment is what a process of its own beside this one would be told.
+	Environment []string
+
+	redis  *miniredis.Miniredis
+	stop   context.CancelFunc
+	group  sync.WaitGroup
+	faults chan error
+}
+
+// Start opens the stores and serves; it returns when the API takes connections.
+func Start(ctx context.Context, options Options) (*Instance, error) {
+	listener, err := net.Listen("tcp", options.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	i := &Instance{URL: "http://" + listener.Addr().String(), faults: make(chan error, 2)}
+	if err := i.open(ctx, options); err != nil {
+		listener.Close()
+		i.closeRedis()
+		return nil, err
+	}
+	if err := i.serve(options, listener); err != nil {
+		listener.Close()
+		return nil, errors.Join(err, i.Close())
+	}
+	return i, nil
+}
+
+func (i *Instance) open(ctx context.Context, options Options) error {
+	redis := options.Redis
+	if redis == "" {
+		i.redis = miniredis.NewMiniRedis()
+		if err := i.redis.Start(); err != nil {
+			return fmt.Errorf("start the embedded Redis: %w", err)
+		}
+		i.redis.ClockTTL(true)
+		redis = "redis://" + i.redis.Addr()
+	}
+	i.Environment = environment(options, i.URL, redis)
+	settings, err := config.Load(i.Environment)
+	if err != nil {
+		return err
+	}
+	i.Process, err = process.OpenWith(ctx, settings, options.Log, options.Clock, options.Wrap)
+	return err
+}
+
+// environment is what the two processes would be told in production.
+func environment(options Options, url, redis string) []string {
+	database, objects := options.MongoDB, options.S3
+	if database == "" {
+		database = "sqlite://" + options.Data + "/attestry.db"
+	}
+	if objects == "" {
+		objects = "file://" + options.Data + "/objects"
+	}
+	return []string{
+		"ATTESTRY_BASE_URL=" + url,
+		"ATTESTRY_DATABASE_URL=" + database,
+		"ATTESTRY_OBJECTS_URL=" + objects,
+		"ATTESTRY_REDIS_URL=" + redis,
+		"ATTESTRY_REPORT_WAIT=" + options.ReportWait.String(),
+		"ATTESTRY_MONITOR_LISTEN=off",
+	}
+}
+
+func (i *Instance) serve(options Options, listener net.Listener) error {
+	p := i.Process
+	service, err := api.NewService(api.ServiceDeps{
+		BaseURL:         string(p.Settings.HTTP.BaseURL),
+		Store:           p.Store,
+		Redis:           p.Redis,
+		Clock:           p.Clock,
+		Log:             p.Log,
+		Metrics:         p.Metrics,
+		Checks:          p.Checks(),
+		RequestTimeout:  p.Settings.HTTP.RequestTimeout,
+		ReportWait:      p.Settings.HTTP.ReportWait,
+		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,
+	})
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	i.stop = stop
+	if !options.WithoutWorker {
+		if err := i.StartWorker(ctx); err != nil {
+			return err
+		}
+	}
+	i.group.Go(func() { i.faults <- service.Serve(ctx, listener) })
+	return nil
+}
+
+// StartWorker serves the queues until ctx ends.
+func (i *Instance) StartWorker(ctx context.Context) error {
+	p := i.Process
+	w, err := worker.New(worker.Deps{
+		Store:           p.Store,
+		Redis:           p.Redis,
+		Clock:           p.Clock,
+		Log:             p.Log,
+		Metrics:         p.Metrics,
+		Queues:          p.Settings.Worker.Queues,
+		Concurrency:     p.Settings.Worker.Concurrency,
+		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,
+	})
+	if err != nil {
+		return err
+	}
+	i.group.Go(func() { i.faults <- w.Run(ctx) })
+	return nil
+}
+
+// Faults gives an error, or nil, when a part of the instance has ended.
+func (i *Instance) Faults() <-chan error { return i.faults }
+
+// StopRedis takes the embedded Redis away, with all that it holds.
+func (i *Instance) StopRedis() {
+	i.redis.Close()
+	i.redis.FlushAll()
+}
+
+// StartRedis brings the embedded Redis back, empty, at the same address.
+func (i *Instance) StartRedis() error { return i.redis.Restart() }
+
+// Close ends the instance in good order.
+func (i *Instance) Close() error {
+	if i.stop != nil {
+		i.stop()
+	}
+	i.group.Wait()
+	err := i.Process.Close()
+	i.closeRedis()
+	return err
+}
+
+func (i *Instance) closeRedis() {
+	if i.redis != nil {
+		i.redis.Close()
+	}
+}

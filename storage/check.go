@@ -1,0 +1,190 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// CheckSchemas tells whether collections are declared as engines expect it: names
+// of lower-case letters, digits and underscores, each only once, and indexes over
+// declared fields.
+func CheckSchemas(schemas []*Schema) error {
+	name := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	seen := map[string]bool{}
+	for _, schema := range schemas {
+		if !name.MatchString(schema.Name) || seen[schema.Name] {
+			return fmt.Errorf("collection %q: malformed or repeated name", schema.Name)
+		}
+		seen[schema.Name] = true
+		for _, field := range schema.Fields {
+			if !name.MatchString(field) {
+				return fmt.Errorf("collection %s: malformed field %q", schema.Name, field)
+			}
+		}
+		if err := checkIndexes(schema); err != nil {
+			return fmt.Errorf("collection %s: %w", schema.Name, err)
+		}
+	}
+	return nil
+}
+
+func checkIndexes(schema *Schema) error {
+	seen := map[string]bool{}
+	for _, index := range schema.Indexes {
+		if seen[index.Name] || len(index.Fields) == 0 {
+			return fmt.Errorf("index %q is repeated or without fields", index.Name)
+		}
+		seen[index.Name] = true
+		for _, field := range index.Fields {
+			if !slices.Contains(schema.Fields, field) {
+				return fmt.Errorf("index %s: field %q is not declared", index.Name, field)
+			}
+		}
+	}
+	return nil
+}
+
+// CheckRecords tells whether records can be written in one command.
+func CheckRecords(schema *Schema, records ...Record) error {
+	if len(records) > MaxMany {
+		return fmt.Errorf("%d records in one command", len(records))
+	}
+	for i := range records {
+		if err := checkRecord(schema, &records[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkRecord(schema *Schema, record *Record) error {
+	if record.ID == "" || record.Revision == 0 {
+		return errors.New("a record without id or revision")
+	}
+	if err := CheckText(record.ID); err != nil {
+		return err
+	}
+	for name, value := range record.Fields {
+		if !slices.Contains(schema.Fields, name) {
+			return fmt.Errorf("field %q is not declared", name)
+		}
+		if err := CheckValue(value); err != nil {
+			return fmt.Errorf("field %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// CheckIDs tells whether ids can be asked for in one command.
+func CheckIDs(ids ...string) error {
+	if len(ids) > MaxMany {
+		return fmt.Errorf("%d ids in one command", len(ids))
+	}
+	for _, id := range ids {
+		if err := CheckText(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckQuery tells whether Find can answer a query. Apart from unusable text and
+// patterns, which clients may cause, a fault is the program's.
+func CheckQuery(schema *Schema, query Query) error {
+	if err := checkSelection(schema, query); err != nil {
+		return err
+	}
+	if query.Limit < 1 || query.Limit > MaxMany {
+		return fmt.Errorf("a limit of %d", query.Limit)
+	}
+	if query.Offset < 0 || (query.Offset > 0 && query.After != "") {
+		return errors.New("a negative offset, or one beside a cursor")
+	}
+	for _, condition := range query.Where {
+		if !slices.Contains(schema.Fields, condition.Field) {
+			return fmt.Errorf("a condition on %q, which is not declared", condition.Field)
+		}
+	}
+	return nil
+}
+
+// CheckCount tells whether Count can answer a query.
+func CheckCount(schema *Schema, query Query) error {
+	if query.After != "" || query.Offset != 0 || query.Limit != 0 || len(query.Where) > 0 {
+		return errors.New("a count with cursor, offset, limit or conditions")
+	}
+	return checkSelection(schema, query)
+}
+
+// checkSelection checks the part of a query that the index answers.
+func checkSelection(schema *Schema, query Query) error {
+	index, ok := schema.IndexNamed(query.Index)
+	if !ok {
+		return fmt.Errorf("an index %q, which is not declared", query.Index)
+	}
+	if len(query.Equal) > len(index.Fields) {
+		return fmt.Errorf("%d equalities for the %d fields of index %s", len(query.Equal), len(index.Fields), index.Name)
+	}
+	sets := 0
+	for _, value := range query.Equal {
+		if _, ok := value.(In); ok {
+			sets++
+		}
+		if err := checkOperand(value); err != nil {
+			return err
+		}
+	}
+	if sets > 1 {
+		return errors.New("more than one set among the equalities")
+	}
+	return checkRange(index, query)
+}
+
+func checkOperand(value any) error {
+	set, ok := value.(In)
+	if !ok {
+		return CheckValue(value)
+	}
+	if len(set) > MaxMany {
+		return fmt.Errorf("a set of %d values", len(set))
+	}
+	for _, member := range set {
+		if err := CheckValue(member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkRange(index Index, query Query) error {
+	for _, bound := range []*Bound{query.From, query.To} {
+		if bound == nil {
+			continue
+		}
+		if len(query.Equal) == len(index.Fields) {
+			return fmt.Errorf("a range behind the last field of index %s", index.Name)
+		}
+		if bound.Value == nil {
+			return errors.New("a range bounded by null")
+		}
+		if err := CheckValue(bound.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// InOrder returns the records that were found by id in the order of the ids, each
+// once.
+func InOrder(ids []string, found map[string]Record) []Record {
+	records := make([]Record, 0, len(found))
+	for _, id := range ids {
+		if record, ok := found[id]; ok {
+			records = append(records, record)
+			delete(found, id)
+		}
+	}
+	return records
+}

@@ -1,0 +1,119 @@
+package storage
+
+import (
+	"context"
+	"sync"
+)
+
+// CountingDocuments counts the commands that go to an engine, for tests that pin
+// what an operation costs.
+type CountingDocuments struct {
+	docs  Documents
+	mu    sync.Mutex
+	costs Costs
+}
+
+var _ Documents = (*CountingDocuments)(nil)
+
+// Costs are numbers of commands by method, whether or not they succeeded.
+type Costs struct {
+	Get, GetMany, Insert, InsertMany, Put, Replace, Delete, Find, Count int
+	// Bytes is the size of all ids, fields (as JSON) and bodies that were sent to
+	// be written.
+	Bytes int64
+}
+
+// Commands is the number of commands of all methods.
+func (c Costs) Commands() int {
+	return c.Get + c.GetMany + c.Insert + c.InsertMany + c.Put + c.Replace + c.Delete + c.Find + c.Count
+}
+
+// NewCountingDocuments counts what goes to docs.
+func NewCountingDocuments(docs Documents) *CountingDocuments {
+	return &CountingDocuments{docs: docs}
+}
+
+// Snapshot returns the costs since the last Reset.
+func (c *CountingDocuments) Snapshot() Costs {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.costs
+}
+
+// Reset begins to count anew.
+func (c *CountingDocuments) Reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.costs = Costs{}
+}
+
+func (c *CountingDocuments) count(add func(*Costs), records ...Record) {
+	bytes := int64(0)
+	for _, record := range records {
+		bytes += int64(len(record.ID) + len(EncodeFields(record.Fields)) + len(record.Body))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	add(&c.costs)
+	c.costs.Bytes += bytes
+}
+
+// Get counts and passes on.
+func (c *CountingDocuments) Get(ctx context.Context, schema *Schema, id string) (Record, error) {
+	c.count(func(costs *Costs) { costs.Get++ })
+	return c.docs.Get(ctx, schema, id)
+}
+
+// GetMany counts and passes on.
+func (c *CountingDocuments) GetMany(ctx context.Context, schema *Schema, ids []string) ([]Record, error) {
+	c.count(func(costs *Costs) { costs.GetMany++ })
+	return c.docs.GetMany(ctx, schema, ids)
+}
+
+// Insert counts and passes on.
+func (c *CountingDocuments) Insert(ctx context.Context, schema *Schema, record Record) error {
+	c.count(func(costs *Costs) { costs.Insert++ }, record)
+	return c.docs.Insert(ctx, schema, record)
+}
+
+// InsertMany counts and passes on.
+func (c *CountingDocuments) InsertMany(ctx context.Context, schema *Schema, records []Record) (int, error) {
+	c.count(func(costs *Costs) { costs.InsertMany++ }, records...)
+	return c.docs.InsertMany(ctx, schema, records)
+}
+
+// Put counts and passes on.
+func (c *CountingDocuments) Put(ctx context.Context, schema *Schema, records ...Record) error {
+	c.count(func(costs *Costs) { costs.Put++ }, records...)
+	return c.docs.Put(ctx, schema, records...)
+}
+
+// Replace counts and passes on.
+func (c *CountingDocuments) Replace(ctx context.Context, schema *Schema, record Record, revision int64) error {
+	c.count(func(costs *Costs) { costs.Replace++ }, record)
+	return c.docs.Replace(ctx, schema, record, revision)
+}
+
+// Delete counts and passes on.
+func (c *CountingDocuments) Delete(ctx context.Context, schema *Schema, ids ...string) error {
+	c.count(func(costs *Costs) { costs.Delete++ })
+	return c.docs.Delete(ctx, schema, ids...)
+}
+
+// Find counts and passes on.
+func (c *CountingDocuments) Find(ctx context.Context, schema *Schema, query Query) (Page, error) {
+	c.count(func(costs *Costs) { costs.Find++ })
+	return c.docs.Find(ctx, schema, query)
+}
+
+// Count counts and passes on.
+func (c *CountingDocuments) Count(ctx context.Context, schema *Schema, query Query) (int64, error) {
+	c.count(func(costs *Costs) { costs.Count++ })
+	return c.docs.Count(ctx, schema, query)
+}
+
+// Ping passes on; it is no command of an operation.
+func (c *CountingDocuments) Ping(ctx context.Context) error { return c.docs.Ping(ctx) }
+
+// Close closes the engine.
+func (c *CountingDocuments) Close() error { return c.docs.Close() }

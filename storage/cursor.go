@@ -1,0 +1,85 @@
+package storage
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+
+	"attestry/evidence"
+)
+
+// Position is a place in an index: the values of the fields behind a query's
+// equalities, and the id, of the entry a page ended with.
+type Position struct {
+	Values []any
+	ID     string
+}
+
+// ComparePositions orders entries of one index, ascending.
+func ComparePositions(a, b Position) int {
+	for i := range a.Values {
+		if order := CompareValues(a.Values[i], b.Values[i]); order != 0 {
+			return order
+		}
+	}
+	return CompareValues(a.ID, b.ID)
+}
+
+// cursor is what a page's Next says, the same for all engines. Values are JSON
+// texts of EncodeValue, so that their types survive.
+type cursor struct {
+	Collection string            `json:"c"`
+	Index      string            `json:"x"`
+	Descending bool              `json:"d,omitempty"`
+	Values     []json.RawMessage `json:"v"`
+	ID         string            `json:"i"`
+	// Skip is what is left of the query's offset.
+	Skip int `json:"s,omitempty"`
+}
+
+func (c *cursor) encode() (string, error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(text), nil
+}
+
+// decodeCursor reads the cursor of a query. What was not made for a query like it
+// is the client's mistake.
+func decodeCursor(schema *Schema, index Index, query Query) (Position, int, error) {
+	position, skip, err := parseCursor(schema, index, query)
+	if err != nil {
+		return Position{}, 0, evidence.NewError(evidence.Invalid, "Invalid cursor")
+	}
+	return position, skip, nil
+}
+
+func parseCursor(schema *Schema, index Index, query Query) (Position, int, error) {
+	text, err := base64.RawURLEncoding.DecodeString(query.After)
+	if err != nil {
+		return Position{}, 0, err
+	}
+	var c cursor
+	if err := json.Unmarshal(text, &c); err != nil {
+		return Position{}, 0, err
+	}
+	if c.Collection != schema.Name || c.Index != index.Name || c.Descending != query.Descending ||
+		len(c.Values) != len(index.Fields)-len(query.Equal) || c.ID == "" || c.Skip < 0 {
+		return Position{}, 0, errors.New("the cursor of another query")
+	}
+	position := Position{ID: c.ID, Values: make([]any, len(c.Values))}
+	for i, raw := range c.Values {
+		var value any
+		if err := decodeExact(string(raw), &value); err != nil {
+			return Position{}, 0, err
+		}
+		if position.Values[i], err = exactValue(value); err != nil {
+			return Position{}, 0, err
+		}
+		if err := CheckValue(position.Values[i]); err != nil {
+			return Position{}, 0, err
+		}
+	}
+	return position, c.Skip, CheckText(c.ID)
+}

@@ -1,0 +1,108 @@
+package filesystem
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+
+	"attestry/storage"
+)
+
+// Put writes the stream to a file of its own, forces it to the disk, and only
+// then gives it its final name: no reader ever meets a part of an object.
+func (s *Store) Put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {
+	if !validScope(scope) {
+		return storage.Object{}, fmt.Errorf("invalid object scope %q", scope)
+	}
+	if err := ctx.Err(); err != nil {
+		return storage.Object{}, err
+	}
+	object, err := s.put(ctx, scope, r, size)
+	if err != nil {
+		return storage.Object{}, fmt.Errorf("put an object of %s: %w", scope, err)
+	}
+	return object, nil
+}
+
+func (s *Store) put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {
+	file, name, err := s.create()
+	if err != nil {
+		return storage.Object{}, err
+	}
+	// After the rename nothing bears this name any more.
+	defer s.root.Remove(name)
+	defer file.Close()
+
+	object, err := fill(ctx, file, r, size)
+	if err != nil {
+		return storage.Object{}, err
+	}
+	object.Key = objectKey(scope, object.SHA256)
+	return object, s.publish(name, object.Key)
+}
+
+// fill copies the stream into the file, on the disk when it returns nil.
+func fill(ctx context.Context, file *os.File, r io.Reader, size int64) (storage.Object, error) {
+	if size >= 0 {
+		// One byte more than announced is enough to know that there are too many.
+		r = io.LimitReader(r, size+1)
+	}
+	hash := sha256.New()
+	n, err := io.Copy(io.MultiWriter(file, hash), contextReader{ctx, r})
+	if err != nil {
+		return storage.Object{}, err
+	}
+	if size >= 0 && n != size {
+		return storage.Object{}, fmt.Errorf("the stream is not of the %d bytes announced", size)
+	}
+	if err := file.Sync(); err != nil {
+		return storage.Object{}, err
+	}
+	return storage.Object{Size: n, SHA256: hex.EncodeToString(hash.Sum(nil))}, file.Close()
+}
+
+// publish gives a file its key. Every folder on the way is synced, also one that
+// was there before: whoever made it may not have come to that yet.
+func (s *Store) publish(name, key string) error {
+	folders := ancestors(key)
+	for _, folder := range folders {
+		if err := s.root.Mkdir(folder, folderMode); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	if err := s.root.Rename(name, key); err != nil {
+		return err
+	}
+	for _, folder := range append([]string{"."}, folders...) {
+		if err := s.sync(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ancestors lists the folders of a key, outermost first.
+func ancestors(key string) []string {
+	shard := path.Dir(key)
+	kind := path.Dir(shard)
+	return []string{path.Dir(kind), kind, shard}
+}
+
+// contextReader fails as soon as its context has ended.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}

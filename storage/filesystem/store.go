@@ -1,0 +1,200 @@
+// Package filesystem keeps objects as files below one directory: the embedded
+// engine of storage.Objects.
+package filesystem
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"time"
+
+	"attestry/storage"
+)
+
+const (
+	// incoming holds what is still being written. No scope begins with a dot, so
+	// no key leads into it.
+	incoming = ".incoming"
+	// leftoverAge is how long a file in incoming may lie untouched before it is
+	// taken for one of a killed process. Other processes may be writing beside us.
+	leftoverAge = time.Hour
+
+	folderMode = 0o700
+	fileMode   = 0o600
+)
+
+// Store is a directory of objects. Several processes may share it.
+type Store struct {
+	// root confines every path to the directory, symbolic links included.
+	root *os.Root
+}
+
+// Open makes the directory when it is absent, checks that it can be written to,
+// and removes what killed processes left half written.
+func Open(dir string) (*Store, error) {
+	if err := makeFolder(dir); err != nil {
+		return nil, fmt.Errorf("open the object store: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the object store: %w", err)
+	}
+	store := &Store{root: root}
+	if err := store.prepare(); err != nil {
+		root.Close()
+		return nil, fmt.Errorf("open the object store: %w", err)
+	}
+	return store, nil
+}
+
+// Close releases the directory. Readers given out by Get stay usable.
+func (s *Store) Close() error {
+	return s.root.Close()
+}
+
+// Ping tells whether the directory still takes files.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if _, err := s.probe(); err != nil {
+		return fmt.Errorf("write to the object store: %w", err)
+	}
+	return nil
+}
+
+// Get opens length bytes of an object from offset on. A range is clipped to the
+// object: behind its end there is nothing to read, which is no error.
+func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if offset < 0 || length < -1 {
+		return nil, fmt.Errorf("get object %s: invalid range (%d, %d)", key, offset, length)
+	}
+	if _, err := parseKey(key); err != nil {
+		return nil, err
+	}
+	file, err := s.root.Open(key)
+	if err != nil {
+		return nil, fmt.Errorf("get object %s: %w", key, translate(err))
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("get object %s: %w", key, err)
+	}
+	rest := max(info.Size()-offset, 0)
+	if length < 0 || length > rest {
+		length = rest
+	}
+	return section{io.NewSectionReader(file, offset, length), file}, nil
+}
+
+// Stat describes an object.
+func (s *Store) Stat(ctx context.Context, key string) (storage.Object, error) {
+	if err := ctx.Err(); err != nil {
+		return storage.Object{}, err
+	}
+	object, err := parseKey(key)
+	if err != nil {
+		return storage.Object{}, err
+	}
+	info, err := s.root.Stat(key)
+	if err != nil {
+		return storage.Object{}, fmt.Errorf("stat object %s: %w", key, translate(err))
+	}
+	object.Size = info.Size()
+	return object, nil
+}
+
+// Delete removes an object for good: it does not come back after a crash.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if _, err := parseKey(key); err != nil {
+		return err
+	}
+	err := s.root.Remove(key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = s.sync(path.Dir(key))
+	}
+	if err != nil {
+		return fmt.Errorf("delete object %s: %w", key, err)
+	}
+	return nil
+}
+
+// section is a range of a file that closes the file.
+type section struct {
+	io.Reader
+	io.Closer
+}
+
+// prepare makes the folder for incoming files and clears it.
+func (s *Store) prepare() error {
+	if err := s.root.Mkdir(incoming, folderMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	now, err := s.probe()
+	if err != nil {
+		return err
+	}
+	return s.removeLeftovers(now)
+}
+
+// probe writes an empty file and returns its time: the file system's own clock,
+// by which leftovers are to be judged.
+func (s *Store) probe() (time.Time, error) {
+	file, name, err := s.create()
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer s.root.Remove(name)
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
+}
+
+func (s *Store) removeLeftovers(now time.Time) error {
+	entries, err := s.entries(incoming)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || now.Sub(info.ModTime()) < leftoverAge {
+			continue
+		}
+		if err := s.root.Remove(path.Join(incoming, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// create opens a new file in incoming and returns its name below the root.
+func (s *Store) create() (*os.File, string, error) {
+	name := path.Join(incoming, rand.Text())
+	file, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	return file, name, err
+}
+
+func translate(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return storage.ErrNotFound
+	}
+	return err
+}

@@ -1,0 +1,140 @@
+package filesystem_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/storagetest"
+)
+
+func TestObjects(t *testing.T) {
+	storagetest.Objects(t, func(t *testing.T) storage.Objects { return open(t, t.TempDir()) })
+}
+
+func TestKilledProcessLeavesWholeObjectsOnly(t *testing.T) {
+	storagetest.ObjectsSurviveKill(t, t.TempDir, func(_ context.Context, location string) (storage.Objects, error) {
+		return filesystem.Open(location)
+	})
+}
+
+func TestOpenMakesTheDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b", "c")
+	object := put(t, open(t, dir), "content")
+	if _, err := open(t, dir).Stat(t.Context(), object.Key); err != nil {
+		t.Errorf("opened again: %v", err)
+	}
+}
+
+func TestOpenRefusesAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "")
+	if _, err := filesystem.Open(file); err == nil {
+		t.Error("Open took a file for a directory")
+	}
+}
+
+func TestOpenRemovesOldLeftoversOnly(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir)
+	old, fresh := filepath.Join(dir, ".incoming", "old"), filepath.Join(dir, ".incoming", "fresh")
+	write(t, old, "half")
+	write(t, fresh, "half")
+	past := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(old, past, past); err != nil {
+		t.Fatal(err)
+	}
+	open(t, dir)
+	if _, err := os.Stat(old); !os.IsNotExist(err) {
+		t.Errorf("the old leftover: %v", err)
+	}
+	if _, err := os.Stat(fresh); err != nil {
+		t.Errorf("the fresh one: %v", err)
+	}
+}
+
+func TestPutLeavesNoTemporaryFile(t *testing.T) {
+	dir := t.TempDir()
+	store := open(t, dir)
+	put(t, store, "content")
+	if _, err := store.Put(t.Context(), "org", strings.NewReader("content"), 3); err == nil {
+		t.Error("Put took more than was announced")
+	}
+	if err := store.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, ".incoming"))
+	if err != nil || len(entries) != 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+func TestListPassesOverForeignFiles(t *testing.T) {
+	dir := t.TempDir()
+	store := open(t, dir)
+	object := put(t, store, "content")
+	write(t, filepath.Join(dir, "README"), "not ours")
+	write(t, filepath.Join(dir, "org", "sha256", "note"), "not ours")
+	var keys []string
+	err := store.List(t.Context(), "", func(object storage.Object) bool {
+		keys = append(keys, object.Key)
+		return true
+	})
+	if err != nil || len(keys) != 1 || keys[0] != object.Key {
+		t.Errorf("List gave %q, %v", keys, err)
+	}
+}
+
+func TestSymbolicLinksLeadNowhere(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	object := put(t, open(t, outside), "content")
+	if err := os.Symlink(filepath.Join(outside, "org"), filepath.Join(dir, "org")); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := open(t, dir).Get(t.Context(), object.Key, 0, -1); err == nil {
+		r.Close()
+		t.Error("Get followed a link out of the directory")
+	}
+}
+
+func TestPingFailsWhenTheDirectoryIsGone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	store := open(t, dir)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Ping(t.Context()); err == nil {
+		t.Error("Ping says all is well")
+	}
+}
+
+func open(t *testing.T, dir string) *filesystem.Store {
+	t.Helper()
+	store, err := filesystem.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return store
+}
+
+func put(t *testing.T, store storage.Objects, content string) storage.Object {
+	t.Helper()
+	object, err := store.Put(t.Context(), "org", strings.NewReader(content), int64(len(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,186 @@
+// Package mongodb keeps documents in MongoDB, or in a server that is compatible
+// with it: the engine of a service with several machines. It asks for nothing but
+// single-document writes, plain indexes, sorted finds and counts.
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"attestry/storage"
+)
+
+const (
+	// commandTimeout bounds a command whose context has no deadline; requests
+	// bring their own.
+	commandTimeout = 30 * time.Second
+	// selectionTimeout is how long a command waits for a primary: an election
+	// takes less, and what takes more is an outage, to be told of soon.
+	selectionTimeout = 10 * time.Second
+	// closeTimeout is how long Close lets commands under way end.
+	closeTimeout = 5 * time.Second
+)
+
+// Options tell where the database is.
+type Options struct {
+	// URI is the connection string. It may hold a password and never appears in
+	// errors.
+	URI string
+	// Database is the name of the database.
+	Database string
+	// MaxPoolSize bounds the connections to a server; 0 leaves it to the URI.
+	MaxPoolSize uint64
+}
+
+// DB implements storage.Documents.
+type DB struct {
+	client   *mongo.Client
+	database *mongo.Database
+	declared map[string]bool
+}
+
+var _ storage.Documents = (*DB)(nil)
+
+// Open connects to the database and makes the indexes that are missing.
+func Open(ctx context.Context, o Options, schemas []*storage.Schema) (*DB, error) {
+	if err := storage.CheckSchemas(schemas); err != nil {
+		return nil, err
+	}
+	settings, err := clientOptions(o)
+	if err != nil {
+		return nil, err
+	}
+	client, err := mongo.Connect(settings)
+	if err != nil {
+		return nil, fmt.Errorf("connect to MongoDB: %w", withoutPassword(err, settings))
+	}
+	db := &DB{client: client, database: client.Database(o.Database), declared: map[string]bool{}}
+	for _, schema := range schemas {
+		db.declared[schema.Name] = true
+	}
+	if err := db.createIndexes(ctx, schemas); err != nil {
+		err = fmt.Errorf("create the indexes in MongoDB: %w", withoutPassword(err, settings))
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// clientOptions adds to the URI what the port promises: durable writes, and reads
+// that see them.
+func clientOptions(o Options) (*options.ClientOptions, error) {
+	settings := options.Client().ApplyURI(o.URI)
+	// The driver's own words may quote any part of the URI.
+	if settings.Validate() != nil {
+		return nil, errors.New("the MongoDB URI is malformed")
+	}
+	journaled := true
+	settings.SetAppName("attestry").
+		SetReadConcern(readconcern.Majority()).
+		SetReadPreference(readpref.Primary()).
+		SetWriteConcern(&writeconcern.WriteConcern{W: writeconcern.WCMajority, Journal: &journaled})
+	if settings.ServerSelectionTimeout == nil {
+		settings.SetServerSelectionTimeout(selectionTimeout)
+	}
+	if settings.Timeout == nil {
+		settings.SetTimeout(commandTimeout)
+	}
+	if o.MaxPoolSize > 0 {
+		settings.SetMaxPoolSize(o.MaxPoolSize)
+	}
+	return settings, nil
+}
+
+// withoutPassword makes sure that an error does not quote the URI's password.
+func withoutPassword(err error, settings *options.ClientOptions) error {
+	if settings.Auth == nil || settings.Auth.Password == "" || !strings.Contains(err.Error(), settings.Auth.Password) {
+		return err
+	}
+	return errors.New(strings.ReplaceAll(err.Error(), settings.Auth.Password, "***"))
+}
+
+// createIndexes makes what is missing. Indexes that are there are not asked for
+// again: servers should ignore that, but not all do.
+func (db *DB) createIndexes(ctx context.Context, schemas []*storage.Schema) error {
+	for _, schema := range schemas {
+		indexes := db.database.Collection(schema.Name).Indexes()
+		known, err := indexes.ListSpecifications(ctx)
+		if err != nil {
+			return fmt.Errorf("collection %s: %w", schema.Name, err)
+		}
+		missing := missingIndexes(schema, known)
+		if len(missing) == 0 {
+			continue
+		}
+		if _, err := indexes.CreateMany(ctx, missing); err != nil {
+			return fmt.Errorf("collection %s: %w", schema.Name, err)
+		}
+	}
+	return nil
+}
+
+func missingIndexes(schema *storage.Schema, known []mongo.IndexSpecification) []mongo.IndexModel {
+	there := map[string]bool{}
+	for _, index := range known {
+		there[index.Name] = true
+	}
+	var missing []mongo.IndexModel
+	for _, index := range schema.Indexes {
+		name := indexName(index)
+		if there[name] {
+			continue
+		}
+		there[name] = true
+		missing = append(missing, mongo.IndexModel{Keys: order(index.Fields, 1), Options: options.Index().SetName(name)})
+	}
+	return missing
+}
+
+// indexName is made of the fields, not of the index's name: an index that is
+// declared otherwise than before is another one.
+func indexName(index storage.Index) string { return strings.Join(index.Fields, ",") }
+
+// order lists fields, and the id behind them, as index keys or as a sort.
+func order(fields []string, direction int) bson.D {
+	keys := make(bson.D, 0, len(fields)+1)
+	for _, field := range fields {
+		keys = append(keys, bson.E{Key: path(field), Value: direction})
+	}
+	return append(keys, bson.E{Key: "_id", Value: direction})
+}
+
+// path is where a declared field is in a stored document.
+func path(field string) string { return "f." + field }
+
+// collection returns a collection that was declared.
+func (db *DB) collection(schema *storage.Schema) (*mongo.Collection, error) {
+	if !db.declared[schema.Name] {
+		return nil, fmt.Errorf("collection %s was not declared when the database was opened", schema.Name)
+	}
+	return db.database.Collection(schema.Name), nil
+}
+
+// Ping tells whether the primary answers.
+func (db *DB) Ping(ctx context.Context) error {
+	return db.client.Ping(ctx, readpref.Primary())
+}
+
+// Close ends the connections, after commands under way had a moment to end.
+func (db *DB) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	err := db.client.Disconnect(ctx)
+	if errors.Is(err, mongo.ErrClientDisconnected) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package mongodb_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"attestry/storage"
+	"attestry/storage/mongodb"
+	"attestry/storage/storagetest"
+)
+
+// serverURI is the server to test with. One that is given with maxPoolSize=1 is
+// not asked to cope with several connections.
+const serverURI = "ATTESTRY_TEST_MONGODB"
+
+func server(t *testing.T) string {
+	t.Helper()
+	uri := os.Getenv(serverURI)
+	if uri == "" {
+		t.Skip(serverURI + " is not set")
+	}
+	return uri
+}
+
+// newDatabase names a database that is dropped at the end of the test.
+func newDatabase(t *testing.T) string {
+	t.Helper()
+	name := fmt.Sprintf("attestry_test_%016x", rand.Uint64())
+	t.Cleanup(func() {
+		client, err := mongo.Connect(options.Client().ApplyURI(server(t)))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		// The context of the test has ended already.
+		if err := client.Database(name).Drop(context.Background()); err != nil {
+			t.Error(err)
+		}
+		_ = client.Disconnect(context.Background())
+	})
+	return name
+}
+
+func open(t *testing.T, uri, database string, schemas ...*storage.Schema) storage.Documents {
+	t.Helper()
+	db, err := mongodb.Open(t.Context(), mongodb.Options{URI: uri, Database: database}, schemas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func TestDocuments(t *testing.T) {
+	uri := server(t)
+	storagetest.Documents(t, storagetest.DocumentsEngine{
+		Locate: newDatabase,
+		Open: func(t *testing.T, location string, schemas ...*storage.Schema) storage.Documents {
+			return open(t, uri, location, schemas...)
+		},
+		OneConnection: strings.Contains(uri, "maxPoolSize=1") && os.Getenv("X") == "",
+	})
+}

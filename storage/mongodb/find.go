@@ -1,0 +1,155 @@
+package mongodb
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"attestry/storage"
+)
+
+// Find answers a query. With conditions it reads the fields only, and then the
+// bodies of what met them: thousands of bodies are not sent to be thrown away.
+func (db *DB) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
+	collection, err := db.collection(schema)
+	if err != nil {
+		return storage.Page{}, err
+	}
+	scan, err := storage.NewScan(schema, query)
+	if err != nil {
+		return storage.Page{}, err
+	}
+	fieldsOnly := query.FieldsOnly || len(query.Where) > 0
+	cursor, err := collection.Find(ctx, filter(scan, query.Equal), findOptions(scan, fieldsOnly))
+	if err != nil {
+		return storage.Page{}, err
+	}
+	if err := each(ctx, cursor, scan.Add); err != nil {
+		return storage.Page{}, err
+	}
+	if fieldsOnly && !query.FieldsOnly && len(scan.Records()) > 0 {
+		if err := fetch(ctx, collection, scan); err != nil {
+			return storage.Page{}, err
+		}
+	}
+	return scan.Page()
+}
+
+func findOptions(scan *storage.Scan, fieldsOnly bool) *options.FindOptionsBuilder {
+	direction := 1
+	if scan.Descending {
+		direction = -1
+	}
+	o := options.Find().SetHint(indexName(scan.Index)).SetSort(order(scan.Order, direction))
+	if scan.After == nil {
+		o.SetSkip(int64(scan.Skip()))
+	}
+	if fieldsOnly {
+		o.SetProjection(bson.D{{Key: "revision", Value: 1}, {Key: "f", Value: 1}})
+	}
+	need := scan.Need()
+	return o.SetLimit(int64(need)).SetBatchSize(int32(min(need, storage.MaxMany+1)))
+}
+
+// fetch completes the records of a page.
+func fetch(ctx context.Context, collection *mongo.Collection, scan *storage.Scan) error {
+	ids := make([]string, 0, len(scan.Records()))
+	for _, record := range scan.Records() {
+		ids = append(ids, record.ID)
+	}
+	found, err := findByID(ctx, collection, ids)
+	if err == nil {
+		scan.Keep(found)
+	}
+	return err
+}
+
+// filter asks for the entries behind the position where the scan begins. Each
+// branch repeats the equalities: so each is a range of the index by itself, and
+// the server merges sorted ranges instead of sorting.
+func filter(scan *storage.Scan, equal []any) bson.D {
+	branches := bson.A{}
+	for _, segment := range scan.Segments(scan.After) {
+		branches = append(branches, branch(scan, equal, segment))
+	}
+	switch len(branches) {
+	case 0: // nothing is beyond the position
+		return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{}}}}}
+	case 1:
+		return branches[0].(bson.D)
+	}
+	return bson.D{{Key: "$or", Value: branches}}
+}
+
+func branch(scan *storage.Scan, equal []any, segment storage.Segment) bson.D {
+	conditions := append(equalities(scan.Index.Fields, equal), equalities(scan.Order, segment.Values)...)
+	if depth := len(segment.Values); depth < len(scan.Order) {
+		conditions = append(conditions, between(scan.Order[depth], segment.From, segment.To)...)
+		if segment.NotNull {
+			conditions = append(conditions, bson.E{Key: path(scan.Order[depth]), Value: bson.D{{Key: "$ne", Value: nil}}})
+		}
+	}
+	if segment.BeyondID == "" {
+		return conditions
+	}
+	operator := "$gt"
+	if scan.Descending {
+		operator = "$lt"
+	}
+	return append(conditions, bson.E{Key: "_id", Value: bson.D{{Key: operator, Value: segment.BeyondID}}})
+}
+
+// equalities asks for the values of leading fields; null is found by a comparison
+// with null, which holds for absent fields too.
+func equalities(fields []string, values []any) bson.D {
+	conditions := bson.D{}
+	for i, value := range values {
+		if set, ok := value.(storage.In); ok {
+			value = bson.D{{Key: "$in", Value: bson.A(append([]any{}, set...))}}
+		}
+		conditions = append(conditions, bson.E{Key: path(fields[i]), Value: value})
+	}
+	return conditions
+}
+
+// between asks for the values between two bounds; null is never among them.
+func between(field string, from, to *storage.Bound) bson.D {
+	limits := bson.D{}
+	if from != nil {
+		limits = append(limits, bson.E{Key: operator("$gt", from), Value: from.Value})
+	}
+	if to != nil {
+		limits = append(limits, bson.E{Key: operator("$lt", to), Value: to.Value})
+	}
+	if len(limits) == 0 {
+		return nil
+	}
+	return bson.D{{Key: path(field), Value: limits}}
+}
+
+func operator(strict string, bound *storage.Bound) string {
+	if bound.Exclusive {
+		return strict
+	}
+	return strict + "e"
+}
+
+// Count counts what a query finds, at most storage.MaxCount.
+func (db *DB) Count(ctx context.Context, schema *storage.Schema, query storage.Query) (int64, error) {
+	collection, err := db.collection(schema)
+	if err != nil {
+		return 0, err
+	}
+	if err := storage.CheckCount(schema, query); err != nil {
+		return 0, err
+	}
+	index, _ := schema.IndexNamed(query.Index)
+	conditions := equalities(index.Fields, query.Equal)
+	if n := len(query.Equal); n < len(index.Fields) {
+		conditions = append(conditions, between(index.Fields[n], query.From, query.To)...)
+	}
+	o := options.Count().SetHint(indexName(index)).SetLimit(storage.MaxCount)
+	return collection.CountDocuments(ctx, conditions, o)
+}

@@ -1,0 +1,146 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"attestry/storage"
+)
+
+// duplicateKey is the server's code for an id that is taken.
+const duplicateKey = 11000
+
+// Insert stores a new document, or returns storage.ErrExists.
+func (db *DB) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	collection, err := db.writable(schema, record)
+	if err != nil {
+		return err
+	}
+	_, err = collection.InsertOne(ctx, encode(record))
+	if mongo.IsDuplicateKeyError(err) {
+		return storage.ErrExists
+	}
+	return err
+}
+
+// InsertMany stores those of the records whose ids are free and returns their
+// number.
+func (db *DB) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
+	collection, err := db.writable(schema, records...)
+	if err != nil || len(records) == 0 {
+		return 0, err
+	}
+	documents := make([]any, 0, len(records))
+	for _, record := range records {
+		documents = append(documents, encode(record))
+	}
+	_, err = collection.InsertMany(ctx, documents, options.InsertMany().SetOrdered(false))
+	taken, err := duplicates(err)
+	if err != nil {
+		return 0, err
+	}
+	return len(records) - len(taken), nil
+}
+
+// Put stores documents, whether or not their ids are taken.
+func (db *DB) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
+	collection, err := db.writable(schema, records...)
+	if err != nil || len(records) == 0 {
+		return err
+	}
+	var models []mongo.WriteModel
+	for _, record := range lastOfEach(records) {
+		models = append(models, mongo.NewReplaceOneModel().SetUpsert(true).
+			SetFilter(bson.D{{Key: "_id", Value: record.ID}}).SetReplacement(encode(record)))
+	}
+	unordered := options.BulkWrite().SetOrdered(false)
+	_, err = collection.BulkWrite(ctx, models, unordered)
+	raced, err := duplicates(err)
+	if err != nil || len(raced) == 0 {
+		return err
+	}
+	// Two upserts of one new id may both try to insert it. The one that lost
+	// finds it there the second time.
+	again := make([]mongo.WriteModel, 0, len(raced))
+	for _, place := range raced {
+		again = append(again, models[place])
+	}
+	_, err = collection.BulkWrite(ctx, again, unordered)
+	return err
+}
+
+// Replace overwrites a document whose revision still is the given one, or returns
+// storage.ErrMoved.
+func (db *DB) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	collection, err := db.writable(schema, record)
+	if err != nil {
+		return err
+	}
+	filter := bson.D{{Key: "_id", Value: record.ID}, {Key: "revision", Value: revision}}
+	result, err := collection.ReplaceOne(ctx, filter, encode(record))
+	if err == nil && result.MatchedCount == 0 {
+		return storage.ErrMoved
+	}
+	return err
+}
+
+// Delete removes documents; absent ones are no error.
+func (db *DB) Delete(ctx context.Context, schema *storage.Schema, ids ...string) error {
+	collection, err := db.collection(schema)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	if err := storage.CheckIDs(ids...); err != nil {
+		return err
+	}
+	_, err = collection.DeleteMany(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}})
+	return err
+}
+
+func (db *DB) writable(schema *storage.Schema, records ...storage.Record) (*mongo.Collection, error) {
+	collection, err := db.collection(schema)
+	if err != nil {
+		return nil, err
+	}
+	return collection, storage.CheckRecords(schema, records...)
+}
+
+// duplicates returns the places of the writes that failed for a taken id, or the
+// error when there was any other.
+func duplicates(err error) ([]int, error) {
+	var bulk mongo.BulkWriteException
+	if !errors.As(err, &bulk) {
+		return nil, err
+	}
+	if bulk.WriteConcernError != nil {
+		return nil, err
+	}
+	places := make([]int, 0, len(bulk.WriteErrors))
+	for _, failed := range bulk.WriteErrors {
+		if !failed.HasErrorCode(duplicateKey) {
+			return nil, err
+		}
+		places = append(places, failed.Index)
+	}
+	return places, nil
+}
+
+// lastOfEach drops records that a later one with the same id would overwrite: an
+// unordered command might do them the other way round.
+func lastOfEach(records []storage.Record) []storage.Record {
+	places := make(map[string]int, len(records))
+	last := make([]storage.Record, 0, len(records))
+	for _, record := range records {
+		if place, ok := places[record.ID]; ok {
+			last[place] = record
+			continue
+		}
+		places[record.ID] = len(last)
+		last = append(last, record)
+	}
+	return last
+}

@@ -1,0 +1,56 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+
+	"attestry/evidence"
+)
+
+var organizationSchema = &Schema{Name: "organizations"}
+
+func organizationID(o *evidence.Organization) string { return o.Name }
+
+// Organization returns an organization by its name, or ErrNotFound.
+func (t *Tenancy) Organization(ctx context.Context, name string) (evidence.Organization, error) {
+	return t.organizations.Get(ctx, name)
+}
+
+// ensureOrganization returns the organization of that name, made when there is
+// none. One of another kind is an error: a personal organization must not become
+// everybody's, nor a shared one somebody's own.
+func (t *Tenancy) ensureOrganization(ctx context.Context, name string, kind evidence.OrganizationKind) (evidence.Organization, error) {
+	now := evidence.Seconds(t.clock())
+	org, err := ensure(ctx, t.organizations, name, evidence.Organization{
+		ID:             evidence.NewID(),
+		Name:           name,
+		Kind:           kind,
+		CreatedAt:      now,
+		LastModifiedAt: now,
+	})
+	if err == nil && org.Kind != kind {
+		return org, fmt.Errorf("there is a %s organization of that name already", org.Kind)
+	}
+	return org, err
+}
+
+// setSwitches sets what an organization's declaration says of beta and public.
+func (t *Tenancy) setSwitches(ctx context.Context, org evidence.Organization, declared evidence.DeclaredOrganization) error {
+	beta := org.Beta
+	if declared.Beta != nil {
+		beta = *declared.Beta
+	}
+	if org.Beta == beta && org.Public == declared.Public {
+		return nil
+	}
+	now := evidence.Seconds(t.clock())
+	_, err := t.organizations.Update(ctx, org.Name, func(org *evidence.Organization) error {
+		if declared.Beta != nil {
+			org.Beta = *declared.Beta
+		}
+		org.Public = declared.Public
+		org.LastModifiedAt = now
+		return nil
+	})
+	return err
+}

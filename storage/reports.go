@@ -1,0 +1,213 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/klauspost/compress/zstd"
+
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+)
+
+const (
+	// maxInlineReport is the largest compressed report kept in its document;
+	// larger ones are objects.
+	maxInlineReport = 256 << 10
+	// maxCanonicalReport bounds what a compressed report may unpack to. The
+	// canonical form is smaller than the body, and bodies end at 32 MiB.
+	maxCanonicalReport = 256 << 20
+)
+
+var reportSchema = &Schema{
+	Name:    "reports",
+	Fields:  []string{"accepted"},
+	Indexes: []Index{{Name: "accepted", Fields: []string{"accepted"}}},
+}
+
+// WaitingReport is a report that was accepted and is not processed yet.
+type WaitingReport struct {
+	Org         string                   `json:"org"`
+	Environment string                   `json:"environment"` // id
+	Arrival     int64                    `json:"arrival"`     // 1, 2, 3, … per environment
+	AcceptedAt  float64                  `json:"accepted_at"` // Unix seconds
+	ReportedBy  string                   `json:"reported_by"`
+	Type        evidence.EnvironmentType `json:"type"`
+	Digest      string                   `json:"digest"`
+	// Content is the compressed canonical report, or Object the key where it is.
+	Content []byte `json:"content,omitempty"`
+	Object  string `json:"object,omitempty"`
+	// Failure says why the report was given up; it then waits no more and is
+	// kept for the operator.
+	Failure string `json:"failure,omitempty"`
+}
+
+// Reports keeps the reports that wait to be processed.
+type Reports struct {
+	collection *Collection[WaitingReport]
+	objects    Objects
+}
+
+func newReports(docs Documents, objects Objects) *Reports {
+	return &Reports{
+		objects: objects,
+		collection: NewCollection(docs, reportSchema,
+			func(r *WaitingReport) string { return reportID(r.Environment, r.Arrival) },
+			func(r *WaitingReport) map[string]any {
+				if r.Failure != "" {
+					return nil
+				}
+				return map[string]any{"accepted": r.AcceptedAt}
+			}),
+	}
+}
+
+func reportID(environment string, arrival int64) string {
+	return environment + "/" + strconv.FormatInt(arrival, 10)
+}
+
+// Pack puts the canonical report into its record: compressed, and as an object
+// when it is large.
+func (r *Reports) Pack(ctx context.Context, record *WaitingReport, report *snapshot.Report) error {
+	body, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("encode a report: %w", err)
+	}
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		return err
+	}
+	compressed := encoder.EncodeAll(body, nil)
+	if len(compressed) <= maxInlineReport {
+		record.Content = compressed
+		return nil
+	}
+	// The scope is the report's own, so that deleting the object with its
+	// report takes nothing from an equal one.
+	scope := record.Org + ".report." + evidence.NewID()
+	object, err := r.objects.Put(ctx, scope, bytes.NewReader(compressed), int64(len(compressed)))
+	record.Object = object.Key
+	return err
+}
+
+// Unpack returns the canonical report of a record, or ErrDamaged.
+func (r *Reports) Unpack(ctx context.Context, record *WaitingReport) (snapshot.Report, error) {
+	var report snapshot.Report
+	compressed, err := r.content(ctx, record)
+	if err != nil {
+		return report, err
+	}
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxCanonicalReport))
+	if err != nil {
+		return report, err
+	}
+	defer decoder.Close()
+	body, err := decoder.DecodeAll(compressed, nil)
+	if err != nil {
+		return report, fmt.Errorf("%w: unpack a report: %w", ErrDamaged, err)
+	}
+	if err := json.Unmarshal(body, &report); err != nil {
+		return report, fmt.Errorf("%w: decode a report: %w", ErrDamaged, err)
+	}
+	return report, nil
+}
+
+func (r *Reports) content(ctx context.Context, record *WaitingReport) ([]byte, error) {
+	if record.Object == "" {
+		return record.Content, nil
+	}
+	reader, err := r.objects.Get(ctx, record.Object, 0, -1)
+	if errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("%w: the object of a report is gone", ErrDamaged)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the object of a report: %w", err)
+	}
+	defer reader.Close()
+	return io.ReadAll(reader)
+}
+
+// Insert stores a report under its arrival number, or returns ErrExists when
+// another came first.
+func (r *Reports) Insert(ctx context.Context, record WaitingReport) error {
+	return r.collection.Insert(ctx, record)
+}
+
+// Get returns the report of an arrival number, or ErrNotFound.
+func (r *Reports) Get(ctx context.Context, environment string, arrival int64) (WaitingReport, error) {
+	return r.collection.Get(ctx, reportID(environment, arrival))
+}
+
+// Waits tells whether the report of that arrival number is stored: one command.
+func (r *Reports) Waits(ctx context.Context, environment string, arrival int64) (bool, error) {
+	_, err := r.Get(ctx, environment, arrival)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Following returns the reports of an environment behind an arrival number, in
+// order, without gaps, at most limit: one command.
+func (r *Reports) Following(ctx context.Context, environment string, arrival int64, limit int) ([]WaitingReport, error) {
+	ids := make([]string, limit)
+	for i := range ids {
+		ids[i] = reportID(environment, arrival+1+int64(i))
+	}
+	records, err := r.collection.GetMany(ctx, ids)
+	for i, record := range records {
+		if record.Arrival != arrival+1+int64(i) {
+			return records[:i], err
+		}
+	}
+	return records, err
+}
+
+// AcceptedBefore returns reports of all environments that were accepted before a
+// moment and wait still, oldest first, and the cursor of the next page.
+func (r *Reports) AcceptedBefore(ctx context.Context, moment float64, after string) ([]WaitingReport, string, error) {
+	return r.collection.Find(ctx, Query{
+		Index: "accepted",
+		From:  &Bound{Value: 0.0},
+		To:    &Bound{Value: moment},
+		After: after,
+		Limit: 256,
+	})
+}
+
+// Fail gives a report up: it waits no more, and keeps the reason.
+func (r *Reports) Fail(ctx context.Context, record WaitingReport, reason string) error {
+	record.Failure = reason
+	return r.collection.Put(ctx, record)
+}
+
+// Withdraw deletes the record of a report that is to be inserted under another
+// number; its content stays.
+func (r *Reports) Withdraw(ctx context.Context, record WaitingReport) error {
+	return r.collection.Delete(ctx, reportID(record.Environment, record.Arrival))
+}
+
+// Remove deletes processed reports and their objects.
+func (r *Reports) Remove(ctx context.Context, records []WaitingReport) error {
+	ids := make([]string, 0, len(records))
+	for _, record := range records {
+		ids = append(ids, reportID(record.Environment, record.Arrival))
+	}
+	if err := r.collection.Delete(ctx, ids...); err != nil {
+		return err
+	}
+	for _, record := range records {
+		if record.Object == "" {
+			continue
+		}
+		if err := r.objects.Delete(ctx, record.Object); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+// Package s3 keeps objects in a bucket of any S3-compatible server: MinIO, AWS,
+// Ceph, versitygw. It is the production engine of storage.Objects.
+package s3
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"attestry/storage"
+)
+
+const (
+	// maxAttempts is how often a request is tried. With the client's pauses of up
+	// to a second it bridges the restart of a server, within a request's deadline.
+	maxAttempts = 5
+	// leftoverAge is how old an upload must be before it is taken for one of a
+	// killed process. Some servers date an object by the begin of its upload.
+	leftoverAge = 24 * time.Hour
+)
+
+// Store is a bucket of objects.
+type Store struct {
+	client minio.Core
+	bucket string
+}
+
+// Open connects to the server, makes the bucket when it is absent, and removes
+// what killed processes left under way. It fails when the server does not answer.
+func Open(ctx context.Context, options Options) (*Store, error) {
+	if err := options.validate(); err != nil {
+		return nil, fmt.Errorf("open the object store: %w", err)
+	}
+	endpoint, err := url.Parse(options.Endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("open the object store: %w", err)
+	}
+	client, err := minio.New(endpoint.Host, &minio.Options{
+		Creds:      credentials.NewStaticV4(options.AccessKey, options.SecretKey.Reveal(), ""),
+		Secure:     endpoint.Scheme == "https",
+		Region:     options.Region,
+		MaxRetries: maxAttempts,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the object store: %w", err)
+	}
+	store := &Store{client: minio.Core{Client: client}, bucket: options.Bucket}
+	if err := store.makeBucket(ctx, options.Region); err != nil {
+		return nil, fmt.Errorf("open bucket %s: %w", options.Bucket, err)
+	}
+	now := time.Now
+	if options.Clock != nil {
+		now = options.Clock
+	}
+	if err := store.removeLeftovers(ctx, now().Add(-leftoverAge)); err != nil {
+		return nil, fmt.Errorf("clear bucket %s: %w", options.Bucket, err)
+	}
+	return store, nil
+}
+
+// Ping tells whether the bucket can be reached.
+func (s *Store) Ping(ctx context.Context) error {
+	found, err := s.client.BucketExists(ctx, s.bucket)
+	if err != nil {
+		return fmt.Errorf("reach bucket %s: %w", s.bucket, err)
+	}
+	if !found {
+		return fmt.Errorf("bucket %s does not exist", s.bucket)
+	}
+	return nil
+}
+
+// Get opens length bytes of an object from offset on. A range is clipped to the
+// object: behind its end there is nothing to read, which is no error.
+func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	if offset < 0 || length < -1 {
+		return nil, fmt.Errorf("get object %s: invalid range (%d, %d)", key, offset, length)
+	}
+	if _, err := parseKey(key); err != nil {
+		return nil, err
+	}
+	if length == 0 {
+		return s.nothing(ctx, key)
+	}
+	options := minio.GetObjectOptions{}
+	if offset > 0 || length > 0 {
+		options.Set("Range", byteRange(offset, length))
+	}
+	body, _, _, err := s.client.GetObject(ctx, s.bucket, key, options)
+	if minio.ToErrorResponse(err).Code == minio.InvalidRange {
+		return s.nothing(ctx, key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get object %s: %w", key, translate(err))
+	}
+	return body, nil
+}
+
+// Stat describes an object.
+func (s *Store) Stat(ctx context.Context, key string) (storage.Object, error) {
+	object, err := parseKey(key)
+	if err != nil {
+		return storage.Object{}, err
+	}
+	info, err := s.client.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
+	if err != nil {
+		return storage.Object{}, fmt.Errorf("stat object %s: %w", key, translate(err))
+	}
+	object.Size = info.Size
+	return object, nil
+}
+
+// Delete removes an object.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	if _, err := parseKey(key); err != nil {
+		return err
+	}
+	if err := s.client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}); err != nil {
+		return fmt.Errorf("delete object %s: %w", key, err)
+	}
+	return nil
+}
+
+// List passes over whatever else is in the bucket.
+func (s *Store) List(ctx context.Context, prefix string, yield func(storage.Object) bool) error {
+	if prefix != "" && path.Clean("/"+prefix) != strings.TrimSuffix("/"+prefix, "/") {
+		// No key begins with such a path, and some servers refuse to look.
+		return ctx.Err()
+	}
+	// The iterator wants its context cancelled when it is left early.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for info := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+		if info.Err != nil {
+			return fmt.Errorf("list objects: %w", info.Err)
+		}
+		object, err := parseKey(info.Key)
+		if err != nil {
+			continue
+		}
+		object.Size = info.Size
+		if !yield(object) {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// nothing is an empty range of an object, which must exist all the same.
+func (s *Store) nothing(ctx context.Context, key string) (io.ReadCloser, error) {
+	if _, err := s.Stat(ctx, key); err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(nil)), nil
+}
+
+func (s *Store) makeBucket(ctx context.Context, region string) error {
+	found, err := s.client.BucketExists(ctx, s.bucket)
+	if err != nil || found {
+		return err
+	}
+	err = s.client.MakeBucket(ctx, s.bucket, minio.MakeBucketOptions{Region: region})
+	if minio.ToErrorResponse(err).Code == minio.BucketAlreadyOwnedByYou {
+		// Another process was faster.
+		return nil
+	}
+	return err
+}
+
+// byteRange is the Range header for length bytes from offset on, -1 for all.
+func byteRange(offset, length int64) string {
+	if length < 0 {
+		return fmt.Sprintf("bytes=%d-", offset)
+	}
+	return fmt.Sprintf("bytes=%d-%d", offset, offset+length-1)
+}
+
+func translate(err error) error {
+	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+		return storage.ErrNotFound
+	}
+	return err
+}

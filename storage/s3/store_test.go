@@ -1,0 +1,180 @@
+package s3_test
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"attestry/storage"
+	"attestry/storage/s3"
+	"attestry/storage/storagetest"
+)
+
+func TestObjects(t *testing.T) {
+	storagetest.Objects(t, func(t *testing.T) storage.Objects { return open(t, newBucket(t)) })
+}
+
+func TestKilledProcessLeavesWholeObjectsOnly(t *testing.T) {
+	prepare := func() string { return newBucket(t).Bucket }
+	storagetest.ObjectsSurviveKill(t, prepare, func(ctx context.Context, bucket string) (storage.Objects, error) {
+		options := server(t)
+		options.Bucket = bucket
+		return s3.Open(ctx, options)
+	})
+}
+
+func TestOpenMakesTheBucketOnce(t *testing.T) {
+	options := newBucket(t)
+	errs := make(chan error)
+	for range 4 {
+		go func() {
+			_, err := s3.Open(t.Context(), options)
+			errs <- err
+		}()
+	}
+	for range 4 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestOpenRemovesOldLeftoversOnly(t *testing.T) {
+	options := newBucket(t)
+	open(t, options)
+	client := connect(t, options)
+	_, err := client.PutObject(t.Context(), options.Bucket, "_incoming/left", strings.NewReader("x"), 1, minio.PutObjectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		age  time.Duration
+		gone bool
+	}{{time.Hour, false}, {25 * time.Hour, true}} {
+		options.Clock = func() time.Time { return time.Now().Add(test.age) }
+		open(t, options)
+		_, err := client.StatObject(t.Context(), options.Bucket, "_incoming/left", minio.StatObjectOptions{})
+		if gone := err != nil; gone != test.gone {
+			t.Errorf("after %v the leftover is gone: %v", test.age, gone)
+		}
+	}
+}
+
+func TestPutKeepsTheSumAsMetadataAndNothingElse(t *testing.T) {
+	options := newBucket(t)
+	store := open(t, options)
+	client := connect(t, options)
+	want := map[string]bool{}
+	for _, content := range []string{"small", strings.Repeat("large", 1<<20)} {
+		object, err := store.Put(t.Context(), "org", strings.NewReader(content), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[object.Key] = true
+		info, err := client.StatObject(t.Context(), options.Bucket, object.Key, minio.StatObjectOptions{})
+		if err != nil || info.UserMetadata["Sha256"] != object.SHA256 {
+			t.Errorf("metadata of %s: %v, %v", object.Key, info.UserMetadata, err)
+		}
+	}
+	for info := range client.ListObjects(t.Context(), options.Bucket, minio.ListObjectsOptions{Recursive: true}) {
+		if !want[info.Key] {
+			t.Errorf("left in the bucket: %s, %v", info.Key, info.Err)
+		}
+	}
+}
+
+func TestPingFailsWithoutTheBucket(t *testing.T) {
+	options := newBucket(t)
+	store := open(t, options)
+	if err := connect(t, options).RemoveBucket(t.Context(), options.Bucket); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Ping(t.Context()); err == nil {
+		t.Error("Ping says all is well")
+	}
+}
+
+func TestErrorsShowNoSecret(t *testing.T) {
+	denying := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer denying.Close()
+	for _, endpoint := range []string{denying.URL, "http://127.0.0.1:1"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, err := s3.Open(ctx, s3.Options{
+			Endpoint: endpoint, Bucket: "bucket", AccessKey: "the-access-key", SecretKey: "the-secret-key",
+		})
+		if err == nil {
+			t.Fatalf("Open of %s succeeded", endpoint)
+		}
+		if strings.Contains(err.Error(), "the-secret-key") || strings.Contains(err.Error(), "the-access-key") {
+			t.Errorf("a key shows in %q", err)
+		}
+	}
+}
+
+// server reads where the tests' server is, or skips the test.
+func server(t *testing.T) s3.Options {
+	t.Helper()
+	address := os.Getenv("ATTESTRY_TEST_S3")
+	if address == "" {
+		t.Skip("ATTESTRY_TEST_S3 is not set: no S3 server to test against")
+	}
+	options, err := s3.ParseURL(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return options
+}
+
+// newBucket names a bucket of the test's own, removed with all it holds when the
+// test ends. Its name begins with that of the tests' bucket.
+func newBucket(t *testing.T) s3.Options {
+	t.Helper()
+	options := server(t)
+	options.Bucket += "-" + strings.ToLower(rand.Text())
+	t.Cleanup(func() {
+		err := connect(t, options).RemoveBucketWithOptions(context.WithoutCancel(t.Context()), options.Bucket, minio.RemoveBucketOptions{ForceDelete: true})
+		if err != nil && minio.ToErrorResponse(err).Code != minio.NoSuchBucket {
+			t.Errorf("remove bucket %s: %v", options.Bucket, err)
+		}
+	})
+	return options
+}
+
+func open(t *testing.T, options s3.Options) *s3.Store {
+	t.Helper()
+	store, err := s3.Open(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// connect returns a client that looks at the bucket past the store.
+func connect(t *testing.T, options s3.Options) *minio.Client {
+	t.Helper()
+	endpoint, err := url.Parse(options.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := minio.New(endpoint.Host, &minio.Options{
+		Creds:  credentials.NewStaticV4(options.AccessKey, options.SecretKey.Reveal(), ""),
+		Secure: endpoint.Scheme == "https",
+		Region: options.Region,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}

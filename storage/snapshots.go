@@ -1,0 +1,102 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"attestry/evidence/snapshot"
+)
+
+var snapshotSchema = &Schema{
+	Name:   "snapshots",
+	Fields: []string{"environment", "number", "time"},
+	Indexes: []Index{
+		{Name: "number", Fields: []string{"environment", "number"}},
+		{Name: "time", Fields: []string{"environment", "time"}},
+	},
+}
+
+// Snapshots keeps the snapshots of environments and the chunks they are made of.
+type Snapshots struct {
+	collection *Collection[snapshot.Snapshot]
+	chunks     *chunks
+}
+
+func newSnapshots(docs Documents) *Snapshots {
+	return &Snapshots{
+		chunks: newChunks(docs),
+		collection: NewCollection(docs, snapshotSchema,
+			func(s *snapshot.Snapshot) string { return snapshotID(s.Environment, s.Number) },
+			func(s *snapshot.Snapshot) map[string]any {
+				return map[string]any{"environment": s.Environment, "number": s.Number, "time": s.Timestamp}
+			}),
+	}
+}
+
+func snapshotID(environment string, number int64) string {
+	return environment + "/" + strconv.FormatInt(number, 10)
+}
+
+// Insert commits a snapshot: its number is taken once and for all. ErrExists
+// tells that another was first.
+func (s *Snapshots) Insert(ctx context.Context, made snapshot.Snapshot) error {
+	return s.collection.Insert(ctx, made)
+}
+
+// Get returns a snapshot by number, or ErrNotFound.
+func (s *Snapshots) Get(ctx context.Context, environment string, number int64) (snapshot.Snapshot, error) {
+	return s.collection.Get(ctx, snapshotID(environment, number))
+}
+
+// GetMany returns the snapshots that exist among numbers, in their order.
+func (s *Snapshots) GetMany(ctx context.Context, environment string, numbers []int64) ([]snapshot.Snapshot, error) {
+	ids := make([]string, 0, len(numbers))
+	for _, number := range numbers {
+		ids = append(ids, snapshotID(environment, number))
+	}
+	return s.collection.GetMany(ctx, ids)
+}
+
+// Latest returns the number of the last snapshot of an environment, 0 when there
+// is none. It asks the snapshots themselves, not the head, which may be behind.
+func (s *Snapshots) Latest(ctx context.Context, environment string) (int64, error) {
+	found, _, err := s.collection.Find(ctx, Query{
+		Index: "number", Equal: []any{environment}, Descending: true, Limit: 1,
+	})
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0].Number, nil
+}
+
+// StoreChunks stores chunks by id; those that are there already are left alone.
+func (s *Snapshots) StoreChunks(ctx context.Context, chunks map[string]snapshot.Chunk) error {
+	return s.chunks.store(ctx, chunks)
+}
+
+// Compare finds what a tree does not share with the one of the given root.
+func (s *Snapshots) Compare(ctx context.Context, root string, tree *snapshot.Tree) (snapshot.Difference, error) {
+	return tree.Compare(root, s.chunks.fetcher(ctx))
+}
+
+// Artifacts reads all artifacts of a snapshot, sorted by fingerprint.
+func (s *Snapshots) Artifacts(ctx context.Context, of *snapshot.Snapshot) ([]snapshot.Artifact, error) {
+	artifacts, _, err := snapshot.Collect(of.Root, s.chunks.fetcher(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("read the artifacts of snapshot %d of %s: %w", of.Number, of.Environment, err)
+	}
+	return artifacts, nil
+}
+
+// Changes reads all changes of a snapshot.
+func (s *Snapshots) Changes(ctx context.Context, of *snapshot.Snapshot) ([]snapshot.Change, error) {
+	if of.ChangesRoot == "" {
+		return of.Changes, nil
+	}
+	_, changes, err := snapshot.Collect(of.ChangesRoot, s.chunks.fetcher(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("read the changes of snapshot %d of %s: %w", of.Number, of.Environment, err)
+	}
+	return changes, nil
+}

@@ -1,0 +1,240 @@
+package storagetest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"attestry/storage"
+)
+
+const (
+	// victimLocation tells a process that it is the one to be killed, and where
+	// it is to write.
+	victimLocation = "ATTESTRY_STORAGETEST_VICTIM"
+	// victimPrefix marks the lines on which it acknowledges a write.
+	victimPrefix = "stored "
+	// writers is how many write at once.
+	writers = 16
+)
+
+// testKilled kills a process that writes, and looks for everything it had said
+// was stored.
+func testKilled(t *testing.T, engine DocumentsEngine) {
+	location := engine.Locate(t)
+	name, _, _ := strings.Cut(t.Name(), "/")
+	victim := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+name+"$")
+	victim.Env = append(os.Environ(), victimLocation+"="+location)
+	victim.Stderr = os.Stderr
+	output, err := victim.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var stored []string
+	for lines := bufio.NewScanner(output); lines.Scan(); {
+		id, ok := strings.CutPrefix(lines.Text(), victimPrefix)
+		if !ok {
+			continue
+		}
+		if stored = append(stored, id); len(stored) == 200 {
+			_ = victim.Process.Kill()
+		}
+	}
+	if err := victim.Wait(); err == nil || len(stored) < 200 {
+		t.Fatalf("the process ended after %d writes: %v", len(stored), err)
+	}
+	mustHold(t, engine, location, stored)
+}
+
+func mustHold(t *testing.T, engine DocumentsEngine, location string, stored []string) {
+	schema := things()
+	db := engine.Open(t, location, schema)
+	defer db.Close()
+	for _, id := range stored {
+		got, err := db.Get(t.Context(), schema, id)
+		if err != nil {
+			t.Fatalf("%s was acknowledged and is lost: %v", id, err)
+		}
+		mustEqual(t, got, victimRecord(id))
+	}
+	for i := range 10 {
+		mustBe(t, db.Insert(t.Context(), schema, victimRecord(fmt.Sprint("after-", i))), nil)
+	}
+}
+
+func victimRecord(id string) storage.Record {
+	return record(id, 7, map[string]any{"org": "victim", "name": id})
+}
+
+// beVictim writes until it is killed: several writers, each with all kinds of
+// writes, print what was acknowledged.
+func beVictim(t *testing.T, engine DocumentsEngine, location string) {
+	schema := things()
+	db := engine.Open(t, location, schema)
+	acknowledged := make(chan string)
+	for writer := range 4 {
+		go func() {
+			for i := 0; ; i++ {
+				id := fmt.Sprintf("%d-%d", writer, i)
+				if err := victimWrite(t, db, schema, id, i); err != nil {
+					fmt.Fprintln(os.Stderr, err)
+					os.Exit(3)
+				}
+				acknowledged <- id
+			}
+		}()
+	}
+	for id := range acknowledged {
+		fmt.Println(victimPrefix + id)
+	}
+}
+
+func victimWrite(t *testing.T, db storage.Documents, schema *storage.Schema, id string, i int) error {
+	final := victimRecord(id)
+	switch i % 3 {
+	case 0:
+		return db.Insert(t.Context(), schema, final)
+	case 1:
+		return db.Put(t.Context(), schema, final)
+	}
+	if _, err := db.InsertMany(t.Context(), schema, []storage.Record{record(id, 6, nil)}); err != nil {
+		return err
+	}
+	return db.Replace(t.Context(), schema, final, 6)
+}
+
+// each runs f in all writers at once and reports their errors.
+func each(t *testing.T, f func(writer int) error) {
+	t.Helper()
+	var all sync.WaitGroup
+	for writer := range writers {
+		all.Go(func() {
+			if err := f(writer); err != nil {
+				t.Errorf("writer %d: %v", writer, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+type ticket struct {
+	ID   string `json:"id"`
+	Last int64  `json:"last"`
+}
+
+// testUpdates draws numbers from one document, through several collections, which
+// are to each other like several processes.
+func testUpdates(t *testing.T, engine DocumentsEngine) {
+	const rounds = 10
+	db := newDatabase(t, engine)
+	var collections []*storage.Collection[ticket]
+	for range 3 {
+		collections = append(collections, storage.NewCollection(db, db.schema, func(t *ticket) string { return t.ID },
+			func(t *ticket) map[string]any { return map[string]any{"org": "o", "size": t.Last} }))
+	}
+	mustBe(t, collections[0].Insert(t.Context(), ticket{ID: "counter"}), nil)
+	drawn := sync.Map{}
+	each(t, func(writer int) error {
+		for range rounds {
+			got, err := collections[writer%len(collections)].Update(t.Context(), "counter", func(t *ticket) error {
+				t.Last++
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if _, twice := drawn.LoadOrStore(got.Last, true); twice {
+				return fmt.Errorf("number %d was handed out twice", got.Last)
+			}
+		}
+		return nil
+	})
+	last, err := collections[0].Get(t.Context(), "counter")
+	if err != nil || last.Last != writers*rounds {
+		t.Fatalf("the last number is %d, want %d: %v", last.Last, writers*rounds, err)
+	}
+	if found := db.all(storage.Query{Index: "size", Equal: []any{last.Last}, Limit: 9}); len(found) != 1 {
+		t.Fatalf("%d entries are in the index", len(found))
+	}
+}
+
+func testRacingInserts(t *testing.T, engine DocumentsEngine) {
+	db := newDatabase(t, engine)
+	for round := range 20 {
+		id := "race-" + strconv.Itoa(round)
+		wins := make(chan int64, writers)
+		each(t, func(writer int) error {
+			err := db.Insert(t.Context(), db.schema, record(id, int64(writer+1), nil))
+			if err == nil {
+				wins <- int64(writer + 1)
+			}
+			if errors.Is(err, storage.ErrExists) {
+				return nil
+			}
+			return err
+		})
+		if len(wins) != 1 {
+			t.Fatalf("%d inserts of %s succeeded", len(wins), id)
+		}
+		mustEqual(t, db.get(id), record(id, <-wins, nil))
+	}
+}
+
+func testRacingInsertMany(t *testing.T, engine DocumentsEngine) {
+	const span = 200
+	db := newDatabase(t, engine)
+	counts := make(chan int, writers)
+	each(t, func(writer int) error {
+		var records []storage.Record
+		for i := range span {
+			id := fmt.Sprintf("%04d", i+writer*span/4)
+			records = append(records, record(id, int64(writer+1), map[string]any{"org": "o"}))
+		}
+		stored, err := db.InsertMany(t.Context(), db.schema, records)
+		counts <- stored
+		return err
+	})
+	close(counts)
+	total := 0
+	for stored := range counts {
+		total += stored
+	}
+	want := span + (writers-1)*span/4
+	found, err := db.Count(t.Context(), db.schema, storage.Query{Index: "time", Equal: []any{"o"}})
+	if err != nil || total != want || int(found) != want {
+		t.Fatalf("%d were said to be stored, %d are there, want %d: %v", total, found, want, err)
+	}
+}
+
+func testRacingPuts(t *testing.T, engine DocumentsEngine) {
+	db := newDatabase(t, engine)
+	each(t, func(writer int) error {
+		for range 5 {
+			var records []storage.Record
+			for i := range 20 {
+				fields := map[string]any{"size": int64(writer + 1)}
+				records = append(records, record(fmt.Sprint("put-", i), int64(writer+1), fields))
+			}
+			if err := db.Put(t.Context(), db.schema, records...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for i := range 20 {
+		got := db.get(fmt.Sprint("put-", i))
+		mustEqual(t, got, record(got.ID, got.Revision, map[string]any{"size": got.Revision}))
+	}
+	if n, err := db.Count(t.Context(), db.schema, storage.Query{Index: "size"}); err != nil || n != 20 {
+		t.Fatalf("the index has %d entries, want 20: %v", n, err)
+	}
+}

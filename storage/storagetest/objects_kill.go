@@ -1,0 +1,138 @@
+package storagetest
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/storage"
+)
+
+const (
+	// objectVictim tells a test binary that it is the process to be killed, and
+	// where its store is.
+	objectVictim = "ATTESTRY_TEST_OBJECTS_VICTIM"
+	// streaming is what the victim says when a Put of it stands midway.
+	streaming = "streaming"
+	// acknowledged is how many objects the victim must have put before its end.
+	acknowledged = 25
+)
+
+// ObjectsSurviveKill kills a process (-9) in the middle of its Puts: what it had
+// acknowledged is there, and nothing is there in part. It runs the test that calls
+// it once more as the process to be killed. prepare makes an empty location, and
+// open opens the store there.
+func ObjectsSurviveKill(t *testing.T, prepare func() string, open func(ctx context.Context, location string) (storage.Objects, error)) {
+	if location, victim := os.LookupEnv(objectVictim); victim {
+		store, err := open(t.Context(), location)
+		if err != nil {
+			t.Fatal(err)
+		}
+		putUntilKilled(t, store)
+		return
+	}
+	location := prepare()
+	keys := killWhilePutting(t, location)
+	store, err := open(t.Context(), location)
+	if err != nil {
+		t.Fatalf("open after the kill: %v", err)
+	}
+	listed := map[string]bool{}
+	for _, key := range listObjects(t, store, "") {
+		listed[key] = true
+		requireWhole(t, store, key)
+	}
+	for _, key := range keys {
+		if !listed[key] {
+			t.Errorf("the acknowledged object %s is gone", key)
+		}
+	}
+}
+
+// killWhilePutting starts the victim, kills it, and returns the keys it had
+// acknowledged by then.
+func killWhilePutting(t *testing.T, location string) []string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	victim := exec.CommandContext(ctx, os.Args[0], "-test.v", "-test.run=^"+regexp.QuoteMeta(t.Name())+"$")
+	victim.Env = append(os.Environ(), objectVictim+"="+location)
+	out, err := victim.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var keys, others []string
+	stands := false
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		key, isKey := strings.CutPrefix(lines.Text(), "key ")
+		switch {
+		case isKey:
+			keys = append(keys, key)
+		case lines.Text() == streaming:
+			stands = true
+		default:
+			others = append(others, lines.Text())
+		}
+		if stands && len(keys) >= acknowledged {
+			// What it manages to say before it dies is read by this loop as well.
+			_ = victim.Process.Kill()
+		}
+	}
+	_ = victim.Wait()
+	if !stands || len(keys) < acknowledged {
+		t.Fatalf("the victim ended by itself:\n%s", strings.Join(others, "\n"))
+	}
+	return keys
+}
+
+// putUntilKilled keeps one Put standing midway, and makes others of all sizes.
+func putUntilKilled(t *testing.T, store storage.Objects) {
+	stalled := io.MultiReader(objectStream(1, 2*mib), hookReader(func() {
+		fmt.Println(streaming)
+		<-t.Context().Done()
+	}))
+	go func() {
+		_, _ = store.Put(t.Context(), "stalled", stalled, -1)
+	}()
+	for seed := uint64(2); ; seed++ {
+		size := []int64{1, 10 * kib, mib, 3 * mib}[seed%4]
+		object, err := store.Put(t.Context(), "org", objectStream(seed, size), size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("key", object.Key)
+	}
+}
+
+// requireWhole checks that an object's content is what its key says.
+func requireWhole(t *testing.T, store storage.Objects, key string) {
+	t.Helper()
+	object, err := store.Stat(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := store.Get(t.Context(), key, 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	hash := sha256.New()
+	n, err := io.Copy(hash, r)
+	if sum := hex.EncodeToString(hash.Sum(nil)); err != nil || n != object.Size || sum != object.SHA256 {
+		t.Error(errors.Join(fmt.Errorf("%s holds %d bytes of SHA-256 %s", key, n, sum), err))
+	}
+}

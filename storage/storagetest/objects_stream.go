@@ -1,0 +1,88 @@
+package storagetest
+
+import (
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"attestry/storage"
+)
+
+// objectStream gives size bytes that follow from the seed.
+func objectStream(seed uint64, size int64) io.Reader {
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], seed)
+	return io.LimitReader(rand.NewChaCha8(key), size)
+}
+
+func objectContent(seed uint64, size int64) []byte {
+	content := make([]byte, size)
+	if _, err := io.ReadFull(objectStream(seed, size), content); err != nil {
+		panic(err)
+	}
+	return content
+}
+
+type failingReader struct{ err error }
+
+func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
+
+// hookReader is an empty stream that calls the function when it is read.
+type hookReader func()
+
+func (h hookReader) Read([]byte) (int, error) {
+	h()
+	return 0, io.EOF
+}
+
+// objectMemory streams 64 MiB in and out and looks at the heap on the way. A store
+// may hold a part of 16 MiB, sent and about to be sent, but not the stream.
+func objectMemory(t *testing.T, store storage.Objects) {
+	const size, bound = 64 * mib, 40 * mib
+	before := liveHeap()
+	in := &heapReader{r: objectStream(1, size)}
+	object, err := store.Put(t.Context(), "org", in, -1)
+	if err != nil {
+		t.Fatalf("Put: %v", err)
+	}
+	r, err := store.Get(t.Context(), object.Key, 0, -1)
+	if err != nil {
+		t.Fatalf("Get: %v", err)
+	}
+	defer r.Close()
+	out := &heapReader{r: r}
+	if n, err := io.Copy(io.Discard, out); n != size || err != nil {
+		t.Fatalf("Get gave %d bytes, %v", n, err)
+	}
+	for direction, peak := range map[string]uint64{"in": in.peak, "out": out.peak} {
+		if peak > before+bound {
+			t.Errorf("streaming %d MiB %s held %d MiB", size/mib, direction, (peak-before)/mib)
+		}
+	}
+}
+
+// heapReader notes the greatest live heap it sees, once per 8 MiB.
+type heapReader struct {
+	r       io.Reader
+	n, next int64
+	peak    uint64
+}
+
+func (h *heapReader) Read(p []byte) (int, error) {
+	n, err := h.r.Read(p)
+	h.n += int64(n)
+	if h.n >= h.next {
+		h.peak = max(h.peak, liveHeap())
+		h.next = h.n + 8*mib
+	}
+	return n, err
+}
+
+func liveHeap() uint64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}

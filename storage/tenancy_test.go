@@ -1,0 +1,398 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+const (
+	annasKey = "anna-has-a-key-of-her-own"
+	bertsKey = "bert-has-another-one-here"
+)
+
+// hands is a clock that tests turn.
+type hands struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newHands() *hands { return &hands{now: time.Unix(1_800_000_000, 0)} }
+
+func (h *hands) clock() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
+
+func (h *hands) turn(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
+func tenancyBootstrap() evidence.Bootstrap {
+	return evidence.Bootstrap{
+		Users: []evidence.DeclaredUser{
+			{Name: "anna", Email: "anna@example.com", Keys: []evidence.DeclaredKey{{Secret: annasKey, Description: "laptop"}}},
+			{Name: "bert", Keys: []evidence.DeclaredKey{{Secret: bertsKey, Description: "laptop"}}},
+		},
+		Organizations: []evidence.DeclaredOrganization{
+			{Name: "acme", Members: map[string]evidence.Role{"anna": evidence.Snapshotter}},
+			{Name: "open", Public: true, Members: map[string]evidence.Role{"anna": evidence.Admin}},
+		},
+	}
+}
+
+// tenancy is a Tenancy with the bootstrap applied.
+func tenancy(t *testing.T) (*storage.Tenancy, *tenancyDocuments, *hands) {
+	t.Helper()
+	docs, hands := newTenancyDocuments(), newHands()
+	tenancy := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+	t.Cleanup(tenancy.Close)
+	apply(t, tenancy, tenancyBootstrap())
+	return tenancy, docs, hands
+}
+
+func apply(t *testing.T, tenancy *storage.Tenancy, declared evidence.Bootstrap) []evidence.MadeKey {
+	t.Helper()
+	made, err := tenancy.ApplyBootstrap(t.Context(), declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func authenticate(t *testing.T, tenancy *storage.Tenancy, secret string) evidence.Principal {
+	t.Helper()
+	principal, err := tenancy.Authenticate(t.Context(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return principal
+}
+
+func wantCode(t *testing.T, err error, want evidence.Code) {
+	t.Helper()
+	if got := evidence.CodeOf(err); got != want {
+		t.Errorf("got %q (%v), want %q", got, err, want)
+	}
+}
+
+func TestAuthenticateTellsWhoseKeyItIs(t *testing.T) {
+	tenancy, _, _ := tenancy(t)
+	anna := authenticate(t, tenancy, annasKey)
+	bert := authenticate(t, tenancy, bertsKey)
+	if anna.Name != "anna" || bert.Name != "bert" || anna.ServiceAccount {
+		t.Errorf("got %+v and %+v", anna, bert)
+	}
+	if anna.UserID == bert.UserID || anna.KeyID == bert.KeyID || anna.KeyID == evidence.HashAPIKey(annasKey) {
+		t.Errorf("ids are not of their own: %+v and %+v", anna, bert)
+	}
+}
+
+func TestAuthenticateAnswersEveryBadKeyAlike(t *testing.T) {
+	tenancy, docs, hands := tenancy(t)
+	anna := authenticate(t, tenancy, annasKey)
+	if err := tenancy.RevokeKey(t.Context(), anna.UserID, anna.KeyID); err != nil {
+		t.Fatal(err)
+	}
+	declared := tenancyBootstrap()
+	declared.Users[1].Keys[0].ExpiresAt = hands.clock().Unix()
+	apply(t, tenancy, declared)
+
+	mistyped := "att_0" + evidence.NewAPIKey().Reveal()[5:]
+	if !evidence.MistypedAPIKey(mistyped) {
+		mistyped = "att_1" + mistyped[5:] // the key began with the 0
+	}
+	for _, secret := range []string{"", "no-such-key-anywhere", annasKey, bertsKey, annasKey + " ", mistyped, "\x00\xff"} {
+		_, err := tenancy.Authenticate(t.Context(), secret)
+		wantCode(t, err, evidence.Unauthorized)
+		if err != nil && err.Error() != evidence.InvalidKeyMessage {
+			t.Errorf("%q is answered %q", secret, err)
+		}
+	}
+	tenancy.Close() // no use of a key is being written
+	before := docs.count()
+	_, _ = tenancy.Authenticate(t.Context(), mistyped)
+	if docs.count() != before {
+		t.Error("a mistyped key was looked up")
+	}
+}
+
+func TestAKeyStopsWorkingTheSecondItExpires(t *testing.T) {
+	tenancy, _, hands := tenancy(t)
+	declared := tenancyBootstrap()
+	declared.Users[0].Keys[0].ExpiresAt = hands.clock().Unix() + 5
+	apply(t, tenancy, declared)
+
+	hands.turn(4 * time.Second)
+	authenticate(t, tenancy, annasKey)
+	hands.turn(time.Second)
+	_, err := tenancy.Authenticate(t.Context(), annasKey)
+	wantCode(t, err, evidence.Unauthorized)
+}
+
+func TestRevocationActsAtOnceHereAndSoonElsewhere(t *testing.T) {
+	here, docs, hands := tenancy(t)
+	elsewhere := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+	t.Cleanup(elsewhere.Close)
+	anna := authenticate(t, here, annasKey)
+	authenticate(t, elsewhere, annasKey)
+
+	if err := here.RevokeKey(t.Context(), anna.UserID, anna.KeyID); err != nil {
+		t.Fatal(err)
+	}
+	_, err := here.Authenticate(t.Context(), annasKey)
+	wantCode(t, err, evidence.Unauthorized)
+	hands.turn(10 * time.Second)
+	_, err = elsewhere.Authenticate(t.Context(), annasKey)
+	wantCode(t, err, evidence.Unauthorized)
+}
+
+func TestALookUpUnderWayDoesNotOutliveARevocation(t *testing.T) {
+	tenancy, docs, _ := tenancy(t)
+	anna := authenticate(t, tenancy, annasKey)
+	tenancy.Close()                       // the use of the key is written
+	apply(t, tenancy, tenancyBootstrap()) // empties the caches
+
+	read, goOn := make(chan struct{}), make(chan struct{})
+	var halted atomic.Bool
+	docs.mu.Lock()
+	docs.after = func(collection, _ string) {
+		if collection == "keys" && halted.CompareAndSwap(false, true) {
+			close(read)
+			<-goOn
+		}
+	}
+	docs.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = tenancy.Authenticate(context.Background(), annasKey)
+	}()
+	<-read
+	if err := tenancy.RevokeKey(t.Context(), anna.UserID, anna.KeyID); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	<-done
+	_, err := tenancy.Authenticate(t.Context(), annasKey)
+	wantCode(t, err, evidence.Unauthorized)
+}
+
+func TestRevokeKeyFindsOnlyActiveKeysOfTheirOwner(t *testing.T) {
+	tenancy, _, _ := tenancy(t)
+	declared := tenancyBootstrap()
+	for _, secret := range []evidence.Secret{"annas-second-api-key", "annas-third-api-key!", "annas-fourth-api-key"} {
+		declared.Users[0].Keys = append(declared.Users[0].Keys, evidence.DeclaredKey{Secret: secret})
+	}
+	apply(t, tenancy, declared)
+	bert := authenticate(t, tenancy, bertsKey)
+	for _, key := range declared.Users[0].Keys {
+		anna := authenticate(t, tenancy, key.Secret.Reveal())
+		wantCode(t, tenancy.RevokeKey(t.Context(), bert.UserID, anna.KeyID), evidence.NotFound)
+		if err := tenancy.RevokeKey(t.Context(), anna.UserID, anna.KeyID); err != nil {
+			t.Error(err)
+		}
+		wantCode(t, tenancy.RevokeKey(t.Context(), anna.UserID, anna.KeyID), evidence.NotFound)
+	}
+	apply(t, tenancy, declared)
+	_, err := tenancy.Authenticate(t.Context(), annasKey)
+	wantCode(t, err, evidence.Unauthorized)
+}
+
+func TestAccessGivesTheRoleOfTheMembership(t *testing.T) {
+	tenancy, _, _ := tenancy(t)
+	anna, bert := authenticate(t, tenancy, annasKey), authenticate(t, tenancy, bertsKey)
+	cases := []struct {
+		who  evidence.Principal
+		org  string
+		want evidence.Role
+	}{
+		{anna, "acme", evidence.Snapshotter},
+		{anna, "anna", evidence.Admin},
+		{anna, "open", evidence.Admin},
+		{bert, "bert", evidence.Admin},
+		{bert, "open", evidence.Reader},
+	}
+	for _, c := range cases {
+		access, err := tenancy.Access(t.Context(), c.who, c.org)
+		if err != nil || access.Role != c.want || access.OrgName != c.org || access.OrgID == "" {
+			t.Errorf("%s in %s: got %+v, %v, want %v", c.who.Name, c.org, access, err, c.want)
+		}
+	}
+}
+
+func TestAccessHidesWhatIsInvisible(t *testing.T) {
+	tenancy, _, _ := tenancy(t)
+	bert := authenticate(t, tenancy, bertsKey)
+	var texts []string
+	for _, org := range []string{"acme", "anna", "no-such-org", "", "..", "a/b", "open\x00", "Open", "\xff"} {
+		_, err := tenancy.Access(t.Context(), bert, org)
+		wantCode(t, err, evidence.Forbidden)
+		texts = append(texts, err.Error())
+	}
+	for _, text := range texts {
+		if text != texts[0] {
+			t.Errorf("%q and %q can be told apart", text, texts[0])
+		}
+	}
+}
+
+func TestAWarmRequestCostsNoCommand(t *testing.T) {
+	tenancy, docs, hands := tenancy(t)
+	request := func() {
+		anna := authenticate(t, tenancy, annasKey)
+		if _, err := tenancy.Access(t.Context(), anna, "acme"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request()
+	tenancy.Close() // the first use is written, and no other
+	before := docs.count()
+	hands.turn(9 * time.Second)
+	request()
+	if n := docs.count() - before; n != 0 {
+		t.Errorf("a warm request takes %d commands", n)
+	}
+	hands.turn(time.Second)
+	request()
+	if n := docs.count() - before; n != 3 {
+		t.Errorf("a cold request takes %d commands, want 3", n)
+	}
+}
+
+func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
+	tenancy, docs, hands := tenancy(t)
+	elsewhere := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+	before := docs.writes()
+	authenticate(t, tenancy, annasKey)
+	waitFor(t, func() bool { return docs.writes() == before+1 })
+	for range 59 {
+		hands.turn(time.Second)
+		authenticate(t, tenancy, annasKey)
+		authenticate(t, elsewhere, annasKey)
+	}
+	hands.turn(time.Second)
+	authenticate(t, tenancy, annasKey)
+	tenancy.Close()
+	elsewhere.Close()
+	if n := docs.writes() - before; n != 2 {
+		t.Errorf("%d writes in a minute and one use after it, want 2", n)
+	}
+	if !strings.Contains(docs.bodies(), `"last_used_at":1800000060`) {
+		t.Error("the last use is not recorded")
+	}
+}
+
+func TestProcessesThatSeeAKeyUsedTogetherWriteItOnce(t *testing.T) {
+	tenancy, docs, hands := tenancy(t)
+	elsewhere := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+	goOn := make(chan struct{})
+	docs.hook(func(command, _, _ string) error {
+		if command == "replace" {
+			<-goOn
+		}
+		return nil
+	})
+	before := docs.writes()
+	authenticate(t, tenancy, annasKey)
+	hands.turn(time.Second)
+	authenticate(t, elsewhere, annasKey)
+	close(goOn)
+	tenancy.Close()
+	elsewhere.Close()
+	if n := docs.writes() - before; n != 1 {
+		t.Errorf("%d writes, want 1", n)
+	}
+}
+
+func TestUsesAreRecordedOutOfTheRequestsWay(t *testing.T) {
+	tenancy, docs, _ := tenancy(t)
+	goOn := make(chan struct{})
+	docs.hook(func(command, collection, _ string) error {
+		if command == "replace" && collection == "keys" {
+			<-goOn
+			return errors.New("the disk is full")
+		}
+		return nil
+	})
+	for range 100 {
+		authenticate(t, tenancy, annasKey)
+	}
+	close(goOn)
+	tenancy.Close()
+	authenticate(t, tenancy, annasKey)
+}
+
+func TestErrorsOfTheDatabaseHideKeysAndHashes(t *testing.T) {
+	tenancy, docs, _ := tenancy(t)
+	fault := errors.New("connection lost")
+	docs.hook(func(_, collection, id string) error {
+		if collection == "keys" {
+			return errors.Join(fault, errors.New("key "+id))
+		}
+		return nil
+	})
+	_, err := tenancy.Authenticate(t.Context(), annasKey)
+	_, applied := tenancy.ApplyBootstrap(t.Context(), tenancyBootstrap())
+	for _, err := range []error{err, applied} {
+		if !errors.Is(err, fault) {
+			t.Fatalf("got %v, want the fault", err)
+		}
+		if strings.Contains(err.Error(), annasKey) || strings.Contains(err.Error(), evidence.HashAPIKey(annasKey)) {
+			t.Errorf("a key or its hash shows in: %v", err)
+		}
+	}
+}
+
+func TestSecretsAreNotStored(t *testing.T) {
+	tenancy, docs, _ := tenancy(t)
+	declared := tenancyBootstrap()
+	declared.Users[0].Keys = append(declared.Users[0].Keys, evidence.DeclaredKey{Description: "made"})
+	made := apply(t, tenancy, declared)
+	for _, secret := range []string{annasKey, bertsKey, made[0].Secret.Reveal()} {
+		if strings.Contains(docs.bodies(), secret) {
+			t.Error("a secret is stored in clear")
+		}
+	}
+}
+
+func TestDefaultOrganizationIsChosenAmongTheVisible(t *testing.T) {
+	tenancy, _, _ := tenancy(t)
+	bert := authenticate(t, tenancy, bertsKey)
+	if name, err := tenancy.DefaultOrganization(t.Context(), bert); err != nil || name != "" {
+		t.Errorf("before the choice: %q, %v", name, err)
+	}
+	wantCode(t, tenancy.SetDefaultOrganization(t.Context(), bert, "acme"), evidence.Forbidden)
+	if err := tenancy.SetDefaultOrganization(t.Context(), bert, "open"); err != nil {
+		t.Fatal(err)
+	}
+	if name, err := tenancy.DefaultOrganization(t.Context(), bert); err != nil || name != "open" {
+		t.Errorf("after the choice: %q, %v", name, err)
+	}
+	robot := evidence.Principal{UserID: bert.UserID, Name: bert.Name, ServiceAccount: true}
+	wantCode(t, tenancy.SetDefaultOrganization(t.Context(), robot, "open"), evidence.Forbidden)
+	if name, err := tenancy.DefaultOrganization(t.Context(), robot); err != nil || name != "" {
+		t.Errorf("a service account has the default organization %q, %v", name, err)
+	}
+}
+
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); {
+		if time.Now().After(deadline) {
+			t.Fatal("waited in vain")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

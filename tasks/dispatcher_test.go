@@ -1,0 +1,113 @@
+package tasks_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+
+	"attestry/tasks"
+)
+
+func startRedis(t *testing.T) (*miniredis.Miniredis, *redis.Client) {
+	t.Helper()
+	server := miniredis.RunT(t)
+	client, err := tasks.NewRedis("redis://" + server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return server, client
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func runDispatcher(t *testing.T, client *redis.Client) *tasks.Dispatcher {
+	t.Helper()
+	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(client), slog.New(slog.DiscardHandler))
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		dispatcher.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-done
+	})
+	return dispatcher
+}
+
+func pending(t *testing.T, client *redis.Client) int {
+	t.Helper()
+	info, err := asynq.NewInspectorFromRedisClient(client).GetQueueInfo(tasks.QueueReports)
+	if err != nil {
+		return 0
+	}
+	return info.Pending
+}
+
+func TestDispatcherEnqueuesOneTaskPerEnvironment(t *testing.T) {
+	_, client := startRedis(t)
+	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(client), slog.New(slog.DiscardHandler))
+	for arrival := range int64(50) {
+		dispatcher.Report("one", arrival+1)
+		dispatcher.Report("two", arrival+1)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	// A dispatcher that is told to end still hands over what it holds.
+	dispatcher.Run(ctx)
+	if got := pending(t, client); got != 2 {
+		t.Errorf("%d tasks", got)
+	}
+}
+
+func TestDispatcherKeepsWhatRedisCannotTake(t *testing.T) {
+	server, client := startRedis(t)
+	dispatcher := runDispatcher(t, client)
+	server.SetError("LOADING the dataset")
+	dispatcher.Report("one", 1)
+	eventually(t, "Redis is known to be away", dispatcher.Away)
+	server.SetError("")
+	eventually(t, "the task is enqueued", func() bool { return pending(t, client) == 1 })
+	eventually(t, "Redis is known to be back", func() bool { return !dispatcher.Away() })
+}
+
+func TestEnqueueingAnAttemptTwiceMakesOneTask(t *testing.T) {
+	_, client := startRedis(t)
+	enqueuer := tasks.NewEnqueuer(client)
+	for _, attempt := range []int{0, 0, 1} {
+		if err := enqueuer.Report(t.Context(), "one", 7, attempt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := pending(t, client); got != 2 {
+		t.Errorf("%d tasks for two attempts", got)
+	}
+}
+
+func TestRedisURLWithPasswordNeverShows(t *testing.T) {
+	_, err := tasks.NewRedis("redis://user:s3cr3t@host:port:port/x")
+	if err == nil {
+		t.Fatal("a malformed URL passed")
+	}
+	if got := err.Error(); len(got) == 0 || strings.Contains(got, "s3cr3t") {
+		t.Errorf("the error is %q", got)
+	}
+}

@@ -1,0 +1,132 @@
+package tasks
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// settledChannel carries the ids of environments whose head has moved.
+	settledChannel = "attestry:settled"
+	// maxWaiters bounds how many requests wait for a verdict at the same time.
+	maxWaiters = 5_000
+	// resubscribePause is how long a broken subscription rests before the next
+	// attempt.
+	resubscribePause = 200 * time.Millisecond
+)
+
+// Announcer tells the api processes that something was settled. A lost message
+// does no harm: waiters look for themselves as well.
+type Announcer struct {
+	client redis.UniversalClient
+}
+
+// NewAnnouncer makes an announcer.
+func NewAnnouncer(client redis.UniversalClient) *Announcer { return &Announcer{client: client} }
+
+// Settled says that an environment's head has moved.
+func (a *Announcer) Settled(ctx context.Context, environment string) {
+	a.client.Publish(ctx, settledChannel, environment)
+}
+
+// Waiters holds the requests of this process that wait for an environment to
+// settle, behind one subscription.
+type Waiters struct {
+	client redis.UniversalClient
+	log    *slog.Logger
+
+	mu        sync.Mutex
+	listening bool
+	waiting   map[string]map[chan struct{}]struct{}
+	count     int
+}
+
+// NewWaiters makes a registry that is woken while Run runs.
+func NewWaiters(client redis.UniversalClient, log *slog.Logger) *Waiters {
+	return &Waiters{client: client, log: log, waiting: map[string]map[chan struct{}]struct{}{}}
+}
+
+// Register begins to wait for an environment. The channel gets a value whenever
+// the environment may have settled; leave ends the waiting. It refuses (ok is
+// false) while nothing could wake the waiter, or too many wait.
+func (w *Waiters) Register(environment string) (wake <-chan struct{}, leave func(), ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.listening || w.count >= maxWaiters {
+		return nil, func() {}, false
+	}
+	mine := make(chan struct{}, 1)
+	if w.waiting[environment] == nil {
+		w.waiting[environment] = map[chan struct{}]struct{}{}
+	}
+	w.waiting[environment][mine] = struct{}{}
+	w.count++
+	return mine, func() { w.leave(environment, mine) }, true
+}
+
+func (w *Waiters) leave(environment string, mine chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.waiting[environment], mine)
+	if len(w.waiting[environment]) == 0 {
+		delete(w.waiting, environment)
+	}
+	w.count--
+}
+
+// Run listens until the context ends.
+func (w *Waiters) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := w.listen(ctx)
+		w.setListening(false, err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(resubscribePause):
+		}
+	}
+}
+
+func (w *Waiters) listen(ctx context.Context) error {
+	subscription := w.client.Subscribe(ctx, settledChannel)
+	defer subscription.Close()
+	// A blocked read does not look at the context, but ends with its connection.
+	defer context.AfterFunc(ctx, func() { subscription.Close() })()
+	if _, err := subscription.Receive(ctx); err != nil {
+		return err
+	}
+	w.setListening(true, nil)
+	for {
+		message, err := subscription.ReceiveMessage(ctx)
+		if err != nil {
+			return err
+		}
+		w.wake(message.Payload)
+	}
+}
+
+func (w *Waiters) setListening(listening bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.listening == listening {
+		return
+	}
+	w.listening = listening
+	if !listening && err != nil {
+		w.log.Warn("lost the subscription to settled environments", "error", err.Error())
+	}
+}
+
+func (w *Waiters) wake(environment string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for waiter := range w.waiting[environment] {
+		select {
+		case waiter <- struct{}{}:
+		default:
+		}
+	}
+}

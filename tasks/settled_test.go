@@ -1,0 +1,49 @@
+package tasks_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"attestry/tasks"
+)
+
+func TestWaitersAreWokenForTheirEnvironmentOnly(t *testing.T) {
+	server, client := startRedis(t)
+	waiters := tasks.NewWaiters(client, slog.New(slog.DiscardHandler))
+	if _, _, ok := waiters.Register("early"); ok {
+		t.Error("a waiter was taken before anything could wake it")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		waiters.Run(ctx)
+	}()
+	defer func() {
+		stop()
+		<-done
+	}()
+	eventually(t, "the subscription stands", func() bool {
+		_, leave, ok := waiters.Register("probe")
+		leave()
+		return ok
+	})
+	mine, leaveMine, _ := waiters.Register("mine")
+	other, leaveOther, _ := waiters.Register("other")
+	defer leaveMine()
+	defer leaveOther()
+	tasks.NewAnnouncer(client).Settled(ctx, "mine")
+	<-mine
+	select {
+	case <-other:
+		t.Error("woken for another environment")
+	default:
+	}
+	server.Close()
+	eventually(t, "waiters are refused while the subscription is lost", func() bool {
+		_, leave, ok := waiters.Register("late")
+		leave()
+		return !ok
+	})
+}

@@ -1,0 +1,108 @@
+package snapshot_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/tasks/snapshot"
+)
+
+// TestConcurrentReportsAreNumberedWithoutGaps lets many reporters and several
+// workers at one environment.
+func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
+	const reports, workers = 200, 4
+	s := newScene(t, nil)
+	var reporters, drainers sync.WaitGroup
+	done := make(chan struct{})
+	for range workers {
+		processor := snapshot.NewProcessor(s.store, silent{}, s.clock.read, quiet())
+		drainers.Go(func() {
+			for {
+				if err := processor.Drain(t.Context(), s.env); err != nil {
+					t.Error(err)
+					return
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for i := range reports {
+		// A second api process takes part, with a memory of its own.
+		intake := s.intake
+		if i%2 == 0 {
+			intake = snapshot.NewIntake(s.store, silent{}, silent{}, s.clock.read, 0)
+		}
+		reporters.Go(func() {
+			_, err := intake.Accept(t.Context(), snapshot.Submission{
+				Org: "org", Environment: s.env, Report: running(fmt.Sprintf("only-%d", i)),
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	reporters.Wait()
+	close(done)
+	drainers.Wait()
+	s.drain(t)
+	assertGapless(t, s, reports)
+	assertEvents(t, s, 2*reports-1)
+}
+
+// assertGapless checks that every report made its snapshot, in the order of
+// arrival and of time.
+func assertGapless(t *testing.T, s *scene, want int64) {
+	t.Helper()
+	seen := map[string]bool{}
+	var before rules.Snapshot
+	for n := range want {
+		made, artifacts, _ := s.artifacts(t, n+1)
+		if made.Arrival != before.Arrival+1 || made.Timestamp <= before.Timestamp {
+			t.Fatalf("snapshot %d is of report %d at %f, behind report %d at %f",
+				made.Number, made.Arrival, made.Timestamp, before.Arrival, before.Timestamp)
+		}
+		if len(artifacts) != 1 || seen[artifacts[0].Name] {
+			t.Fatalf("snapshot %d holds %v", made.Number, artifacts)
+		}
+		seen[artifacts[0].Name] = true
+		before = made
+	}
+	if latest, err := s.store.Snapshots.Latest(t.Context(), s.env); err != nil || latest != want {
+		t.Errorf("%d snapshots, %v", latest, err)
+	}
+	left, err := s.store.Reports.Following(t.Context(), s.env, 0, storage.MaxMany)
+	if err != nil || len(left) > 0 {
+		t.Errorf("%d reports are left, %v", len(left), err)
+	}
+}
+
+// TestReporterWithOldKnowledgeLosesNothing inserts a report under a number that
+// was processed and removed in the meantime.
+func TestReporterWithOldKnowledgeLosesNothing(t *testing.T) {
+	var stale *staleHead
+	s := newScene(t, func(docs storage.Documents) storage.Documents {
+		stale = &staleHead{Documents: docs}
+		return stale
+	})
+	s.accept(t, running("a"))
+	s.drain(t)
+	stale.freeze(t, s)
+	other := snapshot.NewIntake(s.store, silent{}, silent{}, s.clock.read, 0)
+	s.accept(t, running("b"))
+	s.drain(t)
+	stale.show()
+	if _, err := other.Accept(t.Context(), snapshot.Submission{Org: "org", Environment: s.env, Report: running("c")}); err != nil {
+		t.Fatal(err)
+	}
+	s.drain(t)
+	if head := s.head(t); head.Last != 3 || head.Processed != 3 {
+		t.Errorf("head is %+v", head)
+	}
+}

@@ -1,0 +1,179 @@
+package snapshot_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/sqlite"
+	"attestry/tasks/snapshot"
+)
+
+// hands is a clock that tests turn.
+type hands struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newHands() *hands { return &hands{now: time.Unix(1_790_000_000, 0)} }
+
+func (h *hands) read() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(time.Millisecond)
+	return h.now
+}
+
+func (h *hands) turn(span time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(span)
+}
+
+// scene is one environment with everything that processes its reports, and no
+// queue: tests drain it themselves.
+type scene struct {
+	store     *storage.Store
+	clock     *hands
+	intake    *snapshot.Intake
+	processor *snapshot.Processor
+	env       string
+}
+
+func openDocuments(t testing.TB, folder string) storage.Documents {
+	t.Helper()
+	docs, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), storage.Schemas())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { docs.Close() })
+	return docs
+}
+
+func openObjects(t testing.TB, folder string) storage.Objects {
+	t.Helper()
+	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func newScene(t testing.TB, wrap func(storage.Documents) storage.Documents) *scene {
+	t.Helper()
+	folder := t.TempDir()
+	docs := openDocuments(t, folder)
+	if wrap != nil {
+		docs = wrap(docs)
+	}
+	clock := newHands()
+	store := storage.NewStore(docs, openObjects(t, folder), clock.read, quiet())
+	t.Cleanup(store.Tenancy.Close)
+	s := &scene{
+		store:     store,
+		clock:     clock,
+		intake:    snapshot.NewIntake(store, silent{}, silent{}, clock.read, 0),
+		processor: snapshot.NewProcessor(store, silent{}, clock.read, quiet()),
+		env:       evidence.NewID(),
+	}
+	s.create(t, s.env)
+	return s
+}
+
+func (s *scene) create(t testing.TB, id string) {
+	t.Helper()
+	_, err := s.store.Environments.Put(t.Context(), evidence.Environment{
+		ID: id, Org: "org", Name: "env-" + id, Type: evidence.Server,
+	}, evidence.EnvironmentChange{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *scene) accept(t testing.TB, report rules.Report) rules.Verdict {
+	t.Helper()
+	verdict, err := s.intake.Accept(t.Context(), snapshot.Submission{
+		Org: "org", Environment: s.env, ReportedBy: "reporter", Report: report,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return verdict
+}
+
+func (s *scene) drain(t testing.TB) {
+	t.Helper()
+	if err := s.processor.Drain(t.Context(), s.env); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *scene) head(t testing.TB) rules.Head {
+	t.Helper()
+	head, err := s.store.Heads.Get(t.Context(), s.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return head
+}
+
+func (s *scene) artifacts(t testing.TB, number int64) (rules.Snapshot, []rules.Artifact, []rules.Change) {
+	t.Helper()
+	made, err := s.store.Snapshots.Get(t.Context(), s.env, number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	artifacts, err := s.store.Snapshots.Artifacts(t.Context(), &made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, err := s.store.Snapshots.Changes(t.Context(), &made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, artifacts, changes
+}
+
+// silent is a queue that nobody serves.
+type silent struct{}
+
+func (silent) Report(string, int64) {}
+func (silent) Away() bool           { return false }
+func (silent) Register(string) (<-chan struct{}, func(), bool) {
+	return nil, func() {}, false
+}
+func (silent) Settled(context.Context, string) {}
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// running is a report of a server on which the named files lie once each.
+func running(names ...string) rules.Report {
+	instances := make([]rules.Instance, 0, len(names))
+	for _, name := range names {
+		instances = append(instances, rules.Instance{
+			Digests:   map[string]string{"/opt/" + name: fingerprint(name)},
+			CreatedAt: 1_789_000_000,
+		})
+	}
+	return rules.Canonical(evidence.Server, instances)
+}
+
+// fleet is a report of n files, those in other replaced by other ones.
+func fleet(n int, other ...int) rules.Report {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("service-%d", i)
+	}
+	for _, i := range other {
+		names[i] += "-next"
+	}
+	return running(names...)
+}

@@ -1,0 +1,196 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+// MaxWait is the longest that a report's answer waits for its verdict.
+const MaxWait = 10 * time.Second
+
+// touchInterval is how often the time of the last report moves while nothing
+// changes, in seconds.
+const touchInterval = 1.0
+
+// Dispatcher hands work to the queues, without ever blocking.
+type Dispatcher interface {
+	Report(environment string, arrival int64)
+	Away() bool
+}
+
+// Waiters registers who waits for an environment to settle.
+type Waiters interface {
+	Register(environment string) (wake <-chan struct{}, leave func(), ok bool)
+}
+
+// Intake accepts reports: it makes them durable, hands them over, and waits for
+// what comes of them.
+type Intake struct {
+	store      *storage.Store
+	dispatcher Dispatcher
+	waiters    Waiters
+	clock      evidence.Clock
+	wait       time.Duration
+	arrivals   *arrivals
+}
+
+// NewIntake makes an intake whose callers wait at most wait for a verdict.
+func NewIntake(store *storage.Store, dispatcher Dispatcher, waiters Waiters, clock evidence.Clock, wait time.Duration) *Intake {
+	return &Intake{
+		store:      store,
+		dispatcher: dispatcher,
+		waiters:    waiters,
+		clock:      clock,
+		wait:       min(wait, MaxWait),
+		arrivals:   newArrivals(store.Reports),
+	}
+}
+
+// Submission is a report as it comes in.
+type Submission struct {
+	Org         string
+	Environment string // id
+	ReportedBy  string
+	Report      rules.Report
+}
+
+// Accept takes a report and tells what came of it: Waiting when time was up
+// before it was settled. Once Accept returns without an error the report is
+// durable, or was found to change nothing.
+func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error) {
+	now := evidence.Seconds(i.clock())
+	digest := s.Report.Digest()
+	stored, err := i.store.Heads.GetVersioned(ctx, s.Environment)
+	if err != nil {
+		return rules.Waiting, err
+	}
+	same, err := i.sameAsLast(ctx, &stored.Value, digest)
+	if err == nil && same {
+		same, err = i.confirm(ctx, stored, now)
+	}
+	if err != nil {
+		return rules.Waiting, err
+	}
+	if same {
+		return rules.NoChange, nil
+	}
+	record := storage.WaitingReport{
+		Org:         s.Org,
+		Environment: s.Environment,
+		AcceptedAt:  now,
+		ReportedBy:  s.ReportedBy,
+		Type:        s.Report.Type,
+		Digest:      digest,
+	}
+	if err := i.store.Reports.Pack(ctx, &record, &s.Report); err != nil {
+		return rules.Waiting, err
+	}
+	wake, leave, willWake := i.waiters.Register(s.Environment)
+	defer leave()
+	if err := i.insert(ctx, &record, stored.Value.Processed); err != nil {
+		return rules.Waiting, err
+	}
+	i.dispatcher.Report(record.Environment, record.Arrival)
+	if !willWake || i.dispatcher.Away() {
+		return rules.Waiting, nil
+	}
+	return i.await(ctx, wake, record.Environment, record.Arrival), nil
+}
+
+// sameAsLast is the fast path: the report is like the last one, none waits before
+// it, and no fact that it would be judged by has changed.
+func (i *Intake) sameAsLast(ctx context.Context, head *rules.Head, digest string) (bool, error) {
+	if head.Last == 0 || head.Digest != digest {
+		return false, nil
+	}
+	waits, err := i.store.Reports.Waits(ctx, head.Environment, head.Processed+1)
+	if err != nil || waits {
+		return false, err
+	}
+	token, err := i.store.Tokens.Get(ctx, head.Org)
+	return token == head.Token, err
+}
+
+// confirm moves the time of the last report, at most once per touchInterval, and
+// makes sure that no report was processed while the fast path looked: one that
+// waited when the head was read would be gone by the time it was looked for.
+func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[rules.Head], now float64) (bool, error) {
+	head := stored.Value
+	due := now-head.LastReportedAt >= touchInterval
+	if due {
+		head.LastReportedAt = now
+		_, err := i.store.Heads.Replace(ctx, head, stored.Revision)
+		if !errors.Is(err, storage.ErrMoved) {
+			return err == nil, err
+		}
+	}
+	current, err := i.store.Heads.Get(ctx, head.Environment)
+	if err != nil || current.Processed != head.Processed || !due {
+		return err == nil && current.Processed == head.Processed, err
+	}
+	_, err = i.store.Heads.Update(ctx, head.Environment, func(current *rules.Head) error {
+		current.LastReportedAt = max(current.LastReportedAt, now)
+		return nil
+	})
+	return err == nil, err
+}
+
+// insert stores the report under the next free arrival number. A number at or
+// below what is processed meanwhile would never be looked at again: such a record
+// is taken back and inserted anew.
+func (i *Intake) insert(ctx context.Context, record *storage.WaitingReport, processed int64) error {
+	release := i.arrivals.enter(record.Environment)
+	defer release()
+	for {
+		if err := i.arrivals.insert(ctx, record, processed); err != nil {
+			return err
+		}
+		head, err := i.store.Heads.Get(ctx, record.Environment)
+		if err != nil {
+			return err
+		}
+		if head.Processed < record.Arrival {
+			return nil
+		}
+		if err := i.store.Reports.Withdraw(ctx, *record); err != nil {
+			return err
+		}
+		processed = head.Processed
+	}
+}
+
+// await waits until the report is settled, time is up, or the client is gone. A
+// message only wakes; the outcome is read from the head. Messages can be lost, so
+// it also looks by itself.
+func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64) rules.Verdict {
+	end := time.NewTimer(i.wait)
+	defer end.Stop()
+	early := time.NewTimer(500 * time.Millisecond)
+	defer early.Stop()
+	late := time.NewTimer(2 * time.Second)
+	defer late.Stop()
+	for {
+		over := false
+		select {
+		case <-ctx.Done():
+			return rules.Waiting
+		case <-wake:
+		case <-early.C:
+		case <-late.C:
+		case <-end.C:
+			over = true
+		}
+		head, err := i.store.Heads.Get(ctx, environment)
+		if err != nil {
+			return rules.Waiting
+		}
+		if verdict := head.VerdictOf(arrival); verdict != rules.Waiting || over {
+			return verdict
+		}
+	}
+}

@@ -1,0 +1,340 @@
+// Package snapshot turns waiting reports into snapshots: Intake accepts a report
+// in the api process, Processor drains an environment in a worker, Sweeper finds
+// what was forgotten. The rules are in evidence/snapshot.
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+const (
+	// leaseSpan is how long a worker may hold an environment without a sign of
+	// life.
+	leaseSpan = 10 * time.Second
+	// renewInterval is how often it gives one while it processes a report.
+	renewInterval = leaseSpan / 4
+	// batchSize is how many reports are read with one command.
+	batchSize = 16
+	// maxAttempts is how often a report that cannot be processed is begun; then
+	// it is given up so that the rest goes on.
+	maxAttempts = 5
+	// commitAttempts bounds how often a head is written again that somebody
+	// else has touched, at most once a second per reporter.
+	commitAttempts = 10
+	// tick separates a snapshot from one whose report was accepted by a clock
+	// that is ahead, in seconds.
+	tick = 1e-6
+)
+
+// errLeaseLost ends a drain whose lease another worker has taken over.
+var errLeaseLost = errors.New("the lease on the environment was lost")
+
+// Announcer is told that an environment has settled something.
+type Announcer interface {
+	Settled(ctx context.Context, environment string)
+}
+
+// Processor drains environments: it makes snapshots of their waiting reports in
+// the order of arrival.
+type Processor struct {
+	store     *storage.Store
+	announcer Announcer
+	clock     evidence.Clock
+	log       *slog.Logger
+}
+
+// NewProcessor makes a processor.
+func NewProcessor(store *storage.Store, announcer Announcer, clock evidence.Clock, log *slog.Logger) *Processor {
+	return &Processor{store: store, announcer: announcer, clock: clock, log: log}
+}
+
+// held is an environment whose lease this processor has. Each holding has a name
+// of its own, so that one which has lost its lease never takes another's for it.
+type held struct {
+	holder string
+	// mu is held while the head is written, by the processing or by the renewal
+	// of the lease beside it.
+	mu       sync.Mutex
+	head     rules.Head
+	revision int64
+}
+
+// current is the head as this processor last wrote or read it.
+func (h *held) current() rules.Head {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.head
+}
+
+// Drain processes all reports that wait in an environment. It returns at once
+// when another worker is at it: that one looks again before it is done.
+func (p *Processor) Drain(ctx context.Context, environment string) error {
+	for {
+		more, err := p.turn(ctx, environment)
+		if errors.Is(err, errLeaseLost) {
+			return nil
+		}
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// turn takes the lease, processes what waits, releases, and looks whether more
+// has come.
+func (p *Processor) turn(ctx context.Context, environment string) (more bool, err error) {
+	h, err := p.acquire(ctx, environment)
+	if err != nil || h == nil {
+		return false, err
+	}
+	if err := p.processAll(ctx, h); err != nil {
+		p.giveBack(ctx, h, err)
+		return false, err
+	}
+	return p.store.Reports.Waits(ctx, environment, h.head.Processed+1)
+}
+
+// acquire takes the lease, or returns nil when it is taken. It counts the attempt
+// on the next report, so that one which kills its worker is noticed too.
+func (p *Processor) acquire(ctx context.Context, environment string) (*held, error) {
+	holder := evidence.NewID()
+	for range commitAttempts {
+		stored, err := p.store.Heads.GetVersioned(ctx, environment)
+		if err != nil {
+			return nil, err
+		}
+		head := stored.Value
+		now := p.clock()
+		if head.Lease.Holder != "" && head.Lease.Until > evidence.Seconds(now) {
+			return nil, nil
+		}
+		next := head.Processed + 1
+		if head.Attempt.Arrival != next {
+			head.Attempt = rules.Attempt{Arrival: next}
+		}
+		head.Attempt.Count++
+		head.Lease = lease(holder, now)
+		revision, err := p.store.Heads.Replace(ctx, head, stored.Revision)
+		if errors.Is(err, storage.ErrMoved) {
+			continue
+		}
+		return &held{holder: holder, head: head, revision: revision}, err
+	}
+	return nil, nil
+}
+
+func lease(holder string, now time.Time) rules.Lease {
+	return rules.Lease{Holder: holder, Until: evidence.Seconds(now.Add(leaseSpan))}
+}
+
+// processAll works off batch after batch. The last write releases the lease.
+func (p *Processor) processAll(ctx context.Context, h *held) error {
+	for {
+		records, err := p.store.Reports.Following(ctx, h.head.Environment, h.head.Processed, batchSize)
+		if err != nil {
+			return err
+		}
+		if len(records) == 0 {
+			return p.commit(ctx, h, release)
+		}
+		last := len(records) < batchSize
+		var done []storage.WaitingReport
+		for i, record := range records {
+			failed, err := p.processHeld(ctx, h, record, last && i == len(records)-1)
+			if err != nil {
+				return err
+			}
+			if !failed {
+				done = append(done, record)
+			}
+		}
+		p.announcer.Settled(ctx, h.head.Environment)
+		if err := p.store.Reports.Remove(ctx, done); err != nil {
+			return err
+		}
+		if last {
+			return nil
+		}
+	}
+}
+
+// processHeld processes one report while the lease is kept, or gives it up for
+// good.
+func (p *Processor) processHeld(ctx context.Context, h *held, record storage.WaitingReport, last bool) (failed bool, err error) {
+	attempt := h.head.Attempt
+	ctx, release := p.keep(ctx, h)
+	defer release()
+	if attempt.Arrival == record.Arrival && attempt.Count > maxAttempts {
+		return true, p.fail(ctx, h, record, attempt.Reason, last)
+	}
+	result, err := p.guarded(ctx, h, record)
+	if err == nil {
+		err = p.settle(ctx, h, record, result, last)
+	}
+	if errors.Is(context.Cause(ctx), errLeaseLost) {
+		return false, errLeaseLost
+	}
+	return false, err
+}
+
+// keep renews the lease until it is released. The context ends when the lease
+// cannot be kept, so that nothing is written without it.
+func (p *Processor) keep(ctx context.Context, h *held) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var renewal sync.WaitGroup
+	renewal.Go(func() {
+		ticker := time.NewTicker(renewInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			err := p.commit(ctx, h, func(head *rules.Head) { head.Lease = lease(h.holder, p.clock()) })
+			if err != nil {
+				cancel(err)
+				return
+			}
+		}
+	})
+	return ctx, func() {
+		cancel(context.Canceled)
+		renewal.Wait()
+	}
+}
+
+// result is what processing one report came to.
+type result struct {
+	// snapshot is the snapshot that the report made, nil when nothing changed.
+	snapshot *rules.Snapshot
+	// token is the change token under which nothing had changed.
+	token string
+}
+
+// guarded turns a panic into an error, so that a report which causes one is
+// given up like any other that cannot be processed.
+func (p *Processor) guarded(ctx context.Context, h *held, record storage.WaitingReport) (r result, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			p.log.Error("processing a report panicked", "environment", record.Environment,
+				"arrival", record.Arrival, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
+			err = &poisoned{cause: fmt.Errorf("panic: %v", cause)}
+		}
+	}()
+	return p.process(ctx, h, record)
+}
+
+// settle writes the outcome of one report into the head, renews the lease or, at
+// the last report, releases it.
+func (p *Processor) settle(ctx context.Context, h *held, record storage.WaitingReport, r result, last bool) error {
+	return p.commit(ctx, h, func(head *rules.Head) {
+		outcome := rules.Outcome{}
+		if r.snapshot != nil {
+			head.Advance(r.snapshot)
+			outcome.Snapshot = r.snapshot.Number
+		} else {
+			head.Digest, head.Token = record.Digest, r.token
+			head.LastReportedAt = max(head.LastReportedAt, record.AcceptedAt)
+		}
+		head.Settle(record.Arrival, outcome)
+		if last {
+			release(head)
+			return
+		}
+		head.Lease = lease(h.holder, p.clock())
+		head.Attempt = rules.Attempt{Arrival: record.Arrival + 1, Count: 1}
+	})
+}
+
+// fail gives up a report that was begun too often, and keeps it with the reason.
+func (p *Processor) fail(ctx context.Context, h *held, record storage.WaitingReport, reason string, last bool) error {
+	if reason == "" {
+		reason = "the worker ended while processing it"
+	}
+	p.log.Error("gave up a report", "org", record.Org, "environment", record.Environment,
+		"arrival", record.Arrival, "attempts", maxAttempts, "reason", reason)
+	if err := p.store.Reports.Fail(ctx, record, reason); err != nil {
+		return err
+	}
+	return p.commit(ctx, h, func(head *rules.Head) {
+		head.Settle(record.Arrival, rules.Outcome{Failed: true})
+		if last {
+			release(head)
+			return
+		}
+		head.Attempt = rules.Attempt{Arrival: record.Arrival + 1, Count: 1}
+	})
+}
+
+func release(head *rules.Head) {
+	head.Lease = rules.Lease{}
+	head.Attempt = rules.Attempt{}
+}
+
+// giveBack releases the lease after an error. Only a report that cannot be
+// processed counts as attempted; a store that is away is not the report's fault.
+func (p *Processor) giveBack(ctx context.Context, h *held, cause error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseSpan)
+	defer cancel()
+	var poison *poisoned
+	counts := errors.As(cause, &poison)
+	err := p.commit(ctx, h, func(head *rules.Head) {
+		head.Lease = rules.Lease{}
+		if counts {
+			head.Attempt.Reason = cause.Error()
+			return
+		}
+		head.Attempt.Count--
+	})
+	if err != nil && !errors.Is(err, errLeaseLost) {
+		p.log.Warn("could not release an environment", "environment", h.head.Environment, "error", err.Error())
+	}
+}
+
+// commit changes the head that this processor holds: one command, unless somebody
+// else has touched it meanwhile. The change must bear repetition.
+func (p *Processor) commit(ctx context.Context, h *held, change func(*rules.Head)) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for range commitAttempts {
+		next := h.head
+		change(&next)
+		revision, err := p.store.Heads.Replace(ctx, next, h.revision)
+		if err == nil {
+			h.head, h.revision = next, revision
+			return nil
+		}
+		if !errors.Is(err, storage.ErrMoved) {
+			return err
+		}
+		stored, err := p.store.Heads.GetVersioned(ctx, h.head.Environment)
+		if err != nil {
+			return err
+		}
+		if stored.Value.Lease.Holder != h.holder {
+			return errLeaseLost
+		}
+		h.head, h.revision = stored.Value, stored.Revision
+	}
+	return evidence.NewError(evidence.Unavailable, "The environment is being changed by many requests at once.")
+}
+
+// poisoned marks an error that the report itself causes, whenever it is tried.
+type poisoned struct {
+	cause error
+}
+
+func (e *poisoned) Error() string { return e.cause.Error() }
+
+func (e *poisoned) Unwrap() error { return e.cause }

@@ -1,0 +1,106 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+const (
+	// SweepInterval is how often the sweep looks. With SweepAge it bounds how
+	// long a report waits whose task was lost.
+	SweepInterval = 2 * time.Second
+	// SweepAge is how long a report waits before the sweep enqueues it, and how
+	// long until it does so again.
+	SweepAge = 10 * time.Second
+	// sweepLease elects the one worker that sweeps.
+	sweepLease = "sweep"
+)
+
+// Enqueuer puts tasks on their queues.
+type Enqueuer interface {
+	Report(ctx context.Context, environment string, arrival int64, attempt int) error
+}
+
+// Sweeper enqueues again what still waits, for Redis may have forgotten it and
+// workers may have been killed.
+type Sweeper struct {
+	store    *storage.Store
+	enqueuer Enqueuer
+	clock    evidence.Clock
+	holder   string
+	log      *slog.Logger
+}
+
+// NewSweeper makes a sweeper that works when Sweep is called.
+func NewSweeper(store *storage.Store, enqueuer Enqueuer, clock evidence.Clock, log *slog.Logger) *Sweeper {
+	return &Sweeper{store: store, enqueuer: enqueuer, clock: clock, holder: evidence.NewID(), log: log}
+}
+
+// Sweep looks once, if this process is the elected one.
+func (s *Sweeper) Sweep(ctx context.Context) error {
+	elected, err := s.store.Leases.Acquire(ctx, sweepLease, s.holder, 3*SweepInterval)
+	if err != nil || !elected {
+		return err
+	}
+	now := evidence.Seconds(s.clock())
+	seen := map[string]bool{}
+	for after := ""; ; {
+		records, next, err := s.store.Reports.AcceptedBefore(ctx, now-SweepAge.Seconds(), after)
+		if err != nil {
+			return err
+		}
+		if err := s.handle(ctx, records, seen, now); err != nil {
+			return err
+		}
+		if after = next; next == "" {
+			return nil
+		}
+	}
+}
+
+// handle enqueues one task per environment and removes records that are processed
+// already: what a worker left that was killed just before it would have.
+func (s *Sweeper) handle(ctx context.Context, records []storage.WaitingReport, seen map[string]bool, now float64) error {
+	var environments []string
+	for _, record := range records {
+		environments = append(environments, record.Environment)
+	}
+	heads, err := s.store.Heads.GetMany(ctx, environments)
+	if err != nil {
+		return err
+	}
+	var done []storage.WaitingReport
+	for _, record := range records {
+		if record.Arrival <= heads[record.Environment].Processed {
+			done = append(done, record)
+			continue
+		}
+		if seen[record.Environment] {
+			continue
+		}
+		seen[record.Environment] = true
+		if err := s.enqueue(ctx, record, now); err != nil {
+			return err
+		}
+	}
+	if len(done) == 0 {
+		return nil
+	}
+	return s.store.Reports.Remove(ctx, done)
+}
+
+func (s *Sweeper) enqueue(ctx context.Context, record storage.WaitingReport, now float64) error {
+	attempt := int((now - record.AcceptedAt) / SweepAge.Seconds())
+	err := s.enqueuer.Report(ctx, record.Environment, record.Arrival, attempt)
+	if err != nil {
+		return fmt.Errorf("enqueue report %s/%d again: %w", record.Environment, record.Arrival, err)
+	}
+	s.log.Info("enqueued a waiting report again", "org", record.Org, "environment", record.Environment,
+		"arrival", record.Arrival, "attempt", attempt)
+	return nil
+}

@@ -1,0 +1,65 @@
+// Package tasks is what crosses the queue: the names of tasks, their payloads and
+// options, the dispatcher that hands them over, and the messages that say a task
+// has settled something. Redis is transport here, never truth: whatever a task
+// stands for is kept by storage, and enqueued again by the sweep if Redis forgot.
+package tasks
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/hibiken/asynq"
+)
+
+// The queues. Each is served by the workers that are told to.
+const (
+	QueueReports       = "reports"
+	QueueCompliance    = "compliance"
+	QueueNotifications = "notifications"
+	QueuePackages      = "packages"
+)
+
+// TypeReport is the task that drains an environment's waiting reports.
+const TypeReport = "environment:report"
+
+const (
+	// reportTimeout bounds one drain. A drain that has more to do is begun again
+	// by the sweep.
+	reportTimeout = 2 * time.Minute
+	// reportRetries is small, since the sweep outlasts it.
+	reportRetries = 5
+	// maxRetryDelay ends the doubling of pauses between tries.
+	maxRetryDelay = 30 * time.Second
+)
+
+// ReportPayload names the environment whose reports are to be drained.
+type ReportPayload struct {
+	Environment string `json:"environment"`
+}
+
+// newReportTask makes the task for a waiting report. Its id is made of the record
+// and the attempt, never of the environment alone: an active or archived task
+// must not keep the next one out.
+func newReportTask(environment string, arrival int64, attempt int) (*asynq.Task, error) {
+	payload, err := json.Marshal(ReportPayload{Environment: environment})
+	if err != nil {
+		return nil, fmt.Errorf("encode the payload of %s: %w", TypeReport, err)
+	}
+	id := environment + "/" + strconv.FormatInt(arrival, 10) + ":" + strconv.Itoa(attempt)
+	return asynq.NewTask(TypeReport, payload,
+		asynq.TaskID(id),
+		asynq.Queue(QueueReports),
+		asynq.Timeout(reportTimeout),
+		asynq.MaxRetry(reportRetries),
+	), nil
+}
+
+// RetryDelay is the pause before a task's next try: doubled each time, with
+// jitter, so that what failed together is not tried together.
+func RetryDelay(tried int, _ error, _ *asynq.Task) time.Duration {
+	pause := min(time.Second<<min(tried, 10), maxRetryDelay)
+	return pause/2 + rand.N(pause/2+1)
+}

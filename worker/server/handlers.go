@@ -1,0 +1,56 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"attestry/tasks"
+	"attestry/tasks/snapshot"
+)
+
+// reportHandler drains the environment that the task names.
+func reportHandler(processor *snapshot.Processor) asynq.Handler {
+	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+		var payload tasks.ReportPayload
+		if err := json.Unmarshal(task.Payload(), &payload); err != nil {
+			return fmt.Errorf("decode the payload of %s: %w: %w", task.Type(), err, asynq.SkipRetry)
+		}
+		return processor.Drain(ctx, payload.Environment)
+	})
+}
+
+// logged writes one line for each task that failed, and for each at level debug.
+func logged(log *slog.Logger) asynq.MiddlewareFunc {
+	return func(next asynq.Handler) asynq.Handler {
+		return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+			began := time.Now()
+			err := next.ProcessTask(ctx, task)
+			id, _ := asynq.GetTaskID(ctx)
+			entry := log.With("task", task.Type(), "id", id, "duration_ms", time.Since(began).Milliseconds())
+			if err != nil {
+				entry.Error("task failed", "error", err.Error())
+				return err
+			}
+			entry.Debug("task done")
+			return nil
+		})
+	}
+}
+
+// logger lets asynq speak through slog.
+type logger struct {
+	log *slog.Logger
+}
+
+func (l *logger) Debug(args ...any) { l.log.Debug(fmt.Sprint(args...)) }
+func (l *logger) Info(args ...any)  { l.log.Info(fmt.Sprint(args...)) }
+func (l *logger) Warn(args ...any)  { l.log.Warn(fmt.Sprint(args...)) }
+func (l *logger) Error(args ...any) { l.log.Error(fmt.Sprint(args...)) }
+
+// Fatal is logged as an error: whether the process ends is decided in main.
+func (l *logger) Fatal(args ...any) { l.log.Error(fmt.Sprint(args...)) }

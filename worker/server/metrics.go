@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics counts tasks by queue and name, and shows how full the queues are.
+type metrics struct {
+	duration  *prometheus.HistogramVec
+	size      *prometheus.Desc
+	latency   *prometheus.Desc
+	inspector *asynq.Inspector
+	queues    map[string]int
+}
+
+func newMetrics(deps Deps) (*metrics, error) {
+	m := &metrics{
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "attestry_task_duration_seconds",
+			Help:    "How long tasks took, by queue, task and outcome.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9),
+		}, []string{"queue", "task", "outcome"}),
+		size: prometheus.NewDesc("attestry_queue_tasks",
+			"How many tasks a queue holds, by state.", []string{"queue", "state"}, nil),
+		latency: prometheus.NewDesc("attestry_queue_latency_seconds",
+			"How long the oldest pending task of a queue has waited.", []string{"queue"}, nil),
+		inspector: asynq.NewInspectorFromRedisClient(deps.Redis),
+		queues:    deps.Queues,
+	}
+	if err := deps.Metrics.Register(m.duration); err != nil {
+		return nil, err
+	}
+	return m, deps.Metrics.Register(m)
+}
+
+// observe measures tasks.
+func (m *metrics) observe(next asynq.Handler) asynq.Handler {
+	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+		began := time.Now()
+		err := next.ProcessTask(ctx, task)
+		outcome := "done"
+		if err != nil {
+			outcome = "failed"
+		}
+		queue, _ := asynq.GetQueueName(ctx)
+		m.duration.WithLabelValues(queue, task.Type(), outcome).Observe(time.Since(began).Seconds())
+		return err
+	})
+}
+
+// Describe names the queue metrics.
+func (m *metrics) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- m.size
+	descriptions <- m.latency
+}
+
+// Collect asks Redis for the state of the served queues. A queue that was never
+// used, or a Redis that is away, gives no values.
+func (m *metrics) Collect(values chan<- prometheus.Metric) {
+	for queue := range m.queues {
+		info, err := m.inspector.GetQueueInfo(queue)
+		if err != nil {
+			continue
+		}
+		for state, n := range map[string]int{
+			"pending": info.Pending, "active": info.Active, "scheduled": info.Scheduled,
+			"retry": info.Retry, "archived": info.Archived,
+		} {
+			values <- prometheus.MustNewConstMetric(m.size, prometheus.GaugeValue, float64(n), queue, state)
+		}
+		values <- prometheus.MustNewConstMetric(m.latency, prometheus.GaugeValue, info.Latency.Seconds(), queue)
+	}
+}
