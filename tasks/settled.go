@@ -82,6 +82,9 @@ func (w *Waiters) leave(environment string, mine chan struct{}) {
 func (w *Waiters) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := w.listen(ctx)
+		if ctx.Err() != nil {
+			err = nil
+		}
 		w.setListening(false, err)
 		select {
 		case <-ctx.Done():

@@ -14,6 +14,10 @@ import (
 	"attestry/scripts/standalone/instance"
 )
 
+// demoOrganization is where the demonstration plays. It is public, so that every
+// key can look at what was played.
+const demoOrganization = "attestry-demo"
+
 // demonstration plays a delivery through the HTTP API, as clients do.
 type demonstration struct {
 	url, key    string
@@ -33,7 +37,7 @@ func demonstrate(ctx context.Context, running *instance.Instance) error {
 	fmt.Println("A delivery, step by step:")
 	steps := []func() error{
 		func() error {
-			return d.send(ctx, "declare a Kubernetes environment", http.MethodPut, "/environments/demo-user",
+			return d.send(ctx, "declare a Kubernetes environment", http.MethodPut, "/environments/"+demoOrganization,
 				[]byte(`{"name":"`+name+`","type":"K8S","description":"The cluster of the demonstration"}`), http.StatusCreated)
 		},
 		func() error {
@@ -57,8 +61,8 @@ func demonstrate(ctx context.Context, running *instance.Instance) error {
 	return nil
 }
 
-// temporaryKey brings the user of the demonstration, with a key for one hour. The
-// user's personal organization is where it plays.
+// temporaryKey brings the user and the organization of the demonstration, with a
+// key for one hour.
 func temporaryKey(ctx context.Context, running *instance.Instance) (string, error) {
 	secret := evidence.NewAPIKey()
 	_, err := running.Process.Store.Tenancy.ApplyBootstrap(ctx, evidence.Bootstrap{
@@ -70,12 +74,17 @@ func temporaryKey(ctx context.Context, running *instance.Instance) (string, erro
 				ExpiresAt:   time.Now().Add(time.Hour).Unix(),
 			}},
 		}},
+		Organizations: []evidence.DeclaredOrganization{{
+			Name:    demoOrganization,
+			Members: map[string]evidence.Role{"demo-user": evidence.Admin},
+			Public:  true,
+		}},
 	})
 	return secret.Reveal(), err
 }
 
 func (d *demonstration) report(ctx context.Context, what string, fixture []byte, want int) error {
-	return d.send(ctx, what, http.MethodPut, "/environments/demo-user/"+d.environment+"/report/K8S", fixture, want)
+	return d.send(ctx, what, http.MethodPut, "/environments/"+demoOrganization+"/"+d.environment+"/report/K8S", fixture, want)
 }
 
 // send makes one request and tells what came of it.
@@ -87,6 +96,7 @@ func (d *demonstration) send(ctx context.Context, what, method, path string, bod
 	return err
 }
 
+// call makes one request that must have the wanted status.
 func (d *demonstration) call(ctx context.Context, what, method, path string, body []byte, want int) ([]byte, error) {
 	d.step++
 	fmt.Printf("  %d. %s\n     %s /api/v2%s", d.step, what, method, path)
@@ -115,7 +125,7 @@ func (d *demonstration) call(ctx context.Context, what, method, path string, bod
 
 // showSnapshot reads the latest snapshot and tells what has changed.
 func (d *demonstration) showSnapshot(ctx context.Context) error {
-	answer, err := d.call(ctx, "read the latest snapshot", http.MethodGet, "/snapshots/demo-user/"+d.environment+"/-1", nil, http.StatusOK)
+	answer, err := d.call(ctx, "read the latest snapshot", http.MethodGet, "/snapshots/"+demoOrganization+"/"+d.environment+"/-1", nil, http.StatusOK)
 	if err != nil {
 		return err
 	}
@@ -147,5 +157,5 @@ func (d *demonstration) showSnapshot(ctx context.Context) error {
 
 // listSnapshots reads the list of snapshots.
 func (d *demonstration) listSnapshots(ctx context.Context) error {
-	return d.send(ctx, "list the snapshots", http.MethodGet, "/snapshots/demo-user/"+d.environment, nil, http.StatusOK)
+	return d.send(ctx, "list the snapshots", http.MethodGet, "/snapshots/"+demoOrganization+"/"+d.environment, nil, http.StatusOK)
 }

@@ -22,9 +22,6 @@ type DocumentsEngine struct {
 	Locate func(t *testing.T) string
 	// Open opens the database at a location. The suite closes it.
 	Open func(t *testing.T, location string, schemas ...*storage.Schema) storage.Documents
-	// OneConnection leaves out the tests in which several connections write at
-	// once, for servers that are not up to it.
-	OneConnection bool
 }
 
 // Documents is the suite that every engine of storage.Documents passes. The test
@@ -57,22 +54,13 @@ func Documents(t *testing.T, engine DocumentsEngine) {
 		"PageLooksAtNoMoreThanMaxScan":               testMaxScan,
 		"CountIsOfTheSelection":                      testCount,
 		"KilledProcessLosesNoAcknowledgedWrite":      testKilled,
-		"UpdatesOfOneDocumentLoseNothing":            concurrent(testUpdates),
-		"RacingInsertsHaveOneWinner":                 concurrent(testRacingInserts),
-		"ConcurrentInsertManyStoresEachDocumentOnce": concurrent(testRacingInsertMany),
-		"ConcurrentPutsLeaveWholeDocuments":          concurrent(testRacingPuts),
+		"UpdatesOfOneDocumentLoseNothing":            testUpdates,
+		"RacingInsertsHaveOneWinner":                 testRacingInserts,
+		"ConcurrentInsertManyStoresEachDocumentOnce": testRacingInsertMany,
+		"ConcurrentPutsLeaveWholeDocuments":          testRacingPuts,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(t, engine) })
-	}
-}
-
-func concurrent(test func(*testing.T, DocumentsEngine)) func(*testing.T, DocumentsEngine) {
-	return func(t *testing.T, engine DocumentsEngine) {
-		if engine.OneConnection {
-			t.Skip("this server is not up to several connections")
-		}
-		test(t, engine)
 	}
 }
 
