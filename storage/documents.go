@@ -40,7 +40,9 @@ type Record struct {
 	// Revision is replaced by every write with a fresh random value, never 0.
 	Revision int64
 	// Fields holds declared fields only; values are string, bool, int64 or
-	// float64. An absent field (or a nil value) is null and sorts first.
+	// float64. An absent field (or a nil value) is null and sorts first. One
+	// field holds one kind: text, numbers of both types, or bools. Text, like an
+	// id, is valid UTF-8 without NUL; all else is refused as evidence.Invalid.
 	Fields map[string]any
 	Body   []byte
 }
@@ -79,14 +81,16 @@ type Query struct {
 	// Equal gives the values of the index's leading fields, in its order. One of
 	// them may be an In.
 	Equal []any
-	// From and To bound the field that follows Equal; nil is open.
+	// From and To bound the field that follows Equal; nil is open. Null is
+	// outside of every bound.
 	From, To *Bound
 	// Descending turns the order round.
 	Descending bool
 	// After continues behind the page that answered this cursor, for the same
 	// query. It excludes Offset.
 	After string
-	// Offset skips matching entries, for the contract's page-numbered lists.
+	// Offset skips matching entries, for the contract's page-numbered lists. What
+	// MaxScan leaves of it goes into the cursor.
 	Offset int
 	// Limit is how many entries are wanted, 1 to MaxMany.
 	Limit int

@@ -46,7 +46,7 @@ func (s *Scan) beyond(segments []Segment, values []any, here any, from, to *Boun
 	case here == nil && s.query.Descending:
 		return segments // null is the last
 	case here == nil:
-		return append(segments, Segment{Values: values, From: from, To: to, NotNull: false})
+		return append(segments, Segment{Values: values, From: from, To: to, NotNull: open})
 	case !s.query.Descending:
 		return append(segments, Segment{Values: values, From: nearer(from, bound, 1), To: to})
 	}

@@ -210,3 +210,22 @@ func TestFileIsForItsOwnerAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestCommitsAreSyncedToDisk(t *testing.T) {
+	db, _ := openFile(t)
+	reader := <-db.readers
+	defer func() { db.readers <- reader }()
+	// All connections are opened alike; 2 is FULL.
+	for pragma, want := range map[string]string{"PRAGMA synchronous": "2", "PRAGMA journal_mode": "wal"} {
+		err := reader.query(pragma, nil, func(rows *sql.Rows) error {
+			var got string
+			if err := rows.Scan(&got); err != nil || got != want {
+				t.Errorf("%s is %s, want %s", pragma, got, want)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

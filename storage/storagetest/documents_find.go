@@ -337,6 +337,15 @@ func testForeignCursor(t *testing.T, engine DocumentsEngine) {
 	if err != nil || page.Next == "" {
 		t.Fatalf("no cursor: %v", err)
 	}
+	narrow := query
+	narrow.After, narrow.From = page.Next, &storage.Bound{Value: 3.0}
+	if got := ids(db.all(narrow)); got != "3 4" {
+		t.Errorf("a cursor before the range leads to %s", got)
+	}
+	narrow.From, narrow.To = nil, &storage.Bound{Value: 1.0, Exclusive: true}
+	if got := ids(db.all(narrow)); got != "" {
+		t.Errorf("a cursor behind the range leads to %s", got)
+	}
 	encode := base64.RawURLEncoding.EncodeToString
 	garbled := []string{
 		"x", "!", page.Next[1:], page.Next + "A", page.Next[:len(page.Next)-3], encode([]byte("null")), encode([]byte("[]")),
