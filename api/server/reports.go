@@ -155,21 +155,26 @@ type PlainArtifact struct {
 	CreationTimestamp int64   `json:"creationTimestamp" doc:"Unix seconds"`
 }
 
-func checkPlain(artifacts []PlainArtifact) bool {
+// plainArtifact is an artifact of a type of report that tells no more than a
+// PlainArtifact. Each type has a component of its own in the document.
+type plainArtifact interface{ plain() PlainArtifact }
+
+func checkPlain[A plainArtifact](artifacts []A) bool {
 	for _, artifact := range artifacts {
-		if artifact.CreationTimestamp == 0 || !artifact.Digests.valid() {
+		if a := artifact.plain(); a.CreationTimestamp == 0 || !a.Digests.valid() {
 			return false
 		}
 	}
 	return artifacts != nil
 }
 
-func plainInstances(artifacts []PlainArtifact) []snapshot.Instance {
+func plainInstances[A plainArtifact](artifacts []A) []snapshot.Instance {
 	instances := make([]snapshot.Instance, 0, len(artifacts))
 	for _, artifact := range artifacts {
+		a := artifact.plain()
 		instances = append(instances, snapshot.Instance{
-			Digests:   artifact.Digests.plain(),
-			CreatedAt: artifact.CreationTimestamp,
+			Digests:   a.Digests.plain(),
+			CreatedAt: a.CreationTimestamp,
 		})
 	}
 	return instances
@@ -177,9 +182,14 @@ func plainInstances(artifacts []PlainArtifact) []snapshot.Instance {
 
 // ServerReport is the body of server_report (contract/requests.md).
 type ServerReport struct {
-	Type      string          `json:"type,omitempty" enum:"server" default:"server"`
-	Artifacts []PlainArtifact `json:"artifacts"`
+	Type      string           `json:"type,omitempty" enum:"server" default:"server"`
+	Artifacts []ServerArtifact `json:"artifacts"`
 }
+
+// ServerArtifact is one file or directory.
+type ServerArtifact PlainArtifact
+
+func (a ServerArtifact) plain() PlainArtifact { return PlainArtifact(a) }
 
 // Check tells whether the report surely meets its schema.
 func (r *ServerReport) Check() bool {
@@ -190,9 +200,14 @@ func (r *ServerReport) instances() []snapshot.Instance { return plainInstances(r
 
 // DockerReport is the body of docker_report (contract/requests.md).
 type DockerReport struct {
-	Type      string          `json:"type,omitempty" enum:"docker" default:"docker"`
-	Artifacts []PlainArtifact `json:"artifacts"`
+	Type      string           `json:"type,omitempty" enum:"docker" default:"docker"`
+	Artifacts []DockerArtifact `json:"artifacts"`
 }
+
+// DockerArtifact is one container.
+type DockerArtifact PlainArtifact
+
+func (a DockerArtifact) plain() PlainArtifact { return PlainArtifact(a) }
 
 // Check tells whether the report surely meets its schema.
 func (r *DockerReport) Check() bool {
