@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -39,6 +41,17 @@ type update[T any] struct {
 	done   chan struct{}
 	value  T
 	err    error
+}
+
+// apply runs the change. It runs beside its caller, where nothing would recover a
+// panic: the caller gets it as an error.
+func (u *update[T]) apply() (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("a change panicked: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return u.change(&u.value)
 }
 
 func newUpdates[T any](c *Collection[T]) *updates[T] {
@@ -125,7 +138,7 @@ func (u *updates[T]) attempt(ctx context.Context, id string, batch []*update[T])
 		if one.err != nil {
 			continue
 		}
-		if one.err = one.change(&one.value); one.err != nil {
+		if one.err = one.apply(); one.err != nil {
 			continue
 		}
 		changed, err := json.Marshal(&one.value)

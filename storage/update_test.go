@@ -268,3 +268,17 @@ func TestUpdateThatCannotBeEncodedIsItsOwnError(t *testing.T) {
 		t.Errorf("got %v with %d writes", err, m.replaced)
 	}
 }
+
+func TestUpdateThatPanicsIsItsOwnErrorAndSparesTheOthers(t *testing.T) {
+	c, m := newTallies(tally{ID: "a"})
+	_, errs := meet(t, c, m,
+		func(*tally) error { panic("out of order") },
+		increment,
+	)
+	if errs[0] == nil || errs[1] != nil {
+		t.Errorf("got %v", errs)
+	}
+	if value, err := c.Get(t.Context(), "a"); err != nil || value.Count != 2 {
+		t.Errorf("got %+v, %v", value, err)
+	}
+}
