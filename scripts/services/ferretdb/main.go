@@ -1,13 +1,16 @@
 // Command ferretdb is a MongoDB-compatible server for tests: FerretDB on SQLite,
 // in a module of its own so that its dependencies stay out of ours. FerretDB's
 // own command does not run when built from the module proxy (it lacks generated
-// files), so this one starts the embeddable package, which sends no telemetry.
+// files), so this one starts the embeddable package, which sends no telemetry,
+// and stands before it.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"os/signal"
@@ -37,8 +40,15 @@ func run(listen, data string, logger *slog.Logger) error {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return err
 	}
+	// The length of a socket's path is limited, that of the data's is not.
+	sockets, err := os.MkdirTemp("", "ferretdb-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(sockets)
+	socket := filepath.Join(sockets, "socket")
 	server, err := ferretdb.New(&ferretdb.Config{
-		Listener:  ferretdb.ListenerConfig{TCP: listen},
+		Listener:  ferretdb.ListenerConfig{Unix: socket},
 		Logger:    logger,
 		Handler:   "sqlite",
 		SQLiteURL: (&url.URL{Scheme: "file", Path: directory + "/"}).String(),
@@ -48,5 +58,15 @@ func run(listen, data string, logger *slog.Logger) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return server.Run(ctx)
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	before := &front{socket: socket, logger: logger}
+	served := make(chan error, 1)
+	go func() {
+		defer stop()
+		served <- before.serve(ctx, listener)
+	}()
+	return errors.Join(server.Run(ctx), <-served)
 }

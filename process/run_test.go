@@ -1,0 +1,181 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// trial is a command on embedded stores, whose work ends at once unless it is
+// given another.
+type trial struct {
+	command
+	out, errs *bytes.Buffer
+	folder    string
+}
+
+func newTrial(t *testing.T, environ ...string) *trial {
+	t.Helper()
+	tr := &trial{out: &bytes.Buffer{}, errs: &bytes.Buffer{}, folder: t.TempDir()}
+	tr.command = command{
+		name: "api",
+		work: func(context.Context, *Process) error { return nil },
+		environ: slices.Concat([]string{
+			"ATTESTRY_DATABASE_URL=sqlite://" + tr.folder + "/attestry.db",
+			"ATTESTRY_OBJECTS_URL=file://" + tr.folder + "/objects",
+			"ATTESTRY_REDIS_URL=redis://:open-sesame@127.0.0.1:1",
+			"ATTESTRY_MONITOR_LISTEN=off",
+		}, environ),
+		out:  tr.out,
+		errs: tr.errs,
+	}
+	return tr
+}
+
+// bootstrap gives the command a bootstrap file.
+func (tr *trial) bootstrap(t *testing.T, text string) {
+	t.Helper()
+	file := filepath.Join(tr.folder, "bootstrap.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tr.environ = append(tr.environ, "ATTESTRY_BOOTSTRAP_FILE="+file)
+}
+
+// expect runs the command and checks its exit status.
+func (tr *trial) expect(t *testing.T, ctx context.Context, want int, args ...string) {
+	t.Helper()
+	if got := tr.main(ctx, args); got != want {
+		t.Fatalf("exit status %d, want %d: %s", got, want, tr.errs)
+	}
+}
+
+func TestProcessTellsEveryFaultOfItsSettingsAndNoSecret(t *testing.T) {
+	tr := newTrial(t, "ATTESTRY_LISTEN=off", "ATTESTRY_REDIS_URL=http://:open-sesame@localhost", "ATTESTRY_DATABSE_URL=x")
+	tr.expect(t, t.Context(), 1)
+	for _, fault := range []string{"ATTESTRY_LISTEN: ", "ATTESTRY_REDIS_URL: ", "ATTESTRY_DATABSE_URL: "} {
+		if !strings.Contains(tr.errs.String(), "\n"+fault) {
+			t.Errorf("nothing of %s in %s", fault, tr.errs)
+		}
+	}
+	if strings.Contains(tr.errs.String(), "sesame") {
+		t.Errorf("a secret shows in %s", tr.errs)
+	}
+}
+
+func TestProcessStopsAtAFaultOfTheBootstrapFile(t *testing.T) {
+	tr := newTrial(t)
+	tr.work = func(context.Context, *Process) error {
+		t.Error("the process works")
+		return nil
+	}
+	tr.bootstrap(t, "users:\n  - name: anna\n    api_keys:\n      - key: short\n")
+	tr.expect(t, t.Context(), 1)
+	if want := filepath.Join(tr.folder, "bootstrap.yaml") + ":4: "; !strings.Contains(tr.errs.String(), want) {
+		t.Errorf("no %q in %s", want, tr.errs)
+	}
+}
+
+func TestProcessPrintsAMadeKeyAtTheFirstStartOnly(t *testing.T) {
+	tr := newTrial(t)
+	tr.bootstrap(t, "users:\n  - name: anna\n    api_keys:\n      - description: laptop\n")
+	tr.work = func(ctx context.Context, p *Process) error {
+		_, secret, _ := strings.Cut(strings.TrimSpace(tr.out.String()), "shown this once: ")
+		who, err := p.Store.Tenancy.Authenticate(ctx, secret)
+		if err == nil && who.Name != "anna" {
+			t.Errorf("the key is of %q", who.Name)
+		}
+		return err
+	}
+	tr.expect(t, t.Context(), 0)
+	printed := tr.out.String()
+	if !strings.HasPrefix(printed, "API key of anna (laptop)") {
+		t.Errorf("printed %q", printed)
+	}
+	tr.expect(t, t.Context(), 0)
+	if tr.out.String() != printed {
+		t.Errorf("the second start printed more: %q", tr.out)
+	}
+	if strings.Contains(tr.errs.String(), "att_") {
+		t.Error("the key is in the log")
+	}
+}
+
+func TestProcessEndsWithTheErrorOfItsWork(t *testing.T) {
+	tr := newTrial(t)
+	tr.work = func(context.Context, *Process) error { return errors.New("the port is taken") }
+	tr.expect(t, t.Context(), 1)
+	if !strings.Contains(tr.errs.String(), "the port is taken") {
+		t.Errorf("it says %s", tr.errs)
+	}
+}
+
+func TestProcessThatIsStoppedWhileItStartsHasNotFailed(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	newTrial(t).expect(t, ctx, 0)
+	// A database that is away is waited for.
+	newTrial(t, "ATTESTRY_DATABASE_URL=mongodb://127.0.0.1:1/").expect(t, ctx, 0)
+}
+
+func TestProcessLogsWhatTheRedisClientSaysAsJSON(t *testing.T) {
+	tr := newTrial(t)
+	tr.work = func(ctx context.Context, p *Process) error {
+		if p.Redis.Ping(ctx).Err() == nil {
+			t.Error("a Redis answers on port 1")
+		}
+		return nil
+	}
+	tr.expect(t, t.Context(), 0)
+	if !strings.Contains(tr.errs.String(), `"msg":"redis`) {
+		t.Errorf("nothing of Redis in %s", tr.errs)
+	}
+	for line := range strings.Lines(tr.errs.String()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("not JSON: %s", line)
+		}
+	}
+}
+
+func TestHealthcheckAsksTheRunningProcess(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	tr := newTrial(t, "ATTESTRY_MONITOR_LISTEN="+address)
+	tr.expect(t, t.Context(), 1, "healthcheck")
+	tr.work = func(ctx context.Context, _ *Process) error {
+		tr.expect(t, ctx, 0, "healthcheck")
+		return nil
+	}
+	tr.expect(t, t.Context(), 0)
+}
+
+func TestHealthcheckFailsWhenTheProcessIsNotWell(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sick := &http.Server{Handler: http.NotFoundHandler()}
+	go sick.Serve(listener)
+	defer sick.Close()
+	newTrial(t, "ATTESTRY_MONITOR_LISTEN="+listener.Addr().String()).expect(t, t.Context(), 1, "healthcheck")
+}
+
+func TestHealthcheckFailsWithoutAMonitoringPort(t *testing.T) {
+	tr := newTrial(t)
+	tr.expect(t, t.Context(), 1, "healthcheck")
+	if !strings.Contains(tr.errs.String(), "off") {
+		t.Errorf("it says %s", tr.errs)
+	}
+}

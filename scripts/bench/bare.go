@@ -1,0 +1,65 @@
+package main
+
+import (
+	"net"
+	"net/http"
+
+	"github.com/bytedance/sonic"
+	"github.com/gofiber/fiber/v2"
+
+	"attestry/api/server"
+)
+
+const (
+	bareReportPath = "/report"
+	// bareBodyLimit is that of the service's reports, in bytes.
+	bareBodyLimit = 32 << 20
+)
+
+// bare is the least that a server written with fiber can do with a request:
+// read it, decode it, and answer.
+type bare struct {
+	address string
+	app     *fiber.App
+	served  chan error
+}
+
+func startBare() (*bare, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	b := &bare{
+		address: listener.Addr().String(),
+		app:     fiber.New(fiber.Config{BodyLimit: bareBodyLimit, DisableStartupMessage: true}),
+		served:  make(chan error, 1),
+	}
+	b.app.Put(bareReportPath, decodeOnly[server.K8SReport]())
+	go func() { b.served <- b.app.Listener(listener) }()
+	return b, nil
+}
+
+// decodeOnly decodes with the configuration that the service decodes with.
+func decodeOnly[T any]() fiber.Handler {
+	strict := sonic.Config{
+		DisallowUnknownFields: true,
+		CaseSensitive:         true,
+		ValidateString:        true,
+		CopyString:            true,
+	}.Froze()
+	return func(c *fiber.Ctx) error {
+		value := new(T)
+		if err := strict.Unmarshal(c.Body(), value); err != nil {
+			return fiber.NewError(http.StatusBadRequest, err.Error())
+		}
+		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+		return c.SendString(`"OK"`)
+	}
+}
+
+func (b *bare) close() error {
+	if err := b.app.Shutdown(); err != nil {
+		return err
+	}
+	return <-b.served
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/api/server"
+)
+
+// fast asks for no more than each row's least: one operation per client and turn.
+const fast = time.Microsecond
+
+func TestEveryKindOfRowIsMeasuredOnBothSides(t *testing.T) {
+	for _, r := range reportRows(40, 1, 2) {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := play(t.Context(), r, engines{}, t.TempDir(), fast)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for side, figures := range map[string]summary{"service": got.Service, "bare": got.Bare} {
+				if figures.Count != turns*r.clients || figures.PerSecond <= 0 || figures.P50 <= 0 || figures.P99 < figures.P50 {
+					t.Errorf("%s: %+v", side, figures)
+				}
+			}
+			if got.Name != r.name || got.Clients != r.clients || got.Ratio.Whole <= 0 {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestRowFailsOnAnAnswerThatIsNotTheWantedOne(t *testing.T) {
+	r := row{name: "wrong", clients: 1, prepare: func(s *stage, _ int) (pair, error) {
+		return prepareCluster(s, "cluster", 3, func(*report) {}, answer{http.StatusCreated, `"OK"`})
+	}}
+	_, err := play(t.Context(), r, engines{}, t.TempDir(), fast)
+	if err == nil || !strings.Contains(err.Error(), "no new snapshots") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReplacingChangesOneFingerprint(t *testing.T) {
+	r, err := newReport("seed", 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := fingerprints(t, r)
+	if len(seen) != 50 {
+		t.Fatalf("%d images", len(seen))
+	}
+	for range 120 {
+		r.replace()
+		now := fingerprints(t, r)
+		fresh := slices.DeleteFunc(slices.Clone(now), func(f server.Fingerprint) bool { return slices.Contains(seen, f) })
+		if len(now) != 50 || len(fresh) != 1 {
+			t.Fatalf("%d images, %d of them never seen", len(now), len(fresh))
+		}
+		seen = append(seen, fresh...)
+	}
+}
+
+func fingerprints(t *testing.T, r *report) []server.Fingerprint {
+	t.Helper()
+	var body server.K8SReport
+	if err := json.Unmarshal(r.body, &body); err != nil {
+		t.Fatal(err)
+	}
+	if !body.Check() {
+		t.Fatal("the report does not meet its schema")
+	}
+	var found []server.Fingerprint
+	for _, pod := range body.Artifacts {
+		for _, fingerprint := range pod.Digests {
+			if !slices.Contains(found, fingerprint) {
+				found = append(found, fingerprint)
+			}
+		}
+	}
+	return found
+}
+
+func TestRunPrintsItsConditionsAndRows(t *testing.T) {
+	data := t.TempDir()
+	args := []string{"--seconds", "0.001", "--rows", "report unchanged, 100 artifacts, 1 client", "--data", data}
+	var out bytes.Buffer
+	if err := run(t.Context(), args, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"`go run ./scripts/bench --seconds 0.001 --rows 'report unchanged", "cores", "miniredis",
+		"| report unchanged, 100 artifacts, 1 client |"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+	assertEmpty(t, data)
+
+	out.Reset()
+	if err := run(t.Context(), append(args, "--json"), &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	var found findings
+	if err := json.Unmarshal(out.Bytes(), &found); err != nil || len(found.Rows) != 1 || found.Machine.Cores < 1 {
+		t.Errorf("%v, %+v", err, found)
+	}
+}
+
+func TestInterruptedRunLeavesNothingBehind(t *testing.T) {
+	data := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := run(ctx, []string{"--data", data}, io.Discard, io.Discard); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	assertEmpty(t, data)
+}
+
+func assertEmpty(t *testing.T, folder string) {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestRunRefusesWhatItCannotMeasure(t *testing.T) {
+	for _, args := range [][]string{{"--rows", "no such row"}, {"--seconds", "0"}, {"stray"}, {"--data", "/no/such/folder"}} {
+		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil {
+			t.Errorf("%v: no error", args)
+		}
+	}
+}
+
+func TestCommandKeepsCredentialsToItself(t *testing.T) {
+	got := command([]string{"--mongodb", "mongodb://user:p@ss@host:1/db?a=b&c=d", "--redis", "redis://:pass@host/0", "--json"})
+	want := "go run ./scripts/bench --mongodb 'mongodb://…@host:1/db?a=b&c=d' --redis redis://…@host/0 --json"
+	if got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestBareRefusesWhatTheServiceWouldRefuse(t *testing.T) {
+	b, err := startBare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	refused := answer{status: http.StatusBadRequest}
+	if err := newClient(b.address, "").put(bareReportPath, []byte(`{"artifacts":[],"Type":"K8S"}`), refused); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFailedRowLeavesItsData(t *testing.T) {
+	data := t.TempDir()
+	args := []string{"--data", data, "--rows", "report unchanged, 100 ", "--mongodb", "mongodb://127.0.0.1:1/db?serverSelectionTimeoutMS=50"}
+	err := run(t.Context(), args, io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), data) {
+		t.Fatalf("got %v", err)
+	}
+	if left, _ := os.ReadDir(data); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}

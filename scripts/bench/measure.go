@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// turns is how often the two sides of a row alternate, so that a machine which
+// slows down meanwhile slows both.
+const turns = 6
+
+// operation is one request with its answer checked. It is repeated by one client,
+// never at the same time with itself.
+type operation func() error
+
+// pair is what one client does: an operation of the service, and the like of it
+// on the bare handler.
+type pair struct {
+	service, bare operation
+}
+
+// result is a measured row.
+type result struct {
+	Name    string  `json:"name"`
+	Clients int     `json:"clients"`
+	Service summary `json:"service"`
+	Bare    summary `json:"bare"`
+	Ratio   ratio   `json:"ratio"`
+}
+
+// measure lets all clients work on one side, then on the other, in turns, for
+// span on each in total.
+func measure(ctx context.Context, pairs []pair, span time.Duration) (result, error) {
+	var service, bare []operation
+	for _, p := range pairs {
+		service, bare = append(service, p.service), append(bare, p.bare)
+	}
+	sides := []struct {
+		operations []operation
+		samples    []sample
+	}{{operations: service}, {operations: bare}}
+	for range turns {
+		for i := range sides {
+			done, err := drive(ctx, sides[i].operations, span/turns)
+			if err != nil {
+				return result{}, err
+			}
+			sides[i].samples = append(sides[i].samples, done)
+		}
+	}
+	return result{
+		Clients: len(pairs),
+		Service: total(sides[0].samples),
+		Bare:    total(sides[1].samples),
+		Ratio:   compare(sides[0].samples, sides[1].samples),
+	}, nil
+}
+
+func total(samples []sample) summary {
+	var all sample
+	for _, s := range samples {
+		all.add(s)
+	}
+	return all.summarize()
+}
+
+// drive lets each client repeat its operation until the time is up, at least
+// once, and ends what has begun by then.
+func drive(ctx context.Context, operations []operation, span time.Duration) (sample, error) {
+	// What the other side left behind is not this side's to clear away.
+	runtime.GC()
+	latencies := make([][]time.Duration, len(operations))
+	faults := make([]error, len(operations))
+	busy, err := processorTime()
+	if err != nil {
+		return sample{}, err
+	}
+	began := time.Now()
+	var clients sync.WaitGroup
+	for i, operation := range operations {
+		clients.Go(func() { latencies[i], faults[i] = repeat(ctx, operation, began.Add(span)) })
+	}
+	clients.Wait()
+	done := sample{elapsed: time.Since(began)}
+	busyNow, err := processorTime()
+	done.processor = busyNow - busy
+	for _, own := range latencies {
+		done.latencies = append(done.latencies, own...)
+	}
+	return done, errors.Join(append(faults, err)...)
+}
+
+// processorTime is how long this process has kept cores busy so far.
+func processorTime() (time.Duration, error) {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0, fmt.Errorf("read the processor time: %w", err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
+}
+
+func repeat(ctx context.Context, operation operation, end time.Time) ([]time.Duration, error) {
+	var latencies []time.Duration
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		if err := operation(); err != nil {
+			return nil, err
+		}
+		now := time.Now()
+		latencies = append(latencies, now.Sub(began))
+		if !now.Before(end) {
+			return latencies, nil
+		}
+	}
+}

@@ -1,0 +1,139 @@
+# What scripts/test and scripts/verify share: to install, build, start and stop
+# the services that stand in for those of production. To be sourced with the
+# repository as the current folder; stop_all belongs into a trap on EXIT.
+
+cache=$PWD/.cache/services
+scratch=$(mktemp -d)
+policy=
+port=
+# What was started and runs: name → process id.
+declare -A started=()
+
+say() { printf '== %s\n' "$*" >&2; }
+
+fail() {
+    say "$*"
+    exit 1
+}
+
+as_root() {
+    if [[ $EUID -eq 0 ]]; then "$@"; else sudo "$@"; fi
+}
+
+# stop_all ends all that was started and takes its data away.
+stop_all() {
+    local name
+    for name in "${!started[@]}"; do kill "${started[$name]}" 2>/dev/null || true; done
+    for name in "${!started[@]}"; do wait "${started[$name]}" 2>/dev/null || true; done
+    started=()
+    rm -rf "$scratch"
+    allow_services
+}
+
+# Debian starts a service as soon as it is installed, unless this file forbids it.
+forbid_services() {
+    [[ -e /usr/sbin/policy-rc.d ]] && return
+    policy=/usr/sbin/policy-rc.d
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+    as_root chmod +x "$policy"
+}
+
+allow_services() {
+    if [[ -n $policy ]]; then as_root rm -f "$policy"; fi
+    policy=
+}
+
+# install COMMAND PACKAGE... installs the packages unless the command is there.
+install() {
+    local command=$1
+    shift
+    if command -v "$command" >/dev/null; then return; fi
+    say "installing $*"
+    forbid_services
+    as_root apt-get update -qq
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    allow_services
+}
+
+# build NAME PACKAGE builds a server from the module scripts/services/NAME,
+# unless the cache holds it as of the same sources.
+build() {
+    local name=$1 package=$2 module=scripts/services/$1 sum
+    sum=$(cat "$module"/* | sha256sum)
+    if [[ -x $cache/$name && $(cat "$cache/$name.sum" 2>/dev/null) == "$sum" ]]; then return; fi
+    say "building $name"
+    mkdir -p "$cache"
+    rm -f "$cache/$name.sum"
+    go -C "$module" build -p 2 -trimpath -ldflags '-s -w' -o "$cache/$name" "$package"
+    printf '%s\n' "$sum" >"$cache/$name.sum"
+}
+
+# prepare_services installs and builds whatever is not there yet.
+prepare_services() {
+    install redis-server redis-server
+    build minio github.com/minio/minio
+    build ferretdb .
+}
+
+# pick_port sets port to one on which nothing answers, below the range from
+# which the kernel takes those of outgoing connections.
+pick_port() {
+    port=$((20000 + RANDOM % 12000))
+    while (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((20000 + RANDOM % 12000)); done
+}
+
+# ask REQUEST sends it to the port and prints the first line of the answer.
+ask() {
+    local line
+    exec 3<>"/dev/tcp/127.0.0.1/$port" || return
+    printf '%b' "$1" >&3
+    read -r -t 5 line <&3 || true
+    printf '%s' "$line"
+}
+
+# A Redis that wants a password says so, and one that loads its data does not
+# answer yet.
+redis_answers() { [[ $(ask 'PING\r\n' 2>/dev/null) == @(+PONG|-NOAUTH)* ]]; }
+minio_answers() { [[ $(ask 'GET /minio/health/ready HTTP/1.0\r\nHost: localhost\r\n\r\n' 2>/dev/null) == *' 200 '* ]]; }
+ferretdb_answers() { (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; }
+
+# start NAME COMMAND... starts a server and returns when it answers on the port.
+start() {
+    local name=$1 deadline=$((SECONDS + 60))
+    shift
+    mkdir -p "$scratch/$name"
+    "$@" >>"$scratch/$name.log" 2>&1 &
+    started[$name]=$!
+    until "${name}_answers"; do
+        if ! kill -0 "${started[$name]}" 2>/dev/null || ((SECONDS > deadline)); then
+            tail -n 20 "$scratch/$name.log" >&2
+            fail "$name does not answer on port $port"
+        fi
+        sleep 0.1
+    done
+    say "$name answers on port $port"
+}
+
+# stop NAME ends a server.
+stop() {
+    kill "${started[$1]}"
+    wait "${started[$1]}" || true
+    unset "started[$1]"
+}
+
+# start_redis OPTION... starts a Redis on the port.
+start_redis() {
+    start redis redis-server --bind 127.0.0.1 --port "$port" --dir "$scratch/redis" \
+        --save '' --maxmemory-policy noeviction "$@"
+}
+
+# start_minio PASSWORD starts a MinIO of the user attestry on the port.
+start_minio() {
+    start minio env MINIO_ROOT_USER=attestry MINIO_ROOT_PASSWORD="$1" MINIO_BROWSER=off MINIO_UPDATE=off \
+        "$cache/minio" server --address "127.0.0.1:$port" --certs-dir "$scratch/certs" "$scratch/minio"
+}
+
+# start_ferretdb starts a server that speaks MongoDB's protocol on the port.
+start_ferretdb() {
+    start ferretdb "$cache/ferretdb" --listen "127.0.0.1:$port" --data "$scratch/ferretdb"
+}
