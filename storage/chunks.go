@@ -4,14 +4,15 @@ import (
 	"container/list"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"attestry/evidence/snapshot"
 )
 
-// maxCachedEntries bounds the cache of chunks by the entries they hold: about
-// 64 MiB of artifacts with their pods.
-const maxCachedEntries = 100_000
+// maxCachedBytes bounds the cache of chunks by their size in JSON; in memory they
+// take up about twice as much.
+const maxCachedBytes = 32 << 20
 
 var chunkSchema = &Schema{Name: "chunks"}
 
@@ -36,6 +37,8 @@ func newChunks(docs Documents) *chunks {
 	}
 }
 
+// store stores chunks by id; those that are there already are left alone. Leaves of
+// changes are not kept in memory, as the next report does not compare with them.
 func (c *chunks) store(ctx context.Context, fresh map[string]snapshot.Chunk) error {
 	if len(fresh) == 0 {
 		return nil
@@ -48,7 +51,9 @@ func (c *chunks) store(ctx context.Context, fresh map[string]snapshot.Chunk) err
 		return err
 	}
 	for id, chunk := range fresh {
-		c.cache.put(id, chunk)
+		if len(chunk.Changes) == 0 {
+			c.cache.put(id, chunk)
+		}
 	}
 	return nil
 }
@@ -88,12 +93,13 @@ type chunkCache struct {
 	mu      sync.Mutex
 	order   *list.List // of *cachedChunk, used last in front
 	entries map[string]*list.Element
-	size    int
+	size    int // bytes
 }
 
 type cachedChunk struct {
 	id    string
 	chunk snapshot.Chunk
+	size  int // bytes
 }
 
 func (c *chunkCache) get(id string) (snapshot.Chunk, bool) {
@@ -107,21 +113,25 @@ func (c *chunkCache) get(id string) (snapshot.Chunk, bool) {
 	return element.Value.(*cachedChunk).chunk, true
 }
 
+// put keeps a copy of the chunk: its lists may be parts of those of a whole
+// report, which would stay in memory with them.
 func (c *chunkCache) put(id string, chunk snapshot.Chunk) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.entries[id]; ok {
 		return
 	}
-	c.entries[id] = c.order.PushFront(&cachedChunk{id: id, chunk: chunk})
-	c.size += weight(chunk)
-	for c.size > maxCachedEntries {
+	own := snapshot.Chunk{
+		Artifacts: slices.Clone(chunk.Artifacts),
+		Changes:   slices.Clone(chunk.Changes),
+		Children:  slices.Clone(chunk.Children),
+	}
+	entry := &cachedChunk{id: id, chunk: own, size: own.Size()}
+	c.entries[id] = c.order.PushFront(entry)
+	c.size += entry.size
+	for c.size > maxCachedBytes {
 		oldest := c.order.Remove(c.order.Back()).(*cachedChunk)
 		delete(c.entries, oldest.id)
-		c.size -= weight(oldest.chunk)
+		c.size -= oldest.size
 	}
-}
-
-func weight(chunk snapshot.Chunk) int {
-	return 1 + len(chunk.Artifacts) + len(chunk.Changes) + len(chunk.Children)
 }

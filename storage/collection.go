@@ -164,6 +164,13 @@ func (c *Collection[T]) Find(ctx context.Context, query Query) ([]T, string, err
 	return values, page.Next, nil
 }
 
+// FindFields is Find for those who need no more than the declared fields.
+func (c *Collection[T]) FindFields(ctx context.Context, query Query) ([]Record, string, error) {
+	query.FieldsOnly = true
+	page, err := c.docs.Find(ctx, c.schema, query)
+	return page.Records, page.Next, c.wrap("find", query.Index, err)
+}
+
 // Count counts what a query finds, at most MaxCount.
 func (c *Collection[T]) Count(ctx context.Context, query Query) (int64, error) {
 	n, err := c.docs.Count(ctx, c.schema, query)

@@ -19,14 +19,13 @@ const (
 	// maxInlineReport is the largest compressed report kept in its document;
 	// larger ones are objects.
 	maxInlineReport = 256 << 10
-	// maxCanonicalReport bounds what a compressed report may unpack to. The
-	// canonical form is smaller than the body, and bodies end at 32 MiB.
-	maxCanonicalReport = 256 << 20
+	// maxCanonicalReport bounds what a compressed report may unpack to.
+	maxCanonicalReport = 2 * snapshot.MaxReportSize
 )
 
 var reportSchema = &Schema{
 	Name:    "reports",
-	Fields:  []string{"accepted"},
+	Fields:  []string{"accepted", "environment", "arrival"},
 	Indexes: []Index{{Name: "accepted", Fields: []string{"accepted"}}},
 }
 
@@ -62,7 +61,7 @@ func newReports(docs Documents, objects Objects) *Reports {
 				if r.Failure != "" {
 					return nil
 				}
-				return map[string]any{"accepted": r.AcceptedAt}
+				return map[string]any{"accepted": r.AcceptedAt, "environment": r.Environment, "arrival": r.Arrival}
 			}),
 	}
 }
@@ -168,16 +167,31 @@ func (r *Reports) Following(ctx context.Context, environment string, arrival int
 	return records, err
 }
 
-// AcceptedBefore returns reports of all environments that were accepted before a
-// moment and wait still, oldest first, and the cursor of the next page.
-func (r *Reports) AcceptedBefore(ctx context.Context, moment float64, after string) ([]WaitingReport, string, error) {
-	return r.collection.Find(ctx, Query{
+// ReportRef names a waiting report without its content.
+type ReportRef struct {
+	Environment string // id
+	Arrival     int64
+	AcceptedAt  float64 // Unix seconds
+}
+
+// AcceptedBefore names the reports of all environments that were accepted before a
+// moment and wait still, oldest first, and gives the cursor of the next page.
+func (r *Reports) AcceptedBefore(ctx context.Context, moment float64, after string) ([]ReportRef, string, error) {
+	found, next, err := r.collection.FindFields(ctx, Query{
 		Index: "accepted",
 		From:  &Bound{Value: 0.0},
 		To:    &Bound{Value: moment},
 		After: after,
-		Limit: 256,
+		Limit: MaxMany,
 	})
+	refs := make([]ReportRef, 0, len(found))
+	for _, record := range found {
+		environment, _ := record.Fields["environment"].(string)
+		arrival, _ := record.Fields["arrival"].(int64)
+		accepted, _ := record.Fields["accepted"].(float64)
+		refs = append(refs, ReportRef{Environment: environment, Arrival: arrival, AcceptedAt: accepted})
+	}
+	return refs, next, err
 }
 
 // Fail gives a report up: it waits no more, and keeps the reason.
@@ -186,10 +200,17 @@ func (r *Reports) Fail(ctx context.Context, record WaitingReport, reason string)
 	return r.collection.Put(ctx, record)
 }
 
-// Withdraw deletes the record of a report that is to be inserted under another
-// number; its content stays.
-func (r *Reports) Withdraw(ctx context.Context, record WaitingReport) error {
-	return r.collection.Delete(ctx, reportID(record.Environment, record.Arrival))
+// Discard is Remove for reports that are known by name alone.
+func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
+	ids := make([]string, 0, len(refs))
+	for _, ref := range refs {
+		ids = append(ids, reportID(ref.Environment, ref.Arrival))
+	}
+	records, err := r.collection.GetMany(ctx, ids)
+	if err != nil {
+		return err
+	}
+	return r.Remove(ctx, records)
 }
 
 // Remove deletes processed reports and their objects.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -88,7 +89,8 @@ func (d *Dispatcher) finish(ctx context.Context) {
 	d.flush(ctx)
 }
 
-// flush enqueues all that is pending and tells whether Redis took it.
+// flush enqueues all that is pending and tells whether Redis took it. With the
+// first failure Redis is away, and the rest of the batch is put back untried.
 func (d *Dispatcher) flush(ctx context.Context) bool {
 	batch := d.take()
 	work := make(chan string, len(batch))
@@ -96,26 +98,29 @@ func (d *Dispatcher) flush(ctx context.Context) bool {
 		work <- environment
 	}
 	close(work)
-	var failed error
-	var mu sync.Mutex
+	var failed atomic.Bool
 	var group sync.WaitGroup
 	for range min(dispatchers, len(batch)) {
 		group.Go(func() {
 			for environment := range work {
-				err := d.enqueuer.Report(ctx, environment, batch[environment], 0)
-				if err == nil {
+				if failed.Load() {
+					d.putBack(environment, batch[environment])
 					continue
 				}
-				d.putBack(environment, batch[environment])
-				mu.Lock()
-				failed = err
-				mu.Unlock()
+				if err := d.enqueuer.Report(ctx, environment, batch[environment], 0); err != nil {
+					d.putBack(environment, batch[environment])
+					failed.Store(true)
+					d.note(err)
+				}
 			}
 		})
 	}
 	group.Wait()
-	d.note(failed)
-	return failed == nil
+	if failed.Load() {
+		return false
+	}
+	d.note(nil)
+	return true
 }
 
 func (d *Dispatcher) take() map[string]int64 {

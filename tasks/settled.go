@@ -39,6 +39,10 @@ type Waiters struct {
 	client redis.UniversalClient
 	log    *slog.Logger
 
+	// tried is closed once the first attempt to listen has ended, either way.
+	tried chan struct{}
+	once  sync.Once
+
 	mu        sync.Mutex
 	listening bool
 	waiting   map[string]map[chan struct{}]struct{}
@@ -47,8 +51,16 @@ type Waiters struct {
 
 // NewWaiters makes a registry that is woken while Run runs.
 func NewWaiters(client redis.UniversalClient, log *slog.Logger) *Waiters {
-	return &Waiters{client: client, log: log, waiting: map[string]map[chan struct{}]struct{}{}}
+	return &Waiters{
+		client: client, log: log,
+		tried:   make(chan struct{}),
+		waiting: map[string]map[chan struct{}]struct{}{},
+	}
 }
+
+// Tried is closed once it is known whether waiters can be woken. Before that they
+// are refused, although Redis may be there.
+func (w *Waiters) Tried() <-chan struct{} { return w.tried }
 
 // Register begins to wait for an environment. The channel gets a value whenever
 // the environment may have settled; leave ends the waiting. It refuses (ok is
@@ -112,6 +124,7 @@ func (w *Waiters) listen(ctx context.Context) error {
 }
 
 func (w *Waiters) setListening(listening bool, err error) {
+	defer w.once.Do(func() { close(w.tried) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.listening == listening {

@@ -42,7 +42,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 		slog.String("org", r.org),
 		slog.String("user", r.principal.Name),
 		slog.Int("status", c.Response().StatusCode()),
-		slog.Duration("duration", took),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 	)
 	return nil
 }

@@ -49,7 +49,7 @@ func TestTheLogHoldsNoSecrets(t *testing.T) {
 func TestTheLogTellsWhoAskedForWhat(t *testing.T) {
 	s := start(t, testRoutes())
 	s.send(t, "GET", prefix+"/things/acme/x", "reader", "")
-	for _, want := range []string{`"route":"/things/{org}/{name}"`, `"org":"acme"`, `"status":200`, `"user":"reader"`, `"duration":`} {
+	for _, want := range []string{`"route":"/things/{org}/{name}"`, `"org":"acme"`, `"status":200`, `"user":"reader"`, `"duration_ms":`} {
 		if !strings.Contains(s.journal.String(), want) {
 			t.Errorf("the log lacks %s:\n%s", want, s.journal)
 		}

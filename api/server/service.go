@@ -17,6 +17,10 @@ import (
 	"attestry/tasks/snapshot"
 )
 
+// subscriptionWait is how long the service waits for Redis before it serves. On a
+// Redis that is there, subscribing takes a few milliseconds.
+const subscriptionWait = time.Second
+
 // ServiceDeps is what the api process is made of.
 type ServiceDeps struct {
 	BaseURL         string
@@ -65,8 +69,21 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	var loops sync.WaitGroup
 	loops.Go(func() { s.dispatcher.Run(background) })
 	loops.Go(func() { s.waiters.Run(background) })
+	s.awaitSubscription(ctx)
 	err := s.server.Serve(ctx, listener)
 	stop()
 	loops.Wait()
 	return err
+}
+
+// awaitSubscription lets the first reports find a subscription that can wake
+// them. A Redis that is away or hangs does not keep the service from serving.
+func (s *Service) awaitSubscription(ctx context.Context) {
+	end := time.NewTimer(subscriptionWait)
+	defer end.Stop()
+	select {
+	case <-s.waiters.Tried():
+	case <-end.C:
+	case <-ctx.Done():
+	}
 }

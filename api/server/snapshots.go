@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -10,6 +9,10 @@ import (
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 )
+
+// listBlock is how many snapshots are held while a list is made, since the
+// contract sets no limit to its pages.
+const listBlock = storage.MaxMany - 1
 
 type listSnapshotsInput struct {
 	EnvironmentPath
@@ -51,15 +54,15 @@ func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*
 	}
 	first, last = pageWithin(first, last, max(in.Page, 1), max(in.PerPage, 1), in.Reverse)
 	answer := &listSnapshotsAnswer{Body: []GetSnapshotListItem{}}
-	if last < first {
-		return answer, nil
+	for ; first <= last; first += listBlock {
+		end := min(first+listBlock-1, last)
+		// One more than is shown: it ends the last one.
+		found, err := h.store.Snapshots.GetMany(ctx, ref.ID, numbersBetween(first, min(end+1, latest)))
+		if err != nil {
+			return nil, err
+		}
+		answer.Body = append(answer.Body, h.listItems(found, end)...)
 	}
-	// One more than is shown: it ends the last one.
-	found, err := h.store.Snapshots.GetMany(ctx, ref.ID, numbersBetween(first, min(last+1, latest)))
-	if err != nil {
-		return nil, err
-	}
-	answer.Body = h.listItems(found, last)
 	if !in.Reverse {
 		slices.Reverse(answer.Body)
 	}
@@ -102,13 +105,21 @@ func intervalOf(text string, latest int64, org, environment string) (first, last
 	if first, err = sideOf(from, 1, text, latest, org, environment); err != nil {
 		return 0, 0, err
 	}
-	last, err = sideOf(to, latest, text, latest, org, environment)
-	return min(first, last), max(first, last), err
+	if last, err = sideOf(to, latest, text, latest, org, environment); err != nil {
+		return 0, 0, err
+	}
+	if latest == 0 {
+		return 1, 0, nil
+	}
+	return min(first, last), max(first, last), nil
 }
 
 func sideOf(side string, absent int64, interval string, latest int64, org, environment string) (int64, error) {
-	if side == "" || strings.EqualFold(side, "NOW") {
-		return cmp.Or(absent, latest), nil
+	switch {
+	case side == "":
+		return absent, nil
+	case strings.EqualFold(side, "NOW"):
+		return latest, nil
 	}
 	expression, err := snapshot.ParseExpression(side)
 	if err != nil {
@@ -120,13 +131,15 @@ func sideOf(side string, absent int64, interval string, latest int64, org, envir
 // pageWithin cuts one page out of the numbers from first to last: from the end,
 // or from the beginning in reverse.
 func pageWithin(first, last int64, page, perPage int, reverse bool) (int64, int64) {
-	skip := int64(offsetOf(page, perPage))
+	// A page larger than the whole is the whole.
+	size := min(int64(perPage), max(last-first+1, 1))
+	skip := int64(offsetOf(page, int(size)))
 	if reverse {
 		first += skip
-		return first, min(last, first+int64(perPage)-1)
+		return first, min(last, first+size-1)
 	}
 	last -= skip
-	return max(first, last-int64(perPage)+1), last
+	return max(first, last-size+1), last
 }
 
 func numbersBetween(first, last int64) []int64 {

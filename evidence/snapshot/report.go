@@ -64,7 +64,7 @@ type Reported struct {
 func Canonical(kind evidence.EnvironmentType, instances []Instance) Report {
 	type key struct{ fingerprint, name string }
 	images := map[key]*Reported{}
-	for _, instance := range instances {
+	for _, instance := range inOrder(instances) {
 		for name, fingerprint := range instance.Digests {
 			image := images[key{fingerprint, name}]
 			if image == nil {
@@ -72,7 +72,9 @@ func Canonical(kind evidence.EnvironmentType, instances []Instance) Report {
 				images[key{fingerprint, name}] = image
 			}
 			image.CreatedAt = append(image.CreatedAt, instance.CreatedAt)
-			image.addPod(instance)
+			if instance.PodContext != nil {
+				image.addPod(instance.Pod, *instance.PodContext)
+			}
 		}
 	}
 	report := Report{Type: kind, Artifacts: make([]Reported, 0, len(images))}
@@ -86,21 +88,31 @@ func Canonical(kind evidence.EnvironmentType, instances []Instance) Report {
 	return report
 }
 
+// inOrder sorts instances so that those of one name always meet in the same order.
+func inOrder(instances []Instance) []Instance {
+	return slices.SortedStableFunc(slices.Values(instances), func(a, b Instance) int {
+		return cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.namespace(), b.namespace()), cmp.Compare(a.CreatedAt, b.CreatedAt))
+	})
+}
+
+func (i *Instance) namespace() string {
+	if i.PodContext == nil {
+		return ""
+	}
+	return i.PodContext.Namespace
+}
+
 // addPod keeps the pod under its name. Pods are known by name in answers, yet
 // names repeat across namespaces: the pods of a repeated name are told apart by
 // `namespace/name`.
-func (r *Reported) addPod(instance Instance) {
-	if instance.PodContext == nil {
-		return
-	}
+func (r *Reported) addPod(name string, pod Pod) {
 	if r.Pods == nil {
 		r.Pods = map[string]Pod{}
 	}
-	name := instance.Pod
-	if other, taken := r.Pods[name]; taken && other.Namespace != instance.PodContext.Namespace {
-		name = instance.PodContext.Namespace + "/" + name
+	if other, taken := r.Pods[name]; taken && other.Namespace != pod.Namespace {
+		name = pod.Namespace + "/" + name
 	}
-	r.Pods[name] = *instance.PodContext
+	r.Pods[name] = pod
 }
 
 // Digest names what runs: the SHA-256 over the sorted names, fingerprints and
@@ -125,25 +137,31 @@ func (r *Report) Digest() string {
 // alphabetical order.
 func (r *Report) Fingerprints() []Reported {
 	grouped := make([]Reported, 0, len(r.Artifacts))
-	for _, image := range r.Artifacts {
-		if n := len(grouped); n > 0 && grouped[n-1].Fingerprint == image.Fingerprint {
-			grouped[n-1] = merge(grouped[n-1], image)
-			continue
+	for rest := r.Artifacts; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].Fingerprint == rest[0].Fingerprint {
+			n++
 		}
-		grouped = append(grouped, image)
+		grouped = append(grouped, united(rest[:n]))
+		rest = rest[n:]
 	}
 	return grouped
 }
 
-func merge(a, b Reported) Reported {
-	a.CreatedAt = slices.Concat(a.CreatedAt, b.CreatedAt)
-	slices.Sort(a.CreatedAt)
-	if len(b.Pods) > 0 {
-		pods := maps.Clone(b.Pods)
-		maps.Copy(pods, a.Pods)
-		a.Pods = pods
+// united makes one artifact of the names of an image.
+func united(names []Reported) Reported {
+	if len(names) == 1 {
+		return names[0]
 	}
-	return a
+	all := Reported{Fingerprint: names[0].Fingerprint, Name: names[0].Name}
+	for _, image := range names {
+		all.CreatedAt = append(all.CreatedAt, image.CreatedAt...)
+		for _, name := range slices.Sorted(maps.Keys(image.Pods)) {
+			all.addPod(name, image.Pods[name])
+		}
+	}
+	slices.Sort(all.CreatedAt)
+	return all
 }
 
 // UnmarshalJSON accepts members that are not known, as the contract does for

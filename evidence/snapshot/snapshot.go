@@ -44,6 +44,16 @@ type Snapshot struct {
 // ChangesRoot, so that the document stays small.
 const MaxInlineChanges = 64
 
+// Inline tells whether changes are few and small enough for the snapshot to hold
+// them itself.
+func Inline(changes []Change) bool {
+	size := 0
+	for i := range changes {
+		size += changes[i].size()
+	}
+	return len(changes) <= MaxInlineChanges && size <= maxChunkSize
+}
+
 // Event is an entry of an environment's event log.
 type Event struct {
 	Org         string     `json:"org"`

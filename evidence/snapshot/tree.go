@@ -12,6 +12,9 @@ const (
 	chunkDivisor = 32
 	// maxChunk ends a chunk that content would not end for long.
 	maxChunk = 128
+	// maxChunkSize ends, in bytes, one whose artifacts run in many pods: the
+	// document then stays small, unless a single artifact is large.
+	maxChunkSize = 48 << 10
 	// minInner keeps each level of inner chunks at most half as long as the one
 	// below it, so that there always is one root.
 	minInner = 2
@@ -47,7 +50,7 @@ type Tree struct {
 // NewArtifactTree cuts artifacts, which must be sorted by fingerprint.
 func NewArtifactTree(artifacts []Artifact) Tree {
 	var leaves []Chunk
-	for _, part := range cut(artifacts, 1, func(a Artifact) string { return a.Fingerprint }) {
+	for _, part := range cut(artifacts, 1, func(a *Artifact) (string, int) { return a.Fingerprint, a.size() }) {
 		leaves = append(leaves, Chunk{Artifacts: part})
 	}
 	return newTree(leaves)
@@ -56,7 +59,7 @@ func NewArtifactTree(artifacts []Artifact) Tree {
 // NewChangeTree cuts changes, which must be sorted by fingerprint.
 func NewChangeTree(changes []Change) Tree {
 	var leaves []Chunk
-	for _, part := range cut(changes, 1, func(c Change) string { return c.Fingerprint }) {
+	for _, part := range cut(changes, 1, func(c *Change) (string, int) { return c.Fingerprint, c.size() }) {
 		leaves = append(leaves, Chunk{Changes: part})
 	}
 	return newTree(leaves)
@@ -76,7 +79,7 @@ func newTree(level []Chunk) Tree {
 			return tree
 		}
 		level = level[:0]
-		for _, part := range cut(ids, minInner, func(id string) string { return id }) {
+		for _, part := range cut(ids, minInner, func(id *string) (string, int) { return *id, textSize(*id) }) {
 			level = append(level, Chunk{Children: part})
 		}
 	}
@@ -85,16 +88,19 @@ func newTree(level []Chunk) Tree {
 
 // cut splits entries behind those whose key's SHA-256 begins with a multiple of
 // chunkDivisor, in parts of at least minimum entries (the last may be shorter).
-func cut[T any](entries []T, minimum int, key func(T) string) [][]T {
+// describe gives an entry's key and its size in bytes.
+func cut[T any](entries []T, minimum int, describe func(*T) (key string, size int)) [][]T {
 	var parts [][]T
-	start := 0
-	for i, entry := range entries {
-		sum := sha256.Sum256([]byte(key(entry)))
+	start, filled := 0, 0
+	for i := range entries {
+		key, size := describe(&entries[i])
+		sum := sha256.Sum256([]byte(key))
 		length := i - start + 1
-		ends := length >= minimum && sum[0]%chunkDivisor == 0
-		if ends || length == maxChunk || i == len(entries)-1 {
+		filled += size
+		ends := sum[0]%chunkDivisor == 0 || length == maxChunk || filled >= maxChunkSize
+		if ends && length >= minimum || i == len(entries)-1 {
 			parts = append(parts, entries[start:i+1])
-			start = i + 1
+			start, filled = i+1, 0
 		}
 	}
 	return parts

@@ -61,8 +61,12 @@ type Submission struct {
 
 // Accept takes a report and tells what came of it: Waiting when time was up
 // before it was settled. Once Accept returns without an error the report is
-// durable, or was found to change nothing.
+// durable, or was found to change nothing. A report that cannot be kept is
+// TooLarge.
 func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error) {
+	if err := s.Report.CheckSize(); err != nil {
+		return rules.Waiting, err
+	}
 	now := evidence.Seconds(i.clock())
 	digest := s.Report.Digest()
 	stored, err := i.store.Heads.GetVersioned(ctx, s.Environment)
@@ -92,7 +96,7 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error
 	}
 	wake, leave, willWake := i.waiters.Register(s.Environment)
 	defer leave()
-	if err := i.insert(ctx, &record, stored.Value.Processed); err != nil {
+	if err := i.insert(ctx, &record, &s.Report, stored.Value.Processed); err != nil {
 		return rules.Waiting, err
 	}
 	i.dispatcher.Report(record.Environment, record.Arrival)
@@ -142,8 +146,9 @@ func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[rules.Hea
 
 // insert stores the report under the next free arrival number. A number at or
 // below what is processed meanwhile would never be looked at again: such a record
-// is taken back and inserted anew.
-func (i *Intake) insert(ctx context.Context, record *storage.WaitingReport, processed int64) error {
+// is taken back and inserted anew. So is its object, as the sweep may have taken
+// the record for a processed one.
+func (i *Intake) insert(ctx context.Context, record *storage.WaitingReport, report *rules.Report, processed int64) error {
 	release := i.arrivals.enter(record.Environment)
 	defer release()
 	for {
@@ -157,7 +162,10 @@ func (i *Intake) insert(ctx context.Context, record *storage.WaitingReport, proc
 		if head.Processed < record.Arrival {
 			return nil
 		}
-		if err := i.store.Reports.Withdraw(ctx, *record); err != nil {
+		if err := i.store.Reports.Remove(ctx, []storage.WaitingReport{*record}); err != nil {
+			return err
+		}
+		if err := i.store.Reports.Pack(ctx, record, report); err != nil {
 			return err
 		}
 		processed = head.Processed

@@ -72,7 +72,7 @@ func (p *Processor) makeNext(ctx context.Context, h *held, record storage.Waitin
 	}
 	made := assemble(&head, record, artifacts, tree, changes, token)
 	chunks := difference.Chunks
-	if len(changes) > rules.MaxInlineChanges {
+	if !rules.Inline(changes) {
 		hung := rules.NewChangeTree(changes)
 		made.Changes, made.ChangesRoot = nil, hung.Root
 		for id, chunk := range hung.Chunks {

@@ -130,7 +130,7 @@ func (p *Processor) acquire(ctx context.Context, environment string) (*held, err
 		}
 		return &held{holder: holder, head: head, revision: revision}, err
 	}
-	return nil, nil
+	return nil, contended()
 }
 
 func lease(holder string, now time.Time) rules.Lease {
@@ -181,7 +181,7 @@ func (p *Processor) processHeld(ctx context.Context, h *held, record storage.Wai
 	if err == nil {
 		err = p.settle(ctx, h, record, result, last)
 	}
-	if errors.Is(context.Cause(ctx), errLeaseLost) {
+	if err != nil && errors.Is(context.Cause(ctx), errLeaseLost) {
 		return false, errLeaseLost
 	}
 	return false, err
@@ -201,8 +201,7 @@ func (p *Processor) keep(ctx context.Context, h *held) (context.Context, func())
 				return
 			case <-ticker.C:
 			}
-			err := p.commit(ctx, h, func(head *rules.Head) { head.Lease = lease(h.holder, p.clock()) })
-			if err != nil {
+			if err := p.renew(ctx, h); err != nil {
 				cancel(err)
 				return
 			}
@@ -212,6 +211,10 @@ func (p *Processor) keep(ctx context.Context, h *held) (context.Context, func())
 		cancel(context.Canceled)
 		renewal.Wait()
 	}
+}
+
+func (p *Processor) renew(ctx context.Context, h *held) error {
+	return p.commit(ctx, h, func(head *rules.Head) { head.Lease = lease(h.holder, p.clock()) })
 }
 
 // result is what processing one report came to.
@@ -303,10 +306,15 @@ func (p *Processor) giveBack(ctx context.Context, h *held, cause error) {
 }
 
 // commit changes the head that this processor holds: one command, unless somebody
-// else has touched it meanwhile. The change must bear repetition.
+// else has touched it meanwhile. The change must bear repetition. Once the lease
+// is released there is nothing more to change: a renewal that had to wait for the
+// release would take it again, for nobody.
 func (p *Processor) commit(ctx context.Context, h *held, change func(*rules.Head)) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.head.Lease.Holder != h.holder {
+		return errLeaseLost
+	}
 	for range commitAttempts {
 		next := h.head
 		change(&next)
@@ -327,6 +335,10 @@ func (p *Processor) commit(ctx context.Context, h *held, change func(*rules.Head
 		}
 		h.head, h.revision = stored.Value, stored.Revision
 	}
+	return contended()
+}
+
+func contended() error {
 	return evidence.NewError(evidence.Unavailable, "The environment is being changed by many requests at once.")
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"attestry/evidence"
@@ -50,11 +51,11 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	now := evidence.Seconds(s.clock())
 	seen := map[string]bool{}
 	for after := ""; ; {
-		records, next, err := s.store.Reports.AcceptedBefore(ctx, now-SweepAge.Seconds(), after)
+		refs, next, err := s.store.Reports.AcceptedBefore(ctx, now-SweepAge.Seconds(), after)
 		if err != nil {
 			return err
 		}
-		if err := s.handle(ctx, records, seen, now); err != nil {
+		if err := s.handle(ctx, refs, seen, now); err != nil {
 			return err
 		}
 		if after = next; next == "" {
@@ -65,42 +66,48 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 
 // handle enqueues one task per environment and removes records that are processed
 // already: what a worker left that was killed just before it would have.
-func (s *Sweeper) handle(ctx context.Context, records []storage.WaitingReport, seen map[string]bool, now float64) error {
-	var environments []string
-	for _, record := range records {
-		environments = append(environments, record.Environment)
-	}
-	heads, err := s.store.Heads.GetMany(ctx, environments)
+func (s *Sweeper) handle(ctx context.Context, refs []storage.ReportRef, seen map[string]bool, now float64) error {
+	heads, err := s.store.Heads.GetMany(ctx, environmentsOf(refs))
 	if err != nil {
 		return err
 	}
-	var done []storage.WaitingReport
-	for _, record := range records {
-		if record.Arrival <= heads[record.Environment].Processed {
-			done = append(done, record)
+	var done []storage.ReportRef
+	for _, ref := range refs {
+		head := heads[ref.Environment]
+		if ref.Arrival <= head.Processed {
+			done = append(done, ref)
 			continue
 		}
-		if seen[record.Environment] {
+		if seen[ref.Environment] {
 			continue
 		}
-		seen[record.Environment] = true
-		if err := s.enqueue(ctx, record, now); err != nil {
+		seen[ref.Environment] = true
+		if err := s.enqueue(ctx, head.Org, ref, now); err != nil {
 			return err
 		}
 	}
 	if len(done) == 0 {
 		return nil
 	}
-	return s.store.Reports.Remove(ctx, done)
+	return s.store.Reports.Discard(ctx, done)
 }
 
-func (s *Sweeper) enqueue(ctx context.Context, record storage.WaitingReport, now float64) error {
-	attempt := int((now - record.AcceptedAt) / SweepAge.Seconds())
-	err := s.enqueuer.Report(ctx, record.Environment, record.Arrival, attempt)
-	if err != nil {
-		return fmt.Errorf("enqueue report %s/%d again: %w", record.Environment, record.Arrival, err)
+func environmentsOf(refs []storage.ReportRef) []string {
+	environments := make([]string, 0, len(refs))
+	for _, ref := range refs {
+		environments = append(environments, ref.Environment)
 	}
-	s.log.Info("enqueued a waiting report again", "org", record.Org, "environment", record.Environment,
-		"arrival", record.Arrival, "attempt", attempt)
+	slices.Sort(environments)
+	return slices.Compact(environments)
+}
+
+func (s *Sweeper) enqueue(ctx context.Context, org string, ref storage.ReportRef, now float64) error {
+	attempt := int((now - ref.AcceptedAt) / SweepAge.Seconds())
+	err := s.enqueuer.Report(ctx, ref.Environment, ref.Arrival, attempt)
+	if err != nil {
+		return fmt.Errorf("enqueue report %s/%d again: %w", ref.Environment, ref.Arrival, err)
+	}
+	s.log.Info("enqueued a waiting report again", "org", org, "environment", ref.Environment,
+		"arrival", ref.Arrival, "attempt", attempt)
 	return nil
 }

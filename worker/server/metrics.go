@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -63,8 +64,12 @@ func (m *metrics) Describe(descriptions chan<- *prometheus.Desc) {
 func (m *metrics) Collect(values chan<- prometheus.Metric) {
 	for queue := range m.queues {
 		info, err := m.inspector.GetQueueInfo(queue)
-		if err != nil {
+		if errors.Is(err, asynq.ErrQueueNotFound) {
 			continue
+		}
+		if err != nil {
+			// The others would keep the scrape waiting as long again.
+			return
 		}
 		for state, n := range map[string]int{
 			"pending": info.Pending, "active": info.Active, "scheduled": info.Scheduled,

@@ -1,0 +1,109 @@
+package snapshot
+
+import (
+	"fmt"
+
+	"attestry/evidence"
+)
+
+const (
+	// MaxArtifactSize bounds an artifact with its pods, in bytes: a document of a
+	// snapshot that names it twice stays within the 16 MiB that MongoDB takes.
+	MaxArtifactSize = 7 << 20
+	// MaxReportSize bounds a report in its canonical form, in bytes. The form
+	// repeats a pod for each of its images, so it can be far larger than the body
+	// that was sent; without a bound, a few megabytes would become terabytes.
+	MaxReportSize = 64 << 20
+)
+
+// The most that the members of fixed form take up in JSON, with their keys, in
+// bytes. Sizes are estimates from above.
+const (
+	artifactFrame = 80
+	changeFrame   = 256
+	instanceSize  = 21
+	podFrame      = 80
+	ownerFrame    = 128
+)
+
+// CheckSize tells whether the report can be kept, or returns a TooLarge error.
+func (r *Report) CheckSize() error {
+	total := 0
+	for i := range r.Artifacts {
+		image := &r.Artifacts[i]
+		size := sizeOf(image.Fingerprint, image.Name, image.CreatedAt, image.Pods, MaxArtifactSize)
+		if size > MaxArtifactSize {
+			return evidence.NewError(evidence.TooLarge, fmt.Sprintf(
+				"A single image exceeds the limit of %d MiB for all its pods", MaxArtifactSize>>20))
+		}
+		if total += size; total > MaxReportSize {
+			return evidence.NewError(evidence.TooLarge, fmt.Sprintf(
+				"The report exceeds the limit of %d MiB for all images with their pods", MaxReportSize>>20))
+		}
+	}
+	return nil
+}
+
+// size is the most that the artifact takes up in JSON, in bytes.
+func (a *Artifact) size() int {
+	return sizeOf(a.Fingerprint, a.Name, a.CreatedAt, a.Pods, 1<<62)
+}
+
+func (c *Change) size() int {
+	size := changeFrame + textSize(c.Fingerprint) + textSize(c.Name)
+	if c.Former != nil {
+		size += c.Former.size()
+	}
+	return size
+}
+
+// Size is the most that the chunk takes up in JSON, in bytes.
+func (c *Chunk) Size() int {
+	size := artifactFrame
+	for i := range c.Artifacts {
+		size += c.Artifacts[i].size()
+	}
+	for i := range c.Changes {
+		size += c.Changes[i].size()
+	}
+	for _, child := range c.Children {
+		size += textSize(child)
+	}
+	return size
+}
+
+// sizeOf stops adding up beyond enough.
+func sizeOf(fingerprint, name string, createdAt []int64, pods map[string]Pod, enough int) int {
+	size := artifactFrame + textSize(fingerprint) + textSize(name) + instanceSize*len(createdAt)
+	for name, pod := range pods {
+		if size > enough {
+			return size
+		}
+		size += textSize(name) + pod.size()
+	}
+	return size
+}
+
+func (p *Pod) size() int {
+	size := podFrame + textSize(p.Namespace)
+	for i := range p.Owners {
+		owner := &p.Owners[i]
+		size += ownerFrame + textSize(owner.APIVersion) + textSize(owner.Kind) + textSize(owner.Name) + textSize(owner.UID)
+	}
+	return size
+}
+
+// textSize is the most that a text takes up in JSON: encoding/json writes some
+// characters as \u003c.
+func textSize(text string) int {
+	size := len(text) + len(`"",`)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c < ' ', c == '"', c == '\\', c == '<', c == '>', c == '&', c == 0x7f:
+			size += len(`\u003c`) - 1
+		case c == 0xe2: // begins U+2028, which becomes \u2028
+			size += len(`\u2028`) - 3
+		}
+	}
+	return size
+}

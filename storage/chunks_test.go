@@ -1,0 +1,68 @@
+package storage
+
+import (
+	"container/list"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"weak"
+
+	"attestry/evidence/snapshot"
+)
+
+func newTestCache() *chunkCache {
+	return &chunkCache{order: list.New(), entries: map[string]*list.Element{}}
+}
+
+// TestCachedChunkKeepsNoMoreThanItself caches one chunk of a large report, as every
+// small change does, and lets go of the rest.
+func TestCachedChunkKeepsNoMoreThanItself(t *testing.T) {
+	cache := newTestCache()
+	artifacts := make([]snapshot.Artifact, 10_000)
+	changes := make([]snapshot.Change, 10_000)
+	children := make([]string, 10_000)
+	cache.put("one", snapshot.Chunk{Artifacts: artifacts[:1:1], Changes: changes[:1:1], Children: children[:1:1]})
+	whole := []func() bool{gone(&artifacts[1]), gone(&changes[1]), gone(&children[1])}
+	runtime.GC()
+	for i, released := range whole {
+		if !released() {
+			t.Errorf("list %d is kept whole for the sake of one chunk", i)
+		}
+	}
+	if chunk, ok := cache.get("one"); !ok || len(chunk.Artifacts) != 1 || len(chunk.Changes) != 1 || len(chunk.Children) != 1 {
+		t.Errorf("the chunk is %v, %+v", ok, chunk)
+	}
+}
+
+func gone[T any](value *T) func() bool {
+	pointer := weak.Make(value)
+	return func() bool { return pointer.Value() == nil }
+}
+
+func TestChunkCacheIsBoundedByBytes(t *testing.T) {
+	cache := newTestCache()
+	pods := map[string]snapshot.Pod{}
+	for i := range 1_000 {
+		pods[fmt.Sprint("pod-", i)] = snapshot.Pod{Namespace: strings.Repeat("n", 1_000)}
+	}
+	for i := range 200 {
+		cache.put(fmt.Sprint(i), snapshot.Chunk{Artifacts: []snapshot.Artifact{{Name: "image", Pods: pods}}})
+	}
+	if held := len(cache.entries); held == 0 || held > 64 || cache.order.Len() != held {
+		t.Errorf("%d chunks of a megabyte each are held", held)
+	}
+	if _, ok := cache.get("199"); !ok {
+		t.Error("the newest chunk is not held")
+	}
+}
+
+func TestChunkLargerThanTheCacheIsNotHeld(t *testing.T) {
+	cache := newTestCache()
+	huge := snapshot.Chunk{Artifacts: []snapshot.Artifact{{Name: strings.Repeat("n", 64<<20)}}}
+	cache.put("small", snapshot.Chunk{Children: []string{"x"}})
+	cache.put("huge", huge)
+	if _, ok := cache.get("huge"); ok || cache.size < 0 || len(cache.entries) != cache.order.Len() {
+		t.Errorf("held %v, size %d, %d entries", ok, cache.size, len(cache.entries))
+	}
+}

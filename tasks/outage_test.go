@@ -1,0 +1,57 @@
+package tasks_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"attestry/tasks"
+)
+
+// TestHangingRedisIsKnownToBeAwayBeforeEveryTaskHasTried hands in many tasks while
+// Redis takes connections and answers none of them.
+func TestHangingRedisIsKnownToBeAwayBeforeEveryTaskHasTried(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	var connections atomic.Int64
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			connections.Add(1)
+			t.Cleanup(func() { connection.Close() })
+		}
+	}()
+	client, err := tasks.NewRedis("redis://" + listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	client.Options().ReadTimeout = 50 * time.Millisecond
+	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(client), slog.New(slog.DiscardHandler))
+	const environments = 400
+	for i := range environments {
+		dispatcher.Report(fmt.Sprint("environment ", i), 1)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		dispatcher.Run(ctx)
+	}()
+	eventually(t, "Redis is known to be away", dispatcher.Away)
+	if tried := connections.Load(); tried > environments/4 {
+		t.Errorf("%d connections until Redis was known to be away", tried)
+	}
+	stop()
+	<-done
+}

@@ -1,0 +1,91 @@
+package snapshot_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/tasks/snapshot"
+)
+
+// TestReportThatSwellsIsRefusedAndLeavesNothing sends a body of a megabyte whose
+// one pod runs many images and tells much about itself.
+func TestReportThatSwellsIsRefusedAndLeavesNothing(t *testing.T) {
+	s := newScene(t, nil)
+	digests := map[string]string{}
+	for i := range 100 {
+		digests[fmt.Sprint("image-", i)] = fingerprint(fmt.Sprint(i))
+	}
+	pod := &rules.Pod{Namespace: strings.Repeat("x", 1<<20)}
+	report := rules.Canonical(evidence.K8S, []rules.Instance{{Digests: digests, Pod: "pod", PodContext: pod}})
+	_, err := s.intake.Accept(t.Context(), snapshot.Submission{Org: "org", Environment: s.env, Report: report})
+	if evidence.CodeOf(err) != evidence.TooLarge {
+		t.Errorf("got %v", err)
+	}
+	if waits, err := s.store.Reports.Waits(t.Context(), s.env, 1); err != nil || waits {
+		t.Errorf("it was stored: %v, %v", waits, err)
+	}
+}
+
+// fattest is the largest document that was written to a collection.
+type fattest struct {
+	storage.Documents
+	sizes map[string]int
+}
+
+func (d *fattest) note(schema *storage.Schema, records ...storage.Record) {
+	for _, record := range records {
+		d.sizes[schema.Name] = max(d.sizes[schema.Name], len(record.Body))
+	}
+}
+
+func (d *fattest) Insert(ctx context.Context, s *storage.Schema, r storage.Record) error {
+	d.note(s, r)
+	return d.Documents.Insert(ctx, s, r)
+}
+
+func (d *fattest) InsertMany(ctx context.Context, s *storage.Schema, rs []storage.Record) (int, error) {
+	d.note(s, rs...)
+	return d.Documents.InsertMany(ctx, s, rs)
+}
+
+// TestDocumentsStaySmallInClustersOfManyPods lets many pods of a few images start
+// and exit.
+func TestDocumentsStaySmallInClustersOfManyPods(t *testing.T) {
+	docs := &fattest{sizes: map[string]int{}}
+	s := newScene(t, func(inner storage.Documents) storage.Documents {
+		docs.Documents = inner
+		return docs
+	})
+	const images, podsPerImage = 40, 300
+	var instances []rules.Instance
+	for i := range images * podsPerImage {
+		image := fmt.Sprint("registry.example.com/image-", i%images)
+		instances = append(instances, rules.Instance{
+			Digests: map[string]string{image: fingerprint(image)}, CreatedAt: 1_789_000_000,
+			Pod: fmt.Sprint("pod-", i), PodContext: &rules.Pod{Namespace: "production", CreatedAt: 1_789_000_000},
+		})
+	}
+	s.accept(t, rules.Canonical(evidence.K8S, instances))
+	s.accept(t, rules.Canonical(evidence.K8S, nil))
+	s.drain(t)
+	made, artifacts, changes := s.artifacts(t, 2)
+	if len(artifacts) != 0 || len(changes) != images || len(changes[0].Former.Pods) != podsPerImage {
+		t.Fatalf("snapshot %d has %d artifacts and %d changes", made.Number, len(artifacts), len(changes))
+	}
+	encoded, err := json.Marshal(changes[0].Former)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := 48<<10 + 2*len(encoded)
+	for collection, size := range docs.sizes {
+		if size > most && collection != "reports" {
+			t.Errorf("a document of %s has %d bytes", collection, size)
+		}
+	}
+}

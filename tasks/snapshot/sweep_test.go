@@ -1,0 +1,134 @@
+package snapshot_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/tasks/snapshot"
+)
+
+// interrupted does something behind the first insert of a report that it is told
+// to wait for.
+type interrupted struct {
+	*staleHead
+	id       string
+	meantime func()
+}
+
+func (d *interrupted) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	err := d.staleHead.Insert(ctx, schema, record)
+	if schema.Name == "reports" && record.ID == d.id && d.meantime != nil {
+		meantime := d.meantime
+		d.meantime = nil
+		meantime()
+	}
+	return err
+}
+
+// bulky is a report of a single file that is too large for a document of its own.
+func bulky() rules.Report {
+	var name strings.Builder
+	for i := range 10_000 {
+		name.WriteString(fingerprint(strconv.Itoa(i))) // does not compress
+	}
+	return running(name.String())
+}
+
+// TestReportThatTheSweepTakesForProcessedKeepsItsContent lets the sweep come upon
+// a large report that was inserted under a number of the past, just before its
+// reporter notices and takes another number.
+func TestReportThatTheSweepTakesForProcessedKeepsItsContent(t *testing.T) {
+	var docs *interrupted
+	s := newScene(t, func(inner storage.Documents) storage.Documents {
+		docs = &interrupted{staleHead: &staleHead{Documents: inner}}
+		return docs
+	})
+	s.accept(t, running("a"))
+	s.drain(t)
+	docs.freeze(t, s)
+	s.accept(t, running("b"))
+	s.drain(t)
+	docs.show()
+	docs.id = s.env + "/2"
+	swept := false
+	docs.meantime = func() {
+		s.clock.turn(minute)
+		if err := snapshot.NewSweeper(s.store, noQueue{t}, s.clock.read, quiet()).Sweep(t.Context()); err != nil {
+			t.Error(err)
+		}
+		_, err := s.store.Reports.Get(t.Context(), s.env, 2)
+		swept = err != nil
+	}
+	other := snapshot.NewIntake(s.store, silent{}, silent{}, s.clock.read, 0)
+	_, err := other.Accept(t.Context(), snapshot.Submission{Org: "org", Environment: s.env, Report: bulky()})
+	if err != nil || !swept {
+		t.Fatalf("swept %v, %v", swept, err)
+	}
+	waiting, err := s.store.Reports.Get(t.Context(), s.env, 3)
+	if err != nil || waiting.Object == "" {
+		t.Fatalf("the report is not an object: %v", err)
+	}
+	s.drain(t)
+	if head := s.head(t); head.Last != 3 || head.VerdictOf(3) != rules.Created {
+		t.Errorf("head is %+v", head)
+	}
+	err = s.store.Objects.List(t.Context(), "", func(object storage.Object) bool {
+		t.Errorf("object %s is left", object.Key)
+		return true
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// weighing adds up the bodies of reports that queries bring.
+type weighing struct {
+	storage.Documents
+	bytes int
+}
+
+func (d *weighing) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
+	page, err := d.Documents.Find(ctx, schema, query)
+	for _, record := range page.Records {
+		if schema.Name == "reports" {
+			d.bytes += len(record.Body)
+		}
+	}
+	return page, err
+}
+
+// counted is a queue that remembers what it was given.
+type counted struct{ tasks []string }
+
+func (q *counted) Report(_ context.Context, environment string, arrival int64, _ int) error {
+	q.tasks = append(q.tasks, environment)
+	return nil
+}
+
+// TestSweepReadsNoContentOfReports pins what a look costs every two seconds while
+// much waits.
+func TestSweepReadsNoContentOfReports(t *testing.T) {
+	var docs *weighing
+	s := newScene(t, func(inner storage.Documents) storage.Documents {
+		docs = &weighing{Documents: inner}
+		return docs
+	})
+	for i := range 5 {
+		s.accept(t, fleet(100, i))
+	}
+	s.clock.turn(minute)
+	queue := &counted{}
+	if err := snapshot.NewSweeper(s.store, queue, s.clock.read, quiet()).Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if docs.bytes > 0 {
+		t.Errorf("%d bytes of reports were read", docs.bytes)
+	}
+	if got := strings.Join(queue.tasks, " "); got != s.env {
+		t.Errorf("tasks for %q, want one for %s", got, s.env)
+	}
+}
