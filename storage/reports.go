@@ -31,6 +31,9 @@ var reportSchema = &Schema{
 
 // WaitingReport is a report that was accepted and is not processed yet.
 type WaitingReport struct {
+	// ID tells reports apart that had the same arrival number one after the
+	// other. It is short, as heads keep many.
+	ID          string                   `json:"id"`
 	Org         string                   `json:"org"`
 	Environment string                   `json:"environment"` // id
 	Arrival     int64                    `json:"arrival"`     // 1, 2, 3, … per environment
@@ -44,6 +47,12 @@ type WaitingReport struct {
 	// Failure says why the report was given up; it then waits no more and is
 	// kept for the operator.
 	Failure string `json:"failure,omitempty"`
+}
+
+// NewReportID returns a fresh id for a report.
+func NewReportID() string {
+	id := evidence.NewID()
+	return id[len(id)-8:]
 }
 
 // Reports keeps the reports that wait to be processed.

@@ -4,11 +4,15 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 )
+
+// catchUpSpan bounds how long a reader waits for reports that are under way.
+const catchUpSpan = 2 * time.Second
 
 // listBlock is how many snapshots are held while a list is made, since the
 // contract sets no limit to its pages.
@@ -42,6 +46,9 @@ func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*
 	org := access(ctx)
 	ref, err := h.environmentNamed(ctx, org, in.Environment)
 	if err != nil {
+		return nil, err
+	}
+	if err := h.intake.CatchUp(ctx, ref.ID, catchUpSpan); err != nil {
 		return nil, err
 	}
 	latest, err := h.store.Snapshots.Latest(ctx, ref.ID)
@@ -194,6 +201,9 @@ func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput) (*snap
 // pickSnapshot returns the snapshot that is asked for, and the one after it if
 // there is one.
 func (h *handlers) pickSnapshot(ctx context.Context, org evidence.OrgAccess, ref storage.EnvironmentRef, name string, expression snapshot.Expression) ([]snapshot.Snapshot, error) {
+	if err := h.intake.CatchUp(ctx, ref.ID, catchUpSpan); err != nil {
+		return nil, err
+	}
 	latest, err := h.store.Snapshots.Latest(ctx, ref.ID)
 	if err != nil {
 		return nil, err

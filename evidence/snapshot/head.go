@@ -50,9 +50,11 @@ type Attempt struct {
 
 // Outcome is what became of a report that did not just change nothing.
 type Outcome struct {
-	Arrival  int64 `json:"arrival"`
-	Snapshot int64 `json:"snapshot,omitempty"` // the number it made
-	Failed   bool  `json:"failed,omitempty"`
+	Arrival int64 `json:"arrival"`
+	// Report is the id of the report that had the arrival number.
+	Report   string `json:"report,omitempty"`
+	Snapshot int64  `json:"snapshot,omitempty"` // the number it made
+	Failed   bool   `json:"failed,omitempty"`
 }
 
 // MaxOutcomes is how many outcomes a head keeps: enough for every report that
@@ -70,6 +72,12 @@ const (
 	Failed                  // it was given up
 	Unknown                 // settled, but too long ago to tell how
 )
+
+// Settled tells whether the outcome of a report is noted under its arrival number.
+// Reports that changed nothing leave none.
+func (h Head) Settled(arrival int64, report string) bool {
+	return slices.ContainsFunc(h.Outcomes, func(o Outcome) bool { return o.Arrival == arrival && o.Report == report })
+}
 
 // VerdictOf tells what became of the report with the given arrival number.
 func (h Head) VerdictOf(arrival int64) Verdict {

@@ -27,9 +27,10 @@ type Snapshot struct {
 	// snapshot's own; so their ordinals follow from the snapshot.
 	EventsBefore int64 `json:"events_before"`
 	Events       int64 `json:"events"`
-	// Arrival is the number of the report that made the snapshot, and Digest its
-	// digest.
+	// Arrival is the number of the report that made the snapshot, Report its id,
+	// and Digest its digest.
 	Arrival int64  `json:"arrival"`
+	Report  string `json:"report"`
 	Digest  string `json:"digest"`
 	// Token is the change token of the organization that was in force when the
 	// facts were read.

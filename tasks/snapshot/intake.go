@@ -84,6 +84,7 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error
 		return rules.NoChange, nil
 	}
 	record := storage.WaitingReport{
+		ID:          storage.NewReportID(),
 		Org:         s.Org,
 		Environment: s.Environment,
 		AcceptedAt:  now,
@@ -103,7 +104,7 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error
 	if !willWake || i.dispatcher.Away() {
 		return rules.Waiting, nil
 	}
-	return i.await(ctx, wake, record.Environment, record.Arrival), nil
+	return i.await(ctx, wake, record.Environment, record.Arrival, i.wait), nil
 }
 
 // sameAsLast is the fast path: the report is like the last one, none waits before
@@ -145,9 +146,11 @@ func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[rules.Hea
 }
 
 // insert stores the report under the next free arrival number. A number at or
-// below what is processed meanwhile would never be looked at again: such a record
-// is taken back and inserted anew. So is its object, as the sweep may have taken
-// the record for a processed one.
+// below what is processed meanwhile would never be looked at again, unless a quick
+// worker has settled this very report: such a record is taken back and inserted
+// anew. So is its object, as the sweep may have taken the record for a processed
+// one. A report that was settled without changing anything may be inserted twice,
+// which does no harm.
 func (i *Intake) insert(ctx context.Context, record *storage.WaitingReport, report *rules.Report, processed int64) error {
 	release := i.arrivals.enter(record.Environment)
 	defer release()
@@ -159,7 +162,7 @@ func (i *Intake) insert(ctx context.Context, record *storage.WaitingReport, repo
 		if err != nil {
 			return err
 		}
-		if head.Processed < record.Arrival {
+		if head.Processed < record.Arrival || head.Settled(record.Arrival, record.ID) {
 			return nil
 		}
 		if err := i.store.Reports.Remove(ctx, []storage.WaitingReport{*record}); err != nil {
@@ -172,11 +175,36 @@ func (i *Intake) insert(ctx context.Context, record *storage.WaitingReport, repo
 	}
 }
 
+// CatchUp waits, at most span, until the reports that wait in an environment now
+// are settled, so that a reader sees what was acknowledged before. It costs two
+// commands when none waits.
+func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Duration) error {
+	head, err := i.store.Heads.Get(ctx, environment)
+	if err != nil {
+		return err
+	}
+	waits, err := i.store.Reports.Waits(ctx, environment, head.Processed+1)
+	if err != nil || !waits {
+		return err
+	}
+	wake, leave, willWake := i.waiters.Register(environment)
+	defer leave()
+	if !willWake || i.dispatcher.Away() {
+		return nil
+	}
+	free, err := i.arrivals.firstFree(ctx, environment, head.Processed+1)
+	if err != nil {
+		return err
+	}
+	i.await(ctx, wake, environment, free-1, span)
+	return nil
+}
+
 // await waits until the report is settled, time is up, or the client is gone. A
 // message only wakes; the outcome is read from the head. Messages can be lost, so
 // it also looks by itself.
-func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64) rules.Verdict {
-	end := time.NewTimer(i.wait)
+func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64, span time.Duration) rules.Verdict {
+	end := time.NewTimer(span)
 	defer end.Stop()
 	early := time.NewTimer(500 * time.Millisecond)
 	defer early.Stop()

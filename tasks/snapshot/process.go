@@ -101,6 +101,7 @@ func assemble(head *rules.Head, record storage.WaitingReport, artifacts []rules.
 		Changes:      changes,
 		EventsBefore: head.Events,
 		Arrival:      record.Arrival,
+		Report:       record.ID,
 		Digest:       record.Digest,
 		Token:        token,
 		ReportedBy:   record.ReportedBy,
@@ -127,7 +128,7 @@ func (p *Processor) adopt(ctx context.Context, h *held) (rules.Snapshot, error) 
 	}
 	return found, p.commit(ctx, h, func(head *rules.Head) {
 		head.Advance(&found)
-		head.Settle(found.Arrival, rules.Outcome{Snapshot: found.Number})
+		head.Settle(found.Arrival, rules.Outcome{Report: found.Report, Snapshot: found.Number})
 	})
 }
 

@@ -242,7 +242,7 @@ func (p *Processor) guarded(ctx context.Context, h *held, record storage.Waiting
 // the last report, releases it.
 func (p *Processor) settle(ctx context.Context, h *held, record storage.WaitingReport, r result, last bool) error {
 	return p.commit(ctx, h, func(head *rules.Head) {
-		outcome := rules.Outcome{}
+		outcome := rules.Outcome{Report: record.ID}
 		if r.snapshot != nil {
 			head.Advance(r.snapshot)
 			outcome.Snapshot = r.snapshot.Number
@@ -271,7 +271,7 @@ func (p *Processor) fail(ctx context.Context, h *held, record storage.WaitingRep
 		return err
 	}
 	return p.commit(ctx, h, func(head *rules.Head) {
-		head.Settle(record.Arrival, rules.Outcome{Failed: true})
+		head.Settle(record.Arrival, rules.Outcome{Report: record.ID, Failed: true})
 		if last {
 			release(head)
 			return
