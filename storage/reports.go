@@ -3,12 +3,12 @@ package storage
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 
+	"github.com/bytedance/sonic"
 	"github.com/klauspost/compress/zstd"
 
 	"attestry/evidence"
@@ -59,11 +59,24 @@ func NewReportID() string {
 type Reports struct {
 	collection *Collection[WaitingReport]
 	objects    Objects
+	// The codecs take long to make and serve any number of reports at once.
+	compressor   *zstd.Encoder
+	decompressor *zstd.Decoder
 }
 
 func newReports(docs Documents, objects Objects) *Reports {
+	compressor, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		panic("storage: the options of zstd are wrong: " + err.Error())
+	}
+	decompressor, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxCanonicalReport))
+	if err != nil {
+		panic("storage: the options of zstd are wrong: " + err.Error())
+	}
 	return &Reports{
-		objects: objects,
+		objects:      objects,
+		compressor:   compressor,
+		decompressor: decompressor,
 		collection: NewCollection(docs, reportSchema,
 			func(r *WaitingReport) string { return reportID(r.Environment, r.Arrival) },
 			func(r *WaitingReport) map[string]any {
@@ -82,15 +95,11 @@ func reportID(environment string, arrival int64) string {
 // Pack puts the canonical report into its record: compressed, and as an object
 // when it is large.
 func (r *Reports) Pack(ctx context.Context, record *WaitingReport, report *snapshot.Report) error {
-	body, err := json.Marshal(report)
+	body, err := sonic.ConfigStd.Marshal(report)
 	if err != nil {
 		return fmt.Errorf("encode a report: %w", err)
 	}
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		return err
-	}
-	compressed := encoder.EncodeAll(body, nil)
+	compressed := r.compressor.EncodeAll(body, nil)
 	if len(compressed) <= maxInlineReport {
 		record.Content = compressed
 		return nil
@@ -110,16 +119,11 @@ func (r *Reports) Unpack(ctx context.Context, record *WaitingReport) (snapshot.R
 	if err != nil {
 		return report, err
 	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxCanonicalReport))
-	if err != nil {
-		return report, err
-	}
-	defer decoder.Close()
-	body, err := decoder.DecodeAll(compressed, nil)
+	body, err := r.decompressor.DecodeAll(compressed, nil)
 	if err != nil {
 		return report, fmt.Errorf("%w: unpack a report: %w", ErrDamaged, err)
 	}
-	if err := json.Unmarshal(body, &report); err != nil {
+	if err := sonic.ConfigStd.Unmarshal(body, &report); err != nil {
 		return report, fmt.Errorf("%w: decode a report: %w", ErrDamaged, err)
 	}
 	return report, nil

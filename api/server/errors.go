@@ -93,6 +93,9 @@ func (s *Server) problemOf(ctx context.Context, err error) *problem {
 	case errors.As(err, &ready):
 		return ready
 	case errors.As(err, &ours) && ours.Code != evidence.Internal:
+		if ours.Code == evidence.Unavailable {
+			s.logger.WarnContext(ctx, "request must be tried again", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
+		}
 		return problemOfEvidence(ours)
 	case errors.As(err, &framework):
 		return problemOfFiber(framework)

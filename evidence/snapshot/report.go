@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -162,11 +161,4 @@ func united(names []Reported) Reported {
 	}
 	slices.Sort(all.CreatedAt)
 	return all
-}
-
-// UnmarshalJSON accepts members that are not known, as the contract does for
-// owners alone.
-func (o *Owner) UnmarshalJSON(data []byte) error {
-	type lenient Owner
-	return json.Unmarshal(data, (*lenient)(o))
 }
