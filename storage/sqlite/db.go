@@ -109,6 +109,10 @@ func (db *DB) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The writer waits by itself, so that it can be told to stop.
+	if _, err := first.exec("PRAGMA busy_timeout = 0"); err != nil {
+		return err
+	}
 	db.writer = newWriter(first, db.closing)
 	if err := db.create(ctx); err != nil {
 		return err

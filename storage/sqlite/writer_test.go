@@ -72,6 +72,12 @@ func TestCloseEndsAWriteThatWaitsForALock(t *testing.T) {
 	defer holdLock(t, path)()
 	failed := make(chan error, 1)
 	go func() { failed <- db.Insert(context.Background(), plainSchema(), plain("a")) }()
+	// The first write is with the writer once a second one is refused.
+	impatient, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := db.Insert(impatient, plainSchema(), plain("b")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("a second write: %v", err)
+	}
 	closed := make(chan error, 1)
 	go func() { closed <- db.Close() }()
 	for range 2 {
