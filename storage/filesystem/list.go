@@ -51,7 +51,7 @@ func (s *Store) visit(ctx context.Context, name string, entry fs.DirEntry, prefi
 	if entry.IsDir() {
 		return s.walk(ctx, path.Clean(name), prefix, yield)
 	}
-	object, err := parseKey(name)
+	object, err := storage.ParseObjectKey(name)
 	if err != nil || !entry.Type().IsRegular() || !strings.HasPrefix(name, prefix) {
 		return true, nil
 	}

@@ -17,7 +17,7 @@ import (
 // Put writes the stream to a file of its own, forces it to the disk, and only
 // then gives it its final name: no reader ever meets a part of an object.
 func (s *Store) Put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {
-	if !validScope(scope) {
+	if !storage.ValidScope(scope) {
 		return storage.Object{}, fmt.Errorf("invalid object scope %q", scope)
 	}
 	if err := ctx.Err(); err != nil {
@@ -43,7 +43,7 @@ func (s *Store) put(ctx context.Context, scope string, r io.Reader, size int64) 
 	if err != nil {
 		return storage.Object{}, err
 	}
-	object.Key = objectKey(scope, object.SHA256)
+	object.Key = storage.ObjectKey(scope, object.SHA256)
 	return object, s.publish(name, object.Key)
 }
 

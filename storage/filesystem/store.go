@@ -77,7 +77,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 	if offset < 0 || length < -1 {
 		return nil, fmt.Errorf("get object %s: invalid range (%d, %d)", key, offset, length)
 	}
-	if _, err := parseKey(key); err != nil {
+	if _, err := storage.ParseObjectKey(key); err != nil {
 		return nil, err
 	}
 	file, err := s.root.Open(key)
@@ -101,7 +101,7 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Object{}, err
 	}
-	object, err := parseKey(key)
+	object, err := storage.ParseObjectKey(key)
 	if err != nil {
 		return storage.Object{}, err
 	}
@@ -118,7 +118,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, err := parseKey(key); err != nil {
+	if _, err := storage.ParseObjectKey(key); err != nil {
 		return err
 	}
 	err := s.root.Remove(key)

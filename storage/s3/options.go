@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 
@@ -24,31 +23,6 @@ type Options struct {
 	SecretKey evidence.Secret
 	// Clock tells how old an abandoned upload is; time.Now when nil.
 	Clock evidence.Clock
-}
-
-// ParseURL reads options from `http(s)://ACCESS:SECRET@host:port/bucket`, with
-// `?region=…` where the server cannot be asked for it. Keys with reserved
-// characters are percent-encoded. Its errors never show the URL, which holds the
-// secret.
-func ParseURL(address string) (Options, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return Options{}, errors.New("not a URL; expected http(s)://ACCESS:SECRET@host:port/bucket")
-	}
-	query := u.Query()
-	secret, _ := u.User.Password()
-	options := Options{
-		Endpoint:  u.Scheme + "://" + u.Host,
-		Bucket:    strings.Trim(u.Path, "/"),
-		Region:    query.Get("region"),
-		AccessKey: u.User.Username(),
-		SecretKey: evidence.Secret(secret),
-	}
-	query.Del("region")
-	if len(query) > 0 || u.Fragment != "" {
-		return Options{}, errors.New("only the parameter region may follow the bucket")
-	}
-	return options, options.validate()
 }
 
 func (o Options) validate() error {

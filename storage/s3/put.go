@@ -42,7 +42,7 @@ const (
 // Put sends a small object straight to its key. A greater one goes to a name of
 // its own, and the server copies it to its key when that is known.
 func (s *Store) Put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {
-	if !validScope(scope) {
+	if !storage.ValidScope(scope) {
 		return storage.Object{}, fmt.Errorf("invalid object scope %q", scope)
 	}
 	if size >= 0 {
@@ -186,5 +186,5 @@ func (c *countingReader) object(scope string, size int64) (storage.Object, error
 		return storage.Object{}, fmt.Errorf("the stream is not of the %d bytes announced", size)
 	}
 	sum := hex.EncodeToString(c.hash.Sum(nil))
-	return storage.Object{Key: objectKey(scope, sum), Size: c.n, SHA256: sum}, nil
+	return storage.Object{Key: storage.ObjectKey(scope, sum), Size: c.n, SHA256: sum}, nil
 }

@@ -84,7 +84,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 	if offset < 0 || length < -1 {
 		return nil, fmt.Errorf("get object %s: invalid range (%d, %d)", key, offset, length)
 	}
-	if _, err := parseKey(key); err != nil {
+	if _, err := storage.ParseObjectKey(key); err != nil {
 		return nil, err
 	}
 	if length == 0 {
@@ -106,7 +106,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 
 // Stat describes an object.
 func (s *Store) Stat(ctx context.Context, key string) (storage.Object, error) {
-	object, err := parseKey(key)
+	object, err := storage.ParseObjectKey(key)
 	if err != nil {
 		return storage.Object{}, err
 	}
@@ -120,7 +120,7 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Object, error) {
 
 // Delete removes an object.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	if _, err := parseKey(key); err != nil {
+	if _, err := storage.ParseObjectKey(key); err != nil {
 		return err
 	}
 	if err := s.client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}); err != nil {
@@ -142,7 +142,7 @@ func (s *Store) List(ctx context.Context, prefix string, yield func(storage.Obje
 		if info.Err != nil {
 			return fmt.Errorf("list objects: %w", info.Err)
 		}
-		object, err := parseKey(info.Key)
+		object, err := storage.ParseObjectKey(info.Key)
 		if err != nil {
 			continue
 		}

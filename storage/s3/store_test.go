@@ -14,6 +14,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"attestry/config"
 	"attestry/storage"
 	"attestry/storage/s3"
 	"attestry/storage/storagetest"
@@ -130,11 +131,14 @@ func server(t *testing.T) s3.Options {
 	if address == "" {
 		t.Skip("ATTESTRY_TEST_S3 is not set: no S3 server to test against")
 	}
-	options, err := s3.ParseURL(address)
-	if err != nil {
+	var named config.Objects
+	if err := named.UnmarshalText([]byte(address)); err != nil {
 		t.Fatal(err)
 	}
-	return options
+	return s3.Options{
+		Endpoint: "http://" + named.Endpoint, Bucket: named.Bucket,
+		AccessKey: named.AccessKey, SecretKey: named.SecretKey,
+	}
 }
 
 // newBucket names a bucket of the test's own, removed with all it holds when the

@@ -1,33 +1,32 @@
-package s3
+package storage
 
 import (
 	"fmt"
 	"strings"
-
-	"attestry/storage"
 )
 
 // maxScope bounds the length of a scope, well within what a file name may have.
 const maxScope = 128
 
-func objectKey(scope, sum string) string {
+// ObjectKey is the key of an object with the given content in a scope.
+func ObjectKey(scope, sum string) string {
 	return scope + "/sha256/" + sum[:2] + "/" + sum[2:]
 }
 
-// parseKey describes the object a key names, but for its size. Only keys that
-// objectKey makes pass, so that none can lead out of its scope.
-func parseKey(key string) (storage.Object, error) {
+// ParseObjectKey describes the object a key names, but for its size. Only keys that
+// ObjectKey makes pass, so that none can lead out of its scope.
+func ParseObjectKey(key string) (Object, error) {
 	scope, digest, _ := strings.Cut(key, "/sha256/")
 	sum := strings.Replace(digest, "/", "", 1)
-	if !validScope(scope) || !validSum(sum) || objectKey(scope, sum) != key {
-		return storage.Object{}, fmt.Errorf("invalid object key %q", key)
+	if !ValidScope(scope) || !validSum(sum) || ObjectKey(scope, sum) != key {
+		return Object{}, fmt.Errorf("invalid object key %q", key)
 	}
-	return storage.Object{Key: key, SHA256: sum}, nil
+	return Object{Key: key, SHA256: sum}, nil
 }
 
-// validScope admits letters, digits, and behind the first of them also ".", "_"
+// ValidScope admits letters, digits, and behind the first of them also ".", "_"
 // and "-".
-func validScope(scope string) bool {
+func ValidScope(scope string) bool {
 	if scope == "" || len(scope) > maxScope || strings.ContainsRune("._-", rune(scope[0])) {
 		return false
 	}
