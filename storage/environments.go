@@ -55,15 +55,6 @@ func (e *Environments) Resolve(ctx context.Context, org, name string) (Environme
 	return EnvironmentRef{ID: entry.Target, Type: evidence.EnvironmentType(entry.Detail)}, nil
 }
 
-// Get returns the environment of that name, or ErrNotFound.
-func (e *Environments) Get(ctx context.Context, org, name string) (evidence.Environment, error) {
-	ref, err := e.Resolve(ctx, org, name)
-	if err != nil {
-		return evidence.Environment{}, err
-	}
-	return e.collection.Get(ctx, ref.ID)
-}
-
 // GetMany returns environments by id, in the order of ids.
 func (e *Environments) GetMany(ctx context.Context, ids []string) ([]evidence.Environment, error) {
 	return e.collection.GetMany(ctx, ids)

@@ -2,35 +2,17 @@ package server
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"attestry/scripts/readme"
 )
 
 // TestReadmeListsEveryOperation keeps the table in README.md true to the route
 // table. With ATTESTRY_TEST_UPDATE set it writes it.
 func TestReadmeListsEveryOperation(t *testing.T) {
-	const readme, begin, end = "../../README.md", "<!-- operations -->\n", "<!-- /operations -->"
-	content, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, _ := strings.Cut(string(content), begin)
-	table, after, ok := strings.Cut(rest, end)
-	if !ok {
-		t.Fatalf("%s has no table of operations", readme)
-	}
-	want := operationsTable()
-	if os.Getenv("ATTESTRY_TEST_UPDATE") != "" {
-		if err := os.WriteFile(readme, []byte(before+begin+want+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if table != want {
-		t.Errorf("the table of operations in %s is not\n%s", readme, want)
-	}
+	readme.Check(t, "../../README.md", "operations", operationsTable())
 }
 
 func operationsTable() string {

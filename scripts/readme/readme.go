@@ -1,0 +1,37 @@
+// Package readme keeps the generated tables of README.md true: tests compare them
+// with what the code says.
+package readme
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// updating is the environment variable that has the tables written instead.
+const updating = "ATTESTRY_TEST_UPDATE"
+
+// Check compares the text between the markers `<!-- name -->` and `<!-- /name -->`
+// of the file with want.
+func Check(t *testing.T, file, name, want string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
+	before, rest, _ := strings.Cut(string(content), begin)
+	table, after, ok := strings.Cut(rest, end)
+	if !ok {
+		t.Fatalf("%s has no table of %s", file, name)
+	}
+	if os.Getenv(updating) == "" {
+		if table != want {
+			t.Errorf("the table of %s in %s is not\n%s", name, file, want)
+		}
+		return
+	}
+	if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
