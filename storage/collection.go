@@ -132,7 +132,19 @@ func (c *Collection[T]) Replace(ctx context.Context, value T, revision int64) (i
 // outside the document, since it may run more than once. Updates of one document
 // that meet in this process share one write.
 func (c *Collection[T]) Update(ctx context.Context, id string, change func(*T) error) (T, error) {
-	return c.updates.do(ctx, id, change)
+	return c.updates.do(ctx, id, nil, change)
+}
+
+// UpdateFrom is Update for a document that was read a moment ago: as long as
+// nobody has changed it since, and change alters it, it is not read again.
+func (c *Collection[T]) UpdateFrom(ctx context.Context, seen Versioned[T], change func(*T) error) (T, error) {
+	record, err := c.encode(&seen.Value)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	record.Revision = seen.Revision
+	return c.updates.do(ctx, record.ID, &record, change)
 }
 
 // Delete removes documents; absent ones are no error.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
@@ -111,6 +112,19 @@ func (e *Environments) patch(ctx context.Context, ref EnvironmentRef, fresh evid
 	_, err := e.collection.Update(ctx, ref.ID, func(stored *evidence.Environment) error {
 		if stored.Apply(change) {
 			stored.LastModifiedAt = fresh.LastModifiedAt
+		}
+		return nil
+	})
+	return err
+}
+
+// SetTags sets and removes tags of an environment; at is the time in Unix seconds.
+func (e *Environments) SetTags(ctx context.Context, id string, set map[string]string, remove []string, at float64) error {
+	_, err := e.collection.Update(ctx, id, func(stored *evidence.Environment) error {
+		tags := evidence.ChangeTags(stored.Tags, set, remove)
+		if !maps.Equal(tags, stored.Tags) {
+			stored.Tags = tags
+			stored.LastModifiedAt = max(stored.LastModifiedAt, at)
 		}
 		return nil
 	})

@@ -4,68 +4,185 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+
+	"attestry/evidence"
+)
+
+// ErrArchived reports that what has the name was archived; it is an ErrNotFound too.
+var ErrArchived = fmt.Errorf("archived: %w", ErrNotFound)
+
+// nameState says what a name stands for.
+type nameState string
+
+const (
+	// liveName is the name that a thing has.
+	liveName nameState = ""
+	// formerName is one that it had: it leads there until another thing takes it.
+	formerName nameState = "former"
+	// archivedName is free, and remembered for the text of the 404 alone.
+	archivedName nameState = "archived"
 )
 
 // name is an entry of the names collection: what an organization calls one of the
 // things that can be renamed. It is made before the thing itself and carries it
 // until that is stored, so that a crash in between loses nothing: whoever meets a
-// name that is still creating finishes it.
+// name that is still creating finishes it. The same goes for renaming and
+// archiving.
 type name struct {
 	Org  string `json:"org"`
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 	// Target is the id of what is named, and Detail what of it never changes.
-	Target string `json:"target"`
-	Detail string `json:"detail"`
+	Target string    `json:"target"`
+	Detail string    `json:"detail"`
+	State  nameState `json:"state,omitempty"`
 	// Entity is the thing itself while it is being created, else absent.
 	Entity json.RawMessage `json:"entity,omitempty"`
+	// Change is there while the thing is being given this name (then it is live) or
+	// archived.
+	Change *nameChange `json:"change,omitempty"`
+}
+
+// nameChange is a renaming or archiving under way.
+type nameChange struct {
+	At float64 `json:"at"` // Unix seconds
+	// From is the name before, and Revision that of the thing when it still had it:
+	// once the thing has changed in any other way, the renaming is void.
+	From     string `json:"from,omitempty"`
+	Revision int64  `json:"revision,omitempty"`
 }
 
 func (n *name) creating() bool { return len(n.Entity) > 0 }
 
+func (n *name) free() bool { return n.State != liveName }
+
+func (n *name) id() string { return nameID(n.Org, n.Kind, n.Name) }
+
 const kindEnvironment = "environments"
 
-var nameSchema = &Schema{Name: "names"}
+var nameSchema = &Schema{
+	Name:    "names",
+	Fields:  []string{"target"},
+	Indexes: []Index{{Name: "target", Fields: []string{"target"}}},
+}
 
 func nameID(org, kind, text string) string { return org + "/" + kind + "/" + text }
+
+// create stores the thing that a name carries while it is being created; ErrExists
+// tells that it is there already.
+type create func(ctx context.Context, entity json.RawMessage) error
+
+// renamable is the repository of a kind of things that can be renamed and archived.
+type renamable interface {
+	// named returns the name that a thing has and the revision it is at, or
+	// ErrNotFound when it is archived.
+	named(ctx context.Context, id string) (name string, revision int64, err error)
+	// rename gives a thing a name, or returns ErrMoved when it is not at the
+	// revision any more.
+	rename(ctx context.Context, id string, revision int64, to string, at float64) error
+	// archive archives a thing, unless it is archived already.
+	archive(ctx context.Context, id string, at float64) error
+}
 
 // names hands out names and resolves them.
 type names struct {
 	collection *Collection[name]
+	kinds      map[string]renamable
 }
 
 func newNames(docs Documents) *names {
-	return &names{collection: NewCollection(docs, nameSchema,
-		func(n *name) string { return nameID(n.Org, n.Kind, n.Name) }, nil)}
+	return &names{
+		kinds: map[string]renamable{},
+		collection: NewCollection(docs, nameSchema,
+			(*name).id,
+			func(n *name) map[string]any { return map[string]any{"target": n.Target} }),
+	}
 }
 
-// resolve returns the entry of a name, finished by finish if need be, or
-// ErrNotFound.
-func (n *names) resolve(ctx context.Context, org, kind, text string, finish func(context.Context, json.RawMessage) error) (name, error) {
-	entry, err := n.collection.Get(ctx, nameID(org, kind, text))
-	if err != nil || !entry.creating() {
-		return entry, err
+// register says who renames the things of a kind. It is called before all else.
+func (n *names) register(kind string, things renamable) { n.kinds[kind] = things }
+
+// resolve returns the entry of a name, finished by finish if need be. ErrNotFound
+// tells that there is none, ErrArchived that it leads nowhere.
+func (n *names) resolve(ctx context.Context, org, kind, text string, finish create) (name, error) {
+	entry, err := n.get(ctx, nameID(org, kind, text), finish)
+	if err == nil && entry.Value.State == archivedName {
+		err = ErrArchived
 	}
-	return entry, n.finish(ctx, entry, finish)
+	return entry.Value, err
 }
+
+// get returns the entry of a name with nothing under way.
+func (n *names) get(ctx context.Context, id string, finish create) (Versioned[name], error) {
+	for range claimAttempts {
+		entry, err := n.collection.GetVersioned(ctx, id)
+		if err != nil {
+			return entry, err
+		}
+		switch {
+		case entry.Value.creating():
+			err = n.finish(ctx, entry.Value, finish)
+		case entry.Value.Change == nil:
+			return entry, nil
+		case entry.Value.State == archivedName:
+			err = n.finishArchive(ctx, entry.Value)
+		default:
+			err = n.finishRename(ctx, entry.Value)
+		}
+		if err != nil {
+			return entry, err
+		}
+	}
+	return Versioned[name]{}, errNameBusy
+}
+
+// errNameBusy is answered when a name is changed over and over under the hands of
+// a request. It may be tried again.
+var errNameBusy = evidence.NewError(evidence.Conflict, "The name is being changed by another request, please try again")
 
 // claim takes a name for a new entity and creates it. ErrExists tells that the
 // name is taken.
-func (n *names) claim(ctx context.Context, entry name, finish func(context.Context, json.RawMessage) error) error {
-	if err := n.collection.Insert(ctx, entry); err != nil {
+func (n *names) claim(ctx context.Context, entry name, finish create) error {
+	if err := n.take(ctx, entry, finish); err != nil {
 		return err
 	}
 	return n.finish(ctx, entry, finish)
 }
 
+// take writes an entry if its name is free: unknown, a former one, or archived.
+func (n *names) take(ctx context.Context, entry name, finish create) error {
+	err := n.collection.Insert(ctx, entry)
+	if !errors.Is(err, ErrExists) {
+		return err
+	}
+	known, err := n.get(ctx, entry.id(), finish)
+	if err != nil {
+		return err
+	}
+	if !known.Value.free() {
+		return ErrExists
+	}
+	_, err = n.collection.Replace(ctx, entry, known.Revision)
+	if errors.Is(err, ErrMoved) {
+		return ErrExists
+	}
+	return err
+}
+
 // finish stores the entity that a name carries, then unloads the name.
-func (n *names) finish(ctx context.Context, entry name, finish func(context.Context, json.RawMessage) error) error {
+func (n *names) finish(ctx context.Context, entry name, finish create) error {
 	if err := finish(ctx, entry.Entity); err != nil && !errors.Is(err, ErrExists) {
 		return err
 	}
-	_, err := n.collection.Update(ctx, nameID(entry.Org, entry.Kind, entry.Name), func(stored *name) error {
+	return n.settle(ctx, entry, func(stored *name) { stored.Entity = nil })
+}
+
+// settle changes an entry, as long as its name still stands for the same thing.
+func (n *names) settle(ctx context.Context, entry name, change func(*name)) error {
+	_, err := n.collection.Update(ctx, entry.id(), func(stored *name) error {
 		if stored.Target == entry.Target {
-			stored.Entity = nil
+			change(stored)
 		}
 		return nil
 	})

@@ -7,9 +7,22 @@ import (
 	"attestry/evidence"
 )
 
-var organizationSchema = &Schema{Name: "organizations"}
+var organizationSchema = &Schema{
+	Name:    "organizations",
+	Fields:  []string{"created"},
+	Indexes: []Index{{Name: "created", Fields: []string{"created"}}},
+}
 
 func organizationID(o *evidence.Organization) string { return o.Name }
+
+func organizationFields(o *evidence.Organization) map[string]any {
+	return map[string]any{"created": o.CreatedAt}
+}
+
+// EachOrganization calls yield for all organizations, until it returns an error.
+func (t *Tenancy) EachOrganization(ctx context.Context, yield func(*evidence.Organization) error) error {
+	return each(ctx, t.organizations, Query{Index: "created", Limit: MaxMany}, yield)
+}
 
 // Organization returns an organization by its name, or ErrNotFound.
 func (t *Tenancy) Organization(ctx context.Context, name string) (evidence.Organization, error) {

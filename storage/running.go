@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"slices"
 )
 
 var runningSchema = &Schema{
@@ -59,4 +60,16 @@ func (r *RunningSet) Find(ctx context.Context, org, fingerprint string) ([]Runni
 		Index: "fingerprint", Equal: []any{org, fingerprint}, Limit: MaxMany,
 	})
 	return found, err
+}
+
+// Any tells whether one of the fingerprints runs, or is about to, in an
+// organization.
+func (r *RunningSet) Any(ctx context.Context, org string, fingerprints []string) (bool, error) {
+	for wanted := range slices.Chunk(fingerprints, MaxMany) {
+		found, _, err := r.collection.FindFields(ctx, Query{Index: "fingerprint", Equal: []any{org, in(wanted)}, Limit: 1})
+		if err != nil || len(found) > 0 {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }

@@ -19,17 +19,32 @@ type Store struct {
 	Events       *Events
 	Tokens       *Tokens
 	Leases       *Leases
+	Templates    *Templates
+	Flows        *Flows
+	Trails       *Trails
+	Repos        *Repos
+	Slots        *Slots
+	Artifacts    *Artifacts
+	Attestations *Attestations
+	TrailEvents  *TrailEvents
+	Provenances  *Provenances
+	Decisions    *Decisions
+	Recorder     *Recorder
+	Reconciler   *Reconciler
+	// AttestationTypes are the custom ones.
+	AttestationTypes *AttestationTypes
 }
 
 // NewStore builds the repositories. The engine behind docs must have been opened
 // with Schemas. What fails in the background is logged.
 func NewStore(docs Documents, objects Objects, clock evidence.Clock, log *slog.Logger) *Store {
 	heads := newHeads(docs)
-	return &Store{
+	names := newNames(docs)
+	store := &Store{
 		Documents:    docs,
 		Objects:      objects,
 		Tenancy:      NewTenancy(docs, clock, log),
-		Environments: newEnvironments(docs, newNames(docs), heads),
+		Environments: newEnvironments(docs, names, heads),
 		Heads:        heads,
 		Reports:      newReports(docs, objects),
 		Snapshots:    newSnapshots(docs),
@@ -37,12 +52,30 @@ func NewStore(docs Documents, objects Objects, clock evidence.Clock, log *slog.L
 		Events:       newEvents(docs),
 		Tokens:       newTokens(docs),
 		Leases:       newLeases(docs, clock),
+		Templates:    newTemplates(docs, objects),
+		Flows:        newFlows(docs, names),
+		Repos:        newRepos(docs, clock),
+		Slots:        newSlots(docs),
+		Artifacts:    newArtifacts(docs),
+		Attestations: newAttestations(docs),
+		TrailEvents:  newTrailEvents(docs),
+		Provenances:  newProvenances(docs),
+		Decisions:    newDecisions(docs),
+
+		AttestationTypes: newAttestationTypes(docs, objects),
 	}
+	store.Trails = newTrails(docs, newTrailTallies(docs), store.TrailEvents, store.Tokens)
+	store.Recorder = newRecorder(store)
+	store.Reconciler = newReconciler(docs, store.Recorder)
+	return store
 }
 
 // Schemas declares every collection there is.
 func Schemas() []*Schema {
 	return append(TenancySchemas(),
 		nameSchema, environmentSchema, headSchema, reportSchema, snapshotSchema,
-		chunkSchema, runningSchema, eventSchema, tokenSchema, leaseSchema)
+		chunkSchema, runningSchema, eventSchema, tokenSchema, leaseSchema,
+		templateSchema, flowSchema, repoSchema, trailSchema, slotSchema, artifactSchema, attestationSchema,
+		trailEventSchema, trailTallySchema, provenanceSchema, decisionSchema, markSchema,
+		attestationTypeSchema, attestationTypeVersionSchema)
 }

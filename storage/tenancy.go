@@ -38,7 +38,7 @@ func NewTenancy(docs Documents, clock evidence.Clock, log *slog.Logger) *Tenancy
 	return &Tenancy{
 		clock:         clock,
 		users:         NewCollection(docs, userSchema, userID, nil),
-		organizations: NewCollection(docs, organizationSchema, organizationID, nil),
+		organizations: NewCollection(docs, organizationSchema, organizationID, organizationFields),
 		members:       NewCollection(docs, memberSchema, memberID, nil),
 		keys:          keys,
 		knownKeys:     newCache[*knownKey](tenancyCacheAge, tenancyCacheSize),

@@ -38,9 +38,11 @@ type updates[T any] struct {
 
 type update[T any] struct {
 	change func(*T) error
-	done   chan struct{}
-	value  T
-	err    error
+	// seen is the document as the caller read it a moment ago, if it did.
+	seen  *Record
+	done  chan struct{}
+	value T
+	err   error
 }
 
 // apply runs the change. It runs beside its caller, where nothing would recover a
@@ -58,8 +60,8 @@ func newUpdates[T any](c *Collection[T]) *updates[T] {
 	return &updates[T]{collection: c, waiting: map[string][]*update[T]{}}
 }
 
-func (u *updates[T]) do(ctx context.Context, id string, change func(*T) error) (T, error) {
-	mine := &update[T]{change: change, done: make(chan struct{})}
+func (u *updates[T]) do(ctx context.Context, id string, seen *Record, change func(*T) error) (T, error) {
+	mine := &update[T]{change: change, seen: seen, done: make(chan struct{})}
 	u.mu.Lock()
 	queue, busy := u.waiting[id]
 	u.waiting[id] = append(queue, mine)
@@ -106,10 +108,18 @@ func (u *updates[T]) write(ctx context.Context, id string, batch []*update[T]) {
 
 func (u *updates[T]) tryWrite(ctx context.Context, id string, batch []*update[T]) error {
 	pause := updateBackoff
-	for range updateAttempts {
-		err := u.attempt(ctx, id, batch)
+	for try := range updateAttempts {
+		seen := try == 0 && len(batch) == 1 && batch[0].seen != nil
+		record, err := u.read(ctx, id, batch, seen)
+		if err != nil {
+			return err
+		}
+		err = u.attempt(ctx, record, batch, seen)
 		if !errors.Is(err, ErrMoved) {
 			return err
+		}
+		if seen {
+			continue // no sign of contention: what was seen is a little old
 		}
 		select {
 		case <-ctx.Done():
@@ -125,16 +135,24 @@ func (u *updates[T]) tryWrite(ctx context.Context, id string, batch []*update[T]
 	}
 }
 
-// attempt applies the batch to the document as it is now and writes the result
-// if any change altered it. A change that fails leaves no trace.
-func (u *updates[T]) attempt(ctx context.Context, id string, batch []*update[T]) error {
-	record, err := u.collection.docs.Get(ctx, u.collection.schema, id)
-	if err != nil {
-		return u.collection.wrap("get", id, err)
+// read returns the document to change: the one that the only caller has seen, or
+// as it is now.
+func (u *updates[T]) read(ctx context.Context, id string, batch []*update[T], seen bool) (Record, error) {
+	if seen {
+		return *batch[0].seen, nil
 	}
+	record, err := u.collection.docs.Get(ctx, u.collection.schema, id)
+	return record, u.collection.wrap("get", id, err)
+}
+
+// attempt applies the batch to the document and writes the result if any change
+// altered it. A change that fails leaves no trace. Of a document that was seen
+// before, only a write tells whether it still is like that: without one, ErrMoved
+// asks for it to be read.
+func (u *updates[T]) attempt(ctx context.Context, record Record, batch []*update[T], seen bool) error {
 	body := record.Body
 	for _, one := range batch {
-		one.value, one.err = u.collection.decode(Record{ID: id, Body: body})
+		one.value, one.err = u.collection.decode(Record{ID: record.ID, Body: body})
 		if one.err != nil {
 			continue
 		}
@@ -149,9 +167,12 @@ func (u *updates[T]) attempt(ctx context.Context, id string, batch []*update[T])
 		body = changed
 	}
 	if bytes.Equal(body, record.Body) {
+		if seen {
+			return ErrMoved
+		}
 		return nil
 	}
-	value, err := u.collection.decode(Record{ID: id, Body: body})
+	value, err := u.collection.decode(Record{ID: record.ID, Body: body})
 	if err != nil {
 		return err
 	}

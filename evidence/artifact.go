@@ -1,0 +1,48 @@
+package evidence
+
+import "encoding/json"
+
+// ArtifactRecord is one report of an artifact. One fingerprint may be reported in
+// several flows and trails, and again; each report is a record of its own
+// (contract/semantics.md 2.5).
+type ArtifactRecord struct {
+	ID          string `json:"id"`
+	Org         string `json:"org"`
+	Flow        string `json:"flow"`  // id
+	Trail       string `json:"trail"` // name
+	Name        string `json:"name"`  // the reference name in the template
+	Fingerprint string `json:"fingerprint"`
+	Filename    string `json:"filename"`
+	Description string `json:"description,omitempty"`
+	// CommitSHA is the commit that the artifact was built from, "" when unknown.
+	CommitSHA    string                 `json:"commit_sha,omitempty"`
+	Commit       *GitCommit             `json:"commit,omitempty"`
+	Commits      []GitCommit            `json:"commits,omitempty"`
+	Repo         string                 `json:"repo,omitempty"` // inner id
+	BuildURL     string                 `json:"build_url"`
+	CommitURL    string                 `json:"commit_url"`
+	RepoURL      *string                `json:"repo_url,omitempty"`
+	ExternalURLs map[string]ExternalURL `json:"external_urls,omitempty"`
+	Annotations  json.RawMessage        `json:"annotations,omitempty"`
+	UserData     json.RawMessage        `json:"user_data,omitempty"`
+	// Template is the id of the template in force in the trail at the time.
+	Template     string  `json:"template"`
+	CreatedAt    float64 `json:"created_at"`
+	ReportedBy   string  `json:"reported_by"`
+	ReportedByID string  `json:"reported_by_id"`
+}
+
+// Branch is the branch that the artifact was built from, "" when unknown.
+func (a *ArtifactRecord) Branch() string {
+	if a.Commit == nil || a.Commit.Branch == nil {
+		return ""
+	}
+	return *a.Commit.Branch
+}
+
+// SlotArtifact is what the artifact's slot keeps of the record.
+func (a *ArtifactRecord) SlotArtifact() SlotArtifact {
+	return SlotArtifact{
+		Fingerprint: a.Fingerprint, Record: a.ID, Commit: a.CommitSHA, Filename: a.Filename, Time: a.CreatedAt,
+	}
+}

@@ -1,0 +1,110 @@
+package attestation
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"attestry/evidence"
+)
+
+// dataField is where a payload is in the body of a request.
+const dataField = "attestation_data"
+
+// ReadData returns the payload in an attestation_data member: an object or a list
+// as it is, or what is in a string that holds JSON (contract/requests.md,
+// CustomAttestationPostInput). All else, and a payload beyond MaxPayload or
+// MaxDepth, is an Invalid error naming the member.
+func ReadData(member json.RawMessage) (json.RawMessage, error) {
+	data := bytes.TrimSpace(member)
+	switch {
+	case len(data) == 0:
+		return nil, dataError("", missingText, nil)
+	case data[0] == '"':
+		var text string
+		if err := json.Unmarshal(data, &text); err != nil {
+			return nil, dataError("", "Invalid JSON: not a string", member)
+		}
+		data = bytes.TrimSpace([]byte(text))
+	case data[0] != '{' && data[0] != '[':
+		return nil, dataError("", "JSON input should be string, object or list", member)
+	}
+	if _, err := decode(data); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// decode reads a payload with its numbers as they are written.
+func decode(data json.RawMessage) (any, error) {
+	switch {
+	case len(data) > MaxPayload:
+		return nil, dataError("", "Data should have at most 1048576 bytes", data)
+	case deeper(data, MaxDepth):
+		return nil, dataError("", "Invalid JSON: recursion limit exceeded", data)
+	}
+	value, err := decodeJSON(data)
+	if err != nil {
+		return nil, dataError("", "Invalid JSON: "+err.Error(), data)
+	}
+	return value, nil
+}
+
+// decodeJSON reads exactly one JSON value.
+func decodeJSON(data []byte) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, errBreaksOff
+		}
+		return nil, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errTrailing
+	}
+	return value, nil
+}
+
+var (
+	errBreaksOff = errors.New("unexpected end of input")
+	errTrailing  = errors.New("trailing characters")
+)
+
+// dataError is a finding at a path within the payload.
+func dataError(path, text string, raw json.RawMessage) *evidence.Error {
+	at := dataField
+	if path != "" {
+		at += "." + path
+	}
+	return evidence.ValidationError(map[string]string{at: text + shown(raw)})
+}
+
+// dataFault is a finding about the payload as a whole, which is not shown.
+func dataFault(text string) *evidence.Error {
+	return evidence.ValidationError(map[string]string{dataField: text})
+}
+
+// deeper tells whether JSON nests deeper than limit. It looks at brackets outside
+// strings only, so that it can be asked before anything recurses.
+func deeper(data []byte, limit int) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > limit {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}

@@ -1,0 +1,93 @@
+package attestation
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+)
+
+// finding returns the text of an Invalid error at a location.
+func finding(t *testing.T, err error, at string) string {
+	t.Helper()
+	var refused *evidence.Error
+	if !errors.As(err, &refused) || refused.Code != evidence.Invalid {
+		t.Fatalf("got %v, want Invalid", err)
+	}
+	text, ok := refused.Fields[at]
+	if !ok {
+		t.Fatalf("nothing at %s, but at %q", at, slices.Collect(maps.Keys(refused.Fields)))
+	}
+	return text
+}
+
+func TestPayloadComesAsJSONOrInAString(t *testing.T) {
+	for sent, want := range map[string]string{
+		`{"a": 1}`: `{"a": 1}`, ` [1] `: `[1]`, `"{\"a\": 1}"`: `{"a": 1}`, `" [1, 2] "`: `[1, 2]`, `"5"`: `5`, `"null"`: `null`, `"\"x\""`: `"x"`,
+	} {
+		got, err := ReadData(json.RawMessage(sent))
+		if err != nil || string(got) != want {
+			t.Errorf("%s: got %s %v", sent, got, err)
+		}
+	}
+	for sent, want := range map[string]string{
+		``: "Field required [input: None]", `null`: "JSON input should be string, object or list [input: None]", `5`: "JSON input should be string, object or list [input: 5]", `""`: "Invalid JSON: unexpected end of input [input: None]",
+		`"{"`: "Invalid JSON: unexpected end of input [input: {]", `"1 2"`: "Invalid JSON: trailing characters [input: 1 2]", `"yes"`: "Invalid JSON: invalid character 'y' looking for beginning of value [input: yes]",
+		`"` + strings.Repeat("[", 101) + `"`: "Invalid JSON: recursion limit exceeded [input: " + strings.Repeat("[", 101) + "]",
+	} {
+		_, err := ReadData(json.RawMessage(sent))
+		if got := finding(t, err, "attestation_data"); got != want {
+			t.Errorf("%s: %q", sent, got)
+		}
+	}
+	_, err := ReadData(json.RawMessage(`["` + strings.Repeat("x", MaxPayload) + `"]`))
+	if got := finding(t, err, "attestation_data"); !strings.HasPrefix(got, "Data should have at most 1048576 bytes") || len(got) > 300 {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestDecisionNeedsItsVerdict(t *testing.T) {
+	for sent, want := range map[string]bool{`{"is_compliant": true}`: true, `{"is_compliant": false, "why": "x"}`: false} {
+		decision, err := ReadDecision(json.RawMessage(sent))
+		if err != nil || decision.IsCompliant != want {
+			t.Errorf("%s: %+v %v", sent, decision, err)
+		}
+	}
+	for sent, at := range map[string]string{
+		`{}`: "attestation_data.is_compliant", `{"is_compliant": null}`: "attestation_data.is_compliant", `{"is_compliant": "true"}`: "attestation_data.is_compliant",
+		`{"Is_Compliant": true}`: "attestation_data.is_compliant", `[]`: "attestation_data", `null`: "attestation_data",
+	} {
+		_, err := ReadDecision(json.RawMessage(sent))
+		finding(t, err, at)
+	}
+}
+
+func TestDecisionSchemaSaysWhatReadDecisionDoes(t *testing.T) {
+	compiled, err := Compile(Definition{Schema: DecisionSchema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sent := range []string{`{"is_compliant": true}`, `{"is_compliant": false, "why": 1}`, `{}`, `{"is_compliant": null}`, `{"is_compliant": "true"}`, `[]`, `5`} {
+		_, byHand := ReadDecision(json.RawMessage(sent))
+		_, bySchema := compiled.Judge(t.Context(), json.RawMessage(sent))
+		if (byHand == nil) != (bySchema == nil) {
+			t.Errorf("%s: %v by hand, %v by schema", sent, byHand, bySchema)
+		}
+	}
+}
+
+func FuzzReadDataNeverPanics(f *testing.F) {
+	for _, seed := range []string{`{"a":1}`, `"{}"`, `"\ud800"`, `[`, `""`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, sent string) {
+		data, err := ReadData(json.RawMessage(sent))
+		if err == nil && !json.Valid(data) {
+			t.Errorf("%q gives %q", sent, data)
+		}
+	})
+}

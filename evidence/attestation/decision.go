@@ -1,0 +1,38 @@
+package attestation
+
+import "encoding/json"
+
+// Decision is the payload of the system type decision: what was decided about a
+// control. The reported verdict is the attestation's (contract/semantics.md 2.8).
+type Decision struct {
+	IsCompliant bool
+}
+
+const (
+	// DecisionName and DecisionVersion name the one system type there is.
+	DecisionName    = "decision"
+	DecisionVersion = 1
+)
+
+// DecisionSchema is the JSON Schema of a decision's attestation_data.
+var DecisionSchema = json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object",` +
+	`"properties":{"is_compliant":{"type":"boolean"}},"required":["is_compliant"]}`)
+
+// ReadDecision decodes what ReadData returned, or returns an Invalid error naming
+// what is wrong in attestation_data. Members beside is_compliant are let pass, as
+// by the schema.
+func ReadDecision(data json.RawMessage) (Decision, error) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil || members == nil {
+		return Decision{}, dataError("", objectText, data)
+	}
+	verdict, sent := members["is_compliant"]
+	if !sent {
+		return Decision{}, dataError("is_compliant", missingText, nil)
+	}
+	var decision Decision
+	if isNull(verdict) || json.Unmarshal(verdict, &decision.IsCompliant) != nil {
+		return Decision{}, dataError("is_compliant", "Input should be a valid boolean", verdict)
+	}
+	return decision, nil
+}

@@ -1,0 +1,42 @@
+package attestation
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// The texts of findings, as contract/messages.md words them.
+const (
+	missingText = "Field required"
+	extraText   = "Extra inputs are not permitted"
+	objectText  = "Input should be a valid dictionary or object to extract fields from"
+)
+
+// maxShown is how many characters of a wrong value an answer shows.
+const maxShown = 200
+
+// shown is the end of a finding: the value it is about. Nil is an absent one.
+func shown(raw json.RawMessage) string {
+	value := strings.TrimSpace(string(raw))
+	var text string
+	switch {
+	case value == "" || value == "null":
+		value = "None"
+	case value == "true":
+		value = "True"
+	case value == "false":
+		value = "False"
+	case value[0] == '"' && json.Unmarshal(raw, &text) == nil:
+		value = text
+	}
+	return " [input: " + cut(value) + "]"
+}
+
+// cut shortens a text to maxShown characters.
+func cut(text string) string {
+	if utf8.RuneCountInString(text) <= maxShown {
+		return strings.ToValidUTF8(text, "\uFFFD")
+	}
+	return strings.ToValidUTF8(string([]rune(text)[:maxShown]), "\uFFFD") + "…"
+}

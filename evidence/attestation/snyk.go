@@ -1,0 +1,80 @@
+package attestation
+
+// SnykResultsSummary is what a Snyk scan found, as clients send it.
+type SnykResultsSummary struct {
+	// SchemaVersion is 1 when absent.
+	SchemaVersion *int64              `json:"schema_version,omitempty" default:"1"`
+	Tool          SnykTool            `json:"tool"`
+	Results       []ProjectScanResult `json:"results"`
+}
+
+// SnykTool is the scanner.
+type SnykTool struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// ProjectScanResult is what was found in one project. The lists may be left out.
+type ProjectScanResult struct {
+	LowCount    int64        `json:"low_count"`
+	MediumCount int64        `json:"medium_count"`
+	HighCount   int64        `json:"high_count"`
+	Low         []FoundIssue `json:"low,omitempty" nullable:"true"`
+	Medium      []FoundIssue `json:"medium,omitempty" nullable:"true"`
+	High        []FoundIssue `json:"high,omitempty" nullable:"true"`
+}
+
+// FoundIssue is one finding.
+type FoundIssue struct {
+	_             struct{}        `json:"-" additionalProperties:"true"`
+	ID            string          `json:"id"`
+	Message       string          `json:"message"`
+	Locations     []IssueLocation `json:"locations,omitempty"`
+	PriorityScore *float64        `json:"priority_score,omitempty" nullable:"true"`
+}
+
+// IssueLocation is where a finding is.
+type IssueLocation struct {
+	_     struct{} `json:"-" additionalProperties:"true"`
+	URI   string   `json:"uri"`
+	Lines string   `json:"lines"`
+}
+
+// JudgeSnyk tells whether nothing was found, of whatever severity.
+func JudgeSnyk(summary SnykResultsSummary) bool {
+	for _, project := range summary.Results {
+		if project.LowCount != 0 || project.MediumCount != 0 || project.HighCount != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ProcessedSnykResults is what answers show of a scan: the counts without the
+// issues (contract/live-shapes.md 6).
+type ProcessedSnykResults struct {
+	SchemaVersion int64                 `json:"schema_version"`
+	Tool          SnykTool              `json:"tool"`
+	Results       []ProcessedScanResult `json:"results"`
+}
+
+// ProcessedScanResult is the counts of one project.
+type ProcessedScanResult struct {
+	LowCount    int64 `json:"low_count"`
+	MediumCount int64 `json:"medium_count"`
+	HighCount   int64 `json:"high_count"`
+}
+
+// ProcessSnyk reduces a scan to its counts.
+func ProcessSnyk(summary SnykResultsSummary) ProcessedSnykResults {
+	processed := ProcessedSnykResults{SchemaVersion: 1, Tool: summary.Tool, Results: []ProcessedScanResult{}}
+	if summary.SchemaVersion != nil {
+		processed.SchemaVersion = *summary.SchemaVersion
+	}
+	for _, project := range summary.Results {
+		processed.Results = append(processed.Results, ProcessedScanResult{
+			LowCount: project.LowCount, MediumCount: project.MediumCount, HighCount: project.HighCount,
+		})
+	}
+	return processed
+}

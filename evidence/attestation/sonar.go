@@ -1,0 +1,77 @@
+package attestation
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// SonarResults is what a Sonar analysis came to. Members beyond those that are
+// named here (branch, pullRequest) are kept: it encodes to what it was decoded
+// from.
+type SonarResults struct {
+	_          struct{}     `json:"-" additionalProperties:"true"`
+	ServerURL  *string      `json:"serverUrl,omitempty" nullable:"true"`
+	TaskID     *string      `json:"taskId,omitempty" nullable:"true"`
+	Status     *string      `json:"status,omitempty" nullable:"true"`
+	AnalysedAt string       `json:"analysedAt"`
+	Revision   string       `json:"revision"`
+	ChangedAt  *string      `json:"changedAt,omitempty" nullable:"true"`
+	Project    SonarProject `json:"project"`
+	// QualityGate is nil when the project has none.
+	QualityGate *QualityGate `json:"qualityGate,omitempty"`
+	raw         json.RawMessage
+}
+
+// SonarProject is the analysed project.
+type SonarProject struct {
+	_    struct{} `json:"-" additionalProperties:"true"`
+	Name string   `json:"name,omitempty" default:""`
+	Key  string   `json:"key"`
+	URL  string   `json:"url"`
+}
+
+// QualityGate is the gate that judged the analysis; null stands for none.
+type QualityGate struct {
+	_          struct{}               `json:"-" additionalProperties:"true" nullable:"true"`
+	Name       *string                `json:"name,omitempty" nullable:"true"`
+	Status     string                 `json:"status" doc:"OK, or something else."`
+	Conditions []QualityGateCondition `json:"conditions"`
+}
+
+// QualityGateCondition is one condition of a gate.
+type QualityGateCondition struct {
+	_              struct{} `json:"-" additionalProperties:"true"`
+	Metric         string   `json:"metric"`
+	ErrorThreshold string   `json:"errorThreshold"`
+	Operator       string   `json:"operator"`
+	Status         string   `json:"status"`
+	Value          *string  `json:"value,omitempty" nullable:"true"`
+	OnLeakPeriod   *bool    `json:"onLeakPeriod,omitempty" nullable:"true"`
+}
+
+// UnmarshalJSON decodes the named members and keeps all.
+func (s *SonarResults) UnmarshalJSON(data []byte) error {
+	type plain SonarResults
+	var decoded plain
+	if err := json.Unmarshal(data, &decoded); err != nil {
+		return err
+	}
+	decoded.raw = bytes.Clone(data)
+	*s = SonarResults(decoded)
+	return nil
+}
+
+// MarshalJSON gives back what was decoded.
+func (s SonarResults) MarshalJSON() ([]byte, error) {
+	if s.raw != nil {
+		return s.raw, nil
+	}
+	type plain SonarResults
+	return json.Marshal(plain(s))
+}
+
+// JudgeSonar tells whether the quality gate says OK. No gate, and every other
+// word of a gate, does not do (contract/semantics.md 2.8: fail closed).
+func JudgeSonar(results SonarResults) bool {
+	return results.QualityGate != nil && results.QualityGate.Status == "OK"
+}

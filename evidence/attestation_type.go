@@ -1,0 +1,66 @@
+package evidence
+
+import "encoding/json"
+
+// AttestationType is a custom attestation type of an organization, without its
+// versions (contract/semantics.md 3).
+type AttestationType struct {
+	Org  string `json:"org"`
+	Name string `json:"name"`
+	// Description is that of the latest version; nil when none was given.
+	Description *string `json:"description,omitempty"`
+	Archived    bool    `json:"archived"`
+	CreatedBy   string  `json:"created_by"`
+	CreatedAt   float64 `json:"created_at"`
+	// LastModifiedAt is when the latest version was made, or the type archived.
+	LastModifiedAt float64 `json:"last_modified_at"`
+	// Latest is the number of the latest version. Versions are numbered from 1,
+	// without a gap.
+	Latest int `json:"latest"`
+}
+
+// AttestationTypeVersion is one version of a custom attestation type. It is never
+// changed.
+type AttestationTypeVersion struct {
+	Org       string  `json:"org"`
+	Name      string  `json:"name"`
+	Version   int     `json:"version"`
+	Timestamp float64 `json:"timestamp"`
+	CreatedBy string  `json:"created_by"`
+	// Description is what the type's becomes with this version.
+	Description *string `json:"description,omitempty"`
+	// Schema is the JSON Schema of payloads; nil when there is none. A large one is
+	// kept as the object of the key SchemaObject.
+	Schema       json.RawMessage `json:"schema,omitempty"`
+	SchemaObject string          `json:"schema_object,omitempty"`
+	// Evaluator is nil when null was sent.
+	Evaluator *Evaluator    `json:"evaluator,omitempty"`
+	Summary   []SummaryItem `json:"summary,omitempty"`
+}
+
+// The kinds of evaluators: jq rules, or none.
+const (
+	JQEvaluator      = "jq"
+	DefaultEvaluator = "default"
+)
+
+// Evaluator judges payloads. Each of its jq rules must give true.
+type Evaluator struct {
+	ContentType string   `json:"content_type"`
+	Rules       []string `json:"rules,omitempty"`
+}
+
+// SummaryItem is a jq expression that clients show of a payload. It has no part
+// in the verdict.
+type SummaryItem struct {
+	Name       string `json:"name"`
+	Expression string `json:"expression"`
+}
+
+// Rules are the jq rules that judge; none with the default evaluator.
+func (v *AttestationTypeVersion) Rules() []string {
+	if v.Evaluator == nil {
+		return nil
+	}
+	return v.Evaluator.Rules
+}

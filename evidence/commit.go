@@ -1,0 +1,44 @@
+package evidence
+
+import "strings"
+
+// GitCommit is what a client tells of a commit (contract/requests.md,
+// GitCommit). Everything but the SHA may be withheld; then it is nil.
+type GitCommit struct {
+	SHA1           string   `json:"sha1"`
+	Message        *string  `json:"message"`
+	Author         *string  `json:"author"`
+	AuthorUsername *string  `json:"author_username"`
+	Branch         *string  `json:"branch"`
+	Timestamp      *float64 `json:"timestamp"` // Unix seconds
+	URL            *string  `json:"url"`
+	Parents        []string `json:"parents"`
+	Verified       *bool    `json:"verified"`
+	SignatureState *string  `json:"signature_state"`
+}
+
+// Redacted returns the commit with what a client redacted taken as withheld:
+// author, message and branch come empty then (contract/semantics.md 2.7).
+func (c GitCommit) Redacted() GitCommit {
+	for _, text := range []**string{&c.Author, &c.Message, &c.Branch} {
+		if *text != nil && **text == "" {
+			*text = nil
+		}
+	}
+	return c
+}
+
+// CommitSHA is the SHA of a commit that may not be known, "" then.
+func CommitSHA(c *GitCommit) string {
+	if c == nil {
+		return ""
+	}
+	return strings.ToLower(c.SHA1)
+}
+
+// ExternalURL points to something outside, by a label (contract/requests.md,
+// ExternalAttachmentUrl).
+type ExternalURL struct {
+	Href        string  `json:"href"`
+	Fingerprint *string `json:"fingerprint,omitempty"`
+}

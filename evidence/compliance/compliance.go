@@ -1,0 +1,112 @@
+// Package compliance judges trails and their artifacts by their template
+// (contract/semantics.md 2.9). What is stored of a verdict is always what these
+// functions say of the facts.
+package compliance
+
+import (
+	"maps"
+	"slices"
+
+	"attestry/evidence"
+	"attestry/evidence/template"
+)
+
+// Summarize evaluates a slot by itself, under the template of the given id.
+func Summarize(id string, t *template.Template, slot *evidence.Slot) evidence.SlotSummary {
+	summary := evidence.SlotSummary{
+		Version:     slot.Version,
+		Template:    id,
+		EvaluatedAt: slot.EvaluatedAt,
+		Displaced:   slot.Pruned || len(slot.Artifacts) > 1,
+	}
+	if current, ok := slot.Current(); ok {
+		summary.Fingerprint, summary.Record, summary.Filename = current.Fingerprint, current.Record, current.Filename
+		summary.Commit, summary.ReportedAt = current.Commit, current.Time
+	}
+	required, _ := t.Artifact(slot.Name)
+	verdict := judge(required.Attestations, slot.Shown())
+	summary.Failing, summary.Lacking = verdict.failing, verdict.lacking
+	return summary
+}
+
+// Trail evaluates a trail, whose slots were evaluated under the same template.
+func Trail(t *template.Template, trail *evidence.Trail) evidence.Status {
+	verdict := judge(t.Trail.Attestations, trail.Entries)
+	for _, summary := range trail.Slots {
+		verdict.failing = verdict.failing || summary.Failing
+		verdict.lacking = verdict.lacking || summary.Lacking
+	}
+	for _, required := range t.Trail.Artifacts {
+		verdict.lacking = verdict.lacking || trail.Slots[required.Name].Fingerprint == ""
+	}
+	return verdict.status()
+}
+
+// Artifact evaluates an artifact of a trail: all attestations bound to it, and all
+// of the trail itself, must be there and compliant (rule 4).
+func Artifact(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) evidence.Status {
+	required, _ := t.Artifact(slot.Name)
+	own := judge(required.Attestations, slot.Bound(artifact))
+	return own.with(judge(t.Trail.Attestations, trail.Entries)).status()
+}
+
+// verdict is what has been found about a set of attestations.
+type verdict struct {
+	// failing: some attestation is not compliant, expected or not (rule 2).
+	failing bool
+	// lacking: an expected one is missing.
+	lacking bool
+}
+
+func (v verdict) with(other verdict) verdict {
+	return verdict{failing: v.failing || other.failing, lacking: v.lacking || other.lacking}
+}
+
+// status puts failing before lacking (rule 6).
+func (v verdict) status() evidence.Status {
+	switch {
+	case v.failing:
+		return evidence.NonCompliant
+	case v.lacking:
+		return evidence.Incomplete
+	default:
+		return evidence.Compliant
+	}
+}
+
+func judge(required []template.Attestation, entries []evidence.Entry) verdict {
+	var v verdict
+	for _, entry := range entries {
+		v.failing = v.failing || !entry.Compliant
+	}
+	for _, one := range required {
+		_, found := fulfilling(one, entries)
+		v.lacking = v.lacking || !found
+	}
+	return v
+}
+
+// fulfilling finds the entry that has the name of a requirement and a type that
+// fits. One of a wrong type leaves the requirement missing (rule 3).
+func fulfilling(required template.Attestation, entries []evidence.Entry) (evidence.Entry, bool) {
+	i := slices.IndexFunc(entries, func(e evidence.Entry) bool { return e.Name == required.Name })
+	if i < 0 || !required.Fits(entries[i].Type) {
+		return evidence.Entry{}, false
+	}
+	return entries[i], true
+}
+
+// names lists the artifacts of a trail: those of the template in its order, then
+// the others by name.
+func names(t *template.Template, slots map[string]evidence.SlotSummary) []string {
+	var all []string
+	for _, required := range t.Trail.Artifacts {
+		all = append(all, required.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(slots)) {
+		if _, expected := t.Artifact(name); !expected {
+			all = append(all, name)
+		}
+	}
+	return all
+}

@@ -1,0 +1,247 @@
+package compliance_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/evidence/compliance"
+	"attestry/evidence/template"
+)
+
+// expected asks for one attestation of the trail and for two artifacts.
+const expected = `
+version: 1
+trail:
+  attestations:
+    - {name: ticket, type: jira}
+  artifacts:
+    - name: api
+      attestations:
+        - {name: tests, type: junit}
+        - {name: free, type: "*"}
+    - name: web
+      attestations:
+        - {name: approved, type: decision}
+`
+
+// scene is a trail that is put together from attestations and artifacts, which
+// come one after the other.
+type scene struct {
+	template template.Template
+	trail    evidence.Trail
+	slots    map[string]evidence.Slot
+	now      float64
+}
+
+func begin(t *testing.T, content string) *scene {
+	t.Helper()
+	parsed, err := template.Parse([]byte(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &scene{template: parsed, slots: map[string]evidence.Slot{}}
+}
+
+func (s *scene) entry(name, kind string, compliant bool) evidence.Entry {
+	s.now++
+	return evidence.Entry{Name: name, Type: kind, ID: fmt.Sprint("id", s.now), Time: s.now, Compliant: compliant}
+}
+
+// ofTrail attests the trail.
+func (s *scene) ofTrail(name, kind string, compliant bool) *scene {
+	entry := s.entry(name, kind, compliant)
+	s.trail.Entries = evidence.AddEntry(s.trail.Entries, entry)
+	s.trail.EntriesAt = s.now
+	s.trail.Touch(s.now)
+	return s
+}
+
+func (s *scene) change(name string, change func(*evidence.Slot)) *scene {
+	slot := s.slots[name]
+	slot.Name = name
+	change(&slot)
+	slot.Version++
+	s.slots[name] = slot
+	s.trail.Summarize(name, compliance.Summarize("t", &s.template, &slot))
+	s.trail.Touch(s.now)
+	return s
+}
+
+// report reports an artifact of a commit.
+func (s *scene) report(name, fingerprint, commit string) *scene {
+	s.now++
+	return s.change(name, func(slot *evidence.Slot) {
+		slot.Report(evidence.SlotArtifact{
+			Fingerprint: fingerprint, Commit: commit, Record: fmt.Sprint("r", s.now), Filename: name + ".tgz", Time: s.now,
+		})
+	})
+}
+
+// byName attests the artifacts of a name.
+func (s *scene) byName(slot, commit, name, kind string, compliant bool) *scene {
+	entry := evidence.SlotEntry{Entry: s.entry(name, kind, compliant), Commit: commit}
+	return s.change(slot, func(slot *evidence.Slot) { slot.Attest(entry) })
+}
+
+// byPrint attests the artifact of a fingerprint.
+func (s *scene) byPrint(slot, fingerprint, name, kind string, compliant bool) *scene {
+	entry := evidence.SlotEntry{Entry: s.entry(name, kind, compliant), Fingerprint: fingerprint}
+	return s.change(slot, func(slot *evidence.Slot) { slot.Attest(entry) })
+}
+
+// full is a trail in which all that is expected is there and compliant.
+func full(t *testing.T) *scene {
+	return begin(t, expected).
+		ofTrail("ticket", "jira", true).
+		report("api", "a", "c").report("web", "w", "c").
+		byPrint("api", "a", "tests", "junit", true).byName("api", "c", "free", "snyk", true).
+		byName("web", "", "approved", "system:decision", true)
+}
+
+// words puts a report into one line: the status of the trail, its attestations,
+// and each artifact with its own. A ! marks what is unexpected, a - what is not
+// compliant, a ? what is missing.
+func words(report compliance.Report) string {
+	out := string(report.Status) + list(report.Attestations)
+	for _, artifact := range report.Artifacts {
+		out += " | " + mark(artifact.Unexpected, "!") + artifact.Name
+		if artifact.Artifact != nil {
+			out += "=" + artifact.Artifact.Fingerprint
+		}
+		out += " " + string(artifact.Status) + list(artifact.Attestations)
+	}
+	return out
+}
+
+func list(all []compliance.AttestationStatus) string {
+	var out []string
+	for _, one := range all {
+		text := mark(one.Unexpected, "!") + one.Name + ":" + one.Type
+		if one.Entry == nil {
+			text += "?"
+		} else {
+			text += mark(!one.Entry.Compliant, "-")
+		}
+		out = append(out, text)
+	}
+	return " [" + strings.Join(out, " ") + "]"
+}
+
+func mark(set bool, sign string) string {
+	if set {
+		return sign
+	}
+	return ""
+}
+
+// TestTrailIsJudgedByItsTemplate follows contract/semantics.md 2.9 rule by rule.
+func TestTrailIsJudgedByItsTemplate(t *testing.T) {
+	const (
+		goodTicket = " [ticket:jira]"
+		goodAPI    = " | api=a COMPLIANT [tests:junit free:snyk]"
+		goodWeb    = " | web=w COMPLIANT [approved:system:decision]"
+	)
+	for name, c := range map[string]struct {
+		scene *scene
+		want  string
+	}{
+		"nothing was reported": {begin(t, expected),
+			"INCOMPLETE [ticket:jira?] | api MISSING [tests:junit? free:*?] | web MISSING [approved:decision?]"},
+		"the empty template asks for nothing": {begin(t, template.Empty), "COMPLIANT []"},
+		"with the empty template what is there counts": {begin(t, template.Empty).ofTrail("x", "generic", true).report("api", "a", ""),
+			"COMPLIANT [!x:generic] | !api=a COMPLIANT []"},
+		"all is there": {full(t), "COMPLIANT" + goodTicket + goodAPI + goodWeb},
+		"a trail's attestation is missing": {begin(t, expected).report("api", "a", "c").
+			byPrint("api", "a", "tests", "junit", true).byPrint("api", "a", "free", "snyk", true).
+			report("web", "w", "c").byPrint("web", "w", "approved", "system:decision", true),
+			"INCOMPLETE [ticket:jira?] | api=a INCOMPLETE [tests:junit free:snyk] | web=w INCOMPLETE [approved:system:decision]"},
+		"a trail's attestation is not compliant": {full(t).ofTrail("ticket", "jira", false),
+			"NON-COMPLIANT [ticket:jira-] | api=a NON-COMPLIANT [tests:junit free:snyk] | web=w NON-COMPLIANT [approved:system:decision]"},
+		"an unexpected one of the trail is compliant": {full(t).ofTrail("more", "generic", true),
+			"COMPLIANT [ticket:jira !more:generic]" + goodAPI + goodWeb},
+		"an unexpected one of the trail is not": {full(t).ofTrail("more", "generic", false),
+			"NON-COMPLIANT [ticket:jira !more:generic-] | api=a NON-COMPLIANT [tests:junit free:snyk] | web=w NON-COMPLIANT [approved:system:decision]"},
+		"an unexpected one of an artifact is not": {full(t).byPrint("api", "a", "more", "generic", false),
+			"NON-COMPLIANT" + goodTicket + " | api=a NON-COMPLIANT [tests:junit free:snyk !more:generic-]" + goodWeb},
+		"a wrong type leaves the expected one missing": {full(t).ofTrail("ticket", "generic", true),
+			"INCOMPLETE [ticket:jira? !ticket:generic] | api=a INCOMPLETE [tests:junit free:snyk] | web=w INCOMPLETE [approved:system:decision]"},
+		"a wrong type of an artifact": {full(t).byPrint("api", "a", "tests", "snyk", true),
+			"INCOMPLETE" + goodTicket + " | api=a INCOMPLETE [tests:junit? free:snyk !tests:snyk]" + goodWeb},
+		"a wrong type that is not compliant": {full(t).byPrint("api", "a", "tests", "snyk", false),
+			"NON-COMPLIANT" + goodTicket + " | api=a NON-COMPLIANT [tests:junit? free:snyk !tests:snyk-]" + goodWeb},
+		"a decision is no custom type of that name": {full(t).byPrint("web", "w", "approved", "custom:decision", true),
+			"INCOMPLETE" + goodTicket + goodAPI + " | web=w INCOMPLETE [approved:decision? !approved:custom:decision]"},
+		"not compliant stands above missing": {begin(t, expected).report("api", "a", "c").byPrint("api", "a", "free", "snyk", false),
+			"NON-COMPLIANT [ticket:jira?] | api=a NON-COMPLIANT [tests:junit? free:snyk-] | web MISSING [approved:decision?]"},
+		"an artifact that was attested by name before it is reported": {begin(t, expected).byName("api", "c", "tests", "junit", true),
+			"INCOMPLETE [ticket:jira?] | api MISSING [tests:junit free:*?] | web MISSING [approved:decision?]"},
+		"a failing attestation of an artifact that is not reported": {begin(t, expected).byName("api", "c", "tests", "junit", false),
+			"NON-COMPLIANT [ticket:jira?] | api MISSING [tests:junit- free:*?] | web MISSING [approved:decision?]"},
+		"an unexpected artifact that is not reported": {full(t).byName("job", "", "x", "generic", true),
+			"COMPLIANT" + goodTicket + goodAPI + goodWeb + " | !job MISSING [!x:generic]"},
+		"an attestation by name of another commit": {begin(t, expected).report("api", "a", "c").byName("api", "d", "tests", "junit", true),
+			"INCOMPLETE [ticket:jira?] | api=a INCOMPLETE [tests:junit? free:*?] | web MISSING [approved:decision?]"},
+		"only the newest artifact of a name counts": {full(t).byPrint("api", "a", "free", "snyk", false).report("api", "b", "c").
+			byPrint("api", "b", "tests", "junit", true),
+			"COMPLIANT" + goodTicket + " | api=b COMPLIANT [tests:junit free:snyk]" + goodWeb},
+		"a later report replaces one that was not compliant": {full(t).byPrint("api", "a", "tests", "junit", false).byName("api", "c", "tests", "junit", true),
+			"COMPLIANT" + goodTicket + goodAPI + goodWeb},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := c.scene
+			report := compliance.Describe(&s.template, &s.trail, s.slots)
+			if got := words(report); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if report.EvaluatedAt != s.now {
+				t.Errorf("evaluated at %v, want %v", report.EvaluatedAt, s.now)
+			}
+		})
+	}
+}
+
+func TestOverrideShowsItsOwnVerdictUntilTheNextReport(t *testing.T) {
+	s := full(t).ofTrail("ticket", "jira", false)
+	override := s.entry("ticket", "jira", true)
+	override.Overridden = s.trail.Entries[0].ID
+	s.trail.Entries = evidence.AddEntry(s.trail.Entries, override)
+	report := compliance.Describe(&s.template, &s.trail, s.slots)
+	if got := report.Attestations[0].Entry; report.Status != evidence.Compliant || got.ID != override.ID || got.Overridden == "" {
+		t.Errorf("%s, %+v", report.Status, got)
+	}
+	s.ofTrail("ticket", "jira", false)
+	if got := compliance.Trail(&s.template, &s.trail); got != evidence.NonCompliant {
+		t.Errorf("a later report leaves the trail %s", got)
+	}
+}
+
+func TestDisplacedArtifactKeepsItsOwnState(t *testing.T) {
+	s := full(t).byPrint("api", "a", "tests", "junit", false).report("api", "b", "d")
+	slot := s.slots["api"]
+	for fingerprint, want := range map[string]evidence.Status{"a": evidence.NonCompliant, "b": evidence.Incomplete} {
+		artifact, _ := slot.Artifact(fingerprint)
+		if got := compliance.Artifact(&s.template, &s.trail, &slot, artifact); got != want {
+			t.Errorf("%s is %s, want %s", fingerprint, got, want)
+		}
+	}
+	if summary := s.trail.Slots["api"]; !summary.Displaced || summary.Failing || !summary.Lacking || summary.Fingerprint != "b" {
+		t.Errorf("summary %+v", summary)
+	}
+}
+
+func TestArtifactIsEvaluatedWithItsTrail(t *testing.T) {
+	s := full(t)
+	before := s.now
+	s.ofTrail("ticket", "jira", true)
+	report := compliance.Describe(&s.template, &s.trail, s.slots)
+	if got := report.Artifacts[0].EvaluatedAt; got != before+1 {
+		t.Errorf("evaluated at %v, want %v", got, before+1)
+	}
+	s.byPrint("web", "w", "approved", "system:decision", true)
+	report = compliance.Describe(&s.template, &s.trail, s.slots)
+	if got := report.Artifacts[0].EvaluatedAt; got != before+1 {
+		t.Errorf("an attestation of the other artifact moves it to %v", got)
+	}
+}

@@ -1,0 +1,105 @@
+package compliance
+
+import (
+	"slices"
+
+	"attestry/evidence"
+	"attestry/evidence/template"
+)
+
+// Report is the compliance of a trail in every detail, as answers show it
+// (contract/live-shapes.md 3).
+type Report struct {
+	Status       evidence.Status
+	Attestations []AttestationStatus
+	Artifacts    []ArtifactStatus
+	EvaluatedAt  float64
+	Template     string // id
+}
+
+// AttestationStatus is an attestation that is required, or there, or both.
+type AttestationStatus struct {
+	Name string
+	// Type is that of the attestation, else the required one.
+	Type string
+	// Entry is nil while the attestation is missing.
+	Entry      *evidence.Entry
+	Unexpected bool
+}
+
+// ArtifactStatus is an artifact that is required, or there, or both.
+type ArtifactStatus struct {
+	Name string
+	// Artifact is nil when none was reported under the name.
+	Artifact     *evidence.SlotArtifact
+	Status       evidence.Status
+	Attestations []AttestationStatus
+	Unexpected   bool
+	// EvaluatedAt is zero when nothing was reported for the artifact.
+	EvaluatedAt float64
+}
+
+// Describe reports on a trail with its slots, by artifact name.
+func Describe(t *template.Template, trail *evidence.Trail, slots map[string]evidence.Slot) Report {
+	report := Report{
+		Status:       Trail(t, trail),
+		Attestations: attestations(t.Trail.Attestations, trail.Entries),
+		EvaluatedAt:  trail.EvaluatedAt,
+		Template:     trail.Template,
+	}
+	for _, name := range names(t, trail.Slots) {
+		slot := slots[name]
+		slot.Name = name
+		report.Artifacts = append(report.Artifacts, describeSlot(t, trail, &slot))
+	}
+	return report
+}
+
+func describeSlot(t *template.Template, trail *evidence.Trail, slot *evidence.Slot) ArtifactStatus {
+	current, reported := slot.Current()
+	if reported {
+		return DescribeArtifact(t, trail, slot, current)
+	}
+	required, expected := t.Artifact(slot.Name)
+	return ArtifactStatus{
+		Name:         slot.Name,
+		Status:       evidence.Missing,
+		Attestations: attestations(required.Attestations, slot.Shown()),
+		Unexpected:   !expected,
+		EvaluatedAt:  slot.EvaluatedAt,
+	}
+}
+
+// DescribeArtifact reports on one artifact of a slot.
+func DescribeArtifact(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) ArtifactStatus {
+	required, expected := t.Artifact(slot.Name)
+	return ArtifactStatus{
+		Name:         slot.Name,
+		Artifact:     &artifact,
+		Status:       Artifact(t, trail, slot, artifact),
+		Attestations: attestations(required.Attestations, slot.Bound(artifact)),
+		Unexpected:   !expected,
+		EvaluatedAt:  max(slot.EvaluatedAt, trail.EntriesAt),
+	}
+}
+
+// attestations lists the required ones in the template's order, then the
+// unexpected ones in order of time (rule 1).
+func attestations(required []template.Attestation, entries []evidence.Entry) []AttestationStatus {
+	listed := make([]AttestationStatus, 0, len(required)+len(entries))
+	used := make(map[string]bool, len(required))
+	for _, one := range required {
+		status := AttestationStatus{Name: one.Name, Type: one.Type}
+		if entry, ok := fulfilling(one, entries); ok {
+			used[entry.ID] = true
+			status.Type, status.Entry = entry.Type, &entry
+		}
+		listed = append(listed, status)
+	}
+	for _, entry := range slices.SortedFunc(slices.Values(entries), evidence.CompareEntries) {
+		if !used[entry.ID] {
+			listed = append(listed, AttestationStatus{Name: entry.Name, Type: entry.Type, Entry: &entry, Unexpected: true})
+		}
+	}
+	return listed
+}

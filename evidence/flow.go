@@ -1,0 +1,58 @@
+package evidence
+
+import "fmt"
+
+// Flow is a process that an organization follows: what its trails are measured
+// by.
+type Flow struct {
+	ID          string `json:"id"`
+	Org         string `json:"org"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	// Visibility is kept as sent, and changes nothing (contract/semantics.md 2.1).
+	Visibility string `json:"visibility"`
+	// Template is the id of the template that new trails take.
+	Template string            `json:"template"`
+	RepoURL  *string           `json:"repo_url"`
+	Tags     map[string]string `json:"tags,omitempty"`
+	// Archived flows are renamed and leave the lists; what was recorded in them
+	// stays.
+	Archived       bool    `json:"archived,omitempty"`
+	CreatedAt      float64 `json:"created_at"`
+	CreatedBy      string  `json:"created_by"`
+	LastModifiedAt float64 `json:"last_modified_at"`
+}
+
+// The visibilities of flows. Private is the one of flows that say nothing.
+const (
+	PublicFlow  = "public"
+	PrivateFlow = "private"
+)
+
+// Apply takes over what a request says of a flow. Whatever the request leaves out
+// goes back to its default, as fresh has it (contract/semantics.md 2.1); tags are
+// not of that kind. It tells whether anything changed.
+func (f *Flow) Apply(fresh Flow) bool {
+	before := *f
+	f.Description, f.Visibility, f.Template, f.RepoURL = fresh.Description, fresh.Visibility, fresh.Template, fresh.RepoURL
+	return f.Description != before.Description || f.Visibility != before.Visibility ||
+		f.Template != before.Template || !equal(f.RepoURL, before.RepoURL)
+}
+
+func equal(a, b *string) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// Archive takes a flow out of use at a moment in Unix seconds: its name becomes
+// free, and it keeps another that tells when.
+func (f *Flow) Archive(at float64) {
+	if f.Archived {
+		return
+	}
+	f.Archived = true
+	f.Name = fmt.Sprintf("%s-archived-at-%d", f.Name, int64(at))
+	f.LastModifiedAt = max(f.LastModifiedAt, at)
+}

@@ -1,0 +1,258 @@
+package evidence
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Entry is the latest attestation of a name. Of two, the one with the greater
+// time, and of one time the greater id, is the later, in whichever order they are
+// applied.
+type Entry struct {
+	Name string  `json:"name"`
+	Type string  `json:"type"`
+	ID   string  `json:"id"`
+	Time float64 `json:"time"`
+	// Compliant is the verdict that counts: an override brings its own.
+	Compliant bool `json:"compliant"`
+	// Overridden is the id of the attestation that an override replaces.
+	Overridden string `json:"overridden,omitempty"`
+}
+
+// CompareEntries orders attestations by time, then by id.
+func CompareEntries(a, b Entry) int {
+	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.ID, b.ID))
+}
+
+// later tells whether an entry comes behind another.
+func (e Entry) later(other Entry) bool { return CompareEntries(e, other) > 0 }
+
+// AddEntry takes an attestation into entries, which hold one of each name in the
+// order the names first came.
+func AddEntry(entries []Entry, entry Entry) []Entry {
+	for i, known := range entries {
+		if known.Name != entry.Name {
+			continue
+		}
+		if entry.later(known) {
+			entries[i] = entry
+		}
+		return entries
+	}
+	return append(entries, entry)
+}
+
+// Slot is what was reported under one artifact name of a trail: the artifacts,
+// the newest of which counts (contract/semantics.md 2.9, rule 8), and the
+// attestations bound to them.
+type Slot struct {
+	Org   string `json:"org"`
+	Trail string `json:"trail"` // key
+	Name  string `json:"name"`
+	// Version grows by one with every change.
+	Version int64 `json:"version"`
+	// Artifacts are the newest record of each fingerprint, oldest first.
+	Artifacts []SlotArtifact `json:"artifacts,omitempty"`
+	// Entries are the latest attestations by name and target.
+	Entries []SlotEntry `json:"entries,omitempty"`
+	// Pruned tells that older artifacts or entries were dropped; the records
+	// still have them.
+	Pruned bool `json:"pruned,omitempty"`
+	// EvaluatedAt is the time of the last report that concerned the slot.
+	EvaluatedAt float64 `json:"evaluated_at,omitempty"`
+}
+
+// ID identifies a slot.
+func (s *Slot) ID() string { return SlotID(s.Trail, s.Name) }
+
+// SlotID is the id of the slot of a name in the trail of a key.
+func SlotID(trail, name string) string { return trail + "/" + name }
+
+// SlotArtifact is a reported artifact.
+type SlotArtifact struct {
+	Fingerprint string  `json:"fingerprint"`
+	Record      string  `json:"record"` // the artifact record's id
+	Commit      string  `json:"commit,omitempty"`
+	Filename    string  `json:"filename,omitempty"`
+	Time        float64 `json:"time"`
+}
+
+func compareArtifacts(a, b SlotArtifact) int {
+	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Record, b.Record))
+}
+
+// later tells whether an artifact was reported behind another.
+func (a SlotArtifact) later(other SlotArtifact) bool { return compareArtifacts(a, other) > 0 }
+
+// SlotEntry is an attestation bound to the artifact of a fingerprint, or, made by
+// name, to the artifacts of a commit, or to all when it has no commit
+// (contract/semantics.md 2.6).
+type SlotEntry struct {
+	Entry
+	Fingerprint string `json:"fingerprint,omitempty"`
+	Commit      string `json:"commit,omitempty"`
+}
+
+// binds tells whether the attestation is bound to an artifact.
+func (e SlotEntry) binds(a SlotArtifact) bool {
+	if e.Fingerprint != "" {
+		return e.Fingerprint == a.Fingerprint
+	}
+	return e.Commit == "" || e.Commit == a.Commit
+}
+
+// sameTarget tells whether two attestations have one name and one target.
+func (e SlotEntry) sameTarget(other SlotEntry) bool {
+	return e.Name == other.Name && e.Fingerprint == other.Fingerprint && e.Commit == other.Commit
+}
+
+// replaces tells whether the attestation stands in the place of another one, or is
+// that one.
+func (e SlotEntry) replaces(other SlotEntry) bool {
+	return e.sameTarget(other) && !other.later(e.Entry)
+}
+
+const (
+	// maxSlotArtifacts and maxSlotEntries keep a slot small. A trail rarely has
+	// more than a few artifacts of one name; what is dropped is read from the
+	// records when it is asked for.
+	maxSlotArtifacts = 32
+	maxSlotEntries   = 400
+)
+
+// Current returns the newest artifact.
+func (s *Slot) Current() (SlotArtifact, bool) {
+	if len(s.Artifacts) == 0 {
+		return SlotArtifact{}, false
+	}
+	return s.Artifacts[len(s.Artifacts)-1], true
+}
+
+// Artifact returns the newest record of a fingerprint.
+func (s *Slot) Artifact(fingerprint string) (SlotArtifact, bool) {
+	for _, artifact := range s.Artifacts {
+		if artifact.Fingerprint == fingerprint {
+			return artifact, true
+		}
+	}
+	return SlotArtifact{}, false
+}
+
+// Report takes in an artifact.
+func (s *Slot) Report(artifact SlotArtifact) {
+	s.EvaluatedAt = max(s.EvaluatedAt, artifact.Time)
+	i := slices.IndexFunc(s.Artifacts, func(a SlotArtifact) bool { return a.Fingerprint == artifact.Fingerprint })
+	switch {
+	case i < 0:
+		s.Artifacts = append(s.Artifacts, artifact)
+	case artifact.later(s.Artifacts[i]):
+		s.Artifacts[i] = artifact
+	}
+	slices.SortFunc(s.Artifacts, compareArtifacts)
+}
+
+// Attest takes in an attestation.
+func (s *Slot) Attest(entry SlotEntry) {
+	s.EvaluatedAt = max(s.EvaluatedAt, entry.Time)
+	for i, known := range s.Entries {
+		if !known.sameTarget(entry) {
+			continue
+		}
+		if entry.later(known.Entry) {
+			s.Entries[i] = entry
+		}
+		return
+	}
+	s.Entries = append(s.Entries, entry)
+}
+
+// Bound returns the latest attestations that are bound to an artifact, one of each
+// name.
+func (s *Slot) Bound(artifact SlotArtifact) []Entry {
+	var entries []Entry
+	for _, entry := range s.Entries {
+		if entry.binds(artifact) {
+			entries = AddEntry(entries, entry.Entry)
+		}
+	}
+	return entries
+}
+
+// Shown returns the attestations of the slot as it stands: those of the current
+// artifact, or, before one is reported, the latest of each name.
+func (s *Slot) Shown() []Entry {
+	if current, ok := s.Current(); ok {
+		return s.Bound(current)
+	}
+	var entries []Entry
+	for _, entry := range s.Entries {
+		entries = AddEntry(entries, entry.Entry)
+	}
+	return entries
+}
+
+// Concerned returns the fingerprints of the artifacts that an attestation is
+// bound to.
+func (s *Slot) Concerned(entry SlotEntry) []string {
+	var fingerprints []string
+	for _, artifact := range s.Artifacts {
+		if entry.binds(artifact) {
+			fingerprints = append(fingerprints, artifact.Fingerprint)
+		}
+	}
+	return fingerprints
+}
+
+// Lacks tells whether an attestation has to be taken in for the sake of an
+// artifact: it is bound to it, and neither it nor a later one in its place is there.
+func (s *Slot) Lacks(entry SlotEntry, artifact SlotArtifact) bool {
+	if !entry.binds(artifact) {
+		return false
+	}
+	for _, known := range s.Entries {
+		if known.replaces(entry) {
+			return false
+		}
+	}
+	return true
+}
+
+// Prune drops the oldest of what does not count for the slot as it stands, when
+// there is too much of it.
+func (s *Slot) Prune() {
+	if excess := len(s.Artifacts) - maxSlotArtifacts; excess > 0 {
+		s.Artifacts = slices.Delete(s.Artifacts, 0, excess)
+		s.Pruned = true
+	}
+	excess := len(s.Entries) - maxSlotEntries
+	if excess <= 0 {
+		return
+	}
+	spare := s.spare()
+	slices.SortFunc(spare, func(a, b SlotEntry) int { return CompareEntries(a.Entry, b.Entry) })
+	spare = spare[:min(excess, len(spare))]
+	if len(spare) == 0 {
+		return
+	}
+	s.Pruned = true
+	s.Entries = slices.DeleteFunc(s.Entries, func(e SlotEntry) bool {
+		return slices.ContainsFunc(spare, func(dropped SlotEntry) bool { return dropped.ID == e.ID })
+	})
+}
+
+// spare returns the attestations that are not bound to the current artifact, or,
+// before one is reported, that have a later one of their name.
+func (s *Slot) spare() []SlotEntry {
+	current, reported := s.Current()
+	counting := map[string]bool{}
+	for _, entry := range s.Shown() {
+		counting[entry.ID] = true
+	}
+	var spare []SlotEntry
+	for _, entry := range s.Entries {
+		if !counting[entry.ID] && (!reported || !entry.binds(current)) {
+			spare = append(spare, entry)
+		}
+	}
+	return spare
+}

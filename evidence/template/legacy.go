@@ -1,0 +1,52 @@
+package template
+
+import (
+	"strconv"
+	"strings"
+
+	"attestry/evidence"
+)
+
+// LegacyArtifact is the reference name of the one artifact of a template that was
+// made of a list of names. Clients put it into the list too.
+const LegacyArtifact = "artifact"
+
+// FromNames makes the template that the deprecated list of names stands for
+// (contract/semantics.md 2.1): one artifact, with an attestation of any type for
+// each name. A name that is given twice counts once. An empty or impossible name
+// is a validation error of the field template.
+func FromNames(list []string) (content []byte, err error) {
+	var required []string
+	taken := names{LegacyArtifact: true}
+	wrong := map[string]string{}
+	for i, name := range list {
+		at := "template[" + strconv.Itoa(i) + "]"
+		switch {
+		case name == "":
+			wrong[at] = "Attestation names must not be empty" + shown(name)
+		case !validName.MatchString(name):
+			wrong[at] = "String should match pattern '" + namePattern + "'" + shown(name)
+		case !taken[name]:
+			taken[name] = true
+			required = append(required, name)
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, evidence.ValidationError(wrong)
+	}
+	return []byte(legacyText(required)), nil
+}
+
+// legacyText writes names in quotes, as some of them would be read as numbers or
+// as true else.
+func legacyText(required []string) string {
+	var b strings.Builder
+	b.WriteString(Empty + "trail:\n  artifacts:\n    - name: " + LegacyArtifact + "\n")
+	if len(required) > 0 {
+		b.WriteString("      attestations:\n")
+	}
+	for _, name := range required {
+		b.WriteString("        - name: \"" + name + "\"\n          type: \"" + AnyType + "\"\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,315 @@
+package template_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/evidence/template"
+)
+
+func TestParseReadsTheWholeGrammar(t *testing.T) {
+	parsed, err := template.Parse([]byte(`
+version: 1
+trail:
+  attestations:
+    - name: pull-request
+      type: pull_request
+    - {name: any_1, type: "*"}
+  artifacts:
+    - name: web
+      attestations:
+        - name: unit
+          type: junit
+        - name: cover
+          type: custom:coverage
+    - name: db
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := template.Template{Version: 1, Trail: template.Trail{
+		Attestations: []template.Attestation{{Name: "pull-request", Type: "pull_request"}, {Name: "any_1", Type: "*"}},
+		Artifacts: []template.Artifact{
+			{Name: "web", Attestations: []template.Attestation{{Name: "unit", Type: "junit"}, {Name: "cover", Type: "custom:coverage"}}},
+			{Name: "db", Attestations: []template.Attestation{}},
+		},
+	}}
+	if !reflect.DeepEqual(parsed, want) {
+		t.Errorf("parsed %+v", parsed)
+	}
+}
+
+func TestParseTakesEveryBuiltInType(t *testing.T) {
+	for _, kind := range []string{"generic", "junit", "snyk", "pull_request", "jira", "sonar", "decision", "custom:a b", "'*'"} {
+		content := "trail: {attestations: [{name: a, type: " + kind + "}]}"
+		if _, err := template.Parse([]byte(content)); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
+func TestParseGivesEmptyListsForWhatIsLeftOut(t *testing.T) {
+	for _, content := range []string{"version: 1\n", "trail: null", "{}", "trail: {}", "version: 1\ntrail:\n  artifacts: []\n", "%YAML 1.2\n---\nversion: 1\n"} {
+		parsed, err := template.Parse([]byte(content))
+		if err != nil {
+			t.Errorf("%q: %v", content, err)
+			continue
+		}
+		if parsed.Version != 1 || parsed.Trail.Artifacts == nil || parsed.Trail.Attestations == nil {
+			t.Errorf("%q: parsed %#v", content, parsed)
+		}
+	}
+}
+
+func TestParseFollowsAliases(t *testing.T) {
+	parsed, err := template.Parse([]byte(`
+trail:
+  attestations: &all
+    - &scan {name: scan, type: snyk}
+  artifacts:
+    - {name: web, attestations: *all}
+    - {name: db, attestations: [*scan]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, artifact := range parsed.Trail.Artifacts {
+		if len(artifact.Attestations) != 1 || artifact.Attestations[0] != (template.Attestation{Name: "scan", Type: "snyk"}) {
+			t.Errorf("%s: %+v", artifact.Name, artifact.Attestations)
+		}
+	}
+}
+
+func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
+	cases := []struct{ name, content, want string }{
+		{"a missing member", "trail:\n  artifacts:\n    - attestations: []\n", "trail.artifacts.0.name (line 3)\n  Field required"},
+		{"a missing type", "trail:\n  attestations:\n    - name: a\n", "trail.attestations.0.type (line 3)\n  Field required"},
+		{"an unknown key", "version: 1\ntrials: x\n", "trials (line 2)\n  Extra inputs are not permitted [input: x]"},
+		{"an unknown key below", "trail:\n  attestations:\n    - {name: a, type: junit, required: true}\n", "trail.attestations.0.required (line 3)\n  Extra inputs are not permitted [input: true]"},
+		{"another version", "version: 2\n", "version (line 1)\n  Input should be 1 [input: 2]"},
+		{"a version as text", "version: '1'\n", "version (line 1)\n  Input should be 1 [input: 1]"},
+		{"a version that is no number", "version: true\n", "version (line 1)\n  Input should be 1 [input: true]"},
+		{"a null version", "version:\n", "version (line 1)\n  Input should be 1 [input: None]"},
+		{"a text for a list", "trail:\n  artifacts: web\n", "trail.artifacts (line 2)\n  Input should be a valid list [input: web]"},
+		{"a null list", "trail:\n  artifacts:\n", "trail.artifacts (line 2)\n  Input should be a valid list [input: None]"},
+		{"a number for a name", "trail:\n  artifacts:\n    - name: 12\n", "trail.artifacts.0.name (line 3)\n  Input should be a valid string [input: 12]"},
+		{"a null name", "trail:\n  artifacts:\n    - name:\n", "trail.artifacts.0.name (line 3)\n  Input should be a valid string [input: None]"},
+		{"a bad name", "trail:\n  artifacts:\n    - name: a b\n", "trail.artifacts.0.name (line 3)\n  String should match pattern '^[a-zA-Z0-9\\-_]+$' [input: a b]"},
+		{"an empty name", "trail:\n  artifacts:\n    - name: ''\n", "String should match pattern '^[a-zA-Z0-9\\-_]+$' [input: ]"},
+		{"a name of two lines", "trail:\n  artifacts:\n    - name: |\n        a\n", "String should match pattern"},
+		{"an unknown type", "trail:\n  attestations:\n    - name: a\n      type: pull-request\n", "trail.attestations.0.type (line 4)\n  Input should be 'generic'"},
+		{"an artifact twice", "trail:\n  artifacts:\n    - name: a\n    - name: a\n", "trail.artifacts.1.name (line 4)\n  Value error, names must be unique within their list [input: a]"},
+		{"an attestation twice", "trail:\n  artifacts:\n    - name: a\n      attestations:\n        - {name: x, type: '*'}\n        - {name: x, type: junit}\n", "trail.artifacts.0.attestations.1.name (line 6)\n  Value error"},
+		{"a key twice", "version: 1\nversion: 1\n", "version (line 2)\n  Invalid YAML: the key is given twice"},
+		{"a list", "- version: 1\n", "(line 1)\n  Input should be a valid dictionary or instance of Template"},
+		{"a list for an artifact", "trail:\n  artifacts:\n    - [a]\n", "trail.artifacts.0 (line 3)\n  Input should be a valid dictionary or instance of Artifact"},
+		{"a list for the trail", "trail: []\n", "trail (line 1)\n  Input should be a valid dictionary or instance of Trail"},
+		{"null", "null\n", "(line 1)\n  Input should be a valid dictionary or instance of Template [input: None]"},
+		{"an empty file", "", "(line 1)\n  Input should be a valid dictionary or instance of Template [input: None]"},
+		{"comments alone", "# version: 1\n", "(line 1)\n  Input should be a valid dictionary or instance of Template"},
+		{"two documents", "version: 1\n---\nversion: 1\n", "Invalid YAML: there is more than one document in the file"},
+		{"broken YAML", "version: 1\ntrail: [\n", "Invalid YAML: "},
+		{"a tab", "trail:\n\tartifacts: []\n", "(line 2)\n  Invalid YAML: "},
+		{"no text", "version: \xff\n", "Invalid YAML: the file is not UTF-8 text"},
+		{"an alias for nothing", "trail: *a\n", "trail (line 1)\n  Invalid YAML: the alias stands for nothing [input: a]"},
+		{"an alias before its anchor", "trail: {artifacts: *a, attestations: &a []}\n", "Invalid YAML: the alias stands for nothing [input: a]"},
+		{"an anchor twice", "trail: {artifacts: &a [], attestations: &a []}\n", "Invalid YAML: the anchor is defined twice [input: a]"},
+		{"an alias within its anchor", "trail: &a\n  artifacts: *a\n", "trail.artifacts (line"},
+		{"a tag", "version: !!int 1\n", "version (line 1)\n  Tags are not supported"},
+		{"an explicit key", "? version\n: 1\n", "(line 1)\n  Explicit keys (?) are not supported"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := template.Parse([]byte(c.content))
+			if err == nil {
+				t.Fatal("it was accepted")
+			}
+			if text := err.Error(); !strings.Contains(text, c.want) || !strings.HasPrefix(text, "1 validation errors for Template\n") {
+				t.Errorf("the error is\n%s", text)
+			}
+		})
+	}
+}
+
+func TestParseCountsAllFindingsAndShowsTheFirst(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("trail:\n  artifacts:\n")
+	for range 1000 {
+		b.WriteString("    - name: ' '\n")
+	}
+	_, err := template.Parse([]byte(b.String()))
+	if err == nil || !strings.HasPrefix(err.Error(), "1000 validation errors for Template\ntrail.artifacts.0.name (line 3)\n") ||
+		!strings.HasSuffix(err.Error(), "\nand 950 more") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestParseBoundsWhatAFindingRepeats(t *testing.T) {
+	long := strings.Repeat("ü ", 1<<20)
+	for _, content := range []string{
+		"trail: {artifacts: [{name: '" + long + "'}]}",
+		"'" + long + "': 1",
+		"version: '" + long + "'",
+		"trail: {attestations: [{name: a, type: '" + long + "'}]}",
+		"trail: *" + strings.ReplaceAll(long, " ", ""),
+		"trail: !" + strings.ReplaceAll(long, " ", "") + " a",
+	} {
+		_, err := template.Parse([]byte(content))
+		if err == nil || len(err.Error()) > 1000 {
+			t.Errorf("%.20s: the error is %.2000v", content, err)
+		}
+	}
+}
+
+// hostile are files of 10 MiB that cost a careless parser dearly.
+func hostile(size int) map[string]string {
+	fill := func(text string) string { return strings.Repeat(text, size/len(text)) }
+	numbered := func(format string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < size; i++ {
+			fmt.Fprintf(&b, format, i, i)
+		}
+		return b.String()
+	}
+	aliases := "a0: &a0 [x,x,x,x,x,x,x,x,x]\n"
+	for i := 1; i < 20; i++ {
+		aliases += fmt.Sprintf("a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 9), ","))
+	}
+	expansion := "trail:\n  artifacts:\n    - name: a\n      attestations: &all\n"
+	for i := range 10_000 {
+		expansion += fmt.Sprintf("        - {name: n%d, type: junit}\n", i)
+	}
+	for i := range 10_000 {
+		expansion += fmt.Sprintf("    - {name: b%d, attestations: *all}\n", i)
+	}
+	return map[string]string{
+		"brackets":           fill("["),
+		"braces":             fill("{"),
+		"opened mappings":    fill("{a: "),
+		"dashes":             fill("- "),
+		"questions":          fill("? "),
+		"colons":             fill(": "),
+		"anchors":            fill("&a "),
+		"tags":               fill("!!a "),
+		"aliases":            fill("*a "),
+		"keys":               numbered("k%d: %d\n"),
+		"one key":            fill("a: 1\n"),
+		"nested keys":        fill("a:\n b:\n  c:\n"),
+		"defined anchors":    numbered("- &a%d *a%d\n"),
+		"items":              fill("- a\n"),
+		"comments":           "version: 1\n" + fill("# c\n"),
+		"one comment":        "version: 1\n#" + fill("x"),
+		"one scalar":         "a: " + fill("x"),
+		"quoted":             "a: \"" + fill("x") + "\"",
+		"escapes":            "a: \"" + fill(`\u0041`) + "\"",
+		"unclosed":           "a: \"" + fill("x\n"),
+		"literal":            "a: |\n" + fill("  x\n"),
+		"folded":             "a: b\n" + fill("  x\n"),
+		"spaces":             fill(" "),
+		"lines":              fill("\n"),
+		"tabs":               fill("\t"),
+		"documents":          fill("---\n"),
+		"document ends":      fill("...\n"),
+		"directives":         fill("%YAML 1.2\n"),
+		"commas":             "[" + fill(","),
+		"aliases of aliases": aliases,
+		"expansion":          expansion,
+		"indentation": func() string {
+			var b strings.Builder
+			for i := 0; b.Len() < size; i++ {
+				b.WriteString(strings.Repeat(" ", i) + "a:\n")
+			}
+			return b.String()
+		}(),
+	}
+}
+
+func TestParseBearsHostileFiles(t *testing.T) {
+	const most = 1 << 30 // bytes, nearly all of which are given back at once
+	for name, content := range hostile(10 << 20) {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := template.Parse([]byte(content))
+			runtime.ReadMemStats(&after)
+			if spent := after.TotalAlloc - before.TotalAlloc; spent > most {
+				t.Errorf("it took %d MiB, and ended with %.200v", spent>>20, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), " validation errors for Template\n") {
+				t.Errorf("the error is %.200v", err)
+			}
+		})
+	}
+}
+
+func TestParseTakesLargeTemplates(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("version: 1\ntrail:\n  artifacts:\n")
+	for i := range 100 {
+		fmt.Fprintf(&b, "    # the artifact %d: made by - [the build]\n    - name: artifact-number-%d\n      attestations:\n", i, i)
+		for j := range 300 {
+			fmt.Fprintf(&b, "        - name: attestation-number-%d\n          type: custom:of-a-type\n", j)
+		}
+	}
+	parsed, err := template.Parse([]byte(b.String()))
+	if err != nil || len(parsed.Trail.Artifacts) != 100 || len(parsed.Trail.Artifacts[99].Attestations) != 300 {
+		t.Errorf("%d artifacts, %.500v", len(parsed.Trail.Artifacts), err)
+	}
+}
+
+func TestFromNamesMakesOneArtifact(t *testing.T) {
+	content, err := template.FromNames([]string{"unit", "artifact", "true", "unit"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := template.Parse(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []template.Artifact{{Name: "artifact", Attestations: []template.Attestation{{Name: "unit", Type: "*"}, {Name: "true", Type: "*"}}}}
+	if !reflect.DeepEqual(parsed.Trail.Artifacts, want) || len(parsed.Trail.Attestations) != 0 {
+		t.Errorf("parsed %+v", parsed)
+	}
+}
+
+func TestFromNamesRefusesEmptyAndImpossibleNames(t *testing.T) {
+	_, err := template.FromNames([]string{"artifact", "", "a b"})
+	var refused *evidence.Error
+	if !errors.As(err, &refused) || refused.Code != evidence.Invalid || len(refused.Fields) != 2 ||
+		refused.Fields["template[1]"] == "" || refused.Fields["template[2]"] == "" {
+		t.Errorf("the error is %#v", err)
+	}
+}
+
+func TestIDFollowsFromTheContent(t *testing.T) {
+	id := template.ID([]byte(template.Empty))
+	if !regexp.MustCompile(`^[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{8}$`).MatchString(id) {
+		t.Errorf("the id is %s", id)
+	}
+	if id == template.ID([]byte("version: 1")) || id != template.ID([]byte("version: 1\n")) {
+		t.Error("the id does not follow the bytes")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, content := range hostile(1 << 10) {
+		f.Add([]byte(content))
+	}
+	f.Add([]byte("version: 1\ntrail:\n  artifacts:\n    - name: web\n      attestations:\n        - {name: a, type: custom:b}\n"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		parsed, err := template.Parse(content)
+		var wrong *template.Error
+		switch {
+		case err != nil && (!errors.As(err, &wrong) || wrong.Count < 1 || len(wrong.Findings) == 0):
+			t.Errorf("the error is %#v", err)
+		case err == nil && (parsed.Version != 1 || parsed.Trail.Attestations == nil || parsed.Trail.Artifacts == nil):
+			t.Errorf("parsed %#v", parsed)
+		}
+	})
+}

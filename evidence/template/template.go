@@ -1,0 +1,63 @@
+// Package template is the grammar of flow templates, which say what a trail must
+// hold (contract/semantics.md 2.2).
+package template
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// AnyType is the type of a requirement that any attestation fulfils.
+const AnyType = "*"
+
+// Template says what a trail must hold.
+type Template struct {
+	Version int   `json:"version"`
+	Trail   Trail `json:"trail"`
+}
+
+// Trail lists what is required of the trail itself and of its artifacts.
+type Trail struct {
+	Attestations []Attestation `json:"attestations"`
+	Artifacts    []Artifact    `json:"artifacts"`
+}
+
+// Artifact is an artifact that a trail must hold, by its reference name.
+type Artifact struct {
+	Name         string        `json:"name"`
+	Attestations []Attestation `json:"attestations"`
+}
+
+// Attestation is an attestation that must be there.
+type Attestation struct {
+	Name string `json:"name"`
+	// Type is a built-in type, custom:<name>, or AnyType.
+	Type string `json:"type"`
+}
+
+// Artifact returns what is required of the artifact of that name.
+func (t *Template) Artifact(name string) (Artifact, bool) {
+	for _, artifact := range t.Trail.Artifacts {
+		if artifact.Name == name {
+			return artifact, true
+		}
+	}
+	return Artifact{}, false
+}
+
+// Fits tells whether an attestation of a type fulfils the requirement. Decisions
+// are recorded as system:decision and required as decision.
+func (a Attestation) Fits(kind string) bool {
+	return a.Type == AnyType || a.Type == kind || "system:"+a.Type == kind
+}
+
+// Empty is the content of the template that requires nothing.
+const Empty = "version: 1\n"
+
+// ID is the id of a template: it follows from its content, in the form of all
+// ids (contract/responses.md, "Values").
+func ID(content []byte) string {
+	sum := sha256.Sum256(content)
+	text := hex.EncodeToString(sum[:])
+	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:28]
+}

@@ -1,0 +1,87 @@
+package evidence
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+func pointer[T any](value T) *T { return &value }
+
+func begunTrail() Trail {
+	return Trail{
+		Description: "before", Commit: &GitCommit{SHA1: "c"}, OriginURL: pointer("https://a.example"),
+		ExternalURLs: map[string]ExternalURL{"a": {Href: "https://b.example"}},
+		UserData:     json.RawMessage(`{"a":1}`), Template: "one",
+	}
+}
+
+func TestBeginPatchesWhatWasSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  TrailChange
+		changed []string
+	}{
+		"nothing": {TrailChange{}, nil},
+		"the same again": {TrailChange{
+			Description: pointer("before"), Commit: &GitCommit{SHA1: "c"}, OriginURL: pointer("https://a.example"),
+			ExternalURLs: map[string]ExternalURL{"a": {Href: "https://b.example"}},
+			UserData:     json.RawMessage(`{"a":1}`), Template: "one",
+		}, nil},
+		"empty description": {TrailChange{Description: pointer("")}, []string{"description"}},
+		"commit":            {TrailChange{Commit: &GitCommit{SHA1: "c", Message: pointer("m")}}, []string{"git_commit_info"}},
+		"origin":            {TrailChange{OriginURL: pointer("https://c.example")}, []string{"origin_url"}},
+		"no more addresses": {TrailChange{ExternalURLs: map[string]ExternalURL{}}, []string{"external_urls"}},
+		"user data":         {TrailChange{UserData: json.RawMessage(`[]`)}, []string{"user_data"}},
+		"template":          {TrailChange{Template: "two"}, []string{"template"}},
+		"a repository":      {TrailChange{Repo: "r"}, nil},
+		"two at once":       {TrailChange{Description: pointer("after"), Template: "two"}, []string{"description", "template"}},
+	} {
+		trail := begunTrail()
+		if got := trail.Apply(c.change); !slices.Equal(got, c.changed) {
+			t.Errorf("%s: changed %v, want %v", name, got, c.changed)
+		}
+		if c.changed == nil {
+			continue
+		}
+		if again := trail.Apply(c.change); again != nil {
+			t.Errorf("%s: sent again, it changes %v", name, again)
+		}
+	}
+}
+
+func TestRepositoriesAreNotedOnce(t *testing.T) {
+	var trail Trail
+	for _, id := range []string{"b", "", "a", "b"} {
+		trail.Apply(TrailChange{Repo: id})
+	}
+	if !slices.Equal(trail.RepoIDs, []string{"b", "a"}) {
+		t.Errorf("noted %v", trail.RepoIDs)
+	}
+}
+
+func TestOlderSummaryOfASlotChangesNothing(t *testing.T) {
+	var trail Trail
+	trail.Summarize("a", SlotSummary{Version: 2, Fingerprint: "f"})
+	trail.Summarize("a", SlotSummary{Version: 1, Fingerprint: "g"})
+	if got := trail.Slots["a"].Fingerprint; got != "f" {
+		t.Errorf("the trail knows %s", got)
+	}
+	trail.Summarize("a", SlotSummary{Version: 3, Fingerprint: "h"})
+	trail.Summarize("b", SlotSummary{Version: 1})
+	if got := trail.Fingerprints(); !slices.Equal(got, []string{"h"}) {
+		t.Errorf("the trail knows %v", got)
+	}
+	trail.Flow, trail.Name = "flow", "trail"
+	if got := trail.SlotIDs(); !slices.Equal(got, []string{"flow/trail/a", "flow/trail/b"}) {
+		t.Errorf("slots %v", got)
+	}
+}
+
+func TestReportsWithOldTimesDoNotTurnATrailBack(t *testing.T) {
+	var trail Trail
+	trail.Touch(5)
+	trail.Touch(3)
+	if trail.LastModifiedAt != 5 || trail.EvaluatedAt != 5 {
+		t.Errorf("modified at %v, evaluated at %v", trail.LastModifiedAt, trail.EvaluatedAt)
+	}
+}

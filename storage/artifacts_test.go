@@ -1,0 +1,256 @@
+package storage_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// artifactRecord is a report with the fields that look-ups go by.
+func artifactRecord(flow, trail, fingerprint, commit string, at float64) evidence.ArtifactRecord {
+	return evidence.ArtifactRecord{
+		ID: evidence.NewID(), Org: "org", Flow: flow, Trail: trail, Name: "app", Fingerprint: fingerprint,
+		CommitSHA: commit, Commit: &evidence.GitCommit{SHA1: commit, Branch: new("main")}, CreatedAt: at,
+	}
+}
+
+// putArtifacts stores records as the recorder would, without all that follows.
+func putArtifacts(t *testing.T, store *storage.Store, records ...evidence.ArtifactRecord) {
+	t.Helper()
+	schemas := storage.Schemas()
+	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == "artifacts" })]
+	for chunk := range slices.Chunk(records, storage.MaxMany) {
+		var documents []storage.Record
+		for _, record := range chunk {
+			body, err := json.Marshal(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			documents = append(documents, storage.Record{ID: record.ID, Revision: 1, Body: body, Fields: map[string]any{
+				"org": record.Org, "flow": record.Flow, "trail": evidence.TrailKey(record.Flow, record.Trail), "repo": record.Repo,
+				"fingerprint": record.Fingerprint, "commit": record.CommitSHA, "branch": record.Branch(), "created": record.CreatedAt,
+			}})
+		}
+		if n, err := store.Documents.InsertMany(t.Context(), schema, documents); err != nil || n != len(documents) {
+			t.Fatalf("stored %d of %d: %v", n, len(documents), err)
+		}
+	}
+}
+
+// sha makes hex digits that begin as given, filled up to a length.
+func sha(start string, length int) string { return start + strings.Repeat("0", length-len(start)) }
+
+func TestArtifactsAreListedNewestFirst(t *testing.T) {
+	store, _, _ := embedded(t)
+	one := artifactRecord("f1", "t", sha("1", 64), sha("a", 40), 1)
+	two := artifactRecord("f2", "t", sha("2", 64), sha("a", 40), 2)
+	three := artifactRecord("f1", "t", sha("3", 64), sha("a", 40), 3)
+	foreign := artifactRecord("f1", "t", sha("4", 64), sha("a", 40), 4)
+	two.Repo, three.Repo, foreign.Org = "r", "r", "other"
+	putArtifacts(t, store, one, two, three, foreign)
+	for name, c := range map[string]struct {
+		query storage.ArtifactQuery
+		want  []string
+	}{
+		"all":          {storage.ArtifactQuery{Limit: 9}, []string{three.ID, two.ID, one.ID}},
+		"flow":         {storage.ArtifactQuery{Flow: "f1", Limit: 9}, []string{three.ID, one.ID}},
+		"repo":         {storage.ArtifactQuery{Repos: []string{"q", "r"}, Limit: 9}, []string{three.ID, two.ID}},
+		"flow of repo": {storage.ArtifactQuery{Repos: []string{"r"}, Flow: "f2", Limit: 9}, []string{two.ID}},
+		"second page":  {storage.ArtifactQuery{Offset: 1, Limit: 1}, []string{two.ID}},
+		"beyond":       {storage.ArtifactQuery{Offset: 3, Limit: 9}, nil},
+	} {
+		c.query.Org = "org"
+		found, err := store.Artifacts.List(t.Context(), c.query)
+		var ids []string
+		for _, record := range found {
+			ids = append(ids, record.ID)
+		}
+		if err != nil || !slices.Equal(ids, c.want) {
+			t.Errorf("%s: %v, %v; want %v", name, ids, err, c.want)
+		}
+	}
+}
+
+func TestPageOfArtifactsLiesBeyondWhatOneCommandScans(t *testing.T) {
+	store, _, _ := embedded(t)
+	records := make([]evidence.ArtifactRecord, storage.MaxScan+2000)
+	for i := range records {
+		records[i] = artifactRecord("f", "t", sha("1", 64), "", float64(i))
+	}
+	putArtifacts(t, store, records...)
+	found, err := store.Artifacts.List(t.Context(), storage.ArtifactQuery{Org: "org", Offset: storage.MaxScan + 1995, Limit: 15})
+	if err != nil || len(found) != 5 || found[0].CreatedAt != 4 {
+		t.Fatalf("%d found, %v", len(found), err)
+	}
+}
+
+func TestShortenedFingerprintFindsTheNewestThatBeginsSo(t *testing.T) {
+	store, _, _ := embedded(t)
+	old := artifactRecord("f", "t1", sha("abcde9", 64), sha("1", 40), 1)
+	latest := artifactRecord("f", "t1", sha("abcde1", 64), sha("1", 40), 3)
+	again := artifactRecord("f", "t2", sha("abcde9", 64), sha("1", 40), 2)
+	elsewhere := artifactRecord("g", "t", sha("abcde5", 64), sha("1", 40), 9)
+	unlike := artifactRecord("f", "t", sha("abcdf", 64), sha("1", 40), 8)
+	putArtifacts(t, store, old, latest, again, elsewhere, unlike)
+	for name, c := range map[string]struct{ trail, digits, want string }{
+		"five digits":       {"", "abcde", latest.ID},
+		"six digits":        {"", "abcde9", again.ID},
+		"whole":             {"", old.Fingerprint, again.ID},
+		"in a trail":        {"t1", "abcde", latest.ID},
+		"whole in a trail":  {"t1", old.Fingerprint, old.ID},
+		"in another trail":  {"t2", "abcde", again.ID},
+		"in no such trail":  {"t3", "abcde", ""},
+		"unknown":           {"", "abcdd", ""},
+		"whole and unknown": {"", sha("abcdd", 64), ""},
+	} {
+		found, err := store.Artifacts.Latest(t.Context(), "org", "f", c.trail, c.digits)
+		if found.ID != c.want || (err != nil) != (c.want == "") || err != nil && !errors.Is(err, storage.ErrNotFound) {
+			t.Errorf("%s: %q, %v; want %q", name, found.ID, err, c.want)
+		}
+	}
+}
+
+func TestFingerprintReportedOverAndOverHidesNoOther(t *testing.T) {
+	store, docs, _ := embedded(t)
+	var records []evidence.ArtifactRecord
+	for i := range 2500 {
+		records = append(records, artifactRecord("f", "t", sha("abcde9", 64), sha("c", 40), float64(i)))
+	}
+	latest := artifactRecord("f", "t", sha("abcde1", 64), sha("c", 40), 9000)
+	putArtifacts(t, store, append(records, latest)...)
+	before := docs.commands.Load()
+	found, err := store.Artifacts.Latest(t.Context(), "org", "f", "", "abcde")
+	if err != nil || found.ID != latest.ID {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	if spent := docs.commands.Load() - before; spent > 3 {
+		t.Errorf("it took %d commands", spent)
+	}
+	traces, err := store.Artifacts.Search(t.Context(), "org", "abcde")
+	if err != nil || len(traces.Fingerprints) != 2 || len(traces.Records) != 2 || traces.Records[0] != latest.ID {
+		t.Errorf("traces %+v, %v", traces, err)
+	}
+}
+
+func TestTooManyFingerprintsThatBeginAlikeAreAmbiguous(t *testing.T) {
+	store, _, _ := embedded(t)
+	var records []evidence.ArtifactRecord
+	for i := range 51 {
+		records = append(records, artifactRecord("f", "t", sha(fmt.Sprintf("abcde%02x", i), 64), sha("1", 40), float64(i)))
+	}
+	putArtifacts(t, store, records[:50]...)
+	if _, err := store.Artifacts.Latest(t.Context(), "org", "f", "", "abcde"); err != nil {
+		t.Errorf("50: %v", err)
+	}
+	if _, err := store.Artifacts.Search(t.Context(), "org", "abcde"); err != nil {
+		t.Errorf("search of 50: %v", err)
+	}
+	putArtifacts(t, store, records[50])
+	if _, err := store.Artifacts.Latest(t.Context(), "org", "f", "", "abcde"); !errors.Is(err, storage.ErrAmbiguous) {
+		t.Errorf("51: %v", err)
+	}
+	if _, err := store.Artifacts.Search(t.Context(), "org", "abcde"); !errors.Is(err, storage.ErrAmbiguous) {
+		t.Errorf("search of 51: %v", err)
+	}
+}
+
+func TestSearchFindsFingerprintsAndCommits(t *testing.T) {
+	store, _, _ := embedded(t)
+	byFingerprint := artifactRecord("f", "t", sha("abcde2", 64), sha("1", 40), 1)
+	byCommit := artifactRecord("f", "t", sha("2", 64), sha("abcde", 40), 2)
+	repeated := artifactRecord("f", "u", sha("2", 64), sha("abcde", 40), 3)
+	elsewhere := artifactRecord("g", "t", sha("2", 64), sha("abcde", 40), 4)
+	foreign := artifactRecord("f", "t", sha("abcde1", 64), sha("1", 40), 5)
+	foreign.Org = "other"
+	putArtifacts(t, store, byFingerprint, byCommit, repeated, elsewhere, foreign)
+	traces, err := store.Artifacts.Search(t.Context(), "org", "abcde")
+	if err != nil || !slices.Equal(traces.Fingerprints, []string{byFingerprint.Fingerprint}) ||
+		!slices.Equal(traces.Commits, []string{byCommit.CommitSHA}) ||
+		!slices.Equal(traces.Records, []string{elsewhere.ID, repeated.ID, byFingerprint.ID}) {
+		t.Errorf("traces %+v, %v", traces, err)
+	}
+	whole, err := store.Artifacts.Search(t.Context(), "org", byCommit.CommitSHA)
+	if err != nil || len(whole.Records) != 2 || len(whole.Fingerprints) != 0 {
+		t.Errorf("a whole commit: %+v, %v", whole, err)
+	}
+	if none, err := store.Artifacts.Search(t.Context(), "org", "abcdf"); err != nil || len(none.Records) != 0 {
+		t.Errorf("nothing: %+v, %v", none, err)
+	}
+}
+
+func TestArtifactsOfACommitAreNewestFirst(t *testing.T) {
+	store, _, _ := embedded(t)
+	first := artifactRecord("f", "t1", sha("1", 64), sha("abcde1", 40), 1)
+	second := artifactRecord("f", "t2", sha("2", 64), sha("abcde1", 40), 2)
+	alike := artifactRecord("f", "t1", sha("3", 64), sha("abcde0", 40), 3)
+	elsewhere := artifactRecord("g", "t1", sha("1", 64), sha("abcde1", 40), 4)
+	putArtifacts(t, store, first, second, alike, elsewhere)
+	for name, c := range map[string]struct {
+		trail, commit string
+		limit         int
+		want          []string
+	}{
+		"whole":      {"", first.CommitSHA, 9, []string{second.ID, first.ID}},
+		"limited":    {"", first.CommitSHA, 1, []string{second.ID}},
+		"in a trail": {"t1", first.CommitSHA, 9, []string{first.ID}},
+		"shortened":  {"", "abcde", 9, []string{alike.ID, second.ID, first.ID}},
+		"both":       {"t1", "abcde", 1, []string{alike.ID}},
+		"too short":  {"", "abcd", 9, nil},
+		"unknown":    {"", sha("2", 40), 9, nil},
+	} {
+		found, err := store.Artifacts.OfCommit(t.Context(), "org", "f", c.trail, c.commit, c.limit)
+		var ids []string
+		for _, record := range found {
+			ids = append(ids, record.ID)
+		}
+		if err != nil || !slices.Equal(ids, c.want) {
+			t.Errorf("%s: %v, %v; want %v", name, ids, err, c.want)
+		}
+	}
+}
+
+func TestLatestIsNarrowedByBranch(t *testing.T) {
+	store, _, _ := embedded(t)
+	old := artifactRecord("f", "t", sha("1", 64), sha("a", 40), 1)
+	latest := artifactRecord("f", "t", sha("1", 64), sha("b", 40), 2)
+	other := artifactRecord("f", "t", sha("2", 64), sha("c", 40), 3)
+	latest.Commit.Branch, other.Commit.Branch = new("dev"), new("dev")
+	putArtifacts(t, store, old, latest, other)
+	for name, c := range map[string]struct{ branch, digits, want string }{
+		"any branch":       {"", old.Fingerprint, latest.ID},
+		"its branch":       {"main", old.Fingerprint, old.ID},
+		"shortened":        {"main", old.Fingerprint[:5], old.ID},
+		"no such branch":   {"x", old.Fingerprint, ""},
+		"not of the other": {"main", other.Fingerprint, ""},
+	} {
+		found, err := store.Artifacts.LatestOnBranch(t.Context(), "org", "f", c.branch, c.digits)
+		if found.ID != c.want || (err != nil) != (c.want == "") {
+			t.Errorf("%s: %q, %v; want %q", name, found.ID, err, c.want)
+		}
+	}
+	for branch, want := range map[string]string{"": other.ID, "main": old.ID, "x": ""} {
+		found, err := store.Artifacts.LatestOfFlow(t.Context(), "org", "f", branch)
+		if found.ID != want || (err != nil) != (want == "") {
+			t.Errorf("flow on %q: %q, %v; want %q", branch, found.ID, err, want)
+		}
+	}
+}
+
+func TestTrailsWithAFingerprintComeLastReportedFirst(t *testing.T) {
+	store, _, _ := embedded(t)
+	fingerprint := sha("1", 64)
+	putArtifacts(t, store,
+		artifactRecord("f", "a", fingerprint, "", 1), artifactRecord("f", "b", fingerprint, "", 2),
+		artifactRecord("g", "a", fingerprint, "", 3), artifactRecord("f", "a", fingerprint, "", 4),
+		artifactRecord("f", "c", sha("2", 64), "", 5))
+	keys, err := store.Artifacts.TrailsWith(t.Context(), "org", fingerprint)
+	if err != nil || !slices.Equal(keys, []string{"f/a", "g/a", "f/b"}) {
+		t.Errorf("got %v, %v", keys, err)
+	}
+}

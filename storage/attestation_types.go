@@ -1,0 +1,335 @@
+package storage
+
+import (
+	"bytes"
+	"container/list"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"sync"
+
+	"attestry/evidence"
+	"attestry/evidence/attestation"
+)
+
+const (
+	// maxInlineSchema is the largest JSON Schema kept in its version's document;
+	// larger ones are objects.
+	maxInlineSchema = 64 << 10
+	// maxCompiledBytes bounds the definitions kept compiled, by the size of their
+	// sources; compiled they take up several times as much.
+	maxCompiledBytes = 16 << 20
+	// compiledOverhead is what a small definition takes up, mostly by its rules'
+	// functions.
+	compiledOverhead = 32 << 10
+	// versionAttempts bounds how many numbers are tried for a version: as many as
+	// there are others made of the same type at the same moment.
+	versionAttempts = 1000
+)
+
+var (
+	attestationTypeSchema = &Schema{
+		Name:    "attestation_types",
+		Fields:  []string{"org", "created"},
+		Indexes: []Index{{Name: "created", Fields: []string{"org", "created"}}},
+	}
+	attestationTypeVersionSchema = &Schema{
+		Name:    "attestation_type_versions",
+		Fields:  []string{"org", "name", "version"},
+		Indexes: []Index{{Name: "name", Fields: []string{"org", "name", "version"}}},
+	}
+)
+
+// AttestationTypeHistory is a custom type with its versions, newest first.
+type AttestationTypeHistory struct {
+	evidence.AttestationType
+	Versions []evidence.AttestationTypeVersion
+}
+
+// AttestationTypes keeps custom attestation types. A version is stored before its
+// type's head tells of it: a version behind the head's latest was never
+// acknowledged, and shows once a further one is made.
+type AttestationTypes struct {
+	heads    *Collection[evidence.AttestationType]
+	versions *Collection[evidence.AttestationTypeVersion]
+	objects  Objects
+	compiled *compiledCache
+}
+
+func newAttestationTypes(docs Documents, objects Objects) *AttestationTypes {
+	return &AttestationTypes{
+		objects:  objects,
+		compiled: &compiledCache{order: list.New(), entries: map[string]*list.Element{}},
+		heads: NewCollection(docs, attestationTypeSchema,
+			func(t *evidence.AttestationType) string { return attestationTypeID(t.Org, t.Name) },
+			func(t *evidence.AttestationType) map[string]any {
+				return map[string]any{"org": t.Org, "created": t.CreatedAt}
+			}),
+		versions: NewCollection(docs, attestationTypeVersionSchema,
+			func(v *evidence.AttestationTypeVersion) string {
+				return attestationTypeVersionID(v.Org, v.Name, v.Version)
+			},
+			func(v *evidence.AttestationTypeVersion) map[string]any {
+				return map[string]any{"org": v.Org, "name": v.Name, "version": int64(v.Version)}
+			}),
+	}
+}
+
+func attestationTypeID(org, name string) string { return org + "/" + name }
+
+func attestationTypeVersionID(org, name string, version int) string {
+	return attestationTypeID(org, name) + "/" + strconv.Itoa(version)
+}
+
+// Put stores the next version of a type, which it makes if need be and revives if
+// it is archived, and returns the version's number. Concurrent ones get numbers of
+// their own. The definition must be one that compiles.
+func (a *AttestationTypes) Put(ctx context.Context, fresh evidence.AttestationTypeVersion) (int, error) {
+	head, err := a.Head(ctx, fresh.Org, fresh.Name)
+	known := err == nil
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return 0, err
+	}
+	if err := a.moveSchema(ctx, &fresh); err != nil {
+		return 0, err
+	}
+	if fresh.Version, err = a.insertVersion(ctx, fresh, head.Latest+1); err != nil {
+		return 0, err
+	}
+	return fresh.Version, a.show(ctx, fresh, known)
+}
+
+// moveSchema puts a large schema where it belongs.
+func (a *AttestationTypes) moveSchema(ctx context.Context, fresh *evidence.AttestationTypeVersion) error {
+	if len(fresh.Schema) <= maxInlineSchema {
+		return nil
+	}
+	object, err := a.objects.Put(ctx, fresh.Org, bytes.NewReader(fresh.Schema), int64(len(fresh.Schema)))
+	if err != nil {
+		return fmt.Errorf("store the schema of an attestation type: %w", err)
+	}
+	fresh.Schema, fresh.SchemaObject = nil, object.Key
+	return nil
+}
+
+// insertVersion stores a version under the first free number from the given one on.
+func (a *AttestationTypes) insertVersion(ctx context.Context, fresh evidence.AttestationTypeVersion, number int) (int, error) {
+	for range versionAttempts {
+		fresh.Version = number
+		err := a.versions.Insert(ctx, fresh)
+		if !errors.Is(err, ErrExists) {
+			return number, err
+		}
+		number++
+	}
+	return 0, evidence.NewError(evidence.Conflict, fmt.Sprintf(
+		"Custom attestation type '%s' is being changed by many requests at once, please try again", fresh.Name))
+}
+
+// show makes the head tell of a version that is stored; known says that there was a
+// head already.
+func (a *AttestationTypes) show(ctx context.Context, fresh evidence.AttestationTypeVersion, known bool) error {
+	if !known {
+		err := a.heads.Insert(ctx, evidence.AttestationType{
+			Org: fresh.Org, Name: fresh.Name, Description: fresh.Description, Latest: fresh.Version,
+			CreatedBy: fresh.CreatedBy, CreatedAt: fresh.Timestamp, LastModifiedAt: fresh.Timestamp,
+		})
+		if !errors.Is(err, ErrExists) {
+			return err
+		}
+	}
+	_, err := a.heads.Update(ctx, attestationTypeID(fresh.Org, fresh.Name), func(head *evidence.AttestationType) error {
+		if fresh.Version > head.Latest {
+			head.Latest, head.Description, head.Archived = fresh.Version, fresh.Description, false
+			head.LastModifiedAt = max(head.LastModifiedAt, fresh.Timestamp)
+		}
+		return nil
+	})
+	return err
+}
+
+// Head returns a type without its versions, or ErrNotFound. An archived one is
+// found.
+func (a *AttestationTypes) Head(ctx context.Context, org, name string) (evidence.AttestationType, error) {
+	return a.heads.Get(ctx, attestationTypeID(org, name))
+}
+
+// Get returns a type with its versions, or ErrNotFound: one command, and one more
+// per MaxMany versions.
+func (a *AttestationTypes) Get(ctx context.Context, org, name string) (AttestationTypeHistory, error) {
+	head, err := a.Head(ctx, org, name)
+	if err != nil {
+		return AttestationTypeHistory{}, err
+	}
+	histories, err := a.withVersions(ctx, []evidence.AttestationType{head}, []any{org, name})
+	if err != nil {
+		return AttestationTypeHistory{}, err
+	}
+	return histories[0], nil
+}
+
+// Version returns one version of a type, or ErrNotFound.
+func (a *AttestationTypes) Version(ctx context.Context, head evidence.AttestationType, number int) (evidence.AttestationTypeVersion, error) {
+	if number < 1 || number > head.Latest {
+		return evidence.AttestationTypeVersion{}, ErrNotFound
+	}
+	version, err := a.versions.Get(ctx, attestationTypeVersionID(head.Org, head.Name, number))
+	if err != nil {
+		return version, err
+	}
+	return version, a.loadSchema(ctx, &version)
+}
+
+// List returns all types of an organization in the order they were made, archived
+// ones too: one command per MaxMany types, and one per MaxMany versions.
+func (a *AttestationTypes) List(ctx context.Context, org string) ([]AttestationTypeHistory, error) {
+	heads, err := allOf(ctx, a.heads, Query{Index: "created", Equal: []any{org}})
+	if err != nil {
+		return nil, err
+	}
+	return a.withVersions(ctx, heads, []any{org})
+}
+
+// withVersions adds to types those of the versions under equal that are theirs and
+// that they tell of.
+func (a *AttestationTypes) withVersions(ctx context.Context, heads []evidence.AttestationType, equal []any) ([]AttestationTypeHistory, error) {
+	versions, err := allOf(ctx, a.versions, Query{Index: "name", Equal: equal, Descending: true})
+	if err != nil {
+		return nil, err
+	}
+	byName := make(map[string][]evidence.AttestationTypeVersion, len(heads))
+	for i := range versions {
+		if err := a.loadSchema(ctx, &versions[i]); err != nil {
+			return nil, err
+		}
+		byName[versions[i].Name] = append(byName[versions[i].Name], versions[i])
+	}
+	histories := make([]AttestationTypeHistory, 0, len(heads))
+	for _, head := range heads {
+		own := slices.DeleteFunc(byName[head.Name], func(v evidence.AttestationTypeVersion) bool { return v.Version > head.Latest })
+		histories = append(histories, AttestationTypeHistory{AttestationType: head, Versions: own})
+	}
+	return histories, nil
+}
+
+// allOf answers a query as a whole.
+func allOf[T any](ctx context.Context, collection *Collection[T], query Query) ([]T, error) {
+	query.Limit = MaxMany
+	var all []T
+	err := each(ctx, collection, query, func(found *T) error {
+		all = append(all, *found)
+		return nil
+	})
+	return all, err
+}
+
+// loadSchema fetches a large schema from where it is.
+func (a *AttestationTypes) loadSchema(ctx context.Context, version *evidence.AttestationTypeVersion) error {
+	if version.SchemaObject == "" {
+		return nil
+	}
+	reader, err := a.objects.Get(ctx, version.SchemaObject, 0, -1)
+	if errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("%w: the schema of attestation type %s/%d is gone", ErrDamaged, version.Name, version.Version)
+	}
+	if err != nil {
+		return fmt.Errorf("open the schema of an attestation type: %w", err)
+	}
+	defer reader.Close()
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		return fmt.Errorf("read the schema of an attestation type: %w", err)
+	}
+	version.Schema = json.RawMessage(content)
+	return nil
+}
+
+// Archive marks a type as archived, or returns ErrNotFound. Doing so again changes
+// nothing.
+func (a *AttestationTypes) Archive(ctx context.Context, org, name string, now float64) error {
+	_, err := a.heads.Update(ctx, attestationTypeID(org, name), func(head *evidence.AttestationType) error {
+		if !head.Archived {
+			head.Archived, head.LastModifiedAt = true, max(head.LastModifiedAt, now)
+		}
+		return nil
+	})
+	return err
+}
+
+// Current returns a type, the number of its latest version, and that version
+// compiled, or ErrNotFound. An archived one is found. It takes one command, and one
+// more when the version was not used lately.
+func (a *AttestationTypes) Current(ctx context.Context, org, name string) (evidence.AttestationType, int, *attestation.Compiled, error) {
+	head, err := a.Head(ctx, org, name)
+	if err != nil {
+		return head, 0, nil, err
+	}
+	key := attestationTypeVersionID(org, name, head.Latest)
+	if compiled, ok := a.compiled.get(key); ok {
+		return head, head.Latest, compiled, nil
+	}
+	version, err := a.Version(ctx, head, head.Latest)
+	if err != nil {
+		// The head speaks of it: that it is not there is no matter of the client's.
+		return head, 0, nil, fmt.Errorf("version %d of attestation type %s: %s", head.Latest, name, err)
+	}
+	compiled, err := attestation.Compile(attestation.Definition{Schema: version.Schema, Rules: version.Rules()})
+	if err != nil {
+		return head, 0, nil, fmt.Errorf("%w: version %d of attestation type %s does not compile: %s", ErrDamaged, head.Latest, name, err)
+	}
+	a.compiled.put(key, compiled, sizeOf(&version))
+	return head, head.Latest, compiled, nil
+}
+
+func sizeOf(version *evidence.AttestationTypeVersion) int {
+	size := compiledOverhead + len(version.Schema)
+	for _, rule := range version.Rules() {
+		size += compiledOverhead + len(rule)
+	}
+	return size
+}
+
+// compiledCache keeps the compiled versions used last. Versions never change.
+type compiledCache struct {
+	mu      sync.Mutex
+	order   *list.List // of *cachedCompiled, used last in front
+	entries map[string]*list.Element
+	size    int // bytes
+}
+
+type cachedCompiled struct {
+	key      string
+	compiled *attestation.Compiled
+	size     int // bytes
+}
+
+func (c *compiledCache) get(key string) (*attestation.Compiled, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	element, ok := c.entries[key]
+	if !ok {
+		return nil, false
+	}
+	c.order.MoveToFront(element)
+	return element.Value.(*cachedCompiled).compiled, true
+}
+
+// put keeps a definition; one that is larger than all that may be kept is not.
+func (c *compiledCache) put(key string, compiled *attestation.Compiled, size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.entries[key]; ok || size > maxCompiledBytes {
+		return
+	}
+	c.entries[key] = c.order.PushFront(&cachedCompiled{key: key, compiled: compiled, size: size})
+	c.size += size
+	for c.size > maxCompiledBytes {
+		oldest := c.order.Remove(c.order.Back()).(*cachedCompiled)
+		delete(c.entries, oldest.key)
+		c.size -= oldest.size
+	}
+}

@@ -1,0 +1,288 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"attestry/evidence"
+)
+
+var attestationSchema = &Schema{
+	Name:   "attestations",
+	Fields: []string{"org", "flow", "trail", "name", "type", "fingerprint", "commit", "control", "compliant", "time"},
+	Indexes: []Index{
+		{Name: "time", Fields: []string{"org", "time"}},
+		{Name: "flow", Fields: []string{"org", "flow", "time"}},
+		{Name: "type", Fields: []string{"org", "type", "time"}},
+		{Name: "name", Fields: []string{"org", "name", "time"}},
+		{Name: "trail_name", Fields: []string{"org", "trail", "name", "time"}},
+		{Name: "flow_fingerprint", Fields: []string{"org", "flow", "fingerprint", "name", "time"}},
+		{Name: "commit", Fields: []string{"org", "commit", "time"}},
+		{Name: "control", Fields: []string{"org", "control", "time"}},
+	},
+}
+
+// Attestations keeps the attestations themselves; nothing about them ever
+// changes.
+type Attestations struct {
+	collection *Collection[evidence.Attestation]
+}
+
+func newAttestations(docs Documents) *Attestations {
+	return &Attestations{collection: NewCollection(docs, attestationSchema,
+		func(a *evidence.Attestation) string { return a.ID },
+		func(a *evidence.Attestation) map[string]any {
+			return map[string]any{
+				"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name, "type": a.Type,
+				"fingerprint": a.Fingerprint, "commit": a.CommitSHA, "control": a.Control, "compliant": a.Compliant,
+				"time": a.CreatedAt,
+			}
+		})}
+}
+
+// Get returns one attestation of an organization, or ErrNotFound.
+func (a *Attestations) Get(ctx context.Context, org, id string) (evidence.Attestation, error) {
+	found, err := a.collection.Get(ctx, id)
+	if err == nil && found.Org != org {
+		return evidence.Attestation{}, ErrNotFound
+	}
+	return found, err
+}
+
+// OfArtifactInTrail calls yield for the attestations made by a fingerprint in a
+// trail.
+func (a *Attestations) OfArtifactInTrail(ctx context.Context, org, flow, trail, fingerprint string, yield func(*evidence.Attestation) error) error {
+	return each(ctx, a.collection, Query{
+		Index: "flow_fingerprint", Equal: []any{org, flow, fingerprint}, Limit: MaxMany,
+		Where: []Condition{{Field: "trail", Operator: Equals, Value: evidence.TrailKey(flow, trail)}},
+	}, yield)
+}
+
+// OfTrail calls yield for all attestations of a trail.
+func (a *Attestations) OfTrail(ctx context.Context, org, flow, trail string, yield func(*evidence.Attestation) error) error {
+	return each(ctx, a.collection, Query{
+		Index: "trail_name", Equal: []any{org, evidence.TrailKey(flow, trail)}, Limit: MaxMany,
+	}, yield)
+}
+
+// AttestationQuery asks for attestations of an organization, newest first. What is
+// nil or empty does not narrow.
+type AttestationQuery struct {
+	Org string
+	// Flows are ids; an empty set that is not nil matches nothing.
+	Flows []string
+	// Trail is the key of a trail.
+	Trail string
+	Types []string
+	// Commits are SHAs in lower case.
+	Commits []string
+	Name    string
+	// NamePattern is an RE2 pattern, searched for anywhere in the name.
+	NamePattern string
+	Compliant   *bool
+	// From and To are Unix seconds, both inclusive.
+	From, To *float64
+}
+
+// maxRounds bounds how many index pages one List reads for a page of its own.
+const maxRounds = 20
+
+// List returns a page of attestations behind a cursor, and the cursor of the next
+// page, "" at the end. Filters beyond an index are applied while it is read; when
+// they let too little pass within maxRounds index pages, the page is short.
+func (a *Attestations) List(ctx context.Context, q AttestationQuery, after string, limit int) ([]evidence.Attestation, string, error) {
+	if q.empty() {
+		return nil, "", nil
+	}
+	query := q.query()
+	query.After = after
+	var page []evidence.Attestation
+	for range maxRounds {
+		query.Limit = limit - len(page)
+		found, next, err := a.collection.Find(ctx, query)
+		page = append(page, found...)
+		if err != nil || next == "" || len(page) == limit {
+			return page, next, err
+		}
+		query.After = next
+	}
+	return page, query.After, nil
+}
+
+// Page returns the attestations behind the first of the given number.
+func (a *Attestations) Page(ctx context.Context, q AttestationQuery, offset, limit int) ([]evidence.Attestation, error) {
+	if q.empty() {
+		return nil, nil
+	}
+	query := q.query()
+	query.Offset, query.Limit = offset, limit
+	return take(ctx, a.collection, query)
+}
+
+// Count tells how many attestations a query finds, at most MaxCount. It is false
+// when no index alone answers that.
+func (a *Attestations) Count(ctx context.Context, q AttestationQuery) (int64, bool, error) {
+	query := q.query()
+	switch {
+	case q.empty():
+		return 0, true, nil
+	case len(query.Where) > 0:
+		return 0, false, nil
+	}
+	n, err := a.collection.Count(ctx, query)
+	return n, err == nil, err
+}
+
+func (q *AttestationQuery) empty() bool { return q.Flows != nil && len(q.Flows) == 0 }
+
+// query takes the index that narrows most and leaves the rest to conditions.
+func (q *AttestationQuery) query() Query {
+	query := Query{Descending: true}
+	filters := q.filters()
+	switch {
+	case q.Trail != "" && q.Name != "":
+		query.Index, query.Equal = "trail_name", []any{q.Org, q.Trail, q.Name}
+		delete(filters, "trail")
+		delete(filters, "name")
+	case len(q.Commits) > 0:
+		query.Index, query.Equal = "commit", []any{q.Org, in(q.Commits)}
+		delete(filters, "commit")
+	case q.Name != "":
+		query.Index, query.Equal = "name", []any{q.Org, q.Name}
+		delete(filters, "name")
+	case q.Flows != nil:
+		query.Index, query.Equal = "flow", []any{q.Org, in(q.Flows)}
+		delete(filters, "flow")
+	case len(q.Types) > 0:
+		query.Index, query.Equal = "type", []any{q.Org, in(q.Types)}
+		delete(filters, "type")
+	default:
+		query.Index, query.Equal = "time", []any{q.Org}
+	}
+	for _, field := range slices.Sorted(maps.Keys(filters)) {
+		query.Where = append(query.Where, filters[field])
+	}
+	if q.From != nil {
+		query.From = &Bound{Value: *q.From}
+	}
+	if q.To != nil {
+		query.To = &Bound{Value: *q.To}
+	}
+	return query
+}
+
+// filters are all conditions, by what they look at.
+func (q *AttestationQuery) filters() map[string]Condition {
+	filters := map[string]Condition{}
+	add := func(wanted bool, key string, condition Condition) {
+		if wanted {
+			filters[key] = condition
+		}
+	}
+	add(q.Flows != nil, "flow", Condition{Field: "flow", Operator: OneOf, Value: in(q.Flows)})
+	add(q.Trail != "", "trail", Condition{Field: "trail", Operator: Equals, Value: q.Trail})
+	add(len(q.Types) > 0, "type", Condition{Field: "type", Operator: OneOf, Value: in(q.Types)})
+	add(len(q.Commits) > 0, "commit", Condition{Field: "commit", Operator: OneOf, Value: in(q.Commits)})
+	add(q.Name != "", "name", Condition{Field: "name", Operator: Equals, Value: q.Name})
+	add(q.NamePattern != "", "pattern", Condition{Field: "name", Operator: Matches, Value: q.NamePattern})
+	if q.Compliant != nil {
+		filters["compliant"] = Condition{Field: "compliant", Operator: Equals, Value: *q.Compliant}
+	}
+	return filters
+}
+
+// OfArtifact returns the attestations of a name that an artifact of a flow has, at
+// most limit, newest first: those made by its fingerprint, and those made by the
+// name it was reported under in a trail, if their commit is its own
+// (contract/semantics.md 2.6). reports are its records.
+func (a *Attestations) OfArtifact(ctx context.Context, org, flow, fingerprint, name string, reports []evidence.ArtifactRecord, limit int) ([]evidence.Attestation, error) {
+	made, err := take(ctx, a.collection, Query{
+		Index: "flow_fingerprint", Equal: []any{org, flow, fingerprint, name}, Descending: true, Limit: limit,
+	})
+	if err != nil || len(reports) == 0 {
+		return made, err
+	}
+	named, err := a.named(ctx, org, name, reports, limit)
+	if err != nil {
+		return nil, err
+	}
+	made = append(made, named...)
+	slices.SortFunc(made, func(x, y evidence.Attestation) int {
+		return evidence.CompareEntries(y.Entry(), x.Entry())
+	})
+	return made[:min(limit, len(made))], nil
+}
+
+// named returns those of OfArtifact that were made by the artifact's name.
+func (a *Attestations) named(ctx context.Context, org, name string, reports []evidence.ArtifactRecord, limit int) ([]evidence.Attestation, error) {
+	slots, trails := slotsOf(reports)
+	query := Query{
+		Index: "trail_name", Equal: []any{org, in(trails), name}, Descending: true, Limit: MaxMany,
+		Where: []Condition{{Field: "fingerprint", Operator: Equals, Value: ""}},
+	}
+	var named []evidence.Attestation
+	for range maxRounds {
+		found, next, err := a.collection.Find(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, attestation := range found {
+			if concerns(slots, &attestation) {
+				named = append(named, attestation)
+			}
+		}
+		if next == "" || len(named) >= limit {
+			break
+		}
+		query.After = next
+	}
+	return named, nil
+}
+
+// slotsOf makes slots that hold the records of one artifact alone, by their ids,
+// and lists their trails.
+func slotsOf(reports []evidence.ArtifactRecord) (map[string]*evidence.Slot, []string) {
+	slots := map[string]*evidence.Slot{}
+	var trails []string
+	for _, report := range reports {
+		trail := evidence.TrailKey(report.Flow, report.Trail)
+		id := evidence.SlotID(trail, report.Name)
+		if slots[id] == nil {
+			slots[id] = &evidence.Slot{Trail: trail, Name: report.Name}
+		}
+		slots[id].Report(report.SlotArtifact())
+		if !slices.Contains(trails, trail) {
+			trails = append(trails, trail)
+		}
+	}
+	return slots, trails[:min(len(trails), MaxMany)]
+}
+
+// concerns tells whether an attestation made by name is bound to what the slots
+// hold.
+func concerns(slots map[string]*evidence.Slot, attestation *evidence.Attestation) bool {
+	for _, target := range attestation.Targets {
+		slot := slots[evidence.SlotID(evidence.TrailKey(attestation.Flow, attestation.Trail), target)]
+		if slot != nil && len(slot.Concerned(attestation.SlotEntry())) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Reported returns the records of an artifact of a flow, the newest MaxMany, by its
+// fingerprint. Of several artifacts with the beginning of one, the newest is meant.
+func (a *Artifacts) Reported(ctx context.Context, org, flow, fingerprint string) ([]evidence.ArtifactRecord, error) {
+	newest, err := a.Latest(ctx, org, flow, "", fingerprint)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return take(ctx, a.collection, Query{
+		Index: "flow_fingerprint", Equal: []any{org, flow, newest.Fingerprint}, Descending: true, Limit: MaxMany,
+	})
+}

@@ -1,0 +1,66 @@
+package storage
+
+import "context"
+
+// findFirst returns the first document that a query finds, looking further where a
+// page ends before one is found, or ErrNotFound.
+func findFirst[T any](ctx context.Context, collection *Collection[T], query Query) (T, error) {
+	for {
+		found, next, err := collection.Find(ctx, query)
+		if len(found) > 0 || err != nil {
+			var zero T
+			if err != nil {
+				return zero, err
+			}
+			return found[0], nil
+		}
+		if next == "" {
+			var zero T
+			return zero, ErrNotFound
+		}
+		query.After = next
+	}
+}
+
+// take returns what a query finds up to its limit, however many pages that takes.
+func take[T any](ctx context.Context, collection *Collection[T], query Query) ([]T, error) {
+	var taken []T
+	wanted := query.Limit
+	for {
+		query.Limit = min(wanted-len(taken), MaxMany)
+		found, next, err := collection.Find(ctx, query)
+		taken = append(taken, found...)
+		if err != nil || next == "" || len(taken) == wanted {
+			return taken, err
+		}
+		query.After, query.Offset = next, 0
+	}
+}
+
+// in makes the set of an In of texts.
+func in(texts []string) In {
+	set := make(In, 0, len(texts))
+	for _, text := range texts {
+		set = append(set, text)
+	}
+	return set
+}
+
+// each calls yield for everything that a query finds, page by page.
+func each[T any](ctx context.Context, collection *Collection[T], query Query, yield func(*T) error) error {
+	for {
+		found, next, err := collection.Find(ctx, query)
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			if err := yield(&found[i]); err != nil {
+				return err
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		query.After, query.Offset = next, 0
+	}
+}

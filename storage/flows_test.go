@@ -1,0 +1,434 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/template"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/sqlite"
+)
+
+// flowScene is a store over embedded engines whose commands can be made to fail.
+type flowScene struct {
+	*storage.Store
+	t    *testing.T
+	docs *dyingDocuments
+	objs storage.Objects
+	db   storage.Documents
+}
+
+func newFlowScene(t *testing.T) *flowScene {
+	t.Helper()
+	folder := t.TempDir()
+	db, err := sqlite.Open(t.Context(), filepath.Join(folder, "documents.db"), storage.Schemas())
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &flowScene{t: t, db: db, objs: objects}
+	s.restart(0, false)
+	return s
+}
+
+// restart gives the scene a new process, which dies at its n-th write, before or
+// after it; 0 means that it lives on.
+func (s *flowScene) restart(write int64, after bool) {
+	s.docs = &dyingDocuments{Documents: s.db, write: write, after: after}
+	s.Store = storage.NewStore(s.docs, s.objs, time.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
+}
+
+func (s *flowScene) put(org, name string) (string, bool, error) {
+	created, flow, err := s.Flows.Put(context.Background(), evidence.Flow{
+		ID: evidence.NewID(), Org: org, Name: name, Description: "of " + name, Visibility: evidence.PrivateFlow,
+		Template: template.ID([]byte(template.Empty)), CreatedAt: 1, CreatedBy: "me", LastModifiedAt: 1,
+	})
+	return flow.ID, created, err
+}
+
+func (s *flowScene) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+var errDied = errors.New("the process is dead")
+
+// dyingDocuments lets a process die at a write: no command succeeds from then on.
+type dyingDocuments struct {
+	storage.Documents
+	write    int64
+	after    bool
+	writes   atomic.Int64
+	commands atomic.Int64
+	dead     atomic.Bool
+	largest  atomic.Int64 // bytes of a document that was inserted
+}
+
+func (d *dyingDocuments) around(write bool, command func() error) error {
+	d.commands.Add(1)
+	mine := write && d.writes.Add(1) == d.write
+	if d.dead.Load() || mine && !d.after {
+		d.dead.Store(true)
+		return errDied
+	}
+	err := command()
+	if mine {
+		d.dead.Store(true)
+		return errDied
+	}
+	return err
+}
+
+func (d *dyingDocuments) Get(ctx context.Context, s *storage.Schema, id string) (r storage.Record, err error) {
+	err = d.around(false, func() error { r, err = d.Documents.Get(ctx, s, id); return err })
+	return r, err
+}
+
+func (d *dyingDocuments) GetMany(ctx context.Context, s *storage.Schema, ids []string) (r []storage.Record, err error) {
+	err = d.around(false, func() error { r, err = d.Documents.GetMany(ctx, s, ids); return err })
+	return r, err
+}
+
+func (d *dyingDocuments) Find(ctx context.Context, s *storage.Schema, q storage.Query) (p storage.Page, err error) {
+	err = d.around(false, func() error { p, err = d.Documents.Find(ctx, s, q); return err })
+	return p, err
+}
+
+func (d *dyingDocuments) Insert(ctx context.Context, s *storage.Schema, r storage.Record) error {
+	d.largest.Store(max(d.largest.Load(), int64(len(r.Body))))
+	return d.around(true, func() error { return d.Documents.Insert(ctx, s, r) })
+}
+
+func (d *dyingDocuments) Replace(ctx context.Context, s *storage.Schema, r storage.Record, revision int64) error {
+	return d.around(true, func() error { return d.Documents.Replace(ctx, s, r, revision) })
+}
+
+func (d *dyingDocuments) Put(ctx context.Context, s *storage.Schema, r ...storage.Record) error {
+	return d.around(true, func() error { return d.Documents.Put(ctx, s, r...) })
+}
+
+// known are all names that the tests give.
+var known = []string{"one", "two", "three"}
+
+// assertSound checks that every flow in the list is found by its name, and that no
+// name leads to an archived one.
+func (s *flowScene) assertSound(org string) {
+	s.t.Helper()
+	ctx := context.Background()
+	for _, name := range known {
+		ref, err := s.Flows.Resolve(ctx, org, name)
+		if err != nil {
+			continue
+		}
+		if flow, err := s.Flows.Get(ctx, ref.ID); err != nil || flow.Archived {
+			s.t.Errorf("%s: %s leads to %+v, %v", org, name, flow, err)
+		}
+	}
+	leads := map[string]string{}
+	// Twice, as meeting one name may finish what concerns another.
+	for _, name := range slices.Concat(known, known) {
+		ref, err := s.Flows.Resolve(ctx, org, name)
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
+			s.t.Fatal(err)
+		}
+		leads[name] = ref.ID
+	}
+	flows, err := s.Flows.List(ctx, org)
+	s.must(err)
+	listed := map[string]bool{"": true}
+	for _, flow := range flows {
+		listed[flow.ID] = true
+		if leads[flow.Name] != flow.ID {
+			s.t.Errorf("%s: flow %s is listed as %s, which leads to %q", org, flow.ID, flow.Name, leads[flow.Name])
+		}
+	}
+	for name, id := range leads {
+		if !listed[id] {
+			s.t.Errorf("%s: %s leads to %s, which is not listed", org, name, id)
+		}
+	}
+}
+
+// TestChangesOfFlowsBearACrashAtAnyWrite does each change in a process that dies at
+// its first write, its second, and so on, and then again in one that lives.
+func TestChangesOfFlowsBearACrashAtAnyWrite(t *testing.T) {
+	ctx := context.Background()
+	type step = func(s *flowScene, org string) error
+	put := func(name string) step {
+		return func(s *flowScene, org string) error { _, _, err := s.put(org, name); return err }
+	}
+	rename := func(from, to string) step {
+		return func(s *flowScene, org string) error { return s.Flows.Rename(ctx, org, from, to, 2) }
+	}
+	archive := func(name string) step {
+		return func(s *flowScene, org string) error { return s.Flows.Archive(ctx, org, name, 3) }
+	}
+	for name, c := range map[string]struct {
+		before []step
+		change step
+		want   string // the listed flows and, in brackets, where the other names lead
+	}{
+		"creation": {nil, put("one"), "one"},
+		"creation by a report": {nil, func(s *flowScene, org string) error {
+			_, _, err := s.Flows.Ensure(ctx, org, "one", "me", 1)
+			return err
+		}, "one"},
+		"renaming":              {[]step{put("one")}, rename("one", "two"), "two (one: two)"},
+		"renaming a former one": {[]step{put("one"), rename("one", "two")}, rename("one", "three"), "three (one: three) (two: three)"},
+		"renaming back":         {[]step{put("one"), rename("one", "two")}, rename("two", "one"), "one (two: one)"},
+		"renaming onto another's former name": {[]step{put("one"), rename("one", "two"), put("three")},
+			rename("three", "one"), "two one (three: one)"},
+		"taking a former name":    {[]step{put("one"), rename("one", "two")}, put("one"), "two one"},
+		"archiving":               {[]step{put("one")}, archive("one"), ""},
+		"archiving by former":     {[]step{put("one"), rename("one", "two")}, archive("one"), ""},
+		"taking an archived name": {[]step{put("one"), archive("one")}, put("one"), "one"},
+		"renaming onto archived":  {[]step{put("one"), archive("one"), put("two")}, rename("two", "one"), "one (two: one)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFlowScene(t)
+			for n := int64(1); ; n++ {
+				died := false
+				for _, after := range []bool{false, true} {
+					for _, repeat := range []bool{false, true} {
+						org := fmt.Sprintf("org-%d-%t-%t", n, after, repeat)
+						s.restart(0, false)
+						for _, step := range c.before {
+							s.must(step(s, org))
+						}
+						s.restart(n, after)
+						err := c.change(s, org)
+						died = died || s.docs.dead.Load()
+						if s.docs.dead.Load() != (err != nil) {
+							t.Fatalf("write %d: %v", n, err)
+						}
+						s.restart(0, false)
+						if !repeat {
+							s.assertSound(org)
+							continue
+						}
+						// An archiving that has got far enough is not found any more.
+						if err := c.change(s, org); err != nil && (!errors.Is(err, storage.ErrNotFound) || c.want != "") {
+							t.Errorf("write %d, after %t: repeated: %v", n, after, err)
+						}
+						s.assertSound(org)
+						if got := s.summary(org); got != c.want {
+							t.Errorf("write %d, after %t: got %q", n, after, got)
+						}
+					}
+				}
+				if !died {
+					if n < 3 {
+						t.Errorf("the change took %d writes", n-1)
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+// A renaming that broke off must not come back when its flow has changed since.
+func TestBrokenOffRenamingIsVoidOnceTheFlowHasChanged(t *testing.T) {
+	ctx := context.Background()
+	for name, change := range map[string]func(s *flowScene, id string) error{
+		"renamed": func(s *flowScene, _ string) error { return s.Flows.Rename(ctx, "acme", "one", "three", 2) },
+		"renamed there and back": func(s *flowScene, _ string) error {
+			return errors.Join(s.Flows.Rename(ctx, "acme", "one", "three", 2), s.Flows.Rename(ctx, "acme", "three", "one", 3))
+		},
+		"tagged": func(s *flowScene, id string) error {
+			return s.Flows.SetTags(ctx, id, map[string]string{"a": "b"}, nil, 2)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFlowScene(t)
+			id, _, err := s.put("acme", "one")
+			s.must(err)
+			s.restart(1, true)
+			if err := s.Flows.Rename(ctx, "acme", "one", "two", 2); !errors.Is(err, errDied) {
+				t.Fatal(err)
+			}
+			s.restart(0, false)
+			s.must(change(s, id))
+			before, err := s.Flows.Get(ctx, id)
+			s.must(err)
+			ref, err := s.Flows.Resolve(ctx, "acme", "two")
+			if err != nil || ref.ID != id {
+				t.Errorf("two leads to %s, %v", ref.ID, err)
+			}
+			if after, err := s.Flows.Get(ctx, id); err != nil || after.Name != before.Name {
+				t.Errorf("it is called %s, %v", after.Name, err)
+			}
+			s.assertSound("acme")
+		})
+	}
+}
+
+// Whoever puts the old name of a flow whose renaming broke off gets either that
+// flow, which still has the name, or a fresh one.
+func TestPutAfterABrokenOffRenamingMeetsTheNameItAskedFor(t *testing.T) {
+	ctx := context.Background()
+	for n := int64(1); n <= 4; n++ {
+		s := newFlowScene(t)
+		id, _, err := s.put("acme", "one")
+		s.must(err)
+		s.restart(n, true)
+		_ = s.Flows.Rename(ctx, "acme", "one", "two", 2)
+		s.restart(0, false)
+		got, _, err := s.put("acme", "one")
+		s.must(err)
+		if flow, err := s.Flows.Get(ctx, got); err != nil || flow.Name != "one" {
+			t.Errorf("write %d: put %+v, %v", n, flow, err)
+		}
+		if renamed, err := s.Flows.Get(ctx, id); err != nil || (renamed.Name == "one") != (got == id) {
+			t.Errorf("write %d: the flow is called %s, %v", n, renamed.Name, err)
+		}
+		s.assertSound("acme")
+	}
+}
+
+// summary lists the flows in the order they were made, and where other names lead.
+func (s *flowScene) summary(org string) string {
+	s.t.Helper()
+	flows, err := s.Flows.List(context.Background(), org)
+	s.must(err)
+	names := map[string]string{}
+	var parts []string
+	for _, flow := range flows {
+		names[flow.ID] = flow.Name
+		parts = append(parts, flow.Name)
+	}
+	for _, name := range known {
+		ref, err := s.Flows.Resolve(context.Background(), org, name)
+		if err == nil && names[ref.ID] != name {
+			parts = append(parts, "("+name+": "+names[ref.ID]+")")
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func TestFlowNamesBearChangesAtOnce(t *testing.T) {
+	s := newFlowScene(t)
+	ctx := context.Background()
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			for j := range 25 {
+				from, to := known[(i+j)%3], known[(i*j+1)%3]
+				var err error
+				switch (i + j) % 4 {
+				case 0:
+					_, _, err = s.put("acme", from)
+				case 1, 2:
+					err = s.Flows.Rename(ctx, "acme", from, to, float64(j))
+				default:
+					err = s.Flows.Archive(ctx, "acme", from, float64(j))
+				}
+				switch code := evidence.CodeOf(err); {
+				case err == nil, errors.Is(err, storage.ErrNotFound):
+				case code == evidence.Conflict, code == evidence.Invalid, code == evidence.Unavailable:
+				default:
+					t.Errorf("%s to %s: %v", from, to, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	s.assertSound("acme")
+}
+
+func TestManyEnsureOneFlow(t *testing.T) {
+	s := newFlowScene(t)
+	var group sync.WaitGroup
+	var made atomic.Int64
+	ids := sync.Map{}
+	for range 200 {
+		group.Go(func() {
+			flow, created, err := s.Flows.Ensure(context.Background(), "acme", "web", "me", 5)
+			if err != nil {
+				t.Error(err)
+			}
+			if created {
+				made.Add(1)
+			}
+			ids.Store(flow.ID, true)
+		})
+	}
+	group.Wait()
+	count := 0
+	ids.Range(func(any, any) bool { count++; return true })
+	if made.Load() != 1 || count != 1 {
+		t.Errorf("%d were made, with %d ids", made.Load(), count)
+	}
+	flows, err := s.Flows.List(t.Context(), "acme")
+	s.must(err)
+	if len(flows) != 1 || flows[0].Template != template.ID([]byte(template.Empty)) || flows[0].CreatedBy != "me" || flows[0].CreatedAt != 5 {
+		t.Errorf("listed %+v", flows)
+	}
+}
+
+func TestResolvingAFlowIsOneCommand(t *testing.T) {
+	s := newFlowScene(t)
+	id, created, err := s.put("acme", "one")
+	s.must(err)
+	s.must(s.Flows.Rename(t.Context(), "acme", "one", "two", 2))
+	s.restart(0, false)
+	for _, name := range []string{"one", "two"} {
+		before := s.docs.commands.Load()
+		ref, err := s.Flows.Resolve(t.Context(), "acme", name)
+		if spent := s.docs.commands.Load() - before; err != nil || ref.ID != id || !created || spent != 1 {
+			t.Errorf("%s: %+v, %v, %d commands", name, ref, err, spent)
+		}
+	}
+	if _, err := s.Flows.Resolve(t.Context(), "other", "one"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("another organization: %v", err)
+	}
+}
+
+func TestNamesOfFlowsKeepToTheirOrganization(t *testing.T) {
+	s := newFlowScene(t)
+	mine, _, err := s.put("acme", "one")
+	s.must(err)
+	theirs, _, err := s.put("other", "one")
+	s.must(err)
+	named, err := s.Flows.Names(t.Context(), "acme", []string{mine, theirs, "unknown"})
+	s.must(err)
+	if len(named) != 1 || named[mine].Name != "one" {
+		t.Errorf("named %+v", named)
+	}
+}
+
+func TestTakenNameIsTheFaultOfTheRequest(t *testing.T) {
+	s := newFlowScene(t)
+	for _, name := range []string{"one", "two"} {
+		_, _, err := s.put("acme", name)
+		s.must(err)
+	}
+	err := s.Flows.Rename(t.Context(), "acme", "one", "two", 2)
+	var refused *evidence.Error
+	if !errors.As(err, &refused) || refused.Code != evidence.Invalid || refused.Fields["new_name"] == "" {
+		t.Errorf("the error is %v", err)
+	}
+	s.assertSound("acme")
+}

@@ -1,0 +1,181 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"attestry/evidence"
+)
+
+var markSchema = &Schema{Name: "marks"}
+
+// mark is how far the facts of an organization are known to be reflected.
+type mark struct {
+	Org  string  `json:"org"`
+	Time float64 `json:"time"` // Unix seconds
+}
+
+// reconcileOverlap is how far behind its mark reconciling looks again, in seconds,
+// as clocks of different processes may differ.
+const reconcileOverlap = 30
+
+// Reconciler applies the facts that were stored by somebody who was killed before
+// the aggregates reflected them. No client was told of these.
+type Reconciler struct {
+	recorder *Recorder
+	marks    *Collection[mark]
+}
+
+func newReconciler(docs Documents, recorder *Recorder) *Reconciler {
+	return &Reconciler{recorder: recorder, marks: NewCollection(docs, markSchema,
+		func(m *mark) string { return m.Org }, nil)}
+}
+
+// Reconcile looks at the facts that an organization recorded up to a time, which
+// must be so long ago that nobody can still be applying them. It returns how many
+// it had to apply. After an error it looks at the same ones again the next time.
+func (r *Reconciler) Reconcile(ctx context.Context, org string, until float64) (int, error) {
+	last, err := r.marks.Get(ctx, org)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return 0, err
+	}
+	if until <= last.Time {
+		return 0, nil
+	}
+	from := max(last.Time-reconcileOverlap, 0)
+	span := Query{From: &Bound{Value: from}, To: &Bound{Value: until}, Equal: []any{org}, Limit: MaxMany}
+	artifacts, err := r.artifacts(ctx, span)
+	attestations, fault := r.attestations(ctx, span)
+	if err := errors.Join(err, fault); err != nil {
+		return artifacts + attestations, err
+	}
+	return artifacts + attestations, r.marks.Put(ctx, mark{Org: org, Time: until})
+}
+
+// artifacts applies the artifacts whose events are missing.
+func (r *Reconciler) artifacts(ctx context.Context, span Query) (int, error) {
+	span.Index = "created"
+	return walk(ctx, r.recorder, r.recorder.artifacts.collection, span, r.recorder.reapplyArtifact)
+}
+
+// attestations applies the attestations whose events are missing.
+func (r *Reconciler) attestations(ctx context.Context, span Query) (int, error) {
+	span.Index = "time"
+	return walk(ctx, r.recorder, r.recorder.attestations.collection, span, r.recorder.reapplyAttestation)
+}
+
+// walk applies the facts of a span whose events are missing, and counts them. One
+// that cannot be applied does not keep the others waiting.
+func walk[T any](ctx context.Context, r *Recorder, collection *Collection[T], span Query, apply func(context.Context, *T) error) (int, error) {
+	applied := 0
+	var faults []error
+	for {
+		found, next, err := collection.FindFields(ctx, span)
+		if err != nil {
+			return applied, err
+		}
+		ids, err := r.unreflected(ctx, found)
+		if err != nil {
+			return applied, err
+		}
+		facts, err := collection.GetMany(ctx, ids)
+		if err != nil {
+			return applied, err
+		}
+		for i := range facts {
+			if err := apply(ctx, &facts[i]); err != nil {
+				faults = append(faults, collection.wrap("apply", collection.id(&facts[i]), err))
+				continue
+			}
+			applied++
+		}
+		if next == "" || ctx.Err() != nil {
+			return applied, errors.Join(append(faults, ctx.Err())...)
+		}
+		span.After = next
+	}
+}
+
+// unreflected returns the ids of those facts whose events are missing.
+func (r *Recorder) unreflected(ctx context.Context, facts []Record) ([]string, error) {
+	refs := make([]TrailEventRef, 0, len(facts))
+	for _, fact := range facts {
+		trail, _ := fact.Fields["trail"].(string)
+		refs = append(refs, TrailEventRef{Trail: trail, ID: fact.ID})
+	}
+	missing, err := r.events.Missing(ctx, refs)
+	ids := make([]string, 0, len(missing))
+	for _, ref := range missing {
+		ids = append(ids, ref.ID)
+	}
+	return ids, err
+}
+
+// reapplyArtifact applies a stored record again.
+func (r *Recorder) reapplyArtifact(ctx context.Context, record *evidence.ArtifactRecord) error {
+	repo, err := r.repoOf(ctx, record.Org, record.Repo)
+	if err != nil {
+		return err
+	}
+	seen, err := r.open(ctx, scopeOf(record.Org, record.Trail, record.ReportedBy, record.ReportedByID, record.CreatedAt), record.Flow)
+	if err != nil {
+		return err
+	}
+	return r.applyArtifact(ctx, seen, record, repo)
+}
+
+// repoOf returns the repository that a report named, for its event; nil when it
+// named none.
+func (r *Recorder) repoOf(ctx context.Context, org, id string) (*evidence.Repo, error) {
+	if id == "" {
+		return nil, nil
+	}
+	repo, err := r.repos.Get(ctx, org, id)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	return &repo, err
+}
+
+// reapplyAttestation applies a stored attestation again.
+func (r *Recorder) reapplyAttestation(ctx context.Context, a *evidence.Attestation) error {
+	scope := scopeOf(a.Org, a.Trail, a.ReportedBy, a.ReportedByID, a.CreatedAt)
+	seen, err := r.open(ctx, scope, a.Flow)
+	if err != nil {
+		return err
+	}
+	names := a.Targets
+	if a.Fingerprint != "" {
+		names, err = r.named(ctx, scope, &seen.Value, a)
+		if evidence.CodeOf(err) == evidence.NotFound {
+			names, err = nil, nil // it was taken when it was made
+		}
+		if err != nil {
+			return err
+		}
+	}
+	repo, err := r.repoOf(ctx, a.Org, a.Repo)
+	if err != nil {
+		return err
+	}
+	return r.applyAttestation(ctx, seen, names, a, repo)
+}
+
+func scopeOf(org, trail, by, byID string, at float64) Scope {
+	return Scope{Org: org, Trail: trail, By: by, ByID: byID, At: at}
+}
+
+// Rebuild makes the slot of a record anew from the facts, for an artifact that its
+// slot does not know any more.
+func (r *Recorder) Rebuild(ctx context.Context, record evidence.ArtifactRecord) (evidence.Slot, error) {
+	slot := evidence.Slot{Org: record.Org, Trail: evidence.TrailKey(record.Flow, record.Trail), Name: record.Name}
+	slot.Report(record.SlotArtifact())
+	err := r.attestations.OfTrail(ctx, record.Org, record.Flow, record.Trail, func(a *evidence.Attestation) error {
+		if a.Fingerprint == record.Fingerprint || (a.Fingerprint == "" && slices.Contains(a.Targets, record.Name)) {
+			slot.Attest(a.SlotEntry())
+		}
+		return nil
+	})
+	return slot, err
+}

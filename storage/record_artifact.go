@@ -1,0 +1,103 @@
+package storage
+
+import (
+	"context"
+	"slices"
+
+	"attestry/evidence"
+)
+
+// Report records an artifact, and begins its flow and trail if need be. What it
+// does not know of the record's place it fills in.
+func (r *Recorder) Report(ctx context.Context, scope Scope, record evidence.ArtifactRecord, repo *evidence.Repo) error {
+	flow, err := r.flow(ctx, scope)
+	if err != nil {
+		return err
+	}
+	seen, err := r.open(ctx, scope, flow)
+	if err != nil {
+		return err
+	}
+	record.Flow, record.Template = flow, seen.Value.Template
+	if err := r.artifacts.collection.Insert(ctx, record); err != nil {
+		return err
+	}
+	return r.applyArtifact(ctx, seen, &record, repo)
+}
+
+// applyArtifact makes the aggregates reflect a stored record.
+func (r *Recorder) applyArtifact(ctx context.Context, seen Versioned[evidence.Trail], record *evidence.ArtifactRecord, repo *evidence.Repo) error {
+	_, known := seen.Value.Slots[record.Name]
+	slot, err := r.slots.change(ctx, record.Org, seen.Value.Key(), record.Name, known, func(slot *evidence.Slot) {
+		slot.Report(record.SlotArtifact())
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.reflectArtifact(ctx, seen, record, slot); err != nil {
+		return err
+	}
+	if err := r.fill(ctx, slot, record); err != nil {
+		return err
+	}
+	if err := r.provenances.Add(ctx, record); err != nil {
+		return err
+	}
+	if err := r.announce(ctx, record.Org, []string{record.Fingerprint}); err != nil {
+		return err
+	}
+	return r.events.Add(ctx, artifactEvent(&seen.Value, record, repo))
+}
+
+func (r *Recorder) reflectArtifact(ctx context.Context, seen Versioned[evidence.Trail], record *evidence.ArtifactRecord, slot evidence.Slot) error {
+	_, err := r.reflect(ctx, seen, record.CreatedAt, record.Repo, []evidence.Slot{slot}, func(*evidence.Trail) error { return nil })
+	return err
+}
+
+// fill lets a slot take in the attestations that were made of a record before the
+// trail told that the slot has it. It looks after the trail was written, as
+// attestations look at the trail after they were stored: one of the two sees the
+// other.
+func (r *Recorder) fill(ctx context.Context, slot evidence.Slot, record *evidence.ArtifactRecord) error {
+	missing, err := r.missing(ctx, slot, record)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	slot, err = r.slots.change(ctx, slot.Org, slot.Trail, slot.Name, true, func(slot *evidence.Slot) {
+		for _, entry := range missing {
+			slot.Attest(entry)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	seen, err := r.trails.collection.GetVersioned(ctx, slot.Trail)
+	if err != nil {
+		return err
+	}
+	return r.reflectArtifact(ctx, seen, record, slot)
+}
+
+// missing returns the attestations of a record that its slot lacks: those of the
+// fingerprint that were made for another slot, and those by name that the slot had
+// to drop.
+func (r *Recorder) missing(ctx context.Context, slot evidence.Slot, record *evidence.ArtifactRecord) ([]evidence.SlotEntry, error) {
+	var missing []evidence.SlotEntry
+	check := func(a *evidence.Attestation) error {
+		if slot.Lacks(a.SlotEntry(), record.SlotArtifact()) {
+			missing = append(missing, a.SlotEntry())
+		}
+		return nil
+	}
+	err := r.attestations.OfArtifactInTrail(ctx, record.Org, record.Flow, record.Trail, record.Fingerprint, check)
+	if err != nil || !slot.Pruned {
+		return missing, err
+	}
+	err = r.attestations.OfTrail(ctx, record.Org, record.Flow, record.Trail, func(a *evidence.Attestation) error {
+		if a.Fingerprint != "" || !slices.Contains(a.Targets, record.Name) {
+			return nil
+		}
+		return check(a)
+	})
+	return missing, err
+}

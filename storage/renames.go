@@ -1,0 +1,199 @@
+package storage
+
+import (
+	"context"
+	"errors"
+)
+
+// errNameTaken reports that another live thing has the name that was asked for.
+var errNameTaken = errors.New("name is taken")
+
+// rename gives the thing of an entry another name. The new name comes first, then
+// the thing, then the old name becomes a former one; whoever meets the new name in
+// between finishes it. ErrNotFound tells that the thing was archived meanwhile.
+func (n *names) rename(ctx context.Context, entry name, to string, at float64, finish create) error {
+	for range claimAttempts {
+		from, revision, err := n.kinds[entry.Kind].named(ctx, entry.Target)
+		if err != nil || from == to {
+			return err
+		}
+		next := name{
+			Org: entry.Org, Kind: entry.Kind, Name: to, Target: entry.Target, Detail: entry.Detail,
+			Change: &nameChange{At: at, From: from, Revision: revision},
+		}
+		err = n.take(ctx, next, finish)
+		if errors.Is(err, ErrExists) {
+			err = n.yield(ctx, next, finish)
+		} else if err == nil {
+			err = n.finishRename(ctx, next)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errNameBusy
+}
+
+// yield looks why a name cannot be taken. It makes way when the thing of that name
+// has another one by now, and is content when that is the one to be renamed.
+func (n *names) yield(ctx context.Context, wanted name, finish create) error {
+	known, err := n.get(ctx, wanted.id(), finish)
+	if err != nil || known.Value.free() {
+		return err
+	}
+	has, _, err := n.kinds[wanted.Kind].named(ctx, known.Value.Target)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	switch {
+	case has != wanted.Name:
+		return n.demote(ctx, known.Value)
+	case known.Value.Target == wanted.Target:
+		return nil // an earlier request has begun it, and get has finished it
+	default:
+		return errNameTaken
+	}
+}
+
+// finishRename goes on with a renaming, or ends it when the thing has changed in
+// another way since it began: the name is then no more than a former one.
+func (n *names) finishRename(ctx context.Context, entry name) error {
+	things := n.kinds[entry.Kind]
+	has, revision, err := things.named(ctx, entry.Target)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return n.endChange(ctx, entry, archivedName)
+	case err != nil:
+		return err
+	case has != entry.Name && revision != entry.Change.Revision:
+		return n.endChange(ctx, entry, formerName)
+	case has != entry.Name:
+		err := things.rename(ctx, entry.Target, revision, entry.Name, entry.Change.At)
+		if errors.Is(err, ErrMoved) {
+			return nil // whoever looks again sees what became of it
+		}
+		if err != nil {
+			return err
+		}
+	}
+	before := entry
+	before.Name = entry.Change.From
+	if err := n.demote(ctx, before); err != nil {
+		return err
+	}
+	return n.endChange(ctx, entry, liveName)
+}
+
+// demote makes a name a former one that its thing does not have any more. The thing
+// is asked behind the entry: to be given the name again it would have to change
+// the entry first.
+func (n *names) demote(ctx context.Context, entry name) error {
+	for range claimAttempts {
+		known, err := n.collection.GetVersioned(ctx, entry.id())
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		former := known.Value
+		if former.Target != entry.Target || former.free() || former.Change != nil {
+			return nil
+		}
+		has, _, err := n.kinds[entry.Kind].named(ctx, entry.Target)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if has == entry.Name {
+			return nil
+		}
+		former.State = formerName
+		_, err = n.collection.Replace(ctx, former, known.Revision)
+		if !errors.Is(err, ErrMoved) {
+			return err
+		}
+	}
+	return errNameBusy
+}
+
+// endChange notes that a change is over, unless another one has begun.
+func (n *names) endChange(ctx context.Context, entry name, state nameState) error {
+	return n.settle(ctx, entry, func(stored *name) {
+		if stored.Change != nil && *stored.Change == *entry.Change {
+			stored.State, stored.Change = state, nil
+		}
+	})
+}
+
+// archive archives the thing of a name, whichever of its names it is. The name it
+// has comes first, then its former names, then the thing; whoever meets the name in
+// between finishes it. ErrNotFound tells that there is nothing to archive.
+func (n *names) archive(ctx context.Context, entry name, at float64, finish create) error {
+	for range claimAttempts {
+		has, _, err := n.kinds[entry.Kind].named(ctx, entry.Target)
+		if err != nil {
+			return err
+		}
+		current, err := n.get(ctx, nameID(entry.Org, entry.Kind, has), finish)
+		if err != nil {
+			return err
+		}
+		if current.Value.Target != entry.Target || current.Value.free() {
+			continue // renamed meanwhile
+		}
+		next := current.Value
+		next.State, next.Change = archivedName, &nameChange{At: at}
+		_, err = n.collection.Replace(ctx, next, current.Revision)
+		if errors.Is(err, ErrMoved) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return n.finishArchive(ctx, next)
+	}
+	return errNameBusy
+}
+
+// finishArchive goes on with archiving. The names are looked through once more when
+// the thing is archived, as it may have been renamed until then.
+func (n *names) finishArchive(ctx context.Context, entry name) error {
+	if err := n.archiveOthers(ctx, entry); err != nil {
+		return err
+	}
+	if err := n.kinds[entry.Kind].archive(ctx, entry.Target, entry.Change.At); err != nil {
+		return err
+	}
+	if err := n.archiveOthers(ctx, entry); err != nil {
+		return err
+	}
+	return n.endChange(ctx, entry, archivedName)
+}
+
+// archiveOthers archives the other names of the thing of an entry.
+func (n *names) archiveOthers(ctx context.Context, entry name) error {
+	all, err := n.of(ctx, entry.Target)
+	if err != nil {
+		return err
+	}
+	for _, other := range all {
+		if other.id() == entry.id() || other.State == archivedName {
+			continue
+		}
+		err := n.settle(ctx, other, func(stored *name) { stored.State, stored.Change = archivedName, nil })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// of returns the names of a thing: the one that it has, and those that it had.
+func (n *names) of(ctx context.Context, target string) ([]name, error) {
+	var all []name
+	err := each(ctx, n.collection, Query{Index: "target", Equal: []any{target}, Limit: MaxMany}, func(entry *name) error {
+		all = append(all, *entry)
+		return nil
+	})
+	return all, err
+}

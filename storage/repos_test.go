@@ -1,0 +1,219 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/sqlite"
+)
+
+// counted counts the commands that reach an engine.
+type counted struct {
+	storage.Documents
+	commands atomic.Int64
+}
+
+func (c *counted) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
+	c.commands.Add(1)
+	return c.Documents.Get(ctx, schema, id)
+}
+
+func (c *counted) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+	c.commands.Add(1)
+	return c.Documents.GetMany(ctx, schema, ids)
+}
+
+func (c *counted) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	c.commands.Add(1)
+	return c.Documents.Insert(ctx, schema, record)
+}
+
+func (c *counted) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	c.commands.Add(1)
+	return c.Documents.Replace(ctx, schema, record, revision)
+}
+
+func (c *counted) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
+	c.commands.Add(1)
+	return c.Documents.Find(ctx, schema, query)
+}
+
+// embedded is a store on the embedded engines.
+func embedded(t *testing.T) (*storage.Store, *counted, *hands) {
+	t.Helper()
+	folder := t.TempDir()
+	db, err := sqlite.Open(t.Context(), filepath.Join(folder, "documents.db"), storage.Schemas())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, hands := &counted{Documents: db}, newHands()
+	store := storage.NewStore(docs, objects, hands.clock, slog.New(slog.DiscardHandler))
+	t.Cleanup(store.Tenancy.Close)
+	return store, docs, hands
+}
+
+func repoInfo(name string) evidence.RepoInfo {
+	return evidence.RepoInfo{Name: name, ID: new("id of " + name), URL: "https://github.com/" + name, Provider: new("github")}
+}
+
+func TestThousandFirstReportsMakeOneRepo(t *testing.T) {
+	store, _, hands := embedded(t)
+	at := evidence.Seconds(hands.clock())
+	ids := make([]string, 1000)
+	var reports sync.WaitGroup
+	for i := range ids {
+		reports.Go(func() {
+			repo, err := store.Repos.Report(t.Context(), "org", repoInfo("acme/cli"), at)
+			if err != nil {
+				t.Error(err)
+			}
+			ids[i] = repo.ID
+		})
+	}
+	reports.Wait()
+	repos, err := store.Repos.List(t.Context(), "org")
+	if err != nil || len(repos) != 1 {
+		t.Fatalf("%d repos, %v", len(repos), err)
+	}
+	for _, id := range ids {
+		if id != repos[0].ID {
+			t.Fatalf("a report was told of %q, the repo is %q", id, repos[0].ID)
+		}
+	}
+}
+
+func TestWarmReportOfARepoCostsNoCommand(t *testing.T) {
+	store, docs, hands := embedded(t)
+	report := func(org string, info evidence.RepoInfo) evidence.Repo {
+		t.Helper()
+		repo, err := store.Repos.Report(t.Context(), org, info, evidence.Seconds(hands.clock()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return repo
+	}
+	first := report("org", repoInfo("acme/cli"))
+	before := docs.commands.Load()
+	if again := report("org", repoInfo("acme/cli")); again.ID != first.ID || again.Name != "acme/cli" {
+		t.Errorf("got %+v", again)
+	}
+	if spent := docs.commands.Load() - before; spent != 0 {
+		t.Errorf("a warm report cost %d commands", spent)
+	}
+	hands.turn(59 * time.Second)
+	report("org", repoInfo("acme/cli"))
+	if spent := docs.commands.Load() - before; spent != 0 {
+		t.Errorf("a report within the minute cost %d commands", spent)
+	}
+	// Another organization's, or other info, is looked up.
+	if other := report("other", repoInfo("acme/cli")); other.ID == first.ID || other.Org != "other" {
+		t.Errorf("another organization got %+v", other)
+	}
+	renamed := repoInfo("acme/cli")
+	renamed.Name = "acme/client"
+	if got := report("org", renamed); got.ID != first.ID || got.Name != "acme/client" {
+		t.Errorf("renamed: %+v", got)
+	}
+	hands.turn(time.Minute)
+	before = docs.commands.Load()
+	if got := report("org", renamed); got.LastModifiedAt != evidence.Seconds(hands.clock()) {
+		t.Errorf("a minute later: %+v", got)
+	}
+	if spent := docs.commands.Load() - before; spent == 0 {
+		t.Error("a report a minute later did not look")
+	}
+}
+
+func TestInfoWithoutNameOrURLMakesNoRepo(t *testing.T) {
+	store, docs, _ := embedded(t)
+	for _, info := range []evidence.RepoInfo{{Name: "acme/cli"}, {URL: "https://github.com/acme/cli"}, {}} {
+		repo, err := store.Repos.Report(t.Context(), "org", info, 1)
+		if err != nil || repo.ID != "" {
+			t.Errorf("%+v made %+v, %v", info, repo, err)
+		}
+	}
+	if docs.commands.Load() != 0 {
+		t.Error("it cost commands")
+	}
+}
+
+func TestReposAreFoundInTheirOrganizationOnly(t *testing.T) {
+	store, _, _ := embedded(t)
+	ctx := t.Context()
+	github, gitlab := repoInfo("acme/cli"), repoInfo("acme/cli")
+	gitlab.Provider = new("gitlab")
+	first, err := store.Repos.Report(ctx, "org", github, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := store.Repos.Report(ctx, "org", gitlab, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, err := store.Repos.Named(ctx, "org", "acme/cli")
+	if err != nil || len(named) != 2 || named[0].ID != second.ID {
+		t.Errorf("named %+v, %v; want the one reported last first", named, err)
+	}
+	if named, err := store.Repos.Named(ctx, "other", "acme/cli"); err != nil || len(named) != 0 {
+		t.Errorf("another organization sees %+v, %v", named, err)
+	}
+	if _, err := store.Repos.Get(ctx, "other", first.ID); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("another organization gets it: %v", err)
+	}
+	if found, err := store.Repos.GetMany(ctx, "other", []string{first.ID}); err != nil || len(found) != 0 {
+		t.Errorf("another organization gets %+v, %v", found, err)
+	}
+	found, err := store.Repos.GetMany(ctx, "org", []string{first.ID, "unknown"})
+	if err != nil || len(found) != 1 || found[first.ID].URL != github.URL {
+		t.Errorf("got %+v, %v", found, err)
+	}
+}
+
+func TestTagsOfARepoAreRemovedThenSet(t *testing.T) {
+	store, _, hands := embedded(t)
+	ctx := t.Context()
+	repo, err := store.Repos.Report(ctx, "org", repoInfo("acme/cli"), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(set map[string]string, remove ...string) {
+		t.Helper()
+		if err := store.Repos.SetTags(ctx, "org", repo.ID, set, remove); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(map[string]string{"team": "tools", "tier": "1"})
+	set(map[string]string{"team": "core"}, "team", "tier", "absent")
+	hands.turn(2 * time.Minute)
+	if _, err := store.Repos.Report(ctx, "org", repoInfo("acme/cli"), 1120); err != nil {
+		t.Fatal(err)
+	}
+	got, err := store.Repos.Get(ctx, "org", repo.ID)
+	if err != nil || !maps.Equal(got.Tags, map[string]string{"team": "core"}) || got.LastModifiedAt != 1120 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for _, c := range [][2]string{{"other", repo.ID}, {"org", "unknown"}} {
+		if err := store.Repos.SetTags(ctx, c[0], c[1], map[string]string{"a": "b"}, nil); !errors.Is(err, storage.ErrNotFound) {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+}

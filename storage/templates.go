@@ -1,0 +1,237 @@
+package storage
+
+import (
+	"bytes"
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"attestry/evidence"
+	"attestry/evidence/template"
+)
+
+const (
+	// maxInlineTemplate is the largest template kept in its document; larger ones
+	// are objects.
+	maxInlineTemplate = 256 << 10
+	// maxCachedTemplates bounds the cache of templates by their text, in bytes; what
+	// is parsed of it takes up several times as much.
+	maxCachedTemplates = 16 << 20
+	// templateOverhead is what a short template takes up beside its text.
+	templateOverhead = 512
+)
+
+var templateSchema = &Schema{Name: "templates"}
+
+// StoredTemplate is a template as it was sent, and what it means. It is shared,
+// and must not be changed.
+type StoredTemplate struct {
+	ID       string
+	Content  []byte
+	Template template.Template
+}
+
+// templateRecord is a template as it is kept.
+type templateRecord struct {
+	Org string `json:"org"`
+	ID  string `json:"id"`
+	// Content is the text, or Object the key where it is.
+	Content []byte `json:"content,omitempty"`
+	Object  string `json:"object,omitempty"`
+}
+
+// Templates keeps the flow templates of organizations by their content, for ever.
+// As they are immutable, those that were used last are kept in memory.
+type Templates struct {
+	collection *Collection[templateRecord]
+	objects    Objects
+	cache      *templateCache
+	empty      StoredTemplate
+}
+
+func newTemplates(docs Documents, objects Objects) *Templates {
+	empty, err := parseTemplate([]byte(template.Empty))
+	if err != nil {
+		panic("storage: the empty template is wrong: " + err.Error())
+	}
+	return &Templates{
+		objects: objects,
+		empty:   empty,
+		cache:   &templateCache{order: list.New(), entries: map[string]*list.Element{}},
+		collection: NewCollection(docs, templateSchema,
+			func(t *templateRecord) string { return templateKey(t.Org, t.ID) }, nil),
+	}
+}
+
+func templateKey(org, id string) string { return org + "/" + id }
+
+func parseTemplate(content []byte) (StoredTemplate, error) {
+	parsed, err := template.Parse(content)
+	return StoredTemplate{ID: template.ID(content), Content: content, Template: parsed}, err
+}
+
+// Put parses a template and stores it, unless it is there: one command at most. A
+// template that is wrong is evidence.Invalid, in the words of template.Error.
+func (t *Templates) Put(ctx context.Context, org string, content []byte) (id string, parsed template.Template, err error) {
+	id = template.ID(content)
+	if known, ok := t.known(org, id); ok {
+		return id, known.Template, nil
+	}
+	stored, err := parseTemplate(bytes.Clone(content))
+	if err != nil {
+		return "", template.Template{}, refusedTemplate(err)
+	}
+	record := templateRecord{Org: org, ID: id, Content: stored.Content}
+	if len(content) > maxInlineTemplate {
+		object, err := t.objects.Put(ctx, org, bytes.NewReader(content), int64(len(content)))
+		if err != nil {
+			return "", template.Template{}, fmt.Errorf("store the object of a template: %w", err)
+		}
+		record.Content, record.Object = nil, object.Key
+	}
+	if err := t.collection.Insert(ctx, record); err != nil && !errors.Is(err, ErrExists) {
+		return "", template.Template{}, err
+	}
+	t.cache.put(templateKey(org, id), stored)
+	return id, stored.Template, nil
+}
+
+// refusedTemplate makes an error for the client of one that speaks of the
+// template.
+func refusedTemplate(err error) error {
+	var wrong *template.Error
+	if errors.As(err, &wrong) {
+		return evidence.NewError(evidence.Invalid, wrong.Error())
+	}
+	return err
+}
+
+// Get returns a template, or ErrNotFound: no command when it was used lately, else
+// one.
+func (t *Templates) Get(ctx context.Context, org, id string) (StoredTemplate, error) {
+	if known, ok := t.known(org, id); ok {
+		return known, nil
+	}
+	record, err := t.collection.Get(ctx, templateKey(org, id))
+	if err != nil {
+		return StoredTemplate{}, err
+	}
+	return t.load(ctx, record)
+}
+
+// GetMany returns the templates that exist among ids, by id: one command per
+// MaxMany of those that were not used lately.
+func (t *Templates) GetMany(ctx context.Context, org string, ids []string) (map[string]StoredTemplate, error) {
+	found := make(map[string]StoredTemplate, len(ids))
+	var missing []string
+	for _, id := range ids {
+		if _, twice := found[id]; twice {
+			continue
+		}
+		known, ok := t.known(org, id)
+		if !ok {
+			missing = append(missing, templateKey(org, id))
+		}
+		found[id] = known
+	}
+	records, err := t.collection.GetMany(ctx, missing)
+	if err != nil {
+		return nil, err
+	}
+	for _, record := range records {
+		stored, err := t.load(ctx, record)
+		if err != nil {
+			return nil, err
+		}
+		found[record.ID] = stored
+	}
+	for id, stored := range found {
+		if stored.ID == "" {
+			delete(found, id)
+		}
+	}
+	return found, nil
+}
+
+// known looks a template up without a command. The empty one is that of all
+// organizations, and need not have been stored.
+func (t *Templates) known(org, id string) (StoredTemplate, bool) {
+	if id == t.empty.ID {
+		return t.empty, true
+	}
+	return t.cache.get(templateKey(org, id))
+}
+
+// load reads and parses a stored template.
+func (t *Templates) load(ctx context.Context, record templateRecord) (StoredTemplate, error) {
+	content, err := t.content(ctx, record)
+	if err != nil {
+		return StoredTemplate{}, err
+	}
+	stored, err := parseTemplate(content)
+	if err != nil || stored.ID != record.ID {
+		return StoredTemplate{}, fmt.Errorf("%w: template %s", ErrDamaged, record.ID)
+	}
+	t.cache.put(templateKey(record.Org, record.ID), stored)
+	return stored, nil
+}
+
+func (t *Templates) content(ctx context.Context, record templateRecord) ([]byte, error) {
+	if record.Object == "" {
+		return record.Content, nil
+	}
+	reader, err := t.objects.Get(ctx, record.Object, 0, -1)
+	if errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("%w: the object of template %s is gone", ErrDamaged, record.ID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the object of a template: %w", err)
+	}
+	defer reader.Close()
+	return io.ReadAll(reader)
+}
+
+// templateCache keeps the templates used last.
+type templateCache struct {
+	mu      sync.Mutex
+	order   *list.List // of *cachedTemplate, used last in front
+	entries map[string]*list.Element
+	size    int // bytes
+}
+
+type cachedTemplate struct {
+	key    string
+	stored StoredTemplate
+}
+
+func (c *cachedTemplate) size() int { return len(c.stored.Content) + templateOverhead }
+
+func (c *templateCache) get(key string) (StoredTemplate, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	element, ok := c.entries[key]
+	if !ok {
+		return StoredTemplate{}, false
+	}
+	c.order.MoveToFront(element)
+	return element.Value.(*cachedTemplate).stored, true
+}
+
+func (c *templateCache) put(key string, stored StoredTemplate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.entries[key]; ok {
+		return
+	}
+	entry := &cachedTemplate{key: key, stored: stored}
+	c.entries[key] = c.order.PushFront(entry)
+	c.size += entry.size()
+	for c.size > maxCachedTemplates {
+		oldest := c.order.Remove(c.order.Back()).(*cachedTemplate)
+		delete(c.entries, oldest.key)
+		c.size -= oldest.size()
+	}
+}

@@ -1,0 +1,100 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"attestry/evidence"
+)
+
+var trailTallySchema = &Schema{
+	Name:    "trail_tallies",
+	Fields:  []string{"org"},
+	Indexes: []Index{{Name: "org", Fields: []string{"org"}}},
+}
+
+// maxRecent is how many of the trails counted last a tally remembers, so that one
+// is not counted twice when a crash makes it be counted again.
+const maxRecent = 64
+
+// TrailTally counts the trails of a flow.
+type TrailTally struct {
+	Org    string `json:"org"`
+	Flow   string `json:"flow"` // id
+	Trails int64  `json:"trails"`
+	// Latest is the key of the trail that was begun last, at LatestAt.
+	Latest   string   `json:"latest"`
+	LatestAt float64  `json:"latest_at"`
+	Recent   []string `json:"recent"`
+}
+
+func (t *TrailTally) add(trail *evidence.Trail) {
+	key := trail.Key()
+	if slices.Contains(t.Recent, key) {
+		return
+	}
+	t.Trails++
+	t.Recent = append(t.Recent, key)
+	if excess := len(t.Recent) - maxRecent; excess > 0 {
+		t.Recent = slices.Delete(t.Recent, 0, excess)
+	}
+	if trail.CreatedAt > t.LatestAt || trail.CreatedAt == t.LatestAt && key > t.Latest {
+		t.Latest, t.LatestAt = key, trail.CreatedAt
+	}
+}
+
+// TrailTallies keeps one tally per flow.
+type TrailTallies struct {
+	collection *Collection[TrailTally]
+}
+
+func newTrailTallies(docs Documents) *TrailTallies {
+	return &TrailTallies{collection: NewCollection(docs, trailTallySchema,
+		func(t *TrailTally) string { return t.Flow },
+		func(t *TrailTally) map[string]any { return map[string]any{"org": t.Org} })}
+}
+
+// Add counts a trail.
+func (t *TrailTallies) Add(ctx context.Context, trail *evidence.Trail) error {
+	_, err := upsert(ctx, t.collection, trail.Flow,
+		func() TrailTally { return TrailTally{Org: trail.Org, Flow: trail.Flow} },
+		func(tally *TrailTally) error {
+			tally.add(trail)
+			return nil
+		})
+	return err
+}
+
+// Of returns the tallies of flows; a flow without trails may have none.
+func (t *TrailTallies) Of(ctx context.Context, flows []string) ([]TrailTally, error) {
+	return t.collection.GetMany(ctx, flows)
+}
+
+// OfOrg returns the tallies of all flows of an organization.
+func (t *TrailTallies) OfOrg(ctx context.Context, org string) ([]TrailTally, error) {
+	var tallies []TrailTally
+	err := each(ctx, t.collection, Query{Index: "org", Equal: []any{org}, Limit: MaxMany}, func(tally *TrailTally) error {
+		tallies = append(tallies, *tally)
+		return nil
+	})
+	return tallies, err
+}
+
+// upsert updates a document, or makes it first where it is not there.
+func upsert[T any](ctx context.Context, collection *Collection[T], id string, fresh func() T, change func(*T) error) (T, error) {
+	for {
+		value, err := collection.Update(ctx, id, change)
+		if !errors.Is(err, ErrNotFound) {
+			return value, err
+		}
+		value = fresh()
+		if err := change(&value); err != nil {
+			return value, err
+		}
+		err = collection.Insert(ctx, value)
+		if !errors.Is(err, ErrExists) {
+			return value, err
+		}
+	}
+}

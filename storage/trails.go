@@ -1,0 +1,198 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"attestry/evidence"
+)
+
+var trailSchema = &Schema{
+	Name:   "trails",
+	Fields: []string{"org", "flow", "created", "unsettled"},
+	Indexes: []Index{
+		{Name: "created", Fields: []string{"org", "created"}},
+		{Name: "flow", Fields: []string{"org", "flow", "created"}},
+		{Name: "unsettled", Fields: []string{"unsettled"}},
+	},
+}
+
+// Trails keeps the trails of flows.
+type Trails struct {
+	collection *Collection[evidence.Trail]
+	tallies    *TrailTallies
+	events     *TrailEvents
+	tokens     *Tokens
+}
+
+func newTrails(docs Documents, tallies *TrailTallies, events *TrailEvents, tokens *Tokens) *Trails {
+	return &Trails{tallies: tallies, events: events, tokens: tokens, collection: NewCollection(docs, trailSchema,
+		func(t *evidence.Trail) string { return t.Key() },
+		func(t *evidence.Trail) map[string]any {
+			fields := map[string]any{"org": t.Org, "flow": t.Flow, "created": t.CreatedAt}
+			if at, ok := unsettledSince(t); ok {
+				fields["unsettled"] = at
+			}
+			return fields
+		})}
+}
+
+// unsettledSince tells since when a trail is unsettled, if it is. Later reports do
+// not move it, so that a busy trail is settled as well.
+func unsettledSince(t *evidence.Trail) (float64, bool) {
+	switch {
+	case t.Uncounted:
+		return t.CreatedAt, true
+	case len(t.Pending) > 0:
+		return t.Pending[0].Time, true
+	}
+	return 0, false
+}
+
+// Get returns the trail of that name in a flow, or ErrNotFound.
+func (t *Trails) Get(ctx context.Context, flow, name string) (evidence.Trail, error) {
+	return t.collection.Get(ctx, evidence.TrailKey(flow, name))
+}
+
+// GetMany returns trails by key, in the order of keys.
+func (t *Trails) GetMany(ctx context.Context, keys []string) ([]evidence.Trail, error) {
+	return t.collection.GetMany(ctx, keys)
+}
+
+// TrailQuery asks for a page of an organization's trails, newest first.
+type TrailQuery struct {
+	Org string
+	// Flows are the ids of the flows to look in; nil means all there are.
+	Flows         []string
+	Offset, Limit int
+}
+
+// List returns a page of trails.
+func (t *Trails) List(ctx context.Context, q TrailQuery) ([]evidence.Trail, error) {
+	query := Query{Index: "created", Equal: []any{q.Org}, Descending: true, Offset: q.Offset, Limit: q.Limit}
+	switch {
+	case q.Flows == nil:
+		return take(ctx, t.collection, query)
+	case len(q.Flows) == 0:
+		return nil, nil
+	case len(q.Flows) <= MaxMany:
+		query.Index, query.Equal = "flow", []any{q.Org, in(q.Flows)}
+		return take(ctx, t.collection, query)
+	}
+	// Each part has what the page needs of it; their merge has the page.
+	var merged []evidence.Trail
+	for flows := range slices.Chunk(q.Flows, MaxMany) {
+		query.Index, query.Equal = "flow", []any{q.Org, in(flows)}
+		query.Offset, query.Limit = 0, q.Offset+q.Limit
+		part, err := take(ctx, t.collection, query)
+		if err != nil {
+			return nil, err
+		}
+		merged = append(merged, part...)
+	}
+	slices.SortStableFunc(merged, func(a, b evidence.Trail) int { return cmp.Compare(b.CreatedAt, a.CreatedAt) })
+	start := min(q.Offset, len(merged))
+	return merged[start:min(start+q.Limit, len(merged))], nil
+}
+
+// Totals returns how many trails flows have; nil means all flows there are.
+func (t *Trails) Totals(ctx context.Context, org string, flows []string) (int64, error) {
+	var tallies []TrailTally
+	var err error
+	if flows == nil {
+		tallies, err = t.tallies.OfOrg(ctx, org)
+	} else {
+		tallies, err = t.tallies.Of(ctx, flows)
+	}
+	total := int64(0)
+	for _, tally := range tallies {
+		total += tally.Trails
+	}
+	return total, err
+}
+
+// Latest returns the trail of each flow that was begun last, by the flow's id.
+func (t *Trails) Latest(ctx context.Context, flows []string) (map[string]evidence.Trail, error) {
+	tallies, err := t.tallies.Of(ctx, flows)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]string, 0, len(tallies))
+	for _, tally := range tallies {
+		keys = append(keys, tally.Latest)
+	}
+	found, err := t.GetMany(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	latest := make(map[string]evidence.Trail, len(found))
+	for _, trail := range found {
+		latest[trail.Flow] = trail
+	}
+	return latest, nil
+}
+
+// Events returns the events of a trail, oldest first.
+func (t *Trails) Events(ctx context.Context, trail *evidence.Trail) ([]evidence.TrailEvent, error) {
+	events, err := t.events.OfTrail(ctx, trail.Org, trail.Key())
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]bool, len(trail.Pending))
+	for _, event := range events {
+		known[event.ID] = true
+	}
+	for _, event := range trail.Pending {
+		if !known[event.ID] {
+			events = append(events, event)
+		}
+	}
+	slices.SortStableFunc(events, func(a, b evidence.TrailEvent) int { return cmp.Compare(a.Time, b.Time) })
+	return events, nil
+}
+
+// settle does what belongs to a version of a trail and is kept elsewhere: the
+// flow's count, and the events. It can be repeated.
+func (t *Trails) settle(ctx context.Context, trail evidence.Trail) error {
+	if !trail.Uncounted && len(trail.Pending) == 0 {
+		return nil
+	}
+	if trail.Uncounted {
+		if err := t.tallies.Add(ctx, &trail); err != nil {
+			return err
+		}
+	}
+	if err := t.events.Add(ctx, trail.Pending...); err != nil {
+		return err
+	}
+	_, err := t.collection.Update(ctx, trail.Key(), func(stored *evidence.Trail) error {
+		stored.Uncounted = false
+		stored.Pending = slices.DeleteFunc(stored.Pending, func(event evidence.TrailEvent) bool {
+			return slices.ContainsFunc(trail.Pending, func(done evidence.TrailEvent) bool { return done.ID == event.ID })
+		})
+		return nil
+	})
+	return err
+}
+
+// SettleBefore settles the trails that whoever changed them has left unsettled,
+// up to a time. It returns how many there were. As one of the changes may be
+// another template that nobody was told of, it lets everything that runs be judged
+// anew.
+func (t *Trails) SettleBefore(ctx context.Context, before float64) (int, error) {
+	settled := 0
+	err := each(ctx, t.collection, Query{
+		Index: "unsettled", From: &Bound{Value: 0.0}, To: &Bound{Value: before}, Limit: 100,
+	}, func(trail *evidence.Trail) error {
+		settled++
+		if err := t.tokens.Move(ctx, trail.Org); err != nil {
+			return err
+		}
+		return t.settle(ctx, *trail)
+	})
+	return settled, err
+}
+
+func isExists(err error) bool { return errors.Is(err, ErrExists) }
