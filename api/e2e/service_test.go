@@ -171,6 +171,11 @@ func (s *service) do(method, path, key string, body []byte) answer {
 func (s *service) send(request *http.Request) answer {
 	s.t.Helper()
 	request.Header.Set("Content-Type", "application/json; charset=utf-8")
+	return s.exchange(request)
+}
+
+func (s *service) exchange(request *http.Request) answer {
+	s.t.Helper()
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		s.t.Fatal(err)

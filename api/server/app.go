@@ -85,7 +85,7 @@ func New(deps Deps) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newServer(deps, links, routes(&handlers{clock: deps.Clock, links: links, store: deps.Store, intake: deps.Intake}))
+	return newServer(deps, links, routes(&handlers{clock: deps.Clock, links: links, store: deps.Store, intake: deps.Intake, log: deps.Logger}))
 }
 
 func newServer(deps Deps, links Links, table []Route) (*Server, error) {
@@ -140,6 +140,7 @@ func newApp(s *Server) *fiber.App {
 	// Answers beyond the last request of a stopping server say so.
 	app.Server().CloseOnShutdown = true
 	app.Use(s.observe)
+	app.Use(joinRepoName)
 	return app
 }
 

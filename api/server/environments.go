@@ -272,9 +272,9 @@ func (in *listEnvironmentsInput) order(shown []GetEnvironmentResponse) {
 	})
 }
 
-func orZero(value *float64) float64 {
+func orZero[T any](value *T) (zero T) {
 	if value == nil {
-		return 0
+		return zero
 	}
 	return *value
 }

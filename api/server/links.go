@@ -76,6 +76,23 @@ func (l Links) ArtifactSelf(org, flow, fingerprint string) string {
 	return l.page("api", "v2", "artifacts", org, flow, "fingerprint", fingerprint)
 }
 
+// AttestationSelf is the address of the attestations of a name on a trail in the
+// API.
+func (l Links) AttestationSelf(org, flow, trail, name string) string {
+	return l.page("api", "v2", "attestations", org, flow, "trail", trail, name)
+}
+
+// Evidence is the address of the file attached to an attestation.
+func (l Links) Evidence(org, flow, trail, id string) string {
+	return l.page("api", "v2", "attestations", org, flow, "trail", trail, "attestation", id, "evidence")
+}
+
+// RepoSelf is the address of a repository in the API. The id tells it from others
+// of its name.
+func (l Links) RepoSelf(org, name, id string) string {
+	return l.page("api", "v2", "repos", org, name) + "?id=" + url.QueryEscape(id)
+}
+
 func (l Links) page(segments ...string) string {
 	var b strings.Builder
 	b.WriteString(l.base)

@@ -48,6 +48,10 @@ func (f *form[T]) Files(take func(formFile) error) error {
 		if err != nil {
 			return formBroken(err)
 		}
+		if part.FormName() == "" {
+			// Its head cannot be read; passed over, a file would be lost in silence.
+			return evidence.NewError(evidence.Invalid, formBrokenMessage)
+		}
 		if !f.fields[part.FormName()] {
 			continue
 		}

@@ -117,3 +117,17 @@ func (p page) envelope() PageEnvelope {
 	}
 	return PageEnvelope{Links: links, Page: p.number, PerPage: p.size, TotalPages: p.count(), TotalCount: p.total}
 }
+
+// PaginationInfo is pagination by a member of its own (contract/responses.md,
+// style 3).
+type PaginationInfo struct {
+	Total     int64 `json:"total"`
+	Page      int   `json:"page"`
+	PerPage   int   `json:"per_page"`
+	PageCount int   `json:"page_count"`
+}
+
+func paginationOf(number, size int, total int64) PaginationInfo {
+	p := page{number: number, size: size, total: total}
+	return PaginationInfo{Total: total, Page: number, PerPage: size, PageCount: p.count()}
+}

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -48,10 +49,30 @@ type handlers struct {
 	links  Links
 	store  *storage.Store
 	intake *snapshot.Intake
+	log    *slog.Logger
 }
 
 // routes lists every operation of the API.
 func routes(h *handlers) []Route {
+	return slices.Concat(
+		h.environmentRoutes(),
+		h.flowRoutes(),
+		h.schemaRoutes(),
+		h.tagRoutes(),
+		h.attestationTypeRoutes(),
+		h.trailRoutes(),
+		h.artifactReportRoutes(),
+		h.attestationRoutes(),
+		h.attestationReadRoutes(),
+		h.repoRoutes(),
+		h.artifactRoutes(),
+		h.searchRoutes(),
+	)
+}
+
+// environmentRoutes are those of environments, what they report, organizations
+// and users.
+func (h *handlers) environmentRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodPut, Path: "/environments/{org}", OperationID: "create_env", Tag: "Environments",

@@ -19,6 +19,9 @@ const (
 	// maxFindings bounds the answer to a body that is wrong throughout.
 	maxFindings = 1000
 	typeNull    = "null"
+	// patternProperties is the extension of a schema that holds the schemas of
+	// members by a pattern of their names, as a map[string]*huma.Schema.
+	patternProperties = "patternProperties"
 )
 
 // findings holds validation texts by location, as contract/messages.md words
@@ -335,6 +338,9 @@ func (v *validator) checkMember(s *huma.Schema, name string, value any, at strin
 	if property, ok := s.Properties[name]; ok {
 		return v.check(property, value, at, found)
 	}
+	if keyed, ok := s.Extensions[patternProperties].(map[string]*huma.Schema); ok {
+		return v.checkKeyed(keyed, name, value, at, found)
+	}
 	switch additional := s.AdditionalProperties.(type) {
 	case bool:
 		if !additional {
@@ -345,6 +351,19 @@ func (v *validator) checkMember(s *huma.Schema, name string, value any, at strin
 			found.add(at, unreadableText, name)
 		}
 		return v.check(additional, value, at, found)
+	}
+	return value
+}
+
+// checkKeyed checks a member of a map whose names must match a pattern. Pydantic
+// points at a bad name by `[key]` behind it.
+func (v *validator) checkKeyed(keyed map[string]*huma.Schema, name string, value any, at string, found findings) any {
+	for pattern, values := range keyed {
+		before := len(found)
+		v.checkString(&huma.Schema{Pattern: pattern}, name, join(at, "[key]"), found)
+		if len(found) == before {
+			value = v.check(values, value, at, found)
+		}
 	}
 	return value
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -43,10 +44,11 @@ type Deps struct {
 
 // Server is a worker.
 type Server struct {
-	deps    Deps
-	asynq   *asynq.Server
-	mux     *asynq.ServeMux
-	sweeper *snapshot.Sweeper
+	deps       Deps
+	asynq      *asynq.Server
+	mux        *asynq.ServeMux
+	sweeper    *snapshot.Sweeper
+	reconciler *reconciler
 }
 
 // New makes a worker; nothing runs yet.
@@ -55,15 +57,20 @@ func New(deps Deps) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register the worker's metrics: %w", err)
 	}
+	reconciler, err := newReconciler(deps)
+	if err != nil {
+		return nil, fmt.Errorf("register the reconciler's metrics: %w", err)
+	}
 	processor := snapshot.NewProcessor(deps.Store, tasks.NewAnnouncer(deps.Redis), deps.Clock, deps.Log)
 	mux := asynq.NewServeMux()
 	mux.Use(metrics.observe)
 	mux.Use(logged(deps.Log))
 	mux.Handle(tasks.TypeReport, reportHandler(processor))
 	return &Server{
-		deps:    deps,
-		mux:     mux,
-		sweeper: snapshot.NewSweeper(deps.Store, tasks.NewEnqueuer(deps.Redis), deps.Clock, deps.Log),
+		deps:       deps,
+		mux:        mux,
+		sweeper:    snapshot.NewSweeper(deps.Store, tasks.NewEnqueuer(deps.Redis), deps.Clock, deps.Log),
+		reconciler: reconciler,
 		asynq: asynq.NewServerFromRedisClient(deps.Redis, asynq.Config{
 			Concurrency:              deps.Concurrency,
 			Queues:                   deps.Queues,
@@ -82,14 +89,17 @@ func (s *Server) Run(ctx context.Context) error {
 	if err := s.asynq.Start(s.mux); err != nil {
 		return fmt.Errorf("start the worker: %w", err)
 	}
-	s.sweep(ctx)
+	var jobs sync.WaitGroup
+	jobs.Go(func() { s.repeat(ctx, snapshot.SweepInterval, "sweep", s.sweeper.Sweep) })
+	jobs.Go(func() { s.repeat(ctx, reconcileInterval, "reconciliation", s.reconciler.reconcile) })
+	jobs.Wait()
 	s.asynq.Shutdown()
 	return nil
 }
 
-// sweep runs the periodic job until the context ends.
-func (s *Server) sweep(ctx context.Context) {
-	ticker := time.NewTicker(snapshot.SweepInterval)
+// repeat runs a periodic job until the context ends.
+func (s *Server) repeat(ctx context.Context, interval time.Duration, name string, job func(context.Context) error) {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -97,8 +107,8 @@ func (s *Server) sweep(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if err := s.sweeper.Sweep(ctx); err != nil && ctx.Err() == nil {
-			s.deps.Log.Warn("the sweep failed and will be tried again", "error", err.Error())
+		if err := job(ctx); err != nil && ctx.Err() == nil {
+			s.deps.Log.Warn("a periodic job failed and will be tried again", "job", name, "error", err.Error())
 		}
 	}
 }

@@ -1,0 +1,372 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+)
+
+// digits fills up hex digits to a length.
+func digits(start string, length int) string { return start + strings.Repeat("0", length-len(start)) }
+
+// history lists the events of an artifact's history.
+func history(t *testing.T, artifact any) string {
+	t.Helper()
+	events := clientReadsEach(t, "history", at(t, artifact, "history"))
+	before := 0.0
+	for _, event := range events {
+		if when := at(t, event, "timestamp").(float64); when < before {
+			t.Errorf("the history is out of order: %s", shown(events))
+		} else {
+			before = when
+		}
+	}
+	return column(t, events, "event")
+}
+
+func TestArtifactShowsEverythingThatWasReported(t *testing.T) {
+	s := start(t, options{})
+	fingerprint, commit := digits("abcde1", 64), digits("c1", 40)
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/build", artifactReport("trail-1", "app", fingerprint, commit))
+	got := s.read("/artifacts/" + org + "/build/fingerprint/" + fingerprint)
+	clientReads(t, "artifact", got)
+	for member, want := range map[string]any{
+		"fingerprint": fingerprint, "filename": "registry.example.com/cli:1.0", "flow_name": "build", "trail_name": "trail-1",
+		"template_reference_name": "app", "git_commit": commit, "state": "COMPLIANT", "state_info": "All attestations are compliant",
+		"build_url": "https://github.com/acme/cli/actions/runs/1", "repo_url": "https://github.com/acme/cli",
+		"html_url": s.URL + "/acme/flows/build/artifacts/" + fingerprint + "?artifact_id=" + at(t, got, "id").(string),
+		"api_url":  s.URL + "/api/v2/artifacts/acme/build/fingerprint/" + fingerprint,
+	} {
+		if at(t, got, member) != want {
+			t.Errorf("%s is %v, want %v", member, at(t, got, member), want)
+		}
+	}
+	if at(t, got, "git_commit_info", "author") != "A. Person <person@example.com>" || at(t, got, "git_commit_info", "sha1") != commit {
+		t.Errorf("commit %s", shown(at(t, got, "git_commit_info")))
+	}
+	if at(t, got, "repo_info", "name") != "acme/cli" || at(t, got, "repo_info", "id") != "290597708" || at(t, got, "repo_info", "provider") != "github" {
+		t.Errorf("repo %s", shown(at(t, got, "repo_info")))
+	}
+	if at(t, got, "annotations", "tier") != 1.0 || at(t, got, "created_at") != at(t, got, "last_modified_at") {
+		t.Errorf("got %s", shown(got))
+	}
+	if self := s.read(strings.TrimPrefix(at(t, got, "api_url").(string), s.URL+"/api/v2")); at(t, self, "id") != at(t, got, "id") {
+		t.Error("its own address leads elsewhere")
+	}
+}
+
+func TestArtifactWithLittleSaidOfItShowsNothingInItsPlace(t *testing.T) {
+	s := start(t, options{})
+	fingerprint := digits("abcde1", 64)
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/build", fmt.Appendf(nil,
+		`{"fingerprint":%q,"filename":"app","build_url":"","commit_url":""}`, fingerprint))
+	got := s.read("/artifacts/" + org + "/build/fingerprint/" + fingerprint)
+	clientReads(t, "artifact", got)
+	if at(t, got, "git_commit") != "" || at(t, got, "git_commit_info") != nil || at(t, got, "repo_info") != nil {
+		t.Errorf("got %s", shown(got))
+	}
+	// Clients cut the commits of a list to seven digits, whatever they are.
+	item := clientReadsEach(t, "artifacts_item", s.read("/artifacts/"+org))[0]
+	if len(at(t, item, "git_commit").(string)) != 40 {
+		t.Errorf("a client cannot list %s", shown(item))
+	}
+}
+
+func TestStateOfAnArtifactSaysWhatIsWrong(t *testing.T) {
+	s := start(t, options{})
+	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+org+"/template_file", `{"name":"build","description":""}`, yamlFile(`version: 1
+trail:
+  attestations:
+    - name: review
+      type: generic
+  artifacts:
+    - name: app
+      attestations:
+        - name: test
+          type: generic
+`))
+	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	want := func(state, info, events string) {
+		t.Helper()
+		got := s.read("/artifacts/" + org + "/build/fingerprint/" + attestedFingerprint)
+		if at(t, got, "state") != state || at(t, got, "state_info") != info {
+			t.Errorf("got %v, %v; want %s, %s", at(t, got, "state"), at(t, got, "state_info"), state, info)
+		}
+		if happened := history(t, got); happened != events {
+			t.Errorf("history %q, want %q", happened, events)
+		}
+		if listed := at(t, s.read("/artifacts/"+org), 0, "state"); listed != state {
+			t.Errorf("listed as %v", listed)
+		}
+		if required := fmt.Sprint(at(t, got, "template")); required != "[test review]" {
+			t.Errorf("template %s", required)
+		}
+		if at(t, got, "last_modified_at").(float64) < at(t, got, "created_at").(float64) {
+			t.Error("modified before it was made")
+		}
+	}
+	ofArtifact := `,"artifact_fingerprint":"` + attestedFingerprint + `"`
+	want("INCOMPLETE", "Missing attestations: test, review", "Artifact created")
+	s.generic("t", "test", false, ofArtifact)
+	want("NON-COMPLIANT", "Non-compliant attestations: test. Missing attestations: review", "Artifact created test evidence received")
+	s.generic("t", "test", true, ofArtifact)
+	s.generic("t", "scan", true, `,"target_artifacts":["app"]`)
+	s.generic("t", "review", true, "")
+	const events = "Artifact created test evidence received test evidence received scan evidence received"
+	want("COMPLIANT", "All attestations are compliant", events)
+	// What is attested of others is not of this one.
+	s.artifact("build", "t", "app", newFingerprint, otherCommit)
+	s.generic("t", "test", false, `,"artifact_fingerprint":"`+newFingerprint+`"`)
+	s.generic("t", "scan", false, `,"target_artifacts":["app"],"git_commit_info":{"sha1":"`+otherCommit+`"}`)
+	got := s.read("/artifacts/" + org + "/build/fingerprint/" + attestedFingerprint)
+	if at(t, got, "state") != "COMPLIANT" || history(t, got) != events {
+		t.Errorf("got %s", shown(got))
+	}
+}
+
+func TestArtifactThatItsTrailHasLetGoIsJudgedByItsOwnEvidence(t *testing.T) {
+	s := start(t, options{})
+	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.generic("t", "scan", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
+	for i := range 40 {
+		s.artifact("build", "t", "app", digits(fmt.Sprintf("abcde%02d", i), 64), otherCommit)
+	}
+	got := s.read("/artifacts/" + org + "/build/fingerprint/" + attestedFingerprint)
+	if at(t, got, "state") != "NON-COMPLIANT" || history(t, got) != "Artifact created scan evidence received" {
+		t.Errorf("got %s", shown(got))
+	}
+	listed := s.read("/artifacts/" + org + "?per_page=100").([]any)
+	if oldest := listed[len(listed)-1]; len(listed) != 41 || at(t, oldest, "state") != "NON-COMPLIANT" {
+		t.Errorf("%d listed, the oldest as %s", len(listed), shown(oldest))
+	}
+}
+
+func TestFingerprintIsLookedUpInItsFlowTrailAndAttestation(t *testing.T) {
+	s := start(t, options{})
+	one, other := digits("abcde1", 64), digits("abcde2", 64)
+	s.artifact("build", "t1", "app", one, attestedCommit)
+	s.generic("t1", "scan", true, `,"artifact_fingerprint":"`+one+`"`)
+	s.artifact("build", "t2", "app", one, otherCommit)
+	s.generic("t2", "named", true, `,"target_artifacts":["app"]`)
+	s.artifact("build", "t1", "app", other, attestedCommit)
+	s.artifact("release", "t1", "app", one, attestedCommit)
+	scan, named := at(t, s.lone("t1", "scan"), "attestation_id").(string), at(t, s.lone("t2", "named"), "attestation_id").(string)
+	base := "/artifacts/" + org + "/build/fingerprint/"
+	for path, want := range map[string][2]string{
+		one:                                      {one, "t2"},
+		one[:6]:                                  {one, "t2"},
+		"abcde":                                  {other, "t1"},
+		"abcde?trail=t2":                         {one, "t2"},
+		one + "?trail=t1":                        {one, "t1"},
+		one + "?trail=":                          {one, "t2"},
+		one + "?attestation_id=" + scan:          {one, "t1"},
+		one + "?trail=t1&attestation_id=" + scan: {one, "t1"},
+		"abcde?attestation_id=" + named:          {one, "t2"},
+	} {
+		got := s.read(base + path)
+		if at(t, got, "fingerprint") != want[0] || at(t, got, "trail_name") != want[1] {
+			t.Errorf("%s: got %v in %v, want %v", path, at(t, got, "fingerprint"), at(t, got, "trail_name"), want)
+		}
+	}
+	for path, digits := range map[string]string{
+		one[:6] + "?trail=none":                                  one[:6],
+		other + "?trail=t2":                                      other,
+		digits("abcdf", 64):                                      digits("abcdf", 64),
+		other + "?attestation_id=" + scan:                        other,
+		one + "?trail=t2&attestation_id=" + scan:                 one,
+		one + "?attestation_id=00000000-0000-0000-0000-00000000": one,
+	} {
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, base+path, nil),
+			"Artifact with fingerprint '"+digits+"' does not exist in flow 'build' belonging to organization 'acme'")
+	}
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+org+"/none/fingerprint/"+one, nil),
+		"Flow named 'none' does not exist for organization 'acme'")
+	for path, field := range map[string]string{
+		"build/fingerprint/abcd": "path.fingerprint", "build/fingerprint/ABCDE": "path.fingerprint", "build/fingerprint/" + one + "0": "path.fingerprint",
+		"build/fingerprint/" + one + "?attestation_id=1": "query.attestation_id", "-x/fingerprint/" + one: "path.flow_name",
+		"build/xyz/latest_commit": "path.fingerprint",
+	} {
+		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+org+"/"+path, nil).problem(t)
+		if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^") {
+			t.Errorf("%s: %q %q", path, message, errors)
+		}
+	}
+}
+
+func TestArtifactsOfACommitAreAList(t *testing.T) {
+	s := start(t, options{})
+	s.artifact("build", "t1", "app", digits("abcde1", 64), attestedCommit)
+	s.artifact("build", "t2", "app", digits("abcde1", 64), attestedCommit)
+	s.generic("t2", "scan", false, `,"artifact_fingerprint":"`+digits("abcde1", 64)+`"`)
+	s.artifact("build", "t1", "web", digits("abcde2", 64), attestedCommit)
+	s.artifact("build", "t1", "app", digits("abcde3", 64), otherCommit)
+	base := "/artifacts/" + org + "/build/commit_sha/"
+	for path, want := range map[string]string{
+		attestedCommit:               "t1/web t2/app t1/app",
+		attestedCommit[:7]:           "t1/web t2/app t1/app",
+		attestedCommit + "?trail=t2": "t2/app",
+		attestedCommit + "?trail=":   "t1/web t2/app t1/app",
+		digits("9", 40):              "",
+		"main":                       "",
+	} {
+		var got []string
+		for _, artifact := range s.read(base + path).([]any) {
+			clientReads(t, "artifact", artifact)
+			got = append(got, fmt.Sprint(at(t, artifact, "trail_name"), "/", at(t, artifact, "template_reference_name")))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: got %v, want %s", path, got, want)
+		}
+	}
+	// The evidence of one trail is not that of another.
+	list := s.read(base + attestedCommit)
+	if history(t, at(t, list, 1)) != "Artifact created scan evidence received" || history(t, at(t, list, 2)) != "Artifact created" {
+		t.Errorf("got %s", shown(list))
+	}
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+org+"/none/commit_sha/"+attestedCommit, nil),
+		"Flow named 'none' does not exist for organization 'acme'")
+}
+
+func TestLatestCommitIsThatOfTheArtifactElseOfTheFlow(t *testing.T) {
+	s := start(t, options{})
+	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+org+"/template_file", `{"name":"cli-ci","description":""}`, yamlFile("version: 1\n"))
+	s.wantLatestCommit(cliFingerprint, "", nil)
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/cli-ci", artifactReport("t", "cli", cliFingerprint, pipelineCommit))
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/cli-ci", artifactReport("t", "cli", newFingerprint, branchCommit))
+	s.wantLatestCommit(cliFingerprint, "", pipelineCommit)
+	s.wantLatestCommit(cliFingerprint[:7], "?branch=", pipelineCommit)
+	s.wantLatestCommit(cliFingerprint, "?branch=main", pipelineCommit)
+	s.wantLatestCommit(cliFingerprint, "?branch=other", nil)
+	s.wantLatestCommit(digits("1", 64), "", branchCommit)
+	s.wantLatestCommit(digits("1", 64), "?branch=main", branchCommit)
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+org+"/none/"+cliFingerprint+"/latest_commit", nil),
+		"Flow named 'none' does not exist for organization 'acme'")
+}
+
+func TestArtifactsAreListedInPages(t *testing.T) {
+	s := start(t, options{})
+	for i := range 17 {
+		s.artifact("build", "t", "app", digits(fmt.Sprintf("abc%02d", i), 64), attestedCommit)
+	}
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/release", artifactReport("t", "app", cliFingerprint, pipelineCommit))
+	for query, want := range map[string]int{
+		"": 15, "?page=2": 3, "?page=3": 0, "?page=1&per_page=18": 18, "?per_page=5&page=4": 3, "?page=99999999999": 0,
+		"?page=0&per_page=0": 15, "?page=-1&per_page=-1": 15, "?per_page=5000": 18,
+		"?flow_name=build": 15, "?flow_name=build&page=2": 2, "?flow_name=release": 1,
+		"?repo_name=acme/cli": 1, "?repo_name=": 15, "?repo_name=acme/cli&flow_name=build": 0, "?repo_name=acme/cli&flow_name=release": 1,
+		"/build": 15, "/build?page=2": 2, "/release?page=1&per_page=20": 1, "/release?page=2": 0,
+	} {
+		got := s.read("/artifacts/" + org + query).([]any)
+		if len(got) != want {
+			t.Errorf("%s: %d artifacts, want %d", query, len(got), want)
+		}
+		for _, item := range got {
+			clientReads(t, "artifacts_item", item)
+		}
+	}
+	list := s.read("/artifacts/" + org)
+	if at(t, list, 0, "fingerprint") != cliFingerprint || at(t, list, 1, "fingerprint") != digits("abc16", 64) {
+		t.Errorf("not the newest first: %s", column(t, list, "fingerprint"))
+	}
+	if got := string(s.want(http.StatusOK, http.MethodGet, "/artifacts/"+org+"?page=9", nil).body); got != "[]" {
+		t.Errorf("beyond the end: %s", got)
+	}
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+org+"?repo_name=none", nil), "Repo 'none' not found")
+	for _, path := range []string{"?flow_name=none", "/none"} {
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+org+path, nil),
+			"Flow named 'none' does not exist for organization 'acme'")
+	}
+	for query, field := range map[string]string{"?flow_name=": "query.flow_name", "?flow_name=a%20b": "query.flow_name", "?page=x": "query.page", "?per_page=": "query.per_page"} {
+		_, errors := s.want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+org+query, nil).problem(t)
+		if errors[field] == "" {
+			t.Errorf("%s: %q", query, errors)
+		}
+	}
+}
+
+func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
+	s := start(t, options{})
+	fingerprint := evidence.HashAPIKey("web")
+	s.artifact("build", "t", "app", fingerprint, attestedCommit)
+	s.environment("prod", evidence.Server)
+	s.environment("beta", evidence.Server)
+	report := func(environment string, names ...string) {
+		t.Helper()
+		s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/"+environment+"/report/server", serverReport(names...))
+	}
+	report("prod", "web")
+	report("prod", "web", "db")
+	report("beta", "db")
+	report("beta", "db", "web")
+	var got any
+	// A worker settles what has begun to run after it has answered the report.
+	eventually(t, "the artifact runs in two environments", func() bool {
+		got = s.read("/artifacts/" + org + "/build/fingerprint/" + fingerprint)
+		return len(at(t, got, "running").([]any)) == 2
+	})
+	if places := fmt.Sprint(at(t, got, "running")); places != "[map[environment_name:beta snapshot_index:2] map[environment_name:prod snapshot_index:2]]" {
+		t.Errorf("running %s", places)
+	}
+	if happened := history(t, got); happened != "Artifact created Started running in prod#1 environment Started running in beta#2 environment" {
+		t.Errorf("history %q", happened)
+	}
+	report("beta", "db")
+	eventually(t, "the artifact has exited", func() bool {
+		return column(t, at(t, s.read("/artifacts/"+org+"/build/commit_sha/"+attestedCommit), 0, "running"), "environment_name") == "prod"
+	})
+}
+
+func TestArtifactsStayWithinTheirOrganization(t *testing.T) {
+	s := start(t, options{})
+	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.generic("t", "scan", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
+	scan := at(t, s.lone("t", "scan"), "attestation_id").(string)
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/open/build", fmt.Appendf(nil,
+		`{"fingerprint":%q,"filename":"theirs","build_url":"","commit_url":"","trail_name":"t"}`, attestedFingerprint))
+	if list := s.read("/artifacts/open"); column(t, list, "filename") != "theirs" {
+		t.Errorf("another organization lists %s", shown(list))
+	}
+	theirs := s.read("/artifacts/open/build/fingerprint/" + attestedFingerprint)
+	if at(t, theirs, "filename") != "theirs" || history(t, theirs) != "Artifact created" {
+		t.Errorf("another organization reads %s", shown(theirs))
+	}
+	s.want(http.StatusNotFound, http.MethodGet, "/artifacts/open/build/fingerprint/"+attestedFingerprint+"?attestation_id="+scan, nil)
+	if list := s.read("/artifacts/open/build/commit_sha/" + attestedCommit).([]any); len(list) != 0 {
+		t.Errorf("another organization reads %s", shown(list))
+	}
+	for _, path := range []string{
+		"/artifacts/acme", "/artifacts/acme/build", "/artifacts/acme/build/fingerprint/" + attestedFingerprint,
+		"/artifacts/acme/build/commit_sha/" + attestedCommit, "/artifacts/acme/build/" + attestedFingerprint + "/latest_commit",
+		"/search/acme/sha/" + attestedCommit,
+	} {
+		for key, want := range map[string]int{readerKey: 200, snapshotterKey: 200, strangerKey: 403, "": 401} {
+			if got := s.do(http.MethodGet, "/api/v2"+path, key, nil); got.status != want {
+				t.Errorf("%s with %q: %d, want %d", path, key, got.status, want)
+			}
+		}
+	}
+}
+
+func TestListOfArtifactsCostsTheSameForOneAsForMany(t *testing.T) {
+	counter := &commandCounter{}
+	s := start(t, options{wrap: counter.wrap, withoutWorker: true})
+	spent := func() []string {
+		t.Helper()
+		counter.take()
+		s.read("/artifacts/" + org + "?per_page=50")
+		return counter.take()
+	}
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/flow", artifactReport("t", "app", digits("1", 64), pipelineCommit))
+	one := spent()
+	for i := range 30 {
+		s.want(http.StatusCreated, http.MethodPost, fmt.Sprintf("/artifacts/%s/flow-%d", org, i%3),
+			artifactReport(fmt.Sprintf("t%d", i), fmt.Sprintf("app%d", i%4), digits(fmt.Sprintf("abc%02d", i), 64), pipelineCommit))
+	}
+	if many := spent(); !slices.Equal(one, many) {
+		t.Errorf("one artifact takes %v, many take %v", one, many)
+	}
+}

@@ -1,0 +1,195 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// populateAttestations makes attestations of two flows, in an order that tests
+// know.
+func (s *service) populateAttestations() {
+	s.t.Helper()
+	post := func(flow, kind, name, members string) {
+		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+org+"/"+flow+"/trail/t/"+kind, `{"attestation_name":"`+name+`",`+members+`}`)
+		s.clock.turn(10 * time.Second)
+	}
+	commit := `,"git_commit_info":{"sha1":"` + attestedCommit + `"}`
+	post("one", "generic", "lint", `"is_compliant":true`)
+	post("one", "junit", "unit-test", `"junit_results":[]`+commit)
+	post("two", "generic", "lint", `"is_compliant":false`+commit)
+	post("two", "system", "risk", `"type_name":"decision","attestation_data":{"is_compliant":true}`)
+	post("two", "junit", "load-test", `"junit_results":[{"name":"s","failures":1,"errors":0,"skipped":0,"total":5,"duration":2.5}]`)
+}
+
+func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
+	s := start(t, options{})
+	before := time.Now().Unix()
+	s.populateAttestations()
+	for query, want := range map[string]string{
+		"":                              "load-test risk lint unit-test lint",
+		"?name=lint":                    "lint lint",
+		"?name=lin":                     "",
+		"?name=":                        "load-test risk lint unit-test lint",
+		"?name_regex=test":              "load-test unit-test",
+		"?name_regex=%5El":              "load-test lint lint",
+		"?flow=one":                     "unit-test lint",
+		"?flow=one&flow=two&type=junit": "load-test unit-test",
+		"?flow=one&flow=nosuch":         "unit-test lint",
+		"?flow=nosuch":                  "",
+		"?type=decision":                "risk",
+		"?type=system:decision":         "risk",
+		"?type=junit&type=decision":     "load-test risk unit-test",
+		"?type=nosuch":                  "",
+		"?is_compliant=true":            "risk unit-test lint",
+		"?is_compliant=false&name=lint": "lint",
+		"?is_compliant=0&flow=one":      "",
+		fmt.Sprintf("?to_timestamp=%d", before-1):                            "",
+		fmt.Sprintf("?from_timestamp=%d&to_timestamp=%d", before, before+15): "unit-test lint",
+		fmt.Sprintf("?flow=two&from_timestamp=%d", before+25):                "load-test risk",
+	} {
+		page := s.read("/attestations/" + org + query)
+		data := at(t, page, "data").([]any)
+		if got := column(t, data, "attestation_name"); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+		for _, one := range data {
+			clientReads(t, "attestation", one)
+		}
+		if total := at(t, page, "pagination"); total != nil && at(t, total, "total") != float64(len(data)) {
+			t.Errorf("%s: total is %v", query, at(t, total, "total"))
+		}
+	}
+	for query, field := range map[string]string{
+		"?name=a&name_regex=b":      "query.name_regex",
+		"?name_regex=%28":           "query.name_regex",
+		"?name_regex=%28%3F%3Da%29": "query.name_regex",
+		"?is_compliant=":            "query.is_compliant",
+		"?from_timestamp=now":       "query.from_timestamp",
+		"?per_page=0":               "query.per_page",
+		"?per_page=101":             "query.per_page",
+		"?after=nonsense":           "query.after",
+		"?after=2.bm9uc2Vuc2U":      "query.after",
+		"?after=1.x":                "query.after",
+	} {
+		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/attestations/"+org+query, nil).problem(t)
+		if message != "Input payload validation failed" || errors[field] == "" {
+			t.Errorf("%s: %q %q", query, message, errors)
+		}
+	}
+}
+
+func TestAttestationsOfAnOrganizationGoOnByACursor(t *testing.T) {
+	s := start(t, options{})
+	s.populateAttestations()
+	for filter, want := range map[string]string{
+		"":                 "load-test risk lint unit-test lint",
+		"&flow=two":        "load-test risk lint",
+		"&name_regex=t":    "load-test lint unit-test lint",
+		"&is_compliant=on": "risk unit-test lint",
+	} {
+		var names []string
+		address := "/attestations/" + org + "?per_page=2" + filter
+		for number := 1; address != ""; number++ {
+			if number > 5 {
+				t.Fatalf("%s: the pages do not end", filter)
+			}
+			page := s.read(address)
+			if self := at(t, page, "_links", "self", "href").(string); !strings.HasPrefix(self, s.URL+"/api/v2/attestations/"+org+"?") {
+				t.Errorf("self is %s", self)
+			}
+			if told := at(t, page, "pagination"); told != nil {
+				clientReads(t, "pagination", told)
+				if at(t, told, "page") != float64(number) || at(t, told, "per_page") != 2.0 {
+					t.Errorf("page %d is %v", number, told)
+				}
+			}
+			for _, one := range at(t, page, "data").([]any) {
+				names = append(names, at(t, one, "attestation_name").(string))
+			}
+			address = ""
+			if next := at(t, page, "_links", "next"); next != nil && number == 1 {
+				back := strings.Replace(at(t, next, "href").(string), "after=2.", "after=0.", 1)
+				s.want(http.StatusBadRequest, http.MethodGet, strings.TrimPrefix(back, s.URL+"/api/v2"), nil)
+			}
+			if next := at(t, page, "_links", "next"); next != nil {
+				u, err := url.Parse(at(t, next, "href").(string))
+				s.must(err)
+				address = strings.TrimPrefix(u.RequestURI(), "/api/v2")
+			}
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: walked over %s, want %s", filter, got, want)
+		}
+	}
+}
+
+func TestAttestationsOfAFlowAreListedByPage(t *testing.T) {
+	s := start(t, options{})
+	before := time.Now().Unix()
+	s.populateAttestations()
+	for query, want := range map[string]string{
+		"":                              "load-test risk lint",
+		"?page=1&per_page=2":            "load-test risk",
+		"?page=2&per_page=2":            "lint",
+		"?page=3&per_page=2":            "",
+		"?page=0&per_page=0":            "load-test",
+		"?page=-1&per_page=1000":        "load-test risk lint",
+		"?page=9999999999&per_page=100": "",
+	} {
+		page := s.read("/attestations/" + org + "/two" + query)
+		clientReads(t, "pagination", at(t, page, "pagination"))
+		if got := column(t, at(t, page, "data"), "attestation_name"); got != want || at(t, page, "pagination", "total") != 3.0 {
+			t.Errorf("%s: %s of %v, want %s", query, got, at(t, page, "pagination"), want)
+		}
+	}
+	if got := at(t, s.read("/attestations/"+org+"/two?per_page=1000"), "pagination", "per_page"); got != 100.0 {
+		t.Errorf("a page holds %v", got)
+	}
+	page := s.read(fmt.Sprintf("/attestations/%s/two?to_timestamp=%d", org, before+25))
+	if got := column(t, at(t, page, "data"), "attestation_name"); got != "lint" || at(t, page, "pagination", "total") != 1.0 {
+		t.Errorf("in the span are %s of %v", got, at(t, page, "pagination"))
+	}
+}
+
+func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
+	s := start(t, options{})
+	s.populateAttestations()
+	s.artifact("two", "t2", "app", attestedFingerprint, otherCommit)
+	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+org+"/two/trail/t2/generic",
+		`{"attestation_name":"of-artifact","is_compliant":true,"artifact_fingerprint":"`+attestedFingerprint+`"}`)
+	path := "/attestations/" + org + "/list_attestations_for_criteria?commit_list=" + attestedCommit
+	unknown := strings.Repeat("3", 40)
+	for query, want := range map[string]string{
+		"":                              "lint unit-test",
+		"&flow_name=one":                "unit-test",
+		"&attestation_name=lint":        "lint",
+		"&attestation_type=junit":       "unit-test",
+		"&attestation_type=custom:x":    "",
+		"&attestation_type=decision":    "",
+		"&attestation_id=ignored":       "lint unit-test",
+		"&commit_list=" + otherCommit:   "lint unit-test",
+		"&commit_list=" + unknown:       "lint unit-test",
+		"&flow_name=&attestation_name=": "lint unit-test",
+	} {
+		if got := column(t, at(t, s.read(path+query), attestedCommit), "attestation_name"); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	both := s.read(path + "&commit_list=" + otherCommit + "&commit_list=" + unknown).(map[string]any)
+	if got := column(t, both[otherCommit], "attestation_name"); got != "of-artifact" || len(both) != 3 || len(both[unknown].([]any)) != 0 {
+		t.Errorf("read %v", both)
+	}
+	bare := "/attestations/" + org + "/list_attestations_for_criteria"
+	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, bare, nil), "commit_list is required: provide one or more commit SHAs to search.")
+	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, bare+"?attestation_name=lint", nil), "commit_list is required: provide one or more commit SHAs to search.")
+	for query, field := range map[string]string{"?commit_list=abc": "query.commit_list[0]", "?commit_list=" + attestedCommit + "&attestation_type=nosuch": "query.attestation_type"} {
+		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, bare+query, nil).problem(t); errors[field] == "" {
+			t.Errorf("%s: %q", query, errors)
+		}
+	}
+	s.want(http.StatusNotFound, http.MethodGet, path+"&flow_name=nosuch", nil)
+}

@@ -1,0 +1,373 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const typesPath = "/custom-attestation-types/" + org
+
+const coverageSchema = `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","required":["coverage"],
+	"properties":{"coverage":{"type":"number","minimum":0,"maximum":100},"tool":{"type":"string"}},"additionalProperties":false}`
+
+type attestationTypeBody struct {
+	Name           string   `json:"name"`
+	Description    *string  `json:"description"`
+	Org            string   `json:"org"`
+	Archived       bool     `json:"archived"`
+	CreatedBy      *string  `json:"created_by"`
+	CreatedAt      *float64 `json:"created_at"`
+	LastModifiedAt *float64 `json:"last_modified_at"`
+	Versions       []struct {
+		Version    int             `json:"version"`
+		Timestamp  float64         `json:"timestamp"`
+		CreatedBy  string          `json:"created_by"`
+		TypeSchema json.RawMessage `json:"type_schema"`
+		Evaluator  json.RawMessage `json:"evaluator"`
+		Summary    json.RawMessage `json:"summary"`
+	} `json:"versions"`
+}
+
+func schemaFile(content string) part {
+	return part{field: "type_schema", filename: "schema.json", contentType: "application/octet-stream", content: []byte(content)}
+}
+
+func (s *service) attestationType(data string, files ...part) {
+	s.t.Helper()
+	if got := s.wantForm(http.StatusCreated, http.MethodPost, typesPath, data, files...).text(s.t); got != "OK" {
+		s.t.Errorf("answered %q", got)
+	}
+}
+
+func (s *service) getAttestationType(rest string) attestationTypeBody {
+	s.t.Helper()
+	var body attestationTypeBody
+	s.want(http.StatusOK, http.MethodGet, typesPath+"/"+rest, nil).decode(s.t, &body)
+	return body
+}
+
+func (s *service) attestCustom(status int, kind, data string) answer {
+	s.t.Helper()
+	return s.wantForm(status, http.MethodPost, "/attestations/"+org+"/flow/trail/trail/custom",
+		fmt.Sprintf(`{"attestation_name":"custom","type_name":%q,"attestation_data":%s}`, kind, data))
+}
+
+// verdictOf attests and tells what the type made of it.
+func (s *service) verdictOf(kind, data string) bool {
+	s.t.Helper()
+	s.attestCustom(http.StatusCreated, kind, data)
+	var recorded []struct {
+		IsCompliant bool `json:"is_compliant"`
+	}
+	s.want(http.StatusOK, http.MethodGet, "/attestations/"+org+"/flow/trail/trail/custom", nil).decode(s.t, &recorded)
+	if len(recorded) == 0 {
+		s.t.Fatal("nothing is recorded")
+	}
+	return recorded[0].IsCompliant
+}
+
+func TestAttestationTypeIsGivenBackAsItWasSent(t *testing.T) {
+	s := start(t, options{})
+	s.attestationType(`{"name":"coverage","description":"of tests","evaluator":{"content_type":"jq","rules":[".coverage \u003e= 80"]},
+		"summary":[{"name":"Coverage","expression":".coverage"}]}`, schemaFile(coverageSchema))
+	raw := s.want(http.StatusOK, http.MethodGet, typesPath+"/coverage", nil)
+	if !strings.Contains(string(raw.body), `".coverage >= 80"`) {
+		t.Errorf("the rule is not as it was sent: %s", raw.body)
+	}
+	got := s.getAttestationType("coverage")
+	if got.Name != "coverage" || got.Org != org || *got.Description != "of tests" || got.Archived || *got.CreatedBy != "administrator" ||
+		*got.CreatedAt <= 0 || *got.LastModifiedAt != *got.CreatedAt || len(got.Versions) != 1 {
+		t.Fatalf("got %+v", got)
+	}
+	version := got.Versions[0]
+	if version.Version != 1 || version.Timestamp != *got.CreatedAt || version.CreatedBy != "administrator" ||
+		string(version.Summary) != `[{"name":"Coverage","expression":".coverage"}]` {
+		t.Errorf("got %+v", version)
+	}
+	var want, have any
+	s.must(json.Unmarshal([]byte(coverageSchema), &want))
+	s.must(json.Unmarshal(version.TypeSchema, &have))
+	if fmt.Sprint(want) != fmt.Sprint(have) {
+		t.Errorf("schema %s", version.TypeSchema)
+	}
+}
+
+func TestWhatIsUnsetOfAnAttestationTypeIsLeftOut(t *testing.T) {
+	s := start(t, options{})
+	s.attestationType(`{"name":"plain.type"}`)
+	body := string(s.want(http.StatusOK, http.MethodGet, typesPath+"/plain.type", nil).body)
+	for _, absent := range []string{"description", "comment", "summary", "rules"} {
+		if strings.Contains(body, absent) {
+			t.Errorf("%s is in %s", absent, body)
+		}
+	}
+	if !strings.Contains(body, `"type_schema":null`) || !strings.Contains(body, `"evaluator":{"content_type":"default"}`) {
+		t.Errorf("got %s", body)
+	}
+	for data, want := range map[string]string{
+		`{"name":"e","evaluator":null}`:                                       `null`,
+		`{"name":"e","evaluator":{}}`:                                         `{"content_type":"default"}`,
+		`{"name":"e","evaluator":{"content_type":"default","rules":["no("]}}`: `{"content_type":"default"}`,
+		`{"name":"e","evaluator":{"rules":["true"]}}`:                         `{"content_type":"jq","rules":["true"]}`,
+		`{"name":"e","evaluator":{"content_type":"jq","rules":[]}}`:           `{"content_type":"jq","rules":[]}`,
+		`{"name":"e","description":null,"summary":null}`:                      `{"content_type":"default"}`,
+	} {
+		s.attestationType(data)
+		if got := string(s.getAttestationType("e").Versions[0].Evaluator); got != want {
+			t.Errorf("%s: evaluator %s, want %s", data, got, want)
+		}
+	}
+}
+
+func TestPostingAnAttestationTypeAgainMakesAVersion(t *testing.T) {
+	s := start(t, options{})
+	s.attestationType(`{"name":"kind","description":"first","evaluator":{"content_type":"jq","rules":[".n > 1"]}}`)
+	first := s.getAttestationType("kind")
+	s.attestationType(`{"name":"kind","evaluator":{"content_type":"jq","rules":[".n > 2"]}}`, schemaFile(`{"type":"object"}`))
+	got := s.getAttestationType("kind")
+	if got.Description != nil || *got.CreatedAt != *first.CreatedAt || *got.LastModifiedAt <= *first.LastModifiedAt ||
+		len(got.Versions) != 2 || got.Versions[0].Version != 2 || got.Versions[1].Version != 1 {
+		t.Fatalf("got %+v", got)
+	}
+	if string(got.Versions[0].TypeSchema) != `{"type":"object"}` || string(got.Versions[1].TypeSchema) != "null" {
+		t.Errorf("schemas %s and %s", got.Versions[0].TypeSchema, got.Versions[1].TypeSchema)
+	}
+	one := s.getAttestationType("kind?version=1")
+	if len(one.Versions) != 1 || one.Versions[0].Version != 1 || one.CreatedBy != nil || one.CreatedAt != nil || one.LastModifiedAt != nil {
+		t.Errorf("got %+v", one)
+	}
+	for _, number := range []string{"10", "3", "0", "-1"} {
+		message, _ := s.want(http.StatusNotFound, http.MethodGet, typesPath+"/kind?version="+number, nil).problem(t)
+		if message != "version "+number+" does not exist for custom attestation type 'kind'" {
+			t.Errorf("message %q", message)
+		}
+	}
+	for query, text := range map[string]string{"version=": "[input: ]", "version=x": "[input: x]", "version=1.5": "[input: 1.5]"} {
+		_, errors := s.want(http.StatusBadRequest, http.MethodGet, typesPath+"/kind?"+query, nil).problem(t)
+		if !strings.HasPrefix(errors["query.version"], "Input should be a valid integer") || !strings.HasSuffix(errors["query.version"], text) {
+			t.Errorf("%s: %q", query, errors)
+		}
+	}
+}
+
+func TestConcurrentVersionsOfAnAttestationTypeGetNumbersOfTheirOwn(t *testing.T) {
+	s := start(t, options{})
+	const posts = 12
+	var group sync.WaitGroup
+	for i := range posts {
+		group.Go(func() {
+			got := s.form(http.MethodPost, typesPath, adminKey, "data_json", fmt.Sprintf(`{"name":"busy","evaluator":{"rules":[".n == %d"]}}`, i))
+			if got.status != http.StatusCreated {
+				t.Errorf("status %d: %s", got.status, got.body)
+			}
+		})
+	}
+	group.Wait()
+	got := s.getAttestationType("busy")
+	rules := map[string]bool{}
+	for i, version := range got.Versions {
+		rules[string(version.Evaluator)] = true
+		if version.Version != posts-i {
+			t.Errorf("version %d is in place %d", version.Version, i)
+		}
+	}
+	if len(got.Versions) != posts || len(rules) != posts {
+		t.Errorf("%d versions with %d rules", len(got.Versions), len(rules))
+	}
+}
+
+func TestArchivedAttestationTypeStaysInTheListUntilItComesBack(t *testing.T) {
+	s := start(t, options{})
+	s.attestationType(`{"name":"one"}`)
+	s.attestationType(`{"name":"two"}`)
+	for range 2 {
+		if got := s.want(http.StatusOK, http.MethodPut, typesPath+"/one/archive", []byte("null")).text(t); got != "OK" {
+			t.Errorf("answered %q", got)
+		}
+	}
+	list := func() (shown []string) {
+		var all []attestationTypeBody
+		s.want(http.StatusOK, http.MethodGet, typesPath, nil).decode(t, &all)
+		for _, one := range all {
+			shown = append(shown, fmt.Sprintf("%s %v %d", one.Name, one.Archived, len(one.Versions)))
+		}
+		return shown
+	}
+	if got := list(); !slices.Equal(got, []string{"one true 1", "two false 1"}) {
+		t.Errorf("listed %q", got)
+	}
+	if !s.getAttestationType("one").Archived || !s.getAttestationType("one?version=1").Archived {
+		t.Error("it does not say that it is archived")
+	}
+	s.attestCustom(http.StatusBadRequest, "one", `{}`)
+	s.attestationType(`{"name":"one"}`)
+	if got := list(); !slices.Equal(got, []string{"one false 2", "two false 1"}) {
+		t.Errorf("listed %q", got)
+	}
+	s.attestCustom(http.StatusCreated, "one", `{}`)
+}
+
+func TestAttestationTypesOfNobodyAreNotFound(t *testing.T) {
+	s := start(t, options{})
+	s.attestationType(`{"name":"ours"}`)
+	const text = "Custom attestation type 'theirs' does not exist for org 'acme'"
+	for method, path := range map[string]string{http.MethodGet: "/theirs", http.MethodPut: "/theirs/archive"} {
+		if message, _ := s.want(http.StatusNotFound, method, typesPath+path, nil).problem(t); message != text {
+			t.Errorf("message %q", message)
+		}
+	}
+	if message, _ := s.want(http.StatusNotFound, http.MethodGet, typesPath+"/theirs?version=1", nil).problem(t); message != text {
+		t.Errorf("message %q", message)
+	}
+	if message, _ := s.attestCustom(http.StatusNotFound, "theirs", `{}`).problem(t); message != text {
+		t.Errorf("message %q", message)
+	}
+	s.want(http.StatusNotFound, http.MethodGet, "/custom-attestation-types/open/ours", nil)
+	if got := s.want(http.StatusOK, http.MethodGet, "/custom-attestation-types/open", nil); string(got.body) != "[]" && string(got.body) != "[]\n" {
+		t.Errorf("another organization lists %s", got.body)
+	}
+}
+
+func TestOnlyMembersWriteAttestationTypes(t *testing.T) {
+	s := start(t, options{})
+	s.attestationType(`{"name":"kind"}`)
+	for key, allowed := range map[string]bool{adminKey: true, memberKey: true, snapshotterKey: false, readerKey: false, strangerKey: false} {
+		post := s.form(http.MethodPost, typesPath, key, "data_json", `{"name":"kind"}`).status
+		archive := s.do(http.MethodPut, "/api/v2"+typesPath+"/kind/archive", key, nil).status
+		if allowed != (post == http.StatusCreated) || allowed != (archive == http.StatusOK) || !allowed && (post != http.StatusForbidden || archive != http.StatusForbidden) {
+			t.Errorf("%s: POST %d, archive %d", key, post, archive)
+		}
+		read := s.do(http.MethodGet, "/api/v2"+typesPath, key, nil).status
+		if (read == http.StatusOK) != (key != strangerKey) {
+			t.Errorf("%s: GET %d", key, read)
+		}
+	}
+}
+
+func TestBadAttestationTypesAreRefused(t *testing.T) {
+	s := start(t, options{})
+	for name, c := range map[string]struct {
+		data   string
+		schema string
+		field  string
+		text   string
+	}{
+		"name":             {data: `{"name":"no way"}`, field: "name", text: `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\-_~.]*$' [input: no way]`},
+		"no name":          {data: `{}`, field: "name", text: "Field required [input: None]"},
+		"extra":            {data: `{"name":"x","colour":1}`, field: "colour", text: "Extra inputs are not permitted [input: 1]"},
+		"no jq":            {data: `{"name":"x","evaluator":{"content_type":"jq","rules":["true",".a >"]}}`, field: "evaluator.rules[1]", text: "Input should be a valid jq expression: unexpected EOF [input: .a >]"},
+		"unknown function": {data: `{"name":"x","evaluator":{"rules":["nothing(1)"]}}`, field: "evaluator.rules[0]", text: "Input should be a valid jq expression: function not defined: nothing/1 [input: nothing(1)]"},
+		"input":            {data: `{"name":"x","evaluator":{"rules":["input"]}}`, field: "evaluator.rules[0]", text: "Input should be a valid jq expression: input(s)/0 is not allowed [input: input]"},
+		"inner function":   {data: `{"name":"x","evaluator":{"rules":["_match(1; 2; 3)"]}}`, field: "evaluator.rules[0]", text: "Input should be a valid jq expression: function not defined: _match/3 [input: _match(1; 2; 3)]"},
+		"module":           {data: `{"name":"x","evaluator":{"rules":["import \"a\" as a; true"]}}`, field: "evaluator.rules[0]", text: `Input should be a valid jq expression: modules are not available [input: import "a" as a; true]`},
+		"empty rule":       {data: `{"name":"x","evaluator":{"rules":[" "]}}`, field: "evaluator.rules[0]", text: "Input should be a valid jq expression: empty [input:  ]"},
+		"no rules":         {data: `{"name":"x","evaluator":{"content_type":"jq"}}`, field: "evaluator.JQEvaluator.rules", text: "Field required [input: None]"},
+		"other evaluator":  {data: `{"name":"x","evaluator":{"content_type":"rego","rules":[]}}`, field: "evaluator.DefaultEvaluator.content_type", text: "Input should be 'default' [input: rego]"},
+		"summary":          {data: `{"name":"x","summary":[{"name":"n","expression":"]"}]}`, field: "summary[0].expression", text: `Input should be a valid jq expression: unexpected token "]" [input: ]]`},
+		"summary shape":    {data: `{"name":"x","summary":[{"name":"n"}]}`, field: "summary[0].expression", text: "Field required [input: None]"},
+		"no JSON":          {data: `{"name":"x"}`, schema: `{"type":`, field: "type_schema", text: "Input should be a valid JSON Schema: not JSON: unexpected end of input [input: type_schema]"},
+		"empty":            {data: `{"name":"x"}`, schema: ` `, field: "type_schema", text: "Input should be a valid JSON Schema: not JSON: unexpected end of input [input: type_schema]"},
+		"no object":        {data: `{"name":"x"}`, schema: `[]`, field: "type_schema", text: "Input should be a valid JSON Schema: a JSON Schema is an object [input: type_schema]"},
+		"remote":           {data: `{"name":"x"}`, schema: `{"$ref":"https://example.com/a.json"}`, field: "type_schema", text: "reference to 'https://example.com/a.json' is not available"},
+		"file":             {data: `{"name":"x"}`, schema: `{"$ref":"file:///etc/passwd"}`, field: "type_schema", text: "reference to 'file:///etc/passwd' is not available"},
+		"no schema":        {data: `{"name":"x"}`, schema: `{"type":"strange"}`, field: "type_schema", text: "at 'type'"},
+		"bad pattern":      {data: `{"name":"x"}`, schema: `{"pattern":"("}`, field: "type_schema", text: "at 'pattern'"},
+		"no target":        {data: `{"name":"x"}`, schema: `{"$ref":"#/nowhere"}`, field: "type_schema", text: "Input should be a valid JSON Schema"},
+		"too deep":         {data: `{"name":"x"}`, schema: strings.Repeat(`{"not":`, 200) + `{}` + strings.Repeat(`}`, 200), field: "type_schema", text: "nests too deep"},
+		"too many parts":   {data: `{"name":"x"}`, schema: `{"allOf":[{}` + strings.Repeat(`,{}`, 6000) + `]}`, field: "type_schema", text: "has more than 5000 parts"},
+	} {
+		var files []part
+		if c.schema != "" {
+			files = append(files, schemaFile(c.schema))
+		}
+		message, errors := s.wantForm(http.StatusBadRequest, http.MethodPost, typesPath, c.data, files...).problem(t)
+		if message != "Input payload validation failed" || !strings.Contains(errors[c.field], c.text) {
+			t.Errorf("%s: %q %q", name, message, errors)
+		}
+	}
+	_, errors := s.form(http.MethodPost, typesPath, adminKey, "", "").problem(t)
+	if errors["data_json"] != "Field required [input: None]" {
+		t.Errorf("without data: %q", errors)
+	}
+	got := s.form(http.MethodPost, typesPath, adminKey, "data_json", `{"name":"x"}`, schemaFile(strings.Repeat(" ", 10<<20+1)))
+	if message, _ := got.problem(t); got.status != http.StatusRequestEntityTooLarge || message != "File size exceeds 10MB limit" {
+		t.Errorf("too large: %d %s", got.status, got.body)
+	}
+	s.want(http.StatusNotFound, http.MethodGet, typesPath+"/x", nil)
+}
+
+func TestCustomAttestationIsJudgedByTheCurrentVersion(t *testing.T) {
+	s := start(t, options{})
+	s.attestationType(`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".coverage >= 80"]}}`, schemaFile(coverageSchema))
+	if !s.verdictOf("coverage", `{"coverage":80}`) || s.verdictOf("coverage", `{"coverage":79.5}`) || !s.verdictOf("coverage", `"{\"coverage\": 81}"`) {
+		t.Error("the first version judges wrongly")
+	}
+	message, errors := s.attestCustom(http.StatusBadRequest, "coverage", `{"coverage":"high"}`).problem(t)
+	if message != "Input payload validation failed" || !strings.Contains(errors["attestation_data.coverage"], "number") {
+		t.Errorf("%q %q", message, errors)
+	}
+	s.attestationType(`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".coverage >= 90"]}}`)
+	if s.verdictOf("coverage", `{"coverage":80}`) || !s.verdictOf("coverage", `{"coverage":90}`) || s.verdictOf("coverage", `{"coverage":null}`) {
+		t.Error("the second version judges wrongly")
+	}
+}
+
+func TestHostileAttestationTypesHarmNobody(t *testing.T) {
+	s := start(t, options{})
+	for i, rule := range []string{`def f: f; f`, `[range(1e12)] | length == 0`, `reduce range(60) as $i (1; [., .]) | tojson | length == 1`, `.[100000000] = 1 | true`} {
+		kind := fmt.Sprintf("hostile-%d", i)
+		encoded, err := json.Marshal(rule)
+		s.must(err)
+		s.attestationType(`{"name":"` + kind + `","evaluator":{"rules":[` + string(encoded) + `]}}`)
+		if s.verdictOf(kind, `{"a":1}`) {
+			t.Errorf("%s is true", rule)
+		}
+	}
+	s.want(http.StatusOK, http.MethodGet, typesPath, nil)
+	if strings.Contains(s.log.String(), `"a":1`) {
+		t.Error("a payload is in the log")
+	}
+}
+
+func TestLargeSchemaIsGivenBackWhole(t *testing.T) {
+	s := start(t, options{})
+	schema := `{"type":"object","description":"` + strings.Repeat("long ", 100_000) + `","required":["a"]}`
+	s.attestationType(`{"name":"large"}`, schemaFile(schema))
+	for _, rest := range []string{"large", "large?version=1"} {
+		if got := s.getAttestationType(rest).Versions[0].TypeSchema; string(got) != schema {
+			t.Errorf("%s: %d bytes of schema, want %d", rest, len(got), len(schema))
+		}
+	}
+	s.attestCustom(http.StatusBadRequest, "large", `{}`)
+	s.attestCustom(http.StatusCreated, "large", `{"a":1}`)
+}
+
+func TestSystemAttestationTypesHaveSchemas(t *testing.T) {
+	s := start(t, options{})
+	got := s.do(http.MethodGet, "/api/v2/attestations/system-attestation-types", strangerKey, nil)
+	var body struct {
+		Types []struct {
+			Name     string
+			Versions []struct {
+				Version int
+				Schema  map[string]any `json:"attestation_data_schema"`
+			}
+		} `json:"system_attestation_types"`
+	}
+	got.decode(t, &body)
+	if got.status != http.StatusOK || len(body.Types) != 1 || body.Types[0].Name != "decision" || len(body.Types[0].Versions) != 1 || body.Types[0].Versions[0].Version != 1 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	schema := body.Types[0].Versions[0].Schema
+	if schema["type"] != "object" || fmt.Sprint(schema["required"]) != "[is_compliant]" {
+		t.Errorf("schema %v", schema)
+	}
+	if status := s.do(http.MethodGet, "/api/v2/attestations/system-attestation-types", "", nil).status; status != http.StatusUnauthorized {
+		t.Errorf("without a key: %d", status)
+	}
+}

@@ -1,0 +1,581 @@
+package e2e_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	attestedFingerprint = "7509e5bda0c762d2bac7f90d758b5b2263fa01ccbc542ab5e3df163be08e6ca9"
+	attestedCommit      = "1111111111111111111111111111111111111111"
+	otherCommit         = "2222222222222222222222222222222222222222"
+)
+
+// trailPath is where the attestations of a trail of the flow `build` are.
+func trailPath(trail string) string { return "/attestations/" + org + "/build/trail/" + trail }
+
+// post sends an attestation to a trail of the flow `build`.
+func (s *service) post(status int, trail, kind, data string, files ...part) answer {
+	s.t.Helper()
+	return s.wantForm(status, http.MethodPost, trailPath(trail)+"/"+kind, data, files...)
+}
+
+// generic sends a generic attestation, with further members behind its verdict.
+func (s *service) generic(trail, name string, compliant bool, more string) {
+	s.t.Helper()
+	s.post(http.StatusCreated, trail, "generic", fmt.Sprintf(`{"attestation_name":%q,"is_compliant":%t%s}`, name, compliant, more))
+}
+
+// attestations reads a bare list of attestations.
+func (s *service) attestations(path string) []any {
+	s.t.Helper()
+	list, ok := s.read(path).([]any)
+	if !ok {
+		s.t.Fatalf("%s: no list", path)
+	}
+	for _, one := range list {
+		clientReads(s.t, "attestation", one)
+	}
+	return list
+}
+
+// lone reads the only attestation of a name on a trail.
+func (s *service) lone(trail, name string) any {
+	s.t.Helper()
+	list := s.attestations(trailPath(trail) + "/" + name)
+	if len(list) != 1 {
+		s.t.Fatalf("%s: %d attestations, want 1", name, len(list))
+	}
+	return list[0]
+}
+
+// artifact reports an artifact to a trail of a flow.
+func (s *service) artifact(flow, trail, name, fingerprint, commit string) {
+	s.t.Helper()
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/"+flow, fmt.Appendf(nil,
+		`{"fingerprint":%q,"filename":"app.jar","git_commit":%q,"build_url":"https://ci.example.com/1","commit_url":"https://git.example.com/1",
+		"template_reference_name":%q,"trail_name":%q}`, fingerprint, commit, name, trail))
+}
+
+// column lists a member of each item.
+func column(t *testing.T, list any, member string) string {
+	t.Helper()
+	var values []string
+	for _, item := range list.([]any) {
+		values = append(values, fmt.Sprint(at(t, item, member)))
+	}
+	return strings.Join(values, " ")
+}
+
+func digestOf(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+// want400 insists on one finding of a refused form.
+func (s *service) want400(kind, data, field, text string) {
+	s.t.Helper()
+	message, errors := s.post(http.StatusBadRequest, "t", kind, data).problem(s.t)
+	if message != "Input payload validation failed" || errors[field] != text {
+		s.t.Errorf("%s: %q %q\nwant %s: %q", kind, message, errors, field, text)
+	}
+}
+
+// wantMessage insists on the sentence of an error.
+func wantMessage(t *testing.T, got answer, want string) {
+	t.Helper()
+	if message, _ := got.problem(t); message != want {
+		t.Errorf("message %q, want %q", message, want)
+	}
+}
+
+func TestEachTypeOfAttestationIsJudgedByItsOwnRule(t *testing.T) {
+	s := start(t, options{})
+	suite := `{"name":"s","failures":%d,"errors":%d,"skipped":1,"total":5,"duration":2.5}`
+	snyk := `"snyk_results":{"tool":{"name":"SnykCode","version":"1"},"results":[{"low_count":%d,"medium_count":0,"high_count":0}]}`
+	issue := `{"issue_id":"ML-1","issue_url":"https://j.example.com/ML-1","issue_exists":%t}`
+	sonar := `"sonar_results":{"analysedAt":"1724052982","revision":"x","project":{"key":"k","url":"https://s.example.com"}%s}`
+	gate := `,"qualityGate":{"status":%q,"conditions":[]}`
+	for i, c := range []struct {
+		kind, members, shown string
+		compliant            bool
+	}{
+		{"generic", `"is_compliant":true`, "generic", true},
+		{"generic", `"is_compliant":false`, "generic", false},
+		{"junit", `"junit_results":[` + fmt.Sprintf(suite, 0, 0) + `]`, "junit", true},
+		{"junit", `"junit_results":[]`, "junit", true},
+		{"junit", `"junit_results":[` + fmt.Sprintf(suite, 0, 0) + "," + fmt.Sprintf(suite, 1, 0) + `]`, "junit", false},
+		{"junit", `"junit_results":[` + fmt.Sprintf(suite, 0, 1) + `]`, "junit", false},
+		{"snyk", fmt.Sprintf(snyk, 0), "snyk", true},
+		{"snyk", fmt.Sprintf(snyk, 1), "snyk", false},
+		{"jira", `"jira_results":[` + fmt.Sprintf(issue, true) + `]`, "jira", true},
+		{"jira", `"jira_results":[` + fmt.Sprintf(issue, true) + "," + fmt.Sprintf(issue, false) + `]`, "jira", false},
+		{"jira", `"jira_results":[]`, "jira", false},
+		{"sonar", fmt.Sprintf(sonar, fmt.Sprintf(gate, "OK")), "sonar", true},
+		{"sonar", fmt.Sprintf(sonar, fmt.Sprintf(gate, "WARN")), "sonar", false},
+		{"sonar", fmt.Sprintf(sonar, `,"qualityGate":null`), "sonar", false},
+		{"sonar", fmt.Sprintf(sonar, ""), "sonar", false},
+		{"pull_request", `"git_provider":"github","pull_requests":[]`, "pull_request", false},
+		{"pull_request", `"git_provider":"azure","pull_requests":[{"url":"u","state":"OPEN","merge_commit":""}]`, "pull_request", true},
+		{"system", `"type_name":"decision","attestation_data":{"is_compliant":true}`, "system:decision", true},
+		{"system", `"type_name":"decision","attestation_data":"{\"is_compliant\":false}"`, "system:decision", false},
+	} {
+		name := fmt.Sprintf("case-%d", i)
+		got := s.post(http.StatusCreated, "t", c.kind, `{"attestation_name":"`+name+`",`+c.members+`}`)
+		if got.text(t) != "OK" {
+			t.Errorf("answered %s", got.body)
+		}
+		shown := s.lone("t", name)
+		if at(t, shown, "is_compliant") != c.compliant || at(t, shown, "attestation_type") != c.shown {
+			t.Errorf("%s with %s is %s", c.kind, c.members, fmt.Sprint(shown))
+		}
+	}
+}
+
+func TestCustomAttestationIsJudgedByItsType(t *testing.T) {
+	s := start(t, options{})
+	s.wantForm(http.StatusCreated, http.MethodPost, "/custom-attestation-types/"+org,
+		`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".line >= 80"]}}`,
+		part{field: "type_schema", filename: "s.json", contentType: "application/octet-stream",
+			content: []byte(`{"type":"object","required":["line"],"properties":{"line":{"type":"number"}}}`)})
+	data := `{"attestation_name":%q,"type_name":"coverage","attestation_data":%s}`
+	s.post(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "good", `{"line":80}`))
+	s.post(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "text", `"{\"line\":81}"`))
+	s.post(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "bad", `{"line":79.9}`))
+	for name, compliant := range map[string]bool{"good": true, "text": true, "bad": false} {
+		shown := s.lone("t", name)
+		if at(t, shown, "is_compliant") != compliant || at(t, shown, "attestation_type") != "custom:coverage" || at(t, shown, "type_version") != 1.0 {
+			t.Errorf("%s is %s", name, fmt.Sprint(shown))
+		}
+		if at(t, shown, "attestation_data", "line") == nil {
+			t.Errorf("%s lacks its data: %v", name, shown)
+		}
+	}
+	_, errors := s.post(http.StatusBadRequest, "t", "custom", fmt.Sprintf(data, "misfit", `{"line":"many"}`)).problem(t)
+	if errors["attestation_data.line"] == "" {
+		t.Errorf("a payload that does not fit is refused with %q", errors)
+	}
+	if got := s.attestations(trailPath("t") + "/misfit"); len(got) != 0 {
+		t.Errorf("what was refused is there: %v", got)
+	}
+	s.wantForm(http.StatusCreated, http.MethodPost, "/custom-attestation-types/"+org,
+		`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".line >= 90"]}}`)
+	s.post(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "later", `{"line":85}`))
+	if shown := s.lone("t", "later"); at(t, shown, "is_compliant") != false || at(t, shown, "type_version") != 2.0 {
+		t.Errorf("the next version judged %v", shown)
+	}
+	if shown := s.lone("t", "good"); at(t, shown, "is_compliant") != true {
+		t.Error("a later version changed an earlier verdict")
+	}
+	s.want(http.StatusOK, http.MethodPut, "/custom-attestation-types/"+org+"/coverage/archive", []byte("null"))
+	s.post(http.StatusBadRequest, "t", "custom", fmt.Sprintf(data, "archived", `{"line":99}`))
+	wantMessage(t, s.post(http.StatusNotFound, "t", "custom", `{"attestation_name":"x","type_name":"nosuch","attestation_data":{}}`),
+		"Custom attestation type 'nosuch' does not exist for org 'acme'")
+}
+
+func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
+	s := start(t, options{})
+	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.post(http.StatusCreated, "t", "snyk", `{"attestation_name":"scan","artifact_fingerprint":"`+attestedFingerprint+`",
+		"origin_url":"https://ci.example.com/7","description":"nightly","annotations":{"ticket_1":"A <b> & c"},
+		"external_urls":{"report":{"href":"https://x.example.com","fingerprint":"`+attestedFingerprint+`"}},
+		"user_data":["any",{"thing":1.50}],"repo_info":`+repoInfo+`,
+		"git_commit_info":{"sha1":"`+attestedCommit+`","message":"m","author":"a","branch":"main","timestamp":1750923680,"url":"https://git.example.com"},
+		"snyk_results":{"schema_version":1,"tool":{"name":"Snyk Container","version":"1.1296.2"},"results":[
+			{"low_count":0,"medium_count":0,"high_count":1,"high":[{"id":"CVE","message":"m","locations":[{"uri":"f","lines":"1"}],"extra":1}]}]}}`,
+		attachment("evidence.tgz", "evidence"))
+	shown := s.lone("t", "scan")
+	for path, want := range map[string]any{
+		"schema_version": 2.0, "attestation_type": "snyk", "is_compliant": false, "reported_by": "administrator",
+		"flow_name": "build", "trail_name": "t", "artifact_fingerprint": attestedFingerprint, "description": "nightly",
+		"origin_url": "https://ci.example.com/7", "has_audit_package": true, "annotations/ticket_1": "A <b> & c",
+		"external_urls/report/href": "https://x.example.com", "git_commit_info/branch": "main", "git_commit_info/timestamp": 1750923680.0,
+		"processed_snyk_results/tool/name": "Snyk Container", "user_data/0": "any", "user_data/1/thing": 1.5,
+		"evidence_archive_fingerprint": digestOf("evidence"),
+	} {
+		var steps []any
+		for _, step := range strings.Split(path, "/") {
+			if len(step) == 1 {
+				steps = append(steps, int(step[0]-'0'))
+				continue
+			}
+			steps = append(steps, step)
+		}
+		if got := at(t, shown, steps...); got != want {
+			t.Errorf("%s is %v, want %v", path, got, want)
+		}
+	}
+	id := at(t, shown, "attestation_id").(string)
+	if got, want := at(t, shown, "html_url"), s.URL+"/acme/flows/build/trails/t?attestation_id="+id; got != want {
+		t.Errorf("html_url is %v, want %s", got, want)
+	}
+	if repos := at(t, s.read("/trails/"+org+"/build/t"), "repo_ids").([]any); len(repos) != 1 {
+		t.Errorf("the trail's repositories are %v", repos)
+	}
+	counts := at(t, shown, "processed_snyk_results", "results", 0).(map[string]any)
+	if len(counts) != 3 || counts["high_count"] != 1.0 {
+		t.Errorf("counts are %v", counts)
+	}
+	if path := at(t, shown, "evidence_archive_path").(string); !strings.HasSuffix(path, "/artifact_attestation/"+id+"/evidence.tgz") {
+		t.Errorf("the path of the evidence is %s", path)
+	}
+	for _, other := range []string{"junit_results", "jira_results", "attestation_data", "control", "reason", "type_version"} {
+		if _, there := shown.(map[string]any)[other]; there {
+			t.Errorf("%s is not of this type", other)
+		}
+	}
+	self := strings.TrimPrefix(at(t, shown, "_links", "self", "href").(string), s.URL+"/api/v2")
+	if got := s.attestations(self); len(got) != 1 || at(t, got[0], "attestation_id") != id {
+		t.Errorf("%s leads to %v", self, got)
+	}
+	file := strings.TrimPrefix(at(t, shown, "_links", "evidence", "href").(string), s.URL+"/api/v2")
+	if got := s.want(http.StatusOK, http.MethodGet, file, nil); string(got.body) != "evidence" {
+		t.Errorf("%s leads to %s", file, got.body)
+	}
+}
+
+func TestMembersOfATypeAreShownAtTheTop(t *testing.T) {
+	s := start(t, options{})
+	for kind, c := range map[string]struct{ members, path, want string }{
+		"junit":        {`"junit_results":[{"name":"s","failures":0,"errors":0,"skipped":0,"total":"5","duration":2.5}]`, "junit_results", `[{"duration":2.5,"errors":0,"failures":0,"name":"s","skipped":0,"total":5}]`},
+		"jira":         {`"jira_results":[{"issue_id":"I","issue_url":"u","issue_exists":true,"issue_fields":{"summary":"x"}}]`, "jira_results", `[{"issue_exists":true,"issue_fields":{"summary":"x"},"issue_id":"I","issue_url":"u"}]`},
+		"sonar":        {`"sonar_results":{"analysedAt":"1","revision":"r","project":{"key":"k","url":"u"},"branch":{"name":"main","type":"BRANCH"}}`, "sonar_results", `{"analysedAt":"1","branch":{"name":"main","type":"BRANCH"},"project":{"key":"k","url":"u"},"revision":"r"}`},
+		"pull_request": {`"git_provider":"gitlab","pull_requests":[{"url":"u","state":"s","merge_commit":"","approvers":["me"]}]`, "pull_requests", `[{"approvers":["me"],"merge_commit":"","state":"s","url":"u"}]`},
+		"system":       {`"type_name":"decision","control":"C-1","unknown":1,"attestation_data":{"is_compliant":true,"why":"ok"}`, "attestation_data", `{"is_compliant":true,"why":"ok"}`},
+	} {
+		s.post(http.StatusCreated, "t", kind, `{"attestation_name":"`+kind+`",`+c.members+`}`)
+		member := s.lone("t", kind).(map[string]any)
+		if got := shown(member[c.path]); got != c.want {
+			t.Errorf("%s shows %s, want %s", kind, got, c.want)
+		}
+		if kind == "system" && (member["control"] != "C-1" || member["control_version"] != nil) {
+			t.Errorf("the decision's control is %v", member["control"])
+		}
+		if kind == "pull_request" && member["git_provider"] != "gitlab" {
+			t.Errorf("the provider is %v", member["git_provider"])
+		}
+	}
+}
+
+func TestPullRequestsAreTakenAsEitherVersionOfTheClientSendsThem(t *testing.T) {
+	s := start(t, options{})
+	for name, request := range map[string]string{
+		"V1": `{"merge_commit":"` + attestedCommit + `","url":"u","state":"MERGED","approvers":["one","two"],"author":"a","commits":[]}`,
+		"V2": `{"merge_commit":"` + attestedCommit + `","url":"u","state":"MERGED","approvers":null,"author":"a","created_at":1750851601,"merged_at":1750923680,
+			"title":"t","head_ref":"h","base_ref":"main","commits":[{"sha1":"x","message":"**REDACTED**","author":"**REDACTED**","timestamp":1,"branch":"b"}]}`,
+		"approved": `{"merge_commit":"` + attestedCommit + `","url":"u","state":"OPEN","approvers":[{"username":"o","state":"APPROVED","timestamp":1}],"author":"a",
+			"created_at":1,"title":"t","head_ref":"h","commits":[]}`,
+		"V1-null": `{"merge_commit":"","url":"u","state":"OPEN","approvers":null}`,
+	} {
+		s.post(http.StatusCreated, "t", "pull_request", `{"attestation_name":"`+name+`","git_provider":"bitbucket","pull_requests":[`+request+`]}`)
+		if got := at(t, s.lone("t", name), "pull_requests", 0, "url"); got != "u" {
+			t.Errorf("%s gives back %v", name, got)
+		}
+	}
+	_, errors := s.post(http.StatusBadRequest, "t", "pull_request",
+		`{"attestation_name":"x","git_provider":"github","pull_requests":[{"url":"u","state":"s"}]}`).problem(t)
+	if len(errors) != 1 || !strings.HasPrefix(slices.Collect(keysOf(errors))[0], "pull_requests[0]") {
+		t.Errorf("refused with %q", errors)
+	}
+}
+
+func keysOf(errors map[string]string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for key := range errors {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+func TestBadAttestationsAreRefusedInTheContractsWords(t *testing.T) {
+	s := start(t, options{})
+	generic := `{"attestation_name":"x","is_compliant":true,%s}`
+	for _, c := range []struct{ kind, data, field, text string }{
+		{"generic", `{"attestation_name":"x"}`, "is_compliant", "Field required [input: None]"},
+		{"generic", `{"attestation_name":"x","is_compliant":"maybe"}`, "is_compliant", "Input should be a valid boolean, unable to interpret input [input: maybe]"},
+		{"generic", `{"attestation_name":"a.b","is_compliant":true}`, "attestation_name", `String should match pattern '^[a-zA-Z0-9\-_,]+$' [input: a.b]`},
+		{"generic", fmt.Sprintf(generic, `"colour":1`), "colour", "Extra inputs are not permitted [input: 1]"},
+		{"generic", fmt.Sprintf(generic, `"origin_url":""`), "origin_url", "Input should be a valid URL, input is empty [input: ]"},
+		{"generic", fmt.Sprintf(generic, `"annotations":""`), "annotations", "Input should be a valid dictionary [input: ]"},
+		{"generic", fmt.Sprintf(generic, `"annotations":{"a b":"x"}`), "annotations.a b.[key]", `String should match pattern '^[A-Za-z0-9_-]+$' [input: a b]`},
+		{"generic", fmt.Sprintf(generic, `"annotations":{"a":1}`), "annotations.a", "Input should be a valid string [input: 1]"},
+		{"generic", fmt.Sprintf(generic, `"external_urls":""`), "external_urls", "Input should be a valid dictionary [input: ]"},
+		{"generic", fmt.Sprintf(generic, `"external_urls":{"a.b":{"href":"x"}}`), "external_urls.a.b.[key]", `String should match pattern '^[^=.]+$' [input: a.b]`},
+		{"generic", fmt.Sprintf(generic, `"external_urls":{"a":"https://x"}`), "external_urls.a", "Input should be a valid dictionary or object to extract fields from [input: https://x]"},
+		{"generic", fmt.Sprintf(generic, `"git_commit_info":""`), "git_commit_info", "Input should be a valid dictionary or object to extract fields from [input: ]"},
+		{"generic", fmt.Sprintf(generic, `"git_commit_info":{}`), "git_commit_info.sha1", "Field required [input: None]"},
+		{"generic", fmt.Sprintf(generic, `"user_data":""`), "user_data.dict[any,any]", "Input should be a valid dictionary [input: ]"},
+		{"generic", fmt.Sprintf(generic, `"artifact_fingerprint":"7509E5"`), "artifact_fingerprint", "String should match pattern '^[a-f0-9]{64}$' [input: 7509E5]"},
+		{"generic", fmt.Sprintf(generic, `"target_artifacts":["a b"]`), "target_artifacts[0]", `String should match pattern '^[a-zA-Z0-9\-_,]+$' [input: a b]`},
+		{"generic", fmt.Sprintf(generic, `"user_data":`+strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000)), "data_json", "Invalid JSON: recursion limit exceeded [input: " + `{"attestation_name":"x","is_compliant":true,"user_data":` + strings.Repeat("[", 144) + "...]"},
+		{"junit", `{"attestation_name":"x","junit_results":[{"name":"s"}]}`, "junit_results[0].total", "Field required [input: None]"},
+		{"junit", `{"attestation_name":"x","junit_results":null}`, "junit_results", "Input should be a valid list [input: None]"},
+		{"pull_request", `{"attestation_name":"x","git_provider":"svn","pull_requests":[]}`, "git_provider", "Input should be 'github', 'gitlab', 'bitbucket' or 'azure' [input: svn]"},
+		{"snyk", `{"attestation_name":"x","snyk_results":null}`, "snyk_results", "Input should be a valid dictionary or object to extract fields from [input: None]"},
+		{"sonar", `{"attestation_name":"x","sonar_results":{"analysedAt":1,"revision":"r","project":{"key":"k","url":"u"}}}`, "sonar_results.analysedAt", "Input should be a valid string [input: 1]"},
+		{"jira", `{"attestation_name":"x","jira_results":[{"issue_id":"i","issue_url":"u","issue_exists":true,"issue_fields":null}]}`, "jira_results[0].issue_fields", "Input should be a valid dictionary [input: None]"},
+		{"system", `{"attestation_name":"x","type_name":"verdict","attestation_data":{}}`, "type_name", "Input should be 'decision' [input: verdict]"},
+		{"system", `{"attestation_name":"x","type_name":"decision","attestation_data":{}}`, "attestation_data.is_compliant", "Field required [input: None]"},
+		{"system", `{"attestation_name":"x","type_name":"decision"}`, "attestation_data", "Field required [input: None]"},
+	} {
+		s.want400(c.kind, c.data, c.field, c.text)
+	}
+	for _, kind := range []string{"custom", "generic", "jira", "junit", "pull_request", "snyk", "sonar", "system"} {
+		_, errors := s.form(http.MethodPost, trailPath("t")+"/"+kind, adminKey, "", "").problem(t)
+		if errors["data_json"] != "Field required [input: None]" {
+			t.Errorf("%s without data: %q", kind, errors)
+		}
+	}
+	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+org+"/build/t", nil)
+}
+
+func TestNamesInThePathMustBeValidBeforeAnythingIsMade(t *testing.T) {
+	s := start(t, options{})
+	for path, field := range map[string]string{
+		"/attestations/" + org + "/-flow/trail/t/generic":         "flow_name",
+		"/attestations/" + org + "/flow/trail/a%20b/generic":      "trail_name",
+		"/attestations/" + org + "/flow/trail/a%2Fb/generic":      "trail_name",
+		"/attestations/" + org + "/flow%0A/trail/t/generic":       "flow_name",
+		"/attestations/" + org + "/flow/trail/t%E2%80%AE/generic": "trail_name",
+	} {
+		message, errors := s.wantForm(http.StatusBadRequest, http.MethodPost, path, `{"attestation_name":"x","is_compliant":true}`).problem(t)
+		if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9") {
+			t.Errorf("%s: %q %q", path, message, errors)
+		}
+	}
+	if flows := s.read("/flows/" + org).([]any); len(flows) != 0 {
+		t.Errorf("flows were made: %v", flows)
+	}
+}
+
+func TestAttestationMakesItsFlowAndTrail(t *testing.T) {
+	s := start(t, options{})
+	s.generic("new", "check", true, "")
+	trail := s.read("/trails/" + org + "/build/new")
+	if at(t, trail, "compliance_state") != "COMPLIANT" || at(t, trail, "events", 0, "type") != "trail_reported" || at(t, trail, "events", 1, "type") != "trail_attestation_reported" {
+		t.Errorf("the trail is %v", trail)
+	}
+	wantMessage(t, s.post(http.StatusNotFound, "absent", "generic", `{"attestation_name":"x","is_compliant":true,"artifact_fingerprint":"`+attestedFingerprint+`"}`),
+		`Artifact with fingerprint `+attestedFingerprint+` does not exist in trail "absent" of flow "build" belonging to organization "acme"`)
+	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+org+"/build/absent", nil)
+}
+
+func TestRepeatedAttestationAddsARecord(t *testing.T) {
+	s := start(t, options{})
+	s.generic("t", "check", false, `,"description":"first"`)
+	s.generic("t", "check", true, `,"description":"second"`)
+	list := s.attestations(trailPath("t") + "/check")
+	if got := column(t, list, "description"); got != "second first" {
+		t.Errorf("listed %s", got)
+	}
+	if got := at(t, s.read("/trails/"+org+"/build/t"), "compliance_state"); got != "COMPLIANT" {
+		t.Errorf("the trail is %v", got)
+	}
+	first := at(t, list[1], "attestation_id").(string)
+	if got := at(t, s.read("/attestations/"+org+"?attestation_id="+first), "data", 0, "description"); got != "first" {
+		t.Errorf("by its id the first is %v", got)
+	}
+}
+
+func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
+	s := start(t, options{})
+	override := func(status int, body string) answer {
+		return s.want(status, http.MethodPost, trailPath("t")+"/override", []byte(body))
+	}
+	body := `{"attestation_name":"check","reason":"because","new_compliance_status":%t,"original_attestation_type":%q}`
+	override(http.StatusNotFound, fmt.Sprintf(body, true, "generic"))
+	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+org+"/build/t", nil)
+	s.generic("t", "check", false, "")
+	original := at(t, s.lone("t", "check"), "attestation_id")
+	override(http.StatusNotFound, fmt.Sprintf(body, true, "junit"))
+	override(http.StatusNotFound, fmt.Sprintf(body, true, "custom:x"))
+	if got := override(http.StatusOK, fmt.Sprintf(body, true, "generic")).text(t); got != "OK" {
+		t.Errorf("answered %q", got)
+	}
+	override(http.StatusOK, strings.Replace(fmt.Sprintf(body, false, "generic"), "{", `{"git_commit_info":{"sha1":"`+attestedCommit+`"},`, 1))
+	list := s.attestations(trailPath("t") + "/check")
+	if got := column(t, list, "is_compliant"); got != "false true false" {
+		t.Errorf("the verdicts are %s", got)
+	}
+	for _, one := range list[:2] {
+		if at(t, one, "overridden_attestation_id") != original || at(t, one, "reason") != "because" || at(t, one, "original_attestation_type") != "generic" || at(t, one, "attestation_type") != "generic" {
+			t.Errorf("the override is %v", one)
+		}
+	}
+	status := at(t, s.read("/trails/"+org+"/build/t"), "compliance_status", "attestations_statuses", 0)
+	if at(t, status, "is_compliant") != false || at(t, status, "overridden_attestation_id") != original {
+		t.Errorf("the trail shows %v", status)
+	}
+	for field, c := range map[string]struct{ member, text string }{
+		"annotations":             {`"annotations":""`, "Input should be a valid dictionary [input: ]"},
+		"git_commit_info":         {`"git_commit_info":""`, "Input should be a valid dictionary or object to extract fields from [input: ]"},
+		"origin_url":              {`"origin_url":""`, "Input should be a valid URL, input is empty [input: ]"},
+		"user_data.dict[any,any]": {`"user_data":""`, "Input should be a valid dictionary [input: ]"},
+		"artifact_fingerprint":    {`"artifact_fingerprint":""`, "String should match pattern '^[a-f0-9]{64}$' [input: ]"},
+		"external_urls":           {`"external_urls":""`, "Input should be a valid dictionary [input: ]"},
+	} {
+		_, errors := override(http.StatusBadRequest, strings.Replace(fmt.Sprintf(body, true, "generic"), "{", "{"+c.member+",", 1)).problem(t)
+		if errors[field] != c.text {
+			t.Errorf("%s: %q", field, errors)
+		}
+	}
+	override(http.StatusBadRequest, fmt.Sprintf(body, true, "nosuch"))
+}
+
+func TestDecisionMayBeMadeOfAnArtifactOfAnotherFlow(t *testing.T) {
+	s := start(t, options{})
+	s.artifact("elsewhere", "t1", "app", attestedFingerprint, attestedCommit)
+	decision := `{"attestation_name":"risk","type_name":"decision","control":"C-1","artifact_fingerprint":"` + attestedFingerprint + `","attestation_data":{"is_compliant":true}}`
+	s.post(http.StatusCreated, "t", "system", decision)
+	if got := s.attestations("/attestations/" + org + "/build/artifact/" + attestedFingerprint + "/risk"); len(got) != 1 || at(t, got[0], "control") != "C-1" {
+		t.Errorf("read %v", got)
+	}
+	s.post(http.StatusNotFound, "t", "generic", `{"attestation_name":"x","is_compliant":true,"artifact_fingerprint":"`+attestedFingerprint+`"}`)
+	s.post(http.StatusNotFound, "t", "system", strings.ReplaceAll(decision, "7509e5", "000000"))
+}
+
+func TestAttestationByNameBindsToTheArtifactOfItsCommit(t *testing.T) {
+	s := start(t, options{})
+	target := func(description, commit string) string {
+		return fmt.Sprintf(`,"target_artifacts":["app"],"description":%q,"git_commit_info":{"sha1":%q}`, description, commit)
+	}
+	s.generic("t", "check", true, target("before", attestedCommit))
+	s.generic("t", "check", true, target("other", otherCommit))
+	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.generic("t", "check", true, target("after", attestedCommit))
+	s.generic("t", "check", true, `,"target_artifacts":["app"],"description":"uncommitted"`)
+	s.generic("t", "check", true, `,"target_artifacts":["lib"],"description":"lib"`)
+	s.generic("t", "check", true, `,"artifact_fingerprint":"`+attestedFingerprint+`","description":"digest"`)
+	s.generic("t", "check", true, `,"description":"trail"`)
+	for _, fingerprint := range []string{attestedFingerprint, attestedFingerprint[:5]} {
+		list := s.attestations("/attestations/" + org + "/build/artifact/" + fingerprint + "/check")
+		if got := column(t, list, "description"); got != "digest uncommitted after before" {
+			t.Errorf("%s has %s", fingerprint, got)
+		}
+	}
+	if got := column(t, s.attestations(trailPath("t")+"/check"), "description"); got != "trail digest lib uncommitted after other before" {
+		t.Errorf("the trail has %s", got)
+	}
+	events := at(t, s.read("/trails/"+org+"/build/t"), "events")
+	if got := column(t, events, "type"); !strings.Contains(got, "trail_attestation_for_artifact_reported") || !strings.Contains(got, "artifact_attestation_reported") {
+		t.Errorf("events are %s", got)
+	}
+}
+
+func TestMissingAttestationsAreAnEmptyListAndMissingPlacesAreNot(t *testing.T) {
+	s := start(t, options{})
+	s.generic("t", "check", true, "")
+	for _, path := range []string{"/trail/t/nosuch", "/artifact/" + attestedFingerprint + "/check", "/artifact/00000/check"} {
+		if got := s.want(http.StatusOK, http.MethodGet, "/attestations/"+org+"/build"+path, nil); string(got.body) != "[]" {
+			t.Errorf("%s: %s", path, got.body)
+		}
+	}
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, trailPath("absent")+"/check", nil),
+		"Trail with name 'absent' does not exist for Organization 'acme' and Flow 'build'")
+	const noFlow = "Flow named 'nosuch' does not exist for organization 'acme'"
+	for _, path := range []string{"", "/trail/t/check", "/artifact/" + attestedFingerprint + "/check", "/trail/t/attestation/x/evidence"} {
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/attestations/"+org+"/nosuch"+path, nil), noFlow)
+	}
+	_, errors := s.want(http.StatusBadRequest, http.MethodGet, "/attestations/"+org+"/build/artifact/abc/check", nil).problem(t)
+	if errors["path.fingerprint"] != "String should match pattern '^[a-f0-9]{5,64}$' [input: abc]" {
+		t.Errorf("refused with %q", errors)
+	}
+	if got := s.want(http.StatusOK, http.MethodGet, "/attestations/"+org+"?attestation_id=unknown", nil); !strings.Contains(string(got.body), `"data":[]`) {
+		t.Errorf("an unknown id gives %s", got.body)
+	}
+}
+
+func TestRedactedCommitIsKeptAsWithheld(t *testing.T) {
+	s := start(t, options{})
+	s.generic("t", "absent", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","timestamp":1750923680}`)
+	s.generic("t", "empty", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","author":"","message":"","branch":"","timestamp":1750923680}`)
+	s.generic("t", "marked", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","author":"**REDACTED**","message":"m","branch":"b","timestamp":1,"more":1}`)
+	for name, author := range map[string]string{"absent": "", "empty": "", "marked": "**REDACTED**"} {
+		commit := at(t, s.lone("t", name), "git_commit_info")
+		clientReads(t, "attestation.git_commit_info", commit)
+		if at(t, commit, "author") != author {
+			t.Errorf("%s: the author is %v", name, at(t, commit, "author"))
+		}
+	}
+	events := at(t, s.read("/trails/"+org+"/build/t"), "events").([]any)
+	for _, event := range events[1:3] {
+		if got := at(t, event, "git_commit_info", "author"); got != nil {
+			t.Errorf("an event tells the author %v", got)
+		}
+	}
+}
+
+func TestAttestationsAreShownByTheNameThatTheirFlowHasNow(t *testing.T) {
+	s := start(t, options{})
+	s.generic("t", "check", true, "")
+	id := at(t, s.lone("t", "check"), "attestation_id").(string)
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+org+"/build/rename", []byte(`{"new_name":"built"}`))
+	shown := at(t, s.read("/attestations/"+org+"?attestation_id="+id), "data", 0)
+	if at(t, shown, "flow_name") != "built" || !strings.Contains(at(t, shown, "html_url").(string), "/flows/built/") {
+		t.Errorf("after the rename: %v", shown)
+	}
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+org+"/built/archive", []byte("null"))
+	s.want(http.StatusNotFound, http.MethodGet, "/attestations/"+org+"/built/trail/t/check", nil)
+	shown = at(t, s.read("/attestations/"+org+"?attestation_id="+id), "data", 0)
+	if !strings.HasPrefix(at(t, shown, "flow_name").(string), "built-archived-at-") {
+		t.Errorf("after archiving: %v", at(t, shown, "flow_name"))
+	}
+}
+
+func TestAttestationsAreOfTheirOrganizationAlone(t *testing.T) {
+	s := start(t, options{})
+	s.generic("t", "check", true, "")
+	id := at(t, s.lone("t", "check"), "attestation_id").(string)
+	for _, path := range []string{"", "/list_attestations_for_criteria?commit_list=" + attestedCommit, "/build", "/build/trail/t/check", "/build/trail/t/attestation/" + id + "/evidence"} {
+		if got := s.do(http.MethodGet, "/api/v2/attestations/"+org+path, strangerKey, nil); got.status != http.StatusForbidden {
+			t.Errorf("%s: a stranger gets %d", path, got.status)
+		}
+		if got := s.do(http.MethodGet, "/api/v2/attestations/"+org+path, readerKey, nil); got.status == http.StatusForbidden {
+			t.Errorf("%s: a reader gets %d", path, got.status)
+		}
+	}
+	// The same names in another organization, and an id from the first.
+	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/open/build/trail/t/generic", `{"attestation_name":"other","is_compliant":true}`)
+	if got := at(t, s.read("/attestations/open?attestation_id="+id), "data").([]any); len(got) != 0 {
+		t.Errorf("another organization reads %v", got)
+	}
+	if got := s.attestations("/attestations/open/build/trail/t/check"); len(got) != 0 {
+		t.Errorf("another organization reads %v", got)
+	}
+	s.want(http.StatusNotFound, http.MethodGet, "/attestations/open/build/trail/t/attestation/"+id+"/evidence", nil)
+	if got := column(t, at(t, s.read("/attestations/"+org), "data"), "attestation_name"); got != "check" {
+		t.Errorf("the first organization lists %s", got)
+	}
+}
+
+func TestOnlyMembersMayAttest(t *testing.T) {
+	s := start(t, options{})
+	for key, want := range map[string]int{
+		adminKey: http.StatusCreated, memberKey: http.StatusCreated, snapshotterKey: http.StatusForbidden,
+		readerKey: http.StatusForbidden, strangerKey: http.StatusForbidden, "": http.StatusUnauthorized,
+	} {
+		got := s.form(http.MethodPost, trailPath("t")+"/generic", key, "data_json", `{"attestation_name":"x","is_compliant":true}`)
+		if got.status != want {
+			t.Errorf("generic by %q: %d, want %d", key, got.status, want)
+		}
+		if want == http.StatusCreated {
+			want = http.StatusOK
+		}
+		got = s.do(http.MethodPost, "/api/v2"+trailPath("t")+"/override", key,
+			[]byte(`{"attestation_name":"x","reason":"r","new_compliance_status":true,"original_attestation_type":"generic"}`))
+		// An override of a member needs what an earlier one has attested.
+		if got.status != want && (want != http.StatusOK || got.status != http.StatusNotFound) {
+			t.Errorf("override by %q: %d, want %d", key, got.status, want)
+		}
+	}
+	if got := at(t, s.attestations(trailPath("t") + "/x")[0], "reported_by"); got != "administrator" && got != "member" {
+		t.Errorf("reported by %v", got)
+	}
+}

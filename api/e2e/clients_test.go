@@ -1,0 +1,178 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The fields that the public command-line client reads of each resource, from the
+// field tables of contract/clients.md, part 3. A name with a `?` may be absent.
+// Kinds are those of JSON; `|null` lets null through.
+var clientFields = map[string][]string{
+	"trail": {
+		"name string", "description string", "compliance_state string", "last_modified_at number", "origin_url? string|null",
+		"git_commit_info? object|null", "compliance_status object", "events array", "is_compliant bool", "created_at number",
+		"html_url string", "user_data object|array", "repo_ids array", "template object", "flow object",
+	},
+	"trail.git_commit_info":   {"sha1 string", "author string", "timestamp number", "message string", "url? string|null"},
+	"trail.compliance_status": {"attestations_statuses array", "artifacts_statuses object", "status string"},
+	"attestation_status": {
+		"attestation_name string", "attestation_id string|null", "status string", "is_compliant bool|null", "unexpected bool",
+	},
+	"artifact_status": {"status string", "attestations_statuses array", "unexpected bool"},
+	"event": {
+		"type string", "timestamp number", "git_commit_info object|null", "repo_info object|null",
+		"org_id string", "flow_id string", "trail_id string",
+	},
+	"trails_item": {"name string", "description string", "compliance_state string"},
+	"pagination":  {"page number", "page_count number", "total number", "per_page number"},
+	"flow": {
+		"id string", "name string", "description string", "visibility string", "template string|array", "last_deployment_at? number|null",
+		"tags object|null", "org string", "repo_url string|null",
+	},
+	"flows_item": {
+		"name string", "description string", "visibility string", "tags object", "latest_activity_at? number|null", "latest_state? string|null",
+	},
+	"artifact": {
+		"filename string", "flow_name string", "trail_name? string|null", "template_reference_name? string|null", "fingerprint string",
+		"created_at number", "git_commit string", "commit_url string", "build_url string", "html_url string", "state string",
+		"running array", "exited array", "history array", "evidence object", "commit_lead_times object", "build_lead_times object",
+	},
+	"artifacts_item": {"git_commit string", "filename string", "fingerprint string", "state string", "created_at number", "id string", "evidence object"},
+	"history":        {"event string", "timestamp number"},
+	"attestation": {
+		"attestation_id string", "attestation_name string", "attestation_type string", "is_compliant bool", "artifact_fingerprint? string|null",
+		"created_at number", "html_url string", "git_commit_info? object|null", "reported_by string", "has_audit_package bool",
+		"flow_name string", "trail_name string", "_links object",
+	},
+	"attestation.git_commit_info": {"sha1 string", "author string", "branch string", "url? string|null", "timestamp number"},
+	"attestation_type": {
+		"name string", "org string", "description? string", "archived? bool", "created_by? string", "created_at? number",
+		"last_modified_at? number", "versions array",
+	},
+	"attestation_type.version": {
+		"version number", "timestamp number", "created_by string", "comment? string", "type_schema? object|null", "evaluator? object|null", "summary? array",
+	},
+	"repo":  {"name string", "id string", "url string", "provider string|null", "tags object"},
+	"repos": {"repos array", "page number", "per_page number", "total_pages number", "total_count number"},
+	"search": {
+		"resolved_to object", "artifacts array",
+	},
+	"search.resolved_to": {"type string|null", "full_match string|null", "fingerprints object", "commits object"},
+	"search.matches":     {"type string|null", "count number", "matches array"},
+	"search.artifact": {
+		"fingerprint string", "name string", "flow string", "git_commit string", "has_provenance bool", "commit_url string",
+		"build_url string", "html_url string", "compliance_state string", "running_in array", "exited_from array", "history array",
+	},
+}
+
+// clientReads fails unless the value has what the client reads of a resource, in
+// the kinds that it can decode.
+func clientReads(t *testing.T, resource string, value any) {
+	t.Helper()
+	members, ok := value.(map[string]any)
+	if !ok {
+		t.Errorf("%s: is %s, not an object", resource, kindOf(value))
+		return
+	}
+	table, ok := clientFields[resource]
+	if !ok {
+		t.Fatalf("no field table for %s", resource)
+	}
+	for _, line := range table {
+		field, kinds, _ := strings.Cut(line, " ")
+		field, optional := strings.CutSuffix(field, "?")
+		member, there := members[field]
+		switch {
+		case !there && !optional:
+			t.Errorf("%s: %s is absent: %s", resource, field, shown(value))
+		case there && !slices.Contains(strings.Split(kinds, "|"), kindOf(member)):
+			t.Errorf("%s: %s is %s, not %s", resource, field, kindOf(member), kinds)
+		}
+	}
+}
+
+// clientReadsEach is clientReads for the items of a list, of which there must be
+// some.
+func clientReadsEach(t *testing.T, resource string, list any) []any {
+	t.Helper()
+	items, ok := list.([]any)
+	if !ok || len(items) == 0 {
+		t.Fatalf("%s: want a list with items, got %s", resource, shown(list))
+	}
+	for _, item := range items {
+		clientReads(t, resource, item)
+	}
+	return items
+}
+
+func kindOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "bool"
+	case float64, json.Number:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	default:
+		return "object"
+	}
+}
+
+func shown(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(text[:min(len(text), 500)])
+}
+
+// at walks into a decoded value: names of members, numbers of items.
+func at(t *testing.T, value any, path ...any) any {
+	t.Helper()
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			members, ok := value.(map[string]any)
+			if !ok {
+				t.Fatalf("%v: no object at %q: %s", path, step, shown(value))
+			}
+			value = members[step]
+		case int:
+			items, ok := value.([]any)
+			if !ok || step >= len(items) {
+				t.Fatalf("%v: no item %d: %s", path, step, shown(value))
+			}
+			value = items[step]
+		}
+	}
+	return value
+}
+
+// clientReadsTrail checks everything the client prints of a trail.
+func clientReadsTrail(t *testing.T, trail any) {
+	t.Helper()
+	clientReads(t, "trail", trail)
+	if commit := at(t, trail, "git_commit_info"); commit != nil {
+		clientReads(t, "trail.git_commit_info", commit)
+	}
+	status := at(t, trail, "compliance_status")
+	clientReads(t, "trail.compliance_status", status)
+	for _, attestation := range at(t, status, "attestations_statuses").([]any) {
+		clientReads(t, "attestation_status", attestation)
+	}
+	for _, artifact := range at(t, status, "artifacts_statuses").(map[string]any) {
+		clientReads(t, "artifact_status", artifact)
+		for _, attestation := range at(t, artifact, "attestations_statuses").([]any) {
+			clientReads(t, "attestation_status", attestation)
+		}
+	}
+	clientReadsEach(t, "event", at(t, trail, "events"))
+}

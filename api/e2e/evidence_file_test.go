@@ -1,0 +1,250 @@
+package e2e_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+const evidenceLimit = 10 << 20
+
+// evidenceAddress is where the file of the only attestation of a name is.
+func (s *service) evidenceAddress(trail, name string) string {
+	s.t.Helper()
+	links := at(s.t, s.lone(trail, name), "_links", "evidence", "href")
+	address, ok := links.(string)
+	if !ok {
+		s.t.Fatalf("%s has no evidence", name)
+	}
+	return strings.TrimPrefix(address, s.URL+"/api/v2")
+}
+
+const genericData = `{"attestation_name":"check","is_compliant":true}`
+
+func TestEvidenceIsGivenBackAsItWasAttached(t *testing.T) {
+	s := start(t, options{})
+	content := "<script>alert(1)</script>"
+	s.post(http.StatusCreated, "t", "generic", genericData,
+		part{field: "attachment_file", filename: "page.html", contentType: "text/html; charset=utf-8", content: []byte(content)})
+	address := s.evidenceAddress("t", "check")
+	got := s.want(http.StatusOK, http.MethodGet, address, nil)
+	if string(got.body) != content {
+		t.Errorf("the content is %q", got.body)
+	}
+	for header, want := range map[string]string{
+		"Content-Type": "text/html; charset=utf-8", "Content-Disposition": `attachment; filename=page.html`,
+		"X-Content-Type-Options": "nosniff", "Accept-Ranges": "bytes",
+	} {
+		if got.header.Get(header) != want {
+			t.Errorf("%s is %q, want %q", header, got.header.Get(header), want)
+		}
+	}
+	shown := s.lone("t", "check")
+	if at(t, shown, "evidence_archive_fingerprint") != digestOf(content) {
+		t.Errorf("the digest is %v", at(t, shown, "evidence_archive_fingerprint"))
+	}
+	if path := at(t, shown, "evidence_archive_path").(string); !strings.Contains(path, "/trail_attestation/") {
+		t.Errorf("the path is %s", path)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v2"+address, nil)
+	s.must(err)
+	request.Header.Set("Authorization", "Bearer "+readerKey)
+	request.Header.Set("Range", "bytes=1-6")
+	if part := s.exchange(request); part.status != http.StatusPartialContent || string(part.body) != "script" {
+		t.Errorf("a part is %d %q", part.status, part.body)
+	}
+}
+
+func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
+	s := start(t, options{})
+	s.generic("t", "check", true, "")
+	// Forms send a file that was not chosen as a part without name and content.
+	body := "--b\r\nContent-Disposition: form-data; name=\"data_json\"\r\n\r\n" + strings.Replace(genericData, "check", "empty", 1) +
+		"\r\n--b\r\nContent-Disposition: form-data; name=\"attachment_file\"\r\n\r\n\r\n--b--\r\n"
+	if got := s.sendForm(http.MethodPost, trailPath("t")+"/generic", adminKey, "multipart/form-data; boundary=b", strings.NewReader(body)); got.status != http.StatusCreated {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	for _, name := range []string{"check", "empty"} {
+		shown := s.lone("t", name)
+		if at(t, shown, "evidence_archive_path") != nil || at(t, shown, "evidence_archive_fingerprint") != nil || at(t, shown, "_links", "evidence") != nil {
+			t.Errorf("%s has evidence: %v", name, shown)
+		}
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, trailPath("t")+"/attestation/"+at(t, shown, "attestation_id").(string)+"/evidence", nil),
+			"This attestation has no evidence file attached.")
+	}
+	s.generic("other", "check", true, "")
+	id := at(t, s.lone("other", "check"), "attestation_id").(string)
+	for trail, id := range map[string]string{"t": id, "other": "unknown"} {
+		got := s.want(http.StatusNotFound, http.MethodGet, trailPath(trail)+"/attestation/"+id+"/evidence", nil)
+		if message, _ := got.problem(t); !strings.Contains(message, "does not exist in trail '"+trail+"'") {
+			t.Errorf("message %q", message)
+		}
+	}
+	// An empty file is a file.
+	s.post(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", "file", 1), attachment("empty.txt", ""))
+	if got := s.want(http.StatusOK, http.MethodGet, s.evidenceAddress("t", "file"), nil); len(got.body) != 0 {
+		t.Errorf("an empty file gives %q", got.body)
+	}
+}
+
+func TestEvidenceIsTakenUpToItsLimit(t *testing.T) {
+	s := start(t, options{})
+	content := bytes.Repeat([]byte("evidence"), evidenceLimit/8)
+	send := func(content []byte) answer {
+		return s.form(http.MethodPost, trailPath("t")+"/generic", adminKey, "data_json", genericData,
+			part{field: "attachment_file", filename: "big", contentType: "application/octet-stream", content: content})
+	}
+	if got := send(append(bytes.Clone(content), 'x')); got.status != http.StatusRequestEntityTooLarge {
+		t.Errorf("one byte more: %d", got.status)
+	} else {
+		wantMessage(t, got, "File size exceeds 10MB limit")
+	}
+	s.want(http.StatusNotFound, http.MethodGet, trailPath("t")+"/check", nil)
+	if got := send(content); got.status != http.StatusCreated {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if got := s.want(http.StatusOK, http.MethodGet, s.evidenceAddress("t", "check"), nil); !bytes.Equal(got.body, content) {
+		t.Errorf("came back as %d bytes", len(got.body))
+	}
+	if _, errors := s.post(http.StatusBadRequest, "t", "generic", genericData, attachment("a", "1"), attachment("b", "2")).problem(t); errors["attachment_file"] == "" {
+		t.Errorf("two files: %q", errors)
+	}
+}
+
+func TestBrokenUploadRecordsNothing(t *testing.T) {
+	s := start(t, options{})
+	body := "--b\r\nContent-Disposition: form-data; name=\"data_json\"\r\n\r\n" + genericData +
+		"\r\n--b\r\nContent-Disposition: form-data; name=\"attachment_file\"; filename=\"x\"\r\n\r\nbreaks off"
+	if got := s.sendForm(http.MethodPost, trailPath("t")+"/generic", adminKey, "multipart/form-data; boundary=b", strings.NewReader(body)); got.status != http.StatusBadRequest {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	s.want(http.StatusNotFound, http.MethodGet, trailPath("t")+"/check", nil)
+}
+
+func TestHostileFileNamesAndTypesDoNoHarm(t *testing.T) {
+	s := start(t, options{})
+	for i, c := range []struct{ sent, kind, name, shownKind string }{
+		{"../../etc/passwd", "text/plain", "passwd", "text/plain"},
+		{`..\\..\\boot.ini`, "text/plain", "boot.ini", "text/plain"},
+		{`quo\"te.txt`, "nonsense", "quo_te.txt", "application/octet-stream"},
+		{"..", "", "evidence", "application/octet-stream"},
+		{"/", "text/plain", "evidence", "text/plain"},
+		{"na\xffme.tgz", "application/gzip", "na_me.tgz", "application/gzip"},
+		{"Prüfung \u202etxt.exe", "application/x-msdownload", "Prüfung _txt.exe", "application/x-msdownload"},
+		{"tab\there", "text/plain; charset=\"a\\\"b\"", "tab_here", `text/plain; charset="a\"b"`},
+		{strings.Repeat("long", 2500) + ".tgz", strings.Repeat("a", 300) + "/b", "", "application/octet-stream"},
+	} {
+		name := fmt.Sprintf("case-%d", i)
+		s.post(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", name, 1),
+			part{field: "attachment_file", filename: c.sent, contentType: c.kind, content: []byte("content")})
+		got := s.want(http.StatusOK, http.MethodGet, s.evidenceAddress("t", name), nil)
+		kind, parameters, err := mime.ParseMediaType(got.header.Get("Content-Disposition"))
+		filename := parameters["filename"]
+		if err != nil || kind != "attachment" || (c.name != "" && filename != c.name) || len(filename) > 255 || !utf8.ValidString(filename) {
+			t.Errorf("%q came back as %q (%v)", c.sent, got.header.Get("Content-Disposition"), err)
+		}
+		if got.header.Get("Content-Type") != c.shownKind || string(got.body) != "content" {
+			t.Errorf("%q is %s %q", c.kind, got.header.Get("Content-Type"), got.body)
+		}
+	}
+}
+
+func TestFileWhoseHeadCannotBeReadIsNotLostInSilence(t *testing.T) {
+	s := start(t, options{})
+	s.post(http.StatusBadRequest, "t", "generic", genericData, attachment("a\x00b.txt", "content"))
+	s.post(http.StatusBadRequest, "t", "generic", genericData, attachment(`a"; b c`, "content"))
+	s.want(http.StatusNotFound, http.MethodGet, trailPath("t")+"/check", nil)
+}
+
+// gauge watches what of the heap is alive while data passes it.
+type gauge struct {
+	before       int64
+	samples      []int64
+	passed, next int
+}
+
+func newGauge() *gauge { return &gauge{before: alive()} }
+
+func alive() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+func (g *gauge) pass(n int) {
+	g.passed += n
+	if g.passed >= g.next {
+		g.next += 1 << 20
+		g.samples = append(g.samples, alive())
+	}
+}
+
+// growth is the median: what else the process does comes and goes, but what is
+// held of the data stays until it has passed.
+func (g *gauge) growth() int64 {
+	slices.Sort(g.samples)
+	return g.samples[len(g.samples)/2] - g.before
+}
+
+// Write makes a gauge the end of a download.
+func (g *gauge) Write(p []byte) (int, error) {
+	g.pass(len(p))
+	return len(p), nil
+}
+
+// generated gives bytes that are nowhere kept.
+type generated struct {
+	left  int
+	gauge *gauge
+}
+
+func (g *generated) Read(p []byte) (int, error) {
+	if g.left == 0 {
+		return 0, io.EOF
+	}
+	n := min(len(p), g.left)
+	for i := range p[:n] {
+		p[i] = byte(g.left - i)
+	}
+	g.left -= n
+	g.gauge.pass(n)
+	return n, nil
+}
+
+func TestEvidencePassesWithoutBeingHeldInMemory(t *testing.T) {
+	const allowed = 2 << 20
+	s := start(t, options{withoutWorker: true})
+	s.post(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", "warm", 1), attachment("a", "warm"))
+	s.want(http.StatusOK, http.MethodGet, s.evidenceAddress("t", "warm"), nil)
+
+	up := newGauge()
+	body := io.MultiReader(
+		strings.NewReader("--b\r\nContent-Disposition: form-data; name=\"data_json\"\r\n\r\n"+genericData+
+			"\r\n--b\r\nContent-Disposition: form-data; name=\"attachment_file\"; filename=\"big\"\r\n\r\n"),
+		&generated{left: evidenceLimit, gauge: up}, strings.NewReader("\r\n--b--\r\n"))
+	if got := s.sendForm(http.MethodPost, trailPath("t")+"/generic", adminKey, "multipart/form-data; boundary=b", body); got.status != http.StatusCreated {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if up.passed != evidenceLimit || up.growth() > allowed {
+		t.Errorf("an upload of %d bytes took %d bytes of memory", up.passed, up.growth())
+	}
+
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v2"+s.evidenceAddress("t", "check"), nil)
+	s.must(err)
+	request.Header.Set("Authorization", "Bearer "+readerKey)
+	down := newGauge()
+	response, err := http.DefaultClient.Do(request)
+	s.must(err)
+	defer response.Body.Close()
+	if n, err := io.Copy(down, response.Body); err != nil || n != evidenceLimit || down.growth() > allowed {
+		t.Errorf("a download of %d bytes took %d bytes of memory: %v", n, down.growth(), err)
+	}
+}

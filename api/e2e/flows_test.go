@@ -1,0 +1,509 @@
+package e2e_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"attestry/evidence/template"
+)
+
+type flowBody struct {
+	ID               string            `json:"id"`
+	Name             string            `json:"name"`
+	Description      string            `json:"description"`
+	Visibility       string            `json:"visibility"`
+	Org              string            `json:"org"`
+	Template         string            `json:"template"`
+	RepoURL          *string           `json:"repo_url"`
+	Tags             map[string]string `json:"tags"`
+	LatestActivityAt *float64          `json:"latest_activity_at"`
+	LatestState      *string           `json:"latest_state"`
+}
+
+const flowsPath = "/flows/" + org
+
+func (s *service) makeFlow(name string, files ...part) {
+	s.t.Helper()
+	s.wantForm(http.StatusCreated, http.MethodPut, flowsPath+"/template_file",
+		`{"name":"`+name+`","description":"of a test"}`, files...)
+}
+
+func (s *service) getFlow(name string) flowBody {
+	s.t.Helper()
+	var body flowBody
+	s.want(http.StatusOK, http.MethodGet, flowsPath+"/"+name, nil).decode(s.t, &body)
+	return body
+}
+
+func (s *service) listFlows(query string) []flowBody {
+	s.t.Helper()
+	var bodies []flowBody
+	s.want(http.StatusOK, http.MethodGet, flowsPath+query, nil).decode(s.t, &bodies)
+	return bodies
+}
+
+func flowNames(flows []flowBody) string {
+	var names []string
+	for _, flow := range flows {
+		names = append(names, flow.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+const oddTemplate = "# kept: byte for byte\r\nversion: 1\ntrail:\n  attestations:\n    - {name: \"a\", type: '*'} # ü\n\n\n"
+
+func TestFlowIsReadAsItWasPut(t *testing.T) {
+	s := start(t, options{})
+	got := s.wantForm(http.StatusCreated, http.MethodPut, flowsPath+"/template_file",
+		`{"name":"Web.ci_1~","description":"the web","visibility":"public","later":1}`, yamlFile(oddTemplate))
+	if got.text(t) != "OK" {
+		t.Errorf("answered %s", got.body)
+	}
+	flow := s.getFlow("Web.ci_1~")
+	want := flowBody{ID: flow.ID, Name: "Web.ci_1~", Description: "the web", Visibility: "public", Org: org, Template: oddTemplate}
+	if flow.ID == "" || flow.Tags == nil || fmt.Sprint(flow) != fmt.Sprint(want) {
+		t.Errorf("got %+v", flow)
+	}
+}
+
+func TestPutOfFlowAppliesWhatItLeavesOut(t *testing.T) {
+	s := start(t, options{})
+	s.wantForm(http.StatusCreated, http.MethodPut, flowsPath+"/template_file",
+		`{"name":"web","description":"first","visibility":"public"}`, yamlFile(oddTemplate))
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/flow/web", []byte(`{"set_tags":{"kind":"build"}}`))
+	before := s.getFlow("web")
+	s.wantForm(http.StatusOK, http.MethodPut, flowsPath+"/template_file", `{"name":"web","description":""}`)
+	after := s.getFlow("web")
+	if after.ID != before.ID || after.Description != "" || after.Visibility != "private" || after.Template != template.Empty {
+		t.Errorf("got %+v", after)
+	}
+	if after.Tags["kind"] != "build" {
+		t.Error("the tags are gone")
+	}
+}
+
+func TestLegacyPutMakesOneArtifactOfItsNames(t *testing.T) {
+	s := start(t, options{})
+	body := `{"name":"old","description":"d","visibility":"private","template":["unit","artifact"],"repo_url":"https://git.example/old"}`
+	if got := s.want(http.StatusCreated, http.MethodPut, flowsPath, []byte(body)); got.text(t) != "OK" {
+		t.Errorf("answered %s", got.body)
+	}
+	flow := s.getFlow("old")
+	parsed, err := template.Parse([]byte(flow.Template))
+	want := []template.Artifact{{Name: "artifact", Attestations: []template.Attestation{{Name: "unit", Type: "*"}}}}
+	if err != nil || !slices.EqualFunc(parsed.Trail.Artifacts, want, func(a, b template.Artifact) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
+		t.Errorf("the template is %s, %v", flow.Template, err)
+	}
+	if flow.RepoURL == nil || *flow.RepoURL != "https://git.example/old" {
+		t.Errorf("repo_url is %v", flow.RepoURL)
+	}
+	s.want(http.StatusOK, http.MethodPut, flowsPath, []byte(`{"name":"old","description":"d"}`))
+	if flow := s.getFlow("old"); flow.RepoURL != nil || flow.Template != template.Empty {
+		t.Errorf("what was left out did not go back: %+v", flow)
+	}
+}
+
+func TestBadFlowsAreRefusedInTheWordsOfTheContract(t *testing.T) {
+	s := start(t, options{})
+	const pattern = `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_~]*$' [input: `
+	const visibility = "Input should be 'public' or 'private' [input: ]"
+	for name, c := range map[string]struct{ form, legacy, field, text string }{
+		"name":             {form: `{"name":"foo bar","description":""}`, field: "name", text: pattern + "foo bar]"},
+		"no name":          {form: `{"description":""}`, field: "name", text: "Field required [input: None]"},
+		"no description":   {form: `{"name":"x"}`, field: "description", text: "Field required [input: None]"},
+		"visibility":       {form: `{"name":"x","description":"","visibility":""}`, field: "visibility", text: visibility},
+		"no JSON":          {form: `{`, field: "data_json"},
+		"no object":        {form: `[]`, field: "body"},
+		"legacy name":      {legacy: `{"name":"-x","description":""}`, field: "name", text: pattern + "-x]"},
+		"no legacy text":   {legacy: `{"name":"x","template":["artifact"]}`, field: "description", text: "Field required [input: None]"},
+		"legacy visible":   {legacy: `{"name":"x","description":"","visibility":""}`, field: "visibility", text: visibility},
+		"legacy template":  {legacy: `{"name":"x","description":"","template":"a"}`, field: "template", text: "Input should be a valid list [input: a]"},
+		"legacy empty":     {legacy: `{"name":"x","description":"","template":["artifact",""]}`, field: "template[1]", text: "Attestation names must not be empty [input: ]"},
+		"legacy bad name":  {legacy: `{"name":"x","description":"","template":["a b"]}`, field: "template[0]"},
+		"legacy no string": {legacy: `{"name":"x","description":"","template":[1]}`, field: "template[0]", text: "Input should be a valid string [input: 1]"},
+	} {
+		var got answer
+		if c.form != "" {
+			got = s.form(http.MethodPut, flowsPath+"/template_file", memberKey, "data_json", c.form)
+		} else {
+			got = s.do(http.MethodPut, "/api/v2"+flowsPath, memberKey, []byte(c.legacy))
+		}
+		message, errors := got.problem(t)
+		text, found := errors[c.field]
+		if got.status != http.StatusBadRequest || message != "Input payload validation failed" || !found || c.text != "" && text != c.text {
+			t.Errorf("%s: %d %q %q", name, got.status, message, errors)
+		}
+	}
+	got := s.form(http.MethodPut, flowsPath+"/template_file", memberKey, "", "")
+	if _, errors := got.problem(t); got.status != http.StatusBadRequest || errors["data_json"] != "Field required [input: None]" {
+		t.Errorf("without data: %d %q", got.status, errors)
+	}
+	if flows := s.listFlows(""); len(flows) != 0 {
+		t.Errorf("something was stored: %+v", flows)
+	}
+}
+
+func TestBadTemplateIsRefusedAndLeavesTheFlowAlone(t *testing.T) {
+	s := start(t, options{})
+	const path, data = flowsPath + "/template_file", `{"name":"web","description":"second"}`
+	s.makeFlow("web", yamlFile(oddTemplate))
+	for content, want := range map[string]string{
+		"version: 2\nextra: 1\n": "2 validation errors for Template\nversion (line 1)\n  Input should be 1",
+		"version: [\n":           "1 validation errors for Template\n(line 1)\n  Invalid YAML: ",
+		"":                       "1 validation errors for Template\n",
+		strings.Repeat("[", 1e6): "1 validation errors for Template\n(line 1)\n",
+	} {
+		got := s.wantForm(http.StatusBadRequest, http.MethodPut, path, data, yamlFile(content))
+		if message, _ := got.problem(t); !strings.HasPrefix(message, want) {
+			t.Errorf("%.40q: message %q", content, message)
+		}
+	}
+	got := s.wantForm(http.StatusRequestEntityTooLarge, http.MethodPut, path, data, yamlFile("#"+strings.Repeat("x", 10<<20)))
+	if message, _ := got.problem(t); message != "File size exceeds 10MB limit" {
+		t.Errorf("message %q", message)
+	}
+	if flow := s.getFlow("web"); flow.Template != oddTemplate || flow.Description != "of a test" {
+		t.Errorf("got %+v", flow)
+	}
+	large := "version: 1\n#" + strings.Repeat("x", 10<<20-13) + "\n"
+	s.wantForm(http.StatusOK, http.MethodPut, path, data, yamlFile(large))
+	if s.getFlow("web").Template != large {
+		t.Error("a large template is not given back as it was")
+	}
+}
+
+func TestUnknownFlowsAreNotFound(t *testing.T) {
+	s := start(t, options{})
+	for _, c := range []struct{ method, path, body string }{
+		{http.MethodGet, "/none", ""},
+		{http.MethodPut, "/none/archive", "null"},
+		{http.MethodPut, "/none/rename", `{"new_name":"x"}`},
+	} {
+		got := s.want(http.StatusNotFound, c.method, flowsPath+c.path, []byte(c.body))
+		if message, _ := got.problem(t); message != "Flow named 'none' does not exist for organization 'acme'" {
+			t.Errorf("%s: %q", c.path, message)
+		}
+	}
+}
+
+func TestFlowsAreListedByNameBareOrInPages(t *testing.T) {
+	s := start(t, options{})
+	for _, name := range []string{"delta", "Alpha", "charlie-ci", "bravo"} {
+		s.makeFlow(name)
+	}
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/flow/bravo", []byte(`{"set_tags":{"team":"x"}}`))
+	for query, want := range map[string]string{
+		"":                                       "Alpha bravo charlie-ci delta",
+		"?search_by_name=a":                      "Alpha bravo charlie-ci delta",
+		"?search_by_name=A":                      "Alpha",
+		"?search_by_name=A&case_sensitive=false": "Alpha bravo charlie-ci delta",
+		"?search_by_name=E-C":                    "",
+		"?search_by_name=E-C&case_sensitive=no":  "charlie-ci",
+		"?tag=team":                              "bravo",
+		"?tag=team:x&tag=other":                  "bravo",
+		"?tag=team:y":                            "",
+		"?tag=":                                  "",
+		"?space_id=":                             "Alpha bravo charlie-ci delta",
+		"?space_id=93d8505f-bce5-4c7c-a2c8-f9823": "",
+	} {
+		if got := flowNames(s.listFlows(query)); got != want {
+			t.Errorf("%s: listed %s", query, got)
+		}
+	}
+	for query, want := range map[string]string{
+		"?page=1&per_page=3":    "Alpha bravo charlie-ci 4 1 3 2",
+		"?per_page=3&page=2":    "delta 4 2 3 2",
+		"?page=9&per_page=3":    " 4 9 3 2",
+		"?per_page=100&tag=no":  " 0 1 100 0",
+		"?page=1":               "Alpha bravo charlie-ci delta 4 1 20 1",
+		"?per_page=1&tag=team ": " 0 1 1 0",
+	} {
+		var page struct {
+			Data       []flowBody
+			Pagination struct {
+				Total, Page int
+				PerPage     int `json:"per_page"`
+				PageCount   int `json:"page_count"`
+			}
+		}
+		s.want(http.StatusOK, http.MethodGet, flowsPath+strings.ReplaceAll(query, " ", "%20"), nil).decode(t, &page)
+		p := page.Pagination
+		if got := fmt.Sprintf("%s %d %d %d %d", flowNames(page.Data), p.Total, p.Page, p.PerPage, p.PageCount); page.Data == nil || got != want {
+			t.Errorf("%s: %q", query, got)
+		}
+	}
+}
+
+func TestBadFiltersOfFlowsAreRefused(t *testing.T) {
+	s := start(t, options{})
+	got := s.want(http.StatusBadRequest, http.MethodGet, flowsPath+"?search_by_name=", nil)
+	if message, _ := got.problem(t); message != "Empty string is not allowed for flow names." {
+		t.Errorf("message %q", message)
+	}
+	for query, field := range map[string]string{
+		"?search_by_name=a%20b": "query.search_by_name", "?case_sensitive=": "query.case_sensitive",
+		"?page=0": "query.page", "?page=": "query.page", "?per_page=101": "query.per_page", "?per_page=x": "query.per_page",
+	} {
+		got := s.want(http.StatusBadRequest, http.MethodGet, flowsPath+query, nil)
+		if _, errors := got.problem(t); errors[field] == "" {
+			t.Errorf("%s: %q", query, errors)
+		}
+	}
+}
+
+func TestListOfFlowsTellsWhatTheLatestTrailHasComeTo(t *testing.T) {
+	s := start(t, options{})
+	s.makeFlow("idle")
+	s.makeFlow("web", yamlFile("version: 1\ntrail: {attestations: [{name: a, type: '*'}]}\n"))
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/web", `{"name":"t1"}`)
+	flows := s.listFlows("")
+	if len(flows) != 2 || flows[0].LatestActivityAt != nil || flows[0].LatestState != nil {
+		t.Fatalf("listed %+v", flows)
+	}
+	if web := flows[1]; web.LatestActivityAt == nil || *web.LatestActivityAt <= 0 || web.LatestState == nil || *web.LatestState != "INCOMPLETE" {
+		t.Errorf("listed %+v", web)
+	}
+}
+
+func TestFormerNameLeadsToTheFlowUntilAnotherTakesIt(t *testing.T) {
+	s := start(t, options{})
+	s.makeFlow("one")
+	id := s.getFlow("one").ID
+	s.want(http.StatusOK, http.MethodPut, flowsPath+"/one/rename", []byte(`{"new_name":"two"}`))
+	if flow := s.getFlow("one"); flow.ID != id || flow.Name != "two" {
+		t.Errorf("the former name leads to %+v", flow)
+	}
+	s.want(http.StatusOK, http.MethodPut, flowsPath+"/one/rename", []byte(`{"new_name":"two"}`))
+	s.makeFlow("one")
+	if one, two := s.getFlow("one"), s.getFlow("two"); one.ID == id || two.ID != id {
+		t.Errorf("got %+v and %+v", one, two)
+	}
+	if got := flowNames(s.listFlows("")); got != "one two" {
+		t.Errorf("listed %s", got)
+	}
+}
+
+func TestFlowIsRenamedBackAndForth(t *testing.T) {
+	s := start(t, options{})
+	s.makeFlow("one")
+	id := s.getFlow("one").ID
+	for _, step := range []string{"one two", "two one", "one one", "two three", "one two", "three one"} {
+		from, to, _ := strings.Cut(step, " ")
+		s.want(http.StatusOK, http.MethodPut, flowsPath+"/"+from+"/rename", []byte(`{"new_name":"`+to+`"}`))
+		if flow := s.getFlow(to); flow.ID != id || flow.Name != to {
+			t.Errorf("%s: got %+v", step, flow)
+		}
+		if got := flowNames(s.listFlows("")); got != to {
+			t.Errorf("%s: listed %s", step, got)
+		}
+	}
+}
+
+func TestBadNewNamesAreRefused(t *testing.T) {
+	s := start(t, options{})
+	s.makeFlow("one")
+	s.makeFlow("two")
+	for name, want := range map[string]string{
+		"new illegal name": `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_~]*$' [input: new illegal name]`,
+		"":                 `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_~]*$' [input: ]`,
+		"two":              "A flow with this name already exists [input: two]",
+	} {
+		got := s.want(http.StatusBadRequest, http.MethodPut, flowsPath+"/one/rename", []byte(`{"new_name":"`+name+`"}`))
+		if _, errors := got.problem(t); errors["new_name"] != want {
+			t.Errorf("%q: %q", name, errors)
+		}
+	}
+	s.want(http.StatusBadRequest, http.MethodPut, flowsPath+"/one/rename", []byte("null"))
+	if got := flowNames(s.listFlows("")); got != "one two" {
+		t.Errorf("listed %s", got)
+	}
+}
+
+func TestArchivedFlowLeavesItsNamesToFreshOnes(t *testing.T) {
+	s := start(t, options{})
+	s.makeFlow("one")
+	s.want(http.StatusOK, http.MethodPut, flowsPath+"/one/rename", []byte(`{"new_name":"two"}`))
+	id := s.getFlow("two").ID
+	if got := s.want(http.StatusOK, http.MethodPut, flowsPath+"/two/archive", []byte("null")); got.text(t) != "OK" {
+		t.Errorf("answered %s", got.body)
+	}
+	for _, name := range []string{"one", "two"} {
+		s.want(http.StatusNotFound, http.MethodGet, flowsPath+"/"+name, nil)
+		s.want(http.StatusNotFound, http.MethodPut, flowsPath+"/"+name+"/archive", nil)
+	}
+	if flows := s.listFlows(""); len(flows) != 0 {
+		t.Errorf("listed %+v", flows)
+	}
+	kept, err := s.Process.Store.Flows.Get(t.Context(), id)
+	if err != nil || !kept.Archived || !strings.HasPrefix(kept.Name, "two-archived-at-") {
+		t.Errorf("kept %+v, %v", kept, err)
+	}
+	s.makeFlow("two")
+	s.makeFlow("one")
+	if s.getFlow("two").ID == id || s.getFlow("one").ID == id {
+		t.Error("the archived flow came back")
+	}
+}
+
+func TestManyCreationsOfOneFlowMakeOne(t *testing.T) {
+	s := start(t, options{})
+	statuses := map[int]int{}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for range 1000 {
+		group.Go(func() {
+			got := s.form(http.MethodPut, flowsPath+"/template_file", memberKey, "data_json", `{"name":"web","description":"d"}`)
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[got.status]++
+		})
+	}
+	group.Wait()
+	if statuses[http.StatusCreated] != 1 || statuses[http.StatusOK]+statuses[http.StatusConflict] != 999 {
+		t.Errorf("answered %v", statuses)
+	}
+	if got := flowNames(s.listFlows("")); got != "web" {
+		t.Errorf("listed %s", got)
+	}
+}
+
+func TestRenamesToOneNameLetOneWin(t *testing.T) {
+	s := start(t, options{})
+	const many = 20
+	statuses := make([]int, many)
+	for i := range many {
+		s.makeFlow(fmt.Sprintf("flow-%d", i))
+	}
+	var group sync.WaitGroup
+	for i := range many {
+		group.Go(func() {
+			got := s.do(http.MethodPut, fmt.Sprintf("/api/v2%s/flow-%d/rename", flowsPath, i), memberKey, []byte(`{"new_name":"wanted"}`))
+			statuses[i] = got.status
+		})
+	}
+	group.Wait()
+	won := 0
+	for _, status := range statuses {
+		switch status {
+		case http.StatusOK:
+			won++
+		case http.StatusBadRequest, http.StatusConflict:
+		default:
+			t.Errorf("answered %d", status)
+		}
+	}
+	if listed := s.listFlows("?search_by_name=wanted"); won != 1 || len(listed) != 1 || len(s.listFlows("")) != many {
+		t.Errorf("%d won, listed %+v", won, listed)
+	}
+}
+
+func TestRolesDecideOnFlows(t *testing.T) {
+	s := start(t, options{})
+	s.makeFlow("web")
+	writes := []func(key string) answer{
+		func(key string) answer {
+			return s.form(http.MethodPut, flowsPath+"/template_file", key, "data_json", `{"name":"web","description":"d"}`)
+		},
+		func(key string) answer {
+			return s.do(http.MethodPut, "/api/v2"+flowsPath, key, []byte(`{"name":"web","description":"d"}`))
+		},
+		func(key string) answer {
+			return s.do(http.MethodPut, "/api/v2"+flowsPath+"/web/rename", key, []byte(`{"new_name":"web"}`))
+		},
+		func(key string) answer {
+			return s.do(http.MethodPatch, "/api/v2/tags/"+org+"/flow/web", key, []byte(`{"set_tags":{"a":"b"}}`))
+		},
+		func(key string) answer { return s.do(http.MethodPut, "/api/v2"+flowsPath+"/web/archive", key, nil) },
+	}
+	for i, write := range writes {
+		for _, key := range []string{readerKey, snapshotterKey, strangerKey} {
+			if got := write(key); got.status != http.StatusForbidden {
+				t.Errorf("write %d with %s: status %d", i, key, got.status)
+			}
+		}
+		if got := write(memberKey); got.status != http.StatusOK {
+			t.Errorf("write %d as a member: status %d: %s", i, got.status, got.body)
+		}
+	}
+	for _, path := range []string{flowsPath, flowsPath + "/web"} {
+		if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
+			t.Errorf("%s by a stranger: status %d", path, got.status)
+		}
+	}
+}
+
+func TestFlowsOfOrganizationsKeepApart(t *testing.T) {
+	s := start(t, options{})
+	s.makeFlow("web", yamlFile(oddTemplate))
+	s.want(http.StatusNotFound, http.MethodGet, "/flows/open/web", nil)
+	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/open/template_file", `{"name":"web","description":"other"}`, yamlFile(oddTemplate))
+	s.want(http.StatusOK, http.MethodPut, "/flows/open/web/archive", nil)
+	if flow := s.getFlow("web"); flow.Description != "of a test" || flow.Org != org {
+		t.Errorf("got %+v", flow)
+	}
+	var others []flowBody
+	s.want(http.StatusOK, http.MethodGet, "/flows/open", nil).decode(t, &others)
+	if len(others) != 0 {
+		t.Errorf("listed %+v", others)
+	}
+}
+
+func TestPublishedSchemasAgreeWithTheGrammars(t *testing.T) {
+	s := start(t, options{})
+	for path, c := range map[string]struct{ good, bad []string }{
+		"flow-template": {
+			good: []string{`{}`, `{"version":1,"trail":null}`, `{"trail":{"attestations":[{"name":"a","type":"custom:x"}],"artifacts":[{"name":"b","attestations":[{"name":"a","type":"*"}]}]}}`},
+			bad:  []string{`null`, `{"version":2}`, `{"a":1}`, `{"trail":{"artifacts":[{}]}}`, `{"trail":{"artifacts":[{"name":"a b"}]}}`, `{"trail":{"artifacts":null}}`, `{"trail":{"attestations":[{"name":"a","type":"pull-request"}]}}`, `{"trail":{"attestations":[{"name":"a","type":"junit","x":1}]}}`},
+		},
+		"environment-policy": {
+			good: []string{
+				`{"_schema":"https://kosli.com/schemas/policy/environment/v1"}`,
+				`{"_schema":"x/v1","artifacts":{"provenance":{"required":true,"exceptions":[{"if":"${{ artifact.name == 'x' }}"}]},"trail-compliance":{},"attestations":[{"type":"junit"},{"type":"*","name":"a","if":{"text":"true"}},{"type":"decision","for_control":"C1"},{"type":"junit","for_control":null}]}}`,
+			},
+			bad: []string{`{}`, `{"_schema":"x/v2"}`, `{"_schema":"x/v1","a":1}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"*"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"*","name":"*"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"junit","for_control":"C1"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"pull-request"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"junit","if":"true"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"junit","exceptions":[]}]}}`},
+		},
+	} {
+		got := s.do(http.MethodGet, "/api/v2/schemas/"+path+"/v1", strangerKey, nil)
+		if got.status != http.StatusOK {
+			t.Fatalf("%s: status %d", path, got.status)
+		}
+		schema := compileSchema(t, got.body)
+		for _, document := range slices.Concat(c.good, c.bad) {
+			parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(document))
+			s.must(err)
+			if err := schema.Validate(parsed); (err == nil) != slices.Contains(c.good, document) {
+				t.Errorf("%s: %s: %v", path, document, err)
+			}
+		}
+		if got := s.do(http.MethodGet, "/api/v2/schemas/"+path+"/v1", "", nil); got.status != http.StatusUnauthorized {
+			t.Errorf("%s without a key: status %d", path, got.status)
+		}
+	}
+}
+
+func compileSchema(t *testing.T, text []byte) *jsonschema.Schema {
+	t.Helper()
+	parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(fmt.Sprint(parsed.(map[string]any)["$id"]), "/v1") {
+		t.Errorf("the id is %v, of %v", parsed.(map[string]any)["$id"], slices.Sorted(maps.Keys(parsed.(map[string]any))))
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("attestry://schema", parsed); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("attestry://schema")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}

@@ -1,0 +1,310 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The names and digests of the story. The intruder is built on a branch.
+const (
+	pipelineCommit = "e4757683b74df7033c95aa544a7824b395c2f8bb"
+	branchCommit   = "30dffd09c3f896a322c65029247abcea3019c43a"
+	cliFingerprint = "54f6da185cd0f0ef001a0b33c099565fa736546562e0411f706832e7aaaaaaaa"
+	newFingerprint = "0cbbe3a6e73e733e8ca4b8813738d68e824badad0508ff20842832b5bbbbbbbb"
+)
+
+const pipelineTemplate = `version: 1
+trail:
+  attestations:
+    - name: pull-request
+      type: pull_request
+    - name: risk
+      type: decision
+  artifacts:
+    - name: cli
+      attestations:
+        - name: unit-test
+          type: junit
+        - name: coverage
+          type: custom:coverage
+        - name: scan
+          type: snyk
+`
+
+const commitInfo = `{"sha1":"` + pipelineCommit + `","message":"Change the button","author":"A. Person <person@example.com>",` +
+	`"branch":"main","timestamp":1750923680,"url":"https://github.com/acme/cli/commit/` + pipelineCommit + `"}`
+
+const repoInfo = `{"name":"acme/cli","id":"290597708","url":"https://github.com/acme/cli","provider":"github"}`
+
+// read answers a GET, decoded.
+func (s *service) read(path string) any {
+	s.t.Helper()
+	var value any
+	s.want(http.StatusOK, http.MethodGet, path, nil).decode(s.t, &value)
+	return value
+}
+
+// attest sends an attestation as the client does and insists that it is taken.
+func (s *service) attest(trail, kind, data string, files ...part) {
+	s.t.Helper()
+	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+org+"/cli-ci/trail/"+trail+"/"+kind, data, files...)
+}
+
+func artifactReport(trail, name, fingerprint, commit string) []byte {
+	return fmt.Appendf(nil, `{"fingerprint":%q,"filename":"registry.example.com/cli:1.0","git_commit":%q,"git_commit_info":%s,"repo_info":%s,
+		"build_url":"https://github.com/acme/cli/actions/runs/1","commit_url":"https://github.com/acme/cli/commit/%s","repo_url":"https://github.com/acme/cli",
+		"template_reference_name":%q,"trail_name":%q,"annotations":{"tier":1}}`,
+		fingerprint, commit, strings.ReplaceAll(commitInfo, pipelineCommit, commit), repoInfo, commit, name, trail)
+}
+
+// TestPipelineTellsItsStoryAndReadsItBack plays a delivery as the client would,
+// and reads every resource in the way the client does.
+func TestPipelineTellsItsStoryAndReadsItBack(t *testing.T) {
+	s := start(t, options{})
+	junit, err := os.ReadFile("../../evidence/testdata/junit-results.xml")
+	if err != nil {
+		junit = []byte("<testsuites/>")
+	}
+
+	// A custom type and a flow are set up once.
+	s.wantForm(http.StatusCreated, http.MethodPost, "/custom-attestation-types/"+org,
+		`{"name":"coverage","description":"Code coverage","evaluator":{"content_type":"jq","rules":[".line > 80"]},"summary":[{"name":"lines","expression":".line"}]}`,
+		part{field: "type_schema", filename: "schema.json", contentType: "application/octet-stream",
+			content: []byte(`{"type":"object","required":["line"],"properties":{"line":{"type":"number"}}}`)})
+	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+org+"/template_file", `{"name":"cli-ci","description":"The client"}`, yamlFile(pipelineTemplate))
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/flow/cli-ci", []byte(`{"set_tags":{"team":"tools"},"remove_tags":null}`))
+
+	// The trail begins; nothing is there yet.
+	begin := `{"name":"` + pipelineCommit + `","description":"","git_commit_info":` + commitInfo + `,"repo_info":` + repoInfo +
+		`,"origin_url":"https://github.com/acme/cli/actions/runs/1","user_data":{}}`
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/cli-ci", begin)
+	s.wantForm(http.StatusOK, http.MethodPut, "/trails/"+org+"/cli-ci", begin)
+	s.wantStatus("INCOMPLETE", "MISSING")
+
+	// The artifact is attested before it is reported, then reported.
+	s.attest(pipelineCommit, "junit", `{"attestation_name":"unit-test","target_artifacts":["cli"],"git_commit_info":`+commitInfo+`,"repo_info":`+repoInfo+
+		`,"junit_results":[{"name":"suite","failures":0,"errors":0,"skipped":1,"total":5,"duration":2.5}],"user_data":{}}`,
+		attachment("evidence.tgz", string(junit)))
+	s.wantStatus("INCOMPLETE", "MISSING")
+	var message struct{ Message string }
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/cli-ci", artifactReport(pipelineCommit, "cli", cliFingerprint, pipelineCommit)).decode(t, &message)
+	if message.Message != "OK" {
+		t.Errorf("artifact report answered %+v", message)
+	}
+	s.wantStatus("INCOMPLETE", "INCOMPLETE")
+
+	// The rest of the evidence comes in, one piece of it bad at first.
+	s.attest(pipelineCommit, "custom", `{"attestation_name":"coverage","artifact_fingerprint":"`+cliFingerprint+`","type_name":"coverage","attestation_data":{"line":79.5},"user_data":{}}`)
+	s.wantStatus("NON-COMPLIANT", "NON-COMPLIANT")
+	s.attest(pipelineCommit, "custom", `{"attestation_name":"coverage","artifact_fingerprint":"`+cliFingerprint+`","type_name":"coverage","attestation_data":"{\"line\":91}","user_data":{}}`)
+	s.attest(pipelineCommit, "snyk", `{"attestation_name":"scan","artifact_fingerprint":"`+cliFingerprint+`","user_data":{},
+		"snyk_results":{"schema_version":1,"tool":{"name":"SnykCode","version":"1.0.0"},"results":[{"high_count":0,"medium_count":1,"low_count":0,"medium":[{"id":"CVE-1","message":"weak"}]}]}}`)
+	s.wantStatus("NON-COMPLIANT", "NON-COMPLIANT")
+	if got := s.want(http.StatusOK, http.MethodPost, "/attestations/"+org+"/cli-ci/trail/"+pipelineCommit+"/override",
+		[]byte(`{"attestation_name":"scan","artifact_fingerprint":"`+cliFingerprint+`","reason":"not reachable","new_compliance_status":true,"original_attestation_type":"snyk","user_data":{}}`)).text(t); got != "OK" {
+		t.Errorf("override answered %q", got)
+	}
+	s.wantStatus("INCOMPLETE", "INCOMPLETE")
+	s.attest(pipelineCommit, "pull_request", `{"attestation_name":"pull-request","git_provider":"github","user_data":{},"git_commit_info":`+commitInfo+`,
+		"pull_requests":[{"merge_commit":"`+pipelineCommit+`","url":"https://github.com/acme/cli/pull/1","state":"MERGED","author":"someone","created_at":1750851601,
+		"merged_at":1750923680,"title":"Button","head_ref":"button","base_ref":"main","approvers":[{"username":"other","state":"APPROVED","timestamp":1750923600}],
+		"commits":[{"sha1":"`+branchCommit+`","message":"m","author":"a","timestamp":1750851600,"branch":"button","verified":true,"signature_state":"valid"}]}]}`)
+	s.attest(pipelineCommit, "system", `{"attestation_name":"risk","type_name":"decision","control":"CTRL-1","attestation_data":{"is_compliant":true},"user_data":{}}`)
+	s.wantStatus("COMPLIANT", "COMPLIANT")
+
+	// What nobody asked for counts once it is bad, and no more once it is good.
+	s.attest(pipelineCommit, "generic", `{"attestation_name":"manual","is_compliant":false,"user_data":{"who":["me"]},"annotations":{"ticket":"A-1"},"external_urls":{"ci":{"href":"https://ci.example.com/1"}}}`)
+	s.wantStatus("NON-COMPLIANT", "NON-COMPLIANT")
+	s.attest(pipelineCommit, "generic", `{"attestation_name":"manual","is_compliant":true,"user_data":{}}`)
+	s.attest(pipelineCommit, "jira", `{"attestation_name":"ticket","user_data":{},"jira_results":[{"issue_id":"ML-50","issue_url":"https://acme.atlassian.net/browse/ML-50","issue_exists":true}]}`)
+	s.attest(pipelineCommit, "sonar", `{"attestation_name":"quality","artifact_fingerprint":"`+cliFingerprint+`","user_data":{},"sonar_results":{"serverUrl":"https://sonar.example.com",
+		"taskId":"1","status":"SUCCESS","analysedAt":"2026-11-21T10:00:00+0000","revision":"`+pipelineCommit+`","project":{"key":"cli","name":"cli","url":"https://sonar.example.com/cli"},
+		"qualityGate":{"status":"OK","conditions":[{"metric":"coverage","errorThreshold":"80","operator":"LT","value":"91","status":"OK"}]}}}`)
+	s.wantStatus("COMPLIANT", "COMPLIANT")
+
+	// A second build takes the artifact's place: it has no evidence of its own yet.
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/cli-ci", artifactReport(pipelineCommit, "cli", newFingerprint, branchCommit))
+	s.wantStatus("INCOMPLETE", "INCOMPLETE")
+
+	s.readsTheStory()
+}
+
+// wantStatus insists on what the trail and its artifact have come to.
+func (s *service) wantStatus(trail, artifact string) {
+	s.t.Helper()
+	got := s.read("/trails/" + org + "/cli-ci/" + pipelineCommit)
+	clientReadsTrail(s.t, got)
+	if state := at(s.t, got, "compliance_state"); state != trail {
+		s.t.Errorf("the trail is %v, want %s: %s", state, trail, shown(at(s.t, got, "compliance_status")))
+	}
+	if at(s.t, got, "is_compliant") != (trail == "COMPLIANT") {
+		s.t.Errorf("is_compliant does not fit %s", trail)
+	}
+	status := at(s.t, got, "compliance_status", "artifacts_statuses", "cli")
+	if state := at(s.t, status, "status"); state != artifact {
+		s.t.Errorf("the artifact is %v, want %s: %s", state, artifact, shown(status))
+	}
+	if compliant := at(s.t, status, "is_compliant"); (compliant == nil) != (artifact == "MISSING") {
+		s.t.Errorf("is_compliant of a %s artifact is %v", artifact, compliant)
+	}
+}
+
+func (s *service) readsTheStory() {
+	t := s.t
+	t.Helper()
+	trail := s.read("/trails/" + org + "/cli-ci/" + pipelineCommit)
+	var kinds []string
+	for _, event := range at(t, trail, "events").([]any) {
+		kinds = append(kinds, at(t, event, "type").(string))
+	}
+	want := []string{
+		"trail_reported", "trail_attestation_for_artifact_reported", "artifact_creation_reported",
+		"artifact_attestation_reported", "artifact_attestation_reported", "artifact_attestation_reported", "artifact_attestation_reported",
+		"trail_attestation_reported", "trail_attestation_reported", "trail_attestation_reported", "trail_attestation_reported",
+		"trail_attestation_reported", "artifact_attestation_reported", "artifact_creation_reported",
+	}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("events are %q, want %q", kinds, want)
+	}
+	if content := at(t, trail, "template", "content"); content != pipelineTemplate {
+		t.Errorf("the template came back as %q", content)
+	}
+
+	// Trails, flows, repos.
+	for _, query := range []string{"?page=1&per_page=20", "?page=1&per_page=20&flow=cli-ci", "?flow_tag=team=tools", "?fingerprint=" + cliFingerprint} {
+		list := s.read("/trails/" + org + query)
+		clientReadsEach(t, "trails_item", at(t, list, "data"))
+		clientReads(t, "pagination", at(t, list, "pagination"))
+	}
+	clientReadsEach(t, "trails_item", s.read("/trails/"+org+"/cli-ci"))
+	clientReads(t, "flow", s.read("/flows/"+org+"/cli-ci"))
+	clientReadsEach(t, "flows_item", s.read("/flows/"+org))
+	clientReads(t, "pagination", at(t, s.read("/flows/"+org+"?page=1&per_page=20"), "pagination"))
+	repos := s.read("/repos/" + org + "?page=1&per_page=15")
+	clientReads(t, "repos", repos)
+	repo := clientReadsEach(t, "repo", at(t, repos, "repos"))[0]
+	clientReads(t, "repo", s.read("/repos/"+org+"/acme/cli"))
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/repo/"+at(t, repo, "id").(string), []byte(`{"set_tags":{"team":"tools"}}`))
+	if tag := at(t, s.read("/repos/"+org+"/acme/cli"), "tags", "team"); tag != "tools" {
+		t.Errorf("the repo's tag is %v", tag)
+	}
+
+	// Artifacts.
+	for _, path := range []string{"/artifacts/" + org + "?page=1&per_page=15", "/artifacts/" + org + "?flow_name=cli-ci", "/artifacts/" + org + "?repo_name=acme/cli", "/artifacts/" + org + "/cli-ci"} {
+		if items := clientReadsEach(t, "artifacts_item", s.read(path)); len(items) != 2 || at(t, items[0], "fingerprint") != newFingerprint {
+			t.Errorf("%s: got %s", path, shown(items))
+		}
+	}
+	for _, fingerprint := range []string{cliFingerprint, cliFingerprint[:5], cliFingerprint[:40]} {
+		artifact := s.read("/artifacts/" + org + "/cli-ci/fingerprint/" + fingerprint)
+		clientReads(t, "artifact", artifact)
+		clientReadsEach(t, "history", at(t, artifact, "history"))
+		if at(t, artifact, "fingerprint") != cliFingerprint || at(t, artifact, "state") != "COMPLIANT" {
+			t.Errorf("%s: got %s", fingerprint, shown(artifact))
+		}
+	}
+	clientReadsEach(t, "artifact", s.read("/artifacts/"+org+"/cli-ci/commit_sha/"+pipelineCommit))
+	s.wantLatestCommit(cliFingerprint, "", pipelineCommit)
+	s.wantLatestCommit(strings.Repeat("0", 64), "", branchCommit)
+	s.wantLatestCommit(strings.Repeat("0", 64), "?branch=elsewhere", nil)
+
+	// Attestations, each with what only its type has.
+	members := map[string]string{
+		"unit-test": "junit_results", "coverage": "attestation_data", "scan": "processed_snyk_results", "pull-request": "pull_requests",
+		"risk": "attestation_data", "ticket": "jira_results", "quality": "sonar_results",
+	}
+	for name, member := range members {
+		found := clientReadsEach(t, "attestation", s.read("/attestations/"+org+"/cli-ci/trail/"+pipelineCommit+"/"+name))
+		if name != "scan" && at(t, found[0], member) == nil {
+			t.Errorf("%s has no %s: %s", name, member, shown(found[0]))
+		}
+		id := at(t, found[0], "attestation_id").(string)
+		detail := at(t, s.read("/attestations/"+org+"?attestation_id="+id), "data")
+		if items := clientReadsEach(t, "attestation", detail); len(items) != 1 {
+			t.Errorf("%s by id: %s", name, shown(detail))
+		}
+	}
+	if both := s.read("/attestations/" + org + "/cli-ci/trail/" + pipelineCommit + "/manual").([]any); len(both) != 2 || at(t, both[0], "is_compliant") != true {
+		t.Errorf("an attestation reported twice: %s", shown(both))
+	}
+	clientReadsEach(t, "attestation", s.read("/attestations/"+org+"/cli-ci/artifact/"+cliFingerprint+"/coverage"))
+	clientReadsEach(t, "attestation", at(t, s.read("/attestations/"+org+"/cli-ci?page=1&per_page=5"), "data"))
+	byCommit := s.read("/attestations/" + org + "/list_attestations_for_criteria?commit_list=" + pipelineCommit)
+	clientReadsEach(t, "attestation", at(t, byCommit, pipelineCommit))
+	s.walksAllAttestations(11)
+
+	// The evidence comes back byte for byte.
+	attached := at(t, s.read("/attestations/"+org+"/cli-ci/trail/"+pipelineCommit+"/unit-test"), 0)
+	if _, ok := at(t, attached, "evidence_archive_fingerprint").(string); !ok {
+		t.Errorf("no fingerprint of the evidence: %s", shown(attached))
+	}
+	evidenceLink := at(t, attached, "_links", "evidence", "href").(string)
+	if got := s.do(http.MethodGet, strings.TrimPrefix(evidenceLink, s.URL), adminKey, nil); got.status != http.StatusOK || len(got.body) == 0 {
+		t.Errorf("evidence: status %d, %d bytes", got.status, len(got.body))
+	}
+
+	// Search, and the types.
+	for _, value := range []string{cliFingerprint[:8], pipelineCommit} {
+		found := s.read("/search/" + org + "/sha/" + value)
+		clientReads(t, "search", found)
+		clientReads(t, "search.resolved_to", at(t, found, "resolved_to"))
+		clientReads(t, "search.matches", at(t, found, "resolved_to", "fingerprints"))
+		clientReads(t, "search.matches", at(t, found, "resolved_to", "commits"))
+		clientReadsEach(t, "search.artifact", at(t, found, "artifacts"))
+	}
+	for _, kind := range []any{s.read("/custom-attestation-types/" + org + "/coverage"), at(t, s.read("/custom-attestation-types/"+org), 0)} {
+		clientReads(t, "attestation_type", kind)
+		clientReadsEach(t, "attestation_type.version", at(t, kind, "versions"))
+	}
+	if name := at(t, s.read("/attestations/system-attestation-types"), "system_attestation_types", 0, "name"); name == nil {
+		t.Error("no system attestation types")
+	}
+	for _, schema := range []string{"flow-template", "environment-policy"} {
+		if id := at(t, s.read("/schemas/"+schema+"/v1"), "$schema"); id == nil {
+			t.Errorf("%s is no JSON Schema", schema)
+		}
+	}
+}
+
+func (s *service) wantLatestCommit(fingerprint, query string, want any) {
+	s.t.Helper()
+	got := at(s.t, s.read("/artifacts/"+org+"/cli-ci/"+fingerprint+"/latest_commit"+query), "latest_commit")
+	if got != want {
+		s.t.Errorf("latest commit of %.8s%s is %v, want %v", fingerprint, query, got, want)
+	}
+}
+
+// walksAllAttestations follows the cursors to the end.
+func (s *service) walksAllAttestations(want int) {
+	s.t.Helper()
+	seen := map[string]bool{}
+	next := s.URL + "/api/v2/attestations/" + org + "?per_page=3"
+	for rounds := 0; next != "" && rounds < 2*want; rounds++ {
+		got := s.do(http.MethodGet, strings.TrimPrefix(next, s.URL), readerKey, nil)
+		if got.status != http.StatusOK {
+			s.t.Fatalf("%s: status %d: %s", next, got.status, got.body)
+		}
+		var page struct {
+			Data []struct {
+				ID string `json:"attestation_id"`
+			}
+			Links map[string]struct{ Href string } `json:"_links"`
+		}
+		s.must(json.Unmarshal(got.body, &page))
+		for _, item := range page.Data {
+			if seen[item.ID] {
+				s.t.Errorf("attestation %s came twice", item.ID)
+			}
+			seen[item.ID] = true
+		}
+		next = page.Links["next"].Href
+	}
+	if len(seen) != want {
+		s.t.Errorf("walked over %d attestations, want %d", len(seen), want)
+	}
+}

@@ -1,0 +1,248 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+)
+
+// repo reports a repository to an organization, in the way that reports do, and
+// returns its internal id.
+func (s *service) repo(organization, name, provider, id, more string) string {
+	s.t.Helper()
+	info := fmt.Sprintf(`{"name":%q,"url":"https://%s.example.com/%s","provider":%q,"id":%q%s}`, name, provider, name, provider, id, more)
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+organization+"/repo-ci", fmt.Appendf(nil,
+		`{"fingerprint":%q,"filename":"app","build_url":"b","commit_url":"c","trail_name":"t","template_reference_name":"app","repo_info":%s}`,
+		evidence.HashAPIKey(name+provider+id), info))
+	for _, found := range s.reposOf(organization, "?per_page=50&repo_id="+url.QueryEscape(id)) {
+		if at(s.t, found, "provider") == provider {
+			return at(s.t, found, "id").(string)
+		}
+	}
+	s.t.Fatalf("no repo %s came of its report", name)
+	return ""
+}
+
+func (s *service) reposOf(organization, query string) []any {
+	s.t.Helper()
+	return at(s.t, s.read("/repos/"+organization+query), "repos").([]any)
+}
+
+func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
+	s := start(t, options{})
+	id := s.repo(org, "cyber-dojo/differ", "github", "42", `,"description":"of a test"`)
+	deep := s.repo(org, "a/b/c", "gitlab", "43", "")
+	shadowed := s.repo(org, "tags", "github", "44", "")
+	for path, want := range map[string]string{
+		"/cyber-dojo/differ":                 id,
+		"/cyber-dojo%2Fdiffer":               id,
+		"/cyber-dojo/differ?provider=github": id,
+		"/a/b/c":                             deep,
+		"/a%2Fb/c":                           deep,
+		"/whatever?id=" + id:                 id,
+		"/" + id + "?id=" + id:               id,
+		"/a/b/c?provider=gitlab&id=" + id:    id,
+		"/a/b/c?provider=github&id=" + id:    id,
+		"/x?id=" + shadowed:                  shadowed,
+	} {
+		got := s.read("/repos/" + org + path)
+		clientReads(t, "repo", got)
+		if at(t, got, "id") != want {
+			t.Errorf("%s: got %s", path, shown(got))
+		}
+	}
+	got := s.read("/repos/" + org + "/cyber-dojo/differ")
+	if at(t, got, "repo_id") != "42" || at(t, got, "description") != "of a test" || at(t, got, "url") != "https://github.example.com/cyber-dojo/differ" {
+		t.Errorf("got %s", shown(got))
+	}
+	if when, err := time.Parse(time.RFC3339, at(t, got, "latest_activity").(string)); err != nil || time.Since(when).Abs() > time.Minute {
+		t.Errorf("latest activity %v, %v", when, err)
+	}
+	self := strings.TrimPrefix(at(t, got, "_links", "self", "href").(string), s.URL+"/api/v2")
+	if again := s.read(self); at(t, again, "id") != id {
+		t.Errorf("its own link %s leads to %s", self, shown(again))
+	}
+	if head := s.do(http.MethodHead, "/api/v2/repos/"+org+"/cyber-dojo/differ", adminKey, nil); head.status != http.StatusOK || len(head.body) != 0 {
+		t.Errorf("HEAD: %d %q", head.status, head.body)
+	}
+	for path, name := range map[string]string{
+		"/differ":                           "differ",
+		"/cyber-dojo/differ/":               "cyber-dojo/differ/",
+		"/cyber-dojo//differ":               "cyber-dojo//differ",
+		"/cyber-dojo/differ?provider=git":   "cyber-dojo/differ",
+		"/cyber-dojo/differ?id=" + org:      org,
+		"/live-artifacts":                   "live-artifacts",
+		"/cyber-dojo/deployments":           "cyber-dojo/deployments",
+		"/o%27connor/x":                     "o'connor/x",
+		"/cyber-dojo/differ/filter-options": "cyber-dojo/differ/filter-options",
+	} {
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/repos/"+org+path, nil), "Repo '"+name+"' not found")
+	}
+	s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+org+"/cyber-dojo/differ?provider=", nil)
+	s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+org+"/a%00b", nil)
+}
+
+func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
+	s := start(t, options{})
+	github, gitlab := s.repo(org, "acme/cli", "github", "1", ""), s.repo(org, "acme/cli", "gitlab", "1", "")
+	if github == gitlab {
+		t.Fatal("one repo for two providers")
+	}
+	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+org+"/acme/cli", nil),
+		"Multiple repos named 'acme/cli' exist (github, gitlab). Specify the 'provider'")
+	for provider, want := range map[string]string{"github": github, "gitlab": gitlab} {
+		if got := at(t, s.read("/repos/"+org+"/acme/cli?provider="+provider), "id"); got != want {
+			t.Errorf("%s: %v, want %s", provider, got, want)
+		}
+	}
+	// At one provider, a name has passed on to the repository reported last.
+	s.clock.turn(time.Hour)
+	successor := s.repo(org, "acme/cli", "github", "2", "")
+	if got := at(t, s.read("/repos/"+org+"/acme/cli?provider=github"), "id"); got != successor {
+		t.Errorf("got %v, want %s", got, successor)
+	}
+	// Renamed at the provider, it stays the same repository.
+	if renamed := s.repo(org, "acme/client", "gitlab", "1", ""); renamed != gitlab {
+		t.Errorf("renamed, it is %s, not %s", renamed, gitlab)
+	}
+	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+org+"/acme/cli?provider=gitlab", nil)
+}
+
+func TestReposAreFilteredSortedAndPaged(t *testing.T) {
+	s := start(t, options{})
+	s.repo(org, "platform/backend/api", "gitlab", "1", "")
+	web := s.repo(org, "platform/Web", "github", "2", "")
+	s.repo(org, "differ", "github", "3", `,"namespace_path":["cyber","dojo"]`)
+	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	s.must(err)
+	s.must(s.Process.Store.Repos.SetTags(t.Context(), organization.ID, web, map[string]string{"team": "tools", "tier": "1"}, nil))
+	for query, want := range map[string]string{
+		"":                                 "differ platform/Web platform/backend/api",
+		"?sort_direction=desc":             "platform/backend/api platform/Web differ",
+		"?per_page=2":                      "differ platform/Web",
+		"?page=2&per_page=2":               "platform/backend/api",
+		"?page=9":                          "",
+		"?name=differ":                     "differ",
+		"?name=diff":                       "",
+		"?name=":                           "differ platform/Web platform/backend/api",
+		"?search=WEB":                      "platform/Web",
+		"?search=":                         "differ platform/Web platform/backend/api",
+		"?repo_id=2&name=differ":           "platform/Web",
+		"?repo_id=9":                       "",
+		"?repo_id=":                        "differ platform/Web platform/backend/api",
+		"?provider=github":                 "differ platform/Web",
+		"?vcs_instance=gitlab.example.com": "platform/backend/api",
+		"?vcs_instance=example.com":        "",
+		"?namespace=platform":              "platform/Web platform/backend/api",
+		"?namespace=platform/backend/":     "platform/backend/api",
+		"?namespace=plat":                  "",
+		"?namespace=cyber/dojo":            "differ",
+		"?tag=team":                        "platform/Web",
+		"?tag=team:tools":                  "platform/Web",
+		"?tag=team:core":                   "",
+		"?tag=team:core&tag=tier:1":        "platform/Web",
+		"?tag=":                            "",
+		"?provider=github&search=d":        "differ",
+	} {
+		if got := column(t, s.reposOf(org, query), "name"); got != want {
+			t.Errorf("%s: got %q, want %q", query, got, want)
+		}
+	}
+	page := s.read("/repos/" + org + "?page=2&per_page=2&sort_direction=asc")
+	clientReads(t, "repos", page)
+	if at(t, page, "page") != 2.0 || at(t, page, "per_page") != 2.0 || at(t, page, "total_pages") != 2.0 || at(t, page, "total_count") != 3.0 {
+		t.Errorf("got %s", shown(page))
+	}
+	for _, relation := range []string{"self", "first", "prev", "last"} {
+		if href := at(t, page, "_links", relation, "href").(string); !strings.HasPrefix(href, s.URL+"/api/v2/repos/"+org+"?") {
+			t.Errorf("%s: %s", relation, href)
+		}
+	}
+	if empty := s.read("/repos/" + org + "?name=none"); len(at(t, empty, "repos").([]any)) != 0 {
+		t.Errorf("got %s", shown(empty))
+	}
+}
+
+func TestBadFiltersOfReposAreNamed(t *testing.T) {
+	s := start(t, options{})
+	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+org+"?name=a&search=b", nil),
+		"Specify either 'name' or 'search', not both")
+	for query, field := range map[string]string{
+		"?page=0": "query.page", "?page=": "query.page", "?per_page=51": "query.per_page", "?per_page=x": "query.per_page",
+		"?provider=": "query.provider", "?provider=hub": "query.provider", "?sort_direction=": "query.sort_direction",
+	} {
+		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+org+query, nil).problem(t)
+		if message != "Input payload validation failed" || errors[field] == "" {
+			t.Errorf("%s: %q %q", query, message, errors)
+		}
+	}
+	_, errors := s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+org+"/filter-options?provider=", nil).problem(t)
+	if !strings.HasPrefix(errors["query.provider"], "Input should be 'github', 'gitlab', 'bitbucket'") {
+		t.Errorf("got %q", errors)
+	}
+}
+
+func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {
+	s := start(t, options{})
+	tagged := s.repo(org, "platform/backend/api", "gitlab", "1", "")
+	s.repo(org, "platform/web", "github", "2", "")
+	s.repo(org, "platform/backend/db/tool", "github", "3", "")
+	s.repo(org, "differ", "bitbucket", "4", "")
+	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	s.must(err)
+	s.must(s.Process.Store.Repos.SetTags(t.Context(), organization.ID, tagged, map[string]string{"team": "b", "area": "x"}, nil))
+	for query, want := range map[string]string{
+		"":                              "[bitbucket github gitlab] [bitbucket.example.com github.example.com gitlab.example.com] [platform]",
+		"?provider=github":              "[bitbucket github gitlab] [github.example.com] [platform]",
+		"?vcs_instance=x":               "[] [bitbucket.example.com github.example.com gitlab.example.com] []",
+		"?namespace=platform":           "[github gitlab] [github.example.com gitlab.example.com] [backend]",
+		"?namespace=platform/backend":   "[github gitlab] [github.example.com gitlab.example.com] [db]",
+		"?tag=team":                     "[gitlab] [gitlab.example.com] [platform]",
+		"?tag=":                         "[] [] []",
+		"?tag=team:b&provider=github":   "[gitlab] [] []",
+		"?namespace=platform/backend/x": "[] [] []",
+	} {
+		got := s.read("/repos/" + org + "/filter-options" + query)
+		if line := fmt.Sprint(at(t, got, "providers"), at(t, got, "vcs_instances"), at(t, got, "namespace_values")); line != want {
+			t.Errorf("%s: got %s, want %s", query, line, want)
+		}
+	}
+	other := s.repo(org, "differ", "bitbucket", "4", "")
+	s.must(s.Process.Store.Repos.SetTags(t.Context(), organization.ID, other, map[string]string{"team": "a", "area": "x"}, nil))
+	choices := at(t, s.read("/repos/"+org+"/tags"), "tag_choices")
+	if got := column(t, choices, "key") + " " + column(t, choices, "value"); got != "area team team x a b" {
+		t.Errorf("choices %s", got)
+	}
+	if none := at(t, s.read("/repos/open/tags"), "tag_choices"); len(none.([]any)) != 0 {
+		t.Errorf("another organization has %s", shown(none))
+	}
+}
+
+func TestReposStayWithinTheirOrganization(t *testing.T) {
+	s := start(t, options{})
+	id := s.repo(org, "acme/cli", "github", "1", "")
+	if theirs := s.reposOf("open", ""); len(theirs) != 0 {
+		t.Errorf("another organization lists %s", shown(theirs))
+	}
+	s.want(http.StatusNotFound, http.MethodGet, "/repos/open/acme/cli", nil)
+	s.want(http.StatusNotFound, http.MethodGet, "/repos/open/x?id="+id, nil)
+	for _, path := range []string{"", "/filter-options", "/tags", "/acme/cli", "/x?id=" + id} {
+		whole := "/api/v2/repos/" + org + path
+		if got := s.do(http.MethodGet, whole, readerKey, nil); got.status != http.StatusOK {
+			t.Errorf("%s as a reader: %d", path, got.status)
+		}
+		got := s.do(http.MethodGet, whole, strangerKey, nil)
+		sent, _, _ := strings.Cut(whole, "?")
+		if message, _ := got.problem(t); got.status != http.StatusForbidden || message != "Access denied to "+sent {
+			t.Errorf("%s as a stranger: %d %q", path, got.status, message)
+		}
+		if got := s.do(http.MethodGet, whole, "", nil); got.status != http.StatusUnauthorized {
+			t.Errorf("%s without a key: %d", path, got.status)
+		}
+	}
+}

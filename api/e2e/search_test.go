@@ -1,0 +1,172 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// searched is what a search has found, and what it has resolved to in a line.
+func (s *service) searched(value string) (artifacts any, resolved string) {
+	s.t.Helper()
+	found := s.read("/search/" + org + "/sha/" + value)
+	clientReads(s.t, "search", found)
+	clientReads(s.t, "search.resolved_to", at(s.t, found, "resolved_to"))
+	clientReadsEach(s.t, "search.artifact", at(s.t, found, "artifacts"))
+	to := at(s.t, found, "resolved_to")
+	for _, kind := range []string{"fingerprints", "commits"} {
+		clientReads(s.t, "search.matches", at(s.t, to, kind))
+		if count := at(s.t, to, kind, "count"); count != float64(len(at(s.t, to, kind, "matches").([]any))) {
+			s.t.Errorf("%s: %v %s", value, count, kind)
+		}
+	}
+	return at(s.t, found, "artifacts"), fmt.Sprint(at(s.t, to, "type"), " ", at(s.t, to, "full_match"), " ",
+		at(s.t, to, "fingerprints", "matches"), " ", at(s.t, to, "commits", "matches"))
+}
+
+func TestSearchFindsArtifactsByFingerprintAndCommit(t *testing.T) {
+	s := start(t, options{})
+	one, two := digits("abcde1", 64), digits("abcde2", 64)
+	commit, other := digits("abcdec", 40), digits("c1", 40)
+	s.artifact("build", "t1", "app", one, commit)
+	s.artifact("release", "t2", "app", one, other)
+	s.artifact("build", "t3", "web", two, other)
+	s.artifact("build", "t4", "web", two, other)
+	s.generic("t4", "scan", false, `,"artifact_fingerprint":"`+two+`"`)
+	for value, want := range map[string]struct{ trails, resolved string }{
+		one:      {"t2 t1", "fingerprint " + one + " [" + one + "] []"},
+		one[:6]:  {"t2 t1", "fingerprint " + one + " [" + one + "] []"},
+		"ABCDE1": {"t2 t1", "fingerprint " + one + " [" + one + "] []"},
+		commit:   {"t1", "commit " + commit + " [] [" + commit + "]"},
+		other:    {"t4 t2", "commit " + other + " [] [" + other + "]"},
+		"abcde":  {"t4 t2 t1", "mixed <nil> [" + one + " " + two + "] [" + commit + "]"},
+	} {
+		artifacts, resolved := s.searched(value)
+		if got := column(t, artifacts, "trail"); got != want.trails || resolved != want.resolved {
+			t.Errorf("%s: %s in %s; want %s in %s", value, resolved, got, want.resolved, want.trails)
+		}
+	}
+	artifacts, _ := s.searched(two)
+	found := at(t, artifacts, 0)
+	for member, want := range map[string]any{
+		"fingerprint": two, "name": "app.jar", "has_provenance": true, "git_commit": other, "flow": "build", "pipeline": "build",
+		"template_reference_name": "web", "build_url": "https://ci.example.com/1", "compliance_state": "NON-COMPLIANT",
+		"api_url": s.URL + "/api/v2/artifacts/acme/build/fingerprint/" + two,
+	} {
+		if at(t, found, member) != want {
+			t.Errorf("%s is %v, want %v", member, at(t, found, member), want)
+		}
+	}
+	if happened := history(t, found); happened != "Artifact created scan evidence received" {
+		t.Errorf("history %q", happened)
+	}
+}
+
+func TestSearchFindsWhatRunsWithoutProvenance(t *testing.T) {
+	s := start(t, options{})
+	known, unknown := evidence.HashAPIKey("web"), evidence.HashAPIKey("intruder")
+	s.artifact("build", "t", "app", known, attestedCommit)
+	s.environment("prod", evidence.Server)
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/prod/report/server", serverReport("web", "intruder"))
+	var found any
+	// A worker settles what has begun to run after it has answered the report.
+	eventually(t, "what runs is found", func() bool {
+		return s.do(http.MethodGet, "/api/v2/search/"+org+"/sha/"+unknown[:10], adminKey, nil).status == http.StatusOK
+	})
+	artifacts, resolved := s.searched(unknown[:10])
+	found = at(t, artifacts, 0)
+	if resolved != "fingerprint "+unknown+" ["+unknown+"] []" || len(artifacts.([]any)) != 1 {
+		t.Errorf("resolved to %s: %s", resolved, shown(artifacts))
+	}
+	for member, want := range map[string]any{
+		"fingerprint": unknown, "name": "/opt/intruder", "has_provenance": false, "git_commit": "", "flow": "", "compliance_state": "",
+		"html_url": s.URL + "/acme/environments/prod/snapshots/1", "api_url": s.URL + "/api/v2/snapshots/acme/prod/1",
+	} {
+		if at(t, found, member) != want {
+			t.Errorf("%s is %v, want %v", member, at(t, found, member), want)
+		}
+	}
+	if fmt.Sprint(at(t, found, "running_in")) != "[prod]" || history(t, found) != "Started running in prod#1 environment" {
+		t.Errorf("got %s", shown(found))
+	}
+	artifacts, _ = s.searched(known)
+	if fmt.Sprint(at(t, artifacts, 0, "running_in")) != "[prod]" || at(t, artifacts, 0, "has_provenance") != true || len(artifacts.([]any)) != 1 {
+		t.Errorf("got %s", shown(artifacts))
+	}
+	if got := s.do(http.MethodGet, "/api/v2/search/open/sha/"+unknown, adminKey, nil); got.status != http.StatusNotFound {
+		t.Errorf("another organization finds %s", got.body)
+	}
+}
+
+func TestSearchRefusesWhatItCannotAnswer(t *testing.T) {
+	s := start(t, options{})
+	for i := range 51 {
+		s.artifact("build", "t", "app", digits(fmt.Sprintf("abcde%02x", i), 64), attestedCommit)
+	}
+	for _, value := range []string{"fffff", digits("f", 40), digits("f", 64)} {
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/search/"+org+"/sha/"+value, nil), "No matches for '"+value+"'.")
+	}
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/search/"+org+"/sha/abcde", nil),
+		"Search results are too ambiguous. Please give more digits.")
+	s.want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+org+"/build/fingerprint/abcde", nil)
+	if artifacts, _ := s.searched("abcde1"); len(artifacts.([]any)) != 16 {
+		t.Errorf("%d found", len(artifacts.([]any)))
+	}
+	for _, value := range []string{"abcd", "vwxyz", "abcde%20", digits("a", 65), "abcdeg"} {
+		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/search/"+org+"/sha/"+value, nil).problem(t)
+		if message != "Input payload validation failed" || errors["path.search_value"] == "" {
+			t.Errorf("%s: %q %q", value, message, errors)
+		}
+	}
+}
+
+// commandCounter notes which collections of evidence a service reads.
+type commandCounter struct {
+	storage.Documents
+	mu    sync.Mutex
+	reads []string
+}
+
+func (c *commandCounter) wrap(docs storage.Documents) storage.Documents {
+	c.Documents = docs
+	return c
+}
+
+// take returns what was read since it was last called.
+func (c *commandCounter) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reads := c.reads
+	c.reads = nil
+	return reads
+}
+
+func (c *commandCounter) note(command string, schema *storage.Schema) {
+	if !slices.Contains([]string{"artifacts", "trails", "slots", "templates", "flows", "repos", "names", "attestations"}, schema.Name) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reads = append(c.reads, command+" "+schema.Name)
+}
+
+func (c *commandCounter) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
+	c.note("get", schema)
+	return c.Documents.Get(ctx, schema, id)
+}
+
+func (c *commandCounter) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+	c.note("get many", schema)
+	return c.Documents.GetMany(ctx, schema, ids)
+}
+
+func (c *commandCounter) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
+	c.note("find", schema)
+	return c.Documents.Find(ctx, schema, query)
+}

@@ -1,0 +1,134 @@
+package e2e_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"sync"
+	"testing"
+
+	"attestry/evidence"
+)
+
+const tagsPath = "/tags/" + org
+
+func TestTagsAreSetAndRemoved(t *testing.T) {
+	s := start(t, options{})
+	s.makeFlow("web")
+	s.environment("prod", evidence.K8S)
+	for kind, tags := range map[string]func() map[string]string{
+		"flow/web":          func() map[string]string { return s.getFlow("web").Tags },
+		"flows/web":         func() map[string]string { return s.getFlow("web").Tags },
+		"env/prod":          func() map[string]string { return s.getEnvironment("prod").Tags },
+		"environment/prod":  func() map[string]string { return s.getEnvironment("prod").Tags },
+		"environments/prod": func() map[string]string { return s.getEnvironment("prod").Tags },
+	} {
+		for _, step := range []struct {
+			body string
+			want map[string]string
+		}{
+			{`{"set_tags":{"a":"1","b.c~_-":"ü =:"},"remove_tags":null}`, map[string]string{"a": "1", "b.c~_-": "ü =:"}},
+			{`{"set_tags":{"a":"2"},"remove_tags":["b.c~_-","never"]}`, map[string]string{"a": "2"}},
+			{`{"set_tags":{"a":"3"},"remove_tags":["a"]}`, map[string]string{"a": "3"}},
+			{`{}`, map[string]string{"a": "3"}},
+			{`{"set_tags":null,"remove_tags":[""]}`, map[string]string{"a": "3"}},
+			{`{"remove_tags":["a"]}`, map[string]string{}},
+		} {
+			got := s.want(http.StatusOK, http.MethodPatch, tagsPath+"/"+kind, []byte(step.body))
+			if have := tags(); got.text(t) != "OK" || have == nil || !maps.Equal(have, step.want) {
+				t.Errorf("%s %s: answered %s, the tags are %v", kind, step.body, got.body, have)
+			}
+		}
+	}
+}
+
+func TestTagsOfRepositoriesGoByTheirID(t *testing.T) {
+	s := start(t, options{})
+	found, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	s.must(err)
+	repo, err := s.Process.Store.Repos.Report(t.Context(), found.ID, evidence.RepoInfo{Name: "acme/web", URL: "https://git.example/acme/web"}, 1)
+	s.must(err)
+	s.want(http.StatusOK, http.MethodPatch, tagsPath+"/repos/"+repo.ID, []byte(`{"set_tags":{"a":"1"}}`))
+	tagged, err := s.Process.Store.Repos.Get(t.Context(), found.ID, repo.ID)
+	if err != nil || tagged.Tags["a"] != "1" {
+		t.Errorf("got %+v, %v", tagged, err)
+	}
+	s.want(http.StatusNotFound, http.MethodPatch, "/tags/open/repos/"+repo.ID, []byte(`{"set_tags":{"a":"1"}}`))
+}
+
+func TestTagsOfWhatIsNotThereAreRefused(t *testing.T) {
+	s := start(t, options{})
+	for path, want := range map[string]string{
+		"/flow/none":    "Flow named 'none' does not exist for organization 'acme'",
+		"/env/none":     "Environment named 'none' does not exist for organization 'acme'",
+		"/control/none": `"Control 'none' does not exist in organization 'acme'"`,
+		"/repo/none":    "Repo 'none' not found",
+	} {
+		got := s.want(http.StatusNotFound, http.MethodPatch, tagsPath+path, []byte(`{"set_tags":{"a":"1"}}`))
+		if message, _ := got.problem(t); message != want {
+			t.Errorf("%s: %q", path, message)
+		}
+	}
+}
+
+func TestBadTagsAreRefused(t *testing.T) {
+	s := start(t, options{})
+	s.makeFlow("web")
+	for name, c := range map[string]struct{ path, body, field, text string }{
+		"no map":     {"/flow/web", `{"set_tags":""}`, "set_tags", "Input should be a valid dictionary [input: ]"},
+		"number":     {"/flow/web", `{"set_tags":{"a":1}}`, "set_tags.a", "Input should be a valid string [input: 1]"},
+		"bad key":    {"/flow/web", `{"set_tags":{"a b":"1"}}`, "set_tags.a b.[key]", `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\-_\.~]*$' [input: a b]`},
+		"no list":    {"/flow/web", `{"remove_tags":"a"}`, "remove_tags", "Input should be a valid list [input: a]"},
+		"other keys": {"/flow/web", `{"tags":{}}`, "tags", ""},
+		"null":       {"/flow/web", `null`, "body", ""},
+		"bad kind":   {"/junk/web", `{}`, "path.resource_type", ""},
+	} {
+		got := s.want(http.StatusBadRequest, http.MethodPatch, tagsPath+c.path, []byte(c.body))
+		_, errors := got.problem(t)
+		if text, ok := errors[c.field]; !ok || c.text != "" && text != c.text {
+			t.Errorf("%s: %q", name, errors)
+		}
+	}
+	if tags := s.getFlow("web").Tags; len(tags) != 0 {
+		t.Errorf("the tags are %v", tags)
+	}
+}
+
+func TestTagsSetAtOnceAreAllKept(t *testing.T) {
+	s := start(t, options{})
+	s.makeFlow("web")
+	const many = 50
+	var group sync.WaitGroup
+	for i := range many {
+		group.Go(func() {
+			got := s.do(http.MethodPatch, "/api/v2"+tagsPath+"/flow/web", memberKey, fmt.Appendf(nil, `{"set_tags":{"k%d":"v"}}`, i))
+			if got.status != http.StatusOK {
+				t.Errorf("status %d: %s", got.status, got.body)
+			}
+		})
+	}
+	group.Wait()
+	if tags := s.getFlow("web").Tags; len(tags) != many {
+		t.Errorf("%d tags are left", len(tags))
+	}
+}
+
+func TestWhatPoliciesSeeOfFlowsMovesTheChangeToken(t *testing.T) {
+	s := start(t, options{})
+	s.makeFlow("web")
+	found, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	s.must(err)
+	before := ""
+	for _, change := range []struct{ method, path, body string }{
+		{http.MethodPatch, tagsPath + "/flow/web", `{"set_tags":{"a":"1"}}`},
+		{http.MethodPut, flowsPath + "/web/rename", `{"new_name":"site"}`},
+		{http.MethodPut, flowsPath + "/site/archive", "null"},
+	} {
+		s.want(http.StatusOK, change.method, change.path, []byte(change.body))
+		after, err := s.Process.Store.Tokens.Get(t.Context(), found.ID)
+		if err != nil || after == before {
+			t.Errorf("%s: the token stayed, %v", change.path, err)
+		}
+		before = after
+	}
+}

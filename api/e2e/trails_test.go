@@ -1,0 +1,251 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// flow makes a flow with a template, "" for none.
+func (s *service) flow(name, template string) {
+	s.t.Helper()
+	var files []part
+	if template != "" {
+		files = append(files, yamlFile(template))
+	}
+	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+org+"/template_file", `{"name":"`+name+`","description":"of a test"}`, files...)
+}
+
+func (s *service) trail(flow, name string) any {
+	s.t.Helper()
+	return s.read("/trails/" + org + "/" + flow + "/" + name)
+}
+
+// lastEvent is the newest event of a trail.
+func (s *service) lastEvent(flow, name string) any {
+	s.t.Helper()
+	events := at(s.t, s.trail(flow, name), "events").([]any)
+	return events[len(events)-1]
+}
+
+func TestTrailOfUnknownFlowIsNotBegun(t *testing.T) {
+	s := start(t, options{})
+	message, _ := s.wantForm(http.StatusNotFound, http.MethodPut, "/trails/"+org+"/nowhere", `{"name":"t"}`).problem(t)
+	if want := "Flow named 'nowhere' does not exist for organization 'acme'"; message != want {
+		t.Errorf("got %q, want %q", message, want)
+	}
+	s.flow("here", "")
+	message, _ = s.want(http.StatusNotFound, http.MethodGet, "/trails/"+org+"/here/t", nil).problem(t)
+	if want := "Trail with name 't' does not exist for Organization 'acme' and Flow 'here'"; message != want {
+		t.Errorf("got %q, want %q", message, want)
+	}
+}
+
+func TestRepeatedBeginChangesOnlyWhatIsSent(t *testing.T) {
+	s := start(t, options{})
+	s.flow("ci", "")
+	path := "/trails/" + org + "/ci"
+	s.wantForm(http.StatusCreated, http.MethodPut, path, `{"name":"t","description":"first","user_data":{"a":[1]},"origin_url":"https://ci.example.com/1",
+		"git_commit_info":`+commitInfo+`,"external_urls":{"docs":{"href":"https://docs.example.com"}}}`)
+	s.wantForm(http.StatusOK, http.MethodPut, path, `{"name":"t"}`)
+	s.wantForm(http.StatusOK, http.MethodPut, path, `{"name":"t","description":"first"}`)
+	if events := at(t, s.trail("ci", "t"), "events").([]any); len(events) != 1 {
+		t.Errorf("a begin that changes nothing left %d events", len(events))
+	}
+	s.wantForm(http.StatusOK, http.MethodPut, path, `{"name":"t","description":"","origin_url":null}`)
+	got := s.trail("ci", "t")
+	clientReadsTrail(t, got)
+	if at(t, got, "description") != "" || at(t, got, "origin_url") != "https://ci.example.com/1" ||
+		at(t, got, "user_data", "a", 0) != 1.0 || at(t, got, "external_urls", "docs", "href") != "https://docs.example.com" ||
+		at(t, got, "git_commit_info", "sha1") != pipelineCommit || at(t, got, "created_by") != "administrator" {
+		t.Errorf("got %s", shown(got))
+	}
+	event := s.lastEvent("ci", "t")
+	if at(t, event, "type") != "trail_updated" || at(t, event, "changes", 0) != "description" || at(t, event, "trail_data_json", "user_data") != `{"a":[1]}` {
+		t.Errorf("event %s", shown(event))
+	}
+}
+
+func TestTrailKeepsItsTemplateUntilItIsBegunWithAnother(t *testing.T) {
+	s := start(t, options{})
+	s.flow("ci", "version: 1\ntrail:\n  attestations:\n    - name: one\n      type: generic\n")
+	path := "/trails/" + org + "/ci"
+	s.wantForm(http.StatusCreated, http.MethodPut, path, `{"name":"t"}`)
+	s.wantForm(http.StatusOK, http.MethodPut, "/flows/"+org+"/template_file", `{"name":"ci","description":"x"}`)
+	if got := s.trail("ci", "t"); at(t, got, "compliance_state") != "INCOMPLETE" {
+		t.Errorf("the flow's new template reached an old trail: %s", shown(got))
+	}
+	own := "version: 1\ntrail:\n  artifacts:\n    - name: app\n      attestations:\n        - name: two\n          type: '*'\n"
+	s.wantForm(http.StatusOK, http.MethodPut, path, `{"name":"t"}`, yamlFile(own))
+	got := s.trail("ci", "t")
+	if at(t, got, "template", "content") != own || at(t, got, "compliance_status", "artifacts_statuses", "app", "status") != "MISSING" ||
+		len(at(t, got, "compliance_status", "attestations_statuses").([]any)) != 0 {
+		t.Errorf("got %s", shown(got))
+	}
+	if event := s.lastEvent("ci", "t"); at(t, event, "changes", 0) != "template" {
+		t.Errorf("event %s", shown(event))
+	}
+	message, _ := s.wantForm(http.StatusBadRequest, http.MethodPut, path, `{"name":"t"}`, yamlFile("version: 2\ntrail: {nonsense: 1}\n")).problem(t)
+	if !strings.Contains(message, "validation errors for Template") {
+		t.Errorf("got %q", message)
+	}
+}
+
+func TestAttestationBeginsTrailAndFlowThatAreNotThere(t *testing.T) {
+	s := start(t, options{})
+	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+org+"/fresh/trail/begun/generic",
+		`{"attestation_name":"check","is_compliant":true}`)
+	got := s.trail("fresh", "begun")
+	clientReadsTrail(t, got)
+	if at(t, got, "compliance_state") != "COMPLIANT" || at(t, got, "events", 0, "type") != "trail_reported" ||
+		at(t, got, "compliance_status", "attestations_statuses", 0, "unexpected") != true {
+		t.Errorf("got %s", shown(got))
+	}
+	if content := at(t, s.read("/flows/"+org+"/fresh"), "template"); !strings.HasPrefix(content.(string), "version: 1") {
+		t.Errorf("the flow's template is %q", content)
+	}
+	for _, path := range []string{"/bad%20flow/trail/t", "/flow/trail/bad%20trail"} {
+		s.wantForm(http.StatusBadRequest, http.MethodPost, "/attestations/"+org+path+"/generic", `{"attestation_name":"check","is_compliant":true}`)
+	}
+}
+
+func TestArtifactWithoutTrailBelongsToThatOfItsCommit(t *testing.T) {
+	s := start(t, options{})
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/legacy", fmt.Appendf(nil,
+		`{"fingerprint":%q,"filename":"app","git_commit":%q,"build_url":"https://b","commit_url":"https://c","repo_url":"https://r","is_compliant":false,
+		"commits_list":[{"sha1":%q,"message":"m","author":"a","timestamp":1,"branch":"main","parents":[]}]}`, cliFingerprint, pipelineCommit, pipelineCommit))
+	got := s.trail("legacy", pipelineCommit)
+	if at(t, got, "compliance_status", "artifacts_statuses", "artifact", "artifact_fingerprint") != cliFingerprint {
+		t.Errorf("got %s", shown(got))
+	}
+}
+
+func TestBadArtifactsAreRefusedByField(t *testing.T) {
+	s := start(t, options{})
+	good := `"fingerprint":"` + cliFingerprint + `","filename":"app","build_url":"b","commit_url":"c"`
+	for field, body := range map[string]string{
+		"fingerprint":             strings.Replace(good, cliFingerprint, "7509e5bda0", 1),
+		"filename":                strings.Replace(good, `"app"`, `""`, 1),
+		"build_url":               strings.Replace(good, `"build_url":"b",`, "", 1),
+		"git_commit":              good + `,"git_commit":"abc"`,
+		"trail_name":              good + `,"trail_name":"bad name"`,
+		"template_reference_name": good + `,"template_reference_name":"bad.name"`,
+		"annotations":             good + `,"annotations":""`,
+		"external_urls":           good + `,"external_urls":""`,
+		"git_commit_info":         good + `,"git_commit_info":""`,
+		"external_urls.docs.href": good + `,"external_urls":{"docs":{}}`,
+		"user_data.dict[any,any]": good + `,"user_data":""`,
+	} {
+		_, errors := s.want(http.StatusBadRequest, http.MethodPost, "/artifacts/"+org+"/ci", []byte("{"+body+"}")).problem(t)
+		if errors[field] == "" {
+			t.Errorf("%s: got %v", field, errors)
+		}
+	}
+	s.want(http.StatusNotFound, http.MethodGet, "/flows/"+org+"/ci", nil)
+}
+
+func TestThousandConcurrentBeginsMakeOneTrail(t *testing.T) {
+	s := start(t, options{})
+	s.flow("ci", "")
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	var clients sync.WaitGroup
+	gate := make(chan struct{}, 64)
+	for range 1000 {
+		clients.Go(func() {
+			gate <- struct{}{}
+			defer func() { <-gate }()
+			got := s.form(http.MethodPut, "/trails/"+org+"/ci", memberKey, "data_json", `{"name":"t","description":"same"}`)
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[got.status]++
+		})
+	}
+	clients.Wait()
+	if statuses[http.StatusCreated] != 1 || statuses[http.StatusCreated]+statuses[http.StatusOK]+statuses[http.StatusConflict] != 1000 {
+		t.Errorf("statuses %v", statuses)
+	}
+	if events := at(t, s.trail("ci", "t"), "events").([]any); len(events) != 1 {
+		t.Errorf("%d events", len(events))
+	}
+	if total := at(t, s.read("/trails/"+org), "pagination", "total"); total != 1.0 {
+		t.Errorf("total is %v", total)
+	}
+}
+
+func TestTrailsAreListedNewestFirstWithTheirTotals(t *testing.T) {
+	s := start(t, options{})
+	s.flow("one", "")
+	s.flow("two", "")
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/flow/two", []byte(`{"set_tags":{"team":"b=c"}}`))
+	for i := range 5 {
+		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/one", fmt.Sprintf(`{"name":"one-%d"}`, i))
+	}
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/two", `{"name":"two-0"}`)
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/one", artifactReport("one-3", "app", cliFingerprint, pipelineCommit))
+	for query, want := range map[string][]string{
+		"":                               {"two-0", "one-4", "one-3", "one-2", "one-1", "one-0"},
+		"?per_page=2&page=2":             {"one-3", "one-2"},
+		"?per_page=2&page=9":             {},
+		"?flow=one&per_page=3":           {"one-4", "one-3", "one-2"},
+		"?flow_tag=team=b=c":             {"two-0"},
+		"?flow_tag=team=other":           {},
+		"?flow_tag=":                     {},
+		"?fingerprint=":                  {},
+		"?fingerprint=" + cliFingerprint: {"one-3"},
+		"?flow=two&fingerprint=" + cliFingerprint: {},
+	} {
+		list := s.read("/trails/" + org + query)
+		clientReads(t, "pagination", at(t, list, "pagination"))
+		if got := namesOf(t, at(t, list, "data")); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", query, got, want)
+		}
+	}
+	if total := at(t, s.read("/trails/"+org+"?flow=one&per_page=2"), "pagination", "total"); total != 5.0 {
+		t.Errorf("total of a flow is %v", total)
+	}
+	if got := namesOf(t, at(t, s.read("/trails/"+org+"/one?page=2&per_page=4"), "data")); !slices.Equal(got, []string{"one-0"}) {
+		t.Errorf("second page of a flow: %q", got)
+	}
+	if got := namesOf(t, s.read("/trails/"+org+"/one")); len(got) != 5 {
+		t.Errorf("bare list of a flow: %q", got)
+	}
+	for _, flow := range []string{"", "none"} {
+		message, _ := s.want(http.StatusNotFound, http.MethodGet, "/trails/"+org+"?flow="+flow, nil).problem(t)
+		if want := "Flow named '" + flow + "' does not exist for organization 'acme'"; message != want {
+			t.Errorf("got %q, want %q", message, want)
+		}
+	}
+}
+
+func namesOf(t *testing.T, list any) []string {
+	t.Helper()
+	names := []string{}
+	for _, item := range list.([]any) {
+		names = append(names, at(t, item, "name").(string))
+	}
+	return names
+}
+
+func TestTrailsAreNobodyElses(t *testing.T) {
+	s := start(t, options{})
+	s.flow("ci", "")
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/ci", `{"name":"t"}`)
+	for _, path := range []string{"/trails/" + org, "/trails/" + org + "/ci", "/trails/" + org + "/ci/t"} {
+		if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
+			t.Errorf("%s: a stranger reads: %d %s", path, got.status, got.body)
+		}
+	}
+	for _, key := range []string{readerKey, snapshotterKey, strangerKey} {
+		if got := s.form(http.MethodPut, "/trails/"+org+"/ci", key, "data_json", `{"name":"t","description":"mine"}`); got.status != http.StatusForbidden {
+			t.Errorf("%s begins a trail: %d", key, got.status)
+		}
+	}
+	if got := s.do(http.MethodGet, "/api/v2/trails/open/ci/t", adminKey, nil); got.status != http.StatusNotFound {
+		t.Errorf("the trail is in another organization: %d", got.status)
+	}
+	s.wantForm(http.StatusOK, http.MethodPut, "/trails/"+org+"/ci", `{"name":"t","description":"mine"}`)
+}

@@ -1,0 +1,344 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"attestry/evidence"
+	"attestry/evidence/compliance"
+	"attestry/evidence/snapshot"
+	"attestry/evidence/template"
+	"attestry/storage"
+)
+
+// judgedArtifact is a record with what else is known of it now.
+type judgedArtifact struct {
+	record   evidence.ArtifactRecord
+	flow     evidence.Flow
+	repo     *evidence.Repo
+	template template.Template
+	trail    evidence.Trail
+	// slot is that of the record, which knows of the record for certain.
+	slot     evidence.Slot
+	artifact evidence.SlotArtifact
+	status   evidence.Status
+}
+
+// judge judges records by what is known now, with a constant number of commands for
+// a thousand; a record that its slot had to drop takes two more.
+func (h *handlers) judge(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]judgedArtifact, error) {
+	sources, err := h.artifactSources(ctx, org, records)
+	if err != nil {
+		return nil, err
+	}
+	judged := make([]judgedArtifact, 0, len(records))
+	for _, record := range records {
+		one := sources.of(record)
+		if !one.known() {
+			if one.slot, err = h.store.Recorder.Rebuild(ctx, record); err != nil {
+				return nil, err
+			}
+			one.artifact, _ = one.slot.Artifact(record.Fingerprint)
+		}
+		one.status = compliance.Artifact(&one.template, &one.trail, &one.slot, one.artifact)
+		judged = append(judged, one)
+	}
+	return judged, nil
+}
+
+// artifactSources is what judging and showing artifacts takes beside the records.
+type artifactSources struct {
+	flows     map[string]evidence.Flow          // by id
+	repos     map[string]evidence.Repo          // by id
+	trails    map[string]evidence.Trail         // by key
+	templates map[string]storage.StoredTemplate // by id
+	slots     map[string]evidence.Slot          // by id
+}
+
+func (h *handlers) artifactSources(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) (artifactSources, error) {
+	var flows, repos, keys, slots []string
+	for _, record := range records {
+		key := evidence.TrailKey(record.Flow, record.Trail)
+		flows, keys = append(flows, record.Flow), append(keys, key)
+		slots = append(slots, evidence.SlotID(key, record.Name))
+		if record.Repo != "" {
+			repos = append(repos, record.Repo)
+		}
+	}
+	sources := artifactSources{trails: map[string]evidence.Trail{}, slots: map[string]evidence.Slot{}}
+	var err error
+	if sources.flows, err = h.store.Flows.Names(ctx, org.OrgID, once(flows)); err != nil {
+		return sources, err
+	}
+	if sources.repos, err = h.store.Repos.GetMany(ctx, org.OrgID, once(repos)); err != nil {
+		return sources, err
+	}
+	trails, err := h.store.Trails.GetMany(ctx, once(keys))
+	if err != nil {
+		return sources, err
+	}
+	var templates []string
+	for _, trail := range trails {
+		sources.trails[trail.Key()] = trail
+		templates = append(templates, trail.Template)
+	}
+	if sources.templates, err = h.store.Templates.GetMany(ctx, org.OrgID, once(templates)); err != nil {
+		return sources, err
+	}
+	found, err := h.store.Slots.GetMany(ctx, once(slots))
+	for _, slot := range found {
+		sources.slots[slot.ID()] = slot
+	}
+	return sources, err
+}
+
+// once sorts texts and leaves out repetitions.
+func once(texts []string) []string {
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+func (s artifactSources) of(record evidence.ArtifactRecord) judgedArtifact {
+	trail := s.trails[evidence.TrailKey(record.Flow, record.Trail)]
+	slot := s.slots[evidence.SlotID(evidence.TrailKey(record.Flow, record.Trail), record.Name)]
+	one := judgedArtifact{
+		record: record, flow: s.flows[record.Flow], trail: trail, template: s.templates[trail.Template].Template, slot: slot,
+	}
+	one.artifact, _ = slot.Artifact(record.Fingerprint)
+	if repo, ok := s.repos[record.Repo]; ok {
+		one.repo = &repo
+	}
+	return one
+}
+
+// known tells whether the slot has all that concerns the artifact: one that was
+// pruned has it for certain of the current artifact alone.
+func (a *judgedArtifact) known() bool {
+	current, ok := a.slot.Current()
+	if a.slot.Pruned {
+		return ok && current.Fingerprint == a.record.Fingerprint
+	}
+	return a.artifact.Fingerprint == a.record.Fingerprint
+}
+
+func (h *handlers) showCommon(org evidence.OrgAccess, a *judgedArtifact) ArtifactCommon {
+	record := &a.record
+	modified := record.CreatedAt
+	for _, entry := range a.slot.Bound(a.artifact) {
+		modified = max(modified, entry.Time)
+	}
+	return ArtifactCommon{
+		ID:                    record.ID,
+		TrailName:             record.Trail,
+		TemplateReferenceName: record.Name,
+		Fingerprint:           record.Fingerprint,
+		Filename:              record.Filename,
+		GitCommit:             record.CommitSHA,
+		GitCommitInfo:         OrNull[GitCommit]{Value: showFullCommit(record.Commit)},
+		RepoInfo:              OrNull[RepoInfoResponse]{Value: showRepoInfo(a.repo)},
+		CommitURL:             record.CommitURL,
+		BuildURL:              record.BuildURL,
+		RepoURL:               record.RepoURL,
+		HTMLURL:               h.links.Artifact(org.OrgName, a.flow.Name, record.Fingerprint, record.ID),
+		APIURL:                h.links.ArtifactSelf(org.OrgName, a.flow.Name, record.Fingerprint),
+		CreatedAt:             record.CreatedAt,
+		LastModifiedAt:        modified,
+		UserData:              orObject(record.UserData),
+		ExternalURLs:          showURLs(record.ExternalURLs),
+		Annotations:           record.Annotations,
+		State:                 a.status,
+		Deployments:           []int{},
+		Evidence:              map[string]any{},
+	}
+}
+
+func showFullCommit(commit *evidence.GitCommit) *GitCommit {
+	if commit == nil {
+		return nil
+	}
+	return &GitCommit{
+		SHA1: commit.SHA1, Message: commit.Message, Author: commit.Author, AuthorUsername: commit.AuthorUsername,
+		Branch: commit.Branch, Timestamp: commit.Timestamp, URL: commit.URL, Parents: commit.Parents,
+		Verified: commit.Verified, SignatureState: commit.SignatureState,
+	}
+}
+
+func showRepoInfo(repo *evidence.Repo) *RepoInfoResponse {
+	if repo == nil {
+		return nil
+	}
+	return &RepoInfoResponse{
+		Name: repo.Name, ID: orNull(repo.ExternalID), URL: repo.URL,
+		Description: repo.Description, Provider: orNull(repo.Provider),
+	}
+}
+
+// showArtifacts shows records of one flow in full: what judge takes, one command
+// for what was attested of them, and four for where they run.
+func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
+	shown := make([]ArtifactResponse, 0, len(records))
+	if len(records) == 0 {
+		return shown, nil
+	}
+	judged, err := h.judge(ctx, org, records)
+	if err != nil {
+		return nil, err
+	}
+	var fingerprints []string
+	for _, record := range records {
+		fingerprints = append(fingerprints, record.Fingerprint)
+	}
+	fingerprints = once(fingerprints)
+	receipts, err := h.store.Attestations.Received(ctx, org.OrgID, records[0].Flow, fingerprints)
+	if err != nil {
+		return nil, err
+	}
+	places, err := h.placesOf(ctx, org, fingerprints)
+	if err != nil {
+		return nil, err
+	}
+	for _, artifact := range judged {
+		shown = append(shown, h.showArtifact(org, &artifact, receipts, places[artifact.record.Fingerprint]))
+	}
+	return shown, nil
+}
+
+func (h *handlers) showArtifact(org evidence.OrgAccess, a *judgedArtifact, receipts []storage.Receipt, places []place) ArtifactResponse {
+	answer := ArtifactResponse{
+		ArtifactCommon: h.showCommon(org, a),
+		Template:       []string{},
+		FlowName:       a.flow.Name,
+		StateInfo:      stateInfo(a),
+		Approvals:      []int{},
+		Running:        []ArtifactPlace{},
+		// What has exited, and how long it took to get there, is told by the
+		// deployments that snapshots will make known.
+		Exited:          []ArtifactPlace{},
+		History:         a.history(receipts, places),
+		CommitLeadTimes: map[string]float64{},
+		BuildLeadTimes:  map[string]float64{},
+	}
+	for _, place := range places {
+		answer.Running = append(answer.Running, ArtifactPlace{EnvironmentName: place.environment, SnapshotIndex: place.latest})
+	}
+	required, _ := a.template.Artifact(a.record.Name)
+	for _, one := range slices.Concat(required.Attestations, a.template.Trail.Attestations) {
+		answer.Template = append(answer.Template, one.Name)
+	}
+	return answer
+}
+
+// stateInfo says in a sentence why an artifact has its state.
+func stateInfo(a *judgedArtifact) string {
+	own := compliance.DescribeArtifact(&a.template, &a.trail, &a.slot, a.artifact).Attestations
+	ofTrail := compliance.Describe(&a.template, &a.trail, nil).Attestations
+	var failing, missing []string
+	for _, status := range slices.Concat(own, ofTrail) {
+		switch {
+		case status.Entry == nil:
+			missing = append(missing, status.Name)
+		case !status.Entry.Compliant:
+			failing = append(failing, status.Name)
+		}
+	}
+	var sentences []string
+	if len(failing) > 0 {
+		sentences = append(sentences, "Non-compliant attestations: "+strings.Join(failing, ", "))
+	}
+	if len(missing) > 0 {
+		sentences = append(sentences, "Missing attestations: "+strings.Join(missing, ", "))
+	}
+	if len(sentences) == 0 {
+		return "All attestations are compliant"
+	}
+	return strings.Join(sentences, ". ")
+}
+
+// history tells what happened to an artifact, oldest first: it was reported, was
+// attested, by fingerprint or by name, and began to run
+// (contract/semantics.md 2.5).
+func (a *judgedArtifact) history(receipts []storage.Receipt, places []place) []ArtifactHistory {
+	history := []ArtifactHistory{{Event: "Artifact created", Timestamp: a.record.CreatedAt}}
+	seen := map[string]bool{}
+	add := func(id, name string, at float64) {
+		if !seen[id] {
+			seen[id] = true
+			history = append(history, ArtifactHistory{Event: name + " evidence received", Timestamp: at})
+		}
+	}
+	for _, receipt := range receipts {
+		if receipt.Fingerprint == a.record.Fingerprint && receipt.Trail == a.trail.Key() {
+			add(receipt.ID, receipt.Name, receipt.Time)
+		}
+	}
+	for _, entry := range a.slot.Entries {
+		if slices.Contains(a.slot.Concerned(entry), a.record.Fingerprint) {
+			add(entry.ID, entry.Name, entry.Time)
+		}
+	}
+	for _, place := range places {
+		history = append(history, place.started())
+	}
+	slices.SortStableFunc(history[1:], func(a, b ArtifactHistory) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+	return history
+}
+
+// place is an environment in which something runs.
+type place struct {
+	environment string // name
+	latest      int64  // number of the environment's latest snapshot
+	start       snapshot.Snapshot
+}
+
+func (p place) started() ArtifactHistory {
+	return ArtifactHistory{
+		Event:     fmt.Sprintf("Started running in %s#%d environment", p.environment, p.start.Number),
+		Timestamp: p.start.Timestamp,
+	}
+}
+
+// placesOf finds where fingerprints run, by fingerprint, in order of the names.
+// What is only about to run is left out.
+func (h *handlers) placesOf(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[string][]place, error) {
+	runs, err := h.store.Running.FindMany(ctx, org.OrgID, fingerprints)
+	if err != nil || len(runs) == 0 {
+		return nil, err
+	}
+	starts, err := h.store.Snapshots.Starts(ctx, runs)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, run := range runs {
+		ids = append(ids, run.Environment)
+	}
+	ids = once(ids)
+	heads, err := h.store.Heads.GetMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	environments, err := h.store.Environments.GetMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]string, len(environments))
+	for _, environment := range environments {
+		names[environment.ID] = environment.Name
+	}
+	places := map[string][]place{}
+	for _, run := range runs {
+		start, runs := starts[run.Start()]
+		name, there := names[run.Environment]
+		if runs && there {
+			latest := max(start.Number, heads[run.Environment].Last)
+			places[run.Fingerprint] = append(places[run.Fingerprint], place{environment: name, latest: latest, start: start})
+		}
+	}
+	for _, found := range places {
+		slices.SortFunc(found, func(a, b place) int { return cmp.Compare(a.environment, b.environment) })
+	}
+	return places, nil
+}

@@ -1,0 +1,119 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"attestry/evidence"
+)
+
+// legacyArtifactName is the reference name of an artifact that is reported
+// without one: that of the template which the legacy list makes
+// (contract/semantics.md 2.5).
+const legacyArtifactName = "artifact"
+
+// artifactReportRoutes are those that write artifacts.
+func (h *handlers) artifactReportRoutes() []Route {
+	return []Route{{
+		Method: http.MethodPost, Path: "/artifacts/{org}/{flow_name}", OperationID: "create_artifact", Tag: "Artifacts",
+		Summary: "Report an artifact", Least: evidence.Member,
+		Statuses: []int{http.StatusCreated}, Serve: withBody(h.reportArtifact),
+	}}
+}
+
+// CreateArtifact is the body of create_artifact (contract/requests.md).
+type CreateArtifact struct {
+	_                     struct{}                  `json:"-" additionalProperties:"true"`
+	TrailName             *string                   `json:"trail_name,omitempty" nullable:"true" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$"`
+	TemplateReferenceName *string                   `json:"template_reference_name,omitempty" nullable:"true" pattern:"^[a-zA-Z0-9\\-_]+$"`
+	Fingerprint           string                    `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
+	Filename              string                    `json:"filename" minLength:"1"`
+	Description           *string                   `json:"description,omitempty" nullable:"true"`
+	GitCommit             *string                   `json:"git_commit,omitempty" nullable:"true" pattern:"^[a-f0-9]{40}$"`
+	GitCommitInfo         OrNull[GitCommit]         `json:"git_commit_info,omitempty"`
+	RepoInfo              OrNull[RepoInfoPostInput] `json:"repo_info,omitempty"`
+	CommitsList           []GitCommit               `json:"commits_list,omitempty" nullable:"true"`
+	RepoURL               *string                   `json:"repo_url,omitempty" nullable:"true"`
+	IsCompliant           *bool                     `json:"is_compliant,omitempty" nullable:"true" doc:"Ignored; what counts are the attestations."`
+	BuildURL              string                    `json:"build_url"`
+	CommitURL             string                    `json:"commit_url"`
+	Template              json.RawMessage           `json:"template,omitempty" doc:"Ignored; what counts is the trail's template."`
+	ExternalURLs          ExternalURLs              `json:"external_urls,omitempty"`
+	Annotations           OptionalMembers           `json:"annotations,omitempty"`
+	UserData              UserData                  `json:"user_data,omitempty"`
+}
+
+type messageAnswer struct {
+	Status int
+	Body   struct {
+		Message string `json:"message"`
+	}
+}
+
+// reportArtifact records an artifact. Flow and trail are made when they are not
+// there (contract/semantics.md 2.4).
+func (h *handlers) reportArtifact(ctx context.Context, in *FlowPath, body *CreateArtifact) (*messageAnswer, error) {
+	record := body.record()
+	if err := checkNames(in.Flow, record.Trail); err != nil {
+		return nil, err
+	}
+	scope := h.scope(ctx, in.Flow, record.Trail)
+	repo, err := h.reportRepo(ctx, scope, body.RepoInfo)
+	if err != nil {
+		return nil, err
+	}
+	if repo != nil {
+		record.Repo = repo.ID
+	}
+	record.ID, record.Org, record.CreatedAt = evidence.NewID(), scope.Org, scope.At
+	record.ReportedBy, record.ReportedByID = scope.By, scope.ByID
+	if err := h.store.Recorder.Report(ctx, scope, record, repo); err != nil {
+		return nil, err
+	}
+	answer := &messageAnswer{Status: http.StatusCreated}
+	answer.Body.Message = "OK"
+	return answer, nil
+}
+
+// record is what the body tells. Without a trail it belongs to that of its commit,
+// or, with none either, of its fingerprint.
+func (b *CreateArtifact) record() evidence.ArtifactRecord {
+	commit := commitOf(b.GitCommitInfo)
+	sha := cmp.Or(orZero(b.GitCommit), evidence.CommitSHA(commit))
+	record := evidence.ArtifactRecord{
+		Trail:        cmp.Or(orZero(b.TrailName), sha, b.Fingerprint),
+		Name:         cmp.Or(orZero(b.TemplateReferenceName), legacyArtifactName),
+		Fingerprint:  b.Fingerprint,
+		Filename:     b.Filename,
+		Description:  orZero(b.Description),
+		CommitSHA:    sha,
+		Commit:       commit,
+		BuildURL:     b.BuildURL,
+		CommitURL:    b.CommitURL,
+		RepoURL:      b.RepoURL,
+		ExternalURLs: b.ExternalURLs.Evidence(),
+		Annotations:  present(b.Annotations.RawMessage),
+		UserData:     b.UserData.Sent(),
+	}
+	for _, sent := range b.CommitsList {
+		record.Commits = append(record.Commits, sent.Evidence().Redacted())
+	}
+	if record.Commit == nil {
+		record.Commit = commitNamed(record.Commits, sha)
+	}
+	return record
+}
+
+// commitNamed finds the commit of an artifact in the list that older clients send
+// (contract/clients.md 2, report artifact).
+func commitNamed(commits []evidence.GitCommit, sha string) *evidence.GitCommit {
+	for _, commit := range commits {
+		if strings.EqualFold(commit.SHA1, sha) {
+			return &commit
+		}
+	}
+	return nil
+}

@@ -1,0 +1,429 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+const (
+	defaultAttestationsPerPage = 20
+	maxAttestationsPerPage     = 100
+	// maxNamedAttestations bounds the attestations of one name in one place: the
+	// newest.
+	maxNamedAttestations = storage.MaxMany
+	// maxCommitAttestations bounds the attestations of commits: the newest.
+	maxCommitAttestations = 10_000
+)
+
+// attestationReadRoutes are those that read attestations.
+func (h *handlers) attestationReadRoutes() []Route {
+	return []Route{
+		{
+			Method: http.MethodGet, Path: "/attestations/{org}", OperationID: "get_attestations", Tag: "Attestation",
+			Summary: "List the attestations of an organization", Least: evidence.Reader, Serve: handle(h.listAttestations),
+		},
+		{
+			Method: http.MethodGet, Path: "/attestations/{org}/list_attestations_for_criteria",
+			OperationID: "list_attestations_for_criteria", Tag: "Attestation",
+			Summary: "List attestations by commit", Least: evidence.Reader, Serve: handle(h.listCommitAttestations),
+		},
+		{
+			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}", OperationID: "get_flow_attestations", Tag: "Attestation",
+			Summary: "List the attestations of a flow", Least: evidence.Reader, Serve: handle(h.listFlowAttestations),
+		},
+		{
+			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/artifact/{fingerprint}/{attestation_name}",
+			OperationID: "get_artifact_attestation", Tag: "Attestation",
+			Summary: "Read the attestations of a name on an artifact", Least: evidence.Reader, Serve: handle(h.getArtifactAttestations),
+		},
+		{
+			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/{attestation_name}",
+			OperationID: "get_trail_attestation", Tag: "Attestation",
+			Summary: "Read the attestations of a name on a trail", Least: evidence.Reader, Serve: handle(h.getTrailAttestations),
+		},
+		{
+			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/attestation/{attestation_id}/evidence",
+			OperationID: "get_attestation_evidence", Tag: "Attestation", Summary: "Download the file attached to an attestation",
+			Least: evidence.Reader, Statuses: []int{http.StatusOK, http.StatusPartialContent}, Serve: handle(h.getEvidence),
+		},
+	}
+}
+
+type listAttestationsInput struct {
+	OrgPath
+	AttestationID string   `query:"attestation_id" doc:"Picks one; the other filters do not matter then."`
+	Name          string   `query:"name" doc:"Exact; not together with name_regex."`
+	NameRegex     string   `query:"name_regex" doc:"RE2 pattern, searched for anywhere in the name."`
+	Flow          []string `query:"flow,explode" maxItems:"100" doc:"Names of flows."`
+	Type          []string `query:"type,explode" maxItems:"100" doc:"A built-in type, or custom:<name>."`
+	IsCompliant   bool     `query:"is_compliant"`
+	FromTimestamp int64    `query:"from_timestamp" doc:"Unix seconds, inclusive."`
+	ToTimestamp   int64    `query:"to_timestamp" doc:"Unix seconds, inclusive."`
+	After         string   `query:"after" doc:"Cursor, from _links.next of the page before."`
+	PerPage       int      `query:"per_page" minimum:"1" maximum:"100"`
+}
+
+// AttestationsPage is a page of a list that goes on by a cursor.
+type AttestationsPage struct {
+	Data       []Attestation          `json:"data"`
+	Links      map[string]href        `json:"_links"`
+	Pagination OrNull[PaginationInfo] `json:"pagination" doc:"Null when the filters do not let the total be told without reading all."`
+}
+
+type listAttestationsAnswer struct {
+	Body AttestationsPage
+}
+
+// listAttestations lists the attestations of an organization, newest first.
+func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInput) (*listAttestationsAnswer, error) {
+	org := access(ctx)
+	if in.AttestationID != "" {
+		return h.pickAttestation(ctx, org, in)
+	}
+	query, err := h.attestationQuery(ctx, org, in)
+	if err != nil {
+		return nil, err
+	}
+	number, cursor, err := parseAfter(in.After)
+	if err != nil {
+		return nil, err
+	}
+	size := cmp.Or(in.PerPage, defaultAttestationsPerPage)
+	found, next, err := h.store.Attestations.List(ctx, query, cursor, size)
+	if err != nil {
+		if cursor != "" && evidence.CodeOf(err) == evidence.Invalid {
+			return nil, badCursor(in.After)
+		}
+		return nil, err
+	}
+	answer := &listAttestationsAnswer{Body: AttestationsPage{Links: h.links.cursorLinks(ctx, afterOf(number+1, next))}}
+	if answer.Body.Data, err = h.showAttestations(ctx, org, found); err != nil {
+		return nil, err
+	}
+	total, known, err := h.store.Attestations.Count(ctx, query)
+	if known {
+		answer.Body.Pagination.Value = new(paginationOf(number, size, total))
+	}
+	return answer, err
+}
+
+// pickAttestation answers with one attestation, or none.
+func (h *handlers) pickAttestation(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (*listAttestationsAnswer, error) {
+	var picked []evidence.Attestation
+	found, err := h.store.Attestations.Get(ctx, org.OrgID, in.AttestationID)
+	switch {
+	case err == nil:
+		picked = append(picked, found)
+	case !errors.Is(err, storage.ErrNotFound):
+		return nil, err
+	}
+	shown, err := h.showAttestations(ctx, org, picked)
+	return &listAttestationsAnswer{Body: AttestationsPage{
+		Data:  shown,
+		Links: h.links.cursorLinks(ctx, ""),
+		Pagination: OrNull[PaginationInfo]{
+			Value: new(paginationOf(1, cmp.Or(in.PerPage, defaultAttestationsPerPage), int64(len(picked)))),
+		},
+	}}, err
+}
+
+// attestationQuery reads the filters. Those that are empty are no filters. A flow
+// that is not known has no attestations.
+func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (storage.AttestationQuery, error) {
+	query := storage.AttestationQuery{Org: org.OrgID, Name: in.Name, NamePattern: in.NameRegex}
+	if in.Name != "" && in.NameRegex != "" {
+		return query, evidence.ValidationError(map[string]string{
+			"query.name_regex": "Input should not be given together with name [input: " + cut(in.NameRegex) + "]",
+		})
+	}
+	if err := checkRegex(in.NameRegex); err != nil {
+		return query, err
+	}
+	if given(ctx, "is_compliant") {
+		query.Compliant = &in.IsCompliant
+	}
+	query.From, query.To = spanOf(ctx, in.FromTimestamp, in.ToTimestamp)
+	for _, kind := range in.Type {
+		if kind != "" {
+			query.Types = append(query.Types, storedType(kind))
+		}
+	}
+	var err error
+	query.Flows, err = h.flowsNamed(ctx, org, in.Flow)
+	return query, err
+}
+
+// spanOf reads the bounds that were sent.
+func spanOf(ctx context.Context, from, to int64) (first, last *float64) {
+	if given(ctx, "from_timestamp") {
+		first = new(float64(from))
+	}
+	if given(ctx, "to_timestamp") {
+		last = new(float64(to))
+	}
+	return first, last
+}
+
+// storedType is the type that is kept for one that is asked for: decisions are
+// asked for by their bare name too.
+func storedType(kind string) string {
+	if evidence.SystemPrefix+kind == evidence.TypeDecision {
+		return evidence.TypeDecision
+	}
+	return kind
+}
+
+// flowsNamed returns the ids of the flows of these names, nil when there are no
+// names.
+func (h *handlers) flowsNamed(ctx context.Context, org evidence.OrgAccess, names []string) ([]string, error) {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
+	if len(names) == 0 {
+		return nil, nil
+	}
+	slices.Sort(names)
+	ids := []string{}
+	for _, name := range slices.Compact(names) {
+		ref, err := h.store.Flows.Resolve(ctx, org.OrgID, name)
+		switch {
+		case err == nil:
+			ids = append(ids, ref.ID)
+		case !errors.Is(err, storage.ErrNotFound):
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+func checkRegex(pattern string) error {
+	_, err := regexp.Compile(pattern)
+	var malformed *syntax.Error
+	if errors.As(err, &malformed) {
+		return evidence.ValidationError(map[string]string{
+			"query.name_regex": "Input should be a valid regular expression, " + malformed.Code.String() + " [input: " + cut(pattern) + "]",
+		})
+	}
+	return err
+}
+
+// parseAfter reads a cursor: the number of the page, and where the store goes on.
+func parseAfter(after string) (number int, cursor string, err error) {
+	if after == "" {
+		return 1, "", nil
+	}
+	digits, cursor, found := strings.Cut(after, ".")
+	number, err = strconv.Atoi(digits)
+	if err != nil || !found || number < 2 || cursor == "" {
+		return 0, "", badCursor(after)
+	}
+	return number, cursor, nil
+}
+
+// afterOf is the cursor of a page, "" when the store does not go on.
+func afterOf(number int, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	return strconv.Itoa(number) + "." + cursor
+}
+
+func badCursor(after string) error {
+	return evidence.ValidationError(map[string]string{
+		"query.after": "Input should be the cursor of a page of this list [input: " + cut(after) + "]",
+	})
+}
+
+type commitAttestationsInput struct {
+	OrgPath
+	Flow            string   `query:"flow_name" doc:"Name of a flow."`
+	CommitList      []string `query:"commit_list,explode" pattern:"^[a-f0-9]{40}$" doc:"SHAs of commits; at least one."`
+	AttestationName string   `query:"attestation_name"`
+	AttestationID   string   `query:"attestation_id" doc:"Ignored."`
+	AttestationType string   `query:"attestation_type" doc:"A built-in type, or custom:<name>."`
+}
+
+type commitAttestationsAnswer struct {
+	Body map[string][]Attestation
+}
+
+// listCommitAttestations lists the attestations of commits by commit, newest
+// first. Each commit that was asked for is there.
+func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttestationsInput) (*commitAttestationsAnswer, error) {
+	org := access(ctx)
+	if len(in.CommitList) == 0 {
+		return nil, evidence.NewError(evidence.Invalid, "commit_list is required: provide one or more commit SHAs to search.")
+	}
+	slices.Sort(in.CommitList)
+	query := storage.AttestationQuery{Org: org.OrgID, Commits: slices.Compact(in.CommitList), Name: in.AttestationName}
+	if in.AttestationType != "" {
+		kind := storedType(in.AttestationType)
+		if !knownType(kind) {
+			return nil, evidence.ValidationError(map[string]string{
+				"query.attestation_type": "Input should be a built-in attestation type or custom:<name> [input: " + cut(in.AttestationType) + "]",
+			})
+		}
+		query.Types = []string{kind}
+	}
+	if in.Flow != "" {
+		ref, err := h.flowNamed(ctx, org, in.Flow)
+		if err != nil {
+			return nil, err
+		}
+		query.Flows = []string{ref.ID}
+	}
+	found, err := h.store.Attestations.Page(ctx, query, 0, maxCommitAttestations)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.showAttestations(ctx, org, found)
+	if err != nil {
+		return nil, err
+	}
+	answer := &commitAttestationsAnswer{Body: make(map[string][]Attestation, len(query.Commits))}
+	for _, commit := range query.Commits {
+		answer.Body[commit] = []Attestation{}
+	}
+	for i, attestation := range found {
+		answer.Body[attestation.CommitSHA] = append(answer.Body[attestation.CommitSHA], shown[i])
+	}
+	return answer, nil
+}
+
+func knownType(kind string) bool {
+	switch kind {
+	case evidence.TypeGeneric, evidence.TypeJUnit, evidence.TypeSnyk, evidence.TypePullRequest, evidence.TypeJira, evidence.TypeSonar:
+		return true
+	}
+	return strings.HasPrefix(kind, evidence.CustomPrefix) || strings.HasPrefix(kind, evidence.SystemPrefix)
+}
+
+type flowAttestationsInput struct {
+	FlowPath
+	Page          int   `query:"page" default:"1"`
+	PerPage       int   `query:"per_page" default:"20" doc:"At most 100."`
+	FromTimestamp int64 `query:"from_timestamp" doc:"Unix seconds, inclusive."`
+	ToTimestamp   int64 `query:"to_timestamp" doc:"Unix seconds, inclusive."`
+}
+
+// FlowAttestations is a page of the attestations of a flow.
+type FlowAttestations struct {
+	Data       []Attestation  `json:"data"`
+	Pagination PaginationInfo `json:"pagination"`
+}
+
+type flowAttestationsAnswer struct {
+	Body FlowAttestations
+}
+
+// listFlowAttestations lists the attestations of a flow, newest first. No bounds
+// of the page are stated, so numbers beyond them are taken for the nearest.
+func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestationsInput) (*flowAttestationsAnswer, error) {
+	org := access(ctx)
+	ref, err := h.flowNamed(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	query := storage.AttestationQuery{Org: org.OrgID, Flows: []string{ref.ID}}
+	query.From, query.To = spanOf(ctx, in.FromTimestamp, in.ToTimestamp)
+	total, _, err := h.store.Attestations.Count(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	number, size := max(in.Page, 1), min(max(in.PerPage, 1), maxAttestationsPerPage)
+	var found []evidence.Attestation
+	// The count may be capped; what is surely beyond the end is not looked for.
+	if offset := offsetOf(number, size); int64(offset) < total || total == storage.MaxCount {
+		if found, err = h.store.Attestations.Page(ctx, query, offset, size); err != nil {
+			return nil, err
+		}
+	}
+	shown, err := h.showAttestations(ctx, org, found)
+	return &flowAttestationsAnswer{Body: FlowAttestations{Data: shown, Pagination: paginationOf(number, size, total)}}, err
+}
+
+type namedAttestationsAnswer struct {
+	Body []Attestation
+}
+
+// ArtifactAttestationPath is the path of the attestations of a name on an
+// artifact.
+type ArtifactAttestationPath struct {
+	FlowPath
+	Fingerprint string `path:"fingerprint" pattern:"^[a-f0-9]{5,64}$" doc:"Fingerprint of an artifact, or its beginning."`
+	Name        string `path:"attestation_name"`
+}
+
+// getArtifactAttestations lists the attestations of a name on an artifact, newest
+// first. Of several artifacts with the beginning of a fingerprint the newest is
+// meant.
+func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAttestationPath) (*namedAttestationsAnswer, error) {
+	org := access(ctx)
+	ref, err := h.flowNamed(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := h.store.Artifacts.Reported(ctx, org.OrgID, ref.ID, in.Fingerprint)
+	if err != nil {
+		return nil, unambiguous(err, in.Fingerprint)
+	}
+	fingerprint := in.Fingerprint
+	if len(reports) > 0 {
+		fingerprint = reports[0].Fingerprint
+	}
+	found, err := h.store.Attestations.OfArtifact(ctx, org.OrgID, ref.ID, fingerprint, in.Name, reports, maxNamedAttestations)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.showAttestations(ctx, org, found)
+	return &namedAttestationsAnswer{Body: shown}, err
+}
+
+// TrailAttestationPath is the path of the attestations of a name on a trail.
+type TrailAttestationPath struct {
+	TrailPath
+	Name string `path:"attestation_name"`
+}
+
+// getTrailAttestations lists the attestations of a name on a trail and on its
+// artifacts, newest first.
+func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestationPath) (*namedAttestationsAnswer, error) {
+	org := access(ctx)
+	trail, err := h.trailNamed(ctx, org, &in.TrailPath)
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.store.Attestations.Page(ctx,
+		storage.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.showAttestations(ctx, org, found)
+	return &namedAttestationsAnswer{Body: shown}, err
+}
+
+// cursorLinks are the links of a page of a list that goes on by a cursor: its own,
+// and that of the next page when there is one.
+func (l Links) cursorLinks(ctx context.Context, next string) map[string]href {
+	asked := l.pageOf(ctx, 1, 1, 0)
+	links := map[string]href{"self": {asked.self()}}
+	if next != "" {
+		asked.query = maps.Clone(asked.query)
+		if asked.query == nil {
+			asked.query = url.Values{}
+		}
+		asked.query.Set("after", next)
+		links["next"] = href{asked.self()}
+	}
+	return links
+}

@@ -1,0 +1,348 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/evidence"
+	"attestry/evidence/attestation"
+	"attestry/storage"
+)
+
+// schemaField is the part of a form that holds a type's JSON Schema.
+const schemaField = "type_schema"
+
+// attestationTypeRoutes are those of custom and system attestation types.
+func (h *handlers) attestationTypeRoutes() []Route {
+	return []Route{
+		{
+			Method: http.MethodGet, Path: "/custom-attestation-types/{org}", OperationID: "get_custom_attestation_types",
+			Tag: "Custom Attestation Types", Summary: "List the custom attestation types",
+			Least: evidence.Reader, Serve: handle(h.listAttestationTypes),
+		},
+		{
+			Method: http.MethodPost, Path: "/custom-attestation-types/{org}", OperationID: "post_custom_attestation_type",
+			Tag: "Custom Attestation Types", Summary: "Create a custom attestation type, or its next version",
+			Least: evidence.Member, Statuses: []int{http.StatusCreated},
+			Serve: withForm("data_json", []string{schemaField}, h.postAttestationType),
+		},
+		{
+			Method: http.MethodGet, Path: "/custom-attestation-types/{org}/{custom_attestation_type_name}",
+			OperationID: "get_custom_attestation_type", Tag: "Custom Attestation Types",
+			Summary: "Read a custom attestation type", Least: evidence.Reader, Serve: handle(h.getAttestationType),
+		},
+		{
+			Method: http.MethodPut, Path: "/custom-attestation-types/{org}/{custom_attestation_type_name}/archive",
+			OperationID: "archive_custom_attestation_type", Tag: "Custom Attestation Types",
+			Summary: "Archive a custom attestation type", Least: evidence.Member, Serve: handle(h.archiveAttestationType),
+		},
+		{
+			Method: http.MethodGet, Path: "/attestations/system-attestation-types",
+			OperationID: "list_system_attestation_types", Tag: "Attestation",
+			Summary: "List the built-in attestation types that have versions", Serve: handle(h.listSystemTypes),
+		},
+	}
+}
+
+// CustomAttestationTypePostInput is the data of post_custom_attestation_type
+// (contract/requests.md). Names may have a dot, as semantics.md 3 has it, and
+// clients send summary.
+type CustomAttestationTypePostInput struct {
+	Name        string         `json:"name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_~.]*$"`
+	Description *string        `json:"description,omitempty" nullable:"true"`
+	Evaluator   EvaluatorInput `json:"evaluator,omitempty"`
+	Summary     []TypeSummary  `json:"summary,omitempty" nullable:"true"`
+}
+
+// TypeSummary is one line of what clients show of a payload.
+type TypeSummary struct {
+	Name       string `json:"name"`
+	Expression string `json:"expression" doc:"A jq expression."`
+}
+
+// JQEvaluator judges payloads by jq rules, each of which must give true.
+type JQEvaluator struct {
+	_           struct{} `json:"-" additionalProperties:"true"`
+	ContentType string   `json:"content_type,omitempty" enum:"jq" default:"jq"`
+	Rules       []string `json:"rules"`
+}
+
+// DefaultEvaluator judges payloads by the type's schema alone.
+type DefaultEvaluator struct {
+	_           struct{} `json:"-" additionalProperties:"true"`
+	ContentType string   `json:"content_type,omitempty" enum:"default" default:"default"`
+}
+
+// EvaluatorInput is an evaluator as it is sent: left out, it is the default one;
+// null stands for none.
+type EvaluatorInput struct {
+	sent  bool
+	value *evidence.Evaluator
+}
+
+// Schema is that of either evaluator, or null.
+func (EvaluatorInput) Schema(registry huma.Registry) *huma.Schema {
+	return &huma.Schema{AnyOf: []*huma.Schema{
+		registry.Schema(reflect.TypeFor[JQEvaluator](), true, ""),
+		registry.Schema(reflect.TypeFor[DefaultEvaluator](), true, ""),
+		{Type: typeNull},
+	}}
+}
+
+// UnmarshalJSON decodes what has passed the schema: without a content type, it is
+// the rules that make it the one or the other.
+func (e *EvaluatorInput) UnmarshalJSON(data []byte) error {
+	var members *struct {
+		ContentType string    `json:"content_type"`
+		Rules       *[]string `json:"rules"`
+	}
+	if err := json.Unmarshal(data, &members); err != nil {
+		return err
+	}
+	e.sent, e.value = true, nil
+	switch {
+	case members == nil:
+	case members.Rules == nil || members.ContentType == evidence.DefaultEvaluator:
+		e.value = &evidence.Evaluator{ContentType: evidence.DefaultEvaluator}
+	default:
+		e.value = &evidence.Evaluator{ContentType: evidence.JQEvaluator, Rules: *members.Rules}
+	}
+	return nil
+}
+
+func (e EvaluatorInput) evaluator() *evidence.Evaluator {
+	if !e.sent {
+		return &evidence.Evaluator{ContentType: evidence.DefaultEvaluator}
+	}
+	return e.value
+}
+
+// CustomAttestationType is a custom attestation type as answers show it
+// (contract/responses.md). Clients print an unset description as text, so it is
+// left out; who made the type and when is left out when a version is asked for.
+type CustomAttestationType struct {
+	Name           string                         `json:"name"`
+	Description    *string                        `json:"description,omitempty"`
+	Org            string                         `json:"org"`
+	Archived       bool                           `json:"archived"`
+	CreatedBy      *string                        `json:"created_by,omitempty"`
+	CreatedAt      *float64                       `json:"created_at,omitempty" doc:"Unix seconds."`
+	LastModifiedAt *float64                       `json:"last_modified_at,omitempty" doc:"Unix seconds."`
+	Versions       []CustomAttestationTypeVersion `json:"versions" doc:"Newest first."`
+}
+
+// CustomAttestationTypeVersion is one version of a type.
+type CustomAttestationTypeVersion struct {
+	Version    int             `json:"version"`
+	Timestamp  float64         `json:"timestamp" doc:"Unix seconds."`
+	CreatedBy  string          `json:"created_by"`
+	TypeSchema SchemaDocument  `json:"type_schema"`
+	Evaluator  *ShownEvaluator `json:"evaluator"`
+	Summary    []TypeSummary   `json:"summary,omitempty"`
+}
+
+// SchemaDocument is a JSON Schema, or null.
+type SchemaDocument struct{ json.RawMessage }
+
+// Schema says that it is an object, or null.
+func (SchemaDocument) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true}
+}
+
+// ShownEvaluator is an evaluator in an answer; nil is null.
+type ShownEvaluator struct {
+	ContentType string `json:"content_type"`
+	// Rules are there with a jq evaluator only, even if there are none.
+	Rules *[]string `json:"rules,omitempty"`
+}
+
+// Schema is that of either evaluator, or null.
+func (ShownEvaluator) Schema(registry huma.Registry) *huma.Schema {
+	return EvaluatorInput{}.Schema(registry)
+}
+
+func showEvaluator(evaluator *evidence.Evaluator) *ShownEvaluator {
+	switch {
+	case evaluator == nil:
+		return nil
+	case evaluator.ContentType == evidence.DefaultEvaluator:
+		return &ShownEvaluator{ContentType: evidence.DefaultEvaluator}
+	}
+	rules := evaluator.Rules
+	if rules == nil {
+		rules = []string{}
+	}
+	return &ShownEvaluator{ContentType: evidence.JQEvaluator, Rules: &rules}
+}
+
+// AttestationTypePath is the path of an operation on a custom attestation type.
+type AttestationTypePath struct {
+	OrgPath
+	Name string `path:"custom_attestation_type_name" doc:"Name of the custom attestation type."`
+}
+
+type attestationTypeInput struct {
+	AttestationTypePath
+	Version int `query:"version" doc:"Only this version of it."`
+}
+
+type attestationTypeAnswer struct {
+	Body CustomAttestationType
+}
+
+type attestationTypesAnswer struct {
+	Body []CustomAttestationType
+}
+
+// postAttestationType makes a type, or the next version of one, which is told as a
+// whole: what is left out is unset. An archived type comes back with it
+// (contract/clients.md 5).
+func (h *handlers) postAttestationType(ctx context.Context, _ *OrgPath, f *form[CustomAttestationTypePostInput]) (*textAnswer, error) {
+	schema, err := readSchema(f)
+	if err != nil {
+		return nil, err
+	}
+	version := evidence.AttestationTypeVersion{
+		Org:         access(ctx).OrgID,
+		Name:        f.Data.Name,
+		Timestamp:   evidence.Seconds(h.clock()),
+		CreatedBy:   principal(ctx).Name,
+		Description: f.Data.Description,
+		Schema:      schema,
+		Evaluator:   f.Data.Evaluator.evaluator(),
+	}
+	for _, item := range f.Data.Summary {
+		version.Summary = append(version.Summary, evidence.SummaryItem(item))
+	}
+	definition := attestation.Definition{Schema: schema, Rules: version.Rules(), Summary: version.Summary}
+	if _, err := attestation.Compile(definition); err != nil {
+		return nil, err
+	}
+	if _, err := h.store.AttestationTypes.Put(ctx, version); err != nil {
+		return nil, err
+	}
+	return made(), nil
+}
+
+// readSchema reads the JSON Schema of a form; nil when there is none. An empty file
+// is one: a type must not go without the schema that it was meant to have.
+func readSchema(f *form[CustomAttestationTypePostInput]) (json.RawMessage, error) {
+	var schema json.RawMessage
+	err := f.Files(func(file formFile) error {
+		content, err := sentFile(file)
+		if err != nil || content == nil {
+			return err
+		}
+		if schema != nil {
+			return evidence.ValidationError(map[string]string{schemaField: "Input should be a single file [input: " + cut(file.Filename) + "]"})
+		}
+		read, err := io.ReadAll(content)
+		if err != nil {
+			return formBroken(err)
+		}
+		schema = json.RawMessage(read)
+		return nil
+	})
+	return schema, err
+}
+
+func (h *handlers) listAttestationTypes(ctx context.Context, _ *OrgPath) (*attestationTypesAnswer, error) {
+	org := access(ctx)
+	all, err := h.store.AttestationTypes.List(ctx, org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	answer := &attestationTypesAnswer{Body: make([]CustomAttestationType, 0, len(all))}
+	for i := range all {
+		answer.Body = append(answer.Body, showAttestationType(org, &all[i]))
+	}
+	return answer, nil
+}
+
+func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeInput) (*attestationTypeAnswer, error) {
+	if given(ctx, "version") {
+		return h.getAttestationTypeVersion(ctx, in)
+	}
+	org := access(ctx)
+	found, err := h.store.AttestationTypes.Get(ctx, org.OrgID, in.Name)
+	if err != nil {
+		return nil, noAttestationType(err, org, in.Name)
+	}
+	return &attestationTypeAnswer{Body: showAttestationType(org, &found)}, nil
+}
+
+func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestationTypeInput) (*attestationTypeAnswer, error) {
+	org := access(ctx)
+	head, err := h.store.AttestationTypes.Head(ctx, org.OrgID, in.Name)
+	if err != nil {
+		return nil, noAttestationType(err, org, in.Name)
+	}
+	version, err := h.store.AttestationTypes.Version(ctx, head, in.Version)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, evidence.NewError(evidence.NotFound,
+			fmt.Sprintf("version %d does not exist for custom attestation type '%s'", in.Version, in.Name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &attestationTypeAnswer{Body: CustomAttestationType{
+		Name: head.Name, Description: head.Description, Org: org.OrgName, Archived: head.Archived,
+		Versions: []CustomAttestationTypeVersion{showAttestationTypeVersion(&version)},
+	}}, nil
+}
+
+func (h *handlers) archiveAttestationType(ctx context.Context, in *AttestationTypePath) (*textAnswer, error) {
+	org := access(ctx)
+	err := h.store.AttestationTypes.Archive(ctx, org.OrgID, in.Name, evidence.Seconds(h.clock()))
+	if err != nil {
+		return nil, noAttestationType(err, org, in.Name)
+	}
+	return done(), nil
+}
+
+// noAttestationType words that a type is not there.
+func noAttestationType(err error, org evidence.OrgAccess, name string) error {
+	if !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	return evidence.NewError(evidence.NotFound,
+		fmt.Sprintf("Custom attestation type '%s' does not exist for org '%s'", name, org.OrgName))
+}
+
+func showAttestationType(org evidence.OrgAccess, found *storage.AttestationTypeHistory) CustomAttestationType {
+	shown := CustomAttestationType{
+		Name:           found.Name,
+		Description:    found.Description,
+		Org:            org.OrgName,
+		Archived:       found.Archived,
+		CreatedBy:      &found.CreatedBy,
+		CreatedAt:      &found.CreatedAt,
+		LastModifiedAt: &found.LastModifiedAt,
+		Versions:       make([]CustomAttestationTypeVersion, 0, len(found.Versions)),
+	}
+	for i := range found.Versions {
+		shown.Versions = append(shown.Versions, showAttestationTypeVersion(&found.Versions[i]))
+	}
+	return shown
+}
+
+func showAttestationTypeVersion(version *evidence.AttestationTypeVersion) CustomAttestationTypeVersion {
+	shown := CustomAttestationTypeVersion{
+		Version:    version.Version,
+		Timestamp:  version.Timestamp,
+		CreatedBy:  version.CreatedBy,
+		TypeSchema: SchemaDocument{version.Schema},
+		Evaluator:  showEvaluator(version.Evaluator),
+	}
+	for _, item := range version.Summary {
+		shown.Summary = append(shown.Summary, TypeSummary(item))
+	}
+	return shown
+}

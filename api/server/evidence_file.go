@@ -1,0 +1,168 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+const (
+	evidenceField = "attachment_file"
+	// unknownContent is the type of a file that comes without one, or with one that
+	// is none.
+	unknownContent = "application/octet-stream"
+	// unnamedFile is the name of a file that comes without a usable one.
+	unnamedFile = "evidence"
+	// maxFilename is what common file systems take as a name, in bytes.
+	maxFilename = 255
+	// maxContentType bounds the type that is kept of a file, in bytes.
+	maxContentType = 255
+)
+
+// storeEvidence streams the file of a form into the object store; nil when there
+// is none. It is stored before the attestation that it belongs to: what is left
+// behind when that fails is found by its content when it is sent again.
+func (h *handlers) storeEvidence(ctx context.Context, files func(func(formFile) error) error) (*evidence.EvidenceFile, error) {
+	var stored *evidence.EvidenceFile
+	err := files(func(file formFile) error {
+		if stored != nil {
+			return evidence.ValidationError(map[string]string{evidenceField: "Input should be a single file [input: " + cut(file.Filename) + "]"})
+		}
+		content, err := sentFile(file)
+		if err != nil || content == nil {
+			return err
+		}
+		reader := &failingReader{reader: content}
+		object, err := h.store.Objects.Put(ctx, access(ctx).OrgID, reader, -1)
+		if reader.err != nil {
+			// What went wrong is the client's, or the network's, not the store's.
+			return formBroken(reader.err)
+		}
+		if err != nil {
+			return fmt.Errorf("store a file of evidence: %w", err)
+		}
+		stored = &evidence.EvidenceFile{
+			Object: object.Key, SHA256: object.SHA256, Size: object.Size,
+			ContentType: cleanContentType(file.ContentType), Filename: cleanFilename(file.Filename),
+		}
+		return nil
+	})
+	return stored, err
+}
+
+// sentFile is the content of a part; nil for one without name and content, which
+// is how forms send no file.
+func sentFile(file formFile) (io.Reader, error) {
+	if file.Filename != "" {
+		return file, nil
+	}
+	beginning := make([]byte, 1)
+	_, err := io.ReadFull(file, beginning)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, formBroken(err)
+	}
+	return io.MultiReader(bytes.NewReader(beginning), file), nil
+}
+
+// failingReader remembers what went wrong with reading.
+type failingReader struct {
+	reader io.Reader
+	err    error
+}
+
+func (f *failingReader) Read(p []byte) (int, error) {
+	n, err := f.reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err = err
+	}
+	return n, err
+}
+
+// cleanFilename makes any text the name of a file: without directories, without
+// what is not printable, and not too long.
+func cleanFilename(sent string) string {
+	name := sent[strings.LastIndexAny(sent, `/\`)+1:]
+	name = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || r == '"' || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, name)
+	name = strings.TrimSpace(strings.ToValidUTF8(cutBytes(name, maxFilename), ""))
+	if strings.Trim(name, ".") == "" {
+		return unnamedFile
+	}
+	return name
+}
+
+// cutBytes shortens text to its last bytes, which hold the extension.
+func cutBytes(text string, most int) string { return text[max(len(text)-most, 0):] }
+
+// cleanContentType returns a type as it may stand in a header.
+func cleanContentType(sent string) string {
+	kind, parameters, err := mime.ParseMediaType(sent)
+	if err != nil || !strings.Contains(kind, "/") {
+		return unknownContent
+	}
+	clean := mime.FormatMediaType(kind, parameters)
+	if clean == "" || len(clean) > maxContentType {
+		return unknownContent
+	}
+	return clean
+}
+
+// EvidencePath is the path of the evidence of an attestation.
+type EvidencePath struct {
+	TrailPath
+	Attestation string `path:"attestation_id" doc:"Id of the attestation."`
+}
+
+// getEvidence sends the file that is attached to an attestation. Browsers are told
+// to save it and not to guess its type: it may be a page full of scripts.
+func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*streamOutput, error) {
+	org := access(ctx)
+	trail, err := h.trailNamed(ctx, org, &in.TrailPath)
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.store.Attestations.Get(ctx, org.OrgID, in.Attestation)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && evidence.TrailKey(found.Flow, found.Trail) != trail.Key() {
+		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf(
+			"Attestation with id '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
+			in.Attestation, in.Trail, in.Flow, org.OrgName))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if found.Evidence == nil {
+		return nil, evidence.NewError(evidence.NotFound, "This attestation has no evidence file attached.")
+	}
+	file := *found.Evidence
+	sent, err := stream(ctx, download{
+		ContentType: file.ContentType, Filename: file.Filename, Size: file.Size,
+		Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+			return h.store.Objects.Get(ctx, file.Object, offset, length)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &streamOutput{Body: func(ctx huma.Context) {
+		ctx.SetHeader("X-Content-Type-Options", "nosniff")
+		sent.Body(ctx)
+	}}, nil
+}

@@ -1,0 +1,314 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/evidence"
+	"attestry/evidence/template"
+	"attestry/storage"
+)
+
+// defaultFlowsPerPage applies when a page is asked for without its size.
+const defaultFlowsPerPage = 20
+
+// flowRoutes are those of flows.
+func (h *handlers) flowRoutes() []Route {
+	return []Route{
+		{
+			Method: http.MethodGet, Path: "/flows/{org}", OperationID: "get_flows", Tag: "Flows",
+			Summary: "List flows", Least: evidence.Reader, Serve: handle(h.listFlows),
+		},
+		{
+			Method: http.MethodPut, Path: "/flows/{org}", OperationID: "create_flow", Tag: "Flows",
+			Summary: "Create or update a flow with a list of attestation names", Least: evidence.Member, Deprecated: true,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(h.createLegacyFlow),
+		},
+		{
+			Method: http.MethodPut, Path: "/flows/{org}/template_file", OperationID: "create_flow_with_template", Tag: "Flows",
+			Summary: "Create or update a flow", Least: evidence.Member,
+			Statuses: []int{http.StatusCreated, http.StatusOK},
+			Serve:    withForm("data_json", []string{"template_file"}, h.createFlow),
+		},
+		{
+			Method: http.MethodGet, Path: "/flows/{org}/{flow_name}", OperationID: "get_flow", Tag: "Flows",
+			Summary: "Read a flow", Least: evidence.Reader, Serve: handle(h.getFlow),
+		},
+		{
+			Method: http.MethodPut, Path: "/flows/{org}/{flow_name}/archive", OperationID: "archive_flow", Tag: "Flows",
+			Summary: "Archive a flow", Least: evidence.Member, Serve: handle(h.archiveFlow),
+		},
+		{
+			Method: http.MethodPut, Path: "/flows/{org}/{flow_name}/rename", OperationID: "rename_flow", Tag: "Flows",
+			Summary: "Rename a flow", Least: evidence.Member, Serve: withBody(h.renameFlow),
+		},
+	}
+}
+
+// CreateFlow is the data of create_flow_with_template (contract/requests.md).
+type CreateFlow struct {
+	_           struct{} `json:"-" additionalProperties:"true"`
+	Name        string   `json:"name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
+	Description string   `json:"description"`
+	Visibility  *string  `json:"visibility,omitempty" enum:"public,private" nullable:"true"`
+}
+
+// CreateLegacyFlow is the body of the deprecated way to make a flow
+// (contract/legacy.md).
+type CreateLegacyFlow struct {
+	_           struct{} `json:"-" additionalProperties:"true"`
+	Name        string   `json:"name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
+	Description string   `json:"description"`
+	Visibility  *string  `json:"visibility,omitempty" enum:"public,private" nullable:"true"`
+	Template    []string `json:"template,omitempty" nullable:"true" doc:"Names of the attestations of the one artifact."`
+	RepoURL     *string  `json:"repo_url,omitempty" nullable:"true"`
+}
+
+// RenameFlow is the body of rename_flow (contract/requests.md).
+type RenameFlow struct {
+	_       struct{} `json:"-" additionalProperties:"true"`
+	NewName string   `json:"new_name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
+}
+
+// FlowGet is a flow as answers show it (contract/live-shapes.md 9).
+type FlowGet struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Visibility  string            `json:"visibility" enum:"public,private"`
+	Org         string            `json:"org"`
+	Template    string            `json:"template" doc:"The YAML text as it was sent."`
+	RepoURL     *string           `json:"repo_url" nullable:"true"`
+	Tags        map[string]string `json:"tags"`
+}
+
+// FlowList is a flow as lists show it: with what its latest trail has come to, if
+// there is one (contract/live-shapes.md 10).
+type FlowList struct {
+	FlowGet
+	LatestActivityAt *float64 `json:"latest_activity_at" nullable:"true"`
+	LatestState      *string  `json:"latest_state" nullable:"true"`
+}
+
+type flowAnswer struct {
+	Body FlowGet
+}
+
+// createFlow makes a flow, or applies the request to the one of that name.
+func (h *handlers) createFlow(ctx context.Context, _ *OrgPath, f *form[CreateFlow]) (*textAnswer, error) {
+	own, err := h.templateOf(ctx, access(ctx), f.Files)
+	if err != nil {
+		return nil, err
+	}
+	return h.putFlow(ctx, evidence.Flow{
+		Name: f.Data.Name, Description: f.Data.Description,
+		Visibility: orZero(f.Data.Visibility), Template: own,
+	})
+}
+
+// createLegacyFlow is createFlow with a list of names for a template.
+func (h *handlers) createLegacyFlow(ctx context.Context, _ *OrgPath, body *CreateLegacyFlow) (*textAnswer, error) {
+	fresh := evidence.Flow{
+		Name: body.Name, Description: body.Description,
+		Visibility: orZero(body.Visibility), RepoURL: body.RepoURL,
+	}
+	if body.Template != nil {
+		content, err := template.FromNames(body.Template)
+		if err != nil {
+			return nil, err
+		}
+		fresh.Template, _, err = h.store.Templates.Put(ctx, access(ctx).OrgID, content)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return h.putFlow(ctx, fresh)
+}
+
+// putFlow stores a flow. What the request left out gets its default, whether or
+// not there is a flow already.
+func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*textAnswer, error) {
+	now := evidence.Seconds(h.clock())
+	fresh.ID, fresh.Org = evidence.NewID(), access(ctx).OrgID
+	fresh.Visibility = cmp.Or(fresh.Visibility, evidence.PrivateFlow)
+	fresh.Template = cmp.Or(fresh.Template, template.ID([]byte(template.Empty)))
+	fresh.CreatedAt, fresh.CreatedBy, fresh.LastModifiedAt = now, principal(ctx).Name, now
+	created, _, err := h.store.Flows.Put(ctx, fresh)
+	if err != nil {
+		return nil, err
+	}
+	if created {
+		return made(), nil
+	}
+	return done(), nil
+}
+
+// getFlow reads one flow.
+func (h *handlers) getFlow(ctx context.Context, in *FlowPath) (*flowAnswer, error) {
+	org := access(ctx)
+	ref, err := h.flowNamed(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	flow, err := h.store.Flows.Get(ctx, ref.ID)
+	if err != nil {
+		return nil, fmt.Errorf("flow %s has a name but no document: %w", ref.ID, err)
+	}
+	stored, err := h.store.Templates.Get(ctx, org.OrgID, flow.Template)
+	if err != nil {
+		return nil, err
+	}
+	return &flowAnswer{Body: showFlow(org, &flow, stored)}, nil
+}
+
+func showFlow(org evidence.OrgAccess, flow *evidence.Flow, stored storage.StoredTemplate) FlowGet {
+	return FlowGet{
+		ID: flow.ID, Name: flow.Name, Description: flow.Description, Visibility: flow.Visibility,
+		Org: org.OrgName, Template: string(stored.Content), RepoURL: flow.RepoURL, Tags: orEmpty(flow.Tags),
+	}
+}
+
+// archiveFlow takes a flow out of use. Its name leaves the answers about what runs,
+// and so does that of a flow that is renamed.
+func (h *handlers) archiveFlow(ctx context.Context, in *FlowPath) (*textAnswer, error) {
+	org := access(ctx)
+	err := h.store.Flows.Archive(ctx, org.OrgID, in.Flow, evidence.Seconds(h.clock()))
+	return h.flowChanged(ctx, org, in.Flow, err)
+}
+
+// renameFlow gives a flow another name.
+func (h *handlers) renameFlow(ctx context.Context, in *FlowPath, body *RenameFlow) (*textAnswer, error) {
+	org := access(ctx)
+	err := h.store.Flows.Rename(ctx, org.OrgID, in.Flow, body.NewName, evidence.Seconds(h.clock()))
+	return h.flowChanged(ctx, org, in.Flow, err)
+}
+
+// flowChanged answers a change of what a flow is called. What runs is judged anew,
+// as policies look at the names of flows.
+func (h *handlers) flowChanged(ctx context.Context, org evidence.OrgAccess, name string, err error) (*textAnswer, error) {
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, flowUnknown(org, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := h.store.Tokens.Move(ctx, org.OrgID); err != nil {
+		return nil, err
+	}
+	return done(), nil
+}
+
+type listFlowsInput struct {
+	OrgPath
+	SearchByName  string   `query:"search_by_name" pattern:"^[a-zA-Z0-9\\-]*$" doc:"Part of the name."`
+	CaseSensitive bool     `query:"case_sensitive" default:"true" doc:"Whether search_by_name minds letter case."`
+	Page          int      `query:"page" minimum:"1"`
+	PerPage       int      `query:"per_page" minimum:"1" maximum:"100"`
+	SpaceID       []string `query:"space_id,explode"`
+	Tag           []string `query:"tag,explode" doc:"key or key:value"`
+}
+
+type listFlowsAnswer struct {
+	Body flowList
+}
+
+// flowList is a bare array, or an envelope when a page was asked for.
+type flowList struct {
+	paged *PaginationInfo
+	flows []FlowList
+}
+
+type flowsPage struct {
+	Data       []FlowList     `json:"data"`
+	Pagination PaginationInfo `json:"pagination"`
+}
+
+// MarshalJSON writes whichever form was asked for.
+func (l flowList) MarshalJSON() ([]byte, error) {
+	if l.paged == nil {
+		return json.Marshal(l.flows)
+	}
+	return json.Marshal(flowsPage{Data: l.flows, Pagination: *l.paged})
+}
+
+// Schema describes both forms.
+func (flowList) Schema(registry huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{
+		{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[FlowList](), true, "")},
+		registry.Schema(reflect.TypeFor[flowsPage](), true, "FlowsPage"),
+	}}
+}
+
+// listFlows lists an organization's flows by name. They are configured, thousands
+// at most, and so are filtered in memory.
+func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlowsAnswer, error) {
+	if given(ctx, "search_by_name") && in.SearchByName == "" {
+		return nil, evidence.NewError(evidence.Invalid, "Empty string is not allowed for flow names.")
+	}
+	org := access(ctx)
+	flows, err := h.store.Flows.List(ctx, org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	flows = slices.DeleteFunc(flows, func(f evidence.Flow) bool { return !in.wants(ctx, &f) })
+	slices.SortStableFunc(flows, func(a, b evidence.Flow) int { return cmp.Compare(a.Name, b.Name) })
+	var paged *PaginationInfo
+	if given(ctx, "page") || given(ctx, "per_page") {
+		number, size := max(in.Page, 1), cmp.Or(in.PerPage, defaultFlowsPerPage)
+		info := paginationOf(number, size, int64(len(flows)))
+		start := min(offsetOf(number, size), len(flows))
+		paged, flows = &info, flows[start:min(start+size, len(flows))]
+	}
+	shown, err := h.showFlows(ctx, org, flows)
+	return &listFlowsAnswer{Body: flowList{paged: paged, flows: shown}}, err
+}
+
+// wants applies the filters. An empty tag matches nothing, and there are no spaces
+// that anything could be in, as with environments.
+func (in *listFlowsInput) wants(ctx context.Context, flow *evidence.Flow) bool {
+	name, part := flow.Name, in.SearchByName
+	if !in.CaseSensitive {
+		name, part = strings.ToLower(name), strings.ToLower(part)
+	}
+	if !strings.Contains(name, part) {
+		return false
+	}
+	if slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
+		return false
+	}
+	return !given(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return tagged(flow.Tags, tag) })
+}
+
+// showFlows describes flows with their templates and latest trails.
+func (h *handlers) showFlows(ctx context.Context, org evidence.OrgAccess, flows []evidence.Flow) ([]FlowList, error) {
+	ids, templates := make([]string, 0, len(flows)), make([]string, 0, len(flows))
+	for _, flow := range flows {
+		ids, templates = append(ids, flow.ID), append(templates, flow.Template)
+	}
+	stored, err := h.store.Templates.GetMany(ctx, org.OrgID, templates)
+	if err != nil {
+		return nil, err
+	}
+	latest, err := h.store.Trails.Latest(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]FlowList, 0, len(flows))
+	for _, flow := range flows {
+		one := FlowList{FlowGet: showFlow(org, &flow, stored[flow.Template])}
+		if trail, ok := latest[flow.ID]; ok {
+			one.LatestActivityAt, one.LatestState = new(trail.LastModifiedAt), new(string(trail.Status))
+		}
+		shown = append(shown, one)
+	}
+	return shown, nil
+}

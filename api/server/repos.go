@@ -1,0 +1,333 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// repoRoutes are those of repositories. Names with slashes are one segment by the
+// time they are routed (joinRepoName).
+func (h *handlers) repoRoutes() []Route {
+	return []Route{
+		{
+			Method: http.MethodGet, Path: "/repos/{org}", OperationID: "list_repos", Tag: "Repos",
+			Summary: "List repositories", Least: evidence.Reader, Serve: handle(h.listRepos),
+		},
+		{
+			Method: http.MethodGet, Path: "/repos/{org}/filter-options", OperationID: "list_repo_filter_options", Tag: "Repos",
+			Summary: "List what repositories can be filtered by", Least: evidence.Reader, Serve: handle(h.listRepoFilterOptions),
+		},
+		{
+			Method: http.MethodGet, Path: "/repos/{org}/tags", OperationID: "list_repo_tag_choices", Tag: "Repos",
+			Summary: "List the tags that repositories have", Least: evidence.Reader, Serve: handle(h.listRepoTagChoices),
+		},
+		{
+			Method: http.MethodGet, Path: "/repos/{org}/{repo_name}", OperationID: "get_repo", Tag: "Repos",
+			Summary: "Read a repository", Least: evidence.Reader, Serve: handle(h.getRepo),
+		},
+	}
+}
+
+// RepoResponse is a repository as answers show it (contract/responses.md).
+type RepoResponse struct {
+	ID          string  `json:"id" doc:"The internal id, by which the repository is tagged."`
+	Name        string  `json:"name"`
+	URL         string  `json:"url"`
+	Provider    *string `json:"provider" nullable:"true"`
+	RepoID      *string `json:"repo_id" nullable:"true" doc:"The id at the provider."`
+	Description *string `json:"description" nullable:"true"`
+	// LatestActivity is when the repository was last reported, ISO 8601 in UTC.
+	LatestActivity *string           `json:"latest_activity" nullable:"true"`
+	Tags           map[string]string `json:"tags"`
+	Links          map[string]href   `json:"_links"`
+}
+
+func (h *handlers) showRepo(org evidence.OrgAccess, repo *evidence.Repo) RepoResponse {
+	return RepoResponse{
+		ID: repo.ID, Name: repo.Name, URL: repo.URL,
+		Provider: orNull(repo.Provider), RepoID: orNull(repo.ExternalID), Description: repo.Description,
+		LatestActivity: isoTime(repo.LastModifiedAt), Tags: orEmpty(repo.Tags),
+		Links: map[string]href{"self": {h.links.RepoSelf(org.OrgName, repo.Name, repo.ID)}},
+	}
+}
+
+// isoTime writes Unix seconds as ISO 8601 in UTC, null when there is no time.
+func isoTime(seconds float64) *string {
+	if seconds <= 0 {
+		return nil
+	}
+	return new(time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC().Format(time.RFC3339Nano))
+}
+
+type listReposInput struct {
+	OrgPath
+	Page          int      `query:"page" minimum:"1" default:"1"`
+	PerPage       int      `query:"per_page" minimum:"1" maximum:"50" default:"15"`
+	Name          string   `query:"name" doc:"The exact name. It is ignored beside repo_id, and excludes search."`
+	Search        string   `query:"search" doc:"Part of the name, in any letter case."`
+	Provider      string   `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion"`
+	RepoID        string   `query:"repo_id" doc:"The id at the provider."`
+	Instance      string   `query:"vcs_instance" doc:"Host that keeps the repository."`
+	Namespace     string   `query:"namespace" doc:"Leading groups, at any depth, with slashes between them."`
+	SortDirection string   `query:"sort_direction" enum:"asc,desc" default:"asc"`
+	Tag           []string `query:"tag,explode" doc:"key or key:value"`
+}
+
+// RepoListResponse is a page of repositories (contract/responses.md).
+type RepoListResponse struct {
+	PageEnvelope
+	Repos []RepoResponse `json:"repos"`
+}
+
+type listReposAnswer struct {
+	Body RepoListResponse
+}
+
+// listRepos lists an organization's repositories by name. There are thousands at
+// most, and so they are filtered and sorted in memory.
+func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*listReposAnswer, error) {
+	if in.Name != "" && in.Search != "" {
+		return nil, evidence.NewError(evidence.Invalid, "Specify either 'name' or 'search', not both")
+	}
+	org := access(ctx)
+	repos, err := h.store.Repos.List(ctx, org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	facets := in.facets(ctx)
+	repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return !in.names(&r) || !facets.want(&r) })
+	slices.SortFunc(repos, func(a, b evidence.Repo) int {
+		order := cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+		if in.SortDirection == "desc" {
+			return -order
+		}
+		return order
+	})
+	body := RepoListResponse{
+		PageEnvelope: h.links.pageOf(ctx, in.Page, in.PerPage, int64(len(repos))).envelope(),
+		Repos:        []RepoResponse{},
+	}
+	start := min(offsetOf(in.Page, in.PerPage), len(repos))
+	for _, repo := range repos[start:min(start+in.PerPage, len(repos))] {
+		body.Repos = append(body.Repos, h.showRepo(org, &repo))
+	}
+	return &listReposAnswer{Body: body}, nil
+}
+
+// names applies the filters that look for certain repositories. Empty ones are no
+// filters.
+func (in *listReposInput) names(r *evidence.Repo) bool {
+	if !strings.Contains(strings.ToLower(r.Name), strings.ToLower(in.Search)) {
+		return false
+	}
+	if in.RepoID != "" {
+		return r.ExternalID == in.RepoID
+	}
+	return in.Name == "" || r.Name == in.Name
+}
+
+func (in *listReposInput) facets(ctx context.Context) repoFacets {
+	return repoFacets{
+		provider: in.Provider, instance: in.Instance, namespace: segmentsOf(in.Namespace),
+		tagged: given(ctx, "tag"), tags: in.Tag,
+	}
+}
+
+// repoFacets are the filters by which repositories are browsed. Empty ones are no
+// filters, apart from the tags: an empty one matches nothing
+// (contract/semantics.md 10).
+type repoFacets struct {
+	provider  string
+	instance  string
+	namespace []string
+	tagged    bool
+	tags      []string
+}
+
+func (f repoFacets) want(r *evidence.Repo) bool {
+	if f.provider != "" && r.Provider != f.provider {
+		return false
+	}
+	if f.instance != "" && r.Instance() != f.instance {
+		return false
+	}
+	if f.tagged && !slices.ContainsFunc(f.tags, func(tag string) bool { return tagged(r.Tags, tag) }) {
+		return false
+	}
+	return r.Within(f.namespace)
+}
+
+// segmentsOf splits a path of groups; slashes around it mean nothing.
+func segmentsOf(path string) []string {
+	path = strings.Trim(path, "/")
+	if path == "" {
+		return nil
+	}
+	return strings.Split(path, "/")
+}
+
+type repoFilterOptionsInput struct {
+	OrgPath
+	Provider  string   `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion"`
+	Instance  string   `query:"vcs_instance" doc:"Host that keeps the repository."`
+	Namespace string   `query:"namespace" doc:"Leading groups, with slashes between them."`
+	Tag       []string `query:"tag,explode" doc:"key or key:value"`
+}
+
+// RepoFilterOptionsResponse lists distinct values, sorted. Each member honours all
+// filters but its own; namespace_values are the groups right beneath the namespace
+// that is asked for.
+type RepoFilterOptionsResponse struct {
+	Providers       []string `json:"providers"`
+	Instances       []string `json:"vcs_instances"`
+	NamespaceValues []string `json:"namespace_values"`
+}
+
+type repoFilterOptionsAnswer struct {
+	Body RepoFilterOptionsResponse
+}
+
+// listRepoFilterOptions lists what the repositories of an organization can be
+// narrowed down to.
+func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOptionsInput) (*repoFilterOptionsAnswer, error) {
+	repos, err := h.store.Repos.List(ctx, access(ctx).OrgID)
+	if err != nil {
+		return nil, err
+	}
+	facets := repoFacets{
+		provider: in.Provider, instance: in.Instance, namespace: segmentsOf(in.Namespace),
+		tagged: given(ctx, "tag"), tags: in.Tag,
+	}
+	anyProvider, anyInstance := facets, facets
+	anyProvider.provider, anyInstance.instance = "", ""
+	return &repoFilterOptionsAnswer{Body: RepoFilterOptionsResponse{
+		Providers: distinct(repos, anyProvider, func(r *evidence.Repo) string { return r.Provider }),
+		Instances: distinct(repos, anyInstance, (*evidence.Repo).Instance),
+		NamespaceValues: distinct(repos, facets, func(r *evidence.Repo) string {
+			if beneath := r.Namespace()[len(facets.namespace):]; len(beneath) > 0 {
+				return beneath[0]
+			}
+			return ""
+		}),
+	}}, nil
+}
+
+// distinct collects a value of the repositories that facets want; "" is none.
+func distinct(repos []evidence.Repo, facets repoFacets, value func(*evidence.Repo) string) []string {
+	values := map[string]bool{}
+	for _, repo := range repos {
+		if facets.want(&repo) {
+			values[value(&repo)] = true
+		}
+	}
+	delete(values, "")
+	return append([]string{}, slices.Sorted(maps.Keys(values))...)
+}
+
+// TagChoice is a tag that something has.
+type TagChoice struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// TagChoicesResponse lists distinct tags by key, then by value
+// (contract/responses.md, GET /controls/{org}/tags).
+type TagChoicesResponse struct {
+	TagChoices []TagChoice `json:"tag_choices"`
+}
+
+type tagChoicesAnswer struct {
+	Body TagChoicesResponse
+}
+
+// listRepoTagChoices lists the tags that repositories of an organization have.
+func (h *handlers) listRepoTagChoices(ctx context.Context, _ *OrgPath) (*tagChoicesAnswer, error) {
+	repos, err := h.store.Repos.List(ctx, access(ctx).OrgID)
+	if err != nil {
+		return nil, err
+	}
+	choices := []TagChoice{}
+	for _, repo := range repos {
+		for key, value := range repo.Tags {
+			choices = append(choices, TagChoice{Key: key, Value: value})
+		}
+	}
+	slices.SortFunc(choices, func(a, b TagChoice) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
+	})
+	return &tagChoicesAnswer{Body: TagChoicesResponse{TagChoices: slices.Compact(choices)}}, nil
+}
+
+type getRepoInput struct {
+	OrgPath
+	Name     string `path:"repo_name" doc:"Name of the repository; it may have slashes."`
+	Provider string `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion" doc:"Needed when several have the name."`
+	ID       string `query:"id" doc:"The internal id. With it, name and provider are ignored."`
+}
+
+type repoAnswer struct {
+	Body RepoResponse
+}
+
+// getRepo reads one repository.
+func (h *handlers) getRepo(ctx context.Context, in *getRepoInput) (*repoAnswer, error) {
+	org := access(ctx)
+	repo, err := h.repoAsked(ctx, org, in)
+	if err != nil {
+		return nil, err
+	}
+	return &repoAnswer{Body: h.showRepo(org, &repo)}, nil
+}
+
+func (h *handlers) repoAsked(ctx context.Context, org evidence.OrgAccess, in *getRepoInput) (evidence.Repo, error) {
+	if in.ID != "" {
+		repo, err := h.store.Repos.Get(ctx, org.OrgID, in.ID)
+		if errors.Is(err, storage.ErrNotFound) {
+			return repo, repoUnknown(in.ID)
+		}
+		return repo, err
+	}
+	repos, err := h.reposNamed(ctx, org, in.Name)
+	if err != nil {
+		return evidence.Repo{}, err
+	}
+	if in.Provider != "" {
+		repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return r.Provider != in.Provider })
+	}
+	if len(repos) == 0 {
+		return evidence.Repo{}, repoUnknown(in.Name)
+	}
+	if providers := distinct(repos, repoFacets{}, shownProvider); len(providers) > 1 {
+		return evidence.Repo{}, evidence.NewError(evidence.Invalid, fmt.Sprintf(
+			"Multiple repos named '%s' exist (%s). Specify the 'provider'", in.Name, strings.Join(providers, ", ")))
+	}
+	// Of those that one provider has, the last one reported has taken the name.
+	return repos[0], nil
+}
+
+func shownProvider(r *evidence.Repo) string { return cmp.Or(r.Provider, "unknown") }
+
+// reposNamed returns the repositories of a name, the one reported last first, or
+// answers in the contract's words that there is none.
+func (h *handlers) reposNamed(ctx context.Context, org evidence.OrgAccess, name string) ([]evidence.Repo, error) {
+	repos, err := h.store.Repos.Named(ctx, org.OrgID, name)
+	if err == nil && len(repos) == 0 {
+		err = repoUnknown(name)
+	}
+	return repos, err
+}
+
+func repoUnknown(name string) error {
+	return evidence.NewError(evidence.NotFound, fmt.Sprintf("Repo '%s' not found", name))
+}

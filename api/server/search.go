@@ -1,0 +1,227 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// maxFound bounds how many artifacts a search shows, the newest of them.
+const maxFound = 200
+
+// searchRoutes are those that search.
+func (h *handlers) searchRoutes() []Route {
+	return []Route{{
+		Method: http.MethodGet, Path: "/search/{org}/sha/{search_value}", OperationID: "get_search", Tag: "Search",
+		Summary: "Search by fingerprint or commit", Least: evidence.Reader, Serve: handle(h.search),
+	}}
+}
+
+type getSearchInput struct {
+	OrgPath
+	Value string `path:"search_value" pattern:"^[a-fA-F0-9]{5,64}$" doc:"A fingerprint or commit SHA, or how it begins."`
+}
+
+// SearchResultGetResponse is what was found (contract/responses.md).
+type SearchResultGetResponse struct {
+	ResolvedTo SearchResolvedModel        `json:"resolved_to"`
+	Artifacts  []SearchFoundArtifactModel `json:"artifacts"`
+}
+
+// SearchResolvedModel says what the digits stand for.
+type SearchResolvedModel struct {
+	Type         string               `json:"type" enum:"fingerprint,commit,mixed"`
+	FullMatch    *string              `json:"full_match" nullable:"true" doc:"The fingerprint or commit, when there is only one."`
+	Fingerprints SearchResolvedSubset `json:"fingerprints"`
+	Commits      SearchResolvedSubset `json:"commits"`
+}
+
+// SearchResolvedSubset lists the fingerprints or the commits that were found.
+type SearchResolvedSubset struct {
+	Type    string   `json:"type" enum:"fingerprint,commit"`
+	Count   int      `json:"count"`
+	Matches []string `json:"matches"`
+}
+
+// SearchFoundArtifactModel is an artifact that was found. What no flow knows of is
+// only running; all that flows tell is empty then.
+type SearchFoundArtifactModel struct {
+	Fingerprint           string            `json:"fingerprint"`
+	Name                  string            `json:"name"`
+	HasProvenance         bool              `json:"has_provenance"`
+	GitCommit             string            `json:"git_commit"`
+	Pipeline              string            `json:"pipeline"`
+	Flow                  string            `json:"flow"`
+	Trail                 string            `json:"trail"`
+	TemplateReferenceName string            `json:"template_reference_name"`
+	BuildURL              string            `json:"build_url"`
+	CommitURL             string            `json:"commit_url"`
+	ComplianceState       string            `json:"compliance_state"`
+	RunningIn             []string          `json:"running_in"`
+	ExitedFrom            []string          `json:"exited_from"`
+	HTMLURL               string            `json:"html_url"`
+	APIURL                string            `json:"api_url"`
+	History               []ArtifactHistory `json:"history"`
+}
+
+type searchAnswer struct {
+	Body SearchResultGetResponse
+}
+
+// search finds the artifacts whose fingerprint or commit is, or begins with, the
+// given digits: what flows know, and what runs though no flow knows of it.
+func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswer, error) {
+	org, digits := access(ctx), strings.ToLower(in.Value)
+	traces, running, err := h.trace(ctx, org, digits)
+	if errors.Is(err, storage.ErrAmbiguous) {
+		return nil, evidence.NewError(evidence.NotFound, "Search results are too ambiguous. Please give more digits.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	artifacts, err := h.found(ctx, org, traces, running)
+	if err != nil {
+		return nil, err
+	}
+	if len(artifacts) == 0 {
+		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("No matches for '%s'.", in.Value))
+	}
+	for _, artifact := range artifacts {
+		if !artifact.HasProvenance {
+			traces.Fingerprints = append(traces.Fingerprints, artifact.Fingerprint)
+		}
+	}
+	return &searchAnswer{Body: SearchResultGetResponse{
+		ResolvedTo: resolved(once(traces.Fingerprints), traces.Commits), Artifacts: artifacts,
+	}}, nil
+}
+
+// trace looks for the digits among what flows know and among what runs.
+func (h *handlers) trace(ctx context.Context, org evidence.OrgAccess, digits string) (storage.Traces, []string, error) {
+	traces, err := h.store.Artifacts.Search(ctx, org.OrgID, digits)
+	if err != nil {
+		return traces, nil, err
+	}
+	running, err := h.store.Running.Beginning(ctx, org.OrgID, digits)
+	return traces, running, err
+}
+
+// resolved sums up what the digits stand for.
+func resolved(fingerprints, commits []string) SearchResolvedModel {
+	model := SearchResolvedModel{
+		Type:         "mixed",
+		Fingerprints: SearchResolvedSubset{Type: "fingerprint", Count: len(fingerprints), Matches: append([]string{}, fingerprints...)},
+		Commits:      SearchResolvedSubset{Type: "commit", Count: len(commits), Matches: append([]string{}, commits...)},
+	}
+	switch {
+	case len(commits) == 0:
+		model.Type = "fingerprint"
+	case len(fingerprints) == 0:
+		model.Type = "commit"
+	}
+	if all := slices.Concat(fingerprints, commits); len(all) == 1 {
+		model.FullMatch = &all[0]
+	}
+	return model
+}
+
+// found shows the artifacts: those of flows, newest first, then those that only
+// run.
+func (h *handlers) found(ctx context.Context, org evidence.OrgAccess, traces storage.Traces, running []string) ([]SearchFoundArtifactModel, error) {
+	records, err := h.store.Artifacts.GetMany(ctx, traces.Records[:min(len(traces.Records), maxFound)])
+	if err != nil {
+		return nil, err
+	}
+	judged, err := h.judge(ctx, org, records)
+	if err != nil {
+		return nil, err
+	}
+	fingerprints := slices.Clone(running)
+	for _, record := range records {
+		fingerprints = append(fingerprints, record.Fingerprint)
+	}
+	places, err := h.placesOf(ctx, org, once(fingerprints))
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]SearchFoundArtifactModel, 0, len(judged))
+	for _, artifact := range judged {
+		shown = append(shown, h.showFound(org, &artifact, places[artifact.record.Fingerprint]))
+	}
+	for _, fingerprint := range running {
+		if slices.Contains(traces.Fingerprints, fingerprint) || len(places[fingerprint]) == 0 {
+			continue
+		}
+		unknown, err := h.showUnknown(ctx, org, fingerprint, places[fingerprint])
+		if err != nil {
+			return nil, err
+		}
+		shown = append(shown, unknown)
+	}
+	return shown, nil
+}
+
+func (h *handlers) showFound(org evidence.OrgAccess, a *judgedArtifact, places []place) SearchFoundArtifactModel {
+	common := h.showCommon(org, a)
+	return SearchFoundArtifactModel{
+		Fingerprint:           common.Fingerprint,
+		Name:                  common.Filename,
+		HasProvenance:         true,
+		GitCommit:             common.GitCommit,
+		Pipeline:              a.flow.Name,
+		Flow:                  a.flow.Name,
+		Trail:                 common.TrailName,
+		TemplateReferenceName: common.TemplateReferenceName,
+		BuildURL:              common.BuildURL,
+		CommitURL:             common.CommitURL,
+		ComplianceState:       string(a.status),
+		RunningIn:             environmentsOf(places),
+		ExitedFrom:            []string{},
+		HTMLURL:               common.HTMLURL,
+		APIURL:                common.APIURL,
+		History:               a.history(nil, places),
+	}
+}
+
+// showUnknown shows what runs though no flow knows of it, by the name it had where
+// it began to run.
+func (h *handlers) showUnknown(ctx context.Context, org evidence.OrgAccess, fingerprint string, places []place) (SearchFoundArtifactModel, error) {
+	first := slices.MinFunc(places, func(a, b place) int { return cmp.Compare(a.start.Timestamp, b.start.Timestamp) })
+	shown := SearchFoundArtifactModel{
+		Fingerprint: fingerprint,
+		RunningIn:   environmentsOf(places),
+		ExitedFrom:  []string{},
+		HTMLURL:     h.links.Snapshot(org.OrgName, first.environment, first.latest),
+		APIURL:      h.links.SnapshotSelf(org.OrgName, first.environment, first.latest),
+		History:     []ArtifactHistory{},
+	}
+	changes, err := h.store.Snapshots.Changes(ctx, &first.start)
+	if err != nil {
+		return shown, err
+	}
+	for _, change := range changes {
+		if change.Fingerprint == fingerprint {
+			shown.Name = change.Name
+		}
+	}
+	for _, place := range places {
+		shown.History = append(shown.History, place.started())
+	}
+	slices.SortStableFunc(shown.History, func(a, b ArtifactHistory) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+	return shown, nil
+}
+
+func environmentsOf(places []place) []string {
+	names := make([]string, 0, len(places))
+	for _, place := range places {
+		names = append(names, place.environment)
+	}
+	return names
+}

@@ -1,0 +1,97 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+const tagKeyPattern = `^[a-zA-Z0-9][a-zA-Z0-9\-_\.~]*$`
+
+// tagRoutes is that of tags, of whatever they are on.
+func (h *handlers) tagRoutes() []Route {
+	return []Route{
+		{
+			Method: http.MethodPatch, Path: "/tags/{org}/{resource_type}/{resource_id}", OperationID: "patch_tags", Tag: "Tags",
+			Summary: "Set and remove tags", Least: evidence.Member, Serve: withBody(h.patchTags),
+		},
+	}
+}
+
+// TagPatchInput is the body of patch_tags (contract/requests.md). A tag that is
+// both removed and set is set.
+type TagPatchInput struct {
+	SetTags    TagMap   `json:"set_tags,omitempty"`
+	RemoveTags []string `json:"remove_tags,omitempty" nullable:"true"`
+}
+
+// TagMap is values by key. It may be absent or null.
+type TagMap map[string]string
+
+// Schema describes keys and values.
+func (TagMap) Schema(huma.Registry) *huma.Schema {
+	return keyedBy(tagKeyPattern, &huma.Schema{Type: huma.TypeString})
+}
+
+type patchTagsInput struct {
+	OrgPath
+	Type string `path:"resource_type" enum:"flow,flows,env,environment,environments,control,controls,repo,repos"`
+	ID   string `path:"resource_id" doc:"Name of the flow or environment, identifier of the control, or id of the repository."`
+}
+
+// patchTags changes the tags of one thing.
+func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagPatchInput) (*textAnswer, error) {
+	org := access(ctx)
+	var err error
+	switch in.Type {
+	case "flow", "flows":
+		err = h.tagFlow(ctx, org, in.ID, body)
+	case "repo", "repos":
+		err = h.tagRepo(ctx, org, in.ID, body)
+	case "control", "controls":
+		// There are no controls. The text is in quotes, as clients know it.
+		err = evidence.NewError(evidence.NotFound,
+			fmt.Sprintf(`"Control '%s' does not exist in organization '%s'"`, in.ID, org.OrgName))
+	default:
+		err = h.tagEnvironment(ctx, org, in.ID, body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return done(), nil
+}
+
+// tagFlow has what runs judged anew, as policies look at the tags of flows.
+func (h *handlers) tagFlow(ctx context.Context, org evidence.OrgAccess, name string, body *TagPatchInput) error {
+	ref, err := h.flowNamed(ctx, org, name)
+	if err != nil {
+		return err
+	}
+	err = h.store.Flows.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.clock()))
+	if err != nil {
+		return err
+	}
+	return h.store.Tokens.Move(ctx, org.OrgID)
+}
+
+func (h *handlers) tagEnvironment(ctx context.Context, org evidence.OrgAccess, name string, body *TagPatchInput) error {
+	ref, err := h.environmentNamed(ctx, org, name)
+	if err != nil {
+		return err
+	}
+	return h.store.Environments.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.clock()))
+}
+
+func (h *handlers) tagRepo(ctx context.Context, org evidence.OrgAccess, id string, body *TagPatchInput) error {
+	err := h.store.Repos.SetTags(ctx, org.OrgID, id, body.SetTags, body.RemoveTags)
+	if errors.Is(err, storage.ErrNotFound) {
+		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Repo '%s' not found", id))
+	}
+	return err
+}

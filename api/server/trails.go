@@ -1,0 +1,368 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+const defaultTrailsPerPage = 20
+
+// trailRoutes are those of trails.
+func (h *handlers) trailRoutes() []Route {
+	return []Route{
+		{
+			Method: http.MethodGet, Path: "/trails/{org}", OperationID: "list_trails_for_org", Tag: "Trails",
+			Summary: "List the trails of an organization", Least: evidence.Reader, Serve: handle(h.listOrgTrails),
+		},
+		{
+			Method: http.MethodGet, Path: "/trails/{org}/{flow_name}", OperationID: "list_trails", Tag: "Trails",
+			Summary: "List the trails of a flow", Least: evidence.Reader, Serve: handle(h.listFlowTrails),
+		},
+		{
+			Method: http.MethodPut, Path: "/trails/{org}/{flow_name}", OperationID: "create_trail", Tag: "Trails",
+			Summary: "Begin a trail, or change what is known of it", Least: evidence.Member,
+			Statuses: []int{http.StatusCreated, http.StatusOK},
+			Serve:    withForm("data_json", []string{"template_file"}, h.beginTrail),
+		},
+		{
+			Method: http.MethodGet, Path: "/trails/{org}/{flow_name}/{trail_name}", OperationID: "get_trail", Tag: "Trails",
+			Summary: "Read a trail", Least: evidence.Reader, Serve: handle(h.getTrail),
+		},
+	}
+}
+
+// CreateTrail is the data of create_trail (contract/requests.md).
+type CreateTrail struct {
+	_             struct{}                  `json:"-" additionalProperties:"true"`
+	Name          string                    `json:"name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$"`
+	Description   *string                   `json:"description,omitempty" nullable:"true"`
+	GitCommitInfo OrNull[GitCommit]         `json:"git_commit_info,omitempty"`
+	RepoInfo      OrNull[RepoInfoPostInput] `json:"repo_info,omitempty"`
+	OriginURL     *string                   `json:"origin_url,omitempty" nullable:"true" format:"uri"`
+	ExternalURLs  ExternalURLs              `json:"external_urls,omitempty"`
+	UserData      UserData                  `json:"user_data,omitempty"`
+}
+
+// TrailPath is the path of an operation on a trail.
+type TrailPath struct {
+	FlowPath
+	Trail string `path:"trail_name" doc:"Name of the trail."`
+}
+
+// scope says who reports what where, now.
+func (h *handlers) scope(ctx context.Context, flow, trail string) storage.Scope {
+	org, who := access(ctx), principal(ctx)
+	return storage.Scope{
+		Org: org.OrgID, OrgName: org.OrgName, Flow: flow, Trail: trail,
+		By: who.Name, ByID: who.UserID, At: evidence.Seconds(h.clock()),
+	}
+}
+
+// beginTrail begins a trail, or patches the one of that name: what is not sent
+// stays as it is.
+func (h *handlers) beginTrail(ctx context.Context, in *FlowPath, f *form[CreateTrail]) (*textAnswer, error) {
+	org := access(ctx)
+	ref, err := h.flowNamed(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	own, err := h.templateOf(ctx, org, f.Files)
+	if err != nil {
+		return nil, err
+	}
+	scope := h.scope(ctx, in.Flow, f.Data.Name)
+	repo, err := h.reportRepo(ctx, scope, f.Data.RepoInfo)
+	if err != nil {
+		return nil, err
+	}
+	change := evidence.TrailChange{
+		Description:  f.Data.Description,
+		Commit:       commitOf(f.Data.GitCommitInfo),
+		OriginURL:    f.Data.OriginURL,
+		ExternalURLs: f.Data.ExternalURLs.Evidence(),
+		UserData:     f.Data.UserData.Sent(),
+		Template:     own,
+	}
+	if repo != nil {
+		change.Repo = repo.ID
+	}
+	created, err := h.store.Recorder.Begin(ctx, scope, ref.ID, change, repo)
+	if err != nil {
+		return nil, err
+	}
+	if created {
+		return made(), nil
+	}
+	return done(), nil
+}
+
+// reportRepo notes the repository that a request names; nil when it names none.
+func (h *handlers) reportRepo(ctx context.Context, scope storage.Scope, sent OrNull[RepoInfoPostInput]) (*evidence.Repo, error) {
+	if sent.Value == nil {
+		return nil, nil
+	}
+	repo, err := h.store.Repos.Report(ctx, scope.Org, sent.Value.Evidence(), scope.At)
+	if err != nil || repo.ID == "" {
+		return nil, err
+	}
+	return &repo, nil
+}
+
+// templateOf stores the template among the files of a form and returns its id, ""
+// when there is none.
+func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(formFile) error) error) (string, error) {
+	id := ""
+	err := files(func(file formFile) error {
+		content, err := io.ReadAll(file)
+		if err != nil {
+			return formBroken(err)
+		}
+		id, _, err = h.store.Templates.Put(ctx, org.OrgID, content)
+		return err
+	})
+	return id, err
+}
+
+type trailAnswer struct {
+	Body GetTrail
+}
+
+// getTrail reads one trail with its events.
+func (h *handlers) getTrail(ctx context.Context, in *TrailPath) (*trailAnswer, error) {
+	org := access(ctx)
+	trail, err := h.trailNamed(ctx, org, in)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.showTrails(ctx, org, []evidence.Trail{trail})
+	if err != nil {
+		return nil, err
+	}
+	events, err := h.store.Trails.Events(ctx, &trail)
+	if err != nil {
+		return nil, err
+	}
+	shown[0].Events = showTrailEvents(&trail, events)
+	return &trailAnswer{Body: shown[0]}, nil
+}
+
+// trailNamed reads the trail of a path, or answers in the contract's words.
+func (h *handlers) trailNamed(ctx context.Context, org evidence.OrgAccess, in *TrailPath) (evidence.Trail, error) {
+	ref, err := h.flowNamed(ctx, org, in.Flow)
+	if err != nil {
+		return evidence.Trail{}, err
+	}
+	trail, err := h.store.Trails.Get(ctx, ref.ID, in.Trail)
+	if errors.Is(err, storage.ErrNotFound) {
+		return trail, evidence.NewError(evidence.NotFound, fmt.Sprintf(
+			"Trail with name '%s' does not exist for Organization '%s' and Flow '%s'", in.Trail, org.OrgName, in.Flow))
+	}
+	return trail, err
+}
+
+// ListTrails is a page of trails.
+type ListTrails struct {
+	Data       []GetTrail     `json:"data"`
+	Pagination PaginationInfo `json:"pagination"`
+}
+
+type listOrgTrailsInput struct {
+	OrgPath
+	Flow        string `query:"flow" doc:"Name of a flow."`
+	FlowTag     string `query:"flow_tag" doc:"key=value"`
+	Fingerprint string `query:"fingerprint" doc:"Of an artifact that was reported to the trails."`
+	Page        int    `query:"page" minimum:"1"`
+	PerPage     int    `query:"per_page" minimum:"1" maximum:"100"`
+}
+
+type listOrgTrailsAnswer struct {
+	Body ListTrails
+}
+
+// listOrgTrails lists the trails of an organization, newest first.
+func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*listOrgTrailsAnswer, error) {
+	org := access(ctx)
+	flows, err := h.store.Flows.List(ctx, org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	narrowed, err := h.narrow(ctx, org, in, flows)
+	if err != nil {
+		return nil, err
+	}
+	number, size := max(in.Page, 1), cmp.Or(in.PerPage, defaultTrailsPerPage)
+	trails, total, err := h.pageOfTrails(ctx, org, in, narrowed, number, size)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.showTrails(ctx, org, trails)
+	if err != nil {
+		return nil, err
+	}
+	return &listOrgTrailsAnswer{Body: ListTrails{Data: shown, Pagination: paginationOf(number, size, total)}}, nil
+}
+
+// narrow returns the ids of the flows whose trails are asked for, nil for all.
+func (h *handlers) narrow(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []evidence.Flow) ([]string, error) {
+	if !given(ctx, "flow") && !given(ctx, "flow_tag") {
+		return nil, nil
+	}
+	key, value, _ := strings.Cut(in.FlowTag, "=")
+	wanted := []string{}
+	for _, flow := range flows {
+		have, tagged := flow.Tags[key]
+		if !given(ctx, "flow_tag") || (tagged && have == value) {
+			wanted = append(wanted, flow.ID)
+		}
+	}
+	if !given(ctx, "flow") {
+		return wanted, nil
+	}
+	ref, err := h.flowNamed(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(wanted, ref.ID) {
+		return []string{}, nil
+	}
+	return []string{ref.ID}, nil
+}
+
+// pageOfTrails returns a page of the trails of flows, and how many there are.
+func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string, number, size int) ([]evidence.Trail, int64, error) {
+	if given(ctx, "fingerprint") {
+		return h.pageOfTrailsWith(ctx, org, in.Fingerprint, flows, number, size)
+	}
+	trails, err := h.store.Trails.List(ctx, storage.TrailQuery{
+		Org: org.OrgID, Flows: flows, Offset: offsetOf(number, size), Limit: size,
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	total, err := h.store.Trails.Totals(ctx, org.OrgID, flows)
+	return trails, total, err
+}
+
+// pageOfTrailsWith returns a page of the trails to which a fingerprint was
+// reported, those it was reported to last first.
+func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess, fingerprint string, flows []string, number, size int) ([]evidence.Trail, int64, error) {
+	keys, err := h.store.Artifacts.TrailsWith(ctx, org.OrgID, fingerprint)
+	if err != nil {
+		return nil, 0, err
+	}
+	if flows != nil {
+		keys = slices.DeleteFunc(keys, func(key string) bool {
+			flow, _, _ := strings.Cut(key, "/")
+			return !slices.Contains(flows, flow)
+		})
+	}
+	total := len(keys)
+	start := min(offsetOf(number, size), total)
+	trails, err := h.store.Trails.GetMany(ctx, keys[start:min(start+size, total)])
+	return trails, int64(total), err
+}
+
+type listFlowTrailsInput struct {
+	FlowPath
+	Page    int `query:"page" minimum:"1"`
+	PerPage int `query:"per_page" minimum:"1" maximum:"100"`
+}
+
+type listFlowTrailsAnswer struct {
+	Body trailList
+}
+
+// trailList is a bare array, or a page when one was asked for.
+type trailList struct {
+	paged  *PaginationInfo
+	trails []GetTrail
+}
+
+// MarshalJSON writes whichever form was asked for.
+func (l trailList) MarshalJSON() ([]byte, error) {
+	if l.paged == nil {
+		return json.Marshal(l.trails)
+	}
+	return json.Marshal(ListTrails{Data: l.trails, Pagination: *l.paged})
+}
+
+// Schema describes both forms.
+func (trailList) Schema(registry huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{
+		{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[GetTrail](), true, "")},
+		registry.Schema(reflect.TypeFor[ListTrails](), true, "ListTrails"),
+	}}
+}
+
+// maxBareTrails bounds the list of those who do not ask for a page: the newest.
+const maxBareTrails = 1000
+
+// listFlowTrails lists the trails of a flow, newest first.
+func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) (*listFlowTrailsAnswer, error) {
+	org := access(ctx)
+	ref, err := h.flowNamed(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	query := storage.TrailQuery{Org: org.OrgID, Flows: []string{ref.ID}, Limit: maxBareTrails}
+	var paged *PaginationInfo
+	if given(ctx, "page") || given(ctx, "per_page") {
+		number, size := max(in.Page, 1), cmp.Or(in.PerPage, defaultTrailsPerPage)
+		total, err := h.store.Trails.Totals(ctx, org.OrgID, query.Flows)
+		if err != nil {
+			return nil, err
+		}
+		paged = new(paginationOf(number, size, total))
+		query.Offset, query.Limit = offsetOf(number, size), size
+	}
+	trails, err := h.store.Trails.List(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.showTrails(ctx, org, trails)
+	return &listFlowTrailsAnswer{Body: trailList{paged: paged, trails: shown}}, err
+}
+
+// showTrails shows trails with a constant number of commands for a thousand
+// slots.
+func (h *handlers) showTrails(ctx context.Context, org evidence.OrgAccess, trails []evidence.Trail) ([]GetTrail, error) {
+	var flows, templates, slots []string
+	for _, trail := range trails {
+		flows = append(flows, trail.Flow)
+		templates = append(templates, trail.Template)
+		slots = append(slots, trail.SlotIDs()...)
+	}
+	sources := trailSources{slots: map[string]evidence.Slot{}}
+	var err error
+	if sources.flows, err = h.store.Flows.Names(ctx, org.OrgID, flows); err != nil {
+		return nil, err
+	}
+	if sources.templates, err = h.store.Templates.GetMany(ctx, org.OrgID, templates); err != nil {
+		return nil, err
+	}
+	found, err := h.store.Slots.GetMany(ctx, slots)
+	if err != nil {
+		return nil, err
+	}
+	for _, slot := range found {
+		sources.slots[slot.ID()] = slot
+	}
+	shown := make([]GetTrail, 0, len(trails))
+	for _, trail := range trails {
+		shown = append(shown, h.showTrail(org, &trail, sources))
+	}
+	return shown, nil
+}

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+const (
+	// reconcileInterval is how often the reconciler looks.
+	reconcileInterval = 30 * time.Second
+	// reconcileAge is how old a fact must be before its aggregates are taken to have
+	// been left behind: no request, and no write that outlives one, takes so long.
+	reconcileAge = time.Minute
+	// reconcileLease elects the one worker that reconciles.
+	reconcileLease = "reconcile"
+)
+
+// reconciler finishes what processes that were killed had begun to record: no
+// client was told that it is stored, but some of it is.
+type reconciler struct {
+	store   *storage.Store
+	clock   evidence.Clock
+	holder  string
+	log     *slog.Logger
+	applied *prometheus.CounterVec
+}
+
+func newReconciler(deps Deps) (*reconciler, error) {
+	r := &reconciler{
+		store: deps.Store, clock: deps.Clock, holder: evidence.NewID(), log: deps.Log,
+		applied: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "attestry_reconciled_total",
+			Help: "What had been left unfinished and was finished later, by kind: trails and facts.",
+		}, []string{"kind"}),
+	}
+	return r, deps.Metrics.Register(r.applied)
+}
+
+// reconcile looks once, if this process is the elected one. What fails for one
+// organization does not keep the others waiting.
+func (r *reconciler) reconcile(ctx context.Context) error {
+	elected, err := r.store.Leases.Acquire(ctx, reconcileLease, r.holder, 3*reconcileInterval)
+	if err != nil || !elected {
+		return err
+	}
+	before := evidence.Seconds(r.clock().Add(-reconcileAge))
+	settled, err := r.store.Trails.SettleBefore(ctx, before)
+	r.note("trails", "", settled)
+	faults := []error{err}
+	err = r.store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
+		applied, err := r.store.Reconciler.Reconcile(ctx, org.ID, before)
+		r.note("facts", org.ID, applied)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("organization %s: %w", org.ID, err))
+		}
+		return ctx.Err()
+	})
+	return errors.Join(append(faults, err)...)
+}
+
+func (r *reconciler) note(kind, org string, n int) {
+	if n == 0 {
+		return
+	}
+	r.applied.WithLabelValues(kind).Add(float64(n))
+	r.log.Warn("finished what a process had left unfinished", "kind", kind, "org", org, "number", n)
+}

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"attestry/evidence"
+	"attestry/evidence/template"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/sqlite"
+)
+
+// noted is when things were reported that a process left behind.
+const noted = 1_790_000_000.0
+
+var errKilled = errors.New("killed")
+
+// killable is an engine that lets a process write no more trails and events once it
+// is killed.
+type killable struct {
+	storage.Documents
+	killed bool
+}
+
+func (d *killable) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	if d.killed && schema.Name == "trails" {
+		return errKilled
+	}
+	return d.Documents.Replace(ctx, schema, record, revision)
+}
+
+func (d *killable) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
+	if d.killed && schema.Name == "trail_events" {
+		return 0, errKilled
+	}
+	return d.Documents.InsertMany(ctx, schema, records)
+}
+
+// yard is a store with two organizations in whose trails something was left behind.
+type yard struct {
+	store *storage.Store
+	orgs  []string
+	flows map[string]string // by organization
+}
+
+func newYard(t *testing.T) *yard {
+	t.Helper()
+	folder := t.TempDir()
+	engine, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), storage.Schemas())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close() })
+	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := &killable{Documents: engine}
+	y := &yard{store: storage.NewStore(docs, objects, at(noted), slog.New(slog.DiscardHandler)), flows: map[string]string{}}
+	t.Cleanup(y.store.Tenancy.Close)
+	_, err = y.store.Tenancy.ApplyBootstrap(t.Context(), evidence.Bootstrap{
+		Organizations: []evidence.DeclaredOrganization{{Name: "acme"}, {Name: "other"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = y.store.Tenancy.EachOrganization(t.Context(), func(org *evidence.Organization) error {
+		y.orgs = append(y.orgs, org.ID)
+		return nil
+	})
+	if err != nil || len(y.orgs) != 2 {
+		t.Fatalf("organizations %v: %v", y.orgs, err)
+	}
+	for _, org := range y.orgs {
+		y.attest(t, org, "trail", nil)
+		docs.killed = true
+		y.attest(t, org, "trail", errKilled)
+		y.attest(t, org, "fresh", errKilled)
+		docs.killed = false
+	}
+	return y
+}
+
+// attest reports a failing attestation of a trail.
+func (y *yard) attest(t *testing.T, org, trail string, want error) {
+	t.Helper()
+	id := evidence.NewID()
+	scope := storage.Scope{Org: org, OrgName: "acme", Flow: "flow", Trail: trail, By: "by", ByID: "by", At: noted}
+	err := y.store.Recorder.Attest(t.Context(), scope, evidence.Attestation{
+		ID: id, Org: org, Trail: trail, Name: "n" + id, Type: evidence.TypeGeneric, CreatedAt: noted,
+	}, nil)
+	if !errors.Is(err, want) {
+		t.Fatalf("got %v, want %v", err, want)
+	}
+	ref, err := y.store.Flows.Resolve(t.Context(), org, "flow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.flows[org] = ref.ID
+}
+
+func (y *yard) reconciler(t *testing.T, now evidence.Clock) (*reconciler, *prometheus.Registry) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	r, err := newReconciler(Deps{Store: y.store, Clock: now, Log: slog.New(slog.DiscardHandler), Metrics: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, registry
+}
+
+// counted reads how many of a kind were finished.
+func counted(t *testing.T, registry *prometheus.Registry, kind string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if metric.GetLabel()[0].GetValue() == kind {
+				return metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+// finished tells whether nothing is left behind.
+func (y *yard) finished(t *testing.T) bool {
+	t.Helper()
+	return !slices.ContainsFunc(y.orgs, func(org string) bool {
+		trail, err := y.store.Trails.Get(t.Context(), y.flows[org], "trail")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := y.store.Trails.Get(t.Context(), y.flows[org], "fresh")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(trail.Entries) != 2 || fresh.Uncounted || len(fresh.Pending) > 0
+	})
+}
+
+func at(seconds float64) evidence.Clock {
+	return func() time.Time { return time.UnixMicro(int64(seconds * 1e6)) }
+}
+
+func TestReconcilerFinishesWhatWasLeftBehind(t *testing.T) {
+	y := newYard(t)
+	r, registry := y.reconciler(t, at(noted+90))
+	if err := r.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !y.finished(t) {
+		t.Error("something is left")
+	}
+	for _, org := range y.orgs {
+		trail, err := y.store.Trails.Get(t.Context(), y.flows[org], "trail")
+		if err != nil || trail.Status != evidence.NonCompliant || trail.Template != template.ID([]byte(template.Empty)) {
+			t.Errorf("trail %+v, %v", trail, err)
+		}
+	}
+	trails, facts := counted(t, registry, "trails"), counted(t, registry, "facts")
+	if trails != 2 || facts != 2 {
+		t.Errorf("counted %v trails and %v facts, want two of each", trails, facts)
+	}
+	if err := r.reconcile(t.Context()); err != nil || counted(t, registry, "facts") != facts {
+		t.Errorf("the next look applies something again: %v", err)
+	}
+}
+
+func TestReconcilerLeavesAloneWhatMayBeUnderWay(t *testing.T) {
+	y := newYard(t)
+	r, _ := y.reconciler(t, at(noted+50))
+	if err := r.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if y.finished(t) {
+		t.Error("facts that are 50 seconds old were applied")
+	}
+}
+
+func TestOneWorkerReconciles(t *testing.T) {
+	y := newYard(t)
+	elected, err := y.store.Leases.Acquire(t.Context(), reconcileLease, "another worker", time.Minute)
+	if err != nil || !elected {
+		t.Fatalf("elected %v: %v", elected, err)
+	}
+	r, _ := y.reconciler(t, at(noted+90))
+	if err := r.reconcile(t.Context()); err != nil || y.finished(t) {
+		t.Errorf("it worked without being elected: %v", err)
+	}
+}
