@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"net"
 	"net/http"
 
@@ -11,7 +12,11 @@ import (
 )
 
 const (
-	bareReportPath = "/report"
+	bareReportPath      = "/report"
+	bareArtifactPath    = "/artifact"
+	bareAttestationPath = "/attestation"
+	// bareReadPath answers as many bytes as its last segment says.
+	bareReadPath = "/read/"
 	// bareBodyLimit is that of the service's reports, in bytes.
 	bareBodyLimit = 32 << 20
 )
@@ -35,6 +40,9 @@ func startBare() (*bare, error) {
 		served:  make(chan error, 1),
 	}
 	b.app.Put(bareReportPath, decodeOnly[server.K8SReport]())
+	b.app.Post(bareArtifactPath, decodeOnly[server.CreateArtifact]())
+	b.app.Post(bareAttestationPath, formOnly)
+	b.app.Get(bareReadPath+":size", sizeOnly)
 	go func() { b.served <- b.app.Listener(listener) }()
 	return b, nil
 }
@@ -55,6 +63,24 @@ func decodeOnly[T any]() fiber.Handler {
 		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 		return c.SendString(`"OK"`)
 	}
+}
+
+// formOnly decodes the data of a form.
+func formOnly(c *fiber.Ctx) error {
+	var value server.GenericAttestationPostInput
+	if err := sonic.UnmarshalString(c.FormValue("data_json"), &value); err != nil {
+		return fiber.NewError(http.StatusBadRequest, err.Error())
+	}
+	return c.JSON("OK")
+}
+
+// sizeOnly answers text of the wanted size.
+func sizeOnly(c *fiber.Ctx) error {
+	size, err := c.ParamsInt("size")
+	if err != nil {
+		return fiber.NewError(http.StatusBadRequest, err.Error())
+	}
+	return c.Send(bytes.Repeat([]byte(" "), size))
 }
 
 func (b *bare) close() error {

@@ -30,17 +30,31 @@ func newClient(address, key string) *client {
 
 // put sends a JSON body, which must be answered as wanted.
 func (c *client) put(path string, body []byte, want answer) error {
-	c.request.Header.SetMethod(fasthttp.MethodPut)
+	return c.send(fasthttp.MethodPut, path, "application/json; charset=utf-8", body, want)
+}
+
+// post is put with another method.
+func (c *client) post(path string, body []byte, want answer) error {
+	return c.send(fasthttp.MethodPost, path, "application/json; charset=utf-8", body, want)
+}
+
+// get asks for what must be there.
+func (c *client) get(path string) error {
+	return c.send(fasthttp.MethodGet, path, "application/json; charset=utf-8", nil, answer{status: fasthttp.StatusOK})
+}
+
+func (c *client) send(method, path, contentType string, body []byte, want answer) error {
+	c.request.Header.SetMethod(method)
 	c.request.SetRequestURI(c.url + path)
 	c.request.Header.Set("Authorization", "Bearer "+c.key)
-	c.request.Header.SetContentType("application/json; charset=utf-8")
+	c.request.Header.SetContentType(contentType)
 	c.request.SetBodyRaw(body)
 	if err := c.connection.DoTimeout(&c.request, &c.response, answerTimeout); err != nil {
-		return fmt.Errorf("PUT %s: %w", path, err)
+		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	got := answer{status: c.response.StatusCode(), body: string(c.response.Body())}
 	if got.status != want.status || want.body != "" && got.body != want.body {
-		return fmt.Errorf("PUT %s: got %d %.200s, want %d %s", path, got.status, got.body, want.status, want.body)
+		return fmt.Errorf("%s %s: got %d %.200s, want %d %s", method, path, got.status, got.body, want.status, want.body)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -21,7 +22,13 @@ type row struct {
 
 // rows are all there is to measure.
 func rows() []row {
-	return append(reportRows(100, 1, 16), reportRows(10_000, 1, 4)...)
+	return slices.Concat(
+		reportRows(100, 1, 16),
+		reportRows(10_000, 1, 4),
+		attestationRows(1, 16, 64),
+		artifactRows(1, 16),
+		[]row{lookupRow(100_000), trailRow(500, 20)},
+	)
 }
 
 // play measures one row on a stage of its own, so that rows do not touch each

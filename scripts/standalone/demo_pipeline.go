@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"mime/multipart"
+	"net/http"
+	"slices"
+
+	"attestry/scripts/fixtures"
+)
+
+// What the pipeline builds.
+const (
+	demoFingerprint = "62bd363c808f722d109b64e12d0aece4a8449e7037be2ef4d004ce1e46c48758" // it runs after the rollout
+	demoCommit      = "4ab2c0e1f5d9a7b3c8e6f0d1a2b3c4d5e6f70819"
+)
+
+// pipeline is what the pipeline does.
+func (d *demonstration) pipeline() []func(context.Context) error {
+	attestations := "/attestations/" + demoOrganization + "/" + d.flow + "/trail/" + d.trail
+	ofArtifact := `"artifact_fingerprint":"` + demoFingerprint + `"`
+	return []func(context.Context) error{
+		func(ctx context.Context) error {
+			return d.form(ctx, "declare a flow: what must be known of a release", http.MethodPut, "/flows/"+demoOrganization+"/template_file",
+				`{"name":"`+d.flow+`","description":"The checkout service"}`, "template_file", fixtures.FlowTemplate)
+		},
+		func(ctx context.Context) error {
+			return d.form(ctx, "begin a trail", http.MethodPut, "/trails/"+demoOrganization+"/"+d.flow,
+				`{"name":"`+d.trail+`","description":"Release 2.0.0"}`, "", nil)
+		},
+		func(ctx context.Context) error {
+			return d.form(ctx, "the tests of the artifact to come have passed", http.MethodPost, attestations+"/junit",
+				`{"attestation_name":"unit-test","target_artifacts":["api"],"git_commit_info":{"sha1":"`+demoCommit+`"},`+
+					`"junit_results":[{"name":"checkout","total":128,"failures":0,"errors":0,"skipped":2,"duration":41.5}]}`,
+				"attachment_file", fixtures.JUnitResults)
+		},
+		func(ctx context.Context) error {
+			return d.send(ctx, "report the artifact", http.MethodPost, "/artifacts/"+demoOrganization+"/"+d.flow,
+				[]byte(`{"fingerprint":"`+demoFingerprint+`","filename":"registry.example.com/storefront/cart:2.0.0","git_commit":"`+demoCommit+`",`+
+					`"build_url":"https://ci.example.com/runs/77","commit_url":"https://git.example.com/commit/`+demoCommit+`",`+
+					`"trail_name":"`+d.trail+`","template_reference_name":"api"}`), http.StatusCreated)
+		},
+		func(ctx context.Context) error {
+			return d.form(ctx, "a scan finds a weakness", http.MethodPost, attestations+"/snyk",
+				`{"attestation_name":"container-scan",`+ofArtifact+`,"snyk_results":{"tool":{"name":"Snyk Container","version":"1.1296.2"},`+
+					`"results":[{"high_count":1,"medium_count":0,"low_count":3}]}}`, "", nil)
+		},
+		d.showTrail,
+		func(ctx context.Context) error {
+			return d.send(ctx, "somebody answers for it", http.MethodPost, attestations+"/override",
+				[]byte(`{"attestation_name":"container-scan",`+ofArtifact+`,"reason":"Not reachable, see RISK-12","new_compliance_status":true,"original_attestation_type":"snyk"}`),
+				http.StatusOK)
+		},
+		d.showTrail,
+	}
+}
+
+// form sends a form with its data and perhaps a file; it must make something new.
+func (d *demonstration) form(ctx context.Context, what, method, path, data, field string, file []byte) error {
+	var body bytes.Buffer
+	writer := multipart.NewWriter(&body)
+	fault := writer.WriteField("data_json", data)
+	if field != "" {
+		into, err := writer.CreateFormFile(field, field)
+		if err != nil {
+			return err
+		}
+		_, err = into.Write(file)
+		fault = errors.Join(fault, err)
+	}
+	if err := errors.Join(fault, writer.Close()); err != nil {
+		return err
+	}
+	answer, err := d.call(ctx, what, method, path, writer.FormDataContentType(), body.Bytes(), http.StatusCreated)
+	if err == nil {
+		fmt.Printf("     answer: %s\n", answer)
+	}
+	return err
+}
+
+// showTrail reads the trail and tells what is missing and what is wrong.
+func (d *demonstration) showTrail(ctx context.Context) error {
+	type attestation struct {
+		Name      string `json:"attestation_name"`
+		Status    string
+		Compliant *bool `json:"is_compliant"`
+	}
+	var trail struct {
+		ComplianceState  string `json:"compliance_state"`
+		ComplianceStatus struct {
+			Attestations []attestation `json:"attestations_statuses"`
+			Artifacts    map[string]struct {
+				Status       string
+				Attestations []attestation `json:"attestations_statuses"`
+			} `json:"artifacts_statuses"`
+		} `json:"compliance_status"`
+	}
+	err := d.read(ctx, "read the trail", "/trails/"+demoOrganization+"/"+d.flow+"/"+d.trail, &trail)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("     %s is %s\n", d.trail, trail.ComplianceState)
+	show := func(attestations []attestation) {
+		for _, one := range attestations {
+			verdict := one.Status
+			if one.Compliant != nil {
+				verdict = map[bool]string{true: "compliant", false: "NOT compliant"}[*one.Compliant]
+			}
+			fmt.Printf("         %-16s %s\n", one.Name, verdict)
+		}
+	}
+	show(trail.ComplianceStatus.Attestations)
+	for _, name := range slices.Sorted(maps.Keys(trail.ComplianceStatus.Artifacts)) {
+		artifact := trail.ComplianceStatus.Artifacts[name]
+		fmt.Printf("       artifact %s is %s\n", name, artifact.Status)
+		show(artifact.Attestations)
+	}
+	return nil
+}
