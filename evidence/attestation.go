@@ -29,8 +29,9 @@ type Attestation struct {
 	Type string `json:"type"`
 	// Compliant is the verdict, as of the time it was reported.
 	Compliant bool `json:"compliant"`
-	// Fingerprint and Targets say what is attested: an artifact by fingerprint,
-	// artifacts by reference name, or, with neither, the trail.
+	// Fingerprint and Targets say what is attested: an artifact by fingerprint
+	// (Targets are then its reference names), artifacts by reference name, or, with
+	// neither, the trail.
 	Fingerprint string   `json:"fingerprint,omitempty"`
 	Targets     []string `json:"targets,omitempty"`
 	// ArtifactName is the file name of the artifact attested by fingerprint.
@@ -49,7 +50,7 @@ type Attestation struct {
 	Payload map[string]json.RawMessage `json:"payload,omitempty"`
 	// TypeVersion is the version of a custom or system type that judged.
 	TypeVersion int `json:"type_version,omitempty"`
-	// Control is the control that a decision decides.
+	// Control is the control that a decision decides, or the override of one.
 	Control string `json:"control,omitempty"`
 	// Override is set when this overrides another attestation.
 	Override     *Override     `json:"override,omitempty"`

@@ -31,8 +31,12 @@ func (r *Recorder) Override(ctx context.Context, scope Scope, attestation eviden
 	missing := evidence.NewError(evidence.NotFound, fmt.Sprintf(
 		"Attestation named '%s' of type '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
 		attestation.Name, attestation.Type, scope.Trail, scope.Flow, scope.OrgName))
-	if known, err := r.known(ctx, scope); err != nil || !known {
-		return cmpError(err, missing)
+	known, err := r.known(ctx, scope)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return missing
 	}
 	seen, names, err := r.place(ctx, scope, &attestation)
 	if err != nil {
@@ -49,19 +53,19 @@ func (r *Recorder) Override(ctx context.Context, scope Scope, attestation eviden
 	if original.Overridden != "" {
 		attestation.Override.Original = original.Overridden
 	}
+	if attestation.Type == evidence.TypeDecision {
+		decision, err := r.attestations.Get(ctx, scope.Org, original.ID)
+		if err != nil {
+			return err
+		}
+		attestation.Control = decision.Control
+	}
 	// It was made behind what it replaces, whatever the clocks say.
 	attestation.CreatedAt = max(attestation.CreatedAt, math.Nextafter(original.Time, math.Inf(1)))
 	if err := r.attestations.collection.Insert(ctx, attestation); err != nil {
 		return err
 	}
 	return r.applyAttestation(ctx, seen, names, &attestation, repo)
-}
-
-func cmpError(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
 }
 
 // known tells whether flow and trail of a scope are there.
@@ -152,6 +156,9 @@ func (r *Recorder) place(ctx context.Context, scope Scope, a *evidence.Attestati
 		if a.Fingerprint != "" {
 			a.ArtifactName = summary.Filename
 		}
+	}
+	if a.Fingerprint != "" && len(a.Targets) == 0 {
+		a.Targets = names // answers show both
 	}
 	if a.CommitSHA == "" {
 		a.CommitSHA = evidence.CommitSHA(trail.Commit)

@@ -1,0 +1,24 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"attestry/storage"
+	"attestry/storage/sqlite"
+	"attestry/storage/storagetest"
+)
+
+func TestRecorder(t *testing.T) {
+	storagetest.Recorder(t, storagetest.DocumentsEngine{
+		Locate: func(t *testing.T) string { return filepath.Join(t.TempDir(), "attestry.db") },
+		Open: func(t *testing.T, location string, schemas ...*storage.Schema) storage.Documents {
+			t.Helper()
+			db, err := sqlite.Open(t.Context(), location, schemas)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return db
+		},
+	})
+}

@@ -1,0 +1,228 @@
+package storagetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/template"
+	"attestry/storage"
+)
+
+// Recorder checks on an engine that what is kept of trails is what their facts say,
+// in whichever order, by however many writers, and after whatever interruption they
+// came.
+func Recorder(t *testing.T, engine DocumentsEngine) {
+	t.Run("AnyOrder", func(t *testing.T) { testRecorderOrder(t, engine, drawnRuns) })
+	t.Run("Crowded", func(t *testing.T) { testRecorderCrowded(t, engine) })
+	t.Run("Interrupted", func(t *testing.T) { testRecorderInterrupted(t, engine) })
+	t.Run("AtOnce", func(t *testing.T) { testRecorderAtOnce(t, engine) })
+	t.Run("Announced", func(t *testing.T) { testRecorderAnnounces(t, engine) })
+	t.Run("Costs", func(t *testing.T) { testRecorderCosts(t, engine) })
+}
+
+// RecorderBriefly is the part of Recorder that an engine could get wrong, without
+// what would take minutes on a server that is slow.
+func RecorderBriefly(t *testing.T, engine DocumentsEngine) {
+	t.Run("AnyOrder", func(t *testing.T) { testRecorderOrder(t, engine, 1) })
+	t.Run("Announced", func(t *testing.T) { testRecorderAnnounces(t, engine) })
+}
+
+// The templates that flows and trails of a chronicle have.
+var chronicleTemplates = []string{
+	template.Empty,
+	`
+version: 1
+trail:
+  attestations:
+    - {name: x, type: generic}
+  artifacts:
+    - name: api
+      attestations:
+        - {name: x, type: junit}
+        - {name: y, type: "*"}
+`, `
+version: 1
+trail:
+  artifacts:
+    - {name: api}
+    - name: web
+      attestations:
+        - {name: z, type: decision}
+        - {name: x, type: generic}
+`, `
+version: 1
+trail:
+  attestations:
+    - {name: z, type: decision}
+    - {name: y, type: "*"}
+`,
+}
+
+// chronicle is an organization with one flow in which things are reported.
+type chronicle struct {
+	engine storage.Documents
+	org    string
+	flow   evidence.Flow
+	// templates are the ids of chronicleTemplates.
+	templates []string
+	// attested are the ids of all attestations and artifacts that were
+	// acknowledged.
+	mu    sync.Mutex
+	acked map[string]bool
+}
+
+const chronicleFlow = "flow"
+
+// newStore is a process that works on the engine.
+func newStore(t testing.TB, docs storage.Documents) *storage.Store {
+	t.Helper()
+	clock := func() time.Time { return time.Unix(2_000_000_000, 0) }
+	store := storage.NewStore(docs, nil, clock, slog.New(slog.DiscardHandler))
+	t.Cleanup(store.Tenancy.Close)
+	return store
+}
+
+func openRecorder(t *testing.T, engine DocumentsEngine) storage.Documents {
+	t.Helper()
+	docs := engine.Open(t, engine.Locate(t), storage.Schemas()...)
+	t.Cleanup(func() { _ = docs.Close() })
+	return docs
+}
+
+// newChronicle makes an organization of its own, whose flow has a template.
+func newChronicle(t testing.TB, docs storage.Documents, flowTemplate int) *chronicle {
+	t.Helper()
+	c := &chronicle{engine: docs, org: evidence.NewID(), acked: map[string]bool{}}
+	store := newStore(t, docs)
+	for _, content := range chronicleTemplates {
+		id, _, err := store.Templates.Put(t.Context(), c.org, []byte(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.templates = append(c.templates, id)
+	}
+	_, flow, err := store.Flows.Put(t.Context(), evidence.Flow{
+		ID: evidence.NewID(), Org: c.org, Name: chronicleFlow, Visibility: evidence.PrivateFlow,
+		Template: c.templates[flowTemplate], CreatedAt: 1, LastModifiedAt: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.flow = flow
+	return c
+}
+
+// deed is something that a client reports. Done again, it is another report with
+// the same content.
+type deed struct {
+	// Kind is begin, report, attest, or override.
+	Kind        string
+	Trail       string
+	Template    int // begin: index + 1, 0 for none
+	Description string
+	Name        string // report: the artifact's
+	Fingerprint string
+	Commit      string
+	Targets     []string
+	Attestation string // attest, override: the name
+	Type        string
+	Control     string
+	Compliant   bool
+	At          float64
+}
+
+func (d deed) String() string {
+	parts := []string{d.Kind, d.Trail}
+	for _, part := range []struct{ name, value string }{
+		{"name", d.Name}, {"print", d.Fingerprint}, {"commit", d.Commit}, {"targets", strings.Join(d.Targets, "+")},
+		{"attestation", d.Attestation}, {"type", d.Type}, {"control", d.Control}, {"description", d.Description},
+	} {
+		if part.value != "" {
+			parts = append(parts, part.name+"="+part.value)
+		}
+	}
+	return fmt.Sprintf("%s template=%d compliant=%v at=%v", strings.Join(parts, " "), d.Template, d.Compliant, d.At)
+}
+
+// do lets a process do a deed, and remembers it when it is acknowledged.
+func (c *chronicle) do(ctx context.Context, store *storage.Store, d deed) error {
+	id := evidence.NewID()
+	err := c.perform(ctx, store, d, id)
+	if err == nil && d.Kind != "begin" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.acked[id] = true
+	}
+	return err
+}
+
+func (c *chronicle) perform(ctx context.Context, store *storage.Store, d deed, id string) error {
+	scope := storage.Scope{
+		Org: c.org, OrgName: "acme", Flow: chronicleFlow, Trail: d.Trail, By: "somebody", ByID: "by", At: d.At,
+	}
+	switch d.Kind {
+	case "begin":
+		_, err := store.Recorder.Begin(ctx, scope, c.flow.ID, c.change(d), nil)
+		return err
+	case "report":
+		return store.Recorder.Report(ctx, scope, evidence.ArtifactRecord{
+			ID: id, Org: c.org, Trail: d.Trail, Name: d.Name, Fingerprint: d.Fingerprint,
+			Filename: d.Name + ".tgz", CommitSHA: d.Commit, CreatedAt: d.At,
+		}, nil)
+	case "attest":
+		return store.Recorder.Attest(ctx, scope, c.attestation(d, id), nil)
+	case "override":
+		override := c.attestation(d, id)
+		override.Override = &evidence.Override{Reason: "because"}
+		return store.Recorder.Override(ctx, scope, override, nil)
+	default:
+		return errors.New("no such deed: " + d.Kind)
+	}
+}
+
+func (c *chronicle) change(d deed) evidence.TrailChange {
+	change := evidence.TrailChange{Description: &d.Description}
+	if d.Template > 0 {
+		change.Template = c.templates[d.Template-1]
+	}
+	return change
+}
+
+func (c *chronicle) attestation(d deed, id string) evidence.Attestation {
+	a := evidence.Attestation{
+		ID: id, Org: c.org, Trail: d.Trail, Name: d.Attestation, Type: d.Type, Compliant: d.Compliant,
+		Fingerprint: d.Fingerprint, Targets: d.Targets, Control: d.Control, CreatedAt: d.At,
+	}
+	if d.Commit != "" {
+		a.Commit = &evidence.GitCommit{SHA1: d.Commit}
+	}
+	return a
+}
+
+// refused tells whether an error is an answer to a deed that cannot be done.
+func refused(err error) bool { return evidence.CodeOf(err) == evidence.NotFound }
+
+// tryLater tells whether an error asks the client to do it again.
+func tryLater(err error) bool {
+	code := evidence.CodeOf(err)
+	return code == evidence.Unavailable || code == evidence.Conflict
+}
+
+// late is a time behind that of any deed.
+const late = 1e12
+
+// finish lets a process finish what others have left behind.
+func (c *chronicle) finish(ctx context.Context, store *storage.Store) error {
+	if _, err := store.Trails.SettleBefore(ctx, late); err != nil {
+		return err
+	}
+	_, err := store.Reconciler.Reconcile(ctx, c.org, late)
+	return err
+}

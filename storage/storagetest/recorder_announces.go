@@ -1,0 +1,137 @@
+package storagetest
+
+import (
+	"fmt"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// testRecorderAnnounces looks at the change token, by which environments learn that
+// something that they run has to be judged anew. It must move before a report is
+// acknowledged, and should not move for what runs nowhere.
+func testRecorderAnnounces(t *testing.T, engine DocumentsEngine) {
+	docs := openRecorder(t, engine)
+	byName := func(commit string) deed {
+		return deed{Kind: "attest", Trail: "trail", Targets: []string{"api"}, Commit: commit, Attestation: "n", Type: "generic"}
+	}
+	byPrint := func(fingerprint string) deed {
+		return deed{Kind: "attest", Trail: "trail", Fingerprint: fingerprint, Attestation: "n", Type: "generic"}
+	}
+	ofTrail := deed{Kind: "attest", Trail: "other", Attestation: "n", Type: "generic"}
+	retemplate := deed{Kind: "begin", Trail: "other", Template: 3}
+	report := deed{Kind: "report", Trail: "other", Name: "web", Fingerprint: printC}
+	decision := deed{Kind: "attest", Trail: "trail", Fingerprint: printC, Attestation: "n", Type: "system:decision", Control: "ctl"}
+	for name, c := range map[string]struct {
+		runs  string
+		deed  deed
+		moves bool
+	}{
+		"by fingerprint, and it runs":                  {printB, byPrint(printB), true},
+		"by fingerprint of a displaced one that runs":  {printA, byPrint(printA), true},
+		"by fingerprint, and another one runs":         {printA, byPrint(printB), false},
+		"by name, and the commit fits":                 {printB, byName(commitB), true},
+		"by name, and a displaced one's commit fits":   {printA, byName(commitA), true},
+		"by name, and one of another commit runs":      {printB, byName(commitA), false},
+		"by name without a commit":                     {printA, byName(""), true},
+		"of the trail, and its artifact runs":          {printC, ofTrail, true},
+		"of the trail, and another trail's runs":       {printB, ofTrail, false},
+		"template, and an artifact runs":               {printC, retemplate, true},
+		"template, and another trail's artifact runs":  {printB, retemplate, false},
+		"description, and an artifact runs":            {printC, deed{Kind: "begin", Trail: "other", Description: "d"}, false},
+		"artifact that runs":                           {printC, report, true},
+		"artifact that does not":                       {printB, report, false},
+		"decision about another trail's that runs":     {printC, decision, true},
+		"decision about another trail's that does not": {printB, decision, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := running(t, docs, c.runs)
+			c.deed.At = 40
+			s.do(t, c.deed)
+			if moved := s.moved(t); moved != c.moves {
+				t.Errorf("the token moved: %v", moved)
+			}
+		})
+	}
+	for name, d := range map[string]deed{"template": retemplate, "attestation": ofTrail, "artifact": report} {
+		d.At = 40
+		t.Run("process died with "+name, func(t *testing.T) { testDiedBeforeAnnouncing(t, docs, d) })
+	}
+}
+
+// announced is a chronicle of whose artifacts one runs.
+type announced struct {
+	*chronicle
+	store *storage.Store
+	token string
+}
+
+func running(t *testing.T, docs storage.Documents, fingerprint string) *announced {
+	t.Helper()
+	s := &announced{chronicle: prepared(t, docs), store: newStore(t, docs)}
+	err := s.store.Running.Start(t.Context(), []storage.Running{{Org: s.org, Environment: s.org, Fingerprint: fingerprint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.moved(t)
+	return s
+}
+
+func (s *announced) do(t *testing.T, d deed) {
+	t.Helper()
+	if err := s.chronicle.do(t.Context(), s.store, d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// moved tells whether the token has moved since the last time.
+func (s *announced) moved(t *testing.T) bool {
+	t.Helper()
+	token, err := s.store.Tokens.Get(t.Context(), s.org)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := token != s.token
+	s.token = token
+	return moved
+}
+
+// testDiedBeforeAnnouncing kills the process at each write of a deed: once what it
+// left is finished, or the client has done it again, the token must have moved if
+// anything was stored.
+func testDiedBeforeAnnouncing(t *testing.T, docs storage.Documents, d deed) {
+	for _, byClient := range []bool{false, true} {
+		for at := 1; ; at++ {
+			s := running(t, docs, printC)
+			before := s.state(t)
+			process := &meddling{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: true}
+			_ = s.chronicle.do(t.Context(), newStore(t, process), d)
+			if !process.reached() {
+				break
+			}
+			changed := s.state(t) != before
+			if byClient {
+				changed = true
+				s.do(t, d)
+			} else if err := s.finish(t.Context(), s.store); err != nil {
+				t.Fatal(err)
+			}
+			if changed && !s.moved(t) {
+				t.Errorf("write %d, by the client %v: the token has not moved", at, byClient)
+			}
+		}
+	}
+}
+
+// state tells apart what was stored of deeds.
+func (s *announced) state(t *testing.T) string {
+	t.Helper()
+	trail, err := s.store.Trails.Get(t.Context(), s.flow.ID, "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(trail.Template,
+		len(everything[evidence.ArtifactRecord](t, s.engine, "artifacts", "created", s.org)),
+		len(everything[evidence.Attestation](t, s.engine, "attestations", "time", s.org)))
+}

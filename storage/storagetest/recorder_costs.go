@@ -1,0 +1,138 @@
+package storagetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/evidence/compliance"
+	"attestry/storage"
+)
+
+// The most commands that a report may cost in a trail that is there.
+const (
+	maxAttestCommands = 8
+	maxReportCommands = 11
+	maxBeginCommands  = 10
+	maxReadCommands   = 4
+)
+
+// testRecorderCosts pins how many commands reports cost: the same in a trail with
+// one artifact and in one with hundreds.
+func testRecorderCosts(t *testing.T, engine DocumentsEngine) {
+	docs := openRecorder(t, engine)
+	deeds := map[string]struct {
+		deed deed
+		most int
+	}{
+		"of the trail":       {deed{Kind: "attest", Attestation: "x", Type: "generic"}, maxAttestCommands},
+		"by name":            {deed{Kind: "attest", Targets: []string{"slot-0"}, Attestation: "x", Type: "generic"}, maxAttestCommands},
+		"by fingerprint":     {deed{Kind: "attest", Fingerprint: fmt.Sprintf("%064x", 1), Attestation: "x", Type: "generic"}, maxAttestCommands},
+		"artifact again":     {deed{Kind: "report", Name: "slot-0", Fingerprint: fmt.Sprintf("%064x", 1)}, maxReportCommands},
+		"another artifact":   {deed{Kind: "report", Name: "slot-0", Fingerprint: printB}, maxReportCommands},
+		"artifact of a name": {deed{Kind: "report", Name: "fresh", Fingerprint: printB}, maxReportCommands},
+		"begin":              {deed{Kind: "begin", Trail: "fresh"}, maxBeginCommands},
+		"begin again":        {deed{Kind: "begin", Description: "other"}, maxBeginCommands},
+		"another template":   {deed{Kind: "begin", Template: 3}, maxBeginCommands},
+		"nothing new":        {deed{Kind: "begin", Description: ""}, maxBeginCommands},
+	}
+	costs := map[string]int{}
+	for _, artifacts := range []int{1, 500} {
+		for name, one := range deeds {
+			c := newChronicle(t, docs, 1)
+			counting := storage.NewCountingDocuments(docs)
+			store := newStore(t, counting)
+			c.stuff(t, store, artifacts)
+			d := one.deed
+			d.At = 5000
+			if d.Trail == "" {
+				d.Trail = "trail"
+			}
+			counting.Reset()
+			if err := c.do(t.Context(), store, d); err != nil {
+				t.Fatal(err)
+			}
+			got := counting.Snapshot()
+			t.Logf("%s, %d artifacts: %d commands", name, artifacts, got.Commands())
+			if known, ok := costs[name]; got.Commands() > one.most || ok && known != got.Commands() {
+				t.Errorf("%s, %d artifacts: %+v", name, artifacts, got)
+			}
+			costs[name] = got.Commands()
+			counting.Reset()
+			c.read(t, store)
+			if got := counting.Snapshot(); got.Commands() > maxReadCommands {
+				t.Errorf("reading a trail of %d artifacts: %+v", artifacts, got)
+			}
+		}
+	}
+}
+
+// stuff makes a trail with artifacts, each with twenty attestations. They are
+// written as they would have become, as that many reports take long.
+func (c *chronicle) stuff(t *testing.T, store *storage.Store, artifacts int) {
+	t.Helper()
+	if err := c.do(t.Context(), store, deed{Kind: "begin", Trail: "trail", At: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	trail, err := store.Trails.Get(t.Context(), c.flow.ID, "trail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// All templates are used, so that they are known without a command.
+	for _, id := range c.templates {
+		if _, err := store.Templates.Get(t.Context(), c.org, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := store.Templates.Get(t.Context(), c.org, trail.Template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range artifacts {
+		slot := evidence.Slot{Org: c.org, Trail: trail.Key(), Name: fmt.Sprint("slot-", i), Version: 1}
+		slot.Report(evidence.SlotArtifact{Fingerprint: fmt.Sprintf("%064x", i+1), Record: fmt.Sprint("r", i), Time: 1001})
+		for n := range 20 {
+			slot.Attest(evidence.SlotEntry{Entry: evidence.Entry{
+				Name: fmt.Sprint("n", n), Type: "generic", ID: fmt.Sprint("e", n), Time: 1002, Compliant: true,
+			}})
+		}
+		put(t, c.engine, "slots", slot.ID(), slot, nil)
+		trail.Summarize(slot.Name, compliance.Summarize(stored.ID, &stored.Template, &slot))
+	}
+	trail.Status = compliance.Trail(&stored.Template, &trail)
+	put(t, c.engine, "trails", trail.Key(), trail, map[string]any{"org": trail.Org, "flow": trail.Flow, "created": trail.CreatedAt})
+}
+
+func put(t *testing.T, docs storage.Documents, collection, id string, value any, fields map[string]any) {
+	t.Helper()
+	body, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(storage.Schemas(), func(s *storage.Schema) bool { return s.Name == collection })
+	err = docs.Put(t.Context(), storage.Schemas()[at], storage.Record{ID: id, Revision: 7, Fields: fields, Body: body})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read reads all that is told of a trail.
+func (c *chronicle) read(t *testing.T, store *storage.Store) {
+	t.Helper()
+	trail, err := store.Trails.Get(t.Context(), c.flow.ID, "trail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slots, err := store.Slots.GetMany(t.Context(), trail.SlotIDs())
+	if err != nil || len(slots) != len(trail.Slots) {
+		t.Fatalf("%d slots of %d: %v", len(slots), len(trail.Slots), err)
+	}
+	if _, err := store.Templates.Get(t.Context(), c.org, trail.Template); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Trails.Events(t.Context(), &trail); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,199 @@
+package storagetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"attestry/storage"
+)
+
+var (
+	printA, printB, printC = strings.Repeat("a", 64), strings.Repeat("b", 64), strings.Repeat("c", 64)
+	commitA, commitB       = strings.Repeat("1", 40), strings.Repeat("2", 40)
+)
+
+// before is what has happened when something is interrupted: printA is under two
+// names, under one of which printB has displaced it; printC is in another trail.
+var before = []deed{
+	{Kind: "report", Trail: "other", Name: "api", Fingerprint: printC, At: 5},
+	{Kind: "report", Trail: "trail", Name: "api", Fingerprint: printA, Commit: commitA, At: 10},
+	{Kind: "report", Trail: "trail", Name: "api", Fingerprint: printB, Commit: commitB, At: 20},
+	{Kind: "report", Trail: "trail", Name: "web", Fingerprint: printA, Commit: commitA, At: 30},
+	{Kind: "attest", Trail: "trail", Attestation: "x", Type: "generic", At: 31},
+	{Kind: "attest", Trail: "trail", Targets: []string{"api", "job"}, Commit: commitB, Attestation: "y", Type: "junit", At: 32},
+	{Kind: "attest", Trail: "trail", Fingerprint: printA, Attestation: "x", Type: "junit", At: 33},
+}
+
+// interruptible are all kinds of things that may be interrupted, or come between.
+var interruptible = map[string]deed{
+	"begin":                     {Kind: "begin", Trail: "new", Description: "fresh", Template: 2},
+	"begin again":               {Kind: "begin", Trail: "trail", Description: "changed"},
+	"another template":          {Kind: "begin", Trail: "trail", Template: 3},
+	"first artifact":            {Kind: "report", Trail: "new", Name: "api", Fingerprint: printA, Commit: commitA},
+	"artifact under a new name": {Kind: "report", Trail: "trail", Name: "job", Fingerprint: printA, Commit: commitB},
+	"artifact that displaces":   {Kind: "report", Trail: "trail", Name: "web", Fingerprint: printB, Commit: commitB},
+	"artifact that comes back":  {Kind: "report", Trail: "trail", Name: "api", Fingerprint: printA, Commit: commitA},
+	"of the trail":              {Kind: "attest", Trail: "trail", Attestation: "x", Type: "generic", Compliant: true},
+	"of a new trail":            {Kind: "attest", Trail: "new", Attestation: "x", Type: "generic", Compliant: true},
+	"by fingerprint":            {Kind: "attest", Trail: "trail", Fingerprint: printA, Attestation: "y", Type: "snyk", Compliant: true},
+	"by names": {Kind: "attest", Trail: "trail", Targets: []string{"api", "web", "job"}, Commit: commitA,
+		Attestation: "y", Type: "snyk"},
+	"decision by fingerprint": {Kind: "attest", Trail: "trail", Fingerprint: printB, Attestation: "z", Type: "system:decision", Control: "ctl"},
+	"decision by name": {Kind: "attest", Trail: "trail", Targets: []string{"api"}, Commit: commitB, Attestation: "z",
+		Type: "system:decision", Control: "ctl", Compliant: true},
+	"decision about another trail's": {Kind: "attest", Trail: "trail", Fingerprint: printC, Attestation: "z",
+		Type: "system:decision", Control: "ctl", Compliant: true},
+	"that fingerprint comes": {Kind: "report", Trail: "trail", Name: "job", Fingerprint: printC},
+	"override":               {Kind: "override", Trail: "trail", Attestation: "x", Type: "generic", Compliant: true},
+	"override by fingerprint": {Kind: "override", Trail: "trail", Fingerprint: printA, Attestation: "x", Type: "junit",
+		Compliant: true},
+	"override by name": {Kind: "override", Trail: "trail", Targets: []string{"job"}, Commit: commitB, Attestation: "y",
+		Type: "junit", Compliant: true},
+}
+
+// prepared is a chronicle in which that has happened.
+func prepared(t testing.TB, docs storage.Documents) *chronicle {
+	t.Helper()
+	c := newChronicle(t, docs, 1)
+	store := newStore(t, docs)
+	for _, d := range before {
+		if err := c.do(t.Context(), store, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// meeting are deeds that touch what the intruders touch.
+var meeting = []string{
+	"another template", "artifact under a new name", "artifact that displaces", "artifact that comes back", "by fingerprint",
+	"by names", "decision about another trail's", "that fingerprint comes",
+}
+
+// intruders are deeds that come between the commands of those.
+var intruders = []string{
+	"another template", "artifact under a new name", "artifact that displaces", "by fingerprint", "that fingerprint comes",
+}
+
+// testRecorderInterrupted disturbs each deed at each of its commands. The cases run
+// side by side, as they wait for the disk most of the time.
+func testRecorderInterrupted(t *testing.T, engine DocumentsEngine) {
+	docs := openRecorder(t, engine)
+	cases := map[string]func(t *testing.T, at int) bool{}
+	for name, d := range interruptible {
+		d.At = 40
+		cases["Died/"+name] = func(t *testing.T, at int) bool { return died(t, docs, d, at, false) }
+		cases["DiedLate/"+name] = func(t *testing.T, at int) bool { return died(t, docs, d, at, true) }
+		cases["Cancelled/"+name] = func(t *testing.T, at int) bool { return cancelled(t, docs, d, at) }
+	}
+	for _, first := range meeting {
+		for _, second := range intruders {
+			cases[first+"/"+second] = func(t *testing.T, at int) bool { return between(t, docs, first, second, at) }
+		}
+	}
+	queue := make(chan string, len(cases))
+	for name := range cases {
+		queue <- name
+	}
+	close(queue)
+	var work sync.WaitGroup
+	for range writers {
+		work.Go(func() {
+			for name := range queue {
+				t.Run(name, func(t *testing.T) {
+					for at := 1; cases[name](t, at) && !t.Failed(); at++ {
+					}
+				})
+			}
+		})
+	}
+	work.Wait()
+}
+
+// died lets the process die at a write of a deed, and another one too that finishes
+// what it left behind. It tells whether the deed has so many writes.
+func died(t *testing.T, docs storage.Documents, d deed, at int, late bool) bool {
+	t.Helper()
+	c := prepared(t, docs)
+	process := &meddling{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: late}
+	err := c.do(t.Context(), newStore(t, process), d)
+	if !process.reached() {
+		if err != nil {
+			t.Errorf("undisturbed: %v", err)
+		}
+		return false
+	}
+	if err == nil {
+		t.Errorf("acknowledged without write %d", at)
+	}
+	successor := &meddling{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: late}
+	_ = c.finish(t.Context(), newStore(t, successor))
+	c.settleAndRepeat(t, docs, d, fmt.Sprintf("dead at write %d, late %v", at, late))
+	return true
+}
+
+// cancelled lets the client go away at a write.
+func cancelled(t *testing.T, docs storage.Documents, d deed, at int) bool {
+	t.Helper()
+	c := prepared(t, docs)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	process := &meddling{Documents: docs, At: at, OnlyWrites: true, Before: cancel}
+	err := c.do(ctx, newStore(t, process), d)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled at write %d: %v", at, err)
+	}
+	process.idle()
+	if process.reached() {
+		c.settleAndRepeat(t, docs, d, fmt.Sprintf("cancelled at write %d", at))
+	}
+	return process.reached()
+}
+
+// settleAndRepeat finishes what was left behind and compares it with the facts; then
+// the client does its deed again.
+func (c *chronicle) settleAndRepeat(t *testing.T, docs storage.Documents, d deed, when string) {
+	t.Helper()
+	store := newStore(t, docs)
+	if err := c.finish(t.Context(), store); err != nil {
+		t.Errorf("%s: %v", when, err)
+	}
+	c.check(t)
+	d.At++
+	if err := c.do(t.Context(), store, d); err != nil {
+		t.Errorf("%s, done again: %v", when, err)
+	}
+	c.check(t)
+	if t.Failed() {
+		t.Log(when)
+	}
+}
+
+// between lets another process do the second deed right before a command of the
+// first. It tells whether the first has so many.
+func between(t *testing.T, docs storage.Documents, first, second string, at int) bool {
+	t.Helper()
+	c := prepared(t, docs)
+	one, other := interruptible[first], interruptible[second]
+	one.At, other.At = 40, 41
+	process := &meddling{Documents: docs, At: at, Before: func() {
+		if err := c.do(t.Context(), newStore(t, docs), other); err != nil {
+			t.Errorf("%s in %s: %v", second, first, err)
+		}
+	}}
+	if err := c.do(t.Context(), newStore(t, process), one); err != nil {
+		t.Errorf("%s with %s at command %d: %v", first, second, at, err)
+	}
+	if !process.reached() {
+		return false
+	}
+	c.check(t)
+	if t.Failed() {
+		t.Logf("%s at command %d of %s", second, at, first)
+	}
+	return true
+}

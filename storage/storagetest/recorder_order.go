@@ -1,0 +1,147 @@
+package storagetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"attestry/storage"
+)
+
+// times are the clocks by which deeds may be done.
+var times = map[string]func(random *rand.Rand, i int) float64{
+	"rising": func(_ *rand.Rand, i int) float64 { return 1000 + float64(i) },
+	"equal":  func(*rand.Rand, int) float64 { return 1000 },
+	"mixed":  func(random *rand.Rand, _ int) float64 { return 1000 + float64(random.IntN(20)) },
+}
+
+// drawnRuns is how often chronicles of each kind are drawn.
+const drawnRuns = 5
+
+// scale is how much happens in a chronicle.
+type scale struct {
+	trails, prints, deeds, commits int
+	names, attestations            []string
+}
+
+// testRecorderOrder records what is drawn by lot, by one and by several writers, and
+// compares all that is kept with the facts.
+func testRecorderOrder(t *testing.T, engine DocumentsEngine, runs int) {
+	docs := openRecorder(t, engine)
+	usual := scale{trails: 2, prints: 4, deeds: 60, commits: 3,
+		names: []string{"api", "api", "web", "job"}, attestations: []string{"x", "y", "z"}}
+	for clock := range times {
+		for _, writers := range []int{1, 8} {
+			for range runs {
+				testDrawn(t, docs, usual, clock, writers)
+			}
+		}
+	}
+}
+
+// testRecorderCrowded draws more fingerprints than a slot holds, and more
+// attestations.
+func testRecorderCrowded(t *testing.T, engine DocumentsEngine) {
+	docs := openRecorder(t, engine)
+	crowded := scale{trails: 1, prints: 70, deeds: 1200, commits: 100,
+		names: []string{"api"}, attestations: []string{"x", "y", "z", "u", "v", "w"}}
+	testDrawn(t, docs, crowded, "mixed", 8)
+}
+
+func testDrawn(t *testing.T, docs storage.Documents, size scale, clock string, writers int) {
+	seed := uint64(time.Now().UnixNano())
+	t.Run(fmt.Sprintf("%s/%d/%d/%d", clock, writers, size.deeds, seed), func(t *testing.T) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		c := newChronicle(t, docs, random.IntN(len(chronicleTemplates)))
+		deeds := draw(random, size, clock)
+		c.doAll(t, deeds, writers)
+		c.check(t)
+		if t.Failed() && len(deeds) < 200 {
+			t.Logf("seed %d:\n%s", seed, script(deeds))
+		}
+	})
+}
+
+func script(deeds []deed) string {
+	var text strings.Builder
+	for _, d := range deeds {
+		fmt.Fprintln(&text, d)
+	}
+	return text.String()
+}
+
+// doAll lets writers of two processes do the deeds, each its share in order.
+func (c *chronicle) doAll(t *testing.T, deeds []deed, writers int) {
+	t.Helper()
+	stores := []*storage.Store{newStore(t, c.engine), newStore(t, c.engine)}
+	var work sync.WaitGroup
+	for writer := range writers {
+		work.Go(func() {
+			for i := writer; i < len(deeds); i += writers {
+				for {
+					err := c.do(t.Context(), stores[i%2], deeds[i])
+					if err == nil || refused(err) {
+						break
+					}
+					if writers == 1 || !tryLater(err) {
+						t.Errorf("%s: %v", deeds[i], err)
+						break
+					}
+				}
+			}
+		})
+	}
+	work.Wait()
+	if writers > 1 {
+		// An answer that asked to try again may have left something behind.
+		if err := c.finish(t.Context(), stores[0]); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// draw makes deeds by lot.
+func draw(random *rand.Rand, size scale, clock string) []deed {
+	pick := func(from ...string) string { return from[random.IntN(len(from))] }
+	commit := func() string {
+		n := random.IntN(size.commits + 1)
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%040x", n)
+	}
+	print := func() string { return fmt.Sprintf("%064x", random.IntN(size.prints)+1) }
+	name := func() string { return pick(size.names...) }
+	deeds := make([]deed, 0, size.deeds)
+	for i := range size.deeds {
+		d := deed{Trail: fmt.Sprint("trail-", random.IntN(size.trails)), At: times[clock](random, i)}
+		switch lot := random.IntN(20); {
+		case lot < 2:
+			d.Kind, d.Template, d.Description = "begin", random.IntN(len(chronicleTemplates)+1), pick("", "one", "two")
+		case lot < 7:
+			d.Kind, d.Name, d.Fingerprint, d.Commit = "report", name(), print(), commit()
+		default:
+			d.Kind, d.Attestation, d.Compliant = "attest", pick(size.attestations...), random.IntN(3) > 0
+			d.Type = pick("generic", "junit", "system:decision")
+			if d.Type == "system:decision" {
+				d.Control = pick("", "ctl")
+			}
+			if random.IntN(5) == 0 {
+				d.Kind, d.Control = "override", ""
+			}
+			switch random.IntN(5) {
+			case 0, 1:
+				d.Fingerprint = print()
+			case 2:
+				d.Targets, d.Commit = []string{name()}, commit()
+			case 3:
+				d.Targets, d.Commit = []string{"api", "web"}, commit()
+			}
+		}
+		deeds = append(deeds, d)
+	}
+	return deeds
+}
