@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"os"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,6 +22,10 @@ const (
 	// maxInMemory is the greatest object that is hashed in memory and then put
 	// under its key by one request.
 	maxInMemory = 1 << 20
+	// maxSpooled is the greatest object that passes through a file, to be put under
+	// its key by one request as well. Without a file, a part of it would have to be
+	// held in memory, to be sent again.
+	maxSpooled = 64 << 20
 	// partSize is what a greater one holds in memory at a time. With the 10,000
 	// parts that S3 admits it bounds a stream of unknown size to 156 GiB.
 	partSize = 16 << 20
@@ -39,8 +44,9 @@ const (
 	sumMetadata = "Sha256"
 )
 
-// Put sends a small object straight to its key. A greater one goes to a name of
-// its own, and the server copies it to its key when that is known.
+// Put sends an object straight to its key, once that is known: a small one from
+// memory, a greater one from a file. A very great one goes to a name of its own,
+// and the server copies it to its key.
 func (s *Store) Put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {
 	if !storage.ValidScope(scope) {
 		return storage.Object{}, fmt.Errorf("invalid object scope %q", scope)
@@ -62,23 +68,61 @@ func (s *Store) put(ctx context.Context, scope string, r *countingReader, size i
 		return storage.Object{}, err
 	}
 	if len(head) > maxInMemory {
-		return s.putStream(ctx, scope, head, r, size)
+		return s.putSpooled(ctx, scope, head, r, size)
 	}
+	return s.putWhole(ctx, scope, bytes.NewReader(head), r, size)
+}
+
+// putWhole sends content, all that was read of r, to its key.
+func (s *Store) putWhole(ctx context.Context, scope string, content io.ReadSeeker, r *countingReader, size int64) (storage.Object, error) {
 	object, err := r.object(scope, size)
 	if err != nil {
 		return storage.Object{}, err
 	}
-	options := minio.PutObjectOptions{SendContentMd5: true, UserMetadata: map[string]string{sumMetadata: object.SHA256}}
-	_, err = s.client.Client.PutObject(ctx, s.bucket, object.Key, bytes.NewReader(head), object.Size, options)
+	options := minio.PutObjectOptions{
+		PartSize: maxSpooled, SendContentMd5: true, UserMetadata: map[string]string{sumMetadata: object.SHA256},
+	}
+	_, err = s.client.Client.PutObject(ctx, s.bucket, object.Key, content, object.Size, options)
 	return object, err
 }
 
-// putStream uploads head and what follows it in r, in parts that can be sent again.
-func (s *Store) putStream(ctx context.Context, scope string, head []byte, r *countingReader, size int64) (storage.Object, error) {
+// putSpooled keeps head and what follows it in r in a file until the key is known.
+func (s *Store) putSpooled(ctx context.Context, scope string, head []byte, r *countingReader, size int64) (object storage.Object, err error) {
+	spool, err := os.CreateTemp("", "attestry-upload-")
+	if err != nil {
+		return storage.Object{}, fmt.Errorf("make a temporary file: %w", err)
+	}
+	defer func() { err = errors.Join(err, spool.Close()) }()
+	// Nobody needs its name, and so nothing is left behind by a killed process.
+	if err := os.Remove(spool.Name()); err != nil {
+		return storage.Object{}, err
+	}
+	if _, err := spool.Write(head); err != nil {
+		return storage.Object{}, err
+	}
+	if _, err := io.Copy(spool, io.LimitReader(r, maxSpooled-int64(len(head)))); err != nil {
+		return storage.Object{}, err
+	}
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return storage.Object{}, err
+	}
+	if beyond := make([]byte, 1); !r.ended {
+		if n, err := io.ReadFull(r, beyond); n > 0 {
+			return s.putStream(ctx, scope, io.MultiReader(spool, bytes.NewReader(beyond), r), r, size)
+		} else if !errors.Is(err, io.EOF) {
+			return storage.Object{}, err
+		}
+	}
+	return s.putWhole(ctx, scope, spool, r, size)
+}
+
+// putStream uploads content, of which r is the end, in parts that can be sent
+// again.
+func (s *Store) putStream(ctx context.Context, scope string, content io.Reader, r *countingReader, size int64) (storage.Object, error) {
 	name := incoming + uuid.NewString()
 	options := minio.PutObjectOptions{PartSize: partSizeFor(size), SendContentMd5: true}
 	// The size is not told, since the client would then cut a longer stream there.
-	info, err := s.client.Client.PutObject(ctx, s.bucket, name, io.MultiReader(bytes.NewReader(head), r), -1, options)
+	info, err := s.client.Client.PutObject(ctx, s.bucket, name, content, -1, options)
 	if err != nil {
 		return storage.Object{}, err
 	}
