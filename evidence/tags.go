@@ -1,10 +1,19 @@
 package evidence
 
-import "maps"
+import (
+	"fmt"
+	"maps"
+)
+
+// maxTagsBytes bounds the tags of one thing, keys and values together. Without a
+// bound, tags added one request after the other would outgrow what a database
+// keeps as a document.
+const maxTagsBytes = 64 << 10
 
 // ChangeTags returns tags without those whose keys are removed and with those that
-// are set. A key that is both removed and set is set.
-func ChangeTags(tags, set map[string]string, remove []string) map[string]string {
+// are set. A key that is both removed and set is set. Tags that grow beyond
+// 64 KiB are Invalid.
+func ChangeTags(tags, set map[string]string, remove []string) (map[string]string, error) {
 	changed := maps.Clone(tags)
 	if changed == nil {
 		changed = make(map[string]string, len(set))
@@ -13,5 +22,18 @@ func ChangeTags(tags, set map[string]string, remove []string) map[string]string 
 		delete(changed, key)
 	}
 	maps.Copy(changed, set)
-	return changed
+	if size := tagsSize(changed); size > maxTagsBytes && size > tagsSize(tags) {
+		return nil, ValidationError(map[string]string{
+			"set_tags": fmt.Sprintf("Tags should have at most %d bytes in all, not %d", maxTagsBytes, size),
+		})
+	}
+	return changed, nil
+}
+
+func tagsSize(tags map[string]string) int {
+	size := 0
+	for key, value := range tags {
+		size += len(key) + len(value)
+	}
+	return size
 }

@@ -3,6 +3,7 @@ package evidence
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -90,6 +91,40 @@ type SlotSummary struct {
 	Lacking bool `json:"lacking,omitempty"`
 	// Displaced tells that the slot knows older fingerprints too.
 	Displaced bool `json:"displaced,omitempty"`
+	// Entries is how many attestations the slot keeps.
+	Entries int `json:"entries,omitempty"`
+}
+
+const (
+	// MaxTrailArtifacts and MaxTrailAttestations bound what a trail, or one of its
+	// artifacts, holds under different names, so that no database refuses it. They
+	// are far beyond what a template can ask for.
+	MaxTrailArtifacts    = 10_000
+	MaxTrailAttestations = 10_000
+)
+
+// Admits tells whether something can be reported under these artifact names, or, of
+// an attestation under its own, to the trail if there are none. Else it is
+// evidence.Invalid.
+func (t *Trail) Admits(artifacts []string, attestation string) error {
+	fresh := 0
+	for _, name := range artifacts {
+		summary, known := t.Slots[name]
+		if !known {
+			fresh++
+		}
+		if attestation != "" && summary.Entries >= MaxTrailAttestations {
+			return NewError(Invalid, fmt.Sprintf("Artifact '%s' of trail '%s' has as many attestations as one can have", name, t.Name))
+		}
+	}
+	if fresh > 0 && len(t.Slots)+fresh > MaxTrailArtifacts {
+		return NewError(Invalid, fmt.Sprintf("Trail '%s' has as many artifact names as one can have", t.Name))
+	}
+	known := slices.ContainsFunc(t.Entries, func(e Entry) bool { return e.Name == attestation })
+	if len(artifacts) == 0 && !known && len(t.Entries) >= MaxTrailAttestations {
+		return NewError(Invalid, fmt.Sprintf("Trail '%s' has as many attestations as one can have", t.Name))
+	}
+	return nil
 }
 
 // TrailChange is a begin of a trail; nil members were not sent and stay as they

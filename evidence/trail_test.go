@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -83,5 +84,34 @@ func TestReportsWithOldTimesDoNotTurnATrailBack(t *testing.T) {
 	trail.Touch(3)
 	if trail.LastModifiedAt != 5 || trail.EvaluatedAt != 5 {
 		t.Errorf("modified at %v, evaluated at %v", trail.LastModifiedAt, trail.EvaluatedAt)
+	}
+}
+
+func TestFullTrailAdmitsOnlyWhatItKnows(t *testing.T) {
+	trail := Trail{Name: "t", Slots: map[string]SlotSummary{}}
+	for i := range MaxTrailArtifacts {
+		trail.Slots[fmt.Sprint("a", i)] = SlotSummary{}
+	}
+	for i := range MaxTrailAttestations {
+		trail.Entries = append(trail.Entries, Entry{Name: fmt.Sprint("n", i)})
+	}
+	trail.Slots["a0"] = SlotSummary{Entries: MaxTrailAttestations}
+	for what, admitted := range map[string]struct {
+		artifacts   []string
+		attestation string
+		want        bool
+	}{
+		"known artifact":                    {[]string{"a1"}, "", true},
+		"new artifact":                      {[]string{"a1", "new"}, "", false},
+		"report of a full artifact":         {[]string{"a0"}, "", true},
+		"attestation of a full artifact":    {[]string{"a0"}, "x", false},
+		"attestation of an artifact":        {[]string{"a1"}, "x", true},
+		"known attestation of the trail":    {nil, "n5", true},
+		"new attestation of the full trail": {nil, "new", false},
+	} {
+		err := trail.Admits(admitted.artifacts, admitted.attestation)
+		if (err == nil) != admitted.want || err != nil && CodeOf(err) != Invalid {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"slices"
 
 	"attestry/evidence/snapshot"
 )
@@ -40,54 +41,28 @@ func (a *Attestations) Received(ctx context.Context, org, flow string, fingerpri
 	return receipts, nil
 }
 
-// FindMany returns where fingerprints run in an organization, at most MaxMany
-// places: one command.
-func (r *RunningSet) FindMany(ctx context.Context, org string, fingerprints []string) ([]Running, error) {
-	if len(fingerprints) == 0 {
-		return nil, nil
-	}
-	found, _, err := r.collection.Find(ctx, Query{
-		Index: "fingerprint", Equal: []any{org, in(fingerprints)}, Limit: MaxMany,
-	})
-	return found, err
-}
+// maxArtifactEvents bounds the events of artifacts, the newest of them.
+const maxArtifactEvents = 10 * MaxMany
 
-// Beginning returns the fingerprints that run in an organization and begin with
-// hex digits. ErrAmbiguous tells that these are too many.
-func (r *RunningSet) Beginning(ctx context.Context, org, digits string) ([]string, error) {
-	found, err := alike(ctx, r.collection, Query{Index: "fingerprint", Equal: []any{org}}, "fingerprint", digits)
-	return valuesOf(found, "fingerprint"), err
-}
-
-// Starts returns the snapshots in which what runs began to run, by environment and
-// number: one command for a thousand. Those that are not there yet are left out.
-func (s *Snapshots) Starts(ctx context.Context, runs []Running) (map[SnapshotRef]snapshot.Snapshot, error) {
-	ids := make([]string, 0, len(runs))
-	seen := make(map[SnapshotRef]bool, len(runs))
-	for _, run := range runs {
-		if ref := run.Start(); !seen[ref] {
-			seen[ref] = true
-			ids = append(ids, snapshotID(ref.Environment, ref.Number))
+// OfArtifacts returns what happened to fingerprints in the environments of an
+// organization, newest first.
+func (e *Events) OfArtifacts(ctx context.Context, org string, fingerprints []string) ([]snapshot.Event, error) {
+	var events []snapshot.Event
+	for some := range slices.Chunk(fingerprints, MaxMany) {
+		found, err := take(ctx, e.collection, Query{
+			Index: "artifact", Equal: []any{org, in(some)}, Descending: true, Limit: maxArtifactEvents,
+		})
+		if err != nil {
+			return nil, err
 		}
+		events = append(events, found...)
 	}
-	found, err := s.collection.GetMany(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	starts := make(map[SnapshotRef]snapshot.Snapshot, len(found))
-	for _, made := range found {
-		starts[SnapshotRef{Environment: made.Environment, Number: made.Number}] = made
-	}
-	return starts, nil
+	return events, nil
 }
 
-// SnapshotRef names a snapshot.
-type SnapshotRef struct {
-	Environment string // id
-	Number      int64
-}
-
-// Start names the snapshot in which the artifact began to run.
-func (r *Running) Start() SnapshotRef {
-	return SnapshotRef{Environment: r.Environment, Number: r.Since}
+// Beginning returns the fingerprints that run or ran in an organization and begin
+// with hex digits. ErrAmbiguous tells that these are too many.
+func (e *Events) Beginning(ctx context.Context, org, digits string) ([]string, error) {
+	found, err := alike(ctx, e.collection, Query{Index: "artifact", Equal: []any{org}}, "fingerprint", digits)
+	return valuesOf(found, "fingerprint"), err
 }

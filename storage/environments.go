@@ -121,7 +121,10 @@ func (e *Environments) patch(ctx context.Context, ref EnvironmentRef, fresh evid
 // SetTags sets and removes tags of an environment; at is the time in Unix seconds.
 func (e *Environments) SetTags(ctx context.Context, id string, set map[string]string, remove []string, at float64) error {
 	_, err := e.collection.Update(ctx, id, func(stored *evidence.Environment) error {
-		tags := evidence.ChangeTags(stored.Tags, set, remove)
+		tags, err := evidence.ChangeTags(stored.Tags, set, remove)
+		if err != nil {
+			return err
+		}
 		if !maps.Equal(tags, stored.Tags) {
 			stored.Tags = tags
 			stored.LastModifiedAt = max(stored.LastModifiedAt, at)

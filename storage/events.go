@@ -9,10 +9,11 @@ import (
 
 var eventSchema = &Schema{
 	Name:   "environment_events",
-	Fields: []string{"environment", "ordinal", "time"},
+	Fields: []string{"org", "environment", "fingerprint", "ordinal", "time"},
 	Indexes: []Index{
 		{Name: "ordinal", Fields: []string{"environment", "ordinal"}},
 		{Name: "time", Fields: []string{"environment", "time"}},
+		{Name: "artifact", Fields: []string{"org", "fingerprint", "time"}},
 	},
 }
 
@@ -25,7 +26,9 @@ func newEvents(docs Documents) *Events {
 	return &Events{collection: NewCollection(docs, eventSchema,
 		func(e *snapshot.Event) string { return e.Environment + "/" + strconv.FormatInt(e.Ordinal, 10) },
 		func(e *snapshot.Event) map[string]any {
-			return map[string]any{"environment": e.Environment, "ordinal": e.Ordinal, "time": e.Timestamp}
+			return map[string]any{
+				"org": e.Org, "environment": e.Environment, "fingerprint": e.Fingerprint, "ordinal": e.Ordinal, "time": e.Timestamp,
+			}
 		})}
 }
 

@@ -58,6 +58,21 @@ func (f *Flows) Resolve(ctx context.Context, org, name string) (FlowRef, error) 
 	return FlowRef{ID: entry.Target}, nil
 }
 
+// ResolveMany is Resolve for several names: one command for all of them. Unknown
+// names, and those of archived flows, are passed over; a flow that is named twice,
+// by a former name too, comes twice.
+func (f *Flows) ResolveMany(ctx context.Context, org string, names []string) ([]FlowRef, error) {
+	entries, err := f.names.resolveMany(ctx, org, kindFlow, names, f.create)
+	if err != nil {
+		return nil, err
+	}
+	refs := make([]FlowRef, 0, len(entries))
+	for _, entry := range entries {
+		refs = append(refs, FlowRef{ID: entry.Target})
+	}
+	return refs, nil
+}
+
 // Get returns a flow by id, archived ones too, or ErrNotFound.
 func (f *Flows) Get(ctx context.Context, id string) (evidence.Flow, error) {
 	return f.collection.Get(ctx, id)
@@ -198,7 +213,10 @@ func (f *Flows) Archive(ctx context.Context, org, name string, at float64) error
 // SetTags sets and removes tags of a flow; at is the time in Unix seconds.
 func (f *Flows) SetTags(ctx context.Context, id string, set map[string]string, remove []string, at float64) error {
 	_, err := f.collection.Update(ctx, id, func(stored *evidence.Flow) error {
-		tags := evidence.ChangeTags(stored.Tags, set, remove)
+		tags, err := evidence.ChangeTags(stored.Tags, set, remove)
+		if err != nil {
+			return err
+		}
 		if !maps.Equal(tags, stored.Tags) {
 			stored.Tags = tags
 			stored.LastModifiedAt = max(stored.LastModifiedAt, at)

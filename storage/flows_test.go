@@ -406,6 +406,56 @@ func TestResolvingAFlowIsOneCommand(t *testing.T) {
 	}
 }
 
+func TestResolvingManyFlowsIsOneCommand(t *testing.T) {
+	s := newFlowScene(t)
+	one, _, err := s.put("acme", "one")
+	s.must(err)
+	s.must(s.Flows.Rename(t.Context(), "acme", "one", "two", 2))
+	three, _, err := s.put("acme", "three")
+	s.must(err)
+	_, _, err = s.put("acme", "gone")
+	s.must(err)
+	s.must(s.Flows.Archive(t.Context(), "acme", "gone", 3))
+	_, _, err = s.put("other", "theirs")
+	s.must(err)
+	s.restart(0, false)
+	refs, err := s.Flows.ResolveMany(t.Context(), "acme", []string{"gone", "one", "theirs", "three", "two", "unknown"})
+	s.must(err)
+	if want := []storage.FlowRef{{ID: one}, {ID: three}, {ID: one}}; !slices.Equal(refs, want) {
+		t.Errorf("got %v, want %v", refs, want)
+	}
+	if spent := s.docs.commands.Load(); spent != 1 {
+		t.Errorf("%d commands", spent)
+	}
+}
+
+func TestResolvingManyFlowsFinishesWhatWasBrokenOff(t *testing.T) {
+	s := newFlowScene(t)
+	kept, _, err := s.put("acme", "kept")
+	s.must(err)
+	_, _, err = s.put("acme", "archived")
+	s.must(err)
+	s.restart(2, false)
+	if err := s.Flows.Archive(t.Context(), "acme", "archived", 3); err == nil {
+		t.Fatal("nothing was broken off")
+	}
+	s.restart(2, false)
+	if _, _, err := s.put("acme", "made"); err == nil {
+		t.Fatal("nothing was broken off")
+	}
+	s.restart(0, false)
+	refs, err := s.Flows.ResolveMany(t.Context(), "acme", []string{"archived", "kept", "made"})
+	s.must(err)
+	made, err := s.Flows.Resolve(t.Context(), "acme", "made")
+	s.must(err)
+	if want := []storage.FlowRef{{ID: kept}, made}; !slices.Equal(refs, want) {
+		t.Errorf("got %v, want %v", refs, want)
+	}
+	if flow, err := s.Flows.Get(t.Context(), made.ID); err != nil || flow.Name != "made" {
+		t.Errorf("made %+v, %v", flow, err)
+	}
+}
+
 func TestNamesOfFlowsKeepToTheirOrganization(t *testing.T) {
 	s := newFlowScene(t)
 	mine, _, err := s.put("acme", "one")

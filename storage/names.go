@@ -113,6 +113,34 @@ func (n *names) resolve(ctx context.Context, org, kind, text string, finish crea
 	return entry.Value, err
 }
 
+// resolveMany returns the entries of those names that lead somewhere: one command
+// for all, and more only for what is under way.
+func (n *names) resolveMany(ctx context.Context, org, kind string, texts []string, finish create) ([]name, error) {
+	ids := make([]string, 0, len(texts))
+	for _, text := range texts {
+		ids = append(ids, nameID(org, kind, text))
+	}
+	found, err := n.collection.GetMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	resolved := make([]name, 0, len(found))
+	for _, entry := range found {
+		if entry.creating() || entry.Change != nil {
+			entry, err = n.resolve(ctx, org, kind, entry.Name, finish)
+		}
+		if errors.Is(err, ErrNotFound) || entry.State == archivedName {
+			err = nil
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		resolved = append(resolved, entry)
+	}
+	return resolved, nil
+}
+
 // get returns the entry of a name with nothing under way.
 func (n *names) get(ctx context.Context, id string, finish create) (Versioned[name], error) {
 	for range claimAttempts {

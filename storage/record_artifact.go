@@ -18,6 +18,9 @@ func (r *Recorder) Report(ctx context.Context, scope Scope, record evidence.Arti
 	if err != nil {
 		return err
 	}
+	if err := seen.Value.Admits([]string{record.Name}, ""); err != nil {
+		return err
+	}
 	record.Flow, record.Template = flow, seen.Value.Template
 	if err := r.artifacts.collection.Insert(ctx, record); err != nil {
 		return err

@@ -80,7 +80,9 @@ func (r *Recorder) known(ctx context.Context, scope Scope) (bool, error) {
 	return err == nil, err
 }
 
-// original finds what an override replaces; nil when there is nothing.
+// original finds what an override replaces; nil when there is nothing. Of several
+// artifacts that are named, each must have it; of several names that an artifact of
+// a fingerprint has, one.
 func (r *Recorder) original(ctx context.Context, trail *evidence.Trail, names []string, override *evidence.Attestation) (*evidence.Entry, error) {
 	if override.OfTrail() {
 		return entryOf(trail.Entries, override), nil
@@ -89,16 +91,21 @@ func (r *Recorder) original(ctx context.Context, trail *evidence.Trail, names []
 	if err != nil {
 		return nil, err
 	}
+	var original *evidence.Entry
 	for _, name := range names {
 		entries, err := r.entriesOf(ctx, trail, slots[name], override.Fingerprint)
 		if err != nil {
 			return nil, err
 		}
-		if found := entryOf(entries, override); found != nil {
-			return found, nil
+		found := entryOf(entries, override)
+		if found == nil && override.Fingerprint == "" {
+			return nil, nil
+		}
+		if original == nil {
+			original = found
 		}
 	}
-	return nil, nil
+	return original, nil
 }
 
 // entriesOf returns the attestations of a slot as it stands, or, of a fingerprint,
@@ -159,6 +166,9 @@ func (r *Recorder) place(ctx context.Context, scope Scope, a *evidence.Attestati
 	}
 	if a.Fingerprint != "" && len(a.Targets) == 0 {
 		a.Targets = names // answers show both
+	}
+	if err := trail.Admits(names, a.Name); err != nil {
+		return seen, nil, err
 	}
 	if a.CommitSHA == "" {
 		a.CommitSHA = evidence.CommitSHA(trail.Commit)

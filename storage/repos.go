@@ -144,7 +144,11 @@ func (r *Repos) all(ctx context.Context, query Query) ([]evidence.Repo, error) {
 // organization has none of that id.
 func (r *Repos) SetTags(ctx context.Context, org, id string, set map[string]string, remove []string) error {
 	_, err := r.collection.Update(ctx, repoDocument(org, id), func(repo *evidence.Repo) error {
-		repo.Tags = evidence.ChangeTags(repo.Tags, set, remove)
+		tags, err := evidence.ChangeTags(repo.Tags, set, remove)
+		if err != nil {
+			return err
+		}
+		repo.Tags = tags
 		return nil
 	})
 	return err

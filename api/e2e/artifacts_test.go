@@ -316,8 +316,24 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 	}
 	report("beta", "db")
 	eventually(t, "the artifact has exited", func() bool {
-		return column(t, at(t, s.read("/artifacts/"+org+"/build/commit_sha/"+attestedCommit), 0, "running"), "environment_name") == "prod"
+		got = at(t, s.read("/artifacts/"+org+"/build/commit_sha/"+attestedCommit), 0)
+		return column(t, at(t, got, "running"), "environment_name") == "prod"
 	})
+	if places := fmt.Sprint(at(t, got, "exited")); places != "[map[environment_name:beta snapshot_index:3]]" {
+		t.Errorf("exited %s", places)
+	}
+	if happened := history(t, got); !strings.HasSuffix(happened, "No longer running in beta#3 environment") {
+		t.Errorf("history %q", happened)
+	}
+	for _, member := range []string{"commit_lead_times", "build_lead_times"} {
+		times := at(t, got, member).(map[string]any)
+		if member == "commit_lead_times" && len(times) == 0 {
+			continue // the commit came without its time
+		}
+		if beta, prod := times["beta"].(float64), times["prod"].(float64); prod < 0 || beta <= prod {
+			t.Errorf("%s: %v", member, times)
+		}
+	}
 }
 
 func TestArtifactsStayWithinTheirOrganization(t *testing.T) {

@@ -64,21 +64,34 @@ func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 		}
 	}
 	for query, field := range map[string]string{
-		"?name=a&name_regex=b":      "query.name_regex",
-		"?name_regex=%28":           "query.name_regex",
-		"?name_regex=%28%3F%3Da%29": "query.name_regex",
-		"?is_compliant=":            "query.is_compliant",
-		"?from_timestamp=now":       "query.from_timestamp",
-		"?per_page=0":               "query.per_page",
-		"?per_page=101":             "query.per_page",
-		"?after=nonsense":           "query.after",
-		"?after=2.bm9uc2Vuc2U":      "query.after",
-		"?after=1.x":                "query.after",
+		"?name=a&name_regex=b":                             "query.name_regex",
+		"?name_regex=%28":                                  "query.name_regex",
+		"?name_regex=%28%3F%3Da%29":                        "query.name_regex",
+		"?name_regex=" + strings.Repeat("a", 501):          "query.name_regex",
+		"?name_regex=" + strings.Repeat("a%7B0,999%7D", 9): "query.name_regex",
+		"?is_compliant=":                                   "query.is_compliant",
+		"?from_timestamp=now":                              "query.from_timestamp",
+		"?per_page=0":                                      "query.per_page",
+		"?per_page=101":                                    "query.per_page",
+		"?after=nonsense":                                  "query.after",
+		"?after=2.bm9uc2Vuc2U":                             "query.after",
+		"?after=1.x":                                       "query.after",
 	} {
 		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/attestations/"+org+query, nil).problem(t)
 		if message != "Input payload validation failed" || errors[field] == "" {
 			t.Errorf("%s: %q %q", query, message, errors)
 		}
+	}
+}
+
+func TestFlowNamedByAllItsNamesIsListedOnce(t *testing.T) {
+	s := start(t, options{})
+	s.populateAttestations()
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+org+"/one/rename", []byte(`{"new_name":"uno"}`))
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+org+"/two/archive", []byte("null"))
+	data := at(t, s.read("/attestations/"+org+"?flow=one&flow=uno&flow=two"), "data")
+	if got := column(t, data, "attestation_name"); got != "unit-test lint" {
+		t.Errorf("listed %s", got)
 	}
 }
 

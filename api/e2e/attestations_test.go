@@ -120,6 +120,8 @@ func TestEachTypeOfAttestationIsJudgedByItsOwnRule(t *testing.T) {
 		{"sonar", fmt.Sprintf(sonar, fmt.Sprintf(gate, "WARN")), "sonar", false},
 		{"sonar", fmt.Sprintf(sonar, `,"qualityGate":null`), "sonar", false},
 		{"sonar", fmt.Sprintf(sonar, ""), "sonar", false},
+		{"sonar", fmt.Sprintf(sonar, `,"QUALITYGATE":{"status":"OK","conditions":[]}`), "sonar", false},
+		{"sonar", fmt.Sprintf(sonar, fmt.Sprintf(gate, "ERROR")+`,"qualitygate":{"status":"OK","conditions":[]}`), "sonar", false},
 		{"pull_request", `"git_provider":"github","pull_requests":[]`, "pull_request", false},
 		{"pull_request", `"git_provider":"azure","pull_requests":[{"url":"u","state":"OPEN","merge_commit":""}]`, "pull_request", true},
 		{"system", `"type_name":"decision","attestation_data":{"is_compliant":true}`, "system:decision", true},
@@ -262,6 +264,22 @@ func TestMembersOfATypeAreShownAtTheTop(t *testing.T) {
 	}
 }
 
+func TestMembersThatResembleOthersAreIgnored(t *testing.T) {
+	s := start(t, options{})
+	s.post(http.StatusCreated, "t", "system", `{"attestation_name":"x","type_name":"decision","attestation_data":{"is_compliant":false},
+		"Artifact_Fingerprint":"../x","CONTROL":"C-2","description":"said","de\u017fcription":5,"Attestation_Data":{"is_compliant":true}}`)
+	shown := s.lone("t", "x").(map[string]any)
+	if shown["is_compliant"] != false || shown["artifact_fingerprint"] != nil || shown["control"] != nil || shown["description"] != "said" {
+		t.Errorf("shown %v", shown)
+	}
+}
+
+func TestSnykIssuesMayLackTheirLines(t *testing.T) {
+	s := start(t, options{})
+	s.post(http.StatusCreated, "t", "snyk", `{"attestation_name":"x","snyk_results":{"schema_version":1,"tool":{"name":"Snyk","version":"1"},
+		"results":[{"high_count":1,"medium_count":0,"low_count":0,"high":[{"id":"i","message":"m","locations":[{"uri":"a.go"}]}]}]}}`)
+}
+
 func TestPullRequestsAreTakenAsEitherVersionOfTheClientSendsThem(t *testing.T) {
 	s := start(t, options{})
 	for name, request := range map[string]string{
@@ -315,6 +333,11 @@ func TestBadAttestationsAreRefusedInTheContractsWords(t *testing.T) {
 		{"generic", fmt.Sprintf(generic, `"artifact_fingerprint":"7509E5"`), "artifact_fingerprint", "String should match pattern '^[a-f0-9]{64}$' [input: 7509E5]"},
 		{"generic", fmt.Sprintf(generic, `"target_artifacts":["a b"]`), "target_artifacts[0]", `String should match pattern '^[a-zA-Z0-9\-_,]+$' [input: a b]`},
 		{"generic", fmt.Sprintf(generic, `"user_data":`+strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000)), "data_json", "Invalid JSON: recursion limit exceeded [input: " + `{"attestation_name":"x","is_compliant":true,"user_data":` + strings.Repeat("[", 144) + "...]"},
+		{"generic", fmt.Sprintf(generic, `"target_artifacts":[`+strings.Repeat(`"a",`, 100)+`"a"]`), "target_artifacts", "List should have at most 100 items after validation, not 101 [input: [" + strings.Repeat("'a', ", 39) + "'a',...]"},
+		{"generic", fmt.Sprintf(generic, `"user_data":[1,{"a":1e999}]`), "user_data.list[any][1]", "Input should have finite numbers only [input: {'a': 1e999}]"},
+		{"sonar", `{"attestation_name":"x","sonar_results":{"analysedAt":"1","revision":"r","project":{"key":"k","url":"u"},"cost":-1e999}}`, "sonar_results.cost", "Input should have finite numbers only [input: -1e999]"},
+		{"system", `{"attestation_name":"x","type_name":"decision","attestation_data":"{\"is_compliant\":true,\"cost\":1e999}"}`, "attestation_data", "Input should hold numbers of moderate size only: number out of range"},
+		{"generic", `[]`, "data_json", "Input should be a valid dictionary or object to extract fields from [input: []]"},
 		{"junit", `{"attestation_name":"x","junit_results":[{"name":"s"}]}`, "junit_results[0].total", "Field required [input: None]"},
 		{"junit", `{"attestation_name":"x","junit_results":null}`, "junit_results", "Input should be a valid list [input: None]"},
 		{"pull_request", `{"attestation_name":"x","git_provider":"svn","pull_requests":[]}`, "git_provider", "Input should be 'github', 'gitlab', 'bitbucket' or 'azure' [input: svn]"},

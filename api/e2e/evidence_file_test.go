@@ -60,6 +60,10 @@ func TestEvidenceIsGivenBackAsItWasAttached(t *testing.T) {
 	if part := s.exchange(request); part.status != http.StatusPartialContent || string(part.body) != "script" {
 		t.Errorf("a part is %d %q", part.status, part.body)
 	}
+	request.Header.Set("Range", "bytes=25-")
+	if beyond := s.send(request); beyond.status != http.StatusRequestedRangeNotSatisfiable || beyond.header.Get("Content-Range") != "bytes */25" {
+		t.Errorf("beyond the end: %d %q", beyond.status, beyond.header.Get("Content-Range"))
+	}
 }
 
 func TestAttestationWithoutEvidenceHasNone(t *testing.T) {

@@ -120,7 +120,7 @@ func TestBadFlowsAreRefusedInTheWordsOfTheContract(t *testing.T) {
 		"no description":   {form: `{"name":"x"}`, field: "description", text: "Field required [input: None]"},
 		"visibility":       {form: `{"name":"x","description":"","visibility":""}`, field: "visibility", text: visibility},
 		"no JSON":          {form: `{`, field: "data_json"},
-		"no object":        {form: `[]`, field: "body"},
+		"no object":        {form: `[]`, field: "data_json"},
 		"legacy name":      {legacy: `{"name":"-x","description":""}`, field: "name", text: pattern + "-x]"},
 		"no legacy text":   {legacy: `{"name":"x","template":["artifact"]}`, field: "description", text: "Field required [input: None]"},
 		"legacy visible":   {legacy: `{"name":"x","description":"","visibility":""}`, field: "visibility", text: visibility},
@@ -172,10 +172,38 @@ func TestBadTemplateIsRefusedAndLeavesTheFlowAlone(t *testing.T) {
 	if flow := s.getFlow("web"); flow.Template != oddTemplate || flow.Description != "of a test" {
 		t.Errorf("got %+v", flow)
 	}
+	marked := "\uFEFFversion: 1\r\n"
+	s.wantForm(http.StatusOK, http.MethodPut, path, data, yamlFile(marked))
+	if s.getFlow("web").Template != marked {
+		t.Error("a template with a byte order mark is not given back as it was")
+	}
 	large := "version: 1\n#" + strings.Repeat("x", 10<<20-13) + "\n"
 	s.wantForm(http.StatusOK, http.MethodPut, path, data, yamlFile(large))
 	if s.getFlow("web").Template != large {
 		t.Error("a large template is not given back as it was")
+	}
+}
+
+func TestMembersOfFlowsAreToldFromThoseTheyResemble(t *testing.T) {
+	s := start(t, options{})
+	s.wantForm(http.StatusCreated, http.MethodPut, flowsPath+"/template_file", `{"name":"web","description":"d","Visibility":"evil","Description":5}`)
+	if flow := s.getFlow("web"); flow.Visibility != "private" || flow.Description != "d" {
+		t.Errorf("got %+v", flow)
+	}
+}
+
+func TestFormTakesOneTemplateAtMost(t *testing.T) {
+	s := start(t, options{})
+	const data = `{"name":"web","description":""}`
+	s.wantForm(http.StatusCreated, http.MethodPut, flowsPath+"/template_file", data, part{field: "template_file"})
+	if flow := s.getFlow("web"); flow.Template != "version: 1\n" {
+		t.Errorf("a form without a file: %+v", flow)
+	}
+	for _, path := range []string{flowsPath + "/template_file", "/trails/" + org + "/web"} {
+		got := s.wantForm(http.StatusBadRequest, http.MethodPut, path, data, yamlFile("version: 1"), yamlFile("version: 1 # again"))
+		if _, errors := got.problem(t); errors["template_file"] != "Input should be a single file [input: template.yml]" {
+			t.Errorf("%s: %s", path, got.body)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -92,6 +93,33 @@ func TestBadTagsAreRefused(t *testing.T) {
 	if tags := s.getFlow("web").Tags; len(tags) != 0 {
 		t.Errorf("the tags are %v", tags)
 	}
+}
+
+func TestTagsThatOutgrowTheirBoundAreRefused(t *testing.T) {
+	s := start(t, options{})
+	s.makeFlow("web")
+	s.environment("prod", evidence.K8S)
+	half := strings.Repeat("x", 32<<10-1)
+	set := func(key string) []byte { return fmt.Appendf(nil, `{"set_tags":{%q:%q}}`, key, half) }
+	for _, path := range []string{tagsPath + "/flow/web", tagsPath + "/env/prod", tagsPath + "/repo/" + s.repoID()} {
+		s.want(http.StatusOK, http.MethodPatch, path, set("a"))
+		s.want(http.StatusOK, http.MethodPatch, path, set("b"))
+		_, errors := s.want(http.StatusBadRequest, http.MethodPatch, path, []byte(`{"set_tags":{"c":""}}`)).problem(t)
+		if errors["set_tags"] != "Tags should have at most 65536 bytes in all, not 65537" {
+			t.Errorf("%s: %q", path, errors)
+		}
+		s.want(http.StatusOK, http.MethodPatch, path, []byte(`{"set_tags":{"c":""},"remove_tags":["b"]}`))
+	}
+}
+
+// repoID makes a repository and returns its inner id.
+func (s *service) repoID() string {
+	s.t.Helper()
+	found, err := s.Process.Store.Tenancy.Organization(s.t.Context(), org)
+	s.must(err)
+	repo, err := s.Process.Store.Repos.Report(s.t.Context(), found.ID, evidence.RepoInfo{Name: "acme/web", URL: "https://git.example/acme/web"}, 1)
+	s.must(err)
+	return repo.ID
 }
 
 func TestTagsSetAtOnceAreAllKept(t *testing.T) {

@@ -138,6 +138,8 @@ func TestBadArtifactsAreRefusedByField(t *testing.T) {
 		"git_commit_info":         good + `,"git_commit_info":""`,
 		"external_urls.docs.href": good + `,"external_urls":{"docs":{}}`,
 		"user_data.dict[any,any]": good + `,"user_data":""`,
+		"template.list[any][0]":   good + `,"template":[1]`,
+		"template.str":            good + `,"template":{}`,
 	} {
 		_, errors := s.want(http.StatusBadRequest, http.MethodPost, "/artifacts/"+org+"/ci", []byte("{"+body+"}")).problem(t)
 		if errors[field] == "" {
@@ -145,6 +147,11 @@ func TestBadArtifactsAreRefusedByField(t *testing.T) {
 		}
 	}
 	s.want(http.StatusNotFound, http.MethodGet, "/flows/"+org+"/ci", nil)
+	for _, template := range []string{`"artifact"`, `["artifact","tests"]`, "null"} {
+		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/ci", []byte("{"+good+`,"template":`+template+"}"))
+	}
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/ci", []byte("{"+good+`,"trail_name":"t","Template_Reference_Name":"not a name"}`))
+	at(t, s.trail("ci", "t"), "compliance_status", "artifacts_statuses", "artifact")
 }
 
 func TestThousandConcurrentBeginsMakeOneTrail(t *testing.T) {
@@ -221,6 +228,21 @@ func TestTrailsAreListedNewestFirstWithTheirTotals(t *testing.T) {
 	}
 }
 
+func TestListsDoNotRepeatLongTemplates(t *testing.T) {
+	s := start(t, options{})
+	long := "version: 1\n# " + strings.Repeat("x", 65<<10) + "\n"
+	s.flow("ci", long)
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/ci", `{"name":"t"}`)
+	if at(t, s.trail("ci", "t"), "template", "content") != long {
+		t.Error("the trail does not show its template as it was sent")
+	}
+	for _, path := range []string{"/trails/" + org, "/trails/" + org + "/ci?page=1"} {
+		if content := at(t, s.read(path), "data", 0, "template", "content"); content != nil {
+			t.Errorf("%s repeats %d bytes", path, len(content.(string)))
+		}
+	}
+}
+
 func namesOf(t *testing.T, list any) []string {
 	t.Helper()
 	names := []string{}
@@ -248,4 +270,22 @@ func TestTrailsAreNobodyElses(t *testing.T) {
 		t.Errorf("the trail is in another organization: %d", got.status)
 	}
 	s.wantForm(http.StatusOK, http.MethodPut, "/trails/"+org+"/ci", `{"name":"t","description":"mine"}`)
+}
+
+func TestOverrideByNamesNeedsAnOriginalUnderEach(t *testing.T) {
+	s := start(t, options{})
+	attest := "/attestations/" + org + "/ci/trail/t"
+	s.wantForm(http.StatusCreated, http.MethodPost, attest+"/generic", `{"attestation_name":"check","is_compliant":false,"target_artifacts":["web"]}`)
+	override := func(status int, targets string) {
+		t.Helper()
+		s.want(status, http.MethodPost, attest+"/override", []byte(`{"attestation_name":"check","target_artifacts":`+targets+
+			`,"reason":"r","new_compliance_status":true,"original_attestation_type":"generic"}`))
+	}
+	override(http.StatusNotFound, `["nope","web"]`)
+	override(http.StatusNotFound, `["web","nope"]`)
+	override(http.StatusOK, `["web"]`)
+	status := at(t, s.trail("ci", "t"), "compliance_status", "artifacts_statuses")
+	if len(status.(map[string]any)) != 1 || at(t, status, "web", "attestations_statuses", 0, "is_compliant") != true {
+		t.Errorf("got %s", shown(status))
+	}
 }

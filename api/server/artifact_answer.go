@@ -3,13 +3,11 @@ package server
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"attestry/evidence"
 	"attestry/evidence/compliance"
-	"attestry/evidence/snapshot"
 	"attestry/evidence/template"
 	"attestry/storage"
 )
@@ -177,7 +175,7 @@ func showRepoInfo(repo *evidence.Repo) *RepoInfoResponse {
 }
 
 // showArtifacts shows records of one flow in full: what judge takes, one command
-// for what was attested of them, and four for where they run.
+// for what was attested of them, and three for where they run.
 func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
 	shown := make([]ArtifactResponse, 0, len(records))
 	if len(records) == 0 {
@@ -213,17 +211,16 @@ func (h *handlers) showArtifact(org evidence.OrgAccess, a *judgedArtifact, recei
 		FlowName:       a.flow.Name,
 		StateInfo:      stateInfo(a),
 		Approvals:      []int{},
-		Running:        []ArtifactPlace{},
-		// What has exited, and how long it took to get there, is told by the
-		// deployments that snapshots will make known.
-		Exited:          []ArtifactPlace{},
-		History:         a.history(receipts, places),
-		CommitLeadTimes: map[string]float64{},
-		BuildLeadTimes:  map[string]float64{},
+		Running:        showPlaces(runningIn(places)),
+		Exited:         showPlaces(exitedFrom(places)),
+		History:        a.history(receipts, places),
+		BuildLeadTimes: leadTimes(places, &a.record.CreatedAt),
 	}
-	for _, place := range places {
-		answer.Running = append(answer.Running, ArtifactPlace{EnvironmentName: place.environment, SnapshotIndex: place.latest})
+	var committed *float64
+	if a.record.Commit != nil {
+		committed = a.record.Commit.Timestamp
 	}
+	answer.CommitLeadTimes = leadTimes(places, committed)
 	required, _ := a.template.Artifact(a.record.Name)
 	for _, one := range slices.Concat(required.Attestations, a.template.Trail.Attestations) {
 		answer.Template = append(answer.Template, one.Name)
@@ -258,7 +255,7 @@ func stateInfo(a *judgedArtifact) string {
 }
 
 // history tells what happened to an artifact, oldest first: it was reported, was
-// attested, by fingerprint or by name, and began to run
+// attested, by fingerprint or by name, and began and ceased to run
 // (contract/semantics.md 2.5).
 func (a *judgedArtifact) history(receipts []storage.Receipt, places []place) []ArtifactHistory {
 	history := []ArtifactHistory{{Event: "Artifact created", Timestamp: a.record.CreatedAt}}
@@ -280,65 +277,8 @@ func (a *judgedArtifact) history(receipts []storage.Receipt, places []place) []A
 		}
 	}
 	for _, place := range places {
-		history = append(history, place.started())
+		history = append(history, place.history()...)
 	}
 	slices.SortStableFunc(history[1:], func(a, b ArtifactHistory) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	return history
-}
-
-// place is an environment in which something runs.
-type place struct {
-	environment string // name
-	latest      int64  // number of the environment's latest snapshot
-	start       snapshot.Snapshot
-}
-
-func (p place) started() ArtifactHistory {
-	return ArtifactHistory{
-		Event:     fmt.Sprintf("Started running in %s#%d environment", p.environment, p.start.Number),
-		Timestamp: p.start.Timestamp,
-	}
-}
-
-// placesOf finds where fingerprints run, by fingerprint, in order of the names.
-// What is only about to run is left out.
-func (h *handlers) placesOf(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[string][]place, error) {
-	runs, err := h.store.Running.FindMany(ctx, org.OrgID, fingerprints)
-	if err != nil || len(runs) == 0 {
-		return nil, err
-	}
-	starts, err := h.store.Snapshots.Starts(ctx, runs)
-	if err != nil {
-		return nil, err
-	}
-	var ids []string
-	for _, run := range runs {
-		ids = append(ids, run.Environment)
-	}
-	ids = once(ids)
-	heads, err := h.store.Heads.GetMany(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	environments, err := h.store.Environments.GetMany(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	names := make(map[string]string, len(environments))
-	for _, environment := range environments {
-		names[environment.ID] = environment.Name
-	}
-	places := map[string][]place{}
-	for _, run := range runs {
-		start, runs := starts[run.Start()]
-		name, there := names[run.Environment]
-		if runs && there {
-			latest := max(start.Number, heads[run.Environment].Last)
-			places[run.Fingerprint] = append(places[run.Fingerprint], place{environment: name, latest: latest, start: start})
-		}
-	}
-	for _, found := range places {
-		slices.SortFunc(found, func(a, b place) int { return cmp.Compare(a.environment, b.environment) })
-	}
-	return places, nil
 }

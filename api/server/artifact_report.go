@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"attestry/evidence"
 )
 
@@ -40,10 +42,20 @@ type CreateArtifact struct {
 	IsCompliant           *bool                     `json:"is_compliant,omitempty" nullable:"true" doc:"Ignored; what counts are the attestations."`
 	BuildURL              string                    `json:"build_url"`
 	CommitURL             string                    `json:"commit_url"`
-	Template              json.RawMessage           `json:"template,omitempty" doc:"Ignored; what counts is the trail's template."`
+	Template              ArtifactTemplate          `json:"template,omitempty" doc:"Ignored; what counts is the trail's template."`
 	ExternalURLs          ExternalURLs              `json:"external_urls,omitempty"`
 	Annotations           OptionalMembers           `json:"annotations,omitempty"`
 	UserData              UserData                  `json:"user_data,omitempty"`
+}
+
+// ArtifactTemplate is what older clients tell of an artifact's template: a text or
+// a list of names. It may be absent or null.
+type ArtifactTemplate struct{ json.RawMessage }
+
+// Schema is a union, as findings name its branches.
+func (ArtifactTemplate) Schema(huma.Registry) *huma.Schema {
+	text := &huma.Schema{Type: huma.TypeString}
+	return &huma.Schema{AnyOf: []*huma.Schema{text, {Type: huma.TypeArray, Items: text}, {Type: typeNull}}}
 }
 
 type messageAnswer struct {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strconv"
@@ -25,6 +24,9 @@ const (
 	maxNamedAttestations = storage.MaxMany
 	// maxCommitAttestations bounds the attestations of commits: the newest.
 	maxCommitAttestations = 10_000
+	// maxRegexStates bounds a regular expression once its repetitions are written
+	// out: all of them may be looked at for each character of each name.
+	maxRegexStates = 1000
 )
 
 // attestationReadRoutes are those that read attestations.
@@ -65,7 +67,7 @@ type listAttestationsInput struct {
 	OrgPath
 	AttestationID string   `query:"attestation_id" doc:"Picks one; the other filters do not matter then."`
 	Name          string   `query:"name" doc:"Exact; not together with name_regex."`
-	NameRegex     string   `query:"name_regex" doc:"RE2 pattern, searched for anywhere in the name."`
+	NameRegex     string   `query:"name_regex" maxLength:"500" doc:"RE2 pattern, searched for anywhere in the name."`
 	Flow          []string `query:"flow,explode" maxItems:"100" doc:"Names of flows."`
 	Type          []string `query:"type,explode" maxItems:"100" doc:"A built-in type, or custom:<name>."`
 	IsCompliant   bool     `query:"is_compliant"`
@@ -193,28 +195,38 @@ func (h *handlers) flowsNamed(ctx context.Context, org evidence.OrgAccess, names
 		return nil, nil
 	}
 	slices.Sort(names)
-	ids := []string{}
-	for _, name := range slices.Compact(names) {
-		ref, err := h.store.Flows.Resolve(ctx, org.OrgID, name)
-		switch {
-		case err == nil:
-			ids = append(ids, ref.ID)
-		case !errors.Is(err, storage.ErrNotFound):
-			return nil, err
-		}
+	refs, err := h.store.Flows.ResolveMany(ctx, org.OrgID, slices.Compact(names))
+	if err != nil {
+		return nil, err
 	}
-	return ids, nil
+	ids := make([]string, 0, len(refs))
+	for _, ref := range refs {
+		ids = append(ids, ref.ID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
 }
 
 func checkRegex(pattern string) error {
-	_, err := regexp.Compile(pattern)
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	var malformed *syntax.Error
 	if errors.As(err, &malformed) {
-		return evidence.ValidationError(map[string]string{
-			"query.name_regex": "Input should be a valid regular expression, " + malformed.Code.String() + " [input: " + cut(pattern) + "]",
-		})
+		return badRegex(pattern, malformed.Code.String())
+	}
+	if err != nil {
+		return err
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err == nil && len(program.Inst) > maxRegexStates {
+		return badRegex(pattern, "expression repeats too much")
 	}
 	return err
+}
+
+func badRegex(pattern, reason string) error {
+	return evidence.ValidationError(map[string]string{
+		"query.name_regex": "Input should be a valid regular expression, " + reason + " [input: " + cut(pattern) + "]",
+	})
 }
 
 // parseAfter reads a cursor: the number of the page, and where the store goes on.

@@ -18,6 +18,9 @@ import (
 //go:embed docs.html
 var docsPage string
 
+// componentPrefix is where the document keeps the schemas that have a name.
+const componentPrefix = "#/components/schemas/"
+
 // describe is the head of the OpenAPI document.
 func describe(links Links) huma.Config {
 	return huma.Config{
@@ -30,7 +33,7 @@ func describe(links Links) huma.Config {
 			},
 			Servers: []*huma.Server{{URL: links.API()}},
 			Components: &huma.Components{
-				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+				Schemas: huma.NewMapRegistry(componentPrefix, huma.DefaultSchemaNamer),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"bearer": {Type: "http", Scheme: "bearer", Description: "An API key."},
 					"basic":  {Type: "http", Scheme: "basic", Description: "An API key as the user name; the password is ignored."},

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -65,6 +67,52 @@ func TestTheDocumentIsServedWithoutAKey(t *testing.T) {
 	}
 	if report := document.Paths["/things/{org}/{name}/report"]["put"].RequestBody; report == nil {
 		t.Error("the body of a report is not documented")
+	}
+}
+
+func TestFormsAreComponentsNamedForTheirOperation(t *testing.T) {
+	s := startForm(t)
+	var document struct {
+		Paths map[string]map[string]struct {
+			RequestBody struct {
+				Content map[string]struct{ Schema map[string]any }
+			}
+		}
+		Components struct {
+			Schemas map[string]struct {
+				Required   []string
+				Properties map[string]map[string]any
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(s.send(t, "GET", prefix+"/openapi.json", "", "").body), &document); err != nil {
+		t.Fatal(err)
+	}
+	if got := document.Paths["/forms/{org}"]["post"].RequestBody.Content["multipart/form-data"].Schema["$ref"]; got != "#/components/schemas/Body_post_form" {
+		t.Errorf("the form is %v", got)
+	}
+	form := document.Components.Schemas["Body_post_form"]
+	if form.Properties["data_json"]["$ref"] != "#/components/schemas/Thing" || form.Properties["attachment_file"]["type"] != "string" || !slices.Equal(form.Required, []string{"data_json"}) {
+		t.Errorf("the component is %v", form)
+	}
+}
+
+func TestPartialDownloadsAreDocumentedWithTheirRefusal(t *testing.T) {
+	serve := handle(func(context.Context, *struct{}) (*streamOutput, error) { return nil, nil })
+	s := start(t, []Route{
+		{Method: "GET", Path: "/part", OperationID: "get_part", Tag: "T", Summary: "S", Statuses: []int{200, 206}, Serve: serve},
+		{Method: "GET", Path: "/whole", OperationID: "get_whole", Tag: "T", Summary: "S", Serve: serve},
+	})
+	var document struct {
+		Paths map[string]map[string]struct{ Responses map[string]any }
+	}
+	if err := json.Unmarshal([]byte(s.send(t, "GET", prefix+"/openapi.json", "", "").body), &document); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{"/part": true, "/whole": false} {
+		if _, got := document.Paths[path]["get"].Responses["416"]; got != want {
+			t.Errorf("%s documents 416: %t", path, got)
+		}
 	}
 }
 

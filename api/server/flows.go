@@ -37,7 +37,7 @@ func (h *handlers) flowRoutes() []Route {
 			Method: http.MethodPut, Path: "/flows/{org}/template_file", OperationID: "create_flow_with_template", Tag: "Flows",
 			Summary: "Create or update a flow", Least: evidence.Member,
 			Statuses: []int{http.StatusCreated, http.StatusOK},
-			Serve:    withForm("data_json", []string{"template_file"}, h.createFlow),
+			Serve:    withForm("data_json", []string{templateField}, h.createFlow),
 		},
 		{
 			Method: http.MethodGet, Path: "/flows/{org}/{flow_name}", OperationID: "get_flow", Tag: "Flows",
@@ -211,7 +211,7 @@ type listFlowsInput struct {
 	OrgPath
 	SearchByName  string   `query:"search_by_name" pattern:"^[a-zA-Z0-9\\-]*$" doc:"Part of the name."`
 	CaseSensitive bool     `query:"case_sensitive" default:"true" doc:"Whether search_by_name minds letter case."`
-	Page          int      `query:"page" minimum:"1"`
+	Page          int      `query:"page" minimum:"1" default:"1"`
 	PerPage       int      `query:"per_page" minimum:"1" maximum:"100"`
 	SpaceID       []string `query:"space_id,explode"`
 	Tag           []string `query:"tag,explode" doc:"key or key:value"`
@@ -263,7 +263,7 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlow
 	slices.SortStableFunc(flows, func(a, b evidence.Flow) int { return cmp.Compare(a.Name, b.Name) })
 	var paged *PaginationInfo
 	if given(ctx, "page") || given(ctx, "per_page") {
-		number, size := max(in.Page, 1), cmp.Or(in.PerPage, defaultFlowsPerPage)
+		number, size := in.Page, cmp.Or(in.PerPage, defaultFlowsPerPage)
 		info := paginationOf(number, size, int64(len(flows)))
 		start := min(offsetOf(number, size), len(flows))
 		paged, flows = &info, flows[start:min(start+size, len(flows))]

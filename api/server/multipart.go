@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -72,7 +73,7 @@ func (f *form[T]) Files(take func(formFile) error) error {
 func withForm[I, T, O any](part string, files []string, handler func(context.Context, *I, *form[T]) (*O, error)) binder {
 	return func(s *Server, route Route) error {
 		schema := s.registry.Schema(reflect.TypeFor[T](), true, route.OperationID)
-		return register(s, route, formBody(part, files, schema), func(ctx context.Context, in *I) (*O, error) {
+		return register(s, route, s.formBody(route, part, files, schema), func(ctx context.Context, in *I) (*O, error) {
 			found := requestOf(ctx).findings
 			f, err := openForm[T](ctx, s.validator, schema, part, files, found)
 			if err != nil {
@@ -86,15 +87,19 @@ func withForm[I, T, O any](part string, files []string, handler func(context.Con
 	}
 }
 
-func formBody(part string, files []string, schema *huma.Schema) *huma.RequestBody {
+// formBody describes a form, by a component that is named for its operation
+// (contract/requests.md).
+func (s *Server) formBody(route Route, part string, files []string, schema *huma.Schema) *huma.RequestBody {
 	whole := &huma.Schema{Type: huma.TypeObject, Required: []string{part}, Properties: map[string]*huma.Schema{part: schema}}
 	for _, field := range files {
 		whole.Properties[field] = &huma.Schema{Type: huma.TypeString, Format: "binary"}
 	}
+	component := "Body_" + route.OperationID
+	s.registry.Map()[component] = whole
 	return &huma.RequestBody{
 		Required: true,
 		Content: map[string]*huma.MediaType{"multipart/form-data": {
-			Schema:   whole,
+			Schema:   &huma.Schema{Ref: componentPrefix + component},
 			Encoding: map[string]*huma.Encoding{part: {ContentType: "application/json"}},
 		}},
 	}
@@ -125,11 +130,18 @@ func openForm[T any](ctx context.Context, v *validator, schema *huma.Schema, nam
 	case err != nil:
 		return nil, formBroken(err)
 	case len(raw) > jsonLimit:
-		return nil, bodyTooLarge(jsonLimit)
+		return nil, evidence.NewError(evidence.TooLarge, fmt.Sprintf("%s exceeds the limit of %d MiB", name, jsonLimit/mebibyte))
 	}
-	if parsed, ok := parseJSON(raw, name, found); ok {
-		f.Data = decodeParsed[T](v, schema, parsed, found)
+	parsed, ok := parseJSON(raw, name, found)
+	if !ok {
+		return f, nil
 	}
+	if _, ok := parsed.(map[string]any); !ok {
+		// Named for its part, as there is no other body to be wrong.
+		v.check(schema, parsed, name, found)
+		return f, nil
+	}
+	f.Data = decodeParsed[T](v, schema, parsed, found)
 	return f, nil
 }
 

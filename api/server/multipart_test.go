@@ -81,6 +81,7 @@ func TestWrongFormsAreReported(t *testing.T) {
 		"empty data":       {[]part{{"data_json", "", ""}}, missing, "data_json"},
 		"null":             {[]part{{"data_json", "", "null"}}, missing, "data_json"},
 		"no JSON":          {[]part{{"data_json", "", "{"}}, "Invalid JSON: unexpected end of input [input: {]", "data_json"},
+		"no object":        {[]part{{"data_json", "", "[]"}}, "Input should be a valid dictionary or object to extract fields from [input: []]", "data_json"},
 		"a missing member": {[]part{{"data_json", "", "{}"}}, missing, "name"},
 	} {
 		got := s.post(t, "", test.parts...)
@@ -103,6 +104,6 @@ func TestFormsAboveTheLimitsAreTooLarge(t *testing.T) {
 	s := startForm(t)
 	data := part{"data_json", "", `{"name":"x"}`}
 	s.post(t, "", data, part{"attachment_file", "a", strings.Repeat("c", fileLimit+1)}).expect(t, 413, fileTooLargeMessage)
-	s.post(t, "", part{"data_json", "", `{"name":"x"}` + strings.Repeat(" ", jsonLimit)}).expect(t, 413, "Request body exceeds the limit of 1 MiB")
+	s.post(t, "", part{"data_json", "", `{"name":"x"}` + strings.Repeat(" ", jsonLimit)}).expect(t, 413, "data_json exceeds the limit of 1 MiB")
 	s.post(t, "", data, part{"other", "o", strings.Repeat("c", 2*fileLimit)}).expect(t, 413, fileTooLargeMessage)
 }

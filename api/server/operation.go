@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -163,6 +164,9 @@ func (r Route) failures() []int {
 	}
 	if r.ofOrganization() {
 		failures = append(failures, http.StatusForbidden, http.StatusNotFound)
+	}
+	if slices.Contains(r.Statuses, http.StatusPartialContent) {
+		failures = append(failures, http.StatusRequestedRangeNotSatisfiable)
 	}
 	if r.Method != http.MethodGet {
 		failures = append(failures, http.StatusConflict, http.StatusRequestEntityTooLarge)

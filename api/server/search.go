@@ -76,17 +76,17 @@ type searchAnswer struct {
 }
 
 // search finds the artifacts whose fingerprint or commit is, or begins with, the
-// given digits: what flows know, and what runs though no flow knows of it.
+// given digits: what flows know, and what runs or ran though no flow knows of it.
 func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswer, error) {
 	org, digits := access(ctx), strings.ToLower(in.Value)
-	traces, running, err := h.trace(ctx, org, digits)
+	traces, ran, err := h.trace(ctx, org, digits)
 	if errors.Is(err, storage.ErrAmbiguous) {
 		return nil, evidence.NewError(evidence.NotFound, "Search results are too ambiguous. Please give more digits.")
 	}
 	if err != nil {
 		return nil, err
 	}
-	artifacts, err := h.found(ctx, org, traces, running)
+	artifacts, err := h.found(ctx, org, traces, ran)
 	if err != nil {
 		return nil, err
 	}
@@ -103,14 +103,14 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswe
 	}}, nil
 }
 
-// trace looks for the digits among what flows know and among what runs.
+// trace looks for the digits among what flows know and among what runs or ran.
 func (h *handlers) trace(ctx context.Context, org evidence.OrgAccess, digits string) (storage.Traces, []string, error) {
 	traces, err := h.store.Artifacts.Search(ctx, org.OrgID, digits)
 	if err != nil {
 		return traces, nil, err
 	}
-	running, err := h.store.Running.Beginning(ctx, org.OrgID, digits)
-	return traces, running, err
+	ran, err := h.store.Events.Beginning(ctx, org.OrgID, digits)
+	return traces, ran, err
 }
 
 // resolved sums up what the digits stand for.
@@ -133,8 +133,8 @@ func resolved(fingerprints, commits []string) SearchResolvedModel {
 }
 
 // found shows the artifacts: those of flows, newest first, then those that only
-// run.
-func (h *handlers) found(ctx context.Context, org evidence.OrgAccess, traces storage.Traces, running []string) ([]SearchFoundArtifactModel, error) {
+// run or ran.
+func (h *handlers) found(ctx context.Context, org evidence.OrgAccess, traces storage.Traces, ran []string) ([]SearchFoundArtifactModel, error) {
 	records, err := h.store.Artifacts.GetMany(ctx, traces.Records[:min(len(traces.Records), maxFound)])
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (h *handlers) found(ctx context.Context, org evidence.OrgAccess, traces sto
 	if err != nil {
 		return nil, err
 	}
-	fingerprints := slices.Clone(running)
+	fingerprints := slices.Clone(ran)
 	for _, record := range records {
 		fingerprints = append(fingerprints, record.Fingerprint)
 	}
@@ -155,15 +155,10 @@ func (h *handlers) found(ctx context.Context, org evidence.OrgAccess, traces sto
 	for _, artifact := range judged {
 		shown = append(shown, h.showFound(org, &artifact, places[artifact.record.Fingerprint]))
 	}
-	for _, fingerprint := range running {
-		if slices.Contains(traces.Fingerprints, fingerprint) || len(places[fingerprint]) == 0 {
-			continue
+	for _, fingerprint := range ran {
+		if !slices.Contains(traces.Fingerprints, fingerprint) && len(places[fingerprint]) > 0 {
+			shown = append(shown, h.showUnknown(org, fingerprint, places[fingerprint]))
 		}
-		unknown, err := h.showUnknown(ctx, org, fingerprint, places[fingerprint])
-		if err != nil {
-			return nil, err
-		}
-		shown = append(shown, unknown)
 	}
 	return shown, nil
 }
@@ -182,46 +177,32 @@ func (h *handlers) showFound(org evidence.OrgAccess, a *judgedArtifact, places [
 		BuildURL:              common.BuildURL,
 		CommitURL:             common.CommitURL,
 		ComplianceState:       string(a.status),
-		RunningIn:             environmentsOf(places),
-		ExitedFrom:            []string{},
+		RunningIn:             environmentsOf(runningIn(places)),
+		ExitedFrom:            environmentsOf(exitedFrom(places)),
 		HTMLURL:               common.HTMLURL,
 		APIURL:                common.APIURL,
 		History:               a.history(nil, places),
 	}
 }
 
-// showUnknown shows what runs though no flow knows of it, by the name it had where
-// it began to run.
-func (h *handlers) showUnknown(ctx context.Context, org evidence.OrgAccess, fingerprint string, places []place) (SearchFoundArtifactModel, error) {
-	first := slices.MinFunc(places, func(a, b place) int { return cmp.Compare(a.start.Timestamp, b.start.Timestamp) })
+// showUnknown shows what runs or ran though no flow knows of it, by the name it had
+// when it was seen last.
+func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, places []place) SearchFoundArtifactModel {
 	shown := SearchFoundArtifactModel{
 		Fingerprint: fingerprint,
-		RunningIn:   environmentsOf(places),
-		ExitedFrom:  []string{},
-		HTMLURL:     h.links.Snapshot(org.OrgName, first.environment, first.latest),
-		APIURL:      h.links.SnapshotSelf(org.OrgName, first.environment, first.latest),
+		RunningIn:   environmentsOf(runningIn(places)),
+		ExitedFrom:  environmentsOf(exitedFrom(places)),
 		History:     []ArtifactHistory{},
 	}
-	changes, err := h.store.Snapshots.Changes(ctx, &first.start)
-	if err != nil {
-		return shown, err
-	}
-	for _, change := range changes {
-		if change.Fingerprint == fingerprint {
-			shown.Name = change.Name
+	seen := 0.0
+	for _, place := range places {
+		shown.History = append(shown.History, place.history()...)
+		if last := place.events[len(place.events)-1]; last.Timestamp >= seen {
+			seen, shown.Name = last.Timestamp, last.Name
+			shown.HTMLURL = h.links.Snapshot(org.OrgName, place.environment, place.index)
+			shown.APIURL = h.links.SnapshotSelf(org.OrgName, place.environment, place.index)
 		}
 	}
-	for _, place := range places {
-		shown.History = append(shown.History, place.started())
-	}
 	slices.SortStableFunc(shown.History, func(a, b ArtifactHistory) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
-	return shown, nil
-}
-
-func environmentsOf(places []place) []string {
-	names := make([]string, 0, len(places))
-	for _, place := range places {
-		names = append(names, place.environment)
-	}
-	return names
+	return shown
 }

@@ -83,7 +83,7 @@ type ArtifactComplianceStatus struct {
 type Template struct {
 	Version int                     `json:"version"`
 	Trail   TemplateTrailDefinition `json:"trail"`
-	Content *string                 `json:"content" nullable:"true"`
+	Content *string                 `json:"content" nullable:"true" doc:"The YAML text as it was sent; null in lists when it is longer than 64 KiB."`
 }
 
 // TemplateTrailDefinition lists what a template requires.
@@ -197,7 +197,7 @@ type trailSources struct {
 	slots     map[string]evidence.Slot          // by trail key and name
 }
 
-func (h *handlers) showTrail(org evidence.OrgAccess, trail *evidence.Trail, sources trailSources) GetTrail {
+func (h *handlers) showTrail(org evidence.OrgAccess, trail *evidence.Trail, sources trailSources, listed bool) GetTrail {
 	stored := sources.templates[trail.Template]
 	flow := sources.flows[trail.Flow]
 	slots := make(map[string]evidence.Slot, len(trail.Slots))
@@ -215,7 +215,7 @@ func (h *handlers) showTrail(org evidence.OrgAccess, trail *evidence.Trail, sour
 		LastModifiedAt:   trail.LastModifiedAt,
 		CreatedAt:        trail.CreatedAt,
 		ComplianceStatus: showReport(report),
-		Template:         showTemplate(stored),
+		Template:         showTemplate(stored, listed),
 		ComplianceState:  report.Status,
 		IsCompliant:      report.Status == evidence.Compliant,
 		CreatedBy:        trail.CreatedBy,
@@ -282,10 +282,18 @@ func showAttestationStatuses(statuses []compliance.AttestationStatus) []Attestat
 	return shown
 }
 
-func showTemplate(stored storage.StoredTemplate) Template {
+// maxListedTemplate is the longest text of a template that lists repeat with each
+// trail, in bytes. A longer one is to be had with the trail itself.
+const maxListedTemplate = 64 << 10
+
+func showTemplate(stored storage.StoredTemplate, listed bool) Template {
+	content := new(string(stored.Content))
+	if listed && len(*content) > maxListedTemplate {
+		content = nil
+	}
 	shown := Template{
 		Version: stored.Template.Version,
-		Content: new(string(stored.Content)),
+		Content: content,
 		Trail: TemplateTrailDefinition{
 			Attestations: showRequirements(stored.Template.Trail.Attestations),
 			Artifacts:    []TemplateArtifact{},

@@ -35,7 +35,7 @@ func (h *handlers) trailRoutes() []Route {
 			Method: http.MethodPut, Path: "/trails/{org}/{flow_name}", OperationID: "create_trail", Tag: "Trails",
 			Summary: "Begin a trail, or change what is known of it", Least: evidence.Member,
 			Statuses: []int{http.StatusCreated, http.StatusOK},
-			Serve:    withForm("data_json", []string{"template_file"}, h.beginTrail),
+			Serve:    withForm("data_json", []string{templateField}, h.beginTrail),
 		},
 		{
 			Method: http.MethodGet, Path: "/trails/{org}/{flow_name}/{trail_name}", OperationID: "get_trail", Tag: "Trails",
@@ -121,12 +121,21 @@ func (h *handlers) reportRepo(ctx context.Context, scope storage.Scope, sent OrN
 	return &repo, nil
 }
 
+const templateField = "template_file"
+
 // templateOf stores the template among the files of a form and returns its id, ""
 // when there is none.
 func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(formFile) error) error) (string, error) {
 	id := ""
 	err := files(func(file formFile) error {
-		content, err := io.ReadAll(file)
+		if id != "" {
+			return evidence.ValidationError(map[string]string{templateField: "Input should be a single file [input: " + cut(file.Filename) + "]"})
+		}
+		sent, err := sentFile(file)
+		if err != nil || sent == nil {
+			return err
+		}
+		content, err := io.ReadAll(sent)
 		if err != nil {
 			return formBroken(err)
 		}
@@ -147,7 +156,7 @@ func (h *handlers) getTrail(ctx context.Context, in *TrailPath) (*trailAnswer, e
 	if err != nil {
 		return nil, err
 	}
-	shown, err := h.showTrails(ctx, org, []evidence.Trail{trail})
+	shown, err := h.showTrails(ctx, org, []evidence.Trail{trail}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -184,8 +193,8 @@ type listOrgTrailsInput struct {
 	Flow        string `query:"flow" doc:"Name of a flow."`
 	FlowTag     string `query:"flow_tag" doc:"key=value"`
 	Fingerprint string `query:"fingerprint" doc:"Of an artifact that was reported to the trails."`
-	Page        int    `query:"page" minimum:"1"`
-	PerPage     int    `query:"per_page" minimum:"1" maximum:"100"`
+	Page        int    `query:"page" minimum:"1" default:"1"`
+	PerPage     int    `query:"per_page" minimum:"1" maximum:"100" default:"20"`
 }
 
 type listOrgTrailsAnswer struct {
@@ -203,16 +212,15 @@ func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*
 	if err != nil {
 		return nil, err
 	}
-	number, size := max(in.Page, 1), cmp.Or(in.PerPage, defaultTrailsPerPage)
-	trails, total, err := h.pageOfTrails(ctx, org, in, narrowed, number, size)
+	trails, total, err := h.pageOfTrails(ctx, org, in, narrowed)
 	if err != nil {
 		return nil, err
 	}
-	shown, err := h.showTrails(ctx, org, trails)
+	shown, err := h.showTrails(ctx, org, trails, true)
 	if err != nil {
 		return nil, err
 	}
-	return &listOrgTrailsAnswer{Body: ListTrails{Data: shown, Pagination: paginationOf(number, size, total)}}, nil
+	return &listOrgTrailsAnswer{Body: ListTrails{Data: shown, Pagination: paginationOf(in.Page, in.PerPage, total)}}, nil
 }
 
 // narrow returns the ids of the flows whose trails are asked for, nil for all.
@@ -242,12 +250,12 @@ func (h *handlers) narrow(ctx context.Context, org evidence.OrgAccess, in *listO
 }
 
 // pageOfTrails returns a page of the trails of flows, and how many there are.
-func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string, number, size int) ([]evidence.Trail, int64, error) {
+func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string) ([]evidence.Trail, int64, error) {
 	if given(ctx, "fingerprint") {
-		return h.pageOfTrailsWith(ctx, org, in.Fingerprint, flows, number, size)
+		return h.pageOfTrailsWith(ctx, org, in, flows)
 	}
 	trails, err := h.store.Trails.List(ctx, storage.TrailQuery{
-		Org: org.OrgID, Flows: flows, Offset: offsetOf(number, size), Limit: size,
+		Org: org.OrgID, Flows: flows, Offset: offsetOf(in.Page, in.PerPage), Limit: in.PerPage,
 	})
 	if err != nil {
 		return nil, 0, err
@@ -258,8 +266,8 @@ func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in 
 
 // pageOfTrailsWith returns a page of the trails to which a fingerprint was
 // reported, those it was reported to last first.
-func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess, fingerprint string, flows []string, number, size int) ([]evidence.Trail, int64, error) {
-	keys, err := h.store.Artifacts.TrailsWith(ctx, org.OrgID, fingerprint)
+func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string) ([]evidence.Trail, int64, error) {
+	keys, err := h.store.Artifacts.TrailsWith(ctx, org.OrgID, in.Fingerprint)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -270,14 +278,14 @@ func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess,
 		})
 	}
 	total := len(keys)
-	start := min(offsetOf(number, size), total)
-	trails, err := h.store.Trails.GetMany(ctx, keys[start:min(start+size, total)])
+	start := min(offsetOf(in.Page, in.PerPage), total)
+	trails, err := h.store.Trails.GetMany(ctx, keys[start:min(start+in.PerPage, total)])
 	return trails, int64(total), err
 }
 
 type listFlowTrailsInput struct {
 	FlowPath
-	Page    int `query:"page" minimum:"1"`
+	Page    int `query:"page" minimum:"1" default:"1"`
 	PerPage int `query:"per_page" minimum:"1" maximum:"100"`
 }
 
@@ -320,7 +328,7 @@ func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) 
 	query := storage.TrailQuery{Org: org.OrgID, Flows: []string{ref.ID}, Limit: maxBareTrails}
 	var paged *PaginationInfo
 	if given(ctx, "page") || given(ctx, "per_page") {
-		number, size := max(in.Page, 1), cmp.Or(in.PerPage, defaultTrailsPerPage)
+		number, size := in.Page, cmp.Or(in.PerPage, defaultTrailsPerPage)
 		total, err := h.store.Trails.Totals(ctx, org.OrgID, query.Flows)
 		if err != nil {
 			return nil, err
@@ -332,13 +340,13 @@ func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) 
 	if err != nil {
 		return nil, err
 	}
-	shown, err := h.showTrails(ctx, org, trails)
+	shown, err := h.showTrails(ctx, org, trails, true)
 	return &listFlowTrailsAnswer{Body: trailList{paged: paged, trails: shown}}, err
 }
 
 // showTrails shows trails with a constant number of commands for a thousand
 // slots.
-func (h *handlers) showTrails(ctx context.Context, org evidence.OrgAccess, trails []evidence.Trail) ([]GetTrail, error) {
+func (h *handlers) showTrails(ctx context.Context, org evidence.OrgAccess, trails []evidence.Trail, listed bool) ([]GetTrail, error) {
 	var flows, templates, slots []string
 	for _, trail := range trails {
 		flows = append(flows, trail.Flow)
@@ -362,7 +370,7 @@ func (h *handlers) showTrails(ctx context.Context, org evidence.OrgAccess, trail
 	}
 	shown := make([]GetTrail, 0, len(trails))
 	for _, trail := range trails {
-		shown = append(shown, h.showTrail(org, &trail, sources))
+		shown = append(shown, h.showTrail(org, &trail, sources, listed))
 	}
 	return shown, nil
 }

@@ -80,8 +80,40 @@ func (v *validator) check(s *huma.Schema, value any, at string, found findings) 
 		return v.checkObject(s, value, at, found)
 	case typeNull:
 		found.add(at, "Input should be None", value)
+	default:
+		checkFree(value, at, found)
 	}
 	return value
+}
+
+// checkFree checks what a schema says nothing of. JSON can spell numbers beyond
+// float64, which most clients cannot read when they are given back.
+func checkFree(value any, at string, found findings) {
+	if !finite(value) {
+		found.add(at, "Input should have finite numbers only", value)
+	}
+}
+
+// finite looks at all numbers of a value.
+func finite(value any) bool {
+	switch value := value.(type) {
+	case json.Number:
+		number, ok := parseNumber(value.String())
+		return ok && !math.IsInf(number, 0)
+	case []any:
+		for _, item := range value {
+			if !finite(item) {
+				return false
+			}
+		}
+	case map[string]any:
+		for _, item := range value {
+			if !finite(item) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // checkUnion takes the first branch that fits. When none does, a lone branch
@@ -327,9 +359,28 @@ func (v *validator) checkObject(s *huma.Schema, value any, at string, found find
 	}
 	// In order, so that what the limit on findings cuts is always the same.
 	for _, name := range sortedKeys(members) {
+		if shadows(s, name) {
+			delete(members, name)
+			continue
+		}
 		members[name] = v.checkMember(s, name, members[name], join(at, name), found)
 	}
 	return members
+}
+
+// shadows tells whether a member that a schema tolerates is named like one that it
+// knows but for case. Such a member is dropped, as encoding/json would take the one
+// for the other, unchecked. Other tolerated members stay: some are kept as evidence.
+func shadows(s *huma.Schema, name string) bool {
+	if _, known := s.Properties[name]; known || s.AdditionalProperties != true {
+		return false
+	}
+	for known := range s.Properties {
+		if strings.EqualFold(known, name) {
+			return true
+		}
+	}
+	return false
 }
 
 const missingText = "Field required"
@@ -345,6 +396,7 @@ func (v *validator) checkMember(s *huma.Schema, name string, value any, at strin
 	case bool:
 		if !additional {
 			found.add(at, "Extra inputs are not permitted", value)
+			return value
 		}
 	case *huma.Schema:
 		if !plain(name) {
@@ -352,6 +404,7 @@ func (v *validator) checkMember(s *huma.Schema, name string, value any, at strin
 		}
 		return v.check(additional, value, at, found)
 	}
+	checkFree(value, at, found)
 	return value
 }
 

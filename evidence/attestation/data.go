@@ -15,7 +15,8 @@ const dataField = "attestation_data"
 // ReadData returns the payload in an attestation_data member: an object or a list
 // as it is, or what is in a string that holds JSON (contract/requests.md,
 // CustomAttestationPostInput). All else, and a payload beyond MaxPayload or
-// MaxDepth, is an Invalid error naming the member.
+// MaxDepth or with numbers that cannot be handled, is an Invalid error naming the
+// member.
 func ReadData(member json.RawMessage) (json.RawMessage, error) {
 	data := bytes.TrimSpace(member)
 	switch {
@@ -47,6 +48,9 @@ func decode(data json.RawMessage) (any, error) {
 	value, err := decodeJSON(data)
 	if err != nil {
 		return nil, dataError("", "Invalid JSON: "+err.Error(), data)
+	}
+	if err := checkNumbers(value); err != nil {
+		return nil, dataFault("Input should hold numbers of moderate size only: " + err.Error())
 	}
 	return value, nil
 }

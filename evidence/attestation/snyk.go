@@ -35,9 +35,10 @@ type FoundIssue struct {
 
 // IssueLocation is where a finding is.
 type IssueLocation struct {
-	_     struct{} `json:"-" additionalProperties:"true"`
-	URI   string   `json:"uri"`
-	Lines string   `json:"lines"`
+	_   struct{} `json:"-" additionalProperties:"true"`
+	URI string   `json:"uri"`
+	// Lines are left out by clients that do not know them (contract/clients.md 2).
+	Lines string `json:"lines,omitempty"`
 }
 
 // JudgeSnyk tells whether nothing was found, of whatever severity.

@@ -18,6 +18,7 @@ func Summarize(id string, t *template.Template, slot *evidence.Slot) evidence.Sl
 		Template:    id,
 		EvaluatedAt: slot.EvaluatedAt,
 		Displaced:   slot.Pruned || len(slot.Artifacts) > 1,
+		Entries:     len(slot.Entries),
 	}
 	if current, ok := slot.Current(); ok {
 		summary.Fingerprint, summary.Record, summary.Filename = current.Fingerprint, current.Record, current.Filename

@@ -55,7 +55,7 @@ func TestParseTakesEveryBuiltInType(t *testing.T) {
 }
 
 func TestParseGivesEmptyListsForWhatIsLeftOut(t *testing.T) {
-	for _, content := range []string{"version: 1\n", "trail: null", "{}", "trail: {}", "version: 1\ntrail:\n  artifacts: []\n", "%YAML 1.2\n---\nversion: 1\n"} {
+	for _, content := range []string{"version: 1\n", "trail: null", "{}", "trail: {}", "version: 1\ntrail:\n  artifacts: []\n", "%YAML 1.2\n---\nversion: 1\n", "\uFEFFversion: 1\n"} {
 		parsed, err := template.Parse([]byte(content))
 		if err != nil {
 			t.Errorf("%q: %v", content, err)

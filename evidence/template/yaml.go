@@ -25,10 +25,14 @@ const (
 	maxDepth = 64
 )
 
+// byteOrderMark leads the files of some editors; in YAML it means nothing.
+var byteOrderMark = []byte("\uFEFF")
+
 // document parses content into the body of its one YAML document. The parser
 // recurses with the nesting, and a stack that overflows cannot be recovered from,
 // so the tokens are looked at before.
 func document(content []byte) (body ast.Node, err error) {
+	content = bytes.TrimPrefix(content, byteOrderMark)
 	if !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {
 		return nil, unreadable(1, "Invalid YAML: the file is not UTF-8 text")
 	}
