@@ -27,7 +27,8 @@ func newTrailEvents(docs Documents) *TrailEvents {
 
 func trailEventID(trail, id string) string { return trail + "/" + id }
 
-// Add stores events; those that are there already stay as they are.
+// Add stores events; those that are there already stay as they are. Everything that
+// happens to a trail passes through here, last of its writes.
 func (e *TrailEvents) Add(ctx context.Context, events ...evidence.TrailEvent) error {
 	_, err := e.collection.InsertMany(ctx, events)
 	return err
