@@ -2,7 +2,6 @@ package storage
 
 import (
 	"bytes"
-	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"sync"
 
 	"attestry/evidence"
 	"attestry/evidence/attestation"
@@ -57,13 +55,13 @@ type AttestationTypes struct {
 	heads    *Collection[evidence.AttestationType]
 	versions *Collection[evidence.AttestationTypeVersion]
 	objects  Objects
-	compiled *compiledCache
+	compiled *recent[*attestation.Compiled]
 }
 
 func newAttestationTypes(docs Documents, objects Objects) *AttestationTypes {
 	return &AttestationTypes{
 		objects:  objects,
-		compiled: &compiledCache{order: list.New(), entries: map[string]*list.Element{}},
+		compiled: newRecent[*attestation.Compiled](maxCompiledBytes),
 		heads: NewCollection(docs, attestationTypeSchema,
 			func(t *evidence.AttestationType) string { return attestationTypeID(t.Org, t.Name) },
 			func(t *evidence.AttestationType) map[string]any {
@@ -291,45 +289,4 @@ func sizeOf(version *evidence.AttestationTypeVersion) int {
 		size += compiledOverhead + len(rule)
 	}
 	return size
-}
-
-// compiledCache keeps the compiled versions used last. Versions never change.
-type compiledCache struct {
-	mu      sync.Mutex
-	order   *list.List // of *cachedCompiled, used last in front
-	entries map[string]*list.Element
-	size    int // bytes
-}
-
-type cachedCompiled struct {
-	key      string
-	compiled *attestation.Compiled
-	size     int // bytes
-}
-
-func (c *compiledCache) get(key string) (*attestation.Compiled, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	element, ok := c.entries[key]
-	if !ok {
-		return nil, false
-	}
-	c.order.MoveToFront(element)
-	return element.Value.(*cachedCompiled).compiled, true
-}
-
-// put keeps a definition; one that is larger than all that may be kept is not.
-func (c *compiledCache) put(key string, compiled *attestation.Compiled, size int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.entries[key]; ok || size > maxCompiledBytes {
-		return
-	}
-	c.entries[key] = c.order.PushFront(&cachedCompiled{key: key, compiled: compiled, size: size})
-	c.size += size
-	for c.size > maxCompiledBytes {
-		oldest := c.order.Remove(c.order.Back()).(*cachedCompiled)
-		delete(c.entries, oldest.key)
-		c.size -= oldest.size
-	}
 }

@@ -1,11 +1,9 @@
 package storage
 
 import (
-	"container/list"
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"attestry/evidence/snapshot"
 )
@@ -26,12 +24,12 @@ type identified struct {
 // immutable, so what was read or written once can be kept in memory.
 type chunks struct {
 	collection *Collection[identified]
-	cache      *chunkCache
+	cache      *recent[snapshot.Chunk]
 }
 
 func newChunks(docs Documents) *chunks {
 	return &chunks{
-		cache: &chunkCache{order: list.New(), entries: map[string]*list.Element{}},
+		cache: newRecent[snapshot.Chunk](maxCachedBytes),
 		collection: NewCollection(docs, chunkSchema,
 			func(c *identified) string { return c.id }, nil),
 	}
@@ -52,7 +50,7 @@ func (c *chunks) store(ctx context.Context, fresh map[string]snapshot.Chunk) err
 	}
 	for id, chunk := range fresh {
 		if len(chunk.Changes) == 0 {
-			c.cache.put(id, chunk)
+			c.keep(id, chunk)
 		}
 	}
 	return nil
@@ -82,56 +80,19 @@ func (c *chunks) fetcher(ctx context.Context) snapshot.Fetch {
 		}
 		for i, chunk := range read {
 			found[places[i]] = chunk.Chunk
-			c.cache.put(missing[i], chunk.Chunk)
+			c.keep(missing[i], chunk.Chunk)
 		}
 		return found, nil
 	}
 }
 
-// chunkCache keeps the chunks used last.
-type chunkCache struct {
-	mu      sync.Mutex
-	order   *list.List // of *cachedChunk, used last in front
-	entries map[string]*list.Element
-	size    int // bytes
-}
-
-type cachedChunk struct {
-	id    string
-	chunk snapshot.Chunk
-	size  int // bytes
-}
-
-func (c *chunkCache) get(id string) (snapshot.Chunk, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	element, ok := c.entries[id]
-	if !ok {
-		return snapshot.Chunk{}, false
-	}
-	c.order.MoveToFront(element)
-	return element.Value.(*cachedChunk).chunk, true
-}
-
-// put keeps a copy of the chunk: its lists may be parts of those of a whole
-// report, which would stay in memory with them.
-func (c *chunkCache) put(id string, chunk snapshot.Chunk) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.entries[id]; ok {
-		return
-	}
+// keep keeps a copy of the chunk in memory: its lists may be parts of those of a
+// whole report, which would stay there with them.
+func (c *chunks) keep(id string, chunk snapshot.Chunk) {
 	own := snapshot.Chunk{
 		Artifacts: slices.Clone(chunk.Artifacts),
 		Changes:   slices.Clone(chunk.Changes),
 		Children:  slices.Clone(chunk.Children),
 	}
-	entry := &cachedChunk{id: id, chunk: own, size: own.Size()}
-	c.entries[id] = c.order.PushFront(entry)
-	c.size += entry.size
-	for c.size > maxCachedBytes {
-		oldest := c.order.Remove(c.order.Back()).(*cachedChunk)
-		delete(c.entries, oldest.id)
-		c.size -= oldest.size
-	}
+	c.cache.put(id, own, own.Size())
 }

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"container/list"
 	"fmt"
 	"runtime"
 	"strings"
@@ -11,18 +10,17 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-func newTestCache() *chunkCache {
-	return &chunkCache{order: list.New(), entries: map[string]*list.Element{}}
-}
+func newTestChunks() *chunks { return &chunks{cache: newRecent[snapshot.Chunk](maxCachedBytes)} }
 
 // TestCachedChunkKeepsNoMoreThanItself caches one chunk of a large report, as every
 // small change does, and lets go of the rest.
 func TestCachedChunkKeepsNoMoreThanItself(t *testing.T) {
-	cache := newTestCache()
+	kept := newTestChunks()
+	cache := kept.cache
 	artifacts := make([]snapshot.Artifact, 10_000)
 	changes := make([]snapshot.Change, 10_000)
 	children := make([]string, 10_000)
-	cache.put("one", snapshot.Chunk{Artifacts: artifacts[:1:1], Changes: changes[:1:1], Children: children[:1:1]})
+	kept.keep("one", snapshot.Chunk{Artifacts: artifacts[:1:1], Changes: changes[:1:1], Children: children[:1:1]})
 	whole := []func() bool{gone(&artifacts[1]), gone(&changes[1]), gone(&children[1])}
 	runtime.GC()
 	for i, released := range whole {
@@ -41,13 +39,14 @@ func gone[T any](value *T) func() bool {
 }
 
 func TestChunkCacheIsBoundedByBytes(t *testing.T) {
-	cache := newTestCache()
+	kept := newTestChunks()
+	cache := kept.cache
 	pods := map[string]snapshot.Pod{}
 	for i := range 1_000 {
 		pods[fmt.Sprint("pod-", i)] = snapshot.Pod{Namespace: strings.Repeat("n", 1_000)}
 	}
 	for i := range 200 {
-		cache.put(fmt.Sprint(i), snapshot.Chunk{Artifacts: []snapshot.Artifact{{Name: "image", Pods: pods}}})
+		kept.keep(fmt.Sprint(i), snapshot.Chunk{Artifacts: []snapshot.Artifact{{Name: "image", Pods: pods}}})
 	}
 	if held := len(cache.entries); held == 0 || held > 64 || cache.order.Len() != held {
 		t.Errorf("%d chunks of a megabyte each are held", held)
@@ -58,10 +57,11 @@ func TestChunkCacheIsBoundedByBytes(t *testing.T) {
 }
 
 func TestChunkLargerThanTheCacheIsNotHeld(t *testing.T) {
-	cache := newTestCache()
+	kept := newTestChunks()
+	cache := kept.cache
 	huge := snapshot.Chunk{Artifacts: []snapshot.Artifact{{Name: strings.Repeat("n", 64<<20)}}}
-	cache.put("small", snapshot.Chunk{Children: []string{"x"}})
-	cache.put("huge", huge)
+	kept.keep("small", snapshot.Chunk{Children: []string{"x"}})
+	kept.keep("huge", huge)
 	if _, ok := cache.get("huge"); ok || cache.size < 0 || len(cache.entries) != cache.order.Len() {
 		t.Errorf("held %v, size %d, %d entries", ok, cache.size, len(cache.entries))
 	}

@@ -2,12 +2,10 @@ package storage
 
 import (
 	"bytes"
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"attestry/evidence"
 	"attestry/evidence/template"
@@ -48,7 +46,7 @@ type templateRecord struct {
 type Templates struct {
 	collection *Collection[templateRecord]
 	objects    Objects
-	cache      *templateCache
+	cache      *recent[StoredTemplate]
 	empty      StoredTemplate
 }
 
@@ -60,7 +58,7 @@ func newTemplates(docs Documents, objects Objects) *Templates {
 	return &Templates{
 		objects: objects,
 		empty:   empty,
-		cache:   &templateCache{order: list.New(), entries: map[string]*list.Element{}},
+		cache:   newRecent[StoredTemplate](maxCachedTemplates),
 		collection: NewCollection(docs, templateSchema,
 			func(t *templateRecord) string { return templateKey(t.Org, t.ID) }, nil),
 	}
@@ -95,7 +93,7 @@ func (t *Templates) Put(ctx context.Context, org string, content []byte) (id str
 	if err := t.collection.Insert(ctx, record); err != nil && !errors.Is(err, ErrExists) {
 		return "", template.Template{}, err
 	}
-	t.cache.put(templateKey(org, id), stored)
+	t.keep(org, stored)
 	return id, stored.Template, nil
 }
 
@@ -175,7 +173,7 @@ func (t *Templates) load(ctx context.Context, record templateRecord) (StoredTemp
 	if err != nil || stored.ID != record.ID {
 		return StoredTemplate{}, fmt.Errorf("%w: template %s", ErrDamaged, record.ID)
 	}
-	t.cache.put(templateKey(record.Org, record.ID), stored)
+	t.keep(record.Org, stored)
 	return stored, nil
 }
 
@@ -194,44 +192,6 @@ func (t *Templates) content(ctx context.Context, record templateRecord) ([]byte,
 	return io.ReadAll(reader)
 }
 
-// templateCache keeps the templates used last.
-type templateCache struct {
-	mu      sync.Mutex
-	order   *list.List // of *cachedTemplate, used last in front
-	entries map[string]*list.Element
-	size    int // bytes
-}
-
-type cachedTemplate struct {
-	key    string
-	stored StoredTemplate
-}
-
-func (c *cachedTemplate) size() int { return len(c.stored.Content) + templateOverhead }
-
-func (c *templateCache) get(key string) (StoredTemplate, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	element, ok := c.entries[key]
-	if !ok {
-		return StoredTemplate{}, false
-	}
-	c.order.MoveToFront(element)
-	return element.Value.(*cachedTemplate).stored, true
-}
-
-func (c *templateCache) put(key string, stored StoredTemplate) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.entries[key]; ok {
-		return
-	}
-	entry := &cachedTemplate{key: key, stored: stored}
-	c.entries[key] = c.order.PushFront(entry)
-	c.size += entry.size()
-	for c.size > maxCachedTemplates {
-		oldest := c.order.Remove(c.order.Back()).(*cachedTemplate)
-		delete(c.entries, oldest.key)
-		c.size -= oldest.size()
-	}
+func (t *Templates) keep(org string, stored StoredTemplate) {
+	t.cache.put(templateKey(org, stored.ID), stored, len(stored.Content)+templateOverhead)
 }

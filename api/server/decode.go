@@ -10,6 +10,8 @@ import (
 
 	"github.com/bytedance/sonic"
 	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/evidence"
 )
 
 // maxDepth is how deep JSON may nest; nothing in the contract comes near it.
@@ -81,7 +83,7 @@ func parseJSON(body []byte, at string, found findings) (any, bool) {
 		found.add(at, missingText, nil)
 		return nil, false
 	}
-	if deeper(body, maxDepth) {
+	if evidence.NestsDeeper(body, maxDepth) {
 		found.add(at, "Invalid JSON: recursion limit exceeded", string(body[:min(len(body), maxShown+1)]))
 		return nil, false
 	}
@@ -121,28 +123,6 @@ func reason(err error) string {
 	default:
 		return errTrailing.Error()
 	}
-}
-
-// deeper tells whether JSON nests deeper than limit. It looks at brackets
-// outside strings only.
-func deeper(body []byte, limit int) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > limit {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
 }
 
 // readBody reads the whole body, or returns a TooLarge error.

@@ -42,7 +42,7 @@ func decode(data json.RawMessage) (any, error) {
 	switch {
 	case len(data) > MaxPayload:
 		return nil, dataError("", "Data should have at most 1048576 bytes", data)
-	case deeper(data, MaxDepth):
+	case evidence.NestsDeeper(data, MaxDepth):
 		return nil, dataError("", "Invalid JSON: recursion limit exceeded", data)
 	}
 	value, err := decodeJSON(data)
@@ -89,26 +89,4 @@ func dataError(path, text string, raw json.RawMessage) *evidence.Error {
 // dataFault is a finding about the payload as a whole, which is not shown.
 func dataFault(text string) *evidence.Error {
 	return evidence.ValidationError(map[string]string{dataField: text})
-}
-
-// deeper tells whether JSON nests deeper than limit. It looks at brackets outside
-// strings only, so that it can be asked before anything recurses.
-func deeper(data []byte, limit int) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > limit {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
 }

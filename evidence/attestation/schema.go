@@ -59,7 +59,7 @@ func compileSchema(source json.RawMessage) (s *payloadSchema, err error) {
 			s, err = nil, errors.New("not a JSON Schema that can be compiled")
 		}
 	}()
-	if deeper(source, MaxDepth) {
+	if evidence.NestsDeeper(source, MaxDepth) {
 		return nil, errors.New("nests too deep")
 	}
 	document, err := decodeJSON(source)
