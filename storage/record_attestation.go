@@ -15,7 +15,11 @@ import (
 // its place it fills in. An attestation of a fingerprint that was not reported in
 // the trail is evidence.NotFound.
 func (r *Recorder) Attest(ctx context.Context, scope Scope, attestation evidence.Attestation, repo *evidence.Repo) error {
-	seen, names, err := r.place(ctx, scope, &attestation)
+	seen, err := r.trailFor(ctx, scope, &attestation)
+	if err != nil {
+		return err
+	}
+	names, err := r.place(ctx, scope, &seen.Value, &attestation)
 	if err != nil {
 		return err
 	}
@@ -31,14 +35,14 @@ func (r *Recorder) Override(ctx context.Context, scope Scope, attestation eviden
 	missing := evidence.NewError(evidence.NotFound, fmt.Sprintf(
 		"Attestation named '%s' of type '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
 		attestation.Name, attestation.Type, scope.Trail, scope.Flow, scope.OrgName))
-	known, err := r.known(ctx, scope)
+	seen, err := r.existing(ctx, scope)
+	if errors.Is(err, ErrNotFound) {
+		return missing
+	}
 	if err != nil {
 		return err
 	}
-	if !known {
-		return missing
-	}
-	seen, names, err := r.place(ctx, scope, &attestation)
+	names, err := r.place(ctx, scope, &seen.Value, &attestation)
 	if err != nil {
 		return err
 	}
@@ -68,16 +72,14 @@ func (r *Recorder) Override(ctx context.Context, scope Scope, attestation eviden
 	return r.applyAttestation(ctx, seen, names, &attestation, repo)
 }
 
-// known tells whether flow and trail of a scope are there.
-func (r *Recorder) known(ctx context.Context, scope Scope) (bool, error) {
+// existing returns the trail of a scope, or ErrNotFound when it or its flow is not
+// there.
+func (r *Recorder) existing(ctx context.Context, scope Scope) (Versioned[evidence.Trail], error) {
 	ref, err := r.flows.Resolve(ctx, scope.Org, scope.Flow)
-	if err == nil {
-		_, err = r.trails.Get(ctx, ref.ID, scope.Trail)
+	if err != nil {
+		return Versioned[evidence.Trail]{}, err
 	}
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return r.trails.collection.GetVersioned(ctx, evidence.TrailKey(ref.ID, scope.Trail))
 }
 
 // original finds what an override replaces; nil when there is nothing. Of several
@@ -135,21 +137,17 @@ func entryOf(entries []evidence.Entry, override *evidence.Attestation) *evidence
 	return nil
 }
 
-// place finds the trail of an attestation and the names of the slots it belongs
-// to, and completes it with what these tell.
-func (r *Recorder) place(ctx context.Context, scope Scope, a *evidence.Attestation) (Versioned[evidence.Trail], []string, error) {
-	seen, err := r.trailFor(ctx, scope, a)
-	if err != nil {
-		return seen, nil, err
-	}
-	trail := &seen.Value
+// place finds the names of the slots of its trail that an attestation belongs to,
+// and completes it with what these tell.
+func (r *Recorder) place(ctx context.Context, scope Scope, trail *evidence.Trail, a *evidence.Attestation) ([]string, error) {
 	a.Flow = trail.Flow
 	a.CommitSHA = evidence.CommitSHA(a.Commit)
 	a.Targets = union(nil, a.Targets)
 	names := a.Targets
 	if a.Fingerprint != "" {
+		var err error
 		if names, err = r.named(ctx, scope, trail, a); err != nil {
-			return seen, nil, err
+			return nil, err
 		}
 	}
 	for _, name := range names {
@@ -168,37 +166,25 @@ func (r *Recorder) place(ctx context.Context, scope Scope, a *evidence.Attestati
 		a.Targets = names // answers show both
 	}
 	if err := trail.Admits(names, a.Name); err != nil {
-		return seen, nil, err
+		return nil, err
 	}
 	if a.CommitSHA == "" {
 		a.CommitSHA = evidence.CommitSHA(trail.Commit)
 	}
-	return seen, names, nil
+	return names, nil
 }
 
 // trailFor opens the trail of an attestation. It begins one only where the
 // attestation does not need an artifact to be in it.
 func (r *Recorder) trailFor(ctx context.Context, scope Scope, a *evidence.Attestation) (Versioned[evidence.Trail], error) {
-	if a.Fingerprint == "" {
-		flow, err := r.flow(ctx, scope)
-		if err != nil {
-			return Versioned[evidence.Trail]{}, err
+	if a.Fingerprint != "" {
+		seen, err := r.existing(ctx, scope)
+		if !errors.Is(err, ErrNotFound) {
+			return seen, err
 		}
-		return r.open(ctx, scope, flow)
-	}
-	ref, err := r.flows.Resolve(ctx, scope.Org, scope.Flow)
-	if err == nil {
-		var seen Versioned[evidence.Trail]
-		seen, err = r.trails.collection.GetVersioned(ctx, evidence.TrailKey(ref.ID, scope.Trail))
-		if err == nil {
-			return seen, nil
+		if err := r.decidable(ctx, scope, a); err != nil {
+			return seen, err
 		}
-	}
-	if !errors.Is(err, ErrNotFound) {
-		return Versioned[evidence.Trail]{}, err
-	}
-	if err := r.decidable(ctx, scope, a); err != nil {
-		return Versioned[evidence.Trail]{}, err
 	}
 	flow, err := r.flow(ctx, scope)
 	if err != nil {

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"reflect"
 
 	"attestry/evidence"
@@ -63,7 +64,7 @@ func (s *Slots) change(ctx context.Context, org, trail, name string, known bool,
 			return slot, err
 		}
 		err := s.collection.Insert(ctx, slot)
-		if !isExists(err) {
+		if !errors.Is(err, ErrExists) {
 			return slot, err
 		}
 	}

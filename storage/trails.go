@@ -3,7 +3,6 @@ package storage
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"attestry/evidence"
@@ -194,5 +193,3 @@ func (t *Trails) SettleBefore(ctx context.Context, before float64) (int, error) 
 	})
 	return settled, err
 }
-
-func isExists(err error) bool { return errors.Is(err, ErrExists) }
