@@ -329,10 +329,7 @@ type flowAttestationsInput struct {
 }
 
 // FlowAttestations is a page of the attestations of a flow.
-type FlowAttestations struct {
-	Data       []Attestation  `json:"data"`
-	Pagination PaginationInfo `json:"pagination"`
-}
+type FlowAttestations = DataPage[Attestation]
 
 type flowAttestationsAnswer struct {
 	Body FlowAttestations

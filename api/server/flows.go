@@ -3,15 +3,11 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/evidence"
 	"attestry/evidence/template"
@@ -218,34 +214,7 @@ type listFlowsInput struct {
 }
 
 type listFlowsAnswer struct {
-	Body flowList
-}
-
-// flowList is a bare array, or an envelope when a page was asked for.
-type flowList struct {
-	paged *PaginationInfo
-	flows []FlowList
-}
-
-type flowsPage struct {
-	Data       []FlowList     `json:"data"`
-	Pagination PaginationInfo `json:"pagination"`
-}
-
-// MarshalJSON writes whichever form was asked for.
-func (l flowList) MarshalJSON() ([]byte, error) {
-	if l.paged == nil {
-		return json.Marshal(l.flows)
-	}
-	return json.Marshal(flowsPage{Data: l.flows, Pagination: *l.paged})
-}
-
-// Schema describes both forms.
-func (flowList) Schema(registry huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{
-		{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[FlowList](), true, "")},
-		registry.Schema(reflect.TypeFor[flowsPage](), true, "FlowsPage"),
-	}}
+	Body dataList[FlowList]
 }
 
 // listFlows lists an organization's flows by name. They are configured, thousands
@@ -269,7 +238,7 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlow
 		paged, flows = &info, flows[start:min(start+size, len(flows))]
 	}
 	shown, err := h.showFlows(ctx, org, flows)
-	return &listFlowsAnswer{Body: flowList{paged: paged, flows: shown}}, err
+	return &listFlowsAnswer{Body: dataList[FlowList]{paged: paged, items: shown}}, err
 }
 
 // wants applies the filters. An empty tag matches nothing, and there are no spaces

@@ -3,16 +3,12 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -183,10 +179,7 @@ func (h *handlers) trailNamed(ctx context.Context, org evidence.OrgAccess, in *T
 }
 
 // ListTrails is a page of trails.
-type ListTrails struct {
-	Data       []GetTrail     `json:"data"`
-	Pagination PaginationInfo `json:"pagination"`
-}
+type ListTrails = DataPage[GetTrail]
 
 type listOrgTrailsInput struct {
 	OrgPath
@@ -204,15 +197,11 @@ type listOrgTrailsAnswer struct {
 // listOrgTrails lists the trails of an organization, newest first.
 func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*listOrgTrailsAnswer, error) {
 	org := access(ctx)
-	flows, err := h.store.Flows.List(ctx, org.OrgID)
+	flows, err := h.narrow(ctx, org, in)
 	if err != nil {
 		return nil, err
 	}
-	narrowed, err := h.narrow(ctx, org, in, flows)
-	if err != nil {
-		return nil, err
-	}
-	trails, total, err := h.pageOfTrails(ctx, org, in, narrowed)
+	trails, total, err := h.pageOfTrails(ctx, org, in, flows)
 	if err != nil {
 		return nil, err
 	}
@@ -224,29 +213,28 @@ func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*
 }
 
 // narrow returns the ids of the flows whose trails are asked for, nil for all.
-func (h *handlers) narrow(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []evidence.Flow) ([]string, error) {
-	if !given(ctx, "flow") && !given(ctx, "flow_tag") {
-		return nil, nil
+func (h *handlers) narrow(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput) ([]string, error) {
+	var flows []string
+	if given(ctx, "flow") {
+		ref, err := h.flowNamed(ctx, org, in.Flow)
+		if err != nil {
+			return nil, err
+		}
+		flows = []string{ref.ID}
 	}
+	if !given(ctx, "flow_tag") {
+		return flows, nil
+	}
+	all, err := h.store.Flows.List(ctx, org.OrgID)
 	key, value, _ := strings.Cut(in.FlowTag, "=")
 	wanted := []string{}
-	for _, flow := range flows {
+	for _, flow := range all {
 		have, tagged := flow.Tags[key]
-		if !given(ctx, "flow_tag") || (tagged && have == value) {
+		if tagged && have == value && (flows == nil || slices.Contains(flows, flow.ID)) {
 			wanted = append(wanted, flow.ID)
 		}
 	}
-	if !given(ctx, "flow") {
-		return wanted, nil
-	}
-	ref, err := h.flowNamed(ctx, org, in.Flow)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Contains(wanted, ref.ID) {
-		return []string{}, nil
-	}
-	return []string{ref.ID}, nil
+	return wanted, err
 }
 
 // pageOfTrails returns a page of the trails of flows, and how many there are.
@@ -290,29 +278,7 @@ type listFlowTrailsInput struct {
 }
 
 type listFlowTrailsAnswer struct {
-	Body trailList
-}
-
-// trailList is a bare array, or a page when one was asked for.
-type trailList struct {
-	paged  *PaginationInfo
-	trails []GetTrail
-}
-
-// MarshalJSON writes whichever form was asked for.
-func (l trailList) MarshalJSON() ([]byte, error) {
-	if l.paged == nil {
-		return json.Marshal(l.trails)
-	}
-	return json.Marshal(ListTrails{Data: l.trails, Pagination: *l.paged})
-}
-
-// Schema describes both forms.
-func (trailList) Schema(registry huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{
-		{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[GetTrail](), true, "")},
-		registry.Schema(reflect.TypeFor[ListTrails](), true, "ListTrails"),
-	}}
+	Body dataList[GetTrail]
 }
 
 // maxBareTrails bounds the list of those who do not ask for a page: the newest.
@@ -341,7 +307,7 @@ func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) 
 		return nil, err
 	}
 	shown, err := h.showTrails(ctx, org, trails, true)
-	return &listFlowTrailsAnswer{Body: trailList{paged: paged, trails: shown}}, err
+	return &listFlowTrailsAnswer{Body: dataList[GetTrail]{paged: paged, items: shown}}, err
 }
 
 // showTrails shows trails with a constant number of commands for a thousand

@@ -1,0 +1,37 @@
+package server
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// DataPage is a page of a list with its pagination beside it (contract/responses.md,
+// style 3).
+type DataPage[T any] struct {
+	Data       []T            `json:"data"`
+	Pagination PaginationInfo `json:"pagination"`
+}
+
+// dataList is a bare array, or a page when one was asked for.
+type dataList[T any] struct {
+	paged *PaginationInfo
+	items []T
+}
+
+// MarshalJSON writes whichever form was asked for.
+func (l dataList[T]) MarshalJSON() ([]byte, error) {
+	if l.paged == nil {
+		return json.Marshal(l.items)
+	}
+	return json.Marshal(DataPage[T]{Data: l.items, Pagination: *l.paged})
+}
+
+// Schema describes both forms.
+func (dataList[T]) Schema(registry huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{
+		{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[T](), true, "")},
+		registry.Schema(reflect.TypeFor[DataPage[T]](), true, ""),
+	}}
+}
