@@ -1,6 +1,9 @@
 package evidence
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // EnvironmentType is the kind of runtime an environment stands for, spelled as
 // in the contract (contract/requests.md, CreateEnvironmentPutInput).
@@ -34,15 +37,66 @@ type Environment struct {
 	RequireProvenance bool `json:"require_provenance"`
 	// Included holds the ids of the members of a logical environment, in the
 	// order they were given.
-	Included       []string          `json:"included,omitempty"`
-	Tags           map[string]string `json:"tags,omitempty"`
-	CreatedAt      float64           `json:"created_at"`
-	CreatedBy      string            `json:"created_by"`
-	LastModifiedAt float64           `json:"last_modified_at"`
+	Included []string          `json:"included,omitempty"`
+	Tags     map[string]string `json:"tags,omitempty"`
+	// Archived environments leave the lists and take no reports. They keep their
+	// name for whatever tells of them, though another one may have it by now.
+	Archived       bool    `json:"archived,omitempty"`
+	ArchivedAt     float64 `json:"archived_at,omitempty"` // Unix seconds
+	CreatedAt      float64 `json:"created_at"`
+	CreatedBy      string  `json:"created_by"`
+	LastModifiedAt float64 `json:"last_modified_at"`
 }
 
 // Logical tells whether the environment unites others.
 func (e *Environment) Logical() bool { return e.Type == LogicalType }
+
+// Archive takes an environment out of use at a moment in Unix seconds. Archiving it
+// again changes nothing.
+func (e *Environment) Archive(at float64) {
+	if e.Archived {
+		return
+	}
+	e.Archived, e.ArchivedAt = true, at
+	e.LastModifiedAt = max(e.LastModifiedAt, at)
+}
+
+// MaxMembers is how many environments a logical one includes at most, so that they
+// are looked up with one command.
+const MaxMembers = 1000
+
+// Join adds a member, by its id, to a logical environment and tells whether it is a
+// new one. A member beyond MaxMembers is Invalid.
+func (e *Environment) Join(member string) (bool, error) {
+	if slices.Contains(e.Included, member) {
+		return false, nil
+	}
+	if len(e.Included) >= MaxMembers {
+		return false, ValidationError(map[string]string{"physical_env_name": fmt.Sprintf(
+			"A logical environment should have at most %d members", MaxMembers)})
+	}
+	e.Included = append(e.Included, member)
+	return true, nil
+}
+
+// UnitedState is the state of a logical environment whose members have the given
+// ones: false when any is false, unknown when any is unknown or there are none
+// (contract/semantics.md 4.6).
+func UnitedState(states []*bool) *bool {
+	unknown := len(states) == 0
+	for _, state := range states {
+		switch {
+		case state == nil:
+			unknown = true
+		case !*state:
+			return new(false)
+		}
+	}
+	if unknown {
+		return nil
+	}
+	return new(true)
+}
 
 // EnvironmentChange is a write to an environment; nil members were not sent.
 type EnvironmentChange struct {
@@ -53,12 +107,10 @@ type EnvironmentChange struct {
 	Included *[]string
 }
 
-// Apply patches the environment and tells whether anything changed. An empty
-// description is taken as not sent: the repeated PUT does not clear it
-// (contract/semantics.md 10, "What an absent member means").
+// Apply changes what was sent and tells whether that changed anything.
 func (e *Environment) Apply(change EnvironmentChange) bool {
 	before := *e
-	if change.Description != nil && *change.Description != "" {
+	if change.Description != nil {
 		e.Description = *change.Description
 	}
 	if change.IncludeScaling != nil {

@@ -55,7 +55,7 @@ func (e *Events) OfArtifacts(ctx context.Context, org string, fingerprints []str
 		if err != nil {
 			return nil, err
 		}
-		events = append(events, found...)
+		events = append(events, plain(found)...)
 	}
 	return events, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+
+	"attestry/evidence"
 )
 
 // CheckSchemas tells whether collections are declared as engines expect it: names
@@ -65,6 +67,10 @@ func checkRecord(schema *Schema, record *Record) error {
 	}
 	if err := CheckText(record.ID); err != nil {
 		return err
+	}
+	if len(record.Body) > MaxBody {
+		return evidence.NewError(evidence.TooLarge, fmt.Sprintf(
+			"What is to be stored exceeds the limit of %d MiB for a document of %s", MaxBody>>20, schema.Name))
 	}
 	for name, value := range record.Fields {
 		if !slices.Contains(schema.Fields, name) {

@@ -25,6 +25,10 @@ var (
 // takes or gives.
 const MaxMany = 1000
 
+// MaxBody is the greatest body of a document, in bytes; a greater one is refused as
+// evidence.TooLarge. MongoDB takes 16 MiB with all fields.
+const MaxBody = 15 << 20
+
 // MaxScan is how many index entries a page of Find may look at. A page that
 // reaches it answers what it has, with a cursor.
 const MaxScan = 10_000

@@ -29,15 +29,21 @@ type Environments struct {
 }
 
 func newEnvironments(docs Documents, names *names, heads *Heads) *Environments {
-	return &Environments{
+	environments := &Environments{
 		names: names,
 		heads: heads,
 		collection: NewCollection(docs, environmentSchema,
 			func(e *evidence.Environment) string { return e.ID },
+			// Archived environments are in no list.
 			func(e *evidence.Environment) map[string]any {
+				if e.Archived {
+					return nil
+				}
 				return map[string]any{"org": e.Org, "created": e.CreatedAt}
 			}),
 	}
+	names.register(kindEnvironment, environments)
+	return environments
 }
 
 // EnvironmentRef is what a name alone tells of an environment.
@@ -46,30 +52,77 @@ type EnvironmentRef struct {
 	Type evidence.EnvironmentType
 }
 
-// Resolve looks an environment up by name: one command. An unknown name is
-// ErrNotFound.
+// Resolve looks an environment up by its name, or by one that it had and no other
+// environment has taken since: one command. ErrNotFound tells that the name is
+// unknown, ErrArchived that it is that of an archived environment.
 func (e *Environments) Resolve(ctx context.Context, org, name string) (EnvironmentRef, error) {
 	entry, err := e.names.resolve(ctx, org, kindEnvironment, name, e.create)
 	if err != nil {
 		return EnvironmentRef{}, err
 	}
-	return EnvironmentRef{ID: entry.Target, Type: evidence.EnvironmentType(entry.Detail)}, nil
+	return environmentRef(entry), nil
 }
 
-// GetMany returns environments by id, in the order of ids.
+// ResolveMany is Resolve for several names: one command for all of them. Unknown
+// names, and those of archived environments, are not in the answer.
+func (e *Environments) ResolveMany(ctx context.Context, org string, names []string) (map[string]EnvironmentRef, error) {
+	entries, err := e.names.resolveMany(ctx, org, kindEnvironment, names, e.create)
+	refs := make(map[string]EnvironmentRef, len(entries))
+	for _, entry := range entries {
+		refs[entry.Name] = environmentRef(entry)
+	}
+	return refs, err
+}
+
+func environmentRef(entry name) EnvironmentRef {
+	return EnvironmentRef{ID: entry.Target, Type: evidence.EnvironmentType(entry.Detail)}
+}
+
+// Get returns an environment by id, an archived one too, or ErrNotFound.
+func (e *Environments) Get(ctx context.Context, id string) (evidence.Environment, error) {
+	return e.collection.Get(ctx, id)
+}
+
+// GetMany returns environments by id, archived ones too, in the order of ids.
 func (e *Environments) GetMany(ctx context.Context, ids []string) ([]evidence.Environment, error) {
 	return e.collection.GetMany(ctx, ids)
 }
 
+// Names returns an organization's environments by id, archived ones too, for the
+// names and links of what was recorded in them.
+func (e *Environments) Names(ctx context.Context, org string, ids []string) (map[string]evidence.Environment, error) {
+	found, err := e.collection.GetMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	named := make(map[string]evidence.Environment, len(found))
+	for _, environment := range found {
+		if environment.Org == org {
+			named[environment.ID] = environment
+		}
+	}
+	return named, nil
+}
+
 // Put stores fresh under its name, or changes the environment that has the name
-// already. It tells whether it made a new one.
+// already. A name that is a former one, or that of an archived environment, is taken
+// for the new one. It tells whether it made a new one. Another type than the
+// environment has is Invalid.
 func (e *Environments) Put(ctx context.Context, fresh evidence.Environment, change evidence.EnvironmentChange) (created bool, err error) {
 	for range claimAttempts {
-		ref, err := e.Resolve(ctx, fresh.Org, fresh.Name)
-		if err == nil {
-			return false, e.patch(ctx, ref, fresh, change)
+		entry, err := e.names.resolve(ctx, fresh.Org, kindEnvironment, fresh.Name, e.create)
+		if err == nil && !entry.free() {
+			err := e.apply(ctx, entry, fresh, change)
+			if !errors.Is(err, errNotNamed) {
+				return false, err
+			}
+			err = e.names.demote(ctx, entry)
+			if err != nil {
+				return false, err
+			}
+			continue
 		}
-		if !errors.Is(err, ErrNotFound) {
+		if err != nil && !errors.Is(err, ErrNotFound) {
 			return false, err
 		}
 		err = e.claim(ctx, fresh)
@@ -77,8 +130,88 @@ func (e *Environments) Put(ctx context.Context, fresh evidence.Environment, chan
 			return err == nil, err
 		}
 	}
-	return false, evidence.NewError(evidence.Conflict, fmt.Sprintf(
-		"Environment named '%s' is being changed by another request, please try again", fresh.Name))
+	return false, errNameBusy
+}
+
+// apply changes the environment of an entry, unless it does not have the name any
+// more.
+func (e *Environments) apply(ctx context.Context, entry name, fresh evidence.Environment, change evidence.EnvironmentChange) error {
+	_, err := e.collection.Update(ctx, entry.Target, func(stored *evidence.Environment) error {
+		if stored.Archived || stored.Name != fresh.Name {
+			return errNotNamed
+		}
+		if stored.Type != fresh.Type {
+			return evidence.ValidationError(map[string]string{"type": fmt.Sprintf(
+				"The type of environment '%s' is '%s' and cannot be changed [input: %s]", fresh.Name, stored.Type, fresh.Type)})
+		}
+		if stored.Apply(change) {
+			stored.LastModifiedAt = max(stored.LastModifiedAt, fresh.LastModifiedAt)
+		}
+		return nil
+	})
+	return err
+}
+
+// Change changes what is sent of an environment; at is the time in Unix seconds.
+// ErrArchived tells that it was archived meanwhile.
+func (e *Environments) Change(ctx context.Context, id string, change evidence.EnvironmentChange, at float64) error {
+	return e.modify(ctx, id, at, func(stored *evidence.Environment) (bool, error) {
+		return stored.Apply(change), nil
+	})
+}
+
+// Join adds a member, by its id, to a logical environment; at is the time in Unix
+// seconds. Joining again changes nothing. ErrArchived tells that the logical
+// environment was archived meanwhile.
+func (e *Environments) Join(ctx context.Context, id, member string, at float64) error {
+	return e.modify(ctx, id, at, func(stored *evidence.Environment) (bool, error) {
+		return stored.Join(member)
+	})
+}
+
+// modify changes an environment that is not archived. change tells whether it did.
+func (e *Environments) modify(ctx context.Context, id string, at float64, change func(*evidence.Environment) (bool, error)) error {
+	_, err := e.collection.Update(ctx, id, func(stored *evidence.Environment) error {
+		if stored.Archived {
+			return ErrArchived
+		}
+		changed, err := change(stored)
+		if changed {
+			stored.LastModifiedAt = max(stored.LastModifiedAt, at)
+		}
+		return err
+	})
+	return err
+}
+
+// Rename gives the environment of a name, or of a former name, another one; at is
+// the time in Unix seconds. ErrNotFound tells that there is no such environment,
+// ErrArchived that it is archived. A name that another environment has is
+// evidence.Invalid.
+func (e *Environments) Rename(ctx context.Context, org, from, to string, at float64) error {
+	entry, err := e.names.resolve(ctx, org, kindEnvironment, from, e.create)
+	if err != nil {
+		return err
+	}
+	err = e.names.rename(ctx, entry, to, at, e.create)
+	if errors.Is(err, errNameTaken) {
+		// Not a conflict, as clients try those again.
+		return evidence.ValidationError(map[string]string{
+			"new_name": fmt.Sprintf("An environment with this name already exists [input: %s]", to),
+		})
+	}
+	return err
+}
+
+// Archive takes the environment of a name, or of a former name, out of use; at is
+// the time in Unix seconds. What was recorded in it stays. ErrNotFound tells that
+// there is no such environment, ErrArchived that it is archived already.
+func (e *Environments) Archive(ctx context.Context, org, name string, at float64) error {
+	entry, err := e.names.resolve(ctx, org, kindEnvironment, name, e.create)
+	if err != nil {
+		return err
+	}
+	return e.names.archive(ctx, entry, at, e.create)
 }
 
 func (e *Environments) claim(ctx context.Context, fresh evidence.Environment) error {
@@ -104,20 +237,6 @@ func (e *Environments) create(ctx context.Context, entity json.RawMessage) error
 	return e.collection.Insert(ctx, fresh)
 }
 
-func (e *Environments) patch(ctx context.Context, ref EnvironmentRef, fresh evidence.Environment, change evidence.EnvironmentChange) error {
-	if ref.Type != fresh.Type {
-		return evidence.ValidationError(map[string]string{"type": fmt.Sprintf(
-			"The type of environment '%s' is '%s' and cannot be changed [input: %s]", fresh.Name, ref.Type, fresh.Type)})
-	}
-	_, err := e.collection.Update(ctx, ref.ID, func(stored *evidence.Environment) error {
-		if stored.Apply(change) {
-			stored.LastModifiedAt = fresh.LastModifiedAt
-		}
-		return nil
-	})
-	return err
-}
-
 // SetTags sets and removes tags of an environment; at is the time in Unix seconds.
 func (e *Environments) SetTags(ctx context.Context, id string, set map[string]string, remove []string, at float64) error {
 	_, err := e.collection.Update(ctx, id, func(stored *evidence.Environment) error {
@@ -134,19 +253,43 @@ func (e *Environments) SetTags(ctx context.Context, id string, set map[string]st
 	return err
 }
 
-// List returns all environments of an organization in the order they were made.
+// List returns all environments of an organization that are not archived, in the
+// order they were made.
 func (e *Environments) List(ctx context.Context, org string) ([]evidence.Environment, error) {
 	var all []evidence.Environment
 	query := Query{Index: "created", Equal: []any{org}, Limit: MaxMany}
-	for {
-		page, next, err := e.collection.Find(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page...)
-		if next == "" {
-			return all, nil
-		}
-		query.After = next
+	err := each(ctx, e.collection, query, func(environment *evidence.Environment) error {
+		all = append(all, *environment)
+		return nil
+	})
+	return all, err
+}
+
+func (e *Environments) named(ctx context.Context, id string) (string, int64, error) {
+	environment, err := e.collection.GetVersioned(ctx, id)
+	if err == nil && environment.Value.Archived {
+		err = ErrArchived
 	}
+	if err != nil {
+		return "", 0, err
+	}
+	return environment.Value.Name, environment.Revision, nil
+}
+
+func (e *Environments) rename(ctx context.Context, id string, revision int64, to string, at float64) error {
+	environment, err := e.collection.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	environment.Name, environment.LastModifiedAt = to, max(environment.LastModifiedAt, at)
+	_, err = e.collection.Replace(ctx, environment, revision)
+	return err
+}
+
+func (e *Environments) archive(ctx context.Context, id string, at float64) error {
+	_, err := e.collection.Update(ctx, id, func(environment *evidence.Environment) error {
+		environment.Archive(at)
+		return nil
+	})
+	return err
 }

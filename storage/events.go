@@ -9,33 +9,69 @@ import (
 
 var eventSchema = &Schema{
 	Name:   "environment_events",
-	Fields: []string{"org", "environment", "fingerprint", "ordinal", "time"},
+	Fields: []string{"org", "environment", "fingerprint", "ordinal", "time", "repo", "repo_environment"},
 	Indexes: []Index{
 		{Name: "ordinal", Fields: []string{"environment", "ordinal"}},
-		{Name: "time", Fields: []string{"environment", "time"}},
+		{Name: "time", Fields: []string{"environment", "time", "ordinal"}},
 		{Name: "artifact", Fields: []string{"org", "fingerprint", "time"}},
+		{Name: "repo", Fields: []string{"repo", "repo_environment", "time", "ordinal"}},
 	},
 }
 
-// Events keeps the event logs of environments.
+// Events keeps the event logs of environments. An event is stored once for the log,
+// and once for each repository that its artifact comes from; these have a time and an
+// ordinal and none of the other fields by which the log is found.
 type Events struct {
-	collection *Collection[snapshot.Event]
+	collection *Collection[loggedEvent]
+}
+
+// loggedEvent is an event in the log, or in the part of a repository.
+type loggedEvent struct {
+	snapshot.Event
+	Repo string `json:"repo,omitempty"`
+}
+
+func (e *loggedEvent) id() string {
+	id := e.Environment + "/" + strconv.FormatInt(e.Ordinal, 10)
+	if e.Repo != "" {
+		id += "/" + e.Repo
+	}
+	return id
+}
+
+func (e *loggedEvent) fields() map[string]any {
+	if e.Repo != "" {
+		return map[string]any{"repo_environment": e.Environment, "repo": e.Repo, "time": e.Timestamp, "ordinal": e.Ordinal}
+	}
+	return map[string]any{
+		"org": e.Org, "environment": e.Environment, "fingerprint": e.Fingerprint, "ordinal": e.Ordinal, "time": e.Timestamp,
+	}
 }
 
 func newEvents(docs Documents) *Events {
-	return &Events{collection: NewCollection(docs, eventSchema,
-		func(e *snapshot.Event) string { return e.Environment + "/" + strconv.FormatInt(e.Ordinal, 10) },
-		func(e *snapshot.Event) map[string]any {
-			return map[string]any{
-				"org": e.Org, "environment": e.Environment, "fingerprint": e.Fingerprint, "ordinal": e.Ordinal, "time": e.Timestamp,
-			}
-		})}
+	return &Events{collection: NewCollection(docs, eventSchema, (*loggedEvent).id, (*loggedEvent).fields)}
 }
 
 // Record stores events; those that are there already stay as they are.
 func (e *Events) Record(ctx context.Context, events []snapshot.Event) error {
-	_, err := e.collection.InsertMany(ctx, events)
+	var logged []loggedEvent
+	for _, event := range events {
+		logged = append(logged, loggedEvent{Event: event})
+		for _, repo := range event.Repos {
+			logged = append(logged, loggedEvent{Event: event, Repo: repo})
+		}
+	}
+	_, err := e.collection.InsertMany(ctx, logged)
 	return err
+}
+
+// plain are the events without the parts they are in.
+func plain(logged []loggedEvent) []snapshot.Event {
+	events := make([]snapshot.Event, 0, len(logged))
+	for _, event := range logged {
+		events = append(events, event.Event)
+	}
+	return events
 }
 
 // Between returns the events of an environment with ordinals from first to last,
@@ -49,5 +85,5 @@ func (e *Events) Between(ctx context.Context, environment string, first, last in
 		Descending: descending,
 		Limit:      MaxMany,
 	})
-	return events, err
+	return plain(events), err
 }

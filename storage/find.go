@@ -37,6 +37,21 @@ func take[T any](ctx context.Context, collection *Collection[T], query Query) ([
 	}
 }
 
+// takeFields is take for the declared fields alone.
+func takeFields[T any](ctx context.Context, collection *Collection[T], query Query) ([]Record, error) {
+	var taken []Record
+	wanted := query.Limit
+	for {
+		query.Limit = min(wanted-len(taken), MaxMany)
+		found, next, err := collection.FindFields(ctx, query)
+		taken = append(taken, found...)
+		if err != nil || next == "" || len(taken) == wanted {
+			return taken, err
+		}
+		query.After, query.Offset = next, 0
+	}
+}
+
 // in makes the set of an In of texts.
 func in(texts []string) In {
 	set := make(In, 0, len(texts))

@@ -1,35 +1,79 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 
 	"attestry/evidence"
 )
 
-var provenanceSchema = &Schema{Name: "provenance"}
+// The indexes are those of the builds: the first record of each fingerprint.
+var provenanceSchema = &Schema{
+	Name:   "provenance",
+	Fields: []string{"org", "repo", "built"},
+	Indexes: []Index{
+		{Name: "built", Fields: []string{"org", "built"}},
+		{Name: "repo", Fields: []string{"org", "repo", "built"}},
+	},
+}
 
-// Provenance tells where an organization knows a fingerprint from.
+// maxFlows is how many flows a fingerprint is kept to be known in: those that knew it
+// first. Snapshots copy them for each artifact that runs.
+const maxFlows = 500
+
+// Provenance tells where an organization knows a fingerprint from. It is the
+// fingerprint's build, too: its first report in any flow (contract/semantics.md 7).
 type Provenance struct {
 	Org         string `json:"org"`
 	Fingerprint string `json:"fingerprint"`
 	// Flows holds the newest record of each flow, by the flow's id.
-	Flows map[string]Origin `json:"flows"`
+	Flows map[string]evidence.Origin `json:"flows"`
+	// Build is the first record of all.
+	Build evidence.Origin `json:"build"`
 }
 
-// Origin is the newest record of a fingerprint in a flow.
-type Origin struct {
-	Trail  string  `json:"trail"`  // key
-	Slot   string  `json:"slot"`   // artifact name in the trail
-	Record string  `json:"record"` // id
-	Commit string  `json:"commit,omitempty"`
-	Time   float64 `json:"time"`
-}
-
-func (o Origin) later(other Origin) bool {
-	if o.Time != other.Time {
-		return o.Time > other.Time
+// Origins lists the newest record of each flow, that of the flow which built the
+// artifact first.
+func (p *Provenance) Origins() []evidence.Origin {
+	origins := make([]evidence.Origin, 0, len(p.Flows))
+	for _, origin := range p.Flows {
+		origins = append(origins, origin)
 	}
-	return o.Record > other.Record
+	evidence.SortOrigins(origins)
+	return origins
+}
+
+// add takes in a record, in whichever order they come.
+func (p *Provenance) add(origin evidence.Origin) {
+	if p.Build.Record == "" || earlier(&origin, &p.Build) {
+		p.Build = origin
+	}
+	known, ok := p.Flows[origin.Flow]
+	if !ok {
+		p.Flows[origin.Flow] = origin
+		p.prune()
+		return
+	}
+	first := min(known.First, origin.First)
+	if origin.Later(&known) {
+		known = origin
+	}
+	known.First = first
+	p.Flows[origin.Flow] = known
+}
+
+// prune drops the flow that came last to know of the fingerprint, when there are too
+// many.
+func (p *Provenance) prune() {
+	if len(p.Flows) <= maxFlows {
+		return
+	}
+	origins := p.Origins()
+	delete(p.Flows, origins[len(origins)-1].Flow)
+}
+
+func earlier(a, b *evidence.Origin) bool {
+	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Record, b.Record)) < 0
 }
 
 // Provenances keeps the provenance of fingerprints.
@@ -39,25 +83,22 @@ type Provenances struct {
 
 func newProvenances(docs Documents) *Provenances {
 	return &Provenances{collection: NewCollection(docs, provenanceSchema,
-		func(p *Provenance) string { return provenanceID(p.Org, p.Fingerprint) }, nil)}
+		func(p *Provenance) string { return provenanceID(p.Org, p.Fingerprint) },
+		func(p *Provenance) map[string]any {
+			return map[string]any{"org": p.Org, "repo": p.Build.Repo, "built": p.Build.Time}
+		})}
 }
 
 func provenanceID(org, fingerprint string) string { return org + "/" + fingerprint }
 
-// Add notes a record, if it is the newest of its flow.
+// Add notes a record.
 func (p *Provenances) Add(ctx context.Context, record *evidence.ArtifactRecord) error {
-	origin := Origin{
-		Trail: evidence.TrailKey(record.Flow, record.Trail), Slot: record.Name,
-		Record: record.ID, Commit: record.CommitSHA, Time: record.CreatedAt,
-	}
 	_, err := upsert(ctx, p.collection, provenanceID(record.Org, record.Fingerprint),
 		func() Provenance {
-			return Provenance{Org: record.Org, Fingerprint: record.Fingerprint, Flows: map[string]Origin{}}
+			return Provenance{Org: record.Org, Fingerprint: record.Fingerprint, Flows: map[string]evidence.Origin{}}
 		},
 		func(known *Provenance) error {
-			if origin.later(known.Flows[record.Flow]) {
-				known.Flows[record.Flow] = origin
-			}
+			known.add(record.Origin())
 			return nil
 		})
 	return err
@@ -70,4 +111,50 @@ func (p *Provenances) GetMany(ctx context.Context, org string, fingerprints []st
 		ids = append(ids, provenanceID(org, fingerprint))
 	}
 	return p.collection.GetMany(ctx, ids)
+}
+
+// BuildQuery asks for builds between two times in Unix seconds, both included,
+// newest first.
+type BuildQuery struct {
+	Org string
+	// Repos are the ids of the repositories that they come from, at most MaxMany; nil
+	// means all there are.
+	Repos         []string
+	From, To      float64
+	Offset, Limit int
+}
+
+func (q *BuildQuery) query() Query {
+	query := Query{
+		Index: "built", Equal: []any{q.Org}, From: &Bound{Value: q.From}, To: &Bound{Value: q.To},
+		Descending: true, Offset: q.Offset, Limit: q.Limit,
+	}
+	if q.Repos != nil {
+		query.Index, query.Equal = "repo", []any{q.Org, oneOrIn(q.Repos)}
+	}
+	return query
+}
+
+// Builds returns a page of builds.
+func (p *Provenances) Builds(ctx context.Context, q BuildQuery) ([]Provenance, error) {
+	return take(ctx, p.collection, q.query())
+}
+
+// CountBuilds returns how many builds there are, at most MaxCount.
+func (p *Provenances) CountBuilds(ctx context.Context, q BuildQuery) (int64, error) {
+	query := q.query()
+	query.Offset, query.Limit = 0, 0
+	return p.collection.Count(ctx, query)
+}
+
+// BuildTimes returns when builds were made, in Unix seconds, newest first, at most
+// q.Limit: one command for each MaxMany.
+func (p *Provenances) BuildTimes(ctx context.Context, q BuildQuery) ([]float64, error) {
+	entries, err := takeFields(ctx, p.collection, q.query())
+	times := make([]float64, 0, len(entries))
+	for _, entry := range entries {
+		at, _ := entry.Fields["built"].(float64)
+		times = append(times, at)
+	}
+	return times, err
 }

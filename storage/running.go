@@ -3,12 +3,19 @@ package storage
 import (
 	"context"
 	"slices"
+	"strconv"
 )
 
+// An entry for the artifact as such is found by "fingerprint", that of a repository
+// by "repo"; both by "exit".
 var runningSchema = &Schema{
-	Name:    "running",
-	Fields:  []string{"org", "fingerprint"},
-	Indexes: []Index{{Name: "fingerprint", Fields: []string{"org", "fingerprint"}}},
+	Name:   "running",
+	Fields: []string{"org", "fingerprint", "repo", "environment", "artifact", "since"},
+	Indexes: []Index{
+		{Name: "fingerprint", Fields: []string{"org", "fingerprint"}},
+		{Name: "repo", Fields: []string{"repo"}},
+		{Name: "exit", Fields: []string{"environment", "artifact", "since"}},
+	},
 }
 
 // Running says that a fingerprint runs, or is about to run, in an environment.
@@ -19,6 +26,30 @@ type Running struct {
 	// Since is the number of the snapshot it started with. It runs once that
 	// snapshot is there; until then it is starting.
 	Since int64 `json:"since"`
+	// Repo is the id of the repository that this entry is for, "" for the artifact as
+	// such. Entries of repositories come after the snapshot; they alone have what
+	// follows.
+	Repo      string  `json:"repo,omitempty"`
+	Name      string  `json:"name,omitempty"`
+	StartedAt float64 `json:"started_at,omitempty"` // Unix seconds
+}
+
+func (r *Running) id() string {
+	id := r.Environment + "/" + r.Fingerprint + "/" + strconv.FormatInt(r.Since, 10)
+	if r.Repo != "" {
+		id += "/" + r.Repo
+	}
+	return id
+}
+
+func (r *Running) fields() map[string]any {
+	fields := map[string]any{"environment": r.Environment, "artifact": r.Fingerprint, "since": r.Since}
+	if r.Repo != "" {
+		fields["repo"] = r.Repo
+		return fields
+	}
+	fields["org"], fields["fingerprint"] = r.Org, r.Fingerprint
+	return fields
 }
 
 // RunningSet keeps what runs where, for whoever changes facts about it. An entry
@@ -29,14 +60,8 @@ type RunningSet struct {
 }
 
 func newRunningSet(docs Documents) *RunningSet {
-	return &RunningSet{collection: NewCollection(docs, runningSchema,
-		func(r *Running) string { return runningID(r.Environment, r.Fingerprint) },
-		func(r *Running) map[string]any {
-			return map[string]any{"org": r.Org, "fingerprint": r.Fingerprint}
-		})}
+	return &RunningSet{collection: NewCollection(docs, runningSchema, (*Running).id, (*Running).fields)}
 }
-
-func runningID(environment, fingerprint string) string { return environment + "/" + fingerprint }
 
 // Start adds entries; those that are there already stay as they are.
 func (r *RunningSet) Start(ctx context.Context, entries []Running) error {
@@ -44,13 +69,43 @@ func (r *RunningSet) Start(ctx context.Context, entries []Running) error {
 	return err
 }
 
-// Stop removes the entries of fingerprints that have exited from an environment.
-func (r *RunningSet) Stop(ctx context.Context, environment string, fingerprints []string) error {
-	ids := make([]string, 0, len(fingerprints))
-	for _, fingerprint := range fingerprints {
-		ids = append(ids, runningID(environment, fingerprint))
+// Stop removes the entries of fingerprints that have exited from an environment
+// with the snapshot of a number. Those that were made for a later one stay, however
+// late Stop is called.
+func (r *RunningSet) Stop(ctx context.Context, environment string, fingerprints []string, number int64) error {
+	for some := range slices.Chunk(fingerprints, MaxMany) {
+		query := Query{Index: "exit", Equal: []any{environment, oneOrIn(some)}, Limit: MaxMany}
+		for {
+			entries, next, err := r.collection.FindFields(ctx, query)
+			if err != nil {
+				return err
+			}
+			var ended []string
+			for _, entry := range entries {
+				if since, ok := entry.Fields["since"].(int64); ok && since < number {
+					ended = append(ended, entry.ID)
+				}
+			}
+			if err := r.collection.Delete(ctx, ended...); err != nil {
+				return err
+			}
+			if next == "" {
+				break
+			}
+			query.After = next
+		}
 	}
-	return r.collection.Delete(ctx, ids...)
+	return nil
+}
+
+// OfRepo returns what of a repository runs, in no certain order.
+func (r *RunningSet) OfRepo(ctx context.Context, repo string) ([]Running, error) {
+	var entries []Running
+	err := each(ctx, r.collection, Query{Index: "repo", Equal: []any{repo}, Limit: MaxMany}, func(entry *Running) error {
+		entries = append(entries, *entry)
+		return nil
+	})
+	return entries, err
 }
 
 // Find returns where a fingerprint runs in an organization, at most MaxMany

@@ -70,9 +70,27 @@ func (s *Snapshots) Latest(ctx context.Context, environment string) (int64, erro
 	return found[0].Number, nil
 }
 
+// NumberAt returns the number of the snapshot that was in force in an environment at
+// a point in time, in Unix seconds; 0 before the first.
+func (s *Snapshots) NumberAt(ctx context.Context, environment string, at float64) (int64, error) {
+	found, _, err := s.collection.Find(ctx, Query{
+		Index: "time", Equal: []any{environment}, To: &Bound{Value: at}, Descending: true, Limit: 1,
+	})
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0].Number, nil
+}
+
 // StoreChunks stores chunks by id; those that are there already are left alone.
 func (s *Snapshots) StoreChunks(ctx context.Context, chunks map[string]snapshot.Chunk) error {
 	return s.chunks.store(ctx, chunks)
+}
+
+// Tree reads the whole tree of a root: as many commands as it has levels, and more
+// where one has more than MaxMany chunks.
+func (s *Snapshots) Tree(ctx context.Context, root string) (snapshot.Tree, error) {
+	return snapshot.Load(root, s.chunks.fetcher(ctx))
 }
 
 // Compare finds what a tree does not share with the one of the given root.
@@ -80,13 +98,23 @@ func (s *Snapshots) Compare(ctx context.Context, root string, tree *snapshot.Tre
 	return tree.Compare(root, s.chunks.fetcher(ctx))
 }
 
+// Comparison compares what runs by two snapshots: as many commands as the second one's
+// tree has levels, and one for each level at which the first one's differs.
+func (s *Snapshots) Comparison(ctx context.Context, first, second *snapshot.Snapshot) (snapshot.Comparison, error) {
+	tree, err := s.Tree(ctx, second.Root)
+	if err != nil {
+		return snapshot.Comparison{}, fmt.Errorf("read the artifacts of snapshot %d of %s: %w", second.Number, second.Environment, err)
+	}
+	return snapshot.CompareTree(first.Root, &tree, s.chunks.fetcher(ctx))
+}
+
 // Artifacts reads all artifacts of a snapshot, sorted by fingerprint.
 func (s *Snapshots) Artifacts(ctx context.Context, of *snapshot.Snapshot) ([]snapshot.Artifact, error) {
-	artifacts, _, err := snapshot.Collect(of.Root, s.chunks.fetcher(ctx))
+	tree, err := s.Tree(ctx, of.Root)
 	if err != nil {
 		return nil, fmt.Errorf("read the artifacts of snapshot %d of %s: %w", of.Number, of.Environment, err)
 	}
-	return artifacts, nil
+	return tree.Artifacts(), nil
 }
 
 // Changes reads all changes of a snapshot.
@@ -94,9 +122,9 @@ func (s *Snapshots) Changes(ctx context.Context, of *snapshot.Snapshot) ([]snaps
 	if of.ChangesRoot == "" {
 		return of.Changes, nil
 	}
-	_, changes, err := snapshot.Collect(of.ChangesRoot, s.chunks.fetcher(ctx))
+	tree, err := s.Tree(ctx, of.ChangesRoot)
 	if err != nil {
 		return nil, fmt.Errorf("read the changes of snapshot %d of %s: %w", of.Number, of.Environment, err)
 	}
-	return changes, nil
+	return tree.Changes(), nil
 }

@@ -17,6 +17,9 @@ type Store struct {
 	Snapshots    *Snapshots
 	Running      *RunningSet
 	Events       *Events
+	Deployments  *Deployments
+	Successions  *Successions
+	Sightings    *Sightings
 	Tokens       *Tokens
 	Leases       *Leases
 	Templates    *Templates
@@ -29,6 +32,7 @@ type Store struct {
 	TrailEvents  *TrailEvents
 	Provenances  *Provenances
 	Decisions    *Decisions
+	Allowlist    *Allowlist
 	Recorder     *Recorder
 	Reconciler   *Reconciler
 	// AttestationTypes are the custom ones.
@@ -50,6 +54,9 @@ func NewStore(docs Documents, objects Objects, clock evidence.Clock, log *slog.L
 		Snapshots:    newSnapshots(docs),
 		Running:      newRunningSet(docs),
 		Events:       newEvents(docs),
+		Deployments:  newDeployments(docs),
+		Successions:  newSuccessions(docs),
+		Sightings:    newSightings(docs),
 		Tokens:       newTokens(docs),
 		Leases:       newLeases(docs, clock),
 		Templates:    newTemplates(docs, objects),
@@ -61,6 +68,7 @@ func NewStore(docs Documents, objects Objects, clock evidence.Clock, log *slog.L
 		TrailEvents:  newTrailEvents(docs),
 		Provenances:  newProvenances(docs),
 		Decisions:    newDecisions(docs),
+		Allowlist:    newAllowlist(docs),
 
 		AttestationTypes: newAttestationTypes(docs, objects),
 	}
@@ -74,8 +82,8 @@ func NewStore(docs Documents, objects Objects, clock evidence.Clock, log *slog.L
 func Schemas() []*Schema {
 	return append(TenancySchemas(),
 		nameSchema, environmentSchema, headSchema, reportSchema, snapshotSchema,
-		chunkSchema, runningSchema, eventSchema, tokenSchema, leaseSchema,
+		chunkSchema, runningSchema, eventSchema, deploymentSchema, successionSchema, sightingSchema, tokenSchema, leaseSchema,
 		templateSchema, flowSchema, repoSchema, trailSchema, slotSchema, artifactSchema, attestationSchema,
 		trailEventSchema, trailTallySchema, provenanceSchema, decisionSchema, markSchema,
-		attestationTypeSchema, attestationTypeVersionSchema)
+		allowlistSchema, attestationTypeSchema, attestationTypeVersionSchema)
 }

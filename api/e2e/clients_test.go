@@ -36,6 +36,30 @@ var clientFields = map[string][]string{
 	"flows_item": {
 		"name string", "description string", "visibility string", "tags object", "latest_activity_at? number|null", "latest_state? string|null",
 	},
+	"environment": {
+		"name string", "type string", "description string", "state bool|null", "last_reported_at number|null", "tags object", "policies array|null",
+	},
+	"environments_item": {
+		"name string", "type string", "last_reported_at number|null", "last_modified_at number|null", "tags object", "policies array|null",
+	},
+	"environments": {"environments array", "page number", "per_page number", "total_pages number", "total_count number"},
+	"snapshot": {
+		"index number", "timestamp number", "type string", "compliant bool", "artifacts array", "is_latest bool",
+		"next_snapshot_timestamp number|null", "artifact_compliance_count object", "html_url string", "applied_policies array",
+	},
+	"snapshot.artifact": {
+		"name string", "flow_name string|null", "compliant bool|null", "deployments array", "fingerprint string", "git_commit string|null",
+		"commit_url string|null", "creationTimestamp array", "pods object|null", "annotation object", "flows array",
+	},
+	"snapshot.annotation": {"type string", "was number", "now number"},
+	"env_diff":            {"snappish1 object", "snappish2 object", "changed object", "not-changed object"},
+	"env_diff.artifact": {
+		"fingerprint string", "flow string", "name string", "commit_url? string", "most_recent_timestamp number", "instance_count number",
+	},
+	"snapshots_item": {"index number", "from number", "to number", "duration number", "compliant bool"},
+	"environment_event": {
+		"snapshot_index number", "artifact_name string", "sha256 string", "description string", "reported_at number", "pipeline string",
+	},
 	"artifact": {
 		"filename string", "flow_name string", "trail_name? string|null", "template_reference_name? string|null", "fingerprint string",
 		"created_at number", "git_commit string", "commit_url string", "build_url string", "html_url string", "state string",

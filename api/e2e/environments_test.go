@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"attestry/evidence"
 )
@@ -150,6 +151,65 @@ func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
 	}
 }
 
+func TestEnvironmentsAreFilteredAndSorted(t *testing.T) {
+	s := start(t, options{})
+	for _, name := range []string{"Delta", "alpha", "charlie"} {
+		s.environment(name, evidence.Server)
+		s.clock.turn(time.Minute)
+	}
+	s.environment("bravo", evidence.K8S)
+	s.logical("united", "Delta", "charlie")
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/env/alpha", []byte(`{"set_tags":{"team":"x"}}`))
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/env/bravo", []byte(`{"set_tags":{"team":"y","tier":""}}`))
+	for _, name := range []string{"charlie", "Delta", "alpha"} {
+		s.clock.turn(time.Minute)
+		s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/"+name+"/report/server", serverReport(name))
+	}
+	s.clock.turn(time.Minute)
+	s.change(http.MethodPatch, "/bravo", `{"description":"touched"}`)
+	for query, want := range map[string]string{
+		"":                       "Delta alpha bravo charlie united",
+		"?sort=name":             "Delta alpha bravo charlie united",
+		"?sort_direction=desc":   "united charlie bravo alpha Delta",
+		"?sort=last_modified_at": "charlie Delta united alpha bravo",
+		"?sort=last_changed_at":  "bravo charlie Delta united alpha",
+		"?sort=last_changed_at&sort_direction=desc": "alpha united Delta charlie bravo",
+		"?name=D":                "Delta united",
+		"?name=LPH":              "alpha",
+		"?type=K8S&type=logical": "bravo united",
+		"?tag=team":              "alpha bravo",
+		"?tag=team:x":            "alpha",
+		"?tag=team:x&tag=tier":   "alpha bravo",
+		"?tag=tier:":             "bravo",
+		"?tag=team:":             "",
+		"?tag=&tag=team:y":       "bravo",
+		"?space_id=93d8505f":     "",
+		"?type=server&name=a&tag=team&sort=last_changed_at": "alpha",
+	} {
+		if got := s.listEnvironments(query); got != want {
+			t.Errorf("%s: listed %s, want %s", query, got, want)
+		}
+	}
+}
+
+func TestListedEnvironmentsHaveWhatClientsRead(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/prod/report/server", serverReport("a"))
+	s.logical("all", "prod")
+	clientReadsEach(t, "environments_item", s.read(environmentsPath))
+	page := s.read(environmentsPath + "?page=1")
+	clientReads(t, "environments", page)
+	clientReadsEach(t, "environments_item", at(t, page, "environments"))
+	for i, name := range []string{"all", "prod"} {
+		one := s.read(environmentsPath + "/" + name)
+		clientReads(t, "environment", one)
+		if listed := at(t, page, "environments", i); shown(listed) != shown(one) {
+			t.Errorf("%s is listed as %s, read as %s", name, shown(listed), shown(one))
+		}
+	}
+}
+
 func names(environments []environmentBody) string {
 	var all []string
 	for _, e := range environments {
@@ -165,6 +225,10 @@ func TestBadListParametersAreNamed(t *testing.T) {
 		"per_page=many":   {"query.per_page", "Input should be a valid integer, unable to parse string as an integer [input: many]"},
 		"per_page=0":      {"query.per_page", "Input should be greater than or equal to 1 [input: 0]"},
 		"per_page=51":     {"query.per_page", "Input should be less than or equal to 50 [input: 51]"},
+		"sort=":           {"query.sort", "Input should be 'name', 'last_modified_at' or 'last_changed_at' [input: ]"},
+		"sort=created":    {"query.sort", "Input should be 'name', 'last_modified_at' or 'last_changed_at' [input: created]"},
+		"type=":           {"query.type[0]", "Input should be 'K8S', 'ECS', 'S3', 'lambda', 'server', 'docker', 'azure-apps', 'cloud-run' or 'logical' [input: ]"},
+		"type=S3&type=x":  {"query.type[1]", "Input should be 'K8S', 'ECS', 'S3', 'lambda', 'server', 'docker', 'azure-apps', 'cloud-run' or 'logical' [input: x]"},
 		"sort_direction=": {"query.sort_direction", "Input should be 'asc' or 'desc' [input: ]"},
 		"type=k8s":        {"query.type[0]", "Input should be 'K8S', 'ECS', 'S3', 'lambda', 'server', 'docker', 'azure-apps', 'cloud-run' or 'logical' [input: k8s]"},
 	} {

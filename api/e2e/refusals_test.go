@@ -144,7 +144,7 @@ func TestMissingSnapshotsAreNamedAsInTheContract(t *testing.T) {
 		"-1":        "Org: 'acme'. Snapshot 'prod#-1' resolves to 'prod#0'. len(snapshots) == 0. Indexes are 1-based",
 		"23":        "Org: 'acme'. Snapshot 'prod#23' resolves to 'prod#23'. len(snapshots) == 0. Indexes are 1-based",
 		"%2323":     "Org: 'acme'. Snapshot 'prod#23' resolves to 'prod#23'. len(snapshots) == 0. Indexes are 1-based",
-		"~2":        "Org: 'acme'. Snapshot 'prod#-3' resolves to 'prod#-2'. len(snapshots) == 0. Indexes are 1-based",
+		"~2":        "Org: 'acme'. Snapshot 'prod~2' resolves to 'prod#-2'. len(snapshots) == 0. Indexes are 1-based",
 		"../none/1": "",
 	} {
 		got := s.do(http.MethodGet, "/api/v2/snapshots/acme/prod/"+expression, adminKey, nil)

@@ -46,6 +46,8 @@ type options struct {
 	wrap          func(storage.Documents) storage.Documents
 	withoutWorker bool
 	reportWait    time.Duration
+	// begins lets the clock stand at a time, and move by the turns of the test alone.
+	begins time.Time
 }
 
 // start runs the service on the embedded engines, or on the real ones that the
@@ -55,7 +57,7 @@ func start(t *testing.T, o options) *service {
 	if o.reportWait == 0 {
 		o.reportWait = 10 * time.Second
 	}
-	s := &service{t: t, log: &logBuffer{}, clock: &hands{}}
+	s := &service{t: t, log: &logBuffer{}, clock: &hands{begins: o.begins}}
 	running, err := instance.Start(t.Context(), instance.Options{
 		Listen:        "127.0.0.1:0",
 		Data:          t.TempDir(),
@@ -287,16 +289,22 @@ func (l *logBuffer) String() string {
 	return l.buffer.String()
 }
 
-// hands is the clock of a service: the real time, turned forward by tests.
+// hands is the clock of a service: the real time, or one that stands still but for a
+// microsecond per look; turned forward by tests.
 type hands struct {
-	mu    sync.Mutex
-	ahead time.Duration
+	mu     sync.Mutex
+	begins time.Time
+	ahead  time.Duration
 }
 
 func (h *hands) read() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return time.Now().Add(h.ahead)
+	if h.begins.IsZero() {
+		return time.Now().Add(h.ahead)
+	}
+	h.ahead += time.Microsecond
+	return h.begins.Add(h.ahead)
 }
 
 func (h *hands) turn(span time.Duration) {

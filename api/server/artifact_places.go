@@ -13,6 +13,9 @@ import (
 // place is an environment in which an artifact runs, or has run.
 type place struct {
 	environment string // name
+	// archived tells that the environment is: what happened there is history, and
+	// nothing runs in it.
+	archived bool
 	// index is the number of the environment's latest snapshot while the artifact
 	// runs, and then of the one in which it exited.
 	index   int64
@@ -40,13 +43,13 @@ func (p place) history() []ArtifactHistory {
 	return history
 }
 
-// runningIn and exitedFrom tell the places apart.
+// runningIn and exitedFrom tell the places apart. Archived environments are neither.
 func runningIn(places []place) []place {
-	return slices.DeleteFunc(slices.Clone(places), func(p place) bool { return !p.running })
+	return slices.DeleteFunc(slices.Clone(places), func(p place) bool { return p.archived || !p.running })
 }
 
 func exitedFrom(places []place) []place {
-	return slices.DeleteFunc(slices.Clone(places), func(p place) bool { return p.running })
+	return slices.DeleteFunc(slices.Clone(places), func(p place) bool { return p.archived || p.running })
 }
 
 func showPlaces(places []place) []ArtifactPlace {
@@ -66,11 +69,12 @@ func environmentsOf(places []place) []string {
 }
 
 // leadTimes is how many seconds it took from a point in time until the artifact
-// began to run, by environment. Where it ran before, none is told.
+// began to run, by environment. Where it ran before, none is told, nor of archived
+// environments, whose names others may have by now.
 func leadTimes(places []place, since *float64) map[string]float64 {
 	times := map[string]float64{}
 	for _, place := range places {
-		if since != nil && place.firstStart() >= *since {
+		if since != nil && !place.archived && place.firstStart() >= *since {
 			times[place.environment] = place.firstStart() - *since
 		}
 	}
@@ -103,36 +107,29 @@ func (h *handlers) placesOf(ctx context.Context, org evidence.OrgAccess, fingerp
 	if err != nil {
 		return nil, err
 	}
-	names, err := h.environmentNames(ctx, ids)
+	environments, err := h.store.Environments.Names(ctx, org.OrgID, ids)
 	if err != nil {
 		return nil, err
 	}
 	places := map[string][]place{}
 	for at, one := range spots {
-		one.settle(names[at.environment], heads[at.environment].Last)
+		one.settle(environments[at.environment], heads[at.environment].Last)
 		places[at.fingerprint] = append(places[at.fingerprint], *one)
 	}
 	for _, found := range places {
-		slices.SortFunc(found, func(a, b place) int { return cmp.Compare(a.environment, b.environment) })
+		slices.SortFunc(found, func(a, b place) int {
+			return cmp.Or(cmp.Compare(a.environment, b.environment), cmp.Compare(a.firstStart(), b.firstStart()))
+		})
 	}
 	return places, nil
 }
 
 // settle tells what the events come to.
-func (p *place) settle(environment string, latest int64) {
+func (p *place) settle(environment evidence.Environment, latest int64) {
 	slices.SortFunc(p.events, func(a, b snapshot.Event) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	last := p.events[len(p.events)-1]
-	p.environment, p.index = environment, last.Snapshot
+	p.environment, p.archived, p.index = environment.Name, environment.Archived, last.Snapshot
 	if p.running = last.Type.Started(); p.running {
 		p.index = max(last.Snapshot, latest)
 	}
-}
-
-func (h *handlers) environmentNames(ctx context.Context, ids []string) (map[string]string, error) {
-	found, err := h.store.Environments.GetMany(ctx, ids)
-	names := make(map[string]string, len(found))
-	for _, environment := range found {
-		names[environment.ID] = environment.Name
-	}
-	return names, err
 }

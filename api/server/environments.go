@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,6 +21,41 @@ import (
 // defaultEnvironmentsPerPage applies when a page is asked for without its size.
 const defaultEnvironmentsPerPage = 15
 
+// environmentLifeRoutes are those of what is configured about environments.
+func (h *handlers) environmentLifeRoutes() []Route {
+	return []Route{
+		{
+			Method: http.MethodPut, Path: "/environments/{org}", OperationID: "create_env", Tag: "Environments",
+			Summary: "Create or update an environment", Least: evidence.Snapshotter,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(h.createEnvironment),
+		},
+		{
+			Method: http.MethodGet, Path: "/environments/{org}", OperationID: "list_envs", Tag: "Environments",
+			Summary: "List environments", Least: evidence.Reader, Serve: handle(h.listEnvironments),
+		},
+		{
+			Method: http.MethodGet, Path: "/environments/{org}/{env_name}", OperationID: "get_environment", Tag: "Environments",
+			Summary: "Read an environment", Least: evidence.Reader, Serve: handle(h.getEnvironment),
+		},
+		{
+			Method: http.MethodPatch, Path: "/environments/{org}/{env_name}", OperationID: "update_env", Tag: "Environments",
+			Summary: "Change an environment", Least: evidence.Member, Serve: withBody(h.updateEnvironment),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/archive", OperationID: "archive_env", Tag: "Environments",
+			Summary: "Archive an environment", Least: evidence.Member, Serve: handle(h.archiveEnvironment),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/rename", OperationID: "rename_environment", Tag: "Environments",
+			Summary: "Rename an environment", Least: evidence.Member, Serve: withBody(h.renameEnvironment),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/join", OperationID: "join_physical_to_logical", Tag: "Environments",
+			Summary: "Add an environment to a logical one", Least: evidence.Member, Serve: withBody(h.joinEnvironment),
+		},
+	}
+}
+
 // CreateEnvironmentPutInput is the body of create_env (contract/requests.md).
 type CreateEnvironmentPutInput struct {
 	Name                 string    `json:"name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_]*$"`
@@ -27,7 +63,7 @@ type CreateEnvironmentPutInput struct {
 	Description          string    `json:"description"`
 	IncludeScaling       *bool     `json:"include_scaling,omitempty" nullable:"true" deprecated:"true"`
 	RequireProvenance    *bool     `json:"require_provenance,omitempty" nullable:"true" deprecated:"true"`
-	IncludedEnvironments *[]string `json:"included_environments,omitempty" nullable:"true"`
+	IncludedEnvironments *[]string `json:"included_environments,omitempty" nullable:"true" maxItems:"1000"`
 	Policies             *[]string `json:"policies,omitempty" nullable:"true"`
 }
 
@@ -61,7 +97,7 @@ type environmentAnswer struct {
 // createEnvironment makes an environment, or changes the one of that name.
 func (h *handlers) createEnvironment(ctx context.Context, _ *OrgPath, body *CreateEnvironmentPutInput) (*textAnswer, error) {
 	org := access(ctx)
-	change, err := h.environmentChange(ctx, org, body)
+	change, err := h.createdAs(ctx, org, body)
 	if err != nil {
 		return nil, err
 	}
@@ -86,59 +122,41 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *OrgPath, body *Crea
 	return done(), nil
 }
 
-// environmentChange resolves what the body names. There are no policies yet, so
-// any that is named does not exist.
-func (h *handlers) environmentChange(ctx context.Context, org evidence.OrgAccess, body *CreateEnvironmentPutInput) (evidence.EnvironmentChange, error) {
-	change := evidence.EnvironmentChange{
-		Description:       &body.Description,
-		IncludeScaling:    body.IncludeScaling,
-		RequireProvenance: body.RequireProvenance,
+// createdAs is what the body asks for. An empty description is as good as none, as
+// a repeated PUT does not clear it (contract/semantics.md 10, "What an absent member
+// means").
+func (h *handlers) createdAs(ctx context.Context, org evidence.OrgAccess, body *CreateEnvironmentPutInput) (evidence.EnvironmentChange, error) {
+	change := evidence.EnvironmentChange{IncludeScaling: body.IncludeScaling, RequireProvenance: body.RequireProvenance}
+	if body.Description != "" {
+		change.Description = &body.Description
 	}
-	if body.Policies != nil {
-		for _, name := range *body.Policies {
-			return change, evidence.NewError(evidence.NotFound,
-				fmt.Sprintf("Policy '%s' does not exist in organization '%s'", name, org.OrgName))
-		}
+	if err := checkPolicies(org, body.Policies); err != nil {
+		return change, err
 	}
-	if body.IncludedEnvironments == nil {
-		return change, nil
-	}
-	if body.Type != string(evidence.LogicalType) && len(*body.IncludedEnvironments) > 0 {
-		return change, evidence.ValidationError(map[string]string{
-			"included_environments": "Only logical environments include others [input: " + body.Type + "]",
-		})
-	}
-	members, err := h.physicalMembers(ctx, org, *body.IncludedEnvironments)
-	change.Included = &members
+	var err error
+	change.Included, err = h.included(ctx, org, body.Name, evidence.EnvironmentType(body.Type), body.IncludedEnvironments)
 	return change, err
-}
-
-// physicalMembers resolves the names of a logical environment's members.
-func (h *handlers) physicalMembers(ctx context.Context, org evidence.OrgAccess, names []string) ([]string, error) {
-	ids := make([]string, 0, len(names))
-	for _, name := range names {
-		ref, err := h.environmentNamed(ctx, org, name)
-		if err != nil {
-			return nil, err
-		}
-		if ref.Type == evidence.LogicalType {
-			return nil, evidence.NewError(evidence.Invalid, "Can only add physical environments to logical environments")
-		}
-		if !slices.Contains(ids, ref.ID) {
-			ids = append(ids, ref.ID)
-		}
-	}
-	return ids, nil
 }
 
 // environmentNamed resolves a name, or answers in the contract's words.
 func (h *handlers) environmentNamed(ctx context.Context, org evidence.OrgAccess, name string) (storage.EnvironmentRef, error) {
 	ref, err := h.store.Environments.Resolve(ctx, org.OrgID, name)
-	if errors.Is(err, storage.ErrNotFound) {
-		return ref, evidence.NewError(evidence.NotFound,
+	return ref, environmentUnknown(org, name, err)
+}
+
+// environmentUnknown says in the contract's words that a name leads nowhere; other
+// errors it leaves as they are.
+func environmentUnknown(org evidence.OrgAccess, name string, err error) error {
+	switch {
+	case errors.Is(err, storage.ErrArchived):
+		return evidence.NewError(evidence.NotFound,
+			fmt.Sprintf("Environment named '%s' has been archived for organization '%s'", name, org.OrgName))
+	case errors.Is(err, storage.ErrNotFound):
+		return evidence.NewError(evidence.NotFound,
 			fmt.Sprintf("Environment named '%s' does not exist for organization '%s'", name, org.OrgName))
+	default:
+		return err
 	}
-	return ref, err
 }
 
 // getEnvironment reads one environment.
@@ -148,18 +166,11 @@ func (h *handlers) getEnvironment(ctx context.Context, in *EnvironmentPath) (*en
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.store.Environments.GetMany(ctx, []string{ref.ID})
+	found, err := h.store.Environments.Get(ctx, ref.ID)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("environment %s has a name but no document: %w", ref.ID, err)
 	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("environment %s has a name but no document", ref.ID)
-	}
-	members, err := h.store.Environments.GetMany(ctx, found[0].Included)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := h.showEnvironments(ctx, org, found, append(members, found[0]))
+	shown, err := h.showEnvironments(ctx, org, []evidence.Environment{found})
 	if err != nil {
 		return nil, err
 	}
@@ -217,8 +228,8 @@ func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInp
 	if err != nil {
 		return nil, err
 	}
-	wanted := slices.DeleteFunc(slices.Clone(all), func(e evidence.Environment) bool { return !in.wants(ctx, &e) })
-	shown, err := h.showEnvironments(ctx, org, wanted, all)
+	wanted := slices.DeleteFunc(all, func(e evidence.Environment) bool { return !in.wants(ctx, &e) })
+	shown, err := h.showEnvironments(ctx, org, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -279,16 +290,19 @@ func orZero[T any](value *T) (zero T) {
 	return *value
 }
 
-// showEnvironments describes environments with what their heads tell. known holds
-// at least the environments themselves and their members.
-func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess, shown, known []evidence.Environment) ([]GetEnvironmentResponse, error) {
-	names := make(map[string]string, len(known))
-	ids := make([]string, 0, len(known))
-	for _, e := range known {
-		names[e.ID] = e.Name
-		ids = append(ids, e.ID)
+// showEnvironments describes environments with what their heads tell, and those of
+// their members, which may be archived.
+func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess, shown []evidence.Environment) ([]GetEnvironmentResponse, error) {
+	var own, members []string
+	for _, e := range shown {
+		own, members = append(own, e.ID), append(members, e.Included...)
 	}
-	heads, err := h.store.Heads.GetMany(ctx, ids)
+	members = once(members)
+	named, err := h.store.Environments.Names(ctx, org.OrgID, members)
+	if err != nil {
+		return nil, err
+	}
+	heads, err := h.store.Heads.GetMany(ctx, once(append(own, members...)))
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +310,7 @@ func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess,
 	for _, e := range shown {
 		answer := showConfigured(org, &e)
 		if e.Logical() {
-			answer.showMembers(&e, names, heads)
+			answer.showMembers(&e, named, heads)
 		} else {
 			answer.showHead(&e, heads[e.ID])
 		}
@@ -306,10 +320,6 @@ func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess,
 }
 
 func showConfigured(org evidence.OrgAccess, e *evidence.Environment) GetEnvironmentResponse {
-	tags := e.Tags
-	if tags == nil {
-		tags = map[string]string{}
-	}
 	return GetEnvironmentResponse{
 		Org:            org.OrgName,
 		Name:           e.Name,
@@ -317,28 +327,31 @@ func showConfigured(org evidence.OrgAccess, e *evidence.Environment) GetEnvironm
 		Description:    e.Description,
 		LastModifiedAt: e.LastModifiedAt,
 		IncludeScaling: e.IncludeScaling,
-		Tags:           tags,
+		Tags:           orEmpty(e.Tags),
 		Policies:       []string{},
 	}
 }
 
-// showHead adds what reports have brought. State is null, as no policy judges
-// (contract/semantics.md 4.7).
+// showHead adds what reports have brought.
 func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot.Head) {
 	r.LastReportedAt = positive(head.LastReportedAt)
 	r.LastChangedAt = positive(head.Timestamp)
 	r.LastModifiedAt = max(e.LastModifiedAt, head.LastReportedAt)
+	r.State = head.State
 }
 
 // showMembers adds what the members of a logical environment have come to: it
 // changed when the last of them did (contract/live-shapes.md 7, notes).
-func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, names map[string]string, heads map[string]snapshot.Head) {
-	r.IncludedEnvironments = []string{}
+func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, named map[string]evidence.Environment, heads map[string]snapshot.Head) {
+	r.IncludedEnvironments = make([]string, 0, len(e.Included))
+	states := make([]*bool, 0, len(e.Included))
 	changed := 0.0
 	for _, id := range e.Included {
-		r.IncludedEnvironments = append(r.IncludedEnvironments, names[id])
+		r.IncludedEnvironments = append(r.IncludedEnvironments, named[id].Name)
+		states = append(states, heads[id].State)
 		changed = max(changed, heads[id].Timestamp)
 	}
+	r.State = evidence.UnitedState(states)
 	r.LastChangedAt = positive(changed)
 	if changed > 0 {
 		r.LastModifiedAt = changed

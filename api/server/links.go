@@ -66,6 +66,17 @@ func (l Links) Artifact(org, flow, fingerprint, id string) string {
 	return page + "?artifact_id=" + url.QueryEscape(id)
 }
 
+// EnvironmentSelf is the address of an environment in the API.
+func (l Links) EnvironmentSelf(org, environment string) string {
+	return l.page("api", "v2", "environments", org, environment)
+}
+
+// DeploymentSelf is the address of an artifact's last deployment to an environment
+// in the API.
+func (l Links) DeploymentSelf(org, environment, fingerprint string) string {
+	return l.page("api", "v2", "deployments", org, environment, fingerprint)
+}
+
 // SnapshotSelf is the address of a snapshot in the API.
 func (l Links) SnapshotSelf(org, environment string, number int64) string {
 	return l.page("api", "v2", "snapshots", org, environment, strconv.FormatInt(number, 10))
@@ -91,6 +102,11 @@ func (l Links) Evidence(org, flow, trail, id string) string {
 // of its name.
 func (l Links) RepoSelf(org, name, id string) string {
 	return l.page("api", "v2", "repos", org, name) + "?id=" + url.QueryEscape(id)
+}
+
+// LiveArtifacts is the address of what of a repository runs in the API.
+func (l Links) LiveArtifacts(org, name, id string) string {
+	return l.page("api", "v2", "repos", org, "live-artifacts", name) + "?id=" + url.QueryEscape(id)
 }
 
 func (l Links) page(segments ...string) string {

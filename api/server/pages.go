@@ -1,11 +1,14 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"attestry/storage"
 )
 
 // page is one page of a list that is cut by page numbers.
@@ -16,6 +19,8 @@ type page struct {
 	// address is that of the list, without the query.
 	address string
 	query   url.Values
+	// sizeName is the parameter that sets the size, "" for per_page.
+	sizeName string
 }
 
 // pageOf describes the page that a request asks for, once the total is known.
@@ -34,9 +39,19 @@ func offsetOf(number, size int) int {
 	return min(number-1, most/size) * size
 }
 
-// count is the number of pages; an empty list has none.
+// count is the number of pages; an empty list has none, nor has one of which only
+// the total is asked for.
 func (p page) count() int {
+	if p.size == 0 {
+		return 0
+	}
 	return int((p.total + int64(p.size) - 1) / int64(p.size))
+}
+
+// beyond tells whether nothing is on the page for certain: totals of storage.MaxCount
+// may be greater.
+func (p page) beyond() bool {
+	return p.size == 0 || (p.total < storage.MaxCount && int64(offsetOf(p.number, p.size)) >= p.total)
 }
 
 // at is the address of another page, all else of the query unchanged.
@@ -46,7 +61,7 @@ func (p page) at(number int) string {
 		query = url.Values{}
 	}
 	query.Set("page", strconv.Itoa(number))
-	query.Set("per_page", strconv.Itoa(p.size))
+	query.Set(cmp.Or(p.sizeName, "per_page"), strconv.Itoa(p.size))
 	return p.address + "?" + query.Encode()
 }
 

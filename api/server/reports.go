@@ -2,11 +2,11 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
-
-	"github.com/bytedance/sonic"
-	"github.com/danielgtaylor/huma/v2"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
@@ -19,45 +19,55 @@ const (
 	reportAccepted  = "report accepted, it will be processed"
 )
 
-// Fingerprint is a SHA-256 in 64 lower-case hex digits (contract/requests.md,
-// FP64).
-type Fingerprint string
-
-// Schema describes the form.
-func (Fingerprint) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Pattern: "^[a-f0-9]{64}$"}
-}
-
-func (f Fingerprint) valid() bool {
-	if len(f) != 64 {
-		return false
+// reportRoutes are those by which environments tell what runs in them.
+func (h *handlers) reportRoutes() []Route {
+	return []Route{
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/K8S", OperationID: "k8s_report", Tag: "Environments",
+			Summary: "Report what runs in a Kubernetes environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[K8SReport](h, "K8S", evidence.K8S)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/ECS", OperationID: "ecs_report", Tag: "Environments",
+			Summary: "Report what runs in an ECS environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[ECSReport](h, "ECS", evidence.ECS)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/S3", OperationID: "s3_report", Tag: "Environments",
+			Summary: "Report what lies in an S3 environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[S3Report](h, "S3", evidence.S3)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/azure-apps", OperationID: "azure_apps_report", Tag: "Environments",
+			Summary: "Report what runs in an environment of Azure apps", Least: evidence.Snapshotter, BodyLimit: reportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[AzureAppsReport](h, "azure-apps", evidence.AzureApps)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/cloud-run", OperationID: "cloud_run_report", Tag: "Environments",
+			Summary: "Report what runs in a Cloud Run environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[CloudRunReport](h, "cloud-run", evidence.CloudRun)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/docker", OperationID: "docker_report", Tag: "Environments",
+			Summary: "Report what runs in a Docker environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[DockerReport](h, "docker", evidence.Docker)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/lambda", OperationID: "lambda_report", Tag: "Environments",
+			Summary: "Report what runs in a Lambda environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[LambdaReport](h, "lambda", evidence.Lambda)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/server", OperationID: "server_report", Tag: "Environments",
+			Summary: "Report what runs in a server environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[ServerReport](h, "server", evidence.Server)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/serverless", OperationID: "serverless_report", Tag: "Environments",
+			Summary: "Report the functions of a Lambda or Cloud Run environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[ServerlessReport](h, "serverless", evidence.Lambda, evidence.CloudRun)),
+		},
 	}
-	for i := range len(f) {
-		if c := f[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
-
-// Digests maps the names of images to their fingerprints.
-type Digests map[string]Fingerprint
-
-func (d Digests) valid() bool {
-	for _, fingerprint := range d {
-		if !fingerprint.valid() {
-			return false
-		}
-	}
-	return d != nil
-}
-
-func (d Digests) plain() map[string]string {
-	plain := make(map[string]string, len(d))
-	for name, fingerprint := range d {
-		plain[name] = string(fingerprint)
-	}
-	return plain
 }
 
 // reportBody is what every type of report can tell.
@@ -65,186 +75,59 @@ type reportBody interface {
 	instances() []snapshot.Instance
 }
 
-// K8SReport is the body of k8s_report (contract/requests.md).
-type K8SReport struct {
-	Type      string        `json:"type,omitempty" enum:"K8S" default:"K8S"`
-	Artifacts []K8SArtifact `json:"artifacts"`
-}
+// ReportType is the `type` of a report's body: that of its operation, or absent.
+type ReportType string
 
-// K8SArtifact is one pod.
-type K8SArtifact struct {
-	PodName           string     `json:"podName"`
-	Namespace         string     `json:"namespace"`
-	Digests           Digests    `json:"digests"`
-	CreationTimestamp int64      `json:"creationTimestamp" doc:"Unix seconds"`
-	Owners            []K8SOwner `json:"owners,omitempty" nullable:"true"`
-}
-
-// K8SOwner is an owner reference of a pod; further members are accepted.
-type K8SOwner struct {
-	_                  struct{} `json:"-" additionalProperties:"true"`
-	APIVersion         string   `json:"apiVersion"`
-	Kind               string   `json:"kind"`
-	Name               string   `json:"name"`
-	UID                string   `json:"uid"`
-	Controller         *bool    `json:"controller,omitempty" nullable:"true"`
-	BlockOwnerDeletion *bool    `json:"blockOwnerDeletion,omitempty" nullable:"true"`
-}
-
-// UnmarshalJSON lets unknown members pass, which the strict decoder refuses
-// elsewhere.
-func (o *K8SOwner) UnmarshalJSON(data []byte) error {
-	type lenient K8SOwner
-	return sonic.ConfigStd.Unmarshal(data, (*lenient)(o))
-}
-
-// Check tells whether the report surely meets its schema.
-func (r *K8SReport) Check() bool {
-	if r.Artifacts == nil || (r.Type != "" && r.Type != string(evidence.K8S)) {
-		return false
+// UnmarshalJSON refuses what would be taken for absent: "" and null.
+func (t *ReportType) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, (*string)(t)); err != nil {
+		return err
 	}
-	for _, pod := range r.Artifacts {
-		if pod.PodName == "" || pod.Namespace == "" || pod.CreationTimestamp == 0 || !pod.Digests.valid() {
-			return false
-		}
-		for _, owner := range pod.Owners {
-			if owner.APIVersion == "" || owner.Kind == "" || owner.Name == "" || owner.UID == "" {
-				return false
-			}
-		}
+	if *t == "" {
+		return errors.New("the type of the report is empty")
 	}
-	return true
+	return nil
 }
 
-func (r *K8SReport) instances() []snapshot.Instance {
-	instances := make([]snapshot.Instance, 0, len(r.Artifacts))
-	for _, pod := range r.Artifacts {
-		instances = append(instances, snapshot.Instance{
-			Digests:   pod.Digests.plain(),
-			CreatedAt: pod.CreationTimestamp,
-			Pod:       pod.PodName,
-			PodContext: &snapshot.Pod{
-				Namespace: pod.Namespace,
-				CreatedAt: pod.CreationTimestamp,
-				Owners:    pod.owners(),
-			},
-		})
-	}
-	return instances
-}
+func (t ReportType) fits(kind ReportType) bool { return t == "" || t == kind }
 
-func (a *K8SArtifact) owners() []snapshot.Owner {
-	owners := make([]snapshot.Owner, 0, len(a.Owners))
-	for _, owner := range a.Owners {
-		owners = append(owners, snapshot.Owner{
-			APIVersion:         owner.APIVersion,
-			Kind:               owner.Kind,
-			Name:               owner.Name,
-			UID:                owner.UID,
-			Controller:         owner.Controller,
-			BlockOwnerDeletion: owner.BlockOwnerDeletion,
-		})
-	}
-	return owners
-}
-
-// PlainArtifact is one running thing of which no more is told than what it runs
-// and since when.
-type PlainArtifact struct {
-	Digests           Digests `json:"digests"`
-	CreationTimestamp int64   `json:"creationTimestamp" doc:"Unix seconds"`
-}
-
-// plainArtifact is an artifact of a type of report that tells no more than a
-// PlainArtifact. Each type has a component of its own in the document.
-type plainArtifact interface{ plain() PlainArtifact }
-
-func checkPlain[A plainArtifact](artifacts []A) bool {
-	for _, artifact := range artifacts {
-		if a := artifact.plain(); a.CreationTimestamp == 0 || !a.Digests.valid() {
-			return false
-		}
-	}
-	return artifacts != nil
-}
-
-func plainInstances[A plainArtifact](artifacts []A) []snapshot.Instance {
-	instances := make([]snapshot.Instance, 0, len(artifacts))
-	for _, artifact := range artifacts {
-		a := artifact.plain()
-		instances = append(instances, snapshot.Instance{
-			Digests:   a.Digests.plain(),
-			CreatedAt: a.CreationTimestamp,
-		})
-	}
-	return instances
-}
-
-// ServerReport is the body of server_report (contract/requests.md).
-type ServerReport struct {
-	Type      string           `json:"type,omitempty" enum:"server" default:"server"`
-	Artifacts []ServerArtifact `json:"artifacts"`
-}
-
-// ServerArtifact is one file or directory.
-type ServerArtifact PlainArtifact
-
-func (a ServerArtifact) plain() PlainArtifact { return PlainArtifact(a) }
-
-// Check tells whether the report surely meets its schema.
-func (r *ServerReport) Check() bool {
-	return (r.Type == "" || r.Type == string(evidence.Server)) && checkPlain(r.Artifacts)
-}
-
-func (r *ServerReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
-
-// DockerReport is the body of docker_report (contract/requests.md).
-type DockerReport struct {
-	Type      string           `json:"type,omitempty" enum:"docker" default:"docker"`
-	Artifacts []DockerArtifact `json:"artifacts"`
-}
-
-// DockerArtifact is one container.
-type DockerArtifact PlainArtifact
-
-func (a DockerArtifact) plain() PlainArtifact { return PlainArtifact(a) }
-
-// Check tells whether the report surely meets its schema.
-func (r *DockerReport) Check() bool {
-	return (r.Type == "" || r.Type == string(evidence.Docker)) && checkPlain(r.Artifacts)
-}
-
-func (r *DockerReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
-
-// report makes the handler for reports of one type.
-func report[T any](h *handlers, kind evidence.EnvironmentType) func(context.Context, *EnvironmentPath, *T) (*textAnswer, error) {
+// report makes the handler for reports of one type, which environments of the given
+// types take.
+func report[T any](h *handlers, kind ReportType, takers ...evidence.EnvironmentType) func(context.Context, *EnvironmentPath, *T) (*textAnswer, error) {
 	return func(ctx context.Context, in *EnvironmentPath, body *T) (*textAnswer, error) {
-		return h.acceptReport(ctx, in.Environment, kind, any(body).(reportBody))
+		org := access(ctx)
+		ref, err := h.environmentNamed(ctx, org, in.Environment)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(takers, ref.Type) {
+			return nil, reportMistaken(in.Environment, ref.Type, kind)
+		}
+		return h.acceptReport(ctx, tasks.Submission{
+			Org:         org.OrgID,
+			Environment: ref.ID,
+			ReportedBy:  principal(ctx).Name,
+			Report:      snapshot.Canonical(ref.Type, any(body).(reportBody).instances()),
+		})
+	}
+}
+
+// reportMistaken says that an environment does not take reports of a type.
+func reportMistaken(name string, of evidence.EnvironmentType, sent ReportType) error {
+	text := fmt.Sprintf("Environment '%s' takes reports of type '%s'", name, of)
+	if of == evidence.LogicalType {
+		text = fmt.Sprintf("Environment '%s' is logical and takes no reports", name)
+	}
+	return &evidence.Error{
+		Code:    evidence.Invalid,
+		Message: "Invalid report data",
+		Fields:  map[string]string{"type": fmt.Sprintf("%s [input: %s]", text, sent)},
 	}
 }
 
 // acceptReport takes a report and answers what came of it.
-func (h *handlers) acceptReport(ctx context.Context, name string, kind evidence.EnvironmentType, body reportBody) (*textAnswer, error) {
-	org := access(ctx)
-	ref, err := h.environmentNamed(ctx, org, name)
-	if err != nil {
-		return nil, err
-	}
-	if ref.Type != kind {
-		return nil, &evidence.Error{
-			Code:    evidence.Invalid,
-			Message: "Invalid report data",
-			Fields: map[string]string{
-				"type": fmt.Sprintf("Environment '%s' takes reports of type '%s' [input: %s]", name, ref.Type, kind),
-			},
-		}
-	}
-	verdict, err := h.intake.Accept(ctx, tasks.Submission{
-		Org:         org.OrgID,
-		Environment: ref.ID,
-		ReportedBy:  principal(ctx).Name,
-		Report:      snapshot.Canonical(kind, body.instances()),
-	})
+func (h *handlers) acceptReport(ctx context.Context, submission tasks.Submission) (*textAnswer, error) {
+	verdict, err := h.intake.Accept(ctx, submission)
 	if err != nil {
 		return nil, err
 	}

@@ -292,11 +292,7 @@ func (h *handlers) getRepo(ctx context.Context, in *getRepoInput) (*repoAnswer, 
 
 func (h *handlers) repoAsked(ctx context.Context, org evidence.OrgAccess, in *getRepoInput) (evidence.Repo, error) {
 	if in.ID != "" {
-		repo, err := h.store.Repos.Get(ctx, org.OrgID, in.ID)
-		if errors.Is(err, storage.ErrNotFound) {
-			return repo, repoUnknown(in.ID)
-		}
-		return repo, err
+		return h.repoWithID(ctx, org, in.ID)
 	}
 	repos, err := h.reposNamed(ctx, org, in.Name)
 	if err != nil {
@@ -317,6 +313,16 @@ func (h *handlers) repoAsked(ctx context.Context, org evidence.OrgAccess, in *ge
 }
 
 func shownProvider(r *evidence.Repo) string { return cmp.Or(r.Provider, "unknown") }
+
+// repoWithID returns the repository of an internal id, or answers in the contract's
+// words that there is none.
+func (h *handlers) repoWithID(ctx context.Context, org evidence.OrgAccess, id string) (evidence.Repo, error) {
+	repo, err := h.store.Repos.Get(ctx, org.OrgID, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		err = repoUnknown(id)
+	}
+	return repo, err
+}
 
 // reposNamed returns the repositories of a name, the one reported last first, or
 // answers in the contract's words that there is none.

@@ -56,6 +56,10 @@ type handlers struct {
 func routes(h *handlers) []Route {
 	return slices.Concat(
 		h.environmentRoutes(),
+		h.environmentLifeRoutes(),
+		h.allowlistRoutes(),
+		h.reportRoutes(),
+		h.snapshotRoutes(),
 		h.flowRoutes(),
 		h.schemaRoutes(),
 		h.tagRoutes(),
@@ -70,49 +74,12 @@ func routes(h *handlers) []Route {
 	)
 }
 
-// environmentRoutes are those of environments, what they report, organizations
-// and users.
+// environmentRoutes are those of organizations and users.
 func (h *handlers) environmentRoutes() []Route {
 	return []Route{
 		{
-			Method: http.MethodPut, Path: "/environments/{org}", OperationID: "create_env", Tag: "Environments",
-			Summary: "Create or update an environment", Least: evidence.Snapshotter,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(h.createEnvironment),
-		},
-		{
-			Method: http.MethodGet, Path: "/environments/{org}", OperationID: "list_envs", Tag: "Environments",
-			Summary: "List environments", Least: evidence.Reader, Serve: handle(h.listEnvironments),
-		},
-		{
-			Method: http.MethodGet, Path: "/environments/{org}/{env_name}", OperationID: "get_environment", Tag: "Environments",
-			Summary: "Read an environment", Least: evidence.Reader, Serve: handle(h.getEnvironment),
-		},
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/K8S", OperationID: "k8s_report", Tag: "Environments",
-			Summary: "Report what runs in a Kubernetes environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[K8SReport](h, evidence.K8S)),
-		},
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/docker", OperationID: "docker_report", Tag: "Environments",
-			Summary: "Report what runs in a Docker environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[DockerReport](h, evidence.Docker)),
-		},
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/server", OperationID: "server_report", Tag: "Environments",
-			Summary: "Report what runs in a server environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[ServerReport](h, evidence.Server)),
-		},
-		{
 			Method: http.MethodGet, Path: "/organizations/{org}", OperationID: "get_organization", Tag: "Organizations",
 			Summary: "Read an organization", Least: evidence.Reader, Serve: handle(h.getOrganization),
-		},
-		{
-			Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}", OperationID: "list_snapshots", Tag: "Snapshots",
-			Summary: "List the snapshots of an environment", Least: evidence.Reader, Serve: handle(h.listSnapshots),
-		},
-		{
-			Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}/{snapshot_expression}", OperationID: "get_snapshot", Tag: "Snapshots",
-			Summary: "Read a snapshot", Least: evidence.Reader, Serve: handle(h.getSnapshot),
 		},
 		{
 			Method: http.MethodGet, Path: "/user/default-org", OperationID: "get_user_default_org", Tag: "User",

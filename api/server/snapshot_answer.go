@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"slices"
 
+	"attestry/evidence"
 	"attestry/evidence/snapshot"
 )
 
@@ -21,8 +23,8 @@ type GetSnapshotResponse struct {
 	AppliedPolicies         []map[string]any   `json:"applied_policies"`
 }
 
-// SnapshotArtifact is an artifact of a snapshot. What flows tell of it is null or
-// empty while no flow knows its fingerprint.
+// SnapshotArtifact is an artifact of a snapshot. The members that flows tell repeat
+// those of the first one; they are null while no flow knows the fingerprint.
 type SnapshotArtifact struct {
 	Name                   string                 `json:"name"`
 	Compliant              *bool                  `json:"compliant" nullable:"true"`
@@ -38,15 +40,15 @@ type SnapshotArtifact struct {
 	CommitURL              *string                `json:"commit_url" nullable:"true"`
 	HTMLURL                *string                `json:"html_url" nullable:"true"`
 	FlowHTMLURL            *string                `json:"flow_html_url" nullable:"true"`
-	DeploymentDiff         map[string]any         `json:"deployment_diff" nullable:"true"`
+	DeploymentDiff         OrNull[DeploymentDiff] `json:"deployment_diff"`
 	CommitLeadTime         *float64               `json:"commit_lead_time" nullable:"true"`
-	Flows                  []map[string]any       `json:"flows"`
-	ECSContext             map[string]any         `json:"ecs_context" nullable:"true"`
+	Flows                  []SnapshotArtifactFlow `json:"flows"`
+	ArtifactContext
 }
 
 // SnapshotAnnotation says how an artifact stands to the snapshot before.
 type SnapshotAnnotation struct {
-	Type string `json:"type" enum:"started-compliant,started-non-compliant,started-unknown,became-compliant,became-non-compliant,changed,unchanged,exited"`
+	Type string `json:"type" enum:"started-compliant,started-non-compliant,started-unknown,became-compliant,became-non-compliant,updated-provenance,changed,unchanged,exited"`
 	Was  int    `json:"was" doc:"Instances before."`
 	Now  int    `json:"now" doc:"Instances now."`
 }
@@ -65,24 +67,30 @@ type shownArtifact struct {
 }
 
 // showSnapshot describes a snapshot: what changed first, then what runs on, what
-// exited last. It is taken for the latest one.
-func showSnapshot(s *snapshot.Snapshot, artifacts []snapshot.Artifact, changes []snapshot.Change) GetSnapshotResponse {
-	shown := annotate(artifacts, changes)
+// exited last. The names of flows are those of now: one command.
+func (h *handlers) showSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, s *loadedSnapshot) (GetSnapshotResponse, error) {
+	shown := annotate(s.Artifacts, s.Changes)
 	slices.SortFunc(shown, func(a, b shownArtifact) int { return snapshot.ByAppearance(a.change, b.change) })
+	origins, err := h.originsOf(ctx, org, shown)
+	if err != nil {
+		return GetSnapshotResponse{}, err
+	}
 	answer := GetSnapshotResponse{
 		Index:                   s.Number,
-		IsLatest:                true,
+		IsLatest:                s.Next == nil,
+		NextSnapshotTimestamp:   s.Next,
 		ArtifactComplianceCount: s.Counts,
 		Timestamp:               s.Timestamp,
 		Type:                    string(s.Type),
-		Compliant:               s.Compliant,
+		Compliant:               s.Compliant(),
+		HTMLURL:                 h.links.Snapshot(org.OrgName, environment.Name, s.Number),
 		Artifacts:               make([]SnapshotArtifact, 0, len(shown)),
 		AppliedPolicies:         []map[string]any{},
 	}
 	for _, one := range shown {
-		answer.Artifacts = append(answer.Artifacts, showArtifact(one))
+		answer.Artifacts = append(answer.Artifacts, origins.showArtifact(one))
 	}
-	return answer
+	return answer, nil
 }
 
 // annotate pairs what runs, and what has exited, with what happened to it.
@@ -105,8 +113,8 @@ func annotate(artifacts []snapshot.Artifact, changes []snapshot.Change) []shownA
 	return shown
 }
 
-func showArtifact(one shownArtifact) SnapshotArtifact {
-	return SnapshotArtifact{
+func (o *snapshotOrigins) showArtifact(one shownArtifact) SnapshotArtifact {
+	shown := SnapshotArtifact{
 		Name:                   one.artifact.Name,
 		Compliant:              one.artifact.Compliant,
 		Deployments:            []int64{},
@@ -120,8 +128,24 @@ func showArtifact(one shownArtifact) SnapshotArtifact {
 			Was:  one.change.Was,
 			Now:  one.change.Now,
 		},
-		Flows: []map[string]any{},
+		Flows:           o.showFlows(&one.artifact),
+		ArtifactContext: showContext(&one.artifact),
 	}
+	if len(shown.Flows) > 0 {
+		shown.repeat(&shown.Flows[0])
+	}
+	return shown
+}
+
+// repeat shows what the flow that built the artifact tells beside the list, too.
+func (a *SnapshotArtifact) repeat(first *SnapshotArtifactFlow) {
+	a.FlowName = &first.FlowName
+	a.GitCommit = &first.GitCommit
+	a.CommitURL = first.CommitURL
+	a.HTMLURL = &first.HTMLURL
+	a.FlowHTMLURL = &first.FlowHTMLURL
+	a.DeploymentDiff = first.DeploymentDiff
+	a.CommitLeadTime = first.CommitLeadTime
 }
 
 func showPods(pods map[string]snapshot.Pod) map[string]SnapshotPod {

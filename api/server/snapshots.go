@@ -2,8 +2,8 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"attestry/evidence"
@@ -17,6 +17,19 @@ const catchUpSpan = 2 * time.Second
 // listBlock is how many snapshots are held while a list is made, since the
 // contract sets no limit to its pages.
 const listBlock = storage.MaxMany - 1
+
+func (h *handlers) snapshotRoutes() []Route {
+	return []Route{
+		{
+			Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}", OperationID: "list_snapshots", Tag: "Snapshots",
+			Summary: "List the snapshots of an environment", Least: evidence.Reader, Serve: handle(h.listSnapshots),
+		},
+		{
+			Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}/{snapshot_expression}", OperationID: "get_snapshot", Tag: "Snapshots",
+			Summary: "Read a snapshot", Least: evidence.Reader, Serve: handle(h.getSnapshot),
+		},
+	}
+}
 
 type listSnapshotsInput struct {
 	EnvironmentPath
@@ -44,18 +57,15 @@ type listSnapshotsAnswer struct {
 // page is looked up by id.
 func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*listSnapshotsAnswer, error) {
 	org := access(ctx)
-	ref, err := h.environmentNamed(ctx, org, in.Environment)
+	environment, err := h.environmentOf(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.intake.CatchUp(ctx, ref.ID, catchUpSpan); err != nil {
-		return nil, err
-	}
-	latest, err := h.store.Snapshots.Latest(ctx, ref.ID)
+	timeline, err := h.timeline(ctx, org, environment)
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := intervalOf(in.Interval, latest, org.OrgName, in.Environment)
+	first, last, err := timeline.Interval(in.Interval)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +74,7 @@ func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*
 	for ; first <= last; first += listBlock {
 		end := min(first+listBlock-1, last)
 		// One more than is shown: it ends the last one.
-		found, err := h.store.Snapshots.GetMany(ctx, ref.ID, numbersBetween(first, min(end+1, latest)))
+		found, err := h.snapshotsBetween(ctx, environment, first, min(end+1, timeline.Latest))
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +93,7 @@ func (h *handlers) listItems(found []snapshot.Snapshot, last int64) []GetSnapsho
 		if s.Number > last {
 			break
 		}
-		item := GetSnapshotListItem{Index: s.Number, From: s.Timestamp, Compliant: s.Compliant}
+		item := GetSnapshotListItem{Index: s.Number, From: s.Timestamp, Compliant: s.Compliant()}
 		if i+1 < len(found) {
 			item.To = found[i+1].Timestamp
 			item.Duration = item.To - item.From
@@ -93,46 +103,6 @@ func (h *handlers) listItems(found []snapshot.Snapshot, last int64) []GetSnapsho
 		items = append(items, item)
 	}
 	return items
-}
-
-// intervalOf reads `a..b`, each side an expression or NOW; a side that is left
-// out takes its default.
-func intervalOf(text string, latest int64, org, environment string) (first, last int64, err error) {
-	if text == "" {
-		return 1, latest, nil
-	}
-	from, to, ok := strings.Cut(text, "..")
-	if !ok || strings.Contains(to, "..") {
-		return 0, 0, evidence.NewError(evidence.Invalid, "Invalid interval value: "+text)
-	}
-	if latest == 0 && from == "1" {
-		// An empty environment has an empty list, not a missing snapshot.
-		from = ""
-	}
-	if first, err = sideOf(from, 1, text, latest, org, environment); err != nil {
-		return 0, 0, err
-	}
-	if last, err = sideOf(to, latest, text, latest, org, environment); err != nil {
-		return 0, 0, err
-	}
-	if latest == 0 {
-		return 1, 0, nil
-	}
-	return min(first, last), max(first, last), nil
-}
-
-func sideOf(side string, absent int64, interval string, latest int64, org, environment string) (int64, error) {
-	switch {
-	case side == "":
-		return absent, nil
-	case strings.EqualFold(side, "NOW"):
-		return latest, nil
-	}
-	expression, err := snapshot.ParseExpression(side)
-	if err != nil {
-		return 0, evidence.NewError(evidence.Invalid, "Invalid interval value: "+interval)
-	}
-	return expression.Resolve(latest, org, environment)
 }
 
 // pageWithin cuts one page out of the numbers from first to last: from the end,
@@ -159,7 +129,7 @@ func numbersBetween(first, last int64) []int64 {
 
 type getSnapshotInput struct {
 	EnvironmentPath
-	Expression string `path:"snapshot_expression" doc:"N from 1, -N from the latest, ~N behind the latest."`
+	Expression string `path:"snapshot_expression" doc:"N from 1, -N from the latest, ~N behind the latest; @{YYYY-MM-DDTHH:MM:SS} in UTC, @{N.hours|days|weeks|months.ago} and @{now} are the snapshot in force then."`
 }
 
 type snapshotAnswer struct {
@@ -169,52 +139,18 @@ type snapshotAnswer struct {
 // getSnapshot reads one snapshot.
 func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput) (*snapshotAnswer, error) {
 	org := access(ctx)
-	ref, err := h.environmentNamed(ctx, org, in.Environment)
+	environment, err := h.environmentOf(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	expression, err := snapshot.ParseExpression(in.Expression)
+	asked, err := snapshot.ParseExpression(in.Expression)
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.pickSnapshot(ctx, org, ref, in.Environment, expression)
+	loaded, err := h.loadSnapshot(ctx, org, environment, asked)
 	if err != nil {
 		return nil, err
 	}
-	artifacts, err := h.store.Snapshots.Artifacts(ctx, &found[0])
-	if err != nil {
-		return nil, err
-	}
-	changes, err := h.store.Snapshots.Changes(ctx, &found[0])
-	if err != nil {
-		return nil, err
-	}
-	body := showSnapshot(&found[0], artifacts, changes)
-	body.HTMLURL = h.links.Snapshot(org.OrgName, in.Environment, found[0].Number)
-	if len(found) > 1 {
-		body.IsLatest = false
-		body.NextSnapshotTimestamp = &found[1].Timestamp
-	}
-	return &snapshotAnswer{Body: body}, nil
-}
-
-// pickSnapshot returns the snapshot that is asked for, and the one after it if
-// there is one.
-func (h *handlers) pickSnapshot(ctx context.Context, org evidence.OrgAccess, ref storage.EnvironmentRef, name string, expression snapshot.Expression) ([]snapshot.Snapshot, error) {
-	if err := h.intake.CatchUp(ctx, ref.ID, catchUpSpan); err != nil {
-		return nil, err
-	}
-	latest, err := h.store.Snapshots.Latest(ctx, ref.ID)
-	if err != nil {
-		return nil, err
-	}
-	number, err := expression.Resolve(latest, org.OrgName, name)
-	if err != nil {
-		return nil, err
-	}
-	found, err := h.store.Snapshots.GetMany(ctx, ref.ID, []int64{number, number + 1})
-	if err == nil && (len(found) == 0 || found[0].Number != number) {
-		err = storage.ErrNotFound
-	}
-	return found, err
+	body, err := h.showSnapshot(ctx, org, environment, &loaded)
+	return &snapshotAnswer{Body: body}, err
 }

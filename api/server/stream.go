@@ -66,6 +66,10 @@ func send(ctx huma.Context, d download, part span, content io.ReadCloser) {
 		ctx.SetHeader("Content-Range", fmt.Sprintf("bytes %d-%d/%d", part.offset, part.offset+part.length-1, d.Size))
 		ctx.SetStatus(http.StatusPartialContent)
 	}
+	if content == http.NoBody && part.length < 0 {
+		// A HEAD: fasthttp would write the end of a stream of unknown size behind it.
+		return
+	}
 	humafiber.Unwrap(ctx).Context().SetBodyStream(content, int(part.length))
 }
 

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -186,6 +188,42 @@ func eventually(t *testing.T, met func() bool) {
 		case <-tick.C:
 		case <-deadline:
 			t.Fatal("waited in vain")
+		}
+	}
+}
+
+// TestHeadOfADownloadWithoutSizeLeavesTheConnectionClean sends two requests over one
+// connection: whatever is left behind the first answer would be taken for the second.
+func TestHeadOfADownloadWithoutSizeLeavesTheConnectionClean(t *testing.T) {
+	r := startDownload(t, &source{content: "0123456789", size: -1})
+	connection, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	replies := bufio.NewReader(connection)
+	for _, method := range []string{"HEAD", "HEAD", "GET"} {
+		request, err := http.NewRequestWithContext(t.Context(), method, r.url+prefix+"/file", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer reader")
+		if err := request.Write(connection); err != nil {
+			t.Fatal(err)
+		}
+		if next, err := replies.Peek(5); err != nil || string(next) != "HTTP/" {
+			t.Fatalf("%s: %q stands before its answer, %v", method, next, err)
+		}
+		response, err := http.ReadResponse(replies, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/csv" {
+			t.Errorf("%s: %d %v, %v", method, response.StatusCode, response.Header, err)
+		}
+		if want := map[string]string{"HEAD": "", "GET": "0123456789"}[method]; string(body) != want || response.ContentLength > 0 {
+			t.Errorf("%s: %q of %d bytes", method, body, response.ContentLength)
 		}
 	}
 }

@@ -51,6 +51,13 @@ func Artifact(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, 
 	return own.with(judge(t.Trail.Attestations, trail.Entries)).status()
 }
 
+// Current evaluates the artifact now under a name of a trail from the summary of its
+// slot alone, which was made under the same template. It says what Artifact says.
+func Current(t *template.Template, trail *evidence.Trail, summary evidence.SlotSummary) evidence.Status {
+	own := verdict{failing: summary.Failing, lacking: summary.Lacking}
+	return own.with(judge(t.Trail.Attestations, trail.Entries)).status()
+}
+
 // verdict is what has been found about a set of attestations.
 type verdict struct {
 	// failing: some attestation is not compliant, expected or not (rule 2).

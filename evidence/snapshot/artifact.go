@@ -1,20 +1,65 @@
 package snapshot
 
-import "encoding/json"
+import (
+	"encoding/json"
 
-// Artifact is a fingerprint running in a snapshot, as it was judged when the
-// snapshot was made.
+	"attestry/evidence"
+)
+
+// Artifact is a fingerprint running in a snapshot, with what was known of it and
+// how it was judged when the snapshot was made.
 type Artifact struct {
-	Fingerprint string         `json:"fingerprint"`
-	Name        string         `json:"name"`
-	CreatedAt   []int64        `json:"created_at"` // one per instance, ascending
-	Pods        map[string]Pod `json:"pods,omitempty"`
+	Fingerprint string `json:"fingerprint"`
+	Name        string `json:"name"`
+	// Names are all its names, sorted, when it runs under several; Name is the first.
+	Names     []string       `json:"names,omitempty"`
+	CreatedAt []int64        `json:"created_at"` // one per instance, ascending
+	Pods      map[string]Pod `json:"pods,omitempty"`
+	// Context is that of the youngest instance.
+	Context *Context `json:"context,omitempty"`
 	// Compliant is nil where no policy judges (contract/README.md choice 18).
 	Compliant *bool `json:"compliant"`
+	// Since is the number of the snapshot with which it began to run, and StartedAt
+	// that one's timestamp; FirstAt is when it began to run here for the first time
+	// ever. All times are Unix seconds.
+	Since     int64   `json:"since"`
+	StartedAt float64 `json:"started_at"`
+	FirstAt   float64 `json:"first_at"`
+	// Origins tell what each flow knows of it, the one that built it first.
+	Origins []Origin `json:"origins,omitempty"`
+}
+
+// Origin is what a flow knows of a running artifact.
+type Origin struct {
+	evidence.Origin
+	// Status is the artifact's state in its trail.
+	Status evidence.Status `json:"status"`
+	// Previous is what ran here before from the same flow under the same reference
+	// name, nil when nothing did.
+	Previous *Predecessor `json:"previous,omitempty"`
+}
+
+// Predecessor is an artifact that another one has replaced, or runs beside.
+type Predecessor struct {
+	Fingerprint string `json:"fingerprint"`
+	Name        string `json:"name"`
+	// Since is the number of the snapshot with which it had begun to run.
+	Since  int64           `json:"since"`
+	Origin evidence.Origin `json:"origin"`
+	// Status is its state in its trail when its successor was judged first.
+	Status evidence.Status `json:"status"`
 }
 
 // Instances is how many instances of the artifact run.
 func (a *Artifact) Instances() int { return len(a.CreatedAt) }
+
+// AllNames are the names under which it runs.
+func (a *Artifact) AllNames() []string {
+	if len(a.Names) == 0 {
+		return []string{a.Name}
+	}
+	return a.Names
+}
 
 // NewestInstance is the start of the youngest instance, in Unix seconds.
 func (a *Artifact) NewestInstance() int64 {
@@ -24,20 +69,46 @@ func (a *Artifact) NewestInstance() int64 {
 	return a.CreatedAt[len(a.CreatedAt)-1]
 }
 
-// Evaluate judges what a report names. It is the one place where an artifact
-// gets its verdict.
-func Evaluate(report *Report) []Artifact {
-	reported := report.Fingerprints()
-	artifacts := make([]Artifact, 0, len(reported))
-	for _, image := range reported {
-		artifacts = append(artifacts, Artifact{
-			Fingerprint: image.Fingerprint,
-			Name:        image.Name,
-			CreatedAt:   image.CreatedAt,
-			Pods:        image.Pods,
-		})
+// Repos lists the repositories that the artifact comes from, each once.
+func (a *Artifact) Repos() []string {
+	var repos []string
+	for _, origin := range a.Origins {
+		repos = add(repos, origin.Repo)
 	}
-	return artifacts
+	return repos
+}
+
+// add appends a text to a short list unless it is empty or there.
+func add(texts []string, fresh string) []string {
+	if fresh == "" {
+		return texts
+	}
+	for _, known := range texts {
+		if known == fresh {
+			return texts
+		}
+	}
+	return append(texts, fresh)
+}
+
+// CommitLeadTime is how long it took from a commit until the artifact first ran
+// here, in seconds; negative when it ran before, nil when the commit's time is not
+// known.
+func (a *Artifact) CommitLeadTime(origin *evidence.Origin) *float64 {
+	committed := origin.CommittedAt()
+	if committed == nil {
+		return nil
+	}
+	return new(a.FirstAt - *committed)
+}
+
+// CodeDiff is where the difference to what ran before can be looked at, nil when
+// nothing did or the provider is not known.
+func (o *Origin) CodeDiff() *string {
+	if o.Previous == nil {
+		return nil
+	}
+	return evidence.CompareURL(&o.Previous.Origin, &o.Origin)
 }
 
 // Counts is how many running artifacts of a snapshot have each verdict. Its JSON
@@ -66,6 +137,19 @@ func Count(artifacts []Artifact) Counts {
 
 // Total is the number of running artifacts.
 func (c Counts) Total() int { return c.True + c.False + c.Null }
+
+// State is the verdict on all of them: false if one is false, else unknown if one
+// is, or if there are none (contract/semantics.md 4.7).
+func (c Counts) State() *bool {
+	switch {
+	case c.False > 0:
+		return new(false)
+	case c.Null > 0 || c.True == 0:
+		return nil
+	default:
+		return new(true)
+	}
+}
 
 func sameVerdict(a, b *bool) bool {
 	if a == nil || b == nil {

@@ -13,6 +13,7 @@ const (
 	StartedUnknown      Annotation = "started-unknown"
 	BecameCompliant     Annotation = "became-compliant"
 	BecameNonCompliant  Annotation = "became-non-compliant"
+	UpdatedProvenance   Annotation = "updated-provenance"
 	Changed             Annotation = "changed"
 	Unchanged           Annotation = "unchanged"
 	Exited              Annotation = "exited"
@@ -32,6 +33,8 @@ type Change struct {
 	Was         int        `json:"was"` // instances before
 	Now         int        `json:"now"` // instances now
 	Compliant   *bool      `json:"compliant"`
+	// Learned tells that no flow had known the artifact before, which runs on.
+	Learned bool `json:"learned,omitempty"`
 	// Newest is the start of the youngest instance, in Unix seconds; it orders
 	// answers.
 	Newest int64 `json:"newest"`
@@ -55,7 +58,9 @@ func Diff(before, after []Artifact) []Change {
 		default:
 			kind, was := turned(before[0], after[0]), before[0].Instances()
 			if kind != Unchanged || was != after[0].Instances() {
-				changes = append(changes, change(after[0], kind, was))
+				turn := change(after[0], kind, was)
+				turn.Learned = len(before[0].Origins) == 0 && len(after[0].Origins) > 0
+				changes = append(changes, turn)
 			}
 			before, after = before[1:], after[1:]
 		}
@@ -108,8 +113,10 @@ func started(compliant *bool) Annotation {
 // counts as changed (contract/semantics.md 4.3).
 func turned(before, after Artifact) Annotation {
 	switch {
-	case sameVerdict(before.Compliant, after.Compliant):
+	case sameVerdict(before.Compliant, after.Compliant) && sameProvenance(before.Origins, after.Origins):
 		return Unchanged
+	case sameVerdict(before.Compliant, after.Compliant):
+		return UpdatedProvenance
 	case after.Compliant == nil:
 		return Changed
 	case *after.Compliant:
@@ -117,6 +124,14 @@ func turned(before, after Artifact) Annotation {
 	default:
 		return BecameNonCompliant
 	}
+}
+
+// artifact is what the change happened to, of those that run in its snapshot.
+func (c *Change) artifact(running map[string]Artifact) Artifact {
+	if c.Former != nil {
+		return *c.Former
+	}
+	return running[c.Fingerprint]
 }
 
 // Description is the sentence of the event log about the change

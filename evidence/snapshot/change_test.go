@@ -52,7 +52,7 @@ func TestEventsFollowTheOrderOfAppearance(t *testing.T) {
 		{Fingerprint: "b", Type: StartedUnknown, Newest: 10},
 		{Fingerprint: "c", Type: Unchanged, Newest: 99},
 		{Fingerprint: "d", Type: StartedUnknown, Newest: 20},
-	})
+	}, nil)
 	var order string
 	for i, event := range events {
 		order += event.Fingerprint
@@ -62,5 +62,26 @@ func TestEventsFollowTheOrderOfAppearance(t *testing.T) {
 	}
 	if order != "dba" {
 		t.Errorf("order %s", order)
+	}
+}
+
+// TestChangesTellWhenFlowsLearnOfWhatRuns compares artifacts that no flow had known
+// before, whatever else happens to them.
+func TestChangesTellWhenFlowsLearnOfWhatRuns(t *testing.T) {
+	yes := true
+	known := []Origin{{}}
+	for what, c := range map[string]struct {
+		before, after Artifact
+		want          bool
+	}{
+		"learned":               {Artifact{}, Artifact{Origins: known}, true},
+		"learned and compliant": {Artifact{}, Artifact{Origins: known, Compliant: &yes}, true},
+		"known":                 {Artifact{Origins: known}, Artifact{Origins: known, Compliant: &yes}, false},
+		"unknown":               {Artifact{}, Artifact{Compliant: &yes}, false},
+	} {
+		changes := Diff([]Artifact{c.before}, []Artifact{c.after})
+		if len(changes) != 1 || changes[0].Learned != c.want {
+			t.Errorf("%s: %+v", what, changes)
+		}
 	}
 }

@@ -1,49 +1,153 @@
 package snapshot
 
 import (
-	"fmt"
+	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"attestry/evidence"
 )
 
-// Expression picks a snapshot of an environment by number
-// (contract/semantics.md 4.4, path form).
+// Expression picks a snapshot of an environment, by number or as the one in force at
+// a point in time (contract/semantics.md 4.4).
 type Expression struct {
-	// Number counts from 1 when positive and from the latest when negative.
+	// Number counts from 1 when positive and from the latest when negative. It is 0
+	// where a point in time picks.
 	Number int64
+	// moment gives the point in time, in Unix seconds, once it is known what time it
+	// is; nil picks by number.
+	moment func(now time.Time) float64
+	text   string
 }
 
-// ParseExpression reads `N`, `-N`, `~N` and `#N`. The error is the contract's.
+// The expressions that are meant where none is given.
+var (
+	First  = Expression{Number: 1, text: "#1"}
+	Latest = Expression{Number: -1}
+)
+
+// String is the expression as it was asked for, in the form that follows the name of
+// an environment: `#5`, `~3`, `@{now}`, or nothing for the latest.
+func (e Expression) String() string { return e.text }
+
+// At is the point in time that picks the snapshot, in Unix seconds; false when it is
+// picked by number.
+func (e Expression) At(now time.Time) (float64, bool) {
+	if e.moment == nil {
+		return 0, false
+	}
+	return e.moment(now), true
+}
+
+// ParseExpression reads the path form: `N`, `-N`, `#N`, `~N` and `@{…}`. The error is
+// the contract's.
 func ParseExpression(text string) (Expression, error) {
-	invalid := evidence.NewError(evidence.Invalid, "Bad snappish "+text)
+	parsed, ok := parseExpression(text)
+	if !ok {
+		return Expression{}, badSnappish(text)
+	}
+	return parsed, nil
+}
+
+// ParseSnappish reads the combined form: the name of an environment, with at most one
+// of `#N`, `~N` and `@{…}` behind it. The error is the contract's.
+func ParseSnappish(text string) (environment string, e Expression, err error) {
+	start := strings.IndexAny(text, "#~@")
+	if start < 0 {
+		start = len(text)
+	}
+	environment, rest := text[:start], text[start:]
+	if environment == "" || strings.Count(rest, "#")+strings.Count(rest, "~")+strings.Count(rest, "@") > 1 {
+		return "", Expression{}, badSnappish(text)
+	}
+	if rest == "" {
+		return environment, Latest, nil
+	}
+	e, ok := parseExpression(rest)
+	if !ok {
+		return "", Expression{}, badSnappish(text)
+	}
+	return environment, e, nil
+}
+
+func badSnappish(text string) error {
+	return evidence.NewError(evidence.Invalid, "Bad snappish "+text)
+}
+
+func parseExpression(text string) (Expression, bool) {
+	if inner, ok := strings.CutPrefix(text, "@{"); ok {
+		inner, closed := strings.CutSuffix(inner, "}")
+		parsed, known := parseMoment(inner)
+		parsed.text = text
+		return parsed, closed && known
+	}
 	if behind, ok := strings.CutPrefix(text, "~"); ok {
-		n, err := strconv.ParseUint(behind, 10, 32)
-		if err != nil {
-			return Expression{}, invalid
-		}
-		return Expression{Number: -1 - int64(n)}, nil
+		n, err := strconv.ParseUint(behind, 10, 63)
+		return Expression{Number: -1 - int64(n), text: text}, err == nil && n < math.MaxInt64
 	}
 	digits := strings.TrimPrefix(text, "#")
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || strings.HasPrefix(digits, "+") {
-		return Expression{}, invalid
-	}
-	return Expression{Number: n}, nil
+	return Expression{Number: n, text: "#" + digits}, err == nil && digits[0] != '+'
 }
 
-// Resolve gives the number of the snapshot among latest ones. environment and org
-// are names, for the error when there is no such snapshot.
-func (e Expression) Resolve(latest int64, org, environment string) (int64, error) {
-	number := e.Number
-	if number < 0 {
-		number += latest + 1
+// parseMoment reads what is between `@{` and `}`. `now` is the latest snapshot, even
+// if the clock of whoever made it is a little ahead of ours.
+func parseMoment(text string) (Expression, bool) {
+	if strings.EqualFold(text, "now") {
+		return Latest, true
 	}
-	if number >= 1 && number <= latest {
-		return number, nil
+	if at, ok := parseTimestamp(text); ok {
+		return Expression{moment: func(time.Time) float64 { return at }}, true
 	}
-	return 0, evidence.NewError(evidence.NotFound, fmt.Sprintf(
-		"Org: '%s'. Snapshot '%s#%d' resolves to '%s#%d'. len(snapshots) == %d. Indexes are 1-based",
-		org, environment, e.Number, environment, number, latest))
+	count, unit, ok := parseAgo(text)
+	return Expression{moment: func(now time.Time) float64 { return unit(now, count) }}, ok
+}
+
+// parseTimestamp reads `YYYY-MM-DDTHH:MM:SS`, in UTC with or without a Z. Longer
+// forms, which time.Parse would take, are not part of the grammar.
+func parseTimestamp(text string) (float64, bool) {
+	text = strings.TrimSuffix(text, "Z")
+	const layout = "2006-01-02T15:04:05"
+	at, err := time.Parse(layout, text)
+	return float64(at.Unix()), err == nil && len(text) == len(layout)
+}
+
+// span goes back from now by a number of units; it gives Unix seconds.
+type span func(now time.Time, count uint64) float64
+
+// spans are the units by name, in the singular.
+var spans = map[string]span{
+	"hour":  secondsBack(60 * 60),
+	"day":   secondsBack(24 * 60 * 60),
+	"week":  secondsBack(7 * 24 * 60 * 60),
+	"month": monthsBack,
+}
+
+// parseAgo reads `N.<unit>.ago`.
+func parseAgo(text string) (count uint64, unit span, ok bool) {
+	digits, rest, _ := strings.Cut(text, ".")
+	name, ago := strings.CutSuffix(rest, ".ago")
+	unit, known := spans[strings.TrimSuffix(name, "s")]
+	count, err := strconv.ParseUint(digits, 10, 64)
+	return count, unit, ago && known && err == nil && count > 0
+}
+
+// secondsBack counts in floats, which do not overflow.
+func secondsBack(length float64) span {
+	return func(now time.Time, count uint64) float64 { return evidence.Seconds(now) - float64(count)*length }
+}
+
+// longAgo is how many months back lie before any snapshot.
+const longAgo = 12 * 10_000
+
+// monthsBack goes back by the calendar. Where the month has no such day it takes its
+// last one.
+func monthsBack(now time.Time, count uint64) float64 {
+	now = now.UTC()
+	at := now.AddDate(0, -int(min(count, longAgo)), 0)
+	if at.Day() != now.Day() {
+		at = at.AddDate(0, 0, -at.Day())
+	}
+	return evidence.Seconds(at)
 }

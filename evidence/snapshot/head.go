@@ -14,8 +14,11 @@ type Head struct {
 	Timestamp float64 `json:"timestamp"`
 	Root      string  `json:"root"`
 	Counts    Counts  `json:"counts"`
-	Compliant bool    `json:"compliant"`
-	Events    int64   `json:"events"`
+	// State is the verdict on all that runs, nil when it is unknown.
+	State  *bool `json:"state"`
+	Events int64 `json:"events"`
+	// SnapshotToken is the change token that the last snapshot was judged under.
+	SnapshotToken string `json:"snapshot_token"`
 
 	// Digest is that of the last processed report, Token the change token it
 	// was judged under.
@@ -124,9 +127,9 @@ func (h *Head) Advance(s *Snapshot) {
 	h.Timestamp = s.Timestamp
 	h.Root = s.Root
 	h.Counts = s.Counts
-	h.Compliant = s.Compliant
+	h.State = s.State
 	h.Events = s.EventsBefore + s.Events
 	h.Digest = s.Digest
-	h.Token = s.Token
+	h.Token, h.SnapshotToken = s.Token, s.Token
 	h.LastReportedAt = max(h.LastReportedAt, s.ReportedAt)
 }

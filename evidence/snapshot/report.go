@@ -16,13 +16,16 @@ import (
 // Instance is one running thing of a report, whatever its type: a pod, a
 // container, a file. It may run several images.
 type Instance struct {
-	// Digests maps the name of each image to its fingerprint.
+	// Digests maps the name of each image to its fingerprint, "" when the reporter
+	// could not learn it.
 	Digests map[string]string
 	// CreatedAt is the instance's start in Unix seconds.
 	CreatedAt int64
 	// Pod is the pod's name, and PodContext what is kept of it; K8S only.
 	Pod        string
 	PodContext *Pod
+	// Context is what other types of environments tell.
+	Context *Context
 }
 
 // Pod is what is kept of a Kubernetes pod.
@@ -57,40 +60,63 @@ type Reported struct {
 	Name        string         `json:"name"`
 	CreatedAt   []int64        `json:"created_at"` // one per instance, ascending
 	Pods        map[string]Pod `json:"pods,omitempty"`
+	// Context is that of the youngest instance.
+	Context *Context `json:"context,omitempty"`
+	// names are all names of an image that was united of several.
+	names []string
 }
 
 // Canonical reduces the instances of a report to its canonical form.
 func Canonical(kind evidence.EnvironmentType, instances []Instance) Report {
 	type key struct{ fingerprint, name string }
-	images := map[key]*Reported{}
+	images := map[key]*gathered{}
 	for _, instance := range inOrder(instances) {
 		for name, fingerprint := range instance.Digests {
 			image := images[key{fingerprint, name}]
 			if image == nil {
-				image = &Reported{Fingerprint: fingerprint, Name: name}
+				image = &gathered{Reported: Reported{Fingerprint: fingerprint, Name: name}}
 				images[key{fingerprint, name}] = image
 			}
-			image.CreatedAt = append(image.CreatedAt, instance.CreatedAt)
-			if instance.PodContext != nil {
-				image.addPod(instance.Pod, *instance.PodContext)
-			}
+			image.take(&instance)
 		}
 	}
 	report := Report{Type: kind, Artifacts: make([]Reported, 0, len(images))}
 	for _, image := range images {
 		slices.Sort(image.CreatedAt)
-		report.Artifacts = append(report.Artifacts, *image)
+		report.Artifacts = append(report.Artifacts, image.Reported)
 	}
-	slices.SortFunc(report.Artifacts, func(a, b Reported) int {
+	sortReported(report.Artifacts)
+	return report
+}
+
+// gathered is an image while its instances are gathered.
+type gathered struct {
+	Reported
+	// youngest is the start of the instance whose context is kept.
+	youngest int64
+}
+
+func (g *gathered) take(instance *Instance) {
+	if len(g.CreatedAt) == 0 || instance.CreatedAt >= g.youngest {
+		g.youngest, g.Context = instance.CreatedAt, instance.Context
+	}
+	g.CreatedAt = append(g.CreatedAt, instance.CreatedAt)
+	if instance.PodContext != nil {
+		g.addPod(instance.Pod, *instance.PodContext)
+	}
+}
+
+func sortReported(images []Reported) {
+	slices.SortFunc(images, func(a, b Reported) int {
 		return cmp.Or(cmp.Compare(a.Fingerprint, b.Fingerprint), cmp.Compare(a.Name, b.Name))
 	})
-	return report
 }
 
 // inOrder sorts instances so that those of one name always meet in the same order.
 func inOrder(instances []Instance) []Instance {
 	return slices.SortedStableFunc(slices.Values(instances), func(a, b Instance) int {
-		return cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.namespace(), b.namespace()), cmp.Compare(a.CreatedAt, b.CreatedAt))
+		return cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.namespace(), b.namespace()),
+			cmp.Compare(a.CreatedAt, b.CreatedAt), compareContexts(a.Context, b.Context))
 	})
 }
 
@@ -113,6 +139,9 @@ func (r *Reported) addPod(name string, pod Pod) {
 	}
 	r.Pods[name] = pod
 }
+
+// newest is the start of the youngest instance; the starts are sorted.
+func (r *Reported) newest() int64 { return r.CreatedAt[len(r.CreatedAt)-1] }
 
 // Digest names what runs: the SHA-256 over the sorted names, fingerprints and
 // numbers of instances. Restarts, new pod names and times leave it as it is.
@@ -153,11 +182,21 @@ func united(names []Reported) Reported {
 		return names[0]
 	}
 	all := Reported{Fingerprint: names[0].Fingerprint, Name: names[0].Name}
+	var youngest int64
 	for _, image := range names {
+		if n := len(all.names); n == 0 || all.names[n-1] != image.Name {
+			all.names = append(all.names, image.Name)
+		}
+		if newest := image.newest(); len(all.CreatedAt) == 0 || newest > youngest {
+			all.Context, youngest = image.Context, newest
+		}
 		all.CreatedAt = append(all.CreatedAt, image.CreatedAt...)
 		for _, name := range slices.Sorted(maps.Keys(image.Pods)) {
 			all.addPod(name, image.Pods[name])
 		}
+	}
+	if len(all.names) == 1 {
+		all.names = nil
 	}
 	slices.Sort(all.CreatedAt)
 	return all

@@ -20,19 +20,26 @@ const (
 // bytes. Sizes are estimates from above.
 const (
 	artifactFrame = 80
+	runFrame      = 128
 	changeFrame   = 256
 	instanceSize  = 21
 	podFrame      = 80
 	ownerFrame    = 128
+	contextFrame  = 128
+	originFrame   = 512
 )
 
 // CheckSize tells whether the report can be kept, or returns a TooLarge error.
 func (r *Report) CheckSize() error {
-	total := 0
+	total, artifact := 0, 0
 	for i := range r.Artifacts {
 		image := &r.Artifacts[i]
-		size := sizeOf(image.Fingerprint, image.Name, image.CreatedAt, image.Pods, MaxArtifactSize)
-		if size > MaxArtifactSize {
+		size := sizeOf(image.Fingerprint, image.Name, image.CreatedAt, image.Pods, MaxArtifactSize) + image.Context.size()
+		if i == 0 || image.Fingerprint != r.Artifacts[i-1].Fingerprint || image.Fingerprint == "" {
+			artifact = 0
+		}
+		// All names of an image become one artifact.
+		if artifact += size; artifact > MaxArtifactSize {
 			return evidence.NewError(evidence.TooLarge, fmt.Sprintf(
 				"A single image exceeds the limit of %d MiB for all its pods", MaxArtifactSize>>20))
 		}
@@ -46,7 +53,27 @@ func (r *Report) CheckSize() error {
 
 // size is the most that the artifact takes up in JSON, in bytes.
 func (a *Artifact) size() int {
-	return sizeOf(a.Fingerprint, a.Name, a.CreatedAt, a.Pods, 1<<62)
+	size := runFrame + sizeOf(a.Fingerprint, a.Name, a.CreatedAt, a.Pods, 1<<62) + a.Context.size()
+	for _, name := range a.Names {
+		size += textSize(name)
+	}
+	for i := range a.Origins {
+		origin := &a.Origins[i]
+		size += originSize(&origin.Origin)
+		if previous := origin.Previous; previous != nil {
+			size += originSize(&previous.Origin) + textSize(previous.Fingerprint) + textSize(previous.Name)
+		}
+	}
+	return size
+}
+
+func originSize(o *evidence.Origin) int {
+	size := originFrame + textSize(o.Flow) + textSize(o.Trail) + textSize(o.Slot) + textSize(o.Record) +
+		textSize(o.Repo) + textSize(o.CommitSHA) + textSize(o.CommitURL)
+	if c := o.Commit; c != nil {
+		size += textSize(c.SHA1) + textSize(text(c.Message)) + textSize(text(c.Author)) + textSize(text(c.Branch)) + textSize(text(c.URL))
+	}
+	return size
 }
 
 func (c *Change) size() int {

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,11 +52,42 @@ func TestReportThatSwellsIsRefused(t *testing.T) {
 		"many images in a pod that tells much": pods(1, fat, imagesNamed(100)...),
 		"an image in too many pods":            pods(60_000, ordinary, "image"),
 		"text that swells when it is escaped":  pods(1, escaped, "image"),
+		"an image of many names in many pods":  Canonical(evidence.K8S, manyNames()),
 		"a name without end":                   Canonical(evidence.Server, []Instance{{Digests: map[string]string{strings.Repeat("x", MaxArtifactSize+1): fingerprint("x")}}}),
 	} {
 		if err := report.CheckSize(); evidence.CodeOf(err) != evidence.TooLarge {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// manyNames are pods that run one image, under a name for each few of them: none of
+// the names is in too many.
+func manyNames() []Instance {
+	var instances []Instance
+	for i := range 60_000 {
+		instances = append(instances, Instance{
+			Digests: map[string]string{fmt.Sprint("name-", i%10): fingerprint("image")}, Pod: fmt.Sprint("pod-", i), PodContext: &ordinary,
+		})
+	}
+	return instances
+}
+
+// TestArtifactThatManyFlowsKnowFitsIntoADocument takes the largest artifact that a
+// report may have, and 300 flows which told of its commit, and of its predecessor's,
+// in text that swells when it is escaped.
+func TestArtifactThatManyFlowsKnowFitsIntoADocument(t *testing.T) {
+	const flows, limit = 300, 15 << 20
+	long := strings.Repeat("<", 1<<20)
+	record := evidence.ArtifactRecord{
+		ID: evidence.NewID(), Flow: evidence.NewID(), Trail: strings.Repeat("t", 100), Name: strings.Repeat("n", 100), Fingerprint: fingerprint("image"),
+		CommitSHA: strings.Repeat("c", 40), CommitURL: strings.Repeat("u", 1<<10),
+		Commit: &evidence.GitCommit{SHA1: strings.Repeat("c", 40), Message: &long, Author: &long, Branch: &long, URL: new(strings.Repeat("u", 1<<10))},
+	}
+	origin := Origin{Origin: record.Origin(), Previous: &Predecessor{Fingerprint: fingerprint("before"), Origin: record.Origin()}}
+	artifact := Artifact{Fingerprint: fingerprint("image"), Origins: slices.Repeat([]Origin{origin}, flows)}
+	if size := artifact.size() + MaxArtifactSize; size > limit {
+		t.Errorf("%d bytes", size)
 	}
 }
 
@@ -73,12 +105,41 @@ func TestLargeClustersAreNotRefused(t *testing.T) {
 	}
 }
 
+// evaluated judges a report where nothing ran before and each flow knows everything
+// it can.
+func evaluated(report *Report) []Artifact {
+	images := report.Fingerprints()
+	origin := evidence.Origin{
+		Flow: strings.Repeat("f", 36), Trail: "<trail>", Slot: "slot", Record: strings.Repeat("r", 36), Repo: strings.Repeat("p", 36),
+		CommitSHA: strings.Repeat("c", 40), CommitURL: "https://example.com/?a&b", Time: 1790000000.123456, First: 1790000000.123457,
+		Commit: &evidence.GitCommit{
+			SHA1: strings.Repeat("c", 40), Message: new("\"fix\" <it>\n\u2028"), Author: new("A <a@example.com>"),
+			Branch: new("main"), Timestamp: new(1790000000.5), URL: new("https://example.com/c"),
+		},
+	}
+	known := Known{FirstAt: 1790000000.123456, Origins: []Origin{
+		{Origin: origin, Status: evidence.NonCompliant, Previous: &Predecessor{
+			Fingerprint: strings.Repeat("d", 64), Name: "registry/<image>", Since: 1 << 60, Origin: origin, Status: evidence.NonCompliant,
+		}},
+		{Origin: evidence.Origin{}},
+	}}
+	basis := Basis{Number: 1 << 60, Timestamp: 1790000000.123456, Known: map[string]Known{}}
+	for _, image := range images {
+		basis.Known[image.Fingerprint] = known
+	}
+	artifacts := Evaluate(images, &basis)
+	for i := range artifacts {
+		artifacts[i].Context = &Context{ECS: &ECSContext{TaskARN: "arn:<>", ClusterName: new("c")}}
+	}
+	return artifacts
+}
+
 func TestSizeIsNeverLessThanTheEncoding(t *testing.T) {
 	odd := Pod{Namespace: "\"\\<>&\t\x01\u2028é", CreatedAt: -1 << 63, Owners: ordinary.Owners}
 	yes := true
 	odd.Owners[0].Controller, odd.Owners[0].BlockOwnerDeletion = &yes, &yes
 	for _, report := range []Report{pods(3, odd, "a<b", "\u2029"), pods(50, ordinary, imagesNamed(3)...), pods(0, odd)} {
-		for _, artifact := range Evaluate(&report) {
+		for _, artifact := range evaluated(&report) {
 			if size, real := artifact.size(), len(encode(artifact)); size < real || size > 8*real {
 				t.Errorf("size %d, encoded %d", size, real)
 			}
@@ -89,7 +150,7 @@ func TestSizeIsNeverLessThanTheEncoding(t *testing.T) {
 // TestChunksStaySmallHoweverManyPods cuts artifacts that run in many pods.
 func TestChunksStaySmallHoweverManyPods(t *testing.T) {
 	report := pods(200, ordinary, imagesNamed(60)...)
-	artifacts := Evaluate(&report)
+	artifacts := evaluated(&report)
 	most := maxChunkSize + artifacts[0].size()
 	for _, tree := range []Tree{NewArtifactTree(artifacts), NewChangeTree(Diff(artifacts, nil))} {
 		for id, chunk := range tree.Chunks {
@@ -109,7 +170,7 @@ func TestChangesHangOnATreeWhenTheyAreManyOrLarge(t *testing.T) {
 		t.Error("many changes are inline")
 	}
 	large := pods(2_000, ordinary, "image")
-	if Inline(Diff(Evaluate(&large), nil)) {
+	if Inline(Diff(evaluated(&large), nil)) {
 		t.Error("an artifact of many pods that exited is inline")
 	}
 }

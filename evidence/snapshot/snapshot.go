@@ -18,9 +18,8 @@ type Snapshot struct {
 	Type        evidence.EnvironmentType `json:"type"`
 	Root        string                   `json:"root"`
 	Counts      Counts                   `json:"counts"`
-	// Compliant is the verdict shown where a plain bool is wanted: unknown gives
-	// false (contract/README.md choice 18).
-	Compliant   bool     `json:"compliant"`
+	// State is the verdict on all that runs, nil when it is unknown.
+	State       *bool    `json:"state"`
 	Changes     []Change `json:"changes,omitempty"`
 	ChangesRoot string   `json:"changes_root,omitempty"`
 	// EventsBefore is how many events the environment had before this
@@ -40,6 +39,10 @@ type Snapshot struct {
 	// ReportedAt is when the report was accepted, Unix seconds.
 	ReportedAt float64 `json:"reported_at"`
 }
+
+// Compliant is the verdict where a plain bool is wanted: unknown gives false
+// (contract/README.md choice 18).
+func (s *Snapshot) Compliant() bool { return s.State != nil && *s.State }
 
 // MaxInlineChanges is how many changes a snapshot holds itself. More hang on
 // ChangesRoot, so that the document stays small.
@@ -69,16 +72,24 @@ type Event struct {
 	// Compliant is the artifact's verdict, SnapshotCompliant the snapshot's.
 	Compliant         *bool `json:"compliant"`
 	SnapshotCompliant bool  `json:"snapshot_compliant"`
+	// Flows are the ids of the flows that knew the artifact, the one that built it
+	// first; Record is the artifact's newest record there.
+	Flows  []string `json:"flows,omitempty"`
+	Record string   `json:"record,omitempty"`
+	// Repos are the ids of the repositories it comes from.
+	Repos []string `json:"repos,omitempty"`
+	// CodeDiff is where the difference to what ran before can be looked at.
+	CodeDiff *string `json:"code_diff,omitempty"`
 }
 
-// EventsOf derives the log entries of a snapshot from its changes: one per changed
-// artifact. The same snapshot always gives the same events.
-func (s *Snapshot) EventsOf(changes []Change) []Event {
+// EventsOf derives the log entries of a snapshot from its changes and artifacts:
+// one per changed artifact. The same snapshot always gives the same events.
+func (s *Snapshot) EventsOf(changes []Change, artifacts map[string]Artifact) []Event {
 	ordered := slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Type == Unchanged })
 	slices.SortStableFunc(ordered, ByAppearance)
 	events := make([]Event, 0, len(ordered))
 	for i, c := range ordered {
-		events = append(events, Event{
+		event := Event{
 			Org:               s.Org,
 			Environment:       s.Environment,
 			Ordinal:           s.EventsBefore + int64(i) + 1,
@@ -89,10 +100,44 @@ func (s *Snapshot) EventsOf(changes []Change) []Event {
 			Type:              c.Type,
 			Description:       c.Description(),
 			Compliant:         c.Compliant,
-			SnapshotCompliant: s.Compliant,
-		})
+			SnapshotCompliant: s.Compliant(),
+		}
+		event.describe(c.artifact(artifacts))
+		events = append(events, event)
 	}
 	return events
+}
+
+// CountEvents is how many log entries changes make.
+func CountEvents(changes []Change) int64 {
+	count := int64(0)
+	for _, c := range changes {
+		if c.Type != Unchanged {
+			count++
+		}
+	}
+	return count
+}
+
+// describe adds where the artifact comes from.
+func (e *Event) describe(artifact Artifact) {
+	for _, origin := range artifact.Origins {
+		e.Flows = append(e.Flows, origin.Flow)
+	}
+	if len(artifact.Origins) > 0 {
+		e.Record = artifact.Origins[0].Record
+		e.CodeDiff = artifact.Origins[0].CodeDiff()
+	}
+	e.Repos = artifact.Repos()
+}
+
+// ByFingerprint finds artifacts by their fingerprints.
+func ByFingerprint(artifacts []Artifact) map[string]Artifact {
+	found := make(map[string]Artifact, len(artifacts))
+	for _, artifact := range artifacts {
+		found[artifact.Fingerprint] = artifact
+	}
+	return found
 }
 
 // ByAppearance orders changes as answers show them: changed artifacts first,

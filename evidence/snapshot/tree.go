@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 )
 
@@ -106,7 +107,7 @@ func cut[T any](entries []T, minimum int, describe func(*T) (key string, size in
 	return parts
 }
 
-// Fetch returns the chunks of the given ids, in any order.
+// Fetch returns the chunks of the given ids, in their order.
 type Fetch func(ids []string) ([]Chunk, error)
 
 // Difference is what two trees of artifacts do not share.
@@ -147,6 +148,29 @@ func (t *Tree) Compare(root string, fetch Fetch) (Difference, error) {
 	return Difference{Before: before, After: after, Chunks: rest}, nil
 }
 
+// Fetch returns chunks of the tree itself.
+func (t *Tree) Fetch(ids []string) ([]Chunk, error) {
+	chunks := make([]Chunk, 0, len(ids))
+	for _, id := range ids {
+		chunk, ok := t.Chunks[id]
+		if !ok {
+			return nil, fmt.Errorf("chunk %s is not part of the tree", id)
+		}
+		chunks = append(chunks, chunk)
+	}
+	return chunks, nil
+}
+
+// Artifacts are those of the tree, sorted by fingerprint.
+func (t *Tree) Artifacts() []Artifact {
+	var artifacts []Artifact
+	for _, chunk := range t.Chunks {
+		artifacts = append(artifacts, chunk.Artifacts...)
+	}
+	sortByFingerprint(artifacts)
+	return artifacts
+}
+
 // missing returns which ids this tree does not hold, and notes those it does.
 func (t *Tree) missing(ids []string, shared map[string]bool) []string {
 	var missing []string
@@ -180,24 +204,32 @@ func (t *Tree) without(shared map[string]bool) map[string]Chunk {
 	return rest
 }
 
-// Collect reads a whole tree, level by level: one fetch per level.
-func Collect(root string, fetch Fetch) ([]Artifact, []Change, error) {
-	var artifacts []Artifact
-	var changes []Change
+// Load reads a whole tree, level by level: one fetch per level.
+func Load(root string, fetch Fetch) (Tree, error) {
+	tree := Tree{Root: root, Chunks: map[string]Chunk{}}
 	for frontier := nonEmpty(root); len(frontier) > 0; {
 		chunks, err := fetch(frontier)
 		if err != nil {
-			return nil, nil, err
+			return Tree{}, err
 		}
-		frontier = nil
-		for _, chunk := range chunks {
-			artifacts = append(artifacts, chunk.Artifacts...)
-			changes = append(changes, chunk.Changes...)
-			frontier = append(frontier, chunk.Children...)
+		var below []string
+		for i, chunk := range chunks {
+			tree.Chunks[frontier[i]] = chunk
+			below = append(below, chunk.Children...)
 		}
+		frontier = below
 	}
-	sortByFingerprint(artifacts)
-	return artifacts, changes, nil
+	return tree, nil
+}
+
+// Changes are those of the tree, sorted by fingerprint.
+func (t *Tree) Changes() []Change {
+	var changes []Change
+	for _, chunk := range t.Chunks {
+		changes = append(changes, chunk.Changes...)
+	}
+	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Fingerprint, b.Fingerprint) })
+	return changes
 }
 
 func nonEmpty(root string) []string {

@@ -41,10 +41,11 @@ func TestTreeGivesBackWhatWasCut(t *testing.T) {
 		artifacts := artifactsNamed(n, "a")
 		tree := NewArtifactTree(artifacts)
 		calls := 0
-		got, _, err := Collect(tree.Root, countingFetch(tree, &calls))
+		loaded, err := Load(tree.Root, countingFetch(tree, &calls))
 		if err != nil {
 			t.Fatal(err)
 		}
+		got := loaded.Artifacts()
 		if !slices.EqualFunc(got, artifacts, sameArtifact) {
 			t.Errorf("%d artifacts: the tree gave back %d others", n, len(got))
 		}

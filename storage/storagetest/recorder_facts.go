@@ -490,11 +490,15 @@ func checkEvents(t testing.TB, trail *evidence.Trail, f *facts) {
 
 func (c *chronicle) checkProvenance(t testing.TB, store *storage.Store, artifacts []evidence.ArtifactRecord) {
 	t.Helper()
-	newest := map[string]evidence.ArtifactRecord{}
+	newest, oldest := map[string]evidence.ArtifactRecord{}, map[string]evidence.ArtifactRecord{}
 	for _, record := range artifacts {
 		known, ok := newest[record.Fingerprint]
 		if !ok || record.CreatedAt > known.CreatedAt || record.CreatedAt == known.CreatedAt && record.ID > known.ID {
 			newest[record.Fingerprint] = record
+		}
+		known, ok = oldest[record.Fingerprint]
+		if !ok || record.CreatedAt < known.CreatedAt || record.CreatedAt == known.CreatedAt && record.ID < known.ID {
+			oldest[record.Fingerprint] = record
 		}
 	}
 	for fingerprint, record := range newest {
@@ -502,14 +506,21 @@ func (c *chronicle) checkProvenance(t testing.TB, store *storage.Store, artifact
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]storage.Origin{c.flow.ID: {
-			Trail: evidence.TrailKey(c.flow.ID, record.Trail), Slot: record.Name, Record: record.ID,
-			Commit: record.CommitSHA, Time: record.CreatedAt,
-		}}
-		if len(known) != 1 || !maps.Equal(known[0].Flows, want) {
+		first := oldest[fingerprint]
+		want := storage.Provenance{
+			Org: c.org, Fingerprint: fingerprint, Build: first.Origin(),
+			Flows: map[string]evidence.Origin{c.flow.ID: record.Origin()},
+		}
+		want.Flows[c.flow.ID] = since(want.Flows[c.flow.ID], first.CreatedAt)
+		if len(known) != 1 || !reflect.DeepEqual(known[0], want) {
 			t.Errorf("%s is known from %+v, want %+v", fingerprint, known, want)
 		}
 	}
+}
+
+func since(origin evidence.Origin, first float64) evidence.Origin {
+	origin.First = first
+	return origin
 }
 
 // checkDecisions compares the latest decision on each control and subject.

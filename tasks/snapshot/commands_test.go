@@ -1,8 +1,12 @@
 package snapshot_test
 
 import (
+	"fmt"
+	"slices"
+	"sync"
 	"testing"
 
+	rules "attestry/evidence/snapshot"
 	"attestry/storage"
 )
 
@@ -19,7 +23,7 @@ func newCountedScene(t *testing.T) (*scene, *storage.CountingDocuments) {
 
 // maxWorkerCommands is what a changed report may cost the worker, however large
 // it is.
-const maxWorkerCommands = 12
+const maxWorkerCommands = 17
 
 // TestOneChangeCostsTheWorkerTheSameInAnyReport pins commands and bytes: neither
 // may grow with what has not changed.
@@ -61,4 +65,122 @@ func TestUnchangedReportCostsTheSameInAnyEnvironment(t *testing.T) {
 			t.Errorf("%d artifacts: %d commands: %+v", n, costs.Commands(), costs)
 		}
 	}
+}
+
+const (
+	// maxKnownCommands is what a changed report may cost the worker where flows know
+	// what runs.
+	maxKnownCommands = 24
+	// maxTokenCommands is what it may cost more, for each thousand artifacts, when the
+	// change token has moved.
+	maxTokenCommands = 3
+	// maxColdCommands is what it may cost more when the process is new: the levels of
+	// the tree and the templates are read.
+	maxColdCommands = 4
+)
+
+// knownFleet is a stage on which n services run, each known to two flows.
+func knownFleet(t *testing.T, n int) *stage {
+	t.Helper()
+	s := newStage(t, false, nil)
+	var builders sync.WaitGroup
+	for builder := range 16 {
+		builders.Go(func() {
+			for i := builder; i < n; i += 16 {
+				s.version(t, i, 1)
+			}
+		})
+	}
+	builders.Wait()
+	s.accept(t, services(n, 1))
+	s.drain(t)
+	return s
+}
+
+// version reports a version of a service to two flows.
+func (s *stage) version(t *testing.T, service, version int) {
+	t.Helper()
+	for i, flow := range []string{"build", "scan"} {
+		file := fmt.Sprint("service-", service, "-", version)
+		number := (version*10_000+service)*2 + i
+		d := deed{Flow: flow, Trail: file, Slot: fmt.Sprint("service-", service), File: file, Commit: "ab", Repo: fmt.Sprint("repo-", service)}
+		record := d.record(number)
+		record.Org = "org"
+		scope := storage.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: file, By: "ci", ByID: "ci", At: record.CreatedAt}
+		if err := s.store.Recorder.Report(t.Context(), scope, record, nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// services is a report of the first versions of n services, and of later ones of the
+// first few.
+func services(n int, versions ...int) rules.Report {
+	d := deed{}
+	for i := range n {
+		version := 1
+		if i < len(versions) {
+			version = versions[i]
+		}
+		file := fmt.Sprint("service-", i, "-", version)
+		d.Images = append(d.Images, image{Name: file, File: file, At: 1})
+	}
+	return d.report()
+}
+
+// TestOneReplacedArtifactThatFlowsKnowCostsTheSameInAnyReport pins commands and bytes
+// with provenance: in the same process, where the change token has moved, and in one
+// that has nothing in memory.
+func TestOneReplacedArtifactThatFlowsKnowCostsTheSameInAnyReport(t *testing.T) {
+	sizes := []int{200, 1_500}
+	written := map[int]int64{}
+	for _, n := range sizes {
+		s := knownFleet(t, n)
+		var counting *storage.CountingDocuments
+		count := func(docs storage.Documents) storage.Documents {
+			counting = storage.NewCountingDocuments(docs)
+			return counting
+		}
+		worker := s.another(t, count)
+		versions := []int{1, 1, 1, 1}
+		replace := func(what string, worker *scene, most int) {
+			t.Helper()
+			at := slices.Index(versions, 1)
+			versions[at] = 2
+			s.version(t, at, 2)
+			s.accept(t, services(n, versions...))
+			counting.Reset()
+			worker.drain(t)
+			costs := counting.Snapshot()
+			written[n] += costs.Bytes
+			if t.Logf("%d artifacts, %s: %d commands, %d bytes", n, what, costs.Commands(), costs.Bytes); costs.Commands() > most {
+				t.Errorf("%d artifacts, %s: %d commands: %+v", n, what, costs.Commands(), costs)
+			}
+			if previous := s.previousOf(t, fmt.Sprint("service-", at, "-2")); previous != fingerprint(fmt.Sprint("service-", at, "-1")) {
+				t.Errorf("%d artifacts, %s: the predecessor is %q", n, what, previous)
+			}
+		}
+		replace("with nothing in memory", worker, maxKnownCommands+maxColdCommands)
+		replace("replaced", worker, maxKnownCommands)
+		if err := s.store.Tokens.Move(t.Context(), "org"); err != nil {
+			t.Fatal(err)
+		}
+		replace("behind a moved token", worker, maxKnownCommands+maxTokenCommands*((n+999)/1000))
+		replace("with nothing in memory any more", s.another(t, count), maxKnownCommands+maxColdCommands)
+	}
+	if written[sizes[1]] > 2*written[sizes[0]] {
+		t.Errorf("%d bytes in the larger environment, %d in the other", written[sizes[1]], written[sizes[0]])
+	}
+}
+
+// previousOf is the fingerprint of what a file that runs has replaced.
+func (s *scene) previousOf(t *testing.T, file string) string {
+	t.Helper()
+	_, artifacts, _ := s.artifacts(t, s.head(t).Last)
+	for _, origin := range rules.ByFingerprint(artifacts)[fingerprint(file)].Origins {
+		if origin.Previous != nil {
+			return origin.Previous.Fingerprint
+		}
+	}
+	return ""
 }

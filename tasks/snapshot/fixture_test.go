@@ -46,6 +46,9 @@ type scene struct {
 	intake    *snapshot.Intake
 	processor *snapshot.Processor
 	env       string
+	// docs is the engine as such, which keeps its files in the folder.
+	docs   storage.Documents
+	folder string
 }
 
 func openDocuments(t testing.TB, folder string) storage.Documents {
@@ -70,7 +73,8 @@ func openObjects(t testing.TB, folder string) storage.Objects {
 func newScene(t testing.TB, wrap func(storage.Documents) storage.Documents) *scene {
 	t.Helper()
 	folder := t.TempDir()
-	docs := openDocuments(t, folder)
+	engine := openDocuments(t, folder)
+	docs := engine
 	if wrap != nil {
 		docs = wrap(docs)
 	}
@@ -83,9 +87,26 @@ func newScene(t testing.TB, wrap func(storage.Documents) storage.Documents) *sce
 		intake:    snapshot.NewIntake(store, silent{}, silent{}, clock.read, 0),
 		processor: snapshot.NewProcessor(store, silent{}, clock.read, quiet()),
 		env:       evidence.NewID(),
+		docs:      engine,
+		folder:    folder,
 	}
 	s.create(t, s.env)
 	return s
+}
+
+// another is the scene as another process sees it, whose engine may be wrapped.
+func (s *scene) another(t testing.TB, wrap func(storage.Documents) storage.Documents) *scene {
+	t.Helper()
+	other := *s
+	docs := s.docs
+	if wrap != nil {
+		docs = wrap(docs)
+	}
+	other.store = storage.NewStore(docs, openObjects(t, s.folder), s.clock.read, quiet())
+	t.Cleanup(other.store.Tenancy.Close)
+	other.intake = snapshot.NewIntake(other.store, silent{}, silent{}, s.clock.read, 0)
+	other.processor = snapshot.NewProcessor(other.store, silent{}, s.clock.read, quiet())
+	return &other
 }
 
 func (s *scene) create(t testing.TB, id string) {

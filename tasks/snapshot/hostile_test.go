@@ -54,6 +54,16 @@ func (d *fattest) InsertMany(ctx context.Context, s *storage.Schema, rs []storag
 	return d.Documents.InsertMany(ctx, s, rs)
 }
 
+func (d *fattest) Put(ctx context.Context, s *storage.Schema, rs ...storage.Record) error {
+	d.note(s, rs...)
+	return d.Documents.Put(ctx, s, rs...)
+}
+
+func (d *fattest) Replace(ctx context.Context, s *storage.Schema, r storage.Record, revision int64) error {
+	d.note(s, r)
+	return d.Documents.Replace(ctx, s, r, revision)
+}
+
 // TestDocumentsStaySmallInClustersOfManyPods lets many pods of a few images start
 // and exit.
 func TestDocumentsStaySmallInClustersOfManyPods(t *testing.T) {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/tasks/snapshot"
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 func TestWorkerKilledAtAnyWriteLosesNothing(t *testing.T) {
 	finished := false
 	for write := 1; !finished; write++ {
-		if write > 40 {
+		if write > 100 {
 			t.Fatal("the worker never ends")
 		}
 		for _, after := range []bool{false, true} {
@@ -49,32 +49,29 @@ func TestWorkerKilledAtAnyWriteLosesNothing(t *testing.T) {
 	}
 }
 
+// rollout is a story in which what waits at its end is a file of which flows learn
+// late, another one that is rolled out, and one that is rolled back to.
+var rollout = []deed{
+	{Kind: "build", Flow: "build", Trail: "t1", Slot: "web", File: "f0", Commit: "c0", Repo: "r1"},
+	{Kind: "build", Flow: "scan", Trail: "t2", Slot: "web", File: "f0", Commit: "c0", Repo: "r2"},
+	{Kind: "build", Flow: "build", Trail: "t2", Slot: "web", File: "f1", Commit: "c1", Repo: "r1"},
+	{Kind: "run", Images: []image{{"web", "f0", 1}, {"api", "f5", 1}}},
+	{Kind: "drain"},
+	{Kind: "build", Flow: "build", Trail: "t3", Slot: "api", File: "f5", Commit: "c2", Repo: "r1"},
+	{Kind: "attest", Flow: "build", Trail: "t1", Attestation: "x"},
+	{Kind: "run", Images: []image{{"web", "f1", 2}, {"api", "f5", 1}, {"other", "f6", 1}}},
+	{Kind: "run", Images: []image{{"web", "f1", 2}, {"api", "f5", 1}, {"other", "f6", 1}}},
+	{Kind: "run", Images: []image{{"web", "f0", 3}, {"api", "", 1}}},
+}
+
 // killedOnce plays one killing and tells whether there was one: the worker ends by
 // itself when it has fewer writes.
 func killedOnce(t *testing.T, write int, after bool) bool {
-	folder := t.TempDir()
-	clock := newHands()
-	docs := openDocuments(t, folder)
-	store := storage.NewStore(docs, openObjects(t, folder), clock.read, quiet())
-	t.Cleanup(store.Tenancy.Close)
-	s := &scene{
-		store:     store,
-		clock:     clock,
-		env:       evidence.NewID(),
-		intake:    snapshot.NewIntake(store, silent{}, silent{}, clock.read, 0),
-		processor: snapshot.NewProcessor(store, silent{}, clock.read, quiet()),
-	}
-	s.create(t, s.env)
-	s.accept(t, running("a", "b"))
-	s.drain(t)
-	s.accept(t, running("b", "c"))
-	s.accept(t, running("b", "c"))
-	s.accept(t, running("c", "d"))
-
-	killed := runWorker(t, folder, s.env, write, after)
-	// The lease of the killed worker runs out.
-	s.clock.turn(time.Minute)
-	s.drain(t)
+	s := newStage(t, false, nil)
+	s.play(t, rollout...)
+	killed := runWorker(t, s.folder, s.env, write, after)
+	// When the next one comes, the lease of the killed worker has run out.
+	s.play(t, deed{Kind: "drain"})
 
 	head := s.head(t)
 	if head.Last != 3 || head.Processed != 4 {
@@ -85,14 +82,12 @@ func killedOnce(t *testing.T, write int, after bool) bool {
 			t.Errorf("report %d: verdict %d, want %d", arrival, got, want)
 		}
 	}
-	for number, want := range map[int64]string{1: "ab", 2: "bc", 3: "cd"} {
-		if _, artifacts, _ := s.artifacts(t, number); len(artifacts) != 2 {
-			t.Errorf("snapshot %d has %d artifacts, want %s", number, len(artifacts), want)
-		}
+	story := append(slices.Clone(rollout), deed{Kind: "drain"})
+	if difference := chronicleOf(story, s.answered).compare(s.told(t)); difference != "" {
+		t.Error(difference)
 	}
-	assertRunning(t, s, map[string]bool{"a": false, "b": false, "c": true, "d": true})
-	assertEvents(t, s, 6)
-	assertSwept(t, s)
+	assertEvents(t, s.scene, 9)
+	assertSwept(t, s.scene)
 	return killed
 }
 
@@ -140,13 +135,10 @@ func runWorker(t *testing.T, folder, env string, write int, after bool) bool {
 func workUntilKilled() {
 	t := &process{}
 	write, _ := strconv.Atoi(os.Getenv(killWrite))
-	docs := &killing{
-		Documents: openDocuments(t, os.Getenv(killFolder)),
-		write:     int64(write),
-		after:     os.Getenv(killAfter) == "true",
-	}
+	k := &killing{write: int64(write), after: os.Getenv(killAfter) == "true"}
+	docs := &watched{Documents: openDocuments(t, os.Getenv(killFolder)), around: k.around}
 	clock := newHands()
-	clock.turn(time.Second)
+	clock.now = time.Unix(int64(momentOf(len(rollout)-1))+1, 0)
 	store := storage.NewStore(docs, openObjects(t, os.Getenv(killFolder)), clock.read, quiet())
 	processor := snapshot.NewProcessor(store, silent{}, clock.read, quiet())
 	if err := processor.Drain(context.Background(), os.Getenv(killEnv)); err != nil {
@@ -168,18 +160,17 @@ func (*process) Fatal(args ...any) {
 
 // killing ends its process at the n-th write, before or after it.
 type killing struct {
-	storage.Documents
 	write int64
 	after bool
 	count atomic.Int64
 }
 
-func (k *killing) around(write func() error) error {
-	mine := k.count.Add(1) == k.write
+func (k *killing) around(write bool, run func() error) error {
+	mine := write && k.count.Add(1) == k.write
 	if mine && !k.after {
 		k.kill()
 	}
-	err := write()
+	err := run()
 	if mine {
 		k.kill()
 	}
@@ -189,24 +180,4 @@ func (k *killing) around(write func() error) error {
 func (k *killing) kill() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}
-}
-
-func (k *killing) Insert(ctx context.Context, s *storage.Schema, r storage.Record) error {
-	return k.around(func() error { return k.Documents.Insert(ctx, s, r) })
-}
-
-func (k *killing) InsertMany(ctx context.Context, s *storage.Schema, rs []storage.Record) (stored int, err error) {
-	err = k.around(func() error {
-		stored, err = k.Documents.InsertMany(ctx, s, rs)
-		return err
-	})
-	return stored, err
-}
-
-func (k *killing) Replace(ctx context.Context, s *storage.Schema, r storage.Record, revision int64) error {
-	return k.around(func() error { return k.Documents.Replace(ctx, s, r, revision) })
-}
-
-func (k *killing) Delete(ctx context.Context, s *storage.Schema, ids ...string) error {
-	return k.around(func() error { return k.Documents.Delete(ctx, s, ids...) })
 }

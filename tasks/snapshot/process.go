@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"maps"
 
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
@@ -21,12 +22,13 @@ func (p *Processor) process(ctx context.Context, h *held, record storage.Waiting
 	if err != nil {
 		return result{}, err
 	}
-	artifacts := rules.Evaluate(&report)
-	tree := rules.NewArtifactTree(artifacts)
 	for {
-		r, err := p.makeNext(ctx, h, record, artifacts, &tree)
+		r, err := p.makeNext(ctx, h, record, &report)
 		if !errors.Is(err, storage.ErrExists) {
 			return r, err
+		}
+		if err := p.withdraw(ctx, record.Environment, 0, r.announced); err != nil {
+			return result{}, err
 		}
 		adopted, err := p.adopt(ctx, h)
 		if err != nil {
@@ -50,65 +52,63 @@ func (p *Processor) sameAsLast(ctx context.Context, h *held, record storage.Wait
 }
 
 // makeNext makes the snapshot after the last one, unless nothing has changed.
-// storage.ErrExists tells that its number is taken.
-func (p *Processor) makeNext(ctx context.Context, h *held, record storage.WaitingReport, artifacts []rules.Artifact, tree *rules.Tree) (result, error) {
+// storage.ErrExists tells that its number is taken; the result then has what was
+// announced in vain.
+func (p *Processor) makeNext(ctx context.Context, h *held, record storage.WaitingReport, report *rules.Report) (result, error) {
 	head := h.current()
-	difference, err := p.store.Snapshots.Compare(ctx, head.Root, tree)
+	last, err := p.store.Snapshots.Tree(ctx, head.Root)
 	if err != nil {
 		return result{}, err
 	}
-	changes := rules.Diff(difference.Before, difference.After)
-	// What newly runs is announced before the token is read: whoever changes a
-	// fact about it from now on moves the token.
-	if err := p.announceStarting(ctx, &head, changes); err != nil {
-		return result{}, err
-	}
-	token, err := p.store.Tokens.Get(ctx, record.Org)
-	if err != nil {
-		return result{}, err
-	}
-	if head.Last > 0 && !rules.Significant(changes) {
-		return result{token: token}, nil
-	}
-	made := assemble(&head, record, artifacts, tree, changes, token)
-	chunks := difference.Chunks
-	if !rules.Inline(changes) {
-		hung := rules.NewChangeTree(changes)
-		made.Changes, made.ChangesRoot = nil, hung.Root
-		for id, chunk := range hung.Chunks {
-			chunks[id] = chunk
-		}
-	}
-	if err := p.store.Snapshots.StoreChunks(ctx, chunks); err != nil {
-		return result{}, err
-	}
-	if err := p.store.Snapshots.Insert(ctx, made); err != nil {
-		return result{}, err
-	}
-	return result{snapshot: &made}, p.finish(ctx, &made, changes)
-}
-
-// assemble makes the snapshot that follows the one the head stands at.
-func assemble(head *rules.Head, record storage.WaitingReport, artifacts []rules.Artifact, tree *rules.Tree, changes []rules.Change, token string) rules.Snapshot {
-	made := rules.Snapshot{
+	before := last.Artifacts()
+	next := rules.Snapshot{
 		Org:          record.Org,
 		Environment:  record.Environment,
 		Number:       head.Last + 1,
 		Timestamp:    max(record.AcceptedAt, head.Timestamp+tick),
 		Type:         record.Type,
-		Root:         tree.Root,
-		Counts:       rules.Count(artifacts),
-		Changes:      changes,
 		EventsBefore: head.Events,
 		Arrival:      record.Arrival,
 		Report:       record.ID,
 		Digest:       record.Digest,
-		Token:        token,
 		ReportedBy:   record.ReportedBy,
 		ReportedAt:   record.AcceptedAt,
 	}
-	made.Events = int64(len(made.EventsOf(changes)))
-	return made
+	artifacts, announced, err := p.judge(ctx, &head, &next, report, rules.ByFingerprint(before))
+	if err != nil {
+		return result{}, err
+	}
+	changes := rules.Diff(before, artifacts)
+	if head.Last > 0 && !rules.Significant(changes) {
+		return result{token: next.Token}, nil
+	}
+	if err := p.write(ctx, &next, &last, artifacts, changes); err != nil {
+		return result{announced: announced}, err
+	}
+	return result{snapshot: &next}, p.finish(ctx, &next, changes, artifacts)
+}
+
+// write stores a snapshot: what of its tree the last one does not share first, then
+// the snapshot itself, which commits it.
+func (p *Processor) write(ctx context.Context, next *rules.Snapshot, last *rules.Tree, artifacts []rules.Artifact, changes []rules.Change) error {
+	tree := rules.NewArtifactTree(artifacts)
+	difference, err := tree.Compare(last.Root, last.Fetch)
+	if err != nil {
+		return err
+	}
+	next.Root, next.Counts, next.Changes = tree.Root, rules.Count(artifacts), changes
+	next.State = next.Counts.State()
+	next.Events = rules.CountEvents(changes)
+	chunks := difference.Chunks
+	if !rules.Inline(changes) {
+		hung := rules.NewChangeTree(changes)
+		next.Changes, next.ChangesRoot = nil, hung.Root
+		maps.Copy(chunks, hung.Chunks)
+	}
+	if err := p.store.Snapshots.StoreChunks(ctx, chunks); err != nil {
+		return err
+	}
+	return p.store.Snapshots.Insert(ctx, *next)
 }
 
 // adopt finishes the snapshot that was made behind the head's back, by another
@@ -123,41 +123,15 @@ func (p *Processor) adopt(ctx context.Context, h *held) (rules.Snapshot, error) 
 	if err != nil {
 		return found, err
 	}
-	if err := p.finish(ctx, &found, changes); err != nil {
+	artifacts, err := p.store.Snapshots.Artifacts(ctx, &found)
+	if err != nil {
+		return found, err
+	}
+	if err := p.finish(ctx, &found, changes, artifacts); err != nil {
 		return found, err
 	}
 	return found, p.commit(ctx, h, func(head *rules.Head) {
 		head.Advance(&found)
 		head.Settle(found.Arrival, rules.Outcome{Report: found.Report, Snapshot: found.Number})
 	})
-}
-
-// finish writes what follows from a snapshot. It can be repeated.
-func (p *Processor) finish(ctx context.Context, made *rules.Snapshot, changes []rules.Change) error {
-	var exited []string
-	for _, change := range changes {
-		if change.Type == rules.Exited {
-			exited = append(exited, change.Fingerprint)
-		}
-	}
-	if err := p.store.Running.Stop(ctx, made.Environment, exited); err != nil {
-		return err
-	}
-	return p.store.Events.Record(ctx, made.EventsOf(changes))
-}
-
-func (p *Processor) announceStarting(ctx context.Context, head *rules.Head, changes []rules.Change) error {
-	var starting []storage.Running
-	for _, change := range changes {
-		if !change.Type.Started() {
-			continue
-		}
-		starting = append(starting, storage.Running{
-			Org:         head.Org,
-			Environment: head.Environment,
-			Fingerprint: change.Fingerprint,
-			Since:       head.Last + 1,
-		})
-	}
-	return p.store.Running.Start(ctx, starting)
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"attestry/evidence"
@@ -51,12 +52,16 @@ type Processor struct {
 	announcer Announcer
 	clock     evidence.Clock
 	log       *slog.Logger
+	givenUp   atomic.Int64
 }
 
 // NewProcessor makes a processor.
 func NewProcessor(store *storage.Store, announcer Announcer, clock evidence.Clock, log *slog.Logger) *Processor {
 	return &Processor{store: store, announcer: announcer, clock: clock, log: log}
 }
+
+// GivenUp is how many reports this processor has given up so far.
+func (p *Processor) GivenUp() int64 { return p.givenUp.Load() }
 
 // held is an environment whose lease this processor has. Each holding has a name
 // of its own, so that one which has lost its lease never takes another's for it.
@@ -223,10 +228,13 @@ type result struct {
 	snapshot *rules.Snapshot
 	// token is the change token under which nothing had changed.
 	token string
+	// announced is what was said to start with a snapshot that was not made.
+	announced []storage.Running
 }
 
 // guarded turns a panic into an error, so that a report which causes one is
-// given up like any other that cannot be processed.
+// given up like any other that cannot be processed, or whose snapshot the database
+// would refuse whenever it is tried.
 func (p *Processor) guarded(ctx context.Context, h *held, record storage.WaitingReport) (r result, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -235,7 +243,12 @@ func (p *Processor) guarded(ctx context.Context, h *held, record storage.Waiting
 			err = &poisoned{cause: fmt.Errorf("panic: %v", cause)}
 		}
 	}()
-	return p.process(ctx, h, record)
+	r, err = p.process(ctx, h, record)
+	switch evidence.CodeOf(err) {
+	case evidence.Invalid, evidence.TooLarge:
+		err = &poisoned{cause: err}
+	}
+	return r, err
 }
 
 // settle writes the outcome of one report into the head, renews the lease or, at
@@ -270,6 +283,7 @@ func (p *Processor) fail(ctx context.Context, h *held, record storage.WaitingRep
 	if err := p.store.Reports.Fail(ctx, record, reason); err != nil {
 		return err
 	}
+	p.givenUp.Add(1)
 	return p.commit(ctx, h, func(head *rules.Head) {
 		head.Settle(record.Arrival, rules.Outcome{Report: record.ID, Failed: true})
 		if last {

@@ -24,7 +24,7 @@ func TestFirstReportMakesTheFirstSnapshotEvenWhenEmpty(t *testing.T) {
 	}
 	s.drain(t)
 	made, artifacts, changes := s.artifacts(t, 1)
-	if len(artifacts)+len(changes) != 0 || made.Compliant {
+	if len(artifacts)+len(changes) != 0 || made.Compliant() {
 		t.Errorf("snapshot is %+v", made)
 	}
 	if got := s.head(t).VerdictOf(1); got != rules.Created {

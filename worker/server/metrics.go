@@ -7,6 +7,8 @@ import (
 
 	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"attestry/tasks/snapshot"
 )
 
 // metrics counts tasks by queue and name, and shows how full the queues are.
@@ -36,6 +38,15 @@ func newMetrics(deps Deps) (*metrics, error) {
 		return nil, err
 	}
 	return m, deps.Metrics.Register(m)
+}
+
+// countGivenUp shows how many reports this process has given up. Each is kept with
+// its reason, and is a line in the log.
+func countGivenUp(deps Deps, processor *snapshot.Processor) error {
+	return deps.Metrics.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "attestry_reports_given_up_total",
+		Help: "How many reports could not be processed, however often that was tried.",
+	}, func() float64 { return float64(processor.GivenUp()) }))
 }
 
 // observe measures tasks.

@@ -62,6 +62,9 @@ func New(deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("register the reconciler's metrics: %w", err)
 	}
 	processor := snapshot.NewProcessor(deps.Store, tasks.NewAnnouncer(deps.Redis), deps.Clock, deps.Log)
+	if err := countGivenUp(deps, processor); err != nil {
+		return nil, fmt.Errorf("register the metric of reports: %w", err)
+	}
 	mux := asynq.NewServeMux()
 	mux.Use(metrics.observe)
 	mux.Use(logged(deps.Log))

@@ -5,34 +5,6 @@ import (
 	"testing"
 )
 
-func TestIntervalSidesAreResolved(t *testing.T) {
-	for text, want := range map[string][2]int64{
-		"":         {1, 9},
-		"..":       {1, 9},
-		"1..NOW":   {1, 9},
-		"NOW..NOW": {9, 9},
-		"now..5":   {5, 9},
-		"3..":      {3, 9},
-		"..4":      {1, 4},
-		"~2..-1":   {7, 9},
-		"5..2":     {2, 5},
-	} {
-		first, last, err := intervalOf(text, 9, "acme", "prod")
-		if err != nil || [2]int64{first, last} != want {
-			t.Errorf("%q: %d to %d, %v, want %v", text, first, last, err, want)
-		}
-	}
-}
-
-func TestIntervalOfAnEmptyEnvironmentIsEmpty(t *testing.T) {
-	for _, text := range []string{"", "..", "1..NOW", "NOW..NOW", "..NOW"} {
-		first, last, err := intervalOf(text, 0, "acme", "prod")
-		if err != nil || first <= last {
-			t.Errorf("%q: %d to %d, %v", text, first, last, err)
-		}
-	}
-}
-
 func TestPagesAreCutWhateverTheirSize(t *testing.T) {
 	for _, c := range []struct {
 		page, perPage int

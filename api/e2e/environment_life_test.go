@@ -1,0 +1,605 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+const environmentsPath = "/environments/" + org
+
+// logical makes a logical environment of the given members.
+func (s *service) logical(name string, members ...string) {
+	s.t.Helper()
+	s.want(http.StatusCreated, http.MethodPut, environmentsPath,
+		fmt.Appendf(nil, `{"name":%q,"type":"logical","description":"","included_environments":%s}`, name, listOf(members)))
+}
+
+func listOf(texts []string) string {
+	quoted := make([]string, 0, len(texts))
+	for _, text := range texts {
+		quoted = append(quoted, fmt.Sprintf("%q", text))
+	}
+	return "[" + strings.Join(quoted, ",") + "]"
+}
+
+// change does a write to an environment that must succeed.
+func (s *service) change(method, path, body string) {
+	s.t.Helper()
+	if got := s.want(http.StatusOK, method, environmentsPath+path, []byte(body)).text(s.t); got != "OK" {
+		s.t.Errorf("%s %s: answered %q", method, path, got)
+	}
+}
+
+func (s *service) rename(from, to string) {
+	s.t.Helper()
+	s.change(http.MethodPut, "/"+from+"/rename", fmt.Sprintf(`{"new_name":%q}`, to))
+}
+
+func (s *service) archive(name string) {
+	s.t.Helper()
+	s.change(http.MethodPut, "/"+name+"/archive", "null")
+}
+
+// listEnvironments gives the names of a list, and what is wrong with it fails.
+func (s *service) listEnvironments(query string) string {
+	s.t.Helper()
+	var bodies []environmentBody
+	s.want(http.StatusOK, http.MethodGet, environmentsPath+query, nil).decode(s.t, &bodies)
+	return names(bodies)
+}
+
+// refused sends a request that must be answered with a status and a message.
+func (s *service) refused(status int, message, method, path, body string) {
+	s.t.Helper()
+	if got, _ := s.want(status, method, path, []byte(body)).problem(s.t); got != message {
+		s.t.Errorf("%s %s: %q, want %q", method, path, got, message)
+	}
+}
+
+func TestPatchChangesOnlyWhatIsSent(t *testing.T) {
+	s := start(t, options{})
+	s.environment("one", evidence.Server)
+	s.environment("two", evidence.K8S)
+	s.environment("three", evidence.S3)
+	s.logical("all", "two", "one")
+	s.change(http.MethodPatch, "/all", `{"description":"d","include_scaling":true}`)
+	for _, step := range []struct{ body, want string }{
+		{`{}`, "d true [two one]"},
+		{`{"description":null,"include_scaling":null,"included_environments":null,"policies":null}`, "d true [two one]"},
+		{`{"policies":[]}`, "d true [two one]"},
+		{`{"include_scaling":false}`, "d false [two one]"},
+		{`{"description":""}`, " false [two one]"},
+		{`{"included_environments":["three","one","two"],"include_scaling":true}`, " true [three one two]"},
+		{`{"included_environments":["two","three"]}`, " true [two three]"},
+		{`{"included_environments":[],"description":" a \n b "}`, " a \n b  true []"},
+	} {
+		s.change(http.MethodPatch, "/all", step.body)
+		got := s.getEnvironment("all")
+		if shown := fmt.Sprint(got.Description, " ", got.IncludeScaling, " ", got.Included); shown != step.want || got.Included == nil {
+			t.Errorf("%s: got %q", step.body, shown)
+		}
+	}
+}
+
+func TestPatchMovesTheTimeOnlyWhenItChangesSomething(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	before := s.getEnvironment("prod").LastModifiedAt
+	s.clock.turn(time.Hour)
+	s.change(http.MethodPatch, "/prod", `{"description":"of a test"}`)
+	if got := s.getEnvironment("prod").LastModifiedAt; got != before {
+		t.Errorf("moved by %f", got-before)
+	}
+	s.change(http.MethodPatch, "/prod", `{"description":"another"}`)
+	if got := s.getEnvironment("prod").LastModifiedAt; got < before+3600 {
+		t.Errorf("moved by %f", got-before)
+	}
+}
+
+func TestBadPatchesAreRefused(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.logical("all", "prod")
+	for body, want := range map[string]string{
+		`{"name":"x"}`:                      "name: Extra inputs are not permitted [input: x]",
+		`{"type":"K8S"}`:                    "type: Extra inputs are not permitted [input: K8S]",
+		`{"description":5}`:                 "description: Input should be a valid string [input: 5]",
+		`{"include_scaling":"maybe"}`:       "include_scaling: Input should be a valid boolean, unable to interpret input [input: maybe]",
+		`{"included_environments":"x"}`:     "included_environments: Input should be a valid list [input: x]",
+		`{"included_environments":[1]}`:     "included_environments[0]: Input should be a valid string [input: 1]",
+		`{"included_environments":["one"]}`: "included_environments: Only logical environments include others [input: server]",
+		manyMembers(1001):                   "included_environments: List should have at most 1000 items after validation, not 1001 [input: ",
+	} {
+		_, errors := s.want(http.StatusBadRequest, http.MethodPatch, environmentsPath+"/prod", []byte(body)).problem(t)
+		field, text, _ := strings.Cut(want, ": ")
+		if !strings.HasPrefix(errors[field], text) || len(errors) != 1 {
+			t.Errorf("%.60s: %.200q", body, errors)
+		}
+	}
+	const notPhysical = "Can only add physical environments to logical environments"
+	s.refused(http.StatusBadRequest, notPhysical, http.MethodPatch, environmentsPath+"/all", `{"included_environments":["prod","all"]}`)
+	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization 'acme'",
+		http.MethodPatch, environmentsPath+"/all", `{"included_environments":["prod","none"]}`)
+	for _, name := range []string{"prod", "all"} {
+		s.refused(http.StatusNotFound, "Policy 'p1' does not exist in organization 'acme'",
+			http.MethodPatch, environmentsPath+"/"+name, `{"policies":["p1"],"description":"x"}`)
+	}
+	if got := s.getEnvironment("all"); got.Description != "" || !slices.Equal(got.Included, []string{"prod"}) {
+		t.Errorf("a refused change left %+v", got)
+	}
+}
+
+func manyMembers(count int) string {
+	members := make([]string, 0, count)
+	for i := range count {
+		members = append(members, fmt.Sprint("m", i))
+	}
+	return `{"included_environments":` + listOf(members) + `}`
+}
+
+func TestMembersAreLookedUpTogether(t *testing.T) {
+	var counting *storage.CountingDocuments
+	s := start(t, options{withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
+		counting = storage.NewCountingDocuments(docs)
+		return counting
+	}})
+	var members []string
+	for i := range 50 {
+		members = append(members, fmt.Sprint("m", i))
+		s.environment(members[i], evidence.Server)
+	}
+	s.logical("all")
+	spent := func(members []string) int {
+		counting.Reset()
+		s.change(http.MethodPatch, "/all", `{"included_environments":`+listOf(members)+`}`)
+		s.getEnvironment("all")
+		s.listEnvironments("")
+		return counting.Snapshot().Commands()
+	}
+	// What goes on beside the requests may take a few.
+	if few, many := spent(members[:1]), spent(members); many > few+10 || few == 0 {
+		t.Errorf("%d commands for one member, %d for fifty", few, many)
+	}
+}
+
+func TestPhysicalEnvironmentJoinsALogicalOne(t *testing.T) {
+	s := start(t, options{})
+	s.environment("one", evidence.Server)
+	s.environment("two", evidence.K8S)
+	s.environment("all", evidence.LogicalType)
+	for _, name := range []string{"two", "one", "two"} {
+		s.change(http.MethodPut, "/all/join", fmt.Sprintf(`{"physical_env_name":%q}`, name))
+	}
+	if got := s.getEnvironment("all").Included; !slices.Equal(got, []string{"two", "one"}) {
+		t.Errorf("included %v", got)
+	}
+	s.logical("others")
+	const notPhysical = "Can only add physical environments to logical environments"
+	s.refused(http.StatusBadRequest, notPhysical, http.MethodPut, environmentsPath+"/all/join", `{"physical_env_name":"others"}`)
+	s.refused(http.StatusBadRequest, notPhysical, http.MethodPut, environmentsPath+"/all/join", `{"physical_env_name":"all"}`)
+	s.refused(http.StatusBadRequest, notPhysical, http.MethodPut, environmentsPath+"/one/join", `{"physical_env_name":"two"}`)
+	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization 'acme'",
+		http.MethodPut, environmentsPath+"/all/join", `{"physical_env_name":"none"}`)
+	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization 'acme'",
+		http.MethodPut, environmentsPath+"/none/join", `{"physical_env_name":"one"}`)
+	for body, field := range map[string]string{
+		`{}`: "physical_env_name", `{"physical_env_name":null}`: "physical_env_name", `{"physical_env_name":"one","as":"x"}`: "as",
+	} {
+		if _, errors := s.want(http.StatusBadRequest, http.MethodPut, environmentsPath+"/all/join", []byte(body)).problem(t); errors[field] == "" {
+			t.Errorf("%s: %q", body, errors)
+		}
+	}
+	if got := s.getEnvironment("all").Included; !slices.Equal(got, []string{"two", "one"}) {
+		t.Errorf("included %v", got)
+	}
+}
+
+func TestManyJoinTheSameLogicalEnvironment(t *testing.T) {
+	s := start(t, options{})
+	s.environment("all", evidence.LogicalType)
+	var want []string
+	for i := range 20 {
+		want = append(want, fmt.Sprintf("member-%02d", i))
+		s.environment(want[i], evidence.Server)
+	}
+	var group sync.WaitGroup
+	for i := range 40 {
+		group.Go(func() {
+			got := s.do(http.MethodPut, "/api/v2"+environmentsPath+"/all/join", memberKey,
+				fmt.Appendf(nil, `{"physical_env_name":%q}`, want[i/2]))
+			if got.status != http.StatusOK {
+				t.Errorf("status %d: %s", got.status, got.body)
+			}
+		})
+	}
+	group.Wait()
+	got := s.getEnvironment("all").Included
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("included %v", got)
+	}
+}
+
+func TestLogicalEnvironmentShowsWhatItsMembersHaveComeTo(t *testing.T) {
+	s := start(t, options{})
+	for _, name := range []string{"one", "two", "three"} {
+		s.environment(name, evidence.Server)
+	}
+	s.logical("all", "one", "two")
+	if got := s.getEnvironment("all"); got.State != nil || got.LastChangedAt != nil || got.LastModifiedAt == 0 {
+		t.Errorf("before anything has run: %+v", got)
+	}
+	for _, name := range []string{"two", "one", "three"} {
+		s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/"+name+"/report/server", serverReport(name))
+	}
+	got, newest := s.getEnvironment("all"), s.getEnvironment("one").LastChangedAt
+	if got.LastReportedAt != nil || got.LastChangedAt == nil || *got.LastChangedAt != *newest || got.LastModifiedAt != *newest {
+		t.Errorf("got %+v, the newest member changed at %f", got, *newest)
+	}
+	if got.Policies == nil || len(got.Policies) != 0 {
+		t.Errorf("policies are %v", got.Policies)
+	}
+	for _, c := range []struct{ one, two, want *bool }{
+		{nil, nil, nil}, {new(true), nil, nil}, {new(true), new(true), new(true)}, {new(true), new(false), new(false)}, {nil, new(false), new(false)},
+	} {
+		s.state("one", c.one)
+		s.state("two", c.two)
+		listed := at(t, s.read(environmentsPath+"?name=all"), 0, "state")
+		if got := s.getEnvironment("all").State; told(got) != told(c.want) || fmt.Sprint(listed) != told(c.want) {
+			t.Errorf("%s and %s are united to %s, listed as %v", told(c.one), told(c.two), told(got), listed)
+		}
+		if got := s.getEnvironment("two").State; told(got) != told(c.two) {
+			t.Errorf("two is %s, want %s", told(got), told(c.two))
+		}
+	}
+}
+
+// state sets the verdict on what runs in an environment, as policies would.
+func (s *service) state(environment string, state *bool) {
+	s.t.Helper()
+	_, err := s.Process.Store.Heads.Update(s.t.Context(), s.environmentID(environment), func(head *snapshot.Head) error {
+		head.State = state
+		return nil
+	})
+	s.must(err)
+}
+
+func told(state *bool) string {
+	if state == nil {
+		return "<nil>"
+	}
+	return fmt.Sprint(*state)
+}
+
+func TestFormerNameLeadsToTheEnvironmentUntilAnotherTakesIt(t *testing.T) {
+	s := start(t, options{})
+	s.environment("one", evidence.Server)
+	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/one/report/server", serverReport("a"))
+	s.logical("all", "one")
+	id := s.environmentID("one")
+	s.rename("one", "two")
+	s.rename("one", "two") // as when the answer was lost
+	if got := s.getEnvironment("one"); got.Name != "two" {
+		t.Errorf("the former name leads to %+v", got)
+	}
+	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/one/report/server", serverReport("a", "b"))
+	for _, name := range []string{"one", "two"} {
+		if got := s.snapshot(name, "-1"); got.Index != 2 {
+			t.Errorf("%s is at snapshot %d", name, got.Index)
+		}
+		if list := s.read("/snapshots/" + org + "/" + name).([]any); len(list) != 2 {
+			t.Errorf("%s has %d snapshots", name, len(list))
+		}
+	}
+	if got := s.listEnvironments(""); got != "all two" {
+		t.Errorf("listed %s", got)
+	}
+	if got := s.getEnvironment("all").Included; !slices.Equal(got, []string{"two"}) {
+		t.Errorf("included %v", got)
+	}
+	s.environment("one", evidence.K8S)
+	if s.environmentID("one") == id || s.environmentID("two") != id {
+		t.Error("the former name was not taken")
+	}
+	if got := s.getEnvironment("one"); got.Type != "K8S" || got.LastReportedAt != nil {
+		t.Errorf("the new one is %+v", got)
+	}
+	if list := s.read("/snapshots/" + org + "/one").([]any); len(list) != 0 {
+		t.Errorf("the new one has %d snapshots", len(list))
+	}
+}
+
+func TestEnvironmentIsRenamedBackAndForth(t *testing.T) {
+	s := start(t, options{})
+	s.environment("one", evidence.Server)
+	id := s.environmentID("one")
+	for _, step := range []string{"one two", "two one", "one one", "two three", "one two", "three one"} {
+		from, to, _ := strings.Cut(step, " ")
+		s.rename(from, to)
+		if got := s.listEnvironments(""); got != to || s.environmentID(to) != id {
+			t.Errorf("%s: listed %s", step, got)
+		}
+	}
+}
+
+func TestBadNewNamesOfEnvironmentsAreRefused(t *testing.T) {
+	s := start(t, options{})
+	s.environment("one", evidence.Server)
+	s.environment("two", evidence.Server)
+	const pattern = `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_]*$' [input: `
+	for body, want := range map[string]string{
+		`{"new_name":"new illegal name"}`: pattern + "new illegal name]",
+		`{"new_name":""}`:                 pattern + "]",
+		`{"new_name":"a~b"}`:              pattern + "a~b]",
+		`{"new_name":"two"}`:              "An environment with this name already exists [input: two]",
+		`{"new_name":null}`:               "Input should be a valid string [input: None]",
+		`{}`:                              "Field required [input: None]",
+	} {
+		got := s.want(http.StatusBadRequest, http.MethodPut, environmentsPath+"/one/rename", []byte(body))
+		if message, errors := got.problem(t); message != "Input payload validation failed" || errors["new_name"] != want {
+			t.Errorf("%s: %q %q", body, message, errors)
+		}
+	}
+	s.want(http.StatusBadRequest, http.MethodPut, environmentsPath+"/one/rename", []byte(`{"new_name":"three","force":true}`))
+	if got := s.listEnvironments(""); got != "one two" {
+		t.Errorf("listed %s", got)
+	}
+}
+
+func TestArchivedEnvironmentIsGoneByAllItsNames(t *testing.T) {
+	s := start(t, options{})
+	s.environment("one", evidence.Server)
+	s.logical("all")
+	s.rename("one", "two")
+	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/two/report/server", serverReport("a"))
+	s.archive("two")
+	for _, name := range []string{"one", "two"} {
+		for _, c := range []struct{ method, path, body string }{
+			{http.MethodGet, environmentsPath + "/" + name, ""},
+			{http.MethodPatch, environmentsPath + "/" + name, `{"description":"x"}`},
+			{http.MethodPut, environmentsPath + "/" + name + "/archive", "null"},
+			{http.MethodPut, environmentsPath + "/" + name + "/archive", ""},
+			{http.MethodPut, environmentsPath + "/" + name + "/rename", `{"new_name":"three"}`},
+			{http.MethodPut, environmentsPath + "/" + name + "/join", `{"physical_env_name":"two"}`},
+			{http.MethodPut, environmentsPath + "/all/join", `{"physical_env_name":"` + name + `"}`},
+			{http.MethodPatch, environmentsPath + "/all", `{"included_environments":["` + name + `"]}`},
+			{http.MethodPut, environmentsPath + "/" + name + "/report/server", string(serverReport("a"))},
+			{http.MethodGet, "/snapshots/" + org + "/" + name, ""},
+			{http.MethodGet, "/snapshots/" + org + "/" + name + "/1", ""},
+			{http.MethodPut, "/allowlists/" + org + "/" + name, allowanceOf("a", "why")},
+			{http.MethodPatch, "/tags/" + org + "/env/" + name, `{"set_tags":{"a":"b"}}`},
+		} {
+			s.refused(http.StatusNotFound, "Environment named '"+name+"' has been archived for organization 'acme'", c.method, c.path, c.body)
+		}
+	}
+	if got := s.listEnvironments(""); got != "all" {
+		t.Errorf("listed %s", got)
+	}
+}
+
+func TestUnknownEnvironmentsAreNotFound(t *testing.T) {
+	s := start(t, options{})
+	for _, organization := range []string{org, "open"} {
+		if organization == "open" {
+			s.environment("none", evidence.Server) // of another organization
+		}
+		path := "/environments/" + organization
+		for _, c := range []struct{ method, path, body string }{
+			{http.MethodGet, path + "/none", ""},
+			{http.MethodPatch, path + "/none", `{}`},
+			{http.MethodPut, path + "/none/archive", "null"},
+			{http.MethodPut, path + "/none/rename", `{"new_name":"x"}`},
+			{http.MethodPut, path + "/none/join", `{"physical_env_name":"x"}`},
+			{http.MethodPut, path, `{"name":"all","type":"logical","description":"","included_environments":["none"]}`},
+			{http.MethodPut, "/allowlists/" + organization + "/none", allowanceOf("a", "why")},
+		} {
+			s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+organization+"'", c.method, c.path, c.body)
+		}
+	}
+	s.want(http.StatusCreated, http.MethodPut, "/environments/open", []byte(`{"name":"all","type":"logical","description":""}`))
+	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization 'open'",
+		http.MethodPut, "/environments/open/all/join", `{"physical_env_name":"none"}`)
+	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization 'open'",
+		http.MethodPatch, "/environments/open/all", `{"included_environments":["none"]}`)
+	if got := s.getEnvironment("none"); got.Name != "none" || got.Description != "of a test" {
+		t.Errorf("the other organization's is %+v", got)
+	}
+}
+
+func TestNothingOfItsFormerLifeShowsInARevivedEnvironment(t *testing.T) {
+	s := start(t, options{})
+	s.want(http.StatusCreated, http.MethodPut, environmentsPath,
+		[]byte(`{"name":"prod","type":"server","description":"old","include_scaling":true}`))
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/env/prod", []byte(`{"set_tags":{"a":"b"}}`))
+	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/prod/report/server", serverReport("a"))
+	s.want(http.StatusCreated, http.MethodPut, "/allowlists/"+org+"/prod", []byte(allowanceOf("a", "why")))
+	s.archive("prod")
+	s.want(http.StatusCreated, http.MethodPut, environmentsPath, []byte(`{"name":"prod","type":"K8S","description":""}`))
+	got := s.getEnvironment("prod")
+	if got.Type != "K8S" || got.Description != "" || got.IncludeScaling || len(got.Tags) != 0 || got.LastReportedAt != nil || got.LastChangedAt != nil {
+		t.Errorf("revived %+v", got)
+	}
+	if list := s.read("/snapshots/" + org + "/prod").([]any); len(list) != 0 {
+		t.Errorf("it has %d snapshots", len(list))
+	}
+	if list := s.read("/allowlists/" + org).([]any); len(list) != 0 {
+		t.Errorf("it permits %s", shown(list))
+	}
+	s.want(http.StatusBadRequest, http.MethodPut, environmentsPath+"/prod/report/server", serverReport("a"))
+	s.archive("prod")
+	s.environment("prod", evidence.LogicalType)
+	if got := s.getEnvironment("prod"); got.Type != "logical" || got.Included == nil {
+		t.Errorf("revived again as %+v", got)
+	}
+}
+
+func TestLogicalEnvironmentKeepsWorkingWithAnArchivedMember(t *testing.T) {
+	s := start(t, options{})
+	s.environment("one", evidence.Server)
+	s.environment("two", evidence.Server)
+	s.logical("all", "two", "one")
+	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/one/report/server", serverReport("a"))
+	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/two/report/server", serverReport("a"))
+	s.state("one", new(true))
+	s.state("two", new(false))
+	changed := s.getEnvironment("two").LastChangedAt
+	s.archive("two")
+	assert := func(when string, want ...string) {
+		t.Helper()
+		got := s.getEnvironment("all")
+		if !slices.Equal(got.Included, want) {
+			t.Errorf("%s: included %v", when, got.Included)
+		}
+		if listed := column(t, s.read(environmentsPath+"?type=logical"), "included_environments"); listed != fmt.Sprint(want) {
+			t.Errorf("%s: listed with %s", when, listed)
+		}
+		if told(got.State) != "false" || got.LastChangedAt == nil || *got.LastChangedAt != *changed {
+			t.Errorf("%s: %s, changed at %v", when, told(got.State), got.LastChangedAt)
+		}
+	}
+	assert("archived", "two", "one")
+	s.want(http.StatusOK, http.MethodPut, environmentsPath,
+		[]byte(`{"name":"all","type":"logical","description":"again","included_environments":["two","one"]}`))
+	assert("the same list put again", "two", "one")
+	s.change(http.MethodPatch, "/all", `{"included_environments":["one","two"]}`)
+	assert("in another order", "one", "two")
+	s.environment("three", evidence.Server)
+	s.change(http.MethodPut, "/all/join", `{"physical_env_name":"three"}`)
+	assert("joined", "one", "two", "three")
+	s.change(http.MethodPatch, "/all", `{"included_environments":["one"]}`)
+	s.refused(http.StatusNotFound, "Environment named 'two' has been archived for organization 'acme'",
+		http.MethodPatch, environmentsPath+"/all", `{"included_environments":["one","two"]}`)
+}
+
+func TestArtifactsDoNotRunInArchivedEnvironments(t *testing.T) {
+	s := start(t, options{})
+	fingerprint := evidence.HashAPIKey("web")
+	s.artifact("build", "t", "app", fingerprint, attestedCommit)
+	for _, name := range []string{"prod", "beta"} {
+		s.environment(name, evidence.Server)
+		s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/"+name+"/report/server", serverReport("web"))
+	}
+	path := "/artifacts/" + org + "/build/fingerprint/" + fingerprint
+	eventually(t, "the artifact runs in two environments", func() bool {
+		return len(at(t, s.read(path), "running").([]any)) == 2
+	})
+	s.rename("beta", "gamma")
+	if got := column(t, at(t, s.read(path), "running"), "environment_name"); got != "gamma prod" {
+		t.Errorf("runs in %s", got)
+	}
+	s.archive("prod")
+	got := s.read(path)
+	if running := column(t, at(t, got, "running"), "environment_name"); running != "gamma" || len(at(t, got, "exited").([]any)) != 0 {
+		t.Errorf("runs in %s, exited from %s", running, shown(at(t, got, "exited")))
+	}
+	if happened := history(t, got); happened != "Artifact created Started running in prod#1 environment Started running in gamma#1 environment" {
+		t.Errorf("history %q", happened)
+	}
+	artifacts, _ := s.searched(fingerprint)
+	found := at(t, artifacts, 0)
+	if running, exited := fmt.Sprint(at(t, found, "running_in")), fmt.Sprint(at(t, found, "exited_from")); running != "[gamma]" || exited != "[]" {
+		t.Errorf("searched: runs in %s, exited from %s", running, exited)
+	}
+	// What began to run first in the environment that had the name tells no lead
+	// time of the one that has it now.
+	s.environment("prod", evidence.Server)
+	if times := at(t, s.read(path), "build_lead_times").(map[string]any); len(times) != 1 || times["gamma"] == nil {
+		t.Errorf("lead times %v", times)
+	}
+}
+
+func TestRenamingAndArchivingAtOnceLeaveOneOutcome(t *testing.T) {
+	s := start(t, options{})
+	archived := 0
+	for round := range 10 {
+		one, two := fmt.Sprint("one-", round), fmt.Sprint("two-", round)
+		s.environment(one, evidence.Server)
+		var group sync.WaitGroup
+		statuses := make([]int, 6)
+		for i := range statuses {
+			path, body := "/"+one+"/rename", fmt.Sprintf(`{"new_name":%q}`, two)
+			if i%2 == 1 {
+				path, body = "/"+one+"/archive", "null"
+			}
+			group.Go(func() {
+				statuses[i] = s.do(http.MethodPut, "/api/v2"+environmentsPath+path, memberKey, []byte(body)).status
+			})
+		}
+		group.Wait()
+		want := http.StatusOK // when all archiving was in the way of something else
+		for i, status := range statuses {
+			if status != http.StatusOK && status != http.StatusNotFound && status != http.StatusConflict {
+				t.Errorf("round %d: request %d: status %d", round, i, status)
+			}
+			if i%2 == 1 && status == http.StatusOK {
+				want = http.StatusNotFound
+				archived++
+			}
+		}
+		got := s.do(http.MethodGet, "/api/v2"+environmentsPath+"/"+one, readerKey, nil).status
+		if listed := s.listEnvironments("?name=-" + fmt.Sprint(round)); got != want || (listed == "") != (want == http.StatusNotFound) {
+			t.Errorf("round %d: %v, then status %d, listed %q", round, statuses, got, listed)
+		}
+	}
+	if archived == 0 {
+		t.Error("nothing was archived")
+	}
+}
+
+func TestRenamesOfEnvironmentsToOneNameLetOneWin(t *testing.T) {
+	s := start(t, options{})
+	const many = 10
+	for i := range many {
+		s.environment(fmt.Sprint("env-", i), evidence.Server)
+	}
+	var group sync.WaitGroup
+	var won atomic.Int64
+	for i := range many {
+		group.Go(func() {
+			got := s.do(http.MethodPut, fmt.Sprintf("/api/v2%s/env-%d/rename", environmentsPath, i), memberKey, []byte(`{"new_name":"wanted"}`))
+			switch got.status {
+			case http.StatusOK:
+				won.Add(1)
+			case http.StatusBadRequest, http.StatusConflict:
+			default:
+				t.Errorf("status %d: %s", got.status, got.body)
+			}
+		})
+	}
+	group.Wait()
+	if listed := s.listEnvironments("?name=wanted"); won.Load() != 1 || listed != "wanted" || len(strings.Fields(s.listEnvironments(""))) != many {
+		t.Errorf("%d won, listed %s", won.Load(), listed)
+	}
+}
+
+func TestRolesDecideOnTheLifeOfEnvironments(t *testing.T) {
+	s := start(t, options{})
+	s.environment("one", evidence.Server)
+	s.environment("all", evidence.LogicalType)
+	for _, c := range []struct{ method, path, body string }{
+		{http.MethodPatch, environmentsPath + "/one", `{"description":"x"}`},
+		{http.MethodPut, environmentsPath + "/all/join", `{"physical_env_name":"one"}`},
+		{http.MethodPut, environmentsPath + "/one/rename", `{"new_name":"one"}`},
+		{http.MethodPut, "/allowlists/" + org + "/one", allowanceOf("a", "why")},
+		{http.MethodPut, environmentsPath + "/one/archive", "null"},
+	} {
+		for _, key := range []string{readerKey, snapshotterKey, strangerKey} {
+			if got := s.do(c.method, "/api/v2"+c.path, key, []byte(c.body)); got.status != http.StatusForbidden {
+				t.Errorf("%s with %s: status %d", c.path, key, got.status)
+			}
+		}
+		if got := s.do(c.method, "/api/v2"+c.path, memberKey, []byte(c.body)); got.status != http.StatusOK && got.status != http.StatusCreated {
+			t.Errorf("%s as a member: status %d: %s", c.path, got.status, got.body)
+		}
+	}
+}

@@ -1,0 +1,351 @@
+package e2e_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/scripts/fixtures"
+)
+
+// report sends a report of the given type and insists on the answer's status.
+func (s *service) report(status int, environment, kind, body string) answer {
+	s.t.Helper()
+	return s.want(status, http.MethodPut, "/environments/"+org+"/"+environment+"/report/"+kind, []byte(body))
+}
+
+// named finds the artifacts of a snapshot that have a name and run.
+func (b snapshotBody) named(name string) []map[string]any {
+	var found []map[string]any
+	for _, artifact := range b.Artifacts {
+		if artifact["name"] == name && annotation(artifact) != "exited" {
+			found = append(found, artifact)
+		}
+	}
+	return found
+}
+
+// runs tells which fingerprints run under each name.
+func (b snapshotBody) runs() map[string]string {
+	running := map[string]string{}
+	for _, artifact := range b.Artifacts {
+		if annotation(artifact) != "exited" {
+			running[artifact["name"].(string)] += artifact["fingerprint"].(string)
+		}
+	}
+	return running
+}
+
+// reportOf is a report of one artifact, with further members of it as JSON.
+func reportOf(digests, members string) string {
+	return `{"artifacts":[{"digests":` + digests + `,"creationTimestamp":1632122962` + members + `}]}`
+}
+
+// reported is an operation that takes reports, with the type of an environment that
+// takes them, what an artifact tells beside what every one does, and how it is
+// shown.
+type reported struct {
+	kind        string
+	environment evidence.EnvironmentType
+	members     string
+	context     map[string]any
+}
+
+var reportedTypes = []reported{
+	{"K8S", evidence.K8S, `,"podName":"web-0","namespace":"shop"`, map[string]any{"ecs_context": nil}},
+	{"ECS", evidence.ECS, `,"taskArn":"arn:task","cluster_name":"blue","service_name":"web"`,
+		map[string]any{"ecs_context": map[string]any{"task_arn": "arn:task", "cluster_name": "blue", "service_name": "web"}}},
+	{"ECS", evidence.ECS, `,"taskArn":"arn:task","clusterName":"blue","serviceName":"web"`,
+		map[string]any{"ecs_context": map[string]any{"task_arn": "arn:task", "cluster_name": "blue", "service_name": "web"}}},
+	{"ECS", evidence.ECS, `,"taskArn":"arn:task"`,
+		map[string]any{"ecs_context": map[string]any{"task_arn": "arn:task", "cluster_name": nil, "service_name": nil}}},
+	{"azure-apps", evidence.AzureApps, `,"app_name":"shop","app_kind":"functionapp","digests_source":"logs"`,
+		map[string]any{"ecs_context": nil, "azure_apps_context": map[string]any{
+			"app_name": "shop", "app_kind": "functionapp", "digests_source": "logs"}}},
+	{"cloud-run", evidence.CloudRun, `,"kind":"service","serviceName":"hello","revisionName":"hello-7"`,
+		map[string]any{"ecs_context": nil, "cloud_run_context": map[string]any{
+			"kind": "service", "service_name": "hello", "revision_name": "hello-7", "job_name": nil}}},
+	{"cloud-run", evidence.CloudRun, `,"kind":"job","jobName":"sandman"`,
+		map[string]any{"ecs_context": nil, "cloud_run_context": map[string]any{
+			"kind": "job", "service_name": nil, "revision_name": nil, "job_name": "sandman"}}},
+	{"S3", evidence.S3, "", map[string]any{"ecs_context": nil}},
+	{"docker", evidence.Docker, "", map[string]any{"ecs_context": nil}},
+	{"lambda", evidence.Lambda, "", map[string]any{"ecs_context": nil}},
+	{"server", evidence.Server, "", map[string]any{"ecs_context": nil}},
+	{"serverless", evidence.Lambda, "", map[string]any{"ecs_context": nil}},
+	{"serverless", evidence.CloudRun, "", map[string]any{"ecs_context": nil}},
+}
+
+func TestEveryTypeOfReportShowsWhatRunsAndItsContext(t *testing.T) {
+	s := start(t, options{})
+	for i, c := range reportedTypes {
+		environment := fmt.Sprint("env-", i)
+		s.environment(environment, c.environment)
+		body := reportOf(`{"web:1.0":"`+digestOf("web")+`"}`, c.members)
+		s.report(http.StatusCreated, environment, c.kind, body)
+		s.report(http.StatusOK, environment, c.kind, body)
+		got := s.snapshot(environment, "-1")
+		if got.Index != 1 || got.Type != string(c.environment) || len(got.Artifacts) != 1 {
+			t.Errorf("%s: snapshot %d of type %s has %d artifacts", c.kind, got.Index, got.Type, len(got.Artifacts))
+			continue
+		}
+		artifact := got.Artifacts[0]
+		if artifact["name"] != "web:1.0" || artifact["fingerprint"] != digestOf("web") ||
+			fmt.Sprint(artifact["creationTimestamp"]) != "[1.632122962e+09]" || (artifact["pods"] != nil) != (c.kind == "K8S") {
+			t.Errorf("%s: %v runs", c.kind, artifact)
+		}
+		shown := maps.Clone(artifact)
+		maps.DeleteFunc(shown, func(name string, _ any) bool { return !strings.HasSuffix(name, "_context") })
+		if fmt.Sprint(shown) != fmt.Sprint(c.context) {
+			t.Errorf("%s: the contexts are %v, want %v", c.kind, shown, c.context)
+		}
+	}
+}
+
+func TestEmptyReportIsValidForEveryTypeAndEverythingExits(t *testing.T) {
+	s := start(t, options{})
+	for i, c := range reportedTypes {
+		environment := fmt.Sprint("env-", i)
+		s.environment(environment, c.environment)
+		s.report(http.StatusCreated, environment, c.kind, `{"artifacts":[]}`)
+		s.report(http.StatusCreated, environment, c.kind, reportOf(`{"web":"`+digestOf("web")+`"}`, c.members))
+		s.report(http.StatusCreated, environment, c.kind, fmt.Sprintf(`{"type":%q,"artifacts":[]}`, c.kind))
+		for index, want := range map[string]int{"1": 0, "2": 1, "3": 0} {
+			if got := s.snapshot(environment, index); len(got.runs()) != want {
+				t.Errorf("%s: %v run in snapshot %s", c.kind, got.runs(), index)
+			}
+		}
+	}
+}
+
+func TestEnvironmentsTakeOnlyReportsOfTheirType(t *testing.T) {
+	s := start(t, options{})
+	var types []evidence.EnvironmentType
+	for _, c := range reportedTypes {
+		if !slices.Contains(types, c.environment) {
+			types = append(types, c.environment)
+			s.environment(string(c.environment), c.environment)
+		}
+	}
+	s.environment("logical", evidence.LogicalType)
+	for _, c := range reportedTypes {
+		for _, kind := range append(types, evidence.LogicalType) {
+			taken := slices.ContainsFunc(reportedTypes, func(other reported) bool {
+				return other.kind == c.kind && other.environment == kind
+			})
+			if taken {
+				continue
+			}
+			message, errors := s.report(http.StatusBadRequest, string(kind), c.kind, `{"artifacts":[]}`).problem(t)
+			want := fmt.Sprintf("Environment '%s' takes reports of type '%s' [input: %s]", kind, kind, c.kind)
+			if kind == evidence.LogicalType {
+				want = fmt.Sprintf("Environment 'logical' is logical and takes no reports [input: %s]", c.kind)
+			}
+			if message != "Invalid report data" || !maps.Equal(errors, map[string]string{"type": want}) {
+				t.Errorf("%s to %s: %s %v", c.kind, kind, message, errors)
+			}
+		}
+	}
+	for _, kind := range append(types, evidence.LogicalType) {
+		s.assertNothingStored(string(kind))
+	}
+}
+
+func TestReportOfAnotherTypeThanItsAddressIsRefused(t *testing.T) {
+	s := start(t, options{})
+	for i, c := range reportedTypes {
+		environment := fmt.Sprint("env-", i)
+		s.environment(environment, c.environment)
+		for _, kind := range []string{"logical", "", strings.ToUpper(c.kind) + "s"} {
+			_, errors := s.report(http.StatusBadRequest, environment, c.kind, fmt.Sprintf(`{"type":%q,"artifacts":[]}`, kind)).problem(t)
+			if want := fmt.Sprintf("Input should be '%s' [input: %s]", c.kind, kind); errors["type"] != want {
+				t.Errorf("%s: %v, want %s", c.kind, errors, want)
+			}
+		}
+		s.assertNothingStored(environment)
+	}
+}
+
+func TestSharedFixturesAreTakenAsTheyAre(t *testing.T) {
+	s := start(t, options{})
+	s.environment("cluster", evidence.ECS)
+	s.report(http.StatusCreated, "cluster", "ECS", string(fixtures.ECSReport))
+	s.report(http.StatusOK, "cluster", "ECS", string(fixtures.ECSReport))
+	got := s.snapshot("cluster", "1")
+	const registry = "111122223333.dkr.ecr.eu-central-1.amazonaws.com/"
+	web := got.named(registry + "web:1.0")
+	if len(got.Artifacts) != 2 || len(web) != 1 || len(got.named(registry+"unpulled:latest")) != 0 {
+		t.Fatalf("%v run", got.runs())
+	}
+	if context := web[0]["ecs_context"].(map[string]any); context["cluster_name"] != "app" || context["service_name"] != "web" {
+		t.Errorf("the keys in camel case are shown as %v", context)
+	}
+	for _, c := range []struct {
+		environment, kind string
+		of                evidence.EnvironmentType
+		body              []byte
+	}{
+		{"functions", "serverless", evidence.Lambda, fixtures.ServerlessReport}, {"revisions", "serverless", evidence.CloudRun, fixtures.ServerlessReport},
+		{"host", "server", evidence.Server, fixtures.ServerReport},
+	} {
+		s.environment(c.environment, c.of)
+		s.report(http.StatusCreated, c.environment, c.kind, string(c.body))
+		if got := s.snapshot(c.environment, "1"); len(got.Artifacts) != 2 || got.Type != string(c.of) {
+			t.Errorf("%s: %d artifacts in a snapshot of type %s", c.kind, len(got.Artifacts), got.Type)
+		}
+	}
+}
+
+// ecsTask is one task of an ECS report.
+func ecsTask(image, digest string, at int64) string {
+	return fmt.Sprintf(`{"digests":{%q:%q},"taskArn":"arn:%s-%d","creationTimestamp":%d}`, image, digest, image, at, at)
+}
+
+func ecsReport(tasks ...string) string { return `{"artifacts":[` + strings.Join(tasks, ",") + `]}` }
+
+func TestUnknownDigestOfWhatNeverRanIsLeftOut(t *testing.T) {
+	for kind, c := range map[string]struct {
+		of      evidence.EnvironmentType
+		members string
+	}{
+		"ECS":        {evidence.ECS, `,"taskArn":"t"`},
+		"azure-apps": {evidence.AzureApps, `,"app_name":"a","app_kind":"app","digests_source":"acr"`},
+		"cloud-run":  {evidence.CloudRun, `,"kind":"job"`},
+	} {
+		s := start(t, options{})
+		s.environment("prod", c.of)
+		unknown := reportOf(`{"web":""}`, c.members)
+		s.report(http.StatusCreated, "prod", kind, unknown)
+		if got := s.snapshot("prod", "-1"); got.Index != 1 || len(got.Artifacts) != 0 {
+			t.Errorf("%s: snapshot %d has %v", kind, got.Index, got.Artifacts)
+		}
+		s.report(http.StatusOK, "prod", kind, unknown)
+		s.report(http.StatusCreated, "prod", kind, reportOf(`{"web":"`+digestOf("web")+`"}`, c.members))
+		s.report(http.StatusOK, "prod", kind, unknown)
+		if got := s.snapshot("prod", "-1"); got.Index != 2 || got.runs()["web"] != digestOf("web") {
+			t.Errorf("%s: snapshot %d runs %v", kind, got.Index, got.runs())
+		}
+	}
+}
+
+func TestUnknownDigestTakesOverTheLatestFingerprintOfItsName(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.ECS)
+	a, b := digestOf("a"), digestOf("b")
+	for _, step := range []struct {
+		what   string
+		status int
+		body   string
+		want   map[string]string
+	}{
+		{"first known", 201, ecsReport(ecsTask("web", a, 1)), map[string]string{"web": a}},
+		{"unknown", 200, ecsReport(ecsTask("web", "", 2)), map[string]string{"web": a}},
+		{"replaced", 201, ecsReport(ecsTask("web", b, 3)), map[string]string{"web": b}},
+		{"unknown after it was replaced", 200, ecsReport(ecsTask("web", "", 4)), map[string]string{"web": b}},
+		{"known again", 200, ecsReport(ecsTask("web", b, 5)), map[string]string{"web": b}},
+		{"one known beside one unknown", 200, ecsReport(ecsTask("web", "", 6), ecsTask("web", b, 7)), map[string]string{"web": b}},
+		{"another name is known", 201, ecsReport(ecsTask("web", "", 8), ecsTask("api", a, 8)), map[string]string{"web": b, "api": a}},
+		{"both unknown", 200, ecsReport(ecsTask("web", "", 9), ecsTask("api", "", 9)), map[string]string{"web": b, "api": a}},
+		{"both unknown beside a stranger", 200, ecsReport(ecsTask("web", "", 9), ecsTask("api", "", 9), ecsTask("new", "", 9)),
+			map[string]string{"web": b, "api": a}},
+		{"one is gone", 201, ecsReport(ecsTask("web", "", 10)), map[string]string{"web": b}},
+		{"what is gone is forgotten", 200, ecsReport(ecsTask("web", "", 11), ecsTask("api", "", 11)), map[string]string{"web": b}},
+	} {
+		s.report(step.status, "prod", "ECS", step.body)
+		if got := s.snapshot("prod", "-1").runs(); !maps.Equal(got, step.want) {
+			t.Errorf("%s: %v run, want %v", step.what, got, step.want)
+		}
+	}
+}
+
+func TestRolloutWithAnUnknownDigestKeepsTheFormerFingerprintBesideTheNewOne(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.ECS)
+	s.report(http.StatusCreated, "prod", "ECS", ecsReport(ecsTask("web", digestOf("old"), 1)))
+	s.report(http.StatusCreated, "prod", "ECS", ecsReport(ecsTask("web", "", 1), ecsTask("web", digestOf("new"), 2)))
+	got := s.snapshot("prod", "-1").named("web")
+	if len(got) != 2 || annotation(got[0]) != "started-unknown" || got[0]["fingerprint"] != digestOf("new") ||
+		annotation(got[1]) != "unchanged" || got[1]["fingerprint"] != digestOf("old") {
+		t.Errorf("%v run", got)
+	}
+}
+
+func TestOneFingerprintUnderTwoNamesIsOneArtifact(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.ECS)
+	s.report(http.StatusCreated, "prod", "ECS", ecsReport(
+		ecsTask("web:latest", digestOf("web"), 30), ecsTask("web:1.0", digestOf("web"), 10), ecsTask("web:1.0", digestOf("web"), 20)))
+	got := s.snapshot("prod", "1")
+	if len(got.Artifacts) != 1 || got.Artifacts[0]["name"] != "web:1.0" || fmt.Sprint(got.Artifacts[0]["creationTimestamp"]) != "[10 20 30]" {
+		t.Fatalf("shown as %v", got.Artifacts)
+	}
+	if arn := got.Artifacts[0]["ecs_context"].(map[string]any)["task_arn"]; arn != "arn:web:latest-30" {
+		t.Errorf("the context is that of %s, not of the youngest instance", arn)
+	}
+}
+
+func TestOneNameWithTwoFingerprintsIsTwoArtifacts(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Docker)
+	s.report(http.StatusCreated, "prod", "docker", fmt.Sprintf(
+		`{"artifacts":[{"digests":{"web":"%s"},"creationTimestamp":1},{"digests":{"web":"%s"},"creationTimestamp":2}]}`, digestOf("a"), digestOf("b")))
+	if got := s.snapshot("prod", "1").named("web"); len(got) != 2 || got[0]["fingerprint"] == got[1]["fingerprint"] {
+		t.Errorf("shown as %v", got)
+	}
+}
+
+func TestTimesAreKeptAsTheyWereReported(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Lambda)
+	s.report(http.StatusCreated, "prod", "lambda", fmt.Sprintf(
+		`{"artifacts":[{"digests":{"f":"%[1]s"},"creationTimestamp":-5},{"digests":{"f":"%[1]s"},"creationTimestamp":0},{"digests":{"f":"%[1]s"},"creationTimestamp":32503680000.0}]}`,
+		digestOf("f")))
+	if got := s.snapshot("prod", "1").Artifacts[0]["creationTimestamp"]; fmt.Sprint(got) != "[-5 0 3.250368e+10]" {
+		t.Errorf("shown as %v", got)
+	}
+}
+
+func TestLargestReportIsTakenAndOneByteMoreIsNot(t *testing.T) {
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	const limit = 32 << 20
+	largest := append(serverReport("a"), bytes.Repeat([]byte(" "), limit)...)[:limit]
+	s.report(http.StatusCreated, "host", "server", string(largest))
+	message, _ := s.report(http.StatusRequestEntityTooLarge, "host", "server", string(largest)+" ").problem(t)
+	if message != "Request body exceeds the limit of 32 MiB" {
+		t.Error(message)
+	}
+}
+
+func TestHundredThousandFilesAreOneReport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 20 to 35 s on 2 cores")
+	}
+	const files = 100_000
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	names := make([]string, files)
+	for i := range names {
+		names[i] = fmt.Sprint("share/", i)
+	}
+	body := serverReport(names...)
+	began := time.Now()
+	got := s.do(http.MethodPut, "/api/v2/environments/"+org+"/host/report/server", snapshotterKey, body)
+	if got.status != http.StatusCreated && got.status != http.StatusOK {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	t.Logf("%d bytes are answered with %s in %s", len(body), got.body, time.Since(began))
+	eventually(t, "the report is processed", func() bool {
+		return s.do(http.MethodGet, "/api/v2/snapshots/"+org+"/host/1", adminKey, nil).status == http.StatusOK
+	})
+	t.Logf("the snapshot is there after %s", time.Since(began))
+	if made := s.snapshot("host", "1"); made.ArtifactComplianceCount["null"] != files || len(made.Artifacts) != files {
+		t.Errorf("%v counted, %d shown", made.ArtifactComplianceCount, len(made.Artifacts))
+	}
+}

@@ -1,0 +1,183 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+)
+
+// fiveDays is an environment that got a snapshot on each of five days, 30 March to 3
+// April, at noon. It is looked at a minute past noon of 4 April.
+func fiveDays(t *testing.T) *service {
+	s := start(t, options{begins: deliveryBegins})
+	s.environment("host", evidence.Server)
+	for n := range 5 {
+		s.serves("host", fmt.Sprint("version-", n))
+		s.clock.turn(24 * time.Hour)
+	}
+	s.clock.turn(time.Minute)
+	return s
+}
+
+func TestSnapshotsAreFoundInEveryFormOfTheClients(t *testing.T) {
+	s := fiveDays(t)
+	for expression, want := range map[string]int64{
+		"1": 1, "5": 5, "-1": 5, "-5": 1, "~0": 5, "~4": 1, "%235": 5, "%23-2": 4, "~1": 4,
+		"@%7Bnow%7D": 5, "@{NOW}": 5, "@%7B2026-03-31T12:00:10%7D": 2, "@%7B2026-03-31T11:59:59%7D": 1, "@%7B2026-03-31T12%3A00%3A10Z%7D": 2,
+		"@%7B2100-01-01T00:00:00%7D": 5, "@{1.day.ago}": 5, "@{2.days.ago}": 4, "@{48.hours.ago}": 4, "@{120.hours.ago}": 1,
+	} {
+		if got := s.snapshot("host", expression); got.Index != want {
+			t.Errorf("%s is snapshot %d, want %d", expression, got.Index, want)
+		}
+	}
+	s.clock.turn(3 * 24 * time.Hour)
+	if got := s.snapshot("host", "@{1.week.ago}"); got.Index != 2 {
+		t.Errorf("a week before 7 April it was snapshot %d", got.Index)
+	}
+	s.clock.turn(23 * 24 * time.Hour)
+	if got := s.snapshot("host", "@{1.months.ago}"); got.Index != 1 {
+		t.Errorf("a month before 30 April it was snapshot %d", got.Index)
+	}
+}
+
+func TestExpressionsWithoutASnapshotAreAnsweredInTheWordsOfTheContract(t *testing.T) {
+	s := fiveDays(t)
+	s.environment("empty", evidence.Server)
+	for _, c := range []struct{ environment, expression, want string }{
+		{"host", "6", "Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5"},
+		{"host", "#6", "Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5"},
+		{"host", "0", "Snapshot 'host#0' resolves to 'host#0'. len(snapshots) == 5"},
+		{"host", "#-0", "Snapshot 'host#-0' resolves to 'host#0'. len(snapshots) == 5"},
+		{"host", "-6", "Snapshot 'host#-6' resolves to 'host#0'. len(snapshots) == 5"},
+		{"host", "~999999", "Snapshot 'host~999999' resolves to 'host#-999994'. len(snapshots) == 5"},
+		{"host", "9223372036854775807", "Snapshot 'host#9223372036854775807' resolves to 'host#9223372036854775807'. len(snapshots) == 5"},
+		{"host", "@{2026-03-30T11:59:59}", "Snapshot 'host@{2026-03-30T11:59:59}' resolves to 'host#0'. len(snapshots) == 5"},
+		{"host", "@{99999999999999.weeks.ago}", "Snapshot 'host@{99999999999999.weeks.ago}' resolves to 'host#0'. len(snapshots) == 5"},
+		{"empty", "-1", "Snapshot 'empty#-1' resolves to 'empty#0'. len(snapshots) == 0"},
+		{"empty", "5", "Snapshot 'empty#5' resolves to 'empty#5'. len(snapshots) == 0"},
+		{"empty", "~3", "Snapshot 'empty~3' resolves to 'empty#-3'. len(snapshots) == 0"},
+		{"empty", "@{now}", "Snapshot 'empty@{now}' resolves to 'empty#0'. len(snapshots) == 0"},
+		{"empty", "@{2.days.ago}", "Snapshot 'empty@{2.days.ago}' resolves to 'empty#0'. len(snapshots) == 0"},
+	} {
+		want := "Org: 'acme'. " + c.want + ". Indexes are 1-based"
+		s.refused(http.StatusNotFound, want, http.MethodGet, "/snapshots/"+org+"/"+c.environment+"/"+url.PathEscape(c.expression), "")
+	}
+}
+
+var garbledExpressions = []string{
+	"five", "1.5", "99999999999999999999", "~-1", "~", "##1", "#", "+1", "1 ", "１", "-", "host#1", "NOW",
+	"@", "@{", "@{}", "@now", "@{now", "@{garbage}", "@{0.days.ago}", "@{-1.days.ago}", "@{1.fortnights.ago}", "@{1.days}",
+	"@{2026-13-01T00:00:00}", "@{2026-03-31}", "@{2026-03-31T12:00:00+02:00}", "@{99999999999999999999999.days.ago}", "%", "\u2028", "'\"<>",
+}
+
+func TestGarbledExpressionsAreRefused(t *testing.T) {
+	s := fiveDays(t)
+	s.environment("empty", evidence.Server)
+	for _, environment := range []string{"host", "empty"} {
+		for _, expression := range garbledExpressions {
+			s.refused(http.StatusBadRequest, "Bad snappish "+expression, http.MethodGet, "/snapshots/"+org+"/"+environment+"/"+url.PathEscape(expression), "")
+		}
+	}
+}
+
+func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
+	s := fiveDays(t)
+	s.environment("empty", evidence.Server)
+	list := func(environment, interval, more string) []float64 {
+		items := s.read("/snapshots/" + org + "/" + environment + "?interval=" + url.QueryEscape(interval) + more).([]any)
+		numbers := []float64{}
+		for _, item := range items {
+			numbers = append(numbers, at(t, item, "index").(float64))
+		}
+		return numbers
+	}
+	for interval, want := range map[string][]float64{
+		"@{3.days.ago}..NOW":                             {5, 4, 3},
+		"@{2026-03-31T12:00:10}..@{2026-04-01T12:00:10}": {3, 2},
+		"3..@{2.days.ago}":                               {4, 3},
+		"@{1.month.ago}..2":                              {2, 1},
+		"@{1.month.ago}..@{2.months.ago}":                {},
+		"..@{4.days.ago}":                                {2, 1},
+		"NOW..~1":                                        {5, 4},
+		"5..4":                                           {5, 4},
+		"..":                                             {5, 4, 3, 2, 1},
+		"#2..#3":                                         {3, 2},
+		"@{2026-04-01T12:00:10Z}..@{2026-04-01T12:00:10}": {3},
+	} {
+		if got := list("host", interval, ""); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", interval, got, want)
+		}
+	}
+	if got := list("host", "@{3.days.ago}..NOW", "&reverse=true&per_page=2&page=2"); !slices.Equal(got, []float64{5}) {
+		t.Errorf("the second page in reverse: %v", got)
+	}
+	if got := list("empty", "@{2.days.ago}..NOW", ""); len(got) != 0 {
+		t.Errorf("an empty environment lists %v", got)
+	}
+	for _, garbled := range []string{"1..2..3", "5", "1..five", "@{garbage}..NOW", "1..@{0.days.ago}", "1...2", "99999999999999999999..NOW"} {
+		s.refused(http.StatusBadRequest, "Invalid interval value: "+garbled, http.MethodGet, "/snapshots/"+org+"/host?interval="+url.QueryEscape(garbled), "")
+	}
+	s.refused(http.StatusNotFound, "Org: 'acme'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
+		http.MethodGet, "/snapshots/"+org+"/host?interval=6..NOW", "")
+}
+
+func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {
+	s, counting := counted(t)
+	s.environment("few", evidence.Server)
+	s.environment("many", evidence.Server)
+	s.past("few", 20, 1, "none")
+	s.past("many", 50_000, 1, "none")
+	spent := func(environment, query string, first, last float64) int {
+		t.Helper()
+		counting.Reset()
+		items := s.read("/snapshots/" + org + "/" + environment + "?per_page=15" + query).([]any)
+		if at(t, items[0], "index") != first || at(t, items[len(items)-1], "index") != last {
+			t.Errorf("%s %s: from %v to %v", environment, query, items[0], items[len(items)-1])
+		}
+		return counting.Snapshot().Commands()
+	}
+	few := spent("few", "", 20, 6)
+	for _, c := range []struct {
+		query       string
+		first, last float64
+	}{
+		{"", 50_000, 49_986}, {"&page=3333", 20, 6}, {"&reverse=true", 1, 15}, {"&page=1000&reverse=true", 14_986, 15_000},
+		{"&interval=25000..NOW", 50_000, 49_986},
+	} {
+		if many := spent("many", c.query, c.first, c.last); many > few {
+			t.Errorf("%s: %d commands among 50,000, %d among 20", c.query, many, few)
+		}
+	}
+	if timed := spent("many", "&interval="+url.QueryEscape("@{30.days.ago}..@{20.days.ago}"), 21_201, 21_187); timed > few+2 {
+		t.Errorf("%d commands between two points in time, %d without", timed, few)
+	}
+	if beyond := s.read("/snapshots/" + org + "/many?per_page=15&page=99999999").([]any); len(beyond) != 0 {
+		t.Errorf("a page beyond the end has %v", beyond)
+	}
+}
+
+func TestSnapshotsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	s.serves("host", "app")
+	s.environmentIn("open", "theirs")
+	const unknown = "Environment named 'host' does not exist for organization 'open'"
+	for _, path := range []string{
+		"/snapshots/open/host", "/snapshots/open/host/1", "/env-diff/open?snappish1=host&snappish2=theirs", "/env-diff/open?snappish1=theirs&snappish2=host%231",
+	} {
+		s.refused(http.StatusNotFound, unknown, http.MethodGet, path, "")
+	}
+	for _, path := range []string{"/snapshots/" + org + "/host", "/snapshots/" + org + "/host/1", "/env-diff/" + org + "?snappish1=host&snappish2=host"} {
+		if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
+			t.Errorf("%s: a stranger gets %d", path, got.status)
+		}
+		if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {
+			t.Errorf("%s: a reader gets %d", path, got.status)
+		}
+	}
+}

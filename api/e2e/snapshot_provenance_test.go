@@ -1,0 +1,290 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+// deliveryBegins is when the clock of the tests of provenance stands.
+var deliveryBegins = time.Date(2026, time.March, 30, 12, 0, 0, 0, time.UTC)
+
+// commitOfFile is the commit that a file of a server was built from.
+func commitOfFile(name string) string { return evidence.HashAPIKey("commit of " + name)[:40] }
+
+// deliver reports a file of a server as an artifact of a flow, built from a commit of
+// an hour ago.
+func (s *service) deliver(flow, name string) {
+	s.t.Helper()
+	commit := commitOfFile(name)
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/"+flow, fmt.Appendf(nil,
+		`{"fingerprint":%q,"filename":%q,"git_commit":%q,"git_commit_info":{"sha1":%q,"message":"Change %s","author":"A. Person <person@example.com>","branch":"main",
+		"timestamp":%d,"url":"https://github.com/acme/%s/commit/%s"},"repo_info":{"name":"acme/%s","url":"https://github.com/acme/%s","provider":"github"},
+		"build_url":"https://ci.example.com/1","commit_url":"https://github.com/acme/%s/commit/%s","template_reference_name":"app","trail_name":"trail-of-%s"}`,
+		evidence.HashAPIKey(name), name, commit, commit, name, s.clock.read().Add(-time.Hour).Unix(), flow, commit, flow, flow, flow, commit, name))
+}
+
+// serves reports that files run on a server.
+func (s *service) serves(environment string, files ...string) {
+	s.t.Helper()
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/"+environment+"/report/server", serverReport(files...))
+}
+
+// running finds the artifact of a file.
+func (b snapshotBody) running(t *testing.T, file string) map[string]any {
+	t.Helper()
+	for _, artifact := range b.Artifacts {
+		if artifact["fingerprint"] == evidence.HashAPIKey(file) {
+			return artifact
+		}
+	}
+	t.Fatalf("snapshot %d does not tell of %s", b.Index, file)
+	return nil
+}
+
+// recordOf finds the id of an artifact's newest record in a flow.
+func (s *service) recordOf(flow, file string) string {
+	s.t.Helper()
+	return at(s.t, s.read("/artifacts/"+org+"/"+flow+"/fingerprint/"+evidence.HashAPIKey(file)), "id").(string)
+}
+
+// TestSnapshotTellsWhereArtifactsComeFrom compares all that flows tell with
+// contract/live-shapes.md 1.
+func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
+	s := start(t, options{begins: deliveryBegins})
+	s.environment("host", evidence.Server)
+	s.deliver("build", "app-1")
+	s.serves("host", "app-1", "stranger")
+	s.clock.turn(time.Hour)
+	s.deliver("build", "app-2")
+	s.clock.turn(time.Minute)
+	s.deliver("promotion", "app-2")
+	s.clock.turn(time.Minute)
+	s.serves("host", "app-2", "stranger")
+
+	second := s.snapshot("host", "2")
+	started, commit := second.running(t, "app-2"), commitOfFile("app-2")
+	committed := float64(deliveryBegins.Unix())
+	page := s.URL + "/acme/flows/build/artifacts/" + evidence.HashAPIKey("app-2") + "?artifact_id=" + s.recordOf("build", "app-2")
+	want := map[string]any{
+		"flow_name": "build", "trail_name": "trail-of-app-2", "template_reference_name": "app",
+		"git_commit": commit, "commit_url": "https://github.com/acme/build/commit/" + commit,
+		"git_commit_info": map[string]any{
+			"sha1": commit, "message": "Change app-2", "author": "A. Person <person@example.com>", "branch": "main",
+			"timestamp": committed, "url": "https://github.com/acme/build/commit/" + commit,
+		},
+		"html_url": page, "flow_html_url": s.URL + "/acme/flows/build",
+		"deployment_diff": map[string]any{
+			"diff_url":                           "https://github.com/acme/build/compare/" + commitOfFile("app-1") + "..." + commit,
+			"previous_git_commit":                commitOfFile("app-1"),
+			"previous_fingerprint":               evidence.HashAPIKey("app-1"),
+			"previous_artifact_name":             "/opt/app-1",
+			"previous_artifact_compliance_state": "COMPLIANT",
+			"previous_running":                   false,
+			"previous_git_commit_url":            "https://github.com/acme/build/commit/" + commitOfFile("app-1"),
+			"previous_trail_name":                "trail-of-app-1",
+			"previous_template_reference_name":   "app",
+		},
+		"commit_lead_time": second.Timestamp - committed, "artifact_compliance_in_flow": true, "flow_reasons_for_non_compliance": []any{},
+	}
+	if got := at(t, started, "flows", 0); !reflect.DeepEqual(got, want) {
+		t.Errorf("the build flow tells\n%v, want\n%v", got, want)
+	}
+	for _, member := range []string{"flow_name", "git_commit", "commit_url", "html_url", "flow_html_url", "deployment_diff", "commit_lead_time"} {
+		if !reflect.DeepEqual(started[member], want[member]) {
+			t.Errorf("%s of the artifact is %v, not that of its first flow", member, started[member])
+		}
+	}
+	promotion := at(t, started, "flows", 1)
+	if at(t, promotion, "flow_name") != "promotion" || at(t, promotion, "deployment_diff") != nil || len(started["flows"].([]any)) != 2 {
+		t.Errorf("the other flow tells %v", promotion)
+	}
+	if exited := second.running(t, "app-1"); annotation(exited) != "exited" || exited["flow_name"] != "build" || exited["deployment_diff"] != nil {
+		t.Errorf("of what exited is told %v", exited)
+	}
+	stranger := second.running(t, "stranger")
+	for _, member := range []string{"flow_name", "git_commit", "commit_url", "html_url", "flow_html_url", "deployment_diff", "commit_lead_time", "ecs_context"} {
+		if value, there := stranger[member]; value != nil || !there {
+			t.Errorf("%s of what no flow knows is %v", member, value)
+		}
+	}
+	if flows := stranger["flows"]; !reflect.DeepEqual(flows, []any{}) {
+		t.Errorf("flows of what no flow knows are %v", flows)
+	}
+}
+
+func TestSnapshotTellsWhetherThePredecessorStillRuns(t *testing.T) {
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	s.deliver("build", "app-1")
+	s.serves("host", "app-1")
+	s.deliver("build", "app-2")
+	s.serves("host", "app-1", "app-2")
+	s.serves("host", "app-2")
+	for expression, want := range map[string]bool{"2": true, "3": false} {
+		if got := at(t, s.snapshot("host", expression).running(t, "app-2"), "deployment_diff", "previous_running"); got != want {
+			t.Errorf("in snapshot %s the predecessor runs: %v", expression, got)
+		}
+	}
+}
+
+func TestSnapshotTellsAnArtifactsStateInItsFlow(t *testing.T) {
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	s.deliver("build", "app-1")
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/other", fmt.Appendf(nil,
+		`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"","template_reference_name":"app","trail_name":"t"}`, evidence.HashAPIKey("app-1")))
+	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+org+"/build/trail/trail-of-app-1/generic",
+		`{"attestation_name":"scan","is_compliant":false,"artifact_fingerprint":"`+evidence.HashAPIKey("app-1")+`","user_data":{}}`)
+	s.serves("host", "app-1")
+	s.deliver("build", "app-2")
+	s.serves("host", "app-2")
+
+	first := s.snapshot("host", "1").running(t, "app-1")
+	if at(t, first, "flows", 0, "artifact_compliance_in_flow") != false || at(t, first, "flows", 1, "artifact_compliance_in_flow") != true {
+		t.Errorf("its flows find it %v and %v", at(t, first, "flows", 0), at(t, first, "flows", 1))
+	}
+	if state := at(t, s.snapshot("host", "2").running(t, "app-2"), "deployment_diff", "previous_artifact_compliance_state"); state != "NON-COMPLIANT" {
+		t.Errorf("the predecessor is %v", state)
+	}
+	// Nothing is known of the commit there.
+	other := at(t, first, "flows", 1)
+	if at(t, other, "git_commit") != "" || at(t, other, "commit_url") != nil || at(t, other, "git_commit_info") != nil || at(t, other, "commit_lead_time") != nil {
+		t.Errorf("a record without a commit tells %v", other)
+	}
+}
+
+func TestSnapshotsShowTheNamesOfNow(t *testing.T) {
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	s.deliver("build", "app-1")
+	s.serves("host", "app-1")
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+org+"/build/rename", []byte(`{"new_name":"assembly"}`))
+	s.rename("host", "server")
+	for _, name := range []string{"host", "server"} {
+		got := s.snapshot(name, "-1")
+		if want := s.URL + "/acme/environments/server/snapshots/1"; got.HTMLURL != want {
+			t.Errorf("asked for %s: html_url is %s, want %s", name, got.HTMLURL, want)
+		}
+		artifact := got.running(t, "app-1")
+		if artifact["flow_name"] != "assembly" || !strings.HasPrefix(artifact["html_url"].(string), s.URL+"/acme/flows/assembly/") {
+			t.Errorf("the renamed flow shows as %v, %v", artifact["flow_name"], artifact["html_url"])
+		}
+	}
+}
+
+// clientReadsSnapshot checks everything the client decodes of a snapshot.
+func clientReadsSnapshot(t *testing.T, body any) {
+	t.Helper()
+	clientReads(t, "snapshot", body)
+	for _, artifact := range clientReadsEach(t, "snapshot.artifact", at(t, body, "artifacts")) {
+		clientReads(t, "snapshot.annotation", at(t, artifact, "annotation"))
+		if commit := at(t, artifact, "git_commit"); commit != nil && commit != "" && len(commit.(string)) < 7 {
+			t.Errorf("the client cannot shorten the commit %q", commit)
+		}
+		if times := at(t, artifact, "creationTimestamp").([]any); len(times) == 0 && at(t, artifact, "annotation", "now") != 0.0 {
+			t.Errorf("what runs has no times: %s", shown(artifact))
+		}
+	}
+}
+
+func TestClientsDecodeSnapshots(t *testing.T) {
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	s.deliver("build", "app-1")
+	// A commit that is no SHA.
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/build", fmt.Appendf(nil,
+		`{"fingerprint":%q,"filename":"f","git_commit_info":{"sha1":"v1"},"build_url":"b","commit_url":"c","template_reference_name":"odd","trail_name":"t"}`, evidence.HashAPIKey("odd")))
+	s.serves("host", "app-1", "odd", "stranger")
+	s.serves("host", "odd", "stranger")
+	for _, expression := range []string{"1", "2"} {
+		clientReadsSnapshot(t, s.read("/snapshots/"+org+"/host/"+expression))
+	}
+	clientReadsEach(t, "snapshots_item", s.read("/snapshots/"+org+"/host?page=1&per_page=15&interval=&reverse=false"))
+	diff := s.read("/env-diff/" + org + "?snappish1=host%231&snappish2=host")
+	clientReads(t, "env_diff", diff)
+	clientReadsEach(t, "env_diff.artifact", at(t, diff, "snappish1", "artifacts"))
+	clientReadsEach(t, "env_diff.artifact", at(t, diff, "not-changed", "artifacts"))
+}
+
+// counted is a service whose commands are counted, without what a worker does beside
+// the requests.
+func counted(t *testing.T) (*service, *storage.CountingDocuments) {
+	t.Helper()
+	var counting *storage.CountingDocuments
+	s := start(t, options{withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
+		counting = storage.NewCountingDocuments(docs)
+		return counting
+	}})
+	return s, counting
+}
+
+// past puts snapshots into the store, one a minute until now, all with the same
+// artifacts, each of which comes from one of the flows.
+func (s *service) past(environment string, snapshots, artifacts int, flows ...string) {
+	s.t.Helper()
+	id := s.environmentID(environment)
+	running := make([]snapshot.Artifact, 0, artifacts)
+	for i := range artifacts {
+		running = append(running, snapshot.Artifact{
+			Fingerprint: fmt.Sprintf("%064x", i+1), Name: fmt.Sprint("image-", i), CreatedAt: []int64{1_789_000_000}, Since: 1,
+			Origins: []snapshot.Origin{{Origin: evidence.Origin{Flow: flows[i%len(flows)], Trail: "t", Slot: "s", Record: evidence.NewID()}}},
+		})
+	}
+	tree := snapshot.NewArtifactTree(running)
+	s.must(s.Process.Store.Snapshots.StoreChunks(s.t.Context(), tree.Chunks))
+	began := evidence.Seconds(s.clock.read().Add(-time.Duration(snapshots) * time.Minute))
+	all := make([]snapshot.Snapshot, 0, snapshots)
+	for i := range snapshots {
+		all = append(all, snapshot.Snapshot{
+			Environment: id, Number: int64(i + 1), Timestamp: began + 60*float64(i), Type: evidence.Server,
+			Root: tree.Root, Counts: snapshot.Counts{Null: artifacts},
+		})
+	}
+	for _, schema := range storage.Schemas() {
+		if schema.Name == "snapshots" {
+			_, err := storage.NewCollection(s.Process.Store.Documents, schema,
+				func(s *snapshot.Snapshot) string { return fmt.Sprint(s.Environment, "/", s.Number) },
+				func(s *snapshot.Snapshot) map[string]any {
+					return map[string]any{"environment": s.Environment, "number": s.Number, "time": s.Timestamp}
+				}).InsertMany(s.t.Context(), all)
+			s.must(err)
+		}
+	}
+}
+
+func TestReadingASnapshotCostsTheSameHoweverMuchThereIs(t *testing.T) {
+	s, counting := counted(t)
+	s.deliver("build", "app-1")
+	flow := at(t, s.read("/flows/"+org+"/build"), "id").(string)
+	s.environment("small", evidence.Server)
+	s.environment("large", evidence.Server)
+	s.past("small", 3, 10, flow)
+	s.past("large", 25_000, 10_000, flow)
+	spent := func(environment, expression string, artifacts int) int {
+		t.Helper()
+		counting.Reset()
+		got := s.snapshot(environment, expression)
+		if len(got.Artifacts) != artifacts || got.Artifacts[0]["flow_name"] != "build" {
+			t.Fatalf("%s has %d artifacts", environment, len(got.Artifacts))
+		}
+		return counting.Snapshot().Commands()
+	}
+	few := spent("small", "1", 10)
+	// The tree of the large one has a level or two more, and is in memory.
+	for _, expression := range []string{"25000", "1", "12345", "-1", "~24999"} {
+		if many := spent("large", expression, 10_000); many > few+3 {
+			t.Errorf("%d commands for snapshot %s of 25,000, %d for one of three", many, expression, few)
+		}
+	}
+	if timed := spent("large", "@%7B10.days.ago%7D", 10_000); timed > few+4 {
+		t.Errorf("%d commands for a point in time", timed)
+	}
+}

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"context"
+
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+// loadedSnapshot is a snapshot with what runs by it.
+type loadedSnapshot struct {
+	snapshot.Snapshot
+	// Next is when the snapshot after it began, in Unix seconds; nil for the latest.
+	Next *float64
+	// Artifacts are sorted by fingerprint.
+	Artifacts []snapshot.Artifact
+	// Changes are those against the snapshot before.
+	Changes []snapshot.Change
+}
+
+// environmentOf reads the environment of a name, which may be a former one, or answers
+// in the contract's words: two commands.
+func (h *handlers) environmentOf(ctx context.Context, org evidence.OrgAccess, name string) (evidence.Environment, error) {
+	ref, err := h.environmentNamed(ctx, org, name)
+	if err != nil {
+		return evidence.Environment{}, err
+	}
+	return h.store.Environments.Get(ctx, ref.ID)
+}
+
+// timeline is what snapshot expressions are resolved against, once the reports under
+// way have been waited for.
+func (h *handlers) timeline(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment) (*snapshot.Timeline, error) {
+	if environment.Logical() {
+		return h.unitedTimeline(ctx, org, environment)
+	}
+	if err := h.intake.CatchUp(ctx, environment.ID, catchUpSpan); err != nil {
+		return nil, err
+	}
+	latest, err := h.store.Snapshots.Latest(ctx, environment.ID)
+	return &snapshot.Timeline{
+		Org: org.OrgName, Environment: environment.Name, Latest: latest, Now: h.clock(),
+		InForce: func(at float64) (int64, error) { return h.store.Snapshots.NumberAt(ctx, environment.ID, at) },
+	}, err
+}
+
+// unitedTimeline is that of a logical environment. It does not wait for what is under
+// way in its members.
+func (h *handlers) unitedTimeline(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment) (*snapshot.Timeline, error) {
+	united, err := h.unionOf(ctx, environment)
+	return &snapshot.Timeline{
+		Org: org.OrgName, Environment: environment.Name, Latest: united.total, Now: h.clock(),
+		InForce: func(at float64) (int64, error) { return united.numberAt(ctx, at) },
+	}, err
+}
+
+// snapshotsBetween returns the snapshots numbered first to last: one command for each
+// thousand.
+func (h *handlers) snapshotsBetween(ctx context.Context, environment evidence.Environment, first, last int64) ([]snapshot.Snapshot, error) {
+	if !environment.Logical() {
+		return h.store.Snapshots.GetMany(ctx, environment.ID, numbersBetween(first, last))
+	}
+	united, err := h.unionOf(ctx, environment)
+	if err != nil {
+		return nil, err
+	}
+	return united.between(ctx, environment, first, last)
+}
+
+// pickSnapshot finds the snapshot that is asked for, without what runs by it.
+func (h *handlers) pickSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked snapshot.Expression) (loadedSnapshot, error) {
+	timeline, err := h.timeline(ctx, org, environment)
+	if err != nil {
+		return loadedSnapshot{}, err
+	}
+	number, err := timeline.Resolve(asked)
+	if err != nil {
+		return loadedSnapshot{}, err
+	}
+	found, err := h.snapshotsBetween(ctx, environment, number, number+1)
+	if err != nil {
+		return loadedSnapshot{}, err
+	}
+	if len(found) == 0 || found[0].Number != number {
+		return loadedSnapshot{}, storage.ErrNotFound
+	}
+	picked := loadedSnapshot{Snapshot: found[0]}
+	if len(found) > 1 {
+		picked.Next = &found[1].Timestamp
+	}
+	return picked, nil
+}
+
+// loadSnapshot reads the snapshot that is asked for: as many commands for each of its
+// two trees as that has levels, and six beside them.
+func (h *handlers) loadSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked snapshot.Expression) (loadedSnapshot, error) {
+	loaded, err := h.pickSnapshot(ctx, org, environment, asked)
+	if err != nil {
+		return loaded, err
+	}
+	if environment.Logical() {
+		united, err := h.unionOf(ctx, environment)
+		if err != nil {
+			return loaded, err
+		}
+		err = united.load(ctx, &loaded)
+		return loaded, err
+	}
+	if loaded.Artifacts, err = h.store.Snapshots.Artifacts(ctx, &loaded.Snapshot); err != nil {
+		return loaded, err
+	}
+	loaded.Changes, err = h.store.Snapshots.Changes(ctx, &loaded.Snapshot)
+	return loaded, err
+}

@@ -1,0 +1,24 @@
+package evidence
+
+// Allowance permits one artifact in one environment whatever the policies say
+// (contract/semantics.md 4.7).
+type Allowance struct {
+	ID          string `json:"id"`
+	Org         string `json:"org"`
+	Environment string `json:"environment"` // id
+	Fingerprint string `json:"fingerprint"`
+	// ArtifactName and Description are as sent; the latter says why.
+	ArtifactName string `json:"artifact_name"`
+	Description  string `json:"description"`
+	// UserID and UserName tell who permitted it last, At when, in Unix seconds.
+	UserID   string  `json:"user_id"`
+	UserName string  `json:"user_name"`
+	At       float64 `json:"at"`
+}
+
+// Repeat takes over what a later request says of the same artifact. It stays the
+// same allowance.
+func (a *Allowance) Repeat(later Allowance) {
+	later.ID = a.ID
+	*a = later
+}

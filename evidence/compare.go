@@ -1,0 +1,90 @@
+package evidence
+
+import (
+	"net/url"
+	"strings"
+)
+
+// commitForm is how a provider writes the address of a commit: that of its
+// repository, a path, and the SHA.
+type commitForm struct {
+	path string
+	// fits tells whether the address of the repository is one of the provider.
+	fits    func(repo *url.URL) bool
+	compare func(repo, before, after string) string
+}
+
+// commitForms are those of the providers that can compare two commits.
+var commitForms = []commitForm{
+	{"/-/commit/", anywhere, compareAtGitLab},
+	{"/commits/", atBitbucket, compareAtBitbucket},
+	{"/commit/", atAzure, compareAtAzure},
+	{"/commit/", atGitHub, compareAtGitHub},
+}
+
+// anywhere fits GitLab, whose path for commits tells it apart. Its repositories may
+// be in groups of groups.
+func anywhere(*url.URL) bool { return true }
+
+// atBitbucket fits Bitbucket Cloud. GitHub writes /commits/ as well, for a list.
+func atBitbucket(repo *url.URL) bool { return repo.Host == "bitbucket.org" }
+
+// atAzure fits Azure DevOps, on whichever host.
+func atAzure(repo *url.URL) bool { return strings.Contains(repo.Path, "/_git/") }
+
+// atGitHub fits GitHub, on whichever host, and those that do as it does.
+func atGitHub(repo *url.URL) bool {
+	owner, name, found := strings.Cut(strings.TrimPrefix(repo.Path, "/"), "/")
+	return found && owner != "" && name != "" && !strings.Contains(name, "/")
+}
+
+func compareAtGitLab(repo, before, after string) string {
+	return repo + "/-/compare/" + before + "..." + after
+}
+
+func compareAtBitbucket(repo, before, after string) string {
+	return repo + "/branches/compare/" + after + ".." + before
+}
+
+func compareAtAzure(repo, before, after string) string {
+	return repo + "/branchCompare?baseVersion=GC" + before + "&targetVersion=GC" + after + "&_a=commits"
+}
+
+func compareAtGitHub(repo, before, after string) string {
+	return repo + "/compare/" + before + "..." + after
+}
+
+// CompareURL is where the difference between the commits of two origins can be
+// looked at. It is nil unless both are in one repository at a provider that is
+// known by the form of its addresses.
+func CompareURL(before, after *Origin) *string {
+	for _, form := range commitForms {
+		repo, ok := form.repo(after)
+		if !ok {
+			continue
+		}
+		if former, ok := form.repo(before); !ok || former != repo {
+			return nil
+		}
+		return new(form.compare(repo, strings.ToLower(before.CommitSHA), strings.ToLower(after.CommitSHA)))
+	}
+	return nil
+}
+
+// repo is the address of the repository that an origin's commit is in, if it has the
+// provider's form and names the commit.
+func (f *commitForm) repo(origin *Origin) (string, bool) {
+	i := strings.LastIndex(origin.CommitURL, f.path)
+	if i < 0 || origin.CommitSHA == "" {
+		return "", false
+	}
+	address, commit := origin.CommitURL[:i], origin.CommitURL[i+len(f.path):]
+	if end := strings.IndexAny(commit, "/?#"); end >= 0 {
+		commit = commit[:end]
+	}
+	repo, err := url.Parse(address)
+	if err != nil || repo.Host == "" || (repo.Scheme != "https" && repo.Scheme != "http") {
+		return "", false
+	}
+	return address, strings.EqualFold(commit, origin.CommitSHA) && f.fits(repo)
+}

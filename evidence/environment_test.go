@@ -1,0 +1,92 @@
+package evidence_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"attestry/evidence"
+)
+
+func TestUnitedStateOfMembers(t *testing.T) {
+	yes, no := new(true), new(false)
+	for name, c := range map[string]struct {
+		states []*bool
+		want   *bool
+	}{
+		"no members":              {nil, nil},
+		"one true":                {[]*bool{yes}, yes},
+		"one false":               {[]*bool{no}, no},
+		"one unknown":             {[]*bool{nil}, nil},
+		"all true":                {[]*bool{yes, yes}, yes},
+		"false among true":        {[]*bool{yes, no, yes}, no},
+		"unknown among true":      {[]*bool{yes, nil}, nil},
+		"unknown before true":     {[]*bool{nil, yes}, nil},
+		"false outweighs unknown": {[]*bool{nil, no}, no},
+		"false before unknown":    {[]*bool{no, nil, yes}, no},
+	} {
+		if got := evidence.UnitedState(c.states); shownState(got) != shownState(c.want) {
+			t.Errorf("%s: %s, want %s", name, shownState(got), shownState(c.want))
+		}
+	}
+}
+
+func shownState(state *bool) string {
+	if state == nil {
+		return "unknown"
+	}
+	return fmt.Sprint(*state)
+}
+
+func TestChangeOfAnEnvironmentAppliesWhatIsSent(t *testing.T) {
+	before := evidence.Environment{Description: "d", IncludeScaling: true, Included: []string{"a", "b"}}
+	for name, c := range map[string]struct {
+		change  evidence.EnvironmentChange
+		changed bool
+		want    string
+	}{
+		"nothing":             {evidence.EnvironmentChange{}, false, "d true [a b]"},
+		"the same":            {evidence.EnvironmentChange{Description: new("d"), IncludeScaling: new(true), Included: &[]string{"a", "b"}}, false, "d true [a b]"},
+		"a description":       {evidence.EnvironmentChange{Description: new("e")}, true, "e true [a b]"},
+		"an empty one":        {evidence.EnvironmentChange{Description: new("")}, true, " true [a b]"},
+		"scaling":             {evidence.EnvironmentChange{IncludeScaling: new(false)}, true, "d false [a b]"},
+		"the order":           {evidence.EnvironmentChange{Included: &[]string{"b", "a"}}, true, "d true [b a]"},
+		"no members any more": {evidence.EnvironmentChange{Included: &[]string{}}, true, "d true []"},
+	} {
+		e := before
+		changed := e.Apply(c.change)
+		if got := fmt.Sprint(e.Description, " ", e.IncludeScaling, " ", e.Included); changed != c.changed || got != c.want {
+			t.Errorf("%s: %t %q", name, changed, got)
+		}
+	}
+}
+
+func TestMembersJoinOnceAndUpToAThousand(t *testing.T) {
+	e := evidence.Environment{Included: []string{"a"}}
+	if joined, err := e.Join("b"); !joined || err != nil {
+		t.Errorf("a new member: %t, %v", joined, err)
+	}
+	if joined, err := e.Join("a"); joined || err != nil || !slices.Equal(e.Included, []string{"a", "b"}) {
+		t.Errorf("the same member: %t, %v, %v", joined, err, e.Included)
+	}
+	for i := len(e.Included); i < evidence.MaxMembers; i++ {
+		if _, err := e.Join(fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if joined, err := e.Join("one more"); joined || evidence.CodeOf(err) != evidence.Invalid || len(e.Included) != evidence.MaxMembers {
+		t.Errorf("one more: %t, %v, %d members", joined, err, len(e.Included))
+	}
+	if joined, err := e.Join("a"); joined || err != nil {
+		t.Errorf("the same member of a full one: %t, %v", joined, err)
+	}
+}
+
+func TestEnvironmentIsArchivedOnce(t *testing.T) {
+	e := evidence.Environment{Name: "prod", LastModifiedAt: 3}
+	e.Archive(5)
+	e.Archive(7)
+	if !e.Archived || e.ArchivedAt != 5 || e.LastModifiedAt != 5 || e.Name != "prod" {
+		t.Errorf("got %+v", e)
+	}
+}

@@ -1,0 +1,113 @@
+package evidence
+
+import (
+	"cmp"
+	"slices"
+	"unicode/utf8"
+)
+
+// Origin is where a flow knows a fingerprint from: its newest record there
+// (contract/live-shapes.md 1, "What the snapshot data implies"). It holds what
+// snapshots, events and deployments show of the record, which never changes.
+type Origin struct {
+	Flow   string `json:"flow"`   // id
+	Trail  string `json:"trail"`  // name
+	Slot   string `json:"slot"`   // the reference name in the template
+	Record string `json:"record"` // id
+	// Repo is the inner id of the repository that the record named, "" when none.
+	Repo      string `json:"repo,omitempty"`
+	CommitSHA string `json:"commit_sha,omitempty"` // "" when unknown
+	CommitURL string `json:"commit_url,omitempty"`
+	// Commit is what is shown of the commit, nil when no more than its SHA is known.
+	Commit *GitCommit `json:"commit,omitempty"`
+	// Time is when the record was made and First when the flow's first record of the
+	// fingerprint was, in Unix seconds.
+	Time  float64 `json:"time"`
+	First float64 `json:"first"`
+}
+
+// Origin is what the record tells of where its fingerprint comes from.
+func (a *ArtifactRecord) Origin() Origin {
+	return Origin{
+		Flow: a.Flow, Trail: a.Trail, Slot: a.Name, Record: a.ID, Repo: a.Repo,
+		CommitSHA: a.CommitSHA, CommitURL: shortURL(a.CommitURL), Commit: a.Commit.brief(),
+		Time: a.CreatedAt, First: a.CreatedAt,
+	}
+}
+
+// TrailKey is the key of the origin's trail.
+func (o *Origin) TrailKey() string { return TrailKey(o.Flow, o.Trail) }
+
+// SlotID is the id of the origin's slot.
+func (o *Origin) SlotID() string { return SlotID(o.TrailKey(), o.Slot) }
+
+// CommittedAt is when the commit was made, in Unix seconds; nil when unknown.
+func (o *Origin) CommittedAt() *float64 {
+	if o.Commit == nil {
+		return nil
+	}
+	return o.Commit.Timestamp
+}
+
+// Later tells whether the origin's record was made behind another's.
+func (o *Origin) Later(other *Origin) bool {
+	return cmp.Or(cmp.Compare(o.Time, other.Time), cmp.Compare(o.Record, other.Record)) > 0
+}
+
+// SortOrigins orders origins by when their flows first knew of the artifact: the
+// first is the one that built it.
+func SortOrigins(origins []Origin) {
+	slices.SortFunc(origins, func(a, b Origin) int {
+		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Flow, b.Flow))
+	})
+}
+
+// Origins keep no more than so many bytes of a commit's message, of its author and
+// branch, and of addresses; a longer address is left out, as one that is cut leads
+// nowhere. They are copied into snapshots, whose size must not depend on what somebody
+// writes into a message.
+const (
+	maxBriefMessage = 1 << 10
+	maxBriefName    = 1 << 8
+	maxBriefURL     = 1 << 10
+)
+
+// brief is what answers show of a commit beside a record: neither its parents nor
+// its signature, no more than the beginning of very long texts, and no very long
+// address.
+func (c *GitCommit) brief() *GitCommit {
+	if c == nil {
+		return nil
+	}
+	brief := GitCommit{
+		SHA1: c.SHA1, Message: briefText(c.Message, maxBriefMessage), Author: briefText(c.Author, maxBriefName), Branch: briefText(c.Branch, maxBriefName),
+		Timestamp: c.Timestamp, URL: c.URL,
+	}
+	if c.URL != nil && shortURL(*c.URL) == "" {
+		brief.URL = nil
+	}
+	return &brief
+}
+
+func briefText(text *string, most int) *string {
+	if text == nil || len(*text) <= most {
+		return text
+	}
+	return new(cutText(*text, most))
+}
+
+// shortURL leaves a very long address out.
+func shortURL(address string) string {
+	if len(address) > maxBriefURL {
+		return ""
+	}
+	return address
+}
+
+// cutText cuts a text to at most size bytes, never within a character.
+func cutText(text string, size int) string {
+	for size > 0 && !utf8.RuneStart(text[size]) {
+		size--
+	}
+	return text[:size] + "…"
+}

@@ -1,0 +1,61 @@
+package snapshot
+
+// Comparison is how what runs by one snapshot differs from what runs by another, by
+// fingerprint (contract/semantics.md 4.5). Exited artifacts do not take part.
+type Comparison struct {
+	OnlyFirst, OnlySecond []Artifact
+	// Changed run by both, in other numbers of instances.
+	Changed []Pair
+	// Same run by both, in the same number.
+	Same []Pair
+}
+
+// Pair is an artifact as it runs by two snapshots.
+type Pair struct{ First, Second Artifact }
+
+// Compare compares what runs by two snapshots, both sorted by fingerprint.
+func Compare(first, second []Artifact) Comparison {
+	var c Comparison
+	for len(first) > 0 && len(second) > 0 {
+		switch {
+		case first[0].Fingerprint < second[0].Fingerprint:
+			c.OnlyFirst, first = append(c.OnlyFirst, first[0]), first[1:]
+		case second[0].Fingerprint < first[0].Fingerprint:
+			c.OnlySecond, second = append(c.OnlySecond, second[0]), second[1:]
+		default:
+			c.both(Pair{First: first[0], Second: second[0]})
+			first, second = first[1:], second[1:]
+		}
+	}
+	c.OnlyFirst = append(c.OnlyFirst, first...)
+	c.OnlySecond = append(c.OnlySecond, second...)
+	return c
+}
+
+func (c *Comparison) both(pair Pair) {
+	if pair.First.Instances() == pair.Second.Instances() {
+		c.Same = append(c.Same, pair)
+		return
+	}
+	c.Changed = append(c.Changed, pair)
+}
+
+// CompareTree compares what runs by a snapshot, known by the root of its tree, with the
+// second one's tree. What hangs on chunks that they share is not compared one by one:
+// one fetch per level at which they differ.
+func CompareTree(root string, second *Tree, fetch Fetch) (Comparison, error) {
+	difference, err := second.Compare(root, fetch)
+	if err != nil {
+		return Comparison{}, err
+	}
+	comparison := Compare(difference.Before, difference.After)
+	for id, chunk := range second.Chunks {
+		if _, differs := difference.Chunks[id]; differs {
+			continue
+		}
+		for _, artifact := range chunk.Artifacts {
+			comparison.Same = append(comparison.Same, Pair{First: artifact, Second: artifact})
+		}
+	}
+	return comparison, nil
+}

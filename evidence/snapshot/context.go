@@ -1,0 +1,80 @@
+package snapshot
+
+import (
+	"cmp"
+	"strings"
+)
+
+// Context is what certain types of environments tell of an instance beyond what
+// it runs and since when: one member is set, that of the environment's type
+// (contract/requests.md, the artifacts of the reports).
+type Context struct {
+	ECS      *ECSContext      `json:"ecs,omitempty"`
+	Azure    *AzureContext    `json:"azure,omitempty"`
+	CloudRun *CloudRunContext `json:"cloud_run,omitempty"`
+}
+
+// ECSContext is the task that an instance is part of.
+type ECSContext struct {
+	TaskARN     string  `json:"task_arn"`
+	ClusterName *string `json:"cluster_name"`
+	ServiceName *string `json:"service_name"`
+}
+
+// AzureContext is the app that an instance is, and where its digest is from.
+type AzureContext struct {
+	AppName       string `json:"app_name"`
+	AppKind       string `json:"app_kind"`
+	DigestsSource string `json:"digests_source"`
+}
+
+// CloudRunContext is the service's revision, or the job, that an instance is of.
+type CloudRunContext struct {
+	Kind         string  `json:"kind"` // service or job
+	ServiceName  *string `json:"service_name"`
+	RevisionName *string `json:"revision_name"`
+	JobName      *string `json:"job_name"`
+}
+
+// members lists the texts of a context, always in the same order.
+func (c *Context) members() []string {
+	if c == nil {
+		return nil
+	}
+	var members []string
+	if e := c.ECS; e != nil {
+		members = append(members, e.TaskARN, text(e.ClusterName), text(e.ServiceName))
+	}
+	if a := c.Azure; a != nil {
+		members = append(members, a.AppName, a.AppKind, a.DigestsSource)
+	}
+	if r := c.CloudRun; r != nil {
+		members = append(members, r.Kind, text(r.ServiceName), text(r.RevisionName), text(r.JobName))
+	}
+	return members
+}
+
+func text(member *string) string {
+	if member == nil {
+		return ""
+	}
+	return *member
+}
+
+// compareContexts orders contexts, so that of several instances the same one is
+// always shown.
+func compareContexts(a, b *Context) int {
+	return cmp.Compare(strings.Join(a.members(), "\x00"), strings.Join(b.members(), "\x00"))
+}
+
+// size is the most that the context takes up in JSON, in bytes.
+func (c *Context) size() int {
+	if c == nil {
+		return 0
+	}
+	size := contextFrame
+	for _, member := range c.members() {
+		size += textSize(member)
+	}
+	return size
+}

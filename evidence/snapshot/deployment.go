@@ -1,0 +1,89 @@
+package snapshot
+
+// Deployment is a fingerprint that newly runs in an environment: deployments are
+// derived from snapshots (contract/semantics.md 7).
+type Deployment struct {
+	Org         string `json:"org"`
+	Environment string `json:"environment"` // id
+	Fingerprint string `json:"fingerprint"`
+	Name        string `json:"name"`
+	// Snapshot is the number of the snapshot with which it began to run, Timestamp
+	// that one's, in Unix seconds.
+	Snapshot  int64   `json:"snapshot"`
+	Timestamp float64 `json:"timestamp"`
+	// Repo is the id of the repository of which this is a deployment; "" is the
+	// deployment as such. What comes from several repositories is listed in each.
+	Repo string `json:"repo,omitempty"`
+	// Origin is where the artifact comes from, in the repository if there is one;
+	// nil while no flow knows it.
+	Origin *Origin `json:"origin,omitempty"`
+}
+
+// LeadTime is how long it took from the commit until it ran, in seconds; nil when
+// the commit's time is not known (contract/semantics.md 7).
+func (d *Deployment) LeadTime() *float64 {
+	if d.Origin == nil {
+		return nil
+	}
+	committed := d.Origin.CommittedAt()
+	if committed == nil {
+		return nil
+	}
+	return new(d.Timestamp - *committed)
+}
+
+// Deployments are the artifact's current one as such, first, and that of each
+// repository it comes from.
+func (s *Snapshot) Deployments(artifact *Artifact) []Deployment {
+	deployment := Deployment{
+		Org: s.Org, Environment: s.Environment, Fingerprint: artifact.Fingerprint, Name: artifact.Name,
+		Snapshot: artifact.Since, Timestamp: artifact.StartedAt,
+	}
+	if len(artifact.Origins) > 0 {
+		deployment.Origin = &artifact.Origins[0]
+	}
+	all := []Deployment{deployment}
+	seen := map[string]bool{"": true}
+	for i := range artifact.Origins {
+		origin := &artifact.Origins[i]
+		if seen[origin.Repo] {
+			continue
+		}
+		seen[origin.Repo] = true
+		deployment.Repo, deployment.Origin = origin.Repo, origin
+		all = append(all, deployment)
+	}
+	return all
+}
+
+// Succession is a place of an artifact in the lineage of a flow's reference name.
+type Succession struct {
+	Environment string      `json:"environment"` // id
+	At          float64     `json:"at"`          // when it began to run, Unix seconds
+	Artifact    Predecessor `json:"artifact"`
+}
+
+// Lineage is the one that the succession is in.
+func (s *Succession) Lineage() Lineage { return LineageOf(&s.Artifact.Origin) }
+
+// Successions are an artifact's places, one for each of its flows.
+func (s *Snapshot) Successions(artifact *Artifact) []Succession {
+	places := make([]Succession, 0, len(artifact.Origins))
+	for _, origin := range artifact.Origins {
+		places = append(places, Succession{
+			Environment: s.Environment, At: artifact.StartedAt,
+			Artifact: Predecessor{
+				Fingerprint: artifact.Fingerprint, Name: artifact.Name, Since: artifact.Since,
+				Origin: origin.Origin, Status: origin.Status,
+			},
+		})
+	}
+	return places
+}
+
+// Sighting tells when a fingerprint first ran in an environment.
+type Sighting struct {
+	Environment string  `json:"environment"` // id
+	Fingerprint string  `json:"fingerprint"`
+	At          float64 `json:"at"` // Unix seconds
+}

@@ -1,0 +1,54 @@
+package snapshot
+
+import (
+	"strings"
+
+	"attestry/evidence"
+)
+
+// Interval reads `a..b` and gives the numbers of the first and the last snapshot of
+// the range, first > last when it is empty (contract/semantics.md 4.4). Each side is an
+// expression of the path form or NOW; one that is left out takes its default, and an
+// empty text is `1..NOW`. The sides may come in either order.
+//
+// A number that no snapshot has is the contract's NotFound, as in Resolve, but for the
+// sides of the default in an environment without snapshots, whose range is empty. A
+// range may begin at a time before the first snapshot: `@{2.days.ago}..NOW` is
+// everything in an environment of yesterday.
+func (t *Timeline) Interval(text string) (begin, end int64, err error) {
+	from, to, ranged := strings.Cut(text, "..")
+	a, knownFrom := parseSide(from, First)
+	b, knownTo := parseSide(to, Latest)
+	if !knownFrom || !knownTo || !ranged && text != "" {
+		return 0, 0, evidence.NewError(evidence.Invalid, "Invalid interval value: "+text)
+	}
+	if begin, err = t.side(a); err != nil {
+		return 0, 0, err
+	}
+	if end, err = t.side(b); err != nil {
+		return 0, 0, err
+	}
+	return max(min(begin, end), 1), max(begin, end), nil
+}
+
+func parseSide(text string, absent Expression) (Expression, bool) {
+	switch {
+	case text == "":
+		return absent, true
+	case strings.EqualFold(text, "NOW"):
+		return Latest, true
+	default:
+		return parseExpression(text)
+	}
+}
+
+// side is Resolve for one side of a range; 0 lies before the first snapshot.
+func (t *Timeline) side(e Expression) (int64, error) {
+	if t.Latest == 0 && (e.Number == First.Number || e.Number == Latest.Number) {
+		return 0, nil
+	}
+	if _, timed := e.At(t.Now); timed {
+		return t.locate(e)
+	}
+	return t.Resolve(e)
+}

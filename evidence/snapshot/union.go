@@ -1,0 +1,70 @@
+package snapshot
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"attestry/evidence"
+)
+
+// Union unites what runs in the members of a logical environment: one artifact per
+// fingerprint, its instances added up (contract/semantics.md 4.6). What else is told
+// of it is that of the first member in which it runs; its verdict is the worst. The
+// lists, one per member, and the result are sorted by fingerprint.
+func Union(members [][]Artifact) []Artifact {
+	united := map[string]*Artifact{}
+	for _, artifacts := range members {
+		for i := range artifacts {
+			known := united[artifacts[i].Fingerprint]
+			if known == nil {
+				first := artifacts[i]
+				united[first.Fingerprint] = &first
+				continue
+			}
+			known.unite(&artifacts[i])
+		}
+	}
+	all := make([]Artifact, 0, len(united))
+	for _, artifact := range united {
+		all = append(all, *artifact)
+	}
+	sortByFingerprint(all)
+	return all
+}
+
+// unite adds what runs of the artifact in another member. What is shared with the
+// other members' own lists is left as it is.
+func (a *Artifact) unite(other *Artifact) {
+	if other.NewestInstance() > a.NewestInstance() {
+		a.Context = other.Context
+	}
+	a.CreatedAt = slices.Sorted(slices.Values(slices.Concat(a.CreatedAt, other.CreatedAt)))
+	a.Compliant = evidence.UnitedState([]*bool{a.Compliant, other.Compliant})
+	a.StartedAt, a.FirstAt = min(a.StartedAt, other.StartedAt), min(a.FirstAt, other.FirstAt)
+	if len(a.Origins) == 0 {
+		a.Origins = other.Origins
+	}
+	if len(other.Pods) == 0 {
+		return
+	}
+	pods := Reported{Pods: maps.Clone(a.Pods)}
+	for _, name := range slices.Sorted(maps.Keys(other.Pods)) {
+		pods.addPod(name, other.Pods[name])
+	}
+	a.Pods = pods.Pods
+}
+
+// Place is a snapshot's place in the order of time of several environments.
+type Place struct {
+	Environment string // id
+	Number      int64
+	Timestamp   float64 // Unix seconds
+	// ID decides between two of the same time.
+	ID string
+}
+
+// Compare orders places.
+func (p Place) Compare(other Place) int {
+	return cmp.Or(cmp.Compare(p.Timestamp, other.Timestamp), cmp.Compare(p.ID, other.ID))
+}

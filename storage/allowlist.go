@@ -1,0 +1,63 @@
+package storage
+
+import (
+	"context"
+
+	"attestry/evidence"
+)
+
+var allowlistSchema = &Schema{
+	Name:    "allowlist",
+	Fields:  []string{"org", "time"},
+	Indexes: []Index{{Name: "time", Fields: []string{"org", "time"}}},
+}
+
+// Allowlist keeps which artifacts are permitted in which environments.
+type Allowlist struct {
+	collection *Collection[evidence.Allowance]
+}
+
+func newAllowlist(docs Documents) *Allowlist {
+	return &Allowlist{collection: NewCollection(docs, allowlistSchema,
+		func(a *evidence.Allowance) string { return allowanceID(a.Environment, a.Fingerprint) },
+		func(a *evidence.Allowance) map[string]any { return map[string]any{"org": a.Org, "time": a.At} })}
+}
+
+func allowanceID(environment, fingerprint string) string { return environment + "/" + fingerprint }
+
+// Put permits an artifact in an environment, or repeats that it is permitted. It
+// returns the allowance as stored.
+func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence.Allowance, error) {
+	return upsert(ctx, a.collection, allowanceID(fresh.Environment, fresh.Fingerprint),
+		func() evidence.Allowance { return fresh },
+		func(known *evidence.Allowance) error {
+			known.Repeat(fresh)
+			return nil
+		})
+}
+
+// List returns everything that an organization permits, newest first.
+func (a *Allowlist) List(ctx context.Context, org string) ([]evidence.Allowance, error) {
+	var all []evidence.Allowance
+	query := Query{Index: "time", Equal: []any{org}, Descending: true, Limit: MaxMany}
+	err := each(ctx, a.collection, query, func(one *evidence.Allowance) error {
+		all = append(all, *one)
+		return nil
+	})
+	return all, err
+}
+
+// GetMany returns those of the fingerprints that are permitted in an environment,
+// by fingerprint: one command per MaxMany.
+func (a *Allowlist) GetMany(ctx context.Context, environment string, fingerprints []string) (map[string]evidence.Allowance, error) {
+	ids := make([]string, 0, len(fingerprints))
+	for _, fingerprint := range fingerprints {
+		ids = append(ids, allowanceID(environment, fingerprint))
+	}
+	found, err := a.collection.GetMany(ctx, ids)
+	permitted := make(map[string]evidence.Allowance, len(found))
+	for _, one := range found {
+		permitted[one.Fingerprint] = one
+	}
+	return permitted, err
+}

@@ -1,0 +1,96 @@
+package storage_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"attestry/evidence"
+)
+
+func allowance(environment, fingerprint string, at float64) evidence.Allowance {
+	return evidence.Allowance{
+		ID: evidence.NewID(), Org: "acme", Environment: environment, Fingerprint: fingerprint,
+		ArtifactName: "app", Description: "why", UserID: "u", UserName: "me", At: at,
+	}
+}
+
+func TestRepeatedAllowanceKeepsItsIDAndTakesTheRest(t *testing.T) {
+	s := newFlowScene(t)
+	first, err := s.Allowlist.Put(t.Context(), allowance("prod", "f1", 1))
+	s.must(err)
+	second := allowance("prod", "f1", 2)
+	second.ArtifactName, second.Description, second.UserID, second.UserName = "web", "because", "v", "you"
+	got, err := s.Allowlist.Put(t.Context(), second)
+	s.must(err)
+	second.ID = first.ID
+	if got != second {
+		t.Errorf("got %+v", got)
+	}
+	all, err := s.Allowlist.List(t.Context(), "acme")
+	if err != nil || len(all) != 1 || all[0] != second {
+		t.Errorf("listed %+v, %v", all, err)
+	}
+}
+
+func TestAllowancesAreListedNewestFirstWithinTheirOrganization(t *testing.T) {
+	s := newFlowScene(t)
+	for fingerprint, at := range map[string]float64{"f1": 2, "f2": 3, "f3": 1} {
+		_, err := s.Allowlist.Put(t.Context(), allowance("prod", fingerprint, at))
+		s.must(err)
+	}
+	theirs := allowance("theirs", "f4", 4)
+	theirs.Org = "other"
+	_, err := s.Allowlist.Put(t.Context(), theirs)
+	s.must(err)
+	_, err = s.Allowlist.Put(t.Context(), allowance("prod", "f3", 9)) // repeated: now the newest
+	s.must(err)
+	all, err := s.Allowlist.List(t.Context(), "acme")
+	s.must(err)
+	var order []string
+	for _, one := range all {
+		order = append(order, one.Fingerprint)
+	}
+	if got := strings.Join(order, " "); got != "f3 f2 f1" {
+		t.Errorf("listed %s", got)
+	}
+}
+
+func TestAllowancesOfAnEnvironmentAreLookedUpTogether(t *testing.T) {
+	s := newFlowScene(t)
+	for _, one := range []evidence.Allowance{allowance("prod", "f1", 1), allowance("beta", "f2", 1), allowance("prod", "f3", 1)} {
+		_, err := s.Allowlist.Put(t.Context(), one)
+		s.must(err)
+	}
+	before := s.docs.commands.Load()
+	found, err := s.Allowlist.GetMany(t.Context(), "prod", []string{"f1", "f2", "f3", "f4"})
+	if spent := s.docs.commands.Load() - before; err != nil || spent != 1 {
+		t.Errorf("%v, %d commands", err, spent)
+	}
+	if len(found) != 2 || found["f1"].Environment != "prod" || found["f3"].Fingerprint != "f3" {
+		t.Errorf("found %+v", found)
+	}
+}
+
+func TestManyPermitOneArtifactOnce(t *testing.T) {
+	s := newFlowScene(t)
+	var group sync.WaitGroup
+	ids := sync.Map{}
+	for range 50 {
+		group.Go(func() {
+			one, err := s.Allowlist.Put(context.Background(), allowance("prod", "f1", 1))
+			if err != nil {
+				t.Error(err)
+			}
+			ids.Store(one.ID, true)
+		})
+	}
+	group.Wait()
+	count := 0
+	ids.Range(func(any, any) bool { count++; return true })
+	all, err := s.Allowlist.List(t.Context(), "acme")
+	if err != nil || len(all) != 1 || count != 1 {
+		t.Errorf("%d ids, listed %+v, %v", count, all, err)
+	}
+}

@@ -1,0 +1,156 @@
+package snapshot
+
+import (
+	"context"
+
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+// judge evaluates a report against what ran before, under the facts of now. What
+// newly runs is announced before the token is read, and the facts are read behind
+// the token: whoever changes a fact from now on moves it, and the next report is
+// judged anew. As long as the token is that of the last snapshot, what runs on is
+// known from there and nothing is looked up for it.
+func (p *Processor) judge(ctx context.Context, head *rules.Head, next *rules.Snapshot, report *rules.Report, before map[string]rules.Artifact) (artifacts []rules.Artifact, announced []storage.Running, err error) {
+	images := report.Resolve(before)
+	var starting, all []string
+	for _, image := range images {
+		all = append(all, image.Fingerprint)
+		if _, runs := before[image.Fingerprint]; !runs {
+			starting = append(starting, image.Fingerprint)
+		}
+	}
+	announced = announcement(next, starting)
+	if err := p.store.Running.Start(ctx, announced); err != nil {
+		return nil, nil, err
+	}
+	token, err := p.store.Tokens.Get(ctx, next.Org)
+	if err != nil {
+		return nil, nil, err
+	}
+	next.Token = token
+	wanted := starting
+	if head.Last > 0 && token != head.SnapshotToken {
+		wanted = all
+	}
+	known, err := p.look(ctx, next, wanted, starting, before)
+	if err != nil {
+		return nil, nil, err
+	}
+	return rules.Evaluate(images, &rules.Basis{
+		Before: before, Number: next.Number, Timestamp: next.Timestamp, Known: known,
+	}), announced, nil
+}
+
+// announcement says that fingerprints are about to run.
+func announcement(next *rules.Snapshot, fingerprints []string) []storage.Running {
+	var starting []storage.Running
+	for _, fingerprint := range fingerprints {
+		starting = append(starting, storage.Running{
+			Org: next.Org, Environment: next.Environment, Fingerprint: fingerprint, Since: next.Number,
+		})
+	}
+	return starting
+}
+
+// look reads what is known of fingerprints: where they come from, their states
+// there, what they follow, and when those that are starting first ran.
+func (p *Processor) look(ctx context.Context, next *rules.Snapshot, fingerprints, starting []string, before map[string]rules.Artifact) (map[string]rules.Known, error) {
+	provenances, err := p.store.Provenances.GetMany(ctx, next.Org, fingerprints)
+	if err != nil {
+		return nil, err
+	}
+	first, err := p.store.Sightings.First(ctx, next.Environment, starting)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]rules.Known, len(fingerprints))
+	for _, fingerprint := range fingerprints {
+		known[fingerprint] = rules.Known{FirstAt: first[fingerprint]}
+	}
+	for _, provenance := range provenances {
+		one := known[provenance.Fingerprint]
+		for _, origin := range provenance.Origins() {
+			one.Origins = append(one.Origins, rules.Origin{Origin: origin})
+		}
+		known[provenance.Fingerprint] = one
+	}
+	found, err := p.followUp(ctx, next, known, before)
+	if err != nil {
+		return nil, err
+	}
+	return known, p.standings(ctx, next.Org, known, found)
+}
+
+// followUp finds the predecessors of what is new to a lineage, and returns them.
+// What was in it before keeps the one it had.
+func (p *Processor) followUp(ctx context.Context, next *rules.Snapshot, known map[string]rules.Known, before map[string]rules.Artifact) ([]*rules.Predecessor, error) {
+	var heirs []storage.Heir
+	places := map[storage.Heir]*rules.Origin{}
+	for fingerprint, one := range known {
+		since := next.Number
+		running, runs := before[fingerprint]
+		if runs {
+			since = running.Since
+		}
+		for i := range one.Origins {
+			origin := &one.Origins[i]
+			lineage := rules.LineageOf(&origin.Origin)
+			if previous, in := running.PreviousIn(lineage); in {
+				origin.Previous = previous // shared with what ran before, and not changed
+				continue
+			}
+			heir := storage.Heir{Lineage: lineage, Fingerprint: fingerprint, Since: since}
+			heirs, places[heir] = append(heirs, heir), origin
+		}
+	}
+	found, err := p.store.Successions.Predecessors(ctx, next.Environment, heirs)
+	if err != nil {
+		return nil, err
+	}
+	var fresh []*rules.Predecessor
+	for heir, predecessor := range found {
+		previous := newest(predecessor, before)
+		places[heir].Previous = previous
+		fresh = append(fresh, previous)
+	}
+	return fresh, nil
+}
+
+// newest shows a predecessor that runs until now as it is known now.
+func newest(predecessor rules.Predecessor, before map[string]rules.Artifact) *rules.Predecessor {
+	lineage := rules.LineageOf(&predecessor.Origin)
+	running := before[predecessor.Fingerprint]
+	for _, origin := range running.Origins {
+		if rules.LineageOf(&origin.Origin) == lineage {
+			predecessor.Name, predecessor.Origin = running.Name, origin.Origin
+		}
+	}
+	return &predecessor
+}
+
+// standings judges what was looked up, and the predecessors that were found, in
+// their trails.
+func (p *Processor) standings(ctx context.Context, org string, known map[string]rules.Known, found []*rules.Predecessor) error {
+	asked := map[*evidence.Status]storage.Standing{}
+	for _, previous := range found {
+		asked[&previous.Status] = storage.StandingOf(previous.Fingerprint, &previous.Origin)
+	}
+	for fingerprint, one := range known {
+		for i := range one.Origins {
+			origin := &one.Origins[i]
+			asked[&origin.Status] = storage.StandingOf(fingerprint, &origin.Origin)
+		}
+	}
+	var all []storage.Standing
+	for _, standing := range asked {
+		all = append(all, standing)
+	}
+	states, err := p.store.Standings(ctx, org, all)
+	for status, standing := range asked {
+		*status = states[standing]
+	}
+	return err
+}
