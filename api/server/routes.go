@@ -60,6 +60,7 @@ func routes(h *handlers) []Route {
 		h.allowlistRoutes(),
 		h.reportRoutes(),
 		h.snapshotRoutes(),
+		h.envDiffRoutes(),
 		h.flowRoutes(),
 		h.schemaRoutes(),
 		h.tagRoutes(),

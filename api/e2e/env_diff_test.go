@@ -1,0 +1,197 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/scripts/fixtures"
+)
+
+func (s *service) diff(first, second string) any {
+	s.t.Helper()
+	return s.read("/env-diff/" + org + "?snappish1=" + url.QueryEscape(first) + "&snappish2=" + url.QueryEscape(second))
+}
+
+// partOf lists the names of a part of a diff.
+func partOf(t *testing.T, diff any, part string) string {
+	t.Helper()
+	return strings.ReplaceAll(column(t, at(t, diff, part, "artifacts"), "name"), "/opt/", "")
+}
+
+// instances is a report of a server on which files run in several instances each,
+// the youngest of which is as old as they are many.
+func instances(files map[string]int) []byte {
+	var artifacts []string
+	for name, count := range files {
+		for i := range count {
+			artifacts = append(artifacts, fmt.Sprintf(`{"digests":{"/opt/%s":"%s"},"creationTimestamp":%d}`, name, evidence.HashAPIKey(name), 1_788_000_000+i))
+		}
+	}
+	return []byte(`{"type":"server","artifacts":[` + strings.Join(artifacts, ",") + `]}`)
+}
+
+func TestTwoEnvironmentsAreComparedByFingerprint(t *testing.T) {
+	s := start(t, options{})
+	s.environment("beta", evidence.Server)
+	s.environment("prod", evidence.Server)
+	s.deliver("build", "new")
+	s.deliver("build", "same")
+	s.serves("beta", "gone")
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/beta/report/server", instances(map[string]int{"arm": 1, "new": 2, "other": 1, "zip": 1, "same": 3, "scaled": 1}))
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/prod/report/server", instances(map[string]int{"old": 1, "same": 3, "scaled": 4}))
+
+	alone := func(name string, count int, flow string) map[string]any {
+		info := map[string]any{
+			"fingerprint": evidence.HashAPIKey(name), "name": "/opt/" + name, "flow": flow,
+			"most_recent_timestamp": float64(1_788_000_000 + count - 1), "instance_count": float64(count),
+		}
+		if flow != "" {
+			info["commit_url"] = "https://github.com/acme/" + flow + "/commit/" + commitOfFile(name)
+		}
+		return info
+	}
+	scaled := alone("scaled", 4, "")
+	delete(scaled, "instance_count")
+	scaled["s1_instance_count"], scaled["s2_instance_count"] = 1.0, 4.0
+	want := map[string]any{
+		"snappish1":   map[string]any{"snapshot_id": "beta#2", "artifacts": []any{alone("arm", 1, ""), alone("new", 2, "build"), alone("other", 1, ""), alone("zip", 1, "")}},
+		"snappish2":   map[string]any{"snapshot_id": "prod#1", "artifacts": []any{alone("old", 1, "")}},
+		"changed":     map[string]any{"artifacts": []any{scaled}},
+		"not-changed": map[string]any{"artifacts": []any{alone("same", 3, "build")}},
+	}
+	if got := s.diff("beta", "prod"); !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%v, want\n%v", got, want)
+	}
+}
+
+func TestTwoSnapshotsOfOneEnvironmentAreCompared(t *testing.T) {
+	s := start(t, options{begins: deliveryBegins})
+	s.environment("host", evidence.Server)
+	s.serves("host", "a", "b")
+	s.clock.turn(24 * time.Hour)
+	s.serves("host", "b", "c")
+	s.clock.turn(24 * time.Hour)
+	s.serves("host")
+	for _, c := range []struct{ first, second, onlyFirst, onlySecond, same, ids string }{
+		{"host#1", "host#2", "a", "c", "b", "host#1 host#2"},
+		{"host~1", "host~2", "c", "a", "b", "host#2 host#1"},
+		{"host@{2.days.ago}", "host@{1.day.ago}", "a", "c", "b", "host#1 host#2"},
+		{"host#2", "host", "b c", "", "", "host#2 host#3"},
+		{"host@{now}", "host#-2", "", "b c", "", "host#3 host#2"},
+		{"host#1", "host@{2026-03-30T13:00:00}", "", "", "a b", "host#1 host#1"},
+		{"host", "host", "", "", "", "host#3 host#3"},
+	} {
+		got := s.diff(c.first, c.second)
+		ids := fmt.Sprint(at(t, got, "snappish1", "snapshot_id"), " ", at(t, got, "snappish2", "snapshot_id"))
+		if partOf(t, got, "snappish1") != c.onlyFirst || partOf(t, got, "snappish2") != c.onlySecond ||
+			partOf(t, got, "not-changed") != c.same || partOf(t, got, "changed") != "" || ids != c.ids {
+			t.Errorf("%s and %s: %v", c.first, c.second, got)
+		}
+	}
+}
+
+func TestEnvironmentsOfDifferentTypesAreComparedWithTheirPods(t *testing.T) {
+	s := start(t, options{})
+	s.environment("cluster", evidence.K8S)
+	s.environment("host", evidence.Docker)
+	pod := func(name string, at int) string {
+		return fmt.Sprintf(`{"digests":{"app:1":"%s"},"creationTimestamp":%d,"podName":%q,"namespace":"n","owners":null}`, evidence.HashAPIKey("app"), at, name)
+	}
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/cluster/report/K8S",
+		[]byte(`{"type":"K8S","artifacts":[`+pod("pod-b", 1_788_000_005)+`,`+pod("pod-a", 1_788_000_000)+`]}`))
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/docker",
+		fmt.Appendf(nil, `{"artifacts":[{"digests":{"app:latest":"%s"},"creationTimestamp":1788000001}]}`, evidence.HashAPIKey("app")))
+	want := map[string]any{
+		"fingerprint": evidence.HashAPIKey("app"), "name": "app:latest", "flow": "", "most_recent_timestamp": 1_788_000_005.0,
+		"s1_instance_count": 2.0, "s2_instance_count": 1.0, "pods": []any{"pod-a", "pod-b"},
+	}
+	if got := at(t, s.diff("cluster", "host"), "changed", "artifacts", 0); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestDiffShowsTheNamesOfNow(t *testing.T) {
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	s.deliver("build", "a")
+	s.serves("host", "a")
+	s.rename("host", "server")
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+org+"/build/rename", []byte(`{"new_name":"assembly"}`))
+	got := s.diff("host", "server")
+	if at(t, got, "snappish1", "snapshot_id") != "server#1" || at(t, got, "not-changed", "artifacts", 0, "flow") != "assembly" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestBadDiffsAreRefused(t *testing.T) {
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	s.environment("empty", evidence.Server)
+	s.serves("host", "a")
+	ask := func(status int, message, first, second string) {
+		t.Helper()
+		s.refused(status, message, http.MethodGet, "/env-diff/"+org+"?snappish1="+url.QueryEscape(first)+"&snappish2="+url.QueryEscape(second), "")
+	}
+	for _, bad := range []string{"", "#1", "~0", "@{now}", "host#1~1", "host~1@{now}", "host##1", "host#", "host#five", "host@{0.days.ago}", "host@now", "host#99999999999999999999"} {
+		ask(http.StatusBadRequest, "Bad snappish "+bad, bad, "host")
+		ask(http.StatusBadRequest, "Bad snappish "+bad, "host", bad)
+		// Nothing is looked up before both can be read.
+		ask(http.StatusBadRequest, "Bad snappish "+bad, "none", bad)
+	}
+	const unknown = "Environment named 'none' does not exist for organization 'acme'"
+	ask(http.StatusNotFound, unknown, "none#1", "host")
+	ask(http.StatusNotFound, unknown, "host", "none")
+	const based = ". Indexes are 1-based"
+	ask(http.StatusNotFound, "Org: 'acme'. Snapshot 'empty' resolves to 'empty#0'. len(snapshots) == 0"+based, "empty", "host")
+	ask(http.StatusNotFound, "Org: 'acme'. Snapshot 'empty@{now}' resolves to 'empty#0'. len(snapshots) == 0"+based, "host", "empty@{now}")
+	ask(http.StatusNotFound, "Org: 'acme'. Snapshot 'host#23' resolves to 'host#23'. len(snapshots) == 1"+based, "host#23", "host")
+	ask(http.StatusNotFound, "Org: 'acme'. Snapshot 'host~3' resolves to 'host#-2'. len(snapshots) == 1"+based, "host", "host~3")
+
+	got := s.do(http.MethodGet, "/api/v2/env-diff/"+org+"?snappish2=host", adminKey, nil)
+	message, errors := got.problem(t)
+	if want := (map[string]string{"query.snappish1": "Field required [input: None]"}); got.status != http.StatusBadRequest ||
+		message != evidence.ValidationMessage || !reflect.DeepEqual(errors, want) {
+		t.Errorf("without the first: %d %s", got.status, got.body)
+	}
+}
+
+func TestComparingCostsTheSameHoweverMuchRuns(t *testing.T) {
+	s, counting := counted(t)
+	s.deliver("build", "a")
+	flow := at(t, s.read("/flows/"+org+"/build"), "id").(string)
+	spent := func(environment string, artifacts int) int {
+		t.Helper()
+		s.environment(environment, evidence.Server)
+		s.past(environment, 2, artifacts, flow)
+		counting.Reset()
+		got := s.diff(environment+"#1", environment)
+		if same := at(t, got, "not-changed", "artifacts").([]any); len(same) != artifacts || at(t, same[0], "flow") != "build" {
+			t.Errorf("%d of %d artifacts are the same", len(same), artifacts)
+		}
+		return counting.Snapshot().Commands()
+	}
+	if few, many := spent("small", 10), spent("large", 10_000); many > few+3 {
+		t.Errorf("%d commands for 10,000 artifacts, %d for ten", many, few)
+	}
+}
+
+func TestARolloutIsSeenInTheDiff(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.K8S)
+	for _, report := range [][]byte{fixtures.K8SReport1, fixtures.K8SReport2Rollout} {
+		s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/prod/report/K8S", report)
+	}
+	got := s.diff("prod#1", "prod#2")
+	kept := len(s.snapshot("prod", "1").Artifacts) - 2
+	for part, want := range map[string]int{"snappish1": 2, "snappish2": 2, "changed": 0, "not-changed": kept} {
+		if list := at(t, got, part, "artifacts").([]any); len(list) != want {
+			t.Errorf("%s has %d artifacts, want %d", part, len(list), want)
+		}
+	}
+}

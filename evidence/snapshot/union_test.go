@@ -1,0 +1,86 @@
+package snapshot
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestUnionAddsUpWhatRunsInSeveralMembers(t *testing.T) {
+	yes, no := true, false
+	one := func(name string, verdict *bool, at ...int64) Artifact {
+		return Artifact{Fingerprint: fingerprint("x"), Name: name, Compliant: verdict, CreatedAt: at, StartedAt: float64(at[0]), FirstAt: float64(at[0])}
+	}
+	for what, c := range map[string]struct {
+		members [][]Artifact
+		want    string
+	}{
+		"no members":         {nil, "[]"},
+		"empty members":      {[][]Artifact{nil, {}}, "[]"},
+		"one":                {[][]Artifact{nil, {one("a", &yes, 5, 6)}}, "[a [5 6] true 5]"},
+		"two":                {[][]Artifact{{one("b", &yes, 5, 7)}, {one("a", &yes, 6)}}, "[b [5 6 7] true 5]"},
+		"one is not":         {[][]Artifact{{one("a", &yes, 5)}, {one("a", &no, 4)}, {one("a", nil, 4)}}, "[a [4 4 5] false 4]"},
+		"of one nobody says": {[][]Artifact{{one("a", nil, 5)}, {one("a", &yes, 5)}}, "[a [5 5] null 5]"},
+	} {
+		got := []string{}
+		for _, artifact := range Union(c.members) {
+			got = append(got, fmt.Sprintf("%s %v %s %v", artifact.Name, artifact.CreatedAt, encode(artifact.Compliant), artifact.StartedAt))
+		}
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%s: got %v, want %s", what, got, c.want)
+		}
+	}
+}
+
+// TestUnionHasEveryInstanceOnce unites random members, and counts and sorts all that
+// runs in them.
+func TestUnionHasEveryInstanceOnce(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 500 {
+		var members [][]Artifact
+		instances := map[string][]int64{}
+		pods := map[string]map[string]bool{}
+		for m := range random.IntN(5) {
+			var member []Artifact
+			for f := range 6 {
+				if random.IntN(2) == 0 {
+					continue
+				}
+				artifact := Artifact{Fingerprint: fingerprint(fmt.Sprint(f)), Pods: map[string]Pod{}}
+				if pods[artifact.Fingerprint] == nil {
+					pods[artifact.Fingerprint] = map[string]bool{}
+				}
+				for p := range random.IntN(3) + 1 {
+					at := int64(random.IntN(9))
+					artifact.CreatedAt = append(artifact.CreatedAt, at)
+					artifact.Pods[fmt.Sprint("pod-", p)] = Pod{Namespace: fmt.Sprint(m), CreatedAt: at}
+					pods[artifact.Fingerprint][fmt.Sprint(m, "/", p)] = true
+				}
+				slices.Sort(artifact.CreatedAt)
+				instances[artifact.Fingerprint] = append(instances[artifact.Fingerprint], artifact.CreatedAt...)
+				member = append(member, artifact)
+			}
+			sortByFingerprint(member)
+			members = append(members, member)
+		}
+		before := string(encode(members))
+		united := Union(members)
+		if string(encode(members)) != before {
+			t.Fatal("the members have been changed")
+		}
+		if !slices.IsSortedFunc(united, func(a, b Artifact) int { return cmp.Compare(a.Fingerprint, b.Fingerprint) }) || len(united) != len(instances) {
+			t.Fatalf("%d artifacts of %d, or out of order", len(united), len(instances))
+		}
+		for _, artifact := range united {
+			want := instances[artifact.Fingerprint]
+			if slices.Sort(want); !slices.Equal(artifact.CreatedAt, want) {
+				t.Fatalf("%v run, want %v", artifact.CreatedAt, want)
+			}
+			if len(artifact.Pods) != len(pods[artifact.Fingerprint]) {
+				t.Fatalf("%d pods of %d: %v", len(artifact.Pods), len(pods[artifact.Fingerprint]), artifact.Pods)
+			}
+		}
+	}
+}
