@@ -57,6 +57,7 @@ func routes(h *handlers) []Route {
 	return slices.Concat(
 		h.environmentRoutes(),
 		h.environmentLifeRoutes(),
+		h.eventRoutes(),
 		h.allowlistRoutes(),
 		h.reportRoutes(),
 		h.snapshotRoutes(),
@@ -70,6 +71,9 @@ func routes(h *handlers) []Route {
 		h.attestationRoutes(),
 		h.attestationReadRoutes(),
 		h.repoRoutes(),
+		h.deploymentRoutes(),
+		h.buildRoutes(),
+		h.liveArtifactRoutes(),
 		h.artifactRoutes(),
 		h.searchRoutes(),
 	)

@@ -1,0 +1,154 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+)
+
+// builds gives the first digits of what was built, by the names that it is made of.
+func (s *service) builds(query string, names ...string) string {
+	s.t.Helper()
+	words := []string{}
+	for _, one := range at(s.t, s.read("/builds/"+org+query), "builds").([]any) {
+		found := slices.IndexFunc(names, func(name string) bool { return evidence.HashAPIKey(name) == at(s.t, one, "fingerprint") })
+		if found < 0 {
+			s.t.Fatalf("built %s", shown(one))
+		}
+		words = append(words, names[found])
+	}
+	return strings.Join(words, " ")
+}
+
+func TestBuildIsTheFirstReportOfAFingerprint(t *testing.T) {
+	s := start(t, options{})
+	s.built(org, "web-ci", "web", "web-1", "acme/web", "1")
+	s.clock.turn(time.Hour)
+	s.built(org, "web-ci", "web", "web-2", "acme/web", "1")
+	s.clock.turn(time.Hour)
+	// Reported again, it is no other build.
+	s.built(org, "web-ci", "web", "web-1", "acme/web", "1")
+	s.built(org, "promotion", "image", "web-1", "acme/ops", "2")
+	page := s.read("/builds/" + org)
+	assertKeys(t, "the list", page.(map[string]any), "_links", "page", "per_page", "total_pages", "total_count", "builds")
+	items := at(t, page, "builds").([]any)
+	if got := s.builds("", "web-1", "web-2"); got != "web-2 web-1" {
+		t.Errorf("built %s", got)
+	}
+	first := items[1]
+	assertKeys(t, "a build", first.(map[string]any), "created_at", "fingerprint", "flow_name", "trail_name", "repo_info", "_links")
+	if at(t, first, "flow_name") != "web-ci" || at(t, first, "trail_name") != "trail-of-web-1" ||
+		at(t, first, "repo_info", "name") != "acme/web" || at(t, first, "repo_info", "repo_id") != "1" {
+		t.Errorf("built %s", shown(first))
+	}
+	if gap := at(t, items[0], "created_at").(float64) - at(t, first, "created_at").(float64); gap < 3600 || gap > 3700 {
+		t.Errorf("built %f seconds apart", gap)
+	}
+	if again := s.follow(first, "_links", "self", "href"); at(t, again, "fingerprint") != evidence.HashAPIKey("web-1") || at(t, again, "flow_name") != "web-ci" {
+		t.Errorf("its own link leads to %s", shown(again))
+	}
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/bare", fmt.Appendf(nil,
+		`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"c","trail_name":"t","template_reference_name":"web"}`, evidence.HashAPIKey("bare")))
+	if bare := at(t, s.read("/builds/"+org), "builds", 0); at(t, bare, "repo_info") != nil {
+		t.Errorf("without a repository: %s", shown(bare))
+	}
+}
+
+func TestBuildsAreFilteredAndPaged(t *testing.T) {
+	s := start(t, options{})
+	names := []string{"old", "web-1", "web-2", "db-1", "lab-1"}
+	s.built(org, "web-ci", "web", "old", "acme/web", "1")
+	s.clock.turn(29 * 24 * time.Hour)
+	for _, name := range []string{"web-1", "web-2"} {
+		s.built(org, "web-ci", "web", name, "acme/web", "1")
+		s.clock.turn(time.Minute)
+	}
+	s.built(org, "db-ci", "db", "db-1", "acme/db", "2")
+	s.clock.turn(time.Minute)
+	s.builtFrom(org, "lab-ci", "web", "lab-1", `{"name":"acme/web","id":"1","url":"https://gitlab.com/acme/web","provider":"gitlab"}`, "acme/web")
+	s.clock.turn(time.Minute)
+	inner := s.innerID(org, "2")
+	for query, want := range map[string]string{
+		"":                              "lab-1 db-1 web-2 web-1",
+		"?start_ts=0":                   "lab-1 db-1 web-2 web-1 old",
+		"?start_ts=1e10":                "",
+		"?end_ts=1e9":                   "",
+		"?repo_name=acme/web":           "lab-1 web-2 web-1",
+		"?repo_id=1":                    "lab-1 web-2 web-1",
+		"?repo_id=2":                    "db-1",
+		"?repo_inner_id=" + inner:       "db-1",
+		"?repo_id=2&repo_name=acme/web": "db-1",
+		"?repo_inner_id=" + inner + "&repo_id=1&repo_name=x": "db-1",
+		"?repo_id=&repo_name=&repo_inner_id=":                "lab-1 db-1 web-2 web-1",
+		"?repo_name=acme/web&start_ts=0&per_page=2&page=2":   "web-1 old",
+		"?per_page=3":        "lab-1 db-1 web-2",
+		"?per_page=3&page=2": "web-1",
+		"?page=9":            "",
+		"?per_page=0":        "",
+	} {
+		if got := s.builds(query, names...); got != want {
+			t.Errorf("%s: got %q, want %q", query, got, want)
+		}
+	}
+	s.wantTotals("/builds/"+org+"?per_page=3&page=2", 2, 3, 2, 4)
+	s.wantTotals("/builds/"+org+"?per_page=0", 1, 0, 0, 4)
+	for _, list := range []string{"/builds/" + org, "/builds/" + org + "/statistics"} {
+		for query, name := range map[string]string{"?repo_id=9": "9", "?repo_name=web": "web", "?repo_inner_id=x": "x"} {
+			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, list+query, nil), "Repo '"+name+"' not found")
+		}
+	}
+	if _, errors := s.want(http.StatusBadRequest, http.MethodGet, "/builds/"+org+"?per_page=51", nil).problem(t); errors["query.per_page"] == "" {
+		t.Errorf("per_page 51: %q", errors)
+	}
+}
+
+func TestBuildStatisticsAreMomentsOldestFirst(t *testing.T) {
+	s := start(t, options{})
+	if got := s.read("/builds/" + org + "/statistics"); at(t, got, "count") != 0.0 || len(at(t, got, "built_at").([]any)) != 0 {
+		t.Errorf("nothing was built: %s", shown(got))
+	}
+	s.built(org, "web-ci", "web", "old", "acme/web", "1")
+	s.clock.turn(29 * 24 * time.Hour)
+	for _, name := range []string{"web-1", "web-2", "web-3", "web-1"} {
+		s.built(org, "web-ci", "web", name, "acme/web", "1")
+		s.clock.turn(time.Minute)
+	}
+	s.built(org, "db-ci", "db", "db-1", "acme/db", "2")
+	for query, want := range map[string]int{
+		"": 4, "?start_ts=0": 5, "?repo_name=acme/web": 3, "?repo_id=1&start_ts=0": 4, "?repo_inner_id=" + s.innerID(org, "2"): 1, "?start_ts=2&end_ts=1": 0,
+	} {
+		got := s.read("/builds/" + org + "/statistics" + query)
+		series := at(t, got, "built_at").([]any)
+		if at(t, got, "count") != float64(want) || len(series) != want {
+			t.Errorf("%s: got %s, want %d", query, shown(got), want)
+		}
+		if !slices.IsSortedFunc(series, func(a, b any) int { return int(a.(float64) - b.(float64)) }) {
+			t.Errorf("%s: built at %v", query, series)
+		}
+	}
+	got := s.read("/builds/" + org + "/statistics")
+	if at(t, got, "end_ts").(float64)-at(t, got, "start_ts").(float64) != 28*24*3600 {
+		t.Errorf("window %s", shown(got))
+	}
+}
+
+func TestBuildsStayWithinTheirOrganization(t *testing.T) {
+	s := start(t, options{})
+	s.built(org, "web-ci", "web", "web-1", "acme/web", "1")
+	s.wantTotals("/builds/open", 1, 15, 0, 0)
+	s.want(http.StatusNotFound, http.MethodGet, "/builds/open?repo_inner_id="+s.innerID(org, "1"), nil)
+	s.want(http.StatusNotFound, http.MethodGet, "/builds/open?repo_id=1", nil)
+	for _, path := range []string{"/builds/" + org, "/builds/" + org + "/statistics"} {
+		if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {
+			t.Errorf("%s as a reader: %d", path, got.status)
+		}
+		if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
+			t.Errorf("%s as a stranger: %d", path, got.status)
+		}
+	}
+}

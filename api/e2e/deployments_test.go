@@ -1,0 +1,660 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// commitOf makes up the commit that an artifact is built of.
+func commitOf(name string) string { return evidence.HashAPIKey("commit of " + name)[:40] }
+
+// built reports what serverReport calls name to a flow: from a repository at GitHub
+// with the given name and id, of a commit that was made an hour ago.
+func (s *service) built(organization, flow, slot, name, repo, id string) {
+	s.t.Helper()
+	s.builtFrom(organization, flow, slot, name,
+		fmt.Sprintf(`{"name":%q,"id":%q,"url":"https://github.com/%s","provider":"github"}`, repo, id, repo), repo)
+}
+
+func (s *service) builtFrom(organization, flow, slot, name, info, repo string) {
+	s.t.Helper()
+	commit, committed := commitOf(name), s.clock.read().Add(-time.Hour).Unix()
+	address := "https://github.com/" + repo + "/commit/" + commit
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+organization+"/"+flow, fmt.Appendf(nil,
+		`{"fingerprint":%q,"filename":%q,"build_url":"b","commit_url":%q,"git_commit":%q,"trail_name":%q,"template_reference_name":%q,
+		"git_commit_info":{"sha1":%q,"message":"m","author":"a","branch":"main","timestamp":%d,"url":%q},"repo_info":%s}`,
+		evidence.HashAPIKey(name), name, address, commit, "trail-of-"+name, slot, commit, committed, address, info))
+}
+
+// deploys reports that just these run in a server environment, and lets a minute pass.
+func (s *service) deploys(environment string, names ...string) {
+	s.t.Helper()
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/"+environment+"/report/server", serverReport(names...))
+	s.clock.turn(time.Minute)
+}
+
+// innerID is the internal id of a repository by its id at the provider.
+func (s *service) innerID(organization, id string) string {
+	s.t.Helper()
+	return at(s.t, s.reposOf(organization, "?repo_id="+id), 0, "id").(string)
+}
+
+// listed gives a word for each deployment of a page: what was deployed where.
+func (s *service) listed(path string) string {
+	s.t.Helper()
+	words := []string{}
+	for _, one := range at(s.t, s.read(path), "deployments").([]any) {
+		name := strings.TrimPrefix(at(s.t, one, "artifact_name").(string), "/opt/")
+		words = append(words, fmt.Sprintf("%s@%s#%v", name, at(s.t, one, "env_name"), at(s.t, one, "snapshot_index")))
+	}
+	return strings.Join(words, " ")
+}
+
+func (s *service) wantListed(path, want string) {
+	s.t.Helper()
+	if got := s.listed(path); got != want {
+		s.t.Errorf("%s: got %q, want %q", path, got, want)
+	}
+}
+
+func (s *service) wantTotals(path string, page, size, pages, count float64) {
+	s.t.Helper()
+	got := s.read(path)
+	want := []any{page, size, pages, count}
+	if have := []any{at(s.t, got, "page"), at(s.t, got, "per_page"), at(s.t, got, "total_pages"), at(s.t, got, "total_count")}; !slices.Equal(have, want) {
+		s.t.Errorf("%s: totals %v, want %v", path, have, want)
+	}
+}
+
+// follow reads what a link of an answer leads to.
+func (s *service) follow(value any, path ...any) any {
+	s.t.Helper()
+	return s.read(strings.TrimPrefix(at(s.t, value, path...).(string), s.URL+"/api/v2"))
+}
+
+// rollOut deploys three builds one after the other, and then the second again.
+func (s *service) rollOut() {
+	s.t.Helper()
+	s.environment("prod", evidence.Server)
+	for _, name := range []string{"web-1", "web-2", "web-3"} {
+		s.built(org, "web-ci", "web", name, "acme/web", "1")
+		s.deploys("prod", name)
+	}
+	s.deploys("prod", "web-2")
+}
+
+func TestDeploymentsAreListedNewestFirstAndARollbackIsOne(t *testing.T) {
+	s := start(t, options{})
+	s.rollOut()
+	page := s.read("/deployments/" + org)
+	s.wantListed("/deployments/"+org, "web-2@prod#4 web-3@prod#3 web-2@prod#2 web-1@prod#1")
+	s.wantTotals("/deployments/"+org, 1, 15, 1, 4)
+	for i, before := range []string{"web-3 3", "web-2 2", "web-1 1", ""} {
+		one := at(t, page, "deployments", i)
+		replaced := at(t, one, "replaced_artifact")
+		if before == "" {
+			if replaced != nil || at(t, one, "diff_url") != nil {
+				t.Errorf("the first deployment replaced %s", shown(one))
+			}
+			continue
+		}
+		var name string
+		var index float64
+		fmt.Sscan(before, &name, &index)
+		if at(t, replaced, "fingerprint") != evidence.HashAPIKey(name) || at(t, replaced, "artifact_name") != "/opt/"+name ||
+			at(t, replaced, "snapshot_index") != index || at(t, replaced, "artifact", "git_commit") != commitOf(name) {
+			t.Errorf("deployment %d replaced %s, want %s", i, shown(replaced), before)
+		}
+		now := strings.TrimPrefix(at(t, one, "artifact_name").(string), "/opt/")
+		if diff := "https://github.com/acme/web/compare/" + commitOf(name) + "..." + commitOf(now); at(t, one, "diff_url") != diff {
+			t.Errorf("deployment %d differs by %v, want %s", i, at(t, one, "diff_url"), diff)
+		}
+	}
+}
+
+func TestDeploymentTellsWhereItsArtifactComesFrom(t *testing.T) {
+	s := start(t, options{})
+	s.rollOut()
+	one := s.read("/deployments/" + org + "/prod/" + evidence.HashAPIKey("web-1"))
+	assertKeys(t, "a deployment", one.(map[string]any), "fingerprint", "deployed_at", "artifact_name", "env_name", "snapshot_index",
+		"artifact", "replaced_artifact", "diff_url", "lead_time_seconds", "_links")
+	artifact := at(t, one, "artifact")
+	for member, want := range map[string]any{
+		"flow_name": "web-ci", "trail_name": "trail-of-web-1", "template_reference_name": "web", "git_commit": commitOf("web-1"),
+	} {
+		if got := at(t, artifact, member); got != want {
+			t.Errorf("%s is %v, want %v", member, got, want)
+		}
+	}
+	if at(t, artifact, "repo_info", "name") != "acme/web" || at(t, artifact, "repo_info", "repo_id") != "1" ||
+		at(t, artifact, "git_commit_info", "branch") != "main" {
+		t.Errorf("comes from %s", shown(artifact))
+	}
+	committed := at(t, artifact, "git_commit_info", "timestamp").(float64)
+	deployed := at(t, one, "deployed_at").(float64)
+	if lead := at(t, one, "lead_time_seconds").(float64); lead < 3600 || lead > 3700 || deployed-committed != lead {
+		t.Errorf("lead time %v, deployed at %f, committed at %f", lead, deployed, committed)
+	}
+	if at(t, one, "_links", "html", "href") != s.URL+"/"+org+"/environments/prod/snapshots/1" {
+		t.Errorf("links %s", shown(at(t, one, "_links")))
+	}
+	if again := s.follow(one, "_links", "self", "href"); shown(again) != shown(one) {
+		t.Errorf("its own link leads to %s", shown(again))
+	}
+	if at(t, s.follow(one, "_links", "environment", "href"), "name") != "prod" {
+		t.Errorf("links %s", shown(at(t, one, "_links")))
+	}
+}
+
+func TestLastDeploymentIsReadByEnvironmentAndFingerprint(t *testing.T) {
+	s := start(t, options{})
+	s.rollOut()
+	s.environment("beta", evidence.Server)
+	s.logical("all", "prod", "beta")
+	s.logical("none")
+	path := "/deployments/" + org + "/prod/"
+	for _, asked := range []string{path + evidence.HashAPIKey("web-2"), path + strings.ToUpper(evidence.HashAPIKey("web-2")), "/deployments/" + org + "/all/" + evidence.HashAPIKey("web-2")} {
+		if got := s.read(asked); at(t, got, "snapshot_index") != 4.0 || at(t, got, "env_name") != "prod" {
+			t.Errorf("%s: got %s", asked, shown(got))
+		}
+	}
+	for _, fingerprint := range []string{evidence.HashAPIKey("web-9"), evidence.HashAPIKey("web-2")[:40], "x", "%23"} {
+		plain, err := url.PathUnescape(fingerprint)
+		s.must(err)
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+fingerprint, nil), "Deployment of '"+plain+"' to environment 'prod' not found")
+	}
+	for _, environment := range []string{"beta", "none"} {
+		s.want(http.StatusNotFound, http.MethodGet, "/deployments/"+org+"/"+environment+"/"+evidence.HashAPIKey("web-2"), nil)
+	}
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/deployments/"+org+"/elsewhere/"+evidence.HashAPIKey("web-2"), nil),
+		"Environment named 'elsewhere' does not exist for organization 'acme'")
+}
+
+func TestDeploymentsKeepToTheirWindow(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.deploys("prod", "old")
+	s.clock.turn(29 * 24 * time.Hour)
+	s.deploys("prod", "new")
+	path := "/deployments/" + org
+	s.wantListed(path, "new@prod#2")
+	times := []float64{}
+	for _, one := range at(t, s.read(path+"?start_ts=0"), "deployments").([]any) {
+		times = append(times, at(t, one, "deployed_at").(float64))
+	}
+	if len(times) != 2 {
+		t.Fatalf("deployed at %v", times)
+	}
+	newer, older := times[0], times[1]
+	for query, want := range map[string]string{
+		fmt.Sprintf("?start_ts=%f&end_ts=%f", older, newer):               "new@prod#2 old@prod#1",
+		fmt.Sprintf("?start_ts=%f&end_ts=%f", older+0.001, newer):         "new@prod#2",
+		fmt.Sprintf("?start_ts=%f&end_ts=%f", older, newer-0.001):         "old@prod#1",
+		fmt.Sprintf("?end_ts=%f", older):                                  "old@prod#1",
+		fmt.Sprintf("?end_ts=%f", older+28*24*3600):                       "old@prod#1",
+		fmt.Sprintf("?end_ts=%f", older+28*24*3600+0.001):                 "",
+		fmt.Sprintf("?start_ts=%f&end_ts=%f", newer, older):               "",
+		"?start_ts=-1e300&end_ts=1e300":                                   "new@prod#2 old@prod#1",
+		fmt.Sprintf("?start_ts=%f&end_ts=%f&env_name=prod", older, older): "old@prod#1",
+	} {
+		s.wantListed(path+query, want)
+	}
+	s.wantTotals(fmt.Sprintf("%s?start_ts=%f&end_ts=%f", path, newer, older), 1, 15, 0, 0)
+	for _, bad := range []string{"", "x", "nan", "inf", "1e999", "2026-01-01"} {
+		for _, bound := range []string{"start_ts", "end_ts"} {
+			for _, list := range []string{path, "/builds/" + org, "/builds/" + org + "/statistics"} {
+				message, errors := s.want(http.StatusBadRequest, http.MethodGet, list+"?"+bound+"="+bad, nil).problem(t)
+				if message != "Input payload validation failed" || !strings.HasSuffix(errors["query."+bound], "[input: "+bad+"]") && bad != "1e999" {
+					t.Errorf("%s %s=%s: %q %q", list, bound, bad, message, errors)
+				}
+			}
+		}
+	}
+}
+
+func TestDeploymentsComeInPages(t *testing.T) {
+	s := start(t, options{})
+	s.rollOut()
+	path := "/deployments/" + org
+	for query, want := range map[string]string{
+		"?per_page=3":                "web-2@prod#4 web-3@prod#3 web-2@prod#2",
+		"?per_page=3&page=2":         "web-1@prod#1",
+		"?per_page=3&page=3":         "",
+		"?per_page=50&page=99999999": "",
+		"?per_page=0":                "",
+		"?per_page=0&page=2":         "",
+	} {
+		s.wantListed(path+query, want)
+	}
+	s.wantTotals(path+"?per_page=3&page=2", 2, 3, 2, 4)
+	s.wantTotals(path+"?per_page=0", 1, 0, 0, 4)
+	first := s.read(path + "?per_page=3&end_ts=9e9&start_ts=1")
+	if next := s.follow(first, "_links", "next", "href"); at(t, next, "deployments", 0, "artifact_name") != "/opt/web-1" || len(at(t, next, "deployments").([]any)) != 1 {
+		t.Errorf("the next page is %s", shown(next))
+	}
+	for query, field := range map[string]string{
+		"?page=0": "query.page", "?per_page=-1": "query.per_page", "?per_page=51": "query.per_page", "?page=x": "query.page",
+	} {
+		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path+query, nil).problem(t); errors[field] == "" {
+			t.Errorf("%s: %q", query, errors)
+		}
+	}
+}
+
+func TestDeploymentsAreFilteredByEnvironmentAndRepository(t *testing.T) {
+	s := start(t, options{})
+	s.rollOut()
+	s.environment("beta", evidence.Server)
+	s.built(org, "db-ci", "db", "db-1", "acme/db", "2")
+	s.deploys("beta", "db-1", "web-3")
+	s.logical("all", "prod", "beta")
+	s.logical("none")
+	path := "/deployments/" + org
+	for query, want := range map[string]string{
+		"?env_name=prod&per_page=2":             "web-2@prod#4 web-3@prod#3",
+		"?env_name=all&per_page=3":              "web-3@beta#1 db-1@beta#1 web-2@prod#4",
+		"?env_name=none":                        "",
+		"?repo_name=acme/db":                    "db-1@beta#1",
+		"?repo_name=acme/web&env_name=beta":     "web-3@beta#1",
+		"?repo_name=acme/db&env_name=prod":      "",
+		"?repo_name=acme/db&env_name=all":       "db-1@beta#1",
+		"?repo_name=&env_name=beta&page=1":      "web-3@beta#1 db-1@beta#1",
+		"?repo_name=acme/web&start_ts=1e10":     "",
+		"?repo_name=acme/web&per_page=1":        "web-3@beta#1",
+		"?repo_name=acme/db&env_name=none":      "",
+		"?repo_name=acme%2Fdb&env_name=beta":    "db-1@beta#1",
+		"?env_name=beta&start_ts=1e10":          "",
+		"?env_name=beta&page=2":                 "",
+		"?env_name=all&per_page=1&page=3":       "web-2@prod#4",
+		"?repo_name=acme/web&page=4&per_page=1": "web-2@prod#2",
+	} {
+		got := strings.Fields(s.listed(path + query))
+		if want := strings.Fields(want); !slices.Equal(sortedPairs(got), sortedPairs(want)) {
+			t.Errorf("%s: got %q, want %q", query, got, want)
+		}
+	}
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+"?repo_name=acme/x", nil), "Repo 'acme/x' not found")
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+"?env_name=x", nil), "Environment named 'x' does not exist for organization 'acme'")
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+"?env_name=", nil), "Environment named '' does not exist for organization 'acme'")
+	s.want(http.StatusBadRequest, http.MethodGet, path+"?env_name=%00", nil)
+}
+
+// sortedPairs orders what was deployed at one time, which has no order of its own.
+func sortedPairs(words []string) []string {
+	sorted := slices.Clone(words)
+	slices.Sort(sorted)
+	return sorted
+}
+
+func TestDeploymentsOfSeveralRepositoriesOfOneNameMeetALogicalEnvironment(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.environment("beta", evidence.Server)
+	s.environment("other", evidence.Server)
+	s.logical("all", "prod", "beta")
+	s.builtFrom(org, "ci", "web", "hub", `{"name":"acme/web","id":"1","url":"https://github.com/acme/web","provider":"github"}`, "acme/web")
+	s.builtFrom(org, "ci", "web", "lab", `{"name":"acme/web","id":"1","url":"https://gitlab.com/acme/web","provider":"gitlab"}`, "acme/web")
+	s.deploys("prod", "hub")
+	s.deploys("beta", "lab")
+	s.deploys("other", "hub")
+	path := "/deployments/" + org + "?repo_name=acme/web"
+	s.wantListed(path, "hub@other#1 lab@beta#1 hub@prod#1")
+	s.wantListed(path+"&env_name=all", "lab@beta#1 hub@prod#1")
+	s.wantTotals(path+"&env_name=all", 1, 15, 1, 2)
+	s.wantListed(path+"&env_name=all&per_page=1&page=2", "hub@prod#1")
+}
+
+func TestRepositoryListsItsOwnPartOfADeployment(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.built(org, "web-ci", "web", "web-1", "acme/web", "1")
+	s.built(org, "promotion", "image", "web-1", "acme/ops", "2")
+	s.deploys("prod", "web-1")
+	for id, flow := range map[string]string{"1": "web-ci", "2": "promotion"} {
+		got := s.read("/repos/" + org + "/" + s.innerID(org, id) + "/deployments")
+		if items := at(t, got, "deployments").([]any); len(items) != 1 || at(t, items[0], "artifact", "flow_name") != flow || at(t, items[0], "artifact", "repo_info", "repo_id") != id {
+			t.Errorf("repo %s lists %s", id, shown(got))
+		}
+	}
+	// As such it was deployed once, by the flow that built it.
+	all := at(t, s.read("/deployments/"+org), "deployments").([]any)
+	if len(all) != 1 || at(t, all[0], "artifact", "flow_name") != "web-ci" {
+		t.Errorf("listed %s", shown(all))
+	}
+}
+
+func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
+	s := start(t, options{})
+	s.rollOut()
+	s.environment("beta", evidence.Server)
+	s.environment("idle", evidence.Server)
+	s.deploys("beta", "web-1")
+	s.logical("all", "prod", "beta", "idle")
+	path := "/repos/" + org + "/" + s.innerID(org, "1") + "/deployments"
+	for query, want := range map[string]string{
+		"?per_page=2":                     "web-1@beta#1 web-2@prod#4",
+		"?env=beta":                       "web-1@beta#1",
+		"?env=idle":                       "",
+		"?env=prod&env=beta&per_page=2":   "web-1@beta#1 web-2@prod#4",
+		"?env=all&per_page=3":             "web-1@beta#1 web-2@prod#4 web-3@prod#3",
+		"?env=beta&env=beta&env=idle":     "web-1@beta#1",
+		"?env=prod&page=2&per_page=3":     "web-1@prod#1",
+		"?per_page=0":                     "",
+		"?start_ts=1e10":                  "",
+		"?env=prod&end_ts=1&start_ts=1e9": "",
+	} {
+		s.wantListed(path+query, want)
+	}
+	s.wantTotals(path+"?env=prod", 1, 15, 1, 4)
+	for _, operation := range []string{"deployments", "deployment-statistics"} {
+		base := "/repos/" + org + "/" + s.innerID(org, "1") + "/" + operation
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, base+"?env=beta&env=x", nil), "Environment named 'x' does not exist for organization 'acme'")
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/repos/"+org+"/00000000-0000-0000-0000-00000000/"+operation, nil), "Repo '00000000-0000-0000-0000-00000000' not found")
+		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, base+"?end_ts=x", nil).problem(t); errors["query.end_ts"] == "" {
+			t.Errorf("%s: %q", operation, errors)
+		}
+	}
+}
+
+func TestArtifactThatNoFlowKnowsIsDeployedToo(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.deploys("prod", "intruder")
+	one := s.read("/deployments/" + org + "/prod/" + evidence.HashAPIKey("intruder"))
+	for _, member := range []string{"artifact", "replaced_artifact", "diff_url", "lead_time_seconds"} {
+		if value := at(t, one, member); value != nil {
+			t.Errorf("%s of an unknown artifact is %v", member, value)
+		}
+	}
+	// Once a flow tells of it, it is deployed since it began to run.
+	s.clock.turn(time.Hour)
+	s.built(org, "web-ci", "web", "intruder", "acme/web", "1")
+	s.deploys("prod", "intruder")
+	for _, path := range []string{"/deployments/" + org, "/repos/" + org + "/" + s.innerID(org, "1") + "/deployments"} {
+		found := at(t, s.read(path), "deployments").([]any)
+		if len(found) != 1 || at(t, found[0], "artifact", "flow_name") != "web-ci" ||
+			at(t, found[0], "deployed_at") != at(t, one, "deployed_at") || at(t, found[0], "snapshot_index") != 1.0 {
+			t.Errorf("%s: %s", path, shown(found))
+		}
+	}
+}
+
+func TestDeploymentsOfAnEnvironmentTellTimesInISO(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.deploys("prod", "old")
+	s.clock.turn(31 * 24 * time.Hour)
+	s.deploys("prod", "mid")
+	s.deploys("prod", "new")
+	path := "/environments/" + org + "/prod/deployments"
+	s.wantListed(path, "new@prod#3 mid@prod#2")
+	items := at(t, s.read(path), "deployments").([]any)
+	seconds := at(t, s.read("/deployments/"+org), "deployments").([]any)
+	for i := range items {
+		read, err := time.Parse(time.RFC3339Nano, at(t, items[i], "deployed_at").(string))
+		if err != nil || read.Location() != time.UTC || evidence.Seconds(read) != at(t, seconds[i], "deployed_at") {
+			t.Errorf("deployed at %v, which is %v (%v)", at(t, items[i], "deployed_at"), read, err)
+		}
+	}
+	newest, err := time.Parse(time.RFC3339Nano, at(t, items[0], "deployed_at").(string))
+	s.must(err)
+	escaped, zone := url.QueryEscape, time.FixedZone("", 7200)
+	for query, want := range map[string]string{
+		"?from=2020-01-01": "new@prod#3 mid@prod#2 old@prod#1",
+		"?from=&to=":       "new@prod#3 mid@prod#2",
+		"?to=" + escaped(newest.Format(time.RFC3339Nano)):                         "new@prod#3 mid@prod#2",
+		"?from=" + escaped(newest.Format(time.RFC3339Nano)):                       "new@prod#3",
+		"?from=" + newest.Format("2006-01-02T15:04:05.000000"):                    "new@prod#3",
+		"?from=" + escaped(newest.Add(time.Millisecond).Format(time.RFC3339Nano)): "",
+		"?from=" + escaped(newest.In(zone).Format(time.RFC3339Nano)):              "new@prod#3",
+		// A plus sign that is not escaped is a blank.
+		"?from=" + newest.In(zone).Format("2006-01-02T15:04:05.000000-07:00"):    "new@prod#3",
+		"?to=" + escaped(newest.Add(-time.Microsecond).Format(time.RFC3339Nano)): "mid@prod#2",
+		"?to=" + newest.Add(-24*time.Hour).Format(time.DateOnly):                 "old@prod#1",
+		"?from=2030-01-01&to=2020-01-01":                                         "",
+		"?page_size=1&page=2":                                                    "mid@prod#2",
+		"?page=9":                                                                "",
+	} {
+		s.wantListed(path+query, want)
+	}
+	page := s.read(path + "?page_size=1")
+	if at(t, page, "page_size") != 1.0 || at(t, page, "total_pages") != 2.0 || at(t, page, "total_count") != 2.0 || at(t, page, "page") != 1.0 {
+		t.Errorf("page %s", shown(page))
+	}
+	next := s.follow(page, "_links", "next", "href")
+	if at(t, next, "page_size") != 1.0 || at(t, next, "deployments", 0, "artifact_name") != "/opt/mid" {
+		t.Errorf("the next page is %s", shown(next))
+	}
+	for query, field := range map[string]string{
+		"?from=yesterday": "query.from", "?to=2026-13-01": "query.to", "?to=1700000000": "query.to", "?page=0": "query.page",
+		"?page_size=0": "query.page_size", "?page_size=101": "query.page_size",
+	} {
+		message, errors := s.want(http.StatusBadRequest, http.MethodGet, path+query, nil).problem(t)
+		if message != "Input payload validation failed" || errors[field] == "" {
+			t.Errorf("%s: %q %q", query, message, errors)
+		}
+	}
+	if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path+"?from=x&to=y", nil).problem(t); len(errors) != 2 {
+		t.Errorf("both bounds are bad: %q", errors)
+	}
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/environments/"+org+"/x/deployments", nil), "Environment named 'x' does not exist for organization 'acme'")
+}
+
+// flowID is the id of a flow.
+func (s *service) flowID(name string) string {
+	s.t.Helper()
+	return at(s.t, s.read("/flows/"+org+"/"+name), "id").(string)
+}
+
+func TestDeploymentFrequencyTellsWhenAFlowWasDeployed(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.built(org, "web-ci", "web", "web-0", "acme/web", "1")
+	s.deploys("prod", "web-0")
+	s.clock.turn(28 * 24 * time.Hour)
+	for _, name := range []string{"web-1", "web-2", "db-1"} {
+		flow, _, _ := strings.Cut(name, "-")
+		s.built(org, flow+"-ci", flow, name, "acme/"+flow, flow)
+	}
+	s.deploys("prod", "web-1", "web-2", "db-1")
+	s.deploys("prod", "web-1", "db-1", "intruder")
+	// The same artifact under another name of the flow is no other deployment.
+	s.built(org, "web-ci", "image", "web-1", "acme/web", "1")
+	s.deploys("prod", "web-1", "db-1", "intruder")
+	s.logical("all", "prod")
+	s.logical("none")
+	for query, want := range map[string]int{
+		"/prod/deployment_frequency":                               4,
+		"/all/deployment_frequency":                                4,
+		"/none/deployment_frequency":                               0,
+		"/prod/deployment_frequency?flow_id=" + s.flowID("web-ci"): 2,
+		"/all/deployment_frequency?flow_id=" + s.flowID("web-ci"):  2,
+		"/none/deployment_frequency?flow_id=" + s.flowID("web-ci"): 0,
+		"/prod/deployment_frequency?flow_id=" + s.flowID("db-ci"):  1,
+	} {
+		got := s.read("/environments/" + org + query)
+		series := at(t, got, "deployed_at").([]any)
+		if at(t, got, "count") != float64(want) || len(series) != want {
+			t.Errorf("%s: got %s, want %d", query, shown(got), want)
+		}
+		from, to := at(t, got, "start_ts").(float64), at(t, got, "end_ts").(float64)
+		if to-from != 28*24*3600 {
+			t.Errorf("%s: from %f to %f", query, from, to)
+		}
+		for i, moment := range series {
+			if moment.(float64) < from || moment.(float64) > to || (i > 0 && moment.(float64) < series[i-1].(float64)) {
+				t.Errorf("%s: moments %v between %f and %f", query, series, from, to)
+			}
+		}
+		_, id, _ := strings.Cut(query, "flow_id=")
+		if name, _, _ := strings.Cut(query[1:], "/"); at(t, got, "environment_name") != name || (at(t, got, "flow_id") == nil) != (id == "") || (id != "" && at(t, got, "flow_id") != id) {
+			t.Errorf("%s: got %s", query, shown(got))
+		}
+	}
+	for _, id := range []string{"web-ci", "00000000-0000-0000-0000-00000000", ""} {
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/environments/"+org+"/prod/deployment_frequency?flow_id="+id, nil), "Flow '"+id+"' not found")
+	}
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/environments/"+org+"/x/deployment_frequency", nil), "Environment named 'x' does not exist for organization 'acme'")
+}
+
+func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
+	s := start(t, options{})
+	s.environment("beta", evidence.Server)
+	s.rollOut()
+	s.environment("idle", evidence.Server)
+	// Its commit has no time, so there is no lead time.
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/web-ci", fmt.Appendf(nil,
+		`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"c","git_commit":%q,"trail_name":"t","template_reference_name":"web",
+		"repo_info":{"name":"acme/web","id":"1","url":"https://github.com/acme/web","provider":"github"}}`, evidence.HashAPIKey("web-9"), commitOf("web-9")))
+	s.deploys("beta", "web-1")
+	s.deploys("beta", "web-9")
+	s.logical("all", "prod", "beta", "idle")
+	path := "/repos/" + org + "/" + s.innerID(org, "1") + "/deployment-statistics"
+	for query, want := range map[string]string{
+		"":                   "beta 2 prod 4",
+		"?env=beta":          "beta 2",
+		"?env=idle":          "",
+		"?env=all":           "beta 2 prod 4",
+		"?env=prod&env=idle": "prod 4",
+		"?start_ts=1e10":     "",
+	} {
+		got := s.read(path + query)
+		words := []string{}
+		for _, one := range at(t, got, "environments").([]any) {
+			words = append(words, fmt.Sprint(at(t, one, "environment_name"), " ", len(at(t, one, "deployed_at").([]any))))
+			if at(t, one, "environment_id") != s.environmentID(at(t, one, "environment_name").(string)) {
+				t.Errorf("%s: %s", query, shown(one))
+			}
+		}
+		if line := strings.Join(words, " "); line != want {
+			t.Errorf("%s: got %q, want %q", query, line, want)
+		}
+	}
+	got := s.read(path + "?end_ts=5e9&start_ts=1e9")
+	if at(t, got, "start_ts") != 1e9 || at(t, got, "end_ts") != 5e9 {
+		t.Errorf("window %s", shown(got))
+	}
+	beta, prod := at(t, got, "environments", 0), at(t, got, "environments", 1)
+	if leads := at(t, beta, "lead_time_seconds").([]any); len(leads) != 2 || leads[0].(float64) < 3600 || leads[1] != nil {
+		t.Errorf("lead times %v", leads)
+	}
+	moments, leads := at(t, prod, "deployed_at").([]any), at(t, prod, "lead_time_seconds").([]any)
+	listed := at(t, s.read("/repos/"+org+"/"+s.innerID(org, "1")+"/deployments?env=prod"), "deployments").([]any)
+	slices.Reverse(listed)
+	for i, one := range listed {
+		if at(t, one, "deployed_at") != moments[i] || at(t, one, "lead_time_seconds") != leads[i] {
+			t.Errorf("moment %d: %v after %v, listed %s", i, moments[i], leads[i], shown(one))
+		}
+	}
+}
+
+func TestDeploymentsOutliveTheirEnvironment(t *testing.T) {
+	s := start(t, options{})
+	s.rollOut()
+	s.rename("prod", "live")
+	s.wantListed("/deployments/"+org+"?per_page=1", "web-2@live#4")
+	s.wantListed("/deployments/"+org+"?per_page=1&env_name=prod", "web-2@live#4")
+	if got := s.read("/environments/" + org + "/prod/deployment_frequency"); at(t, got, "environment_name") != "live" {
+		t.Errorf("got %s", shown(got))
+	}
+	s.archive("live")
+	s.wantListed("/deployments/"+org+"?per_page=1", "web-2@live#4")
+	if links := at(t, s.read("/deployments/"+org), "deployments", 0, "_links").(map[string]any); len(links) != 0 {
+		t.Errorf("an archived environment has links %v", links)
+	}
+	archived := "Environment named 'live' has been archived for organization 'acme'"
+	repo := "/repos/" + org + "/" + s.innerID(org, "1")
+	for _, path := range []string{
+		"/deployments/" + org + "?env_name=live", "/deployments/" + org + "/live/" + evidence.HashAPIKey("web-2"),
+		"/environments/" + org + "/live/deployments", "/environments/" + org + "/live/deployment_frequency",
+		repo + "/deployments?env=live", repo + "/deployment-statistics?env=live",
+	} {
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path, nil), archived)
+	}
+	if got := at(t, s.read(repo+"/deployment-statistics"), "environments", 0, "environment_name"); got != "live" {
+		t.Errorf("statistics of %v", got)
+	}
+}
+
+func TestDeploymentsStayWithinTheirOrganization(t *testing.T) {
+	s := start(t, options{})
+	s.rollOut()
+	s.wantListed("/deployments/open", "")
+	repo, flow := s.innerID(org, "1"), s.flowID("web-ci")
+	s.want(http.StatusCreated, http.MethodPut, "/environments/open", []byte(`{"name":"prod","type":"server","description":""}`))
+	s.wantListed("/deployments/open?env_name=prod", "")
+	s.wantListed("/environments/open/prod/deployments", "")
+	for _, path := range []string{
+		"/deployments/open?repo_name=acme/web", "/deployments/open/prod/" + evidence.HashAPIKey("web-2"),
+		"/environments/open/prod/deployment_frequency?flow_id=" + flow,
+		"/repos/open/" + repo + "/deployments", "/repos/open/" + repo + "/deployment-statistics",
+	} {
+		s.want(http.StatusNotFound, http.MethodGet, path, nil)
+	}
+	for _, path := range []string{
+		"/deployments/" + org, "/deployments/" + org + "/prod/" + evidence.HashAPIKey("web-2"), "/environments/" + org + "/prod/deployments",
+		"/environments/" + org + "/prod/deployment_frequency", "/repos/" + org + "/" + repo + "/deployments", "/repos/" + org + "/" + repo + "/deployment-statistics",
+	} {
+		if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {
+			t.Errorf("%s as a reader: %d", path, got.status)
+		}
+		if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
+			t.Errorf("%s as a stranger: %d", path, got.status)
+		}
+		if got := s.do(http.MethodHead, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK || len(got.body) != 0 {
+			t.Errorf("HEAD %s: %d", path, got.status)
+		}
+	}
+}
+
+func TestListsOfWhatWasDeployedAndBuiltCostTheSameHoweverMany(t *testing.T) {
+	var counting *storage.CountingDocuments
+	s := start(t, options{wrap: func(docs storage.Documents) storage.Documents {
+		counting = storage.NewCountingDocuments(docs)
+		return counting
+	}})
+	s.environment("prod", evidence.Server)
+	s.built(org, "ci-0", "web", "web-0", "acme/web", "1")
+	s.deploys("prod", "web-0")
+	repo := s.innerID(org, "1")
+	paths := []string{
+		"/deployments/" + org + "?per_page=50", "/environments/" + org + "/prod/deployments", "/repos/" + org + "/" + repo + "/deployments?per_page=50",
+		"/repos/" + org + "/" + repo + "/deployment-statistics", "/environments/" + org + "/prod/deployment_frequency",
+		"/builds/" + org + "?per_page=50", "/builds/" + org + "/statistics", "/repos/" + org + "/live-artifacts/acme/web",
+	}
+	spent := func(path string) int {
+		least := -1
+		// What goes on beside the requests takes commands too, now and then.
+		for range 5 {
+			counting.Reset()
+			s.read(path)
+			if took := counting.Snapshot().Commands(); least < 0 || took < least {
+				least = took
+			}
+		}
+		return least
+	}
+	few := map[string]int{}
+	for _, path := range paths {
+		few[path] = spent(path)
+	}
+	names := []string{}
+	for i := range 30 {
+		names = append(names, fmt.Sprint("web-", i+1))
+		s.built(org, fmt.Sprint("ci-", i%10), "web", names[i], "acme/web", "1")
+	}
+	s.deploys("prod", names...)
+	for _, path := range paths {
+		if many := spent(path); many > few[path] {
+			t.Errorf("%s: %d commands for one, %d for thirty", path, few[path], many)
+		}
+	}
+}

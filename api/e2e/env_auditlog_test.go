@@ -1,0 +1,235 @@
+package e2e_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+)
+
+// auditLog downloads an audit log and gives its rows by the names of the columns.
+func (s *service) auditLog(environment, query string) []map[string]string {
+	s.t.Helper()
+	got := s.want(http.StatusOK, http.MethodGet, environmentsPath+"/"+environment+"/auditlog"+query, nil)
+	rows, err := csv.NewReader(strings.NewReader(string(got.body))).ReadAll()
+	if err != nil || len(rows) == 0 {
+		s.t.Fatalf("%s: no CSV with a header: %v: %s", query, err, got.body)
+	}
+	named := []map[string]string{}
+	for _, row := range rows[1:] {
+		cells := map[string]string{}
+		for i, column := range rows[0] {
+			cells[column] = row[i]
+		}
+		named = append(named, cells)
+	}
+	return named
+}
+
+func (s *service) wantAudited(environment, query string, want ...string) {
+	s.t.Helper()
+	told := []string{}
+	for _, row := range s.auditLog(environment, query) {
+		told = append(told, fmt.Sprint(strings.TrimPrefix(row["artifact_name"], "/opt/"), " ", row["type"], " #", row["snapshot_index"]))
+	}
+	if !slices.Equal(told, want) {
+		s.t.Errorf("%s%s: got %q, want %q", environment, query, told, want)
+	}
+}
+
+func TestAuditLogIsAFileThatTellsWhatTheEventLogTells(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.comesFrom("app-ci", "app-1", firstCommit, "acme/app")
+	s.comesFrom("app-ci", "app-2", secondCommit, "acme/app")
+	s.comesFrom("release", "app-2", secondCommit, "acme/app")
+	s.nowRuns("prod", "app-1", "stranger")
+	s.nowRuns("prod", "app-2", "app-2", "stranger")
+
+	const path = "/api/v2" + environmentsPath + "/prod/auditlog"
+	got := s.do(http.MethodGet, path, readerKey, nil)
+	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/csv; charset=utf-8" ||
+		got.header.Get("Content-Disposition") != "attachment; filename=prod-audit-log.csv" {
+		t.Errorf("status %d, %v", got.status, got.header)
+	}
+	header, _, _ := strings.Cut(string(got.body), "\n")
+	if want := "environment_name,snapshot_index,artifact_name,sha256,description,reported_at,reported_at_utc,pipeline,flows,artifact_compliance," +
+		"snapshot_compliance,type,code_diff,artifact_url,artifact_html_url,snapshot_url,snapshot_html_url"; header != want {
+		t.Errorf("columns are %s", header)
+	}
+	if head := s.do(http.MethodHead, path, readerKey, nil); head.status != http.StatusOK || len(head.body) != 0 ||
+		head.header.Get("Content-Type") != "text/csv; charset=utf-8" {
+		t.Errorf("HEAD: %d %v %q", head.status, head.header, head.body)
+	}
+	rows := s.auditLog("prod", "")
+	events := s.read(environmentsPath + "/prod/events?reverse=true").([]any)
+	if len(rows) != len(events) {
+		t.Fatalf("%d rows for %d events", len(rows), len(events))
+	}
+	for i, event := range events {
+		assertAudited(t, rows[i], event)
+	}
+	if rows[2]["flows"] != "app-ci,release" || rows[2]["artifact_name"] != "/opt/app-2" {
+		t.Errorf("the artifact of two flows: %v", rows[2])
+	}
+}
+
+// assertAudited compares a row with the event it is of.
+func assertAudited(t *testing.T, row map[string]string, event any) {
+	t.Helper()
+	for column, path := range map[string][]any{
+		"environment_name": {"environment_name"}, "artifact_name": {"artifact_name"}, "sha256": {"sha256"}, "description": {"description"},
+		"pipeline": {"pipeline"}, "type": {"type"}, "code_diff": {"code_diff"}, "snapshot_compliance": {"snapshot_compliance"},
+		"snapshot_url": {"_links", "snapshot", "self"}, "snapshot_html_url": {"_links", "snapshot", "html"}, "snapshot_index": {"snapshot_index"},
+		"artifact_compliance": {"artifact_compliance"},
+	} {
+		if want := at(t, event, path...); row[column] != spelled(want) {
+			t.Errorf("%s is %q, want %v", column, row[column], want)
+		}
+	}
+	if artifact := at(t, event, "_links", "artifact"); artifact == nil && row["artifact_url"]+row["artifact_html_url"] != "" ||
+		artifact != nil && (row["artifact_url"] != at(t, artifact, "self") || row["artifact_html_url"] != at(t, artifact, "html")) {
+		t.Errorf("the artifact's links are %s and %s, want %v", row["artifact_url"], row["artifact_html_url"], artifact)
+	}
+	seconds, err := strconv.ParseFloat(row["reported_at"], 64)
+	if err != nil || seconds != at(t, event, "reported_at") {
+		t.Errorf("reported at %s, %v", row["reported_at"], err)
+	}
+	if when, err := time.Parse(time.RFC3339, row["reported_at_utc"]); err != nil || evidence.Seconds(when) != seconds || !strings.HasSuffix(row["reported_at_utc"], "Z") {
+		t.Errorf("reported at %s, %v", row["reported_at_utc"], err)
+	}
+}
+
+// spelled is a value as a cell has it.
+func spelled(value any) string {
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+func TestAuditLogIsFiltered(t *testing.T) {
+	s := start(t, options{begins: time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)})
+	s.environment("prod", evidence.Server)
+	s.comesFrom("web-ci", "web", firstCommit, "acme/web")
+	s.comesFrom("db-ci", "db", firstCommit, "acme/db")
+	s.comesFrom("promotion", "db", firstCommit, "acme/infra")
+	s.comesFrom("idle-ci", "idle", firstCommit, "acme/idle")
+	for _, running := range [][]string{{"web"}, {"web", "new"}, {"new"}, {"new", "db"}} {
+		s.nowRuns("prod", running...)
+		s.clock.turn(time.Hour)
+	}
+	s.comesFrom("new-ci", "new", firstCommit, "acme/new")
+	s.nowRuns("prod", "new", "db")
+	const (
+		webStarts, newStarts, webExits = "web started-unknown #1", "new started-unknown #2", "web exited #3"
+		dbStarts, newChanges           = "db started-unknown #4", "new updated-provenance #5"
+	)
+	all := []string{webStarts, newStarts, webExits, dbStarts, newChanges}
+	for query, want := range map[string][]string{
+		"":                                                   all,
+		"?event_types=started":                               {webStarts, newStarts, dbStarts},
+		"?event_types=exited":                                {webExits},
+		"?event_types=changed":                               {newChanges},
+		"?event_types=started,exited,changed":                all,
+		"?event_types=exited,%20changed":                     {webExits, newChanges},
+		"?event_types=":                                      all,
+		"?flow_names=web-ci":                                 {webStarts, webExits},
+		"?flow_names=promotion":                              {dbStarts},
+		"?flow_names=no%20provenance":                        {newStarts},
+		"?flow_names=no+provenance,db-ci":                    {newStarts, dbStarts},
+		"?flow_names=nope":                                   nil,
+		"?flow_names=nope,web-ci":                            {webStarts, webExits},
+		"?flow_names=idle-ci":                                nil,
+		"?flow_names=":                                       all,
+		"?repo_names=acme/web":                               {webStarts, webExits},
+		"?repo_names=acme/infra,acme/new":                    {dbStarts, newChanges},
+		"?repo_names=acme/idle":                              nil,
+		"?repo_names=":                                       all,
+		"?event_types=exited&repo_names=acme/web":            {webExits},
+		"?event_types=started&flow_names=web-ci,nope":        {webStarts},
+		"?from_timestamp=1790859600":                         {newStarts, webExits, dbStarts, newChanges},
+		"?to_timestamp=1790859600":                           {webStarts},
+		"?from_timestamp=1790857800&to_timestamp=1790865000": {newStarts, webExits},
+		"?from_timestamp=1790865000&to_timestamp=1790857800": nil,
+		"?from_timestamp=9e9":                                nil,
+		"?to_timestamp=9e9&event_types=changed":              {newChanges},
+	} {
+		s.wantAudited("prod", query, want...)
+	}
+	const path = environmentsPath + "/prod/auditlog"
+	s.refused(http.StatusNotFound, "Repo 'nope' not found", http.MethodGet, path+"?repo_names=acme/web,nope", "")
+	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization 'acme'", http.MethodGet, environmentsPath+"/none/auditlog", "")
+	for query, want := range map[string]string{
+		"?event_types=started,scaled": "Input should be a comma list of 'started', 'exited' or 'changed' [input: scaled]",
+		"?from_timestamp=yesterday":   "Input should be a valid number, unable to parse string as a number [input: yesterday]",
+		"?to_timestamp=":              "Input should be a valid number, unable to parse string as a number [input: ]",
+	} {
+		field, _, _ := strings.Cut(strings.TrimPrefix(query, "?"), "=")
+		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path+query, nil).problem(t); errors["query."+field] != want {
+			t.Errorf("%s: %q", query, errors)
+		}
+	}
+}
+
+func TestAuditLogOfAnEnvironmentWithoutEventsIsItsHeader(t *testing.T) {
+	s := start(t, options{})
+	s.environment("new", evidence.Server)
+	s.logical("nothing")
+	s.logical("all", "new")
+	for _, name := range []string{"new", "nothing", "all"} {
+		s.wantAudited(name, "")
+		s.wantAudited(name, "?from_timestamp=1&event_types=exited")
+	}
+}
+
+func TestAuditLogOfALogicalEnvironmentIsThatOfItsMembers(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.environment("edge", evidence.Server)
+	s.nowRuns("prod", "a")
+	s.nowRuns("edge", "b")
+	s.nowRuns("prod", "c")
+	s.logical("all", "prod", "edge")
+	s.rename("edge", "rim")
+	s.wantAudited("all", "", "a started-unknown #1", "b started-unknown #1", "c started-unknown #2", "a exited #2")
+	if rows := s.auditLog("all", ""); rows[1]["environment_name"] != "rim" || rows[2]["environment_name"] != "prod" {
+		t.Errorf("rows %v", rows)
+	}
+}
+
+func TestAuditLogHoldsNoFormulasOfThoseWhoReport(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Docker)
+	for i, name := range []string{"=cmd()", "@SUM(A1)", "+1", "-1", "plain, \"quoted\"\nand broken"} {
+		body := fmt.Appendf(nil, `{"artifacts":[{"digests":{%q:"%064x"},"creationTimestamp":1789000000}]}`, name, i+1)
+		s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/prod/report/docker", body)
+	}
+	s.wantAudited("prod", "?event_types=started", "'=cmd() started-unknown #1", "'@SUM(A1) started-unknown #2", "'+1 started-unknown #3",
+		"'-1 started-unknown #4", "plain, \"quoted\"\nand broken started-unknown #5")
+}
+
+// TestAuditLogIsWholeHoweverLong reads more than a page of the store.
+func TestAuditLogIsWholeHoweverLong(t *testing.T) {
+	s := start(t, options{withoutWorker: true})
+	s.environment("host", evidence.Server)
+	s.longLog("host", 3_210)
+	rows := s.auditLog("host", "")
+	for i, row := range rows {
+		if row["artifact_name"] != fmt.Sprint("n", i+1) {
+			t.Fatalf("row %d is %v", i, row)
+		}
+	}
+	if len(rows) != 3_210 {
+		t.Errorf("%d rows", len(rows))
+	}
+	s.wantAudited("host", "?to_timestamp=1000000321&from_timestamp=1000000321&repo_names=acme/known",
+		"n3201 changed #321", "n3202 changed #321", "n3203 changed #321", "n3204 changed #321", "n3205 changed #321",
+		"n3206 changed #321", "n3207 changed #321", "n3208 changed #321", "n3209 changed #321", "n3210 changed #321")
+}

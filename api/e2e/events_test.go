@@ -1,0 +1,522 @@
+package e2e_test
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+// comesFrom reports what serverReport calls name to a flow, as made from a commit of a
+// repository.
+func (s *service) comesFrom(flow, name, commit, repository string) {
+	s.t.Helper()
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/"+flow, fmt.Appendf(nil,
+		`{"fingerprint":%q,"filename":%q,"git_commit":%q,"build_url":"https://ci.example.com/1","commit_url":%q,
+			"trail_name":%q,"template_reference_name":"app","repo_info":{"name":%q,"id":%q,"url":%q,"provider":"github"}}`,
+		evidence.HashAPIKey(name), name, commit, "https://github.com/"+repository+"/commit/"+commit,
+		commit, repository, repository, "https://github.com/"+repository))
+}
+
+// nowRuns reports what runs in a server environment from now on, which must make a
+// snapshot.
+func (s *service) nowRuns(environment string, names ...string) {
+	s.t.Helper()
+	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/"+environment+"/report/server", serverReport(names...))
+}
+
+// events gives an entry for each event that a query finds: what happened to which
+// artifact in which snapshot. All are checked for what clients read.
+func (s *service) events(environment, query string) []string {
+	s.t.Helper()
+	told := []string{}
+	for _, event := range s.read(environmentsPath + "/" + environment + "/events" + query).([]any) {
+		clientReads(s.t, "environment_event", event)
+		told = append(told, fmt.Sprintf("%v %v #%v", strings.TrimPrefix(at(s.t, event, "artifact_name").(string), "/opt/"),
+			at(s.t, event, "type"), at(s.t, event, "snapshot_index")))
+	}
+	return told
+}
+
+func (s *service) wantEvents(environment, query string, want ...string) {
+	s.t.Helper()
+	if got := s.events(environment, query); !slices.Equal(got, want) {
+		s.t.Errorf("%s%s: got %q, want %q", environment, query, got, want)
+	}
+}
+
+const (
+	firstCommit  = "1111111111111111111111111111111111111111"
+	secondCommit = "2222222222222222222222222222222222222222"
+)
+
+// TestEventLogTellsOfARollout compares with contract/live-shapes.md 12.
+func TestEventLogTellsOfARollout(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.comesFrom("app-ci", "app-1", firstCommit, "acme/app")
+	s.comesFrom("app-ci", "app-2", secondCommit, "acme/app")
+	s.comesFrom("release", "app-2", secondCommit, "acme/app")
+	s.nowRuns("prod", "app-1", "stranger")
+	s.nowRuns("prod", "app-2", "app-2", "app-2", "stranger")
+	s.wantEvents("prod", "", "app-1 exited #2", "app-2 started-unknown #2", "stranger started-unknown #1", "app-1 started-unknown #1")
+
+	events := s.read(environmentsPath + "/prod/events").([]any)
+	exited, started, stranger := events[0].(map[string]any), events[1].(map[string]any), events[2].(map[string]any)
+	assertKeys(t, "event", started, "environment_name", "snapshot_index", "artifact_name", "sha256", "description", "reported_at",
+		"pipeline", "deployments", "flows", "artifact_compliance", "snapshot_compliance", "type", "code_diff", "_links")
+	assertKeys(t, "flow", at(t, started, "flows", 0).(map[string]any), "flow_name", "deployments")
+	second := s.snapshot("prod", "2")
+	for _, c := range []struct {
+		event map[string]any
+		name  string
+		want  any
+	}{
+		{started, "environment_name", "prod"},
+		{started, "sha256", evidence.HashAPIKey("app-2")},
+		{started, "description", "3 instances started running (from 0 to 3)"},
+		{exited, "description", "1 instance stopped running (from 1 to 0)"},
+		{started, "reported_at", second.Timestamp},
+		{started, "pipeline", "app-ci"},
+		{exited, "pipeline", "app-ci"},
+		{stranger, "pipeline", ""},
+		{started, "artifact_compliance", nil},
+		{started, "snapshot_compliance", false},
+		{started, "code_diff", "https://github.com/acme/app/compare/" + firstCommit + "..." + secondCommit},
+		{exited, "code_diff", nil},
+		{stranger, "code_diff", nil},
+	} {
+		if c.event[c.name] != c.want {
+			t.Errorf("%v: %s is %v, want %v", c.event["artifact_name"], c.name, c.event[c.name], c.want)
+		}
+	}
+	if got := shown(started["flows"]); got != `[{"deployments":null,"flow_name":"app-ci"},{"deployments":null,"flow_name":"release"}]` {
+		t.Errorf("flows are %s", got)
+	}
+	if shown(stranger["flows"]) != "[]" || shown(stranger["deployments"]) != "[]" || at(t, stranger, "_links", "artifact") != nil {
+		t.Errorf("an artifact that no flow knows: %s", shown(stranger))
+	}
+	s.assertEventLinks(started)
+}
+
+// assertEventLinks follows the links of the event of app-2 in snapshot 2.
+func (s *service) assertEventLinks(event map[string]any) {
+	s.t.Helper()
+	follow := func(kind string) any {
+		return s.read(strings.TrimPrefix(at(s.t, event, "_links", kind, "self").(string), s.URL+"/api/v2"))
+	}
+	if at(s.t, follow("snapshot"), "index") != 2.0 {
+		s.t.Errorf("the snapshot's link leads astray: %s", shown(event["_links"]))
+	}
+	artifact := follow("artifact")
+	page := fmt.Sprintf("%s/acme/flows/app-ci/artifacts/%s?artifact_id=%s", s.URL, evidence.HashAPIKey("app-2"), at(s.t, artifact, "id"))
+	if got := at(s.t, event, "_links", "artifact", "html"); got != page {
+		s.t.Errorf("the artifact's page is %v, want %s", got, page)
+	}
+	if got := at(s.t, event, "_links", "snapshot", "html"); got != s.URL+"/acme/environments/prod/snapshots/2" {
+		s.t.Errorf("the snapshot's page is %v", got)
+	}
+}
+
+func TestEventLogTellsOfNewProvenanceInSingularAndPlural(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.nowRuns("prod", "one", "two", "two")
+	s.comesFrom("ci", "one", firstCommit, "acme/one")
+	s.comesFrom("ci", "two", firstCommit, "acme/two")
+	s.nowRuns("prod", "one", "two", "two")
+	var told []string
+	for _, event := range s.read(environmentsPath + "/prod/events?start=2&reverse=true").([]any) {
+		told = append(told, fmt.Sprint(at(t, event, "artifact_name"), " ", at(t, event, "type"), " ", at(t, event, "description")))
+	}
+	slices.Sort(told)
+	if want := []string{"/opt/one updated-provenance 1 instance changed", "/opt/two updated-provenance 2 instances changed"}; !slices.Equal(told, want) {
+		t.Errorf("told %q", told)
+	}
+}
+
+// fiveVersions makes an environment run v1 to v5 one after the other, an hour apart from
+// noon of the first of October on.
+func fiveVersions(t *testing.T, o options) *service {
+	o.begins = time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)
+	s := start(t, o)
+	s.environment("host", evidence.Server)
+	for version := 1; version <= 5; version++ {
+		s.nowRuns("host", fmt.Sprint("v", version))
+		s.clock.turn(time.Hour)
+	}
+	return s
+}
+
+// versions lists what becomes of the versions from the last snapshot to the first.
+func versions(last, first int) []string {
+	told := []string{}
+	for n := last; n >= first; n-- {
+		if n > 1 {
+			told = append(told, fmt.Sprintf("v%d exited #%d", n-1, n))
+		}
+		told = append(told, fmt.Sprintf("v%d started-unknown #%d", n, n))
+	}
+	return told
+}
+
+func TestEventsAreAskedForBySnapshotAndByTime(t *testing.T) {
+	s := fiveVersions(t, options{})
+	none := []string{}
+	for query, want := range map[string][]string{
+		"":                                       versions(5, 1),
+		"?interval=&page=1&reverse=false":        versions(5, 1),
+		"?interval=2..3":                         versions(3, 2),
+		"?interval=3..2":                         versions(3, 2),
+		"?interval=~1..NOW":                      versions(5, 4),
+		"?interval=..2":                          versions(2, 1),
+		"?interval=..":                           versions(5, 1),
+		"?interval=150mins..1.5":                 nil,
+		"?interval=150mins..90mins":              versions(4, 4),
+		"?interval=90mins..150mins":              none,
+		"?start=4":                               versions(5, 4),
+		"?start=-1":                              versions(5, 5),
+		"?start=-2&end=-2":                       versions(4, 4),
+		"?start=1&end=NOW":                       versions(5, 1),
+		"?start=NOW":                             versions(5, 5),
+		"?end=%231":                              versions(1, 1),
+		"?end=~3":                                versions(2, 1),
+		"?start=5&end=4":                         versions(5, 4),
+		"?start=90mins":                          versions(5, 5),
+		"?start=200mins&end=now":                 versions(5, 3),
+		"?start=2days":                           versions(5, 1),
+		"?end=2days":                             none,
+		"?start=@{150.minutes.ago}":              nil,
+		"?start=@{3.hours.ago}":                  versions(5, 4),
+		"?start=@{2026-10-01T13:30:00}&end=4":    versions(4, 3),
+		"?start=2026-10-01T13:30:00Z":            versions(5, 3),
+		"?end=2026-10-01T13:30:00Z":              versions(2, 1),
+		"?start=2026-10-02":                      none,
+		"?start=2&end=2026-10-01T14:30:00":       versions(3, 2),
+		"?start=1790861400":                      versions(5, 3),
+		"?start_ts=1790861400":                   versions(5, 3),
+		"?end_ts=1790861400":                     versions(2, 1),
+		"?from=1790861400&to=1790865000":         versions(3, 3),
+		"?start_ts=1790861400&start=5":           versions(5, 3),
+		"?start_ts=1790861400&start=nonsense":    versions(5, 3),
+		"?start_ts=1790861400&from=0":            versions(5, 3),
+		"?end_ts=1790861400&to=9790865000&end=4": versions(2, 1),
+		"?start_ts=1790865000&end_ts=1790861400": none,
+		"?start_ts=0&end_ts=9e300":               versions(5, 1),
+		"?start_ts=-5":                           versions(5, 1),
+		"?start=4&interval=1..2":                 versions(5, 4),
+		"?end=2&interval=4..5":                   versions(2, 1),
+		"?interval=2..4&start_ts=1790861400":     versions(4, 3),
+	} {
+		if want == nil {
+			s.want(http.StatusBadRequest, http.MethodGet, environmentsPath+"/host/events"+query, nil)
+			continue
+		}
+		s.wantEvents("host", query, want...)
+		slices.Reverse(want)
+		s.wantEvents("host", query+map[bool]string{true: "?", false: "&"}[query == ""]+"reverse=true", want...)
+	}
+}
+
+func TestEventPagesSayWhereTheyAre(t *testing.T) {
+	s := fiveVersions(t, options{})
+	all := versions(5, 1)
+	for _, c := range []struct {
+		query                      string
+		want                       []string
+		total, size, number, pages string
+		links                      map[string]int
+	}{
+		{"", all, "9", "15", "1", "1", nil},
+		{"?per_page=4", all[:4], "9", "4", "1", "3", map[string]int{"first": 1, "next": 2, "last": 3}},
+		{"?per_page=4&page=2", all[4:8], "9", "4", "2", "3", map[string]int{"first": 1, "prev": 1, "next": 3, "last": 3}},
+		{"?per_page=4&page=3", all[8:], "9", "4", "3", "3", map[string]int{"first": 1, "prev": 2, "last": 3}},
+		{"?per_page=4&page=7", nil, "9", "4", "7", "3", map[string]int{"first": 1, "prev": 3, "last": 3}},
+		{"?per_page=4&page=9223372036854775807", nil, "9", "4", "9223372036854775807", "3", map[string]int{"first": 1, "prev": 3, "last": 3}},
+		{"?per_page=2&page=2&start=4", all[2:4], "4", "2", "2", "2", map[string]int{"first": 1, "prev": 1, "last": 2}},
+		{"?end=1", all[8:], "1", "15", "1", "1", nil},
+		{"?end=2days", nil, "0", "15", "1", "0", nil},
+	} {
+		s.wantEvents("host", c.query, c.want...)
+		header := s.want(http.StatusOK, http.MethodGet, environmentsPath+"/host/events"+c.query, nil).header
+		for name, want := range map[string]string{"X-Total-Count": c.total, "X-Per-Page": c.size, "X-Current-Page": c.number, "X-Total-Pages": c.pages} {
+			if got := header.Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", c.query, name, got, want)
+			}
+		}
+		var links []string
+		for _, relation := range []string{"first", "prev", "next", "last"} {
+			if number, ok := c.links[relation]; ok {
+				links = append(links, fmt.Sprintf(`<%s?%s>; rel="%s"`, s.URL+"/api/v2"+environmentsPath+"/host/events", turned(t, c.query, number), relation))
+			}
+		}
+		if got, want := header.Get("Link"), strings.Join(links, ", "); got != want {
+			t.Errorf("%s: linked to %s, want %s", c.query, got, want)
+		}
+	}
+}
+
+// turned is a query for another page.
+func turned(t *testing.T, query string, page int) string {
+	t.Helper()
+	values, err := url.ParseQuery(strings.TrimPrefix(query, "?"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values.Set("page", fmt.Sprint(page))
+	return values.Encode()
+}
+
+func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
+	s := fiveVersions(t, options{})
+	const path = environmentsPath + "/host/events"
+	for query, message := range map[string]string{
+		"?start=nonsense":       "Invalid interval value: nonsense",
+		"?end=1fortnight":       "Invalid interval value: 1fortnight",
+		"?start=":               "Invalid interval value: ",
+		"?start=@{garbage}":     "Invalid interval value: @{garbage}",
+		"?interval=5":           "Invalid interval value: 5",
+		"?interval=1..2..3":     "Invalid interval value: 1..2..3",
+		"?interval=nonsense..2": "Invalid interval value: nonsense..2",
+	} {
+		s.refused(http.StatusBadRequest, message, http.MethodGet, path+query, "")
+	}
+	const missing = "Org: 'acme'. Snapshot 'host%s' resolves to 'host#%s'. len(snapshots) == 5. Indexes are 1-based"
+	for query, resolved := range map[string][2]string{
+		"?start=6": {"#6", "6"}, "?end=9": {"#9", "9"}, "?start=0": {"#0", "0"}, "?interval=~7..": {"~7", "-2"}, "?end=-6": {"#-6", "0"},
+	} {
+		s.refused(http.StatusNotFound, fmt.Sprintf(missing, resolved[0], resolved[1]), http.MethodGet, path+query, "")
+	}
+	for query, field := range map[string]string{
+		"?start_ts=x": "start_ts", "?end_ts=": "end_ts", "?from=NaN": "from", "?to=1e999": "to", "?reverse=": "reverse",
+		"?page=0": "page", "?per_page=0": "per_page", "?per_page=101": "per_page", "?page=x": "page",
+	} {
+		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path+query, nil).problem(t); errors["query."+field] == "" {
+			t.Errorf("%s: errors are %q", query, errors)
+		}
+	}
+	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization 'acme'", http.MethodGet, environmentsPath+"/none/events", "")
+}
+
+func TestEventLogOfAnEnvironmentWithoutSnapshotsIsEmpty(t *testing.T) {
+	s := start(t, options{})
+	s.environment("new", evidence.Server)
+	for _, query := range []string{"", "?interval=1..NOW", "?interval=", "?start=1", "?start=1day&end=NOW", "?start_ts=5", "?page=3"} {
+		got := s.want(http.StatusOK, http.MethodGet, environmentsPath+"/new/events"+query, nil)
+		if string(got.body) != "[]" || got.header.Get("X-Total-Count") != "0" || got.header.Get("Link") != "" {
+			t.Errorf("%s: %s %v", query, got.body, got.header)
+		}
+	}
+	s.refused(http.StatusNotFound, "Org: 'acme'. Snapshot 'new#2' resolves to 'new#2'. len(snapshots) == 0. Indexes are 1-based",
+		http.MethodGet, environmentsPath+"/new/events?start=2", "")
+}
+
+func TestEventLogGoesByTheNameOfNow(t *testing.T) {
+	s := fiveVersions(t, options{})
+	s.rename("host", "metal")
+	for _, name := range []string{"host", "metal"} {
+		event := at(t, s.read(environmentsPath+"/"+name+"/events?per_page=1"), 0)
+		if at(t, event, "environment_name") != "metal" || at(t, event, "_links", "snapshot", "html") != s.URL+"/acme/environments/metal/snapshots/5" {
+			t.Errorf("%s: %s", name, shown(event))
+		}
+	}
+	s.want(http.StatusCreated, http.MethodPut, "/environments/open", []byte(`{"name":"host","type":"server","description":""}`))
+	if got := s.read("/environments/open/host/events"); shown(got) != "[]" {
+		t.Errorf("another organization sees %s", shown(got))
+	}
+	s.archive("metal")
+	s.refused(http.StatusNotFound, "Environment named 'metal' has been archived for organization 'acme'", http.MethodGet, environmentsPath+"/metal/events", "")
+}
+
+func TestEventsAreFilteredByRepositories(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.environment("other", evidence.Server)
+	s.comesFrom("ci", "web", firstCommit, "acme/web")
+	s.comesFrom("ci", "db", firstCommit, "acme/db")
+	s.comesFrom("ci", "both", firstCommit, "acme/web")
+	s.comesFrom("promotion", "both", firstCommit, "acme/db")
+	s.comesFrom("ci", "idle", firstCommit, "acme/idle")
+	s.repo(org, "acme/web", "gitlab", "7", "")
+	s.nowRuns("other", "web")
+	for _, name := range []string{"web", "stranger", "db", "both"} {
+		s.nowRuns("prod", name)
+	}
+	for query, want := range map[string][]string{
+		"?repo_name=acme/web":                                           {"both started-unknown #4", "web exited #2", "web started-unknown #1"},
+		"?repo_name=acme/web&reverse=true&per_page=1":                   {"web started-unknown #1"},
+		"?repo_name=acme/db":                                            {"db exited #4", "both started-unknown #4", "db started-unknown #3"},
+		"?repo_name=acme/db&repo_name=acme/web":                         {"db exited #4", "both started-unknown #4", "db started-unknown #3", "web exited #2", "web started-unknown #1"},
+		"?repo_name=acme/db&repo_name=acme/web&per_page=2&page=2":       {"db started-unknown #3", "web exited #2"},
+		"?repo_name=acme/db&repo_name=acme/db&start=2&end=3":            {"db started-unknown #3"},
+		"?repo_name=acme/idle":                                          {},
+		"?repo_name=acme/web&page=9":                                    {},
+		"?repo_name=acme/web&end_ts=5":                                  {},
+		"?repo_name=acme/web&start_ts=5&end=1":                          {"web started-unknown #1"},
+		"?repo_name=acme/web&repo_name=acme/idle&reverse=true&start=-1": {"both started-unknown #4"},
+	} {
+		s.wantEvents("prod", query, want...)
+	}
+	header := s.want(http.StatusOK, http.MethodGet, environmentsPath+"/prod/events?repo_name=acme/db&repo_name=acme/web&per_page=2", nil).header
+	if header.Get("X-Total-Count") != "5" || header.Get("X-Total-Pages") != "3" {
+		t.Errorf("headers are %v", header)
+	}
+	s.repo("open", "open/only", "github", "9", "")
+	for query, name := range map[string]string{
+		"?repo_name=nope": "nope", "?repo_name=": "", "?repo_name=acme/web&repo_name=nope": "nope", "?repo_name=acme/web&repo_name=": "",
+		"?repo_name=open/only": "open/only", "?repo_name=ACME/web": "ACME/web",
+	} {
+		s.refused(http.StatusNotFound, "Repo '"+name+"' not found", http.MethodGet, environmentsPath+"/prod/events"+query, "")
+	}
+}
+
+func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
+	s := fiveVersions(t, options{})
+	s.environment("edge", evidence.Server)
+	s.environment("idle", evidence.Server)
+	s.comesFrom("ci", "gate", firstCommit, "acme/gate")
+	s.nowRuns("edge", "gate")
+	s.clock.turn(time.Hour)
+	s.nowRuns("host", "v6")
+	s.logical("all", "edge", "host", "idle")
+	s.logical("nothing")
+	want := slices.Concat([]string{"v5 exited #6", "v6 started-unknown #6", "gate started-unknown #1"}, versions(5, 1))
+	s.wantEvents("all", "", want...)
+	s.wantEvents("all", "?page=2&per_page=3", want[3:6]...)
+	s.wantEvents("all", "?start=1&end=NOW&per_page=2", want[:2]...)
+	s.wantEvents("all", "?reverse=true&per_page=1", want[len(want)-1])
+	s.wantEvents("all", "?start=2h", want[:3]...)
+	// The snapshots of the union, by their own numbers: five of the host, one of the
+	// edge, the sixth of the host.
+	s.wantEvents("all", "?start=6&end=7", want[:3]...)
+	s.wantEvents("all", "?start=-1&end=NOW", want[:2]...)
+	s.wantEvents("all", "?start=1&end=2", versions(2, 1)...)
+	s.refused(http.StatusNotFound, "Org: 'acme'. Snapshot 'all#8' resolves to 'all#8'. len(snapshots) == 7. Indexes are 1-based",
+		http.MethodGet, environmentsPath+"/all/events?start=8", "")
+	s.wantEvents("all", "?end=@{2026-10-01T13:30:00}", versions(2, 1)...)
+	s.wantEvents("all", "?start_ts=1790861400&end_ts=1790865000", versions(3, 3)...)
+	s.wantEvents("all", "?repo_name=acme/gate", "gate started-unknown #1")
+	s.wantEvents("nothing", "")
+	s.wantEvents("nothing", "?start=1h&repo_name=acme/gate")
+	header := s.want(http.StatusOK, http.MethodGet, environmentsPath+"/all/events?per_page=5", nil).header
+	if header.Get("X-Total-Count") != "12" || header.Get("X-Total-Pages") != "3" {
+		t.Errorf("headers are %v", header)
+	}
+	members := map[string]string{}
+	for _, event := range s.read(environmentsPath + "/all/events?per_page=3").([]any) {
+		members[at(t, event, "artifact_name").(string)] = at(t, event, "environment_name").(string) + at(t, event, "_links", "snapshot", "html").(string)
+	}
+	for name, want := range map[string]string{
+		"/opt/gate": "edge" + s.URL + "/acme/environments/edge/snapshots/1", "/opt/v6": "host" + s.URL + "/acme/environments/host/snapshots/6",
+	} {
+		if members[name] != want {
+			t.Errorf("%s is told of in %s, want %s", name, members[name], want)
+		}
+	}
+}
+
+// TestEventLogShowsNoSnapshotThatIsOnlyBeingMade looks at an environment whose worker
+// died between a snapshot and the last of its events.
+func TestEventLogShowsNoSnapshotThatIsOnlyBeingMade(t *testing.T) {
+	s := fiveVersions(t, options{})
+	id, now := s.environmentID("host"), evidence.Seconds(s.clock.read())
+	s.must(s.Process.Store.Snapshots.Insert(t.Context(), snapshot.Snapshot{Environment: id, Number: 6, Timestamp: now, EventsBefore: 9, Events: 3}))
+	s.must(s.Process.Store.Events.Record(t.Context(), []snapshot.Event{
+		{Environment: id, Ordinal: 10, Snapshot: 6, Timestamp: now, Type: snapshot.Changed},
+		{Environment: id, Ordinal: 12, Snapshot: 6, Timestamp: now, Type: snapshot.Changed},
+	}))
+	for _, query := range []string{"", "?end_ts=9e9", "?start=2days", "?start=1"} {
+		s.wantEvents("host", query, versions(5, 1)...)
+		if got := s.want(http.StatusOK, http.MethodGet, environmentsPath+"/host/events"+query, nil).header.Get("X-Total-Count"); got != "9" {
+			t.Errorf("%s: %s events in all", query, got)
+		}
+	}
+	if rows := s.auditLog("host", "?to_timestamp=9e9"); len(rows) != 9 {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
+// longLog gives an environment a log of count events, ten to a snapshot, and a
+// repository that all of them concern.
+func (s *service) longLog(environment string, count int64) {
+	s.t.Helper()
+	s.comesFrom("ci", "known", firstCommit, "acme/known")
+	repo := at(s.t, s.reposOf(org, "")[0], "id").(string)
+	id := s.environmentID(environment)
+	var events []snapshot.Event
+	for ordinal := int64(1); ordinal <= count; ordinal++ {
+		number := (ordinal + 9) / 10
+		events = append(events, snapshot.Event{
+			Environment: id, Ordinal: ordinal, Snapshot: number, Timestamp: 1e9 + float64(number), Fingerprint: evidence.HashAPIKey("known"),
+			Name: fmt.Sprint("n", ordinal), Type: snapshot.Changed, Description: "1 instance changed", Repos: []string{repo},
+		})
+	}
+	s.must(s.Process.Store.Events.Record(s.t.Context(), events))
+	last := count / 10
+	for _, number := range []int64{1, last / 2, last} {
+		s.must(s.Process.Store.Snapshots.Insert(s.t.Context(), snapshot.Snapshot{
+			Environment: id, Number: number, Timestamp: 1e9 + float64(number), EventsBefore: 10 * (number - 1), Events: 10,
+		}))
+	}
+	_, err := s.Process.Store.Heads.Update(s.t.Context(), id, func(head *snapshot.Head) error {
+		head.Last, head.Timestamp, head.Events = last, 1e9+float64(last), count
+		return nil
+	})
+	s.must(err)
+}
+
+func TestFarPagesOfALongLogCostNoMoreThanTheFirst(t *testing.T) {
+	const count = 30_000
+	var counting *storage.CountingDocuments
+	s := start(t, options{withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
+		counting = storage.NewCountingDocuments(docs)
+		return counting
+	}})
+	s.environment("host", evidence.Server)
+	s.longLog("host", count)
+	spent := func(query string, first int) int {
+		s.t.Helper()
+		// What goes on beside the requests may take a few: the least counts.
+		least := math.MaxInt
+		for range 3 {
+			counting.Reset()
+			got := s.read(environmentsPath + "/host/events?" + query).([]any)
+			least = min(least, counting.Snapshot().Commands())
+			if name := at(t, got, 0, "artifact_name"); name != fmt.Sprint("n", first) {
+				t.Errorf("%s begins with %v, want n%d", query, name, first)
+			}
+		}
+		return least
+	}
+	near := spent("per_page=15", count)
+	for query, first := range map[string]int{
+		"per_page=15&page=1000":              count - 999*15,
+		"per_page=100&page=300":              100,
+		"per_page=100&page=300&reverse=true": count - 99,
+		"start=1500&end=1500":                15_000,
+		"start_ts=1000000100&reverse=true":   991,
+	} {
+		allowed := near
+		if strings.HasPrefix(query, "start") {
+			allowed += 2 // its ends are looked up
+		}
+		if far := spent(query, first); far > allowed {
+			t.Errorf("%s takes %d commands, the first page %d", query, far, near)
+		}
+	}
+	if near > 12 {
+		t.Errorf("a page takes %d commands", near)
+	}
+	// A repository's events are skipped over by ten thousand.
+	if far, near := spent("repo_name=acme/known&page=1900", count-1899*15), spent("repo_name=acme/known", count); far > near+3 {
+		t.Errorf("a far page of a repository takes %d commands, the first %d", far, near)
+	}
+}

@@ -1,0 +1,338 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+// environmentWindow is how far back the deployments of one environment reach unless
+// the request says so (contract/semantics.md 7).
+const environmentWindow = 30 * 24 * time.Hour
+
+// deploymentRoutes are those of what was deployed: what newly ran in environments.
+func (h *handlers) deploymentRoutes() []Route {
+	return []Route{
+		{
+			Method: http.MethodGet, Path: "/deployments/{org}", OperationID: "list_deployments", Tag: "Deployments",
+			Summary: "List deployments", Least: evidence.Reader, Serve: handle(h.listDeployments),
+		},
+		{
+			Method: http.MethodGet, Path: "/deployments/{org}/{env_name}/{fingerprint}", OperationID: "get_deployment", Tag: "Deployments",
+			Summary: "Read the last deployment of an artifact to an environment", Least: evidence.Reader, Serve: handle(h.getDeployment),
+		},
+		{
+			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/deployments", OperationID: "list_env_deployments", Tag: "Environments",
+			Summary: "List the deployments to an environment", Least: evidence.Reader, Serve: handle(h.listEnvironmentDeployments),
+		},
+		{
+			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/deployment_frequency", OperationID: "get_deployment_frequency", Tag: "Environments",
+			Summary: "Tell when an environment was deployed to", Least: evidence.Reader, Serve: handle(h.getDeploymentFrequency),
+		},
+		{
+			Method: http.MethodGet, Path: "/repos/{org}/{repo}/deployments", OperationID: "list_repo_deployments", Tag: "Repos",
+			Summary: "List the deployments of a repository", Least: evidence.Reader, Serve: handle(h.listRepoDeployments),
+		},
+		{
+			Method: http.MethodGet, Path: "/repos/{org}/{repo}/deployment-statistics", OperationID: "get_repo_deployment_statistics", Tag: "Repos",
+			Summary: "Tell when a repository was deployed, and how long that took", Least: evidence.Reader, Serve: handle(h.getRepoDeploymentStatistics),
+		},
+	}
+}
+
+type listDeploymentsInput struct {
+	OrgPath
+	Page        int    `query:"page" minimum:"1" default:"1"`
+	PerPage     int    `query:"per_page" minimum:"0" maximum:"50" default:"15" doc:"0 asks for the totals alone."`
+	RepoName    string `query:"repo_name" doc:"Deployments of the repositories of this name. Empty is no filter."`
+	Environment string `query:"env_name" doc:"Deployments to this environment; to its members if it is a logical one."`
+	WindowQuery
+}
+
+// DeploymentListResponse is a page of deployments, newest first
+// (contract/responses.md, style 4). Totals beyond 100,000 are told as 100,000.
+type DeploymentListResponse struct {
+	PageEnvelope
+	Deployments []Deployment `json:"deployments"`
+}
+
+type listDeploymentsAnswer struct {
+	Body DeploymentListResponse
+}
+
+// listDeployments lists an organization's deployments. Those to environments that
+// are archived by now are among them.
+func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput) (*listDeploymentsAnswer, error) {
+	org, span := access(ctx), h.window(ctx, in.WindowQuery)
+	query := storage.DeploymentQuery{Org: org.OrgID, From: span.from, To: span.to}
+	if given(ctx, "env_name") {
+		environment, err := h.environmentAsked(ctx, org, in.Environment)
+		if err != nil {
+			return nil, err
+		}
+		query.Environments = physical(&environment)
+	}
+	if in.RepoName != "" {
+		repos, err := h.reposNamed(ctx, org, in.RepoName)
+		if err != nil {
+			return nil, err
+		}
+		query.Repos = idsOf(repos)
+	}
+	return h.pageOfDeployments(ctx, org, query, in.Page, in.PerPage)
+}
+
+func idsOf(repos []evidence.Repo) []string {
+	ids := make([]string, 0, len(repos))
+	for _, repo := range repos {
+		ids = append(ids, repo.ID)
+	}
+	return ids
+}
+
+func (h *handlers) pageOfDeployments(ctx context.Context, org evidence.OrgAccess, query storage.DeploymentQuery, number, size int) (*listDeploymentsAnswer, error) {
+	found, page, err := h.findDeployments(ctx, org, query, number, size)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]Deployment, 0, len(found))
+	for _, one := range found {
+		shown = append(shown, one.inSeconds())
+	}
+	return &listDeploymentsAnswer{Body: DeploymentListResponse{PageEnvelope: page.envelope(), Deployments: shown}}, nil
+}
+
+// findDeployments reads one page: two commands, and three for what the deployments
+// refer to.
+func (h *handlers) findDeployments(ctx context.Context, org evidence.OrgAccess, query storage.DeploymentQuery, number, size int) ([]shownDeployment, page, error) {
+	total, err := h.store.Deployments.Count(ctx, query)
+	asked := h.links.pageOf(ctx, number, size, total)
+	if err != nil || asked.beyond() {
+		return nil, asked, err
+	}
+	query.Offset, query.Limit = offsetOf(number, size), size
+	found, err := h.store.Deployments.List(ctx, query)
+	if err != nil {
+		return nil, asked, err
+	}
+	shown, err := h.showDeployments(ctx, org, found)
+	return shown, asked, err
+}
+
+type getDeploymentInput struct {
+	EnvironmentPath
+	Fingerprint string `path:"fingerprint" doc:"All 64 digits."`
+}
+
+type deploymentAnswer struct {
+	Body Deployment
+}
+
+// getDeployment reads the last deployment of a fingerprint.
+func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput) (*deploymentAnswer, error) {
+	org := access(ctx)
+	environment, err := h.environmentAsked(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.store.Deployments.Latest(ctx, physical(&environment), strings.ToLower(in.Fingerprint))
+	if errors.Is(err, storage.ErrNotFound) {
+		err = evidence.NewError(evidence.NotFound,
+			fmt.Sprintf("Deployment of '%s' to environment '%s' not found", in.Fingerprint, in.Environment))
+	}
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.showDeployments(ctx, org, []snapshot.Deployment{found})
+	if err != nil {
+		return nil, err
+	}
+	return &deploymentAnswer{Body: shown[0].inSeconds()}, nil
+}
+
+type listEnvironmentDeploymentsInput struct {
+	EnvironmentPath
+	From     string `query:"from" doc:"ISO 8601, included; UTC unless it names a zone. 30 days before 'to' when left out or empty."`
+	To       string `query:"to" doc:"ISO 8601, included; UTC unless it names a zone. Now when left out or empty."`
+	Page     int    `query:"page" minimum:"1" default:"1"`
+	PageSize int    `query:"page_size" minimum:"1" maximum:"100" default:"50"`
+}
+
+// EnvironmentDeploymentListResponse is a page of an environment's deployments,
+// newest first. It is that of other lists of deployments, but for how the size of
+// the page is called. Totals beyond 100,000 are told as 100,000.
+type EnvironmentDeploymentListResponse struct {
+	Links       map[string]href         `json:"_links"`
+	Page        int                     `json:"page"`
+	PageSize    int                     `json:"page_size"`
+	TotalPages  int                     `json:"total_pages"`
+	TotalCount  int64                   `json:"total_count"`
+	Deployments []EnvironmentDeployment `json:"deployments"`
+}
+
+type listEnvironmentDeploymentsAnswer struct {
+	Body EnvironmentDeploymentListResponse
+}
+
+// listEnvironmentDeployments lists the deployments to an environment, or to the
+// members of a logical one.
+func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvironmentDeploymentsInput) (*listEnvironmentDeploymentsAnswer, error) {
+	org := access(ctx)
+	span, err := h.isoWindow(in.From, in.To)
+	if err != nil {
+		return nil, err
+	}
+	environment, err := h.environmentAsked(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	query := storage.DeploymentQuery{Org: org.OrgID, Environments: physical(&environment), From: span.from, To: span.to}
+	found, page, err := h.findDeployments(ctx, org, query, in.Page, in.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]EnvironmentDeployment, 0, len(found))
+	for _, one := range found {
+		shown = append(shown, one.inISO())
+	}
+	page.sizeName = "page_size"
+	envelope := page.envelope()
+	return &listEnvironmentDeploymentsAnswer{Body: EnvironmentDeploymentListResponse{
+		Links: envelope.Links, Page: envelope.Page, PageSize: envelope.PerPage,
+		TotalPages: envelope.TotalPages, TotalCount: envelope.TotalCount, Deployments: shown,
+	}}, nil
+}
+
+// isoWindow reads the bounds of an environment's deployments.
+func (h *handlers) isoWindow(from, to string) (window, error) {
+	found := findings{}
+	end := readISO("query.to", to, h.clock(), found)
+	start := readISO("query.from", from, end.Add(-environmentWindow), found)
+	return window{from: evidence.Seconds(start), to: evidence.Seconds(end)}, invalid(found)
+}
+
+// isoForms are the ways to write a time; seconds may have a fraction in each.
+var isoForms = []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", time.DateOnly}
+
+// readISO reads a time in ISO 8601; an empty one is the one that is taken instead.
+func readISO(at, text string, instead time.Time, found findings) time.Time {
+	if text == "" {
+		return instead
+	}
+	plain := text
+	if strings.Contains(text, "T") {
+		// In a query, a plus sign that is not escaped stands for a blank.
+		plain = strings.ReplaceAll(text, " ", "+")
+	}
+	for _, form := range isoForms {
+		if read, err := time.Parse(form, plain); err == nil {
+			return read
+		}
+	}
+	found.add(at, "Input should be a valid ISO 8601 date and time", text)
+	return instead
+}
+
+// RepoIDPath is the path of an operation on a repository that is named by its
+// internal id. It is exported because huma passes over embedded types that are not.
+type RepoIDPath struct {
+	OrgPath
+	Repo string `path:"repo" doc:"The internal id of the repository."`
+}
+
+type listRepoDeploymentsInput struct {
+	RepoIDPath
+	Page         int      `query:"page" minimum:"1" default:"1"`
+	PerPage      int      `query:"per_page" minimum:"0" maximum:"50" default:"15" doc:"0 asks for the totals alone."`
+	Environments []string `query:"env,explode" maxItems:"1000" doc:"Names of environments; a logical one stands for its members. None means all."`
+	WindowQuery
+}
+
+// listRepoDeployments lists the deployments of what comes from a repository.
+func (h *handlers) listRepoDeployments(ctx context.Context, in *listRepoDeploymentsInput) (*listDeploymentsAnswer, error) {
+	org := access(ctx)
+	query, err := h.ofRepo(ctx, org, in.Repo, in.Environments, h.window(ctx, in.WindowQuery))
+	if err != nil {
+		return nil, err
+	}
+	return h.pageOfDeployments(ctx, org, query, in.Page, in.PerPage)
+}
+
+// ofRepo asks for the deployments of a repository to the environments of the given
+// names, or to all when there are none.
+func (h *handlers) ofRepo(ctx context.Context, org evidence.OrgAccess, id string, environments []string, span window) (storage.DeploymentQuery, error) {
+	query := storage.DeploymentQuery{Org: org.OrgID, Repos: []string{id}, From: span.from, To: span.to}
+	_, err := h.repoWithID(ctx, org, id)
+	if err != nil || len(environments) == 0 {
+		return query, err
+	}
+	query.Environments, err = h.environmentsAsked(ctx, org, environments)
+	return query, err
+}
+
+// environmentAsked reads the environment of a name, once the reports that are under
+// way to it have been waited for.
+func (h *handlers) environmentAsked(ctx context.Context, org evidence.OrgAccess, name string) (evidence.Environment, error) {
+	ref, err := h.environmentNamed(ctx, org, name)
+	if err != nil {
+		return evidence.Environment{}, err
+	}
+	if ref.Type != evidence.LogicalType {
+		if err := h.intake.CatchUp(ctx, ref.ID, catchUpSpan); err != nil {
+			return evidence.Environment{}, err
+		}
+	}
+	return h.store.Environments.Get(ctx, ref.ID)
+}
+
+// physical are the ids of the environments in which things run when one is asked
+// for: a logical one stands for its members.
+func physical(environment *evidence.Environment) []string {
+	if environment.Logical() {
+		return append([]string{}, environment.Included...)
+	}
+	return []string{environment.ID}
+}
+
+// environmentsAsked finds the ids of the environments in which things run, of those
+// of the given names: two commands.
+func (h *handlers) environmentsAsked(ctx context.Context, org evidence.OrgAccess, names []string) ([]string, error) {
+	names = once(slices.Clone(names))
+	refs, err := h.store.Environments.ResolveMany(ctx, org.OrgID, names)
+	if err != nil {
+		return nil, err
+	}
+	ids := []string{}
+	for _, name := range names {
+		ref, ok := refs[name]
+		if !ok {
+			ref, err = h.environmentNamed(ctx, org, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, ref.ID)
+	}
+	found, err := h.store.Environments.GetMany(ctx, once(ids))
+	if err != nil {
+		return nil, err
+	}
+	ids = ids[:0]
+	for i := range found {
+		ids = append(ids, physical(&found[i])...)
+	}
+	if ids = once(ids); len(ids) > storage.MaxMany {
+		return nil, evidence.ValidationError(map[string]string{
+			"query.env": fmt.Sprintf("Too many environments: %d, where %d are allowed", len(ids), storage.MaxMany),
+		})
+	}
+	return ids, nil
+}

@@ -1,0 +1,251 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+// eventRoutes are those of what happened in environments.
+func (h *handlers) eventRoutes() []Route {
+	return []Route{
+		{
+			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/events", OperationID: "get_env_events", Tag: "Environments",
+			Summary: "List what happened in an environment", Least: evidence.Reader, Serve: handle(h.listEvents),
+		},
+		{
+			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/auditlog", OperationID: "get_env_auditlog", Tag: "Environments",
+			Summary: "Download what happened in an environment as CSV", Least: evidence.Reader, Serve: handle(h.getAuditLog),
+		},
+	}
+}
+
+type listEventsInput struct {
+	EnvironmentPath
+	Interval string   `query:"interval" deprecated:"true" doc:"Two ends with '..' between them. It counts when neither start nor end is given."`
+	Page     int      `query:"page" minimum:"1" default:"1"`
+	PerPage  int      `query:"per_page" minimum:"1" maximum:"100" default:"15"`
+	Reverse  bool     `query:"reverse" default:"false" doc:"Oldest first."`
+	RepoName []string `query:"repo_name,explode" maxItems:"100" doc:"Only artifacts that come from one of the repositories."`
+	StartTS  float64  `query:"start_ts" doc:"Unix seconds, included. It wins over start."`
+	EndTS    float64  `query:"end_ts" doc:"Unix seconds, included. It wins over end."`
+	From     float64  `query:"from" doc:"Another name of start_ts, which wins over it."`
+	To       float64  `query:"to" doc:"Another name of end_ts, which wins over it."`
+	Start    string   `query:"start" doc:"A snapshot (5, -1, ~2), NOW, a span of time back from now (1hour, 2days, 30mins), Unix seconds, ISO 8601, or @{…}. The events of a snapshot are included; times bound those of the events. 1 when left out."`
+	End      string   `query:"end" doc:"Like start; NOW when left out."`
+}
+
+// GetEnvironmentEventResponse is an entry of an environment's log
+// (contract/live-shapes.md 12).
+type GetEnvironmentEventResponse struct {
+	EnvironmentName    string      `json:"environment_name"`
+	SnapshotIndex      int64       `json:"snapshot_index"`
+	ArtifactName       string      `json:"artifact_name"`
+	SHA256             string      `json:"sha256"`
+	Description        string      `json:"description"`
+	ReportedAt         float64     `json:"reported_at"`
+	Pipeline           string      `json:"pipeline" doc:"The flow that built the artifact, empty when none knows it."`
+	Deployments        []int64     `json:"deployments"`
+	Flows              []EventFlow `json:"flows"`
+	ArtifactCompliance *bool       `json:"artifact_compliance" nullable:"true" doc:"Null where no policy judged."`
+	SnapshotCompliance bool        `json:"snapshot_compliance"`
+	Type               string      `json:"type" enum:"started-compliant,started-non-compliant,started-unknown,became-compliant,became-non-compliant,updated-provenance,changed,exited"`
+	CodeDiff           *string     `json:"code_diff" nullable:"true"`
+	Links              EventLinks  `json:"_links"`
+}
+
+// EventFlow is a flow that knows the artifact of an event.
+type EventFlow struct {
+	FlowName    string  `json:"flow_name"`
+	Deployments []int64 `json:"deployments" nullable:"true"`
+}
+
+// EventLinks lead from an event to what it is about.
+type EventLinks struct {
+	Artifact OrNull[EventLink] `json:"artifact" doc:"Null when no flow knows the artifact."`
+	Snapshot EventLink         `json:"snapshot"`
+}
+
+// EventLink is an address in the API and the page of the same thing.
+type EventLink struct {
+	Self string `json:"self"`
+	HTML string `json:"html"`
+}
+
+// ends reads which part of the log is asked for. Times win over start and end, each on
+// its side, and these win over the interval.
+func (in *listEventsInput) ends(ctx context.Context, now time.Time) (start, end snapshot.Moment, err error) {
+	start, end = snapshot.Beginning(), snapshot.End()
+	if in.Interval != "" && !given(ctx, "start") && !given(ctx, "end") {
+		if start, end, err = snapshot.ParseMoments(in.Interval, now); err != nil {
+			return start, end, err
+		}
+	}
+	switch {
+	case given(ctx, "start_ts"):
+		start = snapshot.At(in.StartTS)
+	case given(ctx, "from"):
+		start = snapshot.At(in.From)
+	case given(ctx, "start"):
+		start, err = snapshot.ParseMoment(in.Start, now)
+	}
+	if err != nil {
+		return start, end, err
+	}
+	switch {
+	case given(ctx, "end_ts"):
+		end = snapshot.At(in.EndTS)
+	case given(ctx, "to"):
+		end = snapshot.At(in.To)
+	case given(ctx, "end"):
+		end, err = snapshot.ParseMoment(in.End, now)
+	}
+	return start, end, err
+}
+
+type listEventsAnswer struct {
+	PageHeaders
+	Body []GetEnvironmentEventResponse
+}
+
+// listEvents lists what happened in an environment, newest first. Page one and page a
+// thousand cost the same.
+func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEventsAnswer, error) {
+	org := access(ctx)
+	start, end, err := in.ends(ctx, h.clock())
+	if err != nil {
+		return nil, err
+	}
+	log, err := h.eventLogNamed(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	repos, err := h.repoIDs(ctx, org, in.RepoName)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.bound(ctx, log, start, end); err != nil {
+		return nil, err
+	}
+	found, total, err := h.eventPage(ctx, log, repos, storage.EventPage{
+		Offset: offsetOf(in.Page, in.PerPage), Limit: in.PerPage, Descending: !in.Reverse,
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.showEvents(ctx, log, found)
+	if err != nil {
+		return nil, err
+	}
+	return &listEventsAnswer{PageHeaders: h.links.pageOf(ctx, in.Page, in.PerPage, total).headers(), Body: shown}, nil
+}
+
+// eventPage finds a page of a log and how many events there are in all. The totals of
+// repositories and of logical environments within times are counted up to
+// storage.MaxCount.
+func (h *handlers) eventPage(ctx context.Context, log *eventLog, repos []string, p storage.EventPage) ([]snapshot.Event, int64, error) {
+	switch {
+	case len(repos) > 0:
+		return h.store.Events.OfRepos(ctx, log.bounds, repos, p)
+	case !log.environment.Logical():
+		return h.store.Events.Log(ctx, log.bounds, p)
+	}
+	total, err := log.recorded, error(nil)
+	if !log.whole {
+		total, err = h.store.Events.Count(ctx, log.bounds)
+	}
+	if err != nil || int64(p.Offset) >= total {
+		return nil, total, err
+	}
+	found, err := h.store.Events.List(ctx, log.bounds, p)
+	return found, total, err
+}
+
+// repoIDs resolves names of repositories. An unknown one is an error, an empty one too
+// (contract/responses.md, GET …/events). Several may have one name: all are meant.
+func (h *handlers) repoIDs(ctx context.Context, org evidence.OrgAccess, names []string) ([]string, error) {
+	names = once(names)
+	var found []evidence.Repo
+	var err error
+	switch len(names) {
+	case 0:
+		return nil, nil
+	case 1:
+		found, err = h.store.Repos.Named(ctx, org.OrgID, names[0])
+	default:
+		// One command, where one for each name would be many.
+		found, err = h.store.Repos.List(ctx, org.OrgID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	known := map[string]bool{}
+	for _, repo := range found {
+		if slices.Contains(names, repo.Name) {
+			ids, known[repo.Name] = append(ids, repo.ID), true
+		}
+	}
+	for _, name := range names {
+		if !known[name] {
+			return nil, repoUnknown(name)
+		}
+	}
+	return ids, nil
+}
+
+// showEvents describes events by the names that environments and flows have now: one
+// command for a thousand flows.
+func (h *handlers) showEvents(ctx context.Context, log *eventLog, events []snapshot.Event) ([]GetEnvironmentEventResponse, error) {
+	var ids []string
+	for _, event := range events {
+		ids = append(ids, event.Flows...)
+	}
+	flows, err := h.store.Flows.Names(ctx, log.org.OrgID, once(ids))
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]GetEnvironmentEventResponse, 0, len(events))
+	for i := range events {
+		shown = append(shown, h.showEvent(log, &events[i], flows))
+	}
+	return shown, nil
+}
+
+func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, flows map[string]evidence.Flow) GetEnvironmentEventResponse {
+	org, environment := log.org.OrgName, log.names[event.Environment]
+	shown := GetEnvironmentEventResponse{
+		EnvironmentName:    environment,
+		SnapshotIndex:      event.Snapshot,
+		ArtifactName:       event.Name,
+		SHA256:             event.Fingerprint,
+		Description:        event.Description,
+		ReportedAt:         event.Timestamp,
+		Deployments:        []int64{},
+		Flows:              make([]EventFlow, 0, len(event.Flows)),
+		ArtifactCompliance: event.Compliant,
+		SnapshotCompliance: event.SnapshotCompliant,
+		Type:               string(event.Type),
+		CodeDiff:           event.CodeDiff,
+		Links: EventLinks{Snapshot: EventLink{
+			Self: h.links.SnapshotSelf(org, environment, event.Snapshot),
+			HTML: h.links.Snapshot(org, environment, event.Snapshot),
+		}},
+	}
+	for _, id := range event.Flows {
+		shown.Flows = append(shown.Flows, EventFlow{FlowName: flows[id].Name})
+	}
+	if len(shown.Flows) > 0 {
+		shown.Pipeline = shown.Flows[0].FlowName
+		shown.Links.Artifact.Value = &EventLink{
+			Self: h.links.ArtifactSelf(org, shown.Pipeline, event.Fingerprint),
+			HTML: h.links.Artifact(org, shown.Pipeline, event.Fingerprint, event.Record),
+		}
+	}
+	return shown
+}

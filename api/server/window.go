@@ -1,0 +1,38 @@
+package server
+
+import (
+	"context"
+
+	"attestry/evidence"
+)
+
+const (
+	// defaultWindow is how far back a window reaches unless it says so, in seconds: 28
+	// days (contract/semantics.md 7).
+	defaultWindow = 28 * 24 * 3600
+	// maxSeries is how many moments a series holds at most, the newest of them.
+	maxSeries = 100_000
+)
+
+// WindowQuery bounds what is asked for in time. It is exported because huma passes
+// over embedded types that are not.
+type WindowQuery struct {
+	Start float64 `query:"start_ts" doc:"Unix seconds, included. 28 days before end_ts when left out."`
+	End   float64 `query:"end_ts" doc:"Unix seconds, included. Now when left out."`
+}
+
+// window is a span between two times in Unix seconds, both included. One that ends
+// before it begins holds nothing.
+type window struct{ from, to float64 }
+
+// window fills in what was left out of a query.
+func (h *handlers) window(ctx context.Context, in WindowQuery) window {
+	w := window{from: in.Start, to: in.End}
+	if !given(ctx, "end_ts") {
+		w.to = evidence.Seconds(h.clock())
+	}
+	if !given(ctx, "start_ts") {
+		w.from = w.to - defaultWindow
+	}
+	return w
+}

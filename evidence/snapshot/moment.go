@@ -1,0 +1,149 @@
+package snapshot
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"attestry/evidence"
+)
+
+// Moment is one end of a part of an event log (contract/requests.md,
+// get_env_events): a snapshot by number, whose events belong to the part, or a time,
+// which bounds the times of the events.
+type Moment struct {
+	// Snapshot picks a snapshot by number; nil for a time.
+	Snapshot *Expression
+	// At is the time in Unix seconds, 0 with Snapshot.
+	At float64
+}
+
+// Beginning is where an event log begins, unless something else is asked for.
+func Beginning() Moment { return Moment{Snapshot: new(First)} }
+
+// End is where an event log ends, unless something else is asked for.
+func End() Moment { return Moment{Snapshot: new(Latest)} }
+
+// At is a time in Unix seconds.
+func At(seconds float64) Moment { return Moment{At: seconds} }
+
+// ParseMoment reads an end: a snapshot expression of the path form, NOW, a span of time
+// back from now (`1hour`, `2days`, `30mins`), or a time in Unix seconds or ISO 8601
+// (contract/semantics.md 4.4). NOW is the latest snapshot. The error is the contract's.
+func ParseMoment(text string, now time.Time) (Moment, error) {
+	if at, ok := parsePoint(text, now); ok {
+		return Moment{At: at}, nil
+	}
+	if strings.EqualFold(text, "NOW") {
+		return End(), nil
+	}
+	expression, ok := parseExpression(text)
+	if !ok {
+		return Moment{}, invalidMoment(text)
+	}
+	if at, timed := expression.At(now); timed {
+		return Moment{At: at}, nil
+	}
+	return Moment{Snapshot: &expression}, nil
+}
+
+// ParseMoments reads two ends with `..` between them. One that is left out is where the
+// log begins or ends.
+func ParseMoments(text string, now time.Time) (start, end Moment, err error) {
+	start, end = Beginning(), End()
+	from, to, ok := strings.Cut(text, "..")
+	if !ok {
+		return start, end, invalidMoment(text)
+	}
+	if from != "" {
+		start, err = ParseMoment(from, now)
+	}
+	if err == nil && to != "" {
+		end, err = ParseMoment(to, now)
+	}
+	if err != nil {
+		return start, end, invalidMoment(text)
+	}
+	return start, end, nil
+}
+
+// IsBeginning tells whether the moment is the beginning of the log, by its number.
+func (m Moment) IsBeginning() bool { return m.Snapshot != nil && m.Snapshot.Number == First.Number }
+
+// IsEnd tells whether the moment is the end of the log.
+func (m Moment) IsEnd() bool { return m.Snapshot != nil && m.Snapshot.Number == Latest.Number }
+
+func invalidMoment(text string) error {
+	return evidence.NewError(evidence.Invalid, "Invalid interval value: "+text)
+}
+
+// Ends gives the numbers of the snapshots that two ends pick, 0 for an end that is a
+// time. Numbers in the wrong order change places, as in Interval. One that no snapshot
+// has is the contract's NotFound.
+func (t *Timeline) Ends(start, end Moment) (first, last int64, err error) {
+	if start.Snapshot != nil {
+		first, err = t.side(*start.Snapshot)
+	}
+	if err == nil && end.Snapshot != nil {
+		last, err = t.side(*end.Snapshot)
+	}
+	if start.Snapshot != nil && end.Snapshot != nil {
+		first, last = min(first, last), max(first, last)
+	}
+	return first, last, err
+}
+
+// parsePoint reads a point in time, in Unix seconds.
+func parsePoint(text string, now time.Time) (float64, bool) {
+	if seconds, ok := parseSeconds(text); ok {
+		return seconds, true
+	}
+	for _, layout := range isoLayouts {
+		if at, err := time.Parse(layout, text); err == nil {
+			return evidence.Seconds(at), true
+		}
+	}
+	return parseBack(text, now)
+}
+
+// leastSeconds is where times in Unix seconds begin; smaller numbers are those of
+// snapshots.
+const leastSeconds = 1e9
+
+func parseSeconds(text string) (float64, bool) {
+	if strings.Trim(text, "0123456789.") != "" {
+		return 0, false
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	return seconds, err == nil && seconds >= leastSeconds && !math.IsInf(seconds, 0)
+}
+
+// isoLayouts are the forms of ISO 8601 that are understood. Without a zone they are
+// in UTC.
+var isoLayouts = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02"}
+
+// backUnits are the units of plain spans, in the singular, and what is short for them.
+var backUnits = map[string]span{
+	"s": secondsBack(1), "sec": secondsBack(1), "second": secondsBack(1),
+	"m": secondsBack(60), "min": secondsBack(60), "minute": secondsBack(60),
+	"h": spans["hour"], "hr": spans["hour"], "hour": spans["hour"],
+	"d": spans["day"], "day": spans["day"],
+	"w": spans["week"], "week": spans["week"],
+	"month": spans["month"],
+}
+
+// parseBack goes back from now by a number and a unit; a blank may be between them.
+func parseBack(text string, now time.Time) (float64, bool) {
+	name := strings.TrimLeft(text, "0123456789")
+	count, err := strconv.ParseUint(text[:len(text)-len(name)], 10, 64)
+	name = strings.ToLower(strings.TrimSpace(name))
+	back, known := backUnits[name]
+	if !known && len(name) > 2 { // `ms` is no plural
+		back, known = backUnits[strings.TrimSuffix(name, "s")]
+	}
+	if err != nil || !known {
+		return 0, false
+	}
+	return back(now, count), true
+}

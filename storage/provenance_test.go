@@ -1,0 +1,30 @@
+package storage_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"attestry/evidence"
+)
+
+// TestProvenanceKeepsTheFlowsThatKnewFirst lets more flows know a fingerprint than are
+// kept, in any order.
+func TestProvenanceKeepsTheFlowsThatKnewFirst(t *testing.T) {
+	const flows, kept = 520, 500
+	s := newFlowScene(t)
+	for _, i := range rand.New(rand.NewPCG(9, 9)).Perm(flows) {
+		s.must(s.Provenances.Add(t.Context(), &evidence.ArtifactRecord{
+			ID: fmt.Sprint("record-", i), Org: "org", Flow: fmt.Sprintf("flow-%03d", i), Fingerprint: "f", CreatedAt: float64(i),
+		}))
+	}
+	found, err := s.Provenances.GetMany(t.Context(), "org", []string{"f"})
+	s.must(err)
+	origins := found[0].Origins()
+	if len(origins) != kept || origins[0].Flow != "flow-000" || origins[kept-1].Flow != fmt.Sprintf("flow-%03d", kept-1) {
+		t.Errorf("%d origins, from %s to %s", len(origins), origins[0].Flow, origins[len(origins)-1].Flow)
+	}
+	if found[0].Build.Record != "record-0" {
+		t.Errorf("the build is %+v", found[0].Build)
+	}
+}
