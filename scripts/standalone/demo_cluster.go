@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"attestry/scripts/fixtures"
 )
@@ -26,6 +27,8 @@ func (d *demonstration) cluster() []func(context.Context) error {
 		},
 		d.showSnapshot,
 		d.listSnapshots,
+		d.showDifference,
+		d.showEvents,
 	}
 }
 
@@ -38,7 +41,11 @@ func (d *demonstration) showSnapshot(ctx context.Context) error {
 	var snapshot struct {
 		Index     int64
 		Artifacts []struct {
-			Name       string
+			Name  string
+			Flows []struct {
+				Flow  string `json:"flow_name"`
+				Trail string `json:"trail_name"`
+			}
 			Annotation struct {
 				Type     string
 				Was, Now int
@@ -57,6 +64,9 @@ func (d *demonstration) showSnapshot(ctx context.Context) error {
 			continue
 		}
 		fmt.Printf("       %-16s %d → %d  %s\n", artifact.Annotation.Type, artifact.Annotation.Was, artifact.Annotation.Now, artifact.Name)
+		for _, origin := range artifact.Flows {
+			fmt.Printf("         from trail %s of flow %s\n", origin.Trail, origin.Flow)
+		}
 	}
 	fmt.Printf("       %d more unchanged\n", unchanged)
 	return nil
@@ -65,4 +75,43 @@ func (d *demonstration) showSnapshot(ctx context.Context) error {
 // listSnapshots reads the list of snapshots.
 func (d *demonstration) listSnapshots(ctx context.Context) error {
 	return d.send(ctx, "list the snapshots", http.MethodGet, "/snapshots/"+demoOrganization+"/"+d.environment, nil, http.StatusOK)
+}
+
+// showDifference compares the two snapshots.
+func (d *demonstration) showDifference(ctx context.Context) error {
+	type side struct{ Artifacts []struct{ Name string } }
+	var difference struct {
+		Snappish1, Snappish2 side
+		NotChanged           side `json:"not-changed"`
+	}
+	err := d.read(ctx, "compare the two snapshots", "/env-diff/"+demoOrganization+"?snappish1="+
+		url.QueryEscape(d.environment+"~1")+"&snappish2="+url.QueryEscape(d.environment), &difference)
+	if err != nil {
+		return err
+	}
+	for _, artifact := range difference.Snappish1.Artifacts {
+		fmt.Printf("       - %s\n", artifact.Name)
+	}
+	for _, artifact := range difference.Snappish2.Artifacts {
+		fmt.Printf("       + %s\n", artifact.Name)
+	}
+	fmt.Printf("       %d alike\n", len(difference.NotChanged.Artifacts))
+	return nil
+}
+
+// showEvents reads the newest entries of the event log.
+func (d *demonstration) showEvents(ctx context.Context) error {
+	var events []struct {
+		Snapshot              int64  `json:"snapshot_index"`
+		Artifact              string `json:"artifact_name"`
+		Description, Pipeline string
+	}
+	err := d.read(ctx, "read the event log", "/environments/"+demoOrganization+"/"+d.environment+"/events?per_page=4", &events)
+	if err != nil {
+		return err
+	}
+	for _, event := range events {
+		fmt.Printf("       #%d %s: %s %s\n", event.Snapshot, event.Artifact, event.Description, event.Pipeline)
+	}
+	return nil
 }

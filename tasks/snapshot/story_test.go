@@ -213,7 +213,7 @@ func shaOf(commit string) string { return strings.Repeat(commit, 20) }
 // of them with what a chronicler says who has only heard the deeds: with a change
 // token that moves when it must, and with one that moves before every report.
 func TestStoriesAreToldAsTheyHappened(t *testing.T) {
-	stories, length := uint64(24), 80
+	stories, length := uint64(12), 80
 	if testing.Short() {
 		stories = 4
 	}

@@ -1,0 +1,490 @@
+package e2e_test
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// assertSnapshots reads every snapshot of an environment, by number and by time.
+func (m *month) assertSnapshots(past *pastEnvironment) {
+	m.t.Helper()
+	for i, want := range past.snapshots {
+		got := m.snapshot(past.name, strconv.Itoa(want.number))
+		m.assertSnapshot(want, got)
+		var next *float64
+		if i+1 < len(past.snapshots) {
+			next = &past.snapshots[i+1].timestamp
+		}
+		if got.IsLatest != (next == nil) || !reflect.DeepEqual(got.NextSnapshotTimestamp, next) {
+			m.t.Errorf("%s#%d: latest is %v, the next one at %v", past.name, want.number, got.IsLatest, got.NextSnapshotTimestamp)
+		}
+		// Whole seconds: the snapshot in force then is this one, as none is younger.
+		moment := time.Unix(int64(math.Ceil(want.timestamp)), 0).UTC().Format("2006-01-02T15:04:05")
+		for _, expression := range []string{"@{" + moment + "}", fmt.Sprintf("#%d", want.number), fmt.Sprintf("~%d", len(past.snapshots)-want.number)} {
+			if other := m.snapshot(past.name, url.PathEscape(expression)); other.Index != got.Index {
+				m.t.Errorf("%s %s is #%d, want #%d", past.name, expression, other.Index, got.Index)
+			}
+		}
+	}
+}
+
+func (m *month) assertSnapshot(want *pastSnapshot, got snapshotBody) {
+	m.t.Helper()
+	label := fmt.Sprintf("%s#%d", want.environment.name, want.number)
+	if int(got.Index) != want.number || got.Timestamp != want.timestamp || got.Type != want.environment.kind ||
+		!strings.HasSuffix(got.HTMLURL, fmt.Sprintf("/%s/environments/%s/snapshots/%d", org, want.environment.name, want.number)) {
+		m.t.Errorf("%s is #%d of %f, type %s, at %s", label, got.Index, got.Timestamp, got.Type, got.HTMLURL)
+	}
+	if got.ArtifactComplianceCount["null"] != len(want.counts) || got.Compliant == nil || *got.Compliant {
+		m.t.Errorf("%s counts %v", label, got.ArtifactComplianceCount)
+	}
+	marks := map[string]mark{}
+	for _, artifact := range got.Artifacts {
+		fingerprint := artifact["fingerprint"].(string)
+		annotation := artifact["annotation"].(map[string]any)
+		marks[fingerprint] = mark{kind: annotation["type"].(string), was: int(annotation["was"].(float64)), now: int(annotation["now"].(float64))}
+		m.assertArtifact(label, want, fingerprint, artifact)
+	}
+	if !maps.Equal(marks, want.marks) {
+		m.t.Errorf("%s has the annotations\n%v, want\n%v", label, marks, want.marks)
+	}
+}
+
+// assertArtifact compares what a snapshot tells of an artifact.
+func (m *month) assertArtifact(label string, want *pastSnapshot, fingerprint string, got map[string]any) {
+	m.t.Helper()
+	image := m.images[fingerprint]
+	if got["name"] != image.name() || got["compliant"] != nil {
+		m.t.Errorf("%s: %s is %v, compliant %v", label, fingerprint, got["name"], got["compliant"])
+	}
+	if now := want.marks[fingerprint].now; now > 0 && len(got["creationTimestamp"].([]any)) != now {
+		m.t.Errorf("%s: %s has the times %v, want %d", label, image.name(), got["creationTimestamp"], now)
+	}
+	var flows []string
+	for _, flow := range got["flows"].([]any) {
+		flows = append(flows, at(m.t, flow, "flow_name").(string))
+		if at(m.t, flow, "trail_name") != image.trail() || at(m.t, flow, "git_commit") != image.commit ||
+			at(m.t, flow, "artifact_compliance_in_flow") != true || at(m.t, flow, "git_commit_info", "timestamp") != image.committedAt {
+			m.t.Errorf("%s: flow of %s is %v", label, image.name(), flow)
+		}
+	}
+	if !slices.Equal(flows, want.flows[fingerprint]) {
+		m.t.Errorf("%s: %s comes from %v, want %v", label, image.name(), flows, want.flows[fingerprint])
+	}
+	if len(flows) == 0 {
+		if got["flow_name"] != nil || got["deployment_diff"] != nil || got["commit_lead_time"] != nil {
+			m.t.Errorf("%s: %s has no flow but %v", label, image.name(), got)
+		}
+		return
+	}
+	lead := want.environment.firstAt[fingerprint] - image.committedAt
+	if got["flow_name"] != flows[0] || got["git_commit"] != image.commit || got["commit_url"] != image.repo()+"/commit/"+image.commit ||
+		got["commit_lead_time"] == nil || math.Abs(got["commit_lead_time"].(float64)-lead) > 1e-3 {
+		m.t.Errorf("%s: %s has flow %v, commit %v, lead time %v, want %f", label, image.name(), got["flow_name"], got["git_commit"], got["commit_lead_time"], lead)
+	}
+	m.assertDeploymentDiff(label, want, image, got["deployment_diff"])
+}
+
+func (m *month) assertDeploymentDiff(label string, want *pastSnapshot, image *built, got any) {
+	m.t.Helper()
+	former := m.images[want.previous[image.fingerprint]]
+	if former == nil {
+		if got != nil {
+			m.t.Errorf("%s: %s comes after %v", label, image.name(), got)
+		}
+		return
+	}
+	_, running := want.counts[former.fingerprint]
+	expected := map[string]any{
+		"diff_url":                           image.repo() + "/compare/" + former.commit + "..." + image.commit,
+		"previous_git_commit":                former.commit,
+		"previous_fingerprint":               former.fingerprint,
+		"previous_artifact_name":             former.name(),
+		"previous_artifact_compliance_state": "COMPLIANT",
+		"previous_running":                   running,
+		"previous_git_commit_url":            former.repo() + "/commit/" + former.commit,
+		"previous_trail_name":                former.trail(),
+		"previous_template_reference_name":   former.service,
+	}
+	if !reflect.DeepEqual(got, any(expected)) {
+		m.t.Errorf("%s: %s comes after\n%v, want\n%v", label, image.name(), got, expected)
+	}
+}
+
+// assertList reads the list of snapshots in both directions, in pages.
+func (m *month) assertList(past *pastEnvironment) {
+	m.t.Helper()
+	var seen []int
+	for page := 1; ; page++ {
+		items := m.read(fmt.Sprintf("/snapshots/%s/%s?page=%d&per_page=4&interval=&reverse=true", org, past.name, page)).([]any)
+		if len(items) == 0 {
+			break
+		}
+		for _, item := range items {
+			clientReads(m.t, "snapshots_item", item)
+			number := int(at(m.t, item, "index").(float64))
+			seen = append(seen, number)
+			if at(m.t, item, "from") != past.snapshots[number-1].timestamp {
+				m.t.Errorf("%s#%d is listed from %v", past.name, number, at(m.t, item, "from"))
+			}
+			to := 0.0
+			if number < len(past.snapshots) {
+				to = past.snapshots[number].timestamp
+			}
+			if at(m.t, item, "to") != to {
+				m.t.Errorf("%s#%d is listed to %v, want %f", past.name, number, at(m.t, item, "to"), to)
+			}
+		}
+	}
+	for i, number := range seen {
+		if number != i+1 {
+			m.t.Errorf("%s lists %v", past.name, seen)
+			break
+		}
+	}
+	if len(seen) != len(past.snapshots) {
+		m.t.Errorf("%s lists %d snapshots, want %d", past.name, len(seen), len(past.snapshots))
+	}
+}
+
+// assertEvents walks through the event log.
+func (m *month) assertEvents(past *pastEnvironment) {
+	m.t.Helper()
+	total := 0
+	for _, s := range past.snapshots {
+		total += len(s.events())
+	}
+	got := map[int][]any{}
+	last := math.MaxInt
+	for page := 1; ; page++ {
+		a := m.want(http.StatusOK, http.MethodGet, fmt.Sprintf("/environments/%s/%s/events?page=%d&per_page=7&interval=&reverse=false", org, past.name, page), nil)
+		if a.header.Get("X-Total-Count") != strconv.Itoa(total) {
+			m.t.Fatalf("%s has %s events, want %d", past.name, a.header.Get("X-Total-Count"), total)
+		}
+		var events []any
+		a.decode(m.t, &events)
+		if len(events) == 0 {
+			break
+		}
+		for _, event := range events {
+			clientReads(m.t, "environment_event", event)
+			number := int(at(m.t, event, "snapshot_index").(float64))
+			if number > last {
+				m.t.Errorf("%s: an event of #%d comes behind one of #%d", past.name, number, last)
+			}
+			last = number
+			got[number] = append(got[number], event)
+		}
+	}
+	for _, s := range past.snapshots {
+		m.assertEventsOf(s, got[s.number])
+	}
+}
+
+func (m *month) assertEventsOf(s *pastSnapshot, got []any) {
+	m.t.Helper()
+	want := s.events()
+	if len(got) != len(want) {
+		m.t.Errorf("%s#%d has %d events, want %d", s.environment.name, s.number, len(got), len(want))
+		return
+	}
+	for _, event := range want {
+		image := m.images[event.fingerprint]
+		i := slices.IndexFunc(got, func(e any) bool { return at(m.t, e, "sha256") == event.fingerprint })
+		if i < 0 {
+			m.t.Errorf("%s#%d has no event of %s", s.environment.name, s.number, image.name())
+			continue
+		}
+		var diff any
+		if former := m.images[s.previous[event.fingerprint]]; former != nil {
+			diff = image.repo() + "/compare/" + former.commit + "..." + image.commit
+		}
+		pipeline := ""
+		if flows := s.flows[event.fingerprint]; len(flows) > 0 {
+			pipeline = flows[0]
+		}
+		for member, expected := range map[string]any{
+			"environment_name": s.environment.name, "artifact_name": image.name(), "type": event.kind, "description": event.sentence(),
+			"reported_at": s.timestamp, "pipeline": pipeline, "artifact_compliance": nil, "snapshot_compliance": false, "code_diff": diff,
+		} {
+			if shown := at(m.t, got[i], member); shown != expected {
+				m.t.Errorf("%s#%d: %s of %s is %v, want %v", s.environment.name, s.number, member, image.name(), shown, expected)
+			}
+		}
+	}
+}
+
+// assertAuditLog reads the events again, as a table.
+func (m *month) assertAuditLog(past *pastEnvironment) {
+	m.t.Helper()
+	count := func(query string, counts func(pastEvent) bool) {
+		a := m.want(http.StatusOK, http.MethodGet, "/environments/"+org+"/"+past.name+"/auditlog"+query, nil)
+		rows, err := csv.NewReader(strings.NewReader(string(a.body))).ReadAll()
+		m.must(err)
+		want := 0
+		for _, s := range past.snapshots {
+			for _, event := range s.events() {
+				if counts(event) {
+					want++
+				}
+			}
+		}
+		if len(rows)-1 != want {
+			m.t.Errorf("%s: the audit log %s has %d rows, want %d", past.name, query, len(rows)-1, want)
+		}
+	}
+	count("", func(pastEvent) bool { return true })
+	count("?event_types=started,exited", func(e pastEvent) bool { return e.kind != "updated-provenance" })
+	count("?event_types=changed", func(e pastEvent) bool { return e.kind == "updated-provenance" })
+	count("?flow_names="+url.QueryEscape("no provenance"), func(e pastEvent) bool { return len(e.snapshot.flows[e.fingerprint]) == 0 })
+	count("?flow_names=promotion", func(e pastEvent) bool { return slices.Contains(e.snapshot.flows[e.fingerprint], "promotion") })
+	middle := past.snapshots[len(past.snapshots)/2].timestamp
+	count(fmt.Sprintf("?from_timestamp=%f", middle), func(e pastEvent) bool { return e.snapshot.timestamp >= middle-1e-6 })
+}
+
+// assertDiffs compares each snapshot with the next one.
+func (m *month) assertDiffs(past *pastEnvironment) {
+	m.t.Helper()
+	for i := 1; i < len(past.snapshots); i++ {
+		m.assertDiff(past.snapshots[i-1], past.snapshots[i])
+	}
+	m.assertDiff(past.snapshots[0], past.latest())
+}
+
+// assertDiffsAcross compares environments.
+func (m *month) assertDiffsAcross() {
+	m.t.Helper()
+	staging, production := m.environments["staging"], m.environments["production"]
+	m.assertDiff(staging.latest(), production.latest())
+	m.assertDiff(production.snapshots[0], staging.snapshots[2])
+}
+
+func (m *month) assertDiff(first, second *pastSnapshot) {
+	m.t.Helper()
+	want := between(first, second)
+	var got shownDiff
+	one, two := fmt.Sprintf("%s#%d", first.environment.name, first.number), fmt.Sprintf("%s#%d", second.environment.name, second.number)
+	m.want(http.StatusOK, http.MethodGet, "/env-diff/"+org+"?snappish1="+url.QueryEscape(one)+"&snappish2="+url.QueryEscape(two), nil).decode(m.t, &got)
+	if got.Snappish1.ID != one || got.Snappish2.ID != two {
+		m.t.Errorf("diff of %s and %s is of %s and %s", one, two, got.Snappish1.ID, got.Snappish2.ID)
+	}
+	for side, lists := range map[string][2][]string{
+		"only in the first": {got.Snappish1.fingerprints(), want.onlyFirst}, "only in the second": {got.Snappish2.fingerprints(), want.onlySecond},
+		"alike": {got.NotChanged.fingerprints(), want.alike}, "scaled": {got.Changed.fingerprints(), slices.Sorted(maps.Keys(want.scaled))},
+	} {
+		if !slices.Equal(lists[0], lists[1]) {
+			m.t.Errorf("diff of %s and %s: %s: %v, want %v", one, two, side, lists[0], lists[1])
+		}
+	}
+	for _, artifact := range got.Changed.Artifacts {
+		if counts := [2]int{artifact.First, artifact.Second}; counts != want.scaled[artifact.Fingerprint] {
+			m.t.Errorf("diff of %s and %s: %s scaled %v, want %v", one, two, artifact.Name, counts, want.scaled[artifact.Fingerprint])
+		}
+	}
+	for _, artifact := range got.Snappish1.Artifacts {
+		if artifact.Count != first.counts[artifact.Fingerprint] || artifact.Name != m.images[artifact.Fingerprint].name() {
+			m.t.Errorf("diff of %s and %s shows %+v", one, two, artifact)
+		}
+	}
+}
+
+// assertDeployments reads every start of an environment as a deployment.
+func (m *month) assertDeployments(past *pastEnvironment) {
+	m.t.Helper()
+	var want []string
+	for _, s := range past.snapshots {
+		for _, event := range s.events() {
+			if event.kind == "started-unknown" {
+				want = append(want, fmt.Sprintf("%d %s", s.number, event.fingerprint))
+			}
+		}
+	}
+	var got []string
+	for page := 1; ; page++ {
+		list := m.read(fmt.Sprintf("/deployments/%s?env_name=%s&start_ts=0&page=%d&per_page=10", org, past.name, page))
+		if total := at(m.t, list, "total_count"); total != float64(len(want)) {
+			m.t.Fatalf("%s has %v deployments, want %d", past.name, total, len(want))
+		}
+		items := at(m.t, list, "deployments").([]any)
+		if len(items) == 0 {
+			break
+		}
+		for _, item := range items {
+			fingerprint, number := at(m.t, item, "fingerprint").(string), int(at(m.t, item, "snapshot_index").(float64))
+			got = append(got, fmt.Sprintf("%d %s", number, fingerprint))
+			if at(m.t, item, "deployed_at") != past.snapshots[number-1].timestamp {
+				m.t.Errorf("%s: deployment %v is not of its snapshot's time", past.name, item)
+			}
+			replaced := at(m.t, item, "replaced_artifact")
+			if former := past.snapshots[number-1].previous[fingerprint]; (replaced == nil) != (former == "") ||
+				replaced != nil && at(m.t, replaced, "fingerprint") != former {
+				m.t.Errorf("%s#%d: %s has replaced %v, want %s", past.name, number, fingerprint, replaced, former)
+			}
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		m.t.Errorf("%s has the deployments\n%v, want\n%v", past.name, got, want)
+	}
+}
+
+// assertArtifacts asks every image that a pipeline knows where it runs.
+func (m *month) assertArtifacts() {
+	m.t.Helper()
+	for fingerprint, image := range m.images {
+		if len(image.flows) == 0 {
+			continue
+		}
+		artifact := m.read("/artifacts/" + org + "/" + image.service + "-ci/fingerprint/" + fingerprint)
+		running, exited := map[string]int{}, map[string]int{}
+		for name, past := range m.environments {
+			if name == "edge" || past.firstAt[fingerprint] == 0 {
+				continue
+			}
+			if past.latest().counts[fingerprint] > 0 {
+				running[past.name] = past.latest().number
+				continue
+			}
+			for _, s := range past.snapshots {
+				if s.marks[fingerprint].kind == "exited" {
+					exited[past.name] = s.number
+				}
+			}
+		}
+		for member, want := range map[string]map[string]int{"running": running, "exited": exited} {
+			got := map[string]int{}
+			for _, place := range at(m.t, artifact, member).([]any) {
+				got[at(m.t, place, "environment_name").(string)] = int(at(m.t, place, "snapshot_index").(float64))
+			}
+			if !maps.Equal(got, want) {
+				m.t.Errorf("%s is %s in %v, want %v", image.name(), member, got, want)
+			}
+		}
+	}
+}
+
+// assertTrails counts what trails were told of starts and exits.
+func (m *month) assertTrails() {
+	m.t.Helper()
+	for fingerprint, image := range m.images {
+		for _, flow := range image.flows {
+			want := map[string]int{}
+			for _, past := range m.environments {
+				for _, s := range past.snapshots {
+					kind := s.marks[fingerprint].kind
+					if slices.Contains(s.flows[fingerprint], flow) && (kind == "started-unknown" || kind == "exited") {
+						want[kind]++
+					}
+				}
+			}
+			got := map[string]int{}
+			for _, event := range at(m.t, m.read("/trails/"+org+"/"+flow+"/"+image.trail()), "events").([]any) {
+				switch at(m.t, event, "type") {
+				case "artifact_started_running":
+					got["started-unknown"]++
+				case "artifact_stopped_running":
+					got["exited"]++
+				default:
+					continue
+				}
+				if at(m.t, event, "artifact_fingerprint") != fingerprint || at(m.t, event, "template_reference_name") != image.service {
+					m.t.Errorf("trail %s of %s was told %v", image.trail(), flow, event)
+				}
+			}
+			if !maps.Equal(got, want) {
+				m.t.Errorf("trail %s of %s was told %v, want %v", image.trail(), flow, got, want)
+			}
+		}
+	}
+}
+
+// assertLogical compares the union with the members, one snapshot for each of
+// theirs in the order of time.
+func (m *month) assertLogical() {
+	m.t.Helper()
+	var all []*pastSnapshot
+	for _, past := range m.environments {
+		all = append(all, past.snapshots...)
+	}
+	slices.SortFunc(all, func(a, b *pastSnapshot) int { return cmp.Compare(a.timestamp, b.timestamp) })
+	latest := map[*pastEnvironment]*pastSnapshot{}
+	var former map[string]int
+	for i, s := range all {
+		latest[s.environment] = s
+		want := map[string]int{}
+		for _, part := range latest {
+			for fingerprint, n := range part.counts {
+				want[fingerprint] += n
+			}
+		}
+		got := m.snapshot("everything", strconv.Itoa(i+1))
+		counts := map[string]int{}
+		for _, artifact := range got.Artifacts {
+			fingerprint := artifact["fingerprint"].(string)
+			now, was := int(at(m.t, artifact, "annotation", "now").(float64)), int(at(m.t, artifact, "annotation", "was").(float64))
+			if now > 0 {
+				counts[fingerprint] = now
+			}
+			if was != former[fingerprint] || now != want[fingerprint] {
+				m.t.Errorf("everything#%d: %s went from %d to %d, want from %d to %d", i+1, fingerprint, was, now, former[fingerprint], want[fingerprint])
+			}
+		}
+		if int(got.Index) != i+1 || got.Timestamp != s.timestamp || got.Type != "logical" || !maps.Equal(counts, want) {
+			m.t.Errorf("everything#%d is #%d of %f with %v, want of %f with %v", i+1, got.Index, got.Timestamp, counts, s.timestamp, want)
+		}
+		former = want
+	}
+	if last := m.snapshot("everything", "-1"); int(last.Index) != len(all) {
+		m.t.Errorf("the latest of everything is #%d, want #%d", last.Index, len(all))
+	}
+	a := m.want(http.StatusOK, http.MethodGet, "/environments/"+org+"/everything/events?per_page=100", nil)
+	want := 0
+	for _, s := range all {
+		want += len(s.events())
+	}
+	if a.header.Get("X-Total-Count") != strconv.Itoa(want) {
+		m.t.Errorf("everything has %s events, want %d", a.header.Get("X-Total-Count"), want)
+	}
+	if items := m.read("/snapshots/" + org + "/everything?per_page=1000").([]any); len(items) != len(all) {
+		m.t.Errorf("everything lists %d snapshots, want %d", len(items), len(all))
+	}
+}
+
+// assertArchived looks at what is left of the edge, and of the old name of staging.
+func (m *month) assertArchived() {
+	m.t.Helper()
+	for _, path := range []string{"/environments/" + org + "/edge", "/snapshots/" + org + "/edge/-1", "/environments/" + org + "/edge/events"} {
+		message, _ := m.want(http.StatusNotFound, http.MethodGet, path, nil).problem(m.t)
+		if message != "Environment named 'edge' has been archived for organization '"+org+"'" {
+			m.t.Errorf("%s: %s", path, message)
+		}
+	}
+	if got := m.do(http.MethodPut, "/api/v2/environments/"+org+"/edge/report/server", snapshotterKey, []byte(`{"artifacts":[]}`)); got.status != http.StatusNotFound {
+		m.t.Errorf("a report to the edge: %d %s", got.status, got.body)
+	}
+	if got := m.snapshot("staging", "-1"); !strings.Contains(got.HTMLURL, "/environments/pre-production/") {
+		m.t.Errorf("staging is at %s", got.HTMLURL)
+	}
+	names := []string{}
+	for _, environment := range m.read("/environments/" + org).([]any) {
+		names = append(names, at(m.t, environment, "name").(string))
+	}
+	if !slices.Equal(names, []string{"everything", "pre-production", "production"}) {
+		m.t.Errorf("the environments are %v", names)
+	}
+	allowed := m.read("/allowlists/" + org).([]any)
+	if len(allowed) != 1 || at(m.t, allowed[0], "fingerprint") != m.image("miner", 1).fingerprint || at(m.t, allowed[0], "environment_name") != "production" {
+		m.t.Errorf("the allow list is %v", allowed)
+	}
+}

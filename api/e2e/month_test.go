@@ -1,0 +1,305 @@
+package e2e_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+)
+
+// month is a month of an organization with three environments, told to the service
+// and to a model of what it must come to.
+type month struct {
+	*service
+	images       map[string]*built // by fingerprint
+	environments map[string]*pastEnvironment
+	// runs is what runs now, by the environment's first name.
+	runs map[string]map[string]int
+}
+
+const day = 24 * time.Hour
+
+// monthBegins is when it begins.
+var monthBegins = time.Date(2026, time.October, 1, 6, 0, 0, 0, time.UTC)
+
+func newMonth(t *testing.T) *month {
+	m := &month{
+		service: start(t, options{begins: monthBegins}), images: map[string]*built{},
+		environments: map[string]*pastEnvironment{}, runs: map[string]map[string]int{},
+	}
+	for name, kind := range map[string]evidence.EnvironmentType{"staging": evidence.ECS, "production": evidence.K8S, "edge": evidence.Server} {
+		m.environment(name, kind)
+		m.environments[name] = &pastEnvironment{
+			name: name, kind: string(kind), firstAt: map[string]float64{}, since: map[string]int{},
+			heirs: map[string][]heir{}, previous: map[string]string{},
+		}
+		m.runs[name] = map[string]int{}
+	}
+	m.want(http.StatusCreated, http.MethodPut, "/environments/"+org, []byte(`{"name":"everything","type":"logical","description":"all there is","included_environments":["staging","production","edge"]}`))
+	return m
+}
+
+// image is a version of a service, whether or not its pipeline has told of it.
+func (m *month) image(service string, version int) *built {
+	fingerprint := hexOf(service, version)
+	if m.images[fingerprint] == nil {
+		m.images[fingerprint] = &built{service: service, version: version, fingerprint: fingerprint, commit: hexOf(service, version)[24:]}
+	}
+	return m.images[fingerprint]
+}
+
+func hexOf(service string, version int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s:%d", service, version))
+	return hex.EncodeToString(sum[:])
+}
+
+// build lets the pipeline of a service make a version, from a commit of an hour ago.
+func (m *month) build(service string, version int) {
+	m.t.Helper()
+	image := m.image(service, version)
+	image.committedAt = float64(m.clock.read().Add(-time.Hour).Unix())
+	m.tell(image, service+"-ci")
+}
+
+// promote lets another flow report a version that is built already.
+func (m *month) promote(service string, version int) {
+	m.t.Helper()
+	m.tell(m.image(service, version), "promotion")
+}
+
+func (m *month) tell(image *built, flow string) {
+	m.t.Helper()
+	m.turn(time.Minute)
+	image.flows = append(image.flows, flow)
+	commit := fmt.Sprintf(`{"sha1":%q,"message":"Change","author":"A. Person <person@example.com>","branch":"main","timestamp":%d,"url":"%s/commit/%s"}`,
+		image.commit, int64(image.committedAt), image.repo(), image.commit)
+	m.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/"+flow, fmt.Appendf(nil,
+		`{"fingerprint":%q,"filename":%q,"git_commit":%q,"git_commit_info":%s,"repo_info":{"name":"acme/%s","url":%q,"provider":"github"},
+		"build_url":"https://ci.example.com/1","commit_url":"%s/commit/%s","template_reference_name":%q,"trail_name":%q}`,
+		image.fingerprint, image.name(), image.commit, commit, image.service, image.repo(), image.repo(), image.commit, image.service, image.trail()))
+}
+
+func (m *month) turn(span time.Duration) { m.clock.turn(span) }
+
+// run changes how many instances of a version run somewhere, and reports.
+func (m *month) run(environment, service string, version, instances int) {
+	m.t.Helper()
+	m.change(environment, service, version, instances)
+	m.report(environment)
+}
+
+// rollOut replaces a version by another and reports.
+func (m *month) rollOut(environment, service string, from, to, instances int) {
+	m.t.Helper()
+	m.change(environment, service, from, 0)
+	m.run(environment, service, to, instances)
+}
+
+func (m *month) change(environment, service string, version, instances int) {
+	fingerprint := m.image(service, version).fingerprint
+	if instances == 0 {
+		delete(m.runs[environment], fingerprint)
+		return
+	}
+	m.runs[environment][fingerprint] = instances
+}
+
+// report tells what runs now, of the name that the environment has now, and compares
+// the answer with the model's.
+func (m *month) report(environment string) {
+	m.t.Helper()
+	m.turn(time.Minute)
+	past := m.environments[environment]
+	before := evidence.Seconds(m.clock.read())
+	got := m.do(http.MethodPut, "/api/v2/environments/"+org+"/"+past.name+"/report/"+past.kind, snapshotterKey, m.body(environment))
+	made := past.report(m.runs[environment], m.images, before)
+	status, text := http.StatusOK, "report processed, no new snapshots to create"
+	if made {
+		status, text = http.StatusCreated, "OK"
+	}
+	if got.status != status || got.text(m.t) != text {
+		m.t.Fatalf("report %s %v: %d %s", environment, m.runs[environment], got.status, got.body)
+	}
+	if made {
+		m.times(past.latest(), before)
+	}
+}
+
+// times takes the exact time of a snapshot from the service, once it is sure that it
+// lies within the report.
+func (m *month) times(past *pastSnapshot, before float64) {
+	m.t.Helper()
+	shown := m.snapshot(past.environment.name, "-1").Timestamp
+	if shown < before || shown > evidence.Seconds(m.clock.read()) {
+		m.t.Fatalf("snapshot %d of %s was made at %f, reported from %f on", past.number, past.environment.name, shown, before)
+	}
+	past.timestamp = shown
+	for fingerprint, first := range past.environment.firstAt {
+		if first == before {
+			past.environment.firstAt[fingerprint] = shown
+		}
+	}
+}
+
+// body is a report of what runs, in the form of the environment's type. The instances
+// are as old as the minute: every report tells of other ones.
+func (m *month) body(environment string) []byte {
+	artifacts := []map[string]any{}
+	for fingerprint, instances := range m.runs[environment] {
+		for i := range instances {
+			artifact := map[string]any{
+				"digests":           map[string]string{m.images[fingerprint].name(): fingerprint},
+				"creationTimestamp": m.clock.read().Add(-time.Duration(i) * time.Second).Unix(),
+			}
+			switch m.environments[environment].kind {
+			case string(evidence.K8S):
+				artifact["podName"], artifact["namespace"] = fmt.Sprintf("%s-%d", m.images[fingerprint].service, m.clock.read().UnixNano()), "default"
+			case string(evidence.ECS):
+				artifact["taskArn"] = fmt.Sprintf("arn:aws:ecs:eu-central-1:1:task/%d", m.clock.read().UnixNano())
+			}
+			artifacts = append(artifacts, artifact)
+		}
+	}
+	body, err := json.Marshal(map[string]any{"artifacts": artifacts})
+	m.must(err)
+	return body
+}
+
+// TestMonthInThreeEnvironmentsIsToldAsItWas plays a month and reads back all of it.
+func TestMonthInThreeEnvironmentsIsToldAsItWas(t *testing.T) {
+	m := newMonth(t)
+	m.story()
+	for _, past := range m.environments {
+		if past.name != "edge" {
+			m.assertSnapshots(past)
+			m.assertList(past)
+			m.assertEvents(past)
+			m.assertAuditLog(past)
+			m.assertDiffs(past)
+			m.assertDeployments(past)
+		}
+	}
+	m.assertDiffsAcross()
+	m.assertArtifacts()
+	m.assertTrails()
+	m.assertLogical()
+	m.assertArchived()
+}
+
+func (m *month) story() {
+	m.t.Helper()
+	// The first week: everything is built and rolled out, to staging first.
+	for _, service := range []string{"api", "ledger", "web"} {
+		m.build(service, 1)
+		m.run("staging", service, 1, 1)
+	}
+	m.turn(day)
+	for _, service := range []string{"api", "ledger", "web"} {
+		m.promote(service, 1)
+		m.change("production", service, 1, 2)
+	}
+	m.report("production")
+	m.report("edge")    // nothing yet
+	m.report("staging") // has learned of the promotion
+	m.report("production")
+	m.run("edge", "web", 1, 1)
+
+	// Releases, each with a night in staging.
+	for version := 2; version <= 4; version++ {
+		m.turn(2 * day)
+		m.build("api", version)
+		m.rollOut("staging", "api", version-1, version, 1)
+		m.turn(12 * time.Hour)
+		m.rollOut("production", "api", version-1, version, 2)
+		m.report("production")
+	}
+
+	// The last one is rolled back, and comes again, beside the former at first.
+	m.turn(time.Hour)
+	m.rollOut("production", "api", 4, 3, 2)
+	m.turn(day)
+	m.run("production", "api", 4, 1)
+	m.rollOut("production", "api", 3, 4, 2)
+
+	// Scaling and restarts make no snapshot; what scaled shows with the next one.
+	m.run("production", "web", 1, 5)
+	m.report("production")
+	m.run("production", "web", 1, 3)
+	m.build("ledger", 2)
+	m.rollOut("production", "ledger", 1, 2, 2)
+
+	// A crash takes web away for a minute, and production as a whole for another.
+	m.turn(3 * day)
+	m.run("production", "web", 1, 0)
+	m.run("production", "web", 1, 3)
+	all := m.runs["production"]
+	m.runs["production"] = map[string]int{}
+	m.report("production")
+	m.runs["production"] = all
+	m.report("production")
+
+	// An intruder; it is allowed by name, and turns out to have a pipeline after all.
+	m.turn(3 * day)
+	m.run("production", "miner", 1, 1)
+	m.want(http.StatusCreated, http.MethodPut, "/allowlists/"+org+"/production",
+		fmt.Appendf(nil, `{"artifact_name":%q,"artifact_fingerprint":%q,"description":"an experiment"}`, m.image("miner", 1).name(), m.image("miner", 1).fingerprint))
+	m.report("production") // nothing is judged, so nothing changes
+	m.build("miner", 1)
+	m.report("production")
+	m.run("production", "miner", 1, 0)
+
+	// The same image under way in all three.
+	m.turn(day)
+	m.build("web", 2)
+	for _, environment := range []string{"staging", "production", "edge"} {
+		m.rollOut(environment, "web", 1, 2, 2)
+	}
+
+	// Staging gets another name. Reporters that know the old one go on.
+	m.turn(2 * day)
+	m.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/staging/rename", []byte(`{"new_name":"pre-production"}`))
+	m.build("api", 5)
+	m.rollOut("staging", "api", 4, 5, 1)
+	m.environments["staging"].name = "pre-production"
+	m.build("api", 6)
+	m.rollOut("staging", "api", 5, 6, 1)
+
+	// The edge is given up.
+	m.turn(3 * day)
+	m.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/edge/archive", nil)
+	m.turn(3 * day)
+	m.rollOut("production", "api", 4, 6, 4)
+	m.turn(day)
+}
+
+// shownDiff is an answer of env-diff as the client decodes it.
+type shownDiff struct {
+	Snappish1, Snappish2, Changed shownDiffSide
+	NotChanged                    shownDiffSide `json:"not-changed"`
+}
+
+type shownDiffSide struct {
+	ID        string `json:"snapshot_id"`
+	Artifacts []struct {
+		Fingerprint, Name, Flow string
+		CommitURL               string `json:"commit_url"`
+		Count                   int    `json:"instance_count"`
+		First                   int    `json:"s1_instance_count"`
+		Second                  int    `json:"s2_instance_count"`
+	}
+}
+
+func (s shownDiffSide) fingerprints() []string {
+	var all []string
+	for _, artifact := range s.Artifacts {
+		all = append(all, artifact.Fingerprint)
+	}
+	slices.Sort(all)
+	return all
+}
