@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"attestry/evidence"
+	"attestry/evidence/snapshot"
 )
 
 // The indexes are those of the builds: the first record of each fingerprint.
@@ -48,28 +49,32 @@ func (p *Provenance) add(origin evidence.Origin) {
 	if p.Build.Record == "" || earlier(&origin, &p.Build) {
 		p.Build = origin
 	}
-	known, ok := p.Flows[origin.Flow]
-	if !ok {
-		p.Flows[origin.Flow] = origin
-		p.prune()
-		return
+	if known, ok := p.Flows[origin.Flow]; ok {
+		first := min(known.First, origin.First)
+		if known.Later(&origin) {
+			origin = known
+		}
+		origin.First = first
 	}
-	first := min(known.First, origin.First)
-	if origin.Later(&known) {
-		known = origin
-	}
-	known.First = first
-	p.Flows[origin.Flow] = known
+	p.Flows[origin.Flow] = origin
+	p.prune()
 }
 
-// prune drops the flow that came last to know of the fingerprint, when there are too
-// many.
+// prune drops the flows that came last to know of the fingerprint, when there are too
+// many or they tell too much.
 func (p *Provenance) prune() {
-	if len(p.Flows) <= maxFlows {
+	size := 0
+	for _, origin := range p.Flows {
+		size += snapshot.OriginSize(&origin)
+	}
+	if len(p.Flows) <= maxFlows && size <= snapshot.MaxOriginsSize {
 		return
 	}
 	origins := p.Origins()
-	delete(p.Flows, origins[len(origins)-1].Flow)
+	for last := len(origins) - 1; last > 0 && (last >= maxFlows || size > snapshot.MaxOriginsSize); last-- {
+		size -= snapshot.OriginSize(&origins[last])
+		delete(p.Flows, origins[last].Flow)
+	}
 }
 
 func earlier(a, b *evidence.Origin) bool {

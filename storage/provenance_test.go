@@ -3,6 +3,7 @@ package storage_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"attestry/evidence"
@@ -26,5 +27,30 @@ func TestProvenanceKeepsTheFlowsThatKnewFirst(t *testing.T) {
 	}
 	if found[0].Build.Record != "record-0" {
 		t.Errorf("the build is %+v", found[0].Build)
+	}
+}
+
+// TestFlowsCannotFillAProvenance lets flows tell more of a fingerprint than a document
+// can hold, at first or when they report it again.
+func TestFlowsCannotFillAProvenance(t *testing.T) {
+	s := newFlowScene(t)
+	report := func(i int, at float64, trail string) {
+		t.Helper()
+		s.must(s.Provenances.Add(t.Context(), &evidence.ArtifactRecord{
+			ID: fmt.Sprint("record-", at), Org: "org", Flow: fmt.Sprintf("flow-%03d", i), Trail: trail, Fingerprint: "f", CreatedAt: at,
+		}))
+	}
+	long := strings.Repeat("t", 1<<20)
+	for i := range 10 {
+		report(i, float64(i), "short")
+	}
+	for i := range 20 {
+		report(i, float64(100+i), long)
+	}
+	found, err := s.Provenances.GetMany(t.Context(), "org", []string{"f"})
+	s.must(err)
+	origins := found[0].Origins()
+	if len(origins) != 6 || origins[0].Flow != "flow-000" || origins[5].Flow != "flow-005" {
+		t.Errorf("%d origins, from %s to %s", len(origins), origins[0].Flow, origins[len(origins)-1].Flow)
 	}
 }

@@ -93,11 +93,6 @@ func (s *Snapshots) Tree(ctx context.Context, root string) (snapshot.Tree, error
 	return snapshot.Load(root, s.chunks.fetcher(ctx))
 }
 
-// Compare finds what a tree does not share with the one of the given root.
-func (s *Snapshots) Compare(ctx context.Context, root string, tree *snapshot.Tree) (snapshot.Difference, error) {
-	return tree.Compare(root, s.chunks.fetcher(ctx))
-}
-
 // Comparison compares what runs by two snapshots: as many commands as the second one's
 // tree has levels, and one for each level at which the first one's differs.
 func (s *Snapshots) Comparison(ctx context.Context, first, second *snapshot.Snapshot) (snapshot.Comparison, error) {

@@ -135,9 +135,6 @@ func Count(artifacts []Artifact) Counts {
 	return counts
 }
 
-// Total is the number of running artifacts.
-func (c Counts) Total() int { return c.True + c.False + c.Null }
-
 // State is the verdict on all of them: false if one is false, else unknown if one
 // is, or if there are none (contract/semantics.md 4.7).
 func (c Counts) State() *bool {

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"cmp"
 	"slices"
 
 	"attestry/evidence"
@@ -53,60 +52,11 @@ func Evaluate(images []Reported, basis *Basis) []Artifact {
 			artifact.FirstAt = known.FirstAt
 		}
 		if looked {
-			artifact.Origins = known.Origins
+			artifact.Origins = bounded(known.Origins)
 		}
 		artifacts = append(artifacts, artifact)
 	}
 	return artifacts
-}
-
-// Resolve gives the images whose fingerprint the reporter could not learn the one
-// that the last snapshot has under their name (contract/semantics.md 4.2). Of several,
-// it is one that is not reported under the name by itself, that of the youngest
-// instance; where all are, or none is known, the youngest that is reported under it;
-// where that is none either, they are left out. So the same report always comes to
-// the same, whether it is compared with what ran before it or with what it has made.
-// What is returned has one image per fingerprint, sorted.
-func (r *Report) Resolve(before map[string]Artifact) []Reported {
-	if !slices.ContainsFunc(r.Artifacts, func(image Reported) bool { return image.Fingerprint == "" }) {
-		return r.Fingerprints()
-	}
-	type named struct{ name, fingerprint string }
-	reported := map[named]bool{}
-	fallback := map[string]Reported{}
-	for _, image := range r.Artifacts {
-		if image.Fingerprint == "" {
-			continue
-		}
-		reported[named{image.Name, image.Fingerprint}] = true
-		if other, taken := fallback[image.Name]; !taken || image.newest() >= other.newest() {
-			fallback[image.Name] = image
-		}
-	}
-	lost := map[string]Artifact{}
-	for _, artifact := range before {
-		for _, name := range artifact.AllNames() {
-			other, taken := lost[name]
-			if !reported[named{name, artifact.Fingerprint}] && (!taken || younger(&artifact, &other)) {
-				lost[name] = artifact
-			}
-		}
-	}
-	resolved := Report{Type: r.Type}
-	for _, image := range r.Artifacts {
-		if image.Fingerprint == "" {
-			image.Fingerprint = cmp.Or(lost[image.Name].Fingerprint, fallback[image.Name].Fingerprint)
-		}
-		if image.Fingerprint != "" {
-			resolved.Artifacts = append(resolved.Artifacts, image)
-		}
-	}
-	sortReported(resolved.Artifacts)
-	return resolved.Fingerprints()
-}
-
-func younger(a, b *Artifact) bool {
-	return cmp.Or(cmp.Compare(a.NewestInstance(), b.NewestInstance()), cmp.Compare(a.Fingerprint, b.Fingerprint)) > 0
 }
 
 // sameProvenance tells whether two lists of origins stand for the same records.

@@ -14,6 +14,10 @@ const (
 	// repeats a pod for each of its images, so it can be far larger than the body
 	// that was sent; without a bound, a few megabytes would become terabytes.
 	MaxReportSize = 64 << 20
+	// MaxOriginsSize bounds what is kept of where one artifact comes from, in bytes: it
+	// has to fit beside MaxArtifactSize, as a report must not fail for what flows tell
+	// of an artifact.
+	MaxOriginsSize = 7 << 20
 )
 
 // The most that the members of fixed form take up in JSON, with their keys, in
@@ -58,16 +62,33 @@ func (a *Artifact) size() int {
 		size += textSize(name)
 	}
 	for i := range a.Origins {
-		origin := &a.Origins[i]
-		size += originSize(&origin.Origin)
-		if previous := origin.Previous; previous != nil {
-			size += originSize(&previous.Origin) + textSize(previous.Fingerprint) + textSize(previous.Name)
-		}
+		size += a.Origins[i].size()
 	}
 	return size
 }
 
-func originSize(o *evidence.Origin) int {
+func (o *Origin) size() int {
+	size := OriginSize(&o.Origin)
+	if previous := o.Previous; previous != nil {
+		size += OriginSize(&previous.Origin) + textSize(previous.Fingerprint) + textSize(previous.Name)
+	}
+	return size
+}
+
+// bounded leaves out the origins that came last once they exceed MaxOriginsSize, yet
+// never the first.
+func bounded(origins []Origin) []Origin {
+	size := 0
+	for i := range origins {
+		if size += origins[i].size(); size > MaxOriginsSize && i > 0 {
+			return origins[:i]
+		}
+	}
+	return origins
+}
+
+// OriginSize is the most that an origin takes up in JSON, in bytes.
+func OriginSize(o *evidence.Origin) int {
 	size := originFrame + textSize(o.Flow) + textSize(o.Trail) + textSize(o.Slot) + textSize(o.Record) +
 		textSize(o.Repo) + textSize(o.CommitSHA) + textSize(o.CommitURL)
 	if c := o.Commit; c != nil {

@@ -125,9 +125,10 @@ func chronicleOf(story []deed, answered map[int]bool) chronicle {
 		}
 	}
 	for file, one := range c.running {
-		c.chronicle["running "+file] = fmt.Sprint(one.since)
+		key := fmt.Sprintf("running %s since %d", file, one.since)
+		c.chronicle[key] = ""
 		for _, repo := range one.repos {
-			c.chronicle["running "+file+" of "+repo] = fmt.Sprint(one.since, " ", one.started)
+			c.chronicle[key+" of "+repo] = fmt.Sprint(one.started)
 		}
 	}
 	return c.chronicle
@@ -149,10 +150,7 @@ func (c *chronicler) builtIn(d deed) bool {
 // their name.
 func (c *chronicler) resolve(images []image) map[string]run {
 	found := map[string]run{}
-	for _, image := range images {
-		if image.File == "" {
-			image.File = c.lastUnder(image.Name, images)
-		}
+	for _, image := range c.assigned(images) {
 		if image.File == "" {
 			continue
 		}
@@ -169,8 +167,36 @@ func (c *chronicler) resolve(images []image) map[string]run {
 	return found
 }
 
-// lastUnder is what ran under a name and is not reported under it now, else what is.
-func (c *chronicler) lastUnder(name string, images []image) string {
+// assigned gives the images of unknown digest a file, the oldest of a name first: each
+// file that ran under the name and is not reported under it now takes one, and the one
+// that began to run last takes the rest. Where there are more files, those go on whose
+// instances are the youngest; where there is none, it is what is reported.
+func (c *chronicler) assigned(images []image) []image {
+	all := slices.Clone(images)
+	slices.SortStableFunc(all, func(a, b image) int { return cmp.Compare(a.At, b.At) })
+	unknown := map[string]int{}
+	for _, image := range all {
+		if image.File == "" {
+			unknown[image.Name]++
+		}
+	}
+	files := map[string][]string{}
+	for name, count := range unknown {
+		files[name] = c.lastUnder(name, count, images)
+	}
+	for i, image := range all {
+		if left := files[image.Name]; image.File == "" && len(left) > 0 {
+			all[i].File = left[0]
+			if len(left) > 1 {
+				files[image.Name] = left[1:]
+			}
+		}
+	}
+	return all
+}
+
+// lastUnder are the files, count at most, that images of a name can be.
+func (c *chronicler) lastUnder(name string, count int, images []image) []string {
 	now := map[string]int64{}
 	for _, image := range images {
 		if image.Name == name && image.File != "" {
@@ -183,14 +209,20 @@ func (c *chronicler) lastUnder(name string, images []image) string {
 			gone[one.file] = slices.Max(one.created)
 		}
 	}
-	for _, choice := range []map[string]int64{gone, now} {
-		if len(choice) > 0 {
-			return slices.MaxFunc(slices.Collect(maps.Keys(choice)), func(a, b string) int {
-				return cmp.Or(cmp.Compare(choice[a], choice[b]), cmp.Compare(fingerprint(a), fingerprint(b)))
-			})
-		}
+	youngest := func(choice map[string]int64, most int) []string {
+		files := slices.SortedFunc(maps.Keys(choice), func(a, b string) int {
+			return cmp.Or(cmp.Compare(choice[b], choice[a]), cmp.Compare(fingerprint(b), fingerprint(a)))
+		})
+		return files[:min(len(files), most)]
 	}
-	return ""
+	if len(gone) == 0 {
+		return youngest(now, 1)
+	}
+	files := youngest(gone, count)
+	slices.SortFunc(files, func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.running[a].since, c.running[b].since), cmp.Compare(fingerprint(a), fingerprint(b)))
+	})
+	return files
 }
 
 // judge makes a snapshot of a report, if anything differs.

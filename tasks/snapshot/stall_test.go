@@ -40,9 +40,9 @@ func haltedOnce(t *testing.T, write int64) bool {
 		{Kind: "build", Flow: "build", Trail: "t4", Slot: "web", File: "f6", Commit: "c3", Repo: "r3"},
 		{Kind: "run", Images: []image{{"other", "f6", 4}}},
 		{Kind: "drain"},
-		{Kind: "run", Images: []image{{"web", "f1", 5}}},
+		{Kind: "run", Images: []image{{"other", "f6", 4}, {"web", "f1", 5}}},
 		{Kind: "drain"},
-		{Kind: "run"},
+		{Kind: "run", Images: []image{{"other", "f6", 4}}},
 		{Kind: "drain"},
 	}
 	select {
@@ -60,7 +60,7 @@ func haltedOnce(t *testing.T, write int64) bool {
 		}
 	}
 	// What the first worker left behind, the next report finds.
-	last := []deed{{Kind: "run", Images: []image{{"web", "f0", 6}}}, {Kind: "drain"}}
+	last := []deed{{Kind: "run", Images: []image{{"other", "f6", 4}, {"web", "f0", 6}}}, {Kind: "drain"}}
 	s.play(t, last...)
 	story = slices.Concat(story, later, last)
 	if difference := chronicleOf(story, s.answered).compare(s.told(t)); difference != "" {

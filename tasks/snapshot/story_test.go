@@ -213,12 +213,13 @@ func shaOf(commit string) string { return strings.Repeat(commit, 20) }
 // of them with what a chronicler says who has only heard the deeds: with a change
 // token that moves when it must, and with one that moves before every report.
 func TestStoriesAreToldAsTheyHappened(t *testing.T) {
-	stories, length := uint64(12), 80
+	stories, length := uint64(24), 80
 	if testing.Short() {
 		stories = 4
 	}
 	for seed := range stories {
 		t.Run(fmt.Sprint("story ", seed), func(t *testing.T) {
+			t.Parallel()
 			story := invent(seed, length)
 			for _, stirs := range []bool{false, true} {
 				s := newStage(t, stirs, nil)

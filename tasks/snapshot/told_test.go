@@ -161,11 +161,10 @@ func (w *teller) tellSuccession(one rules.Succession) {
 }
 
 func (w *teller) tellRunning(one storage.Running) {
-	key := "running " + w.file(one.Fingerprint)
-	text := fmt.Sprint(one.Since)
+	key, text := fmt.Sprintf("running %s since %d", w.file(one.Fingerprint), one.Since), ""
 	if one.Repo != "" {
 		key += " of " + one.Repo
-		text += fmt.Sprint(" ", one.StartedAt)
+		text = fmt.Sprint(one.StartedAt)
 	}
 	w.chronicle[key] = text
 }
