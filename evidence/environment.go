@@ -79,6 +79,21 @@ func (e *Environment) Join(member string) (bool, error) {
 	return true, nil
 }
 
+// FollowMembers replaces members of a logical environment by their successors, both
+// by id. None is there twice then.
+func (e *Environment) FollowMembers(successors map[string]string) {
+	var members []string
+	for _, id := range e.Included {
+		if successor, ok := successors[id]; ok {
+			id = successor
+		}
+		if !slices.Contains(members, id) {
+			members = append(members, id)
+		}
+	}
+	e.Included = members
+}
+
 // UnitedState is the state of a logical environment whose members have the given
 // ones: false when any is false, unknown when any is unknown or there are none
 // (contract/semantics.md 4.6).

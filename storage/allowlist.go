@@ -46,18 +46,3 @@ func (a *Allowlist) List(ctx context.Context, org string) ([]evidence.Allowance,
 	})
 	return all, err
 }
-
-// GetMany returns those of the fingerprints that are permitted in an environment,
-// by fingerprint: one command per MaxMany.
-func (a *Allowlist) GetMany(ctx context.Context, environment string, fingerprints []string) (map[string]evidence.Allowance, error) {
-	ids := make([]string, 0, len(fingerprints))
-	for _, fingerprint := range fingerprints {
-		ids = append(ids, allowanceID(environment, fingerprint))
-	}
-	found, err := a.collection.GetMany(ctx, ids)
-	permitted := make(map[string]evidence.Allowance, len(found))
-	for _, one := range found {
-		permitted[one.Fingerprint] = one
-	}
-	return permitted, err
-}

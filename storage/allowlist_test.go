@@ -57,22 +57,6 @@ func TestAllowancesAreListedNewestFirstWithinTheirOrganization(t *testing.T) {
 	}
 }
 
-func TestAllowancesOfAnEnvironmentAreLookedUpTogether(t *testing.T) {
-	s := newFlowScene(t)
-	for _, one := range []evidence.Allowance{allowance("prod", "f1", 1), allowance("beta", "f2", 1), allowance("prod", "f3", 1)} {
-		_, err := s.Allowlist.Put(t.Context(), one)
-		s.must(err)
-	}
-	before := s.docs.commands.Load()
-	found, err := s.Allowlist.GetMany(t.Context(), "prod", []string{"f1", "f2", "f3", "f4"})
-	if spent := s.docs.commands.Load() - before; err != nil || spent != 1 {
-		t.Errorf("%v, %d commands", err, spent)
-	}
-	if len(found) != 2 || found["f1"].Environment != "prod" || found["f3"].Fingerprint != "f3" {
-		t.Errorf("found %+v", found)
-	}
-}
-
 func TestManyPermitOneArtifactOnce(t *testing.T) {
 	s := newFlowScene(t)
 	var group sync.WaitGroup

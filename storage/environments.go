@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
@@ -104,39 +105,66 @@ func (e *Environments) Names(ctx context.Context, org string, ids []string) (map
 	return named, nil
 }
 
+// FollowRevivals lets logical environments include, instead of members that were
+// archived, the physical environments that live under their names by now. It changes
+// what is given, not what is stored: one command, and two more where a member is
+// archived.
+func (e *Environments) FollowRevivals(ctx context.Context, org string, environments []evidence.Environment) error {
+	var ids []string
+	for i := range environments {
+		ids = append(ids, environments[i].Included...)
+	}
+	members, err := e.collection.GetMany(ctx, distinct(ids))
+	if err != nil {
+		return err
+	}
+	former := map[string]string{} // names by id
+	for i := range members {
+		if members[i].Archived {
+			former[members[i].ID] = members[i].Name
+		}
+	}
+	if len(former) == 0 {
+		return nil
+	}
+	revived, err := e.ResolveMany(ctx, org, distinct(slices.Collect(maps.Values(former))))
+	if err != nil {
+		return err
+	}
+	successors := map[string]string{}
+	for id, name := range former {
+		if ref, ok := revived[name]; ok && ref.Type != evidence.LogicalType {
+			successors[id] = ref.ID
+		}
+	}
+	for i := range environments {
+		environments[i].FollowMembers(successors)
+	}
+	return nil
+}
+
 // Put stores fresh under its name, or changes the environment that has the name
 // already. A name that is a former one, or that of an archived environment, is taken
 // for the new one. It tells whether it made a new one. Another type than the
 // environment has is Invalid.
 func (e *Environments) Put(ctx context.Context, fresh evidence.Environment, change evidence.EnvironmentChange) (created bool, err error) {
-	for range claimAttempts {
-		entry, err := e.names.resolve(ctx, fresh.Org, kindEnvironment, fresh.Name, e.create)
-		if err == nil && !entry.free() {
-			err := e.apply(ctx, entry, fresh, change)
-			if !errors.Is(err, errNotNamed) {
-				return false, err
-			}
-			err = e.names.demote(ctx, entry)
-			if err != nil {
-				return false, err
-			}
-			continue
-		}
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return false, err
-		}
-		err = e.claim(ctx, fresh)
-		if !errors.Is(err, ErrExists) {
-			return err == nil, err
-		}
+	entity, err := json.Marshal(fresh)
+	if err != nil {
+		return false, err
 	}
-	return false, errNameBusy
+	entry := name{
+		Org: fresh.Org, Kind: kindEnvironment, Name: fresh.Name,
+		Target: fresh.ID, Detail: string(fresh.Type), Entity: entity,
+	}
+	return e.names.put(ctx, entry, e.create, func(target string) error {
+		return e.apply(ctx, target, fresh, change)
+	})
 }
 
-// apply changes the environment of an entry, unless it does not have the name any
-// more.
-func (e *Environments) apply(ctx context.Context, entry name, fresh evidence.Environment, change evidence.EnvironmentChange) error {
-	_, err := e.collection.Update(ctx, entry.Target, func(stored *evidence.Environment) error {
+// apply changes an environment that has the name of fresh; errNotNamed tells that it
+// does not have it any more.
+func (e *Environments) apply(ctx context.Context, id string, fresh evidence.Environment, change evidence.EnvironmentChange) error {
+	_, err := e.collection.Update(ctx, id, func(stored *evidence.Environment) error {
 		if stored.Archived || stored.Name != fresh.Name {
 			return errNotNamed
 		}
@@ -212,17 +240,6 @@ func (e *Environments) Archive(ctx context.Context, org, name string, at float64
 		return err
 	}
 	return e.names.archive(ctx, entry, at, e.create)
-}
-
-func (e *Environments) claim(ctx context.Context, fresh evidence.Environment) error {
-	entity, err := json.Marshal(fresh)
-	if err != nil {
-		return err
-	}
-	return e.names.claim(ctx, name{
-		Org: fresh.Org, Kind: kindEnvironment, Name: fresh.Name,
-		Target: fresh.ID, Detail: string(fresh.Type), Entity: entity,
-	}, e.create)
 }
 
 // create stores a new environment and its head; it can be repeated.

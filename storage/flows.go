@@ -115,36 +115,25 @@ func (f *Flows) List(ctx context.Context, org string) ([]evidence.Flow, error) {
 // already. A name that is a former one, or that of an archived flow, is taken for
 // the new one. It returns the flow as stored and tells whether it is new.
 func (f *Flows) Put(ctx context.Context, fresh evidence.Flow) (created bool, flow evidence.Flow, err error) {
-	for range claimAttempts {
-		entry, err := f.names.resolve(ctx, fresh.Org, kindFlow, fresh.Name, f.create)
-		if err == nil && !entry.free() {
-			flow, err := f.apply(ctx, entry, fresh)
-			if !errors.Is(err, errNotNamed) {
-				return false, flow, err
-			}
-			err = f.names.demote(ctx, entry)
-			if err != nil {
-				return false, evidence.Flow{}, err
-			}
-			continue
-		}
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return false, evidence.Flow{}, err
-		}
-		err = f.claim(ctx, fresh)
-		if !errors.Is(err, ErrExists) {
-			return err == nil, fresh, err
-		}
+	entry, err := flowEntry(fresh)
+	if err != nil {
+		return false, evidence.Flow{}, err
 	}
-	return false, evidence.Flow{}, errNameBusy
+	flow = fresh
+	created, err = f.names.put(ctx, entry, f.create, func(target string) error {
+		applied, err := f.apply(ctx, target, fresh)
+		if err == nil {
+			flow = applied
+		}
+		return err
+	})
+	return created, flow, err
 }
 
-// errNotNamed reports that a flow does not have the name any more by which it was
-// found.
-var errNotNamed = errors.New("the name has changed")
-
-func (f *Flows) apply(ctx context.Context, entry name, fresh evidence.Flow) (evidence.Flow, error) {
-	return f.collection.Update(ctx, entry.Target, func(stored *evidence.Flow) error {
+// apply changes a flow that has the name of fresh; errNotNamed tells that it does not
+// have it any more.
+func (f *Flows) apply(ctx context.Context, id string, fresh evidence.Flow) (evidence.Flow, error) {
+	return f.collection.Update(ctx, id, func(stored *evidence.Flow) error {
 		if stored.Archived || stored.Name != fresh.Name {
 			return errNotNamed
 		}
@@ -227,13 +216,16 @@ func (f *Flows) SetTags(ctx context.Context, id string, set map[string]string, r
 }
 
 func (f *Flows) claim(ctx context.Context, fresh evidence.Flow) error {
-	entity, err := json.Marshal(fresh)
+	entry, err := flowEntry(fresh)
 	if err != nil {
 		return err
 	}
-	return f.names.claim(ctx, name{
-		Org: fresh.Org, Kind: kindFlow, Name: fresh.Name, Target: fresh.ID, Entity: entity,
-	}, f.create)
+	return f.names.claim(ctx, entry, f.create)
+}
+
+func flowEntry(fresh evidence.Flow) (name, error) {
+	entity, err := json.Marshal(fresh)
+	return name{Org: fresh.Org, Kind: kindFlow, Name: fresh.Name, Target: fresh.ID, Entity: entity}, err
 }
 
 // create stores a new flow; it can be repeated.

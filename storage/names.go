@@ -178,6 +178,38 @@ func (n *names) claim(ctx context.Context, entry name, finish create) error {
 	return n.finish(ctx, entry, finish)
 }
 
+// errNotNamed reports that a thing does not have the name any more by which it was
+// found.
+var errNotNamed = errors.New("the name has changed")
+
+// put applies a change to the thing that has a name, given by its id, or creates the
+// entity of fresh under it: former names, and those of what is archived, are free.
+// apply returns errNotNamed when the thing has another name by now. put tells whether
+// it created.
+func (n *names) put(ctx context.Context, fresh name, finish create, apply func(target string) error) (created bool, err error) {
+	for range claimAttempts {
+		entry, err := n.resolve(ctx, fresh.Org, fresh.Kind, fresh.Name, finish)
+		if err == nil && !entry.free() {
+			err = apply(entry.Target)
+			if !errors.Is(err, errNotNamed) {
+				return false, err
+			}
+			if err = n.demote(ctx, entry); err != nil {
+				return false, err
+			}
+			continue
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return false, err
+		}
+		err = n.claim(ctx, fresh, finish)
+		if !errors.Is(err, ErrExists) {
+			return err == nil, err
+		}
+	}
+	return false, errNameBusy
+}
+
 // take writes an entry if its name is free: unknown, a former one, or archived.
 func (n *names) take(ctx context.Context, entry name, finish create) error {
 	err := n.collection.Insert(ctx, entry)

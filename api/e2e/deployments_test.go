@@ -433,6 +433,9 @@ func TestDeploymentsOfAnEnvironmentTellTimesInISO(t *testing.T) {
 	if at(t, next, "page_size") != 1.0 || at(t, next, "deployments", 0, "artifact_name") != "/opt/mid" {
 		t.Errorf("the next page is %s", shown(next))
 	}
+	if first := at(t, s.read(path), "_links", "first", "href").(string); !strings.HasSuffix(first, "?page=1&page_size=50") {
+		t.Errorf("the first page is at %s", first)
+	}
 	for query, field := range map[string]string{
 		"?from=yesterday": "query.from", "?to=2026-13-01": "query.to", "?to=1700000000": "query.to", "?page=0": "query.page",
 		"?page_size=0": "query.page_size", "?page_size=101": "query.page_size",

@@ -178,6 +178,24 @@ func TestAuditLogIsFiltered(t *testing.T) {
 	}
 }
 
+func TestAuditLogIsFilteredByTheNamesItShowsOfArchivedFlows(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.comesFrom("web-ci", "web", firstCommit, "acme/web")
+	s.nowRuns("prod", "web", "stranger")
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+org+"/web-ci/archive", []byte("null"))
+	s.comesFrom("web-ci", "again", firstCommit, "acme/web")
+	s.nowRuns("prod", "web", "stranger", "again")
+	const first, second = "web started-unknown #1", "again started-unknown #2"
+	rows := s.auditLog("prod", "?repo_names=acme/web&event_types=started")
+	if len(rows) != 2 || !strings.HasPrefix(rows[0]["flows"], "web-ci-archived-at-") {
+		t.Fatalf("the log is %v", rows)
+	}
+	s.wantAudited("prod", "?flow_names="+rows[0]["flows"], first)
+	s.wantAudited("prod", "?flow_names=web-ci", second)
+	s.wantAudited("prod", "?flow_names=web-ci,"+rows[0]["flows"], first, second)
+}
+
 func TestAuditLogOfAnEnvironmentWithoutEventsIsItsHeader(t *testing.T) {
 	s := start(t, options{})
 	s.environment("new", evidence.Server)

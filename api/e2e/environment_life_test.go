@@ -337,12 +337,14 @@ func TestBadNewNamesOfEnvironmentsAreRefused(t *testing.T) {
 	s.environment("one", evidence.Server)
 	s.environment("two", evidence.Server)
 	const pattern = `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_]*$' [input: `
+	tooLong := strings.Repeat("a", 256)
 	for body, want := range map[string]string{
 		`{"new_name":"new illegal name"}`: pattern + "new illegal name]",
 		`{"new_name":""}`:                 pattern + "]",
 		`{"new_name":"a~b"}`:              pattern + "a~b]",
 		`{"new_name":"two"}`:              "An environment with this name already exists [input: two]",
 		`{"new_name":null}`:               "Input should be a valid string [input: None]",
+		`{"new_name":"` + tooLong + `"}`:  "String should have at most 255 characters [input: " + tooLong[:200] + "...]",
 		`{}`:                              "Field required [input: None]",
 	} {
 		got := s.want(http.StatusBadRequest, http.MethodPut, environmentsPath+"/one/rename", []byte(body))
@@ -351,6 +353,7 @@ func TestBadNewNamesOfEnvironmentsAreRefused(t *testing.T) {
 		}
 	}
 	s.want(http.StatusBadRequest, http.MethodPut, environmentsPath+"/one/rename", []byte(`{"new_name":"three","force":true}`))
+	s.want(http.StatusBadRequest, http.MethodPut, environmentsPath, fmt.Appendf(nil, `{"name":%q,"type":"server","description":""}`, tooLong))
 	if got := s.listEnvironments(""); got != "one two" {
 		t.Errorf("listed %s", got)
 	}
@@ -601,5 +604,37 @@ func TestRolesDecideOnTheLifeOfEnvironments(t *testing.T) {
 		if got := s.do(c.method, "/api/v2"+c.path, memberKey, []byte(c.body)); got.status != http.StatusOK && got.status != http.StatusCreated {
 			t.Errorf("%s as a member: status %d: %s", c.path, got.status, got.body)
 		}
+	}
+}
+
+// TestRevivedMemberTakesItsPlaceInALogicalEnvironment does what Terraform does with a
+// member that has to be made anew: the list of the logical environment is the same.
+func TestRevivedMemberTakesItsPlaceInALogicalEnvironment(t *testing.T) {
+	s := start(t, options{})
+	s.environment("web", evidence.Server)
+	s.environment("db", evidence.Server)
+	s.logical("all", "web", "db")
+	report := "/environments/" + org + "/web/report/server"
+	s.want(http.StatusCreated, http.MethodPut, report, serverReport("old"))
+	s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/web/archive", nil)
+	if got := s.snapshot("all", "-1"); len(got.Artifacts) != 1 {
+		t.Errorf("with an archived member it runs %v", got.Artifacts)
+	}
+	s.environment("web", evidence.Server)
+	s.want(http.StatusCreated, http.MethodPut, report, serverReport("new"))
+	s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/all/join", []byte(`{"physical_env_name":"web"}`))
+	if got := s.getEnvironment("all"); !slices.Equal(got.Included, []string{"web", "db"}) {
+		t.Errorf("it includes %v", got.Included)
+	}
+	got := s.snapshot("all", "-1")
+	if got.Index != 1 || len(got.Artifacts) != 1 || got.Artifacts[0]["name"] != "/opt/new" {
+		t.Errorf("snapshot %d runs %v", got.Index, got.Artifacts)
+	}
+	events := s.read("/environments/" + org + "/all/events").([]any)
+	if len(events) != 1 || at(t, events[0], "artifact_name") != "/opt/new" {
+		t.Errorf("events are %v", events)
+	}
+	if count := at(t, s.read("/deployments/"+org+"?env_name=all"), "total_count"); count != 1.0 {
+		t.Errorf("%v deployments", count)
 	}
 }

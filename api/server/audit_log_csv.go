@@ -76,10 +76,11 @@ func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*streamO
 // events pass.
 type auditFilter struct {
 	kinds, repos []string
-	flows        []string // ids
-	// byFlow tells that flows are a filter, unknown that they let those pass that no
-	// flow knows.
-	byFlow, unknown bool
+	// flows are ids, flowNames the names that were asked for: those of archived flows
+	// lead to no id, but are in the log.
+	flows, flowNames []string
+	// unknown lets those pass that no flow knows.
+	unknown bool
 }
 
 // auditFilter resolves the names of a filter. A repository that is unknown is an error,
@@ -90,9 +91,9 @@ func (h *handlers) auditFilter(ctx context.Context, org evidence.OrgAccess, in *
 	if filter.repos, err = h.repoIDs(ctx, org, commaList(in.RepoNames)); err != nil {
 		return filter, err
 	}
-	names := commaList(in.FlowNames)
-	filter.byFlow, filter.unknown = len(names) > 0, slices.Contains(names, noProvenance)
-	refs, err := h.store.Flows.ResolveMany(ctx, org.OrgID, once(names))
+	filter.flowNames = commaList(in.FlowNames)
+	filter.unknown = slices.Contains(filter.flowNames, noProvenance)
+	refs, err := h.store.Flows.ResolveMany(ctx, org.OrgID, once(slices.Clone(filter.flowNames)))
 	for _, ref := range refs {
 		filter.flows = append(filter.flows, ref.ID)
 	}
@@ -142,17 +143,16 @@ func auditKind(of snapshot.Annotation) string {
 }
 
 func (f *auditFilter) wants(event *snapshot.Event) bool {
-	among := func(wanted, have []string) bool {
-		return slices.ContainsFunc(have, func(one string) bool { return slices.Contains(wanted, one) })
-	}
-	switch {
-	case f.kinds != nil && !slices.Contains(f.kinds, auditKind(event.Type)):
-		return false
-	case f.repos != nil && !among(f.repos, event.Repos):
-		return false
-	default:
-		return !f.byFlow || f.unknown && len(event.Flows) == 0 || among(f.flows, event.Flows)
-	}
+	return (f.kinds == nil || slices.Contains(f.kinds, auditKind(event.Type))) &&
+		(f.repos == nil || slices.ContainsFunc(event.Repos, func(id string) bool { return slices.Contains(f.repos, id) }))
+}
+
+// wantsFlows tells whether the flows of an event, and their names, are among those
+// asked for.
+func (f *auditFilter) wantsFlows(ids []string, named []EventFlow) bool {
+	return len(f.flowNames) == 0 || f.unknown && len(ids) == 0 ||
+		slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(f.flows, id) }) ||
+		slices.ContainsFunc(named, func(flow EventFlow) bool { return slices.Contains(f.flowNames, flow.FlowName) })
 }
 
 // auditRows makes rows of the next storage.MaxMany events that a filter may want.
@@ -165,7 +165,9 @@ func (h *handlers) auditRows(ctx context.Context, log *eventLog, filter auditFil
 	shown, err := h.showEvents(ctx, log, events)
 	rows := make([][]string, 0, len(shown))
 	for i := range shown {
-		rows = append(rows, auditRow(&shown[i]))
+		if filter.wantsFlows(events[i].Flows, shown[i].Flows) {
+			rows = append(rows, auditRow(&shown[i]))
+		}
 	}
 	return rows, next, err
 }

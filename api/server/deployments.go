@@ -219,9 +219,6 @@ func (h *handlers) isoWindow(from, to string) (window, error) {
 	return window{from: evidence.Seconds(start), to: evidence.Seconds(end)}, invalid(found)
 }
 
-// isoForms are the ways to write a time; seconds may have a fraction in each.
-var isoForms = []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", time.DateOnly}
-
 // readISO reads a time in ISO 8601; an empty one is the one that is taken instead.
 func readISO(at, text string, instead time.Time, found findings) time.Time {
 	if text == "" {
@@ -232,10 +229,8 @@ func readISO(at, text string, instead time.Time, found findings) time.Time {
 		// In a query, a plus sign that is not escaped stands for a blank.
 		plain = strings.ReplaceAll(text, " ", "+")
 	}
-	for _, form := range isoForms {
-		if read, err := time.Parse(form, plain); err == nil {
-			return read
-		}
+	if read, ok := evidence.ParseTime(plain); ok {
+		return read
 	}
 	found.add(at, "Input should be a valid ISO 8601 date and time", text)
 	return instead
@@ -281,16 +276,11 @@ func (h *handlers) ofRepo(ctx context.Context, org evidence.OrgAccess, id string
 // environmentAsked reads the environment of a name, once the reports that are under
 // way to it have been waited for.
 func (h *handlers) environmentAsked(ctx context.Context, org evidence.OrgAccess, name string) (evidence.Environment, error) {
-	ref, err := h.environmentNamed(ctx, org, name)
-	if err != nil {
-		return evidence.Environment{}, err
+	environment, err := h.environmentOf(ctx, org, name)
+	if err != nil || environment.Logical() {
+		return environment, err
 	}
-	if ref.Type != evidence.LogicalType {
-		if err := h.intake.CatchUp(ctx, ref.ID, catchUpSpan); err != nil {
-			return evidence.Environment{}, err
-		}
-	}
-	return h.store.Environments.Get(ctx, ref.ID)
+	return environment, h.intake.CatchUp(ctx, environment.ID, catchUpSpan)
 }
 
 // physical are the ids of the environments in which things run when one is asked
@@ -303,7 +293,7 @@ func physical(environment *evidence.Environment) []string {
 }
 
 // environmentsAsked finds the ids of the environments in which things run, of those
-// of the given names: two commands.
+// of the given names: two commands, and up to three more for members of logical ones.
 func (h *handlers) environmentsAsked(ctx context.Context, org evidence.OrgAccess, names []string) ([]string, error) {
 	names = once(slices.Clone(names))
 	refs, err := h.store.Environments.ResolveMany(ctx, org.OrgID, names)
@@ -323,6 +313,9 @@ func (h *handlers) environmentsAsked(ctx context.Context, org evidence.OrgAccess
 	}
 	found, err := h.store.Environments.GetMany(ctx, once(ids))
 	if err != nil {
+		return nil, err
+	}
+	if err := h.store.Environments.FollowRevivals(ctx, org.OrgID, found); err != nil {
 		return nil, err
 	}
 	ids = ids[:0]

@@ -21,7 +21,7 @@ type UpdateEnvironmentPatchInput struct {
 
 // RenameEnvironmentPutInput is the body of rename_environment (contract/requests.md).
 type RenameEnvironmentPutInput struct {
-	NewName string `json:"new_name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_]*$"`
+	NewName string `json:"new_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_]*$"`
 }
 
 // JoinPhysicalToLogicalPutInput is the body of join_physical_to_logical

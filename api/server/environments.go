@@ -58,7 +58,7 @@ func (h *handlers) environmentLifeRoutes() []Route {
 
 // CreateEnvironmentPutInput is the body of create_env (contract/requests.md).
 type CreateEnvironmentPutInput struct {
-	Name                 string    `json:"name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_]*$"`
+	Name                 string    `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_]*$"`
 	Type                 string    `json:"type" enum:"K8S,ECS,S3,lambda,server,docker,azure-apps,cloud-run,logical"`
 	Description          string    `json:"description"`
 	IncludeScaling       *bool     `json:"include_scaling,omitempty" nullable:"true" deprecated:"true"`
@@ -293,6 +293,9 @@ func orZero[T any](value *T) (zero T) {
 // showEnvironments describes environments with what their heads tell, and those of
 // their members, which may be archived.
 func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess, shown []evidence.Environment) ([]GetEnvironmentResponse, error) {
+	if err := h.store.Environments.FollowRevivals(ctx, org.OrgID, shown); err != nil {
+		return nil, err
+	}
 	var own, members []string
 	for _, e := range shown {
 		own, members = append(own, e.ID), append(members, e.Included...)

@@ -31,7 +31,7 @@ type listEventsInput struct {
 	Page     int      `query:"page" minimum:"1" default:"1"`
 	PerPage  int      `query:"per_page" minimum:"1" maximum:"100" default:"15"`
 	Reverse  bool     `query:"reverse" default:"false" doc:"Oldest first."`
-	RepoName []string `query:"repo_name,explode" maxItems:"100" doc:"Only artifacts that come from one of the repositories."`
+	RepoName []string `query:"repo_name,explode" maxItems:"10" doc:"Only artifacts that come from one of the repositories."`
 	StartTS  float64  `query:"start_ts" doc:"Unix seconds, included. It wins over start."`
 	EndTS    float64  `query:"end_ts" doc:"Unix seconds, included. It wins over end."`
 	From     float64  `query:"from" doc:"Another name of start_ts, which wins over it."`
@@ -113,8 +113,8 @@ type listEventsAnswer struct {
 	Body []GetEnvironmentEventResponse
 }
 
-// listEvents lists what happened in an environment, newest first. Page one and page a
-// thousand cost the same.
+// listEvents lists what happened in an environment, newest first. Unless it is a logical
+// one or filtered by repositories, page one and page a thousand cost the same.
 func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEventsAnswer, error) {
 	org := access(ctx)
 	start, end, err := in.ends(ctx, h.clock())

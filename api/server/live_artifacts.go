@@ -103,15 +103,9 @@ func (h *handlers) repoLastMade(ctx context.Context, org evidence.OrgAccess, in 
 	if in.ID != "" {
 		return h.repoWithID(ctx, org, in.ID)
 	}
-	repos, err := h.reposNamed(ctx, org, in.Name)
+	repos, err := h.reposOfProvider(ctx, org, in.Name, in.Provider)
 	if err != nil {
 		return evidence.Repo{}, err
-	}
-	if in.Provider != "" {
-		repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return r.Provider != in.Provider })
-	}
-	if len(repos) == 0 {
-		return evidence.Repo{}, repoUnknown(in.Name)
 	}
 	return slices.MaxFunc(repos, func(a, b evidence.Repo) int {
 		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))

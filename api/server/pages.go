@@ -7,8 +7,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-
-	"attestry/storage"
 )
 
 // page is one page of a list that is cut by page numbers.
@@ -48,10 +46,10 @@ func (p page) count() int {
 	return int((p.total + int64(p.size) - 1) / int64(p.size))
 }
 
-// beyond tells whether nothing is on the page for certain: totals of storage.MaxCount
-// may be greater.
+// beyond tells whether the page is behind the last one. Of a list that is longer than
+// storage.MaxCount no more can be reached by pages.
 func (p page) beyond() bool {
-	return p.size == 0 || (p.total < storage.MaxCount && int64(offsetOf(p.number, p.size)) >= p.total)
+	return p.size == 0 || int64(offsetOf(p.number, p.size)) >= p.total
 }
 
 // at is the address of another page, all else of the query unchanged.

@@ -294,15 +294,9 @@ func (h *handlers) repoAsked(ctx context.Context, org evidence.OrgAccess, in *ge
 	if in.ID != "" {
 		return h.repoWithID(ctx, org, in.ID)
 	}
-	repos, err := h.reposNamed(ctx, org, in.Name)
+	repos, err := h.reposOfProvider(ctx, org, in.Name, in.Provider)
 	if err != nil {
 		return evidence.Repo{}, err
-	}
-	if in.Provider != "" {
-		repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return r.Provider != in.Provider })
-	}
-	if len(repos) == 0 {
-		return evidence.Repo{}, repoUnknown(in.Name)
 	}
 	if providers := distinct(repos, repoFacets{}, shownProvider); len(providers) > 1 {
 		return evidence.Repo{}, evidence.NewError(evidence.Invalid, fmt.Sprintf(
@@ -310,6 +304,19 @@ func (h *handlers) repoAsked(ctx context.Context, org evidence.OrgAccess, in *ge
 	}
 	// Of those that one provider has, the last one reported has taken the name.
 	return repos[0], nil
+}
+
+// reposOfProvider is reposNamed for a single provider; "" is all of them.
+func (h *handlers) reposOfProvider(ctx context.Context, org evidence.OrgAccess, name, provider string) ([]evidence.Repo, error) {
+	repos, err := h.reposNamed(ctx, org, name)
+	if err != nil || provider == "" {
+		return repos, err
+	}
+	repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return r.Provider != provider })
+	if len(repos) == 0 {
+		return nil, repoUnknown(name)
+	}
+	return repos, nil
 }
 
 func shownProvider(r *evidence.Repo) string { return cmp.Or(r.Provider, "unknown") }

@@ -99,10 +99,8 @@ func parsePoint(text string, now time.Time) (float64, bool) {
 	if seconds, ok := parseSeconds(text); ok {
 		return seconds, true
 	}
-	for _, layout := range isoLayouts {
-		if at, err := time.Parse(layout, text); err == nil {
-			return evidence.Seconds(at), true
-		}
+	if at, ok := evidence.ParseTime(text); ok {
+		return evidence.Seconds(at), true
 	}
 	return parseBack(text, now)
 }
@@ -118,10 +116,6 @@ func parseSeconds(text string) (float64, bool) {
 	seconds, err := strconv.ParseFloat(text, 64)
 	return seconds, err == nil && seconds >= leastSeconds && !math.IsInf(seconds, 0)
 }
-
-// isoLayouts are the forms of ISO 8601 that are understood. Without a zone they are
-// in UTC.
-var isoLayouts = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02"}
 
 // backUnits are the units of plain spans, in the singular, and what is short for them.
 var backUnits = map[string]span{

@@ -1,0 +1,43 @@
+package evidence_test
+
+import (
+	"testing"
+	"time"
+
+	"attestry/evidence"
+)
+
+func TestTimesAreReadInTheFormsOfISO8601(t *testing.T) {
+	noon := time.Date(2026, time.March, 31, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"2026-03-31":                   noon.Add(-12 * time.Hour),
+		"2026-03-31T12:00":             noon,
+		"2026-03-31T12:00Z":            noon,
+		"2026-03-31T14:00+02:00":       noon,
+		"2026-03-31T14:00+0200":        noon,
+		"2026-03-31T12:00:00":          noon,
+		"2026-03-31 12:00:00":          noon,
+		"2026-03-31 12:00":             noon,
+		"2026-03-31 12:00:00Z":         noon,
+		"2026-03-31 14:00:00+02:00":    noon,
+		"2026-03-31T14:00:00+0200":     noon,
+		"2026-03-31T12:00:00.5":        noon.Add(time.Second / 2),
+		"2026-03-31T09:30:00.25-02:30": noon.Add(time.Second / 4),
+		"2026-03-31T12:00:00.123456Z":  noon.Add(123456 * time.Microsecond),
+	} {
+		if got, ok := evidence.ParseTime(text); !ok || !got.Equal(want) {
+			t.Errorf("%s: got %v, %v", text, got, ok)
+		}
+	}
+}
+
+func TestOtherFormsAreNoTimes(t *testing.T) {
+	for _, text := range []string{
+		"", " ", "yesterday", "1700000000", "2026", "2026-13-01", "2026-02-30", "2026-03-31T", "2026-03-31 ", "2026-03-31T24:00:00",
+		"2026-03-31T12:00:00 02:00", "12:00", "31.03.2026", "2026-03-31  12:00",
+	} {
+		if got, ok := evidence.ParseTime(text); ok {
+			t.Errorf("%q is read as %v", text, got)
+		}
+	}
+}
