@@ -620,7 +620,7 @@ func TestDeploymentsStayWithinTheirOrganization(t *testing.T) {
 
 func TestListsOfWhatWasDeployedAndBuiltCostTheSameHoweverMany(t *testing.T) {
 	var counting *storage.CountingDocuments
-	s := start(t, options{wrap: func(docs storage.Documents) storage.Documents {
+	s := start(t, options{embedded: true, wrap: func(docs storage.Documents) storage.Documents {
 		counting = storage.NewCountingDocuments(docs)
 		return counting
 	}})

@@ -476,7 +476,7 @@ func (s *service) longLog(environment string, count int64) {
 func TestFarPagesOfALongLogCostNoMoreThanTheFirst(t *testing.T) {
 	const count = 30_000
 	var counting *storage.CountingDocuments
-	s := start(t, options{withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
+	s := start(t, options{embedded: true, withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
 		counting = storage.NewCountingDocuments(docs)
 		return counting
 	}})

@@ -328,7 +328,7 @@ func TestHundredThousandFilesAreOneReport(t *testing.T) {
 		t.Skip("takes 20 to 35 s on 2 cores")
 	}
 	const files = 100_000
-	s := start(t, options{})
+	s := start(t, options{embedded: true})
 	s.environment("host", evidence.Server)
 	names := make([]string, files)
 	for i := range names {

@@ -46,6 +46,9 @@ type options struct {
 	wrap          func(storage.Documents) storage.Documents
 	withoutWorker bool
 	reportWait    time.Duration
+	// embedded keeps to the embedded engines: for what is counted at the ports, or is so
+	// large that an engine for tests is too slow for it.
+	embedded bool
 	// begins lets the clock stand at a time, and move by the turns of the test alone.
 	begins time.Time
 }
@@ -58,12 +61,16 @@ func start(t *testing.T, o options) *service {
 		o.reportWait = 10 * time.Second
 	}
 	s := &service{t: t, log: &logBuffer{}, clock: &hands{begins: o.begins}}
+	engines := instance.Options{}
+	if !o.embedded {
+		engines = instance.Options{Redis: realRedis(t), MongoDB: realMongoDB(), S3: realS3()}
+	}
 	running, err := instance.Start(t.Context(), instance.Options{
 		Listen:        "127.0.0.1:0",
 		Data:          t.TempDir(),
-		Redis:         realRedis(t),
-		MongoDB:       realMongoDB(),
-		S3:            realS3(),
+		Redis:         engines.Redis,
+		MongoDB:       engines.MongoDB,
+		S3:            engines.S3,
 		ReportWait:    o.reportWait,
 		Clock:         s.clock.read,
 		Log:           slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -219,7 +219,7 @@ func TestClientsDecodeSnapshots(t *testing.T) {
 func counted(t *testing.T) (*service, *storage.CountingDocuments) {
 	t.Helper()
 	var counting *storage.CountingDocuments
-	s := start(t, options{withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
+	s := start(t, options{embedded: true, withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
 		counting = storage.NewCountingDocuments(docs)
 		return counting
 	}})
