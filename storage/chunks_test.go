@@ -7,6 +7,7 @@ import (
 	"testing"
 	"weak"
 
+	"attestry/evidence"
 	"attestry/evidence/snapshot"
 )
 
@@ -64,5 +65,43 @@ func TestChunkLargerThanTheCacheIsNotHeld(t *testing.T) {
 	kept.keep("huge", huge)
 	if _, ok := cache.get("huge"); ok || cache.size < 0 || len(cache.entries) != cache.order.Len() {
 		t.Errorf("held %v, size %d, %d entries", ok, cache.size, len(cache.entries))
+	}
+}
+
+// TestLargeEnvironmentStaysInMemory pins that the reports of an environment of 10,000
+// artifacts, each of which two flows know and has replaced another one, read no chunk
+// again.
+func TestLargeEnvironmentStaysInMemory(t *testing.T) {
+	url := "https://github.com/organization/repository/commit/0123456789abcdef0123456789abcdef01234567"
+	origin := evidence.Origin{
+		Flow: evidence.NewID(), Trail: "component-00001-0123456789ab", Slot: "component-00001", Record: evidence.NewID(),
+		Repo: evidence.NewID(), CommitSHA: url[len(url)-40:], CommitURL: url,
+		Commit: &evidence.GitCommit{
+			SHA1: url[len(url)-40:], Message: new("Change the colour of the button"), Author: new("A. Person <person@example.com>"),
+			Branch: new("main"), URL: &url,
+		},
+	}
+	known := snapshot.Origin{Origin: origin, Previous: &snapshot.Predecessor{
+		Fingerprint: strings.Repeat("f", 64), Name: "registry.example.com/team-00/component-00001:1.4.2", Origin: origin,
+	}}
+	artifacts := make([]snapshot.Artifact, 0, 10_000)
+	for i := range cap(artifacts) {
+		artifacts = append(artifacts, snapshot.Artifact{
+			Fingerprint: fmt.Sprintf("%064x", i), Name: known.Previous.Name, CreatedAt: []int64{1_789_000_000},
+			Pods: map[string]snapshot.Pod{"service-0000-0123456789-01234": {
+				Namespace: "team-00",
+				Owners:    []snapshot.Owner{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "service-0000-0123456789", UID: evidence.NewID()}},
+			}},
+			Origins: []snapshot.Origin{known, known},
+		})
+	}
+	tree, kept := snapshot.NewArtifactTree(artifacts), newTestChunks()
+	for id, chunk := range tree.Chunks {
+		kept.keep(id, chunk)
+	}
+	for id := range tree.Chunks {
+		if _, ok := kept.cache.get(id); !ok {
+			t.Fatalf("chunks are dropped: %d of %d bytes are kept", kept.cache.size, kept.cache.most)
+		}
 	}
 }

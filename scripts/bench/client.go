@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -31,6 +32,18 @@ func newClient(address, key string) *client {
 // put sends a JSON body, which must be answered as wanted.
 func (c *client) put(path string, body []byte, want answer) error {
 	return c.send(fasthttp.MethodPut, path, "application/json; charset=utf-8", body, want)
+}
+
+// putUntil repeats a request, for which each answer but the wanted one must be one of
+// those that come first.
+func (c *client) putUntil(path string, body []byte, want answer, first ...answer) error {
+	for {
+		err := c.put(path, body, want)
+		got := answer{status: c.response.StatusCode(), body: string(c.response.Body())}
+		if err == nil || !slices.Contains(first, got) {
+			return err
+		}
+	}
 }
 
 // post is put with another method.

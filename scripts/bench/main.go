@@ -91,6 +91,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 		}
 		found.Rows = append(found.Rows, result)
 	}
+	found.Growths = growths(chosen, found.Rows)
 	if err := os.RemoveAll(folder); err != nil {
 		return err
 	}

@@ -22,12 +22,16 @@ type operation func() error
 // on the bare handler.
 type pair struct {
 	service, bare operation
+	// answer is the size of the service's answer in bytes, where it is worth telling.
+	answer int
 }
 
 // result is a measured row.
 type result struct {
-	Name    string  `json:"name"`
-	Clients int     `json:"clients"`
+	Name    string `json:"name"`
+	Clients int    `json:"clients"`
+	// Answer is the size of the service's answer in bytes, 0 where it is not told.
+	Answer  int     `json:"answer_bytes,omitempty"`
 	Service summary `json:"service"`
 	Bare    summary `json:"bare"`
 	Ratio   ratio   `json:"ratio"`
@@ -55,6 +59,7 @@ func measure(ctx context.Context, pairs []pair, span time.Duration) (result, err
 	}
 	return result{
 		Clients: len(pairs),
+		Answer:  pairs[0].answer,
 		Service: total(sides[0].samples),
 		Bare:    total(sides[1].samples),
 		Ratio:   compare(sides[0].samples, sides[1].samples),

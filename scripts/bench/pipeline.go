@@ -197,18 +197,25 @@ func (s *stage) seed(n int, write func(ctx context.Context, scope storage.Scope,
 	if err != nil {
 		return err
 	}
+	return together(n, func(_, i int) error {
+		return write(ctx, storage.Scope{
+			Org: found.ID, OrgName: organization, Flow: s.flow(), By: organization, At: evidence.Seconds(time.Now()),
+		}, i)
+	})
+}
+
+// together lets the seeders, known by number, do something n times.
+func together(n int, do func(seeder, i int) error) error {
 	faults := make([]error, seeders)
-	var writers sync.WaitGroup
-	for w := range seeders {
-		writers.Go(func() {
-			for i := w; i < n && faults[w] == nil; i += seeders {
-				faults[w] = write(ctx, storage.Scope{
-					Org: found.ID, OrgName: organization, Flow: s.flow(), By: organization, At: evidence.Seconds(time.Now()),
-				}, i)
+	var working sync.WaitGroup
+	for seeder := range seeders {
+		working.Go(func() {
+			for i := seeder; i < n && faults[seeder] == nil; i += seeders {
+				faults[seeder] = do(seeder, i)
 			}
 		})
 	}
-	writers.Wait()
+	working.Wait()
 	return errors.Join(faults...)
 }
 
@@ -219,7 +226,8 @@ func (s *stage) reading(path func() string) (pair, error) {
 	if err := prepared.service(); err != nil {
 		return pair{}, err
 	}
-	same := bareReadPath + strconv.Itoa(len(service.response.Body()))
+	prepared.answer = len(service.response.Body())
+	same := bareReadPath + strconv.Itoa(prepared.answer)
 	prepared.bare = func() error { return bare.get(same) }
 	return prepared, prepared.bare()
 }

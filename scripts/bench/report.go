@@ -21,7 +21,18 @@ type report struct {
 	seed   string
 	// replaced counts the images that were.
 	replaced int
+	// offset is the first pod whose image is rolled.
+	offset int
 }
+
+// maxRolled is how many pods of a cluster have their images rolled at most.
+const maxRolled = 1_000
+
+// The versions of a cluster's images.
+const (
+	firstVersion  = "image"
+	secondVersion = "image-2"
+)
 
 // newReport makes the report of a cluster whose pods run one image each, no two
 // the same. Reports of different seeds have nothing in common.
@@ -51,14 +62,14 @@ func newReport(seed string, pods int) (*report, error) {
 func pod(seed string, i int) server.K8SArtifact {
 	owns := true
 	deployment := fmt.Sprintf("service-%04d-%s", i/4, digest(seed, "deployment", i/4)[:9])
-	namespace := fmt.Sprintf("team-%02d", i/4%20)
+	namespace := team(i)
 	uid := digest(seed, "uid", i/4)
 	return server.K8SArtifact{
 		PodName:           deployment + "-" + digest(seed, "pod", i)[:5],
 		Namespace:         namespace,
 		CreationTimestamp: 1_789_000_000 + int64(i),
 		Digests: server.Digests{
-			fmt.Sprintf("registry.example.com/%s/component-%05d:1.4.2", namespace, i): server.Fingerprint(digest(seed, "image", i)),
+			imageName(i): server.Fingerprint(digest(seed, firstVersion, i)),
 		},
 		Owners: []server.K8SOwner{{
 			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment,
@@ -67,6 +78,39 @@ func pod(seed string, i int) server.K8SArtifact {
 		}},
 	}
 }
+
+// team is the namespace of a pod.
+func team(i int) string { return fmt.Sprintf("team-%02d", i/4%20) }
+
+// component is what an image is known as in its flows.
+func component(i int) string { return fmt.Sprintf("component-%05d", i) }
+
+func imageName(i int) string {
+	return "registry.example.com/" + team(i) + "/" + component(i) + ":1.4.2"
+}
+
+// clone is a report that changes by itself.
+func (r *report) clone() *report {
+	other := *r
+	other.body = bytes.Clone(r.body)
+	return &other
+}
+
+// roll puts the other one of its two versions in the place of an image, pod after
+// pod, so that flows can be told of all of them beforehand.
+func (r *report) roll() {
+	pods := rolled(len(r.places))
+	version := secondVersion
+	if r.replaced/pods%2 == 1 {
+		version = firstVersion
+	}
+	i := (r.offset + r.replaced) % pods
+	r.replaced++
+	copy(r.body[r.places[i]:], digest(r.seed, version, i))
+}
+
+// rolled is how many of a cluster's pods have their images rolled.
+func rolled(pods int) int { return min(pods, maxRolled) }
 
 // replace puts an image that never ran before in the place of one, another one
 // each time.

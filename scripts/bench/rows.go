@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -15,6 +14,10 @@ import (
 type row struct {
 	name    string
 	clients int
+	// subject and size tell which rows are the same at different sizes; no subject
+	// compares with nothing.
+	subject string
+	size    int
 	// prepare makes ready what client i needs, on a fresh stage, and returns what
 	// it then repeats.
 	prepare func(s *stage, i int) (pair, error)
@@ -23,8 +26,14 @@ type row struct {
 // rows are all there is to measure.
 func rows() []row {
 	return slices.Concat(
-		reportRows(100, 1, 16),
-		reportRows(10_000, 1, 4),
+		reportRows(unchangedReport, 100, 1, 16),
+		reportRows(unchangedReport, 1_000, 1, 4),
+		reportRows(unchangedReport, 10_000, 1, 4),
+		reportRows(changedReport, 100, 1, 16),
+		reportRows(changedReport, 1_000, 1, 4),
+		reportRows(changedReport, 10_000, 1, 4),
+		fleetRows(2_000, 10, 16),
+		environmentRows(),
 		attestationRows(1, 16, 64),
 		artifactRows(1, 16),
 		[]row{lookupRow(100_000), trailRow(500, 20)},
@@ -56,64 +65,6 @@ func play(ctx context.Context, r row, on engines, folder string, span time.Durat
 	}
 	played.Name = r.name
 	return played, nil
-}
-
-// reportRows are the rows about clusters of one size: reports that change
-// nothing, and reports in which one image is replaced each time. Each client is
-// a cluster of its own, since the reports of one are processed one by one.
-func reportRows(pods int, clients ...int) []row {
-	kinds := []struct {
-		name   string
-		change func(*report)
-		want   answer
-	}{
-		{"unchanged", func(*report) {}, answer{http.StatusOK, `"report processed, no new snapshots to create"`}},
-		{"changed", (*report).replace, answer{http.StatusCreated, `"OK"`}},
-	}
-	var rows []row
-	for _, kind := range kinds {
-		for _, n := range clients {
-			rows = append(rows, row{
-				name:    fmt.Sprintf("report %s, %d artifacts, %s", kind.name, pods, counted(n, "client")),
-				clients: n,
-				prepare: func(s *stage, i int) (pair, error) {
-					return prepareCluster(s, "cluster-"+strconv.Itoa(i), pods, kind.change, kind.want)
-				},
-			})
-		}
-	}
-	return rows
-}
-
-// prepareCluster makes an environment with its first snapshot. What is repeated
-// is: change the report, send it, and insist on the wanted answer.
-func prepareCluster(s *stage, name string, pods int, change func(*report), want answer) (pair, error) {
-	sent, err := newReport(s.scope+name, pods)
-	if err != nil {
-		return pair{}, err
-	}
-	service, bare := s.client(), newClient(s.bare.address, s.key)
-	environment, err := s.environment(service, name)
-	if err != nil {
-		return pair{}, err
-	}
-	path := "/api/v2/environments/" + organization + "/" + environment + "/report/K8S"
-	send := func(to *client, path string, want answer) operation {
-		return func() error {
-			change(sent)
-			return to.put(path, sent.body, want)
-		}
-	}
-	prepared := pair{
-		service: send(service, path, want),
-		bare:    send(bare, bareReportPath, answer{http.StatusOK, `"OK"`}),
-	}
-	// The first report makes the first snapshot; the others warm up both sides.
-	return prepared, errors.Join(
-		service.put(path, sent.body, answer{http.StatusCreated, `"OK"`}),
-		prepared.service(),
-		prepared.bare(),
-	)
 }
 
 func counted(n int, noun string) string {

@@ -18,6 +18,7 @@ type findings struct {
 	Machine machine  `json:"machine"`
 	Engines []string `json:"engines"`
 	Rows    []result `json:"rows"`
+	Growths []growth `json:"growths"`
 }
 
 // machine is what the run had to itself, or shared.
