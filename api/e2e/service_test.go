@@ -260,7 +260,14 @@ func (s *service) environmentID(name string) string {
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
+	within(t, time.Minute, what, holds)
+}
+
+// within waits for a condition, for a time in which only a fault can keep it from
+// coming true.
+func within(t *testing.T, span time.Duration, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(span)
 	for !holds() {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
