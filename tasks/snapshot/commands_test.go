@@ -76,7 +76,7 @@ const (
 	maxTokenCommands = 3
 	// maxColdCommands is what it may cost more when the process is new: the levels of
 	// the tree and the templates are read.
-	maxColdCommands = 4
+	maxColdCommands = 6
 )
 
 // knownFleet is a stage on which n services run, each known to two flows.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"attestry/evidence"
@@ -35,10 +36,13 @@ func TestReportThatSwellsIsRefusedAndLeavesNothing(t *testing.T) {
 // fattest is the largest document that was written to a collection.
 type fattest struct {
 	storage.Documents
+	mu    sync.Mutex // the lease is renewed beside the drain
 	sizes map[string]int
 }
 
 func (d *fattest) note(schema *storage.Schema, records ...storage.Record) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for _, record := range records {
 		d.sizes[schema.Name] = max(d.sizes[schema.Name], len(record.Body))
 	}

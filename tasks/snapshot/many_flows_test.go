@@ -10,10 +10,10 @@ import (
 	"attestry/storage"
 )
 
-// TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact lets 300 flows know two artifacts
+// TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact lets 150 flows know two artifacts
 // that replace each other, with long texts about their commits.
 func TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact(t *testing.T) {
-	const flows = 300
+	const flows = 150
 	docs := &fattest{sizes: map[string]int{}}
 	s := newScene(t, func(inner storage.Documents) storage.Documents {
 		docs.Documents = inner
