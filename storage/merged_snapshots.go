@@ -14,24 +14,15 @@ func (s *Snapshots) Merged(ctx context.Context, environments []string, until flo
 	if len(environments) == 0 || limit == 0 {
 		return nil, nil
 	}
-	query := Query{
-		Index: "time", Equal: []any{oneOrIn(environments)}, To: &Bound{Value: until}, Descending: descending, Offset: offset,
+	entries, err := takeFields(ctx, s.collection, Query{
+		Index: "time", Equal: []any{oneOrIn(environments)}, To: &Bound{Value: until},
+		Descending: descending, Offset: offset, Limit: limit,
+	})
+	places := make([]snapshot.Place, 0, len(entries))
+	for _, entry := range entries {
+		places = append(places, placeOf(entry))
 	}
-	var places []snapshot.Place
-	for {
-		query.Limit = min(limit-len(places), MaxMany)
-		entries, next, err := s.collection.FindFields(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		for _, entry := range entries {
-			places = append(places, placeOf(entry))
-		}
-		if next == "" || len(places) == limit {
-			return places, nil
-		}
-		query.After, query.Offset = next, 0
-	}
+	return places, err
 }
 
 func placeOf(entry Record) snapshot.Place {
