@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -116,26 +117,58 @@ func TestPartialDownloadsAreDocumentedWithTheirRefusal(t *testing.T) {
 	}
 }
 
-func TestTheReadingPageNeedsNothingFromElsewhere(t *testing.T) {
-	spiteful := testRoutes()
-	spiteful[0].Summary = `<script>alert("x")</script>`
-	s := start(t, spiteful)
-	got := s.send(t, "GET", prefix+"/docs", "", "")
-	if got.status != 200 || got.header.Get("Content-Type") != "text/html; charset=utf-8" {
-		t.Fatalf("%d %s", got.status, got.header.Get("Content-Type"))
+func TestTheDocumentationIsServedFromThisHostAlone(t *testing.T) {
+	s := start(t, testRoutes())
+	page := s.send(t, "GET", docsPath, "", "")
+	if page.status != 200 || page.header.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Fatalf("%d %s", page.status, page.header.Get("Content-Type"))
 	}
-	if strings.Contains(got.body, "<script") {
-		t.Error("a summary reached the page unescaped")
+	if policy := page.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'; script-src 'self' 'sha256-") {
+		t.Errorf("policy %q", policy)
 	}
-	if found := regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"`).FindString(got.body); found != "" {
-		t.Errorf("the page refers to %s", found)
+	if !strings.Contains(page.body, `"`+documentPath+`"`) {
+		t.Error("the page does not name the document")
 	}
-	for _, route := range testRoutes() {
-		if !strings.Contains(got.body, route.Path) {
-			t.Errorf("the page lacks %s", route.Path)
+	references := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(page.body, -1)
+	if len(references) < 4 {
+		t.Errorf("the page loads %v", references)
+	}
+	for _, reference := range references {
+		if !strings.HasPrefix(reference[1], docsPath+"/") {
+			t.Errorf("the page refers to %s", reference[1])
+			continue
+		}
+		plain := s.send(t, "GET", reference[1], "", "", "Accept-Encoding", "identity")
+		if plain.status != 200 || plain.body == "" || plain.header.Get("Content-Encoding") != "" ||
+			plain.header.Get("Content-Security-Policy") != "default-src 'none'" {
+			t.Errorf("%s answers %d, %d bytes, %v", reference[1], plain.status, len(plain.body), plain.header)
+		}
+		if unpacked := s.send(t, "GET", reference[1], "", ""); unpacked.body != plain.body {
+			t.Errorf("%s is another file when it comes compressed", reference[1])
 		}
 	}
-	if !strings.Contains(got.body, "ThingReport") || !strings.Contains(got.body, "per_page") {
-		t.Error("the page lacks schemas or parameters")
+	s.send(t, "GET", docsPath+"/oauth2-redirect.html", "", "").expect(t, 404, pathUnknownMessage)
+}
+
+func TestTheRootLeadsToTheDocumentation(t *testing.T) {
+	s := start(t, testRoutes())
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		for _, accept := range []string{"text/html", "application/json", ""} {
+			request, err := http.NewRequest(method, s.url+"/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Accept", accept)
+			got, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Body.Close()
+			if got.StatusCode != 302 || got.Header.Get("Location") != "/api/v2/docs" {
+				t.Errorf("%s accepting %q: %d to %q", method, accept, got.StatusCode, got.Header.Get("Location"))
+			}
+		}
 	}
+	s.send(t, "POST", "/", "", "").expect(t, 405, "Method Not Allowed")
 }
