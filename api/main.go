@@ -1,5 +1,5 @@
 // Command api is the HTTP process of Attestry. All settings come from the
-// environment; see README.md.
+// environment: --help lists them.
 package main
 
 import (
@@ -12,7 +12,10 @@ import (
 	"attestry/process"
 )
 
-func main() { os.Exit(process.Main("api", work)) }
+func main() {
+	program := process.NewProgram("attestry-api", "Attestry's HTTP process: answers the API.")
+	os.Exit(process.Main("api", program, work))
+}
 
 func work(ctx context.Context, p *process.Process) error {
 	settings := p.Settings.HTTP

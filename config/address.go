@@ -32,8 +32,8 @@ func (a *Address) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// baseURL is where a browser on the same machine finds the address.
-func (a Address) baseURL() BaseURL {
+// URL is where a browser on the same machine finds the address.
+func (a Address) URL() BaseURL {
 	host, port, err := net.SplitHostPort(string(a))
 	if err != nil {
 		return ""

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
@@ -25,8 +24,11 @@ const (
 // Load reads the settings from an environment in the form of os.Environ. Its
 // error is Faults with everything that is wrong, in the order of Table; an
 // ATTESTRY_ variable that does not exist is taken for a typing error.
-func Load(environ []string) (Settings, error) {
-	l := loader{environment: ours(environ), variables: Table(), faults: map[string]string{}}
+func Load(environ []string) (Settings, error) { return LoadFrom(Sources{Environ: environ}) }
+
+// LoadFrom is Load with more sources than the environment.
+func LoadFrom(sources Sources) (Settings, error) {
+	l := loader{sources: sources, environment: sources.merged(), variables: Table(), faults: map[string]string{}}
 	settings := l.parse()
 	l.checkBounds(settings)
 	l.complete(&settings)
@@ -39,24 +41,10 @@ func Load(environ []string) (Settings, error) {
 
 // loader collects at most one fault per variable: the first one found.
 type loader struct {
+	sources     Sources
 	environment map[string]string
 	variables   []Variable
 	faults      map[string]string
-}
-
-func ours(environ []string) map[string]string {
-	environment := map[string]string{}
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, testPrefix) {
-			environment[name] = value
-		}
-	}
-	// The parser takes an empty variable for an unset one.
-	if value, set := environment[monitorListen]; set && value == "" {
-		environment[monitorListen] = off
-	}
-	return environment
 }
 
 func (l *loader) fault(variable, format string, values ...any) {
@@ -88,13 +76,21 @@ func (l *loader) parseFault(err error) {
 	var parse env.ParseError
 	switch {
 	case errors.As(err, &unset):
-		l.fault(unset.Key, "is required")
+		l.missing(unset.Key)
 	case errors.As(err, &empty):
-		l.fault(empty.Key, "is required")
+		l.missing(empty.Key)
 	case errors.As(err, &parse):
 		l.fault(l.variableOf(parse.Name), "%s", parseReason(parse))
 	default:
 		l.fault(prefix, "%v", err)
+	}
+}
+
+// missing takes a variable without a value for a fault, unless no value is the
+// default.
+func (l *loader) missing(variable string) {
+	if _, ok := l.sources.Defaults[variable]; !ok {
+		l.fault(variable, "is required")
 	}
 }
 
@@ -148,7 +144,7 @@ func (l *loader) complete(settings *Settings) {
 		l.fault(prefix+"LISTEN", "cannot be off")
 	}
 	if settings.HTTP.BaseURL == "" && !l.faulty(baseURL) {
-		settings.HTTP.BaseURL = settings.HTTP.Listen.baseURL()
+		settings.HTTP.BaseURL = settings.HTTP.Listen.URL()
 	}
 	if settings.HTTP.ReportWait >= settings.HTTP.RequestTimeout && !l.faulty(prefix+"REQUEST_TIMEOUT") {
 		l.fault(reportWait, "must be less than %sREQUEST_TIMEOUT", prefix)
@@ -181,7 +177,7 @@ func (l *loader) all() error {
 	})
 	var faults Faults
 	for _, name := range names {
-		faults = append(faults, name+": "+l.faults[name])
+		faults = append(faults, l.sources.nameOf(name)+": "+l.faults[name])
 	}
 	return faults.orNil()
 }

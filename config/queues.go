@@ -14,8 +14,8 @@ const maxQueueWeight = 100
 // wait, it takes them in this proportion.
 type Queues map[string]int
 
-// ParseQueues reads a list such as "reports=6,compliance=3".
-func ParseQueues(text string) (Queues, error) {
+// parseQueues reads a list such as "reports=6,compliance=3".
+func parseQueues(text string) (Queues, error) {
 	known := []string{"reports", "compliance", "notifications", "packages"}
 	queues := Queues{}
 	for entry := range strings.SplitSeq(text, ",") {
@@ -35,9 +35,9 @@ func ParseQueues(text string) (Queues, error) {
 	return queues, nil
 }
 
-// UnmarshalText is ParseQueues.
+// UnmarshalText reads a list such as "reports=6,compliance=3".
 func (q *Queues) UnmarshalText(text []byte) error {
-	queues, err := ParseQueues(string(text))
+	queues, err := parseQueues(string(text))
 	*q = queues
 	return err
 }

@@ -17,6 +17,7 @@ import (
 
 	"attestry/config"
 	"attestry/monitor"
+	"attestry/process/cli"
 )
 
 // monitorTimeout bounds a request to the monitoring port.
@@ -25,53 +26,65 @@ const monitorTimeout = 10 * time.Second
 // Work is what a process does until its context ends.
 type Work func(ctx context.Context, p *Process) error
 
-// Main runs a process from its environment to its end and returns the exit
-// status: 0 after a stop that was asked for, 1 otherwise. The argument
-// `healthcheck` asks the running process instead, for images without a shell.
-func Main(name string, work Work) int {
+// healthcheckCommand asks the running process instead of starting one.
+const healthcheckCommand = "healthcheck"
+
+// NewProgram makes the command line of a process. The argument `healthcheck` asks
+// the running process, for images without a shell.
+func NewProgram(name, summary string) *cli.Program {
+	return cli.NewProgram(name, summary, cli.Command{Name: healthcheckCommand, Summary: "ask the running process whether it is well"})
+}
+
+// Main runs a process from its command line and environment to its end and
+// returns the exit status: 0 after a stop that was asked for, 2 for a command line
+// that makes no sense, 1 otherwise. Its log calls it by name.
+func Main(name string, program *cli.Program, work Work) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c := command{name: name, work: work, environ: os.Environ(), out: os.Stdout, errs: os.Stderr}
+	c := command{name: name, program: program, work: work, environ: os.Environ(), out: os.Stdout, errs: os.Stderr}
 	return c.main(ctx, os.Args[1:])
 }
 
 // command is a process with what it gets from the system.
 type command struct {
 	name      string
+	program   *cli.Program
 	work      Work
 	environ   []string
 	out, errs io.Writer
 }
 
 func (c *command) main(ctx context.Context, args []string) int {
-	settings, err := config.Load(c.environ)
+	asked, status, done := c.program.Parse(args, c.out, c.errs)
+	if done {
+		return status
+	}
+	settings, err := config.LoadFrom(config.Sources{Environ: c.environ, Flags: c.program.Given()})
 	if err != nil {
 		fmt.Fprintf(c.errs, "%s cannot start:\n%s\n", c.name, err)
-		return 1
+		return cli.Failure
 	}
-	if len(args) > 0 && args[0] == "healthcheck" {
+	if asked == healthcheckCommand {
 		return c.exit(healthcheck(ctx, settings))
 	}
 	err = c.run(ctx, settings)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		// It was told to stop while it was still starting.
-		return 0
+		return cli.Success
 	}
 	return c.exit(err)
 }
 
 func (c *command) exit(err error) int {
 	if err == nil {
-		return 0
+		return cli.Success
 	}
 	fmt.Fprintln(c.errs, err)
-	return 1
+	return cli.Failure
 }
 
 func (c *command) run(ctx context.Context, settings config.Settings) error {
-	log := NewLog(c.errs, settings.Process.LogLevel).With("process", c.name)
-	slog.SetDefault(log)
-	redis.SetLogger(redisLogger{log})
+	log := StartLog(c.errs, settings.Process.LogLevel, c.name)
 	p, err := Open(ctx, settings, log)
 	if err != nil {
 		return fmt.Errorf("%s cannot start: %w", c.name, err)
@@ -82,6 +95,14 @@ func (c *command) run(ctx context.Context, settings config.Settings) error {
 	}
 	log.Info("stopped")
 	return errors.Join(err, p.Close())
+}
+
+// StartLog makes the log of a process, which all packages log to from now on.
+func StartLog(out io.Writer, level slog.Level, name string) *slog.Logger {
+	log := NewLog(out, level).With("process", name)
+	slog.SetDefault(log)
+	redis.SetLogger(redisLogger{log})
+	return log
 }
 
 // redisLogger lets the Redis client speak through slog.
@@ -96,26 +117,37 @@ func (l redisLogger) Printf(ctx context.Context, format string, values ...any) {
 
 // withMonitor serves the monitoring port while work runs.
 func (p *Process) withMonitor(ctx context.Context, work Work) error {
-	address := string(p.Settings.Process.MonitorListen)
-	if address == "" {
-		return work(ctx, p)
-	}
-	listener, err := net.Listen("tcp", address)
+	server, err := p.ServeMonitor()
 	if err != nil {
-		return fmt.Errorf("listen for monitoring: %w", err)
+		return err
 	}
+	defer server.Close()
+	return work(ctx, p)
+}
+
+// ServeMonitor serves the monitoring port until the server is closed. Addr of the
+// server is where it answers, "" if the settings leave it off.
+func (p *Process) ServeMonitor() (*http.Server, error) {
 	server := &http.Server{
 		Handler:           monitor.New(p.Metrics, p.Checks(), p.Clock),
 		ReadHeaderTimeout: monitorTimeout,
 		WriteTimeout:      monitorTimeout,
 	}
+	address := string(p.Settings.Process.MonitorListen)
+	if address == "" {
+		return server, nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for monitoring: %w", err)
+	}
+	server.Addr = listener.Addr().String()
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			p.Log.Error("the monitoring port failed", "error", err.Error())
 		}
 	}()
-	defer server.Close()
-	return work(ctx, p)
+	return server, nil
 }
 
 // healthcheck asks the monitoring port of the process beside us.

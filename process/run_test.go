@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"attestry/config"
 )
 
 // trial is a command on embedded stores, whose work ends at once unless it is
@@ -26,8 +29,9 @@ func newTrial(t *testing.T, environ ...string) *trial {
 	t.Helper()
 	tr := &trial{out: &bytes.Buffer{}, errs: &bytes.Buffer{}, folder: t.TempDir()}
 	tr.command = command{
-		name: "api",
-		work: func(context.Context, *Process) error { return nil },
+		name:    "api",
+		program: NewProgram("attestry-api", "Answers the API."),
+		work:    func(context.Context, *Process) error { return nil },
 		environ: slices.Concat([]string{
 			"ATTESTRY_DATABASE_URL=sqlite://" + tr.folder + "/attestry.db",
 			"ATTESTRY_OBJECTS_URL=file://" + tr.folder + "/objects",
@@ -68,6 +72,44 @@ func TestProcessTellsEveryFaultOfItsSettingsAndNoSecret(t *testing.T) {
 	}
 	if strings.Contains(tr.errs.String(), "sesame") {
 		t.Errorf("a secret shows in %s", tr.errs)
+	}
+}
+
+func TestProcessExplainsItselfWithoutAnySettings(t *testing.T) {
+	for argument, want := range map[string]string{"--help": "ATTESTRY_DATABASE_URL", "--version": "attestry-api "} {
+		tr := newTrial(t)
+		tr.environ = nil
+		tr.expect(t, t.Context(), 0, argument)
+		if !strings.Contains(tr.out.String(), want) || tr.errs.Len() != 0 {
+			t.Errorf("%s prints %s and %s", argument, tr.out, tr.errs)
+		}
+	}
+}
+
+func TestProcessDoesNotStartOnACommandLineThatMakesNoSense(t *testing.T) {
+	for _, argument := range []string{"--frobnicate", "frobnicate"} {
+		tr := newTrial(t)
+		tr.work = func(context.Context, *Process) error {
+			t.Errorf("the process works in spite of %s", argument)
+			return nil
+		}
+		tr.expect(t, t.Context(), 2, argument)
+	}
+}
+
+func TestProcessTakesFlagsAboveItsEnvironment(t *testing.T) {
+	tr := newTrial(t, "ATTESTRY_QUEUES=packages=1")
+	tr.program.Setting("queues", "ATTESTRY_QUEUES", "serve `QUEUES`")
+	tr.work = func(_ context.Context, p *Process) error {
+		if want := (config.Queues{"reports": 2}); !maps.Equal(p.Settings.Worker.Queues, want) {
+			t.Errorf("queues %v, want %v", p.Settings.Worker.Queues, want)
+		}
+		return nil
+	}
+	tr.expect(t, t.Context(), 0, "--queues", "reports=2")
+	tr.expect(t, t.Context(), 1, "--queues", "repots=2")
+	if !strings.Contains(tr.errs.String(), "\n--queues: ") {
+		t.Errorf("it says %s", tr.errs)
 	}
 }
 

@@ -1,48 +1,36 @@
 // Command worker is the worker process of Attestry. It serves the queues named by
-// --queues or ATTESTRY_QUEUES; all other settings come from the environment; see
-// README.md.
+// --queues or ATTESTRY_QUEUES; all other settings come from the environment:
+// --help lists them.
 package main
 
 import (
 	"context"
-	"flag"
-	"fmt"
 	"os"
 
-	"attestry/config"
 	"attestry/process"
 	"attestry/worker/server"
 )
 
 func main() {
-	queues := flag.String("queues", "", "queues to serve with their weights, as reports=6,compliance=3; stands above ATTESTRY_QUEUES")
-	flag.Parse()
-	os.Exit(process.Main("worker", func(ctx context.Context, p *process.Process) error {
-		return work(ctx, p, *queues)
-	}))
+	program := process.NewProgram("attestry-worker", "Attestry's worker process: runs the tasks of the queues.")
+	program.Setting("queues", "ATTESTRY_QUEUES", "serve `QUEUES` with their weights, as reports=6,compliance=3")
+	os.Exit(process.Main("worker", program, work))
 }
 
-func work(ctx context.Context, p *process.Process, queues string) error {
-	served := p.Settings.Worker.Queues
-	if queues != "" {
-		var err error
-		if served, err = config.ParseQueues(queues); err != nil {
-			return fmt.Errorf("--queues %w", err)
-		}
-	}
+func work(ctx context.Context, p *process.Process) error {
 	worker, err := server.New(server.Deps{
 		Store:           p.Store,
 		Redis:           p.Redis,
 		Clock:           p.Clock,
 		Log:             p.Log,
 		Metrics:         p.Metrics,
-		Queues:          served,
+		Queues:          p.Settings.Worker.Queues,
 		Concurrency:     p.Settings.Worker.Concurrency,
 		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,
 	})
 	if err != nil {
 		return err
 	}
-	p.Log.Info("working", "queues", served)
+	p.Log.Info("working", "queues", p.Settings.Worker.Queues)
 	return worker.Run(ctx)
 }

@@ -19,6 +19,7 @@ const demoOrganization = "attestry-demo"
 
 // demonstration plays a delivery through the HTTP API, as clients do.
 type demonstration struct {
+	out         io.Writer
 	url, key    string
 	flow, trail string
 	environment string
@@ -28,23 +29,24 @@ type demonstration struct {
 // demonstrate plays a pipeline that builds an artifact and proves what was done to
 // it, and a cluster that reports, reports the same again, and rolls two services
 // out.
-func demonstrate(ctx context.Context, running *instance.Instance) error {
+func demonstrate(ctx context.Context, running *instance.Instance, out io.Writer) error {
 	key, err := temporaryKey(ctx, running)
 	if err != nil {
 		return err
 	}
 	run := evidence.NewID()[:13]
 	d := &demonstration{
+		out: out,
 		url: running.URL + "/api/v2", key: key,
 		flow: "checkout-ci-" + run, trail: "release-2.0.0", environment: "demo-" + run,
 	}
-	fmt.Println("A delivery, step by step:")
+	fmt.Fprintln(out, "A delivery, step by step:")
 	for _, step := range append(d.pipeline(), d.cluster()...) {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	fmt.Println()
+	fmt.Fprintln(out)
 	return nil
 }
 
@@ -74,7 +76,7 @@ func temporaryKey(ctx context.Context, running *instance.Instance) (string, erro
 func (d *demonstration) send(ctx context.Context, what, method, path string, body []byte, want int) error {
 	answer, err := d.call(ctx, what, method, path, "application/json; charset=utf-8", body, want)
 	if err == nil {
-		fmt.Printf("     answer: %s\n", answer)
+		fmt.Fprintf(d.out, "     answer: %s\n", answer)
 	}
 	return err
 }
@@ -82,7 +84,7 @@ func (d *demonstration) send(ctx context.Context, what, method, path string, bod
 // call makes one request that must have the wanted status.
 func (d *demonstration) call(ctx context.Context, what, method, path, contentType string, body []byte, want int) ([]byte, error) {
 	d.step++
-	fmt.Printf("  %d. %s\n     %s /api/v2%s", d.step, what, method, path)
+	fmt.Fprintf(d.out, "  %d. %s\n     %s /api/v2%s", d.step, what, method, path)
 	request, err := http.NewRequestWithContext(ctx, method, d.url+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -99,7 +101,7 @@ func (d *demonstration) call(ctx context.Context, what, method, path, contentTyp
 	if err != nil {
 		return nil, err
 	}
-	fmt.Printf("  → %d in %s\n", response.StatusCode, time.Since(began).Round(time.Millisecond))
+	fmt.Fprintf(d.out, "  → %d in %s\n", response.StatusCode, time.Since(began).Round(time.Millisecond))
 	if response.StatusCode != want {
 		return nil, fmt.Errorf("%s: status %d, want %d: %s", what, response.StatusCode, want, answer)
 	}

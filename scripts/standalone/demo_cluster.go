@@ -57,18 +57,18 @@ func (d *demonstration) showSnapshot(ctx context.Context) error {
 		return err
 	}
 	unchanged := 0
-	fmt.Printf("     snapshot %d:\n", snapshot.Index)
+	fmt.Fprintf(d.out, "     snapshot %d:\n", snapshot.Index)
 	for _, artifact := range snapshot.Artifacts {
 		if artifact.Annotation.Type == "unchanged" {
 			unchanged++
 			continue
 		}
-		fmt.Printf("       %-16s %d → %d  %s\n", artifact.Annotation.Type, artifact.Annotation.Was, artifact.Annotation.Now, artifact.Name)
+		fmt.Fprintf(d.out, "       %-16s %d → %d  %s\n", artifact.Annotation.Type, artifact.Annotation.Was, artifact.Annotation.Now, artifact.Name)
 		for _, origin := range artifact.Flows {
-			fmt.Printf("         from trail %s of flow %s\n", origin.Trail, origin.Flow)
+			fmt.Fprintf(d.out, "         from trail %s of flow %s\n", origin.Trail, origin.Flow)
 		}
 	}
-	fmt.Printf("       %d more unchanged\n", unchanged)
+	fmt.Fprintf(d.out, "       %d more unchanged\n", unchanged)
 	return nil
 }
 
@@ -90,12 +90,12 @@ func (d *demonstration) showDifference(ctx context.Context) error {
 		return err
 	}
 	for _, artifact := range difference.Snappish1.Artifacts {
-		fmt.Printf("       - %s\n", artifact.Name)
+		fmt.Fprintf(d.out, "       - %s\n", artifact.Name)
 	}
 	for _, artifact := range difference.Snappish2.Artifacts {
-		fmt.Printf("       + %s\n", artifact.Name)
+		fmt.Fprintf(d.out, "       + %s\n", artifact.Name)
 	}
-	fmt.Printf("       %d alike\n", len(difference.NotChanged.Artifacts))
+	fmt.Fprintf(d.out, "       %d alike\n", len(difference.NotChanged.Artifacts))
 	return nil
 }
 
@@ -111,7 +111,7 @@ func (d *demonstration) showEvents(ctx context.Context) error {
 		return err
 	}
 	for _, event := range events {
-		fmt.Printf("       #%d %s: %s %s\n", event.Snapshot, event.Artifact, event.Description, event.Pipeline)
+		fmt.Fprintf(d.out, "       #%d %s: %s %s\n", event.Snapshot, event.Artifact, event.Description, event.Pipeline)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (d *demonstration) form(ctx context.Context, what, method, path, data, fiel
 	}
 	answer, err := d.call(ctx, what, method, path, writer.FormDataContentType(), body.Bytes(), http.StatusCreated)
 	if err == nil {
-		fmt.Printf("     answer: %s\n", answer)
+		fmt.Fprintf(d.out, "     answer: %s\n", answer)
 	}
 	return err
 }
@@ -103,20 +103,20 @@ func (d *demonstration) showTrail(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("     %s is %s\n", d.trail, trail.ComplianceState)
+	fmt.Fprintf(d.out, "     %s is %s\n", d.trail, trail.ComplianceState)
 	show := func(attestations []attestation) {
 		for _, one := range attestations {
 			verdict := one.Status
 			if one.Compliant != nil {
 				verdict = map[bool]string{true: "compliant", false: "NOT compliant"}[*one.Compliant]
 			}
-			fmt.Printf("         %-16s %s\n", one.Name, verdict)
+			fmt.Fprintf(d.out, "         %-16s %s\n", one.Name, verdict)
 		}
 	}
 	show(trail.ComplianceStatus.Attestations)
 	for _, name := range slices.Sorted(maps.Keys(trail.ComplianceStatus.Artifacts)) {
 		artifact := trail.ComplianceStatus.Artifacts[name]
-		fmt.Printf("       artifact %s is %s\n", name, artifact.Status)
+		fmt.Fprintf(d.out, "       artifact %s is %s\n", name, artifact.Status)
 		show(artifact.Attestations)
 	}
 	return nil

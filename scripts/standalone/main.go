@@ -8,8 +8,8 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -20,8 +20,8 @@ import (
 	"attestry/config"
 	"attestry/evidence"
 	"attestry/process"
+	"attestry/process/cli"
 	"attestry/scripts/standalone/instance"
-	"attestry/tasks/snapshot"
 )
 
 // The user and the organization of the first start.
@@ -33,82 +33,70 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	c := command{environ: os.Environ(), out: os.Stdout, errs: os.Stderr}
+	os.Exit(c.main(ctx, os.Args[1:]))
 }
 
-// arguments are those of the command line.
-type arguments struct {
-	listen, data, bootstrap string
-	redis, mongodb, s3      string
-	ephemeral, demo         bool
+// command is the program with what it gets from the system.
+type command struct {
+	environ   []string
+	out, errs io.Writer
 }
 
-func parse(args []string) (arguments, error) {
-	var a arguments
-	flags := flag.NewFlagSet("standalone", flag.ContinueOnError)
-	flags.StringVar(&a.listen, "listen", "127.0.0.1:8001", "`HOST:PORT` of the API")
-	flags.StringVar(&a.data, "data", "", "`DIRECTORY` of the data (default: attestry in the user's data folder)")
-	flags.BoolVar(&a.ephemeral, "ephemeral", false, "keep the data in a temporary directory and remove it at the end")
-	flags.StringVar(&a.bootstrap, "bootstrap", "", "YAML `FILE` of users, organizations and keys, instead of the ones made at the first start")
-	flags.StringVar(&a.redis, "redis", "", "`URL` of a Redis to use instead of the one in memory")
-	flags.StringVar(&a.mongodb, "mongodb", "", "`URI` of a MongoDB to use instead of SQLite")
-	flags.StringVar(&a.s3, "s3", "", "`URL` of a bucket, http(s)://ACCESS:SECRET@host:port/bucket, to use instead of files")
-	flags.BoolVar(&a.demo, "demo", false, "play a delivery through the API, tell every step, and go on serving")
-	if err := flags.Parse(args); err != nil {
-		return a, err
+func (c *command) main(ctx context.Context, args []string) int {
+	a, status, done := parse(args, c.out, c.errs)
+	if done {
+		return status
 	}
-	if flags.NArg() > 0 {
-		return a, fmt.Errorf("unknown argument %q", flags.Arg(0))
+	if err := c.run(ctx, a); err != nil {
+		fmt.Fprintln(c.errs, err)
+		return cli.Failure
 	}
-	if a.ephemeral && a.data != "" {
-		return a, errors.New("--ephemeral and --data exclude each other")
-	}
-	return a, nil
+	return cli.Success
 }
 
-func run(ctx context.Context, args []string) error {
-	a, err := parse(args)
-	if err != nil {
-		return err
-	}
+func (c *command) run(ctx context.Context, a arguments) error {
 	data, cleanUp, err := dataDirectory(a)
 	if err != nil {
 		return err
 	}
 	defer cleanUp()
-	log := process.NewLog(os.Stderr, slog.LevelWarn)
-	slog.SetDefault(log)
+	sources := config.Sources{Environ: c.environ, Flags: a.settings, Defaults: defaults(data)}
+	settings, err := config.LoadFrom(sources)
+	if err != nil {
+		return fmt.Errorf("standalone cannot start:\n%w", err)
+	}
+	a.bootstrap = settings.Process.BootstrapFile
 	running, err := instance.Start(ctx, instance.Options{
-		Listen: a.listen, Data: data,
-		Redis: a.redis, MongoDB: a.mongodb, S3: a.s3,
-		ReportWait: snapshot.MaxWait,
+		Listen:     string(settings.HTTP.Listen),
+		Data:       data,
+		Redis:      settings.Stores.Redis.URL.Reveal(),
+		ReportWait: settings.HTTP.ReportWait,
+		Environ:    sources.Environment(),
 		Clock:      time.Now,
-		Log:        log,
+		Log:        process.StartLog(c.errs, settings.Process.LogLevel, "standalone"),
 	})
 	if err != nil {
 		return fmt.Errorf("standalone cannot start: %w", err)
 	}
-	err = serve(ctx, a, data, running)
+	err = c.serve(ctx, a, data, running)
 	return errors.Join(err, running.Close())
 }
 
 // serve introduces the service, plays the demonstration if asked to, and waits
 // for the end.
-func serve(ctx context.Context, a arguments, data string, running *instance.Instance) error {
+func (c *command) serve(ctx context.Context, a arguments, data string, running *instance.Instance) error {
 	made, err := bootstrap(ctx, a, running)
 	if err != nil {
 		return err
 	}
-	introduce(a, data, running.URL, made)
+	c.introduce(a, data, running, made)
 	if a.demo {
-		if err := demonstrate(ctx, running); err != nil {
+		if err := demonstrate(ctx, running, c.out); err != nil {
 			return fmt.Errorf("the demonstration failed: %w", err)
 		}
 	}
-	fmt.Println("Serving. Ctrl-C ends it.")
+	fmt.Fprintln(c.out, "Serving. Ctrl-C ends it.")
 	select {
 	case <-ctx.Done():
 		return nil
@@ -173,20 +161,49 @@ func bootstrap(ctx context.Context, a arguments, running *instance.Instance) ([]
 	return running.Process.Store.Tenancy.ApplyBootstrap(ctx, declared)
 }
 
-func introduce(a arguments, data, url string, made []evidence.MadeKey) {
-	fmt.Printf("Attestry answers on %s, its data is in %s\n", url, data)
-	fmt.Printf("  documentation  %s/api/v2/docs\n", url)
+func (c *command) introduce(a arguments, data string, running *instance.Instance, made []evidence.MadeKey) {
+	settings := running.Process.Settings
+	fmt.Fprintf(c.out, "Attestry answers on %s, its data is in %s\n", running.URL, whereabouts(settings.Stores, data))
+	if base := string(settings.HTTP.BaseURL); base != running.URL {
+		fmt.Fprintf(c.out, "  base URL       %s\n", base)
+	}
+	fmt.Fprintf(c.out, "  documentation  %s/api/v2/docs\n", running.URL)
+	if running.MonitorAddr != "" {
+		fmt.Fprintf(c.out, "  monitoring     http://%s/metrics\n", running.MonitorAddr)
+	}
+	if settings.Process.LogLevel > slog.LevelInfo {
+		fmt.Fprintln(c.out, "  request log    off, --log-level info writes it to standard error")
+	}
 	for _, key := range made {
-		fmt.Printf("  API key of %s (%s), shown this once: %s\n", key.User, key.Description, key.Secret.Reveal())
+		fmt.Fprintf(c.out, "  API key of %s (%s), shown this once: %s\n", key.User, key.Description, key.Secret.Reveal())
 	}
 	if a.bootstrap != "" {
 		return
 	}
 	if len(made) == 0 {
-		fmt.Printf("  user %s, organization %s: the API key was shown at the first start\n", firstUser, firstOrganization)
+		fmt.Fprintf(c.out, "  user %s, organization %s: the API key was shown at the first start\n", firstUser, firstOrganization)
 		return
 	}
-	fmt.Printf("  organization   %s\n\n", firstOrganization)
-	fmt.Printf("Try it:\n  curl -H 'Authorization: Bearer %s' %s/api/v2/environments/%s\n\n",
-		made[0].Secret.Reveal(), url, firstOrganization)
+	fmt.Fprintf(c.out, "  organization   %s\n\n", firstOrganization)
+	fmt.Fprintf(c.out, "Try it:\n  curl -H 'Authorization: Bearer %s' %s/api/v2/environments/%s\n\n",
+		made[0].Secret.Reveal(), running.URL, firstOrganization)
+}
+
+// whereabouts tells where the data is, without addresses, which hold passwords.
+func whereabouts(stores config.Stores, data string) string {
+	documents, files := data, data
+	if stores.Database.Engine == config.MongoDB {
+		documents = "MongoDB"
+	} else if own := filepath.Dir(stores.Database.Path); own != data {
+		documents = own
+	}
+	if stores.Objects.Engine == config.S3 {
+		files = "S3"
+	} else if own := filepath.Dir(stores.Objects.Path); own != data {
+		files = own
+	}
+	if documents == files {
+		return documents
+	}
+	return documents + " and " + files
 }

@@ -5,10 +5,14 @@ package instance
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +35,9 @@ type Options struct {
 	// Redis, MongoDB and S3 are addresses of real services, "" for the embedded
 	// ones.
 	Redis, MongoDB, S3 string
+	// Environ holds more settings, in the form of os.Environ; they stand above what
+	// the fields say of the stores and of reports.
+	Environ []string
 	// ReportWait is how long the answer to a report waits for its verdict.
 	ReportWait time.Duration
 	Clock      evidence.Clock
@@ -44,16 +51,19 @@ type Options struct {
 
 // Instance is a running service.
 type Instance struct {
-	// URL is scheme and host of the API.
-	URL     string
-	Process *process.Process
+	// URL is scheme and host by which this machine reaches the API.
+	URL string
+	// MonitorAddr is host:port of the monitoring port, "" if it is off.
+	MonitorAddr string
+	Process     *process.Process
 	// Environment is what a process of its own beside this one would be told.
 	Environment []string
 
-	redis  *miniredis.Miniredis
-	stop   context.CancelFunc
-	group  sync.WaitGroup
-	faults chan error
+	redis   *miniredis.Miniredis
+	monitor *http.Server
+	stop    context.CancelFunc
+	group   sync.WaitGroup
+	faults  chan error
 }
 
 // Start opens the stores and serves; it returns when the API takes connections.
@@ -62,8 +72,9 @@ func Start(ctx context.Context, options Options) (*Instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	i := &Instance{URL: "http://" + listener.Addr().String(), faults: make(chan error, 2)}
-	if err := i.open(ctx, options); err != nil {
+	address := listener.Addr().String()
+	i := &Instance{URL: string(config.Address(address).URL()), faults: make(chan error, 2)}
+	if err := i.open(ctx, options, address); err != nil {
 		listener.Close()
 		i.closeRedis()
 		return nil, err
@@ -75,17 +86,15 @@ func Start(ctx context.Context, options Options) (*Instance, error) {
 	return i, nil
 }
 
-func (i *Instance) open(ctx context.Context, options Options) error {
+func (i *Instance) open(ctx context.Context, options Options, address string) error {
 	redis := options.Redis
 	if redis == "" {
-		i.redis = miniredis.NewMiniRedis()
-		if err := i.redis.Start(); err != nil {
+		var err error
+		if redis, err = i.startRedis(); err != nil {
 			return fmt.Errorf("start the embedded Redis: %w", err)
 		}
-		i.redis.ClockTTL(true)
-		redis = "redis://" + i.redis.Addr()
 	}
-	i.Environment = environment(options, i.URL, redis)
+	i.Environment = environment(options, address, redis)
 	settings, err := config.Load(i.Environment)
 	if err != nil {
 		return err
@@ -94,23 +103,47 @@ func (i *Instance) open(ctx context.Context, options Options) error {
 	return err
 }
 
+// startRedis starts the embedded Redis and returns its URL. Every user of the
+// machine can reach its port, hence the password.
+func (i *Instance) startRedis() (string, error) {
+	password := rand.Text()
+	i.redis = miniredis.NewMiniRedis()
+	i.redis.RequireAuth(password)
+	if err := i.redis.Start(); err != nil {
+		return "", err
+	}
+	i.redis.ClockTTL(true)
+	return "redis://:" + password + "@" + i.redis.Addr(), nil
+}
+
 // environment is what the two processes would be told in production.
-func environment(options Options, url, redis string) []string {
+func environment(options Options, address, redis string) []string {
 	database, objects := options.MongoDB, options.S3
 	if database == "" {
-		database = "sqlite://" + options.Data + "/attestry.db"
+		database = SQLite(options.Data)
 	}
 	if objects == "" {
-		objects = "file://" + options.Data + "/objects"
+		objects = Files(options.Data)
 	}
-	return []string{
-		"ATTESTRY_BASE_URL=" + url,
+	return slices.Concat([]string{
 		"ATTESTRY_DATABASE_URL=" + database,
 		"ATTESTRY_OBJECTS_URL=" + objects,
-		"ATTESTRY_REDIS_URL=" + redis,
 		"ATTESTRY_REPORT_WAIT=" + options.ReportWait.String(),
 		"ATTESTRY_MONITOR_LISTEN=off",
-	}
+	}, options.Environ, []string{
+		"ATTESTRY_LISTEN=" + address,
+		"ATTESTRY_REDIS_URL=" + redis,
+	})
+}
+
+// SQLite is the address of the embedded database in a directory.
+func SQLite(directory string) string {
+	return (&url.URL{Scheme: "sqlite", Path: directory + "/attestry.db"}).String()
+}
+
+// Files is the address of the embedded object store in a directory.
+func Files(directory string) string {
+	return (&url.URL{Scheme: "file", Path: directory + "/objects"}).String()
 }
 
 func (i *Instance) serve(options Options, listener net.Listener) error {
@@ -130,6 +163,10 @@ func (i *Instance) serve(options Options, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
+	if i.monitor, err = p.ServeMonitor(); err != nil {
+		return err
+	}
+	i.MonitorAddr = i.monitor.Addr
 	ctx, stop := context.WithCancel(context.Background())
 	i.stop = stop
 	if !options.WithoutWorker {
@@ -179,6 +216,9 @@ func (i *Instance) Close() error {
 		i.stop()
 	}
 	i.group.Wait()
+	if i.monitor != nil {
+		i.monitor.Close()
+	}
 	err := i.Process.Close()
 	i.closeRedis()
 	return err

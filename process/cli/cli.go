@@ -1,0 +1,108 @@
+// Package cli is what the command lines of the programs have in common: flags,
+// help with the table of settings, and the version.
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+
+	"attestry/config"
+)
+
+// Exit statuses.
+const (
+	Success = 0
+	Failure = 1
+	// Misuse is for a command line that makes no sense.
+	Misuse = 2
+)
+
+// Program is the command line of a program.
+type Program struct {
+	name, summary string
+	commands      []Command
+	flags         *flag.FlagSet
+	settings      map[string]string // variables by the flags that stand above them
+	defaults      map[string]string
+	help, version *bool
+}
+
+// Command is something else that a program does, by the first argument.
+type Command struct{ Name, Summary string }
+
+// NewProgram makes a command line with the flags --help and --version. The
+// summary says in a sentence what the program does.
+func NewProgram(name, summary string, commands ...Command) *Program {
+	p := &Program{
+		name: name, summary: summary, commands: commands,
+		flags:    flag.NewFlagSet(name, flag.ContinueOnError),
+		settings: map[string]string{},
+		defaults: map[string]string{},
+	}
+	p.flags.SetOutput(io.Discard)
+	p.help = p.flags.Bool("help", false, "print this text")
+	p.version = p.flags.Bool("version", false, "print version and commit")
+	return p
+}
+
+// Bool adds a flag that is on or off.
+func (p *Program) Bool(name, usage string) *bool { return p.flags.Bool(name, false, usage) }
+
+// String adds a flag with a value, which the usage names between back quotes.
+func (p *Program) String(name, usage string) *string { return p.flags.String(name, "", usage) }
+
+// Setting adds a flag that stands above a variable of the environment. The usage
+// names the value between back quotes.
+func (p *Program) Setting(name, variable, usage string) {
+	p.flags.String(name, "", usage)
+	p.settings[name] = variable
+}
+
+// Default describes the default of a variable where it is not that of
+// config.Table.
+func (p *Program) Default(variable, description string) { p.defaults[variable] = description }
+
+// Given returns the settings that the command line gives.
+func (p *Program) Given() []config.Flag {
+	var given []config.Flag
+	p.flags.Visit(func(f *flag.Flag) {
+		if variable, ok := p.settings[f.Name]; ok {
+			given = append(given, config.Flag{Name: "--" + f.Name, Variable: variable, Value: f.Value.String()})
+		}
+	})
+	return given
+}
+
+// Parse reads the arguments and returns the command among them, "" for none. When
+// done is true, all there was to do has been done, or the arguments make no sense,
+// which has been told: the program ends with the status.
+func (p *Program) Parse(args []string, out, errs io.Writer) (command string, status int, done bool) {
+	err := p.flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp) || err == nil && *p.help:
+		p.printHelp(out)
+		return "", Success, true
+	case err != nil:
+		return "", p.Misuse(errs, err), true
+	case *p.version:
+		fmt.Fprintln(out, p.name, Version())
+		return "", Success, true
+	}
+	rest := p.flags.Args()
+	if len(rest) > 0 && slices.ContainsFunc(p.commands, func(c Command) bool { return c.Name == rest[0] }) {
+		command, rest = rest[0], rest[1:]
+	}
+	if len(rest) > 0 {
+		return "", p.Misuse(errs, fmt.Errorf("unknown argument %q", rest[0])), true
+	}
+	return command, Success, false
+}
+
+// Misuse tells what is wrong with the command line and returns the exit status.
+func (p *Program) Misuse(errs io.Writer, err error) int {
+	fmt.Fprintf(errs, "%s: %v\nTry '%s --help'.\n", p.name, err, p.name)
+	return Misuse
+}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"bytes"
+	"reflect"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"attestry/config"
+)
+
+// trial parses arguments and keeps what is written.
+type trial struct {
+	program   *Program
+	out, errs bytes.Buffer
+	command   string
+	status    int
+	done      bool
+}
+
+func parse(args ...string) *trial {
+	tr := &trial{program: NewProgram("attestry-test", "Does nothing.", Command{Name: "healthcheck", Summary: "ask"})}
+	tr.program.Setting("queues", "ATTESTRY_QUEUES", "serve `QUEUES`")
+	tr.program.Setting("listen", "ATTESTRY_LISTEN", "answer on `HOST:PORT`")
+	tr.program.Default("ATTESTRY_REDIS_URL", "in memory")
+	tr.command, tr.status, tr.done = tr.program.Parse(args, &tr.out, &tr.errs)
+	return tr
+}
+
+func TestHelpListsEveryFlagAndSettingOnStandardOutput(t *testing.T) {
+	for _, argument := range []string{"--help", "-h"} {
+		tr := parse(argument)
+		if !tr.done || tr.status != 0 || tr.errs.Len() != 0 {
+			t.Errorf("%s: done %t, status %d, %s", argument, tr.done, tr.status, &tr.errs)
+		}
+		for _, variable := range config.Table() {
+			if strings.Count(tr.out.String(), "\n  "+variable.Name+" ") != 1 || !strings.Contains(tr.out.String(), variable.Meaning) {
+				t.Errorf("%s does not describe %s", argument, variable.Name)
+			}
+		}
+		for _, line := range []string{"--queues QUEUES ", "--version ", "attestry-test healthcheck ", "(overrides ATTESTRY_QUEUES)", "required ", "in memory "} {
+			if !strings.Contains(tr.out.String(), line) {
+				t.Errorf("%s does not tell of %q:\n%s", argument, line, &tr.out)
+			}
+		}
+	}
+}
+
+func TestWrongCommandLinesAreToldOnce(t *testing.T) {
+	for name, row := range map[string]struct {
+		args []string
+		told string
+	}{
+		"unknown flag":                  {[]string{"--frobnicate"}, "frobnicate"},
+		"flag without its value":        {[]string{"--queues"}, "queues"},
+		"wrong value":                   {[]string{"--version=perhaps"}, "perhaps"},
+		"unknown argument":              {[]string{"frobnicate"}, "frobnicate"},
+		"argument behind a command":     {[]string{"healthcheck", "frobnicate"}, "frobnicate"},
+		"argument behind another's end": {[]string{"--queues", "reports=1", "frobnicate"}, "frobnicate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := parse(row.args...)
+			if !tr.done || tr.status != 2 || tr.out.Len() != 0 {
+				t.Errorf("done %t, status %d, %s", tr.done, tr.status, &tr.out)
+			}
+			if strings.Count(tr.errs.String(), row.told) != 1 || strings.Count(tr.errs.String(), "\n") != 2 {
+				t.Errorf("told %q", &tr.errs)
+			}
+		})
+	}
+}
+
+func TestGivenFlagsBecomeSettingsUnderTheirName(t *testing.T) {
+	tr := parse("--queues", "reports=1", "healthcheck")
+	if tr.done || tr.command != "healthcheck" {
+		t.Errorf("done %t, command %q: %s", tr.done, tr.command, &tr.errs)
+	}
+	want := []config.Flag{{Name: "--queues", Variable: "ATTESTRY_QUEUES", Value: "reports=1"}}
+	if got := tr.program.Given(); !reflect.DeepEqual(got, want) {
+		t.Errorf("given %v, want %v", got, want)
+	}
+}
+
+func TestVersionNamesTheCommit(t *testing.T) {
+	tr := parse("--version")
+	if !tr.done || tr.status != 0 || tr.out.String() != "attestry-test "+Version()+"\n" {
+		t.Errorf("done %t, status %d: %q", tr.done, tr.status, &tr.out)
+	}
+	built := func(version string, settings ...debug.BuildSetting) *debug.BuildInfo {
+		return &debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: version}, Settings: settings}
+	}
+	revision := debug.BuildSetting{Key: "vcs.revision", Value: "abc"}
+	for name, row := range map[string]struct {
+		info         *debug.BuildInfo
+		linked, want string
+	}{
+		"built in a clone":         {built("v0.5.0", revision), "", "v0.5.0, commit abc, go1.26"},
+		"built in a changed clone": {built("(devel)", revision, debug.BuildSetting{Key: "vcs.modified", Value: "true"}), "", "(devel), commit abc, modified, go1.26"},
+		"built of bare sources":    {built(""), "", "(devel), commit unknown, go1.26"},
+		"told when linked":         {built("(devel)"), "def", "(devel), commit def, go1.26"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := describe(row.info, row.linked); got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+		})
+	}
+}
