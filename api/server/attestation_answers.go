@@ -31,7 +31,7 @@ type Attestation struct {
 	UserData            json.RawMessage                  `json:"user_data"`
 	ArchivePath         *string                          `json:"evidence_archive_path" nullable:"true"`
 	ArchiveFingerprint  *string                          `json:"evidence_archive_fingerprint" nullable:"true" doc:"SHA-256 of the file that is attached."`
-	HasAuditPackage     bool                             `json:"has_audit_package"`
+	HasAuditPackage     bool                             `json:"has_audit_package" doc:"Whether a package can be fetched. There are none yet: always false."`
 	HTMLURL             string                           `json:"html_url"`
 	Links               AttestationLinks                 `json:"_links"`
 	AttestationPayload
@@ -112,7 +112,6 @@ func (h *handlers) showAttestation(org evidence.OrgAccess, flow string, a *evide
 		ExternalURLs:        showURLs(a.ExternalURLs),
 		Annotations:         a.Annotations,
 		UserData:            orObject(a.UserData),
-		HasAuditPackage:     true,
 		HTMLURL:             h.links.Attestation(org.OrgName, flow, a.Trail, a.ID),
 		Links:               AttestationLinks{Self: href{h.links.AttestationSelf(org.OrgName, flow, a.Trail, a.Name)}},
 		AttestationPayload:  showPayload(a),

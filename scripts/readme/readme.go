@@ -1,5 +1,5 @@
-// Package readme keeps the generated tables of README.md true: tests compare them
-// with what the code says.
+// Package readme keeps the generated tables of README.md and docs/ true: tests
+// compare them with what the code says.
 package readme
 
 import (
@@ -15,12 +15,9 @@ const updating = "ATTESTRY_TEST_UPDATE"
 // of the file with want.
 func Check(t *testing.T, file, name, want string) {
 	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := Read(t, file)
 	begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
-	before, rest, _ := strings.Cut(string(content), begin)
+	before, rest, _ := strings.Cut(content, begin)
 	table, after, ok := strings.Cut(rest, end)
 	if !ok {
 		t.Fatalf("%s has no table of %s", file, name)
@@ -34,4 +31,14 @@ func Check(t *testing.T, file, name, want string) {
 	if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Read returns the text of the file.
+func Read(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
 }
