@@ -19,6 +19,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"attestry/api/examples"
 	"attestry/evidence"
 	"attestry/monitor"
 	"attestry/storage"
@@ -68,6 +69,7 @@ type Server struct {
 	api             huma.API
 	registry        huma.Registry
 	validator       *validator
+	examples        map[string]examples.Example
 	metrics         *metrics
 	logger          *slog.Logger
 	authenticator   Authenticator
@@ -94,7 +96,12 @@ func newServer(deps Deps, links Links, table []Route) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	shown, err := examples.All()
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
+		examples:        shown,
 		metrics:         measured,
 		logger:          deps.Logger,
 		authenticator:   deps.Authenticator,

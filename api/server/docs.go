@@ -26,14 +26,14 @@ func describe(links Links) huma.Config {
 			Info: &huma.Info{
 				Title:       "Attestry",
 				Version:     "2.0",
-				Description: "Evidence of software delivery: what was built, what was found out about it, and what runs where.",
+				Description: about,
 			},
 			Servers: []*huma.Server{{URL: links.API()}},
 			Components: &huma.Components{
 				Schemas: huma.NewMapRegistry(componentPrefix, huma.DefaultSchemaNamer),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"bearer": {Type: "http", Scheme: "bearer", Description: "An API key."},
-					"basic":  {Type: "http", Scheme: "basic", Description: "An API key as the user name; the password is ignored."},
+					"bearer": {Type: "http", Scheme: "bearer", Description: "An API key, sent as `Authorization: Bearer KEY`."},
+					"basic":  {Type: "http", Scheme: "basic", Description: "An API key as the user name; the password is ignored. Accepted by every operation."},
 				},
 			},
 		},

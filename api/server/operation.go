@@ -97,6 +97,7 @@ func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler 
 	documented := operationAt(s.api.OpenAPI(), route.Method, route.Path)
 	documented.RequestBody = body
 	s.describeAnswers(documented, route)
+	s.describeUse(documented, route)
 	parameters, err = parametersOf(documented, s.registry)
 	return err
 }

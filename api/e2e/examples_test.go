@@ -1,0 +1,261 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/api/examples"
+	"attestry/evidence"
+)
+
+// exampleOrder is the order in which the examples of the document make one story.
+var exampleOrder = []string{
+	"flow_template_schema_v1", "environment_policy_schema_v1", "list_system_attestation_types",
+	"get_organization", "put_user_default_org", "get_user_default_org",
+	"post_custom_attestation_type", "get_custom_attestation_types", "get_custom_attestation_type",
+	"create_flow_with_template", "get_flow", "create_flow", "get_flows", "rename_flow", "archive_flow",
+	"create_trail", "post_pull_request_attestation", "post_junit_attestation", "create_artifact", "post_snyk_attestation",
+	"post_custom_attestation", "post_override_attestation",
+	"get_trail_attestation", "get_artifact_attestation", "get_attestations", "list_attestations_for_criteria",
+	"get_flow_attestations", "get_attestation_evidence", "get_trail",
+	"post_generic_attestation", "post_jira_attestation", "post_sonar_attestation", "post_system_attestation",
+	"create_env", "k8s_report", "patch_tags", "get_environment", "update_env", "list_envs",
+	"allow_artifact_for_env", "list_allowlist",
+	"list_snapshots", "get_snapshot", "environment_diff", "get_env_events", "get_env_auditlog",
+	"list_deployments", "get_deployment", "list_env_deployments", "get_deployment_frequency",
+	"list_repos", "list_repo_filter_options", "list_repo_tag_choices", "get_repo", "get_repo_live_artifacts",
+	"list_repo_deployments", "get_repo_deployment_statistics", "list_builds", "build_statistics", "get_search",
+	"list_trails_for_org", "list_trails", "list_artifacts", "list_flow_artifacts",
+	"get_artifact_by_fingerprint", "get_artifact_by_commit_sha", "get_latest_artifact_commit",
+	"ecs_report", "s3_report", "azure_apps_report", "cloud_run_report", "docker_report", "lambda_report", "serverless_report", "server_report",
+	"join_physical_to_logical", "rename_environment", "archive_env", "archive_custom_attestation_type",
+}
+
+// prepared is what an example needs beside those before it.
+func (s *service) prepared(operation string) {
+	switch operation {
+	case "k8s_report":
+		// What the example replaces.
+		s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/production/report/K8S", []byte(`{"artifacts":[{"digests":
+			{"registry.example.com/checkout/api:1.9.0":"0abb3136559bf13f2b324a0255d0feee0ab7d75da98063bed6dada3d1a18bba1"},
+			"podName":"api-6d8c7b9f4-k9m2p","namespace":"shop","creationTimestamp":1793520000,"owners":null}]}`))
+		s.clock.turn(time.Minute)
+	case "ecs_report":
+		s.environment("production-ecs", evidence.ECS)
+	case "s3_report":
+		s.environment("production-s3", evidence.S3)
+	case "azure_apps_report":
+		s.environment("production-azure", evidence.AzureApps)
+	case "cloud_run_report":
+		s.environment("production-run", evidence.CloudRun)
+	case "docker_report":
+		s.environment("production-docker", evidence.Docker)
+	case "lambda_report":
+		s.environment("production-lambda", evidence.Lambda)
+	case "server_report":
+		s.environment("production-server", evidence.Server)
+	case "join_physical_to_logical":
+		s.environment("all-production", evidence.LogicalType)
+	case "rename_environment":
+		s.environment("staging", evidence.K8S)
+	}
+}
+
+// exampleBase stands for the address of the service in the examples.
+const exampleBase = "https://attestry.example.com"
+
+// TestExamplesAreWhatTheServiceAnswers plays the examples of the OpenAPI document.
+// With ATTESTRY_TEST_UPDATE set it writes the answers. Links to the API that the
+// answers hold lead to something.
+func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
+	s := start(t, options{embedded: true, begins: time.Unix(1_793_610_000, 500_000_000)})
+	written, err := examples.All()
+	s.must(err)
+	p := &examplePlayer{service: s, actual: map[string]string{}, answers: map[string]json.RawMessage{}}
+	for _, operation := range exampleOrder {
+		example, ok := written[operation]
+		if !ok {
+			t.Errorf("%s has no example", operation)
+			continue
+		}
+		s.prepared(operation)
+		p.play(example)
+		s.clock.turn(time.Minute)
+	}
+	for operation := range written {
+		if !slices.Contains(exampleOrder, operation) {
+			t.Errorf("the example of %s is not played", operation)
+		}
+	}
+	if os.Getenv("ATTESTRY_TEST_UPDATE") != "" {
+		p.write()
+		return
+	}
+	for _, operation := range exampleOrder {
+		want, got := compacted(t, written[operation].Answer), compacted(t, p.answers[operation])
+		if want != got {
+			t.Errorf("%s answers\n%s\nthe example is\n%s", operation, got, want)
+		}
+	}
+}
+
+// examplePlayer sends what the examples say and keeps what is answered, with ids,
+// times and addresses that are the same each time.
+type examplePlayer struct {
+	*service
+	actual  map[string]string // ids by those that stand for them in the examples
+	answers map[string]json.RawMessage
+}
+
+func (p *examplePlayer) play(example examples.Example) {
+	p.t.Helper()
+	method, path := p.addressOf(example)
+	got := p.request(method, path, example.Request)
+	described := p.api.operationAt(method, strings.Split(path, "?")[0])
+	statuses := slices.Sorted(maps.Keys(described.content["responses"].(map[string]any)))
+	if got.status > http.StatusCreated || !slices.Contains(statuses, strconv.Itoa(got.status)) {
+		p.t.Errorf("%s: %s %s answers %d: %s", example.Operation, method, path, got.status, got.body)
+		return
+	}
+	p.follow(example.Operation, got.body)
+	answer := p.steady(string(got.body))
+	if example.Media != "" {
+		text, err := json.Marshal(answer)
+		p.must(err)
+		answer = string(text)
+	}
+	p.answers[example.Operation] = json.RawMessage(answer)
+}
+
+// addressOf returns method and path of the operation, with the parameters.
+func (p *examplePlayer) addressOf(example examples.Example) (method, path string) {
+	p.t.Helper()
+	at := slices.IndexFunc(p.api.operations, func(o operation) bool { return o.content["operationId"] == example.Operation })
+	if at < 0 {
+		p.t.Fatalf("the document has no %s", example.Operation)
+	}
+	described := p.api.operations[at]
+	path = "/api/v2" + described.path
+	query := url.Values{}
+	for name, raw := range example.Parameters {
+		values := p.valuesOf(raw)
+		if placeholder := "{" + name + "}"; strings.Contains(path, placeholder) {
+			path = strings.ReplaceAll(path, placeholder, url.PathEscape(values[0]))
+		} else {
+			query[name] = values
+		}
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return described.method, path
+}
+
+// valuesOf reads a parameter: a value or a list of them.
+func (p *examplePlayer) valuesOf(raw json.RawMessage) []string {
+	p.t.Helper()
+	var list []any
+	if json.Unmarshal(raw, &list) != nil {
+		list = make([]any, 1)
+		p.must(json.Unmarshal(raw, &list[0]))
+	}
+	var values []string
+	for _, value := range list {
+		text := fmt.Sprint(value)
+		if id, ok := p.actual[text]; ok {
+			text = id
+		}
+		values = append(values, text)
+	}
+	return values
+}
+
+// request sends a body as the operation takes it: as it is, or as a form.
+func (p *examplePlayer) request(method, path string, body json.RawMessage) answer {
+	p.t.Helper()
+	var form map[string]json.RawMessage
+	if json.Unmarshal(body, &form) != nil || form["data_json"] == nil {
+		return p.do(method, path, adminKey, body)
+	}
+	var files []part
+	for name, content := range form {
+		if name == "data_json" {
+			continue
+		}
+		var text string
+		p.must(json.Unmarshal(content, &text))
+		files = append(files, part{field: name, filename: name, contentType: "application/octet-stream", content: []byte(text)})
+	}
+	return p.form(method, strings.TrimPrefix(path, "/api/v2"), adminKey, "data_json", string(form["data_json"]), files...)
+}
+
+// follow gets every link to the API.
+func (p *examplePlayer) follow(operation string, body []byte) {
+	p.t.Helper()
+	for _, link := range regexp.MustCompile(regexp.QuoteMeta(p.URL)+`(/api/v2/[^"\\,\s]+)`).FindAllSubmatch(body, -1) {
+		if got := p.do(http.MethodGet, string(link[1]), adminKey, nil); got.status != http.StatusOK {
+			p.t.Errorf("%s answers with a link to %s, which answers %d: %s", operation, link[1], got.status, got.body)
+		}
+	}
+}
+
+var (
+	changingID = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{8}\b`)
+	// A number, or the seconds of a time that is written out.
+	changingNumber = regexp.MustCompile(`([:,\[]\d+\.\d)\d+(Z?)\b`)
+)
+
+// steady replaces what differs from run to run: the address of the service, ids,
+// and the microseconds by which its clock moves.
+func (p *examplePlayer) steady(text string) string {
+	text = strings.ReplaceAll(text, p.URL, exampleBase)
+	text = changingID.ReplaceAllStringFunc(text, func(id string) string {
+		for steady, actual := range p.actual {
+			if actual == id {
+				return steady
+			}
+		}
+		steady := fmt.Sprintf("01a1fe54-58ed-7d9f-923e-%08x", len(p.actual)+1)
+		p.actual[steady] = id
+		return steady
+	})
+	return changingNumber.ReplaceAllString(text, "$1$2")
+}
+
+// write puts the answers into the files of the examples.
+func (p *examplePlayer) write() {
+	p.t.Helper()
+	files, err := examples.Files()
+	p.must(err)
+	for name, content := range files {
+		for i := range content {
+			content[i].Answer = p.answers[content[i].Operation]
+		}
+		var text bytes.Buffer
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		p.must(encoder.Encode(content))
+		p.must(os.WriteFile("../examples/"+name, text.Bytes(), 0o644))
+	}
+}
+
+func compacted(t *testing.T, content json.RawMessage) string {
+	t.Helper()
+	var text bytes.Buffer
+	if err := json.Compact(&text, content); err != nil {
+		t.Errorf("%v: %s", err, content)
+	}
+	return text.String()
+}

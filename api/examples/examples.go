@@ -1,0 +1,66 @@
+// Package examples holds one example of each operation, as the OpenAPI document
+// shows it: what is sent, and what is answered. The files are played against the
+// service by a test, TestExamplesAreWhatTheServiceAnswers, which writes the answers
+// when ATTESTRY_TEST_UPDATE is set; what is sent is written by hand.
+package examples
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+)
+
+//go:embed *.json
+var files embed.FS
+
+// Example is one exchange.
+type Example struct {
+	// Operation is the id of the operation.
+	Operation string `json:"operation"`
+	// Parameters are those of path and query.
+	Parameters map[string]json.RawMessage `json:"parameters,omitempty"`
+	// Request is the body; of a form, its parts by their names.
+	Request json.RawMessage `json:"request,omitempty"`
+	// Media is the content type of an answer that is no JSON; Answer is then a text.
+	Media  string          `json:"media,omitempty"`
+	Answer json.RawMessage `json:"answer"`
+}
+
+// Files returns the examples by the names of their files.
+func Files() (map[string][]Example, error) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return nil, fmt.Errorf("list the examples: %w", err)
+	}
+	all := map[string][]Example{}
+	for _, entry := range entries {
+		content, err := files.ReadFile(entry.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read an example: %w", err)
+		}
+		var examples []Example
+		if err := json.Unmarshal(content, &examples); err != nil {
+			return nil, fmt.Errorf("%s: %w", entry.Name(), err)
+		}
+		all[entry.Name()] = examples
+	}
+	return all, nil
+}
+
+// All returns the examples by their operations.
+func All() (map[string]Example, error) {
+	byFile, err := Files()
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]Example{}
+	for name, examples := range byFile {
+		for _, example := range examples {
+			if _, twice := all[example.Operation]; twice {
+				return nil, fmt.Errorf("%s: a second example of %s", name, example.Operation)
+			}
+			all[example.Operation] = example
+		}
+	}
+	return all, nil
+}

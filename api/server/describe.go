@@ -1,0 +1,68 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/evidence"
+)
+
+// about is the description of the whole API, in Markdown.
+const about = "Evidence of software delivery: what was built, what was found out about it, and what runs where.\n\n" +
+	"**Authentication.** Every operation needs an API key: as `Authorization: Bearer KEY`, or by HTTP Basic with the key as the user name " +
+	"and any password. Users and their keys are declared in the bootstrap file of the service. A key that is missing, unknown or expired " +
+	"is answered 401.\n\n" +
+	"**Authorization.** A user has a role in each organization: `reader`, `snapshotter` (reports what runs), `member` (records and configures) " +
+	"or `admin`; each may do what those before it may. The description of an operation names the least role. A lower one is answered 403, and " +
+	"so is an organization that is unknown or that the user may not see. A public organization can be read with any valid key.\n\n" +
+	"**Errors** have a `message` and, when what was sent is not valid, `errors` by the place of each fault. " +
+	"The header `X-Request-ID` of an answer names the request in the log of the service."
+
+// describeUse says who may call the operation, and shows an example of it.
+func (s *Server) describeUse(op *huma.Operation, route Route) {
+	op.Description = route.access()
+	example, ok := s.examples[route.OperationID]
+	if !ok {
+		return
+	}
+	for _, parameter := range op.Parameters {
+		if value, ok := example.Parameters[parameter.Name]; ok {
+			parameter.Example = value
+		}
+	}
+	if op.RequestBody != nil {
+		showExample(op.RequestBody.Content, example.Request)
+	}
+	for _, status := range route.statuses() {
+		response := op.Responses[strconv.Itoa(status)]
+		if example.Media != "" {
+			response.Content = map[string]*huma.MediaType{example.Media: {Schema: &huma.Schema{Type: huma.TypeString}}}
+		}
+		showExample(response.Content, example.Answer)
+	}
+}
+
+func showExample(content map[string]*huma.MediaType, example json.RawMessage) {
+	for _, media := range content {
+		media.Example = example
+	}
+}
+
+// access says who may call the operation.
+func (r Route) access() string {
+	switch {
+	case r.Public:
+		return "Needs no API key."
+	case !r.ofOrganization():
+		return "Needs any valid API key."
+	case r.Least == evidence.Reader:
+		return "Needs the role `reader` or above in the organization; if that is public, any valid API key."
+	case r.Least == evidence.Admin:
+		return "Needs the role `admin` in the organization."
+	default:
+		return fmt.Sprintf("Needs the role `%s` or above in the organization.", r.Least)
+	}
+}
