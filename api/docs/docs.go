@@ -3,6 +3,7 @@
 package docs
 
 import (
+	_ "embed" // for interceptor
 	"fmt"
 	"net/http"
 
@@ -20,20 +21,10 @@ var settings = map[string]string{
 	"requestInterceptor":       interceptor,
 }
 
-// interceptor changes what Swagger UI sends. The document names the base URL,
-// while a reader may have come by another address of the same service: requests go
-// to where the page came from, as those to other origins would be refused. And
-// Swagger UI uses Basic credentials only with operations that declare them, while
-// the service accepts them with all.
-const interceptor = `function (request) {
-				var url = new URL(request.url, window.location);
-				request.url = window.location.origin + url.pathname + url.search;
-				var basic = window.ui && window.ui.authSelectors.authorized().getIn(["basic", "value"]);
-				if (basic && !request.headers.Authorization) {
-					request.headers.Authorization = "Basic " + btoa(basic.get("username") + ":" + (basic.get("password") || ""));
-				}
-				return request;
-			}`
+// interceptor changes what Swagger UI sends.
+//
+//go:embed interceptor.js
+var interceptor string
 
 // Page is the documentation page with the files that it loads.
 type Page struct {

@@ -35,6 +35,7 @@ func (s *Server) describeUse(op *huma.Operation, route Route) {
 	}
 	if op.RequestBody != nil {
 		showExample(op.RequestBody.Content, example.Request)
+		s.showParts(op.RequestBody, example.Request)
 	}
 	for _, status := range route.statuses() {
 		response := op.Responses[strconv.Itoa(status)]
@@ -48,6 +49,20 @@ func (s *Server) describeUse(op *huma.Operation, route Route) {
 func showExample(content map[string]*huma.MediaType, example json.RawMessage) {
 	for _, media := range content {
 		media.Example = example
+	}
+}
+
+// showParts shows the parts of a form on their own as well: Swagger UI fills in
+// forms from the schemas of their parts.
+func (s *Server) showParts(body *huma.RequestBody, example json.RawMessage) {
+	form, ok := body.Content["multipart/form-data"]
+	var parts map[string]json.RawMessage
+	if !ok || json.Unmarshal(example, &parts) != nil {
+		return
+	}
+	described := s.registry.SchemaFromRef(form.Schema.Ref).Properties
+	for name, part := range parts {
+		described[name].Examples = []any{part}
 	}
 }
 
