@@ -2,12 +2,17 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"attestry/evidence"
+	"attestry/scripts/readme"
 )
 
 func TestRequestIDsAreTakenWhenSaneAndMadeOtherwise(t *testing.T) {
@@ -123,5 +128,25 @@ func TestRequestsUnderWayFinishWhenTheServerStops(t *testing.T) {
 	}
 	if err := <-stopped; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestOperationsDescribesTheFieldsOfTheRequestLog(t *testing.T) {
+	s := start(t, testRoutes())
+	s.send(t, "GET", prefix+"/things/acme/x", "reader", "")
+	var line map[string]any
+	if err := json.Unmarshal([]byte(s.journal.String()), &line); err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("\\| `request` \\| ([^|]*) \\|").FindStringSubmatch(readme.Read(t, "../../docs/operations.md"))
+	if row == nil {
+		t.Fatal("docs/operations.md does not describe the request log")
+	}
+	described := strings.Split(strings.ReplaceAll(row[1], "`", ""), ", ")
+	for _, common := range []string{"time", "level", "msg"} {
+		delete(line, common)
+	}
+	if got := slices.Sorted(maps.Keys(line)); !slices.Equal(got, slices.Sorted(slices.Values(described))) {
+		t.Errorf("a line has %v, docs/operations.md describes %v", got, described)
 	}
 }
