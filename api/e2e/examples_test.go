@@ -4,19 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"attestry/api/examples"
 	"attestry/evidence"
+	"attestry/scripts/readme"
 )
 
 // exampleOrder is the order in which the examples of the document make one story.
@@ -98,8 +97,10 @@ func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 			t.Errorf("the example of %s is not played", operation)
 		}
 	}
-	if os.Getenv("ATTESTRY_TEST_UPDATE") != "" {
-		p.write()
+	if readme.Updating() {
+		if !t.Failed() {
+			p.write()
+		}
 		return
 	}
 	for _, operation := range exampleOrder {
@@ -122,9 +123,7 @@ func (p *examplePlayer) play(example examples.Example) {
 	p.t.Helper()
 	method, path := p.addressOf(example)
 	got := p.request(method, path, example.Request)
-	described := p.api.operationAt(method, strings.Split(path, "?")[0])
-	statuses := slices.Sorted(maps.Keys(described.content["responses"].(map[string]any)))
-	if got.status > http.StatusCreated || !slices.Contains(statuses, strconv.Itoa(got.status)) {
+	if got.status > http.StatusCreated {
 		p.t.Errorf("%s: %s %s answers %d: %s", example.Operation, method, path, got.status, got.body)
 		return
 	}

@@ -13,7 +13,7 @@ import (
 // about is the description of the whole API, in Markdown.
 const about = "Evidence of software delivery: what was built, what was found out about it, and what runs where.\n\n" +
 	"**Authentication.** Every operation needs an API key: as `Authorization: Bearer KEY`, or by HTTP Basic with the key as the user name " +
-	"and any password. Users and their keys are declared in the bootstrap file of the service. A key that is missing, unknown or expired " +
+	"and any password. Whoever runs the service gives out keys: its bootstrap file declares them. A key that is missing, unknown or expired " +
 	"is answered 401.\n\n" +
 	"**Authorization.** A user has a role in each organization: `reader`, `snapshotter` (reports what runs), `member` (records and configures) " +
 	"or `admin`; each may do what those before it may. The description of an operation names the least role. A lower one is answered 403, and " +

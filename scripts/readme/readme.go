@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// updating is the environment variable that has the tables written instead.
-const updating = "ATTESTRY_TEST_UPDATE"
+// Updating tells that what is generated is to be written instead of compared.
+func Updating() bool { return os.Getenv("ATTESTRY_TEST_UPDATE") != "" }
 
 // Check compares the text between the markers `<!-- name -->` and `<!-- /name -->`
 // of the file with want.
@@ -22,7 +22,7 @@ func Check(t *testing.T, file, name, want string) {
 	if !ok {
 		t.Fatalf("%s has no table of %s", file, name)
 	}
-	if os.Getenv(updating) == "" {
+	if !Updating() {
 		if table != want {
 			t.Errorf("the table of %s in %s is not\n%s", name, file, want)
 		}
