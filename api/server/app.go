@@ -143,7 +143,7 @@ func newApp(s *Server) *fiber.App {
 		IdleTimeout:                  idleTimeout,
 		ErrorHandler:                 s.fail,
 	})
-	app.Server().Handler = guardBody(knownMethods(app.Config().RequestMethods, app.Server().Handler))
+	app.Server().Handler = s.guard(app.Config().RequestMethods, app.Server().Handler)
 	// Answers beyond the last request of a stopping server say so.
 	app.Server().CloseOnShutdown = true
 	app.Use(s.observe)

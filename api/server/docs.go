@@ -15,6 +15,10 @@ const (
 	docsPath     = prefix + "/docs"
 )
 
+// publicCaching lets caches keep what is the same for everybody, and has them ask
+// whether it is still so.
+const publicCaching = "public, no-cache"
+
 // componentPrefix is where the document keeps the schemas that have a name.
 const componentPrefix = "#/components/schemas/"
 
@@ -80,6 +84,7 @@ func (s *Server) serveFixed(path, contentType, policy string, content []byte) {
 	s.app.Get(path, func(c *fiber.Ctx) error {
 		requestOf(c.UserContext()).route = path
 		c.Set(fiber.HeaderContentType, contentType)
+		c.Set(fiber.HeaderCacheControl, publicCaching)
 		c.Set(fiber.HeaderContentSecurityPolicy, policy)
 		return c.Send(content)
 	})
@@ -89,6 +94,7 @@ func (s *Server) serveFixed(path, contentType, policy string, content []byte) {
 func sendFile(c *fiber.Ctx, file docs.File) error {
 	c.Set(fiber.HeaderContentType, file.ContentType)
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'")
+	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
 	c.Vary(fiber.HeaderAcceptEncoding)
 	if file.Gzip != nil && c.Request().Header.HasAcceptEncoding("gzip") {
 		c.Set(fiber.HeaderContentEncoding, "gzip")

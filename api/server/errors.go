@@ -13,6 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"attestry/evidence"
 )
@@ -139,17 +140,18 @@ func retryable(p *problem, after time.Duration) *problem {
 	return p
 }
 
-// writeProblem answers with a problem where huma is not at hand.
-func writeProblem(c *fiber.Ctx, p *problem) error {
+// write answers with a problem where huma is not at hand.
+func (p *problem) write(response *fasthttp.Response) {
 	for name, values := range p.headers {
 		for _, value := range values {
-			c.Set(name, value)
+			response.Header.Set(name, value)
 		}
 	}
 	body, err := json.Marshal(p)
 	if err != nil {
-		return err
+		panic(err) // a plain struct of texts
 	}
-	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	return c.Status(p.status).Send(body)
+	response.SetStatusCode(p.status)
+	response.Header.SetContentType(fiber.MIMEApplicationJSON)
+	response.SetBody(body)
 }

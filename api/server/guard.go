@@ -1,13 +1,16 @@
 package server
 
 import (
-	"bytes"
 	"io"
+	"log/slog"
 	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"attestry/api/framing"
 )
 
 const (
@@ -22,54 +25,51 @@ const (
 	maxLingered   = 64 * mebibyte
 )
 
-// chunked is what fasthttp gives as the length of a body that comes in chunks.
-const chunked = -1
-
 type bodyKey struct{}
 
-// guardBody keeps what a handler left of a body from being read as the next
-// request: little is read away, for more the connection is closed. It stands
-// before fiber, so that no answer of fiber's own passes it by.
-func guardBody(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+// guard refuses requests whose framing is doubtful or whose method is unknown, and
+// keeps what a handler left of a body from being read as the next request: little is
+// read away, for more the connection is closed. It stands before fiber, so that no
+// answer of fiber's own passes it by.
+func (s *Server) guard(methods []string, next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
-		body := &requestBody{stream: ctx.RequestBodyStream(), length: ctx.Request.Header.ContentLength()}
-		ctx.SetUserValue(bodyKey{}, body)
-		next(ctx)
-		if ambiguous(&ctx.Request.Header) || !drained(ctx, body) {
-			ctx.SetConnectionClose()
-			linger(ctx.Conn())
-		}
-	}
-}
-
-// knownMethods answers requests whose method fiber does not know, which it would
-// answer as plain text and past all middleware.
-func knownMethods(methods []string, next fasthttp.RequestHandler) fasthttp.RequestHandler {
-	return func(ctx *fasthttp.RequestCtx) {
-		if slices.Contains(methods, string(ctx.Method())) {
-			next(ctx)
+		if err := framing.Check(&ctx.Request.Header); err != nil {
+			s.reject(ctx, newProblem(fasthttp.StatusBadRequest, "The request is malformed: "+err.Error()))
+			closeConnection(ctx)
 			return
 		}
-		ctx.SetStatusCode(fasthttp.StatusNotImplemented)
-		ctx.SetContentType("application/json")
-		ctx.SetBodyString(`{"message":"The request method is unknown"}`)
+		body := &requestBody{stream: ctx.RequestBodyStream(), length: ctx.Request.Header.ContentLength()}
+		ctx.SetUserValue(bodyKey{}, body)
+		if slices.Contains(methods, string(ctx.Method())) {
+			next(ctx)
+		} else {
+			// fiber would answer it as plain text, past all middleware.
+			s.reject(ctx, newProblem(fasthttp.StatusNotImplemented, "The request method is unknown"))
+		}
+		if !drained(ctx, body) {
+			closeConnection(ctx)
+		}
 	}
 }
 
-// ambiguous tells a request in chunks that states a length as well: a proxy and
-// we may not agree on where it ends. fasthttp forgets the length, so it is looked
-// for in the bytes that came.
-func ambiguous(header *fasthttp.RequestHeader) bool {
-	if header.ContentLength() != chunked {
-		return false
-	}
-	for line := range bytes.Lines(header.RawHeaders()) {
-		name, _, _ := bytes.Cut(line, []byte(":"))
-		if bytes.EqualFold(bytes.TrimSpace(name), []byte(fasthttp.HeaderContentLength)) {
-			return true
-		}
-	}
-	return false
+// reject answers, logs and counts a request that does not reach the middleware.
+func (s *Server) reject(ctx *fasthttp.RequestCtx, p *problem) {
+	id := requestIDOf(string(ctx.Request.Header.Peek(requestIDHeader)))
+	ctx.Response.Header.Set(requestIDHeader, id)
+	setSecurityHeaders(&ctx.Response.Header)
+	p.write(&ctx.Response)
+	s.metrics.rejected.WithLabelValues(strconv.Itoa(p.status)).Inc()
+	s.logger.LogAttrs(ctx, slog.LevelInfo, "request rejected",
+		slog.String("request_id", id),
+		slog.Int("status", p.status),
+		slog.String("reason", p.Message),
+	)
+}
+
+// closeConnection closes the connection behind the answer.
+func closeConnection(ctx *fasthttp.RequestCtx) {
+	ctx.SetConnectionClose()
+	linger(ctx.Conn())
 }
 
 func drained(ctx *fasthttp.RequestCtx, body *requestBody) bool {

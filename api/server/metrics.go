@@ -12,6 +12,7 @@ import (
 type metrics struct {
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
+	rejected *prometheus.CounterVec
 }
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
@@ -25,8 +26,12 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "attestry_http_requests_in_flight",
 			Help: "Requests being served now.",
 		}),
+		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "attestry_http_requests_rejected_total",
+			Help: "Requests that were malformed or of an unknown method, by status. They are in no other metric.",
+		}, []string{"status"}),
 	}
-	for _, collector := range []prometheus.Collector{m.duration, m.inFlight} {
+	for _, collector := range []prometheus.Collector{m.duration, m.inFlight, m.rejected} {
 		if err := registerer.Register(collector); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

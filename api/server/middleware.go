@@ -2,13 +2,13 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"runtime/debug"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"attestry/evidence"
 )
@@ -29,10 +29,9 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	s.metrics.began()
 	if err := s.protect(c); err != nil {
 		c.Response().ResetBody()
-		if err := writeProblem(c, s.problemOf(c.UserContext(), err)); err != nil {
-			return err
-		}
+		s.problemOf(c.UserContext(), err).write(c.Response())
 	}
+	setSecurityHeaders(&c.Response().Header)
 	took := time.Since(began)
 	s.metrics.ended(r, c.Response().StatusCode(), took)
 	s.logger.LogAttrs(c.UserContext(), slog.LevelInfo, "request",
@@ -48,22 +47,26 @@ func (s *Server) observe(c *fiber.Ctx) error {
 }
 
 func newRequest(c *fiber.Ctx) *request {
-	id := c.Get(requestIDHeader)
-	if !saneID(id) {
-		id = evidence.NewID()
-	}
 	uri := c.Request().URI()
 	// What cannot be read of a query is left out, the rest counts.
 	query, _ := url.ParseQuery(string(uri.QueryString()))
 	body, _ := c.Context().UserValue(bodyKey{}).(*requestBody)
 	return &request{
-		id:     id,
+		id:     requestIDOf(c.Get(requestIDHeader)),
 		method: c.Method(),
 		path:   string(uri.PathOriginal()),
 		query:  query,
 		header: func(name string) string { return c.Get(name) },
 		body:   body,
 	}
+}
+
+// requestIDOf is the id of a request: the client's, or else a new one.
+func requestIDOf(sent string) string {
+	if saneID(sent) {
+		return sent
+	}
+	return evidence.NewID()
 }
 
 // saneID tells whether a client's id may go into logs and headers.
@@ -94,11 +97,19 @@ func (s *Server) protect(c *fiber.Ctx) (err error) {
 	return nil
 }
 
-// fail answers what goes wrong before a request reaches observe: one that cannot
-// be read. It is fiber's error handler.
-func (s *Server) fail(c *fiber.Ctx, err error) error {
-	if writeErr := writeProblem(c, s.problemOf(c.UserContext(), err)); writeErr != nil {
-		return fmt.Errorf("answer %w: %w", err, writeErr)
+// setSecurityHeaders keeps browsers and proxies from guessing the type of an answer and
+// from keeping it, unless the answer says that it may be kept.
+func setSecurityHeaders(header *fasthttp.ResponseHeader) {
+	header.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	if len(header.Peek(fiber.HeaderCacheControl)) == 0 {
+		header.Set(fiber.HeaderCacheControl, "no-store")
 	}
+}
+
+// fail answers a request that cannot be read, so that it never reaches observe. It is
+// fiber's error handler.
+func (s *Server) fail(c *fiber.Ctx, err error) error {
+	s.reject(c.Context(), s.problemOf(c.UserContext(), err))
+	linger(c.Context().Conn())
 	return nil
 }

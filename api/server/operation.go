@@ -121,9 +121,7 @@ func (s *Server) enter(ctx huma.Context, route Route, parameters []parameter, ne
 
 // refuse answers a request that did not get as far as its handler.
 func (s *Server) refuse(ctx huma.Context, err error) {
-	if err := writeProblem(humafiber.Unwrap(ctx), s.problemOf(ctx.Context(), err)); err != nil {
-		panic(err)
-	}
+	s.problemOf(ctx.Context(), err).write(humafiber.Unwrap(ctx).Response())
 }
 
 // security says which schemes the document names (contract/README.md, choice 21).

@@ -1,0 +1,111 @@
+// Package framing refuses requests whose head HTTP parsers read in different ways. Where
+// a proxy and the server disagree on the end of a request, the rest of its body becomes
+// a request of its own, past all checks of the proxy.
+package framing
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/valyala/fasthttp"
+	"golang.org/x/net/http/httpguts"
+)
+
+// fields are the header fields that decide where a request ends and for whom it is.
+type fields struct {
+	hosts, lengths, encodings [][]byte
+}
+
+// Check returns why the head of a request is refused, nil if it is not. fasthttp has
+// read the head by then, more generously than RFC 9112 allows, so Check reads the fields
+// again. What fasthttp has not kept is the end of the request line: it may be a line
+// feed alone. No parser takes such a line for anything else, as without a line end
+// there it has no valid version.
+func Check(header *fasthttp.RequestHeader) error {
+	if version := string(header.Protocol()); version != "HTTP/1.1" && version != "HTTP/1.0" {
+		return errors.New("the version of HTTP is neither 1.0 nor 1.1")
+	}
+	if bytes.ContainsFunc(header.RequestURI(), func(char rune) bool { return char <= ' ' || char == 0x7f }) {
+		return errors.New("the request target has control characters")
+	}
+	f, err := read(header.RawHeaders())
+	if err != nil {
+		return err
+	}
+	return f.check(header.IsHTTP11())
+}
+
+// read reads lines up to the empty one.
+func read(raw []byte) (fields, error) {
+	var f fields
+	for line := range bytes.Lines(raw) {
+		line, ok := bytes.CutSuffix(line, []byte("\r\n"))
+		if !ok {
+			return f, errors.New("a line of the head does not end with CR LF")
+		}
+		if len(line) == 0 {
+			break
+		}
+		if line[0] == ' ' || line[0] == '\t' {
+			return f, errors.New("a header field continues on the next line")
+		}
+		name, value, ok := bytes.Cut(line, []byte(":"))
+		if !ok || !httpguts.ValidHeaderFieldName(string(name)) {
+			return f, errors.New("a header field has no valid name")
+		}
+		value = bytes.Trim(value, " \t")
+		if !httpguts.ValidHeaderFieldValue(string(value)) {
+			return f, fmt.Errorf("the header field %s has control characters", name)
+		}
+		f.add(name, value)
+	}
+	return f, nil
+}
+
+func (f *fields) add(name, value []byte) {
+	switch {
+	case bytes.EqualFold(name, []byte(fasthttp.HeaderHost)):
+		f.hosts = append(f.hosts, value)
+	case bytes.EqualFold(name, []byte(fasthttp.HeaderContentLength)):
+		f.lengths = append(f.lengths, value)
+	case bytes.EqualFold(name, []byte(fasthttp.HeaderTransferEncoding)):
+		f.encodings = append(f.encodings, value)
+	}
+}
+
+func (f *fields) check(http11 bool) error {
+	switch {
+	case len(f.hosts) == 0 && http11:
+		return errors.New("the header field Host is missing")
+	case len(f.hosts) > 1:
+		return errors.New("the header field Host is repeated")
+	case len(f.hosts) == 1 && !httpguts.ValidHostHeader(string(f.hosts[0])):
+		return errors.New("the header field Host is not a host")
+	case len(f.lengths) > 1:
+		return errors.New("the header field Content-Length is repeated")
+	case len(f.lengths) == 1 && !digits(f.lengths[0]):
+		return errors.New("the header field Content-Length is not a number")
+	case len(f.encodings) > 1:
+		return errors.New("the header field Transfer-Encoding is repeated")
+	case len(f.encodings) == 0:
+		return nil
+	case string(f.encodings[0]) != "chunked":
+		return errors.New("the header field Transfer-Encoding is not chunked")
+	case len(f.lengths) == 1:
+		return errors.New("the request has both Content-Length and Transfer-Encoding")
+	case !http11:
+		return errors.New("the request has a Transfer-Encoding, but is not HTTP/1.1")
+	default:
+		return nil
+	}
+}
+
+func digits(text []byte) bool {
+	for _, char := range text {
+		if char < '0' || char > '9' {
+			return false
+		}
+	}
+	return len(text) > 0
+}
