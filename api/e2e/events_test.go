@@ -179,6 +179,15 @@ func TestEventsAreAskedForBySnapshotAndByTime(t *testing.T) {
 		"?interval=~1..NOW":                      versions(5, 4),
 		"?interval=..2":                          versions(2, 1),
 		"?interval=..":                           versions(5, 1),
+		"?interval=NOW":                          versions(5, 5),
+		"?interval=3":                            versions(3, 3),
+		"?interval=-1":                           versions(5, 5),
+		"?interval=~0":                           versions(5, 5),
+		"?interval=%231":                         versions(1, 1),
+		"?interval=@{2026-10-01T13:30:00}":       versions(2, 2),
+		"?interval=@{2026-10-01T11:30:00}":       none,
+		"?interval=3&start_ts=1790861400":        versions(3, 3),
+		"?start=4&interval=3":                    versions(5, 4),
 		"?interval=150mins..1.5":                 nil,
 		"?interval=150mins..90mins":              versions(4, 4),
 		"?interval=90mins..150mins":              none,
@@ -283,7 +292,8 @@ func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 		"?end=1fortnight":       "Invalid interval value: 1fortnight",
 		"?start=":               "Invalid interval value: ",
 		"?start=@{garbage}":     "Invalid interval value: @{garbage}",
-		"?interval=5":           "Invalid interval value: 5",
+		"?interval=five":        "Invalid interval value: five",
+		"?interval=1hour":       "Invalid interval value: 1hour",
 		"?interval=1..2..3":     "Invalid interval value: 1..2..3",
 		"?interval=nonsense..2": "Invalid interval value: nonsense..2",
 	} {
@@ -291,7 +301,7 @@ func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 	}
 	const missing = "Org: 'acme'. Snapshot 'host%s' resolves to 'host#%s'. len(snapshots) == 5. Indexes are 1-based"
 	for query, resolved := range map[string][2]string{
-		"?start=6": {"#6", "6"}, "?end=9": {"#9", "9"}, "?start=0": {"#0", "0"}, "?interval=~7..": {"~7", "-2"}, "?end=-6": {"#-6", "0"},
+		"?start=6": {"#6", "6"}, "?end=9": {"#9", "9"}, "?start=0": {"#0", "0"}, "?interval=~7..": {"~7", "-2"}, "?interval=6": {"#6", "6"}, "?interval=~5": {"~5", "0"}, "?end=-6": {"#-6", "0"},
 	} {
 		s.refused(http.StatusNotFound, fmt.Sprintf(missing, resolved[0], resolved[1]), http.MethodGet, path+query, "")
 	}
@@ -309,7 +319,7 @@ func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 func TestEventLogOfAnEnvironmentWithoutSnapshotsIsEmpty(t *testing.T) {
 	s := start(t, options{})
 	s.environment("new", evidence.Server)
-	for _, query := range []string{"", "?interval=1..NOW", "?interval=", "?start=1", "?start=1day&end=NOW", "?start_ts=5", "?page=3"} {
+	for _, query := range []string{"", "?interval=1..NOW", "?interval=", "?interval=NOW", "?interval=~0", "?start=1", "?start=1day&end=NOW", "?start_ts=5", "?page=3"} {
 		got := s.want(http.StatusOK, http.MethodGet, environmentsPath+"/new/events"+query, nil)
 		if string(got.body) != "[]" || got.header.Get("X-Total-Count") != "0" || got.header.Get("Link") != "" {
 			t.Errorf("%s: %s %v", query, got.body, got.header)
@@ -401,6 +411,11 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	s.wantEvents("all", "?start=1&end=2", versions(2, 1)...)
 	s.refused(http.StatusNotFound, "Org: 'acme'. Snapshot 'all#8' resolves to 'all#8'. len(snapshots) == 7. Indexes are 1-based",
 		http.MethodGet, environmentsPath+"/all/events?start=8", "")
+	s.wantEvents("all", "?interval=NOW", want[:2]...)
+	s.wantEvents("all", "?interval=6", want[2])
+	s.wantEvents("all", "?interval=~4", versions(3, 3)...)
+	s.wantEvents("all", "?interval=@{2026-10-01T13:30:00}", versions(2, 2)...)
+	s.wantEvents("nothing", "?interval=-1")
 	s.wantEvents("all", "?end=@{2026-10-01T13:30:00}", versions(2, 1)...)
 	s.wantEvents("all", "?start_ts=1790861400&end_ts=1790865000", versions(3, 3)...)
 	s.wantEvents("all", "?repo_name=acme/gate", "gate started-unknown #1")

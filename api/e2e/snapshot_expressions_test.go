@@ -96,6 +96,16 @@ func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
 		}
 		return numbers
 	}
+	s.logical("all", "host")
+	for interval, want := range map[string][]float64{"NOW": {5}, "3": {3}, "-1": {5}, "~0": {5}, "#2": {2}, "@{2.days.ago}": {4}, "@{1.month.ago}": {}} {
+		for _, environment := range []string{"host", "all"} {
+			for _, more := range []string{"", "&page=1&per_page=15&reverse=true"} {
+				if got := list(environment, interval, more); !slices.Equal(got, want) {
+					t.Errorf("%s of %s%s: %v, want %v", interval, environment, more, got, want)
+				}
+			}
+		}
+	}
 	for interval, want := range map[string][]float64{
 		"@{3.days.ago}..NOW":                             {5, 4, 3},
 		"@{2026-03-31T12:00:10}..@{2026-04-01T12:00:10}": {3, 2},
@@ -116,14 +126,18 @@ func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
 	if got := list("host", "@{3.days.ago}..NOW", "&reverse=true&per_page=2&page=2"); !slices.Equal(got, []float64{5}) {
 		t.Errorf("the second page in reverse: %v", got)
 	}
-	if got := list("empty", "@{2.days.ago}..NOW", ""); len(got) != 0 {
-		t.Errorf("an empty environment lists %v", got)
+	for _, interval := range []string{"@{2.days.ago}..NOW", "NOW", "-1"} {
+		if got := list("empty", interval, ""); len(got) != 0 {
+			t.Errorf("an empty environment lists %v", got)
+		}
 	}
-	for _, garbled := range []string{"1..2..3", "5", "1..five", "@{garbage}..NOW", "1..@{0.days.ago}", "1...2", "99999999999999999999..NOW"} {
+	for _, garbled := range []string{"1..2..3", "five", "1..five", "@{garbage}..NOW", "1..@{0.days.ago}", "1...2", "99999999999999999999..NOW"} {
 		s.refused(http.StatusBadRequest, "Invalid interval value: "+garbled, http.MethodGet, "/snapshots/"+org+"/host?interval="+url.QueryEscape(garbled), "")
 	}
 	s.refused(http.StatusNotFound, "Org: 'acme'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
 		http.MethodGet, "/snapshots/"+org+"/host?interval=6..NOW", "")
+	s.refused(http.StatusNotFound, "Org: 'acme'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
+		http.MethodGet, "/snapshots/"+org+"/host?interval=6", "")
 }
 
 func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {

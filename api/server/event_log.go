@@ -72,7 +72,7 @@ func (h *handlers) bound(ctx context.Context, log *eventLog, start, end snapshot
 	if start.IsBeginning() && end.IsEnd() {
 		return nil
 	}
-	timeline := &snapshot.Timeline{Org: log.org.OrgName, Environment: log.environment.Name, Latest: log.latest}
+	timeline := h.timelineUntil(ctx, log.org, log.environment, log.latest)
 	if log.environment.Logical() {
 		united, err := h.unitedTimeline(ctx, log.org, log.environment)
 		if err != nil {

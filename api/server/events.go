@@ -27,7 +27,7 @@ func (h *handlers) eventRoutes() []Route {
 
 type listEventsInput struct {
 	EnvironmentPath
-	Interval string   `query:"interval" deprecated:"true" doc:"Two ends with '..' between them. It counts when neither start nor end is given."`
+	Interval string   `query:"interval" deprecated:"true" doc:"Two ends with '..' between them, or one snapshot expression for the events of that snapshot. It counts when neither start nor end is given."`
 	Page     int      `query:"page" minimum:"1" default:"1"`
 	PerPage  int      `query:"per_page" minimum:"1" maximum:"100" default:"15"`
 	Reverse  bool     `query:"reverse" default:"false" doc:"Oldest first."`

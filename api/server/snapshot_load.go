@@ -46,10 +46,16 @@ func (h *handlers) timeline(ctx context.Context, org evidence.OrgAccess, environ
 		return nil, err
 	}
 	latest, err := h.store.Snapshots.Latest(ctx, environment.ID)
+	return h.timelineUntil(ctx, org, environment, latest), err
+}
+
+// timelineUntil is that of a physical environment whose last snapshot has the number
+// latest; 0 when there is none.
+func (h *handlers) timelineUntil(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, latest int64) *snapshot.Timeline {
 	return &snapshot.Timeline{
 		Org: org.OrgName, Environment: environment.Name, Latest: latest, Now: h.clock(),
 		InForce: func(at float64) (int64, error) { return h.store.Snapshots.NumberAt(ctx, environment.ID, at) },
-	}, err
+	}
 }
 
 // unitedTimeline is that of a logical environment. It does not wait for what is under

@@ -35,7 +35,7 @@ type listSnapshotsInput struct {
 	EnvironmentPath
 	Page     int    `query:"page" minimum:"1" default:"1"`
 	PerPage  int    `query:"per_page" minimum:"1" default:"15"`
-	Interval string `query:"interval" default:"1..NOW" doc:"Two snapshot expressions joined by '..'"`
+	Interval string `query:"interval" default:"1..NOW" doc:"Two snapshot expressions joined by '..', or one for that snapshot alone."`
 	Reverse  bool   `query:"reverse" default:"false"`
 }
 

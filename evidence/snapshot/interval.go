@@ -7,9 +7,10 @@ import (
 )
 
 // Interval reads `a..b` and gives the numbers of the first and the last snapshot of
-// the range, first > last when it is empty (contract/semantics.md 4.4). Each side is an
-// expression of the path form or NOW; one that is left out takes its default, and an
-// empty text is `1..NOW`. The sides may come in either order.
+// the range, first > last when it is empty. Each side is an expression of the path
+// form or NOW; one that is left out takes its default, and an empty text is `1..NOW`.
+// The sides may come in either order. One expression without `..` is both sides: the
+// range of that snapshot.
 //
 // A number that no snapshot has is the contract's NotFound, as in Resolve, but for the
 // sides of the default in an environment without snapshots, whose range is empty. A
@@ -17,9 +18,12 @@ import (
 // everything in an environment of yesterday.
 func (t *Timeline) Interval(text string) (begin, end int64, err error) {
 	from, to, ranged := strings.Cut(text, "..")
+	if !ranged {
+		to = from
+	}
 	a, knownFrom := parseSide(from, First)
 	b, knownTo := parseSide(to, Latest)
-	if !knownFrom || !knownTo || !ranged && text != "" {
+	if !knownFrom || !knownTo {
 		return 0, 0, evidence.NewError(evidence.Invalid, "Invalid interval value: "+text)
 	}
 	if begin, err = t.side(a); err != nil {

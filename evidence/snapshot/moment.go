@@ -10,10 +10,10 @@ import (
 )
 
 // Moment is one end of a part of an event log (contract/requests.md,
-// get_env_events): a snapshot by number, whose events belong to the part, or a time,
-// which bounds the times of the events.
+// get_env_events): a snapshot, whose events belong to the part, or a time, which
+// bounds the times of the events.
 type Moment struct {
-	// Snapshot picks a snapshot by number; nil for a time.
+	// Snapshot picks a snapshot; nil for a time.
 	Snapshot *Expression
 	// At is the time in Unix seconds, 0 with Snapshot.
 	At float64
@@ -49,12 +49,13 @@ func ParseMoment(text string, now time.Time) (Moment, error) {
 }
 
 // ParseMoments reads two ends with `..` between them. One that is left out is where the
-// log begins or ends.
+// log begins or ends. One snapshot expression, or NOW, without `..` is both ends: the
+// events of that snapshot, also where a time picks it.
 func ParseMoments(text string, now time.Time) (start, end Moment, err error) {
 	start, end = Beginning(), End()
-	from, to, ok := strings.Cut(text, "..")
-	if !ok {
-		return start, end, invalidMoment(text)
+	from, to, ranged := strings.Cut(text, "..")
+	if !ranged {
+		return parseSnapshotMoments(text)
 	}
 	if from != "" {
 		start, err = ParseMoment(from, now)
@@ -66,6 +67,14 @@ func ParseMoments(text string, now time.Time) (start, end Moment, err error) {
 		return start, end, invalidMoment(text)
 	}
 	return start, end, nil
+}
+
+func parseSnapshotMoments(text string) (start, end Moment, err error) {
+	picked, ok := parseSide(text, Expression{})
+	if !ok || text == "" {
+		return Beginning(), End(), invalidMoment(text)
+	}
+	return Moment{Snapshot: &picked}, Moment{Snapshot: &picked}, nil
 }
 
 // IsBeginning tells whether the moment is the beginning of the log, by its number.

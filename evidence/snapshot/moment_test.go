@@ -72,7 +72,7 @@ func TestIntervalsHaveTwoMoments(t *testing.T) {
 			t.Errorf("%s: %+v to %+v, %v", text, start, end, err)
 		}
 	}
-	for _, text := range []string{"", "5", "1...3", "1..2..3", "a..2", "1..b"} {
+	for _, text := range []string{"", "1h", "2026-03-31", "1...3", "1..2..3", "a..2", "1..b"} {
 		if _, _, err := ParseMoments(text, asked); err == nil || err.Error() != "Invalid interval value: "+text {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -101,6 +101,17 @@ func TestEndsOfALogAreSnapshots(t *testing.T) {
 		{"2..1h", 5, 2, 0, ""},
 		{"1h..2", 5, 0, 2, ""},
 		{"2h..1h", 5, 0, 0, ""},
+		{"NOW", 5, 5, 5, ""},
+		{"3", 5, 3, 3, ""},
+		{"1", 5, 1, 1, ""},
+		{"-1", 5, 5, 5, ""},
+		{"~0", 5, 5, 5, ""},
+		{"@{now}", 5, 5, 5, ""},
+		{"@{2.days.ago}", 5, 4, 4, ""},
+		{"@{1.month.ago}", 5, 0, 0, ""},
+		{"NOW", 0, 0, 0, ""},
+		{"6", 5, 0, 0, "Org: 'acme'. Snapshot 'prod#6' resolves to 'prod#6'. len(snapshots) == 5. Indexes are 1-based"},
+		{"~5", 5, 0, 0, "Org: 'acme'. Snapshot 'prod~5' resolves to 'prod#0'. len(snapshots) == 5. Indexes are 1-based"},
 		{"..", 0, 0, 0, ""},
 		{"1h..NOW", 0, 0, 0, ""},
 		{"2..", 0, 0, 0, "Org: 'acme'. Snapshot 'prod#2' resolves to 'prod#2'. len(snapshots) == 0. Indexes are 1-based"},
@@ -112,8 +123,7 @@ func TestEndsOfALogAreSnapshots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		timeline := Timeline{Org: "acme", Environment: "prod", Latest: c.latest}
-		first, last, err := timeline.Ends(start, end)
+		first, last, err := daily(c.latest).Ends(start, end)
 		if c.missing != "" {
 			if evidence.CodeOf(err) != evidence.NotFound || err.Error() != c.missing {
 				t.Errorf("%s of %d: %v", c.interval, c.latest, err)
