@@ -98,6 +98,41 @@ func TestLogicalEnvironmentHasPhysicalMembersOnly(t *testing.T) {
 	s.want(http.StatusNotFound, http.MethodGet, "/environments/"+org+"/nested", nil)
 }
 
+func TestPhysicalEnvironmentIsPutWithMembersThatChangeNothing(t *testing.T) {
+	s := start(t, options{})
+	s.environment("one", evidence.Server)
+	s.environment("gone", evidence.Server)
+	s.logical("all", "one")
+	s.archive("gone")
+	put := func(status int, kind, members string) answer {
+		t.Helper()
+		return s.want(status, http.MethodPut, environmentsPath,
+			fmt.Appendf(nil, `{"name":"prod","type":%q,"description":"d","included_environments":%s}`, kind, members))
+	}
+	for members, message := range map[string]string{
+		`["none"]`:       "Environment named 'none' does not exist for organization 'acme'",
+		`["one","none"]`: "Environment named 'none' does not exist for organization 'acme'",
+		`[""]`:           "Environment named '' does not exist for organization 'acme'",
+		`["gone"]`:       "Environment named 'gone' has been archived for organization 'acme'",
+	} {
+		wantMessage(t, put(http.StatusNotFound, "server", members), message)
+	}
+	s.want(http.StatusNotFound, http.MethodGet, environmentsPath+"/prod", nil)
+	put(http.StatusCreated, "server", `["one","all","one"]`)
+	before := s.getEnvironment("prod")
+	for _, members := range []string{`["one"]`, `[]`, `null`, `["prod"]`} {
+		put(http.StatusOK, "server", members)
+	}
+	after := s.getEnvironment("prod")
+	if before.Included != nil || after.Included != nil || after.LastModifiedAt != before.LastModifiedAt {
+		t.Errorf("made as %+v, then %+v", before, after)
+	}
+	wantMessage(t, put(http.StatusNotFound, "server", `["none"]`), "Environment named 'none' does not exist for organization 'acme'")
+	if events := s.events("prod", ""); len(events) != 0 {
+		t.Errorf("its log has %q", events)
+	}
+}
+
 func TestBadEnvironmentsAreRefused(t *testing.T) {
 	s := start(t, options{})
 	for name, c := range map[string]struct{ body, field, text string }{

@@ -120,6 +120,28 @@ func (h *handlers) included(ctx context.Context, org evidence.OrgAccess, owner s
 	return &members, err
 }
 
+// environmentsExist answers as included does when one of the names leads nowhere. It is
+// for a physical environment that is created with members, which clients may send and
+// which change nothing: one command, and one more for a name that leads nowhere.
+func (h *handlers) environmentsExist(ctx context.Context, org evidence.OrgAccess, names *[]string) error {
+	if names == nil {
+		return nil
+	}
+	refs, err := h.store.Environments.ResolveMany(ctx, org.OrgID, once(slices.Clone(*names)))
+	if err != nil {
+		return err
+	}
+	for _, name := range *names {
+		if _, ok := refs[name]; ok {
+			continue
+		}
+		if _, err := h.environmentNamed(ctx, org, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // physicalMembers resolves the names of the members that the logical environment
 // called owner is to have, in their order. A member that it has already may be
 // archived, so that the same list can be sent again.

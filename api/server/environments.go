@@ -133,8 +133,11 @@ func (h *handlers) createdAs(ctx context.Context, org evidence.OrgAccess, body *
 	if err := checkPolicies(org, body.Policies); err != nil {
 		return change, err
 	}
+	if body.Type != string(evidence.LogicalType) {
+		return change, h.environmentsExist(ctx, org, body.IncludedEnvironments)
+	}
 	var err error
-	change.Included, err = h.included(ctx, org, body.Name, evidence.EnvironmentType(body.Type), body.IncludedEnvironments)
+	change.Included, err = h.included(ctx, org, body.Name, evidence.LogicalType, body.IncludedEnvironments)
 	return change, err
 }
 
