@@ -2,12 +2,14 @@ package evidence
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -27,13 +29,18 @@ type RepoInfo struct {
 // (contract/semantics.md 2.7).
 func (i RepoInfo) Named() bool { return i.Name != "" && i.URL != "" }
 
-// RepoID is the id of the repository of an organization that info tells of. It
-// follows from what identifies a repository, so that reports that are the first at
-// the same time make one.
-func (i RepoInfo) RepoID(org string) string {
+// RepoID is an id for the repository of an organization that info tells of. It is
+// derived, so that concurrent first reports compete for one id and make one
+// repository.
+//
+// Without an external id, provider and name identify the repository, and its ordinal
+// is 0. The external id alone does not: several repositories of an organization may
+// have the same one, at different providers. They have the ordinals 0, 1, 2, … in the
+// order in which they were made. Match tells them apart.
+func (i RepoInfo) RepoID(org string, ordinal int) string {
 	identity := []string{org, text(i.Provider), "name", i.Name}
 	if id := text(i.ID); id != "" {
-		identity = []string{org, text(i.Provider), "id", id}
+		identity = []string{org, "id", id, strconv.Itoa(ordinal)}
 	}
 	encoded, err := json.Marshal(identity)
 	if err != nil {
@@ -51,9 +58,9 @@ func text(t *string) string {
 	return *t
 }
 
-// Repo is a repository that reports have named. It is known by its external id
-// where there is one, so that a rename at the provider keeps it one repository
-// (contract/semantics.md 7).
+// Repo is a repository that reports have named. Provider and external id identify it
+// where there is an external id, so that a rename at the provider keeps it one
+// repository.
 type Repo struct {
 	ID             string            `json:"id"`
 	Org            string            `json:"org"`
@@ -75,10 +82,47 @@ type Repo struct {
 // steady use is written no more often.
 const repoActivityInterval = 60
 
-// NewRepo makes the repository that info tells of at a time in Unix seconds.
-func NewRepo(org string, info RepoInfo, at float64) Repo {
+// RepoMatch tells whether a report is about a repository that has the external id of
+// the report.
+type RepoMatch int
+
+const (
+	// OtherRepo is another repository.
+	OtherRepo RepoMatch = iota
+	// SameRepo is the repository that the report is about.
+	SameRepo
+	// AdoptableRepo is a repository without a known provider. The report is about it
+	// unless another repository has the provider of the report.
+	AdoptableRepo
+)
+
+// Match compares the repository with info that has the same external id. Two
+// providers that are both known decide. Where one is not known the host decides, as
+// external ids are unique there.
+func (r *Repo) Match(info RepoInfo) RepoMatch {
+	provider := text(info.Provider)
+	switch {
+	case r.ExternalID == "":
+		return SameRepo // the id holds provider and name
+	case r.Provider != "" && provider != "":
+		if r.Provider == provider {
+			return SameRepo
+		}
+		return OtherRepo
+	case !strings.EqualFold(hostOf(r.URL), hostOf(info.URL)):
+		return OtherRepo
+	case provider != "":
+		return AdoptableRepo
+	default:
+		return SameRepo
+	}
+}
+
+// NewRepo makes the repository that info tells of at a time in Unix seconds, with an
+// ordinal as RepoID explains.
+func NewRepo(org string, info RepoInfo, ordinal int, at float64) Repo {
 	repo := Repo{
-		ID: info.RepoID(org), Org: org, ExternalID: text(info.ID), Provider: text(info.Provider),
+		ID: info.RepoID(org, ordinal), Org: org, ExternalID: text(info.ID), Provider: text(info.Provider),
 		CreatedAt: at, LastModifiedAt: at,
 	}
 	repo.Apply(info, at)
@@ -86,12 +130,14 @@ func NewRepo(org string, info RepoInfo, at float64) Repo {
 }
 
 // Apply takes in what a later report tells. What it does not tell stays as it is
-// known; a report that is older than the last one changes nothing.
+// known. A report that is older than the last one changes nothing, but for a provider
+// that was not known: it is part of what identifies the repository.
 func (r *Repo) Apply(info RepoInfo, at float64) {
+	identified := r.Provider == "" && set(&r.Provider, text(info.Provider))
 	if at < r.LastModifiedAt {
 		return
 	}
-	if r.learn(info) || at-r.LastModifiedAt >= repoActivityInterval {
+	if r.learn(info) || identified || at-r.LastModifiedAt >= repoActivityInterval {
 		r.LastModifiedAt = at
 	}
 }
@@ -140,11 +186,16 @@ func (r *Repo) Within(namespace []string) bool {
 
 // Instance is the host that keeps the repository, "" when its address names
 // none. Addresses of the form user@host:path are understood too.
-func (r *Repo) Instance() string {
-	if parsed, err := url.Parse(r.URL); err == nil && parsed.Host != "" {
+func (r *Repo) Instance() string { return instanceOf(r.URL) }
+
+// hostOf is the host of an address, or the address itself when it names none.
+func hostOf(address string) string { return cmp.Or(instanceOf(address), address) }
+
+func instanceOf(address string) string {
+	if parsed, err := url.Parse(address); err == nil && parsed.Host != "" {
 		return parsed.Host
 	}
-	_, rest, found := strings.Cut(r.URL, "@")
+	_, rest, found := strings.Cut(address, "@")
 	host, _, colon := strings.Cut(rest, ":")
 	if found && colon && !strings.Contains(host, "/") {
 		return host

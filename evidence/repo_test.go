@@ -7,35 +7,93 @@ import (
 	"testing"
 )
 
-func TestRepoIsKnownByItsExternalIDElseByItsName(t *testing.T) {
+func TestRepoIDFollowsFromTheExternalIDElseFromProviderAndName(t *testing.T) {
 	known := RepoInfo{Name: "acme/cli", ID: new("42"), URL: "https://github.com/acme/cli", Provider: new("github")}
-	id := known.RepoID("org")
+	id := known.RepoID("org", 0)
 	if !regexp.MustCompile(`^[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{8}$`).MatchString(id) {
 		t.Errorf("id %q", id)
 	}
-	renamed := known
+	renamed, elsewhere := known, known
 	renamed.Name, renamed.URL = "acme/client", "https://github.com/acme/client"
-	if renamed.RepoID("org") != id {
-		t.Error("a rename at the provider makes another repository")
+	elsewhere.Provider = nil
+	if renamed.RepoID("org", 0) != id || elsewhere.RepoID("org", 0) != id {
+		t.Error("reports with the same external id compete for different ids")
 	}
 	nameless, empty := known, known
 	nameless.ID, empty.ID = nil, new("")
-	if nameless.RepoID("org") != empty.RepoID("org") {
+	if nameless.RepoID("org", 0) != empty.RepoID("org", 0) {
 		t.Error("an empty external id counts as one")
 	}
-	named42 := nameless
+	named42, atGitLab := nameless, nameless
 	named42.Name = "42"
-	elsewhere := known
-	elsewhere.Provider = new("gitlab")
+	atGitLab.Provider = new("gitlab")
+	ids := map[string]string{
+		known.RepoID("org", 0): "with an external id",
+	}
 	for what, other := range map[string]string{
-		"without an external id": nameless.RepoID("org"),
-		"of that name":           named42.RepoID("org"),
-		"of another provider":    elsewhere.RepoID("org"),
-		"of another org":         known.RepoID("other"),
+		"of the next ordinal":                 known.RepoID("org", 1),
+		"without an external id":              nameless.RepoID("org", 0),
+		"of that name":                        named42.RepoID("org", 0),
+		"of another provider, without the id": atGitLab.RepoID("org", 0),
+		"of another org":                      known.RepoID("other", 0),
 	} {
-		if other == id {
-			t.Errorf("the repository %s is the same", what)
+		if same, ok := ids[other]; ok {
+			t.Errorf("the repositories %s and %s have one id", what, same)
 		}
+		ids[other] = what
+	}
+}
+
+func TestRepoMatchesReportsByProviderElseByHost(t *testing.T) {
+	info := func(provider, url string) RepoInfo {
+		return RepoInfo{Name: "acme/cli", ID: new("42"), URL: url, Provider: &provider}
+	}
+	const hub, renamed, lab = "https://github.com/acme/cli", "git@GitHub.com:acme/client.git", "https://gitlab.com/acme/cli"
+	for name, c := range map[string]struct {
+		known, told RepoInfo
+		want        RepoMatch
+	}{
+		"one provider":                          {info("github", hub), info("github", hub), SameRepo},
+		"one provider, which has moved":         {info("gitlab", "https://old.example.com/a"), info("gitlab", lab), SameRepo},
+		"two providers":                         {info("github", hub), info("gitlab", lab), OtherRepo},
+		"two providers on one host":             {info("git", hub), info("github", hub), OtherRepo},
+		"provider not told":                     {info("github", hub), info("", hub), SameRepo},
+		"provider not told, renamed":            {info("github", hub), info("", renamed), SameRepo},
+		"provider not told, another host":       {info("github", hub), info("", lab), OtherRepo},
+		"provider not known":                    {info("", hub), info("github", hub), AdoptableRepo},
+		"provider not known, another host":      {info("", hub), info("gitlab", lab), OtherRepo},
+		"provider neither known nor told":       {info("", hub), info("", renamed), SameRepo},
+		"neither, another host":                 {info("", hub), info("", lab), OtherRepo},
+		"neither, addresses without a host":     {info("", "acme/cli"), info("", "acme/cli"), SameRepo},
+		"neither, other address without a host": {info("", "acme/cli"), info("", "acme/web"), OtherRepo},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := NewRepo("org", c.known, 0, 1000)
+			if got := repo.Match(c.told); got != c.want {
+				t.Errorf("got %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestRepoGetsItsProviderFromTheFirstReportThatTellsIt(t *testing.T) {
+	info := RepoInfo{Name: "acme/cli", ID: new("42"), URL: "https://github.com/acme/cli"}
+	repo := NewRepo("org", info, 0, 1000)
+	info.Provider = new("github")
+	repo.Apply(info, 1030)
+	if repo.Provider != "github" || repo.LastModifiedAt != 1030 {
+		t.Errorf("got %+v", repo)
+	}
+	info.Provider = nil
+	repo.Apply(info, 1040)
+	if repo.Provider != "github" {
+		t.Error("a report without a provider cleared it")
+	}
+	late := NewRepo("org", info, 0, 1000)
+	info.Provider = new("github")
+	late.Apply(info, 900)
+	if late.Provider != "github" || late.LastModifiedAt != 1000 {
+		t.Errorf("an older report made it %+v", late)
 	}
 }
 
@@ -44,7 +102,7 @@ func TestRepoTakesInWhatALaterReportTells(t *testing.T) {
 		Name: "acme/cli", URL: "https://github.com/acme/cli", Description: new("a client"),
 		NamespacePath: []string{"group"}, AdditionalInfo: json.RawMessage(`{"a":1,"b":2}`),
 	}
-	repo := NewRepo("org", info, 1000)
+	repo := NewRepo("org", info, 0, 1000)
 	repo.Apply(RepoInfo{Name: info.Name, URL: info.URL, AdditionalInfo: json.RawMessage(`{"b":2, "a":1}`)}, 1059)
 	if repo.LastModifiedAt != 1000 || *repo.Description != "a client" || !slices.Equal(repo.NamespacePath, []string{"group"}) {
 		t.Errorf("within a minute: %+v", repo)

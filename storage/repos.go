@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -51,7 +52,9 @@ func newRepos(docs Documents, clock evidence.Clock) *Repos {
 func repoDocument(org, id string) string { return org + "/" + id }
 
 // Report makes the repository that info tells of, or lets the one that is there
-// take info in; at is the time in Unix seconds. Info without name or url makes
+// take info in; at is the time in Unix seconds. Info without a provider joins the
+// repository of its external id and host, and a repository whose provider is not known
+// gets that of the first info that names one. Info without name or url makes
 // none: then the zero Repo is returned. What was reported by this process in the
 // last minute costs no command, and is returned as it was then.
 func (r *Repos) Report(ctx context.Context, org string, info evidence.RepoInfo, at float64) (evidence.Repo, error) {
@@ -67,17 +70,67 @@ func (r *Repos) Report(ctx context.Context, org string, info evidence.RepoInfo, 
 	if ok {
 		return known, nil
 	}
-	repo, err := upsert(ctx, r.collection, repoDocument(org, info.RepoID(org)),
-		func() evidence.Repo { return evidence.NewRepo(org, info, at) },
-		func(stored *evidence.Repo) error {
-			stored.Apply(info, at)
-			return nil
-		})
+	repo, err := r.record(ctx, org, info, at)
 	if err != nil {
 		return evidence.Repo{}, err
 	}
 	r.reported.put(key, repo, now, version)
 	return repo, nil
+}
+
+// The reasons why a report does not change a repository with its external id.
+var (
+	errOtherRepo     = errors.New("another repository has this ordinal")
+	errAdoptableRepo = errors.New("the provider of the repository is not known")
+)
+
+// record updates the repository that info is about, or makes it. It reads those with
+// the external id one after the other, by ordinal; there is more than one only where
+// several providers or hosts have given that id. A new one gets the first free ordinal.
+// All who would make one compete for that ordinal, so that concurrent reports about one
+// repository make one, also when some of them do not name its provider.
+func (r *Repos) record(ctx context.Context, org string, info evidence.RepoInfo, at float64) (evidence.Repo, error) {
+	adoptable := "" // id of the first document that may be adopted
+	for ordinal := 0; ; {
+		id := repoDocument(org, info.RepoID(org, ordinal))
+		repo, err := r.collection.Update(ctx, id, applyInfo(info, at, false))
+		switch {
+		case errors.Is(err, errAdoptableRepo):
+			adoptable = cmp.Or(adoptable, id)
+			ordinal++
+		case errors.Is(err, errOtherRepo):
+			ordinal++
+		case !errors.Is(err, ErrNotFound):
+			return repo, err
+		case adoptable != "":
+			repo, err = r.collection.Update(ctx, adoptable, applyInfo(info, at, true))
+			if !errors.Is(err, errOtherRepo) {
+				return repo, err
+			}
+			adoptable = "" // a report with another provider was first
+		default:
+			repo = evidence.NewRepo(org, info, ordinal, at)
+			if err = r.collection.Insert(ctx, repo); !errors.Is(err, ErrExists) {
+				return repo, err
+			}
+		}
+	}
+}
+
+// applyInfo updates a repository with info if info is about it, and fails otherwise. A
+// repository that is adoptable is updated with adopt only.
+func applyInfo(info evidence.RepoInfo, at float64, adopt bool) func(*evidence.Repo) error {
+	return func(stored *evidence.Repo) error {
+		match := stored.Match(info)
+		if match == evidence.OtherRepo {
+			return errOtherRepo
+		}
+		if match == evidence.AdoptableRepo && !adopt {
+			return errAdoptableRepo
+		}
+		stored.Apply(info, at)
+		return nil
+	}
 }
 
 // reportKey digests a report, so that what is remembered of it is small.

@@ -1,11 +1,13 @@
 package storage_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -140,6 +142,115 @@ func TestWarmReportOfARepoCostsNoCommand(t *testing.T) {
 	}
 	if spent := docs.commands.Load() - before; spent == 0 {
 		t.Error("a report a minute later did not look")
+	}
+}
+
+// reportedBy is what a report tells of the repository with the external id 42 on a
+// host. The provider is not told when it is "".
+func reportedBy(provider, host string) evidence.RepoInfo {
+	info := evidence.RepoInfo{Name: "acme/cli", ID: new("42"), URL: "https://" + host + "/acme/cli"}
+	if provider != "" {
+		info.Provider = &provider
+	}
+	return info
+}
+
+func TestReportsWithoutAProviderJoinTheRepoOfTheirExternalIDAndHost(t *testing.T) {
+	const hub, lab = "github.com", "gitlab.com"
+	type report struct{ provider, host string }
+	for name, c := range map[string]struct {
+		reports []report
+		// same holds, for each report, the number of the first one of its repository.
+		same      []int
+		providers []string // of the repositories, in order of their making
+	}{
+		"with a provider, then without":       {[]report{{"github", hub}, {"", hub}}, []int{0, 0}, []string{"github"}},
+		"without a provider, then with":       {[]report{{"", hub}, {"github", hub}, {"", hub}, {"github", hub}}, []int{0, 0, 0, 0}, []string{"github"}},
+		"always without":                      {[]report{{"", hub}, {"", hub}}, []int{0, 0}, []string{""}},
+		"never told, on two hosts":            {[]report{{"", hub}, {"", lab}, {"", hub}}, []int{0, 1, 0}, []string{"", ""}},
+		"known by two providers, the first":   {[]report{{"github", hub}, {"gitlab", lab}, {"", hub}}, []int{0, 1, 0}, []string{"github", "gitlab"}},
+		"known by two providers, the second":  {[]report{{"github", hub}, {"gitlab", lab}, {"", lab}}, []int{0, 1, 1}, []string{"github", "gitlab"}},
+		"known by two providers on one host":  {[]report{{"github", hub}, {"git", hub}, {"", hub}}, []int{0, 1, 0}, []string{"github", "git"}},
+		"known elsewhere only":                {[]report{{"github", hub}, {"", lab}, {"gitlab", lab}}, []int{0, 1, 1}, []string{"github", "gitlab"}},
+		"a provider that has one already":     {[]report{{"", hub}, {"gitlab", lab}, {"gitlab", hub}}, []int{0, 1, 1}, []string{"", "gitlab"}},
+		"claimed by another provider already": {[]report{{"", hub}, {"git", hub}, {"github", hub}, {"git", hub}}, []int{0, 0, 2, 0}, []string{"git", "github"}},
+		"moved with its provider":             {[]report{{"github", hub}, {"github", lab}}, []int{0, 0}, []string{"github"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, _, _ := embedded(t)
+			var ids []string
+			for i, report := range c.reports {
+				repo, err := store.Repos.Report(t.Context(), "org", reportedBy(report.provider, report.host), float64(1000+i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids, repo.ID)
+				if first := slices.Index(ids, repo.ID); first != c.same[i] {
+					t.Errorf("report %d is of the repository of report %d, want %d", i, first, c.same[i])
+				}
+			}
+			repos, err := store.Repos.List(t.Context(), "org")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var providers []string
+			for _, repo := range repos {
+				providers = append(providers, repo.Provider)
+			}
+			if !slices.Equal(providers, c.providers) {
+				t.Errorf("the repositories have the providers %q, want %q", providers, c.providers)
+			}
+		})
+	}
+}
+
+func TestConcurrentReportsWithAndWithoutAProviderMakeOneRepo(t *testing.T) {
+	store, _, _ := embedded(t)
+	ids := make([]string, 300)
+	var reports sync.WaitGroup
+	for i := range ids {
+		provider := [...]string{"", "github", "gitlab"}[i%3]
+		host := map[string]string{"gitlab": "gitlab.com"}[provider]
+		reports.Go(func() {
+			repo, err := store.Repos.Report(t.Context(), "org", reportedBy(provider, cmp.Or(host, "github.com")), 1000)
+			if err != nil {
+				t.Error(err)
+			}
+			ids[i] = repo.ID
+		})
+	}
+	reports.Wait()
+	repos, err := store.Repos.List(t.Context(), "org")
+	if err != nil || len(repos) != 2 {
+		t.Fatalf("%d repos, %v; want one at each provider", len(repos), err)
+	}
+	for i, id := range ids {
+		want := ids[i%3]
+		if i%3 == 0 {
+			want = ids[1]
+		}
+		if id != want {
+			t.Fatalf("report %d was told of %q, want %q", i, id, want)
+		}
+	}
+}
+
+func TestColdReportOfAKnownRepoCostsTwoCommands(t *testing.T) {
+	store, docs, hands := embedded(t)
+	for _, provider := range []string{"github", ""} {
+		if _, err := store.Repos.Report(t.Context(), "org", reportedBy(provider, "github.com"), evidence.Seconds(hands.clock())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, provider := range []string{"github", ""} {
+		hands.turn(2 * time.Minute)
+		before := docs.commands.Load()
+		if _, err := store.Repos.Report(t.Context(), "org", reportedBy(provider, "github.com"), evidence.Seconds(hands.clock())); err != nil {
+			t.Fatal(err)
+		}
+		if spent := docs.commands.Load() - before; spent != 2 {
+			t.Errorf("provider %q: %d commands, want a read and a write", provider, spent)
+		}
 	}
 }
 

@@ -113,6 +113,32 @@ func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
 	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+org+"/acme/cli?provider=gitlab", nil)
 }
 
+func TestReportWithoutAProviderJoinsTheRepoThatIsKnown(t *testing.T) {
+	for name, order := range map[string][2]string{
+		"told first": {`,"provider":"github"`, ""},
+		"told later": {"", `,"provider":"github"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, options{})
+			s.want(http.StatusCreated, http.MethodPut, "/flows/"+org, []byte(`{"name":"ci","description":"","visibility":"private","template":["artifact"]}`))
+			for i, provider := range order {
+				s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/ci", fmt.Sprintf(
+					`{"name":"t%d","repo_info":{"name":"acme/cli","id":"42","url":"https://github.com/acme/cli"%s}}`, i, provider))
+			}
+			repos := s.reposOf(org, "")
+			if len(repos) != 1 || at(t, repos[0], "provider") != "github" {
+				t.Fatalf("the reports made %s", shown(repos))
+			}
+			for i := range order {
+				trail := s.read(fmt.Sprintf("/trails/%s/ci/t%d", org, i))
+				if ids := at(t, trail, "repo_ids").([]any); len(ids) != 1 || ids[0] != at(t, repos[0], "id") {
+					t.Errorf("trail %d is of %s", i, shown(ids))
+				}
+			}
+		})
+	}
+}
+
 func TestReposAreFilteredSortedAndPaged(t *testing.T) {
 	s := start(t, options{})
 	s.repo(org, "platform/backend/api", "gitlab", "1", "")
