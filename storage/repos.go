@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"attestry/evidence"
@@ -168,15 +167,11 @@ func (r *Repos) GetMany(ctx context.Context, org string, ids []string) (map[stri
 	return repos, nil
 }
 
-// Named returns the repositories of an organization that have a name, the one
-// reported last first. There may be several: of different providers, or where one
-// took the name that another had.
+// Named returns the repositories of an organization that have a name, in no order.
+// There may be several: of different providers, or where one took the name that
+// another had.
 func (r *Repos) Named(ctx context.Context, org, name string) ([]evidence.Repo, error) {
-	repos, err := r.all(ctx, Query{Index: "name", Equal: []any{org, name}, Limit: MaxMany})
-	slices.SortStableFunc(repos, func(a, b evidence.Repo) int {
-		return cmp.Or(cmp.Compare(b.LastModifiedAt, a.LastModifiedAt), cmp.Compare(b.CreatedAt, a.CreatedAt))
-	})
-	return repos, err
+	return r.all(ctx, Query{Index: "name", Equal: []any{org, name}, Limit: MaxMany})
 }
 
 // List returns all repositories of an organization in the order they were made.

@@ -70,7 +70,7 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 	}
 	s.built(org, "db-ci", "db", "db-1", "acme/db", "2")
 	s.clock.turn(time.Minute)
-	s.builtFrom(org, "lab-ci", "web", "lab-1", `{"name":"acme/web","id":"1","url":"https://gitlab.com/acme/web","provider":"gitlab"}`, "acme/web")
+	s.builtFrom(org, "lab-ci", "web", "lab-1", `{"name":"acme/lab","id":"1","url":"https://gitlab.com/acme/lab","provider":"gitlab"}`, "acme/lab")
 	s.clock.turn(time.Minute)
 	inner := s.innerID(org, "2")
 	for query, want := range map[string]string{
@@ -78,14 +78,14 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 		"?start_ts=0":                   "lab-1 db-1 web-2 web-1 old",
 		"?start_ts=1e10":                "",
 		"?end_ts=1e9":                   "",
-		"?repo_name=acme/web":           "lab-1 web-2 web-1",
+		"?repo_name=acme/web":           "web-2 web-1",
 		"?repo_id=1":                    "lab-1 web-2 web-1",
 		"?repo_id=2":                    "db-1",
 		"?repo_inner_id=" + inner:       "db-1",
 		"?repo_id=2&repo_name=acme/web": "db-1",
 		"?repo_inner_id=" + inner + "&repo_id=1&repo_name=x": "db-1",
 		"?repo_id=&repo_name=&repo_inner_id=":                "lab-1 db-1 web-2 web-1",
-		"?repo_name=acme/web&start_ts=0&per_page=2&page=2":   "web-1 old",
+		"?repo_name=acme/web&start_ts=0&per_page=2&page=2":   "old",
 		"?per_page=3":        "lab-1 db-1 web-2",
 		"?per_page=3&page=2": "web-1",
 		"?page=9":            "",

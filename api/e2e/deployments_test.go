@@ -294,7 +294,7 @@ func sortedPairs(words []string) []string {
 	return sorted
 }
 
-func TestDeploymentsOfSeveralRepositoriesOfOneNameMeetALogicalEnvironment(t *testing.T) {
+func TestDeploymentsOfARepositoryMeetALogicalEnvironment(t *testing.T) {
 	s := start(t, options{})
 	s.environment("prod", evidence.Server)
 	s.environment("beta", evidence.Server)
@@ -305,11 +305,13 @@ func TestDeploymentsOfSeveralRepositoriesOfOneNameMeetALogicalEnvironment(t *tes
 	s.deploys("prod", "hub")
 	s.deploys("beta", "lab")
 	s.deploys("other", "hub")
-	path := "/deployments/" + org + "?repo_name=acme/web"
-	s.wantListed(path, "hub@other#1 lab@beta#1 hub@prod#1")
-	s.wantListed(path+"&env_name=all", "lab@beta#1 hub@prod#1")
-	s.wantTotals(path+"&env_name=all", 1, 15, 1, 2)
-	s.wantListed(path+"&env_name=all&per_page=1&page=2", "hub@prod#1")
+	s.deploys("beta", "lab", "hub")
+	path := "/deployments/" + org + "?repo_name=acme/web&provider="
+	s.wantListed(path+"github", "hub@beta#2 hub@other#1 hub@prod#1")
+	s.wantListed(path+"gitlab", "lab@beta#1")
+	s.wantListed(path+"github&env_name=all", "hub@beta#2 hub@prod#1")
+	s.wantTotals(path+"github&env_name=all", 1, 15, 1, 2)
+	s.wantListed(path+"github&env_name=all&per_page=1&page=2", "hub@prod#1")
 }
 
 func TestRepositoryListsItsOwnPartOfADeployment(t *testing.T) {

@@ -355,7 +355,7 @@ func TestEventsAreFilteredByRepositories(t *testing.T) {
 	s.comesFrom("ci", "both", firstCommit, "acme/web")
 	s.comesFrom("promotion", "both", firstCommit, "acme/db")
 	s.comesFrom("ci", "idle", firstCommit, "acme/idle")
-	s.repo(org, "acme/web", "gitlab", "7", "")
+	s.repo(org, "acme/infra", "gitlab", "7", "")
 	s.nowRuns("other", "web")
 	for _, name := range []string{"web", "stranger", "db", "both"} {
 		s.nowRuns("prod", name)
@@ -368,6 +368,8 @@ func TestEventsAreFilteredByRepositories(t *testing.T) {
 		"?repo_name=acme/db&repo_name=acme/web&per_page=2&page=2":       {"db started-unknown #3", "web exited #2"},
 		"?repo_name=acme/db&repo_name=acme/db&start=2&end=3":            {"db started-unknown #3"},
 		"?repo_name=acme/idle":                                          {},
+		"?repo_name=acme/infra":                                         {},
+		"?repo_name=acme/web&repo_name=acme/db&provider=github&end=1":   {"web started-unknown #1"},
 		"?repo_name=acme/web&page=9":                                    {},
 		"?repo_name=acme/web&end_ts=5":                                  {},
 		"?repo_name=acme/web&start_ts=5&end=1":                          {"web started-unknown #1"},
@@ -409,13 +411,13 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	s.wantEvents("all", "?start=6&end=7", want[:3]...)
 	s.wantEvents("all", "?start=-1&end=NOW", want[:2]...)
 	s.wantEvents("all", "?start=1&end=2", versions(2, 1)...)
-	s.refused(http.StatusNotFound, "Org: 'acme'. Snapshot 'all#8' resolves to 'all#8'. len(snapshots) == 7. Indexes are 1-based",
-		http.MethodGet, environmentsPath+"/all/events?start=8", "")
 	s.wantEvents("all", "?interval=NOW", want[:2]...)
 	s.wantEvents("all", "?interval=6", want[2])
 	s.wantEvents("all", "?interval=~4", versions(3, 3)...)
 	s.wantEvents("all", "?interval=@{2026-10-01T13:30:00}", versions(2, 2)...)
 	s.wantEvents("nothing", "?interval=-1")
+	s.refused(http.StatusNotFound, "Org: 'acme'. Snapshot 'all#8' resolves to 'all#8'. len(snapshots) == 7. Indexes are 1-based",
+		http.MethodGet, environmentsPath+"/all/events?start=8", "")
 	s.wantEvents("all", "?end=@{2026-10-01T13:30:00}", versions(2, 1)...)
 	s.wantEvents("all", "?start_ts=1790861400&end_ts=1790865000", versions(3, 3)...)
 	s.wantEvents("all", "?repo_name=acme/gate", "gate started-unknown #1")

@@ -94,19 +94,15 @@ func TestLiveArtifactIsTheRecordOfItsRepository(t *testing.T) {
 	}
 }
 
-func TestLiveArtifactsOfAnAmbiguousNameAreThoseOfTheRepositoryMadeLast(t *testing.T) {
+func TestLiveArtifactsOfAnAmbiguousNameNeedItsProvider(t *testing.T) {
 	s := start(t, options{})
 	s.environment("prod", evidence.Server)
 	s.built(org, "web-ci", "web", "hub", "acme/web", "1")
 	s.clock.turn(time.Hour)
 	s.builtFrom(org, "web-ci", "web", "lab", `{"name":"acme/web","id":"2","url":"https://gitlab.com/acme/web","provider":"gitlab"}`, "acme/web")
-	s.clock.turn(time.Hour)
-	// Reported last is not made last.
-	s.built(org, "web-ci", "web", "hub", "acme/web", "1")
 	s.deploys("prod", "hub", "lab")
 	for path, want := range map[string]string{
-		"acme/web":                                    "lab@prod#1",
-		"acme%2Fweb":                                  "lab@prod#1",
+		"acme%2Fweb?provider=gitlab":                  "lab@prod#1",
 		"acme/web?provider=github":                    "hub@prod#1",
 		"acme/web?provider=gitlab":                    "lab@prod#1",
 		"acme/web?id=" + s.innerID(org, "1"):          "hub@prod#1",

@@ -100,9 +100,12 @@ func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
 			t.Errorf("%s: %v, want %s", provider, got, want)
 		}
 	}
-	// At one provider, a name has passed on to the repository reported last.
+	// At one provider, the name has passed on to the newest repository, also when an
+	// older one is reported after it.
 	s.clock.turn(time.Hour)
 	successor := s.repo(org, "acme/cli", "github", "2", "")
+	s.clock.turn(time.Hour)
+	s.repo(org, "acme/cli", "github", "1", "")
 	if got := at(t, s.read("/repos/"+org+"/acme/cli?provider=github"), "id"); got != successor {
 		t.Errorf("got %v, want %s", got, successor)
 	}
@@ -111,6 +114,48 @@ func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
 		t.Errorf("renamed, it is %s, not %s", renamed, gitlab)
 	}
 	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+org+"/acme/cli?provider=gitlab", nil)
+}
+
+func TestOperationsByRepoNameRefuseANameThatSeveralHave(t *testing.T) {
+	s := start(t, options{})
+	s.environment("prod", evidence.Server)
+	s.repo(org, "acme/cli", "github", "1", "")
+	s.clock.turn(time.Hour)
+	s.repo(org, "acme/cli", "github", "2", "")
+	s.repo(org, "other", "gitlab", "3", "")
+	for name, path := range map[string]string{
+		"get_repo":                "/repos/" + org + "/acme/cli?",
+		"get_repo_live_artifacts": "/repos/" + org + "/live-artifacts/acme/cli?",
+		"list_artifacts":          "/artifacts/" + org + "?repo_name=acme/cli",
+		"list_builds":             "/builds/" + org + "?repo_name=acme/cli",
+		"build_statistics":        "/builds/" + org + "/statistics?repo_name=acme/cli",
+		"list_deployments":        "/deployments/" + org + "?repo_name=acme/cli",
+		"get_env_events":          environmentsPath + "/prod/events?repo_name=acme/cli",
+		"several of its names":    environmentsPath + "/prod/events?repo_name=other&repo_name=acme/cli",
+		"get_env_auditlog":        environmentsPath + "/prod/auditlog?repo_names=acme/cli",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, path, nil),
+				"Multiple repos named 'acme/cli' exist (github). Specify the 'provider'")
+			if name != "several of its names" {
+				s.want(http.StatusOK, http.MethodGet, path+"&provider=github", nil)
+			}
+			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+"&provider=bitbucket", nil), "Repo 'acme/cli' not found")
+			if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path+"&provider=x", nil).problem(t); errors["query.provider"] == "" {
+				t.Errorf("a provider that is none: %q", errors)
+			}
+		})
+	}
+	for list, want := range map[string]any{"/artifacts/" + org: evidence.HashAPIKey("acme/cligithub2"), "/builds/" + org: evidence.HashAPIKey("acme/cligithub2")} {
+		got := s.read(list + "?provider=github&repo_name=acme/cli")
+		if builds, ok := got.(map[string]any); ok {
+			got = builds["builds"]
+		}
+		if items := got.([]any); len(items) != 1 || at(t, items[0], "fingerprint") != want {
+			t.Errorf("%s of the newest repository: %s", list, shown(got))
+		}
+	}
 }
 
 func TestReportWithoutAProviderJoinsTheRepoThatIsKnown(t *testing.T) {

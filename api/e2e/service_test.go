@@ -236,6 +236,13 @@ func (a answer) problem(t *testing.T) (message string, errors map[string]string)
 	return body.Message, body.Errors
 }
 
+// in is the service for a subtest: what it finds is reported there.
+func (s *service) in(t *testing.T) *service {
+	within := *s
+	within.t = t
+	return &within
+}
+
 // environment makes an environment of the given type.
 func (s *service) environment(name string, kind evidence.EnvironmentType) {
 	s.t.Helper()

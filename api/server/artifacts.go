@@ -55,10 +55,11 @@ type ArtifactFlowPath struct {
 
 type listArtifactsInput struct {
 	OrgPath
-	Flow    string `query:"flow_name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$" doc:"Name of a flow."`
-	Repo    string `query:"repo_name" doc:"Name of a repository."`
-	Page    int    `query:"page" default:"1"`
-	PerPage int    `query:"per_page" default:"15" doc:"At most 1000."`
+	Flow string `query:"flow_name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$" doc:"Name of a flow."`
+	Repo string `query:"repo_name" doc:"Name of a repository."`
+	RepoProviderQuery
+	Page    int `query:"page" default:"1"`
+	PerPage int `query:"per_page" default:"15" doc:"At most 1000."`
 }
 
 type listFlowArtifactsInput struct {
@@ -83,13 +84,11 @@ func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*
 		query.Flow = ref.ID
 	}
 	if in.Repo != "" {
-		repos, err := h.reposNamed(ctx, org, in.Repo)
+		repo, err := h.repoNamed(ctx, org, in.Repo, in.Provider)
 		if err != nil {
 			return nil, err
 		}
-		for _, repo := range repos {
-			query.Repos = append(query.Repos, repo.ID)
-		}
+		query.Repos = []string{repo.ID}
 	}
 	return h.pageOfArtifacts(ctx, org, query)
 }

@@ -35,6 +35,7 @@ type auditLogInput struct {
 	EventTypes string  `query:"event_types" doc:"Comma list of started, exited and changed, which is all else."`
 	FlowNames  string  `query:"flow_names" doc:"Comma list of flows that know the artifact; 'no provenance' stands for none."`
 	RepoNames  string  `query:"repo_names" doc:"Comma list of repositories that the artifact comes from."`
+	RepoProviderQuery
 }
 
 // getAuditLog sends what happened in an environment, oldest first, as CSV.
@@ -88,7 +89,7 @@ type auditFilter struct {
 func (h *handlers) auditFilter(ctx context.Context, org evidence.OrgAccess, in *auditLogInput, kinds []string) (auditFilter, error) {
 	filter := auditFilter{kinds: kinds}
 	var err error
-	if filter.repos, err = h.repoIDs(ctx, org, commaList(in.RepoNames)); err != nil {
+	if filter.repos, err = h.repoIDs(ctx, org, commaList(in.RepoNames), in.Provider); err != nil {
 		return filter, err
 	}
 	filter.flowNames = commaList(in.FlowNames)

@@ -28,9 +28,10 @@ func (h *handlers) buildRoutes() []Route {
 // over embedded types that are not.
 type BuildFilter struct {
 	RepoID      string `query:"repo_id" doc:"The id of the repository at its provider. With it, repo_name is ignored."`
-	RepoName    string `query:"repo_name" doc:"Builds of the repositories of this name."`
+	RepoName    string `query:"repo_name" doc:"Builds of the repository of this name."`
 	RepoInnerID string `query:"repo_inner_id" doc:"The internal id of the repository. With it, repo_id and repo_name are ignored."`
 	WindowQuery
+	RepoProviderQuery
 }
 
 // builds asks for the builds that the filter wants. Empty filters are none.
@@ -45,9 +46,9 @@ func (h *handlers) builds(ctx context.Context, org evidence.OrgAccess, in *Build
 	case in.RepoID != "":
 		query.Repos, err = h.reposAtProvider(ctx, org, in.RepoID)
 	case in.RepoName != "":
-		var repos []evidence.Repo
-		repos, err = h.reposNamed(ctx, org, in.RepoName)
-		query.Repos = idsOf(repos)
+		var repo evidence.Repo
+		repo, err = h.repoNamed(ctx, org, in.RepoName, in.Provider)
+		query.Repos = []string{repo.ID}
 	}
 	return query, err
 }

@@ -52,8 +52,9 @@ type listDeploymentsInput struct {
 	OrgPath
 	Page        int    `query:"page" minimum:"1" default:"1"`
 	PerPage     int    `query:"per_page" minimum:"0" maximum:"50" default:"15" doc:"0 asks for the totals alone."`
-	RepoName    string `query:"repo_name" doc:"Deployments of the repositories of this name. Empty is no filter."`
+	RepoName    string `query:"repo_name" doc:"Deployments of the repository of this name. Empty is no filter."`
 	Environment string `query:"env_name" doc:"Deployments to this environment; to its members if it is a logical one."`
+	RepoProviderQuery
 	WindowQuery
 }
 
@@ -81,11 +82,11 @@ func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput
 		query.Environments = physical(&environment)
 	}
 	if in.RepoName != "" {
-		repos, err := h.reposNamed(ctx, org, in.RepoName)
+		repo, err := h.repoNamed(ctx, org, in.RepoName, in.Provider)
 		if err != nil {
 			return nil, err
 		}
-		query.Repos = idsOf(repos)
+		query.Repos = []string{repo.ID}
 	}
 	return h.pageOfDeployments(ctx, org, query, in.Page, in.PerPage)
 }

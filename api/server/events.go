@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"attestry/evidence"
@@ -28,16 +27,17 @@ func (h *handlers) eventRoutes() []Route {
 type listEventsInput struct {
 	EnvironmentPath
 	Interval string   `query:"interval" deprecated:"true" doc:"Two ends with '..' between them, or one snapshot expression for the events of that snapshot. It counts when neither start nor end is given."`
-	Page     int      `query:"page" minimum:"1" default:"1"`
+	Page     int      `query:"page" minimum:"1"`
 	PerPage  int      `query:"per_page" minimum:"1" maximum:"100" default:"15"`
 	Reverse  bool     `query:"reverse" default:"false" doc:"Oldest first."`
 	RepoName []string `query:"repo_name,explode" maxItems:"10" doc:"Only artifacts that come from one of the repositories."`
-	StartTS  float64  `query:"start_ts" doc:"Unix seconds, included. It wins over start."`
-	EndTS    float64  `query:"end_ts" doc:"Unix seconds, included. It wins over end."`
-	From     float64  `query:"from" doc:"Another name of start_ts, which wins over it."`
-	To       float64  `query:"to" doc:"Another name of end_ts, which wins over it."`
-	Start    string   `query:"start" doc:"A snapshot (5, -1, ~2), NOW, a span of time back from now (1hour, 2days, 30mins), Unix seconds, ISO 8601, or @{…}. The events of a snapshot are included; times bound those of the events. 1 when left out."`
-	End      string   `query:"end" doc:"Like start; NOW when left out."`
+	RepoProviderQuery
+	StartTS float64 `query:"start_ts" doc:"Unix seconds, included. It wins over start."`
+	EndTS   float64 `query:"end_ts" doc:"Unix seconds, included. It wins over end."`
+	From    float64 `query:"from" doc:"Another name of start_ts, which wins over it."`
+	To      float64 `query:"to" doc:"Another name of end_ts, which wins over it."`
+	Start   string  `query:"start" doc:"A snapshot (5, -1, ~2), NOW, a span of time back from now (1hour, 2days, 30mins), Unix seconds, ISO 8601, or @{…}. The events of a snapshot are included; times bound those of the events. 1 when left out."`
+	End     string  `query:"end" doc:"Like start; NOW when left out."`
 }
 
 // GetEnvironmentEventResponse is an entry of an environment's log
@@ -125,7 +125,7 @@ func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEv
 	if err != nil {
 		return nil, err
 	}
-	repos, err := h.repoIDs(ctx, org, in.RepoName)
+	repos, err := h.repoIDs(ctx, org, in.RepoName, in.Provider)
 	if err != nil {
 		return nil, err
 	}
@@ -166,9 +166,9 @@ func (h *handlers) eventPage(ctx context.Context, log *eventLog, repos []string,
 	return found, total, err
 }
 
-// repoIDs resolves names of repositories. An unknown one is an error, an empty one too
-// (contract/responses.md, GET …/events). Several may have one name: all are meant.
-func (h *handlers) repoIDs(ctx context.Context, org evidence.OrgAccess, names []string) ([]string, error) {
+// repoIDs resolves names of repositories, as pickRepo does: one command. An empty name
+// is unknown too.
+func (h *handlers) repoIDs(ctx context.Context, org evidence.OrgAccess, names []string, provider string) ([]string, error) {
 	names = once(names)
 	var found []evidence.Repo
 	var err error
@@ -184,17 +184,17 @@ func (h *handlers) repoIDs(ctx context.Context, org evidence.OrgAccess, names []
 	if err != nil {
 		return nil, err
 	}
-	var ids []string
-	known := map[string]bool{}
+	byName := make(map[string][]evidence.Repo, len(names))
 	for _, repo := range found {
-		if slices.Contains(names, repo.Name) {
-			ids, known[repo.Name] = append(ids, repo.ID), true
-		}
+		byName[repo.Name] = append(byName[repo.Name], repo)
 	}
+	ids := make([]string, 0, len(names))
 	for _, name := range names {
-		if !known[name] {
-			return nil, repoUnknown(name)
+		repo, err := pickRepo(byName[name], name, provider)
+		if err != nil {
+			return nil, err
 		}
+		ids = append(ids, repo.ID)
 	}
 	return ids, nil
 }

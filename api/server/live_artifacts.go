@@ -20,13 +20,6 @@ func (h *handlers) liveArtifactRoutes() []Route {
 	}}
 }
 
-type liveArtifactsInput struct {
-	OrgPath
-	Name     string `path:"repo_name" doc:"Name of the repository; it may have slashes."`
-	Provider string `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion" doc:"When several have the name; else the one made last is taken."`
-	ID       string `query:"id" doc:"The internal id. With it, name and provider are ignored."`
-}
-
 // RepoLiveStatusResponse tells what of a repository runs (contract/responses.md).
 // Archived environments are left out.
 type RepoLiveStatusResponse struct {
@@ -77,9 +70,9 @@ type liveArtifactsAnswer struct {
 
 // getLiveArtifacts tells what of a repository runs where: a constant number of
 // commands for a thousand artifacts.
-func (h *handlers) getLiveArtifacts(ctx context.Context, in *liveArtifactsInput) (*liveArtifactsAnswer, error) {
+func (h *handlers) getLiveArtifacts(ctx context.Context, in *getRepoInput) (*liveArtifactsAnswer, error) {
 	org := access(ctx)
-	repo, err := h.repoLastMade(ctx, org, in)
+	repo, err := h.repoAsked(ctx, org, in)
 	if err != nil {
 		return nil, err
 	}
@@ -95,21 +88,6 @@ func (h *handlers) getLiveArtifacts(ctx context.Context, in *liveArtifactsInput)
 		Embedded:      RepoLiveStatusEmbedded{Artifacts: h.showLiveArtifacts(org, &live), Environments: h.showLiveEnvironments(org, &live)},
 		LiveArtifacts: h.showLiveEntries(org, &live),
 	}}, nil
-}
-
-// repoLastMade is the repository that was asked for: of several that have the name
-// the one made last.
-func (h *handlers) repoLastMade(ctx context.Context, org evidence.OrgAccess, in *liveArtifactsInput) (evidence.Repo, error) {
-	if in.ID != "" {
-		return h.repoWithID(ctx, org, in.ID)
-	}
-	repos, err := h.reposOfProvider(ctx, org, in.Name, in.Provider)
-	if err != nil {
-		return evidence.Repo{}, err
-	}
-	return slices.MaxFunc(repos, func(a, b evidence.Repo) int {
-		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	}), nil
 }
 
 // runningPlace is a fingerprint in an environment.

@@ -269,11 +269,17 @@ func (h *handlers) listRepoTagChoices(ctx context.Context, _ *OrgPath) (*tagChoi
 	return &tagChoicesAnswer{Body: TagChoicesResponse{TagChoices: slices.Compact(choices)}}, nil
 }
 
+// RepoProviderQuery goes with a filter by the name of a repository. It is exported
+// because huma passes over embedded types that are not.
+type RepoProviderQuery struct {
+	Provider string `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion" doc:"Provider of the repository. Needed when several have the name."`
+}
+
 type getRepoInput struct {
 	OrgPath
-	Name     string `path:"repo_name" doc:"Name of the repository; it may have slashes."`
-	Provider string `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion" doc:"Needed when several have the name."`
-	ID       string `query:"id" doc:"The internal id. With it, name and provider are ignored."`
+	Name string `path:"repo_name" doc:"Name of the repository; it may have slashes."`
+	RepoProviderQuery
+	ID string `query:"id" doc:"The internal id. With it, name and provider are ignored."`
 }
 
 type repoAnswer struct {
@@ -294,32 +300,8 @@ func (h *handlers) repoAsked(ctx context.Context, org evidence.OrgAccess, in *ge
 	if in.ID != "" {
 		return h.repoWithID(ctx, org, in.ID)
 	}
-	repos, err := h.reposOfProvider(ctx, org, in.Name, in.Provider)
-	if err != nil {
-		return evidence.Repo{}, err
-	}
-	if providers := distinct(repos, repoFacets{}, shownProvider); len(providers) > 1 {
-		return evidence.Repo{}, evidence.NewError(evidence.Invalid, fmt.Sprintf(
-			"Multiple repos named '%s' exist (%s). Specify the 'provider'", in.Name, strings.Join(providers, ", ")))
-	}
-	// Of those that one provider has, the last one reported has taken the name.
-	return repos[0], nil
+	return h.repoNamed(ctx, org, in.Name, in.Provider)
 }
-
-// reposOfProvider is reposNamed for a single provider; "" is all of them.
-func (h *handlers) reposOfProvider(ctx context.Context, org evidence.OrgAccess, name, provider string) ([]evidence.Repo, error) {
-	repos, err := h.reposNamed(ctx, org, name)
-	if err != nil || provider == "" {
-		return repos, err
-	}
-	repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return r.Provider != provider })
-	if len(repos) == 0 {
-		return nil, repoUnknown(name)
-	}
-	return repos, nil
-}
-
-func shownProvider(r *evidence.Repo) string { return cmp.Or(r.Provider, "unknown") }
 
 // repoWithID returns the repository of an internal id, or answers in the contract's
 // words that there is none.
@@ -331,15 +313,36 @@ func (h *handlers) repoWithID(ctx context.Context, org evidence.OrgAccess, id st
 	return repo, err
 }
 
-// reposNamed returns the repositories of a name, the one reported last first, or
-// answers in the contract's words that there is none.
-func (h *handlers) reposNamed(ctx context.Context, org evidence.OrgAccess, name string) ([]evidence.Repo, error) {
+// repoNamed returns the repository of a name, as pickRepo does: one command.
+func (h *handlers) repoNamed(ctx context.Context, org evidence.OrgAccess, name, provider string) (evidence.Repo, error) {
 	repos, err := h.store.Repos.Named(ctx, org.OrgID, name)
-	if err == nil && len(repos) == 0 {
-		err = repoUnknown(name)
+	if err != nil {
+		return evidence.Repo{}, err
 	}
-	return repos, err
+	return pickRepo(repos, name, provider)
 }
+
+// pickRepo picks, from all repositories of a name, the one that a client means. If
+// there are several it has to say the provider; of several at that provider the newest
+// one has the name now. An empty provider means any.
+func pickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, error) {
+	if provider != "" {
+		repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return r.Provider != provider })
+	}
+	if len(repos) == 0 {
+		return evidence.Repo{}, repoUnknown(name)
+	}
+	if provider == "" && len(repos) > 1 {
+		providers := distinct(repos, repoFacets{}, shownProvider)
+		return evidence.Repo{}, evidence.NewError(evidence.Invalid, fmt.Sprintf(
+			"Multiple repos named '%s' exist (%s). Specify the 'provider'", name, strings.Join(providers, ", ")))
+	}
+	return slices.MaxFunc(repos, func(a, b evidence.Repo) int {
+		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	}), nil
+}
+
+func shownProvider(r *evidence.Repo) string { return cmp.Or(r.Provider, "unknown") }
 
 func repoUnknown(name string) error {
 	return evidence.NewError(evidence.NotFound, fmt.Sprintf("Repo '%s' not found", name))
