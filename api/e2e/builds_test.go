@@ -74,15 +74,21 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 	s.clock.turn(time.Minute)
 	inner := s.innerID(org, "2")
 	for query, want := range map[string]string{
-		"":                              "lab-1 db-1 web-2 web-1",
-		"?start_ts=0":                   "lab-1 db-1 web-2 web-1 old",
-		"?start_ts=1e10":                "",
-		"?end_ts=1e9":                   "",
-		"?repo_name=acme/web":           "web-2 web-1",
-		"?repo_id=1":                    "lab-1 web-2 web-1",
-		"?repo_id=2":                    "db-1",
-		"?repo_inner_id=" + inner:       "db-1",
-		"?repo_id=2&repo_name=acme/web": "db-1",
+		"":                                 "lab-1 db-1 web-2 web-1",
+		"?start_ts=0":                      "lab-1 db-1 web-2 web-1 old",
+		"?start_ts=1e10":                   "",
+		"?end_ts=1e9":                      "",
+		"?start-ts=0":                      "lab-1 db-1 web-2 web-1 old",
+		"?start-ts=1e10":                   "",
+		"?end-ts=1e9":                      "",
+		"?start-ts=0&end-ts=1e10":          "lab-1 db-1 web-2 web-1 old",
+		"?start_ts=0&start-ts=1e10":        "lab-1 db-1 web-2 web-1 old",
+		"?end_ts=1e10&end-ts=1&start_ts=0": "lab-1 db-1 web-2 web-1 old",
+		"?repo_name=acme/web":              "web-2 web-1",
+		"?repo_id=1":                       "lab-1 web-2 web-1",
+		"?repo_id=2":                       "db-1",
+		"?repo_inner_id=" + inner:          "db-1",
+		"?repo_id=2&repo_name=acme/web":    "db-1",
 		"?repo_inner_id=" + inner + "&repo_id=1&repo_name=x": "db-1",
 		"?repo_id=&repo_name=&repo_inner_id=":                "lab-1 db-1 web-2 web-1",
 		"?repo_name=acme/web&start_ts=0&per_page=2&page=2":   "old",
@@ -102,8 +108,10 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, list+query, nil), "Repo '"+name+"' not found")
 		}
 	}
-	if _, errors := s.want(http.StatusBadRequest, http.MethodGet, "/builds/"+org+"?per_page=51", nil).problem(t); errors["query.per_page"] == "" {
-		t.Errorf("per_page 51: %q", errors)
+	for query, field := range map[string]string{"?per_page=51": "query.per_page", "?start-ts=": "query.start-ts", "?end-ts=x": "query.end-ts"} {
+		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, "/builds/"+org+query, nil).problem(t); errors[field] == "" {
+			t.Errorf("%s: %q", query, errors)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -30,13 +31,12 @@ type BuildFilter struct {
 	RepoID      string `query:"repo_id" doc:"The id of the repository at its provider. With it, repo_name is ignored."`
 	RepoName    string `query:"repo_name" doc:"Builds of the repository of this name."`
 	RepoInnerID string `query:"repo_inner_id" doc:"The internal id of the repository. With it, repo_id and repo_name are ignored."`
-	WindowQuery
 	RepoProviderQuery
+	WindowQuery
 }
 
-// builds asks for the builds that the filter wants. Empty filters are none.
-func (h *handlers) builds(ctx context.Context, org evidence.OrgAccess, in *BuildFilter) (storage.BuildQuery, error) {
-	span := h.window(ctx, in.WindowQuery)
+// builds asks for the builds of a window that the filter wants. Empty filters are none.
+func (h *handlers) builds(ctx context.Context, org evidence.OrgAccess, in *BuildFilter, span window) (storage.BuildQuery, error) {
 	query := storage.BuildQuery{Org: org.OrgID, From: span.from, To: span.to}
 	var err error
 	switch {
@@ -72,6 +72,15 @@ type listBuildsInput struct {
 	Page    int `query:"page" minimum:"1" default:"1"`
 	PerPage int `query:"per_page" minimum:"0" maximum:"50" default:"15" doc:"0 asks for the totals alone."`
 	BuildFilter
+	DashedStart float64 `query:"start-ts" doc:"Another name of start_ts, which wins over it."`
+	DashedEnd   float64 `query:"end-ts" doc:"Another name of end_ts, which wins over it."`
+}
+
+// window is that of the query, by either name of its bounds.
+func (in *listBuildsInput) window(ctx context.Context, h *handlers) window {
+	return h.windowBetween(
+		cmp.Or(sent(ctx, "start_ts", in.Start), sent(ctx, "start-ts", in.DashedStart)),
+		cmp.Or(sent(ctx, "end_ts", in.End), sent(ctx, "end-ts", in.DashedEnd)))
 }
 
 // BuildListResponse is a page of builds, newest first (contract/responses.md). Totals
@@ -98,7 +107,7 @@ type buildsAnswer struct {
 // listBuilds lists an organization's builds.
 func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*buildsAnswer, error) {
 	org := access(ctx)
-	query, err := h.builds(ctx, org, &in.BuildFilter)
+	query, err := h.builds(ctx, org, &in.BuildFilter, in.window(ctx, h))
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +172,7 @@ type buildStatisticsAnswer struct {
 
 // getBuildStatistics tells when was built.
 func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsInput) (*buildStatisticsAnswer, error) {
-	query, err := h.builds(ctx, access(ctx), &in.BuildFilter)
+	query, err := h.builds(ctx, access(ctx), &in.BuildFilter, h.window(ctx, in.WindowQuery))
 	if err != nil {
 		return nil, err
 	}

@@ -27,12 +27,24 @@ type window struct{ from, to float64 }
 
 // window fills in what was left out of a query.
 func (h *handlers) window(ctx context.Context, in WindowQuery) window {
-	w := window{from: in.Start, to: in.End}
-	if !given(ctx, "end_ts") {
-		w.to = evidence.Seconds(h.clock())
+	return h.windowBetween(sent(ctx, "start_ts", in.Start), sent(ctx, "end_ts", in.End))
+}
+
+// windowBetween fills in the bounds that are nil.
+func (h *handlers) windowBetween(start, end *float64) window {
+	if end == nil {
+		end = new(evidence.Seconds(h.clock()))
 	}
-	if !given(ctx, "start_ts") {
-		w.from = w.to - defaultWindow
+	if start == nil {
+		start = new(*end - defaultWindow)
 	}
-	return w
+	return window{from: *start, to: *end}
+}
+
+// sent is the value of a query parameter, nil when it was not sent.
+func sent(ctx context.Context, name string, value float64) *float64 {
+	if !given(ctx, name) {
+		return nil
+	}
+	return &value
 }
