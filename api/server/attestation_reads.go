@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -17,8 +16,7 @@ import (
 )
 
 const (
-	defaultAttestationsPerPage = 20
-	maxAttestationsPerPage     = 100
+	maxAttestationsPerPage = 100
 	// maxNamedAttestations bounds the attestations of one name in one place: the
 	// newest.
 	maxNamedAttestations = storage.MaxMany
@@ -74,7 +72,7 @@ type listAttestationsInput struct {
 	FromTimestamp int64    `query:"from_timestamp" doc:"Unix seconds, inclusive."`
 	ToTimestamp   int64    `query:"to_timestamp" doc:"Unix seconds, inclusive."`
 	After         string   `query:"after" doc:"Cursor, from _links.next of the page before."`
-	PerPage       int      `query:"per_page" minimum:"1" maximum:"100"`
+	PerPage       int      `query:"per_page" minimum:"1" maximum:"100" default:"20"`
 }
 
 // AttestationsPage is a page of a list that goes on by a cursor.
@@ -102,8 +100,7 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 	if err != nil {
 		return nil, err
 	}
-	size := cmp.Or(in.PerPage, defaultAttestationsPerPage)
-	found, next, err := h.store.Attestations.List(ctx, query, cursor, size)
+	found, next, err := h.store.Attestations.List(ctx, query, cursor, in.PerPage)
 	if err != nil {
 		if cursor != "" && evidence.CodeOf(err) == evidence.Invalid {
 			return nil, badCursor(in.After)
@@ -116,7 +113,7 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 	}
 	total, known, err := h.store.Attestations.Count(ctx, query)
 	if known {
-		answer.Body.Pagination.Value = new(paginationOf(number, size, total))
+		answer.Body.Pagination.Value = new(paginationOf(number, in.PerPage, total))
 	}
 	return answer, err
 }
@@ -136,7 +133,7 @@ func (h *handlers) pickAttestation(ctx context.Context, org evidence.OrgAccess, 
 		Data:  shown,
 		Links: h.links.cursorLinks(ctx, ""),
 		Pagination: OrNull[PaginationInfo]{
-			Value: new(paginationOf(1, cmp.Or(in.PerPage, defaultAttestationsPerPage), int64(len(picked)))),
+			Value: new(paginationOf(1, in.PerPage, int64(len(picked)))),
 		},
 	}}, err
 }

@@ -87,8 +87,14 @@ type EvaluatorInput struct {
 	value *evidence.Evaluator
 }
 
-// Schema is that of either evaluator, or null.
+// Schema is that of either evaluator, or null, with the default.
 func (EvaluatorInput) Schema(registry huma.Registry) *huma.Schema {
+	schema := evaluatorSchema(registry)
+	schema.Default = map[string]any{"content_type": evidence.DefaultEvaluator}
+	return schema
+}
+
+func evaluatorSchema(registry huma.Registry) *huma.Schema {
 	return &huma.Schema{AnyOf: []*huma.Schema{
 		registry.Schema(reflect.TypeFor[JQEvaluator](), true, ""),
 		registry.Schema(reflect.TypeFor[DefaultEvaluator](), true, ""),
@@ -165,7 +171,7 @@ type ShownEvaluator struct {
 
 // Schema is that of either evaluator, or null.
 func (ShownEvaluator) Schema(registry huma.Registry) *huma.Schema {
-	return EvaluatorInput{}.Schema(registry)
+	return evaluatorSchema(registry)
 }
 
 func showEvaluator(evaluator *evidence.Evaluator) *ShownEvaluator {

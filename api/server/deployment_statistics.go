@@ -79,7 +79,7 @@ func (h *handlers) deployedAt(ctx context.Context, org evidence.OrgAccess, envir
 
 type repoDeploymentStatisticsInput struct {
 	RepoIDPath
-	Environments []string `query:"env,explode" maxItems:"1000" doc:"Names of environments; a logical one stands for its members. None means all."`
+	Environments []string `query:"env,explode" maxItems:"1000" default:"[]" doc:"Names of environments; a logical one stands for its members. None means all."`
 	WindowQuery
 }
 

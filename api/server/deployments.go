@@ -248,7 +248,7 @@ type listRepoDeploymentsInput struct {
 	RepoIDPath
 	Page         int      `query:"page" minimum:"1" default:"1"`
 	PerPage      int      `query:"per_page" minimum:"0" maximum:"50" default:"15" doc:"0 asks for the totals alone."`
-	Environments []string `query:"env,explode" maxItems:"1000" doc:"Names of environments; a logical one stands for its members. None means all."`
+	Environments []string `query:"env,explode" maxItems:"1000" default:"[]" doc:"Names of environments; a logical one stands for its members. None means all."`
 	WindowQuery
 }
 

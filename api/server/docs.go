@@ -3,6 +3,8 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gofiber/fiber/v2"
@@ -46,9 +48,28 @@ func describe(links Links) huma.Config {
 	}
 }
 
+// describeEmptyDefaults documents the empty texts that members have as defaults: huma
+// takes the tag `default:""` for none.
+func describeEmptyDefaults(registry huma.Registry) {
+	for name, schema := range registry.Map() {
+		described := registry.TypeFromRef(componentPrefix + name)
+		if described == nil || described.Kind() != reflect.Struct {
+			continue
+		}
+		for i := range described.NumField() {
+			field := described.Field(i)
+			if text, ok := field.Tag.Lookup("default"); ok && text == "" {
+				member, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+				schema.Properties[member].Default = ""
+			}
+		}
+	}
+}
+
 // serveDocuments serves the OpenAPI document and the page to read it, to which the
 // root leads. All are made once, as the operations no longer change.
 func (s *Server) serveDocuments() error {
+	describeEmptyDefaults(s.registry)
 	document, err := json.Marshal(s.api.OpenAPI())
 	if err != nil {
 		return fmt.Errorf("write the OpenAPI document: %w", err)

@@ -27,7 +27,7 @@ func (h *handlers) eventRoutes() []Route {
 type listEventsInput struct {
 	EnvironmentPath
 	Interval string   `query:"interval" deprecated:"true" doc:"Two ends with '..' between them, or one snapshot expression for the events of that snapshot. It counts when neither start nor end is given."`
-	Page     int      `query:"page" minimum:"1"`
+	Page     int      `query:"page" minimum:"1" default:"1"`
 	PerPage  int      `query:"per_page" minimum:"1" maximum:"100" default:"15"`
 	Reverse  bool     `query:"reverse" default:"false" doc:"Oldest first."`
 	RepoName []string `query:"repo_name,explode" maxItems:"10" doc:"Only artifacts that come from one of the repositories."`
@@ -36,8 +36,8 @@ type listEventsInput struct {
 	EndTS   float64 `query:"end_ts" doc:"Unix seconds, included. It wins over end."`
 	From    float64 `query:"from" doc:"Another name of start_ts, which wins over it."`
 	To      float64 `query:"to" doc:"Another name of end_ts, which wins over it."`
-	Start   string  `query:"start" doc:"A snapshot (5, -1, ~2), NOW, a span of time back from now (1hour, 2days, 30mins), Unix seconds, ISO 8601, or @{…}. The events of a snapshot are included; times bound those of the events. 1 when left out."`
-	End     string  `query:"end" doc:"Like start; NOW when left out."`
+	Start   string  `query:"start" doc:"A snapshot (5, -1, ~2), NOW, a span of time back from now (1hour, 2days, 30mins), Unix seconds, ISO 8601, or @{…}. The events of a snapshot are included; times bound those of the events." default:"1"`
+	End     string  `query:"end" doc:"Like start." default:"NOW"`
 }
 
 // GetEnvironmentEventResponse is an entry of an environment's log
@@ -92,7 +92,7 @@ func (in *listEventsInput) ends(ctx context.Context, now time.Time) (start, end 
 	case given(ctx, "from"):
 		start = snapshot.At(in.From)
 	case given(ctx, "start"):
-		start, err = snapshot.ParseMoment(in.Start, now)
+		start, err = snapshot.ParseMoment(sentText(ctx, "start"), now)
 	}
 	if err != nil {
 		return start, end, err
@@ -103,7 +103,7 @@ func (in *listEventsInput) ends(ctx context.Context, now time.Time) (start, end 
 	case given(ctx, "to"):
 		end = snapshot.At(in.To)
 	case given(ctx, "end"):
-		end, err = snapshot.ParseMoment(in.End, now)
+		end, err = snapshot.ParseMoment(sentText(ctx, "end"), now)
 	}
 	return start, end, err
 }

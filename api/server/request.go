@@ -54,3 +54,14 @@ func given(ctx context.Context, name string) bool {
 	_, ok := requestOf(ctx).query[name]
 	return ok
 }
+
+// sentText is the text of a query parameter as it was sent, for one that has a
+// default: huma puts the default in the place of an empty text. The last one counts
+// when a parameter is repeated; it is "" when none was sent.
+func sentText(ctx context.Context, name string) string {
+	values := requestOf(ctx).query[name]
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
+}

@@ -29,7 +29,7 @@ type FoundIssue struct {
 	_             struct{}        `json:"-" additionalProperties:"true"`
 	ID            string          `json:"id"`
 	Message       string          `json:"message"`
-	Locations     []IssueLocation `json:"locations,omitempty"`
+	Locations     []IssueLocation `json:"locations,omitempty" default:"[]"`
 	PriorityScore *float64        `json:"priority_score,omitempty" nullable:"true"`
 }
 
