@@ -36,6 +36,22 @@ func CommitSHA(c *GitCommit) string {
 	return strings.ToLower(c.SHA1)
 }
 
+// NoCommit is the SHA by which git writes that there is no commit.
+const NoCommit = "0000000000000000000000000000000000000000"
+
+// shortSHA is how many characters of a SHA clients show.
+const shortSHA = 7
+
+// ShownSHA is the SHA of an artifact's commit in members of answers that are never
+// null. Clients cut it to its first seven characters and fail on a shorter text, so a
+// SHA that is unknown, or shorter, is NoCommit.
+func ShownSHA(sha string) string {
+	if len(sha) < shortSHA {
+		return NoCommit
+	}
+	return sha
+}
+
 // ExternalURL points to something outside, by a label (contract/requests.md,
 // ExternalAttachmentUrl).
 type ExternalURL struct {

@@ -81,7 +81,7 @@ func trailData(trail *evidence.Trail) trailDataJSON {
 func artifactEvent(trail *evidence.Trail, record *evidence.ArtifactRecord, repo *evidence.Repo) evidence.TrailEvent {
 	return trailEvent(trail, record.ID, evidence.ArtifactCreation, record.CreatedAt, record.Commit, repo, artifactData{
 		Fingerprint: record.Fingerprint, ArtifactName: record.Filename, ArtifactID: record.ID,
-		ReferenceName: record.Name, GitCommit: record.CommitSHA,
+		ReferenceName: record.Name, GitCommit: evidence.ShownSHA(record.CommitSHA),
 	})
 }
 

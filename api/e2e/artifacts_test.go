@@ -66,13 +66,66 @@ func TestArtifactWithLittleSaidOfItShowsNothingInItsPlace(t *testing.T) {
 		`{"fingerprint":%q,"filename":"app","build_url":"","commit_url":""}`, fingerprint))
 	got := s.read("/artifacts/" + org + "/build/fingerprint/" + fingerprint)
 	clientReads(t, "artifact", got)
-	if at(t, got, "git_commit") != "" || at(t, got, "git_commit_info") != nil || at(t, got, "repo_info") != nil {
+	if at(t, got, "git_commit_info") != nil || at(t, got, "repo_info") != nil {
 		t.Errorf("got %s", shown(got))
 	}
-	// Clients cut the commits of a list to seven digits, whatever they are.
-	item := clientReadsEach(t, "artifacts_item", s.read("/artifacts/"+org))[0]
-	if len(at(t, item, "git_commit").(string)) != 40 {
-		t.Errorf("a client cannot list %s", shown(item))
+}
+
+func TestUnknownCommitIsShownAlikeInAllAnswers(t *testing.T) {
+	s := start(t, options{})
+	s.environment("host", evidence.Server)
+	unknown, short := evidence.HashAPIKey("bare"), evidence.HashAPIKey("odd")
+	const repo = `,"repo_info":{"name":"acme/web","id":"1","url":"https://github.com/acme/web","provider":"github"}`
+	for fingerprint, commit := range map[string]string{unknown: "", short: `,"git_commit_info":{"sha1":"v1"}`} {
+		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/build", fmt.Appendf(nil,
+			`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"c","trail_name":%q,"template_reference_name":"app"%s%s}`,
+			fingerprint, fingerprint, commit, repo))
+	}
+	s.nowRuns("host", "bare", "odd", "stranger")
+	shownCommits := map[string]any{}
+	for _, fingerprint := range []string{unknown, short} {
+		artifact := s.read("/artifacts/" + org + "/build/fingerprint/" + fingerprint)
+		clientReads(t, "artifact", artifact)
+		shownCommits["artifact "+fingerprint] = at(t, artifact, "git_commit")
+		found, _ := s.searched(fingerprint)
+		shownCommits["search "+fingerprint] = at(t, found, 0, "git_commit")
+		for _, event := range at(t, s.read("/trails/"+org+"/build/"+fingerprint), "events").([]any) {
+			if at(t, event, "type") == evidence.ArtifactCreation {
+				shownCommits["trail "+fingerprint] = at(t, event, "git_commit")
+			}
+		}
+	}
+	found, _ := s.searched(evidence.HashAPIKey("stranger"))
+	shownCommits["search without provenance"] = at(t, found, 0, "git_commit")
+	for i, item := range clientReadsEach(t, "artifacts_item", s.read("/artifacts/"+org)) {
+		shownCommits[fmt.Sprint("list ", i)] = at(t, item, "git_commit")
+	}
+	latest := s.snapshot("host", "-1")
+	for _, name := range []string{"bare", "odd"} {
+		artifact := latest.running(t, name)
+		shownCommits["snapshot "+name] = at(t, artifact, "git_commit")
+		shownCommits["flow of snapshot "+name] = at(t, artifact, "flows", 0, "git_commit")
+	}
+	if len(shownCommits) != 13 {
+		t.Errorf("looked at %d answers", len(shownCommits))
+	}
+	for where, commit := range shownCommits {
+		if commit != evidence.NoCommit {
+			t.Errorf("%s: the commit is %q", where, commit)
+		}
+	}
+	// Members that may be null are null.
+	if commit := latest.running(t, "stranger")["git_commit"]; commit != nil {
+		t.Errorf("an artifact that no flow knows has the commit %v in a snapshot", commit)
+	}
+	for path, members := range map[string][]any{
+		"/deployments/" + org + "/host/" + unknown:                   {"artifact", "git_commit"},
+		"/artifacts/" + org + "/build/" + unknown + "/latest_commit": {"latest_commit"},
+		"/repos/" + org + "/live-artifacts/acme/web?provider=github": {"live_artifacts", 0, "commit_sha"},
+	} {
+		if commit := at(t, s.read(path), members...); commit != nil {
+			t.Errorf("%s: the commit is %v, want null", path, commit)
+		}
 	}
 }
 

@@ -85,7 +85,7 @@ func TestSearchFindsWhatRunsWithoutProvenance(t *testing.T) {
 		t.Errorf("resolved to %s: %s", resolved, shown(artifacts))
 	}
 	for member, want := range map[string]any{
-		"fingerprint": unknown, "name": "/opt/intruder", "has_provenance": false, "git_commit": "", "flow": "", "compliance_state": "",
+		"fingerprint": unknown, "name": "/opt/intruder", "has_provenance": false, "git_commit": evidence.NoCommit, "flow": "", "compliance_state": "",
 		"html_url": s.URL + "/acme/environments/prod/snapshots/1", "api_url": s.URL + "/api/v2/snapshots/acme/prod/1",
 	} {
 		if at(t, found, member) != want {

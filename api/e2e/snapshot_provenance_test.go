@@ -156,7 +156,7 @@ func TestSnapshotTellsAnArtifactsStateInItsFlow(t *testing.T) {
 	}
 	// Nothing is known of the commit there.
 	other := at(t, first, "flows", 1)
-	if at(t, other, "git_commit") != "" || at(t, other, "commit_url") != nil || at(t, other, "git_commit_info") != nil || at(t, other, "commit_lead_time") != nil {
+	if at(t, other, "git_commit") != evidence.NoCommit || at(t, other, "commit_url") != nil || at(t, other, "git_commit_info") != nil || at(t, other, "commit_lead_time") != nil {
 		t.Errorf("a record without a commit tells %v", other)
 	}
 }

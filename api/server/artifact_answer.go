@@ -134,7 +134,7 @@ func (h *handlers) showCommon(org evidence.OrgAccess, a *judgedArtifact) Artifac
 		TemplateReferenceName: record.Name,
 		Fingerprint:           record.Fingerprint,
 		Filename:              record.Filename,
-		GitCommit:             record.CommitSHA,
+		GitCommit:             evidence.ShownSHA(record.CommitSHA),
 		GitCommitInfo:         OrNull[GitCommit]{Value: showFullCommit(record.Commit)},
 		RepoInfo:              OrNull[RepoInfoResponse]{Value: showRepoInfo(a.repo)},
 		CommitURL:             record.CommitURL,

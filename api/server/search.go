@@ -51,12 +51,12 @@ type SearchResolvedSubset struct {
 }
 
 // SearchFoundArtifactModel is an artifact that was found. What no flow knows of is
-// only running; all that flows tell is empty then.
+// only running; all that flows tell, but for the commit, is empty then.
 type SearchFoundArtifactModel struct {
 	Fingerprint           string            `json:"fingerprint"`
 	Name                  string            `json:"name"`
 	HasProvenance         bool              `json:"has_provenance"`
-	GitCommit             string            `json:"git_commit"`
+	GitCommit             string            `json:"git_commit" doc:"40 zeros when it is unknown or shorter than 7 characters."`
 	Pipeline              string            `json:"pipeline"`
 	Flow                  string            `json:"flow"`
 	Trail                 string            `json:"trail"`
@@ -190,6 +190,7 @@ func (h *handlers) showFound(org evidence.OrgAccess, a *judgedArtifact, places [
 func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, places []place) SearchFoundArtifactModel {
 	shown := SearchFoundArtifactModel{
 		Fingerprint: fingerprint,
+		GitCommit:   evidence.NoCommit,
 		RunningIn:   environmentsOf(runningIn(places)),
 		ExitedFrom:  environmentsOf(exitedFrom(places)),
 		History:     []ArtifactHistory{},

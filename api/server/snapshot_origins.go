@@ -13,7 +13,7 @@ type SnapshotArtifactFlow struct {
 	FlowName                    string                 `json:"flow_name"`
 	TrailName                   string                 `json:"trail_name"`
 	TemplateReferenceName       string                 `json:"template_reference_name"`
-	GitCommit                   string                 `json:"git_commit" doc:"Empty when it is unknown or shorter than 7 characters."`
+	GitCommit                   string                 `json:"git_commit" doc:"40 zeros when it is unknown or shorter than 7 characters."`
 	CommitURL                   *string                `json:"commit_url" nullable:"true"`
 	GitCommitInfo               OrNull[GitCommitInfo]  `json:"git_commit_info"`
 	HTMLURL                     string                 `json:"html_url"`
@@ -75,7 +75,7 @@ func (o *snapshotOrigins) showFlow(artifact *snapshot.Artifact, origin *snapshot
 		FlowName:                    flow,
 		TrailName:                   origin.Trail,
 		TemplateReferenceName:       origin.Slot,
-		GitCommit:                   abbreviable(origin.CommitSHA),
+		GitCommit:                   evidence.ShownSHA(origin.CommitSHA),
 		CommitURL:                   orNull(origin.CommitURL),
 		GitCommitInfo:               OrNull[GitCommitInfo]{Value: showCommit(origin.Commit)},
 		HTMLURL:                     o.links.Artifact(o.org, flow, artifact.Fingerprint, origin.Record),
@@ -85,15 +85,6 @@ func (o *snapshotOrigins) showFlow(artifact *snapshot.Artifact, origin *snapshot
 		ArtifactComplianceInFlow:    origin.Status == evidence.Compliant,
 		FlowReasonsForNonCompliance: []map[string]any{},
 	}
-}
-
-// abbreviable leaves out a commit that clients cannot show, as they cut it to its
-// first seven characters (contract/clients.md 3, snapshot).
-func abbreviable(commit string) string {
-	if len(commit) < 7 {
-		return ""
-	}
-	return commit
 }
 
 func (o *snapshotOrigins) showDiff(origin *snapshot.Origin) *DeploymentDiff {
