@@ -21,6 +21,7 @@ require (
 	github.com/swaggest/swgui v1.8.5
 	github.com/valyala/fasthttp v1.69.0
 	go.mongodb.org/mongo-driver/v2 v2.9.3
+	go.yaml.in/yaml/v4 v4.0.0
 	golang.org/x/net v0.60.0
 	modernc.org/sqlite v1.46.1
 )

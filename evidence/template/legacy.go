@@ -3,6 +3,7 @@ package template
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"attestry/evidence"
 )
@@ -11,10 +12,10 @@ import (
 // made of a list of names. Clients put it into the list too.
 const LegacyArtifact = "artifact"
 
-// FromNames makes the template that the deprecated list of names stands for
-// (contract/semantics.md 2.1): one artifact, with an attestation of any type for
-// each name. A name that is given twice counts once. An empty or impossible name
-// is a validation error of the field template.
+// FromNames makes the template that the deprecated list of names stands for: one
+// artifact, with an attestation of any type for each name. A name that is given twice
+// counts once. An empty, impossible or too long name, and a list whose template would
+// be greater than MaxSize, is a validation error of the field template.
 func FromNames(list []string) (content []byte, err error) {
 	var required []string
 	taken := names{LegacyArtifact: true}
@@ -24,6 +25,8 @@ func FromNames(list []string) (content []byte, err error) {
 		switch {
 		case name == "":
 			wrong[at] = "Attestation names must not be empty" + shown(name)
+		case utf8.RuneCountInString(name) > evidence.MaxResourceName:
+			wrong[at] = nameTooLong + shown(name)
 		case !validName.MatchString(name):
 			wrong[at] = "String should match pattern '" + namePattern + "'" + shown(name)
 		case !taken[name]:
@@ -34,7 +37,12 @@ func FromNames(list []string) (content []byte, err error) {
 	if len(wrong) > 0 {
 		return nil, evidence.ValidationError(wrong)
 	}
-	return []byte(legacyText(required)), nil
+	content = []byte(legacyText(required))
+	if len(content) > MaxSize {
+		text := "List should have fewer items, as its template has at most 1 MiB"
+		return nil, evidence.ValidationError(map[string]string{"template": text + shown(strings.Join(list[:min(len(list), maxShown)], ", "))})
+	}
+	return content, nil
 }
 
 // legacyText writes names in quotes, as some of them would be read as numbers or

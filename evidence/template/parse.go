@@ -1,11 +1,15 @@
 package template
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
+
+	"attestry/evidence"
 )
 
 // builtin are the types that an attestation can be required to have, beside
@@ -15,8 +19,15 @@ var builtin = []string{"generic", "junit", "snyk", "pull_request", "jira", "sona
 const (
 	customPrefix = "custom:"
 	namePattern  = `^[a-zA-Z0-9\-_]+$`
-	// maxReads bounds what aliases may blow a file up to.
-	maxReads = 2 * maxTokens
+	// maxReads bounds what aliases may expand a file to, in nodes.
+	maxReads = 500_000
+
+	// The tags of scalars that are resolved by their value.
+	floatTag  = "!!float"
+	intTag    = "!!int"
+	nullTag   = "!!null"
+	stringTag = "!!str"
+	timeTag   = "!!timestamp"
 
 	fieldRequired = "Field required"
 	notAMapping   = "Input should be a valid dictionary or instance of "
@@ -24,25 +35,20 @@ const (
 	notAString    = "Input should be a valid string"
 )
 
+var nameTooLong = fmt.Sprintf("String should have at most %d characters", evidence.MaxResourceName)
+
 var validName = regexp.MustCompile(namePattern)
 
-// Parse reads a template: YAML in the grammar of contract/semantics.md 2.2, at
-// most 10 MiB of it. What is wrong with the file is an *Error, which is meant for
-// whoever wrote it. The lists of a parsed template are never nil.
+// Parse reads a template: YAML in the grammar of flow templates, version 1. What is
+// wrong with the file is an *Error, which is meant for whoever wrote it. The lists of
+// a parsed template are never nil.
 func Parse(content []byte) (Template, error) {
-	body, err := document(content)
+	root, err := document(content)
 	if err != nil {
 		return Template{}, err
 	}
-	known := &anchors{named: map[string]*ast.AnchorNode{}}
-	if body != nil {
-		ast.Walk(known, body)
-	}
-	if known.again != nil {
-		return Template{}, unreadable(lineOf(known.again), "Invalid YAML: the anchor is defined twice"+shown(nameOf(known.again.Name)))
-	}
-	r := &reader{anchors: known.named}
-	parsed := r.template(body)
+	r := &reader{}
+	parsed := r.template(root)
 	if err := r.faults.orNil(); err != nil {
 		return Template{}, err
 	}
@@ -51,16 +57,19 @@ func Parse(content []byte) (Template, error) {
 
 // reader takes a template from a YAML tree and collects what is wrong with it.
 type reader struct {
-	anchors map[string]*ast.AnchorNode
-	faults  Error
-	reads   int
+	faults Error
+	reads  int
 }
 
-func (r *reader) fault(node ast.Node, at, text string) {
-	r.faults.add(Finding{Location: at, Line: lineOf(node), Text: text})
+func (r *reader) fault(node *yaml.Node, at, text string) {
+	line := 1
+	if node != nil {
+		line = node.Line
+	}
+	r.faults.add(Finding{Location: at, Line: line, Text: text})
 }
 
-func (r *reader) template(node ast.Node) Template {
+func (r *reader) template(node *yaml.Node) Template {
 	parsed := Template{Version: 1, Trail: Trail{Attestations: []Attestation{}, Artifacts: []Artifact{}}}
 	fields, ok := r.mapping(node, "", "Template", "version", "trail")
 	if !ok {
@@ -74,18 +83,19 @@ func (r *reader) template(node ast.Node) Template {
 }
 
 // version admits 1 alone; one that is left out is 1.
-func (r *reader) version(node ast.Node) {
+func (r *reader) version(node *yaml.Node) {
 	node = r.resolve(node, "version")
 	if node == nil {
 		return
 	}
-	if number, ok := node.(*ast.IntegerNode); ok && (number.Value == uint64(1) || number.Value == int64(1)) {
+	var number int
+	if node.Tag == intTag && node.Decode(&number) == nil && number == 1 {
 		return
 	}
 	r.fault(node, "version", "Input should be 1"+r.value(node))
 }
 
-func (r *reader) trail(node ast.Node) Trail {
+func (r *reader) trail(node *yaml.Node) Trail {
 	fields, _ := r.mapping(node, "trail", "Trail", "attestations", "artifacts")
 	return Trail{
 		Attestations: r.attestations(fields["attestations"], "trail.attestations"),
@@ -93,7 +103,7 @@ func (r *reader) trail(node ast.Node) Trail {
 	}
 }
 
-func (r *reader) artifacts(node ast.Node) []Artifact {
+func (r *reader) artifacts(node *yaml.Node) []Artifact {
 	const at = "trail.artifacts"
 	artifacts := []Artifact{}
 	taken := names{}
@@ -111,7 +121,7 @@ func (r *reader) artifacts(node ast.Node) []Artifact {
 	return artifacts
 }
 
-func (r *reader) attestations(node ast.Node, at string) []Attestation {
+func (r *reader) attestations(node *yaml.Node, at string) []Attestation {
 	attestations := []Attestation{}
 	taken := names{}
 	for i, one := range r.list(node, at) {
@@ -132,10 +142,12 @@ func (r *reader) attestations(node ast.Node, at string) []Attestation {
 type names map[string]bool
 
 // name reads the name of an entry, which no other of its list has.
-func (r *reader) name(entry, node ast.Node, at string, taken names) string {
+func (r *reader) name(entry, node *yaml.Node, at string, taken names) string {
 	name, ok := r.text(entry, node, at)
 	switch {
 	case !ok:
+	case utf8.RuneCountInString(name) > evidence.MaxResourceName:
+		r.fault(node, at, nameTooLong+shown(name))
 	case !validName.MatchString(name):
 		r.fault(node, at, "String should match pattern '"+namePattern+"'"+shown(name))
 	case taken[name]:
@@ -146,8 +158,12 @@ func (r *reader) name(entry, node ast.Node, at string, taken names) string {
 }
 
 // kind reads the type that an attestation is required to have.
-func (r *reader) kind(entry, node ast.Node, at string) string {
+func (r *reader) kind(entry, node *yaml.Node, at string) string {
 	kind, ok := r.text(entry, node, at)
+	if ok && utf8.RuneCountInString(strings.TrimPrefix(kind, customPrefix)) > evidence.MaxResourceName {
+		r.fault(node, at, nameTooLong+shown(kind))
+		return kind
+	}
 	if ok && kind != AnyType && !slices.Contains(builtin, kind) && !isCustom(kind) {
 		r.fault(node, at, "Input should be '"+strings.Join(builtin, "', '")+"', '"+AnyType+"' or match pattern '^custom:.*$'"+shown(kind))
 	}
@@ -161,104 +177,93 @@ func isCustom(kind string) bool {
 
 // text reads a required text. Numbers and words such as true are none: they need
 // quotes.
-func (r *reader) text(entry, node ast.Node, at string) (string, bool) {
+func (r *reader) text(entry, node *yaml.Node, at string) (string, bool) {
 	if node == nil {
 		r.fault(entry, at, fieldRequired)
 		return "", false
 	}
-	switch value := r.resolve(node, at).(type) {
-	case *ast.StringNode:
-		return value.Value, true
-	case *ast.LiteralNode:
-		return value.Value.Value, true
-	case nil:
+	value := r.resolve(node, at)
+	switch {
+	case value == nil:
 		return "", false
-	default:
+	case !isText(value):
 		r.fault(node, at, notAString+r.value(value))
 		return "", false
 	}
+	return value.Value, true
+}
+
+// digitsWithExponent are no number in YAML 1.1, which the clients' libraries read.
+var digitsWithExponent = regexp.MustCompile(`^[0-9]+[eE][0-9]+$`)
+
+// isText tells whether a scalar is a text. Dates and digits such as 1e3, as the
+// beginning of a commit may be, are names as well.
+func isText(node *yaml.Node) bool {
+	return node.Tag == stringTag || node.Tag == timeTag || node.Tag == floatTag && digitsWithExponent.MatchString(node.Value)
 }
 
 // list returns the items of a list; one that is left out is empty.
-func (r *reader) list(node ast.Node, at string) []ast.Node {
+func (r *reader) list(node *yaml.Node, at string) []*yaml.Node {
 	node = r.resolve(node, at)
 	if node == nil {
 		return nil
 	}
-	sequence, ok := node.(*ast.SequenceNode)
-	if !ok {
+	if node.Kind != yaml.SequenceNode {
 		r.fault(node, at, notAList+r.value(node))
 		return nil
 	}
-	return sequence.Values
+	return node.Content
 }
 
 // mapping returns the values of a mapping by their keys, all of which must be
 // among known; ok is false when the node is none.
-func (r *reader) mapping(node ast.Node, at, kind string, known ...string) (fields map[string]ast.Node, ok bool) {
-	resolved := r.resolve(node, at)
-	mapping, ok := resolved.(ast.MapNode)
-	if !ok {
-		if resolved != nil || node == nil {
-			r.fault(resolved, at, notAMapping+kind+r.value(resolved))
+func (r *reader) mapping(node *yaml.Node, at, kind string, known ...string) (fields map[string]*yaml.Node, ok bool) {
+	mapping := r.resolve(node, at)
+	if mapping == nil || mapping.Kind != yaml.MappingNode {
+		if mapping != nil || node == nil {
+			r.fault(mapping, at, notAMapping+kind+r.value(mapping))
 		}
 		return nil, false
 	}
-	fields = map[string]ast.Node{}
-	for pairs := mapping.MapRange(); pairs.Next(); {
-		pair := pairs.KeyValue()
-		key := nameOf(pair.Key)
-		_, twice := fields[key]
+	fields = map[string]*yaml.Node{}
+	for pair := range slices.Chunk(mapping.Content, 2) {
+		key, value := pair[0], pair[1]
+		_, twice := fields[key.Value]
 		switch {
-		case !r.within(pair):
+		case !r.within(value):
 			return nil, false
-		case !slices.Contains(known, key):
-			r.fault(pair.Key, member(at, cut(key)), "Extra inputs are not permitted"+r.value(pair.Value))
+		case key.Kind != yaml.ScalarNode || !slices.Contains(known, key.Value):
+			r.fault(key, member(at, cut(key.Value)), "Extra inputs are not permitted"+r.value(value))
 		case twice:
-			r.fault(pair.Key, member(at, key), "Invalid YAML: the key is given twice")
+			r.fault(key, member(at, key.Value), "Invalid YAML: the key is given twice")
 		default:
-			fields[key] = pair.Value
+			fields[key.Value] = value
 		}
 	}
 	return fields, true
 }
 
-// resolve looks behind anchors and aliases. What cannot be resolved is a fault,
-// and nil.
-func (r *reader) resolve(node ast.Node, at string) ast.Node {
+// resolve follows aliases. What cannot be read is a fault, and nil. An alias that
+// stands for something around itself ends with the budget of reads.
+func (r *reader) resolve(node *yaml.Node, at string) *yaml.Node {
 	for node != nil {
-		if !r.within(node) {
+		switch {
+		case !r.within(node):
 			return nil
-		}
-		switch wrapped := node.(type) {
-		case *ast.AnchorNode:
-			node = wrapped.Value
-		case *ast.AliasNode:
-			anchor := r.anchors[nameOf(wrapped.Value)]
-			if anchor == nil || !behind(wrapped, anchor) {
-				r.fault(wrapped, at, "Invalid YAML: the alias stands for nothing"+shown(nameOf(wrapped.Value)))
-				return nil
-			}
-			node = anchor.Value
-		case *ast.TagNode:
-			r.fault(wrapped, at, "Tags are not supported"+shown(wrapped.Start.Value))
+		case node.Style&yaml.TaggedStyle != 0:
+			r.fault(node, at, "Tags are not supported"+shown(node.Tag))
 			return nil
-		default:
+		case node.Kind != yaml.AliasNode:
 			return node
 		}
+		node = node.Alias
 	}
 	return nil
 }
 
-// behind tells whether an alias comes behind its anchor. One that stands for
-// something around itself ends with the budget of reads.
-func behind(alias *ast.AliasNode, anchor *ast.AnchorNode) bool {
-	return alias.Start.Position.Offset > anchor.Start.Position.Offset
-}
-
 // within spends one of the reads that a template may take, which only aliases can
 // use up.
-func (r *reader) within(node ast.Node) bool {
+func (r *reader) within(node *yaml.Node) bool {
 	r.reads++
 	if r.reads == maxReads+1 {
 		r.fault(node, "", tooManyParts)
@@ -266,22 +271,18 @@ func (r *reader) within(node ast.Node) bool {
 	return r.reads <= maxReads
 }
 
-func absent(node ast.Node) bool {
-	_, null := node.(*ast.NullNode)
-	return node == nil || null
-}
+func absent(node *yaml.Node) bool { return node == nil || node.Tag == nullTag }
 
-// value repeats a value that is wrong, when it is a plain one.
-func (r *reader) value(node ast.Node) string {
-	switch value := node.(type) {
-	case nil, *ast.NullNode:
+// value repeats a value that is wrong, when it is a scalar on one line.
+func (r *reader) value(node *yaml.Node) string {
+	const block = yaml.LiteralStyle | yaml.FoldedStyle
+	switch {
+	case absent(node):
 		return shown("None")
-	case *ast.StringNode:
-		return shown(value.Value)
-	case *ast.MappingNode, *ast.MappingValueNode, *ast.SequenceNode, *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.LiteralNode:
+	case node.Kind != yaml.ScalarNode || node.Style&(block|yaml.TaggedStyle) != 0:
 		return ""
 	default:
-		return shown(nameOf(value))
+		return shown(node.Value)
 	}
 }
 

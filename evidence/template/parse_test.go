@@ -55,7 +55,7 @@ func TestParseTakesEveryBuiltInType(t *testing.T) {
 }
 
 func TestParseGivesEmptyListsForWhatIsLeftOut(t *testing.T) {
-	for _, content := range []string{"version: 1\n", "trail: null", "{}", "trail: {}", "version: 1\ntrail:\n  artifacts: []\n", "%YAML 1.2\n---\nversion: 1\n", "\uFEFFversion: 1\n"} {
+	for _, content := range []string{"version: 1\n", "trail: null", "{}", "trail: {}", "version: 1\ntrail:\n  artifacts: []\n", "%YAML 1.1\n---\nversion: 1\n", "%YAML 1.2\n---\nversion: 1\n", "\uFEFF# of YAML 1.2\n\n%YAML  1.2 # so\n--- {version: 1}\n...\n", "\uFEFFversion: 1\n", "? version\n: 1\n"} {
 		parsed, err := template.Parse([]byte(content))
 		if err != nil {
 			t.Errorf("%q: %v", content, err)
@@ -64,6 +64,17 @@ func TestParseGivesEmptyListsForWhatIsLeftOut(t *testing.T) {
 		if parsed.Version != 1 || parsed.Trail.Artifacts == nil || parsed.Trail.Attestations == nil {
 			t.Errorf("%q: parsed %#v", content, parsed)
 		}
+	}
+}
+
+func TestParseTakesNamesThatLookLikeOtherScalars(t *testing.T) {
+	for _, name := range []string{"1e3", "12E4", "2026-01-31", "on", "yes", "12e", "0x", strings.Repeat("n", 255)} {
+		t.Run(name, func(t *testing.T) {
+			parsed, err := template.Parse([]byte("trail: {attestations: [{name: " + name + ", type: custom:" + strings.Repeat("t", 255) + "}]}"))
+			if err != nil || parsed.Trail.Attestations[0].Name != name {
+				t.Errorf("parsed %+v, %v", parsed, err)
+			}
+		})
 	}
 }
 
@@ -101,6 +112,8 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"a number for a name", "trail:\n  artifacts:\n    - name: 12\n", "trail.artifacts.0.name (line 3)\n  Input should be a valid string [input: 12]"},
 		{"a null name", "trail:\n  artifacts:\n    - name:\n", "trail.artifacts.0.name (line 3)\n  Input should be a valid string [input: None]"},
 		{"a bad name", "trail:\n  artifacts:\n    - name: a b\n", "trail.artifacts.0.name (line 3)\n  String should match pattern '^[a-zA-Z0-9\\-_]+$' [input: a b]"},
+		{"a name that is too long", "trail:\n  artifacts:\n    - name: " + strings.Repeat("n", 256) + "\n", "trail.artifacts.0.name (line 3)\n  String should have at most 255 characters [input: " + strings.Repeat("n", 100) + "...]"},
+		{"a type that is too long", "trail:\n  attestations:\n    - name: a\n      type: custom:" + strings.Repeat("n", 256) + "\n", "trail.attestations.0.type (line 4)\n  String should have at most 255 characters [input: custom:n"},
 		{"an empty name", "trail:\n  artifacts:\n    - name: ''\n", "String should match pattern '^[a-zA-Z0-9\\-_]+$' [input: ]"},
 		{"a name of two lines", "trail:\n  artifacts:\n    - name: |\n        a\n", "String should match pattern"},
 		{"an unknown type", "trail:\n  attestations:\n    - name: a\n      type: pull-request\n", "trail.attestations.0.type (line 4)\n  Input should be 'generic'"},
@@ -117,12 +130,20 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"broken YAML", "version: 1\ntrail: [\n", "Invalid YAML: "},
 		{"a tab", "trail:\n\tartifacts: []\n", "(line 2)\n  Invalid YAML: "},
 		{"no text", "version: \xff\n", "Invalid YAML: the file is not UTF-8 text"},
-		{"an alias for nothing", "trail: *a\n", "trail (line 1)\n  Invalid YAML: the alias stands for nothing [input: a]"},
-		{"an alias before its anchor", "trail: {artifacts: *a, attestations: &a []}\n", "Invalid YAML: the alias stands for nothing [input: a]"},
-		{"an anchor twice", "trail: {artifacts: &a [], attestations: &a []}\n", "Invalid YAML: the anchor is defined twice [input: a]"},
+		{"an alias for nothing", "trail: *a\n", "(line 1)\n  Invalid YAML: unknown anchor 'a' referenced"},
+		{"an alias before its anchor", "trail: {artifacts: *a, attestations: &a []}\n", "Invalid YAML: unknown anchor 'a' referenced"},
+		{"an anchor that is defined again", "trail: {artifacts: &a [], attestations: &a [1]}\n", "trail.attestations.0 (line 1)\n  Input should be a valid dictionary or instance of Attestation [input: 1]"},
 		{"an alias within its anchor", "trail: &a\n  artifacts: *a\n", "trail.artifacts (line"},
 		{"a tag", "version: !!int 1\n", "version (line 1)\n  Tags are not supported"},
-		{"an explicit key", "? version\n: 1\n", "(line 1)\n  Explicit keys (?) are not supported"},
+		{"a key that is a list", "? [version]\n: 1\n", "(line 1)\n  Extra inputs are not permitted [input: 1]"},
+		{"a key that is an alias", "version: &a 1\n*a : 2\n", "(line 2)\n  Extra inputs are not permitted [input: 2]"},
+		{"a null key", "~: 1\n", "~ (line 1)\n  Extra inputs are not permitted [input: 1]"},
+		{"a merge key", "version: 1\n<<: {trail: {}}\n", "<< (line 2)\n  Extra inputs are not permitted"},
+		{"a syntax error further down", "version: 1\ntrail:\n  artifacts:\n    - name: a: b\n", "(line 4)\n  Invalid YAML: mapping values are not allowed in this context"},
+		{"nesting in brackets", strings.Repeat("[", 100), "(line 1)\n  Invalid YAML: exceeded max depth of 64"},
+		{"nesting in lines", strings.Repeat("- ", 100), "(line 1)\n  Invalid YAML: exceeded max depth of 64"},
+		{"NUL", "version: \x00\n", "Invalid YAML: the file is not UTF-8 text"},
+		{"an escaped NUL", "trail: {artifacts: [{name: \"a\\0\"}]}\n", "String should match pattern"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -158,6 +179,7 @@ func TestParseBoundsWhatAFindingRepeats(t *testing.T) {
 		"version: '" + long + "'",
 		"trail: {attestations: [{name: a, type: '" + long + "'}]}",
 		"trail: *" + strings.ReplaceAll(long, " ", ""),
+		"trail: *" + strings.Repeat("a", 1<<20),
 		"trail: !" + strings.ReplaceAll(long, " ", "") + " a",
 	} {
 		_, err := template.Parse([]byte(content))
@@ -167,7 +189,7 @@ func TestParseBoundsWhatAFindingRepeats(t *testing.T) {
 	}
 }
 
-// hostile are files of 10 MiB that cost a careless parser dearly.
+// hostile are files of about a size that cost a careless parser dearly.
 func hostile(size int) map[string]string {
 	fill := func(text string) string { return strings.Repeat(text, size/len(text)) }
 	numbered := func(format string) string {
@@ -181,12 +203,13 @@ func hostile(size int) map[string]string {
 	for i := 1; i < 20; i++ {
 		aliases += fmt.Sprintf("a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 9), ","))
 	}
-	expansion := "trail:\n  artifacts:\n    - name: a\n      attestations: &all\n"
-	for i := range 10_000 {
-		expansion += fmt.Sprintf("        - {name: n%d, type: junit}\n", i)
+	var expansion strings.Builder
+	expansion.WriteString("trail:\n  artifacts:\n    - name: a\n      attestations: &all\n")
+	for i := range size / 60 {
+		fmt.Fprintf(&expansion, "        - {name: n%d, type: junit}\n", i)
 	}
-	for i := range 10_000 {
-		expansion += fmt.Sprintf("    - {name: b%d, attestations: *all}\n", i)
+	for i := range size / 60 {
+		fmt.Fprintf(&expansion, "    - {name: b%d, attestations: *all}\n", i)
 	}
 	return map[string]string{
 		"brackets":           fill("["),
@@ -218,8 +241,20 @@ func hostile(size int) map[string]string {
 		"document ends":      fill("...\n"),
 		"directives":         fill("%YAML 1.2\n"),
 		"commas":             "[" + fill(","),
+		"keys in braces":     "{" + numbered("k%d: %d,") + "}",
+		"one key in braces":  "{" + fill("a: 1,") + "}",
+		"items in brackets":  "[" + fill("[a],") + "]",
+		"dashes in brackets": "trail: [" + fill("- "),
+		"lines of lists":     "trail: {\n" + fill("a: [b],\n"),
+		"block scalars":      "trail: {" + fill(">\n:"),
+		"empty documents":    fill("---\n...\n"),
+		"quotes":             fill("y'\n---\n"),
+		"comments of keys":   fill("a: 1 # c\n"),
+		"merge keys":         "x: &x {a: 1}\n" + fill("<<: *x\n"),
+		"tag directives":     fill("%TAG !a! b\n"),
+		"NUL":                "version: 1\n" + fill("\x00"),
 		"aliases of aliases": aliases,
-		"expansion":          expansion,
+		"expansion":          expansion.String(),
 		"indentation": func() string {
 			var b strings.Builder
 			for i := 0; b.Len() < size; i++ {
@@ -231,18 +266,67 @@ func hostile(size int) map[string]string {
 }
 
 func TestParseBearsHostileFiles(t *testing.T) {
-	const most = 1 << 30 // bytes, nearly all of which are given back at once
-	for name, content := range hostile(10 << 20) {
+	const most = 256 << 20 // bytes, nearly all of which are freed at once
+	for name, content := range hostile(template.MaxSize) {
 		t.Run(name, func(t *testing.T) {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			_, err := template.Parse([]byte(content))
-			runtime.ReadMemStats(&after)
-			if spent := after.TotalAlloc - before.TotalAlloc; spent > most {
+			spent, err := allocated(content)
+			if spent > most {
 				t.Errorf("it took %d MiB, and ended with %.200v", spent>>20, err)
 			}
 			if err != nil && !strings.Contains(err.Error(), " validation errors for Template\n") {
 				t.Errorf("the error is %.200v", err)
+			}
+		})
+	}
+}
+
+func TestParseTakesLinearWork(t *testing.T) {
+	const size = 64 << 10
+	small, large := hostile(size), hostile(2*size)
+	for name := range small {
+		t.Run(name, func(t *testing.T) {
+			before, _ := allocated(small[name])
+			after, err := allocated(large[name])
+			// What is refused early takes next to nothing, and differs by chance.
+			if after > 3*before+size {
+				t.Errorf("%d bytes for the one half, %d for the whole, which ended with %.200v", before, after, err)
+			}
+		})
+	}
+}
+
+// allocated parses a file and returns how many bytes that allocated.
+func allocated(content string) (uint64, error) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := template.Parse([]byte(content))
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc, err
+}
+
+func TestParseCountsTensOfThousandsOfFaultsAndShowsTheFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		line  string
+		lines int
+		first string
+	}{
+		"unknown keys":   {"k%d: 1\n", 83_000, "k0 (line 1)\n  Extra inputs are not permitted [input: 1]"},
+		"unknown nested": {"k%d: {a: 1}\n", 50_000, "k0 (line 1)\n  Extra inputs are not permitted\n"},
+		"repeated keys":  {"version: 1 #%d\n", 50_000, "version (line 2)\n  Invalid YAML: the key is given twice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b strings.Builder
+			for i := range c.lines {
+				fmt.Fprintf(&b, c.line, i)
+			}
+			_, err := template.Parse([]byte(b.String()))
+			var wrong *template.Error
+			if !errors.As(err, &wrong) || len(wrong.Findings) != 50 || wrong.Count < c.lines-1 {
+				t.Fatalf("the error is %.300v", err)
+			}
+			if text := err.Error(); !strings.HasPrefix(text, fmt.Sprintf("%d validation errors for Template\n%s", wrong.Count, c.first)) ||
+				!strings.HasSuffix(text, fmt.Sprintf("\nand %d more", wrong.Count-50)) {
+				t.Errorf("the error is %.300s", text)
 			}
 		})
 	}
@@ -279,11 +363,27 @@ func TestFromNamesMakesOneArtifact(t *testing.T) {
 }
 
 func TestFromNamesRefusesEmptyAndImpossibleNames(t *testing.T) {
-	_, err := template.FromNames([]string{"artifact", "", "a b"})
+	_, err := template.FromNames([]string{"artifact", "", "a b", strings.Repeat("n", 256), strings.Repeat("n", 255)})
 	var refused *evidence.Error
-	if !errors.As(err, &refused) || refused.Code != evidence.Invalid || len(refused.Fields) != 2 ||
-		refused.Fields["template[1]"] == "" || refused.Fields["template[2]"] == "" {
+	if !errors.As(err, &refused) || refused.Code != evidence.Invalid || len(refused.Fields) != 3 ||
+		refused.Fields["template[1]"] == "" || refused.Fields["template[2]"] == "" ||
+		refused.Fields["template[3]"] != "String should have at most 255 characters [input: "+strings.Repeat("n", 100)+"...]" {
 		t.Errorf("the error is %#v", err)
+	}
+}
+
+func TestFromNamesBoundsTheTemplate(t *testing.T) {
+	var names []string
+	for i := range 30_000 {
+		names = append(names, fmt.Sprint(i))
+	}
+	_, err := template.FromNames(names)
+	var refused *evidence.Error
+	if !errors.As(err, &refused) || !strings.HasPrefix(refused.Fields["template"], "List should have fewer items") || len(refused.Fields["template"]) > 300 {
+		t.Errorf("the error is %v", err)
+	}
+	if content, err := template.FromNames(names[:10_000]); err != nil || len(content) > template.MaxSize {
+		t.Errorf("%d bytes, %v", len(content), err)
 	}
 }
 

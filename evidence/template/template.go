@@ -54,6 +54,10 @@ func (a Attestation) Fits(kind string) bool {
 // Empty is the content of the template that requires nothing.
 const Empty = "version: 1\n"
 
+// MaxSize is the greatest template that is taken, in bytes. It has room for some
+// 20,000 requirements.
+const MaxSize = 1 << 20
+
 // ID is the id of a template: it follows from its content, in the form of all
 // ids (contract/responses.md, "Values").
 func ID(content []byte) string {
