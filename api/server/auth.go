@@ -81,7 +81,7 @@ func (s *Server) admit(ctx context.Context, route Route, r *request, org string)
 	if !route.ofOrganization() {
 		return nil
 	}
-	if r.org, err = unescape(org); err != nil {
+	if r.org, err = unescape("org", org); err != nil {
 		return err
 	}
 	if r.access, err = s.memberships.Access(ctx, r.principal, r.org); err != nil {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/evidence"
+	"attestry/evidence/jsontext"
 )
 
 // maxDepth is how deep JSON may nest; nothing in the contract comes near it.
@@ -47,7 +49,7 @@ func decodeStrict[T any](v *validator, s *huma.Schema, body []byte, found findin
 func decodeFast[T any](body []byte) (*T, bool) {
 	value := new(T)
 	checked, ok := any(value).(checker)
-	if !ok || !utf8.Valid(body) || bytes.Contains(body, []byte(`\u0000`)) {
+	if !ok || jsontext.Invalid(body) >= 0 || bytes.Contains(body, []byte(`\u0000`)) {
 		return nil, false
 	}
 	if err := strict.Unmarshal(body, value); err != nil {
@@ -77,7 +79,8 @@ func decodeParsed[T any](v *validator, s *huma.Schema, parsed any, found finding
 }
 
 // parseJSON reads exactly one JSON value. An absent value and null are a missing
-// body, at the given location.
+// body, at the given location. Text that is not Unicode is a finding, as the decoder
+// would replace it.
 func parseJSON(body []byte, at string, found findings) (any, bool) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		found.add(at, missingText, nil)
@@ -102,6 +105,11 @@ func parseJSON(body []byte, at string, found findings) (any, bool) {
 		return nil, false
 	case value == nil:
 		found.add(at, missingText, nil)
+		return nil, false
+	}
+	if offset := jsontext.Invalid(body); offset >= 0 {
+		path, text := jsontext.Location(body, offset)
+		found.add(cmp.Or(path, at), unreadableText, text)
 		return nil, false
 	}
 	return value, true

@@ -26,7 +26,7 @@ func TestBodiesAreReadLaxly(t *testing.T) {
 		`{"name":"x","data":{"a":[1,"<b>",null]}}`:           `{"name":"x","data":{"a":[1,"<b>",null]}}`,
 		`{"name":"x","names":{"a:1.2.3[0]":"b"}}`:            `{"name":"x","names":{"a:1.2.3[0]":"b"}}`,
 		`{"name":"x","parts":[{"id":9007199254740993}]}`:     `{"name":"x","parts":[{"id":9007199254740993}]}`,
-		"{\"name\":\"x\",\"comment\":\"\xff\"}":              `{"name":"x","comment":"` + "\uFFFD" + `"}`,
+		`{"name":"x","comment":"\ud83d\ude80\ufffd"}`:        `{"name":"x","comment":"🚀` + "\uFFFD" + `"}`,
 	} {
 		for _, contentType := range []string{"application/json; charset=utf-8", "text/plain", ""} {
 			got := s.send(t, "PUT", prefix+"/things/acme", "member", body, "Content-Type", contentType)
@@ -104,8 +104,13 @@ func TestWrongBodiesAreReportedInFull(t *testing.T) {
 		`{"name":"x","parts":[{"id":1},{"id":1},{"id":1},{"id":1}]}`: {
 			"parts": "List should have at most 3 items after validation, not 4 [input: [{'id': 1}, {'id': 1}, {'id': 1}, {'id': 1}]]",
 		},
-		`{"name":"x","count":1e400}`:         {"count": "Unable to parse input string as an integer, exceeded maximum size [input: 1e400]"},
-		`{"name":"x","comment":"a\u0000b"}`:  {"comment": unreadableText + " [input: a\x00b]"},
+		`{"name":"x","count":1e400}`:                                      {"count": "Unable to parse input string as an integer, exceeded maximum size [input: 1e400]"},
+		`{"name":"x","comment":"a\u0000b"}`:                               {"comment": unreadableText + " [input: a\x00b]"},
+		"{\"name\":\"x\",\"comment\":\"a\xff\"}":                          {"comment": unreadableText + " [input: a\uFFFD]"},
+		`{"name":"x","comment":"\ud800"}`:                                 {"comment": unreadableText + " [input: \uFFFD]"},
+		`{"name":"x","parts":[{"id":1}],"data":[{"a":["\udc00\ud800"]}]}`: {"data[0].a[0]": unreadableText + " [input: \uFFFD\uFFFD]"},
+		"{\"name\":\"x\",\"names\":{\"b\xe2\x82\":\"\"}}":                 {"names.b\uFFFD\uFFFD.[key]": unreadableText + " [input: b\uFFFD\uFFFD]"},
+		"\"\xff\"":                           {"body": unreadableText + " [input: \uFFFD]"},
 		`{"name":"x","data":1e999}`:          {"data": "Input should have finite numbers only [input: 1e999]"},
 		`{"name":"x","data":[{"a":-1e999}]}`: {"data": "Input should have finite numbers only [input: [{'a': -1e999}]]"},
 		`{"name":"x"`:                        {"body": `Invalid JSON: unexpected end of input [input: {"name":"x"]`},
@@ -205,7 +210,10 @@ func TestReportsAreHeldToTheirSchemaOnBothPaths(t *testing.T) {
 		artifact(`""`, "1"):              {"artifacts[0].digests.app:1.2.3": "String should match pattern '^[a-f0-9]{64}$' [input: ]"},
 		artifact(`null`, "1"):            {"artifacts[0].digests.app:1.2.3": "Input should be a valid string [input: None]"},
 		artifact(`"`+digest+`"`, "null"): {"artifacts[0].creationTimestamp": "Input should be a valid integer [input: None]"},
-		`{"artifacts":[{"digests":{"a\u0000":"` + digest + `"},"creationTimestamp":1}]}`: {"artifacts[0].digests.a\x00": unreadableText + " [input: a\x00]"},
+		`{"artifacts":[{"digests":{"a\ud83d\ude80":"` + digest + `"},"creationTimestamp":1}]}`:   nil,
+		`{"artifacts":[{"digests":{"a\ud83d":"` + digest + `"},"creationTimestamp":1}]}`:         {"artifacts[0].digests.a\uFFFD.[key]": unreadableText + " [input: a\uFFFD]"},
+		"{\"artifacts\":[{\"digests\":{\"a\xff\":\"" + digest + "\"},\"creationTimestamp\":1}]}": {"artifacts[0].digests.a\uFFFD.[key]": unreadableText + " [input: a\uFFFD]"},
+		`{"artifacts":[{"digests":{"a\u0000":"` + digest + `"},"creationTimestamp":1}]}`:         {"artifacts[0].digests.a\x00": unreadableText + " [input: a\x00]"},
 	} {
 		got := s.send(t, "PUT", prefix+"/things/acme/x/report", "snapshotter", body)
 		if want == nil {

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -83,6 +86,7 @@ func (c *requestContext) URL() url.URL {
 // Findings stay in the request until the body has been looked at too.
 func (v *validator) normalize(ctx huma.Context, parameters []parameter, r *request) (*requestContext, error) {
 	c := &requestContext{humaContext: ctx, path: map[string]string{}, query: url.Values{}}
+	checkQueryText(parameters, r)
 	for _, p := range parameters {
 		if p.in == "query" {
 			if values := v.normalizeQuery(p, r); values != nil {
@@ -90,7 +94,7 @@ func (v *validator) normalize(ctx huma.Context, parameters []parameter, r *reque
 			}
 			continue
 		}
-		value, err := unescape(ctx.Param(p.name))
+		value, err := unescape(p.name, ctx.Param(p.name))
 		if err != nil {
 			return nil, err
 		}
@@ -162,12 +166,35 @@ func canonical(value any) string {
 	}
 }
 
-// unescape undoes the escapes of a path segment, once: names may hold `%23` and
-// `%2F`.
-func unescape(segment string) (string, error) {
+// checkQueryText refuses query parameters that are not UTF-8, also those that the
+// operation does not know.
+func checkQueryText(parameters []parameter, r *request) {
+	for name, values := range r.query {
+		list := slices.ContainsFunc(parameters, func(p parameter) bool { return p.list && p.name == name })
+		for i, value := range values {
+			if utf8.ValidString(name) && utf8.ValidString(value) {
+				continue
+			}
+			at := "query." + strings.ToValidUTF8(name, "\uFFFD")
+			if list {
+				at += "[" + strconv.Itoa(i) + "]"
+			}
+			r.findings.add(at, unreadableText, value)
+		}
+	}
+}
+
+// unescape undoes the escapes of the path segment that holds a parameter, once: names
+// may hold `%23` and `%2F`.
+func unescape(name, segment string) (string, error) {
 	value, err := url.PathUnescape(segment)
-	if err != nil || !plain(value) {
+	if err != nil {
 		return "", evidence.NewError(evidence.Invalid, "The path is not validly escaped text")
+	}
+	if !plain(value) {
+		found := findings{}
+		found.add("path."+name, unreadableText, value)
+		return "", invalid(found)
 	}
 	return value, nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"attestry/evidence"
@@ -47,11 +48,39 @@ func TestWrongParametersAreAllReported(t *testing.T) {
 		"type=K8S&type=k8s":         {"query.type[1]": "Input should be 'K8S' or 'server' [input: k8s]"},
 		"name=%00":                  {"query.name": unreadableText + " [input: \x00]"},
 		"name=%ff":                  {"query.name": unreadableText + " [input: \uFFFD]"},
+		"name=a%ff&name=b":          {"query.name": unreadableText + " [input: a\uFFFD]"},
+		"type=K8S&type=%c0":         {"query.type[1]": unreadableText + " [input: \uFFFD]"},
+		"unknown=%ed%a0%80":         {"query.unknown": unreadableText + " [input: \uFFFD]"},
+		"%ff=1":                     {"query.\uFFFD": unreadableText + " [input: 1]"},
 	} {
 		got := s.send(t, "GET", prefix+"/things/acme/search?"+query, "reader", "")
 		got.expect(t, 400, evidence.ValidationMessage)
 		if errors := got.decoded(t).Errors; !maps.Equal(errors, want) {
 			t.Errorf("%s:\n got %v\nwant %v", query, errors, want)
 		}
+	}
+}
+
+func TestPathsThatAreNoTextAreRefusedByParameter(t *testing.T) {
+	s := start(t, testRoutes())
+	for path, at := range map[string]string{
+		"/things/acme/a%ff":          "path.name",
+		"/things/acme/%ed%a0%80":     "path.name",
+		"/things/acme/a%00":          "path.name",
+		"/things/acme%ff/name":       "path.org",
+		"/things/acme/%c0%af/search": "",
+	} {
+		got := s.send(t, "GET", prefix+path, "reader", "")
+		if at == "" {
+			got.expect(t, 404, pathUnknownMessage)
+			continue
+		}
+		got.expect(t, 400, evidence.ValidationMessage)
+		if text := got.decoded(t).Errors[at]; !strings.HasPrefix(text, unreadableText) {
+			t.Errorf("%s: %s, want a finding at %s", path, got.body, at)
+		}
+	}
+	if got := s.send(t, "GET", prefix+"/things/acme/Pr%C3%BCfung", "reader", ""); got.status != 200 || got.body != `"Prüfung"` {
+		t.Errorf("%d %s", got.status, got.body)
 	}
 }

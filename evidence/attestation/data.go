@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"attestry/evidence"
+	"attestry/evidence/jsontext"
 )
 
 // dataField is where a payload is in the body of a request.
@@ -49,6 +50,10 @@ func decode(data json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, dataError("", "Invalid JSON: "+err.Error(), data)
 	}
+	if offset := jsontext.Invalid(data); offset >= 0 {
+		path, _ := jsontext.Location(data, offset)
+		return nil, dataError(path, "Input should be a valid string, unable to parse raw data as a unicode string", data)
+	}
 	if err := checkNumbers(value); err != nil {
 		return nil, dataFault("Input should hold numbers of moderate size only: " + err.Error())
 	}
@@ -80,9 +85,10 @@ var (
 // dataError is a finding at a path within the payload.
 func dataError(path, text string, raw json.RawMessage) *evidence.Error {
 	at := dataField
-	if path != "" {
-		at += "." + path
+	if path != "" && path[0] != '[' {
+		at += "."
 	}
+	at += path
 	return evidence.ValidationError(map[string]string{at: text + shown(raw)})
 }
 

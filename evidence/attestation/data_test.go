@@ -51,6 +51,25 @@ func TestPayloadComesAsJSONOrInAString(t *testing.T) {
 	}
 }
 
+func TestPayloadInAStringMustBeUnicodeText(t *testing.T) {
+	for sent, at := range map[string]string{
+		`"{\"a\":[\"\\ud800\"]}"`:  "attestation_data.a[0]",
+		`"{\"\\udc00\":1}"`:        "attestation_data.\uFFFD.[key]",
+		`"[\"\\ude80\\ud83d\"]"`:   "attestation_data[0]",
+		`"[\"\\ud83d\\ude80 ü\"]"`: "",
+	} {
+		t.Run(sent, func(t *testing.T) {
+			_, err := ReadData(json.RawMessage(sent))
+			if at == "" && err != nil {
+				t.Fatal(err)
+			}
+			if at != "" && !strings.HasPrefix(finding(t, err, at), "Input should be a valid string, unable to parse raw data as a unicode string") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func TestDecisionNeedsItsVerdict(t *testing.T) {
 	for sent, want := range map[string]bool{`{"is_compliant": true}`: true, `{"is_compliant": false, "why": "x"}`: false} {
 		decision, err := ReadDecision(json.RawMessage(sent))

@@ -1,0 +1,68 @@
+// Package jsontext finds what is not Unicode text in JSON, which encoding/json replaces
+// by U+FFFD without an error.
+package jsontext
+
+import (
+	"bytes"
+	"strconv"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// escapedUnit is the length of an escaped UTF-16 code unit in JSON, such as \u00e9.
+const escapedUnit = 6
+
+// Invalid returns the offset of the first part of JSON that is not Unicode text, or
+// -1: a byte that is not UTF-8, or an escaped surrogate without its other half, such
+// as \ud800. It does not check the rest of the syntax.
+func Invalid(data []byte) int {
+	if utf8.Valid(data) && !bytes.Contains(data, []byte(`\u`)) {
+		return -1
+	}
+	for i := 0; i < len(data); {
+		switch c := data[i]; {
+		case c == '\\':
+			n := escapeLength(data[i:])
+			if n == 0 {
+				return i
+			}
+			i += n
+		case c < utf8.RuneSelf:
+			i++
+		default:
+			r, size := utf8.DecodeRune(data[i:])
+			if r == utf8.RuneError && size == 1 {
+				return i
+			}
+			i += size
+		}
+	}
+	return -1
+}
+
+// escapeLength returns the length of the escape that data begins with, or 0 for a
+// surrogate without its other half.
+func escapeLength(data []byte) int {
+	unit, ok := codeUnit(data)
+	switch {
+	case !ok:
+		return 2
+	case !utf16.IsSurrogate(unit):
+		return escapedUnit
+	}
+	other, ok := codeUnit(data[escapedUnit:])
+	if !ok || utf16.DecodeRune(unit, other) == unicode.ReplacementChar {
+		return 0
+	}
+	return 2 * escapedUnit
+}
+
+// codeUnit reads the escaped UTF-16 code unit that data begins with.
+func codeUnit(data []byte) (rune, bool) {
+	if len(data) < escapedUnit || data[0] != '\\' || data[1] != 'u' {
+		return 0, false
+	}
+	unit, err := strconv.ParseUint(string(data[2:escapedUnit]), 16, 16)
+	return rune(unit), err == nil
+}
