@@ -278,6 +278,8 @@ func TestBadAttestationTypesAreRefused(t *testing.T) {
 		"no schema":        {data: `{"name":"x"}`, schema: `{"type":"strange"}`, field: "type_schema", text: "at 'type'"},
 		"bad pattern":      {data: `{"name":"x"}`, schema: `{"pattern":"("}`, field: "type_schema", text: "at 'pattern'"},
 		"no target":        {data: `{"name":"x"}`, schema: `{"$ref":"#/nowhere"}`, field: "type_schema", text: "Input should be a valid JSON Schema"},
+		"no UTF-8":         {data: `{"name":"x"}`, schema: "{\"title\":\"\xff\"}", field: "type_schema", text: "unable to parse raw data as a unicode string"},
+		"lone surrogate":   {data: `{"name":"x"}`, schema: `{"title":"\ud800"}`, field: "type_schema", text: "unable to parse raw data as a unicode string"},
 		"too deep":         {data: `{"name":"x"}`, schema: strings.Repeat(`{"not":`, 200) + `{}` + strings.Repeat(`}`, 200), field: "type_schema", text: "nests too deep"},
 		"too many parts":   {data: `{"name":"x"}`, schema: `{"allOf":[{}` + strings.Repeat(`,{}`, 6000) + `]}`, field: "type_schema", text: "has more than 5000 parts"},
 	} {

@@ -13,6 +13,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/attestation"
+	"attestry/evidence/jsontext"
 	"attestry/storage"
 )
 
@@ -242,16 +243,12 @@ func (h *handlers) postAttestationType(ctx context.Context, _ *OrgPath, f *form[
 func readSchema(f *form[CustomAttestationTypePostInput]) (json.RawMessage, error) {
 	var schema json.RawMessage
 	err := f.Files(func(file formFile) error {
-		content, err := sentFile(file)
-		if err != nil || content == nil {
-			return err
-		}
-		if schema != nil {
-			return evidence.ValidationError(map[string]string{schemaField: "Input should be a single file [input: " + cut(file.Filename) + "]"})
-		}
-		read, err := io.ReadAll(content)
+		read, err := io.ReadAll(file)
 		if err != nil {
 			return formBroken(err)
+		}
+		if jsontext.Invalid(read) >= 0 {
+			return evidence.ValidationError(map[string]string{schemaField: unreadableText + " [input: " + schemaField + "]"})
 		}
 		schema = json.RawMessage(read)
 		return nil

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -36,14 +35,7 @@ const (
 func (h *handlers) storeEvidence(ctx context.Context, files func(func(formFile) error) error) (*evidence.EvidenceFile, error) {
 	var stored *evidence.EvidenceFile
 	err := files(func(file formFile) error {
-		if stored != nil {
-			return evidence.ValidationError(map[string]string{evidenceField: "Input should be a single file [input: " + cut(file.Filename) + "]"})
-		}
-		content, err := sentFile(file)
-		if err != nil || content == nil {
-			return err
-		}
-		reader := &failingReader{reader: content}
+		reader := &failingReader{reader: file}
 		object, err := h.store.Objects.Put(ctx, access(ctx).OrgID, reader, -1)
 		if reader.err != nil {
 			// What went wrong is the client's, or the network's, not the store's.
@@ -59,23 +51,6 @@ func (h *handlers) storeEvidence(ctx context.Context, files func(func(formFile) 
 		return nil
 	})
 	return stored, err
-}
-
-// sentFile is the content of a part; nil for one without name and content, which
-// is how forms send no file.
-func sentFile(file formFile) (io.Reader, error) {
-	if file.Filename != "" {
-		return file, nil
-	}
-	beginning := make([]byte, 1)
-	_, err := io.ReadFull(file, beginning)
-	switch {
-	case errors.Is(err, io.EOF):
-		return nil, nil
-	case err != nil:
-		return nil, formBroken(err)
-	}
-	return io.MultiReader(bytes.NewReader(beginning), file), nil
 }
 
 // failingReader remembers what went wrong with reading.

@@ -61,10 +61,70 @@ func TestFormsAreReadPartByPart(t *testing.T) {
 		`"x attachment_file a.txt 3"`:        {data, {"attachment_file", "a.txt", "abc"}},
 		`"x attachment_file b.txt 0"`:        {data, {"other", "o.txt", "zzz"}, {"attachment_file", "b.txt", ""}},
 		`"x attachment_file c.bin 10485760"`: {data, {"attachment_file", "c.bin", strings.Repeat("c", fileLimit)}},
+		`"x attachment_file d.txt 3"`:        {{"attachment_file", "d.txt", "abc"}, data},
+		`"x attachment_file e.txt 0"`:        {{"other", "o.txt", "zzz"}, {"attachment_file", "e.txt", ""}, {"other", "", "zzz"}, data},
+		`"x attachment_file f.bin 10485760"`: {{"attachment_file", "f.bin", strings.Repeat("f", fileLimit)}, data},
+		`"x attachment_file g.txt 1"`:        {{"attachment_file", "", ""}, data, {"attachment_file", "g.txt", "g"}, {"attachment_file", "", ""}},
+		`"x attachment_file h.txt 2"`:        {{"attachment_file", "", ""}, {"attachment_file", "h.txt", "hh"}, data},
 	} {
 		if got := s.post(t, "", parts...); got.status != 201 || got.body != want {
 			t.Errorf("got %d %s, want %s", got.status, got.body, want)
 		}
+	}
+}
+
+func TestPartsOfFormsAreGivenOnce(t *testing.T) {
+	s := startForm(t)
+	data := part{"data_json", "", `{"name":"x"}`}
+	file := func(name string) part { return part{"attachment_file", name, name} }
+	for name, test := range map[string]struct {
+		parts    []part
+		at, want string
+	}{
+		"data twice":                 {[]part{data, data}, "data_json", `Input should be a single part [input: {"name":"x"}]`},
+		"data around a file":         {[]part{data, file("a"), data}, "data_json", `Input should be a single part [input: {"name":"x"}]`},
+		"different data":             {[]part{data, {"data_json", "", `{"name":"y"}`}}, "data_json", `Input should be a single part [input: {"name":"y"}]`},
+		"two files behind the data":  {[]part{data, file("a"), file("b")}, "attachment_file", "Input should be a single file [input: b]"},
+		"two files before the data":  {[]part{file("a"), file("b"), data}, "attachment_file", "Input should be a single file [input: b]"},
+		"two files around the data":  {[]part{file("a"), data, file("b")}, "attachment_file", "Input should be a single file [input: b]"},
+		"a file without data at all": {[]part{file("a")}, "data_json", "Field required [input: None]"},
+		"wrong data behind a file":   {[]part{file("a"), {"data_json", "", `{}`}}, "name", "Field required [input: None]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := s.post(t, "", test.parts...)
+			got.expect(t, 400, evidence.ValidationMessage)
+			if errors := got.decoded(t).Errors; len(errors) != 1 || errors[test.at] != test.want {
+				t.Errorf("got %q, want %s: %s", errors, test.at, test.want)
+			}
+		})
+	}
+}
+
+func TestNamesOfFilesAreShortUnicodeText(t *testing.T) {
+	s := startForm(t)
+	data := part{"data_json", "", `{"name":"x"}`}
+	longest := strings.Repeat("ü", maxSentFilename)
+	for name, test := range map[string]struct{ filename, want string }{
+		"no UTF-8":    {"a\xff", unreadableText + " [input: a\uFFFD]"},
+		"too long":    {longest + "x", "String should have at most 1024 characters [input: " + strings.Repeat("ü", maxShown) + "...]"},
+		"the longest": {longest, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := part{"attachment_file", test.filename, "content"}
+			for _, parts := range [][]part{{data, file}, {file, data}} {
+				got := s.post(t, "", parts...)
+				if test.want == "" {
+					if got.status != 201 || !strings.Contains(got.body, longest) {
+						t.Errorf("%d %s", got.status, got.body)
+					}
+					continue
+				}
+				got.expect(t, 400, evidence.ValidationMessage)
+				if text := got.decoded(t).Errors["attachment_file.filename"]; text != test.want {
+					t.Errorf("got %s", got.body)
+				}
+			}
+		})
 	}
 }
 
@@ -77,11 +137,13 @@ func TestWrongFormsAreReported(t *testing.T) {
 		at    string
 	}{
 		"no parts":         {nil, missing, "data_json"},
-		"only a file":      {[]part{{"attachment_file", "a", "b"}}, missing, "data_json"},
 		"empty data":       {[]part{{"data_json", "", ""}}, missing, "data_json"},
 		"null":             {[]part{{"data_json", "", "null"}}, missing, "data_json"},
 		"no JSON":          {[]part{{"data_json", "", "{"}}, "Invalid JSON: unexpected end of input [input: {]", "data_json"},
 		"no object":        {[]part{{"data_json", "", "[]"}}, "Input should be a valid dictionary or object to extract fields from [input: []]", "data_json"},
+		"no UTF-8":         {[]part{{"data_json", "", "{\"name\":\"\xff\"}"}}, unreadableText + " [input: \uFFFD]", "name"},
+		"a lone surrogate": {[]part{{"data_json", "", `{"name":"\ud83d"}`}}, unreadableText + " [input: \uFFFD]", "name"},
+		"no text at all":   {[]part{{"data_json", "", "\"\xff\""}}, unreadableText + " [input: \uFFFD]", "data_json"},
 		"a missing member": {[]part{{"data_json", "", "{}"}}, missing, "name"},
 	} {
 		got := s.post(t, "", test.parts...)
@@ -106,4 +168,6 @@ func TestFormsAboveTheLimitsAreTooLarge(t *testing.T) {
 	s.post(t, "", data, part{"attachment_file", "a", strings.Repeat("c", fileLimit+1)}).expect(t, 413, fileTooLargeMessage)
 	s.post(t, "", part{"data_json", "", `{"name":"x"}` + strings.Repeat(" ", jsonLimit)}).expect(t, 413, "data_json exceeds the limit of 1 MiB")
 	s.post(t, "", data, part{"other", "o", strings.Repeat("c", 2*fileLimit)}).expect(t, 413, fileTooLargeMessage)
+	s.post(t, "", part{"attachment_file", "a", strings.Repeat("c", fileLimit+1)}, data).expect(t, 413, fileTooLargeMessage)
+	s.post(t, "", part{"other", "o", strings.Repeat("c", 2*fileLimit)}, data).expect(t, 413, fileTooLargeMessage)
 }

@@ -124,14 +124,7 @@ const templateField = "template_file"
 func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(formFile) error) error) (string, error) {
 	id := ""
 	err := files(func(file formFile) error {
-		if id != "" {
-			return evidence.ValidationError(map[string]string{templateField: "Input should be a single file [input: " + cut(file.Filename) + "]"})
-		}
-		sent, err := sentFile(file)
-		if err != nil || sent == nil {
-			return err
-		}
-		content, err := io.ReadAll(sent)
+		content, err := io.ReadAll(file)
 		if err != nil {
 			return formBroken(err)
 		}

@@ -289,13 +289,18 @@ func (v *validator) checkString(s *huma.Schema, value any, at string, found find
 	case s.MinLength != nil && utf8.RuneCountInString(text) < *s.MinLength:
 		found.add(at, "String should have at least "+count(*s.MinLength, "character"), value)
 	case s.MaxLength != nil && utf8.RuneCountInString(text) > *s.MaxLength:
-		found.add(at, "String should have at most "+count(*s.MaxLength, "character"), value)
+		found.add(at, tooLongText(*s.MaxLength), value)
 	case s.Pattern != "" && !v.matches(s.Pattern, text):
 		found.add(at, "String should match pattern '"+s.Pattern+"'", value)
 	case s.Format == "uri":
 		checkURL(text, at, found)
 	}
 	return value
+}
+
+// tooLongText words that a string has more characters than most.
+func tooLongText(most int) string {
+	return "String should have at most " + count(most, "character")
 }
 
 const unreadableText = "Input should be a valid string, unable to parse raw data as a unicode string"

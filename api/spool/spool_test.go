@@ -1,0 +1,53 @@
+package spool_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"attestry/api/spool"
+)
+
+func TestSpoolGivesBackWhatItRead(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for name, size := range map[string]int{"empty": 0, "in memory": 64 << 10, "in a file": 64<<10 + 1, "large": 3 << 20} {
+		t.Run(name, func(t *testing.T) {
+			content := bytes.Repeat([]byte("0123456"), size/7+1)[:size]
+			spooled, err := spool.New(iotest.HalfReader(bytes.NewReader(content)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := io.ReadAll(spooled); err != nil || !bytes.Equal(got, content) {
+				t.Errorf("read %d bytes, want %d: %v", len(got), size, err)
+			}
+			if err := spooled.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wantEmptyFolder(t)
+}
+
+func TestSpoolReportsWhatGoesWrongWithTheStream(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	broken := errors.New("broken")
+	for _, size := range []int{1, 100 << 10} {
+		stream := io.MultiReader(strings.NewReader(strings.Repeat("x", size)), iotest.ErrReader(broken))
+		if _, err := spool.New(stream); !errors.Is(err, broken) {
+			t.Errorf("after %d bytes: %v", size, err)
+		}
+	}
+	wantEmptyFolder(t)
+}
+
+func wantEmptyFolder(t *testing.T) {
+	t.Helper()
+	left, err := os.ReadDir(os.TempDir())
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
