@@ -1,6 +1,9 @@
 package evidence
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Flow is a process that an organization follows: what its trails are measured
 // by.
@@ -30,11 +33,12 @@ const (
 )
 
 // Apply takes over what a request says of a flow. Whatever the request leaves out
-// goes back to its default, as fresh has it (contract/semantics.md 2.1); tags are
-// not of that kind. It tells whether anything changed.
+// goes back to its default, as fresh has it. Tags stay, and so does the template if
+// fresh has none. It tells whether anything changed.
 func (f *Flow) Apply(fresh Flow) bool {
 	before := *f
-	f.Description, f.Visibility, f.Template, f.RepoURL = fresh.Description, fresh.Visibility, fresh.Template, fresh.RepoURL
+	f.Description, f.Visibility, f.RepoURL = fresh.Description, fresh.Visibility, fresh.RepoURL
+	f.Template = cmp.Or(fresh.Template, f.Template)
 	return f.Description != before.Description || f.Visibility != before.Visibility ||
 		f.Template != before.Template || !equal(f.RepoURL, before.RepoURL)
 }

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,13 +114,15 @@ func (f *Flows) List(ctx context.Context, org string) ([]evidence.Flow, error) {
 
 // Put stores fresh under its name, or has it applied to the flow that has the name
 // already. A name that is a former one, or that of an archived flow, is taken for
-// the new one. It returns the flow as stored and tells whether it is new.
+// the new one. Without a template, a new flow gets the empty one, and a flow that
+// exists keeps its own. It returns the flow as stored and tells whether it is new.
 func (f *Flows) Put(ctx context.Context, fresh evidence.Flow) (created bool, flow evidence.Flow, err error) {
-	entry, err := flowEntry(fresh)
+	flow = fresh
+	flow.Template = cmp.Or(fresh.Template, template.ID([]byte(template.Empty)))
+	entry, err := flowEntry(flow)
 	if err != nil {
 		return false, evidence.Flow{}, err
 	}
-	flow = fresh
 	created, err = f.names.put(ctx, entry, f.create, func(target string) error {
 		applied, err := f.apply(ctx, target, fresh)
 		if err == nil {

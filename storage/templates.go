@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"attestry/evidence"
 	"attestry/evidence/template"
 )
 
@@ -72,15 +71,18 @@ func parseTemplate(content []byte) (StoredTemplate, error) {
 }
 
 // Put parses a template and stores it, unless it is there: one command at most. A
-// template that is wrong is evidence.Invalid, in the words of template.Error.
+// template that is wrong is a *template.Error.
 func (t *Templates) Put(ctx context.Context, org string, content []byte) (id string, parsed template.Template, err error) {
 	id = template.ID(content)
 	if known, ok := t.known(org, id); ok {
 		return id, known.Template, nil
 	}
+	if err := ctx.Err(); err != nil {
+		return "", template.Template{}, err
+	}
 	stored, err := parseTemplate(bytes.Clone(content))
 	if err != nil {
-		return "", template.Template{}, refusedTemplate(err)
+		return "", template.Template{}, err
 	}
 	record := templateRecord{Org: org, ID: id, Content: stored.Content}
 	if len(content) > maxInlineTemplate {
@@ -95,16 +97,6 @@ func (t *Templates) Put(ctx context.Context, org string, content []byte) (id str
 	}
 	t.keep(org, stored)
 	return id, stored.Template, nil
-}
-
-// refusedTemplate makes an error for the client of one that speaks of the
-// template.
-func refusedTemplate(err error) error {
-	var wrong *template.Error
-	if errors.As(err, &wrong) {
-		return evidence.NewError(evidence.Invalid, wrong.Error())
-	}
-	return err
 }
 
 // Get returns a template, or ErrNotFound: no command when it was used lately, else

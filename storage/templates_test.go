@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/evidence"
 	"attestry/evidence/template"
 	"attestry/storage"
 )
@@ -92,7 +91,8 @@ func TestEmptyTemplateIsAlwaysThere(t *testing.T) {
 func TestWrongTemplateIsTheFaultOfTheRequest(t *testing.T) {
 	s := newFlowScene(t)
 	_, _, err := s.Templates.Put(t.Context(), "acme", []byte("version: 3\n"))
-	if evidence.CodeOf(err) != evidence.Invalid || !strings.HasPrefix(err.Error(), "1 validation errors for Template\n") {
+	var wrong *template.Error
+	if !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), "1 validation errors for Template\n") {
 		t.Errorf("the error is %v", err)
 	}
 	if s.docs.commands.Load() != 0 {

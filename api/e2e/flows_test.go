@@ -81,12 +81,31 @@ func TestPutOfFlowAppliesWhatItLeavesOut(t *testing.T) {
 	before := s.getFlow("web")
 	s.wantForm(http.StatusOK, http.MethodPut, flowsPath+"/template_file", `{"name":"web","description":""}`)
 	after := s.getFlow("web")
-	if after.ID != before.ID || after.Description != "" || after.Visibility != "private" || after.Template != template.Empty {
+	if after.ID != before.ID || after.Description != "" || after.Visibility != "private" {
 		t.Errorf("got %+v", after)
 	}
 	if after.Tags["kind"] != "build" {
 		t.Error("the tags are gone")
 	}
+}
+
+func TestPutOfFlowWithoutATemplateKeepsThatOfTheFlow(t *testing.T) {
+	s := start(t, options{})
+	const path, data = flowsPath + "/template_file", `{"name":"web","description":"d"}`
+	put := func(status int, want string, files ...part) {
+		t.Helper()
+		s.wantForm(status, http.MethodPut, path, data, files...)
+		if flow := s.getFlow("web"); flow.Template != want {
+			t.Errorf("the template is %q, want %q", flow.Template, want)
+		}
+	}
+	put(http.StatusCreated, "version: 1\n")
+	put(http.StatusOK, oddTemplate, yamlFile(oddTemplate))
+	put(http.StatusOK, oddTemplate)
+	put(http.StatusOK, oddTemplate, part{field: "template_file"})
+	put(http.StatusOK, "version: 1", yamlFile("version: 1"))
+	s.want(http.StatusOK, http.MethodPut, flowsPath+"/web/archive", nil)
+	put(http.StatusCreated, "version: 1\n")
 }
 
 func TestLegacyPutMakesOneArtifactOfItsNames(t *testing.T) {
@@ -156,18 +175,21 @@ func TestBadTemplateIsRefusedAndLeavesTheFlowAlone(t *testing.T) {
 	s.makeFlow("web", yamlFile(oddTemplate))
 	for content, want := range map[string]string{
 		"version: 2\nextra: 1\n": "2 validation errors for Template\nversion (line 1)\n  Input should be 1",
-		"version: [\n":           "1 validation errors for Template\n(line 1)\n  Invalid YAML: ",
+		"version: [\n":           "1 validation errors for Template\n(line 2)\n  Invalid YAML: ",
 		"":                       "1 validation errors for Template\n",
 		strings.Repeat("[", 1e6): "1 validation errors for Template\n(line 1)\n",
 	} {
 		got := s.wantForm(http.StatusBadRequest, http.MethodPut, path, data, yamlFile(content))
-		if message, _ := got.problem(t); !strings.HasPrefix(message, want) {
-			t.Errorf("%.40q: message %q", content, message)
+		message, errors := got.problem(t)
+		if message != "Input payload validation failed" || len(errors) != 1 || !strings.HasPrefix(errors["template_file"], want) {
+			t.Errorf("%.40q: %q %q", content, message, errors)
 		}
 	}
-	got := s.wantForm(http.StatusRequestEntityTooLarge, http.MethodPut, path, data, yamlFile("#"+strings.Repeat("x", 10<<20)))
-	if message, _ := got.problem(t); message != "File size exceeds 10MB limit" {
-		t.Errorf("message %q", message)
+	for size, want := range map[int]string{
+		template.MaxSize + 1: "template_file exceeds the limit of 1 MiB", 10 << 20: "template_file exceeds the limit of 1 MiB",
+		10<<20 + 1: "File size exceeds 10MB limit",
+	} {
+		wantMessage(t, s.wantForm(http.StatusRequestEntityTooLarge, http.MethodPut, path, data, yamlFile("#"+strings.Repeat("x", size-1))), want)
 	}
 	if flow := s.getFlow("web"); flow.Template != oddTemplate || flow.Description != "of a test" {
 		t.Errorf("got %+v", flow)
@@ -177,7 +199,7 @@ func TestBadTemplateIsRefusedAndLeavesTheFlowAlone(t *testing.T) {
 	if s.getFlow("web").Template != marked {
 		t.Error("a template with a byte order mark is not given back as it was")
 	}
-	large := "version: 1\n#" + strings.Repeat("x", 10<<20-13) + "\n"
+	large := "version: 1\n#" + strings.Repeat("x", template.MaxSize-13) + "\n"
 	s.wantForm(http.StatusOK, http.MethodPut, path, data, yamlFile(large))
 	if s.getFlow("web").Template != large {
 		t.Error("a large template is not given back as it was")

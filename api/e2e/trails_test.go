@@ -74,7 +74,7 @@ func TestTrailKeepsItsTemplateUntilItIsBegunWithAnother(t *testing.T) {
 	s.flow("ci", "version: 1\ntrail:\n  attestations:\n    - name: one\n      type: generic\n")
 	path := "/trails/" + org + "/ci"
 	s.wantForm(http.StatusCreated, http.MethodPut, path, `{"name":"t"}`)
-	s.wantForm(http.StatusOK, http.MethodPut, "/flows/"+org+"/template_file", `{"name":"ci","description":"x"}`)
+	s.wantForm(http.StatusOK, http.MethodPut, "/flows/"+org+"/template_file", `{"name":"ci","description":"x"}`, yamlFile("version: 1\n"))
 	if got := s.trail("ci", "t"); at(t, got, "compliance_state") != "INCOMPLETE" {
 		t.Errorf("the flow's new template reached an old trail: %s", shown(got))
 	}
@@ -88,10 +88,12 @@ func TestTrailKeepsItsTemplateUntilItIsBegunWithAnother(t *testing.T) {
 	if event := s.lastEvent("ci", "t"); at(t, event, "changes", 0) != "template" {
 		t.Errorf("event %s", shown(event))
 	}
-	message, _ := s.wantForm(http.StatusBadRequest, http.MethodPut, path, `{"name":"t"}`, yamlFile("version: 2\ntrail: {nonsense: 1}\n")).problem(t)
-	if !strings.Contains(message, "validation errors for Template") {
-		t.Errorf("got %q", message)
+	message, errors := s.wantForm(http.StatusBadRequest, http.MethodPut, path, `{"name":"t"}`, yamlFile("version: 2\ntrail: {nonsense: 1}\n")).problem(t)
+	if !strings.HasPrefix(message, "2 validation errors for Template\n") || len(errors) > 0 {
+		t.Errorf("got %q %q", message, errors)
 	}
+	tooLarge := s.wantForm(http.StatusRequestEntityTooLarge, http.MethodPut, path, `{"name":"t"}`, yamlFile("#"+strings.Repeat("x", 1<<20)))
+	wantMessage(t, tooLarge, "template_file exceeds the limit of 1 MiB")
 }
 
 func TestAttestationBeginsTrailAndFlowThatAreNotThere(t *testing.T) {

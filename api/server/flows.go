@@ -99,9 +99,14 @@ type flowAnswer struct {
 	Body FlowGet
 }
 
-// createFlow makes a flow, or applies the request to the one of that name.
+// createFlow makes a flow, or applies the request to the one of that name. Without a
+// file, a flow that exists keeps its template.
 func (h *handlers) createFlow(ctx context.Context, _ *OrgPath, f *form[CreateFlow]) (*textAnswer, error) {
 	own, err := h.templateOf(ctx, access(ctx), f.Files)
+	var wrong *template.Error
+	if errors.As(err, &wrong) {
+		return nil, evidence.ValidationError(map[string]string{templateField: wrong.Error()})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +116,13 @@ func (h *handlers) createFlow(ctx context.Context, _ *OrgPath, f *form[CreateFlo
 	})
 }
 
-// createLegacyFlow is createFlow with a list of names for a template.
+// createLegacyFlow is createFlow with a list of names for a template. Without a list,
+// the template is the empty one.
 func (h *handlers) createLegacyFlow(ctx context.Context, _ *OrgPath, body *CreateLegacyFlow) (*textAnswer, error) {
 	fresh := evidence.Flow{
 		Name: body.Name, Description: body.Description,
 		Visibility: orZero(body.Visibility), RepoURL: body.RepoURL,
+		Template: template.ID([]byte(template.Empty)),
 	}
 	if body.Template != nil {
 		content, err := template.FromNames(body.Template)
@@ -131,12 +138,11 @@ func (h *handlers) createLegacyFlow(ctx context.Context, _ *OrgPath, body *Creat
 }
 
 // putFlow stores a flow. What the request left out gets its default, whether or
-// not there is a flow already.
+// not there is a flow already; only the template of a flow that exists is kept.
 func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*textAnswer, error) {
 	now := evidence.Seconds(h.clock())
 	fresh.ID, fresh.Org = evidence.NewID(), access(ctx).OrgID
 	fresh.Visibility = cmp.Or(fresh.Visibility, evidence.PrivateFlow)
-	fresh.Template = cmp.Or(fresh.Template, template.ID([]byte(template.Empty)))
 	fresh.CreatedAt, fresh.CreatedBy, fresh.LastModifiedAt = now, principal(ctx).Name, now
 	created, _, err := h.store.Flows.Put(ctx, fresh)
 	if err != nil {

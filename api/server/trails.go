@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"attestry/evidence"
+	"attestry/evidence/template"
 	"attestry/storage"
 )
 
@@ -76,6 +77,10 @@ func (h *handlers) beginTrail(ctx context.Context, in *FlowPath, f *form[CreateT
 		return nil, err
 	}
 	own, err := h.templateOf(ctx, org, f.Files)
+	var wrong *template.Error
+	if errors.As(err, &wrong) {
+		return nil, evidence.NewError(evidence.Invalid, wrong.Error())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -120,18 +125,33 @@ func (h *handlers) reportRepo(ctx context.Context, scope storage.Scope, sent OrN
 const templateField = "template_file"
 
 // templateOf stores the template among the files of a form and returns its id, ""
-// when there is none.
+// when there is none. A template that is wrong is a *template.Error.
 func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(formFile) error) error) (string, error) {
 	id := ""
 	err := files(func(file formFile) error {
-		content, err := io.ReadAll(file)
+		content, err := readTemplate(file)
 		if err != nil {
-			return formBroken(err)
+			return err
 		}
 		id, _, err = h.store.Templates.Put(ctx, org.OrgID, content)
 		return err
 	})
 	return id, err
+}
+
+// readTemplate reads a template of at most template.MaxSize. Of a greater one the
+// rest is read as well, as a file beyond the limit of all files has its own error.
+func readTemplate(file formFile) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(file, template.MaxSize+1))
+	if err == nil && len(content) > template.MaxSize {
+		if _, err = io.Copy(io.Discard, file); err == nil {
+			return nil, partTooLarge(file.Field, template.MaxSize)
+		}
+	}
+	if err != nil {
+		return nil, formBroken(err)
+	}
+	return content, nil
 }
 
 type trailAnswer struct {
