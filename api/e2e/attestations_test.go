@@ -362,11 +362,11 @@ func TestBadAttestationsAreRefusedInTheContractsWords(t *testing.T) {
 func TestNamesInThePathMustBeValidBeforeAnythingIsMade(t *testing.T) {
 	s := start(t, options{})
 	for path, field := range map[string]string{
-		"/attestations/" + org + "/-flow/trail/t/generic":         "flow_name",
-		"/attestations/" + org + "/flow/trail/a%20b/generic":      "trail_name",
-		"/attestations/" + org + "/flow/trail/a%2Fb/generic":      "trail_name",
-		"/attestations/" + org + "/flow%0A/trail/t/generic":       "flow_name",
-		"/attestations/" + org + "/flow/trail/t%E2%80%AE/generic": "trail_name",
+		"/attestations/" + org + "/-flow/trail/t/generic":         "path.flow_name",
+		"/attestations/" + org + "/flow/trail/a%20b/generic":      "path.trail_name",
+		"/attestations/" + org + "/flow/trail/a%2Fb/generic":      "path.trail_name",
+		"/attestations/" + org + "/flow%0A/trail/t/generic":       "path.flow_name",
+		"/attestations/" + org + "/flow/trail/t%E2%80%AE/generic": "path.trail_name",
 	} {
 		message, errors := s.wantForm(http.StatusBadRequest, http.MethodPost, path, `{"attestation_name":"x","is_compliant":true}`).problem(t)
 		if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9") {

@@ -27,7 +27,7 @@ func (h *handlers) allowlistRoutes() []Route {
 // AllowlistPutInput is the body of allow_artifact_for_env, and its answer
 // (contract/requests.md).
 type AllowlistPutInput struct {
-	ArtifactName        string `json:"artifact_name"`
+	ArtifactName        string `json:"artifact_name" maxLength:"1024"`
 	ArtifactFingerprint string `json:"artifact_fingerprint" pattern:"^[a-f0-9]{64}$"`
 	Description         string `json:"description" doc:"Why it is permitted."`
 }

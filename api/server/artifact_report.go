@@ -29,10 +29,10 @@ func (h *handlers) artifactReportRoutes() []Route {
 // CreateArtifact is the body of create_artifact (contract/requests.md).
 type CreateArtifact struct {
 	_                     struct{}                  `json:"-" additionalProperties:"true"`
-	TrailName             *string                   `json:"trail_name,omitempty" nullable:"true" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$"`
-	TemplateReferenceName *string                   `json:"template_reference_name,omitempty" nullable:"true" pattern:"^[a-zA-Z0-9\\-_]+$"`
+	TrailName             *string                   `json:"trail_name,omitempty" nullable:"true" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$"`
+	TemplateReferenceName *string                   `json:"template_reference_name,omitempty" nullable:"true" maxLength:"255" pattern:"^[a-zA-Z0-9\\-_]+$"`
 	Fingerprint           string                    `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
-	Filename              string                    `json:"filename" minLength:"1"`
+	Filename              string                    `json:"filename" minLength:"1" maxLength:"1024"`
 	Description           *string                   `json:"description,omitempty" nullable:"true"`
 	GitCommit             *string                   `json:"git_commit,omitempty" nullable:"true" pattern:"^[a-f0-9]{40}$"`
 	GitCommitInfo         OrNull[GitCommit]         `json:"git_commit_info,omitempty"`
@@ -67,9 +67,9 @@ type messageAnswer struct {
 
 // reportArtifact records an artifact. Flow and trail are made when they are not
 // there (contract/semantics.md 2.4).
-func (h *handlers) reportArtifact(ctx context.Context, in *FlowPath, body *CreateArtifact) (*messageAnswer, error) {
+func (h *handlers) reportArtifact(ctx context.Context, in *NewFlowPath, body *CreateArtifact) (*messageAnswer, error) {
 	record := body.record()
-	if err := checkNames(in.Flow, record.Trail); err != nil {
+	if err := checkTrailName(record.Trail); err != nil {
 		return nil, err
 	}
 	scope := h.scope(ctx, in.Flow, record.Trail)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"attestry/evidence"
 	"attestry/evidence/attestation"
 )
 
@@ -91,10 +92,11 @@ type AttestationType string
 
 // Schema admits the built-in types, and any name of a custom or system type.
 func (AttestationType) Schema(huma.Registry) *huma.Schema {
+	longest := len("custom:") + evidence.MaxResourceName
 	return &huma.Schema{AnyOf: []*huma.Schema{
 		{Type: huma.TypeString, Enum: []any{"generic", "junit", "snyk", "pull_request", "jira", "sonar"}},
-		{Type: huma.TypeString, Pattern: "^custom:.*$"},
-		{Type: huma.TypeString, Pattern: "^system:.*$"},
+		{Type: huma.TypeString, MaxLength: &longest, Pattern: "^custom:.*$"},
+		{Type: huma.TypeString, MaxLength: &longest, Pattern: "^system:.*$"},
 	}}
 }
 

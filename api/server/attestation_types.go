@@ -56,7 +56,7 @@ func (h *handlers) attestationTypeRoutes() []Route {
 // (contract/requests.md). Names may have a dot, as semantics.md 3 has it, and
 // clients send summary.
 type CustomAttestationTypePostInput struct {
-	Name        string         `json:"name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_~.]*$"`
+	Name        string         `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_~.]*$"`
 	Description *string        `json:"description,omitempty" nullable:"true"`
 	Evaluator   EvaluatorInput `json:"evaluator,omitempty"`
 	Summary     []TypeSummary  `json:"summary,omitempty" nullable:"true"`

@@ -67,10 +67,7 @@ func (p payload) with(name string, value any) (payload, error) {
 // attest makes the operation that records attestations of one type: the body is
 // judged, its file stored, and then all is recorded together.
 func attest[T any](h *handlers, judge func(context.Context, *T) (verdict, error)) binder {
-	return withForm("data_json", []string{evidenceField}, func(ctx context.Context, in *TrailPath, f *form[T]) (*textAnswer, error) {
-		if err := checkNames(in.Flow, in.Trail); err != nil {
-			return nil, err
-		}
+	return withForm("data_json", []string{evidenceField}, func(ctx context.Context, in *NewTrailPath, f *form[T]) (*textAnswer, error) {
 		judged, err := judge(ctx, f.Data)
 		if err != nil {
 			return nil, err
@@ -126,10 +123,7 @@ func (h *handlers) recordOf(ctx context.Context, scope storage.Scope, v verdict)
 }
 
 // overrideAttestation replaces the verdict of an attestation.
-func (h *handlers) overrideAttestation(ctx context.Context, in *TrailPath, body *OverrideAttestationPostInput) (*textAnswer, error) {
-	if err := checkNames(in.Flow, in.Trail); err != nil {
-		return nil, err
-	}
+func (h *handlers) overrideAttestation(ctx context.Context, in *NewTrailPath, body *OverrideAttestationPostInput) (*textAnswer, error) {
 	scope := h.scope(ctx, in.Flow, in.Trail)
 	record, repo, err := h.recordOf(ctx, scope, verdict{
 		base: &body.AttestationBase, kind: string(body.OriginalAttestationType), compliant: body.NewComplianceStatus,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"unicode/utf8"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -14,6 +15,19 @@ import (
 type FlowPath struct {
 	OrgPath
 	Flow string `path:"flow_name" doc:"Name of the flow."`
+}
+
+// NewFlowPath is the path of an operation that makes the flow when there is none.
+type NewFlowPath struct {
+	OrgPath
+	Flow string `path:"flow_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$" doc:"Name of the flow."`
+}
+
+// NewTrailPath is the path of an operation that makes the flow and the trail when
+// there are none.
+type NewTrailPath struct {
+	NewFlowPath
+	Trail string `path:"trail_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$" doc:"Name of the trail."`
 }
 
 // flowNamed resolves a name, or answers in the contract's words.
@@ -30,19 +44,15 @@ func flowUnknown(org evidence.OrgAccess, name string) error {
 		fmt.Sprintf("Flow named '%s' does not exist for organization '%s'", name, org.OrgName))
 }
 
-var (
-	validFlowName  = regexp.MustCompile(flowNamePattern)
-	validTrailName = regexp.MustCompile(trailNamePattern)
-)
+var validTrailName = regexp.MustCompile(trailNamePattern)
 
-// checkNames refuses the names of a path under which nothing could be made.
-func checkNames(flow, trail string) error {
+// checkTrailName refuses a name under which no trail can be made.
+func checkTrailName(name string) error {
 	found := findings{}
-	if !validFlowName.MatchString(flow) {
-		found.add("flow_name", "String should match pattern '"+flowNamePattern+"'", flow)
-	}
-	if !validTrailName.MatchString(trail) {
-		found.add("trail_name", "String should match pattern '"+trailNamePattern+"'", trail)
+	if utf8.RuneCountInString(name) > evidence.MaxResourceName {
+		found.add("trail_name", tooLongText(evidence.MaxResourceName), name)
+	} else if !validTrailName.MatchString(name) {
+		found.add("trail_name", "String should match pattern '"+trailNamePattern+"'", name)
 	}
 	return invalid(found)
 }

@@ -53,7 +53,7 @@ func (h *handlers) flowRoutes() []Route {
 // CreateFlow is the data of create_flow_with_template (contract/requests.md).
 type CreateFlow struct {
 	_           struct{} `json:"-" additionalProperties:"true"`
-	Name        string   `json:"name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
+	Name        string   `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
 	Description string   `json:"description"`
 	Visibility  *string  `json:"visibility,omitempty" enum:"public,private" nullable:"true"`
 }
@@ -62,7 +62,7 @@ type CreateFlow struct {
 // (contract/legacy.md).
 type CreateLegacyFlow struct {
 	_           struct{} `json:"-" additionalProperties:"true"`
-	Name        string   `json:"name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
+	Name        string   `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
 	Description string   `json:"description"`
 	Visibility  *string  `json:"visibility,omitempty" enum:"public,private" nullable:"true"`
 	Template    []string `json:"template,omitempty" nullable:"true" doc:"Names of the attestations of the one artifact."`
@@ -72,7 +72,7 @@ type CreateLegacyFlow struct {
 // RenameFlow is the body of rename_flow (contract/requests.md).
 type RenameFlow struct {
 	_       struct{} `json:"-" additionalProperties:"true"`
-	NewName string   `json:"new_name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
+	NewName string   `json:"new_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
 }
 
 // FlowGet is a flow as answers show it (contract/live-shapes.md 9).

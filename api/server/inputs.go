@@ -12,7 +12,6 @@ import (
 
 // The patterns of contract/requests.md, "Shared objects".
 const (
-	flowNamePattern       = `^[a-zA-Z0-9][a-zA-Z0-9\.\-_~]*$`
 	trailNamePattern      = `^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*$`
 	annotationKeyPattern  = `^[A-Za-z0-9_-]+$`
 	externalURLKeyPattern = `^[^=.]+$`
@@ -146,11 +145,11 @@ func present(raw json.RawMessage) json.RawMessage {
 // embedded types that are not. Each target costs commands and room in the trail, so
 // there is a limit, which the contract leaves open; clients send one.
 type AttestationBase struct {
-	AttestationName     string                    `json:"attestation_name" pattern:"^[a-zA-Z0-9\\-_,]+$"`
+	AttestationName     string                    `json:"attestation_name" maxLength:"255" pattern:"^[a-zA-Z0-9\\-_,]+$"`
 	OriginURL           *string                   `json:"origin_url,omitempty" nullable:"true" format:"uri"`
 	Description         *string                   `json:"description,omitempty" nullable:"true"`
 	ArtifactFingerprint *string                   `json:"artifact_fingerprint,omitempty" nullable:"true" pattern:"^[a-f0-9]{64}$"`
-	TargetArtifacts     []string                  `json:"target_artifacts,omitempty" nullable:"true" maxItems:"100" pattern:"^[a-zA-Z0-9\\-_,]+$"`
+	TargetArtifacts     []string                  `json:"target_artifacts,omitempty" nullable:"true" maxItems:"100" maxLength:"255" pattern:"^[a-zA-Z0-9\\-_,]+$"`
 	GitCommitInfo       OrNull[GitCommit]         `json:"git_commit_info,omitempty"`
 	RepoInfo            OrNull[RepoInfoPostInput] `json:"repo_info,omitempty"`
 	ExternalURLs        ExternalURLs              `json:"external_urls,omitempty"`

@@ -44,7 +44,7 @@ func (h *handlers) trailRoutes() []Route {
 // CreateTrail is the data of create_trail (contract/requests.md).
 type CreateTrail struct {
 	_             struct{}                  `json:"-" additionalProperties:"true"`
-	Name          string                    `json:"name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$"`
+	Name          string                    `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$"`
 	Description   *string                   `json:"description,omitempty" nullable:"true"`
 	GitCommitInfo OrNull[GitCommit]         `json:"git_commit_info,omitempty"`
 	RepoInfo      OrNull[RepoInfoPostInput] `json:"repo_info,omitempty"`
