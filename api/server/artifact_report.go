@@ -38,10 +38,10 @@ type CreateArtifact struct {
 	GitCommitInfo         OrNull[GitCommit]         `json:"git_commit_info,omitempty"`
 	RepoInfo              OrNull[RepoInfoPostInput] `json:"repo_info,omitempty"`
 	CommitsList           []GitCommit               `json:"commits_list,omitempty" nullable:"true"`
-	RepoURL               *string                   `json:"repo_url,omitempty" nullable:"true"`
+	RepoURL               *string                   `json:"repo_url,omitempty" nullable:"true" format:"repository-url"`
 	IsCompliant           *bool                     `json:"is_compliant,omitempty" nullable:"true" doc:"Ignored; what counts are the attestations."`
-	BuildURL              string                    `json:"build_url"`
-	CommitURL             string                    `json:"commit_url"`
+	BuildURL              string                    `json:"build_url" format:"uri-reference"`
+	CommitURL             string                    `json:"commit_url" format:"uri-reference"`
 	Template              ArtifactTemplate          `json:"template,omitempty" doc:"Ignored; what counts is the trail's template."`
 	ExternalURLs          ExternalURLs              `json:"external_urls,omitempty"`
 	Annotations           OptionalMembers           `json:"annotations,omitempty"`

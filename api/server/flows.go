@@ -66,7 +66,7 @@ type CreateLegacyFlow struct {
 	Description string   `json:"description"`
 	Visibility  *string  `json:"visibility,omitempty" enum:"public,private" nullable:"true"`
 	Template    []string `json:"template,omitempty" nullable:"true" doc:"Names of the attestations of the one artifact."`
-	RepoURL     *string  `json:"repo_url,omitempty" nullable:"true"`
+	RepoURL     *string  `json:"repo_url,omitempty" nullable:"true" format:"repository-url"`
 }
 
 // RenameFlow is the body of rename_flow (contract/requests.md).

@@ -49,7 +49,7 @@ type RepoInfoPostInput struct {
 	_              struct{}        `json:"-" additionalProperties:"true"`
 	Name           string          `json:"name"`
 	ID             *string         `json:"id,omitempty" nullable:"true" doc:"At the provider."`
-	URL            string          `json:"url"`
+	URL            string          `json:"url" format:"repository-url"`
 	Description    *string         `json:"description,omitempty" nullable:"true"`
 	Provider       *string         `json:"provider,omitempty" nullable:"true" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion"`
 	NamespacePath  []string        `json:"namespace_path,omitempty" nullable:"true"`
@@ -67,7 +67,7 @@ func (r *RepoInfoPostInput) Evidence() evidence.RepoInfo {
 // ExternalAttachmentUrl points to something outside; it is spelled as the
 // contract spells its component (contract/requests.md).
 type ExternalAttachmentUrl struct {
-	Href        string  `json:"href"`
+	Href        string  `json:"href" format:"uri-reference"`
 	Fingerprint *string `json:"fingerprint,omitempty" nullable:"true" pattern:"^[a-f0-9]{64}$"`
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/evidence"
 )
 
 const (
@@ -292,8 +293,8 @@ func (v *validator) checkString(s *huma.Schema, value any, at string, found find
 		found.add(at, tooLongText(*s.MaxLength), value)
 	case s.Pattern != "" && !v.matches(s.Pattern, text):
 		found.add(at, "String should match pattern '"+s.Pattern+"'", value)
-	case s.Format == "uri":
-		checkURL(text, at, found)
+	default:
+		checkURL(s.Format, text, at, found)
 	}
 	return value
 }
@@ -311,13 +312,20 @@ func plain(text string) bool {
 	return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
 }
 
-func checkURL(text, at string, found findings) {
-	if text == "" {
-		found.add(at, "Input should be a valid URL, input is empty", text)
-		return
+// checkURL checks the formats of texts that are shown to people as links. uri is an
+// absolute URL; the others may be empty or without a scheme.
+func checkURL(format, text, at string, found findings) {
+	fault := ""
+	switch format {
+	case "uri":
+		fault = evidence.AbsoluteURLFault(text)
+	case "uri-reference":
+		fault = evidence.LinkFault(text)
+	case "repository-url":
+		fault = evidence.RepoURLFault(text)
 	}
-	if u, err := url.Parse(text); err != nil || u.Scheme == "" {
-		found.add(at, "Input should be a valid URL, relative URL without a base", text)
+	if fault != "" {
+		found.add(at, fault, text)
 	}
 }
 

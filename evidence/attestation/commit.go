@@ -11,7 +11,7 @@ type GitCommit struct {
 	AuthorUsername *string  `json:"author_username,omitempty" nullable:"true"`
 	Branch         *string  `json:"branch,omitempty" nullable:"true"`
 	Timestamp      *float64 `json:"timestamp,omitempty" nullable:"true" doc:"Unix seconds."`
-	URL            *string  `json:"url,omitempty" nullable:"true"`
+	URL            *string  `json:"url,omitempty" nullable:"true" format:"uri-reference"`
 	Parents        []string `json:"parents,omitempty" nullable:"true"`
 	Verified       *bool    `json:"verified,omitempty" nullable:"true"`
 	SignatureState *string  `json:"signature_state,omitempty" nullable:"true"`

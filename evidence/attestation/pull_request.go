@@ -6,11 +6,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"attestry/evidence"
 )
 
 // FoundPullRequestV1 is a pull request as older clients report it.
 type FoundPullRequestV1 struct {
-	URL         string   `json:"url"`
+	URL         string   `json:"url" format:"uri-reference"`
 	State       string   `json:"state"`
 	MergeCommit string   `json:"merge_commit" pattern:"^([a-f0-9]{40})?$"`
 	Approvers   []string `json:"approvers,omitempty" nullable:"true"`
@@ -18,7 +20,7 @@ type FoundPullRequestV1 struct {
 
 // FoundPullRequestV2 is a pull request as clients report it now.
 type FoundPullRequestV2 struct {
-	URL         string                `json:"url"`
+	URL         string                `json:"url" format:"uri-reference"`
 	State       string                `json:"state"`
 	Author      string                `json:"author"`
 	Title       string                `json:"title"`
@@ -97,6 +99,7 @@ type shapeCheck struct {
 
 func (c *shapeCheck) asV1() {
 	needed[string](c, "url", "string")
+	c.link("url")
 	needed[string](c, "state", "string")
 	needed[string](c, "merge_commit", "string")
 	c.revision()
@@ -115,6 +118,7 @@ func (c *shapeCheck) asV2() {
 	for _, name := range []string{"url", "state", "author", "title", "head_ref"} {
 		needed[string](c, name, "string")
 	}
+	c.link("url")
 	needed[float64](c, "created_at", "number")
 	optional[float64](c, "merged_at", "number")
 	optional[string](c, "base_ref", "string")
@@ -138,6 +142,7 @@ func (c *shapeCheck) commits() {
 		for _, name := range []string{"message", "author", "author_username", "branch", "url", "signature_state"} {
 			optional[string](item, name, "string")
 		}
+		item.link("url")
 		optional[float64](item, "timestamp", "number")
 		optional[bool](item, "verified", "boolean")
 		item.strings("parents")
@@ -147,6 +152,17 @@ func (c *shapeCheck) commits() {
 func (c *shapeCheck) report(name, text string, raw json.RawMessage) {
 	if _, taken := c.found[c.prefix+name]; !taken {
 		c.found[c.prefix+name] = text + shown(raw)
+	}
+}
+
+func (c *shapeCheck) link(name string) {
+	var url string
+	raw := c.members[name]
+	if json.Unmarshal(raw, &url) != nil {
+		return
+	}
+	if fault := evidence.LinkFault(url); fault != "" {
+		c.report(name, fault, raw)
 	}
 }
 

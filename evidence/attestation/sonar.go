@@ -10,7 +10,7 @@ import (
 // from.
 type SonarResults struct {
 	_          struct{}     `json:"-" additionalProperties:"true"`
-	ServerURL  *string      `json:"serverUrl,omitempty" nullable:"true"`
+	ServerURL  *string      `json:"serverUrl,omitempty" nullable:"true" format:"uri-reference"`
 	TaskID     *string      `json:"taskId,omitempty" nullable:"true"`
 	Status     *string      `json:"status,omitempty" nullable:"true"`
 	AnalysedAt string       `json:"analysedAt"`
@@ -27,7 +27,7 @@ type SonarProject struct {
 	_    struct{} `json:"-" additionalProperties:"true"`
 	Name string   `json:"name,omitempty" default:""`
 	Key  string   `json:"key"`
-	URL  string   `json:"url"`
+	URL  string   `json:"url" format:"uri-reference"`
 }
 
 // QualityGate is the gate that judged the analysis; null stands for none.

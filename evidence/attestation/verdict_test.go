@@ -130,7 +130,10 @@ func TestBadPullRequestsAreRefused(t *testing.T) {
 		v2(`,"merge_commit":"ABC"`):         {"FoundPullRequestV2.merge_commit": "String should match pattern '^([a-f0-9]{40})?$' [input: ABC]"},
 		v2(`,"approvers":["me"]`):           {"FoundPullRequestV2.approvers[0]": "Input should be a valid dictionary or object to extract fields from [input: me]"},
 		v2(`,"approvers":[{"author":"a"}]`): {"FoundPullRequestV2.approvers[0].username": "Field required [input: None]", "FoundPullRequestV2.approvers[0].author": "Extra inputs are not permitted [input: a]"},
-		v2(`,"other":1`):                    {"FoundPullRequestV2.other": "Extra inputs are not permitted [input: 1]"},
+		`{"url":"javascript:x","state":"s","merge_commit":"","commits":[{"sha1":"a","url":"data:,"}]}`: {
+			"FoundPullRequestV1.url":            "URL scheme should be 'http' or 'https' [input: javascript:x]",
+			"FoundPullRequestV1.commits[0].url": "URL scheme should be 'http' or 'https' [input: data:,]"},
+		v2(`,"other":1`): {"FoundPullRequestV2.other": "Extra inputs are not permitted [input: 1]"},
 	} {
 		if found := CheckPullRequest(json.RawMessage(sent)); !reflect.DeepEqual(found, want) {
 			t.Errorf("%s: %q, want %q", sent, found, want)
