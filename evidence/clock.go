@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"math"
 	"strings"
 	"time"
 )
@@ -13,6 +14,18 @@ type Clock func() time.Time
 // in the contract (contract/responses.md, "Values").
 func Seconds(t time.Time) float64 {
 	return float64(t.UnixMicro()) / 1e6
+}
+
+// RoundSeconds rounds a time or a span in seconds to microseconds, the precision of
+// Seconds. Whatever adds or subtracts times rounds the result, so that answers show no
+// digits that nothing was measured with, and a time of an answer is the one that is
+// stored.
+func RoundSeconds(seconds float64) float64 {
+	const exact = 1 << 53 / 1e6 // beyond it a float64 has no microseconds
+	if math.Abs(seconds) > exact {
+		return seconds
+	}
+	return math.Round(seconds*1e6)/1e6 + 0 // + 0 turns -0 into 0
 }
 
 // timeForms are the forms of ISO 8601 that are understood; seconds may have a fraction

@@ -1,6 +1,7 @@
 package evidence_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -27,6 +28,32 @@ func TestTimesAreReadInTheFormsOfISO8601(t *testing.T) {
 	} {
 		if got, ok := evidence.ParseTime(text); !ok || !got.Equal(want) {
 			t.Errorf("%s: got %v, %v", text, got, ok)
+		}
+	}
+}
+
+func TestSecondsAreRoundedToMicroseconds(t *testing.T) {
+	for seconds, want := range map[float64]float64{
+		0: 0, 1.5: 1.5, -1.5: -1.5, 0.028921842575073242: 0.028922, -0.0000004: 0, 0.0000005: 0.000001,
+		1795274782.2119608: 1795274782.211961, 1 << 60: 1 << 60, 1e300: 1e300, -1e300: -1e300,
+	} {
+		if got := evidence.RoundSeconds(seconds); got != want || math.Signbit(got) != math.Signbit(want) {
+			t.Errorf("%v: got %v, want %v", seconds, got, want)
+		}
+	}
+}
+
+func TestRoundedTimesStayAsTheyAre(t *testing.T) {
+	at := time.Date(2026, time.March, 31, 12, 0, 0, 0, time.UTC)
+	for i := range 100_000 {
+		at = at.Add(time.Duration(i)*time.Microsecond + 7*time.Hour)
+		stored := evidence.Seconds(at)
+		if evidence.RoundSeconds(stored) != stored {
+			t.Fatalf("%v becomes %v", stored, evidence.RoundSeconds(stored))
+		}
+		// The next microsecond is another time.
+		if next := evidence.RoundSeconds(stored + 1e-6); next != evidence.Seconds(at.Add(time.Microsecond)) {
+			t.Fatalf("%v is followed by %v", stored, next)
 		}
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"attestry/evidence"
 )
+
+// microsecond is the least span between two times, in seconds.
+const microsecond = 1e-6
 
 // Attest records an attestation, and begins its flow and trail where it needs
 // neither to be there before (contract/semantics.md 2.4). What it does not know of
@@ -65,7 +67,7 @@ func (r *Recorder) Override(ctx context.Context, scope Scope, attestation eviden
 		attestation.Control = decision.Control
 	}
 	// It was made behind what it replaces, whatever the clocks say.
-	attestation.CreatedAt = max(attestation.CreatedAt, math.Nextafter(original.Time, math.Inf(1)))
+	attestation.CreatedAt = max(attestation.CreatedAt, evidence.RoundSeconds(original.Time+microsecond))
 	if err := r.attestations.collection.Insert(ctx, attestation); err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func TestDeploymentTellsWhereItsArtifactComesFrom(t *testing.T) {
 	}
 	committed := at(t, artifact, "git_commit_info", "timestamp").(float64)
 	deployed := at(t, one, "deployed_at").(float64)
-	if lead := at(t, one, "lead_time_seconds").(float64); lead < 3600 || lead > 3700 || deployed-committed != lead {
+	if lead := at(t, one, "lead_time_seconds").(float64); lead < 3600 || lead > 3700 || evidence.RoundSeconds(deployed-committed) != lead {
 		t.Errorf("lead time %v, deployed at %f, committed at %f", lead, deployed, committed)
 	}
 	if at(t, one, "_links", "html", "href") != s.URL+"/"+org+"/environments/prod/snapshots/1" {

@@ -2,9 +2,11 @@ package e2e_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -97,6 +99,31 @@ func (d *document) operationAt(method, path string) *operation {
 	return best
 }
 
+// sentAsEvidence are the members that hold what a client sent, as it sent it.
+var sentAsEvidence = []string{"user_data", "attestation_data", "annotations", "junit_results", "pull_requests", "sonar_results"}
+
+// checkPrecision fails the test when an answer has a number of more than six decimals:
+// its numbers with decimals are times and spans in seconds.
+func checkPrecision(t *testing.T, o operation, value any) {
+	t.Helper()
+	switch value := value.(type) {
+	case json.Number:
+		if _, decimals, _ := strings.Cut(value.String(), "."); len(decimals) > 6 || strings.ContainsAny(decimals, "eE") {
+			t.Errorf("%s %s: the answer has %s", o.method, o.path, value)
+		}
+	case []any:
+		for _, item := range value {
+			checkPrecision(t, o, item)
+		}
+	case map[string]any:
+		for name, member := range value {
+			if !slices.Contains(sentAsEvidence, name) {
+				checkPrecision(t, o, member)
+			}
+		}
+	}
+}
+
 func (d *document) validate(t *testing.T, o operation, status int, media string, body []byte) {
 	t.Helper()
 	escape := strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D")
@@ -112,6 +139,7 @@ func (d *document) validate(t *testing.T, o operation, status int, media string,
 		t.Errorf("%s %s: the answer is no JSON: %s", o.method, o.path, body)
 		return
 	}
+	checkPrecision(t, o, value)
 	if err := schema.Validate(value); err != nil {
 		t.Errorf("%s %s: the answer does not fit the document: %v", o.method, o.path, err)
 	}

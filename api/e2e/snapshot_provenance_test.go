@@ -92,7 +92,7 @@ func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
 			"previous_trail_name":                "trail-of-app-1",
 			"previous_template_reference_name":   "app",
 		},
-		"commit_lead_time": second.Timestamp - committed, "artifact_compliance_in_flow": true, "flow_reasons_for_non_compliance": []any{},
+		"commit_lead_time": evidence.RoundSeconds(second.Timestamp - committed), "artifact_compliance_in_flow": true, "flow_reasons_for_non_compliance": []any{},
 	}
 	if got := at(t, started, "flows", 0); !reflect.DeepEqual(got, want) {
 		t.Errorf("the build flow tells\n%v, want\n%v", got, want)

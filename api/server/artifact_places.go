@@ -75,7 +75,7 @@ func leadTimes(places []place, since *float64) map[string]float64 {
 	times := map[string]float64{}
 	for _, place := range places {
 		if since != nil && !place.archived && place.firstStart() >= *since {
-			times[place.environment] = place.firstStart() - *since
+			times[place.environment] = evidence.RoundSeconds(place.firstStart() - *since)
 		}
 	}
 	return times

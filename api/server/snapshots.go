@@ -96,9 +96,9 @@ func (h *handlers) listItems(found []snapshot.Snapshot, last int64) []GetSnapsho
 		item := GetSnapshotListItem{Index: s.Number, From: s.Timestamp, Compliant: s.Compliant()}
 		if i+1 < len(found) {
 			item.To = found[i+1].Timestamp
-			item.Duration = item.To - item.From
+			item.Duration = evidence.RoundSeconds(item.To - item.From)
 		} else {
-			item.Duration = max(0, evidence.Seconds(h.clock())-item.From)
+			item.Duration = evidence.RoundSeconds(max(0, evidence.Seconds(h.clock())-item.From))
 		}
 		items = append(items, item)
 	}

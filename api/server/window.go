@@ -25,7 +25,7 @@ type WindowQuery struct {
 // before it begins holds nothing.
 type window struct{ from, to float64 }
 
-// window fills in what was left out of a query.
+// window fills in what was left out of a query. It is rounded, as answers tell it.
 func (h *handlers) window(ctx context.Context, in WindowQuery) window {
 	return h.windowBetween(sent(ctx, "start_ts", in.Start), sent(ctx, "end_ts", in.End))
 }
@@ -38,7 +38,7 @@ func (h *handlers) windowBetween(start, end *float64) window {
 	if start == nil {
 		start = new(*end - defaultWindow)
 	}
-	return window{from: *start, to: *end}
+	return window{from: evidence.RoundSeconds(*start), to: evidence.RoundSeconds(*end)}
 }
 
 // sent is the value of a query parameter, nil when it was not sent.

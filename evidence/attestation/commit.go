@@ -17,8 +17,11 @@ type GitCommit struct {
 	SignatureState *string  `json:"signature_state,omitempty" nullable:"true"`
 }
 
-// Evidence is the commit as it is kept.
+// Evidence is the commit as it is kept. Its time is rounded, as all times are.
 func (c GitCommit) Evidence() evidence.GitCommit {
+	if c.Timestamp != nil {
+		c.Timestamp = new(evidence.RoundSeconds(*c.Timestamp))
+	}
 	return evidence.GitCommit{
 		SHA1: c.SHA1, Message: c.Message, Author: c.Author, AuthorUsername: c.AuthorUsername,
 		Branch: c.Branch, Timestamp: c.Timestamp, URL: c.URL, Parents: c.Parents,

@@ -99,7 +99,7 @@ func (a *Artifact) CommitLeadTime(origin *evidence.Origin) *float64 {
 	if committed == nil {
 		return nil
 	}
-	return new(a.FirstAt - *committed)
+	return new(evidence.RoundSeconds(a.FirstAt - *committed))
 }
 
 // CodeDiff is where the difference to what ran before can be looked at, nil when

@@ -1,5 +1,7 @@
 package snapshot
 
+import "attestry/evidence"
+
 // Deployment is a fingerprint that newly runs in an environment: deployments are
 // derived from snapshots (contract/semantics.md 7).
 type Deployment struct {
@@ -29,7 +31,7 @@ func (d *Deployment) LeadTime() *float64 {
 	if committed == nil {
 		return nil
 	}
-	return new(d.Timestamp - *committed)
+	return new(evidence.RoundSeconds(d.Timestamp - *committed))
 }
 
 // Deployments are the artifact's current one as such, first, and that of each

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 
+	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
 )
@@ -65,7 +66,7 @@ func (p *Processor) makeNext(ctx context.Context, h *held, record storage.Waitin
 		Org:          record.Org,
 		Environment:  record.Environment,
 		Number:       head.Last + 1,
-		Timestamp:    max(record.AcceptedAt, head.Timestamp+tick),
+		Timestamp:    max(record.AcceptedAt, evidence.RoundSeconds(head.Timestamp+tick)),
 		Type:         record.Type,
 		EventsBefore: head.Events,
 		Arrival:      record.Arrival,
