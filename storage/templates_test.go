@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -97,6 +98,15 @@ func TestWrongTemplateIsTheFaultOfTheRequest(t *testing.T) {
 	}
 	if s.docs.commands.Load() != 0 {
 		t.Error("it was stored")
+	}
+}
+
+func TestTemplateIsNotParsedAfterTheDeadline(t *testing.T) {
+	s := newFlowScene(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := s.Templates.Put(ctx, "acme", []byte("version: 3\n")); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
 	}
 }
 
