@@ -142,6 +142,8 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"a syntax error further down", "version: 1\ntrail:\n  artifacts:\n    - name: a: b\n", "(line 4)\n  Invalid YAML: mapping values are not allowed in this context"},
 		{"nesting in brackets", strings.Repeat("[", 100), "(line 1)\n  Invalid YAML: exceeded max depth of 64"},
 		{"nesting in lines", strings.Repeat("- ", 100), "(line 1)\n  Invalid YAML: exceeded max depth of 64"},
+		{"a tag directive", "version: 1\r\n%TAG !a! b\n---\n", "(line 2)\n  Invalid YAML: %TAG directives are not supported"},
+		{"a tag directive behind a separator", "#\u2028\uFEFF%TAG !a! b\n---\n", "(line 1)\n  Invalid YAML: %TAG directives are not supported"},
 		{"NUL", "version: \x00\n", "Invalid YAML: the file is not UTF-8 text"},
 		{"an escaped NUL", "trail: {artifacts: [{name: \"a\\0\"}]}\n", "String should match pattern"},
 	}
@@ -251,6 +253,7 @@ func hostile(size int) map[string]string {
 		"quotes":             fill("y'\n---\n"),
 		"comments of keys":   fill("a: 1 # c\n"),
 		"merge keys":         "x: &x {a: 1}\n" + fill("<<: *x\n"),
+		"tag prefixes":       numbered("%%TAG !a%d! b%d\n") + "---\nversion: 1\n",
 		"tag directives":     fill("%TAG !a! b\n"),
 		"NUL":                "version: 1\n" + fill("\x00"),
 		"aliases of aliases": aliases,

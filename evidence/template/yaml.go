@@ -30,12 +30,20 @@ var byteOrderMark = []byte("\uFEFF")
 // YAML 1.1 only; the templates mean the same in both.
 var versionDirective = regexp.MustCompile(`\A((?:[ \t]*(?:#.*)?\r?\n)*%YAML[ \t]+1\.)2\b`)
 
+// tagDirective finds directives that define prefixes of tags, which templates do not
+// have. The library takes the square of their number. A line also ends with the
+// separators of Unicode.
+var tagDirective = regexp.MustCompile(`(?:^|[\r\n\x{85}\x{2028}\x{2029}])\x{FEFF}*%TAG`)
+
 // document parses content into the root of its one YAML document, nil when there is
 // none. Its cost is linear in the size of the content.
 func document(content []byte) (root *yaml.Node, err error) {
 	content = bytes.TrimPrefix(content, byteOrderMark)
 	if !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {
 		return nil, unreadable(1, "Invalid YAML: the file is not UTF-8 text")
+	}
+	if at := tagDirective.FindIndex(content); at != nil {
+		return nil, unreadable(1+bytes.Count(content[:at[1]], []byte("\n")), "Invalid YAML: %TAG directives are not supported")
 	}
 	if line, ok := plausible(content); !ok {
 		return nil, unreadable(line, tooManyParts)
