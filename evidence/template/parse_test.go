@@ -144,6 +144,7 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"nesting in lines", strings.Repeat("- ", 100), "(line 1)\n  Invalid YAML: exceeded max depth of 64"},
 		{"a tag directive", "version: 1\r\n%TAG !a! b\n---\n", "(line 2)\n  Invalid YAML: %TAG directives are not supported"},
 		{"a tag directive behind a separator", "#\u2028\uFEFF%TAG !a! b\n---\n", "(line 1)\n  Invalid YAML: %TAG directives are not supported"},
+		{"texts without end on a line", "[" + strings.Repeat(`"a" `, 1<<18), "(line 1)\n  The template has too many parts"},
 		{"NUL", "version: \x00\n", "Invalid YAML: the file is not UTF-8 text"},
 		{"an escaped NUL", "trail: {artifacts: [{name: \"a\\0\"}]}\n", "String should match pattern"},
 	}
@@ -254,6 +255,8 @@ func hostile(size int) map[string]string {
 		"comments of keys":   fill("a: 1 # c\n"),
 		"merge keys":         "x: &x {a: 1}\n" + fill("<<: *x\n"),
 		"tag prefixes":       numbered("%%TAG !a%d! b%d\n") + "---\nversion: 1\n",
+		"quoted items":       "[" + fill(`"a",`),
+		"unjoined items":     "[" + fill("'a' "),
 		"tag directives":     fill("%TAG !a! b\n"),
 		"NUL":                "version: 1\n" + fill("\x00"),
 		"aliases of aliases": aliases,

@@ -14,7 +14,7 @@ import (
 
 const (
 	// maxIndicators bounds the nodes of a file, each of which takes some hundred bytes
-	// of memory: a requirement has about six indicators.
+	// of memory: a requirement has about ten indicators.
 	maxIndicators = 300_000
 	// maxLineIndicators bounds those of one line, as the scanner may hold all tokens of
 	// a line at once.
@@ -97,20 +97,23 @@ func plausible(content []byte) (line int, ok bool) {
 	return line, true
 }
 
-// countIndicators leaves out dashes within words, of which names are full.
+// countIndicators leaves out dashes within words, of which names are full. A text in
+// quotes counts once.
 func countIndicators(text []byte) int {
-	count := 0
+	count, quotes := 0, 0
 	for i, c := range text {
 		switch c {
 		case '[', ']', '{', '}', ',', ':', '?', '&', '*', '!', '\r':
 			count++
+		case '"', '\'':
+			quotes++
 		case '-':
 			if i+1 == len(text) || text[i+1] == ' ' || text[i+1] == '\t' {
 				count++
 			}
 		}
 	}
-	return count
+	return count + quotes/2
 }
 
 func syntaxError(err error) error {
