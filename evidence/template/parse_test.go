@@ -353,6 +353,28 @@ func TestParseTakesLargeTemplates(t *testing.T) {
 	}
 }
 
+// minified is a template of n requirements in JSON without blanks and lines.
+func minified(n int) string {
+	var b strings.Builder
+	b.WriteString(`{"version":1,"trail":{"artifacts":[{"name":"web","attestations":[`)
+	for i := range n {
+		fmt.Fprintf(&b, `{"name":"attestation-%d","type":"junit"},`, i)
+	}
+	return strings.TrimSuffix(b.String(), ",") + "]}]}}"
+}
+
+func TestParseTakesLargeTemplatesInJSONOnOneLine(t *testing.T) {
+	content := minified(20_000)
+	parsed, err := template.Parse([]byte(content))
+	if err != nil || len(parsed.Trail.Artifacts) != 1 || len(parsed.Trail.Artifacts[0].Attestations) != 20_000 {
+		t.Fatalf("%d artifacts, %.500v", len(parsed.Trail.Artifacts), err)
+	}
+	wrong := strings.Replace(content, `"attestation-19999"`, `"a b"`, 1)
+	if _, err := template.Parse([]byte(wrong)); err == nil || !strings.Contains(err.Error(), "attestations.19999.name (line 1)\n") {
+		t.Errorf("the error is %.500v", err)
+	}
+}
+
 func TestFromNamesMakesOneArtifact(t *testing.T) {
 	content, err := template.FromNames([]string{"unit", "artifact", "true", "unit"})
 	if err != nil {

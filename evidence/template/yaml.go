@@ -2,6 +2,7 @@ package template
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,7 @@ const (
 	// of memory: a requirement has about ten indicators.
 	maxIndicators = 300_000
 	// maxLineIndicators bounds those of one line, as the scanner may hold all tokens of
-	// a line at once.
+	// a line at once. Of JSON a line may have more.
 	maxLineIndicators = 20_000
 	// maxDepth bounds nesting; the grammar needs less than ten levels.
 	maxDepth = 64
@@ -45,6 +46,10 @@ func document(content []byte) (root *yaml.Node, err error) {
 	if at := tagDirective.FindIndex(content); at != nil {
 		return nil, unreadable(1+bytes.Count(content[:at[1]], []byte("\n")), "Invalid YAML: %TAG directives are not supported")
 	}
+	split, isSplit := splitJSON(content)
+	if isSplit {
+		content = split
+	}
 	if line, ok := plausible(content); !ok {
 		return nil, unreadable(line, tooManyParts)
 	}
@@ -71,7 +76,29 @@ func document(content []byte) (root *yaml.Node, err error) {
 	case !errors.Is(err, io.EOF):
 		return nil, syntaxError(err)
 	}
+	if isSplit {
+		setLine(first.Content[0], 1)
+	}
 	return first.Content[0], nil
+}
+
+// splitJSON puts the members and items of JSON on lines of their own when it is one
+// line with more indicators than a line may have. ok is false for any other content.
+func splitJSON(content []byte) (split []byte, ok bool) {
+	content = bytes.TrimSpace(content)
+	if countIndicators(content) <= maxLineIndicators || bytes.IndexByte(content, '\n') >= 0 {
+		return nil, false
+	}
+	var b bytes.Buffer
+	err := json.Indent(&b, content, "", "")
+	return b.Bytes(), err == nil
+}
+
+func setLine(node *yaml.Node, line int) {
+	node.Line = line
+	for _, child := range node.Content {
+		setLine(child, line)
+	}
 }
 
 const tooManyParts = "The template has too many parts"
