@@ -193,13 +193,11 @@ func (r *reader) text(entry, node *yaml.Node, at string) (string, bool) {
 	return value.Value, true
 }
 
-// digitsWithExponent are no number in YAML 1.1, which the clients' libraries read.
-var digitsWithExponent = regexp.MustCompile(`^[0-9]+[eE][0-9]+$`)
-
-// isText tells whether a scalar is a text. Dates and digits such as 1e3, as the
-// beginning of a commit may be, are names as well.
+// isText tells whether a scalar is a text. Dates are names as well, and so are 08 and
+// 1e3, as the beginning of a commit may be: in YAML 1.1, which the clients' libraries
+// read, a number with a fraction or an exponent has a point.
 func isText(node *yaml.Node) bool {
-	return node.Tag == stringTag || node.Tag == timeTag || node.Tag == floatTag && digitsWithExponent.MatchString(node.Value)
+	return node.Tag == stringTag || node.Tag == timeTag || node.Tag == floatTag && !strings.Contains(node.Value, ".")
 }
 
 // list returns the items of a list; one that is left out is empty.

@@ -54,6 +54,17 @@ func TestParseTakesEveryBuiltInType(t *testing.T) {
 	}
 }
 
+func TestParseTakesPlainNamesThatLookLikeNumbers(t *testing.T) {
+	for _, name := range []string{"08", "09", "1e3", "1e-3", "-1e5", "1_e3", strings.Repeat("9", 29), "2026-01-02"} {
+		t.Run(name, func(t *testing.T) {
+			parsed, err := template.Parse([]byte("trail: {artifacts: [{name: " + name + "}]}"))
+			if err != nil || parsed.Trail.Artifacts[0].Name != name {
+				t.Errorf("parsed %+v, %v", parsed, err)
+			}
+		})
+	}
+}
+
 func TestParseGivesEmptyListsForWhatIsLeftOut(t *testing.T) {
 	for _, content := range []string{"version: 1\n", "trail: null", "{}", "trail: {}", "version: 1\ntrail:\n  artifacts: []\n", "%YAML 1.1\n---\nversion: 1\n", "%YAML 1.2\n---\nversion: 1\n", "\uFEFF# of YAML 1.2\n\n%YAML  1.2 # so\n--- {version: 1}\n...\n", "\uFEFFversion: 1\n", "? version\n: 1\n"} {
 		parsed, err := template.Parse([]byte(content))
@@ -145,6 +156,7 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"a tag directive", "version: 1\r\n%TAG !a! b\n---\n", "(line 2)\n  Invalid YAML: %TAG directives are not supported"},
 		{"a tag directive behind a separator", "#\u2028\uFEFF%TAG !a! b\n---\n", "(line 1)\n  Invalid YAML: %TAG directives are not supported"},
 		{"texts without end on a line", "[" + strings.Repeat(`"a" `, 1<<18), "(line 1)\n  The template has too many parts"},
+		{"a number with a point for a name", "trail: {artifacts: [{name: 1.5}]}", "Input should be a valid string [input: 1.5]"},
 		{"NUL", "version: \x00\n", "Invalid YAML: the file is not UTF-8 text"},
 		{"an escaped NUL", "trail: {artifacts: [{name: \"a\\0\"}]}\n", "String should match pattern"},
 	}
