@@ -50,13 +50,13 @@ type Templates struct {
 }
 
 func newTemplates(docs Documents, objects Objects) *Templates {
-	empty, err := parseTemplate([]byte(template.Empty))
+	empty, err := template.Parse([]byte(template.Empty))
 	if err != nil {
 		panic("storage: the empty template is wrong: " + err.Error())
 	}
 	return &Templates{
 		objects: objects,
-		empty:   empty,
+		empty:   StoredTemplate{ID: template.ID([]byte(template.Empty)), Content: []byte(template.Empty), Template: empty},
 		cache:   newRecent[StoredTemplate](maxCachedTemplates),
 		collection: NewCollection(docs, templateSchema,
 			func(t *templateRecord) string { return templateKey(t.Org, t.ID) }, nil),
@@ -64,11 +64,6 @@ func newTemplates(docs Documents, objects Objects) *Templates {
 }
 
 func templateKey(org, id string) string { return org + "/" + id }
-
-func parseTemplate(content []byte) (StoredTemplate, error) {
-	parsed, err := template.Parse(content)
-	return StoredTemplate{ID: template.ID(content), Content: content, Template: parsed}, err
-}
 
 // Put parses a template and stores it, unless it is there: one command at most. A
 // template that is wrong is a *template.Error.
@@ -80,10 +75,11 @@ func (t *Templates) Put(ctx context.Context, org string, content []byte) (id str
 	if err := ctx.Err(); err != nil {
 		return "", template.Template{}, err
 	}
-	stored, err := parseTemplate(bytes.Clone(content))
+	parsed, err = template.Parse(content)
 	if err != nil {
 		return "", template.Template{}, err
 	}
+	stored := StoredTemplate{ID: id, Content: bytes.Clone(content), Template: parsed}
 	record := templateRecord{Org: org, ID: id, Content: stored.Content}
 	if len(content) > maxInlineTemplate {
 		object, err := t.objects.Put(ctx, org, bytes.NewReader(content), int64(len(content)))
@@ -96,7 +92,7 @@ func (t *Templates) Put(ctx context.Context, org string, content []byte) (id str
 		return "", template.Template{}, err
 	}
 	t.keep(org, stored)
-	return id, stored.Template, nil
+	return id, parsed, nil
 }
 
 // Get returns a template, or ErrNotFound: no command when it was used lately, else
@@ -161,10 +157,14 @@ func (t *Templates) load(ctx context.Context, record templateRecord) (StoredTemp
 	if err != nil {
 		return StoredTemplate{}, err
 	}
-	stored, err := parseTemplate(content)
-	if err != nil || stored.ID != record.ID {
+	if template.ID(content) != record.ID {
 		return StoredTemplate{}, fmt.Errorf("%w: template %s", ErrDamaged, record.ID)
 	}
+	parsed, err := template.ParseStored(content)
+	if err != nil {
+		return StoredTemplate{}, fmt.Errorf("%w: template %s: %v", ErrDamaged, record.ID, err)
+	}
+	stored := StoredTemplate{ID: record.ID, Content: content, Template: parsed}
 	t.keep(record.Org, stored)
 	return stored, nil
 }

@@ -47,7 +47,12 @@ func Parse(content []byte) (Template, error) {
 	if err != nil {
 		return Template{}, err
 	}
-	r := &reader{}
+	return read(root, evidence.MaxResourceName)
+}
+
+// read takes a template from a YAML tree.
+func read(root *yaml.Node, maxName int) (Template, error) {
+	r := &reader{maxName: maxName}
 	parsed := r.template(root)
 	if err := r.faults.orNil(); err != nil {
 		return Template{}, err
@@ -59,6 +64,8 @@ func Parse(content []byte) (Template, error) {
 type reader struct {
 	faults Error
 	reads  int
+	// maxName is how many characters a name may have.
+	maxName int
 }
 
 func (r *reader) fault(node *yaml.Node, at, text string) {
@@ -146,7 +153,7 @@ func (r *reader) name(entry, node *yaml.Node, at string, taken names) string {
 	name, ok := r.text(entry, node, at)
 	switch {
 	case !ok:
-	case utf8.RuneCountInString(name) > evidence.MaxResourceName:
+	case utf8.RuneCountInString(name) > r.maxName:
 		r.fault(node, at, nameTooLong+shown(name))
 	case !validName.MatchString(name):
 		r.fault(node, at, "String should match pattern '"+namePattern+"'"+shown(name))
@@ -160,7 +167,7 @@ func (r *reader) name(entry, node *yaml.Node, at string, taken names) string {
 // kind reads the type that an attestation is required to have.
 func (r *reader) kind(entry, node *yaml.Node, at string) string {
 	kind, ok := r.text(entry, node, at)
-	if ok && utf8.RuneCountInString(strings.TrimPrefix(kind, customPrefix)) > evidence.MaxResourceName {
+	if ok && utf8.RuneCountInString(strings.TrimPrefix(kind, customPrefix)) > r.maxName {
 		r.fault(node, at, nameTooLong+shown(kind))
 		return kind
 	}

@@ -1,0 +1,54 @@
+package e2e_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/evidence/template"
+	"attestry/storage"
+)
+
+// TestTemplatesOfEarlierVersionsStayInForce stores templates that uploads may no longer
+// be.
+func TestTemplatesOfEarlierVersionsStayInForce(t *testing.T) {
+	var documents storage.Documents
+	s := start(t, options{withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
+		documents = docs
+		return docs
+	}})
+	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	s.must(err)
+	type record struct {
+		Org     string `json:"org"`
+		ID      string `json:"id"`
+		Content []byte `json:"content"`
+	}
+	templates := storage.NewCollection(documents, &storage.Schema{Name: "templates"}, func(r *record) string { return r.Org + "/" + r.ID }, nil)
+	for flow, content := range map[string]string{
+		"long-name": "trail:\n  attestations:\n    - {name: check, type: generic}\n  artifacts:\n    - name: " + strings.Repeat("n", 256) + "\n",
+		"no-blank":  "trail:\n  attestations:\n    - {name: check, type:\"generic\"}\n  artifacts: [{name: web}]\n",
+	} {
+		id := template.ID([]byte(content))
+		s.must(templates.Insert(t.Context(), record{Org: organization.ID, ID: id, Content: []byte(content)}))
+		_, _, err := s.Process.Store.Flows.Put(t.Context(), evidence.Flow{
+			ID: evidence.NewID(), Org: organization.ID, Name: flow, Visibility: evidence.PrivateFlow, Template: id, CreatedAt: 1, CreatedBy: "me", LastModifiedAt: 1,
+		})
+		s.must(err)
+	}
+	if flows := s.read("/flows/" + org).([]any); len(flows) != 2 {
+		t.Errorf("%d flows are listed", len(flows))
+	}
+	for _, flow := range []string{"long-name", "no-blank"} {
+		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/"+flow, `{"name":"t"}`)
+		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+org+"/"+flow+"/trail/t/generic", genericData)
+		status := at(t, s.trail(flow, "t"), "compliance_status")
+		if check := at(t, status, "attestations_statuses", 0); at(t, check, "attestation_name") != "check" || at(t, check, "status") != "COMPLETE" || at(t, check, "unexpected") != false {
+			t.Errorf("%s: the check is %v", flow, check)
+		}
+		if got := at(t, status, "status"); got != "INCOMPLETE" {
+			t.Errorf("%s: the trail is %v", flow, got)
+		}
+	}
+}
