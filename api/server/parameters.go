@@ -98,10 +98,8 @@ func (v *validator) normalize(ctx huma.Context, parameters []parameter, r *reque
 		if err != nil {
 			return nil, err
 		}
-		before := len(r.findings)
-		text := canonical(v.check(p.schema, value, "path."+p.name, r.findings))
-		if len(r.findings) == before {
-			c.path[p.name] = text
+		if checked, ok := v.checkParameter(p, value, r.findings); ok {
+			c.path[p.name] = canonical(checked)
 		}
 	}
 	return c, nil
@@ -111,34 +109,39 @@ func (v *validator) normalize(ctx huma.Context, parameters []parameter, r *reque
 // one that is, one that is wrong, and an empty text, which is huma's zero value
 // anyway.
 func (v *validator) normalizeQuery(p parameter, r *request) []string {
-	at := "query." + p.name
 	sent, ok := r.query[p.name]
 	if !ok {
 		if p.required {
-			r.findings.add(at, missingText, nil)
+			r.findings.add("query."+p.name, missingText, nil)
 		}
 		return nil
 	}
 	if p.list {
-		return v.normalizeList(p, sent, at, r.findings)
+		return v.normalizeList(p, sent, r.findings)
 	}
 	// The last one counts when a parameter is repeated.
-	before := len(r.findings)
-	text := canonical(v.check(p.schema, sent[len(sent)-1], at, r.findings))
-	if text == "" || len(r.findings) > before {
-		return nil
+	checked, ok := v.checkParameter(p, sent[len(sent)-1], r.findings)
+	if text := canonical(checked); ok && text != "" {
+		return []string{text}
 	}
-	return []string{text}
+	return nil
 }
 
-func (v *validator) normalizeList(p parameter, sent []string, at string, found findings) []string {
+// checkParameter is check for a parameter; ok is false when anything is wrong with it,
+// also what was found already or beyond maxFindings. huma must not see it then.
+func (v *validator) checkParameter(p parameter, value any, found findings) (checked any, ok bool) {
+	own := findings{}
+	checked = v.check(p.schema, value, p.in+"."+p.name, own)
+	found.merge(own)
+	return checked, len(own) == 0
+}
+
+func (v *validator) normalizeList(p parameter, sent []string, found findings) []string {
 	items := make([]any, len(sent))
 	for i, text := range sent {
 		items[i] = text
 	}
-	before := len(found)
-	v.check(p.schema, items, at, found)
-	if len(found) > before {
+	if _, ok := v.checkParameter(p, items, found); !ok {
 		return nil
 	}
 	values := make([]string, len(items))

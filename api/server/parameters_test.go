@@ -2,6 +2,7 @@ package server
 
 import (
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,6 +51,10 @@ func TestWrongParametersAreAllReported(t *testing.T) {
 		"name=%ff":                  {"query.name": unreadableText + " [input: \uFFFD]"},
 		"name=a%ff&name=b":          {"query.name": unreadableText + " [input: a\uFFFD]"},
 		"type=K8S&type=%c0":         {"query.type[1]": unreadableText + " [input: \uFFFD]"},
+		"page=%ff&since=%ff":        {"query.page": unreadableText + " [input: \uFFFD]", "query.since": unreadableText + " [input: \uFFFD]"},
+		"reverse=%c0&sort=%ff":      {"query.reverse": unreadableText + " [input: \uFFFD]", "query.sort": unreadableText + " [input: \uFFFD]"},
+		"page=%ff&page=2":           {"query.page": unreadableText + " [input: \uFFFD]"},
+		"number=1&number=%ff":       {"query.number[1]": unreadableText + " [input: \uFFFD]"},
 		"unknown=%ed%a0%80":         {"query.unknown": unreadableText + " [input: \uFFFD]"},
 		"%ff=1":                     {"query.\uFFFD": unreadableText + " [input: 1]"},
 	} {
@@ -58,6 +63,17 @@ func TestWrongParametersAreAllReported(t *testing.T) {
 		if errors := got.decoded(t).Errors; !maps.Equal(errors, want) {
 			t.Errorf("%s:\n got %v\nwant %v", query, errors, want)
 		}
+	}
+}
+
+func TestParametersAreCheckedBeyondTheFindingsThatAreTold(t *testing.T) {
+	s := start(t, testRoutes())
+	query := ""
+	for i := range maxFindings {
+		query += "u" + strconv.Itoa(i) + "=%ff&"
+	}
+	for _, wrong := range []string{"page=x", "reverse=x", "number=x"} {
+		s.send(t, "GET", prefix+"/things/acme/search?"+query+wrong, "reader", "").expect(t, 400, evidence.ValidationMessage)
 	}
 }
 

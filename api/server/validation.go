@@ -39,6 +39,15 @@ func (f findings) add(at, text string, input any) {
 	f[at] = text + " [input: " + showInput(input) + "]"
 }
 
+// merge adds the findings of other, unless there is one at their place.
+func (f findings) merge(other findings) {
+	for at, text := range other {
+		if _, taken := f[at]; !taken && len(f) < maxFindings {
+			f[at] = text
+		}
+	}
+}
+
 // validator checks values against huma's schemas and coerces what the contract
 // takes laxly (numbers and booleans as strings). huma.Validate is not used: it
 // does not coerce, it words findings its own way, and a dot or bracket in a map's
