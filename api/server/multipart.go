@@ -96,8 +96,8 @@ func (f *form[T]) next() (*multipart.Part, error) {
 			return nil, io.EOF
 		case err != nil:
 			return nil, formBroken(err)
-		case part.FormName() == "":
-			// The header of the part cannot be read. Skipping it could lose a file silently.
+		case part.FormName() == "" || !utf8.ValidString(part.FormName()):
+			// The name of the part cannot be read. Skipping it could lose a file silently.
 			return nil, evidence.NewError(evidence.Invalid, formBrokenMessage)
 		}
 		if _, known := f.fields[part.FormName()]; known || part.FormName() == f.name {

@@ -162,6 +162,14 @@ func TestWrongFormsAreReported(t *testing.T) {
 		expect(t, 400, formBrokenMessage)
 }
 
+func TestPartsWhoseNamesAreNotTextAreRefused(t *testing.T) {
+	s := startForm(t)
+	data := part{"data_json", "", `{"name":"x"}`}
+	file := part{"attachment_file\xff", "a.txt", "abc"}
+	s.post(t, "", data, file).expect(t, 400, formBrokenMessage)
+	s.post(t, "", file, data).expect(t, 400, formBrokenMessage)
+}
+
 func TestFormsAboveTheLimitsAreTooLarge(t *testing.T) {
 	s := startForm(t)
 	data := part{"data_json", "", `{"name":"x"}`}
