@@ -10,6 +10,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"reflect"
+	"time"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -27,6 +28,12 @@ const (
 	// maxSentFilename bounds the name of a file, in characters.
 	maxSentFilename = 1024
 )
+
+// errNotHeld answers a form whose early file finds no room in the folder for temporary
+// files.
+var errNotHeld = &evidence.Error{
+	Code: evidence.Unavailable, Message: "The file could not be held, please try again.", RetryAfter: time.Second,
+}
 
 // formFile is a file of a form while it is on its way in. It must be read before
 // the next one; reading more than 10 MiB of it is a TooLarge error.
@@ -175,7 +182,7 @@ func (f *form[T]) hold(part *multipart.Part) error {
 		return formBroken(reader.err)
 	}
 	if err != nil {
-		return fmt.Errorf("hold a file of a form: %w", err)
+		return fmt.Errorf("hold a file of a form: %w: %w", err, errNotHeld)
 	}
 	file.Reader = content
 	f.held = append(f.held, heldFile{formFile: *file, content: content})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -168,6 +169,17 @@ func TestPartsWhoseNamesAreNotTextAreRefused(t *testing.T) {
 	file := part{"attachment_file\xff", "a.txt", "abc"}
 	s.post(t, "", data, file).expect(t, 400, formBrokenMessage)
 	s.post(t, "", file, data).expect(t, 400, formBrokenMessage)
+}
+
+func TestFormsAreUnavailableWhileTheirFilesCannotBeHeld(t *testing.T) {
+	s := startForm(t)
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	file := part{"attachment_file", "a.txt", strings.Repeat("x", 100<<10)}
+	got := s.post(t, "", file, part{"data_json", "", `{"name":"x"}`})
+	got.expect(t, 503, "The file could not be held, please try again.")
+	if after := got.header.Get("Retry-After"); after != "1" {
+		t.Errorf("retry after %q", after)
+	}
 }
 
 func TestFormsAboveTheLimitsAreTooLarge(t *testing.T) {
