@@ -11,6 +11,9 @@ import (
 var (
 	linkSchemes = []string{"http", "https"}
 	repoSchemes = []string{"http", "https", "ssh", "git", "git+ssh", "git+http", "git+https", "svn", "svn+ssh"}
+	// browserSchemes are those on which browsers act without a host. No host is taken to
+	// have such a name.
+	browserSchemes = []string{"about", "blob", "data", "file", "filesystem", "javascript", "mailto", "tel", "vbscript", "view-source"}
 )
 
 const linkSchemeText = "URL scheme should be 'http' or 'https'"
@@ -25,39 +28,41 @@ func AbsoluteURLFault(text string) string {
 	switch {
 	case err != nil || parsed.Scheme == "":
 		return "Input should be a valid URL, relative URL without a base"
-	case !slices.Contains(linkSchemes, parsed.Scheme):
-		return linkSchemeText
 	}
-	return ""
+	return LinkFault(text)
 }
 
 // LinkFault is AbsoluteURLFault for a URL that may be empty or without a scheme, such
-// as www.example.com: clients send both.
+// as www.example.com and localhost:8080/job/1: clients send both.
 func LinkFault(text string) string {
-	if allowsScheme(linkSchemes, text) {
+	if scheme, rest := schemeOf(text); scheme == "" || slices.Contains(linkSchemes, scheme) || isHostPort(scheme, rest) {
 		return ""
 	}
 	return linkSchemeText
 }
 
 // RepoURLFault is LinkFault for the URL of a repository, which may also be of the form
-// git@host:path or have a scheme of Git or Subversion.
+// git@host:path, host:path or C:/path, or have a scheme of Git or Subversion.
 func RepoURLFault(text string) string {
-	if allowsScheme(repoSchemes, text) {
+	scheme, rest := schemeOf(text)
+	hostPath := !strings.HasPrefix(rest, "//") && !slices.Contains(browserSchemes, scheme)
+	if scheme == "" || slices.Contains(repoSchemes, scheme) || hostPath {
 		return ""
 	}
 	return "URL scheme should be 'http', 'https', 'ssh', 'git' or 'svn'"
 }
 
-func allowsScheme(schemes []string, text string) bool {
-	scheme := schemeOf(text)
-	return scheme == "" || slices.Contains(schemes, scheme)
+// isHostPort tells whether what looks like a scheme is a host before a port.
+func isHostPort(scheme, rest string) bool {
+	end := strings.IndexAny(rest+"/", "/?#")
+	port := rest[:end]
+	return port != "" && len(port) <= len("65535") && strings.Trim(port, "0123456789") == "" && !slices.Contains(browserSchemes, scheme)
 }
 
-// schemeOf returns the scheme of a URL in lower case, "" for none, as browsers see it:
-// they ignore blanks and control characters. A host before a port or a path, as in
-// example.com:8080 and git@example.com:a/b, is no scheme.
-func schemeOf(text string) string {
+// schemeOf returns the scheme of a URL in lower case, "" for none, and what follows its
+// colon, as browsers see it: they ignore blanks and control characters. A host with a
+// point or a user, as in example.com:8080 and git@example.com:a/b, is no scheme.
+func schemeOf(text string) (scheme, rest string) {
 	text = strings.Map(func(r rune) rune {
 		if r <= ' ' || r == 0x7f {
 			return -1
@@ -66,11 +71,11 @@ func schemeOf(text string) string {
 	}, text)
 	end := strings.IndexAny(text, ":/?#")
 	if end < 0 || text[end] != ':' {
-		return ""
+		return "", ""
 	}
-	scheme := strings.ToLower(text[:end])
+	scheme = strings.ToLower(text[:end])
 	if strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz0123456789+-") != "" {
-		return ""
+		return "", ""
 	}
-	return scheme
+	return scheme, text[end+1:]
 }

@@ -11,7 +11,7 @@ func TestAbsoluteURLsHaveASchemeOfTheWeb(t *testing.T) {
 	for url, want := range map[string]string{
 		"https://ci.example.com/7": "", "HTTP://ci.example.com": "", "": "Input should be a valid URL, input is empty",
 		"www.example.com": relative, "/a": relative, " javascript:alert(1)": relative, "java\tscript:alert(1)": relative,
-		"www.example.com:80/a": scheme, "javascript:alert(1)": scheme, "data:,x": scheme, "file:///etc/passwd": scheme, "ssh://a": scheme,
+		"www.example.com:80/a": "", "localhost:8080/job/1": "", "jenkins:8080": "", "data:80/x": scheme, "gitlab:group/repo.git": scheme, "javascript:alert(1)": scheme, "data:,x": scheme, "file:///etc/passwd": scheme, "ssh://a": scheme,
 	} {
 		t.Run(url, func(t *testing.T) {
 			if got := evidence.AbsoluteURLFault(url); got != want {
@@ -46,6 +46,21 @@ func TestLinksAreOfTheWeb(t *testing.T) {
 		"mailto:a@example.com":                 {false, false},
 		"ftp://example.com":                    {false, false},
 		":":                                    {true, true},
+		"localhost:8080/job/1":                 {true, true},
+		"jenkins:8080/job/1?a#b":               {true, true},
+		"jenkins:8080":                         {true, true},
+		"jenkins:8080?a=b":                     {true, true},
+		"jenkins:":                             {false, true},
+		"jenkins:8080.alert(1)":                {false, true},
+		"jenkins:123456/a":                     {false, true},
+		"gitlab:group/repo.git":                {false, true},
+		"C:/repos/a":                           {false, true},
+		"customapp://example.com":              {false, false},
+		"javascript:1/alert(1)":                {false, false},
+		"java\tscript:1/alert(1)":              {false, false},
+		"vbscript:1/alert(1)":                  {false, false},
+		"data:1/alert(1)":                      {false, false},
+		"tel:112":                              {false, false},
 	} {
 		t.Run(url, func(t *testing.T) {
 			if got := evidence.LinkFault(url); (got == "") != want.link {
