@@ -274,6 +274,25 @@ func TestTrailsAreNobodyElses(t *testing.T) {
 	s.wantForm(http.StatusOK, http.MethodPut, "/trails/"+org+"/ci", `{"name":"t","description":"mine"}`)
 }
 
+func TestArtifactThatIsAttestedByNameAndNotReportedKeepsItsTrailIncomplete(t *testing.T) {
+	s := start(t, options{})
+	want := func(state, artifact string) {
+		t.Helper()
+		trail := s.trail("build", "t")
+		if at(t, trail, "compliance_state") != state || at(t, trail, "is_compliant") != (state == "COMPLIANT") ||
+			at(t, trail, "compliance_status", "artifacts_statuses", "app", "status") != artifact {
+			t.Errorf("got %s, want %s and %s", shown(at(t, trail, "compliance_status")), state, artifact)
+		}
+	}
+	s.generic("t", "scan", true, `,"target_artifacts":["app"]`)
+	want("INCOMPLETE", "MISSING")
+	s.generic("t", "other", false, `,"target_artifacts":["app"]`)
+	want("NON-COMPLIANT", "MISSING")
+	s.generic("t", "other", true, `,"target_artifacts":["app"]`)
+	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	want("COMPLIANT", "COMPLIANT")
+}
+
 func TestOverrideByNamesNeedsAnOriginalUnderEach(t *testing.T) {
 	s := start(t, options{})
 	attest := "/attestations/" + org + "/ci/trail/t"

@@ -30,12 +30,14 @@ func Summarize(id string, t *template.Template, slot *evidence.Slot) evidence.Sl
 	return summary
 }
 
-// Trail evaluates a trail, whose slots were evaluated under the same template.
+// Trail evaluates a trail, whose slots were evaluated under the same template. An
+// artifact that was attested by name and not reported is missing, as is one that the
+// template expects.
 func Trail(t *template.Template, trail *evidence.Trail) evidence.Status {
 	verdict := judge(t.Trail.Attestations, trail.Entries)
 	for _, summary := range trail.Slots {
 		verdict.failing = verdict.failing || summary.Failing
-		verdict.lacking = verdict.lacking || summary.Lacking
+		verdict.lacking = verdict.lacking || summary.Lacking || summary.Fingerprint == ""
 	}
 	for _, required := range t.Trail.Artifacts {
 		verdict.lacking = verdict.lacking || trail.Slots[required.Name].Fingerprint == ""

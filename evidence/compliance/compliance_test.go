@@ -180,7 +180,9 @@ func TestTrailIsJudgedByItsTemplate(t *testing.T) {
 		"a failing attestation of an artifact that is not reported": {begin(t, expected).byName("api", "c", "tests", "junit", false),
 			"NON-COMPLIANT [ticket:jira?] | api MISSING [tests:junit- free:*?] | web MISSING [approved:decision?]"},
 		"an unexpected artifact that is not reported": {full(t).byName("job", "", "x", "generic", true),
-			"COMPLIANT" + goodTicket + goodAPI + goodWeb + " | !job MISSING [!x:generic]"},
+			"INCOMPLETE" + goodTicket + goodAPI + goodWeb + " | !job MISSING [!x:generic]"},
+		"an unexpected artifact that is not reported, and fails": {full(t).byName("job", "", "x", "generic", false),
+			"NON-COMPLIANT" + goodTicket + goodAPI + goodWeb + " | !job MISSING [!x:generic-]"},
 		"an attestation by name of another commit": {begin(t, expected).report("api", "a", "c").byName("api", "d", "tests", "junit", true),
 			"INCOMPLETE [ticket:jira?] | api=a INCOMPLETE [tests:junit? free:*?] | web MISSING [approved:decision?]"},
 		"only the newest artifact of a name counts": {full(t).byPrint("api", "a", "free", "snyk", false).report("api", "b", "c").
