@@ -64,7 +64,7 @@ type Attestation struct {
 type Override struct {
 	Reason string `json:"reason"`
 	// Original is the id of the attestation that was made first, also when
-	// overrides follow one another (contract/semantics.md 11, question 19).
+	// overrides follow one another; "" when the attestation was missing.
 	Original string `json:"original"`
 }
 
@@ -84,7 +84,7 @@ func (a *Attestation) OfTrail() bool { return a.Fingerprint == "" && len(a.Targe
 func (a *Attestation) Entry() Entry {
 	entry := Entry{Name: a.Name, Type: a.Type, ID: a.ID, Time: a.CreatedAt, Compliant: a.Compliant}
 	if a.Override != nil {
-		entry.Overridden = a.Override.Original
+		entry.Override, entry.Overridden = true, a.Override.Original
 	}
 	return entry
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"attestry/evidence"
+	"attestry/evidence/compliance"
+	"attestry/evidence/template"
 )
 
 // microsecond is the least span between two times, in seconds.
@@ -32,14 +34,15 @@ func (r *Recorder) Attest(ctx context.Context, scope Scope, attestation evidence
 }
 
 // Override records an attestation that replaces the verdict of the latest one of
-// its name, type and target, or returns evidence.NotFound.
+// its name, type and target, or of one that is required and missing. Where there is
+// neither, it is evidence.Invalid.
 func (r *Recorder) Override(ctx context.Context, scope Scope, attestation evidence.Attestation, repo *evidence.Repo) error {
-	missing := evidence.NewError(evidence.NotFound, fmt.Sprintf(
+	unknown := evidence.NewError(evidence.Invalid, fmt.Sprintf(
 		"Attestation named '%s' of type '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
 		attestation.Name, attestation.Type, scope.Trail, scope.Flow, scope.OrgName))
 	seen, err := r.existing(ctx, scope)
 	if errors.Is(err, ErrNotFound) {
-		return missing
+		return unknown
 	}
 	if err != nil {
 		return err
@@ -48,18 +51,18 @@ func (r *Recorder) Override(ctx context.Context, scope Scope, attestation eviden
 	if err != nil {
 		return err
 	}
-	original, err := r.original(ctx, &seen.Value, names, &attestation)
+	original, ok, err := r.original(ctx, &seen.Value, names, &attestation)
 	if err != nil {
 		return err
 	}
-	if original == nil {
-		return missing
+	if !ok {
+		return unknown
 	}
 	attestation.Override.Original = original.ID
-	if original.Overridden != "" {
+	if original.Override {
 		attestation.Override.Original = original.Overridden
 	}
-	if attestation.Type == evidence.TypeDecision {
+	if attestation.Type == evidence.TypeDecision && original.ID != "" {
 		decision, err := r.attestations.Get(ctx, scope.Org, original.ID)
 		if err != nil {
 			return err
@@ -84,32 +87,49 @@ func (r *Recorder) existing(ctx context.Context, scope Scope) (Versioned[evidenc
 	return r.trails.collection.GetVersioned(ctx, evidence.TrailKey(ref.ID, scope.Trail))
 }
 
-// original finds what an override replaces; nil when there is nothing. Of several
-// artifacts that are named, each must have it; of several names that an artifact of
-// a fingerprint has, one.
-func (r *Recorder) original(ctx context.Context, trail *evidence.Trail, names []string, override *evidence.Attestation) (*evidence.Entry, error) {
+// original finds what an override replaces, the zero Entry when that is required and
+// missing. It is not ok where there is no such attestation and none is required. Of
+// several artifacts that are named, each must have or require it; of several names that
+// an artifact of a fingerprint has, one.
+func (r *Recorder) original(ctx context.Context, trail *evidence.Trail, names []string, override *evidence.Attestation) (original evidence.Entry, ok bool, err error) {
+	stored, err := r.templates.Get(ctx, trail.Org, trail.Template)
+	if err != nil {
+		return original, false, err
+	}
 	if override.OfTrail() {
-		return entryOf(trail.Entries, override), nil
+		original, ok = originalAmong(stored.Template.Trail.Attestations, trail.Entries, override)
+		return original, ok, nil
 	}
 	slots, err := r.slots.OfTrail(ctx, trail.Key(), names)
 	if err != nil {
-		return nil, err
+		return original, false, err
 	}
-	var original *evidence.Entry
 	for _, name := range names {
 		entries, err := r.entriesOf(ctx, trail, slots[name], override.Fingerprint)
 		if err != nil {
-			return nil, err
+			return original, false, err
 		}
-		found := entryOf(entries, override)
-		if found == nil && override.Fingerprint == "" {
-			return nil, nil
+		required, _ := stored.Template.Artifact(name)
+		found, known := originalAmong(required.Attestations, entries, override)
+		if !known && override.Fingerprint == "" {
+			return original, false, nil
 		}
-		if original == nil {
+		ok = ok || known
+		if original.ID == "" {
 			original = found
 		}
 	}
-	return original, nil
+	return original, ok, nil
+}
+
+// originalAmong is original for one list of attestations and what is required of it.
+func originalAmong(required []template.Attestation, entries []evidence.Entry, override *evidence.Attestation) (evidence.Entry, bool) {
+	for _, entry := range entries {
+		if entry.Name == override.Name && entry.Type == override.Type {
+			return entry, true
+		}
+	}
+	return evidence.Entry{}, compliance.Lacks(required, entries, override.Name, override.Type)
 }
 
 // entriesOf returns the attestations of a slot as it stands, or, of a fingerprint,
@@ -128,15 +148,6 @@ func (r *Recorder) entriesOf(ctx context.Context, trail *evidence.Trail, slot ev
 	}
 	slot, err = r.Rebuild(ctx, record)
 	return slot.Shown(), err
-}
-
-func entryOf(entries []evidence.Entry, override *evidence.Attestation) *evidence.Entry {
-	for _, entry := range entries {
-		if entry.Name == override.Name && entry.Type == override.Type {
-			return &entry
-		}
-	}
-	return nil
 }
 
 // place finds the names of the slots of its trail that an attestation belongs to,

@@ -413,12 +413,13 @@ func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
 		return s.want(status, http.MethodPost, trailPath("t")+"/override", []byte(body))
 	}
 	body := `{"attestation_name":"check","reason":"because","new_compliance_status":%t,"original_attestation_type":%q}`
-	override(http.StatusNotFound, fmt.Sprintf(body, true, "generic"))
+	unknown := override(http.StatusBadRequest, fmt.Sprintf(body, true, "generic"))
+	wantMessage(t, unknown, "Attestation named 'check' of type 'generic' does not exist in trail 't' of flow 'build' belonging to organization 'acme'")
 	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+org+"/build/t", nil)
 	s.generic("t", "check", false, "")
 	original := at(t, s.lone("t", "check"), "attestation_id")
-	override(http.StatusNotFound, fmt.Sprintf(body, true, "junit"))
-	override(http.StatusNotFound, fmt.Sprintf(body, true, "custom:x"))
+	override(http.StatusBadRequest, fmt.Sprintf(body, true, "junit"))
+	override(http.StatusBadRequest, fmt.Sprintf(body, true, "custom:x"))
 	if got := override(http.StatusOK, fmt.Sprintf(body, true, "generic")).text(t); got != "OK" {
 		t.Errorf("answered %q", got)
 	}
@@ -450,6 +451,78 @@ func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
 		}
 	}
 	override(http.StatusBadRequest, fmt.Sprintf(body, true, "nosuch"))
+}
+
+func TestOverrideIsTakenOfWhatIsMissing(t *testing.T) {
+	s := start(t, options{})
+	s.flow("build", `version: 1
+trail:
+  attestations:
+    - {name: check, type: generic}
+    - {name: any, type: "*"}
+  artifacts:
+    - name: app
+      attestations:
+        - {name: tests, type: junit}
+        - {name: risk, type: decision}
+`)
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/build", `{"name":"t"}`)
+	override := func(status int, name, kind string, compliant bool, more string) answer {
+		t.Helper()
+		got := s.do(http.MethodPost, "/api/v2"+trailPath("t")+"/override", adminKey, fmt.Appendf(nil,
+			`{"attestation_name":%q,"original_attestation_type":%q,"new_compliance_status":%t,"reason":"because"%s}`, name, kind, compliant, more))
+		if got.status != status {
+			t.Errorf("override of %s as %s: status %d, want %d: %s", name, kind, got.status, status, got.body)
+		}
+		return got
+	}
+	for what, c := range map[string]struct{ name, kind, more string }{
+		"another name":                          {"chek", "generic", ""},
+		"a type that is not the required one":   {"check", "junit", ""},
+		"of the trail what artifacts require":   {"tests", "junit", ""},
+		"of an artifact what the trail has":     {"check", "generic", `,"target_artifacts":["app"]`},
+		"an artifact that is not known":         {"tests", "junit", `,"target_artifacts":["lib"]`},
+		"an artifact that is not known, beside": {"tests", "junit", `,"target_artifacts":["app","lib"]`},
+	} {
+		t.Run(what, func(t *testing.T) {
+			wantMessage(t, override(http.StatusBadRequest, c.name, c.kind, true, c.more), "Attestation named '"+c.name+"' of type '"+c.kind+
+				"' does not exist in trail 't' of flow 'build' belonging to organization 'acme'")
+		})
+	}
+	check := func(want string) {
+		t.Helper()
+		status := at(t, s.trail("build", "t"), "compliance_status", "attestations_statuses", 0)
+		if got := fmt.Sprint(at(t, status, "status"), " ", at(t, status, "is_compliant"), " ", at(t, status, "overridden_attestation_id"), " ", at(t, status, "unexpected")); got != want {
+			t.Errorf("check is %s, want %s", got, want)
+		}
+	}
+	if got := override(http.StatusOK, "check", "generic", true, "").text(t); got != "OK" {
+		t.Errorf("answered %q", got)
+	}
+	check("COMPLETE true <nil> false")
+	shown := s.lone("t", "check").(map[string]any)
+	if original, there := shown["overridden_attestation_id"]; !there || original != nil || shown["reason"] != "because" {
+		t.Errorf("the override is shown as %v", shown)
+	}
+	override(http.StatusOK, "check", "generic", false, "")
+	check("COMPLETE false <nil> false")
+	s.generic("t", "check", true, `,"description":"reported"`)
+	check("COMPLETE true <nil> false")
+	override(http.StatusOK, "check", "generic", false, "")
+	reported := at(t, s.attestations(trailPath("t") + "/check")[1], "attestation_id")
+	check(fmt.Sprint("COMPLETE false ", reported, " false"))
+	override(http.StatusOK, "any", "custom:scan", true, "")
+	override(http.StatusOK, "tests", "junit", true, `,"target_artifacts":["app"]`)
+	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	override(http.StatusOK, "risk", "system:decision", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
+	app := at(t, s.trail("build", "t"), "compliance_status", "artifacts_statuses", "app")
+	if got := column(t, at(t, app, "attestations_statuses"), "status"); got != "COMPLETE COMPLETE" || at(t, app, "status") != "NON-COMPLIANT" {
+		t.Errorf("the artifact is %v", app)
+	}
+	override(http.StatusOK, "check", "generic", true, "")
+	if got := at(t, s.trail("build", "t"), "compliance_state"); got != "COMPLIANT" {
+		t.Errorf("with every missing one overridden the trail is %v", got)
+	}
 }
 
 func TestDecisionMayBeMadeOfAnArtifactOfAnotherFlow(t *testing.T) {

@@ -302,8 +302,8 @@ func TestOverrideByNamesNeedsAnOriginalUnderEach(t *testing.T) {
 		s.want(status, http.MethodPost, attest+"/override", []byte(`{"attestation_name":"check","target_artifacts":`+targets+
 			`,"reason":"r","new_compliance_status":true,"original_attestation_type":"generic"}`))
 	}
-	override(http.StatusNotFound, `["nope","web"]`)
-	override(http.StatusNotFound, `["web","nope"]`)
+	override(http.StatusBadRequest, `["nope","web"]`)
+	override(http.StatusBadRequest, `["web","nope"]`)
 	override(http.StatusOK, `["web"]`)
 	status := at(t, s.trail("ci", "t"), "compliance_status", "artifacts_statuses")
 	if len(status.(map[string]any)) != 1 || at(t, status, "web", "attestations_statuses", 0, "is_compliant") != true {

@@ -60,9 +60,9 @@ type AttestationPayload struct {
 
 // AttestationOverride holds the members that only an override has.
 type AttestationOverride struct {
-	Reason                  *string `json:"reason,omitempty"`
-	OriginalAttestationType string  `json:"original_attestation_type,omitempty"`
-	OverriddenAttestationID string  `json:"overridden_attestation_id,omitempty"`
+	Reason                  *string         `json:"reason,omitempty"`
+	OriginalAttestationType string          `json:"original_attestation_type,omitempty"`
+	OverriddenAttestationID *OrNull[string] `json:"overridden_attestation_id,omitempty" doc:"Id of what was overridden, or null where that was missing."`
 }
 
 // The versions of the answer: that of scans holds counts, where it once held the
@@ -125,7 +125,7 @@ func (h *handlers) showAttestation(org evidence.OrgAccess, flow string, a *evide
 	}
 	if a.Override != nil {
 		shown.AttestationOverride = AttestationOverride{
-			Reason: &a.Override.Reason, OriginalAttestationType: a.Type, OverriddenAttestationID: a.Override.Original,
+			Reason: &a.Override.Reason, OriginalAttestationType: a.Type, OverriddenAttestationID: &OrNull[string]{Value: orNull(a.Override.Original)},
 		}
 	}
 	return shown

@@ -207,7 +207,10 @@ func (c *chronicle) attestation(d deed, id string) evidence.Attestation {
 }
 
 // refused tells whether an error is an answer to a deed that cannot be done.
-func refused(err error) bool { return evidence.CodeOf(err) == evidence.NotFound }
+func refused(err error) bool {
+	code := evidence.CodeOf(err)
+	return code == evidence.NotFound || code == evidence.Invalid
+}
 
 // tryLater tells whether an error asks the client to do it again.
 func tryLater(err error) bool {
