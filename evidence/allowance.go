@@ -17,8 +17,8 @@ type Allowance struct {
 }
 
 // Repeat takes over what a later request says of the same artifact. It stays the
-// same allowance.
+// same allowance, and its time never goes back.
 func (a *Allowance) Repeat(later Allowance) {
-	later.ID = a.ID
+	later.ID, later.At = a.ID, TimeAfter(a.At, later.At)
 	*a = later
 }

@@ -28,6 +28,16 @@ func RoundSeconds(seconds float64) float64 {
 	return math.Round(seconds*1e6)/1e6 + 0 // + 0 turns -0 into 0
 }
 
+// TimeAfter returns now, or, where that is not later than last, the microsecond after
+// last: both are Unix seconds. What comes later gets a later time by it, even when the
+// clock was set back meanwhile, or belongs to another process.
+func TimeAfter(last, now float64) float64 {
+	if now > last {
+		return now
+	}
+	return (math.Round(last*1e6) + 1) / 1e6
+}
+
 // timeForms are the forms of ISO 8601 that are understood; seconds may have a fraction
 // in each.
 var timeForms = []string{

@@ -2,6 +2,7 @@ package evidence_test
 
 import (
 	"math"
+	"strconv"
 	"testing"
 	"time"
 
@@ -66,5 +67,32 @@ func TestOtherFormsAreNoTimes(t *testing.T) {
 		if got, ok := evidence.ParseTime(text); ok {
 			t.Errorf("%q is read as %v", text, got)
 		}
+	}
+}
+
+func TestTimeAfterIsLaterInMicroseconds(t *testing.T) {
+	const now = 1_795_268_303.123456
+	for name, c := range map[string]struct{ last, now, want float64 }{
+		"the clock has moved on":   {now, now + 1, now + 1},
+		"nothing was before":       {0, now, now},
+		"the clock stands still":   {now, now, 1_795_268_303.123457},
+		"the clock was set back":   {now, now - 600, 1_795_268_303.123457},
+		"the end of a second":      {1_795_268_303.999999, now, 1_795_268_304},
+		"less than a microsecond":  {math.Nextafter(now, math.Inf(1)), now, 1_795_268_303.123457},
+		"a microsecond has passed": {now, 1_795_268_303.123457, 1_795_268_303.123457},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := evidence.TimeAfter(c.last, c.now); got != c.want {
+				t.Errorf("got %.9f, want %.9f", got, c.want)
+			}
+		})
+	}
+	at, seen := now, map[string]bool{}
+	for range 10_000 {
+		at = evidence.TimeAfter(at, now)
+		seen[strconv.FormatFloat(at, 'f', 6, 64)] = true
+	}
+	if len(seen) != 10_000 {
+		t.Errorf("%d of 10,000 times differ when they are rounded", len(seen))
 	}
 }

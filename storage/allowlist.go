@@ -31,7 +31,9 @@ func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence
 	return upsert(ctx, a.collection, allowanceID(fresh.Environment, fresh.Fingerprint),
 		func() evidence.Allowance { return fresh },
 		func(known *evidence.Allowance) error {
-			known.Repeat(fresh)
+			if known.ID != fresh.ID {
+				known.Repeat(fresh)
+			}
 			return nil
 		})
 }

@@ -34,6 +34,16 @@ func TestRepeatedAllowanceKeepsItsIDAndTakesTheRest(t *testing.T) {
 	}
 }
 
+func TestRepeatedAllowanceIsNotDatedBack(t *testing.T) {
+	s := newFlowScene(t)
+	_, err := s.Allowlist.Put(t.Context(), allowance("prod", "f1", 4000))
+	s.must(err)
+	got, err := s.Allowlist.Put(t.Context(), allowance("prod", "f1", 400)) // by a clock that is an hour behind
+	if err != nil || got.At != 4000.000001 {
+		t.Errorf("permitted at %v: %v", got.At, err)
+	}
+}
+
 func TestAllowancesAreListedNewestFirstWithinTheirOrganization(t *testing.T) {
 	s := newFlowScene(t)
 	for fingerprint, at := range map[string]float64{"f1": 2, "f2": 3, "f3": 1} {

@@ -171,6 +171,12 @@ func (a *Artifacts) LatestOfFlow(ctx context.Context, org, flow, branch string) 
 	return findFirst(ctx, a.collection, query)
 }
 
+// newestTime returns when the newest record of a flow was made, in Unix seconds; 0 when it
+// has none.
+func (a *Artifacts) newestTime(ctx context.Context, org, flow string) (float64, error) {
+	return newestTime(ctx, a.collection, Query{Index: "flow", Equal: []any{org, flow}}, "created")
+}
+
 // commitDigits is the length of a whole commit SHA, minDigits the least that may be
 // looked for instead.
 const (

@@ -67,6 +67,12 @@ func (a *Attestations) OfTrail(ctx context.Context, org, flow, trail string, yie
 	}, yield)
 }
 
+// newestDecision returns when the newest decision on a control was made, in Unix seconds;
+// 0 when there is none.
+func (a *Attestations) newestDecision(ctx context.Context, org, control string) (float64, error) {
+	return newestTime(ctx, a.collection, Query{Index: "control", Equal: []any{org, control}}, "time")
+}
+
 // AttestationQuery asks for attestations of an organization, newest first. What is
 // nil or empty does not narrow.
 type AttestationQuery struct {

@@ -22,6 +22,18 @@ func findFirst[T any](ctx context.Context, collection *Collection[T], query Quer
 	}
 }
 
+// newestTime returns the time of the last entry of a query that orders by time, 0 when
+// there is none. timeField is the field that holds it.
+func newestTime[T any](ctx context.Context, collection *Collection[T], query Query, timeField string) (float64, error) {
+	query.Descending, query.Limit = true, 1
+	found, _, err := collection.FindFields(ctx, query)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	at, _ := found[0].Fields[timeField].(float64)
+	return at, nil
+}
+
 // take returns what a query finds up to its limit, however many pages that takes.
 func take[T any](ctx context.Context, collection *Collection[T], query Query) ([]T, error) {
 	var taken []T

@@ -31,6 +31,8 @@ type Provenance struct {
 	Flows map[string]evidence.Origin `json:"flows"`
 	// Build is the first record of all.
 	Build evidence.Origin `json:"build"`
+	// Latest is the time of the newest record of all, in Unix seconds.
+	Latest float64 `json:"latest"`
 }
 
 // Origins lists the newest record of each flow, that of the flow which built the
@@ -46,6 +48,7 @@ func (p *Provenance) Origins() []evidence.Origin {
 
 // add takes in a record, in whichever order they come.
 func (p *Provenance) add(origin evidence.Origin) {
+	p.Latest = max(p.Latest, origin.Time)
 	if p.Build.Record == "" || earlier(&origin, &p.Build) {
 		p.Build = origin
 	}
@@ -96,9 +99,15 @@ func newProvenances(docs Documents) *Provenances {
 
 func provenanceID(org, fingerprint string) string { return org + "/" + fingerprint }
 
-// Add notes a record.
-func (p *Provenances) Add(ctx context.Context, record *evidence.ArtifactRecord) error {
-	_, err := upsert(ctx, p.collection, provenanceID(record.Org, record.Fingerprint),
+// lookUp returns the provenance of a fingerprint for Add, with revision 0 when there is
+// none.
+func (p *Provenances) lookUp(ctx context.Context, org, fingerprint string) (Versioned[Provenance], error) {
+	return lookUp(ctx, p.collection, provenanceID(org, fingerprint))
+}
+
+// Add notes a record. seen is what lookUp returned.
+func (p *Provenances) Add(ctx context.Context, record *evidence.ArtifactRecord, seen Versioned[Provenance]) error {
+	_, err := upsertFrom(ctx, p.collection, provenanceID(record.Org, record.Fingerprint), seen,
 		func() Provenance {
 			return Provenance{Org: record.Org, Fingerprint: record.Fingerprint, Flows: map[string]evidence.Origin{}}
 		},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/storage"
 )
 
 // TestProvenanceKeepsTheFlowsThatKnewFirst lets more flows know a fingerprint than are
@@ -17,7 +18,7 @@ func TestProvenanceKeepsTheFlowsThatKnewFirst(t *testing.T) {
 	for _, i := range rand.New(rand.NewPCG(9, 9)).Perm(flows) {
 		s.must(s.Provenances.Add(t.Context(), &evidence.ArtifactRecord{
 			ID: fmt.Sprint("record-", i), Org: "org", Flow: fmt.Sprintf("flow-%03d", i), Fingerprint: "f", CreatedAt: float64(i),
-		}))
+		}, storage.Versioned[storage.Provenance]{}))
 	}
 	found, err := s.Provenances.GetMany(t.Context(), "org", []string{"f"})
 	s.must(err)
@@ -38,7 +39,7 @@ func TestFlowsCannotFillAProvenance(t *testing.T) {
 		t.Helper()
 		s.must(s.Provenances.Add(t.Context(), &evidence.ArtifactRecord{
 			ID: fmt.Sprint("record-", at), Org: "org", Flow: fmt.Sprintf("flow-%03d", i), Trail: trail, Fingerprint: "f", CreatedAt: at,
-		}))
+		}, storage.Versioned[storage.Provenance]{}))
 	}
 	long := strings.Repeat("t", 1<<20)
 	for i := range 10 {

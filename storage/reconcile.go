@@ -8,90 +8,91 @@ import (
 	"attestry/evidence"
 )
 
-var markSchema = &Schema{Name: "marks"}
-
-// mark is how far the facts of an organization are known to be reflected.
-type mark struct {
-	Org  string  `json:"org"`
-	Time float64 `json:"time"` // Unix seconds
-}
-
-// reconcileOverlap is how far behind its mark reconciling looks again, in seconds,
-// as clocks of different processes may differ.
-const reconcileOverlap = 30
-
 // Reconciler applies the facts that were stored by somebody who was killed before
 // the aggregates reflected them. No client was told of these.
 type Reconciler struct {
 	recorder *Recorder
-	marks    *Collection[mark]
+	marks    *marks
 }
 
-func newReconciler(docs Documents, recorder *Recorder) *Reconciler {
-	return &Reconciler{recorder: recorder, marks: NewCollection(docs, markSchema,
-		func(m *mark) string { return m.Org }, nil)}
+func newReconciler(recorder *Recorder) *Reconciler {
+	return &Reconciler{recorder: recorder, marks: recorder.marks}
 }
 
 // Reconcile looks at the facts that an organization recorded up to a time, which
 // must be so long ago that nobody can still be applying them. It returns how many
 // it had to apply. After an error it looks at the same ones again the next time.
 func (r *Reconciler) Reconcile(ctx context.Context, org string, until float64) (int, error) {
-	last, err := r.marks.Get(ctx, org)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	last, err := r.marks.get(ctx, org)
+	if err != nil || until <= last.start() {
 		return 0, err
 	}
-	if until <= last.Time {
-		return 0, nil
+	span := Query{
+		From: &Bound{Value: last.start(), Exclusive: true}, To: &Bound{Value: until}, Equal: []any{org}, Limit: MaxMany,
 	}
-	from := max(last.Time-reconcileOverlap, 0)
-	span := Query{From: &Bound{Value: from}, To: &Bound{Value: until}, Equal: []any{org}, Limit: MaxMany}
 	artifacts, err := r.artifacts(ctx, span)
 	attestations, fault := r.attestations(ctx, span)
+	applied := artifacts.applied + attestations.applied
 	if err := errors.Join(err, fault); err != nil {
-		return artifacts + attestations, err
+		return applied, err
 	}
-	return artifacts + attestations, r.marks.Put(ctx, mark{Org: org, Time: until})
+	if !last.advance(max(artifacts.newest, attestations.newest)) {
+		return applied, nil
+	}
+	return applied, r.marks.collection.Put(ctx, last)
 }
 
 // artifacts applies the artifacts whose events are missing.
-func (r *Reconciler) artifacts(ctx context.Context, span Query) (int, error) {
+func (r *Reconciler) artifacts(ctx context.Context, span Query) (walked, error) {
 	span.Index = "created"
-	return walk(ctx, r.recorder, r.recorder.artifacts.collection, span, r.recorder.reapplyArtifact)
+	return walk(ctx, r.recorder, r.recorder.artifacts.collection, span, "created", r.recorder.reapplyArtifact)
 }
 
 // attestations applies the attestations whose events are missing.
-func (r *Reconciler) attestations(ctx context.Context, span Query) (int, error) {
+func (r *Reconciler) attestations(ctx context.Context, span Query) (walked, error) {
 	span.Index = "time"
-	return walk(ctx, r.recorder, r.recorder.attestations.collection, span, r.recorder.reapplyAttestation)
+	return walk(ctx, r.recorder, r.recorder.attestations.collection, span, "time", r.recorder.reapplyAttestation)
 }
 
-// walk applies the facts of a span whose events are missing, and counts them. One
-// that cannot be applied does not keep the others waiting.
-func walk[T any](ctx context.Context, r *Recorder, collection *Collection[T], span Query, apply func(context.Context, *T) error) (int, error) {
-	applied := 0
+// walked tells how many facts of a span had to be applied, and the time of the newest
+// one in it, in Unix seconds.
+type walked struct {
+	applied int
+	newest  float64
+}
+
+// walk applies the facts of a span whose events are missing. One that cannot be
+// applied does not keep the others waiting. timeField is the field that holds the time
+// of a fact.
+func walk[T any](ctx context.Context, r *Recorder, collection *Collection[T], span Query, timeField string, apply func(context.Context, *T) error) (walked, error) {
+	var result walked
 	var faults []error
 	for {
 		found, next, err := collection.FindFields(ctx, span)
 		if err != nil {
-			return applied, err
+			return result, err
+		}
+		for _, fact := range found {
+			at, _ := fact.Fields[timeField].(float64)
+			result.newest = max(result.newest, at)
 		}
 		ids, err := r.unreflected(ctx, found)
 		if err != nil {
-			return applied, err
+			return result, err
 		}
 		facts, err := collection.GetMany(ctx, ids)
 		if err != nil {
-			return applied, err
+			return result, err
 		}
 		for i := range facts {
 			if err := apply(ctx, &facts[i]); err != nil {
 				faults = append(faults, collection.wrap("apply", collection.id(&facts[i]), err))
 				continue
 			}
-			applied++
+			result.applied++
 		}
 		if next == "" || ctx.Err() != nil {
-			return applied, errors.Join(append(faults, ctx.Err())...)
+			return result, errors.Join(append(faults, ctx.Err())...)
 		}
 		span.After = next
 	}
@@ -118,11 +119,15 @@ func (r *Recorder) reapplyArtifact(ctx context.Context, record *evidence.Artifac
 	if err != nil {
 		return err
 	}
-	seen, err := r.open(ctx, scopeOf(record.Org, record.Trail, record.ReportedBy, record.ReportedByID, record.CreatedAt), record.Flow)
+	seen, _, err := r.open(ctx, scopeOf(record.Org, record.Trail, record.ReportedBy, record.ReportedByID, record.CreatedAt), record.Flow)
 	if err != nil {
 		return err
 	}
-	return r.applyArtifact(ctx, seen, record, repo)
+	known, err := r.provenances.lookUp(ctx, record.Org, record.Fingerprint)
+	if err != nil {
+		return err
+	}
+	return r.applyArtifact(ctx, seen, known, record, repo)
 }
 
 // repoOf returns the repository that a report named, for its event; nil when it
@@ -141,7 +146,7 @@ func (r *Recorder) repoOf(ctx context.Context, org, id string) (*evidence.Repo, 
 // reapplyAttestation applies a stored attestation again.
 func (r *Recorder) reapplyAttestation(ctx context.Context, a *evidence.Attestation) error {
 	scope := scopeOf(a.Org, a.Trail, a.ReportedBy, a.ReportedByID, a.CreatedAt)
-	seen, err := r.open(ctx, scope, a.Flow)
+	seen, _, err := r.open(ctx, scope, a.Flow)
 	if err != nil {
 		return err
 	}

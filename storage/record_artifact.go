@@ -14,24 +14,33 @@ func (r *Recorder) Report(ctx context.Context, scope Scope, record evidence.Arti
 	if err != nil {
 		return err
 	}
-	seen, err := r.open(ctx, scope, flow)
+	seen, last, err := r.open(ctx, scope, flow)
 	if err != nil {
 		return err
 	}
 	if err := seen.Value.Admits([]string{record.Name}, ""); err != nil {
 		return err
 	}
+	known, err := r.provenances.lookUp(ctx, record.Org, record.Fingerprint)
+	if err != nil {
+		return err
+	}
+	record.CreatedAt, err = r.timeAfter(ctx, record.Org, max(last, known.Value.Latest), record.CreatedAt)
+	if err != nil {
+		return err
+	}
 	record.Flow, record.Template = flow, seen.Value.Template
 	if err := r.artifacts.collection.Insert(ctx, record); err != nil {
 		return err
 	}
-	return r.applyArtifact(ctx, seen, &record, repo)
+	return r.applyArtifact(ctx, seen, known, &record, repo)
 }
 
-// applyArtifact makes the aggregates reflect a stored record.
-func (r *Recorder) applyArtifact(ctx context.Context, seen Versioned[evidence.Trail], record *evidence.ArtifactRecord, repo *evidence.Repo) error {
-	_, known := seen.Value.Slots[record.Name]
-	slot, err := r.slots.change(ctx, record.Org, seen.Value.Key(), record.Name, known, func(slot *evidence.Slot) {
+// applyArtifact makes the aggregates reflect a stored record. known is what was known of
+// its fingerprint a moment ago.
+func (r *Recorder) applyArtifact(ctx context.Context, seen Versioned[evidence.Trail], known Versioned[Provenance], record *evidence.ArtifactRecord, repo *evidence.Repo) error {
+	_, named := seen.Value.Slots[record.Name]
+	slot, err := r.slots.change(ctx, record.Org, seen.Value.Key(), record.Name, named, func(slot *evidence.Slot) {
 		slot.Report(record.SlotArtifact())
 	})
 	if err != nil {
@@ -43,7 +52,7 @@ func (r *Recorder) applyArtifact(ctx context.Context, seen Versioned[evidence.Tr
 	if err := r.fill(ctx, slot, record); err != nil {
 		return err
 	}
-	if err := r.provenances.Add(ctx, record); err != nil {
+	if err := r.provenances.Add(ctx, record, known); err != nil {
 		return err
 	}
 	if err := r.announce(ctx, record.Org, []string{record.Fingerprint}); err != nil {

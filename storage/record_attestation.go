@@ -11,19 +11,35 @@ import (
 	"attestry/evidence/template"
 )
 
-// microsecond is the least span between two times, in seconds.
-const microsecond = 1e-6
-
 // Attest records an attestation, and begins its flow and trail where it needs
 // neither to be there before (contract/semantics.md 2.4). What it does not know of
 // its place it fills in. An attestation of a fingerprint that was not reported in
 // the trail is evidence.NotFound.
 func (r *Recorder) Attest(ctx context.Context, scope Scope, attestation evidence.Attestation, repo *evidence.Repo) error {
-	seen, err := r.trailFor(ctx, scope, &attestation)
+	seen, last, err := r.trailFor(ctx, scope, &attestation)
 	if err != nil {
 		return err
 	}
 	names, err := r.place(ctx, scope, &seen.Value, &attestation)
+	if err != nil {
+		return err
+	}
+	return r.add(ctx, seen, names, last, attestation, repo)
+}
+
+// add stores an attestation and applies it. It gets a later time than last, which is the
+// time of the newest thing in its trail, and than all decisions on the control that it
+// decides.
+func (r *Recorder) add(ctx context.Context, seen Versioned[evidence.Trail], names []string, last float64, attestation evidence.Attestation, repo *evidence.Repo) error {
+	if attestation.Control != "" {
+		decided, err := r.attestations.newestDecision(ctx, attestation.Org, attestation.Control)
+		if err != nil {
+			return err
+		}
+		last = max(last, decided)
+	}
+	var err error
+	attestation.CreatedAt, err = r.timeAfter(ctx, attestation.Org, last, attestation.CreatedAt)
 	if err != nil {
 		return err
 	}
@@ -69,12 +85,7 @@ func (r *Recorder) Override(ctx context.Context, scope Scope, attestation eviden
 		}
 		attestation.Control = decision.Control
 	}
-	// It was made behind what it replaces, whatever the clocks say.
-	attestation.CreatedAt = max(attestation.CreatedAt, evidence.RoundSeconds(original.Time+microsecond))
-	if err := r.attestations.collection.Insert(ctx, attestation); err != nil {
-		return err
-	}
-	return r.applyAttestation(ctx, seen, names, &attestation, repo)
+	return r.add(ctx, seen, names, max(seen.Value.LastModifiedAt, original.Time), attestation, repo)
 }
 
 // existing returns the trail of a scope, or ErrNotFound when it or its flow is not
@@ -187,21 +198,21 @@ func (r *Recorder) place(ctx context.Context, scope Scope, trail *evidence.Trail
 	return names, nil
 }
 
-// trailFor opens the trail of an attestation. It begins one only where the
+// trailFor is open for the trail of an attestation. It begins one only where the
 // attestation does not need an artifact to be in it.
-func (r *Recorder) trailFor(ctx context.Context, scope Scope, a *evidence.Attestation) (Versioned[evidence.Trail], error) {
+func (r *Recorder) trailFor(ctx context.Context, scope Scope, a *evidence.Attestation) (seen Versioned[evidence.Trail], last float64, err error) {
 	if a.Fingerprint != "" {
 		seen, err := r.existing(ctx, scope)
 		if !errors.Is(err, ErrNotFound) {
-			return seen, err
+			return seen, seen.Value.LastModifiedAt, err
 		}
 		if err := r.decidable(ctx, scope, a); err != nil {
-			return seen, err
+			return seen, 0, err
 		}
 	}
 	flow, err := r.flow(ctx, scope)
 	if err != nil {
-		return Versioned[evidence.Trail]{}, err
+		return seen, 0, err
 	}
 	return r.open(ctx, scope, flow)
 }

@@ -27,17 +27,20 @@ type Recorder struct {
 	repos        *Repos
 	running      *RunningSet
 	tokens       *Tokens
+	marks        *marks
 }
 
-func newRecorder(s *Store) *Recorder {
+func newRecorder(s *Store, marks *marks) *Recorder {
 	return &Recorder{
 		flows: s.Flows, templates: s.Templates, trails: s.Trails, slots: s.Slots,
 		artifacts: s.Artifacts, attestations: s.Attestations, events: s.TrailEvents,
 		provenances: s.Provenances, decisions: s.Decisions, repos: s.Repos, running: s.Running, tokens: s.Tokens,
+		marks: marks,
 	}
 }
 
-// Scope says where something is reported, by whom, and when.
+// Scope says where something is reported, by whom, and when by the clock of this
+// process. What is recorded may get a later time: see timeAfter.
 type Scope struct {
 	Org, OrgName string
 	// Flow is the flow's name.
@@ -65,21 +68,42 @@ func (r *Recorder) flow(ctx context.Context, scope Scope) (string, error) {
 	return flow.ID, err
 }
 
-// open returns a trail, which is begun if it is not there.
-func (r *Recorder) open(ctx context.Context, scope Scope, flow string) (Versioned[evidence.Trail], error) {
+// open returns a trail, which is begun if it is not there, and the time of the newest
+// thing in it, in Unix seconds. What the trail is begun for may have the same time as the
+// trail, and only that.
+func (r *Recorder) open(ctx context.Context, scope Scope, flow string) (seen Versioned[evidence.Trail], last float64, err error) {
+	begun := false
 	for {
 		seen, err := r.trails.collection.GetVersioned(ctx, evidence.TrailKey(flow, scope.Trail))
-		if !errors.Is(err, ErrNotFound) {
-			return seen, err
+		switch {
+		case errors.Is(err, ErrNotFound):
+		case begun:
+			return seen, seen.Value.CreatedAt - microsecond, err
+		default:
+			return seen, seen.Value.LastModifiedAt, err
 		}
 		_, err = r.create(ctx, scope, flow, evidence.TrailChange{}, nil)
 		if err != nil && !errors.Is(err, ErrExists) {
-			return seen, err
+			return seen, 0, err
 		}
+		begun = err == nil
 	}
 }
 
-// create begins a trail that is not there yet, or returns ErrExists.
+// microsecond is the least difference of two times, in seconds.
+const microsecond = 1e-6
+
+// timeAfter returns the time of something that is recorded now: later than last, which is
+// the time of the newest thing that it may supersede, and later than what the reconciler
+// has seen, so that it is found there too. All are Unix seconds.
+func (r *Recorder) timeAfter(ctx context.Context, org string, last, now float64) (float64, error) {
+	reconciled, err := r.marks.newest(ctx, org)
+	return evidence.TimeAfter(max(last, reconciled), now), err
+}
+
+// create begins a trail that is not there yet, or returns ErrExists. It begins later
+// than all trails of the flow, the last of which is the flow's latest, and later than
+// all artifacts that were reported in the flow before.
 func (r *Recorder) create(ctx context.Context, scope Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) (evidence.Trail, error) {
 	found, err := r.flows.GetMany(ctx, []string{flow})
 	if err != nil {
@@ -87,6 +111,17 @@ func (r *Recorder) create(ctx context.Context, scope Scope, flow string, change 
 	}
 	if len(found) == 0 {
 		return evidence.Trail{}, fmt.Errorf("flow %s has a name but no document", flow)
+	}
+	tally, err := r.trails.tallies.lookUp(ctx, flow)
+	if err != nil {
+		return evidence.Trail{}, err
+	}
+	reported, err := r.artifacts.newestTime(ctx, scope.Org, flow)
+	if err != nil {
+		return evidence.Trail{}, err
+	}
+	if scope.At, err = r.timeAfter(ctx, scope.Org, max(tally.Value.LatestAt, reported), scope.At); err != nil {
+		return evidence.Trail{}, err
 	}
 	trail := evidence.Trail{
 		ID: evidence.NewID(), Org: scope.Org, Flow: flow, Name: scope.Trail,
@@ -104,7 +139,7 @@ func (r *Recorder) create(ctx context.Context, scope Scope, flow string, change 
 	if err := r.trails.collection.Insert(ctx, trail); err != nil {
 		return trail, err
 	}
-	return trail, r.trails.settle(ctx, trail)
+	return trail, r.trails.settleFrom(ctx, trail, tally)
 }
 
 // Begin begins a trail of the flow of that id, or patches the one that is there.
@@ -159,7 +194,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen Versioned[eviden
 			summaries[name] = compliance.Summarize(wanted, &stored.Template, &slot)
 		}
 	}
-	event := evidence.NewID()
+	event, now := evidence.NewID(), scope.At
 	moved := false
 	trail, err := r.trails.collection.UpdateFrom(ctx, seen, func(t *evidence.Trail) error {
 		changed := t.Apply(change)
@@ -178,6 +213,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen Versioned[eviden
 				t.Slots[name] = fresh
 			}
 		}
+		scope.At = evidence.TimeAfter(t.LastModifiedAt, now)
 		t.Touch(scope.At)
 		t.EntriesAt = max(t.EntriesAt, scope.At)
 		t.Status = compliance.Trail(&stored.Template, t)

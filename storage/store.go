@@ -73,8 +73,8 @@ func NewStore(docs Documents, objects Objects, clock evidence.Clock, log *slog.L
 		AttestationTypes: newAttestationTypes(docs, objects),
 	}
 	store.Trails = newTrails(docs, newTrailTallies(docs), store.TrailEvents, store.Tokens)
-	store.Recorder = newRecorder(store)
-	store.Reconciler = newReconciler(docs, store.Recorder)
+	store.Recorder = newRecorder(store, newMarks(docs, clock))
+	store.Reconciler = newReconciler(store.Recorder)
 	return store
 }
 

@@ -55,9 +55,14 @@ func newTrailTallies(docs Documents) *TrailTallies {
 		func(t *TrailTally) map[string]any { return map[string]any{"org": t.Org} })}
 }
 
-// Add counts a trail.
-func (t *TrailTallies) Add(ctx context.Context, trail *evidence.Trail) error {
-	_, err := upsert(ctx, t.collection, trail.Flow,
+// lookUp returns the tally of a flow for Add, with revision 0 when there is none.
+func (t *TrailTallies) lookUp(ctx context.Context, flow string) (Versioned[TrailTally], error) {
+	return lookUp(ctx, t.collection, flow)
+}
+
+// Add counts a trail. seen is what lookUp returned.
+func (t *TrailTallies) Add(ctx context.Context, trail *evidence.Trail, seen Versioned[TrailTally]) error {
+	_, err := upsertFrom(ctx, t.collection, trail.Flow, seen,
 		func() TrailTally { return TrailTally{Org: trail.Org, Flow: trail.Flow} },
 		func(tally *TrailTally) error {
 			tally.add(trail)
@@ -79,6 +84,32 @@ func (t *TrailTallies) OfOrg(ctx context.Context, org string) ([]TrailTally, err
 		return nil
 	})
 	return tallies, err
+}
+
+// lookUp returns a document, with revision 0 when it is not there.
+func lookUp[T any](ctx context.Context, collection *Collection[T], id string) (Versioned[T], error) {
+	seen, err := collection.GetVersioned(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return Versioned[T]{}, nil
+	}
+	return seen, err
+}
+
+// upsertFrom is upsert for a document that lookUp returned a moment ago: as long as
+// nobody has changed it since, it is not read again.
+func upsertFrom[T any](ctx context.Context, collection *Collection[T], id string, seen Versioned[T], fresh func() T, change func(*T) error) (T, error) {
+	if seen.Revision != 0 {
+		return collection.UpdateFrom(ctx, seen, change)
+	}
+	value := fresh()
+	if err := change(&value); err != nil {
+		return value, err
+	}
+	err := collection.Insert(ctx, value)
+	if !errors.Is(err, ErrExists) {
+		return value, err
+	}
+	return upsert(ctx, collection, id, fresh, change)
 }
 
 // upsert updates a document, or makes it first where it is not there.

@@ -155,11 +155,23 @@ func (t *Trails) Events(ctx context.Context, trail *evidence.Trail) ([]evidence.
 // settle does what belongs to a version of a trail and is kept elsewhere: the
 // flow's count, and the events. It can be repeated.
 func (t *Trails) settle(ctx context.Context, trail evidence.Trail) error {
+	if !trail.Uncounted {
+		return t.settleFrom(ctx, trail, Versioned[TrailTally]{})
+	}
+	tally, err := t.tallies.lookUp(ctx, trail.Flow)
+	if err != nil {
+		return err
+	}
+	return t.settleFrom(ctx, trail, tally)
+}
+
+// settleFrom is settle for those who have looked at the flow's tally already.
+func (t *Trails) settleFrom(ctx context.Context, trail evidence.Trail, tally Versioned[TrailTally]) error {
 	if !trail.Uncounted && len(trail.Pending) == 0 {
 		return nil
 	}
 	if trail.Uncounted {
-		if err := t.tallies.Add(ctx, &trail); err != nil {
+		if err := t.tallies.Add(ctx, &trail, tally); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const (
@@ -522,6 +523,23 @@ trail:
 	override(http.StatusOK, "check", "generic", true, "")
 	if got := at(t, s.trail("build", "t"), "compliance_state"); got != "COMPLIANT" {
 		t.Errorf("with every missing one overridden the trail is %v", got)
+	}
+}
+
+func TestClockThatIsSetBackBringsNoOldVerdictBack(t *testing.T) {
+	s := start(t, options{})
+	s.generic("t", "check", true, "")
+	s.clock.turn(-10 * time.Minute)
+	s.generic("t", "check", false, "")
+	trail := s.trail("build", "t")
+	if at(t, trail, "compliance_state") != "NON-COMPLIANT" {
+		t.Errorf("the trail is %v", at(t, trail, "compliance_state"))
+	}
+	if got := column(t, s.attestations(trailPath("t")+"/check"), "is_compliant"); got != "false true" {
+		t.Errorf("newest first, the verdicts are %s", got)
+	}
+	if last := s.lastEvent("build", "t"); at(t, last, "is_compliant") != false || at(t, last, "timestamp") != at(t, trail, "last_modified_at") {
+		t.Errorf("the last event is %v", last)
 	}
 }
 

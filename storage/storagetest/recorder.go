@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -72,11 +73,19 @@ type chronicle struct {
 	flow   evidence.Flow
 	// templates are the ids of chronicleTemplates.
 	templates []string
-	// attested are the ids of all attestations and artifacts that were
-	// acknowledged.
-	mu    sync.Mutex
-	acked map[string]bool
+	mu        sync.Mutex
+	// now counts the requests and answers so far.
+	now int
+	// acked tells by id when all attestations and artifacts that were acknowledged were,
+	// and begun by name when trails were begun.
+	acked, begun map[string]period
 }
+
+// period is from when something was asked for until it was acknowledged.
+type period struct{ asked, acked int }
+
+// before tells whether something was acknowledged before another was asked for.
+func (p period) before(other period) bool { return p.acked < other.asked }
 
 const chronicleFlow = "flow"
 
@@ -99,7 +108,7 @@ func openRecorder(t *testing.T, engine DocumentsEngine) storage.Documents {
 // newChronicle makes an organization of its own, whose flow has a template.
 func newChronicle(t testing.TB, docs storage.Documents, flowTemplate int) *chronicle {
 	t.Helper()
-	c := &chronicle{engine: docs, org: evidence.NewID(), acked: map[string]bool{}}
+	c := &chronicle{engine: docs, org: evidence.NewID(), acked: map[string]period{}, begun: map[string]period{}}
 	store := newStore(t, docs)
 	for _, content := range chronicleTemplates {
 		id, _, err := store.Templates.Put(t.Context(), c.org, []byte(content))
@@ -154,13 +163,39 @@ func (d deed) String() string {
 // do lets a process do a deed, and remembers it when it is acknowledged.
 func (c *chronicle) do(ctx context.Context, store *storage.Store, d deed) error {
 	id := evidence.NewID()
+	asked := c.ask(d)
 	err := c.perform(ctx, store, d, id)
-	if err == nil && d.Kind != "begin" {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.acked[id] = true
+	if err == nil {
+		c.ack(d, id, asked)
 	}
 	return err
+}
+
+// never is behind all requests.
+const never = math.MaxInt
+
+// ask notes a request.
+func (c *chronicle) ask(d deed) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now++
+	if _, known := c.begun[d.Trail]; !known {
+		c.begun[d.Trail] = period{asked: c.now, acked: never}
+	}
+	return c.now
+}
+
+// ack notes that a request was answered.
+func (c *chronicle) ack(d deed, id string, asked int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now++
+	if d.Kind != "begin" {
+		c.acked[id] = period{asked: asked, acked: c.now}
+	}
+	if begun := c.begun[d.Trail]; begun.acked == never {
+		c.begun[d.Trail] = period{asked: begun.asked, acked: c.now}
+	}
 }
 
 func (c *chronicle) perform(ctx context.Context, store *storage.Store, d deed, id string) error {

@@ -322,6 +322,7 @@ func (c *chronicle) check(t testing.TB) {
 	attestations := everything[evidence.Attestation](t, c.engine, "attestations", "time", c.org)
 	trails := everything[evidence.Trail](t, c.engine, "trails", "created", c.org)
 	c.checkAcknowledged(t, artifacts, attestations)
+	c.checkOrder(t, trails, artifacts, attestations)
 	for _, trail := range trails {
 		f := facts{}
 		for _, record := range artifacts {
@@ -508,7 +509,7 @@ func (c *chronicle) checkProvenance(t testing.TB, store *storage.Store, artifact
 		}
 		first := oldest[fingerprint]
 		want := storage.Provenance{
-			Org: c.org, Fingerprint: fingerprint, Build: first.Origin(),
+			Org: c.org, Fingerprint: fingerprint, Build: first.Origin(), Latest: record.CreatedAt,
 			Flows: map[string]evidence.Origin{c.flow.ID: record.Origin()},
 		}
 		want.Flows[c.flow.ID] = since(want.Flows[c.flow.ID], first.CreatedAt)

@@ -60,9 +60,16 @@ var interruptible = map[string]deed{
 // prepared is a chronicle in which that has happened.
 func prepared(t testing.TB, docs storage.Documents) *chronicle {
 	t.Helper()
+	return preparedAt(t, docs, 0)
+}
+
+// preparedAt is prepared by a clock that is ahead by some seconds.
+func preparedAt(t testing.TB, docs storage.Documents, ahead float64) *chronicle {
+	t.Helper()
 	c := newChronicle(t, docs, 1)
 	store := newStore(t, docs)
 	for _, d := range before {
+		d.At += ahead
 		if err := c.do(t.Context(), store, d); err != nil {
 			t.Fatal(err)
 		}
@@ -90,6 +97,7 @@ func testRecorderInterrupted(t *testing.T, engine DocumentsEngine) {
 		d.At = 40
 		cases["Died/"+name] = func(t *testing.T, at int) bool { return died(t, docs, d, at, false) }
 		cases["DiedLate/"+name] = func(t *testing.T, at int) bool { return died(t, docs, d, at, true) }
+		cases["DiedBehind/"+name] = func(t *testing.T, at int) bool { return diedBehind(t, docs, d, at) }
 		cases["Cancelled/"+name] = func(t *testing.T, at int) bool { return cancelled(t, docs, d, at) }
 	}
 	for _, first := range meeting {

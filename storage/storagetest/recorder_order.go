@@ -16,6 +16,10 @@ var times = map[string]func(random *rand.Rand, i int) float64{
 	"rising": func(_ *rand.Rand, i int) float64 { return 1000 + float64(i) },
 	"equal":  func(*rand.Rand, int) float64 { return 1000 },
 	"mixed":  func(random *rand.Rand, _ int) float64 { return 1000 + float64(random.IntN(20)) },
+	// The clock is set back by ten minutes, now and then.
+	"set back": func(_ *rand.Rand, i int) float64 { return 10_000 + float64(i) - float64(600*(i/20)) },
+	// The clocks of the two processes differ by an hour.
+	"apart": func(_ *rand.Rand, i int) float64 { return 10_000 + float64(i) + float64(3600*(i%2)) },
 }
 
 // drawnRuns is how often chronicles of each kind are drawn.

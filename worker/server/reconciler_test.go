@@ -46,6 +46,7 @@ func (d *killable) InsertMany(ctx context.Context, schema *storage.Schema, recor
 
 // yard is a store with two organizations in whose trails something was left behind.
 type yard struct {
+	docs  *killable
 	store *storage.Store
 	orgs  []string
 	flows map[string]string // by organization
@@ -64,7 +65,7 @@ func newYard(t *testing.T) *yard {
 		t.Fatal(err)
 	}
 	docs := &killable{Documents: engine}
-	y := &yard{store: storage.NewStore(docs, objects, at(noted), slog.New(slog.DiscardHandler)), flows: map[string]string{}}
+	y := &yard{docs: docs, store: storage.NewStore(docs, objects, at(noted), slog.New(slog.DiscardHandler)), flows: map[string]string{}}
 	t.Cleanup(y.store.Tenancy.Close)
 	_, err = y.store.Tenancy.ApplyBootstrap(t.Context(), evidence.Bootstrap{
 		Organizations: []evidence.DeclaredOrganization{{Name: "acme"}, {Name: "other"}},
@@ -92,10 +93,16 @@ func newYard(t *testing.T) *yard {
 // attest reports a failing attestation of a trail.
 func (y *yard) attest(t *testing.T, org, trail string, want error) {
 	t.Helper()
+	y.attestAt(t, org, trail, noted, want)
+}
+
+// attestAt is attest by a clock that shows a time.
+func (y *yard) attestAt(t *testing.T, org, trail string, now float64, want error) {
+	t.Helper()
 	id := evidence.NewID()
-	scope := storage.Scope{Org: org, OrgName: "acme", Flow: "flow", Trail: trail, By: "by", ByID: "by", At: noted}
+	scope := storage.Scope{Org: org, OrgName: "acme", Flow: "flow", Trail: trail, By: "by", ByID: "by", At: now}
 	err := y.store.Recorder.Attest(t.Context(), scope, evidence.Attestation{
-		ID: id, Org: org, Trail: trail, Name: "n" + id, Type: evidence.TypeGeneric, CreatedAt: noted,
+		ID: id, Org: org, Trail: trail, Name: "n" + id, Type: evidence.TypeGeneric, CreatedAt: now,
 	}, nil)
 	if !errors.Is(err, want) {
 		t.Fatalf("got %v, want %v", err, want)
@@ -186,6 +193,32 @@ func TestReconcilerLeavesAloneWhatMayBeUnderWay(t *testing.T) {
 	}
 	if y.finished(t) {
 		t.Error("facts that are 50 seconds old were applied")
+	}
+}
+
+// TestReconcilerFindsWhatAClockThatIsBehindRecorded has a process record by a clock that
+// is an hour behind, and be killed, after the reconciler has seen what others recorded.
+func TestReconcilerFindsWhatAClockThatIsBehindRecorded(t *testing.T) {
+	y := newYard(t)
+	r, registry := y.reconciler(t, at(noted+90))
+	for range 6 {
+		if err := r.reconcile(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := counted(t, registry, "facts")
+	y.store = storage.NewStore(y.docs, nil, at(noted-3600), slog.New(slog.DiscardHandler))
+	t.Cleanup(y.store.Tenancy.Close)
+	y.attestAt(t, y.orgs[0], "young", noted-3600, nil)
+	y.docs.killed = true
+	y.attestAt(t, y.orgs[0], "young", noted-3599, errKilled)
+	y.docs.killed = false
+	if err := r.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	trail, err := y.store.Trails.Get(t.Context(), y.flows[y.orgs[0]], "young")
+	if err != nil || len(trail.Entries) != 2 || counted(t, registry, "facts") != before+1 {
+		t.Errorf("trail %+v: %v", trail, err)
 	}
 }
 
