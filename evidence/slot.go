@@ -96,8 +96,8 @@ type SlotEntry struct {
 	Commit      string `json:"commit,omitempty"`
 }
 
-// binds tells whether the attestation is bound to an artifact.
-func (e SlotEntry) binds(a SlotArtifact) bool {
+// Binds tells whether the attestation is bound to an artifact.
+func (e SlotEntry) Binds(a SlotArtifact) bool {
 	if e.Fingerprint != "" {
 		return e.Fingerprint == a.Fingerprint
 	}
@@ -174,7 +174,7 @@ func (s *Slot) Attest(entry SlotEntry) {
 func (s *Slot) Bound(artifact SlotArtifact) []Entry {
 	var entries []Entry
 	for _, entry := range s.Entries {
-		if entry.binds(artifact) {
+		if entry.Binds(artifact) {
 			entries = AddEntry(entries, entry.Entry)
 		}
 	}
@@ -194,12 +194,23 @@ func (s *Slot) Shown() []Entry {
 	return entries
 }
 
+// RebuildSlot makes the slot of a record from the attestations that are bound to it, for
+// an artifact that its slot does not know any more.
+func RebuildSlot(record *ArtifactRecord, entries []SlotEntry) Slot {
+	slot := Slot{Org: record.Org, Trail: TrailKey(record.Flow, record.Trail), Name: record.Name}
+	slot.Report(record.SlotArtifact())
+	for _, entry := range entries {
+		slot.Attest(entry)
+	}
+	return slot
+}
+
 // Concerned returns the fingerprints of the artifacts that an attestation is
 // bound to.
 func (s *Slot) Concerned(entry SlotEntry) []string {
 	var fingerprints []string
 	for _, artifact := range s.Artifacts {
-		if entry.binds(artifact) {
+		if entry.Binds(artifact) {
 			fingerprints = append(fingerprints, artifact.Fingerprint)
 		}
 	}
@@ -209,7 +220,7 @@ func (s *Slot) Concerned(entry SlotEntry) []string {
 // Lacks tells whether an attestation has to be taken in for the sake of an
 // artifact: it is bound to it, and neither it nor a later one in its place is there.
 func (s *Slot) Lacks(entry SlotEntry, artifact SlotArtifact) bool {
-	if !entry.binds(artifact) {
+	if !entry.Binds(artifact) {
 		return false
 	}
 	for _, known := range s.Entries {
@@ -253,7 +264,7 @@ func (s *Slot) spare() []SlotEntry {
 	}
 	var spare []SlotEntry
 	for _, entry := range s.Entries {
-		if !counting[entry.ID] && (!reported || !entry.binds(current)) {
+		if !counting[entry.ID] && (!reported || !entry.Binds(current)) {
 			spare = append(spare, entry)
 		}
 	}

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"attestry/evidence"
 )
 
 var attestationSchema = &Schema{
-	Name:   "attestations",
-	Fields: []string{"org", "flow", "trail", "name", "type", "fingerprint", "commit", "control", "compliant", "time"},
+	Name: "attestations",
+	Fields: []string{
+		"org", "flow", "trail", "name", "type", "fingerprint", "commit", "control", "compliant", "time",
+		"targets", "bound_commit", "overridden",
+	},
 	Indexes: []Index{
 		{Name: "time", Fields: []string{"org", "time"}},
 		{Name: "flow", Fields: []string{"org", "flow", "time"}},
@@ -33,13 +37,25 @@ type Attestations struct {
 func newAttestations(docs Documents) *Attestations {
 	return &Attestations{collection: NewCollection(docs, attestationSchema,
 		func(a *evidence.Attestation) string { return a.ID },
-		func(a *evidence.Attestation) map[string]any {
-			return map[string]any{
-				"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name, "type": a.Type,
-				"fingerprint": a.Fingerprint, "commit": a.CommitSHA, "control": a.Control, "compliant": a.Compliant,
-				"time": a.CreatedAt,
-			}
-		})}
+		attestationFields)}
+}
+
+// attestationFields are the fields by which attestations are found, and those from which
+// a slot is rebuilt without reading what was attested: targets and bound_commit of one
+// that was made by name, overridden of an override.
+func attestationFields(a *evidence.Attestation) map[string]any {
+	fields := map[string]any{
+		"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name, "type": a.Type,
+		"fingerprint": a.Fingerprint, "commit": a.CommitSHA, "control": a.Control, "compliant": a.Compliant,
+		"time": a.CreatedAt,
+	}
+	if a.Fingerprint == "" && len(a.Targets) > 0 {
+		fields["targets"], fields["bound_commit"] = strings.Join(a.Targets, " "), a.SlotEntry().Commit
+	}
+	if a.Override != nil {
+		fields["overridden"] = a.Override.Original
+	}
+	return fields
 }
 
 // Get returns one attestation of an organization, or ErrNotFound.
@@ -49,22 +65,6 @@ func (a *Attestations) Get(ctx context.Context, org, id string) (evidence.Attest
 		return evidence.Attestation{}, ErrNotFound
 	}
 	return found, err
-}
-
-// OfArtifactInTrail calls yield for the attestations made by a fingerprint in a
-// trail.
-func (a *Attestations) OfArtifactInTrail(ctx context.Context, org, flow, trail, fingerprint string, yield func(*evidence.Attestation) error) error {
-	return each(ctx, a.collection, Query{
-		Index: "flow_fingerprint", Equal: []any{org, flow, fingerprint}, Limit: MaxMany,
-		Where: []Condition{{Field: "trail", Operator: Equals, Value: evidence.TrailKey(flow, trail)}},
-	}, yield)
-}
-
-// OfTrail calls yield for all attestations of a trail.
-func (a *Attestations) OfTrail(ctx context.Context, org, flow, trail string, yield func(*evidence.Attestation) error) error {
-	return each(ctx, a.collection, Query{
-		Index: "trail_name", Equal: []any{org, evidence.TrailKey(flow, trail)}, Limit: MaxMany,
-	}, yield)
 }
 
 // newestDecision returns when the newest decision on a control was made, in Unix seconds;

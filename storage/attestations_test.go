@@ -37,7 +37,7 @@ func putAttestations(t *testing.T, store *storage.Store, records ...evidence.Att
 			documents = append(documents, storage.Record{ID: record.ID, Revision: 1, Body: body, Fields: map[string]any{
 				"org": record.Org, "flow": record.Flow, "trail": evidence.TrailKey(record.Flow, record.Trail), "name": record.Name,
 				"type": record.Type, "fingerprint": record.Fingerprint, "commit": record.CommitSHA, "compliant": record.Compliant,
-				"time": record.CreatedAt,
+				"time": record.CreatedAt, "targets": strings.Join(record.Targets, " "), "bound_commit": evidence.CommitSHA(record.Commit),
 			}})
 		}
 		if n, err := store.Documents.InsertMany(t.Context(), schema, documents); err != nil || n != len(documents) {

@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"attestry/evidence"
 )
@@ -171,16 +170,17 @@ func scopeOf(org, trail, by, byID string, at float64) Scope {
 	return Scope{Org: org, Trail: trail, By: by, ByID: byID, At: at}
 }
 
-// Rebuild makes the slot of a record anew from the facts, for an artifact that its
-// slot does not know any more.
-func (r *Recorder) Rebuild(ctx context.Context, record evidence.ArtifactRecord) (evidence.Slot, error) {
-	slot := evidence.Slot{Org: record.Org, Trail: evidence.TrailKey(record.Flow, record.Trail), Name: record.Name}
-	slot.Report(record.SlotArtifact())
-	err := r.attestations.OfTrail(ctx, record.Org, record.Flow, record.Trail, func(a *evidence.Attestation) error {
-		if a.Fingerprint == record.Fingerprint || (a.Fingerprint == "" && slices.Contains(a.Targets, record.Name)) {
-			slot.Attest(a.SlotEntry())
-		}
-		return nil
-	})
-	return slot, err
+// Rebuild makes the slots of records anew from the facts, by the records' ids, for
+// artifacts that their slots do not know any more. The attestations of their trails are
+// read once, however many the records are.
+func (r *Recorder) Rebuild(ctx context.Context, org string, records []evidence.ArtifactRecord) (map[string]evidence.Slot, error) {
+	attested, err := r.attestations.OfRecords(ctx, org, records)
+	if err != nil {
+		return nil, err
+	}
+	slots := make(map[string]evidence.Slot, len(records))
+	for i := range records {
+		slots[records[i].ID] = evidence.RebuildSlot(&records[i], attested[records[i].ID])
+	}
+	return slots, nil
 }

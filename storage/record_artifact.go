@@ -94,22 +94,20 @@ func (r *Recorder) fill(ctx context.Context, slot evidence.Slot, record *evidenc
 // fingerprint that were made for another slot, and those by name that the slot had
 // to drop.
 func (r *Recorder) missing(ctx context.Context, slot evidence.Slot, record *evidence.ArtifactRecord) ([]evidence.SlotEntry, error) {
-	var missing []evidence.SlotEntry
-	check := func(a *evidence.Attestation) error {
-		if slot.Lacks(a.SlotEntry(), record.SlotArtifact()) {
-			missing = append(missing, a.SlotEntry())
+	var attested []evidence.SlotEntry
+	if slot.Pruned {
+		all, err := r.attestations.OfRecords(ctx, record.Org, []evidence.ArtifactRecord{*record})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	}
-	err := r.attestations.OfArtifactInTrail(ctx, record.Org, record.Flow, record.Trail, record.Fingerprint, check)
-	if err != nil || !slot.Pruned {
-		return missing, err
-	}
-	err = r.attestations.OfTrail(ctx, record.Org, record.Flow, record.Trail, func(a *evidence.Attestation) error {
-		if a.Fingerprint != "" || !slices.Contains(a.Targets, record.Name) {
-			return nil
+		attested = all[record.ID]
+	} else {
+		var err error
+		if attested, err = r.attestations.OfFingerprint(ctx, record); err != nil {
+			return nil, err
 		}
-		return check(a)
-	})
-	return missing, err
+	}
+	return slices.DeleteFunc(attested, func(entry evidence.SlotEntry) bool {
+		return !slot.Lacks(entry, record.SlotArtifact())
+	}), nil
 }

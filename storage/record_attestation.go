@@ -157,8 +157,12 @@ func (r *Recorder) entriesOf(ctx context.Context, trail *evidence.Trail, slot ev
 	if err != nil {
 		return nil, err
 	}
-	slot, err = r.Rebuild(ctx, record)
-	return slot.Shown(), err
+	attested, err := r.attestations.OfRecords(ctx, trail.Org, []evidence.ArtifactRecord{record})
+	if err != nil {
+		return nil, err
+	}
+	slot = evidence.RebuildSlot(&record, attested[record.ID])
+	return slot.Shown(), nil
 }
 
 // place finds the names of the slots of its trail that an attestation belongs to,

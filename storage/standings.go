@@ -24,7 +24,8 @@ func (s *Standing) slotID() string { return evidence.SlotID(s.Trail, s.Slot) }
 
 // Standings judges artifacts in their trails by what is known now: one command per
 // MaxMany trails and templates, and as many for the slots of those that are not the
-// newest of their name. An artifact that its slot had to drop takes a few more.
+// newest of their name. Artifacts that their slots had to drop take one more for their
+// records, and one for each MaxMany attestations of their trails.
 func (s *Store) Standings(ctx context.Context, org string, asked []Standing) (map[Standing]evidence.Status, error) {
 	var keys []string
 	for _, one := range asked {
@@ -56,11 +57,11 @@ func (s *Store) Standings(ctx context.Context, org string, asked []Standing) (ma
 		template := known[trail.Template].Template
 		standings[one] = compliance.Current(&template, &trail, summary)
 	}
-	return standings, s.displaced(ctx, displaced, trails, known, standings)
+	return standings, s.displaced(ctx, org, displaced, trails, known, standings)
 }
 
 // displaced judges artifacts that are not the newest of their name.
-func (s *Store) displaced(ctx context.Context, asked []Standing, trails map[string]evidence.Trail, templates map[string]StoredTemplate, standings map[Standing]evidence.Status) error {
+func (s *Store) displaced(ctx context.Context, org string, asked []Standing, trails map[string]evidence.Trail, templates map[string]StoredTemplate, standings map[Standing]evidence.Status) error {
 	var ids []string
 	for _, one := range asked {
 		ids = append(ids, one.slotID())
@@ -73,28 +74,45 @@ func (s *Store) displaced(ctx context.Context, asked []Standing, trails map[stri
 	for _, slot := range found {
 		slots[slot.ID()] = slot
 	}
+	var dropped []string
+	for _, one := range asked {
+		if slot := slots[one.slotID()]; !one.knownTo(&slot) {
+			dropped = append(dropped, one.Record)
+		}
+	}
+	rebuilt, err := s.rebuild(ctx, org, distinct(dropped))
+	if err != nil {
+		return err
+	}
 	for _, one := range asked {
 		slot, trail := slots[one.slotID()], trails[one.Trail]
-		artifact, held := slot.Artifact(one.Fingerprint)
-		if !held || slot.Pruned {
-			if slot, err = s.rebuilt(ctx, one); err != nil {
-				return err
-			}
-			artifact, _ = slot.Artifact(one.Fingerprint)
+		if !one.knownTo(&slot) {
+			slot = rebuilt[one.Record]
+			slot.Name = one.Slot
 		}
+		artifact, _ := slot.Artifact(one.Fingerprint)
 		template := templates[trail.Template].Template
 		standings[one] = compliance.Artifact(&template, &trail, &slot, artifact)
 	}
 	return nil
 }
 
-// rebuilt makes a slot anew that does not know all of an artifact any more.
-func (s *Store) rebuilt(ctx context.Context, one Standing) (evidence.Slot, error) {
-	records, err := s.Artifacts.GetMany(ctx, []string{one.Record})
-	if err != nil || len(records) == 0 {
-		return evidence.Slot{Trail: one.Trail, Name: one.Slot}, err
+// knownTo tells whether a slot knows all of the artifact that is asked for.
+func (s *Standing) knownTo(slot *evidence.Slot) bool {
+	_, held := slot.Artifact(s.Fingerprint)
+	return held && !slot.Pruned
+}
+
+// rebuild makes the slots of records anew, by the records' ids.
+func (s *Store) rebuild(ctx context.Context, org string, ids []string) (map[string]evidence.Slot, error) {
+	if len(ids) == 0 {
+		return nil, nil
 	}
-	return s.Recorder.Rebuild(ctx, records[0])
+	records, err := s.Artifacts.GetMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	return s.Recorder.Rebuild(ctx, org, records)
 }
 
 // distinct leaves out repetitions, in no certain order.

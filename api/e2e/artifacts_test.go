@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"attestry/evidence"
 )
@@ -195,6 +196,57 @@ func TestArtifactThatItsTrailHasLetGoIsJudgedByItsOwnEvidence(t *testing.T) {
 	listed := s.read("/artifacts/" + org + "?per_page=100").([]any)
 	if oldest := listed[len(listed)-1]; len(listed) != 41 || at(t, oldest, "state") != "NON-COMPLIANT" {
 		t.Errorf("%d listed, the oldest as %s", len(listed), shown(oldest))
+	}
+}
+
+func TestHistoryKeepsEveryAttestationInTheOrderOfTime(t *testing.T) {
+	s := start(t, options{})
+	other := `,"target_artifacts":["app"],"git_commit_info":{"sha1":"` + otherCommit + `"}`
+	own := `,"target_artifacts":["app"],"git_commit_info":{"sha1":"` + attestedCommit + `"}`
+	s.generic("t", "scan", true, own)
+	s.generic("t", "scan", false, own)
+	s.generic("t", "alien", true, other)
+	s.generic("t", "alien", true, `,"target_artifacts":["lib"]`)
+	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.generic("t", "test", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
+	s.generic("t", "test", true, `,"target_artifacts":["lib","app"]`)
+	s.clock.turn(-time.Hour)
+	s.generic("t", "test", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
+	s.generic("t", "alien", true, "")
+	const received = " evidence received"
+	const want = "scan" + received + " scan" + received + " Artifact created test" + received + " test" + received + " test" + received
+	got := s.read("/artifacts/" + org + "/build/fingerprint/" + attestedFingerprint)
+	found := at(t, s.read("/search/"+org+"/sha/"+attestedFingerprint[:9]), "artifacts", 0)
+	if history(t, got) != want || history(t, found) != want {
+		t.Errorf("history %q, found with %q, want %q", history(t, got), history(t, found), want)
+	}
+}
+
+// TestArtifactsThatTheirTrailHasLetGoCostNoMore reads many artifacts of one name that
+// their slot had to drop: their trail's attestations are read once for all of them.
+func TestArtifactsThatTheirTrailHasLetGoCostNoMore(t *testing.T) {
+	s, counting := counted(t)
+	spent := func(path string) int {
+		t.Helper()
+		counting.Reset()
+		s.read(path)
+		return counting.Snapshot().Commands()
+	}
+	const list, one = "/artifacts/" + org + "?per_page=100", "/artifacts/" + org + "/build/fingerprint/" + attestedFingerprint
+	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.generic("t", "scan", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
+	fewListed, fewShown := spent(list), spent(one)
+	for i := range 45 {
+		fingerprint := digits(fmt.Sprintf("abcde%02d", i), 64)
+		s.artifact("build", "t", "app", fingerprint, otherCommit)
+		s.generic("t", "scan", i%2 == 0, `,"artifact_fingerprint":"`+fingerprint+`"`)
+	}
+	if listed, shown := spent(list), spent(one); listed > fewListed+1 || shown > fewShown {
+		t.Errorf("%d commands for the list and %d for one, with few artifacts %d and %d", listed, shown, fewListed, fewShown)
+	}
+	states := column(t, s.read(list), "state")
+	if strings.Count(states, "NON-COMPLIANT") != 23 || len(strings.Fields(states)) != 46 {
+		t.Errorf("the states are %s", states)
 	}
 }
 

@@ -23,28 +23,68 @@ type judgedArtifact struct {
 	slot     evidence.Slot
 	artifact evidence.SlotArtifact
 	status   evidence.Status
+	// attested is all that was ever attested of the record in its trail, in the order of
+	// time; judge alone leaves it out.
+	attested []evidence.SlotEntry
 }
 
 // judge judges records by what is known now, with a constant number of commands for
-// a thousand; a record that its slot had to drop takes two more.
+// a thousand. Where slots had to drop some of them, the attestations of their trails are
+// read once: one command for a thousand.
 func (h *handlers) judge(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]judgedArtifact, error) {
+	judged, err := h.assemble(ctx, org, records)
+	if err != nil {
+		return nil, err
+	}
+	var dropped []evidence.ArtifactRecord
+	for i := range judged {
+		if !judged[i].known() {
+			dropped = append(dropped, judged[i].record)
+		}
+	}
+	return judged, h.judgeFrom(ctx, org, judged, dropped)
+}
+
+// judgeWithHistory is judge for those who show the history as well: it always reads the
+// attestations of the records' trails.
+func (h *handlers) judgeWithHistory(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]judgedArtifact, error) {
+	judged, err := h.assemble(ctx, org, records)
+	if err != nil {
+		return nil, err
+	}
+	return judged, h.judgeFrom(ctx, org, judged, records)
+}
+
+// assemble reads what judging records takes.
+func (h *handlers) assemble(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]judgedArtifact, error) {
 	sources, err := h.artifactSources(ctx, org, records)
 	if err != nil {
 		return nil, err
 	}
 	judged := make([]judgedArtifact, 0, len(records))
 	for _, record := range records {
-		one := sources.of(record)
-		if !one.known() {
-			if one.slot, err = h.store.Recorder.Rebuild(ctx, record); err != nil {
-				return nil, err
-			}
-			one.artifact, _ = one.slot.Artifact(record.Fingerprint)
-		}
-		one.status = compliance.Artifact(&one.template, &one.trail, &one.slot, one.artifact)
-		judged = append(judged, one)
+		judged = append(judged, sources.of(record))
 	}
 	return judged, nil
+}
+
+// judgeFrom judges what assemble returned. asked are the records whose attestations are to
+// be read, among them all those that are not known.
+func (h *handlers) judgeFrom(ctx context.Context, org evidence.OrgAccess, judged []judgedArtifact, asked []evidence.ArtifactRecord) error {
+	attested, err := h.store.Attestations.OfRecords(ctx, org.OrgID, asked)
+	if err != nil {
+		return err
+	}
+	for i := range judged {
+		one := &judged[i]
+		one.attested = attested[one.record.ID]
+		if !one.known() {
+			one.slot = evidence.RebuildSlot(&one.record, one.attested)
+			one.artifact, _ = one.slot.Artifact(one.record.Fingerprint)
+		}
+		one.status = compliance.Artifact(&one.template, &one.trail, &one.slot, one.artifact)
+	}
+	return nil
 }
 
 // artifactSources is what judging and showing artifacts takes beside the records.
@@ -174,14 +214,14 @@ func showRepoInfo(repo *evidence.Repo) *RepoInfoResponse {
 	}
 }
 
-// showArtifacts shows records of one flow in full: what judge takes, one command
-// for what was attested of them, and three for where they run.
+// showArtifacts shows records in full: what judgeWithHistory takes, and three commands
+// for where they run.
 func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
 	shown := make([]ArtifactResponse, 0, len(records))
 	if len(records) == 0 {
 		return shown, nil
 	}
-	judged, err := h.judge(ctx, org, records)
+	judged, err := h.judgeWithHistory(ctx, org, records)
 	if err != nil {
 		return nil, err
 	}
@@ -189,22 +229,17 @@ func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, re
 	for _, record := range records {
 		fingerprints = append(fingerprints, record.Fingerprint)
 	}
-	fingerprints = once(fingerprints)
-	receipts, err := h.store.Attestations.Received(ctx, org.OrgID, records[0].Flow, fingerprints)
-	if err != nil {
-		return nil, err
-	}
-	places, err := h.placesOf(ctx, org, fingerprints)
+	places, err := h.placesOf(ctx, org, once(fingerprints))
 	if err != nil {
 		return nil, err
 	}
 	for _, artifact := range judged {
-		shown = append(shown, h.showArtifact(org, &artifact, receipts, places[artifact.record.Fingerprint]))
+		shown = append(shown, h.showArtifact(org, &artifact, places[artifact.record.Fingerprint]))
 	}
 	return shown, nil
 }
 
-func (h *handlers) showArtifact(org evidence.OrgAccess, a *judgedArtifact, receipts []storage.Receipt, places []place) ArtifactResponse {
+func (h *handlers) showArtifact(org evidence.OrgAccess, a *judgedArtifact, places []place) ArtifactResponse {
 	answer := ArtifactResponse{
 		ArtifactCommon: h.showCommon(org, a),
 		Template:       []string{},
@@ -213,7 +248,7 @@ func (h *handlers) showArtifact(org evidence.OrgAccess, a *judgedArtifact, recei
 		Approvals:      []int{},
 		Running:        showPlaces(runningIn(places)),
 		Exited:         showPlaces(exitedFrom(places)),
-		History:        a.history(receipts, places),
+		History:        a.history(places),
 		BuildLeadTimes: leadTimes(places, &a.record.CreatedAt),
 	}
 	var committed *float64
@@ -255,30 +290,16 @@ func stateInfo(a *judgedArtifact) string {
 }
 
 // history tells what happened to an artifact, oldest first: it was reported, was
-// attested, by fingerprint or by name, and began and ceased to run
-// (contract/semantics.md 2.5).
-func (a *judgedArtifact) history(receipts []storage.Receipt, places []place) []ArtifactHistory {
+// attested, by fingerprint or by name, and began and ceased to run. An attestation by
+// name may have come before the report.
+func (a *judgedArtifact) history(places []place) []ArtifactHistory {
 	history := []ArtifactHistory{{Event: "Artifact created", Timestamp: a.record.CreatedAt}}
-	seen := map[string]bool{}
-	add := func(id, name string, at float64) {
-		if !seen[id] {
-			seen[id] = true
-			history = append(history, ArtifactHistory{Event: name + " evidence received", Timestamp: at})
-		}
-	}
-	for _, receipt := range receipts {
-		if receipt.Fingerprint == a.record.Fingerprint && receipt.Trail == a.trail.Key() {
-			add(receipt.ID, receipt.Name, receipt.Time)
-		}
-	}
-	for _, entry := range a.slot.Entries {
-		if slices.Contains(a.slot.Concerned(entry), a.record.Fingerprint) {
-			add(entry.ID, entry.Name, entry.Time)
-		}
+	for _, entry := range a.attested {
+		history = append(history, ArtifactHistory{Event: entry.Name + " evidence received", Timestamp: entry.Time})
 	}
 	for _, place := range places {
 		history = append(history, place.history()...)
 	}
-	slices.SortStableFunc(history[1:], func(a, b ArtifactHistory) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+	slices.SortStableFunc(history, func(a, b ArtifactHistory) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	return history
 }

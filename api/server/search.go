@@ -139,7 +139,7 @@ func (h *handlers) found(ctx context.Context, org evidence.OrgAccess, traces sto
 	if err != nil {
 		return nil, err
 	}
-	judged, err := h.judge(ctx, org, records)
+	judged, err := h.judgeWithHistory(ctx, org, records)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (h *handlers) showFound(org evidence.OrgAccess, a *judgedArtifact, places [
 		ExitedFrom:            environmentsOf(exitedFrom(places)),
 		HTMLURL:               common.HTMLURL,
 		APIURL:                common.APIURL,
-		History:               a.history(nil, places),
+		History:               a.history(places),
 	}
 }
 

@@ -432,11 +432,11 @@ func (c *chronicle) checkDisplaced(t testing.TB, store *storage.Store, trail *ev
 		slot := slots[record.Name]
 		artifact, known := slot.Artifact(record.Fingerprint)
 		if slot.Pruned {
-			rebuilt, err := store.Recorder.Rebuild(t.Context(), record)
+			rebuilt, err := store.Recorder.Rebuild(t.Context(), c.org, []evidence.ArtifactRecord{record})
 			if err != nil {
 				t.Fatal(err)
 			}
-			slot = rebuilt
+			slot = rebuilt[record.ID]
 			artifact, known = slot.Current()
 		}
 		required, _ := f.required(record.Name)

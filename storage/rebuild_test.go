@@ -1,0 +1,110 @@
+package storage_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// reading counts what is read from an engine.
+type reading struct {
+	storage.Documents
+	commands, documents, bytes int
+}
+
+func (r *reading) note(records ...storage.Record) {
+	r.commands++
+	for _, record := range records {
+		r.documents++
+		r.bytes += len(record.ID) + len(storage.EncodeFields(record.Fields)) + len(record.Body)
+	}
+}
+
+func (r *reading) Get(ctx context.Context, s *storage.Schema, id string) (storage.Record, error) {
+	record, err := r.Documents.Get(ctx, s, id)
+	r.note(record)
+	return record, err
+}
+
+func (r *reading) GetMany(ctx context.Context, s *storage.Schema, ids []string) ([]storage.Record, error) {
+	records, err := r.Documents.GetMany(ctx, s, ids)
+	r.note(records...)
+	return records, err
+}
+
+func (r *reading) Find(ctx context.Context, s *storage.Schema, q storage.Query) (storage.Page, error) {
+	page, err := r.Documents.Find(ctx, s, q)
+	r.note(page.Records...)
+	return page, err
+}
+
+// TestArtifactsThatTheirSlotDoesNotKnowAreJudgedByOneReading judges many artifacts of one
+// name that their slot had to drop. Each was attested by fingerprint and by name, a few
+// times over, and what was attested is large.
+func TestArtifactsThatTheirSlotDoesNotKnowAreJudgedByOneReading(t *testing.T) {
+	s := newFlowScene(t)
+	flow, _, err := s.put("org", "flow")
+	s.must(err)
+	scope := storage.Scope{Org: "org", OrgName: "org", Flow: "flow", Trail: "t", By: "me", ByID: "me", At: 1}
+	_, err = s.Recorder.Begin(t.Context(), scope, flow, evidence.TrailChange{}, nil)
+	s.must(err)
+	const artifacts, each, size = 60, 6, 10_000
+	large := new(strings.Repeat("x", size))
+	var records []evidence.ArtifactRecord
+	var attestations []evidence.Attestation
+	for i := range artifacts {
+		commit := fmt.Sprintf("%040x", i)
+		record := artifactRecord(flow, "t", fmt.Sprintf("%064x", i), commit, float64(2+i))
+		record.ID = fmt.Sprint("record-", i)
+		records = append(records, record)
+		for n := range each {
+			// The last one of each name counts: only that by name of every third artifact fails.
+			a := attestationRecord(fmt.Sprint("n", n%2), flow, evidence.TypeGeneric, i%3 != 0 && n >= 2, float64(100+each*i+n))
+			a.ID, a.Description = fmt.Sprint("a-", i, "-", n), large
+			if n%2 == 0 {
+				a.Targets, a.Commit, a.Compliant = []string{"lib", "app"}, &evidence.GitCommit{SHA1: commit}, n < 4 || i%3 != 0
+			} else {
+				a.Fingerprint, a.Compliant = record.Fingerprint, n > 1
+			}
+			attestations = append(attestations, a)
+		}
+	}
+	putArtifacts(t, s.Store, records...)
+	putAttestations(t, s.Store, attestations...)
+	docs := &reading{Documents: s.db}
+	s.docs.Documents = docs
+	spent := func(n int) *reading {
+		t.Helper()
+		*docs = reading{Documents: s.db}
+		var asked []storage.Standing
+		for i := range n {
+			origin := records[i].Origin()
+			asked = append(asked, storage.StandingOf(records[i].Fingerprint, &origin))
+		}
+		standings, err := s.Standings(t.Context(), "org", asked)
+		s.must(err)
+		for i, one := range asked {
+			want := evidence.Compliant
+			if i%3 == 0 {
+				want = evidence.NonCompliant
+			}
+			if standings[one] != want {
+				t.Errorf("artifact %d is %s, want %s", i, standings[one], want)
+			}
+		}
+		return &reading{commands: docs.commands, documents: docs.documents, bytes: docs.bytes}
+	}
+	spent(1) // the template is known from here on
+	one, all := spent(1), spent(artifacts)
+	if all.commands != one.commands {
+		t.Errorf("%d commands for one artifact, %d for %d", one.commands, all.commands, artifacts)
+	}
+	// The trail, the records, and their attestations.
+	if most := 1 + artifacts + artifacts*each; all.documents > most || all.bytes > 1000*most {
+		t.Errorf("read %d documents with %d bytes", all.documents, all.bytes)
+	}
+}
