@@ -9,66 +9,134 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// OfRecords returns what was attested of artifacts in the trails of their records, by the
-// records' ids: by fingerprint and by name, also what was superseded, in the order of
-// time. Only fields are read, and those of each trail once: one command for MaxMany
-// attestations.
-func (a *Attestations) OfRecords(ctx context.Context, org string, records []evidence.ArtifactRecord) (map[string][]evidence.SlotEntry, error) {
-	attested := make(map[string][]evidence.SlotEntry, len(records))
-	// One value of each set is left for the attestations without a fingerprint.
-	for some := range slices.Chunk(records, MaxMany-1) {
-		if err := a.collect(ctx, org, some, attested); err != nil {
-			return nil, err
-		}
-	}
-	for _, entries := range attested {
-		slices.SortFunc(entries, func(x, y evidence.SlotEntry) int { return evidence.CompareEntries(x.Entry, y.Entry) })
-	}
-	return attested, nil
-}
+// Attested is what was attested of artifacts in the trails of their records, by what it
+// was made of, in the order of time. Records of one name share what was made by name.
+type Attested map[subject][]evidence.SlotEntry
 
 // subject is what an attestation in a trail is made of: a fingerprint, or the name of an
-// artifact.
-type subject struct{ trail, fingerprint, name string }
+// artifact and the commit that the attestation is bound to, "" for all commits.
+type subject struct{ trail, fingerprint, name, commit string }
 
-// collect is OfRecords for as many records as one query takes, without the order.
-func (a *Attestations) collect(ctx context.Context, org string, records []evidence.ArtifactRecord, attested map[string][]evidence.SlotEntry) error {
-	reported := map[subject][]*evidence.ArtifactRecord{}
-	var trails []string
-	fingerprints := []string{""}
-	for i := range records {
-		record := &records[i]
-		trail := evidence.TrailKey(record.Flow, record.Trail)
-		trails, fingerprints = append(trails, trail), append(fingerprints, record.Fingerprint)
-		for _, key := range []subject{{trail: trail, fingerprint: record.Fingerprint}, {trail: trail, name: record.Name}} {
-			reported[key] = append(reported[key], record)
+// subjectsOf are the subjects whose attestations are bound to a record.
+func subjectsOf(record *evidence.ArtifactRecord) []subject {
+	trail, artifact := evidence.TrailKey(record.Flow, record.Trail), record.SlotArtifact()
+	subjects := []subject{{trail: trail, fingerprint: artifact.Fingerprint}, {trail: trail, name: record.Name}}
+	if artifact.Commit != "" {
+		subjects = append(subjects, subject{trail: trail, name: record.Name, commit: artifact.Commit})
+	}
+	return subjects
+}
+
+// Of returns what was attested of a record, by fingerprint and by name, in the order of
+// time.
+func (a Attested) Of(record *evidence.ArtifactRecord) []evidence.SlotEntry {
+	var entries []evidence.SlotEntry
+	for _, of := range subjectsOf(record) {
+		entries = append(entries, a[of]...)
+	}
+	slices.SortFunc(entries, func(x, y evidence.SlotEntry) int { return evidence.CompareEntries(x.Entry, y.Entry) })
+	return entries
+}
+
+// OfRecords returns all that was attested of records in their trails, also what was
+// superseded. Like LatestOfRecords it takes one command for MaxMany attestations by
+// fingerprint, and one for MaxMany in the trails that have no fingerprint.
+func (a *Attestations) OfRecords(ctx context.Context, org string, records []evidence.ArtifactRecord) (Attested, error) {
+	attested := Attested{}
+	err := a.eachOf(ctx, org, records, func(of subject, entry evidence.SlotEntry) {
+		attested[of] = append(attested[of], entry)
+	})
+	return attested, err
+}
+
+// LatestOfRecords is OfRecords without what was superseded.
+func (a *Attestations) LatestOfRecords(ctx context.Context, org string, records []evidence.ArtifactRecord) (Attested, error) {
+	type named struct {
+		of   subject
+		name string
+	}
+	attested, places := Attested{}, map[named]int{}
+	err := a.eachOf(ctx, org, records, func(of subject, entry evidence.SlotEntry) {
+		key := named{of, entry.Name}
+		if place, ok := places[key]; ok {
+			attested[of][place] = entry // later, as a subject's come in the order of time
+			return
 		}
+		places[key] = len(attested[of])
+		attested[of] = append(attested[of], entry)
+	})
+	return attested, err
+}
+
+// eachOf calls yield for every attestation of records in their trails, once for each of
+// its subjects; those of one subject come in the order of time.
+func (a *Attestations) eachOf(ctx context.Context, org string, records []evidence.ArtifactRecord, yield func(subject, evidence.SlotEntry)) error {
+	wanted := map[subject]bool{}
+	var trails, fingerprints []string
+	for i := range records {
+		for _, of := range subjectsOf(&records[i]) {
+			wanted[of] = true
+		}
+		trails = append(trails, evidence.TrailKey(records[i].Flow, records[i].Trail))
+		fingerprints = append(fingerprints, records[i].Fingerprint)
 	}
-	query := Query{
-		Index: "trail_name", Equal: []any{org, oneOrIn(distinct(trails))}, Limit: MaxMany,
-		Where: []Condition{{Field: "fingerprint", Operator: OneOf, Value: in(distinct(fingerprints))}},
-	}
-	return eachFields(ctx, a.collection, query, func(found Record) {
-		entry := slotEntryOf(found)
-		for _, key := range subjectsOf(found) {
-			for _, record := range reported[key] {
-				if entry.Binds(record.SlotArtifact()) {
-					attested[record.ID] = append(attested[record.ID], entry)
+	sets := slices.Collect(slices.Chunk(distinct(fingerprints), MaxMany))
+	sets = append(sets, []string{""}) // of those by name
+	for some := range slices.Chunk(distinct(trails), MaxMany) {
+		for _, set := range sets {
+			err := a.eachFields(ctx, inTrails(org, some, set), func(found Record) {
+				entry := slotEntryOf(found)
+				for _, of := range subjectsIn(found) {
+					if wanted[of] {
+						yield(of, entry)
+					}
 				}
+			})
+			if err != nil {
+				return err
 			}
 		}
-	})
+	}
+	return nil
+}
+
+// inTrails asks for the attestations in trails that have one of the fingerprints. No more
+// than two sets of MaxMany values can be given, and only one of them to the index.
+func inTrails(org string, trails, fingerprints []string) Query {
+	query := Query{Index: "fingerprint_trail", Equal: []any{org, oneOrIn(fingerprints)}, Limit: MaxMany}
+	if len(trails) == 1 || len(fingerprints) == 1 {
+		query.Equal = append(query.Equal, oneOrIn(trails))
+	} else {
+		query.Where = []Condition{{Field: "trail", Operator: OneOf, Value: in(trails)}}
+	}
+	return query
 }
 
 // OfFingerprint returns what was attested of a record by its fingerprint in its trail, in
-// no certain order. Only fields are read.
+// the order of time. Only fields are read.
 func (a *Attestations) OfFingerprint(ctx context.Context, record *evidence.ArtifactRecord) ([]evidence.SlotEntry, error) {
 	var entries []evidence.SlotEntry
-	err := eachFields(ctx, a.collection, Query{
-		Index: "flow_fingerprint", Equal: []any{record.Org, record.Flow, record.Fingerprint}, Limit: MaxMany,
-		Where: []Condition{{Field: "trail", Operator: Equals, Value: evidence.TrailKey(record.Flow, record.Trail)}},
-	}, func(found Record) { entries = append(entries, slotEntryOf(found)) })
+	query := inTrails(record.Org, []string{evidence.TrailKey(record.Flow, record.Trail)}, []string{record.Fingerprint})
+	err := a.eachFields(ctx, query, func(found Record) { entries = append(entries, slotEntryOf(found)) })
 	return entries, err
+}
+
+// eachFields calls yield for the fields of every attestation that a query finds, page by
+// page.
+func (a *Attestations) eachFields(ctx context.Context, query Query, yield func(Record)) error {
+	for {
+		found, next, err := a.collection.FindFields(ctx, query)
+		if err != nil {
+			return err
+		}
+		for _, record := range found {
+			yield(record)
+		}
+		if next == "" {
+			return nil
+		}
+		query.After = next
+	}
 }
 
 // slotEntryOf is what a slot keeps of an attestation, read from its fields.
@@ -84,17 +152,18 @@ func slotEntryOf(found Record) evidence.SlotEntry {
 	return entry
 }
 
-// subjectsOf are what an attestation was made of, read from its fields; none if of the
+// subjectsIn are what an attestation was made of, read from its fields; none if of the
 // trail itself.
-func subjectsOf(found Record) []subject {
+func subjectsIn(found Record) []subject {
 	trail, _ := found.Fields["trail"].(string)
 	if fingerprint, _ := found.Fields["fingerprint"].(string); fingerprint != "" {
 		return []subject{{trail: trail, fingerprint: fingerprint}}
 	}
 	targets, _ := found.Fields["targets"].(string)
+	commit, _ := found.Fields["bound_commit"].(string)
 	var subjects []subject
 	for _, target := range strings.Fields(targets) {
-		subjects = append(subjects, subject{trail: trail, name: target})
+		subjects = append(subjects, subject{trail: trail, name: target, commit: commit})
 	}
 	return subjects
 }

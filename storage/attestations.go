@@ -23,6 +23,7 @@ var attestationSchema = &Schema{
 		{Name: "name", Fields: []string{"org", "name", "time"}},
 		{Name: "trail_name", Fields: []string{"org", "trail", "name", "time"}},
 		{Name: "flow_fingerprint", Fields: []string{"org", "flow", "fingerprint", "name", "time"}},
+		{Name: "fingerprint_trail", Fields: []string{"org", "fingerprint", "trail", "time"}},
 		{Name: "commit", Fields: []string{"org", "commit", "time"}},
 		{Name: "control", Fields: []string{"org", "control", "time"}},
 	},

@@ -64,23 +64,6 @@ func takeFields[T any](ctx context.Context, collection *Collection[T], query Que
 	}
 }
 
-// eachFields is each for the declared fields alone.
-func eachFields[T any](ctx context.Context, collection *Collection[T], query Query, yield func(Record)) error {
-	for {
-		found, next, err := collection.FindFields(ctx, query)
-		if err != nil {
-			return err
-		}
-		for _, record := range found {
-			yield(record)
-		}
-		if next == "" {
-			return nil
-		}
-		query.After, query.Offset = next, 0
-	}
-}
-
 // in makes the set of an In of texts.
 func in(texts []string) In {
 	set := make(In, 0, len(texts))

@@ -3,6 +3,8 @@ package storage_test
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,5 +108,100 @@ func TestArtifactsThatTheirSlotDoesNotKnowAreJudgedByOneReading(t *testing.T) {
 	// The trail, the records, and their attestations.
 	if most := 1 + artifacts + artifacts*each; all.documents > most || all.bytes > 1000*most {
 		t.Errorf("read %d documents with %d bytes", all.documents, all.bytes)
+	}
+}
+
+// TestArtifactsOfANameShareWhatWasAttestedByName compares what is allocated for one
+// artifact and for many, all bound to the same attestations by name.
+func TestArtifactsOfANameShareWhatWasAttestedByName(t *testing.T) {
+	store, _, _ := embedded(t)
+	const artifacts, attested = 200, 1000
+	var records []evidence.ArtifactRecord
+	for i := range artifacts {
+		records = append(records, artifactRecord("f", "t", fmt.Sprintf("%064x", i), sha("1", 40), float64(i)))
+	}
+	var attestations []evidence.Attestation
+	for i := range attested {
+		a := attestationRecord("check", "f", evidence.TypeGeneric, true, float64(artifacts+i))
+		a.ID, a.Targets = fmt.Sprint("a", i), []string{"app"}
+		attestations = append(attestations, a)
+	}
+	putAttestations(t, store, attestations...)
+	for name, read := range map[string]func([]evidence.ArtifactRecord) error{
+		"slots": func(records []evidence.ArtifactRecord) error {
+			slots, err := store.Recorder.Rebuild(t.Context(), "org", records)
+			if last := slots[records[len(records)-1].ID]; len(last.Entries) != 1 || last.Entries[0].ID != attestations[attested-1].ID {
+				t.Errorf("the last artifact has %+v", last.Entries)
+			}
+			return err
+		},
+		"histories": func(records []evidence.ArtifactRecord) error {
+			all, err := store.Attestations.OfRecords(t.Context(), "org", records)
+			if got := all.Of(&records[len(records)-1]); len(got) != attested {
+				t.Errorf("the last artifact has %d attestations", len(got))
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			allocated := func(n int) uint64 {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				if err := read(records[:n]); err != nil {
+					t.Fatal(err)
+				}
+				runtime.ReadMemStats(&after)
+				return after.TotalAlloc - before.TotalAlloc
+			}
+			allocated(1) // statements are prepared
+			if one, all := allocated(1), allocated(artifacts); all > 2*one {
+				t.Errorf("%d bytes for one artifact, %d for %d", one, all, artifacts)
+			}
+		})
+	}
+}
+
+// looking counts the index entries that queries look at, whether or not they meet the
+// conditions.
+type looking struct {
+	storage.Documents
+	entries int64
+}
+
+func (l *looking) Find(ctx context.Context, schema *storage.Schema, q storage.Query) (storage.Page, error) {
+	n, err := l.Count(ctx, schema, storage.Query{Index: q.Index, Equal: q.Equal, From: q.From, To: q.To})
+	if err != nil {
+		return storage.Page{}, err
+	}
+	l.entries += n
+	return l.Documents.Find(ctx, schema, q)
+}
+
+// TestReadingOneArtifactLeavesAloneWhatOthersHave has many attestations of other artifacts
+// in the trail.
+func TestReadingOneArtifactLeavesAloneWhatOthersHave(t *testing.T) {
+	s := newFlowScene(t)
+	docs := &looking{Documents: s.db}
+	s.docs.Documents = docs
+	artifact := artifactRecord("f", "t", sha("1", 64), sha("1", 40), 1)
+	attestation := func(id, fingerprint string, at float64) evidence.Attestation {
+		a := attestationRecord("check", "f", evidence.TypeGeneric, true, at)
+		a.ID, a.Fingerprint, a.Targets = id, fingerprint, []string{"app"}
+		return a
+	}
+	attestations := []evidence.Attestation{attestation("own", artifact.Fingerprint, 2), attestation("by-name", "", 3)}
+	for i := range 100 {
+		attestations = append(attestations, attestation(fmt.Sprint("foreign", i), fmt.Sprintf("f%063x", i), 4))
+	}
+	putAttestations(t, s.Store, attestations...)
+	before := s.docs.commands.Load()
+	all, err := s.Attestations.OfRecords(t.Context(), "org", []evidence.ArtifactRecord{artifact})
+	s.must(err)
+	want := []evidence.SlotEntry{attestations[0].SlotEntry(), attestations[1].SlotEntry()}
+	if got := all.Of(&artifact); !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if took := s.docs.commands.Load() - before; took != 2 || docs.entries != 2 {
+		t.Errorf("took %d commands, which looked at %d attestations", took, docs.entries)
 	}
 }

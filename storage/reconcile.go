@@ -171,16 +171,16 @@ func scopeOf(org, trail, by, byID string, at float64) Scope {
 }
 
 // Rebuild makes the slots of records anew from the facts, by the records' ids, for
-// artifacts that their slots do not know any more. The attestations of their trails are
-// read once, however many the records are.
+// artifacts that their slots do not know any more. How many commands it takes depends on
+// what was attested, and not on how many the records are: see OfRecords.
 func (r *Recorder) Rebuild(ctx context.Context, org string, records []evidence.ArtifactRecord) (map[string]evidence.Slot, error) {
-	attested, err := r.attestations.OfRecords(ctx, org, records)
+	latest, err := r.attestations.LatestOfRecords(ctx, org, records)
 	if err != nil {
 		return nil, err
 	}
 	slots := make(map[string]evidence.Slot, len(records))
 	for i := range records {
-		slots[records[i].ID] = evidence.RebuildSlot(&records[i], attested[records[i].ID])
+		slots[records[i].ID] = evidence.RebuildSlot(&records[i], latest.Of(&records[i]))
 	}
 	return slots, nil
 }

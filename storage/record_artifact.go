@@ -96,11 +96,11 @@ func (r *Recorder) fill(ctx context.Context, slot evidence.Slot, record *evidenc
 func (r *Recorder) missing(ctx context.Context, slot evidence.Slot, record *evidence.ArtifactRecord) ([]evidence.SlotEntry, error) {
 	var attested []evidence.SlotEntry
 	if slot.Pruned {
-		all, err := r.attestations.OfRecords(ctx, record.Org, []evidence.ArtifactRecord{*record})
+		latest, err := r.attestations.LatestOfRecords(ctx, record.Org, []evidence.ArtifactRecord{*record})
 		if err != nil {
 			return nil, err
 		}
-		attested = all[record.ID]
+		attested = latest.Of(record)
 	} else {
 		var err error
 		if attested, err = r.attestations.OfFingerprint(ctx, record); err != nil {

@@ -157,12 +157,9 @@ func (r *Recorder) entriesOf(ctx context.Context, trail *evidence.Trail, slot ev
 	if err != nil {
 		return nil, err
 	}
-	attested, err := r.attestations.OfRecords(ctx, trail.Org, []evidence.ArtifactRecord{record})
-	if err != nil {
-		return nil, err
-	}
-	slot = evidence.RebuildSlot(&record, attested[record.ID])
-	return slot.Shown(), nil
+	rebuilt, err := r.Rebuild(ctx, trail.Org, []evidence.ArtifactRecord{record})
+	slot = rebuilt[record.ID]
+	return slot.Shown(), err
 }
 
 // place finds the names of the slots of its trail that an attestation belongs to,

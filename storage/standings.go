@@ -25,7 +25,7 @@ func (s *Standing) slotID() string { return evidence.SlotID(s.Trail, s.Slot) }
 // Standings judges artifacts in their trails by what is known now: one command per
 // MaxMany trails and templates, and as many for the slots of those that are not the
 // newest of their name. Artifacts that their slots had to drop take one more for their
-// records, and one for each MaxMany attestations of their trails.
+// records, and those of Recorder.Rebuild.
 func (s *Store) Standings(ctx context.Context, org string, asked []Standing) (map[Standing]evidence.Status, error) {
 	var keys []string
 	for _, one := range asked {

@@ -23,14 +23,13 @@ type judgedArtifact struct {
 	slot     evidence.Slot
 	artifact evidence.SlotArtifact
 	status   evidence.Status
-	// attested is all that was ever attested of the record in its trail, in the order of
-	// time; judge alone leaves it out.
-	attested []evidence.SlotEntry
+	// attested has all that was ever attested of the record in its trail; judge alone
+	// leaves it out.
+	attested storage.Attested
 }
 
 // judge judges records by what is known now, with a constant number of commands for
-// a thousand. Where slots had to drop some of them, the attestations of their trails are
-// read once: one command for a thousand.
+// a thousand. Those that slots had to drop take what Recorder.Rebuild does.
 func (h *handlers) judge(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]judgedArtifact, error) {
 	judged, err := h.assemble(ctx, org, records)
 	if err != nil {
@@ -42,17 +41,34 @@ func (h *handlers) judge(ctx context.Context, org evidence.OrgAccess, records []
 			dropped = append(dropped, judged[i].record)
 		}
 	}
-	return judged, h.judgeFrom(ctx, org, judged, dropped)
+	slots, err := h.store.Recorder.Rebuild(ctx, org.OrgID, dropped)
+	if err != nil {
+		return nil, err
+	}
+	for i := range judged {
+		judged[i].evaluate(func(record *evidence.ArtifactRecord) evidence.Slot { return slots[record.ID] })
+	}
+	return judged, nil
 }
 
 // judgeWithHistory is judge for those who show the history as well: it always reads the
-// attestations of the records' trails.
+// attestations of the records.
 func (h *handlers) judgeWithHistory(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]judgedArtifact, error) {
 	judged, err := h.assemble(ctx, org, records)
 	if err != nil {
 		return nil, err
 	}
-	return judged, h.judgeFrom(ctx, org, judged, records)
+	attested, err := h.store.Attestations.OfRecords(ctx, org.OrgID, records)
+	if err != nil {
+		return nil, err
+	}
+	for i := range judged {
+		judged[i].attested = attested
+		judged[i].evaluate(func(record *evidence.ArtifactRecord) evidence.Slot {
+			return evidence.RebuildSlot(record, attested.Of(record))
+		})
+	}
+	return judged, nil
 }
 
 // assemble reads what judging records takes.
@@ -68,23 +84,14 @@ func (h *handlers) assemble(ctx context.Context, org evidence.OrgAccess, records
 	return judged, nil
 }
 
-// judgeFrom judges what assemble returned. asked are the records whose attestations are to
-// be read, among them all those that are not known.
-func (h *handlers) judgeFrom(ctx context.Context, org evidence.OrgAccess, judged []judgedArtifact, asked []evidence.ArtifactRecord) error {
-	attested, err := h.store.Attestations.OfRecords(ctx, org.OrgID, asked)
-	if err != nil {
-		return err
+// evaluate judges what assemble returned. rebuild makes the slot of a record that its slot
+// does not know any more.
+func (a *judgedArtifact) evaluate(rebuild func(*evidence.ArtifactRecord) evidence.Slot) {
+	if !a.known() {
+		a.slot = rebuild(&a.record)
+		a.artifact, _ = a.slot.Artifact(a.record.Fingerprint)
 	}
-	for i := range judged {
-		one := &judged[i]
-		one.attested = attested[one.record.ID]
-		if !one.known() {
-			one.slot = evidence.RebuildSlot(&one.record, one.attested)
-			one.artifact, _ = one.slot.Artifact(one.record.Fingerprint)
-		}
-		one.status = compliance.Artifact(&one.template, &one.trail, &one.slot, one.artifact)
-	}
-	return nil
+	a.status = compliance.Artifact(&a.template, &a.trail, &a.slot, a.artifact)
 }
 
 // artifactSources is what judging and showing artifacts takes beside the records.
@@ -294,7 +301,7 @@ func stateInfo(a *judgedArtifact) string {
 // name may have come before the report.
 func (a *judgedArtifact) history(places []place) []ArtifactHistory {
 	history := []ArtifactHistory{{Event: "Artifact created", Timestamp: a.record.CreatedAt}}
-	for _, entry := range a.attested {
+	for _, entry := range a.attested.Of(&a.record) {
 		history = append(history, ArtifactHistory{Event: entry.Name + " evidence received", Timestamp: entry.Time})
 	}
 	for _, place := range places {
