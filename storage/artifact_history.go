@@ -40,7 +40,8 @@ func (a Attested) Of(record *evidence.ArtifactRecord) []evidence.SlotEntry {
 
 // OfRecords returns all that was attested of records in their trails, also what was
 // superseded. Like LatestOfRecords it takes one command for MaxMany attestations by
-// fingerprint, and one for MaxMany in the trails that have no fingerprint.
+// fingerprint, one for MaxMany in the trails that have no fingerprint, and one more for
+// each of these pages that has attestations of earlier versions.
 func (a *Attestations) OfRecords(ctx context.Context, org string, records []evidence.ArtifactRecord) (Attested, error) {
 	attested := Attested{}
 	err := a.eachOf(ctx, org, records, func(of subject, entry evidence.SlotEntry) {
@@ -113,7 +114,8 @@ func inTrails(org string, trails, fingerprints []string) Query {
 }
 
 // OfFingerprint returns what was attested of a record by its fingerprint in its trail, in
-// the order of time. Only fields are read.
+// the order of time. Of attestations of earlier versions the whole is read, of others only
+// fields.
 func (a *Attestations) OfFingerprint(ctx context.Context, record *evidence.ArtifactRecord) ([]evidence.SlotEntry, error) {
 	var entries []evidence.SlotEntry
 	query := inTrails(record.Org, []string{evidence.TrailKey(record.Flow, record.Trail)}, []string{record.Fingerprint})
@@ -129,6 +131,9 @@ func (a *Attestations) eachFields(ctx context.Context, query Query, yield func(R
 		if err != nil {
 			return err
 		}
+		if err := a.complete(ctx, found); err != nil {
+			return err
+		}
 		for _, record := range found {
 			yield(record)
 		}
@@ -137,6 +142,23 @@ func (a *Attestations) eachFields(ctx context.Context, query Query, yield func(R
 		}
 		query.After = next
 	}
+}
+
+// complete fills in the fields of attestations that an earlier version stored without
+// some, from the attestations themselves: at most one command for MaxMany.
+func (a *Attestations) complete(ctx context.Context, found []Record) error {
+	places := map[string]int{}
+	var ids []string
+	for i, record := range found {
+		if _, ok := record.Fields["targets"].(string); !ok {
+			places[record.ID], ids = i, append(ids, record.ID)
+		}
+	}
+	attestations, err := a.collection.GetMany(ctx, ids)
+	for i := range attestations {
+		found[places[attestations[i].ID]].Fields = attestationFields(&attestations[i])
+	}
+	return err
 }
 
 // slotEntryOf is what a slot keeps of an attestation, read from its fields.

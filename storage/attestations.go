@@ -43,12 +43,13 @@ func newAttestations(docs Documents) *Attestations {
 
 // attestationFields are the fields by which attestations are found, and those from which
 // a slot is rebuilt without reading what was attested: targets and bound_commit of one
-// that was made by name, overridden of an override.
+// that was made by name, overridden of an override. Documents of earlier versions lack
+// these three; targets is always there since, "" of one that was not made by name.
 func attestationFields(a *evidence.Attestation) map[string]any {
 	fields := map[string]any{
 		"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name, "type": a.Type,
 		"fingerprint": a.Fingerprint, "commit": a.CommitSHA, "control": a.Control, "compliant": a.Compliant,
-		"time": a.CreatedAt,
+		"time": a.CreatedAt, "targets": "",
 	}
 	if a.Fingerprint == "" && len(a.Targets) > 0 {
 		fields["targets"], fields["bound_commit"] = strings.Join(a.Targets, " "), a.SlotEntry().Commit

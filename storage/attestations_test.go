@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,28 @@ func attestationRecord(name, flow, kind string, compliant bool, at float64) evid
 // putAttestations stores records as the recorder would, without all that follows.
 func putAttestations(t *testing.T, store *storage.Store, records ...evidence.Attestation) {
 	t.Helper()
+	storeAttestations(t, store, records, func(a *evidence.Attestation) map[string]any {
+		fields := map[string]any{"targets": ""}
+		if a.Fingerprint == "" && len(a.Targets) > 0 {
+			fields["targets"], fields["bound_commit"] = strings.Join(a.Targets, " "), evidence.CommitSHA(a.Commit)
+		}
+		if a.Override != nil {
+			fields["overridden"] = a.Override.Original
+		}
+		return fields
+	})
+}
+
+// putOldAttestations stores records as the recorder of an earlier version would, which
+// declared fewer fields.
+func putOldAttestations(t *testing.T, store *storage.Store, records ...evidence.Attestation) {
+	t.Helper()
+	storeAttestations(t, store, records, func(*evidence.Attestation) map[string]any { return map[string]any{} })
+}
+
+// storeAttestations stores records with the fields that were always declared, and more.
+func storeAttestations(t *testing.T, store *storage.Store, records []evidence.Attestation, more func(*evidence.Attestation) map[string]any) {
+	t.Helper()
 	schemas := storage.Schemas()
 	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == "attestations" })]
 	for chunk := range slices.Chunk(records, storage.MaxMany) {
@@ -34,11 +57,13 @@ func putAttestations(t *testing.T, store *storage.Store, records ...evidence.Att
 			if err != nil {
 				t.Fatal(err)
 			}
-			documents = append(documents, storage.Record{ID: record.ID, Revision: 1, Body: body, Fields: map[string]any{
+			fields := map[string]any{
 				"org": record.Org, "flow": record.Flow, "trail": evidence.TrailKey(record.Flow, record.Trail), "name": record.Name,
 				"type": record.Type, "fingerprint": record.Fingerprint, "commit": record.CommitSHA, "compliant": record.Compliant,
-				"time": record.CreatedAt, "targets": strings.Join(record.Targets, " "), "bound_commit": evidence.CommitSHA(record.Commit),
-			}})
+				"time": record.CreatedAt,
+			}
+			maps.Copy(fields, more(&record))
+			documents = append(documents, storage.Record{ID: record.ID, Revision: 1, Body: body, Fields: fields})
 		}
 		if n, err := store.Documents.InsertMany(t.Context(), schema, documents); err != nil || n != len(documents) {
 			t.Fatalf("stored %d of %d: %v", n, len(documents), err)

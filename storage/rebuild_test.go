@@ -111,6 +111,43 @@ func TestArtifactsThatTheirSlotDoesNotKnowAreJudgedByOneReading(t *testing.T) {
 	}
 }
 
+// TestAttestationsOfEarlierVersionsCount judges an artifact that its slot had to drop by
+// attestations that were stored with fewer fields.
+func TestAttestationsOfEarlierVersionsCount(t *testing.T) {
+	commit := sha("1", 40)
+	artifact := artifactRecord("f", "t", sha("1", 64), commit, 1)
+	byName := attestationRecord("by-name", "f", evidence.TypeGeneric, false, 2)
+	byName.Targets, byName.Commit = []string{"lib", "app"}, &evidence.GitCommit{SHA1: commit}
+	byFingerprint := attestationRecord("by-fingerprint", "f", evidence.TypeGeneric, false, 3)
+	byFingerprint.Fingerprint, byFingerprint.Targets = artifact.Fingerprint, []string{"app"}
+	override := byFingerprint
+	override.ID, override.CreatedAt, override.Override = "override", 4, &evidence.Override{Original: byFingerprint.ID}
+	ofTrail := attestationRecord("of-trail", "f", evidence.TypeGeneric, false, 5)
+	ofOthers := byName
+	ofOthers.ID, ofOthers.Commit = "of-others", &evidence.GitCommit{SHA1: sha("2", 40)}
+	attestations := []evidence.Attestation{byName, byFingerprint, override, ofTrail, ofOthers}
+
+	rebuilt := func(put func(*testing.T, *storage.Store, ...evidence.Attestation)) ([]evidence.SlotEntry, int64) {
+		t.Helper()
+		store, docs, _ := embedded(t)
+		put(t, store, attestations...)
+		before := docs.commands.Load()
+		slots, err := store.Recorder.Rebuild(t.Context(), "org", []evidence.ArtifactRecord{artifact})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slots[artifact.ID].Entries, docs.commands.Load() - before
+	}
+	entries, took := rebuilt(putAttestations)
+	if want := []evidence.SlotEntry{byName.SlotEntry(), override.SlotEntry()}; !slices.Equal(entries, want) || took != 2 {
+		t.Errorf("rebuilt %+v by %d commands, want %+v", entries, took, want)
+	}
+	old, took := rebuilt(putOldAttestations)
+	if !slices.Equal(old, entries) || took != 4 {
+		t.Errorf("rebuilt %+v by %d commands of those of an earlier version, want %+v", old, took, entries)
+	}
+}
+
 // TestArtifactsOfANameShareWhatWasAttestedByName compares what is allocated for one
 // artifact and for many, all bound to the same attestations by name.
 func TestArtifactsOfANameShareWhatWasAttestedByName(t *testing.T) {
