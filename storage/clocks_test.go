@@ -94,6 +94,7 @@ func (s *clockScene) report(flow, trail, fingerprint string) string {
 	id := fmt.Sprint("r", 900-s.turn) // by id, later ones would come first
 	s.must(store.Recorder.Report(s.t.Context(), scope, evidence.ArtifactRecord{
 		ID: id, Org: "org", Trail: trail, Name: "app", Fingerprint: fingerprint, Filename: "app", CreatedAt: scope.At,
+		Commit: &evidence.GitCommit{Branch: new("main")},
 	}, nil))
 	return id
 }
@@ -226,6 +227,20 @@ var whatCounts = map[string]func(s *clockScene){
 			s.must(err)
 			if newest.ID != id {
 				s.t.Errorf("turn %d: the newest of the flow is %s, want %s", s.turn, newest.ID, id)
+			}
+		}
+	},
+	"artifacts of trails that are there, in turns": func(s *clockScene) {
+		s.begin("t", evidence.TrailChange{})
+		s.begin("u", evidence.TrailChange{})
+		for _, name := range []string{"t", "u", "t", "u", "t"} {
+			id := s.report("flow", name, sha("abcde"+fmt.Sprint(s.turn), 64))
+			newest, err := s.Artifacts.LatestOfFlow(s.t.Context(), "org", s.flow, "main")
+			s.must(err)
+			alike, err := s.Artifacts.LatestOnBranch(s.t.Context(), "org", s.flow, "main", "abcde")
+			s.must(err)
+			if newest.ID != id || alike.ID != id {
+				s.t.Errorf("turn %d: the newest of the flow is %s, of the digits %s, want %s", s.turn, newest.ID, alike.ID, id)
 			}
 		}
 	},

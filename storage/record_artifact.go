@@ -8,7 +8,8 @@ import (
 )
 
 // Report records an artifact, and begins its flow and trail if need be. What it
-// does not know of the record's place it fills in.
+// does not know of the record's place it fills in. The record gets a later time than all
+// of its trail, of its fingerprint, and than all artifacts of its flow.
 func (r *Recorder) Report(ctx context.Context, scope Scope, record evidence.ArtifactRecord, repo *evidence.Repo) error {
 	flow, err := r.flow(ctx, scope)
 	if err != nil {
@@ -25,7 +26,11 @@ func (r *Recorder) Report(ctx context.Context, scope Scope, record evidence.Arti
 	if err != nil {
 		return err
 	}
-	record.CreatedAt, err = r.timeAfter(ctx, record.Org, max(last, known.Value.Latest), record.CreatedAt)
+	reported, err := r.artifacts.newestTime(ctx, record.Org, flow)
+	if err != nil {
+		return err
+	}
+	record.CreatedAt, err = r.timeAfter(ctx, record.Org, max(last, known.Value.Latest, reported), record.CreatedAt)
 	if err != nil {
 		return err
 	}

@@ -102,8 +102,7 @@ func (r *Recorder) timeAfter(ctx context.Context, org string, last, now float64)
 }
 
 // create begins a trail that is not there yet, or returns ErrExists. It begins later
-// than all trails of the flow, the last of which is the flow's latest, and later than
-// all artifacts that were reported in the flow before.
+// than all trails of the flow, the last of which is the flow's latest.
 func (r *Recorder) create(ctx context.Context, scope Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) (evidence.Trail, error) {
 	found, err := r.flows.GetMany(ctx, []string{flow})
 	if err != nil {
@@ -116,11 +115,7 @@ func (r *Recorder) create(ctx context.Context, scope Scope, flow string, change 
 	if err != nil {
 		return evidence.Trail{}, err
 	}
-	reported, err := r.artifacts.newestTime(ctx, scope.Org, flow)
-	if err != nil {
-		return evidence.Trail{}, err
-	}
-	if scope.At, err = r.timeAfter(ctx, scope.Org, max(tally.Value.LatestAt, reported), scope.At); err != nil {
+	if scope.At, err = r.timeAfter(ctx, scope.Org, tally.Value.LatestAt, scope.At); err != nil {
 		return evidence.Trail{}, err
 	}
 	trail := evidence.Trail{

@@ -17,8 +17,9 @@ type noted struct {
 
 // checkOrder looks for records that were acknowledged before others were asked for and
 // have no earlier time, though the others may supersede them: those of one trail, the
-// reports of one fingerprint, the decisions on one control, and the trails of a flow. The
-// times must differ when they are rounded to microseconds, as answers show them.
+// artifacts and the trails of a flow, the reports of one fingerprint, and the decisions on
+// one control. The times must differ when they are rounded to microseconds, as answers
+// show them.
 func (c *chronicle) checkOrder(t testing.TB, trails []evidence.Trail, artifacts []evidence.ArtifactRecord, attestations []evidence.Attestation) {
 	t.Helper()
 	rivals := map[string][]noted{}
@@ -30,7 +31,7 @@ func (c *chronicle) checkOrder(t testing.TB, trails []evidence.Trail, artifacts 
 		}
 	}
 	for _, record := range artifacts {
-		add(record.ID, record.CreatedAt, "trail "+record.Trail, "fingerprint "+record.Fingerprint)
+		add(record.ID, record.CreatedAt, "trail "+record.Trail, "fingerprint "+record.Fingerprint, "artifacts")
 	}
 	for _, a := range attestations {
 		add(a.ID, a.CreatedAt, "trail "+a.Trail)

@@ -14,8 +14,8 @@ import (
 // The most commands that a report may cost in a trail that is there.
 const (
 	maxAttestCommands = 8
-	maxReportCommands = 11
-	maxBeginCommands  = 10
+	maxReportCommands = 12
+	maxBeginCommands  = 8
 	maxReadCommands   = 4
 )
 
