@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"attestry/evidence"
@@ -16,6 +17,9 @@ type mark struct {
 	// Times are the times of the newest fact that each of the last markHistory passes of
 	// the reconciler has seen, oldest pass first, in Unix seconds. They never decrease.
 	Times []float64 `json:"times"`
+	// Time is set instead of Times in marks of an earlier version: every fact up to
+	// timeOverlap before it is reflected, in Unix seconds.
+	Time float64 `json:"time,omitempty"`
 }
 
 const (
@@ -23,6 +27,8 @@ const (
 	// chosen. A pass takes place every half minute; markAge and a request are together
 	// much shorter than four of them.
 	markHistory = 4
+	// timeOverlap is how far behind Time the earlier version looked again, in seconds.
+	timeOverlap = 30
 	// markAge is for how long a process relies on a mark that it has read.
 	markAge = 10 * time.Second
 	// markCacheSize is of how many organizations a process remembers the mark.
@@ -79,6 +85,10 @@ func (m *marks) get(ctx context.Context, org string) (mark, error) {
 	if errors.Is(err, ErrNotFound) {
 		return mark{Org: org}, nil
 	}
+	if len(found.Times) == 0 && found.Time > 0 {
+		found.Times = slices.Repeat([]float64{found.Time - timeOverlap}, markHistory)
+	}
+	found.Time = 0
 	return found, err
 }
 

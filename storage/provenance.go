@@ -31,8 +31,19 @@ type Provenance struct {
 	Flows map[string]evidence.Origin `json:"flows"`
 	// Build is the first record of all.
 	Build evidence.Origin `json:"build"`
-	// Latest is the time of the newest record of all, in Unix seconds.
+	// Latest is the time of the newest record of all, in Unix seconds; 0 in documents of
+	// earlier versions: see newest.
 	Latest float64 `json:"latest"`
+}
+
+// newest returns the time of the newest record of all, in Unix seconds; 0 when there is
+// none.
+func (p *Provenance) newest() float64 {
+	newest := max(p.Latest, p.Build.Time)
+	for _, origin := range p.Flows {
+		newest = max(newest, origin.Time)
+	}
+	return newest
 }
 
 // Origins lists the newest record of each flow, that of the flow which built the
@@ -48,7 +59,7 @@ func (p *Provenance) Origins() []evidence.Origin {
 
 // add takes in a record, in whichever order they come.
 func (p *Provenance) add(origin evidence.Origin) {
-	p.Latest = max(p.Latest, origin.Time)
+	p.Latest = max(p.newest(), origin.Time)
 	if p.Build.Record == "" || earlier(&origin, &p.Build) {
 		p.Build = origin
 	}

@@ -30,7 +30,7 @@ func (r *Recorder) Report(ctx context.Context, scope Scope, record evidence.Arti
 	if err != nil {
 		return err
 	}
-	record.CreatedAt, err = r.timeAfter(ctx, record.Org, max(last, known.Value.Latest, reported), record.CreatedAt)
+	record.CreatedAt, err = r.timeAfter(ctx, record.Org, max(last, known.Value.newest(), reported), record.CreatedAt)
 	if err != nil {
 		return err
 	}

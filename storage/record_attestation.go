@@ -75,7 +75,7 @@ func (r *Recorder) Override(ctx context.Context, scope Scope, attestation eviden
 		return unknown
 	}
 	attestation.Override.Original = original.ID
-	if original.Override {
+	if original.Override || original.Overridden != "" { // earlier versions stored no Override
 		attestation.Override.Original = original.Overridden
 	}
 	if attestation.Type == evidence.TypeDecision && original.ID != "" {
