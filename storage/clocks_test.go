@@ -1,7 +1,9 @@
 package storage_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -296,6 +298,40 @@ func TestWhatIsRecordedLaterCountsWhateverTheClocksSay(t *testing.T) {
 		for name, story := range whatCounts {
 			t.Run(clocks+"/"+name, func(t *testing.T) { story(newClockScene(t, c.processes, c.clock)) })
 		}
+	}
+}
+
+// stuckTrails is an engine that cannot change trails.
+type stuckTrails struct{ storage.Documents }
+
+func (d stuckTrails) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	if schema.Name == "trails" {
+		return errDied
+	}
+	return d.Documents.Replace(ctx, schema, record, revision)
+}
+
+// TestOverrideIsLaterThanWhatItsTrailDoesNotReflect overrides, by a clock that is an hour
+// behind, an attestation whose process was killed before it changed the trail.
+func TestOverrideIsLaterThanWhatItsTrailDoesNotReflect(t *testing.T) {
+	s := newClockScene(t, 2, func(turn int) float64 { return []float64{1000, 1001, 10_000, 6400}[turn] })
+	s.report("flow", "t", sha("1", 64))
+	s.attest("t", true, byName)
+	killed := storage.NewStore(stuckTrails{s.db}, s.objs, time.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(killed.Tenancy.Close)
+	_, scope := s.next("flow", "t")
+	original := evidence.Attestation{
+		ID: "original", Org: "org", Trail: "t", Name: "x", Type: evidence.TypeGeneric, Targets: []string{"app"}, CreatedAt: scope.At,
+	}
+	if err := killed.Recorder.Attest(t.Context(), scope, original, nil); !errors.Is(err, errDied) {
+		t.Fatalf("the process lives: %v", err)
+	}
+	id := s.attest("t", true, func(a *evidence.Attestation) { byName(a); override(a) })
+	s.counts("t", evidence.Compliant, id, false)
+	made, err := s.Attestations.Get(t.Context(), "org", id)
+	s.must(err)
+	if made.Override.Original != original.ID {
+		t.Errorf("it overrides %s", made.Override.Original)
 	}
 }
 

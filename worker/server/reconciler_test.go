@@ -28,6 +28,16 @@ var errKilled = errors.New("killed")
 type killable struct {
 	storage.Documents
 	killed bool
+	// beforeInsert is called once, before the next attestation is stored.
+	beforeInsert func()
+}
+
+func (d *killable) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	if before := d.beforeInsert; before != nil && schema.Name == "attestations" {
+		d.beforeInsert = nil
+		before()
+	}
+	return d.Documents.Insert(ctx, schema, record)
 }
 
 func (d *killable) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
@@ -93,25 +103,25 @@ func newYard(t *testing.T) *yard {
 // attest reports a failing attestation of a trail.
 func (y *yard) attest(t *testing.T, org, trail string, want error) {
 	t.Helper()
-	y.attestAt(t, org, trail, noted, want)
+	y.flows[org] = y.attestAt(t, org, "flow", trail, noted, want)
 }
 
-// attestAt is attest by a clock that shows a time.
-func (y *yard) attestAt(t *testing.T, org, trail string, now float64, want error) {
+// attestAt is attest in a flow by a clock that shows a time. It returns the flow's id.
+func (y *yard) attestAt(t *testing.T, org, flow, trail string, now float64, want error) string {
 	t.Helper()
 	id := evidence.NewID()
-	scope := storage.Scope{Org: org, OrgName: "acme", Flow: "flow", Trail: trail, By: "by", ByID: "by", At: now}
+	scope := storage.Scope{Org: org, OrgName: "acme", Flow: flow, Trail: trail, By: "by", ByID: "by", At: now}
 	err := y.store.Recorder.Attest(t.Context(), scope, evidence.Attestation{
 		ID: id, Org: org, Trail: trail, Name: "n" + id, Type: evidence.TypeGeneric, CreatedAt: now,
 	}, nil)
 	if !errors.Is(err, want) {
 		t.Fatalf("got %v, want %v", err, want)
 	}
-	ref, err := y.store.Flows.Resolve(t.Context(), org, "flow")
+	ref, err := y.store.Flows.Resolve(t.Context(), org, flow)
 	if err != nil {
 		t.Fatal(err)
 	}
-	y.flows[org] = ref.ID
+	return ref.ID
 }
 
 func (y *yard) reconciler(t *testing.T, now evidence.Clock) (*reconciler, *prometheus.Registry) {
@@ -209,14 +219,46 @@ func TestReconcilerFindsWhatAClockThatIsBehindRecorded(t *testing.T) {
 	before := counted(t, registry, "facts")
 	y.store = storage.NewStore(y.docs, nil, at(noted-3600), slog.New(slog.DiscardHandler))
 	t.Cleanup(y.store.Tenancy.Close)
-	y.attestAt(t, y.orgs[0], "young", noted-3600, nil)
+	flow := y.attestAt(t, y.orgs[0], "young", "young", noted-3600, nil)
 	y.docs.killed = true
-	y.attestAt(t, y.orgs[0], "young", noted-3599, errKilled)
+	y.attestAt(t, y.orgs[0], "young", "young", noted-3599, errKilled)
 	y.docs.killed = false
 	if err := r.reconcile(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	trail, err := y.store.Trails.Get(t.Context(), y.flows[y.orgs[0]], "young")
+	trail, err := y.store.Trails.Get(t.Context(), flow, "young")
+	if err != nil || len(trail.Entries) != 2 || counted(t, registry, "facts") != before+1 {
+		t.Errorf("trail %+v: %v", trail, err)
+	}
+}
+
+// TestReconcilerFindsWhatIsStoredLate has a fact stored only after passes have seen later
+// ones, three times over, and its process killed then.
+func TestReconcilerFindsWhatIsStoredLate(t *testing.T) {
+	y := newYard(t)
+	r, registry := y.reconciler(t, at(noted+90))
+	pass := func() {
+		t.Helper()
+		if err := r.reconcile(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 6 {
+		pass()
+	}
+	late := y.attestAt(t, y.orgs[0], "late", "late", noted+1, nil)
+	y.docs.beforeInsert = func() {
+		for i := range 3 {
+			y.attestAt(t, y.orgs[0], "other", "other", noted+10+float64(i), nil)
+			pass()
+		}
+		y.docs.killed = true
+	}
+	before := counted(t, registry, "facts")
+	y.attestAt(t, y.orgs[0], "late", "late", noted+2, errKilled)
+	y.docs.killed = false
+	pass()
+	trail, err := y.store.Trails.Get(t.Context(), late, "late")
 	if err != nil || len(trail.Entries) != 2 || counted(t, registry, "facts") != before+1 {
 		t.Errorf("trail %+v: %v", trail, err)
 	}
