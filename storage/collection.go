@@ -228,7 +228,7 @@ func (c *Collection[T]) wrap(command, subject string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %s %s: %w", command, c.schema.Name, subject, asOutage(c.docs, err))
+	return fmt.Errorf("%s %s %s: %w", command, c.schema.Name, subject, err)
 }
 
 func newRevision() int64 { return rand.Int64N(1<<62) + 1 }

@@ -8,27 +8,23 @@ import (
 	"attestry/evidence"
 )
 
-// Outages is implemented by engines whose database can be out of reach.
-type Outages interface {
-	// Outage tells whether err means that the database could not be reached.
-	Outage(err error) bool
-}
+// ErrOutage reports that a store could not do what it was asked, through no fault of
+// the request: it did not answer, it was restarting, locked, out of space, or refused
+// our credentials. The same request may succeed later. A document that is missing,
+// damaged, refused or too large is no outage, and neither is a deadline of the caller.
+var ErrOutage = errors.New("outage of a store")
 
 // outageRetry is when a client should come back: drivers need about as long to
 // find a new primary.
 const outageRetry = 2 * time.Second
 
-// asOutage makes an error that clients may try again of one that an outage caused,
-// and keeps the cause for the log.
-func asOutage(docs Documents, err error) error {
-	var ours *evidence.Error
-	engine, ok := docs.(Outages)
-	if !ok || errors.As(err, &ours) || !engine.Outage(err) {
-		return err
-	}
-	return fmt.Errorf("%w %w", &evidence.Error{
+// Outage marks an error of an engine as an ErrOutage and keeps its cause for the log.
+// Clients are told to try again. store names what is away: the database or the object
+// store.
+func Outage(store string, cause error) error {
+	return fmt.Errorf("%w %w: %w", &evidence.Error{
 		Code:       evidence.Unavailable,
-		Message:    "The database cannot be reached, please try again.",
+		Message:    "The " + store + " cannot be reached, please try again.",
 		RetryAfter: outageRetry,
-	}, err)
+	}, ErrOutage, cause)
 }

@@ -10,27 +10,32 @@ import (
 
 var errTorn = errors.New("the connection was torn")
 
-// torn is an engine out of reach.
+// torn is an engine whose reads fail.
 type torn struct {
 	Documents
 	cause error
 }
 
 func (t torn) Get(context.Context, *Schema, string) (Record, error) { return Record{}, t.cause }
-func (t torn) Outage(err error) bool                                { return errors.Is(err, errTorn) }
 
 func TestOutageIsUnavailableAndKeepsItsCause(t *testing.T) {
-	for cause, want := range map[error]evidence.Code{
-		errTorn:                  evidence.Unavailable,
-		errors.New("some fault"): evidence.Internal,
+	fault := errors.New("some fault")
+	for name, c := range map[string]struct {
+		returned, cause error
+		want            evidence.Code
+	}{
+		"an outage":     {Outage("database", errTorn), errTorn, evidence.Unavailable},
+		"another fault": {fault, fault, evidence.Internal},
 	} {
-		c := NewCollection(torn{cause: cause}, &Schema{Name: "things"}, func(s *string) string { return *s }, nil)
-		_, got := c.Get(t.Context(), "a")
-		_, updated := c.Update(t.Context(), "a", func(*string) error { return nil })
-		for _, err := range []error{got, updated} {
-			if evidence.CodeOf(err) != want || !errors.Is(err, cause) {
-				t.Errorf("%v: got %q: %v", cause, evidence.CodeOf(err), err)
+		t.Run(name, func(t *testing.T) {
+			collection := NewCollection(torn{cause: c.returned}, &Schema{Name: "things"}, func(s *string) string { return *s }, nil)
+			_, got := collection.Get(t.Context(), "a")
+			_, updated := collection.Update(t.Context(), "a", func(*string) error { return nil })
+			for _, err := range []error{got, updated} {
+				if evidence.CodeOf(err) != c.want || !errors.Is(err, c.cause) || errors.Is(err, ErrOutage) != (c.want == evidence.Unavailable) {
+					t.Errorf("got %q: %v", evidence.CodeOf(err), err)
+				}
 			}
-		}
+		})
 	}
 }

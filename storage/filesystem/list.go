@@ -17,7 +17,7 @@ import (
 // objects are passed over.
 func (s *Store) List(ctx context.Context, prefix string, yield func(storage.Object) bool) error {
 	if _, err := s.walk(ctx, ".", prefix, yield); err != nil {
-		return fmt.Errorf("list objects: %w", err)
+		return fmt.Errorf("list objects: %w", asOutage(err))
 	}
 	return nil
 }

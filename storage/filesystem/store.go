@@ -63,7 +63,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		return err
 	}
 	if _, err := s.probe(); err != nil {
-		return fmt.Errorf("write to the object store: %w", err)
+		return fmt.Errorf("write to the object store: %w", asOutage(err))
 	}
 	return nil
 }
@@ -87,13 +87,13 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 	info, err := file.Stat()
 	if err != nil {
 		file.Close()
-		return nil, fmt.Errorf("get object %s: %w", key, err)
+		return nil, fmt.Errorf("get object %s: %w", key, asOutage(err))
 	}
 	rest := max(info.Size()-offset, 0)
 	if length < 0 || length > rest {
 		length = rest
 	}
-	return section{io.NewSectionReader(file, offset, length), file}, nil
+	return section{outageReader{io.NewSectionReader(file, offset, length)}, file}, nil
 }
 
 // Stat describes an object.
@@ -129,7 +129,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 		err = s.sync(path.Dir(key))
 	}
 	if err != nil {
-		return fmt.Errorf("delete object %s: %w", key, err)
+		return fmt.Errorf("delete object %s: %w", key, asOutage(err))
 	}
 	return nil
 }
@@ -196,5 +196,5 @@ func translate(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return storage.ErrNotFound
 	}
-	return err
+	return asOutage(err)
 }

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// commandTimeout bounds a command whose context has no deadline; requests
-	// bring their own.
+	// commandTimeout bounds a command. The deadline of a request or task may be
+	// earlier.
 	commandTimeout = 30 * time.Second
 	// selectionTimeout is how long a command waits for a primary: an election
 	// takes less, and what takes more is an outage, to be told of soon.
@@ -171,7 +171,7 @@ func (db *DB) collection(schema *storage.Schema) (*mongo.Collection, error) {
 
 // Ping tells whether the primary answers.
 func (db *DB) Ping(ctx context.Context) error {
-	return db.client.Ping(ctx, readpref.Primary())
+	return command(ctx, func(ctx context.Context) error { return db.client.Ping(ctx, readpref.Primary()) })
 }
 
 // Close ends the connections, after commands under way had a moment to end.

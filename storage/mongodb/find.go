@@ -22,11 +22,14 @@ func (db *DB) Find(ctx context.Context, schema *storage.Schema, query storage.Qu
 		return storage.Page{}, err
 	}
 	fieldsOnly := query.FieldsOnly || len(query.Where) > 0
-	cursor, err := collection.Find(ctx, filter(scan, query.Equal), findOptions(scan, fieldsOnly))
+	err = command(ctx, func(ctx context.Context) error {
+		cursor, err := collection.Find(ctx, filter(scan, query.Equal), findOptions(scan, fieldsOnly))
+		if err != nil {
+			return err
+		}
+		return each(ctx, cursor, scan.Add)
+	})
 	if err != nil {
-		return storage.Page{}, err
-	}
-	if err := each(ctx, cursor, scan.Add); err != nil {
 		return storage.Page{}, err
 	}
 	if fieldsOnly && !query.FieldsOnly && len(scan.Records()) > 0 {
@@ -151,5 +154,10 @@ func (db *DB) Count(ctx context.Context, schema *storage.Schema, query storage.Q
 		conditions = append(conditions, between(index.Fields[n], query.From, query.To)...)
 	}
 	o := options.Count().SetHint(indexName(index)).SetLimit(storage.MaxCount)
-	return collection.CountDocuments(ctx, conditions, o)
+	var count int64
+	err = command(ctx, func(ctx context.Context) (err error) {
+		count, err = collection.CountDocuments(ctx, conditions, o)
+		return err
+	})
+	return count, err
 }

@@ -1,26 +1,88 @@
-package mongodb_test
+package mongodb
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"attestry/storage"
-	"attestry/storage/mongodb"
 )
 
 func TestServerOutOfReachIsAnOutage(t *testing.T) {
-	db, err := mongodb.Open(t.Context(), mongodb.Options{
-		URI:      "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=200",
+	schema := &storage.Schema{Name: "things"}
+	db, err := Open(t.Context(), Options{
+		URI:      "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=50",
 		Database: "none",
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.Ping(t.Context()); err == nil || !db.Outage(err) {
-		t.Errorf("no outage: %v", err)
+	db.declared[schema.Name] = true
+	record := storage.Record{ID: "a", Revision: 1, Body: []byte("{}")}
+	for name, run := range map[string]func() error{
+		"ping":        func() error { return db.Ping(t.Context()) },
+		"get":         func() error { _, err := db.Get(t.Context(), schema, "a"); return err },
+		"get many":    func() error { _, err := db.GetMany(t.Context(), schema, []string{"a"}); return err },
+		"insert":      func() error { return db.Insert(t.Context(), schema, record) },
+		"insert many": func() error { _, err := db.InsertMany(t.Context(), schema, []storage.Record{record}); return err },
+		"put":         func() error { return db.Put(t.Context(), schema, record) },
+		"replace":     func() error { return db.Replace(t.Context(), schema, record, 1) },
+		"delete":      func() error { return db.Delete(t.Context(), schema, "a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := run(); !errors.Is(err, storage.ErrOutage) {
+				t.Errorf("no outage: %v", err)
+			}
+		})
 	}
-	if db.Outage(storage.ErrNotFound) || db.Outage(errors.New("some fault")) {
-		t.Error("any error is taken for an outage")
+}
+
+func TestErrorsOfTheServerAreToldFromOutages(t *testing.T) {
+	late := func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Hour) }
+	soon := func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) }
+	ended := func() (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		return ctx, cancel
+	}
+	timeout := fmt.Errorf("read: %w", context.DeadlineExceeded)
+	for name, c := range map[string]struct {
+		caller func() (context.Context, context.CancelFunc)
+		err    error
+		want   bool
+	}{
+		"a torn connection":                         {late, mongo.CommandError{Labels: []string{"NetworkError"}}, true},
+		"a server that does not answer":             {late, timeout, true},
+		"the deadline of the caller":                {soon, timeout, false},
+		"a time limit made of the caller's":         {soon, mongo.CommandError{Code: 50}, false},
+		"a caller who has given up":                 {ended, mongo.CommandError{Labels: []string{"NetworkError"}}, false},
+		"a primary that stepped down":               {late, mongo.CommandError{Code: 189}, true},
+		"a primary that stepped down, in a write":   {soon, mongo.WriteException{WriteConcernError: &mongo.WriteConcernError{Code: 11602}}, true},
+		"a full disk":                               {late, mongo.WriteException{WriteErrors: mongo.WriteErrors{{Code: 14031}}}, true},
+		"a client that is closed":                   {late, mongo.ErrClientDisconnected, true},
+		"a document that is too large":              {late, mongo.WriteException{WriteErrors: mongo.WriteErrors{{Code: 10334}}}, false},
+		"a document that is missing":                {late, storage.ErrNotFound, false},
+		"a document that somebody else has changed": {late, storage.ErrMoved, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := c.caller()
+			defer cancel()
+			err := command(ctx, func(context.Context) error { return c.err })
+			if errors.Is(err, storage.ErrOutage) != c.want {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	ctx, cancel := soon()
+	defer cancel()
+	err := command(ctx, func(context.Context) error { return mongo.CommandError{Code: 50} })
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the caller's deadline shows as %v", err)
 	}
 }

@@ -21,7 +21,9 @@ func (db *DB) Get(ctx context.Context, schema *storage.Schema, id string) (stora
 		return storage.Record{}, err
 	}
 	var found document
-	err = collection.FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Decode(&found)
+	err = command(ctx, func(ctx context.Context) error {
+		return collection.FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Decode(&found)
+	})
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return storage.Record{}, storage.ErrNotFound
 	}
@@ -46,14 +48,16 @@ func (db *DB) GetMany(ctx context.Context, schema *storage.Schema, ids []string)
 
 func findByID(ctx context.Context, collection *mongo.Collection, ids []string) (map[string]storage.Record, error) {
 	filter := bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
-	cursor, err := collection.Find(ctx, filter, options.Find().SetBatchSize(int32(len(ids))))
-	if err != nil {
-		return nil, err
-	}
 	found := make(map[string]storage.Record, len(ids))
-	err = each(ctx, cursor, func(record storage.Record) bool {
-		found[record.ID] = record
-		return true
+	err := command(ctx, func(ctx context.Context) error {
+		cursor, err := collection.Find(ctx, filter, options.Find().SetBatchSize(int32(len(ids))))
+		if err != nil {
+			return err
+		}
+		return each(ctx, cursor, func(record storage.Record) bool {
+			found[record.ID] = record
+			return true
+		})
 	})
 	return found, err
 }

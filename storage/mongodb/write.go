@@ -20,7 +20,10 @@ func (db *DB) Insert(ctx context.Context, schema *storage.Schema, record storage
 	if err != nil {
 		return err
 	}
-	_, err = collection.InsertOne(ctx, encode(record))
+	err = command(ctx, func(ctx context.Context) error {
+		_, err := collection.InsertOne(ctx, encode(record))
+		return err
+	})
 	if mongo.IsDuplicateKeyError(err) {
 		return storage.ErrExists
 	}
@@ -38,7 +41,10 @@ func (db *DB) InsertMany(ctx context.Context, schema *storage.Schema, records []
 	for _, record := range records {
 		documents = append(documents, encode(record))
 	}
-	_, err = collection.InsertMany(ctx, documents, options.InsertMany().SetOrdered(false))
+	err = command(ctx, func(ctx context.Context) error {
+		_, err := collection.InsertMany(ctx, documents, options.InsertMany().SetOrdered(false))
+		return err
+	})
 	taken, err := duplicates(err)
 	if err != nil {
 		return 0, err
@@ -57,9 +63,7 @@ func (db *DB) Put(ctx context.Context, schema *storage.Schema, records ...storag
 		models = append(models, mongo.NewReplaceOneModel().SetUpsert(true).
 			SetFilter(bson.D{{Key: "_id", Value: record.ID}}).SetReplacement(encode(record)))
 	}
-	unordered := options.BulkWrite().SetOrdered(false)
-	_, err = collection.BulkWrite(ctx, models, unordered)
-	raced, err := duplicates(err)
+	raced, err := duplicates(bulkWrite(ctx, collection, models))
 	if err != nil || len(raced) == 0 {
 		return err
 	}
@@ -69,8 +73,14 @@ func (db *DB) Put(ctx context.Context, schema *storage.Schema, records ...storag
 	for _, place := range raced {
 		again = append(again, models[place])
 	}
-	_, err = collection.BulkWrite(ctx, again, unordered)
-	return err
+	return bulkWrite(ctx, collection, again)
+}
+
+func bulkWrite(ctx context.Context, collection *mongo.Collection, models []mongo.WriteModel) error {
+	return command(ctx, func(ctx context.Context) error {
+		_, err := collection.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+		return err
+	})
 }
 
 // Replace overwrites a document whose revision still is the given one, or returns
@@ -81,11 +91,13 @@ func (db *DB) Replace(ctx context.Context, schema *storage.Schema, record storag
 		return err
 	}
 	filter := bson.D{{Key: "_id", Value: record.ID}, {Key: "revision", Value: revision}}
-	result, err := collection.ReplaceOne(ctx, filter, encode(record))
-	if err == nil && result.MatchedCount == 0 {
-		return storage.ErrMoved
-	}
-	return err
+	return command(ctx, func(ctx context.Context) error {
+		result, err := collection.ReplaceOne(ctx, filter, encode(record))
+		if err == nil && result.MatchedCount == 0 {
+			return storage.ErrMoved
+		}
+		return err
+	})
 }
 
 // Delete removes documents; absent ones are no error.
@@ -97,8 +109,10 @@ func (db *DB) Delete(ctx context.Context, schema *storage.Schema, ids ...string)
 	if err := storage.CheckIDs(ids...); err != nil {
 		return err
 	}
-	_, err = collection.DeleteMany(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}})
-	return err
+	return command(ctx, func(ctx context.Context) error {
+		_, err := collection.DeleteMany(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}})
+		return err
+	})
 }
 
 func (db *DB) writable(schema *storage.Schema, records ...storage.Record) (*mongo.Collection, error) {

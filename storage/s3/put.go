@@ -83,7 +83,7 @@ func (s *Store) putWhole(ctx context.Context, scope string, content io.ReadSeeke
 		PartSize: maxSpooled, SendContentMd5: true, UserMetadata: map[string]string{sumMetadata: object.SHA256},
 	}
 	_, err = s.client.Client.PutObject(ctx, s.bucket, object.Key, content, object.Size, options)
-	return object, err
+	return object, asOutage(ctx, err)
 }
 
 // putSpooled keeps head and what follows it in r in a file until the key is known.
@@ -123,6 +123,9 @@ func (s *Store) putStream(ctx context.Context, scope string, content io.Reader, 
 	options := minio.PutObjectOptions{PartSize: partSizeFor(size), SendContentMd5: true}
 	// The size is not told, since the client would then cut a longer stream there.
 	info, err := s.client.Client.PutObject(ctx, s.bucket, name, content, -1, options)
+	if err != nil && !r.failed {
+		err = asOutage(ctx, err)
+	}
 	if err != nil {
 		return storage.Object{}, err
 	}
@@ -148,10 +151,10 @@ func (s *Store) copy(ctx context.Context, name string, object storage.Object) er
 	from := minio.CopySrcOptions{Bucket: s.bucket, Object: name}
 	if object.Size > maxCopySize {
 		_, err := s.client.ComposeObject(ctx, to, from)
-		return err
+		return asOutage(ctx, err)
 	}
 	_, err := s.client.Client.CopyObject(ctx, to, from)
-	return err
+	return asOutage(ctx, err)
 }
 
 // discard removes an upload, also when the caller has given up. What it fails to
@@ -203,6 +206,8 @@ type countingReader struct {
 	hash  hash.Hash
 	n     int64
 	ended bool
+	// failed tells that the stream broke, which is no fault of the server.
+	failed bool
 }
 
 func (c *countingReader) Read(p []byte) (int, error) {
@@ -213,6 +218,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	case err == io.EOF:
 		c.ended = true
 	case err != nil:
+		c.failed = true
 		// Wrapped, because the client takes a bare io.ErrUnexpectedEOF, which a
 		// broken request body gives, for the end of the stream.
 		err = fmt.Errorf("read the stream: %w", err)

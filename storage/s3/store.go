@@ -70,7 +70,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 func (s *Store) Ping(ctx context.Context) error {
 	found, err := s.client.BucketExists(ctx, s.bucket)
 	if err != nil {
-		return fmt.Errorf("reach bucket %s: %w", s.bucket, err)
+		return fmt.Errorf("reach bucket %s: %w", s.bucket, asOutage(ctx, err))
 	}
 	if !found {
 		return fmt.Errorf("bucket %s does not exist", s.bucket)
@@ -94,14 +94,14 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 	if offset > 0 || length > 0 {
 		options.Set("Range", byteRange(offset, length))
 	}
-	body, _, _, err := s.client.GetObject(ctx, s.bucket, key, options)
+	content, _, _, err := s.client.GetObject(ctx, s.bucket, key, options)
 	if minio.ToErrorResponse(err).Code == minio.InvalidRange {
 		return s.nothing(ctx, key)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get object %s: %w", key, translate(err))
+		return nil, fmt.Errorf("get object %s: %w", key, asOutage(ctx, translate(err)))
 	}
-	return body, nil
+	return body{content, ctx}, nil
 }
 
 // Stat describes an object.
@@ -112,7 +112,7 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Object, error) {
 	}
 	info, err := s.client.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
 	if err != nil {
-		return storage.Object{}, fmt.Errorf("stat object %s: %w", key, translate(err))
+		return storage.Object{}, fmt.Errorf("stat object %s: %w", key, asOutage(ctx, translate(err)))
 	}
 	object.Size = info.Size
 	return object, nil
@@ -124,7 +124,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 		return err
 	}
 	if err := s.client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}); err != nil {
-		return fmt.Errorf("delete object %s: %w", key, err)
+		return fmt.Errorf("delete object %s: %w", key, asOutage(ctx, err))
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (s *Store) List(ctx context.Context, prefix string, yield func(storage.Obje
 	defer cancel()
 	for info := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
 		if info.Err != nil {
-			return fmt.Errorf("list objects: %w", info.Err)
+			return fmt.Errorf("list objects: %w", asOutage(ctx, info.Err))
 		}
 		object, err := storage.ParseObjectKey(info.Key)
 		if err != nil {

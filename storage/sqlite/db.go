@@ -169,17 +169,17 @@ func (db *DB) read(ctx context.Context, f func(*session) error) error {
 	}
 	select {
 	case <-db.closing:
-		return errClosed
+		return asOutage(errClosed)
 	default:
 	}
 	select {
 	case reader := <-db.readers:
 		defer func() { db.readers <- reader }()
-		return f(reader)
+		return asOutage(f(reader))
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-db.closing:
-		return errClosed
+		return asOutage(errClosed)
 	}
 }
 

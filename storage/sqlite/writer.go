@@ -60,11 +60,11 @@ func (w *writer) do(ctx context.Context, bytes int, apply func(*session) error) 
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-w.closing:
-		return errClosed
+		return asOutage(errClosed)
 	}
 	select {
 	case err := <-mine.done:
-		return err
+		return asOutage(err)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
