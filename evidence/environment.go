@@ -37,8 +37,10 @@ type Environment struct {
 	RequireProvenance bool `json:"require_provenance"`
 	// Included holds the ids of the members of a logical environment, in the
 	// order they were given.
-	Included []string          `json:"included,omitempty"`
-	Tags     map[string]string `json:"tags,omitempty"`
+	Included []string `json:"included,omitempty"`
+	// Active holds those of Included that are not archived, where it was asked for.
+	Active []string          `json:"-"`
+	Tags   map[string]string `json:"tags,omitempty"`
 	// Archived environments leave the lists and take no reports. They keep their
 	// name for whatever tells of them, though another one may have it by now.
 	Archived       bool    `json:"archived,omitempty"`

@@ -13,9 +13,13 @@ import (
 )
 
 var environmentSchema = &Schema{
-	Name:    "environments",
-	Fields:  []string{"org", "created"},
-	Indexes: []Index{{Name: "created", Fields: []string{"org", "created"}}},
+	Name:   "environments",
+	Fields: []string{"org", "created", "logical"},
+	Indexes: []Index{
+		{Name: "created", Fields: []string{"org", "created"}},
+		// Only logical environments have the field: their organization.
+		{Name: "logical", Fields: []string{"logical"}},
+	},
 }
 
 // claimAttempts bounds how often a claimed name is looked at again: twice is
@@ -40,7 +44,11 @@ func newEnvironments(docs Documents, names *names, heads *Heads) *Environments {
 				if e.Archived {
 					return nil
 				}
-				return map[string]any{"org": e.Org, "created": e.CreatedAt}
+				fields := map[string]any{"org": e.Org, "created": e.CreatedAt}
+				if e.Logical() {
+					fields["logical"] = e.Org
+				}
+				return fields
 			}),
 	}
 	names.register(kindEnvironment, environments)
@@ -106,9 +114,9 @@ func (e *Environments) Names(ctx context.Context, org string, ids []string) (map
 }
 
 // FollowRevivals lets logical environments include, instead of members that were
-// archived, the physical environments that live under their names by now. It changes
-// what is given, not what is stored: one command, and two more where a member is
-// archived.
+// archived, the physical environments that live under their names by now, and sets
+// their active members. It changes what is given, not what is stored: one command, and
+// one more where a member is archived.
 func (e *Environments) FollowRevivals(ctx context.Context, org string, environments []evidence.Environment) error {
 	var ids []string
 	for i := range environments {
@@ -124,23 +132,39 @@ func (e *Environments) FollowRevivals(ctx context.Context, org string, environme
 			former[members[i].ID] = members[i].Name
 		}
 	}
-	if len(former) == 0 {
-		return nil
-	}
-	revived, err := e.ResolveMany(ctx, org, distinct(slices.Collect(maps.Values(former))))
+	successors, err := e.successors(ctx, org, former)
 	if err != nil {
 		return err
 	}
+	for i := range environments {
+		if len(successors) > 0 {
+			environments[i].FollowMembers(successors)
+		}
+		environments[i].Active = slices.DeleteFunc(slices.Clone(environments[i].Included), func(id string) bool {
+			_, archived := former[id]
+			return archived
+		})
+	}
+	return nil
+}
+
+// successors finds the physical environments that have the names of archived ones, both
+// by id.
+func (e *Environments) successors(ctx context.Context, org string, archived map[string]string) (map[string]string, error) {
+	if len(archived) == 0 {
+		return nil, nil
+	}
+	revived, err := e.ResolveMany(ctx, org, distinct(slices.Collect(maps.Values(archived))))
+	if err != nil {
+		return nil, err
+	}
 	successors := map[string]string{}
-	for id, name := range former {
+	for id, name := range archived {
 		if ref, ok := revived[name]; ok && ref.Type != evidence.LogicalType {
 			successors[id] = ref.ID
 		}
 	}
-	for i := range environments {
-		environments[i].FollowMembers(successors)
-	}
-	return nil
+	return successors, nil
 }
 
 // Put stores fresh under its name, or changes the environment that has the name

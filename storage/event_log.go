@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -9,10 +8,9 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// EventRange is a part of the event logs of environments, seen together in the order
-// of time.
+// EventRange is a part of the event log of an environment.
 type EventRange struct {
-	Environments []string // ids, at most MaxMany
+	Environment string // id
 	// From and To are Unix seconds, both included.
 	From, To float64
 }
@@ -34,9 +32,8 @@ func (p *EventPage) of(query Query) Query {
 	return query
 }
 
-// Log returns a page of the log of the range's one environment and how many events
-// are in the range. As ordinals have no gaps it takes three commands, however long
-// the log and however far behind the page.
+// Log returns a page of a range and how many events are in the range. As ordinals have
+// no gaps it takes three commands, however long the log and however far behind the page.
 func (e *Events) Log(ctx context.Context, r EventRange, p EventPage) ([]snapshot.Event, int64, error) {
 	first, err := e.outermost(ctx, r, false)
 	if err != nil || first == 0 {
@@ -57,14 +54,14 @@ func (e *Events) Log(ctx context.Context, r EventRange, p EventPage) ([]snapshot
 		first += int64(p.Offset)
 		last = min(last, first+int64(p.Limit)-1)
 	}
-	events, err := e.Between(ctx, r.Environments[0], first, last, p.Descending)
+	events, err := e.Between(ctx, r.Environment, first, last, p.Descending)
 	return events, total, err
 }
 
 // outermost returns the ordinal of the first event of a range, or of the last one; 0
 // when the range is empty.
 func (e *Events) outermost(ctx context.Context, r EventRange, last bool) (int64, error) {
-	query := r.query("time", r.Environments[0])
+	query := r.query("time", r.Environment)
 	query.Descending, query.Limit = last, 1
 	found, _, err := e.collection.FindFields(ctx, query)
 	if err != nil || len(found) == 0 {
@@ -73,30 +70,10 @@ func (e *Events) outermost(ctx context.Context, r EventRange, last bool) (int64,
 	return found[0].Fields["ordinal"].(int64), nil
 }
 
-// List returns a page of the logs of several environments.
-func (e *Events) List(ctx context.Context, r EventRange, p EventPage) ([]snapshot.Event, error) {
-	if len(r.Environments) == 0 {
-		return nil, nil
-	}
-	events, err := take(ctx, e.collection, p.of(r.query("time", oneOrIn(r.Environments))))
-	return plain(events), err
-}
-
-// Count returns how many events a range has, at most MaxCount.
-func (e *Events) Count(ctx context.Context, r EventRange) (int64, error) {
-	if len(r.Environments) == 0 {
-		return 0, nil
-	}
-	return e.collection.Count(ctx, r.query("time", oneOrIn(r.Environments)))
-}
-
 // Walk returns the next MaxMany events of a range, oldest first, and the cursor of
 // those behind them: "" at the end. It begins with the cursor "".
 func (e *Events) Walk(ctx context.Context, r EventRange, after string) ([]snapshot.Event, string, error) {
-	if len(r.Environments) == 0 {
-		return nil, "", nil
-	}
-	query := r.query("time", oneOrIn(r.Environments))
+	query := r.query("time", r.Environment)
 	query.After, query.Limit = after, MaxMany
 	events, next, err := e.collection.Find(ctx, query)
 	return plain(events), next, err
@@ -107,13 +84,10 @@ func (e *Events) Walk(ctx context.Context, r EventRange, after string) ([]snapsh
 // commands for every ten thousand events before the page. For several, where an event
 // may be in more than one, it looks over the range, with a command for a thousand.
 func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p EventPage) ([]snapshot.Event, int64, error) {
-	if len(r.Environments) == 0 {
-		return nil, 0, nil
-	}
 	if len(repos) > 1 {
 		return e.ofSeveralRepos(ctx, r, repos, p)
 	}
-	query := r.query("repo", repos[0], oneOrIn(r.Environments))
+	query := r.query("repo", repos[0], r.Environment)
 	total, err := e.collection.Count(ctx, query)
 	if err != nil || int64(p.Offset) >= total {
 		return nil, total, err
@@ -122,49 +96,32 @@ func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p Ev
 	return plain(events), total, err
 }
 
-// logged is where an event is in the logs.
-type logged struct {
-	time        float64
-	ordinal     int64
-	environment string
-}
-
 func (e *Events) ofSeveralRepos(ctx context.Context, r EventRange, repos []string, p EventPage) ([]snapshot.Event, int64, error) {
-	var all []logged
+	var ordinals []int64
 	for _, repo := range repos {
-		query := r.query("repo", repo, oneOrIn(r.Environments))
+		query := r.query("repo", repo, r.Environment)
 		query.Descending, query.Limit = p.Descending, MaxCount
 		found, err := takeFields(ctx, e.collection, query)
 		if err != nil {
 			return nil, 0, err
 		}
 		for _, entry := range found {
-			all = append(all, loggedAt(entry))
+			ordinal, _ := entry.Fields["ordinal"].(int64)
+			ordinals = append(ordinals, ordinal)
 		}
 	}
-	slices.SortFunc(all, func(a, b logged) int {
-		order := cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.ordinal, b.ordinal), cmp.Compare(a.environment, b.environment))
-		if p.Descending {
-			return -order
-		}
-		return order
-	})
-	all = slices.Compact(all)
-	all = all[:min(len(all), MaxCount)]
-	total := int64(len(all))
-	all = all[min(p.Offset, len(all)):]
+	slices.Sort(ordinals)
+	ordinals = slices.Compact(ordinals)
+	if p.Descending {
+		slices.Reverse(ordinals)
+	}
+	ordinals = ordinals[:min(len(ordinals), MaxCount)]
+	total := int64(len(ordinals))
+	ordinals = ordinals[min(p.Offset, len(ordinals)):]
 	var ids []string
-	for _, one := range all[:min(p.Limit, len(all))] {
-		ids = append(ids, one.environment+"/"+strconv.FormatInt(one.ordinal, 10))
+	for _, ordinal := range ordinals[:min(p.Limit, len(ordinals))] {
+		ids = append(ids, r.Environment+"/"+strconv.FormatInt(ordinal, 10))
 	}
 	events, err := e.collection.GetMany(ctx, ids)
 	return plain(events), total, err
-}
-
-func loggedAt(entry Record) logged {
-	var at logged
-	at.time, _ = entry.Fields["time"].(float64)
-	at.ordinal, _ = entry.Fields["ordinal"].(int64)
-	at.environment, _ = entry.Fields["repo_environment"].(string)
-	return at
 }

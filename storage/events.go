@@ -20,7 +20,9 @@ var eventSchema = &Schema{
 
 // Events keeps the event logs of environments. An event is stored once for the log,
 // and once for each repository that its artifact comes from; these have a time and an
-// ordinal and none of the other fields by which the log is found.
+// ordinal and none of the other fields by which the log is found. The log of a logical
+// environment holds copies of its members' events, which are not found by artifact: it
+// happened once.
 type Events struct {
 	collection *Collection[loggedEvent]
 }
@@ -43,9 +45,11 @@ func (e *loggedEvent) fields() map[string]any {
 	if e.Repo != "" {
 		return map[string]any{"repo_environment": e.Environment, "repo": e.Repo, "time": e.Timestamp, "ordinal": e.Ordinal}
 	}
-	return map[string]any{
-		"org": e.Org, "environment": e.Environment, "fingerprint": e.Fingerprint, "ordinal": e.Ordinal, "time": e.Timestamp,
+	fields := map[string]any{"environment": e.Environment, "ordinal": e.Ordinal, "time": e.Timestamp}
+	if e.Member == "" {
+		fields["org"], fields["fingerprint"] = e.Org, e.Fingerprint
 	}
+	return fields
 }
 
 func newEvents(docs Documents) *Events {

@@ -58,16 +58,32 @@ func (s *Snapshots) GetMany(ctx context.Context, environment string, numbers []i
 	return s.collection.GetMany(ctx, ids)
 }
 
-// Latest returns the number of the last snapshot of an environment, 0 when there
-// is none. It asks the snapshots themselves, not the head, which may be behind.
-func (s *Snapshots) Latest(ctx context.Context, environment string) (int64, error) {
+// Of returns the snapshots that members of a logical environment have, in their order;
+// those that are not there are left out: one command per MaxMany.
+func (s *Snapshots) Of(ctx context.Context, members []snapshot.Member) ([]snapshot.Snapshot, error) {
+	ids := make([]string, 0, len(members))
+	for _, member := range members {
+		ids = append(ids, snapshotID(member.Environment, member.Number))
+	}
+	return s.collection.GetMany(ctx, ids)
+}
+
+// Last returns the last snapshot of an environment, one without a number when there is
+// none. It asks the snapshots themselves, not the head, which may be behind.
+func (s *Snapshots) Last(ctx context.Context, environment string) (snapshot.Snapshot, error) {
 	found, _, err := s.collection.Find(ctx, Query{
 		Index: "number", Equal: []any{environment}, Descending: true, Limit: 1,
 	})
 	if err != nil || len(found) == 0 {
-		return 0, err
+		return snapshot.Snapshot{}, err
 	}
-	return found[0].Number, nil
+	return found[0], nil
+}
+
+// Latest is Last for those who need no more than the number, 0 when there is none.
+func (s *Snapshots) Latest(ctx context.Context, environment string) (int64, error) {
+	last, err := s.Last(ctx, environment)
+	return last.Number, err
 }
 
 // NumberAt returns the number of the snapshot that was in force in an environment at
@@ -110,6 +126,25 @@ func (s *Snapshots) Artifacts(ctx context.Context, of *snapshot.Snapshot) ([]sna
 		return nil, fmt.Errorf("read the artifacts of snapshot %d of %s: %w", of.Number, of.Environment, err)
 	}
 	return tree.Artifacts(), nil
+}
+
+// ArtifactsOf is Artifacts for several snapshots, in their order: as many commands as
+// the highest of their trees has levels, and more where one level has more than MaxMany
+// chunks.
+func (s *Snapshots) ArtifactsOf(ctx context.Context, of []snapshot.Snapshot) ([][]snapshot.Artifact, error) {
+	roots := make([]string, 0, len(of))
+	for i := range of {
+		roots = append(roots, of[i].Root)
+	}
+	trees, err := snapshot.LoadAll(roots, s.chunks.fetcher(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("read the artifacts of %d snapshots: %w", len(of), err)
+	}
+	lists := make([][]snapshot.Artifact, 0, len(trees))
+	for i := range trees {
+		lists = append(lists, trees[i].Artifacts())
+	}
+	return lists, nil
 }
 
 // Changes reads all changes of a snapshot.

@@ -211,12 +211,12 @@ func TestAuditLogOfALogicalEnvironmentIsThatOfItsMembers(t *testing.T) {
 	s := start(t, options{})
 	s.environment("prod", evidence.Server)
 	s.environment("edge", evidence.Server)
+	s.logical("all", "prod", "edge")
 	s.nowRuns("prod", "a")
 	s.nowRuns("edge", "b")
 	s.nowRuns("prod", "c")
-	s.logical("all", "prod", "edge")
 	s.rename("edge", "rim")
-	s.wantAudited("all", "", "a started-unknown #1", "b started-unknown #1", "c started-unknown #2", "a exited #2")
+	s.wantAudited("all", "", "a started-unknown #1", "b started-unknown #2", "c started-unknown #3", "a exited #3")
 	if rows := s.auditLog("all", ""); rows[1]["environment_name"] != "rim" || rows[2]["environment_name"] != "prod" {
 		t.Errorf("rows %v", rows)
 	}

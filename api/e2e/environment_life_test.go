@@ -457,7 +457,7 @@ func TestLogicalEnvironmentKeepsWorkingWithAnArchivedMember(t *testing.T) {
 	s.state("two", new(false))
 	changed := s.getEnvironment("two").LastChangedAt
 	s.archive("two")
-	assert := func(when string, want ...string) {
+	assert := func(when, state string, want ...string) {
 		t.Helper()
 		got := s.getEnvironment("all")
 		if !slices.Equal(got.Included, want) {
@@ -466,19 +466,19 @@ func TestLogicalEnvironmentKeepsWorkingWithAnArchivedMember(t *testing.T) {
 		if listed := column(t, s.read(environmentsPath+"?type=logical"), "included_environments"); listed != fmt.Sprint(want) {
 			t.Errorf("%s: listed with %s", when, listed)
 		}
-		if told(got.State) != "false" || got.LastChangedAt == nil || *got.LastChangedAt != *changed {
+		if told(got.State) != state || got.LastChangedAt == nil || *got.LastChangedAt != *changed {
 			t.Errorf("%s: %s, changed at %v", when, told(got.State), got.LastChangedAt)
 		}
 	}
-	assert("archived", "two", "one")
+	assert("archived", "true", "two", "one")
 	s.want(http.StatusOK, http.MethodPut, environmentsPath,
 		[]byte(`{"name":"all","type":"logical","description":"again","included_environments":["two","one"]}`))
-	assert("the same list put again", "two", "one")
+	assert("the same list put again", "true", "two", "one")
 	s.change(http.MethodPatch, "/all", `{"included_environments":["one","two"]}`)
-	assert("in another order", "one", "two")
+	assert("in another order", "true", "one", "two")
 	s.environment("three", evidence.Server)
 	s.change(http.MethodPut, "/all/join", `{"physical_env_name":"three"}`)
-	assert("joined", "one", "two", "three")
+	assert("joined", "<nil>", "one", "two", "three")
 	s.change(http.MethodPatch, "/all", `{"included_environments":["one"]}`)
 	s.refused(http.StatusNotFound, "Environment named 'two' has been archived for organization 'acme'",
 		http.MethodPatch, environmentsPath+"/all", `{"included_environments":["one","two"]}`)
@@ -617,23 +617,23 @@ func TestRevivedMemberTakesItsPlaceInALogicalEnvironment(t *testing.T) {
 	report := "/environments/" + org + "/web/report/server"
 	s.want(http.StatusCreated, http.MethodPut, report, serverReport("old"))
 	s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/web/archive", nil)
-	if got := s.snapshot("all", "-1"); len(got.Artifacts) != 1 {
-		t.Errorf("with an archived member it runs %v", got.Artifacts)
+	if got := s.snapshot("all", "-1"); got.Index != 2 || got.ArtifactComplianceCount["null"] != 0 {
+		t.Errorf("without the archived member snapshot %d runs %v", got.Index, got.Artifacts)
 	}
 	s.environment("web", evidence.Server)
+	if got := s.snapshot("all", "-1"); got.Index != 3 {
+		t.Errorf("the revived member joins with snapshot %d", got.Index)
+	}
 	s.want(http.StatusCreated, http.MethodPut, report, serverReport("new"))
 	s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/all/join", []byte(`{"physical_env_name":"web"}`))
 	if got := s.getEnvironment("all"); !slices.Equal(got.Included, []string{"web", "db"}) {
 		t.Errorf("it includes %v", got.Included)
 	}
 	got := s.snapshot("all", "-1")
-	if got.Index != 1 || len(got.Artifacts) != 1 || got.Artifacts[0]["name"] != "/opt/new" {
+	if got.Index != 4 || len(got.Artifacts) != 1 || got.Artifacts[0]["name"] != "/opt/new" {
 		t.Errorf("snapshot %d runs %v", got.Index, got.Artifacts)
 	}
-	events := s.read("/environments/" + org + "/all/events").([]any)
-	if len(events) != 1 || at(t, events[0], "artifact_name") != "/opt/new" {
-		t.Errorf("events are %v", events)
-	}
+	s.wantEvents("all", "", "new started-unknown #4", "old started-unknown #1")
 	if count := at(t, s.read("/deployments/"+org+"?env_name=all"), "total_count"); count != 1.0 {
 		t.Errorf("%v deployments", count)
 	}

@@ -149,11 +149,16 @@ func fiveVersions(t *testing.T, o options) *service {
 	o.begins = time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)
 	s := start(t, o)
 	s.environment("host", evidence.Server)
+	s.runFiveVersions()
+	return s
+}
+
+func (s *service) runFiveVersions() {
+	s.t.Helper()
 	for version := 1; version <= 5; version++ {
 		s.nowRuns("host", fmt.Sprint("v", version))
 		s.clock.turn(time.Hour)
 	}
-	return s
 }
 
 // versions lists what becomes of the versions from the last snapshot to the first.
@@ -391,23 +396,25 @@ func TestEventsAreFilteredByRepositories(t *testing.T) {
 }
 
 func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
-	s := fiveVersions(t, options{})
+	s := start(t, options{begins: time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)})
+	s.environment("host", evidence.Server)
 	s.environment("edge", evidence.Server)
 	s.environment("idle", evidence.Server)
+	s.logical("all", "edge", "host", "idle")
+	s.logical("nothing")
+	s.runFiveVersions()
 	s.comesFrom("ci", "gate", firstCommit, "acme/gate")
 	s.nowRuns("edge", "gate")
 	s.clock.turn(time.Hour)
 	s.nowRuns("host", "v6")
-	s.logical("all", "edge", "host", "idle")
-	s.logical("nothing")
-	want := slices.Concat([]string{"v5 exited #6", "v6 started-unknown #6", "gate started-unknown #1"}, versions(5, 1))
+	// All are told by the numbers of the logical environment: five snapshots of the host,
+	// one of the edge, the sixth of the host.
+	want := slices.Concat([]string{"v5 exited #7", "v6 started-unknown #7", "gate started-unknown #6"}, versions(5, 1))
 	s.wantEvents("all", "", want...)
 	s.wantEvents("all", "?page=2&per_page=3", want[3:6]...)
 	s.wantEvents("all", "?start=1&end=NOW&per_page=2", want[:2]...)
 	s.wantEvents("all", "?reverse=true&per_page=1", want[len(want)-1])
 	s.wantEvents("all", "?start=2h", want[:3]...)
-	// The snapshots of the union, by their own numbers: five of the host, one of the
-	// edge, the sixth of the host.
 	s.wantEvents("all", "?start=6&end=7", want[:3]...)
 	s.wantEvents("all", "?start=-1&end=NOW", want[:2]...)
 	s.wantEvents("all", "?start=1&end=2", versions(2, 1)...)
@@ -420,7 +427,7 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 		http.MethodGet, environmentsPath+"/all/events?start=8", "")
 	s.wantEvents("all", "?end=@{2026-10-01T13:30:00}", versions(2, 1)...)
 	s.wantEvents("all", "?start_ts=1790861400&end_ts=1790865000", versions(3, 3)...)
-	s.wantEvents("all", "?repo_name=acme/gate", "gate started-unknown #1")
+	s.wantEvents("all", "?repo_name=acme/gate", "gate started-unknown #6")
 	s.wantEvents("nothing", "")
 	s.wantEvents("nothing", "?start=1h&repo_name=acme/gate")
 	header := s.want(http.StatusOK, http.MethodGet, environmentsPath+"/all/events?per_page=5", nil).header
@@ -432,11 +439,15 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 		members[at(t, event, "artifact_name").(string)] = at(t, event, "environment_name").(string) + at(t, event, "_links", "snapshot", "html").(string)
 	}
 	for name, want := range map[string]string{
-		"/opt/gate": "edge" + s.URL + "/acme/environments/edge/snapshots/1", "/opt/v6": "host" + s.URL + "/acme/environments/host/snapshots/6",
+		"/opt/gate": "edge" + s.URL + "/acme/environments/all/snapshots/6", "/opt/v6": "host" + s.URL + "/acme/environments/all/snapshots/7",
 	} {
 		if members[name] != want {
 			t.Errorf("%s is told of in %s, want %s", name, members[name], want)
 		}
+	}
+	// What happened is told once in the history of an artifact.
+	if happened := history(t, s.read("/artifacts/"+org+"/ci/fingerprint/"+evidence.HashAPIKey("gate"))); happened != "Artifact created Started running in edge#1 environment" {
+		t.Errorf("history %q", happened)
 	}
 }
 

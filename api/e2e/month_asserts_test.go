@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"cmp"
 	"encoding/csv"
 	"fmt"
 	"maps"
@@ -406,58 +405,6 @@ func (m *month) assertTrails() {
 				m.t.Errorf("trail %s of %s was told %v, want %v", image.trail(), flow, got, want)
 			}
 		}
-	}
-}
-
-// assertLogical compares the union with the members, one snapshot for each of
-// theirs in the order of time.
-func (m *month) assertLogical() {
-	m.t.Helper()
-	var all []*pastSnapshot
-	for _, past := range m.environments {
-		all = append(all, past.snapshots...)
-	}
-	slices.SortFunc(all, func(a, b *pastSnapshot) int { return cmp.Compare(a.timestamp, b.timestamp) })
-	latest := map[*pastEnvironment]*pastSnapshot{}
-	var former map[string]int
-	for i, s := range all {
-		latest[s.environment] = s
-		want := map[string]int{}
-		for _, part := range latest {
-			for fingerprint, n := range part.counts {
-				want[fingerprint] += n
-			}
-		}
-		got := m.snapshot("everything", strconv.Itoa(i+1))
-		counts := map[string]int{}
-		for _, artifact := range got.Artifacts {
-			fingerprint := artifact["fingerprint"].(string)
-			now, was := int(at(m.t, artifact, "annotation", "now").(float64)), int(at(m.t, artifact, "annotation", "was").(float64))
-			if now > 0 {
-				counts[fingerprint] = now
-			}
-			if was != former[fingerprint] || now != want[fingerprint] {
-				m.t.Errorf("everything#%d: %s went from %d to %d, want from %d to %d", i+1, fingerprint, was, now, former[fingerprint], want[fingerprint])
-			}
-		}
-		if int(got.Index) != i+1 || got.Timestamp != s.timestamp || got.Type != "logical" || !maps.Equal(counts, want) {
-			m.t.Errorf("everything#%d is #%d of %f with %v, want of %f with %v", i+1, got.Index, got.Timestamp, counts, s.timestamp, want)
-		}
-		former = want
-	}
-	if last := m.snapshot("everything", "-1"); int(last.Index) != len(all) {
-		m.t.Errorf("the latest of everything is #%d, want #%d", last.Index, len(all))
-	}
-	a := m.want(http.StatusOK, http.MethodGet, "/environments/"+org+"/everything/events?per_page=100", nil)
-	want := 0
-	for _, s := range all {
-		want += len(s.events())
-	}
-	if a.header.Get("X-Total-Count") != strconv.Itoa(want) {
-		m.t.Errorf("everything has %s events, want %d", a.header.Get("X-Total-Count"), want)
-	}
-	if items := m.read("/snapshots/" + org + "/everything?per_page=1000").([]any); len(items) != len(all) {
-		m.t.Errorf("everything lists %d snapshots, want %d", len(items), len(all))
 	}
 }
 

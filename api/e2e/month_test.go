@@ -19,6 +19,7 @@ type month struct {
 	*service
 	images       map[string]*built // by fingerprint
 	environments map[string]*pastEnvironment
+	logical      *pastLogical
 	// runs is what runs now, by the environment's first name.
 	runs map[string]map[string]int
 }
@@ -31,7 +32,7 @@ var monthBegins = time.Date(2026, time.October, 1, 6, 0, 0, 0, time.UTC)
 func newMonth(t *testing.T) *month {
 	m := &month{
 		service: start(t, options{begins: monthBegins}), images: map[string]*built{},
-		environments: map[string]*pastEnvironment{}, runs: map[string]map[string]int{},
+		environments: map[string]*pastEnvironment{}, runs: map[string]map[string]int{}, logical: &pastLogical{},
 	}
 	for name, kind := range map[string]evidence.EnvironmentType{"staging": evidence.ECS, "production": evidence.K8S, "edge": evidence.Server} {
 		m.environment(name, kind)
@@ -40,6 +41,7 @@ func newMonth(t *testing.T) *month {
 			heirs: map[string][]heir{}, previous: map[string]string{},
 		}
 		m.runs[name] = map[string]int{}
+		m.logical.members = append(m.logical.members, m.environments[name])
 	}
 	m.want(http.StatusCreated, http.MethodPut, "/environments/"+org, []byte(`{"name":"everything","type":"logical","description":"all there is","included_environments":["staging","production","edge"]}`))
 	return m
@@ -128,6 +130,7 @@ func (m *month) report(environment string) {
 	}
 	if made {
 		m.times(past.latest(), before)
+		m.logical.follow(past.latest())
 	}
 }
 
@@ -270,11 +273,21 @@ func (m *month) story() {
 	m.build("api", 6)
 	m.rollOut("staging", "api", 5, 6, 1)
 
-	// The edge is given up.
+	// The edge is given up, and leaves the overview.
 	m.turn(3 * day)
-	m.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/edge/archive", nil)
-	m.turn(3 * day)
-	m.rollOut("production", "api", 4, 6, 4)
+	m.regroup(http.MethodPut, "/edge/archive", "null", "staging", "production")
+	m.turn(day)
+
+	// For a day the overview is of production alone.
+	m.regroup(http.MethodPatch, "/everything", `{"included_environments":["production"]}`, "production")
+	m.turn(time.Hour)
+	m.run("staging", "web", 2, 0)
+	m.rollOut("production", "api", 4, 5, 4)
+	m.turn(day)
+	m.regroup(http.MethodPut, "/everything/join", `{"physical_env_name":"pre-production"}`, "staging", "production")
+	m.turn(day)
+	m.rollOut("production", "api", 5, 6, 4)
+	m.run("staging", "web", 2, 3)
 	m.turn(day)
 }
 

@@ -23,6 +23,7 @@ import (
 	"attestry/evidence"
 	"attestry/monitor"
 	"attestry/storage"
+	"attestry/tasks/logical"
 	"attestry/tasks/snapshot"
 )
 
@@ -87,7 +88,10 @@ func New(deps Deps) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newServer(deps, links, routes(&handlers{clock: deps.Clock, links: links, store: deps.Store, intake: deps.Intake, log: deps.Logger}))
+	return newServer(deps, links, routes(&handlers{
+		clock: deps.Clock, links: links, store: deps.Store, intake: deps.Intake,
+		logical: logical.NewUpdater(deps.Store, deps.Clock, deps.Logger), log: deps.Logger,
+	}))
 }
 
 func newServer(deps Deps, links Links, table []Route) (*Server, error) {

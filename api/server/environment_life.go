@@ -48,13 +48,24 @@ func (h *handlers) updateEnvironment(ctx context.Context, in *EnvironmentPath, b
 	err = h.store.Environments.Change(ctx, ref.ID, evidence.EnvironmentChange{
 		Description: body.Description, IncludeScaling: body.IncludeScaling, Included: included,
 	}, evidence.Seconds(h.clock()))
+	if err == nil && included != nil {
+		err = h.logical.Update(ctx, ref.ID)
+	}
 	return environmentChanged(org, in.Environment, err)
 }
 
-// archiveEnvironment takes an environment out of use.
+// archiveEnvironment takes an environment out of use. It leaves the snapshots of the
+// logical environments that include it.
 func (h *handlers) archiveEnvironment(ctx context.Context, in *EnvironmentPath) (*textAnswer, error) {
 	org := access(ctx)
-	err := h.store.Environments.Archive(ctx, org.OrgID, in.Environment, evidence.Seconds(h.clock()))
+	ref, err := h.environmentNamed(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	err = h.store.Environments.Archive(ctx, org.OrgID, in.Environment, evidence.Seconds(h.clock()))
+	if err == nil {
+		err = h.logical.MemberArchived(ctx, org.OrgID, ref.ID)
+	}
 	return environmentChanged(org, in.Environment, err)
 }
 
@@ -62,6 +73,9 @@ func (h *handlers) archiveEnvironment(ctx context.Context, in *EnvironmentPath) 
 func (h *handlers) renameEnvironment(ctx context.Context, in *EnvironmentPath, body *RenameEnvironmentPutInput) (*textAnswer, error) {
 	org := access(ctx)
 	err := h.store.Environments.Rename(ctx, org.OrgID, in.Environment, body.NewName, evidence.Seconds(h.clock()))
+	if err == nil {
+		err = h.logical.Named(ctx, org.OrgID, body.NewName)
+	}
 	return environmentChanged(org, in.Environment, err)
 }
 
@@ -80,6 +94,9 @@ func (h *handlers) joinEnvironment(ctx context.Context, in *EnvironmentPath, bod
 		return nil, notPhysical()
 	}
 	err = h.store.Environments.Join(ctx, logical.ID, member.ID, evidence.Seconds(h.clock()))
+	if err == nil {
+		err = h.logical.Update(ctx, logical.ID)
+	}
 	return environmentChanged(org, in.Environment, err)
 }
 

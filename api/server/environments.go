@@ -116,10 +116,33 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *OrgPath, body *Crea
 	if err != nil {
 		return nil, err
 	}
+	if err := h.updateLogical(ctx, org, &fresh, created); err != nil {
+		return nil, err
+	}
 	if created {
 		return made(), nil
 	}
 	return done(), nil
+}
+
+// updateLogical adds the snapshots that follow from a PUT of an environment: of itself
+// when it is a logical one with members, of those that include its archived namesake
+// when it is a new physical one.
+func (h *handlers) updateLogical(ctx context.Context, org evidence.OrgAccess, put *evidence.Environment, created bool) error {
+	if !put.Logical() {
+		if !created {
+			return nil
+		}
+		return h.logical.Named(ctx, org.OrgID, put.Name)
+	}
+	if put.Included == nil {
+		return nil
+	}
+	ref, err := h.environmentNamed(ctx, org, put.Name)
+	if err != nil {
+		return err
+	}
+	return h.logical.Update(ctx, ref.ID)
 }
 
 // createdAs is what the body asks for. An empty description is as good as none, as
@@ -347,15 +370,18 @@ func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot
 }
 
 // showMembers adds what the members of a logical environment have come to: it
-// changed when the last of them did (contract/live-shapes.md 7, notes).
+// changed when the last of them did. An archived member is still named, so that the
+// same list can be sent again, and has no say in the state.
 func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, named map[string]evidence.Environment, heads map[string]snapshot.Head) {
 	r.IncludedEnvironments = make([]string, 0, len(e.Included))
-	states := make([]*bool, 0, len(e.Included))
+	states := make([]*bool, 0, len(e.Active))
 	changed := 0.0
 	for _, id := range e.Included {
 		r.IncludedEnvironments = append(r.IncludedEnvironments, named[id].Name)
-		states = append(states, heads[id].State)
 		changed = max(changed, heads[id].Timestamp)
+	}
+	for _, id := range e.Active {
+		states = append(states, heads[id].State)
 	}
 	r.State = evidence.UnitedState(states)
 	r.LastChangedAt = positive(changed)

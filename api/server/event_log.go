@@ -2,28 +2,20 @@ package server
 
 import (
 	"context"
-	"math"
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 )
 
-// eventLog is the log of an environment, or those of a logical environment's members
-// seen together.
+// eventLog is the log of an environment.
 type eventLog struct {
 	org         evidence.OrgAccess
 	environment evidence.Environment
-	// names are those that the environments of the log have now, by id.
-	names map[string]string
 	// bounds is the part that is asked for.
 	bounds storage.EventRange
-	// latest is the number of the last snapshot; 0 in a logical environment.
+	// latest is the number of the last snapshot.
 	latest int64
-	// whole tells that the part is all of the log of a logical environment, and
-	// recorded how many events that has.
-	whole    bool
-	recorded int64
 }
 
 // eventLogNamed finds the log of the environment of a name. It ends with the last
@@ -34,36 +26,15 @@ func (h *handlers) eventLogNamed(ctx context.Context, org evidence.OrgAccess, na
 	if err != nil {
 		return nil, err
 	}
-	if environment.Logical() {
-		return h.unitedLog(ctx, org, environment)
-	}
-	if err := h.intake.CatchUp(ctx, environment.ID, catchUpSpan); err != nil {
+	if err := h.catchUp(ctx, &environment); err != nil {
 		return nil, err
 	}
 	head, err := h.store.Heads.Get(ctx, environment.ID)
 	return &eventLog{
-		org: org, environment: environment, names: map[string]string{environment.ID: environment.Name},
-		bounds: storage.EventRange{Environments: []string{environment.ID}, To: head.Timestamp},
+		org: org, environment: environment,
+		bounds: storage.EventRange{Environment: environment.ID, To: head.Timestamp},
 		latest: head.Last,
 	}, err
-}
-
-// unitedLog is that of a logical environment: two commands, however many members.
-func (h *handlers) unitedLog(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment) (*eventLog, error) {
-	members, err := h.store.Environments.Names(ctx, org.OrgID, environment.Included)
-	if err != nil {
-		return nil, err
-	}
-	heads, err := h.store.Heads.GetMany(ctx, environment.Included)
-	log := &eventLog{
-		org: org, environment: environment, names: make(map[string]string, len(members)),
-		bounds: storage.EventRange{Environments: environment.Included, To: math.MaxFloat64}, whole: true,
-	}
-	for _, id := range environment.Included {
-		log.names[id] = members[id].Name
-		log.recorded += heads[id].Events
-	}
-	return log, err
 }
 
 // bound narrows a log down to what lies between two ends. Times in the wrong order have
@@ -72,14 +43,7 @@ func (h *handlers) bound(ctx context.Context, log *eventLog, start, end snapshot
 	if start.IsBeginning() && end.IsEnd() {
 		return nil
 	}
-	timeline := h.timelineUntil(ctx, log.org, log.environment, log.latest)
-	if log.environment.Logical() {
-		united, err := h.unitedTimeline(ctx, log.org, log.environment)
-		if err != nil {
-			return err
-		}
-		timeline, log.whole = united, false
-	}
+	timeline := &snapshot.Timeline{Org: log.org.OrgName, Environment: log.environment.Name, Latest: log.latest}
 	first, last, err := timeline.Ends(start, end)
 	if err != nil {
 		return err
@@ -105,7 +69,7 @@ func (h *handlers) timeOf(ctx context.Context, log *eventLog, number int64) (flo
 	if number == 0 {
 		return 0, nil
 	}
-	found, err := h.snapshotsBetween(ctx, log.environment, number, number)
+	found, err := h.store.Snapshots.GetMany(ctx, log.environment.ID, []int64{number})
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}

@@ -113,8 +113,8 @@ type listEventsAnswer struct {
 	Body []GetEnvironmentEventResponse
 }
 
-// listEvents lists what happened in an environment, newest first. Unless it is a logical
-// one or filtered by repositories, page one and page a thousand cost the same.
+// listEvents lists what happened in an environment, newest first. Unless it is filtered
+// by repositories, page one and page a thousand cost the same.
 func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEventsAnswer, error) {
 	org := access(ctx)
 	start, end, err := in.ends(ctx, h.clock())
@@ -145,25 +145,13 @@ func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEv
 	return &listEventsAnswer{PageHeaders: h.links.pageOf(ctx, in.Page, in.PerPage, total).headers(), Body: shown}, nil
 }
 
-// eventPage finds a page of a log and how many events there are in all. The totals of
-// repositories and of logical environments within times are counted up to
-// storage.MaxCount.
+// eventPage finds a page of a log and how many events there are in all. Those of
+// repositories are counted up to storage.MaxCount.
 func (h *handlers) eventPage(ctx context.Context, log *eventLog, repos []string, p storage.EventPage) ([]snapshot.Event, int64, error) {
-	switch {
-	case len(repos) > 0:
+	if len(repos) > 0 {
 		return h.store.Events.OfRepos(ctx, log.bounds, repos, p)
-	case !log.environment.Logical():
-		return h.store.Events.Log(ctx, log.bounds, p)
 	}
-	total, err := log.recorded, error(nil)
-	if !log.whole {
-		total, err = h.store.Events.Count(ctx, log.bounds)
-	}
-	if err != nil || int64(p.Offset) >= total {
-		return nil, total, err
-	}
-	found, err := h.store.Events.List(ctx, log.bounds, p)
-	return found, total, err
+	return h.store.Events.Log(ctx, log.bounds, p)
 }
 
 // repoIDs resolves names of repositories, as pickRepo does: one command. An empty name
@@ -199,28 +187,47 @@ func (h *handlers) repoIDs(ctx context.Context, org evidence.OrgAccess, names []
 	return ids, nil
 }
 
+// eventNames are the names that flows and environments have now, by id.
+type eventNames struct {
+	flows        map[string]evidence.Flow
+	environments map[string]evidence.Environment
+}
+
 // showEvents describes events by the names that environments and flows have now: one
-// command for a thousand flows.
+// command for a thousand flows, and one for the members of a logical environment.
 func (h *handlers) showEvents(ctx context.Context, log *eventLog, events []snapshot.Event) ([]GetEnvironmentEventResponse, error) {
-	var ids []string
+	var flows, members []string
 	for _, event := range events {
-		ids = append(ids, event.Flows...)
+		flows = append(flows, event.Flows...)
+		if event.Member != "" {
+			members = append(members, event.Member)
+		}
 	}
-	flows, err := h.store.Flows.Names(ctx, log.org.OrgID, once(ids))
-	if err != nil {
+	names := eventNames{}
+	var err error
+	if names.flows, err = h.store.Flows.Names(ctx, log.org.OrgID, once(flows)); err != nil {
+		return nil, err
+	}
+	if names.environments, err = h.store.Environments.Names(ctx, log.org.OrgID, once(members)); err != nil {
 		return nil, err
 	}
 	shown := make([]GetEnvironmentEventResponse, 0, len(events))
 	for i := range events {
-		shown = append(shown, h.showEvent(log, &events[i], flows))
+		shown = append(shown, h.showEvent(log, &events[i], &names))
 	}
 	return shown, nil
 }
 
-func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, flows map[string]evidence.Flow) GetEnvironmentEventResponse {
-	org, environment := log.org.OrgName, log.names[event.Environment]
+// showEvent describes an event. That of a logical environment names the member in which
+// it happened, and the logical environment's own snapshot.
+func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, names *eventNames) GetEnvironmentEventResponse {
+	org, environment := log.org.OrgName, log.environment.Name
+	happenedIn := environment
+	if event.Member != "" {
+		happenedIn = names.environments[event.Member].Name
+	}
 	shown := GetEnvironmentEventResponse{
-		EnvironmentName:    environment,
+		EnvironmentName:    happenedIn,
 		SnapshotIndex:      event.Snapshot,
 		ArtifactName:       event.Name,
 		SHA256:             event.Fingerprint,
@@ -238,7 +245,7 @@ func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, flows map[str
 		}},
 	}
 	for _, id := range event.Flows {
-		shown.Flows = append(shown.Flows, EventFlow{FlowName: flows[id].Name})
+		shown.Flows = append(shown.Flows, EventFlow{FlowName: names.flows[id].Name})
 	}
 	if len(shown.Flows) > 0 {
 		shown.Pipeline = shown.Flows[0].FlowName

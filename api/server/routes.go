@@ -10,6 +10,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/tasks/logical"
 	"attestry/tasks/snapshot"
 )
 
@@ -49,7 +50,9 @@ type handlers struct {
 	links  Links
 	store  *storage.Store
 	intake *snapshot.Intake
-	log    *slog.Logger
+	// logical numbers the snapshots of logical environments.
+	logical *logical.Updater
+	log     *slog.Logger
 }
 
 // routes lists every operation of the API.

@@ -39,10 +39,7 @@ func (h *handlers) environmentOf(ctx context.Context, org evidence.OrgAccess, na
 // timeline is what snapshot expressions are resolved against, once the reports under
 // way have been waited for.
 func (h *handlers) timeline(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment) (*snapshot.Timeline, error) {
-	if environment.Logical() {
-		return h.unitedTimeline(ctx, org, environment)
-	}
-	if err := h.intake.CatchUp(ctx, environment.ID, catchUpSpan); err != nil {
+	if err := h.catchUp(ctx, &environment); err != nil {
 		return nil, err
 	}
 	latest, err := h.store.Snapshots.Latest(ctx, environment.ID)
@@ -58,29 +55,6 @@ func (h *handlers) timelineUntil(ctx context.Context, org evidence.OrgAccess, en
 	}
 }
 
-// unitedTimeline is that of a logical environment. It does not wait for what is under
-// way in its members.
-func (h *handlers) unitedTimeline(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment) (*snapshot.Timeline, error) {
-	united, err := h.unionOf(ctx, environment)
-	return &snapshot.Timeline{
-		Org: org.OrgName, Environment: environment.Name, Latest: united.total, Now: h.clock(),
-		InForce: func(at float64) (int64, error) { return united.numberAt(ctx, at) },
-	}, err
-}
-
-// snapshotsBetween returns the snapshots numbered first to last: one command for each
-// thousand.
-func (h *handlers) snapshotsBetween(ctx context.Context, environment evidence.Environment, first, last int64) ([]snapshot.Snapshot, error) {
-	if !environment.Logical() {
-		return h.store.Snapshots.GetMany(ctx, environment.ID, numbersBetween(first, last))
-	}
-	united, err := h.unionOf(ctx, environment)
-	if err != nil {
-		return nil, err
-	}
-	return united.between(ctx, environment, first, last)
-}
-
 // pickSnapshot finds the snapshot that is asked for, without what runs by it.
 func (h *handlers) pickSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked snapshot.Expression) (loadedSnapshot, error) {
 	timeline, err := h.timeline(ctx, org, environment)
@@ -91,7 +65,7 @@ func (h *handlers) pickSnapshot(ctx context.Context, org evidence.OrgAccess, env
 	if err != nil {
 		return loadedSnapshot{}, err
 	}
-	found, err := h.snapshotsBetween(ctx, environment, number, number+1)
+	found, err := h.store.Snapshots.GetMany(ctx, environment.ID, []int64{number, number + 1})
 	if err != nil {
 		return loadedSnapshot{}, err
 	}
@@ -113,11 +87,7 @@ func (h *handlers) loadSnapshot(ctx context.Context, org evidence.OrgAccess, env
 		return loaded, err
 	}
 	if environment.Logical() {
-		united, err := h.unionOf(ctx, environment)
-		if err != nil {
-			return loaded, err
-		}
-		err = united.load(ctx, &loaded)
+		err = h.loadMembers(ctx, &loaded)
 		return loaded, err
 	}
 	if loaded.Artifacts, err = h.store.Snapshots.Artifacts(ctx, &loaded.Snapshot); err != nil {

@@ -74,7 +74,7 @@ func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*
 	for ; first <= last; first += listBlock {
 		end := min(first+listBlock-1, last)
 		// One more than is shown: it ends the last one.
-		found, err := h.snapshotsBetween(ctx, environment, first, min(end+1, timeline.Latest))
+		found, err := h.store.Snapshots.GetMany(ctx, environment.ID, numbersBetween(first, min(end+1, timeline.Latest)))
 		if err != nil {
 			return nil, err
 		}

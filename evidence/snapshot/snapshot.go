@@ -38,6 +38,12 @@ type Snapshot struct {
 	ReportedBy string `json:"reported_by"`
 	// ReportedAt is when the report was accepted, Unix seconds.
 	ReportedAt float64 `json:"reported_at"`
+	// Members are what a logical environment's snapshot unites, in the order in which
+	// the environment includes them. It has no Root, Counts and Changes of its own.
+	Members []Member `json:"members,omitempty"`
+	// Cause is why a logical environment's snapshot was made; nil for a change of
+	// membership.
+	Cause *Cause `json:"cause,omitempty"`
 }
 
 // Compliant is the verdict where a plain bool is wanted: unknown gives false
@@ -60,9 +66,12 @@ func Inline(changes []Change) bool {
 
 // Event is an entry of an environment's event log.
 type Event struct {
-	Org         string     `json:"org"`
-	Environment string     `json:"environment"` // id
-	Ordinal     int64      `json:"ordinal"`     // 1, 2, 3, … per environment
+	Org         string `json:"org"`
+	Environment string `json:"environment"` // id
+	// Member is, in the log of a logical environment, the id of the member in which it
+	// happened; else "".
+	Member      string     `json:"member,omitempty"`
+	Ordinal     int64      `json:"ordinal"` // 1, 2, 3, … per environment
 	Snapshot    int64      `json:"snapshot"`
 	Timestamp   float64    `json:"timestamp"` // the snapshot's, Unix seconds
 	Fingerprint string     `json:"fingerprint"`

@@ -222,6 +222,43 @@ func Load(root string, fetch Fetch) (Tree, error) {
 	return tree, nil
 }
 
+// LoadAll reads whole trees, all of them level by level: one fetch for each level of
+// the highest one.
+func LoadAll(roots []string, fetch Fetch) ([]Tree, error) {
+	all := Tree{Chunks: map[string]Chunk{}}
+	frontier := slices.Clone(roots)
+	for {
+		// What trees share is read once.
+		slices.Sort(frontier)
+		frontier = slices.DeleteFunc(slices.Compact(frontier), func(id string) bool {
+			_, known := all.Chunks[id]
+			return known || id == ""
+		})
+		if len(frontier) == 0 {
+			break
+		}
+		chunks, err := fetch(frontier)
+		if err != nil {
+			return nil, err
+		}
+		var below []string
+		for i, chunk := range chunks {
+			all.Chunks[frontier[i]] = chunk
+			below = append(below, chunk.Children...)
+		}
+		frontier = below
+	}
+	trees := make([]Tree, 0, len(roots))
+	for _, root := range roots {
+		tree, err := Load(root, all.Fetch)
+		if err != nil {
+			return nil, err
+		}
+		trees = append(trees, tree)
+	}
+	return trees, nil
+}
+
 // Changes are those of the tree, sorted by fingerprint.
 func (t *Tree) Changes() []Change {
 	var changes []Change

@@ -1,7 +1,9 @@
 package snapshot
 
 import (
+	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -144,3 +146,47 @@ func mutate(random *rand.Rand, artifacts []Artifact) []Artifact {
 }
 
 func sameArtifact(a, b Artifact) bool { return string(encode(a)) == string(encode(b)) }
+
+// TestTreesAreLoadedTogetherLevelByLevel loads trees that share chunks.
+func TestTreesAreLoadedTogetherLevelByLevel(t *testing.T) {
+	all := Tree{Chunks: map[string]Chunk{}}
+	var trees []Tree
+	var roots []string
+	for _, n := range []int{0, 1, 40, 2_000, 2_001, 40} {
+		var artifacts []Artifact
+		for i := range n {
+			artifacts = append(artifacts, Artifact{Fingerprint: fingerprint(fmt.Sprint(i))})
+		}
+		sortByFingerprint(artifacts)
+		tree := NewArtifactTree(artifacts)
+		trees, roots = append(trees, tree), append(roots, tree.Root)
+		maps.Copy(all.Chunks, tree.Chunks)
+	}
+	fetches, seen := 0, map[string]int{}
+	loaded, err := LoadAll(roots, func(ids []string) ([]Chunk, error) {
+		fetches++
+		for _, id := range ids {
+			seen[id]++
+		}
+		return all.Fetch(ids)
+	})
+	if err != nil || len(loaded) != len(trees) {
+		t.Fatalf("%d trees, %v", len(loaded), err)
+	}
+	for i := range loaded {
+		if !bytes.Equal(encode(loaded[i].Artifacts()), encode(trees[i].Artifacts())) || loaded[i].Root != roots[i] {
+			t.Errorf("tree %d differs", i)
+		}
+	}
+	if fetches > 4 || len(seen) != len(all.Chunks) {
+		t.Errorf("%d fetches of %d chunks, of %d", fetches, len(seen), len(all.Chunks))
+	}
+	for id, n := range seen {
+		if n > 1 {
+			t.Errorf("chunk %s is fetched %d times", id, n)
+		}
+	}
+	if _, err := LoadAll([]string{"none"}, all.Fetch); err == nil {
+		t.Error("a root that is not there loads")
+	}
+}

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -53,18 +52,4 @@ func (a *Artifact) unite(other *Artifact) {
 		pods.addPod(name, other.Pods[name])
 	}
 	a.Pods = pods.Pods
-}
-
-// Place is a snapshot's place in the order of time of several environments.
-type Place struct {
-	Environment string // id
-	Number      int64
-	Timestamp   float64 // Unix seconds
-	// ID decides between two of the same time.
-	ID string
-}
-
-// Compare orders places.
-func (p Place) Compare(other Place) int {
-	return cmp.Or(cmp.Compare(p.Timestamp, other.Timestamp), cmp.Compare(p.ID, other.ID))
 }

@@ -22,8 +22,8 @@ func newCountedScene(t *testing.T) (*scene, *storage.CountingDocuments) {
 }
 
 // maxWorkerCommands is what a changed report may cost the worker, however large
-// it is.
-const maxWorkerCommands = 17
+// it is. One of them looks for logical environments that include this one.
+const maxWorkerCommands = 18
 
 // TestOneChangeCostsTheWorkerTheSameInAnyReport pins commands and bytes: neither
 // may grow with what has not changed.
@@ -52,6 +52,28 @@ func TestOneChangeCostsTheWorkerTheSameInAnyReport(t *testing.T) {
 	}
 }
 
+// TestLogicalEnvironmentCostsItsMembersTheSameHoweverManyTheyAre pins what a snapshot
+// of a member costs more than one of an environment that no logical one includes.
+func TestLogicalEnvironmentCostsItsMembersTheSameHoweverManyTheyAre(t *testing.T) {
+	const most = 11
+	for _, n := range []int{1, 60} {
+		s, counting := newCountedScene(t)
+		members := []string{s.env}
+		for range n - 1 {
+			members = append(members, s.member(t).env)
+		}
+		s.accept(t, fleet(5))
+		s.drain(t)
+		s.unite(t, members...)
+		s.accept(t, fleet(5, 1))
+		counting.Reset()
+		s.drain(t)
+		if costs := counting.Snapshot(); costs.Commands() > maxWorkerCommands+most {
+			t.Errorf("%d members: %d commands: %+v", n, costs.Commands(), costs)
+		}
+	}
+}
+
 func TestUnchangedReportCostsTheSameInAnyEnvironment(t *testing.T) {
 	for _, n := range []int{10, 10_000} {
 		s, counting := newCountedScene(t)
@@ -70,7 +92,7 @@ func TestUnchangedReportCostsTheSameInAnyEnvironment(t *testing.T) {
 const (
 	// maxKnownCommands is what a changed report may cost the worker where flows know
 	// what runs.
-	maxKnownCommands = 24
+	maxKnownCommands = 25
 	// maxTokenCommands is what it may cost more, for each thousand artifacts, when the
 	// change token has moved.
 	maxTokenCommands = 3

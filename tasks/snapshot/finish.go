@@ -20,7 +20,10 @@ func (p *Processor) finish(ctx context.Context, made *rules.Snapshot, changes []
 	if err := p.noteDeployments(ctx, made, changes, running); err != nil {
 		return err
 	}
-	return p.tellTrails(ctx, made, changes, running)
+	if err := p.tellTrails(ctx, made, changes, running); err != nil {
+		return err
+	}
+	return p.logical.Follow(ctx, made)
 }
 
 // noteRunning ends what has exited, and lists what runs by its repositories.

@@ -66,7 +66,7 @@ func (p *Processor) makeNext(ctx context.Context, h *held, record storage.Waitin
 		Org:          record.Org,
 		Environment:  record.Environment,
 		Number:       head.Last + 1,
-		Timestamp:    max(record.AcceptedAt, evidence.RoundSeconds(head.Timestamp+tick)),
+		Timestamp:    evidence.TimeAfter(head.Timestamp, record.AcceptedAt),
 		Type:         record.Type,
 		EventsBefore: head.Events,
 		Arrival:      record.Arrival,

@@ -16,6 +16,7 @@ import (
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/tasks/logical"
 )
 
 const (
@@ -32,9 +33,6 @@ const (
 	// commitAttempts bounds how often a head is written again that somebody
 	// else has touched, at most once a second per reporter.
 	commitAttempts = 10
-	// tick separates a snapshot from one whose report was accepted by a clock
-	// that is ahead, in seconds.
-	tick = 1e-6
 )
 
 // errLeaseLost ends a drain whose lease another worker has taken over.
@@ -50,6 +48,7 @@ type Announcer interface {
 type Processor struct {
 	store     *storage.Store
 	announcer Announcer
+	logical   *logical.Updater
 	clock     evidence.Clock
 	log       *slog.Logger
 	givenUp   atomic.Int64
@@ -57,7 +56,7 @@ type Processor struct {
 
 // NewProcessor makes a processor.
 func NewProcessor(store *storage.Store, announcer Announcer, clock evidence.Clock, log *slog.Logger) *Processor {
-	return &Processor{store: store, announcer: announcer, clock: clock, log: log}
+	return &Processor{store: store, announcer: announcer, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log}
 }
 
 // GivenUp is how many reports this processor has given up so far.

@@ -1,0 +1,254 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/tasks/snapshot"
+)
+
+// artifactNames are the names of what runs by a snapshot, in order.
+func (b snapshotBody) artifactNames() string {
+	var names []string
+	for _, artifact := range b.Artifacts {
+		if annotation(artifact) != "exited" {
+			names = append(names, strings.TrimPrefix(artifact["name"].(string), "/opt/"))
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
+}
+
+// quietly hears of nothing that has settled.
+type quietly struct{}
+
+func (quietly) Settled(context.Context, string) {}
+
+// TestLateReportMovesNoNumberOfALogicalEnvironment processes the reports of two members
+// in another order than they were accepted in.
+func TestLateReportMovesNoNumberOfALogicalEnvironment(t *testing.T) {
+	s := start(t, options{withoutWorker: true, reportWait: time.Millisecond, begins: monthBegins})
+	s.environment("slow", evidence.Server)
+	s.environment("quick", evidence.Server)
+	s.logical("all", "slow", "quick")
+	processor := snapshot.NewProcessor(s.Process.Store, quietly{}, s.clock.read, slog.New(slog.DiscardHandler))
+	accept := func(environment, name string) {
+		t.Helper()
+		s.want(http.StatusOK, http.MethodPut, environmentsPath+"/"+environment+"/report/server", serverReport(name))
+		s.clock.turn(time.Minute)
+	}
+	process := func(environment string) {
+		t.Helper()
+		s.must(processor.Drain(t.Context(), s.environmentID(environment)))
+	}
+	accept("slow", "late")
+	accept("quick", "early")
+	process("quick")
+	first := s.snapshot("all", "1")
+	if first.artifactNames() != "early" || !first.IsLatest {
+		t.Fatalf("snapshot 1 runs %s", first.artifactNames())
+	}
+	process("slow")
+	again, second := s.snapshot("all", "1"), s.snapshot("all", "-1")
+	if again.artifactNames() != "early" || again.Timestamp != first.Timestamp {
+		t.Errorf("snapshot 1 has become that of %s at %f", again.artifactNames(), again.Timestamp)
+	}
+	if second.Index != 2 || second.artifactNames() != "early late" || second.Timestamp <= first.Timestamp {
+		t.Errorf("snapshot %d at %f runs %s", second.Index, second.Timestamp, second.artifactNames())
+	}
+	s.wantEvents("all", "", "late started-unknown #2", "early started-unknown #1")
+}
+
+func TestWhatWasCitedOfALogicalEnvironmentStays(t *testing.T) {
+	s := start(t, options{begins: monthBegins})
+	for _, name := range []string{"one", "two", "three"} {
+		s.environment(name, evidence.Server)
+	}
+	s.nowRuns("three", "c")
+	s.logical("all", "one", "two")
+	if list := s.read("/snapshots/" + org + "/all").([]any); len(list) != 0 {
+		t.Errorf("before anything has run it has the snapshots %v", list)
+	}
+	cited := map[int]string{}
+	var bodies []any
+	step := func(what string, do func(), runs string) {
+		t.Helper()
+		s.clock.turn(time.Hour)
+		do()
+		number := len(bodies) + 1
+		if got := s.snapshot("all", "-1"); int(got.Index) != number || got.artifactNames() != runs {
+			t.Errorf("%s: snapshot %d runs %s, want %s by snapshot %d", what, got.Index, got.artifactNames(), runs, number)
+		}
+		cited[number] = runs
+		bodies = append(bodies, at(t, s.read(fmt.Sprintf("/snapshots/%s/all/%d", org, number)), "artifacts"))
+	}
+	step("a report", func() { s.nowRuns("one", "a") }, "a")
+	step("another one", func() { s.nowRuns("two", "a", "b") }, "a b")
+	step("a member joins", func() { s.change(http.MethodPut, "/all/join", `{"physical_env_name":"three"}`) }, "a b c")
+	step("a member leaves", func() { s.change(http.MethodPatch, "/all", `{"included_environments":["three","two"]}`) }, "a b c")
+	step("a member is archived", func() { s.archive("two") }, "c")
+	step("its successor reports", func() {
+		s.environment("two", evidence.Server)
+		bodies = append(bodies, at(t, s.read("/snapshots/"+org+"/all/6"), "artifacts")) // it joins
+		s.nowRuns("two", "d")
+	}, "c d")
+	for i, body := range bodies {
+		if now := at(t, s.read(fmt.Sprintf("/snapshots/%s/all/%d", org, i+1)), "artifacts"); shown(now) != shown(body) {
+			t.Errorf("snapshot %d has become\n%s, it was\n%s", i+1, shown(now), shown(body))
+		}
+		if runs, ok := cited[i+1]; ok && s.snapshot("all", fmt.Sprint(i+1)).artifactNames() != runs {
+			t.Errorf("snapshot %d does not run %s", i+1, runs)
+		}
+	}
+	// What happened before a member joined is no part of the log.
+	s.wantEvents("all", "", "d started-unknown #7", "a started-unknown #2", "b started-unknown #2", "a started-unknown #1")
+	diff := s.read("/env-diff/" + org + "?snappish1=all%232&snappish2=all%235")
+	for side, want := range map[string]string{"snappish1": "/opt/a /opt/b", "snappish2": "/opt/c"} {
+		if got := column(t, at(t, diff, side, "artifacts"), "name"); got != want {
+			t.Errorf("the diff has %s only in %s, want %s", got, side, want)
+		}
+	}
+	diff = s.read("/env-diff/" + org + "?snappish1=all&snappish2=three")
+	if only, both := column(t, at(t, diff, "snappish1", "artifacts"), "name"), column(t, at(t, diff, "not-changed", "artifacts"), "name"); only != "/opt/d" || both != "/opt/c" {
+		t.Errorf("compared with a member it has %s more, %s alike", only, both)
+	}
+	s.refused(http.StatusNotFound, "Org: 'acme'. Snapshot 'all#8' resolves to 'all#8'. len(snapshots) == 7. Indexes are 1-based",
+		http.MethodGet, "/snapshots/"+org+"/all/8", "")
+}
+
+// TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict lets a member that is not compliant
+// leave.
+func TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict(t *testing.T) {
+	s := start(t, options{})
+	s.environment("one", evidence.Server)
+	s.environment("two", evidence.Server)
+	for _, name := range []string{"one", "two"} {
+		s.nowRuns(name, name)
+		s.state(name, new(name == "one"))
+	}
+	s.logical("all", "one", "two")
+	s.archive("two")
+	compliant := []bool{}
+	for _, item := range s.read("/snapshots/" + org + "/all?reverse=true").([]any) {
+		compliant = append(compliant, at(t, item, "compliant").(bool))
+	}
+	if !slices.Equal(compliant, []bool{false, true}) {
+		t.Errorf("listed as compliant: %v", compliant)
+	}
+}
+
+// TestMembershipThatWasCutShortIsFinishedByTheNextReader changes members without what
+// the service does behind it, as a process does that is killed in between.
+func TestMembershipThatWasCutShortIsFinishedByTheNextReader(t *testing.T) {
+	s := start(t, options{})
+	environments := s.Process.Store.Environments
+	owner, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	s.must(err)
+	for _, name := range []string{"one", "two"} {
+		s.environment(name, evidence.Server)
+		s.nowRuns(name, name)
+	}
+	s.logical("all", "one")
+	s.must(environments.Join(t.Context(), s.environmentID("all"), s.environmentID("two"), 1))
+	if got := s.snapshot("all", "-1"); got.Index != 2 || got.artifactNames() != "one two" {
+		t.Errorf("joined: snapshot %d runs %s", got.Index, got.artifactNames())
+	}
+	s.must(environments.Archive(t.Context(), owner.ID, "one", 2))
+	if list := s.read("/snapshots/" + org + "/all").([]any); len(list) != 3 {
+		t.Errorf("archived: %d snapshots", len(list))
+	}
+	if got := s.snapshot("all", "-1"); got.artifactNames() != "two" {
+		t.Errorf("archived: it runs %s", got.artifactNames())
+	}
+	s.nowRuns("two", "three")
+	s.wantEvents("all", "", "two exited #4", "three started-unknown #4")
+}
+
+// TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader stores one as a
+// version did that neither numbered its snapshots nor had an index of them.
+func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader(t *testing.T) {
+	var engine storage.Documents
+	s := start(t, options{embedded: true, wrap: func(docs storage.Documents) storage.Documents {
+		engine = docs
+		return docs
+	}})
+	s.environment("one", evidence.Server)
+	s.logical("all", "one")
+	schema := schemaOf(t, "environments")
+	record, err := engine.Get(t.Context(), schema, s.environmentID("all"))
+	s.must(err)
+	delete(record.Fields, "logical")
+	s.must(engine.Put(t.Context(), schema, record))
+	s.nowRuns("one", "a")
+	s.nowRuns("one", "b")
+	if got := s.snapshot("all", "-1"); got.Index != 1 || got.artifactNames() != "b" {
+		t.Errorf("the first reader finds snapshot %d of %s", got.Index, got.artifactNames())
+	}
+	s.nowRuns("one", "c")
+	s.wantEvents("all", "", "b exited #2", "c started-unknown #2")
+}
+
+func schemaOf(t *testing.T, name string) *storage.Schema {
+	t.Helper()
+	for _, schema := range storage.Schemas() {
+		if schema.Name == name {
+			return schema
+		}
+	}
+	t.Fatalf("no collection %s", name)
+	return nil
+}
+
+func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) {
+	var counting *storage.CountingDocuments
+	s := start(t, options{embedded: true, withoutWorker: true, reportWait: time.Millisecond, wrap: func(docs storage.Documents) storage.Documents {
+		counting = storage.NewCountingDocuments(docs)
+		return counting
+	}})
+	processor := snapshot.NewProcessor(s.Process.Store, quietly{}, s.clock.read, slog.New(slog.DiscardHandler))
+	runs := func(environment, name string) {
+		t.Helper()
+		s.want(http.StatusOK, http.MethodPut, environmentsPath+"/"+environment+"/report/server", serverReport(name))
+		s.must(processor.Drain(t.Context(), s.environmentID(environment)))
+	}
+	var members []string
+	for i := range 40 {
+		members = append(members, fmt.Sprint("m", i))
+		s.environment(members[i], evidence.Server)
+	}
+	s.logical("few", members[:2]...)
+	s.logical("many", members...)
+	for i, name := range members {
+		runs(name, fmt.Sprint("v", i))
+	}
+	runs("m0", "next")
+	spent := func(path string) int {
+		least := math.MaxInt
+		for range 3 {
+			counting.Reset()
+			s.read(path)
+			least = min(least, counting.Snapshot().Commands())
+		}
+		return least
+	}
+	for _, path := range []string{
+		"/snapshots/" + org + "/%s/-1", "/snapshots/" + org + "/%s/1", "/snapshots/" + org + "/%s/~1",
+		"/snapshots/" + org + "/%s", "/snapshots/" + org + "/%s?interval=1..2",
+		environmentsPath + "/%s/events", environmentsPath + "/%s/events?start=1&end=2&page=1&per_page=1",
+		"/env-diff/" + org + "?snappish1=%s~1&snappish2=m1",
+	} {
+		few, many := spent(fmt.Sprintf(path, "few")), spent(fmt.Sprintf(path, "many"))
+		if many > few || few > 26 {
+			t.Errorf("%s takes %d commands with 2 members, %d with 40", path, few, many)
+		}
+	}
+}

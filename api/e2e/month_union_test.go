@@ -1,0 +1,185 @@
+package e2e_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"attestry/evidence"
+)
+
+// pastUnion is a snapshot of the logical environment as it must be.
+type pastUnion struct {
+	number    int
+	timestamp float64
+	counts    map[string]int // instances by fingerprint
+	// cause is the member's snapshot that it was made for; nil for a change of
+	// membership.
+	cause *pastSnapshot
+}
+
+// snapshot is the union as one of an environment of its own, for what is alike of both.
+func (u *pastUnion) snapshot() *pastSnapshot {
+	return &pastSnapshot{environment: &pastEnvironment{name: "everything"}, number: u.number, counts: u.counts}
+}
+
+// pastLogical is the logical environment as it must be: a snapshot for each of its
+// members' and for each change of membership, in the order in which they came to be.
+type pastLogical struct {
+	members []*pastEnvironment
+	unions  []*pastUnion
+}
+
+func (l *pastLogical) add(timestamp float64, cause *pastSnapshot) {
+	union := &pastUnion{number: len(l.unions) + 1, timestamp: timestamp, counts: map[string]int{}, cause: cause}
+	for _, member := range l.members {
+		for fingerprint, n := range member.latest().counts {
+			union.counts[fingerprint] += n
+		}
+	}
+	l.unions = append(l.unions, union)
+}
+
+// follow takes in a snapshot of an environment.
+func (l *pastLogical) follow(s *pastSnapshot) {
+	if slices.Contains(l.members, s.environment) {
+		l.add(s.timestamp, s)
+	}
+}
+
+// regroup does a request after which the logical environment has other members.
+func (m *month) regroup(method, path, body string, members ...string) {
+	m.t.Helper()
+	before := evidence.Seconds(m.clock.read())
+	m.want(http.StatusOK, method, "/environments/"+org+path, []byte(body))
+	m.logical.members = nil
+	for _, name := range members {
+		m.logical.members = append(m.logical.members, m.environments[name])
+	}
+	got := m.snapshot("everything", "-1").Timestamp
+	if got < before || got > evidence.Seconds(m.clock.read()) {
+		m.t.Fatalf("%s %s is noted at %f, asked for at %f", method, path, got, before)
+	}
+	m.logical.add(got, nil)
+}
+
+// assertLogical reads all of the logical environment.
+func (m *month) assertLogical() {
+	m.t.Helper()
+	var former map[string]int
+	for i, want := range m.logical.unions {
+		m.assertUnion(want, former)
+		former = want.counts
+		var next *float64
+		if i+1 < len(m.logical.unions) {
+			next = &m.logical.unions[i+1].timestamp
+		}
+		m.assertUnionIsFound(want, next)
+	}
+	m.assertUnionList()
+	m.assertUnionEvents()
+	for i := 1; i < len(m.logical.unions); i++ {
+		m.assertDiff(m.logical.unions[i-1].snapshot(), m.logical.unions[i].snapshot())
+	}
+}
+
+func (m *month) assertUnion(want *pastUnion, former map[string]int) {
+	m.t.Helper()
+	got := m.snapshot("everything", strconv.Itoa(want.number))
+	counts := map[string]int{}
+	for _, artifact := range got.Artifacts {
+		fingerprint := artifact["fingerprint"].(string)
+		now, was := int(at(m.t, artifact, "annotation", "now").(float64)), int(at(m.t, artifact, "annotation", "was").(float64))
+		if now > 0 {
+			counts[fingerprint] = now
+		}
+		if was != former[fingerprint] || now != want.counts[fingerprint] {
+			m.t.Errorf("everything#%d: %s went from %d to %d, want from %d to %d", want.number, fingerprint, was, now, former[fingerprint], want.counts[fingerprint])
+		}
+	}
+	if int(got.Index) != want.number || got.Timestamp != want.timestamp || got.Type != "logical" || !maps.Equal(counts, want.counts) {
+		m.t.Errorf("everything#%d is #%d of %f with %v, want of %f with %v", want.number, got.Index, got.Timestamp, counts, want.timestamp, want.counts)
+	}
+}
+
+// assertUnionIsFound looks for a snapshot by all its expressions.
+func (m *month) assertUnionIsFound(want *pastUnion, next *float64) {
+	m.t.Helper()
+	moment := time.Unix(int64(math.Ceil(want.timestamp)), 0).UTC().Format("2006-01-02T15:04:05")
+	behind := len(m.logical.unions) - want.number
+	for _, expression := range []string{"@{" + moment + "}", fmt.Sprintf("#%d", want.number), fmt.Sprintf("~%d", behind), fmt.Sprintf("-%d", behind+1)} {
+		got := m.snapshot("everything", url.PathEscape(expression))
+		if int(got.Index) != want.number || got.IsLatest != (next == nil) || next != nil && *got.NextSnapshotTimestamp != *next {
+			m.t.Errorf("everything %s is #%d until %v, want #%d", expression, got.Index, got.NextSnapshotTimestamp, want.number)
+		}
+	}
+}
+
+func (m *month) assertUnionList() {
+	m.t.Helper()
+	items := m.read("/snapshots/" + org + "/everything?per_page=1000&reverse=true").([]any)
+	if len(items) != len(m.logical.unions) {
+		m.t.Fatalf("everything lists %d snapshots, want %d", len(items), len(m.logical.unions))
+	}
+	for i, item := range items {
+		to := 0.0
+		if i+1 < len(items) {
+			to = m.logical.unions[i+1].timestamp
+		}
+		if at(m.t, item, "index") != float64(i+1) || at(m.t, item, "from") != m.logical.unions[i].timestamp || at(m.t, item, "to") != to {
+			m.t.Errorf("everything lists %v as the snapshot at %f", item, m.logical.unions[i].timestamp)
+		}
+	}
+}
+
+// assertUnionEvents reads the log in pages: the events of each cause, by the numbers
+// and times of the logical environment.
+func (m *month) assertUnionEvents() {
+	m.t.Helper()
+	want, total := map[int][]string{}, 0
+	for _, union := range m.logical.unions {
+		if union.cause == nil {
+			continue
+		}
+		for _, event := range union.cause.events() {
+			text := fmt.Sprintf("%s %s %s in %s at %f, environments/everything/snapshots/%d", event.fingerprint, event.kind, event.sentence(),
+				event.environment.name, union.timestamp, union.number)
+			want[union.number], total = append(want[union.number], text), total+1
+		}
+	}
+	got, last := map[int][]string{}, math.MaxInt
+	for page := 1; ; page++ {
+		a := m.want(http.StatusOK, http.MethodGet, fmt.Sprintf("/environments/%s/everything/events?page=%d&per_page=7", org, page), nil)
+		if a.header.Get("X-Total-Count") != strconv.Itoa(total) {
+			m.t.Fatalf("everything has %s events, want %d", a.header.Get("X-Total-Count"), total)
+		}
+		var events []any
+		a.decode(m.t, &events)
+		if len(events) == 0 {
+			break
+		}
+		for _, event := range events {
+			number := int(at(m.t, event, "snapshot_index").(float64))
+			if number > last {
+				m.t.Errorf("an event of everything#%d comes behind one of #%d", number, last)
+			}
+			last = number
+			_, link, _ := strings.Cut(at(m.t, event, "_links", "snapshot", "html").(string), "/"+org+"/")
+			got[number] = append(got[number], fmt.Sprintf("%s %s %s in %s at %f, %s", at(m.t, event, "sha256"), at(m.t, event, "type"),
+				at(m.t, event, "description"), at(m.t, event, "environment_name"), at(m.t, event, "reported_at"), link))
+		}
+	}
+	for number := range len(m.logical.unions) + 1 {
+		slices.Sort(want[number])
+		slices.Sort(got[number])
+		if !slices.Equal(got[number], want[number]) {
+			m.t.Errorf("everything#%d has the events\n%v, want\n%v", number, got[number], want[number])
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package snapshot
+
+import (
+	"slices"
+
+	"attestry/evidence"
+)
+
+// Member is a member of a logical environment in one of its snapshots.
+type Member struct {
+	Environment string `json:"environment"` // id
+	// Number is that of the member's snapshot, 0 while it has none.
+	Number int64 `json:"number"`
+	State  *bool `json:"state"`
+}
+
+// Cause is the snapshot of a member for which a logical snapshot was added.
+type Cause struct {
+	Environment string `json:"environment"` // id of the member
+	Number      int64  `json:"number"`
+	// EventsBefore is how many events the member had before its snapshot.
+	EventsBefore int64 `json:"events_before"`
+}
+
+// Member returns what a logical snapshot has of a member; false when it was none.
+func (s *Snapshot) Member(environment string) (Member, bool) {
+	for _, member := range s.Members {
+		if member.Environment == environment {
+			return member, true
+		}
+	}
+	return Member{}, false
+}
+
+// HasMembers tells whether a logical snapshot unites these members, given by id without
+// repetition, in any order.
+func (s *Snapshot) HasMembers(environments []string) bool {
+	return len(environments) == len(s.Members) && !slices.ContainsFunc(environments, func(id string) bool {
+		_, ok := s.Member(id)
+		return !ok
+	})
+}
+
+// WithMembers returns the logical snapshot that follows s when the members have
+// changed at a time in Unix seconds. No events belong to it: nothing has started or
+// exited in any environment.
+func (s *Snapshot) WithMembers(members []Member, at float64) Snapshot {
+	next := s.next(members, at)
+	next.unite()
+	return next
+}
+
+// WithSnapshot returns the logical snapshot that follows s when one of its members has
+// made a snapshot. The events of the member's snapshot belong to it.
+func (s *Snapshot) WithSnapshot(made *Snapshot) Snapshot {
+	next := s.next(slices.Clone(s.Members), made.Timestamp)
+	for i := range next.Members {
+		if next.Members[i].Environment == made.Environment {
+			next.Members[i].Number, next.Members[i].State = made.Number, made.State
+		}
+	}
+	next.Events = made.Events
+	next.Cause = &Cause{Environment: made.Environment, Number: made.Number, EventsBefore: made.EventsBefore}
+	next.unite()
+	return next
+}
+
+// next is the frame of the snapshot after s. Its time is later than that of s,
+// whatever the clocks of those who made the two said.
+func (s *Snapshot) next(members []Member, at float64) Snapshot {
+	if s.Number > 0 {
+		at = evidence.TimeAfter(s.Timestamp, at)
+	}
+	return Snapshot{
+		Org: s.Org, Environment: s.Environment, Number: s.Number + 1, Timestamp: at, Type: evidence.LogicalType,
+		Members: members, EventsBefore: s.EventsBefore + s.Events,
+	}
+}
+
+// unite sets the verdict: that on the members that have a snapshot.
+func (s *Snapshot) unite() {
+	var states []*bool
+	for _, member := range s.Members {
+		if member.Number > 0 {
+			states = append(states, member.State)
+		}
+	}
+	s.State = evidence.UnitedState(states)
+}
+
+// EventsOfMember are the entries of the logical environment's log for events of the
+// member's snapshot that caused s, in the member's order.
+func (s *Snapshot) EventsOfMember(events []Event) []Event {
+	copies := make([]Event, 0, len(events))
+	for _, event := range events {
+		event.Member = event.Environment
+		event.Environment, event.Snapshot, event.Timestamp = s.Environment, s.Number, s.Timestamp
+		event.Ordinal += s.EventsBefore - s.Cause.EventsBefore
+		event.SnapshotCompliant = s.Compliant()
+		copies = append(copies, event)
+	}
+	return copies
+}

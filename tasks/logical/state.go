@@ -1,0 +1,65 @@
+package logical
+
+import (
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+)
+
+// state is what an update has read.
+type state struct {
+	environment evidence.Environment
+	// last is the last snapshot, without a number when there is none.
+	last snapshot.Snapshot
+	// heads are those of the environment and of its active members, by id.
+	heads map[string]snapshot.Head
+}
+
+// begins tells whether the environment has no snapshot, although a member has.
+func (s *state) begins() bool {
+	return s.last.Number == 0 && s.membershipChanged()
+}
+
+// membershipChanged tells whether members have joined or left since the last snapshot.
+// Before the first one that makes no difference until a member has something to show.
+func (s *state) membershipChanged() bool {
+	if s.last.Number > 0 {
+		return !s.last.HasMembers(s.environment.Active)
+	}
+	for _, id := range s.environment.Active {
+		if s.heads[id].Last > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// members are the active ones as the last snapshot has them. Those that have joined
+// since come with the snapshot that their head knows of.
+func (s *state) members() []snapshot.Member {
+	members := make([]snapshot.Member, 0, len(s.environment.Active))
+	for _, id := range s.environment.Active {
+		member, ok := s.last.Member(id)
+		if !ok {
+			head := s.heads[id]
+			member = snapshot.Member{Environment: id, Number: head.Last, State: head.State}
+		}
+		members = append(members, member)
+	}
+	return members
+}
+
+// behind names the next snapshot of each member that has made one since the last. made
+// is one that its member's head does not know of yet; nil if there is none.
+func (s *state) behind(made *snapshot.Snapshot) []snapshot.Member {
+	var behind []snapshot.Member
+	for _, member := range s.members() {
+		latest := s.heads[member.Environment].Last
+		if made != nil && made.Environment == member.Environment {
+			latest = max(latest, made.Number)
+		}
+		if member.Number < latest {
+			behind = append(behind, snapshot.Member{Environment: member.Environment, Number: member.Number + 1})
+		}
+	}
+	return behind
+}
