@@ -78,7 +78,7 @@ func (c *chunks) fetcher(ctx context.Context) snapshot.Fetch {
 			return nil, err
 		}
 		if len(read) != len(missing) {
-			return nil, fmt.Errorf("%d of %d chunks are missing", len(missing)-len(read), len(missing))
+			return nil, fmt.Errorf("%w: %d of %d chunks are missing", ErrDamaged, len(missing)-len(read), len(missing))
 		}
 		for i, chunk := range read {
 			found[places[i]] = chunk.Chunk

@@ -219,7 +219,7 @@ func (c *Collection[T]) decode(record Record) (T, error) {
 		return value, nil
 	}
 	if err := json.Unmarshal(record.Body, &value); err != nil {
-		return value, fmt.Errorf("decode %s %s: %w", c.schema.Name, record.ID, err)
+		return value, fmt.Errorf("%w: decode %s %s: %w", ErrDamaged, c.schema.Name, record.ID, err)
 	}
 	return value, nil
 }

@@ -19,14 +19,20 @@ const (
 	// maxInlineReport is the largest compressed report kept in its document;
 	// larger ones are objects.
 	maxInlineReport = 256 << 10
+	// parkedPage is how many parked reports are read with one command.
+	parkedPage = 32
 	// maxCanonicalReport bounds what a compressed report may unpack to.
 	maxCanonicalReport = 2 * snapshot.MaxReportSize
 )
 
+// Reports that wait have "accepted", parked ones have "parked".
 var reportSchema = &Schema{
-	Name:    "reports",
-	Fields:  []string{"accepted", "environment", "arrival"},
-	Indexes: []Index{{Name: "accepted", Fields: []string{"accepted"}}},
+	Name:   "reports",
+	Fields: []string{"accepted", "environment", "arrival", "parked", "org"},
+	Indexes: []Index{
+		{Name: "accepted", Fields: []string{"accepted"}},
+		{Name: "parked", Fields: []string{"parked"}},
+	},
 }
 
 // WaitingReport is a report that was accepted and is not processed yet.
@@ -44,9 +50,12 @@ type WaitingReport struct {
 	// Content is the compressed canonical report, or Object the key where it is.
 	Content []byte `json:"content,omitempty"`
 	Object  string `json:"object,omitempty"`
-	// Failure says why the report was given up; it then waits no more and is
-	// kept for the operator.
+	// Failure says why the report was parked: it then waits no more and is kept for
+	// the operator.
 	Failure string `json:"failure,omitempty"`
+	// Attempts is how often it was begun until then.
+	Attempts int     `json:"attempts,omitempty"`
+	ParkedAt float64 `json:"parked_at,omitempty"` // Unix seconds
 }
 
 // NewReportID returns a fresh id for a report.
@@ -81,7 +90,7 @@ func newReports(docs Documents, objects Objects) *Reports {
 			func(r *WaitingReport) string { return reportID(r.Environment, r.Arrival) },
 			func(r *WaitingReport) map[string]any {
 				if r.Failure != "" {
-					return nil
+					return map[string]any{"parked": r.ParkedAt, "org": r.Org, "environment": r.Environment, "arrival": r.Arrival}
 				}
 				return map[string]any{"accepted": r.AcceptedAt, "environment": r.Environment, "arrival": r.Arrival}
 			}),
@@ -158,26 +167,50 @@ func (r *Reports) Get(ctx context.Context, environment string, arrival int64) (W
 // Waits tells whether the report of that arrival number is stored: one command.
 func (r *Reports) Waits(ctx context.Context, environment string, arrival int64) (bool, error) {
 	_, err := r.Get(ctx, environment, arrival)
-	if errors.Is(err, ErrNotFound) {
+	switch {
+	case errors.Is(err, ErrNotFound):
 		return false, nil
+	case errors.Is(err, ErrDamaged):
+		return true, nil
 	}
 	return err == nil, err
 }
 
 // Following returns the reports of an environment behind an arrival number, in
-// order, without gaps, at most limit: one command.
+// order, without gaps, at most limit: one command, as long as none is damaged.
+// ErrDamaged tells that the first of them is.
 func (r *Reports) Following(ctx context.Context, environment string, arrival int64, limit int) ([]WaitingReport, error) {
 	ids := make([]string, limit)
 	for i := range ids {
 		ids[i] = reportID(environment, arrival+1+int64(i))
 	}
 	records, err := r.collection.GetMany(ctx, ids)
+	if errors.Is(err, ErrDamaged) {
+		records, err = r.readable(ctx, ids)
+	}
 	for i, record := range records {
 		if record.Arrival != arrival+1+int64(i) {
 			return records[:i], err
 		}
 	}
 	return records, err
+}
+
+// readable returns the reports before the first one that is missing or damaged.
+// ErrDamaged tells that this is the very first.
+func (r *Reports) readable(ctx context.Context, ids []string) ([]WaitingReport, error) {
+	var records []WaitingReport
+	for _, id := range ids {
+		record, err := r.collection.Get(ctx, id)
+		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) && len(records) > 0 {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, record)
+	}
+	return records, nil
 }
 
 // ReportRef names a waiting report without its content.
@@ -207,10 +240,20 @@ func (r *Reports) AcceptedBefore(ctx context.Context, moment float64, after stri
 	return refs, next, err
 }
 
-// Fail gives a report up: it waits no more, and keeps the reason.
-func (r *Reports) Fail(ctx context.Context, record WaitingReport, reason string) error {
-	record.Failure = reason
+// Park stores a report that has a Failure and waits no more.
+func (r *Reports) Park(ctx context.Context, record WaitingReport) error {
 	return r.collection.Put(ctx, record)
+}
+
+// Parked returns the parked reports, those parked first at the beginning, of one
+// organization unless org is "", and the cursor of those behind them. Pages are short,
+// as reports come with their content.
+func (r *Reports) Parked(ctx context.Context, org, after string) ([]WaitingReport, string, error) {
+	query := Query{Index: "parked", From: &Bound{Value: 0.0}, After: after, Limit: parkedPage}
+	if org != "" {
+		query.Where = []Condition{{Field: "org", Value: org}}
+	}
+	return r.collection.Find(ctx, query)
 }
 
 // Discard is Remove for reports that are known by name alone.

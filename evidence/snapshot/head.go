@@ -47,8 +47,9 @@ type Lease struct {
 type Attempt struct {
 	Arrival int64 `json:"arrival,omitempty"`
 	Count   int   `json:"count,omitempty"`
-	// Reason is why the last attempt failed.
+	// Reason is why the last attempt failed, Class what kind of reason that is.
 	Reason string `json:"reason,omitempty"`
+	Class  string `json:"class,omitempty"`
 }
 
 // Outcome is what became of a report that did not just change nothing.

@@ -17,9 +17,6 @@ func (p *Processor) process(ctx context.Context, h *held, record storage.Waiting
 		return result{token: token}, err
 	}
 	report, err := p.store.Reports.Unpack(ctx, &record)
-	if errors.Is(err, storage.ErrDamaged) {
-		return result{}, &poisoned{cause: err}
-	}
 	if err != nil {
 		return result{}, err
 	}

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"attestry/evidence"
@@ -27,9 +26,6 @@ const (
 	renewInterval = leaseSpan / 4
 	// batchSize is how many reports are read with one command.
 	batchSize = 16
-	// maxAttempts is how often a report that cannot be processed is begun; then
-	// it is given up so that the rest goes on.
-	maxAttempts = 5
 	// commitAttempts bounds how often a head is written again that somebody
 	// else has touched, at most once a second per reporter.
 	commitAttempts = 10
@@ -51,16 +47,14 @@ type Processor struct {
 	logical   *logical.Updater
 	clock     evidence.Clock
 	log       *slog.Logger
-	givenUp   atomic.Int64
+	refunds   refunds
+	parked    parkedCounts
 }
 
 // NewProcessor makes a processor.
 func NewProcessor(store *storage.Store, announcer Announcer, clock evidence.Clock, log *slog.Logger) *Processor {
 	return &Processor{store: store, announcer: announcer, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log}
 }
-
-// GivenUp is how many reports this processor has given up so far.
-func (p *Processor) GivenUp() int64 { return p.givenUp.Load() }
 
 // held is an environment whose lease this processor has. Each holding has a name
 // of its own, so that one which has lost its lease never takes another's for it.
@@ -111,6 +105,9 @@ func (p *Processor) turn(ctx context.Context, environment string) (more bool, er
 // acquire takes the lease, or returns nil when it is taken. It counts the attempt
 // on the next report, so that one which kills its worker is noticed too.
 func (p *Processor) acquire(ctx context.Context, environment string) (*held, error) {
+	if err := p.refund(ctx, environment); err != nil {
+		return nil, err
+	}
 	holder := evidence.NewID()
 	for range commitAttempts {
 		stored, err := p.store.Heads.GetVersioned(ctx, environment)
@@ -132,7 +129,11 @@ func (p *Processor) acquire(ctx context.Context, environment string) (*held, err
 		if errors.Is(err, storage.ErrMoved) {
 			continue
 		}
-		return &held{holder: holder, head: head, revision: revision}, err
+		if err != nil {
+			p.refunds.add(environment, refund{arrival: next, holder: holder, uncertain: true})
+			return nil, err
+		}
+		return &held{holder: holder, head: head, revision: revision}, nil
 	}
 	return nil, contended()
 }
@@ -145,6 +146,12 @@ func lease(holder string, now time.Time) rules.Lease {
 func (p *Processor) processAll(ctx context.Context, h *held) error {
 	for {
 		records, err := p.store.Reports.Following(ctx, h.head.Environment, h.head.Processed, batchSize)
+		if errors.Is(err, storage.ErrDamaged) && h.head.Attempt.Count > maxAttempts {
+			err = p.parkUnread(ctx, h)
+			if err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -163,7 +170,7 @@ func (p *Processor) processAll(ctx context.Context, h *held) error {
 			}
 		}
 		p.announcer.Settled(ctx, h.head.Environment)
-		if err := p.store.Reports.Remove(ctx, done); err != nil {
+		if err := p.remove(ctx, h.head.Environment, done); err != nil {
 			return err
 		}
 		if last {
@@ -172,21 +179,32 @@ func (p *Processor) processAll(ctx context.Context, h *held) error {
 	}
 }
 
-// processHeld processes one report while the lease is kept, or gives it up for
-// good.
+// remove deletes processed reports. A failure that is not an outage is no reason to
+// stop: it must not count as an attempt of the next report.
+func (p *Processor) remove(ctx context.Context, environment string, done []storage.WaitingReport) error {
+	err := p.store.Reports.Remove(ctx, done)
+	if err == nil || blameless(err) || ctx.Err() != nil {
+		return err
+	}
+	p.log.Warn("could not remove processed reports", "environment", environment, "error", err.Error())
+	return nil
+}
+
+// processHeld processes one report while the lease is kept, or parks it.
 func (p *Processor) processHeld(ctx context.Context, h *held, record storage.WaitingReport, last bool) (failed bool, err error) {
 	attempt := h.head.Attempt
 	ctx, release := p.keep(ctx, h)
 	defer release()
 	if attempt.Arrival == record.Arrival && attempt.Count > maxAttempts {
-		return true, p.fail(ctx, h, record, attempt.Reason, last)
+		return true, p.park(ctx, h, record, attempt, last)
 	}
 	result, err := p.guarded(ctx, h, record)
 	if err == nil {
 		err = p.settle(ctx, h, record, result, last)
 	}
-	if err != nil && errors.Is(context.Cause(ctx), errLeaseLost) {
-		return false, errLeaseLost
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		// The lease could not be renewed, or the task has ended.
+		return false, fmt.Errorf("%w: %w", cause, err)
 	}
 	return false, err
 }
@@ -232,22 +250,16 @@ type result struct {
 }
 
 // guarded turns a panic into an error, so that a report which causes one is
-// given up like any other that cannot be processed, or whose snapshot the database
-// would refuse whenever it is tried.
+// parked like any other that cannot be processed.
 func (p *Processor) guarded(ctx context.Context, h *held, record storage.WaitingReport) (r result, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			p.log.Error("processing a report panicked", "environment", record.Environment,
 				"arrival", record.Arrival, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
-			err = &poisoned{cause: fmt.Errorf("panic: %v", cause)}
+			err = &panicked{cause: cause}
 		}
 	}()
-	r, err = p.process(ctx, h, record)
-	switch evidence.CodeOf(err) {
-	case evidence.Invalid, evidence.TooLarge:
-		err = &poisoned{cause: err}
-	}
-	return r, err
+	return p.process(ctx, h, record)
 }
 
 // settle writes the outcome of one report into the head, renews the lease or, at
@@ -272,17 +284,19 @@ func (p *Processor) settle(ctx context.Context, h *held, record storage.WaitingR
 	})
 }
 
-// fail gives up a report that was begun too often, and keeps it with the reason.
-func (p *Processor) fail(ctx context.Context, h *held, record storage.WaitingReport, reason string, last bool) error {
+// park sets a report aside that was begun too often, and keeps it with the reason.
+func (p *Processor) park(ctx context.Context, h *held, record storage.WaitingReport, attempt rules.Attempt, last bool) error {
+	reason, class := attempt.Reason, attempt.Class
 	if reason == "" {
-		reason = "the worker ended while processing it"
+		reason, class = killedReason, reasonKilled
 	}
 	p.log.Error("gave up a report", "org", record.Org, "environment", record.Environment,
-		"arrival", record.Arrival, "attempts", maxAttempts, "reason", reason)
-	if err := p.store.Reports.Fail(ctx, record, reason); err != nil {
+		"arrival", record.Arrival, "attempts", maxAttempts, "class", class, "reason", reason)
+	record.Failure, record.Attempts, record.ParkedAt = reason, maxAttempts, evidence.Seconds(p.clock())
+	if err := p.store.Reports.Park(ctx, record); err != nil {
 		return err
 	}
-	p.givenUp.Add(1)
+	p.parked.add(class)
 	return p.commit(ctx, h, func(head *rules.Head) {
 		head.Settle(record.Arrival, rules.Outcome{Report: record.ID, Failed: true})
 		if last {
@@ -293,28 +307,40 @@ func (p *Processor) fail(ctx context.Context, h *held, record storage.WaitingRep
 	})
 }
 
+// parkUnread parks the next report, whose document cannot be read at all.
+func (p *Processor) parkUnread(ctx context.Context, h *held) error {
+	head := h.current()
+	record := storage.WaitingReport{Org: head.Org, Environment: head.Environment, Arrival: head.Processed + 1}
+	return p.park(ctx, h, record, head.Attempt, false)
+}
+
 func release(head *rules.Head) {
 	head.Lease = rules.Lease{}
 	head.Attempt = rules.Attempt{}
 }
 
-// giveBack releases the lease after an error. Only a report that cannot be
-// processed counts as attempted; a store that is away is not the report's fault.
+// giveBack releases the lease after an error. What is not the report's fault does not
+// count as an attempt.
 func (p *Processor) giveBack(ctx context.Context, h *held, cause error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseSpan)
 	defer cancel()
-	var poison *poisoned
-	counts := errors.As(cause, &poison)
+	begun := h.current()
 	err := p.commit(ctx, h, func(head *rules.Head) {
 		head.Lease = rules.Lease{}
-		if counts {
-			head.Attempt.Reason = cause.Error()
+		if blameless(cause) {
+			head.Attempt.Count--
 			return
 		}
-		head.Attempt.Count--
+		head.Attempt.Reason, head.Attempt.Class = cause.Error(), reasonOf(cause)
 	})
-	if err != nil && !errors.Is(err, errLeaseLost) {
-		p.log.Warn("could not release an environment", "environment", h.head.Environment, "error", err.Error())
+	if err == nil {
+		return
+	}
+	if blameless(cause) && begun.Attempt.Arrival > 0 {
+		p.refunds.add(begun.Environment, refund{arrival: begun.Attempt.Arrival, holder: h.holder})
+	}
+	if !errors.Is(err, errLeaseLost) {
+		p.log.Warn("could not release an environment", "environment", begun.Environment, "error", err.Error())
 	}
 }
 
@@ -354,12 +380,3 @@ func (p *Processor) commit(ctx context.Context, h *held, change func(*rules.Head
 func contended() error {
 	return evidence.NewError(evidence.Unavailable, "The environment is being changed by many requests at once.")
 }
-
-// poisoned marks an error that the report itself causes, whenever it is tried.
-type poisoned struct {
-	cause error
-}
-
-func (e *poisoned) Error() string { return e.cause.Error() }
-
-func (e *poisoned) Unwrap() error { return e.cause }

@@ -47,6 +47,7 @@ type Server struct {
 	deps       Deps
 	asynq      *asynq.Server
 	mux        *asynq.ServeMux
+	processor  *snapshot.Processor
 	sweeper    *snapshot.Sweeper
 	reconciler *reconciler
 }
@@ -72,6 +73,7 @@ func New(deps Deps) (*Server, error) {
 	return &Server{
 		deps:       deps,
 		mux:        mux,
+		processor:  processor,
 		sweeper:    snapshot.NewSweeper(deps.Store, tasks.NewEnqueuer(deps.Redis), deps.Clock, deps.Log),
 		reconciler: reconciler,
 		asynq: asynq.NewServerFromRedisClient(deps.Redis, asynq.Config{
@@ -94,6 +96,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	var jobs sync.WaitGroup
 	jobs.Go(func() { s.repeat(ctx, snapshot.SweepInterval, "sweep", s.sweeper.Sweep) })
+	jobs.Go(func() { s.repeat(ctx, snapshot.RefundInterval, "refund of attempts", s.processor.Refund) })
 	jobs.Go(func() { s.repeat(ctx, reconcileInterval, "reconciliation", s.reconciler.reconcile) })
 	jobs.Wait()
 	s.asynq.Shutdown()

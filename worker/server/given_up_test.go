@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/sqlite"
+	"attestry/tasks/snapshot"
+)
+
+// nobody hears of what has settled.
+type nobody struct{}
+
+func (nobody) Settled(context.Context, string) {}
+
+func TestParkedReportsAreCountedByReason(t *testing.T) {
+	folder := t.TempDir()
+	docs, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), storage.Schemas())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = docs.Close() })
+	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	store := storage.NewStore(docs, objects, at(noted), log)
+	t.Cleanup(store.Tenancy.Close)
+	environment := evidence.Environment{ID: evidence.NewID(), Org: "org", Name: "env", Type: evidence.Server}
+	if _, err := store.Environments.Put(t.Context(), environment, evidence.EnvironmentChange{}); err != nil {
+		t.Fatal(err)
+	}
+	damaged := storage.WaitingReport{Org: "org", Environment: environment.ID, Arrival: 1, AcceptedAt: 1, Digest: "x", Content: []byte("no zstd")}
+	if err := store.Reports.Insert(t.Context(), damaged); err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	processor := snapshot.NewProcessor(store, nobody{}, at(noted), log)
+	if err := countGivenUp(Deps{Metrics: registry}, processor); err != nil {
+		t.Fatal(err)
+	}
+	before := givenUpBy(t, registry)
+	for range 6 {
+		_ = processor.Drain(t.Context(), environment.ID)
+	}
+	after := givenUpBy(t, registry)
+	if len(before) != 7 || before["damaged"] != 0 || len(after) != 7 || after["damaged"] != 1 || after["timeout"] != 0 {
+		t.Errorf("counted %v, then %v", before, after)
+	}
+}
+
+// givenUpBy reads the metric by its label.
+func givenUpBy(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "attestry_reports_given_up_total" {
+				counts[metric.GetLabel()[0].GetValue()] = metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return counts
+}
