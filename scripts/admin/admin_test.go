@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/config"
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/process"
+	"attestry/storage"
+	"attestry/tasks/snapshot"
+)
+
+// silent hears of nothing that has settled.
+type silent struct{}
+
+func (silent) Settled(context.Context, string) {}
+
+// site is a service whose stores the command works on.
+type site struct {
+	t       *testing.T
+	environ []string
+	store   *storage.Store
+	org     string
+	// environments are ids by name.
+	environments map[string]string
+}
+
+// newSite has the environment prod of the organization acme with two parked reports,
+// one of which is damaged, and an archived one of that name with another.
+func newSite(t *testing.T) *site {
+	t.Helper()
+	folder := t.TempDir()
+	s := &site{t: t, environments: map[string]string{}, environ: []string{
+		"ATTESTRY_DATABASE_URL=sqlite://" + filepath.Join(folder, "test.db"), "ATTESTRY_OBJECTS_URL=file://" + filepath.Join(folder, "objects"),
+		"ATTESTRY_REDIS_URL=redis://127.0.0.1:1", "ATTESTRY_MONITOR_LISTEN=off",
+	}}
+	settings, err := config.Load(s.environ)
+	s.must(err)
+	p, err := process.Open(t.Context(), settings, slog.New(slog.DiscardHandler))
+	s.must(err)
+	t.Cleanup(func() { s.must(p.Close()) })
+	s.store = p.Store
+	_, err = p.Store.Tenancy.ApplyBootstrap(t.Context(), evidence.Bootstrap{
+		Organizations: []evidence.DeclaredOrganization{{Name: "acme"}, {Name: "other"}},
+	})
+	s.must(err)
+	org, err := p.Store.Tenancy.Organization(t.Context(), "acme")
+	s.must(err)
+	s.org = org.ID
+	s.create("old")
+	s.must(s.store.Environments.Rename(t.Context(), s.org, "old", "prod", 1))
+	s.park("old", 1, "x", false)
+	s.must(s.store.Environments.Archive(t.Context(), s.org, "prod", 2))
+	s.create("prod")
+	s.create("idle")
+	s.park("prod", 1, "a", false)
+	s.park("prod", 2, "b", true)
+	return s
+}
+
+func (s *site) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) create(name string) {
+	s.t.Helper()
+	fresh := evidence.Environment{ID: evidence.NewID(), Org: s.org, Name: name, Type: evidence.Server}
+	_, err := s.store.Environments.Put(s.t.Context(), fresh, evidence.EnvironmentChange{})
+	s.must(err)
+	s.environments[name] = fresh.ID
+}
+
+// park leaves a report of one file as a worker does that gives it up.
+func (s *site) park(environment string, arrival int64, file string, damaged bool) {
+	s.t.Helper()
+	ctx := s.t.Context()
+	report := rules.Canonical(evidence.Server, []rules.Instance{{Digests: map[string]string{file: evidence.HashAPIKey(file)}, CreatedAt: 1}})
+	record := storage.WaitingReport{
+		ID: storage.NewReportID(), Org: s.org, Environment: s.environments[environment], Arrival: arrival,
+		AcceptedAt: 1_790_000_000 + float64(arrival), Type: evidence.Server, Digest: report.Digest(),
+		Failure: "no \t luck", Attempts: 5, ParkedAt: 1_790_000_100,
+	}
+	s.must(s.store.Reports.Pack(ctx, &record, &report))
+	if damaged {
+		record.Content = []byte("no zstd")
+	}
+	s.must(s.store.Reports.Park(ctx, record))
+	_, err := s.store.Heads.Update(ctx, record.Environment, func(head *rules.Head) error {
+		head.Settle(arrival, rules.Outcome{Report: record.ID, Failed: true})
+		return nil
+	})
+	s.must(err)
+}
+
+// run calls the command and returns its status, and what it prints on both ways.
+func (s *site) run(args ...string) (status int, out, errs string) {
+	var stdout, stderr bytes.Buffer
+	status = run(s.t.Context(), args, s.environ, &stdout, &stderr)
+	return status, stdout.String(), stderr.String()
+}
+
+// want calls the command with blanks between the arguments.
+func (s *site) want(status int, line, out, errs string) {
+	s.t.Helper()
+	gotStatus, gotOut, gotErrs := s.run(strings.Fields(line)...)
+	if gotStatus != status || gotOut != out || !strings.Contains(gotErrs, errs) || errs == "" && gotErrs != "" {
+		s.t.Errorf("%s: status %d, want %d\nout %q, want %q\nerrs %q, want %q", line, gotStatus, status, gotOut, out, gotErrs, errs)
+	}
+}
+
+func TestParkedReportsAreListed(t *testing.T) {
+	s := newSite(t)
+	id := s.environments["old"]
+	for line, want := range map[string][]string{
+		"reports list": {
+			"acme prod (archived, " + id + ") 1 2026-09-21T14:13:21Z 5 SIZE no luck",
+			"acme prod 1 2026-09-21T14:13:21Z 5 SIZE no luck", "acme prod 2 2026-09-21T14:13:22Z 5 7 no luck",
+		},
+		"reports list acme idle":  nil,
+		"reports list other":      nil,
+		"reports list acme " + id: {"acme prod (archived, " + id + ") 1 2026-09-21T14:13:21Z 5 SIZE no luck"},
+	} {
+		t.Run(line, func(t *testing.T) {
+			status, out, errs := s.run(strings.Fields(line)...)
+			if status != succeeded || errs != "" {
+				t.Fatalf("status %d: %s", status, errs)
+			}
+			var got []string
+			for _, row := range strings.Split(strings.TrimSpace(out), "\n")[1:] {
+				fields := strings.Fields(row)
+				if n := len(fields); fields[n-3] != "7" {
+					fields[n-3] = "SIZE"
+				}
+				got = append(got, strings.Join(fields, " "))
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		})
+	}
+	_, out, _ := s.run("reports", "list", "--json", "acme", id)
+	var listed parkedReport
+	s.must(json.Unmarshal([]byte(out), &listed))
+	if listed.Org != "acme" || listed.EnvironmentID != id || !listed.Archived || listed.Arrival != 1 || listed.Reason != "no \t luck" || *listed.Size == 0 {
+		t.Errorf("listed as %s", out)
+	}
+}
+
+func TestParkedReportsAreRetriedOrDiscarded(t *testing.T) {
+	s := newSite(t)
+	prod, old := s.environments["prod"], s.environments["old"]
+	s.want(failed, "reports retry acme prod 1", "", "several environments have had the name prod")
+	s.want(failed, "reports retry acme "+old+" 1", "", "its environment is archived; discard it")
+	s.want(succeeded, "reports discard acme "+old+" 1", "report 1 is deleted\n", "")
+	s.want(failed, "reports discard acme "+old+" 1", "", "has no parked report 1")
+	s.want(failed, "reports retry acme prod all", "report 1 waits as report 3\n", "report 2 was not retried: stored content is damaged")
+	s.want(failed, "reports retry acme prod 1", "", "environment prod of organization acme has no parked report 1")
+	processor := snapshot.NewProcessor(s.store, silent{}, time.Now, slog.New(slog.DiscardHandler))
+	s.must(processor.Drain(t.Context(), prod))
+	head, err := s.store.Heads.Get(t.Context(), prod)
+	if s.must(err); head.Last != 1 || head.Processed != 3 || head.Timestamp != 1_790_000_001 || head.VerdictOf(3) != rules.Created {
+		t.Errorf("the head is %+v", head)
+	}
+	s.want(succeeded, "reports discard acme prod 2", "report 2 is deleted\n", "")
+	s.want(succeeded, "reports retry acme prod all", "environment prod has no parked reports\n", "")
+	if _, out, _ := s.run("reports", "list"); strings.Count(out, "\n") != 1 {
+		t.Errorf("there are still %s", out)
+	}
+}
+
+func TestWrongArgumentsAreTold(t *testing.T) {
+	s := newSite(t)
+	for line, c := range map[string]struct {
+		status int
+		errs   string
+	}{
+		"":                                    {misused, "Usage:"},
+		"report list":                         {misused, `unknown command "report list"`},
+		"reports":                             {misused, `unknown command "reports"`},
+		"reports list a b c":                  {misused, "reports list: wrong arguments"},
+		"reports list --all":                  {misused, "reports list: wrong arguments"},
+		"reports retry acme prod":             {misused, "reports retry: wrong arguments"},
+		"reports retry acme prod first":       {misused, `wrong arguments: "first" is not an arrival number`},
+		"reports retry acme prod 0":           {misused, `wrong arguments: "0" is not an arrival number`},
+		"reports discard acme prod all":       {misused, `wrong arguments: "all" is not an arrival number`},
+		"reports list nobody":                 {failed, "there is no organization nobody"},
+		"reports list acme none":              {failed, "organization acme has no environment none"},
+		"reports retry acme none all":         {failed, "organization acme has no environment none"},
+		"reports discard acme prod 77":        {failed, "environment prod of organization acme has no parked report 77"},
+		"reports retry other prod 1":          {failed, "organization other has no environment prod"},
+		"reports retry other " + s.org + " 1": {failed, "organization other has no environment"},
+	} {
+		t.Run(line, func(t *testing.T) { (&site{t: t, environ: s.environ}).want(c.status, line, "", c.errs) })
+	}
+	s.environ = append(s.environ, "ATTESTRY_REDIS_URL=http://x")
+	s.want(failed, "reports list", "", "ATTESTRY_REDIS_URL: ")
+}
+
+func TestHelpNeedsNoStores(t *testing.T) {
+	for _, line := range []string{"--help", "-h", "help", "reports --help", "reports retry --help"} {
+		var out, errs bytes.Buffer
+		if status := run(t.Context(), strings.Fields(line), nil, &out, &errs); status != succeeded || errs.Len() > 0 {
+			t.Errorf("%s: status %d, %s", line, status, errs.String())
+		}
+		for _, want := range []string{"reports list [--json] [ORG [ENVIRONMENT]]", "reports retry ORG ENVIRONMENT ARRIVAL|all", "reports discard ORG ENVIRONMENT ARRIVAL"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: no %q in %s", line, want, out.String())
+			}
+		}
+	}
+}
