@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -286,7 +287,8 @@ func (p *Processor) settle(ctx context.Context, h *held, record storage.WaitingR
 
 // park sets a report aside that was begun too often, and keeps it with the reason.
 func (p *Processor) park(ctx context.Context, h *held, record storage.WaitingReport, attempt rules.Attempt, last bool) error {
-	reason, class := attempt.Reason, attempt.Class
+	// Versions before the classes have stored reasons without one.
+	reason, class := attempt.Reason, cmp.Or(attempt.Class, reasonOther)
 	if reason == "" {
 		reason, class = killedReason, reasonKilled
 	}
