@@ -7,23 +7,13 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// catchUp waits for the reports under way to an environment. To a logical one it adds
-// the snapshots that are missing: those of a change of membership that was cut short,
-// and all of an environment that a version without this numbering has stored. Most
-// often nothing is missing, which takes two commands to find out.
+// catchUp waits for the reports under way to an environment, and adds to a logical one
+// the snapshots that are missing.
 func (h *handlers) catchUp(ctx context.Context, environment *evidence.Environment) error {
-	if !environment.Logical() {
-		return h.intake.CatchUp(ctx, environment.ID, catchUpSpan)
+	if environment.Logical() {
+		return h.logical.CatchUp(ctx, environment)
 	}
-	last, err := h.store.Snapshots.Last(ctx, environment.ID)
-	if err != nil {
-		return err
-	}
-	upToDate, err := h.logical.UpToDate(ctx, environment, &last)
-	if err != nil || upToDate {
-		return err
-	}
-	return h.logical.Update(ctx, environment.ID)
+	return h.intake.CatchUp(ctx, environment.ID, catchUpSpan)
 }
 
 // loadMembers adds what runs by a snapshot of a logical environment, and what has

@@ -14,6 +14,10 @@ type state struct {
 	heads map[string]snapshot.Head
 }
 
+// finished tells whether the events of the last snapshot are in the log: the head is
+// written behind them.
+func (s *state) finished() bool { return s.heads[s.environment.ID].Last >= s.last.Number }
+
 // begins tells whether the environment has no snapshot, although a member has.
 func (s *state) begins() bool {
 	return s.last.Number == 0 && s.membershipChanged()

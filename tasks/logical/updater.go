@@ -6,7 +6,8 @@
 // update the same environment at once. Two rules keep snapshots from being missed
 // without a lock: the worker commits the member's snapshot and then looks which logical
 // environments include the member; whoever changes a membership stores it and then
-// looks at the members' snapshots.
+// looks at the members' heads. A snapshot that was committed before, and that its head
+// does not know of yet, is added by the next update or the next reader.
 package logical
 
 import (
@@ -36,31 +37,26 @@ func NewUpdater(store *storage.Store, clock evidence.Clock, log *slog.Logger) *U
 }
 
 // Follow adds a member's snapshot to the logical environments that include the member:
-// one command when none does. The events of the snapshot must be stored. A logical
-// environment that cannot be updated does not hold up its members, unless a store is
-// away: the error is logged, and the next update adds what is missing.
+// one command when none does. The events of the snapshot must be stored.
 func (u *Updater) Follow(ctx context.Context, made *snapshot.Snapshot) error {
+	log := u.log.With("org", made.Org, "member", made.Environment, "snapshot", made.Number)
 	ids, err := u.store.Environments.Including(ctx, made.Org, made.Environment)
 	if err != nil {
-		return err
+		return logFailure(ctx, log, err)
 	}
 	for _, id := range ids {
-		err := u.update(ctx, id, made)
-		if err == nil {
-			continue
-		}
-		if ctx.Err() != nil || evidence.CodeOf(err) == evidence.Unavailable {
+		if err := logFailure(ctx, log.With("environment", id), u.update(ctx, id, made)); err != nil {
 			return err
 		}
-		u.log.Error("could not add a snapshot to a logical environment", "org", made.Org, "environment", id,
-			"member", made.Environment, "snapshot", made.Number, "error", err.Error())
 	}
 	return nil
 }
 
 // Update brings the snapshots of a logical environment up to its membership and to its
 // members' snapshots. Other environments are left alone.
-func (u *Updater) Update(ctx context.Context, id string) error { return u.update(ctx, id, nil) }
+func (u *Updater) Update(ctx context.Context, id string) error {
+	return logFailure(ctx, u.log.With("environment", id), u.update(ctx, id, nil))
+}
 
 // MemberArchived updates the logical environments that include an archived environment.
 func (u *Updater) MemberArchived(ctx context.Context, org, member string) error {
@@ -82,15 +78,42 @@ func (u *Updater) updateAll(ctx context.Context, ids []string, err error) error 
 	return err
 }
 
-// UpToDate tells whether nothing is to be added to a logical environment, given its
-// last snapshot: one command.
-func (u *Updater) UpToDate(ctx context.Context, environment *evidence.Environment, last *snapshot.Snapshot) (bool, error) {
-	heads, err := u.store.Heads.GetMany(ctx, environment.Active)
+// CatchUp adds the snapshots that a logical environment lacks before it is read: those
+// of a change of membership that was cut short, and all of an environment that a
+// version without this numbering has stored. Most often nothing is missing, which takes
+// two commands to find out.
+func (u *Updater) CatchUp(ctx context.Context, environment *evidence.Environment) error {
+	upToDate, err := u.upToDate(ctx, environment)
+	if err == nil && !upToDate {
+		err = u.update(ctx, environment.ID, nil)
+	}
+	return logFailure(ctx, u.log.With("org", environment.Org, "environment", environment.ID), err)
+}
+
+// upToDate tells whether nothing is to be added to a logical environment, and its last
+// snapshot is finished.
+func (u *Updater) upToDate(ctx context.Context, environment *evidence.Environment) (bool, error) {
+	last, err := u.store.Snapshots.Last(ctx, environment.ID)
 	if err != nil {
 		return false, err
 	}
-	s := &state{environment: *environment, last: *last, heads: heads}
-	return !s.membershipChanged() && len(s.behind(nil)) == 0, nil
+	heads, err := u.heads(ctx, environment)
+	if err != nil {
+		return false, err
+	}
+	s := &state{environment: *environment, last: last, heads: heads}
+	return s.finished() && !s.membershipChanged() && len(s.behind(nil)) == 0, nil
+}
+
+// logFailure logs that a logical environment could not be updated, and returns nil: the
+// next update adds what is missing, and until then neither the members nor readers are
+// held up. An outage, and a context that has ended, are returned.
+func logFailure(ctx context.Context, log *slog.Logger, err error) error {
+	if err == nil || ctx.Err() != nil || evidence.CodeOf(err) == evidence.Unavailable {
+		return err
+	}
+	log.Error("could not add a snapshot to a logical environment", "error", err.Error())
+	return nil
 }
 
 // update adds snapshots until the last one is up to date. made is a snapshot of a
@@ -130,14 +153,19 @@ func (u *Updater) read(ctx context.Context, id string) (*state, error) {
 		return nil, err
 	}
 	last.Org, last.Environment = environment.Org, id
-	heads, err := u.store.Heads.GetMany(ctx, append([]string{id}, environment.Active...))
+	heads, err := u.heads(ctx, &environment)
 	return &state{environment: environment, last: last, heads: heads}, err
+}
+
+// heads reads those of a logical environment and of its active members: one command.
+func (u *Updater) heads(ctx context.Context, environment *evidence.Environment) (map[string]snapshot.Head, error) {
+	return u.store.Heads.GetMany(ctx, append([]string{environment.ID}, environment.Active...))
 }
 
 // extend finishes the last snapshot, and adds what is missing behind it.
 // storage.ErrExists tells that another process was first.
 func (u *Updater) extend(ctx context.Context, s *state, made *snapshot.Snapshot) error {
-	if s.heads[s.environment.ID].Last < s.last.Number {
+	if !s.finished() {
 		if err := u.finish(ctx, &s.last); err != nil {
 			return err
 		}

@@ -560,3 +560,127 @@ func TestLogicalEnvironmentThatCannotBeUpdatedHoldsUpNoMember(t *testing.T) {
 		})
 	}
 }
+
+// read does what the API does before it reads a logical environment.
+func (s *scene) read(t testing.TB, id string) {
+	t.Helper()
+	environment, err := s.store.Environments.Membership(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.updater().CatchUp(t.Context(), &environment); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// assertFinished checks that the head and the log of a logical environment are those of
+// its last snapshot, which has the given number.
+func (s *scene) assertFinished(t testing.TB, id string, number int) {
+	t.Helper()
+	all := s.united(t, id)
+	head, err := s.store.Heads.Get(t.Context(), id)
+	if err != nil || len(all) != number || head.Last != int64(number) {
+		t.Errorf("the head says %d of %d snapshots, want %d, %v", head.Last, len(all), number, err)
+	}
+	s.assertUnitedLog(t, id, all)
+}
+
+// TestReaderFinishesALogicalSnapshotOfAKilledWorker lets a worker do no write from one
+// on, and a reader come before any other worker.
+func TestReaderFinishesALogicalSnapshotOfAKilledWorker(t *testing.T) {
+	killed, unfinished, shared := true, 0, newScene(t, nil)
+	worker := shared.watcher(t)
+	for write := 1; killed; write++ {
+		t.Run(fmt.Sprint("write ", write), func(t *testing.T) {
+			one := shared.member(t)
+			all := one.unite(t, one.env)
+			one.accept(t, running("a"))
+			one.drain(t)
+			one.accept(t, running("b"))
+			writes := 0
+			worker.around = func(isWrite bool, run func() error) error {
+				if isWrite {
+					writes++
+				}
+				if writes >= write {
+					return errKilled
+				}
+				return run()
+			}
+			_ = worker.processor.Drain(t.Context(), one.env)
+			killed = writes >= write
+			number := len(one.united(t, all))
+			if head, err := one.store.Heads.Get(t.Context(), all); err != nil || head.Last < int64(number) {
+				unfinished++
+			}
+			one.read(t, all)
+			one.assertFinished(t, all, number)
+		})
+	}
+	if unfinished < 2 { // before the events, and before the head
+		t.Errorf("%d snapshots were left unfinished", unfinished)
+	}
+}
+
+// headless is an engine that refuses to write the head of one environment.
+type headless struct {
+	storage.Documents
+	environment string
+}
+
+func (h *headless) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	if schema.Name == "heads" && record.ID == h.environment {
+		return evidence.NewError(evidence.TooLarge, "too large")
+	}
+	return h.Documents.Replace(ctx, schema, record, revision)
+}
+
+func TestReaderFinishesALogicalSnapshotWhoseHeadWasRefused(t *testing.T) {
+	one := newScene(t, nil)
+	all := one.unite(t, one.env)
+	worker := one.another(t, func(docs storage.Documents) storage.Documents {
+		return &headless{Documents: docs, environment: all}
+	})
+	one.accept(t, running("a"))
+	worker.drain(t)
+	one.read(t, all)
+	one.assertFinished(t, all, 1)
+	one.assertUnited(t, all)
+}
+
+// TestReaderIsServedWhenASnapshotOfAMemberIsLost makes one that the logical environment
+// has yet to add missing, damaged, or out of reach.
+func TestReaderIsServedWhenASnapshotOfAMemberIsLost(t *testing.T) {
+	one := newScene(t, nil)
+	all := one.unite(t, one.env)
+	one.accept(t, running("a"))
+	one.drain(t)
+	docs := &resisting{environment: all, fault: storage.ErrDamaged}
+	worker := one.another(t, func(inner storage.Documents) storage.Documents {
+		docs.Documents = inner
+		return docs
+	})
+	one.accept(t, running("b"))
+	worker.drain(t)
+	environment, err := one.store.Environments.Membership(t.Context(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := one.env + "/2"
+	one.spoiling(t, "snapshots", lost).read(t, all)
+	one.assertFinished(t, all, 1)
+	away := one.watcher(t)
+	away.around = func(bool, func() error) error { return errAway }
+	if err := away.updater().CatchUp(t.Context(), &environment); !errors.Is(err, storage.ErrOutage) {
+		t.Errorf("during an outage: %v", err)
+	}
+	for i := range storage.Schemas() {
+		if schema := storage.Schemas()[i]; schema.Name == "snapshots" {
+			if err := one.docs.Delete(t.Context(), schema, lost); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	one.read(t, all)
+	one.assertFinished(t, all, 1)
+}
