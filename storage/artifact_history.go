@@ -123,25 +123,17 @@ func (a *Attestations) OfFingerprint(ctx context.Context, record *evidence.Artif
 	return entries, err
 }
 
-// eachFields calls yield for the fields of every attestation that a query finds, page by
-// page.
+// eachFields calls yield for the fields of every attestation that a query finds.
 func (a *Attestations) eachFields(ctx context.Context, query Query, yield func(Record)) error {
-	for {
-		found, next, err := a.collection.FindFields(ctx, query)
-		if err != nil {
-			return err
-		}
+	return eachPage(ctx, a.collection, query, func(found []Record) error {
 		if err := a.complete(ctx, found); err != nil {
 			return err
 		}
 		for _, record := range found {
 			yield(record)
 		}
-		if next == "" {
-			return nil
-		}
-		query.After = next
-	}
+		return nil
+	})
 }
 
 // complete fills in the fields of attestations that an earlier version stored without

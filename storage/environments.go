@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
@@ -14,10 +15,11 @@ import (
 
 var environmentSchema = &Schema{
 	Name:   "environments",
-	Fields: []string{"org", "created", "logical"},
+	Fields: []string{"org", "created", "logical", "included"},
 	Indexes: []Index{
 		{Name: "created", Fields: []string{"org", "created"}},
-		// Only logical environments have the field: their organization.
+		// Only logical environments have this field, which is their organization, and
+		// included, which is the ids of their members.
 		{Name: "logical", Fields: []string{"logical"}},
 	},
 }
@@ -46,7 +48,7 @@ func newEnvironments(docs Documents, names *names, heads *Heads) *Environments {
 				}
 				fields := map[string]any{"org": e.Org, "created": e.CreatedAt}
 				if e.Logical() {
-					fields["logical"] = e.Org
+					fields["logical"], fields["included"] = e.Org, strings.Join(e.Included, " ")
 				}
 				return fields
 			}),

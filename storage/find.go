@@ -64,6 +64,23 @@ func takeFields[T any](ctx context.Context, collection *Collection[T], query Que
 	}
 }
 
+// eachPage calls yield for the declared fields of all that a query finds, page by page.
+func eachPage[T any](ctx context.Context, collection *Collection[T], query Query, yield func([]Record) error) error {
+	for {
+		found, next, err := collection.FindFields(ctx, query)
+		if err != nil {
+			return err
+		}
+		if err := yield(found); err != nil {
+			return err
+		}
+		if next == "" {
+			return nil
+		}
+		query.After, query.Offset = next, 0
+	}
+}
+
 // in makes the set of an In of texts.
 func in(texts []string) In {
 	set := make(In, 0, len(texts))

@@ -4,23 +4,24 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"attestry/evidence"
 )
 
 // Including returns the ids of the logical environments of an organization that
 // include one of the given environments: one command, as long as there are no more
-// than a thousand logical environments.
+// than a thousand logical environments. It decodes none of them, so that a damaged one
+// does not hide the others.
 func (e *Environments) Including(ctx context.Context, org string, members ...string) ([]string, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}
 	var ids []string
-	err := e.eachLogical(ctx, org, func(logical *evidence.Environment) error {
-		if slices.ContainsFunc(logical.Included, func(id string) bool { return slices.Contains(members, id) }) {
-			ids = append(ids, logical.ID)
+	err := e.eachLogical(ctx, org, func(id string, included []string) {
+		if slices.ContainsFunc(included, func(member string) bool { return slices.Contains(members, member) }) {
+			ids = append(ids, id)
 		}
-		return nil
 	})
 	return ids, err
 }
@@ -30,10 +31,7 @@ func (e *Environments) Including(ctx context.Context, org string, members ...str
 // environments, else two and those of Including.
 func (e *Environments) IncludingArchived(ctx context.Context, org, name string) ([]string, error) {
 	var members []string
-	err := e.eachLogical(ctx, org, func(logical *evidence.Environment) error {
-		members = append(members, logical.Included...)
-		return nil
-	})
+	err := e.eachLogical(ctx, org, func(_ string, included []string) { members = append(members, included...) })
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
@@ -50,8 +48,15 @@ func (e *Environments) IncludingArchived(ctx context.Context, org, name string) 
 	return e.Including(ctx, org, archived...)
 }
 
-func (e *Environments) eachLogical(ctx context.Context, org string, yield func(*evidence.Environment) error) error {
-	return each(ctx, e.collection, Query{Index: "logical", Equal: []any{org}, Limit: MaxMany}, yield)
+func (e *Environments) eachLogical(ctx context.Context, org string, yield func(id string, included []string)) error {
+	query := Query{Index: "logical", Equal: []any{org}, Limit: MaxMany}
+	return eachPage(ctx, e.collection, query, func(found []Record) error {
+		for _, record := range found {
+			included, _ := record.Fields["included"].(string)
+			yield(record.ID, strings.Fields(included))
+		}
+		return nil
+	})
 }
 
 // Membership reads an environment, and for a logical one its active members. An

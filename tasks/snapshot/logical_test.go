@@ -561,6 +561,28 @@ func TestLogicalEnvironmentThatCannotBeUpdatedHoldsUpNoMember(t *testing.T) {
 	}
 }
 
+// TestDamagedLogicalEnvironmentHoldsUpNoOther has one beside a sound one.
+func TestDamagedLogicalEnvironmentHoldsUpNoOther(t *testing.T) {
+	one := newScene(t, nil)
+	damaged, sound := one.unite(t, one.env), one.unite(t, one.env)
+	worker := one.spoiling(t, "environments", damaged)
+	one.accept(t, running("a"))
+	worker.drain(t)
+	if united := one.assertUnited(t, sound); len(united) != 1 {
+		t.Errorf("the sound one has %d snapshots", len(united))
+	}
+	if err := worker.archive(one.env); err != nil {
+		t.Errorf("the member was not archived: %v", err)
+	}
+	if united := one.assertUnited(t, sound); len(united) != 2 {
+		t.Errorf("the sound one has %d snapshots after the member was archived", len(united))
+	}
+	one.update(t, damaged)
+	if united := one.assertUnited(t, damaged); len(united) > 1 {
+		t.Errorf("the damaged one has %d snapshots once it is restored", len(united))
+	}
+}
+
 // read does what the API does before it reads a logical environment.
 func (s *scene) read(t testing.TB, id string) {
 	t.Helper()
