@@ -18,9 +18,14 @@ type state struct {
 // written behind them.
 func (s *state) finished() bool { return s.heads[s.environment.ID].Last >= s.last.Number }
 
-// begins tells whether the environment has no snapshot, although a member has.
-func (s *state) begins() bool {
-	return s.last.Number == 0 && s.membershipChanged()
+// overlooked tells whether workers seem not to have found the environment: it has no
+// snapshot, although a member has, or a member has finished one that is missing. made
+// is what a worker that has found it adds; nil if there is none.
+func (s *state) overlooked(made *snapshot.Snapshot) bool {
+	if s.last.Number == 0 {
+		return s.membershipChanged()
+	}
+	return made == nil && len(s.behind(nil)) > 0
 }
 
 // membershipChanged tells whether members have joined or left since the last snapshot.

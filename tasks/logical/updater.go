@@ -124,10 +124,10 @@ func (u *Updater) update(ctx context.Context, id string, made *snapshot.Snapshot
 		if err != nil || !s.environment.Logical() || s.environment.Archived {
 			return err
 		}
-		if !indexed && s.begins() {
-			// Versions before this numbering have stored environments that workers do
-			// not find. The members are read again after this write, by the second
-			// rule of the package.
+		if !indexed && s.overlooked(made) {
+			// Versions before this numbering store environments without the fields by
+			// which workers find them. The members are read again after this write, by
+			// the second rule of the package.
 			if err := u.store.Environments.Reindex(ctx, id); err != nil {
 				return err
 			}

@@ -706,3 +706,33 @@ func TestReaderIsServedWhenASnapshotOfAMemberIsLost(t *testing.T) {
 	one.read(t, all)
 	one.assertFinished(t, all, 1)
 }
+
+// TestEnvironmentThatAnOldProcessHasWrittenIsFoundAgain drops the fields by which
+// workers find a logical environment, as a version before them does.
+func TestEnvironmentThatAnOldProcessHasWrittenIsFoundAgain(t *testing.T) {
+	one := newScene(t, nil)
+	all := one.unite(t, one.env)
+	one.accept(t, running("a"))
+	one.drain(t)
+	old := one.another(t, func(docs storage.Documents) storage.Documents { return &forgetful{docs} })
+	if err := old.store.Environments.SetTags(t.Context(), all, map[string]string{"a": "b"}, nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	one.accept(t, running("b"))
+	one.drain(t)
+	one.read(t, all)
+	one.accept(t, running("c"))
+	one.drain(t)
+	if united := one.assertUnited(t, all); len(united) != 3 {
+		t.Errorf("%d snapshots, want 3", len(united))
+	}
+}
+
+// forgetful is an engine that knows nothing of the fields of logical environments.
+type forgetful struct{ storage.Documents }
+
+func (f *forgetful) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	delete(record.Fields, "logical")
+	delete(record.Fields, "included")
+	return f.Documents.Replace(ctx, schema, record, revision)
+}
