@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/bytedance/sonic"
@@ -256,7 +257,8 @@ func (r *Reports) Parked(ctx context.Context, org, after string) ([]WaitingRepor
 	return r.collection.Find(ctx, query)
 }
 
-// Discard is Remove for reports that are known by name alone.
+// Discard is Remove for processed reports that are known by name alone. A report that
+// was parked since it was named stays.
 func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
 	ids := make([]string, 0, len(refs))
 	for _, ref := range refs {
@@ -266,7 +268,7 @@ func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
 	if err != nil {
 		return err
 	}
-	return r.Remove(ctx, records)
+	return r.Remove(ctx, slices.DeleteFunc(records, func(record WaitingReport) bool { return record.Failure != "" }))
 }
 
 // Remove deletes processed reports and their objects.

@@ -15,6 +15,12 @@ import (
 func (s *scene) parkNext(t testing.TB, report rules.Report) storage.WaitingReport {
 	t.Helper()
 	s.accept(t, report)
+	return s.park(t)
+}
+
+// park parks the next report that waits.
+func (s *scene) park(t testing.TB) storage.WaitingReport {
+	t.Helper()
 	arrival := s.head(t).Processed + 1
 	record, err := s.store.Reports.Get(t.Context(), s.env, arrival)
 	if err != nil {

@@ -132,3 +132,30 @@ func TestSweepReadsNoContentOfReports(t *testing.T) {
 		t.Errorf("tasks for %q, want one for %s", got, s.env)
 	}
 }
+
+// TestSweepKeepsAReportThatIsBeingParked lets a worker park a report between any two
+// commands of a sweep.
+func TestSweepKeepsAReportThatIsBeingParked(t *testing.T) {
+	happened, shared := true, newScene(t, nil)
+	process := shared.watcher(t)
+	for command := int64(1); happened; command++ {
+		s := shared.member(t)
+		s.accept(t, bulky())
+		s.clock.turn(minute)
+		between := &interruption{at: command, happen: func() { s.park(t) }}
+		process.around = between.around
+		if err := snapshot.NewSweeper(process.store, &counted{}, s.clock.read, quiet()).Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if happened = between.happened(); !happened {
+			continue
+		}
+		kept, err := s.store.Reports.Get(t.Context(), s.env, 1)
+		if err == nil {
+			_, err = s.store.Reports.Unpack(t.Context(), &kept)
+		}
+		if err != nil {
+			t.Errorf("parked before command %d of the sweep: %v", command, err)
+		}
+	}
+}
