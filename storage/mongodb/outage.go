@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
@@ -15,13 +16,17 @@ import (
 // outageCodes are the server's codes for what ends by itself or by an operator's hand:
 // elections, shutdowns, time limits of the server, a full disk, wrong credentials.
 var outageCodes = []int{
-	6, 7, 89, 9001, 202, // HostUnreachable, HostNotFound, NetworkTimeout, SocketException, NetworkInterfaceExceededTimeLimit
+	6, 7, 89, 9001, 202, 262, // HostUnreachable, HostNotFound, NetworkTimeout, SocketException, NetworkInterfaceExceededTimeLimit, ExceededTimeLimit
 	91, 11600, 11601, 11602, // ShutdownInProgress, InterruptedAtShutdown, Interrupted, InterruptedDueToReplStateChange
-	189, 10107, 13435, 13436, // PrimarySteppedDown, NotWritablePrimary, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary
+	189, 10107, 10058, 13435, 13436, // PrimarySteppedDown, NotWritablePrimary, its former code, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary
+	43, 175, // CursorNotFound, QueryPlanKilled: the server has restarted, or an index was built, within a query
 	64, 79, 100, 133, 134, // WriteConcernTimeout, UnknownReplWriteConcern, UnsatisfiableWriteConcern, FailedToSatisfyReadPreference, ReadConcernMajorityNotAvailableYet
 	14031,  // OutOfDiskSpace
 	13, 18, // Unauthorized, AuthenticationFailed
 }
+
+// deadlineMargin is longer than a round trip to the server.
+const deadlineMargin = time.Second
 
 // command runs a command within commandTimeout and marks an error of it that is an
 // outage. The time limit makes a server that never answers an outage, where the
@@ -37,18 +42,18 @@ func command(ctx context.Context, run func(context.Context) error) error {
 		return storage.Outage("database", err)
 	case !mongo.IsTimeout(err):
 		return err
-	case endsFirst(ctx, bounded):
+	case aboutToEnd(ctx):
 		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
 	default:
 		return storage.Outage("database", err)
 	}
 }
 
-// endsFirst tells whether the caller's own deadline is what bounds the command.
-func endsFirst(caller, bounded context.Context) bool {
-	own, limited := caller.Deadline()
-	deadline, _ := bounded.Deadline()
-	return limited && !own.After(deadline)
+// aboutToEnd tells whether a timeout is that of the caller's deadline: the server and
+// the driver end a command earlier than that by about a round trip.
+func aboutToEnd(ctx context.Context) bool {
+	deadline, limited := ctx.Deadline()
+	return limited && time.Until(deadline) <= deadlineMargin
 }
 
 // outOfReach tells whether an error means that the database could not be reached, or

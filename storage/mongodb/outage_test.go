@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 
 	"attestry/storage"
 )
@@ -45,6 +46,7 @@ func TestServerOutOfReachIsAnOutage(t *testing.T) {
 
 func TestErrorsOfTheServerAreToldFromOutages(t *testing.T) {
 	late := func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Hour) }
+	later := func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), 20*time.Second) }
 	soon := func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) }
 	ended := func() (context.Context, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -59,11 +61,14 @@ func TestErrorsOfTheServerAreToldFromOutages(t *testing.T) {
 	}{
 		"a torn connection":                         {late, mongo.CommandError{Labels: []string{"NetworkError"}}, true},
 		"a server that does not answer":             {late, timeout, true},
+		"a timeout long before the deadline":        {later, timeout, true},
 		"the deadline of the caller":                {soon, timeout, false},
 		"a time limit made of the caller's":         {soon, mongo.CommandError{Code: 50}, false},
 		"a caller who has given up":                 {ended, mongo.CommandError{Labels: []string{"NetworkError"}}, false},
 		"a primary that stepped down":               {late, mongo.CommandError{Code: 189}, true},
 		"a primary that stepped down, in a write":   {soon, mongo.WriteException{WriteConcernError: &mongo.WriteConcernError{Code: 11602}}, true},
+		"a query that a restart has ended":          {late, mongo.CommandError{Code: 43}, true},
+		"a query that an index build has ended":     {late, mongo.CommandError{Code: 175}, true},
 		"a full disk":                               {late, mongo.WriteException{WriteErrors: mongo.WriteErrors{{Code: 14031}}}, true},
 		"a client that is closed":                   {late, mongo.ErrClientDisconnected, true},
 		"a document that is too large":              {late, mongo.WriteException{WriteErrors: mongo.WriteErrors{{Code: 10334}}}, false},
@@ -84,5 +89,30 @@ func TestErrorsOfTheServerAreToldFromOutages(t *testing.T) {
 	err := command(ctx, func(context.Context) error { return mongo.CommandError{Code: 50} })
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the caller's deadline shows as %v", err)
+	}
+}
+
+// TestErrorsThatTheDriverRetriesAreOutages asks the driver about every code of the
+// server.
+func TestErrorsThatTheDriverRetriesAreOutages(t *testing.T) {
+	retried := 0
+	for code := range int32(20_000) {
+		asked := driver.Error{Code: code}
+		if !asked.RetryableRead() && !asked.NotPrimary() && !asked.NodeIsRecovering() {
+			continue
+		}
+		retried++
+		for name, err := range map[string]error{
+			"a command": mongo.CommandError{Code: code},
+			"a write":   mongo.WriteException{WriteConcernError: &mongo.WriteConcernError{Code: int(code)}},
+		} {
+			got := command(t.Context(), func(context.Context) error { return err })
+			if !errors.Is(got, storage.ErrOutage) {
+				t.Errorf("code %d of %s: %v", code, name, got)
+			}
+		}
+	}
+	if retried < 13 {
+		t.Errorf("the driver retries %d codes", retried)
 	}
 }
