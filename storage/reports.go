@@ -248,13 +248,49 @@ func (r *Reports) Park(ctx context.Context, record WaitingReport) error {
 
 // Parked returns the parked reports, those parked first at the beginning, of one
 // organization unless org is "", and the cursor of those behind them. Pages are short,
-// as reports come with their content.
+// as reports come with their content. One whose document is damaged has that as its
+// Failure, and no more than its number and the time when it was parked.
 func (r *Reports) Parked(ctx context.Context, org, after string) ([]WaitingReport, string, error) {
 	query := Query{Index: "parked", From: &Bound{Value: 0.0}, After: after, Limit: parkedPage}
 	if org != "" {
 		query.Where = []Condition{{Field: "org", Value: org}}
 	}
-	return r.collection.Find(ctx, query)
+	records, next, err := r.collection.Find(ctx, query)
+	if errors.Is(err, ErrDamaged) {
+		return r.parkedOneByOne(ctx, query)
+	}
+	return records, next, err
+}
+
+func (r *Reports) parkedOneByOne(ctx context.Context, query Query) ([]WaitingReport, string, error) {
+	found, next, err := r.collection.FindFields(ctx, query)
+	if err != nil {
+		return nil, "", err
+	}
+	records := make([]WaitingReport, 0, len(found))
+	for _, entry := range found {
+		record, err := r.collection.Get(ctx, entry.ID)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			continue
+		case errors.Is(err, ErrDamaged):
+			record = damagedReport(entry.Fields, err)
+		case err != nil:
+			return nil, "", err
+		}
+		records = append(records, record)
+	}
+	return records, next, nil
+}
+
+// damagedReport is what the declared fields tell of a parked report.
+func damagedReport(fields map[string]any, cause error) WaitingReport {
+	record := WaitingReport{Failure: cause.Error()}
+	record.Org, _ = fields["org"].(string)
+	record.Environment, _ = fields["environment"].(string)
+	record.Arrival, _ = fields["arrival"].(int64)
+	record.ParkedAt, _ = fields["parked"].(float64)
+	return record
 }
 
 // Discard is Remove for processed reports that are known by name alone. A report that

@@ -182,6 +182,39 @@ func TestParkedReportsAreRetriedOrDiscarded(t *testing.T) {
 	}
 }
 
+// TestReportThatIsDamagedAfterItWasParkedHidesNoOther spoils the document of one.
+func TestReportThatIsDamagedAfterItWasParkedHidesNoOther(t *testing.T) {
+	s := newSite(t)
+	prod := s.environments["prod"]
+	s.spoil(prod + "/2")
+	status, out, errs := s.run("reports", "list", "acme", prod)
+	if status != succeeded || strings.Count(out, "\n") != 3 || !strings.Contains(out, "acme  prod         2 ") || !strings.Contains(out, "stored content is damaged") {
+		t.Errorf("status %d\n%s%s", status, out, errs)
+	}
+	s.want(failed, "reports retry acme prod 2", "", "report 2 was not retried: stored content is damaged")
+	s.want(succeeded, "reports retry acme "+prod+" 1", "report 1 waits as report 3\n", "")
+	s.want(succeeded, "reports discard acme "+prod+" 2", "report 2 is deleted\n", "")
+	s.want(succeeded, "reports retry acme "+prod+" all", "environment "+prod+" has no parked reports\n", "")
+}
+
+// spoil damages the document of a parked report, and leaves its declared fields.
+func (s *site) spoil(id string) {
+	s.t.Helper()
+	for _, schema := range storage.Schemas() {
+		if schema.Name != "reports" {
+			continue
+		}
+		page, err := s.store.Documents.Find(s.t.Context(), schema, storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}, Limit: 10})
+		s.must(err)
+		for _, record := range page.Records {
+			if record.ID == id {
+				record.Body = []byte("{")
+				s.must(s.store.Documents.Put(s.t.Context(), schema, record))
+			}
+		}
+	}
+}
+
 func TestWrongArgumentsAreTold(t *testing.T) {
 	s := newSite(t)
 	for line, c := range map[string]struct {

@@ -210,6 +210,9 @@ func discardReport(ctx context.Context, s *session, chosen selection) error {
 		return err
 	}
 	record, err := s.Store.Reports.Get(ctx, environment, arrivals[0])
+	if errors.Is(err, storage.ErrDamaged) {
+		record, err = storage.WaitingReport{Environment: environment, Arrival: arrivals[0]}, nil
+	}
 	if err != nil {
 		return err
 	}
