@@ -22,6 +22,7 @@ const (
 	TooLarge     Code = "too_large"    // 413
 	RateLimited  Code = "rate_limited" // 429
 	Internal     Code = "internal"     // 500
+	Damaged      Code = "damaged"      // 502: stored content is altered, truncated or lost
 	Unavailable  Code = "unavailable"  // 503
 )
 

@@ -231,8 +231,8 @@ func (a *AttestationTypes) loadSchema(ctx context.Context, version *evidence.Att
 		return nil
 	}
 	reader, err := a.objects.Get(ctx, version.SchemaObject, 0, -1)
-	if errors.Is(err, ErrNotFound) {
-		return fmt.Errorf("%w: the schema of attestation type %s/%d is gone", ErrDamaged, version.Name, version.Version)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
+		return Damaged(fmt.Sprintf("The schema of version %d of attestation type '%s' is damaged or lost", version.Version, version.Name), err)
 	}
 	if err != nil {
 		return fmt.Errorf("open the schema of an attestation type: %w", err)
@@ -271,13 +271,15 @@ func (a *AttestationTypes) Current(ctx context.Context, org, name string) (evide
 		return head, head.Latest, compiled, nil
 	}
 	version, err := a.Version(ctx, head, head.Latest)
+	if errors.Is(err, ErrNotFound) {
+		return head, 0, nil, Damaged(fmt.Sprintf("Version %d of attestation type '%s' is lost", head.Latest, name), err)
+	}
 	if err != nil {
-		// The head speaks of it: that it is not there is no matter of the client's.
-		return head, 0, nil, fmt.Errorf("version %d of attestation type %s: %s", head.Latest, name, err)
+		return head, 0, nil, err
 	}
 	compiled, err := attestation.Compile(attestation.Definition{Schema: version.Schema, Rules: version.Rules()})
 	if err != nil {
-		return head, 0, nil, fmt.Errorf("%w: version %d of attestation type %s does not compile: %s", ErrDamaged, head.Latest, name, err)
+		return head, 0, nil, Damaged(fmt.Sprintf("Version %d of attestation type '%s' is damaged", head.Latest, name), fmt.Errorf("compile: %s", err))
 	}
 	a.compiled.put(key, compiled, sizeOf(&version))
 	return head, head.Latest, compiled, nil

@@ -14,7 +14,7 @@ import (
 // of its environment: those of one that is larger are read anew each time.
 const maxCachedBytes = 64 << 20
 
-var chunkSchema = &Schema{Name: "chunks"}
+var chunkSchema = &Schema{Name: "chunks", ContentAddressed: true}
 
 // identified is a chunk with its id, which is not part of the content.
 type identified struct {
@@ -78,7 +78,7 @@ func (c *chunks) fetcher(ctx context.Context) snapshot.Fetch {
 			return nil, err
 		}
 		if len(read) != len(missing) {
-			return nil, fmt.Errorf("%w: %d of %d chunks are missing", ErrDamaged, len(missing)-len(read), len(missing))
+			return nil, lostChunks(missing, read)
 		}
 		for i, chunk := range read {
 			found[places[i]] = chunk.Chunk
@@ -86,6 +86,14 @@ func (c *chunks) fetcher(ctx context.Context) snapshot.Fetch {
 		}
 		return found, nil
 	}
+}
+
+// lostChunks names the chunks that were wanted and not found.
+func lostChunks(wanted []string, found []identified) error {
+	lost := slices.DeleteFunc(slices.Clone(wanted), func(id string) bool {
+		return slices.ContainsFunc(found, func(chunk identified) bool { return chunk.ID() == id })
+	})
+	return Damaged("A part of a snapshot is lost", fmt.Errorf("no chunks %v", lost))
 }
 
 // keep keeps a copy of the chunk in memory: its lists may be parts of those of a

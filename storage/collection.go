@@ -219,7 +219,8 @@ func (c *Collection[T]) decode(record Record) (T, error) {
 		return value, nil
 	}
 	if err := json.Unmarshal(record.Body, &value); err != nil {
-		return value, fmt.Errorf("%w: decode %s %s: %w", ErrDamaged, c.schema.Name, record.ID, err)
+		// The sentence leaves the id out: that of a key is a hash that must not show.
+		return value, Damaged("A stored document of "+c.schema.Name+" is damaged", fmt.Errorf("decode %s: %w", record.ID, err))
 	}
 	return value, nil
 }

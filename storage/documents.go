@@ -6,6 +6,8 @@ package storage
 import (
 	"context"
 	"errors"
+
+	"attestry/evidence"
 )
 
 var (
@@ -17,8 +19,8 @@ var (
 	// that the document is gone.
 	ErrMoved = errors.New("revision moved")
 	// ErrDamaged reports that what is stored cannot be read, however often it is
-	// tried.
-	ErrDamaged = errors.New("stored content is damaged")
+	// tried. Clients see evidence.Damaged; Damaged makes one that says what it is.
+	ErrDamaged error = evidence.NewError(evidence.Damaged, "Stored content is damaged")
 )
 
 // MaxMany is the greatest number of ids, set values or entries that one command
@@ -59,6 +61,9 @@ type Schema struct {
 	Fields []string
 	// Indexes are all ways to ask, apart from the id.
 	Indexes []Index
+	// ContentAddressed says that each id is the SHA-256 of the body in lower-case
+	// hex, so that a body can be verified whenever it is read.
+	ContentAddressed bool
 }
 
 // Index orders a collection by its fields, then by id.

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"attestry/evidence"
@@ -22,9 +21,13 @@ const outageRetry = 2 * time.Second
 // Clients are told to try again. store names what is away: the database or the object
 // store.
 func Outage(store string, cause error) error {
-	return fmt.Errorf("%w %w: %w", &evidence.Error{
-		Code:       evidence.Unavailable,
-		Message:    "The " + store + " cannot be reached, please try again.",
-		RetryAfter: outageRetry,
-	}, ErrOutage, cause)
+	return &classified{
+		client: &evidence.Error{
+			Code:       evidence.Unavailable,
+			Message:    "The " + store + " cannot be reached, please try again.",
+			RetryAfter: outageRetry,
+		},
+		class: ErrOutage,
+		cause: cause,
+	}
 }

@@ -131,12 +131,16 @@ func (r *Reports) Unpack(ctx context.Context, record *WaitingReport) (snapshot.R
 	}
 	body, err := r.decompressor.DecodeAll(compressed, nil)
 	if err != nil {
-		return report, fmt.Errorf("%w: unpack a report: %w", ErrDamaged, err)
+		return report, record.damaged(fmt.Errorf("unpack: %w", err))
 	}
 	if err := sonic.ConfigStd.Unmarshal(body, &report); err != nil {
-		return report, fmt.Errorf("%w: decode a report: %w", ErrDamaged, err)
+		return report, record.damaged(fmt.Errorf("decode: %w", err))
 	}
 	return report, nil
+}
+
+func (r *WaitingReport) damaged(cause error) error {
+	return Damaged(fmt.Sprintf("The stored report %d of environment %s is damaged or lost", r.Arrival, r.Environment), cause)
 }
 
 func (r *Reports) content(ctx context.Context, record *WaitingReport) ([]byte, error) {
@@ -144,8 +148,8 @@ func (r *Reports) content(ctx context.Context, record *WaitingReport) ([]byte, e
 		return record.Content, nil
 	}
 	reader, err := r.objects.Get(ctx, record.Object, 0, -1)
-	if errors.Is(err, ErrNotFound) {
-		return nil, fmt.Errorf("%w: the object of a report is gone", ErrDamaged)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
+		return nil, record.damaged(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the object of a report: %w", err)

@@ -85,5 +85,5 @@ func Schemas() []*Schema {
 		chunkSchema, runningSchema, eventSchema, deploymentSchema, successionSchema, sightingSchema, tokenSchema, leaseSchema,
 		templateSchema, flowSchema, repoSchema, trailSchema, slotSchema, artifactSchema, attestationSchema,
 		trailEventSchema, trailTallySchema, provenanceSchema, decisionSchema, markSchema,
-		allowlistSchema, attestationTypeSchema, attestationTypeVersionSchema)
+		allowlistSchema, attestationTypeSchema, attestationTypeVersionSchema, ProbeSchema)
 }

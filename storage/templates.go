@@ -157,12 +157,12 @@ func (t *Templates) load(ctx context.Context, record templateRecord) (StoredTemp
 	if err != nil {
 		return StoredTemplate{}, err
 	}
-	if template.ID(content) != record.ID {
-		return StoredTemplate{}, fmt.Errorf("%w: template %s", ErrDamaged, record.ID)
+	if found := template.ID(content); found != record.ID {
+		return StoredTemplate{}, damagedTemplate(record.ID, fmt.Errorf("its content is that of template %s", found))
 	}
 	parsed, err := template.ParseStored(content)
 	if err != nil {
-		return StoredTemplate{}, fmt.Errorf("%w: template %s: %v", ErrDamaged, record.ID, err)
+		return StoredTemplate{}, damagedTemplate(record.ID, err)
 	}
 	stored := StoredTemplate{ID: record.ID, Content: content, Template: parsed}
 	t.keep(record.Org, stored)
@@ -174,14 +174,18 @@ func (t *Templates) content(ctx context.Context, record templateRecord) ([]byte,
 		return record.Content, nil
 	}
 	reader, err := t.objects.Get(ctx, record.Object, 0, -1)
-	if errors.Is(err, ErrNotFound) {
-		return nil, fmt.Errorf("%w: the object of template %s is gone", ErrDamaged, record.ID)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
+		return nil, damagedTemplate(record.ID, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the object of a template: %w", err)
 	}
 	defer reader.Close()
 	return io.ReadAll(reader)
+}
+
+func damagedTemplate(id string, cause error) error {
+	return Damaged("The stored template "+id+" is damaged or lost", cause)
 }
 
 func (t *Templates) keep(org string, stored StoredTemplate) {

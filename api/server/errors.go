@@ -77,6 +77,8 @@ func statusOf(code evidence.Code) int {
 		return http.StatusRequestEntityTooLarge
 	case evidence.RateLimited:
 		return http.StatusTooManyRequests
+	case evidence.Damaged:
+		return http.StatusBadGateway
 	case evidence.Unavailable:
 		return http.StatusServiceUnavailable
 	default:
@@ -94,8 +96,11 @@ func (s *Server) problemOf(ctx context.Context, err error) *problem {
 	case errors.As(err, &ready):
 		return ready
 	case errors.As(err, &ours) && ours.Code != evidence.Internal:
-		if ours.Code == evidence.Unavailable {
+		switch ours.Code {
+		case evidence.Unavailable:
 			s.logger.WarnContext(ctx, "request must be tried again", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
+		case evidence.Damaged:
+			s.logger.ErrorContext(ctx, "request met damaged content", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
 		}
 		return problemOfEvidence(ours)
 	case errors.As(err, &framework):

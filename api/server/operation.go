@@ -170,7 +170,7 @@ func (r Route) failures() []int {
 	if r.Method != http.MethodGet {
 		failures = append(failures, http.StatusConflict, http.StatusRequestEntityTooLarge)
 	}
-	return append(failures, http.StatusInternalServerError, http.StatusServiceUnavailable)
+	return append(failures, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable)
 }
 
 func operationAt(document *huma.OpenAPI, method, path string) *huma.Operation {

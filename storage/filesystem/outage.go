@@ -21,7 +21,7 @@ func asOutage(err error) error {
 	}
 	var code syscall.Errno
 	if errors.Is(err, os.ErrClosed) || errors.As(err, &code) && code != syscall.ENOENT && code != syscall.ENAMETOOLONG {
-		return storage.Outage("object store", err)
+		return storage.Outage(storage.ObjectStore, err)
 	}
 	return err
 }

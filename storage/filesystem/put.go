@@ -25,7 +25,7 @@ func (s *Store) Put(ctx context.Context, scope string, r io.Reader, size int64) 
 	}
 	object, err := s.put(ctx, scope, r, size)
 	if err != nil {
-		return storage.Object{}, fmt.Errorf("put an object of %s: %w", scope, asOutage(err))
+		return storage.Object{}, s.refused(fmt.Errorf("put an object of %s: %w", scope, asOutage(err)))
 	}
 	return object, nil
 }

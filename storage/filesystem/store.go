@@ -38,16 +38,16 @@ type Store struct {
 // and removes what killed processes left half written.
 func Open(dir string) (*Store, error) {
 	if err := makeFolder(dir); err != nil {
-		return nil, fmt.Errorf("open the object store: %w", err)
+		return nil, fmt.Errorf("open the object store %s: %w", dir, err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open the object store: %w", err)
+		return nil, fmt.Errorf("open the object store %s: %w", dir, err)
 	}
 	store := &Store{root: root}
 	if err := store.prepare(); err != nil {
 		root.Close()
-		return nil, fmt.Errorf("open the object store: %w", err)
+		return nil, fmt.Errorf("open the object store %s: %w", dir, err)
 	}
 	return store, nil
 }
@@ -63,7 +63,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		return err
 	}
 	if _, err := s.probe(); err != nil {
-		return fmt.Errorf("write to the object store: %w", asOutage(err))
+		return s.refused(fmt.Errorf("write a file: %w", asOutage(err)))
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 		err = s.sync(path.Dir(key))
 	}
 	if err != nil {
-		return fmt.Errorf("delete object %s: %w", key, asOutage(err))
+		return s.refused(fmt.Errorf("delete object %s: %w", key, asOutage(err)))
 	}
 	return nil
 }
@@ -190,6 +190,16 @@ func (s *Store) create() (*os.File, string, error) {
 	name := path.Join(incoming, rand.Text())
 	file, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	return file, name, err
+}
+
+// refused makes a storage.ErrWriteRefused of an error by which the operating system
+// refuses writes. It names the directory: the errors of a root tell only the rest.
+func (s *Store) refused(err error) error {
+	err = fmt.Errorf("object store %s: %w", s.root.Name(), err)
+	if reason := storage.RefusalOf(err); reason != "" {
+		return storage.RefuseWrite(storage.ObjectStore, reason, err)
+	}
+	return err
 }
 
 func translate(err error) error {

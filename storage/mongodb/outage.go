@@ -39,13 +39,13 @@ func command(ctx context.Context, run func(context.Context) error) error {
 	case err == nil || ctx.Err() != nil:
 		return err
 	case outOfReach(err):
-		return storage.Outage("database", err)
+		return storage.Outage(storage.Database, err)
 	case !mongo.IsTimeout(err):
 		return err
 	case aboutToEnd(ctx):
 		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
 	default:
-		return storage.Outage("database", err)
+		return storage.Outage(storage.Database, err)
 	}
 }
 

@@ -20,7 +20,7 @@ func (db *DB) Insert(ctx context.Context, schema *storage.Schema, record storage
 	if err != nil {
 		return err
 	}
-	err = command(ctx, func(ctx context.Context) error {
+	err = write(ctx, func(ctx context.Context) error {
 		_, err := collection.InsertOne(ctx, encode(record))
 		return err
 	})
@@ -41,7 +41,7 @@ func (db *DB) InsertMany(ctx context.Context, schema *storage.Schema, records []
 	for _, record := range records {
 		documents = append(documents, encode(record))
 	}
-	err = command(ctx, func(ctx context.Context) error {
+	err = write(ctx, func(ctx context.Context) error {
 		_, err := collection.InsertMany(ctx, documents, options.InsertMany().SetOrdered(false))
 		return err
 	})
@@ -77,7 +77,7 @@ func (db *DB) Put(ctx context.Context, schema *storage.Schema, records ...storag
 }
 
 func bulkWrite(ctx context.Context, collection *mongo.Collection, models []mongo.WriteModel) error {
-	return command(ctx, func(ctx context.Context) error {
+	return write(ctx, func(ctx context.Context) error {
 		_, err := collection.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 		return err
 	})
@@ -91,7 +91,7 @@ func (db *DB) Replace(ctx context.Context, schema *storage.Schema, record storag
 		return err
 	}
 	filter := bson.D{{Key: "_id", Value: record.ID}, {Key: "revision", Value: revision}}
-	return command(ctx, func(ctx context.Context) error {
+	return write(ctx, func(ctx context.Context) error {
 		result, err := collection.ReplaceOne(ctx, filter, encode(record))
 		if err == nil && result.MatchedCount == 0 {
 			return storage.ErrMoved
@@ -109,7 +109,7 @@ func (db *DB) Delete(ctx context.Context, schema *storage.Schema, ids ...string)
 	if err := storage.CheckIDs(ids...); err != nil {
 		return err
 	}
-	return command(ctx, func(ctx context.Context) error {
+	return write(ctx, func(ctx context.Context) error {
 		_, err := collection.DeleteMany(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}})
 		return err
 	})

@@ -22,7 +22,7 @@ func asOutage(ctx context.Context, err error) error {
 	if errors.As(err, &response) && !serverFault(response) {
 		return err
 	}
-	return storage.Outage("object store", err)
+	return storage.Outage(storage.ObjectStore, err)
 }
 
 func serverFault(response minio.ErrorResponse) bool {

@@ -57,7 +57,7 @@ func (s *Store) Put(ctx context.Context, scope string, r io.Reader, size int64) 
 	}
 	object, err := s.put(ctx, scope, &countingReader{r: r, hash: sha256.New()}, size)
 	if err != nil {
-		return storage.Object{}, fmt.Errorf("put an object of %s: %w", scope, err)
+		return storage.Object{}, explainWrite(fmt.Errorf("put an object of %s: %w", scope, err))
 	}
 	return object, nil
 }

@@ -124,7 +124,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 		return err
 	}
 	if err := s.client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}); err != nil {
-		return fmt.Errorf("delete object %s: %w", key, asOutage(ctx, err))
+		return explainWrite(fmt.Errorf("delete object %s: %w", key, asOutage(ctx, err)))
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ var errClosed = errors.New("the SQLite database is closed")
 
 // DB implements storage.Documents.
 type DB struct {
+	path    string
 	pool    *sql.DB
 	tables  map[string]*table
 	readers chan *session
@@ -57,21 +58,21 @@ func Open(ctx context.Context, path string, schemas []*storage.Schema) (*DB, err
 	}
 	source, err := prepareFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("prepare the SQLite file: %w", err)
+		return nil, explainOpen(path, err)
 	}
 	pool, err := sql.Open("sqlite", source)
 	if err != nil {
-		return nil, fmt.Errorf("open SQLite: %w", err)
+		return nil, explainOpen(path, err)
 	}
 	db := &DB{
-		pool: pool, tables: map[string]*table{},
+		path: path, pool: pool, tables: map[string]*table{},
 		readers: make(chan *session, readers), closing: make(chan struct{}),
 	}
 	for _, schema := range schemas {
 		db.tables[schema.Name] = newTable(schema)
 	}
 	if err := db.start(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open SQLite: %w", err), pool.Close())
+		return nil, errors.Join(explainOpen(path, err), pool.Close())
 	}
 	return db, nil
 }
@@ -86,14 +87,17 @@ func prepareFile(path string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
 	}
+	// A file that is there is not opened: closing it would release the locks that
+	// another connection of this process holds on it.
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err != nil && !errors.Is(err, os.ErrExist) {
-		return "", err
+	switch {
+	case err == nil:
+		err = file.Close()
+	case errors.Is(err, os.ErrExist):
+		err = refuseDirectory(path)
 	}
-	if err == nil {
-		if err := file.Close(); err != nil {
-			return "", err
-		}
+	if err != nil {
+		return "", err
 	}
 	options := url.Values{"_pragma": {
 		fmt.Sprintf("busy_timeout(%d)", readerWait),
@@ -142,6 +146,9 @@ func (db *DB) create(ctx context.Context) error {
 		return err
 	}
 	return db.writer.transaction(ctx, func() error {
+		if err := db.writer.session.claimLayout(); err != nil {
+			return err
+		}
 		for _, table := range db.tables {
 			for _, statement := range table.create {
 				if _, err := db.writer.session.exec(statement); err != nil {
@@ -175,7 +182,7 @@ func (db *DB) read(ctx context.Context, f func(*session) error) error {
 	select {
 	case reader := <-db.readers:
 		defer func() { db.readers <- reader }()
-		return asOutage(f(reader))
+		return db.explainRead(f(reader))
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-db.closing:

@@ -22,7 +22,7 @@ func asOutage(err error) error {
 	var failure *sqlite.Error
 	coded := errors.As(err, &failure) && slices.Contains(outageCodes, failure.Code()&0xff)
 	if coded || errors.Is(err, errClosed) {
-		return storage.Outage("database", err)
+		return storage.Outage(storage.Database, err)
 	}
 	return err
 }

@@ -43,7 +43,7 @@ func (db *DB) Insert(ctx context.Context, schema *storage.Schema, record storage
 		return err
 	}
 	row := newRow(record)
-	return db.writer.do(ctx, len(row.body), func(s *session) error {
+	return db.write(ctx, len(row.body), func(s *session) error {
 		n, err := row.insert(s, table.insert)
 		if err == nil && n == 0 {
 			return storage.ErrExists
@@ -61,7 +61,7 @@ func (db *DB) InsertMany(ctx context.Context, schema *storage.Schema, records []
 	}
 	rows, bytes := newRows(records)
 	stored := 0
-	err = db.writer.do(ctx, bytes, func(s *session) error {
+	err = db.write(ctx, bytes, func(s *session) error {
 		stored = 0 // the transaction may be done again
 		for i := range rows {
 			n, err := rows[i].insert(s, table.insert)
@@ -85,7 +85,7 @@ func (db *DB) Put(ctx context.Context, schema *storage.Schema, records ...storag
 		return err
 	}
 	rows, bytes := newRows(records)
-	return db.writer.do(ctx, bytes, func(s *session) error {
+	return db.write(ctx, bytes, func(s *session) error {
 		for i := range rows {
 			if _, err := rows[i].insert(s, table.put); err != nil {
 				return err
@@ -103,7 +103,7 @@ func (db *DB) Replace(ctx context.Context, schema *storage.Schema, record storag
 		return err
 	}
 	row := newRow(record)
-	return db.writer.do(ctx, len(row.body), func(s *session) error {
+	return db.write(ctx, len(row.body), func(s *session) error {
 		n, err := s.exec(table.replace, row.revision, row.fields, row.body, row.id, revision)
 		if err == nil && n == 0 {
 			return storage.ErrMoved
@@ -125,10 +125,15 @@ func (db *DB) Delete(ctx context.Context, schema *storage.Schema, ids ...string)
 	if err != nil {
 		return err
 	}
-	return db.writer.do(ctx, 0, func(s *session) error {
+	return db.write(ctx, 0, func(s *session) error {
 		_, err := s.exec(table.delete, string(list))
 		return err
 	})
+}
+
+// write has a write done and explains why it failed.
+func (db *DB) write(ctx context.Context, bytes int, apply func(*session) error) error {
+	return db.explainWrite(db.writer.do(ctx, bytes, apply))
 }
 
 func (db *DB) writable(schema *storage.Schema, records ...storage.Record) (*table, error) {

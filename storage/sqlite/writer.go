@@ -60,11 +60,11 @@ func (w *writer) do(ctx context.Context, bytes int, apply func(*session) error) 
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-w.closing:
-		return asOutage(errClosed)
+		return errClosed
 	}
 	select {
 	case err := <-mine.done:
-		return asOutage(err)
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}

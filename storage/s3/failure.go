@@ -1,0 +1,43 @@
+package s3
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/minio/minio-go/v7"
+
+	"attestry/storage"
+)
+
+// spoolFolder is what clients read of the folder that uploads pass through.
+const spoolFolder = "folder for temporary files"
+
+// refusals are the server's codes by which it refuses writes until its operator has
+// mended something.
+var refusals = map[string]string{
+	minio.AccessDenied:               storage.PermissionDenied,
+	minio.AllAccessDisabled:          storage.PermissionDenied,
+	"QuotaExceeded":                  storage.QuotaUsedUp, // Ceph
+	"XMinioAdminBucketQuotaExceeded": storage.QuotaUsedUp,
+	"XMinioStorageFull":              storage.DiskFull,
+}
+
+// explainWrite makes a storage.ErrWriteRefused of an error by which the server, or
+// the operating system at the folder for temporary files, refuses a write.
+func explainWrite(err error) error {
+	var failure minio.ErrorResponse
+	if errors.As(err, &failure) {
+		reason := refusals[failure.Code]
+		if failure.StatusCode == http.StatusInsufficientStorage {
+			reason = storage.DiskFull
+		}
+		if reason != "" {
+			return storage.RefuseWrite(storage.ObjectStore, reason, err)
+		}
+		return err
+	}
+	if reason := storage.RefusalOf(err); reason != "" {
+		return storage.RefuseWrite(spoolFolder, reason, err)
+	}
+	return err
+}

@@ -1,0 +1,67 @@
+package s3_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/s3"
+)
+
+// fakeServer is an S3 server with an empty bucket that refuses what would change it.
+func fakeServer(t *testing.T, status int, code string) *s3.Store {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPut || r.Method == http.MethodDelete || r.Method == http.MethodPost:
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.WriteHeader(status)
+			fmt.Fprintf(w, "<Error><Code>%s</Code><Message>refused</Message></Error>", code)
+		case r.URL.Query().Has("uploads"):
+			fmt.Fprint(w, "<ListMultipartUploadsResult></ListMultipartUploadsResult>")
+		case r.URL.Query().Has("list-type"):
+			fmt.Fprint(w, "<ListBucketResult></ListBucketResult>")
+		}
+	}))
+	t.Cleanup(server.Close)
+	store, err := s3.Open(t.Context(), s3.Options{
+		Endpoint: server.URL, Bucket: "bucket", Region: "us-east-1", AccessKey: "access", SecretKey: "secret",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func TestServerThatRefusesWritesIsUnavailableWithItsReason(t *testing.T) {
+	for code, test := range map[string]struct {
+		status int
+		want   string
+	}{
+		"XMinioStorageFull":              {507, "the disk is full"},
+		"InsufficientStorage":            {507, "the disk is full"},
+		"XMinioAdminBucketQuotaExceeded": {400, "its quota is used up"},
+		"QuotaExceeded":                  {403, "its quota is used up"},
+		"AccessDenied":                   {403, "permission is denied"},
+	} {
+		t.Run(code, func(t *testing.T) {
+			store := fakeServer(t, test.status, code)
+			_, small := store.Put(t.Context(), "org", strings.NewReader("content"), -1)
+			_, spooled := store.Put(t.Context(), "org", strings.NewReader(strings.Repeat("x", 2<<20)), -1)
+			deleted := store.Delete(t.Context(), storage.ObjectKey("org", strings.Repeat("ab", 32)))
+			for name, err := range map[string]error{"a small object": small, "a spooled one": spooled, "a deletion": deleted} {
+				var client *evidence.Error
+				if !errors.As(err, &client) || client.Code != evidence.Unavailable ||
+					client.Message != "The object store cannot be written to: "+test.want+"." || !errors.Is(err, storage.ErrWriteRefused) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
+}
