@@ -5,6 +5,7 @@ package monitor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -74,6 +75,8 @@ type Dependency struct {
 	Ready    bool   `json:"ready"`
 	Required bool   `json:"required"`
 	Reason   string `json:"reason,omitempty"`
+	// Message is what the public may read of the reason.
+	Message string `json:"-"`
 }
 
 // States asks all dependencies at once, and tells whether all required ones
@@ -87,6 +90,7 @@ func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 			if err := check.ask(ctx); err != nil {
 				states[i].Ready = false
 				states[i].Reason = err.Error()
+				states[i].Message = publicMessage(check.Name, err)
 			}
 		})
 	}
@@ -96,6 +100,16 @@ func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 		ready = ready && (state.Ready || !state.Required)
 	}
 	return states, ready
+}
+
+// publicMessage is the sentence for clients in err or, without one, that the
+// dependency does not answer.
+func publicMessage(name string, err error) string {
+	var client *evidence.Error
+	if errors.As(err, &client) {
+		return client.Message
+	}
+	return name + " does not answer."
 }
 
 // New serves what operators and their tools ask, on a port of its own:

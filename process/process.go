@@ -20,6 +20,7 @@ import (
 	"attestry/evidence"
 	"attestry/monitor"
 	"attestry/storage"
+	"attestry/storage/guard"
 	"attestry/tasks"
 )
 
@@ -70,11 +71,12 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	}
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	guarded := guard.New(log, metrics)
 	return &Process{
 		Settings: settings,
 		Log:      log,
 		Clock:    clock,
-		Store:    storage.NewStore(docs, objects, clock, log),
+		Store:    storage.NewStore(guarded.Documents(docs), guarded.Objects(objects), clock, log),
 		Redis:    client,
 		Metrics:  metrics,
 	}, nil
@@ -106,8 +108,8 @@ func (p *Process) Bootstrap(ctx context.Context, out io.Writer) error {
 // ready.
 func (p *Process) Checks() []monitor.Check {
 	return []monitor.Check{
-		{Name: "database", Ping: p.Store.Documents.Ping, Required: true},
-		{Name: "object store", Ping: p.Store.Objects.Ping, Required: true, KeepFor: 5 * time.Second},
+		{Name: storage.Database, Ping: p.Store.Documents.Ping, Required: true},
+		{Name: storage.ObjectStore, Ping: p.Store.Objects.Ping, Required: true, KeepFor: 5 * time.Second},
 		{Name: "redis", Ping: func(ctx context.Context) error { return tasks.Ping(ctx, p.Redis) }, KeepFor: time.Second},
 	}
 }

@@ -3,6 +3,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -49,6 +50,8 @@ type options struct {
 	// embedded keeps to the embedded engines: for what is counted at the ports, or is so
 	// large that an engine for tests is too slow for it.
 	embedded bool
+	// data is the directory of the embedded engines, "" for one of the test's own.
+	data string
 	// begins lets the clock stand at a time, and move by the turns of the test alone.
 	begins time.Time
 }
@@ -67,7 +70,7 @@ func start(t *testing.T, o options) *service {
 	}
 	running, err := instance.Start(t.Context(), instance.Options{
 		Listen:        "127.0.0.1:0",
-		Data:          t.TempDir(),
+		Data:          cmp.Or(o.data, t.TempDir()),
 		Redis:         engines.Redis,
 		MongoDB:       engines.MongoDB,
 		S3:            engines.S3,

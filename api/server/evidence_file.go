@@ -127,10 +127,18 @@ func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*streamOu
 		return nil, evidence.NewError(evidence.NotFound, "This attestation has no evidence file attached.")
 	}
 	file := *found.Evidence
+	open := func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+		content, err := h.store.Objects.Get(ctx, file.Object, offset, length)
+		return content, lostEvidence(found.ID, file, err)
+	}
 	sent, err := stream(ctx, download{
-		ContentType: file.ContentType, Filename: file.Filename, Size: file.Size,
-		Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-			return h.store.Objects.Get(ctx, file.Object, offset, length)
+		ContentType: file.ContentType, Filename: file.Filename, Size: file.Size, Open: open,
+		Verify: func(ctx context.Context) error {
+			content, err := open(ctx, 0, 0)
+			if err != nil {
+				return err
+			}
+			return content.Close()
 		},
 	})
 	if err != nil {
@@ -140,4 +148,14 @@ func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*streamOu
 		ctx.SetHeader("X-Content-Type-Options", "nosniff")
 		sent.Body(ctx)
 	}}, nil
+}
+
+// lostEvidence names the evidence whose object is damaged or lost; other errors are
+// returned as they are.
+func lostEvidence(attestation string, file evidence.EvidenceFile, err error) error {
+	if !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrDamaged) {
+		return err
+	}
+	return storage.Damaged(fmt.Sprintf("The evidence of attestation %s (SHA-256 %s) was altered, truncated or lost in the object store",
+		attestation, file.SHA256), err)
 }

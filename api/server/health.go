@@ -7,8 +7,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// ready is the public probe: `OK`, or 503 with the names of what does not
-// answer. Reasons are for operators, on the monitoring port.
+// ready is the public probe: `OK`, or 503 with a sentence on each store that does not
+// answer or refuses writes. Causes are for operators, on the monitoring port.
 func (s *Server) ready(c *fiber.Ctx) error {
 	requestOf(c.UserContext()).route = "/ready"
 	states, ready := s.readiness.States(c.UserContext())
@@ -19,7 +19,7 @@ func (s *Server) ready(c *fiber.Ctx) error {
 	message := "Not ready:"
 	for _, state := range states {
 		if state.Required && !state.Ready {
-			message += " " + state.Name + " does not answer."
+			message += " " + state.Message
 		}
 	}
 	return retryable(newProblem(http.StatusServiceUnavailable, message), time.Second)

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/monitor"
+	"attestry/storage"
 )
 
 // fakeStore answers pings as it is told to, and counts them.
@@ -53,6 +54,15 @@ func TestReadyNamesTheStoreThatDoesNotAnswer(t *testing.T) {
 	if got.header.Get("Retry-After") != "1" {
 		t.Errorf("Retry-After = %q", got.header.Get("Retry-After"))
 	}
+}
+
+func TestReadyTellsWhichStoreRefusesWritesAndWhy(t *testing.T) {
+	s := start(t, nil, func(d *Deps) {
+		refused := storage.RefuseWrite(storage.Database, storage.DiskFull, errors.New("/secret/place: no space"))
+		d.Checks = []monitor.Check{{Name: storage.Database, Ping: func(context.Context) error { return refused }, Required: true}}
+	})
+	got := s.send(t, "GET", "/ready", "", "")
+	got.expect(t, 503, "Not ready: The database cannot be written to: the disk is full.")
 }
 
 func TestAnswersOfDependenciesAreKeptForTheirTime(t *testing.T) {

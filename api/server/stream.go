@@ -26,8 +26,12 @@ type download struct {
 	// Size is in bytes, -1 when unknown. Only what has a size has ranges.
 	Size int64
 	// Open gives length bytes from offset on; a length of -1 means to the end. Its
-	// context outlives the request, until the reader is closed.
+	// context outlives the request, until the reader is closed; but the request's end
+	// cancels it as long as nothing was read.
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
+	// Verify makes answers without a body, of which Open is not asked, fail as those
+	// with a body would; nil where there is nothing to verify.
+	Verify func(ctx context.Context) error
 }
 
 // streamOutput is the answer of an operation that streams.
@@ -45,10 +49,14 @@ func stream(ctx context.Context, d download) (*streamOutput, error) {
 		return nil, err
 	}
 	var content io.ReadCloser = http.NoBody
-	if r.method != http.MethodHead && part.length != 0 {
-		if content, err = openPart(ctx, d, part); err != nil {
-			return nil, err
-		}
+	switch {
+	case r.method != http.MethodHead && part.length != 0:
+		content, err = openPart(ctx, d, part)
+	case d.Verify != nil:
+		err = d.Verify(ctx)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return &streamOutput{Body: func(hctx huma.Context) { send(hctx, d, part, content) }}, nil
 }
@@ -74,18 +82,22 @@ func send(ctx huma.Context, d download, part span, content io.ReadCloser) {
 }
 
 // openPart opens a part and reads its beginning.
-func openPart(ctx context.Context, d download, part span) (io.ReadCloser, error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+func openPart(request context.Context, d download, part span) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(request))
+	release := context.AfterFunc(request, cancel)
 	content, err := d.Open(ctx, part.offset, part.length)
 	if err != nil {
 		cancel()
-		return nil, err
+		return nil, errors.Join(err, request.Err())
 	}
 	opened := &openedPart{content: content, cancel: cancel}
 	beginning := make([]byte, firstRead)
 	n, err := io.ReadAtLeast(content, beginning, 1)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, errors.Join(err, opened.Close())
+		return nil, errors.Join(err, request.Err(), opened.Close())
+	}
+	if !release() {
+		return nil, errors.Join(request.Err(), opened.Close())
 	}
 	opened.Reader = io.MultiReader(bytes.NewReader(beginning[:n]), content)
 	return opened, nil

@@ -3,6 +3,8 @@ package s3_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -13,9 +15,11 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/config"
 	"attestry/storage"
+	"attestry/storage/guard"
 	"attestry/storage/s3"
 	"attestry/storage/storagetest"
 )
@@ -31,6 +35,25 @@ func TestKilledProcessLeavesWholeObjectsOnly(t *testing.T) {
 		options.Bucket = bucket
 		return s3.Open(ctx, options)
 	})
+}
+
+func TestAlteredObjectIsDamaged(t *testing.T) {
+	options := newBucket(t)
+	store := guard.New(slog.New(slog.DiscardHandler), prometheus.NewRegistry()).Objects(open(t, options))
+	for _, size := range []int{10, 1 << 20} {
+		content := strings.Repeat("x", size)
+		object, err := store.Put(t.Context(), "org", strings.NewReader(content), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		altered := strings.NewReader(content[1:] + "y")
+		if _, err := connect(t, options).PutObject(t.Context(), options.Bucket, object.Key, altered, int64(size), minio.PutObjectOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Get(t.Context(), object.Key, 0, -1); !errors.Is(err, storage.ErrDamaged) {
+			t.Errorf("an altered object of %d bytes: %v", size, err)
+		}
+	}
 }
 
 func TestOpenMakesTheBucketOnce(t *testing.T) {

@@ -1,0 +1,154 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// damagedReads is the counter of reads that met damaged content in a store.
+func (s *service) damagedReads(store string) float64 {
+	s.t.Helper()
+	families, err := s.Process.Metrics.Gather()
+	s.must(err)
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "attestry_damaged_reads_total" && metric.GetLabel()[0].GetValue() == store {
+				return metric.GetCounter().GetValue()
+			}
+		}
+	}
+	s.t.Fatal("the metric is missing")
+	return 0
+}
+
+// ask sends a request of a reader with or without a range.
+func (s *service) ask(method, address, span string) answer {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+"/api/v2"+address, nil)
+	s.must(err)
+	request.Header.Set("Authorization", "Bearer "+readerKey)
+	if span != "" {
+		request.Header.Set("Range", span)
+	}
+	return s.exchange(request)
+}
+
+func TestDamagedEvidenceIsNeverSent(t *testing.T) {
+	s := start(t, options{embedded: true, withoutWorker: true})
+	s.post(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", "sound", 1), attachment("a", "sound"))
+	reads := 0.0
+	for size, n := range map[string]int{"short": 1000, "long": 1 << 20} {
+		for damage, change := range map[string]func(content []byte) []byte{
+			"altered":   func(b []byte) []byte { b[n/2] ^= 1; return b },
+			"truncated": func(b []byte) []byte { return b[:n-1] },
+			"longer":    func(b []byte) []byte { return append(b, 'x') },
+			"emptied":   func([]byte) []byte { return nil },
+			"lost":      nil,
+		} {
+			t.Run(size+" and "+damage, func(t *testing.T) {
+				name := size + "-" + damage
+				// Equal content would share an object.
+				content := name + strings.Repeat("x", n-len(name))
+				s.post(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", name, 1), attachment("a", content))
+				address := s.evidenceAddress("t", name)
+				id := at(t, s.lone("t", name), "attestation_id").(string)
+				sum := digestOf(content)
+				file := s.objectFile(sum)
+				if change == nil {
+					s.must(os.Remove(file))
+				} else {
+					s.must(os.WriteFile(file, change([]byte(content)), 0o600))
+				}
+				for _, span := range []string{"", "bytes=0-9", "bytes=-10"} {
+					got := s.ask(http.MethodGet, address, span)
+					message, _ := got.problem(t)
+					if got.status != http.StatusBadGateway || !strings.Contains(message, id) || !strings.Contains(message, sum) {
+						t.Errorf("range %q is answered %d %s", span, got.status, got.body)
+					}
+				}
+				if got := s.ask(http.MethodHead, address, ""); got.status != http.StatusBadGateway {
+					t.Errorf("HEAD is answered %d", got.status)
+				}
+				if reads += 4; s.damagedReads("object store") != reads {
+					t.Errorf("%v damaged reads are counted, want %v", s.damagedReads("object store"), reads)
+				}
+				if !strings.Contains(s.log.String(), "SHA-256 "+sum) || !strings.Contains(s.log.String(), "attestation "+id) {
+					t.Error("the log does not name the evidence")
+				}
+				if got := s.ask(http.MethodGet, s.evidenceAddress("t", "sound"), ""); got.status != http.StatusOK || string(got.body) != "sound" {
+					t.Errorf("other evidence is answered %d %q", got.status, got.body)
+				}
+			})
+		}
+	}
+}
+
+func TestLostEvidenceThatIsEmptyIsMissedToo(t *testing.T) {
+	s := start(t, options{embedded: true, withoutWorker: true})
+	s.post(http.StatusCreated, "t", "generic", genericData, attachment("empty.txt", ""))
+	s.must(os.Remove(s.objectFile(digestOf(""))))
+	if got := s.ask(http.MethodGet, s.evidenceAddress("t", "check"), ""); got.status != http.StatusBadGateway {
+		t.Errorf("answered %d %s", got.status, got.body)
+	}
+}
+
+// objectFile is where the embedded engine keeps an object of the organization.
+func (s *service) objectFile(sum string) string {
+	s.t.Helper()
+	found, err := s.Process.Store.Tenancy.Organization(s.t.Context(), org)
+	s.must(err)
+	return filepath.Join(s.Process.Settings.Stores.Objects.Path, storage.ObjectKey(found.ID, sum))
+}
+
+// altering changes every document of a collection that is read.
+type altering struct {
+	storage.Documents
+	collection string
+	change     func(body []byte) []byte
+}
+
+func (a *altering) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
+	record, err := a.Documents.Get(ctx, schema, id)
+	if schema.Name == a.collection && err == nil {
+		record.Body = a.change(record.Body)
+	}
+	return record, err
+}
+
+func (a *altering) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+	records, err := a.Documents.GetMany(ctx, schema, ids)
+	if schema.Name == a.collection {
+		for i := range records {
+			records[i].Body = a.change(records[i].Body)
+		}
+	}
+	return records, err
+}
+
+func TestSnapshotWhosePartsWereAlteredIsNotShown(t *testing.T) {
+	first := start(t, options{embedded: true})
+	first.environment("host", evidence.Server)
+	first.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("trusted"))
+	// Another process has nothing of the snapshot in memory.
+	second := start(t, options{embedded: true, withoutWorker: true, data: filepath.Dir(first.Process.Settings.Stores.Database.Path),
+		wrap: func(docs storage.Documents) storage.Documents {
+			return &altering{Documents: docs, collection: "chunks", change: func(body []byte) []byte {
+				return bytes.Replace(body, []byte("trusted"), []byte("altered"), 1)
+			}}
+		}})
+	got := second.want(http.StatusBadGateway, http.MethodGet, "/snapshots/"+org+"/host/-1", nil)
+	if message, _ := got.problem(t); !strings.HasPrefix(message, "The stored document ") || !strings.HasSuffix(message, " of chunks is damaged") {
+		t.Errorf("answered %s", got.body)
+	}
+	if second.damagedReads("database") != 1 {
+		t.Error("it is not counted")
+	}
+}

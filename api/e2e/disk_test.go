@@ -1,0 +1,131 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/monitor"
+	"attestry/process"
+	"attestry/scripts/standalone/instance"
+	"attestry/storage/storagetest"
+)
+
+const (
+	databaseFull = "The database cannot be written to: the disk is full."
+	objectsFull  = "The object store cannot be written to: the disk is full."
+)
+
+// reasons are those that /readyz gives for what is not ready, by name.
+func (s *service) reasons() map[string]string {
+	s.t.Helper()
+	recorder := httptest.NewRecorder()
+	monitor.New(s.Process.Metrics, s.Process.Checks(), s.Process.Clock).
+		ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	var body struct{ Dependencies []monitor.Dependency }
+	s.must(json.Unmarshal(recorder.Body.Bytes(), &body))
+	reasons := map[string]string{}
+	for _, dependency := range body.Dependencies {
+		if !dependency.Ready {
+			reasons[dependency.Name] = dependency.Reason
+		}
+	}
+	return reasons
+}
+
+// wantRefused insists on 503 with a message and when to come back.
+func wantRefused(t *testing.T, got answer, message string) {
+	t.Helper()
+	wantMessage(t, got, message)
+	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
+		t.Errorf("status %d, Retry-After %q", got.status, got.header.Get("Retry-After"))
+	}
+}
+
+func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
+	disk := storagetest.NewDisk(t, 32<<20)
+	s := start(t, options{embedded: true, data: disk.Path, reportWait: time.Second})
+	s.environment("host", evidence.Server)
+	attest := func(i int) answer {
+		return s.form(http.MethodPost, trailPath("t")+"/generic", adminKey, "data_json",
+			fmt.Sprintf(`{"attestation_name":"check-%d","is_compliant":true,"user_data":{"a":%q}}`, i, strings.Repeat("x", 100_000)))
+	}
+	if got := attest(0); got.status != http.StatusCreated {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if got := s.do(http.MethodGet, "/ready", "", nil); got.status != http.StatusOK {
+		t.Fatalf("/ready before: %d %s", got.status, got.body)
+	}
+	disk.Fill()
+
+	// What the database has allocated already still takes some writes.
+	acknowledged, got := 1, attest(1)
+	for ; got.status == http.StatusCreated && acknowledged < 500; got = attest(acknowledged) {
+		acknowledged++
+	}
+	wantRefused(t, got, databaseFull)
+	wantRefused(t, s.form(http.MethodPost, trailPath("t")+"/generic", adminKey, "data_json", genericData,
+		attachment("a", strings.Repeat("x", 1<<20))), objectsFull)
+	s.clock.turn(6 * time.Second)
+	ready := s.do(http.MethodGet, "/ready", "", nil)
+	wantMessage(t, ready, "Not ready: "+databaseFull+" "+objectsFull)
+	if ready.status != http.StatusServiceUnavailable {
+		t.Errorf("/ready is answered %d", ready.status)
+	}
+	reasons := s.reasons()
+	if len(reasons) != 2 || !strings.Contains(reasons["database"], s.Process.Settings.Stores.Database.Path) ||
+		!strings.Contains(reasons["object store"], s.Process.Settings.Stores.Objects.Path) {
+		t.Errorf("/readyz gives the reasons %q", reasons)
+	}
+	for i := range acknowledged {
+		s.lone("t", fmt.Sprintf("check-%d", i))
+	}
+	if left, err := os.ReadDir(filepath.Join(s.Process.Settings.Stores.Objects.Path, ".incoming")); err != nil || len(left) != 0 {
+		t.Errorf("temporary files are left: %v, %v", left, err)
+	}
+
+	disk.Empty()
+	s.clock.turn(6 * time.Second)
+	if got := s.do(http.MethodGet, "/ready", "", nil); got.status != http.StatusOK {
+		t.Errorf("/ready afterwards: %d %s", got.status, got.body)
+	}
+	if got := attest(501); got.status != http.StatusCreated {
+		t.Errorf("a write afterwards: %d %s", got.status, got.body)
+	}
+	s.post(http.StatusCreated, "t", "generic", genericData, attachment("a", strings.Repeat("x", 1<<20)))
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a"))
+	for _, want := range []string{"a store refuses writes", "a store takes writes again"} {
+		if strings.Count(s.log.String(), want) != 2 {
+			t.Errorf("%q is not logged once for each store", want)
+		}
+	}
+}
+
+func TestServiceDoesNotStartOnAReadOnlyDiskAndSaysWhatToDo(t *testing.T) {
+	disk := storagetest.NewDisk(t, 32<<20)
+	options := instance.Options{Listen: "127.0.0.1:0", Data: disk.Path, ReportWait: time.Second, Clock: time.Now, Log: process.NewLog(&logBuffer{}, 0)}
+	running, err := instance.Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := running.Close(); err != nil {
+		t.Fatal(err)
+	}
+	disk.MakeReadOnly()
+	running, err = instance.Start(t.Context(), options)
+	if err == nil {
+		t.Fatal(running.Close())
+	}
+	for _, want := range []string{filepath.Join(disk.Path, "attestry.db"), "must be able to write"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %q", want, err)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package guard
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"attestry/storage"
+)
+
+// documents is a database whose content-addressed documents are verified.
+type documents struct {
+	storage.Documents
+	guard   *Guard
+	refusal refusal
+}
+
+// Outage tells whether err means that the database could not be reached.
+func (d *documents) Outage(err error) bool {
+	engine, ok := d.Documents.(storage.Outages)
+	return ok && engine.Outage(err)
+}
+
+func (d *documents) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
+	record, err := d.Documents.Get(ctx, schema, id)
+	if err != nil {
+		return record, err
+	}
+	return record, d.verify(schema, record)
+}
+
+func (d *documents) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+	records, err := d.Documents.GetMany(ctx, schema, ids)
+	if err != nil {
+		return records, err
+	}
+	if schema.ContentAddressed && len(records) < len(ids) {
+		// Such ids are known only from documents that refer to them.
+		d.guard.report(storage.Database, schema.Name, fmt.Errorf("%d of %d documents are lost", len(ids)-len(records), len(ids)))
+	}
+	return records, d.verify(schema, records...)
+}
+
+func (d *documents) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
+	page, err := d.Documents.Find(ctx, schema, query)
+	if err != nil || query.FieldsOnly {
+		return page, err
+	}
+	return page, d.verify(schema, page.Records...)
+}
+
+// verify compares the bodies of a content-addressed collection with their ids.
+func (d *documents) verify(schema *storage.Schema, records ...storage.Record) error {
+	if !schema.ContentAddressed {
+		return nil
+	}
+	for _, record := range records {
+		sum := sha256.Sum256(record.Body)
+		if found := hex.EncodeToString(sum[:]); found != record.ID {
+			reason := fmt.Errorf("the SHA-256 of its content is %s", found)
+			d.guard.report(storage.Database, schema.Name+"/"+record.ID, reason)
+			return storage.Damaged(fmt.Sprintf("The stored document %s of %s is damaged", record.ID, schema.Name), reason)
+		}
+	}
+	return nil
+}
+
+func (d *documents) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	return d.refusal.note(d.Documents.Insert(ctx, schema, record))
+}
+
+func (d *documents) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
+	stored, err := d.Documents.InsertMany(ctx, schema, records)
+	return stored, d.refusal.note(err)
+}
+
+func (d *documents) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
+	return d.refusal.note(d.Documents.Put(ctx, schema, records...))
+}
+
+func (d *documents) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	return d.refusal.note(d.Documents.Replace(ctx, schema, record, revision))
+}
+
+func (d *documents) Delete(ctx context.Context, schema *storage.Schema, ids ...string) error {
+	return d.refusal.note(d.Documents.Delete(ctx, schema, ids...))
+}
+
+// Ping tells whether the database answers and, once it has refused a write,
+// whether it takes writes again.
+func (d *documents) Ping(ctx context.Context) error {
+	if err := d.Documents.Ping(ctx); err != nil {
+		return err
+	}
+	return d.refusal.check(ctx, d.probe)
+}
+
+// probe writes a document and deletes it.
+func (d *documents) probe(ctx context.Context) error {
+	record := storage.Record{ID: "probe", Revision: 1, Body: fmt.Appendf(nil, "%q", bytes.Repeat([]byte{'x'}, probeSize))}
+	if err := d.Documents.Put(ctx, storage.ProbeSchema, record); err != nil {
+		return err
+	}
+	return d.Documents.Delete(ctx, storage.ProbeSchema, record.ID)
+}

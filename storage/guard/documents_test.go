@@ -1,0 +1,127 @@
+package guard_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/sqlite"
+)
+
+var (
+	plain     = &storage.Schema{Name: "plain"}
+	addressed = &storage.Schema{Name: "addressed", ContentAddressed: true}
+)
+
+func openDocuments(t *testing.T) storage.Documents {
+	t.Helper()
+	docs, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "test.db"), []*storage.Schema{plain, addressed, storage.ProbeSchema})
+	must(t, err)
+	t.Cleanup(func() { docs.Close() })
+	return docs
+}
+
+func content(body string) storage.Record {
+	sum := sha256.Sum256([]byte(body))
+	return storage.Record{ID: hex.EncodeToString(sum[:]), Revision: 1, Body: []byte(body)}
+}
+
+func TestContentAddressedDocumentsAreVerifiedWhenTheyAreRead(t *testing.T) {
+	b := newBench()
+	docs := b.Documents(openDocuments(t))
+	good, altered, other := content(`{"a":1}`), content(`{"a":2}`), content(`{"a":3}`)
+	altered.Body = []byte(`{"a":4}`)
+	must(t, docs.Put(t.Context(), addressed, good, altered))
+	must(t, docs.Put(t.Context(), plain, altered))
+	if _, err := docs.Get(t.Context(), addressed, good.ID); err != nil {
+		t.Errorf("Get of an unaltered document: %v", err)
+	}
+	if _, err := docs.Get(t.Context(), plain, altered.ID); err != nil {
+		t.Errorf("Get of a document that is not content-addressed: %v", err)
+	}
+	_, err := docs.Get(t.Context(), addressed, altered.ID)
+	if evidence.CodeOf(err) != evidence.Damaged || !strings.Contains(err.Error(), altered.ID) {
+		t.Errorf("Get of an altered document returned %v", err)
+	}
+	if _, err := docs.GetMany(t.Context(), addressed, []string{good.ID, altered.ID}); !errors.Is(err, storage.ErrDamaged) {
+		t.Errorf("GetMany of an altered document returned %v", err)
+	}
+	if found, err := docs.GetMany(t.Context(), addressed, []string{good.ID, other.ID}); err != nil || len(found) != 1 {
+		t.Errorf("GetMany of a lost document returned %v, %v", found, err)
+	}
+	if got := b.damagedReads(t, "database"); got != 3 {
+		t.Errorf("%v reads are counted as damaged", got)
+	}
+}
+
+// fullDatabase refuses every write but those that make room.
+type fullDatabase struct {
+	storage.Documents
+	full bool
+}
+
+func (f *fullDatabase) refusal() error {
+	if f.full {
+		return storage.RefuseWrite(storage.Database, storage.DiskFull, errors.New("no space left on device"))
+	}
+	return nil
+}
+
+func (f *fullDatabase) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	return f.refusal()
+}
+
+func (f *fullDatabase) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
+	return 0, f.refusal()
+}
+
+func (f *fullDatabase) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
+	if err := f.refusal(); err != nil {
+		return err
+	}
+	return f.Documents.Put(ctx, schema, records...)
+}
+
+func (f *fullDatabase) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	return f.refusal()
+}
+
+func TestPingOfADatabaseTellsRefusedWritesUntilAProbeIsTaken(t *testing.T) {
+	record := content("{}")
+	for name, write := range map[string]func(ctx context.Context, docs storage.Documents) error{
+		"Insert": func(ctx context.Context, docs storage.Documents) error { return docs.Insert(ctx, plain, record) },
+		"InsertMany": func(ctx context.Context, docs storage.Documents) error {
+			_, err := docs.InsertMany(ctx, plain, []storage.Record{record})
+			return err
+		},
+		"Put":     func(ctx context.Context, docs storage.Documents) error { return docs.Put(ctx, plain, record) },
+		"Replace": func(ctx context.Context, docs storage.Documents) error { return docs.Replace(ctx, plain, record, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine := &fullDatabase{Documents: openDocuments(t), full: true}
+			docs := newBench().Documents(engine)
+			must(t, docs.Ping(t.Context()))
+			if err := write(t.Context(), docs); evidence.CodeOf(err) != evidence.Unavailable {
+				t.Fatalf("%s returned %v", name, err)
+			}
+			for range 2 {
+				if err := docs.Ping(t.Context()); !errors.Is(err, storage.ErrWriteRefused) {
+					t.Errorf("Ping of a full database returned %v", err)
+				}
+			}
+			engine.full = false
+			must(t, docs.Ping(t.Context()))
+			engine.full = true // no write was refused since
+			must(t, docs.Ping(t.Context()))
+			if n, err := engine.GetMany(t.Context(), storage.ProbeSchema, []string{"probe"}); err != nil || len(n) != 0 {
+				t.Errorf("the probe left %v, %v", n, err)
+			}
+		})
+	}
+}

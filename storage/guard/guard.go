@@ -1,0 +1,51 @@
+// Package guard stands between the repositories and the engines. It verifies
+// content-addressed content whenever it is read, so that altered content is an
+// error and never an answer, and it remembers which store refuses writes, so that
+// the readiness of a process shows it.
+package guard
+
+import (
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"attestry/storage"
+)
+
+// Guard holds what the guarded stores of a process share.
+type Guard struct {
+	log     *slog.Logger
+	damaged *prometheus.CounterVec
+}
+
+// New makes a Guard that logs and counts what it finds. metrics must be fresh.
+func New(log *slog.Logger, metrics prometheus.Registerer) *Guard {
+	g := &Guard{
+		log: log,
+		damaged: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "attestry_damaged_reads_total",
+			Help: "Reads that met content which was altered, truncated or lost, by store.",
+		}, []string{"store"}),
+	}
+	for _, store := range []string{storage.Database, storage.ObjectStore} {
+		g.damaged.WithLabelValues(store)
+	}
+	metrics.MustRegister(g.damaged)
+	return g
+}
+
+// report logs and counts content of a store that is damaged or lost.
+func (g *Guard) report(store, id string, reason error) {
+	g.damaged.WithLabelValues(store).Inc()
+	g.log.Error("stored content is damaged or lost", "store", store, "id", id, "reason", reason.Error())
+}
+
+// Documents guards a database.
+func (g *Guard) Documents(docs storage.Documents) storage.Documents {
+	return &documents{Documents: docs, guard: g, refusal: refusal{store: storage.Database, log: g.log}}
+}
+
+// Objects guards an object store. Close closes it too, if it can be closed.
+func (g *Guard) Objects(objects storage.Objects) storage.Objects {
+	return &guardedObjects{Objects: objects, guard: g, refusal: refusal{store: storage.ObjectStore, log: g.log}}
+}

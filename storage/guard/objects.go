@@ -1,0 +1,121 @@
+package guard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"attestry/storage"
+)
+
+// probeScope is the scope of the object that a probe puts and deletes. Ids of
+// organizations have another form.
+const probeScope = "probe"
+
+// guardedObjects is an object store whose objects are verified when they are read.
+type guardedObjects struct {
+	storage.Objects
+	guard   *Guard
+	refusal refusal
+}
+
+func (o *guardedObjects) Put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {
+	object, err := o.Objects.Put(ctx, scope, r, size)
+	return object, o.refusal.note(err)
+}
+
+// Get returns no byte of an object before all of the object was read and has the
+// SHA-256 of its key; otherwise the error is a storage.ErrDamaged. It takes
+// constant memory. A range of at most heldBack bytes is kept from that first
+// reading; for a longer one the object is read again, and verified again.
+func (o *guardedObjects) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	object, err := storage.ParseObjectKey(key)
+	if err != nil || offset < 0 || length < -1 {
+		// The engine words the refusal.
+		return o.Objects.Get(ctx, key, offset, length)
+	}
+	first, err := o.readOnce(ctx, object, offset, length)
+	if err != nil {
+		return nil, o.explain(object, err)
+	}
+	if first.complete {
+		return io.NopCloser(bytes.NewReader(first.content)), nil
+	}
+	content, err := o.Objects.Get(ctx, key, 0, -1)
+	if err != nil {
+		return nil, o.explain(object, err)
+	}
+	again := newVerifyingReader(content, object.SHA256, offset, first.length)
+	return &reportingReader{verifyingReader: again, objects: o, object: object, content: content}, nil
+}
+
+// readOnce verifies the whole object and keeps the range if that is short.
+func (o *guardedObjects) readOnce(ctx context.Context, object storage.Object, offset, length int64) (window, error) {
+	content, err := o.Objects.Get(ctx, object.Key, 0, -1)
+	if err != nil {
+		return window{}, err
+	}
+	found, err := readWindow(content, object.SHA256, offset, length)
+	return found, errors.Join(err, content.Close())
+}
+
+// explain reports damage and makes an error for clients of it. An object that is
+// lost stays storage.ErrNotFound.
+func (o *guardedObjects) explain(object storage.Object, err error) error {
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		o.guard.report(storage.ObjectStore, object.Key, err)
+		return err
+	case errors.Is(err, errMismatch):
+		o.guard.report(storage.ObjectStore, object.Key, err)
+		return storage.Damaged("The stored object with SHA-256 "+object.SHA256+" is damaged", err)
+	default:
+		return err
+	}
+}
+
+// Ping tells whether the store answers and, once it has refused a write, whether
+// it takes writes again.
+func (o *guardedObjects) Ping(ctx context.Context) error {
+	if err := o.Objects.Ping(ctx); err != nil {
+		return err
+	}
+	return o.refusal.check(ctx, o.probe)
+}
+
+// probe puts an object and deletes it.
+func (o *guardedObjects) probe(ctx context.Context) error {
+	object, err := o.Objects.Put(ctx, probeScope, strings.NewReader(strings.Repeat("x", probeSize)), probeSize)
+	if err != nil {
+		return err
+	}
+	return o.Objects.Delete(ctx, object.Key)
+}
+
+// Close closes the engine, if it can be closed.
+func (o *guardedObjects) Close() error {
+	if closer, ok := o.Objects.(io.Closer); ok {
+		return closer.Close()
+	}
+	return nil
+}
+
+// reportingReader reports damage that shows only while an object is sent.
+type reportingReader struct {
+	*verifyingReader
+	objects *guardedObjects
+	object  storage.Object
+	content io.Closer
+}
+
+func (r *reportingReader) Read(p []byte) (int, error) {
+	n, err := r.verifyingReader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = r.objects.explain(r.object, err)
+	}
+	return n, err
+}
+
+func (r *reportingReader) Close() error { return r.content.Close() }

@@ -1,0 +1,224 @@
+package guard_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/guard"
+	"attestry/storage/storagetest"
+)
+
+// bench is a guard with what it logs and counts.
+type bench struct {
+	*guard.Guard
+	log     *bytes.Buffer
+	metrics *prometheus.Registry
+}
+
+func newBench() *bench {
+	b := &bench{log: &bytes.Buffer{}, metrics: prometheus.NewRegistry()}
+	b.Guard = guard.New(slog.New(slog.NewTextHandler(b.log, nil)), b.metrics)
+	return b
+}
+
+// damagedReads is the counter of a store.
+func (b *bench) damagedReads(t *testing.T, store string) float64 {
+	t.Helper()
+	families, err := b.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, metric := range families[0].GetMetric() {
+		if metric.GetLabel()[0].GetValue() == store {
+			return metric.GetCounter().GetValue()
+		}
+	}
+	t.Fatalf("no metric of %s", store)
+	return 0
+}
+
+func openFiles(t *testing.T, dir string) storage.Objects {
+	t.Helper()
+	store, err := filesystem.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return store
+}
+
+func TestGuardedObjectsConform(t *testing.T) {
+	storagetest.Objects(t, func(t *testing.T) storage.Objects { return newBench().Objects(openFiles(t, t.TempDir())) })
+}
+
+// sizes are those of objects that are kept in memory while they are verified, and
+// of those that are read twice.
+var sizes = map[string]int{"empty": 0, "short": 1000, "held back": 256 << 10, "one byte more": 256<<10 + 1, "long": 1 << 20}
+
+// ranges are the ways to ask for an object.
+var ranges = map[string]struct{ offset, length int64 }{
+	"all": {0, -1}, "nothing": {0, 0}, "the beginning": {0, 10}, "the end": {900, -1}, "most": {5, 600_000},
+}
+
+func TestAlteredObjectsAreNeverRead(t *testing.T) {
+	alterations := map[string]func(t *testing.T, file string){
+		"a changed byte":   func(t *testing.T, file string) { edit(t, file, func(b []byte) []byte { b[len(b)-1] ^= 1; return b }) },
+		"a missing end":    func(t *testing.T, file string) { edit(t, file, func(b []byte) []byte { return b[:len(b)-1] }) },
+		"no content":       func(t *testing.T, file string) { edit(t, file, func([]byte) []byte { return nil }) },
+		"a byte more":      func(t *testing.T, file string) { edit(t, file, func(b []byte) []byte { return append(b, 0) }) },
+		"no file any more": func(t *testing.T, file string) { must(t, os.Remove(file)) },
+	}
+	for size, n := range sizes {
+		for alteration, alter := range alterations {
+			if n == 0 && alteration != "a byte more" && alteration != "no file any more" {
+				continue
+			}
+			t.Run(size+" with "+alteration, func(t *testing.T) {
+				b, dir := newBench(), t.TempDir()
+				store := b.Objects(openFiles(t, dir))
+				object, err := store.Put(t.Context(), "org", strings.NewReader(strings.Repeat("x", n)), -1)
+				must(t, err)
+				alter(t, filepath.Join(dir, object.Key))
+				for name, r := range ranges {
+					content, err := store.Get(t.Context(), object.Key, r.offset, r.length)
+					if !errors.Is(err, storage.ErrDamaged) && !errors.Is(err, storage.ErrNotFound) {
+						t.Errorf("Get of %s gave %v, %v", name, content, err)
+					}
+				}
+				if got := b.damagedReads(t, "object store"); got != float64(len(ranges)) {
+					t.Errorf("%v reads are counted as damaged", got)
+				}
+				if !strings.Contains(b.log.String(), object.Key) {
+					t.Errorf("%s is not in the log: %s", object.Key, b.log)
+				}
+			})
+		}
+	}
+}
+
+func TestDamageIsToldToClientsByItsSHA256(t *testing.T) {
+	dir := t.TempDir()
+	store := newBench().Objects(openFiles(t, dir))
+	object, err := store.Put(t.Context(), "org", strings.NewReader("content"), -1)
+	must(t, err)
+	edit(t, filepath.Join(dir, object.Key), func(b []byte) []byte { return b[1:] })
+	_, err = store.Get(t.Context(), object.Key, 0, -1)
+	var client *evidence.Error
+	if !errors.As(err, &client) || client.Code != evidence.Damaged || !strings.Contains(client.Message, object.SHA256) {
+		t.Errorf("clients read %+v", client)
+	}
+}
+
+// changing gives an object unaltered to the first reader only.
+type changing struct {
+	storage.Objects
+	second func([]byte) []byte
+	reads  int
+}
+
+func (c *changing) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	content, err := c.Objects.Get(ctx, key, offset, length)
+	if c.reads++; c.reads < 2 || err != nil {
+		return content, err
+	}
+	altered, err := io.ReadAll(content)
+	return io.NopCloser(bytes.NewReader(c.second(altered))), errors.Join(err, content.Close())
+}
+
+// TestObjectThatChangesWhileItIsSentBreaksOff: the last bytes must not leave, so that
+// nobody takes what was sent for the whole.
+func TestObjectThatChangesWhileItIsSentBreaksOff(t *testing.T) {
+	const size = 1 << 20
+	for name, change := range map[string]func([]byte) []byte{
+		"in its first byte":    func(b []byte) []byte { b[0] ^= 1; return b },
+		"in its last byte":     func(b []byte) []byte { b[size-1] ^= 1; return b },
+		"to a shorter one":     func(b []byte) []byte { return b[:size-1] },
+		"to a much shorter":    func(b []byte) []byte { return b[:10] },
+		"to a longer one":      func(b []byte) []byte { return append(b, 0) },
+		"into an empty object": func([]byte) []byte { return nil },
+	} {
+		for asked, r := range map[string]struct{ offset, length int64 }{"all": {0, -1}, "a range": {1000, 500_000}} {
+			t.Run(name+", "+asked, func(t *testing.T) {
+				b := newBench()
+				store := b.Objects(&changing{Objects: openFiles(t, t.TempDir()), second: change})
+				object, err := store.Put(t.Context(), "org", strings.NewReader(strings.Repeat("x", size)), -1)
+				must(t, err)
+				content, err := store.Get(t.Context(), object.Key, r.offset, r.length)
+				must(t, err)
+				defer content.Close()
+				sent, err := io.Copy(io.Discard, content)
+				if !errors.Is(err, storage.ErrDamaged) || r.length >= 0 && sent > r.length-256<<10 || sent > size-256<<10 {
+					t.Errorf("%d bytes left, then %v", sent, err)
+				}
+				if got := b.damagedReads(t, "object store"); got != 1 {
+					t.Errorf("%v reads are counted as damaged", got)
+				}
+			})
+		}
+	}
+}
+
+// refusing refuses every Put while it is full.
+type refusing struct {
+	storage.Objects
+	full bool
+}
+
+func (r *refusing) Put(ctx context.Context, scope string, content io.Reader, size int64) (storage.Object, error) {
+	if r.full {
+		return storage.Object{}, storage.RefuseWrite(storage.ObjectStore, storage.DiskFull, errors.New("no space left on device"))
+	}
+	return r.Objects.Put(ctx, scope, content, size)
+}
+
+func TestPingOfAnObjectStoreTellsRefusedWritesUntilAProbeIsTaken(t *testing.T) {
+	engine := &refusing{Objects: openFiles(t, t.TempDir()), full: true}
+	b := newBench()
+	store := b.Objects(engine)
+	must(t, store.Ping(t.Context()))
+	if _, err := store.Put(t.Context(), "org", strings.NewReader("x"), 1); evidence.CodeOf(err) != evidence.Unavailable {
+		t.Fatalf("Put returned %v", err)
+	}
+	for range 2 {
+		if err := store.Ping(t.Context()); !errors.Is(err, storage.ErrWriteRefused) {
+			t.Errorf("Ping of a full store returned %v", err)
+		}
+	}
+	engine.full = false
+	must(t, store.Ping(t.Context()))
+	engine.full = true // no write was refused since
+	must(t, store.Ping(t.Context()))
+	must(t, engine.List(t.Context(), "", func(object storage.Object) bool {
+		t.Errorf("the probe left %s", object.Key)
+		return true
+	}))
+	if log := b.log.String(); strings.Count(log, "refuses writes") != 1 || strings.Count(log, "takes writes again") != 1 {
+		t.Errorf("logged %s", log)
+	}
+}
+
+func edit(t *testing.T, file string, change func([]byte) []byte) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	must(t, err)
+	must(t, os.WriteFile(file, change(content), 0o600))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
