@@ -6,10 +6,8 @@ package process
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -80,28 +78,6 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 		Redis:    client,
 		Metrics:  metrics,
 	}, nil
-}
-
-// Bootstrap applies the bootstrap file, if the settings name one, and prints each
-// key that was made to out: the only time it is shown.
-func (p *Process) Bootstrap(ctx context.Context, out io.Writer) error {
-	file := p.Settings.Process.BootstrapFile
-	if file == "" {
-		return nil
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("read the bootstrap file: %w", err)
-	}
-	declared, err := config.ParseBootstrap(file, data)
-	if err != nil {
-		return err
-	}
-	made, err := p.Store.Tenancy.ApplyBootstrap(ctx, declared)
-	for _, key := range made {
-		fmt.Fprintf(out, "API key of %s (%s), shown this once: %s\n", key.User, key.Description, key.Secret.Reveal())
-	}
-	return err
 }
 
 // Checks are the dependencies of the process. Without Redis it is degraded, yet

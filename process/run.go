@@ -85,11 +85,15 @@ func (c *command) exit(err error) int {
 
 func (c *command) run(ctx context.Context, settings config.Settings) error {
 	log := StartLog(c.errs, settings.Process.LogLevel, c.name)
+	declared, err := ReadBootstrap(settings.Process.BootstrapFile)
+	if err != nil {
+		return fmt.Errorf("%s cannot start:\n%w", c.name, err)
+	}
 	p, err := Open(ctx, settings, log)
 	if err != nil {
 		return fmt.Errorf("%s cannot start: %w", c.name, err)
 	}
-	err = p.Bootstrap(ctx, c.out)
+	err = p.Bootstrap(ctx, declared, c.out)
 	if err == nil {
 		err = p.withMonitor(ctx, c.work)
 	}

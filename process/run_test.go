@@ -124,6 +124,29 @@ func TestProcessStopsAtAFaultOfTheBootstrapFile(t *testing.T) {
 	if want := filepath.Join(tr.folder, "bootstrap.yaml") + ":4: "; !strings.Contains(tr.errs.String(), want) {
 		t.Errorf("no %q in %s", want, tr.errs)
 	}
+	left, err := os.ReadDir(tr.folder)
+	if err != nil || len(left) != 1 {
+		t.Errorf("the folder holds more than the bootstrap file: %v, %v", left, err)
+	}
+}
+
+func TestProcessThatMeetsAFaultOnlyTheDatabaseKnowsLeavesItAsItWas(t *testing.T) {
+	tr := newTrial(t)
+	tr.bootstrap(t, "users:\n  - name: anna\n")
+	tr.expect(t, t.Context(), 0)
+	database := filepath.Join(tr.folder, "attestry.db")
+	before, err := os.ReadFile(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.bootstrap(t, "users:\n  - name: bert\norganizations:\n  - name: anna\n")
+	tr.expect(t, t.Context(), 1)
+	if !strings.Contains(tr.errs.String(), "bootstrap organization anna: ") {
+		t.Errorf("it says %s", tr.errs)
+	}
+	if after, err := os.ReadFile(database); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the database has changed: %v", err)
+	}
 }
 
 func TestProcessPrintsAMadeKeyAtTheFirstStartOnly(t *testing.T) {

@@ -13,12 +13,16 @@ import (
 // ApplyBootstrap makes what is declared and not yet there, and sets what is there
 // to what is declared: e-mails, roles, switches, descriptions and expiries of
 // keys. What is no longer declared stays, and a revoked key stays revoked. It can
-// be repeated, and several processes may do it at once.
+// be repeated, and several processes may do it at once. A declaration with a fault
+// changes nothing; all faults are told at once.
 //
 // It returns the keys it made, also along with an error: nothing can tell their
 // secrets again. A key that was made for a user and a description is not made
 // anew, whatever became of it.
 func (t *Tenancy) ApplyBootstrap(ctx context.Context, declared evidence.Bootstrap) ([]evidence.MadeKey, error) {
+	if err := t.checkBootstrap(ctx, declared); err != nil {
+		return nil, err
+	}
 	defer t.accesses.clear()
 	defer t.knownKeys.clear()
 	var made []evidence.MadeKey
@@ -77,7 +81,7 @@ func (t *Tenancy) applyOrganization(ctx context.Context, declared evidence.Decla
 	for _, name := range slices.Sorted(maps.Keys(declared.Members)) {
 		user, ok := users[name]
 		if !ok {
-			return fmt.Errorf("member %s is not a declared user", name)
+			return undeclaredMember(name)
 		}
 		if err := t.setMember(ctx, org.ID, user.ID, declared.Members[name]); err != nil {
 			return err
@@ -94,7 +98,7 @@ func (t *Tenancy) bringKey(ctx context.Context, owner evidence.User, declared ev
 		return maskHash(err, fresh.Hash)
 	}
 	if stored.OwnerID != owner.ID {
-		return errors.New("the same key belongs to somebody else already")
+		return errKeyTaken
 	}
 	return t.followDeclaration(ctx, stored, declared)
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"strings"
 	"sync"
 	"testing"
 
@@ -98,22 +100,117 @@ func TestApplyBootstrapMakesPersonalOrganizations(t *testing.T) {
 	}
 }
 
-func TestApplyBootstrapRefusesToTakeOverWhatIsSomebodysOwn(t *testing.T) {
-	conflicts := map[string]evidence.Bootstrap{
-		"a shared organization named as a user": {Organizations: []evidence.DeclaredOrganization{{Name: "anna"}}},
-		"a user named as a shared organization": {Users: []evidence.DeclaredUser{{Name: "acme"}}},
-		"another user's key": {Users: []evidence.DeclaredUser{
-			{Name: "carl", Keys: []evidence.DeclaredKey{{Secret: annasKey, Description: "laptop"}}}}},
-		"a member who is not declared": {Organizations: []evidence.DeclaredOrganization{
-			{Name: "acme", Members: map[string]evidence.Role{"anna": evidence.Admin}}}},
-	}
-	for name, declared := range conflicts {
-		tenancy, _, _ := tenancy(t)
-		if _, err := tenancy.ApplyBootstrap(t.Context(), declared); err == nil {
-			t.Errorf("%s is accepted", name)
+func TestApplyBootstrapOfADeclarationWithAFaultChangesNothing(t *testing.T) {
+	// Each declares something new, and something that stands already otherwise, in front
+	// of the fault.
+	sound := func(users []evidence.DeclaredUser, organizations ...evidence.DeclaredOrganization) evidence.Bootstrap {
+		return evidence.Bootstrap{
+			Users: append([]evidence.DeclaredUser{
+				{Name: "dora", Keys: []evidence.DeclaredKey{{Description: "made"}, {Secret: "a-key-that-is-new-here", Description: "brought"}}},
+				{Name: "bert", Email: "other@example.com"},
+			}, users...),
+			Organizations: append([]evidence.DeclaredOrganization{
+				{Name: "new", Members: map[string]evidence.Role{"dora": evidence.Admin}},
+				{Name: "open", Members: map[string]evidence.Role{"bert": evidence.Admin}},
+			}, organizations...),
 		}
-		if owner := authenticate(t, tenancy, annasKey); owner.Name != "anna" {
-			t.Errorf("after %s the key is of %s", name, owner.Name)
+	}
+	brings := func(name string, secrets ...evidence.Secret) []evidence.DeclaredUser {
+		user := evidence.DeclaredUser{Name: name}
+		for _, secret := range secrets {
+			user.Keys = append(user.Keys, evidence.DeclaredKey{Secret: secret, Description: "laptop"})
+		}
+		return []evidence.DeclaredUser{user}
+	}
+	for name, test := range map[string]struct {
+		declared evidence.Bootstrap
+		want     []string
+	}{
+		"a shared organization named as a user": {
+			sound(nil, evidence.DeclaredOrganization{Name: "anna"}),
+			[]string{"bootstrap organization anna: there is a personal organization of that name already"},
+		},
+		"a user named as a shared organization": {
+			sound(brings("acme")),
+			[]string{"bootstrap user acme: there is a shared organization of that name already"},
+		},
+		"a new user with another user's key": {
+			sound(brings("carl", annasKey)),
+			[]string{`bootstrap user carl: key "laptop": the same key belongs to somebody else already`},
+		},
+		"a known user with another user's key": {
+			sound(brings("anna", bertsKey)),
+			[]string{`bootstrap user anna: key "laptop": the same key belongs to somebody else already`},
+		},
+		"a key that is given twice": {
+			sound(append(brings("carl", "a-key-of-two-new-users"), brings("anna", "a-key-of-two-new-users")...)),
+			[]string{`bootstrap user anna: key "laptop": the key is given twice`},
+		},
+		"a user and an organization of one name": {
+			sound(brings("carl"), evidence.DeclaredOrganization{Name: "carl"}),
+			[]string{"bootstrap organization carl: the name is declared twice"},
+		},
+		"a member who is not declared": {
+			sound(nil, evidence.DeclaredOrganization{Name: "acme", Members: map[string]evidence.Role{"anna": evidence.Admin}}),
+			[]string{"bootstrap organization acme: member anna is not a declared user"},
+		},
+		"several faults": {
+			sound(brings("carl", annasKey, bertsKey), evidence.DeclaredOrganization{Name: "bert"}),
+			[]string{"bootstrap user carl", "bootstrap organization bert"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tenancy, docs, _ := tenancy(t)
+			before := docs.stored()
+			made, err := tenancy.ApplyBootstrap(t.Context(), test.declared)
+			if err == nil || len(made) != 0 {
+				t.Errorf("it made %d keys, %v", len(made), err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(fmt.Sprint(err), want) {
+					t.Errorf("%q is not in %q", want, err)
+				}
+			}
+			if !maps.Equal(docs.stored(), before) {
+				t.Errorf("the stores have changed from %v to %v", before, docs.stored())
+			}
+			for _, secret := range []string{annasKey, bertsKey} {
+				if err != nil && (strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), evidence.HashAPIKey(secret))) {
+					t.Errorf("a key is in %q", err)
+				}
+			}
+		})
+	}
+}
+
+// TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext lets another process take a
+// name after it was checked.
+func TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext(t *testing.T) {
+	docs, hands := newTenancyDocuments(), newHands()
+	docs.hook(func(command, collection, id string) error {
+		if command == "insert" && collection == "organizations" && id == "open" {
+			docs.hook(nil)
+			other := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+			defer other.Close()
+			apply(t, other, evidence.Bootstrap{Users: []evidence.DeclaredUser{{Name: "open"}}})
+		}
+		return nil
+	})
+	tenancy := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+	t.Cleanup(tenancy.Close)
+	told, err := tenancy.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
+	if err == nil || len(told) != 2 {
+		t.Fatalf("%d keys were told, %v", len(told), err)
+	}
+	corrected := bootstrapWithMadeKeys()
+	corrected.Organizations[1].Name = "other"
+	if again := apply(t, tenancy, corrected); len(again) != 0 {
+		t.Errorf("%d keys were made again", len(again))
+	}
+	anna := authenticate(t, tenancy, told[0].Secret.Reveal())
+	for _, org := range []string{"acme", "other", "anna"} {
+		if _, err := tenancy.Access(t.Context(), anna, org); err != nil {
+			t.Errorf("anna in %s: %v", org, err)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"fmt"
 
 	"attestry/evidence"
 )
@@ -24,6 +23,12 @@ func (t *Tenancy) EachOrganization(ctx context.Context, yield func(*evidence.Org
 	return each(ctx, t.organizations, Query{Index: "created", Limit: MaxMany}, yield)
 }
 
+// HasOrganizations tells whether there is any organization.
+func (t *Tenancy) HasOrganizations(ctx context.Context) (bool, error) {
+	found, _, err := t.organizations.FindFields(ctx, Query{Index: "created", Limit: 1})
+	return len(found) > 0, err
+}
+
 // Organization returns an organization by its name, or ErrNotFound.
 func (t *Tenancy) Organization(ctx context.Context, name string) (evidence.Organization, error) {
 	return t.organizations.Get(ctx, name)
@@ -41,10 +46,10 @@ func (t *Tenancy) ensureOrganization(ctx context.Context, name string, kind evid
 		CreatedAt:      now,
 		LastModifiedAt: now,
 	})
-	if err == nil && org.Kind != kind {
-		return org, fmt.Errorf("there is a %s organization of that name already", org.Kind)
+	if err != nil {
+		return org, err
 	}
-	return org, err
+	return org, otherKind(org, kind)
 }
 
 // setSwitches sets what an organization's declaration says of beta and public.

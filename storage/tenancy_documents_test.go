@@ -3,6 +3,7 @@ package storage_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -163,4 +164,17 @@ func (d *tenancyDocuments) bodies() string {
 		}
 	}
 	return string(all)
+}
+
+// stored is every document by collection and id.
+func (d *tenancyDocuments) stored() map[string]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := map[string]string{}
+	for collection, records := range d.records {
+		for id, record := range records {
+			all[collection+"/"+id] = fmt.Sprint(record.Revision, record.Fields, string(record.Body))
+		}
+	}
+	return all
 }

@@ -17,12 +17,6 @@ type documents struct {
 	refusal refusal
 }
 
-// Outage tells whether err means that the database could not be reached.
-func (d *documents) Outage(err error) bool {
-	engine, ok := d.Documents.(storage.Outages)
-	return ok && engine.Outage(err)
-}
-
 func (d *documents) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
 	record, err := d.Documents.Get(ctx, schema, id)
 	if err != nil {
