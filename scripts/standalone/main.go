@@ -22,12 +22,7 @@ import (
 	"attestry/process"
 	"attestry/process/cli"
 	"attestry/scripts/standalone/instance"
-)
-
-// The user and the organization of the first start.
-const (
-	firstUser         = "first-user"
-	firstOrganization = "acme"
+	"attestry/storage"
 )
 
 func main() {
@@ -67,6 +62,10 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		return fmt.Errorf("standalone cannot start:\n%w", err)
 	}
 	a.bootstrap = settings.Process.BootstrapFile
+	declared, err := process.ReadBootstrap(a.bootstrap)
+	if err != nil {
+		return fmt.Errorf("standalone cannot start:\n%w", err)
+	}
 	running, err := instance.Start(ctx, instance.Options{
 		Listen:     string(settings.HTTP.Listen),
 		Data:       data,
@@ -79,15 +78,16 @@ func (c *command) run(ctx context.Context, a arguments) error {
 	if err != nil {
 		return fmt.Errorf("standalone cannot start: %w", err)
 	}
-	err = c.serve(ctx, a, data, running)
+	err = c.serve(ctx, a, data, declared, running)
 	return errors.Join(err, running.Close())
 }
 
 // serve introduces the service, plays the demonstration if asked to, and waits
 // for the end.
-func (c *command) serve(ctx context.Context, a arguments, data string, running *instance.Instance) error {
-	made, err := bootstrap(ctx, a, running)
+func (c *command) serve(ctx context.Context, a arguments, data string, declared evidence.Bootstrap, running *instance.Instance) error {
+	made, err := bootstrap(ctx, a, data, declared, running.Process.Store.Tenancy)
 	if err != nil {
+		c.printKeys(made)
 		return err
 	}
 	c.introduce(a, data, running, made)
@@ -136,29 +136,12 @@ func userData() (string, error) {
 	return filepath.Join(home, ".local", "share"), nil
 }
 
-// bootstrap applies the file that is named or, at the first start, makes a user,
-// an organization and a key.
-func bootstrap(ctx context.Context, a arguments, running *instance.Instance) ([]evidence.MadeKey, error) {
-	declared := evidence.Bootstrap{
-		Users: []evidence.DeclaredUser{{
-			Name: firstUser,
-			Keys: []evidence.DeclaredKey{{Description: "first start"}},
-		}},
-		Organizations: []evidence.DeclaredOrganization{{
-			Name:    firstOrganization,
-			Members: map[string]evidence.Role{firstUser: evidence.Admin},
-		}},
+// bootstrap applies the file that is named or, without one, the first start.
+func bootstrap(ctx context.Context, a arguments, data string, declared evidence.Bootstrap, tenancy *storage.Tenancy) ([]evidence.MadeKey, error) {
+	if a.bootstrap == "" {
+		return applyFirstStart(ctx, data, tenancy)
 	}
-	if a.bootstrap != "" {
-		data, err := os.ReadFile(a.bootstrap)
-		if err != nil {
-			return nil, err
-		}
-		if declared, err = config.ParseBootstrap(a.bootstrap, data); err != nil {
-			return nil, err
-		}
-	}
-	return running.Process.Store.Tenancy.ApplyBootstrap(ctx, declared)
+	return tenancy.ApplyBootstrap(ctx, declared)
 }
 
 func (c *command) introduce(a arguments, data string, running *instance.Instance, made []evidence.MadeKey) {
@@ -174,14 +157,12 @@ func (c *command) introduce(a arguments, data string, running *instance.Instance
 	if settings.Process.LogLevel > slog.LevelInfo {
 		fmt.Fprintln(c.out, "  request log    off, --log-level info writes it to standard error")
 	}
-	for _, key := range made {
-		fmt.Fprintf(c.out, "  API key of %s (%s), shown this once: %s\n", key.User, key.Description, key.Secret.Reveal())
-	}
+	c.printKeys(made)
 	if a.bootstrap != "" {
 		return
 	}
 	if len(made) == 0 {
-		fmt.Fprintf(c.out, "  user %s, organization %s: the API key was shown at the first start\n", firstUser, firstOrganization)
+		fmt.Fprintln(c.out, "  users, organizations and API keys are those of earlier starts")
 		return
 	}
 	fmt.Fprintf(c.out, "  organization   %s\n\n", firstOrganization)
@@ -206,4 +187,11 @@ func whereabouts(stores config.Stores, data string) string {
 		return documents
 	}
 	return documents + " and " + files
+}
+
+// printKeys shows keys that were made; nothing can tell their secrets again.
+func (c *command) printKeys(made []evidence.MadeKey) {
+	for _, key := range made {
+		fmt.Fprintf(c.out, "  API key of %s (%s), shown this once: %s\n", key.User, key.Description, key.Secret.Reveal())
+	}
 }

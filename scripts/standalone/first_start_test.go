@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/sqlite"
+)
+
+// folder is a data folder; each process is a start on it.
+type folder struct {
+	t    *testing.T
+	path string
+	docs *sqlite.DB
+}
+
+func newFolder(t *testing.T) *folder {
+	t.Helper()
+	f := &folder{t: t, path: t.TempDir()}
+	var err error
+	f.docs, err = sqlite.Open(t.Context(), filepath.Join(f.path, "attestry.db"), storage.TenancySchemas())
+	f.must(err)
+	t.Cleanup(func() { f.docs.Close() })
+	return f
+}
+
+func (f *folder) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *folder) tenancy(docs storage.Documents) *storage.Tenancy {
+	tenancy := storage.NewTenancy(docs, time.Now, slog.New(slog.DiscardHandler))
+	f.t.Cleanup(tenancy.Close)
+	return tenancy
+}
+
+// organizations are the names of all there are.
+func (f *folder) organizations() []string {
+	f.t.Helper()
+	var names []string
+	f.must(f.tenancy(f.docs).EachOrganization(f.t.Context(), func(org *evidence.Organization) error {
+		names = append(names, org.Name)
+		return nil
+	}))
+	slices.Sort(names)
+	return names
+}
+
+func (f *folder) start() []evidence.MadeKey {
+	f.t.Helper()
+	made, err := applyFirstStart(f.t.Context(), f.path, f.tenancy(f.docs))
+	f.must(err)
+	return made
+}
+
+func TestFirstStartMakesAUserAnOrganizationAndAKeyOnce(t *testing.T) {
+	f := newFolder(t)
+	made := f.start()
+	if len(made) != 1 || !slices.Equal(f.organizations(), []string{firstOrganization, firstUser}) {
+		t.Fatalf("it made %d keys and the organizations %v", len(made), f.organizations())
+	}
+	tenancy := f.tenancy(f.docs)
+	who, err := tenancy.Authenticate(t.Context(), made[0].Secret.Reveal())
+	f.must(err)
+	if access, err := tenancy.Access(t.Context(), who, firstOrganization); err != nil || access.Role != evidence.Admin {
+		t.Errorf("the key gives %+v, %v", access, err)
+	}
+	if again := f.start(); len(again) != 0 {
+		t.Errorf("the second start made %d keys", len(again))
+	}
+}
+
+func TestFolderThatHasOrganizationsIsLeftAsItIs(t *testing.T) {
+	for name, declared := range map[string]evidence.Bootstrap{
+		"others": {Users: []evidence.DeclaredUser{{Name: "anna"}}},
+		"those of the first start, declared otherwise": {
+			Users: []evidence.DeclaredUser{{Name: firstUser}},
+			Organizations: []evidence.DeclaredOrganization{
+				{Name: firstOrganization, Public: true, Members: map[string]evidence.Role{firstUser: evidence.Reader}},
+			},
+		},
+		"a user named as the organization of the first start": {Users: []evidence.DeclaredUser{{Name: firstOrganization}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			_, err := f.tenancy(f.docs).ApplyBootstrap(t.Context(), declared)
+			f.must(err)
+			before := f.organizations()
+			writes := &writeCounter{Documents: f.docs}
+			made, err := applyFirstStart(t.Context(), f.path, f.tenancy(writes))
+			if err != nil || len(made) != 0 || writes.n != 0 || !slices.Equal(f.organizations(), before) {
+				t.Errorf("%d writes made %d keys and the organizations %v of %v: %v", writes.n, len(made), f.organizations(), before, err)
+			}
+			if _, err := os.Stat(filepath.Join(f.path, firstStartFile)); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("a mark is left: %v", err)
+			}
+		})
+	}
+}
+
+func TestFirstStartThatWasInterruptedIsCompletedByTheNext(t *testing.T) {
+	for killedAt := 1; ; killedAt++ {
+		f := newFolder(t)
+		killed := &writeCounter{Documents: f.docs, most: killedAt - 1}
+		told, err := applyFirstStart(t.Context(), f.path, f.tenancy(killed))
+		told = append(told, f.start()...)
+		if len(told) != 1 || !slices.Equal(f.organizations(), []string{firstOrganization, firstUser}) {
+			t.Errorf("killed at write %d: %d keys were shown, organizations %v", killedAt, len(told), f.organizations())
+		}
+		if again := f.start(); len(again) != 0 {
+			t.Errorf("killed at write %d: the third start made %d keys", killedAt, len(again))
+		}
+		if err == nil {
+			return
+		}
+	}
+}
+
+// writeCounter counts writes, and refuses those beyond most.
+type writeCounter struct {
+	storage.Documents
+	n, most int
+}
+
+var errKilled = errors.New("killed")
+
+func (w *writeCounter) next() error {
+	if w.n++; w.n > w.most {
+		return errKilled
+	}
+	return nil
+}
+
+func (w *writeCounter) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	if err := w.next(); err != nil {
+		return err
+	}
+	return w.Documents.Insert(ctx, schema, record)
+}
+
+func (w *writeCounter) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	if err := w.next(); err != nil {
+		return err
+	}
+	return w.Documents.Replace(ctx, schema, record, revision)
+}
