@@ -20,6 +20,10 @@ const (
 	base62         = 62
 )
 
+// APIKeyPattern matches whatever looks like a key of NewAPIKey, cut off or mistyped
+// ones included. (RE2.)
+const APIKeyPattern = apiKeyPrefix + "[0-9A-Za-z]{16,}"
+
 const (
 	// MinKeyLength is the fewest characters of a key that is brought along.
 	MinKeyLength = 16

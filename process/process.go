@@ -17,6 +17,7 @@ import (
 	"attestry/config"
 	"attestry/evidence"
 	"attestry/monitor"
+	"attestry/process/redact"
 	"attestry/storage"
 	"attestry/storage/guard"
 	"attestry/tasks"
@@ -36,9 +37,9 @@ type Process struct {
 	Metrics  *prometheus.Registry
 }
 
-// NewLog makes the log of a process: one JSON object per line.
+// NewLog makes the log of a process: one JSON object per line, with API keys hidden.
 func NewLog(out io.Writer, level slog.Level) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level}))
+	return slog.New(redact.NewHandler(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})))
 }
 
 // Open opens the stores. A Redis that is away is no reason not to start: the

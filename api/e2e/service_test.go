@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/process"
 	"attestry/scripts/standalone/instance"
 	"attestry/storage"
 	"attestry/tasks"
@@ -76,7 +77,7 @@ func start(t *testing.T, o options) *service {
 		S3:            engines.S3,
 		ReportWait:    o.reportWait,
 		Clock:         s.clock.read,
-		Log:           slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Log:           process.NewLog(s.log, slog.LevelDebug),
 		Wrap:          o.wrap,
 		WithoutWorker: o.withoutWorker,
 	})

@@ -53,6 +53,20 @@ func secretOf(header string) (string, error) {
 	return secret, nil
 }
 
+// credentialsOf lists the texts of an Authorization header that may be a key, be the
+// header right or wrong: they must not show in logs or answers.
+func credentialsOf(header string) []string {
+	credentials := strings.Fields(header)
+	for _, field := range credentials {
+		if user, ok := basicUser(field); ok {
+			credentials = append(credentials, user)
+		}
+	}
+	// A key may hold blanks.
+	_, whole, _ := strings.Cut(strings.TrimSpace(header), " ")
+	return append(credentials, strings.TrimSpace(whole))
+}
+
 // basicUser returns the user name of Basic credentials. The colon is required.
 func basicUser(credentials string) (string, bool) {
 	decoded, err := base64.StdEncoding.DecodeString(credentials)

@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"attestry/evidence"
+	"attestry/process/redact"
 )
 
 // The sentences for errors that have no better one.
@@ -87,8 +88,23 @@ func statusOf(code evidence.Code) int {
 }
 
 // problemOf is the funnel: every error that leaves as an answer passes it.
-// Whatever is not meant for clients is logged and answered plainly.
+// Whatever is not meant for clients is logged and answered plainly. Keys are hidden:
+// a client may have put its key where the answer repeats what was sent.
 func (s *Server) problemOf(ctx context.Context, err error) *problem {
+	p := *s.classify(ctx, err)
+	p.Message = redact.Text(ctx, p.Message)
+	if p.Errors != nil {
+		fields := make(map[string]string, len(p.Errors))
+		for location, finding := range p.Errors {
+			fields[redact.Text(ctx, location)] = redact.Text(ctx, finding)
+		}
+		p.Errors = fields
+	}
+	return &p
+}
+
+// classify chooses the answer to an error and logs what its client is not told.
+func (s *Server) classify(ctx context.Context, err error) *problem {
 	var ready *problem
 	var ours *evidence.Error
 	var framework *fiber.Error

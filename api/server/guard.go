@@ -8,9 +8,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
 	"attestry/api/framing"
+	"attestry/process/redact"
 )
 
 const (
@@ -54,12 +56,14 @@ func (s *Server) guard(methods []string, next fasthttp.RequestHandler) fasthttp.
 
 // reject answers, logs and counts a request that does not reach the middleware.
 func (s *Server) reject(ctx *fasthttp.RequestCtx, p *problem) {
-	id := requestIDOf(string(ctx.Request.Header.Peek(requestIDHeader)))
+	header := &ctx.Request.Header
+	private := redact.With(ctx, credentialsOf(string(header.Peek(fiber.HeaderAuthorization)))...)
+	id := requestIDOf(private, string(header.Peek(requestIDHeader)))
 	ctx.Response.Header.Set(requestIDHeader, id)
 	setSecurityHeaders(&ctx.Response.Header)
 	p.write(&ctx.Response)
 	s.metrics.rejected.WithLabelValues(strconv.Itoa(p.status)).Inc()
-	s.logger.LogAttrs(ctx, slog.LevelInfo, "request rejected",
+	s.logger.LogAttrs(private, slog.LevelInfo, "request rejected",
 		slog.String("request_id", id),
 		slog.Int("status", p.status),
 		slog.String("reason", p.Message),

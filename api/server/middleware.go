@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"attestry/evidence"
+	"attestry/process/redact"
 )
 
 const (
@@ -23,6 +24,7 @@ const (
 // becomes an answer, and logs and measures what came of it.
 func (s *Server) observe(c *fiber.Ctx) error {
 	began := time.Now()
+	c.SetUserContext(redact.With(c.UserContext(), credentialsOf(c.Get(fiber.HeaderAuthorization))...))
 	r := newRequest(c)
 	c.SetUserContext(context.WithValue(c.UserContext(), requestKey{}, r))
 	c.Set(requestIDHeader, r.id)
@@ -52,7 +54,7 @@ func newRequest(c *fiber.Ctx) *request {
 	query, _ := url.ParseQuery(string(uri.QueryString()))
 	body, _ := c.Context().UserValue(bodyKey{}).(*requestBody)
 	return &request{
-		id:     requestIDOf(c.Get(requestIDHeader)),
+		id:     requestIDOf(c.UserContext(), c.Get(requestIDHeader)),
 		method: c.Method(),
 		path:   string(uri.PathOriginal()),
 		query:  query,
@@ -61,15 +63,16 @@ func newRequest(c *fiber.Ctx) *request {
 	}
 }
 
-// requestIDOf is the id of a request: the client's, or else a new one.
-func requestIDOf(sent string) string {
-	if saneID(sent) {
+// requestIDOf is the id of a request: the client's, unless it is unfit for logs or holds a
+// key, or else a new one.
+func requestIDOf(ctx context.Context, sent string) string {
+	if saneID(sent) && redact.Text(ctx, sent) == sent {
 		return sent
 	}
 	return evidence.NewID()
 }
 
-// saneID tells whether a client's id may go into logs and headers.
+// saneID tells whether a client's id has a form that may go into logs and headers.
 func saneID(id string) bool {
 	for _, char := range id {
 		if char <= ' ' || char > '~' {

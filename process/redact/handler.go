@@ -1,0 +1,74 @@
+package redact
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+)
+
+// NewHandler returns a handler that hides keys in messages and attributes before
+// next writes them.
+func NewHandler(next slog.Handler) slog.Handler { return handler{next} }
+
+type handler struct{ next slog.Handler }
+
+// Enabled is that of the handler behind.
+func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
+
+// Handle hides keys in a record and hands it on.
+func (h handler) Handle(ctx context.Context, record slog.Record) error {
+	clean := slog.NewRecord(record.Time, record.Level, Text(ctx, record.Message), record.PC)
+	record.Attrs(func(attr slog.Attr) bool {
+		clean.AddAttrs(cleanAttr(ctx, attr))
+		return true
+	})
+	return h.next.Handle(ctx, clean)
+}
+
+// WithAttrs hides keys in attributes that all records will have.
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return handler{h.next.WithAttrs(cleanAttrs(context.Background(), attrs))}
+}
+
+// WithGroup is that of the handler behind.
+func (h handler) WithGroup(name string) slog.Handler { return handler{h.next.WithGroup(name)} }
+
+func cleanAttrs(ctx context.Context, attrs []slog.Attr) []slog.Attr {
+	clean := make([]slog.Attr, 0, len(attrs))
+	for _, attr := range attrs {
+		clean = append(clean, cleanAttr(ctx, attr))
+	}
+	return clean
+}
+
+func cleanAttr(ctx context.Context, attr slog.Attr) slog.Attr {
+	value := attr.Value.Resolve()
+	switch value.Kind() {
+	case slog.KindString:
+		value = slog.StringValue(Text(ctx, value.String()))
+	case slog.KindGroup:
+		value = slog.GroupValue(cleanAttrs(ctx, value.Group())...)
+	case slog.KindAny:
+		value = cleanAny(ctx, value)
+	}
+	return slog.Attr{Key: attr.Key, Value: value}
+}
+
+// cleanAny hides keys in what is logged as JSON. A value without a key is left as it
+// is, and so is one that is no JSON, of which nothing is logged.
+func cleanAny(ctx context.Context, value slog.Value) slog.Value {
+	if err, ok := value.Any().(error); ok {
+		return slog.StringValue(Text(ctx, err.Error()))
+	}
+	encoded, err := json.Marshal(value.Any())
+	if err != nil {
+		return value
+	}
+	clean := Text(ctx, string(encoded))
+	if clean == string(encoded) {
+		return value
+	}
+	return slog.AnyValue(json.RawMessage(clean))
+}
