@@ -17,23 +17,30 @@ const (
 	firstOrganization = "acme"
 )
 
-// firstStartFile marks a data folder whose first start has begun. It is removed when
-// all of the first start is stored, so that one which was interrupted is completed.
+// firstStartFile marks a data folder whose first start has begun. endFirstStart
+// removes it.
 const firstStartFile = "first-start"
 
-// applyFirstStart makes a user, an organization and a key in a data folder that has
-// no organization yet, and returns the key. Any other folder is left as it is.
+// applyFirstStart makes a user, an organization and a key where there is no
+// organization yet, and returns the key. It completes a first start that was
+// interrupted, with a key of its own: nobody has seen the earlier one for sure. Any
+// other database is left as it is.
 func applyFirstStart(ctx context.Context, data string, tenancy *storage.Tenancy) ([]evidence.MadeKey, error) {
 	mark := filepath.Join(data, firstStartFile)
 	begun, err := exists(mark)
 	if err != nil {
 		return nil, err
 	}
+	key := evidence.DeclaredKey{Description: "first start"}
+	if begun {
+		// A key is made once for each description.
+		key.Description += " " + evidence.NewID()
+	}
+	used, err := inUse(ctx, begun, tenancy)
+	if err != nil || used {
+		return nil, err
+	}
 	if !begun {
-		used, err := tenancy.HasOrganizations(ctx)
-		if err != nil || used {
-			return nil, err
-		}
 		// With a MongoDB and a bucket nothing else has made the folder.
 		if err := os.MkdirAll(data, 0o700); err != nil {
 			return nil, err
@@ -42,20 +49,45 @@ func applyFirstStart(ctx context.Context, data string, tenancy *storage.Tenancy)
 			return nil, err
 		}
 	}
-	made, err := tenancy.ApplyBootstrap(ctx, evidence.Bootstrap{
-		Users: []evidence.DeclaredUser{{
-			Name: firstUser,
-			Keys: []evidence.DeclaredKey{{Description: "first start"}},
-		}},
+	return tenancy.ApplyBootstrap(ctx, evidence.Bootstrap{
+		Users: []evidence.DeclaredUser{{Name: firstUser, Keys: []evidence.DeclaredKey{key}}},
 		Organizations: []evidence.DeclaredOrganization{{
 			Name:    firstOrganization,
 			Members: map[string]evidence.Role{firstUser: evidence.Admin},
 		}},
 	})
-	if err != nil {
-		return made, err
+}
+
+// inUse tells whether there are organizations. Those that a first start makes do not
+// count if one has begun.
+func inUse(ctx context.Context, begun bool, tenancy *storage.Tenancy) (bool, error) {
+	if !begun {
+		return tenancy.HasOrganizations(ctx)
 	}
-	return made, os.Remove(mark)
+	err := tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
+		user := org.Name == firstUser && org.Kind == evidence.PersonalOrganization
+		shared := org.Name == firstOrganization && org.Kind == evidence.SharedOrganization
+		if user || shared {
+			return nil
+		}
+		return errInUse
+	})
+	if errors.Is(err, errInUse) {
+		return true, nil
+	}
+	return false, err
+}
+
+var errInUse = errors.New("there are other organizations than those of the first start")
+
+// endFirstStart removes the mark of a first start. It is called when the key was
+// printed, and on a folder that needs no first start.
+func endFirstStart(data string) error {
+	err := os.Remove(filepath.Join(data, firstStartFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func exists(file string) (bool, error) {

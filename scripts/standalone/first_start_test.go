@@ -45,6 +45,15 @@ func (f *folder) tenancy(docs storage.Documents) *storage.Tenancy {
 	return tenancy
 }
 
+// usersOf declares users without keys.
+func usersOf(names []string) evidence.Bootstrap {
+	var declared evidence.Bootstrap
+	for _, name := range names {
+		declared.Users = append(declared.Users, evidence.DeclaredUser{Name: name})
+	}
+	return declared
+}
+
 // organizations are the names of all there are.
 func (f *folder) organizations() []string {
 	f.t.Helper()
@@ -61,6 +70,7 @@ func (f *folder) start() []evidence.MadeKey {
 	f.t.Helper()
 	made, err := applyFirstStart(f.t.Context(), f.path, f.tenancy(f.docs))
 	f.must(err)
+	f.must(endFirstStart(f.path))
 	return made
 }
 
@@ -113,10 +123,14 @@ func TestFirstStartThatWasInterruptedIsCompletedByTheNext(t *testing.T) {
 	for killedAt := 1; ; killedAt++ {
 		f := newFolder(t)
 		killed := &writeCounter{Documents: f.docs, most: killedAt - 1}
-		told, err := applyFirstStart(t.Context(), f.path, f.tenancy(killed))
-		told = append(told, f.start()...)
-		if len(told) != 1 || !slices.Equal(f.organizations(), []string{firstOrganization, firstUser}) {
-			t.Errorf("killed at write %d: %d keys were shown, organizations %v", killedAt, len(told), f.organizations())
+		// Whatever key it made, it may be killed before the key is printed.
+		_, err := applyFirstStart(t.Context(), f.path, f.tenancy(killed))
+		shown := f.start()
+		if len(shown) != 1 || !slices.Equal(f.organizations(), []string{firstOrganization, firstUser}) {
+			t.Fatalf("killed at write %d: %d keys were shown, organizations %v", killedAt, len(shown), f.organizations())
+		}
+		if _, err := f.tenancy(f.docs).Authenticate(t.Context(), shown[0].Secret.Reveal()); err != nil {
+			t.Errorf("killed at write %d: the key that was shown: %v", killedAt, err)
 		}
 		if again := f.start(); len(again) != 0 {
 			t.Errorf("killed at write %d: the third start made %d keys", killedAt, len(again))
@@ -124,6 +138,27 @@ func TestFirstStartThatWasInterruptedIsCompletedByTheNext(t *testing.T) {
 		if err == nil {
 			return
 		}
+	}
+}
+
+func TestFolderThatIsInUseIsLeftAsItIsAlthoughAFirstStartWasInterrupted(t *testing.T) {
+	for name, others := range map[string][]string{
+		"by another user":                             {"anna"},
+		"by other users beside the first":             {firstUser, "anna"},
+		"by a user with the name of the organization": {firstOrganization},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			_, err := f.tenancy(f.docs).ApplyBootstrap(t.Context(), usersOf(others))
+			f.must(err)
+			f.must(os.WriteFile(filepath.Join(f.path, firstStartFile), nil, 0o600))
+			before := f.organizations()
+			for range 2 {
+				if made := f.start(); len(made) != 0 || !slices.Equal(f.organizations(), before) {
+					t.Errorf("it made %d keys and the organizations %v of %v", len(made), f.organizations(), before)
+				}
+			}
+		})
 	}
 }
 

@@ -91,6 +91,9 @@ func (c *command) serve(ctx context.Context, a arguments, data string, declared 
 		return err
 	}
 	c.introduce(a, data, running, made)
+	if err := endFirstStart(data); err != nil {
+		return err
+	}
 	if a.demo {
 		if err := demonstrate(ctx, running, c.out); err != nil {
 			return fmt.Errorf("the demonstration failed: %w", err)
