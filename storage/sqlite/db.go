@@ -155,6 +155,11 @@ func (db *DB) create(ctx context.Context) error {
 					return err
 				}
 			}
+			// SQLite opens a file that it cannot write to as well. To delete nothing
+			// changes nothing, and fails then.
+			if _, err := db.writer.session.exec(table.delete, "[]"); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

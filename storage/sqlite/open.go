@@ -45,10 +45,25 @@ func refuseDirectory(path string) error {
 
 // explainOpen names the file that cannot be opened and says what to do about it.
 func explainOpen(path string, err error) error {
+	if codeOf(err) == sqlite3.SQLITE_CANTOPEN {
+		err = causeOfCantOpen(path, err)
+	}
 	if advice := adviceFor(err); advice != "" {
 		return fmt.Errorf("open the database %s: %w; %s", path, err, advice)
 	}
 	return fmt.Errorf("open the database %s: %w", path, err)
+}
+
+// causeOfCantOpen returns the operating system's reason for which the file cannot be
+// opened, or err if there is none: SQLite tells of every reason alike, as "out of
+// memory".
+func causeOfCantOpen(path string, err error) error {
+	file, cause := os.OpenFile(path, os.O_RDWR, 0)
+	if cause != nil {
+		return cause
+	}
+	file.Close()
+	return err
 }
 
 func adviceFor(err error) string {
