@@ -34,9 +34,13 @@ func (s *session) claimLayout() error {
 	return err
 }
 
-// refuseDirectory returns an error when there is a directory in the file's place.
+// refuseDirectory returns an error when there is a directory in the file's place. A
+// symbolic link may lead to a file that SQLite is yet to make.
 func refuseDirectory(path string) error {
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err == nil && info.IsDir() {
 		err = &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
 	}

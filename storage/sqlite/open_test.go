@@ -67,6 +67,19 @@ func damageFile(t *testing.T, path string) {
 	must(t, os.WriteFile(path, content, 0o600))
 }
 
+func TestOpenFollowsALinkToAFileThatIsNotThereYet(t *testing.T) {
+	folder := t.TempDir()
+	link, file := filepath.Join(folder, "link.db"), filepath.Join(folder, "attestry.db")
+	must(t, os.Symlink(file, link))
+	db, err := Open(t.Context(), link, []*storage.Schema{plainSchema()})
+	must(t, err)
+	must(t, db.Insert(t.Context(), plainSchema(), plain("a")))
+	must(t, db.Close())
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOpenMarksTheLayoutOnce(t *testing.T) {
 	db, path := openFile(t)
 	must(t, db.Close())
