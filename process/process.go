@@ -70,7 +70,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	}
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	guarded := guard.New(log, metrics)
+	guarded := guard.New(clock, log, metrics)
 	return &Process{
 		Settings: settings,
 		Log:      log,

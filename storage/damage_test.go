@@ -48,7 +48,7 @@ func newDamageScene(t *testing.T) *damageScene {
 // process is a store as a new process has it, with nothing in memory.
 func (s *damageScene) process() *storage.Store {
 	log := slog.New(slog.DiscardHandler)
-	guarded := guard.New(log, prometheus.NewRegistry())
+	guarded := guard.New(time.Now, log, prometheus.NewRegistry())
 	store := storage.NewStore(guarded.Documents(s.docs), guarded.Objects(s.engine), time.Now, log)
 	s.t.Cleanup(store.Tenancy.Close)
 	return store

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -105,7 +106,8 @@ func TestPingOfADatabaseTellsRefusedWritesUntilAProbeIsTaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			engine := &fullDatabase{Documents: openDocuments(t), full: true}
-			docs := newBench().Documents(engine)
+			b := newBench()
+			docs := b.Documents(engine)
 			must(t, docs.Ping(t.Context()))
 			if err := write(t.Context(), docs); evidence.CodeOf(err) != evidence.Unavailable {
 				t.Fatalf("%s returned %v", name, err)
@@ -116,6 +118,7 @@ func TestPingOfADatabaseTellsRefusedWritesUntilAProbeIsTaken(t *testing.T) {
 				}
 			}
 			engine.full = false
+			b.now = b.now.Add(5 * time.Second)
 			must(t, docs.Ping(t.Context()))
 			engine.full = true // no write was refused since
 			must(t, docs.Ping(t.Context()))
@@ -123,5 +126,44 @@ func TestPingOfADatabaseTellsRefusedWritesUntilAProbeIsTaken(t *testing.T) {
 				t.Errorf("the probe left %v, %v", n, err)
 			}
 		})
+	}
+}
+
+// countingPuts counts how often documents are put.
+type countingPuts struct {
+	storage.Documents
+	n int
+}
+
+func (c *countingPuts) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
+	c.n++
+	return c.Documents.Put(ctx, schema, records...)
+}
+
+func TestAFullDatabaseIsProbedAtMostOnceIn5Seconds(t *testing.T) {
+	b := newBench()
+	full := &fullDatabase{Documents: openDocuments(t), full: true}
+	engine := &countingPuts{Documents: full}
+	docs := b.Documents(engine)
+	if err := docs.Insert(t.Context(), plain, content("{}")); !errors.Is(err, storage.ErrWriteRefused) {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		later  time.Duration
+		full   bool
+		probes int
+		ready  bool
+	}{
+		{0, true, 1, false},
+		{0, true, 1, false},
+		{4999 * time.Millisecond, false, 1, false},
+		{time.Millisecond, true, 2, false},
+		{5 * time.Second, false, 3, true},
+		{time.Second, true, 3, true},
+	} {
+		b.now, full.full = b.now.Add(test.later), test.full
+		if err := docs.Ping(t.Context()); (err == nil) != test.ready || engine.n != test.probes {
+			t.Errorf("%+v: after %d probes %v", test, engine.n, err)
+		}
 	}
 }

@@ -9,19 +9,22 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"attestry/evidence"
 	"attestry/storage"
 )
 
 // Guard holds what the guarded stores of a process share.
 type Guard struct {
 	log     *slog.Logger
+	clock   evidence.Clock
 	damaged *prometheus.CounterVec
 }
 
 // New makes a Guard that logs and counts what it finds. metrics must be fresh.
-func New(log *slog.Logger, metrics prometheus.Registerer) *Guard {
+func New(clock evidence.Clock, log *slog.Logger, metrics prometheus.Registerer) *Guard {
 	g := &Guard{
-		log: log,
+		log:   log,
+		clock: clock,
 		damaged: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "attestry_damaged_reads_total",
 			Help: "Reads that met content which was altered, truncated or lost, by store.",
@@ -42,10 +45,10 @@ func (g *Guard) report(store, id string, reason error) {
 
 // Documents guards a database.
 func (g *Guard) Documents(docs storage.Documents) storage.Documents {
-	return &documents{Documents: docs, guard: g, refusal: refusal{store: storage.Database, log: g.log}}
+	return &documents{Documents: docs, guard: g, refusal: refusal{store: storage.Database, log: g.log, clock: g.clock}}
 }
 
 // Objects guards an object store. Close closes it too, if it can be closed.
 func (g *Guard) Objects(objects storage.Objects) storage.Objects {
-	return &guardedObjects{Objects: objects, guard: g, refusal: refusal{store: storage.ObjectStore, log: g.log}}
+	return &guardedObjects{Objects: objects, guard: g, refusal: refusal{store: storage.ObjectStore, log: g.log, clock: g.clock}}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -24,12 +25,13 @@ import (
 type bench struct {
 	*guard.Guard
 	log     *bytes.Buffer
+	now     time.Time
 	metrics *prometheus.Registry
 }
 
 func newBench() *bench {
-	b := &bench{log: &bytes.Buffer{}, metrics: prometheus.NewRegistry()}
-	b.Guard = guard.New(slog.New(slog.NewTextHandler(b.log, nil)), b.metrics)
+	b := &bench{log: &bytes.Buffer{}, now: time.Unix(1e9, 0), metrics: prometheus.NewRegistry()}
+	b.Guard = guard.New(func() time.Time { return b.now }, slog.New(slog.NewTextHandler(b.log, nil)), b.metrics)
 	return b
 }
 
@@ -197,6 +199,7 @@ func TestPingOfAnObjectStoreTellsRefusedWritesUntilAProbeIsTaken(t *testing.T) {
 		}
 	}
 	engine.full = false
+	b.now = b.now.Add(5 * time.Second)
 	must(t, store.Ping(t.Context()))
 	engine.full = true // no write was refused since
 	must(t, store.Ping(t.Context()))

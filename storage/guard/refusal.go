@@ -4,40 +4,71 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync/atomic"
+	"sync"
+	"time"
 
+	"attestry/evidence"
 	"attestry/storage"
 )
 
-// probeSize is how much a probe writes, in bytes: enough that a store with room
-// for it takes most real writes too, and readiness does not flap.
-const probeSize = 256 << 10
+const (
+	// probeSize is how much a probe writes, in bytes: enough that a store with room
+	// for it takes most real writes too, and readiness does not flap.
+	probeSize = 256 << 10
+	// probeInterval is the least time between two probes: everybody may ask for
+	// readiness, as often as they like.
+	probeInterval = 5 * time.Second
+)
 
 // refusal remembers that a store refused a write, until a probe is taken.
 type refusal struct {
-	store   string
-	log     *slog.Logger
-	refused atomic.Bool
+	store string
+	log   *slog.Logger
+	clock evidence.Clock
+
+	mu     sync.Mutex
+	reason error // of the last refusal or probe, nil if the store takes writes
+	probed time.Time
 }
 
 // note remembers whether err is a refused write, and returns err.
 func (r *refusal) note(err error) error {
-	if errors.Is(err, storage.ErrWriteRefused) && r.refused.CompareAndSwap(false, true) {
+	if !errors.Is(err, storage.ErrWriteRefused) {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reason == nil {
 		r.log.Error("a store refuses writes", "store", r.store, "reason", err.Error())
+		r.reason = err
 	}
 	return err
 }
 
 // check returns why the store refuses writes, or nil. As long as no write was
-// refused it costs nothing; then it writes a probe.
+// refused it costs nothing; then it writes a probe, at most one per probeInterval.
 func (r *refusal) check(ctx context.Context, probe func(context.Context) error) error {
-	if !r.refused.Load() {
-		return nil
+	if reason, due := r.beginProbe(); !due {
+		return reason
 	}
-	if err := probe(ctx); err != nil {
-		return err
+	err := probe(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reason = err
+	if err == nil {
+		r.log.Info("a store takes writes again", "store", r.store)
 	}
-	r.refused.Store(false)
-	r.log.Info("a store takes writes again", "store", r.store)
-	return nil
+	return err
+}
+
+// beginProbe tells whether a probe is due, and otherwise what is known.
+func (r *refusal) beginProbe() (reason error, due bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock()
+	if r.reason == nil || !r.probed.IsZero() && now.Sub(r.probed) < probeInterval {
+		return r.reason, false
+	}
+	r.probed = now
+	return nil, true
 }

@@ -39,7 +39,7 @@ func TestKilledProcessLeavesWholeObjectsOnly(t *testing.T) {
 
 func TestAlteredObjectIsDamaged(t *testing.T) {
 	options := newBucket(t)
-	store := guard.New(slog.New(slog.DiscardHandler), prometheus.NewRegistry()).Objects(open(t, options))
+	store := guard.New(time.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry()).Objects(open(t, options))
 	for _, size := range []int{10, 1 << 20} {
 		content := strings.Repeat("x", size)
 		object, err := store.Put(t.Context(), "org", strings.NewReader(content), -1)
