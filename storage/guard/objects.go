@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"syscall"
 
 	"attestry/storage"
 )
@@ -61,14 +62,15 @@ func (o *guardedObjects) readOnce(ctx context.Context, object storage.Object, of
 	return found, errors.Join(err, content.Close())
 }
 
-// explain reports damage and makes an error for clients of it. An object that is
-// lost stays storage.ErrNotFound.
+// explain reports damage and makes an error for clients of it: content that is
+// altered, or that the disk cannot read, which trying again does not mend. An object
+// that is lost stays storage.ErrNotFound.
 func (o *guardedObjects) explain(object storage.Object, err error) error {
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		o.guard.report(storage.ObjectStore, object.Key, err)
 		return err
-	case errors.Is(err, errMismatch):
+	case errors.Is(err, errMismatch), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EISDIR):
 		o.guard.report(storage.ObjectStore, object.Key, err)
 		return storage.Damaged("The stored object with SHA-256 "+object.SHA256+" is damaged", err)
 	default:

@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -223,5 +225,51 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// unreadable fails when an object is opened, or after its first byte.
+type unreadable struct {
+	storage.Objects
+	opening, reading error
+}
+
+func (u *unreadable) Get(context.Context, string, int64, int64) (io.ReadCloser, error) {
+	content := io.MultiReader(strings.NewReader("x"), iotest.ErrReader(u.reading))
+	return io.NopCloser(content), u.opening
+}
+
+func TestObjectsThatCannotBeReadAreDamagedOrAway(t *testing.T) {
+	for name, test := range map[string]struct {
+		engine  unreadable
+		want    evidence.Code
+		damaged float64
+	}{
+		"a disk that fails on opening": {unreadable{opening: storage.Outage(storage.ObjectStore, syscall.EIO)}, evidence.Damaged, 1},
+		"a disk that fails on reading": {unreadable{reading: storage.Outage(storage.ObjectStore, syscall.EIO)}, evidence.Damaged, 1},
+		"missing rights":               {unreadable{opening: storage.Outage(storage.ObjectStore, syscall.EACCES)}, evidence.Unavailable, 0},
+		"a body that is cut off":       {unreadable{reading: storage.Outage(storage.ObjectStore, io.ErrUnexpectedEOF)}, evidence.Unavailable, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench()
+			store := b.Objects(&test.engine)
+			_, err := store.Get(t.Context(), storage.ObjectKey("org", strings.Repeat("ab", 32)), 0, -1)
+			if evidence.CodeOf(err) != test.want || errors.Is(err, storage.ErrOutage) == (test.damaged > 0) {
+				t.Errorf("got %v", err)
+			}
+			if got := b.damagedReads(t, "object store"); got != test.damaged {
+				t.Errorf("%v reads are counted as damaged", got)
+			}
+		})
+	}
+}
+
+func TestDirectoryInTheFilesPlaceIsDamage(t *testing.T) {
+	b, dir := newBench(), t.TempDir()
+	store := b.Objects(openFiles(t, dir))
+	key := storage.ObjectKey("org", strings.Repeat("ab", 32))
+	must(t, os.MkdirAll(filepath.Join(dir, key), 0o700))
+	if _, err := store.Get(t.Context(), key, 0, -1); !errors.Is(err, storage.ErrDamaged) || b.damagedReads(t, "object store") != 1 {
+		t.Errorf("got %v", err)
 	}
 }
