@@ -273,3 +273,24 @@ func TestDirectoryInTheFilesPlaceIsDamage(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// keeping denies every deletion.
+type keeping struct{ refusing }
+
+func (k *keeping) Delete(context.Context, string) error {
+	return storage.RefuseWrite(storage.ObjectStore, storage.PermissionDenied, errors.New("AccessDenied"))
+}
+
+func TestObjectStoreThatDeniesDeletionsOnlyIsReadyAgain(t *testing.T) {
+	engine := &keeping{refusing{Objects: openFiles(t, t.TempDir()), full: true}}
+	b := newBench()
+	store := b.Objects(engine)
+	if _, err := store.Put(t.Context(), "org", strings.NewReader("x"), 1); !errors.Is(err, storage.ErrWriteRefused) {
+		t.Fatal(err)
+	}
+	engine.full = false
+	must(t, store.Ping(t.Context()))
+	if log := b.log.String(); !strings.Contains(log, "cannot be deleted") || !strings.Contains(log, "AccessDenied") {
+		t.Errorf("logged %s", log)
+	}
+}
