@@ -55,8 +55,9 @@ func escapeEach(text string) string {
 
 func TestKeyThatIsPastedIntoARequestIsNowhereInLogOrAnswer(t *testing.T) {
 	keys := map[string]string{
-		"a made key":      evidence.NewAPIKey().Reveal(),
-		"an imported key": `pass/word+with?odd=chars & "more"`,
+		"a made key":          evidence.NewAPIKey().Reveal(),
+		"an imported key":     `pass/word+with?odd=chars & "more"`,
+		"a long imported key": strings.Repeat("correct horse/", 40),
 	}
 	engine := &talkative{}
 	s := start(t, options{embedded: true, withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
@@ -125,9 +126,11 @@ func TestKeyThatIsPastedIntoARequestIsNowhereInLogOrAnswer(t *testing.T) {
 
 func quoted(text string) string { return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"` }
 
-// wantHidden looks for a key in a text, percent-decoded and unquoted.
+// wantHidden looks for a key, or the beginning of a long one, in a text,
+// percent-decoded and unquoted.
 func wantHidden(t *testing.T, key, where, text string) {
 	t.Helper()
+	key = key[:min(len(key), 100)]
 	for range 3 {
 		for _, form := range []string{key, strings.ReplaceAll(key, " ", "+"), strings.Trim(quoted(key), `"`)} {
 			if strings.Contains(text, form) || strings.Contains(strings.ReplaceAll(text, `\"`, `"`), form) {

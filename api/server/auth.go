@@ -43,7 +43,7 @@ func secretOf(header string) (string, error) {
 	switch {
 	case strings.EqualFold(scheme, "Bearer"):
 	case strings.EqualFold(scheme, "Basic"):
-		secret, ok = basicUser(secret)
+		secret, _, ok = basicParts(secret)
 	default:
 		ok = false
 	}
@@ -58,8 +58,8 @@ func secretOf(header string) (string, error) {
 func credentialsOf(header string) []string {
 	credentials := strings.Fields(header)
 	for _, field := range credentials {
-		if user, ok := basicUser(field); ok {
-			credentials = append(credentials, user)
+		if user, password, ok := basicParts(field); ok {
+			credentials = append(credentials, user, password)
 		}
 	}
 	// A key may hold blanks.
@@ -67,14 +67,14 @@ func credentialsOf(header string) []string {
 	return append(credentials, strings.TrimSpace(whole))
 }
 
-// basicUser returns the user name of Basic credentials. The colon is required.
-func basicUser(credentials string) (string, bool) {
+// basicParts returns the user name and the password of Basic credentials. The colon
+// is required.
+func basicParts(credentials string) (user, password string, ok bool) {
 	decoded, err := base64.StdEncoding.DecodeString(credentials)
 	if err != nil {
-		return "", false
+		return "", "", false
 	}
-	user, _, ok := strings.Cut(string(decoded), ":")
-	return user, ok
+	return strings.Cut(string(decoded), ":")
 }
 
 // admit lets a request through to an operation, or says why not: first whether

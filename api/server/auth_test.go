@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +25,21 @@ func TestKeysAreTakenFromBearerAndBasic(t *testing.T) {
 	} {
 		if got, err := secretOf(header); err != nil || got != want {
 			t.Errorf("secretOf(%q) = %q, %v, want %q", header, got, err, want)
+		}
+	}
+}
+
+func TestEveryPartOfAnAuthorizationMayBeAKey(t *testing.T) {
+	for header, want := range map[string][]string{
+		"Bearer key":                {"Bearer", "key"},
+		"Bearer two words":          {"two words", "two"},
+		basic("user:password:more"): {"user", "password:more", basic("user:password:more")[6:]},
+	} {
+		got := credentialsOf(header)
+		for _, text := range want {
+			if !slices.Contains(got, text) {
+				t.Errorf("%q is not in %q", text, got)
+			}
 		}
 	}
 }

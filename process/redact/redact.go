@@ -104,23 +104,37 @@ func (d *decoded) origin(i int) int {
 	return d.at[i]
 }
 
-// search adds the spans of the original that hold a key.
+// search adds the spans of the original that hold a key, or the beginning of a
+// secret: long texts are cut before they are shown.
 func (d *decoded) search(found []span, secrets []string) []span {
 	for _, match := range keyPattern.FindAllStringIndex(d.text, -1) {
 		found = append(found, span{d.origin(match[0]), d.origin(match[1])})
 	}
 	for _, secret := range secrets {
+		begin := secret[:evidence.MinKeyLength]
 		for from := 0; ; {
-			i := strings.Index(d.text[from:], secret)
+			i := strings.Index(d.text[from:], begin)
 			if i < 0 {
 				break
 			}
 			from += i
-			found = append(found, span{d.origin(from), d.origin(from + len(secret))})
-			from += len(secret)
+			end := from + commonPrefix(d.text[from:], secret)
+			found = append(found, span{d.origin(from), d.origin(end)})
+			from = end
 		}
 	}
 	return found
+}
+
+// commonPrefix returns how many bytes a and b begin with alike.
+func commonPrefix(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
 }
 
 // unescape decodes one layer of percent-encoding, and tells whether there was any.

@@ -68,6 +68,23 @@ func TestOtherTextIsLeftAsItIs(t *testing.T) {
 	}
 }
 
+func TestKeyThatIsCutIsHidden(t *testing.T) {
+	const key = "correct-horse-battery-staple"
+	ctx := redact.With(t.Context(), key)
+	for text, want := range map[string]string{
+		"[input: " + key[:16] + "…]":         "[input: [hidden]…]",
+		"[input: " + key[:27] + "…]":         "[input: [hidden]…]",
+		key[:20] + key + "," + key[:20]:      "[hidden][hidden],[hidden]",
+		"/%63orrect-horse-battery-%73t%":     "/[hidden]%",
+		"/" + key[:15] + "/" + key[1:]:       "/" + key[:15] + "/" + key[1:],
+		key[:16] + "y, " + key[:15] + "-not": "[hidden]y, " + key[:15] + "-not",
+	} {
+		if got := redact.Text(ctx, text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestSeveralKeysAreHiddenEach(t *testing.T) {
 	first, second := evidence.NewAPIKey().Reveal(), evidence.NewAPIKey().Reveal()
 	ctx := redact.With(t.Context(), first, first[:30])
