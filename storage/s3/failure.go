@@ -22,20 +22,26 @@ var refusals = map[string]string{
 	"XMinioStorageFull":              storage.DiskFull,
 }
 
-// explainWrite makes a storage.ErrWriteRefused of an error by which the server, or
-// the operating system at the folder for temporary files, refuses a write.
+// explainWrite makes a storage.ErrWriteRefused of an error by which the server refuses
+// a write.
 func explainWrite(err error) error {
 	var failure minio.ErrorResponse
-	if errors.As(err, &failure) {
-		reason := refusals[failure.Code]
-		if failure.StatusCode == http.StatusInsufficientStorage {
-			reason = storage.DiskFull
-		}
-		if reason != "" {
-			return storage.RefuseWrite(storage.ObjectStore, reason, err)
-		}
+	if !errors.As(err, &failure) {
 		return err
 	}
+	reason := refusals[failure.Code]
+	if failure.StatusCode == http.StatusInsufficientStorage {
+		reason = storage.DiskFull
+	}
+	if reason == "" {
+		return err
+	}
+	return storage.RefuseWrite(storage.ObjectStore, reason, err)
+}
+
+// explainSpool makes a storage.ErrWriteRefused of an error by which the operating
+// system refuses a temporary file.
+func explainSpool(err error) error {
 	if reason := storage.RefusalOf(err); reason != "" {
 		return storage.RefuseWrite(spoolFolder, reason, err)
 	}

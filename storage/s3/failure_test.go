@@ -6,12 +6,15 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/s3"
+	"attestry/storage/storagetest"
 )
 
 // fakeServer is an S3 server with an empty bucket that refuses what would change it.
@@ -63,5 +66,22 @@ func TestServerThatRefusesWritesIsUnavailableWithItsReason(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestUploadTellsAFullFolderFromAStreamThatBreaks(t *testing.T) {
+	disk := storagetest.NewDisk(t, 4<<20)
+	t.Setenv("TMPDIR", disk.Path)
+	store := fakeServer(t, http.StatusOK, "")
+	long := strings.Repeat("x", 2<<20)
+	broken := io.MultiReader(strings.NewReader(long), iotest.ErrReader(os.ErrPermission))
+	if _, err := store.Put(t.Context(), "org", broken, -1); !errors.Is(err, os.ErrPermission) || errors.Is(err, storage.ErrWriteRefused) {
+		t.Errorf("a stream that breaks: %v", err)
+	}
+	disk.Fill()
+	_, err := store.Put(t.Context(), "org", strings.NewReader(long), -1)
+	var client *evidence.Error
+	if !errors.As(err, &client) || client.Message != "The folder for temporary files cannot be written to: the disk is full." {
+		t.Errorf("a full folder: %v", err)
 	}
 }

@@ -90,18 +90,21 @@ func (s *Store) putWhole(ctx context.Context, scope string, content io.ReadSeeke
 func (s *Store) putSpooled(ctx context.Context, scope string, head []byte, r *countingReader, size int64) (object storage.Object, err error) {
 	spool, err := os.CreateTemp("", "attestry-upload-")
 	if err != nil {
-		return storage.Object{}, fmt.Errorf("make a temporary file: %w", err)
+		return storage.Object{}, explainSpool(fmt.Errorf("make a temporary file: %w", err))
 	}
 	defer func() { err = errors.Join(err, spool.Close()) }()
 	// Nobody needs its name, and so nothing is left behind by a killed process.
 	if err := os.Remove(spool.Name()); err != nil {
-		return storage.Object{}, err
+		return storage.Object{}, explainSpool(err)
 	}
 	if _, err := spool.Write(head); err != nil {
-		return storage.Object{}, err
+		return storage.Object{}, explainSpool(err)
 	}
 	if _, err := io.Copy(spool, io.LimitReader(r, maxSpooled-int64(len(head)))); err != nil {
-		return storage.Object{}, err
+		if r.failed {
+			return storage.Object{}, err
+		}
+		return storage.Object{}, explainSpool(err)
 	}
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return storage.Object{}, err
