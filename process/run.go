@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"attestry/app/evaluation"
 	"attestry/config"
 	"attestry/monitor"
 	"attestry/process/cli"
@@ -39,6 +40,7 @@ func NewProgram(name, summary string) *cli.Program {
 // returns the exit status: 0 after a stop that was asked for, 2 for a command line
 // that makes no sense, 1 otherwise. Its log calls it by name.
 func Main(name string, program *cli.Program, work Work) int {
+	evaluation.ServeChild()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	c := command{name: name, program: program, work: work, environ: os.Environ(), out: os.Stdout, errs: os.Stderr}

@@ -18,12 +18,11 @@ const (
 	// maxInlineSchema is the largest JSON Schema kept in its version's document;
 	// larger ones are objects.
 	maxInlineSchema = 64 << 10
-	// maxCompiledBytes bounds the definitions kept compiled, by the size of their
-	// sources; compiled they take up several times as much.
-	maxCompiledBytes = 16 << 20
-	// compiledOverhead is what a small definition takes up, mostly by its rules'
-	// functions.
-	compiledOverhead = 32 << 10
+	// maxDefinitionBytes bounds the definitions kept in memory, by the size of their
+	// sources.
+	maxDefinitionBytes = 16 << 20
+	// definitionOverhead is what an empty definition takes up.
+	definitionOverhead = 1 << 10
 	// versionAttempts bounds how many numbers are tried for a version: as many as
 	// there are others made of the same type at the same moment.
 	versionAttempts = 1000
@@ -52,16 +51,16 @@ type AttestationTypeHistory struct {
 // type's head tells of it: a version behind the head's latest was never
 // acknowledged, and shows once a further one is made.
 type AttestationTypes struct {
-	heads    *Collection[evidence.AttestationType]
-	versions *Collection[evidence.AttestationTypeVersion]
-	objects  Objects
-	compiled *recent[*attestation.Compiled]
+	heads       *Collection[evidence.AttestationType]
+	versions    *Collection[evidence.AttestationTypeVersion]
+	objects     Objects
+	definitions *recent[attestation.Definition]
 }
 
 func newAttestationTypes(docs Documents, objects Objects) *AttestationTypes {
 	return &AttestationTypes{
-		objects:  objects,
-		compiled: newRecent[*attestation.Compiled](maxCompiledBytes),
+		objects:     objects,
+		definitions: newRecent[attestation.Definition](maxDefinitionBytes),
 		heads: NewCollection(docs, attestationTypeSchema,
 			func(t *evidence.AttestationType) string { return attestationTypeID(t.Org, t.Name) },
 			func(t *evidence.AttestationType) map[string]any {
@@ -258,37 +257,34 @@ func (a *AttestationTypes) Archive(ctx context.Context, org, name string, now fl
 	return err
 }
 
-// Current returns a type, the number of its latest version, and that version
-// compiled, or ErrNotFound. An archived one is found. It takes one command, and one
+// Current returns a type, the number of its latest version, and what payloads are
+// judged by, or ErrNotFound. An archived one is found. It takes one command, and one
 // more when the version was not used lately.
-func (a *AttestationTypes) Current(ctx context.Context, org, name string) (evidence.AttestationType, int, *attestation.Compiled, error) {
+func (a *AttestationTypes) Current(ctx context.Context, org, name string) (evidence.AttestationType, int, attestation.Definition, error) {
 	head, err := a.Head(ctx, org, name)
 	if err != nil {
-		return head, 0, nil, err
+		return head, 0, attestation.Definition{}, err
 	}
 	key := attestationTypeVersionID(org, name, head.Latest)
-	if compiled, ok := a.compiled.get(key); ok {
-		return head, head.Latest, compiled, nil
+	if definition, ok := a.definitions.get(key); ok {
+		return head, head.Latest, definition, nil
 	}
 	version, err := a.Version(ctx, head, head.Latest)
 	if errors.Is(err, ErrNotFound) {
-		return head, 0, nil, Damaged(fmt.Sprintf("Version %d of attestation type '%s' is lost", head.Latest, name), err)
+		return head, 0, attestation.Definition{}, Damaged(fmt.Sprintf("Version %d of attestation type '%s' is lost", head.Latest, name), err)
 	}
 	if err != nil {
-		return head, 0, nil, err
+		return head, 0, attestation.Definition{}, err
 	}
-	compiled, err := attestation.Compile(attestation.Definition{Schema: version.Schema, Rules: version.Rules()})
-	if err != nil {
-		return head, 0, nil, Damaged(fmt.Sprintf("Version %d of attestation type '%s' is damaged", head.Latest, name), fmt.Errorf("compile: %s", err))
-	}
-	a.compiled.put(key, compiled, sizeOf(&version))
-	return head, head.Latest, compiled, nil
+	definition := attestation.Definition{Schema: version.Schema, Rules: version.Rules()}
+	a.definitions.put(key, definition, sizeOf(definition))
+	return head, head.Latest, definition, nil
 }
 
-func sizeOf(version *evidence.AttestationTypeVersion) int {
-	size := compiledOverhead + len(version.Schema)
-	for _, rule := range version.Rules() {
-		size += compiledOverhead + len(rule)
+func sizeOf(definition attestation.Definition) int {
+	size := definitionOverhead + len(definition.Schema)
+	for _, rule := range definition.Rules {
+		size += definitionOverhead + len(rule)
 	}
 	return size
 }

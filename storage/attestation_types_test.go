@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/attestation"
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/sqlite"
@@ -85,11 +86,11 @@ func TestCurrentAttestationTypeTakesOneCommandWhenItIsWarm(t *testing.T) {
 	types, counting, _ := newTypes(t)
 	putTypes(t, types, typeVersion("o", "n", ".n == 1", 1))
 	current := func() bool {
-		_, _, compiled, err := types.Current(t.Context(), "o", "n")
+		_, _, definition, err := types.Current(t.Context(), "o", "n")
 		if err != nil {
 			t.Fatal(err)
 		}
-		verdict, err := compiled.Judge(t.Context(), json.RawMessage(`{"n":1}`))
+		verdict, err := attestation.Judge(definition, json.RawMessage(`{"n":1}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,11 +220,11 @@ func TestLargeSchemasJudgeToo(t *testing.T) {
 	if err != nil || string(found.Versions[0].Schema) != string(version.Schema) {
 		t.Errorf("%d bytes of schema: %v", len(found.Versions[0].Schema), err)
 	}
-	_, _, compiled, err := types.Current(t.Context(), "o", "n")
+	_, _, definition, err := types.Current(t.Context(), "o", "n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := compiled.Judge(t.Context(), json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Invalid {
+	if _, err := attestation.Judge(definition, json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Invalid {
 		t.Errorf("got %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/app/evaluation"
 	"attestry/config"
 	"attestry/evidence"
 	"attestry/process"
@@ -24,6 +25,7 @@ import (
 const dyingWorker = "ATTESTRY_TEST_DYING_WORKER"
 
 func TestMain(m *testing.M) {
+	evaluation.ServeChild()
 	if os.Getenv(dyingWorker) != "" {
 		work()
 		return

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/api/examples"
+	"attestry/app/evaluation"
 	"attestry/evidence"
 	"attestry/monitor"
 	"attestry/storage"
@@ -55,6 +56,7 @@ type Deps struct {
 	Memberships   Memberships
 	Store         *storage.Store
 	Intake        *snapshot.Intake
+	Evaluator     *evaluation.Evaluator
 	// Checks are the dependencies that /ready asks.
 	Checks []monitor.Check
 	// RequestTimeout bounds the work on a request; 0 means 30 s.
@@ -89,7 +91,7 @@ func New(deps Deps) (*Server, error) {
 		return nil, err
 	}
 	return newServer(deps, links, routes(&handlers{
-		clock: deps.Clock, links: links, store: deps.Store, intake: deps.Intake,
+		clock: deps.Clock, links: links, store: deps.Store, intake: deps.Intake, evaluator: deps.Evaluator,
 		logical: logical.NewUpdater(deps.Store, deps.Clock, deps.Logger), log: deps.Logger,
 	}))
 }

@@ -229,7 +229,7 @@ func (h *handlers) postAttestationType(ctx context.Context, _ *OrgPath, f *form[
 		version.Summary = append(version.Summary, evidence.SummaryItem(item))
 	}
 	definition := attestation.Definition{Schema: schema, Rules: version.Rules(), Summary: version.Summary}
-	if _, err := attestation.Compile(definition); err != nil {
+	if err := h.evaluator.Check(ctx, version.Org, definition); err != nil {
 		return nil, err
 	}
 	if _, err := h.store.AttestationTypes.Put(ctx, version); err != nil {

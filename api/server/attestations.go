@@ -206,7 +206,7 @@ func (h *handlers) judgeCustom(ctx context.Context, body *CustomAttestationPostI
 		return verdict{}, err
 	}
 	org := access(ctx)
-	kind, version, compiled, err := h.store.AttestationTypes.Current(ctx, org.OrgID, body.TypeName)
+	kind, version, definition, err := h.store.AttestationTypes.Current(ctx, org.OrgID, body.TypeName)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return verdict{}, evidence.NewError(evidence.NotFound,
@@ -217,7 +217,7 @@ func (h *handlers) judgeCustom(ctx context.Context, body *CustomAttestationPostI
 		return verdict{}, evidence.NewError(evidence.Invalid,
 			fmt.Sprintf("Custom attestation type '%s' has been archived for org '%s'", body.TypeName, org.OrgName))
 	}
-	judged, err := compiled.Judge(ctx, data)
+	judged, err := h.evaluator.Judge(ctx, org.OrgID, definition, data)
 	if err != nil {
 		return verdict{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"attestry/app/evaluation"
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/tasks/logical"
@@ -50,6 +51,8 @@ type handlers struct {
 	links  Links
 	store  *storage.Store
 	intake *snapshot.Intake
+	// evaluator judges payloads of custom attestation types.
+	evaluator *evaluation.Evaluator
 	// logical numbers the snapshots of logical environments.
 	logical *logical.Updater
 	log     *slog.Logger

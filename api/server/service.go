@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"attestry/app/evaluation"
 	"attestry/evidence"
 	"attestry/monitor"
 	"attestry/storage"
@@ -40,12 +41,14 @@ type Service struct {
 	server     *Server
 	dispatcher *tasks.Dispatcher
 	waiters    *tasks.Waiters
+	evaluator  *evaluation.Evaluator
 }
 
 // NewService puts the api process together; nothing runs yet.
 func NewService(deps ServiceDeps) (*Service, error) {
 	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(deps.Redis), deps.Log)
 	waiters := tasks.NewWaiters(deps.Redis, deps.Log)
+	evaluator := evaluation.New(evaluation.Options{Log: deps.Log})
 	server, err := New(Deps{
 		BaseURL:         deps.BaseURL,
 		Clock:           deps.Clock,
@@ -55,11 +58,12 @@ func NewService(deps ServiceDeps) (*Service, error) {
 		Memberships:     deps.Store.Tenancy,
 		Store:           deps.Store,
 		Intake:          snapshot.NewIntake(deps.Store, dispatcher, waiters, deps.Clock, deps.ReportWait),
+		Evaluator:       evaluator,
 		Checks:          deps.Checks,
 		RequestTimeout:  deps.RequestTimeout,
 		ShutdownTimeout: deps.ShutdownTimeout,
 	})
-	return &Service{server: server, dispatcher: dispatcher, waiters: waiters}, err
+	return &Service{server: server, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator}, err
 }
 
 // Serve answers on the listener until ctx ends, then lets the requests under way
@@ -73,6 +77,7 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	err := s.server.Serve(ctx, listener)
 	stop()
 	loops.Wait()
+	s.evaluator.Close()
 	return err
 }
 

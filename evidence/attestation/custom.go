@@ -1,22 +1,14 @@
 package attestation
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
-	"time"
 
 	"attestry/evidence"
 )
 
-const (
-	// maxRules bounds the rules of a type, and its summary.
-	maxRules = 100
-	// maxRuns is how many payloads are judged at once in a process. Each takes a
-	// core, and up to a few hundred MiB if it is up to no good.
-	maxRuns = 2
-)
+// maxRules bounds the rules of a type, and its summary.
+const maxRules = 100
 
 // Definition is what a version of a custom type consists of.
 type Definition struct {
@@ -24,16 +16,8 @@ type Definition struct {
 	Schema json.RawMessage
 	// Rules are jq expressions, each of which must give true.
 	Rules []string
-	// Summary is compiled only to find out whether it can be.
+	// Summary is compiled by Check only, to find out whether it can be.
 	Summary []evidence.SummaryItem
-}
-
-// Compiled is a definition that can judge. It is safe for concurrent use; judging
-// by one definition is done one after the other.
-type Compiled struct {
-	schema *payloadSchema
-	rules  []*rule
-	free   chan struct{} // holds one token
 }
 
 // Verdict is what a definition says about a payload.
@@ -44,25 +28,19 @@ type Verdict struct {
 	Reasons []string
 }
 
-// Compile compiles a definition, or returns an Invalid error that says which part
-// of it is wrong, and how.
-func Compile(definition Definition) (*Compiled, error) {
-	c := &Compiled{free: make(chan struct{}, 1)}
-	c.free <- struct{}{}
+// Check returns an Invalid error that names each part of the definition that is
+// wrong, and how; nil when payloads can be judged by it.
+//
+// A hostile definition can make Check and Judge take any amount of time and
+// memory, and the runtime ends a process that runs out of memory or stack. They
+// belong in a process of their own: app/evaluation provides one.
+func Check(definition Definition) error {
 	found := map[string]string{}
-	if len(definition.Rules) > maxRules {
-		found["evaluator.rules"] = fmt.Sprintf("List should have at most %d items [input: %d]", maxRules, len(definition.Rules))
-	} else {
-		for i, source := range definition.Rules {
-			compiled, err := compileRule(source)
-			if err != nil {
-				found[fmt.Sprintf("evaluator.rules[%d]", i)] = notJQ(source, err)
-			}
-			c.rules = append(c.rules, compiled)
-		}
+	for at, text := range checkRules(definition.Rules) {
+		found["evaluator."+at] = text
 	}
 	if len(definition.Summary) > maxRules {
-		found["summary"] = fmt.Sprintf("List should have at most %d items [input: %d]", maxRules, len(definition.Summary))
+		found["summary"] = tooMany(len(definition.Summary))
 	} else {
 		for i, item := range definition.Summary {
 			if _, err := compileRule(item.Expression); err != nil {
@@ -71,118 +49,70 @@ func Compile(definition Definition) (*Compiled, error) {
 		}
 	}
 	if definition.Schema != nil {
-		schema, err := compileSchema(definition.Schema)
-		if err != nil {
+		if _, err := compileSchema(definition.Schema); err != nil {
 			found["type_schema"] = "Input should be a valid JSON Schema: " + cut(err.Error()) + " [input: type_schema]"
 		}
-		c.schema = schema
 	}
 	if len(found) > 0 {
-		return nil, evidence.ValidationError(found)
+		return evidence.ValidationError(found)
 	}
-	return c, nil
+	return nil
+}
+
+func checkRules(rules []string) map[string]string {
+	if len(rules) > maxRules {
+		return map[string]string{"rules": tooMany(len(rules))}
+	}
+	found := map[string]string{}
+	for i, source := range rules {
+		if _, err := compileRule(source); err != nil {
+			found[fmt.Sprintf("rules[%d]", i)] = notJQ(source, err)
+		}
+	}
+	return found
+}
+
+func tooMany(count int) string {
+	return fmt.Sprintf("List should have at most %d items [input: %d]", maxRules, count)
 }
 
 func notJQ(source string, err error) string {
 	return "Input should be a valid jq expression: " + cut(err.Error()) + " [input: " + cut(source) + "]"
 }
 
-// errBusy is for a payload whose judging did not come to its end for reasons that
-// are not its own.
-var errBusy = &evidence.Error{
-	Code:       evidence.Unavailable,
-	Message:    "The attestation could not be evaluated in time, please try again.",
-	RetryAfter: time.Second,
-}
-
 // Judge judges a payload. One that does not fit the schema is an Invalid error
-// naming the places, as attestation_data.<path>. A rule counts as true only when
-// it gives true and nothing else, without an error and within the work that a
-// payload is allowed. Unavailable means that the machine is too busy to tell.
-func (c *Compiled) Judge(ctx context.Context, data json.RawMessage) (Verdict, error) {
+// naming the places, as attestation_data.<path>. A rule counts as true only when it gives true and nothing else, without an error and within
+// the steps that a payload is allowed. Any other error means that the definition
+// does not compile.
+func Judge(definition Definition, data json.RawMessage) (Verdict, error) {
 	payload, err := decode(data)
 	if err != nil {
 		return Verdict{}, err
 	}
-	if c.schema == nil && len(c.rules) == 0 {
-		return Verdict{Compliant: true}, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, maxTime)
-	defer cancel()
-	release, err := c.enter(ctx)
-	if err != nil {
-		return Verdict{}, err
-	}
-	m := newMeter(ctx)
-	done := make(chan outcome, 1)
-	// In the background, so that a client whose time is up need not wait for what
-	// cannot be stopped at once; the place is given back when it ends.
-	go func() {
-		defer release()
-		done <- c.judge(m, payload)
-	}()
-	select {
-	case result := <-done:
-		return result.verdict, result.err
-	case <-ctx.Done():
-		return Verdict{}, errBusy
-	}
-}
-
-type outcome struct {
-	verdict Verdict
-	err     error
-}
-
-func (c *Compiled) judge(m *meter, payload any) outcome {
-	finished := make(chan struct{})
-	var watching sync.WaitGroup
-	watching.Go(func() { m.watch(finished) })
-	defer watching.Wait()
-	defer close(finished)
-	if c.schema != nil {
-		if err := c.schema.check(m, payload); err != nil {
-			return c.settle(m, outcome{err: err})
+	if definition.Schema != nil {
+		schema, err := compileSchema(definition.Schema)
+		if err != nil {
+			return Verdict{}, fmt.Errorf("compile the schema: %w", err)
+		}
+		if err := validate(schema, payload); err != nil {
+			return Verdict{}, err
 		}
 	}
-	m.renew()
-	input := normalize(payload)
+	return judgeByRules(definition.Rules, normalize(payload))
+}
+
+func judgeByRules(rules []string, input any) (Verdict, error) {
 	verdict := Verdict{Compliant: true}
-	for i, rule := range c.rules {
-		if fits, reason := rule.run(m, input); !fits {
+	budget := newSteps()
+	for i, source := range rules {
+		code, err := compileRule(source)
+		if err != nil {
+			return Verdict{}, fmt.Errorf("compile rule %d: %w", i+1, err)
+		}
+		if reason := run(code, budget, input); reason != "" {
 			verdict.Compliant = false
 			verdict.Reasons = append(verdict.Reasons, fmt.Sprintf("rule %d %s", i+1, reason))
 		}
 	}
-	return c.settle(m, outcome{verdict: verdict})
-}
-
-// settle drops what came of a run that was stopped before its work was done.
-func (c *Compiled) settle(m *meter, result outcome) outcome {
-	if m.stopped.Load() && m.left > 0 {
-		return outcome{err: errBusy}
-	}
-	return result
-}
-
-// places are shared by all definitions, since what they bound is the process.
-var places = make(chan struct{}, maxRuns)
-
-// enter waits for the definition to be free and for a place to run.
-func (c *Compiled) enter(ctx context.Context) (release func(), err error) {
-	select {
-	case <-c.free:
-	case <-ctx.Done():
-		return nil, errBusy
-	}
-	select {
-	case places <- struct{}{}:
-	case <-ctx.Done():
-		c.free <- struct{}{}
-		return nil, errBusy
-	}
-	return func() {
-		<-places
-		c.free <- struct{}{}
-	}, nil
+	return verdict, nil
 }

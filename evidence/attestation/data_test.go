@@ -87,13 +87,10 @@ func TestDecisionNeedsItsVerdict(t *testing.T) {
 }
 
 func TestDecisionSchemaSaysWhatReadDecisionDoes(t *testing.T) {
-	compiled, err := Compile(Definition{Schema: DecisionSchema})
-	if err != nil {
-		t.Fatal(err)
-	}
+	definition := checked(t, string(DecisionSchema))
 	for _, sent := range []string{`{"is_compliant": true}`, `{"is_compliant": false, "why": 1}`, `{}`, `{"is_compliant": null}`, `{"is_compliant": "true"}`, `[]`, `5`} {
 		_, byHand := ReadDecision(json.RawMessage(sent))
-		_, bySchema := compiled.Judge(t.Context(), json.RawMessage(sent))
+		_, bySchema := Judge(definition, json.RawMessage(sent))
 		if (byHand == nil) != (bySchema == nil) {
 			t.Errorf("%s: %v by hand, %v by schema", sent, byHand, bySchema)
 		}

@@ -9,24 +9,11 @@ import (
 	"strings"
 )
 
-const (
-	// maxDigits bounds numbers, which libraries turn into exact ones: that takes
-	// the square of their length.
-	maxDigits = 400
-	// maxBits is what arithmetic may let them grow to.
-	maxBits = 1 << 14
-	// maxValues, maxText and maxNesting bound a value that a jq function gets, all
-	// that it refers to counted each time it is referred to: jq can make a value
-	// that unfolds to more than any memory holds.
-	maxValues  = 1 << 20
-	maxText    = 2 << 20
-	maxNesting = 1000
-)
+// maxDigits bounds numbers, which libraries turn into exact ones: that takes the
+// square of their length.
+const maxDigits = 400
 
-var (
-	errTooLarge  = errors.New("the value is too large")
-	errBadNumber = errors.New("number out of range")
-)
+var errBadNumber = errors.New("number out of range")
 
 // checkNumbers tells whether all numbers of a decoded value can be handled.
 func checkNumbers(value any) error {
@@ -99,64 +86,4 @@ func normalizeNumber(digits string) any {
 		return math.NaN()
 	}
 	return number
-}
-
-// measure walks a value as a whole, charging the meter, and returns how many
-// values and how many bytes of text it unfolds to.
-func (m *meter) measure(value any) (values, text int64, err error) {
-	w := walk{meter: m}
-	err = w.take(value, 0)
-	return w.values, w.text, err
-}
-
-type walk struct {
-	meter        *meter
-	values, text int64
-}
-
-func (w *walk) take(value any, depth int) error {
-	w.values++
-	if !w.meter.spend(1) {
-		return errWorkDone
-	}
-	if w.values > maxValues || depth > maxNesting {
-		return errTooLarge
-	}
-	switch value := value.(type) {
-	case string:
-		return w.takeText(value)
-	case json.Number:
-		return checkNumber(value.String())
-	case *big.Int:
-		if value.BitLen() > maxBits {
-			return errTooLarge
-		}
-	case []any:
-		for _, item := range value {
-			if err := w.take(item, depth+1); err != nil {
-				return err
-			}
-		}
-	case map[string]any:
-		for name, item := range value {
-			if err := w.takeText(name); err != nil {
-				return err
-			}
-			if err := w.take(item, depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (w *walk) takeText(text string) error {
-	w.text += int64(len(text))
-	if !w.meter.spend(int64(len(text)) / 16) {
-		return errWorkDone
-	}
-	if w.text > maxText {
-		return errTooLarge
-	}
-	return nil
 }

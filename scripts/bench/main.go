@@ -18,9 +18,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"attestry/app/evaluation"
 )
 
 func main() {
+	evaluation.ServeChild()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {

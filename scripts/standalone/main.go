@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"attestry/app/evaluation"
 	"attestry/config"
 	"attestry/evidence"
 	"attestry/process"
@@ -26,6 +27,7 @@ import (
 )
 
 func main() {
+	evaluation.ServeChild()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	c := command{environ: os.Environ(), out: os.Stdout, errs: os.Stderr}

@@ -1,0 +1,111 @@
+package evaluation
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+)
+
+const (
+	// childVariable tells a process that it is a child of an Evaluator.
+	childVariable = "ATTESTRY_EVALUATION_CHILD"
+	// brokenStatus is the exit status of a child that could not talk to its parent, and
+	// overLimitsStatus that of one that exceeded a limit. The runtime has others for a
+	// process that is out of memory or stack: 2, or 66 with the race detector.
+	brokenStatus     = 1
+	overLimitsStatus = 3
+	// maxDiagnosis bounds what is kept of a child's standard error, in bytes.
+	maxDiagnosis = 512
+)
+
+// child is a process that answers one request after the other.
+type child struct {
+	command   *exec.Cmd
+	input     io.Closer
+	requests  *gob.Encoder
+	answers   *gob.Decoder
+	diagnosis *diagnosis
+}
+
+// startChild starts this program again, without its settings.
+func startChild(limits Limits) (*child, error) {
+	if os.Getenv(childVariable) != "" {
+		return nil, errors.New("a child of an Evaluator cannot have one: its main does not call evaluation.ServeChild")
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the program: %w", err)
+	}
+	c := &child{command: exec.Command(program), diagnosis: &diagnosis{}}
+	c.command.Args = []string{program, "evaluate"} // for whoever lists processes
+	c.command.Env = []string{childVariable + "=1", "GOTRACEBACK=none"}
+	if zone, ok := os.LookupEnv("TZ"); ok { // jq has functions of local time
+		c.command.Env = append(c.command.Env, "TZ="+zone)
+	}
+	c.command.Stderr = c.diagnosis
+	input, err := c.command.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("connect a child: %w", err)
+	}
+	output, err := c.command.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("connect a child: %w", err)
+	}
+	if err := c.command.Start(); err != nil {
+		return nil, fmt.Errorf("start a child: %w", err)
+	}
+	c.input, c.requests, c.answers = input, gob.NewEncoder(input), gob.NewDecoder(output)
+	if err := c.requests.Encode(limits); err != nil {
+		return nil, fmt.Errorf("configure a child: %w: %w", err, c.end())
+	}
+	return c, nil
+}
+
+// ask has a request answered. After an error, that of ctx included, the child is of
+// no more use.
+func (c *child) ask(ctx context.Context, r request) (a answer, err error) {
+	release := context.AfterFunc(ctx, func() { c.command.Process.Kill() })
+	err = c.requests.Encode(r)
+	if err == nil {
+		err = c.answers.Decode(&a)
+	}
+	if !release() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return answer{}, fmt.Errorf("ask a child: %w", err)
+	}
+	return a, nil
+}
+
+// end ends the child, and returns how it ended: with errOverLimits and the child's
+// last words if it ended by itself for this reason.
+func (c *child) end() error {
+	c.input.Close()
+	c.command.Process.Kill() // changes nothing if it is ending already
+	var exit *exec.ExitError
+	if errors.As(c.command.Wait(), &exit) && exit.ExitCode() > brokenStatus {
+		return fmt.Errorf("%w: %s", errOverLimits, c.diagnosis.firstLine())
+	}
+	return fmt.Errorf("a child ended with %s: %s", c.command.ProcessState, c.diagnosis.firstLine())
+}
+
+// diagnosis keeps the beginning of what is written to it.
+type diagnosis struct {
+	kept []byte
+}
+
+func (d *diagnosis) Write(p []byte) (int, error) {
+	d.kept = append(d.kept, p[:min(len(p), maxDiagnosis-len(d.kept))]...)
+	return len(p), nil
+}
+
+func (d *diagnosis) firstLine() string {
+	line, _, _ := bytes.Cut(d.kept, []byte("\n"))
+	return string(line)
+}

@@ -1,0 +1,168 @@
+// Package evaluation checks and applies the definitions of custom attestation
+// types, which are users' jq rules and JSON Schemas. The libraries that evaluate
+// them have no bounds on time or memory, so they run in child processes of the same
+// program, within limits that the process keeps and the operating system enforces.
+// A program that uses an Evaluator calls ServeChild first in main.
+package evaluation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/attestation"
+)
+
+// Limits are those of one evaluation. An evaluation that exceeds them is refused
+// and gives no verdict: CPU time and memory are measured, and a measure differs a
+// little from run to run.
+type Limits struct {
+	// CPU is the CPU time that it may take.
+	CPU time.Duration
+	// Memory is how large the heap may grow, in bytes.
+	Memory uint64
+}
+
+var (
+	// errTimeout is for an evaluation whose context ended.
+	errTimeout = unavailable("The evaluation could not be finished in time, please try again.")
+	// errFailed is for an evaluation that failed for reasons that are not its own.
+	errFailed = unavailable("The evaluation failed, please try again.")
+	// errOverLimits is for an evaluation that exceeded its limits.
+	errOverLimits = errors.New("the evaluation exceeds its limits")
+)
+
+// overLimitsText tells a client of errOverLimits.
+const overLimitsText = "The type's schema and rules take more CPU time or memory to evaluate than is allowed"
+
+func unavailable(message string) *evidence.Error {
+	return &evidence.Error{Code: evidence.Unavailable, Message: message, RetryAfter: time.Second}
+}
+
+const (
+	// defaultCPU and defaultMemory are the limits in production. To judge the largest
+	// payload by a rule that looks at each of its values takes about a tenth of either.
+	defaultCPU    = 2 * time.Second
+	defaultMemory = 256 << 20
+	// minSlots and maxSlots bound how many evaluations run at once.
+	minSlots = 2
+	maxSlots = 8
+	// maxWaiting bounds the evaluations of one organization that wait. Each keeps the
+	// body of a request in memory.
+	maxWaiting = 64
+)
+
+// Options say what an Evaluator is made of.
+type Options struct {
+	Log *slog.Logger
+	// Limits are 2 s and 256 MiB if they are zero.
+	Limits Limits
+}
+
+// Evaluator evaluates definitions. It shares its slots fairly between organizations,
+// none of which takes all of them.
+type Evaluator struct {
+	log      *slog.Logger
+	queue    *queue
+	evaluate func(ctx context.Context, r request) (answer, error)
+	close    func()
+}
+
+// request is what a child process is asked. The encoding between processes does not
+// tell empty from nil.
+type request struct {
+	Definition attestation.Definition
+	HasSchema  bool
+	// Payload is what to judge; empty to check the definition.
+	Payload json.RawMessage
+}
+
+// answer is what a child process answers.
+type answer struct {
+	Verdict attestation.Verdict
+	// Invalid holds the findings of an Invalid error, by location.
+	Invalid map[string]string
+	// Fault is any other error.
+	Fault string
+}
+
+func (a answer) err() error {
+	switch {
+	case a.Fault != "":
+		return errors.New(a.Fault)
+	case len(a.Invalid) > 0:
+		return evidence.ValidationError(a.Invalid)
+	}
+	return nil
+}
+
+// New makes an Evaluator with a slot for each processor, at least 2 and at most 8.
+// A child process is started when it is first needed, at most one for each slot.
+func New(options Options) *Evaluator {
+	if options.Limits == (Limits{}) {
+		options.Limits = Limits{CPU: defaultCPU, Memory: defaultMemory}
+	}
+	children := &children{limits: options.Limits}
+	slots := min(max(runtime.GOMAXPROCS(0), minSlots), maxSlots)
+	return &Evaluator{log: options.Log, queue: newQueue(slots, slots-1, maxWaiting), evaluate: children.evaluate, close: children.close}
+}
+
+// Check is attestation.Check for an organization. What exceeds the limits is
+// Invalid. Unavailable means that ctx ended, or that too many evaluations of the
+// organization wait.
+func (e *Evaluator) Check(ctx context.Context, org string, definition attestation.Definition) error {
+	_, err := e.do(ctx, org, definition, nil)
+	if errors.Is(err, errOverLimits) {
+		return evidence.ValidationError(map[string]string{checkedField(definition): overLimitsText})
+	}
+	return err
+}
+
+// checkedField is what to blame for the cost of a check. A rule that is compiled
+// costs next to nothing.
+func checkedField(definition attestation.Definition) string {
+	if definition.Schema == nil {
+		return "evaluator"
+	}
+	return "type_schema"
+}
+
+// Judge is attestation.Judge for an organization. What exceeds the limits is
+// Invalid. Unavailable means that ctx ended, or that too many evaluations of the
+// organization wait.
+func (e *Evaluator) Judge(ctx context.Context, org string, definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
+	if definition.Schema == nil && len(definition.Rules) == 0 {
+		return attestation.Verdict{Compliant: true}, nil
+	}
+	verdict, err := e.do(ctx, org, definition, payload)
+	if errors.Is(err, errOverLimits) {
+		return attestation.Verdict{}, evidence.ValidationError(map[string]string{"attestation_data": overLimitsText})
+	}
+	return verdict, err
+}
+
+func (e *Evaluator) do(ctx context.Context, org string, definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
+	if err := e.queue.enter(ctx, org); err != nil {
+		return attestation.Verdict{}, err
+	}
+	defer e.queue.leave(org)
+	a, err := e.evaluate(ctx, request{Definition: definition, HasSchema: definition.Schema != nil, Payload: payload})
+	switch {
+	case err == nil:
+		return a.Verdict, a.err()
+	case ctx.Err() != nil:
+		return attestation.Verdict{}, errTimeout
+	case errors.Is(err, errOverLimits):
+		e.log.WarnContext(ctx, "an evaluation exceeded its limits", "org", org, "cause", err.Error())
+		return attestation.Verdict{}, err
+	}
+	e.log.ErrorContext(ctx, "an evaluation failed", "org", org, "error", err.Error())
+	return attestation.Verdict{}, errFailed
+}
+
+// Close ends the child processes. Nothing may be evaluated any more.
+func (e *Evaluator) Close() { e.close() }

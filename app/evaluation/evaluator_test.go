@@ -1,0 +1,160 @@
+package evaluation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/evidence/attestation"
+)
+
+func newEvaluator(t *testing.T, limits Limits) *Evaluator {
+	e := New(Options{Log: slog.New(slog.DiscardHandler), Limits: limits})
+	t.Cleanup(e.Close)
+	return e
+}
+
+func rules(rules ...string) attestation.Definition { return attestation.Definition{Rules: rules} }
+
+func schema(text string) attestation.Definition {
+	return attestation.Definition{Schema: json.RawMessage(text)}
+}
+
+// wantFinding fails unless err is Invalid with a finding at a location.
+func wantFinding(t *testing.T, err error, at, text string) {
+	t.Helper()
+	var refused *evidence.Error
+	if !errors.As(err, &refused) || refused.Code != evidence.Invalid || refused.Fields[at] != text {
+		t.Errorf("got %v, want Invalid with %s: %s", err, at, text)
+	}
+}
+
+func TestVerdictsAndErrorsOfAChildAreThoseOfTheRules(t *testing.T) {
+	e := newEvaluator(t, Limits{})
+	for _, c := range []struct {
+		definition attestation.Definition
+		payload    string
+		want       string
+	}{
+		{rules(".n > 1"), `{"n":2}`, "{true []}"},
+		{rules(".n > 1", ".n"), `{"n":1}`, "{false [rule 1 is not true rule 2 gives no boolean]}"},
+		{rules("$ENV == {}"), `{}`, "{true []}"},
+		{schema(`{"required":["n"]}`), `{"n":2}`, "{true []}"},
+		{attestation.Definition{}, `{}`, "{true []}"},
+	} {
+		if verdict, err := e.Judge(t.Context(), "o", c.definition, json.RawMessage(c.payload)); err != nil || fmt.Sprint(verdict) != c.want {
+			t.Errorf("%+v: got %v %v", c, verdict, err)
+		}
+	}
+	_, err := e.Judge(t.Context(), "o", schema(`{"required":["n"]}`), json.RawMessage(`{}`))
+	wantFinding(t, err, "attestation_data", "missing property 'n'")
+	if _, err = e.Judge(t.Context(), "o", rules(".a >"), json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Internal || !strings.Contains(err.Error(), "compile rule 1") {
+		t.Errorf("a stored rule that does not compile: %v", err)
+	}
+	if err := e.Check(t.Context(), "o", rules(".a > 1")); err != nil {
+		t.Error(err)
+	}
+	wantFinding(t, e.Check(t.Context(), "o", rules(".a >")), "evaluator.rules[0]", "Input should be a valid jq expression: unexpected EOF [input: .a >]")
+	wantFinding(t, e.Check(t.Context(), "o", schema("")), "type_schema", "Input should be a valid JSON Schema: not JSON: unexpected end of input [input: type_schema]")
+}
+
+func TestLargestPayloadsAreWithinTheLimits(t *testing.T) {
+	var b strings.Builder
+	for i := 0; b.Len() < attestation.MaxPayload-100; i++ {
+		fmt.Fprintf(&b, `,{"id":%d,"ok":true,"level":"low"}`, i)
+	}
+	payload := json.RawMessage(`{"results":[` + b.String()[1:] + `]}`)
+	limits := Limits{CPU: 10 * defaultCPU, Memory: defaultMemory} // the race detector takes its time
+	definition := rules(`all(.results[]; .ok == true and .level != "high")`, `.results | map(.id) | unique | length > 20000`,
+		`.results | group_by(.level) | length == 1`, `all(.results[].level; test("^low$"))`, `.results | sort_by(-.id) | .[-1].id == 0`)
+	definition.Schema = json.RawMessage(`{"properties":{"results":{"uniqueItems":true,"items":{"required":["id"],"properties":{"level":{"enum":["low","high"]}},"additionalProperties":true}}}}`)
+	if verdict, err := newEvaluator(t, limits).Judge(t.Context(), "o", definition, payload); err != nil || !verdict.Compliant {
+		t.Errorf("got %v %v", verdict, err)
+	}
+}
+
+func TestManyEvaluateAtOnce(t *testing.T) {
+	e := newEvaluator(t, Limits{})
+	var group sync.WaitGroup
+	for i := range 40 {
+		group.Go(func() {
+			verdict, err := e.Judge(t.Context(), fmt.Sprint("org", i%7), rules(".n > 10"), fmt.Appendf(nil, `{"n":%d}`, i))
+			if err != nil || verdict.Compliant != (i > 10) {
+				t.Errorf("%d: %v %v", i, verdict, err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestEvaluationEndsWithItsContext(t *testing.T) {
+	e := newEvaluator(t, Limits{})
+	ctx, cancel := context.WithCancel(t.Context())
+	evaluate := e.evaluate
+	e.evaluate = func(ctx context.Context, r request) (answer, error) {
+		cancel()
+		return evaluate(ctx, r)
+	}
+	if _, err := e.Judge(ctx, "o", rules(endless), json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Unavailable {
+		t.Errorf("got %v, want Unavailable", err)
+	}
+	e.evaluate = evaluate
+	if verdict, err := e.Judge(t.Context(), "o", rules("true"), json.RawMessage(`{}`)); err != nil || !verdict.Compliant {
+		t.Errorf("the next one: %v %v", verdict, err)
+	}
+}
+
+func TestChildThatWasKilledIsReplaced(t *testing.T) {
+	e := newEvaluator(t, Limits{})
+	c := &children{limits: testLimits}
+	t.Cleanup(c.close)
+	e.evaluate = c.evaluate
+	judge := func() error {
+		_, err := e.Judge(t.Context(), "o", rules("true"), json.RawMessage(`{}`))
+		return err
+	}
+	if err := judge(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.idle[0].command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	// Whoever meets it first is told to try again, since nobody knows what killed it.
+	if err := judge(); evidence.CodeOf(err) != evidence.Unavailable {
+		t.Errorf("got %v, want Unavailable", err)
+	}
+	if err := judge(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestChildKnowsNoSettings(t *testing.T) {
+	t.Setenv("ATTESTRY_DATABASE_URL", "mongodb://user:secret@host")
+	c, err := startChild(testLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.end() })
+	for _, variable := range c.command.Env {
+		if strings.Contains(variable, "secret") {
+			t.Errorf("the child is told %s", variable)
+		}
+	}
+	if content, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", c.command.Process.Pid)); err == nil && strings.Contains(string(content), "secret") {
+		t.Errorf("the child's environment is %q", content)
+	}
+}
+
+func TestChildStartsNoChildren(t *testing.T) {
+	t.Setenv(childVariable, "1")
+	if _, err := startChild(testLimits); err == nil {
+		t.Error("a program that does not call ServeChild would start itself again and again")
+	}
+}

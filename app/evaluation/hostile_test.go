@@ -1,0 +1,203 @@
+package evaluation
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/attestation"
+)
+
+// testLimits are a tenth of the CPU time and a quarter of the memory in production, so
+// that what is hostile reaches them soon. All of it would take much more.
+var testLimits = Limits{CPU: 200 * time.Millisecond, Memory: 64 << 20}
+
+// endless takes hours of CPU time in a few steps and little memory.
+const endless = `[range(500000)] as $a | last(range(1000000) | limit(2; $a | ..))`
+
+// unfolding is a rule that begins with a small value which unfolds to 2^60 ones.
+func unfolding(rest string) string { return `reduce range(60) as $i (1; [., .]) | ` + rest }
+
+// hostileRules are what no limit of the jq machine's steps holds: functions that take
+// long or make much in a single step, and the machine's own stacks.
+func hostileRules() map[string]string {
+	variables, functions := "def f: (f | ", "1 as $x | "
+	for i := range 500 {
+		variables += fmt.Sprintf("1 as $a%d | ", i)
+		functions += fmt.Sprintf("def f%d: ", i)
+	}
+	functions += "last(range(1e9) | [range(1000)] | map(. + $x))"
+	for i := range 500 {
+		functions += fmt.Sprintf("; f%d", 499-i)
+	}
+	return map[string]string{
+		"iteration of the same list":   endless,
+		"paths of the same list":       `[range(300000)] as $a | last(range(1000000) | first($a | paths))`,
+		"streams of the same list":     `[range(300000)] as $a | last(range(1000000) | first($a | tostream))`,
+		"copies of a growing list":     `reduce range(1e9) as $i ([]; . + [$i])`,
+		"copies of a growing text":     `reduce range(1e9) as $i (""; . + "x" * 1000)`,
+		"deletion of the first":        `[range(200000)] | until(length == 0; del(.[0]))`,
+		"updates one by one":           `[range(300000)] | reduce range(300000) as $i (.; .[$i] += 1)`,
+		"differences of lists":         `[range(300000) | 0] | . - map(1)`,
+		"search for a list":            `[range(300000) | 0] | indices([range(150000) | 0])`,
+		"search by a list as an index": `[range(300000) | 0] as $a | $a[[range(150000) | 0]]`,
+		"contained lists":              `[range(300000)] | contains([range(150000) | 299999])`,
+		"paths into the depth":         `reduce range(150000) as $i (1; [.]) | [path(..)] | length`,
+		"fill up to an index":          `[] | setpath([536870911]; 1)`,
+		"fill up to an index, update":  `[] | .[100000000] |= 1`,
+		"fill up a stream":             `fromstream([[536870911], 1], [[536870911]])`,
+		"transposed rows":              `[range(100000) | []] | .[0] = [range(100000)] | transpose`,
+		"repeated text":                `"x" * 1e9`,
+		"doubled text":                 `reduce range(100) as $i ("x"; . + .)`,
+		"joined text":                  `[range(1e6)] | join("x" * 1000)`,
+		"text of characters":           `reduce range(30) as $i ("x"; . + .) | explode`,
+		"squares":                      `12345678901234567890 | until(false; . * .)`,
+		"long number":                  `("1" * 2000000) | tonumber | . * . * . * . * . * .`,
+		"stack of calls":               `def f: [f]; f`,
+		"stack of forks":               `def f: f, f; f`,
+		"variables of calls":           variables + ".); f",
+		"nested functions":             functions,
+		"unfolded, encoded":            unfolding(`tojson`),
+		"unfolded, compared":           unfolding(`. == .`),
+		"unfolded, flat":               unfolding(`flatten`),
+		"unfolded, sorted":             unfolding(`sort`),
+		"unfolded, merged":             `reduce range(60) as $i (1; {a: ., b: .}) | . * .`,
+		"unfolded, interpolated":       unfolding(`"\(.)"`),
+		"unfolded, subtracted":         unfolding(`[.] - [.]`),
+		"unfolded, deleted from":       unfolding(`del(.[0])`),
+		"nested repetition":            `("a" * 1000000) | test("(a?){400}a{400}b")`,
+		"alternatives":                 `("a" * 1000000) | test("(" + "(a|aa)+|" * 200 + "x)b")`,
+		"all matches":                  `("a" * 1000000) | [match("a"; "g")] | length`,
+		"all replacements":             `("a" * 1000000) | gsub("a"; "bb")`,
+		"all parts":                    `("a," * 1000000) | [splits(",")] | length`,
+		"times":                        `0 | strftime("%1024d" * 300000)`,
+	}
+}
+
+func TestHostileRulesAreRefused(t *testing.T) {
+	e := newEvaluator(t, testLimits)
+	for name, rule := range hostileRules() {
+		t.Run(name, func(t *testing.T) {
+			if err := e.Check(t.Context(), "o", rules(rule)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := e.Judge(t.Context(), "o", rules(rule), json.RawMessage(`{"a":1}`))
+			wantFinding(t, err, "attestation_data", overLimitsText)
+		})
+	}
+	// They left nothing behind.
+	if verdict, err := e.Judge(t.Context(), "o", rules(".a == 1"), json.RawMessage(`{"a":1}`)); err != nil || !verdict.Compliant {
+		t.Errorf("got %v %v", verdict, err)
+	}
+}
+
+func TestHostileRulesThatEndByThemselvesAreNotTrue(t *testing.T) {
+	e := newEvaluator(t, testLimits)
+	for _, rule := range []string{
+		`def f: f; f`, `until(false; .)`, `[limit(1e9; repeat(1))]`, `reduce range(1000000) as $i (1; [.]) | . == .`, `("[" * 1000000) | fromjson`,
+		`[range(3000) | range(3000)] | combinations`, unfolding(`walk(.)`), `("a" * 5000) | test("(" * 2000 + ")" * 2000)`, `[combinations(1e9)]`,
+	} {
+		verdict, err := e.Judge(t.Context(), "o", rules(rule), json.RawMessage(`{"a":1}`))
+		if verdict.Compliant || err != nil && evidence.CodeOf(err) != evidence.Invalid {
+			t.Errorf("%s: got %v %v", rule, verdict, err)
+		}
+	}
+}
+
+// doubling refers twice to the next of n parts, each of which does so again.
+func doubling(n int, keyword string) string {
+	var b strings.Builder
+	b.WriteString(`{"$ref":"#/definitions/p0","definitions":{`)
+	for i := range n {
+		fmt.Fprintf(&b, `"p%d":{%q:[{"$ref":"#/definitions/p%d"},{"$ref":"#/definitions/p%d"}]},`, i, keyword, i+1, i+1)
+	}
+	fmt.Fprintf(&b, `"p%d":{"type":"object"}}}`, n)
+	return b.String()
+}
+
+// each joins what a pattern makes of the numbers below n.
+func each(n int, pattern string) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, pattern, i)
+	}
+	return b.String()
+}
+
+// alike is a list of n different lists to which the schema library gives one hash.
+func alike(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(`,["x`)
+		for bit := range 14 {
+			b.WriteString([]string{`","`, `\u0004`}[i>>bit&1])
+		}
+		b.WriteString(`"]`)
+	}
+	return "[" + b.String()[1:] + "]"
+}
+
+func TestHostileSchemasAreRefused(t *testing.T) {
+	const newest = `"$schema":"https://json-schema.org/draft/2020-12/schema"`
+	nested := strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat(`}`, 60)
+	e, checker := newEvaluator(t, testLimits), newEvaluator(t, Limits{CPU: time.Minute, Memory: 1 << 30})
+	for name, c := range map[string]struct{ schema, payload string }{
+		"allOf": {doubling(40, "allOf"), `{}`},
+		"anyOf": {doubling(40, "anyOf"), `[]`},
+		"oneOf": {doubling(40, "oneOf"), `{}`},
+		"dynamic references": {`{` + newest + `,"$id":"https://example.com/outer","$ref":"inner","$defs":{
+			"a/~ b":{"$dynamicAnchor":"n","allOf":[{"properties":{"a":{"$dynamicRef":"inner#n"}}},{"properties":{"a":{"$dynamicRef":"inner#n"}}}]},
+			"inner":{"$id":"inner","$dynamicRef":"#n","$defs":{"d":{"$dynamicAnchor":"n"}}}}}`, nested},
+		"by depth":               {`{"allOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#"}}}]}`, nested},
+		"long numbers, enum":     {`{"items":{"enum":[` + each(2000, "1%0300d") + `]}}`, `[` + each(2000, "2%0300d") + `]`},
+		"unique, alike hashes":   {`{"allOf":[` + each(8, `{"uniqueItems":true,"minItems":%d}`) + `]}`, alike(14_000)},
+		"long numbers, multiple": {`{"items":{"allOf":[` + each(1000, `{"multipleOf":1.%0300d}`) + `]}}`, `[` + each(2000, "1%0300d") + `]`},
+		"contains":               {`{"items":{"allOf":[{"contains":{"const":1}},{"contains":{"const":2}},{"contains":{"const":3}}]}}`, `[` + strings.Repeat(`[`+strings.Repeat("0,", 400)+`0],`, 1300) + `[]]`},
+		"pattern":                {`{"pattern":"((a{1,10}){1,10}){1,10}b"}`, `"` + strings.Repeat("a", 900_000) + `"`},
+		"patternProperties":      {`{"patternProperties":{` + each(1000, `"(x|x)*y%d$":{}`) + `}}`, `{` + each(2000, `"`+strings.Repeat("x", 300)+`%d":1`) + `}`},
+		"propertyNames":          {`{"propertyNames":{"allOf":[` + each(1000, `{"pattern":"(x|x)*y%d$"}`) + `]}}`, `{` + each(2000, `"`+strings.Repeat("x", 300)+`%d":1`) + `}`},
+		"unevaluatedProperties":  {`{` + newest + `,"allOf":[` + each(1000, `{"properties":{"p%d":{}},"unevaluatedProperties":true}`) + `],"unevaluatedProperties":false}`, `{` + each(50_000, `"q%d":1`) + `}`},
+		"constants":              {`{"items":{"anyOf":[` + each(2000, `{"const":{"a":[%d]}}`) + `]}}`, `[` + each(20_000, `{"a":[-%d]}`) + `]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := checker.Check(t.Context(), "o", schema(c.schema)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := e.Judge(t.Context(), "o", schema(c.schema), json.RawMessage(c.payload))
+			wantFinding(t, err, "attestation_data", overLimitsText)
+		})
+	}
+}
+
+func TestSchemaThatTakesTooMuchToCompileIsRefused(t *testing.T) {
+	repeated := each(4000, `"(x{1,1000})y%d":{}`)
+	err := newEvaluator(t, testLimits).Check(t.Context(), "o", schema(`{"patternProperties":{`+repeated+`}}`))
+	wantFinding(t, err, "type_schema", overLimitsText)
+}
+
+// Fuzzing looks for what ends otherwise than by a verdict or a refusal.
+func FuzzDefinitionsNeverHarm(f *testing.F) {
+	f.Add(`.a[] |= . + 1`, `{"$ref":"#/x"}`, `{"a":[1]}`)
+	f.Add(endless, doubling(20, "anyOf"), `{"a":[1,"x",null]}`)
+	f.Add(`test("(")`, `{"$dynamicRef":"#x"}`, `"x"`)
+	e := New(Options{Log: slog.New(slog.DiscardHandler), Limits: testLimits})
+	f.Cleanup(e.Close)
+	f.Fuzz(func(t *testing.T, rule, schema, payload string) {
+		definition := attestation.Definition{Rules: []string{rule}, Schema: json.RawMessage(schema)}
+		err := e.Check(t.Context(), "o", definition)
+		if err == nil {
+			_, err = e.Judge(t.Context(), "o", definition, json.RawMessage(payload))
+		}
+		if err != nil && evidence.CodeOf(err) != evidence.Invalid && !errors.Is(err, t.Context().Err()) {
+			t.Errorf("%q, %q on %q: %v", rule, schema, payload, err)
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package evaluation
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// errFull is for an organization of which too many evaluations wait.
+var errFull = unavailable("Too many evaluations of this organization are waiting, please try again.")
+
+// queue shares slots fairly: the organizations that wait are served in turn, within
+// one first come, first served, and none takes all slots, so that the slow
+// evaluations of one do not delay those of another.
+type queue struct {
+	maxRunning int // of one organization
+	maxWaiting int // of one organization
+
+	mu      sync.Mutex
+	free    int
+	running map[string]int             // by organization
+	waiting map[string][]chan struct{} // by organization; closed to grant a slot
+	turns   []string                   // organizations that wait, the next one first
+}
+
+func newQueue(slots, maxRunning, maxWaiting int) *queue {
+	return &queue{
+		maxRunning: maxRunning,
+		maxWaiting: maxWaiting,
+		free:       slots,
+		running:    map[string]int{},
+		waiting:    map[string][]chan struct{}{},
+	}
+}
+
+// enter waits for a slot; whoever gets one calls leave. It is Unavailable when too
+// many of the organization wait already, or when ctx ends first.
+func (q *queue) enter(ctx context.Context, org string) error {
+	if ctx.Err() != nil {
+		return errTimeout
+	}
+	granted, err := q.join(org)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-granted:
+		return nil
+	case <-ctx.Done():
+		q.abandon(org, granted)
+		return errTimeout
+	}
+}
+
+// join returns a channel that is closed once a slot is granted.
+func (q *queue) join(org string) (<-chan struct{}, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting[org]) >= q.maxWaiting {
+		return nil, errFull
+	}
+	granted := make(chan struct{})
+	if len(q.waiting[org]) == 0 {
+		q.turns = append(q.turns, org)
+	}
+	q.waiting[org] = append(q.waiting[org], granted)
+	q.grant()
+	return granted, nil
+}
+
+// grant gives a free slot to the organization whose turn it is, if there are both.
+func (q *queue) grant() {
+	i := slices.IndexFunc(q.turns, func(org string) bool { return q.running[org] < q.maxRunning })
+	if q.free == 0 || i < 0 {
+		return
+	}
+	org := q.turns[i]
+	q.free--
+	q.running[org]++
+	close(q.waiting[org][0])
+	q.turns = append(slices.Delete(q.turns, i, i+1), org) // its next turn is the last one
+	q.remove(org, 0)
+}
+
+// remove removes one that waits, and the organization if it was the last one.
+func (q *queue) remove(org string, i int) {
+	q.waiting[org] = slices.Delete(q.waiting[org], i, i+1)
+	if len(q.waiting[org]) == 0 {
+		delete(q.waiting, org)
+		q.turns = slices.DeleteFunc(q.turns, func(other string) bool { return other == org })
+	}
+}
+
+// leave releases a slot.
+func (q *queue) leave(org string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.release(org)
+}
+
+func (q *queue) release(org string) {
+	q.free++
+	q.running[org]--
+	if q.running[org] == 0 {
+		delete(q.running, org)
+	}
+	q.grant()
+}
+
+// abandon stops waiting, and releases the slot if it was granted meanwhile.
+func (q *queue) abandon(org string, granted <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.IndexFunc(q.waiting[org], func(other chan struct{}) bool { return other == granted })
+	if i < 0 {
+		q.release(org)
+		return
+	}
+	q.remove(org, i)
+}
