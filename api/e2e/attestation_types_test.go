@@ -274,8 +274,8 @@ func TestBadAttestationTypesAreRefused(t *testing.T) {
 		"no object":        {data: `{"name":"x"}`, schema: `[]`, field: "type_schema", text: "Input should be a valid JSON Schema: a JSON Schema is an object [input: type_schema]"},
 		"remote":           {data: `{"name":"x"}`, schema: `{"$ref":"https://example.com/a.json"}`, field: "type_schema", text: "reference to 'https://example.com/a.json' is not available"},
 		"file":             {data: `{"name":"x"}`, schema: `{"$ref":"file:///etc/passwd"}`, field: "type_schema", text: "reference to 'file:///etc/passwd' is not available"},
-		"no schema":        {data: `{"name":"x"}`, schema: `{"type":"strange"}`, field: "type_schema", text: "at 'type'"},
-		"bad pattern":      {data: `{"name":"x"}`, schema: `{"pattern":"("}`, field: "type_schema", text: "at 'pattern'"},
+		"no schema":        {data: `{"name":"x"}`, schema: `{"type":"strange"}`, field: "type_schema", text: "at '#/type': Input should be a valid list; Input should be 'array'"},
+		"bad pattern":      {data: `{"name":"x"}`, schema: `{"pattern":"("}`, field: "type_schema", text: "at '#/pattern': Input should be a valid regex [input: (]"},
 		"no target":        {data: `{"name":"x"}`, schema: `{"$ref":"#/nowhere"}`, field: "type_schema", text: "Input should be a valid JSON Schema"},
 		"no UTF-8":         {data: `{"name":"x"}`, schema: "{\"title\":\"\xff\"}", field: "type_schema", text: "unable to parse raw data as a unicode string"},
 		"lone surrogate":   {data: `{"name":"x"}`, schema: `{"title":"\ud800"}`, field: "type_schema", text: "unable to parse raw data as a unicode string"},
@@ -309,7 +309,7 @@ func TestCustomAttestationIsJudgedByTheCurrentVersion(t *testing.T) {
 		t.Error("the first version judges wrongly")
 	}
 	message, errors := s.attestCustom(http.StatusBadRequest, "coverage", `{"coverage":"high"}`).problem(t)
-	if message != "Input payload validation failed" || !strings.Contains(errors["attestation_data.coverage"], "number") {
+	if message != "Input payload validation failed" || errors["attestation_data/coverage"] != "Input should be a valid number [input: high]" {
 		t.Errorf("%q %q", message, errors)
 	}
 	s.attestationType(`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".coverage >= 90"]}}`)

@@ -160,7 +160,7 @@ func TestCustomAttestationIsJudgedByItsType(t *testing.T) {
 		}
 	}
 	_, errors := s.post(http.StatusBadRequest, "t", "custom", fmt.Sprintf(data, "misfit", `{"line":"many"}`)).problem(t)
-	if errors["attestation_data.line"] == "" {
+	if errors["attestation_data/line"] == "" {
 		t.Errorf("a payload that does not fit is refused with %q", errors)
 	}
 	if got := s.attestations(trailPath("t") + "/misfit"); len(got) != 0 {
@@ -337,7 +337,7 @@ func TestBadAttestationsAreRefusedInTheContractsWords(t *testing.T) {
 		{"generic", fmt.Sprintf(generic, `"target_artifacts":[`+strings.Repeat(`"a",`, 100)+`"a"]`), "target_artifacts", "List should have at most 100 items after validation, not 101 [input: [" + strings.Repeat("'a', ", 39) + "'a',...]"},
 		{"generic", fmt.Sprintf(generic, `"user_data":[1,{"a":1e999}]`), "user_data.list[any][1]", "Input should have finite numbers only [input: {'a': 1e999}]"},
 		{"sonar", `{"attestation_name":"x","sonar_results":{"analysedAt":"1","revision":"r","project":{"key":"k","url":"u"},"cost":-1e999}}`, "sonar_results.cost", "Input should have finite numbers only [input: -1e999]"},
-		{"system", `{"attestation_name":"x","type_name":"decision","attestation_data":"{\"is_compliant\":true,\"cost\":1e999}"}`, "attestation_data", "Input should hold numbers of moderate size only: number out of range"},
+		{"system", `{"attestation_name":"x","type_name":"decision","attestation_data":"{\"is_compliant\":true,\"cost\":1e999}"}`, "attestation_data/cost", "Input should hold numbers of moderate size only: number out of range"},
 		{"generic", `[]`, "data_json", "Input should be a valid dictionary or object to extract fields from [input: []]"},
 		{"junit", `{"attestation_name":"x","junit_results":[{"name":"s"}]}`, "junit_results[0].total", "Field required [input: None]"},
 		{"junit", `{"attestation_name":"x","junit_results":null}`, "junit_results", "Input should be a valid list [input: None]"},

@@ -54,7 +54,7 @@ func TestVerdictsAndErrorsOfAChildAreThoseOfTheRules(t *testing.T) {
 		}
 	}
 	_, err := e.Judge(t.Context(), "o", schema(`{"required":["n"]}`), json.RawMessage(`{}`))
-	wantFinding(t, err, "attestation_data", "missing property 'n'")
+	wantFinding(t, err, "attestation_data/n", "Field required [input: None]")
 	if _, err = e.Judge(t.Context(), "o", rules(".a >"), json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Internal || !strings.Contains(err.Error(), "compile rule 1") {
 		t.Errorf("a stored rule that does not compile: %v", err)
 	}

@@ -50,7 +50,7 @@ func Check(definition Definition) error {
 	}
 	if definition.Schema != nil {
 		if _, err := compileSchema(definition.Schema); err != nil {
-			found["type_schema"] = "Input should be a valid JSON Schema: " + cut(err.Error()) + " [input: type_schema]"
+			found["type_schema"] = "Input should be a valid JSON Schema: " + err.Error() + " [input: type_schema]"
 		}
 	}
 	if len(found) > 0 {
@@ -81,7 +81,8 @@ func notJQ(source string, err error) string {
 }
 
 // Judge judges a payload. One that does not fit the schema is an Invalid error
-// naming the places, as attestation_data.<path>. A rule counts as true only when it gives true and nothing else, without an error and within
+// naming the places, as attestation_data followed by a JSON pointer. A rule counts
+// as true only when it gives true and nothing else, without an error and within
 // the steps that a payload is allowed. Any other error means that the definition
 // does not compile.
 func Judge(definition Definition, data json.RawMessage) (Verdict, error) {

@@ -54,8 +54,10 @@ func decode(data json.RawMessage) (any, error) {
 		path, _ := jsontext.Location(data, offset)
 		return nil, dataError(path, "Input should be a valid string, unable to parse raw data as a unicode string", data)
 	}
-	if err := checkNumbers(value); err != nil {
-		return nil, dataFault("Input should hold numbers of moderate size only: " + err.Error())
+	if at, err := checkNumbers(value); err != nil {
+		return nil, evidence.ValidationError(map[string]string{
+			dataField + at: "Input should hold numbers of moderate size only: " + err.Error(),
+		})
 	}
 	return value, nil
 }
@@ -90,9 +92,4 @@ func dataError(path, text string, raw json.RawMessage) *evidence.Error {
 	}
 	at += path
 	return evidence.ValidationError(map[string]string{at: text + shown(raw)})
-}
-
-// dataFault is a finding about the payload as a whole, which is not shown.
-func dataFault(text string) *evidence.Error {
-	return evidence.ValidationError(map[string]string{dataField: text})
 }

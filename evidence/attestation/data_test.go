@@ -37,7 +37,6 @@ func TestPayloadComesAsJSONOrInAString(t *testing.T) {
 	for sent, want := range map[string]string{
 		``: "Field required [input: None]", `null`: "JSON input should be string, object or list [input: None]", `5`: "JSON input should be string, object or list [input: 5]", `""`: "Invalid JSON: unexpected end of input [input: None]",
 		`"{"`: "Invalid JSON: unexpected end of input [input: {]", `"1 2"`: "Invalid JSON: trailing characters [input: 1 2]", `"yes"`: "Invalid JSON: invalid character 'y' looking for beginning of value [input: yes]",
-		`{"a":[1e999]}`: "Input should hold numbers of moderate size only: number out of range", `"[-1e999]"`: "Input should hold numbers of moderate size only: number out of range",
 		`"` + strings.Repeat("[", 101) + `"`: "Invalid JSON: recursion limit exceeded [input: " + strings.Repeat("[", 101) + "]",
 	} {
 		_, err := ReadData(json.RawMessage(sent))
@@ -45,7 +44,11 @@ func TestPayloadComesAsJSONOrInAString(t *testing.T) {
 			t.Errorf("%s: %q", sent, got)
 		}
 	}
-	_, err := ReadData(json.RawMessage(`["` + strings.Repeat("x", MaxPayload) + `"]`))
+	_, err := ReadData(json.RawMessage(`{"a":[1,1e999]}`))
+	if got := finding(t, err, "attestation_data/a/1"); got != "Input should hold numbers of moderate size only: number out of range" {
+		t.Errorf("got %q", got)
+	}
+	_, err = ReadData(json.RawMessage(`["` + strings.Repeat("x", MaxPayload) + `"]`))
 	if got := finding(t, err, "attestation_data"); !strings.HasPrefix(got, "Data should have at most 1048576 bytes") || len(got) > 300 {
 		t.Errorf("got %q", got)
 	}

@@ -18,8 +18,6 @@ const (
 	// maxSubschemas bounds the objects of a schema: compiling takes the square of
 	// their number, 0.2 s of CPU time for so many.
 	maxSubschemas = 5000
-	// maxFindings bounds what is told of one payload.
-	maxFindings = 100
 )
 
 // refusedLoader keeps schemas from reaching out of themselves. The drafts of JSON
@@ -50,7 +48,7 @@ func compileSchema(source json.RawMessage) (schema *jsonschema.Schema, err error
 	}
 	schema, err = compiler.Compile(schemaURL)
 	if err != nil {
-		return nil, errors.New(schemaFault(err))
+		return nil, errors.New(schemaFault(err, document))
 	}
 	return schema, nil
 }
@@ -67,8 +65,8 @@ func decodeSchema(source json.RawMessage) (any, error) {
 	if _, ok := document.(map[string]any); !ok {
 		return nil, errors.New("a JSON Schema is an object")
 	}
-	if err := checkNumbers(document); err != nil {
-		return nil, err
+	if at, err := checkNumbers(document); err != nil {
+		return nil, fmt.Errorf("at '#%s': %w", at, err)
 	}
 	if countObjects(document) > maxSubschemas {
 		return nil, fmt.Errorf("has more than %d parts", maxSubschemas)
@@ -92,14 +90,13 @@ func countObjects(value any) int {
 	return count
 }
 
-// schemaFault words what is wrong with a schema.
-func schemaFault(err error) string {
+// schemaFault words what is wrong with a schema, with its place in it.
+func schemaFault(err error, document any) string {
 	var broken *jsonschema.SchemaValidationError
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &broken) && errors.As(broken.Err, &invalid) {
-		for at, text := range leaves(invalid) {
-			return cut("at '" + at + "': " + text)
-		}
+		at, text := deepestMisfit(invalid, document)
+		return "at '#" + at + "': " + text
 	}
 	return cut(strings.ReplaceAll(err.Error(), schemaURL, ""))
 }
@@ -117,31 +114,8 @@ func validate(schema *jsonschema.Schema, payload any) (err error) {
 		return err
 	}
 	found := map[string]string{}
-	for at, text := range leaves(invalid) {
-		where := dataField
-		if at != "" {
-			where += "." + at
-		}
-		found[where] = cut(text)
+	for at, text := range misfits(invalid, payload) {
+		found[dataField+at] = text
 	}
 	return evidence.ValidationError(found)
-}
-
-// leaves are the causes at the bottom of a validation error, by location: names
-// and positions with dots between.
-func leaves(root *jsonschema.ValidationError) map[string]string {
-	found := map[string]string{}
-	queue := []*jsonschema.ValidationError{root}
-	for len(queue) > 0 && len(found) < maxFindings {
-		next := queue[0]
-		queue = append(queue[1:], next.Causes...)
-		if len(next.Causes) > 0 {
-			continue
-		}
-		at := strings.Join(next.InstanceLocation, ".")
-		if _, taken := found[at]; !taken {
-			found[at] = next.BasicOutput().Error.String()
-		}
-	}
-	return found
 }

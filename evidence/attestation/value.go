@@ -15,25 +15,26 @@ const maxDigits = 400
 
 var errBadNumber = errors.New("number out of range")
 
-// checkNumbers tells whether all numbers of a decoded value can be handled.
-func checkNumbers(value any) error {
+// checkNumbers returns the first number of a decoded value that cannot be handled,
+// as an error and the number's JSON pointer; nil when all can.
+func checkNumbers(value any) (at string, err error) {
 	switch value := value.(type) {
 	case json.Number:
-		return checkNumber(value.String())
+		return "", checkNumber(value.String())
 	case []any:
-		for _, item := range value {
-			if err := checkNumbers(item); err != nil {
-				return err
+		for i, item := range value {
+			if at, err := checkNumbers(item); err != nil {
+				return pointer(strconv.Itoa(i)) + at, err
 			}
 		}
 	case map[string]any:
-		for _, item := range value {
-			if err := checkNumbers(item); err != nil {
-				return err
+		for name, item := range value {
+			if at, err := checkNumbers(item); err != nil {
+				return pointer(name) + at, err
 			}
 		}
 	}
-	return nil
+	return "", nil
 }
 
 func checkNumber(digits string) error {

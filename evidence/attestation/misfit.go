@@ -1,0 +1,224 @@
+package attestation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+const (
+	// maxMisfits bounds what is reported of one value.
+	maxMisfits = 100
+	// maxAlternatives bounds what is reported of one place, and maxChoices the values
+	// that one report lists.
+	maxAlternatives = 5
+	maxChoices      = 50
+)
+
+// misfits words what of a value does not fit a schema, by JSON pointer. Where
+// several things are wrong with one place, as with alternatives none of which fit,
+// the text has all of them.
+func misfits(invalid *jsonschema.ValidationError, value any) map[string]string {
+	c := collector{value: value, texts: map[string][]string{}, inputs: map[string]string{}}
+	queue := []*jsonschema.ValidationError{invalid}
+	for len(queue) > 0 && len(c.texts) < maxMisfits {
+		queue = append(queue[1:], c.collect(queue[0])...)
+	}
+	found := make(map[string]string, len(c.texts))
+	for at, texts := range c.texts {
+		found[at] = strings.Join(texts, "; ") + c.inputs[at]
+	}
+	return found
+}
+
+// deepestMisfit returns a misfit that is furthest within the value: of alternatives
+// none of which fit, it is most likely of the one that was meant.
+func deepestMisfit(invalid *jsonschema.ValidationError, value any) (at, text string) {
+	found := misfits(invalid, value)
+	at = slices.MaxFunc(slices.Sorted(maps.Keys(found)), func(a, b string) int {
+		return strings.Count(a, "/") - strings.Count(b, "/")
+	})
+	return at, found[at]
+}
+
+type collector struct {
+	value  any
+	texts  map[string][]string // by JSON pointer
+	inputs map[string]string   // by JSON pointer
+}
+
+// collect adds what an error says itself, or else returns its causes.
+func (c collector) collect(invalid *jsonschema.ValidationError) []*jsonschema.ValidationError {
+	location := invalid.InstanceLocation
+	switch k := invalid.ErrorKind.(type) {
+	case *kind.Required:
+		for _, name := range k.Missing {
+			c.add(missingText, location, name)
+		}
+	case *kind.AdditionalProperties:
+		for _, name := range k.Properties {
+			c.add(extraText, location, name)
+		}
+	case *kind.PropertyNames:
+		c.add("The name of the member should fit the schema's 'propertyNames'", location, k.Property)
+	case *kind.Contains, *kind.MinContains:
+		// The causes say of each item why it is not the one that is looked for.
+		c.add(describe(invalid), location)
+	default:
+		if len(invalid.Causes) > 0 {
+			return invalid.Causes
+		}
+		c.add(describe(invalid), location)
+	}
+	return nil
+}
+
+func (c collector) add(text string, location []string, member ...string) {
+	steps := slices.Concat(location, member)
+	at := pointer(steps...)
+	texts := c.texts[at]
+	if text = cut(text); len(texts) < maxAlternatives && !slices.Contains(texts, text) {
+		c.texts[at], c.inputs[at] = append(texts, text), shownAt(c.value, steps)
+	}
+}
+
+// shownAt is the end of a finding: the value at a place. What has members of its own
+// is only hinted at.
+func shownAt(value any, steps []string) string {
+	for _, step := range steps {
+		switch parent := value.(type) {
+		case map[string]any:
+			value = parent[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(parent) {
+				return shown(nil)
+			}
+			value = parent[i]
+		}
+	}
+	switch value.(type) {
+	case map[string]any:
+		return shown(json.RawMessage("{…}"))
+	case []any:
+		return shown(json.RawMessage("[…]"))
+	default:
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			return ""
+		}
+		return shown(encoded)
+	}
+}
+
+// describe words what was expected of a value.
+func describe(invalid *jsonschema.ValidationError) string {
+	switch k := invalid.ErrorKind.(type) {
+	case *kind.Type:
+		return "Input should be " + either(k.Want, describeType)
+	case *kind.Enum:
+		return "Input should be " + either(k.Want, describeValue)
+	case *kind.Const:
+		return "Input should be " + describeValue(k.Want)
+	case *kind.FalseSchema:
+		return extraText
+	case *kind.Minimum:
+		return "Input should be greater than or equal to " + describeNumber(k.Want)
+	case *kind.ExclusiveMinimum:
+		return "Input should be greater than " + describeNumber(k.Want)
+	case *kind.Maximum:
+		return "Input should be less than or equal to " + describeNumber(k.Want)
+	case *kind.ExclusiveMaximum:
+		return "Input should be less than " + describeNumber(k.Want)
+	case *kind.MultipleOf:
+		return "Input should be a multiple of " + describeNumber(k.Want)
+	case *kind.Pattern:
+		return "String should match pattern '" + k.Want + "'"
+	case *kind.MinLength:
+		return "String should have at least " + count(k.Want, "character")
+	case *kind.MaxLength:
+		return "String should have at most " + count(k.Want, "character")
+	case *kind.MinItems:
+		return fmt.Sprintf("List should have at least %s after validation, not %d", count(k.Want, "item"), k.Got)
+	case *kind.MaxItems:
+		return fmt.Sprintf("List should have at most %s after validation, not %d", count(k.Want, "item"), k.Got)
+	case *kind.MinProperties:
+		return fmt.Sprintf("Dictionary should have at least %s after validation, not %d", count(k.Want, "item"), k.Got)
+	case *kind.MaxProperties:
+		return fmt.Sprintf("Dictionary should have at most %s after validation, not %d", count(k.Want, "item"), k.Got)
+	case *kind.Format:
+		return "Input should be a valid " + k.Want
+	default:
+		alone := jsonschema.ValidationError{SchemaURL: invalid.SchemaURL, ErrorKind: k}
+		return "Input should fit the type's schema: " + alone.BasicOutput().Error.String()
+	}
+}
+
+func describeType(name string) string {
+	switch name {
+	case "null":
+		return "None"
+	case "array":
+		return "a valid list"
+	case "object":
+		return "a valid dictionary"
+	default:
+		return "a valid " + name
+	}
+}
+
+func describeValue(value any) string {
+	if text, ok := value.(string); ok {
+		return "'" + text + "'"
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return "the schema's value"
+	}
+	return string(encoded)
+}
+
+func describeNumber(number *big.Rat) string {
+	if number.IsInt() {
+		return number.Num().String()
+	}
+	float, _ := number.Float64()
+	return strconv.FormatFloat(float, 'g', -1, 64)
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// either lists choices, the last one after an or.
+func either[T any](choices []T, describe func(T) string) string {
+	choices = choices[:min(len(choices), maxChoices)]
+	texts := make([]string, 0, len(choices))
+	for _, choice := range choices {
+		texts = append(texts, describe(choice))
+	}
+	last := len(texts) - 1
+	if last < 1 {
+		return strings.Join(texts, "")
+	}
+	return strings.Join(texts[:last], ", ") + " or " + texts[last]
+}
+
+// pointer is the JSON pointer (RFC 6901) that takes these steps.
+func pointer(steps ...string) string {
+	var b strings.Builder
+	for _, step := range steps {
+		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(step))
+	}
+	return b.String()
+}
