@@ -276,6 +276,7 @@ func TestBadAttestationTypesAreRefused(t *testing.T) {
 		"file":             {data: `{"name":"x"}`, schema: `{"$ref":"file:///etc/passwd"}`, field: "type_schema", text: "reference to 'file:///etc/passwd' is not available"},
 		"no schema":        {data: `{"name":"x"}`, schema: `{"type":"strange"}`, field: "type_schema", text: "at '#/type': Input should be a valid list; Input should be 'array'"},
 		"bad pattern":      {data: `{"name":"x"}`, schema: `{"pattern":"("}`, field: "type_schema", text: "at '#/pattern': Input should be a valid regex [input: (]"},
+		"loop":             {data: `{"name":"x"}`, schema: `{"$ref":"#"}`, field: "type_schema", text: "Input should be a valid JSON Schema: at '#': it applies itself to the same value without end, by way of '#' [input: type_schema]"},
 		"no target":        {data: `{"name":"x"}`, schema: `{"$ref":"#/nowhere"}`, field: "type_schema", text: "Input should be a valid JSON Schema"},
 		"no UTF-8":         {data: `{"name":"x"}`, schema: "{\"title\":\"\xff\"}", field: "type_schema", text: "unable to parse raw data as a unicode string"},
 		"lone surrogate":   {data: `{"name":"x"}`, schema: `{"title":"\ud800"}`, field: "type_schema", text: "unable to parse raw data as a unicode string"},

@@ -49,7 +49,7 @@ func Check(definition Definition) error {
 		}
 	}
 	if definition.Schema != nil {
-		if _, err := compileSchema(definition.Schema); err != nil {
+		if err := checkSchema(definition.Schema); err != nil {
 			found["type_schema"] = "Input should be a valid JSON Schema: " + err.Error() + " [input: type_schema]"
 		}
 	}

@@ -28,6 +28,16 @@ func (refusedLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("reference to '%s' is not available: a schema refers to itself only", url)
 }
 
+// checkSchema returns what is wrong with a JSON Schema, for the client: what keeps
+// it from being compiled, or from being evaluated whatever the payload.
+func checkSchema(source json.RawMessage) error {
+	schema, err := compileSchema(source)
+	if err != nil {
+		return err
+	}
+	return checkLoops(schema)
+}
+
 // compileSchema compiles a JSON Schema, draft 7 unless it names another one. The
 // error is for the client.
 func compileSchema(source json.RawMessage) (schema *jsonschema.Schema, err error) {

@@ -1,0 +1,124 @@
+package attestation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// checkLoops refuses a schema that comes back to itself without a step into the
+// value, as {"$ref":"#"} does: it could never be evaluated. A schema that recurs by
+// way of members or items is fine, since values end.
+func checkLoops(root *jsonschema.Schema) error {
+	search := loopSearch{settled: map[*jsonschema.Schema]bool{}}
+	for _, part := range reachable(root) {
+		if loop := search.from(part); loop != nil {
+			steps := make([]string, 0, len(loop))
+			for _, part := range loop[1:] {
+				steps = append(steps, "'"+place(part)+"'")
+			}
+			return fmt.Errorf("at '%s': it applies itself to the same value without end, by way of %s", place(loop[0]), cut(strings.Join(steps, ", ")))
+		}
+	}
+	return nil
+}
+
+// place is where a schema is within the type's schema, as references name it.
+func place(part *jsonschema.Schema) string {
+	return strings.TrimPrefix(part.Location, schemaURL)
+}
+
+// loopSearch is a depth-first search along the schemas that apply to one value.
+type loopSearch struct {
+	path    []*jsonschema.Schema
+	settled map[*jsonschema.Schema]bool // no loop can be reached from these
+}
+
+// from returns the schemas of a loop that can be reached, the first one again at
+// the end; nil when there is none.
+func (s *loopSearch) from(part *jsonschema.Schema) []*jsonschema.Schema {
+	if part == nil || s.settled[part] {
+		return nil
+	}
+	if i := slices.Index(s.path, part); i >= 0 {
+		return append(slices.Clone(s.path[i:]), part)
+	}
+	s.path = append(s.path, part)
+	for _, next := range appliedToSame(part) {
+		if loop := s.from(next); loop != nil {
+			return loop
+		}
+	}
+	s.path = s.path[:len(s.path)-1]
+	s.settled[part] = true
+	return nil
+}
+
+// reachable returns a schema with all that it consists of and refers to, by
+// location.
+func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
+	var found []*jsonschema.Schema
+	seen := map[*jsonschema.Schema]bool{nil: true}
+	queue := []*jsonschema.Schema{root}
+	for len(queue) > 0 {
+		part := queue[0]
+		queue = queue[1:]
+		if seen[part] {
+			continue
+		}
+		seen[part] = true
+		found = append(found, part)
+		queue = append(queue, appliedToSame(part)...)
+		queue = append(queue, appliedWithin(part)...)
+	}
+	slices.SortFunc(found, func(a, b *jsonschema.Schema) int { return strings.Compare(a.Location, b.Location) })
+	return found
+}
+
+// appliedToSame returns the schemas that a schema applies to the very value that it
+// is applied to; nil ones among them stand for absent keywords. What $dynamicRef
+// refers to in the end shows only during validation, where the library ends loops.
+func appliedToSame(part *jsonschema.Schema) []*jsonschema.Schema {
+	parts := []*jsonschema.Schema{part.Ref, part.RecursiveRef, part.Not, part.If, part.Then, part.Else}
+	if part.DynamicRef != nil {
+		parts = append(parts, part.DynamicRef.Ref)
+	}
+	parts = slices.Concat(parts, part.AllOf, part.AnyOf, part.OneOf)
+	for _, schema := range part.DependentSchemas {
+		parts = append(parts, schema)
+	}
+	for _, dependency := range part.Dependencies {
+		parts = appendSchemas(parts, dependency)
+	}
+	return parts
+}
+
+// appliedWithin returns the schemas that a schema applies to members, to their
+// names, and to items.
+func appliedWithin(part *jsonschema.Schema) []*jsonschema.Schema {
+	parts := []*jsonschema.Schema{part.PropertyNames, part.UnevaluatedProperties, part.Contains, part.Items2020, part.UnevaluatedItems, part.ContentSchema}
+	parts = append(parts, part.PrefixItems...)
+	for _, schema := range part.Properties {
+		parts = append(parts, schema)
+	}
+	for _, schema := range part.PatternProperties {
+		parts = append(parts, schema)
+	}
+	for _, keyword := range []any{part.AdditionalProperties, part.Items, part.AdditionalItems} {
+		parts = appendSchemas(parts, keyword)
+	}
+	return parts
+}
+
+// appendSchemas appends what a keyword holds that may also hold something else.
+func appendSchemas(parts []*jsonschema.Schema, keyword any) []*jsonschema.Schema {
+	switch keyword := keyword.(type) {
+	case *jsonschema.Schema:
+		return append(parts, keyword)
+	case []*jsonschema.Schema:
+		return append(parts, keyword...)
+	}
+	return parts
+}
