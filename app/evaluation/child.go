@@ -14,9 +14,8 @@ import (
 const (
 	// childVariable tells a process that it is a child of an Evaluator.
 	childVariable = "ATTESTRY_EVALUATION_CHILD"
-	// brokenStatus is the exit status of a child that could not talk to its parent, and
-	// overLimitsStatus that of one that exceeded a limit. The runtime has others for a
-	// process that is out of memory or stack: 2, or 66 with the race detector.
+	// brokenStatus is the exit status of a child that could not do its work, and
+	// overLimitsStatus that of one that exceeded a limit.
 	brokenStatus     = 1
 	overLimitsStatus = 3
 	// maxDiagnosis bounds what is kept of a child's standard error, in bytes.

@@ -17,16 +17,6 @@ import (
 	"attestry/evidence/attestation"
 )
 
-// Limits are those of one evaluation. An evaluation that exceeds them is refused
-// and gives no verdict: CPU time and memory are measured, and a measure differs a
-// little from run to run.
-type Limits struct {
-	// CPU is the CPU time that it may take.
-	CPU time.Duration
-	// Memory is how large the heap may grow, in bytes.
-	Memory uint64
-}
-
 var (
 	// errTimeout is for an evaluation whose context ended.
 	errTimeout = unavailable("The evaluation could not be finished in time, please try again.")
@@ -44,10 +34,6 @@ func unavailable(message string) *evidence.Error {
 }
 
 const (
-	// defaultCPU and defaultMemory are the limits in production. To judge the largest
-	// payload by a rule that looks at each of its values takes about a tenth of either.
-	defaultCPU    = 2 * time.Second
-	defaultMemory = 256 << 20
 	// minSlots and maxSlots bound how many evaluations run at once.
 	minSlots = 2
 	maxSlots = 8
@@ -59,7 +45,7 @@ const (
 // Options say what an Evaluator is made of.
 type Options struct {
 	Log *slog.Logger
-	// Limits are 2 s and 256 MiB if they are zero.
+	// Limits are those of production if they are zero.
 	Limits Limits
 }
 
@@ -104,7 +90,7 @@ func (a answer) err() error {
 // A child process is started when it is first needed, at most one for each slot.
 func New(options Options) *Evaluator {
 	if options.Limits == (Limits{}) {
-		options.Limits = Limits{CPU: defaultCPU, Memory: defaultMemory}
+		options.Limits = productionLimits
 	}
 	children := &children{limits: options.Limits}
 	slots := min(max(runtime.GOMAXPROCS(0), minSlots), maxSlots)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"attestry/evidence"
 	"attestry/evidence/attestation"
@@ -71,12 +72,34 @@ func TestLargestPayloadsAreWithinTheLimits(t *testing.T) {
 		fmt.Fprintf(&b, `,{"id":%d,"ok":true,"level":"low"}`, i)
 	}
 	payload := json.RawMessage(`{"results":[` + b.String()[1:] + `]}`)
-	limits := Limits{CPU: 10 * defaultCPU, Memory: defaultMemory} // the race detector takes its time
 	definition := rules(`all(.results[]; .ok == true and .level != "high")`, `.results | map(.id) | unique | length > 20000`,
 		`.results | group_by(.level) | length == 1`, `all(.results[].level; test("^low$"))`, `.results | sort_by(-.id) | .[-1].id == 0`)
 	definition.Schema = json.RawMessage(`{"properties":{"results":{"uniqueItems":true,"items":{"required":["id"],"properties":{"level":{"enum":["low","high"]}},"additionalProperties":true}}}}`)
-	if verdict, err := newEvaluator(t, limits).Judge(t.Context(), "o", definition, payload); err != nil || !verdict.Compliant {
+	if verdict, err := newEvaluator(t, Limits{}).Judge(t.Context(), "o", definition, payload); err != nil || !verdict.Compliant {
 		t.Errorf("got %v %v", verdict, err)
+	}
+}
+
+func TestRuleThatCopiesAnObjectForEachEntryIsWithinTheLimits(t *testing.T) {
+	var b strings.Builder
+	for i := range 6500 {
+		fmt.Fprintf(&b, `,{"id":"%d"}`, i)
+	}
+	payload := json.RawMessage(`{"results":[` + b.String()[1:] + `]}`)
+	verdict, err := newEvaluator(t, Limits{}).Judge(t.Context(), "o", rules(`INDEX(.results[]; .id) | length > 1`), payload)
+	if err != nil || !verdict.Compliant {
+		t.Errorf("got %v %v", verdict, err)
+	}
+}
+
+func TestBytesAreCountedToTheEndOfTheShortestEvaluation(t *testing.T) {
+	e := newEvaluator(t, Limits{Bytes: 4 << 20, Memory: 64 << 20, CPU: time.Minute})
+	for range 5 {
+		_, err := e.Judge(t.Context(), "o", rules(`("x" * 5000000) | length > 1`), json.RawMessage(`{}`))
+		wantFinding(t, err, "attestation_data", overLimitsText)
+		if verdict, err := e.Judge(t.Context(), "o", rules(`("x" * 2000000) | length > 1`), json.RawMessage(`{}`)); err != nil || !verdict.Compliant {
+			t.Errorf("less: got %v %v", verdict, err)
+		}
 	}
 }
 

@@ -13,9 +13,12 @@ import (
 	"attestry/evidence/attestation"
 )
 
-// testLimits are a tenth of the CPU time and a quarter of the memory in production, so
-// that what is hostile reaches them soon. All of it would take much more.
-var testLimits = Limits{CPU: 200 * time.Millisecond, Memory: 64 << 20}
+// testLimits have production's order of magnitude only in the CPU time, so that what
+// is hostile reaches the limits of bytes and memory soon.
+var testLimits = Limits{Bytes: 128 << 20, Memory: 64 << 20, CPU: time.Minute}
+
+// lastResort reaches only the CPU time, and soon.
+var lastResort = Limits{Bytes: productionLimits.Bytes, Memory: productionLimits.Memory, CPU: 200 * time.Millisecond}
 
 // endless takes hours of CPU time in a few steps and little memory.
 const endless = `[range(500000)] as $a | last(range(1000000) | limit(2; $a | ..))`
@@ -23,12 +26,47 @@ const endless = `[range(500000)] as $a | last(range(1000000) | limit(2; $a | ..)
 // unfolding is a rule that begins with a small value which unfolds to 2^60 ones.
 func unfolding(rest string) string { return `reduce range(60) as $i (1; [., .]) | ` + rest }
 
-// hostileRules are what no limit of the jq machine's steps holds: functions that take
-// long or make much in a single step, and the machine's own stacks.
-func hostileRules() map[string]string {
-	variables, functions := "def f: (f | ", "1 as $x | "
+// largeRules make much in few steps of the jq machine, or in its own stacks.
+func largeRules() map[string]string {
+	variables := "def f: (f | "
 	for i := range 500 {
 		variables += fmt.Sprintf("1 as $a%d | ", i)
+	}
+	return map[string]string{
+		"iteration of the same list":  endless,
+		"paths of the same list":      `[range(300000)] as $a | last(range(1000000) | first($a | paths))`,
+		"streams of the same list":    `[range(300000)] as $a | last(range(1000000) | first($a | tostream))`,
+		"copies of a growing list":    `reduce range(1e9) as $i ([]; . + [$i])`,
+		"copies of a growing text":    `reduce range(1e9) as $i (""; . + "x" * 1000)`,
+		"deletion of the first":       `[range(200000)] | until(length == 0; del(.[0]))`,
+		"updates one by one":          `[range(300000)] | reduce range(300000) as $i (.; .[$i] += 1)`,
+		"paths into the depth":        `reduce range(150000) as $i (1; [.]) | [path(..)] | length`,
+		"fill up to an index":         `[] | setpath([536870911]; 1)`,
+		"fill up to an index, update": `[] | .[100000000] |= 1`,
+		"fill up a stream":            `fromstream([[536870911], 1], [[536870911]])`,
+		"transposed rows":             `[range(100000) | []] | .[0] = [range(100000)] | transpose`,
+		"repeated text":               `"x" * 1e9`,
+		"doubled text":                `reduce range(100) as $i ("x"; . + .)`,
+		"joined text":                 `[range(1e6)] | join("x" * 1000)`,
+		"text of characters":          `reduce range(30) as $i ("x"; . + .) | explode`,
+		"long number":                 `("1" * 2000000) | tonumber | . * . * . * . * . * .`,
+		"stack of calls":              `def f: [f]; f`,
+		"stack of forks":              `def f: f, f; f`,
+		"variables of calls":          variables + ".); f",
+		"unfolded, encoded":           unfolding(`tojson`),
+		"unfolded, flat":              unfolding(`flatten`),
+		"unfolded, merged":            `reduce range(60) as $i (1; {a: ., b: .}) | . * .`,
+		"unfolded, interpolated":      unfolding(`"\(.)"`),
+		"unfolded, deleted from":      unfolding(`del(.[0])`),
+		"all replacements":            `("a" * 1000000) | gsub("a"; "bb")`,
+		"times":                       `0 | strftime("%1024d" * 300000)`,
+	}
+}
+
+// longRules take long in few steps, and make little.
+func longRules() map[string]string {
+	functions := "1 as $x | "
+	for i := range 500 {
 		functions += fmt.Sprintf("def f%d: ", i)
 	}
 	functions += "last(range(1e9) | [range(1000)] | map(. + $x))"
@@ -36,60 +74,37 @@ func hostileRules() map[string]string {
 		functions += fmt.Sprintf("; f%d", 499-i)
 	}
 	return map[string]string{
-		"iteration of the same list":   endless,
-		"paths of the same list":       `[range(300000)] as $a | last(range(1000000) | first($a | paths))`,
-		"streams of the same list":     `[range(300000)] as $a | last(range(1000000) | first($a | tostream))`,
-		"copies of a growing list":     `reduce range(1e9) as $i ([]; . + [$i])`,
-		"copies of a growing text":     `reduce range(1e9) as $i (""; . + "x" * 1000)`,
-		"deletion of the first":        `[range(200000)] | until(length == 0; del(.[0]))`,
-		"updates one by one":           `[range(300000)] | reduce range(300000) as $i (.; .[$i] += 1)`,
-		"differences of lists":         `[range(300000) | 0] | . - map(1)`,
-		"search for a list":            `[range(300000) | 0] | indices([range(150000) | 0])`,
+		"all matches":                  `("a" * 1000000) | [match("a"; "g")] | length`,
+		"nested functions":             functions,
+		"unfolded, compared":           unfolding(`. == .`),
+		"all parts":                    `("a," * 1000000) | [splits(",")] | length`,
+		"unfolded, subtracted":         unfolding(`[.] - [.]`),
 		"search by a list as an index": `[range(300000) | 0] as $a | $a[[range(150000) | 0]]`,
 		"contained lists":              `[range(300000)] | contains([range(150000) | 299999])`,
-		"paths into the depth":         `reduce range(150000) as $i (1; [.]) | [path(..)] | length`,
-		"fill up to an index":          `[] | setpath([536870911]; 1)`,
-		"fill up to an index, update":  `[] | .[100000000] |= 1`,
-		"fill up a stream":             `fromstream([[536870911], 1], [[536870911]])`,
-		"transposed rows":              `[range(100000) | []] | .[0] = [range(100000)] | transpose`,
-		"repeated text":                `"x" * 1e9`,
-		"doubled text":                 `reduce range(100) as $i ("x"; . + .)`,
-		"joined text":                  `[range(1e6)] | join("x" * 1000)`,
-		"text of characters":           `reduce range(30) as $i ("x"; . + .) | explode`,
 		"squares":                      `12345678901234567890 | until(false; . * .)`,
-		"long number":                  `("1" * 2000000) | tonumber | . * . * . * . * . * .`,
-		"stack of calls":               `def f: [f]; f`,
-		"stack of forks":               `def f: f, f; f`,
-		"variables of calls":           variables + ".); f",
-		"nested functions":             functions,
-		"unfolded, encoded":            unfolding(`tojson`),
-		"unfolded, compared":           unfolding(`. == .`),
-		"unfolded, flat":               unfolding(`flatten`),
-		"unfolded, sorted":             unfolding(`sort`),
-		"unfolded, merged":             `reduce range(60) as $i (1; {a: ., b: .}) | . * .`,
-		"unfolded, interpolated":       unfolding(`"\(.)"`),
-		"unfolded, subtracted":         unfolding(`[.] - [.]`),
-		"unfolded, deleted from":       unfolding(`del(.[0])`),
-		"nested repetition":            `("a" * 1000000) | test("(a?){400}a{400}b")`,
+		"search for a list":            `[range(300000) | 0] | indices([range(150000) | 0])`,
 		"alternatives":                 `("a" * 1000000) | test("(" + "(a|aa)+|" * 200 + "x)b")`,
-		"all matches":                  `("a" * 1000000) | [match("a"; "g")] | length`,
-		"all replacements":             `("a" * 1000000) | gsub("a"; "bb")`,
-		"all parts":                    `("a," * 1000000) | [splits(",")] | length`,
-		"times":                        `0 | strftime("%1024d" * 300000)`,
+		"nested repetition":            `("a" * 1000000) | test("(a?){400}a{400}b")`,
+		"differences of lists":         `[range(300000) | 0] | . - map(1)`,
+		"unfolded, sorted":             unfolding(`sort`),
 	}
 }
 
 func TestHostileRulesAreRefused(t *testing.T) {
 	e := newEvaluator(t, testLimits)
-	for name, rule := range hostileRules() {
-		t.Run(name, func(t *testing.T) {
-			if err := e.Check(t.Context(), "o", rules(rule)); err != nil {
-				t.Fatal(err)
-			}
-			_, err := e.Judge(t.Context(), "o", rules(rule), json.RawMessage(`{"a":1}`))
-			wantFinding(t, err, "attestation_data", overLimitsText)
-		})
+	refuse := func(e *Evaluator, rulesByName map[string]string) {
+		for name, rule := range rulesByName {
+			t.Run(name, func(t *testing.T) {
+				if err := e.Check(t.Context(), "o", rules(rule)); err != nil {
+					t.Fatal(err)
+				}
+				_, err := e.Judge(t.Context(), "o", rules(rule), json.RawMessage(`{"a":1}`))
+				wantFinding(t, err, "attestation_data", overLimitsText)
+			})
+		}
 	}
+	refuse(e, largeRules())
+	refuse(newEvaluator(t, lastResort), longRules())
 	// They left nothing behind.
 	if verdict, err := e.Judge(t.Context(), "o", rules(".a == 1"), json.RawMessage(`{"a":1}`)); err != nil || !verdict.Compliant {
 		t.Errorf("got %v %v", verdict, err)
@@ -148,8 +163,20 @@ func alike(n int) string {
 func TestHostileSchemasAreRefused(t *testing.T) {
 	const newest = `"$schema":"https://json-schema.org/draft/2020-12/schema"`
 	nested := strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat(`}`, 60)
-	e, checker := newEvaluator(t, testLimits), newEvaluator(t, Limits{CPU: time.Minute, Memory: 1 << 30})
-	for name, c := range map[string]struct{ schema, payload string }{
+	type hostile struct{ schema, payload string }
+	checker := newEvaluator(t, productionLimits)
+	refuse := func(e *Evaluator, schemas map[string]hostile) {
+		for name, c := range schemas {
+			t.Run(name, func(t *testing.T) {
+				if err := checker.Check(t.Context(), "o", schema(c.schema)); err != nil {
+					t.Fatal(err)
+				}
+				_, err := e.Judge(t.Context(), "o", schema(c.schema), json.RawMessage(c.payload))
+				wantFinding(t, err, "attestation_data", overLimitsText)
+			})
+		}
+	}
+	refuse(newEvaluator(t, testLimits), map[string]hostile{
 		"allOf": {doubling(40, "allOf"), `{}`},
 		"anyOf": {doubling(40, "anyOf"), `[]`},
 		"oneOf": {doubling(40, "oneOf"), `{}`},
@@ -158,23 +185,17 @@ func TestHostileSchemasAreRefused(t *testing.T) {
 			"inner":{"$id":"inner","$dynamicRef":"#n","$defs":{"d":{"$dynamicAnchor":"n"}}}}}`, nested},
 		"by depth":               {`{"allOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#"}}}]}`, nested},
 		"long numbers, enum":     {`{"items":{"enum":[` + each(2000, "1%0300d") + `]}}`, `[` + each(2000, "2%0300d") + `]`},
-		"unique, alike hashes":   {`{"allOf":[` + each(8, `{"uniqueItems":true,"minItems":%d}`) + `]}`, alike(14_000)},
 		"long numbers, multiple": {`{"items":{"allOf":[` + each(1000, `{"multipleOf":1.%0300d}`) + `]}}`, `[` + each(2000, "1%0300d") + `]`},
 		"contains":               {`{"items":{"allOf":[{"contains":{"const":1}},{"contains":{"const":2}},{"contains":{"const":3}}]}}`, `[` + strings.Repeat(`[`+strings.Repeat("0,", 400)+`0],`, 1300) + `[]]`},
-		"pattern":                {`{"pattern":"((a{1,10}){1,10}){1,10}b"}`, `"` + strings.Repeat("a", 900_000) + `"`},
-		"patternProperties":      {`{"patternProperties":{` + each(1000, `"(x|x)*y%d$":{}`) + `}}`, `{` + each(2000, `"`+strings.Repeat("x", 300)+`%d":1`) + `}`},
-		"propertyNames":          {`{"propertyNames":{"allOf":[` + each(1000, `{"pattern":"(x|x)*y%d$"}`) + `]}}`, `{` + each(2000, `"`+strings.Repeat("x", 300)+`%d":1`) + `}`},
 		"unevaluatedProperties":  {`{` + newest + `,"allOf":[` + each(1000, `{"properties":{"p%d":{}},"unevaluatedProperties":true}`) + `],"unevaluatedProperties":false}`, `{` + each(50_000, `"q%d":1`) + `}`},
 		"constants":              {`{"items":{"anyOf":[` + each(2000, `{"const":{"a":[%d]}}`) + `]}}`, `[` + each(20_000, `{"a":[-%d]}`) + `]`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if err := checker.Check(t.Context(), "o", schema(c.schema)); err != nil {
-				t.Fatal(err)
-			}
-			_, err := e.Judge(t.Context(), "o", schema(c.schema), json.RawMessage(c.payload))
-			wantFinding(t, err, "attestation_data", overLimitsText)
-		})
-	}
+	})
+	refuse(newEvaluator(t, lastResort), map[string]hostile{
+		"unique, alike hashes": {`{"allOf":[` + each(8, `{"uniqueItems":true,"minItems":%d}`) + `]}`, alike(14_000)},
+		"pattern":              {`{"pattern":"((a{1,10}){1,10}){1,10}b"}`, `"` + strings.Repeat("a", 900_000) + `"`},
+		"patternProperties":    {`{"patternProperties":{` + each(1000, `"(x|x)*y%d$":{}`) + `}}`, `{` + each(2000, `"`+strings.Repeat("x", 300)+`%d":1`) + `}`},
+		"propertyNames":        {`{"propertyNames":{"allOf":[` + each(1000, `{"pattern":"(x|x)*y%d$"}`) + `]}}`, `{` + each(2000, `"`+strings.Repeat("x", 300)+`%d":1`) + `}`},
+	})
 }
 
 func TestSchemaThatTakesTooMuchToCompileIsRefused(t *testing.T) {

@@ -17,21 +17,43 @@ const (
 	maxStack = 64 << 20
 )
 
+// Limits are those of one evaluation. One that exceeds them is refused and gives no
+// verdict.
+type Limits struct {
+	// Bytes is how many bytes the evaluation may allocate in all, whether or not they
+	// become garbage. Equal evaluations allocate alike, however busy the machine is, so
+	// equal inputs get equal answers.
+	Bytes uint64
+	// Memory is how many bytes may be live at once. It protects the machine: when the
+	// garbage is collected differs from run to run, so an evaluation near it
+	// may pass once and be refused another time.
+	Memory uint64
+	// CPU is the CPU time that the evaluation may take. It is a last resort, so high
+	// that the other limits or the deadline of the request come first.
+	CPU time.Duration
+}
+
+// productionLimits bound what users define. An honest rule that copies a list or an
+// object once for each entry of the largest payload allocates 1 to 3 GiB; what
+// allocates without end reaches the limit within seconds.
+var productionLimits = Limits{Bytes: 4 << 30, Memory: 256 << 20, CPU: time.Minute}
+
 // apply sets what bounds the process as a whole.
 func (l Limits) apply() error {
 	runtime.GOMAXPROCS(1)
 	debug.SetMaxStack(maxStack)
-	// Garbage is collected before it makes the heap reach the limit.
-	debug.SetMemoryLimit(int64(l.Memory / 4 * 3))
+	// Garbage is collected before the system refuses more memory.
+	debug.SetMemoryLimit(int64(l.Memory / 2 * 3))
 	// A single step of a library may ask for many gigabytes at once.
 	return limitData(2 * l.Memory)
 }
 
-// watch runs an evaluation, and ends the process when it exceeds a limit.
-func (l Limits) watch(evaluation func()) error {
-	began, err := cpuTime()
+// watch runs an evaluation and returns how many bytes it allocated. It ends the
+// process when the evaluation exceeds a limit.
+func (l Limits) watch(evaluation func()) (allocated uint64, err error) {
+	began, err := measure()
 	if err != nil {
-		return fmt.Errorf("read the CPU time: %w", err)
+		return 0, err
 	}
 	done := make(chan struct{})
 	var watching sync.WaitGroup
@@ -50,30 +72,50 @@ func (l Limits) watch(evaluation func()) error {
 	evaluation()
 	close(done)
 	watching.Wait()
-	return nil
+	// The watch may have missed the end. This check does not depend on its timing.
+	allocated = l.enforce(began)
+	if allocated > l.Memory/4 {
+		runtime.GC() // so that the next evaluation is not charged for this one's memory
+	}
+	return allocated, nil
 }
 
-// enforce ends the process when the evaluation that began at a CPU time exceeds a
-// limit.
-func (l Limits) enforce(began time.Duration) {
-	now, err := cpuTime()
+// enforce returns how many bytes the evaluation has allocated since it began. It ends
+// the process when the evaluation exceeds a limit.
+func (l Limits) enforce(began usage) uint64 {
+	now, err := measure()
+	allocated := now.allocated - began.allocated
 	switch {
 	case err != nil:
-		exit(err.Error())
-	case now-began > l.CPU:
-		exit("the CPU time is spent")
-	case heapSize() > l.Memory:
-		exit("the memory is spent")
+		exit(brokenStatus, err.Error())
+	case allocated > l.Bytes:
+		exit(overLimitsStatus, "it allocates too many bytes")
+	case now.live > l.Memory:
+		exit(overLimitsStatus, "it uses too much memory at once")
+	case now.cpu-began.cpu > l.CPU:
+		exit(overLimitsStatus, "it takes too much CPU time")
 	}
+	return allocated
 }
 
-func exit(cause string) {
+func exit(status int, cause string) {
 	fmt.Fprintln(os.Stderr, cause)
-	os.Exit(overLimitsStatus)
+	os.Exit(status)
 }
 
-func heapSize() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+// usage is what the process has used so far.
+type usage struct {
+	allocated uint64 // bytes in all
+	live      uint64 // bytes that the last garbage collection found in use
+	cpu       time.Duration
+}
+
+func measure() (usage, error) {
+	samples := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	metrics.Read(samples)
+	cpu, err := cpuTime()
+	if err != nil {
+		return usage{}, fmt.Errorf("read the CPU time: %w", err)
+	}
+	return usage{allocated: samples[0].Value.Uint64(), live: samples[1].Value.Uint64(), cpu: cpu}, nil
 }

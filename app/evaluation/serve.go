@@ -46,7 +46,7 @@ func serve(in io.Reader, out io.Writer) error {
 			return fmt.Errorf("read a request: %w", err)
 		}
 		var a answer
-		if err := limits.watch(func() { a = evaluate(r) }); err != nil {
+		if _, err := limits.watch(func() { a = evaluate(r) }); err != nil {
 			return err
 		}
 		if err := answers.Encode(a); err != nil {
