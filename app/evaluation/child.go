@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 )
 
 const (
@@ -18,9 +19,14 @@ const (
 	// overLimitsStatus that of one that exceeded a limit.
 	brokenStatus     = 1
 	overLimitsStatus = 3
+	runtimeStatus    = 2
+	raceStatus       = 66
 	// maxDiagnosis bounds what is kept of a child's standard error, in bytes.
 	maxDiagnosis = 512
 )
+
+// errNotAsked is for a child that did not get a request.
+var errNotAsked = errors.New("the child does not read requests")
 
 // child is a process that answers one request after the other.
 type child struct {
@@ -41,7 +47,7 @@ func startChild(limits Limits) (*child, error) {
 		return nil, fmt.Errorf("find the program: %w", err)
 	}
 	c := &child{command: exec.Command(program), diagnosis: &diagnosis{}}
-	c.command.Args = []string{program, "evaluate"} // for whoever lists processes
+	c.command.Args = []string{os.Args[0], "evaluate"} // for whoever lists processes
 	c.command.Env = []string{childVariable + "=1", "GOTRACEBACK=none"}
 	if zone, ok := os.LookupEnv("TZ"); ok { // jq has functions of local time
 		c.command.Env = append(c.command.Env, "TZ="+zone)
@@ -66,11 +72,12 @@ func startChild(limits Limits) (*child, error) {
 }
 
 // ask has a request answered. After an error, that of ctx included, the child is of
-// no more use.
+// no more use. With errNotAsked it was dead before it got the request.
 func (c *child) ask(ctx context.Context, r request) (a answer, err error) {
 	release := context.AfterFunc(ctx, func() { c.command.Process.Kill() })
-	err = c.requests.Encode(r)
-	if err == nil {
+	if err = c.requests.Encode(r); err != nil {
+		err = fmt.Errorf("%w: %w", errNotAsked, err)
+	} else {
 		err = c.answers.Decode(&a)
 	}
 	if !release() {
@@ -82,17 +89,33 @@ func (c *child) ask(ctx context.Context, r request) (a answer, err error) {
 	return a, nil
 }
 
-// end ends the child, and returns how it ended: with errOverLimits and the child's
-// last words if it ended by itself for this reason.
+// end ends the child, and returns how it ended: with errOverLimits if it ended by
+// itself for this reason.
 func (c *child) end() error {
 	c.input.Close()
 	c.command.Process.Kill() // changes nothing if it is ending already
 	var exit *exec.ExitError
-	if errors.As(c.command.Wait(), &exit) && exit.ExitCode() > brokenStatus {
+	if errors.As(c.command.Wait(), &exit) && c.exceeded(exit.ExitCode()) {
 		return fmt.Errorf("%w: %s", errOverLimits, c.diagnosis.firstLine())
 	}
 	return fmt.Errorf("a child ended with %s: %s", c.command.ProcessState, c.diagnosis.firstLine())
 }
+
+// exceeded says whether a child that ended with this status exceeded its limits. The
+// runtime ends a process that is out of memory or stack with status 2, or 66 with
+// the race detector, but it does so for other reasons as well.
+func (c *child) exceeded(status int) bool {
+	if status != runtimeStatus && status != raceStatus {
+		return status == overLimitsStatus
+	}
+	return slices.ContainsFunc(outOfMemory, func(text string) bool {
+		return bytes.Contains(c.diagnosis.kept, []byte(text))
+	})
+}
+
+// outOfMemory are the texts by which the runtime says that a process is out of memory
+// or stack. Its garbage collector fails with SIGSEGV when the system refuses it memory.
+var outOfMemory = []string{"out of memory", "cannot allocate memory", "failed to allocate", "stack overflow", "stack exceeds", "SIGSEGV"}
 
 // diagnosis keeps the beginning of what is written to it.
 type diagnosis struct {

@@ -2,6 +2,7 @@ package evaluation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 )
@@ -16,32 +17,39 @@ type children struct {
 }
 
 // evaluate has a child answer. A child that did not is ended; errOverLimits means that
-// it ended by itself since the evaluation exceeded the limits.
+// it ended by itself since the evaluation exceeded the limits. Children that died
+// while they were idle are replaced.
 func (c *children) evaluate(ctx context.Context, r request) (answer, error) {
-	child, err := c.take()
-	if err != nil {
-		return answer{}, err
+	for {
+		child, fresh, err := c.take()
+		if err != nil {
+			return answer{}, err
+		}
+		a, err := child.ask(ctx, r)
+		if err == nil {
+			c.put(child)
+			return a, nil
+		}
+		ended := child.end()
+		if fresh || ctx.Err() != nil || !errors.Is(err, errNotAsked) {
+			return answer{}, fmt.Errorf("%w: %w", err, ended)
+		}
 	}
-	a, err := child.ask(ctx, r)
-	if err != nil {
-		return answer{}, fmt.Errorf("%w: %w", err, child.end())
-	}
-	c.put(child)
-	return a, nil
 }
 
-// take returns the child that was used last, or a new one.
-func (c *children) take() (*child, error) {
+// take returns the child that was used last, or a fresh one.
+func (c *children) take() (taken *child, fresh bool, err error) {
 	c.mu.Lock()
 	last := len(c.idle) - 1
 	if last < 0 {
 		c.mu.Unlock()
-		return startChild(c.limits)
+		taken, err = startChild(c.limits)
+		return taken, true, err
 	}
 	defer c.mu.Unlock()
-	free := c.idle[last]
+	taken = c.idle[last]
 	c.idle = c.idle[:last]
-	return free, nil
+	return taken, false, nil
 }
 
 func (c *children) put(free *child) {

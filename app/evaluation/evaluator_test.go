@@ -134,27 +134,49 @@ func TestEvaluationEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestChildThatWasKilledIsReplaced(t *testing.T) {
-	e := newEvaluator(t, Limits{})
+func TestIdleChildThatDiedIsReplaced(t *testing.T) {
 	c := &children{limits: testLimits}
 	t.Cleanup(c.close)
-	e.evaluate = c.evaluate
-	judge := func() error {
-		_, err := e.Judge(t.Context(), "o", rules("true"), json.RawMessage(`{}`))
-		return err
-	}
-	if err := judge(); err != nil {
+	r := request{Definition: rules("true"), Payload: json.RawMessage(`{}`)}
+	if _, err := c.evaluate(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.idle[0].command.Process.Kill(); err != nil {
+	idle := c.idle[0].command.Process
+	if err := idle.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// Whoever meets it first is told to try again, since nobody knows what killed it.
-	if err := judge(); evidence.CodeOf(err) != evidence.Unavailable {
-		t.Errorf("got %v, want Unavailable", err)
+	if _, err := idle.Wait(); err != nil {
+		t.Fatal(err)
 	}
-	if err := judge(); err != nil {
-		t.Error(err)
+	if a, err := c.evaluate(t.Context(), r); err != nil || !a.Verdict.Compliant {
+		t.Errorf("got %v %v", a, err)
+	}
+}
+
+func TestOnlyItsLimitsMakeTheEndOfAChildTheFaultOfTheEvaluation(t *testing.T) {
+	for _, c := range []struct {
+		name, diagnosis string
+		status          int
+		want            bool
+	}{
+		{"limit", "it allocates too many bytes", overLimitsStatus, true},
+		{"memory", "fatal error: runtime: out of memory\n", 2, true},
+		{"memory of the runtime", "fatal error: runtime: cannot allocate memory\n", 2, true},
+		{"stack", "runtime: goroutine stack exceeds 67108864-byte limit\nfatal error: stack overflow\n", 2, true},
+		{"memory, race detector", "==1==ERROR: ThreadSanitizer failed to allocate 0x1 bytes\n", 66, true},
+		{"quit", "SIGQUIT: quit\n", 2, false},
+		{"threads", "runtime: failed to create new OS thread (have 5 already; errno=11)\n", 2, false},
+		{"panic", "panic: runtime error: index out of range [1] with length 1\n", 2, false},
+		{"no program", "", 127, false},
+		{"killed", "", -1, false},
+		{"broken", "read a request: unexpected EOF", brokenStatus, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ended := child{diagnosis: &diagnosis{kept: []byte(c.diagnosis)}}
+			if got := ended.exceeded(c.status); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
 	}
 }
 
