@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 )
 
@@ -42,7 +43,7 @@ func startChild(limits Limits) (*child, error) {
 	if os.Getenv(childVariable) != "" {
 		return nil, errors.New("a child of an Evaluator cannot have one: its main does not call evaluation.ServeChild")
 	}
-	program, err := os.Executable()
+	program, err := findProgram()
 	if err != nil {
 		return nil, fmt.Errorf("find the program: %w", err)
 	}
@@ -69,6 +70,15 @@ func startChild(limits Limits) (*child, error) {
 		return nil, fmt.Errorf("configure a child: %w: %w", err, c.end())
 	}
 	return c, nil
+}
+
+// findProgram returns the program of this process. On Linux it stays the same one
+// when an upgrade replaces the file.
+func findProgram() (string, error) {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe", nil
+	}
+	return os.Executable()
 }
 
 // ask has a request answered. After an error, that of ctx included, the child is of

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -177,6 +180,39 @@ func TestOnlyItsLimitsMakeTheEndOfAChildTheFaultOfTheEvaluation(t *testing.T) {
 				t.Errorf("got %v", got)
 			}
 		})
+	}
+}
+
+func TestChildIsTheSameProgramAfterAnUpgrade(t *testing.T) {
+	const upgraded = "TEST_UPGRADED"
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv(upgraded) != "" {
+		if err := errors.Join(os.Remove(program), os.WriteFile(program, []byte("#!/bin/sh\nexit 1\n"), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		if verdict, err := newEvaluator(t, Limits{}).Judge(t.Context(), "o", rules("true"), json.RawMessage(`{}`)); err != nil || !verdict.Compliant {
+			t.Errorf("got %v %v", verdict, err)
+		}
+		return
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux keeps a program whose file is gone within reach")
+	}
+	content, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(old, content, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(old, "-test.run=^"+t.Name()+"$")
+	command.Env = append(os.Environ(), upgraded+"=1")
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, output)
 	}
 }
 
