@@ -56,7 +56,7 @@ func decode(data json.RawMessage) (any, error) {
 	}
 	if at, err := checkNumbers(value); err != nil {
 		return nil, evidence.ValidationError(map[string]string{
-			dataField + at: "Input should hold numbers of moderate size only: " + err.Error(),
+			dataField + cut(at): "Input should hold numbers of moderate size only: " + err.Error(),
 		})
 	}
 	return value, nil

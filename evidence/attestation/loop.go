@@ -27,7 +27,7 @@ func checkLoops(root *jsonschema.Schema) error {
 
 // place is where a schema is within the type's schema, as references name it.
 func place(part *jsonschema.Schema) string {
-	return strings.TrimPrefix(part.Location, schemaURL)
+	return cut(strings.TrimPrefix(part.Location, schemaURL))
 }
 
 // loopSearch is a depth-first search along the schemas that apply to one value.

@@ -14,8 +14,10 @@ import (
 )
 
 const (
-	// maxMisfits bounds what is reported of one value.
-	maxMisfits = 100
+	// maxMisfits bounds the places of one value that are reported, and maxMisfitBytes
+	// is how many bytes of JSON pointers and texts there are before no more are added.
+	maxMisfits     = 100
+	maxMisfitBytes = 32 << 10
 	// maxAlternatives bounds what is reported of one place, and maxChoices the values
 	// that one report lists.
 	maxAlternatives = 5
@@ -28,7 +30,7 @@ const (
 func misfits(invalid *jsonschema.ValidationError, value any) map[string]string {
 	c := collector{value: value, texts: map[string][]string{}, inputs: map[string]string{}}
 	queue := []*jsonschema.ValidationError{invalid}
-	for len(queue) > 0 && len(c.texts) < maxMisfits {
+	for len(queue) > 0 && !c.full() {
 		queue = append(queue[1:], c.collect(queue[0])...)
 	}
 	found := make(map[string]string, len(c.texts))
@@ -52,10 +54,13 @@ type collector struct {
 	value  any
 	texts  map[string][]string // by JSON pointer
 	inputs map[string]string   // by JSON pointer
+	size   int                 // bytes of all of these
 }
 
+func (c *collector) full() bool { return len(c.texts) >= maxMisfits || c.size >= maxMisfitBytes }
+
 // collect adds what an error says itself, or else returns its causes.
-func (c collector) collect(invalid *jsonschema.ValidationError) []*jsonschema.ValidationError {
+func (c *collector) collect(invalid *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	location := invalid.InstanceLocation
 	switch k := invalid.ErrorKind.(type) {
 	case *kind.Required:
@@ -80,13 +85,19 @@ func (c collector) collect(invalid *jsonschema.ValidationError) []*jsonschema.Va
 	return nil
 }
 
-func (c collector) add(text string, location []string, member ...string) {
-	steps := slices.Concat(location, member)
-	at := pointer(steps...)
-	texts := c.texts[at]
-	if text = cut(text); len(texts) < maxAlternatives && !slices.Contains(texts, text) {
-		c.texts[at], c.inputs[at] = append(texts, text), shownAt(c.value, steps)
+func (c *collector) add(text string, location []string, member ...string) {
+	if c.full() {
+		return
 	}
+	steps := slices.Concat(location, member)
+	at := cut(pointer(steps...))
+	texts := c.texts[at]
+	if text = cut(text); len(texts) >= maxAlternatives || slices.Contains(texts, text) {
+		return
+	}
+	input := shownAt(c.value, steps)
+	c.texts[at], c.inputs[at] = append(texts, text), input
+	c.size += len(at) + len(text) + len(input)
 }
 
 // shownAt is the end of a finding: the value at a place. What has members of its own

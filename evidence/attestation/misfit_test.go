@@ -59,6 +59,44 @@ func TestManyMisfitsAreReportedInPart(t *testing.T) {
 	}
 }
 
+func TestReportOfMisfitsIsSmallWhateverTheNamesOfMembers(t *testing.T) {
+	long := strings.Repeat("n", 10_000)
+	var members, required strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&members, `"%d%s":1,`, i, long[:900])
+		fmt.Fprintf(&required, `"%d",`, i)
+	}
+	for name, c := range map[string]struct{ schema, payload string }{
+		"within a long name":    {`{"additionalProperties":{"items":{"type":"string"}}}`, `{"` + long + `":[0` + strings.Repeat(`,1`, 5000) + `]}`},
+		"missing members":       {`{"additionalProperties":{"required":[` + required.String() + `""]}}`, `{"` + long + `":{}}`},
+		"extra members":         {`{"additionalProperties":false}`, `{` + members.String() + `"":1}`},
+		"wrong members":         {`{"additionalProperties":{"type":"string"}}`, `{` + members.String() + `"":1}`},
+		"number under the name": {`{}`, `{"` + long + `":1e999}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Judge(checked(t, c.schema), json.RawMessage(c.payload))
+			var refused *evidence.Error
+			if !errors.As(err, &refused) || len(refused.Fields) == 0 || len(refused.Fields) > maxMisfits {
+				t.Fatalf("got %.300v", err)
+			}
+			size := 0
+			for at, text := range refused.Fields {
+				size += len(at) + len(text)
+				if len(at) > 300 {
+					t.Fatalf("a location of %d bytes", len(at))
+				}
+			}
+			if size > 50_000 {
+				t.Errorf("got %d bytes", size)
+			}
+		})
+	}
+	text := finding(t, Check(Definition{Schema: json.RawMessage(`{"properties":{"` + long + `":{"$ref":"#/properties/` + long + `"}}}`)}), "type_schema")
+	if len(text) > 1000 {
+		t.Errorf("of a schema: %d bytes", len(text))
+	}
+}
+
 func TestLongListsOfChoicesAreCut(t *testing.T) {
 	var choices strings.Builder
 	for i := range 10_000 {

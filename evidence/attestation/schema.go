@@ -76,7 +76,7 @@ func decodeSchema(source json.RawMessage) (any, error) {
 		return nil, errors.New("a JSON Schema is an object")
 	}
 	if at, err := checkNumbers(document); err != nil {
-		return nil, fmt.Errorf("at '#%s': %w", at, err)
+		return nil, fmt.Errorf("at '#%s': %w", cut(at), err)
 	}
 	if countObjects(document) > maxSubschemas {
 		return nil, fmt.Errorf("has more than %d parts", maxSubschemas)
