@@ -91,9 +91,9 @@ func Judge(definition Definition, data json.RawMessage) (Verdict, error) {
 		return Verdict{}, err
 	}
 	if definition.Schema != nil {
-		schema, err := compileSchema(definition.Schema)
+		schema, err := compileStored(definition.Schema)
 		if err != nil {
-			return Verdict{}, fmt.Errorf("compile the schema: %w", err)
+			return Verdict{}, err
 		}
 		if err := validate(schema, payload); err != nil {
 			return Verdict{}, err

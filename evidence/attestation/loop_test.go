@@ -66,6 +66,18 @@ func TestSchemaThatRecursIntoTheValueWorks(t *testing.T) {
 
 // A type may have been stored before such schemas were refused.
 func TestStoredSchemaThatCannotBeEvaluatedRefusesThePayload(t *testing.T) {
-	_, err := Judge(Definition{Schema: json.RawMessage(`{"allOf":[{"$ref":"#"}]}`)}, json.RawMessage(`{}`))
-	finding(t, err, "attestation_data")
+	for name, schema := range map[string]string{
+		"allOf":                       `{"allOf":[{"$ref":"#"}]}`,
+		"not":                         `{"not":{"$ref":"#"}}`,
+		"anyOf":                       `{"anyOf":[{"$ref":"#"},true]}`,
+		"dynamic reference under not": `{` + newest + `,"$dynamicAnchor":"a","not":{"$dynamicRef":"#a"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			verdict, err := Judge(Definition{Schema: json.RawMessage(schema)}, json.RawMessage(`{}`))
+			finding(t, err, "attestation_data")
+			if verdict.Compliant {
+				t.Error("got compliant")
+			}
+		})
+	}
 }

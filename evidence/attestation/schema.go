@@ -20,6 +20,9 @@ const (
 	maxSubschemas = 5000
 )
 
+// notApplicable is for a payload whose type has a schema that cannot be evaluated.
+const notApplicable = "The type's schema cannot be applied to it"
+
 // refusedLoader keeps schemas from reaching out of themselves. The drafts of JSON
 // Schema are known without it.
 type refusedLoader struct{}
@@ -36,6 +39,20 @@ func checkSchema(source json.RawMessage) error {
 		return err
 	}
 	return checkLoops(schema)
+}
+
+// compileStored compiles a schema that payloads are judged by. One that may loop is an
+// Invalid error, since a loop under a "not" can make a payload fit: it may have been
+// stored before such schemas were refused.
+func compileStored(source json.RawMessage) (*jsonschema.Schema, error) {
+	schema, err := compileSchema(source)
+	if err != nil {
+		return nil, fmt.Errorf("compile the schema: %w", err)
+	}
+	if err := checkLoops(schema); err != nil {
+		return nil, evidence.ValidationError(map[string]string{dataField: notApplicable})
+	}
+	return schema, nil
 }
 
 // compileSchema compiles a JSON Schema, draft 7 unless it names another one. The
@@ -116,7 +133,7 @@ func schemaFault(err error, document any) string {
 func validate(schema *jsonschema.Schema, payload any) (err error) {
 	defer func() {
 		if recover() != nil {
-			err = evidence.ValidationError(map[string]string{dataField: "The type's schema cannot be applied to it"})
+			err = evidence.ValidationError(map[string]string{dataField: notApplicable})
 		}
 	}()
 	var invalid *jsonschema.ValidationError
