@@ -17,8 +17,8 @@ const (
 	maxStack = 64 << 20
 )
 
-// Limits are those of one evaluation. One that exceeds them is refused and gives no
-// verdict.
+// Limits are those of one evaluation: a check, a compilation or a judgement. One that
+// exceeds them is refused and gives no verdict.
 type Limits struct {
 	// Bytes is how many bytes the evaluation may allocate in all, whether or not they
 	// become garbage. Equal evaluations allocate alike, however busy the machine is, so
@@ -50,11 +50,8 @@ func (l Limits) apply() error {
 
 // watch runs an evaluation and returns how many bytes it allocated. It ends the
 // process when the evaluation exceeds a limit.
-func (l Limits) watch(evaluation func()) (allocated uint64, err error) {
-	began, err := measure()
-	if err != nil {
-		return 0, err
-	}
+func (l Limits) watch(evaluation func()) (allocated uint64) {
+	began := measure()
 	done := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -77,17 +74,15 @@ func (l Limits) watch(evaluation func()) (allocated uint64, err error) {
 	if allocated > l.Memory/4 {
 		runtime.GC() // so that the next evaluation is not charged for this one's memory
 	}
-	return allocated, nil
+	return allocated
 }
 
 // enforce returns how many bytes the evaluation has allocated since it began. It ends
 // the process when the evaluation exceeds a limit.
 func (l Limits) enforce(began usage) uint64 {
-	now, err := measure()
+	now := measure()
 	allocated := now.allocated - began.allocated
 	switch {
-	case err != nil:
-		exit(brokenStatus, err.Error())
 	case allocated > l.Bytes:
 		exit(overLimitsStatus, "it allocates too many bytes")
 	case now.live > l.Memory:
@@ -110,12 +105,13 @@ type usage struct {
 	cpu       time.Duration
 }
 
-func measure() (usage, error) {
+// measure ends the process if the system does not tell its CPU time.
+func measure() usage {
 	samples := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	metrics.Read(samples)
 	cpu, err := cpuTime()
 	if err != nil {
-		return usage{}, fmt.Errorf("read the CPU time: %w", err)
+		exit(brokenStatus, "read the CPU time: "+err.Error())
 	}
-	return usage{allocated: samples[0].Value.Uint64(), live: samples[1].Value.Uint64(), cpu: cpu}, nil
+	return usage{allocated: samples[0].Value.Uint64(), live: samples[1].Value.Uint64(), cpu: cpu}
 }

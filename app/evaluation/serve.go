@@ -38,6 +38,7 @@ func serve(in io.Reader, out io.Writer) error {
 	if err := limits.apply(); err != nil {
 		return err
 	}
+	server := server{limits: limits, schemas: schemas{room: limits.Memory / 2}}
 	for {
 		var r request
 		if err := requests.Decode(&r); errors.Is(err, io.EOF) {
@@ -45,26 +46,53 @@ func serve(in io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return fmt.Errorf("read a request: %w", err)
 		}
-		var a answer
-		if _, err := limits.watch(func() { a = evaluate(r) }); err != nil {
-			return err
-		}
-		if err := answers.Encode(a); err != nil {
+		if err := answers.Encode(server.answer(r)); err != nil {
 			return fmt.Errorf("answer: %w", err)
 		}
 	}
 }
 
-func evaluate(r request) (a answer) {
-	if r.HasSchema && r.Definition.Schema == nil {
-		r.Definition.Schema = json.RawMessage{}
-	}
+// server answers requests in a child process.
+type server struct {
+	limits  Limits
+	schemas schemas
+}
+
+// answer applies the limits to compiling and judging separately, so that it makes no
+// difference to a payload whether its schema is compiled already.
+func (s *server) answer(r request) answer {
 	var err error
 	if len(r.Payload) == 0 {
-		err = attestation.Check(r.Definition)
-	} else {
-		a.Verdict, err = attestation.Judge(r.Definition, r.Payload)
+		if r.HasSchema && r.Definition.Schema == nil {
+			r.Definition.Schema = json.RawMessage{}
+		}
+		s.limits.watch(func() { err = attestation.Check(r.Definition) })
+		return newAnswer(attestation.Verdict{}, err)
 	}
+	var schema *attestation.Schema
+	if r.HasSchema {
+		if schema, err = s.compiled(r.Definition.Schema); err != nil {
+			return newAnswer(attestation.Verdict{}, err)
+		}
+	}
+	var verdict attestation.Verdict
+	s.limits.watch(func() { verdict, err = attestation.JudgeBy(schema, r.Definition.Rules, r.Payload) })
+	return newAnswer(verdict, err)
+}
+
+func (s *server) compiled(source json.RawMessage) (schema *attestation.Schema, err error) {
+	if schema = s.schemas.get(source); schema != nil {
+		return schema, nil
+	}
+	allocated := s.limits.watch(func() { schema, err = attestation.CompileSchema(source) })
+	if err == nil {
+		s.schemas.put(source, schema, allocated)
+	}
+	return schema, err
+}
+
+func newAnswer(verdict attestation.Verdict, err error) answer {
+	a := answer{Verdict: verdict}
 	var invalid *evidence.Error
 	switch {
 	case errors.As(err, &invalid):

@@ -80,26 +80,35 @@ func notJQ(source string, err error) string {
 	return "Input should be a valid jq expression: " + cut(err.Error()) + " [input: " + cut(source) + "]"
 }
 
-// Judge judges a payload. One that does not fit the schema is an Invalid error
-// naming the places, as attestation_data followed by a JSON pointer. A rule counts
-// as true only when it gives true and nothing else, without an error and within
-// the steps that a payload is allowed. Any other error means that the definition
-// does not compile.
+// Judge judges a payload by a definition. The errors are those of CompileSchema and
+// JudgeBy.
 func Judge(definition Definition, data json.RawMessage) (Verdict, error) {
+	if definition.Schema == nil {
+		return JudgeBy(nil, definition.Rules, data)
+	}
+	schema, err := CompileSchema(definition.Schema)
+	if err != nil {
+		return Verdict{}, err
+	}
+	return JudgeBy(schema, definition.Rules, data)
+}
+
+// JudgeBy judges a payload by a schema, nil when there is none, and rules. A payload
+// that does not fit the schema is an Invalid error naming the places, as
+// attestation_data followed by a JSON pointer. A rule counts as true only when it
+// gives true and nothing else, without an error and within the steps that a payload is
+// allowed. Any other error means that a rule does not compile.
+func JudgeBy(schema *Schema, rules []string, data json.RawMessage) (Verdict, error) {
 	payload, err := decode(data)
 	if err != nil {
 		return Verdict{}, err
 	}
-	if definition.Schema != nil {
-		schema, err := compileStored(definition.Schema)
-		if err != nil {
-			return Verdict{}, err
-		}
+	if schema != nil {
 		if err := validate(schema, payload); err != nil {
 			return Verdict{}, err
 		}
 	}
-	return judgeByRules(definition.Rules, normalize(payload))
+	return judgeByRules(rules, normalize(payload))
 }
 
 func judgeByRules(rules []string, input any) (Verdict, error) {

@@ -41,10 +41,14 @@ func checkSchema(source json.RawMessage) error {
 	return checkLoops(schema)
 }
 
-// compileStored compiles a schema that payloads are judged by. One that may loop is an
+// Schema is a compiled JSON Schema.
+type Schema = jsonschema.Schema
+
+// CompileSchema compiles a schema that payloads are judged by. One that may loop is an
 // Invalid error, since a loop under a "not" can make a payload fit: it may have been
-// stored before such schemas were refused.
-func compileStored(source json.RawMessage) (*jsonschema.Schema, error) {
+// stored before such schemas were refused. Any other error means that the schema does
+// not compile.
+func CompileSchema(source json.RawMessage) (*Schema, error) {
 	schema, err := compileSchema(source)
 	if err != nil {
 		return nil, fmt.Errorf("compile the schema: %w", err)
