@@ -105,6 +105,9 @@ func CheckQuery(schema *Schema, query Query) error {
 	if query.Limit < 1 || query.Limit > MaxMany {
 		return fmt.Errorf("a limit of %d", query.Limit)
 	}
+	if query.MaxBytes < 0 {
+		return fmt.Errorf("a bound of %d bytes", query.MaxBytes)
+	}
 	if query.Offset < 0 || (query.Offset > 0 && query.After != "") {
 		return errors.New("a negative offset, or one beside a cursor")
 	}

@@ -103,6 +103,9 @@ type Query struct {
 	Offset int
 	// Limit is how many entries are wanted, 1 to MaxMany.
 	Limit int
+	// MaxBytes ends a page before its bodies take up more bytes in all; a page has one
+	// record at least. 0 is no bound.
+	MaxBytes int
 	// Where keeps entries that meet all conditions.
 	Where []Condition
 	// FieldsOnly leaves the bodies out.
@@ -146,7 +149,7 @@ type Condition struct {
 type Page struct {
 	Records []Record
 	// Next is the cursor of the next page, "" when there is none. A page may be
-	// short, even empty, and still have a next one (MaxScan).
+	// short, even empty, and still have a next one (MaxScan, Query.MaxBytes).
 	Next string
 }
 

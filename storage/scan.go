@@ -3,8 +3,8 @@ package storage
 import "encoding/json"
 
 // Scan makes a page of the entries that an engine reads off an index, in order.
-// It keeps the rules that all engines share: conditions, offset, limit, MaxScan
-// and the cursor.
+// It keeps the rules that all engines share: conditions, offset, limit, MaxBytes,
+// MaxScan and the cursor.
 type Scan struct {
 	// Index is the query's index.
 	Index Index
@@ -20,6 +20,7 @@ type Scan struct {
 	filter Filter
 	skip   int
 	seen   int
+	bytes  int // of the bodies in the page
 	last   Position
 	page   Page
 	more   bool
@@ -70,22 +71,30 @@ func (s *Scan) Skip() int {
 	return n
 }
 
-// Add takes the next entry, with its fields, and tells whether it wants another.
-func (s *Scan) Add(entry Record) bool {
-	if s.seen == MaxScan || len(s.page.Records) == s.query.Limit {
+// Add takes the next entry, with its fields and the size of its body in bytes, and
+// tells whether it wants another.
+func (s *Scan) Add(entry Record, size int) bool {
+	wanted := s.filter(entry.Fields)
+	if s.seen == MaxScan || len(s.page.Records) == s.query.Limit || (wanted && s.skip == 0 && s.exceeds(size)) {
 		s.more = true
 		return false
 	}
 	s.seen++
 	s.last = s.PositionOf(entry)
 	switch {
-	case !s.filter(entry.Fields):
+	case !wanted:
 	case s.skip > 0:
 		s.skip--
 	default:
+		s.bytes += size
 		s.page.Records = append(s.page.Records, entry)
 	}
 	return true
+}
+
+// exceeds tells whether a body of a size must be left to the next page.
+func (s *Scan) exceeds(size int) bool {
+	return s.query.MaxBytes > 0 && !s.query.FieldsOnly && len(s.page.Records) > 0 && s.bytes+size > s.query.MaxBytes
 }
 
 // PositionOf returns where an entry is in the index.
@@ -107,6 +116,16 @@ func (s *Scan) Keep(found map[string]Record) {
 			s.page.Records = append(s.page.Records, again)
 		}
 	}
+}
+
+// End ends the page behind its first n records, for engines that learn the sizes of
+// bodies only when they fetch them.
+func (s *Scan) End(n int) {
+	if n == len(s.page.Records) {
+		return
+	}
+	s.last = s.PositionOf(s.page.Records[n-1])
+	s.page.Records, s.more = s.page.Records[:n], true
 }
 
 // Records are those taken into the page so far.

@@ -27,13 +27,13 @@ func (db *DB) Find(ctx context.Context, schema *storage.Schema, query storage.Qu
 		if err != nil {
 			return err
 		}
-		return each(ctx, cursor, scan.Add)
+		return each(ctx, cursor, func(record storage.Record) bool { return scan.Add(record, len(record.Body)) })
 	})
 	if err != nil {
 		return storage.Page{}, err
 	}
 	if fieldsOnly && !query.FieldsOnly && len(scan.Records()) > 0 {
-		if err := fetch(ctx, collection, scan); err != nil {
+		if err := fetch(ctx, collection, scan, query.MaxBytes); err != nil {
 			return storage.Page{}, err
 		}
 	}
@@ -41,11 +41,7 @@ func (db *DB) Find(ctx context.Context, schema *storage.Schema, query storage.Qu
 }
 
 func findOptions(scan *storage.Scan, fieldsOnly bool) *options.FindOptionsBuilder {
-	direction := 1
-	if scan.Descending {
-		direction = -1
-	}
-	o := options.Find().SetHint(indexName(scan.Index)).SetSort(order(scan.Order, direction))
+	o := options.Find().SetHint(indexName(scan.Index)).SetSort(order(scan.Order, direction(scan)))
 	if scan.After == nil {
 		o.SetSkip(int64(scan.Skip()))
 	}
@@ -56,17 +52,40 @@ func findOptions(scan *storage.Scan, fieldsOnly bool) *options.FindOptionsBuilde
 	return o.SetLimit(int64(need)).SetBatchSize(int32(min(need, storage.MaxMany+1)))
 }
 
-// fetch completes the records of a page.
-func fetch(ctx context.Context, collection *mongo.Collection, scan *storage.Scan) error {
+func direction(scan *storage.Scan) int {
+	if scan.Descending {
+		return -1
+	}
+	return 1
+}
+
+// fetch completes the records of a page. A page whose bodies exceed maxBytes, unless
+// that is 0, ends before the first record that was not read.
+func fetch(ctx context.Context, collection *mongo.Collection, scan *storage.Scan, maxBytes int) error {
 	ids := make([]string, 0, len(scan.Records()))
 	for _, record := range scan.Records() {
 		ids = append(ids, record.ID)
 	}
-	found, err := findByID(ctx, collection, ids)
-	if err == nil {
-		scan.Keep(found)
+	// Ids mostly rise with time, as the fields do by which pages are ordered: so what is
+	// read first is what the page begins with.
+	found, all, err := findByID(ctx, collection, ids, maxBytes, direction(scan))
+	if err != nil {
+		return err
 	}
-	return err
+	if _, read := found[ids[0]]; !read && !all {
+		if found, _, err = findByID(ctx, collection, ids[:1], 0, 1); err != nil {
+			return err
+		}
+	}
+	if !all {
+		n := 1
+		for _, read := found[ids[n]]; read; _, read = found[ids[n]] {
+			n++
+		}
+		scan.End(n)
+	}
+	scan.Keep(found)
+	return nil
 }
 
 // filter asks for the entries behind the position where the scan begins. Each

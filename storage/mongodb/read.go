@@ -42,24 +42,33 @@ func (db *DB) GetMany(ctx context.Context, schema *storage.Schema, ids []string)
 	if err := storage.CheckIDs(ids...); err != nil {
 		return nil, err
 	}
-	found, err := findByID(ctx, collection, ids)
+	found, _, err := findByID(ctx, collection, ids, 0, 1)
 	return storage.InOrder(ids, found), err
 }
 
-func findByID(ctx context.Context, collection *mongo.Collection, ids []string) (map[string]storage.Record, error) {
+// findByID reads documents in the order of their ids, or in reverse if direction is -1,
+// until their bodies exceed maxBytes, unless that is 0. It tells whether it has read all
+// that there are.
+func findByID(ctx context.Context, collection *mongo.Collection, ids []string, maxBytes, direction int) (found map[string]storage.Record, all bool, err error) {
 	filter := bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
-	found := make(map[string]storage.Record, len(ids))
-	err := command(ctx, func(ctx context.Context) error {
-		cursor, err := collection.Find(ctx, filter, options.Find().SetBatchSize(int32(len(ids))))
+	o := options.Find().SetBatchSize(int32(len(ids))).SetSort(bson.D{{Key: "_id", Value: direction}})
+	found = make(map[string]storage.Record, len(ids))
+	all, bytes := true, 0
+	err = command(ctx, func(ctx context.Context) error {
+		cursor, err := collection.Find(ctx, filter, o)
 		if err != nil {
 			return err
 		}
 		return each(ctx, cursor, func(record storage.Record) bool {
-			found[record.ID] = record
-			return true
+			bytes += len(record.Body)
+			all = maxBytes == 0 || len(found) == 0 || bytes <= maxBytes
+			if all {
+				found[record.ID] = record
+			}
+			return all
 		})
 	})
-	return found, err
+	return found, all, err
 }
 
 // each calls take for the records of a cursor until it returns false, and closes

@@ -131,6 +131,7 @@ type source struct {
 
 type entry struct {
 	record   storage.Record
+	size     int // of the body, in bytes
 	position storage.Position
 }
 
@@ -162,7 +163,7 @@ func (f *finder) run(ctx context.Context) error {
 	heap.Init(f)
 	for len(f.sources) > 0 {
 		first := f.sources[0]
-		if !f.scan.Add(first.buffer[0].record) {
+		if !f.scan.Add(first.buffer[0].record, first.buffer[0].size) {
 			return nil
 		}
 		first.buffer = first.buffer[1:]
@@ -213,14 +214,15 @@ func (s *source) take(scan *storage.Scan) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		record := storage.Record{}
 		var fields string
-		err := rows.Scan(&record.ID, &record.Revision, &fields)
+		var size int
+		err := rows.Scan(&record.ID, &record.Revision, &fields, &size)
 		if err != nil {
 			return err
 		}
 		if record.Fields, err = storage.DecodeFields(fields); err != nil {
 			return fmt.Errorf("fields of %s: %w", record.ID, err)
 		}
-		s.buffer = append(s.buffer, entry{record: record, position: scan.PositionOf(record)})
+		s.buffer = append(s.buffer, entry{record: record, size: size, position: scan.PositionOf(record)})
 		return nil
 	}
 }

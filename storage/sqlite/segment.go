@@ -95,7 +95,8 @@ func (t *table) selectSegment(scan *storage.Scan, equal []any, segment storage.S
 		order = append(order, extract(field)+direction)
 	}
 	order = append(order, "id"+direction)
-	text := "SELECT id, revision, fields FROM " + t.name + " INDEXED BY " + t.indexName(scan.Index) +
+	// SQLite tells the length of a body without reading it.
+	text := "SELECT id, revision, fields, length(body) FROM " + t.name + " INDEXED BY " + t.indexName(scan.Index) +
 		conditions.where() + " ORDER BY " + strings.Join(order, ", ") + limited
 	return statement{text: text, args: conditions.args}
 }

@@ -52,6 +52,8 @@ func Documents(t *testing.T, engine DocumentsEngine) {
 		"CursorOfAnotherQueryIsRefused":              testForeignCursor,
 		"FaultyQueriesAreRefused":                    testFaultyQueries,
 		"PageLooksAtNoMoreThanMaxScan":               testMaxScan,
+		"PageHoldsNoMoreThanMaxBytes":                testMaxBytes,
+		"PagesBoundedInBytesLoseNothing":             testMaxBytesLosesNothing,
 		"CountIsOfTheSelection":                      testCount,
 		"KilledProcessLosesNoAcknowledgedWrite":      testKilled,
 		"UpdatesOfOneDocumentLoseNothing":            testUpdates,
