@@ -1,0 +1,111 @@
+// Package jsonstream encodes answers as JSON piece by piece, while they are sent: no list
+// is encoded as a whole, and a List is not even read as a whole.
+package jsonstream
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// List is a JSON array whose elements are read, batch by batch, while it is sent. It can
+// be sent once. The zero List is an empty array.
+type List[T any] struct {
+	next func(ctx context.Context) (batch []T, more bool, err error)
+}
+
+// NewList makes a list of what next returns: the next elements, and whether there may be
+// more. A batch may be empty and have others behind it.
+func NewList[T any](next func(ctx context.Context) (batch []T, more bool, err error)) List[T] {
+	return List[T]{next: next}
+}
+
+// Schema is that of an array.
+func (List[T]) Schema(registry huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[T](), true, "")}
+}
+
+// MarshalJSON refuses: only a Reader can read a list.
+func (List[T]) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("a list is encoded as a whole")
+}
+
+func (l List[T]) batch(ctx context.Context) (elements reflect.Value, more bool, err error) {
+	if l.next == nil {
+		return reflect.ValueOf([]T(nil)), false, nil
+	}
+	batch, more, err := l.next(ctx)
+	return reflect.ValueOf(batch), more, err
+}
+
+// lister is a List of any type.
+type lister interface {
+	batch(ctx context.Context) (elements reflect.Value, more bool, err error)
+}
+
+// Later is a member that is known only when the members before it have been sent.
+type Later[T any] struct {
+	value func() T
+}
+
+// NewLater makes a member of what value returns when its turn has come.
+func NewLater[T any](value func() T) Later[T] { return Later[T]{value: value} }
+
+// Schema is that of the value.
+func (Later[T]) Schema(registry huma.Registry) *huma.Schema {
+	return registry.Schema(reflect.TypeFor[T](), true, "")
+}
+
+// MarshalJSON refuses: only a Reader knows when the turn of a member has come.
+func (Later[T]) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("a member that is known later is encoded at once")
+}
+
+func (l Later[T]) known() reflect.Value { return reflect.ValueOf(l.value()) }
+
+// deferred is a Later of any type.
+type deferred interface{ known() reflect.Value }
+
+// Map is a JSON object whose members are made when their turn has come.
+type Map[T any] struct {
+	keys  []string
+	value func(key string) T
+}
+
+// NewMap makes an object of what value returns for each key.
+func NewMap[T any](keys []string, value func(key string) T) Map[T] {
+	return Map[T]{keys: keys, value: value}
+}
+
+// Schema is that of an object with any members.
+func (Map[T]) Schema(registry huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type:                 huma.TypeObject,
+		AdditionalProperties: registry.Schema(reflect.TypeFor[T](), true, ""),
+	}
+}
+
+// MarshalJSON refuses: only a Reader knows when the turn of a member has come.
+func (Map[T]) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("an object is encoded as a whole")
+}
+
+func (m Map[T]) members() []member {
+	members := make([]member, 0, len(m.keys))
+	for _, key := range m.keys {
+		members = append(members, member{key, reflect.ValueOf(NewLater(func() T { return m.value(key) }))})
+	}
+	return members
+}
+
+// mapper is a Map of any type.
+type mapper interface{ members() []member }
+
+// Form is a body that has several forms, one of which is sent. Its own type describes
+// them all.
+type Form interface {
+	// JSONForm returns the value that is encoded.
+	JSONForm() any
+}
