@@ -71,6 +71,7 @@ func TestLoadReadsEverySetting(t *testing.T) {
 		"ATTESTRY_LOG_LEVEL":        "debug",
 		"ATTESTRY_REQUEST_TIMEOUT":  "5s",
 		"ATTESTRY_REPORT_WAIT":      "0s",
+		"ATTESTRY_MEMORY_BUDGET":    "1.5GiB",
 		"ATTESTRY_SHUTDOWN_TIMEOUT": "1m",
 		"ATTESTRY_TEST_ANYTHING":    "is none of ours",
 	}))
@@ -78,7 +79,9 @@ func TestLoadReadsEverySetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := config.Settings{
-		HTTP: config.HTTP{Listen: ":80", BaseURL: "https://evidence.example.com", RequestTimeout: 5 * time.Second},
+		HTTP: config.HTTP{
+			Listen: ":80", BaseURL: "https://evidence.example.com", RequestTimeout: 5 * time.Second, MemoryBudget: 1536 << 20,
+		},
 		Stores: config.Stores{
 			Database: config.Database{
 				Engine: config.MongoDB, Name: "delivery",
@@ -193,6 +196,9 @@ func TestLoadRefusesWrongValuesWithoutRepeatingSecrets(t *testing.T) {
 		"ATTESTRY_LISTEN":      {"sesame", "host:sesame", "host:70000", "http://sesame:80", "a b:80"},
 		"ATTESTRY_QUEUES":      {"reports", "reports=0", "reports=101", "reports=1,reports=2", "reports=x", ","},
 		"ATTESTRY_CONCURRENCY": {"0", "1001", "-1", "1.5"},
+		"ATTESTRY_MEMORY_BUDGET": {
+			"sesame", "0", "-1GiB", "16777215", "15MiB", "10EiB", "512 sesames", "MiB", "100%",
+		},
 	}
 	for name, values := range wrong {
 		for _, value := range values {
@@ -263,5 +269,16 @@ func TestLoadDoesNotReadTheProcessEnvironment(t *testing.T) {
 	}
 	if _, err := config.Load(nil); err == nil {
 		t.Error("an empty environment is accepted")
+	}
+}
+
+func TestMemoryBudgetIsReadWithItsUnit(t *testing.T) {
+	for text, want := range map[string]config.MemoryBudget{
+		"16MiB": 16 << 20, "16777216": 16 << 20, "64 MiB": 64 << 20, "2GiB": 2 << 30, "1g": 1e9, "250MB": 250e6,
+	} {
+		settings, err := config.Load(environ(map[string]string{"ATTESTRY_MEMORY_BUDGET": text}))
+		if err != nil || settings.HTTP.MemoryBudget != want {
+			t.Errorf("%s is %d, %v", text, settings.HTTP.MemoryBudget, err)
+		}
 	}
 }

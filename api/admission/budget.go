@@ -1,0 +1,111 @@
+// Package admission bounds the memory that the bodies and answers of all requests under
+// way take up together. What would exceed it is refused at once, never queued: a queue of
+// large requests would take up memory itself, and keep the small ones waiting.
+package admission
+
+import (
+	"sync"
+	"time"
+
+	"attestry/evidence"
+)
+
+const (
+	// Free is what a request may take up without being counted, in bytes. So the requests
+	// that are made most, and those that ask how the service is, are never refused.
+	Free = 256 << 10
+	// Small is how much a request may take up, in bytes, to count as a small one. Small
+	// ones alone may use the last eighth of a budget.
+	Small = 1 << 20
+	// retryAfter is when a client that was refused should come back. By then most requests
+	// that were under way have been answered.
+	retryAfter = 5 * time.Second
+	// exhausted is what such a client is told.
+	exhausted = "The service is short of memory, please try again."
+)
+
+// Budget is shared by all requests of a process. All methods are safe for concurrent use.
+type Budget struct {
+	total int64
+
+	mu      sync.Mutex
+	inUse   int64
+	refused int64
+}
+
+// NewBudget makes a budget of so many bytes.
+func NewBudget(total int64) *Budget { return &Budget{total: total} }
+
+// Total is the size of the budget in bytes.
+func (b *Budget) Total() int64 { return b.total }
+
+// InUse is how much of the budget is reserved, in bytes.
+func (b *Budget) InUse() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.inUse
+}
+
+// Refused is how often more was asked for than was left.
+func (b *Budget) Refused() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.refused
+}
+
+// Reserve opens the reservation of a request, which is empty.
+func (b *Budget) Reserve() *Reservation { return &Reservation{budget: b} }
+
+// Reservation is what one request takes up. It is safe for concurrent use.
+type Reservation struct {
+	budget *Budget
+	size   int64
+}
+
+// Resize makes the reservation one of so many bytes. A larger one that does not fit is an
+// evidence.Unavailable, and leaves the reservation as it was.
+func (r *Reservation) Resize(size int64) error {
+	r.budget.mu.Lock()
+	defer r.budget.mu.Unlock()
+	if err := r.check(size); err != nil {
+		return err
+	}
+	r.budget.inUse += counted(size) - counted(r.size)
+	r.size = size
+	return nil
+}
+
+// Fits tells whether the reservation could be resized now; if not, in Resize's words.
+func (r *Reservation) Fits(size int64) error {
+	r.budget.mu.Lock()
+	defer r.budget.mu.Unlock()
+	return r.check(size)
+}
+
+// Release gives up the reservation; it can be used anew.
+func (r *Reservation) Release() {
+	r.budget.mu.Lock()
+	defer r.budget.mu.Unlock()
+	r.budget.inUse -= counted(r.size)
+	r.size = 0
+}
+
+func (r *Reservation) check(size int64) error {
+	limit := r.budget.total
+	if size > Small {
+		limit -= limit / 8
+	}
+	if counted(size) <= counted(r.size) || r.budget.inUse-counted(r.size)+size <= limit {
+		return nil
+	}
+	r.budget.refused++
+	return &evidence.Error{Code: evidence.Unavailable, Message: exhausted, RetryAfter: retryAfter}
+}
+
+// counted is what of a size is counted.
+func counted(size int64) int64 {
+	if size <= Free {
+		return 0
+	}
+	return size
+}
