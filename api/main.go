@@ -27,6 +27,7 @@ func work(ctx context.Context, p *process.Process) error {
 		Log:             p.Log,
 		Metrics:         p.Metrics,
 		Checks:          p.Checks(),
+		MemoryBudget:    int64(settings.MemoryBudget),
 		RequestTimeout:  settings.RequestTimeout,
 		ReportWait:      settings.ReportWait,
 		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,

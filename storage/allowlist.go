@@ -38,13 +38,7 @@ func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence
 		})
 }
 
-// List returns everything that an organization permits, newest first.
-func (a *Allowlist) List(ctx context.Context, org string) ([]evidence.Allowance, error) {
-	var all []evidence.Allowance
-	query := Query{Index: "time", Equal: []any{org}, Descending: true, Limit: MaxMany}
-	err := each(ctx, a.collection, query, func(one *evidence.Allowance) error {
-		all = append(all, *one)
-		return nil
-	})
-	return all, err
+// List reads everything that an organization permits, newest first.
+func (a *Allowlist) List(org string) *Batches[evidence.Allowance] {
+	return batchesOf(a.collection, Query{Index: "time", Equal: []any{org}, Descending: true, Limit: unlimited})
 }

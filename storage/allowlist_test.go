@@ -28,9 +28,8 @@ func TestRepeatedAllowanceKeepsItsIDAndTakesTheRest(t *testing.T) {
 	if got != second {
 		t.Errorf("got %+v", got)
 	}
-	all, err := s.Allowlist.List(t.Context(), "acme")
-	if err != nil || len(all) != 1 || all[0] != second {
-		t.Errorf("listed %+v, %v", all, err)
+	if all := allOf(t, s.Allowlist.List("acme")); len(all) != 1 || all[0] != second {
+		t.Errorf("listed %+v", all)
 	}
 }
 
@@ -56,10 +55,8 @@ func TestAllowancesAreListedNewestFirstWithinTheirOrganization(t *testing.T) {
 	s.must(err)
 	_, err = s.Allowlist.Put(t.Context(), allowance("prod", "f3", 9)) // repeated: now the newest
 	s.must(err)
-	all, err := s.Allowlist.List(t.Context(), "acme")
-	s.must(err)
 	var order []string
-	for _, one := range all {
+	for _, one := range allOf(t, s.Allowlist.List("acme")) {
 		order = append(order, one.Fingerprint)
 	}
 	if got := strings.Join(order, " "); got != "f3 f2 f1" {
@@ -83,8 +80,7 @@ func TestManyPermitOneArtifactOnce(t *testing.T) {
 	group.Wait()
 	count := 0
 	ids.Range(func(any, any) bool { count++; return true })
-	all, err := s.Allowlist.List(t.Context(), "acme")
-	if err != nil || len(all) != 1 || count != 1 {
-		t.Errorf("%d ids, listed %+v, %v", count, all, err)
+	if all := allOf(t, s.Allowlist.List("acme")); len(all) != 1 || count != 1 {
+		t.Errorf("%d ids, listed %+v", count, all)
 	}
 }

@@ -44,6 +44,11 @@ func (a *Artifacts) GetMany(ctx context.Context, ids []string) ([]evidence.Artif
 	return a.collection.GetMany(ctx, ids)
 }
 
+// OfIDs reads records by id, in the order of ids.
+func (a *Artifacts) OfIDs(ids []string) *Batches[evidence.ArtifactRecord] {
+	return batchesByID(a.collection, ids)
+}
+
 // InTrail returns the newest record of a fingerprint in a trail, or ErrNotFound.
 func (a *Artifacts) InTrail(ctx context.Context, org, flow, trail, fingerprint string) (evidence.ArtifactRecord, error) {
 	query := Query{
@@ -71,8 +76,8 @@ type ArtifactQuery struct {
 	Offset, Limit int
 }
 
-// List returns a page of records.
-func (a *Artifacts) List(ctx context.Context, q ArtifactQuery) ([]evidence.ArtifactRecord, error) {
+// List reads a page of records.
+func (a *Artifacts) List(q ArtifactQuery) *Batches[evidence.ArtifactRecord] {
 	query := Query{Index: "created", Equal: []any{q.Org}, Descending: true, Offset: q.Offset, Limit: q.Limit}
 	switch {
 	case q.Repos != nil && q.Flow != "":
@@ -83,7 +88,7 @@ func (a *Artifacts) List(ctx context.Context, q ArtifactQuery) ([]evidence.Artif
 	case q.Flow != "":
 		query.Index, query.Equal = "flow", []any{q.Org, q.Flow}
 	}
-	return take(ctx, a.collection, query)
+	return batchesOf(a.collection, query)
 }
 
 // TrailsWith returns the keys of the trails to which a fingerprint was reported,
@@ -184,11 +189,11 @@ const (
 	minDigits    = 5
 )
 
-// OfCommit returns the records of a flow that were built from a commit, or from
+// OfCommit reads the records of a flow that were built from a commit, or from
 // those that begin with the given five or more hex digits: newest first, at most
 // limit. A trail other than "" narrows them down to what was reported there.
 // ErrAmbiguous tells that too many commits begin so.
-func (a *Artifacts) OfCommit(ctx context.Context, org, flow, trail, commit string, limit int) ([]evidence.ArtifactRecord, error) {
+func (a *Artifacts) OfCommit(ctx context.Context, org, flow, trail, commit string, limit int) (*Batches[evidence.ArtifactRecord], error) {
 	query := Query{Index: "flow_commit", Equal: []any{org, flow}}
 	if trail != "" {
 		query.Where = []Condition{{Field: "trail", Operator: Equals, Value: evidence.TrailKey(flow, trail)}}
@@ -196,7 +201,7 @@ func (a *Artifacts) OfCommit(ctx context.Context, org, flow, trail, commit strin
 	if len(commit) >= commitDigits || len(commit) < minDigits {
 		query.Equal = append(query.Equal, commit)
 		query.Descending, query.Limit = true, limit
-		return take(ctx, a.collection, query)
+		return batchesOf(a.collection, query), nil
 	}
 	found, err := alike(ctx, a.collection, query, "commit", commit)
 	if err != nil {
@@ -207,5 +212,5 @@ func (a *Artifacts) OfCommit(ctx context.Context, org, flow, trail, commit strin
 	for _, entry := range found[:min(len(found), limit)] {
 		ids = append(ids, entry.ID)
 	}
-	return a.collection.GetMany(ctx, ids)
+	return a.OfIDs(ids), nil
 }

@@ -41,10 +41,11 @@ var (
 	}
 )
 
-// AttestationTypeHistory is a custom type with its versions, newest first.
+// AttestationTypeHistory is a custom type with its versions, newest first. Schemas that
+// are objects are not read (LoadSchema).
 type AttestationTypeHistory struct {
 	evidence.AttestationType
-	Versions []evidence.AttestationTypeVersion
+	Versions *Batches[evidence.AttestationTypeVersion]
 }
 
 // AttestationTypes keeps custom attestation types. A version is stored before its
@@ -155,18 +156,20 @@ func (a *AttestationTypes) Head(ctx context.Context, org, name string) (evidence
 	return a.heads.Get(ctx, attestationTypeID(org, name))
 }
 
-// Get returns a type with its versions, or ErrNotFound: one command, and one more
-// per MaxMany versions.
+// Get returns a type, or ErrNotFound: one command, and one more per MaxMany versions.
 func (a *AttestationTypes) Get(ctx context.Context, org, name string) (AttestationTypeHistory, error) {
 	head, err := a.Head(ctx, org, name)
 	if err != nil {
 		return AttestationTypeHistory{}, err
 	}
-	histories, err := a.withVersions(ctx, []evidence.AttestationType{head}, []any{org, name})
-	if err != nil {
-		return AttestationTypeHistory{}, err
-	}
-	return histories[0], nil
+	return AttestationTypeHistory{AttestationType: head, Versions: a.versionsOf(&head)}, nil
+}
+
+// versionsOf reads the versions that a type tells of.
+func (a *AttestationTypes) versionsOf(head *evidence.AttestationType) *Batches[evidence.AttestationTypeVersion] {
+	return batchesOf(a.versions, Query{
+		Index: "name", Equal: []any{head.Org, head.Name}, To: &Bound{Value: int64(head.Latest)}, Descending: true, Limit: unlimited,
+	})
 }
 
 // Version returns one version of a type, or ErrNotFound.
@@ -178,54 +181,62 @@ func (a *AttestationTypes) Version(ctx context.Context, head evidence.Attestatio
 	if err != nil {
 		return version, err
 	}
-	return version, a.loadSchema(ctx, &version)
+	return version, a.LoadSchema(ctx, &version)
 }
 
-// List returns all types of an organization in the order they were made, archived
-// ones too: one command per MaxMany types, and one per MaxMany versions.
-func (a *AttestationTypes) List(ctx context.Context, org string) ([]AttestationTypeHistory, error) {
-	heads, err := allOf(ctx, a.heads, Query{Index: "created", Equal: []any{org}})
-	if err != nil {
-		return nil, err
-	}
-	return a.withVersions(ctx, heads, []any{org})
-}
-
-// withVersions adds to types those of the versions under equal that are theirs and
-// that they tell of.
-func (a *AttestationTypes) withVersions(ctx context.Context, heads []evidence.AttestationType, equal []any) ([]AttestationTypeHistory, error) {
-	versions, err := allOf(ctx, a.versions, Query{Index: "name", Equal: equal, Descending: true})
-	if err != nil {
-		return nil, err
-	}
-	byName := make(map[string][]evidence.AttestationTypeVersion, len(heads))
-	for i := range versions {
-		if err := a.loadSchema(ctx, &versions[i]); err != nil {
-			return nil, err
+// List reads all types of an organization in the order they were made, archived ones
+// too: one command per MaxMany types, and one for all versions. Where these are more than
+// a batch, there is one command for each type instead.
+func (a *AttestationTypes) List(org string) *Batches[AttestationTypeHistory] {
+	heads := batchesOf(a.heads, Query{Index: "created", Equal: []any{org}, Limit: unlimited})
+	var all map[string][]evidence.AttestationTypeVersion
+	asked := false
+	b := &Batches[AttestationTypeHistory]{more: true}
+	b.next = func(ctx context.Context, maxBytes int) (_ []AttestationTypeHistory, err error) {
+		if !asked {
+			if all, err = a.versionsWithin(ctx, org, maxBytes); err != nil {
+				return nil, err
+			}
+			asked = true
 		}
-		byName[versions[i].Name] = append(byName[versions[i].Name], versions[i])
+		found, err := heads.Next(ctx, maxBytes)
+		histories := make([]AttestationTypeHistory, 0, len(found))
+		for i := range found {
+			history := AttestationTypeHistory{AttestationType: found[i], Versions: a.versionsOf(&found[i])}
+			if all != nil {
+				history.Versions = SingleBatch(versionsUpTo(all[found[i].Name], found[i].Latest))
+			}
+			histories = append(histories, history)
+		}
+		b.more = heads.more
+		return histories, err
 	}
-	histories := make([]AttestationTypeHistory, 0, len(heads))
-	for _, head := range heads {
-		own := slices.DeleteFunc(byName[head.Name], func(v evidence.AttestationTypeVersion) bool { return v.Version > head.Latest })
-		histories = append(histories, AttestationTypeHistory{AttestationType: head, Versions: own})
-	}
-	return histories, nil
+	return b
 }
 
-// allOf answers a query as a whole.
-func allOf[T any](ctx context.Context, collection *Collection[T], query Query) ([]T, error) {
-	query.Limit = MaxMany
-	var all []T
-	err := each(ctx, collection, query, func(found *T) error {
-		all = append(all, *found)
-		return nil
+// versionsWithin returns all versions of an organization by name, newest first, or nil
+// when they are more than one command gives within maxBytes.
+func (a *AttestationTypes) versionsWithin(ctx context.Context, org string, maxBytes int) (map[string][]evidence.AttestationTypeVersion, error) {
+	versions, next, err := a.versions.Find(ctx, Query{
+		Index: "name", Equal: []any{org}, Descending: true, Limit: MaxMany, MaxBytes: maxBytes,
 	})
-	return all, err
+	if err != nil || next != "" {
+		return nil, err
+	}
+	byName := map[string][]evidence.AttestationTypeVersion{}
+	for _, version := range versions {
+		byName[version.Name] = append(byName[version.Name], version)
+	}
+	return byName, nil
 }
 
-// loadSchema fetches a large schema from where it is.
-func (a *AttestationTypes) loadSchema(ctx context.Context, version *evidence.AttestationTypeVersion) error {
+// versionsUpTo are the versions that a type tells of.
+func versionsUpTo(versions []evidence.AttestationTypeVersion, latest int) []evidence.AttestationTypeVersion {
+	return slices.DeleteFunc(versions, func(v evidence.AttestationTypeVersion) bool { return v.Version > latest })
+}
+
+// LoadSchema fetches a large schema from where it is.
+func (a *AttestationTypes) LoadSchema(ctx context.Context, version *evidence.AttestationTypeVersion) error {
 	if version.SchemaObject == "" {
 		return nil
 	}
@@ -240,6 +251,9 @@ func (a *AttestationTypes) loadSchema(ctx context.Context, version *evidence.Att
 	content, err := io.ReadAll(reader)
 	if err != nil {
 		return fmt.Errorf("read the schema of an attestation type: %w", err)
+	}
+	if err := charge(ctx, len(content)); err != nil {
+		return err
 	}
 	version.Schema = json.RawMessage(content)
 	return nil

@@ -75,11 +75,13 @@ func putTypes(t *testing.T, types *storage.AttestationTypes, versions ...evidenc
 	}
 }
 
-func numbers(versions []evidence.AttestationTypeVersion) (numbers []int) {
-	for _, version := range versions {
+func numbers(t *testing.T, found storage.AttestationTypeHistory) string {
+	t.Helper()
+	var numbers []int
+	for _, version := range allOf(t, found.Versions) {
 		numbers = append(numbers, version.Version)
 	}
-	return numbers
+	return fmt.Sprint(numbers)
 }
 
 func TestCurrentAttestationTypeTakesOneCommandWhenItIsWarm(t *testing.T) {
@@ -121,11 +123,12 @@ func TestListOfAttestationTypesTakesAConstantNumberOfCommands(t *testing.T) {
 	}
 	putTypes(t, types, typeVersion("other", "n", "true", 1))
 	counting.Reset()
-	all, err := types.List(t.Context(), "o")
-	if err != nil || len(all) != 30 || counting.Snapshot().Commands() != 2 {
-		t.Fatalf("%d types with %d commands: %v", len(all), counting.Snapshot().Commands(), err)
+	all := allOf(t, types.List("o"))
+	versions := numbers(t, all[0])
+	if len(all) != 30 || counting.Snapshot().Commands() != 2 {
+		t.Fatalf("%d types with %d commands", len(all), counting.Snapshot().Commands())
 	}
-	if all[0].Name != "n30" || all[29].Name != "n01" || fmt.Sprint(numbers(all[0].Versions)) != "[13 12 11 10 9 8 7 6 5 4 3 2 1]" || all[1].Latest != 2 {
+	if all[0].Name != "n30" || all[29].Name != "n01" || versions != "[13 12 11 10 9 8 7 6 5 4 3 2 1]" || all[1].Latest != 2 {
 		t.Errorf("got %+v", all[0])
 	}
 }
@@ -144,7 +147,10 @@ func TestVersionWhoseTypeWasNotToldIsPassedOver(t *testing.T) {
 		t.Fatalf("got %d %v", number, err)
 	}
 	found, err := types.Get(t.Context(), "o", "n")
-	if err != nil || found.Latest != 2 || fmt.Sprint(numbers(found.Versions)) != "[2 1]" {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Latest != 2 || numbers(t, found) != "[2 1]" {
 		t.Errorf("got %+v %v", found, err)
 	}
 }
@@ -157,7 +163,10 @@ func TestVersionBehindTheHeadDoesNotShow(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	found, err := types.Get(t.Context(), "o", "n")
-	if err != nil || found.Latest != 1 || fmt.Sprint(numbers(found.Versions)) != "[1]" {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Latest != 1 || numbers(t, found) != "[1]" {
 		t.Errorf("got %+v %v", found, err)
 	}
 	if _, err := types.Version(t.Context(), found.AttestationType, 2); !errors.Is(err, storage.ErrNotFound) {
@@ -178,10 +187,14 @@ func TestConcurrentVersionsLeaveNoGap(t *testing.T) {
 	}
 	group.Wait()
 	found, err := types.Get(t.Context(), "o", "n")
-	if err != nil || found.Latest != writers || len(found.Versions) != writers {
-		t.Fatalf("latest %d of %d: %v", found.Latest, len(found.Versions), err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, version := range found.Versions {
+	versions := allOf(t, found.Versions)
+	if found.Latest != writers || len(versions) != writers {
+		t.Fatalf("latest %d of %d", found.Latest, len(versions))
+	}
+	for i, version := range versions {
 		if version.Version != writers-i {
 			t.Errorf("version %d is in place %d", version.Version, i)
 		}
@@ -217,8 +230,12 @@ func TestLargeSchemasJudgeToo(t *testing.T) {
 	version.Schema = json.RawMessage(`{"description":"` + strings.Repeat("x", 100_000) + `","required":["a"]}`)
 	putTypes(t, types, version)
 	found, err := types.Get(t.Context(), "o", "n")
-	if err != nil || string(found.Versions[0].Schema) != string(version.Schema) {
-		t.Errorf("%d bytes of schema: %v", len(found.Versions[0].Schema), err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := allOf(t, found.Versions)[0]
+	if err := types.LoadSchema(t.Context(), &read); err != nil || string(read.Schema) != string(version.Schema) {
+		t.Errorf("%d bytes of schema: %v", len(read.Schema), err)
 	}
 	_, _, definition, err := types.Current(t.Context(), "o", "n")
 	if err != nil {

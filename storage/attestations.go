@@ -97,36 +97,78 @@ type AttestationQuery struct {
 // maxRounds bounds how many index pages one List reads for a page of its own.
 const maxRounds = 20
 
-// List returns a page of attestations behind a cursor, and the cursor of the next
-// page, "" at the end. Filters beyond an index are applied while it is read; when
-// they let too little pass within maxRounds index pages, the page is short.
-func (a *Attestations) List(ctx context.Context, q AttestationQuery, after string, limit int) ([]evidence.Attestation, string, error) {
+// List reads a page of attestations behind a cursor. Filters beyond an index are applied
+// while it is read; when they let too little pass within maxRounds index pages, the page
+// is short.
+func (a *Attestations) List(q AttestationQuery, after string, limit int) *Batches[evidence.Attestation] {
 	if q.empty() {
-		return nil, "", nil
+		return noBatches[evidence.Attestation]()
 	}
 	query := q.query()
-	query.After = after
-	var page []evidence.Attestation
-	for range maxRounds {
-		query.Limit = limit - len(page)
-		found, next, err := a.collection.Find(ctx, query)
-		page = append(page, found...)
-		if err != nil || next == "" || len(page) == limit {
-			return page, next, err
-		}
-		query.After = next
-	}
-	return page, query.After, nil
+	query.After, query.Limit = after, limit
+	return inRounds(batchesOf(a.collection, query), maxRounds)
 }
 
-// Page returns the attestations behind the first of the given number.
-func (a *Attestations) Page(ctx context.Context, q AttestationQuery, offset, limit int) ([]evidence.Attestation, error) {
+// Page reads the attestations behind the first of the given number.
+func (a *Attestations) Page(q AttestationQuery, offset, limit int) *Batches[evidence.Attestation] {
 	if q.empty() {
-		return nil, nil
+		return noBatches[evidence.Attestation]()
 	}
 	query := q.query()
 	query.Offset, query.Limit = offset, limit
-	return take(ctx, a.collection, query)
+	return batchesOf(a.collection, query)
+}
+
+// ByCommit reads the attestations of the query's commits, by commit, the newest limit of
+// them all. What fits a batch of maxBytes is read at once. Of more it reads the fields
+// first, and then there is a command for each commit.
+func (a *Attestations) ByCommit(ctx context.Context, q AttestationQuery, limit, maxBytes int) (map[string]*Batches[evidence.Attestation], error) {
+	found, ok, err := a.within(ctx, q, limit, maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	lists := make(map[string]*Batches[evidence.Attestation], len(q.Commits))
+	if ok {
+		byCommit := map[string][]evidence.Attestation{}
+		for _, attestation := range found {
+			byCommit[attestation.CommitSHA] = append(byCommit[attestation.CommitSHA], attestation)
+		}
+		for _, commit := range q.Commits {
+			lists[commit] = SingleBatch(byCommit[commit])
+		}
+		return lists, nil
+	}
+	query := q.query()
+	query.Limit = limit
+	entries, err := takeFields(ctx, a.collection, query)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[any]int{}
+	for _, entry := range entries {
+		counts[entry.Fields["commit"]]++
+	}
+	for _, commit := range q.Commits {
+		one := q
+		one.Commits = []string{commit}
+		lists[commit] = a.Page(one, 0, counts[commit])
+	}
+	return lists, nil
+}
+
+// within returns all that a page has; it is false when that is more than maxBytes.
+func (a *Attestations) within(ctx context.Context, q AttestationQuery, limit, maxBytes int) ([]evidence.Attestation, bool, error) {
+	var found []evidence.Attestation
+	for page := a.Page(q, 0, limit); page.More(); {
+		batch, err := page.Next(ctx, maxBytes)
+		if err != nil {
+			return nil, false, err
+		}
+		if found = append(found, batch...); page.More() && !page.short || page.Bytes() > maxBytes {
+			return nil, false, nil
+		}
+	}
+	return found, true, nil
 }
 
 // Count tells how many attestations a query finds, at most MaxCount. It is false
@@ -201,52 +243,29 @@ func (q *AttestationQuery) filters() map[string]Condition {
 	return filters
 }
 
-// OfArtifact returns the attestations of a name that an artifact of a flow has, at
+// OfArtifact reads the attestations of a name that an artifact of a flow has, at
 // most limit, newest first: those made by its fingerprint, and those made by the
 // name it was reported under in a trail, if their commit is its own
 // (contract/semantics.md 2.6). reports are its records.
-func (a *Attestations) OfArtifact(ctx context.Context, org, flow, fingerprint, name string, reports []evidence.ArtifactRecord, limit int) ([]evidence.Attestation, error) {
-	made, err := take(ctx, a.collection, Query{
+func (a *Attestations) OfArtifact(org, flow, fingerprint, name string, reports []evidence.ArtifactRecord, limit int) *Batches[evidence.Attestation] {
+	made := batchesOf(a.collection, Query{
 		Index: "flow_fingerprint", Equal: []any{org, flow, fingerprint, name}, Descending: true, Limit: limit,
 	})
-	if err != nil || len(reports) == 0 {
-		return made, err
+	if len(reports) == 0 {
+		return made
 	}
-	named, err := a.named(ctx, org, name, reports, limit)
-	if err != nil {
-		return nil, err
-	}
-	made = append(made, named...)
-	slices.SortFunc(made, func(x, y evidence.Attestation) int {
-		return evidence.CompareEntries(y.Entry(), x.Entry())
-	})
-	return made[:min(limit, len(made))], nil
+	newestFirst := func(x, y *evidence.Attestation) int { return evidence.CompareEntries(y.Entry(), x.Entry()) }
+	return atMost(merged(made, a.named(org, name, reports), newestFirst), limit)
 }
 
-// named returns those of OfArtifact that were made by the artifact's name.
-func (a *Attestations) named(ctx context.Context, org, name string, reports []evidence.ArtifactRecord, limit int) ([]evidence.Attestation, error) {
+// named reads those of OfArtifact that were made by the artifact's name.
+func (a *Attestations) named(org, name string, reports []evidence.ArtifactRecord) *Batches[evidence.Attestation] {
 	slots, trails := slotsOf(reports)
-	query := Query{
-		Index: "trail_name", Equal: []any{org, in(trails), name}, Descending: true, Limit: MaxMany,
+	all := batchesOf(a.collection, Query{
+		Index: "trail_name", Equal: []any{org, in(trails), name}, Descending: true, Limit: maxRounds * MaxMany,
 		Where: []Condition{{Field: "fingerprint", Operator: Equals, Value: ""}},
-	}
-	var named []evidence.Attestation
-	for range maxRounds {
-		found, next, err := a.collection.Find(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		for _, attestation := range found {
-			if concerns(slots, &attestation) {
-				named = append(named, attestation)
-			}
-		}
-		if next == "" || len(named) >= limit {
-			break
-		}
-		query.After = next
-	}
-	return named, nil
+	})
+	return filtered(inRounds(all, maxRounds), func(attestation *evidence.Attestation) bool { return concerns(slots, attestation) })
 }
 
 // slotsOf makes slots that hold the records of one artifact alone, by their ids,

@@ -109,9 +109,10 @@ func TestAttestationsAreFoundByAnyCombinationOfFilters(t *testing.T) {
 	} {
 		c.query.Org = "org"
 		before := docs.commands.Load()
-		found, next, err := store.Attestations.List(t.Context(), c.query, "", 10)
-		if err != nil || next != "" || listed(found) != c.want {
-			t.Errorf("%s: %s, %q, %v; want %s", name, listed(found), next, err, c.want)
+		list := store.Attestations.List(c.query, "", 10)
+		found := allOf(t, list)
+		if list.After() != "" || listed(found) != c.want {
+			t.Errorf("%s: %s, %q; want %s", name, listed(found), list.After(), c.want)
 		}
 		if took := docs.commands.Load() - before; took > 1 {
 			t.Errorf("%s: took %d commands", name, took)
@@ -120,8 +121,8 @@ func TestAttestationsAreFoundByAnyCombinationOfFilters(t *testing.T) {
 		if err != nil || known != c.known || (known && total != int64(len(found))) {
 			t.Errorf("%s: counted %d, %t, %v", name, total, known, err)
 		}
-		if found, err := store.Attestations.Page(t.Context(), c.query, 1, 1); err != nil || len(found) > 1 || (len(found) == 1 && !strings.Contains(c.want, " "+found[0].ID)) {
-			t.Errorf("%s: the second is %s, %v", name, listed(found), err)
+		if found := allOf(t, store.Attestations.Page(c.query, 1, 1)); len(found) > 1 || (len(found) == 1 && !strings.Contains(c.want, " "+found[0].ID)) {
+			t.Errorf("%s: the second is %s", name, listed(found))
 		}
 	}
 }
@@ -133,12 +134,12 @@ func TestRareAttestationsAreFoundBehindManyOthers(t *testing.T) {
 		records = append(records, attestationRecord(fmt.Sprint("n", i), "f", "generic", true, float64(i+1)))
 	}
 	putAttestations(t, store, records...)
-	found, next, err := store.Attestations.List(t.Context(), storage.AttestationQuery{Org: "org", Compliant: new(false)}, "", 5)
-	if err != nil || next != "" || listed(found) != "rare-f" {
-		t.Errorf("found %s, %q, %v", listed(found), next, err)
+	list := store.Attestations.List(storage.AttestationQuery{Org: "org", Compliant: new(false)}, "", 5)
+	if found := allOf(t, list); list.After() != "" || listed(found) != "rare-f" {
+		t.Errorf("found %s, %q", listed(found), list.After())
 	}
-	if far, err := store.Attestations.Page(t.Context(), storage.AttestationQuery{Org: "org", Flows: []string{"f"}}, storage.MaxScan+10, 5); err != nil || listed(far) != "rare-f" {
-		t.Errorf("the last page is %s, %v", listed(far), err)
+	if far := allOf(t, store.Attestations.Page(storage.AttestationQuery{Org: "org", Flows: []string{"f"}}, storage.MaxScan+10, 5)); listed(far) != "rare-f" {
+		t.Errorf("the last page is %s", listed(far))
 	}
 }
 
@@ -157,9 +158,9 @@ func TestOneListDoesNotSearchForever(t *testing.T) {
 	docs := &endless{}
 	store := storage.NewStore(docs, nil, time.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Tenancy.Close)
-	found, next, err := store.Attestations.List(t.Context(), storage.AttestationQuery{Org: "org"}, "", 5)
-	if err != nil || len(found) != 0 || docs.asked != 20 || next != strings.Repeat("x", 20) {
-		t.Errorf("found %s behind %d commands, goes on at %q: %v", listed(found), docs.asked, next, err)
+	list := store.Attestations.List(storage.AttestationQuery{Org: "org"}, "", 5)
+	if found := allOf(t, list); len(found) != 0 || docs.asked != 20 || list.After() != strings.Repeat("x", 20) {
+		t.Errorf("found %s behind %d commands, goes on at %q", listed(found), docs.asked, list.After())
 	}
 }
 
@@ -196,23 +197,23 @@ func TestAttestationsOfAnArtifactAreThoseBoundToIt(t *testing.T) {
 		t.Fatalf("reports are %v, %v", reports, err)
 	}
 	before := docs.commands.Load()
-	found, err := store.Attestations.OfArtifact(t.Context(), "org", "f", fingerprint, "check", reports, 10)
-	if err != nil || listed(found) != "no-commit commit digest-elsewhere digest" {
-		t.Errorf("found %s, %v", listed(found), err)
+	found := allOf(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, 10))
+	if listed(found) != "no-commit commit digest-elsewhere digest" {
+		t.Errorf("found %s", listed(found))
 	}
 	if took := docs.commands.Load() - before; took != 2 {
 		t.Errorf("took %d commands", took)
 	}
-	if found, err = store.Attestations.OfArtifact(t.Context(), "org", "f", fingerprint, "check", reports, 1); err != nil || listed(found) != "no-commit" {
-		t.Errorf("the newest is %s, %v", listed(found), err)
+	if found = allOf(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, 1)); listed(found) != "no-commit" {
+		t.Errorf("the newest is %s", listed(found))
 	}
 	var others []evidence.Attestation
 	for i := range storage.MaxMany {
 		others = append(others, make(fmt.Sprint("another", i), "u", float64(10+i), by("app", sha("3", 40))))
 	}
 	putAttestations(t, store, others...)
-	if found, err = store.Attestations.OfArtifact(t.Context(), "org", "f", fingerprint, "check", reports, 10); err != nil || listed(found) != "no-commit commit digest-elsewhere digest" {
-		t.Errorf("behind many others are %s, %v", listed(found), err)
+	if found = allOf(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, 10)); listed(found) != "no-commit commit digest-elsewhere digest" {
+		t.Errorf("behind many others are %s", listed(found))
 	}
 	if reports, err := store.Artifacts.Reported(t.Context(), "org", "f", "fffff"); err != nil || reports != nil {
 		t.Errorf("what was not reported has %v, %v", reports, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"io"
 	"log/slog"
 	"slices"
@@ -215,7 +216,9 @@ var whatCounts = map[string]func(s *clockScene){
 			s.begin(name, evidence.TrailChange{})
 			latest, err := s.Trails.Latest(s.t.Context(), []string{s.flow})
 			s.must(err)
-			listed, err := s.Trails.List(s.t.Context(), storage.TrailQuery{Org: "org", Limit: 1})
+			batches, err := s.Trails.List(s.t.Context(), storage.TrailQuery{Org: "org", Limit: 1})
+			s.must(err)
+			listed, err := batches.Next(s.t.Context(), math.MaxInt)
 			s.must(err)
 			if latest[s.flow].Name != name || listed[0].Name != name {
 				s.t.Errorf("turn %d: %s is the latest, %s comes first, want %s", s.turn, latest[s.flow].Name, listed[0].Name, name)

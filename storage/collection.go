@@ -42,6 +42,9 @@ func (c *Collection[T]) GetVersioned(ctx context.Context, id string) (Versioned[
 	if err != nil {
 		return Versioned[T]{}, c.wrap("get", id, err)
 	}
+	if err := charge(ctx, len(record.Body)); err != nil {
+		return Versioned[T]{}, err
+	}
 	value, err := c.decode(record)
 	return Versioned[T]{Value: value, Revision: record.Revision}, err
 }
@@ -49,23 +52,27 @@ func (c *Collection[T]) GetVersioned(ctx context.Context, id string) (Versioned[
 // GetMany returns the documents that exist among ids, in their order: one command
 // per MaxMany ids.
 func (c *Collection[T]) GetMany(ctx context.Context, ids []string) ([]T, error) {
+	values, _, err := c.getSized(ctx, ids)
+	return values, err
+}
+
+// getSized is GetMany, and returns the size of the bodies in bytes as well.
+func (c *Collection[T]) getSized(ctx context.Context, ids []string) ([]T, int, error) {
 	var values []T
+	bytes := 0
 	for len(ids) > 0 {
 		n := min(len(ids), MaxMany)
 		records, err := c.docs.GetMany(ctx, c.schema, ids[:n])
 		if err != nil {
-			return nil, c.wrap("get many", "", err)
+			return nil, 0, c.wrap("get many", "", err)
 		}
-		for _, record := range records {
-			value, err := c.decode(record)
-			if err != nil {
-				return nil, err
-			}
-			values = append(values, value)
+		found, err := c.decodeAll(ctx, records)
+		if err != nil {
+			return nil, 0, err
 		}
-		ids = ids[n:]
+		values, bytes, ids = append(values, found...), bytes+bodiesOf(records), ids[n:]
 	}
-	return values, nil
+	return values, bytes, nil
 }
 
 // Insert stores a new document, or returns ErrExists.
@@ -161,19 +168,21 @@ func (c *Collection[T]) Delete(ctx context.Context, ids ...string) error {
 
 // Find answers a query with a page of documents and the cursor of the next one.
 func (c *Collection[T]) Find(ctx context.Context, query Query) ([]T, string, error) {
+	values, page, err := c.findPage(ctx, query)
+	return values, page.Next, err
+}
+
+// findPage is Find with the whole page.
+func (c *Collection[T]) findPage(ctx context.Context, query Query) ([]T, Page, error) {
 	page, err := c.docs.Find(ctx, c.schema, query)
 	if err != nil {
-		return nil, "", c.wrap("find", query.Index, err)
+		return nil, Page{}, c.wrap("find", query.Index, err)
 	}
-	values := make([]T, 0, len(page.Records))
-	for _, record := range page.Records {
-		value, err := c.decode(record)
-		if err != nil {
-			return nil, "", err
-		}
-		values = append(values, value)
+	values, err := c.decodeAll(ctx, page.Records)
+	if err != nil {
+		return nil, Page{}, err
 	}
-	return values, page.Next, nil
+	return values, page, nil
 }
 
 // FindFields is Find for those who need no more than the declared fields.
@@ -223,6 +232,21 @@ func (c *Collection[T]) decode(record Record) (T, error) {
 		return value, Damaged("A stored document of "+c.schema.Name+" is damaged", fmt.Errorf("decode %s: %w", record.ID, err))
 	}
 	return value, nil
+}
+
+func (c *Collection[T]) decodeAll(ctx context.Context, records []Record) ([]T, error) {
+	if err := charge(ctx, bodiesOf(records)); err != nil {
+		return nil, err
+	}
+	values := make([]T, 0, len(records))
+	for _, record := range records {
+		value, err := c.decode(record)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, value)
+	}
+	return values, nil
 }
 
 func (c *Collection[T]) wrap(command, subject string, err error) error {

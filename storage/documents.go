@@ -151,6 +151,8 @@ type Page struct {
 	// Next is the cursor of the next page, "" when there is none. A page may be
 	// short, even empty, and still have a next one (MaxScan, Query.MaxBytes).
 	Next string
+	// Full tells that Query.MaxBytes ended the page.
+	Full bool
 }
 
 // Documents is the only way to the database. Every method is one command. A

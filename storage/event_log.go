@@ -70,11 +70,11 @@ func (e *Events) outermost(ctx context.Context, r EventRange, last bool) (int64,
 	return found[0].Fields["ordinal"].(int64), nil
 }
 
-// Walk returns the next MaxMany events of a range, oldest first, and the cursor of
-// those behind them: "" at the end. It begins with the cursor "".
-func (e *Events) Walk(ctx context.Context, r EventRange, after string) ([]snapshot.Event, string, error) {
+// Walk returns the next events of a range, MaxMany or as many as fit maxBytes, oldest
+// first, and the cursor of those behind them: "" at the end. It begins with the cursor "".
+func (e *Events) Walk(ctx context.Context, r EventRange, after string, maxBytes int) ([]snapshot.Event, string, error) {
 	query := r.query("time", r.Environment)
-	query.After, query.Limit = after, MaxMany
+	query.After, query.Limit, query.MaxBytes = after, MaxMany, maxBytes
 	events, next, err := e.collection.Find(ctx, query)
 	return plain(events), next, err
 }

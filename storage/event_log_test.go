@@ -122,7 +122,7 @@ func TestEventLogsAreWalkedOldestFirst(t *testing.T) {
 		want, _ := within(all, r, nil, storage.EventPage{Limit: len(all)})
 		got, cursor := []string{}, ""
 		for {
-			page, next, err := s.Events.Walk(t.Context(), r, cursor)
+			page, next, err := s.Events.Walk(t.Context(), r, cursor, 100_000)
 			s.must(err)
 			if len(page) > storage.MaxMany {
 				t.Fatalf("%+v: a page of %d", r, len(page))

@@ -81,7 +81,7 @@ func plain(logged []loggedEvent) []snapshot.Event {
 // Between returns the events of an environment with ordinals from first to last,
 // at most MaxMany, in the order asked for.
 func (e *Events) Between(ctx context.Context, environment string, first, last int64, descending bool) ([]snapshot.Event, error) {
-	events, _, err := e.collection.Find(ctx, Query{
+	events, err := take(ctx, e.collection, Query{
 		Index:      "ordinal",
 		Equal:      []any{environment},
 		From:       &Bound{Value: first},

@@ -2,6 +2,10 @@ package storage
 
 import "context"
 
+// maxTaken bounds, in bytes, what is read at once of what is needed as a whole, so that
+// a read whose charge is refused does not go on.
+const maxTaken = 8 << 20
+
 // findFirst returns the first document that a query finds, looking further where a
 // page ends before one is found, or ErrNotFound.
 func findFirst[T any](ctx context.Context, collection *Collection[T], query Query) (T, error) {
@@ -38,6 +42,7 @@ func newestTime[T any](ctx context.Context, collection *Collection[T], query Que
 func take[T any](ctx context.Context, collection *Collection[T], query Query) ([]T, error) {
 	var taken []T
 	wanted := query.Limit
+	query.MaxBytes = maxTaken
 	for {
 		query.Limit = min(wanted-len(taken), MaxMany)
 		found, next, err := collection.Find(ctx, query)
@@ -92,6 +97,7 @@ func in(texts []string) In {
 
 // each calls yield for everything that a query finds, page by page.
 func each[T any](ctx context.Context, collection *Collection[T], query Query, yield func(*T) error) error {
+	query.MaxBytes = maxTaken
 	for {
 		found, next, err := collection.Find(ctx, query)
 		if err != nil {

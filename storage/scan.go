@@ -74,9 +74,13 @@ func (s *Scan) Skip() int {
 // Add takes the next entry, with its fields and the size of its body in bytes, and
 // tells whether it wants another.
 func (s *Scan) Add(entry Record, size int) bool {
-	wanted := s.filter(entry.Fields)
-	if s.seen == MaxScan || len(s.page.Records) == s.query.Limit || (wanted && s.skip == 0 && s.exceeds(size)) {
+	if s.seen == MaxScan || len(s.page.Records) == s.query.Limit {
 		s.more = true
+		return false
+	}
+	wanted := s.filter(entry.Fields)
+	if wanted && s.skip == 0 && s.exceeds(size) {
+		s.more, s.page.Full = true, true
 		return false
 	}
 	s.seen++
@@ -118,14 +122,15 @@ func (s *Scan) Keep(found map[string]Record) {
 	}
 }
 
-// End ends the page behind its first n records, for engines that learn the sizes of
-// bodies only when they fetch them.
+// End ends the page behind its first n records, at MaxBytes, for engines that learn the
+// sizes of bodies only when they fetch them.
 func (s *Scan) End(n int) {
 	if n == len(s.page.Records) {
 		return
 	}
 	s.last = s.PositionOf(s.page.Records[n-1])
-	s.page.Records, s.more = s.page.Records[:n], true
+	s.page.Records = s.page.Records[:n]
+	s.more, s.page.Full = true, true
 }
 
 // Records are those taken into the page so far.

@@ -142,6 +142,27 @@ func (t *Templates) GetMany(ctx context.Context, org string, ids []string) (map[
 	return found, nil
 }
 
+// Texts returns the texts of the templates that exist among ids, by id: one command per
+// MaxMany of those that were not used lately. Large ones, which are objects, are left out.
+func (t *Templates) Texts(ctx context.Context, org string, ids []string) (map[string][]byte, error) {
+	texts := make(map[string][]byte, len(ids))
+	var missing []string
+	for _, id := range distinct(ids) {
+		if known, ok := t.known(org, id); ok {
+			texts[id] = known.Content
+			continue
+		}
+		missing = append(missing, templateKey(org, id))
+	}
+	records, err := t.collection.GetMany(ctx, missing)
+	for _, record := range records {
+		if record.Object == "" {
+			texts[record.ID] = record.Content
+		}
+	}
+	return texts, err
+}
+
 // known looks a template up without a command. The empty one is that of all
 // organizations, and need not have been stored.
 func (t *Templates) known(org, id string) (StoredTemplate, bool) {
@@ -181,7 +202,11 @@ func (t *Templates) content(ctx context.Context, record templateRecord) ([]byte,
 		return nil, fmt.Errorf("open the object of a template: %w", err)
 	}
 	defer reader.Close()
-	return io.ReadAll(reader)
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		return nil, fmt.Errorf("read the object of a template: %w", err)
+	}
+	return content, charge(ctx, len(content))
 }
 
 func damagedTemplate(id string, cause error) error {

@@ -68,32 +68,41 @@ type TrailQuery struct {
 	Offset, Limit int
 }
 
-// List returns a page of trails.
-func (t *Trails) List(ctx context.Context, q TrailQuery) ([]evidence.Trail, error) {
+// List reads a page of trails.
+func (t *Trails) List(ctx context.Context, q TrailQuery) (*Batches[evidence.Trail], error) {
 	query := Query{Index: "created", Equal: []any{q.Org}, Descending: true, Offset: q.Offset, Limit: q.Limit}
 	switch {
 	case q.Flows == nil:
-		return take(ctx, t.collection, query)
+		return batchesOf(t.collection, query), nil
 	case len(q.Flows) == 0:
-		return nil, nil
+		return noBatches[evidence.Trail](), nil
 	case len(q.Flows) <= MaxMany:
 		query.Index, query.Equal = "flow", []any{q.Org, in(q.Flows)}
-		return take(ctx, t.collection, query)
+		return batchesOf(t.collection, query), nil
 	}
 	// Each part has what the page needs of it; their merge has the page.
-	var merged []evidence.Trail
+	var entries []Record
 	for flows := range slices.Chunk(q.Flows, MaxMany) {
 		query.Index, query.Equal = "flow", []any{q.Org, in(flows)}
 		query.Offset, query.Limit = 0, q.Offset+q.Limit
-		part, err := take(ctx, t.collection, query)
+		part, err := takeFields(ctx, t.collection, query)
 		if err != nil {
 			return nil, err
 		}
-		merged = append(merged, part...)
+		entries = append(entries, part...)
 	}
-	slices.SortStableFunc(merged, func(a, b evidence.Trail) int { return cmp.Compare(b.CreatedAt, a.CreatedAt) })
-	start := min(q.Offset, len(merged))
-	return merged[start:min(start+q.Limit, len(merged))], nil
+	slices.SortFunc(entries, func(a, b Record) int { return compareCreated(b, a) })
+	start := min(q.Offset, len(entries))
+	var keys []string
+	for _, entry := range entries[start:min(start+q.Limit, len(entries))] {
+		keys = append(keys, entry.ID)
+	}
+	return t.OfKeys(keys), nil
+}
+
+// OfKeys reads trails by key, in the order of keys.
+func (t *Trails) OfKeys(keys []string) *Batches[evidence.Trail] {
+	return batchesByID(t.collection, keys)
 }
 
 // Totals returns how many trails flows have; nil means all flows there are.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -53,8 +54,18 @@ type options struct {
 	embedded bool
 	// data is the directory of the embedded engines, "" for one of the test's own.
 	data string
+	// memoryBudget is in MiB, 0 for the default of the machine.
+	memoryBudget int64
 	// begins lets the clock stand at a time, and move by the turns of the test alone.
 	begins time.Time
+}
+
+// environ are the settings of the service that the options name.
+func (o *options) environ() []string {
+	if o.memoryBudget == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("ATTESTRY_MEMORY_BUDGET=%dMiB", o.memoryBudget)}
 }
 
 // start runs the service on the embedded engines, or on the real ones that the
@@ -76,6 +87,7 @@ func start(t *testing.T, o options) *service {
 		MongoDB:       engines.MongoDB,
 		S3:            engines.S3,
 		ReportWait:    o.reportWait,
+		Environ:       o.environ(),
 		Clock:         s.clock.read,
 		Log:           process.NewLog(s.log, slog.LevelDebug),
 		Wrap:          o.wrap,

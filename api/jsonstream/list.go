@@ -22,6 +22,40 @@ func NewList[T any](next func(ctx context.Context) (batch []T, more bool, err er
 	return List[T]{next: next}
 }
 
+// ListOf is a list of elements that are in memory already.
+func ListOf[T any](elements []T) List[T] {
+	return NewList(func(context.Context) ([]T, bool, error) { return elements, false, nil })
+}
+
+// atOnce is how many elements of a list by Show are made at a time.
+const atOnce = 64
+
+// Show is a list of what show makes of each item, some at a time.
+func Show[S, T any](items []S, show func(*S) T) List[T] {
+	return NewList(func(context.Context) ([]T, bool, error) {
+		part := items[:min(atOnce, len(items))]
+		items = items[len(part):]
+		shown := make([]T, 0, len(part))
+		for i := range part {
+			shown = append(shown, show(&part[i]))
+		}
+		return shown, len(items) > 0, nil
+	})
+}
+
+// Append returns the list with further elements at its end.
+func (l List[T]) Append(elements ...T) List[T] {
+	ended := l.next == nil
+	return NewList(func(ctx context.Context) ([]T, bool, error) {
+		if ended {
+			return elements, false, nil
+		}
+		batch, more, err := l.next(ctx)
+		ended = !more
+		return batch, true, err
+	})
+}
+
 // Schema is that of an array.
 func (List[T]) Schema(registry huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[T](), true, "")}

@@ -253,3 +253,38 @@ func TestListsAreNotEncodedAsAWhole(t *testing.T) {
 		}
 	}
 }
+
+func TestItemsAreShownAsTheyAreSent(t *testing.T) {
+	items := make([]int, 1000)
+	for i := range items {
+		items[i] = i
+	}
+	shown := 0
+	reader := jsonstream.NewReader(t.Context(), jsonstream.Show(items, func(i *int) inner {
+		shown++
+		return inner{Count: i}
+	}), false)
+	if _, err := reader.Read(make([]byte, 100)); err != nil || shown > 100 {
+		t.Fatalf("%d are shown at once, %v", shown, err)
+	}
+	if _, err := io.ReadAll(reader); err != nil || shown != len(items) {
+		t.Errorf("%d are shown, %v", shown, err)
+	}
+}
+
+func TestElementsAreAppendedToAList(t *testing.T) {
+	batches := 0
+	last := inner{Name: "last"}
+	for name, row := range map[string]struct {
+		list jsonstream.List[inner]
+		want []inner
+	}{
+		"of batches":   {counted(&batches, []inner{{Name: "a"}}, []inner{{Name: "b"}}).Append(last), []inner{{Name: "a"}, {Name: "b"}, last}},
+		"that is zero": {jsonstream.List[inner]{}.Append(last), []inner{last}},
+		"none":         {jsonstream.ListOf([]inner{last}).Append(), []inner{last}},
+	} {
+		if got, want := read(t, row.list), whole(t, row.want, false); got != want {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"attestry/api/jsonstream"
 	"attestry/evidence"
 )
 
@@ -77,18 +78,21 @@ func (h *handlers) allowArtifact(ctx context.Context, in *EnvironmentPath, body 
 }
 
 type listAllowlistAnswer struct {
-	Body []AllowlistResponse
+	Body jsonstream.List[AllowlistResponse]
 }
 
 // listAllowlist lists what is permitted, newest first; what is permitted in archived
-// environments is left out. Like environments, permissions are configured, not
-// recorded, and so are listed all at once.
+// environments is left out.
 func (h *handlers) listAllowlist(ctx context.Context, _ *OrgPath) (*listAllowlistAnswer, error) {
 	org := access(ctx)
-	all, err := h.store.Allowlist.List(ctx, org.OrgID)
-	if err != nil {
-		return nil, err
+	show := func(ctx context.Context, batch []evidence.Allowance) ([]AllowlistResponse, error) {
+		return h.showAllowances(ctx, org, batch)
 	}
+	return &listAllowlistAnswer{Body: listOf(h, h.store.Allowlist.List(org.OrgID), show)}, nil
+}
+
+// showAllowances shows allowances with the names that their environments have now.
+func (h *handlers) showAllowances(ctx context.Context, org evidence.OrgAccess, all []evidence.Allowance) ([]AllowlistResponse, error) {
 	ids := make([]string, 0, len(all))
 	for _, one := range all {
 		ids = append(ids, one.Environment)
@@ -108,5 +112,5 @@ func (h *handlers) listAllowlist(ctx context.Context, _ *OrgPath) (*listAllowlis
 			Timestamp: one.At, UserName: one.UserName, Description: one.Description,
 		})
 	}
-	return &listAllowlistAnswer{Body: shown}, nil
+	return shown, nil
 }

@@ -5,6 +5,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"attestry/api/admission"
 	"attestry/api/examples"
 	"attestry/app/evaluation"
 	"attestry/evidence"
@@ -64,6 +66,9 @@ type Deps struct {
 	// ShutdownTimeout is how long requests under way may still take once Listen's
 	// context has ended; 0 means 15 s.
 	ShutdownTimeout time.Duration
+	// MemoryBudget is how much memory the bodies and answers of all requests under way
+	// may take up, in bytes; 0 means admission.DefaultTotal.
+	MemoryBudget int64
 }
 
 // Server answers the API over HTTP.
@@ -81,6 +86,8 @@ type Server struct {
 	readiness       *monitor.Readiness
 	requestTimeout  time.Duration
 	shutdownTimeout time.Duration
+	budget          *admission.Budget
+	batchBytes      int
 }
 
 // New makes a server. It fails on faults of the route table and on settings it
@@ -92,13 +99,24 @@ func New(deps Deps) (*Server, error) {
 	}
 	return newServer(deps, links, routes(&handlers{
 		clock: deps.Clock, links: links, store: deps.Store, intake: deps.Intake, evaluator: deps.Evaluator,
-		logical: logical.NewUpdater(deps.Store, deps.Clock, deps.Logger), log: deps.Logger,
+		logical: logical.NewUpdater(deps.Store, deps.Clock, deps.Logger), log: deps.Logger, batchBytes: batchBytes(deps.budget()),
 	}))
+}
+
+// budget is the memory budget in bytes.
+func (d *Deps) budget() int64 { return cmp.Or(d.MemoryBudget, admission.DefaultTotal()) }
+
+// batchBytes is how much a list reads at a time, in bytes: so little that many answers
+// fit the budget at once, and so much that most lists are read at once.
+func batchBytes(budget int64) int {
+	const least, most = 256 << 10, 4 << 20
+	return int(min(max(budget/64, least), most))
 }
 
 func newServer(deps Deps, links Links, table []Route) (*Server, error) {
 	configureHuma()
-	measured, err := newMetrics(deps.Registerer)
+	budget := admission.NewBudget(deps.budget())
+	measured, err := newMetrics(deps.Registerer, budget)
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +134,8 @@ func newServer(deps Deps, links Links, table []Route) (*Server, error) {
 		readiness:       monitor.NewReadiness(deps.Checks, deps.Clock),
 		requestTimeout:  orDefault(deps.RequestTimeout, defaultRequestTimeout),
 		shutdownTimeout: orDefault(deps.ShutdownTimeout, defaultShutdownTimeout),
+		budget:          budget,
+		batchBytes:      batchBytes(budget.Total()),
 	}
 	s.app = newApp(s)
 	s.api = humafiber.NewWithGroup(s.app, headRouter{s.app.Group(prefix)}, describe(links))
@@ -186,6 +206,9 @@ func (r headRouter) Add(method, path string, served ...fiber.Handler) fiber.Rout
 func jsonFormat() huma.Format {
 	return huma.Format{
 		Marshal: func(w io.Writer, value any) error {
+			if begun, ok := value.(*jsonAnswer); ok {
+				return begun.send(w)
+			}
 			var buffer bytes.Buffer
 			encoder := json.NewEncoder(&buffer)
 			encoder.SetEscapeHTML(false)

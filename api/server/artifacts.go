@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"attestry/api/jsonstream"
 	"attestry/evidence"
 	"attestry/storage"
 )
@@ -69,7 +70,7 @@ type listFlowArtifactsInput struct {
 }
 
 type artifactListAnswer struct {
-	Body []ArtifactListItemResponse
+	Body jsonstream.List[ArtifactListItemResponse]
 }
 
 // listArtifacts lists what an organization has reported, newest first.
@@ -90,7 +91,7 @@ func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*
 		}
 		query.Repos = []string{repo.ID}
 	}
-	return h.pageOfArtifacts(ctx, org, query)
+	return h.pageOfArtifacts(org, query), nil
 }
 
 // listFlowArtifacts lists what was reported to a flow, newest first.
@@ -102,7 +103,7 @@ func (h *handlers) listFlowArtifacts(ctx context.Context, in *listFlowArtifactsI
 	}
 	query := artifactPage(org, in.Page, in.PerPage)
 	query.Flow = ref.ID
-	return h.pageOfArtifacts(ctx, org, query)
+	return h.pageOfArtifacts(org, query), nil
 }
 
 // artifactPage asks for a page. Pages and sizes below one are taken for the usual
@@ -115,20 +116,16 @@ func artifactPage(org evidence.OrgAccess, number, size int) storage.ArtifactQuer
 	return storage.ArtifactQuery{Org: org.OrgID, Offset: offsetOf(number, size), Limit: size}
 }
 
-func (h *handlers) pageOfArtifacts(ctx context.Context, org evidence.OrgAccess, query storage.ArtifactQuery) (*artifactListAnswer, error) {
-	records, err := h.store.Artifacts.List(ctx, query)
-	if err != nil {
-		return nil, err
+func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query storage.ArtifactQuery) *artifactListAnswer {
+	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactListItemResponse, error) {
+		judged, err := h.judge(ctx, org, records)
+		shown := make([]ArtifactListItemResponse, 0, len(judged))
+		for _, artifact := range judged {
+			shown = append(shown, h.showListed(org, &artifact))
+		}
+		return shown, err
 	}
-	judged, err := h.judge(ctx, org, records)
-	if err != nil {
-		return nil, err
-	}
-	answer := &artifactListAnswer{Body: make([]ArtifactListItemResponse, 0, len(judged))}
-	for _, artifact := range judged {
-		answer.Body = append(answer.Body, h.showListed(org, &artifact))
-	}
-	return answer, nil
+	return &artifactListAnswer{Body: partsOf(h, h.store.Artifacts.List(query), show)}
 }
 
 type getArtifactInput struct {
@@ -199,7 +196,7 @@ type getArtifactsOfCommitInput struct {
 }
 
 type artifactsAnswer struct {
-	Body []ArtifactResponse
+	Body jsonstream.List[ArtifactResponse]
 }
 
 // getArtifactsOfCommit reads what was built from a commit, newest first.
@@ -213,8 +210,10 @@ func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfC
 	if err != nil {
 		return nil, unambiguous(err, in.Commit)
 	}
-	shown, err := h.showArtifacts(ctx, org, records)
-	return &artifactsAnswer{Body: shown}, err
+	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
+		return h.showArtifacts(ctx, org, records)
+	}
+	return &artifactsAnswer{Body: partsOf(h, records, show)}, nil
 }
 
 type getLatestCommitInput struct {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"attestry/api/jsonstream"
 	"attestry/evidence"
 	"attestry/storage"
 )
@@ -77,9 +78,9 @@ type listAttestationsInput struct {
 
 // AttestationsPage is a page of a list that goes on by a cursor.
 type AttestationsPage struct {
-	Data       []Attestation          `json:"data"`
-	Links      map[string]href        `json:"_links"`
-	Pagination OrNull[PaginationInfo] `json:"pagination" doc:"Null when the filters do not let the total be told without reading all."`
+	Data       jsonstream.List[Attestation]      `json:"data" doc:"A page ends early, with a next one, when its attestations exceed 32 MiB."`
+	Links      jsonstream.Later[map[string]href] `json:"_links"`
+	Pagination OrNull[PaginationInfo]            `json:"pagination" doc:"Null when the filters do not let the total be told without reading all."`
 }
 
 type listAttestationsAnswer struct {
@@ -100,22 +101,44 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 	if err != nil {
 		return nil, err
 	}
-	found, next, err := h.store.Attestations.List(ctx, query, cursor, in.PerPage)
-	if err != nil {
-		if cursor != "" && evidence.CodeOf(err) == evidence.Invalid {
-			return nil, badCursor(in.After)
-		}
-		return nil, err
-	}
-	answer := &listAttestationsAnswer{Body: AttestationsPage{Links: h.links.cursorLinks(ctx, afterOf(number+1, next))}}
-	if answer.Body.Data, err = h.showAttestations(ctx, org, found); err != nil {
-		return nil, err
-	}
+	found := h.store.Attestations.List(query, cursor, in.PerPage)
+	answer := &listAttestationsAnswer{Body: AttestationsPage{
+		Data: h.pageOfAttestations(org, found, func(err error) error {
+			if cursor != "" && evidence.CodeOf(err) == evidence.Invalid {
+				return badCursor(in.After)
+			}
+			return err
+		}),
+		Links: jsonstream.NewLater(func() map[string]href {
+			return h.links.cursorLinks(ctx, afterOf(number+1, found.After()))
+		}),
+	}}
 	total, known, err := h.store.Attestations.Count(ctx, query)
 	if known {
 		answer.Body.Pagination.Value = new(paginationOf(number, in.PerPage, total))
 	}
 	return answer, err
+}
+
+// pageOfAttestations lists attestations up to the batch that exceeds maxPage. explain
+// words the errors of reading them.
+func (h *handlers) pageOfAttestations(org evidence.OrgAccess, found *storage.Batches[evidence.Attestation], explain func(error) error) jsonstream.List[Attestation] {
+	return jsonstream.NewList(func(ctx context.Context) ([]Attestation, bool, error) {
+		requestOf(ctx).memory.rewind(0)
+		batch, err := found.Next(ctx, h.batchBytes)
+		if err != nil {
+			return nil, false, explain(err)
+		}
+		shown, err := h.showAttestations(ctx, org, batch)
+		return shown, found.More() && found.Bytes() < maxPage, err
+	})
+}
+
+// listOfAttestations lists all attestations that are found.
+func (h *handlers) listOfAttestations(org evidence.OrgAccess, found *storage.Batches[evidence.Attestation]) jsonstream.List[Attestation] {
+	return listOf(h, found, func(ctx context.Context, batch []evidence.Attestation) ([]Attestation, error) {
+		return h.showAttestations(ctx, org, batch)
+	})
 }
 
 // pickAttestation answers with one attestation, or none.
@@ -130,8 +153,8 @@ func (h *handlers) pickAttestation(ctx context.Context, org evidence.OrgAccess, 
 	}
 	shown, err := h.showAttestations(ctx, org, picked)
 	return &listAttestationsAnswer{Body: AttestationsPage{
-		Data:  shown,
-		Links: h.links.cursorLinks(ctx, ""),
+		Data:  jsonstream.ListOf(shown),
+		Links: jsonstream.NewLater(func() map[string]href { return h.links.cursorLinks(ctx, "") }),
 		Pagination: OrNull[PaginationInfo]{
 			Value: new(paginationOf(1, in.PerPage, int64(len(picked)))),
 		},
@@ -263,7 +286,7 @@ type commitAttestationsInput struct {
 }
 
 type commitAttestationsAnswer struct {
-	Body map[string][]Attestation
+	Body jsonstream.Map[jsonstream.List[Attestation]]
 }
 
 // listCommitAttestations lists the attestations of commits by commit, newest
@@ -291,22 +314,10 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 		}
 		query.Flows = []string{ref.ID}
 	}
-	found, err := h.store.Attestations.Page(ctx, query, 0, maxCommitAttestations)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := h.showAttestations(ctx, org, found)
-	if err != nil {
-		return nil, err
-	}
-	answer := &commitAttestationsAnswer{Body: make(map[string][]Attestation, len(query.Commits))}
-	for _, commit := range query.Commits {
-		answer.Body[commit] = []Attestation{}
-	}
-	for i, attestation := range found {
-		answer.Body[attestation.CommitSHA] = append(answer.Body[attestation.CommitSHA], shown[i])
-	}
-	return answer, nil
+	found, err := h.store.Attestations.ByCommit(ctx, query, maxCommitAttestations, h.batchBytes)
+	return &commitAttestationsAnswer{Body: jsonstream.NewMap(query.Commits, func(commit string) jsonstream.List[Attestation] {
+		return h.listOfAttestations(org, found[commit])
+	})}, err
 }
 
 func knownType(kind string) bool {
@@ -347,19 +358,16 @@ func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestation
 		return nil, err
 	}
 	number, size := max(in.Page, 1), min(max(in.PerPage, 1), maxAttestationsPerPage)
-	var found []evidence.Attestation
+	page := FlowAttestations{Pagination: paginationOf(number, size, total)}
 	// The count may be capped; what is surely beyond the end is not looked for.
 	if offset := offsetOf(number, size); int64(offset) < total || total == storage.MaxCount {
-		if found, err = h.store.Attestations.Page(ctx, query, offset, size); err != nil {
-			return nil, err
-		}
+		page.Data = h.listOfAttestations(org, h.store.Attestations.Page(query, offset, size))
 	}
-	shown, err := h.showAttestations(ctx, org, found)
-	return &flowAttestationsAnswer{Body: FlowAttestations{Data: shown, Pagination: paginationOf(number, size, total)}}, err
+	return &flowAttestationsAnswer{Body: page}, nil
 }
 
 type namedAttestationsAnswer struct {
-	Body []Attestation
+	Body jsonstream.List[Attestation]
 }
 
 // ArtifactAttestationPath is the path of the attestations of a name on an
@@ -387,12 +395,8 @@ func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAtte
 	if len(reports) > 0 {
 		fingerprint = reports[0].Fingerprint
 	}
-	found, err := h.store.Attestations.OfArtifact(ctx, org.OrgID, ref.ID, fingerprint, in.Name, reports, maxNamedAttestations)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := h.showAttestations(ctx, org, found)
-	return &namedAttestationsAnswer{Body: shown}, err
+	found := h.store.Attestations.OfArtifact(org.OrgID, ref.ID, fingerprint, in.Name, reports, maxNamedAttestations)
+	return &namedAttestationsAnswer{Body: h.listOfAttestations(org, found)}, nil
 }
 
 // TrailAttestationPath is the path of the attestations of a name on a trail.
@@ -409,13 +413,9 @@ func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestatio
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.store.Attestations.Page(ctx,
+	found := h.store.Attestations.Page(
 		storage.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := h.showAttestations(ctx, org, found)
-	return &namedAttestationsAnswer{Body: shown}, err
+	return &namedAttestationsAnswer{Body: h.listOfAttestations(org, found)}, nil
 }
 
 // cursorLinks are the links of a page of a list that goes on by a cursor: its own,

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"attestry/api/jsonstream"
 	"attestry/evidence"
 	"attestry/evidence/attestation"
 	"attestry/evidence/jsontext"
@@ -135,14 +135,14 @@ func (e EvaluatorInput) evaluator() *evidence.Evaluator {
 // (contract/responses.md). Clients print an unset description as text, so it is
 // left out; who made the type and when is left out when a version is asked for.
 type CustomAttestationType struct {
-	Name           string                         `json:"name"`
-	Description    *string                        `json:"description,omitempty"`
-	Org            string                         `json:"org"`
-	Archived       bool                           `json:"archived"`
-	CreatedBy      *string                        `json:"created_by,omitempty"`
-	CreatedAt      *float64                       `json:"created_at,omitempty" doc:"Unix seconds."`
-	LastModifiedAt *float64                       `json:"last_modified_at,omitempty" doc:"Unix seconds."`
-	Versions       []CustomAttestationTypeVersion `json:"versions" doc:"Newest first."`
+	Name           string                                        `json:"name"`
+	Description    *string                                       `json:"description,omitempty"`
+	Org            string                                        `json:"org"`
+	Archived       bool                                          `json:"archived"`
+	CreatedBy      *string                                       `json:"created_by,omitempty"`
+	CreatedAt      *float64                                      `json:"created_at,omitempty" doc:"Unix seconds."`
+	LastModifiedAt *float64                                      `json:"last_modified_at,omitempty" doc:"Unix seconds."`
+	Versions       jsonstream.List[CustomAttestationTypeVersion] `json:"versions" doc:"Newest first."`
 }
 
 // CustomAttestationTypeVersion is one version of a type.
@@ -150,7 +150,7 @@ type CustomAttestationTypeVersion struct {
 	Version    int             `json:"version"`
 	Timestamp  float64         `json:"timestamp" doc:"Unix seconds."`
 	CreatedBy  string          `json:"created_by"`
-	TypeSchema SchemaDocument  `json:"type_schema"`
+	TypeSchema SchemaDocument  `json:"type_schema" doc:"Null when there is none, and in lists when it is longer than 64 KiB."`
 	Evaluator  *ShownEvaluator `json:"evaluator"`
 	Summary    []TypeSummary   `json:"summary,omitempty"`
 }
@@ -205,14 +205,14 @@ type attestationTypeAnswer struct {
 }
 
 type attestationTypesAnswer struct {
-	Body []CustomAttestationType
+	Body jsonstream.List[CustomAttestationType]
 }
 
 // postAttestationType makes a type, or the next version of one, which is told as a
 // whole: what is left out is unset. An archived type comes back with it
 // (contract/clients.md 5).
 func (h *handlers) postAttestationType(ctx context.Context, _ *OrgPath, f *form[CustomAttestationTypePostInput]) (*textAnswer, error) {
-	schema, err := readSchema(f)
+	schema, err := readSchema(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -240,12 +240,12 @@ func (h *handlers) postAttestationType(ctx context.Context, _ *OrgPath, f *form[
 
 // readSchema reads the JSON Schema of a form; nil when there is none. An empty file
 // is one: a type must not go without the schema that it was meant to have.
-func readSchema(f *form[CustomAttestationTypePostInput]) (json.RawMessage, error) {
+func readSchema(ctx context.Context, f *form[CustomAttestationTypePostInput]) (json.RawMessage, error) {
 	var schema json.RawMessage
 	err := f.Files(func(file formFile) error {
-		read, err := io.ReadAll(file)
+		read, err := readFile(ctx, file)
 		if err != nil {
-			return formBroken(err)
+			return err
 		}
 		if jsontext.Invalid(read) >= 0 {
 			return evidence.ValidationError(map[string]string{schemaField: unreadableText + " [input: " + schemaField + "]"})
@@ -258,15 +258,44 @@ func readSchema(f *form[CustomAttestationTypePostInput]) (json.RawMessage, error
 
 func (h *handlers) listAttestationTypes(ctx context.Context, _ *OrgPath) (*attestationTypesAnswer, error) {
 	org := access(ctx)
-	all, err := h.store.AttestationTypes.List(ctx, org.OrgID)
-	if err != nil {
-		return nil, err
+	show := func(_ context.Context, batch []storage.AttestationTypeHistory) ([]CustomAttestationType, error) {
+		shown := make([]CustomAttestationType, 0, len(batch))
+		for i := range batch {
+			shown = append(shown, showAttestationType(org, &batch[i], h.listedVersions(batch[i].Versions)))
+		}
+		return shown, nil
 	}
-	answer := &attestationTypesAnswer{Body: make([]CustomAttestationType, 0, len(all))}
-	for i := range all {
-		answer.Body = append(answer.Body, showAttestationType(org, &all[i]))
-	}
-	return answer, nil
+	return &attestationTypesAnswer{Body: listOf(h, h.store.AttestationTypes.List(org.OrgID), show)}, nil
+}
+
+// listedVersions shows versions without their large schemas.
+func (h *handlers) listedVersions(versions *storage.Batches[evidence.AttestationTypeVersion]) jsonstream.List[CustomAttestationTypeVersion] {
+	return listOf(h, versions, func(_ context.Context, batch []evidence.AttestationTypeVersion) ([]CustomAttestationTypeVersion, error) {
+		return showAttestationTypeVersions(batch), nil
+	})
+}
+
+// wholeVersions shows versions with their schemas, the large ones one after the other.
+func (h *handlers) wholeVersions(versions *storage.Batches[evidence.AttestationTypeVersion]) jsonstream.List[CustomAttestationTypeVersion] {
+	var pending []evidence.AttestationTypeVersion
+	return jsonstream.NewList(func(ctx context.Context) (_ []CustomAttestationTypeVersion, _ bool, err error) {
+		requestOf(ctx).memory.rewind(0)
+		if len(pending) == 0 {
+			if pending, err = versions.Next(ctx, h.batchBytes); err != nil {
+				return nil, false, err
+			}
+		}
+		n := min(1, len(pending))
+		for n < len(pending) && pending[n-1].SchemaObject == "" && pending[n].SchemaObject == "" {
+			n++
+		}
+		part := pending[:n]
+		pending = pending[n:]
+		if n == 1 {
+			err = h.store.AttestationTypes.LoadSchema(ctx, &part[0])
+		}
+		return showAttestationTypeVersions(part), len(pending) > 0 || versions.More(), err
+	})
 }
 
 func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeInput) (*attestationTypeAnswer, error) {
@@ -278,7 +307,7 @@ func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeIn
 	if err != nil {
 		return nil, noAttestationType(err, org, in.Name)
 	}
-	return &attestationTypeAnswer{Body: showAttestationType(org, &found)}, nil
+	return &attestationTypeAnswer{Body: showAttestationType(org, &found, h.wholeVersions(found.Versions))}, nil
 }
 
 func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestationTypeInput) (*attestationTypeAnswer, error) {
@@ -297,7 +326,7 @@ func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestatio
 	}
 	return &attestationTypeAnswer{Body: CustomAttestationType{
 		Name: head.Name, Description: head.Description, Org: org.OrgName, Archived: head.Archived,
-		Versions: []CustomAttestationTypeVersion{showAttestationTypeVersion(&version)},
+		Versions: jsonstream.ListOf([]CustomAttestationTypeVersion{showAttestationTypeVersion(&version)}),
 	}}, nil
 }
 
@@ -319,8 +348,8 @@ func noAttestationType(err error, org evidence.OrgAccess, name string) error {
 		fmt.Sprintf("Custom attestation type '%s' does not exist for org '%s'", name, org.OrgName))
 }
 
-func showAttestationType(org evidence.OrgAccess, found *storage.AttestationTypeHistory) CustomAttestationType {
-	shown := CustomAttestationType{
+func showAttestationType(org evidence.OrgAccess, found *storage.AttestationTypeHistory, versions jsonstream.List[CustomAttestationTypeVersion]) CustomAttestationType {
+	return CustomAttestationType{
 		Name:           found.Name,
 		Description:    found.Description,
 		Org:            org.OrgName,
@@ -328,10 +357,14 @@ func showAttestationType(org evidence.OrgAccess, found *storage.AttestationTypeH
 		CreatedBy:      &found.CreatedBy,
 		CreatedAt:      &found.CreatedAt,
 		LastModifiedAt: &found.LastModifiedAt,
-		Versions:       make([]CustomAttestationTypeVersion, 0, len(found.Versions)),
+		Versions:       versions,
 	}
-	for i := range found.Versions {
-		shown.Versions = append(shown.Versions, showAttestationTypeVersion(&found.Versions[i]))
+}
+
+func showAttestationTypeVersions(versions []evidence.AttestationTypeVersion) []CustomAttestationTypeVersion {
+	shown := make([]CustomAttestationTypeVersion, 0, len(versions))
+	for i := range versions {
+		shown = append(shown, showAttestationTypeVersion(&versions[i]))
 	}
 	return shown
 }

@@ -23,7 +23,7 @@ func TestPayloadsAreAdmittedAsTheContractHasThem(t *testing.T) {
 	schema := registry.Schema(reflect.TypeFor[payloads](), true, "")
 	check := func(body string) findings {
 		found := findings{}
-		decodeStrict[payloads](newValidator(registry), schema, []byte(body), found)
+		mustDecode[payloads](newValidator(registry), schema, []byte(body), found)
 		return found
 	}
 	const gate = `"project":{"key":"k","url":"u"},"analysedAt":"1","revision":"r"`

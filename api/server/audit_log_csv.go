@@ -65,8 +65,10 @@ func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*streamO
 	}
 	return stream(ctx, download{
 		ContentType: csvContent, Filename: log.environment.Name + "-audit-log.csv", Size: -1,
+		Memory: streamCost(h.batchBytes),
 		Open: func(ctx context.Context, _, _ int64) (io.ReadCloser, error) {
 			return newAuditReader(func(after string) ([][]string, string, error) {
+				requestOf(ctx).memory.rewind(0)
 				return h.auditRows(ctx, log, filter, after)
 			})
 		},
@@ -156,9 +158,9 @@ func (f *auditFilter) wantsFlows(ids []string, named []EventFlow) bool {
 		slices.ContainsFunc(named, func(flow EventFlow) bool { return slices.Contains(f.flowNames, flow.FlowName) })
 }
 
-// auditRows makes rows of the next storage.MaxMany events that a filter may want.
+// auditRows makes rows of the next batch of events that a filter may want.
 func (h *handlers) auditRows(ctx context.Context, log *eventLog, filter auditFilter, after string) ([][]string, string, error) {
-	events, next, err := h.store.Events.Walk(ctx, log.bounds, after)
+	events, next, err := h.store.Events.Walk(ctx, log.bounds, after, h.batchBytes)
 	if err != nil {
 		return nil, "", err
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +18,8 @@ const (
 	reportLimit = 32 * mebibyte
 	// fileLimit bounds a file sent as a part of a form.
 	fileLimit = 10 * mebibyte
-	// preallocated is how much is set aside on the word of Content-Length alone.
-	preallocated = mebibyte
+	// leastMultiple is what each byte of a body becomes at least while it is decoded.
+	leastMultiple = 3
 )
 
 // requestBody is the only reader of a request's body. fasthttp's own stream must
@@ -44,26 +43,35 @@ func (b *requestBody) Read(p []byte) (int, error) {
 }
 
 // readAll reads what is left of the body; more than limit is TooLarge, and stays
-// unread.
-func (b *requestBody) readAll(limit int64) ([]byte, error) {
+// unread. A body for which there is no memory is Unavailable: as far as its length is
+// announced before it is read, else as far as it has come.
+func (b *requestBody) readAll(limit int64, m *memory) ([]byte, error) {
 	if b == nil || b.stream == nil {
 		return nil, nil
 	}
 	if int64(b.length) > limit {
 		return nil, bodyTooLarge(limit)
 	}
-	var buffer bytes.Buffer
-	buffer.Grow(min(max(b.length, 0), preallocated) + bytes.MinRead)
-	n, err := buffer.ReadFrom(io.LimitReader(b, limit+1))
+	if err := m.fits(leastMultiple * int64(b.length)); err != nil {
+		return nil, err
+	}
+	// One more than there may be, to see the end.
+	most := int(limit) + 1
+	if b.length >= 0 {
+		most = b.length + 1
+	}
+	text, err := m.readAll(b, most)
 	switch {
+	case evidence.CodeOf(err) == evidence.Unavailable:
+		return nil, err
 	case err != nil:
 		return nil, bodyBroken(err)
-	case n > limit:
+	case int64(len(text)) > limit:
 		return nil, bodyTooLarge(limit)
-	case b.length >= 0 && n < int64(b.length):
+	case len(text) < b.length:
 		return nil, bodyBroken(io.ErrUnexpectedEOF)
 	}
-	return buffer.Bytes(), nil
+	return text, nil
 }
 
 // drain reads what the handler left, if it is at most limit bytes, and tells

@@ -1,32 +1,35 @@
 package server
 
 import (
-	"encoding/json"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/jsonstream"
 )
 
 // DataPage is a page of a list with its pagination beside it (contract/responses.md,
 // style 3).
 type DataPage[T any] struct {
-	Data       []T            `json:"data"`
-	Pagination PaginationInfo `json:"pagination"`
+	Data       jsonstream.List[T] `json:"data"`
+	Pagination PaginationInfo     `json:"pagination"`
 }
 
 // dataList is a bare array, or a page when one was asked for.
 type dataList[T any] struct {
 	paged *PaginationInfo
-	items []T
+	items jsonstream.List[T]
 }
 
-// MarshalJSON writes whichever form was asked for.
-func (l dataList[T]) MarshalJSON() ([]byte, error) {
+// JSONForm returns whichever form was asked for.
+func (l dataList[T]) JSONForm() any {
 	if l.paged == nil {
-		return json.Marshal(l.items)
+		return l.items
 	}
-	return json.Marshal(DataPage[T]{Data: l.items, Pagination: *l.paged})
+	return DataPage[T]{Data: l.items, Pagination: *l.paged}
 }
+
+func (dataList[T]) escapesHTML() {}
 
 // Schema describes both forms.
 func (dataList[T]) Schema(registry huma.Registry) *huma.Schema {

@@ -33,17 +33,25 @@ var strict = sonic.Config{
 	CopyString:            true,
 }.Froze()
 
-// decodeStrict decodes a JSON body whose schema is s. Whatever is wrong goes to
-// found; the value is then worthless.
-func decodeStrict[T any](v *validator, s *huma.Schema, body []byte, found findings) *T {
-	if value, ok := decodeFast[T](body); ok {
-		return value
+// decodeStrict decodes a JSON body whose schema is s, if there is memory for it. Whatever
+// is wrong goes to found; the value is then worthless.
+func decodeStrict[T any](m *memory, v *validator, s *huma.Schema, body []byte, found findings) (*T, error) {
+	if _, ok := any(new(T)).(checker); ok {
+		if err := m.take(strictSize(body)); err != nil {
+			return nil, err
+		}
+		if value, ok := decodeFast[T](body); ok {
+			return value, nil
+		}
+	}
+	if err := m.take(parsedSize(body)); err != nil {
+		return nil, err
 	}
 	parsed, ok := parseJSON(body, "body", found)
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	return decodeParsed[T](v, s, parsed, found)
+	return decodeParsed[T](v, s, parsed, found), nil
 }
 
 func decodeFast[T any](body []byte) (*T, bool) {
@@ -135,5 +143,6 @@ func reason(err error) string {
 
 // readBody reads the whole body, or returns a TooLarge error.
 func readBody(ctx context.Context, limit int64) ([]byte, error) {
-	return requestOf(ctx).body.readAll(limit)
+	r := requestOf(ctx)
+	return r.body.readAll(limit, r.memory)
 }

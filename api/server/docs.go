@@ -45,6 +45,7 @@ func describe(links Links) huma.Config {
 		},
 		Formats:       map[string]huma.Format{"application/json": jsonFormat()},
 		DefaultFormat: "application/json",
+		Transformers:  []huma.Transformer{swapAnswer},
 	}
 }
 

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -230,13 +229,15 @@ type environmentsPage struct {
 	Environments []GetEnvironmentResponse `json:"environments"`
 }
 
-// MarshalJSON writes whichever form was asked for.
-func (l environmentList) MarshalJSON() ([]byte, error) {
+// JSONForm returns whichever form was asked for.
+func (l environmentList) JSONForm() any {
 	if l.paged == nil {
-		return json.Marshal(l.environments)
+		return l.environments
 	}
-	return json.Marshal(environmentsPage{PageEnvelope: *l.paged, Environments: l.environments})
+	return environmentsPage{PageEnvelope: *l.paged, Environments: l.environments}
 }
+
+func (environmentList) escapesHTML() {}
 
 // Schema describes both forms.
 func (environmentList) Schema(registry huma.Registry) *huma.Schema {

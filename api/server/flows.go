@@ -82,7 +82,7 @@ type FlowGet struct {
 	Description string            `json:"description"`
 	Visibility  string            `json:"visibility" enum:"public,private"`
 	Org         string            `json:"org"`
-	Template    string            `json:"template" doc:"The YAML text as it was sent."`
+	Template    *string           `json:"template" nullable:"true" doc:"The YAML text as it was sent; null in lists when it is longer than 64 KiB."`
 	RepoURL     *string           `json:"repo_url" nullable:"true"`
 	Tags        map[string]string `json:"tags"`
 }
@@ -169,13 +169,13 @@ func (h *handlers) getFlow(ctx context.Context, in *FlowPath) (*flowAnswer, erro
 	if err != nil {
 		return nil, err
 	}
-	return &flowAnswer{Body: showFlow(org, &flow, stored)}, nil
+	return &flowAnswer{Body: showFlow(org, &flow, new(string(stored.Content)))}, nil
 }
 
-func showFlow(org evidence.OrgAccess, flow *evidence.Flow, stored storage.StoredTemplate) FlowGet {
+func showFlow(org evidence.OrgAccess, flow *evidence.Flow, template *string) FlowGet {
 	return FlowGet{
 		ID: flow.ID, Name: flow.Name, Description: flow.Description, Visibility: flow.Visibility,
-		Org: org.OrgName, Template: string(stored.Content), RepoURL: flow.RepoURL, Tags: orEmpty(flow.Tags),
+		Org: org.OrgName, Template: template, RepoURL: flow.RepoURL, Tags: orEmpty(flow.Tags),
 	}
 }
 
@@ -243,8 +243,10 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlow
 		start := min(offsetOf(number, size), len(flows))
 		paged, flows = &info, flows[start:min(start+size, len(flows))]
 	}
-	shown, err := h.showFlows(ctx, org, flows)
-	return &listFlowsAnswer{Body: dataList[FlowList]{paged: paged, items: shown}}, err
+	items := partsOf(h, storage.SingleBatch(flows), func(ctx context.Context, part []evidence.Flow) ([]FlowList, error) {
+		return h.showFlows(ctx, org, part)
+	})
+	return &listFlowsAnswer{Body: dataList[FlowList]{paged: paged, items: items}}, nil
 }
 
 // wants applies the filters. An empty tag matches nothing, and there are no spaces
@@ -263,13 +265,22 @@ func (in *listFlowsInput) wants(ctx context.Context, flow *evidence.Flow) bool {
 	return !given(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return tagged(flow.Tags, tag) })
 }
 
+// listedTemplate is the text of a template as lists repeat it; nil is one that was left
+// out for its length.
+func listedTemplate(text []byte) *string {
+	if text == nil || len(text) > maxListedTemplate {
+		return nil
+	}
+	return new(string(text))
+}
+
 // showFlows describes flows with their templates and latest trails.
 func (h *handlers) showFlows(ctx context.Context, org evidence.OrgAccess, flows []evidence.Flow) ([]FlowList, error) {
 	ids, templates := make([]string, 0, len(flows)), make([]string, 0, len(flows))
 	for _, flow := range flows {
 		ids, templates = append(ids, flow.ID), append(templates, flow.Template)
 	}
-	stored, err := h.store.Templates.GetMany(ctx, org.OrgID, templates)
+	texts, err := h.store.Templates.Texts(ctx, org.OrgID, templates)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +290,7 @@ func (h *handlers) showFlows(ctx context.Context, org evidence.OrgAccess, flows 
 	}
 	shown := make([]FlowList, 0, len(flows))
 	for _, flow := range flows {
-		one := FlowList{FlowGet: showFlow(org, &flow, stored[flow.Template])}
+		one := FlowList{FlowGet: showFlow(org, &flow, listedTemplate(texts[flow.Template]))}
 		if trail, ok := latest[flow.ID]; ok {
 			one.LatestActivityAt, one.LatestState = new(trail.LastModifiedAt), new(string(trail.Status))
 		}

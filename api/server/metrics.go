@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"attestry/api/admission"
 )
 
 // metrics measures requests by operation.
@@ -15,7 +17,7 @@ type metrics struct {
 	rejected *prometheus.CounterVec
 }
 
-func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+func newMetrics(registerer prometheus.Registerer, budget *admission.Budget) (*metrics, error) {
 	m := &metrics{
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "attestry_http_request_duration_seconds",
@@ -31,12 +33,30 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Help: "Requests that were malformed or of an unknown method, by status. They are in no other metric.",
 		}, []string{"status"}),
 	}
-	for _, collector := range []prometheus.Collector{m.duration, m.inFlight, m.rejected} {
+	for _, collector := range append(budgetMetrics(budget), m.duration, m.inFlight, m.rejected) {
 		if err := registerer.Register(collector); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
 	}
 	return m, nil
+}
+
+// budgetMetrics tell how much memory requests take up, and what that has refused.
+func budgetMetrics(budget *admission.Budget) []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "attestry_memory_budget_bytes",
+			Help: "Memory that the bodies and answers of all requests under way may take up.",
+		}, func() float64 { return float64(budget.Total()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "attestry_memory_reserved_bytes",
+			Help: "How much of the memory budget is reserved by requests under way.",
+		}, func() float64 { return float64(budget.InUse()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "attestry_memory_refusals_total",
+			Help: "How often a request was refused for a lack of memory in the budget.",
+		}, func() float64 { return float64(budget.Refused()) }),
+	}
 }
 
 func (m *metrics) began() { m.inFlight.Inc() }

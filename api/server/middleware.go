@@ -12,6 +12,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/process/redact"
+	"attestry/storage"
 )
 
 const (
@@ -26,7 +27,18 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	began := time.Now()
 	c.SetUserContext(redact.With(c.UserContext(), credentialsOf(c.Get(fiber.HeaderAuthorization))...))
 	r := newRequest(c)
-	c.SetUserContext(context.WithValue(c.UserContext(), requestKey{}, r))
+	r.memory = &memory{reservation: s.budget.Reserve()}
+	defer func() {
+		if !c.Response().IsBodyStream() {
+			r.memory.release()
+		}
+	}()
+	ctx := context.WithValue(c.UserContext(), requestKey{}, r)
+	if r.method == fiber.MethodGet || r.method == fiber.MethodHead {
+		// What is read for a write is not charged: it must not fail halfway.
+		ctx = storage.WithCharge(ctx, r.memory.charge)
+	}
+	c.SetUserContext(ctx)
 	c.Set(requestIDHeader, r.id)
 	s.metrics.began()
 	if err := s.protect(c); err != nil {
@@ -60,6 +72,7 @@ func newRequest(c *fiber.Ctx) *request {
 		query:  query,
 		header: func(name string) string { return c.Get(name) },
 		body:   body,
+		http11: c.Request().Header.IsHTTP11(),
 	}
 }
 

@@ -93,8 +93,8 @@ func TestRequestsAreMeasuredByRoute(t *testing.T) {
 			}
 		}
 	}
-	if len(families) != 2 {
-		t.Errorf("%d metrics, want 2", len(families))
+	if len(families) != 5 {
+		t.Errorf("%d metrics, want 5", len(families))
 	}
 }
 

@@ -45,8 +45,9 @@ type formFile struct {
 // form is a multipart body whose JSON part has been read. Its files may come before
 // that part or behind it, in any order, each at most once.
 type form[T any] struct {
-	Data  *T
-	parts *multipart.Reader
+	Data   *T
+	memory *memory
+	parts  *multipart.Reader
 	// name is that of the JSON part.
 	name string
 	// fields are the names of files, true for those that have come.
@@ -237,7 +238,7 @@ func (s *Server) formBody(route Route, part string, files []string, schema *huma
 
 // newForm makes the form of a request. One of another content type has no parts.
 func newForm[T any](r *request, name string, files []string) *form[T] {
-	f := &form[T]{name: name, fields: map[string]bool{}}
+	f := &form[T]{memory: r.memory, name: name, fields: map[string]bool{}}
 	for _, field := range files {
 		f.fields[field] = false
 	}
@@ -281,6 +282,9 @@ func (f *form[T]) decode(part io.Reader, v *validator, schema *huma.Schema, foun
 	case len(raw) > jsonLimit:
 		return partTooLarge(f.name, jsonLimit)
 	}
+	if err := f.memory.take(int64(len(raw)) + parsedSize(raw)); err != nil {
+		return err
+	}
 	parsed, ok := parseJSON(raw, f.name, found)
 	if !ok {
 		return nil
@@ -320,6 +324,19 @@ func (l *limitedFile) Read(p []byte) (int, error) {
 	}
 	l.left -= int64(n)
 	return n, err
+}
+
+// documentMultiple is what each byte of a document becomes, at most, while it is parsed.
+const documentMultiple = 32
+
+// readFile reads a file that is a document to be parsed, if there is memory for it.
+func readFile(ctx context.Context, file io.Reader) ([]byte, error) {
+	m := requestOf(ctx).memory
+	text, err := m.readAll(file, fileLimit+1)
+	if err != nil {
+		return nil, formBroken(err)
+	}
+	return text, m.take(documentMultiple * int64(len(text)))
 }
 
 // formBroken words what goes wrong between the parts of a form.

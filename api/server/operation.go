@@ -46,7 +46,10 @@ func withBody[I, T, O any](handler func(context.Context, *I, *T) (*O, error)) bi
 				return nil, err
 			}
 			found := requestOf(ctx).findings
-			value := decodeStrict[T](s.validator, schema, raw, found)
+			value, err := decodeStrict[T](requestOf(ctx).memory, s.validator, schema, raw, found)
+			if err != nil {
+				return nil, err
+			}
 			if err := invalid(found); err != nil {
 				return nil, err
 			}
@@ -89,6 +92,9 @@ func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler 
 	}}
 	huma.Register(s.api, described, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
+		if err == nil {
+			err = s.beginAnswer(ctx, out)
+		}
 		if err != nil {
 			return nil, s.problemOf(ctx, err)
 		}

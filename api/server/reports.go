@@ -103,13 +103,50 @@ func report[T any](h *handlers, kind ReportType, takers ...evidence.EnvironmentT
 		if !slices.Contains(takers, ref.Type) {
 			return nil, reportMistaken(in.Environment, ref.Type, kind)
 		}
+		canonical, err := canonicalReport(requestOf(ctx).memory, ref.Type, any(body).(reportBody).instances())
+		if err != nil {
+			return nil, err
+		}
 		return h.acceptReport(ctx, tasks.Submission{
 			Org:         org.OrgID,
 			Environment: ref.ID,
 			ReportedBy:  principal(ctx).Name,
-			Report:      snapshot.Canonical(ref.Type, any(body).(reportBody).instances()),
+			Report:      canonical,
+			Stored:      requestOf(ctx).memory.release,
 		})
 	}
+}
+
+const (
+	// imageSize is what an image of an instance takes up while a report is brought into
+	// its canonical form, in bytes.
+	imageSize = 1200
+	// packedMultiple is what each byte of a canonical report becomes while it is encoded
+	// and compressed.
+	packedMultiple = 5
+)
+
+// canonicalReport brings a report into its canonical form, if there is memory for it. That
+// repeats an instance for each of its images, and so may be far larger than the body.
+func canonicalReport(m *memory, kind evidence.EnvironmentType, instances []snapshot.Instance) (snapshot.Report, error) {
+	images := 0
+	for i := range instances {
+		images += len(instances[i].Digests)
+	}
+	gathered := int64(images) * imageSize
+	if err := m.take(gathered); err != nil {
+		return snapshot.Report{}, err
+	}
+	report := snapshot.Canonical(kind, instances)
+	if images <= len(instances) {
+		return report, nil
+	}
+	size, err := report.Size()
+	if err != nil {
+		return snapshot.Report{}, err
+	}
+	// The body, and what was decoded of it, give way to what is encoded.
+	return report, m.keep(gathered + packedMultiple*int64(size))
 }
 
 // reportMistaken says that an environment does not take reports of a type.

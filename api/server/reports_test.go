@@ -77,7 +77,7 @@ func decodedAs[T any](t *testing.T, body []byte) ([]snapshot.Instance, findings)
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schema := registry.Schema(reflect.TypeFor[T](), true, "")
 	v, found := newValidator(registry), findings{}
-	value := decodeStrict[T](v, schema, body, found)
+	value := mustDecode[T](v, schema, body, found)
 	if fast, ok := decodeFast[T](body); ok {
 		doubts := findings{}
 		parsed, _ := parseJSON(body, "body", doubts)

@@ -2,9 +2,11 @@ package server
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"net/url"
 
+	"attestry/api/admission"
 	"attestry/evidence"
 )
 
@@ -21,6 +23,12 @@ type request struct {
 	query  url.Values
 	header func(name string) string
 	body   *requestBody
+	// http11 tells that the client understands answers of unknown length.
+	http11 bool
+	// memory is what the request takes up, until its answer is sent.
+	memory *memory
+	// answer is the answer, once it has begun.
+	answer *jsonAnswer
 	// findings are those of the parameters; the body's join them.
 	findings  findings
 	org       string
@@ -36,7 +44,7 @@ func requestOf(ctx context.Context) *request {
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {
 		return r
 	}
-	return &request{header: http.Header{}.Get}
+	return &request{header: http.Header{}.Get, memory: &memory{reservation: admission.NewBudget(math.MaxInt64).Reserve()}}
 }
 
 // principal returns whoever sent the request.

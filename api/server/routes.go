@@ -56,6 +56,8 @@ type handlers struct {
 	// logical numbers the snapshots of logical environments.
 	logical *logical.Updater
 	log     *slog.Logger
+	// batchBytes is how much a list reads at a time, in bytes.
+	batchBytes int
 }
 
 // routes lists every operation of the API.

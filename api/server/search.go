@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"attestry/api/jsonstream"
 	"attestry/evidence"
 	"attestry/storage"
 )
@@ -31,8 +32,8 @@ type getSearchInput struct {
 
 // SearchResultGetResponse is what was found (contract/responses.md).
 type SearchResultGetResponse struct {
-	ResolvedTo SearchResolvedModel        `json:"resolved_to"`
-	Artifacts  []SearchFoundArtifactModel `json:"artifacts"`
+	ResolvedTo SearchResolvedModel                       `json:"resolved_to"`
+	Artifacts  jsonstream.List[SearchFoundArtifactModel] `json:"artifacts"`
 }
 
 // SearchResolvedModel says what the digits stand for.
@@ -86,20 +87,22 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswe
 	if err != nil {
 		return nil, err
 	}
-	artifacts, err := h.found(ctx, org, traces, ran)
+	unknown, err := h.foundRunning(ctx, org, traces, ran)
 	if err != nil {
 		return nil, err
 	}
-	if len(artifacts) == 0 {
+	if len(traces.Records)+len(unknown) == 0 {
 		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("No matches for '%s'.", in.Value))
 	}
-	for _, artifact := range artifacts {
-		if !artifact.HasProvenance {
-			traces.Fingerprints = append(traces.Fingerprints, artifact.Fingerprint)
-		}
+	for _, artifact := range unknown {
+		traces.Fingerprints = append(traces.Fingerprints, artifact.Fingerprint)
 	}
+	records := h.store.Artifacts.OfIDs(traces.Records[:min(len(traces.Records), maxFound)])
+	known := partsOf(h, records, func(ctx context.Context, part []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
+		return h.foundReported(ctx, org, part)
+	})
 	return &searchAnswer{Body: SearchResultGetResponse{
-		ResolvedTo: resolved(once(traces.Fingerprints), traces.Commits), Artifacts: artifacts,
+		ResolvedTo: resolved(once(traces.Fingerprints), traces.Commits), Artifacts: known.Append(unknown...),
 	}}, nil
 }
 
@@ -132,35 +135,40 @@ func resolved(fingerprints, commits []string) SearchResolvedModel {
 	return model
 }
 
-// found shows the artifacts: those of flows, newest first, then those that only
-// run or ran.
-func (h *handlers) found(ctx context.Context, org evidence.OrgAccess, traces storage.Traces, ran []string) ([]SearchFoundArtifactModel, error) {
-	records, err := h.store.Artifacts.GetMany(ctx, traces.Records[:min(len(traces.Records), maxFound)])
-	if err != nil {
-		return nil, err
-	}
+// foundReported shows artifacts that flows know.
+func (h *handlers) foundReported(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
 	judged, err := h.judgeWithHistory(ctx, org, records)
 	if err != nil {
 		return nil, err
 	}
-	fingerprints := slices.Clone(ran)
+	fingerprints := make([]string, 0, len(records))
 	for _, record := range records {
 		fingerprints = append(fingerprints, record.Fingerprint)
 	}
 	places, err := h.placesOf(ctx, org, once(fingerprints))
-	if err != nil {
-		return nil, err
-	}
 	shown := make([]SearchFoundArtifactModel, 0, len(judged))
 	for _, artifact := range judged {
 		shown = append(shown, h.showFound(org, &artifact, places[artifact.record.Fingerprint]))
 	}
-	for _, fingerprint := range ran {
-		if !slices.Contains(traces.Fingerprints, fingerprint) && len(places[fingerprint]) > 0 {
+	return shown, err
+}
+
+// foundRunning shows artifacts that run or ran though no flow knows of them.
+func (h *handlers) foundRunning(ctx context.Context, org evidence.OrgAccess, traces storage.Traces, ran []string) ([]SearchFoundArtifactModel, error) {
+	unknown := slices.DeleteFunc(slices.Clone(ran), func(fingerprint string) bool {
+		return slices.Contains(traces.Fingerprints, fingerprint)
+	})
+	if len(unknown) == 0 {
+		return nil, nil
+	}
+	places, err := h.placesOf(ctx, org, unknown)
+	shown := make([]SearchFoundArtifactModel, 0, len(unknown))
+	for _, fingerprint := range unknown {
+		if len(places[fingerprint]) > 0 {
 			shown = append(shown, h.showUnknown(org, fingerprint, places[fingerprint]))
 		}
 	}
-	return shown, nil
+	return shown, err
 }
 
 func (h *handlers) showFound(org evidence.OrgAccess, a *judgedArtifact, places []place) SearchFoundArtifactModel {

@@ -34,6 +34,8 @@ type ServiceDeps struct {
 	RequestTimeout  time.Duration
 	ReportWait      time.Duration
 	ShutdownTimeout time.Duration
+	// MemoryBudget is in bytes; 0 means the default of the machine.
+	MemoryBudget int64
 }
 
 // Service is the whole api process: the HTTP server and the loops beside it.
@@ -62,6 +64,7 @@ func NewService(deps ServiceDeps) (*Service, error) {
 		Checks:          deps.Checks,
 		RequestTimeout:  deps.RequestTimeout,
 		ShutdownTimeout: deps.ShutdownTimeout,
+		MemoryBudget:    deps.MemoryBudget,
 	})
 	return &Service{server: server, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator}, err
 }

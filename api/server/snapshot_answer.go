@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
+	"attestry/api/jsonstream"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 )
@@ -11,16 +13,16 @@ import (
 // GetSnapshotResponse is a snapshot as answers show it (contract/live-shapes.md
 // 1).
 type GetSnapshotResponse struct {
-	Index                   int64              `json:"index"`
-	IsLatest                bool               `json:"is_latest"`
-	NextSnapshotTimestamp   *float64           `json:"next_snapshot_timestamp" nullable:"true"`
-	ArtifactComplianceCount snapshot.Counts    `json:"artifact_compliance_count"`
-	Timestamp               float64            `json:"timestamp"`
-	Type                    string             `json:"type"`
-	Compliant               bool               `json:"compliant"`
-	HTMLURL                 string             `json:"html_url"`
-	Artifacts               []SnapshotArtifact `json:"artifacts"`
-	AppliedPolicies         []map[string]any   `json:"applied_policies"`
+	Index                   int64                             `json:"index"`
+	IsLatest                bool                              `json:"is_latest"`
+	NextSnapshotTimestamp   *float64                          `json:"next_snapshot_timestamp" nullable:"true"`
+	ArtifactComplianceCount snapshot.Counts                   `json:"artifact_compliance_count"`
+	Timestamp               float64                           `json:"timestamp"`
+	Type                    string                            `json:"type"`
+	Compliant               bool                              `json:"compliant"`
+	HTMLURL                 string                            `json:"html_url"`
+	Artifacts               jsonstream.List[SnapshotArtifact] `json:"artifacts"`
+	AppliedPolicies         []map[string]any                  `json:"applied_policies"`
 }
 
 // SnapshotArtifact is an artifact of a snapshot. The members that flows tell repeat
@@ -69,13 +71,17 @@ type shownArtifact struct {
 // showSnapshot describes a snapshot: what changed first, then what runs on, what
 // exited last. The names of flows are those of now: one command.
 func (h *handlers) showSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, s *loadedSnapshot) (GetSnapshotResponse, error) {
+	// What the artifacts hold is charged where it is read, or shared with the cache.
+	if err := requestOf(ctx).memory.take(int64(len(s.Artifacts)) * int64(reflect.TypeFor[shownArtifact]().Size())); err != nil {
+		return GetSnapshotResponse{}, err
+	}
 	shown := annotate(s.Artifacts, s.Changes)
 	slices.SortFunc(shown, func(a, b shownArtifact) int { return snapshot.ByAppearance(a.change, b.change) })
 	origins, err := h.originsOf(ctx, org, shown)
 	if err != nil {
 		return GetSnapshotResponse{}, err
 	}
-	answer := GetSnapshotResponse{
+	return GetSnapshotResponse{
 		Index:                   s.Number,
 		IsLatest:                s.Next == nil,
 		NextSnapshotTimestamp:   s.Next,
@@ -84,13 +90,9 @@ func (h *handlers) showSnapshot(ctx context.Context, org evidence.OrgAccess, env
 		Type:                    string(s.Type),
 		Compliant:               s.Compliant(),
 		HTMLURL:                 h.links.Snapshot(org.OrgName, environment.Name, s.Number),
-		Artifacts:               make([]SnapshotArtifact, 0, len(shown)),
+		Artifacts:               jsonstream.Show(shown, origins.showArtifact),
 		AppliedPolicies:         []map[string]any{},
-	}
-	for _, one := range shown {
-		answer.Artifacts = append(answer.Artifacts, origins.showArtifact(one))
-	}
-	return answer, nil
+	}, nil
 }
 
 // annotate pairs what runs, and what has exited, with what happened to it.
@@ -113,7 +115,7 @@ func annotate(artifacts []snapshot.Artifact, changes []snapshot.Change) []shownA
 	return shown
 }
 
-func (o *snapshotOrigins) showArtifact(one shownArtifact) SnapshotArtifact {
+func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
 	shown := SnapshotArtifact{
 		Name:                   one.artifact.Name,
 		Compliant:              one.artifact.Compliant,

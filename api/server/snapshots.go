@@ -6,17 +6,17 @@ import (
 	"slices"
 	"time"
 
+	"attestry/api/jsonstream"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
-	"attestry/storage"
 )
 
 // catchUpSpan bounds how long a reader waits for reports that are under way.
 const catchUpSpan = 2 * time.Second
 
-// listBlock is how many snapshots are held while a list is made, since the
+// listBlock is how many snapshots are held while a list is sent, since the
 // contract sets no limit to its pages.
-const listBlock = storage.MaxMany - 1
+const listBlock = 100
 
 func (h *handlers) snapshotRoutes() []Route {
 	return []Route{
@@ -50,7 +50,7 @@ type GetSnapshotListItem struct {
 }
 
 type listSnapshotsAnswer struct {
-	Body []GetSnapshotListItem
+	Body jsonstream.List[GetSnapshotListItem]
 }
 
 // listSnapshots lists snapshots, newest first. Their numbers have no gaps, so a
@@ -70,20 +70,26 @@ func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*
 		return nil, err
 	}
 	first, last = pageWithin(first, last, max(in.Page, 1), max(in.PerPage, 1), in.Reverse)
-	answer := &listSnapshotsAnswer{Body: []GetSnapshotListItem{}}
-	for ; first <= last; first += listBlock {
-		end := min(first+listBlock-1, last)
-		// One more than is shown: it ends the last one.
-		found, err := h.store.Snapshots.GetMany(ctx, environment.ID, numbersBetween(first, min(end+1, timeline.Latest)))
-		if err != nil {
-			return nil, err
+	return &listSnapshotsAnswer{Body: jsonstream.NewList(func(ctx context.Context) ([]GetSnapshotListItem, bool, error) {
+		if first > last {
+			return nil, false, nil
 		}
-		answer.Body = append(answer.Body, h.listItems(found, end)...)
-	}
-	if !in.Reverse {
-		slices.Reverse(answer.Body)
-	}
-	return answer, nil
+		requestOf(ctx).memory.rewind(0)
+		begin, end := max(first, last-listBlock+1), last
+		if in.Reverse {
+			begin, end = first, min(first+listBlock-1, last)
+			first = end + 1
+		} else {
+			last = begin - 1
+		}
+		// One more than is shown: it ends the last one.
+		found, err := h.store.Snapshots.GetMany(ctx, environment.ID, numbersBetween(begin, min(end+1, timeline.Latest)))
+		items := h.listItems(found, end)
+		if !in.Reverse {
+			slices.Reverse(items)
+		}
+		return items, first <= last, err
+	})}, nil
 }
 
 // listItems describes snapshots that follow each other, up to number last.

@@ -25,6 +25,8 @@ type download struct {
 	Filename string
 	// Size is in bytes, -1 when unknown. Only what has a size has ranges.
 	Size int64
+	// Memory is what the download takes up until it is sent, in bytes.
+	Memory int64
 	// Open gives length bytes from offset on; a length of -1 means to the end. Its
 	// context outlives the request, until the reader is closed; but the request's end
 	// cancels it as long as nothing was read.
@@ -51,7 +53,9 @@ func stream(ctx context.Context, d download) (*streamOutput, error) {
 	var content io.ReadCloser = http.NoBody
 	switch {
 	case r.method != http.MethodHead && part.length != 0:
-		content, err = openPart(ctx, d, part)
+		if err = r.memory.hold(d.Memory); err == nil {
+			content, err = openPart(ctx, d, part)
+		}
 	case d.Verify != nil:
 		err = d.Verify(ctx)
 	}
@@ -90,7 +94,7 @@ func openPart(request context.Context, d download, part span) (io.ReadCloser, er
 		cancel()
 		return nil, errors.Join(err, request.Err())
 	}
-	opened := &openedPart{content: content, cancel: cancel}
+	opened := &openedPart{content: content, cancel: cancel, release: requestOf(ctx).memory.release}
 	beginning := make([]byte, firstRead)
 	n, err := io.ReadAtLeast(content, beginning, 1)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -108,10 +112,12 @@ type openedPart struct {
 	io.Reader
 	content io.Closer
 	cancel  context.CancelFunc
+	release func()
 }
 
-// Close closes the stream and ends its context.
+// Close closes the stream, ends its context, and releases its memory.
 func (o *openedPart) Close() error {
+	defer o.release()
 	defer o.cancel()
 	return o.content.Close()
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"attestry/api/jsonstream"
 	"attestry/evidence"
 	"attestry/evidence/template"
 	"attestry/storage"
@@ -129,7 +130,7 @@ const templateField = "template_file"
 func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(formFile) error) error) (string, error) {
 	id := ""
 	err := files(func(file formFile) error {
-		content, err := readTemplate(file)
+		content, err := readTemplate(ctx, file)
 		if err != nil {
 			return err
 		}
@@ -141,8 +142,9 @@ func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files
 
 // readTemplate reads a template of at most template.MaxSize. Of a greater one the
 // rest is read as well, as a file beyond the limit of all files has its own error.
-func readTemplate(file formFile) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(file, template.MaxSize+1))
+func readTemplate(ctx context.Context, file formFile) ([]byte, error) {
+	m := requestOf(ctx).memory
+	content, err := m.readAll(file, template.MaxSize+1)
 	if err == nil && len(content) > template.MaxSize {
 		if _, err = io.Copy(io.Discard, file); err == nil {
 			return nil, partTooLarge(file.Field, template.MaxSize)
@@ -151,7 +153,7 @@ func readTemplate(file formFile) ([]byte, error) {
 	if err != nil {
 		return nil, formBroken(err)
 	}
-	return content, nil
+	return content, m.take(documentMultiple * int64(len(content)))
 }
 
 type trailAnswer struct {
@@ -218,11 +220,16 @@ func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*
 	if err != nil {
 		return nil, err
 	}
-	shown, err := h.showTrails(ctx, org, trails, true)
-	if err != nil {
-		return nil, err
-	}
-	return &listOrgTrailsAnswer{Body: ListTrails{Data: shown, Pagination: paginationOf(in.Page, in.PerPage, total)}}, nil
+	return &listOrgTrailsAnswer{Body: ListTrails{
+		Data: h.listOfTrails(org, trails), Pagination: paginationOf(in.Page, in.PerPage, total),
+	}}, nil
+}
+
+// listOfTrails shows trails as lists do.
+func (h *handlers) listOfTrails(org evidence.OrgAccess, trails *storage.Batches[evidence.Trail]) jsonstream.List[GetTrail] {
+	return partsOf(h, trails, func(ctx context.Context, part []evidence.Trail) ([]GetTrail, error) {
+		return h.showTrails(ctx, org, part, true)
+	})
 }
 
 // narrow returns the ids of the flows whose trails are asked for, nil for all.
@@ -250,8 +257,8 @@ func (h *handlers) narrow(ctx context.Context, org evidence.OrgAccess, in *listO
 	return wanted, err
 }
 
-// pageOfTrails returns a page of the trails of flows, and how many there are.
-func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string) ([]evidence.Trail, int64, error) {
+// pageOfTrails reads a page of the trails of flows, and returns how many there are.
+func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string) (*storage.Batches[evidence.Trail], int64, error) {
 	if given(ctx, "fingerprint") {
 		return h.pageOfTrailsWith(ctx, org, in, flows)
 	}
@@ -265,9 +272,9 @@ func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in 
 	return trails, total, err
 }
 
-// pageOfTrailsWith returns a page of the trails to which a fingerprint was
+// pageOfTrailsWith reads a page of the trails to which a fingerprint was
 // reported, those it was reported to last first.
-func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string) ([]evidence.Trail, int64, error) {
+func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string) (*storage.Batches[evidence.Trail], int64, error) {
 	keys, err := h.store.Artifacts.TrailsWith(ctx, org.OrgID, in.Fingerprint)
 	if err != nil {
 		return nil, 0, err
@@ -280,8 +287,7 @@ func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess,
 	}
 	total := len(keys)
 	start := min(offsetOf(in.Page, in.PerPage), total)
-	trails, err := h.store.Trails.GetMany(ctx, keys[start:min(start+in.PerPage, total)])
-	return trails, int64(total), err
+	return h.store.Trails.OfKeys(keys[start:min(start+in.PerPage, total)]), int64(total), nil
 }
 
 type listFlowTrailsInput struct {
@@ -316,11 +322,7 @@ func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) 
 		query.Offset, query.Limit = offsetOf(number, size), size
 	}
 	trails, err := h.store.Trails.List(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := h.showTrails(ctx, org, trails, true)
-	return &listFlowTrailsAnswer{Body: dataList[GetTrail]{paged: paged, items: shown}}, err
+	return &listFlowTrailsAnswer{Body: dataList[GetTrail]{paged: paged, items: h.listOfTrails(org, trails)}}, err
 }
 
 // showTrails shows trails with a constant number of commands for a thousand

@@ -35,6 +35,13 @@ const (
 
 // CheckSize tells whether the report can be kept, or returns a TooLarge error.
 func (r *Report) CheckSize() error {
+	_, err := r.Size()
+	return err
+}
+
+// Size is the most that the report takes up in JSON, in bytes, or a TooLarge error when it
+// cannot be kept.
+func (r *Report) Size() (int, error) {
 	total, artifact := 0, 0
 	for i := range r.Artifacts {
 		image := &r.Artifacts[i]
@@ -44,15 +51,15 @@ func (r *Report) CheckSize() error {
 		}
 		// All names of an image become one artifact.
 		if artifact += size; artifact > MaxArtifactSize {
-			return evidence.NewError(evidence.TooLarge, fmt.Sprintf(
+			return 0, evidence.NewError(evidence.TooLarge, fmt.Sprintf(
 				"A single image exceeds the limit of %d MiB for all its pods", MaxArtifactSize>>20))
 		}
 		if total += size; total > MaxReportSize {
-			return evidence.NewError(evidence.TooLarge, fmt.Sprintf(
+			return 0, evidence.NewError(evidence.TooLarge, fmt.Sprintf(
 				"The report exceeds the limit of %d MiB for all images with their pods", MaxReportSize>>20))
 		}
 	}
-	return nil
+	return total, nil
 }
 
 // size is the most that the artifact takes up in JSON, in bytes.

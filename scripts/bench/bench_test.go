@@ -142,7 +142,10 @@ func TestKnownImagesAreShownWithTwoFlows(t *testing.T) {
 	if err := reader.get(h.snapshotPath("-1")); err != nil {
 		t.Fatal(err)
 	}
-	var shown server.GetSnapshotResponse
+	var shown struct {
+		Index     int64
+		Artifacts []server.SnapshotArtifact
+	}
 	if err := json.Unmarshal(reader.response.Body(), &shown); err != nil {
 		t.Fatal(err)
 	}

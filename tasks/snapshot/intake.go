@@ -57,6 +57,9 @@ type Submission struct {
 	Environment string // id
 	ReportedBy  string
 	Report      rules.Report
+	// Stored is called once the report is durable and not needed any more, before its
+	// verdict is waited for; nil is not called.
+	Stored func()
 }
 
 // Accept takes a report and tells what came of it: Waiting when time was up
@@ -101,6 +104,9 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error
 		return rules.Waiting, err
 	}
 	i.dispatcher.Report(record.Environment, record.Arrival)
+	if s.Stored != nil {
+		s.Stored()
+	}
 	if !willWake || i.dispatcher.Away() {
 		return rules.Waiting, nil
 	}

@@ -156,6 +156,7 @@ func (i *Instance) serve(options Options, listener net.Listener) error {
 		Log:             p.Log,
 		Metrics:         p.Metrics,
 		Checks:          p.Checks(),
+		MemoryBudget:    int64(p.Settings.HTTP.MemoryBudget),
 		RequestTimeout:  p.Settings.HTTP.RequestTimeout,
 		ReportWait:      p.Settings.HTTP.ReportWait,
 		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,

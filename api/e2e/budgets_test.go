@@ -1,0 +1,373 @@
+package e2e_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+)
+
+const mebibyte = 1 << 20
+
+// liveHeap is how much of the heap is in use, in bytes, garbage not counted.
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC() // the second one empties the pools
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// metric reads a metric of the service that has one value.
+func (s *service) metric(name string) float64 {
+	s.t.Helper()
+	families, err := s.Process.Metrics.Gather()
+	s.must(err)
+	for _, family := range families {
+		if family.GetName() == name {
+			one := family.GetMetric()[0]
+			return one.GetGauge().GetValue() + one.GetCounter().GetValue()
+		}
+	}
+	s.t.Fatalf("there is no metric %s", name)
+	return 0
+}
+
+// bulky attests under a name, with so much data, so many times.
+func (s *service) bulky(flow, trail, name string, times, size int) {
+	s.t.Helper()
+	for i := range times {
+		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+org+"/"+flow+"/trail/"+trail+"/generic",
+			fmt.Sprintf(`{"attestation_name":%q,"is_compliant":true,"git_commit_info":{"sha1":"%040d"},"user_data":{"n":%d,"data":%q}}`,
+				name, i%3, i, strings.Repeat("x", size)))
+	}
+}
+
+func TestHeapStaysSmallWhileALongAnswerIsReadSlowly(t *testing.T) {
+	s := start(t, options{embedded: true, withoutWorker: true, memoryBudget: 64})
+	const times = 48
+	s.bulky("flow", "trail", "scan", times, 1_000_000)
+	for _, path := range []string{
+		"/attestations/" + org + "/flow/trail/trail/scan",
+		"/attestations/" + org + "/flow?per_page=100",
+		"/attestations/" + org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 1, 2),
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v2"+path, nil)
+		s.must(err)
+		request.Header.Set("Authorization", "Bearer "+readerKey)
+		before := liveHeap()
+		response, err := http.DefaultClient.Do(request)
+		s.must(err)
+		received, most := int64(0), int64(0)
+		for err == nil {
+			var n int64
+			n, err = io.CopyN(io.Discard, response.Body, 4*mebibyte)
+			received += n
+			most = max(most, liveHeap()-before)
+		}
+		response.Body.Close()
+		if err != io.EOF || received < times*1_000_000 {
+			t.Fatalf("%s: %d bytes, %v", path, received, err)
+		}
+		// A batch is 1 MiB here; as a whole the answer takes up twice 48 MB at least.
+		if t.Logf("%s: at most %d KiB of heap for %d KiB", path, most>>10, received>>10); most > 16*mebibyte {
+			t.Errorf("%s: %d MiB of heap", path, most>>20)
+		}
+	}
+	eventually(t, "the memory is given back", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
+}
+
+func TestPageOfAttestationsEndsEarlyWithItsNextOne(t *testing.T) {
+	s := start(t, options{embedded: true, withoutWorker: true})
+	const times = 40
+	s.bulky("flow", "trail", "scan", times, 1_000_000)
+	type page struct {
+		Data []struct {
+			UserData struct{ N int } `json:"user_data"`
+		}
+		Links      map[string]struct{ Href string } `json:"_links"`
+		Pagination struct{ Total, Page int }
+	}
+	var sizes []int
+	next, number := "/api/v2/attestations/"+org+"?per_page=100", times-1
+	for next != "" {
+		var one page
+		got := s.do(http.MethodGet, next, readerKey, nil)
+		got.decode(t, &one)
+		sizes = append(sizes, len(one.Data))
+		for _, attestation := range one.Data {
+			if attestation.UserData.N != number {
+				t.Fatalf("behind attestation %d comes %d", number+1, attestation.UserData.N)
+			}
+			number--
+		}
+		if one.Pagination.Total != times || one.Pagination.Page != len(sizes) {
+			t.Errorf("page %d says %+v", len(sizes), one.Pagination)
+		}
+		next = strings.TrimPrefix(one.Links["next"].Href, s.URL)
+	}
+	if number != -1 || len(sizes) != 2 || sizes[0] < 32 || sizes[0] > 38 {
+		t.Errorf("pages have %v attestations, the last one is %d", sizes, number+1)
+	}
+}
+
+// paged reads a list page by page and joins the pages.
+func (s *service) paged(path, list string, size int) []any {
+	s.t.Helper()
+	var all []any
+	for number := 1; ; number++ {
+		value := s.read(fmt.Sprintf("%s%sper_page=%d&page=%d", path, map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")], size, number))
+		if list != "" {
+			value = at(s.t, value, list)
+		}
+		page := value.([]any)
+		all = append(all, page...)
+		if len(page) < size {
+			return all
+		}
+	}
+}
+
+// TestListsOfManyBatchesAreWhole reads lists that take several batches, and compares them
+// with what their pages say.
+func TestListsOfManyBatchesAreWhole(t *testing.T) {
+	s := start(t, options{embedded: true, withoutWorker: true, memoryBudget: 16}) // batches of 256 KiB
+	heavy := strings.Repeat("x", 40_000)
+	s.makeFlow("flow", yamlFile("version: 1"))
+	for i := range 30 {
+		trail := fmt.Sprintf("t%02d", i)
+		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/"+s.flowWith(i), `{"name":"`+trail+`","user_data":{"heavy":"`+heavy+`"}}`)
+		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/flow",
+			[]byte(strings.Replace(string(artifactReport("t00", fmt.Sprintf("app%d", i%4), digits(fmt.Sprintf("abc%02d", i), 64), pipelineCommit)),
+				`{"fingerprint"`, `{"user_data":{"heavy":"`+heavy+`"},"fingerprint"`, 1)))
+	}
+	s.bulky("flow", "t00", "scan", 30, 40_000)
+	for i := range 30 {
+		s.environment(fmt.Sprintf("env-%02d", i), evidence.Server)
+		s.want(http.StatusCreated, http.MethodPut, "/allowlists/"+org+fmt.Sprintf("/env-%02d", i),
+			[]byte(`{"artifact_name":"a","artifact_fingerprint":"`+digits("a", 64)+`","description":"`+heavy+`"}`))
+	}
+	data := func(value any) []any { return at(t, value, "data").([]any) }
+	array := func(value any) []any { return value.([]any) }
+	for name, row := range map[string]struct {
+		whole string
+		list  func(any) []any
+		pages []any
+		most  int
+	}{
+		"trails of the organization":       {"/trails/" + org + "?per_page=100", data, s.paged("/trails/"+org, "data", 7), 30},
+		"trails of a flow":                 {"/trails/" + org + "/flow", array, s.paged("/trails/"+org+"/flow", "data", 7), 30},
+		"artifacts":                        {"/artifacts/" + org + "?per_page=1000", array, s.paged("/artifacts/"+org, "", 7), 30},
+		"artifacts of a flow":              {"/artifacts/" + org + "/flow?per_page=1000", array, s.paged("/artifacts/"+org+"/flow", "", 7), 30},
+		"attestations of a flow":           {"/attestations/" + org + "/flow?per_page=100", data, s.paged("/attestations/"+org+"/flow", "data", 7), 30},
+		"attestations of the organization": {"/attestations/" + org + "?per_page=100", data, s.paged("/attestations/"+org+"/flow", "data", 7), 30},
+		"attestations of a name":           {"/attestations/" + org + "/flow/trail/t00/scan", array, s.paged("/attestations/"+org+"/flow", "data", 7), 30},
+		"flows":                            {"/flows/" + org, array, s.paged("/flows/"+org, "data", 7), 11},
+	} {
+		whole := row.list(s.read(row.whole))
+		if len(whole) != row.most || !reflect.DeepEqual(whole, row.pages) {
+			t.Errorf("%s: %d, in pages %d, want %d", name, len(whole), len(row.pages), row.most)
+		}
+	}
+	byCommit := s.read("/attestations/" + org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 2, 7)).(map[string]any)
+	all := s.paged("/attestations/"+org+"/flow", "data", 100)
+	for i := range 3 {
+		commit := fmt.Sprintf("%040d", i)
+		var want []any
+		for _, attestation := range all {
+			if at(t, attestation, "git_commit_info", "sha1") == commit {
+				want = append(want, attestation)
+			}
+		}
+		if i == 1 {
+			want = nil // was not asked for
+		}
+		if got, _ := byCommit[commit].([]any); len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
+			t.Errorf("%s has %d attestations, want %d", commit, len(got), len(want))
+		}
+	}
+	if none, ok := byCommit[fmt.Sprintf("%040d", 7)].([]any); !ok || len(none) != 0 || len(byCommit) != 3 {
+		t.Errorf("commits are %d; without attestations: %v", len(byCommit), none)
+	}
+	allowed := array(s.read("/allowlists/" + org))
+	for i, one := range allowed {
+		if want := fmt.Sprintf("env-%02d", 29-i); at(t, one, "environment_name") != want {
+			t.Errorf("allowance %d is of %v, want %s", i, at(t, one, "environment_name"), want)
+		}
+	}
+	if len(allowed) != 30 {
+		t.Errorf("%d allowances", len(allowed))
+	}
+}
+
+// flowWith makes one flow beside the first, with a large template, for each third trail.
+func (s *service) flowWith(i int) string {
+	s.t.Helper()
+	if i%3 == 0 {
+		s.makeFlow(fmt.Sprintf("flow-%02d", i), yamlFile("version: 1\n#"+strings.Repeat(fmt.Sprint(i%10), 60_000)))
+	}
+	return "flow"
+}
+
+func TestListsLeaveOutLongTemplatesAndSchemas(t *testing.T) {
+	s := start(t, options{withoutWorker: true})
+	comment := func(size int) string { return "version: 1\n#" + strings.Repeat("x", size) }
+	s.makeFlow("short", yamlFile(comment(60_000)))
+	s.makeFlow("long", yamlFile(comment(70_000)))
+	list := s.listFlows("")
+	if len(list) != 2 || list[0].Name != "long" || list[0].Template != "" || list[1].Template != comment(60_000) {
+		t.Errorf("got %d flows", len(list))
+	}
+	if list := s.read("/flows/" + org).([]any); at(t, list[0], "template") != nil {
+		t.Error("a template that is left out is not null")
+	}
+	if flow := s.getFlow("long"); flow.Template != comment(70_000) {
+		t.Error("a flow by itself lacks its template")
+	}
+	schema := func(size int) string { return `{"type":"object","description":"` + strings.Repeat("x", size) + `"}` }
+	s.attestationType(`{"name":"scan"}`, schemaFile(schema(100)))
+	s.attestationType(`{"name":"scan"}`, schemaFile(schema(100_000)))
+	s.attestationType(`{"name":"scan"}`, schemaFile(schema(200)))
+	var types []attestationTypeBody
+	s.want(http.StatusOK, http.MethodGet, typesPath, nil).decode(t, &types)
+	whole := s.getAttestationType("scan")
+	if len(types) != 1 || len(types[0].Versions) != 3 || len(whole.Versions) != 3 {
+		t.Fatalf("%d types, %d versions", len(types), len(whole.Versions))
+	}
+	for i, size := range []int{200, 100_000, 100} {
+		want := schema(size)
+		if got := string(whole.Versions[i].TypeSchema); got != want {
+			t.Errorf("version %d has a schema of %d bytes, want %d", 3-i, len(got), len(want))
+		}
+		if size == 100_000 {
+			want = "null"
+		}
+		if got := string(types[0].Versions[i].TypeSchema); got != want {
+			t.Errorf("in the list, version %d has a schema of %d bytes, want %d", 3-i, len(got), len(want))
+		}
+	}
+}
+
+// largeReport is a report of so many bytes, of pods that all run the same few images.
+func largeReport(size int) []byte {
+	var body strings.Builder
+	body.WriteString(`{"artifacts":[`)
+	for i := 0; body.Len() < size; i++ {
+		if i > 0 {
+			body.WriteByte(',')
+		}
+		fmt.Fprintf(&body, `{"podName":"pod-%06d","namespace":"team-%d","digests":{"image-%d":"%064x"},"creationTimestamp":1795274782,"owners":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"cart-7d9f8b6c5","uid":"8d3f9a1e-4c2b-4f6a-9d7e-%012d"}]}`,
+			i, i%20, i%500, i%500, i)
+	}
+	body.WriteString("]}")
+	return []byte(body.String())
+}
+
+// send sends a report as a snapshotter and returns the status of the answer. It may be
+// called by any goroutine.
+func (s *service) sendReport(environment string, body []byte) (status int, retryAfter string, err error) {
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPut,
+		s.URL+"/api/v2/environments/"+org+"/"+environment+"/report/K8S", bytes.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	request.Header.Set("Authorization", "Bearer "+snapshotterKey)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	_, err = io.ReadAll(response.Body)
+	return response.StatusCode, response.Header.Get("Retry-After"), err
+}
+
+func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
+	s := start(t, options{embedded: true, memoryBudget: 64})
+	defer http.DefaultClient.CloseIdleConnections()
+	s.environment("prod", evidence.K8S)
+	body := largeReport(1_500_000)
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/prod/report/K8S", body)
+	before := liveHeap()
+	var mu sync.Mutex
+	counts := map[int]int{}
+	var senders sync.WaitGroup
+	for range 64 {
+		senders.Go(func() {
+			status, after, err := s.sendReport("prod", body)
+			mu.Lock()
+			defer mu.Unlock()
+			counts[status]++
+			if err != nil || status == http.StatusServiceUnavailable && after == "" {
+				t.Errorf("got %d, Retry-After %q, %v", status, after, err)
+			}
+		})
+	}
+	for _, path := range []string{"/ready", "/api/v2/environments/" + org + "/prod"} {
+		if got := s.do(http.MethodGet, path, readerKey, nil); got.status != http.StatusOK {
+			t.Errorf("%s answers %d meanwhile", path, got.status)
+		}
+	}
+	answered := make(chan struct{})
+	go func() {
+		senders.Wait()
+		close(answered)
+	}()
+	most := int64(0)
+	for waiting := true; waiting; {
+		most = max(most, liveHeap()-before)
+		select {
+		case <-answered:
+			waiting = false
+		default:
+		}
+	}
+	t.Logf("answers %v, at most %d MiB of heap more", counts, most>>20)
+	if counts[http.StatusOK]+counts[http.StatusServiceUnavailable] != 64 || counts[http.StatusOK] == 0 || counts[http.StatusServiceUnavailable] == 0 {
+		t.Errorf("answers %v", counts)
+	}
+	// Without a budget it is 64 times about 12 MB.
+	if most > 80*mebibyte {
+		t.Errorf("%d MiB of heap on a budget of 64", most>>20)
+	}
+	eventually(t, "the memory is given back", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
+	if s.metric("attestry_memory_refusals_total") < float64(counts[http.StatusServiceUnavailable]) {
+		t.Error("refusals were not counted")
+	}
+}
+
+func TestReportThatWaitsForItsVerdictTakesUpNoMemory(t *testing.T) {
+	s := start(t, options{embedded: true, withoutWorker: true, memoryBudget: 64})
+	s.environment("prod", evidence.K8S)
+	body := largeReport(4_000_000)
+	before := liveHeap()
+	ended := make(chan int, 1)
+	go func() {
+		status, _, err := s.sendReport("prod", body)
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- status
+	}()
+	eventually(t, "the report is stored", func() bool {
+		reports, _, err := s.Process.Store.Reports.AcceptedBefore(t.Context(), evidence.Seconds(time.Now().Add(time.Hour)), "")
+		s.must(err)
+		return len(reports) == 1
+	})
+	eventually(t, "its memory is given back", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
+	// The compressor keeps 8 MiB for the next one.
+	if most := liveHeap() - before; most > 12*mebibyte {
+		t.Errorf("%d MiB of heap are in use while the report waits", most>>20)
+	}
+	s.serveQueues()
+	if status := <-ended; status != http.StatusCreated {
+		t.Errorf("the report is answered %d", status)
+	}
+}

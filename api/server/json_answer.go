@@ -1,0 +1,172 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/valyala/fasthttp"
+
+	"attestry/api/jsonstream"
+)
+
+// firstAnswer is how much of an answer is made before the status is chosen, in bytes. An
+// answer that is not longer is sent as a whole, with its length.
+const firstAnswer = 64 << 10
+
+// jsonAnswer is the JSON of an answer.
+type jsonAnswer struct {
+	// text is the answer, or its beginning.
+	text []byte
+	// rest makes what is behind text as it is sent; nil when there is nothing.
+	rest *restOfAnswer
+	// headOnly tells that the answer is one to HEAD whose length is not known.
+	headOnly bool
+}
+
+// beginAnswer makes the beginning of the answer that out, what a handler returned, has as
+// its Body. What goes wrong up to there is an error like any other; later, the connection
+// breaks off, so that nobody takes a part for the whole.
+func (s *Server) beginAnswer(ctx context.Context, out any) error {
+	r := requestOf(ctx)
+	body := reflect.ValueOf(out).Elem().FieldByName("Body")
+	if !body.IsValid() || body.Kind() == reflect.Func {
+		return nil
+	}
+	value := body.Interface()
+	_, escapeHTML := value.(escapesHTML)
+	reader := jsonstream.NewReader(ctx, value, escapeHTML)
+	var text bytes.Buffer
+	_, err := io.CopyN(&text, reader, firstAnswer)
+	switch {
+	case errors.Is(err, io.EOF):
+		r.answer = &jsonAnswer{text: text.Bytes()}
+		return nil
+	case err != nil:
+		return err
+	case r.method == http.MethodHead:
+		r.answer = &jsonAnswer{headOnly: true}
+		return nil
+	case !r.http11:
+		return r.answerWhole(&text, reader)
+	}
+	if reader.Reads() {
+		if err := r.memory.hold(streamCost(s.batchBytes)); err != nil {
+			return err
+		}
+	}
+	r.answer = &jsonAnswer{text: text.Bytes(), rest: s.restOf(ctx, reader)}
+	return nil
+}
+
+// answerWhole makes all of an answer, for clients of HTTP/1.0 who cannot be sent one of
+// unknown length.
+func (r *request) answerWhole(text *bytes.Buffer, reader io.Reader) error {
+	for {
+		n, err := io.CopyN(text, reader, int64(text.Len()))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		// A buffer that grows is there twice for a moment.
+		if full := r.memory.take(2 * n); full != nil {
+			return full
+		}
+		if err != nil {
+			r.answer = &jsonAnswer{text: text.Bytes()}
+			return nil
+		}
+	}
+}
+
+// escapesHTML is a body in whose texts <, > and & are written as \u003c, \u003e and
+// \u0026, as clients know it.
+type escapesHTML interface{ escapesHTML() }
+
+// streamCost is what an answer takes up that is read batch by batch: a batch as it is
+// read, decoded and shown, and as much again for what is looked up for it.
+func streamCost(batchBytes int) int64 { return (readMultiple + 1) * int64(batchBytes) }
+
+// swapAnswer gives huma the answer that was begun in place of the value that it knows.
+func swapAnswer(ctx huma.Context, _ string, value any) (any, error) {
+	if begun := requestOf(ctx.Context()).answer; begun != nil {
+		return begun, nil
+	}
+	return value, nil
+}
+
+// send sends the answer; w is huma's writer for fiber.
+func (a *jsonAnswer) send(w io.Writer) error {
+	response, ok := w.(*fasthttp.RequestCtx)
+	switch {
+	case a.headOnly:
+		// fasthttp would write the end of a stream of unknown size behind the head.
+		return nil
+	case a.rest == nil:
+		_, err := w.Write(a.text)
+		return err
+	case !ok:
+		return fmt.Errorf("an answer cannot be streamed to a %T", w)
+	}
+	a.rest.beginning = bytes.NewReader(a.text)
+	response.SetBodyStream(a.rest, -1)
+	return nil
+}
+
+// restOf makes the rest of an answer. It outlives the request: its reads have a context
+// of their own.
+func (s *Server) restOf(ctx context.Context, reader *jsonstream.Reader) *restOfAnswer {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	reader.SetContext(own)
+	rest := &restOfAnswer{reader: reader, cancel: cancel, timeout: s.requestTimeout, release: requestOf(ctx).memory.release}
+	// It runs while something is read, not while the client takes its time.
+	rest.late = time.AfterFunc(s.requestTimeout, cancel)
+	rest.late.Stop()
+	rest.fail = func(err error) {
+		s.logger.ErrorContext(ctx, "answer broke off", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
+	}
+	return rest
+}
+
+// restOfAnswer is an answer on its way out.
+type restOfAnswer struct {
+	beginning io.Reader
+	reader    io.Reader
+	cancel    context.CancelFunc
+	late      *time.Timer
+	timeout   time.Duration
+	release   func()
+	fail      func(error)
+}
+
+// Read reads the beginning and then makes what follows.
+func (a *restOfAnswer) Read(p []byte) (n int, err error) {
+	if n, err = a.beginning.Read(p); n > 0 || !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	defer func() {
+		a.late.Stop()
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("panic: %v", fault)
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			a.fail(err)
+		}
+	}()
+	a.late.Reset(a.timeout)
+	return a.reader.Read(p)
+}
+
+// Close gives up what the answer holds.
+func (a *restOfAnswer) Close() error {
+	a.late.Stop()
+	a.cancel()
+	a.release()
+	return nil
+}

@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+
+	"attestry/api/jsonstream"
+	"attestry/storage"
+)
+
+const (
+	// maxPage ends a page of a list that goes on by a cursor once that many bytes of it
+	// have been read. Lists without cursors are not cut: they are never in memory as a
+	// whole.
+	maxPage = 32 * mebibyte
+	// firstPart is how many documents of a batch are shown at first, before it is known
+	// how much is read beside them: as many as the pages of most lists have at most.
+	firstPart = 100
+)
+
+// listOf makes the list of an answer of what is read batch by batch.
+func listOf[S, T any](h *handlers, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
+	return jsonstream.NewList(func(ctx context.Context) ([]T, bool, error) {
+		requestOf(ctx).memory.rewind(0)
+		batch, err := batches.Next(ctx, h.batchBytes)
+		if err != nil {
+			return nil, false, err
+		}
+		shown, err := show(ctx, batch)
+		return shown, batches.More(), err
+	})
+}
+
+// partsOf is listOf for documents beside which others are read, of which it is not known
+// how large they are. Each batch is shown in parts: as many documents at a time as keep
+// what is read beside them, going by the part before, within a batch.
+func partsOf[S, T any](h *handlers, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
+	p := &partReader[S]{batches: batches, batchBytes: h.batchBytes, size: firstPart}
+	return jsonstream.NewList(func(ctx context.Context) ([]T, bool, error) {
+		memory := requestOf(ctx).memory
+		part, err := p.next(ctx, memory)
+		if err != nil {
+			return nil, false, err
+		}
+		before := memory.bytesRead()
+		shown, err := show(ctx, part)
+		if len(part) > 0 {
+			p.resize(int(memory.bytesRead()-before) / len(part))
+		}
+		return shown, len(p.pending) > 0 || batches.More(), err
+	})
+}
+
+// partReader reads the batches of a list in parts.
+type partReader[S any] struct {
+	batches    *storage.Batches[S]
+	batchBytes int
+	pending    []S
+	// mark is what is reserved for the batch itself.
+	mark int64
+	// size is how many documents the next part has at most.
+	size int
+}
+
+func (p *partReader[S]) next(ctx context.Context, memory *memory) (part []S, err error) {
+	if len(p.pending) == 0 {
+		memory.rewind(0)
+		if p.pending, err = p.batches.Next(ctx, p.batchBytes); err != nil {
+			return nil, err
+		}
+		p.mark = memory.mark()
+	}
+	memory.rewind(p.mark)
+	n := min(p.size, len(p.pending))
+	part, p.pending = p.pending[:n], p.pending[n:]
+	return part, nil
+}
+
+// resize sizes the next part by how many bytes were read beside a document.
+func (p *partReader[S]) resize(beside int) {
+	p.size = max(1, min(p.batchBytes/max(1, beside), 4*p.size, storage.MaxMany))
+}

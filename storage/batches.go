@@ -1,0 +1,175 @@
+package storage
+
+import (
+	"context"
+	"math"
+)
+
+// Batches reads a list batch by batch, so that it never has to be in memory as a whole.
+type Batches[T any] struct {
+	next  func(ctx context.Context, maxBytes int) ([]T, error)
+	after string
+	bytes int
+	more  bool
+	// short tells that the last batch was, for another reason than its bytes.
+	short bool
+}
+
+// Next returns the next documents: at most maxBytes of them as they are stored, or a
+// single one. A batch may be empty and still have others behind it.
+func (b *Batches[T]) Next(ctx context.Context, maxBytes int) ([]T, error) {
+	if !b.more {
+		return nil, nil
+	}
+	return b.next(ctx, maxBytes)
+}
+
+// More tells whether there may be documents behind the last batch.
+func (b *Batches[T]) More() bool { return b.more }
+
+// After is the cursor of what follows the last batch in the store, whether or not it is
+// still part of the list; "" when nothing does, or when the list has no cursors.
+func (b *Batches[T]) After() string { return b.after }
+
+// Bytes is how much has been read of a list that has cursors, as it is stored.
+func (b *Batches[T]) Bytes() int { return b.bytes }
+
+// unlimited is the limit of a query whose batches are wanted to the last.
+const unlimited = math.MaxInt
+
+// noBatches is an empty list.
+func noBatches[T any]() *Batches[T] { return &Batches[T]{} }
+
+// SingleBatch is a list that is in memory already.
+func SingleBatch[T any](documents []T) *Batches[T] {
+	b := &Batches[T]{more: len(documents) > 0}
+	b.next = func(context.Context, int) ([]T, error) {
+		b.more = false
+		return documents, nil
+	}
+	return b
+}
+
+// batchesOf reads what a query finds up to its limit, which may be above MaxMany.
+func batchesOf[T any](collection *Collection[T], query Query) *Batches[T] {
+	left := query.Limit
+	b := &Batches[T]{more: left > 0}
+	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
+		query.Limit, query.MaxBytes = min(left, MaxMany), maxBytes
+		found, page, err := collection.findPage(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		left -= len(found)
+		query.After, query.Offset = page.Next, 0
+		b.bytes += bodiesOf(page.Records)
+		b.after, b.more, b.short = page.Next, page.Next != "" && left > 0, !page.Full
+		return found, nil
+	}
+	return b
+}
+
+// firstIDs is how many documents are read by id before their size is known: as many as
+// the pages of most lists have at most.
+const firstIDs = 100
+
+// batchesByID reads documents by id, in the order of ids; those that do not exist are
+// left out. How many it reads at a time follows from the sizes of those before.
+func batchesByID[T any](collection *Collection[T], ids []string) *Batches[T] {
+	read, bytes := 0, 0
+	b := &Batches[T]{more: len(ids) > 0}
+	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
+		n := firstIDs
+		if read > 0 {
+			n = max(1, min(maxBytes/max(1, bytes/read), MaxMany))
+		}
+		n = min(n, len(ids))
+		found, size, err := collection.getSized(ctx, ids[:n])
+		if err != nil {
+			return nil, err
+		}
+		ids, read, bytes = ids[n:], read+n, bytes+size
+		b.more = len(ids) > 0
+		return found, nil
+	}
+	return b
+}
+
+// inRounds ends a list after a number of batches, those that are bounded by their bytes
+// not counted: filters may let too little pass to go on.
+func inRounds[T any](all *Batches[T], rounds int) *Batches[T] {
+	b := &Batches[T]{more: all.more}
+	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
+		found, err := all.Next(ctx, maxBytes)
+		if all.short {
+			rounds--
+		}
+		b.after, b.bytes, b.more = all.after, all.bytes, all.more && rounds > 0
+		return found, err
+	}
+	return b
+}
+
+// filtered leaves out the documents that keep is false for.
+func filtered[T any](all *Batches[T], keep func(*T) bool) *Batches[T] {
+	b := &Batches[T]{more: all.more}
+	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
+		found, err := all.Next(ctx, maxBytes)
+		kept := found[:0]
+		for i := range found {
+			if keep(&found[i]) {
+				kept = append(kept, found[i])
+			}
+		}
+		b.more = all.more
+		return kept, err
+	}
+	return b
+}
+
+// atMost ends a list behind a number of documents.
+func atMost[T any](all *Batches[T], limit int) *Batches[T] {
+	b := &Batches[T]{more: all.more && limit > 0}
+	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
+		found, err := all.Next(ctx, maxBytes)
+		found = found[:min(limit, len(found))]
+		limit -= len(found)
+		b.more = all.more && limit > 0
+		return found, err
+	}
+	return b
+}
+
+// merged merges two lists that are in the order of compare into one.
+func merged[T any](first, second *Batches[T], compare func(a, b *T) int) *Batches[T] {
+	sources := [2]*Batches[T]{first, second}
+	var rests [2][]T
+	b := &Batches[T]{more: first.more || second.more}
+	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
+		for i, source := range sources {
+			for len(rests[i]) == 0 && source.more {
+				var err error
+				if rests[i], err = source.Next(ctx, maxBytes/len(sources)); err != nil {
+					return nil, err
+				}
+			}
+		}
+		// What is left of either list comes behind what is read of it: it goes on until
+		// one of them has to be read further.
+		var batch []T
+		for len(rests[0])+len(rests[1]) > 0 && !needs(rests[0], first) && !needs(rests[1], second) {
+			least := 0
+			if len(rests[0]) == 0 || len(rests[1]) > 0 && compare(&rests[1][0], &rests[0][0]) < 0 {
+				least = 1
+			}
+			batch = append(batch, rests[least][0])
+			rests[least] = rests[least][1:]
+		}
+		b.more = first.more || second.more || len(rests[0])+len(rests[1]) > 0
+		return batch, nil
+	}
+	return b
+}
+
+// needs tells whether a list has to be read further before its next document is known.
+func needs[T any](rest []T, source *Batches[T]) bool { return len(rest) == 0 && source.more }
