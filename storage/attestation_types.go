@@ -252,7 +252,7 @@ func (a *AttestationTypes) LoadSchema(ctx context.Context, version *evidence.Att
 	if err != nil {
 		return fmt.Errorf("read the schema of an attestation type: %w", err)
 	}
-	if err := charge(ctx, len(content)); err != nil {
+	if err := ChargeRead(ctx, len(content)); err != nil {
 		return err
 	}
 	version.Schema = json.RawMessage(content)

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"math"
 )
 
@@ -74,7 +75,8 @@ func batchesOf[T any](collection *Collection[T], query Query) *Batches[T] {
 const firstIDs = 100
 
 // batchesByID reads documents by id, in the order of ids; those that do not exist are
-// left out. How many it reads at a time follows from the sizes of those before.
+// left out. How many it reads at a time follows from the sizes of those before. A batch
+// that turns out to be too large is read again as a smaller one.
 func batchesByID[T any](collection *Collection[T], ids []string) *Batches[T] {
 	read, bytes := 0, 0
 	b := &Batches[T]{more: len(ids) > 0}
@@ -84,15 +86,45 @@ func batchesByID[T any](collection *Collection[T], ids []string) *Batches[T] {
 			n = max(1, min(maxBytes/max(1, bytes/read), MaxMany))
 		}
 		n = min(n, len(ids))
-		found, size, err := collection.getSized(ctx, ids[:n])
+		part := &boundedRead{maxBytes: maxBytes}
+		found, err := collection.GetMany(part.context(ctx, n), ids[:n])
+		for n > 1 && errors.Is(err, errTooLarge) {
+			n = max(1, min(part.documents, n/2))
+			part = &boundedRead{maxBytes: maxBytes}
+			found, err = collection.GetMany(part.context(ctx, n), ids[:n])
+		}
+		if err == nil {
+			err = ChargeRead(ctx, part.bytes)
+		}
 		if err != nil {
 			return nil, err
 		}
-		ids, read, bytes = ids[n:], read+n, bytes+size
+		ids, read, bytes = ids[n:], read+n, bytes+part.bytes
 		b.more = len(ids) > 0
 		return found, nil
 	}
 	return b
+}
+
+// errTooLarge ends a boundedRead.
+var errTooLarge = errors.New("the documents are too large to be read at once")
+
+// boundedRead counts what a read reads, and ends it at maxBytes.
+type boundedRead struct {
+	maxBytes         int
+	documents, bytes int
+}
+
+// context returns the context for a read of n documents. A single document is read
+// however large it is.
+func (r *boundedRead) context(ctx context.Context, n int) context.Context {
+	return WithCharge(ctx, func(bytes int) error {
+		if n > 1 && r.bytes+bytes > r.maxBytes {
+			return errTooLarge
+		}
+		r.documents, r.bytes = r.documents+1, r.bytes+bytes
+		return nil
+	})
 }
 
 // inRounds ends a list after a number of batches, those that are bounded by their bytes

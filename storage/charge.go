@@ -2,8 +2,8 @@ package storage
 
 import "context"
 
-// Charge is told how many bytes of stored content have been read. An error ends the
-// read that it was told of.
+// Charge is called with the size, in bytes, of each stored body or object while it is
+// read. An error ends that read and is its error.
 type Charge func(bytes int) error
 
 type chargeKey struct{}
@@ -13,8 +13,9 @@ func WithCharge(ctx context.Context, charge Charge) context.Context {
 	return context.WithValue(ctx, chargeKey{}, charge)
 }
 
-// charge tells whoever the context names of what was read, before it is decoded.
-func charge(ctx context.Context, bytes int) error {
+// ChargeRead calls the Charge of the context, if it has one. Engines call it for each body
+// before they read the next one, so that a read ends as soon as its charge is refused.
+func ChargeRead(ctx context.Context, bytes int) error {
 	if charge, _ := ctx.Value(chargeKey{}).(Charge); charge != nil {
 		return charge(bytes)
 	}

@@ -42,9 +42,6 @@ func (c *Collection[T]) GetVersioned(ctx context.Context, id string) (Versioned[
 	if err != nil {
 		return Versioned[T]{}, c.wrap("get", id, err)
 	}
-	if err := charge(ctx, len(record.Body)); err != nil {
-		return Versioned[T]{}, err
-	}
 	value, err := c.decode(record)
 	return Versioned[T]{Value: value, Revision: record.Revision}, err
 }
@@ -52,27 +49,20 @@ func (c *Collection[T]) GetVersioned(ctx context.Context, id string) (Versioned[
 // GetMany returns the documents that exist among ids, in their order: one command
 // per MaxMany ids.
 func (c *Collection[T]) GetMany(ctx context.Context, ids []string) ([]T, error) {
-	values, _, err := c.getSized(ctx, ids)
-	return values, err
-}
-
-// getSized is GetMany, and returns the size of the bodies in bytes as well.
-func (c *Collection[T]) getSized(ctx context.Context, ids []string) ([]T, int, error) {
 	var values []T
-	bytes := 0
 	for len(ids) > 0 {
 		n := min(len(ids), MaxMany)
 		records, err := c.docs.GetMany(ctx, c.schema, ids[:n])
 		if err != nil {
-			return nil, 0, c.wrap("get many", "", err)
+			return nil, c.wrap("get many", "", err)
 		}
-		found, err := c.decodeAll(ctx, records)
+		found, err := c.decodeAll(records)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		values, bytes, ids = append(values, found...), bytes+bodiesOf(records), ids[n:]
+		values, ids = append(values, found...), ids[n:]
 	}
-	return values, bytes, nil
+	return values, nil
 }
 
 // Insert stores a new document, or returns ErrExists.
@@ -178,7 +168,7 @@ func (c *Collection[T]) findPage(ctx context.Context, query Query) ([]T, Page, e
 	if err != nil {
 		return nil, Page{}, c.wrap("find", query.Index, err)
 	}
-	values, err := c.decodeAll(ctx, page.Records)
+	values, err := c.decodeAll(page.Records)
 	if err != nil {
 		return nil, Page{}, err
 	}
@@ -234,10 +224,7 @@ func (c *Collection[T]) decode(record Record) (T, error) {
 	return value, nil
 }
 
-func (c *Collection[T]) decodeAll(ctx context.Context, records []Record) ([]T, error) {
-	if err := charge(ctx, bodiesOf(records)); err != nil {
-		return nil, err
-	}
+func (c *Collection[T]) decodeAll(records []Record) ([]T, error) {
 	values := make([]T, 0, len(records))
 	for _, record := range records {
 		value, err := c.decode(record)

@@ -158,7 +158,8 @@ type Page struct {
 // Documents is the only way to the database. Every method is one command. A
 // write that returned nil is durable: it survives the loss of the process and,
 // where the engine is replicated, of a minority of its nodes; reads see every
-// acknowledged write. All methods are safe for concurrent use.
+// acknowledged write. Reads call ChargeRead for each body. All methods are safe for
+// concurrent use.
 type Documents interface {
 	// Get returns one document, or ErrNotFound.
 	Get(ctx context.Context, schema *Schema, id string) (Record, error)

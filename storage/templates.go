@@ -206,7 +206,7 @@ func (t *Templates) content(ctx context.Context, record templateRecord) ([]byte,
 	if err != nil {
 		return nil, fmt.Errorf("read the object of a template: %w", err)
 	}
-	return content, charge(ctx, len(content))
+	return content, ChargeRead(ctx, len(content))
 }
 
 func damagedTemplate(id string, cause error) error {

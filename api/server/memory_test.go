@@ -197,8 +197,8 @@ type oneDocument struct {
 	body string
 }
 
-func (d *oneDocument) Get(context.Context, *storage.Schema, string) (storage.Record, error) {
-	return storage.Record{ID: "id", Body: []byte(d.body)}, nil
+func (d *oneDocument) Get(ctx context.Context, _ *storage.Schema, _ string) (storage.Record, error) {
+	return storage.Record{ID: "id", Body: []byte(d.body)}, storage.ChargeRead(ctx, len(d.body))
 }
 
 func TestWhatIsReadForAnAnswerIsCharged(t *testing.T) {

@@ -30,7 +30,11 @@ func (db *DB) Get(ctx context.Context, schema *storage.Schema, id string) (stora
 	if err != nil {
 		return storage.Record{}, err
 	}
-	return found.record()
+	record, err := found.record()
+	if err != nil {
+		return storage.Record{}, err
+	}
+	return record, storage.ChargeRead(ctx, len(record.Body))
 }
 
 // GetMany returns the documents that exist among ids, in the order of ids.
@@ -71,8 +75,8 @@ func findByID(ctx context.Context, collection *mongo.Collection, ids []string, m
 	return found, all, err
 }
 
-// each calls take for the records of a cursor until it returns false, and closes
-// the cursor.
+// each calls take for the records of a cursor until it returns false, charges those that
+// were taken, and closes the cursor.
 func each(ctx context.Context, cursor *mongo.Cursor, take func(storage.Record) bool) (err error) {
 	defer func() { err = errors.Join(err, cursor.Close(context.WithoutCancel(ctx))) }()
 	for cursor.Next(ctx) {
@@ -82,6 +86,9 @@ func each(ctx context.Context, cursor *mongo.Cursor, take func(storage.Record) b
 		}
 		record, err := found.record()
 		if err != nil || !take(record) {
+			return err
+		}
+		if err := storage.ChargeRead(ctx, len(record.Body)); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ func (db *DB) Find(ctx context.Context, schema *storage.Schema, query storage.Qu
 		if page, err = scan.Page(); err != nil || query.FieldsOnly {
 			return err
 		}
-		return table.loadBodies(s, page.Records)
+		return table.loadBodies(ctx, s, page.Records)
 	})
 	return page, err
 }
@@ -68,7 +68,7 @@ func (db *DB) Count(ctx context.Context, schema *storage.Schema, query storage.Q
 }
 
 // loadBodies completes records that were found in the same snapshot.
-func (t *table) loadBodies(s *session, records []storage.Record) error {
+func (t *table) loadBodies(ctx context.Context, s *session, records []storage.Record) error {
 	places := make(map[string]int, len(records))
 	ids := make([]string, len(records))
 	for i, record := range records {
@@ -88,7 +88,7 @@ func (t *table) loadBodies(s *session, records []storage.Record) error {
 			body = []byte{} // the driver makes no difference
 		}
 		records[places[id]].Body = body
-		return nil
+		return storage.ChargeRead(ctx, len(body))
 	})
 }
 

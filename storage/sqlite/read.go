@@ -21,8 +21,10 @@ func (db *DB) Get(ctx context.Context, schema *storage.Schema, id string) (stora
 	record := storage.Record{}
 	err = db.read(ctx, func(s *session) error {
 		return s.query(table.get, []any{id}, func(rows *sql.Rows) (err error) {
-			record, err = scanRecord(rows)
-			return err
+			if record, err = scanRecord(rows); err != nil {
+				return err
+			}
+			return storage.ChargeRead(ctx, len(record.Body))
 		})
 	})
 	if err == nil && record.ID == "" {
@@ -48,8 +50,11 @@ func (db *DB) GetMany(ctx context.Context, schema *storage.Schema, ids []string)
 	err = db.read(ctx, func(s *session) error {
 		return s.query(table.getMany, []any{string(list)}, func(rows *sql.Rows) error {
 			record, err := scanRecord(rows)
+			if err != nil {
+				return err
+			}
 			found[record.ID] = record
-			return err
+			return storage.ChargeRead(ctx, len(record.Body))
 		})
 	})
 	return storage.InOrder(ids, found), err

@@ -54,6 +54,7 @@ func Documents(t *testing.T, engine DocumentsEngine) {
 		"PageLooksAtNoMoreThanMaxScan":               testMaxScan,
 		"PageHoldsNoMoreThanMaxBytes":                testMaxBytes,
 		"PagesBoundedInBytesLoseNothing":             testMaxBytesLosesNothing,
+		"ReadsAreChargedBodyByBody":                  testCharge,
 		"CountIsOfTheSelection":                      testCount,
 		"KilledProcessLosesNoAcknowledgedWrite":      testKilled,
 		"UpdatesOfOneDocumentLoseNothing":            testUpdates,

@@ -1,6 +1,8 @@
 package storagetest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -100,5 +102,66 @@ func testMaxBytesLosesNothing(t *testing.T, engine DocumentsEngine) {
 		if len(page.Records) > 1 && bytes > query.MaxBytes {
 			t.Fatalf("%s: %d bytes in a page", describe(query), bytes)
 		}
+	}
+}
+
+// testCharge demands that what is read is charged while it is read, and that a charge
+// that is refused ends the read.
+func testCharge(t *testing.T, engine DocumentsEngine) {
+	db := newDatabase(t, engine)
+	db.insert(sized(40, 30, 20, 10)...)
+	refusal := errors.New("too much")
+	for name, row := range map[string]struct {
+		read func(context.Context) error
+		want int
+	}{
+		"get": {func(ctx context.Context) error {
+			_, err := db.Get(ctx, db.schema, "000")
+			return err
+		}, 40},
+		"get many": {func(ctx context.Context) error {
+			_, err := db.GetMany(ctx, db.schema, []string{"003", "001", "000", "absent"})
+			return err
+		}, 80},
+		"find": {func(ctx context.Context) error {
+			_, err := db.Find(ctx, db.schema, storage.Query{Index: "time", Equal: []any{"o"}, Limit: 3})
+			return err
+		}, 90},
+		"find bounded in bytes": {func(ctx context.Context) error {
+			_, err := db.Find(ctx, db.schema, storage.Query{Index: "time", Equal: []any{"o"}, Limit: 3, MaxBytes: 75})
+			return err
+		}, 70},
+		"find with a condition": {func(ctx context.Context) error {
+			where := []storage.Condition{{Field: "flag", Operator: storage.Equals, Value: true}}
+			_, err := db.Find(ctx, db.schema, storage.Query{Index: "time", Equal: []any{"o"}, Limit: 3, Where: where})
+			return err
+		}, 60},
+		"find fields only": {func(ctx context.Context) error {
+			_, err := db.Find(ctx, db.schema, storage.Query{Index: "time", Equal: []any{"o"}, Limit: 3, FieldsOnly: true})
+			return err
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			charged := 0
+			count := func(bytes int) error {
+				charged += bytes
+				return nil
+			}
+			if err := row.read(storage.WithCharge(t.Context(), count)); err != nil || charged != row.want {
+				t.Errorf("charged %d bytes, want %d: %v", charged, row.want, err)
+			}
+			calls := 0
+			refuse := func(bytes int) error {
+				if bytes == 0 {
+					return nil
+				}
+				calls++
+				return refusal
+			}
+			err := row.read(storage.WithCharge(t.Context(), refuse))
+			if row.want > 0 && (!errors.Is(err, refusal) || calls != 1) {
+				t.Errorf("after %d refused charges: %v", calls, err)
+			}
+		})
 	}
 }
