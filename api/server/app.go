@@ -88,6 +88,7 @@ type Server struct {
 	shutdownTimeout time.Duration
 	budget          *admission.Budget
 	batchBytes      int
+	pace            pace
 }
 
 // New makes a server. It fails on faults of the route table and on settings it
@@ -136,6 +137,7 @@ func newServer(deps Deps, links Links, table []Route) (*Server, error) {
 		shutdownTimeout: orDefault(deps.ShutdownTimeout, defaultShutdownTimeout),
 		budget:          budget,
 		batchBytes:      batchBytes(budget.Total()),
+		pace:            usualPace(),
 	}
 	s.app = newApp(s)
 	s.api = humafiber.NewWithGroup(s.app, headRouter{s.app.Group(prefix)}, describe(links))

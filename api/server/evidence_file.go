@@ -18,6 +18,8 @@ import (
 
 const (
 	evidenceField = "attachment_file"
+	// uploadSize is what a file takes up on its way into the object store, in bytes.
+	uploadSize = mebibyte
 	// unknownContent is the type of a file that comes without one, or with one that
 	// is none.
 	unknownContent = "application/octet-stream"
@@ -35,6 +37,9 @@ const (
 func (h *handlers) storeEvidence(ctx context.Context, files func(func(formFile) error) error) (*evidence.EvidenceFile, error) {
 	var stored *evidence.EvidenceFile
 	err := files(func(file formFile) error {
+		if err := requestOf(ctx).memory.take(uploadSize); err != nil {
+			return err
+		}
 		reader := &failingReader{reader: file}
 		object, err := h.store.Objects.Put(ctx, access(ctx).OrgID, reader, -1)
 		if reader.err != nil {

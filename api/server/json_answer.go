@@ -114,8 +114,8 @@ func (a *jsonAnswer) send(w io.Writer) error {
 	case !ok:
 		return fmt.Errorf("an answer cannot be streamed to a %T", w)
 	}
-	a.rest.beginning = bytes.NewReader(a.text)
-	response.SetBodyStream(a.rest, -1)
+	content := io.MultiReader(bytes.NewReader(a.text), a.rest)
+	response.SetBodyStream(newPacedReader(content, a.rest, response.Conn(), a.rest.pace), -1)
 	return nil
 }
 
@@ -124,7 +124,8 @@ func (a *jsonAnswer) send(w io.Writer) error {
 func (s *Server) restOf(ctx context.Context, reader *jsonstream.Reader) *restOfAnswer {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	reader.SetContext(own)
-	rest := &restOfAnswer{reader: reader, cancel: cancel, timeout: s.requestTimeout, release: requestOf(ctx).memory.release}
+	r := requestOf(ctx)
+	rest := &restOfAnswer{reader: reader, pace: r.pace, cancel: cancel, timeout: s.requestTimeout, release: r.memory.release}
 	// It runs while something is read, not while the client takes its time.
 	rest.late = time.AfterFunc(s.requestTimeout, cancel)
 	rest.late.Stop()
@@ -134,22 +135,19 @@ func (s *Server) restOf(ctx context.Context, reader *jsonstream.Reader) *restOfA
 	return rest
 }
 
-// restOfAnswer is an answer on its way out.
+// restOfAnswer is what follows the beginning of an answer that is being sent.
 type restOfAnswer struct {
-	beginning io.Reader
-	reader    io.Reader
-	cancel    context.CancelFunc
-	late      *time.Timer
-	timeout   time.Duration
-	release   func()
-	fail      func(error)
+	reader  io.Reader
+	pace    pace
+	cancel  context.CancelFunc
+	late    *time.Timer
+	timeout time.Duration
+	release func()
+	fail    func(error)
 }
 
-// Read reads the beginning and then makes what follows.
+// Read makes what follows the beginning.
 func (a *restOfAnswer) Read(p []byte) (n int, err error) {
-	if n, err = a.beginning.Read(p); n > 0 || !errors.Is(err, io.EOF) {
-		return n, err
-	}
 	defer func() {
 		a.late.Stop()
 		if fault := recover(); fault != nil {
@@ -163,7 +161,7 @@ func (a *restOfAnswer) Read(p []byte) (n int, err error) {
 	return a.reader.Read(p)
 }
 
-// Close gives up what the answer holds.
+// Close releases the memory of the answer and ends its context.
 func (a *restOfAnswer) Close() error {
 	a.late.Stop()
 	a.cancel()

@@ -27,6 +27,8 @@ type request struct {
 	http11 bool
 	// memory is what the request takes up, until its answer is sent.
 	memory *memory
+	// pace is how fast the client has to take a streamed answer that takes up memory.
+	pace pace
 	// answer is the answer, once it has begun.
 	answer *jsonAnswer
 	// findings are those of the parameters; the body's join them.
@@ -44,7 +46,9 @@ func requestOf(ctx context.Context) *request {
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {
 		return r
 	}
-	return &request{header: http.Header{}.Get, memory: &memory{reservation: admission.NewBudget(math.MaxInt64).Reserve()}}
+	return &request{
+		header: http.Header{}.Get, memory: &memory{reservation: admission.NewBudget(math.MaxInt64).Reserve()}, pace: usualPace(),
+	}
 }
 
 // principal returns whoever sent the request.

@@ -62,7 +62,12 @@ func stream(ctx context.Context, d download) (*streamOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &streamOutput{Body: func(hctx huma.Context) { send(hctx, d, part, content) }}, nil
+	return &streamOutput{Body: func(hctx huma.Context) {
+		if content != http.NoBody && d.Memory > 0 {
+			content = newPacedReader(content, content, humafiber.Unwrap(hctx).Context().Conn(), r.pace)
+		}
+		send(hctx, d, part, content)
+	}}, nil
 }
 
 func send(ctx huma.Context, d download, part span, content io.ReadCloser) {
