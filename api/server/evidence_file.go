@@ -18,8 +18,9 @@ import (
 
 const (
 	evidenceField = "attachment_file"
-	// uploadSize is what a file takes up on its way into the object store, in bytes.
-	uploadSize = mebibyte
+	// maxUploadMemory is what a file takes up at most on its way into the object store, in
+	// bytes: what is more goes through a temporary file.
+	maxUploadMemory = mebibyte
 	// unknownContent is the type of a file that comes without one, or with one that
 	// is none.
 	unknownContent = "application/octet-stream"
@@ -37,7 +38,7 @@ const (
 func (h *handlers) storeEvidence(ctx context.Context, files func(func(formFile) error) error) (*evidence.EvidenceFile, error) {
 	var stored *evidence.EvidenceFile
 	err := files(func(file formFile) error {
-		if err := requestOf(ctx).memory.take(uploadSize); err != nil {
+		if err := takeUpload(requestOf(ctx)); err != nil {
 			return err
 		}
 		reader := &failingReader{reader: file}
@@ -56,6 +57,15 @@ func (h *handlers) storeEvidence(ctx context.Context, files func(func(formFile) 
 		return nil
 	})
 	return stored, err
+}
+
+// takeUpload reserves the memory for a file on its way into the object store.
+func takeUpload(r *request) error {
+	size := maxUploadMemory
+	if r.body.length >= 0 {
+		size = min(size, r.body.length)
+	}
+	return r.memory.take(int64(size))
 }
 
 // failingReader remembers what went wrong with reading.
