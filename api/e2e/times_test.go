@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
 )
 
 // microseconds fails the test when a number has more than six decimals.
@@ -51,21 +53,46 @@ func TestTimesAndSpansAreRoundedToMicroseconds(t *testing.T) {
 }
 
 func TestTimeOfAnAnswerFindsWhatItIsOf(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{withoutWorker: true})
+	s.flow("build", "")
 	s.environment("host", evidence.Server)
-	for i := range 3 {
-		s.report(http.StatusCreated, "host", "server",
-			fmt.Sprintf(`{"artifacts":[{"creationTimestamp":1,"digests":{"app":"%064d"}}]}`, i))
+	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	s.must(err)
+	flow := at(t, s.read("/flows/"+org+"/build"), "id").(string)
+	s.api = nil // it refuses times that are not rounded, as those of earlier versions are
+	rounded := evidence.Seconds(s.clock.read())
+	for i, moment := range []float64{rounded - 1, math.Nextafter(rounded, 0), math.Nextafter(rounded+1, math.MaxFloat64)} {
+		fingerprint := fmt.Sprintf("%064d", i)
+		s.must(s.Process.Store.Provenances.Add(t.Context(), &evidence.ArtifactRecord{
+			ID: evidence.NewID(), Org: organization.ID, Fingerprint: fingerprint, Flow: flow, Trail: "t", Name: "app", CreatedAt: moment,
+		}, storage.Versioned[storage.Provenance]{}))
+		s.must(s.Process.Store.Deployments.Record(t.Context(), []snapshot.Deployment{{
+			Org: organization.ID, Environment: s.environmentID("host"), Fingerprint: fingerprint, Name: "app", Snapshot: int64(i + 1), Timestamp: moment,
+		}}))
 	}
-	path := "/environments/" + org + "/host/events"
-	for _, event := range s.read(path).([]any) {
-		moment := strconv.FormatFloat(at(t, event, "reported_at").(float64), 'f', -1, 64)
-		found := s.read(path + "?start_ts=" + moment + "&end_ts=" + moment).([]any)
-		if len(found) == 0 || at(t, found[0], "snapshot_index") != at(t, event, "snapshot_index") {
-			t.Errorf("at %s: found %v", moment, found)
+	for path, member := range map[string]string{"/builds/" + org: "builds.created_at", "/deployments/" + org: "deployments.deployed_at"} {
+		list, member, _ := strings.Cut(member, ".")
+		all := at(t, s.read(path+"?end_ts="+decimal(rounded+9)), list).([]any)
+		if len(all) != 3 {
+			t.Fatalf("%s: %v", path, all)
+		}
+		for _, one := range all {
+			moment := at(t, one, member).(float64)
+			for _, told := range []string{decimal(moment), decimal(evidence.RoundSeconds(moment))} {
+				found := at(t, s.read(path+"?start_ts="+told+"&end_ts="+told), list).([]any)
+				if len(found) != 1 || at(t, found[0], "fingerprint") != at(t, one, "fingerprint") {
+					t.Errorf("%s at %s: found %v", path, told, found)
+				}
+			}
 		}
 	}
+	statistics := s.read("/builds/" + org + "/statistics?start_ts=1&end_ts=2.5")
+	if from, to := at(t, statistics, "start_ts"), at(t, statistics, "end_ts"); from != 1.0 || to != 2.5 {
+		t.Errorf("the window is told as %v to %v", from, to)
+	}
 }
+
+func decimal(number float64) string { return strconv.FormatFloat(number, 'f', -1, 64) }
 
 func TestOverrideIsOneMicrosecondBehindWhatItReplaces(t *testing.T) {
 	s := start(t, options{begins: time.Date(2026, time.May, 4, 10, 0, 0, 0, time.UTC), withoutWorker: true})

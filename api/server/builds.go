@@ -37,7 +37,8 @@ type BuildFilter struct {
 
 // builds asks for the builds of a window that the filter wants. Empty filters are none.
 func (h *handlers) builds(ctx context.Context, org evidence.OrgAccess, in *BuildFilter, span window) (storage.BuildQuery, error) {
-	query := storage.BuildQuery{Org: org.OrgID, From: span.from, To: span.to}
+	query := storage.BuildQuery{Org: org.OrgID}
+	query.From, query.To = span.bounds()
 	var err error
 	switch {
 	case in.RepoInnerID != "":
@@ -172,7 +173,8 @@ type buildStatisticsAnswer struct {
 
 // getBuildStatistics tells when was built.
 func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsInput) (*buildStatisticsAnswer, error) {
-	query, err := h.builds(ctx, access(ctx), &in.BuildFilter, h.window(ctx, in.WindowQuery))
+	span := h.window(ctx, in.WindowQuery)
+	query, err := h.builds(ctx, access(ctx), &in.BuildFilter, span)
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +185,6 @@ func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsIn
 	}
 	slices.Reverse(built)
 	return &buildStatisticsAnswer{Body: BuildStatisticsResponse{
-		StartTS: query.From, EndTS: query.To, Count: len(built), BuiltAt: built,
+		StartTS: span.from, EndTS: span.to, Count: len(built), BuiltAt: built,
 	}}, nil
 }

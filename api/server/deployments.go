@@ -73,7 +73,8 @@ type listDeploymentsAnswer struct {
 // are archived by now are among them.
 func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput) (*listDeploymentsAnswer, error) {
 	org, span := access(ctx), h.window(ctx, in.WindowQuery)
-	query := storage.DeploymentQuery{Org: org.OrgID, From: span.from, To: span.to}
+	query := storage.DeploymentQuery{Org: org.OrgID}
+	query.From, query.To = span.bounds()
 	if given(ctx, "env_name") {
 		environment, err := h.environmentAsked(ctx, org, in.Environment)
 		if err != nil {
@@ -265,7 +266,8 @@ func (h *handlers) listRepoDeployments(ctx context.Context, in *listRepoDeployme
 // ofRepo asks for the deployments of a repository to the environments of the given
 // names, or to all when there are none.
 func (h *handlers) ofRepo(ctx context.Context, org evidence.OrgAccess, id string, environments []string, span window) (storage.DeploymentQuery, error) {
-	query := storage.DeploymentQuery{Org: org.OrgID, Repos: []string{id}, From: span.from, To: span.to}
+	query := storage.DeploymentQuery{Org: org.OrgID, Repos: []string{id}}
+	query.From, query.To = span.bounds()
 	_, err := h.repoWithID(ctx, org, id)
 	if err != nil || len(environments) == 0 {
 		return query, err

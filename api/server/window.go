@@ -41,6 +41,13 @@ func (h *handlers) windowBetween(start, end *float64) window {
 	return window{from: evidence.RoundSeconds(*start), to: evidence.RoundSeconds(*end)}
 }
 
+// bounds are the times to search between: half a microsecond before and behind the
+// window, as earlier versions stored some times that were not rounded.
+func (w window) bounds() (from, to float64) {
+	const rounding = 0.5e-6
+	return w.from - rounding, w.to + rounding
+}
+
 // sent is the value of a query parameter, nil when it was not sent.
 func sent(ctx context.Context, name string, value float64) *float64 {
 	if !given(ctx, name) {
