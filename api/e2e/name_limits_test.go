@@ -104,7 +104,7 @@ func TestDocumentTellsTheLimitsOfNames(t *testing.T) {
 	document := s.read("/openapi.json")
 	schemas := at(t, document, "components", "schemas").(map[string]any)
 	for path, want := range map[string]int{
-		"CreateFlow/name": 255, "CreateLegacyFlow/name": 255, "RenameFlow/new_name": 255, "CreateTrail/name": 255,
+		"CreateFlow/name": 255, "CreateLegacyFlow/name": 255, "CreateLegacyFlow/template/items": 255, "RenameFlow/new_name": 255, "CreateTrail/name": 255,
 		"CreateEnvironmentPutInput/name": 255, "RenameEnvironmentPutInput/new_name": 255, "AllowlistPutInput/artifact_name": 1024,
 		"CustomAttestationTypePostInput/name": 255, "CreateArtifact/trail_name": 255, "CreateArtifact/template_reference_name": 255,
 		"CreateArtifact/filename": 1024, "GenericAttestationPostInput/attestation_name": 255, "OverrideAttestationPostInput/attestation_name": 255,

@@ -65,7 +65,7 @@ type CreateLegacyFlow struct {
 	Name        string   `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
 	Description string   `json:"description"`
 	Visibility  *string  `json:"visibility,omitempty" enum:"public,private" nullable:"true"`
-	Template    []string `json:"template,omitempty" nullable:"true" doc:"Names of the attestations of the one artifact."`
+	Template    []string `json:"template,omitempty" nullable:"true" maxLength:"255" doc:"Names of the attestations of the one artifact."`
 	RepoURL     *string  `json:"repo_url,omitempty" nullable:"true" format:"repository-url"`
 }
 
