@@ -16,6 +16,7 @@ import (
 func fiveDays(t *testing.T) *service {
 	s := start(t, options{begins: deliveryBegins})
 	s.environment("host", evidence.Server)
+	s.logical("all", "host")
 	for n := range 5 {
 		s.serves("host", fmt.Sprint("version-", n))
 		s.clock.turn(24 * time.Hour)
@@ -96,7 +97,6 @@ func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
 		}
 		return numbers
 	}
-	s.logical("all", "host")
 	for interval, want := range map[string][]float64{"NOW": {5}, "3": {3}, "-1": {5}, "~0": {5}, "#2": {2}, "@{2.days.ago}": {4}, "@{1.month.ago}": {}} {
 		for _, environment := range []string{"host", "all"} {
 			for _, more := range []string{"", "&page=1&per_page=15&reverse=true"} {

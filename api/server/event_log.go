@@ -43,7 +43,7 @@ func (h *handlers) bound(ctx context.Context, log *eventLog, start, end snapshot
 	if start.IsBeginning() && end.IsEnd() {
 		return nil
 	}
-	timeline := &snapshot.Timeline{Org: log.org.OrgName, Environment: log.environment.Name, Latest: log.latest}
+	timeline := h.timelineUntil(ctx, log.org, log.environment, log.latest)
 	first, last, err := timeline.Ends(start, end)
 	if err != nil {
 		return err
