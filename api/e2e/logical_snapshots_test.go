@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/tasks/snapshot"
 )
@@ -251,4 +252,23 @@ func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) 
 			t.Errorf("%s takes %d commands with 2 members, %d with 40", path, few, many)
 		}
 	}
+}
+
+// TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing lets a member's head name
+// one that is gone.
+func TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing(t *testing.T) {
+	s := start(t, options{begins: monthBegins})
+	s.environment("one", evidence.Server)
+	s.nowRuns("one", "a")
+	s.logical("all", "one")
+	_, err := s.Process.Store.Heads.Update(t.Context(), s.environmentID("one"), func(head *rules.Head) error {
+		head.Last++
+		return nil
+	})
+	s.must(err)
+	if shown := s.snapshot("all", "-1"); shown.Index != 1 || shown.artifactNames() != "a" {
+		t.Errorf("snapshot %d runs %s", shown.Index, shown.artifactNames())
+	}
+	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+org+"/all", nil)
+	s.want(http.StatusOK, http.MethodGet, environmentsPath+"/all/events", nil)
 }
