@@ -167,7 +167,7 @@ func TestParkedReportsAreRetriedOrDiscarded(t *testing.T) {
 	s.want(failed, "reports retry acme "+old+" 1", "", "its environment is archived; discard it")
 	s.want(succeeded, "reports discard acme "+old+" 1", "report 1 is deleted\n", "")
 	s.want(failed, "reports discard acme "+old+" 1", "", "has no parked report 1")
-	s.want(failed, "reports retry acme prod all", "report 1 waits as report 3\n", "report 2 was not retried: stored content is damaged")
+	s.want(failed, "reports retry acme prod all", "report 1 waits as report 3\n", "report 2 was not retried: The stored report 2 of environment "+prod+" is damaged or lost: ")
 	s.want(failed, "reports retry acme prod 1", "", "environment prod of organization acme has no parked report 1")
 	processor := snapshot.NewProcessor(s.store, silent{}, time.Now, slog.New(slog.DiscardHandler))
 	s.must(processor.Drain(t.Context(), prod))
@@ -188,10 +188,10 @@ func TestReportThatIsDamagedAfterItWasParkedHidesNoOther(t *testing.T) {
 	prod := s.environments["prod"]
 	s.spoil(prod + "/2")
 	status, out, errs := s.run("reports", "list", "acme", prod)
-	if status != succeeded || strings.Count(out, "\n") != 3 || !strings.Contains(out, "acme  prod         2 ") || !strings.Contains(out, "stored content is damaged") {
+	if status != succeeded || strings.Count(out, "\n") != 3 || !strings.Contains(out, "acme  prod         2 ") || !strings.Contains(out, "A stored document of reports is damaged") {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
-	s.want(failed, "reports retry acme prod 2", "", "report 2 was not retried: stored content is damaged")
+	s.want(failed, "reports retry acme prod 2", "", "report 2 was not retried: A stored document of reports is damaged: ")
 	s.want(succeeded, "reports retry acme "+prod+" 1", "report 1 waits as report 3\n", "")
 	s.want(succeeded, "reports discard acme "+prod+" 2", "report 2 is deleted\n", "")
 	s.want(succeeded, "reports retry acme "+prod+" all", "environment "+prod+" has no parked reports\n", "")
