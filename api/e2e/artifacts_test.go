@@ -183,7 +183,7 @@ trail:
 }
 
 func TestArtifactThatItsTrailHasLetGoIsJudgedByItsOwnEvidence(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
 	s.generic("t", "scan", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
 	for i := range 40 {
@@ -200,7 +200,7 @@ func TestArtifactThatItsTrailHasLetGoIsJudgedByItsOwnEvidence(t *testing.T) {
 }
 
 func TestHistoryKeepsEveryAttestationInTheOrderOfTime(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	other := `,"target_artifacts":["app"],"git_commit_info":{"sha1":"` + otherCommit + `"}`
 	own := `,"target_artifacts":["app"],"git_commit_info":{"sha1":"` + attestedCommit + `"}`
 	s.generic("t", "scan", true, own)

@@ -96,7 +96,7 @@ func TestFlowNamedByAllItsNamesIsListedOnce(t *testing.T) {
 }
 
 func TestAttestationsOfAnOrganizationGoOnByACursor(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	s.populateAttestations()
 	for filter, want := range map[string]string{
 		"":                 "load-test risk lint unit-test lint",
@@ -141,7 +141,7 @@ func TestAttestationsOfAnOrganizationGoOnByACursor(t *testing.T) {
 }
 
 func TestAttestationsOfAFlowAreListedByPage(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	before := time.Now().Unix()
 	s.populateAttestations()
 	for query, want := range map[string]string{

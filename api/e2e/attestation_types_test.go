@@ -125,7 +125,7 @@ func TestWhatIsUnsetOfAnAttestationTypeIsLeftOut(t *testing.T) {
 }
 
 func TestPostingAnAttestationTypeAgainMakesAVersion(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	s.attestationType(`{"name":"kind","description":"first","evaluator":{"content_type":"jq","rules":[".n > 1"]}}`)
 	first := s.getAttestationType("kind")
 	s.attestationType(`{"name":"kind","evaluator":{"content_type":"jq","rules":[".n > 2"]}}`, schemaFile(`{"type":"object"}`))

@@ -409,7 +409,7 @@ func TestRepeatedAttestationAddsARecord(t *testing.T) {
 }
 
 func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	override := func(status int, body string) answer {
 		return s.want(status, http.MethodPost, trailPath("t")+"/override", []byte(body))
 	}
@@ -527,7 +527,7 @@ trail:
 }
 
 func TestClockThatIsSetBackBringsNoOldVerdictBack(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	s.generic("t", "check", true, "")
 	s.clock.turn(-10 * time.Minute)
 	s.generic("t", "check", false, "")
@@ -556,7 +556,7 @@ func TestDecisionMayBeMadeOfAnArtifactOfAnotherFlow(t *testing.T) {
 }
 
 func TestAttestationByNameBindsToTheArtifactOfItsCommit(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	target := func(description, commit string) string {
 		return fmt.Sprintf(`,"target_artifacts":["app"],"description":%q,"git_commit_info":{"sha1":%q}`, description, commit)
 	}

@@ -55,7 +55,7 @@ func (s *service) bulky(flow, trail, name string, times, size int) {
 }
 
 func TestManyLargeAttestations(t *testing.T) {
-	s := start(t, options{embedded: true, withoutWorker: true, memoryBudget: 64})
+	s := start(t, options{withoutWorker: true, memoryBudget: 64})
 	const times = 36
 	s.bulky("flow", "trail", "scan", times, 1_000_000)
 	t.Run("heap stays small while a long answer is read slowly", func(t *testing.T) { s.readSlowly(t, times) })
@@ -143,7 +143,7 @@ func (s *service) paged(path, list string, size int) []any {
 // TestListsOfManyBatchesAreWhole reads lists that take several batches, and compares them
 // with what their pages say.
 func TestListsOfManyBatchesAreWhole(t *testing.T) {
-	s := start(t, options{embedded: true, withoutWorker: true, memoryBudget: 16}) // batches of 256 KiB
+	s := start(t, options{withoutWorker: true, memoryBudget: 16}) // batches of 256 KiB
 	heavy := strings.Repeat("x", 40_000)
 	s.makeFlow("flow", yamlFile("version: 1"))
 	for i := range 30 {
@@ -294,7 +294,7 @@ func (s *service) sendReport(environment string, body []byte) (status int, retry
 }
 
 func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
-	s := start(t, options{embedded: true, memoryBudget: 64})
+	s := start(t, options{memoryBudget: 64})
 	defer http.DefaultClient.CloseIdleConnections()
 	s.environment("prod", evidence.K8S)
 	body := largeReport(1_500_000)
@@ -349,7 +349,7 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 }
 
 func TestReportThatWaitsForItsVerdictTakesUpNoMemory(t *testing.T) {
-	s := start(t, options{embedded: true, withoutWorker: true, memoryBudget: 64})
+	s := start(t, options{withoutWorker: true, memoryBudget: 64})
 	s.environment("prod", evidence.K8S)
 	body := largeReport(4_000_000)
 	before := liveHeap()
@@ -390,7 +390,7 @@ func (s *service) sendHalf(environment string, size int) net.Conn {
 }
 
 func TestServiceAnswersWhileSlowSendersTakeUpTheBudget(t *testing.T) {
-	s := start(t, options{embedded: true, memoryBudget: 16})
+	s := start(t, options{memoryBudget: 16})
 	defer http.DefaultClient.CloseIdleConnections()
 	s.environment("prod", evidence.K8S)
 	s.makeFlow("flow", yamlFile("version: 1"))

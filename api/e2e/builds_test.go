@@ -60,7 +60,7 @@ func TestBuildIsTheFirstReportOfAFingerprint(t *testing.T) {
 }
 
 func TestBuildsAreFilteredAndPaged(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	names := []string{"old", "web-1", "web-2", "db-1", "lab-1"}
 	s.built(org, "web-ci", "web", "old", "acme/web", "1")
 	s.clock.turn(29 * 24 * time.Hour)

@@ -42,7 +42,7 @@ func (s *service) ask(method, address, span string) answer {
 }
 
 func TestDamagedEvidenceIsNeverSent(t *testing.T) {
-	s := start(t, options{embedded: true, withoutWorker: true})
+	s := start(t, options{withoutWorker: true})
 	s.post(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", "sound", 1), attachment("a", "sound"))
 	reads := 0.0
 	for size, n := range map[string]int{"short": 1000, "long": 1 << 20} {
@@ -92,7 +92,7 @@ func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 }
 
 func TestLostEvidenceThatIsEmptyIsMissedToo(t *testing.T) {
-	s := start(t, options{embedded: true, withoutWorker: true})
+	s := start(t, options{withoutWorker: true})
 	s.post(http.StatusCreated, "t", "generic", genericData, attachment("empty.txt", ""))
 	s.must(os.Remove(s.objectFile(digestOf(""))))
 	if got := s.ask(http.MethodGet, s.evidenceAddress("t", "check"), ""); got.status != http.StatusBadGateway {
@@ -134,11 +134,11 @@ func (a *altering) GetMany(ctx context.Context, schema *storage.Schema, ids []st
 }
 
 func TestSnapshotWhosePartsWereAlteredIsNotShown(t *testing.T) {
-	first := start(t, options{embedded: true})
+	first := start(t, options{})
 	first.environment("host", evidence.Server)
 	first.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("trusted"))
 	// Another process has nothing of the snapshot in memory.
-	second := start(t, options{embedded: true, withoutWorker: true, data: filepath.Dir(first.Process.Settings.Stores.Database.Path),
+	second := start(t, options{withoutWorker: true, data: filepath.Dir(first.Process.Settings.Stores.Database.Path),
 		wrap: func(docs storage.Documents) storage.Documents {
 			return &altering{Documents: docs, collection: "chunks", change: func(body []byte) []byte {
 				return bytes.Replace(body, []byte("trusted"), []byte("altered"), 1)

@@ -221,7 +221,7 @@ func TestDeploymentsKeepToTheirWindow(t *testing.T) {
 }
 
 func TestDeploymentsComeInPages(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	s.rollOut()
 	path := "/deployments/" + org
 	for query, want := range map[string]string{
@@ -622,7 +622,7 @@ func TestDeploymentsStayWithinTheirOrganization(t *testing.T) {
 
 func TestListsOfWhatWasDeployedAndBuiltCostTheSameHoweverMany(t *testing.T) {
 	var counting *storage.CountingDocuments
-	s := start(t, options{embedded: true, wrap: func(docs storage.Documents) storage.Documents {
+	s := start(t, options{wrap: func(docs storage.Documents) storage.Documents {
 		counting = storage.NewCountingDocuments(docs)
 		return counting
 	}})

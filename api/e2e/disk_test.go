@@ -51,7 +51,7 @@ func wantRefused(t *testing.T, got answer, message string) {
 
 func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 	disk := storagetest.NewDisk(t, 32<<20)
-	s := start(t, options{embedded: true, data: disk.Path, reportWait: time.Second})
+	s := start(t, options{data: disk.Path, reportWait: time.Second})
 	s.environment("host", evidence.Server)
 	attest := func(i int) answer {
 		return s.form(http.MethodPost, trailPath("t")+"/generic", adminKey, "data_json",

@@ -149,7 +149,7 @@ func manyMembers(count int) string {
 
 func TestMembersAreLookedUpTogether(t *testing.T) {
 	var counting *storage.CountingDocuments
-	s := start(t, options{embedded: true, withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
+	s := start(t, options{withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
 		counting = storage.NewCountingDocuments(docs)
 		return counting
 	}})

@@ -152,7 +152,7 @@ func TestBadEnvironmentsAreRefused(t *testing.T) {
 }
 
 func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	for _, name := range []string{"delta", "alpha", "charlie", "bravo"} {
 		s.environment(name, evidence.Server)
 	}

@@ -396,7 +396,7 @@ func TestEventsAreFilteredByRepositories(t *testing.T) {
 }
 
 func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
-	s := start(t, options{begins: time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)})
+	s := start(t, options{real: true, begins: time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)})
 	s.environment("host", evidence.Server)
 	s.environment("edge", evidence.Server)
 	s.environment("idle", evidence.Server)
@@ -504,7 +504,7 @@ func (s *service) longLog(environment string, count int64) {
 func TestFarPagesOfALongLogCostNoMoreThanTheFirst(t *testing.T) {
 	const count = 16_000
 	var counting *storage.CountingDocuments
-	s := start(t, options{embedded: true, withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
+	s := start(t, options{withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
 		counting = storage.NewCountingDocuments(docs)
 		return counting
 	}})

@@ -31,7 +31,7 @@ func (s *service) evidenceAddress(trail, name string) string {
 const genericData = `{"attestation_name":"check","is_compliant":true}`
 
 func TestEvidenceIsGivenBackAsItWasAttached(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	content := "<script>alert(1)</script>"
 	s.post(http.StatusCreated, "t", "generic", genericData,
 		part{field: "attachment_file", filename: "page.html", contentType: "text/html; charset=utf-8", content: []byte(content)})
@@ -101,7 +101,7 @@ func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
 }
 
 func TestEvidenceIsTakenUpToItsLimit(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	content := bytes.Repeat([]byte("evidence"), evidenceLimit/8)
 	send := func(content []byte) answer {
 		return s.form(http.MethodPost, trailPath("t")+"/generic", adminKey, "data_json", genericData,

@@ -78,7 +78,7 @@ const exampleBase = "https://attestry.example.com"
 // With ATTESTRY_TEST_UPDATE set it writes the answers. Links to the API that the
 // answers hold lead to something.
 func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
-	s := start(t, options{embedded: true, begins: time.Unix(1_793_610_000, 500_000_000)})
+	s := start(t, options{begins: time.Unix(1_793_610_000, 500_000_000)})
 	written, err := examples.All()
 	s.must(err)
 	p := &examplePlayer{service: s, actual: map[string]string{}, answers: map[string]json.RawMessage{}}

@@ -341,7 +341,7 @@ func TestFormerNameLeadsToTheFlowUntilAnotherTakesIt(t *testing.T) {
 }
 
 func TestFlowIsRenamedBackAndForth(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	s.makeFlow("one")
 	id := s.getFlow("one").ID
 	for _, step := range []string{"one two", "two one", "one one", "two three", "one two", "three one"} {
@@ -377,7 +377,7 @@ func TestBadNewNamesAreRefused(t *testing.T) {
 }
 
 func TestArchivedFlowLeavesItsNamesToFreshOnes(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	s.makeFlow("one")
 	s.want(http.StatusOK, http.MethodPut, flowsPath+"/one/rename", []byte(`{"new_name":"two"}`))
 	id := s.getFlow("two").ID
@@ -403,7 +403,7 @@ func TestArchivedFlowLeavesItsNamesToFreshOnes(t *testing.T) {
 }
 
 func TestManyCreationsOfOneFlowMakeOne(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	statuses := map[int]int{}
 	var mu sync.Mutex
 	var group sync.WaitGroup

@@ -37,7 +37,7 @@ func (quietly) Settled(context.Context, string) {}
 // TestLateReportMovesNoNumberOfALogicalEnvironment processes the reports of two members
 // in another order than they were accepted in.
 func TestLateReportMovesNoNumberOfALogicalEnvironment(t *testing.T) {
-	s := start(t, options{withoutWorker: true, reportWait: time.Millisecond, begins: monthBegins})
+	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond, begins: monthBegins})
 	s.environment("slow", evidence.Server)
 	s.environment("quick", evidence.Server)
 	s.logical("all", "slow", "quick")
@@ -178,7 +178,7 @@ func TestMembershipThatWasCutShortIsFinishedByTheNextReader(t *testing.T) {
 // version did that neither numbered its snapshots nor had an index of them.
 func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader(t *testing.T) {
 	var engine storage.Documents
-	s := start(t, options{embedded: true, wrap: func(docs storage.Documents) storage.Documents {
+	s := start(t, options{wrap: func(docs storage.Documents) storage.Documents {
 		engine = docs
 		return docs
 	}})
@@ -211,7 +211,7 @@ func schemaOf(t *testing.T, name string) *storage.Schema {
 
 func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) {
 	var counting *storage.CountingDocuments
-	s := start(t, options{embedded: true, withoutWorker: true, reportWait: time.Millisecond, wrap: func(docs storage.Documents) storage.Documents {
+	s := start(t, options{withoutWorker: true, reportWait: time.Millisecond, wrap: func(docs storage.Documents) storage.Documents {
 		counting = storage.NewCountingDocuments(docs)
 		return counting
 	}})

@@ -31,7 +31,7 @@ var monthBegins = time.Date(2026, time.October, 1, 6, 0, 0, 0, time.UTC)
 
 func newMonth(t *testing.T) *month {
 	m := &month{
-		service: start(t, options{begins: monthBegins}), images: map[string]*built{},
+		service: start(t, options{real: true, begins: monthBegins}), images: map[string]*built{},
 		environments: map[string]*pastEnvironment{}, runs: map[string]map[string]int{}, logical: &pastLogical{},
 	}
 	for name, kind := range map[string]evidence.EnvironmentType{"staging": evidence.ECS, "production": evidence.K8S, "edge": evidence.Server} {

@@ -68,7 +68,7 @@ func artifactReport(trail, name, fingerprint, commit string) []byte {
 // TestPipelineTellsItsStoryAndReadsItBack plays a delivery as the client would,
 // and reads every resource in the way the client does.
 func TestPipelineTellsItsStoryAndReadsItBack(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 
 	// A custom type and a flow are set up once.
 	s.wantForm(http.StatusCreated, http.MethodPost, "/custom-attestation-types/"+org,

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 const acceptedText = "report accepted, it will be processed"
 
 func TestReportSurvivesRedisForgettingEverything(t *testing.T) {
-	s := start(t, options{withoutWorker: true, reportWait: time.Millisecond})
+	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond})
 	s.environment("host", evidence.Server)
 	got := s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a"))
 	if got.text(t) != acceptedText {
@@ -52,7 +52,7 @@ func TestReportSurvivesRedisForgettingEverything(t *testing.T) {
 }
 
 func TestReportSurvivesAKilledWorker(t *testing.T) {
-	s := start(t, options{withoutWorker: true, reportWait: time.Millisecond})
+	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond})
 	s.environment("host", evidence.Server)
 	s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a"))
 	s.awaitTask()
@@ -70,7 +70,7 @@ func TestReportsAreTakenWhileRedisIsAway(t *testing.T) {
 	if os.Getenv("ATTESTRY_TEST_REDIS") != "" {
 		t.Skip("stops its Redis, which is not its own here")
 	}
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	s.environment("host", evidence.Server)
 	s.StopRedis()
 	got := s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a"))

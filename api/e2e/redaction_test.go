@@ -60,7 +60,7 @@ func TestKeyThatIsPastedIntoARequestIsNowhereInLogOrAnswer(t *testing.T) {
 		"a long imported key": strings.Repeat("correct horse/", 40),
 	}
 	engine := &talkative{}
-	s := start(t, options{embedded: true, withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
+	s := start(t, options{withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
 		engine.Documents = docs
 		return engine
 	}})

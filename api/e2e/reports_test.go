@@ -83,7 +83,7 @@ var reportedTypes = []reported{
 }
 
 func TestEveryTypeOfReportShowsWhatRunsAndItsContext(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	for i, c := range reportedTypes {
 		environment := fmt.Sprint("env-", i)
 		s.environment(environment, c.environment)
@@ -328,7 +328,7 @@ func TestHundredThousandFilesAreOneReport(t *testing.T) {
 		t.Skip("takes 20 to 35 s on 2 cores")
 	}
 	const files = 100_000
-	s := start(t, options{embedded: true})
+	s := start(t, options{})
 	s.environment("host", evidence.Server)
 	names := make([]string, files)
 	for i := range names {

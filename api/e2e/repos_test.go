@@ -185,7 +185,7 @@ func TestReportWithoutAProviderJoinsTheRepoThatIsKnown(t *testing.T) {
 }
 
 func TestReposAreFilteredSortedAndPaged(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	s.repo(org, "platform/backend/api", "gitlab", "1", "")
 	web := s.repo(org, "platform/Web", "github", "2", "")
 	s.repo(org, "differ", "github", "3", `,"namespace_path":["cyber","dojo"]`)

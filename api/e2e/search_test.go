@@ -31,7 +31,7 @@ func (s *service) searched(value string) (artifacts any, resolved string) {
 }
 
 func TestSearchFindsArtifactsByFingerprintAndCommit(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	one, two := digits("abcde1", 64), digits("abcde2", 64)
 	commit, other := digits("abcdec", 40), digits("c1", 40)
 	s.artifact("build", "t1", "app", one, commit)

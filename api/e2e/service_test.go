@@ -49,9 +49,10 @@ type options struct {
 	wrap          func(storage.Documents) storage.Documents
 	withoutWorker bool
 	reportWait    time.Duration
-	// embedded keeps to the embedded engines: for what is counted at the ports, or is so
-	// large that an engine for tests is too slow for it.
-	embedded bool
+	// real takes the real engines that the environment names (scripts/test --real): for
+	// some stories of each kind. The others keep to the embedded ones, since the engine
+	// for tests is slow, and what they count or fill in is the same at all ports.
+	real bool
 	// data is the directory of the embedded engines, "" for one of the test's own.
 	data string
 	// memoryBudget is in MiB, 0 for the default of the machine.
@@ -68,8 +69,8 @@ func (o *options) environ() []string {
 	return []string{fmt.Sprintf("ATTESTRY_MEMORY_BUDGET=%dMiB", o.memoryBudget)}
 }
 
-// start runs the service on the embedded engines, or on the real ones that the
-// environment names (scripts/test --real).
+// start runs the service on the embedded engines or, if the test asks for them and there
+// are any, on real ones.
 func start(t *testing.T, o options) *service {
 	t.Helper()
 	if o.reportWait == 0 {
@@ -77,7 +78,7 @@ func start(t *testing.T, o options) *service {
 	}
 	s := &service{t: t, log: &logBuffer{}, clock: &hands{begins: o.begins}}
 	engines := instance.Options{}
-	if !o.embedded {
+	if o.real {
 		engines = instance.Options{Redis: realRedis(t), MongoDB: realMongoDB(), S3: realS3()}
 	}
 	running, err := instance.Start(t.Context(), instance.Options{

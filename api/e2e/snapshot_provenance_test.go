@@ -58,7 +58,7 @@ func (s *service) recordOf(flow, file string) string {
 // TestSnapshotTellsWhereArtifactsComeFrom compares all that flows tell with
 // contract/live-shapes.md 1.
 func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
-	s := start(t, options{begins: deliveryBegins})
+	s := start(t, options{real: true, begins: deliveryBegins})
 	s.environment("host", evidence.Server)
 	s.deliver("build", "app-1")
 	s.serves("host", "app-1", "stranger")
@@ -220,7 +220,7 @@ func counted(t *testing.T) (*service, *storage.CountingDocuments) {
 	t.Helper()
 	var counting *storage.CountingDocuments
 	// The clock stands still: otherwise caches expire while a slow machine works.
-	s := start(t, options{embedded: true, withoutWorker: true, begins: deliveryBegins, wrap: func(docs storage.Documents) storage.Documents {
+	s := start(t, options{withoutWorker: true, begins: deliveryBegins, wrap: func(docs storage.Documents) storage.Documents {
 		counting = storage.NewCountingDocuments(docs)
 		return counting
 	}})

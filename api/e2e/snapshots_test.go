@@ -47,7 +47,7 @@ func (b snapshotBody) annotations() map[string][]string {
 }
 
 func TestRolloutBecomesTheSecondSnapshot(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	s.environment("prod", evidence.K8S)
 	report := "/environments/" + org + "/prod/report/K8S"
 	if got := s.want(http.StatusCreated, http.MethodPut, report, fixtures.K8SReport1).text(t); got != "OK" {

@@ -123,7 +123,7 @@ func (s *service) repoID() string {
 }
 
 func TestTagsSetAtOnceAreAllKept(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	s.makeFlow("web")
 	const many = 50
 	var group sync.WaitGroup

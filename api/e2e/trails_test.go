@@ -186,7 +186,7 @@ func TestThousandConcurrentBeginsMakeOneTrail(t *testing.T) {
 }
 
 func TestTrailsAreListedNewestFirstWithTheirTotals(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{real: true})
 	s.flow("one", "")
 	s.flow("two", "")
 	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/flow/two", []byte(`{"set_tags":{"team":"b=c"}}`))
