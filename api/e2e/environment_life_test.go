@@ -204,7 +204,7 @@ func TestPhysicalEnvironmentJoinsALogicalOne(t *testing.T) {
 	}
 }
 
-func TestManyJoinTheSameLogicalEnvironment(t *testing.T) {
+func TestConcurrentJoinsOfALogicalEnvironmentAreAllKept(t *testing.T) {
 	s := start(t, options{})
 	s.environment("all", evidence.LogicalType)
 	var want []string
@@ -521,7 +521,7 @@ func TestArtifactsDoNotRunInArchivedEnvironments(t *testing.T) {
 	}
 }
 
-func TestRenamingAndArchivingAtOnceLeaveOneOutcome(t *testing.T) {
+func TestConcurrentRenameAndArchiveLeaveOneOutcome(t *testing.T) {
 	s := start(t, options{})
 	archived := 0
 	for round := range 10 {
@@ -559,7 +559,7 @@ func TestRenamingAndArchivingAtOnceLeaveOneOutcome(t *testing.T) {
 	}
 }
 
-func TestRenamesOfEnvironmentsToOneNameLetOneWin(t *testing.T) {
+func TestConcurrentRenamesOfEnvironmentsLetOneWin(t *testing.T) {
 	s := start(t, options{})
 	const many = 10
 	for i := range many {

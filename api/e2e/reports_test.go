@@ -325,7 +325,7 @@ func TestLargestReportIsTakenAndOneByteMoreIsNot(t *testing.T) {
 
 func TestHundredThousandFilesAreOneReport(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes 20 to 35 s on 2 cores")
+		t.Skip("takes long")
 	}
 	const files = 100_000
 	s := start(t, options{})

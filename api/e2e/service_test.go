@@ -49,9 +49,8 @@ type options struct {
 	wrap          func(storage.Documents) storage.Documents
 	withoutWorker bool
 	reportWait    time.Duration
-	// real takes the real engines that the environment names (scripts/test --real): for
-	// some stories of each kind. The others keep to the embedded ones, since the engine
-	// for tests is slow, and what they count or fill in is the same at all ports.
+	// real takes the real engines that the environment names (scripts/test --real), for
+	// some stories of each kind. What the others count or fill in is the same on all engines.
 	real bool
 	// data is the directory of the embedded engines, "" for one of the test's own.
 	data string
@@ -69,10 +68,21 @@ func (o *options) environ() []string {
 	return []string{fmt.Sprintf("ATTESTRY_MEMORY_BUDGET=%dMiB", o.memoryBudget)}
 }
 
+// concurrentClients is how many clients ask for the same thing at once.
+func concurrentClients() int {
+	if testing.Short() {
+		return 100
+	}
+	return 1000
+}
+
 // start runs the service on the embedded engines or, if the test asks for them and there
-// are any, on real ones.
+// are any, on real ones. Where there are, it skips the tests that do not ask for them.
 func start(t *testing.T, o options) *service {
 	t.Helper()
+	if !o.real && realS3() != "" {
+		t.Skip("uses the embedded engines only, and was run with them")
+	}
 	if o.reportWait == 0 {
 		o.reportWait = 10 * time.Second
 	}

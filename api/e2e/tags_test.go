@@ -122,7 +122,7 @@ func (s *service) repoID() string {
 	return repo.ID
 }
 
-func TestTagsSetAtOnceAreAllKept(t *testing.T) {
+func TestConcurrentTagsAreAllKept(t *testing.T) {
 	s := start(t, options{real: true})
 	s.makeFlow("web")
 	const many = 50

@@ -18,10 +18,12 @@ import (
 
 // Recorder checks on an engine that what is kept of trails is what their facts say,
 // in whichever order, by however many writers, and after whatever interruption they
-// came.
+// came. With -short it leaves out what takes long.
 func Recorder(t *testing.T, engine DocumentsEngine) {
 	t.Run("AnyOrder", func(t *testing.T) { testRecorderOrder(t, engine, drawnRuns) })
-	t.Run("Crowded", func(t *testing.T) { testRecorderCrowded(t, engine) })
+	if !testing.Short() {
+		t.Run("Crowded", func(t *testing.T) { testRecorderCrowded(t, engine) })
+	}
 	t.Run("Interrupted", func(t *testing.T) { testRecorderInterrupted(t, engine) })
 	t.Run("AtOnce", func(t *testing.T) { testRecorderAtOnce(t, engine) })
 	t.Run("Announced", func(t *testing.T) { testRecorderAnnounces(t, engine) })

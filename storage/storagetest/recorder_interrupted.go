@@ -93,12 +93,19 @@ var intruders = []string{
 func testRecorderInterrupted(t *testing.T, engine DocumentsEngine) {
 	docs := openRecorder(t, engine)
 	cases := map[string]func(t *testing.T, at int) bool{}
+	meeting, intruders := meeting, intruders
 	for name, d := range interruptible {
 		d.At = 40
 		cases["Died/"+name] = func(t *testing.T, at int) bool { return died(t, docs, d, at, false) }
+		if testing.Short() {
+			continue
+		}
 		cases["DiedLate/"+name] = func(t *testing.T, at int) bool { return died(t, docs, d, at, true) }
 		cases["DiedBehind/"+name] = func(t *testing.T, at int) bool { return diedBehind(t, docs, d, at) }
 		cases["Cancelled/"+name] = func(t *testing.T, at int) bool { return cancelled(t, docs, d, at) }
+	}
+	if testing.Short() {
+		meeting, intruders = meeting[:2], intruders[:2]
 	}
 	for _, first := range meeting {
 		for _, second := range intruders {

@@ -13,6 +13,9 @@ import (
 // attest an artifact before each command of the worker that starts it, one after the
 // other. Whatever the worker saw, the next report is judged by the fact.
 func TestFactsThatComeWhileAnArtifactStartsAreInTheNextSnapshot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	for what, d := range map[string]deed{
 		"an artifact that starts is reported":          {Kind: "build", Flow: "build", Trail: "t1", Slot: "web", Commit: "c1", Repo: "r1"},
 		"an artifact that starts is attested":          {Kind: "attest", Flow: "scan", Trail: "t1", Attestation: "y"},

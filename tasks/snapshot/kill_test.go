@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 // TestWorkerKilledAtAnyWriteLosesNothing kills a worker process with SIGKILL
 // before and after each of its writes, and lets another one go on.
 func TestWorkerKilledAtAnyWriteLosesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	finished := false
 	for write := 1; !finished; write++ {
 		if write > 100 {

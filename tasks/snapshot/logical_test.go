@@ -320,6 +320,9 @@ var errKilled = errors.New("the process was killed")
 // TestLogicalSnapshotsSurviveAWorkerKilledAtAnyWrite lets a worker do no command from a
 // write on, that one included or not, and another worker go on.
 func TestLogicalSnapshotsSurviveAWorkerKilledAtAnyWrite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	killed, shared := true, newScene(t, nil)
 	worker := shared.watcher(t)
 	for write := 1; killed; write++ {
@@ -406,6 +409,9 @@ func TestLogicalSnapshotsBearAHaltedWorker(t *testing.T) {
 // TestLogicalSnapshotsBearWhatHappensBetweenTwoCommands lets a membership change, or
 // another member make a snapshot, before each command of a worker.
 func TestLogicalSnapshotsBearWhatHappensBetweenTwoCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	for what, event := range map[string]func(t *testing.T, one, two *scene, all, other string) error{
 		"the member joins another": func(_ *testing.T, one, two *scene, _, other string) error {
 			return one.include(other, two.env, one.env)

@@ -12,6 +12,9 @@ import (
 // writes, lets another one take over and make later snapshots, in which things start
 // and exit, and then lets the first one go on.
 func TestWorkerThatIsHaltedForLongTakesNothingBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	halted := true
 	for write := int64(1); halted; write++ {
 		if write > 100 {
