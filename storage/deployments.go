@@ -102,14 +102,6 @@ func (q *DeploymentQuery) nowhere() bool {
 	return (q.Repos != nil && len(q.Repos) == 0) || (q.Environments != nil && len(q.Environments) == 0)
 }
 
-// oneOrIn is a single value as it is, and several as a set.
-func oneOrIn(texts []string) any {
-	if len(texts) == 1 {
-		return texts[0]
-	}
-	return in(texts)
-}
-
 // List returns a page of deployments.
 func (d *Deployments) List(ctx context.Context, q DeploymentQuery) ([]snapshot.Deployment, error) {
 	if q.nowhere() {

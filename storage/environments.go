@@ -24,10 +24,6 @@ var environmentSchema = &Schema{
 	},
 }
 
-// claimAttempts bounds how often a claimed name is looked at again: twice is
-// enough unless names come and go at the same time.
-const claimAttempts = 5
-
 // Environments keeps what is configured about environments.
 type Environments struct {
 	names      *names

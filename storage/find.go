@@ -114,3 +114,24 @@ func each[T any](ctx context.Context, collection *Collection[T], query Query, yi
 		query.After, query.Offset = next, 0
 	}
 }
+
+// oneOrIn is a single value as it is, and several as a set.
+func oneOrIn(texts []string) any {
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return in(texts)
+}
+
+// distinct leaves out repetitions, in no certain order.
+func distinct(texts []string) []string {
+	seen := make(map[string]bool, len(texts))
+	var kept []string
+	for _, text := range texts {
+		if !seen[text] {
+			seen[text] = true
+			kept = append(kept, text)
+		}
+	}
+	return kept
+}

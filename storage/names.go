@@ -24,6 +24,10 @@ const (
 	archivedName nameState = "archived"
 )
 
+// claimAttempts bounds how often a claimed name is looked at again: twice is
+// enough unless names come and go at the same time.
+const claimAttempts = 5
+
 // name is an entry of the names collection: what an organization calls one of the
 // things that can be renamed. It is made before the thing itself and carries it
 // until that is stored, so that a crash in between loses nothing: whoever meets a

@@ -114,16 +114,3 @@ func (s *Store) rebuild(ctx context.Context, org string, ids []string) (map[stri
 	}
 	return s.Recorder.Rebuild(ctx, org, records)
 }
-
-// distinct leaves out repetitions, in no certain order.
-func distinct(texts []string) []string {
-	seen := make(map[string]bool, len(texts))
-	var kept []string
-	for _, text := range texts {
-		if !seen[text] {
-			seen[text] = true
-			kept = append(kept, text)
-		}
-	}
-	return kept
-}

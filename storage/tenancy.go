@@ -1,8 +1,6 @@
 package storage
 
 import (
-	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -55,17 +53,3 @@ func TenancySchemas() []*Schema {
 // Close waits until the last uses of keys are written. The Tenancy goes on
 // answering, but records no further use.
 func (t *Tenancy) Close() { t.uses.close() }
-
-// ensure returns the document with the id, which is made from fresh when there is
-// none. Of several callers that find none, one makes it and all get that one.
-func ensure[T any](ctx context.Context, collection *Collection[T], id string, fresh T) (T, error) {
-	stored, err := collection.Get(ctx, id)
-	if !errors.Is(err, ErrNotFound) {
-		return stored, err
-	}
-	err = collection.Insert(ctx, fresh)
-	if errors.Is(err, ErrExists) {
-		return collection.Get(ctx, id)
-	}
-	return fresh, err
-}

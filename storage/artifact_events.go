@@ -1,0 +1,33 @@
+package storage
+
+import (
+	"attestry/evidence/snapshot"
+	"context"
+	"slices"
+)
+
+// maxArtifactEvents bounds the events of artifacts, the newest of them.
+const maxArtifactEvents = 10 * MaxMany
+
+// OfArtifacts returns what happened to fingerprints in the environments of an
+// organization, newest first.
+func (e *Events) OfArtifacts(ctx context.Context, org string, fingerprints []string) ([]snapshot.Event, error) {
+	var events []snapshot.Event
+	for some := range slices.Chunk(fingerprints, MaxMany) {
+		found, err := take(ctx, e.collection, Query{
+			Index: "artifact", Equal: []any{org, in(some)}, Descending: true, Limit: maxArtifactEvents,
+		})
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, plain(found)...)
+	}
+	return events, nil
+}
+
+// Beginning returns the fingerprints that run or ran in an organization and begin
+// with hex digits. ErrAmbiguous tells that these are too many.
+func (e *Events) Beginning(ctx context.Context, org, digits string) ([]string, error) {
+	found, err := alike(ctx, e.collection, Query{Index: "artifact", Equal: []any{org}}, "fingerprint", digits)
+	return valuesOf(found, "fingerprint"), err
+}
