@@ -87,7 +87,7 @@ func TestArtifactsThatTheirSlotDoesNotKnowAreJudgedByOneReading(t *testing.T) {
 			origin := records[i].Origin()
 			asked = append(asked, storage.StandingOf(records[i].Fingerprint, &origin))
 		}
-		standings, err := s.Standings(t.Context(), "org", asked)
+		standings, err := s.Recorder.Standings(t.Context(), "org", asked)
 		s.must(err)
 		for i, one := range asked {
 			want := evidence.Compliant

@@ -14,7 +14,8 @@ type Reconciler struct {
 	marks    *marks
 }
 
-func newReconciler(recorder *Recorder) *Reconciler {
+// NewReconciler makes a reconciler of what a recorder records.
+func NewReconciler(recorder *Recorder) *Reconciler {
 	return &Reconciler{recorder: recorder, marks: recorder.marks}
 }
 

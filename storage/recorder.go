@@ -30,12 +30,29 @@ type Recorder struct {
 	marks        *marks
 }
 
-func newRecorder(s *Store, marks *marks) *Recorder {
+// Repositories are what a Recorder writes to.
+type Repositories struct {
+	Flows        *Flows
+	Templates    *Templates
+	Trails       *Trails
+	Slots        *Slots
+	Artifacts    *Artifacts
+	Attestations *Attestations
+	TrailEvents  *TrailEvents
+	Provenances  *Provenances
+	Decisions    *Decisions
+	Repos        *Repos
+	Running      *RunningSet
+	Tokens       *Tokens
+}
+
+// NewRecorder makes a recorder. The engine behind docs must be that of the repositories.
+func NewRecorder(to Repositories, docs Documents, clock evidence.Clock) *Recorder {
 	return &Recorder{
-		flows: s.Flows, templates: s.Templates, trails: s.Trails, slots: s.Slots,
-		artifacts: s.Artifacts, attestations: s.Attestations, events: s.TrailEvents,
-		provenances: s.Provenances, decisions: s.Decisions, repos: s.Repos, running: s.Running, tokens: s.Tokens,
-		marks: marks,
+		flows: to.Flows, templates: to.Templates, trails: to.Trails, slots: to.Slots,
+		artifacts: to.Artifacts, attestations: to.Attestations, events: to.TrailEvents,
+		provenances: to.Provenances, decisions: to.Decisions, repos: to.Repos, running: to.Running, tokens: to.Tokens,
+		marks: newMarks(docs, clock),
 	}
 }
 

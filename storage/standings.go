@@ -25,13 +25,13 @@ func (s *Standing) slotID() string { return evidence.SlotID(s.Trail, s.Slot) }
 // Standings judges artifacts in their trails by what is known now: one command per
 // MaxMany trails and templates, and as many for the slots of those that are not the
 // newest of their name. Artifacts that their slots had to drop take one more for their
-// records, and those of Recorder.Rebuild.
-func (s *Store) Standings(ctx context.Context, org string, asked []Standing) (map[Standing]evidence.Status, error) {
+// records, and those of Rebuild.
+func (r *Recorder) Standings(ctx context.Context, org string, asked []Standing) (map[Standing]evidence.Status, error) {
 	var keys []string
 	for _, one := range asked {
 		keys = append(keys, one.Trail)
 	}
-	found, err := s.Trails.GetMany(ctx, distinct(keys))
+	found, err := r.trails.GetMany(ctx, distinct(keys))
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (s *Store) Standings(ctx context.Context, org string, asked []Standing) (ma
 		trails[trail.Key()] = trail
 		templates = append(templates, trail.Template)
 	}
-	known, err := s.Templates.GetMany(ctx, org, distinct(templates))
+	known, err := r.templates.GetMany(ctx, org, distinct(templates))
 	if err != nil {
 		return nil, err
 	}
@@ -57,16 +57,16 @@ func (s *Store) Standings(ctx context.Context, org string, asked []Standing) (ma
 		template := known[trail.Template].Template
 		standings[one] = compliance.Current(&template, &trail, summary)
 	}
-	return standings, s.displaced(ctx, org, displaced, trails, known, standings)
+	return standings, r.judgeDisplaced(ctx, org, displaced, trails, known, standings)
 }
 
-// displaced judges artifacts that are not the newest of their name.
-func (s *Store) displaced(ctx context.Context, org string, asked []Standing, trails map[string]evidence.Trail, templates map[string]StoredTemplate, standings map[Standing]evidence.Status) error {
+// judgeDisplaced judges artifacts that are not the newest of their name.
+func (r *Recorder) judgeDisplaced(ctx context.Context, org string, asked []Standing, trails map[string]evidence.Trail, templates map[string]StoredTemplate, standings map[Standing]evidence.Status) error {
 	var ids []string
 	for _, one := range asked {
 		ids = append(ids, one.slotID())
 	}
-	found, err := s.Slots.GetMany(ctx, distinct(ids))
+	found, err := r.slots.GetMany(ctx, distinct(ids))
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (s *Store) displaced(ctx context.Context, org string, asked []Standing, tra
 			dropped = append(dropped, one.Record)
 		}
 	}
-	rebuilt, err := s.rebuild(ctx, org, distinct(dropped))
+	rebuilt, err := r.rebuildByID(ctx, org, distinct(dropped))
 	if err != nil {
 		return err
 	}
@@ -103,14 +103,14 @@ func (s *Standing) knownTo(slot *evidence.Slot) bool {
 	return held && !slot.Pruned
 }
 
-// rebuild makes the slots of records anew, by the records' ids.
-func (s *Store) rebuild(ctx context.Context, org string, ids []string) (map[string]evidence.Slot, error) {
+// rebuildByID makes the slots of records anew, by the records' ids.
+func (r *Recorder) rebuildByID(ctx context.Context, org string, ids []string) (map[string]evidence.Slot, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	records, err := s.Artifacts.GetMany(ctx, ids)
+	records, err := r.artifacts.GetMany(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	return s.Recorder.Rebuild(ctx, org, records)
+	return r.Rebuild(ctx, org, records)
 }

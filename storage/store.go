@@ -73,8 +73,12 @@ func NewStore(docs Documents, objects Objects, clock evidence.Clock, log *slog.L
 		AttestationTypes: newAttestationTypes(docs, objects),
 	}
 	store.Trails = newTrails(docs, newTrailTallies(docs), store.TrailEvents, store.Tokens)
-	store.Recorder = newRecorder(store, newMarks(docs, clock))
-	store.Reconciler = newReconciler(store.Recorder)
+	store.Recorder = NewRecorder(Repositories{
+		Flows: store.Flows, Templates: store.Templates, Trails: store.Trails, Slots: store.Slots,
+		Artifacts: store.Artifacts, Attestations: store.Attestations, TrailEvents: store.TrailEvents,
+		Provenances: store.Provenances, Decisions: store.Decisions, Repos: store.Repos, Running: store.Running, Tokens: store.Tokens,
+	}, docs, clock)
+	store.Reconciler = NewReconciler(store.Recorder)
 	return store
 }
 

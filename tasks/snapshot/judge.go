@@ -148,7 +148,7 @@ func (p *Processor) standings(ctx context.Context, org string, known map[string]
 	for _, standing := range asked {
 		all = append(all, standing)
 	}
-	states, err := p.store.Standings(ctx, org, all)
+	states, err := p.store.Recorder.Standings(ctx, org, all)
 	for status, standing := range asked {
 		*status = states[standing]
 	}
