@@ -1,50 +1,14 @@
 package storage_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"attestry/evidence"
 	"attestry/storage"
 )
-
-// artifactRecord is a report with the fields that look-ups go by.
-func artifactRecord(flow, trail, fingerprint, commit string, at float64) evidence.ArtifactRecord {
-	return evidence.ArtifactRecord{
-		ID: evidence.NewID(), Org: "org", Flow: flow, Trail: trail, Name: "app", Fingerprint: fingerprint,
-		CommitSHA: commit, Commit: &evidence.GitCommit{SHA1: commit, Branch: new("main")}, CreatedAt: at,
-	}
-}
-
-// putArtifacts stores records as the recorder would, without all that follows.
-func putArtifacts(t *testing.T, store *storage.Store, records ...evidence.ArtifactRecord) {
-	t.Helper()
-	schemas := storage.Schemas()
-	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == "artifacts" })]
-	for chunk := range slices.Chunk(records, storage.MaxMany) {
-		var documents []storage.Record
-		for _, record := range chunk {
-			body, err := json.Marshal(record)
-			if err != nil {
-				t.Fatal(err)
-			}
-			documents = append(documents, storage.Record{ID: record.ID, Revision: 1, Body: body, Fields: map[string]any{
-				"org": record.Org, "flow": record.Flow, "trail": evidence.TrailKey(record.Flow, record.Trail), "repo": record.Repo,
-				"fingerprint": record.Fingerprint, "commit": record.CommitSHA, "branch": record.Branch(), "created": record.CreatedAt,
-			}})
-		}
-		if n, err := store.Documents.InsertMany(t.Context(), schema, documents); err != nil || n != len(documents) {
-			t.Fatalf("stored %d of %d: %v", n, len(documents), err)
-		}
-	}
-}
-
-// sha makes hex digits that begin as given, filled up to a length.
-func sha(start string, length int) string { return start + strings.Repeat("0", length-len(start)) }
 
 func TestArtifactsAreListedNewestFirst(t *testing.T) {
 	store, _, _ := embedded(t)

@@ -191,15 +191,13 @@ func (a *AttestationTypes) List(org string) *Batches[AttestationTypeHistory] {
 	heads := batchesOf(a.heads, Query{Index: "created", Equal: []any{org}, Limit: unlimited})
 	var all map[string][]evidence.AttestationTypeVersion
 	asked := false
-	b := &Batches[AttestationTypeHistory]{more: true}
-	b.next = func(ctx context.Context, maxBytes int) (_ []AttestationTypeHistory, err error) {
+	return mapBatches(heads, func(ctx context.Context, found []evidence.AttestationType, maxBytes int) (_ []AttestationTypeHistory, err error) {
 		if !asked {
 			if all, err = a.versionsWithin(ctx, org, maxBytes); err != nil {
 				return nil, err
 			}
 			asked = true
 		}
-		found, err := heads.Next(ctx, maxBytes)
 		histories := make([]AttestationTypeHistory, 0, len(found))
 		for i := range found {
 			history := AttestationTypeHistory{AttestationType: found[i], Versions: a.versionsOf(&found[i])}
@@ -208,10 +206,8 @@ func (a *AttestationTypes) List(org string) *Batches[AttestationTypeHistory] {
 			}
 			histories = append(histories, history)
 		}
-		b.more = heads.more
-		return histories, err
-	}
-	return b
+		return histories, nil
+	})
 }
 
 // versionsWithin returns all versions of an organization by name, newest first, or nil

@@ -164,7 +164,7 @@ func (a *Attestations) within(ctx context.Context, q AttestationQuery, limit, ma
 		if err != nil {
 			return nil, false, err
 		}
-		if found = append(found, batch...); page.More() && !page.short || page.Bytes() > maxBytes {
+		if found = append(found, batch...); page.More() && !page.Short() || page.Bytes() > maxBytes {
 			return nil, false, nil
 		}
 	}

@@ -12,7 +12,6 @@ type Batches[T any] struct {
 	after string
 	bytes int
 	more  bool
-	// short tells that the last batch was, for another reason than its bytes.
 	short bool
 }
 
@@ -31,6 +30,10 @@ func (b *Batches[T]) More() bool { return b.more }
 // After is the cursor of what follows the last batch in the store, whether or not it is
 // still part of the list; "" when nothing does, or when the list has no cursors.
 func (b *Batches[T]) After() string { return b.after }
+
+// Short tells that the last batch had fewer documents than it could have had, for another
+// reason than their bytes.
+func (b *Batches[T]) Short() bool { return b.short }
 
 // Bytes is how much has been read of a list that has cursors, as it is stored.
 func (b *Batches[T]) Bytes() int { return b.bytes }
@@ -155,6 +158,20 @@ func filtered[T any](all *Batches[T], keep func(*T) bool) *Batches[T] {
 		}
 		b.more = all.more
 		return kept, err
+	}
+	return b
+}
+
+// mapBatches is the list of what convert makes of each batch of another one.
+func mapBatches[S, T any](source *Batches[S], convert func(ctx context.Context, batch []S, maxBytes int) ([]T, error)) *Batches[T] {
+	b := &Batches[T]{more: source.more}
+	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
+		batch, err := source.Next(ctx, maxBytes)
+		b.more = source.more
+		if err != nil {
+			return nil, err
+		}
+		return convert(ctx, batch, maxBytes)
 	}
 	return b
 }

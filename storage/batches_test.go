@@ -11,35 +11,6 @@ import (
 	"attestry/storage"
 )
 
-// wholeBatch is more than any list of these tests has.
-const wholeBatch = 1 << 30
-
-// allOf reads a list to its end.
-func allOf[T any](t *testing.T, list *storage.Batches[T]) []T {
-	t.Helper()
-	var all []T
-	for _, batch := range batchesOf(t, list, wholeBatch) {
-		all = append(all, batch...)
-	}
-	return all
-}
-
-func batchesOf[T any](t *testing.T, list *storage.Batches[T], maxBytes int) [][]T {
-	t.Helper()
-	var batches [][]T
-	for list.More() {
-		batch, err := list.Next(t.Context(), maxBytes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		batches = append(batches, batch)
-	}
-	if batch, err := list.Next(t.Context(), maxBytes); len(batch) > 0 || err != nil {
-		t.Errorf("behind the end are %d documents, %v", len(batch), err)
-	}
-	return batches
-}
-
 // bulky is an attestation whose document takes up a bit more than size bytes.
 func bulky(name string, size int, at float64) evidence.Attestation {
 	record := attestationRecord(name, "f", "generic", true, at)

@@ -25,6 +25,8 @@ import (
 	"attestry/storage/sqlite"
 )
 
+const damageTemplate = "version: 1\ntrail: {artifacts: [{name: web}]}\n"
+
 // damageScene is a store with what a test needs to damage its content.
 type damageScene struct {
 	t      *testing.T
@@ -120,17 +122,17 @@ func TestDamagedContentIsAnErrorThatNamesIt(t *testing.T) {
 			return readTemplate(id), id
 		},
 		"a template's document was altered": func(s *damageScene) (func(context.Context, *storage.Store) error, string) {
-			id, _, err := s.process().Templates.Put(t.Context(), "org", []byte(someTemplate))
+			id, _, err := s.process().Templates.Put(t.Context(), "org", []byte(damageTemplate))
 			s.must(err)
-			other, err := json.Marshal([]byte(strings.Replace(someTemplate, "web", "api", 1)))
+			other, err := json.Marshal([]byte(strings.Replace(damageTemplate, "web", "api", 1)))
 			s.must(err)
-			own, err := json.Marshal([]byte(someTemplate))
+			own, err := json.Marshal([]byte(damageTemplate))
 			s.must(err)
 			s.damageDocument("templates", "org/"+id, func(b []byte) []byte { return bytes.Replace(b, own, other, 1) })
 			return readTemplate(id), id
 		},
 		"a document is no JSON": func(s *damageScene) (func(context.Context, *storage.Store) error, string) {
-			id, _, err := s.process().Templates.Put(t.Context(), "org", []byte(someTemplate))
+			id, _, err := s.process().Templates.Put(t.Context(), "org", []byte(damageTemplate))
 			s.must(err)
 			s.damageDocument("templates", "org/"+id, func(b []byte) []byte { return b[:len(b)-1] })
 			return readTemplate(id), "templates"

@@ -13,7 +13,7 @@ import (
 	"attestry/storage"
 )
 
-func (s *flowScene) putEnvironment(org, name string, kind evidence.EnvironmentType) (string, bool, error) {
+func putEnvironment(s *flowScene, org, name string, kind evidence.EnvironmentType) (string, bool, error) {
 	fresh := evidence.Environment{
 		ID: evidence.NewID(), Org: org, Name: name, Type: kind, Description: "of " + name, CreatedAt: 1, LastModifiedAt: 1,
 	}
@@ -23,7 +23,7 @@ func (s *flowScene) putEnvironment(org, name string, kind evidence.EnvironmentTy
 
 // environmentSummary lists the environments in the order they were made, and where
 // other names lead. It fails unless each has exactly the name that leads to it.
-func (s *flowScene) environmentSummary(org string) string {
+func environmentSummary(s *flowScene, org string) string {
 	s.t.Helper()
 	ctx := context.Background()
 	leads := map[string]string{}
@@ -64,7 +64,7 @@ func TestChangesOfEnvironmentsBearACrashAtAnyWrite(t *testing.T) {
 	ctx := context.Background()
 	type step = func(s *flowScene, org string) error
 	put := func(name string, kind evidence.EnvironmentType) step {
-		return func(s *flowScene, org string) error { _, _, err := s.putEnvironment(org, name, kind); return err }
+		return func(s *flowScene, org string) error { _, _, err := putEnvironment(s, org, name, kind); return err }
 	}
 	rename := func(from, to string) step {
 		return func(s *flowScene, org string) error { return s.Environments.Rename(ctx, org, from, to, 2) }
@@ -104,12 +104,12 @@ func TestChangesOfEnvironmentsBearACrashAtAnyWrite(t *testing.T) {
 						t.Fatalf("write %d: %v", n, err)
 					}
 					s.restart(0, false)
-					s.environmentSummary(org)
+					environmentSummary(s, org)
 					// An archiving that has got far enough is not found any more.
 					if err := c.change(s, org); err != nil && (!errors.Is(err, storage.ErrArchived) || c.want != "") {
 						t.Errorf("write %d, after %t: repeated: %v", n, after, err)
 					}
-					if got := s.environmentSummary(org); got != c.want {
+					if got := environmentSummary(s, org); got != c.want {
 						t.Errorf("write %d, after %t: got %q", n, after, got)
 					}
 				}
@@ -132,7 +132,7 @@ func TestEnvironmentNamesBearChangesAtOnce(t *testing.T) {
 				var err error
 				switch (i + j) % 4 {
 				case 0:
-					_, _, err = s.putEnvironment("acme", from, evidence.Server)
+					_, _, err = putEnvironment(s, "acme", from, evidence.Server)
 				case 1, 2:
 					err = s.Environments.Rename(ctx, "acme", from, to, float64(j))
 				default:
@@ -148,19 +148,19 @@ func TestEnvironmentNamesBearChangesAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	s.environmentSummary("acme")
+	environmentSummary(s, "acme")
 }
 
 func TestRevivedEnvironmentIsANewOne(t *testing.T) {
 	s := newFlowScene(t)
 	ctx := context.Background()
-	id, _, err := s.putEnvironment("acme", "one", evidence.Server)
+	id, _, err := putEnvironment(s, "acme", "one", evidence.Server)
 	s.must(err)
 	s.must(s.Environments.Archive(ctx, "acme", "one", 7))
 	if _, err := s.Environments.Resolve(ctx, "acme", "one"); !errors.Is(err, storage.ErrArchived) {
 		t.Errorf("resolved with %v", err)
 	}
-	revived, created, err := s.putEnvironment("acme", "one", evidence.K8S)
+	revived, created, err := putEnvironment(s, "acme", "one", evidence.K8S)
 	s.must(err)
 	ref, err := s.Environments.Resolve(ctx, "acme", "one")
 	if !created || err != nil || ref != (storage.EnvironmentRef{ID: revived, Type: evidence.K8S}) {
@@ -183,12 +183,12 @@ func TestPutAfterABrokenOffRenamingMeetsTheEnvironmentItAskedFor(t *testing.T) {
 	ctx := context.Background()
 	for n := int64(1); n <= 4; n++ {
 		s := newFlowScene(t)
-		id, _, err := s.putEnvironment("acme", "one", evidence.Server)
+		id, _, err := putEnvironment(s, "acme", "one", evidence.Server)
 		s.must(err)
 		s.restart(n, true)
 		_ = s.Environments.Rename(ctx, "acme", "one", "two", 2)
 		s.restart(0, false)
-		_, created, err := s.putEnvironment("acme", "one", evidence.Server)
+		_, created, err := putEnvironment(s, "acme", "one", evidence.Server)
 		s.must(err)
 		renamed, err := s.Environments.Get(ctx, id)
 		s.must(err)
@@ -196,19 +196,19 @@ func TestPutAfterABrokenOffRenamingMeetsTheEnvironmentItAskedFor(t *testing.T) {
 		if err != nil || (ref.ID == id) == created || (renamed.Name == "one") == created {
 			t.Errorf("write %d: created %t, one leads to %s, the first is called %s, %v", n, created, ref.ID, renamed.Name, err)
 		}
-		s.environmentSummary("acme")
+		environmentSummary(s, "acme")
 	}
 }
 
 func TestTypeOfALiveEnvironmentStays(t *testing.T) {
 	s := newFlowScene(t)
-	_, _, err := s.putEnvironment("acme", "one", evidence.Server)
+	_, _, err := putEnvironment(s, "acme", "one", evidence.Server)
 	s.must(err)
-	if _, _, err := s.putEnvironment("acme", "one", evidence.K8S); evidence.CodeOf(err) != evidence.Invalid {
+	if _, _, err := putEnvironment(s, "acme", "one", evidence.K8S); evidence.CodeOf(err) != evidence.Invalid {
 		t.Errorf("another type: %v", err)
 	}
 	s.must(s.Environments.Rename(t.Context(), "acme", "one", "two", 2))
-	if _, created, err := s.putEnvironment("acme", "one", evidence.K8S); err != nil || !created {
+	if _, created, err := putEnvironment(s, "acme", "one", evidence.K8S); err != nil || !created {
 		t.Errorf("another type under the former name: %t, %v", created, err)
 	}
 }
@@ -216,7 +216,7 @@ func TestTypeOfALiveEnvironmentStays(t *testing.T) {
 func TestArchivedEnvironmentTakesNoChanges(t *testing.T) {
 	s := newFlowScene(t)
 	ctx := t.Context()
-	id, _, err := s.putEnvironment("acme", "one", evidence.LogicalType)
+	id, _, err := putEnvironment(s, "acme", "one", evidence.LogicalType)
 	s.must(err)
 	s.must(s.Environments.Archive(ctx, "acme", "one", 2))
 	if err := s.Environments.Change(ctx, id, evidence.EnvironmentChange{Description: new("late")}, 3); !errors.Is(err, storage.ErrArchived) {
@@ -232,7 +232,7 @@ func TestArchivedEnvironmentTakesNoChanges(t *testing.T) {
 
 func TestManyJoinsAtOnceLoseNone(t *testing.T) {
 	s := newFlowScene(t)
-	id, _, err := s.putEnvironment("acme", "all", evidence.LogicalType)
+	id, _, err := putEnvironment(s, "acme", "all", evidence.LogicalType)
 	s.must(err)
 	var group sync.WaitGroup
 	for i := range 100 {
@@ -254,15 +254,15 @@ func TestManyJoinsAtOnceLoseNone(t *testing.T) {
 func TestResolvingEnvironmentsIsOneCommand(t *testing.T) {
 	s := newFlowScene(t)
 	ctx := t.Context()
-	one, _, err := s.putEnvironment("acme", "one", evidence.Server)
+	one, _, err := putEnvironment(s, "acme", "one", evidence.Server)
 	s.must(err)
 	s.must(s.Environments.Rename(ctx, "acme", "one", "two", 2))
-	three, _, err := s.putEnvironment("acme", "three", evidence.K8S)
+	three, _, err := putEnvironment(s, "acme", "three", evidence.K8S)
 	s.must(err)
-	_, _, err = s.putEnvironment("acme", "gone", evidence.K8S)
+	_, _, err = putEnvironment(s, "acme", "gone", evidence.K8S)
 	s.must(err)
 	s.must(s.Environments.Archive(ctx, "acme", "gone", 3))
-	_, _, err = s.putEnvironment("other", "theirs", evidence.K8S)
+	_, _, err = putEnvironment(s, "other", "theirs", evidence.K8S)
 	s.must(err)
 	s.restart(0, false)
 	for _, name := range []string{"one", "two"} {
@@ -284,9 +284,9 @@ func TestResolvingEnvironmentsIsOneCommand(t *testing.T) {
 
 func TestNamesOfEnvironmentsKeepToTheirOrganization(t *testing.T) {
 	s := newFlowScene(t)
-	mine, _, err := s.putEnvironment("acme", "one", evidence.Server)
+	mine, _, err := putEnvironment(s, "acme", "one", evidence.Server)
 	s.must(err)
-	theirs, _, err := s.putEnvironment("other", "one", evidence.Server)
+	theirs, _, err := putEnvironment(s, "other", "one", evidence.Server)
 	s.must(err)
 	s.must(s.Environments.Archive(t.Context(), "acme", "one", 2))
 	named, err := s.Environments.Names(t.Context(), "acme", []string{mine, theirs, "unknown"})

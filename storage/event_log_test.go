@@ -14,7 +14,7 @@ import (
 
 // recordLogs gives three environments logs of a few hundred events, a snapshot a
 // second, and returns them all.
-func (s *flowScene) recordLogs() []snapshot.Event {
+func recordLogs(s *flowScene) []snapshot.Event {
 	s.t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	var all []snapshot.Event
@@ -79,7 +79,7 @@ var eventPages = []storage.EventPage{
 
 func TestEventLogsAreReadInPages(t *testing.T) {
 	s := newFlowScene(t)
-	all := s.recordLogs()
+	all := recordLogs(s)
 	for _, r := range eventRanges {
 		for _, p := range eventPages {
 			want, total := within(all, r, nil, p)
@@ -94,7 +94,7 @@ func TestEventLogsAreReadInPages(t *testing.T) {
 
 func TestEventsOfReposShowOnceHoweverManyOfThem(t *testing.T) {
 	s := newFlowScene(t)
-	all := s.recordLogs()
+	all := recordLogs(s)
 	for _, repos := range [][]string{{"cli"}, {"none"}, {"cli", "web"}, {"db", "cli", "none"}} {
 		for _, r := range eventRanges {
 			for _, p := range eventPages {
@@ -111,7 +111,7 @@ func TestEventsOfReposShowOnceHoweverManyOfThem(t *testing.T) {
 
 func TestEventLogsAreWalkedOldestFirst(t *testing.T) {
 	s := newFlowScene(t)
-	all := s.recordLogs()
+	all := recordLogs(s)
 	var many []snapshot.Event
 	for ordinal := int64(1); ordinal <= 2500; ordinal++ {
 		many = append(many, snapshot.Event{Environment: "long", Ordinal: ordinal, Timestamp: float64((ordinal + 999) / 1000)})

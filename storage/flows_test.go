@@ -4,137 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"attestry/evidence"
 	"attestry/evidence/template"
 	"attestry/storage"
-	"attestry/storage/filesystem"
-	"attestry/storage/sqlite"
 )
-
-// flowScene is a store over embedded engines whose commands can be made to fail.
-type flowScene struct {
-	*storage.Store
-	t    *testing.T
-	docs *dyingDocuments
-	objs storage.Objects
-	db   storage.Documents
-}
-
-func newFlowScene(t *testing.T) *flowScene {
-	t.Helper()
-	folder := t.TempDir()
-	db, err := sqlite.Open(t.Context(), filepath.Join(folder, "documents.db"), storage.Schemas())
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	s := &flowScene{t: t, db: db, objs: objects}
-	s.restart(0, false)
-	return s
-}
-
-// restart gives the scene a new process, which dies at its n-th write, before or
-// after it; 0 means that it lives on.
-func (s *flowScene) restart(write int64, after bool) {
-	s.docs = &dyingDocuments{Documents: s.db, write: write, after: after}
-	s.Store = storage.NewStore(s.docs, s.objs, time.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
-}
-
-func (s *flowScene) put(org, name string) (string, bool, error) {
-	created, flow, err := s.Flows.Put(context.Background(), evidence.Flow{
-		ID: evidence.NewID(), Org: org, Name: name, Description: "of " + name, Visibility: evidence.PrivateFlow,
-		Template: template.ID([]byte(template.Empty)), CreatedAt: 1, CreatedBy: "me", LastModifiedAt: 1,
-	})
-	return flow.ID, created, err
-}
-
-func (s *flowScene) must(err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-var errDied = errors.New("the process is dead")
-
-// dyingDocuments lets a process die at a write: no command succeeds from then on.
-type dyingDocuments struct {
-	storage.Documents
-	write    int64
-	after    bool
-	writes   atomic.Int64
-	commands atomic.Int64
-	dead     atomic.Bool
-	largest  atomic.Int64 // bytes of a document that was inserted
-}
-
-func (d *dyingDocuments) around(write bool, command func() error) error {
-	d.commands.Add(1)
-	mine := write && d.writes.Add(1) == d.write
-	if d.dead.Load() || mine && !d.after {
-		d.dead.Store(true)
-		return errDied
-	}
-	err := command()
-	if mine {
-		d.dead.Store(true)
-		return errDied
-	}
-	return err
-}
-
-func (d *dyingDocuments) Get(ctx context.Context, s *storage.Schema, id string) (r storage.Record, err error) {
-	err = d.around(false, func() error { r, err = d.Documents.Get(ctx, s, id); return err })
-	return r, err
-}
-
-func (d *dyingDocuments) GetMany(ctx context.Context, s *storage.Schema, ids []string) (r []storage.Record, err error) {
-	err = d.around(false, func() error { r, err = d.Documents.GetMany(ctx, s, ids); return err })
-	return r, err
-}
-
-func (d *dyingDocuments) Find(ctx context.Context, s *storage.Schema, q storage.Query) (p storage.Page, err error) {
-	err = d.around(false, func() error { p, err = d.Documents.Find(ctx, s, q); return err })
-	return p, err
-}
-
-func (d *dyingDocuments) Insert(ctx context.Context, s *storage.Schema, r storage.Record) error {
-	d.largest.Store(max(d.largest.Load(), int64(len(r.Body))))
-	return d.around(true, func() error { return d.Documents.Insert(ctx, s, r) })
-}
-
-func (d *dyingDocuments) Replace(ctx context.Context, s *storage.Schema, r storage.Record, revision int64) error {
-	return d.around(true, func() error { return d.Documents.Replace(ctx, s, r, revision) })
-}
-
-func (d *dyingDocuments) Put(ctx context.Context, s *storage.Schema, r ...storage.Record) error {
-	return d.around(true, func() error { return d.Documents.Put(ctx, s, r...) })
-}
-
-// known are all names that the tests give.
-var known = []string{"one", "two", "three"}
 
 // assertSound checks that every flow in the list is found by its name, and that no
 // name leads to an archived one.
-func (s *flowScene) assertSound(org string) {
+func assertSound(s *flowScene, org string) {
 	s.t.Helper()
 	ctx := context.Background()
 	for _, name := range known {
@@ -225,15 +108,15 @@ func TestChangesOfFlowsBearACrashAtAnyWrite(t *testing.T) {
 						}
 						s.restart(0, false)
 						if !repeat {
-							s.assertSound(org)
+							assertSound(s, org)
 							continue
 						}
 						// An archiving that has got far enough is not found any more.
 						if err := c.change(s, org); err != nil && (!errors.Is(err, storage.ErrNotFound) || c.want != "") {
 							t.Errorf("write %d, after %t: repeated: %v", n, after, err)
 						}
-						s.assertSound(org)
-						if got := s.summary(org); got != c.want {
+						assertSound(s, org)
+						if got := summary(s, org); got != c.want {
 							t.Errorf("write %d, after %t: got %q", n, after, got)
 						}
 					}
@@ -280,7 +163,7 @@ func TestBrokenOffRenamingIsVoidOnceTheFlowHasChanged(t *testing.T) {
 			if after, err := s.Flows.Get(ctx, id); err != nil || after.Name != before.Name {
 				t.Errorf("it is called %s, %v", after.Name, err)
 			}
-			s.assertSound("acme")
+			assertSound(s, "acme")
 		})
 	}
 }
@@ -304,12 +187,12 @@ func TestPutAfterABrokenOffRenamingMeetsTheNameItAskedFor(t *testing.T) {
 		if renamed, err := s.Flows.Get(ctx, id); err != nil || (renamed.Name == "one") != (got == id) {
 			t.Errorf("write %d: the flow is called %s, %v", n, renamed.Name, err)
 		}
-		s.assertSound("acme")
+		assertSound(s, "acme")
 	}
 }
 
 // summary lists the flows in the order they were made, and where other names lead.
-func (s *flowScene) summary(org string) string {
+func summary(s *flowScene, org string) string {
 	s.t.Helper()
 	flows, err := s.Flows.List(context.Background(), org)
 	s.must(err)
@@ -355,7 +238,7 @@ func TestFlowNamesBearChangesAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	s.assertSound("acme")
+	assertSound(s, "acme")
 }
 
 func TestManyEnsureOneFlow(t *testing.T) {
@@ -480,5 +363,5 @@ func TestTakenNameIsTheFaultOfTheRequest(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Code != evidence.Invalid || refused.Fields["new_name"] == "" {
 		t.Errorf("the error is %v", err)
 	}
-	s.assertSound("acme")
+	assertSound(s, "acme")
 }

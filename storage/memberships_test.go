@@ -14,7 +14,7 @@ func TestLogicalEnvironmentsAreFoundByTheirMembers(t *testing.T) {
 	ids := map[string]string{}
 	put := func(org, name string, kind evidence.EnvironmentType, members ...string) {
 		t.Helper()
-		id, _, err := s.putEnvironment(org, name, kind)
+		id, _, err := putEnvironment(s, org, name, kind)
 		s.must(err)
 		ids[name] = id
 		for _, member := range members {
@@ -59,11 +59,11 @@ func TestLogicalEnvironmentsAreFoundByTheirMembers(t *testing.T) {
 func TestMembershipHasActiveMembersAndAdoptsSuccessors(t *testing.T) {
 	s := newFlowScene(t)
 	ctx := t.Context()
-	one, _, err := s.putEnvironment("acme", "one", evidence.Server)
+	one, _, err := putEnvironment(s, "acme", "one", evidence.Server)
 	s.must(err)
-	two, _, err := s.putEnvironment("acme", "two", evidence.Server)
+	two, _, err := putEnvironment(s, "acme", "two", evidence.Server)
 	s.must(err)
-	all, _, err := s.putEnvironment("acme", "all", evidence.LogicalType)
+	all, _, err := putEnvironment(s, "acme", "all", evidence.LogicalType)
 	s.must(err)
 	s.must(s.Environments.Join(ctx, all, one, 5))
 	s.must(s.Environments.Join(ctx, all, two, 5))
@@ -87,7 +87,7 @@ func TestMembershipHasActiveMembersAndAdoptsSuccessors(t *testing.T) {
 	assert("at first", []string{one, two}, []string{one, two}, 0)
 	s.must(s.Environments.Archive(ctx, "acme", "one", 6))
 	assert("archived", []string{one, two}, []string{two}, 1)
-	successor, created, err := s.putEnvironment("acme", "one", evidence.K8S)
+	successor, created, err := putEnvironment(s, "acme", "one", evidence.K8S)
 	if s.must(err); !created {
 		t.Fatal("it was not made anew")
 	}

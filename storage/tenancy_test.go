@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,26 +17,6 @@ const (
 	annasKey = "anna-has-a-key-of-her-own"
 	bertsKey = "bert-has-another-one-here"
 )
-
-// hands is a clock that tests turn.
-type hands struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func newHands() *hands { return &hands{now: time.Unix(1_800_000_000, 0)} }
-
-func (h *hands) clock() time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.now
-}
-
-func (h *hands) turn(d time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now = h.now.Add(d)
-}
 
 func tenancyBootstrap() evidence.Bootstrap {
 	return evidence.Bootstrap{

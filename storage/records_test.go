@@ -1,0 +1,101 @@
+package storage_test
+
+import (
+	"attestry/evidence"
+	"attestry/storage"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// artifactRecord is a report with the fields that look-ups go by.
+func artifactRecord(flow, trail, fingerprint, commit string, at float64) evidence.ArtifactRecord {
+	return evidence.ArtifactRecord{
+		ID: evidence.NewID(), Org: "org", Flow: flow, Trail: trail, Name: "app", Fingerprint: fingerprint,
+		CommitSHA: commit, Commit: &evidence.GitCommit{SHA1: commit, Branch: new("main")}, CreatedAt: at,
+	}
+}
+
+// putArtifacts stores records as the recorder would, without all that follows.
+func putArtifacts(t *testing.T, store *storage.Store, records ...evidence.ArtifactRecord) {
+	t.Helper()
+	schemas := storage.Schemas()
+	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == "artifacts" })]
+	for chunk := range slices.Chunk(records, storage.MaxMany) {
+		var documents []storage.Record
+		for _, record := range chunk {
+			body, err := json.Marshal(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			documents = append(documents, storage.Record{ID: record.ID, Revision: 1, Body: body, Fields: map[string]any{
+				"org": record.Org, "flow": record.Flow, "trail": evidence.TrailKey(record.Flow, record.Trail), "repo": record.Repo,
+				"fingerprint": record.Fingerprint, "commit": record.CommitSHA, "branch": record.Branch(), "created": record.CreatedAt,
+			}})
+		}
+		if n, err := store.Documents.InsertMany(t.Context(), schema, documents); err != nil || n != len(documents) {
+			t.Fatalf("stored %d of %d: %v", n, len(documents), err)
+		}
+	}
+}
+
+// sha makes hex digits that begin as given, filled up to a length.
+func sha(start string, length int) string { return start + strings.Repeat("0", length-len(start)) }
+
+// attestationRecord is a record with the fields that look-ups go by; its name is
+// its id too.
+func attestationRecord(name, flow, kind string, compliant bool, at float64) evidence.Attestation {
+	return evidence.Attestation{
+		ID: name + "-" + flow, Org: "org", Flow: flow, Trail: "t", Name: name, Type: kind, Compliant: compliant, CreatedAt: at,
+	}
+}
+
+// putAttestations stores records as the recorder would, without all that follows.
+func putAttestations(t *testing.T, store *storage.Store, records ...evidence.Attestation) {
+	t.Helper()
+	storeAttestations(t, store, records, func(a *evidence.Attestation) map[string]any {
+		fields := map[string]any{"targets": ""}
+		if a.Fingerprint == "" && len(a.Targets) > 0 {
+			fields["targets"], fields["bound_commit"] = strings.Join(a.Targets, " "), evidence.CommitSHA(a.Commit)
+		}
+		if a.Override != nil {
+			fields["overridden"] = a.Override.Original
+		}
+		return fields
+	})
+}
+
+// putOldAttestations stores records as the recorder of an earlier version would, which
+// declared fewer fields.
+func putOldAttestations(t *testing.T, store *storage.Store, records ...evidence.Attestation) {
+	t.Helper()
+	storeAttestations(t, store, records, func(*evidence.Attestation) map[string]any { return map[string]any{} })
+}
+
+// storeAttestations stores records with the fields that were always declared, and more.
+func storeAttestations(t *testing.T, store *storage.Store, records []evidence.Attestation, more func(*evidence.Attestation) map[string]any) {
+	t.Helper()
+	schemas := storage.Schemas()
+	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == "attestations" })]
+	for chunk := range slices.Chunk(records, storage.MaxMany) {
+		var documents []storage.Record
+		for _, record := range chunk {
+			body, err := json.Marshal(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fields := map[string]any{
+				"org": record.Org, "flow": record.Flow, "trail": evidence.TrailKey(record.Flow, record.Trail), "name": record.Name,
+				"type": record.Type, "fingerprint": record.Fingerprint, "commit": record.CommitSHA, "compliant": record.Compliant,
+				"time": record.CreatedAt,
+			}
+			maps.Copy(fields, more(&record))
+			documents = append(documents, storage.Record{ID: record.ID, Revision: 1, Body: body, Fields: fields})
+		}
+		if n, err := store.Documents.InsertMany(t.Context(), schema, documents); err != nil || n != len(documents) {
+			t.Fatalf("stored %d of %d: %v", n, len(documents), err)
+		}
+	}
+}
