@@ -11,6 +11,9 @@ import (
 
 var markSchema = &Schema{Name: "marks"}
 
+// RecordingSchemas declares the collections of this package.
+func RecordingSchemas() []*Schema { return []*Schema{markSchema} }
+
 // mark is how far the facts of an organization are known to be reflected.
 type mark struct {
 	Org string `json:"org"`

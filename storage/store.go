@@ -2,6 +2,7 @@ package storage
 
 import (
 	"log/slog"
+	"slices"
 
 	"attestry/evidence"
 )
@@ -84,10 +85,6 @@ func NewStore(docs Documents, objects Objects, clock evidence.Clock, log *slog.L
 
 // Schemas declares every collection there is.
 func Schemas() []*Schema {
-	return append(TenancySchemas(),
-		nameSchema, environmentSchema, headSchema, reportSchema, snapshotSchema,
-		chunkSchema, runningSchema, eventSchema, deploymentSchema, successionSchema, sightingSchema, tokenSchema, leaseSchema,
-		templateSchema, flowSchema, repoSchema, trailSchema, slotSchema, artifactSchema, attestationSchema,
-		trailEventSchema, trailTallySchema, provenanceSchema, decisionSchema, markSchema,
-		allowlistSchema, attestationTypeSchema, attestationTypeVersionSchema, ProbeSchema)
+	return slices.Concat(TenancySchemas(), PipelineSchemas(), EnvironmentSchemas(), RecordingSchemas(),
+		[]*Schema{nameSchema, tokenSchema, leaseSchema, ProbeSchema})
 }
