@@ -13,7 +13,7 @@ import (
 func (t *Tenancy) Access(ctx context.Context, principal evidence.Principal, orgName string) (evidence.OrgAccess, error) {
 	now := t.clock()
 	id := principal.UserID + "/" + orgName
-	access, version, ok := t.accesses.get(id, now)
+	access, version, ok := t.accesses.Get(id, now)
 	if ok {
 		return access, nil
 	}
@@ -21,7 +21,7 @@ func (t *Tenancy) Access(ctx context.Context, principal evidence.Principal, orgN
 	if err != nil {
 		return evidence.OrgAccess{}, err
 	}
-	t.accesses.put(id, access, now, version)
+	t.accesses.Put(id, access, now, version)
 	return access, nil
 }
 

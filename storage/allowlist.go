@@ -17,7 +17,8 @@ type Allowlist struct {
 	collection *Collection[evidence.Allowance]
 }
 
-func newAllowlist(docs Documents) *Allowlist {
+// NewAllowlist binds the repository to an engine.
+func NewAllowlist(docs Documents) *Allowlist {
 	return &Allowlist{collection: NewCollection(docs, allowlistSchema,
 		func(a *evidence.Allowance) string { return allowanceID(a.Environment, a.Fingerprint) },
 		func(a *evidence.Allowance) map[string]any { return map[string]any{"org": a.Org, "time": a.At} })}
@@ -28,7 +29,7 @@ func allowanceID(environment, fingerprint string) string { return environment + 
 // Put permits an artifact in an environment, or repeats that it is permitted. It
 // returns the allowance as stored.
 func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence.Allowance, error) {
-	return upsert(ctx, a.collection, allowanceID(fresh.Environment, fresh.Fingerprint),
+	return Upsert(ctx, a.collection, allowanceID(fresh.Environment, fresh.Fingerprint),
 		func() evidence.Allowance { return fresh },
 		func(known *evidence.Allowance) error {
 			if known.ID != fresh.ID {
@@ -40,5 +41,5 @@ func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence
 
 // List reads everything that an organization permits, newest first.
 func (a *Allowlist) List(org string) *Batches[evidence.Allowance] {
-	return batchesOf(a.collection, Query{Index: "time", Equal: []any{org}, Descending: true, Limit: unlimited})
+	return QueryBatches(a.collection, Query{Index: "time", Equal: []any{org}, Descending: true, Limit: Unlimited})
 }

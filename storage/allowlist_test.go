@@ -17,26 +17,26 @@ func allowance(environment, fingerprint string, at float64) evidence.Allowance {
 }
 
 func TestRepeatedAllowanceKeepsItsIDAndTakesTheRest(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	first, err := s.Allowlist.Put(t.Context(), allowance("prod", "f1", 1))
-	s.must(err)
+	s.Must(err)
 	second := allowance("prod", "f1", 2)
 	second.ArtifactName, second.Description, second.UserID, second.UserName = "web", "because", "v", "you"
 	got, err := s.Allowlist.Put(t.Context(), second)
-	s.must(err)
+	s.Must(err)
 	second.ID = first.ID
 	if got != second {
 		t.Errorf("got %+v", got)
 	}
-	if all := allOf(t, s.Allowlist.List("acme")); len(all) != 1 || all[0] != second {
+	if all := AllOf(t, s.Allowlist.List("acme")); len(all) != 1 || all[0] != second {
 		t.Errorf("listed %+v", all)
 	}
 }
 
 func TestRepeatedAllowanceIsNotDatedBack(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	_, err := s.Allowlist.Put(t.Context(), allowance("prod", "f1", 4000))
-	s.must(err)
+	s.Must(err)
 	got, err := s.Allowlist.Put(t.Context(), allowance("prod", "f1", 400)) // by a clock that is an hour behind
 	if err != nil || got.At != 4000.000001 {
 		t.Errorf("permitted at %v: %v", got.At, err)
@@ -44,19 +44,19 @@ func TestRepeatedAllowanceIsNotDatedBack(t *testing.T) {
 }
 
 func TestAllowancesAreListedNewestFirstWithinTheirOrganization(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	for fingerprint, at := range map[string]float64{"f1": 2, "f2": 3, "f3": 1} {
 		_, err := s.Allowlist.Put(t.Context(), allowance("prod", fingerprint, at))
-		s.must(err)
+		s.Must(err)
 	}
 	theirs := allowance("theirs", "f4", 4)
 	theirs.Org = "other"
 	_, err := s.Allowlist.Put(t.Context(), theirs)
-	s.must(err)
+	s.Must(err)
 	_, err = s.Allowlist.Put(t.Context(), allowance("prod", "f3", 9)) // repeated: now the newest
-	s.must(err)
+	s.Must(err)
 	var order []string
-	for _, one := range allOf(t, s.Allowlist.List("acme")) {
+	for _, one := range AllOf(t, s.Allowlist.List("acme")) {
 		order = append(order, one.Fingerprint)
 	}
 	if got := strings.Join(order, " "); got != "f3 f2 f1" {
@@ -65,7 +65,7 @@ func TestAllowancesAreListedNewestFirstWithinTheirOrganization(t *testing.T) {
 }
 
 func TestManyPermitOneArtifactOnce(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	var group sync.WaitGroup
 	ids := sync.Map{}
 	for range 50 {
@@ -80,7 +80,7 @@ func TestManyPermitOneArtifactOnce(t *testing.T) {
 	group.Wait()
 	count := 0
 	ids.Range(func(any, any) bool { count++; return true })
-	if all := allOf(t, s.Allowlist.List("acme")); len(all) != 1 || count != 1 {
+	if all := AllOf(t, s.Allowlist.List("acme")); len(all) != 1 || count != 1 {
 		t.Errorf("%d ids, listed %+v", count, all)
 	}
 }

@@ -14,8 +14,8 @@ const maxArtifactEvents = 10 * MaxMany
 func (e *Events) OfArtifacts(ctx context.Context, org string, fingerprints []string) ([]snapshot.Event, error) {
 	var events []snapshot.Event
 	for some := range slices.Chunk(fingerprints, MaxMany) {
-		found, err := take(ctx, e.collection, Query{
-			Index: "artifact", Equal: []any{org, in(some)}, Descending: true, Limit: maxArtifactEvents,
+		found, err := FindAll(ctx, e.collection, Query{
+			Index: "artifact", Equal: []any{org, TextSet(some)}, Descending: true, Limit: maxArtifactEvents,
 		})
 		if err != nil {
 			return nil, err
@@ -28,6 +28,6 @@ func (e *Events) OfArtifacts(ctx context.Context, org string, fingerprints []str
 // Beginning returns the fingerprints that run or ran in an organization and begin
 // with hex digits. ErrAmbiguous tells that these are too many.
 func (e *Events) Beginning(ctx context.Context, org, digits string) ([]string, error) {
-	found, err := alike(ctx, e.collection, Query{Index: "artifact", Equal: []any{org}}, "fingerprint", digits)
-	return valuesOf(found, "fingerprint"), err
+	found, err := FindByPrefix(ctx, e.collection, Query{Index: "artifact", Equal: []any{org}}, "fingerprint", digits)
+	return DistinctValues(found, "fingerprint"), err
 }

@@ -80,9 +80,9 @@ func (a *Attestations) eachOf(ctx context.Context, org string, records []evidenc
 		trails = append(trails, evidence.TrailKey(records[i].Flow, records[i].Trail))
 		fingerprints = append(fingerprints, records[i].Fingerprint)
 	}
-	sets := slices.Collect(slices.Chunk(distinct(fingerprints), MaxMany))
+	sets := slices.Collect(slices.Chunk(Distinct(fingerprints), MaxMany))
 	sets = append(sets, []string{""}) // of those by name
-	for some := range slices.Chunk(distinct(trails), MaxMany) {
+	for some := range slices.Chunk(Distinct(trails), MaxMany) {
 		for _, set := range sets {
 			err := a.eachFields(ctx, inTrails(org, some, set), func(found Record) {
 				entry := slotEntryOf(found)
@@ -103,11 +103,11 @@ func (a *Attestations) eachOf(ctx context.Context, org string, records []evidenc
 // inTrails asks for the attestations in trails that have one of the fingerprints. No more
 // than two sets of MaxMany values can be given, and only one of them to the index.
 func inTrails(org string, trails, fingerprints []string) Query {
-	query := Query{Index: "fingerprint_trail", Equal: []any{org, oneOrIn(fingerprints)}, Limit: MaxMany}
+	query := Query{Index: "fingerprint_trail", Equal: []any{org, OneOrSet(fingerprints)}, Limit: MaxMany}
 	if len(trails) == 1 || len(fingerprints) == 1 {
-		query.Equal = append(query.Equal, oneOrIn(trails))
+		query.Equal = append(query.Equal, OneOrSet(trails))
 	} else {
-		query.Where = []Condition{{Field: "trail", Operator: OneOf, Value: in(trails)}}
+		query.Where = []Condition{{Field: "trail", Operator: OneOf, Value: TextSet(trails)}}
 	}
 	return query
 }
@@ -124,7 +124,7 @@ func (a *Attestations) OfFingerprint(ctx context.Context, record *evidence.Artif
 
 // eachFields calls yield for the fields of every attestation that a query finds.
 func (a *Attestations) eachFields(ctx context.Context, query Query, yield func(Record)) error {
-	return eachPage(ctx, a.collection, query, func(found []Record) error {
+	return ForEachPage(ctx, a.Collection, query, func(found []Record) error {
 		if err := a.complete(ctx, found); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (a *Attestations) complete(ctx context.Context, found []Record) error {
 			places[record.ID], ids = i, append(ids, record.ID)
 		}
 	}
-	attestations, err := a.collection.GetMany(ctx, ids)
+	attestations, err := a.Collection.GetMany(ctx, ids)
 	for i := range attestations {
 		found[places[attestations[i].ID]].Fields = attestationFields(&attestations[i])
 	}

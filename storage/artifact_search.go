@@ -18,16 +18,16 @@ type Traces struct {
 // begins with, the given hex digits. ErrAmbiguous tells that these are too many.
 // Of what was reported over and over, the newest thousand reports are looked at.
 func (a *Artifacts) Search(ctx context.Context, org, digits string) (Traces, error) {
-	byFingerprint, err := alike(ctx, a.collection, Query{Index: "fingerprint", Equal: []any{org}}, "fingerprint", digits)
+	byFingerprint, err := FindByPrefix(ctx, a.Collection, Query{Index: "fingerprint", Equal: []any{org}}, "fingerprint", digits)
 	if err != nil {
 		return Traces{}, err
 	}
-	byCommit, err := alike(ctx, a.collection, Query{Index: "commit", Equal: []any{org}}, "commit", digits)
+	byCommit, err := FindByPrefix(ctx, a.Collection, Query{Index: "commit", Equal: []any{org}}, "commit", digits)
 	if err != nil {
 		return Traces{}, err
 	}
-	traces := Traces{Fingerprints: valuesOf(byFingerprint, "fingerprint"), Commits: valuesOf(byCommit, "commit")}
-	if len(traces.Fingerprints)+len(traces.Commits) > maxAlike {
+	traces := Traces{Fingerprints: DistinctValues(byFingerprint, "fingerprint"), Commits: DistinctValues(byCommit, "commit")}
+	if len(traces.Fingerprints)+len(traces.Commits) > MaxPrefixMatches {
 		return Traces{}, ErrAmbiguous
 	}
 	traces.Records = newestOfEach(append(byFingerprint, byCommit...))

@@ -25,11 +25,12 @@ var artifactSchema = &Schema{
 
 // Artifacts keeps the reports of artifacts, each a record of its own.
 type Artifacts struct {
-	collection *Collection[evidence.ArtifactRecord]
+	Collection *Collection[evidence.ArtifactRecord]
 }
 
-func newArtifacts(docs Documents) *Artifacts {
-	return &Artifacts{collection: NewCollection(docs, artifactSchema,
+// NewArtifacts binds the repository to an engine.
+func NewArtifacts(docs Documents) *Artifacts {
+	return &Artifacts{Collection: NewCollection(docs, artifactSchema,
 		func(a *evidence.ArtifactRecord) string { return a.ID },
 		func(a *evidence.ArtifactRecord) map[string]any {
 			return map[string]any{
@@ -41,12 +42,12 @@ func newArtifacts(docs Documents) *Artifacts {
 
 // GetMany returns records by id, in the order of ids.
 func (a *Artifacts) GetMany(ctx context.Context, ids []string) ([]evidence.ArtifactRecord, error) {
-	return a.collection.GetMany(ctx, ids)
+	return a.Collection.GetMany(ctx, ids)
 }
 
 // OfIDs reads records by id, in the order of ids.
 func (a *Artifacts) OfIDs(ids []string) *Batches[evidence.ArtifactRecord] {
-	return batchesByID(a.collection, ids)
+	return BatchesByID(a.Collection, ids)
 }
 
 // InTrail returns the newest record of a fingerprint in a trail, or ErrNotFound.
@@ -55,12 +56,12 @@ func (a *Artifacts) InTrail(ctx context.Context, org, flow, trail, fingerprint s
 		Index: "flow_fingerprint", Equal: []any{org, flow, fingerprint}, Descending: true, Limit: 1,
 		Where: []Condition{{Field: "trail", Operator: Equals, Value: evidence.TrailKey(flow, trail)}},
 	}
-	return findFirst(ctx, a.collection, query)
+	return FindFirst(ctx, a.Collection, query)
 }
 
 // Known tells whether any flow of the organization knows a fingerprint.
 func (a *Artifacts) Known(ctx context.Context, org, fingerprint string) (bool, error) {
-	found, _, err := a.collection.FindFields(ctx, Query{
+	found, _, err := a.Collection.FindFields(ctx, Query{
 		Index: "fingerprint", Equal: []any{org, fingerprint}, Limit: 1,
 	})
 	return len(found) > 0, err
@@ -84,11 +85,11 @@ func (a *Artifacts) List(q ArtifactQuery) *Batches[evidence.ArtifactRecord] {
 		query.Where = []Condition{{Field: "flow", Operator: Equals, Value: q.Flow}}
 		fallthrough
 	case q.Repos != nil:
-		query.Index, query.Equal = "repo", []any{q.Org, in(q.Repos)}
+		query.Index, query.Equal = "repo", []any{q.Org, TextSet(q.Repos)}
 	case q.Flow != "":
 		query.Index, query.Equal = "flow", []any{q.Org, q.Flow}
 	}
-	return batchesOf(a.collection, query)
+	return QueryBatches(a.Collection, query)
 }
 
 // TrailsWith returns the keys of the trails to which a fingerprint was reported,
@@ -98,7 +99,7 @@ func (a *Artifacts) TrailsWith(ctx context.Context, org, fingerprint string) ([]
 	seen := map[string]bool{}
 	var keys []string
 	for {
-		entries, next, err := a.collection.FindFields(ctx, query)
+		entries, next, err := a.Collection.FindFields(ctx, query)
 		if err != nil {
 			return nil, err
 		}
@@ -142,16 +143,16 @@ func (a *Artifacts) newest(ctx context.Context, query Query, fingerprint string)
 	if len(fingerprint) == fingerprintDigits {
 		query.Equal = append(query.Equal, fingerprint)
 		query.Descending, query.Limit = true, 1
-		return findFirst(ctx, a.collection, query)
+		return FindFirst(ctx, a.Collection, query)
 	}
-	found, err := alike(ctx, a.collection, query, "fingerprint", fingerprint)
+	found, err := FindByPrefix(ctx, a.Collection, query, "fingerprint", fingerprint)
 	if err != nil {
 		return evidence.ArtifactRecord{}, err
 	}
 	if len(found) == 0 {
 		return evidence.ArtifactRecord{}, ErrNotFound
 	}
-	return a.collection.Get(ctx, slices.MaxFunc(found, compareCreated).ID)
+	return a.Collection.Get(ctx, slices.MaxFunc(found, compareCreated).ID)
 }
 
 // fingerprintDigits is the length of a whole fingerprint.
@@ -173,13 +174,13 @@ func (a *Artifacts) LatestOfFlow(ctx context.Context, org, flow, branch string) 
 	if branch != "" {
 		query.Index, query.Equal = "flow_branch", []any{org, flow, branch}
 	}
-	return findFirst(ctx, a.collection, query)
+	return FindFirst(ctx, a.Collection, query)
 }
 
-// newestTime returns when the newest record of a flow was made, in Unix seconds; 0 when it
+// NewestTime returns when the newest record of a flow was made, in Unix seconds; 0 when it
 // has none.
-func (a *Artifacts) newestTime(ctx context.Context, org, flow string) (float64, error) {
-	return newestTime(ctx, a.collection, Query{Index: "flow", Equal: []any{org, flow}}, "created")
+func (a *Artifacts) NewestTime(ctx context.Context, org, flow string) (float64, error) {
+	return NewestTime(ctx, a.Collection, Query{Index: "flow", Equal: []any{org, flow}}, "created")
 }
 
 // commitDigits is the length of a whole commit SHA, minDigits the least that may be
@@ -201,9 +202,9 @@ func (a *Artifacts) OfCommit(ctx context.Context, org, flow, trail, commit strin
 	if len(commit) >= commitDigits || len(commit) < minDigits {
 		query.Equal = append(query.Equal, commit)
 		query.Descending, query.Limit = true, limit
-		return batchesOf(a.collection, query), nil
+		return QueryBatches(a.Collection, query), nil
 	}
-	found, err := alike(ctx, a.collection, query, "commit", commit)
+	found, err := FindByPrefix(ctx, a.Collection, query, "commit", commit)
 	if err != nil {
 		return nil, err
 	}

@@ -11,13 +11,13 @@ import (
 )
 
 func TestArtifactsAreListedNewestFirst(t *testing.T) {
-	store, _, _ := embedded(t)
-	one := artifactRecord("f1", "t", sha("1", 64), sha("a", 40), 1)
-	two := artifactRecord("f2", "t", sha("2", 64), sha("a", 40), 2)
-	three := artifactRecord("f1", "t", sha("3", 64), sha("a", 40), 3)
-	foreign := artifactRecord("f1", "t", sha("4", 64), sha("a", 40), 4)
+	store, _, _ := NewStore(t)
+	one := ArtifactRecord("f1", "t", Sha("1", 64), Sha("a", 40), 1)
+	two := ArtifactRecord("f2", "t", Sha("2", 64), Sha("a", 40), 2)
+	three := ArtifactRecord("f1", "t", Sha("3", 64), Sha("a", 40), 3)
+	foreign := ArtifactRecord("f1", "t", Sha("4", 64), Sha("a", 40), 4)
 	two.Repo, three.Repo, foreign.Org = "r", "r", "other"
-	putArtifacts(t, store, one, two, three, foreign)
+	PutArtifacts(t, store, one, two, three, foreign)
 	for name, c := range map[string]struct {
 		query storage.ArtifactQuery
 		want  []string
@@ -31,7 +31,7 @@ func TestArtifactsAreListedNewestFirst(t *testing.T) {
 	} {
 		c.query.Org = "org"
 		var ids []string
-		for _, record := range allOf(t, store.Artifacts.List(c.query)) {
+		for _, record := range AllOf(t, store.Artifacts.List(c.query)) {
 			ids = append(ids, record.ID)
 		}
 		if !slices.Equal(ids, c.want) {
@@ -41,26 +41,26 @@ func TestArtifactsAreListedNewestFirst(t *testing.T) {
 }
 
 func TestPageOfArtifactsLiesBeyondWhatOneCommandScans(t *testing.T) {
-	store, _, _ := embedded(t)
+	store, _, _ := NewStore(t)
 	records := make([]evidence.ArtifactRecord, storage.MaxScan+2000)
 	for i := range records {
-		records[i] = artifactRecord("f", "t", sha("1", 64), "", float64(i))
+		records[i] = ArtifactRecord("f", "t", Sha("1", 64), "", float64(i))
 	}
-	putArtifacts(t, store, records...)
-	found := allOf(t, store.Artifacts.List(storage.ArtifactQuery{Org: "org", Offset: storage.MaxScan + 1995, Limit: 15}))
+	PutArtifacts(t, store, records...)
+	found := AllOf(t, store.Artifacts.List(storage.ArtifactQuery{Org: "org", Offset: storage.MaxScan + 1995, Limit: 15}))
 	if len(found) != 5 || found[0].CreatedAt != 4 {
 		t.Fatalf("%d found", len(found))
 	}
 }
 
 func TestShortenedFingerprintFindsTheNewestThatBeginsSo(t *testing.T) {
-	store, _, _ := embedded(t)
-	old := artifactRecord("f", "t1", sha("abcde9", 64), sha("1", 40), 1)
-	latest := artifactRecord("f", "t1", sha("abcde1", 64), sha("1", 40), 3)
-	again := artifactRecord("f", "t2", sha("abcde9", 64), sha("1", 40), 2)
-	elsewhere := artifactRecord("g", "t", sha("abcde5", 64), sha("1", 40), 9)
-	unlike := artifactRecord("f", "t", sha("abcdf", 64), sha("1", 40), 8)
-	putArtifacts(t, store, old, latest, again, elsewhere, unlike)
+	store, _, _ := NewStore(t)
+	old := ArtifactRecord("f", "t1", Sha("abcde9", 64), Sha("1", 40), 1)
+	latest := ArtifactRecord("f", "t1", Sha("abcde1", 64), Sha("1", 40), 3)
+	again := ArtifactRecord("f", "t2", Sha("abcde9", 64), Sha("1", 40), 2)
+	elsewhere := ArtifactRecord("g", "t", Sha("abcde5", 64), Sha("1", 40), 9)
+	unlike := ArtifactRecord("f", "t", Sha("abcdf", 64), Sha("1", 40), 8)
+	PutArtifacts(t, store, old, latest, again, elsewhere, unlike)
 	for name, c := range map[string]struct{ trail, digits, want string }{
 		"five digits":       {"", "abcde", latest.ID},
 		"six digits":        {"", "abcde9", again.ID},
@@ -70,7 +70,7 @@ func TestShortenedFingerprintFindsTheNewestThatBeginsSo(t *testing.T) {
 		"in another trail":  {"t2", "abcde", again.ID},
 		"in no such trail":  {"t3", "abcde", ""},
 		"unknown":           {"", "abcdd", ""},
-		"whole and unknown": {"", sha("abcdd", 64), ""},
+		"whole and unknown": {"", Sha("abcdd", 64), ""},
 	} {
 		found, err := store.Artifacts.Latest(t.Context(), "org", "f", c.trail, c.digits)
 		if found.ID != c.want || (err != nil) != (c.want == "") || err != nil && !errors.Is(err, storage.ErrNotFound) {
@@ -80,19 +80,19 @@ func TestShortenedFingerprintFindsTheNewestThatBeginsSo(t *testing.T) {
 }
 
 func TestFingerprintReportedOverAndOverHidesNoOther(t *testing.T) {
-	store, docs, _ := embedded(t)
+	store, docs, _ := NewStore(t)
 	var records []evidence.ArtifactRecord
 	for i := range 2500 {
-		records = append(records, artifactRecord("f", "t", sha("abcde9", 64), sha("c", 40), float64(i)))
+		records = append(records, ArtifactRecord("f", "t", Sha("abcde9", 64), Sha("c", 40), float64(i)))
 	}
-	latest := artifactRecord("f", "t", sha("abcde1", 64), sha("c", 40), 9000)
-	putArtifacts(t, store, append(records, latest)...)
-	before := docs.commands.Load()
+	latest := ArtifactRecord("f", "t", Sha("abcde1", 64), Sha("c", 40), 9000)
+	PutArtifacts(t, store, append(records, latest)...)
+	before := docs.Commands.Load()
 	found, err := store.Artifacts.Latest(t.Context(), "org", "f", "", "abcde")
 	if err != nil || found.ID != latest.ID {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	if spent := docs.commands.Load() - before; spent > 3 {
+	if spent := docs.Commands.Load() - before; spent > 3 {
 		t.Errorf("it took %d commands", spent)
 	}
 	traces, err := store.Artifacts.Search(t.Context(), "org", "abcde")
@@ -102,19 +102,19 @@ func TestFingerprintReportedOverAndOverHidesNoOther(t *testing.T) {
 }
 
 func TestTooManyFingerprintsThatBeginAlikeAreAmbiguous(t *testing.T) {
-	store, _, _ := embedded(t)
+	store, _, _ := NewStore(t)
 	var records []evidence.ArtifactRecord
 	for i := range 51 {
-		records = append(records, artifactRecord("f", "t", sha(fmt.Sprintf("abcde%02x", i), 64), sha("1", 40), float64(i)))
+		records = append(records, ArtifactRecord("f", "t", Sha(fmt.Sprintf("abcde%02x", i), 64), Sha("1", 40), float64(i)))
 	}
-	putArtifacts(t, store, records[:50]...)
+	PutArtifacts(t, store, records[:50]...)
 	if _, err := store.Artifacts.Latest(t.Context(), "org", "f", "", "abcde"); err != nil {
 		t.Errorf("50: %v", err)
 	}
 	if _, err := store.Artifacts.Search(t.Context(), "org", "abcde"); err != nil {
 		t.Errorf("search of 50: %v", err)
 	}
-	putArtifacts(t, store, records[50])
+	PutArtifacts(t, store, records[50])
 	if _, err := store.Artifacts.Latest(t.Context(), "org", "f", "", "abcde"); !errors.Is(err, storage.ErrAmbiguous) {
 		t.Errorf("51: %v", err)
 	}
@@ -124,14 +124,14 @@ func TestTooManyFingerprintsThatBeginAlikeAreAmbiguous(t *testing.T) {
 }
 
 func TestSearchFindsFingerprintsAndCommits(t *testing.T) {
-	store, _, _ := embedded(t)
-	byFingerprint := artifactRecord("f", "t", sha("abcde2", 64), sha("1", 40), 1)
-	byCommit := artifactRecord("f", "t", sha("2", 64), sha("abcde", 40), 2)
-	repeated := artifactRecord("f", "u", sha("2", 64), sha("abcde", 40), 3)
-	elsewhere := artifactRecord("g", "t", sha("2", 64), sha("abcde", 40), 4)
-	foreign := artifactRecord("f", "t", sha("abcde1", 64), sha("1", 40), 5)
+	store, _, _ := NewStore(t)
+	byFingerprint := ArtifactRecord("f", "t", Sha("abcde2", 64), Sha("1", 40), 1)
+	byCommit := ArtifactRecord("f", "t", Sha("2", 64), Sha("abcde", 40), 2)
+	repeated := ArtifactRecord("f", "u", Sha("2", 64), Sha("abcde", 40), 3)
+	elsewhere := ArtifactRecord("g", "t", Sha("2", 64), Sha("abcde", 40), 4)
+	foreign := ArtifactRecord("f", "t", Sha("abcde1", 64), Sha("1", 40), 5)
 	foreign.Org = "other"
-	putArtifacts(t, store, byFingerprint, byCommit, repeated, elsewhere, foreign)
+	PutArtifacts(t, store, byFingerprint, byCommit, repeated, elsewhere, foreign)
 	traces, err := store.Artifacts.Search(t.Context(), "org", "abcde")
 	if err != nil || !slices.Equal(traces.Fingerprints, []string{byFingerprint.Fingerprint}) ||
 		!slices.Equal(traces.Commits, []string{byCommit.CommitSHA}) ||
@@ -148,12 +148,12 @@ func TestSearchFindsFingerprintsAndCommits(t *testing.T) {
 }
 
 func TestArtifactsOfACommitAreNewestFirst(t *testing.T) {
-	store, _, _ := embedded(t)
-	first := artifactRecord("f", "t1", sha("1", 64), sha("abcde1", 40), 1)
-	second := artifactRecord("f", "t2", sha("2", 64), sha("abcde1", 40), 2)
-	alike := artifactRecord("f", "t1", sha("3", 64), sha("abcde0", 40), 3)
-	elsewhere := artifactRecord("g", "t1", sha("1", 64), sha("abcde1", 40), 4)
-	putArtifacts(t, store, first, second, alike, elsewhere)
+	store, _, _ := NewStore(t)
+	first := ArtifactRecord("f", "t1", Sha("1", 64), Sha("abcde1", 40), 1)
+	second := ArtifactRecord("f", "t2", Sha("2", 64), Sha("abcde1", 40), 2)
+	alike := ArtifactRecord("f", "t1", Sha("3", 64), Sha("abcde0", 40), 3)
+	elsewhere := ArtifactRecord("g", "t1", Sha("1", 64), Sha("abcde1", 40), 4)
+	PutArtifacts(t, store, first, second, alike, elsewhere)
 	for name, c := range map[string]struct {
 		trail, commit string
 		limit         int
@@ -165,14 +165,14 @@ func TestArtifactsOfACommitAreNewestFirst(t *testing.T) {
 		"shortened":  {"", "abcde", 9, []string{alike.ID, second.ID, first.ID}},
 		"both":       {"t1", "abcde", 1, []string{alike.ID}},
 		"too short":  {"", "abcd", 9, nil},
-		"unknown":    {"", sha("2", 40), 9, nil},
+		"unknown":    {"", Sha("2", 40), 9, nil},
 	} {
 		found, err := store.Artifacts.OfCommit(t.Context(), "org", "f", c.trail, c.commit, c.limit)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var ids []string
-		for _, record := range allOf(t, found) {
+		for _, record := range AllOf(t, found) {
 			ids = append(ids, record.ID)
 		}
 		if !slices.Equal(ids, c.want) {
@@ -182,12 +182,12 @@ func TestArtifactsOfACommitAreNewestFirst(t *testing.T) {
 }
 
 func TestLatestIsNarrowedByBranch(t *testing.T) {
-	store, _, _ := embedded(t)
-	old := artifactRecord("f", "t", sha("1", 64), sha("a", 40), 1)
-	latest := artifactRecord("f", "t", sha("1", 64), sha("b", 40), 2)
-	other := artifactRecord("f", "t", sha("2", 64), sha("c", 40), 3)
+	store, _, _ := NewStore(t)
+	old := ArtifactRecord("f", "t", Sha("1", 64), Sha("a", 40), 1)
+	latest := ArtifactRecord("f", "t", Sha("1", 64), Sha("b", 40), 2)
+	other := ArtifactRecord("f", "t", Sha("2", 64), Sha("c", 40), 3)
 	latest.Commit.Branch, other.Commit.Branch = new("dev"), new("dev")
-	putArtifacts(t, store, old, latest, other)
+	PutArtifacts(t, store, old, latest, other)
 	for name, c := range map[string]struct{ branch, digits, want string }{
 		"any branch":       {"", old.Fingerprint, latest.ID},
 		"its branch":       {"main", old.Fingerprint, old.ID},
@@ -209,12 +209,12 @@ func TestLatestIsNarrowedByBranch(t *testing.T) {
 }
 
 func TestTrailsWithAFingerprintComeLastReportedFirst(t *testing.T) {
-	store, _, _ := embedded(t)
-	fingerprint := sha("1", 64)
-	putArtifacts(t, store,
-		artifactRecord("f", "a", fingerprint, "", 1), artifactRecord("f", "b", fingerprint, "", 2),
-		artifactRecord("g", "a", fingerprint, "", 3), artifactRecord("f", "a", fingerprint, "", 4),
-		artifactRecord("f", "c", sha("2", 64), "", 5))
+	store, _, _ := NewStore(t)
+	fingerprint := Sha("1", 64)
+	PutArtifacts(t, store,
+		ArtifactRecord("f", "a", fingerprint, "", 1), ArtifactRecord("f", "b", fingerprint, "", 2),
+		ArtifactRecord("g", "a", fingerprint, "", 3), ArtifactRecord("f", "a", fingerprint, "", 4),
+		ArtifactRecord("f", "c", Sha("2", 64), "", 5))
 	keys, err := store.Artifacts.TrailsWith(t.Context(), "org", fingerprint)
 	if err != nil || !slices.Equal(keys, []string{"f/a", "g/a", "f/b"}) {
 		t.Errorf("got %v, %v", keys, err)

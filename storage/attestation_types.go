@@ -55,13 +55,14 @@ type AttestationTypes struct {
 	heads       *Collection[evidence.AttestationType]
 	versions    *Collection[evidence.AttestationTypeVersion]
 	objects     Objects
-	definitions *recent[attestation.Definition]
+	definitions *LRU[attestation.Definition]
 }
 
-func newAttestationTypes(docs Documents, objects Objects) *AttestationTypes {
+// NewAttestationTypes binds the repository to an engine.
+func NewAttestationTypes(docs Documents, objects Objects) *AttestationTypes {
 	return &AttestationTypes{
 		objects:     objects,
-		definitions: newRecent[attestation.Definition](maxDefinitionBytes),
+		definitions: NewLRU[attestation.Definition](maxDefinitionBytes),
 		heads: NewCollection(docs, attestationTypeSchema,
 			func(t *evidence.AttestationType) string { return attestationTypeID(t.Org, t.Name) },
 			func(t *evidence.AttestationType) map[string]any {
@@ -167,8 +168,8 @@ func (a *AttestationTypes) Get(ctx context.Context, org, name string) (Attestati
 
 // versionsOf reads the versions that a type tells of.
 func (a *AttestationTypes) versionsOf(head *evidence.AttestationType) *Batches[evidence.AttestationTypeVersion] {
-	return batchesOf(a.versions, Query{
-		Index: "name", Equal: []any{head.Org, head.Name}, To: &Bound{Value: int64(head.Latest)}, Descending: true, Limit: unlimited,
+	return QueryBatches(a.versions, Query{
+		Index: "name", Equal: []any{head.Org, head.Name}, To: &Bound{Value: int64(head.Latest)}, Descending: true, Limit: Unlimited,
 	})
 }
 
@@ -188,10 +189,10 @@ func (a *AttestationTypes) Version(ctx context.Context, head evidence.Attestatio
 // too: one command per MaxMany types, and one for all versions. Where these are more than
 // a batch, there is one command for each type instead.
 func (a *AttestationTypes) List(org string) *Batches[AttestationTypeHistory] {
-	heads := batchesOf(a.heads, Query{Index: "created", Equal: []any{org}, Limit: unlimited})
+	heads := QueryBatches(a.heads, Query{Index: "created", Equal: []any{org}, Limit: Unlimited})
 	var all map[string][]evidence.AttestationTypeVersion
 	asked := false
-	return mapBatches(heads, func(ctx context.Context, found []evidence.AttestationType, maxBytes int) (_ []AttestationTypeHistory, err error) {
+	return MapBatches(heads, func(ctx context.Context, found []evidence.AttestationType, maxBytes int) (_ []AttestationTypeHistory, err error) {
 		if !asked {
 			if all, err = a.versionsWithin(ctx, org, maxBytes); err != nil {
 				return nil, err
@@ -276,7 +277,7 @@ func (a *AttestationTypes) Current(ctx context.Context, org, name string) (evide
 		return head, 0, attestation.Definition{}, err
 	}
 	key := attestationTypeVersionID(org, name, head.Latest)
-	if definition, ok := a.definitions.get(key); ok {
+	if definition, ok := a.definitions.Get(key); ok {
 		return head, head.Latest, definition, nil
 	}
 	version, err := a.Version(ctx, head, head.Latest)
@@ -287,7 +288,7 @@ func (a *AttestationTypes) Current(ctx context.Context, org, name string) (evide
 		return head, 0, attestation.Definition{}, err
 	}
 	definition := attestation.Definition{Schema: version.Schema, Rules: version.Rules()}
-	a.definitions.put(key, definition, sizeOf(definition))
+	a.definitions.Put(key, definition, sizeOf(definition))
 	return head, head.Latest, definition, nil
 }
 

@@ -78,7 +78,7 @@ func putTypes(t *testing.T, types *storage.AttestationTypes, versions ...evidenc
 func numbers(t *testing.T, found storage.AttestationTypeHistory) string {
 	t.Helper()
 	var numbers []int
-	for _, version := range allOf(t, found.Versions) {
+	for _, version := range AllOf(t, found.Versions) {
 		numbers = append(numbers, version.Version)
 	}
 	return fmt.Sprint(numbers)
@@ -123,7 +123,7 @@ func TestListOfAttestationTypesTakesAConstantNumberOfCommands(t *testing.T) {
 	}
 	putTypes(t, types, typeVersion("other", "n", "true", 1))
 	counting.Reset()
-	all := allOf(t, types.List("o"))
+	all := AllOf(t, types.List("o"))
 	versions := numbers(t, all[0])
 	if len(all) != 30 || counting.Snapshot().Commands() != 2 {
 		t.Fatalf("%d types with %d commands", len(all), counting.Snapshot().Commands())
@@ -190,7 +190,7 @@ func TestConcurrentVersionsLeaveNoGap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	versions := allOf(t, found.Versions)
+	versions := AllOf(t, found.Versions)
 	if found.Latest != writers || len(versions) != writers {
 		t.Fatalf("latest %d of %d", found.Latest, len(versions))
 	}
@@ -233,7 +233,7 @@ func TestLargeSchemasJudgeToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := allOf(t, found.Versions)[0]
+	read := AllOf(t, found.Versions)[0]
 	if err := types.LoadSchema(t.Context(), &read); err != nil || string(read.Schema) != string(version.Schema) {
 		t.Errorf("%d bytes of schema: %v", len(read.Schema), err)
 	}

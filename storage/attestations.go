@@ -32,11 +32,12 @@ var attestationSchema = &Schema{
 // Attestations keeps the attestations themselves; nothing about them ever
 // changes.
 type Attestations struct {
-	collection *Collection[evidence.Attestation]
+	Collection *Collection[evidence.Attestation]
 }
 
-func newAttestations(docs Documents) *Attestations {
-	return &Attestations{collection: NewCollection(docs, attestationSchema,
+// NewAttestations binds the repository to an engine.
+func NewAttestations(docs Documents) *Attestations {
+	return &Attestations{Collection: NewCollection(docs, attestationSchema,
 		func(a *evidence.Attestation) string { return a.ID },
 		attestationFields)}
 }
@@ -62,17 +63,17 @@ func attestationFields(a *evidence.Attestation) map[string]any {
 
 // Get returns one attestation of an organization, or ErrNotFound.
 func (a *Attestations) Get(ctx context.Context, org, id string) (evidence.Attestation, error) {
-	found, err := a.collection.Get(ctx, id)
+	found, err := a.Collection.Get(ctx, id)
 	if err == nil && found.Org != org {
 		return evidence.Attestation{}, ErrNotFound
 	}
 	return found, err
 }
 
-// newestDecision returns when the newest decision on a control was made, in Unix seconds;
+// NewestDecision returns when the newest decision on a control was made, in Unix seconds;
 // 0 when there is none.
-func (a *Attestations) newestDecision(ctx context.Context, org, control string) (float64, error) {
-	return newestTime(ctx, a.collection, Query{Index: "control", Equal: []any{org, control}}, "time")
+func (a *Attestations) NewestDecision(ctx context.Context, org, control string) (float64, error) {
+	return NewestTime(ctx, a.Collection, Query{Index: "control", Equal: []any{org, control}}, "time")
 }
 
 // AttestationQuery asks for attestations of an organization, newest first. What is
@@ -102,21 +103,21 @@ const maxRounds = 20
 // is short.
 func (a *Attestations) List(q AttestationQuery, after string, limit int) *Batches[evidence.Attestation] {
 	if q.empty() {
-		return noBatches[evidence.Attestation]()
+		return EmptyBatches[evidence.Attestation]()
 	}
 	query := q.query()
 	query.After, query.Limit = after, limit
-	return inRounds(batchesOf(a.collection, query), maxRounds)
+	return LimitRounds(QueryBatches(a.Collection, query), maxRounds)
 }
 
 // Page reads the attestations behind the first of the given number.
 func (a *Attestations) Page(q AttestationQuery, offset, limit int) *Batches[evidence.Attestation] {
 	if q.empty() {
-		return noBatches[evidence.Attestation]()
+		return EmptyBatches[evidence.Attestation]()
 	}
 	query := q.query()
 	query.Offset, query.Limit = offset, limit
-	return batchesOf(a.collection, query)
+	return QueryBatches(a.Collection, query)
 }
 
 // ByCommit reads the attestations of the query's commits, by commit, the newest limit of
@@ -140,7 +141,7 @@ func (a *Attestations) ByCommit(ctx context.Context, q AttestationQuery, limit, 
 	}
 	query := q.query()
 	query.Limit = limit
-	entries, err := takeFields(ctx, a.collection, query)
+	entries, err := FindAllFields(ctx, a.Collection, query)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +182,7 @@ func (a *Attestations) Count(ctx context.Context, q AttestationQuery) (int64, bo
 	case len(query.Where) > 0:
 		return 0, false, nil
 	}
-	n, err := a.collection.Count(ctx, query)
+	n, err := a.Collection.Count(ctx, query)
 	return n, err == nil, err
 }
 
@@ -197,16 +198,16 @@ func (q *AttestationQuery) query() Query {
 		delete(filters, "trail")
 		delete(filters, "name")
 	case len(q.Commits) > 0:
-		query.Index, query.Equal = "commit", []any{q.Org, in(q.Commits)}
+		query.Index, query.Equal = "commit", []any{q.Org, TextSet(q.Commits)}
 		delete(filters, "commit")
 	case q.Name != "":
 		query.Index, query.Equal = "name", []any{q.Org, q.Name}
 		delete(filters, "name")
 	case q.Flows != nil:
-		query.Index, query.Equal = "flow", []any{q.Org, in(q.Flows)}
+		query.Index, query.Equal = "flow", []any{q.Org, TextSet(q.Flows)}
 		delete(filters, "flow")
 	case len(q.Types) > 0:
-		query.Index, query.Equal = "type", []any{q.Org, in(q.Types)}
+		query.Index, query.Equal = "type", []any{q.Org, TextSet(q.Types)}
 		delete(filters, "type")
 	default:
 		query.Index, query.Equal = "time", []any{q.Org}
@@ -231,10 +232,10 @@ func (q *AttestationQuery) filters() map[string]Condition {
 			filters[key] = condition
 		}
 	}
-	add(q.Flows != nil, "flow", Condition{Field: "flow", Operator: OneOf, Value: in(q.Flows)})
+	add(q.Flows != nil, "flow", Condition{Field: "flow", Operator: OneOf, Value: TextSet(q.Flows)})
 	add(q.Trail != "", "trail", Condition{Field: "trail", Operator: Equals, Value: q.Trail})
-	add(len(q.Types) > 0, "type", Condition{Field: "type", Operator: OneOf, Value: in(q.Types)})
-	add(len(q.Commits) > 0, "commit", Condition{Field: "commit", Operator: OneOf, Value: in(q.Commits)})
+	add(len(q.Types) > 0, "type", Condition{Field: "type", Operator: OneOf, Value: TextSet(q.Types)})
+	add(len(q.Commits) > 0, "commit", Condition{Field: "commit", Operator: OneOf, Value: TextSet(q.Commits)})
 	add(q.Name != "", "name", Condition{Field: "name", Operator: Equals, Value: q.Name})
 	add(q.NamePattern != "", "pattern", Condition{Field: "name", Operator: Matches, Value: q.NamePattern})
 	if q.Compliant != nil {
@@ -248,24 +249,24 @@ func (q *AttestationQuery) filters() map[string]Condition {
 // name it was reported under in a trail, if their commit is its own
 // (contract/semantics.md 2.6). reports are its records.
 func (a *Attestations) OfArtifact(org, flow, fingerprint, name string, reports []evidence.ArtifactRecord, limit int) *Batches[evidence.Attestation] {
-	made := batchesOf(a.collection, Query{
+	made := QueryBatches(a.Collection, Query{
 		Index: "flow_fingerprint", Equal: []any{org, flow, fingerprint, name}, Descending: true, Limit: limit,
 	})
 	if len(reports) == 0 {
 		return made
 	}
 	newestFirst := func(x, y *evidence.Attestation) int { return evidence.CompareEntries(y.Entry(), x.Entry()) }
-	return atMost(merged(made, a.named(org, name, reports), newestFirst), limit)
+	return LimitBatches(MergeBatches(made, a.named(org, name, reports), newestFirst), limit)
 }
 
 // named reads those of OfArtifact that were made by the artifact's name.
 func (a *Attestations) named(org, name string, reports []evidence.ArtifactRecord) *Batches[evidence.Attestation] {
 	slots, trails := slotsOf(reports)
-	all := batchesOf(a.collection, Query{
-		Index: "trail_name", Equal: []any{org, in(trails), name}, Descending: true, Limit: maxRounds * MaxMany,
+	all := QueryBatches(a.Collection, Query{
+		Index: "trail_name", Equal: []any{org, TextSet(trails), name}, Descending: true, Limit: maxRounds * MaxMany,
 		Where: []Condition{{Field: "fingerprint", Operator: Equals, Value: ""}},
 	})
-	return filtered(inRounds(all, maxRounds), func(attestation *evidence.Attestation) bool { return concerns(slots, attestation) })
+	return FilterBatches(LimitRounds(all, maxRounds), func(attestation *evidence.Attestation) bool { return concerns(slots, attestation) })
 }
 
 // slotsOf makes slots that hold the records of one artifact alone, by their ids,
@@ -309,7 +310,7 @@ func (a *Artifacts) Reported(ctx context.Context, org, flow, fingerprint string)
 	if err != nil {
 		return nil, err
 	}
-	return take(ctx, a.collection, Query{
+	return FindAll(ctx, a.Collection, Query{
 		Index: "flow_fingerprint", Equal: []any{org, flow, newest.Fingerprint}, Descending: true, Limit: MaxMany,
 	})
 }

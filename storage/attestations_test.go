@@ -21,12 +21,12 @@ func listed(attestations []evidence.Attestation) string {
 }
 
 func TestAttestationsAreFoundByAnyCombinationOfFilters(t *testing.T) {
-	store, docs, _ := embedded(t)
-	foreign := attestationRecord("foreign", "f1", "junit", true, 9)
+	store, docs, _ := NewStore(t)
+	foreign := AttestationRecord("foreign", "f1", "junit", true, 9)
 	foreign.Org = "other"
-	putAttestations(t, store, foreign,
-		attestationRecord("lint", "f1", "generic", true, 1), attestationRecord("unit", "f1", "junit", true, 2),
-		attestationRecord("lint", "f2", "generic", false, 3), attestationRecord("load", "f2", "junit", false, 4))
+	PutAttestations(t, store, foreign,
+		AttestationRecord("lint", "f1", "generic", true, 1), AttestationRecord("unit", "f1", "junit", true, 2),
+		AttestationRecord("lint", "f2", "generic", false, 3), AttestationRecord("load", "f2", "junit", false, 4))
 	for name, c := range map[string]struct {
 		query storage.AttestationQuery
 		want  string
@@ -49,37 +49,37 @@ func TestAttestationsAreFoundByAnyCombinationOfFilters(t *testing.T) {
 		"nothing of them": {storage.AttestationQuery{Name: "lint", Types: []string{"junit"}}, "", false},
 	} {
 		c.query.Org = "org"
-		before := docs.commands.Load()
+		before := docs.Commands.Load()
 		list := store.Attestations.List(c.query, "", 10)
-		found := allOf(t, list)
+		found := AllOf(t, list)
 		if list.After() != "" || listed(found) != c.want {
 			t.Errorf("%s: %s, %q; want %s", name, listed(found), list.After(), c.want)
 		}
-		if took := docs.commands.Load() - before; took > 1 {
+		if took := docs.Commands.Load() - before; took > 1 {
 			t.Errorf("%s: took %d commands", name, took)
 		}
 		total, known, err := store.Attestations.Count(t.Context(), c.query)
 		if err != nil || known != c.known || (known && total != int64(len(found))) {
 			t.Errorf("%s: counted %d, %t, %v", name, total, known, err)
 		}
-		if found := allOf(t, store.Attestations.Page(c.query, 1, 1)); len(found) > 1 || (len(found) == 1 && !strings.Contains(c.want, " "+found[0].ID)) {
+		if found := AllOf(t, store.Attestations.Page(c.query, 1, 1)); len(found) > 1 || (len(found) == 1 && !strings.Contains(c.want, " "+found[0].ID)) {
 			t.Errorf("%s: the second is %s", name, listed(found))
 		}
 	}
 }
 
 func TestRareAttestationsAreFoundBehindManyOthers(t *testing.T) {
-	store, _, _ := embedded(t)
-	records := []evidence.Attestation{attestationRecord("rare", "f", "generic", false, 0)}
+	store, _, _ := NewStore(t)
+	records := []evidence.Attestation{AttestationRecord("rare", "f", "generic", false, 0)}
 	for i := range storage.MaxScan + 10 {
-		records = append(records, attestationRecord(fmt.Sprint("n", i), "f", "generic", true, float64(i+1)))
+		records = append(records, AttestationRecord(fmt.Sprint("n", i), "f", "generic", true, float64(i+1)))
 	}
-	putAttestations(t, store, records...)
+	PutAttestations(t, store, records...)
 	list := store.Attestations.List(storage.AttestationQuery{Org: "org", Compliant: new(false)}, "", 5)
-	if found := allOf(t, list); list.After() != "" || listed(found) != "rare-f" {
+	if found := AllOf(t, list); list.After() != "" || listed(found) != "rare-f" {
 		t.Errorf("found %s, %q", listed(found), list.After())
 	}
-	if far := allOf(t, store.Attestations.Page(storage.AttestationQuery{Org: "org", Flows: []string{"f"}}, storage.MaxScan+10, 5)); listed(far) != "rare-f" {
+	if far := AllOf(t, store.Attestations.Page(storage.AttestationQuery{Org: "org", Flows: []string{"f"}}, storage.MaxScan+10, 5)); listed(far) != "rare-f" {
 		t.Errorf("the last page is %s", listed(far))
 	}
 }
@@ -100,17 +100,17 @@ func TestOneListDoesNotSearchForever(t *testing.T) {
 	store := storage.NewStore(docs, nil, time.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Tenancy.Close)
 	list := store.Attestations.List(storage.AttestationQuery{Org: "org"}, "", 5)
-	if found := allOf(t, list); len(found) != 0 || docs.asked != 20 || list.After() != strings.Repeat("x", 20) {
+	if found := AllOf(t, list); len(found) != 0 || docs.asked != 20 || list.After() != strings.Repeat("x", 20) {
 		t.Errorf("found %s behind %d commands, goes on at %q", listed(found), docs.asked, list.After())
 	}
 }
 
 func TestAttestationsOfAnArtifactAreThoseBoundToIt(t *testing.T) {
-	store, docs, _ := embedded(t)
-	fingerprint, commit := sha("abcde", 64), sha("1", 40)
-	putArtifacts(t, store, artifactRecord("f", "t", fingerprint, commit, 1), artifactRecord("f", "u", fingerprint, commit, 2))
+	store, docs, _ := NewStore(t)
+	fingerprint, commit := Sha("abcde", 64), Sha("1", 40)
+	PutArtifacts(t, store, ArtifactRecord("f", "t", fingerprint, commit, 1), ArtifactRecord("f", "u", fingerprint, commit, 2))
 	make := func(id, trail string, at float64, change func(*evidence.Attestation)) evidence.Attestation {
-		record := attestationRecord("check", "f", "generic", true, at)
+		record := AttestationRecord("check", "f", "generic", true, at)
 		record.ID, record.Trail = id, trail
 		change(&record)
 		return record
@@ -123,12 +123,12 @@ func TestAttestationsOfAnArtifactAreThoseBoundToIt(t *testing.T) {
 			}
 		}
 	}
-	putAttestations(t, store,
+	PutAttestations(t, store,
 		make("digest", "t", 1, func(a *evidence.Attestation) { a.Fingerprint = fingerprint }),
 		make("digest-elsewhere", "w", 2, func(a *evidence.Attestation) { a.Fingerprint = fingerprint }),
-		make("other-digest", "t", 3, func(a *evidence.Attestation) { a.Fingerprint = sha("abcdf", 64) }),
+		make("other-digest", "t", 3, func(a *evidence.Attestation) { a.Fingerprint = Sha("abcdf", 64) }),
 		make("commit", "u", 4, by("app", commit)),
-		make("other-commit", "u", 5, by("app", sha("2", 40))),
+		make("other-commit", "u", 5, by("app", Sha("2", 40))),
 		make("no-commit", "t", 6, by("app", "")),
 		make("other-name", "t", 7, by("web", "")),
 		make("other-trail", "w", 8, by("app", "")),
@@ -137,23 +137,23 @@ func TestAttestationsOfAnArtifactAreThoseBoundToIt(t *testing.T) {
 	if err != nil || len(reports) != 2 || reports[0].Trail != "u" {
 		t.Fatalf("reports are %v, %v", reports, err)
 	}
-	before := docs.commands.Load()
-	found := allOf(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, 10))
+	before := docs.Commands.Load()
+	found := AllOf(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, 10))
 	if listed(found) != "no-commit commit digest-elsewhere digest" {
 		t.Errorf("found %s", listed(found))
 	}
-	if took := docs.commands.Load() - before; took != 2 {
+	if took := docs.Commands.Load() - before; took != 2 {
 		t.Errorf("took %d commands", took)
 	}
-	if found = allOf(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, 1)); listed(found) != "no-commit" {
+	if found = AllOf(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, 1)); listed(found) != "no-commit" {
 		t.Errorf("the newest is %s", listed(found))
 	}
 	var others []evidence.Attestation
 	for i := range storage.MaxMany {
-		others = append(others, make(fmt.Sprint("another", i), "u", float64(10+i), by("app", sha("3", 40))))
+		others = append(others, make(fmt.Sprint("another", i), "u", float64(10+i), by("app", Sha("3", 40))))
 	}
-	putAttestations(t, store, others...)
-	if found = allOf(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, 10)); listed(found) != "no-commit commit digest-elsewhere digest" {
+	PutAttestations(t, store, others...)
+	if found = AllOf(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, 10)); listed(found) != "no-commit commit digest-elsewhere digest" {
 		t.Errorf("behind many others are %s", listed(found))
 	}
 	if reports, err := store.Artifacts.Reported(t.Context(), "org", "f", "fffff"); err != nil || reports != nil {

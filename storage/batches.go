@@ -38,11 +38,11 @@ func (b *Batches[T]) Short() bool { return b.short }
 // Bytes is how much has been read of a list that has cursors, as it is stored.
 func (b *Batches[T]) Bytes() int { return b.bytes }
 
-// unlimited is the limit of a query whose batches are wanted to the last.
-const unlimited = math.MaxInt
+// Unlimited is the limit of a query whose batches are wanted to the last.
+const Unlimited = math.MaxInt
 
-// noBatches is an empty list.
-func noBatches[T any]() *Batches[T] { return &Batches[T]{} }
+// EmptyBatches is an empty list.
+func EmptyBatches[T any]() *Batches[T] { return &Batches[T]{} }
 
 // SingleBatch is a list that is in memory already.
 func SingleBatch[T any](documents []T) *Batches[T] {
@@ -54,8 +54,8 @@ func SingleBatch[T any](documents []T) *Batches[T] {
 	return b
 }
 
-// batchesOf reads what a query finds up to its limit, which may be above MaxMany.
-func batchesOf[T any](collection *Collection[T], query Query) *Batches[T] {
+// QueryBatches reads what a query finds up to its limit, which may be above MaxMany.
+func QueryBatches[T any](collection *Collection[T], query Query) *Batches[T] {
 	left := query.Limit
 	b := &Batches[T]{more: left > 0}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
@@ -77,10 +77,10 @@ func batchesOf[T any](collection *Collection[T], query Query) *Batches[T] {
 // the pages of most lists have at most.
 const firstIDs = 100
 
-// batchesByID reads documents by id, in the order of ids; those that do not exist are
+// BatchesByID reads documents by id, in the order of ids; those that do not exist are
 // left out. How many it reads at a time follows from the sizes of those before. A batch
 // that turns out to be too large is read again as a smaller one.
-func batchesByID[T any](collection *Collection[T], ids []string) *Batches[T] {
+func BatchesByID[T any](collection *Collection[T], ids []string) *Batches[T] {
 	read, bytes := 0, 0
 	b := &Batches[T]{more: len(ids) > 0}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
@@ -130,9 +130,9 @@ func (r *boundedRead) context(ctx context.Context, n int) context.Context {
 	})
 }
 
-// inRounds ends a list after a number of batches, those that are bounded by their bytes
+// LimitRounds ends a list after a number of batches, those that are bounded by their bytes
 // not counted: filters may let too little pass to go on.
-func inRounds[T any](all *Batches[T], rounds int) *Batches[T] {
+func LimitRounds[T any](all *Batches[T], rounds int) *Batches[T] {
 	b := &Batches[T]{more: all.more}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
 		found, err := all.Next(ctx, maxBytes)
@@ -145,8 +145,8 @@ func inRounds[T any](all *Batches[T], rounds int) *Batches[T] {
 	return b
 }
 
-// filtered leaves out the documents that keep is false for.
-func filtered[T any](all *Batches[T], keep func(*T) bool) *Batches[T] {
+// FilterBatches leaves out the documents that keep is false for.
+func FilterBatches[T any](all *Batches[T], keep func(*T) bool) *Batches[T] {
 	b := &Batches[T]{more: all.more}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
 		found, err := all.Next(ctx, maxBytes)
@@ -162,8 +162,8 @@ func filtered[T any](all *Batches[T], keep func(*T) bool) *Batches[T] {
 	return b
 }
 
-// mapBatches is the list of what convert makes of each batch of another one.
-func mapBatches[S, T any](source *Batches[S], convert func(ctx context.Context, batch []S, maxBytes int) ([]T, error)) *Batches[T] {
+// MapBatches is the list of what convert makes of each batch of another one.
+func MapBatches[S, T any](source *Batches[S], convert func(ctx context.Context, batch []S, maxBytes int) ([]T, error)) *Batches[T] {
 	b := &Batches[T]{more: source.more}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
 		batch, err := source.Next(ctx, maxBytes)
@@ -176,8 +176,8 @@ func mapBatches[S, T any](source *Batches[S], convert func(ctx context.Context, 
 	return b
 }
 
-// atMost ends a list behind a number of documents.
-func atMost[T any](all *Batches[T], limit int) *Batches[T] {
+// LimitBatches ends a list behind a number of documents.
+func LimitBatches[T any](all *Batches[T], limit int) *Batches[T] {
 	b := &Batches[T]{more: all.more && limit > 0}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
 		found, err := all.Next(ctx, maxBytes)
@@ -189,8 +189,8 @@ func atMost[T any](all *Batches[T], limit int) *Batches[T] {
 	return b
 }
 
-// merged merges two lists that are in the order of compare into one.
-func merged[T any](first, second *Batches[T], compare func(a, b *T) int) *Batches[T] {
+// MergeBatches merges two lists that are in the order of compare into one.
+func MergeBatches[T any](first, second *Batches[T], compare func(a, b *T) int) *Batches[T] {
 	sources := [2]*Batches[T]{first, second}
 	var rests [2][]T
 	b := &Batches[T]{more: first.more || second.more}

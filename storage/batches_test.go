@@ -13,18 +13,18 @@ import (
 
 // bulky is an attestation whose document takes up a bit more than size bytes.
 func bulky(name string, size int, at float64) evidence.Attestation {
-	record := attestationRecord(name, "f", "generic", true, at)
+	record := AttestationRecord(name, "f", "generic", true, at)
 	record.Description = new(strings.Repeat("x", size))
 	return record
 }
 
 func TestListIsReadInBatchesBoundedInBytes(t *testing.T) {
-	store, docs, _ := embedded(t)
+	store, docs, _ := NewStore(t)
 	var records []evidence.Attestation
 	for i := range 30 {
 		records = append(records, bulky(fmt.Sprint("a", i), 10_000, float64(i)))
 	}
-	putAttestations(t, store, records...)
+	PutAttestations(t, store, records...)
 	query := storage.AttestationQuery{Org: "org"}
 	for name, row := range map[string]struct {
 		list  func() *storage.Batches[evidence.Attestation]
@@ -35,7 +35,7 @@ func TestListIsReadInBatchesBoundedInBytes(t *testing.T) {
 		"cursor": {func() *storage.Batches[evidence.Attestation] { return store.Attestations.List(query, "", 29) }, 29},
 	} {
 		t.Run(name, func(t *testing.T) {
-			batches := batchesOf(t, row.list(), 100_000)
+			batches := QueryBatches(t, row.list(), 100_000)
 			var found []evidence.Attestation
 			for _, batch := range batches {
 				if len(batch) > 9 {
@@ -43,21 +43,21 @@ func TestListIsReadInBatchesBoundedInBytes(t *testing.T) {
 				}
 				found = append(found, batch...)
 			}
-			if len(batches) < 3 || listed(found) != listed(allOf(t, row.list())) || len(found) != row.found {
+			if len(batches) < 3 || listed(found) != listed(AllOf(t, row.list())) || len(found) != row.found {
 				t.Errorf("%d documents in %d batches: %s", len(found), len(batches), listed(found))
 			}
 		})
 	}
-	before := docs.commands.Load()
-	if batches := batchesOf(t, store.Attestations.Page(query, 0, 1000), wholeBatch); len(batches) != 1 || docs.commands.Load()-before != 1 {
-		t.Errorf("a list that fits one batch took %d commands", docs.commands.Load()-before)
+	before := docs.Commands.Load()
+	if batches := QueryBatches(t, store.Attestations.Page(query, 0, 1000), WholeBatch); len(batches) != 1 || docs.Commands.Load()-before != 1 {
+		t.Errorf("a list that fits one batch took %d commands", docs.Commands.Load()-before)
 	}
 }
 
 func TestCursorOfABatchContinuesTheList(t *testing.T) {
-	store, _, _ := embedded(t)
+	store, _, _ := NewStore(t)
 	for i := range 10 {
-		putAttestations(t, store, bulky(fmt.Sprint("a", i), 10_000, float64(i)))
+		PutAttestations(t, store, bulky(fmt.Sprint("a", i), 10_000, float64(i)))
 	}
 	query := storage.AttestationQuery{Org: "org"}
 	list := store.Attestations.List(query, "", 10)
@@ -65,16 +65,16 @@ func TestCursorOfABatchContinuesTheList(t *testing.T) {
 	if err != nil || len(first) == 0 || len(first) > 5 || list.After() == "" {
 		t.Fatalf("%d found, %v", len(first), err)
 	}
-	rest := allOf(t, store.Attestations.List(query, list.After(), 10))
-	if all := slices.Concat(first, rest); listed(all) != listed(allOf(t, store.Attestations.List(query, "", 10))) {
+	rest := AllOf(t, store.Attestations.List(query, list.After(), 10))
+	if all := slices.Concat(first, rest); listed(all) != listed(AllOf(t, store.Attestations.List(query, "", 10))) {
 		t.Errorf("first %s, then %s", listed(first), listed(rest))
 	}
 }
 
 func TestAttestationsOfAnArtifactAreMergedBatchByBatch(t *testing.T) {
-	store, _, _ := embedded(t)
-	fingerprint, commit := sha("abcde", 64), sha("1", 40)
-	putArtifacts(t, store, artifactRecord("f", "t", fingerprint, commit, 1))
+	store, _, _ := NewStore(t)
+	fingerprint, commit := Sha("abcde", 64), Sha("1", 40)
+	PutArtifacts(t, store, ArtifactRecord("f", "t", fingerprint, commit, 1))
 	var want []string
 	for i := range 40 {
 		record := bulky("check", 5_000, float64(i))
@@ -84,7 +84,7 @@ func TestAttestationsOfAnArtifactAreMergedBatchByBatch(t *testing.T) {
 		} else {
 			record.Targets = []string{"app"}
 		}
-		putAttestations(t, store, record)
+		PutAttestations(t, store, record)
 		want = append([]string{record.ID}, want...)
 	}
 	reports, err := store.Artifacts.Reported(t.Context(), "org", "f", fingerprint)
@@ -93,7 +93,7 @@ func TestAttestationsOfAnArtifactAreMergedBatchByBatch(t *testing.T) {
 	}
 	for _, limit := range []int{100, 17} {
 		var found []evidence.Attestation
-		for _, batch := range batchesOf(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, limit), 40_000) {
+		for _, batch := range QueryBatches(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, limit), 40_000) {
 			if len(batch) > 8 {
 				t.Errorf("a batch has %d documents of more than 5,000 bytes", len(batch))
 			}
@@ -106,15 +106,15 @@ func TestAttestationsOfAnArtifactAreMergedBatchByBatch(t *testing.T) {
 }
 
 func TestDocumentsAreReadByIDInBatchesOfTheirSize(t *testing.T) {
-	store, docs, _ := embedded(t)
-	commit := sha("1", 39)
+	store, docs, _ := NewStore(t)
+	commit := Sha("1", 39)
 	var records []evidence.ArtifactRecord
 	for i := range 300 {
-		record := artifactRecord("f", "t", sha("1", 64), commit+"0", float64(i))
+		record := ArtifactRecord("f", "t", Sha("1", 64), commit+"0", float64(i))
 		record.Description = strings.Repeat("x", 10_000)
 		records = append(records, record)
 	}
-	putArtifacts(t, store, records...)
+	PutArtifacts(t, store, records...)
 	read := func() *storage.Batches[evidence.ArtifactRecord] {
 		list, err := store.Artifacts.OfCommit(t.Context(), "org", "f", "", commit, 300)
 		if err != nil {
@@ -123,7 +123,7 @@ func TestDocumentsAreReadByIDInBatchesOfTheirSize(t *testing.T) {
 		return list
 	}
 	found := 0
-	for i, batch := range batchesOf(t, read(), 500_000) {
+	for i, batch := range QueryBatches(t, read(), 500_000) {
 		if len(batch) > 49 {
 			t.Errorf("batch %d has %d documents of more than 10,000 bytes", i, len(batch))
 		}
@@ -132,9 +132,9 @@ func TestDocumentsAreReadByIDInBatchesOfTheirSize(t *testing.T) {
 	if found != 300 {
 		t.Errorf("%d found", found)
 	}
-	before := docs.commands.Load()
-	if all := allOf(t, read()); len(all) != 300 || all[0].CreatedAt != 299 || all[299].CreatedAt != 0 || docs.commands.Load()-before != 3 {
-		t.Errorf("%d found with %d commands", len(all), docs.commands.Load()-before)
+	before := docs.Commands.Load()
+	if all := AllOf(t, read()); len(all) != 300 || all[0].CreatedAt != 299 || all[299].CreatedAt != 0 || docs.Commands.Load()-before != 3 {
+		t.Errorf("%d found with %d commands", len(all), docs.Commands.Load()-before)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestTypesWithManyVersionsAreReadOneAfterTheOther(t *testing.T) {
 		t.Fatalf("%d types with %d commands, %v", len(all), counting.Snapshot().Commands(), err)
 	}
 	for i, name := range []string{"b", "a"} {
-		batches := batchesOf(t, all[i].Versions, 50_000)
+		batches := QueryBatches(t, all[i].Versions, 50_000)
 		if versions := slices.Concat(batches...); all[i].Name != name || len(versions) != 30 || versions[0].Version != 30 || versions[0].Name != name || len(batches) < 3 {
 			t.Errorf("%s has %d versions in %d batches", all[i].Name, len(versions), len(batches))
 		}
@@ -160,8 +160,8 @@ func TestTypesWithManyVersionsAreReadOneAfterTheOther(t *testing.T) {
 }
 
 func TestReadsAreCharged(t *testing.T) {
-	store, _, _ := embedded(t)
-	putAttestations(t, store, bulky("a", 10_000, 1), bulky("b", 10_000, 2))
+	store, _, _ := NewStore(t)
+	PutAttestations(t, store, bulky("a", 10_000, 1), bulky("b", 10_000, 2))
 	read := 0
 	full := errors.New("enough")
 	ctx := storage.WithCharge(t.Context(), func(bytes int) error {
@@ -174,14 +174,14 @@ func TestReadsAreCharged(t *testing.T) {
 		t.Errorf("charged %d, %v", read, err)
 	}
 	query := storage.AttestationQuery{Org: "org"}
-	if _, err := store.Attestations.Page(query, 0, 10).Next(ctx, wholeBatch); err != nil || read < 30_000 || read > 33_000 {
+	if _, err := store.Attestations.Page(query, 0, 10).Next(ctx, WholeBatch); err != nil || read < 30_000 || read > 33_000 {
 		t.Errorf("charged %d, %v", read, err)
 	}
-	if _, err := store.Attestations.Page(query, 0, 1).Next(ctx, wholeBatch); !errors.Is(err, full) {
+	if _, err := store.Attestations.Page(query, 0, 1).Next(ctx, WholeBatch); !errors.Is(err, full) {
 		t.Errorf("a charge that was refused: %v", err)
 	}
 	charged := read
-	if found := allOf(t, store.Attestations.Page(query, 0, 10)); len(found) != 2 || read != charged {
+	if found := AllOf(t, store.Attestations.Page(query, 0, 10)); len(found) != 2 || read != charged {
 		t.Errorf("%d found, charged %d without a context that says so", len(found), read-charged)
 	}
 	if _, err := store.Attestations.Get(storage.WithCharge(ctx, nil), "org", "a-f"); err != nil || read != charged {

@@ -23,8 +23,8 @@ func (t *Tenancy) ApplyBootstrap(ctx context.Context, declared evidence.Bootstra
 	if err := t.checkBootstrap(ctx, declared); err != nil {
 		return nil, err
 	}
-	defer t.accesses.clear()
-	defer t.knownKeys.clear()
+	defer t.accesses.Clear()
+	defer t.knownKeys.Clear()
 	var made []evidence.MadeKey
 	users := map[string]evidence.User{}
 	for _, one := range declared.Users {
@@ -93,7 +93,7 @@ func (t *Tenancy) applyOrganization(ctx context.Context, declared evidence.Decla
 // bringKey stores a key whose secret is declared.
 func (t *Tenancy) bringKey(ctx context.Context, owner evidence.User, declared evidence.DeclaredKey) error {
 	fresh := t.newKey(owner, declared.Secret, declared)
-	stored, err := ensure(ctx, t.keys, fresh.Hash, fresh)
+	stored, err := Ensure(ctx, t.keys, fresh.Hash, fresh)
 	if err != nil {
 		return maskHash(err, fresh.Hash)
 	}

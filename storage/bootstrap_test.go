@@ -21,8 +21,8 @@ func bootstrapWithMadeKeys() evidence.Bootstrap {
 }
 
 func TestApplyBootstrapIsIdempotent(t *testing.T) {
-	docs, hands := newTenancyDocuments(), newHands()
-	first := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+	docs, hands := newTenancyDocuments(), NewFakeClock()
+	first := storage.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
 	made := apply(t, first, bootstrapWithMadeKeys())
 	if len(made) != 2 || made[0].Description != "ci" || made[1].ExpiresAt != 4_000_000_000 {
 		t.Fatalf("made %+v", made)
@@ -38,7 +38,7 @@ func TestApplyBootstrapIsIdempotent(t *testing.T) {
 	first.Close()
 	stored := docs.bodies()
 
-	second := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+	second := storage.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(second.Close)
 	before := docs.writes()
 	if again := apply(t, second, bootstrapWithMadeKeys()); len(again) != 0 {
@@ -78,7 +78,7 @@ func TestApplyBootstrapFollowsTheFileAndLeavesTheRestAlone(t *testing.T) {
 		t.Errorf("a membership that is no longer named is %+v, %v", access, err)
 	}
 
-	hands.turn(1)
+	hands.Advance(1)
 	apply(t, tenancy, tenancyBootstrap())
 	if access, err := tenancy.Access(t.Context(), anna, "acme"); err != nil || !access.Beta || access.Role != evidence.Snapshotter {
 		t.Errorf("without a word on beta it is %+v, %v", access, err)
@@ -186,17 +186,17 @@ func TestApplyBootstrapOfADeclarationWithAFaultChangesNothing(t *testing.T) {
 // TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext lets another process take a
 // name after it was checked.
 func TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext(t *testing.T) {
-	docs, hands := newTenancyDocuments(), newHands()
+	docs, hands := newTenancyDocuments(), NewFakeClock()
 	docs.hook(func(command, collection, id string) error {
 		if command == "insert" && collection == "organizations" && id == "open" {
 			docs.hook(nil)
-			other := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+			other := storage.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
 			defer other.Close()
 			apply(t, other, evidence.Bootstrap{Users: []evidence.DeclaredUser{{Name: "open"}}})
 		}
 		return nil
 	})
-	tenancy := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+	tenancy := storage.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(tenancy.Close)
 	told, err := tenancy.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
 	if err == nil || len(told) != 2 {
@@ -216,14 +216,14 @@ func TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext(t *testing.T) {
 }
 
 func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
-	docs, hands := newTenancyDocuments(), newHands()
+	docs, hands := newTenancyDocuments(), NewFakeClock()
 	const processes = 8
 	var mu sync.Mutex
 	var made []evidence.MadeKey
 	var wg sync.WaitGroup
 	for range processes {
 		wg.Go(func() {
-			tenancy := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+			tenancy := storage.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
 			defer tenancy.Close()
 			keys, err := tenancy.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
 			if err != nil {
@@ -238,7 +238,7 @@ func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
 	if len(made) != 2 {
 		t.Errorf("%d keys were told, want 2", len(made))
 	}
-	tenancy := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+	tenancy := storage.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(tenancy.Close)
 	ids := map[string]bool{}
 	for _, key := range made {
@@ -257,7 +257,7 @@ func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
 func TestApplyBootstrapFinishesWhatACrashLeft(t *testing.T) {
 	crash := errors.New("killed")
 	for at := 1; ; at++ {
-		docs, hands := newTenancyDocuments(), newHands()
+		docs, hands := newTenancyDocuments(), NewFakeClock()
 		commands := 0
 		docs.hook(func(string, string, string) error {
 			commands++
@@ -266,11 +266,11 @@ func TestApplyBootstrapFinishesWhatACrashLeft(t *testing.T) {
 			}
 			return nil
 		})
-		killed := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+		killed := storage.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
 		told, err := killed.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
 		killed.Close()
 		docs.hook(nil)
-		tenancy := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+		tenancy := storage.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
 		told = append(told, apply(t, tenancy, bootstrapWithMadeKeys())...)
 		checkComplete(t, tenancy, told, fmt.Sprintf("killed at command %d", at))
 		tenancy.Close()

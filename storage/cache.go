@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// cache remembers look-ups for a while. It is bounded in size and in age, and a
+// Cache remembers look-ups for a while. It is bounded in size and in age, and a
 // look-up that was under way when something was forgotten is not remembered, so
 // that forgetting acts at once in this process.
-type cache[V any] struct {
+type Cache[V any] struct {
 	age  time.Duration
 	size int
 
@@ -22,13 +22,14 @@ type cached[V any] struct {
 	read  time.Time
 }
 
-func newCache[V any](age time.Duration, size int) *cache[V] {
-	return &cache[V]{age: age, size: size, entries: map[string]cached[V]{}}
+// NewCache makes a cache of at most size values that are remembered for an age.
+func NewCache[V any](age time.Duration, size int) *Cache[V] {
+	return &Cache[V]{age: age, size: size, entries: map[string]cached[V]{}}
 }
 
-// get returns what is remembered under key, and the version to hand to put when
+// Get returns what is remembered under key, and the version to hand to put when
 // there is nothing.
-func (c *cache[V]) get(key string, now time.Time) (value V, version uint64, ok bool) {
+func (c *Cache[V]) Get(key string, now time.Time) (value V, version uint64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	entry, ok := c.entries[key]
@@ -43,9 +44,9 @@ func (c *cache[V]) get(key string, now time.Time) (value V, version uint64, ok b
 	return entry.value, c.version, true
 }
 
-// put remembers a value read at a moment, unless something was forgotten since
+// Put remembers a value read at a moment, unless something was forgotten since
 // version. When the cache is full an arbitrary entry makes room.
-func (c *cache[V]) put(key string, value V, read time.Time, version uint64) {
+func (c *Cache[V]) Put(key string, value V, read time.Time, version uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if version != c.version {
@@ -60,16 +61,16 @@ func (c *cache[V]) put(key string, value V, read time.Time, version uint64) {
 	c.entries[key] = cached[V]{value: value, read: read}
 }
 
-// forget drops one entry.
-func (c *cache[V]) forget(key string) {
+// Forget drops one entry.
+func (c *Cache[V]) Forget(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.version++
 	delete(c.entries, key)
 }
 
-// clear drops all entries.
-func (c *cache[V]) clear() {
+// Clear drops all entries.
+func (c *Cache[V]) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.version++

@@ -8,63 +8,63 @@ import (
 )
 
 func TestCacheIsBounded(t *testing.T) {
-	c := newCache[int](time.Minute, 100)
+	c := NewCache[int](time.Minute, 100)
 	now := time.Unix(1000, 0)
 	for i := range 10_000 {
-		c.put(strconv.Itoa(i), i, now, 0)
+		c.Put(strconv.Itoa(i), i, now, 0)
 	}
 	if len(c.entries) != 100 {
 		t.Errorf("%d entries, want 100", len(c.entries))
 	}
-	if got, _, ok := c.get("9999", now); !ok || got != 9999 {
+	if got, _, ok := c.Get("9999", now); !ok || got != 9999 {
 		t.Error("the newest entry is not there")
 	}
-	c.put("9999", 1, now, 0)
+	c.Put("9999", 1, now, 0)
 	if len(c.entries) != 100 {
 		t.Error("an entry that was there made another one go")
 	}
 }
 
 func TestCacheForgetsByAge(t *testing.T) {
-	c := newCache[int](10*time.Second, 10)
+	c := NewCache[int](10*time.Second, 10)
 	read := time.Unix(1000, 0)
 	for _, one := range []struct {
 		after time.Duration
 		want  bool
 	}{{0, true}, {10*time.Second - 1, true}, {10 * time.Second, false}, {-1, false}} {
-		c.put("key", 7, read, 0)
-		if _, _, ok := c.get("key", read.Add(one.after)); ok != one.want {
+		c.Put("key", 7, read, 0)
+		if _, _, ok := c.Get("key", read.Add(one.after)); ok != one.want {
 			t.Errorf("after %v: there is %v, want %v", one.after, ok, one.want)
 		}
 	}
 }
 
 func TestCacheRefusesWhatWasReadBeforeAForgetting(t *testing.T) {
-	c := newCache[int](time.Minute, 10)
+	c := NewCache[int](time.Minute, 10)
 	now := time.Unix(1000, 0)
-	forgettings := map[string]func(){"forget": func() { c.forget("key") }, "clear": c.clear}
+	forgettings := map[string]func(){"forget": func() { c.Forget("key") }, "clear": c.Clear}
 	for name, forget := range forgettings {
-		_, version, _ := c.get("key", now)
+		_, version, _ := c.Get("key", now)
 		forget()
-		c.put("key", 7, now, version)
-		if _, _, ok := c.get("key", now); ok {
+		c.Put("key", 7, now, version)
+		if _, _, ok := c.Get("key", now); ok {
 			t.Errorf("after %s the old value is there", name)
 		}
 	}
 }
 
 func TestCacheIsSafeForConcurrentUse(t *testing.T) {
-	c := newCache[int](time.Minute, 8)
+	c := NewCache[int](time.Minute, 8)
 	now := time.Unix(1000, 0)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
 			for j := range 1000 {
 				key := strconv.Itoa((i * j) % 32)
-				_, version, _ := c.get(key, now)
-				c.put(key, j, now, version)
+				_, version, _ := c.Get(key, now)
+				c.Put(key, j, now, version)
 				if j%100 == 0 {
-					c.forget(key)
+					c.Forget(key)
 				}
 			}
 		})

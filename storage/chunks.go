@@ -26,12 +26,12 @@ type identified struct {
 // immutable, so what was read or written once can be kept in memory.
 type chunks struct {
 	collection *Collection[identified]
-	cache      *recent[snapshot.Chunk]
+	cache      *LRU[snapshot.Chunk]
 }
 
 func newChunks(docs Documents) *chunks {
 	return &chunks{
-		cache: newRecent[snapshot.Chunk](maxCachedBytes),
+		cache: NewLRU[snapshot.Chunk](maxCachedBytes),
 		collection: NewCollection(docs, chunkSchema,
 			func(c *identified) string { return c.id }, nil),
 	}
@@ -66,7 +66,7 @@ func (c *chunks) fetcher(ctx context.Context) snapshot.Fetch {
 		var missing []string
 		var places []int
 		for i, id := range ids {
-			chunk, ok := c.cache.get(id)
+			chunk, ok := c.cache.Get(id)
 			if !ok {
 				missing, places = append(missing, id), append(places, i)
 				continue
@@ -104,5 +104,5 @@ func (c *chunks) keep(id string, chunk snapshot.Chunk) {
 		Changes:   slices.Clone(chunk.Changes),
 		Children:  slices.Clone(chunk.Children),
 	}
-	c.cache.put(id, own, own.Size())
+	c.cache.Put(id, own, own.Size())
 }

@@ -11,7 +11,7 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-func newTestChunks() *chunks { return &chunks{cache: newRecent[snapshot.Chunk](maxCachedBytes)} }
+func newTestChunks() *chunks { return &chunks{cache: NewLRU[snapshot.Chunk](maxCachedBytes)} }
 
 // TestCachedChunkKeepsNoMoreThanItself caches one chunk of a large report, as every
 // small change does, and lets go of the rest.
@@ -29,7 +29,7 @@ func TestCachedChunkKeepsNoMoreThanItself(t *testing.T) {
 			t.Errorf("list %d is kept whole for the sake of one chunk", i)
 		}
 	}
-	if chunk, ok := cache.get("one"); !ok || len(chunk.Artifacts) != 1 || len(chunk.Changes) != 1 || len(chunk.Children) != 1 {
+	if chunk, ok := cache.Get("one"); !ok || len(chunk.Artifacts) != 1 || len(chunk.Changes) != 1 || len(chunk.Children) != 1 {
 		t.Errorf("the chunk is %v, %+v", ok, chunk)
 	}
 }
@@ -49,10 +49,10 @@ func TestChunkCacheIsBoundedByBytes(t *testing.T) {
 	for i := range 200 {
 		kept.keep(fmt.Sprint(i), snapshot.Chunk{Artifacts: []snapshot.Artifact{{Name: "image", Pods: pods}}})
 	}
-	if held := len(cache.entries); held == 0 || held > 64 || cache.order.Len() != held {
+	if held := len(cache.Entries); held == 0 || held > 64 || cache.Order.Len() != held {
 		t.Errorf("%d chunks of a megabyte each are held", held)
 	}
-	if _, ok := cache.get("199"); !ok {
+	if _, ok := cache.Get("199"); !ok {
 		t.Error("the newest chunk is not held")
 	}
 }
@@ -63,8 +63,8 @@ func TestChunkLargerThanTheCacheIsNotHeld(t *testing.T) {
 	huge := snapshot.Chunk{Artifacts: []snapshot.Artifact{{Name: strings.Repeat("n", 64<<20)}}}
 	kept.keep("small", snapshot.Chunk{Children: []string{"x"}})
 	kept.keep("huge", huge)
-	if _, ok := cache.get("huge"); ok || cache.size < 0 || len(cache.entries) != cache.order.Len() {
-		t.Errorf("held %v, size %d, %d entries", ok, cache.size, len(cache.entries))
+	if _, ok := cache.Get("huge"); ok || cache.Size < 0 || len(cache.Entries) != cache.Order.Len() {
+		t.Errorf("held %v, size %d, %d entries", ok, cache.Size, len(cache.Entries))
 	}
 }
 
@@ -100,8 +100,8 @@ func TestLargeEnvironmentStaysInMemory(t *testing.T) {
 		kept.keep(id, chunk)
 	}
 	for id := range tree.Chunks {
-		if _, ok := kept.cache.get(id); !ok {
-			t.Fatalf("chunks are dropped: %d of %d bytes are kept", kept.cache.size, kept.cache.most)
+		if _, ok := kept.cache.Get(id); !ok {
+			t.Fatalf("chunks are dropped: %d of %d bytes are kept", kept.cache.Size, kept.cache.Most)
 		}
 	}
 }

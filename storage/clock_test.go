@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// hands is a clock that tests turn.
-type hands struct {
+// FakeClock is a clock that tests turn.
+type FakeClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-func newHands() *hands { return &hands{now: time.Unix(1_800_000_000, 0)} }
+func NewFakeClock() *FakeClock { return &FakeClock{now: time.Unix(1_800_000_000, 0)} }
 
-func (h *hands) clock() time.Time {
+func (h *FakeClock) Now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now
 }
 
-func (h *hands) turn(d time.Duration) {
+func (h *FakeClock) Advance(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.now = h.now.Add(d)

@@ -17,10 +17,10 @@ import (
 	"attestry/storage"
 )
 
-// clockScene is a flow in which one thing after the other is recorded, by clocks that do
+// clockFixture is a flow in which one thing after the other is recorded, by clocks that do
 // not agree.
-type clockScene struct {
-	*flowScene
+type clockFixture struct {
+	*Fixture
 	flow string
 	// stores are the processes, which take turns; clock is the time of a turn.
 	stores []*storage.Store
@@ -44,37 +44,37 @@ trail:
     - {name: later, type: generic}
 `
 
-func newClockScene(t *testing.T, processes int, clock func(int) float64) *clockScene {
+func newClockFixture(t *testing.T, processes int, clock func(int) float64) *clockFixture {
 	t.Helper()
-	s := &clockScene{flowScene: newFlowScene(t), clock: clock}
+	s := &clockFixture{Fixture: NewFixture(t), clock: clock}
 	for range processes {
-		store := storage.NewStore(s.db, s.objs, time.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		store := storage.NewStore(s.Db, s.Objs, time.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
 		t.Cleanup(store.Tenancy.Close)
 		s.stores = append(s.stores, store)
 	}
-	flow, _, err := s.put("org", "flow")
-	s.must(err)
+	flow, _, err := s.PutFlow("org", "flow")
+	s.Must(err)
 	s.flow = flow
 	return s
 }
 
 // next is the process whose turn it is, and what its clock says.
-func (s *clockScene) next(flow, trail string) (*storage.Store, storage.Scope) {
+func (s *clockFixture) next(flow, trail string) (*storage.Store, storage.Scope) {
 	store, at := s.stores[s.turn%len(s.stores)], s.clock(s.turn)
 	s.turn++
 	return store, storage.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: trail, By: "me", ByID: "me", At: at}
 }
 
-func (s *clockScene) begin(trail string, change evidence.TrailChange) {
-	s.t.Helper()
+func (s *clockFixture) begin(trail string, change evidence.TrailChange) {
+	s.T.Helper()
 	store, scope := s.next("flow", trail)
-	_, err := store.Recorder.Begin(s.t.Context(), scope, s.flow, change, nil)
-	s.must(err)
+	_, err := store.Recorder.Begin(s.T.Context(), scope, s.flow, change, nil)
+	s.Must(err)
 }
 
 // attest attests x, of the trail unless complete changes that, and returns the id.
-func (s *clockScene) attest(trail string, compliant bool, complete func(*evidence.Attestation)) string {
-	s.t.Helper()
+func (s *clockFixture) attest(trail string, compliant bool, complete func(*evidence.Attestation)) string {
+	s.T.Helper()
 	store, scope := s.next("flow", trail)
 	a := evidence.Attestation{
 		ID: fmt.Sprint("a", 900-s.turn), Org: "org", Trail: trail, Name: "x", Type: evidence.TypeGeneric, Compliant: compliant, CreatedAt: scope.At,
@@ -86,16 +86,16 @@ func (s *clockScene) attest(trail string, compliant bool, complete func(*evidenc
 	if a.Override != nil {
 		record = store.Recorder.Override
 	}
-	s.must(record(s.t.Context(), scope, a, nil))
+	s.Must(record(s.T.Context(), scope, a, nil))
 	return a.ID
 }
 
 // report reports an artifact under the name app and returns the record's id.
-func (s *clockScene) report(flow, trail, fingerprint string) string {
-	s.t.Helper()
+func (s *clockFixture) report(flow, trail, fingerprint string) string {
+	s.T.Helper()
 	store, scope := s.next(flow, trail)
 	id := fmt.Sprint("r", 900-s.turn) // by id, later ones would come first
-	s.must(store.Recorder.Report(s.t.Context(), scope, evidence.ArtifactRecord{
+	s.Must(store.Recorder.Report(s.T.Context(), scope, evidence.ArtifactRecord{
 		ID: id, Org: "org", Trail: trail, Name: "app", Fingerprint: fingerprint, Filename: "app", CreatedAt: scope.At,
 		Commit: &evidence.GitCommit{Branch: new("main")},
 	}, nil))
@@ -104,202 +104,202 @@ func (s *clockScene) report(flow, trail, fingerprint string) string {
 
 // counts checks the status of a trail, and which attestation of x counts in it, or in its
 // artifact app.
-func (s *clockScene) counts(trail string, status evidence.Status, id string, ofTrail bool) {
-	s.t.Helper()
-	got, err := s.Trails.Get(s.t.Context(), s.flow, trail)
-	s.must(err)
+func (s *clockFixture) counts(trail string, status evidence.Status, id string, ofTrail bool) {
+	s.T.Helper()
+	got, err := s.Trails.Get(s.T.Context(), s.flow, trail)
+	s.Must(err)
 	entries := got.Entries
 	if !ofTrail {
-		slots, err := s.Slots.OfTrail(s.t.Context(), got.Key(), []string{"app"})
-		s.must(err)
+		slots, err := s.Slots.OfTrail(s.T.Context(), got.Key(), []string{"app"})
+		s.Must(err)
 		slot := slots["app"]
 		entries = slot.Shown()
 	}
 	if got.Status != status || len(entries) != 1 || entries[0].ID != id {
-		s.t.Errorf("turn %d: the trail is %s by %+v, want %s by %s", s.turn, got.Status, entries, status, id)
+		s.T.Errorf("turn %d: the trail is %s by %+v, want %s by %s", s.turn, got.Status, entries, status, id)
 	}
 }
 
-func byFingerprint(a *evidence.Attestation) { a.Fingerprint = sha("1", 64) }
+func byFingerprint(a *evidence.Attestation) { a.Fingerprint = Sha("1", 64) }
 func byName(a *evidence.Attestation)        { a.Targets = []string{"app"} }
 func override(a *evidence.Attestation)      { a.Override = &evidence.Override{Reason: "because"} }
 
 // whatCounts are stories in which what is recorded last must count.
-var whatCounts = map[string]func(s *clockScene){
-	"of the trail": func(s *clockScene) {
+var whatCounts = map[string]func(s *clockFixture){
+	"of the trail": func(s *clockFixture) {
 		s.counts("t", evidence.Compliant, s.attest("t", true, nil), true)
 		s.counts("t", evidence.NonCompliant, s.attest("t", false, nil), true)
 		s.counts("t", evidence.Compliant, s.attest("t", true, nil), true)
 	},
-	"by name": func(s *clockScene) {
-		s.report("flow", "t", sha("1", 64))
+	"by name": func(s *clockFixture) {
+		s.report("flow", "t", Sha("1", 64))
 		s.counts("t", evidence.Compliant, s.attest("t", true, byName), false)
 		s.counts("t", evidence.NonCompliant, s.attest("t", false, byName), false)
 		s.counts("t", evidence.Compliant, s.attest("t", true, byName), false)
 	},
-	"by fingerprint": func(s *clockScene) {
-		s.report("flow", "t", sha("1", 64))
+	"by fingerprint": func(s *clockFixture) {
+		s.report("flow", "t", Sha("1", 64))
 		s.counts("t", evidence.Compliant, s.attest("t", true, byFingerprint), false)
 		s.counts("t", evidence.NonCompliant, s.attest("t", false, byFingerprint), false)
 		s.counts("t", evidence.Compliant, s.attest("t", true, byFingerprint), false)
 	},
-	"by name and by fingerprint": func(s *clockScene) {
-		s.report("flow", "t", sha("1", 64))
+	"by name and by fingerprint": func(s *clockFixture) {
+		s.report("flow", "t", Sha("1", 64))
 		s.counts("t", evidence.Compliant, s.attest("t", true, byName), false)
 		s.counts("t", evidence.NonCompliant, s.attest("t", false, byFingerprint), false)
 		s.counts("t", evidence.Compliant, s.attest("t", true, byName), false)
 	},
-	"overrides": func(s *clockScene) {
+	"overrides": func(s *clockFixture) {
 		s.counts("t", evidence.NonCompliant, s.attest("t", false, nil), true)
 		s.counts("t", evidence.Compliant, s.attest("t", true, override), true)
 		s.counts("t", evidence.NonCompliant, s.attest("t", false, override), true)
 		s.counts("t", evidence.Compliant, s.attest("t", true, nil), true)
 		s.counts("t", evidence.NonCompliant, s.attest("t", false, override), true)
 	},
-	"artifacts of a name": func(s *clockScene) {
+	"artifacts of a name": func(s *clockFixture) {
 		for _, digits := range []string{"1", "2", "1", "3"} {
-			id := s.report("flow", "t", sha(digits, 64))
-			trail, err := s.Trails.Get(s.t.Context(), s.flow, "t")
-			s.must(err)
-			if got := trail.Slots["app"]; got.Record != id || got.Fingerprint != sha(digits, 64) {
-				s.t.Errorf("turn %d: %s of %s counts, not %s", s.turn, got.Record, got.Fingerprint, id)
+			id := s.report("flow", "t", Sha(digits, 64))
+			trail, err := s.Trails.Get(s.T.Context(), s.flow, "t")
+			s.Must(err)
+			if got := trail.Slots["app"]; got.Record != id || got.Fingerprint != Sha(digits, 64) {
+				s.T.Errorf("turn %d: %s of %s counts, not %s", s.turn, got.Record, got.Fingerprint, id)
 			}
 		}
 	},
-	"reports of a fingerprint in the trails of a flow": func(s *clockScene) {
+	"reports of a fingerprint in the trails of a flow": func(s *clockFixture) {
 		first := ""
 		for _, trail := range []string{"t", "u", "t", "v", "u"} {
-			id := s.report("flow", trail, sha("1", 64))
+			id := s.report("flow", trail, Sha("1", 64))
 			if first == "" {
 				first = id
 			}
-			newest, err := s.Artifacts.Latest(s.t.Context(), "org", s.flow, "", sha("1", 64))
-			s.must(err)
-			origins, build := s.origins(sha("1", 64))
+			newest, err := s.Artifacts.Latest(s.T.Context(), "org", s.flow, "", Sha("1", 64))
+			s.Must(err)
+			origins, build := s.origins(Sha("1", 64))
 			if newest.ID != id || len(origins) != 1 || origins[0].Record != id || origins[0].Trail != trail || build != first {
-				s.t.Errorf("turn %d: %s is the newest, %+v the origin, %s the build, want %s", s.turn, newest.ID, origins, build, id)
+				s.T.Errorf("turn %d: %s is the newest, %+v the origin, %s the build, want %s", s.turn, newest.ID, origins, build, id)
 			}
 		}
 	},
-	"reports of a fingerprint in several flows": func(s *clockScene) {
+	"reports of a fingerprint in several flows": func(s *clockFixture) {
 		var ids []string
 		for _, flow := range []string{"flow", "other", "third", "fourth"} {
-			ids = append(ids, s.report(flow, "t", sha("1", 64)))
-			origins, build := s.origins(sha("1", 64))
+			ids = append(ids, s.report(flow, "t", Sha("1", 64)))
+			origins, build := s.origins(Sha("1", 64))
 			var got []string
 			for _, origin := range origins {
 				got = append(got, origin.Record)
 			}
 			if !slices.Equal(got, ids) || build != ids[0] {
-				s.t.Errorf("turn %d: origins %v, the build %s, want %v", s.turn, got, build, ids)
+				s.T.Errorf("turn %d: origins %v, the build %s, want %v", s.turn, got, build, ids)
 			}
 		}
 	},
-	"decisions on a control in several trails": func(s *clockScene) {
-		s.report("flow", "t", sha("1", 64))
+	"decisions on a control in several trails": func(s *clockFixture) {
+		s.report("flow", "t", Sha("1", 64))
 		for i, trail := range []string{"t", "u", "v", "t"} {
 			id := s.attest(trail, i%2 == 0, func(a *evidence.Attestation) {
-				a.Fingerprint, a.Type, a.Control = sha("1", 64), evidence.TypeDecision, "ctl"
+				a.Fingerprint, a.Type, a.Control = Sha("1", 64), evidence.TypeDecision, "ctl"
 			})
-			if got := s.decision("org/ctl/" + sha("1", 64)); got.ID != id {
-				s.t.Errorf("turn %d: %s decides, want %s", s.turn, got.ID, id)
+			if got := s.decision("org/ctl/" + Sha("1", 64)); got.ID != id {
+				s.T.Errorf("turn %d: %s decides, want %s", s.turn, got.ID, id)
 			}
 		}
 		ofTrail := s.attest("w", false, func(a *evidence.Attestation) { a.Type, a.Control = evidence.TypeDecision, "ctl" })
-		made, before := s.decision("org/ctl/"+s.flow+"/w"), s.decision("org/ctl/"+sha("1", 64))
+		made, before := s.decision("org/ctl/"+s.flow+"/w"), s.decision("org/ctl/"+Sha("1", 64))
 		if made.ID != ofTrail || made.Time <= before.Time {
-			s.t.Errorf("decision %+v is not later than %+v", made, before)
+			s.T.Errorf("decision %+v is not later than %+v", made, before)
 		}
 	},
-	"trails of a flow": func(s *clockScene) {
+	"trails of a flow": func(s *clockFixture) {
 		for _, name := range []string{"t", "u", "v", "w"} {
 			s.begin(name, evidence.TrailChange{})
-			latest, err := s.Trails.Latest(s.t.Context(), []string{s.flow})
-			s.must(err)
-			batches, err := s.Trails.List(s.t.Context(), storage.TrailQuery{Org: "org", Limit: 1})
-			s.must(err)
-			listed, err := batches.Next(s.t.Context(), math.MaxInt)
-			s.must(err)
+			latest, err := s.Trails.Latest(s.T.Context(), []string{s.flow})
+			s.Must(err)
+			batches, err := s.Trails.List(s.T.Context(), storage.TrailQuery{Org: "org", Limit: 1})
+			s.Must(err)
+			listed, err := batches.Next(s.T.Context(), math.MaxInt)
+			s.Must(err)
 			if latest[s.flow].Name != name || listed[0].Name != name {
-				s.t.Errorf("turn %d: %s is the latest, %s comes first, want %s", s.turn, latest[s.flow].Name, listed[0].Name, name)
+				s.T.Errorf("turn %d: %s is the latest, %s comes first, want %s", s.turn, latest[s.flow].Name, listed[0].Name, name)
 			}
 		}
 	},
-	"artifacts of trails that are begun one after the other": func(s *clockScene) {
+	"artifacts of trails that are begun one after the other": func(s *clockFixture) {
 		for _, name := range []string{"t", "u", "v", "w"} {
-			id := s.report("flow", name, sha(fmt.Sprint(s.turn), 64))
-			newest, err := s.Artifacts.LatestOfFlow(s.t.Context(), "org", s.flow, "")
-			s.must(err)
+			id := s.report("flow", name, Sha(fmt.Sprint(s.turn), 64))
+			newest, err := s.Artifacts.LatestOfFlow(s.T.Context(), "org", s.flow, "")
+			s.Must(err)
 			if newest.ID != id {
-				s.t.Errorf("turn %d: the newest of the flow is %s, want %s", s.turn, newest.ID, id)
+				s.T.Errorf("turn %d: the newest of the flow is %s, want %s", s.turn, newest.ID, id)
 			}
 		}
 	},
-	"artifacts of trails that are there, in turns": func(s *clockScene) {
+	"artifacts of trails that are there, in turns": func(s *clockFixture) {
 		s.begin("t", evidence.TrailChange{})
 		s.begin("u", evidence.TrailChange{})
 		for _, name := range []string{"t", "u", "t", "u", "t"} {
-			id := s.report("flow", name, sha("abcde"+fmt.Sprint(s.turn), 64))
-			newest, err := s.Artifacts.LatestOfFlow(s.t.Context(), "org", s.flow, "main")
-			s.must(err)
-			alike, err := s.Artifacts.LatestOnBranch(s.t.Context(), "org", s.flow, "main", "abcde")
-			s.must(err)
+			id := s.report("flow", name, Sha("abcde"+fmt.Sprint(s.turn), 64))
+			newest, err := s.Artifacts.LatestOfFlow(s.T.Context(), "org", s.flow, "main")
+			s.Must(err)
+			alike, err := s.Artifacts.LatestOnBranch(s.T.Context(), "org", s.flow, "main", "abcde")
+			s.Must(err)
 			if newest.ID != id || alike.ID != id {
-				s.t.Errorf("turn %d: the newest of the flow is %s, of the digits %s, want %s", s.turn, newest.ID, alike.ID, id)
+				s.T.Errorf("turn %d: the newest of the flow is %s, of the digits %s, want %s", s.turn, newest.ID, alike.ID, id)
 			}
 		}
 	},
-	"events of a trail": func(s *clockScene) {
+	"events of a trail": func(s *clockFixture) {
 		s.begin("t", evidence.TrailChange{})
 		s.attest("t", true, nil)
-		own, _, err := s.Templates.Put(s.t.Context(), "org", []byte(clockTemplate))
-		s.must(err)
+		own, _, err := s.Templates.Put(s.T.Context(), "org", []byte(clockTemplate))
+		s.Must(err)
 		s.begin("t", evidence.TrailChange{Template: own})
-		s.report("flow", "t", sha("1", 64))
+		s.report("flow", "t", Sha("1", 64))
 		s.begin("t", evidence.TrailChange{Description: new("changed")})
 		s.attest("t", true, byFingerprint)
-		trail, err := s.Trails.Get(s.t.Context(), s.flow, "t")
-		s.must(err)
-		events, err := s.Trails.Events(s.t.Context(), &trail)
-		s.must(err)
+		trail, err := s.Trails.Get(s.T.Context(), s.flow, "t")
+		s.Must(err)
+		events, err := s.Trails.Events(s.T.Context(), &trail)
+		s.Must(err)
 		var got []string
 		for i, event := range events {
 			got = append(got, event.Type)
 			if i > 0 && event.Time <= events[i-1].Time {
-				s.t.Errorf("event %d is of %.7f, the one before of %.7f", i, event.Time, events[i-1].Time)
+				s.T.Errorf("event %d is of %.7f, the one before of %.7f", i, event.Time, events[i-1].Time)
 			}
 		}
 		want := "trail_reported trail_attestation_reported trail_updated artifact_creation_reported trail_updated artifact_attestation_reported"
 		if strings.Join(got, " ") != want || trail.EvaluatedAt != events[len(events)-1].Time {
-			s.t.Errorf("evaluated at %v, events %v", trail.EvaluatedAt, got)
+			s.T.Errorf("evaluated at %v, events %v", trail.EvaluatedAt, got)
 		}
 	},
 }
 
 // origins are where a fingerprint is known from, and the record of its build.
-func (s *clockScene) origins(fingerprint string) ([]evidence.Origin, string) {
-	s.t.Helper()
-	found, err := s.Provenances.GetMany(s.t.Context(), "org", []string{fingerprint})
-	s.must(err)
+func (s *clockFixture) origins(fingerprint string) ([]evidence.Origin, string) {
+	s.T.Helper()
+	found, err := s.Provenances.GetMany(s.T.Context(), "org", []string{fingerprint})
+	s.Must(err)
 	return found[0].Origins(), found[0].Build.Record
 }
 
 // decision is what was decided last, by the id of the document.
-func (s *clockScene) decision(id string) evidence.Entry {
-	s.t.Helper()
+func (s *clockFixture) decision(id string) evidence.Entry {
+	s.T.Helper()
 	schemas := storage.Schemas()
 	at := slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "decisions" })
-	record, err := s.db.Get(s.t.Context(), schemas[at], id)
-	s.must(err)
+	record, err := s.Db.Get(s.T.Context(), schemas[at], id)
+	s.Must(err)
 	var decision storage.Decision
-	s.must(json.Unmarshal(record.Body, &decision))
+	s.Must(json.Unmarshal(record.Body, &decision))
 	return decision.Entry
 }
 
 func TestWhatIsRecordedLaterCountsWhateverTheClocksSay(t *testing.T) {
 	for clocks, c := range disagreeing {
 		for name, story := range whatCounts {
-			t.Run(clocks+"/"+name, func(t *testing.T) { story(newClockScene(t, c.processes, c.clock)) })
+			t.Run(clocks+"/"+name, func(t *testing.T) { story(newClockFixture(t, c.processes, c.clock)) })
 		}
 	}
 }
@@ -309,7 +309,7 @@ type stuckTrails struct{ storage.Documents }
 
 func (d stuckTrails) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
 	if schema.Name == "trails" {
-		return errDied
+		return ErrKilled
 	}
 	return d.Documents.Replace(ctx, schema, record, revision)
 }
@@ -317,22 +317,22 @@ func (d stuckTrails) Replace(ctx context.Context, schema *storage.Schema, record
 // TestOverrideIsLaterThanWhatItsTrailDoesNotReflect overrides, by a clock that is an hour
 // behind, an attestation whose process was killed before it changed the trail.
 func TestOverrideIsLaterThanWhatItsTrailDoesNotReflect(t *testing.T) {
-	s := newClockScene(t, 2, func(turn int) float64 { return []float64{1000, 1001, 10_000, 6400}[turn] })
-	s.report("flow", "t", sha("1", 64))
+	s := newClockFixture(t, 2, func(turn int) float64 { return []float64{1000, 1001, 10_000, 6400}[turn] })
+	s.report("flow", "t", Sha("1", 64))
 	s.attest("t", true, byName)
-	killed := storage.NewStore(stuckTrails{s.db}, s.objs, time.Now, slog.New(slog.DiscardHandler))
+	killed := storage.NewStore(stuckTrails{s.Db}, s.Objs, time.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(killed.Tenancy.Close)
 	_, scope := s.next("flow", "t")
 	original := evidence.Attestation{
 		ID: "original", Org: "org", Trail: "t", Name: "x", Type: evidence.TypeGeneric, Targets: []string{"app"}, CreatedAt: scope.At,
 	}
-	if err := killed.Recorder.Attest(t.Context(), scope, original, nil); !errors.Is(err, errDied) {
+	if err := killed.Recorder.Attest(t.Context(), scope, original, nil); !errors.Is(err, ErrKilled) {
 		t.Fatalf("the process lives: %v", err)
 	}
 	id := s.attest("t", true, func(a *evidence.Attestation) { byName(a); override(a) })
 	s.counts("t", evidence.Compliant, id, false)
 	made, err := s.Attestations.Get(t.Context(), "org", id)
-	s.must(err)
+	s.Must(err)
 	if made.Override.Original != original.ID {
 		t.Errorf("it overrides %s", made.Override.Original)
 	}
@@ -341,17 +341,17 @@ func TestOverrideIsLaterThanWhatItsTrailDoesNotReflect(t *testing.T) {
 // TestReconcilerLooksAtWhatIsNew has the reconciler look again and again: a fact is
 // looked at a few times, and then no more.
 func TestReconcilerLooksAtWhatIsNew(t *testing.T) {
-	s := newClockScene(t, 1, func(turn int) float64 { return 10_000 + float64(turn) })
+	s := newClockFixture(t, 1, func(turn int) float64 { return 10_000 + float64(turn) })
 	for range 10 {
 		s.attest("t", true, nil)
 	}
 	looks := 0
 	for ; ; looks++ {
-		before := s.docs.commands.Load()
+		before := s.Docs.Commands.Load()
 		if applied, err := s.Reconciler.Reconcile(t.Context(), "org", 20_000); err != nil || applied != 0 {
 			t.Fatalf("applied %d: %v", applied, err)
 		}
-		if took := s.docs.commands.Load() - before; took == 3 { // the mark, and no facts of either kind
+		if took := s.Docs.Commands.Load() - before; took == 3 { // the mark, and no facts of either kind
 			break
 		} else if looks > 10 {
 			t.Fatalf("look %d still takes %d commands", looks, took)

@@ -11,7 +11,7 @@ import (
 type Collection[T any] struct {
 	schema  *Schema
 	docs    Documents
-	id      func(*T) string
+	Id      func(*T) string
 	fields  func(*T) map[string]any
 	updates *updates[T]
 }
@@ -19,7 +19,7 @@ type Collection[T any] struct {
 // NewCollection binds a declared collection to an engine. id and fields derive
 // the id and the declared fields of a document.
 func NewCollection[T any](docs Documents, schema *Schema, id func(*T) string, fields func(*T) map[string]any) *Collection[T] {
-	c := &Collection[T]{schema: schema, docs: docs, id: id, fields: fields}
+	c := &Collection[T]{schema: schema, docs: docs, Id: id, fields: fields}
 	c.updates = newUpdates(c)
 	return c
 }
@@ -40,7 +40,7 @@ func (c *Collection[T]) Get(ctx context.Context, id string) (T, error) {
 func (c *Collection[T]) GetVersioned(ctx context.Context, id string) (Versioned[T], error) {
 	record, err := c.docs.Get(ctx, c.schema, id)
 	if err != nil {
-		return Versioned[T]{}, c.wrap("get", id, err)
+		return Versioned[T]{}, c.Wrap("get", id, err)
 	}
 	value, err := c.decode(record)
 	return Versioned[T]{Value: value, Revision: record.Revision}, err
@@ -54,7 +54,7 @@ func (c *Collection[T]) GetMany(ctx context.Context, ids []string) ([]T, error) 
 		n := min(len(ids), MaxMany)
 		records, err := c.docs.GetMany(ctx, c.schema, ids[:n])
 		if err != nil {
-			return nil, c.wrap("get many", "", err)
+			return nil, c.Wrap("get many", "", err)
 		}
 		found, err := c.decodeAll(records)
 		if err != nil {
@@ -71,7 +71,7 @@ func (c *Collection[T]) Insert(ctx context.Context, value T) error {
 	if err != nil {
 		return err
 	}
-	return c.wrap("insert", record.ID, c.docs.Insert(ctx, c.schema, record))
+	return c.Wrap("insert", record.ID, c.docs.Insert(ctx, c.schema, record))
 }
 
 // InsertMany stores those whose ids are free: one command per MaxMany documents.
@@ -87,7 +87,7 @@ func (c *Collection[T]) InsertMany(ctx context.Context, values []T) (int, error)
 		count, err := c.docs.InsertMany(ctx, c.schema, records)
 		stored += count
 		if err != nil {
-			return stored, c.wrap("insert many", "", err)
+			return stored, c.Wrap("insert many", "", err)
 		}
 		values = values[n:]
 	}
@@ -103,7 +103,7 @@ func (c *Collection[T]) Put(ctx context.Context, values ...T) error {
 			return err
 		}
 		if err := c.docs.Put(ctx, c.schema, records...); err != nil {
-			return c.wrap("put", "", err)
+			return c.Wrap("put", "", err)
 		}
 		values = values[n:]
 	}
@@ -118,7 +118,7 @@ func (c *Collection[T]) Replace(ctx context.Context, value T, revision int64) (i
 		return 0, err
 	}
 	if err := c.docs.Replace(ctx, c.schema, record, revision); err != nil {
-		return 0, c.wrap("replace", record.ID, err)
+		return 0, c.Wrap("replace", record.ID, err)
 	}
 	return record.Revision, nil
 }
@@ -149,7 +149,7 @@ func (c *Collection[T]) Delete(ctx context.Context, ids ...string) error {
 	for len(ids) > 0 {
 		n := min(len(ids), MaxMany)
 		if err := c.docs.Delete(ctx, c.schema, ids[:n]...); err != nil {
-			return c.wrap("delete", "", err)
+			return c.Wrap("delete", "", err)
 		}
 		ids = ids[n:]
 	}
@@ -166,7 +166,7 @@ func (c *Collection[T]) Find(ctx context.Context, query Query) ([]T, string, err
 func (c *Collection[T]) findPage(ctx context.Context, query Query) ([]T, Page, error) {
 	page, err := c.docs.Find(ctx, c.schema, query)
 	if err != nil {
-		return nil, Page{}, c.wrap("find", query.Index, err)
+		return nil, Page{}, c.Wrap("find", query.Index, err)
 	}
 	values, err := c.decodeAll(page.Records)
 	if err != nil {
@@ -179,13 +179,13 @@ func (c *Collection[T]) findPage(ctx context.Context, query Query) ([]T, Page, e
 func (c *Collection[T]) FindFields(ctx context.Context, query Query) ([]Record, string, error) {
 	query.FieldsOnly = true
 	page, err := c.docs.Find(ctx, c.schema, query)
-	return page.Records, page.Next, c.wrap("find", query.Index, err)
+	return page.Records, page.Next, c.Wrap("find", query.Index, err)
 }
 
 // Count counts what a query finds, at most MaxCount.
 func (c *Collection[T]) Count(ctx context.Context, query Query) (int64, error) {
 	n, err := c.docs.Count(ctx, c.schema, query)
-	return n, c.wrap("count", query.Index, err)
+	return n, c.Wrap("count", query.Index, err)
 }
 
 func (c *Collection[T]) encode(value *T) (Record, error) {
@@ -193,7 +193,7 @@ func (c *Collection[T]) encode(value *T) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("encode a document of %s: %w", c.schema.Name, err)
 	}
-	record := Record{ID: c.id(value), Revision: newRevision(), Body: body}
+	record := Record{ID: c.Id(value), Revision: newRevision(), Body: body}
 	if c.fields != nil {
 		record.Fields = c.fields(value)
 	}
@@ -236,7 +236,7 @@ func (c *Collection[T]) decodeAll(records []Record) ([]T, error) {
 	return values, nil
 }
 
-func (c *Collection[T]) wrap(command, subject string, err error) error {
+func (c *Collection[T]) Wrap(command, subject string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -27,19 +27,19 @@ import (
 
 const damageTemplate = "version: 1\ntrail: {artifacts: [{name: web}]}\n"
 
-// damageScene is a store with what a test needs to damage its content.
-type damageScene struct {
+// damageFixture is a store with what a test needs to damage its content.
+type damageFixture struct {
 	t      *testing.T
 	folder string
 	docs   storage.Documents
 	engine storage.Objects
 }
 
-func newDamageScene(t *testing.T) *damageScene {
+func newDamageFixture(t *testing.T) *damageFixture {
 	t.Helper()
 	folder := t.TempDir()
 	docs, err := sqlite.Open(t.Context(), filepath.Join(folder, "attestry.db"), storage.Schemas())
-	s := &damageScene{t: t, folder: folder, docs: docs}
+	s := &damageFixture{t: t, folder: folder, docs: docs}
 	s.must(err)
 	t.Cleanup(func() { docs.Close() })
 	s.engine, err = filesystem.Open(filepath.Join(folder, "objects"))
@@ -48,7 +48,7 @@ func newDamageScene(t *testing.T) *damageScene {
 }
 
 // process is a store as a new process has it, with nothing in memory.
-func (s *damageScene) process() *storage.Store {
+func (s *damageFixture) process() *storage.Store {
 	log := slog.New(slog.DiscardHandler)
 	guarded := guard.New(time.Now, log, prometheus.NewRegistry())
 	store := storage.NewStore(guarded.Documents(s.docs), guarded.Objects(s.engine), time.Now, log)
@@ -56,7 +56,7 @@ func (s *damageScene) process() *storage.Store {
 	return store
 }
 
-func (s *damageScene) must(err error) {
+func (s *damageFixture) must(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
@@ -64,7 +64,7 @@ func (s *damageScene) must(err error) {
 }
 
 // damageObject changes the only object of the store, or removes it.
-func (s *damageScene) damageObject(lost bool) {
+func (s *damageFixture) damageObject(lost bool) {
 	s.t.Helper()
 	damaged := 0
 	s.must(s.engine.List(s.t.Context(), "", func(object storage.Object) bool {
@@ -86,7 +86,7 @@ func (s *damageScene) damageObject(lost bool) {
 }
 
 // damageDocument changes a document, or removes it.
-func (s *damageScene) damageDocument(collection, id string, change func([]byte) []byte) {
+func (s *damageFixture) damageDocument(collection, id string, change func([]byte) []byte) {
 	s.t.Helper()
 	for _, schema := range storage.Schemas() {
 		if schema.Name != collection {
@@ -108,20 +108,20 @@ func TestDamagedContentIsAnErrorThatNamesIt(t *testing.T) {
 	typeDefinition := evidence.AttestationTypeVersion{Org: "org", Name: "scan", CreatedBy: "me", Schema: schema}
 	// store stores something, damages it, and returns how it is read and what the
 	// sentence for clients must name.
-	for name, store := range map[string]func(s *damageScene) (read func(context.Context, *storage.Store) error, named string){
-		"a template's object was altered": func(s *damageScene) (func(context.Context, *storage.Store) error, string) {
+	for name, store := range map[string]func(s *damageFixture) (read func(context.Context, *storage.Store) error, named string){
+		"a template's object was altered": func(s *damageFixture) (func(context.Context, *storage.Store) error, string) {
 			id, _, err := s.process().Templates.Put(t.Context(), "org", large)
 			s.must(err)
 			s.damageObject(false)
 			return readTemplate(id), id
 		},
-		"a template's object is lost": func(s *damageScene) (func(context.Context, *storage.Store) error, string) {
+		"a template's object is lost": func(s *damageFixture) (func(context.Context, *storage.Store) error, string) {
 			id, _, err := s.process().Templates.Put(t.Context(), "org", large)
 			s.must(err)
 			s.damageObject(true)
 			return readTemplate(id), id
 		},
-		"a template's document was altered": func(s *damageScene) (func(context.Context, *storage.Store) error, string) {
+		"a template's document was altered": func(s *damageFixture) (func(context.Context, *storage.Store) error, string) {
 			id, _, err := s.process().Templates.Put(t.Context(), "org", []byte(damageTemplate))
 			s.must(err)
 			other, err := json.Marshal([]byte(strings.Replace(damageTemplate, "web", "api", 1)))
@@ -131,53 +131,53 @@ func TestDamagedContentIsAnErrorThatNamesIt(t *testing.T) {
 			s.damageDocument("templates", "org/"+id, func(b []byte) []byte { return bytes.Replace(b, own, other, 1) })
 			return readTemplate(id), id
 		},
-		"a document is no JSON": func(s *damageScene) (func(context.Context, *storage.Store) error, string) {
+		"a document is no JSON": func(s *damageFixture) (func(context.Context, *storage.Store) error, string) {
 			id, _, err := s.process().Templates.Put(t.Context(), "org", []byte(damageTemplate))
 			s.must(err)
 			s.damageDocument("templates", "org/"+id, func(b []byte) []byte { return b[:len(b)-1] })
 			return readTemplate(id), "templates"
 		},
-		"a schema's object was altered": func(s *damageScene) (func(context.Context, *storage.Store) error, string) {
+		"a schema's object was altered": func(s *damageFixture) (func(context.Context, *storage.Store) error, string) {
 			_, err := s.process().AttestationTypes.Put(t.Context(), typeDefinition)
 			s.must(err)
 			s.damageObject(false)
 			return readType, "'scan'"
 		},
-		"a schema's object is lost": func(s *damageScene) (func(context.Context, *storage.Store) error, string) {
+		"a schema's object is lost": func(s *damageFixture) (func(context.Context, *storage.Store) error, string) {
 			_, err := s.process().AttestationTypes.Put(t.Context(), typeDefinition)
 			s.must(err)
 			s.damageObject(true)
 			return readType, "'scan'"
 		},
-		"the latest version of a type is lost": func(s *damageScene) (func(context.Context, *storage.Store) error, string) {
+		"the latest version of a type is lost": func(s *damageFixture) (func(context.Context, *storage.Store) error, string) {
 			_, err := s.process().AttestationTypes.Put(t.Context(), typeDefinition)
 			s.must(err)
 			s.damageDocument("attestation_type_versions", "org/scan/1", nil)
 			return readType, "'scan'"
 		},
-		"a report's object was altered": func(s *damageScene) (func(context.Context, *storage.Store) error, string) {
+		"a report's object was altered": func(s *damageFixture) (func(context.Context, *storage.Store) error, string) {
 			record := s.largeReport()
 			s.damageObject(false)
 			return readReport(record), "report 7"
 		},
-		"a report's object is lost": func(s *damageScene) (func(context.Context, *storage.Store) error, string) {
+		"a report's object is lost": func(s *damageFixture) (func(context.Context, *storage.Store) error, string) {
 			record := s.largeReport()
 			s.damageObject(true)
 			return readReport(record), "report 7"
 		},
-		"a chunk was altered": func(s *damageScene) (func(context.Context, *storage.Store) error, string) {
+		"a chunk was altered": func(s *damageFixture) (func(context.Context, *storage.Store) error, string) {
 			made, chunk := s.someSnapshot()
 			s.damageDocument("chunks", chunk, func(b []byte) []byte { return bytes.Replace(b, []byte("web"), []byte("api"), 1) })
 			return readSnapshot(made), chunk
 		},
-		"a chunk is lost": func(s *damageScene) (func(context.Context, *storage.Store) error, string) {
+		"a chunk is lost": func(s *damageFixture) (func(context.Context, *storage.Store) error, string) {
 			made, chunk := s.someSnapshot()
 			s.damageDocument("chunks", chunk, nil)
 			return readSnapshot(made), "snapshot"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newDamageScene(t)
+			s := newDamageFixture(t)
 			read, named := store(s)
 			err := read(t.Context(), s.process())
 			var client *evidence.Error
@@ -221,7 +221,7 @@ func readSnapshot(made snapshot.Snapshot) func(context.Context, *storage.Store) 
 }
 
 // largeReport packs a report that does not compress to what fits its document.
-func (s *damageScene) largeReport() storage.WaitingReport {
+func (s *damageFixture) largeReport() storage.WaitingReport {
 	s.t.Helper()
 	var report snapshot.Report
 	for range 12_000 {
@@ -239,7 +239,7 @@ func (s *damageScene) largeReport() storage.WaitingReport {
 }
 
 // someSnapshot stores a snapshot of one chunk.
-func (s *damageScene) someSnapshot() (made snapshot.Snapshot, chunk string) {
+func (s *damageFixture) someSnapshot() (made snapshot.Snapshot, chunk string) {
 	s.t.Helper()
 	tree := snapshot.NewArtifactTree([]snapshot.Artifact{{Fingerprint: strings.Repeat("ab", 32), Name: "web"}})
 	s.must(s.process().Snapshots.StoreChunks(s.t.Context(), tree.Chunks))

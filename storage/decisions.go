@@ -29,7 +29,8 @@ type Decisions struct {
 	collection *Collection[Decision]
 }
 
-func newDecisions(docs Documents) *Decisions {
+// NewDecisions binds the repository to an engine.
+func NewDecisions(docs Documents) *Decisions {
 	return &Decisions{collection: NewCollection(docs, decisionSchema,
 		func(d *Decision) string { return decisionID(d.Org, d.Control, d.Subject) }, nil)}
 }
@@ -48,7 +49,7 @@ func (d *Decisions) Add(ctx context.Context, attestation *evidence.Attestation) 
 			Org: attestation.Org, Control: attestation.Control, Subject: subject, Entry: attestation.Entry(),
 			Flow: attestation.Flow, Trail: attestation.Trail, Commit: attestation.SlotEntry().Commit,
 		}
-		_, err := upsert(ctx, d.collection, decisionID(fresh.Org, fresh.Control, fresh.Subject),
+		_, err := Upsert(ctx, d.collection, decisionID(fresh.Org, fresh.Control, fresh.Subject),
 			func() Decision { return fresh },
 			func(known *Decision) error {
 				if evidence.CompareEntries(fresh.Entry, known.Entry) > 0 {

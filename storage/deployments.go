@@ -26,7 +26,8 @@ type Deployments struct {
 	collection *Collection[snapshot.Deployment]
 }
 
-func newDeployments(docs Documents) *Deployments {
+// NewDeployments binds the repository to an engine.
+func NewDeployments(docs Documents) *Deployments {
 	return &Deployments{collection: NewCollection(docs, deploymentSchema, deploymentID, deploymentFields)}
 }
 
@@ -81,14 +82,14 @@ func (q *DeploymentQuery) query() Query {
 	}
 	switch {
 	case q.crossed():
-		query.Index, query.Equal = "repo", []any{in(q.Repos)}
-		query.Where = []Condition{{Field: "repo_environment", Operator: OneOf, Value: in(q.Environments)}}
+		query.Index, query.Equal = "repo", []any{TextSet(q.Repos)}
+		query.Where = []Condition{{Field: "repo_environment", Operator: OneOf, Value: TextSet(q.Environments)}}
 	case q.Repos != nil && q.Environments != nil:
-		query.Index, query.Equal = "repo_environment", []any{oneOrIn(q.Repos), oneOrIn(q.Environments)}
+		query.Index, query.Equal = "repo_environment", []any{OneOrSet(q.Repos), OneOrSet(q.Environments)}
 	case q.Repos != nil:
-		query.Index, query.Equal = "repo", []any{oneOrIn(q.Repos)}
+		query.Index, query.Equal = "repo", []any{OneOrSet(q.Repos)}
 	case q.Environments != nil:
-		query.Index, query.Equal = "environment", []any{oneOrIn(q.Environments)}
+		query.Index, query.Equal = "environment", []any{OneOrSet(q.Environments)}
 	}
 	return query
 }
@@ -107,7 +108,7 @@ func (d *Deployments) List(ctx context.Context, q DeploymentQuery) ([]snapshot.D
 	if q.nowhere() {
 		return nil, nil
 	}
-	return take(ctx, d.collection, q.query())
+	return FindAll(ctx, d.collection, q.query())
 }
 
 // Count returns how many deployments there are, at most MaxCount. It is one command,
@@ -148,7 +149,7 @@ func (d *Deployments) Moments(ctx context.Context, q DeploymentQuery) ([]Deploym
 	if q.nowhere() {
 		return nil, nil
 	}
-	entries, err := takeFields(ctx, d.collection, q.query())
+	entries, err := FindAllFields(ctx, d.collection, q.query())
 	moments := make([]DeploymentMoment, 0, len(entries))
 	for _, entry := range entries {
 		moments = append(moments, momentOf(entry))
@@ -175,7 +176,7 @@ func (d *Deployments) Latest(ctx context.Context, environments []string, fingerp
 	if len(environments) == 0 {
 		return snapshot.Deployment{}, ErrNotFound
 	}
-	return findFirst(ctx, d.collection, Query{
-		Index: "artifact", Equal: []any{oneOrIn(environments), fingerprint}, Descending: true, Limit: 1,
+	return FindFirst(ctx, d.collection, Query{
+		Index: "artifact", Equal: []any{OneOrSet(environments), fingerprint}, Descending: true, Limit: 1,
 	})
 }

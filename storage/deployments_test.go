@@ -20,19 +20,19 @@ func deployed(environment, repo string, at float64) snapshot.Deployment {
 }
 
 func TestMomentsAreTheNewestHoweverManyThereAre(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	var made []snapshot.Deployment
 	for i := range 2_500 {
 		made = append(made, deployed("prod", "", float64(i)), deployed("prod", "r1", float64(i)))
 	}
-	s.must(s.Deployments.Record(t.Context(), made))
+	s.Must(s.Deployments.Record(t.Context(), made))
 	for _, query := range []storage.DeploymentQuery{
 		{Org: "acme"}, {Org: "acme", Environments: []string{"prod"}}, {Org: "acme", Repos: []string{"r1"}},
 		{Org: "acme", Repos: []string{"r1"}, Environments: []string{"prod", "beta"}},
 	} {
 		query.From, query.To, query.Limit = 10, 2_400, 2_200
 		moments, err := s.Deployments.Moments(t.Context(), query)
-		s.must(err)
+		s.Must(err)
 		if len(moments) != 2_200 || moments[0].At != 2_400 || moments[2_199].At != 201 {
 			t.Errorf("%+v: %d moments", query, len(moments))
 			continue
@@ -47,8 +47,8 @@ func TestMomentsAreTheNewestHoweverManyThereAre(t *testing.T) {
 }
 
 func TestDeploymentsOfSeveralRepositoriesMeetSeveralEnvironments(t *testing.T) {
-	s := newFlowScene(t)
-	s.must(s.Deployments.Record(t.Context(), []snapshot.Deployment{
+	s := NewFixture(t)
+	s.Must(s.Deployments.Record(t.Context(), []snapshot.Deployment{
 		deployed("prod", "r1", 1), deployed("prod", "r2", 2), deployed("beta", "r1", 3), deployed("idle", "r1", 4),
 		deployed("prod", "r3", 5), deployed("prod", "", 6), deployed("beta", "r2", 7),
 	}))
@@ -56,7 +56,7 @@ func TestDeploymentsOfSeveralRepositoriesMeetSeveralEnvironments(t *testing.T) {
 		Org: "acme", Repos: []string{"r1", "r2"}, Environments: []string{"beta", "prod"}, From: 2, To: 9, Offset: 1, Limit: 5,
 	}
 	found, err := s.Deployments.List(t.Context(), query)
-	s.must(err)
+	s.Must(err)
 	var times []float64
 	for _, one := range found {
 		times = append(times, one.Timestamp)

@@ -10,18 +10,18 @@ import (
 )
 
 // alter replaces the body of a document by what change makes of its members.
-func (s *clockScene) alter(collection, id string, change func(members map[string]any)) {
-	s.t.Helper()
+func (s *clockFixture) alter(collection, id string, change func(members map[string]any)) {
+	s.T.Helper()
 	schemas := storage.Schemas()
 	schema := schemas[slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == collection })]
-	record, err := s.db.Get(s.t.Context(), schema, id)
-	s.must(err)
+	record, err := s.Db.Get(s.T.Context(), schema, id)
+	s.Must(err)
 	var members map[string]any
-	s.must(json.Unmarshal(record.Body, &members))
+	s.Must(json.Unmarshal(record.Body, &members))
 	change(members)
 	record.Body, err = json.Marshal(members)
-	s.must(err)
-	s.must(s.db.Put(s.t.Context(), schema, record))
+	s.Must(err)
+	s.Must(s.Db.Put(s.T.Context(), schema, record))
 }
 
 func steady(turn int) float64 { return 10_000 + float64(turn) }
@@ -29,7 +29,7 @@ func steady(turn int) float64 { return 10_000 + float64(turn) }
 func TestOverrideOfAnOverrideOfAnEarlierVersionNamesTheOriginal(t *testing.T) {
 	for name, ofTrail := range map[string]bool{"of the trail": true, "of an artifact": false} {
 		t.Run(name, func(t *testing.T) {
-			s := newClockScene(t, 1, steady)
+			s := newClockFixture(t, 1, steady)
 			attest := func(override *evidence.Override) string {
 				return s.attest("t", true, func(a *evidence.Attestation) {
 					a.Override = override
@@ -48,7 +48,7 @@ func TestOverrideOfAnOverrideOfAnEarlierVersionNamesTheOriginal(t *testing.T) {
 				delete(members["entries"].([]any)[0].(map[string]any), "override")
 			})
 			second, err := s.Attestations.Get(t.Context(), "org", attest(&evidence.Override{}))
-			s.must(err)
+			s.Must(err)
 			if second.Override.Original != first {
 				t.Errorf("it overrides %s, want %s", second.Override.Original, first)
 			}
@@ -57,11 +57,11 @@ func TestOverrideOfAnOverrideOfAnEarlierVersionNamesTheOriginal(t *testing.T) {
 }
 
 func TestProvenanceOfAnEarlierVersionTellsTheNewestRecord(t *testing.T) {
-	s := newClockScene(t, 2, disagreeing["clocks differ by an hour"].clock)
-	s.report("flow", "t", sha("1", 64))
-	s.alter("provenance", "org/"+sha("1", 64), func(members map[string]any) { delete(members, "latest") })
-	last := s.report("other", "t", sha("1", 64))
-	if origins, build := s.origins(sha("1", 64)); len(origins) != 2 || origins[1].Record != last || build == last {
+	s := newClockFixture(t, 2, disagreeing["clocks differ by an hour"].clock)
+	s.report("flow", "t", Sha("1", 64))
+	s.alter("provenance", "org/"+Sha("1", 64), func(members map[string]any) { delete(members, "latest") })
+	last := s.report("other", "t", Sha("1", 64))
+	if origins, build := s.origins(Sha("1", 64)); len(origins) != 2 || origins[1].Record != last || build == last {
 		t.Errorf("origins %+v, the build %s, want %s as the last", origins, build, last)
 	}
 }
@@ -70,18 +70,18 @@ func TestProvenanceOfAnEarlierVersionTellsTheNewestRecord(t *testing.T) {
 // and one that it has not: neither has an event.
 func TestReconcilerGoesOnFromAMarkOfAnEarlierVersion(t *testing.T) {
 	const marked = 10_000.0
-	s := newClockScene(t, 1, func(int) float64 { return marked - 3600 })
+	s := newClockFixture(t, 1, func(int) float64 { return marked - 3600 })
 	schemas := storage.Schemas()
 	schema := schemas[slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "marks" })]
-	s.must(s.db.Put(t.Context(), schema, storage.Record{ID: "org", Revision: 1, Body: []byte(`{"org":"org","time":10000}`)}))
-	putAttestations(t, s.Store,
-		attestationRecord("behind", s.flow, evidence.TypeGeneric, true, marked-40),
-		attestationRecord("beyond", s.flow, evidence.TypeGeneric, true, marked-20))
+	s.Must(s.Db.Put(t.Context(), schema, storage.Record{ID: "org", Revision: 1, Body: []byte(`{"org":"org","time":10000}`)}))
+	PutAttestations(t, s.Store,
+		AttestationRecord("behind", s.flow, evidence.TypeGeneric, true, marked-40),
+		AttestationRecord("beyond", s.flow, evidence.TypeGeneric, true, marked-20))
 	if applied, err := s.Reconciler.Reconcile(t.Context(), "org", marked+1000); err != nil || applied != 1 {
 		t.Errorf("applied %d: %v", applied, err)
 	}
 	made, err := s.Attestations.Get(t.Context(), "org", s.attest("fresh", true, nil))
-	s.must(err)
+	s.Must(err)
 	if made.CreatedAt <= marked-30 {
 		t.Errorf("recorded at %v, which the reconciler has left behind", made.CreatedAt)
 	}

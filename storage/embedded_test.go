@@ -11,39 +11,39 @@ import (
 	"testing"
 )
 
-// counted counts the commands that reach an engine.
-type counted struct {
+// CommandCounter counts the commands that reach an engine.
+type CommandCounter struct {
 	storage.Documents
-	commands atomic.Int64
+	Commands atomic.Int64
 }
 
-func (c *counted) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
-	c.commands.Add(1)
+func (c *CommandCounter) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
+	c.Commands.Add(1)
 	return c.Documents.Get(ctx, schema, id)
 }
 
-func (c *counted) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
-	c.commands.Add(1)
+func (c *CommandCounter) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+	c.Commands.Add(1)
 	return c.Documents.GetMany(ctx, schema, ids)
 }
 
-func (c *counted) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	c.commands.Add(1)
+func (c *CommandCounter) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	c.Commands.Add(1)
 	return c.Documents.Insert(ctx, schema, record)
 }
 
-func (c *counted) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	c.commands.Add(1)
+func (c *CommandCounter) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	c.Commands.Add(1)
 	return c.Documents.Replace(ctx, schema, record, revision)
 }
 
-func (c *counted) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
-	c.commands.Add(1)
+func (c *CommandCounter) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
+	c.Commands.Add(1)
 	return c.Documents.Find(ctx, schema, query)
 }
 
-// embedded is a store on the embedded engines.
-func embedded(t *testing.T) (*storage.Store, *counted, *hands) {
+// NewStore is a store on the embedded engines.
+func NewStore(t *testing.T) (*storage.Store, *CommandCounter, *FakeClock) {
 	t.Helper()
 	folder := t.TempDir()
 	db, err := sqlite.Open(t.Context(), filepath.Join(folder, "documents.db"), storage.Schemas())
@@ -59,8 +59,8 @@ func embedded(t *testing.T) (*storage.Store, *counted, *hands) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, hands := &counted{Documents: db}, newHands()
-	store := storage.NewStore(docs, objects, hands.clock, slog.New(slog.DiscardHandler))
+	docs, hands := &CommandCounter{Documents: db}, NewFakeClock()
+	store := storage.NewStore(docs, objects, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Tenancy.Close)
 	return store, docs, hands
 }

@@ -24,14 +24,17 @@ var environmentSchema = &Schema{
 	},
 }
 
+const kindEnvironment = "environments"
+
 // Environments keeps what is configured about environments.
 type Environments struct {
-	names      *names
+	names      *Names
 	collection *Collection[evidence.Environment]
 	heads      *Heads
 }
 
-func newEnvironments(docs Documents, names *names, heads *Heads) *Environments {
+// NewEnvironments binds the repository to an engine.
+func NewEnvironments(docs Documents, names *Names, heads *Heads) *Environments {
 	environments := &Environments{
 		names: names,
 		heads: heads,
@@ -49,7 +52,7 @@ func newEnvironments(docs Documents, names *names, heads *Heads) *Environments {
 				return fields
 			}),
 	}
-	names.register(kindEnvironment, environments)
+	names.Register(kindEnvironment, environments)
 	return environments
 }
 
@@ -63,7 +66,7 @@ type EnvironmentRef struct {
 // environment has taken since: one command. ErrNotFound tells that the name is
 // unknown, ErrArchived that it is that of an archived environment.
 func (e *Environments) Resolve(ctx context.Context, org, name string) (EnvironmentRef, error) {
-	entry, err := e.names.resolve(ctx, org, kindEnvironment, name, e.create)
+	entry, err := e.names.Resolve(ctx, org, kindEnvironment, name, e.create)
 	if err != nil {
 		return EnvironmentRef{}, err
 	}
@@ -73,7 +76,7 @@ func (e *Environments) Resolve(ctx context.Context, org, name string) (Environme
 // ResolveMany is Resolve for several names: one command for all of them. Unknown
 // names, and those of archived environments, are not in the answer.
 func (e *Environments) ResolveMany(ctx context.Context, org string, names []string) (map[string]EnvironmentRef, error) {
-	entries, err := e.names.resolveMany(ctx, org, kindEnvironment, names, e.create)
+	entries, err := e.names.ResolveMany(ctx, org, kindEnvironment, names, e.create)
 	refs := make(map[string]EnvironmentRef, len(entries))
 	for _, entry := range entries {
 		refs[entry.Name] = environmentRef(entry)
@@ -81,7 +84,7 @@ func (e *Environments) ResolveMany(ctx context.Context, org string, names []stri
 	return refs, err
 }
 
-func environmentRef(entry name) EnvironmentRef {
+func environmentRef(entry NameEntry) EnvironmentRef {
 	return EnvironmentRef{ID: entry.Target, Type: evidence.EnvironmentType(entry.Detail)}
 }
 
@@ -120,7 +123,7 @@ func (e *Environments) FollowRevivals(ctx context.Context, org string, environme
 	for i := range environments {
 		ids = append(ids, environments[i].Included...)
 	}
-	members, err := e.collection.GetMany(ctx, distinct(ids))
+	members, err := e.collection.GetMany(ctx, Distinct(ids))
 	if err != nil {
 		return err
 	}
@@ -152,7 +155,7 @@ func (e *Environments) successors(ctx context.Context, org string, archived map[
 	if len(archived) == 0 {
 		return nil, nil
 	}
-	revived, err := e.ResolveMany(ctx, org, distinct(slices.Collect(maps.Values(archived))))
+	revived, err := e.ResolveMany(ctx, org, Distinct(slices.Collect(maps.Values(archived))))
 	if err != nil {
 		return nil, err
 	}
@@ -174,11 +177,11 @@ func (e *Environments) Put(ctx context.Context, fresh evidence.Environment, chan
 	if err != nil {
 		return false, err
 	}
-	entry := name{
+	entry := NameEntry{
 		Org: fresh.Org, Kind: kindEnvironment, Name: fresh.Name,
 		Target: fresh.ID, Detail: string(fresh.Type), Entity: entity,
 	}
-	return e.names.put(ctx, entry, e.create, func(target string) error {
+	return e.names.Put(ctx, entry, e.create, func(target string) error {
 		return e.apply(ctx, target, fresh, change)
 	})
 }
@@ -188,7 +191,7 @@ func (e *Environments) Put(ctx context.Context, fresh evidence.Environment, chan
 func (e *Environments) apply(ctx context.Context, id string, fresh evidence.Environment, change evidence.EnvironmentChange) error {
 	_, err := e.collection.Update(ctx, id, func(stored *evidence.Environment) error {
 		if stored.Archived || stored.Name != fresh.Name {
-			return errNotNamed
+			return ErrNotNamed
 		}
 		if stored.Type != fresh.Type {
 			return evidence.ValidationError(map[string]string{"type": fmt.Sprintf(
@@ -239,12 +242,12 @@ func (e *Environments) modify(ctx context.Context, id string, at float64, change
 // ErrArchived that it is archived. A name that another environment has is
 // evidence.Invalid.
 func (e *Environments) Rename(ctx context.Context, org, from, to string, at float64) error {
-	entry, err := e.names.resolve(ctx, org, kindEnvironment, from, e.create)
+	entry, err := e.names.Resolve(ctx, org, kindEnvironment, from, e.create)
 	if err != nil {
 		return err
 	}
-	err = e.names.rename(ctx, entry, to, at, e.create)
-	if errors.Is(err, errNameTaken) {
+	err = e.names.Rename(ctx, entry, to, at, e.create)
+	if errors.Is(err, ErrNameTaken) {
 		// Not a conflict, as clients try those again.
 		return evidence.ValidationError(map[string]string{
 			"new_name": fmt.Sprintf("An environment with this name already exists [input: %s]", to),
@@ -257,11 +260,11 @@ func (e *Environments) Rename(ctx context.Context, org, from, to string, at floa
 // the time in Unix seconds. What was recorded in it stays. ErrNotFound tells that
 // there is no such environment, ErrArchived that it is archived already.
 func (e *Environments) Archive(ctx context.Context, org, name string, at float64) error {
-	entry, err := e.names.resolve(ctx, org, kindEnvironment, name, e.create)
+	entry, err := e.names.Resolve(ctx, org, kindEnvironment, name, e.create)
 	if err != nil {
 		return err
 	}
-	return e.names.archive(ctx, entry, at, e.create)
+	return e.names.Archive(ctx, entry, at, e.create)
 }
 
 // create stores a new environment and its head; it can be repeated.
@@ -297,7 +300,7 @@ func (e *Environments) SetTags(ctx context.Context, id string, set map[string]st
 func (e *Environments) List(ctx context.Context, org string) ([]evidence.Environment, error) {
 	var all []evidence.Environment
 	query := Query{Index: "created", Equal: []any{org}, Limit: MaxMany}
-	err := each(ctx, e.collection, query, func(environment *evidence.Environment) error {
+	err := ForEach(ctx, e.collection, query, func(environment *evidence.Environment) error {
 		all = append(all, *environment)
 		return nil
 	})

@@ -13,7 +13,7 @@ import (
 	"attestry/storage"
 )
 
-func putEnvironment(s *flowScene, org, name string, kind evidence.EnvironmentType) (string, bool, error) {
+func putEnvironment(s *Fixture, org, name string, kind evidence.EnvironmentType) (string, bool, error) {
 	fresh := evidence.Environment{
 		ID: evidence.NewID(), Org: org, Name: name, Type: kind, Description: "of " + name, CreatedAt: 1, LastModifiedAt: 1,
 	}
@@ -23,34 +23,34 @@ func putEnvironment(s *flowScene, org, name string, kind evidence.EnvironmentTyp
 
 // environmentSummary lists the environments in the order they were made, and where
 // other names lead. It fails unless each has exactly the name that leads to it.
-func environmentSummary(s *flowScene, org string) string {
-	s.t.Helper()
+func environmentSummary(s *Fixture, org string) string {
+	s.T.Helper()
 	ctx := context.Background()
 	leads := map[string]string{}
 	// Twice, as meeting one name may finish what concerns another.
-	for _, name := range slices.Concat(known, known) {
+	for _, name := range slices.Concat(Names, Names) {
 		ref, err := s.Environments.Resolve(ctx, org, name)
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		leads[name] = ref.ID
 	}
 	environments, err := s.Environments.List(ctx, org)
-	s.must(err)
+	s.Must(err)
 	names := map[string]string{}
 	var parts []string
 	for _, e := range environments {
 		names[e.ID] = e.Name
 		parts = append(parts, e.Name)
 		if leads[e.Name] != e.ID || e.Archived {
-			s.t.Errorf("%s: %+v is listed, its name leads to %q", org, e, leads[e.Name])
+			s.T.Errorf("%s: %+v is listed, its name leads to %q", org, e, leads[e.Name])
 		}
 	}
-	for _, name := range known {
+	for _, name := range Names {
 		switch id := leads[name]; {
 		case id == "" || names[id] == name:
 		case names[id] == "":
-			s.t.Errorf("%s: %s leads to %s, which is not listed", org, name, id)
+			s.T.Errorf("%s: %s leads to %s, which is not listed", org, name, id)
 		default:
 			parts = append(parts, "("+name+": "+names[id]+")")
 		}
@@ -62,15 +62,15 @@ func environmentSummary(s *flowScene, org string) string {
 // dies at its first write, its second, and so on, and then again in one that lives.
 func TestChangesOfEnvironmentsBearACrashAtAnyWrite(t *testing.T) {
 	ctx := context.Background()
-	type step = func(s *flowScene, org string) error
+	type step = func(s *Fixture, org string) error
 	put := func(name string, kind evidence.EnvironmentType) step {
-		return func(s *flowScene, org string) error { _, _, err := putEnvironment(s, org, name, kind); return err }
+		return func(s *Fixture, org string) error { _, _, err := putEnvironment(s, org, name, kind); return err }
 	}
 	rename := func(from, to string) step {
-		return func(s *flowScene, org string) error { return s.Environments.Rename(ctx, org, from, to, 2) }
+		return func(s *Fixture, org string) error { return s.Environments.Rename(ctx, org, from, to, 2) }
 	}
 	archive := func(name string) step {
-		return func(s *flowScene, org string) error { return s.Environments.Archive(ctx, org, name, 3) }
+		return func(s *Fixture, org string) error { return s.Environments.Archive(ctx, org, name, 3) }
 	}
 	one := put("one", evidence.Server)
 	for name, c := range map[string]struct {
@@ -87,23 +87,23 @@ func TestChangesOfEnvironmentsBearACrashAtAnyWrite(t *testing.T) {
 		"renaming onto archived": {[]step{one, archive("one"), put("two", evidence.S3)}, rename("two", "one"), "one (two: one)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newFlowScene(t)
+			s := NewFixture(t)
 			died := true
 			for n := int64(1); died; n++ {
 				died = false
 				for _, after := range []bool{false, true} {
 					org := fmt.Sprintf("org-%d-%t", n, after)
-					s.restart(0, false)
+					s.Restart(0, false)
 					for _, step := range c.before {
-						s.must(step(s, org))
+						s.Must(step(s, org))
 					}
-					s.restart(n, after)
+					s.Restart(n, after)
 					err := c.change(s, org)
-					died = died || s.docs.dead.Load()
-					if s.docs.dead.Load() != (err != nil) {
+					died = died || s.Docs.Dead.Load()
+					if s.Docs.Dead.Load() != (err != nil) {
 						t.Fatalf("write %d: %v", n, err)
 					}
-					s.restart(0, false)
+					s.Restart(0, false)
 					environmentSummary(s, org)
 					// An archiving that has got far enough is not found any more.
 					if err := c.change(s, org); err != nil && (!errors.Is(err, storage.ErrArchived) || c.want != "") {
@@ -122,13 +122,13 @@ func TestChangesOfEnvironmentsBearACrashAtAnyWrite(t *testing.T) {
 }
 
 func TestEnvironmentNamesBearChangesAtOnce(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	ctx := context.Background()
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
 			for j := range 25 {
-				from, to := known[(i+j)%3], known[(i*j+1)%3]
+				from, to := Names[(i+j)%3], Names[(i*j+1)%3]
 				var err error
 				switch (i + j) % 4 {
 				case 0:
@@ -152,16 +152,16 @@ func TestEnvironmentNamesBearChangesAtOnce(t *testing.T) {
 }
 
 func TestRevivedEnvironmentIsANewOne(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	ctx := context.Background()
 	id, _, err := putEnvironment(s, "acme", "one", evidence.Server)
-	s.must(err)
-	s.must(s.Environments.Archive(ctx, "acme", "one", 7))
+	s.Must(err)
+	s.Must(s.Environments.Archive(ctx, "acme", "one", 7))
 	if _, err := s.Environments.Resolve(ctx, "acme", "one"); !errors.Is(err, storage.ErrArchived) {
 		t.Errorf("resolved with %v", err)
 	}
 	revived, created, err := putEnvironment(s, "acme", "one", evidence.K8S)
-	s.must(err)
+	s.Must(err)
 	ref, err := s.Environments.Resolve(ctx, "acme", "one")
 	if !created || err != nil || ref != (storage.EnvironmentRef{ID: revived, Type: evidence.K8S}) {
 		t.Errorf("%t, %+v, %v", created, ref, err)
@@ -171,7 +171,7 @@ func TestRevivedEnvironmentIsANewOne(t *testing.T) {
 		t.Errorf("kept %+v, %v", kept, err)
 	}
 	// The name has another owner: what is archived stays so.
-	s.must(s.Environments.Archive(ctx, "acme", "one", 9))
+	s.Must(s.Environments.Archive(ctx, "acme", "one", 9))
 	if again, err := s.Environments.Get(ctx, id); err != nil || again.ArchivedAt != 7 {
 		t.Errorf("kept %+v, %v", again, err)
 	}
@@ -182,16 +182,16 @@ func TestRevivedEnvironmentIsANewOne(t *testing.T) {
 func TestPutAfterABrokenOffRenamingMeetsTheEnvironmentItAskedFor(t *testing.T) {
 	ctx := context.Background()
 	for n := int64(1); n <= 4; n++ {
-		s := newFlowScene(t)
+		s := NewFixture(t)
 		id, _, err := putEnvironment(s, "acme", "one", evidence.Server)
-		s.must(err)
-		s.restart(n, true)
+		s.Must(err)
+		s.Restart(n, true)
 		_ = s.Environments.Rename(ctx, "acme", "one", "two", 2)
-		s.restart(0, false)
+		s.Restart(0, false)
 		_, created, err := putEnvironment(s, "acme", "one", evidence.Server)
-		s.must(err)
+		s.Must(err)
 		renamed, err := s.Environments.Get(ctx, id)
-		s.must(err)
+		s.Must(err)
 		ref, err := s.Environments.Resolve(ctx, "acme", "one")
 		if err != nil || (ref.ID == id) == created || (renamed.Name == "one") == created {
 			t.Errorf("write %d: created %t, one leads to %s, the first is called %s, %v", n, created, ref.ID, renamed.Name, err)
@@ -201,24 +201,24 @@ func TestPutAfterABrokenOffRenamingMeetsTheEnvironmentItAskedFor(t *testing.T) {
 }
 
 func TestTypeOfALiveEnvironmentStays(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	_, _, err := putEnvironment(s, "acme", "one", evidence.Server)
-	s.must(err)
+	s.Must(err)
 	if _, _, err := putEnvironment(s, "acme", "one", evidence.K8S); evidence.CodeOf(err) != evidence.Invalid {
 		t.Errorf("another type: %v", err)
 	}
-	s.must(s.Environments.Rename(t.Context(), "acme", "one", "two", 2))
+	s.Must(s.Environments.Rename(t.Context(), "acme", "one", "two", 2))
 	if _, created, err := putEnvironment(s, "acme", "one", evidence.K8S); err != nil || !created {
 		t.Errorf("another type under the former name: %t, %v", created, err)
 	}
 }
 
 func TestArchivedEnvironmentTakesNoChanges(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	ctx := t.Context()
 	id, _, err := putEnvironment(s, "acme", "one", evidence.LogicalType)
-	s.must(err)
-	s.must(s.Environments.Archive(ctx, "acme", "one", 2))
+	s.Must(err)
+	s.Must(s.Environments.Archive(ctx, "acme", "one", 2))
 	if err := s.Environments.Change(ctx, id, evidence.EnvironmentChange{Description: new("late")}, 3); !errors.Is(err, storage.ErrArchived) {
 		t.Errorf("changed: %v", err)
 	}
@@ -231,9 +231,9 @@ func TestArchivedEnvironmentTakesNoChanges(t *testing.T) {
 }
 
 func TestManyJoinsAtOnceLoseNone(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	id, _, err := putEnvironment(s, "acme", "all", evidence.LogicalType)
-	s.must(err)
+	s.Must(err)
 	var group sync.WaitGroup
 	for i := range 100 {
 		group.Go(func() {
@@ -244,7 +244,7 @@ func TestManyJoinsAtOnceLoseNone(t *testing.T) {
 	}
 	group.Wait()
 	e, err := s.Environments.Get(t.Context(), id)
-	s.must(err)
+	s.Must(err)
 	slices.Sort(e.Included)
 	if len(e.Included) != 50 || len(slices.Compact(e.Included)) != 50 || e.LastModifiedAt != 5 {
 		t.Errorf("%d members, %v", len(e.Included), e.Included)
@@ -252,29 +252,29 @@ func TestManyJoinsAtOnceLoseNone(t *testing.T) {
 }
 
 func TestResolvingEnvironmentsIsOneCommand(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	ctx := t.Context()
 	one, _, err := putEnvironment(s, "acme", "one", evidence.Server)
-	s.must(err)
-	s.must(s.Environments.Rename(ctx, "acme", "one", "two", 2))
+	s.Must(err)
+	s.Must(s.Environments.Rename(ctx, "acme", "one", "two", 2))
 	three, _, err := putEnvironment(s, "acme", "three", evidence.K8S)
-	s.must(err)
+	s.Must(err)
 	_, _, err = putEnvironment(s, "acme", "gone", evidence.K8S)
-	s.must(err)
-	s.must(s.Environments.Archive(ctx, "acme", "gone", 3))
+	s.Must(err)
+	s.Must(s.Environments.Archive(ctx, "acme", "gone", 3))
 	_, _, err = putEnvironment(s, "other", "theirs", evidence.K8S)
-	s.must(err)
-	s.restart(0, false)
+	s.Must(err)
+	s.Restart(0, false)
 	for _, name := range []string{"one", "two"} {
-		before := s.docs.commands.Load()
+		before := s.Docs.Commands.Load()
 		ref, err := s.Environments.Resolve(ctx, "acme", name)
-		if spent := s.docs.commands.Load() - before; err != nil || ref.ID != one || spent != 1 {
+		if spent := s.Docs.Commands.Load() - before; err != nil || ref.ID != one || spent != 1 {
 			t.Errorf("%s: %+v, %v, %d commands", name, ref, err, spent)
 		}
 	}
-	before := s.docs.commands.Load()
+	before := s.Docs.Commands.Load()
 	refs, err := s.Environments.ResolveMany(ctx, "acme", []string{"gone", "one", "theirs", "three", "unknown"})
-	if spent := s.docs.commands.Load() - before; err != nil || spent != 1 {
+	if spent := s.Docs.Commands.Load() - before; err != nil || spent != 1 {
 		t.Errorf("%v, %d commands", err, spent)
 	}
 	if len(refs) != 2 || refs["one"].ID != one || refs["three"] != (storage.EnvironmentRef{ID: three, Type: evidence.K8S}) {
@@ -283,12 +283,12 @@ func TestResolvingEnvironmentsIsOneCommand(t *testing.T) {
 }
 
 func TestNamesOfEnvironmentsKeepToTheirOrganization(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	mine, _, err := putEnvironment(s, "acme", "one", evidence.Server)
-	s.must(err)
+	s.Must(err)
 	theirs, _, err := putEnvironment(s, "other", "one", evidence.Server)
-	s.must(err)
-	s.must(s.Environments.Archive(t.Context(), "acme", "one", 2))
+	s.Must(err)
+	s.Must(s.Environments.Archive(t.Context(), "acme", "one", 2))
 	named, err := s.Environments.Names(t.Context(), "acme", []string{mine, theirs, "unknown"})
 	if err != nil || len(named) != 1 || named[mine].Name != "one" || !named[mine].Archived {
 		t.Errorf("got %+v, %v", named, err)

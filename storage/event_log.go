@@ -92,7 +92,7 @@ func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p Ev
 	if err != nil || int64(p.Offset) >= total {
 		return nil, total, err
 	}
-	events, err := take(ctx, e.collection, p.of(query))
+	events, err := FindAll(ctx, e.collection, p.of(query))
 	return plain(events), total, err
 }
 
@@ -101,7 +101,7 @@ func (e *Events) ofSeveralRepos(ctx context.Context, r EventRange, repos []strin
 	for _, repo := range repos {
 		query := r.query("repo", repo, r.Environment)
 		query.Descending, query.Limit = p.Descending, MaxCount
-		found, err := takeFields(ctx, e.collection, query)
+		found, err := FindAllFields(ctx, e.collection, query)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -14,8 +14,8 @@ import (
 
 // recordLogs gives three environments logs of a few hundred events, a snapshot a
 // second, and returns them all.
-func recordLogs(s *flowScene) []snapshot.Event {
-	s.t.Helper()
+func recordLogs(s *Fixture) []snapshot.Event {
+	s.T.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	var all []snapshot.Event
 	for _, environment := range []string{"one", "two", "three"} {
@@ -33,7 +33,7 @@ func recordLogs(s *flowScene) []snapshot.Event {
 			}
 		}
 	}
-	s.must(s.Events.Record(s.t.Context(), all))
+	s.Must(s.Events.Record(s.T.Context(), all))
 	return all
 }
 
@@ -78,13 +78,13 @@ var eventPages = []storage.EventPage{
 }
 
 func TestEventLogsAreReadInPages(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	all := recordLogs(s)
 	for _, r := range eventRanges {
 		for _, p := range eventPages {
 			want, total := within(all, r, nil, p)
 			logged, size, err := s.Events.Log(t.Context(), r, p)
-			s.must(err)
+			s.Must(err)
 			if got := places(logged); !slices.Equal(got, want) || size != int64(total) {
 				t.Errorf("%+v %+v: the log has %v of %d, want %v of %d", r, p, got, size, want, total)
 			}
@@ -93,14 +93,14 @@ func TestEventLogsAreReadInPages(t *testing.T) {
 }
 
 func TestEventsOfReposShowOnceHoweverManyOfThem(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	all := recordLogs(s)
 	for _, repos := range [][]string{{"cli"}, {"none"}, {"cli", "web"}, {"db", "cli", "none"}} {
 		for _, r := range eventRanges {
 			for _, p := range eventPages {
 				want, total := within(all, r, repos, p)
 				found, counted, err := s.Events.OfRepos(t.Context(), r, repos, p)
-				s.must(err)
+				s.Must(err)
 				if got := places(found); !slices.Equal(got, want) || counted != int64(total) {
 					t.Errorf("%v %+v %+v: %v of %d, want %v of %d", repos, r, p, got, counted, want, total)
 				}
@@ -110,20 +110,20 @@ func TestEventsOfReposShowOnceHoweverManyOfThem(t *testing.T) {
 }
 
 func TestEventLogsAreWalkedOldestFirst(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	all := recordLogs(s)
 	var many []snapshot.Event
 	for ordinal := int64(1); ordinal <= 2500; ordinal++ {
 		many = append(many, snapshot.Event{Environment: "long", Ordinal: ordinal, Timestamp: float64((ordinal + 999) / 1000)})
 	}
-	s.must(s.Events.Record(t.Context(), many))
+	s.Must(s.Events.Record(t.Context(), many))
 	all = append(all, many...)
 	for _, r := range append(slices.Clone(eventRanges), storage.EventRange{Environment: "long", To: 70}) {
 		want, _ := within(all, r, nil, storage.EventPage{Limit: len(all)})
 		got, cursor := []string{}, ""
 		for {
 			page, next, err := s.Events.Walk(t.Context(), r, cursor, 100_000)
-			s.must(err)
+			s.Must(err)
 			if len(page) > storage.MaxMany {
 				t.Fatalf("%+v: a page of %d", r, len(page))
 			}

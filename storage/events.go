@@ -52,7 +52,8 @@ func (e *loggedEvent) fields() map[string]any {
 	return fields
 }
 
-func newEvents(docs Documents) *Events {
+// NewEvents binds the repository to an engine.
+func NewEvents(docs Documents) *Events {
 	return &Events{collection: NewCollection(docs, eventSchema, (*loggedEvent).id, (*loggedEvent).fields)}
 }
 
@@ -81,7 +82,7 @@ func plain(logged []loggedEvent) []snapshot.Event {
 // Between returns the events of an environment with ordinals from first to last,
 // at most MaxMany, in the order asked for.
 func (e *Events) Between(ctx context.Context, environment string, first, last int64, descending bool) ([]snapshot.Event, error) {
-	events, err := take(ctx, e.collection, Query{
+	events, err := FindAll(ctx, e.collection, Query{
 		Index:      "ordinal",
 		Equal:      []any{environment},
 		From:       &Bound{Value: first},

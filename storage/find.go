@@ -2,13 +2,13 @@ package storage
 
 import "context"
 
-// maxTaken bounds, in bytes, what is read at once of what is needed as a whole, so that
+// maxFoundAtOnce bounds, in bytes, what is read at once of what is needed as a whole, so that
 // a read whose charge is refused does not go on.
-const maxTaken = 8 << 20
+const maxFoundAtOnce = 8 << 20
 
-// findFirst returns the first document that a query finds, looking further where a
+// FindFirst returns the first document that a query finds, looking further where a
 // page ends before one is found, or ErrNotFound.
-func findFirst[T any](ctx context.Context, collection *Collection[T], query Query) (T, error) {
+func FindFirst[T any](ctx context.Context, collection *Collection[T], query Query) (T, error) {
 	for {
 		found, next, err := collection.Find(ctx, query)
 		if len(found) > 0 || err != nil {
@@ -26,9 +26,9 @@ func findFirst[T any](ctx context.Context, collection *Collection[T], query Quer
 	}
 }
 
-// newestTime returns the time of the last entry of a query that orders by time, 0 when
+// NewestTime returns the time of the last entry of a query that orders by time, 0 when
 // there is none. timeField is the field that holds it.
-func newestTime[T any](ctx context.Context, collection *Collection[T], query Query, timeField string) (float64, error) {
+func NewestTime[T any](ctx context.Context, collection *Collection[T], query Query, timeField string) (float64, error) {
 	query.Descending, query.Limit = true, 1
 	found, _, err := collection.FindFields(ctx, query)
 	if err != nil || len(found) == 0 {
@@ -38,11 +38,11 @@ func newestTime[T any](ctx context.Context, collection *Collection[T], query Que
 	return at, nil
 }
 
-// take returns what a query finds up to its limit, however many pages that takes.
-func take[T any](ctx context.Context, collection *Collection[T], query Query) ([]T, error) {
+// FindAll returns what a query finds up to its limit, however many pages that takes.
+func FindAll[T any](ctx context.Context, collection *Collection[T], query Query) ([]T, error) {
 	var taken []T
 	wanted := query.Limit
-	query.MaxBytes = maxTaken
+	query.MaxBytes = maxFoundAtOnce
 	for {
 		query.Limit = min(wanted-len(taken), MaxMany)
 		found, next, err := collection.Find(ctx, query)
@@ -54,8 +54,8 @@ func take[T any](ctx context.Context, collection *Collection[T], query Query) ([
 	}
 }
 
-// takeFields is take for the declared fields alone.
-func takeFields[T any](ctx context.Context, collection *Collection[T], query Query) ([]Record, error) {
+// FindAllFields is take for the declared fields alone.
+func FindAllFields[T any](ctx context.Context, collection *Collection[T], query Query) ([]Record, error) {
 	var taken []Record
 	wanted := query.Limit
 	for {
@@ -69,8 +69,8 @@ func takeFields[T any](ctx context.Context, collection *Collection[T], query Que
 	}
 }
 
-// eachPage calls yield for the declared fields of all that a query finds, page by page.
-func eachPage[T any](ctx context.Context, collection *Collection[T], query Query, yield func([]Record) error) error {
+// ForEachPage calls yield for the declared fields of all that a query finds, page by page.
+func ForEachPage[T any](ctx context.Context, collection *Collection[T], query Query, yield func([]Record) error) error {
 	for {
 		found, next, err := collection.FindFields(ctx, query)
 		if err != nil {
@@ -86,8 +86,8 @@ func eachPage[T any](ctx context.Context, collection *Collection[T], query Query
 	}
 }
 
-// in makes the set of an In of texts.
-func in(texts []string) In {
+// TextSet makes the set of an In of texts.
+func TextSet(texts []string) In {
 	set := make(In, 0, len(texts))
 	for _, text := range texts {
 		set = append(set, text)
@@ -95,9 +95,9 @@ func in(texts []string) In {
 	return set
 }
 
-// each calls yield for everything that a query finds, page by page.
-func each[T any](ctx context.Context, collection *Collection[T], query Query, yield func(*T) error) error {
-	query.MaxBytes = maxTaken
+// ForEach calls yield for everything that a query finds, page by page.
+func ForEach[T any](ctx context.Context, collection *Collection[T], query Query, yield func(*T) error) error {
+	query.MaxBytes = maxFoundAtOnce
 	for {
 		found, next, err := collection.Find(ctx, query)
 		if err != nil {
@@ -115,16 +115,16 @@ func each[T any](ctx context.Context, collection *Collection[T], query Query, yi
 	}
 }
 
-// oneOrIn is a single value as it is, and several as a set.
-func oneOrIn(texts []string) any {
+// OneOrSet is a single value as it is, and several as a set.
+func OneOrSet(texts []string) any {
 	if len(texts) == 1 {
 		return texts[0]
 	}
-	return in(texts)
+	return TextSet(texts)
 }
 
-// distinct leaves out repetitions, in no certain order.
-func distinct(texts []string) []string {
+// Distinct leaves out repetitions, in no certain order.
+func Distinct(texts []string) []string {
 	seen := make(map[string]bool, len(texts))
 	var kept []string
 	for _, text := range texts {

@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// flowScene is a store over embedded engines whose commands can be made to fail.
-type flowScene struct {
+// Fixture is a store over embedded engines whose commands can be made to fail.
+type Fixture struct {
 	*storage.Store
-	t    *testing.T
-	docs *dyingDocuments
-	objs storage.Objects
-	db   storage.Documents
+	T    *testing.T
+	Docs *FaultInjector
+	Objs storage.Objects
+	Db   storage.Documents
 }
 
-func newFlowScene(t *testing.T) *flowScene {
+func NewFixture(t *testing.T) *Fixture {
 	t.Helper()
 	folder := t.TempDir()
 	db, err := sqlite.Open(t.Context(), filepath.Join(folder, "documents.db"), storage.Schemas())
@@ -39,19 +39,19 @@ func newFlowScene(t *testing.T) *flowScene {
 			t.Error(err)
 		}
 	})
-	s := &flowScene{t: t, db: db, objs: objects}
-	s.restart(0, false)
+	s := &Fixture{T: t, Db: db, Objs: objects}
+	s.Restart(0, false)
 	return s
 }
 
-// restart gives the scene a new process, which dies at its n-th write, before or
+// Restart gives the scene a new process, which dies at its n-th write, before or
 // after it; 0 means that it lives on.
-func (s *flowScene) restart(write int64, after bool) {
-	s.docs = &dyingDocuments{Documents: s.db, write: write, after: after}
-	s.Store = storage.NewStore(s.docs, s.objs, time.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
+func (s *Fixture) Restart(write int64, after bool) {
+	s.Docs = &FaultInjector{Documents: s.Db, write: write, after: after}
+	s.Store = storage.NewStore(s.Docs, s.Objs, time.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
 }
 
-func (s *flowScene) put(org, name string) (string, bool, error) {
+func (s *Fixture) PutFlow(org, name string) (string, bool, error) {
 	created, flow, err := s.Flows.Put(context.Background(), evidence.Flow{
 		ID: evidence.NewID(), Org: org, Name: name, Description: "of " + name, Visibility: evidence.PrivateFlow,
 		Template: template.ID([]byte(template.Empty)), CreatedAt: 1, CreatedBy: "me", LastModifiedAt: 1,
@@ -59,12 +59,12 @@ func (s *flowScene) put(org, name string) (string, bool, error) {
 	return flow.ID, created, err
 }
 
-func (s *flowScene) must(err error) {
-	s.t.Helper()
+func (s *Fixture) Must(err error) {
+	s.T.Helper()
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 }
 
-// known are all names that the tests give.
-var known = []string{"one", "two", "three"}
+// Names are all names that the tests give.
+var Names = []string{"one", "two", "three"}

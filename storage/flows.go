@@ -22,11 +22,12 @@ var flowSchema = &Schema{
 
 // Flows keeps what is configured about flows.
 type Flows struct {
-	names      *names
+	names      *Names
 	collection *Collection[evidence.Flow]
 }
 
-func newFlows(docs Documents, names *names) *Flows {
+// NewFlows binds the repository to an engine.
+func NewFlows(docs Documents, names *Names) *Flows {
 	flows := &Flows{
 		names: names,
 		collection: NewCollection(docs, flowSchema,
@@ -39,7 +40,7 @@ func newFlows(docs Documents, names *names) *Flows {
 				return map[string]any{"org": f.Org, "created": f.CreatedAt}
 			}),
 	}
-	names.register(kindFlow, flows)
+	names.Register(kindFlow, flows)
 	return flows
 }
 
@@ -52,7 +53,7 @@ type FlowRef struct {
 // taken since: one command. ErrNotFound tells that the name is unknown or that of
 // an archived flow.
 func (f *Flows) Resolve(ctx context.Context, org, name string) (FlowRef, error) {
-	entry, err := f.names.resolve(ctx, org, kindFlow, name, f.create)
+	entry, err := f.names.Resolve(ctx, org, kindFlow, name, f.create)
 	if err != nil {
 		return FlowRef{}, err
 	}
@@ -63,7 +64,7 @@ func (f *Flows) Resolve(ctx context.Context, org, name string) (FlowRef, error) 
 // names, and those of archived flows, are passed over; a flow that is named twice,
 // by a former name too, comes twice.
 func (f *Flows) ResolveMany(ctx context.Context, org string, names []string) ([]FlowRef, error) {
-	entries, err := f.names.resolveMany(ctx, org, kindFlow, names, f.create)
+	entries, err := f.names.ResolveMany(ctx, org, kindFlow, names, f.create)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (f *Flows) Names(ctx context.Context, org string, ids []string) (map[string
 func (f *Flows) List(ctx context.Context, org string) ([]evidence.Flow, error) {
 	var all []evidence.Flow
 	query := Query{Index: "created", Equal: []any{org}, Limit: MaxMany}
-	err := each(ctx, f.collection, query, func(flow *evidence.Flow) error {
+	err := ForEach(ctx, f.collection, query, func(flow *evidence.Flow) error {
 		all = append(all, *flow)
 		return nil
 	})
@@ -123,7 +124,7 @@ func (f *Flows) Put(ctx context.Context, fresh evidence.Flow) (created bool, flo
 	if err != nil {
 		return false, evidence.Flow{}, err
 	}
-	created, err = f.names.put(ctx, entry, f.create, func(target string) error {
+	created, err = f.names.Put(ctx, entry, f.create, func(target string) error {
 		applied, err := f.apply(ctx, target, fresh)
 		if err == nil {
 			flow = applied
@@ -138,7 +139,7 @@ func (f *Flows) Put(ctx context.Context, fresh evidence.Flow) (created bool, flo
 func (f *Flows) apply(ctx context.Context, id string, fresh evidence.Flow) (evidence.Flow, error) {
 	return f.collection.Update(ctx, id, func(stored *evidence.Flow) error {
 		if stored.Archived || stored.Name != fresh.Name {
-			return errNotNamed
+			return ErrNotNamed
 		}
 		if stored.Apply(fresh) {
 			stored.LastModifiedAt = max(stored.LastModifiedAt, fresh.LastModifiedAt)
@@ -151,7 +152,7 @@ func (f *Flows) apply(ctx context.Context, id string, fresh evidence.Flow) (evid
 // there is none: at is the time in Unix seconds, by the name of whoever reports.
 // It tells whether it made a new one.
 func (f *Flows) Ensure(ctx context.Context, org, name, by string, at float64) (flow evidence.Flow, created bool, err error) {
-	for range claimAttempts {
+	for range ClaimAttempts {
 		ref, err := f.Resolve(ctx, org, name)
 		if err == nil {
 			flow, err := f.Get(ctx, ref.ID)
@@ -170,19 +171,19 @@ func (f *Flows) Ensure(ctx context.Context, org, name, by string, at float64) (f
 			return fresh, err == nil, err
 		}
 	}
-	return evidence.Flow{}, false, errNameBusy
+	return evidence.Flow{}, false, ErrNameBusy
 }
 
 // Rename gives the flow of a name, or of a former name, another one; at is the time
 // in Unix seconds. ErrNotFound tells that there is no such flow. A name that
 // another flow has is evidence.Invalid.
 func (f *Flows) Rename(ctx context.Context, org, from, to string, at float64) error {
-	entry, err := f.names.resolve(ctx, org, kindFlow, from, f.create)
+	entry, err := f.names.Resolve(ctx, org, kindFlow, from, f.create)
 	if err != nil {
 		return err
 	}
-	err = f.names.rename(ctx, entry, to, at, f.create)
-	if errors.Is(err, errNameTaken) {
+	err = f.names.Rename(ctx, entry, to, at, f.create)
+	if errors.Is(err, ErrNameTaken) {
 		// Not a conflict, as clients try those again.
 		return evidence.ValidationError(map[string]string{
 			"new_name": fmt.Sprintf("A flow with this name already exists [input: %s]", to),
@@ -195,11 +196,11 @@ func (f *Flows) Rename(ctx context.Context, org, from, to string, at float64) er
 // in Unix seconds. What was recorded in it stays. ErrNotFound tells that there is
 // no such flow.
 func (f *Flows) Archive(ctx context.Context, org, name string, at float64) error {
-	entry, err := f.names.resolve(ctx, org, kindFlow, name, f.create)
+	entry, err := f.names.Resolve(ctx, org, kindFlow, name, f.create)
 	if err != nil {
 		return err
 	}
-	return f.names.archive(ctx, entry, at, f.create)
+	return f.names.Archive(ctx, entry, at, f.create)
 }
 
 // SetTags sets and removes tags of a flow; at is the time in Unix seconds.
@@ -223,12 +224,12 @@ func (f *Flows) claim(ctx context.Context, fresh evidence.Flow) error {
 	if err != nil {
 		return err
 	}
-	return f.names.claim(ctx, entry, f.create)
+	return f.names.Claim(ctx, entry, f.create)
 }
 
-func flowEntry(fresh evidence.Flow) (name, error) {
+func flowEntry(fresh evidence.Flow) (NameEntry, error) {
 	entity, err := json.Marshal(fresh)
-	return name{Org: fresh.Org, Kind: kindFlow, Name: fresh.Name, Target: fresh.ID, Entity: entity}, err
+	return NameEntry{Org: fresh.Org, Kind: kindFlow, Name: fresh.Name, Target: fresh.ID, Entity: entity}, err
 }
 
 // create stores a new flow; it can be repeated.

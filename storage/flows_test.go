@@ -17,39 +17,39 @@ import (
 
 // assertSound checks that every flow in the list is found by its name, and that no
 // name leads to an archived one.
-func assertSound(s *flowScene, org string) {
-	s.t.Helper()
+func assertSound(s *Fixture, org string) {
+	s.T.Helper()
 	ctx := context.Background()
-	for _, name := range known {
+	for _, name := range Names {
 		ref, err := s.Flows.Resolve(ctx, org, name)
 		if err != nil {
 			continue
 		}
 		if flow, err := s.Flows.Get(ctx, ref.ID); err != nil || flow.Archived {
-			s.t.Errorf("%s: %s leads to %+v, %v", org, name, flow, err)
+			s.T.Errorf("%s: %s leads to %+v, %v", org, name, flow, err)
 		}
 	}
 	leads := map[string]string{}
 	// Twice, as meeting one name may finish what concerns another.
-	for _, name := range slices.Concat(known, known) {
+	for _, name := range slices.Concat(Names, Names) {
 		ref, err := s.Flows.Resolve(ctx, org, name)
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		leads[name] = ref.ID
 	}
 	flows, err := s.Flows.List(ctx, org)
-	s.must(err)
+	s.Must(err)
 	listed := map[string]bool{"": true}
 	for _, flow := range flows {
 		listed[flow.ID] = true
 		if leads[flow.Name] != flow.ID {
-			s.t.Errorf("%s: flow %s is listed as %s, which leads to %q", org, flow.ID, flow.Name, leads[flow.Name])
+			s.T.Errorf("%s: flow %s is listed as %s, which leads to %q", org, flow.ID, flow.Name, leads[flow.Name])
 		}
 	}
 	for name, id := range leads {
 		if !listed[id] {
-			s.t.Errorf("%s: %s leads to %s, which is not listed", org, name, id)
+			s.T.Errorf("%s: %s leads to %s, which is not listed", org, name, id)
 		}
 	}
 }
@@ -58,15 +58,15 @@ func assertSound(s *flowScene, org string) {
 // its first write, its second, and so on, and then again in one that lives.
 func TestChangesOfFlowsBearACrashAtAnyWrite(t *testing.T) {
 	ctx := context.Background()
-	type step = func(s *flowScene, org string) error
+	type step = func(s *Fixture, org string) error
 	put := func(name string) step {
-		return func(s *flowScene, org string) error { _, _, err := s.put(org, name); return err }
+		return func(s *Fixture, org string) error { _, _, err := s.PutFlow(org, name); return err }
 	}
 	rename := func(from, to string) step {
-		return func(s *flowScene, org string) error { return s.Flows.Rename(ctx, org, from, to, 2) }
+		return func(s *Fixture, org string) error { return s.Flows.Rename(ctx, org, from, to, 2) }
 	}
 	archive := func(name string) step {
-		return func(s *flowScene, org string) error { return s.Flows.Archive(ctx, org, name, 3) }
+		return func(s *Fixture, org string) error { return s.Flows.Archive(ctx, org, name, 3) }
 	}
 	for name, c := range map[string]struct {
 		before []step
@@ -74,7 +74,7 @@ func TestChangesOfFlowsBearACrashAtAnyWrite(t *testing.T) {
 		want   string // the listed flows and, in brackets, where the other names lead
 	}{
 		"creation": {nil, put("one"), "one"},
-		"creation by a report": {nil, func(s *flowScene, org string) error {
+		"creation by a report": {nil, func(s *Fixture, org string) error {
 			_, _, err := s.Flows.Ensure(ctx, org, "one", "me", 1)
 			return err
 		}, "one"},
@@ -90,23 +90,23 @@ func TestChangesOfFlowsBearACrashAtAnyWrite(t *testing.T) {
 		"renaming onto archived":  {[]step{put("one"), archive("one"), put("two")}, rename("two", "one"), "one (two: one)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newFlowScene(t)
+			s := NewFixture(t)
 			for n := int64(1); ; n++ {
 				died := false
 				for _, after := range []bool{false, true} {
 					for _, repeat := range []bool{false, true} {
 						org := fmt.Sprintf("org-%d-%t-%t", n, after, repeat)
-						s.restart(0, false)
+						s.Restart(0, false)
 						for _, step := range c.before {
-							s.must(step(s, org))
+							s.Must(step(s, org))
 						}
-						s.restart(n, after)
+						s.Restart(n, after)
 						err := c.change(s, org)
-						died = died || s.docs.dead.Load()
-						if s.docs.dead.Load() != (err != nil) {
+						died = died || s.Docs.Dead.Load()
+						if s.Docs.Dead.Load() != (err != nil) {
 							t.Fatalf("write %d: %v", n, err)
 						}
-						s.restart(0, false)
+						s.Restart(0, false)
 						if !repeat {
 							assertSound(s, org)
 							continue
@@ -135,27 +135,27 @@ func TestChangesOfFlowsBearACrashAtAnyWrite(t *testing.T) {
 // A renaming that broke off must not come back when its flow has changed since.
 func TestBrokenOffRenamingIsVoidOnceTheFlowHasChanged(t *testing.T) {
 	ctx := context.Background()
-	for name, change := range map[string]func(s *flowScene, id string) error{
-		"renamed": func(s *flowScene, _ string) error { return s.Flows.Rename(ctx, "acme", "one", "three", 2) },
-		"renamed there and back": func(s *flowScene, _ string) error {
+	for name, change := range map[string]func(s *Fixture, id string) error{
+		"renamed": func(s *Fixture, _ string) error { return s.Flows.Rename(ctx, "acme", "one", "three", 2) },
+		"renamed there and back": func(s *Fixture, _ string) error {
 			return errors.Join(s.Flows.Rename(ctx, "acme", "one", "three", 2), s.Flows.Rename(ctx, "acme", "three", "one", 3))
 		},
-		"tagged": func(s *flowScene, id string) error {
+		"tagged": func(s *Fixture, id string) error {
 			return s.Flows.SetTags(ctx, id, map[string]string{"a": "b"}, nil, 2)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newFlowScene(t)
-			id, _, err := s.put("acme", "one")
-			s.must(err)
-			s.restart(1, true)
-			if err := s.Flows.Rename(ctx, "acme", "one", "two", 2); !errors.Is(err, errDied) {
+			s := NewFixture(t)
+			id, _, err := s.PutFlow("acme", "one")
+			s.Must(err)
+			s.Restart(1, true)
+			if err := s.Flows.Rename(ctx, "acme", "one", "two", 2); !errors.Is(err, ErrKilled) {
 				t.Fatal(err)
 			}
-			s.restart(0, false)
-			s.must(change(s, id))
+			s.Restart(0, false)
+			s.Must(change(s, id))
 			before, err := s.Flows.Get(ctx, id)
-			s.must(err)
+			s.Must(err)
 			ref, err := s.Flows.Resolve(ctx, "acme", "two")
 			if err != nil || ref.ID != id {
 				t.Errorf("two leads to %s, %v", ref.ID, err)
@@ -173,14 +173,14 @@ func TestBrokenOffRenamingIsVoidOnceTheFlowHasChanged(t *testing.T) {
 func TestPutAfterABrokenOffRenamingMeetsTheNameItAskedFor(t *testing.T) {
 	ctx := context.Background()
 	for n := int64(1); n <= 4; n++ {
-		s := newFlowScene(t)
-		id, _, err := s.put("acme", "one")
-		s.must(err)
-		s.restart(n, true)
+		s := NewFixture(t)
+		id, _, err := s.PutFlow("acme", "one")
+		s.Must(err)
+		s.Restart(n, true)
 		_ = s.Flows.Rename(ctx, "acme", "one", "two", 2)
-		s.restart(0, false)
-		got, _, err := s.put("acme", "one")
-		s.must(err)
+		s.Restart(0, false)
+		got, _, err := s.PutFlow("acme", "one")
+		s.Must(err)
 		if flow, err := s.Flows.Get(ctx, got); err != nil || flow.Name != "one" {
 			t.Errorf("write %d: put %+v, %v", n, flow, err)
 		}
@@ -192,17 +192,17 @@ func TestPutAfterABrokenOffRenamingMeetsTheNameItAskedFor(t *testing.T) {
 }
 
 // summary lists the flows in the order they were made, and where other names lead.
-func summary(s *flowScene, org string) string {
-	s.t.Helper()
+func summary(s *Fixture, org string) string {
+	s.T.Helper()
 	flows, err := s.Flows.List(context.Background(), org)
-	s.must(err)
+	s.Must(err)
 	names := map[string]string{}
 	var parts []string
 	for _, flow := range flows {
 		names[flow.ID] = flow.Name
 		parts = append(parts, flow.Name)
 	}
-	for _, name := range known {
+	for _, name := range Names {
 		ref, err := s.Flows.Resolve(context.Background(), org, name)
 		if err == nil && names[ref.ID] != name {
 			parts = append(parts, "("+name+": "+names[ref.ID]+")")
@@ -212,17 +212,17 @@ func summary(s *flowScene, org string) string {
 }
 
 func TestFlowNamesBearChangesAtOnce(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	ctx := context.Background()
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
 			for j := range 25 {
-				from, to := known[(i+j)%3], known[(i*j+1)%3]
+				from, to := Names[(i+j)%3], Names[(i*j+1)%3]
 				var err error
 				switch (i + j) % 4 {
 				case 0:
-					_, _, err = s.put("acme", from)
+					_, _, err = s.PutFlow("acme", from)
 				case 1, 2:
 					err = s.Flows.Rename(ctx, "acme", from, to, float64(j))
 				default:
@@ -242,7 +242,7 @@ func TestFlowNamesBearChangesAtOnce(t *testing.T) {
 }
 
 func TestManyEnsureOneFlow(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	var group sync.WaitGroup
 	var made atomic.Int64
 	ids := sync.Map{}
@@ -265,22 +265,22 @@ func TestManyEnsureOneFlow(t *testing.T) {
 		t.Errorf("%d were made, with %d ids", made.Load(), count)
 	}
 	flows, err := s.Flows.List(t.Context(), "acme")
-	s.must(err)
+	s.Must(err)
 	if len(flows) != 1 || flows[0].Template != template.ID([]byte(template.Empty)) || flows[0].CreatedBy != "me" || flows[0].CreatedAt != 5 {
 		t.Errorf("listed %+v", flows)
 	}
 }
 
 func TestResolvingAFlowIsOneCommand(t *testing.T) {
-	s := newFlowScene(t)
-	id, created, err := s.put("acme", "one")
-	s.must(err)
-	s.must(s.Flows.Rename(t.Context(), "acme", "one", "two", 2))
-	s.restart(0, false)
+	s := NewFixture(t)
+	id, created, err := s.PutFlow("acme", "one")
+	s.Must(err)
+	s.Must(s.Flows.Rename(t.Context(), "acme", "one", "two", 2))
+	s.Restart(0, false)
 	for _, name := range []string{"one", "two"} {
-		before := s.docs.commands.Load()
+		before := s.Docs.Commands.Load()
 		ref, err := s.Flows.Resolve(t.Context(), "acme", name)
-		if spent := s.docs.commands.Load() - before; err != nil || ref.ID != id || !created || spent != 1 {
+		if spent := s.Docs.Commands.Load() - before; err != nil || ref.ID != id || !created || spent != 1 {
 			t.Errorf("%s: %+v, %v, %d commands", name, ref, err, spent)
 		}
 	}
@@ -290,47 +290,47 @@ func TestResolvingAFlowIsOneCommand(t *testing.T) {
 }
 
 func TestResolvingManyFlowsIsOneCommand(t *testing.T) {
-	s := newFlowScene(t)
-	one, _, err := s.put("acme", "one")
-	s.must(err)
-	s.must(s.Flows.Rename(t.Context(), "acme", "one", "two", 2))
-	three, _, err := s.put("acme", "three")
-	s.must(err)
-	_, _, err = s.put("acme", "gone")
-	s.must(err)
-	s.must(s.Flows.Archive(t.Context(), "acme", "gone", 3))
-	_, _, err = s.put("other", "theirs")
-	s.must(err)
-	s.restart(0, false)
+	s := NewFixture(t)
+	one, _, err := s.PutFlow("acme", "one")
+	s.Must(err)
+	s.Must(s.Flows.Rename(t.Context(), "acme", "one", "two", 2))
+	three, _, err := s.PutFlow("acme", "three")
+	s.Must(err)
+	_, _, err = s.PutFlow("acme", "gone")
+	s.Must(err)
+	s.Must(s.Flows.Archive(t.Context(), "acme", "gone", 3))
+	_, _, err = s.PutFlow("other", "theirs")
+	s.Must(err)
+	s.Restart(0, false)
 	refs, err := s.Flows.ResolveMany(t.Context(), "acme", []string{"gone", "one", "theirs", "three", "two", "unknown"})
-	s.must(err)
+	s.Must(err)
 	if want := []storage.FlowRef{{ID: one}, {ID: three}, {ID: one}}; !slices.Equal(refs, want) {
 		t.Errorf("got %v, want %v", refs, want)
 	}
-	if spent := s.docs.commands.Load(); spent != 1 {
+	if spent := s.Docs.Commands.Load(); spent != 1 {
 		t.Errorf("%d commands", spent)
 	}
 }
 
 func TestResolvingManyFlowsFinishesWhatWasBrokenOff(t *testing.T) {
-	s := newFlowScene(t)
-	kept, _, err := s.put("acme", "kept")
-	s.must(err)
-	_, _, err = s.put("acme", "archived")
-	s.must(err)
-	s.restart(2, false)
+	s := NewFixture(t)
+	kept, _, err := s.PutFlow("acme", "kept")
+	s.Must(err)
+	_, _, err = s.PutFlow("acme", "archived")
+	s.Must(err)
+	s.Restart(2, false)
 	if err := s.Flows.Archive(t.Context(), "acme", "archived", 3); err == nil {
 		t.Fatal("nothing was broken off")
 	}
-	s.restart(2, false)
-	if _, _, err := s.put("acme", "made"); err == nil {
+	s.Restart(2, false)
+	if _, _, err := s.PutFlow("acme", "made"); err == nil {
 		t.Fatal("nothing was broken off")
 	}
-	s.restart(0, false)
+	s.Restart(0, false)
 	refs, err := s.Flows.ResolveMany(t.Context(), "acme", []string{"archived", "kept", "made"})
-	s.must(err)
+	s.Must(err)
 	made, err := s.Flows.Resolve(t.Context(), "acme", "made")
-	s.must(err)
+	s.Must(err)
 	if want := []storage.FlowRef{{ID: kept}, made}; !slices.Equal(refs, want) {
 		t.Errorf("got %v, want %v", refs, want)
 	}
@@ -340,23 +340,23 @@ func TestResolvingManyFlowsFinishesWhatWasBrokenOff(t *testing.T) {
 }
 
 func TestNamesOfFlowsKeepToTheirOrganization(t *testing.T) {
-	s := newFlowScene(t)
-	mine, _, err := s.put("acme", "one")
-	s.must(err)
-	theirs, _, err := s.put("other", "one")
-	s.must(err)
+	s := NewFixture(t)
+	mine, _, err := s.PutFlow("acme", "one")
+	s.Must(err)
+	theirs, _, err := s.PutFlow("other", "one")
+	s.Must(err)
 	named, err := s.Flows.Names(t.Context(), "acme", []string{mine, theirs, "unknown"})
-	s.must(err)
+	s.Must(err)
 	if len(named) != 1 || named[mine].Name != "one" {
 		t.Errorf("named %+v", named)
 	}
 }
 
 func TestTakenNameIsTheFaultOfTheRequest(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	for _, name := range []string{"one", "two"} {
-		_, _, err := s.put("acme", name)
-		s.must(err)
+		_, _, err := s.PutFlow("acme", name)
+		s.Must(err)
 	}
 	err := s.Flows.Rename(t.Context(), "acme", "one", "two", 2)
 	var refused *evidence.Error

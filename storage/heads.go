@@ -14,7 +14,8 @@ type Heads struct {
 	collection *Collection[snapshot.Head]
 }
 
-func newHeads(docs Documents) *Heads {
+// NewHeads binds the repository to an engine.
+func NewHeads(docs Documents) *Heads {
 	return &Heads{collection: NewCollection(docs, headSchema,
 		func(h *snapshot.Head) string { return h.Environment }, nil)}
 }

@@ -51,7 +51,7 @@ func (t *Tenancy) Authenticate(ctx context.Context, secret string) (evidence.Pri
 }
 
 func (t *Tenancy) knownKey(ctx context.Context, hash string, now time.Time) (*knownKey, error) {
-	known, version, ok := t.knownKeys.get(hash, now)
+	known, version, ok := t.knownKeys.Get(hash, now)
 	if ok {
 		return known, nil
 	}
@@ -64,7 +64,7 @@ func (t *Tenancy) knownKey(ctx context.Context, hash string, now time.Time) (*kn
 	}
 	known = &knownKey{key: key}
 	known.used.Store(key.LastUsedAt)
-	t.knownKeys.put(hash, known, now, version)
+	t.knownKeys.Put(hash, known, now, version)
 	return known, nil
 }
 
@@ -93,7 +93,7 @@ func (t *Tenancy) RevokeKey(ctx context.Context, ownerID, keyID string) error {
 		key.RevokedAt = now
 		return nil
 	})
-	t.knownKeys.forget(hash)
+	t.knownKeys.Forget(hash)
 	return maskHash(err, hash)
 }
 

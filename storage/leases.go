@@ -8,7 +8,8 @@ import (
 	"attestry/evidence"
 )
 
-var leaseSchema = &Schema{Name: "leases"}
+// LeaseSchema declares the collection of leases.
+var LeaseSchema = &Schema{Name: "leases"}
 
 type lease struct {
 	Name   string  `json:"name"`
@@ -26,8 +27,9 @@ type Leases struct {
 	clock      evidence.Clock
 }
 
-func newLeases(docs Documents, clock evidence.Clock) *Leases {
-	return &Leases{clock: clock, collection: NewCollection(docs, leaseSchema,
+// NewLeases binds the leases to an engine and a clock.
+func NewLeases(docs Documents, clock evidence.Clock) *Leases {
+	return &Leases{clock: clock, collection: NewCollection(docs, LeaseSchema,
 		func(l *lease) string { return l.Name }, nil)}
 }
 

@@ -9,13 +9,13 @@ import (
 	"attestry/evidence"
 )
 
-var markSchema = &Schema{Name: "marks"}
+var highWaterMarkSchema = &Schema{Name: "marks"}
 
 // RecordingSchemas declares the collections of this package.
-func RecordingSchemas() []*Schema { return []*Schema{markSchema} }
+func RecordingSchemas() []*Schema { return []*Schema{highWaterMarkSchema} }
 
-// mark is how far the facts of an organization are known to be reflected.
-type mark struct {
+// highWaterMark is how far the facts of an organization are known to be reflected.
+type highWaterMark struct {
 	Org string `json:"org"`
 	// Times are the times of the newest fact that each of the last markHistory passes of
 	// the reconciler has seen, oldest pass first, in Unix seconds. They never decrease.
@@ -32,14 +32,14 @@ const (
 	markHistory = 4
 	// timeOverlap is how far behind Time the earlier version looked again, in seconds.
 	timeOverlap = 30
-	// markAge is for how long a process relies on a mark that it has read.
-	markAge = 10 * time.Second
-	// markCacheSize is of how many organizations a process remembers the mark.
-	markCacheSize = 10_000
+	// highWaterMarkAge is for how long a process relies on a mark that it has read.
+	highWaterMarkAge = 10 * time.Second
+	// highWaterMarkCacheSize is of how many organizations a process remembers the mark.
+	highWaterMarkCacheSize = 10_000
 )
 
 // newest is the time of the newest fact that any pass has seen.
-func (m *mark) newest() float64 {
+func (m *highWaterMark) newest() float64 {
 	if len(m.Times) == 0 {
 		return 0
 	}
@@ -48,7 +48,7 @@ func (m *mark) newest() float64 {
 
 // start is where the next pass begins: every fact whose time was chosen since the
 // oldest of the last passes is later.
-func (m *mark) start() float64 {
+func (m *highWaterMark) start() float64 {
 	if len(m.Times) < markHistory {
 		return 0
 	}
@@ -56,7 +56,7 @@ func (m *mark) start() float64 {
 }
 
 // advance notes a pass, and tells whether that changes the mark.
-func (m *mark) advance(newest float64) bool {
+func (m *highWaterMark) advance(newest float64) bool {
 	newest = max(newest, m.newest())
 	if m.start() == newest {
 		return false
@@ -66,27 +66,27 @@ func (m *mark) advance(newest float64) bool {
 	return true
 }
 
-// marks keeps the marks of organizations. Recorders give every fact a later time than
+// highWaterMarks keeps the marks of organizations. Recorders give every fact a later time than
 // the newest mark they know, so that the reconciler finds the facts of a process whose
 // clock is behind, too.
-type marks struct {
-	collection *Collection[mark]
+type highWaterMarks struct {
+	collection *Collection[highWaterMark]
 	clock      evidence.Clock
-	known      *cache[float64]
+	known      *Cache[float64]
 }
 
-func newMarks(docs Documents, clock evidence.Clock) *marks {
-	return &marks{
-		clock: clock, known: newCache[float64](markAge, markCacheSize),
-		collection: NewCollection(docs, markSchema, func(m *mark) string { return m.Org }, nil),
+func newHighWaterMarks(docs Documents, clock evidence.Clock) *highWaterMarks {
+	return &highWaterMarks{
+		clock: clock, known: NewCache[float64](highWaterMarkAge, highWaterMarkCacheSize),
+		collection: NewCollection(docs, highWaterMarkSchema, func(m *highWaterMark) string { return m.Org }, nil),
 	}
 }
 
 // get returns the mark of an organization, with Times empty when there is none.
-func (m *marks) get(ctx context.Context, org string) (mark, error) {
+func (m *highWaterMarks) get(ctx context.Context, org string) (highWaterMark, error) {
 	found, err := m.collection.Get(ctx, org)
 	if errors.Is(err, ErrNotFound) {
-		return mark{Org: org}, nil
+		return highWaterMark{Org: org}, nil
 	}
 	if len(found.Times) == 0 && found.Time > 0 {
 		found.Times = slices.Repeat([]float64{found.Time - timeOverlap}, markHistory)
@@ -97,9 +97,9 @@ func (m *marks) get(ctx context.Context, org string) (mark, error) {
 
 // newest returns the time of the newest fact of an organization that the reconciler had
 // seen at most markAge ago.
-func (m *marks) newest(ctx context.Context, org string) (float64, error) {
+func (m *highWaterMarks) newest(ctx context.Context, org string) (float64, error) {
 	now := m.clock()
-	newest, version, ok := m.known.get(org, now)
+	newest, version, ok := m.known.Get(org, now)
 	if ok {
 		return newest, nil
 	}
@@ -107,6 +107,6 @@ func (m *marks) newest(ctx context.Context, org string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	m.known.put(org, found.newest(), now, version)
+	m.known.Put(org, found.newest(), now, version)
 	return found.newest(), nil
 }

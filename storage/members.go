@@ -16,7 +16,7 @@ func membershipID(orgID, userID string) string { return orgID + "/" + userID }
 // member before.
 func (t *Tenancy) setMember(ctx context.Context, orgID, userID string, role evidence.Role) error {
 	id := membershipID(orgID, userID)
-	member, err := ensure(ctx, t.members, id, evidence.Membership{
+	member, err := Ensure(ctx, t.members, id, evidence.Membership{
 		OrgID:     orgID,
 		UserID:    userID,
 		Role:      role,

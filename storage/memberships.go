@@ -35,7 +35,7 @@ func (e *Environments) IncludingArchived(ctx context.Context, org, name string) 
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
-	found, err := e.collection.GetMany(ctx, distinct(members))
+	found, err := e.collection.GetMany(ctx, Distinct(members))
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (e *Environments) IncludingArchived(ctx context.Context, org, name string) 
 
 func (e *Environments) eachLogical(ctx context.Context, org string, yield func(id string, included []string)) error {
 	query := Query{Index: "logical", Equal: []any{org}, Limit: MaxMany}
-	return eachPage(ctx, e.collection, query, func(found []Record) error {
+	return ForEachPage(ctx, e.collection, query, func(found []Record) error {
 		for _, record := range found {
 			included, _ := record.Fields["included"].(string)
 			yield(record.ID, strings.Fields(included))
@@ -63,7 +63,7 @@ func (e *Environments) eachLogical(ctx context.Context, org string, yield func(i
 // archived member that has been made anew is replaced by its successor for good, so
 // that Including finds the successor from then on.
 func (e *Environments) Membership(ctx context.Context, id string) (evidence.Environment, error) {
-	for range claimAttempts {
+	for range ClaimAttempts {
 		stored, err := e.collection.Get(ctx, id)
 		if err != nil || stored.Archived || !stored.Logical() {
 			return stored, err
@@ -85,7 +85,7 @@ func (e *Environments) Membership(ctx context.Context, id string) (evidence.Envi
 			return stored, err
 		}
 	}
-	return evidence.Environment{}, errNameBusy
+	return evidence.Environment{}, ErrNameBusy
 }
 
 // Reindex writes an environment as it is, with its declared fields: Including does not

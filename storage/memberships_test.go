@@ -9,16 +9,16 @@ import (
 )
 
 func TestLogicalEnvironmentsAreFoundByTheirMembers(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	ctx := t.Context()
 	ids := map[string]string{}
 	put := func(org, name string, kind evidence.EnvironmentType, members ...string) {
 		t.Helper()
 		id, _, err := putEnvironment(s, org, name, kind)
-		s.must(err)
+		s.Must(err)
 		ids[name] = id
 		for _, member := range members {
-			s.must(s.Environments.Join(ctx, id, ids[member], 5))
+			s.Must(s.Environments.Join(ctx, id, ids[member], 5))
 		}
 	}
 	put("acme", "one", evidence.Server)
@@ -29,7 +29,7 @@ func TestLogicalEnvironmentsAreFoundByTheirMembers(t *testing.T) {
 	put("acme", "none", evidence.LogicalType)
 	put("acme", "gone", evidence.LogicalType, "one")
 	put("other", "theirs", evidence.LogicalType, "one")
-	s.must(s.Environments.Archive(ctx, "acme", "gone", 6))
+	s.Must(s.Environments.Archive(ctx, "acme", "gone", 6))
 	for _, c := range []struct {
 		org, member string
 		want        []string
@@ -40,9 +40,9 @@ func TestLogicalEnvironmentsAreFoundByTheirMembers(t *testing.T) {
 		{"other", "one", []string{"theirs"}},
 	} {
 		t.Run(c.org+"/"+c.member, func(t *testing.T) {
-			before := s.docs.commands.Load()
+			before := s.Docs.Commands.Load()
 			found, err := s.Environments.Including(ctx, c.org, ids[c.member])
-			if spent := s.docs.commands.Load() - before; err != nil || spent != 1 {
+			if spent := s.Docs.Commands.Load() - before; err != nil || spent != 1 {
 				t.Errorf("%d commands, %v", spent, err)
 			}
 			var want []string
@@ -57,27 +57,27 @@ func TestLogicalEnvironmentsAreFoundByTheirMembers(t *testing.T) {
 }
 
 func TestMembershipHasActiveMembersAndAdoptsSuccessors(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	ctx := t.Context()
 	one, _, err := putEnvironment(s, "acme", "one", evidence.Server)
-	s.must(err)
+	s.Must(err)
 	two, _, err := putEnvironment(s, "acme", "two", evidence.Server)
-	s.must(err)
+	s.Must(err)
 	all, _, err := putEnvironment(s, "acme", "all", evidence.LogicalType)
-	s.must(err)
-	s.must(s.Environments.Join(ctx, all, one, 5))
-	s.must(s.Environments.Join(ctx, all, two, 5))
+	s.Must(err)
+	s.Must(s.Environments.Join(ctx, all, one, 5))
+	s.Must(s.Environments.Join(ctx, all, two, 5))
 	assert := func(when string, included, active []string, archived int) {
 		t.Helper()
 		got, err := s.Environments.Membership(ctx, all)
-		s.must(err)
+		s.Must(err)
 		stored, err := s.Environments.Get(ctx, all)
-		s.must(err)
+		s.Must(err)
 		if !slices.Equal(got.Included, included) || !slices.Equal(got.Active, active) || !slices.Equal(stored.Included, included) {
 			t.Errorf("%s: %v, active %v, stored %v", when, got.Included, got.Active, stored.Included)
 		}
 		former, err := s.Environments.IncludingArchived(ctx, "acme", "one")
-		if s.must(err); len(former) != archived {
+		if s.Must(err); len(former) != archived {
 			t.Errorf("%s: %v include an archived one", when, former)
 		}
 		if stored.LastModifiedAt != 5 {
@@ -85,10 +85,10 @@ func TestMembershipHasActiveMembersAndAdoptsSuccessors(t *testing.T) {
 		}
 	}
 	assert("at first", []string{one, two}, []string{one, two}, 0)
-	s.must(s.Environments.Archive(ctx, "acme", "one", 6))
+	s.Must(s.Environments.Archive(ctx, "acme", "one", 6))
 	assert("archived", []string{one, two}, []string{two}, 1)
 	successor, created, err := putEnvironment(s, "acme", "one", evidence.K8S)
-	if s.must(err); !created {
+	if s.Must(err); !created {
 		t.Fatal("it was not made anew")
 	}
 	assert("made anew", []string{successor, two}, []string{successor, two}, 0)

@@ -24,16 +24,16 @@ const (
 	archivedName nameState = "archived"
 )
 
-// claimAttempts bounds how often a claimed name is looked at again: twice is
+// ClaimAttempts bounds how often a claimed name is looked at again: twice is
 // enough unless names come and go at the same time.
-const claimAttempts = 5
+const ClaimAttempts = 5
 
-// name is an entry of the names collection: what an organization calls one of the
+// NameEntry is an entry of the names collection: what an organization calls one of the
 // things that can be renamed. It is made before the thing itself and carries it
 // until that is stored, so that a crash in between loses nothing: whoever meets a
 // name that is still creating finishes it. The same goes for renaming and
 // archiving.
-type name struct {
+type NameEntry struct {
 	Org  string `json:"org"`
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -57,15 +57,14 @@ type nameChange struct {
 	Revision int64  `json:"revision,omitempty"`
 }
 
-func (n *name) creating() bool { return len(n.Entity) > 0 }
+func (n *NameEntry) creating() bool { return len(n.Entity) > 0 }
 
-func (n *name) free() bool { return n.State != liveName }
+func (n *NameEntry) free() bool { return n.State != liveName }
 
-func (n *name) id() string { return nameID(n.Org, n.Kind, n.Name) }
+func (n *NameEntry) id() string { return nameID(n.Org, n.Kind, n.Name) }
 
-const kindEnvironment = "environments"
-
-var nameSchema = &Schema{
+// NameSchema declares the collection of names.
+var NameSchema = &Schema{
 	Name:    "names",
 	Fields:  []string{"target"},
 	Indexes: []Index{{Name: "target", Fields: []string{"target"}}},
@@ -73,9 +72,9 @@ var nameSchema = &Schema{
 
 func nameID(org, kind, text string) string { return org + "/" + kind + "/" + text }
 
-// create stores the thing that a name carries while it is being created; ErrExists
+// CreateFunc stores the thing that a name carries while it is being created; ErrExists
 // tells that it is there already.
-type create func(ctx context.Context, entity json.RawMessage) error
+type CreateFunc func(ctx context.Context, entity json.RawMessage) error
 
 // renamable is the repository of a kind of things that can be renamed and archived.
 type renamable interface {
@@ -89,27 +88,28 @@ type renamable interface {
 	archive(ctx context.Context, id string, at float64) error
 }
 
-// names hands out names and resolves them.
-type names struct {
-	collection *Collection[name]
+// Names hands out names and resolves them.
+type Names struct {
+	collection *Collection[NameEntry]
 	kinds      map[string]renamable
 }
 
-func newNames(docs Documents) *names {
-	return &names{
+// NewNames binds the repository to an engine.
+func NewNames(docs Documents) *Names {
+	return &Names{
 		kinds: map[string]renamable{},
-		collection: NewCollection(docs, nameSchema,
-			(*name).id,
-			func(n *name) map[string]any { return map[string]any{"target": n.Target} }),
+		collection: NewCollection(docs, NameSchema,
+			(*NameEntry).id,
+			func(n *NameEntry) map[string]any { return map[string]any{"target": n.Target} }),
 	}
 }
 
-// register says who renames the things of a kind. It is called before all else.
-func (n *names) register(kind string, things renamable) { n.kinds[kind] = things }
+// Register says who renames the things of a kind. It is called before all else.
+func (n *Names) Register(kind string, things renamable) { n.kinds[kind] = things }
 
-// resolve returns the entry of a name, finished by finish if need be. ErrNotFound
+// Resolve returns the entry of a name, finished by finish if need be. ErrNotFound
 // tells that there is none, ErrArchived that it leads nowhere.
-func (n *names) resolve(ctx context.Context, org, kind, text string, finish create) (name, error) {
+func (n *Names) Resolve(ctx context.Context, org, kind, text string, finish CreateFunc) (NameEntry, error) {
 	entry, err := n.get(ctx, nameID(org, kind, text), finish)
 	if err == nil && entry.Value.State == archivedName {
 		err = ErrArchived
@@ -117,9 +117,9 @@ func (n *names) resolve(ctx context.Context, org, kind, text string, finish crea
 	return entry.Value, err
 }
 
-// resolveMany returns the entries of those names that lead somewhere: one command
+// ResolveMany returns the entries of those names that lead somewhere: one command
 // for all, and more only for what is under way.
-func (n *names) resolveMany(ctx context.Context, org, kind string, texts []string, finish create) ([]name, error) {
+func (n *Names) ResolveMany(ctx context.Context, org, kind string, texts []string, finish CreateFunc) ([]NameEntry, error) {
 	ids := make([]string, 0, len(texts))
 	for _, text := range texts {
 		ids = append(ids, nameID(org, kind, text))
@@ -128,10 +128,10 @@ func (n *names) resolveMany(ctx context.Context, org, kind string, texts []strin
 	if err != nil {
 		return nil, err
 	}
-	resolved := make([]name, 0, len(found))
+	resolved := make([]NameEntry, 0, len(found))
 	for _, entry := range found {
 		if entry.creating() || entry.Change != nil {
-			entry, err = n.resolve(ctx, org, kind, entry.Name, finish)
+			entry, err = n.Resolve(ctx, org, kind, entry.Name, finish)
 		}
 		if errors.Is(err, ErrNotFound) || entry.State == archivedName {
 			err = nil
@@ -146,8 +146,8 @@ func (n *names) resolveMany(ctx context.Context, org, kind string, texts []strin
 }
 
 // get returns the entry of a name with nothing under way.
-func (n *names) get(ctx context.Context, id string, finish create) (Versioned[name], error) {
-	for range claimAttempts {
+func (n *Names) get(ctx context.Context, id string, finish CreateFunc) (Versioned[NameEntry], error) {
+	for range ClaimAttempts {
 		entry, err := n.collection.GetVersioned(ctx, id)
 		if err != nil {
 			return entry, err
@@ -166,36 +166,36 @@ func (n *names) get(ctx context.Context, id string, finish create) (Versioned[na
 			return entry, err
 		}
 	}
-	return Versioned[name]{}, errNameBusy
+	return Versioned[NameEntry]{}, ErrNameBusy
 }
 
-// errNameBusy is answered when a name is changed over and over under the hands of
+// ErrNameBusy is answered when a name is changed over and over under the hands of
 // a request. It may be tried again.
-var errNameBusy = evidence.NewError(evidence.Conflict, "The name is being changed by another request, please try again")
+var ErrNameBusy = evidence.NewError(evidence.Conflict, "The name is being changed by another request, please try again")
 
-// claim takes a name for a new entity and creates it. ErrExists tells that the
+// Claim takes a name for a new entity and creates it. ErrExists tells that the
 // name is taken.
-func (n *names) claim(ctx context.Context, entry name, finish create) error {
+func (n *Names) Claim(ctx context.Context, entry NameEntry, finish CreateFunc) error {
 	if err := n.take(ctx, entry, finish); err != nil {
 		return err
 	}
 	return n.finish(ctx, entry, finish)
 }
 
-// errNotNamed reports that a thing does not have the name any more by which it was
+// ErrNotNamed reports that a thing does not have the name any more by which it was
 // found.
-var errNotNamed = errors.New("the name has changed")
+var ErrNotNamed = errors.New("the name has changed")
 
-// put applies a change to the thing that has a name, given by its id, or creates the
+// Put applies a change to the thing that has a name, given by its id, or creates the
 // entity of fresh under it: former names, and those of what is archived, are free.
 // apply returns errNotNamed when the thing has another name by now. put tells whether
 // it created.
-func (n *names) put(ctx context.Context, fresh name, finish create, apply func(target string) error) (created bool, err error) {
-	for range claimAttempts {
-		entry, err := n.resolve(ctx, fresh.Org, fresh.Kind, fresh.Name, finish)
+func (n *Names) Put(ctx context.Context, fresh NameEntry, finish CreateFunc, apply func(target string) error) (created bool, err error) {
+	for range ClaimAttempts {
+		entry, err := n.Resolve(ctx, fresh.Org, fresh.Kind, fresh.Name, finish)
 		if err == nil && !entry.free() {
 			err = apply(entry.Target)
-			if !errors.Is(err, errNotNamed) {
+			if !errors.Is(err, ErrNotNamed) {
 				return false, err
 			}
 			if err = n.demote(ctx, entry); err != nil {
@@ -206,16 +206,16 @@ func (n *names) put(ctx context.Context, fresh name, finish create, apply func(t
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return false, err
 		}
-		err = n.claim(ctx, fresh, finish)
+		err = n.Claim(ctx, fresh, finish)
 		if !errors.Is(err, ErrExists) {
 			return err == nil, err
 		}
 	}
-	return false, errNameBusy
+	return false, ErrNameBusy
 }
 
 // take writes an entry if its name is free: unknown, a former one, or archived.
-func (n *names) take(ctx context.Context, entry name, finish create) error {
+func (n *Names) take(ctx context.Context, entry NameEntry, finish CreateFunc) error {
 	err := n.collection.Insert(ctx, entry)
 	if !errors.Is(err, ErrExists) {
 		return err
@@ -235,16 +235,16 @@ func (n *names) take(ctx context.Context, entry name, finish create) error {
 }
 
 // finish stores the entity that a name carries, then unloads the name.
-func (n *names) finish(ctx context.Context, entry name, finish create) error {
+func (n *Names) finish(ctx context.Context, entry NameEntry, finish CreateFunc) error {
 	if err := finish(ctx, entry.Entity); err != nil && !errors.Is(err, ErrExists) {
 		return err
 	}
-	return n.settle(ctx, entry, func(stored *name) { stored.Entity = nil })
+	return n.settle(ctx, entry, func(stored *NameEntry) { stored.Entity = nil })
 }
 
 // settle changes an entry, as long as its name still stands for the same thing.
-func (n *names) settle(ctx context.Context, entry name, change func(*name)) error {
-	_, err := n.collection.Update(ctx, entry.id(), func(stored *name) error {
+func (n *Names) settle(ctx context.Context, entry NameEntry, change func(*NameEntry)) error {
+	_, err := n.collection.Update(ctx, entry.id(), func(stored *NameEntry) error {
 		if stored.Target == entry.Target {
 			change(stored)
 		}

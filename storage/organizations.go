@@ -20,7 +20,7 @@ func organizationFields(o *evidence.Organization) map[string]any {
 
 // EachOrganization calls yield for all organizations, until it returns an error.
 func (t *Tenancy) EachOrganization(ctx context.Context, yield func(*evidence.Organization) error) error {
-	return each(ctx, t.organizations, Query{Index: "created", Limit: MaxMany}, yield)
+	return ForEach(ctx, t.organizations, Query{Index: "created", Limit: MaxMany}, yield)
 }
 
 // HasOrganizations tells whether there is any organization.
@@ -39,7 +39,7 @@ func (t *Tenancy) Organization(ctx context.Context, name string) (evidence.Organ
 // everybody's, nor a shared one somebody's own.
 func (t *Tenancy) ensureOrganization(ctx context.Context, name string, kind evidence.OrganizationKind) (evidence.Organization, error) {
 	now := evidence.Seconds(t.clock())
-	org, err := ensure(ctx, t.organizations, name, evidence.Organization{
+	org, err := Ensure(ctx, t.organizations, name, evidence.Organization{
 		ID:             evidence.NewID(),
 		Name:           name,
 		Kind:           kind,

@@ -7,22 +7,22 @@ import (
 	"slices"
 )
 
-// maxAlike is how many different values may begin with what is looked for. Twenty
+// MaxPrefixMatches is how many different values may begin with what is looked for. Twenty
 // bits, the least that can be asked for, tell as many apart in a collection of
 // fifty million.
-const maxAlike = 50
+const MaxPrefixMatches = 50
 
 // ErrAmbiguous reports that too many different values begin with what was looked
 // for.
 var ErrAmbiguous = errors.New("too many values begin with this")
 
-// alike finds the index entries whose field, the one behind the query's
+// FindByPrefix finds the index entries whose field, the one behind the query's
 // equalities, begins with the given hex digits: those of the greatest value first,
 // and of one value the newest first. Of a value with more entries than one command
 // gives, the newest are taken: so there is hardly ever more than one command, and
 // never more than one for each value. ErrAmbiguous tells of more than maxAlike
 // values.
-func alike[T any](ctx context.Context, collection *Collection[T], query Query, field, digits string) ([]Record, error) {
+func FindByPrefix[T any](ctx context.Context, collection *Collection[T], query Query, field, digits string) ([]Record, error) {
 	query.From, query.To = &Bound{Value: digits}, &Bound{Value: digits + "g", Exclusive: true}
 	query.Descending, query.Limit = true, MaxMany
 	var found []Record
@@ -32,9 +32,9 @@ func alike[T any](ctx context.Context, collection *Collection[T], query Query, f
 			return nil, err
 		}
 		found = append(found, entries...)
-		values := valuesOf(entries, field)
+		values := DistinctValues(entries, field)
 		switch {
-		case len(valuesOf(found, field)) > maxAlike:
+		case len(DistinctValues(found, field)) > MaxPrefixMatches:
 			return nil, ErrAmbiguous
 		case next == "":
 			return found, nil
@@ -46,8 +46,8 @@ func alike[T any](ctx context.Context, collection *Collection[T], query Query, f
 	}
 }
 
-// valuesOf collects the different values of a field of texts, sorted.
-func valuesOf(entries []Record, field string) []string {
+// DistinctValues collects the different values of a field of texts, sorted.
+func DistinctValues(entries []Record, field string) []string {
 	values := map[string]bool{}
 	for _, entry := range entries {
 		if value, ok := entry.Fields[field].(string); ok {

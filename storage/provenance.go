@@ -36,9 +36,9 @@ type Provenance struct {
 	Latest float64 `json:"latest"`
 }
 
-// newest returns the time of the newest record of all, in Unix seconds; 0 when there is
+// Newest returns the time of the newest record of all, in Unix seconds; 0 when there is
 // none.
-func (p *Provenance) newest() float64 {
+func (p *Provenance) Newest() float64 {
 	newest := max(p.Latest, p.Build.Time)
 	for _, origin := range p.Flows {
 		newest = max(newest, origin.Time)
@@ -59,7 +59,7 @@ func (p *Provenance) Origins() []evidence.Origin {
 
 // add takes in a record, in whichever order they come.
 func (p *Provenance) add(origin evidence.Origin) {
-	p.Latest = max(p.newest(), origin.Time)
+	p.Latest = max(p.Newest(), origin.Time)
 	if p.Build.Record == "" || earlier(&origin, &p.Build) {
 		p.Build = origin
 	}
@@ -100,7 +100,8 @@ type Provenances struct {
 	collection *Collection[Provenance]
 }
 
-func newProvenances(docs Documents) *Provenances {
+// NewProvenances binds the repository to an engine.
+func NewProvenances(docs Documents) *Provenances {
 	return &Provenances{collection: NewCollection(docs, provenanceSchema,
 		func(p *Provenance) string { return provenanceID(p.Org, p.Fingerprint) },
 		func(p *Provenance) map[string]any {
@@ -110,15 +111,15 @@ func newProvenances(docs Documents) *Provenances {
 
 func provenanceID(org, fingerprint string) string { return org + "/" + fingerprint }
 
-// lookUp returns the provenance of a fingerprint for Add, with revision 0 when there is
+// LookUp returns the provenance of a fingerprint for Add, with revision 0 when there is
 // none.
-func (p *Provenances) lookUp(ctx context.Context, org, fingerprint string) (Versioned[Provenance], error) {
-	return lookUp(ctx, p.collection, provenanceID(org, fingerprint))
+func (p *Provenances) LookUp(ctx context.Context, org, fingerprint string) (Versioned[Provenance], error) {
+	return GetOrZero(ctx, p.collection, provenanceID(org, fingerprint))
 }
 
 // Add notes a record. seen is what lookUp returned.
 func (p *Provenances) Add(ctx context.Context, record *evidence.ArtifactRecord, seen Versioned[Provenance]) error {
-	_, err := upsertFrom(ctx, p.collection, provenanceID(record.Org, record.Fingerprint), seen,
+	_, err := UpsertFrom(ctx, p.collection, provenanceID(record.Org, record.Fingerprint), seen,
 		func() Provenance {
 			return Provenance{Org: record.Org, Fingerprint: record.Fingerprint, Flows: map[string]evidence.Origin{}}
 		},
@@ -155,14 +156,14 @@ func (q *BuildQuery) query() Query {
 		Descending: true, Offset: q.Offset, Limit: q.Limit,
 	}
 	if q.Repos != nil {
-		query.Index, query.Equal = "repo", []any{q.Org, oneOrIn(q.Repos)}
+		query.Index, query.Equal = "repo", []any{q.Org, OneOrSet(q.Repos)}
 	}
 	return query
 }
 
 // Builds returns a page of builds.
 func (p *Provenances) Builds(ctx context.Context, q BuildQuery) ([]Provenance, error) {
-	return take(ctx, p.collection, q.query())
+	return FindAll(ctx, p.collection, q.query())
 }
 
 // CountBuilds returns how many builds there are, at most MaxCount.
@@ -175,7 +176,7 @@ func (p *Provenances) CountBuilds(ctx context.Context, q BuildQuery) (int64, err
 // BuildTimes returns when builds were made, in Unix seconds, newest first, at most
 // q.Limit: one command for each MaxMany.
 func (p *Provenances) BuildTimes(ctx context.Context, q BuildQuery) ([]float64, error) {
-	entries, err := takeFields(ctx, p.collection, q.query())
+	entries, err := FindAllFields(ctx, p.collection, q.query())
 	times := make([]float64, 0, len(entries))
 	for _, entry := range entries {
 		at, _ := entry.Fields["built"].(float64)

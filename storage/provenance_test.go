@@ -14,14 +14,14 @@ import (
 // kept, in any order.
 func TestProvenanceKeepsTheFlowsThatKnewFirst(t *testing.T) {
 	const flows, kept = 520, 500
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	for _, i := range rand.New(rand.NewPCG(9, 9)).Perm(flows) {
-		s.must(s.Provenances.Add(t.Context(), &evidence.ArtifactRecord{
+		s.Must(s.Provenances.Add(t.Context(), &evidence.ArtifactRecord{
 			ID: fmt.Sprint("record-", i), Org: "org", Flow: fmt.Sprintf("flow-%03d", i), Fingerprint: "f", CreatedAt: float64(i),
 		}, storage.Versioned[storage.Provenance]{}))
 	}
 	found, err := s.Provenances.GetMany(t.Context(), "org", []string{"f"})
-	s.must(err)
+	s.Must(err)
 	origins := found[0].Origins()
 	if len(origins) != kept || origins[0].Flow != "flow-000" || origins[kept-1].Flow != fmt.Sprintf("flow-%03d", kept-1) {
 		t.Errorf("%d origins, from %s to %s", len(origins), origins[0].Flow, origins[len(origins)-1].Flow)
@@ -34,10 +34,10 @@ func TestProvenanceKeepsTheFlowsThatKnewFirst(t *testing.T) {
 // TestFlowsCannotFillAProvenance lets flows tell more of a fingerprint than a document
 // can hold, at first or when they report it again.
 func TestFlowsCannotFillAProvenance(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	report := func(i int, at float64, trail string) {
 		t.Helper()
-		s.must(s.Provenances.Add(t.Context(), &evidence.ArtifactRecord{
+		s.Must(s.Provenances.Add(t.Context(), &evidence.ArtifactRecord{
 			ID: fmt.Sprint("record-", at), Org: "org", Flow: fmt.Sprintf("flow-%03d", i), Trail: trail, Fingerprint: "f", CreatedAt: at,
 		}, storage.Versioned[storage.Provenance]{}))
 	}
@@ -49,7 +49,7 @@ func TestFlowsCannotFillAProvenance(t *testing.T) {
 		report(i, float64(100+i), long)
 	}
 	found, err := s.Provenances.GetMany(t.Context(), "org", []string{"f"})
-	s.must(err)
+	s.Must(err)
 	origins := found[0].Origins()
 	if len(origins) != 6 || origins[0].Flow != "flow-000" || origins[5].Flow != "flow-005" {
 		t.Errorf("%d origins, from %s to %s", len(origins), origins[0].Flow, origins[len(origins)-1].Flow)

@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// allOf reads a list to its end.
-func allOf[T any](t *testing.T, list *storage.Batches[T]) []T {
+// AllOf reads a list to its end.
+func AllOf[T any](t *testing.T, list *storage.Batches[T]) []T {
 	t.Helper()
 	var all []T
-	for _, batch := range batchesOf(t, list, wholeBatch) {
+	for _, batch := range QueryBatches(t, list, WholeBatch) {
 		all = append(all, batch...)
 	}
 	return all
 }
 
-func batchesOf[T any](t *testing.T, list *storage.Batches[T], maxBytes int) [][]T {
+func QueryBatches[T any](t *testing.T, list *storage.Batches[T], maxBytes int) [][]T {
 	t.Helper()
 	var batches [][]T
 	for list.More() {
@@ -31,5 +31,5 @@ func batchesOf[T any](t *testing.T, list *storage.Batches[T], maxBytes int) [][]
 	return batches
 }
 
-// wholeBatch is more than any list of these tests has.
-const wholeBatch = 1 << 30
+// WholeBatch is more than any list of these tests has.
+const WholeBatch = 1 << 30

@@ -48,24 +48,24 @@ func (r *reading) Find(ctx context.Context, s *storage.Schema, q storage.Query) 
 // name that their slot had to drop. Each was attested by fingerprint and by name, a few
 // times over, and what was attested is large.
 func TestArtifactsThatTheirSlotDoesNotKnowAreJudgedByOneReading(t *testing.T) {
-	s := newFlowScene(t)
-	flow, _, err := s.put("org", "flow")
-	s.must(err)
+	s := NewFixture(t)
+	flow, _, err := s.PutFlow("org", "flow")
+	s.Must(err)
 	scope := storage.Scope{Org: "org", OrgName: "org", Flow: "flow", Trail: "t", By: "me", ByID: "me", At: 1}
 	_, err = s.Recorder.Begin(t.Context(), scope, flow, evidence.TrailChange{}, nil)
-	s.must(err)
+	s.Must(err)
 	const artifacts, each, size = 60, 6, 10_000
 	large := new(strings.Repeat("x", size))
 	var records []evidence.ArtifactRecord
 	var attestations []evidence.Attestation
 	for i := range artifacts {
 		commit := fmt.Sprintf("%040x", i)
-		record := artifactRecord(flow, "t", fmt.Sprintf("%064x", i), commit, float64(2+i))
+		record := ArtifactRecord(flow, "t", fmt.Sprintf("%064x", i), commit, float64(2+i))
 		record.ID = fmt.Sprint("record-", i)
 		records = append(records, record)
 		for n := range each {
 			// The last one of each name counts: only that by name of every third artifact fails.
-			a := attestationRecord(fmt.Sprint("n", n%2), flow, evidence.TypeGeneric, i%3 != 0 && n >= 2, float64(100+each*i+n))
+			a := AttestationRecord(fmt.Sprint("n", n%2), flow, evidence.TypeGeneric, i%3 != 0 && n >= 2, float64(100+each*i+n))
 			a.ID, a.Description = fmt.Sprint("a-", i, "-", n), large
 			if n%2 == 0 {
 				a.Targets, a.Commit, a.Compliant = []string{"lib", "app"}, &evidence.GitCommit{SHA1: commit}, n < 4 || i%3 != 0
@@ -75,20 +75,20 @@ func TestArtifactsThatTheirSlotDoesNotKnowAreJudgedByOneReading(t *testing.T) {
 			attestations = append(attestations, a)
 		}
 	}
-	putArtifacts(t, s.Store, records...)
-	putAttestations(t, s.Store, attestations...)
-	docs := &reading{Documents: s.db}
-	s.docs.Documents = docs
+	PutArtifacts(t, s.Store, records...)
+	PutAttestations(t, s.Store, attestations...)
+	docs := &reading{Documents: s.Db}
+	s.Docs.Documents = docs
 	spent := func(n int) *reading {
 		t.Helper()
-		*docs = reading{Documents: s.db}
-		var asked []storage.Standing
+		*docs = reading{Documents: s.Db}
+		var asked []storage.StateQuery
 		for i := range n {
 			origin := records[i].Origin()
-			asked = append(asked, storage.StandingOf(records[i].Fingerprint, &origin))
+			asked = append(asked, storage.StateQueryOf(records[i].Fingerprint, &origin))
 		}
-		standings, err := s.Recorder.Standings(t.Context(), "org", asked)
-		s.must(err)
+		standings, err := s.Recorder.ArtifactStates(t.Context(), "org", asked)
+		s.Must(err)
 		for i, one := range asked {
 			want := evidence.Compliant
 			if i%3 == 0 {
@@ -114,35 +114,35 @@ func TestArtifactsThatTheirSlotDoesNotKnowAreJudgedByOneReading(t *testing.T) {
 // TestAttestationsOfEarlierVersionsCount judges an artifact that its slot had to drop by
 // attestations that were stored with fewer fields.
 func TestAttestationsOfEarlierVersionsCount(t *testing.T) {
-	commit := sha("1", 40)
-	artifact := artifactRecord("f", "t", sha("1", 64), commit, 1)
-	byName := attestationRecord("by-name", "f", evidence.TypeGeneric, false, 2)
+	commit := Sha("1", 40)
+	artifact := ArtifactRecord("f", "t", Sha("1", 64), commit, 1)
+	byName := AttestationRecord("by-name", "f", evidence.TypeGeneric, false, 2)
 	byName.Targets, byName.Commit = []string{"lib", "app"}, &evidence.GitCommit{SHA1: commit}
-	byFingerprint := attestationRecord("by-fingerprint", "f", evidence.TypeGeneric, false, 3)
+	byFingerprint := AttestationRecord("by-fingerprint", "f", evidence.TypeGeneric, false, 3)
 	byFingerprint.Fingerprint, byFingerprint.Targets = artifact.Fingerprint, []string{"app"}
 	override := byFingerprint
 	override.ID, override.CreatedAt, override.Override = "override", 4, &evidence.Override{Original: byFingerprint.ID}
-	ofTrail := attestationRecord("of-trail", "f", evidence.TypeGeneric, false, 5)
+	ofTrail := AttestationRecord("of-trail", "f", evidence.TypeGeneric, false, 5)
 	ofOthers := byName
-	ofOthers.ID, ofOthers.Commit = "of-others", &evidence.GitCommit{SHA1: sha("2", 40)}
+	ofOthers.ID, ofOthers.Commit = "of-others", &evidence.GitCommit{SHA1: Sha("2", 40)}
 	attestations := []evidence.Attestation{byName, byFingerprint, override, ofTrail, ofOthers}
 
 	rebuilt := func(put func(*testing.T, *storage.Store, ...evidence.Attestation)) ([]evidence.SlotEntry, int64) {
 		t.Helper()
-		store, docs, _ := embedded(t)
+		store, docs, _ := NewStore(t)
 		put(t, store, attestations...)
-		before := docs.commands.Load()
+		before := docs.Commands.Load()
 		slots, err := store.Recorder.Rebuild(t.Context(), "org", []evidence.ArtifactRecord{artifact})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slots[artifact.ID].Entries, docs.commands.Load() - before
+		return slots[artifact.ID].Entries, docs.Commands.Load() - before
 	}
-	entries, took := rebuilt(putAttestations)
+	entries, took := rebuilt(PutAttestations)
 	if want := []evidence.SlotEntry{byName.SlotEntry(), override.SlotEntry()}; !slices.Equal(entries, want) || took != 2 {
 		t.Errorf("rebuilt %+v by %d commands, want %+v", entries, took, want)
 	}
-	old, took := rebuilt(putOldAttestations)
+	old, took := rebuilt(PutOldAttestations)
 	if !slices.Equal(old, entries) || took != 4 {
 		t.Errorf("rebuilt %+v by %d commands of those of an earlier version, want %+v", old, took, entries)
 	}
@@ -151,19 +151,19 @@ func TestAttestationsOfEarlierVersionsCount(t *testing.T) {
 // TestArtifactsOfANameShareWhatWasAttestedByName compares what is allocated for one
 // artifact and for many, all bound to the same attestations by name.
 func TestArtifactsOfANameShareWhatWasAttestedByName(t *testing.T) {
-	store, _, _ := embedded(t)
+	store, _, _ := NewStore(t)
 	const artifacts, attested = 200, 1000
 	var records []evidence.ArtifactRecord
 	for i := range artifacts {
-		records = append(records, artifactRecord("f", "t", fmt.Sprintf("%064x", i), sha("1", 40), float64(i)))
+		records = append(records, ArtifactRecord("f", "t", fmt.Sprintf("%064x", i), Sha("1", 40), float64(i)))
 	}
 	var attestations []evidence.Attestation
 	for i := range attested {
-		a := attestationRecord("check", "f", evidence.TypeGeneric, true, float64(artifacts+i))
+		a := AttestationRecord("check", "f", evidence.TypeGeneric, true, float64(artifacts+i))
 		a.ID, a.Targets = fmt.Sprint("a", i), []string{"app"}
 		attestations = append(attestations, a)
 	}
-	putAttestations(t, store, attestations...)
+	PutAttestations(t, store, attestations...)
 	for name, read := range map[string]func([]evidence.ArtifactRecord) error{
 		"slots": func(records []evidence.ArtifactRecord) error {
 			slots, err := store.Recorder.Rebuild(t.Context(), "org", records)
@@ -217,12 +217,12 @@ func (l *looking) Find(ctx context.Context, schema *storage.Schema, q storage.Qu
 // TestReadingOneArtifactLeavesAloneWhatOthersHave has many attestations of other artifacts
 // in the trail.
 func TestReadingOneArtifactLeavesAloneWhatOthersHave(t *testing.T) {
-	s := newFlowScene(t)
-	docs := &looking{Documents: s.db}
-	s.docs.Documents = docs
-	artifact := artifactRecord("f", "t", sha("1", 64), sha("1", 40), 1)
+	s := NewFixture(t)
+	docs := &looking{Documents: s.Db}
+	s.Docs.Documents = docs
+	artifact := ArtifactRecord("f", "t", Sha("1", 64), Sha("1", 40), 1)
 	attestation := func(id, fingerprint string, at float64) evidence.Attestation {
-		a := attestationRecord("check", "f", evidence.TypeGeneric, true, at)
+		a := AttestationRecord("check", "f", evidence.TypeGeneric, true, at)
 		a.ID, a.Fingerprint, a.Targets = id, fingerprint, []string{"app"}
 		return a
 	}
@@ -230,15 +230,15 @@ func TestReadingOneArtifactLeavesAloneWhatOthersHave(t *testing.T) {
 	for i := range 100 {
 		attestations = append(attestations, attestation(fmt.Sprint("foreign", i), fmt.Sprintf("f%063x", i), 4))
 	}
-	putAttestations(t, s.Store, attestations...)
-	before := s.docs.commands.Load()
+	PutAttestations(t, s.Store, attestations...)
+	before := s.Docs.Commands.Load()
 	all, err := s.Attestations.OfRecords(t.Context(), "org", []evidence.ArtifactRecord{artifact})
-	s.must(err)
+	s.Must(err)
 	want := []evidence.SlotEntry{attestations[0].SlotEntry(), attestations[1].SlotEntry()}
 	if got := all.Of(&artifact); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if took := s.docs.commands.Load() - before; took != 2 || docs.entries != 2 {
+	if took := s.Docs.Commands.Load() - before; took != 2 || docs.entries != 2 {
 		t.Errorf("took %d commands, which looked at %d attestations", took, docs.entries)
 	}
 }

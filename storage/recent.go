@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// recent keeps what was used last of things that never change, up to a number of
+// LRU keeps what was used last of things that never change, up to a number of
 // bytes in all.
-type recent[T any] struct {
+type LRU[T any] struct {
 	mu      sync.Mutex
-	most    int        // bytes
-	size    int        // bytes
-	order   *list.List // of *recentEntry[T], used last in front
-	entries map[string]*list.Element
+	Most    int        // bytes
+	Size    int        // bytes
+	Order   *list.List // of *recentEntry[T], used last in front
+	Entries map[string]*list.Element
 }
 
 type recentEntry[T any] struct {
@@ -21,34 +21,35 @@ type recentEntry[T any] struct {
 	size  int // bytes
 }
 
-func newRecent[T any](most int) *recent[T] {
-	return &recent[T]{most: most, order: list.New(), entries: map[string]*list.Element{}}
+// NewLRU makes a cache of at most that many bytes.
+func NewLRU[T any](most int) *LRU[T] {
+	return &LRU[T]{Most: most, Order: list.New(), Entries: map[string]*list.Element{}}
 }
 
-func (r *recent[T]) get(key string) (T, bool) {
+func (r *LRU[T]) Get(key string) (T, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	element, ok := r.entries[key]
+	element, ok := r.Entries[key]
 	if !ok {
 		var none T
 		return none, false
 	}
-	r.order.MoveToFront(element)
+	r.Order.MoveToFront(element)
 	return element.Value.(*recentEntry[T]).value, true
 }
 
-// put keeps a value of a size; one that is larger than all that may be kept is not.
-func (r *recent[T]) put(key string, value T, size int) {
+// Put keeps a value of a size; one that is larger than all that may be kept is not.
+func (r *LRU[T]) Put(key string, value T, size int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.entries[key]; ok || size > r.most {
+	if _, ok := r.Entries[key]; ok || size > r.Most {
 		return
 	}
-	r.entries[key] = r.order.PushFront(&recentEntry[T]{key: key, value: value, size: size})
-	r.size += size
-	for r.size > r.most {
-		oldest := r.order.Remove(r.order.Back()).(*recentEntry[T])
-		delete(r.entries, oldest.key)
-		r.size -= oldest.size
+	r.Entries[key] = r.Order.PushFront(&recentEntry[T]{key: key, value: value, size: size})
+	r.Size += size
+	for r.Size > r.Most {
+		oldest := r.Order.Remove(r.Order.Back()).(*recentEntry[T])
+		delete(r.Entries, oldest.key)
+		r.Size -= oldest.size
 	}
 }

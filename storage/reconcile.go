@@ -11,7 +11,7 @@ import (
 // the aggregates reflected them. No client was told of these.
 type Reconciler struct {
 	recorder *Recorder
-	marks    *marks
+	marks    *highWaterMarks
 }
 
 // NewReconciler makes a reconciler of what a recorder records.
@@ -45,13 +45,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, org string, until float64) (
 // artifacts applies the artifacts whose events are missing.
 func (r *Reconciler) artifacts(ctx context.Context, span Query) (walked, error) {
 	span.Index = "created"
-	return walk(ctx, r.recorder, r.recorder.artifacts.collection, span, "created", r.recorder.reapplyArtifact)
+	return walk(ctx, r.recorder, r.recorder.artifacts.Collection, span, "created", r.recorder.reapplyArtifact)
 }
 
 // attestations applies the attestations whose events are missing.
 func (r *Reconciler) attestations(ctx context.Context, span Query) (walked, error) {
 	span.Index = "time"
-	return walk(ctx, r.recorder, r.recorder.attestations.collection, span, "time", r.recorder.reapplyAttestation)
+	return walk(ctx, r.recorder, r.recorder.attestations.Collection, span, "time", r.recorder.reapplyAttestation)
 }
 
 // walked tells how many facts of a span had to be applied, and the time of the newest
@@ -86,7 +86,7 @@ func walk[T any](ctx context.Context, r *Recorder, collection *Collection[T], sp
 		}
 		for i := range facts {
 			if err := apply(ctx, &facts[i]); err != nil {
-				faults = append(faults, collection.wrap("apply", collection.id(&facts[i]), err))
+				faults = append(faults, collection.Wrap("apply", collection.Id(&facts[i]), err))
 				continue
 			}
 			result.applied++
@@ -123,7 +123,7 @@ func (r *Recorder) reapplyArtifact(ctx context.Context, record *evidence.Artifac
 	if err != nil {
 		return err
 	}
-	known, err := r.provenances.lookUp(ctx, record.Org, record.Fingerprint)
+	known, err := r.provenances.LookUp(ctx, record.Org, record.Fingerprint)
 	if err != nil {
 		return err
 	}

@@ -22,20 +22,20 @@ func (r *Recorder) Report(ctx context.Context, scope Scope, record evidence.Arti
 	if err := seen.Value.Admits([]string{record.Name}, ""); err != nil {
 		return err
 	}
-	known, err := r.provenances.lookUp(ctx, record.Org, record.Fingerprint)
+	known, err := r.provenances.LookUp(ctx, record.Org, record.Fingerprint)
 	if err != nil {
 		return err
 	}
-	reported, err := r.artifacts.newestTime(ctx, record.Org, flow)
+	reported, err := r.artifacts.NewestTime(ctx, record.Org, flow)
 	if err != nil {
 		return err
 	}
-	record.CreatedAt, err = r.timeAfter(ctx, record.Org, max(last, known.Value.newest(), reported), record.CreatedAt)
+	record.CreatedAt, err = r.timeAfter(ctx, record.Org, max(last, known.Value.Newest(), reported), record.CreatedAt)
 	if err != nil {
 		return err
 	}
 	record.Flow, record.Template = flow, seen.Value.Template
-	if err := r.artifacts.collection.Insert(ctx, record); err != nil {
+	if err := r.artifacts.Collection.Insert(ctx, record); err != nil {
 		return err
 	}
 	return r.applyArtifact(ctx, seen, known, &record, repo)
@@ -45,7 +45,7 @@ func (r *Recorder) Report(ctx context.Context, scope Scope, record evidence.Arti
 // its fingerprint a moment ago.
 func (r *Recorder) applyArtifact(ctx context.Context, seen Versioned[evidence.Trail], known Versioned[Provenance], record *evidence.ArtifactRecord, repo *evidence.Repo) error {
 	_, named := seen.Value.Slots[record.Name]
-	slot, err := r.slots.change(ctx, record.Org, seen.Value.Key(), record.Name, named, func(slot *evidence.Slot) {
+	slot, err := r.slots.Change(ctx, record.Org, seen.Value.Key(), record.Name, named, func(slot *evidence.Slot) {
 		slot.Report(record.SlotArtifact())
 	})
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *Recorder) fill(ctx context.Context, slot evidence.Slot, record *evidenc
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	slot, err = r.slots.change(ctx, slot.Org, slot.Trail, slot.Name, true, func(slot *evidence.Slot) {
+	slot, err = r.slots.Change(ctx, slot.Org, slot.Trail, slot.Name, true, func(slot *evidence.Slot) {
 		for _, entry := range missing {
 			slot.Attest(entry)
 		}
@@ -88,7 +88,7 @@ func (r *Recorder) fill(ctx context.Context, slot evidence.Slot, record *evidenc
 	if err != nil {
 		return err
 	}
-	seen, err := r.trails.collection.GetVersioned(ctx, slot.Trail)
+	seen, err := r.trails.Collection.GetVersioned(ctx, slot.Trail)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (r *Recorder) Attest(ctx context.Context, scope Scope, attestation evidence
 // decides.
 func (r *Recorder) add(ctx context.Context, seen Versioned[evidence.Trail], names []string, last float64, attestation evidence.Attestation, repo *evidence.Repo) error {
 	if attestation.Control != "" {
-		decided, err := r.attestations.newestDecision(ctx, attestation.Org, attestation.Control)
+		decided, err := r.attestations.NewestDecision(ctx, attestation.Org, attestation.Control)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (r *Recorder) add(ctx context.Context, seen Versioned[evidence.Trail], name
 	if err != nil {
 		return err
 	}
-	if err := r.attestations.collection.Insert(ctx, attestation); err != nil {
+	if err := r.attestations.Collection.Insert(ctx, attestation); err != nil {
 		return err
 	}
 	return r.applyAttestation(ctx, seen, names, &attestation, repo)
@@ -95,7 +95,7 @@ func (r *Recorder) existing(ctx context.Context, scope Scope) (Versioned[evidenc
 	if err != nil {
 		return Versioned[evidence.Trail]{}, err
 	}
-	return r.trails.collection.GetVersioned(ctx, evidence.TrailKey(ref.ID, scope.Trail))
+	return r.trails.Collection.GetVersioned(ctx, evidence.TrailKey(ref.ID, scope.Trail))
 }
 
 // original finds what an override replaces, the zero Entry when that is required and
@@ -300,7 +300,7 @@ func (r *Recorder) bind(ctx context.Context, seen Versioned[evidence.Trail], nam
 		if !errors.Is(err, errSlotsMoved) {
 			return trail, slots, err
 		}
-		if seen, err = r.trails.collection.GetVersioned(ctx, seen.Value.Key()); err != nil {
+		if seen, err = r.trails.Collection.GetVersioned(ctx, seen.Value.Key()); err != nil {
 			return seen.Value, nil, err
 		}
 		names = union(names, underWhich(&seen.Value, a.Fingerprint))
@@ -313,7 +313,7 @@ func (r *Recorder) attestSlots(ctx context.Context, trail *evidence.Trail, names
 	slots := make([]evidence.Slot, 0, len(names))
 	for _, name := range names {
 		_, known := trail.Slots[name]
-		slot, err := r.slots.change(ctx, a.Org, trail.Key(), name, known, func(s *evidence.Slot) {
+		slot, err := r.slots.Change(ctx, a.Org, trail.Key(), name, known, func(s *evidence.Slot) {
 			s.Attest(a.SlotEntry())
 		})
 		if err != nil {
@@ -388,7 +388,7 @@ func (r *Recorder) announceAttestation(ctx context.Context, trail *evidence.Trai
 	var fingerprints []string
 	for _, slot := range slots {
 		if slot.Pruned {
-			return r.tokens.Move(ctx, a.Org)
+			return r.generations.Bump(ctx, a.Org)
 		}
 		fingerprints = append(fingerprints, slot.Concerned(a.SlotEntry())...)
 	}

@@ -26,8 +26,8 @@ type Recorder struct {
 	decisions    *Decisions
 	repos        *Repos
 	running      *RunningSet
-	tokens       *Tokens
-	marks        *marks
+	generations  *Generations
+	marks        *highWaterMarks
 }
 
 // Repositories are what a Recorder writes to.
@@ -43,7 +43,7 @@ type Repositories struct {
 	Decisions    *Decisions
 	Repos        *Repos
 	Running      *RunningSet
-	Tokens       *Tokens
+	Generations  *Generations
 }
 
 // NewRecorder makes a recorder. The engine behind docs must be that of the repositories.
@@ -51,8 +51,8 @@ func NewRecorder(to Repositories, docs Documents, clock evidence.Clock) *Recorde
 	return &Recorder{
 		flows: to.Flows, templates: to.Templates, trails: to.Trails, slots: to.Slots,
 		artifacts: to.Artifacts, attestations: to.Attestations, events: to.TrailEvents,
-		provenances: to.Provenances, decisions: to.Decisions, repos: to.Repos, running: to.Running, tokens: to.Tokens,
-		marks: newMarks(docs, clock),
+		provenances: to.Provenances, decisions: to.Decisions, repos: to.Repos, running: to.Running, generations: to.Generations,
+		marks: newHighWaterMarks(docs, clock),
 	}
 }
 
@@ -91,7 +91,7 @@ func (r *Recorder) flow(ctx context.Context, scope Scope) (string, error) {
 func (r *Recorder) open(ctx context.Context, scope Scope, flow string) (seen Versioned[evidence.Trail], last float64, err error) {
 	begun := false
 	for {
-		seen, err := r.trails.collection.GetVersioned(ctx, evidence.TrailKey(flow, scope.Trail))
+		seen, err := r.trails.Collection.GetVersioned(ctx, evidence.TrailKey(flow, scope.Trail))
 		switch {
 		case errors.Is(err, ErrNotFound):
 		case begun:
@@ -128,7 +128,7 @@ func (r *Recorder) create(ctx context.Context, scope Scope, flow string, change 
 	if len(found) == 0 {
 		return evidence.Trail{}, fmt.Errorf("flow %s has a name but no document", flow)
 	}
-	tally, err := r.trails.tallies.lookUp(ctx, flow)
+	tally, err := r.trails.Tallies.LookUp(ctx, flow)
 	if err != nil {
 		return evidence.Trail{}, err
 	}
@@ -148,17 +148,17 @@ func (r *Recorder) create(ctx context.Context, scope Scope, flow string, change 
 	}
 	trail.Status = compliance.Trail(&stored.Template, &trail)
 	trail.Pending = []evidence.TrailEvent{begunEvent(&trail, scope, repo)}
-	if err := r.trails.collection.Insert(ctx, trail); err != nil {
+	if err := r.trails.Collection.Insert(ctx, trail); err != nil {
 		return trail, err
 	}
-	return trail, r.trails.settleFrom(ctx, trail, tally)
+	return trail, r.trails.SettleFrom(ctx, trail, tally)
 }
 
 // Begin begins a trail of the flow of that id, or patches the one that is there.
 // It tells whether it was begun.
 func (r *Recorder) Begin(ctx context.Context, scope Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) (created bool, err error) {
 	for range reflectAttempts {
-		seen, err := r.trails.collection.GetVersioned(ctx, evidence.TrailKey(flow, scope.Trail))
+		seen, err := r.trails.Collection.GetVersioned(ctx, evidence.TrailKey(flow, scope.Trail))
 		switch {
 		case errors.Is(err, ErrNotFound):
 			_, err = r.create(ctx, scope, flow, change, repo)
@@ -208,7 +208,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen Versioned[eviden
 	}
 	event, now := evidence.NewID(), scope.At
 	moved := false
-	trail, err := r.trails.collection.UpdateFrom(ctx, seen, func(t *evidence.Trail) error {
+	trail, err := r.trails.Collection.UpdateFrom(ctx, seen, func(t *evidence.Trail) error {
 		changed := t.Apply(change)
 		if len(changed) == 0 {
 			return nil
@@ -240,7 +240,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen Versioned[eviden
 			return err
 		}
 	}
-	return r.trails.settle(ctx, trail)
+	return r.trails.Settle(ctx, trail)
 }
 
 // leftBehind tells whether a change of a trail is pending whose author may have been
@@ -259,7 +259,7 @@ func (r *Recorder) reflect(ctx context.Context, seen Versioned[evidence.Trail], 
 		if err != nil {
 			return seen.Value, err
 		}
-		trail, err := r.trails.collection.UpdateFrom(ctx, seen, func(t *evidence.Trail) error {
+		trail, err := r.trails.Collection.UpdateFrom(ctx, seen, func(t *evidence.Trail) error {
 			if t.Template != stored.ID {
 				return errTemplateMoved
 			}
@@ -277,7 +277,7 @@ func (r *Recorder) reflect(ctx context.Context, seen Versioned[evidence.Trail], 
 		if !errors.Is(err, errTemplateMoved) {
 			return trail, err
 		}
-		if seen, err = r.trails.collection.GetVersioned(ctx, seen.Value.Key()); err != nil {
+		if seen, err = r.trails.Collection.GetVersioned(ctx, seen.Value.Key()); err != nil {
 			return seen.Value, err
 		}
 	}
@@ -291,7 +291,7 @@ func (r *Recorder) announce(ctx context.Context, org string, fingerprints []stri
 	if err != nil || !runs {
 		return err
 	}
-	return r.tokens.Move(ctx, org)
+	return r.generations.Bump(ctx, org)
 }
 
 // announceTrail is announce for all artifacts of a trail. Those that are not the
@@ -299,7 +299,7 @@ func (r *Recorder) announce(ctx context.Context, org string, fingerprints []stri
 func (r *Recorder) announceTrail(ctx context.Context, trail *evidence.Trail) error {
 	for _, summary := range trail.Slots {
 		if summary.Displaced {
-			return r.tokens.Move(ctx, trail.Org)
+			return r.generations.Bump(ctx, trail.Org)
 		}
 	}
 	return r.announce(ctx, trail.Org, trail.Fingerprints())

@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// artifactRecord is a report with the fields that look-ups go by.
-func artifactRecord(flow, trail, fingerprint, commit string, at float64) evidence.ArtifactRecord {
+// ArtifactRecord is a report with the fields that look-ups go by.
+func ArtifactRecord(flow, trail, fingerprint, commit string, at float64) evidence.ArtifactRecord {
 	return evidence.ArtifactRecord{
 		ID: evidence.NewID(), Org: "org", Flow: flow, Trail: trail, Name: "app", Fingerprint: fingerprint,
 		CommitSHA: commit, Commit: &evidence.GitCommit{SHA1: commit, Branch: new("main")}, CreatedAt: at,
 	}
 }
 
-// putArtifacts stores records as the recorder would, without all that follows.
-func putArtifacts(t *testing.T, store *storage.Store, records ...evidence.ArtifactRecord) {
+// PutArtifacts stores records as the recorder would, without all that follows.
+func PutArtifacts(t *testing.T, store *storage.Store, records ...evidence.ArtifactRecord) {
 	t.Helper()
 	schemas := storage.Schemas()
 	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == "artifacts" })]
@@ -41,19 +41,19 @@ func putArtifacts(t *testing.T, store *storage.Store, records ...evidence.Artifa
 	}
 }
 
-// sha makes hex digits that begin as given, filled up to a length.
-func sha(start string, length int) string { return start + strings.Repeat("0", length-len(start)) }
+// Sha makes hex digits that begin as given, filled up to a length.
+func Sha(start string, length int) string { return start + strings.Repeat("0", length-len(start)) }
 
-// attestationRecord is a record with the fields that look-ups go by; its name is
+// AttestationRecord is a record with the fields that look-ups go by; its name is
 // its id too.
-func attestationRecord(name, flow, kind string, compliant bool, at float64) evidence.Attestation {
+func AttestationRecord(name, flow, kind string, compliant bool, at float64) evidence.Attestation {
 	return evidence.Attestation{
 		ID: name + "-" + flow, Org: "org", Flow: flow, Trail: "t", Name: name, Type: kind, Compliant: compliant, CreatedAt: at,
 	}
 }
 
-// putAttestations stores records as the recorder would, without all that follows.
-func putAttestations(t *testing.T, store *storage.Store, records ...evidence.Attestation) {
+// PutAttestations stores records as the recorder would, without all that follows.
+func PutAttestations(t *testing.T, store *storage.Store, records ...evidence.Attestation) {
 	t.Helper()
 	storeAttestations(t, store, records, func(a *evidence.Attestation) map[string]any {
 		fields := map[string]any{"targets": ""}
@@ -67,9 +67,9 @@ func putAttestations(t *testing.T, store *storage.Store, records ...evidence.Att
 	})
 }
 
-// putOldAttestations stores records as the recorder of an earlier version would, which
+// PutOldAttestations stores records as the recorder of an earlier version would, which
 // declared fewer fields.
-func putOldAttestations(t *testing.T, store *storage.Store, records ...evidence.Attestation) {
+func PutOldAttestations(t *testing.T, store *storage.Store, records ...evidence.Attestation) {
 	t.Helper()
 	storeAttestations(t, store, records, func(*evidence.Attestation) map[string]any { return map[string]any{} })
 }

@@ -5,19 +5,19 @@ import (
 	"errors"
 )
 
-// errNameTaken reports that another live thing has the name that was asked for.
-var errNameTaken = errors.New("name is taken")
+// ErrNameTaken reports that another live thing has the name that was asked for.
+var ErrNameTaken = errors.New("name is taken")
 
-// rename gives the thing of an entry another name. The new name comes first, then
+// Rename gives the thing of an entry another name. The new name comes first, then
 // the thing, then the old name becomes a former one; whoever meets the new name in
 // between finishes it. ErrNotFound tells that the thing was archived meanwhile.
-func (n *names) rename(ctx context.Context, entry name, to string, at float64, finish create) error {
-	for range claimAttempts {
+func (n *Names) Rename(ctx context.Context, entry NameEntry, to string, at float64, finish CreateFunc) error {
+	for range ClaimAttempts {
 		from, revision, err := n.kinds[entry.Kind].named(ctx, entry.Target)
 		if err != nil || from == to {
 			return err
 		}
-		next := name{
+		next := NameEntry{
 			Org: entry.Org, Kind: entry.Kind, Name: to, Target: entry.Target, Detail: entry.Detail,
 			Change: &nameChange{At: at, From: from, Revision: revision},
 		}
@@ -31,12 +31,12 @@ func (n *names) rename(ctx context.Context, entry name, to string, at float64, f
 			return err
 		}
 	}
-	return errNameBusy
+	return ErrNameBusy
 }
 
 // yield looks why a name cannot be taken. It makes way when the thing of that name
 // has another one by now, and is content when that is the one to be renamed.
-func (n *names) yield(ctx context.Context, wanted name, finish create) error {
+func (n *Names) yield(ctx context.Context, wanted NameEntry, finish CreateFunc) error {
 	known, err := n.get(ctx, wanted.id(), finish)
 	if err != nil || known.Value.free() {
 		return err
@@ -51,13 +51,13 @@ func (n *names) yield(ctx context.Context, wanted name, finish create) error {
 	case known.Value.Target == wanted.Target:
 		return nil // an earlier request has begun it, and get has finished it
 	default:
-		return errNameTaken
+		return ErrNameTaken
 	}
 }
 
 // finishRename goes on with a renaming, or ends it when the thing has changed in
 // another way since it began: the name is then no more than a former one.
-func (n *names) finishRename(ctx context.Context, entry name) error {
+func (n *Names) finishRename(ctx context.Context, entry NameEntry) error {
 	things := n.kinds[entry.Kind]
 	has, revision, err := things.named(ctx, entry.Target)
 	switch {
@@ -87,8 +87,8 @@ func (n *names) finishRename(ctx context.Context, entry name) error {
 // demote makes a name a former one that its thing does not have any more. The thing
 // is asked behind the entry: to be given the name again it would have to change
 // the entry first.
-func (n *names) demote(ctx context.Context, entry name) error {
-	for range claimAttempts {
+func (n *Names) demote(ctx context.Context, entry NameEntry) error {
+	for range ClaimAttempts {
 		known, err := n.collection.GetVersioned(ctx, entry.id())
 		if errors.Is(err, ErrNotFound) {
 			return nil
@@ -113,23 +113,23 @@ func (n *names) demote(ctx context.Context, entry name) error {
 			return err
 		}
 	}
-	return errNameBusy
+	return ErrNameBusy
 }
 
 // endChange notes that a change is over, unless another one has begun.
-func (n *names) endChange(ctx context.Context, entry name, state nameState) error {
-	return n.settle(ctx, entry, func(stored *name) {
+func (n *Names) endChange(ctx context.Context, entry NameEntry, state nameState) error {
+	return n.settle(ctx, entry, func(stored *NameEntry) {
 		if stored.Change != nil && *stored.Change == *entry.Change {
 			stored.State, stored.Change = state, nil
 		}
 	})
 }
 
-// archive archives the thing of a name, whichever of its names it is. The name it
+// Archive archives the thing of a name, whichever of its names it is. The name it
 // has comes first, then its former names, then the thing; whoever meets the name in
 // between finishes it. ErrNotFound tells that there is nothing to archive.
-func (n *names) archive(ctx context.Context, entry name, at float64, finish create) error {
-	for range claimAttempts {
+func (n *Names) Archive(ctx context.Context, entry NameEntry, at float64, finish CreateFunc) error {
+	for range ClaimAttempts {
 		has, _, err := n.kinds[entry.Kind].named(ctx, entry.Target)
 		if err != nil {
 			return err
@@ -152,12 +152,12 @@ func (n *names) archive(ctx context.Context, entry name, at float64, finish crea
 		}
 		return n.finishArchive(ctx, next)
 	}
-	return errNameBusy
+	return ErrNameBusy
 }
 
 // finishArchive goes on with archiving. The names are looked through once more when
 // the thing is archived, as it may have been renamed until then.
-func (n *names) finishArchive(ctx context.Context, entry name) error {
+func (n *Names) finishArchive(ctx context.Context, entry NameEntry) error {
 	if err := n.archiveOthers(ctx, entry); err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (n *names) finishArchive(ctx context.Context, entry name) error {
 }
 
 // archiveOthers archives the other names of the thing of an entry.
-func (n *names) archiveOthers(ctx context.Context, entry name) error {
+func (n *Names) archiveOthers(ctx context.Context, entry NameEntry) error {
 	all, err := n.of(ctx, entry.Target)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (n *names) archiveOthers(ctx context.Context, entry name) error {
 		if other.id() == entry.id() || other.State == archivedName {
 			continue
 		}
-		err := n.settle(ctx, other, func(stored *name) { stored.State, stored.Change = archivedName, nil })
+		err := n.settle(ctx, other, func(stored *NameEntry) { stored.State, stored.Change = archivedName, nil })
 		if err != nil {
 			return err
 		}
@@ -189,9 +189,9 @@ func (n *names) archiveOthers(ctx context.Context, entry name) error {
 }
 
 // of returns the names of a thing: the one that it has, and those that it had.
-func (n *names) of(ctx context.Context, target string) ([]name, error) {
-	var all []name
-	err := each(ctx, n.collection, Query{Index: "target", Equal: []any{target}, Limit: MaxMany}, func(entry *name) error {
+func (n *Names) of(ctx context.Context, target string) ([]NameEntry, error) {
+	var all []NameEntry
+	err := ForEach(ctx, n.collection, Query{Index: "target", Equal: []any{target}, Limit: MaxMany}, func(entry *NameEntry) error {
 		all = append(all, *entry)
 		return nil
 	})

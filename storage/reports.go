@@ -74,7 +74,8 @@ type Reports struct {
 	decompressor *zstd.Decoder
 }
 
-func newReports(docs Documents, objects Objects) *Reports {
+// NewReports binds the repository to an engine.
+func NewReports(docs Documents, objects Objects) *Reports {
 	compressor, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
 		panic("storage: the options of zstd are wrong: " + err.Error())

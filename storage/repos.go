@@ -33,13 +33,14 @@ const (
 type Repos struct {
 	collection *Collection[evidence.Repo]
 	clock      evidence.Clock
-	reported   *cache[evidence.Repo]
+	reported   *Cache[evidence.Repo]
 }
 
-func newRepos(docs Documents, clock evidence.Clock) *Repos {
+// NewRepos binds the repository to an engine.
+func NewRepos(docs Documents, clock evidence.Clock) *Repos {
 	return &Repos{
 		clock:    clock,
-		reported: newCache[evidence.Repo](repoCacheAge, repoCacheSize),
+		reported: NewCache[evidence.Repo](repoCacheAge, repoCacheSize),
 		collection: NewCollection(docs, repoSchema,
 			func(r *evidence.Repo) string { return repoDocument(r.Org, r.ID) },
 			func(r *evidence.Repo) map[string]any {
@@ -65,7 +66,7 @@ func (r *Repos) Report(ctx context.Context, org string, info evidence.RepoInfo, 
 		return evidence.Repo{}, err
 	}
 	now := r.clock()
-	known, version, ok := r.reported.get(key, now)
+	known, version, ok := r.reported.Get(key, now)
 	if ok {
 		return known, nil
 	}
@@ -73,7 +74,7 @@ func (r *Repos) Report(ctx context.Context, org string, info evidence.RepoInfo, 
 	if err != nil {
 		return evidence.Repo{}, err
 	}
-	r.reported.put(key, repo, now, version)
+	r.reported.Put(key, repo, now, version)
 	return repo, nil
 }
 
@@ -181,7 +182,7 @@ func (r *Repos) List(ctx context.Context, org string) ([]evidence.Repo, error) {
 
 func (r *Repos) all(ctx context.Context, query Query) ([]evidence.Repo, error) {
 	var repos []evidence.Repo
-	err := each(ctx, r.collection, query, func(repo *evidence.Repo) error {
+	err := ForEach(ctx, r.collection, query, func(repo *evidence.Repo) error {
 		repos = append(repos, *repo)
 		return nil
 	})

@@ -18,8 +18,8 @@ func repoInfo(name string) evidence.RepoInfo {
 }
 
 func TestThousandFirstReportsMakeOneRepo(t *testing.T) {
-	store, _, hands := embedded(t)
-	at := evidence.Seconds(hands.clock())
+	store, _, hands := NewStore(t)
+	at := evidence.Seconds(hands.Now())
 	ids := make([]string, 1000)
 	var reports sync.WaitGroup
 	for i := range ids {
@@ -44,26 +44,26 @@ func TestThousandFirstReportsMakeOneRepo(t *testing.T) {
 }
 
 func TestWarmReportOfARepoCostsNoCommand(t *testing.T) {
-	store, docs, hands := embedded(t)
+	store, docs, hands := NewStore(t)
 	report := func(org string, info evidence.RepoInfo) evidence.Repo {
 		t.Helper()
-		repo, err := store.Repos.Report(t.Context(), org, info, evidence.Seconds(hands.clock()))
+		repo, err := store.Repos.Report(t.Context(), org, info, evidence.Seconds(hands.Now()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return repo
 	}
 	first := report("org", repoInfo("acme/cli"))
-	before := docs.commands.Load()
+	before := docs.Commands.Load()
 	if again := report("org", repoInfo("acme/cli")); again.ID != first.ID || again.Name != "acme/cli" {
 		t.Errorf("got %+v", again)
 	}
-	if spent := docs.commands.Load() - before; spent != 0 {
+	if spent := docs.Commands.Load() - before; spent != 0 {
 		t.Errorf("a warm report cost %d commands", spent)
 	}
-	hands.turn(59 * time.Second)
+	hands.Advance(59 * time.Second)
 	report("org", repoInfo("acme/cli"))
-	if spent := docs.commands.Load() - before; spent != 0 {
+	if spent := docs.Commands.Load() - before; spent != 0 {
 		t.Errorf("a report within the minute cost %d commands", spent)
 	}
 	// Another organization's, or other info, is looked up.
@@ -75,12 +75,12 @@ func TestWarmReportOfARepoCostsNoCommand(t *testing.T) {
 	if got := report("org", renamed); got.ID != first.ID || got.Name != "acme/client" {
 		t.Errorf("renamed: %+v", got)
 	}
-	hands.turn(time.Minute)
-	before = docs.commands.Load()
-	if got := report("org", renamed); got.LastModifiedAt != evidence.Seconds(hands.clock()) {
+	hands.Advance(time.Minute)
+	before = docs.Commands.Load()
+	if got := report("org", renamed); got.LastModifiedAt != evidence.Seconds(hands.Now()) {
 		t.Errorf("a minute later: %+v", got)
 	}
-	if spent := docs.commands.Load() - before; spent == 0 {
+	if spent := docs.Commands.Load() - before; spent == 0 {
 		t.Error("a report a minute later did not look")
 	}
 }
@@ -117,7 +117,7 @@ func TestReportsWithoutAProviderJoinTheRepoOfTheirExternalIDAndHost(t *testing.T
 		"moved with its provider":             {[]report{{"github", hub}, {"github", lab}}, []int{0, 0}, []string{"github"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, _, _ := embedded(t)
+			store, _, _ := NewStore(t)
 			var ids []string
 			for i, report := range c.reports {
 				repo, err := store.Repos.Report(t.Context(), "org", reportedBy(report.provider, report.host), float64(1000+i))
@@ -145,7 +145,7 @@ func TestReportsWithoutAProviderJoinTheRepoOfTheirExternalIDAndHost(t *testing.T
 }
 
 func TestConcurrentReportsWithAndWithoutAProviderMakeOneRepo(t *testing.T) {
-	store, _, _ := embedded(t)
+	store, _, _ := NewStore(t)
 	ids := make([]string, 300)
 	var reports sync.WaitGroup
 	for i := range ids {
@@ -176,39 +176,39 @@ func TestConcurrentReportsWithAndWithoutAProviderMakeOneRepo(t *testing.T) {
 }
 
 func TestColdReportOfAKnownRepoCostsTwoCommands(t *testing.T) {
-	store, docs, hands := embedded(t)
+	store, docs, hands := NewStore(t)
 	for _, provider := range []string{"github", ""} {
-		if _, err := store.Repos.Report(t.Context(), "org", reportedBy(provider, "github.com"), evidence.Seconds(hands.clock())); err != nil {
+		if _, err := store.Repos.Report(t.Context(), "org", reportedBy(provider, "github.com"), evidence.Seconds(hands.Now())); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, provider := range []string{"github", ""} {
-		hands.turn(2 * time.Minute)
-		before := docs.commands.Load()
-		if _, err := store.Repos.Report(t.Context(), "org", reportedBy(provider, "github.com"), evidence.Seconds(hands.clock())); err != nil {
+		hands.Advance(2 * time.Minute)
+		before := docs.Commands.Load()
+		if _, err := store.Repos.Report(t.Context(), "org", reportedBy(provider, "github.com"), evidence.Seconds(hands.Now())); err != nil {
 			t.Fatal(err)
 		}
-		if spent := docs.commands.Load() - before; spent != 2 {
+		if spent := docs.Commands.Load() - before; spent != 2 {
 			t.Errorf("provider %q: %d commands, want a read and a write", provider, spent)
 		}
 	}
 }
 
 func TestInfoWithoutNameOrURLMakesNoRepo(t *testing.T) {
-	store, docs, _ := embedded(t)
+	store, docs, _ := NewStore(t)
 	for _, info := range []evidence.RepoInfo{{Name: "acme/cli"}, {URL: "https://github.com/acme/cli"}, {}} {
 		repo, err := store.Repos.Report(t.Context(), "org", info, 1)
 		if err != nil || repo.ID != "" {
 			t.Errorf("%+v made %+v, %v", info, repo, err)
 		}
 	}
-	if docs.commands.Load() != 0 {
+	if docs.Commands.Load() != 0 {
 		t.Error("it cost commands")
 	}
 }
 
 func TestReposAreFoundInTheirOrganizationOnly(t *testing.T) {
-	store, _, _ := embedded(t)
+	store, _, _ := NewStore(t)
 	ctx := t.Context()
 	github, gitlab := repoInfo("acme/cli"), repoInfo("acme/cli")
 	gitlab.Provider = new("gitlab")
@@ -240,7 +240,7 @@ func TestReposAreFoundInTheirOrganizationOnly(t *testing.T) {
 }
 
 func TestTagsOfARepoAreRemovedThenSet(t *testing.T) {
-	store, _, hands := embedded(t)
+	store, _, hands := NewStore(t)
 	ctx := t.Context()
 	repo, err := store.Repos.Report(ctx, "org", repoInfo("acme/cli"), 1000)
 	if err != nil {
@@ -254,7 +254,7 @@ func TestTagsOfARepoAreRemovedThenSet(t *testing.T) {
 	}
 	set(map[string]string{"team": "tools", "tier": "1"})
 	set(map[string]string{"team": "core"}, "team", "tier", "absent")
-	hands.turn(2 * time.Minute)
+	hands.Advance(2 * time.Minute)
 	if _, err := store.Repos.Report(ctx, "org", repoInfo("acme/cli"), 1120); err != nil {
 		t.Fatal(err)
 	}

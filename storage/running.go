@@ -59,7 +59,8 @@ type RunningSet struct {
 	collection *Collection[Running]
 }
 
-func newRunningSet(docs Documents) *RunningSet {
+// NewRunningSet binds the repository to an engine.
+func NewRunningSet(docs Documents) *RunningSet {
 	return &RunningSet{collection: NewCollection(docs, runningSchema, (*Running).id, (*Running).fields)}
 }
 
@@ -74,7 +75,7 @@ func (r *RunningSet) Start(ctx context.Context, entries []Running) error {
 // late Stop is called.
 func (r *RunningSet) Stop(ctx context.Context, environment string, fingerprints []string, number int64) error {
 	for some := range slices.Chunk(fingerprints, MaxMany) {
-		query := Query{Index: "exit", Equal: []any{environment, oneOrIn(some)}, Limit: MaxMany}
+		query := Query{Index: "exit", Equal: []any{environment, OneOrSet(some)}, Limit: MaxMany}
 		for {
 			entries, next, err := r.collection.FindFields(ctx, query)
 			if err != nil {
@@ -101,7 +102,7 @@ func (r *RunningSet) Stop(ctx context.Context, environment string, fingerprints 
 // OfRepo returns what of a repository runs, in no certain order.
 func (r *RunningSet) OfRepo(ctx context.Context, repo string) ([]Running, error) {
 	var entries []Running
-	err := each(ctx, r.collection, Query{Index: "repo", Equal: []any{repo}, Limit: MaxMany}, func(entry *Running) error {
+	err := ForEach(ctx, r.collection, Query{Index: "repo", Equal: []any{repo}, Limit: MaxMany}, func(entry *Running) error {
 		entries = append(entries, *entry)
 		return nil
 	})
@@ -121,7 +122,7 @@ func (r *RunningSet) Find(ctx context.Context, org, fingerprint string) ([]Runni
 // organization.
 func (r *RunningSet) Any(ctx context.Context, org string, fingerprints []string) (bool, error) {
 	for wanted := range slices.Chunk(fingerprints, MaxMany) {
-		found, _, err := r.collection.FindFields(ctx, Query{Index: "fingerprint", Equal: []any{org, in(wanted)}, Limit: 1})
+		found, _, err := r.collection.FindFields(ctx, Query{Index: "fingerprint", Equal: []any{org, TextSet(wanted)}, Limit: 1})
 		if err != nil || len(found) > 0 {
 			return err == nil, err
 		}

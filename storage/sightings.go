@@ -8,27 +8,28 @@ import (
 
 var sightingSchema = &Schema{Name: "sightings"}
 
-// Sightings keeps when fingerprints first ran in environments.
-type Sightings struct {
+// FirstSeen keeps when fingerprints first ran in environments.
+type FirstSeen struct {
 	collection *Collection[snapshot.Sighting]
 }
 
-func newSightings(docs Documents) *Sightings {
-	return &Sightings{collection: NewCollection(docs, sightingSchema,
+// NewFirstSeen binds the repository to an engine.
+func NewFirstSeen(docs Documents) *FirstSeen {
+	return &FirstSeen{collection: NewCollection(docs, sightingSchema,
 		func(s *snapshot.Sighting) string { return sightingID(s.Environment, s.Fingerprint) }, nil)}
 }
 
 func sightingID(environment, fingerprint string) string { return environment + "/" + fingerprint }
 
 // Record stores sightings; the first of a fingerprint stays.
-func (s *Sightings) Record(ctx context.Context, sightings []snapshot.Sighting) error {
+func (s *FirstSeen) Record(ctx context.Context, sightings []snapshot.Sighting) error {
 	_, err := s.collection.InsertMany(ctx, sightings)
 	return err
 }
 
 // First returns when fingerprints first ran in an environment, in Unix seconds;
 // those that never did are left out.
-func (s *Sightings) First(ctx context.Context, environment string, fingerprints []string) (map[string]float64, error) {
+func (s *FirstSeen) First(ctx context.Context, environment string, fingerprints []string) (map[string]float64, error) {
 	ids := make([]string, 0, len(fingerprints))
 	for _, fingerprint := range fingerprints {
 		ids = append(ids, sightingID(environment, fingerprint))

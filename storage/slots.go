@@ -15,7 +15,8 @@ type Slots struct {
 	collection *Collection[evidence.Slot]
 }
 
-func newSlots(docs Documents) *Slots {
+// NewSlots binds the repository to an engine.
+func NewSlots(docs Documents) *Slots {
 	return &Slots{collection: NewCollection(docs, slotSchema,
 		(*evidence.Slot).ID, nil)}
 }
@@ -42,9 +43,9 @@ func (s *Slots) GetMany(ctx context.Context, ids []string) ([]evidence.Slot, err
 	return s.collection.GetMany(ctx, ids)
 }
 
-// change lets a slot take something in; known tells that it is there already. What
+// Change lets a slot take something in; known tells that it is there already. What
 // the slot has taken in before changes nothing.
-func (s *Slots) change(ctx context.Context, org, trail, name string, known bool, take func(*evidence.Slot)) (evidence.Slot, error) {
+func (s *Slots) Change(ctx context.Context, org, trail, name string, known bool, take func(*evidence.Slot)) (evidence.Slot, error) {
 	apply := func(slot *evidence.Slot) error {
 		before := *slot
 		before.Artifacts, before.Entries = nil, nil
@@ -68,5 +69,5 @@ func (s *Slots) change(ctx context.Context, org, trail, name string, known bool,
 			return slot, err
 		}
 	}
-	return upsert(ctx, s.collection, evidence.SlotID(trail, name), fresh, apply)
+	return Upsert(ctx, s.collection, evidence.SlotID(trail, name), fresh, apply)
 }

@@ -23,7 +23,8 @@ type Snapshots struct {
 	chunks     *chunks
 }
 
-func newSnapshots(docs Documents) *Snapshots {
+// NewSnapshots binds the repository to an engine.
+func NewSnapshots(docs Documents) *Snapshots {
 	return &Snapshots{
 		chunks: newChunks(docs),
 		collection: NewCollection(docs, snapshotSchema,

@@ -7,31 +7,31 @@ import (
 	"attestry/evidence/compliance"
 )
 
-// Standing asks for the state of a fingerprint in the trail of one of its records.
-type Standing struct {
+// StateQuery asks for the state of a fingerprint in the trail of one of its records.
+type StateQuery struct {
 	Fingerprint string
 	Trail       string // key
 	Slot        string // artifact name in the trail
 	Record      string // id
 }
 
-// StandingOf asks for the state of a fingerprint where an origin knows it from.
-func StandingOf(fingerprint string, origin *evidence.Origin) Standing {
-	return Standing{Fingerprint: fingerprint, Trail: origin.TrailKey(), Slot: origin.Slot, Record: origin.Record}
+// StateQueryOf asks for the state of a fingerprint where an origin knows it from.
+func StateQueryOf(fingerprint string, origin *evidence.Origin) StateQuery {
+	return StateQuery{Fingerprint: fingerprint, Trail: origin.TrailKey(), Slot: origin.Slot, Record: origin.Record}
 }
 
-func (s *Standing) slotID() string { return evidence.SlotID(s.Trail, s.Slot) }
+func (s *StateQuery) slotID() string { return evidence.SlotID(s.Trail, s.Slot) }
 
-// Standings judges artifacts in their trails by what is known now: one command per
+// ArtifactStates judges artifacts in their trails by what is known now: one command per
 // MaxMany trails and templates, and as many for the slots of those that are not the
 // newest of their name. Artifacts that their slots had to drop take one more for their
 // records, and those of Rebuild.
-func (r *Recorder) Standings(ctx context.Context, org string, asked []Standing) (map[Standing]evidence.Status, error) {
+func (r *Recorder) ArtifactStates(ctx context.Context, org string, asked []StateQuery) (map[StateQuery]evidence.Status, error) {
 	var keys []string
 	for _, one := range asked {
 		keys = append(keys, one.Trail)
 	}
-	found, err := r.trails.GetMany(ctx, distinct(keys))
+	found, err := r.trails.GetMany(ctx, Distinct(keys))
 	if err != nil {
 		return nil, err
 	}
@@ -41,12 +41,12 @@ func (r *Recorder) Standings(ctx context.Context, org string, asked []Standing) 
 		trails[trail.Key()] = trail
 		templates = append(templates, trail.Template)
 	}
-	known, err := r.templates.GetMany(ctx, org, distinct(templates))
+	known, err := r.templates.GetMany(ctx, org, Distinct(templates))
 	if err != nil {
 		return nil, err
 	}
-	standings := make(map[Standing]evidence.Status, len(asked))
-	var displaced []Standing
+	standings := make(map[StateQuery]evidence.Status, len(asked))
+	var displaced []StateQuery
 	for _, one := range asked {
 		trail := trails[one.Trail]
 		summary := trail.Slots[one.Slot]
@@ -61,12 +61,12 @@ func (r *Recorder) Standings(ctx context.Context, org string, asked []Standing) 
 }
 
 // judgeDisplaced judges artifacts that are not the newest of their name.
-func (r *Recorder) judgeDisplaced(ctx context.Context, org string, asked []Standing, trails map[string]evidence.Trail, templates map[string]StoredTemplate, standings map[Standing]evidence.Status) error {
+func (r *Recorder) judgeDisplaced(ctx context.Context, org string, asked []StateQuery, trails map[string]evidence.Trail, templates map[string]StoredTemplate, standings map[StateQuery]evidence.Status) error {
 	var ids []string
 	for _, one := range asked {
 		ids = append(ids, one.slotID())
 	}
-	found, err := r.slots.GetMany(ctx, distinct(ids))
+	found, err := r.slots.GetMany(ctx, Distinct(ids))
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (r *Recorder) judgeDisplaced(ctx context.Context, org string, asked []Stand
 			dropped = append(dropped, one.Record)
 		}
 	}
-	rebuilt, err := r.rebuildByID(ctx, org, distinct(dropped))
+	rebuilt, err := r.rebuildByID(ctx, org, Distinct(dropped))
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (r *Recorder) judgeDisplaced(ctx context.Context, org string, asked []Stand
 }
 
 // knownTo tells whether a slot knows all of the artifact that is asked for.
-func (s *Standing) knownTo(slot *evidence.Slot) bool {
+func (s *StateQuery) knownTo(slot *evidence.Slot) bool {
 	_, held := slot.Artifact(s.Fingerprint)
 	return held && !slot.Pruned
 }

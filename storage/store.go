@@ -20,8 +20,8 @@ type Store struct {
 	Events       *Events
 	Deployments  *Deployments
 	Successions  *Successions
-	Sightings    *Sightings
-	Tokens       *Tokens
+	FirstSeen    *FirstSeen
+	Generations  *Generations
 	Leases       *Leases
 	Templates    *Templates
 	Flows        *Flows
@@ -43,41 +43,41 @@ type Store struct {
 // NewStore builds the repositories. The engine behind docs must have been opened
 // with Schemas. What fails in the background is logged.
 func NewStore(docs Documents, objects Objects, clock evidence.Clock, log *slog.Logger) *Store {
-	heads := newHeads(docs)
-	names := newNames(docs)
+	heads := NewHeads(docs)
+	names := NewNames(docs)
 	store := &Store{
 		Documents:    docs,
 		Objects:      objects,
 		Tenancy:      NewTenancy(docs, clock, log),
-		Environments: newEnvironments(docs, names, heads),
+		Environments: NewEnvironments(docs, names, heads),
 		Heads:        heads,
-		Reports:      newReports(docs, objects),
-		Snapshots:    newSnapshots(docs),
-		Running:      newRunningSet(docs),
-		Events:       newEvents(docs),
-		Deployments:  newDeployments(docs),
-		Successions:  newSuccessions(docs),
-		Sightings:    newSightings(docs),
-		Tokens:       newTokens(docs),
-		Leases:       newLeases(docs, clock),
-		Templates:    newTemplates(docs, objects),
-		Flows:        newFlows(docs, names),
-		Repos:        newRepos(docs, clock),
-		Slots:        newSlots(docs),
-		Artifacts:    newArtifacts(docs),
-		Attestations: newAttestations(docs),
-		TrailEvents:  newTrailEvents(docs),
-		Provenances:  newProvenances(docs),
-		Decisions:    newDecisions(docs),
-		Allowlist:    newAllowlist(docs),
+		Reports:      NewReports(docs, objects),
+		Snapshots:    NewSnapshots(docs),
+		Running:      NewRunningSet(docs),
+		Events:       NewEvents(docs),
+		Deployments:  NewDeployments(docs),
+		Successions:  NewSuccessions(docs),
+		FirstSeen:    NewFirstSeen(docs),
+		Generations:  NewGenerations(docs),
+		Leases:       NewLeases(docs, clock),
+		Templates:    NewTemplates(docs, objects),
+		Flows:        NewFlows(docs, names),
+		Repos:        NewRepos(docs, clock),
+		Slots:        NewSlots(docs),
+		Artifacts:    NewArtifacts(docs),
+		Attestations: NewAttestations(docs),
+		TrailEvents:  NewTrailEvents(docs),
+		Provenances:  NewProvenances(docs),
+		Decisions:    NewDecisions(docs),
+		Allowlist:    NewAllowlist(docs),
 
-		AttestationTypes: newAttestationTypes(docs, objects),
+		AttestationTypes: NewAttestationTypes(docs, objects),
 	}
-	store.Trails = newTrails(docs, newTrailTallies(docs), store.TrailEvents, store.Tokens)
+	store.Trails = NewTrails(docs, NewTrailTallies(docs), store.TrailEvents, store.Generations)
 	store.Recorder = NewRecorder(Repositories{
 		Flows: store.Flows, Templates: store.Templates, Trails: store.Trails, Slots: store.Slots,
 		Artifacts: store.Artifacts, Attestations: store.Attestations, TrailEvents: store.TrailEvents,
-		Provenances: store.Provenances, Decisions: store.Decisions, Repos: store.Repos, Running: store.Running, Tokens: store.Tokens,
+		Provenances: store.Provenances, Decisions: store.Decisions, Repos: store.Repos, Running: store.Running, Generations: store.Generations,
 	}, docs, clock)
 	store.Reconciler = NewReconciler(store.Recorder)
 	return store
@@ -86,5 +86,5 @@ func NewStore(docs Documents, objects Objects, clock evidence.Clock, log *slog.L
 // Schemas declares every collection there is.
 func Schemas() []*Schema {
 	return slices.Concat(TenancySchemas(), PipelineSchemas(), EnvironmentSchemas(), RecordingSchemas(),
-		[]*Schema{nameSchema, tokenSchema, leaseSchema, ProbeSchema})
+		[]*Schema{NameSchema, GenerationSchema, LeaseSchema, ProbeSchema})
 }

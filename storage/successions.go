@@ -25,7 +25,8 @@ type Successions struct {
 	collection *Collection[snapshot.Succession]
 }
 
-func newSuccessions(docs Documents) *Successions {
+// NewSuccessions binds the repository to an engine.
+func NewSuccessions(docs Documents) *Successions {
 	return &Successions{collection: NewCollection(docs, successionSchema,
 		func(s *snapshot.Succession) string {
 			return lineageKey(s.Environment, s.Lineage()) + "/" + strconv.FormatInt(s.Artifact.Since, 10) + "/" + s.Artifact.Fingerprint
@@ -82,7 +83,7 @@ func (s *Successions) Predecessors(ctx context.Context, environment string, heir
 func (s *Successions) look(ctx context.Context, keys []string, waiting map[string][]Heir, found map[Heir]snapshot.Predecessor) error {
 	query := Query{Index: "lineage", Descending: true, Limit: MaxMany}
 	for len(keys) > 0 {
-		query.Equal = []any{oneOrIn(keys)}
+		query.Equal = []any{OneOrSet(keys)}
 		places, next, err := s.collection.Find(ctx, query)
 		if err != nil {
 			return err
@@ -122,8 +123,8 @@ func (s *Successions) Moments(ctx context.Context, environments []string, flow s
 	for _, environment := range environments {
 		keys = append(keys, flowKey(environment, flow))
 	}
-	entries, err := takeFields(ctx, s.collection, Query{
-		Index: "flow", Equal: []any{oneOrIn(keys)},
+	entries, err := FindAllFields(ctx, s.collection, Query{
+		Index: "flow", Equal: []any{OneOrSet(keys)},
 		From: &Bound{Value: from}, To: &Bound{Value: to}, Descending: true, Limit: limit,
 	})
 	type start struct {

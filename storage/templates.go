@@ -45,11 +45,12 @@ type templateRecord struct {
 type Templates struct {
 	collection *Collection[templateRecord]
 	objects    Objects
-	cache      *recent[StoredTemplate]
+	cache      *LRU[StoredTemplate]
 	empty      StoredTemplate
 }
 
-func newTemplates(docs Documents, objects Objects) *Templates {
+// NewTemplates binds the repository to an engine.
+func NewTemplates(docs Documents, objects Objects) *Templates {
 	empty, err := template.Parse([]byte(template.Empty))
 	if err != nil {
 		panic("storage: the empty template is wrong: " + err.Error())
@@ -57,7 +58,7 @@ func newTemplates(docs Documents, objects Objects) *Templates {
 	return &Templates{
 		objects: objects,
 		empty:   StoredTemplate{ID: template.ID([]byte(template.Empty)), Content: []byte(template.Empty), Template: empty},
-		cache:   newRecent[StoredTemplate](maxCachedTemplates),
+		cache:   NewLRU[StoredTemplate](maxCachedTemplates),
 		collection: NewCollection(docs, templateSchema,
 			func(t *templateRecord) string { return templateKey(t.Org, t.ID) }, nil),
 	}
@@ -147,7 +148,7 @@ func (t *Templates) GetMany(ctx context.Context, org string, ids []string) (map[
 func (t *Templates) Texts(ctx context.Context, org string, ids []string) (map[string][]byte, error) {
 	texts := make(map[string][]byte, len(ids))
 	var missing []string
-	for _, id := range distinct(ids) {
+	for _, id := range Distinct(ids) {
 		if known, ok := t.known(org, id); ok {
 			texts[id] = known.Content
 			continue
@@ -169,7 +170,7 @@ func (t *Templates) known(org, id string) (StoredTemplate, bool) {
 	if id == t.empty.ID {
 		return t.empty, true
 	}
-	return t.cache.get(templateKey(org, id))
+	return t.cache.Get(templateKey(org, id))
 }
 
 // load reads and parses a stored template.
@@ -214,5 +215,5 @@ func damagedTemplate(id string, cause error) error {
 }
 
 func (t *Templates) keep(org string, stored StoredTemplate) {
-	t.cache.put(templateKey(org, stored.ID), stored, len(stored.Content)+templateOverhead)
+	t.cache.Put(templateKey(org, stored.ID), stored, len(stored.Content)+templateOverhead)
 }

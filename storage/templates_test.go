@@ -14,19 +14,19 @@ import (
 const someTemplate = "version: 1 # as it is\r\ntrail: {artifacts: [{name: web}]}\n"
 
 func TestTemplatesAreGivenBackByteForByte(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	for _, content := range []string{someTemplate, someTemplate + "#" + strings.Repeat("x", 1<<20) + "\n"} {
 		id, parsed, err := s.Templates.Put(t.Context(), "acme", []byte(content))
-		s.must(err)
+		s.Must(err)
 		if id != template.ID([]byte(content)) || len(parsed.Trail.Artifacts) != 1 {
 			t.Errorf("put %s: %+v", id, parsed)
 		}
-		if largest := s.docs.largest.Load(); largest > 512<<10 {
+		if largest := s.Docs.Largest.Load(); largest > 512<<10 {
 			t.Errorf("a document of %d bytes was stored", largest)
 		}
-		s.restart(0, false) // with nothing in memory
+		s.Restart(0, false) // with nothing in memory
 		stored, err := s.Templates.Get(t.Context(), "acme", id)
-		s.must(err)
+		s.Must(err)
 		if stored.ID != id || !bytes.Equal(stored.Content, []byte(content)) || len(stored.Template.Trail.Artifacts) != 1 {
 			t.Errorf("got %s: %+v", stored.ID, stored.Template)
 		}
@@ -37,52 +37,52 @@ func TestTemplatesAreGivenBackByteForByte(t *testing.T) {
 }
 
 func TestTemplateThatIsKnownCostsNoCommand(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	id, _, err := s.Templates.Put(t.Context(), "acme", []byte(someTemplate))
-	s.must(err)
+	s.Must(err)
 	empty := template.ID([]byte(template.Empty))
-	before := s.docs.commands.Load()
+	before := s.Docs.Commands.Load()
 	for range 2 {
 		for _, wanted := range []string{id, empty} {
 			_, err := s.Templates.Get(t.Context(), "acme", wanted)
-			s.must(err)
+			s.Must(err)
 		}
 		_, err := s.Templates.GetMany(t.Context(), "acme", []string{id, empty, id})
-		s.must(err)
+		s.Must(err)
 		_, _, err = s.Templates.Put(t.Context(), "acme", []byte(someTemplate))
-		s.must(err)
+		s.Must(err)
 	}
-	if spent := s.docs.commands.Load() - before; spent != 0 {
+	if spent := s.Docs.Commands.Load() - before; spent != 0 {
 		t.Errorf("it took %d commands", spent)
 	}
 }
 
 func TestMissingTemplatesAreOneCommand(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	var ids []string
-	for _, name := range known {
+	for _, name := range Names {
 		id, _, err := s.Templates.Put(t.Context(), "acme", []byte("trail: {artifacts: [{name: "+name+"}]}"))
-		s.must(err)
+		s.Must(err)
 		ids = append(ids, id)
 	}
-	s.restart(0, false)
+	s.Restart(0, false)
 	_, err := s.Templates.Get(t.Context(), "acme", ids[0])
-	s.must(err)
-	before := s.docs.commands.Load()
+	s.Must(err)
+	before := s.Docs.Commands.Load()
 	found, err := s.Templates.GetMany(t.Context(), "acme", append(ids, ids[1], "unknown", template.ID([]byte(template.Empty))))
-	s.must(err)
-	if spent := s.docs.commands.Load() - before; spent != 1 || len(found) != 4 {
+	s.Must(err)
+	if spent := s.Docs.Commands.Load() - before; spent != 1 || len(found) != 4 {
 		t.Errorf("%d found with %d commands", len(found), spent)
 	}
 	for i, id := range ids {
-		if found[id].ID != id || found[id].Template.Trail.Artifacts[0].Name != known[i] {
+		if found[id].ID != id || found[id].Template.Trail.Artifacts[0].Name != Names[i] {
 			t.Errorf("%s: %+v", id, found[id])
 		}
 	}
 }
 
 func TestEmptyTemplateIsAlwaysThere(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	stored, err := s.Templates.Get(t.Context(), "acme", template.ID([]byte(template.Empty)))
 	if err != nil || string(stored.Content) != template.Empty || stored.Template.Trail.Artifacts == nil {
 		t.Errorf("got %+v, %v", stored, err)
@@ -90,19 +90,19 @@ func TestEmptyTemplateIsAlwaysThere(t *testing.T) {
 }
 
 func TestWrongTemplateIsTheFaultOfTheRequest(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	_, _, err := s.Templates.Put(t.Context(), "acme", []byte("version: 3\n"))
 	var wrong *template.Error
 	if !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), "1 validation errors for Template\n") {
 		t.Errorf("the error is %v", err)
 	}
-	if s.docs.commands.Load() != 0 {
+	if s.Docs.Commands.Load() != 0 {
 		t.Error("it was stored")
 	}
 }
 
 func TestTemplateIsNotParsedAfterTheDeadline(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := s.Templates.Put(ctx, "acme", []byte("version: 3\n")); !errors.Is(err, context.Canceled) {
@@ -111,10 +111,10 @@ func TestTemplateIsNotParsedAfterTheDeadline(t *testing.T) {
 }
 
 func TestStoredTemplateDoesNotShareTheBufferOfTheRequest(t *testing.T) {
-	s := newFlowScene(t)
+	s := NewFixture(t)
 	buffer := []byte(someTemplate)
 	id, _, err := s.Templates.Put(t.Context(), "acme", buffer)
-	s.must(err)
+	s.Must(err)
 	clear(buffer)
 	if stored, err := s.Templates.Get(t.Context(), "acme", id); err != nil || string(stored.Content) != someTemplate {
 		t.Errorf("got %q, %v", stored.Content, err)

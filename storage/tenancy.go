@@ -24,8 +24,8 @@ type Tenancy struct {
 	organizations *Collection[evidence.Organization]
 	members       *Collection[evidence.Membership]
 	keys          *Collection[evidence.Key]
-	knownKeys     *cache[*knownKey]
-	accesses      *cache[evidence.OrgAccess]
+	knownKeys     *Cache[*knownKey]
+	accesses      *Cache[evidence.OrgAccess]
 	uses          *keyUses
 }
 
@@ -39,8 +39,8 @@ func NewTenancy(docs Documents, clock evidence.Clock, log *slog.Logger) *Tenancy
 		organizations: NewCollection(docs, organizationSchema, organizationID, organizationFields),
 		members:       NewCollection(docs, memberSchema, memberID, nil),
 		keys:          keys,
-		knownKeys:     newCache[*knownKey](tenancyCacheAge, tenancyCacheSize),
-		accesses:      newCache[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
+		knownKeys:     NewCache[*knownKey](tenancyCacheAge, tenancyCacheSize),
+		accesses:      NewCache[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
 		uses:          newKeyUses(keys, log),
 	}
 }

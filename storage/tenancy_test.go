@@ -32,10 +32,10 @@ func tenancyBootstrap() evidence.Bootstrap {
 }
 
 // tenancy is a Tenancy with the bootstrap applied.
-func tenancy(t *testing.T) (*storage.Tenancy, *tenancyDocuments, *hands) {
+func tenancy(t *testing.T) (*storage.Tenancy, *tenancyDocuments, *FakeClock) {
 	t.Helper()
-	docs, hands := newTenancyDocuments(), newHands()
-	tenancy := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+	docs, hands := newTenancyDocuments(), NewFakeClock()
+	tenancy := storage.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(tenancy.Close)
 	apply(t, tenancy, tenancyBootstrap())
 	return tenancy, docs, hands
@@ -85,7 +85,7 @@ func TestAuthenticateAnswersEveryBadKeyAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	declared := tenancyBootstrap()
-	declared.Users[1].Keys[0].ExpiresAt = hands.clock().Unix()
+	declared.Users[1].Keys[0].ExpiresAt = hands.Now().Unix()
 	apply(t, tenancy, declared)
 
 	mistyped := "att_0" + evidence.NewAPIKey().Reveal()[5:]
@@ -110,19 +110,19 @@ func TestAuthenticateAnswersEveryBadKeyAlike(t *testing.T) {
 func TestAKeyStopsWorkingTheSecondItExpires(t *testing.T) {
 	tenancy, _, hands := tenancy(t)
 	declared := tenancyBootstrap()
-	declared.Users[0].Keys[0].ExpiresAt = hands.clock().Unix() + 5
+	declared.Users[0].Keys[0].ExpiresAt = hands.Now().Unix() + 5
 	apply(t, tenancy, declared)
 
-	hands.turn(4 * time.Second)
+	hands.Advance(4 * time.Second)
 	authenticate(t, tenancy, annasKey)
-	hands.turn(time.Second)
+	hands.Advance(time.Second)
 	_, err := tenancy.Authenticate(t.Context(), annasKey)
 	wantCode(t, err, evidence.Unauthorized)
 }
 
 func TestRevocationActsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	here, docs, hands := tenancy(t)
-	elsewhere := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+	elsewhere := storage.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(elsewhere.Close)
 	anna := authenticate(t, here, annasKey)
 	authenticate(t, elsewhere, annasKey)
@@ -132,7 +132,7 @@ func TestRevocationActsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	}
 	_, err := here.Authenticate(t.Context(), annasKey)
 	wantCode(t, err, evidence.Unauthorized)
-	hands.turn(10 * time.Second)
+	hands.Advance(10 * time.Second)
 	_, err = elsewhere.Authenticate(t.Context(), annasKey)
 	wantCode(t, err, evidence.Unauthorized)
 }
@@ -238,12 +238,12 @@ func TestAWarmRequestCostsNoCommand(t *testing.T) {
 	request()
 	tenancy.Close() // the first use is written, and no other
 	before := docs.count()
-	hands.turn(9 * time.Second)
+	hands.Advance(9 * time.Second)
 	request()
 	if n := docs.count() - before; n != 0 {
 		t.Errorf("a warm request takes %d commands", n)
 	}
-	hands.turn(time.Second)
+	hands.Advance(time.Second)
 	request()
 	if n := docs.count() - before; n != 3 {
 		t.Errorf("a cold request takes %d commands, want 3", n)
@@ -252,16 +252,16 @@ func TestAWarmRequestCostsNoCommand(t *testing.T) {
 
 func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 	tenancy, docs, hands := tenancy(t)
-	elsewhere := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+	elsewhere := storage.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
 	before := docs.writes()
 	authenticate(t, tenancy, annasKey)
 	waitFor(t, func() bool { return docs.writes() == before+1 })
 	for range 59 {
-		hands.turn(time.Second)
+		hands.Advance(time.Second)
 		authenticate(t, tenancy, annasKey)
 		authenticate(t, elsewhere, annasKey)
 	}
-	hands.turn(time.Second)
+	hands.Advance(time.Second)
 	authenticate(t, tenancy, annasKey)
 	tenancy.Close()
 	elsewhere.Close()
@@ -275,7 +275,7 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 
 func TestProcessesThatSeeAKeyUsedTogetherWriteItOnce(t *testing.T) {
 	tenancy, docs, hands := tenancy(t)
-	elsewhere := storage.NewTenancy(docs, hands.clock, slog.New(slog.DiscardHandler))
+	elsewhere := storage.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
 	goOn := make(chan struct{})
 	docs.hook(func(command, _, _ string) error {
 		if command == "replace" {
@@ -285,7 +285,7 @@ func TestProcessesThatSeeAKeyUsedTogetherWriteItOnce(t *testing.T) {
 	})
 	before := docs.writes()
 	authenticate(t, tenancy, annasKey)
-	hands.turn(time.Second)
+	hands.Advance(time.Second)
 	authenticate(t, elsewhere, annasKey)
 	close(goOn)
 	tenancy.Close()

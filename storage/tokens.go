@@ -7,27 +7,29 @@ import (
 	"attestry/evidence"
 )
 
-var tokenSchema = &Schema{Name: "tokens"}
+// GenerationSchema declares the collection of generations.
+var GenerationSchema = &Schema{Name: "tokens"}
 
-// changeToken is overwritten with a fresh random value whenever a fact about
+// generation is overwritten with a fresh random value whenever a fact about
 // something that runs has changed (design: "fast path").
-type changeToken struct {
+type generation struct {
 	Org   string `json:"org"`
 	Value string `json:"value"`
 }
 
-// Tokens keeps one change token per organization.
-type Tokens struct {
-	collection *Collection[changeToken]
+// Generations keeps one change token per organization.
+type Generations struct {
+	collection *Collection[generation]
 }
 
-func newTokens(docs Documents) *Tokens {
-	return &Tokens{collection: NewCollection(docs, tokenSchema,
-		func(t *changeToken) string { return t.Org }, nil)}
+// NewGenerations binds the repository to an engine.
+func NewGenerations(docs Documents) *Generations {
+	return &Generations{collection: NewCollection(docs, GenerationSchema,
+		func(t *generation) string { return t.Org }, nil)}
 }
 
 // Get returns an organization's change token, "" before the first change.
-func (t *Tokens) Get(ctx context.Context, org string) (string, error) {
+func (t *Generations) Get(ctx context.Context, org string) (string, error) {
 	token, err := t.collection.Get(ctx, org)
 	if errors.Is(err, ErrNotFound) {
 		return "", nil
@@ -35,8 +37,8 @@ func (t *Tokens) Get(ctx context.Context, org string) (string, error) {
 	return token.Value, err
 }
 
-// Move gives an organization a fresh change token, so that the next report of
+// Bump gives an organization a fresh change token, so that the next report of
 // every environment is judged anew.
-func (t *Tokens) Move(ctx context.Context, org string) error {
-	return t.collection.Put(ctx, changeToken{Org: org, Value: evidence.NewID()})
+func (t *Generations) Bump(ctx context.Context, org string) error {
+	return t.collection.Put(ctx, generation{Org: org, Value: evidence.NewID()})
 }

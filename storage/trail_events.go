@@ -17,7 +17,8 @@ type TrailEvents struct {
 	collection *Collection[evidence.TrailEvent]
 }
 
-func newTrailEvents(docs Documents) *TrailEvents {
+// NewTrailEvents binds the repository to an engine.
+func NewTrailEvents(docs Documents) *TrailEvents {
 	return &TrailEvents{collection: NewCollection(docs, trailEventSchema,
 		func(e *evidence.TrailEvent) string { return trailEventID(e.Trail, e.ID) },
 		func(e *evidence.TrailEvent) map[string]any {
@@ -37,7 +38,7 @@ func (e *TrailEvents) Add(ctx context.Context, events ...evidence.TrailEvent) er
 // OfTrail returns the events of a trail, oldest first.
 func (e *TrailEvents) OfTrail(ctx context.Context, org, trail string) ([]evidence.TrailEvent, error) {
 	var events []evidence.TrailEvent
-	err := each(ctx, e.collection, Query{Index: "trail", Equal: []any{org, trail}, Limit: MaxMany},
+	err := ForEach(ctx, e.collection, Query{Index: "trail", Equal: []any{org, trail}, Limit: MaxMany},
 		func(event *evidence.TrailEvent) error {
 			events = append(events, *event)
 			return nil

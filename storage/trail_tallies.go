@@ -48,20 +48,21 @@ type TrailTallies struct {
 	collection *Collection[TrailTally]
 }
 
-func newTrailTallies(docs Documents) *TrailTallies {
+// NewTrailTallies binds the repository to an engine.
+func NewTrailTallies(docs Documents) *TrailTallies {
 	return &TrailTallies{collection: NewCollection(docs, trailTallySchema,
 		func(t *TrailTally) string { return t.Flow },
 		func(t *TrailTally) map[string]any { return map[string]any{"org": t.Org} })}
 }
 
-// lookUp returns the tally of a flow for Add, with revision 0 when there is none.
-func (t *TrailTallies) lookUp(ctx context.Context, flow string) (Versioned[TrailTally], error) {
-	return lookUp(ctx, t.collection, flow)
+// LookUp returns the tally of a flow for Add, with revision 0 when there is none.
+func (t *TrailTallies) LookUp(ctx context.Context, flow string) (Versioned[TrailTally], error) {
+	return GetOrZero(ctx, t.collection, flow)
 }
 
 // Add counts a trail. seen is what lookUp returned.
 func (t *TrailTallies) Add(ctx context.Context, trail *evidence.Trail, seen Versioned[TrailTally]) error {
-	_, err := upsertFrom(ctx, t.collection, trail.Flow, seen,
+	_, err := UpsertFrom(ctx, t.collection, trail.Flow, seen,
 		func() TrailTally { return TrailTally{Org: trail.Org, Flow: trail.Flow} },
 		func(tally *TrailTally) error {
 			tally.add(trail)
@@ -78,7 +79,7 @@ func (t *TrailTallies) Of(ctx context.Context, flows []string) ([]TrailTally, er
 // OfOrg returns the tallies of all flows of an organization.
 func (t *TrailTallies) OfOrg(ctx context.Context, org string) ([]TrailTally, error) {
 	var tallies []TrailTally
-	err := each(ctx, t.collection, Query{Index: "org", Equal: []any{org}, Limit: MaxMany}, func(tally *TrailTally) error {
+	err := ForEach(ctx, t.collection, Query{Index: "org", Equal: []any{org}, Limit: MaxMany}, func(tally *TrailTally) error {
 		tallies = append(tallies, *tally)
 		return nil
 	})

@@ -20,14 +20,15 @@ var trailSchema = &Schema{
 
 // Trails keeps the trails of flows.
 type Trails struct {
-	collection *Collection[evidence.Trail]
-	tallies    *TrailTallies
-	events     *TrailEvents
-	tokens     *Tokens
+	Collection  *Collection[evidence.Trail]
+	Tallies     *TrailTallies
+	events      *TrailEvents
+	generations *Generations
 }
 
-func newTrails(docs Documents, tallies *TrailTallies, events *TrailEvents, tokens *Tokens) *Trails {
-	return &Trails{tallies: tallies, events: events, tokens: tokens, collection: NewCollection(docs, trailSchema,
+// NewTrails binds the repository to an engine.
+func NewTrails(docs Documents, tallies *TrailTallies, events *TrailEvents, tokens *Generations) *Trails {
+	return &Trails{Tallies: tallies, events: events, generations: tokens, Collection: NewCollection(docs, trailSchema,
 		func(t *evidence.Trail) string { return t.Key() },
 		func(t *evidence.Trail) map[string]any {
 			fields := map[string]any{"org": t.Org, "flow": t.Flow, "created": t.CreatedAt}
@@ -52,12 +53,12 @@ func unsettledSince(t *evidence.Trail) (float64, bool) {
 
 // Get returns the trail of that name in a flow, or ErrNotFound.
 func (t *Trails) Get(ctx context.Context, flow, name string) (evidence.Trail, error) {
-	return t.collection.Get(ctx, evidence.TrailKey(flow, name))
+	return t.Collection.Get(ctx, evidence.TrailKey(flow, name))
 }
 
 // GetMany returns trails by key, in the order of keys.
 func (t *Trails) GetMany(ctx context.Context, keys []string) ([]evidence.Trail, error) {
-	return t.collection.GetMany(ctx, keys)
+	return t.Collection.GetMany(ctx, keys)
 }
 
 // TrailQuery asks for a page of an organization's trails, newest first.
@@ -73,19 +74,19 @@ func (t *Trails) List(ctx context.Context, q TrailQuery) (*Batches[evidence.Trai
 	query := Query{Index: "created", Equal: []any{q.Org}, Descending: true, Offset: q.Offset, Limit: q.Limit}
 	switch {
 	case q.Flows == nil:
-		return batchesOf(t.collection, query), nil
+		return QueryBatches(t.Collection, query), nil
 	case len(q.Flows) == 0:
-		return noBatches[evidence.Trail](), nil
+		return EmptyBatches[evidence.Trail](), nil
 	case len(q.Flows) <= MaxMany:
-		query.Index, query.Equal = "flow", []any{q.Org, in(q.Flows)}
-		return batchesOf(t.collection, query), nil
+		query.Index, query.Equal = "flow", []any{q.Org, TextSet(q.Flows)}
+		return QueryBatches(t.Collection, query), nil
 	}
 	// Each part has what the page needs of it; their merge has the page.
 	var entries []Record
 	for flows := range slices.Chunk(q.Flows, MaxMany) {
-		query.Index, query.Equal = "flow", []any{q.Org, in(flows)}
+		query.Index, query.Equal = "flow", []any{q.Org, TextSet(flows)}
 		query.Offset, query.Limit = 0, q.Offset+q.Limit
-		part, err := takeFields(ctx, t.collection, query)
+		part, err := FindAllFields(ctx, t.Collection, query)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +103,7 @@ func (t *Trails) List(ctx context.Context, q TrailQuery) (*Batches[evidence.Trai
 
 // OfKeys reads trails by key, in the order of keys.
 func (t *Trails) OfKeys(keys []string) *Batches[evidence.Trail] {
-	return batchesByID(t.collection, keys)
+	return BatchesByID(t.Collection, keys)
 }
 
 // Totals returns how many trails flows have; nil means all flows there are.
@@ -110,9 +111,9 @@ func (t *Trails) Totals(ctx context.Context, org string, flows []string) (int64,
 	var tallies []TrailTally
 	var err error
 	if flows == nil {
-		tallies, err = t.tallies.OfOrg(ctx, org)
+		tallies, err = t.Tallies.OfOrg(ctx, org)
 	} else {
-		tallies, err = t.tallies.Of(ctx, flows)
+		tallies, err = t.Tallies.Of(ctx, flows)
 	}
 	total := int64(0)
 	for _, tally := range tallies {
@@ -123,7 +124,7 @@ func (t *Trails) Totals(ctx context.Context, org string, flows []string) (int64,
 
 // Latest returns the trail of each flow that was begun last, by the flow's id.
 func (t *Trails) Latest(ctx context.Context, flows []string) (map[string]evidence.Trail, error) {
-	tallies, err := t.tallies.Of(ctx, flows)
+	tallies, err := t.Tallies.Of(ctx, flows)
 	if err != nil {
 		return nil, err
 	}
@@ -161,33 +162,33 @@ func (t *Trails) Events(ctx context.Context, trail *evidence.Trail) ([]evidence.
 	return events, nil
 }
 
-// settle does what belongs to a version of a trail and is kept elsewhere: the
+// Settle does what belongs to a version of a trail and is kept elsewhere: the
 // flow's count, and the events. It can be repeated.
-func (t *Trails) settle(ctx context.Context, trail evidence.Trail) error {
+func (t *Trails) Settle(ctx context.Context, trail evidence.Trail) error {
 	if !trail.Uncounted {
-		return t.settleFrom(ctx, trail, Versioned[TrailTally]{})
+		return t.SettleFrom(ctx, trail, Versioned[TrailTally]{})
 	}
-	tally, err := t.tallies.lookUp(ctx, trail.Flow)
+	tally, err := t.Tallies.LookUp(ctx, trail.Flow)
 	if err != nil {
 		return err
 	}
-	return t.settleFrom(ctx, trail, tally)
+	return t.SettleFrom(ctx, trail, tally)
 }
 
-// settleFrom is settle for those who have looked at the flow's tally already.
-func (t *Trails) settleFrom(ctx context.Context, trail evidence.Trail, tally Versioned[TrailTally]) error {
+// SettleFrom is settle for those who have looked at the flow's tally already.
+func (t *Trails) SettleFrom(ctx context.Context, trail evidence.Trail, tally Versioned[TrailTally]) error {
 	if !trail.Uncounted && len(trail.Pending) == 0 {
 		return nil
 	}
 	if trail.Uncounted {
-		if err := t.tallies.Add(ctx, &trail, tally); err != nil {
+		if err := t.Tallies.Add(ctx, &trail, tally); err != nil {
 			return err
 		}
 	}
 	if err := t.events.Add(ctx, trail.Pending...); err != nil {
 		return err
 	}
-	_, err := t.collection.Update(ctx, trail.Key(), func(stored *evidence.Trail) error {
+	_, err := t.Collection.Update(ctx, trail.Key(), func(stored *evidence.Trail) error {
 		stored.Uncounted = false
 		stored.Pending = slices.DeleteFunc(stored.Pending, func(event evidence.TrailEvent) bool {
 			return slices.ContainsFunc(trail.Pending, func(done evidence.TrailEvent) bool { return done.ID == event.ID })
@@ -203,14 +204,14 @@ func (t *Trails) settleFrom(ctx context.Context, trail evidence.Trail, tally Ver
 // anew.
 func (t *Trails) SettleBefore(ctx context.Context, before float64) (int, error) {
 	settled := 0
-	err := each(ctx, t.collection, Query{
+	err := ForEach(ctx, t.Collection, Query{
 		Index: "unsettled", From: &Bound{Value: 0.0}, To: &Bound{Value: before}, Limit: 100,
 	}, func(trail *evidence.Trail) error {
 		settled++
-		if err := t.tokens.Move(ctx, trail.Org); err != nil {
+		if err := t.generations.Bump(ctx, trail.Org); err != nil {
 			return err
 		}
-		return t.settle(ctx, *trail)
+		return t.Settle(ctx, *trail)
 	})
 	return settled, err
 }

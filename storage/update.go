@@ -142,7 +142,7 @@ func (u *updates[T]) read(ctx context.Context, id string, batch []*update[T], se
 		return *batch[0].seen, nil
 	}
 	record, err := u.collection.docs.Get(ctx, u.collection.schema, id)
-	return record, u.collection.wrap("get", id, err)
+	return record, u.collection.Wrap("get", id, err)
 }
 
 // attempt applies the batch to the document and writes the result if any change

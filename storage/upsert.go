@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// lookUp returns a document, with revision 0 when it is not there.
-func lookUp[T any](ctx context.Context, collection *Collection[T], id string) (Versioned[T], error) {
+// GetOrZero returns a document, with revision 0 when it is not there.
+func GetOrZero[T any](ctx context.Context, collection *Collection[T], id string) (Versioned[T], error) {
 	seen, err := collection.GetVersioned(ctx, id)
 	if errors.Is(err, ErrNotFound) {
 		return Versioned[T]{}, nil
@@ -14,9 +14,9 @@ func lookUp[T any](ctx context.Context, collection *Collection[T], id string) (V
 	return seen, err
 }
 
-// upsertFrom is upsert for a document that lookUp returned a moment ago: as long as
+// UpsertFrom is upsert for a document that lookUp returned a moment ago: as long as
 // nobody has changed it since, it is not read again.
-func upsertFrom[T any](ctx context.Context, collection *Collection[T], id string, seen Versioned[T], fresh func() T, change func(*T) error) (T, error) {
+func UpsertFrom[T any](ctx context.Context, collection *Collection[T], id string, seen Versioned[T], fresh func() T, change func(*T) error) (T, error) {
 	if seen.Revision != 0 {
 		return collection.UpdateFrom(ctx, seen, change)
 	}
@@ -28,11 +28,11 @@ func upsertFrom[T any](ctx context.Context, collection *Collection[T], id string
 	if !errors.Is(err, ErrExists) {
 		return value, err
 	}
-	return upsert(ctx, collection, id, fresh, change)
+	return Upsert(ctx, collection, id, fresh, change)
 }
 
-// upsert updates a document, or makes it first where it is not there.
-func upsert[T any](ctx context.Context, collection *Collection[T], id string, fresh func() T, change func(*T) error) (T, error) {
+// Upsert updates a document, or makes it first where it is not there.
+func Upsert[T any](ctx context.Context, collection *Collection[T], id string, fresh func() T, change func(*T) error) (T, error) {
 	for {
 		value, err := collection.Update(ctx, id, change)
 		if !errors.Is(err, ErrNotFound) {
@@ -49,9 +49,9 @@ func upsert[T any](ctx context.Context, collection *Collection[T], id string, fr
 	}
 }
 
-// ensure returns the document with the id, which is made from fresh when there is
+// Ensure returns the document with the id, which is made from fresh when there is
 // none. Of several callers that find none, one makes it and all get that one.
-func ensure[T any](ctx context.Context, collection *Collection[T], id string, fresh T) (T, error) {
+func Ensure[T any](ctx context.Context, collection *Collection[T], id string, fresh T) (T, error) {
 	stored, err := collection.Get(ctx, id)
 	if !errors.Is(err, ErrNotFound) {
 		return stored, err

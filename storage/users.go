@@ -37,7 +37,7 @@ func (t *Tenancy) SetDefaultOrganization(ctx context.Context, principal evidence
 }
 
 func (t *Tenancy) ensureUser(ctx context.Context, name, email string) (evidence.User, error) {
-	user, err := ensure(ctx, t.users, name, evidence.User{
+	user, err := Ensure(ctx, t.users, name, evidence.User{
 		ID:        evidence.NewID(),
 		Name:      name,
 		Email:     email,

@@ -83,7 +83,7 @@ func TestPermissionHasWhatRunsJudgedAnew(t *testing.T) {
 	found, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
 	s.must(err)
 	token := func() string {
-		moved, err := s.Process.Store.Tokens.Get(t.Context(), found.ID)
+		moved, err := s.Process.Store.Generations.Get(t.Context(), found.ID)
 		s.must(err)
 		return moved
 	}

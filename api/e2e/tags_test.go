@@ -153,7 +153,7 @@ func TestWhatPoliciesSeeOfFlowsMovesTheChangeToken(t *testing.T) {
 		{http.MethodPut, flowsPath + "/site/archive", "null"},
 	} {
 		s.want(http.StatusOK, change.method, change.path, []byte(change.body))
-		after, err := s.Process.Store.Tokens.Get(t.Context(), found.ID)
+		after, err := s.Process.Store.Generations.Get(t.Context(), found.ID)
 		if err != nil || after == before {
 			t.Errorf("%s: the token stayed, %v", change.path, err)
 		}

@@ -71,7 +71,7 @@ func (h *handlers) allowArtifact(ctx context.Context, in *EnvironmentPath, body 
 	if err != nil {
 		return nil, err
 	}
-	if err := h.store.Tokens.Move(ctx, org.OrgID); err != nil {
+	if err := h.store.Generations.Bump(ctx, org.OrgID); err != nil {
 		return nil, err
 	}
 	return &allowArtifactAnswer{Status: http.StatusCreated, Body: *body}, nil

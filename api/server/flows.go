@@ -203,7 +203,7 @@ func (h *handlers) flowChanged(ctx context.Context, org evidence.OrgAccess, name
 	if err != nil {
 		return nil, err
 	}
-	if err := h.store.Tokens.Move(ctx, org.OrgID); err != nil {
+	if err := h.store.Generations.Bump(ctx, org.OrgID); err != nil {
 		return nil, err
 	}
 	return done(), nil

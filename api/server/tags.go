@@ -77,7 +77,7 @@ func (h *handlers) tagFlow(ctx context.Context, org evidence.OrgAccess, name str
 	if err != nil {
 		return err
 	}
-	return h.store.Tokens.Move(ctx, org.OrgID)
+	return h.store.Generations.Bump(ctx, org.OrgID)
 }
 
 func (h *handlers) tagEnvironment(ctx context.Context, org evidence.OrgAccess, name string, body *TagPatchInput) error {

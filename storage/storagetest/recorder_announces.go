@@ -88,7 +88,7 @@ func (s *announced) do(t *testing.T, d deed) {
 // moved tells whether the token has moved since the last time.
 func (s *announced) moved(t *testing.T) bool {
 	t.Helper()
-	token, err := s.store.Tokens.Get(t.Context(), s.org)
+	token, err := s.store.Generations.Get(t.Context(), s.org)
 	if err != nil {
 		t.Fatal(err)
 	}

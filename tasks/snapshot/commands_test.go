@@ -184,7 +184,7 @@ func TestOneReplacedArtifactThatFlowsKnowCostsTheSameInAnyReport(t *testing.T) {
 		}
 		replace("with nothing in memory", worker, maxKnownCommands+maxColdCommands)
 		replace("replaced", worker, maxKnownCommands)
-		if err := s.store.Tokens.Move(t.Context(), "org"); err != nil {
+		if err := s.store.Generations.Bump(t.Context(), "org"); err != nil {
 			t.Fatal(err)
 		}
 		replace("behind a moved token", worker, maxKnownCommands+maxTokenCommands*((n+999)/1000))

@@ -119,7 +119,7 @@ func (p *Processor) noteDeployments(ctx context.Context, made *rules.Snapshot, c
 	if err := p.store.Successions.Record(ctx, places); err != nil {
 		return err
 	}
-	return p.store.Sightings.Record(ctx, sightings)
+	return p.store.FirstSeen.Record(ctx, sightings)
 }
 
 // tellTrails adds to the trails of what began and ceased to run that it did.

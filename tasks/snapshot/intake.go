@@ -123,7 +123,7 @@ func (i *Intake) sameAsLast(ctx context.Context, head *rules.Head, digest string
 	if err != nil || waits {
 		return false, err
 	}
-	token, err := i.store.Tokens.Get(ctx, head.Org)
+	token, err := i.store.Generations.Get(ctx, head.Org)
 	return token == head.Token, err
 }
 

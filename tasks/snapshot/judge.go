@@ -26,7 +26,7 @@ func (p *Processor) judge(ctx context.Context, head *rules.Head, next *rules.Sna
 	if err := p.store.Running.Start(ctx, announced); err != nil {
 		return nil, nil, err
 	}
-	token, err := p.store.Tokens.Get(ctx, next.Org)
+	token, err := p.store.Generations.Get(ctx, next.Org)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +62,7 @@ func (p *Processor) look(ctx context.Context, next *rules.Snapshot, fingerprints
 	if err != nil {
 		return nil, err
 	}
-	first, err := p.store.Sightings.First(ctx, next.Environment, starting)
+	first, err := p.store.FirstSeen.First(ctx, next.Environment, starting)
 	if err != nil {
 		return nil, err
 	}
@@ -134,21 +134,21 @@ func newest(predecessor rules.Predecessor, before map[string]rules.Artifact) *ru
 // standings judges what was looked up, and the predecessors that were found, in
 // their trails.
 func (p *Processor) standings(ctx context.Context, org string, known map[string]rules.Known, found []*rules.Predecessor) error {
-	asked := map[*evidence.Status]storage.Standing{}
+	asked := map[*evidence.Status]storage.StateQuery{}
 	for _, previous := range found {
-		asked[&previous.Status] = storage.StandingOf(previous.Fingerprint, &previous.Origin)
+		asked[&previous.Status] = storage.StateQueryOf(previous.Fingerprint, &previous.Origin)
 	}
 	for fingerprint, one := range known {
 		for i := range one.Origins {
 			origin := &one.Origins[i]
-			asked[&origin.Status] = storage.StandingOf(fingerprint, &origin.Origin)
+			asked[&origin.Status] = storage.StateQueryOf(fingerprint, &origin.Origin)
 		}
 	}
-	var all []storage.Standing
+	var all []storage.StateQuery
 	for _, standing := range asked {
 		all = append(all, standing)
 	}
-	states, err := p.store.Recorder.Standings(ctx, org, all)
+	states, err := p.store.Recorder.ArtifactStates(ctx, org, all)
 	for status, standing := range asked {
 		*status = states[standing]
 	}

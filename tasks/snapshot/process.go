@@ -45,7 +45,7 @@ func (p *Processor) sameAsLast(ctx context.Context, h *held, record storage.Wait
 	if head.Last == 0 || head.Digest != record.Digest {
 		return false, "", nil
 	}
-	token, err := p.store.Tokens.Get(ctx, record.Org)
+	token, err := p.store.Generations.Get(ctx, record.Org)
 	return token == head.Token, token, err
 }
 

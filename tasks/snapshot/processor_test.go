@@ -113,7 +113,7 @@ func TestMovedChangeTokenSendsTheNextReportToTheWorker(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a"))
 	s.drain(t)
-	if err := s.store.Tokens.Move(t.Context(), "org"); err != nil {
+	if err := s.store.Generations.Bump(t.Context(), "org"); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.accept(t, running("a")); got != rules.Waiting {

@@ -147,7 +147,7 @@ func (s *stage) do(t testing.TB, number int, d deed) {
 	switch d.Kind {
 	case "run":
 		if s.stirs {
-			err = s.store.Tokens.Move(t.Context(), "org")
+			err = s.store.Generations.Bump(t.Context(), "org")
 		}
 		s.answered[number] = s.accept(t, d.report()) == rules.NoChange
 	case "drain":

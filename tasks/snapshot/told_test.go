@@ -84,7 +84,7 @@ func (w *teller) tellSightings(t testing.TB) {
 	for i := range storyFiles {
 		files = append(files, fingerprint(fmt.Sprint("f", i)))
 	}
-	first, err := w.store.Sightings.First(t.Context(), w.env, files)
+	first, err := w.store.FirstSeen.First(t.Context(), w.env, files)
 	if err != nil {
 		t.Fatal(err)
 	}
