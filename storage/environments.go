@@ -307,7 +307,8 @@ func (e *Environments) List(ctx context.Context, org string) ([]evidence.Environ
 	return all, err
 }
 
-func (e *Environments) named(ctx context.Context, id string) (string, int64, error) {
+// CurrentName is part of Renamable.
+func (e *Environments) CurrentName(ctx context.Context, id string) (string, int64, error) {
 	environment, err := e.collection.GetVersioned(ctx, id)
 	if err == nil && environment.Value.Archived {
 		err = ErrArchived
@@ -318,7 +319,8 @@ func (e *Environments) named(ctx context.Context, id string) (string, int64, err
 	return environment.Value.Name, environment.Revision, nil
 }
 
-func (e *Environments) rename(ctx context.Context, id string, revision int64, to string, at float64) error {
+// SetName is part of Renamable.
+func (e *Environments) SetName(ctx context.Context, id string, revision int64, to string, at float64) error {
 	environment, err := e.collection.Get(ctx, id)
 	if err != nil {
 		return err
@@ -328,7 +330,8 @@ func (e *Environments) rename(ctx context.Context, id string, revision int64, to
 	return err
 }
 
-func (e *Environments) archive(ctx context.Context, id string, at float64) error {
+// MarkArchived is part of Renamable.
+func (e *Environments) MarkArchived(ctx context.Context, id string, at float64) error {
 	_, err := e.collection.Update(ctx, id, func(environment *evidence.Environment) error {
 		environment.Archive(at)
 		return nil

@@ -241,7 +241,8 @@ func (f *Flows) create(ctx context.Context, entity json.RawMessage) error {
 	return f.collection.Insert(ctx, fresh)
 }
 
-func (f *Flows) named(ctx context.Context, id string) (string, int64, error) {
+// CurrentName is part of Renamable.
+func (f *Flows) CurrentName(ctx context.Context, id string) (string, int64, error) {
 	flow, err := f.collection.GetVersioned(ctx, id)
 	if err == nil && flow.Value.Archived {
 		err = ErrArchived
@@ -252,7 +253,8 @@ func (f *Flows) named(ctx context.Context, id string) (string, int64, error) {
 	return flow.Value.Name, flow.Revision, nil
 }
 
-func (f *Flows) rename(ctx context.Context, id string, revision int64, to string, at float64) error {
+// SetName is part of Renamable.
+func (f *Flows) SetName(ctx context.Context, id string, revision int64, to string, at float64) error {
 	flow, err := f.collection.Get(ctx, id)
 	if err != nil {
 		return err
@@ -262,7 +264,8 @@ func (f *Flows) rename(ctx context.Context, id string, revision int64, to string
 	return err
 }
 
-func (f *Flows) archive(ctx context.Context, id string, at float64) error {
+// MarkArchived is part of Renamable.
+func (f *Flows) MarkArchived(ctx context.Context, id string, at float64) error {
 	_, err := f.collection.Update(ctx, id, func(flow *evidence.Flow) error {
 		flow.Archive(at)
 		return nil

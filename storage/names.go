@@ -76,28 +76,28 @@ func nameID(org, kind, text string) string { return org + "/" + kind + "/" + tex
 // tells that it is there already.
 type CreateFunc func(ctx context.Context, entity json.RawMessage) error
 
-// renamable is the repository of a kind of things that can be renamed and archived.
-type renamable interface {
-	// named returns the name that a thing has and the revision it is at, or
+// Renamable is the repository of a kind of things that can be renamed and archived.
+type Renamable interface {
+	// CurrentName returns the name that a thing has and the revision it is at, or
 	// ErrNotFound when it is archived.
-	named(ctx context.Context, id string) (name string, revision int64, err error)
-	// rename gives a thing a name, or returns ErrMoved when it is not at the
+	CurrentName(ctx context.Context, id string) (name string, revision int64, err error)
+	// SetName gives a thing a name, or returns ErrMoved when it is not at the
 	// revision any more.
-	rename(ctx context.Context, id string, revision int64, to string, at float64) error
-	// archive archives a thing, unless it is archived already.
-	archive(ctx context.Context, id string, at float64) error
+	SetName(ctx context.Context, id string, revision int64, to string, at float64) error
+	// MarkArchived archives a thing, unless it is archived already.
+	MarkArchived(ctx context.Context, id string, at float64) error
 }
 
 // Names hands out names and resolves them.
 type Names struct {
 	collection *Collection[NameEntry]
-	kinds      map[string]renamable
+	kinds      map[string]Renamable
 }
 
 // NewNames binds the repository to an engine.
 func NewNames(docs Documents) *Names {
 	return &Names{
-		kinds: map[string]renamable{},
+		kinds: map[string]Renamable{},
 		collection: NewCollection(docs, NameSchema,
 			(*NameEntry).id,
 			func(n *NameEntry) map[string]any { return map[string]any{"target": n.Target} }),
@@ -105,7 +105,7 @@ func NewNames(docs Documents) *Names {
 }
 
 // Register says who renames the things of a kind. It is called before all else.
-func (n *Names) Register(kind string, things renamable) { n.kinds[kind] = things }
+func (n *Names) Register(kind string, things Renamable) { n.kinds[kind] = things }
 
 // Resolve returns the entry of a name, finished by finish if need be. ErrNotFound
 // tells that there is none, ErrArchived that it leads nowhere.

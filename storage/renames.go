@@ -13,7 +13,7 @@ var ErrNameTaken = errors.New("name is taken")
 // between finishes it. ErrNotFound tells that the thing was archived meanwhile.
 func (n *Names) Rename(ctx context.Context, entry NameEntry, to string, at float64, finish CreateFunc) error {
 	for range ClaimAttempts {
-		from, revision, err := n.kinds[entry.Kind].named(ctx, entry.Target)
+		from, revision, err := n.kinds[entry.Kind].CurrentName(ctx, entry.Target)
 		if err != nil || from == to {
 			return err
 		}
@@ -41,7 +41,7 @@ func (n *Names) yield(ctx context.Context, wanted NameEntry, finish CreateFunc) 
 	if err != nil || known.Value.free() {
 		return err
 	}
-	has, _, err := n.kinds[wanted.Kind].named(ctx, known.Value.Target)
+	has, _, err := n.kinds[wanted.Kind].CurrentName(ctx, known.Value.Target)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
@@ -59,7 +59,7 @@ func (n *Names) yield(ctx context.Context, wanted NameEntry, finish CreateFunc) 
 // another way since it began: the name is then no more than a former one.
 func (n *Names) finishRename(ctx context.Context, entry NameEntry) error {
 	things := n.kinds[entry.Kind]
-	has, revision, err := things.named(ctx, entry.Target)
+	has, revision, err := things.CurrentName(ctx, entry.Target)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return n.endChange(ctx, entry, archivedName)
@@ -68,7 +68,7 @@ func (n *Names) finishRename(ctx context.Context, entry NameEntry) error {
 	case has != entry.Name && revision != entry.Change.Revision:
 		return n.endChange(ctx, entry, formerName)
 	case has != entry.Name:
-		err := things.rename(ctx, entry.Target, revision, entry.Name, entry.Change.At)
+		err := things.SetName(ctx, entry.Target, revision, entry.Name, entry.Change.At)
 		if errors.Is(err, ErrMoved) {
 			return nil // whoever looks again sees what became of it
 		}
@@ -100,7 +100,7 @@ func (n *Names) demote(ctx context.Context, entry NameEntry) error {
 		if former.Target != entry.Target || former.free() || former.Change != nil {
 			return nil
 		}
-		has, _, err := n.kinds[entry.Kind].named(ctx, entry.Target)
+		has, _, err := n.kinds[entry.Kind].CurrentName(ctx, entry.Target)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
@@ -130,7 +130,7 @@ func (n *Names) endChange(ctx context.Context, entry NameEntry, state nameState)
 // between finishes it. ErrNotFound tells that there is nothing to archive.
 func (n *Names) Archive(ctx context.Context, entry NameEntry, at float64, finish CreateFunc) error {
 	for range ClaimAttempts {
-		has, _, err := n.kinds[entry.Kind].named(ctx, entry.Target)
+		has, _, err := n.kinds[entry.Kind].CurrentName(ctx, entry.Target)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (n *Names) finishArchive(ctx context.Context, entry NameEntry) error {
 	if err := n.archiveOthers(ctx, entry); err != nil {
 		return err
 	}
-	if err := n.kinds[entry.Kind].archive(ctx, entry.Target, entry.Change.At); err != nil {
+	if err := n.kinds[entry.Kind].MarkArchived(ctx, entry.Target, entry.Change.At); err != nil {
 		return err
 	}
 	if err := n.archiveOthers(ctx, entry); err != nil {
