@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"attestry/app"
 	"attestry/config"
 	"attestry/storage"
 	"attestry/storage/filesystem"
@@ -16,12 +17,12 @@ import (
 
 func openDocuments(ctx context.Context, database config.Database) (storage.Documents, error) {
 	if database.Engine == config.MongoDB {
-		return mongodb.Open(ctx, mongodb.Options{URI: database.URI.Reveal(), Database: database.Name}, storage.Schemas())
+		return mongodb.Open(ctx, mongodb.Options{URI: database.URI.Reveal(), Database: database.Name}, app.Schemas())
 	}
 	if err := os.MkdirAll(filepath.Dir(database.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the database: %w", err)
 	}
-	return sqlite.Open(ctx, database.Path, storage.Schemas())
+	return sqlite.Open(ctx, database.Path, app.Schemas())
 }
 
 func openObjects(ctx context.Context, objects config.Objects) (storage.Objects, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/redis/go-redis/v9"
 
+	"attestry/app"
 	"attestry/config"
 	"attestry/evidence"
 	"attestry/monitor"
@@ -32,7 +33,7 @@ type Process struct {
 	Settings config.Settings
 	Log      *slog.Logger
 	Clock    evidence.Clock
-	Store    *storage.Store
+	Store    *app.Store
 	Redis    *redis.Client
 	Metrics  *prometheus.Registry
 }
@@ -75,7 +76,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 		Settings: settings,
 		Log:      log,
 		Clock:    clock,
-		Store:    storage.NewStore(guarded.Documents(docs), guarded.Objects(objects), clock, log),
+		Store:    app.NewStore(guarded.Documents(docs), guarded.Objects(objects), clock, log),
 		Redis:    client,
 		Metrics:  metrics,
 	}, nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/app"
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
@@ -200,7 +201,7 @@ func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader(t *tes
 
 func schemaOf(t *testing.T, name string) *storage.Schema {
 	t.Helper()
-	for _, schema := range storage.Schemas() {
+	for _, schema := range app.Schemas() {
 		if schema.Name == name {
 			return schema
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
@@ -249,7 +250,7 @@ func (s *service) past(environment string, snapshots, artifacts int, flows ...st
 			Root: tree.Root, Counts: snapshot.Counts{Null: artifacts},
 		})
 	}
-	for _, schema := range storage.Schemas() {
+	for _, schema := range app.Schemas() {
 		if schema.Name == "snapshots" {
 			_, err := storage.NewCollection(s.Process.Store.Documents, schema,
 				func(s *snapshot.Snapshot) string { return fmt.Sprint(s.Environment, "/", s.Number) },

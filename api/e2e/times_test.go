@@ -12,6 +12,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/pipelines"
 )
 
 // microseconds fails the test when a number has more than six decimals.
@@ -65,7 +66,7 @@ func TestTimeOfAnAnswerFindsWhatItIsOf(t *testing.T) {
 		fingerprint := fmt.Sprintf("%064d", i)
 		s.must(s.Process.Store.Provenances.Add(t.Context(), &evidence.ArtifactRecord{
 			ID: evidence.NewID(), Org: organization.ID, Fingerprint: fingerprint, Flow: flow, Trail: "t", Name: "app", CreatedAt: moment,
-		}, storage.Versioned[storage.Provenance]{}))
+		}, storage.Versioned[pipelines.Provenance]{}))
 		s.must(s.Process.Store.Deployments.Record(t.Context(), []snapshot.Deployment{{
 			Org: organization.ID, Environment: s.environmentID("host"), Fingerprint: fingerprint, Name: "app", Snapshot: int64(i + 1), Timestamp: moment,
 		}}))

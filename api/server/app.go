@@ -22,10 +22,10 @@ import (
 
 	"attestry/api/admission"
 	"attestry/api/examples"
+	"attestry/app"
 	"attestry/app/evaluation"
 	"attestry/evidence"
 	"attestry/monitor"
-	"attestry/storage"
 	"attestry/tasks/logical"
 	"attestry/tasks/snapshot"
 )
@@ -56,7 +56,7 @@ type Deps struct {
 	Registerer    prometheus.Registerer
 	Authenticator Authenticator
 	Memberships   Memberships
-	Store         *storage.Store
+	Store         *app.Store
 	Intake        *snapshot.Intake
 	Evaluator     *evaluation.Evaluator
 	// Checks are the dependencies that /ready asks.

@@ -9,7 +9,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/compliance"
 	"attestry/evidence/template"
-	"attestry/storage"
+	"attestry/storage/pipelines"
 )
 
 // judgedArtifact is a record with what else is known of it now.
@@ -25,7 +25,7 @@ type judgedArtifact struct {
 	status   evidence.Status
 	// attested has all that was ever attested of the record in its trail; judge alone
 	// leaves it out.
-	attested storage.Attested
+	attested pipelines.Attested
 }
 
 // judge judges records by what is known now, with a constant number of commands for
@@ -96,11 +96,11 @@ func (a *judgedArtifact) evaluate(rebuild func(*evidence.ArtifactRecord) evidenc
 
 // artifactSources is what judging and showing artifacts takes beside the records.
 type artifactSources struct {
-	flows     map[string]evidence.Flow          // by id
-	repos     map[string]evidence.Repo          // by id
-	trails    map[string]evidence.Trail         // by key
-	templates map[string]storage.StoredTemplate // by id
-	slots     map[string]evidence.Slot          // by id
+	flows     map[string]evidence.Flow            // by id
+	repos     map[string]evidence.Repo            // by id
+	trails    map[string]evidence.Trail           // by key
+	templates map[string]pipelines.StoredTemplate // by id
+	slots     map[string]evidence.Slot            // by id
 }
 
 func (h *handlers) artifactSources(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) (artifactSources, error) {

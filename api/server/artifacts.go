@@ -11,6 +11,7 @@ import (
 	"attestry/api/jsonstream"
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/pipelines"
 )
 
 const (
@@ -108,15 +109,15 @@ func (h *handlers) listFlowArtifacts(ctx context.Context, in *listFlowArtifactsI
 
 // artifactPage asks for a page. Pages and sizes below one are taken for the usual
 // ones, as the contract states no least.
-func artifactPage(org evidence.OrgAccess, number, size int) storage.ArtifactQuery {
+func artifactPage(org evidence.OrgAccess, number, size int) pipelines.ArtifactQuery {
 	if size < 1 {
 		size = defaultArtifactsPerPage
 	}
 	size = min(size, maxArtifacts)
-	return storage.ArtifactQuery{Org: org.OrgID, Offset: offsetOf(number, size), Limit: size}
+	return pipelines.ArtifactQuery{Org: org.OrgID, Offset: offsetOf(number, size), Limit: size}
 }
 
-func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query storage.ArtifactQuery) *artifactListAnswer {
+func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query pipelines.ArtifactQuery) *artifactListAnswer {
 	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactListItemResponse, error) {
 		judged, err := h.judge(ctx, org, records)
 		shown := make([]ArtifactListItemResponse, 0, len(judged))

@@ -14,6 +14,7 @@ import (
 	"attestry/api/jsonstream"
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/pipelines"
 )
 
 const (
@@ -163,8 +164,8 @@ func (h *handlers) pickAttestation(ctx context.Context, org evidence.OrgAccess, 
 
 // attestationQuery reads the filters. Those that are empty are no filters. A flow
 // that is not known has no attestations.
-func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (storage.AttestationQuery, error) {
-	query := storage.AttestationQuery{Org: org.OrgID, Name: in.Name, NamePattern: in.NameRegex}
+func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (pipelines.AttestationQuery, error) {
+	query := pipelines.AttestationQuery{Org: org.OrgID, Name: in.Name, NamePattern: in.NameRegex}
 	if in.Name != "" && in.NameRegex != "" {
 		return query, evidence.ValidationError(map[string]string{
 			"query.name_regex": "Input should not be given together with name [input: " + cut(in.NameRegex) + "]",
@@ -297,7 +298,7 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 		return nil, evidence.NewError(evidence.Invalid, "commit_list is required: provide one or more commit SHAs to search.")
 	}
 	slices.Sort(in.CommitList)
-	query := storage.AttestationQuery{Org: org.OrgID, Commits: slices.Compact(in.CommitList), Name: in.AttestationName}
+	query := pipelines.AttestationQuery{Org: org.OrgID, Commits: slices.Compact(in.CommitList), Name: in.AttestationName}
 	if in.AttestationType != "" {
 		kind := storedType(in.AttestationType)
 		if !knownType(kind) {
@@ -351,7 +352,7 @@ func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestation
 	if err != nil {
 		return nil, err
 	}
-	query := storage.AttestationQuery{Org: org.OrgID, Flows: []string{ref.ID}}
+	query := pipelines.AttestationQuery{Org: org.OrgID, Flows: []string{ref.ID}}
 	query.From, query.To = spanOf(ctx, in.FromTimestamp, in.ToTimestamp)
 	total, _, err := h.store.Attestations.Count(ctx, query)
 	if err != nil {
@@ -414,7 +415,7 @@ func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestatio
 		return nil, err
 	}
 	found := h.store.Attestations.Page(
-		storage.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
+		pipelines.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
 	return &namedAttestationsAnswer{Body: h.listOfAttestations(org, found)}, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"attestry/evidence/attestation"
 	"attestry/evidence/jsontext"
 	"attestry/storage"
+	"attestry/storage/pipelines"
 )
 
 // schemaField is the part of a form that holds a type's JSON Schema.
@@ -258,7 +259,7 @@ func readSchema(ctx context.Context, f *form[CustomAttestationTypePostInput]) (j
 
 func (h *handlers) listAttestationTypes(ctx context.Context, _ *OrgPath) (*attestationTypesAnswer, error) {
 	org := access(ctx)
-	show := func(_ context.Context, batch []storage.AttestationTypeHistory) ([]CustomAttestationType, error) {
+	show := func(_ context.Context, batch []pipelines.AttestationTypeHistory) ([]CustomAttestationType, error) {
 		shown := make([]CustomAttestationType, 0, len(batch))
 		for i := range batch {
 			shown = append(shown, showAttestationType(org, &batch[i], h.listedVersions(batch[i].Versions)))
@@ -348,7 +349,7 @@ func noAttestationType(err error, org evidence.OrgAccess, name string) error {
 		fmt.Sprintf("Custom attestation type '%s' does not exist for org '%s'", name, org.OrgName))
 }
 
-func showAttestationType(org evidence.OrgAccess, found *storage.AttestationTypeHistory, versions jsonstream.List[CustomAttestationTypeVersion]) CustomAttestationType {
+func showAttestationType(org evidence.OrgAccess, found *pipelines.AttestationTypeHistory, versions jsonstream.List[CustomAttestationTypeVersion]) CustomAttestationType {
 	return CustomAttestationType{
 		Name:           found.Name,
 		Description:    found.Description,

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/attestation"
 	"attestry/storage"
@@ -91,7 +92,7 @@ func attest[T any](h *handlers, judge func(context.Context, *T) (verdict, error)
 
 // recordOf is the attestation that a verdict makes, with the repository that its
 // body names.
-func (h *handlers) recordOf(ctx context.Context, scope storage.Scope, v verdict) (evidence.Attestation, *evidence.Repo, error) {
+func (h *handlers) recordOf(ctx context.Context, scope recording.Scope, v verdict) (evidence.Attestation, *evidence.Repo, error) {
 	sent := v.base
 	record := evidence.Attestation{
 		ID:           evidence.NewID(),

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"attestry/evidence"
-	"attestry/storage"
+	"attestry/storage/pipelines"
 )
 
 // buildRoutes are those of builds: artifacts at their first report
@@ -36,8 +36,8 @@ type BuildFilter struct {
 }
 
 // builds asks for the builds of a window that the filter wants. Empty filters are none.
-func (h *handlers) builds(ctx context.Context, org evidence.OrgAccess, in *BuildFilter, span window) (storage.BuildQuery, error) {
-	query := storage.BuildQuery{Org: org.OrgID}
+func (h *handlers) builds(ctx context.Context, org evidence.OrgAccess, in *BuildFilter, span window) (pipelines.BuildQuery, error) {
+	query := pipelines.BuildQuery{Org: org.OrgID}
 	query.From, query.To = span.bounds()
 	var err error
 	switch {
@@ -132,7 +132,7 @@ func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*builds
 
 // showBuilds describes builds: two commands, for the names of flows and
 // repositories.
-func (h *handlers) showBuilds(ctx context.Context, org evidence.OrgAccess, builds []storage.Provenance) ([]BuildItemResponse, error) {
+func (h *handlers) showBuilds(ctx context.Context, org evidence.OrgAccess, builds []pipelines.Provenance) ([]BuildItemResponse, error) {
 	origins := make([]*evidence.Origin, 0, len(builds))
 	for i := range builds {
 		origins = append(origins, &builds[i].Build)

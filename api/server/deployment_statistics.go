@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"attestry/evidence"
-	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 type deploymentFrequencyInput struct {
@@ -56,7 +56,7 @@ func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFre
 
 // deployedAt is when environments were deployed to, newest first: by artifacts of
 // a flow if one was asked for.
-func (h *handlers) deployedAt(ctx context.Context, org evidence.OrgAccess, environments []string, flow string, span window) ([]float64, error) {
+func (h *handlers) deployedAt(ctx context.Context, org evidence.OrgAccess, ids []string, flow string, span window) ([]float64, error) {
 	if given(ctx, "flow_id") {
 		known, err := h.store.Flows.Names(ctx, org.OrgID, []string{flow})
 		if err != nil {
@@ -65,10 +65,10 @@ func (h *handlers) deployedAt(ctx context.Context, org evidence.OrgAccess, envir
 		if _, ok := known[flow]; !ok {
 			return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Flow '%s' not found", flow))
 		}
-		return h.store.Successions.Moments(ctx, environments, flow, span.from, span.to, maxSeries)
+		return h.store.Successions.Moments(ctx, ids, flow, span.from, span.to, maxSeries)
 	}
-	found, err := h.store.Deployments.Moments(ctx, storage.DeploymentQuery{
-		Org: org.OrgID, Environments: environments, From: span.from, To: span.to, Limit: maxSeries,
+	found, err := h.store.Deployments.Moments(ctx, environments.DeploymentQuery{
+		Org: org.OrgID, Environments: ids, From: span.from, To: span.to, Limit: maxSeries,
 	})
 	moments := make([]float64, 0, len(found))
 	for _, one := range found {
@@ -127,7 +127,7 @@ func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDepl
 }
 
 // byEnvironment sorts moments, newest first, into series that are oldest first.
-func (h *handlers) byEnvironment(ctx context.Context, org evidence.OrgAccess, moments []storage.DeploymentMoment) ([]EnvironmentDeploymentStatistics, error) {
+func (h *handlers) byEnvironment(ctx context.Context, org evidence.OrgAccess, moments []environments.DeploymentMoment) ([]EnvironmentDeploymentStatistics, error) {
 	series := map[string]*EnvironmentDeploymentStatistics{}
 	var ids []string
 	for _, moment := range slices.Backward(moments) {

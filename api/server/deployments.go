@@ -12,6 +12,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // environmentWindow is how far back the deployments of one environment reach unless
@@ -73,7 +74,7 @@ type listDeploymentsAnswer struct {
 // are archived by now are among them.
 func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput) (*listDeploymentsAnswer, error) {
 	org, span := access(ctx), h.window(ctx, in.WindowQuery)
-	query := storage.DeploymentQuery{Org: org.OrgID}
+	query := environments.DeploymentQuery{Org: org.OrgID}
 	query.From, query.To = span.bounds()
 	if given(ctx, "env_name") {
 		environment, err := h.environmentAsked(ctx, org, in.Environment)
@@ -100,7 +101,7 @@ func idsOf(repos []evidence.Repo) []string {
 	return ids
 }
 
-func (h *handlers) pageOfDeployments(ctx context.Context, org evidence.OrgAccess, query storage.DeploymentQuery, number, size int) (*listDeploymentsAnswer, error) {
+func (h *handlers) pageOfDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) (*listDeploymentsAnswer, error) {
 	found, page, err := h.findDeployments(ctx, org, query, number, size)
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func (h *handlers) pageOfDeployments(ctx context.Context, org evidence.OrgAccess
 
 // findDeployments reads one page: two commands, and three for what the deployments
 // refer to.
-func (h *handlers) findDeployments(ctx context.Context, org evidence.OrgAccess, query storage.DeploymentQuery, number, size int) ([]shownDeployment, page, error) {
+func (h *handlers) findDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) ([]shownDeployment, page, error) {
 	total, err := h.store.Deployments.Count(ctx, query)
 	asked := h.links.pageOf(ctx, number, size, total)
 	if err != nil || asked.beyond() {
@@ -196,7 +197,7 @@ func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvir
 	if err != nil {
 		return nil, err
 	}
-	query := storage.DeploymentQuery{Org: org.OrgID, Environments: physical(&environment), From: span.from, To: span.to}
+	query := environments.DeploymentQuery{Org: org.OrgID, Environments: physical(&environment), From: span.from, To: span.to}
 	found, page, err := h.findDeployments(ctx, org, query, in.Page, in.PageSize)
 	if err != nil {
 		return nil, err
@@ -265,14 +266,14 @@ func (h *handlers) listRepoDeployments(ctx context.Context, in *listRepoDeployme
 
 // ofRepo asks for the deployments of a repository to the environments of the given
 // names, or to all when there are none.
-func (h *handlers) ofRepo(ctx context.Context, org evidence.OrgAccess, id string, environments []string, span window) (storage.DeploymentQuery, error) {
-	query := storage.DeploymentQuery{Org: org.OrgID, Repos: []string{id}}
+func (h *handlers) ofRepo(ctx context.Context, org evidence.OrgAccess, id string, names []string, span window) (environments.DeploymentQuery, error) {
+	query := environments.DeploymentQuery{Org: org.OrgID, Repos: []string{id}}
 	query.From, query.To = span.bounds()
 	_, err := h.repoWithID(ctx, org, id)
-	if err != nil || len(environments) == 0 {
+	if err != nil || len(names) == 0 {
 		return query, err
 	}
-	query.Environments, err = h.environmentsAsked(ctx, org, environments)
+	query.Environments, err = h.environmentsAsked(ctx, org, names)
 	return query, err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // UpdateEnvironmentPatchInput is the body of update_env (contract/requests.md). What
@@ -194,7 +195,7 @@ func (h *handlers) physicalMembers(ctx context.Context, org evidence.OrgAccess, 
 
 // addArchivedMembers adds to refs the archived members of the environment called
 // owner, if there is one, by the names they had.
-func (h *handlers) addArchivedMembers(ctx context.Context, org evidence.OrgAccess, owner string, refs map[string]storage.EnvironmentRef) error {
+func (h *handlers) addArchivedMembers(ctx context.Context, org evidence.OrgAccess, owner string, refs map[string]environments.EnvironmentRef) error {
 	ref, err := h.store.Environments.Resolve(ctx, org.OrgID, owner)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
@@ -209,7 +210,7 @@ func (h *handlers) addArchivedMembers(ctx context.Context, org evidence.OrgAcces
 	members, err := h.store.Environments.GetMany(ctx, logical.Included)
 	for _, member := range members {
 		if _, taken := refs[member.Name]; member.Archived && !taken {
-			refs[member.Name] = storage.EnvironmentRef{ID: member.ID, Type: member.Type}
+			refs[member.Name] = environments.EnvironmentRef{ID: member.ID, Type: member.Type}
 		}
 	}
 	return err

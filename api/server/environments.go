@@ -15,6 +15,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // defaultEnvironmentsPerPage applies when a page is asked for without its size.
@@ -164,7 +165,7 @@ func (h *handlers) createdAs(ctx context.Context, org evidence.OrgAccess, body *
 }
 
 // environmentNamed resolves a name, or answers in the contract's words.
-func (h *handlers) environmentNamed(ctx context.Context, org evidence.OrgAccess, name string) (storage.EnvironmentRef, error) {
+func (h *handlers) environmentNamed(ctx context.Context, org evidence.OrgAccess, name string) (environments.EnvironmentRef, error) {
 	ref, err := h.store.Environments.Resolve(ctx, org.OrgID, name)
 	return ref, environmentUnknown(org, name, err)
 }

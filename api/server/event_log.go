@@ -5,7 +5,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
-	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // eventLog is the log of an environment.
@@ -13,7 +13,7 @@ type eventLog struct {
 	org         evidence.OrgAccess
 	environment evidence.Environment
 	// bounds is the part that is asked for.
-	bounds storage.EventRange
+	bounds environments.EventRange
 	// latest is the number of the last snapshot.
 	latest int64
 }
@@ -32,7 +32,7 @@ func (h *handlers) eventLogNamed(ctx context.Context, org evidence.OrgAccess, na
 	head, err := h.store.Heads.Get(ctx, environment.ID)
 	return &eventLog{
 		org: org, environment: environment,
-		bounds: storage.EventRange{Environment: environment.ID, To: head.Timestamp},
+		bounds: environments.EventRange{Environment: environment.ID, To: head.Timestamp},
 		latest: head.Last,
 	}, err
 }

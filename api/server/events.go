@@ -7,7 +7,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
-	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // eventRoutes are those of what happened in environments.
@@ -132,7 +132,7 @@ func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEv
 	if err := h.bound(ctx, log, start, end); err != nil {
 		return nil, err
 	}
-	found, total, err := h.eventPage(ctx, log, repos, storage.EventPage{
+	found, total, err := h.eventPage(ctx, log, repos, environments.EventPage{
 		Offset: offsetOf(in.Page, in.PerPage), Limit: in.PerPage, Descending: !in.Reverse,
 	})
 	if err != nil {
@@ -147,7 +147,7 @@ func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEv
 
 // eventPage finds a page of a log and how many events there are in all. Those of
 // repositories are counted up to storage.MaxCount.
-func (h *handlers) eventPage(ctx context.Context, log *eventLog, repos []string, p storage.EventPage) ([]snapshot.Event, int64, error) {
+func (h *handlers) eventPage(ctx context.Context, log *eventLog, repos []string, p environments.EventPage) ([]snapshot.Event, int64, error) {
 	if len(repos) > 0 {
 		return h.store.Events.OfRepos(ctx, log.bounds, repos, p)
 	}

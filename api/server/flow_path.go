@@ -9,6 +9,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/pipelines"
 )
 
 // FlowPath is the path of an operation on a flow.
@@ -31,7 +32,7 @@ type NewTrailPath struct {
 }
 
 // flowNamed resolves a name, or answers in the contract's words.
-func (h *handlers) flowNamed(ctx context.Context, org evidence.OrgAccess, name string) (storage.FlowRef, error) {
+func (h *handlers) flowNamed(ctx context.Context, org evidence.OrgAccess, name string) (pipelines.FlowRef, error) {
 	ref, err := h.store.Flows.Resolve(ctx, org.OrgID, name)
 	if errors.Is(err, storage.ErrNotFound) {
 		return ref, flowUnknown(org, name)

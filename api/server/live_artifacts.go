@@ -9,7 +9,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
-	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // liveArtifactRoutes are those of what of a repository runs.
@@ -96,7 +96,7 @@ type runningPlace struct{ environment, fingerprint string }
 // liveSet is what of a repository runs, with what it refers to.
 type liveSet struct {
 	// entries are in the order in which they are shown.
-	entries      []storage.Running
+	entries      []environments.Running
 	environments map[string]evidence.Environment // by id
 	heads        map[string]snapshot.Head        // by environment
 	origins      map[string]evidence.Origin      // by fingerprint
@@ -134,15 +134,15 @@ func (h *handlers) liveArtifacts(ctx context.Context, org evidence.OrgAccess, re
 
 // take keeps the entries of the environments, in order. While an artifact is on its
 // way out and in again it has two entries; the later one counts.
-func (l *liveSet) take(found []storage.Running) {
-	latest := map[runningPlace]storage.Running{}
+func (l *liveSet) take(found []environments.Running) {
+	latest := map[runningPlace]environments.Running{}
 	for _, entry := range found {
 		at := runningPlace{environment: entry.Environment, fingerprint: entry.Fingerprint}
 		if _, shown := l.environments[entry.Environment]; shown && entry.Since > latest[at].Since {
 			latest[at] = entry
 		}
 	}
-	l.entries = slices.SortedFunc(maps.Values(latest), func(a, b storage.Running) int {
+	l.entries = slices.SortedFunc(maps.Values(latest), func(a, b environments.Running) int {
 		return cmp.Or(
 			cmp.Compare(l.environments[a.Environment].Name, l.environments[b.Environment].Name),
 			cmp.Compare(b.StartedAt, a.StartedAt), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Fingerprint, b.Fingerprint))

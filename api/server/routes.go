@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"attestry/app"
 	"attestry/app/evaluation"
 	"attestry/evidence"
-	"attestry/storage"
 	"attestry/tasks/logical"
 	"attestry/tasks/snapshot"
 )
@@ -49,7 +49,7 @@ type Route struct {
 type handlers struct {
 	clock  evidence.Clock
 	links  Links
-	store  *storage.Store
+	store  *app.Store
 	intake *snapshot.Intake
 	// evaluator judges payloads of custom attestation types.
 	evaluator *evaluation.Evaluator

@@ -12,6 +12,7 @@ import (
 	"attestry/api/jsonstream"
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/pipelines"
 )
 
 // maxFound bounds how many artifacts a search shows, the newest of them.
@@ -107,7 +108,7 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswe
 }
 
 // trace looks for the digits among what flows know and among what runs or ran.
-func (h *handlers) trace(ctx context.Context, org evidence.OrgAccess, digits string) (storage.Traces, []string, error) {
+func (h *handlers) trace(ctx context.Context, org evidence.OrgAccess, digits string) (pipelines.Traces, []string, error) {
 	traces, err := h.store.Artifacts.Search(ctx, org.OrgID, digits)
 	if err != nil {
 		return traces, nil, err
@@ -154,7 +155,7 @@ func (h *handlers) foundReported(ctx context.Context, org evidence.OrgAccess, re
 }
 
 // foundRunning shows artifacts that run or ran though no flow knows of them.
-func (h *handlers) foundRunning(ctx context.Context, org evidence.OrgAccess, traces storage.Traces, ran []string) ([]SearchFoundArtifactModel, error) {
+func (h *handlers) foundRunning(ctx context.Context, org evidence.OrgAccess, traces pipelines.Traces, ran []string) ([]SearchFoundArtifactModel, error) {
 	unknown := slices.DeleteFunc(slices.Clone(ran), func(fingerprint string) bool {
 		return slices.Contains(traces.Fingerprints, fingerprint)
 	})

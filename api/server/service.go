@@ -10,10 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"attestry/app"
 	"attestry/app/evaluation"
 	"attestry/evidence"
 	"attestry/monitor"
-	"attestry/storage"
 	"attestry/tasks"
 	"attestry/tasks/snapshot"
 )
@@ -25,7 +25,7 @@ const subscriptionWait = time.Second
 // ServiceDeps is what the api process is made of.
 type ServiceDeps struct {
 	BaseURL         string
-	Store           *storage.Store
+	Store           *app.Store
 	Redis           *redis.Client
 	Clock           evidence.Clock
 	Log             *slog.Logger

@@ -9,7 +9,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/compliance"
 	"attestry/evidence/template"
-	"attestry/storage"
+	"attestry/storage/pipelines"
 )
 
 // GetTrail is a trail as answers show it (contract/live-shapes.md 3). Lists leave
@@ -192,9 +192,9 @@ func showEventRepo(repo *evidence.Repo) *trailEventRepo {
 
 // trailSources is what showing trails takes beside the trails.
 type trailSources struct {
-	flows     map[string]evidence.Flow          // by id
-	templates map[string]storage.StoredTemplate // by id
-	slots     map[string]evidence.Slot          // by trail key and name
+	flows     map[string]evidence.Flow            // by id
+	templates map[string]pipelines.StoredTemplate // by id
+	slots     map[string]evidence.Slot            // by trail key and name
 }
 
 func (h *handlers) showTrail(org evidence.OrgAccess, trail *evidence.Trail, sources trailSources, listed bool) GetTrail {
@@ -286,7 +286,7 @@ func showAttestationStatuses(statuses []compliance.AttestationStatus) []Attestat
 // trail, in bytes. A longer one is to be had with the trail itself.
 const maxListedTemplate = 64 << 10
 
-func showTemplate(stored storage.StoredTemplate, listed bool) Template {
+func showTemplate(stored pipelines.StoredTemplate, listed bool) Template {
 	content := new(string(stored.Content))
 	if listed && len(*content) > maxListedTemplate {
 		content = nil

@@ -11,9 +11,11 @@ import (
 	"strings"
 
 	"attestry/api/jsonstream"
+	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/template"
 	"attestry/storage"
+	"attestry/storage/pipelines"
 )
 
 const defaultTrailsPerPage = 20
@@ -61,9 +63,9 @@ type TrailPath struct {
 }
 
 // scope says who reports what where, now.
-func (h *handlers) scope(ctx context.Context, flow, trail string) storage.Scope {
+func (h *handlers) scope(ctx context.Context, flow, trail string) recording.Scope {
 	org, who := access(ctx), principal(ctx)
-	return storage.Scope{
+	return recording.Scope{
 		Org: org.OrgID, OrgName: org.OrgName, Flow: flow, Trail: trail,
 		By: who.Name, ByID: who.UserID, At: evidence.Seconds(h.clock()),
 	}
@@ -112,7 +114,7 @@ func (h *handlers) beginTrail(ctx context.Context, in *FlowPath, f *form[CreateT
 }
 
 // reportRepo notes the repository that a request names; nil when it names none.
-func (h *handlers) reportRepo(ctx context.Context, scope storage.Scope, sent OrNull[RepoInfoPostInput]) (*evidence.Repo, error) {
+func (h *handlers) reportRepo(ctx context.Context, scope recording.Scope, sent OrNull[RepoInfoPostInput]) (*evidence.Repo, error) {
 	if sent.Value == nil {
 		return nil, nil
 	}
@@ -262,7 +264,7 @@ func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in 
 	if given(ctx, "fingerprint") {
 		return h.pageOfTrailsWith(ctx, org, in, flows)
 	}
-	trails, err := h.store.Trails.List(ctx, storage.TrailQuery{
+	trails, err := h.store.Trails.List(ctx, pipelines.TrailQuery{
 		Org: org.OrgID, Flows: flows, Offset: offsetOf(in.Page, in.PerPage), Limit: in.PerPage,
 	})
 	if err != nil {
@@ -310,7 +312,7 @@ func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) 
 	if err != nil {
 		return nil, err
 	}
-	query := storage.TrailQuery{Org: org.OrgID, Flows: []string{ref.ID}, Limit: maxBareTrails}
+	query := pipelines.TrailQuery{Org: org.OrgID, Flows: []string{ref.ID}, Limit: maxBareTrails}
 	var paged *PaginationInfo
 	if given(ctx, "page") || given(ctx, "per_page") {
 		number, size := in.Page, cmp.Or(in.PerPage, defaultTrailsPerPage)

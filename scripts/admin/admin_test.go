@@ -11,11 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"attestry/app"
 	"attestry/config"
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/process"
 	"attestry/storage"
+	"attestry/storage/environments"
 	"attestry/tasks/snapshot"
 )
 
@@ -28,7 +30,7 @@ func (silent) Settled(context.Context, string) {}
 type site struct {
 	t       *testing.T
 	environ []string
-	store   *storage.Store
+	store   *app.Store
 	org     string
 	// environments are ids by name.
 	environments map[string]string
@@ -87,8 +89,8 @@ func (s *site) park(environment string, arrival int64, file string, damaged bool
 	s.t.Helper()
 	ctx := s.t.Context()
 	report := rules.Canonical(evidence.Server, []rules.Instance{{Digests: map[string]string{file: evidence.HashAPIKey(file)}, CreatedAt: 1}})
-	record := storage.WaitingReport{
-		ID: storage.NewReportID(), Org: s.org, Environment: s.environments[environment], Arrival: arrival,
+	record := environments.WaitingReport{
+		ID: environments.NewReportID(), Org: s.org, Environment: s.environments[environment], Arrival: arrival,
 		AcceptedAt: 1_790_000_000 + float64(arrival), Type: evidence.Server, Digest: report.Digest(),
 		Failure: "no \t luck", Attempts: 5, ParkedAt: 1_790_000_100,
 	}
@@ -200,7 +202,7 @@ func TestReportThatIsDamagedAfterItWasParkedHidesNoOther(t *testing.T) {
 // spoil damages the document of a parked report, and leaves its declared fields.
 func (s *site) spoil(id string) {
 	s.t.Helper()
-	for _, schema := range storage.Schemas() {
+	for _, schema := range app.Schemas() {
 		if schema.Name != "reports" {
 			continue
 		}

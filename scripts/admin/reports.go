@@ -15,6 +15,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/environments"
 	"attestry/tasks/snapshot"
 )
 
@@ -108,7 +109,7 @@ func listReports(ctx context.Context, s *session, chosen selection, asJSON bool)
 	if !asJSON {
 		fmt.Fprintln(table, "ORG\tENVIRONMENT\tARRIVAL\tACCEPTED\tATTEMPTS\tSIZE\tREASON")
 	}
-	err = s.eachParked(ctx, chosen, orgs, func(record *storage.WaitingReport, environment *evidence.Environment) error {
+	err = s.eachParked(ctx, chosen, orgs, func(record *environments.WaitingReport, environment *evidence.Environment) error {
 		shown, err := s.describe(ctx, record, environment)
 		if err != nil {
 			return err
@@ -147,7 +148,7 @@ func oneLine(text string) string {
 	}, text)
 }
 
-func (s *session) describe(ctx context.Context, record *storage.WaitingReport, environment *evidence.Environment) (*parkedReport, error) {
+func (s *session) describe(ctx context.Context, record *environments.WaitingReport, environment *evidence.Environment) (*parkedReport, error) {
 	shown := &parkedReport{
 		Environment: environment.Name, EnvironmentID: record.Environment, Archived: environment.Archived,
 		Arrival: record.Arrival, AcceptedAt: isoTime(record.AcceptedAt), ParkedAt: isoTime(record.ParkedAt),
@@ -211,7 +212,7 @@ func discardReport(ctx context.Context, s *session, chosen selection) error {
 	}
 	record, err := s.Store.Reports.Get(ctx, environment, arrivals[0])
 	if errors.Is(err, storage.ErrDamaged) {
-		record, err = storage.WaitingReport{Environment: environment, Arrival: arrivals[0]}, nil
+		record, err = environments.WaitingReport{Environment: environment, Arrival: arrivals[0]}, nil
 	}
 	if err != nil {
 		return err
@@ -230,10 +231,10 @@ func (s *session) choose(ctx context.Context, chosen selection) (arrivals []int6
 	if err != nil {
 		return nil, "", err
 	}
-	environments := map[string]bool{}
-	err = s.eachParked(ctx, chosen, orgs, func(record *storage.WaitingReport, _ *evidence.Environment) error {
+	seen := map[string]bool{}
+	err = s.eachParked(ctx, chosen, orgs, func(record *environments.WaitingReport, _ *evidence.Environment) error {
 		if chosen.arrival == 0 || chosen.arrival == record.Arrival {
-			environments[record.Environment], environment = true, record.Environment
+			seen[record.Environment], environment = true, record.Environment
 			arrivals = append(arrivals, record.Arrival)
 		}
 		return nil
@@ -241,9 +242,9 @@ func (s *session) choose(ctx context.Context, chosen selection) (arrivals []int6
 	if err != nil {
 		return nil, "", err
 	}
-	if len(environments) > 1 {
-		return nil, "", fmt.Errorf("several environments have had the name %s, give the id of one instead: %s",
-			chosen.environment, strings.Join(slices.Sorted(maps.Keys(environments)), ", "))
+	if len(seen) > 1 {
+		return nil, "", fmt.Errorf("several seen have had the name %s, give the id of one instead: %s",
+			chosen.environment, strings.Join(slices.Sorted(maps.Keys(seen)), ", "))
 	}
 	if len(arrivals) == 0 && chosen.arrival > 0 {
 		return nil, "", fmt.Errorf("environment %s of organization %s has no parked report %d", chosen.environment, chosen.org, chosen.arrival)
@@ -273,7 +274,7 @@ func (s *session) organizations(ctx context.Context, name string) (map[string]st
 
 // eachParked calls yield for the parked reports of a selection, whatever their arrival,
 // with their environments. orgs are the organizations that are meant.
-func (s *session) eachParked(ctx context.Context, chosen selection, orgs map[string]string, yield func(*storage.WaitingReport, *evidence.Environment) error) error {
+func (s *session) eachParked(ctx context.Context, chosen selection, orgs map[string]string, yield func(*environments.WaitingReport, *evidence.Environment) error) error {
 	only := ""
 	if chosen.org != "" {
 		for id := range orgs {
@@ -285,7 +286,7 @@ func (s *session) eachParked(ctx context.Context, chosen selection, orgs map[str
 		return err
 	}
 	known := map[string]evidence.Environment{}
-	return snapshot.NewParked(s.Store, s.Clock).Each(ctx, only, func(record *storage.WaitingReport) error {
+	return snapshot.NewParked(s.Store, s.Clock).Each(ctx, only, func(record *environments.WaitingReport) error {
 		environment, ok := known[record.Environment]
 		if !ok {
 			found, err := s.Store.Environments.Get(ctx, record.Environment)

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"time"
 
+	"attestry/app/recording"
 	"attestry/evidence"
-	"attestry/storage"
 )
 
 // know lets two flows report the images of a cluster, and those that some of them are
 // replaced by: one builds them from a commit of one of twenty repositories, the other
 // one scans them.
 func (s *stage) know(seed string, pods int) error {
-	return s.seed(pods+rolled(pods), func(ctx context.Context, scope storage.Scope, i int) error {
+	return s.seed(pods+rolled(pods), func(ctx context.Context, scope recording.Scope, i int) error {
 		version := firstVersion
 		if i >= pods {
 			version, i = secondVersion, i-pods
@@ -35,7 +35,7 @@ func (s *stage) know(seed string, pods int) error {
 }
 
 // knownImage is the record of an image as a pipeline tells of it.
-func (s *stage) knownImage(ctx context.Context, scope storage.Scope, i int, fingerprint string) (evidence.ArtifactRecord, error) {
+func (s *stage) knownImage(ctx context.Context, scope recording.Scope, i int, fingerprint string) (evidence.ArtifactRecord, error) {
 	url := "https://github.com/org/" + team(i)
 	repo, err := s.instance.Process.Store.Repos.Report(ctx, scope.Org, evidence.RepoInfo{Name: "org/" + team(i), URL: url}, scope.At)
 	sha := digest(s.scope, fingerprint, i)[:40]

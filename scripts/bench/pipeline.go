@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"attestry/app/recording"
 	"attestry/evidence"
-	"attestry/storage"
 )
 
 const (
@@ -124,7 +124,7 @@ func lookupRow(artifacts int) row {
 		name:    fmt.Sprintf("artifact by fingerprint among %d, 1 client", artifacts),
 		clients: 1,
 		prepare: func(s *stage, _ int) (pair, error) {
-			err := s.seed(artifacts, func(ctx context.Context, scope storage.Scope, i int) error {
+			err := s.seed(artifacts, func(ctx context.Context, scope recording.Scope, i int) error {
 				scope.Trail = "trail-" + strconv.Itoa(i)
 				return s.instance.Process.Store.Recorder.Report(ctx, scope, s.record(scope, "component", i), nil)
 			})
@@ -149,7 +149,7 @@ func trailRow(artifacts, attestations int) row {
 		clients: 1,
 		prepare: func(s *stage, _ int) (pair, error) {
 			recorder := s.instance.Process.Store.Recorder
-			err := s.seed(artifacts, func(ctx context.Context, scope storage.Scope, i int) error {
+			err := s.seed(artifacts, func(ctx context.Context, scope recording.Scope, i int) error {
 				scope.Trail = "trail"
 				record := s.record(scope, "component-"+strconv.Itoa(i), i)
 				if err := recorder.Report(ctx, scope, record, nil); err != nil {
@@ -180,7 +180,7 @@ func (s *stage) flow() string { return s.scope + "-" + flowName }
 // artifacts is where artifacts are reported to.
 func (s *stage) artifacts() string { return pathPrefix + "/artifacts/" + organization + "/" + s.flow() }
 
-func (s *stage) record(scope storage.Scope, name string, i int) evidence.ArtifactRecord {
+func (s *stage) record(scope recording.Scope, name string, i int) evidence.ArtifactRecord {
 	fingerprint := digest(s.scope, "image", i)
 	return evidence.ArtifactRecord{
 		ID: evidence.NewID(), Org: scope.Org, Trail: scope.Trail, Name: name, Fingerprint: fingerprint,
@@ -191,14 +191,14 @@ func (s *stage) record(scope storage.Scope, name string, i int) evidence.Artifac
 }
 
 // seed lets several writers do what a row needs n times, past the HTTP server.
-func (s *stage) seed(n int, write func(ctx context.Context, scope storage.Scope, i int) error) error {
+func (s *stage) seed(n int, write func(ctx context.Context, scope recording.Scope, i int) error) error {
 	ctx := context.Background()
 	found, err := s.instance.Process.Store.Tenancy.Organization(ctx, organization)
 	if err != nil {
 		return err
 	}
 	return together(n, func(_, i int) error {
-		return write(ctx, storage.Scope{
+		return write(ctx, recording.Scope{
 			Org: found.ID, OrgName: organization, Flow: s.flow(), By: organization, At: evidence.Seconds(time.Now()),
 		}, i)
 	})

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"attestry/evidence"
-	"attestry/storage"
+	"attestry/storage/tenancy"
 )
 
 // The user and the organization of the first start.
@@ -25,7 +25,7 @@ const firstStartFile = "first-start"
 // organization yet, and returns the key. It completes a first start that was
 // interrupted, with a key of its own: nobody has seen the earlier one for sure. Any
 // other database is left as it is.
-func applyFirstStart(ctx context.Context, data string, tenancy *storage.Tenancy) ([]evidence.MadeKey, error) {
+func applyFirstStart(ctx context.Context, data string, tenancy *tenancy.Tenancy) ([]evidence.MadeKey, error) {
 	mark := filepath.Join(data, firstStartFile)
 	begun, err := exists(mark)
 	if err != nil {
@@ -60,7 +60,7 @@ func applyFirstStart(ctx context.Context, data string, tenancy *storage.Tenancy)
 
 // inUse tells whether there are organizations. Those that a first start makes do not
 // count if one has begun.
-func inUse(ctx context.Context, begun bool, tenancy *storage.Tenancy) (bool, error) {
+func inUse(ctx context.Context, begun bool, tenancy *tenancy.Tenancy) (bool, error) {
 	if !begun {
 		return tenancy.HasOrganizations(ctx)
 	}

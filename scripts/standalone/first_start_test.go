@@ -13,6 +13,7 @@ import (
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/sqlite"
+	"attestry/storage/tenancy"
 )
 
 // folder is a data folder; each process is a start on it.
@@ -26,7 +27,7 @@ func newFolder(t *testing.T) *folder {
 	t.Helper()
 	f := &folder{t: t, path: t.TempDir()}
 	var err error
-	f.docs, err = sqlite.Open(t.Context(), filepath.Join(f.path, "attestry.db"), storage.TenancySchemas())
+	f.docs, err = sqlite.Open(t.Context(), filepath.Join(f.path, "attestry.db"), tenancy.TenancySchemas())
 	f.must(err)
 	t.Cleanup(func() { f.docs.Close() })
 	return f
@@ -39,8 +40,8 @@ func (f *folder) must(err error) {
 	}
 }
 
-func (f *folder) tenancy(docs storage.Documents) *storage.Tenancy {
-	tenancy := storage.NewTenancy(docs, time.Now, slog.New(slog.DiscardHandler))
+func (f *folder) tenancy(docs storage.Documents) *tenancy.Tenancy {
+	tenancy := tenancy.NewTenancy(docs, time.Now, slog.New(slog.DiscardHandler))
 	f.t.Cleanup(tenancy.Close)
 	return tenancy
 }

@@ -23,7 +23,7 @@ import (
 	"attestry/process"
 	"attestry/process/cli"
 	"attestry/scripts/standalone/instance"
-	"attestry/storage"
+	"attestry/storage/tenancy"
 )
 
 func main() {
@@ -142,7 +142,7 @@ func userData() (string, error) {
 }
 
 // bootstrap applies the file that is named or, without one, the first start.
-func bootstrap(ctx context.Context, a arguments, data string, declared evidence.Bootstrap, tenancy *storage.Tenancy) ([]evidence.MadeKey, error) {
+func bootstrap(ctx context.Context, a arguments, data string, declared evidence.Bootstrap, tenancy *tenancy.Tenancy) ([]evidence.MadeKey, error) {
 	if a.bootstrap == "" {
 		return applyFirstStart(ctx, data, tenancy)
 	}

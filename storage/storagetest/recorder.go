@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"attestry/app"
+	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/template"
 	"attestry/storage"
@@ -92,17 +94,17 @@ func (p period) before(other period) bool { return p.acked < other.asked }
 const chronicleFlow = "flow"
 
 // newStore is a process that works on the engine.
-func newStore(t testing.TB, docs storage.Documents) *storage.Store {
+func newStore(t testing.TB, docs storage.Documents) *app.Store {
 	t.Helper()
 	clock := func() time.Time { return time.Unix(2_000_000_000, 0) }
-	store := storage.NewStore(docs, nil, clock, slog.New(slog.DiscardHandler))
+	store := app.NewStore(docs, nil, clock, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Tenancy.Close)
 	return store
 }
 
 func openRecorder(t *testing.T, engine DocumentsEngine) storage.Documents {
 	t.Helper()
-	docs := engine.Open(t, engine.Locate(t), storage.Schemas()...)
+	docs := engine.Open(t, engine.Locate(t), app.Schemas()...)
 	t.Cleanup(func() { _ = docs.Close() })
 	return docs
 }
@@ -163,7 +165,7 @@ func (d deed) String() string {
 }
 
 // do lets a process do a deed, and remembers it when it is acknowledged.
-func (c *chronicle) do(ctx context.Context, store *storage.Store, d deed) error {
+func (c *chronicle) do(ctx context.Context, store *app.Store, d deed) error {
 	id := evidence.NewID()
 	asked := c.ask(d)
 	err := c.perform(ctx, store, d, id)
@@ -200,8 +202,8 @@ func (c *chronicle) ack(d deed, id string, asked int) {
 	}
 }
 
-func (c *chronicle) perform(ctx context.Context, store *storage.Store, d deed, id string) error {
-	scope := storage.Scope{
+func (c *chronicle) perform(ctx context.Context, store *app.Store, d deed, id string) error {
+	scope := recording.Scope{
 		Org: c.org, OrgName: "acme", Flow: chronicleFlow, Trail: d.Trail, By: "somebody", ByID: "by", At: d.At,
 	}
 	switch d.Kind {
@@ -259,7 +261,7 @@ func tryLater(err error) bool {
 const late = 1e12
 
 // finish lets a process finish what others have left behind.
-func (c *chronicle) finish(ctx context.Context, store *storage.Store) error {
+func (c *chronicle) finish(ctx context.Context, store *app.Store) error {
 	if _, err := store.Trails.SettleBefore(ctx, late); err != nil {
 		return err
 	}

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"testing"
 
+	"attestry/app"
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // testRecorderAnnounces looks at the change token, by which environments learn that
@@ -63,14 +65,14 @@ func testRecorderAnnounces(t *testing.T, engine DocumentsEngine) {
 // announced is a chronicle of whose artifacts one runs.
 type announced struct {
 	*chronicle
-	store *storage.Store
+	store *app.Store
 	token string
 }
 
 func running(t *testing.T, docs storage.Documents, fingerprint string) *announced {
 	t.Helper()
 	s := &announced{chronicle: prepared(t, docs), store: newStore(t, docs)}
-	err := s.store.Running.Start(t.Context(), []storage.Running{{Org: s.org, Environment: s.org, Fingerprint: fingerprint}})
+	err := s.store.Running.Start(t.Context(), []environments.Running{{Org: s.org, Environment: s.org, Fingerprint: fingerprint}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/compliance"
 	"attestry/storage"
@@ -71,7 +72,7 @@ func testRecorderCosts(t *testing.T, engine DocumentsEngine) {
 
 // stuff makes a trail with artifacts, each with twenty attestations. They are
 // written as they would have become, as that many reports take long.
-func (c *chronicle) stuff(t *testing.T, store *storage.Store, artifacts int) {
+func (c *chronicle) stuff(t *testing.T, store *app.Store, artifacts int) {
 	t.Helper()
 	if err := c.do(t.Context(), store, deed{Kind: "begin", Trail: "trail", At: 1000}); err != nil {
 		t.Fatal(err)
@@ -111,15 +112,15 @@ func put(t *testing.T, docs storage.Documents, collection, id string, value any,
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := slices.IndexFunc(storage.Schemas(), func(s *storage.Schema) bool { return s.Name == collection })
-	err = docs.Put(t.Context(), storage.Schemas()[at], storage.Record{ID: id, Revision: 7, Fields: fields, Body: body})
+	at := slices.IndexFunc(app.Schemas(), func(s *storage.Schema) bool { return s.Name == collection })
+	err = docs.Put(t.Context(), app.Schemas()[at], storage.Record{ID: id, Revision: 7, Fields: fields, Body: body})
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
 // read reads all that is told of a trail.
-func (c *chronicle) read(t *testing.T, store *storage.Store) {
+func (c *chronicle) read(t *testing.T, store *app.Store) {
 	t.Helper()
 	trail, err := store.Trails.Get(t.Context(), c.flow.ID, "trail")
 	if err != nil {

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"testing"
 
+	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/compliance"
 	"attestry/evidence/template"
 	"attestry/storage"
+	"attestry/storage/pipelines"
 )
 
 // What follows judges trails by the words of contract/semantics.md 2.6, 2.8 and
@@ -23,8 +25,8 @@ import (
 // indexes.
 func everything[T any](t testing.TB, docs storage.Documents, collection, index, org string) []T {
 	t.Helper()
-	at := slices.IndexFunc(storage.Schemas(), func(s *storage.Schema) bool { return s.Name == collection })
-	schema := storage.Schemas()[at]
+	at := slices.IndexFunc(app.Schemas(), func(s *storage.Schema) bool { return s.Name == collection })
+	schema := app.Schemas()[at]
 	query := storage.Query{Index: index, Equal: []any{org}, Limit: storage.MaxMany}
 	var all []T
 	for {
@@ -366,7 +368,7 @@ func (c *chronicle) checkAcknowledged(t testing.TB, artifacts []evidence.Artifac
 	}
 }
 
-func (c *chronicle) checkTrail(t testing.TB, store *storage.Store, trail evidence.Trail, f facts) {
+func (c *chronicle) checkTrail(t testing.TB, store *app.Store, trail evidence.Trail, f facts) {
 	t.Helper()
 	ctx := t.Context()
 	stored, err := store.Templates.Get(ctx, c.org, trail.Template)
@@ -420,7 +422,7 @@ func pretty(value any) string {
 
 // checkDisplaced compares the state of artifacts that are not the newest of their
 // name.
-func (c *chronicle) checkDisplaced(t testing.TB, store *storage.Store, trail *evidence.Trail, slots map[string]evidence.Slot, f *facts) {
+func (c *chronicle) checkDisplaced(t testing.TB, store *app.Store, trail *evidence.Trail, slots map[string]evidence.Slot, f *facts) {
 	t.Helper()
 	checked := map[string]bool{}
 	for _, one := range f.artifacts {
@@ -489,7 +491,7 @@ func checkEvents(t testing.TB, trail *evidence.Trail, f *facts) {
 	}
 }
 
-func (c *chronicle) checkProvenance(t testing.TB, store *storage.Store, artifacts []evidence.ArtifactRecord) {
+func (c *chronicle) checkProvenance(t testing.TB, store *app.Store, artifacts []evidence.ArtifactRecord) {
 	t.Helper()
 	newest, oldest := map[string]evidence.ArtifactRecord{}, map[string]evidence.ArtifactRecord{}
 	for _, record := range artifacts {
@@ -508,7 +510,7 @@ func (c *chronicle) checkProvenance(t testing.TB, store *storage.Store, artifact
 			t.Fatal(err)
 		}
 		first := oldest[fingerprint]
-		want := storage.Provenance{
+		want := pipelines.Provenance{
 			Org: c.org, Fingerprint: fingerprint, Build: first.Origin(), Latest: record.CreatedAt,
 			Flows: map[string]evidence.Origin{c.flow.ID: record.Origin()},
 		}
@@ -549,15 +551,15 @@ func (c *chronicle) checkDecisions(t testing.TB, attestations []evidence.Attesta
 			groups[subject] = append(groups[subject], a)
 		}
 	}
-	at := slices.IndexFunc(storage.Schemas(), func(s *storage.Schema) bool { return s.Name == "decisions" })
+	at := slices.IndexFunc(app.Schemas(), func(s *storage.Schema) bool { return s.Name == "decisions" })
 	for subject, all := range groups {
 		want := latest(all)[0]
-		record, err := c.engine.Get(t.Context(), storage.Schemas()[at], c.org+"/"+want.Control+"/"+subject)
+		record, err := c.engine.Get(t.Context(), app.Schemas()[at], c.org+"/"+want.Control+"/"+subject)
 		if err != nil {
 			t.Errorf("the decision on %s: %v", subject, err)
 			continue
 		}
-		var known storage.Decision
+		var known pipelines.Decision
 		if err := json.Unmarshal(record.Body, &known); err != nil || known.Entry.ID != want.ID {
 			t.Errorf("the decision on %s is %+v, want %s: %v", subject, known, want.ID, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/app"
 	"attestry/storage"
 )
 
@@ -80,7 +81,7 @@ func script(deeds []deed) string {
 // doAll lets writers of two processes do the deeds, each its share in order.
 func (c *chronicle) doAll(t *testing.T, deeds []deed, writers int) {
 	t.Helper()
-	stores := []*storage.Store{newStore(t, c.engine), newStore(t, c.engine)}
+	stores := []*app.Store{newStore(t, c.engine), newStore(t, c.engine)}
 	var work sync.WaitGroup
 	for writer := range writers {
 		work.Go(func() {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"attestry/app"
 	"attestry/storage"
 )
 
@@ -21,7 +22,7 @@ func testRecorderAtOnce(t *testing.T, engine DocumentsEngine) {
 // are asked to. It returns how often they were.
 func (c *chronicle) atOnce(t *testing.T, n int, deeds func(writer int) []deed) int64 {
 	t.Helper()
-	stores := []*storage.Store{newStore(t, c.engine), newStore(t, c.engine)}
+	stores := []*app.Store{newStore(t, c.engine), newStore(t, c.engine)}
 	var again atomic.Int64
 	var work sync.WaitGroup
 	for writer := range n {

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
@@ -26,13 +27,13 @@ import (
 // Updater adds snapshots to logical environments. All it does can be repeated: it
 // finishes what a killed process has begun.
 type Updater struct {
-	store *storage.Store
+	store *app.Store
 	clock evidence.Clock
 	log   *slog.Logger
 }
 
 // NewUpdater makes an updater.
-func NewUpdater(store *storage.Store, clock evidence.Clock, log *slog.Logger) *Updater {
+func NewUpdater(store *app.Store, clock evidence.Clock, log *slog.Logger) *Updater {
 	return &Updater{store: store, clock: clock, log: log}
 }
 

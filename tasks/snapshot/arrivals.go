@@ -6,13 +6,14 @@ import (
 	"sync"
 
 	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // arrivals gives reports their numbers: 1, 2, 3, … per environment, without gaps.
 // Whoever inserts a number has it; the next one tries the next. Reports that meet
 // in this process stand in line, so that they do not race each other.
 type arrivals struct {
-	reports *storage.Reports
+	reports *environments.Reports
 	mu      sync.Mutex
 	lines   map[string]*line
 }
@@ -24,7 +25,7 @@ type line struct {
 	last    int64 // the greatest number known to be taken
 }
 
-func newArrivals(reports *storage.Reports) *arrivals {
+func newArrivals(reports *environments.Reports) *arrivals {
 	return &arrivals{reports: reports, lines: map[string]*line{}}
 }
 
@@ -51,7 +52,7 @@ func (a *arrivals) enter(environment string) (leave func()) {
 
 // insert stores the record under the first free number behind what is processed.
 // The caller has entered the line.
-func (a *arrivals) insert(ctx context.Context, record *storage.WaitingReport, processed int64) error {
+func (a *arrivals) insert(ctx context.Context, record *environments.WaitingReport, processed int64) error {
 	a.mu.Lock()
 	l := a.lines[record.Environment]
 	a.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"attestry/app"
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
@@ -131,7 +132,7 @@ func newAttemptScene(t *testing.T) *attemptScene {
 	s.accept(t, running("a"))
 	s.drain(t)
 	s.docs, s.objects = &faulty{Documents: s.scene.docs}, &lost{Objects: openObjects(t, s.folder)}
-	store := storage.NewStore(s.docs, s.objects, s.clock.read, quiet())
+	store := app.NewStore(s.docs, s.objects, s.clock.read, quiet())
 	t.Cleanup(store.Tenancy.Close)
 	s.worker = snapshot.NewProcessor(store, silent{}, s.clock.read, slog.New(slog.NewJSONHandler(&s.log, nil)))
 	return s
@@ -340,7 +341,7 @@ func TestOutagesOfManyWorkersParkNoReport(t *testing.T) {
 	s := newAttemptScene(t)
 	s.accept(t, running("b"))
 	for range 8 {
-		store := storage.NewStore(s.docs, s.objects, s.clock.read, quiet())
+		store := app.NewStore(s.docs, s.objects, s.clock.read, quiet())
 		t.Cleanup(store.Tenancy.Close)
 		s.worker = snapshot.NewProcessor(store, silent{}, s.clock.read, quiet())
 		s.docs.insertChunks = func(context.Context) error {
@@ -425,7 +426,7 @@ func (stubborn) Delete(context.Context, string) error { return errors.New("it is
 
 func TestObjectThatCannotBeDeletedChargesNoOtherReport(t *testing.T) {
 	s := newScene(t, nil)
-	store := storage.NewStore(s.docs, stubborn{openObjects(t, s.folder)}, s.clock.read, quiet())
+	store := app.NewStore(s.docs, stubborn{openObjects(t, s.folder)}, s.clock.read, quiet())
 	t.Cleanup(store.Tenancy.Close)
 	worker := snapshot.NewProcessor(store, silent{}, s.clock.read, quiet())
 	for i := range 20 { // more than a batch

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"attestry/app/recording"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
 )
@@ -128,7 +129,7 @@ func (s *stage) version(t *testing.T, service, version int) {
 		d := deed{Flow: flow, Trail: file, Slot: fmt.Sprint("service-", service), File: file, Commit: "ab", Repo: fmt.Sprint("repo-", service)}
 		record := d.record(number)
 		record.Org = "org"
-		scope := storage.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: file, By: "ci", ByID: "ci", At: record.CreatedAt}
+		scope := recording.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: file, By: "ci", ByID: "ci", At: record.CreatedAt}
 		if err := s.store.Recorder.Report(t.Context(), scope, record, nil); err != nil {
 			t.Error(err)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	rules "attestry/evidence/snapshot"
-	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // finish writes what follows from a snapshot. It can be repeated, and it can come
@@ -29,7 +29,7 @@ func (p *Processor) finish(ctx context.Context, made *rules.Snapshot, changes []
 // noteRunning ends what has exited, and lists what runs by its repositories.
 func (p *Processor) noteRunning(ctx context.Context, made *rules.Snapshot, changes []rules.Change, running map[string]rules.Artifact) error {
 	var exited []string
-	var entries []storage.Running
+	var entries []environments.Running
 	for _, change := range changes {
 		if change.Type == rules.Exited {
 			exited = append(exited, change.Fingerprint)
@@ -37,7 +37,7 @@ func (p *Processor) noteRunning(ctx context.Context, made *rules.Snapshot, chang
 		}
 		artifact := running[change.Fingerprint]
 		for _, repo := range artifact.Repos() {
-			entries = append(entries, storage.Running{
+			entries = append(entries, environments.Running{
 				Org: made.Org, Environment: made.Environment, Fingerprint: artifact.Fingerprint, Since: artifact.Since,
 				Repo: repo, Name: artifact.Name, StartedAt: artifact.StartedAt,
 			})
@@ -56,7 +56,7 @@ func (p *Processor) noteRunning(ctx context.Context, made *rules.Snapshot, chang
 // was halted may put them long after others have made later snapshots. It looks after
 // they were put, as the exit is written after its snapshot: one of the two sees the
 // other. All of them run by the snapshot of the given number, if there is one.
-func (p *Processor) withdraw(ctx context.Context, environment string, by int64, entries []storage.Running) error {
+func (p *Processor) withdraw(ctx context.Context, environment string, by int64, entries []environments.Running) error {
 	if len(entries) == 0 {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/app"
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
@@ -41,7 +42,7 @@ func (h *hands) turn(span time.Duration) {
 // scene is one environment with everything that processes its reports, and no
 // queue: tests drain it themselves.
 type scene struct {
-	store     *storage.Store
+	store     *app.Store
 	clock     *hands
 	intake    *snapshot.Intake
 	processor *snapshot.Processor
@@ -53,7 +54,7 @@ type scene struct {
 
 func openDocuments(t testing.TB, folder string) storage.Documents {
 	t.Helper()
-	docs, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), storage.Schemas())
+	docs, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), app.Schemas())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func newScene(t testing.TB, wrap func(storage.Documents) storage.Documents) *sce
 		docs = wrap(docs)
 	}
 	clock := newHands()
-	store := storage.NewStore(docs, openObjects(t, folder), clock.read, quiet())
+	store := app.NewStore(docs, openObjects(t, folder), clock.read, quiet())
 	t.Cleanup(store.Tenancy.Close)
 	s := &scene{
 		store:     store,
@@ -102,7 +103,7 @@ func (s *scene) another(t testing.TB, wrap func(storage.Documents) storage.Docum
 	if wrap != nil {
 		docs = wrap(docs)
 	}
-	other.store = storage.NewStore(docs, openObjects(t, s.folder), s.clock.read, quiet())
+	other.store = app.NewStore(docs, openObjects(t, s.folder), s.clock.read, quiet())
 	t.Cleanup(other.store.Tenancy.Close)
 	other.intake = snapshot.NewIntake(other.store, silent{}, silent{}, s.clock.read, 0)
 	other.processor = snapshot.NewProcessor(other.store, silent{}, s.clock.read, quiet())

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"time"
 
+	"attestry/app"
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // MaxWait is the longest that a report's answer waits for its verdict.
@@ -31,7 +33,7 @@ type Waiters interface {
 // Intake accepts reports: it makes them durable, hands them over, and waits for
 // what comes of them.
 type Intake struct {
-	store      *storage.Store
+	store      *app.Store
 	dispatcher Dispatcher
 	waiters    Waiters
 	clock      evidence.Clock
@@ -40,7 +42,7 @@ type Intake struct {
 }
 
 // NewIntake makes an intake whose callers wait at most wait for a verdict.
-func NewIntake(store *storage.Store, dispatcher Dispatcher, waiters Waiters, clock evidence.Clock, wait time.Duration) *Intake {
+func NewIntake(store *app.Store, dispatcher Dispatcher, waiters Waiters, clock evidence.Clock, wait time.Duration) *Intake {
 	return &Intake{
 		store:      store,
 		dispatcher: dispatcher,
@@ -86,8 +88,8 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error
 	if same {
 		return rules.NoChange, nil
 	}
-	record := storage.WaitingReport{
-		ID:          storage.NewReportID(),
+	record := environments.WaitingReport{
+		ID:          environments.NewReportID(),
 		Org:         s.Org,
 		Environment: s.Environment,
 		AcceptedAt:  now,
@@ -157,7 +159,7 @@ func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[rules.Hea
 // anew. So is its object, as the sweep may have taken the record for a processed
 // one. A report that was settled without changing anything may be inserted twice,
 // which does no harm.
-func (i *Intake) insert(ctx context.Context, record *storage.WaitingReport, report *rules.Report, processed int64) error {
+func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport, report *rules.Report, processed int64) error {
 	release := i.arrivals.enter(record.Environment)
 	defer release()
 	for {
@@ -171,7 +173,7 @@ func (i *Intake) insert(ctx context.Context, record *storage.WaitingReport, repo
 		if head.Processed < record.Arrival || head.Settled(record.Arrival, record.ID) {
 			return nil
 		}
-		if err := i.store.Reports.Remove(ctx, []storage.WaitingReport{*record}); err != nil {
+		if err := i.store.Reports.Remove(ctx, []environments.WaitingReport{*record}); err != nil {
 			return err
 		}
 		if err := i.store.Reports.Pack(ctx, record, report); err != nil {

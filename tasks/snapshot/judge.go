@@ -3,9 +3,10 @@ package snapshot
 import (
 	"context"
 
+	"attestry/app/recording"
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
-	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // judge evaluates a report against what ran before, under the facts of now. What
@@ -13,7 +14,7 @@ import (
 // the token: whoever changes a fact from now on moves it, and the next report is
 // judged anew. As long as the token is that of the last snapshot, what runs on is
 // known from there and nothing is looked up for it.
-func (p *Processor) judge(ctx context.Context, head *rules.Head, next *rules.Snapshot, report *rules.Report, before map[string]rules.Artifact) (artifacts []rules.Artifact, announced []storage.Running, err error) {
+func (p *Processor) judge(ctx context.Context, head *rules.Head, next *rules.Snapshot, report *rules.Report, before map[string]rules.Artifact) (artifacts []rules.Artifact, announced []environments.Running, err error) {
 	images := report.Resolve(before)
 	var starting, all []string
 	for _, image := range images {
@@ -45,10 +46,10 @@ func (p *Processor) judge(ctx context.Context, head *rules.Head, next *rules.Sna
 }
 
 // announcement says that fingerprints are about to run.
-func announcement(next *rules.Snapshot, fingerprints []string) []storage.Running {
-	var starting []storage.Running
+func announcement(next *rules.Snapshot, fingerprints []string) []environments.Running {
+	var starting []environments.Running
 	for _, fingerprint := range fingerprints {
-		starting = append(starting, storage.Running{
+		starting = append(starting, environments.Running{
 			Org: next.Org, Environment: next.Environment, Fingerprint: fingerprint, Since: next.Number,
 		})
 	}
@@ -87,8 +88,8 @@ func (p *Processor) look(ctx context.Context, next *rules.Snapshot, fingerprints
 // followUp finds the predecessors of what is new to a lineage, and returns them.
 // What was in it before keeps the one it had.
 func (p *Processor) followUp(ctx context.Context, next *rules.Snapshot, known map[string]rules.Known, before map[string]rules.Artifact) ([]*rules.Predecessor, error) {
-	var heirs []storage.Heir
-	places := map[storage.Heir]*rules.Origin{}
+	var heirs []environments.Heir
+	places := map[environments.Heir]*rules.Origin{}
 	for fingerprint, one := range known {
 		since := next.Number
 		running, runs := before[fingerprint]
@@ -102,7 +103,7 @@ func (p *Processor) followUp(ctx context.Context, next *rules.Snapshot, known ma
 				origin.Previous = previous // shared with what ran before, and not changed
 				continue
 			}
-			heir := storage.Heir{Lineage: lineage, Fingerprint: fingerprint, Since: since}
+			heir := environments.Heir{Lineage: lineage, Fingerprint: fingerprint, Since: since}
 			heirs, places[heir] = append(heirs, heir), origin
 		}
 	}
@@ -134,17 +135,17 @@ func newest(predecessor rules.Predecessor, before map[string]rules.Artifact) *ru
 // standings judges what was looked up, and the predecessors that were found, in
 // their trails.
 func (p *Processor) standings(ctx context.Context, org string, known map[string]rules.Known, found []*rules.Predecessor) error {
-	asked := map[*evidence.Status]storage.StateQuery{}
+	asked := map[*evidence.Status]recording.StateQuery{}
 	for _, previous := range found {
-		asked[&previous.Status] = storage.StateQueryOf(previous.Fingerprint, &previous.Origin)
+		asked[&previous.Status] = recording.StateQueryOf(previous.Fingerprint, &previous.Origin)
 	}
 	for fingerprint, one := range known {
 		for i := range one.Origins {
 			origin := &one.Origins[i]
-			asked[&origin.Status] = storage.StateQueryOf(fingerprint, &origin.Origin)
+			asked[&origin.Status] = recording.StateQueryOf(fingerprint, &origin.Origin)
 		}
 	}
-	var all []storage.StateQuery
+	var all []recording.StateQuery
 	for _, standing := range asked {
 		all = append(all, standing)
 	}

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"attestry/app"
 	rules "attestry/evidence/snapshot"
-	"attestry/storage"
 	"attestry/tasks/snapshot"
 )
 
@@ -142,7 +142,7 @@ func workUntilKilled() {
 	docs := &watched{Documents: openDocuments(t, os.Getenv(killFolder)), around: k.around}
 	clock := newHands()
 	clock.now = time.Unix(int64(momentOf(len(rollout)-1))+1, 0)
-	store := storage.NewStore(docs, openObjects(t, os.Getenv(killFolder)), clock.read, quiet())
+	store := app.NewStore(docs, openObjects(t, os.Getenv(killFolder)), clock.read, quiet())
 	processor := snapshot.NewProcessor(store, silent{}, clock.read, quiet())
 	if err := processor.Drain(context.Background(), os.Getenv(killEnv)); err != nil {
 		fmt.Println(err)

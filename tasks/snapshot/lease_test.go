@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/app"
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/filesystem"
@@ -29,7 +30,7 @@ func (deaf) Settled(context.Context, string) {}
 func newLeaseScene(t *testing.T, wrap func(storage.Documents) storage.Documents) (*Processor, string) {
 	t.Helper()
 	folder := t.TempDir()
-	docs, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), storage.Schemas())
+	docs, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), app.Schemas())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,13 +40,13 @@ func newLeaseScene(t *testing.T, wrap func(storage.Documents) storage.Documents)
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	plain := storage.NewStore(docs, objects, time.Now, log)
+	plain := app.NewStore(docs, objects, time.Now, log)
 	t.Cleanup(plain.Tenancy.Close)
 	environment := evidence.Environment{ID: evidence.NewID(), Org: "org", Name: "env", Type: evidence.Server}
 	if _, err := plain.Environments.Put(t.Context(), environment, evidence.EnvironmentChange{}); err != nil {
 		t.Fatal(err)
 	}
-	store := storage.NewStore(wrap(docs), objects, time.Now, log)
+	store := app.NewStore(wrap(docs), objects, time.Now, log)
 	t.Cleanup(store.Tenancy.Close)
 	return NewProcessor(store, deaf{}, time.Now, log), environment.ID
 }

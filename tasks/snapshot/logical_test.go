@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"attestry/app"
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
@@ -702,8 +703,8 @@ func TestReaderIsServedWhenASnapshotOfAMemberIsLost(t *testing.T) {
 	if err := away.updater().CatchUp(t.Context(), &environment); !errors.Is(err, storage.ErrOutage) {
 		t.Errorf("during an outage: %v", err)
 	}
-	for i := range storage.Schemas() {
-		if schema := storage.Schemas()[i]; schema.Name == "snapshots" {
+	for i := range app.Schemas() {
+		if schema := app.Schemas()[i]; schema.Name == "snapshots" {
 			if err := one.docs.Delete(t.Context(), schema, lost); err != nil {
 				t.Fatal(err)
 			}

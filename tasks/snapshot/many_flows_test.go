@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/storage"
 )
@@ -31,7 +32,7 @@ func TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact(t *testing.T) {
 				Commit:    &evidence.GitCommit{SHA1: sha, Message: &long, Author: &long, Branch: &long, URL: &long, Timestamp: new(at)},
 				CreatedAt: at + float64(version)/10,
 			}
-			scope := storage.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: "trail", By: "ci", ByID: "ci", At: at}
+			scope := recording.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: "trail", By: "ci", ByID: "ci", At: at}
 			if err := s.store.Recorder.Report(t.Context(), scope, record, nil); err != nil {
 				t.Fatal(err)
 			}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 
+	"attestry/app"
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // ErrUnsettled reports that a worker has parked a report and not yet gone on to the
@@ -14,18 +16,18 @@ var ErrUnsettled = errors.New("the report is still being parked, try again")
 
 // Parked is what an operator does with reports that were parked.
 type Parked struct {
-	store  *storage.Store
+	store  *app.Store
 	intake *Intake
 }
 
 // NewParked makes a Parked. It needs no queue: the sweep enqueues what is retried.
-func NewParked(store *storage.Store, clock evidence.Clock) *Parked {
+func NewParked(store *app.Store, clock evidence.Clock) *Parked {
 	return &Parked{store: store, intake: NewIntake(store, nil, nil, clock, 0)}
 }
 
 // Each calls yield for the parked reports of an organization, by id, or of all when org
 // is "": those parked first at the beginning, one command for each 32.
-func (p *Parked) Each(ctx context.Context, org string, yield func(*storage.WaitingReport) error) error {
+func (p *Parked) Each(ctx context.Context, org string, yield func(*environments.WaitingReport) error) error {
 	for after := ""; ; {
 		page, next, err := p.store.Reports.Parked(ctx, org, after)
 		if err != nil {
@@ -48,7 +50,7 @@ func (p *Parked) Each(ctx context.Context, org string, yield func(*storage.Waiti
 // that is killed in between leaves the parked report; retrying it again then may queue
 // it twice, and the second one changes nothing. storage.ErrDamaged tells that its
 // content cannot be read, storage.ErrArchived that its environment is archived.
-func (p *Parked) Retry(ctx context.Context, parked *storage.WaitingReport) (arrival int64, err error) {
+func (p *Parked) Retry(ctx context.Context, parked *environments.WaitingReport) (arrival int64, err error) {
 	processed, err := p.settled(ctx, parked)
 	if err != nil {
 		return 0, err
@@ -64,8 +66,8 @@ func (p *Parked) Retry(ctx context.Context, parked *storage.WaitingReport) (arri
 	if err != nil {
 		return 0, err
 	}
-	fresh := storage.WaitingReport{
-		ID:          storage.NewReportID(),
+	fresh := environments.WaitingReport{
+		ID:          environments.NewReportID(),
 		Org:         parked.Org,
 		Environment: parked.Environment,
 		AcceptedAt:  parked.AcceptedAt,
@@ -84,7 +86,7 @@ func (p *Parked) Retry(ctx context.Context, parked *storage.WaitingReport) (arri
 }
 
 // Discard deletes a parked report for good.
-func (p *Parked) Discard(ctx context.Context, parked *storage.WaitingReport) error {
+func (p *Parked) Discard(ctx context.Context, parked *environments.WaitingReport) error {
 	if _, err := p.settled(ctx, parked); err != nil {
 		return err
 	}
@@ -93,7 +95,7 @@ func (p *Parked) Discard(ctx context.Context, parked *storage.WaitingReport) err
 
 // settled returns the arrival number up to which all reports are settled. A report
 // above it must stay: workers stop at a missing number.
-func (p *Parked) settled(ctx context.Context, parked *storage.WaitingReport) (int64, error) {
+func (p *Parked) settled(ctx context.Context, parked *environments.WaitingReport) (int64, error) {
 	head, err := p.store.Heads.Get(ctx, parked.Environment)
 	if err == nil && head.Processed < parked.Arrival {
 		err = ErrUnsettled
@@ -101,6 +103,6 @@ func (p *Parked) settled(ctx context.Context, parked *storage.WaitingReport) (in
 	return head.Processed, err
 }
 
-func (p *Parked) remove(ctx context.Context, parked *storage.WaitingReport) error {
-	return p.store.Reports.Remove(ctx, []storage.WaitingReport{*parked})
+func (p *Parked) remove(ctx context.Context, parked *environments.WaitingReport) error {
+	return p.store.Reports.Remove(ctx, []environments.WaitingReport{*parked})
 }

@@ -8,18 +8,19 @@ import (
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/environments"
 	"attestry/tasks/snapshot"
 )
 
 // parkNext accepts a report and parks it as a worker does that gives it up.
-func (s *scene) parkNext(t testing.TB, report rules.Report) storage.WaitingReport {
+func (s *scene) parkNext(t testing.TB, report rules.Report) environments.WaitingReport {
 	t.Helper()
 	s.accept(t, report)
 	return s.park(t)
 }
 
 // park parks the next report that waits.
-func (s *scene) park(t testing.TB) storage.WaitingReport {
+func (s *scene) park(t testing.TB) environments.WaitingReport {
 	t.Helper()
 	arrival := s.head(t).Processed + 1
 	record, err := s.store.Reports.Get(t.Context(), s.env, arrival)
@@ -44,7 +45,7 @@ func (s *scene) park(t testing.TB) storage.WaitingReport {
 func (s *scene) parked(t testing.TB) []int64 {
 	t.Helper()
 	var arrivals []int64
-	err := snapshot.NewParked(s.store, s.clock.read).Each(t.Context(), "org", func(record *storage.WaitingReport) error {
+	err := snapshot.NewParked(s.store, s.clock.read).Each(t.Context(), "org", func(record *environments.WaitingReport) error {
 		if record.Environment == s.env {
 			arrivals = append(arrivals, record.Arrival)
 		}
@@ -166,7 +167,7 @@ func TestParkedReportsAreReadInPages(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	other := 0
-	err := snapshot.NewParked(s.store, s.clock.read).Each(t.Context(), "another", func(*storage.WaitingReport) error {
+	err := snapshot.NewParked(s.store, s.clock.read).Each(t.Context(), "another", func(*environments.WaitingReport) error {
 		other++
 		return nil
 	})

@@ -8,11 +8,12 @@ import (
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // process judges one report against the last snapshot and makes the next one if
 // anything differs. It starts over when another worker made a snapshot first.
-func (p *Processor) process(ctx context.Context, h *held, record storage.WaitingReport) (result, error) {
+func (p *Processor) process(ctx context.Context, h *held, record environments.WaitingReport) (result, error) {
 	if unchanged, token, err := p.sameAsLast(ctx, h, record); err != nil || unchanged {
 		return result{token: token}, err
 	}
@@ -40,7 +41,7 @@ func (p *Processor) process(ctx context.Context, h *held, record storage.Waiting
 
 // sameAsLast tells whether the report is like the last one and no fact that it is
 // judged by has changed since.
-func (p *Processor) sameAsLast(ctx context.Context, h *held, record storage.WaitingReport) (bool, string, error) {
+func (p *Processor) sameAsLast(ctx context.Context, h *held, record environments.WaitingReport) (bool, string, error) {
 	head := h.current()
 	if head.Last == 0 || head.Digest != record.Digest {
 		return false, "", nil
@@ -52,7 +53,7 @@ func (p *Processor) sameAsLast(ctx context.Context, h *held, record storage.Wait
 // makeNext makes the snapshot after the last one, unless nothing has changed.
 // storage.ErrExists tells that its number is taken; the result then has what was
 // announced in vain.
-func (p *Processor) makeNext(ctx context.Context, h *held, record storage.WaitingReport, report *rules.Report) (result, error) {
+func (p *Processor) makeNext(ctx context.Context, h *held, record environments.WaitingReport, report *rules.Report) (result, error) {
 	head := h.current()
 	last, err := p.store.Snapshots.Tree(ctx, head.Root)
 	if err != nil {

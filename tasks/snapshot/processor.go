@@ -13,9 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"attestry/app"
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/environments"
 	"attestry/tasks/logical"
 )
 
@@ -43,7 +45,7 @@ type Announcer interface {
 // Processor drains environments: it makes snapshots of their waiting reports in
 // the order of arrival.
 type Processor struct {
-	store     *storage.Store
+	store     *app.Store
 	announcer Announcer
 	logical   *logical.Updater
 	clock     evidence.Clock
@@ -53,7 +55,7 @@ type Processor struct {
 }
 
 // NewProcessor makes a processor.
-func NewProcessor(store *storage.Store, announcer Announcer, clock evidence.Clock, log *slog.Logger) *Processor {
+func NewProcessor(store *app.Store, announcer Announcer, clock evidence.Clock, log *slog.Logger) *Processor {
 	return &Processor{store: store, announcer: announcer, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log}
 }
 
@@ -160,7 +162,7 @@ func (p *Processor) processAll(ctx context.Context, h *held) error {
 			return p.commit(ctx, h, release)
 		}
 		last := len(records) < batchSize
-		var done []storage.WaitingReport
+		var done []environments.WaitingReport
 		for i, record := range records {
 			failed, err := p.processHeld(ctx, h, record, last && i == len(records)-1)
 			if err != nil {
@@ -182,7 +184,7 @@ func (p *Processor) processAll(ctx context.Context, h *held) error {
 
 // remove deletes processed reports. A failure that is not an outage is no reason to
 // stop: it must not count as an attempt of the next report.
-func (p *Processor) remove(ctx context.Context, environment string, done []storage.WaitingReport) error {
+func (p *Processor) remove(ctx context.Context, environment string, done []environments.WaitingReport) error {
 	err := p.store.Reports.Remove(ctx, done)
 	if err == nil || blameless(err) || ctx.Err() != nil {
 		return err
@@ -192,7 +194,7 @@ func (p *Processor) remove(ctx context.Context, environment string, done []stora
 }
 
 // processHeld processes one report while the lease is kept, or parks it.
-func (p *Processor) processHeld(ctx context.Context, h *held, record storage.WaitingReport, last bool) (failed bool, err error) {
+func (p *Processor) processHeld(ctx context.Context, h *held, record environments.WaitingReport, last bool) (failed bool, err error) {
 	attempt := h.head.Attempt
 	ctx, release := p.keep(ctx, h)
 	defer release()
@@ -247,12 +249,12 @@ type result struct {
 	// token is the change token under which nothing had changed.
 	token string
 	// announced is what was said to start with a snapshot that was not made.
-	announced []storage.Running
+	announced []environments.Running
 }
 
 // guarded turns a panic into an error, so that a report which causes one is
 // parked like any other that cannot be processed.
-func (p *Processor) guarded(ctx context.Context, h *held, record storage.WaitingReport) (r result, err error) {
+func (p *Processor) guarded(ctx context.Context, h *held, record environments.WaitingReport) (r result, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			p.log.Error("processing a report panicked", "environment", record.Environment,
@@ -265,7 +267,7 @@ func (p *Processor) guarded(ctx context.Context, h *held, record storage.Waiting
 
 // settle writes the outcome of one report into the head, renews the lease or, at
 // the last report, releases it.
-func (p *Processor) settle(ctx context.Context, h *held, record storage.WaitingReport, r result, last bool) error {
+func (p *Processor) settle(ctx context.Context, h *held, record environments.WaitingReport, r result, last bool) error {
 	return p.commit(ctx, h, func(head *rules.Head) {
 		outcome := rules.Outcome{Report: record.ID}
 		if r.snapshot != nil {
@@ -286,7 +288,7 @@ func (p *Processor) settle(ctx context.Context, h *held, record storage.WaitingR
 }
 
 // park sets a report aside that was begun too often, and keeps it with the reason.
-func (p *Processor) park(ctx context.Context, h *held, record storage.WaitingReport, attempt rules.Attempt, last bool) error {
+func (p *Processor) park(ctx context.Context, h *held, record environments.WaitingReport, attempt rules.Attempt, last bool) error {
 	// Versions before the classes have stored reasons without one.
 	reason, class := attempt.Reason, cmp.Or(attempt.Class, reasonOther)
 	if reason == "" {
@@ -312,7 +314,7 @@ func (p *Processor) park(ctx context.Context, h *held, record storage.WaitingRep
 // parkUnread parks the next report, whose document cannot be read at all.
 func (p *Processor) parkUnread(ctx context.Context, h *held) error {
 	head := h.current()
-	record := storage.WaitingReport{Org: head.Org, Environment: head.Environment, Arrival: head.Processed + 1}
+	record := environments.WaitingReport{Org: head.Org, Environment: head.Environment, Arrival: head.Processed + 1}
 	return p.park(ctx, h, record, head.Attempt, false)
 }
 

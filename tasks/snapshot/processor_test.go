@@ -8,6 +8,7 @@ import (
 
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 const minute = time.Minute
@@ -157,7 +158,7 @@ func TestLargeReportGoesThroughTheObjectStoreAndLeavesNothing(t *testing.T) {
 func TestDamagedReportIsGivenUpAndTheRestGoesOn(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a"))
-	damaged := storage.WaitingReport{Org: "org", Environment: s.env, Arrival: 2, AcceptedAt: 1, Digest: "x", Content: []byte("no zstd")}
+	damaged := environments.WaitingReport{Org: "org", Environment: s.env, Arrival: 2, AcceptedAt: 1, Digest: "x", Content: []byte("no zstd")}
 	if err := s.store.Reports.Insert(t.Context(), damaged); err != nil {
 		t.Fatal(err)
 	}

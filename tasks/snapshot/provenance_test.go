@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"attestry/app/recording"
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
-	"attestry/storage"
 )
 
 // pipeline reports artifacts to the flows of a scene.
@@ -28,7 +28,7 @@ func (p *pipeline) build(t *testing.T, flow, trail, slot, name string) {
 		Commit:    &evidence.GitCommit{SHA1: sha, Timestamp: new(at - 60), Message: new("change"), Branch: new("main")},
 		CreatedAt: at,
 	}
-	scope := storage.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: trail, By: "ci", ByID: "ci", At: at}
+	scope := recording.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: trail, By: "ci", ByID: "ci", At: at}
 	if err := p.store.Recorder.Report(t.Context(), scope, record, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func (p *pipeline) build(t *testing.T, flow, trail, slot, name string) {
 func (p *pipeline) attest(t *testing.T, flow, trail, name string, compliant bool) {
 	t.Helper()
 	at := evidence.Seconds(p.clock.read())
-	scope := storage.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: trail, By: "ci", ByID: "ci", At: at}
+	scope := recording.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: trail, By: "ci", ByID: "ci", At: at}
 	attestation := evidence.Attestation{
 		ID: evidence.NewID(), Org: "org", Trail: trail, Name: name, Type: "generic", Compliant: compliant, CreatedAt: at,
 	}

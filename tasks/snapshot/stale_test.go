@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"attestry/app"
 	"attestry/storage"
 )
 
@@ -43,7 +44,7 @@ func (d *staleHead) Get(ctx context.Context, schema *storage.Schema, id string) 
 
 func schemaNamed(t *testing.T, name string) *storage.Schema {
 	t.Helper()
-	for _, schema := range storage.Schemas() {
+	for _, schema := range app.Schemas() {
 		if schema.Name == name {
 			return schema
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/app/recording"
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
@@ -142,7 +143,7 @@ func (s *stage) do(t testing.TB, number int, d deed) {
 	s.clock.mu.Lock()
 	s.clock.now = time.Unix(int64(at), 0)
 	s.clock.mu.Unlock()
-	scope := storage.Scope{Org: "org", OrgName: "org", Flow: d.Flow, Trail: d.Trail, By: "ci", ByID: "ci", At: at}
+	scope := recording.Scope{Org: "org", OrgName: "org", Flow: d.Flow, Trail: d.Trail, By: "ci", ByID: "ci", At: at}
 	var err error
 	switch d.Kind {
 	case "run":

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"attestry/app"
 	"attestry/evidence"
-	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 const (
@@ -30,7 +31,7 @@ type Enqueuer interface {
 // Sweeper enqueues again what still waits, for Redis may have forgotten it and
 // workers may have been killed.
 type Sweeper struct {
-	store    *storage.Store
+	store    *app.Store
 	enqueuer Enqueuer
 	clock    evidence.Clock
 	holder   string
@@ -38,7 +39,7 @@ type Sweeper struct {
 }
 
 // NewSweeper makes a sweeper that works when Sweep is called.
-func NewSweeper(store *storage.Store, enqueuer Enqueuer, clock evidence.Clock, log *slog.Logger) *Sweeper {
+func NewSweeper(store *app.Store, enqueuer Enqueuer, clock evidence.Clock, log *slog.Logger) *Sweeper {
 	return &Sweeper{store: store, enqueuer: enqueuer, clock: clock, holder: evidence.NewID(), log: log}
 }
 
@@ -66,12 +67,12 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 
 // handle enqueues one task per environment and removes records that are processed
 // already: what a worker left that was killed just before it would have.
-func (s *Sweeper) handle(ctx context.Context, refs []storage.ReportRef, seen map[string]bool, now float64) error {
+func (s *Sweeper) handle(ctx context.Context, refs []environments.ReportRef, seen map[string]bool, now float64) error {
 	heads, err := s.store.Heads.GetMany(ctx, environmentsOf(refs))
 	if err != nil {
 		return err
 	}
-	var done []storage.ReportRef
+	var done []environments.ReportRef
 	for _, ref := range refs {
 		head := heads[ref.Environment]
 		if ref.Arrival <= head.Processed {
@@ -92,7 +93,7 @@ func (s *Sweeper) handle(ctx context.Context, refs []storage.ReportRef, seen map
 	return s.store.Reports.Discard(ctx, done)
 }
 
-func environmentsOf(refs []storage.ReportRef) []string {
+func environmentsOf(refs []environments.ReportRef) []string {
 	environments := make([]string, 0, len(refs))
 	for _, ref := range refs {
 		environments = append(environments, ref.Environment)
@@ -101,7 +102,7 @@ func environmentsOf(refs []storage.ReportRef) []string {
 	return slices.Compact(environments)
 }
 
-func (s *Sweeper) enqueue(ctx context.Context, org string, ref storage.ReportRef, now float64) error {
+func (s *Sweeper) enqueue(ctx context.Context, org string, ref environments.ReportRef, now float64) error {
 	attempt := int((now - ref.AcceptedAt) / SweepAge.Seconds())
 	err := s.enqueuer.Report(ctx, ref.Environment, ref.Arrival, attempt)
 	if err != nil {

@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/app"
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // storyFiles is how many files there are in stories: f0, f1, f2, …
@@ -54,7 +56,7 @@ func (w *teller) file(fingerprint string) string { return w.names.Replace(finger
 // tellAll writes down a whole collection by one of its indexes.
 func tellAll[T any](t testing.TB, w *teller, collection string, tell func(T)) {
 	t.Helper()
-	for _, schema := range storage.Schemas() {
+	for _, schema := range app.Schemas() {
 		if schema.Name != collection {
 			continue
 		}
@@ -160,7 +162,7 @@ func (w *teller) tellSuccession(one rules.Succession) {
 	w.chronicle[key] = fmt.Sprintf("%v %s", one.At, w.previous(&one.Artifact))
 }
 
-func (w *teller) tellRunning(one storage.Running) {
+func (w *teller) tellRunning(one environments.Running) {
 	key, text := fmt.Sprintf("running %s since %d", w.file(one.Fingerprint), one.Since), ""
 	if one.Repo != "" {
 		key += " of " + one.Repo

@@ -8,8 +8,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"attestry/app"
 	"attestry/evidence"
-	"attestry/storage"
+	"attestry/storage/environments"
 	"attestry/storage/filesystem"
 	"attestry/storage/sqlite"
 	"attestry/tasks/snapshot"
@@ -22,7 +23,7 @@ func (nobody) Settled(context.Context, string) {}
 
 func TestParkedReportsAreCountedByReason(t *testing.T) {
 	folder := t.TempDir()
-	docs, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), storage.Schemas())
+	docs, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), app.Schemas())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,13 +33,13 @@ func TestParkedReportsAreCountedByReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	store := storage.NewStore(docs, objects, at(noted), log)
+	store := app.NewStore(docs, objects, at(noted), log)
 	t.Cleanup(store.Tenancy.Close)
 	environment := evidence.Environment{ID: evidence.NewID(), Org: "org", Name: "env", Type: evidence.Server}
 	if _, err := store.Environments.Put(t.Context(), environment, evidence.EnvironmentChange{}); err != nil {
 		t.Fatal(err)
 	}
-	damaged := storage.WaitingReport{Org: "org", Environment: environment.ID, Arrival: 1, AcceptedAt: 1, Digest: "x", Content: []byte("no zstd")}
+	damaged := environments.WaitingReport{Org: "org", Environment: environment.ID, Arrival: 1, AcceptedAt: 1, Digest: "x", Content: []byte("no zstd")}
 	if err := store.Reports.Insert(t.Context(), damaged); err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"attestry/app"
 	"attestry/evidence"
-	"attestry/storage"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 // reconciler finishes what processes that were killed had begun to record: no
 // client was told that it is stored, but some of it is.
 type reconciler struct {
-	store   *storage.Store
+	store   *app.Store
 	clock   evidence.Clock
 	holder  string
 	log     *slog.Logger

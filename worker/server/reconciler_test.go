@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"attestry/app"
+	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/template"
 	"attestry/storage"
@@ -57,7 +59,7 @@ func (d *killable) InsertMany(ctx context.Context, schema *storage.Schema, recor
 // yard is a store with two organizations in whose trails something was left behind.
 type yard struct {
 	docs  *killable
-	store *storage.Store
+	store *app.Store
 	orgs  []string
 	flows map[string]string // by organization
 }
@@ -65,7 +67,7 @@ type yard struct {
 func newYard(t *testing.T) *yard {
 	t.Helper()
 	folder := t.TempDir()
-	engine, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), storage.Schemas())
+	engine, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), app.Schemas())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +77,7 @@ func newYard(t *testing.T) *yard {
 		t.Fatal(err)
 	}
 	docs := &killable{Documents: engine}
-	y := &yard{docs: docs, store: storage.NewStore(docs, objects, at(noted), slog.New(slog.DiscardHandler)), flows: map[string]string{}}
+	y := &yard{docs: docs, store: app.NewStore(docs, objects, at(noted), slog.New(slog.DiscardHandler)), flows: map[string]string{}}
 	t.Cleanup(y.store.Tenancy.Close)
 	_, err = y.store.Tenancy.ApplyBootstrap(t.Context(), evidence.Bootstrap{
 		Organizations: []evidence.DeclaredOrganization{{Name: "acme"}, {Name: "other"}},
@@ -110,7 +112,7 @@ func (y *yard) attest(t *testing.T, org, trail string, want error) {
 func (y *yard) attestAt(t *testing.T, org, flow, trail string, now float64, want error) string {
 	t.Helper()
 	id := evidence.NewID()
-	scope := storage.Scope{Org: org, OrgName: "acme", Flow: flow, Trail: trail, By: "by", ByID: "by", At: now}
+	scope := recording.Scope{Org: org, OrgName: "acme", Flow: flow, Trail: trail, By: "by", ByID: "by", At: now}
 	err := y.store.Recorder.Attest(t.Context(), scope, evidence.Attestation{
 		ID: id, Org: org, Trail: trail, Name: "n" + id, Type: evidence.TypeGeneric, CreatedAt: now,
 	}, nil)
@@ -217,7 +219,7 @@ func TestReconcilerFindsWhatAClockThatIsBehindRecorded(t *testing.T) {
 		}
 	}
 	before := counted(t, registry, "facts")
-	y.store = storage.NewStore(y.docs, nil, at(noted-3600), slog.New(slog.DiscardHandler))
+	y.store = app.NewStore(y.docs, nil, at(noted-3600), slog.New(slog.DiscardHandler))
 	t.Cleanup(y.store.Tenancy.Close)
 	flow := y.attestAt(t, y.orgs[0], "young", "young", noted-3600, nil)
 	y.docs.killed = true

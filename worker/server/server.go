@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"attestry/app"
 	"attestry/evidence"
-	"attestry/storage"
 	"attestry/tasks"
 	"attestry/tasks/snapshot"
 )
@@ -29,7 +29,7 @@ const (
 
 // Deps is what a worker is made of.
 type Deps struct {
-	Store   *storage.Store
+	Store   *app.Store
 	Redis   *redis.Client
 	Clock   evidence.Clock
 	Log     *slog.Logger

@@ -1,0 +1,64 @@
+package apptest
+
+import (
+	"attestry/storage"
+	"context"
+	"errors"
+	"sync/atomic"
+)
+
+var ErrKilled = errors.New("the process is dead")
+
+// FaultInjector lets a process die at a write: no command succeeds from then on.
+type FaultInjector struct {
+	storage.Documents
+	write    int64
+	after    bool
+	writes   atomic.Int64
+	Commands atomic.Int64
+	Dead     atomic.Bool
+	Largest  atomic.Int64 // bytes of a document that was inserted
+}
+
+func (d *FaultInjector) around(write bool, command func() error) error {
+	d.Commands.Add(1)
+	mine := write && d.writes.Add(1) == d.write
+	if d.Dead.Load() || mine && !d.after {
+		d.Dead.Store(true)
+		return ErrKilled
+	}
+	err := command()
+	if mine {
+		d.Dead.Store(true)
+		return ErrKilled
+	}
+	return err
+}
+
+func (d *FaultInjector) Get(ctx context.Context, s *storage.Schema, id string) (r storage.Record, err error) {
+	err = d.around(false, func() error { r, err = d.Documents.Get(ctx, s, id); return err })
+	return r, err
+}
+
+func (d *FaultInjector) GetMany(ctx context.Context, s *storage.Schema, ids []string) (r []storage.Record, err error) {
+	err = d.around(false, func() error { r, err = d.Documents.GetMany(ctx, s, ids); return err })
+	return r, err
+}
+
+func (d *FaultInjector) Find(ctx context.Context, s *storage.Schema, q storage.Query) (p storage.Page, err error) {
+	err = d.around(false, func() error { p, err = d.Documents.Find(ctx, s, q); return err })
+	return p, err
+}
+
+func (d *FaultInjector) Insert(ctx context.Context, s *storage.Schema, r storage.Record) error {
+	d.Largest.Store(max(d.Largest.Load(), int64(len(r.Body))))
+	return d.around(true, func() error { return d.Documents.Insert(ctx, s, r) })
+}
+
+func (d *FaultInjector) Replace(ctx context.Context, s *storage.Schema, r storage.Record, revision int64) error {
+	return d.around(true, func() error { return d.Documents.Replace(ctx, s, r, revision) })
+}
+
+func (d *FaultInjector) Put(ctx context.Context, s *storage.Schema, r ...storage.Record) error {
+	return d.around(true, func() error { return d.Documents.Put(ctx, s, r...) })
+}

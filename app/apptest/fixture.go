@@ -1,0 +1,71 @@
+package apptest
+
+import (
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/evidence/template"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/sqlite"
+	"context"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Fixture is a store over embedded engines whose commands can be made to fail.
+type Fixture struct {
+	*app.Store
+	T    *testing.T
+	Docs *FaultInjector
+	Objs storage.Objects
+	Db   storage.Documents
+}
+
+func NewFixture(t *testing.T) *Fixture {
+	t.Helper()
+	folder := t.TempDir()
+	db, err := sqlite.Open(t.Context(), filepath.Join(folder, "documents.db"), app.Schemas())
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &Fixture{T: t, Db: db, Objs: objects}
+	s.Restart(0, false)
+	return s
+}
+
+// Restart gives the scene a new process, which dies at its n-th write, before or
+// after it; 0 means that it lives on.
+func (s *Fixture) Restart(write int64, after bool) {
+	s.Docs = &FaultInjector{Documents: s.Db, write: write, after: after}
+	s.Store = app.NewStore(s.Docs, s.Objs, time.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
+}
+
+func (s *Fixture) PutFlow(org, name string) (string, bool, error) {
+	created, flow, err := s.Flows.Put(context.Background(), evidence.Flow{
+		ID: evidence.NewID(), Org: org, Name: name, Description: "of " + name, Visibility: evidence.PrivateFlow,
+		Template: template.ID([]byte(template.Empty)), CreatedAt: 1, CreatedBy: "me", LastModifiedAt: 1,
+	})
+	return flow.ID, created, err
+}
+
+func (s *Fixture) Must(err error) {
+	s.T.Helper()
+	if err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// Names are all names that the tests give.
+var Names = []string{"one", "two", "three"}

@@ -1,0 +1,35 @@
+package apptest
+
+import (
+	"attestry/storage"
+	"testing"
+)
+
+// AllOf reads a list to its end.
+func AllOf[T any](t *testing.T, list *storage.Batches[T]) []T {
+	t.Helper()
+	var all []T
+	for _, batch := range QueryBatches(t, list, WholeBatch) {
+		all = append(all, batch...)
+	}
+	return all
+}
+
+func QueryBatches[T any](t *testing.T, list *storage.Batches[T], maxBytes int) [][]T {
+	t.Helper()
+	var batches [][]T
+	for list.More() {
+		batch, err := list.Next(t.Context(), maxBytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batches = append(batches, batch)
+	}
+	if batch, err := list.Next(t.Context(), maxBytes); len(batch) > 0 || err != nil {
+		t.Errorf("behind the end are %d documents, %v", len(batch), err)
+	}
+	return batches
+}
+
+// WholeBatch is more than any list of these tests has.
+const WholeBatch = 1 << 30

@@ -1,0 +1,67 @@
+package apptest
+
+import (
+	"attestry/app"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/sqlite"
+	"context"
+	"log/slog"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+)
+
+// CommandCounter counts the commands that reach an engine.
+type CommandCounter struct {
+	storage.Documents
+	Commands atomic.Int64
+}
+
+func (c *CommandCounter) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
+	c.Commands.Add(1)
+	return c.Documents.Get(ctx, schema, id)
+}
+
+func (c *CommandCounter) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+	c.Commands.Add(1)
+	return c.Documents.GetMany(ctx, schema, ids)
+}
+
+func (c *CommandCounter) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	c.Commands.Add(1)
+	return c.Documents.Insert(ctx, schema, record)
+}
+
+func (c *CommandCounter) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	c.Commands.Add(1)
+	return c.Documents.Replace(ctx, schema, record, revision)
+}
+
+func (c *CommandCounter) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
+	c.Commands.Add(1)
+	return c.Documents.Find(ctx, schema, query)
+}
+
+// NewStore is a store on the embedded engines.
+func NewStore(t *testing.T) (*app.Store, *CommandCounter, *FakeClock) {
+	t.Helper()
+	folder := t.TempDir()
+	db, err := sqlite.Open(t.Context(), filepath.Join(folder, "documents.db"), app.Schemas())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, hands := &CommandCounter{Documents: db}, NewFakeClock()
+	store := app.NewStore(docs, objects, hands.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(store.Tenancy.Close)
+	return store, docs, hands
+}

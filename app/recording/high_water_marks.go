@@ -1,0 +1,113 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+var highWaterMarkSchema = &storage.Schema{Name: "marks"}
+
+// RecordingSchemas declares the collections of this package.
+func RecordingSchemas() []*storage.Schema { return []*storage.Schema{highWaterMarkSchema} }
+
+// highWaterMark is how far the facts of an organization are known to be reflected.
+type highWaterMark struct {
+	Org string `json:"org"`
+	// Times are the times of the newest fact that each of the last markHistory passes of
+	// the reconciler has seen, oldest pass first, in Unix seconds. They never decrease.
+	Times []float64 `json:"times"`
+	// Time is set instead of Times in marks of an earlier version: every fact up to
+	// timeOverlap before it is reflected, in Unix seconds.
+	Time float64 `json:"time,omitempty"`
+}
+
+const (
+	// markHistory is how many passes a fact may take to be stored after its time was
+	// chosen. A pass takes place every half minute; markAge and a request are together
+	// much shorter than four of them.
+	markHistory = 4
+	// timeOverlap is how far behind Time the earlier version looked again, in seconds.
+	timeOverlap = 30
+	// highWaterMarkAge is for how long a process relies on a mark that it has read.
+	highWaterMarkAge = 10 * time.Second
+	// highWaterMarkCacheSize is of how many organizations a process remembers the mark.
+	highWaterMarkCacheSize = 10_000
+)
+
+// newest is the time of the newest fact that any pass has seen.
+func (m *highWaterMark) newest() float64 {
+	if len(m.Times) == 0 {
+		return 0
+	}
+	return m.Times[len(m.Times)-1]
+}
+
+// start is where the next pass begins: every fact whose time was chosen since the
+// oldest of the last passes is later.
+func (m *highWaterMark) start() float64 {
+	if len(m.Times) < markHistory {
+		return 0
+	}
+	return m.Times[0]
+}
+
+// advance notes a pass, and tells whether that changes the mark.
+func (m *highWaterMark) advance(newest float64) bool {
+	newest = max(newest, m.newest())
+	if m.start() == newest {
+		return false
+	}
+	m.Times = append(m.Times, newest)
+	m.Times = m.Times[max(0, len(m.Times)-markHistory):]
+	return true
+}
+
+// highWaterMarks keeps the marks of organizations. Recorders give every fact a later time than
+// the newest mark they know, so that the reconciler finds the facts of a process whose
+// clock is behind, too.
+type highWaterMarks struct {
+	collection *storage.Collection[highWaterMark]
+	clock      evidence.Clock
+	known      *storage.Cache[float64]
+}
+
+func newHighWaterMarks(docs storage.Documents, clock evidence.Clock) *highWaterMarks {
+	return &highWaterMarks{
+		clock: clock, known: storage.NewCache[float64](highWaterMarkAge, highWaterMarkCacheSize),
+		collection: storage.NewCollection(docs, highWaterMarkSchema, func(m *highWaterMark) string { return m.Org }, nil),
+	}
+}
+
+// get returns the mark of an organization, with Times empty when there is none.
+func (m *highWaterMarks) get(ctx context.Context, org string) (highWaterMark, error) {
+	found, err := m.collection.Get(ctx, org)
+	if errors.Is(err, storage.ErrNotFound) {
+		return highWaterMark{Org: org}, nil
+	}
+	if len(found.Times) == 0 && found.Time > 0 {
+		found.Times = slices.Repeat([]float64{found.Time - timeOverlap}, markHistory)
+	}
+	found.Time = 0
+	return found, err
+}
+
+// newest returns the time of the newest fact of an organization that the reconciler had
+// seen at most markAge ago.
+func (m *highWaterMarks) newest(ctx context.Context, org string) (float64, error) {
+	now := m.clock()
+	newest, version, ok := m.known.Get(org, now)
+	if ok {
+		return newest, nil
+	}
+	found, err := m.get(ctx, org)
+	if err != nil {
+		return 0, err
+	}
+	m.known.Put(org, found.newest(), now, version)
+	return found.newest(), nil
+}

@@ -1,0 +1,247 @@
+package recording_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/app"
+	"attestry/app/apptest"
+	"attestry/app/recording"
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// reading counts what is read from an engine.
+type reading struct {
+	storage.Documents
+	commands, documents, bytes int
+}
+
+func (r *reading) note(records ...storage.Record) {
+	r.commands++
+	for _, record := range records {
+		r.documents++
+		r.bytes += len(record.ID) + len(storage.EncodeFields(record.Fields)) + len(record.Body)
+	}
+}
+
+func (r *reading) Get(ctx context.Context, s *storage.Schema, id string) (storage.Record, error) {
+	record, err := r.Documents.Get(ctx, s, id)
+	r.note(record)
+	return record, err
+}
+
+func (r *reading) GetMany(ctx context.Context, s *storage.Schema, ids []string) ([]storage.Record, error) {
+	records, err := r.Documents.GetMany(ctx, s, ids)
+	r.note(records...)
+	return records, err
+}
+
+func (r *reading) Find(ctx context.Context, s *storage.Schema, q storage.Query) (storage.Page, error) {
+	page, err := r.Documents.Find(ctx, s, q)
+	r.note(page.Records...)
+	return page, err
+}
+
+// TestArtifactsThatTheirSlotDoesNotKnowAreJudgedByOneReading judges many artifacts of one
+// name that their slot had to drop. Each was attested by fingerprint and by name, a few
+// times over, and what was attested is large.
+func TestArtifactsThatTheirSlotDoesNotKnowAreJudgedByOneReading(t *testing.T) {
+	s := apptest.NewFixture(t)
+	flow, _, err := s.PutFlow("org", "flow")
+	s.Must(err)
+	scope := recording.Scope{Org: "org", OrgName: "org", Flow: "flow", Trail: "t", By: "me", ByID: "me", At: 1}
+	_, err = s.Recorder.Begin(t.Context(), scope, flow, evidence.TrailChange{}, nil)
+	s.Must(err)
+	const artifacts, each, size = 60, 6, 10_000
+	large := new(strings.Repeat("x", size))
+	var records []evidence.ArtifactRecord
+	var attestations []evidence.Attestation
+	for i := range artifacts {
+		commit := fmt.Sprintf("%040x", i)
+		record := apptest.ArtifactRecord(flow, "t", fmt.Sprintf("%064x", i), commit, float64(2+i))
+		record.ID = fmt.Sprint("record-", i)
+		records = append(records, record)
+		for n := range each {
+			// The last one of each name counts: only that by name of every third artifact fails.
+			a := apptest.AttestationRecord(fmt.Sprint("n", n%2), flow, evidence.TypeGeneric, i%3 != 0 && n >= 2, float64(100+each*i+n))
+			a.ID, a.Description = fmt.Sprint("a-", i, "-", n), large
+			if n%2 == 0 {
+				a.Targets, a.Commit, a.Compliant = []string{"lib", "app"}, &evidence.GitCommit{SHA1: commit}, n < 4 || i%3 != 0
+			} else {
+				a.Fingerprint, a.Compliant = record.Fingerprint, n > 1
+			}
+			attestations = append(attestations, a)
+		}
+	}
+	apptest.PutArtifacts(t, s.Store, records...)
+	apptest.PutAttestations(t, s.Store, attestations...)
+	docs := &reading{Documents: s.Db}
+	s.Docs.Documents = docs
+	spent := func(n int) *reading {
+		t.Helper()
+		*docs = reading{Documents: s.Db}
+		var asked []recording.StateQuery
+		for i := range n {
+			origin := records[i].Origin()
+			asked = append(asked, recording.StateQueryOf(records[i].Fingerprint, &origin))
+		}
+		standings, err := s.Recorder.ArtifactStates(t.Context(), "org", asked)
+		s.Must(err)
+		for i, one := range asked {
+			want := evidence.Compliant
+			if i%3 == 0 {
+				want = evidence.NonCompliant
+			}
+			if standings[one] != want {
+				t.Errorf("artifact %d is %s, want %s", i, standings[one], want)
+			}
+		}
+		return &reading{commands: docs.commands, documents: docs.documents, bytes: docs.bytes}
+	}
+	spent(1) // the template is known from here on
+	one, all := spent(1), spent(artifacts)
+	if all.commands != one.commands {
+		t.Errorf("%d commands for one artifact, %d for %d", one.commands, all.commands, artifacts)
+	}
+	// The trail, the records, and their attestations.
+	if most := 1 + artifacts + artifacts*each; all.documents > most || all.bytes > 1000*most {
+		t.Errorf("read %d documents with %d bytes", all.documents, all.bytes)
+	}
+}
+
+// TestAttestationsOfEarlierVersionsCount judges an artifact that its slot had to drop by
+// attestations that were stored with fewer fields.
+func TestAttestationsOfEarlierVersionsCount(t *testing.T) {
+	commit := apptest.Sha("1", 40)
+	artifact := apptest.ArtifactRecord("f", "t", apptest.Sha("1", 64), commit, 1)
+	byName := apptest.AttestationRecord("by-name", "f", evidence.TypeGeneric, false, 2)
+	byName.Targets, byName.Commit = []string{"lib", "app"}, &evidence.GitCommit{SHA1: commit}
+	byFingerprint := apptest.AttestationRecord("by-fingerprint", "f", evidence.TypeGeneric, false, 3)
+	byFingerprint.Fingerprint, byFingerprint.Targets = artifact.Fingerprint, []string{"app"}
+	override := byFingerprint
+	override.ID, override.CreatedAt, override.Override = "override", 4, &evidence.Override{Original: byFingerprint.ID}
+	ofTrail := apptest.AttestationRecord("of-trail", "f", evidence.TypeGeneric, false, 5)
+	ofOthers := byName
+	ofOthers.ID, ofOthers.Commit = "of-others", &evidence.GitCommit{SHA1: apptest.Sha("2", 40)}
+	attestations := []evidence.Attestation{byName, byFingerprint, override, ofTrail, ofOthers}
+
+	rebuilt := func(put func(*testing.T, *app.Store, ...evidence.Attestation)) ([]evidence.SlotEntry, int64) {
+		t.Helper()
+		store, docs, _ := apptest.NewStore(t)
+		put(t, store, attestations...)
+		before := docs.Commands.Load()
+		slots, err := store.Recorder.Rebuild(t.Context(), "org", []evidence.ArtifactRecord{artifact})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slots[artifact.ID].Entries, docs.Commands.Load() - before
+	}
+	entries, took := rebuilt(apptest.PutAttestations)
+	if want := []evidence.SlotEntry{byName.SlotEntry(), override.SlotEntry()}; !slices.Equal(entries, want) || took != 2 {
+		t.Errorf("rebuilt %+v by %d commands, want %+v", entries, took, want)
+	}
+	old, took := rebuilt(apptest.PutOldAttestations)
+	if !slices.Equal(old, entries) || took != 4 {
+		t.Errorf("rebuilt %+v by %d commands of those of an earlier version, want %+v", old, took, entries)
+	}
+}
+
+// TestArtifactsOfANameShareWhatWasAttestedByName compares what is allocated for one
+// artifact and for many, all bound to the same attestations by name.
+func TestArtifactsOfANameShareWhatWasAttestedByName(t *testing.T) {
+	store, _, _ := apptest.NewStore(t)
+	const artifacts, attested = 200, 1000
+	var records []evidence.ArtifactRecord
+	for i := range artifacts {
+		records = append(records, apptest.ArtifactRecord("f", "t", fmt.Sprintf("%064x", i), apptest.Sha("1", 40), float64(i)))
+	}
+	var attestations []evidence.Attestation
+	for i := range attested {
+		a := apptest.AttestationRecord("check", "f", evidence.TypeGeneric, true, float64(artifacts+i))
+		a.ID, a.Targets = fmt.Sprint("a", i), []string{"app"}
+		attestations = append(attestations, a)
+	}
+	apptest.PutAttestations(t, store, attestations...)
+	for name, read := range map[string]func([]evidence.ArtifactRecord) error{
+		"slots": func(records []evidence.ArtifactRecord) error {
+			slots, err := store.Recorder.Rebuild(t.Context(), "org", records)
+			if last := slots[records[len(records)-1].ID]; len(last.Entries) != 1 || last.Entries[0].ID != attestations[attested-1].ID {
+				t.Errorf("the last artifact has %+v", last.Entries)
+			}
+			return err
+		},
+		"histories": func(records []evidence.ArtifactRecord) error {
+			all, err := store.Attestations.OfRecords(t.Context(), "org", records)
+			if got := all.Of(&records[len(records)-1]); len(got) != attested {
+				t.Errorf("the last artifact has %d attestations", len(got))
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			allocated := func(n int) uint64 {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				if err := read(records[:n]); err != nil {
+					t.Fatal(err)
+				}
+				runtime.ReadMemStats(&after)
+				return after.TotalAlloc - before.TotalAlloc
+			}
+			allocated(1) // statements are prepared
+			if one, all := allocated(1), allocated(artifacts); all > 2*one {
+				t.Errorf("%d bytes for one artifact, %d for %d", one, all, artifacts)
+			}
+		})
+	}
+}
+
+// looking counts the index entries that queries look at, whether or not they meet the
+// conditions.
+type looking struct {
+	storage.Documents
+	entries int64
+}
+
+func (l *looking) Find(ctx context.Context, schema *storage.Schema, q storage.Query) (storage.Page, error) {
+	n, err := l.Count(ctx, schema, storage.Query{Index: q.Index, Equal: q.Equal, From: q.From, To: q.To})
+	if err != nil {
+		return storage.Page{}, err
+	}
+	l.entries += n
+	return l.Documents.Find(ctx, schema, q)
+}
+
+// TestReadingOneArtifactLeavesAloneWhatOthersHave has many attestations of other artifacts
+// in the trail.
+func TestReadingOneArtifactLeavesAloneWhatOthersHave(t *testing.T) {
+	s := apptest.NewFixture(t)
+	docs := &looking{Documents: s.Db}
+	s.Docs.Documents = docs
+	artifact := apptest.ArtifactRecord("f", "t", apptest.Sha("1", 64), apptest.Sha("1", 40), 1)
+	attestation := func(id, fingerprint string, at float64) evidence.Attestation {
+		a := apptest.AttestationRecord("check", "f", evidence.TypeGeneric, true, at)
+		a.ID, a.Fingerprint, a.Targets = id, fingerprint, []string{"app"}
+		return a
+	}
+	attestations := []evidence.Attestation{attestation("own", artifact.Fingerprint, 2), attestation("by-name", "", 3)}
+	for i := range 100 {
+		attestations = append(attestations, attestation(fmt.Sprint("foreign", i), fmt.Sprintf("f%063x", i), 4))
+	}
+	apptest.PutAttestations(t, s.Store, attestations...)
+	before := s.Docs.Commands.Load()
+	all, err := s.Attestations.OfRecords(t.Context(), "org", []evidence.ArtifactRecord{artifact})
+	s.Must(err)
+	want := []evidence.SlotEntry{attestations[0].SlotEntry(), attestations[1].SlotEntry()}
+	if got := all.Of(&artifact); !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if took := s.Docs.Commands.Load() - before; took != 2 || docs.entries != 2 {
+		t.Errorf("took %d commands, which looked at %d attestations", took, docs.entries)
+	}
+}

@@ -1,0 +1,189 @@
+package recording
+
+import (
+	"context"
+	"errors"
+
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/pipelines"
+)
+
+// Reconciler applies the facts that were stored by somebody who was killed before
+// the aggregates reflected them. No client was told of these.
+type Reconciler struct {
+	recorder *Recorder
+	marks    *highWaterMarks
+}
+
+// NewReconciler makes a reconciler of what a recorder records.
+func NewReconciler(recorder *Recorder) *Reconciler {
+	return &Reconciler{recorder: recorder, marks: recorder.marks}
+}
+
+// Reconcile looks at the facts that an organization recorded up to a time, which
+// must be so long ago that nobody can still be applying them. It returns how many
+// it had to apply. After an error it looks at the same ones again the next time.
+func (r *Reconciler) Reconcile(ctx context.Context, org string, until float64) (int, error) {
+	last, err := r.marks.get(ctx, org)
+	if err != nil || until <= last.start() {
+		return 0, err
+	}
+	span := storage.Query{
+		From: &storage.Bound{Value: last.start(), Exclusive: true}, To: &storage.Bound{Value: until}, Equal: []any{org}, Limit: storage.MaxMany,
+	}
+	artifacts, err := r.artifacts(ctx, span)
+	attestations, fault := r.attestations(ctx, span)
+	applied := artifacts.applied + attestations.applied
+	if err := errors.Join(err, fault); err != nil {
+		return applied, err
+	}
+	if !last.advance(max(artifacts.newest, attestations.newest)) {
+		return applied, nil
+	}
+	return applied, r.marks.collection.Put(ctx, last)
+}
+
+// artifacts applies the artifacts whose events are missing.
+func (r *Reconciler) artifacts(ctx context.Context, span storage.Query) (walked, error) {
+	span.Index = "created"
+	return walk(ctx, r.recorder, r.recorder.artifacts.Collection, span, "created", r.recorder.reapplyArtifact)
+}
+
+// attestations applies the attestations whose events are missing.
+func (r *Reconciler) attestations(ctx context.Context, span storage.Query) (walked, error) {
+	span.Index = "time"
+	return walk(ctx, r.recorder, r.recorder.attestations.Collection, span, "time", r.recorder.reapplyAttestation)
+}
+
+// walked tells how many facts of a span had to be applied, and the time of the newest
+// one in it, in Unix seconds.
+type walked struct {
+	applied int
+	newest  float64
+}
+
+// walk applies the facts of a span whose events are missing. One that cannot be
+// applied does not keep the others waiting. timeField is the field that holds the time
+// of a fact.
+func walk[T any](ctx context.Context, r *Recorder, collection *storage.Collection[T], span storage.Query, timeField string, apply func(context.Context, *T) error) (walked, error) {
+	var result walked
+	var faults []error
+	for {
+		found, next, err := collection.FindFields(ctx, span)
+		if err != nil {
+			return result, err
+		}
+		for _, fact := range found {
+			at, _ := fact.Fields[timeField].(float64)
+			result.newest = max(result.newest, at)
+		}
+		ids, err := r.unreflected(ctx, found)
+		if err != nil {
+			return result, err
+		}
+		facts, err := collection.GetMany(ctx, ids)
+		if err != nil {
+			return result, err
+		}
+		for i := range facts {
+			if err := apply(ctx, &facts[i]); err != nil {
+				faults = append(faults, collection.Wrap("apply", collection.Id(&facts[i]), err))
+				continue
+			}
+			result.applied++
+		}
+		if next == "" || ctx.Err() != nil {
+			return result, errors.Join(append(faults, ctx.Err())...)
+		}
+		span.After = next
+	}
+}
+
+// unreflected returns the ids of those facts whose events are missing.
+func (r *Recorder) unreflected(ctx context.Context, facts []storage.Record) ([]string, error) {
+	refs := make([]pipelines.TrailEventRef, 0, len(facts))
+	for _, fact := range facts {
+		trail, _ := fact.Fields["trail"].(string)
+		refs = append(refs, pipelines.TrailEventRef{Trail: trail, ID: fact.ID})
+	}
+	missing, err := r.events.Missing(ctx, refs)
+	ids := make([]string, 0, len(missing))
+	for _, ref := range missing {
+		ids = append(ids, ref.ID)
+	}
+	return ids, err
+}
+
+// reapplyArtifact applies a stored record again.
+func (r *Recorder) reapplyArtifact(ctx context.Context, record *evidence.ArtifactRecord) error {
+	repo, err := r.repoOf(ctx, record.Org, record.Repo)
+	if err != nil {
+		return err
+	}
+	seen, _, err := r.open(ctx, scopeOf(record.Org, record.Trail, record.ReportedBy, record.ReportedByID, record.CreatedAt), record.Flow)
+	if err != nil {
+		return err
+	}
+	known, err := r.provenances.LookUp(ctx, record.Org, record.Fingerprint)
+	if err != nil {
+		return err
+	}
+	return r.applyArtifact(ctx, seen, known, record, repo)
+}
+
+// repoOf returns the repository that a report named, for its event; nil when it
+// named none.
+func (r *Recorder) repoOf(ctx context.Context, org, id string) (*evidence.Repo, error) {
+	if id == "" {
+		return nil, nil
+	}
+	repo, err := r.repos.Get(ctx, org, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, nil
+	}
+	return &repo, err
+}
+
+// reapplyAttestation applies a stored attestation again.
+func (r *Recorder) reapplyAttestation(ctx context.Context, a *evidence.Attestation) error {
+	scope := scopeOf(a.Org, a.Trail, a.ReportedBy, a.ReportedByID, a.CreatedAt)
+	seen, _, err := r.open(ctx, scope, a.Flow)
+	if err != nil {
+		return err
+	}
+	names := a.Targets
+	if a.Fingerprint != "" {
+		names, err = r.named(ctx, scope, &seen.Value, a)
+		if evidence.CodeOf(err) == evidence.NotFound {
+			names, err = nil, nil // it was taken when it was made
+		}
+		if err != nil {
+			return err
+		}
+	}
+	repo, err := r.repoOf(ctx, a.Org, a.Repo)
+	if err != nil {
+		return err
+	}
+	return r.applyAttestation(ctx, seen, names, a, repo)
+}
+
+func scopeOf(org, trail, by, byID string, at float64) Scope {
+	return Scope{Org: org, Trail: trail, By: by, ByID: byID, At: at}
+}
+
+// Rebuild makes the slots of records anew from the facts, by the records' ids, for
+// artifacts that their slots do not know any more. How many commands it takes depends on
+// what was attested, and not on how many the records are: see OfRecords.
+func (r *Recorder) Rebuild(ctx context.Context, org string, records []evidence.ArtifactRecord) (map[string]evidence.Slot, error) {
+	latest, err := r.attestations.LatestOfRecords(ctx, org, records)
+	if err != nil {
+		return nil, err
+	}
+	slots := make(map[string]evidence.Slot, len(records))
+	for i := range records {
+		slots[records[i].ID] = evidence.RebuildSlot(&records[i], latest.Of(&records[i]))
+	}
+	return slots, nil
+}

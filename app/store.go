@@ -1,0 +1,95 @@
+package app
+
+import (
+	"log/slog"
+	"slices"
+
+	"attestry/app/recording"
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/environments"
+	"attestry/storage/pipelines"
+	"attestry/storage/tenancy"
+)
+
+// Store is every repository over one pair of engines.
+type Store struct {
+	Documents    storage.Documents
+	Objects      storage.Objects
+	Tenancy      *tenancy.Tenancy
+	Environments *environments.Environments
+	Heads        *environments.Heads
+	Reports      *environments.Reports
+	Snapshots    *environments.Snapshots
+	Running      *environments.RunningSet
+	Events       *environments.Events
+	Deployments  *environments.Deployments
+	Successions  *environments.Successions
+	FirstSeen    *environments.FirstSeen
+	Generations  *storage.Generations
+	Leases       *storage.Leases
+	Templates    *pipelines.Templates
+	Flows        *pipelines.Flows
+	Trails       *pipelines.Trails
+	Repos        *pipelines.Repos
+	Slots        *pipelines.Slots
+	Artifacts    *pipelines.Artifacts
+	Attestations *pipelines.Attestations
+	TrailEvents  *pipelines.TrailEvents
+	Provenances  *pipelines.Provenances
+	Decisions    *pipelines.Decisions
+	Allowlist    *environments.Allowlist
+	Recorder     *recording.Recorder
+	Reconciler   *recording.Reconciler
+	// AttestationTypes are the custom ones.
+	AttestationTypes *pipelines.AttestationTypes
+}
+
+// NewStore builds the repositories. The engine behind docs must have been opened
+// with Schemas. What fails in the background is logged.
+func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Clock, log *slog.Logger) *Store {
+	heads := environments.NewHeads(docs)
+	names := storage.NewNames(docs)
+	store := &Store{
+		Documents:    docs,
+		Objects:      objects,
+		Tenancy:      tenancy.NewTenancy(docs, clock, log),
+		Environments: environments.NewEnvironments(docs, names, heads),
+		Heads:        heads,
+		Reports:      environments.NewReports(docs, objects),
+		Snapshots:    environments.NewSnapshots(docs),
+		Running:      environments.NewRunningSet(docs),
+		Events:       environments.NewEvents(docs),
+		Deployments:  environments.NewDeployments(docs),
+		Successions:  environments.NewSuccessions(docs),
+		FirstSeen:    environments.NewFirstSeen(docs),
+		Generations:  storage.NewGenerations(docs),
+		Leases:       storage.NewLeases(docs, clock),
+		Templates:    pipelines.NewTemplates(docs, objects),
+		Flows:        pipelines.NewFlows(docs, names),
+		Repos:        pipelines.NewRepos(docs, clock),
+		Slots:        pipelines.NewSlots(docs),
+		Artifacts:    pipelines.NewArtifacts(docs),
+		Attestations: pipelines.NewAttestations(docs),
+		TrailEvents:  pipelines.NewTrailEvents(docs),
+		Provenances:  pipelines.NewProvenances(docs),
+		Decisions:    pipelines.NewDecisions(docs),
+		Allowlist:    environments.NewAllowlist(docs),
+
+		AttestationTypes: pipelines.NewAttestationTypes(docs, objects),
+	}
+	store.Trails = pipelines.NewTrails(docs, pipelines.NewTrailTallies(docs), store.TrailEvents, store.Generations)
+	store.Recorder = recording.NewRecorder(recording.Repositories{
+		Flows: store.Flows, Templates: store.Templates, Trails: store.Trails, Slots: store.Slots,
+		Artifacts: store.Artifacts, Attestations: store.Attestations, TrailEvents: store.TrailEvents,
+		Provenances: store.Provenances, Decisions: store.Decisions, Repos: store.Repos, Running: store.Running, Generations: store.Generations,
+	}, docs, clock)
+	store.Reconciler = recording.NewReconciler(store.Recorder)
+	return store
+}
+
+// Schemas declares every collection there is.
+func Schemas() []*storage.Schema {
+	return slices.Concat(tenancy.TenancySchemas(), pipelines.PipelineSchemas(), environments.EnvironmentSchemas(), recording.RecordingSchemas(),
+		[]*storage.Schema{storage.NameSchema, storage.GenerationSchema, storage.LeaseSchema, storage.ProbeSchema})
+}

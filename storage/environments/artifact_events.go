@@ -1,0 +1,34 @@
+package environments
+
+import (
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+	"context"
+	"slices"
+)
+
+// maxArtifactEvents bounds the events of artifacts, the newest of them.
+const maxArtifactEvents = 10 * storage.MaxMany
+
+// OfArtifacts returns what happened to fingerprints in the environments of an
+// organization, newest first.
+func (e *Events) OfArtifacts(ctx context.Context, org string, fingerprints []string) ([]snapshot.Event, error) {
+	var events []snapshot.Event
+	for some := range slices.Chunk(fingerprints, storage.MaxMany) {
+		found, err := storage.FindAll(ctx, e.collection, storage.Query{
+			Index: "artifact", Equal: []any{org, storage.TextSet(some)}, Descending: true, Limit: maxArtifactEvents,
+		})
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, plain(found)...)
+	}
+	return events, nil
+}
+
+// Beginning returns the fingerprints that run or ran in an organization and begin
+// with hex digits. ErrAmbiguous tells that these are too many.
+func (e *Events) Beginning(ctx context.Context, org, digits string) ([]string, error) {
+	found, err := storage.FindByPrefix(ctx, e.collection, storage.Query{Index: "artifact", Equal: []any{org}}, "fingerprint", digits)
+	return storage.DistinctValues(found, "fingerprint"), err
+}

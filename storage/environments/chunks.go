@@ -1,0 +1,109 @@
+package environments
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+// maxCachedBytes bounds the cache of chunks by their size in JSON; in memory they
+// take up two to three times as much. It holds an environment of 10,000 artifacts that
+// two flows know, all of which have been replaced once. Each report looks at all chunks
+// of its environment: those of one that is larger are read anew each time.
+const maxCachedBytes = 64 << 20
+
+var chunkSchema = &storage.Schema{Name: "chunks", ContentAddressed: true}
+
+// identified is a chunk with its id, which is not part of the content.
+type identified struct {
+	snapshot.Chunk
+	id string
+}
+
+// chunks keeps the pieces of snapshots by the SHA-256 of their content. They are
+// immutable, so what was read or written once can be kept in memory.
+type chunks struct {
+	collection *storage.Collection[identified]
+	cache      *storage.LRU[snapshot.Chunk]
+}
+
+func newChunks(docs storage.Documents) *chunks {
+	return &chunks{
+		cache: storage.NewLRU[snapshot.Chunk](maxCachedBytes),
+		collection: storage.NewCollection(docs, chunkSchema,
+			func(c *identified) string { return c.id }, nil),
+	}
+}
+
+// store stores chunks by id; those that are there already are left alone. Leaves of
+// changes are not kept in memory, as the next report does not compare with them.
+func (c *chunks) store(ctx context.Context, fresh map[string]snapshot.Chunk) error {
+	if len(fresh) == 0 {
+		return nil
+	}
+	values := make([]identified, 0, len(fresh))
+	for id, chunk := range fresh {
+		values = append(values, identified{Chunk: chunk, id: id})
+	}
+	if _, err := c.collection.InsertMany(ctx, values); err != nil {
+		return err
+	}
+	for id, chunk := range fresh {
+		if len(chunk.Changes) == 0 {
+			c.keep(id, chunk)
+		}
+	}
+	return nil
+}
+
+// fetcher returns the chunks of given ids, from memory or with one command per
+// MaxMany. A chunk that is not there is damage and an error.
+func (c *chunks) fetcher(ctx context.Context) snapshot.Fetch {
+	return func(ids []string) ([]snapshot.Chunk, error) {
+		found := make([]snapshot.Chunk, len(ids))
+		var missing []string
+		var places []int
+		for i, id := range ids {
+			chunk, ok := c.cache.Get(id)
+			if !ok {
+				missing, places = append(missing, id), append(places, i)
+				continue
+			}
+			found[i] = chunk
+		}
+		read, err := c.collection.GetMany(ctx, missing)
+		if err != nil {
+			return nil, err
+		}
+		if len(read) != len(missing) {
+			return nil, lostChunks(missing, read)
+		}
+		for i, chunk := range read {
+			found[places[i]] = chunk.Chunk
+			c.keep(missing[i], chunk.Chunk)
+		}
+		return found, nil
+	}
+}
+
+// lostChunks names the chunks that were wanted and not found.
+func lostChunks(wanted []string, found []identified) error {
+	lost := slices.DeleteFunc(slices.Clone(wanted), func(id string) bool {
+		return slices.ContainsFunc(found, func(chunk identified) bool { return chunk.ID() == id })
+	})
+	return storage.Damaged("A part of a snapshot is lost", fmt.Errorf("no chunks %v", lost))
+}
+
+// keep keeps a copy of the chunk in memory: its lists may be parts of those of a
+// whole report, which would stay there with them.
+func (c *chunks) keep(id string, chunk snapshot.Chunk) {
+	own := snapshot.Chunk{
+		Artifacts: slices.Clone(chunk.Artifacts),
+		Changes:   slices.Clone(chunk.Changes),
+		Children:  slices.Clone(chunk.Children),
+	}
+	c.cache.Put(id, own, own.Size())
+}

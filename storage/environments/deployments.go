@@ -1,0 +1,183 @@
+package environments
+
+import (
+	"context"
+	"strconv"
+
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+// A deployment as such has the fields up to "fingerprint"; what a repository has of
+// it, those beginning with "repo". So neither is found where the other is asked for.
+var deploymentSchema = &storage.Schema{
+	Name:   "deployments",
+	Fields: []string{"org", "environment", "fingerprint", "repo", "repo_environment", "time", "lead_time"},
+	Indexes: []storage.Index{
+		{Name: "time", Fields: []string{"org", "time"}},
+		{Name: "environment", Fields: []string{"environment", "time"}},
+		{Name: "artifact", Fields: []string{"environment", "fingerprint", "time"}},
+		{Name: "repo", Fields: []string{"repo", "time"}},
+		{Name: "repo_environment", Fields: []string{"repo", "repo_environment", "time"}},
+	},
+}
+
+// Deployments keeps what newly ran in environments.
+type Deployments struct {
+	collection *storage.Collection[snapshot.Deployment]
+}
+
+// NewDeployments binds the repository to an engine.
+func NewDeployments(docs storage.Documents) *Deployments {
+	return &Deployments{collection: storage.NewCollection(docs, deploymentSchema, deploymentID, deploymentFields)}
+}
+
+func deploymentID(d *snapshot.Deployment) string {
+	id := d.Environment + "/" + strconv.FormatInt(d.Snapshot, 10) + "/" + d.Fingerprint
+	if d.Repo != "" {
+		id += "/" + d.Repo
+	}
+	return id
+}
+
+func deploymentFields(d *snapshot.Deployment) map[string]any {
+	fields := map[string]any{"time": d.Timestamp}
+	if lead := d.LeadTime(); lead != nil {
+		fields["lead_time"] = *lead
+	}
+	if d.Repo != "" {
+		fields["repo"], fields["repo_environment"] = d.Repo, d.Environment
+		return fields
+	}
+	fields["org"], fields["environment"], fields["fingerprint"] = d.Org, d.Environment, d.Fingerprint
+	return fields
+}
+
+// Record stores deployments; those that are there already stay as they are.
+func (d *Deployments) Record(ctx context.Context, made []snapshot.Deployment) error {
+	_, err := d.collection.InsertMany(ctx, made)
+	return err
+}
+
+// Put stores deployments of which more is known now than when they were recorded.
+func (d *Deployments) Put(ctx context.Context, known []snapshot.Deployment) error {
+	return d.collection.Put(ctx, known...)
+}
+
+// DeploymentQuery asks for deployments between two times in Unix seconds, both
+// included, newest first.
+type DeploymentQuery struct {
+	Org string
+	// Repos are the ids of the repositories to look in, Environments those of the
+	// environments, at most MaxMany each; nil means all there are. A deployment that
+	// comes from several of the repositories is there once for each.
+	Repos, Environments []string
+	From, To            float64
+	Offset, Limit       int
+}
+
+func (q *DeploymentQuery) query() storage.Query {
+	query := storage.Query{
+		Index: "time", Equal: []any{q.Org}, From: &storage.Bound{Value: q.From}, To: &storage.Bound{Value: q.To},
+		Descending: true, Offset: q.Offset, Limit: q.Limit,
+	}
+	switch {
+	case q.crossed():
+		query.Index, query.Equal = "repo", []any{storage.TextSet(q.Repos)}
+		query.Where = []storage.Condition{{Field: "repo_environment", Operator: storage.OneOf, Value: storage.TextSet(q.Environments)}}
+	case q.Repos != nil && q.Environments != nil:
+		query.Index, query.Equal = "repo_environment", []any{storage.OneOrSet(q.Repos), storage.OneOrSet(q.Environments)}
+	case q.Repos != nil:
+		query.Index, query.Equal = "repo", []any{storage.OneOrSet(q.Repos)}
+	case q.Environments != nil:
+		query.Index, query.Equal = "environment", []any{storage.OneOrSet(q.Environments)}
+	}
+	return query
+}
+
+// crossed tells whether several repositories meet several environments: a query
+// takes one set only.
+func (q *DeploymentQuery) crossed() bool { return len(q.Repos) > 1 && len(q.Environments) > 1 }
+
+// nowhere tells whether there is nothing to look in.
+func (q *DeploymentQuery) nowhere() bool {
+	return (q.Repos != nil && len(q.Repos) == 0) || (q.Environments != nil && len(q.Environments) == 0)
+}
+
+// List returns a page of deployments.
+func (d *Deployments) List(ctx context.Context, q DeploymentQuery) ([]snapshot.Deployment, error) {
+	if q.nowhere() {
+		return nil, nil
+	}
+	return storage.FindAll(ctx, d.collection, q.query())
+}
+
+// Count returns how many deployments there are, at most MaxCount. It is one command,
+// or one for each repository where several meet several environments.
+func (d *Deployments) Count(ctx context.Context, q DeploymentQuery) (int64, error) {
+	if q.nowhere() {
+		return 0, nil
+	}
+	if !q.crossed() {
+		query := q.query()
+		query.Offset, query.Limit = 0, 0
+		return d.collection.Count(ctx, query)
+	}
+	total := int64(0)
+	for _, repo := range q.Repos {
+		part := q
+		part.Repos = []string{repo}
+		count, err := d.Count(ctx, part)
+		if err != nil {
+			return 0, err
+		}
+		total += count
+	}
+	return min(total, storage.MaxCount), nil
+}
+
+// DeploymentMoment is when something was deployed, and how long that took.
+type DeploymentMoment struct {
+	Environment string  // id
+	At          float64 // Unix seconds
+	// LeadTime is in seconds, nil when unknown.
+	LeadTime *float64
+}
+
+// Moments returns when deployments were made, newest first, at most q.Limit: one
+// command for each MaxMany.
+func (d *Deployments) Moments(ctx context.Context, q DeploymentQuery) ([]DeploymentMoment, error) {
+	if q.nowhere() {
+		return nil, nil
+	}
+	entries, err := storage.FindAllFields(ctx, d.collection, q.query())
+	moments := make([]DeploymentMoment, 0, len(entries))
+	for _, entry := range entries {
+		moments = append(moments, momentOf(entry))
+	}
+	return moments, err
+}
+
+func momentOf(entry storage.Record) DeploymentMoment {
+	var moment DeploymentMoment
+	moment.At, _ = entry.Fields["time"].(float64)
+	moment.Environment, _ = entry.Fields["environment"].(string)
+	if environment, ok := entry.Fields["repo_environment"].(string); ok {
+		moment.Environment = environment
+	}
+	if lead, ok := entry.Fields["lead_time"].(float64); ok {
+		moment.LeadTime = &lead
+	}
+	return moment
+}
+
+// Latest returns the last deployment of a fingerprint in any of the environments, or
+// ErrNotFound.
+func (d *Deployments) Latest(ctx context.Context, environments []string, fingerprint string) (snapshot.Deployment, error) {
+	if len(environments) == 0 {
+		return snapshot.Deployment{}, storage.ErrNotFound
+	}
+	return storage.FindFirst(ctx, d.collection, storage.Query{
+		Index: "artifact", Equal: []any{storage.OneOrSet(environments), fingerprint}, Descending: true, Limit: 1,
+	})
+}

@@ -1,0 +1,128 @@
+package environments
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+// EventRange is a part of the event log of an environment.
+type EventRange struct {
+	Environment string // id
+	// From and To are Unix seconds, both included.
+	From, To float64
+}
+
+func (r *EventRange) query(index string, equal ...any) storage.Query {
+	return storage.Query{Index: index, Equal: equal, From: &storage.Bound{Value: r.From}, To: &storage.Bound{Value: r.To}}
+}
+
+// EventPage is a page of events: Limit of them, at most MaxMany, behind the first
+// Offset.
+type EventPage struct {
+	Offset, Limit int
+	// Descending begins with the newest.
+	Descending bool
+}
+
+func (p *EventPage) of(query storage.Query) storage.Query {
+	query.Descending, query.Offset, query.Limit = p.Descending, p.Offset, p.Limit
+	return query
+}
+
+// Log returns a page of a range and how many events are in the range. As ordinals have
+// no gaps it takes three commands, however long the log and however far behind the page.
+func (e *Events) Log(ctx context.Context, r EventRange, p EventPage) ([]snapshot.Event, int64, error) {
+	first, err := e.outermost(ctx, r, false)
+	if err != nil || first == 0 {
+		return nil, 0, err
+	}
+	last, err := e.outermost(ctx, r, true)
+	if err != nil {
+		return nil, 0, err
+	}
+	total := last - first + 1
+	if int64(p.Offset) >= total {
+		return nil, total, nil
+	}
+	if p.Descending {
+		last -= int64(p.Offset)
+		first = max(first, last-int64(p.Limit)+1)
+	} else {
+		first += int64(p.Offset)
+		last = min(last, first+int64(p.Limit)-1)
+	}
+	events, err := e.Between(ctx, r.Environment, first, last, p.Descending)
+	return events, total, err
+}
+
+// outermost returns the ordinal of the first event of a range, or of the last one; 0
+// when the range is empty.
+func (e *Events) outermost(ctx context.Context, r EventRange, last bool) (int64, error) {
+	query := r.query("time", r.Environment)
+	query.Descending, query.Limit = last, 1
+	found, _, err := e.collection.FindFields(ctx, query)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0].Fields["ordinal"].(int64), nil
+}
+
+// Walk returns the next events of a range, MaxMany or as many as fit maxBytes, oldest
+// first, and the cursor of those behind them: "" at the end. It begins with the cursor "".
+func (e *Events) Walk(ctx context.Context, r EventRange, after string, maxBytes int) ([]snapshot.Event, string, error) {
+	query := r.query("time", r.Environment)
+	query.After, query.Limit, query.MaxBytes = after, storage.MaxMany, maxBytes
+	events, next, err := e.collection.Find(ctx, query)
+	return plain(events), next, err
+}
+
+// OfRepos returns a page of the events of artifacts that come from repositories, given
+// by id, and how many there are, at most MaxCount. For one repository it takes two
+// commands for every ten thousand events before the page. For several, where an event
+// may be in more than one, it looks over the range, with a command for a thousand.
+func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p EventPage) ([]snapshot.Event, int64, error) {
+	if len(repos) > 1 {
+		return e.ofSeveralRepos(ctx, r, repos, p)
+	}
+	query := r.query("repo", repos[0], r.Environment)
+	total, err := e.collection.Count(ctx, query)
+	if err != nil || int64(p.Offset) >= total {
+		return nil, total, err
+	}
+	events, err := storage.FindAll(ctx, e.collection, p.of(query))
+	return plain(events), total, err
+}
+
+func (e *Events) ofSeveralRepos(ctx context.Context, r EventRange, repos []string, p EventPage) ([]snapshot.Event, int64, error) {
+	var ordinals []int64
+	for _, repo := range repos {
+		query := r.query("repo", repo, r.Environment)
+		query.Descending, query.Limit = p.Descending, storage.MaxCount
+		found, err := storage.FindAllFields(ctx, e.collection, query)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, entry := range found {
+			ordinal, _ := entry.Fields["ordinal"].(int64)
+			ordinals = append(ordinals, ordinal)
+		}
+	}
+	slices.Sort(ordinals)
+	ordinals = slices.Compact(ordinals)
+	if p.Descending {
+		slices.Reverse(ordinals)
+	}
+	ordinals = ordinals[:min(len(ordinals), storage.MaxCount)]
+	total := int64(len(ordinals))
+	ordinals = ordinals[min(p.Offset, len(ordinals)):]
+	var ids []string
+	for _, ordinal := range ordinals[:min(p.Limit, len(ordinals))] {
+		ids = append(ids, r.Environment+"/"+strconv.FormatInt(ordinal, 10))
+	}
+	events, err := e.collection.GetMany(ctx, ids)
+	return plain(events), total, err
+}

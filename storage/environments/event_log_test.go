@@ -1,0 +1,141 @@
+package environments_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"attestry/app/apptest"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/storage/environments"
+)
+
+// recordLogs gives three environments logs of a few hundred events, a snapshot a
+// second, and returns them all.
+func recordLogs(s *apptest.Fixture) []snapshot.Event {
+	s.T.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	var all []snapshot.Event
+	for _, environment := range []string{"one", "two", "three"} {
+		for number := int64(1); number <= 60; number++ {
+			for range random.IntN(5) {
+				ordinal := int64(1)
+				if last := len(all) - 1; last >= 0 && all[last].Environment == environment {
+					ordinal = all[last].Ordinal + 1
+				}
+				all = append(all, snapshot.Event{
+					Org: "acme", Environment: environment, Ordinal: ordinal, Snapshot: number, Timestamp: float64(number),
+					Fingerprint: fmt.Sprint(random.IntN(9)), Type: snapshot.Changed,
+					Repos: [][]string{nil, {"cli"}, {"web"}, {"cli", "web"}, {"db", "cli"}}[random.IntN(5)],
+				})
+			}
+		}
+	}
+	s.Must(s.Events.Record(s.T.Context(), all))
+	return all
+}
+
+// within is what a range of logs holds, by the plainest means.
+func within(all []snapshot.Event, r environments.EventRange, repos []string, p environments.EventPage) (page []string, total int) {
+	found := slices.DeleteFunc(slices.Clone(all), func(e snapshot.Event) bool {
+		comes := len(repos) == 0 || slices.ContainsFunc(e.Repos, func(repo string) bool { return slices.Contains(repos, repo) })
+		return !comes || r.Environment != e.Environment || e.Timestamp < r.From || e.Timestamp > r.To
+	})
+	slices.SortFunc(found, func(a, b snapshot.Event) int {
+		order := cmp.Compare(a.Ordinal, b.Ordinal)
+		if p.Descending {
+			return -order
+		}
+		return order
+	})
+	start := min(p.Offset, len(found))
+	return places(found[start:min(start+p.Limit, len(found))]), len(found)
+}
+
+func places(events []snapshot.Event) []string {
+	named := []string{}
+	for _, event := range events {
+		named = append(named, fmt.Sprint(event.Environment, "/", event.Ordinal))
+	}
+	return named
+}
+
+var eventRanges = []environments.EventRange{
+	{Environment: "one", To: 60},
+	{Environment: "two", From: 10, To: 20},
+	{Environment: "two", From: 10.5, To: 19.5},
+	{Environment: "three", From: 60, To: math.MaxFloat64},
+	{Environment: "one", From: 20, To: 10},
+	{Environment: "one", From: 61, To: 70},
+	{Environment: "none", To: 70},
+}
+
+var eventPages = []environments.EventPage{
+	{Limit: 1000}, {Limit: 1000, Descending: true}, {Limit: 7}, {Limit: 7, Descending: true},
+	{Offset: 10, Limit: 10}, {Offset: 10, Limit: 10, Descending: true}, {Offset: 1 << 40, Limit: 10, Descending: true},
+}
+
+func TestEventLogsAreReadInPages(t *testing.T) {
+	s := apptest.NewFixture(t)
+	all := recordLogs(s)
+	for _, r := range eventRanges {
+		for _, p := range eventPages {
+			want, total := within(all, r, nil, p)
+			logged, size, err := s.Events.Log(t.Context(), r, p)
+			s.Must(err)
+			if got := places(logged); !slices.Equal(got, want) || size != int64(total) {
+				t.Errorf("%+v %+v: the log has %v of %d, want %v of %d", r, p, got, size, want, total)
+			}
+		}
+	}
+}
+
+func TestEventsOfReposShowOnceHoweverManyOfThem(t *testing.T) {
+	s := apptest.NewFixture(t)
+	all := recordLogs(s)
+	for _, repos := range [][]string{{"cli"}, {"none"}, {"cli", "web"}, {"db", "cli", "none"}} {
+		for _, r := range eventRanges {
+			for _, p := range eventPages {
+				want, total := within(all, r, repos, p)
+				found, counted, err := s.Events.OfRepos(t.Context(), r, repos, p)
+				s.Must(err)
+				if got := places(found); !slices.Equal(got, want) || counted != int64(total) {
+					t.Errorf("%v %+v %+v: %v of %d, want %v of %d", repos, r, p, got, counted, want, total)
+				}
+			}
+		}
+	}
+}
+
+func TestEventLogsAreWalkedOldestFirst(t *testing.T) {
+	s := apptest.NewFixture(t)
+	all := recordLogs(s)
+	var many []snapshot.Event
+	for ordinal := int64(1); ordinal <= 2500; ordinal++ {
+		many = append(many, snapshot.Event{Environment: "long", Ordinal: ordinal, Timestamp: float64((ordinal + 999) / 1000)})
+	}
+	s.Must(s.Events.Record(t.Context(), many))
+	all = append(all, many...)
+	for _, r := range append(slices.Clone(eventRanges), environments.EventRange{Environment: "long", To: 70}) {
+		want, _ := within(all, r, nil, environments.EventPage{Limit: len(all)})
+		got, cursor := []string{}, ""
+		for {
+			page, next, err := s.Events.Walk(t.Context(), r, cursor, 100_000)
+			s.Must(err)
+			if len(page) > storage.MaxMany {
+				t.Fatalf("%+v: a page of %d", r, len(page))
+			}
+			got = append(got, places(page)...)
+			if cursor = next; cursor == "" {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v: %d events, want %d", r, len(got), len(want))
+		}
+	}
+}

@@ -1,0 +1,334 @@
+package environments
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/bytedance/sonic"
+	"github.com/klauspost/compress/zstd"
+
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+const (
+	// maxInlineReport is the largest compressed report kept in its document;
+	// larger ones are objects.
+	maxInlineReport = 256 << 10
+	// parkedPage is how many parked reports are read with one command.
+	parkedPage = 32
+	// maxCanonicalReport bounds what a compressed report may unpack to.
+	maxCanonicalReport = 2 * snapshot.MaxReportSize
+)
+
+// Reports that wait have "accepted", parked ones have "parked".
+var reportSchema = &storage.Schema{
+	Name:   "reports",
+	Fields: []string{"accepted", "environment", "arrival", "parked", "org"},
+	Indexes: []storage.Index{
+		{Name: "accepted", Fields: []string{"accepted"}},
+		{Name: "parked", Fields: []string{"parked"}},
+	},
+}
+
+// WaitingReport is a report that was accepted and is not processed yet.
+type WaitingReport struct {
+	// ID tells reports apart that had the same arrival number one after the
+	// other. It is short, as heads keep many.
+	ID          string                   `json:"id"`
+	Org         string                   `json:"org"`
+	Environment string                   `json:"environment"` // id
+	Arrival     int64                    `json:"arrival"`     // 1, 2, 3, … per environment
+	AcceptedAt  float64                  `json:"accepted_at"` // Unix seconds
+	ReportedBy  string                   `json:"reported_by"`
+	Type        evidence.EnvironmentType `json:"type"`
+	Digest      string                   `json:"digest"`
+	// Content is the compressed canonical report, or Object the key where it is.
+	Content []byte `json:"content,omitempty"`
+	Object  string `json:"object,omitempty"`
+	// Failure says why the report was parked: it then waits no more and is kept for
+	// the operator.
+	Failure string `json:"failure,omitempty"`
+	// Attempts is how often it was begun until then.
+	Attempts int     `json:"attempts,omitempty"`
+	ParkedAt float64 `json:"parked_at,omitempty"` // Unix seconds
+}
+
+// NewReportID returns a fresh id for a report.
+func NewReportID() string {
+	id := evidence.NewID()
+	return id[len(id)-8:]
+}
+
+// Reports keeps the reports that wait to be processed.
+type Reports struct {
+	collection *storage.Collection[WaitingReport]
+	objects    storage.Objects
+	// The codecs take long to make and serve any number of reports at once.
+	compressor   *zstd.Encoder
+	decompressor *zstd.Decoder
+}
+
+// NewReports binds the repository to an engine.
+func NewReports(docs storage.Documents, objects storage.Objects) *Reports {
+	compressor, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		panic("storage: the options of zstd are wrong: " + err.Error())
+	}
+	decompressor, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxCanonicalReport))
+	if err != nil {
+		panic("storage: the options of zstd are wrong: " + err.Error())
+	}
+	return &Reports{
+		objects:      objects,
+		compressor:   compressor,
+		decompressor: decompressor,
+		collection: storage.NewCollection(docs, reportSchema,
+			func(r *WaitingReport) string { return reportID(r.Environment, r.Arrival) },
+			func(r *WaitingReport) map[string]any {
+				if r.Failure != "" {
+					return map[string]any{"parked": r.ParkedAt, "org": r.Org, "environment": r.Environment, "arrival": r.Arrival}
+				}
+				return map[string]any{"accepted": r.AcceptedAt, "environment": r.Environment, "arrival": r.Arrival}
+			}),
+	}
+}
+
+func reportID(environment string, arrival int64) string {
+	return environment + "/" + strconv.FormatInt(arrival, 10)
+}
+
+// Pack puts the canonical report into its record: compressed, and as an object
+// when it is large.
+func (r *Reports) Pack(ctx context.Context, record *WaitingReport, report *snapshot.Report) error {
+	body, err := sonic.ConfigStd.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("encode a report: %w", err)
+	}
+	compressed := r.compressor.EncodeAll(body, nil)
+	if len(compressed) <= maxInlineReport {
+		record.Content = compressed
+		return nil
+	}
+	// The scope is the report's own, so that deleting the object with its
+	// report takes nothing from an equal one.
+	scope := record.Org + ".report." + evidence.NewID()
+	object, err := r.objects.Put(ctx, scope, bytes.NewReader(compressed), int64(len(compressed)))
+	record.Object = object.Key
+	return err
+}
+
+// Unpack returns the canonical report of a record, or ErrDamaged.
+func (r *Reports) Unpack(ctx context.Context, record *WaitingReport) (snapshot.Report, error) {
+	var report snapshot.Report
+	compressed, err := r.content(ctx, record)
+	if err != nil {
+		return report, err
+	}
+	body, err := r.decompressor.DecodeAll(compressed, nil)
+	if err != nil {
+		return report, record.damaged(fmt.Errorf("unpack: %w", err))
+	}
+	if err := sonic.ConfigStd.Unmarshal(body, &report); err != nil {
+		return report, record.damaged(fmt.Errorf("decode: %w", err))
+	}
+	return report, nil
+}
+
+func (r *WaitingReport) damaged(cause error) error {
+	return storage.Damaged(fmt.Sprintf("The stored report %d of environment %s is damaged or lost", r.Arrival, r.Environment), cause)
+}
+
+func (r *Reports) content(ctx context.Context, record *WaitingReport) ([]byte, error) {
+	if record.Object == "" {
+		return record.Content, nil
+	}
+	reader, err := r.objects.Get(ctx, record.Object, 0, -1)
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) {
+		return nil, record.damaged(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the object of a report: %w", err)
+	}
+	defer reader.Close()
+	return io.ReadAll(reader)
+}
+
+// Insert stores a report under its arrival number, or returns ErrExists when
+// another came first.
+func (r *Reports) Insert(ctx context.Context, record WaitingReport) error {
+	return r.collection.Insert(ctx, record)
+}
+
+// Get returns the report of an arrival number, or ErrNotFound.
+func (r *Reports) Get(ctx context.Context, environment string, arrival int64) (WaitingReport, error) {
+	return r.collection.Get(ctx, reportID(environment, arrival))
+}
+
+// Waits tells whether the report of that arrival number is stored: one command.
+func (r *Reports) Waits(ctx context.Context, environment string, arrival int64) (bool, error) {
+	_, err := r.Get(ctx, environment, arrival)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return false, nil
+	case errors.Is(err, storage.ErrDamaged):
+		return true, nil
+	}
+	return err == nil, err
+}
+
+// Following returns the reports of an environment behind an arrival number, in
+// order, without gaps, at most limit: one command, as long as none is damaged.
+// ErrDamaged tells that the first of them is.
+func (r *Reports) Following(ctx context.Context, environment string, arrival int64, limit int) ([]WaitingReport, error) {
+	ids := make([]string, limit)
+	for i := range ids {
+		ids[i] = reportID(environment, arrival+1+int64(i))
+	}
+	records, err := r.collection.GetMany(ctx, ids)
+	if errors.Is(err, storage.ErrDamaged) {
+		records, err = r.readable(ctx, ids)
+	}
+	for i, record := range records {
+		if record.Arrival != arrival+1+int64(i) {
+			return records[:i], err
+		}
+	}
+	return records, err
+}
+
+// readable returns the reports before the first one that is missing or damaged.
+// ErrDamaged tells that this is the very first.
+func (r *Reports) readable(ctx context.Context, ids []string) ([]WaitingReport, error) {
+	var records []WaitingReport
+	for _, id := range ids {
+		record, err := r.collection.Get(ctx, id)
+		if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) && len(records) > 0 {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, record)
+	}
+	return records, nil
+}
+
+// ReportRef names a waiting report without its content.
+type ReportRef struct {
+	Environment string // id
+	Arrival     int64
+	AcceptedAt  float64 // Unix seconds
+}
+
+// AcceptedBefore names the reports of all environments that were accepted before a
+// moment and wait still, oldest first, and gives the cursor of the next page.
+func (r *Reports) AcceptedBefore(ctx context.Context, moment float64, after string) ([]ReportRef, string, error) {
+	found, next, err := r.collection.FindFields(ctx, storage.Query{
+		Index: "accepted",
+		From:  &storage.Bound{Value: 0.0},
+		To:    &storage.Bound{Value: moment},
+		After: after,
+		Limit: storage.MaxMany,
+	})
+	refs := make([]ReportRef, 0, len(found))
+	for _, record := range found {
+		environment, _ := record.Fields["environment"].(string)
+		arrival, _ := record.Fields["arrival"].(int64)
+		accepted, _ := record.Fields["accepted"].(float64)
+		refs = append(refs, ReportRef{Environment: environment, Arrival: arrival, AcceptedAt: accepted})
+	}
+	return refs, next, err
+}
+
+// Park stores a report that has a Failure and waits no more.
+func (r *Reports) Park(ctx context.Context, record WaitingReport) error {
+	return r.collection.Put(ctx, record)
+}
+
+// Parked returns the parked reports, those parked first at the beginning, of one
+// organization unless org is "", and the cursor of those behind them. Pages are short,
+// as reports come with their content. One whose document is damaged has that as its
+// Failure, and no more than its number and the time when it was parked.
+func (r *Reports) Parked(ctx context.Context, org, after string) ([]WaitingReport, string, error) {
+	query := storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}, After: after, Limit: parkedPage}
+	if org != "" {
+		query.Where = []storage.Condition{{Field: "org", Value: org}}
+	}
+	records, next, err := r.collection.Find(ctx, query)
+	if errors.Is(err, storage.ErrDamaged) {
+		return r.parkedOneByOne(ctx, query)
+	}
+	return records, next, err
+}
+
+func (r *Reports) parkedOneByOne(ctx context.Context, query storage.Query) ([]WaitingReport, string, error) {
+	found, next, err := r.collection.FindFields(ctx, query)
+	if err != nil {
+		return nil, "", err
+	}
+	records := make([]WaitingReport, 0, len(found))
+	for _, entry := range found {
+		record, err := r.collection.Get(ctx, entry.ID)
+		switch {
+		case errors.Is(err, storage.ErrNotFound):
+			continue
+		case errors.Is(err, storage.ErrDamaged):
+			record = damagedReport(entry.Fields, err)
+		case err != nil:
+			return nil, "", err
+		}
+		records = append(records, record)
+	}
+	return records, next, nil
+}
+
+// damagedReport is what the declared fields tell of a parked report.
+func damagedReport(fields map[string]any, cause error) WaitingReport {
+	record := WaitingReport{Failure: cause.Error()}
+	record.Org, _ = fields["org"].(string)
+	record.Environment, _ = fields["environment"].(string)
+	record.Arrival, _ = fields["arrival"].(int64)
+	record.ParkedAt, _ = fields["parked"].(float64)
+	return record
+}
+
+// Discard is Remove for processed reports that are known by name alone. A report that
+// was parked since it was named stays.
+func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
+	ids := make([]string, 0, len(refs))
+	for _, ref := range refs {
+		ids = append(ids, reportID(ref.Environment, ref.Arrival))
+	}
+	records, err := r.collection.GetMany(ctx, ids)
+	if err != nil {
+		return err
+	}
+	return r.Remove(ctx, slices.DeleteFunc(records, func(record WaitingReport) bool { return record.Failure != "" }))
+}
+
+// Remove deletes processed reports and their objects.
+func (r *Reports) Remove(ctx context.Context, records []WaitingReport) error {
+	ids := make([]string, 0, len(records))
+	for _, record := range records {
+		ids = append(ids, reportID(record.Environment, record.Arrival))
+	}
+	if err := r.collection.Delete(ctx, ids...); err != nil {
+		return err
+	}
+	for _, record := range records {
+		if record.Object == "" {
+			continue
+		}
+		if err := r.objects.Delete(ctx, record.Object); err != nil {
+			return err
+		}
+	}
+	return nil
+}

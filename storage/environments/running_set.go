@@ -1,0 +1,132 @@
+package environments
+
+import (
+	"attestry/storage"
+	"context"
+	"slices"
+	"strconv"
+)
+
+// An entry for the artifact as such is found by "fingerprint", that of a repository
+// by "repo"; both by "exit".
+var runningSchema = &storage.Schema{
+	Name:   "running",
+	Fields: []string{"org", "fingerprint", "repo", "environment", "artifact", "since"},
+	Indexes: []storage.Index{
+		{Name: "fingerprint", Fields: []string{"org", "fingerprint"}},
+		{Name: "repo", Fields: []string{"repo"}},
+		{Name: "exit", Fields: []string{"environment", "artifact", "since"}},
+	},
+}
+
+// Running says that a fingerprint runs, or is about to run, in an environment.
+type Running struct {
+	Org         string `json:"org"`
+	Environment string `json:"environment"` // id
+	Fingerprint string `json:"fingerprint"`
+	// Since is the number of the snapshot it started with. It runs once that
+	// snapshot is there; until then it is starting.
+	Since int64 `json:"since"`
+	// Repo is the id of the repository that this entry is for, "" for the artifact as
+	// such. Entries of repositories come after the snapshot; they alone have what
+	// follows.
+	Repo      string  `json:"repo,omitempty"`
+	Name      string  `json:"name,omitempty"`
+	StartedAt float64 `json:"started_at,omitempty"` // Unix seconds
+}
+
+func (r *Running) id() string {
+	id := r.Environment + "/" + r.Fingerprint + "/" + strconv.FormatInt(r.Since, 10)
+	if r.Repo != "" {
+		id += "/" + r.Repo
+	}
+	return id
+}
+
+func (r *Running) fields() map[string]any {
+	fields := map[string]any{"environment": r.Environment, "artifact": r.Fingerprint, "since": r.Since}
+	if r.Repo != "" {
+		fields["repo"] = r.Repo
+		return fields
+	}
+	fields["org"], fields["fingerprint"] = r.Org, r.Fingerprint
+	return fields
+}
+
+// RunningSet keeps what runs where, for whoever changes facts about it. An entry
+// is put before the facts of a starting artifact are read, and removed after the
+// snapshot in which it exited.
+type RunningSet struct {
+	collection *storage.Collection[Running]
+}
+
+// NewRunningSet binds the repository to an engine.
+func NewRunningSet(docs storage.Documents) *RunningSet {
+	return &RunningSet{collection: storage.NewCollection(docs, runningSchema, (*Running).id, (*Running).fields)}
+}
+
+// Start adds entries; those that are there already stay as they are.
+func (r *RunningSet) Start(ctx context.Context, entries []Running) error {
+	_, err := r.collection.InsertMany(ctx, entries)
+	return err
+}
+
+// Stop removes the entries of fingerprints that have exited from an environment
+// with the snapshot of a number. Those that were made for a later one stay, however
+// late Stop is called.
+func (r *RunningSet) Stop(ctx context.Context, environment string, fingerprints []string, number int64) error {
+	for some := range slices.Chunk(fingerprints, storage.MaxMany) {
+		query := storage.Query{Index: "exit", Equal: []any{environment, storage.OneOrSet(some)}, Limit: storage.MaxMany}
+		for {
+			entries, next, err := r.collection.FindFields(ctx, query)
+			if err != nil {
+				return err
+			}
+			var ended []string
+			for _, entry := range entries {
+				if since, ok := entry.Fields["since"].(int64); ok && since < number {
+					ended = append(ended, entry.ID)
+				}
+			}
+			if err := r.collection.Delete(ctx, ended...); err != nil {
+				return err
+			}
+			if next == "" {
+				break
+			}
+			query.After = next
+		}
+	}
+	return nil
+}
+
+// OfRepo returns what of a repository runs, in no certain order.
+func (r *RunningSet) OfRepo(ctx context.Context, repo string) ([]Running, error) {
+	var entries []Running
+	err := storage.ForEach(ctx, r.collection, storage.Query{Index: "repo", Equal: []any{repo}, Limit: storage.MaxMany}, func(entry *Running) error {
+		entries = append(entries, *entry)
+		return nil
+	})
+	return entries, err
+}
+
+// Find returns where a fingerprint runs in an organization, at most MaxMany
+// places.
+func (r *RunningSet) Find(ctx context.Context, org, fingerprint string) ([]Running, error) {
+	found, _, err := r.collection.Find(ctx, storage.Query{
+		Index: "fingerprint", Equal: []any{org, fingerprint}, Limit: storage.MaxMany,
+	})
+	return found, err
+}
+
+// Any tells whether one of the fingerprints runs, or is about to, in an
+// organization.
+func (r *RunningSet) Any(ctx context.Context, org string, fingerprints []string) (bool, error) {
+	for wanted := range slices.Chunk(fingerprints, storage.MaxMany) {
+		found, _, err := r.collection.FindFields(ctx, storage.Query{Index: "fingerprint", Equal: []any{org, storage.TextSet(wanted)}, Limit: 1})
+		if err != nil || len(found) > 0 {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}

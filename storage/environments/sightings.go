@@ -1,0 +1,44 @@
+package environments
+
+import (
+	"context"
+
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+var sightingSchema = &storage.Schema{Name: "sightings"}
+
+// FirstSeen keeps when fingerprints first ran in environments.
+type FirstSeen struct {
+	collection *storage.Collection[snapshot.Sighting]
+}
+
+// NewFirstSeen binds the repository to an engine.
+func NewFirstSeen(docs storage.Documents) *FirstSeen {
+	return &FirstSeen{collection: storage.NewCollection(docs, sightingSchema,
+		func(s *snapshot.Sighting) string { return sightingID(s.Environment, s.Fingerprint) }, nil)}
+}
+
+func sightingID(environment, fingerprint string) string { return environment + "/" + fingerprint }
+
+// Record stores sightings; the first of a fingerprint stays.
+func (s *FirstSeen) Record(ctx context.Context, sightings []snapshot.Sighting) error {
+	_, err := s.collection.InsertMany(ctx, sightings)
+	return err
+}
+
+// First returns when fingerprints first ran in an environment, in Unix seconds;
+// those that never did are left out.
+func (s *FirstSeen) First(ctx context.Context, environment string, fingerprints []string) (map[string]float64, error) {
+	ids := make([]string, 0, len(fingerprints))
+	for _, fingerprint := range fingerprints {
+		ids = append(ids, sightingID(environment, fingerprint))
+	}
+	found, err := s.collection.GetMany(ctx, ids)
+	first := make(map[string]float64, len(found))
+	for _, sighting := range found {
+		first[sighting.Fingerprint] = sighting.At
+	}
+	return first, err
+}

@@ -1,0 +1,162 @@
+package environments
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+var snapshotSchema = &storage.Schema{
+	Name:   "snapshots",
+	Fields: []string{"environment", "number", "time"},
+	Indexes: []storage.Index{
+		{Name: "number", Fields: []string{"environment", "number"}},
+		{Name: "time", Fields: []string{"environment", "time"}},
+	},
+}
+
+// Snapshots keeps the snapshots of environments and the chunks they are made of.
+type Snapshots struct {
+	collection *storage.Collection[snapshot.Snapshot]
+	chunks     *chunks
+}
+
+// NewSnapshots binds the repository to an engine.
+func NewSnapshots(docs storage.Documents) *Snapshots {
+	return &Snapshots{
+		chunks: newChunks(docs),
+		collection: storage.NewCollection(docs, snapshotSchema,
+			func(s *snapshot.Snapshot) string { return snapshotID(s.Environment, s.Number) },
+			func(s *snapshot.Snapshot) map[string]any {
+				return map[string]any{"environment": s.Environment, "number": s.Number, "time": s.Timestamp}
+			}),
+	}
+}
+
+func snapshotID(environment string, number int64) string {
+	return environment + "/" + strconv.FormatInt(number, 10)
+}
+
+// Insert commits a snapshot: its number is taken once and for all. ErrExists
+// tells that another was first.
+func (s *Snapshots) Insert(ctx context.Context, made snapshot.Snapshot) error {
+	return s.collection.Insert(ctx, made)
+}
+
+// Get returns a snapshot by number, or ErrNotFound.
+func (s *Snapshots) Get(ctx context.Context, environment string, number int64) (snapshot.Snapshot, error) {
+	return s.collection.Get(ctx, snapshotID(environment, number))
+}
+
+// GetMany returns the snapshots that exist among numbers, in their order.
+func (s *Snapshots) GetMany(ctx context.Context, environment string, numbers []int64) ([]snapshot.Snapshot, error) {
+	ids := make([]string, 0, len(numbers))
+	for _, number := range numbers {
+		ids = append(ids, snapshotID(environment, number))
+	}
+	return s.collection.GetMany(ctx, ids)
+}
+
+// Of returns the snapshots that members of a logical environment have, in their order;
+// those that are not there are left out: one command per MaxMany.
+func (s *Snapshots) Of(ctx context.Context, members []snapshot.Member) ([]snapshot.Snapshot, error) {
+	ids := make([]string, 0, len(members))
+	for _, member := range members {
+		ids = append(ids, snapshotID(member.Environment, member.Number))
+	}
+	return s.collection.GetMany(ctx, ids)
+}
+
+// Last returns the last snapshot of an environment, one without a number when there is
+// none. It asks the snapshots themselves, not the head, which may be behind.
+func (s *Snapshots) Last(ctx context.Context, environment string) (snapshot.Snapshot, error) {
+	found, _, err := s.collection.Find(ctx, storage.Query{
+		Index: "number", Equal: []any{environment}, Descending: true, Limit: 1,
+	})
+	if err != nil || len(found) == 0 {
+		return snapshot.Snapshot{}, err
+	}
+	return found[0], nil
+}
+
+// Latest is Last for those who need no more than the number, 0 when there is none.
+func (s *Snapshots) Latest(ctx context.Context, environment string) (int64, error) {
+	last, err := s.Last(ctx, environment)
+	return last.Number, err
+}
+
+// NumberAt returns the number of the snapshot that was in force in an environment at
+// a point in time, in Unix seconds; 0 before the first.
+func (s *Snapshots) NumberAt(ctx context.Context, environment string, at float64) (int64, error) {
+	found, _, err := s.collection.Find(ctx, storage.Query{
+		Index: "time", Equal: []any{environment}, To: &storage.Bound{Value: at}, Descending: true, Limit: 1,
+	})
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0].Number, nil
+}
+
+// StoreChunks stores chunks by id; those that are there already are left alone.
+func (s *Snapshots) StoreChunks(ctx context.Context, chunks map[string]snapshot.Chunk) error {
+	return s.chunks.store(ctx, chunks)
+}
+
+// Tree reads the whole tree of a root: as many commands as it has levels, and more
+// where one has more than MaxMany chunks.
+func (s *Snapshots) Tree(ctx context.Context, root string) (snapshot.Tree, error) {
+	return snapshot.Load(root, s.chunks.fetcher(ctx))
+}
+
+// Comparison compares what runs by two snapshots: as many commands as the second one's
+// tree has levels, and one for each level at which the first one's differs.
+func (s *Snapshots) Comparison(ctx context.Context, first, second *snapshot.Snapshot) (snapshot.Comparison, error) {
+	tree, err := s.Tree(ctx, second.Root)
+	if err != nil {
+		return snapshot.Comparison{}, fmt.Errorf("read the artifacts of snapshot %d of %s: %w", second.Number, second.Environment, err)
+	}
+	return snapshot.CompareTree(first.Root, &tree, s.chunks.fetcher(ctx))
+}
+
+// Artifacts reads all artifacts of a snapshot, sorted by fingerprint.
+func (s *Snapshots) Artifacts(ctx context.Context, of *snapshot.Snapshot) ([]snapshot.Artifact, error) {
+	tree, err := s.Tree(ctx, of.Root)
+	if err != nil {
+		return nil, fmt.Errorf("read the artifacts of snapshot %d of %s: %w", of.Number, of.Environment, err)
+	}
+	return tree.Artifacts(), nil
+}
+
+// ArtifactsOf is Artifacts for several snapshots, in their order: as many commands as
+// the highest of their trees has levels, and more where one level has more than MaxMany
+// chunks.
+func (s *Snapshots) ArtifactsOf(ctx context.Context, of []snapshot.Snapshot) ([][]snapshot.Artifact, error) {
+	roots := make([]string, 0, len(of))
+	for i := range of {
+		roots = append(roots, of[i].Root)
+	}
+	trees, err := snapshot.LoadAll(roots, s.chunks.fetcher(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("read the artifacts of %d snapshots: %w", len(of), err)
+	}
+	lists := make([][]snapshot.Artifact, 0, len(trees))
+	for i := range trees {
+		lists = append(lists, trees[i].Artifacts())
+	}
+	return lists, nil
+}
+
+// Changes reads all changes of a snapshot.
+func (s *Snapshots) Changes(ctx context.Context, of *snapshot.Snapshot) ([]snapshot.Change, error) {
+	if of.ChangesRoot == "" {
+		return of.Changes, nil
+	}
+	tree, err := s.Tree(ctx, of.ChangesRoot)
+	if err != nil {
+		return nil, fmt.Errorf("read the changes of snapshot %d of %s: %w", of.Number, of.Environment, err)
+	}
+	return tree.Changes(), nil
+}

@@ -1,0 +1,147 @@
+package environments
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+var successionSchema = &storage.Schema{
+	Name:   "successions",
+	Fields: []string{"lineage", "since", "flow", "time"},
+	Indexes: []storage.Index{
+		{Name: "lineage", Fields: []string{"lineage", "since"}},
+		{Name: "flow", Fields: []string{"flow", "time"}},
+	},
+}
+
+// Successions keeps which artifacts of a flow's reference name have run in an
+// environment one after the other.
+type Successions struct {
+	collection *storage.Collection[snapshot.Succession]
+}
+
+// NewSuccessions binds the repository to an engine.
+func NewSuccessions(docs storage.Documents) *Successions {
+	return &Successions{collection: storage.NewCollection(docs, successionSchema,
+		func(s *snapshot.Succession) string {
+			return lineageKey(s.Environment, s.Lineage()) + "/" + strconv.FormatInt(s.Artifact.Since, 10) + "/" + s.Artifact.Fingerprint
+		},
+		func(s *snapshot.Succession) map[string]any {
+			return map[string]any{
+				"lineage": lineageKey(s.Environment, s.Lineage()), "since": s.Artifact.Since,
+				"flow": flowKey(s.Environment, s.Artifact.Origin.Flow), "time": s.At,
+			}
+		})}
+}
+
+func flowKey(environment, flow string) string { return environment + "/" + flow }
+
+func lineageKey(environment string, lineage snapshot.Lineage) string {
+	return flowKey(environment, lineage.Flow) + "/" + lineage.Slot
+}
+
+// Record stores places; those that are there already stay as they are.
+func (s *Successions) Record(ctx context.Context, places []snapshot.Succession) error {
+	_, err := s.collection.InsertMany(ctx, places)
+	return err
+}
+
+// Heir is an artifact whose predecessor in a lineage is asked for.
+type Heir struct {
+	Lineage     snapshot.Lineage
+	Fingerprint string
+	// Since is the number of the snapshot with which it began to run.
+	Since int64
+}
+
+// Predecessors returns for each heir the last other artifact of its lineage that
+// began to run before it; those without one are left out. It costs one command as
+// long as the last thousand places of the lineages hold them all.
+func (s *Successions) Predecessors(ctx context.Context, environment string, heirs []Heir) (map[Heir]snapshot.Predecessor, error) {
+	waiting := map[string][]Heir{}
+	for _, heir := range heirs {
+		key := lineageKey(environment, heir.Lineage)
+		waiting[key] = append(waiting[key], heir)
+	}
+	found := map[Heir]snapshot.Predecessor{}
+	keys := slices.Sorted(maps.Keys(waiting))
+	for some := range slices.Chunk(keys, storage.MaxMany) {
+		if err := s.look(ctx, some, waiting, found); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// look goes back through the places of lineages. Those for which no heir waits any
+// more are not looked at further.
+func (s *Successions) look(ctx context.Context, keys []string, waiting map[string][]Heir, found map[Heir]snapshot.Predecessor) error {
+	query := storage.Query{Index: "lineage", Descending: true, Limit: storage.MaxMany}
+	for len(keys) > 0 {
+		query.Equal = []any{storage.OneOrSet(keys)}
+		places, next, err := s.collection.Find(ctx, query)
+		if err != nil {
+			return err
+		}
+		for i := range places {
+			key := lineageKey(places[i].Environment, places[i].Lineage())
+			waiting[key] = slices.DeleteFunc(waiting[key], func(heir Heir) bool {
+				return heir.take(&places[i].Artifact, found)
+			})
+		}
+		if next == "" {
+			return nil
+		}
+		query.After = next
+		keys = slices.DeleteFunc(keys, func(key string) bool { return len(waiting[key]) == 0 })
+	}
+	return nil
+}
+
+// take tells whether the artifact is the heir's predecessor, and notes it then.
+func (h Heir) take(artifact *snapshot.Predecessor, found map[Heir]snapshot.Predecessor) bool {
+	if artifact.Fingerprint == h.Fingerprint || artifact.Since >= h.Since {
+		return false
+	}
+	found[h] = *artifact
+	return true
+}
+
+// Moments returns when artifacts of a flow began to run in environments between two
+// times in Unix seconds, newest first, out of the newest limit places: one command
+// for each MaxMany. An artifact that came under two reference names is there once.
+func (s *Successions) Moments(ctx context.Context, environments []string, flow string, from, to float64, limit int) ([]float64, error) {
+	if len(environments) == 0 {
+		return nil, nil
+	}
+	keys := make([]string, 0, len(environments))
+	for _, environment := range environments {
+		keys = append(keys, flowKey(environment, flow))
+	}
+	entries, err := storage.FindAllFields(ctx, s.collection, storage.Query{
+		Index: "flow", Equal: []any{storage.OneOrSet(keys)},
+		From: &storage.Bound{Value: from}, To: &storage.Bound{Value: to}, Descending: true, Limit: limit,
+	})
+	type start struct {
+		at                float64
+		flow, fingerprint string
+	}
+	seen := map[start]bool{}
+	var moments []float64
+	for _, entry := range entries {
+		at, _ := entry.Fields["time"].(float64)
+		key, _ := entry.Fields["flow"].(string)
+		_, fingerprint := path.Split(entry.ID)
+		if one := (start{at: at, flow: key, fingerprint: fingerprint}); !seen[one] {
+			seen[one] = true
+			moments = append(moments, at)
+		}
+	}
+	return moments, err
+}

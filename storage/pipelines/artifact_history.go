@@ -1,0 +1,183 @@
+package pipelines
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// Attested is what was attested of artifacts in the trails of their records, by what it
+// was made of, in the order of time. Records of one name share what was made by name.
+type Attested map[subject][]evidence.SlotEntry
+
+// subject is what an attestation in a trail is made of: a fingerprint, or the name of an
+// artifact and the commit that the attestation is bound to, "" for all commits.
+type subject struct{ trail, fingerprint, name, commit string }
+
+// subjectsOf are the subjects whose attestations are bound to a record.
+func subjectsOf(record *evidence.ArtifactRecord) []subject {
+	trail, artifact := evidence.TrailKey(record.Flow, record.Trail), record.SlotArtifact()
+	subjects := []subject{{trail: trail, fingerprint: artifact.Fingerprint}, {trail: trail, name: record.Name}}
+	if artifact.Commit != "" {
+		subjects = append(subjects, subject{trail: trail, name: record.Name, commit: artifact.Commit})
+	}
+	return subjects
+}
+
+// Of returns what was attested of a record, by fingerprint and by name, in the order of
+// time.
+func (a Attested) Of(record *evidence.ArtifactRecord) []evidence.SlotEntry {
+	var entries []evidence.SlotEntry
+	for _, of := range subjectsOf(record) {
+		entries = append(entries, a[of]...)
+	}
+	slices.SortFunc(entries, func(x, y evidence.SlotEntry) int { return evidence.CompareEntries(x.Entry, y.Entry) })
+	return entries
+}
+
+// OfRecords returns all that was attested of records in their trails, also what was
+// superseded. Like LatestOfRecords it takes one command for MaxMany attestations by
+// fingerprint, one for MaxMany in the trails that have no fingerprint, and one more for
+// each of these pages that has attestations of earlier versions.
+func (a *Attestations) OfRecords(ctx context.Context, org string, records []evidence.ArtifactRecord) (Attested, error) {
+	attested := Attested{}
+	err := a.eachOf(ctx, org, records, func(of subject, entry evidence.SlotEntry) {
+		attested[of] = append(attested[of], entry)
+	})
+	return attested, err
+}
+
+// LatestOfRecords is OfRecords without what was superseded.
+func (a *Attestations) LatestOfRecords(ctx context.Context, org string, records []evidence.ArtifactRecord) (Attested, error) {
+	type named struct {
+		of   subject
+		name string
+	}
+	attested, places := Attested{}, map[named]int{}
+	err := a.eachOf(ctx, org, records, func(of subject, entry evidence.SlotEntry) {
+		key := named{of, entry.Name}
+		if place, ok := places[key]; ok {
+			attested[of][place] = entry // later, as a subject's come in the order of time
+			return
+		}
+		places[key] = len(attested[of])
+		attested[of] = append(attested[of], entry)
+	})
+	return attested, err
+}
+
+// eachOf calls yield for every attestation of records in their trails, once for each of
+// its subjects; those of one subject come in the order of time.
+func (a *Attestations) eachOf(ctx context.Context, org string, records []evidence.ArtifactRecord, yield func(subject, evidence.SlotEntry)) error {
+	wanted := map[subject]bool{}
+	var trails, fingerprints []string
+	for i := range records {
+		for _, of := range subjectsOf(&records[i]) {
+			wanted[of] = true
+		}
+		trails = append(trails, evidence.TrailKey(records[i].Flow, records[i].Trail))
+		fingerprints = append(fingerprints, records[i].Fingerprint)
+	}
+	sets := slices.Collect(slices.Chunk(storage.Distinct(fingerprints), storage.MaxMany))
+	sets = append(sets, []string{""}) // of those by name
+	for some := range slices.Chunk(storage.Distinct(trails), storage.MaxMany) {
+		for _, set := range sets {
+			err := a.eachFields(ctx, inTrails(org, some, set), func(found storage.Record) {
+				entry := slotEntryOf(found)
+				for _, of := range subjectsIn(found) {
+					if wanted[of] {
+						yield(of, entry)
+					}
+				}
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inTrails asks for the attestations in trails that have one of the fingerprints. No more
+// than two sets of MaxMany values can be given, and only one of them to the index.
+func inTrails(org string, trails, fingerprints []string) storage.Query {
+	query := storage.Query{Index: "fingerprint_trail", Equal: []any{org, storage.OneOrSet(fingerprints)}, Limit: storage.MaxMany}
+	if len(trails) == 1 || len(fingerprints) == 1 {
+		query.Equal = append(query.Equal, storage.OneOrSet(trails))
+	} else {
+		query.Where = []storage.Condition{{Field: "trail", Operator: storage.OneOf, Value: storage.TextSet(trails)}}
+	}
+	return query
+}
+
+// OfFingerprint returns what was attested of a record by its fingerprint in its trail, in
+// the order of time. Of attestations of earlier versions the whole is read, of others only
+// fields.
+func (a *Attestations) OfFingerprint(ctx context.Context, record *evidence.ArtifactRecord) ([]evidence.SlotEntry, error) {
+	var entries []evidence.SlotEntry
+	query := inTrails(record.Org, []string{evidence.TrailKey(record.Flow, record.Trail)}, []string{record.Fingerprint})
+	err := a.eachFields(ctx, query, func(found storage.Record) { entries = append(entries, slotEntryOf(found)) })
+	return entries, err
+}
+
+// eachFields calls yield for the fields of every attestation that a query finds.
+func (a *Attestations) eachFields(ctx context.Context, query storage.Query, yield func(storage.Record)) error {
+	return storage.ForEachPage(ctx, a.Collection, query, func(found []storage.Record) error {
+		if err := a.complete(ctx, found); err != nil {
+			return err
+		}
+		for _, record := range found {
+			yield(record)
+		}
+		return nil
+	})
+}
+
+// complete fills in the fields of attestations that an earlier version stored without
+// some, from the attestations themselves: at most one command for MaxMany.
+func (a *Attestations) complete(ctx context.Context, found []storage.Record) error {
+	places := map[string]int{}
+	var ids []string
+	for i, record := range found {
+		if _, ok := record.Fields["targets"].(string); !ok {
+			places[record.ID], ids = i, append(ids, record.ID)
+		}
+	}
+	attestations, err := a.Collection.GetMany(ctx, ids)
+	for i := range attestations {
+		found[places[attestations[i].ID]].Fields = attestationFields(&attestations[i])
+	}
+	return err
+}
+
+// slotEntryOf is what a slot keeps of an attestation, read from its fields.
+func slotEntryOf(found storage.Record) evidence.SlotEntry {
+	entry := evidence.SlotEntry{Entry: evidence.Entry{ID: found.ID}}
+	entry.Name, _ = found.Fields["name"].(string)
+	entry.Type, _ = found.Fields["type"].(string)
+	entry.Time, _ = found.Fields["time"].(float64)
+	entry.Compliant, _ = found.Fields["compliant"].(bool)
+	entry.Overridden, entry.Override = found.Fields["overridden"].(string)
+	entry.Fingerprint, _ = found.Fields["fingerprint"].(string)
+	entry.Commit, _ = found.Fields["bound_commit"].(string)
+	return entry
+}
+
+// subjectsIn are what an attestation was made of, read from its fields; none if of the
+// trail itself.
+func subjectsIn(found storage.Record) []subject {
+	trail, _ := found.Fields["trail"].(string)
+	if fingerprint, _ := found.Fields["fingerprint"].(string); fingerprint != "" {
+		return []subject{{trail: trail, fingerprint: fingerprint}}
+	}
+	targets, _ := found.Fields["targets"].(string)
+	commit, _ := found.Fields["bound_commit"].(string)
+	var subjects []subject
+	for _, target := range strings.Fields(targets) {
+		subjects = append(subjects, subject{trail: trail, name: target, commit: commit})
+	}
+	return subjects
+}

@@ -1,0 +1,218 @@
+package pipelines
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+var artifactSchema = &storage.Schema{
+	Name:   "artifacts",
+	Fields: []string{"org", "flow", "trail", "repo", "fingerprint", "commit", "branch", "created"},
+	Indexes: []storage.Index{
+		{Name: "created", Fields: []string{"org", "created"}},
+		{Name: "flow", Fields: []string{"org", "flow", "created"}},
+		{Name: "repo", Fields: []string{"org", "repo", "created"}},
+		{Name: "fingerprint", Fields: []string{"org", "fingerprint", "created"}},
+		{Name: "flow_fingerprint", Fields: []string{"org", "flow", "fingerprint", "created"}},
+		{Name: "flow_commit", Fields: []string{"org", "flow", "commit", "created"}},
+		{Name: "flow_branch", Fields: []string{"org", "flow", "branch", "created"}},
+		{Name: "commit", Fields: []string{"org", "commit", "created"}},
+	},
+}
+
+// Artifacts keeps the reports of artifacts, each a record of its own.
+type Artifacts struct {
+	Collection *storage.Collection[evidence.ArtifactRecord]
+}
+
+// NewArtifacts binds the repository to an engine.
+func NewArtifacts(docs storage.Documents) *Artifacts {
+	return &Artifacts{Collection: storage.NewCollection(docs, artifactSchema,
+		func(a *evidence.ArtifactRecord) string { return a.ID },
+		func(a *evidence.ArtifactRecord) map[string]any {
+			return map[string]any{
+				"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "repo": a.Repo,
+				"fingerprint": a.Fingerprint, "commit": a.CommitSHA, "branch": a.Branch(), "created": a.CreatedAt,
+			}
+		})}
+}
+
+// GetMany returns records by id, in the order of ids.
+func (a *Artifacts) GetMany(ctx context.Context, ids []string) ([]evidence.ArtifactRecord, error) {
+	return a.Collection.GetMany(ctx, ids)
+}
+
+// OfIDs reads records by id, in the order of ids.
+func (a *Artifacts) OfIDs(ids []string) *storage.Batches[evidence.ArtifactRecord] {
+	return storage.BatchesByID(a.Collection, ids)
+}
+
+// InTrail returns the newest record of a fingerprint in a trail, or ErrNotFound.
+func (a *Artifacts) InTrail(ctx context.Context, org, flow, trail, fingerprint string) (evidence.ArtifactRecord, error) {
+	query := storage.Query{
+		Index: "flow_fingerprint", Equal: []any{org, flow, fingerprint}, Descending: true, Limit: 1,
+		Where: []storage.Condition{{Field: "trail", Operator: storage.Equals, Value: evidence.TrailKey(flow, trail)}},
+	}
+	return storage.FindFirst(ctx, a.Collection, query)
+}
+
+// Known tells whether any flow of the organization knows a fingerprint.
+func (a *Artifacts) Known(ctx context.Context, org, fingerprint string) (bool, error) {
+	found, _, err := a.Collection.FindFields(ctx, storage.Query{
+		Index: "fingerprint", Equal: []any{org, fingerprint}, Limit: 1,
+	})
+	return len(found) > 0, err
+}
+
+// ArtifactQuery asks for a page of an organization's records, newest first.
+type ArtifactQuery struct {
+	Org string
+	// Flow is the id of the flow to look in, "" for all.
+	Flow string
+	// Repos are the ids of the repositories to look in; nil means all there are.
+	Repos         []string
+	Offset, Limit int
+}
+
+// List reads a page of records.
+func (a *Artifacts) List(q ArtifactQuery) *storage.Batches[evidence.ArtifactRecord] {
+	query := storage.Query{Index: "created", Equal: []any{q.Org}, Descending: true, Offset: q.Offset, Limit: q.Limit}
+	switch {
+	case q.Repos != nil && q.Flow != "":
+		query.Where = []storage.Condition{{Field: "flow", Operator: storage.Equals, Value: q.Flow}}
+		fallthrough
+	case q.Repos != nil:
+		query.Index, query.Equal = "repo", []any{q.Org, storage.TextSet(q.Repos)}
+	case q.Flow != "":
+		query.Index, query.Equal = "flow", []any{q.Org, q.Flow}
+	}
+	return storage.QueryBatches(a.Collection, query)
+}
+
+// TrailsWith returns the keys of the trails to which a fingerprint was reported,
+// those it was reported to last first.
+func (a *Artifacts) TrailsWith(ctx context.Context, org, fingerprint string) ([]string, error) {
+	query := storage.Query{Index: "fingerprint", Equal: []any{org, fingerprint}, Descending: true, Limit: storage.MaxMany}
+	seen := map[string]bool{}
+	var keys []string
+	for {
+		entries, next, err := a.Collection.FindFields(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if key, ok := entry.Fields["trail"].(string); ok && !seen[key] {
+				seen[key] = true
+				keys = append(keys, key)
+			}
+		}
+		if next == "" {
+			return keys, nil
+		}
+		query.After = next
+	}
+}
+
+// Latest returns the newest record of a flow whose fingerprint is, or begins with,
+// the given hex digits, or ErrNotFound. A trail other than "" narrows it down to
+// what was reported there.
+func (a *Artifacts) Latest(ctx context.Context, org, flow, trail, fingerprint string) (evidence.ArtifactRecord, error) {
+	query := storage.Query{Index: "flow_fingerprint", Equal: []any{org, flow}}
+	if trail != "" {
+		query.Where = []storage.Condition{{Field: "trail", Operator: storage.Equals, Value: evidence.TrailKey(flow, trail)}}
+	}
+	return a.newest(ctx, query, fingerprint)
+}
+
+// LatestOnBranch is Latest of those that were built from a branch, or of all when
+// that is "".
+func (a *Artifacts) LatestOnBranch(ctx context.Context, org, flow, branch, fingerprint string) (evidence.ArtifactRecord, error) {
+	query := storage.Query{Index: "flow_fingerprint", Equal: []any{org, flow}}
+	if branch != "" {
+		query.Where = []storage.Condition{{Field: "branch", Operator: storage.Equals, Value: branch}}
+	}
+	return a.newest(ctx, query, fingerprint)
+}
+
+// newest returns the newest record that a query over fingerprints finds, or
+// ErrNotFound.
+func (a *Artifacts) newest(ctx context.Context, query storage.Query, fingerprint string) (evidence.ArtifactRecord, error) {
+	if len(fingerprint) == fingerprintDigits {
+		query.Equal = append(query.Equal, fingerprint)
+		query.Descending, query.Limit = true, 1
+		return storage.FindFirst(ctx, a.Collection, query)
+	}
+	found, err := storage.FindByPrefix(ctx, a.Collection, query, "fingerprint", fingerprint)
+	if err != nil {
+		return evidence.ArtifactRecord{}, err
+	}
+	if len(found) == 0 {
+		return evidence.ArtifactRecord{}, storage.ErrNotFound
+	}
+	return a.Collection.Get(ctx, slices.MaxFunc(found, compareCreated).ID)
+}
+
+// fingerprintDigits is the length of a whole fingerprint.
+const fingerprintDigits = 64
+
+// compareCreated orders index entries by time, then by id.
+func compareCreated(a, b storage.Record) int {
+	created := func(r storage.Record) float64 {
+		at, _ := r.Fields["created"].(float64)
+		return at
+	}
+	return cmp.Or(cmp.Compare(created(a), created(b)), cmp.Compare(a.ID, b.ID))
+}
+
+// LatestOfFlow returns the newest record of a flow, of those built from a branch
+// unless that is "", or ErrNotFound.
+func (a *Artifacts) LatestOfFlow(ctx context.Context, org, flow, branch string) (evidence.ArtifactRecord, error) {
+	query := storage.Query{Index: "flow", Equal: []any{org, flow}, Descending: true, Limit: 1}
+	if branch != "" {
+		query.Index, query.Equal = "flow_branch", []any{org, flow, branch}
+	}
+	return storage.FindFirst(ctx, a.Collection, query)
+}
+
+// NewestTime returns when the newest record of a flow was made, in Unix seconds; 0 when it
+// has none.
+func (a *Artifacts) NewestTime(ctx context.Context, org, flow string) (float64, error) {
+	return storage.NewestTime(ctx, a.Collection, storage.Query{Index: "flow", Equal: []any{org, flow}}, "created")
+}
+
+// commitDigits is the length of a whole commit SHA, minDigits the least that may be
+// looked for instead.
+const (
+	commitDigits = 40
+	minDigits    = 5
+)
+
+// OfCommit reads the records of a flow that were built from a commit, or from
+// those that begin with the given five or more hex digits: newest first, at most
+// limit. A trail other than "" narrows them down to what was reported there.
+// ErrAmbiguous tells that too many commits begin so.
+func (a *Artifacts) OfCommit(ctx context.Context, org, flow, trail, commit string, limit int) (*storage.Batches[evidence.ArtifactRecord], error) {
+	query := storage.Query{Index: "flow_commit", Equal: []any{org, flow}}
+	if trail != "" {
+		query.Where = []storage.Condition{{Field: "trail", Operator: storage.Equals, Value: evidence.TrailKey(flow, trail)}}
+	}
+	if len(commit) >= commitDigits || len(commit) < minDigits {
+		query.Equal = append(query.Equal, commit)
+		query.Descending, query.Limit = true, limit
+		return storage.QueryBatches(a.Collection, query), nil
+	}
+	found, err := storage.FindByPrefix(ctx, a.Collection, query, "commit", commit)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found, func(a, b storage.Record) int { return compareCreated(b, a) })
+	ids := make([]string, 0, len(found))
+	for _, entry := range found[:min(len(found), limit)] {
+		ids = append(ids, entry.ID)
+	}
+	return a.OfIDs(ids), nil
+}

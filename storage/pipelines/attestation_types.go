@@ -1,0 +1,302 @@
+package pipelines
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"attestry/evidence"
+	"attestry/evidence/attestation"
+	"attestry/storage"
+)
+
+const (
+	// maxInlineSchema is the largest JSON Schema kept in its version's document;
+	// larger ones are objects.
+	maxInlineSchema = 64 << 10
+	// maxDefinitionBytes bounds the definitions kept in memory, by the size of their
+	// sources.
+	maxDefinitionBytes = 16 << 20
+	// definitionOverhead is what an empty definition takes up.
+	definitionOverhead = 1 << 10
+	// versionAttempts bounds how many numbers are tried for a version: as many as
+	// there are others made of the same type at the same moment.
+	versionAttempts = 1000
+)
+
+var (
+	attestationTypeSchema = &storage.Schema{
+		Name:    "attestation_types",
+		Fields:  []string{"org", "created"},
+		Indexes: []storage.Index{{Name: "created", Fields: []string{"org", "created"}}},
+	}
+	attestationTypeVersionSchema = &storage.Schema{
+		Name:    "attestation_type_versions",
+		Fields:  []string{"org", "name", "version"},
+		Indexes: []storage.Index{{Name: "name", Fields: []string{"org", "name", "version"}}},
+	}
+)
+
+// AttestationTypeHistory is a custom type with its versions, newest first. Schemas that
+// are objects are not read (LoadSchema).
+type AttestationTypeHistory struct {
+	evidence.AttestationType
+	Versions *storage.Batches[evidence.AttestationTypeVersion]
+}
+
+// AttestationTypes keeps custom attestation types. A version is stored before its
+// type's head tells of it: a version behind the head's latest was never
+// acknowledged, and shows once a further one is made.
+type AttestationTypes struct {
+	heads       *storage.Collection[evidence.AttestationType]
+	versions    *storage.Collection[evidence.AttestationTypeVersion]
+	objects     storage.Objects
+	definitions *storage.LRU[attestation.Definition]
+}
+
+// NewAttestationTypes binds the repository to an engine.
+func NewAttestationTypes(docs storage.Documents, objects storage.Objects) *AttestationTypes {
+	return &AttestationTypes{
+		objects:     objects,
+		definitions: storage.NewLRU[attestation.Definition](maxDefinitionBytes),
+		heads: storage.NewCollection(docs, attestationTypeSchema,
+			func(t *evidence.AttestationType) string { return attestationTypeID(t.Org, t.Name) },
+			func(t *evidence.AttestationType) map[string]any {
+				return map[string]any{"org": t.Org, "created": t.CreatedAt}
+			}),
+		versions: storage.NewCollection(docs, attestationTypeVersionSchema,
+			func(v *evidence.AttestationTypeVersion) string {
+				return attestationTypeVersionID(v.Org, v.Name, v.Version)
+			},
+			func(v *evidence.AttestationTypeVersion) map[string]any {
+				return map[string]any{"org": v.Org, "name": v.Name, "version": int64(v.Version)}
+			}),
+	}
+}
+
+func attestationTypeID(org, name string) string { return org + "/" + name }
+
+func attestationTypeVersionID(org, name string, version int) string {
+	return attestationTypeID(org, name) + "/" + strconv.Itoa(version)
+}
+
+// Put stores the next version of a type, which it makes if need be and revives if
+// it is archived, and returns the version's number. Concurrent ones get numbers of
+// their own. The definition must be one that compiles.
+func (a *AttestationTypes) Put(ctx context.Context, fresh evidence.AttestationTypeVersion) (int, error) {
+	head, err := a.Head(ctx, fresh.Org, fresh.Name)
+	known := err == nil
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return 0, err
+	}
+	if err := a.moveSchema(ctx, &fresh); err != nil {
+		return 0, err
+	}
+	if fresh.Version, err = a.insertVersion(ctx, fresh, head.Latest+1); err != nil {
+		return 0, err
+	}
+	return fresh.Version, a.show(ctx, fresh, known)
+}
+
+// moveSchema puts a large schema where it belongs.
+func (a *AttestationTypes) moveSchema(ctx context.Context, fresh *evidence.AttestationTypeVersion) error {
+	if len(fresh.Schema) <= maxInlineSchema {
+		return nil
+	}
+	object, err := a.objects.Put(ctx, fresh.Org, bytes.NewReader(fresh.Schema), int64(len(fresh.Schema)))
+	if err != nil {
+		return fmt.Errorf("store the schema of an attestation type: %w", err)
+	}
+	fresh.Schema, fresh.SchemaObject = nil, object.Key
+	return nil
+}
+
+// insertVersion stores a version under the first free number from the given one on.
+func (a *AttestationTypes) insertVersion(ctx context.Context, fresh evidence.AttestationTypeVersion, number int) (int, error) {
+	for range versionAttempts {
+		fresh.Version = number
+		err := a.versions.Insert(ctx, fresh)
+		if !errors.Is(err, storage.ErrExists) {
+			return number, err
+		}
+		number++
+	}
+	return 0, evidence.NewError(evidence.Conflict, fmt.Sprintf(
+		"Custom attestation type '%s' is being changed by many requests at once, please try again", fresh.Name))
+}
+
+// show makes the head tell of a version that is stored; known says that there was a
+// head already.
+func (a *AttestationTypes) show(ctx context.Context, fresh evidence.AttestationTypeVersion, known bool) error {
+	if !known {
+		err := a.heads.Insert(ctx, evidence.AttestationType{
+			Org: fresh.Org, Name: fresh.Name, Description: fresh.Description, Latest: fresh.Version,
+			CreatedBy: fresh.CreatedBy, CreatedAt: fresh.Timestamp, LastModifiedAt: fresh.Timestamp,
+		})
+		if !errors.Is(err, storage.ErrExists) {
+			return err
+		}
+	}
+	_, err := a.heads.Update(ctx, attestationTypeID(fresh.Org, fresh.Name), func(head *evidence.AttestationType) error {
+		if fresh.Version > head.Latest {
+			head.Latest, head.Description, head.Archived = fresh.Version, fresh.Description, false
+			head.LastModifiedAt = max(head.LastModifiedAt, fresh.Timestamp)
+		}
+		return nil
+	})
+	return err
+}
+
+// Head returns a type without its versions, or ErrNotFound. An archived one is
+// found.
+func (a *AttestationTypes) Head(ctx context.Context, org, name string) (evidence.AttestationType, error) {
+	return a.heads.Get(ctx, attestationTypeID(org, name))
+}
+
+// Get returns a type, or ErrNotFound: one command, and one more per MaxMany versions.
+func (a *AttestationTypes) Get(ctx context.Context, org, name string) (AttestationTypeHistory, error) {
+	head, err := a.Head(ctx, org, name)
+	if err != nil {
+		return AttestationTypeHistory{}, err
+	}
+	return AttestationTypeHistory{AttestationType: head, Versions: a.versionsOf(&head)}, nil
+}
+
+// versionsOf reads the versions that a type tells of.
+func (a *AttestationTypes) versionsOf(head *evidence.AttestationType) *storage.Batches[evidence.AttestationTypeVersion] {
+	return storage.QueryBatches(a.versions, storage.Query{
+		Index: "name", Equal: []any{head.Org, head.Name}, To: &storage.Bound{Value: int64(head.Latest)}, Descending: true, Limit: storage.Unlimited,
+	})
+}
+
+// Version returns one version of a type, or ErrNotFound.
+func (a *AttestationTypes) Version(ctx context.Context, head evidence.AttestationType, number int) (evidence.AttestationTypeVersion, error) {
+	if number < 1 || number > head.Latest {
+		return evidence.AttestationTypeVersion{}, storage.ErrNotFound
+	}
+	version, err := a.versions.Get(ctx, attestationTypeVersionID(head.Org, head.Name, number))
+	if err != nil {
+		return version, err
+	}
+	return version, a.LoadSchema(ctx, &version)
+}
+
+// List reads all types of an organization in the order they were made, archived ones
+// too: one command per MaxMany types, and one for all versions. Where these are more than
+// a batch, there is one command for each type instead.
+func (a *AttestationTypes) List(org string) *storage.Batches[AttestationTypeHistory] {
+	heads := storage.QueryBatches(a.heads, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.Unlimited})
+	var all map[string][]evidence.AttestationTypeVersion
+	asked := false
+	return storage.MapBatches(heads, func(ctx context.Context, found []evidence.AttestationType, maxBytes int) (_ []AttestationTypeHistory, err error) {
+		if !asked {
+			if all, err = a.versionsWithin(ctx, org, maxBytes); err != nil {
+				return nil, err
+			}
+			asked = true
+		}
+		histories := make([]AttestationTypeHistory, 0, len(found))
+		for i := range found {
+			history := AttestationTypeHistory{AttestationType: found[i], Versions: a.versionsOf(&found[i])}
+			if all != nil {
+				history.Versions = storage.SingleBatch(versionsUpTo(all[found[i].Name], found[i].Latest))
+			}
+			histories = append(histories, history)
+		}
+		return histories, nil
+	})
+}
+
+// versionsWithin returns all versions of an organization by name, newest first, or nil
+// when they are more than one command gives within maxBytes.
+func (a *AttestationTypes) versionsWithin(ctx context.Context, org string, maxBytes int) (map[string][]evidence.AttestationTypeVersion, error) {
+	versions, next, err := a.versions.Find(ctx, storage.Query{
+		Index: "name", Equal: []any{org}, Descending: true, Limit: storage.MaxMany, MaxBytes: maxBytes,
+	})
+	if err != nil || next != "" {
+		return nil, err
+	}
+	byName := map[string][]evidence.AttestationTypeVersion{}
+	for _, version := range versions {
+		byName[version.Name] = append(byName[version.Name], version)
+	}
+	return byName, nil
+}
+
+// versionsUpTo are the versions that a type tells of.
+func versionsUpTo(versions []evidence.AttestationTypeVersion, latest int) []evidence.AttestationTypeVersion {
+	return slices.DeleteFunc(versions, func(v evidence.AttestationTypeVersion) bool { return v.Version > latest })
+}
+
+// LoadSchema fetches a large schema from where it is.
+func (a *AttestationTypes) LoadSchema(ctx context.Context, version *evidence.AttestationTypeVersion) error {
+	if version.SchemaObject == "" {
+		return nil
+	}
+	reader, err := a.objects.Get(ctx, version.SchemaObject, 0, -1)
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) {
+		return storage.Damaged(fmt.Sprintf("The schema of version %d of attestation type '%s' is damaged or lost", version.Version, version.Name), err)
+	}
+	if err != nil {
+		return fmt.Errorf("open the schema of an attestation type: %w", err)
+	}
+	defer reader.Close()
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		return fmt.Errorf("read the schema of an attestation type: %w", err)
+	}
+	if err := storage.ChargeRead(ctx, len(content)); err != nil {
+		return err
+	}
+	version.Schema = json.RawMessage(content)
+	return nil
+}
+
+// Archive marks a type as archived, or returns ErrNotFound. Doing so again changes
+// nothing.
+func (a *AttestationTypes) Archive(ctx context.Context, org, name string, now float64) error {
+	_, err := a.heads.Update(ctx, attestationTypeID(org, name), func(head *evidence.AttestationType) error {
+		if !head.Archived {
+			head.Archived, head.LastModifiedAt = true, max(head.LastModifiedAt, now)
+		}
+		return nil
+	})
+	return err
+}
+
+// Current returns a type, the number of its latest version, and what payloads are
+// judged by, or ErrNotFound. An archived one is found. It takes one command, and one
+// more when the version was not used lately.
+func (a *AttestationTypes) Current(ctx context.Context, org, name string) (evidence.AttestationType, int, attestation.Definition, error) {
+	head, err := a.Head(ctx, org, name)
+	if err != nil {
+		return head, 0, attestation.Definition{}, err
+	}
+	key := attestationTypeVersionID(org, name, head.Latest)
+	if definition, ok := a.definitions.Get(key); ok {
+		return head, head.Latest, definition, nil
+	}
+	version, err := a.Version(ctx, head, head.Latest)
+	if errors.Is(err, storage.ErrNotFound) {
+		return head, 0, attestation.Definition{}, storage.Damaged(fmt.Sprintf("Version %d of attestation type '%s' is lost", head.Latest, name), err)
+	}
+	if err != nil {
+		return head, 0, attestation.Definition{}, err
+	}
+	definition := attestation.Definition{Schema: version.Schema, Rules: version.Rules()}
+	a.definitions.Put(key, definition, sizeOf(definition))
+	return head, head.Latest, definition, nil
+}
+
+func sizeOf(definition attestation.Definition) int {
+	size := definitionOverhead + len(definition.Schema)
+	for _, rule := range definition.Rules {
+		size += definitionOverhead + len(rule)
+	}
+	return size
+}

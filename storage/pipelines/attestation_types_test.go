@@ -1,0 +1,250 @@
+package pipelines_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"attestry/app"
+	"attestry/app/apptest"
+	"attestry/evidence"
+	"attestry/evidence/attestation"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/pipelines"
+	"attestry/storage/sqlite"
+)
+
+var errCrash = errors.New("crashed")
+
+// crashing fails the writes to a collection while it is told to.
+type crashing struct {
+	storage.Documents
+	collection string
+}
+
+func (c *crashing) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	if schema.Name == c.collection {
+		return errCrash
+	}
+	return c.Documents.Insert(ctx, schema, record)
+}
+
+func (c *crashing) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	if schema.Name == c.collection {
+		return errCrash
+	}
+	return c.Documents.Replace(ctx, schema, record, revision)
+}
+
+func newTypes(t *testing.T) (*pipelines.AttestationTypes, *storage.CountingDocuments, *crashing) {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "types.db"), app.Schemas())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	objects, err := filesystem.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	crash := &crashing{Documents: db}
+	counting := storage.NewCountingDocuments(crash)
+	store := app.NewStore(counting, objects, time.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(store.Tenancy.Close)
+	return store.AttestationTypes, counting, crash
+}
+
+func typeVersion(org, name, rule string, at float64) evidence.AttestationTypeVersion {
+	return evidence.AttestationTypeVersion{
+		Org: org, Name: name, Timestamp: at, CreatedBy: "somebody",
+		Evaluator: &evidence.Evaluator{ContentType: evidence.JQEvaluator, Rules: []string{rule}},
+	}
+}
+
+func putTypes(t *testing.T, types *pipelines.AttestationTypes, versions ...evidence.AttestationTypeVersion) {
+	t.Helper()
+	for _, version := range versions {
+		if _, err := types.Put(t.Context(), version); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func numbers(t *testing.T, found pipelines.AttestationTypeHistory) string {
+	t.Helper()
+	var numbers []int
+	for _, version := range apptest.AllOf(t, found.Versions) {
+		numbers = append(numbers, version.Version)
+	}
+	return fmt.Sprint(numbers)
+}
+
+func TestCurrentAttestationTypeTakesOneCommandWhenItIsWarm(t *testing.T) {
+	types, counting, _ := newTypes(t)
+	putTypes(t, types, typeVersion("o", "n", ".n == 1", 1))
+	current := func() bool {
+		_, _, definition, err := types.Current(t.Context(), "o", "n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		verdict, err := attestation.Judge(definition, json.RawMessage(`{"n":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return verdict.Compliant
+	}
+	for _, commands := range []int{2, 1, 1} {
+		counting.Reset()
+		if !current() || counting.Snapshot().Commands() != commands {
+			t.Errorf("took %d commands, want %d", counting.Snapshot().Commands(), commands)
+		}
+	}
+	putTypes(t, types, typeVersion("o", "n", ".n == 2", 2))
+	if current() {
+		t.Error("the version before still judges")
+	}
+	if _, _, _, err := types.Current(t.Context(), "other", "n"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("another organization: %v", err)
+	}
+}
+
+func TestListOfAttestationTypesTakesAConstantNumberOfCommands(t *testing.T) {
+	types, counting, _ := newTypes(t)
+	for i := range 30 {
+		putTypes(t, types, typeVersion("o", fmt.Sprintf("n%02d", 30-i), "true", float64(i)), typeVersion("o", fmt.Sprintf("n%02d", 30-i), "false", float64(i)))
+	}
+	for i := range 11 {
+		putTypes(t, types, typeVersion("o", "n30", "true", float64(100+i)))
+	}
+	putTypes(t, types, typeVersion("other", "n", "true", 1))
+	counting.Reset()
+	all := apptest.AllOf(t, types.List("o"))
+	versions := numbers(t, all[0])
+	if len(all) != 30 || counting.Snapshot().Commands() != 2 {
+		t.Fatalf("%d types with %d commands", len(all), counting.Snapshot().Commands())
+	}
+	if all[0].Name != "n30" || all[29].Name != "n01" || versions != "[13 12 11 10 9 8 7 6 5 4 3 2 1]" || all[1].Latest != 2 {
+		t.Errorf("got %+v", all[0])
+	}
+}
+
+func TestVersionWhoseTypeWasNotToldIsPassedOver(t *testing.T) {
+	types, _, crash := newTypes(t)
+	crash.collection = "attestation_types"
+	if _, err := types.Put(t.Context(), typeVersion("o", "n", "true", 1)); !errors.Is(err, errCrash) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := types.Get(t.Context(), "o", "n"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("an unfinished type is found: %v", err)
+	}
+	crash.collection = ""
+	if number, err := types.Put(t.Context(), typeVersion("o", "n", "false", 2)); err != nil || number != 2 {
+		t.Fatalf("got %d %v", number, err)
+	}
+	found, err := types.Get(t.Context(), "o", "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Latest != 2 || numbers(t, found) != "[2 1]" {
+		t.Errorf("got %+v %v", found, err)
+	}
+}
+
+func TestVersionBehindTheHeadDoesNotShow(t *testing.T) {
+	types, _, crash := newTypes(t)
+	putTypes(t, types, typeVersion("o", "n", "true", 1))
+	crash.collection = "attestation_types"
+	if _, err := types.Put(t.Context(), typeVersion("o", "n", "false", 2)); !errors.Is(err, errCrash) {
+		t.Fatalf("got %v", err)
+	}
+	found, err := types.Get(t.Context(), "o", "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Latest != 1 || numbers(t, found) != "[1]" {
+		t.Errorf("got %+v %v", found, err)
+	}
+	if _, err := types.Version(t.Context(), found.AttestationType, 2); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("version 2: %v", err)
+	}
+}
+
+func TestConcurrentVersionsLeaveNoGap(t *testing.T) {
+	types, _, _ := newTypes(t)
+	const writers = 24
+	var group sync.WaitGroup
+	for i := range writers {
+		group.Go(func() {
+			if _, err := types.Put(t.Context(), typeVersion("o", "n", fmt.Sprintf(". == %d", i), float64(i))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	found, err := types.Get(t.Context(), "o", "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := apptest.AllOf(t, found.Versions)
+	if found.Latest != writers || len(versions) != writers {
+		t.Fatalf("latest %d of %d", found.Latest, len(versions))
+	}
+	for i, version := range versions {
+		if version.Version != writers-i {
+			t.Errorf("version %d is in place %d", version.Version, i)
+		}
+	}
+}
+
+func TestArchivedTypeComesBackWithItsNextVersion(t *testing.T) {
+	types, _, _ := newTypes(t)
+	putTypes(t, types, typeVersion("o", "n", "true", 1))
+	if err := types.Archive(t.Context(), "o", "n", 5); err != nil {
+		t.Fatal(err)
+	}
+	if err := types.Archive(t.Context(), "o", "n", 9); err != nil {
+		t.Fatal(err)
+	}
+	head, _, _, err := types.Current(t.Context(), "o", "n")
+	if err != nil || !head.Archived || head.LastModifiedAt != 5 || head.CreatedAt != 1 {
+		t.Errorf("got %+v %v", head, err)
+	}
+	putTypes(t, types, typeVersion("o", "n", "true", 11))
+	head, number, _, err := types.Current(t.Context(), "o", "n")
+	if err != nil || head.Archived || number != 2 || head.LastModifiedAt != 11 || head.CreatedAt != 1 {
+		t.Errorf("got %+v %d %v", head, number, err)
+	}
+	if err := types.Archive(t.Context(), "o", "other", 1); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLargeSchemasJudgeToo(t *testing.T) {
+	types, _, _ := newTypes(t)
+	version := typeVersion("o", "n", "true", 1)
+	version.Schema = json.RawMessage(`{"description":"` + strings.Repeat("x", 100_000) + `","required":["a"]}`)
+	putTypes(t, types, version)
+	found, err := types.Get(t.Context(), "o", "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := apptest.AllOf(t, found.Versions)[0]
+	if err := types.LoadSchema(t.Context(), &read); err != nil || string(read.Schema) != string(version.Schema) {
+		t.Errorf("%d bytes of schema: %v", len(read.Schema), err)
+	}
+	_, _, definition, err := types.Current(t.Context(), "o", "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := attestation.Judge(definition, json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Invalid {
+		t.Errorf("got %v", err)
+	}
+}

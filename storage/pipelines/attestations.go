@@ -1,0 +1,317 @@
+package pipelines
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+var attestationSchema = &storage.Schema{
+	Name: "attestations",
+	Fields: []string{
+		"org", "flow", "trail", "name", "type", "fingerprint", "commit", "control", "compliant", "time",
+		"targets", "bound_commit", "overridden",
+	},
+	Indexes: []storage.Index{
+		{Name: "time", Fields: []string{"org", "time"}},
+		{Name: "flow", Fields: []string{"org", "flow", "time"}},
+		{Name: "type", Fields: []string{"org", "type", "time"}},
+		{Name: "name", Fields: []string{"org", "name", "time"}},
+		{Name: "trail_name", Fields: []string{"org", "trail", "name", "time"}},
+		{Name: "flow_fingerprint", Fields: []string{"org", "flow", "fingerprint", "name", "time"}},
+		{Name: "fingerprint_trail", Fields: []string{"org", "fingerprint", "trail", "time"}},
+		{Name: "commit", Fields: []string{"org", "commit", "time"}},
+		{Name: "control", Fields: []string{"org", "control", "time"}},
+	},
+}
+
+// Attestations keeps the attestations themselves; nothing about them ever
+// changes.
+type Attestations struct {
+	Collection *storage.Collection[evidence.Attestation]
+}
+
+// NewAttestations binds the repository to an engine.
+func NewAttestations(docs storage.Documents) *Attestations {
+	return &Attestations{Collection: storage.NewCollection(docs, attestationSchema,
+		func(a *evidence.Attestation) string { return a.ID },
+		attestationFields)}
+}
+
+// attestationFields are the fields by which attestations are found, and those from which
+// a slot is rebuilt without reading what was attested: targets and bound_commit of one
+// that was made by name, overridden of an override. Documents of earlier versions lack
+// these three; targets is always there since, "" of one that was not made by name.
+func attestationFields(a *evidence.Attestation) map[string]any {
+	fields := map[string]any{
+		"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name, "type": a.Type,
+		"fingerprint": a.Fingerprint, "commit": a.CommitSHA, "control": a.Control, "compliant": a.Compliant,
+		"time": a.CreatedAt, "targets": "",
+	}
+	if a.Fingerprint == "" && len(a.Targets) > 0 {
+		fields["targets"], fields["bound_commit"] = strings.Join(a.Targets, " "), a.SlotEntry().Commit
+	}
+	if a.Override != nil {
+		fields["overridden"] = a.Override.Original
+	}
+	return fields
+}
+
+// Get returns one attestation of an organization, or ErrNotFound.
+func (a *Attestations) Get(ctx context.Context, org, id string) (evidence.Attestation, error) {
+	found, err := a.Collection.Get(ctx, id)
+	if err == nil && found.Org != org {
+		return evidence.Attestation{}, storage.ErrNotFound
+	}
+	return found, err
+}
+
+// NewestDecision returns when the newest decision on a control was made, in Unix seconds;
+// 0 when there is none.
+func (a *Attestations) NewestDecision(ctx context.Context, org, control string) (float64, error) {
+	return storage.NewestTime(ctx, a.Collection, storage.Query{Index: "control", Equal: []any{org, control}}, "time")
+}
+
+// AttestationQuery asks for attestations of an organization, newest first. What is
+// nil or empty does not narrow.
+type AttestationQuery struct {
+	Org string
+	// Flows are ids; an empty set that is not nil matches nothing.
+	Flows []string
+	// Trail is the key of a trail.
+	Trail string
+	Types []string
+	// Commits are SHAs in lower case.
+	Commits []string
+	Name    string
+	// NamePattern is an RE2 pattern, searched for anywhere in the name.
+	NamePattern string
+	Compliant   *bool
+	// From and To are Unix seconds, both inclusive.
+	From, To *float64
+}
+
+// maxRounds bounds how many index pages one List reads for a page of its own.
+const maxRounds = 20
+
+// List reads a page of attestations behind a cursor. Filters beyond an index are applied
+// while it is read; when they let too little pass within maxRounds index pages, the page
+// is short.
+func (a *Attestations) List(q AttestationQuery, after string, limit int) *storage.Batches[evidence.Attestation] {
+	if q.empty() {
+		return storage.EmptyBatches[evidence.Attestation]()
+	}
+	query := q.query()
+	query.After, query.Limit = after, limit
+	return storage.LimitRounds(storage.QueryBatches(a.Collection, query), maxRounds)
+}
+
+// Page reads the attestations behind the first of the given number.
+func (a *Attestations) Page(q AttestationQuery, offset, limit int) *storage.Batches[evidence.Attestation] {
+	if q.empty() {
+		return storage.EmptyBatches[evidence.Attestation]()
+	}
+	query := q.query()
+	query.Offset, query.Limit = offset, limit
+	return storage.QueryBatches(a.Collection, query)
+}
+
+// ByCommit reads the attestations of the query's commits, by commit, the newest limit of
+// them all. What fits a batch of maxBytes is read at once. Of more it reads the fields
+// first, and then there is a command for each commit.
+func (a *Attestations) ByCommit(ctx context.Context, q AttestationQuery, limit, maxBytes int) (map[string]*storage.Batches[evidence.Attestation], error) {
+	found, ok, err := a.within(ctx, q, limit, maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	lists := make(map[string]*storage.Batches[evidence.Attestation], len(q.Commits))
+	if ok {
+		byCommit := map[string][]evidence.Attestation{}
+		for _, attestation := range found {
+			byCommit[attestation.CommitSHA] = append(byCommit[attestation.CommitSHA], attestation)
+		}
+		for _, commit := range q.Commits {
+			lists[commit] = storage.SingleBatch(byCommit[commit])
+		}
+		return lists, nil
+	}
+	query := q.query()
+	query.Limit = limit
+	entries, err := storage.FindAllFields(ctx, a.Collection, query)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[any]int{}
+	for _, entry := range entries {
+		counts[entry.Fields["commit"]]++
+	}
+	for _, commit := range q.Commits {
+		one := q
+		one.Commits = []string{commit}
+		lists[commit] = a.Page(one, 0, counts[commit])
+	}
+	return lists, nil
+}
+
+// within returns all that a page has; it is false when that is more than maxBytes.
+func (a *Attestations) within(ctx context.Context, q AttestationQuery, limit, maxBytes int) ([]evidence.Attestation, bool, error) {
+	var found []evidence.Attestation
+	for page := a.Page(q, 0, limit); page.More(); {
+		batch, err := page.Next(ctx, maxBytes)
+		if err != nil {
+			return nil, false, err
+		}
+		if found = append(found, batch...); page.More() && !page.Short() || page.Bytes() > maxBytes {
+			return nil, false, nil
+		}
+	}
+	return found, true, nil
+}
+
+// Count tells how many attestations a query finds, at most MaxCount. It is false
+// when no index alone answers that.
+func (a *Attestations) Count(ctx context.Context, q AttestationQuery) (int64, bool, error) {
+	query := q.query()
+	switch {
+	case q.empty():
+		return 0, true, nil
+	case len(query.Where) > 0:
+		return 0, false, nil
+	}
+	n, err := a.Collection.Count(ctx, query)
+	return n, err == nil, err
+}
+
+func (q *AttestationQuery) empty() bool { return q.Flows != nil && len(q.Flows) == 0 }
+
+// query takes the index that narrows most and leaves the rest to conditions.
+func (q *AttestationQuery) query() storage.Query {
+	query := storage.Query{Descending: true}
+	filters := q.filters()
+	switch {
+	case q.Trail != "" && q.Name != "":
+		query.Index, query.Equal = "trail_name", []any{q.Org, q.Trail, q.Name}
+		delete(filters, "trail")
+		delete(filters, "name")
+	case len(q.Commits) > 0:
+		query.Index, query.Equal = "commit", []any{q.Org, storage.TextSet(q.Commits)}
+		delete(filters, "commit")
+	case q.Name != "":
+		query.Index, query.Equal = "name", []any{q.Org, q.Name}
+		delete(filters, "name")
+	case q.Flows != nil:
+		query.Index, query.Equal = "flow", []any{q.Org, storage.TextSet(q.Flows)}
+		delete(filters, "flow")
+	case len(q.Types) > 0:
+		query.Index, query.Equal = "type", []any{q.Org, storage.TextSet(q.Types)}
+		delete(filters, "type")
+	default:
+		query.Index, query.Equal = "time", []any{q.Org}
+	}
+	for _, field := range slices.Sorted(maps.Keys(filters)) {
+		query.Where = append(query.Where, filters[field])
+	}
+	if q.From != nil {
+		query.From = &storage.Bound{Value: *q.From}
+	}
+	if q.To != nil {
+		query.To = &storage.Bound{Value: *q.To}
+	}
+	return query
+}
+
+// filters are all conditions, by what they look at.
+func (q *AttestationQuery) filters() map[string]storage.Condition {
+	filters := map[string]storage.Condition{}
+	add := func(wanted bool, key string, condition storage.Condition) {
+		if wanted {
+			filters[key] = condition
+		}
+	}
+	add(q.Flows != nil, "flow", storage.Condition{Field: "flow", Operator: storage.OneOf, Value: storage.TextSet(q.Flows)})
+	add(q.Trail != "", "trail", storage.Condition{Field: "trail", Operator: storage.Equals, Value: q.Trail})
+	add(len(q.Types) > 0, "type", storage.Condition{Field: "type", Operator: storage.OneOf, Value: storage.TextSet(q.Types)})
+	add(len(q.Commits) > 0, "commit", storage.Condition{Field: "commit", Operator: storage.OneOf, Value: storage.TextSet(q.Commits)})
+	add(q.Name != "", "name", storage.Condition{Field: "name", Operator: storage.Equals, Value: q.Name})
+	add(q.NamePattern != "", "pattern", storage.Condition{Field: "name", Operator: storage.Matches, Value: q.NamePattern})
+	if q.Compliant != nil {
+		filters["compliant"] = storage.Condition{Field: "compliant", Operator: storage.Equals, Value: *q.Compliant}
+	}
+	return filters
+}
+
+// OfArtifact reads the attestations of a name that an artifact of a flow has, at
+// most limit, newest first: those made by its fingerprint, and those made by the
+// name it was reported under in a trail, if their commit is its own
+// (contract/semantics.md 2.6). reports are its records.
+func (a *Attestations) OfArtifact(org, flow, fingerprint, name string, reports []evidence.ArtifactRecord, limit int) *storage.Batches[evidence.Attestation] {
+	made := storage.QueryBatches(a.Collection, storage.Query{
+		Index: "flow_fingerprint", Equal: []any{org, flow, fingerprint, name}, Descending: true, Limit: limit,
+	})
+	if len(reports) == 0 {
+		return made
+	}
+	newestFirst := func(x, y *evidence.Attestation) int { return evidence.CompareEntries(y.Entry(), x.Entry()) }
+	return storage.LimitBatches(storage.MergeBatches(made, a.named(org, name, reports), newestFirst), limit)
+}
+
+// named reads those of OfArtifact that were made by the artifact's name.
+func (a *Attestations) named(org, name string, reports []evidence.ArtifactRecord) *storage.Batches[evidence.Attestation] {
+	slots, trails := slotsOf(reports)
+	all := storage.QueryBatches(a.Collection, storage.Query{
+		Index: "trail_name", Equal: []any{org, storage.TextSet(trails), name}, Descending: true, Limit: maxRounds * storage.MaxMany,
+		Where: []storage.Condition{{Field: "fingerprint", Operator: storage.Equals, Value: ""}},
+	})
+	return storage.FilterBatches(storage.LimitRounds(all, maxRounds), func(attestation *evidence.Attestation) bool { return concerns(slots, attestation) })
+}
+
+// slotsOf makes slots that hold the records of one artifact alone, by their ids,
+// and lists their trails.
+func slotsOf(reports []evidence.ArtifactRecord) (map[string]*evidence.Slot, []string) {
+	slots := map[string]*evidence.Slot{}
+	var trails []string
+	for _, report := range reports {
+		trail := evidence.TrailKey(report.Flow, report.Trail)
+		id := evidence.SlotID(trail, report.Name)
+		if slots[id] == nil {
+			slots[id] = &evidence.Slot{Trail: trail, Name: report.Name}
+		}
+		slots[id].Report(report.SlotArtifact())
+		if !slices.Contains(trails, trail) {
+			trails = append(trails, trail)
+		}
+	}
+	return slots, trails[:min(len(trails), storage.MaxMany)]
+}
+
+// concerns tells whether an attestation made by name is bound to what the slots
+// hold.
+func concerns(slots map[string]*evidence.Slot, attestation *evidence.Attestation) bool {
+	for _, target := range attestation.Targets {
+		slot := slots[evidence.SlotID(evidence.TrailKey(attestation.Flow, attestation.Trail), target)]
+		if slot != nil && len(slot.Concerned(attestation.SlotEntry())) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Reported returns the records of an artifact of a flow, the newest MaxMany, by its
+// fingerprint. Of several artifacts with the beginning of one, the newest is meant.
+func (a *Artifacts) Reported(ctx context.Context, org, flow, fingerprint string) ([]evidence.ArtifactRecord, error) {
+	newest, err := a.Latest(ctx, org, flow, "", fingerprint)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return storage.FindAll(ctx, a.Collection, storage.Query{
+		Index: "flow_fingerprint", Equal: []any{org, flow, newest.Fingerprint}, Descending: true, Limit: storage.MaxMany,
+	})
+}

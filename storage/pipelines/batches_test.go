@@ -1,0 +1,192 @@
+package pipelines_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/app/apptest"
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/pipelines"
+)
+
+// bulky is an attestation whose document takes up a bit more than size bytes.
+func bulky(name string, size int, at float64) evidence.Attestation {
+	record := apptest.AttestationRecord(name, "f", "generic", true, at)
+	record.Description = new(strings.Repeat("x", size))
+	return record
+}
+
+func TestListIsReadInBatchesBoundedInBytes(t *testing.T) {
+	store, docs, _ := apptest.NewStore(t)
+	var records []evidence.Attestation
+	for i := range 30 {
+		records = append(records, bulky(fmt.Sprint("a", i), 10_000, float64(i)))
+	}
+	apptest.PutAttestations(t, store, records...)
+	query := pipelines.AttestationQuery{Org: "org"}
+	for name, row := range map[string]struct {
+		list  func() *storage.Batches[evidence.Attestation]
+		found int
+	}{
+		"page":   {func() *storage.Batches[evidence.Attestation] { return store.Attestations.Page(query, 0, 1000) }, 30},
+		"limit":  {func() *storage.Batches[evidence.Attestation] { return store.Attestations.Page(query, 2, 25) }, 25},
+		"cursor": {func() *storage.Batches[evidence.Attestation] { return store.Attestations.List(query, "", 29) }, 29},
+	} {
+		t.Run(name, func(t *testing.T) {
+			batches := apptest.QueryBatches(t, row.list(), 100_000)
+			var found []evidence.Attestation
+			for _, batch := range batches {
+				if len(batch) > 9 {
+					t.Errorf("a batch has %d documents of more than 10,000 bytes", len(batch))
+				}
+				found = append(found, batch...)
+			}
+			if len(batches) < 3 || listed(found) != listed(apptest.AllOf(t, row.list())) || len(found) != row.found {
+				t.Errorf("%d documents in %d batches: %s", len(found), len(batches), listed(found))
+			}
+		})
+	}
+	before := docs.Commands.Load()
+	if batches := apptest.QueryBatches(t, store.Attestations.Page(query, 0, 1000), apptest.WholeBatch); len(batches) != 1 || docs.Commands.Load()-before != 1 {
+		t.Errorf("a list that fits one batch took %d commands", docs.Commands.Load()-before)
+	}
+}
+
+func TestCursorOfABatchContinuesTheList(t *testing.T) {
+	store, _, _ := apptest.NewStore(t)
+	for i := range 10 {
+		apptest.PutAttestations(t, store, bulky(fmt.Sprint("a", i), 10_000, float64(i)))
+	}
+	query := pipelines.AttestationQuery{Org: "org"}
+	list := store.Attestations.List(query, "", 10)
+	first, err := list.Next(t.Context(), 50_000)
+	if err != nil || len(first) == 0 || len(first) > 5 || list.After() == "" {
+		t.Fatalf("%d found, %v", len(first), err)
+	}
+	rest := apptest.AllOf(t, store.Attestations.List(query, list.After(), 10))
+	if all := slices.Concat(first, rest); listed(all) != listed(apptest.AllOf(t, store.Attestations.List(query, "", 10))) {
+		t.Errorf("first %s, then %s", listed(first), listed(rest))
+	}
+}
+
+func TestAttestationsOfAnArtifactAreMergedBatchByBatch(t *testing.T) {
+	store, _, _ := apptest.NewStore(t)
+	fingerprint, commit := apptest.Sha("abcde", 64), apptest.Sha("1", 40)
+	apptest.PutArtifacts(t, store, apptest.ArtifactRecord("f", "t", fingerprint, commit, 1))
+	var want []string
+	for i := range 40 {
+		record := bulky("check", 5_000, float64(i))
+		record.ID = fmt.Sprintf("%02d", i)
+		if i%3 == 0 || i > 30 {
+			record.Fingerprint = fingerprint
+		} else {
+			record.Targets = []string{"app"}
+		}
+		apptest.PutAttestations(t, store, record)
+		want = append([]string{record.ID}, want...)
+	}
+	reports, err := store.Artifacts.Reported(t.Context(), "org", "f", fingerprint)
+	if err != nil || len(reports) != 1 {
+		t.Fatalf("reports are %v, %v", reports, err)
+	}
+	for _, limit := range []int{100, 17} {
+		var found []evidence.Attestation
+		for _, batch := range apptest.QueryBatches(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, limit), 40_000) {
+			if len(batch) > 8 {
+				t.Errorf("a batch has %d documents of more than 5,000 bytes", len(batch))
+			}
+			found = append(found, batch...)
+		}
+		if got := listed(found); got != strings.Join(want[:min(limit, len(want))], " ") {
+			t.Errorf("limit %d: %s", limit, got)
+		}
+	}
+}
+
+func TestDocumentsAreReadByIDInBatchesOfTheirSize(t *testing.T) {
+	store, docs, _ := apptest.NewStore(t)
+	commit := apptest.Sha("1", 39)
+	var records []evidence.ArtifactRecord
+	for i := range 300 {
+		record := apptest.ArtifactRecord("f", "t", apptest.Sha("1", 64), commit+"0", float64(i))
+		record.Description = strings.Repeat("x", 10_000)
+		records = append(records, record)
+	}
+	apptest.PutArtifacts(t, store, records...)
+	read := func() *storage.Batches[evidence.ArtifactRecord] {
+		list, err := store.Artifacts.OfCommit(t.Context(), "org", "f", "", commit, 300)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	found := 0
+	for i, batch := range apptest.QueryBatches(t, read(), 500_000) {
+		if len(batch) > 49 {
+			t.Errorf("batch %d has %d documents of more than 10,000 bytes", i, len(batch))
+		}
+		found += len(batch)
+	}
+	if found != 300 {
+		t.Errorf("%d found", found)
+	}
+	before := docs.Commands.Load()
+	if all := apptest.AllOf(t, read()); len(all) != 300 || all[0].CreatedAt != 299 || all[299].CreatedAt != 0 || docs.Commands.Load()-before != 3 {
+		t.Errorf("%d found with %d commands", len(all), docs.Commands.Load()-before)
+	}
+}
+
+func TestTypesWithManyVersionsAreReadOneAfterTheOther(t *testing.T) {
+	types, counting, _ := newTypes(t)
+	for k, name := range []string{"b", "a"} {
+		for i := range 30 {
+			putTypes(t, types, typeVersion("o", name, `. != "`+strings.Repeat("x", 5_000)+`"`, float64(k*100+i)))
+		}
+	}
+	counting.Reset()
+	list := types.List("o")
+	all, err := list.Next(t.Context(), 50_000)
+	if err != nil || len(all) != 2 || list.More() || counting.Snapshot().Commands() != 2 {
+		t.Fatalf("%d types with %d commands, %v", len(all), counting.Snapshot().Commands(), err)
+	}
+	for i, name := range []string{"b", "a"} {
+		batches := apptest.QueryBatches(t, all[i].Versions, 50_000)
+		if versions := slices.Concat(batches...); all[i].Name != name || len(versions) != 30 || versions[0].Version != 30 || versions[0].Name != name || len(batches) < 3 {
+			t.Errorf("%s has %d versions in %d batches", all[i].Name, len(versions), len(batches))
+		}
+	}
+}
+
+func TestReadsAreCharged(t *testing.T) {
+	store, _, _ := apptest.NewStore(t)
+	apptest.PutAttestations(t, store, bulky("a", 10_000, 1), bulky("b", 10_000, 2))
+	read := 0
+	full := errors.New("enough")
+	ctx := storage.WithCharge(t.Context(), func(bytes int) error {
+		if read += bytes; read > 35_000 {
+			return full
+		}
+		return nil
+	})
+	if _, err := store.Attestations.Get(ctx, "org", "a-f"); err != nil || read < 10_000 || read > 11_000 {
+		t.Errorf("charged %d, %v", read, err)
+	}
+	query := pipelines.AttestationQuery{Org: "org"}
+	if _, err := store.Attestations.Page(query, 0, 10).Next(ctx, apptest.WholeBatch); err != nil || read < 30_000 || read > 33_000 {
+		t.Errorf("charged %d, %v", read, err)
+	}
+	if _, err := store.Attestations.Page(query, 0, 1).Next(ctx, apptest.WholeBatch); !errors.Is(err, full) {
+		t.Errorf("a charge that was refused: %v", err)
+	}
+	charged := read
+	if found := apptest.AllOf(t, store.Attestations.Page(query, 0, 10)); len(found) != 2 || read != charged {
+		t.Errorf("%d found, charged %d without a context that says so", len(found), read-charged)
+	}
+	if _, err := store.Attestations.Get(storage.WithCharge(ctx, nil), "org", "a-f"); err != nil || read != charged {
+		t.Errorf("charged %d more, %v", read-charged, err)
+	}
+}

@@ -1,0 +1,187 @@
+package pipelines
+
+import (
+	"cmp"
+	"context"
+
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+// The indexes are those of the builds: the first record of each fingerprint.
+var provenanceSchema = &storage.Schema{
+	Name:   "provenance",
+	Fields: []string{"org", "repo", "built"},
+	Indexes: []storage.Index{
+		{Name: "built", Fields: []string{"org", "built"}},
+		{Name: "repo", Fields: []string{"org", "repo", "built"}},
+	},
+}
+
+// maxFlows is how many flows a fingerprint is kept to be known in: those that knew it
+// first. Snapshots copy them for each artifact that runs.
+const maxFlows = 500
+
+// Provenance tells where an organization knows a fingerprint from. It is the
+// fingerprint's build, too: its first report in any flow (contract/semantics.md 7).
+type Provenance struct {
+	Org         string `json:"org"`
+	Fingerprint string `json:"fingerprint"`
+	// Flows holds the newest record of each flow, by the flow's id.
+	Flows map[string]evidence.Origin `json:"flows"`
+	// Build is the first record of all.
+	Build evidence.Origin `json:"build"`
+	// Latest is the time of the newest record of all, in Unix seconds; 0 in documents of
+	// earlier versions: see newest.
+	Latest float64 `json:"latest"`
+}
+
+// Newest returns the time of the newest record of all, in Unix seconds; 0 when there is
+// none.
+func (p *Provenance) Newest() float64 {
+	newest := max(p.Latest, p.Build.Time)
+	for _, origin := range p.Flows {
+		newest = max(newest, origin.Time)
+	}
+	return newest
+}
+
+// Origins lists the newest record of each flow, that of the flow which built the
+// artifact first.
+func (p *Provenance) Origins() []evidence.Origin {
+	origins := make([]evidence.Origin, 0, len(p.Flows))
+	for _, origin := range p.Flows {
+		origins = append(origins, origin)
+	}
+	evidence.SortOrigins(origins)
+	return origins
+}
+
+// add takes in a record, in whichever order they come.
+func (p *Provenance) add(origin evidence.Origin) {
+	p.Latest = max(p.Newest(), origin.Time)
+	if p.Build.Record == "" || earlier(&origin, &p.Build) {
+		p.Build = origin
+	}
+	if known, ok := p.Flows[origin.Flow]; ok {
+		first := min(known.First, origin.First)
+		if known.Later(&origin) {
+			origin = known
+		}
+		origin.First = first
+	}
+	p.Flows[origin.Flow] = origin
+	p.prune()
+}
+
+// prune drops the flows that came last to know of the fingerprint, when there are too
+// many or they tell too much.
+func (p *Provenance) prune() {
+	size := 0
+	for _, origin := range p.Flows {
+		size += snapshot.OriginSize(&origin)
+	}
+	if len(p.Flows) <= maxFlows && size <= snapshot.MaxOriginsSize {
+		return
+	}
+	origins := p.Origins()
+	for last := len(origins) - 1; last > 0 && (last >= maxFlows || size > snapshot.MaxOriginsSize); last-- {
+		size -= snapshot.OriginSize(&origins[last])
+		delete(p.Flows, origins[last].Flow)
+	}
+}
+
+func earlier(a, b *evidence.Origin) bool {
+	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Record, b.Record)) < 0
+}
+
+// Provenances keeps the provenance of fingerprints.
+type Provenances struct {
+	collection *storage.Collection[Provenance]
+}
+
+// NewProvenances binds the repository to an engine.
+func NewProvenances(docs storage.Documents) *Provenances {
+	return &Provenances{collection: storage.NewCollection(docs, provenanceSchema,
+		func(p *Provenance) string { return provenanceID(p.Org, p.Fingerprint) },
+		func(p *Provenance) map[string]any {
+			return map[string]any{"org": p.Org, "repo": p.Build.Repo, "built": p.Build.Time}
+		})}
+}
+
+func provenanceID(org, fingerprint string) string { return org + "/" + fingerprint }
+
+// LookUp returns the provenance of a fingerprint for Add, with revision 0 when there is
+// none.
+func (p *Provenances) LookUp(ctx context.Context, org, fingerprint string) (storage.Versioned[Provenance], error) {
+	return storage.GetOrZero(ctx, p.collection, provenanceID(org, fingerprint))
+}
+
+// Add notes a record. seen is what lookUp returned.
+func (p *Provenances) Add(ctx context.Context, record *evidence.ArtifactRecord, seen storage.Versioned[Provenance]) error {
+	_, err := storage.UpsertFrom(ctx, p.collection, provenanceID(record.Org, record.Fingerprint), seen,
+		func() Provenance {
+			return Provenance{Org: record.Org, Fingerprint: record.Fingerprint, Flows: map[string]evidence.Origin{}}
+		},
+		func(known *Provenance) error {
+			known.add(record.Origin())
+			return nil
+		})
+	return err
+}
+
+// GetMany returns what is known of fingerprints; unknown ones are left out.
+func (p *Provenances) GetMany(ctx context.Context, org string, fingerprints []string) ([]Provenance, error) {
+	ids := make([]string, 0, len(fingerprints))
+	for _, fingerprint := range fingerprints {
+		ids = append(ids, provenanceID(org, fingerprint))
+	}
+	return p.collection.GetMany(ctx, ids)
+}
+
+// BuildQuery asks for builds between two times in Unix seconds, both included,
+// newest first.
+type BuildQuery struct {
+	Org string
+	// Repos are the ids of the repositories that they come from, at most MaxMany; nil
+	// means all there are.
+	Repos         []string
+	From, To      float64
+	Offset, Limit int
+}
+
+func (q *BuildQuery) query() storage.Query {
+	query := storage.Query{
+		Index: "built", Equal: []any{q.Org}, From: &storage.Bound{Value: q.From}, To: &storage.Bound{Value: q.To},
+		Descending: true, Offset: q.Offset, Limit: q.Limit,
+	}
+	if q.Repos != nil {
+		query.Index, query.Equal = "repo", []any{q.Org, storage.OneOrSet(q.Repos)}
+	}
+	return query
+}
+
+// Builds returns a page of builds.
+func (p *Provenances) Builds(ctx context.Context, q BuildQuery) ([]Provenance, error) {
+	return storage.FindAll(ctx, p.collection, q.query())
+}
+
+// CountBuilds returns how many builds there are, at most MaxCount.
+func (p *Provenances) CountBuilds(ctx context.Context, q BuildQuery) (int64, error) {
+	query := q.query()
+	query.Offset, query.Limit = 0, 0
+	return p.collection.Count(ctx, query)
+}
+
+// BuildTimes returns when builds were made, in Unix seconds, newest first, at most
+// q.Limit: one command for each MaxMany.
+func (p *Provenances) BuildTimes(ctx context.Context, q BuildQuery) ([]float64, error) {
+	entries, err := storage.FindAllFields(ctx, p.collection, q.query())
+	times := make([]float64, 0, len(entries))
+	for _, entry := range entries {
+		at, _ := entry.Fields["built"].(float64)
+		times = append(times, at)
+	}
+	return times, err
+}

@@ -1,0 +1,205 @@
+package pipelines
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+var repoSchema = &storage.Schema{
+	Name:   "repos",
+	Fields: []string{"org", "name", "created"},
+	Indexes: []storage.Index{
+		{Name: "created", Fields: []string{"org", "created"}},
+		{Name: "name", Fields: []string{"org", "name"}},
+	},
+}
+
+const (
+	// repoCacheAge is for how long a report that tells nothing new is answered
+	// without the database. Tags set meanwhile show in what is answered so late.
+	repoCacheAge = time.Minute
+	// repoCacheSize is how many different reports are remembered.
+	repoCacheSize = 10_000
+)
+
+// Repos keeps the repositories that reports have named.
+type Repos struct {
+	collection *storage.Collection[evidence.Repo]
+	clock      evidence.Clock
+	reported   *storage.Cache[evidence.Repo]
+}
+
+// NewRepos binds the repository to an engine.
+func NewRepos(docs storage.Documents, clock evidence.Clock) *Repos {
+	return &Repos{
+		clock:    clock,
+		reported: storage.NewCache[evidence.Repo](repoCacheAge, repoCacheSize),
+		collection: storage.NewCollection(docs, repoSchema,
+			func(r *evidence.Repo) string { return repoDocument(r.Org, r.ID) },
+			func(r *evidence.Repo) map[string]any {
+				return map[string]any{"org": r.Org, "name": r.Name, "created": r.CreatedAt}
+			}),
+	}
+}
+
+func repoDocument(org, id string) string { return org + "/" + id }
+
+// Report makes the repository that info tells of, or lets the one that is there
+// take info in; at is the time in Unix seconds. Info without a provider joins the
+// repository of its external id and host, and a repository whose provider is not known
+// gets that of the first info that names one. Info without name or url makes
+// none: then the zero Repo is returned. What was reported by this process in the
+// last minute costs no command, and is returned as it was then.
+func (r *Repos) Report(ctx context.Context, org string, info evidence.RepoInfo, at float64) (evidence.Repo, error) {
+	if !info.Named() {
+		return evidence.Repo{}, nil
+	}
+	key, err := reportKey(org, info)
+	if err != nil {
+		return evidence.Repo{}, err
+	}
+	now := r.clock()
+	known, version, ok := r.reported.Get(key, now)
+	if ok {
+		return known, nil
+	}
+	repo, err := r.record(ctx, org, info, at)
+	if err != nil {
+		return evidence.Repo{}, err
+	}
+	r.reported.Put(key, repo, now, version)
+	return repo, nil
+}
+
+// The reasons why a report does not change a repository with its external id.
+var (
+	errOtherRepo     = errors.New("another repository has this ordinal")
+	errAdoptableRepo = errors.New("the provider of the repository is not known")
+)
+
+// record updates the repository that info is about, or makes it. It reads those with
+// the external id one after the other, by ordinal; there is more than one only where
+// several providers or hosts have given that id. A new one gets the first free ordinal.
+// All who would make one compete for that ordinal, so that concurrent reports about one
+// repository make one, also when some of them do not name its provider.
+func (r *Repos) record(ctx context.Context, org string, info evidence.RepoInfo, at float64) (evidence.Repo, error) {
+	adoptable := "" // id of the first document that may be adopted
+	for ordinal := 0; ; {
+		id := repoDocument(org, info.RepoID(org, ordinal))
+		repo, err := r.collection.Update(ctx, id, applyInfo(info, at, false))
+		switch {
+		case errors.Is(err, errAdoptableRepo):
+			adoptable = cmp.Or(adoptable, id)
+			ordinal++
+		case errors.Is(err, errOtherRepo):
+			ordinal++
+		case !errors.Is(err, storage.ErrNotFound):
+			return repo, err
+		case adoptable != "":
+			repo, err = r.collection.Update(ctx, adoptable, applyInfo(info, at, true))
+			if !errors.Is(err, errOtherRepo) {
+				return repo, err
+			}
+			adoptable = "" // a report with another provider was first
+		default:
+			repo = evidence.NewRepo(org, info, ordinal, at)
+			if err = r.collection.Insert(ctx, repo); !errors.Is(err, storage.ErrExists) {
+				return repo, err
+			}
+		}
+	}
+}
+
+// applyInfo updates a repository with info if info is about it, and fails otherwise. A
+// repository that is adoptable is updated with adopt only.
+func applyInfo(info evidence.RepoInfo, at float64, adopt bool) func(*evidence.Repo) error {
+	return func(stored *evidence.Repo) error {
+		match := stored.Match(info)
+		if match == evidence.OtherRepo {
+			return errOtherRepo
+		}
+		if match == evidence.AdoptableRepo && !adopt {
+			return errAdoptableRepo
+		}
+		stored.Apply(info, at)
+		return nil
+	}
+}
+
+// reportKey digests a report, so that what is remembered of it is small.
+func reportKey(org string, info evidence.RepoInfo) (string, error) {
+	encoded, err := json.Marshal(struct {
+		Org  string
+		Info evidence.RepoInfo
+	}{org, info})
+	if err != nil {
+		return "", fmt.Errorf("encode the info of a repository: %w", err)
+	}
+	digest := sha256.Sum256(encoded)
+	return string(digest[:]), nil
+}
+
+// Get returns the repository of an organization with an id, or ErrNotFound.
+func (r *Repos) Get(ctx context.Context, org, id string) (evidence.Repo, error) {
+	return r.collection.Get(ctx, repoDocument(org, id))
+}
+
+// GetMany returns repositories of an organization by id; unknown ones are left out.
+func (r *Repos) GetMany(ctx context.Context, org string, ids []string) (map[string]evidence.Repo, error) {
+	documents := make([]string, 0, len(ids))
+	for _, id := range ids {
+		documents = append(documents, repoDocument(org, id))
+	}
+	found, err := r.collection.GetMany(ctx, documents)
+	if err != nil {
+		return nil, err
+	}
+	repos := make(map[string]evidence.Repo, len(found))
+	for _, repo := range found {
+		repos[repo.ID] = repo
+	}
+	return repos, nil
+}
+
+// Named returns the repositories of an organization that have a name, in no order.
+// There may be several: of different providers, or where one took the name that
+// another had.
+func (r *Repos) Named(ctx context.Context, org, name string) ([]evidence.Repo, error) {
+	return r.all(ctx, storage.Query{Index: "name", Equal: []any{org, name}, Limit: storage.MaxMany})
+}
+
+// List returns all repositories of an organization in the order they were made.
+func (r *Repos) List(ctx context.Context, org string) ([]evidence.Repo, error) {
+	return r.all(ctx, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.MaxMany})
+}
+
+func (r *Repos) all(ctx context.Context, query storage.Query) ([]evidence.Repo, error) {
+	var repos []evidence.Repo
+	err := storage.ForEach(ctx, r.collection, query, func(repo *evidence.Repo) error {
+		repos = append(repos, *repo)
+		return nil
+	})
+	return repos, err
+}
+
+// SetTags removes and then sets tags of a repository. ErrNotFound tells that the
+// organization has none of that id.
+func (r *Repos) SetTags(ctx context.Context, org, id string, set map[string]string, remove []string) error {
+	_, err := r.collection.Update(ctx, repoDocument(org, id), func(repo *evidence.Repo) error {
+		tags, err := evidence.ChangeTags(repo.Tags, set, remove)
+		if err != nil {
+			return err
+		}
+		repo.Tags = tags
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,220 @@
+package pipelines
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"attestry/evidence/template"
+	"attestry/storage"
+)
+
+const (
+	// maxInlineTemplate is the largest template kept in its document; larger ones
+	// are objects.
+	maxInlineTemplate = 256 << 10
+	// maxCachedTemplates bounds the cache of templates by their text, in bytes; what
+	// is parsed of it takes up several times as much.
+	maxCachedTemplates = 16 << 20
+	// templateOverhead is what a short template takes up beside its text.
+	templateOverhead = 512
+)
+
+var templateSchema = &storage.Schema{Name: "templates"}
+
+// StoredTemplate is a template as it was sent, and what it means. It is shared,
+// and must not be changed.
+type StoredTemplate struct {
+	ID       string
+	Content  []byte
+	Template template.Template
+}
+
+// templateRecord is a template as it is kept.
+type templateRecord struct {
+	Org string `json:"org"`
+	ID  string `json:"id"`
+	// Content is the text, or Object the key where it is.
+	Content []byte `json:"content,omitempty"`
+	Object  string `json:"object,omitempty"`
+}
+
+// Templates keeps the flow templates of organizations by their content, for ever.
+// As they are immutable, those that were used last are kept in memory.
+type Templates struct {
+	collection *storage.Collection[templateRecord]
+	objects    storage.Objects
+	cache      *storage.LRU[StoredTemplate]
+	empty      StoredTemplate
+}
+
+// NewTemplates binds the repository to an engine.
+func NewTemplates(docs storage.Documents, objects storage.Objects) *Templates {
+	empty, err := template.Parse([]byte(template.Empty))
+	if err != nil {
+		panic("storage: the empty template is wrong: " + err.Error())
+	}
+	return &Templates{
+		objects: objects,
+		empty:   StoredTemplate{ID: template.ID([]byte(template.Empty)), Content: []byte(template.Empty), Template: empty},
+		cache:   storage.NewLRU[StoredTemplate](maxCachedTemplates),
+		collection: storage.NewCollection(docs, templateSchema,
+			func(t *templateRecord) string { return templateKey(t.Org, t.ID) }, nil),
+	}
+}
+
+func templateKey(org, id string) string { return org + "/" + id }
+
+// Put parses a template and stores it, unless it is there: one command at most. A
+// template that is wrong is a *template.Error.
+func (t *Templates) Put(ctx context.Context, org string, content []byte) (id string, parsed template.Template, err error) {
+	id = template.ID(content)
+	if known, ok := t.known(org, id); ok {
+		return id, known.Template, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return "", template.Template{}, err
+	}
+	parsed, err = template.Parse(content)
+	if err != nil {
+		return "", template.Template{}, err
+	}
+	stored := StoredTemplate{ID: id, Content: bytes.Clone(content), Template: parsed}
+	record := templateRecord{Org: org, ID: id, Content: stored.Content}
+	if len(content) > maxInlineTemplate {
+		object, err := t.objects.Put(ctx, org, bytes.NewReader(content), int64(len(content)))
+		if err != nil {
+			return "", template.Template{}, fmt.Errorf("store the object of a template: %w", err)
+		}
+		record.Content, record.Object = nil, object.Key
+	}
+	if err := t.collection.Insert(ctx, record); err != nil && !errors.Is(err, storage.ErrExists) {
+		return "", template.Template{}, err
+	}
+	t.keep(org, stored)
+	return id, parsed, nil
+}
+
+// Get returns a template, or ErrNotFound: no command when it was used lately, else
+// one.
+func (t *Templates) Get(ctx context.Context, org, id string) (StoredTemplate, error) {
+	if known, ok := t.known(org, id); ok {
+		return known, nil
+	}
+	record, err := t.collection.Get(ctx, templateKey(org, id))
+	if err != nil {
+		return StoredTemplate{}, err
+	}
+	return t.load(ctx, record)
+}
+
+// GetMany returns the templates that exist among ids, by id: one command per
+// MaxMany of those that were not used lately.
+func (t *Templates) GetMany(ctx context.Context, org string, ids []string) (map[string]StoredTemplate, error) {
+	found := make(map[string]StoredTemplate, len(ids))
+	var missing []string
+	for _, id := range ids {
+		if _, twice := found[id]; twice {
+			continue
+		}
+		known, ok := t.known(org, id)
+		if !ok {
+			missing = append(missing, templateKey(org, id))
+		}
+		found[id] = known
+	}
+	records, err := t.collection.GetMany(ctx, missing)
+	if err != nil {
+		return nil, err
+	}
+	for _, record := range records {
+		stored, err := t.load(ctx, record)
+		if err != nil {
+			return nil, err
+		}
+		found[record.ID] = stored
+	}
+	for id, stored := range found {
+		if stored.ID == "" {
+			delete(found, id)
+		}
+	}
+	return found, nil
+}
+
+// Texts returns the texts of the templates that exist among ids, by id: one command per
+// MaxMany of those that were not used lately. Large ones, which are objects, are left out.
+func (t *Templates) Texts(ctx context.Context, org string, ids []string) (map[string][]byte, error) {
+	texts := make(map[string][]byte, len(ids))
+	var missing []string
+	for _, id := range storage.Distinct(ids) {
+		if known, ok := t.known(org, id); ok {
+			texts[id] = known.Content
+			continue
+		}
+		missing = append(missing, templateKey(org, id))
+	}
+	records, err := t.collection.GetMany(ctx, missing)
+	for _, record := range records {
+		if record.Object == "" {
+			texts[record.ID] = record.Content
+		}
+	}
+	return texts, err
+}
+
+// known looks a template up without a command. The empty one is that of all
+// organizations, and need not have been stored.
+func (t *Templates) known(org, id string) (StoredTemplate, bool) {
+	if id == t.empty.ID {
+		return t.empty, true
+	}
+	return t.cache.Get(templateKey(org, id))
+}
+
+// load reads and parses a stored template.
+func (t *Templates) load(ctx context.Context, record templateRecord) (StoredTemplate, error) {
+	content, err := t.content(ctx, record)
+	if err != nil {
+		return StoredTemplate{}, err
+	}
+	if found := template.ID(content); found != record.ID {
+		return StoredTemplate{}, damagedTemplate(record.ID, fmt.Errorf("its content is that of template %s", found))
+	}
+	parsed, err := template.ParseStored(content)
+	if err != nil {
+		return StoredTemplate{}, damagedTemplate(record.ID, err)
+	}
+	stored := StoredTemplate{ID: record.ID, Content: content, Template: parsed}
+	t.keep(record.Org, stored)
+	return stored, nil
+}
+
+func (t *Templates) content(ctx context.Context, record templateRecord) ([]byte, error) {
+	if record.Object == "" {
+		return record.Content, nil
+	}
+	reader, err := t.objects.Get(ctx, record.Object, 0, -1)
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) {
+		return nil, damagedTemplate(record.ID, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the object of a template: %w", err)
+	}
+	defer reader.Close()
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		return nil, fmt.Errorf("read the object of a template: %w", err)
+	}
+	return content, storage.ChargeRead(ctx, len(content))
+}
+
+func damagedTemplate(id string, cause error) error {
+	return storage.Damaged("The stored template "+id+" is damaged or lost", cause)
+}
+
+func (t *Templates) keep(org string, stored StoredTemplate) {
+	t.cache.Put(templateKey(org, stored.ID), stored, len(stored.Content)+templateOverhead)
+}

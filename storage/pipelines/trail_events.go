@@ -1,0 +1,77 @@
+package pipelines
+
+import (
+	"context"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+var trailEventSchema = &storage.Schema{
+	Name:    "trail_events",
+	Fields:  []string{"org", "trail", "time"},
+	Indexes: []storage.Index{{Name: "trail", Fields: []string{"org", "trail", "time"}}},
+}
+
+// TrailEvents keeps what happened to trails.
+type TrailEvents struct {
+	collection *storage.Collection[evidence.TrailEvent]
+}
+
+// NewTrailEvents binds the repository to an engine.
+func NewTrailEvents(docs storage.Documents) *TrailEvents {
+	return &TrailEvents{collection: storage.NewCollection(docs, trailEventSchema,
+		func(e *evidence.TrailEvent) string { return trailEventID(e.Trail, e.ID) },
+		func(e *evidence.TrailEvent) map[string]any {
+			return map[string]any{"org": e.Org, "trail": e.Trail, "time": e.Time}
+		})}
+}
+
+func trailEventID(trail, id string) string { return trail + "/" + id }
+
+// Add stores events; those that are there already stay as they are. Everything that
+// happens to a trail passes through here, last of its writes.
+func (e *TrailEvents) Add(ctx context.Context, events ...evidence.TrailEvent) error {
+	_, err := e.collection.InsertMany(ctx, events)
+	return err
+}
+
+// OfTrail returns the events of a trail, oldest first.
+func (e *TrailEvents) OfTrail(ctx context.Context, org, trail string) ([]evidence.TrailEvent, error) {
+	var events []evidence.TrailEvent
+	err := storage.ForEach(ctx, e.collection, storage.Query{Index: "trail", Equal: []any{org, trail}, Limit: storage.MaxMany},
+		func(event *evidence.TrailEvent) error {
+			events = append(events, *event)
+			return nil
+		})
+	return events, err
+}
+
+// Missing returns those of the ids, each of an event of a trail, that are not
+// stored.
+func (e *TrailEvents) Missing(ctx context.Context, refs []TrailEventRef) ([]TrailEventRef, error) {
+	ids := make([]string, 0, len(refs))
+	for _, ref := range refs {
+		ids = append(ids, trailEventID(ref.Trail, ref.ID))
+	}
+	found, err := e.collection.GetMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	stored := make(map[string]bool, len(found))
+	for _, event := range found {
+		stored[trailEventID(event.Trail, event.ID)] = true
+	}
+	var missing []TrailEventRef
+	for _, ref := range refs {
+		if !stored[trailEventID(ref.Trail, ref.ID)] {
+			missing = append(missing, ref)
+		}
+	}
+	return missing, nil
+}
+
+// TrailEventRef names an event of a trail.
+type TrailEventRef struct {
+	Trail, ID string
+}

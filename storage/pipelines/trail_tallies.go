@@ -1,0 +1,88 @@
+package pipelines
+
+import (
+	"context"
+	"slices"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+var trailTallySchema = &storage.Schema{
+	Name:    "trail_tallies",
+	Fields:  []string{"org"},
+	Indexes: []storage.Index{{Name: "org", Fields: []string{"org"}}},
+}
+
+// maxRecent is how many of the trails counted last a tally remembers, so that one
+// is not counted twice when a crash makes it be counted again.
+const maxRecent = 64
+
+// TrailTally counts the trails of a flow.
+type TrailTally struct {
+	Org    string `json:"org"`
+	Flow   string `json:"flow"` // id
+	Trails int64  `json:"trails"`
+	// Latest is the key of the trail that was begun last, at LatestAt.
+	Latest   string   `json:"latest"`
+	LatestAt float64  `json:"latest_at"`
+	Recent   []string `json:"recent"`
+}
+
+func (t *TrailTally) add(trail *evidence.Trail) {
+	key := trail.Key()
+	if slices.Contains(t.Recent, key) {
+		return
+	}
+	t.Trails++
+	t.Recent = append(t.Recent, key)
+	if excess := len(t.Recent) - maxRecent; excess > 0 {
+		t.Recent = slices.Delete(t.Recent, 0, excess)
+	}
+	if trail.CreatedAt > t.LatestAt || trail.CreatedAt == t.LatestAt && key > t.Latest {
+		t.Latest, t.LatestAt = key, trail.CreatedAt
+	}
+}
+
+// TrailTallies keeps one tally per flow.
+type TrailTallies struct {
+	collection *storage.Collection[TrailTally]
+}
+
+// NewTrailTallies binds the repository to an engine.
+func NewTrailTallies(docs storage.Documents) *TrailTallies {
+	return &TrailTallies{collection: storage.NewCollection(docs, trailTallySchema,
+		func(t *TrailTally) string { return t.Flow },
+		func(t *TrailTally) map[string]any { return map[string]any{"org": t.Org} })}
+}
+
+// LookUp returns the tally of a flow for Add, with revision 0 when there is none.
+func (t *TrailTallies) LookUp(ctx context.Context, flow string) (storage.Versioned[TrailTally], error) {
+	return storage.GetOrZero(ctx, t.collection, flow)
+}
+
+// Add counts a trail. seen is what lookUp returned.
+func (t *TrailTallies) Add(ctx context.Context, trail *evidence.Trail, seen storage.Versioned[TrailTally]) error {
+	_, err := storage.UpsertFrom(ctx, t.collection, trail.Flow, seen,
+		func() TrailTally { return TrailTally{Org: trail.Org, Flow: trail.Flow} },
+		func(tally *TrailTally) error {
+			tally.add(trail)
+			return nil
+		})
+	return err
+}
+
+// Of returns the tallies of flows; a flow without trails may have none.
+func (t *TrailTallies) Of(ctx context.Context, flows []string) ([]TrailTally, error) {
+	return t.collection.GetMany(ctx, flows)
+}
+
+// OfOrg returns the tallies of all flows of an organization.
+func (t *TrailTallies) OfOrg(ctx context.Context, org string) ([]TrailTally, error) {
+	var tallies []TrailTally
+	err := storage.ForEach(ctx, t.collection, storage.Query{Index: "org", Equal: []any{org}, Limit: storage.MaxMany}, func(tally *TrailTally) error {
+		tallies = append(tallies, *tally)
+		return nil
+	})
+	return tallies, err
+}

@@ -1,0 +1,218 @@
+package pipelines
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+var trailSchema = &storage.Schema{
+	Name:   "trails",
+	Fields: []string{"org", "flow", "created", "unsettled"},
+	Indexes: []storage.Index{
+		{Name: "created", Fields: []string{"org", "created"}},
+		{Name: "flow", Fields: []string{"org", "flow", "created"}},
+		{Name: "unsettled", Fields: []string{"unsettled"}},
+	},
+}
+
+// Trails keeps the trails of flows.
+type Trails struct {
+	Collection  *storage.Collection[evidence.Trail]
+	Tallies     *TrailTallies
+	events      *TrailEvents
+	generations *storage.Generations
+}
+
+// NewTrails binds the repository to an engine.
+func NewTrails(docs storage.Documents, tallies *TrailTallies, events *TrailEvents, tokens *storage.Generations) *Trails {
+	return &Trails{Tallies: tallies, events: events, generations: tokens, Collection: storage.NewCollection(docs, trailSchema,
+		func(t *evidence.Trail) string { return t.Key() },
+		func(t *evidence.Trail) map[string]any {
+			fields := map[string]any{"org": t.Org, "flow": t.Flow, "created": t.CreatedAt}
+			if at, ok := unsettledSince(t); ok {
+				fields["unsettled"] = at
+			}
+			return fields
+		})}
+}
+
+// unsettledSince tells since when a trail is unsettled, if it is. Later reports do
+// not move it, so that a busy trail is settled as well.
+func unsettledSince(t *evidence.Trail) (float64, bool) {
+	switch {
+	case t.Uncounted:
+		return t.CreatedAt, true
+	case len(t.Pending) > 0:
+		return t.Pending[0].Time, true
+	}
+	return 0, false
+}
+
+// Get returns the trail of that name in a flow, or ErrNotFound.
+func (t *Trails) Get(ctx context.Context, flow, name string) (evidence.Trail, error) {
+	return t.Collection.Get(ctx, evidence.TrailKey(flow, name))
+}
+
+// GetMany returns trails by key, in the order of keys.
+func (t *Trails) GetMany(ctx context.Context, keys []string) ([]evidence.Trail, error) {
+	return t.Collection.GetMany(ctx, keys)
+}
+
+// TrailQuery asks for a page of an organization's trails, newest first.
+type TrailQuery struct {
+	Org string
+	// Flows are the ids of the flows to look in; nil means all there are.
+	Flows         []string
+	Offset, Limit int
+}
+
+// List reads a page of trails.
+func (t *Trails) List(ctx context.Context, q TrailQuery) (*storage.Batches[evidence.Trail], error) {
+	query := storage.Query{Index: "created", Equal: []any{q.Org}, Descending: true, Offset: q.Offset, Limit: q.Limit}
+	switch {
+	case q.Flows == nil:
+		return storage.QueryBatches(t.Collection, query), nil
+	case len(q.Flows) == 0:
+		return storage.EmptyBatches[evidence.Trail](), nil
+	case len(q.Flows) <= storage.MaxMany:
+		query.Index, query.Equal = "flow", []any{q.Org, storage.TextSet(q.Flows)}
+		return storage.QueryBatches(t.Collection, query), nil
+	}
+	// Each part has what the page needs of it; their merge has the page.
+	var entries []storage.Record
+	for flows := range slices.Chunk(q.Flows, storage.MaxMany) {
+		query.Index, query.Equal = "flow", []any{q.Org, storage.TextSet(flows)}
+		query.Offset, query.Limit = 0, q.Offset+q.Limit
+		part, err := storage.FindAllFields(ctx, t.Collection, query)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, part...)
+	}
+	slices.SortFunc(entries, func(a, b storage.Record) int { return compareCreated(b, a) })
+	start := min(q.Offset, len(entries))
+	var keys []string
+	for _, entry := range entries[start:min(start+q.Limit, len(entries))] {
+		keys = append(keys, entry.ID)
+	}
+	return t.OfKeys(keys), nil
+}
+
+// OfKeys reads trails by key, in the order of keys.
+func (t *Trails) OfKeys(keys []string) *storage.Batches[evidence.Trail] {
+	return storage.BatchesByID(t.Collection, keys)
+}
+
+// Totals returns how many trails flows have; nil means all flows there are.
+func (t *Trails) Totals(ctx context.Context, org string, flows []string) (int64, error) {
+	var tallies []TrailTally
+	var err error
+	if flows == nil {
+		tallies, err = t.Tallies.OfOrg(ctx, org)
+	} else {
+		tallies, err = t.Tallies.Of(ctx, flows)
+	}
+	total := int64(0)
+	for _, tally := range tallies {
+		total += tally.Trails
+	}
+	return total, err
+}
+
+// Latest returns the trail of each flow that was begun last, by the flow's id.
+func (t *Trails) Latest(ctx context.Context, flows []string) (map[string]evidence.Trail, error) {
+	tallies, err := t.Tallies.Of(ctx, flows)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]string, 0, len(tallies))
+	for _, tally := range tallies {
+		keys = append(keys, tally.Latest)
+	}
+	found, err := t.GetMany(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	latest := make(map[string]evidence.Trail, len(found))
+	for _, trail := range found {
+		latest[trail.Flow] = trail
+	}
+	return latest, nil
+}
+
+// Events returns the events of a trail, oldest first.
+func (t *Trails) Events(ctx context.Context, trail *evidence.Trail) ([]evidence.TrailEvent, error) {
+	events, err := t.events.OfTrail(ctx, trail.Org, trail.Key())
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]bool, len(trail.Pending))
+	for _, event := range events {
+		known[event.ID] = true
+	}
+	for _, event := range trail.Pending {
+		if !known[event.ID] {
+			events = append(events, event)
+		}
+	}
+	slices.SortStableFunc(events, func(a, b evidence.TrailEvent) int { return cmp.Compare(a.Time, b.Time) })
+	return events, nil
+}
+
+// Settle does what belongs to a version of a trail and is kept elsewhere: the
+// flow's count, and the events. It can be repeated.
+func (t *Trails) Settle(ctx context.Context, trail evidence.Trail) error {
+	if !trail.Uncounted {
+		return t.SettleFrom(ctx, trail, storage.Versioned[TrailTally]{})
+	}
+	tally, err := t.Tallies.LookUp(ctx, trail.Flow)
+	if err != nil {
+		return err
+	}
+	return t.SettleFrom(ctx, trail, tally)
+}
+
+// SettleFrom is settle for those who have looked at the flow's tally already.
+func (t *Trails) SettleFrom(ctx context.Context, trail evidence.Trail, tally storage.Versioned[TrailTally]) error {
+	if !trail.Uncounted && len(trail.Pending) == 0 {
+		return nil
+	}
+	if trail.Uncounted {
+		if err := t.Tallies.Add(ctx, &trail, tally); err != nil {
+			return err
+		}
+	}
+	if err := t.events.Add(ctx, trail.Pending...); err != nil {
+		return err
+	}
+	_, err := t.Collection.Update(ctx, trail.Key(), func(stored *evidence.Trail) error {
+		stored.Uncounted = false
+		stored.Pending = slices.DeleteFunc(stored.Pending, func(event evidence.TrailEvent) bool {
+			return slices.ContainsFunc(trail.Pending, func(done evidence.TrailEvent) bool { return done.ID == event.ID })
+		})
+		return nil
+	})
+	return err
+}
+
+// SettleBefore settles the trails that whoever changed them has left unsettled,
+// up to a time. It returns how many there were. As one of the changes may be
+// another template that nobody was told of, it lets everything that runs be judged
+// anew.
+func (t *Trails) SettleBefore(ctx context.Context, before float64) (int, error) {
+	settled := 0
+	err := storage.ForEach(ctx, t.Collection, storage.Query{
+		Index: "unsettled", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: before}, Limit: 100,
+	}, func(trail *evidence.Trail) error {
+		settled++
+		if err := t.generations.Bump(ctx, trail.Org); err != nil {
+			return err
+		}
+		return t.Settle(ctx, *trail)
+	})
+	return settled, err
+}

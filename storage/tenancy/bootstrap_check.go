@@ -1,0 +1,139 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+var (
+	errDeclaredTwice = errors.New("the name is declared twice; a user's organization has the user's name")
+	errKeyTwice      = errors.New("the key is given twice")
+	errKeyTaken      = errors.New("the same key belongs to somebody else already")
+)
+
+// bootstrapCheck collects all reasons for which a declaration cannot be applied. It
+// only reads, so that a declaration with a fault changes nothing.
+type bootstrapCheck struct {
+	tenancy *Tenancy
+	names   map[string]bool
+	secrets map[evidence.Secret]bool
+	faults  []error
+}
+
+// checkBootstrap returns every fault of a declaration at once, or the error of the
+// database.
+func (t *Tenancy) checkBootstrap(ctx context.Context, declared evidence.Bootstrap) error {
+	check := &bootstrapCheck{tenancy: t, names: map[string]bool{}, secrets: map[evidence.Secret]bool{}}
+	users := map[string]bool{}
+	for _, user := range declared.Users {
+		users[user.Name] = true
+		if err := check.user(ctx, user); err != nil {
+			return err
+		}
+	}
+	for _, org := range declared.Organizations {
+		if err := check.organization(ctx, org, users); err != nil {
+			return err
+		}
+	}
+	return errors.Join(check.faults...)
+}
+
+func (c *bootstrapCheck) fault(kind, name string, err error) {
+	c.faults = append(c.faults, fmt.Errorf("bootstrap %s %s: %w", kind, name, err))
+}
+
+func (c *bootstrapCheck) user(ctx context.Context, declared evidence.DeclaredUser) error {
+	fault, err := c.name(ctx, declared.Name, evidence.PersonalOrganization)
+	if err != nil {
+		return err
+	}
+	if fault != nil {
+		c.fault("user", declared.Name, fault)
+	}
+	for _, key := range declared.Keys {
+		fault, err := c.key(ctx, declared.Name, key.Secret)
+		if err != nil {
+			return err
+		}
+		if fault != nil {
+			c.fault("user", declared.Name, fmt.Errorf("key %q: %w", key.Description, fault))
+		}
+	}
+	return nil
+}
+
+func (c *bootstrapCheck) organization(ctx context.Context, declared evidence.DeclaredOrganization, users map[string]bool) error {
+	fault, err := c.name(ctx, declared.Name, evidence.SharedOrganization)
+	if err != nil {
+		return err
+	}
+	if fault != nil {
+		c.fault("organization", declared.Name, fault)
+	}
+	for _, member := range slices.Sorted(maps.Keys(declared.Members)) {
+		if !users[member] {
+			c.fault("organization", declared.Name, undeclaredMember(member))
+		}
+	}
+	return nil
+}
+
+// name returns why an organization of a kind cannot have a name, or nil.
+func (c *bootstrapCheck) name(ctx context.Context, name string, kind evidence.OrganizationKind) (fault, err error) {
+	if c.names[name] {
+		return errDeclaredTwice, nil
+	}
+	c.names[name] = true
+	org, err := c.tenancy.organizations.Get(ctx, name)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return otherKind(org, kind), nil
+}
+
+// key returns why a user cannot have a key that was brought along, or nil.
+func (c *bootstrapCheck) key(ctx context.Context, user string, secret evidence.Secret) (fault, err error) {
+	if secret == "" {
+		return nil, nil
+	}
+	if c.secrets[secret] {
+		return errKeyTwice, nil
+	}
+	c.secrets[secret] = true
+	hash := evidence.HashAPIKey(secret.Reveal())
+	stored, err := c.tenancy.keys.Get(ctx, hash)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, maskHash(err, hash)
+	}
+	owner, err := c.tenancy.users.Get(ctx, user)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return nil, err
+	}
+	if stored.OwnerID != owner.ID {
+		return errKeyTaken, nil
+	}
+	return nil, nil
+}
+
+// otherKind returns an error when an organization is not of a kind.
+func otherKind(org evidence.Organization, kind evidence.OrganizationKind) error {
+	if org.Kind == kind {
+		return nil
+	}
+	return fmt.Errorf("there is a %s organization of that name already", org.Kind)
+}
+
+func undeclaredMember(name string) error { return fmt.Errorf("member %s is not a declared user", name) }

@@ -1,0 +1,316 @@
+package tenancy_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+
+	"attestry/app/apptest"
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/tenancy"
+)
+
+func bootstrapWithMadeKeys() evidence.Bootstrap {
+	declared := tenancyBootstrap()
+	declared.Users[0].Keys = append(declared.Users[0].Keys,
+		evidence.DeclaredKey{Description: "ci"}, evidence.DeclaredKey{Description: "cluster", ExpiresAt: 4_000_000_000})
+	return declared
+}
+
+func TestApplyBootstrapIsIdempotent(t *testing.T) {
+	docs, hands := newTenancyDocuments(), apptest.NewFakeClock()
+	first := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	made := apply(t, first, bootstrapWithMadeKeys())
+	if len(made) != 2 || made[0].Description != "ci" || made[1].ExpiresAt != 4_000_000_000 {
+		t.Fatalf("made %+v", made)
+	}
+	anna := authenticate(t, first, made[0].Secret.Reveal())
+	if anna.Name != "anna" || made[0].User != "anna" {
+		t.Errorf("the made key is of %s", anna.Name)
+	}
+	org, err := first.Organization(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	stored := docs.bodies()
+
+	second := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(second.Close)
+	before := docs.writes()
+	if again := apply(t, second, bootstrapWithMadeKeys()); len(again) != 0 {
+		t.Errorf("%d keys were made again", len(again))
+	}
+	if docs.writes() != before || len(docs.bodies()) != len(stored) {
+		t.Error("the second start changed something")
+	}
+	if same, err := second.Organization(t.Context(), "acme"); err != nil || same != org {
+		t.Errorf("got %+v, %v, want %+v", same, err, org)
+	}
+	if docs.size("users") != 2 || docs.size("organizations") != 4 || docs.size("members") != 4 || docs.size("keys") != 4 {
+		t.Errorf("there are %d users, %d organizations, %d members, %d keys",
+			docs.size("users"), docs.size("organizations"), docs.size("members"), docs.size("keys"))
+	}
+}
+
+func TestApplyBootstrapFollowsTheFileAndLeavesTheRestAlone(t *testing.T) {
+	store, _, hands := newTenancy(t)
+	anna := authenticate(t, store, annasKey)
+	yes := true
+	apply(t, store, evidence.Bootstrap{
+		Users: []evidence.DeclaredUser{{Name: "anna"}, {Name: "carl"}},
+		Organizations: []evidence.DeclaredOrganization{
+			{Name: "acme", Members: map[string]evidence.Role{"anna": evidence.Member, "carl": evidence.Reader}, Beta: &yes},
+			{Name: "open"},
+		},
+	})
+	access, err := store.Access(t.Context(), anna, "acme")
+	if err != nil || access.Role != evidence.Member || !access.Beta {
+		t.Errorf("got %+v, %v", access, err)
+	}
+	bert := authenticate(t, store, bertsKey)
+	_, err = store.Access(t.Context(), bert, "open")
+	wantCode(t, err, evidence.Forbidden)
+	if access, err := store.Access(t.Context(), anna, "open"); err != nil || access.Role != evidence.Admin {
+		t.Errorf("a membership that is no longer named is %+v, %v", access, err)
+	}
+
+	hands.Advance(1)
+	apply(t, store, tenancyBootstrap())
+	if access, err := store.Access(t.Context(), anna, "acme"); err != nil || !access.Beta || access.Role != evidence.Snapshotter {
+		t.Errorf("without a word on beta it is %+v, %v", access, err)
+	}
+}
+
+func TestApplyBootstrapMakesPersonalOrganizations(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	org, err := store.Organization(t.Context(), "bert")
+	if err != nil || org.Kind != evidence.PersonalOrganization || org.CreatedAt != 1_800_000_000 || org.Public {
+		t.Errorf("got %+v, %v", org, err)
+	}
+	shared, err := store.Organization(t.Context(), "acme")
+	if err != nil || shared.Kind != evidence.SharedOrganization {
+		t.Errorf("got %+v, %v", shared, err)
+	}
+	if _, err := store.Organization(t.Context(), "nobody"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+}
+
+func TestApplyBootstrapOfADeclarationWithAFaultChangesNothing(t *testing.T) {
+	// Each declares something new, and something that stands already otherwise, in front
+	// of the fault.
+	sound := func(users []evidence.DeclaredUser, organizations ...evidence.DeclaredOrganization) evidence.Bootstrap {
+		return evidence.Bootstrap{
+			Users: append([]evidence.DeclaredUser{
+				{Name: "dora", Keys: []evidence.DeclaredKey{{Description: "made"}, {Secret: "a-key-that-is-new-here", Description: "brought"}}},
+				{Name: "bert", Email: "other@example.com"},
+			}, users...),
+			Organizations: append([]evidence.DeclaredOrganization{
+				{Name: "new", Members: map[string]evidence.Role{"dora": evidence.Admin}},
+				{Name: "open", Members: map[string]evidence.Role{"bert": evidence.Admin}},
+			}, organizations...),
+		}
+	}
+	brings := func(name string, secrets ...evidence.Secret) []evidence.DeclaredUser {
+		user := evidence.DeclaredUser{Name: name}
+		for _, secret := range secrets {
+			user.Keys = append(user.Keys, evidence.DeclaredKey{Secret: secret, Description: "laptop"})
+		}
+		return []evidence.DeclaredUser{user}
+	}
+	for name, test := range map[string]struct {
+		declared evidence.Bootstrap
+		want     []string
+	}{
+		"a shared organization named as a user": {
+			sound(nil, evidence.DeclaredOrganization{Name: "anna"}),
+			[]string{"bootstrap organization anna: there is a personal organization of that name already"},
+		},
+		"a user named as a shared organization": {
+			sound(brings("acme")),
+			[]string{"bootstrap user acme: there is a shared organization of that name already"},
+		},
+		"a new user with another user's key": {
+			sound(brings("carl", annasKey)),
+			[]string{`bootstrap user carl: key "laptop": the same key belongs to somebody else already`},
+		},
+		"a known user with another user's key": {
+			sound(brings("anna", bertsKey)),
+			[]string{`bootstrap user anna: key "laptop": the same key belongs to somebody else already`},
+		},
+		"a key that is given twice": {
+			sound(append(brings("carl", "a-key-of-two-new-users"), brings("anna", "a-key-of-two-new-users")...)),
+			[]string{`bootstrap user anna: key "laptop": the key is given twice`},
+		},
+		"a user and an organization of one name": {
+			sound(brings("carl"), evidence.DeclaredOrganization{Name: "carl"}),
+			[]string{"bootstrap organization carl: the name is declared twice"},
+		},
+		"a member who is not declared": {
+			sound(nil, evidence.DeclaredOrganization{Name: "acme", Members: map[string]evidence.Role{"anna": evidence.Admin}}),
+			[]string{"bootstrap organization acme: member anna is not a declared user"},
+		},
+		"several faults": {
+			sound(brings("carl", annasKey, bertsKey), evidence.DeclaredOrganization{Name: "bert"}),
+			[]string{"bootstrap user carl", "bootstrap organization bert"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, docs, _ := newTenancy(t)
+			before := docs.stored()
+			made, err := store.ApplyBootstrap(t.Context(), test.declared)
+			if err == nil || len(made) != 0 {
+				t.Errorf("it made %d keys, %v", len(made), err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(fmt.Sprint(err), want) {
+					t.Errorf("%q is not in %q", want, err)
+				}
+			}
+			if !maps.Equal(docs.stored(), before) {
+				t.Errorf("the stores have changed from %v to %v", before, docs.stored())
+			}
+			for _, secret := range []string{annasKey, bertsKey} {
+				if err != nil && (strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), evidence.HashAPIKey(secret))) {
+					t.Errorf("a key is in %q", err)
+				}
+			}
+		})
+	}
+}
+
+// TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext lets another process take a
+// name after it was checked.
+func TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext(t *testing.T) {
+	docs, hands := newTenancyDocuments(), apptest.NewFakeClock()
+	docs.hook(func(command, collection, id string) error {
+		if command == "insert" && collection == "organizations" && id == "open" {
+			docs.hook(nil)
+			other := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+			defer other.Close()
+			apply(t, other, evidence.Bootstrap{Users: []evidence.DeclaredUser{{Name: "open"}}})
+		}
+		return nil
+	})
+	store := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(store.Close)
+	told, err := store.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
+	if err == nil || len(told) != 2 {
+		t.Fatalf("%d keys were told, %v", len(told), err)
+	}
+	corrected := bootstrapWithMadeKeys()
+	corrected.Organizations[1].Name = "other"
+	if again := apply(t, store, corrected); len(again) != 0 {
+		t.Errorf("%d keys were made again", len(again))
+	}
+	anna := authenticate(t, store, told[0].Secret.Reveal())
+	for _, org := range []string{"acme", "other", "anna"} {
+		if _, err := store.Access(t.Context(), anna, org); err != nil {
+			t.Errorf("anna in %s: %v", org, err)
+		}
+	}
+}
+
+func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
+	docs, hands := newTenancyDocuments(), apptest.NewFakeClock()
+	const processes = 8
+	var mu sync.Mutex
+	var made []evidence.MadeKey
+	var wg sync.WaitGroup
+	for range processes {
+		wg.Go(func() {
+			store := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+			defer store.Close()
+			keys, err := store.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			made = append(made, keys...)
+		})
+	}
+	wg.Wait()
+	if len(made) != 2 {
+		t.Errorf("%d keys were told, want 2", len(made))
+	}
+	store := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(store.Close)
+	ids := map[string]bool{}
+	for _, key := range made {
+		ids[authenticate(t, store, key.Secret.Reveal()).UserID] = true
+	}
+	ids[authenticate(t, store, annasKey).UserID] = true
+	if len(ids) != 1 {
+		t.Errorf("anna has %d ids", len(ids))
+	}
+	if docs.size("keys") != 4 || docs.size("members") != 4 || docs.size("organizations") != 4 {
+		t.Errorf("there are %d keys, %d members, %d organizations",
+			docs.size("keys"), docs.size("members"), docs.size("organizations"))
+	}
+}
+
+func TestApplyBootstrapFinishesWhatACrashLeft(t *testing.T) {
+	crash := errors.New("killed")
+	for at := 1; ; at++ {
+		docs, hands := newTenancyDocuments(), apptest.NewFakeClock()
+		commands := 0
+		docs.hook(func(string, string, string) error {
+			commands++
+			if commands >= at {
+				return crash
+			}
+			return nil
+		})
+		killed := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+		told, err := killed.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
+		killed.Close()
+		docs.hook(nil)
+		store := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+		told = append(told, apply(t, store, bootstrapWithMadeKeys())...)
+		checkComplete(t, store, told, fmt.Sprintf("killed at command %d", at))
+		store.Close()
+		if err == nil {
+			return
+		}
+	}
+}
+
+func checkComplete(t *testing.T, store *tenancy.Tenancy, told []evidence.MadeKey, when string) {
+	t.Helper()
+	if len(told) != 2 {
+		t.Errorf("%s: %d keys were told, want 2", when, len(told))
+	}
+	for _, key := range told {
+		authenticate(t, store, key.Secret.Reveal())
+	}
+	anna, bert := authenticate(t, store, annasKey), authenticate(t, store, bertsKey)
+	for _, org := range []string{"acme", "open", "anna"} {
+		if _, err := store.Access(t.Context(), anna, org); err != nil {
+			t.Errorf("%s: anna in %s: %v", when, org, err)
+		}
+	}
+	if _, err := store.Access(t.Context(), bert, "open"); err != nil {
+		t.Errorf("%s: bert in open: %v", when, err)
+	}
+}
+
+func TestARevokedMadeKeyIsNotMadeAgain(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	made := apply(t, store, bootstrapWithMadeKeys())
+	anna := authenticate(t, store, made[0].Secret.Reveal())
+	if err := store.RevokeKey(t.Context(), anna.UserID, anna.KeyID); err != nil {
+		t.Fatal(err)
+	}
+	if again := apply(t, store, bootstrapWithMadeKeys()); len(again) != 0 {
+		t.Error("the key was made again")
+	}
+	_, err := store.Authenticate(t.Context(), made[0].Secret.Reveal())
+	wantCode(t, err, evidence.Unauthorized)
+}

@@ -1,0 +1,157 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+var keySchema = &storage.Schema{
+	Name:   "keys",
+	Fields: []string{"owner_id", "created_at"},
+	Indexes: []storage.Index{
+		{Name: "owner", Fields: []string{"owner_id", "created_at"}},
+	},
+}
+
+func keyID(k *evidence.Key) string { return k.Hash }
+
+func keyFields(k *evidence.Key) map[string]any {
+	return map[string]any{"owner_id": k.OwnerID, "created_at": k.CreatedAt}
+}
+
+// knownKey is a key as it was read, and when its last use was noted.
+type knownKey struct {
+	key  evidence.Key
+	used atomic.Int64 // Unix seconds
+}
+
+// Authenticate returns whom a secret speaks for. Secrets that are malformed,
+// unknown, expired or revoked are Unauthorized, all with one text. An expiry acts
+// at once; so does a revocation made by this process, and one made by another
+// process within tenancyCacheAge.
+func (t *Tenancy) Authenticate(ctx context.Context, secret string) (evidence.Principal, error) {
+	if secret == "" || evidence.MistypedAPIKey(secret) {
+		return evidence.Principal{}, invalidKey()
+	}
+	now := t.clock()
+	known, err := t.knownKey(ctx, evidence.HashAPIKey(secret), now)
+	if err != nil {
+		return evidence.Principal{}, err
+	}
+	if !known.key.ActiveAt(now.Unix()) {
+		return evidence.Principal{}, invalidKey()
+	}
+	t.noteUse(known, now.Unix())
+	return known.key.Principal(), nil
+}
+
+func (t *Tenancy) knownKey(ctx context.Context, hash string, now time.Time) (*knownKey, error) {
+	known, version, ok := t.knownKeys.Get(hash, now)
+	if ok {
+		return known, nil
+	}
+	key, err := t.keys.Get(ctx, hash)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, invalidKey()
+	}
+	if err != nil {
+		return nil, maskHash(err, hash)
+	}
+	known = &knownKey{key: key}
+	known.used.Store(key.LastUsedAt)
+	t.knownKeys.Put(hash, known, now, version)
+	return known, nil
+}
+
+// noteUse hands the use of a key on to be written, unless one was within the
+// minute. A write that fails is made good when the key is next read.
+func (t *Tenancy) noteUse(known *knownKey, now int64) {
+	last := known.used.Load()
+	if now-last < keyUseInterval || !known.used.CompareAndSwap(last, now) {
+		return
+	}
+	t.uses.note(known.key, now)
+}
+
+// RevokeKey ends a key of an owner from now on. A key that is unknown, expired or
+// revoked already is NotFound.
+func (t *Tenancy) RevokeKey(ctx context.Context, ownerID, keyID string) error {
+	hash, err := t.keyHash(ctx, ownerID, keyID)
+	if err != nil {
+		return err
+	}
+	now := t.clock().Unix()
+	_, err = t.keys.Update(ctx, hash, func(key *evidence.Key) error {
+		if !key.ActiveAt(now) {
+			return keyNotFound()
+		}
+		key.RevokedAt = now
+		return nil
+	})
+	t.knownKeys.Forget(hash)
+	return maskHash(err, hash)
+}
+
+// keyHash finds the hash of an owner's key by its id, or returns NotFound.
+func (t *Tenancy) keyHash(ctx context.Context, ownerID, keyID string) (string, error) {
+	query := storage.Query{Index: "owner", Equal: []any{ownerID}, Limit: storage.MaxMany}
+	for {
+		keys, next, err := t.keys.Find(ctx, query)
+		if err != nil {
+			return "", err
+		}
+		for _, key := range keys {
+			if key.ID == keyID {
+				return key.Hash, nil
+			}
+		}
+		if next == "" {
+			return "", keyNotFound()
+		}
+		query.After = next
+	}
+}
+
+func (t *Tenancy) newKey(owner evidence.User, secret evidence.Secret, declared evidence.DeclaredKey) evidence.Key {
+	return evidence.Key{
+		ID:          evidence.NewID(),
+		Hash:        evidence.HashAPIKey(secret.Reveal()),
+		OwnerID:     owner.ID,
+		OwnerName:   owner.Name,
+		Description: declared.Description,
+		CreatedAt:   t.clock().Unix(),
+		ExpiresAt:   declared.ExpiresAt,
+	}
+}
+
+func invalidKey() error {
+	return evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage)
+}
+
+func keyNotFound() error {
+	return evidence.NewError(evidence.NotFound, "API key not found")
+}
+
+// maskHash keeps a hash out of an error's text, since a short key that was
+// brought along could be guessed from it.
+func maskHash(err error, hash string) error {
+	if err == nil || !strings.Contains(err.Error(), hash) {
+		return err
+	}
+	return &maskedError{text: strings.ReplaceAll(err.Error(), hash, "[hash]"), err: err}
+}
+
+type maskedError struct {
+	text string
+	err  error
+}
+
+func (e *maskedError) Error() string { return e.text }
+
+func (e *maskedError) Unwrap() error { return e.err }

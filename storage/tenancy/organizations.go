@@ -1,0 +1,75 @@
+package tenancy
+
+import (
+	"context"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+var organizationSchema = &storage.Schema{
+	Name:    "organizations",
+	Fields:  []string{"created"},
+	Indexes: []storage.Index{{Name: "created", Fields: []string{"created"}}},
+}
+
+func organizationID(o *evidence.Organization) string { return o.Name }
+
+func organizationFields(o *evidence.Organization) map[string]any {
+	return map[string]any{"created": o.CreatedAt}
+}
+
+// EachOrganization calls yield for all organizations, until it returns an error.
+func (t *Tenancy) EachOrganization(ctx context.Context, yield func(*evidence.Organization) error) error {
+	return storage.ForEach(ctx, t.organizations, storage.Query{Index: "created", Limit: storage.MaxMany}, yield)
+}
+
+// HasOrganizations tells whether there is any organization.
+func (t *Tenancy) HasOrganizations(ctx context.Context) (bool, error) {
+	found, _, err := t.organizations.FindFields(ctx, storage.Query{Index: "created", Limit: 1})
+	return len(found) > 0, err
+}
+
+// Organization returns an organization by its name, or ErrNotFound.
+func (t *Tenancy) Organization(ctx context.Context, name string) (evidence.Organization, error) {
+	return t.organizations.Get(ctx, name)
+}
+
+// ensureOrganization returns the organization of that name, made when there is
+// none. One of another kind is an error: a personal organization must not become
+// everybody's, nor a shared one somebody's own.
+func (t *Tenancy) ensureOrganization(ctx context.Context, name string, kind evidence.OrganizationKind) (evidence.Organization, error) {
+	now := evidence.Seconds(t.clock())
+	org, err := storage.Ensure(ctx, t.organizations, name, evidence.Organization{
+		ID:             evidence.NewID(),
+		Name:           name,
+		Kind:           kind,
+		CreatedAt:      now,
+		LastModifiedAt: now,
+	})
+	if err != nil {
+		return org, err
+	}
+	return org, otherKind(org, kind)
+}
+
+// setSwitches sets what an organization's declaration says of beta and public.
+func (t *Tenancy) setSwitches(ctx context.Context, org evidence.Organization, declared evidence.DeclaredOrganization) error {
+	beta := org.Beta
+	if declared.Beta != nil {
+		beta = *declared.Beta
+	}
+	if org.Beta == beta && org.Public == declared.Public {
+		return nil
+	}
+	now := evidence.Seconds(t.clock())
+	_, err := t.organizations.Update(ctx, org.Name, func(org *evidence.Organization) error {
+		if declared.Beta != nil {
+			org.Beta = *declared.Beta
+		}
+		org.Public = declared.Public
+		org.LastModifiedAt = now
+		return nil
+	})
+	return err
+}

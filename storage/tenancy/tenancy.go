@@ -1,0 +1,56 @@
+package tenancy
+
+import (
+	"log/slog"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+const (
+	// tenancyCacheAge is how long a key or an access is believed without looking.
+	// A revocation acts at once in the process that makes it, and within this time
+	// in all others.
+	tenancyCacheAge = 10 * time.Second
+	// tenancyCacheSize bounds each of the two caches to a few megabytes.
+	tenancyCacheSize = 10_000
+)
+
+// Tenancy keeps who there is and who may do what: users, organizations, members
+// and keys. It is safe for concurrent use.
+type Tenancy struct {
+	clock         evidence.Clock
+	users         *storage.Collection[evidence.User]
+	organizations *storage.Collection[evidence.Organization]
+	members       *storage.Collection[evidence.Membership]
+	keys          *storage.Collection[evidence.Key]
+	knownKeys     *storage.Cache[*knownKey]
+	accesses      *storage.Cache[evidence.OrgAccess]
+	uses          *keyUses
+}
+
+// NewTenancy binds the repositories to an engine. Close ends what it does in the
+// background; what fails there is logged.
+func NewTenancy(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenancy {
+	keys := storage.NewCollection(docs, keySchema, keyID, keyFields)
+	return &Tenancy{
+		clock:         clock,
+		users:         storage.NewCollection(docs, userSchema, userID, nil),
+		organizations: storage.NewCollection(docs, organizationSchema, organizationID, organizationFields),
+		members:       storage.NewCollection(docs, memberSchema, memberID, nil),
+		keys:          keys,
+		knownKeys:     storage.NewCache[*knownKey](tenancyCacheAge, tenancyCacheSize),
+		accesses:      storage.NewCache[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
+		uses:          newKeyUses(keys, log),
+	}
+}
+
+// TenancySchemas declares the collections that Tenancy uses.
+func TenancySchemas() []*storage.Schema {
+	return []*storage.Schema{userSchema, organizationSchema, memberSchema, keySchema}
+}
+
+// Close waits until the last uses of keys are written. The Tenancy goes on
+// answering, but records no further use.
+func (t *Tenancy) Close() { t.uses.close() }

@@ -1,0 +1,378 @@
+package tenancy_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"attestry/app/apptest"
+	"attestry/evidence"
+	"attestry/storage/tenancy"
+)
+
+const (
+	annasKey = "anna-has-a-key-of-her-own"
+	bertsKey = "bert-has-another-one-here"
+)
+
+func tenancyBootstrap() evidence.Bootstrap {
+	return evidence.Bootstrap{
+		Users: []evidence.DeclaredUser{
+			{Name: "anna", Email: "anna@example.com", Keys: []evidence.DeclaredKey{{Secret: annasKey, Description: "laptop"}}},
+			{Name: "bert", Keys: []evidence.DeclaredKey{{Secret: bertsKey, Description: "laptop"}}},
+		},
+		Organizations: []evidence.DeclaredOrganization{
+			{Name: "acme", Members: map[string]evidence.Role{"anna": evidence.Snapshotter}},
+			{Name: "open", Public: true, Members: map[string]evidence.Role{"anna": evidence.Admin}},
+		},
+	}
+}
+
+// newTenancy is a Tenancy with the bootstrap applied.
+func newTenancy(t *testing.T) (*tenancy.Tenancy, *tenancyDocuments, *apptest.FakeClock) {
+	t.Helper()
+	docs, hands := newTenancyDocuments(), apptest.NewFakeClock()
+	store := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(store.Close)
+	apply(t, store, tenancyBootstrap())
+	return store, docs, hands
+}
+
+func apply(t *testing.T, store *tenancy.Tenancy, declared evidence.Bootstrap) []evidence.MadeKey {
+	t.Helper()
+	made, err := store.ApplyBootstrap(t.Context(), declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func authenticate(t *testing.T, store *tenancy.Tenancy, secret string) evidence.Principal {
+	t.Helper()
+	principal, err := store.Authenticate(t.Context(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return principal
+}
+
+func wantCode(t *testing.T, err error, want evidence.Code) {
+	t.Helper()
+	if got := evidence.CodeOf(err); got != want {
+		t.Errorf("got %q (%v), want %q", got, err, want)
+	}
+}
+
+func TestAuthenticateTellsWhoseKeyItIs(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	anna := authenticate(t, store, annasKey)
+	bert := authenticate(t, store, bertsKey)
+	if anna.Name != "anna" || bert.Name != "bert" || anna.ServiceAccount {
+		t.Errorf("got %+v and %+v", anna, bert)
+	}
+	if anna.UserID == bert.UserID || anna.KeyID == bert.KeyID || anna.KeyID == evidence.HashAPIKey(annasKey) {
+		t.Errorf("ids are not of their own: %+v and %+v", anna, bert)
+	}
+}
+
+func TestAuthenticateAnswersEveryBadKeyAlike(t *testing.T) {
+	store, docs, hands := newTenancy(t)
+	anna := authenticate(t, store, annasKey)
+	if err := store.RevokeKey(t.Context(), anna.UserID, anna.KeyID); err != nil {
+		t.Fatal(err)
+	}
+	declared := tenancyBootstrap()
+	declared.Users[1].Keys[0].ExpiresAt = hands.Now().Unix()
+	apply(t, store, declared)
+
+	mistyped := "att_0" + evidence.NewAPIKey().Reveal()[5:]
+	if !evidence.MistypedAPIKey(mistyped) {
+		mistyped = "att_1" + mistyped[5:] // the key began with the 0
+	}
+	for _, secret := range []string{"", "no-such-key-anywhere", annasKey, bertsKey, annasKey + " ", mistyped, "\x00\xff"} {
+		_, err := store.Authenticate(t.Context(), secret)
+		wantCode(t, err, evidence.Unauthorized)
+		if err != nil && err.Error() != evidence.InvalidKeyMessage {
+			t.Errorf("%q is answered %q", secret, err)
+		}
+	}
+	store.Close() // no use of a key is being written
+	before := docs.count()
+	_, _ = store.Authenticate(t.Context(), mistyped)
+	if docs.count() != before {
+		t.Error("a mistyped key was looked up")
+	}
+}
+
+func TestAKeyStopsWorkingTheSecondItExpires(t *testing.T) {
+	store, _, hands := newTenancy(t)
+	declared := tenancyBootstrap()
+	declared.Users[0].Keys[0].ExpiresAt = hands.Now().Unix() + 5
+	apply(t, store, declared)
+
+	hands.Advance(4 * time.Second)
+	authenticate(t, store, annasKey)
+	hands.Advance(time.Second)
+	_, err := store.Authenticate(t.Context(), annasKey)
+	wantCode(t, err, evidence.Unauthorized)
+}
+
+func TestRevocationActsAtOnceHereAndSoonElsewhere(t *testing.T) {
+	here, docs, hands := newTenancy(t)
+	elsewhere := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(elsewhere.Close)
+	anna := authenticate(t, here, annasKey)
+	authenticate(t, elsewhere, annasKey)
+
+	if err := here.RevokeKey(t.Context(), anna.UserID, anna.KeyID); err != nil {
+		t.Fatal(err)
+	}
+	_, err := here.Authenticate(t.Context(), annasKey)
+	wantCode(t, err, evidence.Unauthorized)
+	hands.Advance(10 * time.Second)
+	_, err = elsewhere.Authenticate(t.Context(), annasKey)
+	wantCode(t, err, evidence.Unauthorized)
+}
+
+func TestALookUpUnderWayDoesNotOutliveARevocation(t *testing.T) {
+	store, docs, _ := newTenancy(t)
+	anna := authenticate(t, store, annasKey)
+	store.Close()                       // the use of the key is written
+	apply(t, store, tenancyBootstrap()) // empties the caches
+
+	read, goOn := make(chan struct{}), make(chan struct{})
+	var halted atomic.Bool
+	docs.mu.Lock()
+	docs.after = func(collection, _ string) {
+		if collection == "keys" && halted.CompareAndSwap(false, true) {
+			close(read)
+			<-goOn
+		}
+	}
+	docs.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = store.Authenticate(context.Background(), annasKey)
+	}()
+	<-read
+	if err := store.RevokeKey(t.Context(), anna.UserID, anna.KeyID); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	<-done
+	_, err := store.Authenticate(t.Context(), annasKey)
+	wantCode(t, err, evidence.Unauthorized)
+}
+
+func TestRevokeKeyFindsOnlyActiveKeysOfTheirOwner(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	declared := tenancyBootstrap()
+	for _, secret := range []evidence.Secret{"annas-second-api-key", "annas-third-api-key!", "annas-fourth-api-key"} {
+		declared.Users[0].Keys = append(declared.Users[0].Keys, evidence.DeclaredKey{Secret: secret})
+	}
+	apply(t, store, declared)
+	bert := authenticate(t, store, bertsKey)
+	for _, key := range declared.Users[0].Keys {
+		anna := authenticate(t, store, key.Secret.Reveal())
+		wantCode(t, store.RevokeKey(t.Context(), bert.UserID, anna.KeyID), evidence.NotFound)
+		if err := store.RevokeKey(t.Context(), anna.UserID, anna.KeyID); err != nil {
+			t.Error(err)
+		}
+		wantCode(t, store.RevokeKey(t.Context(), anna.UserID, anna.KeyID), evidence.NotFound)
+	}
+	apply(t, store, declared)
+	_, err := store.Authenticate(t.Context(), annasKey)
+	wantCode(t, err, evidence.Unauthorized)
+}
+
+func TestAccessGivesTheRoleOfTheMembership(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	anna, bert := authenticate(t, store, annasKey), authenticate(t, store, bertsKey)
+	cases := []struct {
+		who  evidence.Principal
+		org  string
+		want evidence.Role
+	}{
+		{anna, "acme", evidence.Snapshotter},
+		{anna, "anna", evidence.Admin},
+		{anna, "open", evidence.Admin},
+		{bert, "bert", evidence.Admin},
+		{bert, "open", evidence.Reader},
+	}
+	for _, c := range cases {
+		access, err := store.Access(t.Context(), c.who, c.org)
+		if err != nil || access.Role != c.want || access.OrgName != c.org || access.OrgID == "" {
+			t.Errorf("%s in %s: got %+v, %v, want %v", c.who.Name, c.org, access, err, c.want)
+		}
+	}
+}
+
+func TestAccessHidesWhatIsInvisible(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	bert := authenticate(t, store, bertsKey)
+	var texts []string
+	for _, org := range []string{"acme", "anna", "no-such-org", "", "..", "a/b", "open\x00", "Open", "\xff"} {
+		_, err := store.Access(t.Context(), bert, org)
+		wantCode(t, err, evidence.Forbidden)
+		texts = append(texts, err.Error())
+	}
+	for _, text := range texts {
+		if text != texts[0] {
+			t.Errorf("%q and %q can be told apart", text, texts[0])
+		}
+	}
+}
+
+func TestAWarmRequestCostsNoCommand(t *testing.T) {
+	store, docs, hands := newTenancy(t)
+	request := func() {
+		anna := authenticate(t, store, annasKey)
+		if _, err := store.Access(t.Context(), anna, "acme"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request()
+	store.Close() // the first use is written, and no other
+	before := docs.count()
+	hands.Advance(9 * time.Second)
+	request()
+	if n := docs.count() - before; n != 0 {
+		t.Errorf("a warm request takes %d commands", n)
+	}
+	hands.Advance(time.Second)
+	request()
+	if n := docs.count() - before; n != 3 {
+		t.Errorf("a cold request takes %d commands, want 3", n)
+	}
+}
+
+func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
+	store, docs, hands := newTenancy(t)
+	elsewhere := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	before := docs.writes()
+	authenticate(t, store, annasKey)
+	waitFor(t, func() bool { return docs.writes() == before+1 })
+	for range 59 {
+		hands.Advance(time.Second)
+		authenticate(t, store, annasKey)
+		authenticate(t, elsewhere, annasKey)
+	}
+	hands.Advance(time.Second)
+	authenticate(t, store, annasKey)
+	store.Close()
+	elsewhere.Close()
+	if n := docs.writes() - before; n != 2 {
+		t.Errorf("%d writes in a minute and one use after it, want 2", n)
+	}
+	if !strings.Contains(docs.bodies(), `"last_used_at":1800000060`) {
+		t.Error("the last use is not recorded")
+	}
+}
+
+func TestProcessesThatSeeAKeyUsedTogetherWriteItOnce(t *testing.T) {
+	store, docs, hands := newTenancy(t)
+	elsewhere := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	goOn := make(chan struct{})
+	docs.hook(func(command, _, _ string) error {
+		if command == "replace" {
+			<-goOn
+		}
+		return nil
+	})
+	before := docs.writes()
+	authenticate(t, store, annasKey)
+	hands.Advance(time.Second)
+	authenticate(t, elsewhere, annasKey)
+	close(goOn)
+	store.Close()
+	elsewhere.Close()
+	if n := docs.writes() - before; n != 1 {
+		t.Errorf("%d writes, want 1", n)
+	}
+}
+
+func TestUsesAreRecordedOutOfTheRequestsWay(t *testing.T) {
+	store, docs, _ := newTenancy(t)
+	goOn := make(chan struct{})
+	docs.hook(func(command, collection, _ string) error {
+		if command == "replace" && collection == "keys" {
+			<-goOn
+			return errors.New("the disk is full")
+		}
+		return nil
+	})
+	for range 100 {
+		authenticate(t, store, annasKey)
+	}
+	close(goOn)
+	store.Close()
+	authenticate(t, store, annasKey)
+}
+
+func TestErrorsOfTheDatabaseHideKeysAndHashes(t *testing.T) {
+	store, docs, _ := newTenancy(t)
+	fault := errors.New("connection lost")
+	docs.hook(func(_, collection, id string) error {
+		if collection == "keys" {
+			return errors.Join(fault, errors.New("key "+id))
+		}
+		return nil
+	})
+	_, err := store.Authenticate(t.Context(), annasKey)
+	_, applied := store.ApplyBootstrap(t.Context(), tenancyBootstrap())
+	for _, err := range []error{err, applied} {
+		if !errors.Is(err, fault) {
+			t.Fatalf("got %v, want the fault", err)
+		}
+		if strings.Contains(err.Error(), annasKey) || strings.Contains(err.Error(), evidence.HashAPIKey(annasKey)) {
+			t.Errorf("a key or its hash shows in: %v", err)
+		}
+	}
+}
+
+func TestSecretsAreNotStored(t *testing.T) {
+	store, docs, _ := newTenancy(t)
+	declared := tenancyBootstrap()
+	declared.Users[0].Keys = append(declared.Users[0].Keys, evidence.DeclaredKey{Description: "made"})
+	made := apply(t, store, declared)
+	for _, secret := range []string{annasKey, bertsKey, made[0].Secret.Reveal()} {
+		if strings.Contains(docs.bodies(), secret) {
+			t.Error("a secret is stored in clear")
+		}
+	}
+}
+
+func TestDefaultOrganizationIsChosenAmongTheVisible(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	bert := authenticate(t, store, bertsKey)
+	if name, err := store.DefaultOrganization(t.Context(), bert); err != nil || name != "" {
+		t.Errorf("before the choice: %q, %v", name, err)
+	}
+	wantCode(t, store.SetDefaultOrganization(t.Context(), bert, "acme"), evidence.Forbidden)
+	if err := store.SetDefaultOrganization(t.Context(), bert, "open"); err != nil {
+		t.Fatal(err)
+	}
+	if name, err := store.DefaultOrganization(t.Context(), bert); err != nil || name != "open" {
+		t.Errorf("after the choice: %q, %v", name, err)
+	}
+	robot := evidence.Principal{UserID: bert.UserID, Name: bert.Name, ServiceAccount: true}
+	wantCode(t, store.SetDefaultOrganization(t.Context(), robot, "open"), evidence.Forbidden)
+	if name, err := store.DefaultOrganization(t.Context(), robot); err != nil || name != "" {
+		t.Errorf("a service account has the default organization %q, %v", name, err)
+	}
+}
+
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); {
+		if time.Now().After(deadline) {
+			t.Fatal("waited in vain")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
