@@ -1,3 +1,4 @@
+// Package app puts the repositories and the use cases over them together.
 package app
 
 import (
@@ -90,6 +91,6 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 
 // Schemas declares every collection there is.
 func Schemas() []*storage.Schema {
-	return slices.Concat(tenancy.TenancySchemas(), pipelines.PipelineSchemas(), environments.EnvironmentSchemas(), recording.RecordingSchemas(),
+	return slices.Concat(tenancy.Schemas(), pipelines.Schemas(), environments.Schemas(), recording.Schemas(),
 		[]*storage.Schema{storage.NameSchema, storage.GenerationSchema, storage.LeaseSchema, storage.ProbeSchema})
 }

@@ -1,3 +1,5 @@
+// Package apptest has what tests of the repositories share: a store over embedded engines,
+// a clock that the test sets, and faults of an engine.
 package apptest
 
 import (

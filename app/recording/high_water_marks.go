@@ -12,8 +12,8 @@ import (
 
 var highWaterMarkSchema = &storage.Schema{Name: "marks"}
 
-// RecordingSchemas declares the collections of this package.
-func RecordingSchemas() []*storage.Schema { return []*storage.Schema{highWaterMarkSchema} }
+// Schemas declares the collections of this package.
+func Schemas() []*storage.Schema { return []*storage.Schema{highWaterMarkSchema} }
 
 // highWaterMark is how far the facts of an organization are known to be reflected.
 type highWaterMark struct {

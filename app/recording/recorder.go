@@ -1,3 +1,5 @@
+// Package recording writes what pipelines report: trails, artifacts, attestations and
+// their overrides, each with the aggregates and events that follow from it.
 package recording
 
 import (

@@ -27,7 +27,7 @@ func newFolder(t *testing.T) *folder {
 	t.Helper()
 	f := &folder{t: t, path: t.TempDir()}
 	var err error
-	f.docs, err = sqlite.Open(t.Context(), filepath.Join(f.path, "attestry.db"), tenancy.TenancySchemas())
+	f.docs, err = sqlite.Open(t.Context(), filepath.Join(f.path, "attestry.db"), tenancy.Schemas())
 	f.must(err)
 	t.Cleanup(func() { f.docs.Close() })
 	return f

@@ -1,9 +1,11 @@
+// Package environments keeps environments and what was reported of them: reports,
+// snapshots, events and deployments.
 package environments
 
 import "attestry/storage"
 
-// EnvironmentSchemas declares the collections of this package.
-func EnvironmentSchemas() []*storage.Schema {
+// Schemas declares the collections of this package.
+func Schemas() []*storage.Schema {
 	return []*storage.Schema{
 		environmentSchema, headSchema, reportSchema, snapshotSchema, chunkSchema, runningSchema, eventSchema,
 		deploymentSchema, successionSchema, sightingSchema, allowlistSchema,

@@ -1,9 +1,11 @@
+// Package pipelines keeps what pipelines report: flows, trails, artifacts, attestations and
+// their types, and repositories.
 package pipelines
 
 import "attestry/storage"
 
-// PipelineSchemas declares the collections of this package.
-func PipelineSchemas() []*storage.Schema {
+// Schemas declares the collections of this package.
+func Schemas() []*storage.Schema {
 	return []*storage.Schema{
 		templateSchema, flowSchema, repoSchema, trailSchema, slotSchema, artifactSchema, attestationSchema,
 		trailEventSchema, trailTallySchema, provenanceSchema, decisionSchema, attestationTypeSchema, attestationTypeVersionSchema,

@@ -1,3 +1,4 @@
+// Package tenancy keeps users, organizations, members and API keys.
 package tenancy
 
 import (
@@ -46,8 +47,8 @@ func NewTenancy(docs storage.Documents, clock evidence.Clock, log *slog.Logger) 
 	}
 }
 
-// TenancySchemas declares the collections that Tenancy uses.
-func TenancySchemas() []*storage.Schema {
+// Schemas declares the collections that Tenancy uses.
+func Schemas() []*storage.Schema {
 	return []*storage.Schema{userSchema, organizationSchema, memberSchema, keySchema}
 }
 
