@@ -20,8 +20,8 @@ const (
 	victimLocation = "ATTESTRY_STORAGETEST_VICTIM"
 	// victimPrefix marks the lines on which it acknowledges a write.
 	victimPrefix = "stored "
-	// writers is how many write at once.
-	writers = 16
+	// Writers is how many write at once.
+	Writers = 16
 )
 
 // testKilled kills a process that writes, and looks for everything it had said
@@ -116,7 +116,7 @@ func victimWrite(t *testing.T, db storage.Documents, schema *storage.Schema, id 
 func each(t *testing.T, f func(writer int) error) {
 	t.Helper()
 	var all sync.WaitGroup
-	for writer := range writers {
+	for writer := range Writers {
 		all.Go(func() {
 			if err := f(writer); err != nil {
 				t.Errorf("writer %d: %v", writer, err)
@@ -159,8 +159,8 @@ func testUpdates(t *testing.T, engine DocumentsEngine) {
 		return nil
 	})
 	last, err := collections[0].Get(t.Context(), "counter")
-	if err != nil || last.Last != writers*rounds {
-		t.Fatalf("the last number is %d, want %d: %v", last.Last, writers*rounds, err)
+	if err != nil || last.Last != Writers*rounds {
+		t.Fatalf("the last number is %d, want %d: %v", last.Last, Writers*rounds, err)
 	}
 	if found := db.all(storage.Query{Index: "size", Equal: []any{last.Last}, Limit: 9}); len(found) != 1 {
 		t.Fatalf("%d entries are in the index", len(found))
@@ -171,7 +171,7 @@ func testRacingInserts(t *testing.T, engine DocumentsEngine) {
 	db := newDatabase(t, engine)
 	for round := range 20 {
 		id := "race-" + strconv.Itoa(round)
-		wins := make(chan int64, writers)
+		wins := make(chan int64, Writers)
 		each(t, func(writer int) error {
 			err := db.Insert(t.Context(), db.schema, record(id, int64(writer+1), nil))
 			if err == nil {
@@ -192,7 +192,7 @@ func testRacingInserts(t *testing.T, engine DocumentsEngine) {
 func testRacingInsertMany(t *testing.T, engine DocumentsEngine) {
 	const span = 200
 	db := newDatabase(t, engine)
-	counts := make(chan int, writers)
+	counts := make(chan int, Writers)
 	each(t, func(writer int) error {
 		var records []storage.Record
 		for i := range span {
@@ -208,7 +208,7 @@ func testRacingInsertMany(t *testing.T, engine DocumentsEngine) {
 	for stored := range counts {
 		total += stored
 	}
-	want := span + (writers-1)*span/4
+	want := span + (Writers-1)*span/4
 	found, err := db.Count(t.Context(), db.schema, storage.Query{Index: "time", Equal: []any{"o"}})
 	if err != nil || total != want || int(found) != want {
 		t.Fatalf("%d were said to be stored, %d are there, want %d: %v", total, found, want, err)

@@ -118,7 +118,7 @@ func testRecorderInterrupted(t *testing.T, engine DocumentsEngine) {
 	}
 	close(queue)
 	var work sync.WaitGroup
-	for range writers {
+	for range Writers {
 		work.Go(func() {
 			for name := range queue {
 				t.Run(name, func(t *testing.T) {

@@ -107,9 +107,9 @@ func testDropped(t *testing.T, docs storage.Documents) {
 	if err := c.do(t.Context(), store, report); err != nil {
 		t.Fatal(err)
 	}
-	again := c.atOnce(t, writers, func(writer int) []deed {
+	again := c.atOnce(t, Writers, func(writer int) []deed {
 		var deeds []deed
-		for i := writer; i < attested; i += writers {
+		for i := writer; i < attested; i += Writers {
 			deeds = append(deeds, deed{Kind: "attest", Trail: "trail", Targets: []string{"api"}, Commit: commit(i),
 				Attestation: "y", Type: "snyk", Compliant: true, At: float64(1001 + i)})
 		}
