@@ -4,13 +4,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"attestry/app/recording/recordingtest"
 	"attestry/storage"
 	"attestry/storage/sqlite"
 	"attestry/storage/storagetest"
 )
 
 func TestRecorder(t *testing.T) {
-	storagetest.Recorder(t, storagetest.DocumentsEngine{
+	recordingtest.Recorder(t, storagetest.DocumentsEngine{
 		Locate: func(t *testing.T) string { return filepath.Join(t.TempDir(), "attestry.db") },
 		Open: func(t *testing.T, location string, schemas ...*storage.Schema) storage.Documents {
 			t.Helper()

@@ -1,4 +1,4 @@
-package storagetest
+package recordingtest
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/compliance"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // The most commands that a report may cost in a trail that is there.
@@ -22,7 +23,7 @@ const (
 
 // testRecorderCosts pins how many commands reports cost: the same in a trail with
 // one artifact and in one with hundreds.
-func testRecorderCosts(t *testing.T, engine DocumentsEngine) {
+func testRecorderCosts(t *testing.T, engine storagetest.DocumentsEngine) {
 	docs := openRecorder(t, engine)
 	deeds := map[string]struct {
 		deed deed

@@ -1,4 +1,4 @@
-package storagetest
+package recordingtest
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 var (
@@ -90,7 +91,7 @@ var intruders = []string{
 
 // testRecorderInterrupted disturbs each deed at each of its commands. The cases run
 // side by side, as they wait for the disk most of the time.
-func testRecorderInterrupted(t *testing.T, engine DocumentsEngine) {
+func testRecorderInterrupted(t *testing.T, engine storagetest.DocumentsEngine) {
 	docs := openRecorder(t, engine)
 	cases := map[string]func(t *testing.T, at int) bool{}
 	meeting, intruders := meeting, intruders
@@ -118,7 +119,7 @@ func testRecorderInterrupted(t *testing.T, engine DocumentsEngine) {
 	}
 	close(queue)
 	var work sync.WaitGroup
-	for range Writers {
+	for range storagetest.Writers {
 		work.Go(func() {
 			for name := range queue {
 				t.Run(name, func(t *testing.T) {

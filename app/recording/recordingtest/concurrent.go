@@ -1,4 +1,4 @@
-package storagetest
+package recordingtest
 
 import (
 	"fmt"
@@ -8,10 +8,11 @@ import (
 
 	"attestry/app"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // testRecorderAtOnce lets many write to the same documents.
-func testRecorderAtOnce(t *testing.T, engine DocumentsEngine) {
+func testRecorderAtOnce(t *testing.T, engine storagetest.DocumentsEngine) {
 	docs := openRecorder(t, engine)
 	t.Run("TrailIsBegunOnce", func(t *testing.T) { testBegunOnce(t, docs) })
 	t.Run("NothingIsLost", func(t *testing.T) { testNothingIsLost(t, docs) })
@@ -107,9 +108,9 @@ func testDropped(t *testing.T, docs storage.Documents) {
 	if err := c.do(t.Context(), store, report); err != nil {
 		t.Fatal(err)
 	}
-	again := c.atOnce(t, Writers, func(writer int) []deed {
+	again := c.atOnce(t, storagetest.Writers, func(writer int) []deed {
 		var deeds []deed
-		for i := writer; i < attested; i += Writers {
+		for i := writer; i < attested; i += storagetest.Writers {
 			deeds = append(deeds, deed{Kind: "attest", Trail: "trail", Targets: []string{"api"}, Commit: commit(i),
 				Attestation: "y", Type: "snyk", Compliant: true, At: float64(1001 + i)})
 		}

@@ -1,4 +1,5 @@
-package storagetest
+// Package recordingtest checks a recorder on an engine against a model of what was recorded.
+package recordingtest
 
 import (
 	"context"
@@ -16,12 +17,13 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/template"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // Recorder checks on an engine that what is kept of trails is what their facts say,
 // in whichever order, by however many writers, and after whatever interruption they
 // came. With -short it leaves out what takes long.
-func Recorder(t *testing.T, engine DocumentsEngine) {
+func Recorder(t *testing.T, engine storagetest.DocumentsEngine) {
 	t.Run("AnyOrder", func(t *testing.T) { testRecorderOrder(t, engine, drawnRuns) })
 	if !testing.Short() {
 		t.Run("Crowded", func(t *testing.T) { testRecorderCrowded(t, engine) })
@@ -34,7 +36,7 @@ func Recorder(t *testing.T, engine DocumentsEngine) {
 
 // RecorderBriefly is the part of Recorder that an engine could get wrong, without
 // what would take minutes on a server that is slow.
-func RecorderBriefly(t *testing.T, engine DocumentsEngine) {
+func RecorderBriefly(t *testing.T, engine storagetest.DocumentsEngine) {
 	t.Run("AnyOrder", func(t *testing.T) { testRecorderOrder(t, engine, 1) })
 	t.Run("Announced", func(t *testing.T) { testRecorderAnnounces(t, engine) })
 }
@@ -102,7 +104,7 @@ func newStore(t testing.TB, docs storage.Documents) *app.Store {
 	return store
 }
 
-func openRecorder(t *testing.T, engine DocumentsEngine) storage.Documents {
+func openRecorder(t *testing.T, engine storagetest.DocumentsEngine) storage.Documents {
 	t.Helper()
 	docs := engine.Open(t, engine.Locate(t), app.Schemas()...)
 	t.Cleanup(func() { _ = docs.Close() })

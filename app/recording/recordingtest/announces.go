@@ -1,4 +1,4 @@
-package storagetest
+package recordingtest
 
 import (
 	"fmt"
@@ -8,12 +8,13 @@ import (
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/environments"
+	"attestry/storage/storagetest"
 )
 
 // testRecorderAnnounces looks at the change token, by which environments learn that
 // something that they run has to be judged anew. It must move before a report is
 // acknowledged, and should not move for what runs nowhere.
-func testRecorderAnnounces(t *testing.T, engine DocumentsEngine) {
+func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine) {
 	docs := openRecorder(t, engine)
 	byName := func(commit string) deed {
 		return deed{Kind: "attest", Trail: "trail", Targets: []string{"api"}, Commit: commit, Attestation: "n", Type: "generic"}

@@ -1,4 +1,4 @@
-package storagetest
+package recordingtest
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"attestry/app"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // times are the clocks by which deeds may be done.
@@ -34,7 +35,7 @@ type scale struct {
 
 // testRecorderOrder records what is drawn by lot, by one and by several writers, and
 // compares all that is kept with the facts.
-func testRecorderOrder(t *testing.T, engine DocumentsEngine, runs int) {
+func testRecorderOrder(t *testing.T, engine storagetest.DocumentsEngine, runs int) {
 	docs := openRecorder(t, engine)
 	usual := scale{trails: 2, prints: 4, deeds: 60, commits: 3,
 		names: []string{"api", "api", "web", "job"}, attestations: []string{"x", "y", "z"}}
@@ -49,7 +50,7 @@ func testRecorderOrder(t *testing.T, engine DocumentsEngine, runs int) {
 
 // testRecorderCrowded draws more fingerprints than a slot holds, and more
 // attestations.
-func testRecorderCrowded(t *testing.T, engine DocumentsEngine) {
+func testRecorderCrowded(t *testing.T, engine storagetest.DocumentsEngine) {
 	docs := openRecorder(t, engine)
 	crowded := scale{trails: 1, prints: 70, deeds: 1200, commits: 100,
 		names: []string{"api"}, attestations: []string{"x", "y", "z", "u", "v", "w"}}
