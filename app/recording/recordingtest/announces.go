@@ -15,21 +15,21 @@ import (
 // something that they run has to be judged anew. It must move before a report is
 // acknowledged, and should not move for what runs nowhere.
 func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine) {
-	docs := openRecorder(t, engine)
-	byName := func(commit string) deed {
-		return deed{Kind: "attest", Trail: "trail", Targets: []string{"api"}, Commit: commit, Attestation: "n", Type: "generic"}
+	docs := openEngine(t, engine)
+	byName := func(commit string) operation {
+		return operation{Kind: "attest", Trail: "trail", Targets: []string{"api"}, Commit: commit, Attestation: "n", Type: "generic"}
 	}
-	byPrint := func(fingerprint string) deed {
-		return deed{Kind: "attest", Trail: "trail", Fingerprint: fingerprint, Attestation: "n", Type: "generic"}
+	byPrint := func(fingerprint string) operation {
+		return operation{Kind: "attest", Trail: "trail", Fingerprint: fingerprint, Attestation: "n", Type: "generic"}
 	}
-	ofTrail := deed{Kind: "attest", Trail: "other", Attestation: "n", Type: "generic"}
-	retemplate := deed{Kind: "begin", Trail: "other", Template: 3}
-	report := deed{Kind: "report", Trail: "other", Name: "web", Fingerprint: printC}
-	decision := deed{Kind: "attest", Trail: "trail", Fingerprint: printC, Attestation: "n", Type: "system:decision", Control: "ctl"}
+	ofTrail := operation{Kind: "attest", Trail: "other", Attestation: "n", Type: "generic"}
+	retemplate := operation{Kind: "begin", Trail: "other", Template: 3}
+	report := operation{Kind: "report", Trail: "other", Name: "web", Fingerprint: printC}
+	decision := operation{Kind: "attest", Trail: "trail", Fingerprint: printC, Attestation: "n", Type: "system:decision", Control: "ctl"}
 	for name, c := range map[string]struct {
-		runs  string
-		deed  deed
-		moves bool
+		runs      string
+		operation operation
+		moves     bool
 	}{
 		"by fingerprint, and it runs":                  {printB, byPrint(printB), true},
 		"by fingerprint of a displaced one that runs":  {printA, byPrint(printA), true},
@@ -42,7 +42,7 @@ func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine) {
 		"of the trail, and another trail's runs":       {printB, ofTrail, false},
 		"template, and an artifact runs":               {printC, retemplate, true},
 		"template, and another trail's artifact runs":  {printB, retemplate, false},
-		"description, and an artifact runs":            {printC, deed{Kind: "begin", Trail: "other", Description: "d"}, false},
+		"description, and an artifact runs":            {printC, operation{Kind: "begin", Trail: "other", Description: "d"}, false},
 		"artifact that runs":                           {printC, report, true},
 		"artifact that does not":                       {printB, report, false},
 		"decision about another trail's that runs":     {printC, decision, true},
@@ -50,29 +50,29 @@ func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := running(t, docs, c.runs)
-			c.deed.At = 40
-			s.do(t, c.deed)
+			c.operation.At = 40
+			s.do(t, c.operation)
 			if moved := s.moved(t); moved != c.moves {
 				t.Errorf("the token moved: %v", moved)
 			}
 		})
 	}
-	for name, d := range map[string]deed{"template": retemplate, "attestation": ofTrail, "artifact": report} {
+	for name, d := range map[string]operation{"template": retemplate, "attestation": ofTrail, "artifact": report} {
 		d.At = 40
 		t.Run("process died with "+name, func(t *testing.T) { testDiedBeforeAnnouncing(t, docs, d) })
 	}
 }
 
-// announced is a chronicle of whose artifacts one runs.
+// announced is a model of whose artifacts one runs.
 type announced struct {
-	*chronicle
+	*model
 	store *app.Store
 	token string
 }
 
 func running(t *testing.T, docs storage.Documents, fingerprint string) *announced {
 	t.Helper()
-	s := &announced{chronicle: prepared(t, docs), store: newStore(t, docs)}
+	s := &announced{model: prepared(t, docs), store: newStore(t, docs)}
 	err := s.store.Running.Start(t.Context(), []environments.Running{{Org: s.org, Environment: s.org, Fingerprint: fingerprint}})
 	if err != nil {
 		t.Fatal(err)
@@ -81,9 +81,9 @@ func running(t *testing.T, docs storage.Documents, fingerprint string) *announce
 	return s
 }
 
-func (s *announced) do(t *testing.T, d deed) {
+func (s *announced) do(t *testing.T, d operation) {
 	t.Helper()
-	if err := s.chronicle.do(t.Context(), s.store, d); err != nil {
+	if err := s.model.do(t.Context(), s.store, d); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -100,16 +100,16 @@ func (s *announced) moved(t *testing.T) bool {
 	return moved
 }
 
-// testDiedBeforeAnnouncing kills the process at each write of a deed: once what it
+// testDiedBeforeAnnouncing kills the process at each write of a operation: once what it
 // left is finished, or the client has done it again, the token must have moved if
 // anything was stored.
-func testDiedBeforeAnnouncing(t *testing.T, docs storage.Documents, d deed) {
+func testDiedBeforeAnnouncing(t *testing.T, docs storage.Documents, d operation) {
 	for _, byClient := range []bool{false, true} {
 		for at := 1; ; at++ {
 			s := running(t, docs, printC)
 			before := s.state(t)
-			process := &meddling{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: true}
-			_ = s.chronicle.do(t.Context(), newStore(t, process), d)
+			process := &faultInjector{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: true}
+			_ = s.model.do(t.Context(), newStore(t, process), d)
 			if !process.reached() {
 				break
 			}
@@ -127,7 +127,7 @@ func testDiedBeforeAnnouncing(t *testing.T, docs storage.Documents, d deed) {
 	}
 }
 
-// state tells apart what was stored of deeds.
+// state tells apart what was stored of operations.
 func (s *announced) state(t *testing.T) string {
 	t.Helper()
 	trail, err := s.store.Trails.Get(t.Context(), s.flow.ID, "other")

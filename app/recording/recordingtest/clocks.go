@@ -20,7 +20,7 @@ type noted struct {
 // artifacts and the trails of a flow, the reports of one fingerprint, and the decisions on
 // one control. The times must differ when they are rounded to microseconds, as answers
 // show them.
-func (c *chronicle) checkOrder(t testing.TB, trails []evidence.Trail, artifacts []evidence.ArtifactRecord, attestations []evidence.Attestation) {
+func (c *model) checkOrder(t testing.TB, trails []evidence.Trail, artifacts []evidence.ArtifactRecord, attestations []evidence.Attestation) {
 	t.Helper()
 	rivals := map[string][]noted{}
 	add := func(id string, at float64, groups ...string) {
@@ -61,10 +61,10 @@ const (
 	passes = 6
 )
 
-// diedBehind lets a process whose clock is an hour behind die at a write of a deed, after
+// diedBehind lets a process whose clock is an hour behind die at a write of a operation, after
 // the reconciler has seen all that others did by clocks that are right. It tells whether
-// the deed has so many writes.
-func diedBehind(t *testing.T, docs storage.Documents, d deed, at int) bool {
+// the operation has so many writes.
+func diedBehind(t *testing.T, docs storage.Documents, d operation, at int) bool {
 	t.Helper()
 	c := preparedAt(t, docs, anHour)
 	successor := newStore(t, docs)
@@ -73,7 +73,7 @@ func diedBehind(t *testing.T, docs storage.Documents, d deed, at int) bool {
 			t.Fatal(err)
 		}
 	}
-	process := &meddling{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: true}
+	process := &faultInjector{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: true}
 	_ = c.do(t.Context(), newStore(t, process), d)
 	if process.reached() {
 		c.settleAndRepeat(t, docs, d, fmt.Sprintf("dead at write %d", at))

@@ -24,30 +24,30 @@ const (
 // testRecorderCosts pins how many commands reports cost: the same in a trail with
 // one artifact and in one with hundreds.
 func testRecorderCosts(t *testing.T, engine storagetest.DocumentsEngine) {
-	docs := openRecorder(t, engine)
-	deeds := map[string]struct {
-		deed deed
-		most int
+	docs := openEngine(t, engine)
+	operations := map[string]struct {
+		operation operation
+		most      int
 	}{
-		"of the trail":       {deed{Kind: "attest", Attestation: "x", Type: "generic"}, maxAttestCommands},
-		"by name":            {deed{Kind: "attest", Targets: []string{"slot-0"}, Attestation: "x", Type: "generic"}, maxAttestCommands},
-		"by fingerprint":     {deed{Kind: "attest", Fingerprint: fmt.Sprintf("%064x", 1), Attestation: "x", Type: "generic"}, maxAttestCommands},
-		"artifact again":     {deed{Kind: "report", Name: "slot-0", Fingerprint: fmt.Sprintf("%064x", 1)}, maxReportCommands},
-		"another artifact":   {deed{Kind: "report", Name: "slot-0", Fingerprint: printB}, maxReportCommands},
-		"artifact of a name": {deed{Kind: "report", Name: "fresh", Fingerprint: printB}, maxReportCommands},
-		"begin":              {deed{Kind: "begin", Trail: "fresh"}, maxBeginCommands},
-		"begin again":        {deed{Kind: "begin", Description: "other"}, maxBeginCommands},
-		"another template":   {deed{Kind: "begin", Template: 3}, maxBeginCommands},
-		"nothing new":        {deed{Kind: "begin", Description: ""}, maxBeginCommands},
+		"of the trail":       {operation{Kind: "attest", Attestation: "x", Type: "generic"}, maxAttestCommands},
+		"by name":            {operation{Kind: "attest", Targets: []string{"slot-0"}, Attestation: "x", Type: "generic"}, maxAttestCommands},
+		"by fingerprint":     {operation{Kind: "attest", Fingerprint: fmt.Sprintf("%064x", 1), Attestation: "x", Type: "generic"}, maxAttestCommands},
+		"artifact again":     {operation{Kind: "report", Name: "slot-0", Fingerprint: fmt.Sprintf("%064x", 1)}, maxReportCommands},
+		"another artifact":   {operation{Kind: "report", Name: "slot-0", Fingerprint: printB}, maxReportCommands},
+		"artifact of a name": {operation{Kind: "report", Name: "fresh", Fingerprint: printB}, maxReportCommands},
+		"begin":              {operation{Kind: "begin", Trail: "fresh"}, maxBeginCommands},
+		"begin again":        {operation{Kind: "begin", Description: "other"}, maxBeginCommands},
+		"another template":   {operation{Kind: "begin", Template: 3}, maxBeginCommands},
+		"nothing new":        {operation{Kind: "begin", Description: ""}, maxBeginCommands},
 	}
 	costs := map[string]int{}
 	for _, artifacts := range []int{1, 500} {
-		for name, one := range deeds {
-			c := newChronicle(t, docs, 1)
+		for name, one := range operations {
+			c := newModel(t, docs, 1)
 			counting := storage.NewCountingDocuments(docs)
 			store := newStore(t, counting)
 			c.stuff(t, store, artifacts)
-			d := one.deed
+			d := one.operation
 			d.At = 5000
 			if d.Trail == "" {
 				d.Trail = "trail"
@@ -73,9 +73,9 @@ func testRecorderCosts(t *testing.T, engine storagetest.DocumentsEngine) {
 
 // stuff makes a trail with artifacts, each with twenty attestations. They are
 // written as they would have become, as that many reports take long.
-func (c *chronicle) stuff(t *testing.T, store *app.Store, artifacts int) {
+func (c *model) stuff(t *testing.T, store *app.Store, artifacts int) {
 	t.Helper()
-	if err := c.do(t.Context(), store, deed{Kind: "begin", Trail: "trail", At: 1000}); err != nil {
+	if err := c.do(t.Context(), store, operation{Kind: "begin", Trail: "trail", At: 1000}); err != nil {
 		t.Fatal(err)
 	}
 	trail, err := store.Trails.Get(t.Context(), c.flow.ID, "trail")
@@ -121,7 +121,7 @@ func put(t *testing.T, docs storage.Documents, collection, id string, value any,
 }
 
 // read reads all that is told of a trail.
-func (c *chronicle) read(t *testing.T, store *app.Store) {
+func (c *model) read(t *testing.T, store *app.Store) {
 	t.Helper()
 	trail, err := store.Trails.Get(t.Context(), c.flow.ID, "trail")
 	if err != nil {

@@ -317,7 +317,7 @@ func lines(all []compliance.AttestationStatus) []string {
 }
 
 // check compares all that is kept of the organization's trails with the facts.
-func (c *chronicle) check(t testing.TB) {
+func (c *model) check(t testing.TB) {
 	t.Helper()
 	store := newStore(t, c.engine)
 	artifacts := everything[evidence.ArtifactRecord](t, c.engine, "artifacts", "created", c.org)
@@ -347,7 +347,7 @@ func (c *chronicle) check(t testing.TB) {
 	c.checkDecisions(t, attestations)
 }
 
-func (c *chronicle) checkAcknowledged(t testing.TB, artifacts []evidence.ArtifactRecord, attestations []evidence.Attestation) {
+func (c *model) checkAcknowledged(t testing.TB, artifacts []evidence.ArtifactRecord, attestations []evidence.Attestation) {
 	t.Helper()
 	stored := map[string]bool{}
 	for _, record := range artifacts {
@@ -368,7 +368,7 @@ func (c *chronicle) checkAcknowledged(t testing.TB, artifacts []evidence.Artifac
 	}
 }
 
-func (c *chronicle) checkTrail(t testing.TB, store *app.Store, trail evidence.Trail, f facts) {
+func (c *model) checkTrail(t testing.TB, store *app.Store, trail evidence.Trail, f facts) {
 	t.Helper()
 	ctx := t.Context()
 	stored, err := store.Templates.Get(ctx, c.org, trail.Template)
@@ -422,7 +422,7 @@ func pretty(value any) string {
 
 // checkDisplaced compares the state of artifacts that are not the newest of their
 // name.
-func (c *chronicle) checkDisplaced(t testing.TB, store *app.Store, trail *evidence.Trail, slots map[string]evidence.Slot, f *facts) {
+func (c *model) checkDisplaced(t testing.TB, store *app.Store, trail *evidence.Trail, slots map[string]evidence.Slot, f *facts) {
 	t.Helper()
 	checked := map[string]bool{}
 	for _, one := range f.artifacts {
@@ -491,7 +491,7 @@ func checkEvents(t testing.TB, trail *evidence.Trail, f *facts) {
 	}
 }
 
-func (c *chronicle) checkProvenance(t testing.TB, store *app.Store, artifacts []evidence.ArtifactRecord) {
+func (c *model) checkProvenance(t testing.TB, store *app.Store, artifacts []evidence.ArtifactRecord) {
 	t.Helper()
 	newest, oldest := map[string]evidence.ArtifactRecord{}, map[string]evidence.ArtifactRecord{}
 	for _, record := range artifacts {
@@ -527,7 +527,7 @@ func since(origin evidence.Origin, first float64) evidence.Origin {
 }
 
 // checkDecisions compares the latest decision on each control and subject.
-func (c *chronicle) checkDecisions(t testing.TB, attestations []evidence.Attestation) {
+func (c *model) checkDecisions(t testing.TB, attestations []evidence.Attestation) {
 	t.Helper()
 	groups := map[string][]evidence.Attestation{}
 	for _, a := range attestations {

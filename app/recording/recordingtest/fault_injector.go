@@ -8,12 +8,12 @@ import (
 	"attestry/storage"
 )
 
-// errDied is what a dead process would see of the database.
-var errDied = errors.New("the process has died")
+// errKilled is what a dead process would see of the database.
+var errKilled = errors.New("the process has died")
 
-// meddling is an engine as one process sees it, to which something happens at one of
+// faultInjector is an engine as one process sees it, to which something happens at one of
 // its commands.
-type meddling struct {
+type faultInjector struct {
 	storage.Documents
 	// At is the number of the command, or of the write if OnlyWrites.
 	At         int
@@ -31,20 +31,20 @@ type meddling struct {
 }
 
 // reached tells whether the process came to the command.
-func (m *meddling) reached() bool {
+func (m *faultInjector) reached() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.happened
 }
 
 // idle waits until no command is under way.
-func (m *meddling) idle() {
+func (m *faultInjector) idle() {
 	m.underWay.Lock()
 	defer m.underWay.Unlock()
 }
 
 // count counts a command and tells whether it is the one.
-func (m *meddling) count(write bool) (now, dead bool) {
+func (m *faultInjector) count(write bool) (now, dead bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dead {
@@ -61,12 +61,12 @@ func (m *meddling) count(write bool) (now, dead bool) {
 	return false, false
 }
 
-func (m *meddling) command(write bool, run func() error) error {
+func (m *faultInjector) command(write bool, run func() error) error {
 	m.underWay.RLock()
 	defer m.underWay.RUnlock()
 	now, dead := m.count(write)
 	if dead {
-		return errDied
+		return errKilled
 	}
 	if now && m.Before != nil {
 		m.Before()
@@ -75,39 +75,39 @@ func (m *meddling) command(write bool, run func() error) error {
 		if m.Late {
 			_ = run()
 		}
-		return errDied
+		return errKilled
 	}
 	return run()
 }
 
-func (m *meddling) Get(ctx context.Context, schema *storage.Schema, id string) (record storage.Record, err error) {
+func (m *faultInjector) Get(ctx context.Context, schema *storage.Schema, id string) (record storage.Record, err error) {
 	err = m.command(false, func() (err error) { record, err = m.Documents.Get(ctx, schema, id); return err })
 	return record, err
 }
 
-func (m *meddling) GetMany(ctx context.Context, schema *storage.Schema, ids []string) (records []storage.Record, err error) {
+func (m *faultInjector) GetMany(ctx context.Context, schema *storage.Schema, ids []string) (records []storage.Record, err error) {
 	err = m.command(false, func() (err error) { records, err = m.Documents.GetMany(ctx, schema, ids); return err })
 	return records, err
 }
 
-func (m *meddling) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (page storage.Page, err error) {
+func (m *faultInjector) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (page storage.Page, err error) {
 	err = m.command(false, func() (err error) { page, err = m.Documents.Find(ctx, schema, query); return err })
 	return page, err
 }
 
-func (m *meddling) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+func (m *faultInjector) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
 	return m.command(true, func() error { return m.Documents.Insert(ctx, schema, record) })
 }
 
-func (m *meddling) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (n int, err error) {
+func (m *faultInjector) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (n int, err error) {
 	err = m.command(true, func() (err error) { n, err = m.Documents.InsertMany(ctx, schema, records); return err })
 	return n, err
 }
 
-func (m *meddling) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
+func (m *faultInjector) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
 	return m.command(true, func() error { return m.Documents.Put(ctx, schema, records...) })
 }
 
-func (m *meddling) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+func (m *faultInjector) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
 	return m.command(true, func() error { return m.Documents.Replace(ctx, schema, record, revision) })
 }

@@ -19,7 +19,7 @@ var (
 
 // before is what has happened when something is interrupted: printA is under two
 // names, under one of which printB has displaced it; printC is in another trail.
-var before = []deed{
+var before = []operation{
 	{Kind: "report", Trail: "other", Name: "api", Fingerprint: printC, At: 5},
 	{Kind: "report", Trail: "trail", Name: "api", Fingerprint: printA, Commit: commitA, At: 10},
 	{Kind: "report", Trail: "trail", Name: "api", Fingerprint: printB, Commit: commitB, At: 20},
@@ -30,7 +30,7 @@ var before = []deed{
 }
 
 // interruptible are all kinds of things that may be interrupted, or come between.
-var interruptible = map[string]deed{
+var interruptible = map[string]operation{
 	"begin":                     {Kind: "begin", Trail: "new", Description: "fresh", Template: 2},
 	"begin again":               {Kind: "begin", Trail: "trail", Description: "changed"},
 	"another template":          {Kind: "begin", Trail: "trail", Template: 3},
@@ -58,16 +58,16 @@ var interruptible = map[string]deed{
 		Type: "junit", Compliant: true},
 }
 
-// prepared is a chronicle in which that has happened.
-func prepared(t testing.TB, docs storage.Documents) *chronicle {
+// prepared is a model in which that has happened.
+func prepared(t testing.TB, docs storage.Documents) *model {
 	t.Helper()
 	return preparedAt(t, docs, 0)
 }
 
 // preparedAt is prepared by a clock that is ahead by some seconds.
-func preparedAt(t testing.TB, docs storage.Documents, ahead float64) *chronicle {
+func preparedAt(t testing.TB, docs storage.Documents, ahead float64) *model {
 	t.Helper()
-	c := newChronicle(t, docs, 1)
+	c := newModel(t, docs, 1)
 	store := newStore(t, docs)
 	for _, d := range before {
 		d.At += ahead
@@ -78,23 +78,23 @@ func preparedAt(t testing.TB, docs storage.Documents, ahead float64) *chronicle 
 	return c
 }
 
-// meeting are deeds that touch what the intruders touch.
+// meeting are operations that touch what the interleaved touch.
 var meeting = []string{
 	"another template", "artifact under a new name", "artifact that displaces", "artifact that comes back", "by fingerprint",
 	"by names", "decision about another trail's", "that fingerprint comes",
 }
 
-// intruders are deeds that come between the commands of those.
-var intruders = []string{
+// interleaved are operations that come between the commands of those.
+var interleaved = []string{
 	"another template", "artifact under a new name", "artifact that displaces", "by fingerprint", "that fingerprint comes",
 }
 
-// testRecorderInterrupted disturbs each deed at each of its commands. The cases run
+// testRecorderInterrupted disturbs each operation at each of its commands. The cases run
 // side by side, as they wait for the disk most of the time.
 func testRecorderInterrupted(t *testing.T, engine storagetest.DocumentsEngine) {
-	docs := openRecorder(t, engine)
+	docs := openEngine(t, engine)
 	cases := map[string]func(t *testing.T, at int) bool{}
-	meeting, intruders := meeting, intruders
+	meeting, interleaved := meeting, interleaved
 	for name, d := range interruptible {
 		d.At = 40
 		cases["Died/"+name] = func(t *testing.T, at int) bool { return died(t, docs, d, at, false) }
@@ -106,10 +106,10 @@ func testRecorderInterrupted(t *testing.T, engine storagetest.DocumentsEngine) {
 		cases["Cancelled/"+name] = func(t *testing.T, at int) bool { return cancelled(t, docs, d, at) }
 	}
 	if testing.Short() {
-		meeting, intruders = meeting[:2], intruders[:2]
+		meeting, interleaved = meeting[:2], interleaved[:2]
 	}
 	for _, first := range meeting {
-		for _, second := range intruders {
+		for _, second := range interleaved {
 			cases[first+"/"+second] = func(t *testing.T, at int) bool { return between(t, docs, first, second, at) }
 		}
 	}
@@ -132,12 +132,12 @@ func testRecorderInterrupted(t *testing.T, engine storagetest.DocumentsEngine) {
 	work.Wait()
 }
 
-// died lets the process die at a write of a deed, and another one too that finishes
-// what it left behind. It tells whether the deed has so many writes.
-func died(t *testing.T, docs storage.Documents, d deed, at int, late bool) bool {
+// died lets the process die at a write of a operation, and another one too that finishes
+// what it left behind. It tells whether the operation has so many writes.
+func died(t *testing.T, docs storage.Documents, d operation, at int, late bool) bool {
 	t.Helper()
 	c := prepared(t, docs)
-	process := &meddling{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: late}
+	process := &faultInjector{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: late}
 	err := c.do(t.Context(), newStore(t, process), d)
 	if !process.reached() {
 		if err != nil {
@@ -148,19 +148,19 @@ func died(t *testing.T, docs storage.Documents, d deed, at int, late bool) bool 
 	if err == nil {
 		t.Errorf("acknowledged without write %d", at)
 	}
-	successor := &meddling{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: late}
+	successor := &faultInjector{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: late}
 	_ = c.finish(t.Context(), newStore(t, successor))
 	c.settleAndRepeat(t, docs, d, fmt.Sprintf("dead at write %d, late %v", at, late))
 	return true
 }
 
 // cancelled lets the client go away at a write.
-func cancelled(t *testing.T, docs storage.Documents, d deed, at int) bool {
+func cancelled(t *testing.T, docs storage.Documents, d operation, at int) bool {
 	t.Helper()
 	c := prepared(t, docs)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	process := &meddling{Documents: docs, At: at, OnlyWrites: true, Before: cancel}
+	process := &faultInjector{Documents: docs, At: at, OnlyWrites: true, Before: cancel}
 	err := c.do(ctx, newStore(t, process), d)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled at write %d: %v", at, err)
@@ -173,8 +173,8 @@ func cancelled(t *testing.T, docs storage.Documents, d deed, at int) bool {
 }
 
 // settleAndRepeat finishes what was left behind and compares it with the facts; then
-// the client does its deed again.
-func (c *chronicle) settleAndRepeat(t *testing.T, docs storage.Documents, d deed, when string) {
+// the client does its operation again.
+func (c *model) settleAndRepeat(t *testing.T, docs storage.Documents, d operation, when string) {
 	t.Helper()
 	store := newStore(t, docs)
 	if err := c.finish(t.Context(), store); err != nil {
@@ -191,14 +191,14 @@ func (c *chronicle) settleAndRepeat(t *testing.T, docs storage.Documents, d deed
 	}
 }
 
-// between lets another process do the second deed right before a command of the
+// between lets another process do the second operation right before a command of the
 // first. It tells whether the first has so many.
 func between(t *testing.T, docs storage.Documents, first, second string, at int) bool {
 	t.Helper()
 	c := prepared(t, docs)
 	one, other := interruptible[first], interruptible[second]
 	one.At, other.At = 40, 41
-	process := &meddling{Documents: docs, At: at, Before: func() {
+	process := &faultInjector{Documents: docs, At: at, Before: func() {
 		if err := c.do(t.Context(), newStore(t, docs), other); err != nil {
 			t.Errorf("%s in %s: %v", second, first, err)
 		}

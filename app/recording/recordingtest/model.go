@@ -41,8 +41,8 @@ func RecorderBriefly(t *testing.T, engine storagetest.DocumentsEngine) {
 	t.Run("Announced", func(t *testing.T) { testRecorderAnnounces(t, engine) })
 }
 
-// The templates that flows and trails of a chronicle have.
-var chronicleTemplates = []string{
+// The templates that flows and trails of a model have.
+var modelTemplates = []string{
 	template.Empty,
 	`
 version: 1
@@ -72,8 +72,8 @@ trail:
 `,
 }
 
-// chronicle is an organization with one flow in which things are reported.
-type chronicle struct {
+// model is an organization with one flow in which things are reported.
+type model struct {
 	engine storage.Documents
 	org    string
 	flow   evidence.Flow
@@ -93,7 +93,7 @@ type period struct{ asked, acked int }
 // before tells whether something was acknowledged before another was asked for.
 func (p period) before(other period) bool { return p.acked < other.asked }
 
-const chronicleFlow = "flow"
+const modelFlow = "flow"
 
 // newStore is a process that works on the engine.
 func newStore(t testing.TB, docs storage.Documents) *app.Store {
@@ -104,19 +104,19 @@ func newStore(t testing.TB, docs storage.Documents) *app.Store {
 	return store
 }
 
-func openRecorder(t *testing.T, engine storagetest.DocumentsEngine) storage.Documents {
+func openEngine(t *testing.T, engine storagetest.DocumentsEngine) storage.Documents {
 	t.Helper()
 	docs := engine.Open(t, engine.Locate(t), app.Schemas()...)
 	t.Cleanup(func() { _ = docs.Close() })
 	return docs
 }
 
-// newChronicle makes an organization of its own, whose flow has a template.
-func newChronicle(t testing.TB, docs storage.Documents, flowTemplate int) *chronicle {
+// newModel makes an organization of its own, whose flow has a template.
+func newModel(t testing.TB, docs storage.Documents, flowTemplate int) *model {
 	t.Helper()
-	c := &chronicle{engine: docs, org: evidence.NewID(), acked: map[string]period{}, begun: map[string]period{}}
+	c := &model{engine: docs, org: evidence.NewID(), acked: map[string]period{}, begun: map[string]period{}}
 	store := newStore(t, docs)
-	for _, content := range chronicleTemplates {
+	for _, content := range modelTemplates {
 		id, _, err := store.Templates.Put(t.Context(), c.org, []byte(content))
 		if err != nil {
 			t.Fatal(err)
@@ -124,7 +124,7 @@ func newChronicle(t testing.TB, docs storage.Documents, flowTemplate int) *chron
 		c.templates = append(c.templates, id)
 	}
 	_, flow, err := store.Flows.Put(t.Context(), evidence.Flow{
-		ID: evidence.NewID(), Org: c.org, Name: chronicleFlow, Visibility: evidence.PrivateFlow,
+		ID: evidence.NewID(), Org: c.org, Name: modelFlow, Visibility: evidence.PrivateFlow,
 		Template: c.templates[flowTemplate], CreatedAt: 1, LastModifiedAt: 1,
 	})
 	if err != nil {
@@ -134,9 +134,9 @@ func newChronicle(t testing.TB, docs storage.Documents, flowTemplate int) *chron
 	return c
 }
 
-// deed is something that a client reports. Done again, it is another report with
+// operation is something that a client reports. Done again, it is another report with
 // the same content.
-type deed struct {
+type operation struct {
 	// Kind is begin, report, attest, or override.
 	Kind        string
 	Trail       string
@@ -153,7 +153,7 @@ type deed struct {
 	At          float64
 }
 
-func (d deed) String() string {
+func (d operation) String() string {
 	parts := []string{d.Kind, d.Trail}
 	for _, part := range []struct{ name, value string }{
 		{"name", d.Name}, {"print", d.Fingerprint}, {"commit", d.Commit}, {"targets", strings.Join(d.Targets, "+")},
@@ -166,8 +166,8 @@ func (d deed) String() string {
 	return fmt.Sprintf("%s template=%d compliant=%v at=%v", strings.Join(parts, " "), d.Template, d.Compliant, d.At)
 }
 
-// do lets a process do a deed, and remembers it when it is acknowledged.
-func (c *chronicle) do(ctx context.Context, store *app.Store, d deed) error {
+// do lets a process do a operation, and remembers it when it is acknowledged.
+func (c *model) do(ctx context.Context, store *app.Store, d operation) error {
 	id := evidence.NewID()
 	asked := c.ask(d)
 	err := c.perform(ctx, store, d, id)
@@ -181,7 +181,7 @@ func (c *chronicle) do(ctx context.Context, store *app.Store, d deed) error {
 const never = math.MaxInt
 
 // ask notes a request.
-func (c *chronicle) ask(d deed) int {
+func (c *model) ask(d operation) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now++
@@ -192,7 +192,7 @@ func (c *chronicle) ask(d deed) int {
 }
 
 // ack notes that a request was answered.
-func (c *chronicle) ack(d deed, id string, asked int) {
+func (c *model) ack(d operation, id string, asked int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now++
@@ -204,9 +204,9 @@ func (c *chronicle) ack(d deed, id string, asked int) {
 	}
 }
 
-func (c *chronicle) perform(ctx context.Context, store *app.Store, d deed, id string) error {
+func (c *model) perform(ctx context.Context, store *app.Store, d operation, id string) error {
 	scope := recording.Scope{
-		Org: c.org, OrgName: "acme", Flow: chronicleFlow, Trail: d.Trail, By: "somebody", ByID: "by", At: d.At,
+		Org: c.org, OrgName: "acme", Flow: modelFlow, Trail: d.Trail, By: "somebody", ByID: "by", At: d.At,
 	}
 	switch d.Kind {
 	case "begin":
@@ -224,11 +224,11 @@ func (c *chronicle) perform(ctx context.Context, store *app.Store, d deed, id st
 		override.Override = &evidence.Override{Reason: "because"}
 		return store.Recorder.Override(ctx, scope, override, nil)
 	default:
-		return errors.New("no such deed: " + d.Kind)
+		return errors.New("no such operation: " + d.Kind)
 	}
 }
 
-func (c *chronicle) change(d deed) evidence.TrailChange {
+func (c *model) change(d operation) evidence.TrailChange {
 	change := evidence.TrailChange{Description: &d.Description}
 	if d.Template > 0 {
 		change.Template = c.templates[d.Template-1]
@@ -236,7 +236,7 @@ func (c *chronicle) change(d deed) evidence.TrailChange {
 	return change
 }
 
-func (c *chronicle) attestation(d deed, id string) evidence.Attestation {
+func (c *model) attestation(d operation, id string) evidence.Attestation {
 	a := evidence.Attestation{
 		ID: id, Org: c.org, Trail: d.Trail, Name: d.Attestation, Type: d.Type, Compliant: d.Compliant,
 		Fingerprint: d.Fingerprint, Targets: d.Targets, Control: d.Control, CreatedAt: d.At,
@@ -247,7 +247,7 @@ func (c *chronicle) attestation(d deed, id string) evidence.Attestation {
 	return a
 }
 
-// refused tells whether an error is an answer to a deed that cannot be done.
+// refused tells whether an error is an answer to a operation that cannot be done.
 func refused(err error) bool {
 	code := evidence.CodeOf(err)
 	return code == evidence.NotFound || code == evidence.Invalid
@@ -259,11 +259,11 @@ func tryLater(err error) bool {
 	return code == evidence.Unavailable || code == evidence.Conflict
 }
 
-// late is a time behind that of any deed.
+// late is a time behind that of any operation.
 const late = 1e12
 
 // finish lets a process finish what others have left behind.
-func (c *chronicle) finish(ctx context.Context, store *app.Store) error {
+func (c *model) finish(ctx context.Context, store *app.Store) error {
 	if _, err := store.Trails.SettleBefore(ctx, late); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// times are the clocks by which deeds may be done.
+// times are the clocks by which operations may be done.
 var times = map[string]func(random *rand.Rand, i int) float64{
 	"rising": func(_ *rand.Rand, i int) float64 { return 1000 + float64(i) },
 	"equal":  func(*rand.Rand, int) float64 { return 1000 },
@@ -24,20 +24,20 @@ var times = map[string]func(random *rand.Rand, i int) float64{
 	"apart": func(_ *rand.Rand, i int) float64 { return 10_000 + float64(i) + float64(3600*(i%2)) },
 }
 
-// drawnRuns is how often chronicles of each kind are drawn.
+// drawnRuns is how often models of each kind are drawn.
 const drawnRuns = 5
 
-// scale is how much happens in a chronicle.
+// scale is how much happens in a model.
 type scale struct {
-	trails, prints, deeds, commits int
-	names, attestations            []string
+	trails, prints, operations, commits int
+	names, attestations                 []string
 }
 
 // testRecorderOrder records what is drawn by lot, by one and by several writers, and
 // compares all that is kept with the facts.
 func testRecorderOrder(t *testing.T, engine storagetest.DocumentsEngine, runs int) {
-	docs := openRecorder(t, engine)
-	usual := scale{trails: 2, prints: 4, deeds: 60, commits: 3,
+	docs := openEngine(t, engine)
+	usual := scale{trails: 2, prints: 4, operations: 60, commits: 3,
 		names: []string{"api", "api", "web", "job"}, attestations: []string{"x", "y", "z"}}
 	for clock := range times {
 		for _, writers := range []int{1, 8} {
@@ -51,49 +51,49 @@ func testRecorderOrder(t *testing.T, engine storagetest.DocumentsEngine, runs in
 // testRecorderCrowded draws more fingerprints than a slot holds, and more
 // attestations.
 func testRecorderCrowded(t *testing.T, engine storagetest.DocumentsEngine) {
-	docs := openRecorder(t, engine)
-	crowded := scale{trails: 1, prints: 70, deeds: 1200, commits: 100,
+	docs := openEngine(t, engine)
+	crowded := scale{trails: 1, prints: 70, operations: 1200, commits: 100,
 		names: []string{"api"}, attestations: []string{"x", "y", "z", "u", "v", "w"}}
 	testDrawn(t, docs, crowded, "mixed", 8)
 }
 
 func testDrawn(t *testing.T, docs storage.Documents, size scale, clock string, writers int) {
 	seed := uint64(time.Now().UnixNano())
-	t.Run(fmt.Sprintf("%s/%d/%d/%d", clock, writers, size.deeds, seed), func(t *testing.T) {
+	t.Run(fmt.Sprintf("%s/%d/%d/%d", clock, writers, size.operations, seed), func(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		c := newChronicle(t, docs, random.IntN(len(chronicleTemplates)))
-		deeds := draw(random, size, clock)
-		c.doAll(t, deeds, writers)
+		c := newModel(t, docs, random.IntN(len(modelTemplates)))
+		operations := draw(random, size, clock)
+		c.doAll(t, operations, writers)
 		c.check(t)
-		if t.Failed() && len(deeds) < 200 {
-			t.Logf("seed %d:\n%s", seed, script(deeds))
+		if t.Failed() && len(operations) < 200 {
+			t.Logf("seed %d:\n%s", seed, script(operations))
 		}
 	})
 }
 
-func script(deeds []deed) string {
+func script(operations []operation) string {
 	var text strings.Builder
-	for _, d := range deeds {
+	for _, d := range operations {
 		fmt.Fprintln(&text, d)
 	}
 	return text.String()
 }
 
-// doAll lets writers of two processes do the deeds, each its share in order.
-func (c *chronicle) doAll(t *testing.T, deeds []deed, writers int) {
+// doAll lets writers of two processes do the operations, each its share in order.
+func (c *model) doAll(t *testing.T, operations []operation, writers int) {
 	t.Helper()
 	stores := []*app.Store{newStore(t, c.engine), newStore(t, c.engine)}
 	var work sync.WaitGroup
 	for writer := range writers {
 		work.Go(func() {
-			for i := writer; i < len(deeds); i += writers {
+			for i := writer; i < len(operations); i += writers {
 				for {
-					err := c.do(t.Context(), stores[i%2], deeds[i])
+					err := c.do(t.Context(), stores[i%2], operations[i])
 					if err == nil || refused(err) {
 						break
 					}
 					if writers == 1 || !tryLater(err) {
-						t.Errorf("%s: %v", deeds[i], err)
+						t.Errorf("%s: %v", operations[i], err)
 						break
 					}
 				}
@@ -109,8 +109,8 @@ func (c *chronicle) doAll(t *testing.T, deeds []deed, writers int) {
 	}
 }
 
-// draw makes deeds by lot.
-func draw(random *rand.Rand, size scale, clock string) []deed {
+// draw makes operations by lot.
+func draw(random *rand.Rand, size scale, clock string) []operation {
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
 	commit := func() string {
 		n := random.IntN(size.commits + 1)
@@ -121,12 +121,12 @@ func draw(random *rand.Rand, size scale, clock string) []deed {
 	}
 	print := func() string { return fmt.Sprintf("%064x", random.IntN(size.prints)+1) }
 	name := func() string { return pick(size.names...) }
-	deeds := make([]deed, 0, size.deeds)
-	for i := range size.deeds {
-		d := deed{Trail: fmt.Sprint("trail-", random.IntN(size.trails)), At: times[clock](random, i)}
+	operations := make([]operation, 0, size.operations)
+	for i := range size.operations {
+		d := operation{Trail: fmt.Sprint("trail-", random.IntN(size.trails)), At: times[clock](random, i)}
 		switch lot := random.IntN(20); {
 		case lot < 2:
-			d.Kind, d.Template, d.Description = "begin", random.IntN(len(chronicleTemplates)+1), pick("", "one", "two")
+			d.Kind, d.Template, d.Description = "begin", random.IntN(len(modelTemplates)+1), pick("", "one", "two")
 		case lot < 7:
 			d.Kind, d.Name, d.Fingerprint, d.Commit = "report", name(), print(), commit()
 		default:
@@ -147,7 +147,7 @@ func draw(random *rand.Rand, size scale, clock string) []deed {
 				d.Targets, d.Commit = []string{"api", "web"}, commit()
 			}
 		}
-		deeds = append(deeds, d)
+		operations = append(operations, d)
 	}
-	return deeds
+	return operations
 }
