@@ -88,7 +88,7 @@ func (h *handlers) listAllowlist(ctx context.Context, _ *OrgPath) (*listAllowlis
 	show := func(ctx context.Context, batch []evidence.Allowance) ([]AllowlistResponse, error) {
 		return h.showAllowances(ctx, org, batch)
 	}
-	return &listAllowlistAnswer{Body: listOf(h, h.store.Allowlist.List(org.OrgID), show)}, nil
+	return &listAllowlistAnswer{Body: listOf(h.batchBytes, h.store.Allowlist.List(org.OrgID), show)}, nil
 }
 
 // showAllowances shows allowances with the names that their environments have now.

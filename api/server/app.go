@@ -98,10 +98,10 @@ func New(deps Deps) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newServer(deps, links, routes(&handlers{
+	return newServer(deps, links, routes(&handlers{&Base{
 		clock: deps.Clock, links: links, store: deps.Store, intake: deps.Intake, evaluator: deps.Evaluator,
 		logical: logical.NewUpdater(deps.Store, deps.Clock, deps.Logger), log: deps.Logger, batchBytes: batchBytes(deps.budget()),
-	}))
+	}}))
 }
 
 // budget is the memory budget in bytes.

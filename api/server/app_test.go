@@ -19,7 +19,7 @@ func exempt(path string) bool {
 }
 
 // everyRoute is the product's table and that of the tests.
-func everyRoute() []Route { return append(routes(&handlers{}), testRoutes()...) }
+func everyRoute() []Route { return append(routes(&handlers{&Base{}}), testRoutes()...) }
 
 func TestEveryRouteIsInTheTable(t *testing.T) {
 	s := start(t, everyRoute())

@@ -140,12 +140,6 @@ func (h *handlers) artifactSources(ctx context.Context, org evidence.OrgAccess, 
 	return sources, err
 }
 
-// once sorts texts and leaves out repetitions.
-func once(texts []string) []string {
-	slices.Sort(texts)
-	return slices.Compact(texts)
-}
-
 func (s artifactSources) of(record evidence.ArtifactRecord) judgedArtifact {
 	trail := s.trails[evidence.TrailKey(record.Flow, record.Trail)]
 	slot := s.slots[evidence.SlotID(evidence.TrailKey(record.Flow, record.Trail), record.Name)]

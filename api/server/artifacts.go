@@ -126,7 +126,7 @@ func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query pipelines.Artif
 		}
 		return shown, err
 	}
-	return &artifactListAnswer{Body: partsOf(h, h.store.Artifacts.List(query), show)}
+	return &artifactListAnswer{Body: partsOf(h.batchBytes, h.store.Artifacts.List(query), show)}
 }
 
 type getArtifactInput struct {
@@ -214,7 +214,7 @@ func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfC
 	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
 		return h.showArtifacts(ctx, org, records)
 	}
-	return &artifactsAnswer{Body: partsOf(h, records, show)}, nil
+	return &artifactsAnswer{Body: partsOf(h.batchBytes, records, show)}, nil
 }
 
 type getLatestCommitInput struct {

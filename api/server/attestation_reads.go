@@ -137,7 +137,7 @@ func (h *handlers) pageOfAttestations(org evidence.OrgAccess, found *storage.Bat
 
 // listOfAttestations lists all attestations that are found.
 func (h *handlers) listOfAttestations(org evidence.OrgAccess, found *storage.Batches[evidence.Attestation]) jsonstream.List[Attestation] {
-	return listOf(h, found, func(ctx context.Context, batch []evidence.Attestation) ([]Attestation, error) {
+	return listOf(h.batchBytes, found, func(ctx context.Context, batch []evidence.Attestation) ([]Attestation, error) {
 		return h.showAttestations(ctx, org, batch)
 	})
 }

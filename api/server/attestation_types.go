@@ -266,12 +266,12 @@ func (h *handlers) listAttestationTypes(ctx context.Context, _ *OrgPath) (*attes
 		}
 		return shown, nil
 	}
-	return &attestationTypesAnswer{Body: listOf(h, h.store.AttestationTypes.List(org.OrgID), show)}, nil
+	return &attestationTypesAnswer{Body: listOf(h.batchBytes, h.store.AttestationTypes.List(org.OrgID), show)}, nil
 }
 
 // listedVersions shows versions without their large schemas.
 func (h *handlers) listedVersions(versions *storage.Batches[evidence.AttestationTypeVersion]) jsonstream.List[CustomAttestationTypeVersion] {
-	return listOf(h, versions, func(_ context.Context, batch []evidence.AttestationTypeVersion) ([]CustomAttestationTypeVersion, error) {
+	return listOf(h.batchBytes, versions, func(_ context.Context, batch []evidence.AttestationTypeVersion) ([]CustomAttestationTypeVersion, error) {
 		return showAttestationTypeVersions(batch), nil
 	})
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -98,4 +99,10 @@ func bodyBroken(err error) error {
 		return newProblem(http.StatusRequestTimeout, "The request body did not arrive in time")
 	}
 	return evidence.NewError(evidence.Invalid, "The request body could not be read to its end")
+}
+
+// readBody reads the whole body, or returns a TooLarge error.
+func readBody(ctx context.Context, limit int64) ([]byte, error) {
+	r := requestOf(ctx)
+	return r.body.readAll(limit, r.memory)
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -139,10 +138,4 @@ func reason(err error) string {
 	default:
 		return errTrailing.Error()
 	}
-}
-
-// readBody reads the whole body, or returns a TooLarge error.
-func readBody(ctx context.Context, limit int64) ([]byte, error) {
-	r := requestOf(ctx)
-	return r.body.readAll(limit, r.memory)
 }

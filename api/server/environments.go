@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -14,8 +13,6 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
-	"attestry/storage"
-	"attestry/storage/environments"
 )
 
 // defaultEnvironmentsPerPage applies when a page is asked for without its size.
@@ -164,27 +161,6 @@ func (h *handlers) createdAs(ctx context.Context, org evidence.OrgAccess, body *
 	return change, err
 }
 
-// environmentNamed resolves a name, or answers in the contract's words.
-func (h *handlers) environmentNamed(ctx context.Context, org evidence.OrgAccess, name string) (environments.EnvironmentRef, error) {
-	ref, err := h.store.Environments.Resolve(ctx, org.OrgID, name)
-	return ref, environmentUnknown(org, name, err)
-}
-
-// environmentUnknown says in the contract's words that a name leads nowhere; other
-// errors it leaves as they are.
-func environmentUnknown(org evidence.OrgAccess, name string, err error) error {
-	switch {
-	case errors.Is(err, storage.ErrArchived):
-		return evidence.NewError(evidence.NotFound,
-			fmt.Sprintf("Environment named '%s' has been archived for organization '%s'", name, org.OrgName))
-	case errors.Is(err, storage.ErrNotFound):
-		return evidence.NewError(evidence.NotFound,
-			fmt.Sprintf("Environment named '%s' does not exist for organization '%s'", name, org.OrgName))
-	default:
-		return err
-	}
-}
-
 // getEnvironment reads one environment.
 func (h *handlers) getEnvironment(ctx context.Context, in *EnvironmentPath) (*environmentAnswer, error) {
 	org := access(ctx)
@@ -288,13 +264,6 @@ func (in *listEnvironmentsInput) wants(ctx context.Context, e *evidence.Environm
 	return !given(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return tagged(e.Tags, tag) })
 }
 
-// tagged tells whether tags match `key` or `key:value`.
-func tagged(tags map[string]string, wanted string) bool {
-	key, value, withValue := strings.Cut(wanted, ":")
-	have, ok := tags[key]
-	return ok && (!withValue || have == value)
-}
-
 func (in *listEnvironmentsInput) order(shown []GetEnvironmentResponse) {
 	slices.SortStableFunc(shown, func(a, b GetEnvironmentResponse) int {
 		order := cmp.Compare(a.Name, b.Name)
@@ -309,13 +278,6 @@ func (in *listEnvironmentsInput) order(shown []GetEnvironmentResponse) {
 		}
 		return order
 	})
-}
-
-func orZero[T any](value *T) (zero T) {
-	if value == nil {
-		return zero
-	}
-	return *value
 }
 
 // showEnvironments describes environments with what their heads tell, and those of
@@ -390,11 +352,4 @@ func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, named map[
 	if changed > 0 {
 		r.LastModifiedAt = changed
 	}
-}
-
-func positive(value float64) *float64 {
-	if value <= 0 {
-		return nil
-	}
-	return &value
 }

@@ -1,15 +1,10 @@
 package server
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"regexp"
 	"unicode/utf8"
 
 	"attestry/evidence"
-	"attestry/storage"
-	"attestry/storage/pipelines"
 )
 
 // FlowPath is the path of an operation on a flow.
@@ -29,20 +24,6 @@ type NewFlowPath struct {
 type NewTrailPath struct {
 	NewFlowPath
 	Trail string `path:"trail_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$" doc:"Name of the trail."`
-}
-
-// flowNamed resolves a name, or answers in the contract's words.
-func (h *handlers) flowNamed(ctx context.Context, org evidence.OrgAccess, name string) (pipelines.FlowRef, error) {
-	ref, err := h.store.Flows.Resolve(ctx, org.OrgID, name)
-	if errors.Is(err, storage.ErrNotFound) {
-		return ref, flowUnknown(org, name)
-	}
-	return ref, err
-}
-
-func flowUnknown(org evidence.OrgAccess, name string) error {
-	return evidence.NewError(evidence.NotFound,
-		fmt.Sprintf("Flow named '%s' does not exist for organization '%s'", name, org.OrgName))
 }
 
 var validTrailName = regexp.MustCompile(trailNamePattern)

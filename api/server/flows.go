@@ -243,7 +243,7 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlow
 		start := min(offsetOf(number, size), len(flows))
 		paged, flows = &info, flows[start:min(start+size, len(flows))]
 	}
-	items := partsOf(h, storage.SingleBatch(flows), func(ctx context.Context, part []evidence.Flow) ([]FlowList, error) {
+	items := partsOf(h.batchBytes, storage.SingleBatch(flows), func(ctx context.Context, part []evidence.Flow) ([]FlowList, error) {
 		return h.showFlows(ctx, org, part)
 	})
 	return &listFlowsAnswer{Body: dataList[FlowList]{paged: paged, items: items}}, nil

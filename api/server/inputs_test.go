@@ -84,7 +84,7 @@ func TestKeysOfMapsMustMatchTheirPattern(t *testing.T) {
 }
 
 func TestComponentsOfAttestationsAreNamedAsInTheContract(t *testing.T) {
-	s := start(t, routes(&handlers{log: slog.New(slog.DiscardHandler)}))
+	s := start(t, routes(&handlers{&Base{log: slog.New(slog.DiscardHandler)}}))
 	var document struct {
 		Components struct{ Schemas map[string]map[string]any }
 	}

@@ -18,10 +18,10 @@ const (
 )
 
 // listOf makes the list of an answer of what is read batch by batch.
-func listOf[S, T any](h *handlers, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
+func listOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
 	return jsonstream.NewList(func(ctx context.Context) ([]T, bool, error) {
 		requestOf(ctx).memory.rewind(0)
-		batch, err := batches.Next(ctx, h.batchBytes)
+		batch, err := batches.Next(ctx, batchBytes)
 		if err != nil {
 			return nil, false, err
 		}
@@ -33,8 +33,8 @@ func listOf[S, T any](h *handlers, batches *storage.Batches[S], show func(contex
 // partsOf is listOf for documents beside which others are read, of which it is not known
 // how large they are. Each batch is shown in parts: as many documents at a time as keep
 // what is read beside them, going by the part before, within a batch.
-func partsOf[S, T any](h *handlers, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
-	p := &partReader[S]{batches: batches, batchBytes: h.batchBytes, size: firstPart}
+func partsOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
+	p := &partReader[S]{batches: batches, batchBytes: batchBytes, size: firstPart}
 	return jsonstream.NewList(func(ctx context.Context) ([]T, bool, error) {
 		memory := requestOf(ctx).memory
 		part, err := p.next(ctx, memory)

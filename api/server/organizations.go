@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -39,4 +40,22 @@ func (h *handlers) getOrganization(ctx context.Context, _ *OrgPath) (*organizati
 		CreatedAt:                   org.CreatedAt,
 		LastModifiedAt:              org.LastModifiedAt,
 	}}, nil
+}
+
+// organizationRoutes are those of organizations and users.
+func (h *handlers) organizationRoutes() []Route {
+	return []Route{
+		{
+			Method: http.MethodGet, Path: "/organizations/{org}", OperationID: "get_organization", Tag: "Organizations",
+			Summary: "Read an organization", Least: evidence.Reader, Serve: handle(h.getOrganization),
+		},
+		{
+			Method: http.MethodGet, Path: "/user/default-org", OperationID: "get_user_default_org", Tag: "User",
+			Summary: "Read one's default organization", Serve: handle(h.getDefaultOrg),
+		},
+		{
+			Method: http.MethodPut, Path: "/user/{org}", OperationID: "put_user_default_org", Tag: "User",
+			Summary: "Make an organization one's default", Least: evidence.Reader, Serve: handle(h.putDefaultOrg),
+		},
+	}
 }

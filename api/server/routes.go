@@ -3,16 +3,11 @@ package server
 import (
 	"cmp"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 
-	"attestry/app"
-	"attestry/app/evaluation"
 	"attestry/evidence"
-	"attestry/tasks/logical"
-	"attestry/tasks/snapshot"
 )
 
 // prefix is where all operations live; the document's paths are relative to it.
@@ -43,66 +38,6 @@ type Route struct {
 	BasicToo bool
 	// Serve is what handle, withBody or withForm make of a handler.
 	Serve binder
-}
-
-// handlers holds what the operations need.
-type handlers struct {
-	clock  evidence.Clock
-	links  Links
-	store  *app.Store
-	intake *snapshot.Intake
-	// evaluator judges payloads of custom attestation types.
-	evaluator *evaluation.Evaluator
-	// logical numbers the snapshots of logical environments.
-	logical *logical.Updater
-	log     *slog.Logger
-	// batchBytes is how much a list reads at a time, in bytes.
-	batchBytes int
-}
-
-// routes lists every operation of the API.
-func routes(h *handlers) []Route {
-	return slices.Concat(
-		h.environmentRoutes(),
-		h.environmentLifeRoutes(),
-		h.eventRoutes(),
-		h.allowlistRoutes(),
-		h.reportRoutes(),
-		h.snapshotRoutes(),
-		h.envDiffRoutes(),
-		h.flowRoutes(),
-		h.schemaRoutes(),
-		h.tagRoutes(),
-		h.attestationTypeRoutes(),
-		h.trailRoutes(),
-		h.artifactReportRoutes(),
-		h.attestationRoutes(),
-		h.attestationReadRoutes(),
-		h.repoRoutes(),
-		h.deploymentRoutes(),
-		h.buildRoutes(),
-		h.liveArtifactRoutes(),
-		h.artifactRoutes(),
-		h.searchRoutes(),
-	)
-}
-
-// environmentRoutes are those of organizations and users.
-func (h *handlers) environmentRoutes() []Route {
-	return []Route{
-		{
-			Method: http.MethodGet, Path: "/organizations/{org}", OperationID: "get_organization", Tag: "Organizations",
-			Summary: "Read an organization", Least: evidence.Reader, Serve: handle(h.getOrganization),
-		},
-		{
-			Method: http.MethodGet, Path: "/user/default-org", OperationID: "get_user_default_org", Tag: "User",
-			Summary: "Read one's default organization", Serve: handle(h.getDefaultOrg),
-		},
-		{
-			Method: http.MethodPut, Path: "/user/{org}", OperationID: "put_user_default_org", Tag: "User",
-			Summary: "Make an organization one's default", Least: evidence.Reader, Serve: handle(h.putDefaultOrg),
-		},
-	}
 }
 
 func (r Route) ofOrganization() bool { return strings.Contains(r.Path, "{org}") }

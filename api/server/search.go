@@ -99,7 +99,7 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswe
 		traces.Fingerprints = append(traces.Fingerprints, artifact.Fingerprint)
 	}
 	records := h.store.Artifacts.OfIDs(traces.Records[:min(len(traces.Records), maxFound)])
-	known := partsOf(h, records, func(ctx context.Context, part []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
+	known := partsOf(h.batchBytes, records, func(ctx context.Context, part []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
 		return h.foundReported(ctx, org, part)
 	})
 	return &searchAnswer{Body: SearchResultGetResponse{

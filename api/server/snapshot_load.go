@@ -19,23 +19,6 @@ type loadedSnapshot struct {
 	Changes []snapshot.Change
 }
 
-// environmentOf reads the environment of a name, which may be a former one, or answers
-// in the contract's words: two commands, and up to three more for the members of a
-// logical one.
-func (h *handlers) environmentOf(ctx context.Context, org evidence.OrgAccess, name string) (evidence.Environment, error) {
-	ref, err := h.environmentNamed(ctx, org, name)
-	if err != nil {
-		return evidence.Environment{}, err
-	}
-	found, err := h.store.Environments.Get(ctx, ref.ID)
-	if err != nil || !found.Logical() {
-		return found, err
-	}
-	one := []evidence.Environment{found}
-	err = h.store.Environments.FollowRevivals(ctx, org.OrgID, one)
-	return one[0], err
-}
-
 // timeline is what snapshot expressions are resolved against, once the reports under
 // way have been waited for.
 func (h *handlers) timeline(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment) (*snapshot.Timeline, error) {

@@ -4,15 +4,11 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"time"
 
 	"attestry/api/jsonstream"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 )
-
-// catchUpSpan bounds how long a reader waits for reports that are under way.
-const catchUpSpan = 2 * time.Second
 
 // listBlock is how many snapshots are held while a list is sent, since the
 // contract sets no limit to its pages.

@@ -34,18 +34,6 @@ type GetTrail struct {
 	HTMLURL          string                           `json:"html_url"`
 }
 
-// GitCommitInfo is a commit as trails and attestations show it. Clients take
-// author, message and timestamp for granted, so what is withheld is empty
-// (contract/clients.md 3).
-type GitCommitInfo struct {
-	SHA1      string  `json:"sha1"`
-	Message   string  `json:"message"`
-	Author    string  `json:"author"`
-	Branch    string  `json:"branch"`
-	Timestamp float64 `json:"timestamp"`
-	URL       *string `json:"url" nullable:"true"`
-}
-
 // TrailComplianceStatus says how far a trail has come.
 type TrailComplianceStatus struct {
 	Status               evidence.Status                     `json:"status" enum:"INCOMPLETE,COMPLIANT,NON-COMPLIANT"`
@@ -225,16 +213,6 @@ func (h *handlers) showTrail(org evidence.OrgAccess, trail *evidence.Trail, sour
 	}
 }
 
-func showCommit(commit *evidence.GitCommit) *GitCommitInfo {
-	if commit == nil {
-		return nil
-	}
-	return &GitCommitInfo{
-		SHA1: commit.SHA1, Message: orZero(commit.Message), Author: orZero(commit.Author),
-		Branch: orZero(commit.Branch), Timestamp: orZero(commit.Timestamp), URL: commit.URL,
-	}
-}
-
 func showReport(report compliance.Report) TrailComplianceStatus {
 	artifacts := make(map[string]ArtifactComplianceStatus, len(report.Artifacts))
 	for _, artifact := range report.Artifacts {
@@ -323,20 +301,6 @@ func showURLs(urls map[string]evidence.ExternalURL) map[string]ExternalAttachmen
 		shown[label] = ExternalAttachmentUrl(url)
 	}
 	return shown
-}
-
-func orNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
-func orEmpty(tags map[string]string) map[string]string {
-	if tags == nil {
-		return map[string]string{}
-	}
-	return tags
 }
 
 // orObject shows data that was not sent as an empty object.

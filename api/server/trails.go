@@ -229,7 +229,7 @@ func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*
 
 // listOfTrails shows trails as lists do.
 func (h *handlers) listOfTrails(org evidence.OrgAccess, trails *storage.Batches[evidence.Trail]) jsonstream.List[GetTrail] {
-	return partsOf(h, trails, func(ctx context.Context, part []evidence.Trail) ([]GetTrail, error) {
+	return partsOf(h.batchBytes, trails, func(ctx context.Context, part []evidence.Trail) ([]GetTrail, error) {
 		return h.showTrails(ctx, org, part, true)
 	})
 }

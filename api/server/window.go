@@ -26,14 +26,14 @@ type WindowQuery struct {
 type window struct{ from, to float64 }
 
 // window fills in what was left out of a query. It is rounded, as answers tell it.
-func (h *handlers) window(ctx context.Context, in WindowQuery) window {
-	return h.windowBetween(sent(ctx, "start_ts", in.Start), sent(ctx, "end_ts", in.End))
+func (b *Base) window(ctx context.Context, in WindowQuery) window {
+	return b.windowBetween(sent(ctx, "start_ts", in.Start), sent(ctx, "end_ts", in.End))
 }
 
 // windowBetween fills in the bounds that are nil.
-func (h *handlers) windowBetween(start, end *float64) window {
+func (b *Base) windowBetween(start, end *float64) window {
 	if end == nil {
-		end = new(evidence.Seconds(h.clock()))
+		end = new(evidence.Seconds(b.clock()))
 	}
 	if start == nil {
 		start = new(*end - defaultWindow)

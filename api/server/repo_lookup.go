@@ -1,0 +1,75 @@
+package server
+
+import (
+	"attestry/evidence"
+	"attestry/storage"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+func (b *Base) repoAsked(ctx context.Context, org evidence.OrgAccess, in *getRepoInput) (evidence.Repo, error) {
+	if in.ID != "" {
+		return b.repoWithID(ctx, org, in.ID)
+	}
+	return b.repoNamed(ctx, org, in.Name, in.Provider)
+}
+
+// repoWithID returns the repository of an internal id, or answers in the contract's
+// words that there is none.
+func (b *Base) repoWithID(ctx context.Context, org evidence.OrgAccess, id string) (evidence.Repo, error) {
+	repo, err := b.store.Repos.Get(ctx, org.OrgID, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		err = repoUnknown(id)
+	}
+	return repo, err
+}
+
+// repoNamed returns the repository of a name, as pickRepo does: one command.
+func (b *Base) repoNamed(ctx context.Context, org evidence.OrgAccess, name, provider string) (evidence.Repo, error) {
+	repos, err := b.store.Repos.Named(ctx, org.OrgID, name)
+	if err != nil {
+		return evidence.Repo{}, err
+	}
+	return pickRepo(repos, name, provider)
+}
+
+// pickRepo picks, from all repositories of a name, the one that a client means. If
+// there are several it has to say the provider; of several at that provider the newest
+// one has the name now. An empty provider means any.
+func pickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, error) {
+	if provider != "" {
+		repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return r.Provider != provider })
+	}
+	if len(repos) == 0 {
+		return evidence.Repo{}, repoUnknown(name)
+	}
+	if provider == "" && len(repos) > 1 {
+		providers := distinct(repos, repoFacets{}, shownProvider)
+		return evidence.Repo{}, evidence.NewError(evidence.Invalid, fmt.Sprintf(
+			"Multiple repos named '%s' exist (%s). Specify the 'provider'", name, strings.Join(providers, ", ")))
+	}
+	return slices.MaxFunc(repos, func(a, b evidence.Repo) int {
+		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	}), nil
+}
+
+func repoUnknown(name string) error {
+	return evidence.NewError(evidence.NotFound, fmt.Sprintf("Repo '%s' not found", name))
+}
+
+// RepoProviderQuery goes with a filter by the name of a repository. It is exported
+// because huma passes over embedded types that are not.
+type RepoProviderQuery struct {
+	Provider string `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion" doc:"Provider of the repository. Needed when several have the name."`
+}
+
+type getRepoInput struct {
+	OrgPath
+	Name string `path:"repo_name" doc:"Name of the repository; it may have slashes."`
+	RepoProviderQuery
+	ID string `query:"id" doc:"The internal id. With it, name and provider are ignored."`
+}
