@@ -2,32 +2,14 @@ package server
 
 import "slices"
 
-// routes lists every operation of the API.
-func routes(h *handlers) []Route {
+// Routes lists every operation of the API.
+func Routes(base *Base) []Route {
 	return slices.Concat(
-		h.organizationRoutes(),
-		h.environmentLifeRoutes(),
-		h.eventRoutes(),
-		h.allowlistRoutes(),
-		h.reportRoutes(),
-		h.snapshotRoutes(),
-		h.envDiffRoutes(),
-		h.flowRoutes(),
-		h.schemaRoutes(),
-		h.tagRoutes(),
-		h.attestationTypeRoutes(),
-		h.trailRoutes(),
-		h.artifactReportRoutes(),
-		h.attestationRoutes(),
-		h.attestationReadRoutes(),
-		h.repoRoutes(),
-		h.deploymentRoutes(),
-		h.buildRoutes(),
-		h.liveArtifactRoutes(),
-		h.artifactRoutes(),
-		h.searchRoutes(),
+		OrganizationRoutes(base),
+		EnvironmentRoutes(base),
+		PipelineRoutes(base),
+		AttestationRoutes(base),
+		DeploymentRoutes(base),
+		SchemaRoutes(),
 	)
 }
-
-// handlers serves the operations.
-type handlers struct{ *Base }

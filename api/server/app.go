@@ -22,12 +22,8 @@ import (
 
 	"attestry/api/admission"
 	"attestry/api/examples"
-	"attestry/app"
-	"attestry/app/evaluation"
 	"attestry/evidence"
 	"attestry/monitor"
-	"attestry/tasks/logical"
-	"attestry/tasks/snapshot"
 )
 
 const (
@@ -56,9 +52,6 @@ type Deps struct {
 	Registerer    prometheus.Registerer
 	Authenticator Authenticator
 	Memberships   Memberships
-	Store         *app.Store
-	Intake        *snapshot.Intake
-	Evaluator     *evaluation.Evaluator
 	// Checks are the dependencies that /ready asks.
 	Checks []monitor.Check
 	// RequestTimeout bounds the work on a request; 0 means 30 s.
@@ -91,21 +84,11 @@ type Server struct {
 	pace            pace
 }
 
-// New makes a server. It fails on faults of the route table and on settings it
-// cannot work with.
-func New(deps Deps) (*Server, error) {
-	links, err := NewLinks(deps.BaseURL)
-	if err != nil {
-		return nil, err
-	}
-	return newServer(deps, links, routes(&handlers{&Base{
-		clock: deps.Clock, links: links, store: deps.Store, intake: deps.Intake, evaluator: deps.Evaluator,
-		logical: logical.NewUpdater(deps.Store, deps.Clock, deps.Logger), log: deps.Logger, batchBytes: batchBytes(deps.budget()),
-	}}))
-}
-
 // budget is the memory budget in bytes.
 func (d *Deps) budget() int64 { return cmp.Or(d.MemoryBudget, admission.DefaultTotal()) }
+
+// BatchBytes is how much lists read at a time, in bytes.
+func (d *Deps) BatchBytes() int { return batchBytes(d.budget()) }
 
 // batchBytes is how much a list reads at a time, in bytes: so little that many answers
 // fit the budget at once, and so much that most lists are read at once.
@@ -114,7 +97,13 @@ func batchBytes(budget int64) int {
 	return int(min(max(budget/64, least), most))
 }
 
-func newServer(deps Deps, links Links, table []Route) (*Server, error) {
+// New makes a server of the operations of a table. It fails on faults of the table and on
+// settings it cannot work with.
+func New(deps Deps, table []Route) (*Server, error) {
+	links, err := NewLinks(deps.BaseURL)
+	if err != nil {
+		return nil, err
+	}
 	configureHuma()
 	budget := admission.NewBudget(deps.budget())
 	measured, err := newMetrics(deps.Registerer, budget)

@@ -19,7 +19,7 @@ func exempt(path string) bool {
 }
 
 // everyRoute is the product's table and that of the tests.
-func everyRoute() []Route { return append(routes(&handlers{&Base{}}), testRoutes()...) }
+func everyRoute() []Route { return append(productRoutes(), testRoutes()...) }
 
 func TestEveryRouteIsInTheTable(t *testing.T) {
 	s := start(t, everyRoute())
@@ -89,13 +89,11 @@ func TestFaultsOfTheRouteTableAreRefused(t *testing.T) {
 		route := good
 		spoil(&route)
 		registry := &journal{}
-		links, _ := NewLinks("http://localhost")
-		if _, err := newServer(testDeps(registry, newRegistry()), links, []Route{route}); err == nil {
+		if _, err := New(testDeps(registry, newRegistry()), []Route{route}); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}
-	links, _ := NewLinks("http://localhost")
-	if _, err := newServer(testDeps(&journal{}, newRegistry()), links, []Route{good, good}); err == nil {
+	if _, err := New(testDeps(&journal{}, newRegistry()), []Route{good, good}); err == nil {
 		t.Error("the same operation twice was accepted")
 	}
 }
@@ -172,11 +170,7 @@ func TestBodiesWhereNoneIsWantedAreIgnored(t *testing.T) {
 }
 
 func TestListenServesUntilItsContextEnds(t *testing.T) {
-	links, err := NewLinks("http://localhost")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := newServer(testDeps(&journal{}, newRegistry()), links, nil)
+	s, err := New(testDeps(&journal{}, newRegistry()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,12 +186,12 @@ func TestListenServesUntilItsContextEnds(t *testing.T) {
 }
 
 func TestNewTakesTheProductsRoutes(t *testing.T) {
-	if _, err := New(testDeps(&journal{}, newRegistry())); err != nil {
+	if _, err := New(testDeps(&journal{}, newRegistry()), productRoutes()); err != nil {
 		t.Error(err)
 	}
 	deps := testDeps(&journal{}, newRegistry())
 	deps.BaseURL = "example.com/path"
-	if _, err := New(deps); err == nil {
+	if _, err := New(deps, productRoutes()); err == nil {
 		t.Error("a base URL with a path was accepted")
 	}
 }

@@ -45,7 +45,7 @@ func rowsOf(table string, columns int) [][]string {
 
 func TestEveryOperationIsServedOrNamesItsRelease(t *testing.T) {
 	listed := map[string]bool{}
-	table := routes(&handlers{&Base{}})
+	table := productRoutes()
 	for _, row := range rowsOf(interfaceOperations, 5) {
 		method, path, id, tag, release := row[0], row[1], row[2], row[3], row[4]
 		listed[id] = true

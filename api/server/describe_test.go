@@ -13,7 +13,7 @@ import (
 // productDocument is the OpenAPI document of the product, decoded.
 func productDocument(t *testing.T) map[string]any {
 	t.Helper()
-	s := start(t, routes(&handlers{&Base{}}))
+	s := start(t, productRoutes())
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(s.send(t, "GET", documentPath, "", "").body))
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestDocumentSaysHowToAuthenticate(t *testing.T) {
 
 func TestEveryOperationNamesItsLeastRole(t *testing.T) {
 	paths := productDocument(t)["paths"].(map[string]any)
-	for _, route := range routes(&handlers{&Base{}}) {
+	for _, route := range productRoutes() {
 		operation := paths[route.Path].(map[string]any)[strings.ToLower(route.Method)].(map[string]any)
 		want := "any valid API key"
 		if route.ofOrganization() {

@@ -50,3 +50,9 @@ func (b *Base) environmentOf(ctx context.Context, org evidence.OrgAccess, name s
 
 // catchUpSpan bounds how long a reader waits for reports that are under way.
 const catchUpSpan = 2 * time.Second
+
+// EnvironmentPath is the path of an operation on an environment.
+type EnvironmentPath struct {
+	OrgPath
+	Environment string `path:"env_name" doc:"Name of the environment."`
+}

@@ -81,12 +81,6 @@ type GetEnvironmentResponse struct {
 	IncludedEnvironments []string          `json:"included_environments" nullable:"true"`
 }
 
-// EnvironmentPath is the path of an operation on an environment.
-type EnvironmentPath struct {
-	OrgPath
-	Environment string `path:"env_name" doc:"Name of the environment."`
-}
-
 type environmentAnswer struct {
 	Body GetEnvironmentResponse
 }

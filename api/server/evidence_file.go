@@ -68,20 +68,6 @@ func takeUpload(r *request) error {
 	return r.memory.take(int64(size))
 }
 
-// failingReader remembers what went wrong with reading.
-type failingReader struct {
-	reader io.Reader
-	err    error
-}
-
-func (f *failingReader) Read(p []byte) (int, error) {
-	n, err := f.reader.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		f.err = err
-	}
-	return n, err
-}
-
 // cleanFilename makes any text the name of a file: without directories, without
 // what is not printable, and not too long.
 func cleanFilename(sent string) string {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
@@ -84,7 +83,7 @@ func TestKeysOfMapsMustMatchTheirPattern(t *testing.T) {
 }
 
 func TestComponentsOfAttestationsAreNamedAsInTheContract(t *testing.T) {
-	s := start(t, routes(&handlers{&Base{log: slog.New(slog.DiscardHandler)}}))
+	s := start(t, productRoutes())
 	var document struct {
 		Components struct{ Schemas map[string]map[string]any }
 	}

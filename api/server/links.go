@@ -117,3 +117,6 @@ func (l Links) page(segments ...string) string {
 	}
 	return b.String()
 }
+
+// prefix is where all operations live; the document's paths are relative to it.
+const prefix = "/api/v2"

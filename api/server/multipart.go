@@ -352,3 +352,17 @@ func formBroken(err error) error {
 	}
 	return evidence.NewError(evidence.Invalid, formBrokenMessage)
 }
+
+// failingReader remembers what went wrong with reading.
+type failingReader struct {
+	reader io.Reader
+	err    error
+}
+
+func (f *failingReader) Read(p []byte) (int, error) {
+	n, err := f.reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err = err
+	}
+	return n, err
+}

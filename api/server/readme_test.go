@@ -16,7 +16,7 @@ func TestReadmeListsEveryOperation(t *testing.T) {
 }
 
 func operationsTable() string {
-	table := routes(&handlers{&Base{}})
+	table := productRoutes()
 	slices.SortStableFunc(table, func(a, b Route) int { return strings.Compare(a.Tag, b.Tag) })
 	var b strings.Builder
 	b.WriteString("| tag | operation | request | least role |\n|---|---|---|---|\n")

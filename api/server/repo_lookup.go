@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -48,9 +49,12 @@ func pickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, erro
 		return evidence.Repo{}, repoUnknown(name)
 	}
 	if provider == "" && len(repos) > 1 {
-		providers := distinct(repos, repoFacets{}, shownProvider)
+		providers := map[string]bool{}
+		for i := range repos {
+			providers[shownProvider(&repos[i])] = true
+		}
 		return evidence.Repo{}, evidence.NewError(evidence.Invalid, fmt.Sprintf(
-			"Multiple repos named '%s' exist (%s). Specify the 'provider'", name, strings.Join(providers, ", ")))
+			"Multiple repos named '%s' exist (%s). Specify the 'provider'", name, strings.Join(slices.Sorted(maps.Keys(providers)), ", ")))
 	}
 	return slices.MaxFunc(repos, func(a, b evidence.Repo) int {
 		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
@@ -73,3 +77,5 @@ type getRepoInput struct {
 	RepoProviderQuery
 	ID string `query:"id" doc:"The internal id. With it, name and provider are ignored."`
 }
+
+func shownProvider(r *evidence.Repo) string { return cmp.Or(r.Provider, "unknown") }

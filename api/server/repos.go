@@ -269,5 +269,3 @@ func (h *handlers) getRepo(ctx context.Context, in *getRepoInput) (*repoAnswer, 
 	}
 	return &repoAnswer{Body: h.showRepo(org, &repo)}, nil
 }
-
-func shownProvider(r *evidence.Repo) string { return cmp.Or(r.Provider, "unknown") }

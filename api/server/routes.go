@@ -10,9 +10,6 @@ import (
 	"attestry/evidence"
 )
 
-// prefix is where all operations live; the document's paths are relative to it.
-const prefix = "/api/v2"
-
 // Route is one operation: what it is called, who may call it, and what serves
 // it.
 type Route struct {

@@ -16,8 +16,8 @@ var (
 	environmentPolicySchema schemaDocument
 )
 
-// schemaRoutes are those of the published schemas.
-func (h *handlers) schemaRoutes() []Route {
+// SchemaRoutes are those of the published schemas.
+func SchemaRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodGet, Path: "/schemas/flow-template/v1", OperationID: "flow_template_schema_v1", Tag: "Schemas",

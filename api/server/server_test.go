@@ -91,11 +91,8 @@ func start(t *testing.T, table []Route, change ...func(*Deps)) *running {
 	for _, change := range change {
 		change(&deps)
 	}
-	links, err := NewLinks(deps.BaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Server, err = newServer(deps, links, table)
+	var err error
+	r.Server, err = New(deps, table)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"attestry/evidence"
 	"attestry/monitor"
 	"attestry/tasks"
+	"attestry/tasks/logical"
 	"attestry/tasks/snapshot"
 )
 
@@ -51,21 +52,28 @@ func NewService(deps ServiceDeps) (*Service, error) {
 	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(deps.Redis), deps.Log)
 	waiters := tasks.NewWaiters(deps.Redis, deps.Log)
 	evaluator := evaluation.New(evaluation.Options{Log: deps.Log})
-	server, err := New(Deps{
+	links, err := NewLinks(deps.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	shell := Deps{
 		BaseURL:         deps.BaseURL,
 		Clock:           deps.Clock,
 		Logger:          deps.Log,
 		Registerer:      deps.Metrics,
 		Authenticator:   deps.Store.Tenancy,
 		Memberships:     deps.Store.Tenancy,
-		Store:           deps.Store,
-		Intake:          snapshot.NewIntake(deps.Store, dispatcher, waiters, deps.Clock, deps.ReportWait),
-		Evaluator:       evaluator,
 		Checks:          deps.Checks,
 		RequestTimeout:  deps.RequestTimeout,
 		ShutdownTimeout: deps.ShutdownTimeout,
 		MemoryBudget:    deps.MemoryBudget,
-	})
+	}
+	server, err := New(shell, Routes(&Base{
+		clock: deps.Clock, links: links, store: deps.Store,
+		intake:    snapshot.NewIntake(deps.Store, dispatcher, waiters, deps.Clock, deps.ReportWait),
+		evaluator: evaluator, logical: logical.NewUpdater(deps.Store, deps.Clock, deps.Log),
+		log: deps.Log, batchBytes: shell.BatchBytes(),
+	}))
 	return &Service{server: server, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator}, err
 }
 

@@ -1,0 +1,4 @@
+package server
+
+// handlers serves the operations.
+type handlers struct{ *Base }

@@ -1,0 +1,6 @@
+package server
+
+import "log/slog"
+
+// productRoutes is the product's table.
+func productRoutes() []Route { return Routes(&Base{log: slog.New(slog.DiscardHandler)}) }
