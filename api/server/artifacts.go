@@ -163,14 +163,6 @@ func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*arti
 	return &artifactAnswer{Body: shown[0]}, nil
 }
 
-// unambiguous tells the client when too many things begin with some digits.
-func unambiguous(err error, digits string) error {
-	if errors.Is(err, storage.ErrAmbiguous) {
-		return evidence.NewError(evidence.Invalid, fmt.Sprintf("'%s' is too ambiguous, please give more digits", digits))
-	}
-	return err
-}
-
 // artifactAsked finds the record that a request means: the newest of the
 // fingerprint, in the trail or in that of the attestation if one is given.
 func (h *handlers) artifactAsked(ctx context.Context, org evidence.OrgAccess, flow string, in *getArtifactInput) (evidence.ArtifactRecord, error) {

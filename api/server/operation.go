@@ -10,8 +10,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
-
-	"attestry/evidence"
 )
 
 // binder registers a route with what serves it.
@@ -56,13 +54,6 @@ func withBody[I, T, O any](handler func(context.Context, *I, *T) (*O, error)) bi
 			return handler(ctx, in, value)
 		})
 	}
-}
-
-func invalid(found findings) error {
-	if len(found) == 0 {
-		return nil
-	}
-	return evidence.ValidationError(found)
 }
 
 // register describes a route to huma and has it served. huma derives the

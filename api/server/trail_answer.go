@@ -291,22 +291,3 @@ func showRequirements(required []template.Attestation) []TemplateAttestation {
 	}
 	return shown
 }
-
-func showURLs(urls map[string]evidence.ExternalURL) map[string]ExternalAttachmentUrl {
-	if urls == nil {
-		return nil
-	}
-	shown := make(map[string]ExternalAttachmentUrl, len(urls))
-	for label, url := range urls {
-		shown[label] = ExternalAttachmentUrl(url)
-	}
-	return shown
-}
-
-// orObject shows data that was not sent as an empty object.
-func orObject(data json.RawMessage) json.RawMessage {
-	if len(data) == 0 {
-		return json.RawMessage("{}")
-	}
-	return data
-}

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 
 	"attestry/api/jsonstream"
-	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/template"
 	"attestry/storage"
@@ -56,21 +54,6 @@ type CreateTrail struct {
 	UserData      UserData                  `json:"user_data,omitempty"`
 }
 
-// TrailPath is the path of an operation on a trail.
-type TrailPath struct {
-	FlowPath
-	Trail string `path:"trail_name" doc:"Name of the trail."`
-}
-
-// scope says who reports what where, now.
-func (h *handlers) scope(ctx context.Context, flow, trail string) recording.Scope {
-	org, who := access(ctx), principal(ctx)
-	return recording.Scope{
-		Org: org.OrgID, OrgName: org.OrgName, Flow: flow, Trail: trail,
-		By: who.Name, ByID: who.UserID, At: evidence.Seconds(h.clock()),
-	}
-}
-
 // beginTrail begins a trail, or patches the one of that name: what is not sent
 // stays as it is.
 func (h *handlers) beginTrail(ctx context.Context, in *FlowPath, f *form[CreateTrail]) (*textAnswer, error) {
@@ -111,18 +94,6 @@ func (h *handlers) beginTrail(ctx context.Context, in *FlowPath, f *form[CreateT
 		return made(), nil
 	}
 	return done(), nil
-}
-
-// reportRepo notes the repository that a request names; nil when it names none.
-func (h *handlers) reportRepo(ctx context.Context, scope recording.Scope, sent OrNull[RepoInfoPostInput]) (*evidence.Repo, error) {
-	if sent.Value == nil {
-		return nil, nil
-	}
-	repo, err := h.store.Repos.Report(ctx, scope.Org, sent.Value.Evidence(), scope.At)
-	if err != nil || repo.ID == "" {
-		return nil, err
-	}
-	return &repo, nil
 }
 
 const templateField = "template_file"
@@ -179,20 +150,6 @@ func (h *handlers) getTrail(ctx context.Context, in *TrailPath) (*trailAnswer, e
 	}
 	shown[0].Events = showTrailEvents(&trail, events)
 	return &trailAnswer{Body: shown[0]}, nil
-}
-
-// trailNamed reads the trail of a path, or answers in the contract's words.
-func (h *handlers) trailNamed(ctx context.Context, org evidence.OrgAccess, in *TrailPath) (evidence.Trail, error) {
-	ref, err := h.flowNamed(ctx, org, in.Flow)
-	if err != nil {
-		return evidence.Trail{}, err
-	}
-	trail, err := h.store.Trails.Get(ctx, ref.ID, in.Trail)
-	if errors.Is(err, storage.ErrNotFound) {
-		return trail, evidence.NewError(evidence.NotFound, fmt.Sprintf(
-			"Trail with name '%s' does not exist for Organization '%s' and Flow '%s'", in.Trail, org.OrgName, in.Flow))
-	}
-	return trail, err
 }
 
 // ListTrails is a page of trails.

@@ -456,3 +456,10 @@ func count(n int, noun string) string {
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
 }
+
+func invalid(found findings) error {
+	if len(found) == 0 {
+		return nil
+	}
+	return evidence.ValidationError(found)
+}

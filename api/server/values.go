@@ -1,6 +1,8 @@
 package server
 
 import (
+	"attestry/evidence"
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -54,4 +56,23 @@ func isoTime(seconds float64) *string {
 		return nil
 	}
 	return new(time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC().Format(time.RFC3339Nano))
+}
+
+// orObject shows data that was not sent as an empty object.
+func orObject(data json.RawMessage) json.RawMessage {
+	if len(data) == 0 {
+		return json.RawMessage("{}")
+	}
+	return data
+}
+
+func showURLs(urls map[string]evidence.ExternalURL) map[string]ExternalAttachmentUrl {
+	if urls == nil {
+		return nil
+	}
+	shown := make(map[string]ExternalAttachmentUrl, len(urls))
+	for label, url := range urls {
+		shown[label] = ExternalAttachmentUrl(url)
+	}
+	return shown
 }
