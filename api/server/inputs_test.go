@@ -1,11 +1,9 @@
 package server
 
 import (
-	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,7 +16,7 @@ func understood(t *testing.T, body string) (*AttestationBase, findings) {
 	registry := huma.NewMapRegistry("#/", huma.DefaultSchemaNamer)
 	found := findings{}
 	schema := registry.Schema(reflect.TypeFor[AttestationBase](), true, "")
-	return mustDecode[AttestationBase](newValidator(registry), schema, []byte(body), found), found
+	return decodeInput[AttestationBase](newValidator(registry), schema, []byte(body), found), found
 }
 
 func TestWhatIsNotSentAndNullAreTheSame(t *testing.T) {
@@ -82,37 +80,11 @@ func TestKeysOfMapsMustMatchTheirPattern(t *testing.T) {
 	}
 }
 
-func TestComponentsOfAttestationsAreNamedAsInTheContract(t *testing.T) {
-	s := start(t, productRoutes())
-	var document struct {
-		Components struct{ Schemas map[string]map[string]any }
+// decodeInput decodes a body for which there is memory.
+func decodeInput[T any](v *validator, s *huma.Schema, body []byte, found findings) *T {
+	value, err := decodeStrict[T](unlimitedMemory(), v, s, body, found)
+	if err != nil {
+		panic(err)
 	}
-	if err := json.Unmarshal([]byte(s.send(t, "GET", prefix+"/openapi.json", "", "").body), &document); err != nil {
-		t.Fatal(err)
-	}
-	schemas := document.Components.Schemas
-	for name, closed := range map[string]bool{
-		"CustomAttestationPostInput": true, "GenericAttestationPostInput": true, "JiraAttestationPostInput": true, "JiraItem": true,
-		"JUnitAttestationPostInput": true, "JUnitResult": true, "OverrideAttestationPostInput": true,
-		"PullRequestAttestationPostInput": true, "FoundPullRequestV1": true, "FoundPullRequestV2": true, "PullRequestApprover": true,
-		"SnykAttestationPostInput": true, "SnykResultsSummary": true, "SnykTool": true, "ProjectScanResult": true, "FoundIssue": false,
-		"IssueLocation": false, "SonarAttestationPostInput": true, "SonarResults": false, "SonarProject": false, "QualityGate": false,
-		"QualityGateCondition": false, "SystemAttestationPostInput": false, "GitCommit": false, "RepoInfoPostInput": false,
-		"ExternalAttachmentUrl": true,
-	} {
-		schema, ok := schemas[name]
-		if !ok || (schema["additionalProperties"] == false) != closed {
-			t.Errorf("%s: there %t, additionalProperties %v", name, ok, schema["additionalProperties"])
-		}
-	}
-	for _, name := range []string{"CustomAttestationPostInput", "OverrideAttestationPostInput"} {
-		annotations, _ := schemas[name]["properties"].(map[string]any)["annotations"].(map[string]any)
-		if _, ok := annotations["patternProperties"].(map[string]any)["^[A-Za-z0-9_-]+$"]; !ok {
-			t.Errorf("%s has the annotations %v", name, annotations)
-		}
-	}
-	items, err := json.Marshal(schemas["PullRequestAttestationPostInput"]["properties"].(map[string]any)["pull_requests"])
-	if err != nil || !strings.Contains(string(items), `"anyOf":[{"$ref":"#/components/schemas/FoundPullRequestV1"},{"$ref":"#/components/schemas/FoundPullRequestV2"}]`) {
-		t.Errorf("pull requests are %s", items)
-	}
+	return value
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"io"
+	"math"
 	"sync"
 
 	"attestry/api/admission"
@@ -144,3 +145,11 @@ func (m *memory) release() {
 func (m *memory) resize(taken, read, held int64) error {
 	return m.reservation.Resize(taken + max(read, held))
 }
+
+// unlimitedMemory is that of work that no budget bounds.
+func unlimitedMemory() *memory {
+	return &memory{reservation: admission.NewBudget(math.MaxInt64).Reserve()}
+}
+
+// newMemory is that of a request, of which nothing is taken yet.
+func newMemory(budget *admission.Budget) *memory { return &memory{reservation: budget.Reserve()} }

@@ -27,7 +27,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	began := time.Now()
 	c.SetUserContext(redact.With(c.UserContext(), credentialsOf(c.Get(fiber.HeaderAuthorization))...))
 	r := newRequest(c)
-	r.memory, r.pace = &memory{reservation: s.budget.Reserve()}, s.pace
+	r.memory, r.pace = newMemory(s.budget), s.pace
 	defer func() {
 		if !c.Response().IsBodyStream() {
 			r.memory.release()

@@ -77,7 +77,7 @@ func decodedAs[T any](t *testing.T, body []byte) ([]snapshot.Instance, findings)
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schema := registry.Schema(reflect.TypeFor[T](), true, "")
 	v, found := newValidator(registry), findings{}
-	value := mustDecode[T](v, schema, body, found)
+	value := decodeReport[T](v, schema, body, found)
 	if fast, ok := decodeFast[T](body); ok {
 		doubts := findings{}
 		parsed, _ := parseJSON(body, "body", doubts)
@@ -319,4 +319,13 @@ func TestOnlyOneContextIsShownAndECSAlways(t *testing.T) {
 			t.Errorf("%v\n got %s\nwant %s", err, got, want)
 		}
 	}
+}
+
+// decodeReport decodes a body for which there is memory.
+func decodeReport[T any](v *validator, s *huma.Schema, body []byte, found findings) *T {
+	value, err := decodeStrict[T](unlimitedMemory(), v, s, body, found)
+	if err != nil {
+		panic(err)
+	}
+	return value
 }

@@ -2,11 +2,9 @@ package server
 
 import (
 	"context"
-	"math"
 	"net/http"
 	"net/url"
 
-	"attestry/api/admission"
 	"attestry/evidence"
 )
 
@@ -47,7 +45,7 @@ func requestOf(ctx context.Context) *request {
 		return r
 	}
 	return &request{
-		header: http.Header{}.Get, memory: &memory{reservation: admission.NewBudget(math.MaxInt64).Reserve()}, pace: usualPace(),
+		header: http.Header{}.Get, memory: unlimitedMemory(), pace: usualPace(),
 	}
 }
 
