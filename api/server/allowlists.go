@@ -15,12 +15,12 @@ func (h *handlers) allowlistRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodGet, Path: "/allowlists/{org}", OperationID: "list_allowlist", Tag: "Allowlists",
-			Summary: "List the artifacts that are permitted in environments", Least: evidence.Reader, Serve: handle(h.listAllowlist),
+			Summary: "List the artifacts that are permitted in environments", MinRole: evidence.Reader, Serve: Handle(h.listAllowlist),
 		},
 		{
 			Method: http.MethodPut, Path: "/allowlists/{org}/{env_name}", OperationID: "allow_artifact_for_env", Tag: "Allowlists",
-			Summary: "Permit an artifact in an environment", Least: evidence.Member,
-			Statuses: []int{http.StatusCreated}, Serve: withBody(h.allowArtifact),
+			Summary: "Permit an artifact in an environment", MinRole: evidence.Member,
+			Statuses: []int{http.StatusCreated}, Serve: WithBody(h.allowArtifact),
 		},
 	}
 }
@@ -52,8 +52,8 @@ type allowArtifactAnswer struct {
 // allowArtifact permits an artifact in an environment. What runs is judged anew, so
 // that the next report shows it.
 func (h *handlers) allowArtifact(ctx context.Context, in *EnvironmentPath, body *AllowlistPutInput) (*allowArtifactAnswer, error) {
-	org := access(ctx)
-	ref, err := h.environmentNamed(ctx, org, in.Environment)
+	org := Access(ctx)
+	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -62,16 +62,16 @@ func (h *handlers) allowArtifact(ctx context.Context, in *EnvironmentPath, body 
 			"env_name": fmt.Sprintf("Only physical environments have an allow list [input: %s]", in.Environment),
 		})
 	}
-	by := principal(ctx)
-	_, err = h.store.Allowlist.Put(ctx, evidence.Allowance{
+	by := Principal(ctx)
+	_, err = h.Store.Allowlist.Put(ctx, evidence.Allowance{
 		ID: evidence.NewID(), Org: org.OrgID, Environment: ref.ID, Fingerprint: body.ArtifactFingerprint,
 		ArtifactName: body.ArtifactName, Description: body.Description,
-		UserID: by.UserID, UserName: by.Name, At: evidence.Seconds(h.clock()),
+		UserID: by.UserID, UserName: by.Name, At: evidence.Seconds(h.Clock()),
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := h.store.Generations.Bump(ctx, org.OrgID); err != nil {
+	if err := h.Store.Generations.Bump(ctx, org.OrgID); err != nil {
 		return nil, err
 	}
 	return &allowArtifactAnswer{Status: http.StatusCreated, Body: *body}, nil
@@ -84,11 +84,11 @@ type listAllowlistAnswer struct {
 // listAllowlist lists what is permitted, newest first; what is permitted in archived
 // environments is left out.
 func (h *handlers) listAllowlist(ctx context.Context, _ *OrgPath) (*listAllowlistAnswer, error) {
-	org := access(ctx)
+	org := Access(ctx)
 	show := func(ctx context.Context, batch []evidence.Allowance) ([]AllowlistResponse, error) {
 		return h.showAllowances(ctx, org, batch)
 	}
-	return &listAllowlistAnswer{Body: listOf(h.batchBytes, h.store.Allowlist.List(org.OrgID), show)}, nil
+	return &listAllowlistAnswer{Body: ListOf(h.BatchBytes, h.Store.Allowlist.List(org.OrgID), show)}, nil
 }
 
 // showAllowances shows allowances with the names that their environments have now.
@@ -97,7 +97,7 @@ func (h *handlers) showAllowances(ctx context.Context, org evidence.OrgAccess, a
 	for _, one := range all {
 		ids = append(ids, one.Environment)
 	}
-	environments, err := h.store.Environments.Names(ctx, org.OrgID, once(ids))
+	environments, err := h.Store.Environments.Names(ctx, org.OrgID, SortUnique(ids))
 	if err != nil {
 		return nil, err
 	}

@@ -7,14 +7,14 @@ type OrgPath struct {
 	Org string `path:"org" doc:"Name of the organization."`
 }
 
-// textAnswer is the bare JSON string that most writes answer.
-type textAnswer struct {
+// TextAnswer is the bare JSON string that most writes answer.
+type TextAnswer struct {
 	Status int
 	Body   string
 }
 
-// done is the answer of a write that made nothing new.
-func done() *textAnswer { return &textAnswer{Status: http.StatusOK, Body: "OK"} }
+// OK is the answer of a write that made nothing new.
+func OK() *TextAnswer { return &TextAnswer{Status: http.StatusOK, Body: "OK"} }
 
-// made is the answer of a write that made something new.
-func made() *textAnswer { return &textAnswer{Status: http.StatusCreated, Body: "OK"} }
+// Created is the answer of a write that made something new.
+func Created() *TextAnswer { return &TextAnswer{Status: http.StatusCreated, Body: "OK"} }

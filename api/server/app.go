@@ -69,7 +69,7 @@ type Server struct {
 	app             *fiber.App
 	api             huma.API
 	registry        huma.Registry
-	validator       *validator
+	validator       *Validator
 	examples        map[string]examples.Example
 	metrics         *metrics
 	logger          *slog.Logger
@@ -104,7 +104,7 @@ func New(deps Deps, table []Route) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	configureHuma()
+	ConfigureHuma()
 	budget := admission.NewBudget(deps.budget())
 	measured, err := newMetrics(deps.Registerer, budget)
 	if err != nil {
@@ -129,9 +129,9 @@ func New(deps Deps, table []Route) (*Server, error) {
 		pace:            usualPace(),
 	}
 	s.app = newApp(s)
-	s.api = humafiber.NewWithGroup(s.app, headRouter{s.app.Group(prefix)}, describe(links))
+	s.api = humafiber.NewWithGroup(s.app, headRouter{s.app.Group(Prefix)}, describe(links))
 	s.registry = s.api.OpenAPI().Components.Schemas
-	s.validator = newValidator(s.registry)
+	s.validator = NewValidator(s.registry)
 	if err := s.serve(table); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func TestEveryRouteIsInTheTable(t *testing.T) {
 	s := start(t, everyRoute())
 	var known []string
 	for _, route := range everyRoute() {
-		known = append(known, route.Method+" "+prefix+strings.NewReplacer("{", ":", "}", "").Replace(route.Path))
+		known = append(known, route.Method+" "+Prefix+strings.NewReplacer("{", ":", "}", "").Replace(route.Path))
 	}
 	for _, route := range s.App().GetRoutes(true) {
 		method := route.Method
@@ -41,7 +41,7 @@ func TestEveryRouteIsInTheTable(t *testing.T) {
 func TestEveryRouteEnforcesItsRole(t *testing.T) {
 	s := start(t, everyRoute())
 	for _, route := range everyRoute() {
-		path := prefix + example(route.Path)
+		path := Prefix + example(route.Path)
 		if route.Public {
 			continue
 		}
@@ -50,7 +50,7 @@ func TestEveryRouteEnforcesItsRole(t *testing.T) {
 		for role := evidence.Reader; role <= evidence.Admin; role++ {
 			got := s.send(t, route.Method, path, role.String(), "")
 			refused := got.status == 403 && strings.Contains(got.body, roleTooLowMessage)
-			if want := !role.Allows(route.Least); refused != want {
+			if want := !role.Allows(route.MinRole); refused != want {
 				t.Errorf("%s as %v: %d %s, refused = %v, want %v", route.OperationID, role, got.status, got.body, refused, want)
 			}
 		}
@@ -79,11 +79,11 @@ func TestFaultsOfTheRouteTableAreRefused(t *testing.T) {
 	faulty := map[string]func(*Route){
 		"no id":                   func(r *Route) { r.OperationID = "" },
 		"no slash":                func(r *Route) { r.Path = "things/{org}/{name}" },
-		"organization, no role":   func(r *Route) { r.Least = evidence.NoRole },
+		"organization, no role":   func(r *Route) { r.MinRole = evidence.NoRole },
 		"role, no organization":   func(r *Route) { r.Path = "/things/{name}" },
 		"public with a role":      func(r *Route) { r.Public = true },
 		"no handler":              func(r *Route) { r.Serve = nil },
-		"list that is not spread": func(r *Route) { r.Serve = handle(listless) },
+		"list that is not spread": func(r *Route) { r.Serve = Handle(listless) },
 	}
 	for name, spoil := range faulty {
 		route := good
@@ -100,10 +100,10 @@ func TestFaultsOfTheRouteTableAreRefused(t *testing.T) {
 
 func TestUnknownPathsAndMethodsAreJSON(t *testing.T) {
 	s := start(t, testRoutes())
-	s.send(t, "GET", prefix+"/nothing", "", "").expect(t, 404, pathUnknownMessage)
+	s.send(t, "GET", Prefix+"/nothing", "", "").expect(t, 404, pathUnknownMessage)
 	s.send(t, "GET", "/nothing", "admin", "").expect(t, 404, pathUnknownMessage)
-	s.send(t, "GET", prefix+"/things/acme/x/", "admin", "").expect(t, 404, pathUnknownMessage)
-	got := s.send(t, "DELETE", prefix+"/things/acme/x", "admin", "")
+	s.send(t, "GET", Prefix+"/things/acme/x/", "admin", "").expect(t, 404, pathUnknownMessage)
+	got := s.send(t, "DELETE", Prefix+"/things/acme/x", "admin", "")
 	got.expect(t, 405, "Method Not Allowed")
 	s.send(t, "BREW", "/ready", "", "").expect(t, 501, "The request method is unknown")
 	if allow := got.header.Get("Allow"); allow != "GET, HEAD" {
@@ -113,7 +113,7 @@ func TestUnknownPathsAndMethodsAreJSON(t *testing.T) {
 
 func TestStaticSegmentsComeBeforeParameters(t *testing.T) {
 	s := start(t, testRoutes())
-	if got := s.send(t, "GET", prefix+"/things/acme/search", "reader", ""); !strings.Contains(got.body, `"per_page":15`) {
+	if got := s.send(t, "GET", Prefix+"/things/acme/search", "reader", ""); !strings.Contains(got.body, `"per_page":15`) {
 		t.Errorf("search answered %s", got.body)
 	}
 }
@@ -121,7 +121,7 @@ func TestStaticSegmentsComeBeforeParameters(t *testing.T) {
 func TestPathValuesAreUnescapedOnce(t *testing.T) {
 	s := start(t, testRoutes())
 	for _, name := range []string{"a b", "%23", "#5", "x/y", "é", "a+b", "{1}", "a.b-c_d~e:f"} {
-		got := s.send(t, "GET", prefix+"/things/acme/"+url.PathEscape(name), "reader", "")
+		got := s.send(t, "GET", Prefix+"/things/acme/"+url.PathEscape(name), "reader", "")
 		if want := `"` + name + `"`; got.status != 200 || got.body != want {
 			t.Errorf("%q came back as %d %s", name, got.status, got.body)
 		}
@@ -131,7 +131,7 @@ func TestPathValuesAreUnescapedOnce(t *testing.T) {
 func TestPathValuesThatAreNotTextAreRefused(t *testing.T) {
 	s := start(t, testRoutes())
 	for _, escaped := range []string{"%00", "a%FFb"} {
-		got := s.send(t, "GET", prefix+"/things/acme/"+escaped, "reader", "")
+		got := s.send(t, "GET", Prefix+"/things/acme/"+escaped, "reader", "")
 		if got.status != 400 {
 			t.Errorf("%s answered %d %s", escaped, got.status, got.body)
 		}
@@ -140,7 +140,7 @@ func TestPathValuesThatAreNotTextAreRefused(t *testing.T) {
 
 func TestHeadAnswersTheHeadersOfGet(t *testing.T) {
 	s := start(t, testRoutes(), func(d *Deps) { d.Checks = nil })
-	for _, path := range []string{prefix + "/things/acme/x", prefix + "/things/acme/search", "/ready", prefix + "/openapi.json", prefix + "/docs"} {
+	for _, path := range []string{Prefix + "/things/acme/x", Prefix + "/things/acme/search", "/ready", Prefix + "/openapi.json", Prefix + "/docs"} {
 		get, head := s.send(t, "GET", path, "reader", ""), s.send(t, "HEAD", path, "reader", "")
 		if head.status != get.status || head.body != "" {
 			t.Errorf("HEAD %s = %d %q, GET %d", path, head.status, head.body, get.status)
@@ -155,7 +155,7 @@ func TestHeadAnswersTheHeadersOfGet(t *testing.T) {
 
 func TestAnswersHaveNoNewlineAtTheEnd(t *testing.T) {
 	s := start(t, testRoutes())
-	if got := s.send(t, "POST", prefix+"/hooks/1", "", "null"); got.body != `"OK"` {
+	if got := s.send(t, "POST", Prefix+"/hooks/1", "", "null"); got.body != `"OK"` {
 		t.Errorf("body = %q", got.body)
 	}
 }
@@ -163,7 +163,7 @@ func TestAnswersHaveNoNewlineAtTheEnd(t *testing.T) {
 func TestBodiesWhereNoneIsWantedAreIgnored(t *testing.T) {
 	s := start(t, testRoutes())
 	for _, body := range []string{"", "null", "{", strings.Repeat("x", 5000)} {
-		if got := s.send(t, "PUT", prefix+"/things/acme/x/archive", "admin", body); got.status != 200 {
+		if got := s.send(t, "PUT", Prefix+"/things/acme/x/archive", "admin", body); got.status != 200 {
 			t.Errorf("body %.10q: %d %s", body, got.status, got.body)
 		}
 	}

@@ -41,7 +41,7 @@ func (h *handlers) judge(ctx context.Context, org evidence.OrgAccess, records []
 			dropped = append(dropped, judged[i].record)
 		}
 	}
-	slots, err := h.store.Recorder.Rebuild(ctx, org.OrgID, dropped)
+	slots, err := h.Store.Recorder.Rebuild(ctx, org.OrgID, dropped)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (h *handlers) judgeWithHistory(ctx context.Context, org evidence.OrgAccess,
 	if err != nil {
 		return nil, err
 	}
-	attested, err := h.store.Attestations.OfRecords(ctx, org.OrgID, records)
+	attested, err := h.Store.Attestations.OfRecords(ctx, org.OrgID, records)
 	if err != nil {
 		return nil, err
 	}
@@ -115,13 +115,13 @@ func (h *handlers) artifactSources(ctx context.Context, org evidence.OrgAccess, 
 	}
 	sources := artifactSources{trails: map[string]evidence.Trail{}, slots: map[string]evidence.Slot{}}
 	var err error
-	if sources.flows, err = h.store.Flows.Names(ctx, org.OrgID, once(flows)); err != nil {
+	if sources.flows, err = h.Store.Flows.Names(ctx, org.OrgID, SortUnique(flows)); err != nil {
 		return sources, err
 	}
-	if sources.repos, err = h.store.Repos.GetMany(ctx, org.OrgID, once(repos)); err != nil {
+	if sources.repos, err = h.Store.Repos.GetMany(ctx, org.OrgID, SortUnique(repos)); err != nil {
 		return sources, err
 	}
-	trails, err := h.store.Trails.GetMany(ctx, once(keys))
+	trails, err := h.Store.Trails.GetMany(ctx, SortUnique(keys))
 	if err != nil {
 		return sources, err
 	}
@@ -130,10 +130,10 @@ func (h *handlers) artifactSources(ctx context.Context, org evidence.OrgAccess, 
 		sources.trails[trail.Key()] = trail
 		templates = append(templates, trail.Template)
 	}
-	if sources.templates, err = h.store.Templates.GetMany(ctx, org.OrgID, once(templates)); err != nil {
+	if sources.templates, err = h.Store.Templates.GetMany(ctx, org.OrgID, SortUnique(templates)); err != nil {
 		return sources, err
 	}
-	found, err := h.store.Slots.GetMany(ctx, once(slots))
+	found, err := h.Store.Slots.GetMany(ctx, SortUnique(slots))
 	for _, slot := range found {
 		sources.slots[slot.ID()] = slot
 	}
@@ -181,12 +181,12 @@ func (h *handlers) showCommon(org evidence.OrgAccess, a *judgedArtifact) Artifac
 		CommitURL:             record.CommitURL,
 		BuildURL:              record.BuildURL,
 		RepoURL:               record.RepoURL,
-		HTMLURL:               h.links.Artifact(org.OrgName, a.flow.Name, record.Fingerprint, record.ID),
-		APIURL:                h.links.ArtifactSelf(org.OrgName, a.flow.Name, record.Fingerprint),
+		HTMLURL:               h.Links.Artifact(org.OrgName, a.flow.Name, record.Fingerprint, record.ID),
+		APIURL:                h.Links.ArtifactSelf(org.OrgName, a.flow.Name, record.Fingerprint),
 		CreatedAt:             record.CreatedAt,
 		LastModifiedAt:        modified,
-		UserData:              orObject(record.UserData),
-		ExternalURLs:          showURLs(record.ExternalURLs),
+		UserData:              ObjectIfNil(record.UserData),
+		ExternalURLs:          ShowURLs(record.ExternalURLs),
 		Annotations:           record.Annotations,
 		State:                 a.status,
 		Deployments:           []int{},
@@ -210,8 +210,8 @@ func showRepoInfo(repo *evidence.Repo) *RepoInfoResponse {
 		return nil
 	}
 	return &RepoInfoResponse{
-		Name: repo.Name, ID: orNull(repo.ExternalID), URL: repo.URL,
-		Description: repo.Description, Provider: orNull(repo.Provider),
+		Name: repo.Name, ID: NilIfEmpty(repo.ExternalID), URL: repo.URL,
+		Description: repo.Description, Provider: NilIfEmpty(repo.Provider),
 	}
 }
 
@@ -230,7 +230,7 @@ func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, re
 	for _, record := range records {
 		fingerprints = append(fingerprints, record.Fingerprint)
 	}
-	places, err := h.placesOf(ctx, org, once(fingerprints))
+	places, err := h.placesOf(ctx, org, SortUnique(fingerprints))
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// unambiguous tells the client when too many things begin with some digits.
-func unambiguous(err error, digits string) error {
+// Unambiguous tells the client when too many things begin with some digits.
+func Unambiguous(err error, digits string) error {
 	if errors.Is(err, storage.ErrAmbiguous) {
 		return evidence.NewError(evidence.Invalid, fmt.Sprintf("'%s' is too ambiguous, please give more digits", digits))
 	}

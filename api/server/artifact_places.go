@@ -84,7 +84,7 @@ func leadTimes(places []place, since *float64) map[string]float64 {
 // placesOf finds where fingerprints run and have run, by fingerprint, in order of
 // the names.
 func (h *handlers) placesOf(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[string][]place, error) {
-	events, err := h.store.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
+	events, err := h.Store.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
 	if err != nil {
 		return nil, err
 	}
@@ -102,12 +102,12 @@ func (h *handlers) placesOf(ctx context.Context, org evidence.OrgAccess, fingerp
 		spots[at].events = append(spots[at].events, event)
 		ids = append(ids, event.Environment)
 	}
-	ids = once(ids)
-	heads, err := h.store.Heads.GetMany(ctx, ids)
+	ids = SortUnique(ids)
+	heads, err := h.Store.Heads.GetMany(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	environments, err := h.store.Environments.Names(ctx, org.OrgID, ids)
+	environments, err := h.Store.Environments.Names(ctx, org.OrgID, ids)
 	if err != nil {
 		return nil, err
 	}

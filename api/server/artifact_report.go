@@ -21,8 +21,8 @@ const legacyArtifactName = "artifact"
 func (h *handlers) artifactReportRoutes() []Route {
 	return []Route{{
 		Method: http.MethodPost, Path: "/artifacts/{org}/{flow_name}", OperationID: "create_artifact", Tag: "Artifacts",
-		Summary: "Report an artifact", Least: evidence.Member,
-		Statuses: []int{http.StatusCreated}, Serve: withBody(h.reportArtifact),
+		Summary: "Report an artifact", MinRole: evidence.Member,
+		Statuses: []int{http.StatusCreated}, Serve: WithBody(h.reportArtifact),
 	}}
 }
 
@@ -55,7 +55,7 @@ type ArtifactTemplate struct{ json.RawMessage }
 // Schema is a union, as findings name its branches.
 func (ArtifactTemplate) Schema(huma.Registry) *huma.Schema {
 	text := &huma.Schema{Type: huma.TypeString}
-	return &huma.Schema{AnyOf: []*huma.Schema{text, {Type: huma.TypeArray, Items: text}, {Type: typeNull}}}
+	return &huma.Schema{AnyOf: []*huma.Schema{text, {Type: huma.TypeArray, Items: text}, {Type: TypeNull}}}
 }
 
 type messageAnswer struct {
@@ -69,11 +69,11 @@ type messageAnswer struct {
 // there (contract/semantics.md 2.4).
 func (h *handlers) reportArtifact(ctx context.Context, in *NewFlowPath, body *CreateArtifact) (*messageAnswer, error) {
 	record := body.record()
-	if err := checkTrailName(record.Trail); err != nil {
+	if err := CheckTrailName(record.Trail); err != nil {
 		return nil, err
 	}
-	scope := h.scope(ctx, in.Flow, record.Trail)
-	repo, err := h.reportRepo(ctx, scope, body.RepoInfo)
+	scope := h.Scope(ctx, in.Flow, record.Trail)
+	repo, err := h.ReportRepo(ctx, scope, body.RepoInfo)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (h *handlers) reportArtifact(ctx context.Context, in *NewFlowPath, body *Cr
 	}
 	record.ID, record.Org, record.CreatedAt = evidence.NewID(), scope.Org, scope.At
 	record.ReportedBy, record.ReportedByID = scope.By, scope.ByID
-	if err := h.store.Recorder.Report(ctx, scope, record, repo); err != nil {
+	if err := h.Store.Recorder.Report(ctx, scope, record, repo); err != nil {
 		return nil, err
 	}
 	answer := &messageAnswer{Status: http.StatusCreated}
@@ -93,21 +93,21 @@ func (h *handlers) reportArtifact(ctx context.Context, in *NewFlowPath, body *Cr
 // record is what the body tells. Without a trail it belongs to that of its commit,
 // or, with none either, of its fingerprint.
 func (b *CreateArtifact) record() evidence.ArtifactRecord {
-	commit := commitOf(b.GitCommitInfo)
-	sha := cmp.Or(orZero(b.GitCommit), evidence.CommitSHA(commit))
+	commit := CommitOf(b.GitCommitInfo)
+	sha := cmp.Or(ZeroIfNil(b.GitCommit), evidence.CommitSHA(commit))
 	record := evidence.ArtifactRecord{
-		Trail:        cmp.Or(orZero(b.TrailName), sha, b.Fingerprint),
-		Name:         cmp.Or(orZero(b.TemplateReferenceName), legacyArtifactName),
+		Trail:        cmp.Or(ZeroIfNil(b.TrailName), sha, b.Fingerprint),
+		Name:         cmp.Or(ZeroIfNil(b.TemplateReferenceName), legacyArtifactName),
 		Fingerprint:  b.Fingerprint,
 		Filename:     b.Filename,
-		Description:  orZero(b.Description),
+		Description:  ZeroIfNil(b.Description),
 		CommitSHA:    sha,
 		Commit:       commit,
 		BuildURL:     b.BuildURL,
 		CommitURL:    b.CommitURL,
 		RepoURL:      b.RepoURL,
 		ExternalURLs: b.ExternalURLs.Evidence(),
-		Annotations:  present(b.Annotations.RawMessage),
+		Annotations:  Present(b.Annotations.RawMessage),
 		UserData:     b.UserData.Sent(),
 	}
 	for _, sent := range b.CommitsList {

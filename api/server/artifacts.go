@@ -25,26 +25,26 @@ func (h *handlers) artifactRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodGet, Path: "/artifacts/{org}", OperationID: "list_artifacts", Tag: "Artifacts",
-			Summary: "List the artifacts of an organization", Least: evidence.Reader, Serve: handle(h.listArtifacts),
+			Summary: "List the artifacts of an organization", MinRole: evidence.Reader, Serve: Handle(h.listArtifacts),
 		},
 		{
 			Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}", OperationID: "list_flow_artifacts", Tag: "Artifacts",
-			Summary: "List the artifacts of a flow", Least: evidence.Reader, Deprecated: true, Serve: handle(h.listFlowArtifacts),
+			Summary: "List the artifacts of a flow", MinRole: evidence.Reader, Deprecated: true, Serve: Handle(h.listFlowArtifacts),
 		},
 		{
 			Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/fingerprint/{fingerprint}",
 			OperationID: "get_artifact_by_fingerprint", Tag: "Artifacts",
-			Summary: "Read an artifact", Least: evidence.Reader, Serve: handle(h.getArtifact),
+			Summary: "Read an artifact", MinRole: evidence.Reader, Serve: Handle(h.getArtifact),
 		},
 		{
 			Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/commit_sha/{commit_sha}",
 			OperationID: "get_artifact_by_commit_sha", Tag: "Artifacts",
-			Summary: "Read the artifacts built from a commit", Least: evidence.Reader, Serve: handle(h.getArtifactsOfCommit),
+			Summary: "Read the artifacts built from a commit", MinRole: evidence.Reader, Serve: Handle(h.getArtifactsOfCommit),
 		},
 		{
 			Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/{fingerprint}/latest_commit",
 			OperationID: "get_latest_artifact_commit", Tag: "Artifacts",
-			Summary: "Read the latest commit of an artifact", Least: evidence.Reader, Serve: handle(h.getLatestCommit),
+			Summary: "Read the latest commit of an artifact", MinRole: evidence.Reader, Serve: Handle(h.getLatestCommit),
 		},
 	}
 }
@@ -76,17 +76,17 @@ type artifactListAnswer struct {
 
 // listArtifacts lists what an organization has reported, newest first.
 func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*artifactListAnswer, error) {
-	org := access(ctx)
+	org := Access(ctx)
 	query := artifactPage(org, in.Page, in.PerPage)
 	if in.Flow != "" {
-		ref, err := h.flowNamed(ctx, org, in.Flow)
+		ref, err := h.ResolveFlow(ctx, org, in.Flow)
 		if err != nil {
 			return nil, err
 		}
 		query.Flow = ref.ID
 	}
 	if in.Repo != "" {
-		repo, err := h.repoNamed(ctx, org, in.Repo, in.Provider)
+		repo, err := h.LoadRepo(ctx, org, in.Repo, in.Provider)
 		if err != nil {
 			return nil, err
 		}
@@ -97,8 +97,8 @@ func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*
 
 // listFlowArtifacts lists what was reported to a flow, newest first.
 func (h *handlers) listFlowArtifacts(ctx context.Context, in *listFlowArtifactsInput) (*artifactListAnswer, error) {
-	org := access(ctx)
-	ref, err := h.flowNamed(ctx, org, in.Flow)
+	org := Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func artifactPage(org evidence.OrgAccess, number, size int) pipelines.ArtifactQu
 		size = defaultArtifactsPerPage
 	}
 	size = min(size, maxArtifacts)
-	return pipelines.ArtifactQuery{Org: org.OrgID, Offset: offsetOf(number, size), Limit: size}
+	return pipelines.ArtifactQuery{Org: org.OrgID, Offset: OffsetOf(number, size), Limit: size}
 }
 
 func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query pipelines.ArtifactQuery) *artifactListAnswer {
@@ -126,7 +126,7 @@ func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query pipelines.Artif
 		}
 		return shown, err
 	}
-	return &artifactListAnswer{Body: partsOf(h.batchBytes, h.store.Artifacts.List(query), show)}
+	return &artifactListAnswer{Body: PartsOf(h.BatchBytes, h.Store.Artifacts.List(query), show)}
 }
 
 type getArtifactInput struct {
@@ -142,8 +142,8 @@ type artifactAnswer struct {
 
 // getArtifact reads the newest record of a fingerprint in a flow.
 func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*artifactAnswer, error) {
-	org := access(ctx)
-	ref, err := h.flowNamed(ctx, org, in.Flow)
+	org := Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*arti
 			"Artifact with fingerprint '%s' does not exist in flow '%s' belonging to organization '%s'",
 			in.Fingerprint, in.Flow, org.OrgName))
 	case err != nil:
-		return nil, unambiguous(err, in.Fingerprint)
+		return nil, Unambiguous(err, in.Fingerprint)
 	}
 	shown, err := h.showArtifacts(ctx, org, []evidence.ArtifactRecord{record})
 	if err != nil {
@@ -168,7 +168,7 @@ func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*arti
 func (h *handlers) artifactAsked(ctx context.Context, org evidence.OrgAccess, flow string, in *getArtifactInput) (evidence.ArtifactRecord, error) {
 	trail := in.Trail
 	if in.Attestation != "" {
-		attestation, err := h.store.Attestations.Get(ctx, org.OrgID, in.Attestation)
+		attestation, err := h.Store.Attestations.Get(ctx, org.OrgID, in.Attestation)
 		if err != nil {
 			return evidence.ArtifactRecord{}, err
 		}
@@ -179,7 +179,7 @@ func (h *handlers) artifactAsked(ctx context.Context, org evidence.OrgAccess, fl
 		}
 		trail = attestation.Trail
 	}
-	return h.store.Artifacts.Latest(ctx, org.OrgID, flow, trail, in.Fingerprint)
+	return h.Store.Artifacts.Latest(ctx, org.OrgID, flow, trail, in.Fingerprint)
 }
 
 type getArtifactsOfCommitInput struct {
@@ -194,19 +194,19 @@ type artifactsAnswer struct {
 
 // getArtifactsOfCommit reads what was built from a commit, newest first.
 func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfCommitInput) (*artifactsAnswer, error) {
-	org := access(ctx)
-	ref, err := h.flowNamed(ctx, org, in.Flow)
+	org := Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
 		return nil, err
 	}
-	records, err := h.store.Artifacts.OfCommit(ctx, org.OrgID, ref.ID, in.Trail, strings.ToLower(in.Commit), maxArtifacts)
+	records, err := h.Store.Artifacts.OfCommit(ctx, org.OrgID, ref.ID, in.Trail, strings.ToLower(in.Commit), maxArtifacts)
 	if err != nil {
-		return nil, unambiguous(err, in.Commit)
+		return nil, Unambiguous(err, in.Commit)
 	}
 	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
 		return h.showArtifacts(ctx, org, records)
 	}
-	return &artifactsAnswer{Body: partsOf(h.batchBytes, records, show)}, nil
+	return &artifactsAnswer{Body: PartsOf(h.BatchBytes, records, show)}, nil
 }
 
 type getLatestCommitInput struct {
@@ -229,19 +229,19 @@ type latestCommitAnswer struct {
 // ask before the artifact exists: then it is that of the flow's newest artifact,
 // and null before there is one (contract/semantics.md 2.5).
 func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput) (*latestCommitAnswer, error) {
-	org := access(ctx)
-	ref, err := h.flowNamed(ctx, org, in.Flow)
+	org := Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
 		return nil, err
 	}
-	record, err := h.store.Artifacts.LatestOnBranch(ctx, org.OrgID, ref.ID, in.Branch, in.Fingerprint)
+	record, err := h.Store.Artifacts.LatestOnBranch(ctx, org.OrgID, ref.ID, in.Branch, in.Fingerprint)
 	if errors.Is(err, storage.ErrNotFound) {
-		record, err = h.store.Artifacts.LatestOfFlow(ctx, org.OrgID, ref.ID, in.Branch)
+		record, err = h.Store.Artifacts.LatestOfFlow(ctx, org.OrgID, ref.ID, in.Branch)
 	}
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return nil, unambiguous(err, in.Fingerprint)
+		return nil, Unambiguous(err, in.Fingerprint)
 	}
-	return &latestCommitAnswer{Body: LatestCommitResponse{LatestCommit: orNull(record.CommitSHA)}}, nil
+	return &latestCommitAnswer{Body: LatestCommitResponse{LatestCommit: NilIfEmpty(record.CommitSHA)}}, nil
 }
 
 // ArtifactCommon is what lists and single answers show of an artifact

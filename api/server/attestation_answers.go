@@ -40,8 +40,8 @@ type Attestation struct {
 
 // AttestationLinks are the addresses of an attestation in the API.
 type AttestationLinks struct {
-	Self     href  `json:"self"`
-	Evidence *href `json:"evidence,omitempty" doc:"Only when a file is attached."`
+	Self     Href  `json:"self"`
+	Evidence *Href `json:"evidence,omitempty" doc:"Only when a file is attached."`
 }
 
 // AttestationPayload holds the members that only one type has.
@@ -82,7 +82,7 @@ func (h *handlers) showAttestations(ctx context.Context, org evidence.OrgAccess,
 		ids = append(ids, attestation.Flow)
 	}
 	slices.Sort(ids)
-	flows, err := h.store.Flows.Names(ctx, org.OrgID, slices.Compact(ids))
+	flows, err := h.Store.Flows.Names(ctx, org.OrgID, slices.Compact(ids))
 	if err != nil {
 		return nil, err
 	}
@@ -106,14 +106,14 @@ func (h *handlers) showAttestation(org evidence.OrgAccess, flow string, a *evide
 		TrailName:           a.Trail,
 		ArtifactFingerprint: a.Fingerprint,
 		TargetArtifacts:     a.Targets,
-		GitCommitInfo:       showCommit(a.Commit),
+		GitCommitInfo:       NewGitCommitInfo(a.Commit),
 		OriginURL:           a.OriginURL,
 		Description:         a.Description,
-		ExternalURLs:        showURLs(a.ExternalURLs),
+		ExternalURLs:        ShowURLs(a.ExternalURLs),
 		Annotations:         a.Annotations,
-		UserData:            orObject(a.UserData),
-		HTMLURL:             h.links.Attestation(org.OrgName, flow, a.Trail, a.ID),
-		Links:               AttestationLinks{Self: href{h.links.AttestationSelf(org.OrgName, flow, a.Trail, a.Name)}},
+		UserData:            ObjectIfNil(a.UserData),
+		HTMLURL:             h.Links.Attestation(org.OrgName, flow, a.Trail, a.ID),
+		Links:               AttestationLinks{Self: Href{h.Links.AttestationSelf(org.OrgName, flow, a.Trail, a.Name)}},
 		AttestationPayload:  showPayload(a),
 	}
 	if a.Type == evidence.TypeSnyk {
@@ -121,11 +121,11 @@ func (h *handlers) showAttestation(org evidence.OrgAccess, flow string, a *evide
 	}
 	if a.Evidence != nil {
 		shown.ArchivePath, shown.ArchiveFingerprint = new(archivePath(a)), &a.Evidence.SHA256
-		shown.Links.Evidence = &href{h.links.Evidence(org.OrgName, flow, a.Trail, a.ID)}
+		shown.Links.Evidence = &Href{h.Links.Evidence(org.OrgName, flow, a.Trail, a.ID)}
 	}
 	if a.Override != nil {
 		shown.AttestationOverride = AttestationOverride{
-			Reason: &a.Override.Reason, OriginalAttestationType: a.Type, OverriddenAttestationID: &OrNull[string]{Value: orNull(a.Override.Original)},
+			Reason: &a.Override.Reason, OriginalAttestationType: a.Type, OverriddenAttestationID: &OrNull[string]{Value: NilIfEmpty(a.Override.Original)},
 		}
 	}
 	return shown
@@ -151,7 +151,7 @@ func showPayload(a *evidence.Attestation) AttestationPayload {
 
 // quoted is a text as JSON, null when it is empty.
 func quoted(text string) json.RawMessage {
-	encoded, err := json.Marshal(orNull(text))
+	encoded, err := json.Marshal(NilIfEmpty(text))
 	if err != nil {
 		// Text always has a form in JSON.
 		return nil

@@ -117,12 +117,12 @@ func (FoundPullRequests) Schema(registry huma.Registry) *huma.Schema {
 }
 
 // check returns what is wrong with the pull requests, by location.
-func (p FoundPullRequests) check() findings {
-	found := findings{}
+func (p FoundPullRequests) check() Findings {
+	found := Findings{}
 	for i, request := range p {
 		for at, text := range attestation.CheckPullRequest(request) {
-			if len(found) < maxFindings {
-				found[join(fmt.Sprintf("pull_requests[%d]", i), at)] = text
+			if len(found) < MaxFindings {
+				found[Join(fmt.Sprintf("pull_requests[%d]", i), at)] = text
 			}
 		}
 	}

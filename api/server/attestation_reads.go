@@ -34,31 +34,31 @@ func (h *handlers) attestationReadRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodGet, Path: "/attestations/{org}", OperationID: "get_attestations", Tag: "Attestation",
-			Summary: "List the attestations of an organization", Least: evidence.Reader, Serve: handle(h.listAttestations),
+			Summary: "List the attestations of an organization", MinRole: evidence.Reader, Serve: Handle(h.listAttestations),
 		},
 		{
 			Method: http.MethodGet, Path: "/attestations/{org}/list_attestations_for_criteria",
 			OperationID: "list_attestations_for_criteria", Tag: "Attestation",
-			Summary: "List attestations by commit", Least: evidence.Reader, Serve: handle(h.listCommitAttestations),
+			Summary: "List attestations by commit", MinRole: evidence.Reader, Serve: Handle(h.listCommitAttestations),
 		},
 		{
 			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}", OperationID: "get_flow_attestations", Tag: "Attestation",
-			Summary: "List the attestations of a flow", Least: evidence.Reader, Serve: handle(h.listFlowAttestations),
+			Summary: "List the attestations of a flow", MinRole: evidence.Reader, Serve: Handle(h.listFlowAttestations),
 		},
 		{
 			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/artifact/{fingerprint}/{attestation_name}",
 			OperationID: "get_artifact_attestation", Tag: "Attestation",
-			Summary: "Read the attestations of a name on an artifact", Least: evidence.Reader, Serve: handle(h.getArtifactAttestations),
+			Summary: "Read the attestations of a name on an artifact", MinRole: evidence.Reader, Serve: Handle(h.getArtifactAttestations),
 		},
 		{
 			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/{attestation_name}",
 			OperationID: "get_trail_attestation", Tag: "Attestation",
-			Summary: "Read the attestations of a name on a trail", Least: evidence.Reader, Serve: handle(h.getTrailAttestations),
+			Summary: "Read the attestations of a name on a trail", MinRole: evidence.Reader, Serve: Handle(h.getTrailAttestations),
 		},
 		{
 			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/attestation/{attestation_id}/evidence",
 			OperationID: "get_attestation_evidence", Tag: "Attestation", Summary: "Download the file attached to an attestation",
-			Least: evidence.Reader, Statuses: []int{http.StatusOK, http.StatusPartialContent}, Serve: handle(h.getEvidence),
+			MinRole: evidence.Reader, Statuses: []int{http.StatusOK, http.StatusPartialContent}, Serve: Handle(h.getEvidence),
 		},
 	}
 }
@@ -80,7 +80,7 @@ type listAttestationsInput struct {
 // AttestationsPage is a page of a list that goes on by a cursor.
 type AttestationsPage struct {
 	Data       jsonstream.List[Attestation]      `json:"data" doc:"A page ends early, with a next one, when its attestations exceed 32 MiB."`
-	Links      jsonstream.Later[map[string]href] `json:"_links"`
+	Links      jsonstream.Later[map[string]Href] `json:"_links"`
 	Pagination OrNull[PaginationInfo]            `json:"pagination" doc:"Null when the filters do not let the total be told without reading all."`
 }
 
@@ -90,7 +90,7 @@ type listAttestationsAnswer struct {
 
 // listAttestations lists the attestations of an organization, newest first.
 func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInput) (*listAttestationsAnswer, error) {
-	org := access(ctx)
+	org := Access(ctx)
 	if in.AttestationID != "" {
 		return h.pickAttestation(ctx, org, in)
 	}
@@ -102,7 +102,7 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 	if err != nil {
 		return nil, err
 	}
-	found := h.store.Attestations.List(query, cursor, in.PerPage)
+	found := h.Store.Attestations.List(query, cursor, in.PerPage)
 	answer := &listAttestationsAnswer{Body: AttestationsPage{
 		Data: h.pageOfAttestations(org, found, func(err error) error {
 			if cursor != "" && evidence.CodeOf(err) == evidence.Invalid {
@@ -110,13 +110,13 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 			}
 			return err
 		}),
-		Links: jsonstream.NewLater(func() map[string]href {
-			return h.links.cursorLinks(ctx, afterOf(number+1, found.After()))
+		Links: jsonstream.NewLater(func() map[string]Href {
+			return cursorLinks(ctx, h.Links, afterOf(number+1, found.After()))
 		}),
 	}}
-	total, known, err := h.store.Attestations.Count(ctx, query)
+	total, known, err := h.Store.Attestations.Count(ctx, query)
 	if known {
-		answer.Body.Pagination.Value = new(paginationOf(number, in.PerPage, total))
+		answer.Body.Pagination.Value = new(PaginationOf(number, in.PerPage, total))
 	}
 	return answer, err
 }
@@ -125,19 +125,19 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 // words the errors of reading them.
 func (h *handlers) pageOfAttestations(org evidence.OrgAccess, found *storage.Batches[evidence.Attestation], explain func(error) error) jsonstream.List[Attestation] {
 	return jsonstream.NewList(func(ctx context.Context) ([]Attestation, bool, error) {
-		requestOf(ctx).memory.rewind(0)
-		batch, err := found.Next(ctx, h.batchBytes)
+		RequestOf(ctx).Memory.Rewind(0)
+		batch, err := found.Next(ctx, h.BatchBytes)
 		if err != nil {
 			return nil, false, explain(err)
 		}
 		shown, err := h.showAttestations(ctx, org, batch)
-		return shown, found.More() && found.Bytes() < maxPage, err
+		return shown, found.More() && found.Bytes() < MaxPage, err
 	})
 }
 
 // listOfAttestations lists all attestations that are found.
 func (h *handlers) listOfAttestations(org evidence.OrgAccess, found *storage.Batches[evidence.Attestation]) jsonstream.List[Attestation] {
-	return listOf(h.batchBytes, found, func(ctx context.Context, batch []evidence.Attestation) ([]Attestation, error) {
+	return ListOf(h.BatchBytes, found, func(ctx context.Context, batch []evidence.Attestation) ([]Attestation, error) {
 		return h.showAttestations(ctx, org, batch)
 	})
 }
@@ -145,7 +145,7 @@ func (h *handlers) listOfAttestations(org evidence.OrgAccess, found *storage.Bat
 // pickAttestation answers with one attestation, or none.
 func (h *handlers) pickAttestation(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (*listAttestationsAnswer, error) {
 	var picked []evidence.Attestation
-	found, err := h.store.Attestations.Get(ctx, org.OrgID, in.AttestationID)
+	found, err := h.Store.Attestations.Get(ctx, org.OrgID, in.AttestationID)
 	switch {
 	case err == nil:
 		picked = append(picked, found)
@@ -155,9 +155,9 @@ func (h *handlers) pickAttestation(ctx context.Context, org evidence.OrgAccess, 
 	shown, err := h.showAttestations(ctx, org, picked)
 	return &listAttestationsAnswer{Body: AttestationsPage{
 		Data:  jsonstream.ListOf(shown),
-		Links: jsonstream.NewLater(func() map[string]href { return h.links.cursorLinks(ctx, "") }),
+		Links: jsonstream.NewLater(func() map[string]Href { return cursorLinks(ctx, h.Links, "") }),
 		Pagination: OrNull[PaginationInfo]{
-			Value: new(paginationOf(1, in.PerPage, int64(len(picked)))),
+			Value: new(PaginationOf(1, in.PerPage, int64(len(picked)))),
 		},
 	}}, err
 }
@@ -168,13 +168,13 @@ func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess,
 	query := pipelines.AttestationQuery{Org: org.OrgID, Name: in.Name, NamePattern: in.NameRegex}
 	if in.Name != "" && in.NameRegex != "" {
 		return query, evidence.ValidationError(map[string]string{
-			"query.name_regex": "Input should not be given together with name [input: " + cut(in.NameRegex) + "]",
+			"query.name_regex": "Input should not be given together with name [input: " + Cut(in.NameRegex) + "]",
 		})
 	}
 	if err := checkRegex(in.NameRegex); err != nil {
 		return query, err
 	}
-	if given(ctx, "is_compliant") {
+	if QueryHas(ctx, "is_compliant") {
 		query.Compliant = &in.IsCompliant
 	}
 	query.From, query.To = spanOf(ctx, in.FromTimestamp, in.ToTimestamp)
@@ -190,10 +190,10 @@ func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess,
 
 // spanOf reads the bounds that were sent.
 func spanOf(ctx context.Context, from, to int64) (first, last *float64) {
-	if given(ctx, "from_timestamp") {
+	if QueryHas(ctx, "from_timestamp") {
 		first = new(float64(from))
 	}
-	if given(ctx, "to_timestamp") {
+	if QueryHas(ctx, "to_timestamp") {
 		last = new(float64(to))
 	}
 	return first, last
@@ -216,7 +216,7 @@ func (h *handlers) flowsNamed(ctx context.Context, org evidence.OrgAccess, names
 		return nil, nil
 	}
 	slices.Sort(names)
-	refs, err := h.store.Flows.ResolveMany(ctx, org.OrgID, slices.Compact(names))
+	refs, err := h.Store.Flows.ResolveMany(ctx, org.OrgID, slices.Compact(names))
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func checkRegex(pattern string) error {
 
 func badRegex(pattern, reason string) error {
 	return evidence.ValidationError(map[string]string{
-		"query.name_regex": "Input should be a valid regular expression, " + reason + " [input: " + cut(pattern) + "]",
+		"query.name_regex": "Input should be a valid regular expression, " + reason + " [input: " + Cut(pattern) + "]",
 	})
 }
 
@@ -273,7 +273,7 @@ func afterOf(number int, cursor string) string {
 
 func badCursor(after string) error {
 	return evidence.ValidationError(map[string]string{
-		"query.after": "Input should be the cursor of a page of this list [input: " + cut(after) + "]",
+		"query.after": "Input should be the cursor of a page of this list [input: " + Cut(after) + "]",
 	})
 }
 
@@ -293,7 +293,7 @@ type commitAttestationsAnswer struct {
 // listCommitAttestations lists the attestations of commits by commit, newest
 // first. Each commit that was asked for is there.
 func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttestationsInput) (*commitAttestationsAnswer, error) {
-	org := access(ctx)
+	org := Access(ctx)
 	if len(in.CommitList) == 0 {
 		return nil, evidence.NewError(evidence.Invalid, "commit_list is required: provide one or more commit SHAs to search.")
 	}
@@ -303,19 +303,19 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 		kind := storedType(in.AttestationType)
 		if !knownType(kind) {
 			return nil, evidence.ValidationError(map[string]string{
-				"query.attestation_type": "Input should be a built-in attestation type or custom:<name> [input: " + cut(in.AttestationType) + "]",
+				"query.attestation_type": "Input should be a built-in attestation type or custom:<name> [input: " + Cut(in.AttestationType) + "]",
 			})
 		}
 		query.Types = []string{kind}
 	}
 	if in.Flow != "" {
-		ref, err := h.flowNamed(ctx, org, in.Flow)
+		ref, err := h.ResolveFlow(ctx, org, in.Flow)
 		if err != nil {
 			return nil, err
 		}
 		query.Flows = []string{ref.ID}
 	}
-	found, err := h.store.Attestations.ByCommit(ctx, query, maxCommitAttestations, h.batchBytes)
+	found, err := h.Store.Attestations.ByCommit(ctx, query, maxCommitAttestations, h.BatchBytes)
 	return &commitAttestationsAnswer{Body: jsonstream.NewMap(query.Commits, func(commit string) jsonstream.List[Attestation] {
 		return h.listOfAttestations(org, found[commit])
 	})}, err
@@ -347,22 +347,22 @@ type flowAttestationsAnswer struct {
 // listFlowAttestations lists the attestations of a flow, newest first. No bounds
 // of the page are stated, so numbers beyond them are taken for the nearest.
 func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestationsInput) (*flowAttestationsAnswer, error) {
-	org := access(ctx)
-	ref, err := h.flowNamed(ctx, org, in.Flow)
+	org := Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
 		return nil, err
 	}
 	query := pipelines.AttestationQuery{Org: org.OrgID, Flows: []string{ref.ID}}
 	query.From, query.To = spanOf(ctx, in.FromTimestamp, in.ToTimestamp)
-	total, _, err := h.store.Attestations.Count(ctx, query)
+	total, _, err := h.Store.Attestations.Count(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	number, size := max(in.Page, 1), min(max(in.PerPage, 1), maxAttestationsPerPage)
-	page := FlowAttestations{Pagination: paginationOf(number, size, total)}
+	page := FlowAttestations{Pagination: PaginationOf(number, size, total)}
 	// The count may be capped; what is surely beyond the end is not looked for.
-	if offset := offsetOf(number, size); int64(offset) < total || total == storage.MaxCount {
-		page.Data = h.listOfAttestations(org, h.store.Attestations.Page(query, offset, size))
+	if offset := OffsetOf(number, size); int64(offset) < total || total == storage.MaxCount {
+		page.Data = h.listOfAttestations(org, h.Store.Attestations.Page(query, offset, size))
 	}
 	return &flowAttestationsAnswer{Body: page}, nil
 }
@@ -383,20 +383,20 @@ type ArtifactAttestationPath struct {
 // first. Of several artifacts with the beginning of a fingerprint the newest is
 // meant.
 func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAttestationPath) (*namedAttestationsAnswer, error) {
-	org := access(ctx)
-	ref, err := h.flowNamed(ctx, org, in.Flow)
+	org := Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
 		return nil, err
 	}
-	reports, err := h.store.Artifacts.Reported(ctx, org.OrgID, ref.ID, in.Fingerprint)
+	reports, err := h.Store.Artifacts.Reported(ctx, org.OrgID, ref.ID, in.Fingerprint)
 	if err != nil {
-		return nil, unambiguous(err, in.Fingerprint)
+		return nil, Unambiguous(err, in.Fingerprint)
 	}
 	fingerprint := in.Fingerprint
 	if len(reports) > 0 {
 		fingerprint = reports[0].Fingerprint
 	}
-	found := h.store.Attestations.OfArtifact(org.OrgID, ref.ID, fingerprint, in.Name, reports, maxNamedAttestations)
+	found := h.Store.Attestations.OfArtifact(org.OrgID, ref.ID, fingerprint, in.Name, reports, maxNamedAttestations)
 	return &namedAttestationsAnswer{Body: h.listOfAttestations(org, found)}, nil
 }
 
@@ -409,28 +409,28 @@ type TrailAttestationPath struct {
 // getTrailAttestations lists the attestations of a name on a trail and on its
 // artifacts, newest first.
 func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestationPath) (*namedAttestationsAnswer, error) {
-	org := access(ctx)
-	trail, err := h.trailNamed(ctx, org, &in.TrailPath)
+	org := Access(ctx)
+	trail, err := h.LoadTrail(ctx, org, &in.TrailPath)
 	if err != nil {
 		return nil, err
 	}
-	found := h.store.Attestations.Page(
+	found := h.Store.Attestations.Page(
 		pipelines.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
 	return &namedAttestationsAnswer{Body: h.listOfAttestations(org, found)}, nil
 }
 
 // cursorLinks are the links of a page of a list that goes on by a cursor: its own,
 // and that of the next page when there is one.
-func (l Links) cursorLinks(ctx context.Context, next string) map[string]href {
-	asked := l.pageOf(ctx, 1, 1, 0)
-	links := map[string]href{"self": {asked.self()}}
+func cursorLinks(ctx context.Context, all Links, next string) map[string]Href {
+	asked := PageOf(ctx, all, 1, 1, 0)
+	links := map[string]Href{"self": {asked.Self()}}
 	if next != "" {
-		asked.query = maps.Clone(asked.query)
-		if asked.query == nil {
-			asked.query = url.Values{}
+		asked.Query = maps.Clone(asked.Query)
+		if asked.Query == nil {
+			asked.Query = url.Values{}
 		}
-		asked.query.Set("after", next)
-		links["next"] = href{asked.self()}
+		asked.Query.Set("after", next)
+		links["next"] = Href{asked.Self()}
 	}
 	return links
 }

@@ -27,28 +27,28 @@ func (h *handlers) attestationTypeRoutes() []Route {
 		{
 			Method: http.MethodGet, Path: "/custom-attestation-types/{org}", OperationID: "get_custom_attestation_types",
 			Tag: "Custom Attestation Types", Summary: "List the custom attestation types",
-			Least: evidence.Reader, Serve: handle(h.listAttestationTypes),
+			MinRole: evidence.Reader, Serve: Handle(h.listAttestationTypes),
 		},
 		{
 			Method: http.MethodPost, Path: "/custom-attestation-types/{org}", OperationID: "post_custom_attestation_type",
 			Tag: "Custom Attestation Types", Summary: "Create a custom attestation type, or its next version",
-			Least: evidence.Member, Statuses: []int{http.StatusCreated},
-			Serve: withForm("data_json", []string{schemaField}, h.postAttestationType),
+			MinRole: evidence.Member, Statuses: []int{http.StatusCreated},
+			Serve: WithForm("data_json", []string{schemaField}, h.postAttestationType),
 		},
 		{
 			Method: http.MethodGet, Path: "/custom-attestation-types/{org}/{custom_attestation_type_name}",
 			OperationID: "get_custom_attestation_type", Tag: "Custom Attestation Types",
-			Summary: "Read a custom attestation type", Least: evidence.Reader, Serve: handle(h.getAttestationType),
+			Summary: "Read a custom attestation type", MinRole: evidence.Reader, Serve: Handle(h.getAttestationType),
 		},
 		{
 			Method: http.MethodPut, Path: "/custom-attestation-types/{org}/{custom_attestation_type_name}/archive",
 			OperationID: "archive_custom_attestation_type", Tag: "Custom Attestation Types",
-			Summary: "Archive a custom attestation type", Least: evidence.Member, Serve: handle(h.archiveAttestationType),
+			Summary: "Archive a custom attestation type", MinRole: evidence.Member, Serve: Handle(h.archiveAttestationType),
 		},
 		{
 			Method: http.MethodGet, Path: "/attestations/system-attestation-types",
 			OperationID: "list_system_attestation_types", Tag: "Attestation",
-			Summary: "List the built-in attestation types that have versions", Serve: handle(h.listSystemTypes),
+			Summary: "List the built-in attestation types that have versions", Serve: Handle(h.listSystemTypes),
 		},
 	}
 }
@@ -100,7 +100,7 @@ func evaluatorSchema(registry huma.Registry) *huma.Schema {
 	return &huma.Schema{AnyOf: []*huma.Schema{
 		registry.Schema(reflect.TypeFor[JQEvaluator](), true, ""),
 		registry.Schema(reflect.TypeFor[DefaultEvaluator](), true, ""),
-		{Type: typeNull},
+		{Type: TypeNull},
 	}}
 }
 
@@ -212,16 +212,16 @@ type attestationTypesAnswer struct {
 // postAttestationType makes a type, or the next version of one, which is told as a
 // whole: what is left out is unset. An archived type comes back with it
 // (contract/clients.md 5).
-func (h *handlers) postAttestationType(ctx context.Context, _ *OrgPath, f *form[CustomAttestationTypePostInput]) (*textAnswer, error) {
+func (h *handlers) postAttestationType(ctx context.Context, _ *OrgPath, f *Form[CustomAttestationTypePostInput]) (*TextAnswer, error) {
 	schema, err := readSchema(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	version := evidence.AttestationTypeVersion{
-		Org:         access(ctx).OrgID,
+		Org:         Access(ctx).OrgID,
 		Name:        f.Data.Name,
-		Timestamp:   evidence.Seconds(h.clock()),
-		CreatedBy:   principal(ctx).Name,
+		Timestamp:   evidence.Seconds(h.Clock()),
+		CreatedBy:   Principal(ctx).Name,
 		Description: f.Data.Description,
 		Schema:      schema,
 		Evaluator:   f.Data.Evaluator.evaluator(),
@@ -230,26 +230,26 @@ func (h *handlers) postAttestationType(ctx context.Context, _ *OrgPath, f *form[
 		version.Summary = append(version.Summary, evidence.SummaryItem(item))
 	}
 	definition := attestation.Definition{Schema: schema, Rules: version.Rules(), Summary: version.Summary}
-	if err := h.evaluator.Check(ctx, version.Org, definition); err != nil {
+	if err := h.Evaluator.Check(ctx, version.Org, definition); err != nil {
 		return nil, err
 	}
-	if _, err := h.store.AttestationTypes.Put(ctx, version); err != nil {
+	if _, err := h.Store.AttestationTypes.Put(ctx, version); err != nil {
 		return nil, err
 	}
-	return made(), nil
+	return Created(), nil
 }
 
 // readSchema reads the JSON Schema of a form; nil when there is none. An empty file
 // is one: a type must not go without the schema that it was meant to have.
-func readSchema(ctx context.Context, f *form[CustomAttestationTypePostInput]) (json.RawMessage, error) {
+func readSchema(ctx context.Context, f *Form[CustomAttestationTypePostInput]) (json.RawMessage, error) {
 	var schema json.RawMessage
-	err := f.Files(func(file formFile) error {
-		read, err := readFile(ctx, file)
+	err := f.Files(func(file FormFile) error {
+		read, err := ReadFile(ctx, file)
 		if err != nil {
 			return err
 		}
 		if jsontext.Invalid(read) >= 0 {
-			return evidence.ValidationError(map[string]string{schemaField: unreadableText + " [input: " + schemaField + "]"})
+			return evidence.ValidationError(map[string]string{schemaField: UnreadableText + " [input: " + schemaField + "]"})
 		}
 		schema = json.RawMessage(read)
 		return nil
@@ -258,7 +258,7 @@ func readSchema(ctx context.Context, f *form[CustomAttestationTypePostInput]) (j
 }
 
 func (h *handlers) listAttestationTypes(ctx context.Context, _ *OrgPath) (*attestationTypesAnswer, error) {
-	org := access(ctx)
+	org := Access(ctx)
 	show := func(_ context.Context, batch []pipelines.AttestationTypeHistory) ([]CustomAttestationType, error) {
 		shown := make([]CustomAttestationType, 0, len(batch))
 		for i := range batch {
@@ -266,12 +266,12 @@ func (h *handlers) listAttestationTypes(ctx context.Context, _ *OrgPath) (*attes
 		}
 		return shown, nil
 	}
-	return &attestationTypesAnswer{Body: listOf(h.batchBytes, h.store.AttestationTypes.List(org.OrgID), show)}, nil
+	return &attestationTypesAnswer{Body: ListOf(h.BatchBytes, h.Store.AttestationTypes.List(org.OrgID), show)}, nil
 }
 
 // listedVersions shows versions without their large schemas.
 func (h *handlers) listedVersions(versions *storage.Batches[evidence.AttestationTypeVersion]) jsonstream.List[CustomAttestationTypeVersion] {
-	return listOf(h.batchBytes, versions, func(_ context.Context, batch []evidence.AttestationTypeVersion) ([]CustomAttestationTypeVersion, error) {
+	return ListOf(h.BatchBytes, versions, func(_ context.Context, batch []evidence.AttestationTypeVersion) ([]CustomAttestationTypeVersion, error) {
 		return showAttestationTypeVersions(batch), nil
 	})
 }
@@ -280,9 +280,9 @@ func (h *handlers) listedVersions(versions *storage.Batches[evidence.Attestation
 func (h *handlers) wholeVersions(versions *storage.Batches[evidence.AttestationTypeVersion]) jsonstream.List[CustomAttestationTypeVersion] {
 	var pending []evidence.AttestationTypeVersion
 	return jsonstream.NewList(func(ctx context.Context) (_ []CustomAttestationTypeVersion, _ bool, err error) {
-		requestOf(ctx).memory.rewind(0)
+		RequestOf(ctx).Memory.Rewind(0)
 		if len(pending) == 0 {
-			if pending, err = versions.Next(ctx, h.batchBytes); err != nil {
+			if pending, err = versions.Next(ctx, h.BatchBytes); err != nil {
 				return nil, false, err
 			}
 		}
@@ -293,18 +293,18 @@ func (h *handlers) wholeVersions(versions *storage.Batches[evidence.AttestationT
 		part := pending[:n]
 		pending = pending[n:]
 		if n == 1 {
-			err = h.store.AttestationTypes.LoadSchema(ctx, &part[0])
+			err = h.Store.AttestationTypes.LoadSchema(ctx, &part[0])
 		}
 		return showAttestationTypeVersions(part), len(pending) > 0 || versions.More(), err
 	})
 }
 
 func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeInput) (*attestationTypeAnswer, error) {
-	if given(ctx, "version") {
+	if QueryHas(ctx, "version") {
 		return h.getAttestationTypeVersion(ctx, in)
 	}
-	org := access(ctx)
-	found, err := h.store.AttestationTypes.Get(ctx, org.OrgID, in.Name)
+	org := Access(ctx)
+	found, err := h.Store.AttestationTypes.Get(ctx, org.OrgID, in.Name)
 	if err != nil {
 		return nil, noAttestationType(err, org, in.Name)
 	}
@@ -312,12 +312,12 @@ func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeIn
 }
 
 func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestationTypeInput) (*attestationTypeAnswer, error) {
-	org := access(ctx)
-	head, err := h.store.AttestationTypes.Head(ctx, org.OrgID, in.Name)
+	org := Access(ctx)
+	head, err := h.Store.AttestationTypes.Head(ctx, org.OrgID, in.Name)
 	if err != nil {
 		return nil, noAttestationType(err, org, in.Name)
 	}
-	version, err := h.store.AttestationTypes.Version(ctx, head, in.Version)
+	version, err := h.Store.AttestationTypes.Version(ctx, head, in.Version)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, evidence.NewError(evidence.NotFound,
 			fmt.Sprintf("version %d does not exist for custom attestation type '%s'", in.Version, in.Name))
@@ -331,13 +331,13 @@ func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestatio
 	}}, nil
 }
 
-func (h *handlers) archiveAttestationType(ctx context.Context, in *AttestationTypePath) (*textAnswer, error) {
-	org := access(ctx)
-	err := h.store.AttestationTypes.Archive(ctx, org.OrgID, in.Name, evidence.Seconds(h.clock()))
+func (h *handlers) archiveAttestationType(ctx context.Context, in *AttestationTypePath) (*TextAnswer, error) {
+	org := Access(ctx)
+	err := h.Store.AttestationTypes.Archive(ctx, org.OrgID, in.Name, evidence.Seconds(h.Clock()))
 	if err != nil {
 		return nil, noAttestationType(err, org, in.Name)
 	}
-	return done(), nil
+	return OK(), nil
 }
 
 // noAttestationType words that a type is not there.

@@ -21,9 +21,9 @@ type payloads struct {
 func TestPayloadsAreAdmittedAsTheContractHasThem(t *testing.T) {
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schema := registry.Schema(reflect.TypeFor[payloads](), true, "")
-	check := func(body string) findings {
-		found := findings{}
-		decodeType[payloads](newValidator(registry), schema, []byte(body), found)
+	check := func(body string) Findings {
+		found := Findings{}
+		decodeType[payloads](NewValidator(registry), schema, []byte(body), found)
 		return found
 	}
 	const gate = `"project":{"key":"k","url":"u"},"analysedAt":"1","revision":"r"`
@@ -60,8 +60,8 @@ func TestPayloadsAreAdmittedAsTheContractHasThem(t *testing.T) {
 }
 
 // decodeType decodes a body for which there is memory.
-func decodeType[T any](v *validator, s *huma.Schema, body []byte, found findings) *T {
-	value, err := decodeStrict[T](unlimitedMemory(), v, s, body, found)
+func decodeType[T any](v *Validator, s *huma.Schema, body []byte, found Findings) *T {
+	value, err := DecodeStrict[T](UnlimitedMemory(), v, s, body, found)
 	if err != nil {
 		panic(err)
 	}

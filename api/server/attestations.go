@@ -28,16 +28,16 @@ func (h *handlers) attestationRoutes() []Route {
 		{
 			Method: http.MethodPost, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/override",
 			OperationID: "post_override_attestation", Tag: "Attestation", Summary: "Override the verdict of an attestation",
-			Least: evidence.Member, Serve: withBody(h.overrideAttestation),
+			MinRole: evidence.Member, Serve: WithBody(h.overrideAttestation),
 		},
 	}
 }
 
-func attesting(kind, summary string, serve binder) Route {
+func attesting(kind, summary string, serve Binder) Route {
 	return Route{
 		Method: http.MethodPost, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/" + kind,
 		OperationID: "post_" + kind + "_attestation", Tag: "Attestation", Summary: summary,
-		Least: evidence.Member, Statuses: []int{http.StatusCreated}, Serve: serve,
+		MinRole: evidence.Member, Statuses: []int{http.StatusCreated}, Serve: serve,
 	}
 }
 
@@ -67,8 +67,8 @@ func (p payload) with(name string, value any) (payload, error) {
 
 // attest makes the operation that records attestations of one type: the body is
 // judged, its file stored, and then all is recorded together.
-func attest[T any](h *handlers, judge func(context.Context, *T) (verdict, error)) binder {
-	return withForm("data_json", []string{evidenceField}, func(ctx context.Context, in *NewTrailPath, f *form[T]) (*textAnswer, error) {
+func attest[T any](h *handlers, judge func(context.Context, *T) (verdict, error)) Binder {
+	return WithForm("data_json", []string{evidenceField}, func(ctx context.Context, in *NewTrailPath, f *Form[T]) (*TextAnswer, error) {
 		judged, err := judge(ctx, f.Data)
 		if err != nil {
 			return nil, err
@@ -77,16 +77,16 @@ func attest[T any](h *handlers, judge func(context.Context, *T) (verdict, error)
 		if err != nil {
 			return nil, err
 		}
-		scope := h.scope(ctx, in.Flow, in.Trail)
+		scope := h.Scope(ctx, in.Flow, in.Trail)
 		record, repo, err := h.recordOf(ctx, scope, judged)
 		if err != nil {
 			return nil, err
 		}
 		record.Evidence = file
-		if err := h.store.Recorder.Attest(ctx, scope, record, repo); err != nil {
+		if err := h.Store.Recorder.Attest(ctx, scope, record, repo); err != nil {
 			return nil, err
 		}
-		return made(), nil
+		return Created(), nil
 	})
 }
 
@@ -101,9 +101,9 @@ func (h *handlers) recordOf(ctx context.Context, scope recording.Scope, v verdic
 		Name:         sent.AttestationName,
 		Type:         v.kind,
 		Compliant:    v.compliant,
-		Fingerprint:  orZero(sent.ArtifactFingerprint),
+		Fingerprint:  ZeroIfNil(sent.ArtifactFingerprint),
 		Targets:      sent.TargetArtifacts,
-		Commit:       commitOf(sent.GitCommitInfo),
+		Commit:       CommitOf(sent.GitCommitInfo),
 		OriginURL:    sent.OriginURL,
 		Description:  sent.Description,
 		ExternalURLs: sent.ExternalURLs.Evidence(),
@@ -116,7 +116,7 @@ func (h *handlers) recordOf(ctx context.Context, scope recording.Scope, v verdic
 		ReportedBy:   scope.By,
 		ReportedByID: scope.ByID,
 	}
-	repo, err := h.reportRepo(ctx, scope, sent.RepoInfo)
+	repo, err := h.ReportRepo(ctx, scope, sent.RepoInfo)
 	if repo != nil {
 		record.Repo = repo.ID
 	}
@@ -124,8 +124,8 @@ func (h *handlers) recordOf(ctx context.Context, scope recording.Scope, v verdic
 }
 
 // overrideAttestation replaces the verdict of an attestation.
-func (h *handlers) overrideAttestation(ctx context.Context, in *NewTrailPath, body *OverrideAttestationPostInput) (*textAnswer, error) {
-	scope := h.scope(ctx, in.Flow, in.Trail)
+func (h *handlers) overrideAttestation(ctx context.Context, in *NewTrailPath, body *OverrideAttestationPostInput) (*TextAnswer, error) {
+	scope := h.Scope(ctx, in.Flow, in.Trail)
 	record, repo, err := h.recordOf(ctx, scope, verdict{
 		base: &body.AttestationBase, kind: string(body.OriginalAttestationType), compliant: body.NewComplianceStatus,
 	})
@@ -133,10 +133,10 @@ func (h *handlers) overrideAttestation(ctx context.Context, in *NewTrailPath, bo
 		return nil, err
 	}
 	record.Override = &evidence.Override{Reason: body.Reason}
-	if err := h.store.Recorder.Override(ctx, scope, record, repo); err != nil {
+	if err := h.Store.Recorder.Override(ctx, scope, record, repo); err != nil {
 		return nil, err
 	}
-	return done(), nil
+	return OK(), nil
 }
 
 func (h *handlers) judgeGeneric(_ context.Context, body *GenericAttestationPostInput) (verdict, error) {
@@ -160,7 +160,7 @@ func (h *handlers) judgeJUnit(_ context.Context, body *JUnitAttestationPostInput
 }
 
 func (h *handlers) judgePullRequests(_ context.Context, body *PullRequestAttestationPostInput) (verdict, error) {
-	if err := invalid(body.PullRequests.check()); err != nil {
+	if err := Invalid(body.PullRequests.check()); err != nil {
 		return verdict{}, err
 	}
 	members, err := payload{"git_provider": json.RawMessage(`"` + body.GitProvider + `"`)}.with("pull_requests", body.PullRequests)
@@ -195,7 +195,7 @@ func (h *handlers) judgeSystem(_ context.Context, body *SystemAttestationPostInp
 	decision, err := attestation.ReadDecision(data)
 	return verdict{
 		base: &body.AttestationBase, kind: evidence.TypeDecision, compliant: decision.IsCompliant,
-		payload: payload{"attestation_data": data}, version: attestation.DecisionVersion, control: orZero(body.Control),
+		payload: payload{"attestation_data": data}, version: attestation.DecisionVersion, control: ZeroIfNil(body.Control),
 	}, err
 }
 
@@ -206,8 +206,8 @@ func (h *handlers) judgeCustom(ctx context.Context, body *CustomAttestationPostI
 	if err != nil {
 		return verdict{}, err
 	}
-	org := access(ctx)
-	kind, version, definition, err := h.store.AttestationTypes.Current(ctx, org.OrgID, body.TypeName)
+	org := Access(ctx)
+	kind, version, definition, err := h.Store.AttestationTypes.Current(ctx, org.OrgID, body.TypeName)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return verdict{}, evidence.NewError(evidence.NotFound,
@@ -218,12 +218,12 @@ func (h *handlers) judgeCustom(ctx context.Context, body *CustomAttestationPostI
 		return verdict{}, evidence.NewError(evidence.Invalid,
 			fmt.Sprintf("Custom attestation type '%s' has been archived for org '%s'", body.TypeName, org.OrgName))
 	}
-	judged, err := h.evaluator.Judge(ctx, org.OrgID, definition, data)
+	judged, err := h.Evaluator.Judge(ctx, org.OrgID, definition, data)
 	if err != nil {
 		return verdict{}, err
 	}
 	if len(judged.Reasons) > 0 {
-		h.log.InfoContext(ctx, "custom attestation is not compliant", slog.String("request_id", requestID(ctx)),
+		h.Log.InfoContext(ctx, "custom attestation is not compliant", slog.String("request_id", RequestID(ctx)),
 			slog.String("type", body.TypeName), slog.Int("version", version), slog.Any("reasons", judged.Reasons))
 	}
 	return verdict{

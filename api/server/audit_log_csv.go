@@ -39,8 +39,8 @@ type auditLogInput struct {
 }
 
 // getAuditLog sends what happened in an environment, oldest first, as CSV.
-func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*streamOutput, error) {
-	org := access(ctx)
+func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*StreamOutput, error) {
+	org := Access(ctx)
 	kinds, err := auditKinds(in.EventTypes)
 	if err != nil {
 		return nil, err
@@ -54,21 +54,21 @@ func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*streamO
 		return nil, err
 	}
 	start, end := snapshot.Beginning(), snapshot.End()
-	if given(ctx, "from_timestamp") {
+	if QueryHas(ctx, "from_timestamp") {
 		start = snapshot.At(in.From)
 	}
-	if given(ctx, "to_timestamp") {
+	if QueryHas(ctx, "to_timestamp") {
 		end = snapshot.At(in.To)
 	}
 	if err := h.bound(ctx, log, start, end); err != nil {
 		return nil, err
 	}
-	return stream(ctx, download{
+	return Stream(ctx, Download{
 		ContentType: csvContent, Filename: log.environment.Name + "-audit-log.csv", Size: -1,
-		Memory: streamCost(h.batchBytes),
+		Memory: StreamCost(h.BatchBytes),
 		Open: func(ctx context.Context, _, _ int64) (io.ReadCloser, error) {
 			return newAuditReader(func(after string) ([][]string, string, error) {
-				requestOf(ctx).memory.rewind(0)
+				RequestOf(ctx).Memory.Rewind(0)
 				return h.auditRows(ctx, log, filter, after)
 			})
 		},
@@ -96,7 +96,7 @@ func (h *handlers) auditFilter(ctx context.Context, org evidence.OrgAccess, in *
 	}
 	filter.flowNames = commaList(in.FlowNames)
 	filter.unknown = slices.Contains(filter.flowNames, noProvenance)
-	refs, err := h.store.Flows.ResolveMany(ctx, org.OrgID, once(slices.Clone(filter.flowNames)))
+	refs, err := h.Store.Flows.ResolveMany(ctx, org.OrgID, SortUnique(slices.Clone(filter.flowNames)))
 	for _, ref := range refs {
 		filter.flows = append(filter.flows, ref.ID)
 	}
@@ -126,9 +126,9 @@ func auditKinds(text string) ([]string, error) {
 	kinds := commaList(text)
 	for _, kind := range kinds {
 		if kind != kindStarted && kind != kindExited && kind != kindChanged {
-			found := findings{}
-			found.add("query.event_types", "Input should be a comma list of 'started', 'exited' or 'changed'", kind)
-			return nil, invalid(found)
+			found := Findings{}
+			found.Add("query.event_types", "Input should be a comma list of 'started', 'exited' or 'changed'", kind)
+			return nil, Invalid(found)
 		}
 	}
 	return kinds, nil
@@ -160,7 +160,7 @@ func (f *auditFilter) wantsFlows(ids []string, named []EventFlow) bool {
 
 // auditRows makes rows of the next batch of events that a filter may want.
 func (h *handlers) auditRows(ctx context.Context, log *eventLog, filter auditFilter, after string) ([][]string, string, error) {
-	events, next, err := h.store.Events.Walk(ctx, log.bounds, after, h.batchBytes)
+	events, next, err := h.Store.Events.Walk(ctx, log.bounds, after, h.BatchBytes)
 	if err != nil {
 		return nil, "", err
 	}
@@ -186,9 +186,9 @@ func auditRow(event *GetEnvironmentEventResponse) []string {
 	}
 	row := []string{
 		event.EnvironmentName, strconv.FormatInt(event.SnapshotIndex, 10), event.ArtifactName, event.SHA256, event.Description,
-		strconv.FormatFloat(event.ReportedAt, 'f', -1, 64), orZero(isoTime(event.ReportedAt)),
+		strconv.FormatFloat(event.ReportedAt, 'f', -1, 64), ZeroIfNil(ISOTime(event.ReportedAt)),
 		event.Pipeline, strings.Join(flows, ","), verdictWord(event.ArtifactCompliance), verdictWord(&event.SnapshotCompliance),
-		event.Type, orZero(event.CodeDiff), artifact.Self, artifact.HTML, event.Links.Snapshot.Self, event.Links.Snapshot.HTML,
+		event.Type, ZeroIfNil(event.CodeDiff), artifact.Self, artifact.HTML, event.Links.Snapshot.Self, event.Links.Snapshot.HTML,
 	}
 	for i, cell := range row {
 		row[i] = inert(cell)

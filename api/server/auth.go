@@ -47,7 +47,7 @@ func secretOf(header string) (string, error) {
 	default:
 		ok = false
 	}
-	if !ok || secret == "" || len(secret) > maxSecret || !plain(secret) {
+	if !ok || secret == "" || len(secret) > maxSecret || !PlainText(secret) {
 		return "", evidence.NewError(evidence.Unauthorized, keyMalformedMessage)
 	}
 	return secret, nil
@@ -81,7 +81,7 @@ func basicParts(credentials string) (user, password string, ok bool) {
 // the key is good, then whether its owner may see the organization, then whether
 // the role suffices. What it finds out stays in the request. org is as it stands
 // in the path.
-func (s *Server) admit(ctx context.Context, route Route, r *request, org string) error {
+func (s *Server) admit(ctx context.Context, route Route, r *Request, org string) error {
 	if route.Public {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (s *Server) admit(ctx context.Context, route Route, r *request, org string)
 	if r.access, err = s.memberships.Access(ctx, r.principal, r.org); err != nil {
 		return deniedAt(r.path, err)
 	}
-	if !r.access.Role.Allows(route.Least) {
+	if !r.access.Role.Allows(route.MinRole) {
 		return evidence.NewError(evidence.Forbidden, roleTooLowMessage)
 	}
 	return nil

@@ -11,15 +11,15 @@ import (
 
 // Base is what the handlers of every kind of resource need.
 type Base struct {
-	clock  evidence.Clock
-	links  Links
-	store  *app.Store
-	intake *snapshot.Intake
-	// evaluator judges payloads of custom attestation types.
-	evaluator *evaluation.Evaluator
-	// logical numbers the snapshots of logical environments.
-	logical *logical.Updater
-	log     *slog.Logger
-	// batchBytes is how much a list reads at a time, in bytes.
-	batchBytes int
+	Clock  evidence.Clock
+	Links  Links
+	Store  *app.Store
+	Intake *snapshot.Intake
+	// Evaluator judges payloads of custom attestation types.
+	Evaluator *evaluation.Evaluator
+	// Logical numbers the snapshots of logical environments.
+	Logical *logical.Updater
+	Log     *slog.Logger
+	// BatchBytes is how much a list reads at a time, in bytes.
+	BatchBytes int
 }

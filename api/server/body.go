@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	mebibyte = 1 << 20
+	Mebibyte = 1 << 20
 	// jsonLimit bounds a JSON body whose operation states no other limit.
-	jsonLimit = mebibyte
-	// reportLimit bounds the report of an environment.
-	reportLimit = 32 * mebibyte
+	jsonLimit = Mebibyte
+	// ReportLimit bounds the report of an environment.
+	ReportLimit = 32 * Mebibyte
 	// fileLimit bounds a file sent as a part of a form.
-	fileLimit = 10 * mebibyte
+	fileLimit = 10 * Mebibyte
 	// leastMultiple is what each byte of a body becomes at least while it is decoded.
 	leastMultiple = 3
 )
@@ -28,7 +28,7 @@ const (
 // request.
 type requestBody struct {
 	stream io.Reader // nil when there is no body
-	length int       // as announced, negative when unknown
+	Length int       // as announced, negative when unknown
 	read   int
 	ended  bool
 }
@@ -46,22 +46,22 @@ func (b *requestBody) Read(p []byte) (int, error) {
 // readAll reads what is left of the body; more than limit is TooLarge, and stays
 // unread. A body for which there is no memory is Unavailable: as far as its length is
 // announced before it is read, else as far as it has come.
-func (b *requestBody) readAll(limit int64, m *memory) ([]byte, error) {
+func (b *requestBody) readAll(limit int64, m *Memory) ([]byte, error) {
 	if b == nil || b.stream == nil {
 		return nil, nil
 	}
-	if int64(b.length) > limit {
+	if int64(b.Length) > limit {
 		return nil, bodyTooLarge(limit)
 	}
-	if err := m.fits(leastMultiple * int64(b.length)); err != nil {
+	if err := m.Fits(leastMultiple * int64(b.Length)); err != nil {
 		return nil, err
 	}
 	// One more than there may be, to see the end.
 	most := int(limit) + 1
-	if b.length >= 0 {
-		most = b.length + 1
+	if b.Length >= 0 {
+		most = b.Length + 1
 	}
-	text, err := m.readAll(b, most)
+	text, err := m.ReadAll(b, most)
 	switch {
 	case evidence.CodeOf(err) == evidence.Unavailable:
 		return nil, err
@@ -69,7 +69,7 @@ func (b *requestBody) readAll(limit int64, m *memory) ([]byte, error) {
 		return nil, bodyBroken(err)
 	case int64(len(text)) > limit:
 		return nil, bodyTooLarge(limit)
-	case len(text) < b.length:
+	case len(text) < b.Length:
 		return nil, bodyBroken(io.ErrUnexpectedEOF)
 	}
 	return text, nil
@@ -81,7 +81,7 @@ func (b *requestBody) drain(limit int) bool {
 	if b.stream == nil || b.ended {
 		return true
 	}
-	if b.length-b.read > limit {
+	if b.Length-b.read > limit {
 		return false
 	}
 	_, err := io.CopyN(io.Discard, b, int64(limit)+1)
@@ -89,7 +89,7 @@ func (b *requestBody) drain(limit int) bool {
 }
 
 func bodyTooLarge(limit int64) error {
-	return evidence.NewError(evidence.TooLarge, fmt.Sprintf("Request body exceeds the limit of %d MiB", limit/mebibyte))
+	return evidence.NewError(evidence.TooLarge, fmt.Sprintf("Request body exceeds the limit of %d MiB", limit/Mebibyte))
 }
 
 // bodyBroken words an error of reading: it is the client's, or the network's.
@@ -103,6 +103,6 @@ func bodyBroken(err error) error {
 
 // readBody reads the whole body, or returns a TooLarge error.
 func readBody(ctx context.Context, limit int64) ([]byte, error) {
-	r := requestOf(ctx)
-	return r.body.readAll(limit, r.memory)
+	r := RequestOf(ctx)
+	return r.Body.readAll(limit, r.Memory)
 }

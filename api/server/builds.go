@@ -16,11 +16,11 @@ func (h *handlers) buildRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodGet, Path: "/builds/{org}", OperationID: "list_builds", Tag: "Builds",
-			Summary: "List builds", Least: evidence.Reader, Serve: handle(h.listBuilds),
+			Summary: "List builds", MinRole: evidence.Reader, Serve: Handle(h.listBuilds),
 		},
 		{
 			Method: http.MethodGet, Path: "/builds/{org}/statistics", OperationID: "build_statistics", Tag: "Builds",
-			Summary: "Tell when was built", Least: evidence.Reader, Serve: handle(h.getBuildStatistics),
+			Summary: "Tell when was built", MinRole: evidence.Reader, Serve: Handle(h.getBuildStatistics),
 		},
 	}
 }
@@ -36,19 +36,19 @@ type BuildFilter struct {
 }
 
 // builds asks for the builds of a window that the filter wants. Empty filters are none.
-func (h *handlers) builds(ctx context.Context, org evidence.OrgAccess, in *BuildFilter, span window) (pipelines.BuildQuery, error) {
+func (h *handlers) builds(ctx context.Context, org evidence.OrgAccess, in *BuildFilter, span Window) (pipelines.BuildQuery, error) {
 	query := pipelines.BuildQuery{Org: org.OrgID}
-	query.From, query.To = span.bounds()
+	query.From, query.To = span.Bounds()
 	var err error
 	switch {
 	case in.RepoInnerID != "":
 		query.Repos = []string{in.RepoInnerID}
-		_, err = h.repoWithID(ctx, org, in.RepoInnerID)
+		_, err = h.LoadRepoByID(ctx, org, in.RepoInnerID)
 	case in.RepoID != "":
 		query.Repos, err = h.reposAtProvider(ctx, org, in.RepoID)
 	case in.RepoName != "":
 		var repo evidence.Repo
-		repo, err = h.repoNamed(ctx, org, in.RepoName, in.Provider)
+		repo, err = h.LoadRepo(ctx, org, in.RepoName, in.Provider)
 		query.Repos = []string{repo.ID}
 	}
 	return query, err
@@ -57,13 +57,13 @@ func (h *handlers) builds(ctx context.Context, org evidence.OrgAccess, in *Build
 // reposAtProvider finds the internal ids of the repositories that have an id at
 // their provider: each provider may have one.
 func (h *handlers) reposAtProvider(ctx context.Context, org evidence.OrgAccess, id string) ([]string, error) {
-	repos, err := h.store.Repos.List(ctx, org.OrgID)
+	repos, err := h.Store.Repos.List(ctx, org.OrgID)
 	if err != nil {
 		return nil, err
 	}
 	repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return r.ExternalID != id })
 	if len(repos) == 0 {
-		return nil, repoUnknown(id)
+		return nil, RepoNotFound(id)
 	}
 	return idsOf(repos), nil
 }
@@ -78,10 +78,10 @@ type listBuildsInput struct {
 }
 
 // window is that of the query, by either name of its bounds.
-func (in *listBuildsInput) window(ctx context.Context, h *handlers) window {
-	return h.windowBetween(
-		cmp.Or(sent(ctx, "start_ts", in.Start), sent(ctx, "start-ts", in.DashedStart)),
-		cmp.Or(sent(ctx, "end_ts", in.End), sent(ctx, "end-ts", in.DashedEnd)))
+func (in *listBuildsInput) window(ctx context.Context, h *handlers) Window {
+	return h.WindowBetween(
+		cmp.Or(IfSent(ctx, "start_ts", in.Start), IfSent(ctx, "start-ts", in.DashedStart)),
+		cmp.Or(IfSent(ctx, "end_ts", in.End), IfSent(ctx, "end-ts", in.DashedEnd)))
 }
 
 // BuildListResponse is a page of builds, newest first (contract/responses.md). Totals
@@ -98,7 +98,7 @@ type BuildItemResponse struct {
 	FlowName    string                `json:"flow_name"`
 	TrailName   string                `json:"trail_name"`
 	RepoInfo    OrNull[BuildRepoInfo] `json:"repo_info"`
-	Links       map[string]href       `json:"_links" doc:"self is the artifact in the API, html its page."`
+	Links       map[string]Href       `json:"_links" doc:"self is the artifact in the API, html its page."`
 }
 
 type buildsAnswer struct {
@@ -107,22 +107,22 @@ type buildsAnswer struct {
 
 // listBuilds lists an organization's builds.
 func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*buildsAnswer, error) {
-	org := access(ctx)
+	org := Access(ctx)
 	query, err := h.builds(ctx, org, &in.BuildFilter, in.window(ctx, h))
 	if err != nil {
 		return nil, err
 	}
-	total, err := h.store.Provenances.CountBuilds(ctx, query)
+	total, err := h.Store.Provenances.CountBuilds(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	asked := h.links.pageOf(ctx, in.Page, in.PerPage, total)
-	body := BuildListResponse{PageEnvelope: asked.envelope(), Builds: []BuildItemResponse{}}
-	if asked.beyond() {
+	asked := PageOf(ctx, h.Links, in.Page, in.PerPage, total)
+	body := BuildListResponse{PageEnvelope: asked.Envelope(), Builds: []BuildItemResponse{}}
+	if asked.Beyond() {
 		return &buildsAnswer{Body: body}, nil
 	}
-	query.Offset, query.Limit = offsetOf(in.Page, in.PerPage), in.PerPage
-	found, err := h.store.Provenances.Builds(ctx, query)
+	query.Offset, query.Limit = OffsetOf(in.Page, in.PerPage), in.PerPage
+	found, err := h.Store.Provenances.Builds(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -173,18 +173,18 @@ type buildStatisticsAnswer struct {
 
 // getBuildStatistics tells when was built.
 func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsInput) (*buildStatisticsAnswer, error) {
-	span := h.window(ctx, in.WindowQuery)
-	query, err := h.builds(ctx, access(ctx), &in.BuildFilter, span)
+	span := h.WindowOf(ctx, in.WindowQuery)
+	query, err := h.builds(ctx, Access(ctx), &in.BuildFilter, span)
 	if err != nil {
 		return nil, err
 	}
-	query.Limit = maxSeries
-	built, err := h.store.Provenances.BuildTimes(ctx, query)
+	query.Limit = MaxSeries
+	built, err := h.Store.Provenances.BuildTimes(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	slices.Reverse(built)
 	return &buildStatisticsAnswer{Body: BuildStatisticsResponse{
-		StartTS: span.from, EndTS: span.to, Count: len(built), BuiltAt: built,
+		StartTS: span.From, EndTS: span.To, Count: len(built), BuiltAt: built,
 	}}, nil
 }

@@ -14,12 +14,13 @@ type GitCommitInfo struct {
 	URL       *string `json:"url" nullable:"true"`
 }
 
-func showCommit(commit *evidence.GitCommit) *GitCommitInfo {
+// NewGitCommitInfo shows a commit; nil where none is known.
+func NewGitCommitInfo(commit *evidence.GitCommit) *GitCommitInfo {
 	if commit == nil {
 		return nil
 	}
 	return &GitCommitInfo{
-		SHA1: commit.SHA1, Message: orZero(commit.Message), Author: orZero(commit.Author),
-		Branch: orZero(commit.Branch), Timestamp: orZero(commit.Timestamp), URL: commit.URL,
+		SHA1: commit.SHA1, Message: ZeroIfNil(commit.Message), Author: ZeroIfNil(commit.Author),
+		Branch: ZeroIfNil(commit.Branch), Timestamp: ZeroIfNil(commit.Timestamp), URL: commit.URL,
 	}
 }

@@ -15,24 +15,24 @@ type DataPage[T any] struct {
 	Pagination PaginationInfo     `json:"pagination"`
 }
 
-// dataList is a bare array, or a page when one was asked for.
-type dataList[T any] struct {
-	paged *PaginationInfo
-	items jsonstream.List[T]
+// DataList is a bare array, or a page when one was asked for.
+type DataList[T any] struct {
+	Paged *PaginationInfo
+	Items jsonstream.List[T]
 }
 
 // JSONForm returns whichever form was asked for.
-func (l dataList[T]) JSONForm() any {
-	if l.paged == nil {
-		return l.items
+func (l DataList[T]) JSONForm() any {
+	if l.Paged == nil {
+		return l.Items
 	}
-	return DataPage[T]{Data: l.items, Pagination: *l.paged}
+	return DataPage[T]{Data: l.Items, Pagination: *l.Paged}
 }
 
-func (dataList[T]) escapesHTML() {}
+func (DataList[T]) EscapesHTML() {}
 
 // Schema describes both forms.
-func (dataList[T]) Schema(registry huma.Registry) *huma.Schema {
+func (DataList[T]) Schema(registry huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{
 		{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[T](), true, "")},
 		registry.Schema(reflect.TypeFor[DataPage[T]](), true, ""),

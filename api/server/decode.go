@@ -32,28 +32,29 @@ var strict = sonic.Config{
 	CopyString:            true,
 }.Froze()
 
-// decodeStrict decodes a JSON body whose schema is s, if there is memory for it. Whatever
+// DecodeStrict decodes a JSON body whose schema is s, if there is memory for it. Whatever
 // is wrong goes to found; the value is then worthless.
-func decodeStrict[T any](m *memory, v *validator, s *huma.Schema, body []byte, found findings) (*T, error) {
+func DecodeStrict[T any](m *Memory, v *Validator, s *huma.Schema, body []byte, found Findings) (*T, error) {
 	if _, ok := any(new(T)).(checker); ok {
-		if err := m.take(strictSize(body)); err != nil {
+		if err := m.Take(StrictSize(body)); err != nil {
 			return nil, err
 		}
-		if value, ok := decodeFast[T](body); ok {
+		if value, ok := DecodeFast[T](body); ok {
 			return value, nil
 		}
 	}
-	if err := m.take(parsedSize(body)); err != nil {
+	if err := m.Take(ParsedSize(body)); err != nil {
 		return nil, err
 	}
-	parsed, ok := parseJSON(body, "body", found)
+	parsed, ok := ParseJSON(body, "body", found)
 	if !ok {
 		return nil, nil
 	}
-	return decodeParsed[T](v, s, parsed, found), nil
+	return DecodeParsed[T](v, s, parsed, found), nil
 }
 
-func decodeFast[T any](body []byte) (*T, bool) {
+// DecodeFast decodes a body in one strict pass; it tells whether the body fits.
+func DecodeFast[T any](body []byte) (*T, bool) {
 	value := new(T)
 	checked, ok := any(value).(checker)
 	if !ok || jsontext.Invalid(body) >= 0 || bytes.Contains(body, []byte(`\u0000`)) {
@@ -65,11 +66,11 @@ func decodeFast[T any](body []byte) (*T, bool) {
 	return value, checked.Check()
 }
 
-// decodeParsed validates and coerces a parsed body by its schema, then makes it
+// DecodeParsed validates and coerces a parsed body by its schema, then makes it
 // a T.
-func decodeParsed[T any](v *validator, s *huma.Schema, parsed any, found findings) *T {
+func DecodeParsed[T any](v *Validator, s *huma.Schema, parsed any, found Findings) *T {
 	before := len(found)
-	coerced := v.check(s, parsed, "", found)
+	coerced := v.Check(s, parsed, "", found)
 	if len(found) > before {
 		return nil
 	}
@@ -79,22 +80,22 @@ func decodeParsed[T any](v *validator, s *huma.Schema, parsed any, found finding
 		err = json.Unmarshal(canonical, value)
 	}
 	if err != nil {
-		found.add("body", "Invalid JSON: "+reason(err), parsed)
+		found.Add("body", "Invalid JSON: "+reason(err), parsed)
 		return nil
 	}
 	return value
 }
 
-// parseJSON reads exactly one JSON value. An absent value and null are a missing
+// ParseJSON reads exactly one JSON value. An absent value and null are a missing
 // body, at the given location. Text that is not Unicode is a finding, as the decoder
 // would replace it.
-func parseJSON(body []byte, at string, found findings) (any, bool) {
+func ParseJSON(body []byte, at string, found Findings) (any, bool) {
 	if len(bytes.TrimSpace(body)) == 0 {
-		found.add(at, missingText, nil)
+		found.Add(at, MissingText, nil)
 		return nil, false
 	}
 	if evidence.NestsDeeper(body, maxDepth) {
-		found.add(at, "Invalid JSON: recursion limit exceeded", string(body[:min(len(body), maxShown+1)]))
+		found.Add(at, "Invalid JSON: recursion limit exceeded", string(body[:min(len(body), MaxShown+1)]))
 		return nil, false
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -108,15 +109,15 @@ func parseJSON(body []byte, at string, found findings) (any, bool) {
 	}
 	switch {
 	case !errors.Is(err, io.EOF):
-		found.add(at, "Invalid JSON: "+reason(err), string(body[:min(len(body), utf8.UTFMax*maxShown)]))
+		found.Add(at, "Invalid JSON: "+reason(err), string(body[:min(len(body), utf8.UTFMax*MaxShown)]))
 		return nil, false
 	case value == nil:
-		found.add(at, missingText, nil)
+		found.Add(at, MissingText, nil)
 		return nil, false
 	}
 	if offset := jsontext.Invalid(body); offset >= 0 {
 		path, text := jsontext.Location(body, offset)
-		found.add(cmp.Or(path, at), unreadableText, text)
+		found.Add(cmp.Or(path, at), UnreadableText, text)
 		return nil, false
 	}
 	return value, true

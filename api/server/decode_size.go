@@ -6,15 +6,15 @@ import "bytes"
 // are in it: three bytes may become a whole struct. The figures are upper bounds of what
 // was measured, for bodies of every shape, as the growth of the heap.
 
-// strictSize is what a body takes up, at most, that is decoded in one strict pass, in
+// StrictSize is what a body takes up, at most, that is decoded in one strict pass, in
 // bytes and without the body itself.
-func strictSize(body []byte) int64 {
+func StrictSize(body []byte) int64 {
 	return 2*int64(len(body)) + 200*occurrences(body, "{") + 40*occurrences(body, ",") + 32*occurrences(body, "[")
 }
 
-// parsedSize is what a body takes up, at most, that is parsed and validated by its
+// ParsedSize is what a body takes up, at most, that is parsed and validated by its
 // schema, in bytes and without the body itself.
-func parsedSize(body []byte) int64 {
+func ParsedSize(body []byte) int64 {
 	return 4*int64(len(body)) + 200*occurrences(body, "{") + 160*occurrences(body, ",") + 64*occurrences(body, "[")
 }
 

@@ -25,9 +25,9 @@ type Tolerant struct {
 }
 
 func TestUnknownMembersAreNotTakenForThoseTheyResemble(t *testing.T) {
-	v := newValidator(huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer))
+	v := NewValidator(huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer))
 	schema := v.registry.Schema(reflect.TypeFor[Tolerant](), true, "")
-	found := findings{}
+	found := Findings{}
 	got := mustDecode[Tolerant](v, schema, []byte(
 		`{"name":"x","NAME":"!","Kind":"evil","\u212Aind":5,"inner":{"Count":"-1"},"data":{"Kind":1,"kind":2}}`), found)
 	if len(found) > 0 {
@@ -40,23 +40,23 @@ func TestUnknownMembersAreNotTakenForThoseTheyResemble(t *testing.T) {
 }
 
 func TestUnionsTakeTheFirstBranchThatFits(t *testing.T) {
-	v := newValidator(huma.NewMapRegistry("#/", huma.DefaultSchemaNamer))
+	v := NewValidator(huma.NewMapRegistry("#/", huma.DefaultSchemaNamer))
 	object := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 	list := &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{}}
-	null := &huma.Schema{Type: typeNull}
+	null := &huma.Schema{Type: TypeNull}
 	for _, test := range []struct {
 		schema *huma.Schema
 		value  any
-		want   findings
+		want   Findings
 	}{
-		{&huma.Schema{AnyOf: []*huma.Schema{object, list, null}}, map[string]any{}, findings{}},
-		{&huma.Schema{AnyOf: []*huma.Schema{object, list, null}}, nil, findings{}},
-		{&huma.Schema{AnyOf: []*huma.Schema{object, null}}, "", findings{"at": "Input should be a valid dictionary [input: ]"}},
-		{&huma.Schema{OneOf: []*huma.Schema{object, list}}, "", findings{
+		{&huma.Schema{AnyOf: []*huma.Schema{object, list, null}}, map[string]any{}, Findings{}},
+		{&huma.Schema{AnyOf: []*huma.Schema{object, list, null}}, nil, Findings{}},
+		{&huma.Schema{AnyOf: []*huma.Schema{object, null}}, "", Findings{"at": "Input should be a valid dictionary [input: ]"}},
+		{&huma.Schema{OneOf: []*huma.Schema{object, list}}, "", Findings{
 			"at.dict[any,any]": "Input should be a valid dictionary [input: ]", "at.list[any]": "Input should be a valid list [input: ]"}},
 	} {
-		found := findings{}
-		v.check(test.schema, test.value, "at", found)
+		found := Findings{}
+		v.Check(test.schema, test.value, "at", found)
 		if !maps.Equal(found, test.want) {
 			t.Errorf("%v: got %v, want %v", test.value, found, test.want)
 		}
@@ -87,22 +87,22 @@ func FuzzDecode(f *testing.F) {
 	}
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schema := registry.Schema(reflect.TypeFor[StrictReport](), true, "")
-	v := newValidator(registry)
+	v := NewValidator(registry)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		found := findings{}
+		found := Findings{}
 		value := mustDecode[StrictReport](v, schema, body, found)
 		if (value == nil) != (len(found) > 0) {
 			t.Fatalf("%q gave %v and %v", body, value, found)
 		}
 		for at, text := range found {
-			if !utf8.ValidString(at) || !utf8.ValidString(text) || len(text) > 8*maxShown {
+			if !utf8.ValidString(at) || !utf8.ValidString(text) || len(text) > 8*MaxShown {
 				t.Errorf("finding %q: %q", at, text)
 			}
 		}
 		// What the fast path takes, the schema takes too.
-		if fast, ok := decodeFast[StrictReport](body); ok {
-			parsed, _ := parseJSON(body, "body", found)
-			slow := decodeParsed[StrictReport](v, schema, parsed, found)
+		if fast, ok := DecodeFast[StrictReport](body); ok {
+			parsed, _ := ParseJSON(body, "body", found)
+			slow := DecodeParsed[StrictReport](v, schema, parsed, found)
 			if len(found) > 0 || len(slow.Artifacts) != len(fast.Artifacts) {
 				t.Errorf("%q: fast %v, slow %v with %v", body, fast, slow, found)
 			}
@@ -113,7 +113,7 @@ func FuzzDecode(f *testing.F) {
 func BenchmarkDecodeReport(b *testing.B) {
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schema := registry.Schema(reflect.TypeFor[StrictReport](), true, "")
-	v := newValidator(registry)
+	v := NewValidator(registry)
 	report := StrictReport{Artifacts: []StrictArtifact{}}
 	for i := range 100 {
 		report.Artifacts = append(report.Artifacts, StrictArtifact{
@@ -126,7 +126,7 @@ func BenchmarkDecodeReport(b *testing.B) {
 	b.Run("fast", func(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		for b.Loop() {
-			if _, ok := decodeFast[StrictReport](body); !ok {
+			if _, ok := DecodeFast[StrictReport](body); !ok {
 				b.Fatal("refused")
 			}
 		}
@@ -134,8 +134,8 @@ func BenchmarkDecodeReport(b *testing.B) {
 	b.Run("slow", func(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		for b.Loop() {
-			parsed, _ := parseJSON(body, "body", findings{})
-			if decodeParsed[StrictReport](v, schema, parsed, findings{}) == nil {
+			parsed, _ := ParseJSON(body, "body", Findings{})
+			if DecodeParsed[StrictReport](v, schema, parsed, Findings{}) == nil {
 				b.Fatal("refused")
 			}
 		}
@@ -152,8 +152,8 @@ func BenchmarkDecodeReport(b *testing.B) {
 }
 
 // mustDecode decodes a body for which there is memory.
-func mustDecode[T any](v *validator, s *huma.Schema, body []byte, found findings) *T {
-	value, err := decodeStrict[T](unlimitedMemory(), v, s, body, found)
+func mustDecode[T any](v *Validator, s *huma.Schema, body []byte, found Findings) *T {
+	value, err := DecodeStrict[T](UnlimitedMemory(), v, s, body, found)
 	if err != nil {
 		panic(err)
 	}

@@ -31,7 +31,7 @@ type DeploymentFacts struct {
 	ReplacedArtifact OrNull[ReplacedArtifact]   `json:"replaced_artifact" doc:"What ran there before of the same flow and reference name; null when nothing did."`
 	DiffURL          *string                    `json:"diff_url" nullable:"true" doc:"Where the change of the code can be looked at."`
 	LeadTimeSeconds  *float64                   `json:"lead_time_seconds" nullable:"true" doc:"From the commit until it ran; null when the commit's time is not known."`
-	Links            map[string]href            `json:"_links" doc:"self is the last deployment of the artifact there, html the snapshot, and environment the environment. Empty when that is archived."`
+	Links            map[string]Href            `json:"_links" doc:"self is the last deployment of the artifact there, html the snapshot, and environment the environment. Empty when that is archived."`
 }
 
 // DeploymentArtifact is where a deployed artifact comes from.
@@ -70,7 +70,7 @@ func (d shownDeployment) inSeconds() Deployment {
 }
 
 func (d shownDeployment) inISO() EnvironmentDeployment {
-	return EnvironmentDeployment{DeployedAt: orZero(isoTime(d.at)), DeploymentFacts: d.facts}
+	return EnvironmentDeployment{DeployedAt: ZeroIfNil(ISOTime(d.at)), DeploymentFacts: d.facts}
 }
 
 // deploymentSources is what deployments refer to, by id.
@@ -96,7 +96,7 @@ func (h *handlers) showDeployments(ctx context.Context, org evidence.OrgAccess, 
 	}
 	var sources deploymentSources
 	var err error
-	if sources.environments, err = h.store.Environments.Names(ctx, org.OrgID, once(environments)); err != nil {
+	if sources.environments, err = h.Store.Environments.Names(ctx, org.OrgID, SortUnique(environments)); err != nil {
 		return nil, err
 	}
 	if sources.flows, sources.repos, err = h.sourcesOf(ctx, org, origins); err != nil {
@@ -120,11 +120,11 @@ func (h *handlers) sourcesOf(ctx context.Context, org evidence.OrgAccess, origin
 			repoIDs = append(repoIDs, origin.Repo)
 		}
 	}
-	flows, err := h.store.Flows.Names(ctx, org.OrgID, once(flowIDs))
+	flows, err := h.Store.Flows.Names(ctx, org.OrgID, SortUnique(flowIDs))
 	if err != nil {
 		return nil, nil, err
 	}
-	repos, err := h.store.Repos.GetMany(ctx, org.OrgID, once(repoIDs))
+	repos, err := h.Store.Repos.GetMany(ctx, org.OrgID, SortUnique(repoIDs))
 	return flows, repos, err
 }
 
@@ -132,13 +132,13 @@ func (h *handlers) showDeployment(org evidence.OrgAccess, d *snapshot.Deployment
 	environment := sources.environments[d.Environment]
 	facts := DeploymentFacts{
 		Fingerprint: d.Fingerprint, ArtifactName: d.Name, EnvName: environment.Name, SnapshotIndex: d.Snapshot,
-		LeadTimeSeconds: d.LeadTime(), Links: map[string]href{},
+		LeadTimeSeconds: d.LeadTime(), Links: map[string]Href{},
 	}
 	// Another environment may have the name of an archived one.
 	if !environment.Archived {
-		facts.Links["self"] = href{h.links.DeploymentSelf(org.OrgName, environment.Name, d.Fingerprint)}
-		facts.Links["html"] = href{h.links.Snapshot(org.OrgName, environment.Name, d.Snapshot)}
-		facts.Links["environment"] = href{h.links.EnvironmentSelf(org.OrgName, environment.Name)}
+		facts.Links["self"] = Href{h.Links.DeploymentSelf(org.OrgName, environment.Name, d.Fingerprint)}
+		facts.Links["html"] = Href{h.Links.Snapshot(org.OrgName, environment.Name, d.Snapshot)}
+		facts.Links["environment"] = Href{h.Links.EnvironmentSelf(org.OrgName, environment.Name)}
 	}
 	if d.Origin == nil {
 		return facts
@@ -157,8 +157,8 @@ func (h *handlers) showDeployment(org evidence.OrgAccess, d *snapshot.Deployment
 func (s *deploymentSources) show(origin *evidence.Origin) *DeploymentArtifact {
 	return &DeploymentArtifact{
 		FlowName: s.flows[origin.Flow].Name, TrailName: origin.Trail, TemplateReferenceName: origin.Slot,
-		GitCommit:     orNull(origin.CommitSHA),
-		GitCommitInfo: OrNull[GitCommitInfo]{Value: showCommit(origin.Commit)},
+		GitCommit:     NilIfEmpty(origin.CommitSHA),
+		GitCommitInfo: OrNull[GitCommitInfo]{Value: NewGitCommitInfo(origin.Commit)},
 		RepoInfo:      OrNull[BuildRepoInfo]{Value: showBuildRepo(s.repos, origin.Repo)},
 	}
 }

@@ -33,8 +33,8 @@ type deploymentFrequencyAnswer struct {
 // getDeploymentFrequency tells when an environment, or the members of a logical one,
 // were deployed to.
 func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFrequencyInput) (*deploymentFrequencyAnswer, error) {
-	org, now := access(ctx), evidence.Seconds(h.clock())
-	span := window{from: now - defaultWindow, to: now}
+	org, now := Access(ctx), evidence.Seconds(h.Clock())
+	span := Window{From: now - DefaultWindow, To: now}
 	environment, err := h.environmentAsked(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
@@ -45,10 +45,10 @@ func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFre
 	}
 	slices.Reverse(moments)
 	body := DeploymentFrequencyResponse{
-		EnvironmentName: environment.Name, StartTS: span.from, EndTS: span.to,
+		EnvironmentName: environment.Name, StartTS: span.From, EndTS: span.To,
 		Count: len(moments), DeployedAt: append([]float64{}, moments...),
 	}
-	if given(ctx, "flow_id") {
+	if QueryHas(ctx, "flow_id") {
 		body.FlowID = &in.FlowID
 	}
 	return &deploymentFrequencyAnswer{Body: body}, nil
@@ -56,19 +56,19 @@ func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFre
 
 // deployedAt is when environments were deployed to, newest first: by artifacts of
 // a flow if one was asked for.
-func (h *handlers) deployedAt(ctx context.Context, org evidence.OrgAccess, ids []string, flow string, span window) ([]float64, error) {
-	if given(ctx, "flow_id") {
-		known, err := h.store.Flows.Names(ctx, org.OrgID, []string{flow})
+func (h *handlers) deployedAt(ctx context.Context, org evidence.OrgAccess, ids []string, flow string, span Window) ([]float64, error) {
+	if QueryHas(ctx, "flow_id") {
+		known, err := h.Store.Flows.Names(ctx, org.OrgID, []string{flow})
 		if err != nil {
 			return nil, err
 		}
 		if _, ok := known[flow]; !ok {
 			return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Flow '%s' not found", flow))
 		}
-		return h.store.Successions.Moments(ctx, ids, flow, span.from, span.to, maxSeries)
+		return h.Store.Successions.Moments(ctx, ids, flow, span.From, span.To, MaxSeries)
 	}
-	found, err := h.store.Deployments.Moments(ctx, environments.DeploymentQuery{
-		Org: org.OrgID, Environments: ids, From: span.from, To: span.to, Limit: maxSeries,
+	found, err := h.Store.Deployments.Moments(ctx, environments.DeploymentQuery{
+		Org: org.OrgID, Environments: ids, From: span.From, To: span.To, Limit: MaxSeries,
 	})
 	moments := make([]float64, 0, len(found))
 	for _, one := range found {
@@ -107,13 +107,13 @@ type repoDeploymentStatisticsAnswer struct {
 
 // getRepoDeploymentStatistics tells when a repository was deployed, by environment.
 func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDeploymentStatisticsInput) (*repoDeploymentStatisticsAnswer, error) {
-	org, span := access(ctx), h.window(ctx, in.WindowQuery)
+	org, span := Access(ctx), h.WindowOf(ctx, in.WindowQuery)
 	query, err := h.ofRepo(ctx, org, in.Repo, in.Environments, span)
 	if err != nil {
 		return nil, err
 	}
-	query.Limit = maxSeries
-	moments, err := h.store.Deployments.Moments(ctx, query)
+	query.Limit = MaxSeries
+	moments, err := h.Store.Deployments.Moments(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDepl
 		return nil, err
 	}
 	return &repoDeploymentStatisticsAnswer{Body: RepoDeploymentStatisticsResponse{
-		StartTS: span.from, EndTS: span.to, Environments: reached,
+		StartTS: span.From, EndTS: span.To, Environments: reached,
 	}}, nil
 }
 
@@ -140,7 +140,7 @@ func (h *handlers) byEnvironment(ctx context.Context, org evidence.OrgAccess, mo
 		one.DeployedAt = append(one.DeployedAt, moment.At)
 		one.LeadTimeSeconds = append(one.LeadTimeSeconds, moment.LeadTime)
 	}
-	named, err := h.store.Environments.Names(ctx, org.OrgID, ids)
+	named, err := h.Store.Environments.Names(ctx, org.OrgID, ids)
 	reached := make([]EnvironmentDeploymentStatistics, 0, len(ids))
 	for _, id := range ids {
 		series[id].EnvironmentName = named[id].Name

@@ -24,27 +24,27 @@ func (h *handlers) deploymentRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodGet, Path: "/deployments/{org}", OperationID: "list_deployments", Tag: "Deployments",
-			Summary: "List deployments", Least: evidence.Reader, Serve: handle(h.listDeployments),
+			Summary: "List deployments", MinRole: evidence.Reader, Serve: Handle(h.listDeployments),
 		},
 		{
 			Method: http.MethodGet, Path: "/deployments/{org}/{env_name}/{fingerprint}", OperationID: "get_deployment", Tag: "Deployments",
-			Summary: "Read the last deployment of an artifact to an environment", Least: evidence.Reader, Serve: handle(h.getDeployment),
+			Summary: "Read the last deployment of an artifact to an environment", MinRole: evidence.Reader, Serve: Handle(h.getDeployment),
 		},
 		{
 			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/deployments", OperationID: "list_env_deployments", Tag: "Environments",
-			Summary: "List the deployments to an environment", Least: evidence.Reader, Serve: handle(h.listEnvironmentDeployments),
+			Summary: "List the deployments to an environment", MinRole: evidence.Reader, Serve: Handle(h.listEnvironmentDeployments),
 		},
 		{
 			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/deployment_frequency", OperationID: "get_deployment_frequency", Tag: "Environments",
-			Summary: "Tell when an environment was deployed to", Least: evidence.Reader, Serve: handle(h.getDeploymentFrequency),
+			Summary: "Tell when an environment was deployed to", MinRole: evidence.Reader, Serve: Handle(h.getDeploymentFrequency),
 		},
 		{
 			Method: http.MethodGet, Path: "/repos/{org}/{repo}/deployments", OperationID: "list_repo_deployments", Tag: "Repos",
-			Summary: "List the deployments of a repository", Least: evidence.Reader, Serve: handle(h.listRepoDeployments),
+			Summary: "List the deployments of a repository", MinRole: evidence.Reader, Serve: Handle(h.listRepoDeployments),
 		},
 		{
 			Method: http.MethodGet, Path: "/repos/{org}/{repo}/deployment-statistics", OperationID: "get_repo_deployment_statistics", Tag: "Repos",
-			Summary: "Tell when a repository was deployed, and how long that took", Least: evidence.Reader, Serve: handle(h.getRepoDeploymentStatistics),
+			Summary: "Tell when a repository was deployed, and how long that took", MinRole: evidence.Reader, Serve: Handle(h.getRepoDeploymentStatistics),
 		},
 	}
 }
@@ -73,10 +73,10 @@ type listDeploymentsAnswer struct {
 // listDeployments lists an organization's deployments. Those to environments that
 // are archived by now are among them.
 func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput) (*listDeploymentsAnswer, error) {
-	org, span := access(ctx), h.window(ctx, in.WindowQuery)
+	org, span := Access(ctx), h.WindowOf(ctx, in.WindowQuery)
 	query := environments.DeploymentQuery{Org: org.OrgID}
-	query.From, query.To = span.bounds()
-	if given(ctx, "env_name") {
+	query.From, query.To = span.Bounds()
+	if QueryHas(ctx, "env_name") {
 		environment, err := h.environmentAsked(ctx, org, in.Environment)
 		if err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput
 		query.Environments = physical(&environment)
 	}
 	if in.RepoName != "" {
-		repo, err := h.repoNamed(ctx, org, in.RepoName, in.Provider)
+		repo, err := h.LoadRepo(ctx, org, in.RepoName, in.Provider)
 		if err != nil {
 			return nil, err
 		}
@@ -110,19 +110,19 @@ func (h *handlers) pageOfDeployments(ctx context.Context, org evidence.OrgAccess
 	for _, one := range found {
 		shown = append(shown, one.inSeconds())
 	}
-	return &listDeploymentsAnswer{Body: DeploymentListResponse{PageEnvelope: page.envelope(), Deployments: shown}}, nil
+	return &listDeploymentsAnswer{Body: DeploymentListResponse{PageEnvelope: page.Envelope(), Deployments: shown}}, nil
 }
 
 // findDeployments reads one page: two commands, and three for what the deployments
 // refer to.
-func (h *handlers) findDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) ([]shownDeployment, page, error) {
-	total, err := h.store.Deployments.Count(ctx, query)
-	asked := h.links.pageOf(ctx, number, size, total)
-	if err != nil || asked.beyond() {
+func (h *handlers) findDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) ([]shownDeployment, Page, error) {
+	total, err := h.Store.Deployments.Count(ctx, query)
+	asked := PageOf(ctx, h.Links, number, size, total)
+	if err != nil || asked.Beyond() {
 		return nil, asked, err
 	}
-	query.Offset, query.Limit = offsetOf(number, size), size
-	found, err := h.store.Deployments.List(ctx, query)
+	query.Offset, query.Limit = OffsetOf(number, size), size
+	found, err := h.Store.Deployments.List(ctx, query)
 	if err != nil {
 		return nil, asked, err
 	}
@@ -141,12 +141,12 @@ type deploymentAnswer struct {
 
 // getDeployment reads the last deployment of a fingerprint.
 func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput) (*deploymentAnswer, error) {
-	org := access(ctx)
+	org := Access(ctx)
 	environment, err := h.environmentAsked(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.store.Deployments.Latest(ctx, physical(&environment), strings.ToLower(in.Fingerprint))
+	found, err := h.Store.Deployments.Latest(ctx, physical(&environment), strings.ToLower(in.Fingerprint))
 	if errors.Is(err, storage.ErrNotFound) {
 		err = evidence.NewError(evidence.NotFound,
 			fmt.Sprintf("Deployment of '%s' to environment '%s' not found", in.Fingerprint, in.Environment))
@@ -173,7 +173,7 @@ type listEnvironmentDeploymentsInput struct {
 // newest first. It is that of other lists of deployments, but for how the size of
 // the page is called. Totals beyond 100,000 are told as 100,000.
 type EnvironmentDeploymentListResponse struct {
-	Links       map[string]href         `json:"_links"`
+	Links       map[string]Href         `json:"_links"`
 	Page        int                     `json:"page"`
 	PageSize    int                     `json:"page_size"`
 	TotalPages  int                     `json:"total_pages"`
@@ -188,7 +188,7 @@ type listEnvironmentDeploymentsAnswer struct {
 // listEnvironmentDeployments lists the deployments to an environment, or to the
 // members of a logical one.
 func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvironmentDeploymentsInput) (*listEnvironmentDeploymentsAnswer, error) {
-	org := access(ctx)
+	org := Access(ctx)
 	span, err := h.isoWindow(in.From, in.To)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvir
 	if err != nil {
 		return nil, err
 	}
-	query := environments.DeploymentQuery{Org: org.OrgID, Environments: physical(&environment), From: span.from, To: span.to}
+	query := environments.DeploymentQuery{Org: org.OrgID, Environments: physical(&environment), From: span.From, To: span.To}
 	found, page, err := h.findDeployments(ctx, org, query, in.Page, in.PageSize)
 	if err != nil {
 		return nil, err
@@ -206,8 +206,8 @@ func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvir
 	for _, one := range found {
 		shown = append(shown, one.inISO())
 	}
-	page.sizeName = "page_size"
-	envelope := page.envelope()
+	page.SizeName = "page_size"
+	envelope := page.Envelope()
 	return &listEnvironmentDeploymentsAnswer{Body: EnvironmentDeploymentListResponse{
 		Links: envelope.Links, Page: envelope.Page, PageSize: envelope.PerPage,
 		TotalPages: envelope.TotalPages, TotalCount: envelope.TotalCount, Deployments: shown,
@@ -215,15 +215,15 @@ func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvir
 }
 
 // isoWindow reads the bounds of an environment's deployments.
-func (h *handlers) isoWindow(from, to string) (window, error) {
-	found := findings{}
-	end := readISO("query.to", to, h.clock(), found)
+func (h *handlers) isoWindow(from, to string) (Window, error) {
+	found := Findings{}
+	end := readISO("query.to", to, h.Clock(), found)
 	start := readISO("query.from", from, end.Add(-environmentWindow), found)
-	return window{from: evidence.Seconds(start), to: evidence.Seconds(end)}, invalid(found)
+	return Window{From: evidence.Seconds(start), To: evidence.Seconds(end)}, Invalid(found)
 }
 
 // readISO reads a time in ISO 8601; an empty one is the one that is taken instead.
-func readISO(at, text string, instead time.Time, found findings) time.Time {
+func readISO(at, text string, instead time.Time, found Findings) time.Time {
 	if text == "" {
 		return instead
 	}
@@ -235,7 +235,7 @@ func readISO(at, text string, instead time.Time, found findings) time.Time {
 	if read, ok := evidence.ParseTime(plain); ok {
 		return read
 	}
-	found.add(at, "Input should be a valid ISO 8601 date and time", text)
+	found.Add(at, "Input should be a valid ISO 8601 date and time", text)
 	return instead
 }
 
@@ -256,8 +256,8 @@ type listRepoDeploymentsInput struct {
 
 // listRepoDeployments lists the deployments of what comes from a repository.
 func (h *handlers) listRepoDeployments(ctx context.Context, in *listRepoDeploymentsInput) (*listDeploymentsAnswer, error) {
-	org := access(ctx)
-	query, err := h.ofRepo(ctx, org, in.Repo, in.Environments, h.window(ctx, in.WindowQuery))
+	org := Access(ctx)
+	query, err := h.ofRepo(ctx, org, in.Repo, in.Environments, h.WindowOf(ctx, in.WindowQuery))
 	if err != nil {
 		return nil, err
 	}
@@ -266,10 +266,10 @@ func (h *handlers) listRepoDeployments(ctx context.Context, in *listRepoDeployme
 
 // ofRepo asks for the deployments of a repository to the environments of the given
 // names, or to all when there are none.
-func (h *handlers) ofRepo(ctx context.Context, org evidence.OrgAccess, id string, names []string, span window) (environments.DeploymentQuery, error) {
+func (h *handlers) ofRepo(ctx context.Context, org evidence.OrgAccess, id string, names []string, span Window) (environments.DeploymentQuery, error) {
 	query := environments.DeploymentQuery{Org: org.OrgID, Repos: []string{id}}
-	query.From, query.To = span.bounds()
-	_, err := h.repoWithID(ctx, org, id)
+	query.From, query.To = span.Bounds()
+	_, err := h.LoadRepoByID(ctx, org, id)
 	if err != nil || len(names) == 0 {
 		return query, err
 	}
@@ -280,11 +280,11 @@ func (h *handlers) ofRepo(ctx context.Context, org evidence.OrgAccess, id string
 // environmentAsked reads the environment of a name, once the reports that are under
 // way to it have been waited for.
 func (h *handlers) environmentAsked(ctx context.Context, org evidence.OrgAccess, name string) (evidence.Environment, error) {
-	environment, err := h.environmentOf(ctx, org, name)
+	environment, err := h.LoadEnvironment(ctx, org, name)
 	if err != nil || environment.Logical() {
 		return environment, err
 	}
-	return environment, h.intake.CatchUp(ctx, environment.ID, catchUpSpan)
+	return environment, h.Intake.CatchUp(ctx, environment.ID, CatchUpSpan)
 }
 
 // physical are the ids of the environments in which things run when one is asked
@@ -299,8 +299,8 @@ func physical(environment *evidence.Environment) []string {
 // environmentsAsked finds the ids of the environments in which things run, of those
 // of the given names: two commands, and up to three more for members of logical ones.
 func (h *handlers) environmentsAsked(ctx context.Context, org evidence.OrgAccess, names []string) ([]string, error) {
-	names = once(slices.Clone(names))
-	refs, err := h.store.Environments.ResolveMany(ctx, org.OrgID, names)
+	names = SortUnique(slices.Clone(names))
+	refs, err := h.Store.Environments.ResolveMany(ctx, org.OrgID, names)
 	if err != nil {
 		return nil, err
 	}
@@ -308,25 +308,25 @@ func (h *handlers) environmentsAsked(ctx context.Context, org evidence.OrgAccess
 	for _, name := range names {
 		ref, ok := refs[name]
 		if !ok {
-			ref, err = h.environmentNamed(ctx, org, name)
+			ref, err = h.ResolveEnvironment(ctx, org, name)
 		}
 		if err != nil {
 			return nil, err
 		}
 		ids = append(ids, ref.ID)
 	}
-	found, err := h.store.Environments.GetMany(ctx, once(ids))
+	found, err := h.Store.Environments.GetMany(ctx, SortUnique(ids))
 	if err != nil {
 		return nil, err
 	}
-	if err := h.store.Environments.FollowRevivals(ctx, org.OrgID, found); err != nil {
+	if err := h.Store.Environments.FollowRevivals(ctx, org.OrgID, found); err != nil {
 		return nil, err
 	}
 	ids = ids[:0]
 	for i := range found {
 		ids = append(ids, physical(&found[i])...)
 	}
-	if ids = once(ids); len(ids) > storage.MaxMany {
+	if ids = SortUnique(ids); len(ids) > storage.MaxMany {
 		return nil, evidence.ValidationError(map[string]string{
 			"query.env": fmt.Sprintf("Too many environments: %d, where %d are allowed", len(ids), storage.MaxMany),
 		})

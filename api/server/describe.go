@@ -73,11 +73,11 @@ func (r Route) access() string {
 		return "Needs no API key."
 	case !r.ofOrganization():
 		return "Needs any valid API key."
-	case r.Least == evidence.Reader:
+	case r.MinRole == evidence.Reader:
 		return "Needs the role `reader` or above in the organization; if that is public, any valid API key."
-	case r.Least == evidence.Admin:
+	case r.MinRole == evidence.Admin:
 		return "Needs the role `admin` in the organization."
 	default:
-		return fmt.Sprintf("Needs the role `%s` or above in the organization.", r.Least)
+		return fmt.Sprintf("Needs the role `%s` or above in the organization.", r.MinRole)
 	}
 }

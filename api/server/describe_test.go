@@ -48,7 +48,7 @@ func TestEveryOperationNamesItsLeastRole(t *testing.T) {
 		operation := paths[route.Path].(map[string]any)[strings.ToLower(route.Method)].(map[string]any)
 		want := "any valid API key"
 		if route.ofOrganization() {
-			want = "the role `" + route.Least.String() + "`"
+			want = "the role `" + route.MinRole.String() + "`"
 		}
 		if got := operation["description"].(string); !strings.Contains(got, want) {
 			t.Errorf("%s is described as %q, want %q", route.OperationID, got, want)
@@ -57,7 +57,7 @@ func TestEveryOperationNamesItsLeastRole(t *testing.T) {
 	if got := (Route{Public: true}).access(); got != "Needs no API key." {
 		t.Errorf("a public operation: %q", got)
 	}
-	if got := (Route{Path: "/{org}", Least: evidence.Admin}).access(); got != "Needs the role `admin` in the organization." {
+	if got := (Route{Path: "/{org}", MinRole: evidence.Admin}).access(); got != "Needs the role `admin` in the organization." {
 		t.Errorf("an operation of administrators: %q", got)
 	}
 }

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	documentPath = prefix + "/openapi.json"
-	docsPath     = prefix + "/docs"
+	documentPath = Prefix + "/openapi.json"
+	docsPath     = Prefix + "/docs"
 )
 
 // publicCaching lets caches keep what is the same for everybody, and has them ask
@@ -79,7 +79,7 @@ func (s *Server) serveDocuments() error {
 		s.serveFixed(path, fiber.MIMEApplicationJSON, "default-src 'none'", document)
 	}
 	s.app.Get("/", func(c *fiber.Ctx) error {
-		requestOf(c.UserContext()).route = "/"
+		RequestOf(c.UserContext()).route = "/"
 		return c.Redirect(docsPath, fiber.StatusFound)
 	})
 	return s.serveDocs()
@@ -95,7 +95,7 @@ func (s *Server) serveDocs() error {
 	for _, file := range page.Files {
 		path := docsPath + "/" + file.Name
 		s.app.Get(path, func(c *fiber.Ctx) error {
-			requestOf(c.UserContext()).route = path
+			RequestOf(c.UserContext()).route = path
 			return sendFile(c, file)
 		})
 	}
@@ -104,7 +104,7 @@ func (s *Server) serveDocs() error {
 
 func (s *Server) serveFixed(path, contentType, policy string, content []byte) {
 	s.app.Get(path, func(c *fiber.Ctx) error {
-		requestOf(c.UserContext()).route = path
+		RequestOf(c.UserContext()).route = path
 		c.Set(fiber.HeaderContentType, contentType)
 		c.Set(fiber.HeaderCacheControl, publicCaching)
 		c.Set(fiber.HeaderContentSecurityPolicy, policy)

@@ -12,7 +12,7 @@ import (
 
 func TestTheDocumentIsServedWithoutAKey(t *testing.T) {
 	s := start(t, testRoutes())
-	at := s.send(t, "GET", prefix+"/openapi.json", "", "")
+	at := s.send(t, "GET", Prefix+"/openapi.json", "", "")
 	root := s.send(t, "GET", "/openapi.json", "stranger", "")
 	if at.status != 200 || root.status != 200 || at.body != root.body {
 		t.Fatalf("statuses %d and %d", at.status, root.status)
@@ -86,7 +86,7 @@ func TestFormsAreComponentsNamedForTheirOperation(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(s.send(t, "GET", prefix+"/openapi.json", "", "").body), &document); err != nil {
+	if err := json.Unmarshal([]byte(s.send(t, "GET", Prefix+"/openapi.json", "", "").body), &document); err != nil {
 		t.Fatal(err)
 	}
 	if got := document.Paths["/forms/{org}"]["post"].RequestBody.Content["multipart/form-data"].Schema["$ref"]; got != "#/components/schemas/Body_post_form" {
@@ -99,7 +99,7 @@ func TestFormsAreComponentsNamedForTheirOperation(t *testing.T) {
 }
 
 func TestPartialDownloadsAreDocumentedWithTheirRefusal(t *testing.T) {
-	serve := handle(func(context.Context, *struct{}) (*streamOutput, error) { return nil, nil })
+	serve := Handle(func(context.Context, *struct{}) (*StreamOutput, error) { return nil, nil })
 	s := start(t, []Route{
 		{Method: "GET", Path: "/part", OperationID: "get_part", Tag: "T", Summary: "S", Statuses: []int{200, 206}, Serve: serve},
 		{Method: "GET", Path: "/whole", OperationID: "get_whole", Tag: "T", Summary: "S", Serve: serve},
@@ -107,7 +107,7 @@ func TestPartialDownloadsAreDocumentedWithTheirRefusal(t *testing.T) {
 	var document struct {
 		Paths map[string]map[string]struct{ Responses map[string]any }
 	}
-	if err := json.Unmarshal([]byte(s.send(t, "GET", prefix+"/openapi.json", "", "").body), &document); err != nil {
+	if err := json.Unmarshal([]byte(s.send(t, "GET", Prefix+"/openapi.json", "", "").body), &document); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{"/part": true, "/whole": false} {

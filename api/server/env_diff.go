@@ -15,7 +15,7 @@ import (
 func (h *handlers) envDiffRoutes() []Route {
 	return []Route{{
 		Method: http.MethodGet, Path: "/env-diff/{org}", OperationID: "environment_diff", Tag: "EnvDiff",
-		Summary: "Compare two snapshots", Least: evidence.Reader, Serve: handle(h.environmentDiff),
+		Summary: "Compare two snapshots", MinRole: evidence.Reader, Serve: Handle(h.environmentDiff),
 	}}
 }
 
@@ -69,7 +69,7 @@ func (s *diffSide) snapshotID() string {
 
 // environmentDiff compares two snapshots of the organization.
 func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput) (*environmentDiffAnswer, error) {
-	org := access(ctx)
+	org := Access(ctx)
 	first, second, err := h.diffSides(ctx, org, in)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (h *handlers) diffSides(ctx context.Context, org evidence.OrgAccess, in *en
 		names, sides = append(names, name), append(sides, diffSide{asked: asked})
 	}
 	for i := range sides {
-		if sides[i].environment, err = h.environmentOf(ctx, org, names[i]); err != nil {
+		if sides[i].environment, err = h.LoadEnvironment(ctx, org, names[i]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -128,7 +128,7 @@ func (h *handlers) compareSides(ctx context.Context, org evidence.OrgAccess, fir
 	if united {
 		return snapshot.Compare(loaded[0].Artifacts, loaded[1].Artifacts), nil
 	}
-	return h.store.Snapshots.Comparison(ctx, &loaded[0].Snapshot, &loaded[1].Snapshot)
+	return h.Store.Snapshots.Comparison(ctx, &loaded[0].Snapshot, &loaded[1].Snapshot)
 }
 
 // diffFlows are the flows that built what a diff tells of, by id.
@@ -152,7 +152,7 @@ func (h *handlers) builders(ctx context.Context, org evidence.OrgAccess, compari
 			add(&pairs[i].Second)
 		}
 	}
-	return h.store.Flows.Names(ctx, org.OrgID, once(ids))
+	return h.Store.Flows.Names(ctx, org.OrgID, SortUnique(ids))
 }
 
 // alone shows what runs by one of the snapshots.
@@ -193,7 +193,7 @@ func (f diffFlows) unchanged(pairs []snapshot.Pair) []ArtifactInfo {
 func (f diffFlows) pair(pair *snapshot.Pair) ArtifactInfo {
 	info := f.info(&pair.Second)
 	info.MostRecentTimestamp = max(info.MostRecentTimestamp, pair.First.NewestInstance())
-	info.Pods = once(slices.AppendSeq(info.Pods, maps.Keys(pair.First.Pods)))
+	info.Pods = SortUnique(slices.AppendSeq(info.Pods, maps.Keys(pair.First.Pods)))
 	return info
 }
 
@@ -206,7 +206,7 @@ func (f diffFlows) info(artifact *snapshot.Artifact) ArtifactInfo {
 	}
 	if len(artifact.Origins) > 0 {
 		origin := &artifact.Origins[0]
-		info.Flow, info.CommitURL = f[origin.Flow].Name, orNull(origin.CommitURL)
+		info.Flow, info.CommitURL = f[origin.Flow].Name, NilIfEmpty(origin.CommitURL)
 	}
 	return info
 }

@@ -33,9 +33,9 @@ type JoinPhysicalToLogicalPutInput struct {
 
 // updateEnvironment changes what is sent of an environment; unlike the PUT it takes
 // an empty description at its word.
-func (h *handlers) updateEnvironment(ctx context.Context, in *EnvironmentPath, body *UpdateEnvironmentPatchInput) (*textAnswer, error) {
-	org := access(ctx)
-	ref, err := h.environmentNamed(ctx, org, in.Environment)
+func (h *handlers) updateEnvironment(ctx context.Context, in *EnvironmentPath, body *UpdateEnvironmentPatchInput) (*TextAnswer, error) {
+	org := Access(ctx)
+	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -46,67 +46,67 @@ func (h *handlers) updateEnvironment(ctx context.Context, in *EnvironmentPath, b
 	if err != nil {
 		return nil, err
 	}
-	err = h.store.Environments.Change(ctx, ref.ID, evidence.EnvironmentChange{
+	err = h.Store.Environments.Change(ctx, ref.ID, evidence.EnvironmentChange{
 		Description: body.Description, IncludeScaling: body.IncludeScaling, Included: included,
-	}, evidence.Seconds(h.clock()))
+	}, evidence.Seconds(h.Clock()))
 	if err == nil && included != nil {
-		err = h.logical.Update(ctx, ref.ID)
+		err = h.Logical.Update(ctx, ref.ID)
 	}
 	return environmentChanged(org, in.Environment, err)
 }
 
 // archiveEnvironment takes an environment out of use. It leaves the snapshots of the
 // logical environments that include it.
-func (h *handlers) archiveEnvironment(ctx context.Context, in *EnvironmentPath) (*textAnswer, error) {
-	org := access(ctx)
-	ref, err := h.environmentNamed(ctx, org, in.Environment)
+func (h *handlers) archiveEnvironment(ctx context.Context, in *EnvironmentPath) (*TextAnswer, error) {
+	org := Access(ctx)
+	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	err = h.store.Environments.Archive(ctx, org.OrgID, in.Environment, evidence.Seconds(h.clock()))
+	err = h.Store.Environments.Archive(ctx, org.OrgID, in.Environment, evidence.Seconds(h.Clock()))
 	if err == nil {
-		err = h.logical.MemberArchived(ctx, org.OrgID, ref.ID)
+		err = h.Logical.MemberArchived(ctx, org.OrgID, ref.ID)
 	}
 	return environmentChanged(org, in.Environment, err)
 }
 
 // renameEnvironment gives an environment another name.
-func (h *handlers) renameEnvironment(ctx context.Context, in *EnvironmentPath, body *RenameEnvironmentPutInput) (*textAnswer, error) {
-	org := access(ctx)
-	err := h.store.Environments.Rename(ctx, org.OrgID, in.Environment, body.NewName, evidence.Seconds(h.clock()))
+func (h *handlers) renameEnvironment(ctx context.Context, in *EnvironmentPath, body *RenameEnvironmentPutInput) (*TextAnswer, error) {
+	org := Access(ctx)
+	err := h.Store.Environments.Rename(ctx, org.OrgID, in.Environment, body.NewName, evidence.Seconds(h.Clock()))
 	if err == nil {
-		err = h.logical.Named(ctx, org.OrgID, body.NewName)
+		err = h.Logical.Named(ctx, org.OrgID, body.NewName)
 	}
 	return environmentChanged(org, in.Environment, err)
 }
 
 // joinEnvironment adds a physical environment to the logical one of the path.
-func (h *handlers) joinEnvironment(ctx context.Context, in *EnvironmentPath, body *JoinPhysicalToLogicalPutInput) (*textAnswer, error) {
-	org := access(ctx)
-	logical, err := h.environmentNamed(ctx, org, in.Environment)
+func (h *handlers) joinEnvironment(ctx context.Context, in *EnvironmentPath, body *JoinPhysicalToLogicalPutInput) (*TextAnswer, error) {
+	org := Access(ctx)
+	logical, err := h.ResolveEnvironment(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	member, err := h.environmentNamed(ctx, org, body.PhysicalEnvironment)
+	member, err := h.ResolveEnvironment(ctx, org, body.PhysicalEnvironment)
 	if err != nil {
 		return nil, err
 	}
 	if logical.Type != evidence.LogicalType || member.Type == evidence.LogicalType {
 		return nil, notPhysical()
 	}
-	err = h.store.Environments.Join(ctx, logical.ID, member.ID, evidence.Seconds(h.clock()))
+	err = h.Store.Environments.Join(ctx, logical.ID, member.ID, evidence.Seconds(h.Clock()))
 	if err == nil {
-		err = h.logical.Update(ctx, logical.ID)
+		err = h.Logical.Update(ctx, logical.ID)
 	}
 	return environmentChanged(org, in.Environment, err)
 }
 
 // environmentChanged answers a change of the environment of a name.
-func environmentChanged(org evidence.OrgAccess, name string, err error) (*textAnswer, error) {
+func environmentChanged(org evidence.OrgAccess, name string, err error) (*TextAnswer, error) {
 	if err != nil {
-		return nil, environmentUnknown(org, name, err)
+		return nil, EnvironmentNotFound(org, name, err)
 	}
-	return done(), nil
+	return OK(), nil
 }
 
 func notPhysical() error {
@@ -145,7 +145,7 @@ func (h *handlers) environmentsExist(ctx context.Context, org evidence.OrgAccess
 	if names == nil {
 		return nil
 	}
-	refs, err := h.store.Environments.ResolveMany(ctx, org.OrgID, once(slices.Clone(*names)))
+	refs, err := h.Store.Environments.ResolveMany(ctx, org.OrgID, SortUnique(slices.Clone(*names)))
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (h *handlers) environmentsExist(ctx context.Context, org evidence.OrgAccess
 		if _, ok := refs[name]; ok {
 			continue
 		}
-		if _, err := h.environmentNamed(ctx, org, name); err != nil {
+		if _, err := h.ResolveEnvironment(ctx, org, name); err != nil {
 			return err
 		}
 	}
@@ -164,8 +164,8 @@ func (h *handlers) environmentsExist(ctx context.Context, org evidence.OrgAccess
 // called owner is to have, in their order. A member that it has already may be
 // archived, so that the same list can be sent again.
 func (h *handlers) physicalMembers(ctx context.Context, org evidence.OrgAccess, owner string, names []string) ([]string, error) {
-	different := once(slices.Clone(names))
-	refs, err := h.store.Environments.ResolveMany(ctx, org.OrgID, different)
+	different := SortUnique(slices.Clone(names))
+	refs, err := h.Store.Environments.ResolveMany(ctx, org.OrgID, different)
 	if err == nil && len(refs) < len(different) {
 		err = h.addArchivedMembers(ctx, org, owner, refs)
 	}
@@ -177,7 +177,7 @@ func (h *handlers) physicalMembers(ctx context.Context, org evidence.OrgAccess, 
 	for _, name := range names {
 		ref, ok := refs[name]
 		if !ok {
-			ref, err = h.environmentNamed(ctx, org, name)
+			ref, err = h.ResolveEnvironment(ctx, org, name)
 		}
 		if err != nil {
 			return nil, err
@@ -196,18 +196,18 @@ func (h *handlers) physicalMembers(ctx context.Context, org evidence.OrgAccess, 
 // addArchivedMembers adds to refs the archived members of the environment called
 // owner, if there is one, by the names they had.
 func (h *handlers) addArchivedMembers(ctx context.Context, org evidence.OrgAccess, owner string, refs map[string]environments.EnvironmentRef) error {
-	ref, err := h.store.Environments.Resolve(ctx, org.OrgID, owner)
+	ref, err := h.Store.Environments.Resolve(ctx, org.OrgID, owner)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	logical, err := h.store.Environments.Get(ctx, ref.ID)
+	logical, err := h.Store.Environments.Get(ctx, ref.ID)
 	if err != nil {
 		return err
 	}
-	members, err := h.store.Environments.GetMany(ctx, logical.Included)
+	members, err := h.Store.Environments.GetMany(ctx, logical.Included)
 	for _, member := range members {
 		if _, taken := refs[member.Name]; member.Archived && !taken {
 			refs[member.Name] = environments.EnvironmentRef{ID: member.ID, Type: member.Type}

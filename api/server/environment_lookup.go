@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// environmentNamed resolves a name, or answers in the contract's words.
-func (b *Base) environmentNamed(ctx context.Context, org evidence.OrgAccess, name string) (environments.EnvironmentRef, error) {
-	ref, err := b.store.Environments.Resolve(ctx, org.OrgID, name)
-	return ref, environmentUnknown(org, name, err)
+// ResolveEnvironment resolves a name, or answers in the contract's words.
+func (b *Base) ResolveEnvironment(ctx context.Context, org evidence.OrgAccess, name string) (environments.EnvironmentRef, error) {
+	ref, err := b.Store.Environments.Resolve(ctx, org.OrgID, name)
+	return ref, EnvironmentNotFound(org, name, err)
 }
 
-// environmentUnknown says in the contract's words that a name leads nowhere; other
+// EnvironmentNotFound says in the contract's words that a name leads nowhere; other
 // errors it leaves as they are.
-func environmentUnknown(org evidence.OrgAccess, name string, err error) error {
+func EnvironmentNotFound(org evidence.OrgAccess, name string, err error) error {
 	switch {
 	case errors.Is(err, storage.ErrArchived):
 		return evidence.NewError(evidence.NotFound,
@@ -31,25 +31,25 @@ func environmentUnknown(org evidence.OrgAccess, name string, err error) error {
 	}
 }
 
-// environmentOf reads the environment of a name, which may be a former one, or answers
+// LoadEnvironment reads the environment of a name, which may be a former one, or answers
 // in the contract's words: two commands, and up to three more for the members of a
 // logical one.
-func (b *Base) environmentOf(ctx context.Context, org evidence.OrgAccess, name string) (evidence.Environment, error) {
-	ref, err := b.environmentNamed(ctx, org, name)
+func (b *Base) LoadEnvironment(ctx context.Context, org evidence.OrgAccess, name string) (evidence.Environment, error) {
+	ref, err := b.ResolveEnvironment(ctx, org, name)
 	if err != nil {
 		return evidence.Environment{}, err
 	}
-	found, err := b.store.Environments.Get(ctx, ref.ID)
+	found, err := b.Store.Environments.Get(ctx, ref.ID)
 	if err != nil || !found.Logical() {
 		return found, err
 	}
 	one := []evidence.Environment{found}
-	err = b.store.Environments.FollowRevivals(ctx, org.OrgID, one)
+	err = b.Store.Environments.FollowRevivals(ctx, org.OrgID, one)
 	return one[0], err
 }
 
-// catchUpSpan bounds how long a reader waits for reports that are under way.
-const catchUpSpan = 2 * time.Second
+// CatchUpSpan bounds how long a reader waits for reports that are under way.
+const CatchUpSpan = 2 * time.Second
 
 // EnvironmentPath is the path of an operation on an environment.
 type EnvironmentPath struct {

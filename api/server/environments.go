@@ -23,32 +23,32 @@ func (h *handlers) environmentLifeRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodPut, Path: "/environments/{org}", OperationID: "create_env", Tag: "Environments",
-			Summary: "Create or update an environment", Least: evidence.Snapshotter,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(h.createEnvironment),
+			Summary: "Create or update an environment", MinRole: evidence.Snapshotter,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: WithBody(h.createEnvironment),
 		},
 		{
 			Method: http.MethodGet, Path: "/environments/{org}", OperationID: "list_envs", Tag: "Environments",
-			Summary: "List environments", Least: evidence.Reader, Serve: handle(h.listEnvironments),
+			Summary: "List environments", MinRole: evidence.Reader, Serve: Handle(h.listEnvironments),
 		},
 		{
 			Method: http.MethodGet, Path: "/environments/{org}/{env_name}", OperationID: "get_environment", Tag: "Environments",
-			Summary: "Read an environment", Least: evidence.Reader, Serve: handle(h.getEnvironment),
+			Summary: "Read an environment", MinRole: evidence.Reader, Serve: Handle(h.getEnvironment),
 		},
 		{
 			Method: http.MethodPatch, Path: "/environments/{org}/{env_name}", OperationID: "update_env", Tag: "Environments",
-			Summary: "Change an environment", Least: evidence.Member, Serve: withBody(h.updateEnvironment),
+			Summary: "Change an environment", MinRole: evidence.Member, Serve: WithBody(h.updateEnvironment),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/archive", OperationID: "archive_env", Tag: "Environments",
-			Summary: "Archive an environment", Least: evidence.Member, Serve: handle(h.archiveEnvironment),
+			Summary: "Archive an environment", MinRole: evidence.Member, Serve: Handle(h.archiveEnvironment),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/rename", OperationID: "rename_environment", Tag: "Environments",
-			Summary: "Rename an environment", Least: evidence.Member, Serve: withBody(h.renameEnvironment),
+			Summary: "Rename an environment", MinRole: evidence.Member, Serve: WithBody(h.renameEnvironment),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/join", OperationID: "join_physical_to_logical", Tag: "Environments",
-			Summary: "Add an environment to a logical one", Least: evidence.Member, Serve: withBody(h.joinEnvironment),
+			Summary: "Add an environment to a logical one", MinRole: evidence.Member, Serve: WithBody(h.joinEnvironment),
 		},
 	}
 }
@@ -86,24 +86,24 @@ type environmentAnswer struct {
 }
 
 // createEnvironment makes an environment, or changes the one of that name.
-func (h *handlers) createEnvironment(ctx context.Context, _ *OrgPath, body *CreateEnvironmentPutInput) (*textAnswer, error) {
-	org := access(ctx)
+func (h *handlers) createEnvironment(ctx context.Context, _ *OrgPath, body *CreateEnvironmentPutInput) (*TextAnswer, error) {
+	org := Access(ctx)
 	change, err := h.createdAs(ctx, org, body)
 	if err != nil {
 		return nil, err
 	}
-	now := evidence.Seconds(h.clock())
+	now := evidence.Seconds(h.Clock())
 	fresh := evidence.Environment{
 		ID:             evidence.NewID(),
 		Org:            org.OrgID,
 		Name:           body.Name,
 		Type:           evidence.EnvironmentType(body.Type),
 		CreatedAt:      now,
-		CreatedBy:      principal(ctx).Name,
+		CreatedBy:      Principal(ctx).Name,
 		LastModifiedAt: now,
 	}
 	fresh.Apply(change)
-	created, err := h.store.Environments.Put(ctx, fresh, change)
+	created, err := h.Store.Environments.Put(ctx, fresh, change)
 	if err != nil {
 		return nil, err
 	}
@@ -111,9 +111,9 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *OrgPath, body *Crea
 		return nil, err
 	}
 	if created {
-		return made(), nil
+		return Created(), nil
 	}
-	return done(), nil
+	return OK(), nil
 }
 
 // updateLogical adds the snapshots that follow from a PUT of an environment: of itself
@@ -124,16 +124,16 @@ func (h *handlers) updateLogical(ctx context.Context, org evidence.OrgAccess, pu
 		if !created {
 			return nil
 		}
-		return h.logical.Named(ctx, org.OrgID, put.Name)
+		return h.Logical.Named(ctx, org.OrgID, put.Name)
 	}
 	if put.Included == nil {
 		return nil
 	}
-	ref, err := h.environmentNamed(ctx, org, put.Name)
+	ref, err := h.ResolveEnvironment(ctx, org, put.Name)
 	if err != nil {
 		return err
 	}
-	return h.logical.Update(ctx, ref.ID)
+	return h.Logical.Update(ctx, ref.ID)
 }
 
 // createdAs is what the body asks for. An empty description is as good as none, as
@@ -157,12 +157,12 @@ func (h *handlers) createdAs(ctx context.Context, org evidence.OrgAccess, body *
 
 // getEnvironment reads one environment.
 func (h *handlers) getEnvironment(ctx context.Context, in *EnvironmentPath) (*environmentAnswer, error) {
-	org := access(ctx)
-	ref, err := h.environmentNamed(ctx, org, in.Environment)
+	org := Access(ctx)
+	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.store.Environments.Get(ctx, ref.ID)
+	found, err := h.Store.Environments.Get(ctx, ref.ID)
 	if err != nil {
 		return nil, fmt.Errorf("environment %s has a name but no document: %w", ref.ID, err)
 	}
@@ -208,7 +208,7 @@ func (l environmentList) JSONForm() any {
 	return environmentsPage{PageEnvelope: *l.paged, Environments: l.environments}
 }
 
-func (environmentList) escapesHTML() {}
+func (environmentList) EscapesHTML() {}
 
 // Schema describes both forms.
 func (environmentList) Schema(registry huma.Registry) *huma.Schema {
@@ -221,8 +221,8 @@ func (environmentList) Schema(registry huma.Registry) *huma.Schema {
 // listEnvironments lists an organization's environments. They are configured,
 // thousands at most, and so are filtered and sorted in memory.
 func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInput) (*listEnvironmentsAnswer, error) {
-	org := access(ctx)
-	all, err := h.store.Environments.List(ctx, org.OrgID)
+	org := Access(ctx)
+	all, err := h.Store.Environments.List(ctx, org.OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -232,12 +232,12 @@ func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInp
 		return nil, err
 	}
 	in.order(shown)
-	if !given(ctx, "page") && !given(ctx, "per_page") {
+	if !QueryHas(ctx, "page") && !QueryHas(ctx, "per_page") {
 		return &listEnvironmentsAnswer{Body: environmentList{environments: shown}}, nil
 	}
 	number, size := max(in.Page, 1), cmp.Or(in.PerPage, defaultEnvironmentsPerPage)
-	envelope := h.links.pageOf(ctx, number, size, int64(len(shown))).envelope()
-	start := min(offsetOf(number, size), len(shown))
+	envelope := PageOf(ctx, h.Links, number, size, int64(len(shown))).Envelope()
+	start := min(OffsetOf(number, size), len(shown))
 	end := min(start+size, len(shown))
 	return &listEnvironmentsAnswer{Body: environmentList{paged: &envelope, environments: shown[start:end]}}, nil
 }
@@ -255,7 +255,7 @@ func (in *listEnvironmentsInput) wants(ctx context.Context, e *evidence.Environm
 	if slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
 		return false
 	}
-	return !given(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return tagged(e.Tags, tag) })
+	return !QueryHas(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return HasTag(e.Tags, tag) })
 }
 
 func (in *listEnvironmentsInput) order(shown []GetEnvironmentResponse) {
@@ -265,7 +265,7 @@ func (in *listEnvironmentsInput) order(shown []GetEnvironmentResponse) {
 		case "last_modified_at":
 			order = cmp.Or(cmp.Compare(a.LastModifiedAt, b.LastModifiedAt), order)
 		case "last_changed_at":
-			order = cmp.Or(cmp.Compare(orZero(a.LastChangedAt), orZero(b.LastChangedAt)), order)
+			order = cmp.Or(cmp.Compare(ZeroIfNil(a.LastChangedAt), ZeroIfNil(b.LastChangedAt)), order)
 		}
 		if in.SortDirection == "desc" {
 			return -order
@@ -277,19 +277,19 @@ func (in *listEnvironmentsInput) order(shown []GetEnvironmentResponse) {
 // showEnvironments describes environments with what their heads tell, and those of
 // their members, which may be archived.
 func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess, shown []evidence.Environment) ([]GetEnvironmentResponse, error) {
-	if err := h.store.Environments.FollowRevivals(ctx, org.OrgID, shown); err != nil {
+	if err := h.Store.Environments.FollowRevivals(ctx, org.OrgID, shown); err != nil {
 		return nil, err
 	}
 	var own, members []string
 	for _, e := range shown {
 		own, members = append(own, e.ID), append(members, e.Included...)
 	}
-	members = once(members)
-	named, err := h.store.Environments.Names(ctx, org.OrgID, members)
+	members = SortUnique(members)
+	named, err := h.Store.Environments.Names(ctx, org.OrgID, members)
 	if err != nil {
 		return nil, err
 	}
-	heads, err := h.store.Heads.GetMany(ctx, once(append(own, members...)))
+	heads, err := h.Store.Heads.GetMany(ctx, SortUnique(append(own, members...)))
 	if err != nil {
 		return nil, err
 	}
@@ -314,15 +314,15 @@ func showConfigured(org evidence.OrgAccess, e *evidence.Environment) GetEnvironm
 		Description:    e.Description,
 		LastModifiedAt: e.LastModifiedAt,
 		IncludeScaling: e.IncludeScaling,
-		Tags:           orEmpty(e.Tags),
+		Tags:           EmptyIfNil(e.Tags),
 		Policies:       []string{},
 	}
 }
 
 // showHead adds what reports have brought.
 func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot.Head) {
-	r.LastReportedAt = positive(head.LastReportedAt)
-	r.LastChangedAt = positive(head.Timestamp)
+	r.LastReportedAt = NilUnlessPositive(head.LastReportedAt)
+	r.LastChangedAt = NilUnlessPositive(head.Timestamp)
 	r.LastModifiedAt = max(e.LastModifiedAt, head.LastReportedAt)
 	r.State = head.State
 }
@@ -342,7 +342,7 @@ func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, named map[
 		states = append(states, heads[id].State)
 	}
 	r.State = evidence.UnitedState(states)
-	r.LastChangedAt = positive(changed)
+	r.LastChangedAt = NilUnlessPositive(changed)
 	if changed > 0 {
 		r.LastModifiedAt = changed
 	}

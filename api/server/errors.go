@@ -54,9 +54,9 @@ func describeHuma(status int, _ string, _ ...error) huma.StatusError {
 	return newProblem(status, http.StatusText(status))
 }
 
-// configureHuma settles what huma keeps globally: how it words errors, and that
+// ConfigureHuma settles what huma keeps globally: how it words errors, and that
 // arrays are null only where a type says so.
-var configureHuma = sync.OnceFunc(func() {
+var ConfigureHuma = sync.OnceFunc(func() {
 	huma.NewError = describeHuma
 	huma.DefaultArrayNullable = false
 })
@@ -114,18 +114,18 @@ func (s *Server) classify(ctx context.Context, err error) *problem {
 	case errors.As(err, &ours) && ours.Code != evidence.Internal:
 		switch ours.Code {
 		case evidence.Unavailable:
-			s.logger.WarnContext(ctx, "request must be tried again", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
+			s.logger.WarnContext(ctx, "request must be tried again", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
 		case evidence.Damaged:
-			s.logger.ErrorContext(ctx, "request met damaged content", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
+			s.logger.ErrorContext(ctx, "request met damaged content", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
 		}
 		return problemOfEvidence(ours)
 	case errors.As(err, &framework):
 		return problemOfFiber(framework)
 	case errors.Is(err, context.DeadlineExceeded):
-		s.logger.WarnContext(ctx, "request ran out of time", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
+		s.logger.WarnContext(ctx, "request ran out of time", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
 		return retryable(newProblem(http.StatusServiceUnavailable, overloadedMessage), time.Second)
 	default:
-		s.logger.ErrorContext(ctx, "request failed", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
+		s.logger.ErrorContext(ctx, "request failed", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
 		return newProblem(http.StatusInternalServerError, internalMessage)
 	}
 }

@@ -22,14 +22,14 @@ type eventLog struct {
 // snapshot that the head knows of, as that one's events are all stored: a snapshot
 // that is just being made has yet to write its own.
 func (h *handlers) eventLogNamed(ctx context.Context, org evidence.OrgAccess, name string) (*eventLog, error) {
-	environment, err := h.environmentOf(ctx, org, name)
+	environment, err := h.LoadEnvironment(ctx, org, name)
 	if err != nil {
 		return nil, err
 	}
 	if err := h.catchUp(ctx, &environment); err != nil {
 		return nil, err
 	}
-	head, err := h.store.Heads.Get(ctx, environment.ID)
+	head, err := h.Store.Heads.Get(ctx, environment.ID)
 	return &eventLog{
 		org: org, environment: environment,
 		bounds: environments.EventRange{Environment: environment.ID, To: head.Timestamp},
@@ -69,7 +69,7 @@ func (h *handlers) timeOf(ctx context.Context, log *eventLog, number int64) (flo
 	if number == 0 {
 		return 0, nil
 	}
-	found, err := h.store.Snapshots.GetMany(ctx, log.environment.ID, []int64{number})
+	found, err := h.Store.Snapshots.GetMany(ctx, log.environment.ID, []int64{number})
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}

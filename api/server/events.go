@@ -15,11 +15,11 @@ func (h *handlers) eventRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/events", OperationID: "get_env_events", Tag: "Environments",
-			Summary: "List what happened in an environment", Least: evidence.Reader, Serve: handle(h.listEvents),
+			Summary: "List what happened in an environment", MinRole: evidence.Reader, Serve: Handle(h.listEvents),
 		},
 		{
 			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/auditlog", OperationID: "get_env_auditlog", Tag: "Environments",
-			Summary: "Download what happened in an environment as CSV", Least: evidence.Reader, Serve: handle(h.getAuditLog),
+			Summary: "Download what happened in an environment as CSV", MinRole: evidence.Reader, Serve: Handle(h.getAuditLog),
 		},
 	}
 }
@@ -81,29 +81,29 @@ type EventLink struct {
 // its side, and these win over the interval.
 func (in *listEventsInput) ends(ctx context.Context, now time.Time) (start, end snapshot.Moment, err error) {
 	start, end = snapshot.Beginning(), snapshot.End()
-	if in.Interval != "" && !given(ctx, "start") && !given(ctx, "end") {
+	if in.Interval != "" && !QueryHas(ctx, "start") && !QueryHas(ctx, "end") {
 		if start, end, err = snapshot.ParseMoments(in.Interval, now); err != nil {
 			return start, end, err
 		}
 	}
 	switch {
-	case given(ctx, "start_ts"):
+	case QueryHas(ctx, "start_ts"):
 		start = snapshot.At(in.StartTS)
-	case given(ctx, "from"):
+	case QueryHas(ctx, "from"):
 		start = snapshot.At(in.From)
-	case given(ctx, "start"):
-		start, err = snapshot.ParseMoment(sentText(ctx, "start"), now)
+	case QueryHas(ctx, "start"):
+		start, err = snapshot.ParseMoment(SentText(ctx, "start"), now)
 	}
 	if err != nil {
 		return start, end, err
 	}
 	switch {
-	case given(ctx, "end_ts"):
+	case QueryHas(ctx, "end_ts"):
 		end = snapshot.At(in.EndTS)
-	case given(ctx, "to"):
+	case QueryHas(ctx, "to"):
 		end = snapshot.At(in.To)
-	case given(ctx, "end"):
-		end, err = snapshot.ParseMoment(sentText(ctx, "end"), now)
+	case QueryHas(ctx, "end"):
+		end, err = snapshot.ParseMoment(SentText(ctx, "end"), now)
 	}
 	return start, end, err
 }
@@ -116,8 +116,8 @@ type listEventsAnswer struct {
 // listEvents lists what happened in an environment, newest first. Unless it is filtered
 // by repositories, page one and page a thousand cost the same.
 func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEventsAnswer, error) {
-	org := access(ctx)
-	start, end, err := in.ends(ctx, h.clock())
+	org := Access(ctx)
+	start, end, err := in.ends(ctx, h.Clock())
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEv
 		return nil, err
 	}
 	found, total, err := h.eventPage(ctx, log, repos, environments.EventPage{
-		Offset: offsetOf(in.Page, in.PerPage), Limit: in.PerPage, Descending: !in.Reverse,
+		Offset: OffsetOf(in.Page, in.PerPage), Limit: in.PerPage, Descending: !in.Reverse,
 	})
 	if err != nil {
 		return nil, err
@@ -142,32 +142,32 @@ func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEv
 	if err != nil {
 		return nil, err
 	}
-	return &listEventsAnswer{PageHeaders: h.links.pageOf(ctx, in.Page, in.PerPage, total).headers(), Body: shown}, nil
+	return &listEventsAnswer{PageHeaders: PageOf(ctx, h.Links, in.Page, in.PerPage, total).Headers(), Body: shown}, nil
 }
 
 // eventPage finds a page of a log and how many events there are in all. Those of
 // repositories are counted up to storage.MaxCount.
 func (h *handlers) eventPage(ctx context.Context, log *eventLog, repos []string, p environments.EventPage) ([]snapshot.Event, int64, error) {
 	if len(repos) > 0 {
-		return h.store.Events.OfRepos(ctx, log.bounds, repos, p)
+		return h.Store.Events.OfRepos(ctx, log.bounds, repos, p)
 	}
-	return h.store.Events.Log(ctx, log.bounds, p)
+	return h.Store.Events.Log(ctx, log.bounds, p)
 }
 
 // repoIDs resolves names of repositories, as pickRepo does: one command. An empty name
 // is unknown too.
 func (h *handlers) repoIDs(ctx context.Context, org evidence.OrgAccess, names []string, provider string) ([]string, error) {
-	names = once(names)
+	names = SortUnique(names)
 	var found []evidence.Repo
 	var err error
 	switch len(names) {
 	case 0:
 		return nil, nil
 	case 1:
-		found, err = h.store.Repos.Named(ctx, org.OrgID, names[0])
+		found, err = h.Store.Repos.Named(ctx, org.OrgID, names[0])
 	default:
 		// One command, where one for each name would be many.
-		found, err = h.store.Repos.List(ctx, org.OrgID)
+		found, err = h.Store.Repos.List(ctx, org.OrgID)
 	}
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (h *handlers) repoIDs(ctx context.Context, org evidence.OrgAccess, names []
 	}
 	ids := make([]string, 0, len(names))
 	for _, name := range names {
-		repo, err := pickRepo(byName[name], name, provider)
+		repo, err := PickRepo(byName[name], name, provider)
 		if err != nil {
 			return nil, err
 		}
@@ -205,10 +205,10 @@ func (h *handlers) showEvents(ctx context.Context, log *eventLog, events []snaps
 	}
 	names := eventNames{}
 	var err error
-	if names.flows, err = h.store.Flows.Names(ctx, log.org.OrgID, once(flows)); err != nil {
+	if names.flows, err = h.Store.Flows.Names(ctx, log.org.OrgID, SortUnique(flows)); err != nil {
 		return nil, err
 	}
-	if names.environments, err = h.store.Environments.Names(ctx, log.org.OrgID, once(members)); err != nil {
+	if names.environments, err = h.Store.Environments.Names(ctx, log.org.OrgID, SortUnique(members)); err != nil {
 		return nil, err
 	}
 	shown := make([]GetEnvironmentEventResponse, 0, len(events))
@@ -240,8 +240,8 @@ func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, names *eventN
 		Type:               string(event.Type),
 		CodeDiff:           event.CodeDiff,
 		Links: EventLinks{Snapshot: EventLink{
-			Self: h.links.SnapshotSelf(org, environment, event.Snapshot),
-			HTML: h.links.Snapshot(org, environment, event.Snapshot),
+			Self: h.Links.SnapshotSelf(org, environment, event.Snapshot),
+			HTML: h.Links.Snapshot(org, environment, event.Snapshot),
 		}},
 	}
 	for _, id := range event.Flows {
@@ -250,8 +250,8 @@ func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, names *eventN
 	if len(shown.Flows) > 0 {
 		shown.Pipeline = shown.Flows[0].FlowName
 		shown.Links.Artifact.Value = &EventLink{
-			Self: h.links.ArtifactSelf(org, shown.Pipeline, event.Fingerprint),
-			HTML: h.links.Artifact(org, shown.Pipeline, event.Fingerprint, event.Record),
+			Self: h.Links.ArtifactSelf(org, shown.Pipeline, event.Fingerprint),
+			HTML: h.Links.Artifact(org, shown.Pipeline, event.Fingerprint, event.Record),
 		}
 	}
 	return shown

@@ -20,7 +20,7 @@ const (
 	evidenceField = "attachment_file"
 	// maxUploadMemory is what a file takes up at most on its way into the object store, in
 	// bytes: what is more goes through a temporary file.
-	maxUploadMemory = mebibyte
+	maxUploadMemory = Mebibyte
 	// unknownContent is the type of a file that comes without one, or with one that
 	// is none.
 	unknownContent = "application/octet-stream"
@@ -35,17 +35,17 @@ const (
 // storeEvidence streams the file of a form into the object store; nil when there
 // is none. It is stored before the attestation that it belongs to: what is left
 // behind when that fails is found by its content when it is sent again.
-func (h *handlers) storeEvidence(ctx context.Context, files func(func(formFile) error) error) (*evidence.EvidenceFile, error) {
+func (h *handlers) storeEvidence(ctx context.Context, files func(func(FormFile) error) error) (*evidence.EvidenceFile, error) {
 	var stored *evidence.EvidenceFile
-	err := files(func(file formFile) error {
-		if err := takeUpload(requestOf(ctx)); err != nil {
+	err := files(func(file FormFile) error {
+		if err := takeUpload(RequestOf(ctx)); err != nil {
 			return err
 		}
-		reader := &failingReader{reader: file}
-		object, err := h.store.Objects.Put(ctx, access(ctx).OrgID, reader, -1)
-		if reader.err != nil {
+		reader := &FailingReader{Reader: file}
+		object, err := h.Store.Objects.Put(ctx, Access(ctx).OrgID, reader, -1)
+		if reader.Err != nil {
 			// What went wrong is the client's, or the network's, not the store's.
-			return formBroken(reader.err)
+			return MalformedForm(reader.Err)
 		}
 		if err != nil {
 			return fmt.Errorf("store a file of evidence: %w", err)
@@ -60,12 +60,12 @@ func (h *handlers) storeEvidence(ctx context.Context, files func(func(formFile) 
 }
 
 // takeUpload reserves the memory for a file on its way into the object store.
-func takeUpload(r *request) error {
+func takeUpload(r *Request) error {
 	size := maxUploadMemory
-	if r.body.length >= 0 {
-		size = min(size, r.body.length)
+	if r.Body.Length >= 0 {
+		size = min(size, r.Body.Length)
 	}
-	return r.memory.take(int64(size))
+	return r.Memory.Take(int64(size))
 }
 
 // cleanFilename makes any text the name of a file: without directories, without
@@ -109,13 +109,13 @@ type EvidencePath struct {
 
 // getEvidence sends the file that is attached to an attestation. Browsers are told
 // to save it and not to guess its type: it may be a page full of scripts.
-func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*streamOutput, error) {
-	org := access(ctx)
-	trail, err := h.trailNamed(ctx, org, &in.TrailPath)
+func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*StreamOutput, error) {
+	org := Access(ctx)
+	trail, err := h.LoadTrail(ctx, org, &in.TrailPath)
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.store.Attestations.Get(ctx, org.OrgID, in.Attestation)
+	found, err := h.Store.Attestations.Get(ctx, org.OrgID, in.Attestation)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && evidence.TrailKey(found.Flow, found.Trail) != trail.Key() {
 		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf(
 			"Attestation with id '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
@@ -129,10 +129,10 @@ func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*streamOu
 	}
 	file := *found.Evidence
 	open := func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-		content, err := h.store.Objects.Get(ctx, file.Object, offset, length)
+		content, err := h.Store.Objects.Get(ctx, file.Object, offset, length)
 		return content, lostEvidence(found.ID, file, err)
 	}
-	sent, err := stream(ctx, download{
+	sent, err := Stream(ctx, Download{
 		ContentType: file.ContentType, Filename: file.Filename, Size: file.Size, Open: open,
 		Verify: func(ctx context.Context) error {
 			content, err := open(ctx, 0, 0)
@@ -145,7 +145,7 @@ func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*streamOu
 	if err != nil {
 		return nil, err
 	}
-	return &streamOutput{Body: func(ctx huma.Context) {
+	return &StreamOutput{Body: func(ctx huma.Context) {
 		ctx.SetHeader("X-Content-Type-Options", "nosniff")
 		sent.Body(ctx)
 	}}, nil

@@ -28,13 +28,13 @@ type NewTrailPath struct {
 
 var validTrailName = regexp.MustCompile(trailNamePattern)
 
-// checkTrailName refuses a name under which no trail can be made.
-func checkTrailName(name string) error {
-	found := findings{}
+// CheckTrailName refuses a name under which no trail can be made.
+func CheckTrailName(name string) error {
+	found := Findings{}
 	if utf8.RuneCountInString(name) > evidence.MaxResourceName {
-		found.add("trail_name", tooLongText(evidence.MaxResourceName), name)
+		found.Add("trail_name", TooLongText(evidence.MaxResourceName), name)
 	} else if !validTrailName.MatchString(name) {
-		found.add("trail_name", "String should match pattern '"+trailNamePattern+"'", name)
+		found.Add("trail_name", "String should match pattern '"+trailNamePattern+"'", name)
 	}
-	return invalid(found)
+	return Invalid(found)
 }

@@ -22,30 +22,30 @@ func (h *handlers) flowRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodGet, Path: "/flows/{org}", OperationID: "get_flows", Tag: "Flows",
-			Summary: "List flows", Least: evidence.Reader, Serve: handle(h.listFlows),
+			Summary: "List flows", MinRole: evidence.Reader, Serve: Handle(h.listFlows),
 		},
 		{
 			Method: http.MethodPut, Path: "/flows/{org}", OperationID: "create_flow", Tag: "Flows",
-			Summary: "Create or update a flow with a list of attestation names", Least: evidence.Member, Deprecated: true,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(h.createLegacyFlow),
+			Summary: "Create or update a flow with a list of attestation names", MinRole: evidence.Member, Deprecated: true,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: WithBody(h.createLegacyFlow),
 		},
 		{
 			Method: http.MethodPut, Path: "/flows/{org}/template_file", OperationID: "create_flow_with_template", Tag: "Flows",
-			Summary: "Create or update a flow", Least: evidence.Member,
+			Summary: "Create or update a flow", MinRole: evidence.Member,
 			Statuses: []int{http.StatusCreated, http.StatusOK},
-			Serve:    withForm("data_json", []string{templateField}, h.createFlow),
+			Serve:    WithForm("data_json", []string{templateField}, h.createFlow),
 		},
 		{
 			Method: http.MethodGet, Path: "/flows/{org}/{flow_name}", OperationID: "get_flow", Tag: "Flows",
-			Summary: "Read a flow", Least: evidence.Reader, Serve: handle(h.getFlow),
+			Summary: "Read a flow", MinRole: evidence.Reader, Serve: Handle(h.getFlow),
 		},
 		{
 			Method: http.MethodPut, Path: "/flows/{org}/{flow_name}/archive", OperationID: "archive_flow", Tag: "Flows",
-			Summary: "Archive a flow", Least: evidence.Member, Serve: handle(h.archiveFlow),
+			Summary: "Archive a flow", MinRole: evidence.Member, Serve: Handle(h.archiveFlow),
 		},
 		{
 			Method: http.MethodPut, Path: "/flows/{org}/{flow_name}/rename", OperationID: "rename_flow", Tag: "Flows",
-			Summary: "Rename a flow", Least: evidence.Member, Serve: withBody(h.renameFlow),
+			Summary: "Rename a flow", MinRole: evidence.Member, Serve: WithBody(h.renameFlow),
 		},
 	}
 }
@@ -101,8 +101,8 @@ type flowAnswer struct {
 
 // createFlow makes a flow, or applies the request to the one of that name. Without a
 // file, a flow that exists keeps its template.
-func (h *handlers) createFlow(ctx context.Context, _ *OrgPath, f *form[CreateFlow]) (*textAnswer, error) {
-	own, err := h.templateOf(ctx, access(ctx), f.Files)
+func (h *handlers) createFlow(ctx context.Context, _ *OrgPath, f *Form[CreateFlow]) (*TextAnswer, error) {
+	own, err := h.templateOf(ctx, Access(ctx), f.Files)
 	var wrong *template.Error
 	if errors.As(err, &wrong) {
 		return nil, evidence.ValidationError(map[string]string{templateField: wrong.Error()})
@@ -112,16 +112,16 @@ func (h *handlers) createFlow(ctx context.Context, _ *OrgPath, f *form[CreateFlo
 	}
 	return h.putFlow(ctx, evidence.Flow{
 		Name: f.Data.Name, Description: f.Data.Description,
-		Visibility: orZero(f.Data.Visibility), Template: own,
+		Visibility: ZeroIfNil(f.Data.Visibility), Template: own,
 	})
 }
 
 // createLegacyFlow is createFlow with a list of names for a template. Without a list,
 // the template is the empty one.
-func (h *handlers) createLegacyFlow(ctx context.Context, _ *OrgPath, body *CreateLegacyFlow) (*textAnswer, error) {
+func (h *handlers) createLegacyFlow(ctx context.Context, _ *OrgPath, body *CreateLegacyFlow) (*TextAnswer, error) {
 	fresh := evidence.Flow{
 		Name: body.Name, Description: body.Description,
-		Visibility: orZero(body.Visibility), RepoURL: body.RepoURL,
+		Visibility: ZeroIfNil(body.Visibility), RepoURL: body.RepoURL,
 		Template: template.ID([]byte(template.Empty)),
 	}
 	if body.Template != nil {
@@ -129,7 +129,7 @@ func (h *handlers) createLegacyFlow(ctx context.Context, _ *OrgPath, body *Creat
 		if err != nil {
 			return nil, err
 		}
-		fresh.Template, _, err = h.store.Templates.Put(ctx, access(ctx).OrgID, content)
+		fresh.Template, _, err = h.Store.Templates.Put(ctx, Access(ctx).OrgID, content)
 		if err != nil {
 			return nil, err
 		}
@@ -139,33 +139,33 @@ func (h *handlers) createLegacyFlow(ctx context.Context, _ *OrgPath, body *Creat
 
 // putFlow stores a flow. What the request left out gets its default, whether or
 // not there is a flow already; only the template of a flow that exists is kept.
-func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*textAnswer, error) {
-	now := evidence.Seconds(h.clock())
-	fresh.ID, fresh.Org = evidence.NewID(), access(ctx).OrgID
+func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*TextAnswer, error) {
+	now := evidence.Seconds(h.Clock())
+	fresh.ID, fresh.Org = evidence.NewID(), Access(ctx).OrgID
 	fresh.Visibility = cmp.Or(fresh.Visibility, evidence.PrivateFlow)
-	fresh.CreatedAt, fresh.CreatedBy, fresh.LastModifiedAt = now, principal(ctx).Name, now
-	created, _, err := h.store.Flows.Put(ctx, fresh)
+	fresh.CreatedAt, fresh.CreatedBy, fresh.LastModifiedAt = now, Principal(ctx).Name, now
+	created, _, err := h.Store.Flows.Put(ctx, fresh)
 	if err != nil {
 		return nil, err
 	}
 	if created {
-		return made(), nil
+		return Created(), nil
 	}
-	return done(), nil
+	return OK(), nil
 }
 
 // getFlow reads one flow.
 func (h *handlers) getFlow(ctx context.Context, in *FlowPath) (*flowAnswer, error) {
-	org := access(ctx)
-	ref, err := h.flowNamed(ctx, org, in.Flow)
+	org := Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
 		return nil, err
 	}
-	flow, err := h.store.Flows.Get(ctx, ref.ID)
+	flow, err := h.Store.Flows.Get(ctx, ref.ID)
 	if err != nil {
 		return nil, fmt.Errorf("flow %s has a name but no document: %w", ref.ID, err)
 	}
-	stored, err := h.store.Templates.Get(ctx, org.OrgID, flow.Template)
+	stored, err := h.Store.Templates.Get(ctx, org.OrgID, flow.Template)
 	if err != nil {
 		return nil, err
 	}
@@ -175,38 +175,38 @@ func (h *handlers) getFlow(ctx context.Context, in *FlowPath) (*flowAnswer, erro
 func showFlow(org evidence.OrgAccess, flow *evidence.Flow, template *string) FlowGet {
 	return FlowGet{
 		ID: flow.ID, Name: flow.Name, Description: flow.Description, Visibility: flow.Visibility,
-		Org: org.OrgName, Template: template, RepoURL: flow.RepoURL, Tags: orEmpty(flow.Tags),
+		Org: org.OrgName, Template: template, RepoURL: flow.RepoURL, Tags: EmptyIfNil(flow.Tags),
 	}
 }
 
 // archiveFlow takes a flow out of use. Its name leaves the answers about what runs,
 // and so does that of a flow that is renamed.
-func (h *handlers) archiveFlow(ctx context.Context, in *FlowPath) (*textAnswer, error) {
-	org := access(ctx)
-	err := h.store.Flows.Archive(ctx, org.OrgID, in.Flow, evidence.Seconds(h.clock()))
+func (h *handlers) archiveFlow(ctx context.Context, in *FlowPath) (*TextAnswer, error) {
+	org := Access(ctx)
+	err := h.Store.Flows.Archive(ctx, org.OrgID, in.Flow, evidence.Seconds(h.Clock()))
 	return h.flowChanged(ctx, org, in.Flow, err)
 }
 
 // renameFlow gives a flow another name.
-func (h *handlers) renameFlow(ctx context.Context, in *FlowPath, body *RenameFlow) (*textAnswer, error) {
-	org := access(ctx)
-	err := h.store.Flows.Rename(ctx, org.OrgID, in.Flow, body.NewName, evidence.Seconds(h.clock()))
+func (h *handlers) renameFlow(ctx context.Context, in *FlowPath, body *RenameFlow) (*TextAnswer, error) {
+	org := Access(ctx)
+	err := h.Store.Flows.Rename(ctx, org.OrgID, in.Flow, body.NewName, evidence.Seconds(h.Clock()))
 	return h.flowChanged(ctx, org, in.Flow, err)
 }
 
 // flowChanged answers a change of what a flow is called. What runs is judged anew,
 // as policies look at the names of flows.
-func (h *handlers) flowChanged(ctx context.Context, org evidence.OrgAccess, name string, err error) (*textAnswer, error) {
+func (h *handlers) flowChanged(ctx context.Context, org evidence.OrgAccess, name string, err error) (*TextAnswer, error) {
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, flowUnknown(org, name)
+		return nil, FlowNotFound(org, name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := h.store.Generations.Bump(ctx, org.OrgID); err != nil {
+	if err := h.Store.Generations.Bump(ctx, org.OrgID); err != nil {
 		return nil, err
 	}
-	return done(), nil
+	return OK(), nil
 }
 
 type listFlowsInput struct {
@@ -220,33 +220,33 @@ type listFlowsInput struct {
 }
 
 type listFlowsAnswer struct {
-	Body dataList[FlowList]
+	Body DataList[FlowList]
 }
 
 // listFlows lists an organization's flows by name. They are configured, thousands
 // at most, and so are filtered in memory.
 func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlowsAnswer, error) {
-	if given(ctx, "search_by_name") && in.SearchByName == "" {
+	if QueryHas(ctx, "search_by_name") && in.SearchByName == "" {
 		return nil, evidence.NewError(evidence.Invalid, "Empty string is not allowed for flow names.")
 	}
-	org := access(ctx)
-	flows, err := h.store.Flows.List(ctx, org.OrgID)
+	org := Access(ctx)
+	flows, err := h.Store.Flows.List(ctx, org.OrgID)
 	if err != nil {
 		return nil, err
 	}
 	flows = slices.DeleteFunc(flows, func(f evidence.Flow) bool { return !in.wants(ctx, &f) })
 	slices.SortStableFunc(flows, func(a, b evidence.Flow) int { return cmp.Compare(a.Name, b.Name) })
 	var paged *PaginationInfo
-	if given(ctx, "page") || given(ctx, "per_page") {
+	if QueryHas(ctx, "page") || QueryHas(ctx, "per_page") {
 		number, size := in.Page, cmp.Or(in.PerPage, defaultFlowsPerPage)
-		info := paginationOf(number, size, int64(len(flows)))
-		start := min(offsetOf(number, size), len(flows))
+		info := PaginationOf(number, size, int64(len(flows)))
+		start := min(OffsetOf(number, size), len(flows))
 		paged, flows = &info, flows[start:min(start+size, len(flows))]
 	}
-	items := partsOf(h.batchBytes, storage.SingleBatch(flows), func(ctx context.Context, part []evidence.Flow) ([]FlowList, error) {
+	items := PartsOf(h.BatchBytes, storage.SingleBatch(flows), func(ctx context.Context, part []evidence.Flow) ([]FlowList, error) {
 		return h.showFlows(ctx, org, part)
 	})
-	return &listFlowsAnswer{Body: dataList[FlowList]{paged: paged, items: items}}, nil
+	return &listFlowsAnswer{Body: DataList[FlowList]{Paged: paged, Items: items}}, nil
 }
 
 // wants applies the filters. An empty tag matches nothing, and there are no spaces
@@ -262,7 +262,7 @@ func (in *listFlowsInput) wants(ctx context.Context, flow *evidence.Flow) bool {
 	if slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
 		return false
 	}
-	return !given(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return tagged(flow.Tags, tag) })
+	return !QueryHas(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return HasTag(flow.Tags, tag) })
 }
 
 // listedTemplate is the text of a template as lists repeat it; nil is one that was left
@@ -280,11 +280,11 @@ func (h *handlers) showFlows(ctx context.Context, org evidence.OrgAccess, flows 
 	for _, flow := range flows {
 		ids, templates = append(ids, flow.ID), append(templates, flow.Template)
 	}
-	texts, err := h.store.Templates.Texts(ctx, org.OrgID, templates)
+	texts, err := h.Store.Templates.Texts(ctx, org.OrgID, templates)
 	if err != nil {
 		return nil, err
 	}
-	latest, err := h.store.Trails.Latest(ctx, ids)
+	latest, err := h.Store.Trails.Latest(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

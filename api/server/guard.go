@@ -24,7 +24,7 @@ const (
 	// lingerTimeout and maxLingered bound how long, and for how much, a closing
 	// connection still takes what the client sends.
 	lingerTimeout = 2 * time.Second
-	maxLingered   = 64 * mebibyte
+	maxLingered   = 64 * Mebibyte
 )
 
 type bodyKey struct{}
@@ -40,7 +40,7 @@ func (s *Server) guard(methods []string, next fasthttp.RequestHandler) fasthttp.
 			closeConnection(ctx)
 			return
 		}
-		body := &requestBody{stream: ctx.RequestBodyStream(), length: ctx.Request.Header.ContentLength()}
+		body := &requestBody{stream: ctx.RequestBodyStream(), Length: ctx.Request.Header.ContentLength()}
 		ctx.SetUserValue(bodyKey{}, body)
 		if slices.Contains(methods, string(ctx.Method())) {
 			next(ctx)

@@ -9,24 +9,24 @@ import (
 	"unicode/utf8"
 )
 
-// maxShown is how many characters of a wrong value an answer shows.
-const maxShown = 200
+// MaxShown is how many characters of a wrong value an answer shows.
+const MaxShown = 200
 
 // showInput shows a value as pydantic does: strings bare, everything within
 // lists and dictionaries as Python writes it.
 func showInput(value any) string {
 	if text, ok := value.(string); ok {
-		return cut(text)
+		return Cut(text)
 	}
 	var b strings.Builder
 	writeRepr(&b, value)
-	return cut(b.String())
+	return Cut(b.String())
 }
 
 // writeRepr writes value as Python would, and stops soon after maxShown
 // characters are full.
 func writeRepr(b *strings.Builder, value any) {
-	if b.Len() > utf8.UTFMax*maxShown {
+	if b.Len() > utf8.UTFMax*MaxShown {
 		return
 	}
 	switch value := value.(type) {
@@ -53,7 +53,7 @@ func writeQuoted(b *strings.Builder, text string) {
 		quote = `"`
 	}
 	escaped := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
-	text = escaped.Replace(cut(text))
+	text = escaped.Replace(Cut(text))
 	if quote == "'" {
 		text = strings.ReplaceAll(text, "'", `\'`)
 	}
@@ -63,7 +63,7 @@ func writeQuoted(b *strings.Builder, text string) {
 func writeList(b *strings.Builder, items []any) {
 	b.WriteByte('[')
 	for i, item := range items {
-		if b.Len() > utf8.UTFMax*maxShown {
+		if b.Len() > utf8.UTFMax*MaxShown {
 			break
 		}
 		if i > 0 {
@@ -77,7 +77,7 @@ func writeList(b *strings.Builder, items []any) {
 func writeDictionary(b *strings.Builder, members map[string]any) {
 	b.WriteByte('{')
 	for i, name := range sortedKeys(members) {
-		if b.Len() > utf8.UTFMax*maxShown {
+		if b.Len() > utf8.UTFMax*MaxShown {
 			break
 		}
 		if i > 0 {
@@ -105,11 +105,11 @@ func showChoices(values []any) string {
 	return strings.Join(shown[:last], ", ") + " or " + shown[last]
 }
 
-// cut shortens text to maxShown characters and makes it valid UTF-8.
-func cut(text string) string {
+// Cut shortens text to maxShown characters and makes it valid UTF-8.
+func Cut(text string) string {
 	seen := 0
 	for i := range text {
-		if seen == maxShown {
+		if seen == MaxShown {
 			return strings.ToValidUTF8(text[:i], "\uFFFD") + "..."
 		}
 		seen++

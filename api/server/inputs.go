@@ -26,7 +26,7 @@ type OrNull[T any] struct{ Value *T }
 
 // Schema is the one of T, or null.
 func (OrNull[T]) Schema(registry huma.Registry) *huma.Schema {
-	return &huma.Schema{AnyOf: []*huma.Schema{registry.Schema(reflect.TypeFor[T](), true, ""), {Type: typeNull}}}
+	return &huma.Schema{AnyOf: []*huma.Schema{registry.Schema(reflect.TypeFor[T](), true, ""), {Type: TypeNull}}}
 }
 
 // UnmarshalJSON decodes a T or null.
@@ -35,8 +35,8 @@ func (o *OrNull[T]) UnmarshalJSON(data []byte) error { return json.Unmarshal(dat
 // MarshalJSON gives back what was decoded.
 func (o OrNull[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Value) }
 
-// commitOf is the commit of a request as it is kept, nil when none was sent.
-func commitOf(sent OrNull[GitCommit]) *evidence.GitCommit {
+// CommitOf is the commit of a request as it is kept, nil when none was sent.
+func CommitOf(sent OrNull[GitCommit]) *evidence.GitCommit {
 	if sent.Value == nil {
 		return nil
 	}
@@ -60,7 +60,7 @@ type RepoInfoPostInput struct {
 func (r *RepoInfoPostInput) Evidence() evidence.RepoInfo {
 	return evidence.RepoInfo{
 		Name: r.Name, ID: r.ID, URL: r.URL, Description: r.Description, Provider: r.Provider,
-		NamespacePath: r.NamespacePath, AdditionalInfo: present(r.AdditionalInfo.RawMessage),
+		NamespacePath: r.NamespacePath, AdditionalInfo: Present(r.AdditionalInfo.RawMessage),
 	}
 }
 
@@ -76,7 +76,7 @@ type ExternalURLs map[string]ExternalAttachmentUrl
 
 // Schema describes labels and values.
 func (ExternalURLs) Schema(registry huma.Registry) *huma.Schema {
-	return keyedBy(externalURLKeyPattern, registry.Schema(reflect.TypeFor[ExternalAttachmentUrl](), true, ""))
+	return KeyedBy(externalURLKeyPattern, registry.Schema(reflect.TypeFor[ExternalAttachmentUrl](), true, ""))
 }
 
 // Evidence is the map as it is kept, nil when none was sent.
@@ -96,16 +96,16 @@ type Annotations map[string]string
 
 // Schema describes keys and values.
 func (Annotations) Schema(huma.Registry) *huma.Schema {
-	return keyedBy(annotationKeyPattern, &huma.Schema{Type: huma.TypeString})
+	return KeyedBy(annotationKeyPattern, &huma.Schema{Type: huma.TypeString})
 }
 
-// keyedBy is the schema of a map, or null, whose keys must all match a pattern.
-func keyedBy(pattern string, values *huma.Schema) *huma.Schema {
+// KeyedBy is the schema of a map, or null, whose keys must all match a pattern.
+func KeyedBy(pattern string, values *huma.Schema) *huma.Schema {
 	return &huma.Schema{
 		Type:                 huma.TypeObject,
 		Nullable:             true,
 		AdditionalProperties: false,
-		Extensions:           map[string]any{patternProperties: map[string]*huma.Schema{pattern: values}},
+		Extensions:           map[string]any{PatternProperties: map[string]*huma.Schema{pattern: values}},
 	}
 }
 
@@ -117,12 +117,12 @@ func (UserData) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{AnyOf: []*huma.Schema{
 		{Type: huma.TypeObject, AdditionalProperties: true},
 		{Type: huma.TypeArray, Items: &huma.Schema{}},
-		{Type: typeNull},
+		{Type: TypeNull},
 	}}
 }
 
 // Sent is the data as it is kept, nil when none was sent.
-func (u UserData) Sent() json.RawMessage { return present(u.RawMessage) }
+func (u UserData) Sent() json.RawMessage { return Present(u.RawMessage) }
 
 // OptionalMembers is any JSON object, or null.
 type OptionalMembers struct{ json.RawMessage }
@@ -132,8 +132,8 @@ func (OptionalMembers) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, Nullable: true, AdditionalProperties: true}
 }
 
-// present is nil for a value that was not sent, or sent as null.
-func present(raw json.RawMessage) json.RawMessage {
+// Present is nil for a value that was not sent, or sent as null.
+func Present(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil
 	}

@@ -10,13 +10,13 @@ import (
 )
 
 // understood decodes the parts that all attestations share, as an operation would.
-func understood(t *testing.T, body string) (*AttestationBase, findings) {
+func understood(t *testing.T, body string) (*AttestationBase, Findings) {
 	t.Helper()
-	configureHuma()
+	ConfigureHuma()
 	registry := huma.NewMapRegistry("#/", huma.DefaultSchemaNamer)
-	found := findings{}
+	found := Findings{}
 	schema := registry.Schema(reflect.TypeFor[AttestationBase](), true, "")
-	return decodeInput[AttestationBase](newValidator(registry), schema, []byte(body), found), found
+	return decodeInput[AttestationBase](NewValidator(registry), schema, []byte(body), found), found
 }
 
 func TestWhatIsNotSentAndNullAreTheSame(t *testing.T) {
@@ -28,7 +28,7 @@ func TestWhatIsNotSentAndNullAreTheSame(t *testing.T) {
 		if len(found) > 0 {
 			t.Fatalf("%s: %q", body, found)
 		}
-		if got.OriginURL != nil || got.TargetArtifacts != nil || commitOf(got.GitCommitInfo) != nil || got.RepoInfo.Value != nil ||
+		if got.OriginURL != nil || got.TargetArtifacts != nil || CommitOf(got.GitCommitInfo) != nil || got.RepoInfo.Value != nil ||
 			got.ExternalURLs.Evidence() != nil || got.Annotations != nil || got.UserData.Sent() != nil {
 			t.Errorf("%s: understood %+v", body, got)
 		}
@@ -42,7 +42,7 @@ func TestSharedPartsAreKeptAsTheyWereSent(t *testing.T) {
 	if len(found) > 0 {
 		t.Fatalf("%q", found)
 	}
-	commit, repo := commitOf(got.GitCommitInfo), got.RepoInfo.Value.Evidence()
+	commit, repo := CommitOf(got.GitCommitInfo), got.RepoInfo.Value.Evidence()
 	if commit.SHA1 != "AB" || commit.Author != nil || *commit.Timestamp != 1.5 {
 		t.Errorf("the commit is %+v", commit)
 	}
@@ -81,8 +81,8 @@ func TestKeysOfMapsMustMatchTheirPattern(t *testing.T) {
 }
 
 // decodeInput decodes a body for which there is memory.
-func decodeInput[T any](v *validator, s *huma.Schema, body []byte, found findings) *T {
-	value, err := decodeStrict[T](unlimitedMemory(), v, s, body, found)
+func decodeInput[T any](v *Validator, s *huma.Schema, body []byte, found Findings) *T {
+	value, err := DecodeStrict[T](UnlimitedMemory(), v, s, body, found)
 	if err != nil {
 		panic(err)
 	}

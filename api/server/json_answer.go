@@ -35,13 +35,13 @@ type jsonAnswer struct {
 // its Body. What goes wrong up to there is an error like any other; later, the connection
 // breaks off, so that nobody takes a part for the whole.
 func (s *Server) beginAnswer(ctx context.Context, out any) error {
-	r := requestOf(ctx)
+	r := RequestOf(ctx)
 	body := reflect.ValueOf(out).Elem().FieldByName("Body")
 	if !body.IsValid() || body.Kind() == reflect.Func {
 		return nil
 	}
 	value := body.Interface()
-	_, escapeHTML := value.(escapesHTML)
+	_, escapeHTML := value.(EscapesHTML)
 	reader := jsonstream.NewReader(ctx, value, escapeHTML)
 	var text bytes.Buffer
 	_, err := io.CopyN(&text, reader, firstAnswer)
@@ -58,7 +58,7 @@ func (s *Server) beginAnswer(ctx context.Context, out any) error {
 		return r.answerWhole(&text, reader)
 	}
 	if reader.Reads() {
-		if err := r.memory.hold(streamCost(s.batchBytes)); err != nil {
+		if err := r.Memory.Hold(StreamCost(s.batchBytes)); err != nil {
 			return err
 		}
 	}
@@ -68,14 +68,14 @@ func (s *Server) beginAnswer(ctx context.Context, out any) error {
 
 // answerWhole makes all of an answer, for clients of HTTP/1.0 who cannot be sent one of
 // unknown length.
-func (r *request) answerWhole(text *bytes.Buffer, reader io.Reader) error {
+func (r *Request) answerWhole(text *bytes.Buffer, reader io.Reader) error {
 	for {
 		n, err := io.CopyN(text, reader, int64(text.Len()))
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		// A buffer that grows is there twice for a moment.
-		if full := r.memory.take(2 * n); full != nil {
+		if full := r.Memory.Take(2 * n); full != nil {
 			return full
 		}
 		if err != nil {
@@ -85,17 +85,17 @@ func (r *request) answerWhole(text *bytes.Buffer, reader io.Reader) error {
 	}
 }
 
-// escapesHTML is a body in whose texts <, > and & are written as \u003c, \u003e and
+// EscapesHTML is a body in whose texts <, > and & are written as \u003c, \u003e and
 // \u0026, as clients know it.
-type escapesHTML interface{ escapesHTML() }
+type EscapesHTML interface{ EscapesHTML() }
 
-// streamCost is what an answer takes up that is read batch by batch: a batch as it is
+// StreamCost is what an answer takes up that is read batch by batch: a batch as it is
 // read, decoded and shown, and as much again for what is looked up for it.
-func streamCost(batchBytes int) int64 { return (readMultiple + 1) * int64(batchBytes) }
+func StreamCost(batchBytes int) int64 { return (ReadMultiple + 1) * int64(batchBytes) }
 
 // swapAnswer gives huma the answer that was begun in place of the value that it knows.
 func swapAnswer(ctx huma.Context, _ string, value any) (any, error) {
-	if begun := requestOf(ctx.Context()).answer; begun != nil {
+	if begun := RequestOf(ctx.Context()).answer; begun != nil {
 		return begun, nil
 	}
 	return value, nil
@@ -124,13 +124,13 @@ func (a *jsonAnswer) send(w io.Writer) error {
 func (s *Server) restOf(ctx context.Context, reader *jsonstream.Reader) *restOfAnswer {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	reader.SetContext(own)
-	r := requestOf(ctx)
-	rest := &restOfAnswer{reader: reader, pace: r.pace, cancel: cancel, timeout: s.requestTimeout, release: r.memory.release}
+	r := RequestOf(ctx)
+	rest := &restOfAnswer{reader: reader, pace: r.pace, cancel: cancel, timeout: s.requestTimeout, release: r.Memory.Release}
 	// It runs while something is read, not while the client takes its time.
 	rest.late = time.AfterFunc(s.requestTimeout, cancel)
 	rest.late.Stop()
 	rest.fail = func(err error) {
-		s.logger.ErrorContext(ctx, "answer broke off", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
+		s.logger.ErrorContext(ctx, "answer broke off", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
 	}
 	return rest
 }

@@ -9,7 +9,7 @@ import (
 
 // Links builds the addresses that answers carry: those of the user interface and
 // those of the API (contract/semantics.md, section 10).
-type Links struct{ base string }
+type Links struct{ Base string }
 
 // NewLinks takes scheme and host as clients see them.
 func NewLinks(baseURL string) (Links, error) {
@@ -18,7 +18,7 @@ func NewLinks(baseURL string) (Links, error) {
 		u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
 		return Links{}, fmt.Errorf("base URL %q is not scheme and host alone", redacted(baseURL))
 	}
-	return Links{base: u.String()}, nil
+	return Links{Base: u.String()}, nil
 }
 
 // redacted hides the password of an address that may hold one.
@@ -31,7 +31,7 @@ func redacted(address string) string {
 }
 
 // API is the address that the paths of the operations are relative to.
-func (l Links) API() string { return l.base + prefix }
+func (l Links) API() string { return l.Base + Prefix }
 
 // Environment is the page of an environment.
 func (l Links) Environment(org, environment string) string {
@@ -111,12 +111,12 @@ func (l Links) LiveArtifacts(org, name, id string) string {
 
 func (l Links) page(segments ...string) string {
 	var b strings.Builder
-	b.WriteString(l.base)
+	b.WriteString(l.Base)
 	for _, segment := range segments {
 		b.WriteString("/" + url.PathEscape(segment))
 	}
 	return b.String()
 }
 
-// prefix is where all operations live; the document's paths are relative to it.
-const prefix = "/api/v2"
+// Prefix is where all operations live; the document's paths are relative to it.
+const Prefix = "/api/v2"

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// maxPage ends a page of a list that goes on by a cursor once that many bytes of it
+	// MaxPage ends a page of a list that goes on by a cursor once that many bytes of it
 	// have been read. Lists without cursors are not cut: they are never in memory as a
 	// whole.
-	maxPage = 32 * mebibyte
+	MaxPage = 32 * Mebibyte
 	// firstPart is how many documents of a batch are shown at first, before it is known
 	// how much is read beside them: as many as the pages of most lists have at most.
 	firstPart = 100
 )
 
-// listOf makes the list of an answer of what is read batch by batch.
-func listOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
+// ListOf makes the list of an answer of what is read batch by batch.
+func ListOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
 	return jsonstream.NewList(func(ctx context.Context) ([]T, bool, error) {
-		requestOf(ctx).memory.rewind(0)
+		RequestOf(ctx).Memory.Rewind(0)
 		batch, err := batches.Next(ctx, batchBytes)
 		if err != nil {
 			return nil, false, err
@@ -30,21 +30,21 @@ func listOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(con
 	})
 }
 
-// partsOf is listOf for documents beside which others are read, of which it is not known
+// PartsOf is listOf for documents beside which others are read, of which it is not known
 // how large they are. Each batch is shown in parts: as many documents at a time as keep
 // what is read beside them, going by the part before, within a batch.
-func partsOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
+func PartsOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
 	p := &partReader[S]{batches: batches, batchBytes: batchBytes, size: firstPart}
 	return jsonstream.NewList(func(ctx context.Context) ([]T, bool, error) {
-		memory := requestOf(ctx).memory
+		memory := RequestOf(ctx).Memory
 		part, err := p.next(ctx, memory)
 		if err != nil {
 			return nil, false, err
 		}
-		before := memory.bytesRead()
+		before := memory.BytesRead()
 		shown, err := show(ctx, part)
 		if len(part) > 0 {
-			p.resize(int(memory.bytesRead()-before) / len(part))
+			p.resize(int(memory.BytesRead()-before) / len(part))
 		}
 		return shown, len(p.pending) > 0 || batches.More(), err
 	})
@@ -61,15 +61,15 @@ type partReader[S any] struct {
 	size int
 }
 
-func (p *partReader[S]) next(ctx context.Context, memory *memory) (part []S, err error) {
+func (p *partReader[S]) next(ctx context.Context, memory *Memory) (part []S, err error) {
 	if len(p.pending) == 0 {
-		memory.rewind(0)
+		memory.Rewind(0)
 		if p.pending, err = p.batches.Next(ctx, p.batchBytes); err != nil {
 			return nil, err
 		}
-		p.mark = memory.mark()
+		p.mark = memory.Mark()
 	}
-	memory.rewind(p.mark)
+	memory.Rewind(p.mark)
 	n := min(p.size, len(p.pending))
 	part, p.pending = p.pending[:n], p.pending[n:]
 	return part, nil

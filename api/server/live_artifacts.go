@@ -16,14 +16,14 @@ import (
 func (h *handlers) liveArtifactRoutes() []Route {
 	return []Route{{
 		Method: http.MethodGet, Path: "/repos/{org}/live-artifacts/{repo_name}", OperationID: "get_repo_live_artifacts", Tag: "Repos",
-		Summary: "Tell what of a repository runs where", Least: evidence.Reader, Serve: handle(h.getLiveArtifacts),
+		Summary: "Tell what of a repository runs where", MinRole: evidence.Reader, Serve: Handle(h.getLiveArtifacts),
 	}}
 }
 
 // RepoLiveStatusResponse tells what of a repository runs (contract/responses.md).
 // Archived environments are left out.
 type RepoLiveStatusResponse struct {
-	Links         map[string]href             `json:"_links"`
+	Links         map[string]Href             `json:"_links"`
 	Embedded      RepoLiveStatusEmbedded      `json:"_embedded"`
 	LiveArtifacts []LiveArtifactEntryResponse `json:"live_artifacts" doc:"By environment; there, what began to run last comes first."`
 }
@@ -40,7 +40,7 @@ type EmbeddedArtifactResponse struct {
 	Fingerprint string          `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
 	CommitSHA   *string         `json:"commit_sha" nullable:"true"`
 	CommitURL   *string         `json:"commit_url" nullable:"true"`
-	Links       map[string]href `json:"_links"`
+	Links       map[string]Href `json:"_links"`
 }
 
 // EmbeddedEnvironmentResponse is an environment in which something runs.
@@ -48,7 +48,7 @@ type EmbeddedEnvironmentResponse struct {
 	ID    string          `json:"id"`
 	Name  string          `json:"name"`
 	Type  string          `json:"type"`
-	Links map[string]href `json:"_links"`
+	Links map[string]Href `json:"_links"`
 }
 
 // LiveArtifactEntryResponse is an artifact that runs in an environment.
@@ -61,7 +61,7 @@ type LiveArtifactEntryResponse struct {
 	SnapshotIndex int64           `json:"snapshot_index" doc:"The environment's latest snapshot."`
 	Compliance    *string         `json:"compliance" nullable:"true" doc:"COMPLIANT or NON-COMPLIANT, null where no policy judges."`
 	StartedAt     float64         `json:"started_at" doc:"Unix seconds."`
-	Links         map[string]href `json:"_links"`
+	Links         map[string]Href `json:"_links"`
 }
 
 type liveArtifactsAnswer struct {
@@ -70,9 +70,9 @@ type liveArtifactsAnswer struct {
 
 // getLiveArtifacts tells what of a repository runs where: a constant number of
 // commands for a thousand artifacts.
-func (h *handlers) getLiveArtifacts(ctx context.Context, in *getRepoInput) (*liveArtifactsAnswer, error) {
-	org := access(ctx)
-	repo, err := h.repoAsked(ctx, org, in)
+func (h *handlers) getLiveArtifacts(ctx context.Context, in *GetRepoInput) (*liveArtifactsAnswer, error) {
+	org := Access(ctx)
+	repo, err := h.LoadRepoOf(ctx, org, in)
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +81,9 @@ func (h *handlers) getLiveArtifacts(ctx context.Context, in *getRepoInput) (*liv
 		return nil, err
 	}
 	return &liveArtifactsAnswer{Body: RepoLiveStatusResponse{
-		Links: map[string]href{
-			"self": {h.links.LiveArtifacts(org.OrgName, repo.Name, repo.ID)},
-			"repo": {h.links.RepoSelf(org.OrgName, repo.Name, repo.ID)},
+		Links: map[string]Href{
+			"self": {h.Links.LiveArtifacts(org.OrgName, repo.Name, repo.ID)},
+			"repo": {h.Links.RepoSelf(org.OrgName, repo.Name, repo.ID)},
 		},
 		Embedded:      RepoLiveStatusEmbedded{Artifacts: h.showLiveArtifacts(org, &live), Environments: h.showLiveEnvironments(org, &live)},
 		LiveArtifacts: h.showLiveEntries(org, &live),
@@ -108,7 +108,7 @@ type liveSet struct {
 // archived.
 func (h *handlers) liveArtifacts(ctx context.Context, org evidence.OrgAccess, repo string) (liveSet, error) {
 	var live liveSet
-	found, err := h.store.Running.OfRepo(ctx, repo)
+	found, err := h.Store.Running.OfRepo(ctx, repo)
 	if err != nil {
 		return live, err
 	}
@@ -116,12 +116,12 @@ func (h *handlers) liveArtifacts(ctx context.Context, org evidence.OrgAccess, re
 	for _, entry := range found {
 		ids = append(ids, entry.Environment)
 	}
-	if live.environments, err = h.store.Environments.Names(ctx, org.OrgID, once(ids)); err != nil {
+	if live.environments, err = h.Store.Environments.Names(ctx, org.OrgID, SortUnique(ids)); err != nil {
 		return live, err
 	}
 	maps.DeleteFunc(live.environments, func(_ string, e evidence.Environment) bool { return e.Archived })
 	live.take(found)
-	if live.heads, err = h.store.Heads.GetMany(ctx, slices.Collect(maps.Keys(live.environments))); err != nil {
+	if live.heads, err = h.Store.Heads.GetMany(ctx, slices.Collect(maps.Keys(live.environments))); err != nil {
 		return live, err
 	}
 	fingerprints := live.fingerprints()
@@ -154,13 +154,13 @@ func (l *liveSet) fingerprints() []string {
 	for _, entry := range l.entries {
 		fingerprints = append(fingerprints, entry.Fingerprint)
 	}
-	return once(fingerprints)
+	return SortUnique(fingerprints)
 }
 
 // findOrigins finds where fingerprints come from: their newest record in the
 // repository, else that of the flow which built them.
 func (h *handlers) findOrigins(ctx context.Context, org evidence.OrgAccess, repo string, fingerprints []string, live *liveSet) error {
-	known, err := h.store.Provenances.GetMany(ctx, org.OrgID, fingerprints)
+	known, err := h.Store.Provenances.GetMany(ctx, org.OrgID, fingerprints)
 	if err != nil {
 		return err
 	}
@@ -177,14 +177,14 @@ func (h *handlers) findOrigins(ctx context.Context, org evidence.OrgAccess, repo
 		live.origins[one.Fingerprint] = chosen
 		flows = append(flows, chosen.Flow)
 	}
-	live.flows, err = h.store.Flows.Names(ctx, org.OrgID, once(flows))
+	live.flows, err = h.Store.Flows.Names(ctx, org.OrgID, SortUnique(flows))
 	return err
 }
 
 // verdictsOf finds how fingerprints were judged last: each verdict that differs from
 // the one before has left an event.
 func (h *handlers) verdictsOf(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[runningPlace]*bool, error) {
-	events, err := h.store.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
+	events, err := h.Store.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
 	verdicts := map[runningPlace]*bool{}
 	for _, event := range events {
 		at := runningPlace{environment: event.Environment, fingerprint: event.Fingerprint}
@@ -200,17 +200,17 @@ func (h *handlers) showLiveArtifacts(org evidence.OrgAccess, live *liveSet) []Em
 	for _, fingerprint := range live.fingerprints() {
 		origin := live.origins[fingerprint]
 		shown = append(shown, EmbeddedArtifactResponse{
-			ID: origin.Record, Fingerprint: fingerprint, CommitSHA: orNull(origin.CommitSHA), CommitURL: orNull(origin.CommitURL),
+			ID: origin.Record, Fingerprint: fingerprint, CommitSHA: NilIfEmpty(origin.CommitSHA), CommitURL: NilIfEmpty(origin.CommitURL),
 			Links: h.artifactLinks(org, live.flows[origin.Flow].Name, fingerprint, origin.Record),
 		})
 	}
 	return shown
 }
 
-func (h *handlers) artifactLinks(org evidence.OrgAccess, flow, fingerprint, record string) map[string]href {
-	return map[string]href{
-		"self": {h.links.ArtifactSelf(org.OrgName, flow, fingerprint)},
-		"html": {h.links.Artifact(org.OrgName, flow, fingerprint, record)},
+func (h *handlers) artifactLinks(org evidence.OrgAccess, flow, fingerprint, record string) map[string]Href {
+	return map[string]Href{
+		"self": {h.Links.ArtifactSelf(org.OrgName, flow, fingerprint)},
+		"html": {h.Links.Artifact(org.OrgName, flow, fingerprint, record)},
 	}
 }
 
@@ -219,9 +219,9 @@ func (h *handlers) showLiveEnvironments(org evidence.OrgAccess, live *liveSet) [
 	for _, environment := range live.environments {
 		shown = append(shown, EmbeddedEnvironmentResponse{
 			ID: environment.ID, Name: environment.Name, Type: string(environment.Type),
-			Links: map[string]href{
-				"self": {h.links.EnvironmentSelf(org.OrgName, environment.Name)},
-				"html": {h.links.Environment(org.OrgName, environment.Name)},
+			Links: map[string]Href{
+				"self": {h.Links.EnvironmentSelf(org.OrgName, environment.Name)},
+				"html": {h.Links.Environment(org.OrgName, environment.Name)},
 			},
 		})
 	}
@@ -238,12 +238,12 @@ func (h *handlers) showLiveEntries(org evidence.OrgAccess, live *liveSet) []Live
 		number := max(live.heads[entry.Environment].Last, entry.Since)
 		shown = append(shown, LiveArtifactEntryResponse{
 			EnvironmentID: entry.Environment, ArtifactID: origin.Record, ArtifactName: entry.Name, Fingerprint: entry.Fingerprint,
-			CommitSHA: orNull(origin.CommitSHA), SnapshotIndex: number, StartedAt: entry.StartedAt,
+			CommitSHA: NilIfEmpty(origin.CommitSHA), SnapshotIndex: number, StartedAt: entry.StartedAt,
 			Compliance: complianceWord(live.verdicts[runningPlace{environment: entry.Environment, fingerprint: entry.Fingerprint}]),
-			Links: map[string]href{
-				"artifact": {h.links.ArtifactSelf(org.OrgName, live.flows[origin.Flow].Name, entry.Fingerprint)},
-				"snapshot": {h.links.SnapshotSelf(org.OrgName, environment.Name, number)},
-				"html":     {h.links.Snapshot(org.OrgName, environment.Name, number)},
+			Links: map[string]Href{
+				"artifact": {h.Links.ArtifactSelf(org.OrgName, live.flows[origin.Flow].Name, entry.Fingerprint)},
+				"snapshot": {h.Links.SnapshotSelf(org.OrgName, environment.Name, number)},
+				"html":     {h.Links.Snapshot(org.OrgName, environment.Name, number)},
 			},
 		})
 	}

@@ -11,9 +11,9 @@ import (
 // the snapshots that are missing.
 func (h *handlers) catchUp(ctx context.Context, environment *evidence.Environment) error {
 	if environment.Logical() {
-		return h.logical.CatchUp(ctx, environment)
+		return h.Logical.CatchUp(ctx, environment)
 	}
-	return h.intake.CatchUp(ctx, environment.ID, catchUpSpan)
+	return h.Intake.CatchUp(ctx, environment.ID, CatchUpSpan)
 }
 
 // loadMembers adds what runs by a snapshot of a logical environment, and what has
@@ -21,7 +21,7 @@ func (h *handlers) catchUp(ctx context.Context, environment *evidence.Environmen
 // highest of all members' trees.
 func (h *handlers) loadMembers(ctx context.Context, loaded *loadedSnapshot) error {
 	shown := []snapshot.Snapshot{loaded.Snapshot}
-	before, err := h.store.Snapshots.GetMany(ctx, loaded.Environment, []int64{loaded.Number - 1})
+	before, err := h.Store.Snapshots.GetMany(ctx, loaded.Environment, []int64{loaded.Number - 1})
 	if err != nil {
 		return err
 	}
@@ -45,11 +45,11 @@ func (h *handlers) unite(ctx context.Context, of []snapshot.Snapshot) ([][]snaps
 	for i := range of {
 		members = append(members, of[i].Members...)
 	}
-	parts, err := h.store.Snapshots.Of(ctx, members)
+	parts, err := h.Store.Snapshots.Of(ctx, members)
 	if err != nil {
 		return nil, err
 	}
-	lists, err := h.store.Snapshots.ArtifactsOf(ctx, parts)
+	lists, err := h.Store.Snapshots.ArtifactsOf(ctx, parts)
 	if err != nil {
 		return nil, err
 	}

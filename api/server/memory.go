@@ -9,16 +9,16 @@ import (
 	"attestry/api/admission"
 )
 
-// readMultiple is what a byte of a stored document takes up while an answer is made of
+// ReadMultiple is what a byte of a stored document takes up while an answer is made of
 // it: as it was read, decoded, and shown.
-const readMultiple = 3
+const ReadMultiple = 3
 
 // firstRoom is set aside for what is still to be read, in bytes.
 const firstRoom = 64 << 10
 
-// memory is what one request takes up of the budget that all share: its body and what is
+// Memory is what one request takes up of the budget that all share: its body and what is
 // decoded of it, and what is read for its answer.
-type memory struct {
+type Memory struct {
 	reservation *admission.Reservation
 
 	mu sync.Mutex
@@ -32,8 +32,8 @@ type memory struct {
 	bytes int64
 }
 
-// take reserves more for the body, or for what is made without being read.
-func (m *memory) take(bytes int64) error {
+// Take reserves more for the body, or for what is made without being read.
+func (m *Memory) Take(bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.resize(m.taken+bytes, m.read, m.held); err != nil {
@@ -43,15 +43,15 @@ func (m *memory) take(bytes int64) error {
 	return nil
 }
 
-// fits tells whether so much more could be taken now.
-func (m *memory) fits(bytes int64) error {
+// Fits tells whether so much more could be taken now.
+func (m *Memory) Fits(bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.reservation.Fits(m.taken + bytes + max(m.read, m.held))
 }
 
-// keep reserves so much and no more, for what is left of the body once it is decoded.
-func (m *memory) keep(bytes int64) error {
+// Keep reserves so much and no more, for what is left of the body once it is decoded.
+func (m *Memory) Keep(bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.resize(bytes, m.read, m.held); err != nil {
@@ -61,12 +61,12 @@ func (m *memory) keep(bytes int64) error {
 	return nil
 }
 
-// charge reserves what was read; it is a storage.Charge.
-func (m *memory) charge(bytes int) error {
+// Charge reserves what was read; it is a storage.Charge.
+func (m *Memory) Charge(bytes int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.bytes += int64(bytes)
-	read := m.read + readMultiple*int64(bytes)
+	read := m.read + ReadMultiple*int64(bytes)
 	if err := m.resize(m.taken, read, m.held); err != nil {
 		return err
 	}
@@ -74,9 +74,9 @@ func (m *memory) charge(bytes int) error {
 	return nil
 }
 
-// hold reserves what an answer needs at least until it is sent, so that it does not break
+// Hold reserves what an answer needs at least until it is sent, so that it does not break
 // off for a lack of memory.
-func (m *memory) hold(bytes int64) error {
+func (m *Memory) Hold(bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.resize(m.taken, m.read, bytes); err != nil {
@@ -86,14 +86,14 @@ func (m *memory) hold(bytes int64) error {
 	return nil
 }
 
-// readAll reads to the end, at most so many bytes, and takes room as what is read comes.
+// ReadAll reads to the end, at most so many bytes, and takes room as what is read comes.
 // So whoever sends slowly takes up no more than twice what was sent.
-func (m *memory) readAll(from io.Reader, most int) ([]byte, error) {
+func (m *Memory) ReadAll(from io.Reader, most int) ([]byte, error) {
 	var text []byte
 	for len(text) < most {
 		if len(text) == cap(text) {
 			room := min(max(2*cap(text), firstRoom), most)
-			if err := m.take(int64(room - cap(text))); err != nil {
+			if err := m.Take(int64(room - cap(text))); err != nil {
 				return nil, err
 			}
 			text = append(make([]byte, 0, room), text...)
@@ -110,15 +110,15 @@ func (m *memory) readAll(from io.Reader, most int) ([]byte, error) {
 	return text, nil
 }
 
-// mark is how much is reserved for what was read, for rewind.
-func (m *memory) mark() int64 {
+// Mark is how much is reserved for what was read, for rewind.
+func (m *Memory) Mark() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.read
 }
 
-// rewind gives up what was reserved for what was read behind a mark.
-func (m *memory) rewind(mark int64) {
+// Rewind gives up what was reserved for what was read behind a mark.
+func (m *Memory) Rewind(mark int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// A reservation that shrinks is not refused.
@@ -127,29 +127,29 @@ func (m *memory) rewind(mark int64) {
 	}
 }
 
-// bytesRead is how much was read in all.
-func (m *memory) bytesRead() int64 {
+// BytesRead is how much was read in all.
+func (m *Memory) BytesRead() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.bytes
 }
 
-// release gives up everything.
-func (m *memory) release() {
+// Release gives up everything.
+func (m *Memory) Release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.taken, m.read, m.held = 0, 0, 0
 	m.reservation.Release()
 }
 
-func (m *memory) resize(taken, read, held int64) error {
+func (m *Memory) resize(taken, read, held int64) error {
 	return m.reservation.Resize(taken + max(read, held))
 }
 
-// unlimitedMemory is that of work that no budget bounds.
-func unlimitedMemory() *memory {
-	return &memory{reservation: admission.NewBudget(math.MaxInt64).Reserve()}
+// UnlimitedMemory is that of work that no budget bounds.
+func UnlimitedMemory() *Memory {
+	return &Memory{reservation: admission.NewBudget(math.MaxInt64).Reserve()}
 }
 
-// newMemory is that of a request, of which nothing is taken yet.
-func newMemory(budget *admission.Budget) *memory { return &memory{reservation: budget.Reserve()} }
+// NewMemory is that of a request, of which nothing is taken yet.
+func NewMemory(budget *admission.Budget) *Memory { return &Memory{reservation: budget.Reserve()} }

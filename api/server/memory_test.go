@@ -22,7 +22,7 @@ const shortOfMemory = "The service is short of memory, please try again."
 
 // withBudget runs the test operations on a budget of so many MiB.
 func withBudget(t *testing.T, size int64, more ...Route) *running {
-	return start(t, append(testRoutes(), more...), func(d *Deps) { d.MemoryBudget = size * mebibyte })
+	return start(t, append(testRoutes(), more...), func(d *Deps) { d.MemoryBudget = size * Mebibyte })
 }
 
 // exhaust reserves all that large requests may have of a budget.
@@ -61,7 +61,7 @@ func TestBodyWithoutMemoryIsRefusedBeforeItIsRead(t *testing.T) {
 	s := withBudget(t, 16)
 	other := s.exhaust(t)
 	conn, replies := s.dial(t)
-	fmt.Fprintf(conn, "PUT %s/things/acme/x/report HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: 4000000\r\n\r\n{", prefix)
+	fmt.Fprintf(conn, "PUT %s/things/acme/x/report HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: 4000000\r\n\r\n{", Prefix)
 	conn.Write(bytes.Repeat([]byte(" "), 10_000)) // what the server reads ahead
 	response, err := http.ReadResponse(replies, nil)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestBodyWithoutMemoryIsRefusedBeforeItIsRead(t *testing.T) {
 	}
 	answer{response.StatusCode, response.Header, string(body)}.expectRetry(t)
 	other.Release()
-	if got := s.send(t, "PUT", prefix+"/things/acme/x/report", "admin", artifacts(1_000_000)); got.status != 200 {
+	if got := s.send(t, "PUT", Prefix+"/things/acme/x/report", "admin", artifacts(1_000_000)); got.status != 200 {
 		t.Errorf("when there is memory again: %d %s", got.status, got.body)
 	}
 	if s.budget.InUse() != 0 {
@@ -84,7 +84,7 @@ func TestBodyWithoutMemoryIsRefusedBeforeItIsRead(t *testing.T) {
 func TestBodyOfUnknownLengthIsRefusedWhereMemoryEnds(t *testing.T) {
 	s := withBudget(t, 16)
 	sent := 0
-	request, err := http.NewRequestWithContext(t.Context(), "PUT", s.url+prefix+"/things/acme/x/report", readFunc(func(p []byte) (int, error) {
+	request, err := http.NewRequestWithContext(t.Context(), "PUT", s.url+Prefix+"/things/acme/x/report", readFunc(func(p []byte) (int, error) {
 		sent += len(p)
 		return copy(p, bytes.Repeat([]byte(" "), len(p))), nil
 	}))
@@ -115,7 +115,7 @@ func TestWhoeverSendsSlowlyTakesUpOnlyWhatWasSent(t *testing.T) {
 	s := withBudget(t, 256)
 	conn, replies := s.dial(t)
 	body := artifacts(8_000_000)
-	fmt.Fprintf(conn, "PUT %s/things/acme/x/report HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: %d\r\n\r\n", prefix, len(body))
+	fmt.Fprintf(conn, "PUT %s/things/acme/x/report HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: %d\r\n\r\n", Prefix, len(body))
 	sent := 0
 	for _, upTo := range []int{400_000, 1_000_000, 3_000_000} {
 		if _, err := io.WriteString(conn, body[sent:upTo]); err != nil {
@@ -151,7 +151,7 @@ func TestDecodingIsChargedByWhatBecomesOfTheBody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := withBudget(t, row.budget)
-			got := s.send(t, "PUT", prefix+"/things/acme/x/report", "admin", row.body)
+			got := s.send(t, "PUT", Prefix+"/things/acme/x/report", "admin", row.body)
 			if got.status != row.status {
 				t.Errorf("got %d %.200s, want %d", got.status, got.body, row.status)
 			}
@@ -166,25 +166,25 @@ func TestSmallRequestsAreServedWhileMemoryIsShort(t *testing.T) {
 	s := withBudget(t, 16)
 	s.exhaust(t)
 	for range 50 {
-		for _, path := range []string{"/ready", "/openapi.json", prefix + "/things/acme/x", prefix + "/things/acme/search"} {
+		for _, path := range []string{"/ready", "/openapi.json", Prefix + "/things/acme/x", Prefix + "/things/acme/search"} {
 			if got := s.send(t, "GET", path, "reader", ""); got.status != 200 {
 				t.Fatalf("GET %s: %d %s", path, got.status, got.body)
 			}
 		}
-		if got := s.send(t, "PUT", prefix+"/things/acme", "member", `{"name":"x"}`); got.status != 201 {
+		if got := s.send(t, "PUT", Prefix+"/things/acme", "member", `{"name":"x"}`); got.status != 201 {
 			t.Fatalf("a small body: %d %s", got.status, got.body)
 		}
 	}
-	if got := s.send(t, "PUT", prefix+"/things/acme/x/report", "admin", artifacts(100_000)); got.status != 200 {
+	if got := s.send(t, "PUT", Prefix+"/things/acme/x/report", "admin", artifacts(100_000)); got.status != 200 {
 		t.Errorf("a report of 100 kB: %d %s", got.status, got.body)
 	}
-	s.send(t, "PUT", prefix+"/things/acme/x/report", "admin", artifacts(1_000_000)).expectRetry(t)
+	s.send(t, "PUT", Prefix+"/things/acme/x/report", "admin", artifacts(1_000_000)).expectRetry(t)
 }
 
 // reading is an operation that reads so many bytes for its answer.
 func reading(bytes int) Route {
-	return Route{Method: "GET", Path: "/read/{org}", OperationID: "read", Tag: "Read", Summary: "Read", Least: evidence.Reader,
-		Serve: handle(func(ctx context.Context, _ *orgInput) (*textOutput, error) {
+	return Route{Method: "GET", Path: "/read/{org}", OperationID: "read", Tag: "Read", Summary: "Read", MinRole: evidence.Reader,
+		Serve: Handle(func(ctx context.Context, _ *orgInput) (*textOutput, error) {
 			docs := &oneDocument{body: `"` + strings.Repeat("x", bytes) + `"`}
 			_, err := storage.NewCollection(docs, &storage.Schema{Name: "texts"}, func(*string) string { return "" }, nil).Get(ctx, "id")
 			return &textOutput{Status: 200, Body: "OK"}, err
@@ -203,34 +203,34 @@ func (d *oneDocument) Get(ctx context.Context, _ *storage.Schema, _ string) (sto
 
 func TestWhatIsReadForAnAnswerIsCharged(t *testing.T) {
 	s := withBudget(t, 16, reading(4_000_000))
-	if got := s.send(t, "GET", prefix+"/read/acme", "reader", ""); got.status != 200 {
+	if got := s.send(t, "GET", Prefix+"/read/acme", "reader", ""); got.status != 200 {
 		t.Errorf("with memory: %d %s", got.status, got.body)
 	}
 	if s.budget.InUse() != 0 {
 		t.Errorf("%d are reserved by nobody", s.budget.InUse())
 	}
 	s.exhaust(t)
-	s.send(t, "GET", prefix+"/read/acme", "reader", "").expectRetry(t)
+	s.send(t, "GET", Prefix+"/read/acme", "reader", "").expectRetry(t)
 	small := withBudget(t, 16, reading(80_000))
 	small.exhaust(t)
-	if got := small.send(t, "GET", prefix+"/read/acme", "reader", ""); got.status != 200 {
+	if got := small.send(t, "GET", Prefix+"/read/acme", "reader", ""); got.status != 200 {
 		t.Errorf("a small answer without memory: %d %s", got.status, got.body)
 	}
 }
 
 func TestListThatIsReadOnNeedsMemoryBeforeItsFirstByte(t *testing.T) {
 	list := &batched{batches: 100, size: 10_000}
-	s := startBatched(t, list, func(d *Deps) { d.MemoryBudget = 16 * mebibyte })
+	s := startBatched(t, list, func(d *Deps) { d.MemoryBudget = 16 * Mebibyte })
 	other := s.exhaust(t)
 	for range 2 { // what is kept for small requests, as this one is
 		if err := s.budget.Reserve().Resize(admission.Small); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.send(t, "GET", prefix+"/lists/acme", "reader", "").expectRetry(t)
+	s.send(t, "GET", Prefix+"/lists/acme", "reader", "").expectRetry(t)
 	other.Release()
 	list.read.Store(0)
-	if got := s.send(t, "GET", prefix+"/lists/acme", "reader", ""); got.status != 200 || got.body != list.want() {
+	if got := s.send(t, "GET", Prefix+"/lists/acme", "reader", ""); got.status != 200 || got.body != list.want() {
 		t.Errorf("with memory: %d, %d bytes", got.status, len(got.body))
 	}
 }
@@ -238,9 +238,9 @@ func TestListThatIsReadOnNeedsMemoryBeforeItsFirstByte(t *testing.T) {
 func TestMemoryIsMeasured(t *testing.T) {
 	s := withBudget(t, 16)
 	other := s.exhaust(t)
-	s.send(t, "PUT", prefix+"/things/acme/x/report", "admin", artifacts(1_000_000)).expectRetry(t)
+	s.send(t, "PUT", Prefix+"/things/acme/x/report", "admin", artifacts(1_000_000)).expectRetry(t)
 	for name, want := range map[string]float64{
-		"attestry_memory_budget_bytes": 16 * mebibyte, "attestry_memory_reserved_bytes": 14 * mebibyte, "attestry_memory_refusals_total": 1,
+		"attestry_memory_budget_bytes": 16 * Mebibyte, "attestry_memory_reserved_bytes": 14 * Mebibyte, "attestry_memory_refusals_total": 1,
 	} {
 		if got := metric(t, s.registry, name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
@@ -275,7 +275,7 @@ func TestConcurrentReportsShareTheBudget(t *testing.T) {
 	statuses := make([]int, 32)
 	for i := range statuses {
 		group.Go(func() {
-			statuses[i] = s.send(t, "PUT", prefix+"/things/acme/x/report", "admin", body).status
+			statuses[i] = s.send(t, "PUT", Prefix+"/things/acme/x/report", "admin", body).status
 		})
 	}
 	group.Wait()
@@ -308,10 +308,10 @@ func TestSizesOfDecodingCoverWhatItTakes(t *testing.T) {
 		"one character each": {"x", 0, 4},
 	} {
 		body := []byte(strings.Repeat(row.body, 1000))
-		if got := float64(strictSize(body)) / float64(len(body)); got < row.strict {
+		if got := float64(StrictSize(body)) / float64(len(body)); got < row.strict {
 			t.Errorf("%s: strict decoding is charged %.1f times the body, less than %.1f", name, got, row.strict)
 		}
-		if got := float64(parsedSize(body)) / float64(len(body)); got < row.parsed {
+		if got := float64(ParsedSize(body)) / float64(len(body)); got < row.parsed {
 			t.Errorf("%s: parsing is charged %.1f times the body, less than %.1f", name, got, row.parsed)
 		}
 	}

@@ -27,16 +27,16 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	began := time.Now()
 	c.SetUserContext(redact.With(c.UserContext(), credentialsOf(c.Get(fiber.HeaderAuthorization))...))
 	r := newRequest(c)
-	r.memory, r.pace = newMemory(s.budget), s.pace
+	r.Memory, r.pace = NewMemory(s.budget), s.pace
 	defer func() {
 		if !c.Response().IsBodyStream() {
-			r.memory.release()
+			r.Memory.Release()
 		}
 	}()
 	ctx := context.WithValue(c.UserContext(), requestKey{}, r)
 	if r.method == fiber.MethodGet || r.method == fiber.MethodHead {
 		// What is read for a write is not charged: it must not fail halfway.
-		ctx = storage.WithCharge(ctx, r.memory.charge)
+		ctx = storage.WithCharge(ctx, r.Memory.Charge)
 	}
 	c.SetUserContext(ctx)
 	c.Set(requestIDHeader, r.id)
@@ -60,18 +60,18 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	return nil
 }
 
-func newRequest(c *fiber.Ctx) *request {
+func newRequest(c *fiber.Ctx) *Request {
 	uri := c.Request().URI()
 	// What cannot be read of a query is left out, the rest counts.
 	query, _ := url.ParseQuery(string(uri.QueryString()))
 	body, _ := c.Context().UserValue(bodyKey{}).(*requestBody)
-	return &request{
+	return &Request{
 		id:     requestIDOf(c.UserContext(), c.Get(requestIDHeader)),
 		method: c.Method(),
 		path:   string(uri.PathOriginal()),
 		query:  query,
 		header: func(name string) string { return c.Get(name) },
-		body:   body,
+		Body:   body,
 		http11: c.Request().Header.IsHTTP11(),
 	}
 }
@@ -102,7 +102,7 @@ func (s *Server) protect(c *fiber.Ctx) (err error) {
 	c.SetUserContext(ctx)
 	defer func() {
 		if fault := recover(); fault != nil {
-			s.logger.ErrorContext(ctx, "panic", slog.String("request_id", requestID(ctx)),
+			s.logger.ErrorContext(ctx, "panic", slog.String("request_id", RequestID(ctx)),
 				slog.Any("panic", fault), slog.String("stack", string(debug.Stack())))
 			err = newProblem(fiber.StatusInternalServerError, internalMessage)
 		}

@@ -20,7 +20,7 @@ func TestRequestIDsAreTakenWhenSaneAndMadeOtherwise(t *testing.T) {
 	for sent, taken := range map[string]bool{
 		"abc-123": true, strings.Repeat("x", 128): true, strings.Repeat("x", 129): false, "": false, "a b": false, "é": false,
 	} {
-		got := s.send(t, "GET", prefix+"/mine", "reader", "", "X-Request-ID", sent).header.Get("X-Request-ID")
+		got := s.send(t, "GET", Prefix+"/mine", "reader", "", "X-Request-ID", sent).header.Get("X-Request-ID")
 		if (got == sent) != taken || got == "" {
 			t.Errorf("sent %q, got %q", sent, got)
 		}
@@ -36,10 +36,10 @@ func TestErrorsOutsideOperationsCarryRequestIDs(t *testing.T) {
 
 func TestTheLogHoldsNoSecrets(t *testing.T) {
 	s := start(t, testRoutes())
-	s.send(t, "GET", prefix+"/mine?token=sesame", "wrong-secret-key", "")
-	s.send(t, "GET", prefix+"/mine?token=sesame", "admin", "")
-	s.send(t, "POST", prefix+"/hooks/sesame", "", "null")
-	s.send(t, "GET", prefix+"/nothing/sesame", "wrong-secret-key", "")
+	s.send(t, "GET", Prefix+"/mine?token=sesame", "wrong-secret-key", "")
+	s.send(t, "GET", Prefix+"/mine?token=sesame", "admin", "")
+	s.send(t, "POST", Prefix+"/hooks/sesame", "", "null")
+	s.send(t, "GET", Prefix+"/nothing/sesame", "wrong-secret-key", "")
 	text := s.journal.String()
 	if strings.Count(text, `"msg":"request"`) != 4 {
 		t.Errorf("not every request was logged:\n%s", text)
@@ -53,7 +53,7 @@ func TestTheLogHoldsNoSecrets(t *testing.T) {
 
 func TestTheLogTellsWhoAskedForWhat(t *testing.T) {
 	s := start(t, testRoutes())
-	s.send(t, "GET", prefix+"/things/acme/x", "reader", "")
+	s.send(t, "GET", Prefix+"/things/acme/x", "reader", "")
 	for _, want := range []string{`"route":"/things/{org}/{name}"`, `"org":"acme"`, `"status":200`, `"user":"reader"`, `"duration_ms":`} {
 		if !strings.Contains(s.journal.String(), want) {
 			t.Errorf("the log lacks %s:\n%s", want, s.journal)
@@ -63,18 +63,18 @@ func TestTheLogTellsWhoAskedForWhat(t *testing.T) {
 
 func TestHandlersHaveADeadline(t *testing.T) {
 	waiting := Route{Method: "GET", Path: "/wait", OperationID: "wait", Tag: "Wait", Summary: "Wait",
-		Serve: handle(func(ctx context.Context, _ *struct{}) (*textOutput, error) {
+		Serve: Handle(func(ctx context.Context, _ *struct{}) (*textOutput, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})}
 	s := start(t, []Route{waiting}, func(d *Deps) { d.RequestTimeout = 20 * time.Millisecond })
-	s.send(t, "GET", prefix+"/wait", "reader", "").expect(t, 503, overloadedMessage)
+	s.send(t, "GET", Prefix+"/wait", "reader", "").expect(t, 503, overloadedMessage)
 }
 
 func TestRequestsAreMeasuredByRoute(t *testing.T) {
 	s := start(t, testRoutes())
 	for range 3 {
-		s.send(t, "GET", prefix+"/things/acme/x", "reader", "")
+		s.send(t, "GET", Prefix+"/things/acme/x", "reader", "")
 		s.send(t, "GET", "/any/"+evidence.NewID(), "reader", "")
 	}
 	families, err := s.registry.Gather()
@@ -101,7 +101,7 @@ func TestRequestsAreMeasuredByRoute(t *testing.T) {
 func TestRequestsUnderWayFinishWhenTheServerStops(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	slow := Route{Method: "GET", Path: "/slow", OperationID: "slow", Tag: "Slow", Summary: "Slow",
-		Serve: handle(func(context.Context, *struct{}) (*textOutput, error) {
+		Serve: Handle(func(context.Context, *struct{}) (*textOutput, error) {
 			close(entered)
 			<-release
 			return &textOutput{Status: 200, Body: "done"}, nil
@@ -109,7 +109,7 @@ func TestRequestsUnderWayFinishWhenTheServerStops(t *testing.T) {
 	s := start(t, []Route{slow})
 	answered := make(chan int, 1)
 	go func() {
-		request, _ := http.NewRequest("GET", s.url+prefix+"/slow", nil)
+		request, _ := http.NewRequest("GET", s.url+Prefix+"/slow", nil)
 		request.Header.Set("Authorization", "Bearer reader")
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
@@ -133,7 +133,7 @@ func TestRequestsUnderWayFinishWhenTheServerStops(t *testing.T) {
 
 func TestOperationsDescribesTheFieldsOfTheRequestLog(t *testing.T) {
 	s := start(t, testRoutes())
-	s.send(t, "GET", prefix+"/things/acme/x", "reader", "")
+	s.send(t, "GET", Prefix+"/things/acme/x", "reader", "")
 	var line map[string]any
 	if err := json.Unmarshal([]byte(s.journal.String()), &line); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ const (
 	formBrokenMessage   = "The form is malformed or breaks off"
 	// formOverhead is what a form may hold beside its data and one file: headers,
 	// boundaries, parts that nobody asked for.
-	formOverhead = mebibyte
+	formOverhead = Mebibyte
 	// maxSentFilename bounds the name of a file, in characters.
 	maxSentFilename = 1024
 )
@@ -35,18 +35,18 @@ var errNotHeld = &evidence.Error{
 	Code: evidence.Unavailable, Message: "The file could not be held, please try again.", RetryAfter: time.Second,
 }
 
-// formFile is a file of a form while it is on its way in. It must be read before
+// FormFile is a file of a form while it is on its way in. It must be read before
 // the next one; reading more than 10 MiB of it is a TooLarge error.
-type formFile struct {
+type FormFile struct {
 	Field, Filename, ContentType string
 	io.Reader
 }
 
-// form is a multipart body whose JSON part has been read. Its files may come before
+// Form is a multipart body whose JSON part has been read. Its files may come before
 // that part or behind it, in any order, each at most once.
-type form[T any] struct {
+type Form[T any] struct {
 	Data   *T
-	memory *memory
+	memory *Memory
 	parts  *multipart.Reader
 	// name is that of the JSON part.
 	name string
@@ -58,16 +58,16 @@ type form[T any] struct {
 
 // heldFile is a file that is held until the data of its form are known.
 type heldFile struct {
-	formFile
+	FormFile
 	content *spool.Spool
 }
 
 // Files hands the files of the form to take, one after the other, and returns its
 // error. Parts of other names are skipped, and so are those without a name and
 // content, which is how forms send no file.
-func (f *form[T]) Files(take func(formFile) error) error {
+func (f *Form[T]) Files(take func(FormFile) error) error {
 	for _, file := range f.held {
-		if err := take(file.formFile); err != nil {
+		if err := take(file.FormFile); err != nil {
 			return err
 		}
 	}
@@ -96,14 +96,14 @@ func (f *form[T]) Files(take func(formFile) error) error {
 }
 
 // next returns the next part that the operation knows, or io.EOF.
-func (f *form[T]) next() (*multipart.Part, error) {
+func (f *Form[T]) next() (*multipart.Part, error) {
 	for {
 		part, err := f.parts.NextPart()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil, io.EOF
 		case err != nil:
-			return nil, formBroken(err)
+			return nil, MalformedForm(err)
 		case part.FormName() == "" || !utf8.ValidString(part.FormName()):
 			// The name of the part cannot be read. Skipping it could lose a file silently.
 			return nil, evidence.NewError(evidence.Invalid, formBrokenMessage)
@@ -115,7 +115,7 @@ func (f *form[T]) next() (*multipart.Part, error) {
 }
 
 // file returns the file of a part, nil for one without a name and content.
-func (f *form[T]) file(part *multipart.Part) (*formFile, error) {
+func (f *Form[T]) file(part *multipart.Part) (*FormFile, error) {
 	field, filename := part.FormName(), part.FileName()
 	if err := checkFilename(field, filename); err != nil {
 		return nil, err
@@ -125,23 +125,23 @@ func (f *form[T]) file(part *multipart.Part) (*formFile, error) {
 		return nil, err
 	}
 	if f.fields[field] {
-		found := findings{}
-		found.add(field, "Input should be a single file", filename)
-		return nil, invalid(found)
+		found := Findings{}
+		found.Add(field, "Input should be a single file", filename)
+		return nil, Invalid(found)
 	}
 	f.fields[field] = true
-	return &formFile{Field: field, Filename: filename, ContentType: part.Header.Get("Content-Type"), Reader: content}, nil
+	return &FormFile{Field: field, Filename: filename, ContentType: part.Header.Get("Content-Type"), Reader: content}, nil
 }
 
 func checkFilename(field, filename string) error {
-	found := findings{}
+	found := Findings{}
 	at := field + ".filename"
 	if !utf8.ValidString(filename) {
-		found.add(at, unreadableText, filename)
+		found.Add(at, UnreadableText, filename)
 	} else if utf8.RuneCountInString(filename) > maxSentFilename {
-		found.add(at, tooLongText(maxSentFilename), filename)
+		found.Add(at, TooLongText(maxSentFilename), filename)
 	}
-	return invalid(found)
+	return Invalid(found)
 }
 
 // sentContent is the content of a file part; nil for one without name and content.
@@ -155,62 +155,62 @@ func sentContent(filename string, part io.Reader) (io.Reader, error) {
 	case errors.Is(err, io.EOF):
 		return nil, nil
 	case err != nil:
-		return nil, formBroken(err)
+		return nil, MalformedForm(err)
 	}
 	return io.MultiReader(bytes.NewReader(beginning), part), nil
 }
 
 // repeatedData refuses a second JSON part.
 func repeatedData(part *multipart.Part) error {
-	beginning, err := io.ReadAll(io.LimitReader(part, utf8.UTFMax*maxShown))
+	beginning, err := io.ReadAll(io.LimitReader(part, utf8.UTFMax*MaxShown))
 	if err != nil {
-		return formBroken(err)
+		return MalformedForm(err)
 	}
-	found := findings{}
-	found.add(part.FormName(), "Input should be a single part", string(beginning))
-	return invalid(found)
+	found := Findings{}
+	found.Add(part.FormName(), "Input should be a single part", string(beginning))
+	return Invalid(found)
 }
 
 // hold keeps a file that comes before the JSON part.
-func (f *form[T]) hold(part *multipart.Part) error {
+func (f *Form[T]) hold(part *multipart.Part) error {
 	file, err := f.file(part)
 	if err != nil || file == nil {
 		return err
 	}
-	reader := &failingReader{reader: file.Reader}
+	reader := &FailingReader{Reader: file.Reader}
 	content, err := spool.New(reader)
-	if reader.err != nil {
-		return formBroken(reader.err)
+	if reader.Err != nil {
+		return MalformedForm(reader.Err)
 	}
 	if err != nil {
 		return fmt.Errorf("hold a file of a form: %w: %w", err, errNotHeld)
 	}
 	file.Reader = content
-	f.held = append(f.held, heldFile{formFile: *file, content: content})
+	f.held = append(f.held, heldFile{FormFile: *file, content: content})
 	return nil
 }
 
 // close frees the files that are held. They were only read, so that an error loses
 // nothing.
-func (f *form[T]) close() {
+func (f *Form[T]) close() {
 	for _, file := range f.held {
 		_ = file.content.Close()
 	}
 }
 
-// withForm makes an operation of a handler that takes a form: the named part with
+// WithForm makes an operation of a handler that takes a form: the named part with
 // JSON for T, and files of the given fields.
-func withForm[I, T, O any](part string, files []string, handler func(context.Context, *I, *form[T]) (*O, error)) binder {
+func WithForm[I, T, O any](part string, files []string, handler func(context.Context, *I, *Form[T]) (*O, error)) Binder {
 	return func(s *Server, route Route) error {
 		schema := s.registry.Schema(reflect.TypeFor[T](), true, route.OperationID)
 		return register(s, route, s.formBody(route, part, files, schema), func(ctx context.Context, in *I) (*O, error) {
-			found := requestOf(ctx).findings
-			f := newForm[T](requestOf(ctx), part, files)
+			found := RequestOf(ctx).findings
+			f := newForm[T](RequestOf(ctx), part, files)
 			defer f.close()
 			if err := f.readData(s.validator, schema, found); err != nil {
 				return nil, err
 			}
-			if err := invalid(found); err != nil {
+			if err := Invalid(found); err != nil {
 				return nil, err
 			}
 			return handler(ctx, in, f)
@@ -237,30 +237,30 @@ func (s *Server) formBody(route Route, part string, files []string, schema *huma
 }
 
 // newForm makes the form of a request. One of another content type has no parts.
-func newForm[T any](r *request, name string, files []string) *form[T] {
-	f := &form[T]{memory: r.memory, name: name, fields: map[string]bool{}}
+func newForm[T any](r *Request, name string, files []string) *Form[T] {
+	f := &Form[T]{memory: r.Memory, name: name, fields: map[string]bool{}}
 	for _, field := range files {
 		f.fields[field] = false
 	}
 	kind, parameters, err := mime.ParseMediaType(r.header("Content-Type"))
 	if err == nil && kind == "multipart/form-data" && parameters["boundary"] != "" {
-		f.parts = multipart.NewReader(boundedForm(r.body, len(files)), parameters["boundary"])
+		f.parts = multipart.NewReader(boundedForm(r.Body, len(files)), parameters["boundary"])
 	}
 	return f
 }
 
 // readData reads the form up to the end of its JSON part, and holds the files before
 // it.
-func (f *form[T]) readData(v *validator, schema *huma.Schema, found findings) error {
+func (f *Form[T]) readData(v *Validator, schema *huma.Schema, found Findings) error {
 	if f.parts == nil {
-		found.add(f.name, missingText, nil)
+		found.Add(f.name, MissingText, nil)
 		return nil
 	}
 	for {
 		part, err := f.next()
 		switch {
 		case errors.Is(err, io.EOF):
-			found.add(f.name, missingText, nil)
+			found.Add(f.name, MissingText, nil)
 			return nil
 		case err != nil:
 			return err
@@ -274,32 +274,33 @@ func (f *form[T]) readData(v *validator, schema *huma.Schema, found findings) er
 }
 
 // decode reads the JSON part.
-func (f *form[T]) decode(part io.Reader, v *validator, schema *huma.Schema, found findings) error {
+func (f *Form[T]) decode(part io.Reader, v *Validator, schema *huma.Schema, found Findings) error {
 	raw, err := io.ReadAll(io.LimitReader(part, jsonLimit+1))
 	switch {
 	case err != nil:
-		return formBroken(err)
+		return MalformedForm(err)
 	case len(raw) > jsonLimit:
-		return partTooLarge(f.name, jsonLimit)
+		return PartTooLarge(f.name, jsonLimit)
 	}
-	if err := f.memory.take(int64(len(raw)) + parsedSize(raw)); err != nil {
+	if err := f.memory.Take(int64(len(raw)) + ParsedSize(raw)); err != nil {
 		return err
 	}
-	parsed, ok := parseJSON(raw, f.name, found)
+	parsed, ok := ParseJSON(raw, f.name, found)
 	if !ok {
 		return nil
 	}
 	if _, ok := parsed.(map[string]any); !ok {
 		// Named for its part, as there is no other body to be wrong.
-		v.check(schema, parsed, f.name, found)
+		v.Check(schema, parsed, f.name, found)
 		return nil
 	}
-	f.Data = decodeParsed[T](v, schema, parsed, found)
+	f.Data = DecodeParsed[T](v, schema, parsed, found)
 	return nil
 }
 
-func partTooLarge(name string, limit int64) error {
-	return evidence.NewError(evidence.TooLarge, fmt.Sprintf("%s exceeds the limit of %d MiB", name, limit/mebibyte))
+// PartTooLarge is the answer for a part of a form that is too large, in bytes.
+func PartTooLarge(name string, limit int64) error {
+	return evidence.NewError(evidence.TooLarge, fmt.Sprintf("%s exceeds the limit of %d MiB", name, limit/Mebibyte))
 }
 
 // boundedForm bounds a form as a whole, so that parts that are passed over cost
@@ -326,21 +327,21 @@ func (l *limitedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// documentMultiple is what each byte of a document becomes, at most, while it is parsed.
-const documentMultiple = 32
+// DocumentMultiple is what each byte of a document becomes, at most, while it is parsed.
+const DocumentMultiple = 32
 
-// readFile reads a file that is a document to be parsed, if there is memory for it.
-func readFile(ctx context.Context, file io.Reader) ([]byte, error) {
-	m := requestOf(ctx).memory
-	text, err := m.readAll(file, fileLimit+1)
+// ReadFile reads a file that is a document to be parsed, if there is memory for it.
+func ReadFile(ctx context.Context, file io.Reader) ([]byte, error) {
+	m := RequestOf(ctx).Memory
+	text, err := m.ReadAll(file, fileLimit+1)
 	if err != nil {
-		return nil, formBroken(err)
+		return nil, MalformedForm(err)
 	}
-	return text, m.take(documentMultiple * int64(len(text)))
+	return text, m.Take(DocumentMultiple * int64(len(text)))
 }
 
-// formBroken words what goes wrong between the parts of a form.
-func formBroken(err error) error {
+// MalformedForm words what goes wrong between the parts of a form.
+func MalformedForm(err error) error {
 	var ours *evidence.Error
 	if errors.As(err, &ours) {
 		return ours
@@ -353,16 +354,16 @@ func formBroken(err error) error {
 	return evidence.NewError(evidence.Invalid, formBrokenMessage)
 }
 
-// failingReader remembers what went wrong with reading.
-type failingReader struct {
-	reader io.Reader
-	err    error
+// FailingReader remembers what went wrong with reading.
+type FailingReader struct {
+	Reader io.Reader
+	Err    error
 }
 
-func (f *failingReader) Read(p []byte) (int, error) {
-	n, err := f.reader.Read(p)
+func (f *FailingReader) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		f.err = err
+		f.Err = err
 	}
 	return n, err
 }

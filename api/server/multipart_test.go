@@ -14,10 +14,10 @@ import (
 )
 
 func startForm(t *testing.T) *running {
-	return start(t, []Route{{Method: "POST", Path: "/forms/{org}", OperationID: "post_form", Tag: "T", Summary: "S", Least: evidence.Member,
-		Serve: withForm("data_json", []string{"attachment_file"}, func(_ context.Context, _ *orgInput, f *form[Thing]) (*textOutput, error) {
+	return start(t, []Route{{Method: "POST", Path: "/forms/{org}", OperationID: "post_form", Tag: "T", Summary: "S", MinRole: evidence.Member,
+		Serve: WithForm("data_json", []string{"attachment_file"}, func(_ context.Context, _ *orgInput, f *Form[Thing]) (*textOutput, error) {
 			told := f.Data.Name
-			err := f.Files(func(file formFile) error {
+			err := f.Files(func(file FormFile) error {
 				n, err := io.Copy(io.Discard, file)
 				told += fmt.Sprintf(" %s %s %d", file.Field, file.Filename, n)
 				return err
@@ -51,7 +51,7 @@ func (r *running) post(t *testing.T, query string, parts ...part) answer {
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return r.send(t, "POST", prefix+"/forms/acme"+query, "member", body.String(), "Content-Type", writer.FormDataContentType())
+	return r.send(t, "POST", Prefix+"/forms/acme"+query, "member", body.String(), "Content-Type", writer.FormDataContentType())
 }
 
 func TestFormsAreReadPartByPart(t *testing.T) {
@@ -106,8 +106,8 @@ func TestNamesOfFilesAreShortUnicodeText(t *testing.T) {
 	data := part{"data_json", "", `{"name":"x"}`}
 	longest := strings.Repeat("ü", maxSentFilename)
 	for name, test := range map[string]struct{ filename, want string }{
-		"no UTF-8":    {"a\xff", unreadableText + " [input: a\uFFFD]"},
-		"too long":    {longest + "x", "String should have at most 1024 characters [input: " + strings.Repeat("ü", maxShown) + "...]"},
+		"no UTF-8":    {"a\xff", UnreadableText + " [input: a\uFFFD]"},
+		"too long":    {longest + "x", "String should have at most 1024 characters [input: " + strings.Repeat("ü", MaxShown) + "...]"},
 		"the longest": {longest, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,9 +142,9 @@ func TestWrongFormsAreReported(t *testing.T) {
 		"null":             {[]part{{"data_json", "", "null"}}, missing, "data_json"},
 		"no JSON":          {[]part{{"data_json", "", "{"}}, "Invalid JSON: unexpected end of input [input: {]", "data_json"},
 		"no object":        {[]part{{"data_json", "", "[]"}}, "Input should be a valid dictionary or object to extract fields from [input: []]", "data_json"},
-		"no UTF-8":         {[]part{{"data_json", "", "{\"name\":\"\xff\"}"}}, unreadableText + " [input: \uFFFD]", "name"},
-		"a lone surrogate": {[]part{{"data_json", "", `{"name":"\ud83d"}`}}, unreadableText + " [input: \uFFFD]", "name"},
-		"no text at all":   {[]part{{"data_json", "", "\"\xff\""}}, unreadableText + " [input: \uFFFD]", "data_json"},
+		"no UTF-8":         {[]part{{"data_json", "", "{\"name\":\"\xff\"}"}}, UnreadableText + " [input: \uFFFD]", "name"},
+		"a lone surrogate": {[]part{{"data_json", "", `{"name":"\ud83d"}`}}, UnreadableText + " [input: \uFFFD]", "name"},
+		"no text at all":   {[]part{{"data_json", "", "\"\xff\""}}, UnreadableText + " [input: \uFFFD]", "data_json"},
 		"a missing member": {[]part{{"data_json", "", "{}"}}, missing, "name"},
 	} {
 		got := s.post(t, "", test.parts...)
@@ -154,12 +154,12 @@ func TestWrongFormsAreReported(t *testing.T) {
 		}
 	}
 	for _, contentType := range []string{"", "application/json", "multipart/form-data", "multipart/form-data; boundary="} {
-		got := s.send(t, "POST", prefix+"/forms/acme", "member", `{"name":"x"}`, "Content-Type", contentType)
+		got := s.send(t, "POST", Prefix+"/forms/acme", "member", `{"name":"x"}`, "Content-Type", contentType)
 		if got.status != 400 || got.decoded(t).Errors["data_json"] != missing {
 			t.Errorf("%q: %d %s", contentType, got.status, got.body)
 		}
 	}
-	s.send(t, "POST", prefix+"/forms/acme", "member", "--x\r\nContent-Disposition: form-data; name=data_json\r\n\r\n{}", "Content-Type", "multipart/form-data; boundary=x").
+	s.send(t, "POST", Prefix+"/forms/acme", "member", "--x\r\nContent-Disposition: form-data; name=data_json\r\n\r\n{}", "Content-Type", "multipart/form-data; boundary=x").
 		expect(t, 400, formBrokenMessage)
 }
 

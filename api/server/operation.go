@@ -12,16 +12,16 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
 )
 
-// binder registers a route with what serves it.
-type binder func(s *Server, route Route) error
+// Binder registers a route with what serves it.
+type Binder func(s *Server, route Route) error
 
-// handle makes an operation of a handler that takes no body; one that is sent
+// Handle makes an operation of a handler that takes no body; one that is sent
 // nonetheless is ignored, as clients send `null` where they have nothing to say.
 // I holds the parameters and O the answer, as huma describes them.
-func handle[I, O any](handler func(context.Context, *I) (*O, error)) binder {
+func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 	return func(s *Server, route Route) error {
 		return register(s, route, nil, func(ctx context.Context, in *I) (*O, error) {
-			if err := invalid(requestOf(ctx).findings); err != nil {
+			if err := Invalid(RequestOf(ctx).findings); err != nil {
 				return nil, err
 			}
 			return handler(ctx, in)
@@ -29,9 +29,9 @@ func handle[I, O any](handler func(context.Context, *I) (*O, error)) binder {
 	}
 }
 
-// withBody makes an operation of a handler that takes a JSON body T. The body's
+// WithBody makes an operation of a handler that takes a JSON body T. The body's
 // findings are answered together with those of the parameters.
-func withBody[I, T, O any](handler func(context.Context, *I, *T) (*O, error)) binder {
+func WithBody[I, T, O any](handler func(context.Context, *I, *T) (*O, error)) Binder {
 	return func(s *Server, route Route) error {
 		schema := s.registry.Schema(reflect.TypeFor[T](), true, route.OperationID)
 		body := &huma.RequestBody{
@@ -43,12 +43,12 @@ func withBody[I, T, O any](handler func(context.Context, *I, *T) (*O, error)) bi
 			if err != nil {
 				return nil, err
 			}
-			found := requestOf(ctx).findings
-			value, err := decodeStrict[T](requestOf(ctx).memory, s.validator, schema, raw, found)
+			found := RequestOf(ctx).findings
+			value, err := DecodeStrict[T](RequestOf(ctx).Memory, s.validator, schema, raw, found)
 			if err != nil {
 				return nil, err
 			}
-			if err := invalid(found); err != nil {
+			if err := Invalid(found); err != nil {
 				return nil, err
 			}
 			return handler(ctx, in, value)
@@ -101,14 +101,14 @@ func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler 
 
 // enter is where a request meets its operation.
 func (s *Server) enter(ctx huma.Context, route Route, parameters []parameter, next func(huma.Context)) {
-	r := requestOf(ctx.Context())
+	r := RequestOf(ctx.Context())
 	r.route = route.Path
-	r.findings = findings{}
+	r.findings = Findings{}
 	if err := s.admit(ctx.Context(), route, r, ctx.Param("org")); err != nil {
 		s.refuse(ctx, err)
 		return
 	}
-	normalized, err := s.validator.normalize(ctx, parameters, r)
+	normalized, err := normalize(s.validator, ctx, parameters, r)
 	if err != nil {
 		s.refuse(ctx, err)
 		return

@@ -25,8 +25,8 @@ type organizationAnswer struct {
 
 // getOrganization reads one organization.
 func (h *handlers) getOrganization(ctx context.Context, _ *OrgPath) (*organizationAnswer, error) {
-	name := access(ctx).OrgName
-	org, err := h.store.Tenancy.Organization(ctx, name)
+	name := Access(ctx).OrgName
+	org, err := h.Store.Tenancy.Organization(ctx, name)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Organization named '%s' does not exist", name))
 	}
@@ -47,15 +47,15 @@ func (h *handlers) organizationRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodGet, Path: "/organizations/{org}", OperationID: "get_organization", Tag: "Organizations",
-			Summary: "Read an organization", Least: evidence.Reader, Serve: handle(h.getOrganization),
+			Summary: "Read an organization", MinRole: evidence.Reader, Serve: Handle(h.getOrganization),
 		},
 		{
 			Method: http.MethodGet, Path: "/user/default-org", OperationID: "get_user_default_org", Tag: "User",
-			Summary: "Read one's default organization", Serve: handle(h.getDefaultOrg),
+			Summary: "Read one's default organization", Serve: Handle(h.getDefaultOrg),
 		},
 		{
 			Method: http.MethodPut, Path: "/user/{org}", OperationID: "put_user_default_org", Tag: "User",
-			Summary: "Make an organization one's default", Least: evidence.Reader, Serve: handle(h.putDefaultOrg),
+			Summary: "Make an organization one's default", MinRole: evidence.Reader, Serve: Handle(h.putDefaultOrg),
 		},
 	}
 }

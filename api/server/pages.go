@@ -9,27 +9,27 @@ import (
 	"strings"
 )
 
-// page is one page of a list that is cut by page numbers.
-type page struct {
+// Page is one page of a list that is cut by page numbers.
+type Page struct {
 	number int // from 1
 	size   int
 	total  int64
 	// address is that of the list, without the query.
 	address string
-	query   url.Values
-	// sizeName is the parameter that sets the size, "" for per_page.
-	sizeName string
+	Query   url.Values
+	// SizeName is the parameter that sets the size, "" for per_page.
+	SizeName string
 }
 
-// pageOf describes the page that a request asks for, once the total is known.
-func (l Links) pageOf(ctx context.Context, number, size int, total int64) page {
-	r := requestOf(ctx)
-	return page{number: number, size: size, total: total, address: l.base + r.path, query: r.query}
+// PageOf describes the page that a request asks for, once the total is known.
+func PageOf(ctx context.Context, links Links, number, size int, total int64) Page {
+	r := RequestOf(ctx)
+	return Page{number: number, size: size, total: total, address: links.Base + r.path, Query: r.query}
 }
 
-// offsetOf is how many entries lie before a page. It stays within what a query
+// OffsetOf is how many entries lie before a page. It stays within what a query
 // can skip, however great the number.
-func offsetOf(number, size int) int {
+func OffsetOf(number, size int) int {
 	const most = 1 << 40
 	if number < 1 || size < 1 {
 		return 0
@@ -39,40 +39,40 @@ func offsetOf(number, size int) int {
 
 // count is the number of pages; an empty list has none, nor has one of which only
 // the total is asked for.
-func (p page) count() int {
+func (p Page) count() int {
 	if p.size == 0 {
 		return 0
 	}
 	return int((p.total + int64(p.size) - 1) / int64(p.size))
 }
 
-// beyond tells whether the page is behind the last one. Of a list that is longer than
+// Beyond tells whether the page is behind the last one. Of a list that is longer than
 // storage.MaxCount no more can be reached by pages.
-func (p page) beyond() bool {
-	return p.size == 0 || int64(offsetOf(p.number, p.size)) >= p.total
+func (p Page) Beyond() bool {
+	return p.size == 0 || int64(OffsetOf(p.number, p.size)) >= p.total
 }
 
 // at is the address of another page, all else of the query unchanged.
-func (p page) at(number int) string {
-	query := maps.Clone(p.query)
+func (p Page) at(number int) string {
+	query := maps.Clone(p.Query)
 	if query == nil {
 		query = url.Values{}
 	}
 	query.Set("page", strconv.Itoa(number))
-	query.Set(cmp.Or(p.sizeName, "per_page"), strconv.Itoa(p.size))
+	query.Set(cmp.Or(p.SizeName, "per_page"), strconv.Itoa(p.size))
 	return p.address + "?" + query.Encode()
 }
 
-// self is the address as it was asked for.
-func (p page) self() string {
-	if len(p.query) == 0 {
+// Self is the address as it was asked for.
+func (p Page) Self() string {
+	if len(p.Query) == 0 {
 		return p.address
 	}
-	return p.address + "?" + p.query.Encode()
+	return p.address + "?" + p.Query.Encode()
 }
 
 // neighbours lists the pages one can go to, by relation.
-func (p page) neighbours() []relation {
+func (p Page) neighbours() []relation {
 	last := max(p.count(), 1)
 	relations := []relation{{"first", p.at(1)}}
 	if p.number > 1 {
@@ -96,7 +96,7 @@ type PageHeaders struct {
 	Link        string `header:"Link" doc:"Only when there is more than one page."`
 }
 
-func (p page) headers() PageHeaders {
+func (p Page) Headers() PageHeaders {
 	headers := PageHeaders{TotalCount: p.total, PerPage: p.size, CurrentPage: p.number, TotalPages: p.count()}
 	if p.count() < 2 {
 		return headers
@@ -112,21 +112,22 @@ func (p page) headers() PageHeaders {
 // PageEnvelope is pagination by members beside the list (contract/responses.md,
 // style 4). Bodies embed it, exported for the same reason.
 type PageEnvelope struct {
-	Links      map[string]href `json:"_links"`
+	Links      map[string]Href `json:"_links"`
 	Page       int             `json:"page"`
 	PerPage    int             `json:"per_page"`
 	TotalPages int             `json:"total_pages"`
 	TotalCount int64           `json:"total_count"`
 }
 
-type href struct {
+// Href is a link.
+type Href struct {
 	Href string `json:"href"`
 }
 
-func (p page) envelope() PageEnvelope {
-	links := map[string]href{"self": {p.self()}}
+func (p Page) Envelope() PageEnvelope {
+	links := map[string]Href{"self": {p.Self()}}
 	for _, relation := range p.neighbours() {
-		links[relation.name] = href{relation.address}
+		links[relation.name] = Href{relation.address}
 	}
 	return PageEnvelope{Links: links, Page: p.number, PerPage: p.size, TotalPages: p.count(), TotalCount: p.total}
 }
@@ -140,7 +141,8 @@ type PaginationInfo struct {
 	PageCount int   `json:"page_count"`
 }
 
-func paginationOf(number, size int, total int64) PaginationInfo {
-	p := page{number: number, size: size, total: total}
+// PaginationOf describes a page of a list.
+func PaginationOf(number, size int, total int64) PaginationInfo {
+	p := Page{number: number, size: size, total: total}
 	return PaginationInfo{Total: total, Page: number, PerPage: size, PageCount: p.count()}
 }

@@ -29,11 +29,11 @@ func startList(t *testing.T) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return start(t, []Route{{Method: "GET", Path: "/list/{org}", OperationID: "list_things", Tag: "T", Summary: "S", Least: evidence.Reader,
-		Serve: handle(func(ctx context.Context, in *listInput) (*listOutput, error) {
-			p := links.pageOf(ctx, in.Page, in.PerPage, in.Total)
-			out := &listOutput{PageHeaders: p.headers()}
-			out.Body.PageEnvelope, out.Body.Things = p.envelope(), []string{}
+	return start(t, []Route{{Method: "GET", Path: "/list/{org}", OperationID: "list_things", Tag: "T", Summary: "S", MinRole: evidence.Reader,
+		Serve: Handle(func(ctx context.Context, in *listInput) (*listOutput, error) {
+			p := PageOf(ctx, links, in.Page, in.PerPage, in.Total)
+			out := &listOutput{PageHeaders: p.Headers()}
+			out.Body.PageEnvelope, out.Body.Things = p.Envelope(), []string{}
 			return out, nil
 		})}})
 }
@@ -52,12 +52,12 @@ func TestPagesAreToldInHeadersAndBody(t *testing.T) {
 		"": {"", `{"_links":{"first":{"href":"` + list + `?page=1&per_page=10"},"last":{"href":"` + list + `?page=1&per_page=10"},"self":{"href":"` + list + `"}},` +
 			`"page":1,"per_page":10,"total_pages":0,"total_count":0,"things":[]}`},
 	} {
-		got := s.send(t, "GET", prefix+"/list/acme"+query, "reader", "")
+		got := s.send(t, "GET", Prefix+"/list/acme"+query, "reader", "")
 		if got.header.Get("Link") != want.link || got.body != want.body {
 			t.Errorf("%q:\n got %s\n     %s\nwant %s\n     %s", query, got.header.Get("Link"), got.body, want.link, want.body)
 		}
 	}
-	got := s.send(t, "GET", prefix+"/list/acme?total=25&page=2", "reader", "").header
+	got := s.send(t, "GET", Prefix+"/list/acme?total=25&page=2", "reader", "").header
 	for name, want := range map[string]string{"X-Total-Count": "25", "X-Per-Page": "10", "X-Current-Page": "2", "X-Total-Pages": "3"} {
 		if got.Get(name) != want {
 			t.Errorf("%s = %q, want %q", name, got.Get(name), want)
@@ -68,7 +68,7 @@ func TestPagesAreToldInHeadersAndBody(t *testing.T) {
 func TestPagesBeyondTheEndLeadBack(t *testing.T) {
 	s := startList(t)
 	var body PageEnvelope
-	if err := json.Unmarshal([]byte(s.send(t, "GET", prefix+"/list/acme?total=25&page=9", "reader", "").body), &body); err != nil {
+	if err := json.Unmarshal([]byte(s.send(t, "GET", Prefix+"/list/acme?total=25&page=9", "reader", "").body), &body); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := body.Links["next"]; ok || body.Links["prev"] != body.Links["last"] {
@@ -78,11 +78,11 @@ func TestPagesBeyondTheEndLeadBack(t *testing.T) {
 
 func TestOffsetsDoNotOverflow(t *testing.T) {
 	for _, test := range []struct{ number, size, want int }{{1, 15, 0}, {3, 15, 30}, {0, 15, 0}} {
-		if got := offsetOf(test.number, test.size); got != test.want {
+		if got := OffsetOf(test.number, test.size); got != test.want {
 			t.Errorf("offsetOf(%d, %d) = %d, want %d", test.number, test.size, got, test.want)
 		}
 	}
-	if got := offsetOf(math.MaxInt, math.MaxInt); got < 0 {
+	if got := OffsetOf(math.MaxInt, math.MaxInt); got < 0 {
 		t.Errorf("the offset of the greatest page is %d", got)
 	}
 }

@@ -84,12 +84,12 @@ func (c *requestContext) URL() url.URL {
 
 // normalize reads the parameters of a request, validates and coerces them.
 // Findings stay in the request until the body has been looked at too.
-func (v *validator) normalize(ctx huma.Context, parameters []parameter, r *request) (*requestContext, error) {
+func normalize(v *Validator, ctx huma.Context, parameters []parameter, r *Request) (*requestContext, error) {
 	c := &requestContext{humaContext: ctx, path: map[string]string{}, query: url.Values{}}
 	checkQueryText(parameters, r)
 	for _, p := range parameters {
 		if p.in == "query" {
-			if values := v.normalizeQuery(p, r); values != nil {
+			if values := normalizeQuery(v, p, r); values != nil {
 				c.query[p.name] = values
 			}
 			continue
@@ -98,7 +98,7 @@ func (v *validator) normalize(ctx huma.Context, parameters []parameter, r *reque
 		if err != nil {
 			return nil, err
 		}
-		if checked, ok := v.checkParameter(p, value, r.findings); ok {
+		if checked, ok := checkParameter(v, p, value, r.findings); ok {
 			c.path[p.name] = canonical(checked)
 		}
 	}
@@ -108,19 +108,19 @@ func (v *validator) normalize(ctx huma.Context, parameters []parameter, r *reque
 // normalizeQuery returns nil for a parameter that huma shall take for absent:
 // one that is, one that is wrong, and an empty text, which is huma's zero value
 // anyway.
-func (v *validator) normalizeQuery(p parameter, r *request) []string {
+func normalizeQuery(v *Validator, p parameter, r *Request) []string {
 	sent, ok := r.query[p.name]
 	if !ok {
 		if p.required {
-			r.findings.add("query."+p.name, missingText, nil)
+			r.findings.Add("query."+p.name, MissingText, nil)
 		}
 		return nil
 	}
 	if p.list {
-		return v.normalizeList(p, sent, r.findings)
+		return normalizeList(v, p, sent, r.findings)
 	}
 	// The last one counts when a parameter is repeated.
-	checked, ok := v.checkParameter(p, sent[len(sent)-1], r.findings)
+	checked, ok := checkParameter(v, p, sent[len(sent)-1], r.findings)
 	if text := canonical(checked); ok && text != "" {
 		return []string{text}
 	}
@@ -129,19 +129,19 @@ func (v *validator) normalizeQuery(p parameter, r *request) []string {
 
 // checkParameter is check for a parameter; ok is false when anything is wrong with it,
 // also what was found already or beyond maxFindings. huma must not see it then.
-func (v *validator) checkParameter(p parameter, value any, found findings) (checked any, ok bool) {
-	own := findings{}
-	checked = v.check(p.schema, value, p.in+"."+p.name, own)
-	found.merge(own)
+func checkParameter(v *Validator, p parameter, value any, found Findings) (checked any, ok bool) {
+	own := Findings{}
+	checked = v.Check(p.schema, value, p.in+"."+p.name, own)
+	found.Merge(own)
 	return checked, len(own) == 0
 }
 
-func (v *validator) normalizeList(p parameter, sent []string, found findings) []string {
+func normalizeList(v *Validator, p parameter, sent []string, found Findings) []string {
 	items := make([]any, len(sent))
 	for i, text := range sent {
 		items[i] = text
 	}
-	if _, ok := v.checkParameter(p, items, found); !ok {
+	if _, ok := checkParameter(v, p, items, found); !ok {
 		return nil
 	}
 	values := make([]string, len(items))
@@ -171,7 +171,7 @@ func canonical(value any) string {
 
 // checkQueryText refuses query parameters that are not UTF-8, also those that the
 // operation does not know.
-func checkQueryText(parameters []parameter, r *request) {
+func checkQueryText(parameters []parameter, r *Request) {
 	for name, values := range r.query {
 		list := slices.ContainsFunc(parameters, func(p parameter) bool { return p.list && p.name == name })
 		for i, value := range values {
@@ -182,7 +182,7 @@ func checkQueryText(parameters []parameter, r *request) {
 			if list {
 				at += "[" + strconv.Itoa(i) + "]"
 			}
-			r.findings.add(at, unreadableText, value)
+			r.findings.Add(at, UnreadableText, value)
 		}
 	}
 }
@@ -194,10 +194,10 @@ func unescape(name, segment string) (string, error) {
 	if err != nil {
 		return "", evidence.NewError(evidence.Invalid, "The path is not validly escaped text")
 	}
-	if !plain(value) {
-		found := findings{}
-		found.add("path."+name, unreadableText, value)
-		return "", invalid(found)
+	if !PlainText(value) {
+		found := Findings{}
+		found.Add("path."+name, UnreadableText, value)
+		return "", Invalid(found)
 	}
 	return value, nil
 }

@@ -21,7 +21,7 @@ func operationsTable() string {
 	var b strings.Builder
 	b.WriteString("| tag | operation | request | least role |\n|---|---|---|---|\n")
 	for _, r := range table {
-		least := r.Least.String()
+		least := r.MinRole.String()
 		if !r.ofOrganization() {
 			least = "any key"
 		}

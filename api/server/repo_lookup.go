@@ -12,41 +12,41 @@ import (
 	"strings"
 )
 
-func (b *Base) repoAsked(ctx context.Context, org evidence.OrgAccess, in *getRepoInput) (evidence.Repo, error) {
+func (b *Base) LoadRepoOf(ctx context.Context, org evidence.OrgAccess, in *GetRepoInput) (evidence.Repo, error) {
 	if in.ID != "" {
-		return b.repoWithID(ctx, org, in.ID)
+		return b.LoadRepoByID(ctx, org, in.ID)
 	}
-	return b.repoNamed(ctx, org, in.Name, in.Provider)
+	return b.LoadRepo(ctx, org, in.Name, in.Provider)
 }
 
-// repoWithID returns the repository of an internal id, or answers in the contract's
+// LoadRepoByID returns the repository of an internal id, or answers in the contract's
 // words that there is none.
-func (b *Base) repoWithID(ctx context.Context, org evidence.OrgAccess, id string) (evidence.Repo, error) {
-	repo, err := b.store.Repos.Get(ctx, org.OrgID, id)
+func (b *Base) LoadRepoByID(ctx context.Context, org evidence.OrgAccess, id string) (evidence.Repo, error) {
+	repo, err := b.Store.Repos.Get(ctx, org.OrgID, id)
 	if errors.Is(err, storage.ErrNotFound) {
-		err = repoUnknown(id)
+		err = RepoNotFound(id)
 	}
 	return repo, err
 }
 
-// repoNamed returns the repository of a name, as pickRepo does: one command.
-func (b *Base) repoNamed(ctx context.Context, org evidence.OrgAccess, name, provider string) (evidence.Repo, error) {
-	repos, err := b.store.Repos.Named(ctx, org.OrgID, name)
+// LoadRepo returns the repository of a name, as pickRepo does: one command.
+func (b *Base) LoadRepo(ctx context.Context, org evidence.OrgAccess, name, provider string) (evidence.Repo, error) {
+	repos, err := b.Store.Repos.Named(ctx, org.OrgID, name)
 	if err != nil {
 		return evidence.Repo{}, err
 	}
-	return pickRepo(repos, name, provider)
+	return PickRepo(repos, name, provider)
 }
 
-// pickRepo picks, from all repositories of a name, the one that a client means. If
+// PickRepo picks, from all repositories of a name, the one that a client means. If
 // there are several it has to say the provider; of several at that provider the newest
 // one has the name now. An empty provider means any.
-func pickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, error) {
+func PickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, error) {
 	if provider != "" {
 		repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return r.Provider != provider })
 	}
 	if len(repos) == 0 {
-		return evidence.Repo{}, repoUnknown(name)
+		return evidence.Repo{}, RepoNotFound(name)
 	}
 	if provider == "" && len(repos) > 1 {
 		providers := map[string]bool{}
@@ -61,7 +61,8 @@ func pickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, erro
 	}), nil
 }
 
-func repoUnknown(name string) error {
+// RepoNotFound is the answer for a repository that does not exist.
+func RepoNotFound(name string) error {
 	return evidence.NewError(evidence.NotFound, fmt.Sprintf("Repo '%s' not found", name))
 }
 
@@ -71,7 +72,8 @@ type RepoProviderQuery struct {
 	Provider string `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion" doc:"Provider of the repository. Needed when several have the name."`
 }
 
-type getRepoInput struct {
+// GetRepoInput names a repository by its name or its internal id.
+type GetRepoInput struct {
 	OrgPath
 	Name string `path:"repo_name" doc:"Name of the repository; it may have slashes."`
 	RepoProviderQuery

@@ -17,7 +17,7 @@ var (
 )
 
 const (
-	reposPrefix = prefix + "/repos/"
+	reposPrefix = Prefix + "/repos/"
 	// liveArtifacts leads the path of the operation that has the name at its end.
 	liveArtifacts = "live-artifacts/"
 )

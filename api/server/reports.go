@@ -24,48 +24,48 @@ func (h *handlers) reportRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/K8S", OperationID: "k8s_report", Tag: "Environments",
-			Summary: "Report what runs in a Kubernetes environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[K8SReport](h, "K8S", evidence.K8S)),
+			Summary: "Report what runs in a Kubernetes environment", MinRole: evidence.Snapshotter, BodyLimit: ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: WithBody(report[K8SReport](h, "K8S", evidence.K8S)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/ECS", OperationID: "ecs_report", Tag: "Environments",
-			Summary: "Report what runs in an ECS environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[ECSReport](h, "ECS", evidence.ECS)),
+			Summary: "Report what runs in an ECS environment", MinRole: evidence.Snapshotter, BodyLimit: ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: WithBody(report[ECSReport](h, "ECS", evidence.ECS)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/S3", OperationID: "s3_report", Tag: "Environments",
-			Summary: "Report what lies in an S3 environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[S3Report](h, "S3", evidence.S3)),
+			Summary: "Report what lies in an S3 environment", MinRole: evidence.Snapshotter, BodyLimit: ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: WithBody(report[S3Report](h, "S3", evidence.S3)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/azure-apps", OperationID: "azure_apps_report", Tag: "Environments",
-			Summary: "Report what runs in an environment of Azure apps", Least: evidence.Snapshotter, BodyLimit: reportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[AzureAppsReport](h, "azure-apps", evidence.AzureApps)),
+			Summary: "Report what runs in an environment of Azure apps", MinRole: evidence.Snapshotter, BodyLimit: ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: WithBody(report[AzureAppsReport](h, "azure-apps", evidence.AzureApps)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/cloud-run", OperationID: "cloud_run_report", Tag: "Environments",
-			Summary: "Report what runs in a Cloud Run environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[CloudRunReport](h, "cloud-run", evidence.CloudRun)),
+			Summary: "Report what runs in a Cloud Run environment", MinRole: evidence.Snapshotter, BodyLimit: ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: WithBody(report[CloudRunReport](h, "cloud-run", evidence.CloudRun)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/docker", OperationID: "docker_report", Tag: "Environments",
-			Summary: "Report what runs in a Docker environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[DockerReport](h, "docker", evidence.Docker)),
+			Summary: "Report what runs in a Docker environment", MinRole: evidence.Snapshotter, BodyLimit: ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: WithBody(report[DockerReport](h, "docker", evidence.Docker)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/lambda", OperationID: "lambda_report", Tag: "Environments",
-			Summary: "Report what runs in a Lambda environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[LambdaReport](h, "lambda", evidence.Lambda)),
+			Summary: "Report what runs in a Lambda environment", MinRole: evidence.Snapshotter, BodyLimit: ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: WithBody(report[LambdaReport](h, "lambda", evidence.Lambda)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/server", OperationID: "server_report", Tag: "Environments",
-			Summary: "Report what runs in a server environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[ServerReport](h, "server", evidence.Server)),
+			Summary: "Report what runs in a server environment", MinRole: evidence.Snapshotter, BodyLimit: ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: WithBody(report[ServerReport](h, "server", evidence.Server)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/serverless", OperationID: "serverless_report", Tag: "Environments",
-			Summary: "Report the functions of a Lambda or Cloud Run environment", Least: evidence.Snapshotter, BodyLimit: reportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: withBody(report[ServerlessReport](h, "serverless", evidence.Lambda, evidence.CloudRun)),
+			Summary: "Report the functions of a Lambda or Cloud Run environment", MinRole: evidence.Snapshotter, BodyLimit: ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: WithBody(report[ServerlessReport](h, "serverless", evidence.Lambda, evidence.CloudRun)),
 		},
 	}
 }
@@ -93,26 +93,26 @@ func (t ReportType) fits(kind ReportType) bool { return t == "" || t == kind }
 
 // report makes the handler for reports of one type, which environments of the given
 // types take.
-func report[T any](h *handlers, kind ReportType, takers ...evidence.EnvironmentType) func(context.Context, *EnvironmentPath, *T) (*textAnswer, error) {
-	return func(ctx context.Context, in *EnvironmentPath, body *T) (*textAnswer, error) {
-		org := access(ctx)
-		ref, err := h.environmentNamed(ctx, org, in.Environment)
+func report[T any](h *handlers, kind ReportType, takers ...evidence.EnvironmentType) func(context.Context, *EnvironmentPath, *T) (*TextAnswer, error) {
+	return func(ctx context.Context, in *EnvironmentPath, body *T) (*TextAnswer, error) {
+		org := Access(ctx)
+		ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
 		if err != nil {
 			return nil, err
 		}
 		if !slices.Contains(takers, ref.Type) {
 			return nil, reportMistaken(in.Environment, ref.Type, kind)
 		}
-		canonical, err := canonicalReport(requestOf(ctx).memory, ref.Type, any(body).(reportBody).instances())
+		canonical, err := canonicalReport(RequestOf(ctx).Memory, ref.Type, any(body).(reportBody).instances())
 		if err != nil {
 			return nil, err
 		}
 		return h.acceptReport(ctx, tasks.Submission{
 			Org:         org.OrgID,
 			Environment: ref.ID,
-			ReportedBy:  principal(ctx).Name,
+			ReportedBy:  Principal(ctx).Name,
 			Report:      canonical,
-			Stored:      requestOf(ctx).memory.release,
+			Stored:      RequestOf(ctx).Memory.Release,
 		})
 	}
 }
@@ -128,13 +128,13 @@ const (
 
 // canonicalReport brings a report into its canonical form, if there is memory for it. That
 // repeats an instance for each of its images, and so may be far larger than the body.
-func canonicalReport(m *memory, kind evidence.EnvironmentType, instances []snapshot.Instance) (snapshot.Report, error) {
+func canonicalReport(m *Memory, kind evidence.EnvironmentType, instances []snapshot.Instance) (snapshot.Report, error) {
 	images := 0
 	for i := range instances {
 		images += len(instances[i].Digests)
 	}
 	gathered := int64(images) * imageSize
-	if err := m.take(gathered); err != nil {
+	if err := m.Take(gathered); err != nil {
 		return snapshot.Report{}, err
 	}
 	report := snapshot.Canonical(kind, instances)
@@ -146,7 +146,7 @@ func canonicalReport(m *memory, kind evidence.EnvironmentType, instances []snaps
 		return snapshot.Report{}, err
 	}
 	// The body, and what was decoded of it, give way to what is encoded.
-	return report, m.keep(gathered + packedMultiple*int64(size))
+	return report, m.Keep(gathered + packedMultiple*int64(size))
 }
 
 // reportMistaken says that an environment does not take reports of a type.
@@ -163,23 +163,23 @@ func reportMistaken(name string, of evidence.EnvironmentType, sent ReportType) e
 }
 
 // acceptReport takes a report and answers what came of it.
-func (h *handlers) acceptReport(ctx context.Context, submission tasks.Submission) (*textAnswer, error) {
-	verdict, err := h.intake.Accept(ctx, submission)
+func (h *handlers) acceptReport(ctx context.Context, submission tasks.Submission) (*TextAnswer, error) {
+	verdict, err := h.Intake.Accept(ctx, submission)
 	if err != nil {
 		return nil, err
 	}
 	return answerReport(verdict)
 }
 
-func answerReport(verdict snapshot.Verdict) (*textAnswer, error) {
+func answerReport(verdict snapshot.Verdict) (*TextAnswer, error) {
 	switch verdict {
 	case snapshot.Created:
-		return made(), nil
+		return Created(), nil
 	case snapshot.NoChange:
-		return &textAnswer{Status: http.StatusOK, Body: reportUnchanged}, nil
+		return &TextAnswer{Status: http.StatusOK, Body: reportUnchanged}, nil
 	case snapshot.Failed:
 		return nil, fmt.Errorf("the report was given up by the worker")
 	default:
-		return &textAnswer{Status: http.StatusOK, Body: reportAccepted}, nil
+		return &TextAnswer{Status: http.StatusOK, Body: reportAccepted}, nil
 	}
 }

@@ -18,7 +18,7 @@ import (
 // change members, and what they may change.
 type reportForm struct {
 	kind     string
-	decode   func(t *testing.T, body []byte) ([]snapshot.Instance, findings)
+	decode   func(t *testing.T, body []byte) ([]snapshot.Instance, Findings)
 	fast     func(body []byte) bool
 	artifact map[string]any
 	// texts are the required members that hold any text; optional ones may be null as
@@ -72,16 +72,16 @@ func reportForms() []reportForm {
 
 // decodedAs decodes a body as the operation does, and makes sure that what the fast
 // path takes the schema takes as well, for the same.
-func decodedAs[T any](t *testing.T, body []byte) ([]snapshot.Instance, findings) {
+func decodedAs[T any](t *testing.T, body []byte) ([]snapshot.Instance, Findings) {
 	t.Helper()
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schema := registry.Schema(reflect.TypeFor[T](), true, "")
-	v, found := newValidator(registry), findings{}
+	v, found := NewValidator(registry), Findings{}
 	value := decodeReport[T](v, schema, body, found)
-	if fast, ok := decodeFast[T](body); ok {
-		doubts := findings{}
-		parsed, _ := parseJSON(body, "body", doubts)
-		if slow := decodeParsed[T](v, schema, parsed, doubts); len(doubts) > 0 || !reflect.DeepEqual(fast, slow) {
+	if fast, ok := DecodeFast[T](body); ok {
+		doubts := Findings{}
+		parsed, _ := ParseJSON(body, "body", doubts)
+		if slow := DecodeParsed[T](v, schema, parsed, doubts); len(doubts) > 0 || !reflect.DeepEqual(fast, slow) {
 			t.Errorf("%s is surely valid for %T, but the schema says %v", body, fast, doubts)
 		}
 	}
@@ -93,7 +93,7 @@ func decodedAs[T any](t *testing.T, body []byte) ([]snapshot.Instance, findings)
 
 // takenFast tells whether a body needs no look at its schema.
 func takenFast[T any](body []byte) bool {
-	_, ok := decodeFast[T](body)
+	_, ok := DecodeFast[T](body)
 	return ok
 }
 
@@ -140,9 +140,9 @@ func TestReportsNeedAllTheirRequiredMembers(t *testing.T) {
 		for _, member := range slices.Concat(form.texts, slices.Sorted(maps.Keys(form.choices)), []string{"digests", "creationTimestamp"}) {
 			artifact := maps.Clone(form.artifact)
 			delete(artifact, member)
-			form.refuses(t, form.body(t, artifact), "artifacts[0]."+member, missingText)
+			form.refuses(t, form.body(t, artifact), "artifacts[0]."+member, MissingText)
 		}
-		form.refuses(t, []byte(`{}`), "artifacts", missingText)
+		form.refuses(t, []byte(`{}`), "artifacts", MissingText)
 		form.refuses(t, []byte(`{"artifacts":null}`), "artifacts", "Input should be a valid list")
 		form.refuses(t, form.body(t, form.artifact, nil), "artifacts[1]", "Input should be a valid dictionary or object to extract fields from")
 	}
@@ -177,7 +177,7 @@ func TestTextsOfReportsAreTexts(t *testing.T) {
 			for _, value := range []any{nil, 7, []any{}, true} {
 				form.refuses(t, form.changed(t, member, value), "artifacts[0]."+member, "Input should be a valid string")
 			}
-			form.refuses(t, form.changed(t, member, "a\x00b"), "artifacts[0]."+member, unreadableText)
+			form.refuses(t, form.changed(t, member, "a\x00b"), "artifacts[0]."+member, UnreadableText)
 		}
 		for member, text := range form.choices {
 			for _, value := range []any{nil, 7, "", "ACR", "Job"} {
@@ -269,9 +269,9 @@ func TestOwnersOfPodsNeedTheirMembersAndMayHaveMore(t *testing.T) {
 		wrong[member] = nil
 		form.refuses(t, form.changed(t, "owners", []any{wrong}), at, "Input should be a valid string")
 		delete(wrong, member)
-		form.refuses(t, form.changed(t, "owners", []any{wrong}), at, missingText)
+		form.refuses(t, form.changed(t, "owners", []any{wrong}), at, MissingText)
 		wrong[strings.ToUpper(member)] = "x"
-		form.refuses(t, form.changed(t, "owners", []any{wrong}), at, missingText)
+		form.refuses(t, form.changed(t, "owners", []any{wrong}), at, MissingText)
 	}
 	form.refuses(t, form.changed(t, "owners", []any{nil}), "artifacts[0].owners[0]", "Input should be a valid dictionary or object to extract fields from")
 }
@@ -322,8 +322,8 @@ func TestOnlyOneContextIsShownAndECSAlways(t *testing.T) {
 }
 
 // decodeReport decodes a body for which there is memory.
-func decodeReport[T any](v *validator, s *huma.Schema, body []byte, found findings) *T {
-	value, err := decodeStrict[T](unlimitedMemory(), v, s, body, found)
+func decodeReport[T any](v *Validator, s *huma.Schema, body []byte, found Findings) *T {
+	value, err := DecodeStrict[T](UnlimitedMemory(), v, s, body, found)
 	if err != nil {
 		panic(err)
 	}

@@ -17,19 +17,19 @@ func (h *handlers) repoRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodGet, Path: "/repos/{org}", OperationID: "list_repos", Tag: "Repos",
-			Summary: "List repositories", Least: evidence.Reader, Serve: handle(h.listRepos),
+			Summary: "List repositories", MinRole: evidence.Reader, Serve: Handle(h.listRepos),
 		},
 		{
 			Method: http.MethodGet, Path: "/repos/{org}/filter-options", OperationID: "list_repo_filter_options", Tag: "Repos",
-			Summary: "List what repositories can be filtered by", Least: evidence.Reader, Serve: handle(h.listRepoFilterOptions),
+			Summary: "List what repositories can be filtered by", MinRole: evidence.Reader, Serve: Handle(h.listRepoFilterOptions),
 		},
 		{
 			Method: http.MethodGet, Path: "/repos/{org}/tags", OperationID: "list_repo_tag_choices", Tag: "Repos",
-			Summary: "List the tags that repositories have", Least: evidence.Reader, Serve: handle(h.listRepoTagChoices),
+			Summary: "List the tags that repositories have", MinRole: evidence.Reader, Serve: Handle(h.listRepoTagChoices),
 		},
 		{
 			Method: http.MethodGet, Path: "/repos/{org}/{repo_name}", OperationID: "get_repo", Tag: "Repos",
-			Summary: "Read a repository", Least: evidence.Reader, Serve: handle(h.getRepo),
+			Summary: "Read a repository", MinRole: evidence.Reader, Serve: Handle(h.getRepo),
 		},
 	}
 }
@@ -45,15 +45,15 @@ type RepoResponse struct {
 	// LatestActivity is when the repository was last reported, ISO 8601 in UTC.
 	LatestActivity *string           `json:"latest_activity" nullable:"true"`
 	Tags           map[string]string `json:"tags"`
-	Links          map[string]href   `json:"_links"`
+	Links          map[string]Href   `json:"_links"`
 }
 
 func (h *handlers) showRepo(org evidence.OrgAccess, repo *evidence.Repo) RepoResponse {
 	return RepoResponse{
 		ID: repo.ID, Name: repo.Name, URL: repo.URL,
-		Provider: orNull(repo.Provider), RepoID: orNull(repo.ExternalID), Description: repo.Description,
-		LatestActivity: isoTime(repo.LastModifiedAt), Tags: orEmpty(repo.Tags),
-		Links: map[string]href{"self": {h.links.RepoSelf(org.OrgName, repo.Name, repo.ID)}},
+		Provider: NilIfEmpty(repo.Provider), RepoID: NilIfEmpty(repo.ExternalID), Description: repo.Description,
+		LatestActivity: ISOTime(repo.LastModifiedAt), Tags: EmptyIfNil(repo.Tags),
+		Links: map[string]Href{"self": {h.Links.RepoSelf(org.OrgName, repo.Name, repo.ID)}},
 	}
 }
 
@@ -87,8 +87,8 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*listRepo
 	if in.Name != "" && in.Search != "" {
 		return nil, evidence.NewError(evidence.Invalid, "Specify either 'name' or 'search', not both")
 	}
-	org := access(ctx)
-	repos, err := h.store.Repos.List(ctx, org.OrgID)
+	org := Access(ctx)
+	repos, err := h.Store.Repos.List(ctx, org.OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -102,10 +102,10 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*listRepo
 		return order
 	})
 	body := RepoListResponse{
-		PageEnvelope: h.links.pageOf(ctx, in.Page, in.PerPage, int64(len(repos))).envelope(),
+		PageEnvelope: PageOf(ctx, h.Links, in.Page, in.PerPage, int64(len(repos))).Envelope(),
 		Repos:        []RepoResponse{},
 	}
-	start := min(offsetOf(in.Page, in.PerPage), len(repos))
+	start := min(OffsetOf(in.Page, in.PerPage), len(repos))
 	for _, repo := range repos[start:min(start+in.PerPage, len(repos))] {
 		body.Repos = append(body.Repos, h.showRepo(org, &repo))
 	}
@@ -127,7 +127,7 @@ func (in *listReposInput) names(r *evidence.Repo) bool {
 func (in *listReposInput) facets(ctx context.Context) repoFacets {
 	return repoFacets{
 		provider: in.Provider, instance: in.Instance, namespace: segmentsOf(in.Namespace),
-		tagged: given(ctx, "tag"), tags: in.Tag,
+		tagged: QueryHas(ctx, "tag"), tags: in.Tag,
 	}
 }
 
@@ -149,7 +149,7 @@ func (f repoFacets) want(r *evidence.Repo) bool {
 	if f.instance != "" && r.Instance() != f.instance {
 		return false
 	}
-	if f.tagged && !slices.ContainsFunc(f.tags, func(tag string) bool { return tagged(r.Tags, tag) }) {
+	if f.tagged && !slices.ContainsFunc(f.tags, func(tag string) bool { return HasTag(r.Tags, tag) }) {
 		return false
 	}
 	return r.Within(f.namespace)
@@ -188,13 +188,13 @@ type repoFilterOptionsAnswer struct {
 // listRepoFilterOptions lists what the repositories of an organization can be
 // narrowed down to.
 func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOptionsInput) (*repoFilterOptionsAnswer, error) {
-	repos, err := h.store.Repos.List(ctx, access(ctx).OrgID)
+	repos, err := h.Store.Repos.List(ctx, Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
 	}
 	facets := repoFacets{
 		provider: in.Provider, instance: in.Instance, namespace: segmentsOf(in.Namespace),
-		tagged: given(ctx, "tag"), tags: in.Tag,
+		tagged: QueryHas(ctx, "tag"), tags: in.Tag,
 	}
 	anyProvider, anyInstance := facets, facets
 	anyProvider.provider, anyInstance.instance = "", ""
@@ -240,7 +240,7 @@ type tagChoicesAnswer struct {
 
 // listRepoTagChoices lists the tags that repositories of an organization have.
 func (h *handlers) listRepoTagChoices(ctx context.Context, _ *OrgPath) (*tagChoicesAnswer, error) {
-	repos, err := h.store.Repos.List(ctx, access(ctx).OrgID)
+	repos, err := h.Store.Repos.List(ctx, Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -261,9 +261,9 @@ type repoAnswer struct {
 }
 
 // getRepo reads one repository.
-func (h *handlers) getRepo(ctx context.Context, in *getRepoInput) (*repoAnswer, error) {
-	org := access(ctx)
-	repo, err := h.repoAsked(ctx, org, in)
+func (h *handlers) getRepo(ctx context.Context, in *GetRepoInput) (*repoAnswer, error) {
+	org := Access(ctx)
+	repo, err := h.LoadRepoOf(ctx, org, in)
 	if err != nil {
 		return nil, err
 	}

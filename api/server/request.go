@@ -8,9 +8,9 @@ import (
 	"attestry/evidence"
 )
 
-// request is what the shell knows of the request under way. One goroutine at a
+// Request is what the shell knows of the request under way. One goroutine at a
 // time uses it: the one that serves the request.
-type request struct {
+type Request struct {
 	id     string
 	method string
 	// path is the path as it was sent, escapes and all.
@@ -20,17 +20,17 @@ type request struct {
 	// query holds the parameters as they were sent.
 	query  url.Values
 	header func(name string) string
-	body   *requestBody
+	Body   *requestBody
 	// http11 tells that the client understands answers of unknown length.
 	http11 bool
-	// memory is what the request takes up, until its answer is sent.
-	memory *memory
+	// Memory is what the request takes up, until its answer is sent.
+	Memory *Memory
 	// pace is how fast the client has to take a streamed answer that takes up memory.
 	pace pace
 	// answer is the answer, once it has begun.
 	answer *jsonAnswer
 	// findings are those of the parameters; the body's join them.
-	findings  findings
+	findings  Findings
 	org       string
 	principal evidence.Principal
 	access    evidence.OrgAccess
@@ -38,38 +38,38 @@ type request struct {
 
 type requestKey struct{}
 
-// requestOf returns the request that ctx belongs to. Contexts from elsewhere
+// RequestOf returns the request that ctx belongs to. Contexts from elsewhere
 // have an empty one, so that callers need no second path.
-func requestOf(ctx context.Context) *request {
-	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+func RequestOf(ctx context.Context) *Request {
+	if r, ok := ctx.Value(requestKey{}).(*Request); ok {
 		return r
 	}
-	return &request{
-		header: http.Header{}.Get, memory: unlimitedMemory(), pace: usualPace(),
+	return &Request{
+		header: http.Header{}.Get, Memory: UnlimitedMemory(), pace: usualPace(),
 	}
 }
 
-// principal returns whoever sent the request.
-func principal(ctx context.Context) evidence.Principal { return requestOf(ctx).principal }
+// Principal returns whoever sent the request.
+func Principal(ctx context.Context) evidence.Principal { return RequestOf(ctx).principal }
 
-// access returns what the principal may do in the organization of the path.
-func access(ctx context.Context) evidence.OrgAccess { return requestOf(ctx).access }
+// Access returns what the principal may do in the organization of the path.
+func Access(ctx context.Context) evidence.OrgAccess { return RequestOf(ctx).access }
 
-// requestID returns the id that the answer carries as X-Request-ID.
-func requestID(ctx context.Context) string { return requestOf(ctx).id }
+// RequestID returns the id that the answer carries as X-Request-ID.
+func RequestID(ctx context.Context) string { return RequestOf(ctx).id }
 
-// given tells whether a query parameter was sent, be it empty: huma itself
+// QueryHas tells whether a query parameter was sent, be it empty: huma itself
 // takes an empty one for absent.
-func given(ctx context.Context, name string) bool {
-	_, ok := requestOf(ctx).query[name]
+func QueryHas(ctx context.Context, name string) bool {
+	_, ok := RequestOf(ctx).query[name]
 	return ok
 }
 
-// sentText is the text of a query parameter as it was sent, for one that has a
+// SentText is the text of a query parameter as it was sent, for one that has a
 // default: huma puts the default in the place of an empty text. The last one counts
 // when a parameter is repeated; it is "" when none was sent.
-func sentText(ctx context.Context, name string) string {
-	values := requestOf(ctx).query[name]
+func SentText(ctx context.Context, name string) string {
+	values := RequestOf(ctx).query[name]
 	if len(values) == 0 {
 		return ""
 	}

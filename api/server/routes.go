@@ -20,9 +20,9 @@ type Route struct {
 	OperationID string
 	Tag         string
 	Summary     string
-	// Least is the least role in the organization of the path. Operations without
+	// MinRole is the least role in the organization of the path. Operations without
 	// an organization leave it out: any valid key will do.
-	Least evidence.Role
+	MinRole evidence.Role
 	// Public operations need no key.
 	Public     bool
 	Deprecated bool
@@ -34,7 +34,7 @@ type Route struct {
 	// are accepted everywhere.
 	BasicToo bool
 	// Serve is what handle, withBody or withForm make of a handler.
-	Serve binder
+	Serve Binder
 }
 
 func (r Route) ofOrganization() bool { return strings.Contains(r.Path, "{org}") }
@@ -55,9 +55,9 @@ func (r Route) check() error {
 		return fmt.Errorf("route %s %s is incomplete", r.Method, r.Path)
 	case !strings.HasPrefix(r.Path, "/"):
 		return fmt.Errorf("route %s: path %q does not begin with a slash", r.OperationID, r.Path)
-	case r.Public && r.Least != evidence.NoRole:
+	case r.Public && r.MinRole != evidence.NoRole:
 		return fmt.Errorf("route %s is public and asks for a role", r.OperationID)
-	case !r.Public && r.ofOrganization() != (r.Least != evidence.NoRole):
+	case !r.Public && r.ofOrganization() != (r.MinRole != evidence.NoRole):
 		return fmt.Errorf("route %s: an organization in the path and a least role go together", r.OperationID)
 	}
 	return nil

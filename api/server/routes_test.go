@@ -3,4 +3,4 @@ package server
 import "log/slog"
 
 // productRoutes is the product's table.
-func productRoutes() []Route { return Routes(&Base{log: slog.New(slog.DiscardHandler)}) }
+func productRoutes() []Route { return Routes(&Base{Log: slog.New(slog.DiscardHandler)}) }

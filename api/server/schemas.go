@@ -21,11 +21,11 @@ func SchemaRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodGet, Path: "/schemas/flow-template/v1", OperationID: "flow_template_schema_v1", Tag: "Schemas",
-			Summary: "Read the JSON Schema of flow templates", Serve: handle(answerSchema(flowTemplateSchema)),
+			Summary: "Read the JSON Schema of flow templates", Serve: Handle(answerSchema(flowTemplateSchema)),
 		},
 		{
 			Method: http.MethodGet, Path: "/schemas/environment-policy/v1", OperationID: "environment_policy_schema_v1", Tag: "Schemas",
-			Summary: "Read the JSON Schema of environment policies", Serve: handle(answerSchema(environmentPolicySchema)),
+			Summary: "Read the JSON Schema of environment policies", Serve: Handle(answerSchema(environmentPolicySchema)),
 		},
 	}
 }

@@ -22,7 +22,7 @@ const maxFound = 200
 func (h *handlers) searchRoutes() []Route {
 	return []Route{{
 		Method: http.MethodGet, Path: "/search/{org}/sha/{search_value}", OperationID: "get_search", Tag: "Search",
-		Summary: "Search by fingerprint or commit", Least: evidence.Reader, Serve: handle(h.search),
+		Summary: "Search by fingerprint or commit", MinRole: evidence.Reader, Serve: Handle(h.search),
 	}}
 }
 
@@ -80,7 +80,7 @@ type searchAnswer struct {
 // search finds the artifacts whose fingerprint or commit is, or begins with, the
 // given digits: what flows know, and what runs or ran though no flow knows of it.
 func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswer, error) {
-	org, digits := access(ctx), strings.ToLower(in.Value)
+	org, digits := Access(ctx), strings.ToLower(in.Value)
 	traces, ran, err := h.trace(ctx, org, digits)
 	if errors.Is(err, storage.ErrAmbiguous) {
 		return nil, evidence.NewError(evidence.NotFound, "Search results are too ambiguous. Please give more digits.")
@@ -98,22 +98,22 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswe
 	for _, artifact := range unknown {
 		traces.Fingerprints = append(traces.Fingerprints, artifact.Fingerprint)
 	}
-	records := h.store.Artifacts.OfIDs(traces.Records[:min(len(traces.Records), maxFound)])
-	known := partsOf(h.batchBytes, records, func(ctx context.Context, part []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
+	records := h.Store.Artifacts.OfIDs(traces.Records[:min(len(traces.Records), maxFound)])
+	known := PartsOf(h.BatchBytes, records, func(ctx context.Context, part []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
 		return h.foundReported(ctx, org, part)
 	})
 	return &searchAnswer{Body: SearchResultGetResponse{
-		ResolvedTo: resolved(once(traces.Fingerprints), traces.Commits), Artifacts: known.Append(unknown...),
+		ResolvedTo: resolved(SortUnique(traces.Fingerprints), traces.Commits), Artifacts: known.Append(unknown...),
 	}}, nil
 }
 
 // trace looks for the digits among what flows know and among what runs or ran.
 func (h *handlers) trace(ctx context.Context, org evidence.OrgAccess, digits string) (pipelines.Traces, []string, error) {
-	traces, err := h.store.Artifacts.Search(ctx, org.OrgID, digits)
+	traces, err := h.Store.Artifacts.Search(ctx, org.OrgID, digits)
 	if err != nil {
 		return traces, nil, err
 	}
-	ran, err := h.store.Events.Beginning(ctx, org.OrgID, digits)
+	ran, err := h.Store.Events.Beginning(ctx, org.OrgID, digits)
 	return traces, ran, err
 }
 
@@ -146,7 +146,7 @@ func (h *handlers) foundReported(ctx context.Context, org evidence.OrgAccess, re
 	for _, record := range records {
 		fingerprints = append(fingerprints, record.Fingerprint)
 	}
-	places, err := h.placesOf(ctx, org, once(fingerprints))
+	places, err := h.placesOf(ctx, org, SortUnique(fingerprints))
 	shown := make([]SearchFoundArtifactModel, 0, len(judged))
 	for _, artifact := range judged {
 		shown = append(shown, h.showFound(org, &artifact, places[artifact.record.Fingerprint]))
@@ -209,8 +209,8 @@ func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, place
 		shown.History = append(shown.History, place.history()...)
 		if last := place.events[len(place.events)-1]; last.Timestamp >= seen {
 			seen, shown.Name = last.Timestamp, last.Name
-			shown.HTMLURL = h.links.Snapshot(org.OrgName, place.environment, place.index)
-			shown.APIURL = h.links.SnapshotSelf(org.OrgName, place.environment, place.index)
+			shown.HTMLURL = h.Links.Snapshot(org.OrgName, place.environment, place.index)
+			shown.APIURL = h.Links.SnapshotSelf(org.OrgName, place.environment, place.index)
 		}
 	}
 	slices.SortStableFunc(shown.History, func(a, b ArtifactHistory) int { return cmp.Compare(a.Timestamp, b.Timestamp) })

@@ -226,7 +226,7 @@ type searchOutput struct {
 func search(ctx context.Context, in *searchInput) (*searchOutput, error) {
 	out := &searchOutput{}
 	out.Body.Page, out.Body.PerPage, out.Body.Reverse, out.Body.Since = in.Page, in.PerPage, in.Reverse, in.Since
-	out.Body.Sort, out.Body.Name, out.Body.NameGiven = in.Sort, in.Name, given(ctx, "name")
+	out.Body.Sort, out.Body.Name, out.Body.NameGiven = in.Sort, in.Name, QueryHas(ctx, "name")
 	out.Body.Flow, out.Body.Types, out.Body.Numbers = in.Flow, in.Types, in.Numbers
 	return out, nil
 }
@@ -284,23 +284,23 @@ func failing(_ context.Context, in *thingInput) (*textOutput, error) {
 func testRoutes() []Route {
 	return []Route{
 		{Method: "GET", Path: "/things/{org}/{name}", OperationID: "get_thing", Tag: "Things", Summary: "Get a thing",
-			Least: evidence.Reader, Serve: handle(greet)},
+			MinRole: evidence.Reader, Serve: Handle(greet)},
 		{Method: "GET", Path: "/things/{org}/search", OperationID: "search_things", Tag: "Things", Summary: "Search things",
-			Least: evidence.Reader, Serve: handle(search)},
+			MinRole: evidence.Reader, Serve: Handle(search)},
 		{Method: "PUT", Path: "/things/{org}", OperationID: "put_thing", Tag: "Things", Summary: "Put a thing",
-			Least: evidence.Member, Statuses: []int{201, 200}, BasicToo: true, Serve: withBody(putThing)},
+			MinRole: evidence.Member, Statuses: []int{201, 200}, BasicToo: true, Serve: WithBody(putThing)},
 		{Method: "PUT", Path: "/things/{org}/{name}/archive", OperationID: "archive_thing", Tag: "Things", Summary: "Archive a thing",
-			Least: evidence.Admin, Deprecated: true, Serve: handle(greet)},
+			MinRole: evidence.Admin, Deprecated: true, Serve: Handle(greet)},
 		{Method: "PUT", Path: "/things/{org}/{name}/report", OperationID: "report_thing", Tag: "Things", Summary: "Report a thing",
-			Least: evidence.Snapshotter, BodyLimit: reportLimit, Serve: withBody(reportThing)},
+			MinRole: evidence.Snapshotter, BodyLimit: ReportLimit, Serve: WithBody(reportThing)},
 		{Method: "POST", Path: "/things/{org}/{name}/fail", OperationID: "fail_thing", Tag: "Things", Summary: "Fail",
-			Least: evidence.Reader, Serve: handle(failing)},
+			MinRole: evidence.Reader, Serve: Handle(failing)},
 		{Method: "GET", Path: "/mine", OperationID: "get_mine", Tag: "Mine", Summary: "Who am I",
-			Serve: handle(func(ctx context.Context, _ *struct{}) (*textOutput, error) {
-				return &textOutput{Status: 200, Body: principal(ctx).Name}, nil
+			Serve: Handle(func(ctx context.Context, _ *struct{}) (*textOutput, error) {
+				return &textOutput{Status: 200, Body: Principal(ctx).Name}, nil
 			})},
 		{Method: "POST", Path: "/hooks/{uid}", OperationID: "hook", Tag: "Hooks", Summary: "A hook",
-			Public: true, Serve: handle(func(context.Context, *struct {
+			Public: true, Serve: Handle(func(context.Context, *struct {
 				UID string `path:"uid"`
 			}) (*textOutput, error) {
 				return &textOutput{Status: 200, Body: "OK"}, nil

@@ -69,10 +69,10 @@ func NewService(deps ServiceDeps) (*Service, error) {
 		MemoryBudget:    deps.MemoryBudget,
 	}
 	server, err := New(shell, Routes(&Base{
-		clock: deps.Clock, links: links, store: deps.Store,
-		intake:    snapshot.NewIntake(deps.Store, dispatcher, waiters, deps.Clock, deps.ReportWait),
-		evaluator: evaluator, logical: logical.NewUpdater(deps.Store, deps.Clock, deps.Log),
-		log: deps.Log, batchBytes: shell.BatchBytes(),
+		Clock: deps.Clock, Links: links, Store: deps.Store,
+		Intake:    snapshot.NewIntake(deps.Store, dispatcher, waiters, deps.Clock, deps.ReportWait),
+		Evaluator: evaluator, Logical: logical.NewUpdater(deps.Store, deps.Clock, deps.Log),
+		Log: deps.Log, BatchBytes: shell.BatchBytes(),
 	}))
 	return &Service{server: server, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator}, err
 }

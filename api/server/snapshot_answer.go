@@ -72,7 +72,7 @@ type shownArtifact struct {
 // exited last. The names of flows are those of now: one command.
 func (h *handlers) showSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, s *loadedSnapshot) (GetSnapshotResponse, error) {
 	// What the artifacts hold is charged where it is read, or shared with the cache.
-	if err := requestOf(ctx).memory.take(int64(len(s.Artifacts)) * int64(reflect.TypeFor[shownArtifact]().Size())); err != nil {
+	if err := RequestOf(ctx).Memory.Take(int64(len(s.Artifacts)) * int64(reflect.TypeFor[shownArtifact]().Size())); err != nil {
 		return GetSnapshotResponse{}, err
 	}
 	shown := annotate(s.Artifacts, s.Changes)
@@ -89,7 +89,7 @@ func (h *handlers) showSnapshot(ctx context.Context, org evidence.OrgAccess, env
 		Timestamp:               s.Timestamp,
 		Type:                    string(s.Type),
 		Compliant:               s.Compliant(),
-		HTMLURL:                 h.links.Snapshot(org.OrgName, environment.Name, s.Number),
+		HTMLURL:                 h.Links.Snapshot(org.OrgName, environment.Name, s.Number),
 		Artifacts:               jsonstream.Show(shown, origins.showArtifact),
 		AppliedPolicies:         []map[string]any{},
 	}, nil

@@ -47,7 +47,7 @@ type snapshotOrigins struct {
 }
 
 func (h *handlers) originsOf(ctx context.Context, org evidence.OrgAccess, shown []shownArtifact) (*snapshotOrigins, error) {
-	origins := &snapshotOrigins{links: h.links, org: org.OrgName, running: make(map[string]bool, len(shown))}
+	origins := &snapshotOrigins{links: h.Links, org: org.OrgName, running: make(map[string]bool, len(shown))}
 	var flows []string
 	for i := range shown {
 		one := &shown[i]
@@ -57,7 +57,7 @@ func (h *handlers) originsOf(ctx context.Context, org evidence.OrgAccess, shown 
 		}
 	}
 	var err error
-	origins.flows, err = h.store.Flows.Names(ctx, org.OrgID, once(flows))
+	origins.flows, err = h.Store.Flows.Names(ctx, org.OrgID, SortUnique(flows))
 	return origins, err
 }
 
@@ -76,8 +76,8 @@ func (o *snapshotOrigins) showFlow(artifact *snapshot.Artifact, origin *snapshot
 		TrailName:                   origin.Trail,
 		TemplateReferenceName:       origin.Slot,
 		GitCommit:                   evidence.ShownSHA(origin.CommitSHA),
-		CommitURL:                   orNull(origin.CommitURL),
-		GitCommitInfo:               OrNull[GitCommitInfo]{Value: showCommit(origin.Commit)},
+		CommitURL:                   NilIfEmpty(origin.CommitURL),
+		GitCommitInfo:               OrNull[GitCommitInfo]{Value: NewGitCommitInfo(origin.Commit)},
 		HTMLURL:                     o.links.Artifact(o.org, flow, artifact.Fingerprint, origin.Record),
 		FlowHTMLURL:                 o.links.Flow(o.org, flow),
 		DeploymentDiff:              OrNull[DeploymentDiff]{Value: o.showDiff(origin)},
@@ -94,12 +94,12 @@ func (o *snapshotOrigins) showDiff(origin *snapshot.Origin) *DeploymentDiff {
 	}
 	return &DeploymentDiff{
 		DiffURL:                         origin.CodeDiff(),
-		PreviousGitCommit:               orNull(previous.Origin.CommitSHA),
+		PreviousGitCommit:               NilIfEmpty(previous.Origin.CommitSHA),
 		PreviousFingerprint:             previous.Fingerprint,
 		PreviousArtifactName:            previous.Name,
 		PreviousArtifactComplianceState: previous.Status,
 		PreviousRunning:                 o.running[previous.Fingerprint],
-		PreviousGitCommitURL:            orNull(previous.Origin.CommitURL),
+		PreviousGitCommitURL:            NilIfEmpty(previous.Origin.CommitURL),
 		PreviousTrailName:               previous.Origin.Trail,
 		PreviousTemplateReferenceName:   previous.Origin.Slot,
 	}

@@ -18,11 +18,11 @@ func (h *handlers) snapshotRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}", OperationID: "list_snapshots", Tag: "Snapshots",
-			Summary: "List the snapshots of an environment", Least: evidence.Reader, Serve: handle(h.listSnapshots),
+			Summary: "List the snapshots of an environment", MinRole: evidence.Reader, Serve: Handle(h.listSnapshots),
 		},
 		{
 			Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}/{snapshot_expression}", OperationID: "get_snapshot", Tag: "Snapshots",
-			Summary: "Read a snapshot", Least: evidence.Reader, Serve: handle(h.getSnapshot),
+			Summary: "Read a snapshot", MinRole: evidence.Reader, Serve: Handle(h.getSnapshot),
 		},
 	}
 }
@@ -52,8 +52,8 @@ type listSnapshotsAnswer struct {
 // listSnapshots lists snapshots, newest first. Their numbers have no gaps, so a
 // page is looked up by id.
 func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*listSnapshotsAnswer, error) {
-	org := access(ctx)
-	environment, err := h.environmentOf(ctx, org, in.Environment)
+	org := Access(ctx)
+	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*
 		if first > last {
 			return nil, false, nil
 		}
-		requestOf(ctx).memory.rewind(0)
+		RequestOf(ctx).Memory.Rewind(0)
 		begin, end := max(first, last-listBlock+1), last
 		if in.Reverse {
 			begin, end = first, min(first+listBlock-1, last)
@@ -79,7 +79,7 @@ func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*
 			last = begin - 1
 		}
 		// One more than is shown: it ends the last one.
-		found, err := h.store.Snapshots.GetMany(ctx, environment.ID, numbersBetween(begin, min(end+1, timeline.Latest)))
+		found, err := h.Store.Snapshots.GetMany(ctx, environment.ID, numbersBetween(begin, min(end+1, timeline.Latest)))
 		items := h.listItems(found, end)
 		if !in.Reverse {
 			slices.Reverse(items)
@@ -100,7 +100,7 @@ func (h *handlers) listItems(found []snapshot.Snapshot, last int64) []GetSnapsho
 			item.To = found[i+1].Timestamp
 			item.Duration = evidence.RoundSeconds(item.To - item.From)
 		} else {
-			item.Duration = evidence.RoundSeconds(max(0, evidence.Seconds(h.clock())-item.From))
+			item.Duration = evidence.RoundSeconds(max(0, evidence.Seconds(h.Clock())-item.From))
 		}
 		items = append(items, item)
 	}
@@ -112,7 +112,7 @@ func (h *handlers) listItems(found []snapshot.Snapshot, last int64) []GetSnapsho
 func pageWithin(first, last int64, page, perPage int, reverse bool) (int64, int64) {
 	// A page larger than the whole is the whole.
 	size := min(int64(perPage), max(last-first+1, 1))
-	skip := int64(offsetOf(page, int(size)))
+	skip := int64(OffsetOf(page, int(size)))
 	if reverse {
 		first += skip
 		return first, min(last, first+size-1)
@@ -140,8 +140,8 @@ type snapshotAnswer struct {
 
 // getSnapshot reads one snapshot.
 func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput) (*snapshotAnswer, error) {
-	org := access(ctx)
-	environment, err := h.environmentOf(ctx, org, in.Environment)
+	org := Access(ctx)
+	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,8 @@ import (
 // firstRead is how much of a stream is read before the status is chosen.
 const firstRead = 32 << 10
 
-// download is something to be sent without holding all of it.
-type download struct {
+// Download is something to be sent without holding all of it.
+type Download struct {
 	ContentType string
 	// Filename makes the answer an attachment of that name; "" does not.
 	Filename string
@@ -36,16 +36,16 @@ type download struct {
 	Verify func(ctx context.Context) error
 }
 
-// streamOutput is the answer of an operation that streams.
-type streamOutput struct {
+// StreamOutput is the answer of an operation that streams.
+type StreamOutput struct {
 	Body func(huma.Context)
 }
 
-// stream answers with a download, or with the part of it that a Range header
+// Stream answers with a download, or with the part of it that a Range header
 // asks for. What goes wrong up to the first bytes is an error like any other;
 // later, the connection breaks off, so that nobody takes a part for the whole.
-func stream(ctx context.Context, d download) (*streamOutput, error) {
-	r := requestOf(ctx)
+func Stream(ctx context.Context, d Download) (*StreamOutput, error) {
+	r := RequestOf(ctx)
 	part, err := partOf(r, d.Size)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func stream(ctx context.Context, d download) (*streamOutput, error) {
 	var content io.ReadCloser = http.NoBody
 	switch {
 	case r.method != http.MethodHead && part.length != 0:
-		if err = r.memory.hold(d.Memory); err == nil {
+		if err = r.Memory.Hold(d.Memory); err == nil {
 			content, err = openPart(ctx, d, part)
 		}
 	case d.Verify != nil:
@@ -62,7 +62,7 @@ func stream(ctx context.Context, d download) (*streamOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &streamOutput{Body: func(hctx huma.Context) {
+	return &StreamOutput{Body: func(hctx huma.Context) {
 		if content != http.NoBody && d.Memory > 0 {
 			content = newPacedReader(content, content, humafiber.Unwrap(hctx).Context().Conn(), r.pace)
 		}
@@ -70,7 +70,7 @@ func stream(ctx context.Context, d download) (*streamOutput, error) {
 	}}, nil
 }
 
-func send(ctx huma.Context, d download, part span, content io.ReadCloser) {
+func send(ctx huma.Context, d Download, part span, content io.ReadCloser) {
 	ctx.SetHeader("Content-Type", d.ContentType)
 	if d.Filename != "" {
 		ctx.SetHeader("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": d.Filename}))
@@ -91,7 +91,7 @@ func send(ctx huma.Context, d download, part span, content io.ReadCloser) {
 }
 
 // openPart opens a part and reads its beginning.
-func openPart(request context.Context, d download, part span) (io.ReadCloser, error) {
+func openPart(request context.Context, d Download, part span) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(request))
 	release := context.AfterFunc(request, cancel)
 	content, err := d.Open(ctx, part.offset, part.length)
@@ -99,7 +99,7 @@ func openPart(request context.Context, d download, part span) (io.ReadCloser, er
 		cancel()
 		return nil, errors.Join(err, request.Err())
 	}
-	opened := &openedPart{content: content, cancel: cancel, release: requestOf(ctx).memory.release}
+	opened := &openedPart{content: content, cancel: cancel, release: RequestOf(ctx).Memory.Release}
 	beginning := make([]byte, firstRead)
 	n, err := io.ReadAtLeast(content, beginning, 1)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -135,7 +135,7 @@ type span struct {
 
 // partOf reads the Range header. Forms that it does not know, several ranges
 // among them, mean the whole, as RFC 9110 allows.
-func partOf(r *request, size int64) (span, error) {
+func partOf(r *Request, size int64) (span, error) {
 	whole := span{length: size}
 	unit, ranges, ok := strings.Cut(r.header("Range"), "=")
 	if size < 0 || !ok || strings.TrimSpace(unit) != "bytes" || r.header("If-Range") != "" {

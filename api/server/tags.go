@@ -19,7 +19,7 @@ func (h *handlers) tagRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodPatch, Path: "/tags/{org}/{resource_type}/{resource_id}", OperationID: "patch_tags", Tag: "Tags",
-			Summary: "Set and remove tags", Least: evidence.Member, Serve: withBody(h.patchTags),
+			Summary: "Set and remove tags", MinRole: evidence.Member, Serve: WithBody(h.patchTags),
 		},
 	}
 }
@@ -36,7 +36,7 @@ type TagMap map[string]string
 
 // Schema describes keys and values.
 func (TagMap) Schema(huma.Registry) *huma.Schema {
-	return keyedBy(tagKeyPattern, &huma.Schema{Type: huma.TypeString})
+	return KeyedBy(tagKeyPattern, &huma.Schema{Type: huma.TypeString})
 }
 
 type patchTagsInput struct {
@@ -46,8 +46,8 @@ type patchTagsInput struct {
 }
 
 // patchTags changes the tags of one thing.
-func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagPatchInput) (*textAnswer, error) {
-	org := access(ctx)
+func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagPatchInput) (*TextAnswer, error) {
+	org := Access(ctx)
 	var err error
 	switch in.Type {
 	case "flow", "flows":
@@ -64,32 +64,32 @@ func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagP
 	if err != nil {
 		return nil, err
 	}
-	return done(), nil
+	return OK(), nil
 }
 
 // tagFlow has what runs judged anew, as policies look at the tags of flows.
 func (h *handlers) tagFlow(ctx context.Context, org evidence.OrgAccess, name string, body *TagPatchInput) error {
-	ref, err := h.flowNamed(ctx, org, name)
+	ref, err := h.ResolveFlow(ctx, org, name)
 	if err != nil {
 		return err
 	}
-	err = h.store.Flows.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.clock()))
+	err = h.Store.Flows.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock()))
 	if err != nil {
 		return err
 	}
-	return h.store.Generations.Bump(ctx, org.OrgID)
+	return h.Store.Generations.Bump(ctx, org.OrgID)
 }
 
 func (h *handlers) tagEnvironment(ctx context.Context, org evidence.OrgAccess, name string, body *TagPatchInput) error {
-	ref, err := h.environmentNamed(ctx, org, name)
+	ref, err := h.ResolveEnvironment(ctx, org, name)
 	if err != nil {
 		return err
 	}
-	return h.store.Environments.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.clock()))
+	return h.Store.Environments.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock()))
 }
 
 func (h *handlers) tagRepo(ctx context.Context, org evidence.OrgAccess, id string, body *TagPatchInput) error {
-	err := h.store.Repos.SetTags(ctx, org.OrgID, id, body.SetTags, body.RemoveTags)
+	err := h.Store.Repos.SetTags(ctx, org.OrgID, id, body.SetTags, body.RemoveTags)
 	if errors.Is(err, storage.ErrNotFound) {
 		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Repo '%s' not found", id))
 	}

@@ -171,10 +171,10 @@ func showEventRepo(repo *evidence.Repo) *trailEventRepo {
 		return nil
 	}
 	return &trailEventRepo{
-		InnerID: repo.ID, OrgID: repo.Org, RepoID: orNull(repo.ExternalID), Name: repo.Name, URL: repo.URL,
-		Provider: orNull(repo.Provider), Description: repo.Description, VCSInstance: orNull(repo.Instance()),
+		InnerID: repo.ID, OrgID: repo.Org, RepoID: NilIfEmpty(repo.ExternalID), Name: repo.Name, URL: repo.URL,
+		Provider: NilIfEmpty(repo.Provider), Description: repo.Description, VCSInstance: NilIfEmpty(repo.Instance()),
 		NamespacePath: repo.NamespacePath, AdditionalInfo: repo.AdditionalInfo,
-		CreatedAt: repo.CreatedAt, LastModifiedAt: repo.LastModifiedAt, Tags: orEmpty(repo.Tags),
+		CreatedAt: repo.CreatedAt, LastModifiedAt: repo.LastModifiedAt, Tags: EmptyIfNil(repo.Tags),
 	}
 }
 
@@ -196,9 +196,9 @@ func (h *handlers) showTrail(org evidence.OrgAccess, trail *evidence.Trail, sour
 	return GetTrail{
 		Name:             trail.Name,
 		Description:      trail.Description,
-		GitCommitInfo:    OrNull[GitCommitInfo]{Value: showCommit(trail.Commit)},
+		GitCommitInfo:    OrNull[GitCommitInfo]{Value: NewGitCommitInfo(trail.Commit)},
 		OriginURL:        trail.OriginURL,
-		UserData:         orObject(trail.UserData),
+		UserData:         ObjectIfNil(trail.UserData),
 		RepoIDs:          append([]string{}, trail.RepoIDs...),
 		LastModifiedAt:   trail.LastModifiedAt,
 		CreatedAt:        trail.CreatedAt,
@@ -207,9 +207,9 @@ func (h *handlers) showTrail(org evidence.OrgAccess, trail *evidence.Trail, sour
 		ComplianceState:  report.Status,
 		IsCompliant:      report.Status == evidence.Compliant,
 		CreatedBy:        trail.CreatedBy,
-		Flow:             FlowInfo{Name: flow.Name, Tags: orEmpty(flow.Tags)},
-		ExternalURLs:     showURLs(trail.ExternalURLs),
-		HTMLURL:          h.links.Trail(org.OrgName, flow.Name, trail.Name),
+		Flow:             FlowInfo{Name: flow.Name, Tags: EmptyIfNil(flow.Tags)},
+		ExternalURLs:     ShowURLs(trail.ExternalURLs),
+		HTMLURL:          h.Links.Trail(org.OrgName, flow.Name, trail.Name),
 	}
 }
 
@@ -223,8 +223,8 @@ func showReport(report compliance.Report) TrailComplianceStatus {
 		IsCompliant:          new(report.Status == evidence.Compliant),
 		AttestationsStatuses: showAttestationStatuses(report.Attestations),
 		ArtifactsStatuses:    artifacts,
-		EvaluatedAt:          positive(report.EvaluatedAt),
-		FlowTemplateID:       orNull(report.Template),
+		EvaluatedAt:          NilUnlessPositive(report.EvaluatedAt),
+		FlowTemplateID:       NilIfEmpty(report.Template),
 	}
 }
 
@@ -233,8 +233,8 @@ func showArtifactStatus(artifact compliance.ArtifactStatus, template string) Art
 		Status:               artifact.Status,
 		AttestationsStatuses: showAttestationStatuses(artifact.Attestations),
 		Unexpected:           artifact.Unexpected,
-		EvaluatedAt:          positive(artifact.EvaluatedAt),
-		FlowTemplateID:       orNull(template),
+		EvaluatedAt:          NilUnlessPositive(artifact.EvaluatedAt),
+		FlowTemplateID:       NilIfEmpty(template),
 	}
 	if artifact.Artifact != nil {
 		shown.ArtifactFingerprint, shown.ArtifactID = &artifact.Artifact.Fingerprint, &artifact.Artifact.Record
@@ -247,13 +247,13 @@ func showAttestationStatuses(statuses []compliance.AttestationStatus) []Attestat
 	shown := make([]AttestationComplianceStatus, 0, len(statuses))
 	for _, status := range statuses {
 		one := AttestationComplianceStatus{
-			AttestationName: status.Name, AttestationType: orNull(status.Type),
+			AttestationName: status.Name, AttestationType: NilIfEmpty(status.Type),
 			Status: "MISSING", Unexpected: status.Unexpected,
 		}
 		if entry := status.Entry; entry != nil {
 			one.Status = "COMPLETE"
 			one.AttestationID, one.IsCompliant = &entry.ID, &entry.Compliant
-			one.OverriddenAttestationID = orNull(entry.Overridden)
+			one.OverriddenAttestationID = NilIfEmpty(entry.Overridden)
 		}
 		shown = append(shown, one)
 	}

@@ -15,13 +15,13 @@ type TrailPath struct {
 	Trail string `path:"trail_name" doc:"Name of the trail."`
 }
 
-// trailNamed reads the trail of a path, or answers in the contract's words.
-func (b *Base) trailNamed(ctx context.Context, org evidence.OrgAccess, in *TrailPath) (evidence.Trail, error) {
-	ref, err := b.flowNamed(ctx, org, in.Flow)
+// LoadTrail reads the trail of a path, or answers in the contract's words.
+func (b *Base) LoadTrail(ctx context.Context, org evidence.OrgAccess, in *TrailPath) (evidence.Trail, error) {
+	ref, err := b.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
 		return evidence.Trail{}, err
 	}
-	trail, err := b.store.Trails.Get(ctx, ref.ID, in.Trail)
+	trail, err := b.Store.Trails.Get(ctx, ref.ID, in.Trail)
 	if errors.Is(err, storage.ErrNotFound) {
 		return trail, evidence.NewError(evidence.NotFound, fmt.Sprintf(
 			"Trail with name '%s' does not exist for Organization '%s' and Flow '%s'", in.Trail, org.OrgName, in.Flow))
@@ -29,21 +29,21 @@ func (b *Base) trailNamed(ctx context.Context, org evidence.OrgAccess, in *Trail
 	return trail, err
 }
 
-// scope says who reports what where, now.
-func (b *Base) scope(ctx context.Context, flow, trail string) recording.Scope {
-	org, who := access(ctx), principal(ctx)
+// Scope says who reports what where, now.
+func (b *Base) Scope(ctx context.Context, flow, trail string) recording.Scope {
+	org, who := Access(ctx), Principal(ctx)
 	return recording.Scope{
 		Org: org.OrgID, OrgName: org.OrgName, Flow: flow, Trail: trail,
-		By: who.Name, ByID: who.UserID, At: evidence.Seconds(b.clock()),
+		By: who.Name, ByID: who.UserID, At: evidence.Seconds(b.Clock()),
 	}
 }
 
-// reportRepo notes the repository that a request names; nil when it names none.
-func (b *Base) reportRepo(ctx context.Context, scope recording.Scope, sent OrNull[RepoInfoPostInput]) (*evidence.Repo, error) {
+// ReportRepo notes the repository that a request names; nil when it names none.
+func (b *Base) ReportRepo(ctx context.Context, scope recording.Scope, sent OrNull[RepoInfoPostInput]) (*evidence.Repo, error) {
 	if sent.Value == nil {
 		return nil, nil
 	}
-	repo, err := b.store.Repos.Report(ctx, scope.Org, sent.Value.Evidence(), scope.At)
+	repo, err := b.Store.Repos.Report(ctx, scope.Org, sent.Value.Evidence(), scope.At)
 	if err != nil || repo.ID == "" {
 		return nil, err
 	}

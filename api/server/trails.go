@@ -23,21 +23,21 @@ func (h *handlers) trailRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodGet, Path: "/trails/{org}", OperationID: "list_trails_for_org", Tag: "Trails",
-			Summary: "List the trails of an organization", Least: evidence.Reader, Serve: handle(h.listOrgTrails),
+			Summary: "List the trails of an organization", MinRole: evidence.Reader, Serve: Handle(h.listOrgTrails),
 		},
 		{
 			Method: http.MethodGet, Path: "/trails/{org}/{flow_name}", OperationID: "list_trails", Tag: "Trails",
-			Summary: "List the trails of a flow", Least: evidence.Reader, Serve: handle(h.listFlowTrails),
+			Summary: "List the trails of a flow", MinRole: evidence.Reader, Serve: Handle(h.listFlowTrails),
 		},
 		{
 			Method: http.MethodPut, Path: "/trails/{org}/{flow_name}", OperationID: "create_trail", Tag: "Trails",
-			Summary: "Begin a trail, or change what is known of it", Least: evidence.Member,
+			Summary: "Begin a trail, or change what is known of it", MinRole: evidence.Member,
 			Statuses: []int{http.StatusCreated, http.StatusOK},
-			Serve:    withForm("data_json", []string{templateField}, h.beginTrail),
+			Serve:    WithForm("data_json", []string{templateField}, h.beginTrail),
 		},
 		{
 			Method: http.MethodGet, Path: "/trails/{org}/{flow_name}/{trail_name}", OperationID: "get_trail", Tag: "Trails",
-			Summary: "Read a trail", Least: evidence.Reader, Serve: handle(h.getTrail),
+			Summary: "Read a trail", MinRole: evidence.Reader, Serve: Handle(h.getTrail),
 		},
 	}
 }
@@ -56,9 +56,9 @@ type CreateTrail struct {
 
 // beginTrail begins a trail, or patches the one of that name: what is not sent
 // stays as it is.
-func (h *handlers) beginTrail(ctx context.Context, in *FlowPath, f *form[CreateTrail]) (*textAnswer, error) {
-	org := access(ctx)
-	ref, err := h.flowNamed(ctx, org, in.Flow)
+func (h *handlers) beginTrail(ctx context.Context, in *FlowPath, f *Form[CreateTrail]) (*TextAnswer, error) {
+	org := Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
 		return nil, err
 	}
@@ -70,14 +70,14 @@ func (h *handlers) beginTrail(ctx context.Context, in *FlowPath, f *form[CreateT
 	if err != nil {
 		return nil, err
 	}
-	scope := h.scope(ctx, in.Flow, f.Data.Name)
-	repo, err := h.reportRepo(ctx, scope, f.Data.RepoInfo)
+	scope := h.Scope(ctx, in.Flow, f.Data.Name)
+	repo, err := h.ReportRepo(ctx, scope, f.Data.RepoInfo)
 	if err != nil {
 		return nil, err
 	}
 	change := evidence.TrailChange{
 		Description:  f.Data.Description,
-		Commit:       commitOf(f.Data.GitCommitInfo),
+		Commit:       CommitOf(f.Data.GitCommitInfo),
 		OriginURL:    f.Data.OriginURL,
 		ExternalURLs: f.Data.ExternalURLs.Evidence(),
 		UserData:     f.Data.UserData.Sent(),
@@ -86,28 +86,28 @@ func (h *handlers) beginTrail(ctx context.Context, in *FlowPath, f *form[CreateT
 	if repo != nil {
 		change.Repo = repo.ID
 	}
-	created, err := h.store.Recorder.Begin(ctx, scope, ref.ID, change, repo)
+	created, err := h.Store.Recorder.Begin(ctx, scope, ref.ID, change, repo)
 	if err != nil {
 		return nil, err
 	}
 	if created {
-		return made(), nil
+		return Created(), nil
 	}
-	return done(), nil
+	return OK(), nil
 }
 
 const templateField = "template_file"
 
 // templateOf stores the template among the files of a form and returns its id, ""
 // when there is none. A template that is wrong is a *template.Error.
-func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(formFile) error) error) (string, error) {
+func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(FormFile) error) error) (string, error) {
 	id := ""
-	err := files(func(file formFile) error {
+	err := files(func(file FormFile) error {
 		content, err := readTemplate(ctx, file)
 		if err != nil {
 			return err
 		}
-		id, _, err = h.store.Templates.Put(ctx, org.OrgID, content)
+		id, _, err = h.Store.Templates.Put(ctx, org.OrgID, content)
 		return err
 	})
 	return id, err
@@ -115,18 +115,18 @@ func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files
 
 // readTemplate reads a template of at most template.MaxSize. Of a greater one the
 // rest is read as well, as a file beyond the limit of all files has its own error.
-func readTemplate(ctx context.Context, file formFile) ([]byte, error) {
-	m := requestOf(ctx).memory
-	content, err := m.readAll(file, template.MaxSize+1)
+func readTemplate(ctx context.Context, file FormFile) ([]byte, error) {
+	m := RequestOf(ctx).Memory
+	content, err := m.ReadAll(file, template.MaxSize+1)
 	if err == nil && len(content) > template.MaxSize {
 		if _, err = io.Copy(io.Discard, file); err == nil {
-			return nil, partTooLarge(file.Field, template.MaxSize)
+			return nil, PartTooLarge(file.Field, template.MaxSize)
 		}
 	}
 	if err != nil {
-		return nil, formBroken(err)
+		return nil, MalformedForm(err)
 	}
-	return content, m.take(documentMultiple * int64(len(content)))
+	return content, m.Take(DocumentMultiple * int64(len(content)))
 }
 
 type trailAnswer struct {
@@ -135,8 +135,8 @@ type trailAnswer struct {
 
 // getTrail reads one trail with its events.
 func (h *handlers) getTrail(ctx context.Context, in *TrailPath) (*trailAnswer, error) {
-	org := access(ctx)
-	trail, err := h.trailNamed(ctx, org, in)
+	org := Access(ctx)
+	trail, err := h.LoadTrail(ctx, org, in)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (h *handlers) getTrail(ctx context.Context, in *TrailPath) (*trailAnswer, e
 	if err != nil {
 		return nil, err
 	}
-	events, err := h.store.Trails.Events(ctx, &trail)
+	events, err := h.Store.Trails.Events(ctx, &trail)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ type listOrgTrailsAnswer struct {
 
 // listOrgTrails lists the trails of an organization, newest first.
 func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*listOrgTrailsAnswer, error) {
-	org := access(ctx)
+	org := Access(ctx)
 	flows, err := h.narrow(ctx, org, in)
 	if err != nil {
 		return nil, err
@@ -180,13 +180,13 @@ func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*
 		return nil, err
 	}
 	return &listOrgTrailsAnswer{Body: ListTrails{
-		Data: h.listOfTrails(org, trails), Pagination: paginationOf(in.Page, in.PerPage, total),
+		Data: h.listOfTrails(org, trails), Pagination: PaginationOf(in.Page, in.PerPage, total),
 	}}, nil
 }
 
 // listOfTrails shows trails as lists do.
 func (h *handlers) listOfTrails(org evidence.OrgAccess, trails *storage.Batches[evidence.Trail]) jsonstream.List[GetTrail] {
-	return partsOf(h.batchBytes, trails, func(ctx context.Context, part []evidence.Trail) ([]GetTrail, error) {
+	return PartsOf(h.BatchBytes, trails, func(ctx context.Context, part []evidence.Trail) ([]GetTrail, error) {
 		return h.showTrails(ctx, org, part, true)
 	})
 }
@@ -194,17 +194,17 @@ func (h *handlers) listOfTrails(org evidence.OrgAccess, trails *storage.Batches[
 // narrow returns the ids of the flows whose trails are asked for, nil for all.
 func (h *handlers) narrow(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput) ([]string, error) {
 	var flows []string
-	if given(ctx, "flow") {
-		ref, err := h.flowNamed(ctx, org, in.Flow)
+	if QueryHas(ctx, "flow") {
+		ref, err := h.ResolveFlow(ctx, org, in.Flow)
 		if err != nil {
 			return nil, err
 		}
 		flows = []string{ref.ID}
 	}
-	if !given(ctx, "flow_tag") {
+	if !QueryHas(ctx, "flow_tag") {
 		return flows, nil
 	}
-	all, err := h.store.Flows.List(ctx, org.OrgID)
+	all, err := h.Store.Flows.List(ctx, org.OrgID)
 	key, value, _ := strings.Cut(in.FlowTag, "=")
 	wanted := []string{}
 	for _, flow := range all {
@@ -218,23 +218,23 @@ func (h *handlers) narrow(ctx context.Context, org evidence.OrgAccess, in *listO
 
 // pageOfTrails reads a page of the trails of flows, and returns how many there are.
 func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string) (*storage.Batches[evidence.Trail], int64, error) {
-	if given(ctx, "fingerprint") {
+	if QueryHas(ctx, "fingerprint") {
 		return h.pageOfTrailsWith(ctx, org, in, flows)
 	}
-	trails, err := h.store.Trails.List(ctx, pipelines.TrailQuery{
-		Org: org.OrgID, Flows: flows, Offset: offsetOf(in.Page, in.PerPage), Limit: in.PerPage,
+	trails, err := h.Store.Trails.List(ctx, pipelines.TrailQuery{
+		Org: org.OrgID, Flows: flows, Offset: OffsetOf(in.Page, in.PerPage), Limit: in.PerPage,
 	})
 	if err != nil {
 		return nil, 0, err
 	}
-	total, err := h.store.Trails.Totals(ctx, org.OrgID, flows)
+	total, err := h.Store.Trails.Totals(ctx, org.OrgID, flows)
 	return trails, total, err
 }
 
 // pageOfTrailsWith reads a page of the trails to which a fingerprint was
 // reported, those it was reported to last first.
 func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string) (*storage.Batches[evidence.Trail], int64, error) {
-	keys, err := h.store.Artifacts.TrailsWith(ctx, org.OrgID, in.Fingerprint)
+	keys, err := h.Store.Artifacts.TrailsWith(ctx, org.OrgID, in.Fingerprint)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -245,8 +245,8 @@ func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess,
 		})
 	}
 	total := len(keys)
-	start := min(offsetOf(in.Page, in.PerPage), total)
-	return h.store.Trails.OfKeys(keys[start:min(start+in.PerPage, total)]), int64(total), nil
+	start := min(OffsetOf(in.Page, in.PerPage), total)
+	return h.Store.Trails.OfKeys(keys[start:min(start+in.PerPage, total)]), int64(total), nil
 }
 
 type listFlowTrailsInput struct {
@@ -256,7 +256,7 @@ type listFlowTrailsInput struct {
 }
 
 type listFlowTrailsAnswer struct {
-	Body dataList[GetTrail]
+	Body DataList[GetTrail]
 }
 
 // maxBareTrails bounds the list of those who do not ask for a page: the newest.
@@ -264,24 +264,24 @@ const maxBareTrails = 1000
 
 // listFlowTrails lists the trails of a flow, newest first.
 func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) (*listFlowTrailsAnswer, error) {
-	org := access(ctx)
-	ref, err := h.flowNamed(ctx, org, in.Flow)
+	org := Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
 		return nil, err
 	}
 	query := pipelines.TrailQuery{Org: org.OrgID, Flows: []string{ref.ID}, Limit: maxBareTrails}
 	var paged *PaginationInfo
-	if given(ctx, "page") || given(ctx, "per_page") {
+	if QueryHas(ctx, "page") || QueryHas(ctx, "per_page") {
 		number, size := in.Page, cmp.Or(in.PerPage, defaultTrailsPerPage)
-		total, err := h.store.Trails.Totals(ctx, org.OrgID, query.Flows)
+		total, err := h.Store.Trails.Totals(ctx, org.OrgID, query.Flows)
 		if err != nil {
 			return nil, err
 		}
-		paged = new(paginationOf(number, size, total))
-		query.Offset, query.Limit = offsetOf(number, size), size
+		paged = new(PaginationOf(number, size, total))
+		query.Offset, query.Limit = OffsetOf(number, size), size
 	}
-	trails, err := h.store.Trails.List(ctx, query)
-	return &listFlowTrailsAnswer{Body: dataList[GetTrail]{paged: paged, items: h.listOfTrails(org, trails)}}, err
+	trails, err := h.Store.Trails.List(ctx, query)
+	return &listFlowTrailsAnswer{Body: DataList[GetTrail]{Paged: paged, Items: h.listOfTrails(org, trails)}}, err
 }
 
 // showTrails shows trails with a constant number of commands for a thousand
@@ -295,13 +295,13 @@ func (h *handlers) showTrails(ctx context.Context, org evidence.OrgAccess, trail
 	}
 	sources := trailSources{slots: map[string]evidence.Slot{}}
 	var err error
-	if sources.flows, err = h.store.Flows.Names(ctx, org.OrgID, flows); err != nil {
+	if sources.flows, err = h.Store.Flows.Names(ctx, org.OrgID, flows); err != nil {
 		return nil, err
 	}
-	if sources.templates, err = h.store.Templates.GetMany(ctx, org.OrgID, templates); err != nil {
+	if sources.templates, err = h.Store.Templates.GetMany(ctx, org.OrgID, templates); err != nil {
 		return nil, err
 	}
-	found, err := h.store.Slots.GetMany(ctx, slots)
+	found, err := h.Store.Slots.GetMany(ctx, slots)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ type noInput struct{}
 
 // getDefaultOrg reads the default organization of whoever asks.
 func (h *handlers) getDefaultOrg(ctx context.Context, _ *noInput) (*defaultOrgAnswer, error) {
-	name, err := h.store.Tenancy.DefaultOrganization(ctx, principal(ctx))
+	name, err := h.Store.Tenancy.DefaultOrganization(ctx, Principal(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -23,9 +23,9 @@ func (h *handlers) getDefaultOrg(ctx context.Context, _ *noInput) (*defaultOrgAn
 }
 
 // putDefaultOrg sets the default organization of whoever asks.
-func (h *handlers) putDefaultOrg(ctx context.Context, _ *OrgPath) (*textAnswer, error) {
-	if err := h.store.Tenancy.SetDefaultOrganization(ctx, principal(ctx), access(ctx).OrgName); err != nil {
+func (h *handlers) putDefaultOrg(ctx context.Context, _ *OrgPath) (*TextAnswer, error) {
+	if err := h.Store.Tenancy.SetDefaultOrganization(ctx, Principal(ctx), Access(ctx).OrgName); err != nil {
 		return nil, err
 	}
-	return done(), nil
+	return OK(), nil
 }

@@ -17,63 +17,64 @@ import (
 )
 
 const (
-	// maxFindings bounds the answer to a body that is wrong throughout.
-	maxFindings = 1000
-	typeNull    = "null"
-	// patternProperties is the extension of a schema that holds the schemas of
+	// MaxFindings bounds the answer to a body that is wrong throughout.
+	MaxFindings = 1000
+	TypeNull    = "null"
+	// PatternProperties is the extension of a schema that holds the schemas of
 	// members by a pattern of their names, as a map[string]*huma.Schema.
-	patternProperties = "patternProperties"
+	PatternProperties = "patternProperties"
 )
 
-// findings holds validation texts by location, as contract/messages.md words
+// Findings holds validation texts by location, as contract/messages.md words
 // them.
-type findings map[string]string
+type Findings map[string]string
 
-func (f findings) add(at, text string, input any) {
+func (f Findings) Add(at, text string, input any) {
 	if at == "" {
 		at = "body"
 	}
-	if _, taken := f[at]; taken || len(f) >= maxFindings {
+	if _, taken := f[at]; taken || len(f) >= MaxFindings {
 		return
 	}
 	f[at] = text + " [input: " + showInput(input) + "]"
 }
 
-// merge adds the findings of other, unless there is one at their place.
-func (f findings) merge(other findings) {
+// Merge adds the findings of other, unless there is one at their place.
+func (f Findings) Merge(other Findings) {
 	for at, text := range other {
-		if _, taken := f[at]; !taken && len(f) < maxFindings {
+		if _, taken := f[at]; !taken && len(f) < MaxFindings {
 			f[at] = text
 		}
 	}
 }
 
-// validator checks values against huma's schemas and coerces what the contract
+// Validator checks values against huma's schemas and coerces what the contract
 // takes laxly (numbers and booleans as strings). huma.Validate is not used: it
 // does not coerce, it words findings its own way, and a dot or bracket in a map's
 // key (`app:1.2.3`) upsets the locations of all that follows.
-type validator struct {
+type Validator struct {
 	registry huma.Registry
 	patterns sync.Map // pattern → *regexp.Regexp; as many as schemas have
 }
 
-func newValidator(registry huma.Registry) *validator { return &validator{registry: registry} }
+// NewValidator makes a validator of the schemas of a registry.
+func NewValidator(registry huma.Registry) *Validator { return &Validator{registry: registry} }
 
-// check reports what is wrong with value, which is at the given location, and
+// Check reports what is wrong with value, which is at the given location, and
 // returns it coerced. Values are those of encoding/json with numbers as
 // json.Number.
-func (v *validator) check(s *huma.Schema, value any, at string, found findings) any {
+func (v *Validator) Check(s *huma.Schema, value any, at string, found Findings) any {
 	for s.Ref != "" {
 		s = v.registry.SchemaFromRef(s.Ref)
 	}
-	if value == nil && (s.Nullable || s.Type == typeNull) {
+	if value == nil && (s.Nullable || s.Type == TypeNull) {
 		return nil
 	}
 	if union := slices.Concat(s.AnyOf, s.OneOf); len(union) > 0 {
 		return v.checkUnion(union, value, at, found)
 	}
 	for _, part := range s.AllOf {
-		value = v.check(part, value, at, found)
+		value = v.Check(part, value, at, found)
 	}
 	switch s.Type {
 	case huma.TypeBoolean:
@@ -88,8 +89,8 @@ func (v *validator) check(s *huma.Schema, value any, at string, found findings) 
 		return v.checkArray(s, value, at, found)
 	case huma.TypeObject:
 		return v.checkObject(s, value, at, found)
-	case typeNull:
-		found.add(at, "Input should be None", value)
+	case TypeNull:
+		found.Add(at, "Input should be None", value)
 	default:
 		checkFree(value, at, found)
 	}
@@ -98,9 +99,9 @@ func (v *validator) check(s *huma.Schema, value any, at string, found findings) 
 
 // checkFree checks what a schema says nothing of. JSON can spell numbers beyond
 // float64, which most clients cannot read when they are given back.
-func checkFree(value any, at string, found findings) {
+func checkFree(value any, at string, found Findings) {
 	if !finite(value) {
-		found.add(at, "Input should have finite numbers only", value)
+		found.Add(at, "Input should have finite numbers only", value)
 	}
 }
 
@@ -128,23 +129,23 @@ func finite(value any) bool {
 
 // checkUnion takes the first branch that fits. When none does, a lone branch
 // beside null speaks for itself; several speak each at its own location.
-func (v *validator) checkUnion(branches []*huma.Schema, value any, at string, found findings) any {
+func (v *Validator) checkUnion(branches []*huma.Schema, value any, at string, found Findings) any {
 	var meant []*huma.Schema
 	for _, branch := range branches {
-		tried := findings{}
-		if coerced := v.check(branch, value, at, tried); len(tried) == 0 {
+		tried := Findings{}
+		if coerced := v.Check(branch, value, at, tried); len(tried) == 0 {
 			return coerced
 		}
-		if branch.Type != typeNull {
+		if branch.Type != TypeNull {
 			meant = append(meant, branch)
 		}
 	}
 	for _, branch := range meant {
 		where := at
 		if len(meant) > 1 {
-			where = join(at, branchName(branch))
+			where = Join(at, branchName(branch))
 		}
-		v.check(branch, value, where, found)
+		v.Check(branch, value, where, found)
 	}
 	return value
 }
@@ -169,7 +170,7 @@ func branchName(s *huma.Schema) string {
 	}
 }
 
-func checkBoolean(value any, at string, found findings) any {
+func checkBoolean(value any, at string, found Findings) any {
 	const text = "Input should be a valid boolean"
 	switch value := value.(type) {
 	case bool:
@@ -186,17 +187,17 @@ func checkBoolean(value any, at string, found findings) any {
 			return false
 		}
 	default:
-		found.add(at, text, value)
+		found.Add(at, text, value)
 		return value
 	}
-	found.add(at, text+", unable to interpret input", value)
+	found.Add(at, text+", unable to interpret input", value)
 	return value
 }
 
-func checkInteger(s *huma.Schema, value any, at string, found findings) any {
+func checkInteger(s *huma.Schema, value any, at string, found Findings) any {
 	number, text := readInteger(value)
 	if text != "" {
-		found.add(at, text, value)
+		found.Add(at, text, value)
 		return value
 	}
 	checkBounds(s, float64(number), value, at, found)
@@ -248,7 +249,7 @@ func parseNumber(digits string) (float64, bool) {
 	return number, err == nil || math.IsInf(number, 0)
 }
 
-func checkNumber(s *huma.Schema, value any, at string, found findings) any {
+func checkNumber(s *huma.Schema, value any, at string, found Findings) any {
 	const text = "Input should be a valid number"
 	digits, malformed := "", text
 	switch value := value.(type) {
@@ -262,20 +263,20 @@ func checkNumber(s *huma.Schema, value any, at string, found findings) any {
 	number, ok := parseNumber(digits)
 	switch {
 	case !ok:
-		found.add(at, malformed, value)
+		found.Add(at, malformed, value)
 		return value
 	case math.IsInf(number, 0):
-		found.add(at, "Input should be a finite number", value)
+		found.Add(at, "Input should be a finite number", value)
 		return value
 	}
 	checkBounds(s, number, value, at, found)
 	return number
 }
 
-func checkBounds(s *huma.Schema, number float64, value any, at string, found findings) {
+func checkBounds(s *huma.Schema, number float64, value any, at string, found Findings) {
 	bound := func(limit *float64, broken bool, text string) {
 		if limit != nil && broken {
-			found.add(at, text+" "+strconv.FormatFloat(*limit, 'f', -1, 64), value)
+			found.Add(at, text+" "+strconv.FormatFloat(*limit, 'f', -1, 64), value)
 		}
 	}
 	bound(s.Minimum, s.Minimum != nil && number < *s.Minimum, "Input should be greater than or equal to")
@@ -285,45 +286,46 @@ func checkBounds(s *huma.Schema, number float64, value any, at string, found fin
 	bound(s.MultipleOf, s.MultipleOf != nil && math.Mod(number, *s.MultipleOf) != 0, "Input should be a multiple of")
 }
 
-func (v *validator) checkString(s *huma.Schema, value any, at string, found findings) any {
+func (v *Validator) checkString(s *huma.Schema, value any, at string, found Findings) any {
 	text, ok := value.(string)
 	switch {
 	case len(s.Enum) > 0:
 		if !ok || !slices.Contains(s.Enum, any(text)) {
-			found.add(at, "Input should be "+showChoices(s.Enum), value)
+			found.Add(at, "Input should be "+showChoices(s.Enum), value)
 		}
 	case !ok:
-		found.add(at, "Input should be a valid string", value)
-	case !plain(text):
-		found.add(at, unreadableText, value)
+		found.Add(at, "Input should be a valid string", value)
+	case !PlainText(text):
+		found.Add(at, UnreadableText, value)
 	case s.MinLength != nil && utf8.RuneCountInString(text) < *s.MinLength:
-		found.add(at, "String should have at least "+count(*s.MinLength, "character"), value)
+		found.Add(at, "String should have at least "+count(*s.MinLength, "character"), value)
 	case s.MaxLength != nil && utf8.RuneCountInString(text) > *s.MaxLength:
-		found.add(at, tooLongText(*s.MaxLength), value)
+		found.Add(at, TooLongText(*s.MaxLength), value)
 	case s.Pattern != "" && !v.matches(s.Pattern, text):
-		found.add(at, "String should match pattern '"+s.Pattern+"'", value)
+		found.Add(at, "String should match pattern '"+s.Pattern+"'", value)
 	default:
 		checkURL(s.Format, text, at, found)
 	}
 	return value
 }
 
-// tooLongText words that a string has more characters than most.
-func tooLongText(most int) string {
+// TooLongText words that a string has more characters than most.
+func TooLongText(most int) string {
 	return "String should have at most " + count(most, "character")
 }
 
-const unreadableText = "Input should be a valid string, unable to parse raw data as a unicode string"
+// UnreadableText is the finding on text that is not UTF-8.
+const UnreadableText = "Input should be a valid string, unable to parse raw data as a unicode string"
 
-// plain tells whether text is valid UTF-8 without NUL, which no engine keeps in
+// PlainText tells whether text is valid UTF-8 without NUL, which no engine keeps in
 // a name or an index.
-func plain(text string) bool {
+func PlainText(text string) bool {
 	return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
 }
 
 // checkURL checks the formats of texts that are shown to people as links. uri is an
 // absolute URL; the others may be empty or without a scheme.
-func checkURL(format, text, at string, found findings) {
+func checkURL(format, text, at string, found Findings) {
 	fault := ""
 	switch format {
 	case "uri":
@@ -334,11 +336,11 @@ func checkURL(format, text, at string, found findings) {
 		fault = evidence.RepoURLFault(text)
 	}
 	if fault != "" {
-		found.add(at, fault, text)
+		found.Add(at, fault, text)
 	}
 }
 
-func (v *validator) matches(pattern, text string) bool {
+func (v *Validator) matches(pattern, text string) bool {
 	compiled, ok := v.patterns.Load(pattern)
 	if !ok {
 		compiled, _ = v.patterns.LoadOrStore(pattern, regexp.MustCompile(pattern))
@@ -346,37 +348,37 @@ func (v *validator) matches(pattern, text string) bool {
 	return compiled.(*regexp.Regexp).MatchString(text)
 }
 
-func (v *validator) checkArray(s *huma.Schema, value any, at string, found findings) any {
+func (v *Validator) checkArray(s *huma.Schema, value any, at string, found Findings) any {
 	items, ok := value.([]any)
 	if !ok {
-		found.add(at, "Input should be a valid list", value)
+		found.Add(at, "Input should be a valid list", value)
 		return value
 	}
 	switch {
 	case s.MinItems != nil && len(items) < *s.MinItems:
-		found.add(at, fmt.Sprintf("List should have at least %s after validation, not %d", count(*s.MinItems, "item"), len(items)), value)
+		found.Add(at, fmt.Sprintf("List should have at least %s after validation, not %d", count(*s.MinItems, "item"), len(items)), value)
 	case s.MaxItems != nil && len(items) > *s.MaxItems:
-		found.add(at, fmt.Sprintf("List should have at most %s after validation, not %d", count(*s.MaxItems, "item"), len(items)), value)
+		found.Add(at, fmt.Sprintf("List should have at most %s after validation, not %d", count(*s.MaxItems, "item"), len(items)), value)
 	}
 	for i, item := range items {
-		items[i] = v.check(s.Items, item, at+"["+strconv.Itoa(i)+"]", found)
+		items[i] = v.Check(s.Items, item, at+"["+strconv.Itoa(i)+"]", found)
 	}
 	return items
 }
 
-func (v *validator) checkObject(s *huma.Schema, value any, at string, found findings) any {
+func (v *Validator) checkObject(s *huma.Schema, value any, at string, found Findings) any {
 	members, ok := value.(map[string]any)
 	if !ok {
 		text := "Input should be a valid dictionary"
 		if len(s.Properties) > 0 {
 			text += " or object to extract fields from"
 		}
-		found.add(at, text, value)
+		found.Add(at, text, value)
 		return value
 	}
 	for _, name := range s.Required {
 		if _, ok := members[name]; !ok {
-			found.add(join(at, name), missingText, nil)
+			found.Add(Join(at, name), MissingText, nil)
 		}
 	}
 	// In order, so that what the limit on findings cuts is always the same.
@@ -385,7 +387,7 @@ func (v *validator) checkObject(s *huma.Schema, value any, at string, found find
 			delete(members, name)
 			continue
 		}
-		members[name] = v.checkMember(s, name, members[name], join(at, name), found)
+		members[name] = v.checkMember(s, name, members[name], Join(at, name), found)
 	}
 	return members
 }
@@ -405,26 +407,27 @@ func shadows(s *huma.Schema, name string) bool {
 	return false
 }
 
-const missingText = "Field required"
+// MissingText is the finding on a member or parameter that is missing.
+const MissingText = "Field required"
 
-func (v *validator) checkMember(s *huma.Schema, name string, value any, at string, found findings) any {
+func (v *Validator) checkMember(s *huma.Schema, name string, value any, at string, found Findings) any {
 	if property, ok := s.Properties[name]; ok {
-		return v.check(property, value, at, found)
+		return v.Check(property, value, at, found)
 	}
-	if keyed, ok := s.Extensions[patternProperties].(map[string]*huma.Schema); ok {
+	if keyed, ok := s.Extensions[PatternProperties].(map[string]*huma.Schema); ok {
 		return v.checkKeyed(keyed, name, value, at, found)
 	}
 	switch additional := s.AdditionalProperties.(type) {
 	case bool:
 		if !additional {
-			found.add(at, "Extra inputs are not permitted", value)
+			found.Add(at, "Extra inputs are not permitted", value)
 			return value
 		}
 	case *huma.Schema:
-		if !plain(name) {
-			found.add(at, unreadableText, name)
+		if !PlainText(name) {
+			found.Add(at, UnreadableText, name)
 		}
-		return v.check(additional, value, at, found)
+		return v.Check(additional, value, at, found)
 	}
 	checkFree(value, at, found)
 	return value
@@ -432,18 +435,19 @@ func (v *validator) checkMember(s *huma.Schema, name string, value any, at strin
 
 // checkKeyed checks a member of a map whose names must match a pattern. Pydantic
 // points at a bad name by `[key]` behind it.
-func (v *validator) checkKeyed(keyed map[string]*huma.Schema, name string, value any, at string, found findings) any {
+func (v *Validator) checkKeyed(keyed map[string]*huma.Schema, name string, value any, at string, found Findings) any {
 	for pattern, values := range keyed {
 		before := len(found)
-		v.checkString(&huma.Schema{Pattern: pattern}, name, join(at, "[key]"), found)
+		v.checkString(&huma.Schema{Pattern: pattern}, name, Join(at, "[key]"), found)
 		if len(found) == before {
-			value = v.check(values, value, at, found)
+			value = v.Check(values, value, at, found)
 		}
 	}
 	return value
 }
 
-func join(at, name string) string {
+// Join is the place of a member within another place.
+func Join(at, name string) string {
 	if at == "" {
 		return name
 	}
@@ -457,7 +461,8 @@ func count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-func invalid(found findings) error {
+// Invalid is the answer that tells of findings, nil when there are none.
+func Invalid(found Findings) error {
 	if len(found) == 0 {
 		return nil
 	}

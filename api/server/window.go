@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// defaultWindow is how far back a window reaches unless it says so, in seconds: 28
+	// DefaultWindow is how far back a window reaches unless it says so, in seconds: 28
 	// days (contract/semantics.md 7).
-	defaultWindow = 28 * 24 * 3600
-	// maxSeries is how many moments a series holds at most, the newest of them.
-	maxSeries = 100_000
+	DefaultWindow = 28 * 24 * 3600
+	// MaxSeries is how many moments a series holds at most, the newest of them.
+	MaxSeries = 100_000
 )
 
 // WindowQuery bounds what is asked for in time. It is exported because huma passes
@@ -21,36 +21,36 @@ type WindowQuery struct {
 	End   float64 `query:"end_ts" doc:"Unix seconds, included. Now when left out."`
 }
 
-// window is a span between two times in Unix seconds, both included. One that ends
+// Window is a span between two times in Unix seconds, both included. One that ends
 // before it begins holds nothing.
-type window struct{ from, to float64 }
+type Window struct{ From, To float64 }
 
-// window fills in what was left out of a query. It is rounded, as answers tell it.
-func (b *Base) window(ctx context.Context, in WindowQuery) window {
-	return b.windowBetween(sent(ctx, "start_ts", in.Start), sent(ctx, "end_ts", in.End))
+// WindowOf fills in what was left out of a query. It is rounded, as answers tell it.
+func (b *Base) WindowOf(ctx context.Context, in WindowQuery) Window {
+	return b.WindowBetween(IfSent(ctx, "start_ts", in.Start), IfSent(ctx, "end_ts", in.End))
 }
 
-// windowBetween fills in the bounds that are nil.
-func (b *Base) windowBetween(start, end *float64) window {
+// WindowBetween fills in the bounds that are nil.
+func (b *Base) WindowBetween(start, end *float64) Window {
 	if end == nil {
-		end = new(evidence.Seconds(b.clock()))
+		end = new(evidence.Seconds(b.Clock()))
 	}
 	if start == nil {
-		start = new(*end - defaultWindow)
+		start = new(*end - DefaultWindow)
 	}
-	return window{from: evidence.RoundSeconds(*start), to: evidence.RoundSeconds(*end)}
+	return Window{From: evidence.RoundSeconds(*start), To: evidence.RoundSeconds(*end)}
 }
 
-// bounds are the times to search between: half a microsecond before and behind the
+// Bounds are the times to search between: half a microsecond before and behind the
 // window, as earlier versions stored some times that were not rounded.
-func (w window) bounds() (from, to float64) {
+func (w Window) Bounds() (from, to float64) {
 	const rounding = 0.5e-6
-	return w.from - rounding, w.to + rounding
+	return w.From - rounding, w.To + rounding
 }
 
-// sent is the value of a query parameter, nil when it was not sent.
-func sent(ctx context.Context, name string, value float64) *float64 {
-	if !given(ctx, name) {
+// IfSent is the value of a query parameter, nil when it was not sent.
+func IfSent(ctx context.Context, name string, value float64) *float64 {
+	if !QueryHas(ctx, name) {
 		return nil
 	}
 	return &value
