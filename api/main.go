@@ -8,7 +8,7 @@ import (
 	"net"
 	"os"
 
-	"attestry/api/server"
+	"attestry/api/service"
 	"attestry/process"
 )
 
@@ -19,7 +19,7 @@ func main() {
 
 func work(ctx context.Context, p *process.Process) error {
 	settings := p.Settings.HTTP
-	service, err := server.NewService(server.ServiceDeps{
+	service, err := service.NewService(service.ServiceDeps{
 		BaseURL:         string(settings.BaseURL),
 		Store:           p.Store,
 		Redis:           p.Redis,

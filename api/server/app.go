@@ -1,6 +1,6 @@
 // Package server is the HTTP interface: the shell that every request passes
-// (limits, identity, validation, errors, metrics), the table of operations, and
-// one file of handlers for each resource.
+// (limits, identity, validation, errors, metrics), and what makes an operation of a
+// handler.
 package server
 
 import (
@@ -22,6 +22,8 @@ import (
 
 	"attestry/api/admission"
 	"attestry/api/examples"
+	"attestry/api/links"
+	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/monitor"
 )
@@ -69,13 +71,13 @@ type Server struct {
 	app             *fiber.App
 	api             huma.API
 	registry        huma.Registry
-	validator       *Validator
+	validator       *validation.Validator
 	examples        map[string]examples.Example
 	metrics         *metrics
 	logger          *slog.Logger
 	authenticator   Authenticator
 	memberships     Memberships
-	links           Links
+	links           links.Links
 	readiness       *monitor.Readiness
 	requestTimeout  time.Duration
 	shutdownTimeout time.Duration
@@ -100,7 +102,7 @@ func batchBytes(budget int64) int {
 // New makes a server of the operations of a table. It fails on faults of the table and on
 // settings it cannot work with.
 func New(deps Deps, table []Route) (*Server, error) {
-	links, err := NewLinks(deps.BaseURL)
+	addresses, err := links.NewLinks(deps.BaseURL)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +122,7 @@ func New(deps Deps, table []Route) (*Server, error) {
 		logger:          deps.Logger,
 		authenticator:   deps.Authenticator,
 		memberships:     deps.Memberships,
-		links:           links,
+		links:           addresses,
 		readiness:       monitor.NewReadiness(deps.Checks, deps.Clock),
 		requestTimeout:  orDefault(deps.RequestTimeout, defaultRequestTimeout),
 		shutdownTimeout: orDefault(deps.ShutdownTimeout, defaultShutdownTimeout),
@@ -129,9 +131,9 @@ func New(deps Deps, table []Route) (*Server, error) {
 		pace:            usualPace(),
 	}
 	s.app = newApp(s)
-	s.api = humafiber.NewWithGroup(s.app, headRouter{s.app.Group(Prefix)}, describe(links))
+	s.api = humafiber.NewWithGroup(s.app, headRouter{s.app.Group(links.Prefix)}, describe(addresses))
 	s.registry = s.api.OpenAPI().Components.Schemas
-	s.validator = NewValidator(s.registry)
+	s.validator = validation.NewValidator(s.registry)
 	if err := s.serve(table); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/api/links"
 	"attestry/evidence"
 )
 
@@ -25,7 +26,7 @@ func TestEveryRouteIsInTheTable(t *testing.T) {
 	s := start(t, everyRoute())
 	var known []string
 	for _, route := range everyRoute() {
-		known = append(known, route.Method+" "+Prefix+strings.NewReplacer("{", ":", "}", "").Replace(route.Path))
+		known = append(known, route.Method+" "+links.Prefix+strings.NewReplacer("{", ":", "}", "").Replace(route.Path))
 	}
 	for _, route := range s.App().GetRoutes(true) {
 		method := route.Method
@@ -41,7 +42,7 @@ func TestEveryRouteIsInTheTable(t *testing.T) {
 func TestEveryRouteEnforcesItsRole(t *testing.T) {
 	s := start(t, everyRoute())
 	for _, route := range everyRoute() {
-		path := Prefix + example(route.Path)
+		path := links.Prefix + example(route.Path)
 		if route.Public {
 			continue
 		}
@@ -100,10 +101,10 @@ func TestFaultsOfTheRouteTableAreRefused(t *testing.T) {
 
 func TestUnknownPathsAndMethodsAreJSON(t *testing.T) {
 	s := start(t, testRoutes())
-	s.send(t, "GET", Prefix+"/nothing", "", "").expect(t, 404, pathUnknownMessage)
+	s.send(t, "GET", links.Prefix+"/nothing", "", "").expect(t, 404, pathUnknownMessage)
 	s.send(t, "GET", "/nothing", "admin", "").expect(t, 404, pathUnknownMessage)
-	s.send(t, "GET", Prefix+"/things/acme/x/", "admin", "").expect(t, 404, pathUnknownMessage)
-	got := s.send(t, "DELETE", Prefix+"/things/acme/x", "admin", "")
+	s.send(t, "GET", links.Prefix+"/things/acme/x/", "admin", "").expect(t, 404, pathUnknownMessage)
+	got := s.send(t, "DELETE", links.Prefix+"/things/acme/x", "admin", "")
 	got.expect(t, 405, "Method Not Allowed")
 	s.send(t, "BREW", "/ready", "", "").expect(t, 501, "The request method is unknown")
 	if allow := got.header.Get("Allow"); allow != "GET, HEAD" {
@@ -113,7 +114,7 @@ func TestUnknownPathsAndMethodsAreJSON(t *testing.T) {
 
 func TestStaticSegmentsComeBeforeParameters(t *testing.T) {
 	s := start(t, testRoutes())
-	if got := s.send(t, "GET", Prefix+"/things/acme/search", "reader", ""); !strings.Contains(got.body, `"per_page":15`) {
+	if got := s.send(t, "GET", links.Prefix+"/things/acme/search", "reader", ""); !strings.Contains(got.body, `"per_page":15`) {
 		t.Errorf("search answered %s", got.body)
 	}
 }
@@ -121,7 +122,7 @@ func TestStaticSegmentsComeBeforeParameters(t *testing.T) {
 func TestPathValuesAreUnescapedOnce(t *testing.T) {
 	s := start(t, testRoutes())
 	for _, name := range []string{"a b", "%23", "#5", "x/y", "é", "a+b", "{1}", "a.b-c_d~e:f"} {
-		got := s.send(t, "GET", Prefix+"/things/acme/"+url.PathEscape(name), "reader", "")
+		got := s.send(t, "GET", links.Prefix+"/things/acme/"+url.PathEscape(name), "reader", "")
 		if want := `"` + name + `"`; got.status != 200 || got.body != want {
 			t.Errorf("%q came back as %d %s", name, got.status, got.body)
 		}
@@ -131,7 +132,7 @@ func TestPathValuesAreUnescapedOnce(t *testing.T) {
 func TestPathValuesThatAreNotTextAreRefused(t *testing.T) {
 	s := start(t, testRoutes())
 	for _, escaped := range []string{"%00", "a%FFb"} {
-		got := s.send(t, "GET", Prefix+"/things/acme/"+escaped, "reader", "")
+		got := s.send(t, "GET", links.Prefix+"/things/acme/"+escaped, "reader", "")
 		if got.status != 400 {
 			t.Errorf("%s answered %d %s", escaped, got.status, got.body)
 		}
@@ -140,7 +141,7 @@ func TestPathValuesThatAreNotTextAreRefused(t *testing.T) {
 
 func TestHeadAnswersTheHeadersOfGet(t *testing.T) {
 	s := start(t, testRoutes(), func(d *Deps) { d.Checks = nil })
-	for _, path := range []string{Prefix + "/things/acme/x", Prefix + "/things/acme/search", "/ready", Prefix + "/openapi.json", Prefix + "/docs"} {
+	for _, path := range []string{links.Prefix + "/things/acme/x", links.Prefix + "/things/acme/search", "/ready", links.Prefix + "/openapi.json", links.Prefix + "/docs"} {
 		get, head := s.send(t, "GET", path, "reader", ""), s.send(t, "HEAD", path, "reader", "")
 		if head.status != get.status || head.body != "" {
 			t.Errorf("HEAD %s = %d %q, GET %d", path, head.status, head.body, get.status)
@@ -155,7 +156,7 @@ func TestHeadAnswersTheHeadersOfGet(t *testing.T) {
 
 func TestAnswersHaveNoNewlineAtTheEnd(t *testing.T) {
 	s := start(t, testRoutes())
-	if got := s.send(t, "POST", Prefix+"/hooks/1", "", "null"); got.body != `"OK"` {
+	if got := s.send(t, "POST", links.Prefix+"/hooks/1", "", "null"); got.body != `"OK"` {
 		t.Errorf("body = %q", got.body)
 	}
 }
@@ -163,7 +164,7 @@ func TestAnswersHaveNoNewlineAtTheEnd(t *testing.T) {
 func TestBodiesWhereNoneIsWantedAreIgnored(t *testing.T) {
 	s := start(t, testRoutes())
 	for _, body := range []string{"", "null", "{", strings.Repeat("x", 5000)} {
-		if got := s.send(t, "PUT", Prefix+"/things/acme/x/archive", "admin", body); got.status != 200 {
+		if got := s.send(t, "PUT", links.Prefix+"/things/acme/x/archive", "admin", body); got.status != 200 {
 			t.Errorf("body %.10q: %d %s", body, got.status, got.body)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"attestry/api/validation"
 	"attestry/evidence"
 )
 
@@ -47,7 +48,7 @@ func secretOf(header string) (string, error) {
 	default:
 		ok = false
 	}
-	if !ok || secret == "" || len(secret) > maxSecret || !PlainText(secret) {
+	if !ok || secret == "" || len(secret) > maxSecret || !validation.PlainText(secret) {
 		return "", evidence.NewError(evidence.Unauthorized, keyMalformedMessage)
 	}
 	return secret, nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/api/links"
+	"attestry/api/validation"
 	"attestry/evidence"
 )
 
@@ -64,7 +66,7 @@ func FuzzSecretOf(f *testing.F) {
 		if (err == nil) == (secret == "") {
 			t.Errorf("%q gave %q and %v", header, secret, err)
 		}
-		if err == nil && (len(secret) > maxSecret || !PlainText(secret)) {
+		if err == nil && (len(secret) > maxSecret || !validation.PlainText(secret)) {
 			t.Errorf("%q gave %q", header, secret)
 		}
 	})
@@ -73,11 +75,11 @@ func FuzzSecretOf(f *testing.F) {
 func TestBothSchemesAreAccepted(t *testing.T) {
 	s := start(t, testRoutes())
 	for _, header := range []string{"Bearer reader", basic("reader:"), basic("reader:x")} {
-		if got := s.send(t, "GET", Prefix+"/mine", "", "", "Authorization", header); got.status != 200 || got.body != `"reader"` {
+		if got := s.send(t, "GET", links.Prefix+"/mine", "", "", "Authorization", header); got.status != 200 || got.body != `"reader"` {
 			t.Errorf("%s: %d %s", header, got.status, got.body)
 		}
 	}
-	if got := s.send(t, "GET", Prefix+"/mine", "", "", "Authorization", basic("reader")); got.status != 401 {
+	if got := s.send(t, "GET", links.Prefix+"/mine", "", "", "Authorization", basic("reader")); got.status != 401 {
 		t.Errorf("Basic without a colon: %d", got.status)
 	}
 }
@@ -85,7 +87,7 @@ func TestBothSchemesAreAccepted(t *testing.T) {
 func TestUnauthorizedAsksForABearer(t *testing.T) {
 	s := start(t, testRoutes())
 	for _, key := range []string{"", "stranger"} {
-		if got := s.send(t, "GET", Prefix+"/mine", key, "").header.Get("WWW-Authenticate"); got != "Bearer" {
+		if got := s.send(t, "GET", links.Prefix+"/mine", key, "").header.Get("WWW-Authenticate"); got != "Bearer" {
 			t.Errorf("WWW-Authenticate = %q", got)
 		}
 	}
@@ -93,24 +95,24 @@ func TestUnauthorizedAsksForABearer(t *testing.T) {
 
 func TestRefusalsComeBeforeValidation(t *testing.T) {
 	s := start(t, testRoutes())
-	const path = Prefix + "/things/acme/search?page=x"
+	const path = links.Prefix + "/things/acme/search?page=x"
 	s.send(t, "GET", path, "", "").expect(t, 401, keyMissingMessage)
-	s.send(t, "GET", path, "outsider", "").expect(t, 403, "Access denied to "+Prefix+"/things/acme/search")
-	s.send(t, "PUT", Prefix+"/things/acme", "reader", "{").expect(t, 403, roleTooLowMessage)
+	s.send(t, "GET", path, "outsider", "").expect(t, 403, "Access denied to "+links.Prefix+"/things/acme/search")
+	s.send(t, "PUT", links.Prefix+"/things/acme", "reader", "{").expect(t, 403, roleTooLowMessage)
 	s.send(t, "GET", path, "reader", "").expect(t, 400, evidence.ValidationMessage)
-	s.send(t, "GET", Prefix+"/things/other/search", "admin", "").expect(t, 403, "Access denied to "+Prefix+"/things/other/search")
+	s.send(t, "GET", links.Prefix+"/things/other/search", "admin", "").expect(t, 403, "Access denied to "+links.Prefix+"/things/other/search")
 }
 
 func TestOutagesOfAuthenticationAreNotTheClientsFault(t *testing.T) {
 	s := start(t, testRoutes())
-	s.send(t, "GET", Prefix+"/mine", "slow", "").expect(t, 503, overloadedMessage)
-	s.send(t, "GET", Prefix+"/mine", "broken", "").expect(t, 500, internalMessage)
+	s.send(t, "GET", links.Prefix+"/mine", "slow", "").expect(t, 503, overloadedMessage)
+	s.send(t, "GET", links.Prefix+"/mine", "broken", "").expect(t, 500, internalMessage)
 }
 
 func TestPublicOperationsTakeAnyKeyOrNone(t *testing.T) {
 	s := start(t, testRoutes())
 	for _, key := range []string{"", "stranger", "admin"} {
-		if got := s.send(t, "POST", Prefix+"/hooks/1", key, ""); got.status != 200 {
+		if got := s.send(t, "POST", links.Prefix+"/hooks/1", key, ""); got.status != 200 {
 			t.Errorf("key %q: %d", key, got.status)
 		}
 	}

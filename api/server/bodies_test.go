@@ -1,6 +1,8 @@
 package server
 
 import (
+	"attestry/api/links"
+	"attestry/api/validation"
 	"attestry/evidence"
 	"context"
 	"encoding/json"
@@ -24,7 +26,7 @@ func TestBodiesAreReadLaxly(t *testing.T) {
 		`{"name":"x","comment":"\ud83d\ude80\ufffd"}`:        `{"name":"x","comment":"🚀` + "\uFFFD" + `"}`,
 	} {
 		for _, contentType := range []string{"application/json; charset=utf-8", "text/plain", ""} {
-			got := s.send(t, "PUT", Prefix+"/things/acme", "member", body, "Content-Type", contentType)
+			got := s.send(t, "PUT", links.Prefix+"/things/acme", "member", body, "Content-Type", contentType)
 			if got.status != 201 || got.body != want {
 				t.Errorf("%s as %q:\n got %d %s\nwant %s", body, contentType, got.status, got.body, want)
 			}
@@ -73,12 +75,12 @@ func TestWrongBodiesAreReportedInFull(t *testing.T) {
 			"parts": "List should have at most 3 items after validation, not 4 [input: [{'id': 1}, {'id': 1}, {'id': 1}, {'id': 1}]]",
 		},
 		`{"name":"x","count":1e400}`:                                      {"count": "Unable to parse input string as an integer, exceeded maximum size [input: 1e400]"},
-		`{"name":"x","comment":"a\u0000b"}`:                               {"comment": UnreadableText + " [input: a\x00b]"},
-		"{\"name\":\"x\",\"comment\":\"a\xff\"}":                          {"comment": UnreadableText + " [input: a\uFFFD]"},
-		`{"name":"x","comment":"\ud800"}`:                                 {"comment": UnreadableText + " [input: \uFFFD]"},
-		`{"name":"x","parts":[{"id":1}],"data":[{"a":["\udc00\ud800"]}]}`: {"data[0].a[0]": UnreadableText + " [input: \uFFFD\uFFFD]"},
-		"{\"name\":\"x\",\"names\":{\"b\xe2\x82\":\"\"}}":                 {"names.b\uFFFD\uFFFD.[key]": UnreadableText + " [input: b\uFFFD\uFFFD]"},
-		"\"\xff\"":                           {"body": UnreadableText + " [input: \uFFFD]"},
+		`{"name":"x","comment":"a\u0000b"}`:                               {"comment": validation.UnreadableText + " [input: a\x00b]"},
+		"{\"name\":\"x\",\"comment\":\"a\xff\"}":                          {"comment": validation.UnreadableText + " [input: a\uFFFD]"},
+		`{"name":"x","comment":"\ud800"}`:                                 {"comment": validation.UnreadableText + " [input: \uFFFD]"},
+		`{"name":"x","parts":[{"id":1}],"data":[{"a":["\udc00\ud800"]}]}`: {"data[0].a[0]": validation.UnreadableText + " [input: \uFFFD\uFFFD]"},
+		"{\"name\":\"x\",\"names\":{\"b\xe2\x82\":\"\"}}":                 {"names.b\uFFFD\uFFFD.[key]": validation.UnreadableText + " [input: b\uFFFD\uFFFD]"},
+		"\"\xff\"":                           {"body": validation.UnreadableText + " [input: \uFFFD]"},
 		`{"name":"x","data":1e999}`:          {"data": "Input should have finite numbers only [input: 1e999]"},
 		`{"name":"x","data":[{"a":-1e999}]}`: {"data": "Input should have finite numbers only [input: [{'a': -1e999}]]"},
 		`{"name":"x"`:                        {"body": `Invalid JSON: unexpected end of input [input: {"name":"x"]`},
@@ -86,7 +88,7 @@ func TestWrongBodiesAreReportedInFull(t *testing.T) {
 		`{'name':"x"}`:                       {"body": `Invalid JSON: invalid character '\'' looking for beginning of object key string [input: {'name':"x"}]`},
 		`{"name":"x"}]`:                      {"body": `Invalid JSON: invalid character ']' looking for beginning of value [input: {"name":"x"}]]`},
 	} {
-		got := s.send(t, "PUT", Prefix+"/things/acme", "member", body)
+		got := s.send(t, "PUT", links.Prefix+"/things/acme", "member", body)
 		got.expect(t, 400, evidence.ValidationMessage)
 		if errors := got.decoded(t).Errors; !maps.Equal(errors, want) {
 			t.Errorf("%s:\n got %q\nwant %q", body, errors, want)
@@ -110,11 +112,11 @@ func TestHostileBodiesAreClientErrors(t *testing.T) {
 		"many unknown keys":  `{"name":"x"` + manyKeys(20_000) + "}",
 		"brackets in string": `{"name":"` + strings.Repeat("[", 1000) + `"}`,
 	} {
-		got := s.send(t, "PUT", Prefix+"/things/acme", "member", body)
+		got := s.send(t, "PUT", links.Prefix+"/things/acme", "member", body)
 		if got.status != 400 {
 			t.Errorf("%s: %d %.200s", name, got.status, got.body)
 		}
-		if found := len(got.decoded(t).Errors); found == 0 || found > MaxFindings {
+		if found := len(got.decoded(t).Errors); found == 0 || found > validation.MaxFindings {
 			t.Errorf("%s: %d findings", name, found)
 		}
 	}
@@ -134,7 +136,7 @@ func TestBodyAndParametersAreReportedTogether(t *testing.T) {
 			return &thingOutput{Status: 200, Body: thing}, nil
 		})}
 	s := start(t, []Route{both})
-	got := s.send(t, "PUT", Prefix+"/both/acme?page=x", "reader", `{}`).decoded(t).Errors
+	got := s.send(t, "PUT", links.Prefix+"/both/acme?page=x", "reader", `{}`).decoded(t).Errors
 	if len(got) != 2 || got["query.page"] == "" || got["name"] == "" {
 		t.Errorf("got %v", got)
 	}
@@ -143,16 +145,16 @@ func TestBodyAndParametersAreReportedTogether(t *testing.T) {
 func TestBodiesAboveTheLimitAreTooLarge(t *testing.T) {
 	s := start(t, testRoutes())
 	fits := `{"name":"x"}` + strings.Repeat(" ", jsonLimit-12)
-	if got := s.send(t, "PUT", Prefix+"/things/acme", "member", fits); got.status != 201 {
+	if got := s.send(t, "PUT", links.Prefix+"/things/acme", "member", fits); got.status != 201 {
 		t.Errorf("a body of exactly the limit: %d %s", got.status, got.body)
 	}
-	s.send(t, "PUT", Prefix+"/things/acme", "member", fits+" ").expect(t, 413, "Request body exceeds the limit of 1 MiB")
+	s.send(t, "PUT", links.Prefix+"/things/acme", "member", fits+" ").expect(t, 413, "Request body exceeds the limit of 1 MiB")
 	report := `{"artifacts":[]}` + strings.Repeat(" ", ReportLimit-16)
-	if got := s.send(t, "PUT", Prefix+"/things/acme/x/report", "snapshotter", report); got.status != 200 {
+	if got := s.send(t, "PUT", links.Prefix+"/things/acme/x/report", "snapshotter", report); got.status != 200 {
 		t.Errorf("a report of exactly the limit: %d %s", got.status, got.body)
 	}
-	s.send(t, "PUT", Prefix+"/things/acme/x/report", "snapshotter", report+" ").expect(t, 413, "Request body exceeds the limit of 32 MiB")
-	s.send(t, "PUT", Prefix+"/things/acme/x/report", "snapshotter", report+strings.Repeat(" ", Mebibyte)).
+	s.send(t, "PUT", links.Prefix+"/things/acme/x/report", "snapshotter", report+" ").expect(t, 413, "Request body exceeds the limit of 32 MiB")
+	s.send(t, "PUT", links.Prefix+"/things/acme/x/report", "snapshotter", report+strings.Repeat(" ", Mebibyte)).
 		expect(t, 413, "Request body exceeds the limit of 32 MiB")
 }
 
@@ -179,11 +181,11 @@ func TestReportsAreHeldToTheirSchemaOnBothPaths(t *testing.T) {
 		artifact(`null`, "1"):            {"artifacts[0].digests.app:1.2.3": "Input should be a valid string [input: None]"},
 		artifact(`"`+digest+`"`, "null"): {"artifacts[0].creationTimestamp": "Input should be a valid integer [input: None]"},
 		`{"artifacts":[{"digests":{"a\ud83d\ude80":"` + digest + `"},"creationTimestamp":1}]}`:   nil,
-		`{"artifacts":[{"digests":{"a\ud83d":"` + digest + `"},"creationTimestamp":1}]}`:         {"artifacts[0].digests.a\uFFFD.[key]": UnreadableText + " [input: a\uFFFD]"},
-		"{\"artifacts\":[{\"digests\":{\"a\xff\":\"" + digest + "\"},\"creationTimestamp\":1}]}": {"artifacts[0].digests.a\uFFFD.[key]": UnreadableText + " [input: a\uFFFD]"},
-		`{"artifacts":[{"digests":{"a\u0000":"` + digest + `"},"creationTimestamp":1}]}`:         {"artifacts[0].digests.a\x00": UnreadableText + " [input: a\x00]"},
+		`{"artifacts":[{"digests":{"a\ud83d":"` + digest + `"},"creationTimestamp":1}]}`:         {"artifacts[0].digests.a\uFFFD.[key]": validation.UnreadableText + " [input: a\uFFFD]"},
+		"{\"artifacts\":[{\"digests\":{\"a\xff\":\"" + digest + "\"},\"creationTimestamp\":1}]}": {"artifacts[0].digests.a\uFFFD.[key]": validation.UnreadableText + " [input: a\uFFFD]"},
+		`{"artifacts":[{"digests":{"a\u0000":"` + digest + `"},"creationTimestamp":1}]}`:         {"artifacts[0].digests.a\x00": validation.UnreadableText + " [input: a\x00]"},
 	} {
-		got := s.send(t, "PUT", Prefix+"/things/acme/x/report", "snapshotter", body)
+		got := s.send(t, "PUT", links.Prefix+"/things/acme/x/report", "snapshotter", body)
 		if want == nil {
 			if got.status != 200 || got.body != `"OK"` {
 				t.Errorf("%s: %d %s", body, got.status, got.body)
@@ -202,7 +204,7 @@ func TestComponentsOfAttestationsAreNamedAsInTheContract(t *testing.T) {
 	var document struct {
 		Components struct{ Schemas map[string]map[string]any }
 	}
-	if err := json.Unmarshal([]byte(s.send(t, "GET", Prefix+"/openapi.json", "", "").body), &document); err != nil {
+	if err := json.Unmarshal([]byte(s.send(t, "GET", links.Prefix+"/openapi.json", "", "").body), &document); err != nil {
 		t.Fatal(err)
 	}
 	schemas := document.Components.Schemas

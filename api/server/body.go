@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 
+	"attestry/api/admission"
 	"attestry/evidence"
 )
 
@@ -46,7 +47,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 // readAll reads what is left of the body; more than limit is TooLarge, and stays
 // unread. A body for which there is no memory is Unavailable: as far as its length is
 // announced before it is read, else as far as it has come.
-func (b *requestBody) readAll(limit int64, m *Memory) ([]byte, error) {
+func (b *requestBody) readAll(limit int64, m *admission.Memory) ([]byte, error) {
 	if b == nil || b.stream == nil {
 		return nil, nil
 	}

@@ -10,11 +10,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"attestry/api/docs"
+	"attestry/api/links"
 )
 
 const (
-	documentPath = Prefix + "/openapi.json"
-	docsPath     = Prefix + "/docs"
+	documentPath = links.Prefix + "/openapi.json"
+	docsPath     = links.Prefix + "/docs"
 )
 
 // publicCaching lets caches keep what is the same for everybody, and has them ask
@@ -25,7 +26,7 @@ const publicCaching = "public, no-cache"
 const componentPrefix = "#/components/schemas/"
 
 // describe is the head of the OpenAPI document.
-func describe(links Links) huma.Config {
+func describe(links links.Links) huma.Config {
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"attestry/api/links"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -12,7 +13,7 @@ import (
 
 func TestTheDocumentIsServedWithoutAKey(t *testing.T) {
 	s := start(t, testRoutes())
-	at := s.send(t, "GET", Prefix+"/openapi.json", "", "")
+	at := s.send(t, "GET", links.Prefix+"/openapi.json", "", "")
 	root := s.send(t, "GET", "/openapi.json", "stranger", "")
 	if at.status != 200 || root.status != 200 || at.body != root.body {
 		t.Fatalf("statuses %d and %d", at.status, root.status)
@@ -86,7 +87,7 @@ func TestFormsAreComponentsNamedForTheirOperation(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(s.send(t, "GET", Prefix+"/openapi.json", "", "").body), &document); err != nil {
+	if err := json.Unmarshal([]byte(s.send(t, "GET", links.Prefix+"/openapi.json", "", "").body), &document); err != nil {
 		t.Fatal(err)
 	}
 	if got := document.Paths["/forms/{org}"]["post"].RequestBody.Content["multipart/form-data"].Schema["$ref"]; got != "#/components/schemas/Body_post_form" {
@@ -107,7 +108,7 @@ func TestPartialDownloadsAreDocumentedWithTheirRefusal(t *testing.T) {
 	var document struct {
 		Paths map[string]map[string]struct{ Responses map[string]any }
 	}
-	if err := json.Unmarshal([]byte(s.send(t, "GET", Prefix+"/openapi.json", "", "").body), &document); err != nil {
+	if err := json.Unmarshal([]byte(s.send(t, "GET", links.Prefix+"/openapi.json", "", "").body), &document); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{"/part": true, "/whole": false} {

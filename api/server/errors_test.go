@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/api/links"
 	"attestry/evidence"
 )
 
@@ -22,7 +23,7 @@ func TestErrorsBecomeStatusAndMessage(t *testing.T) {
 		"limited":     {429, "slower", "2"},
 		"unavailable": {503, "later", "1"},
 	} {
-		got := s.send(t, "POST", Prefix+"/things/acme/"+name+"/fail", "reader", "")
+		got := s.send(t, "POST", links.Prefix+"/things/acme/"+name+"/fail", "reader", "")
 		got.expect(t, want.status, want.message)
 		if retry := got.header.Get("Retry-After"); retry != want.retry {
 			t.Errorf("%s: Retry-After = %q, want %q", name, retry, want.retry)
@@ -35,7 +36,7 @@ func TestErrorsBecomeStatusAndMessage(t *testing.T) {
 
 func TestInternalErrorsAreLoggedWithTheRequestID(t *testing.T) {
 	s := start(t, testRoutes())
-	got := s.send(t, "POST", Prefix+"/things/acme/internal/fail", "reader", "", "X-Request-ID", "my-id-1")
+	got := s.send(t, "POST", links.Prefix+"/things/acme/internal/fail", "reader", "", "X-Request-ID", "my-id-1")
 	if got.header.Get("X-Request-ID") != "my-id-1" {
 		t.Errorf("X-Request-ID = %q", got.header.Get("X-Request-ID"))
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"attestry/api/links"
 	"errors"
 	"io"
 	"net/http"
@@ -12,7 +13,7 @@ import (
 )
 
 // putThingLine is the request line of an operation whose body the tests are about.
-const putThingLine = "PUT " + Prefix + "/things/acme HTTP/1.1\r\n"
+const putThingLine = "PUT " + links.Prefix + "/things/acme HTTP/1.1\r\n"
 
 // sendRaw writes requests by hand and returns the answers until the connection ends,
 // or until there are as many as wanted.
@@ -70,7 +71,7 @@ func TestDoubtfulFramingIsRefusedAndEndsTheConnection(t *testing.T) {
 		"Transfer-Encoding chunked, identity":         head + "Host: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
 		"an empty Transfer-Encoding":                  head + "Host: x\r\nTransfer-Encoding:\r\nContent-Length: 2\r\n\r\n{}",
 		"two Transfer-Encodings":                      head + "Host: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-		"Transfer-Encoding in HTTP/1.0":               "POST " + Prefix + "/hooks/1 HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"Transfer-Encoding in HTTP/1.0":               "POST " + links.Prefix + "/hooks/1 HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"a folded header field":                       head + "Host: x\r\nX-Other: a\r\n b\r\nContent-Length: 2\r\n\r\n{}",
 		"a folded Transfer-Encoding":                  head + "Host: x\r\nTransfer-Encoding:\r\n chunked\r\nContent-Length: 2\r\n\r\n{}",
 		"a first header field that is folded":         putThingLine + " Host: x\r\nContent-Length: 2\r\n\r\n{}",
@@ -189,14 +190,14 @@ func TestAnswersOfEveryRouteAreNeitherGuessedNorKept(t *testing.T) {
 	for _, route := range everyRoute() {
 		for _, key := range []string{"", "nobody", "outsider", "admin"} {
 			t.Run(route.Method+" "+route.Path+" "+key, func(t *testing.T) {
-				got := s.send(t, route.Method, Prefix+example(route.Path), key, "{}")
+				got := s.send(t, route.Method, links.Prefix+example(route.Path), key, "{}")
 				expectSecurityHeaders(t, got.header, "no-store")
 			})
 		}
 	}
 	for path, caching := range map[string]string{
 		"/ready": "no-store", "/nothing": "no-store",
-		"/openapi.json": publicCaching, Prefix + "/openapi.json": publicCaching, Prefix + "/docs": publicCaching,
+		"/openapi.json": publicCaching, links.Prefix + "/openapi.json": publicCaching, links.Prefix + "/docs": publicCaching,
 	} {
 		t.Run(path, func(t *testing.T) { expectSecurityHeaders(t, s.send(t, "GET", path, "", "").header, caching) })
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"attestry/api/links"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,7 @@ func TestNoBodyIsReadAsTheNextRequest(t *testing.T) {
 func smugglingTargets() []string {
 	var targets []string
 	for _, route := range everyRoute() {
-		line := route.Method + " " + Prefix + example(route.Path) + " HTTP/1.1\r\nAuthorization: Bearer "
+		line := route.Method + " " + links.Prefix + example(route.Path) + " HTTP/1.1\r\nAuthorization: Bearer "
 		targets = append(targets, line+"admin")
 		if !route.Public {
 			targets = append(targets, line+"nobody")
@@ -56,7 +57,7 @@ func smugglingTargets() []string {
 		"HEAD /ready HTTP/1.1\r\nAuthorization: Bearer x",
 		"PUT /nothing HTTP/1.1\r\nAuthorization: Bearer x",
 		"BREW /ready HTTP/1.1\r\nAuthorization: Bearer x",
-		"OPTIONS "+Prefix+"/things/acme HTTP/1.1\r\nAuthorization: Bearer x",
+		"OPTIONS "+links.Prefix+"/things/acme HTTP/1.1\r\nAuthorization: Bearer x",
 	)
 }
 
@@ -100,11 +101,11 @@ func TestConnectionsLiveOnAfterErrors(t *testing.T) {
 	conn, reader := s.dial(t)
 	for _, request := range []string{
 		"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n",
-		"PUT " + Prefix + "/things/acme HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}",
-		"PUT " + Prefix + "/things/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: 2\r\n\r\n{}",
-		"PUT " + Prefix + "/things/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-		"PUT " + Prefix + "/things/acme/x/archive HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nnull\r\n0\r\n\r\n",
-		"POST " + Prefix + "/things/acme/panic/fail HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: 4\r\n\r\nnull",
+		"PUT " + links.Prefix + "/things/acme HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}",
+		"PUT " + links.Prefix + "/things/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: 2\r\n\r\n{}",
+		"PUT " + links.Prefix + "/things/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+		"PUT " + links.Prefix + "/things/acme/x/archive HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nnull\r\n0\r\n\r\n",
+		"POST " + links.Prefix + "/things/acme/panic/fail HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: 4\r\n\r\nnull",
 		"GET /ready HTTP/1.1\r\nHost: x\r\n\r\n",
 	} {
 		if _, err := io.WriteString(conn, request); err != nil {
@@ -123,7 +124,7 @@ func TestConnectionsLiveOnAfterErrors(t *testing.T) {
 func TestRequestsWithTwoLengthsEndTheConnection(t *testing.T) {
 	s := start(t, testRoutes())
 	conn, reader := s.dial(t)
-	request := "POST " + Prefix + "/hooks/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled
+	request := "POST " + links.Prefix + "/hooks/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,7 @@ func TestRequestsWithTwoLengthsEndTheConnection(t *testing.T) {
 func TestBodiesThatBreakOffAreRefused(t *testing.T) {
 	s := start(t, testRoutes())
 	conn, reader := s.dial(t)
-	request := "PUT " + Prefix + "/things/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}"
+	request := "PUT " + links.Prefix + "/things/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}"
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/valyala/fasthttp"
 
+	"attestry/api/admission"
 	"attestry/api/jsonstream"
 )
 
@@ -91,7 +92,7 @@ type EscapesHTML interface{ EscapesHTML() }
 
 // StreamCost is what an answer takes up that is read batch by batch: a batch as it is
 // read, decoded and shown, and as much again for what is looked up for it.
-func StreamCost(batchBytes int) int64 { return (ReadMultiple + 1) * int64(batchBytes) }
+func StreamCost(batchBytes int) int64 { return (admission.ReadMultiple + 1) * int64(batchBytes) }
 
 // swapAnswer gives huma the answer that was begun in place of the value that it knows.
 func swapAnswer(ctx huma.Context, _ string, value any) (any, error) {

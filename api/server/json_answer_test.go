@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"attestry/api/jsonstream"
+	"attestry/api/links"
 	"attestry/evidence"
 )
 
@@ -65,7 +66,7 @@ func startBatched(t *testing.T, b *batched, change ...func(*Deps)) *running {
 func TestSmallAnswersAreSentWithTheirLength(t *testing.T) {
 	list := &batched{batches: 3, size: 100}
 	s := startBatched(t, list)
-	got := s.send(t, "GET", Prefix+"/lists/acme", "reader", "")
+	got := s.send(t, "GET", links.Prefix+"/lists/acme", "reader", "")
 	if got.status != 200 || got.body != list.want() || got.header.Get("Content-Length") != strconv.Itoa(len(got.body)) {
 		t.Errorf("got %d %s, %v", got.status, got.body, got.header)
 	}
@@ -73,7 +74,7 @@ func TestSmallAnswersAreSentWithTheirLength(t *testing.T) {
 		t.Errorf("headers are %v", got.header)
 	}
 	list.read.Store(0)
-	head := s.send(t, "HEAD", Prefix+"/lists/acme", "reader", "")
+	head := s.send(t, "HEAD", links.Prefix+"/lists/acme", "reader", "")
 	if head.status != 200 || head.header.Get("Content-Length") != strconv.Itoa(len(got.body)) || head.header.Get("X-Total-Count") != "7" {
 		t.Errorf("HEAD: %d %v", head.status, head.header)
 	}
@@ -82,7 +83,7 @@ func TestSmallAnswersAreSentWithTheirLength(t *testing.T) {
 func TestLargeAnswersAreStreamed(t *testing.T) {
 	list := &batched{batches: 40, size: 10_000}
 	s := startBatched(t, list)
-	got := s.send(t, "GET", Prefix+"/lists/acme", "reader", "")
+	got := s.send(t, "GET", links.Prefix+"/lists/acme", "reader", "")
 	if got.status != 200 || got.body != list.want() || got.header.Get("Content-Length") != "" {
 		t.Errorf("got %d, %d bytes, %v", got.status, len(got.body), got.header)
 	}
@@ -91,11 +92,11 @@ func TestLargeAnswersAreStreamed(t *testing.T) {
 	}
 	eventually(t, func() bool { return s.budget.InUse() == 0 })
 	list.read.Store(0)
-	head := s.send(t, "HEAD", Prefix+"/lists/acme", "reader", "")
+	head := s.send(t, "HEAD", links.Prefix+"/lists/acme", "reader", "")
 	if head.status != 200 || head.header.Get("X-Total-Count") != "7" || list.read.Load() > 10 {
 		t.Errorf("HEAD: %d %v, %d batches", head.status, head.header, list.read.Load())
 	}
-	if got := s.send(t, "HEAD", Prefix+"/things/acme/x", "reader", ""); got.status != 404 {
+	if got := s.send(t, "HEAD", links.Prefix+"/things/acme/x", "reader", ""); got.status != 404 {
 		t.Errorf("behind the HEAD comes %d", got.status)
 	}
 }
@@ -104,7 +105,7 @@ func TestClientsOfHTTP10GetLargeAnswersWithTheirLength(t *testing.T) {
 	list := &batched{batches: 40, size: 10_000}
 	s := startBatched(t, list)
 	conn, replies := s.dial(t)
-	fmt.Fprintf(conn, "GET %s/lists/acme HTTP/1.0\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n", Prefix)
+	fmt.Fprintf(conn, "GET %s/lists/acme HTTP/1.0\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n", links.Prefix)
 	response, err := http.ReadResponse(replies, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +120,7 @@ func TestListIsReadNoFasterThanItsClientReads(t *testing.T) {
 	list := &batched{batches: 600, size: 100_000}
 	s := startBatched(t, list)
 	conn, replies := s.dial(t)
-	fmt.Fprintf(conn, "GET %s/lists/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n", Prefix)
+	fmt.Fprintf(conn, "GET %s/lists/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n", links.Prefix)
 	response, err := http.ReadResponse(replies, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -148,8 +149,8 @@ func TestWhatFailsInTheFirstBatchIsAnError(t *testing.T) {
 		return evidence.NewError(evidence.NotFound, "gone")
 	}}
 	s := startBatched(t, list)
-	s.send(t, "GET", Prefix+"/lists/acme", "reader", "").expect(t, 404, "gone")
-	if got := s.send(t, "GET", Prefix+"/lists/acme", "reader", ""); got.header.Get("X-Total-Count") != "" {
+	s.send(t, "GET", links.Prefix+"/lists/acme", "reader", "").expect(t, 404, "gone")
+	if got := s.send(t, "GET", links.Prefix+"/lists/acme", "reader", ""); got.header.Get("X-Total-Count") != "" {
 		t.Errorf("an error has the headers of the list: %v", got.header)
 	}
 }
@@ -166,7 +167,7 @@ func TestWhatFailsBehindTheFirstBytesBreaksTheAnswerOff(t *testing.T) {
 				}
 				return nil
 			}})
-			request, err := http.NewRequestWithContext(t.Context(), "GET", s.url+Prefix+"/lists/acme", nil)
+			request, err := http.NewRequestWithContext(t.Context(), "GET", s.url+links.Prefix+"/lists/acme", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +198,7 @@ func TestBatchThatHangsBreaksTheAnswerOff(t *testing.T) {
 		return ctx.Err()
 	}}, func(d *Deps) { d.RequestTimeout = 100 * time.Millisecond })
 	conn, replies := s.dial(t)
-	fmt.Fprintf(conn, "GET %s/lists/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n", Prefix)
+	fmt.Fprintf(conn, "GET %s/lists/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n", links.Prefix)
 	response, err := http.ReadResponse(replies, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +220,7 @@ func TestAnswerOutlivesTheTimeOfItsRequest(t *testing.T) {
 	}
 	s := startBatched(t, list, func(d *Deps) { d.RequestTimeout = 500 * time.Millisecond })
 	conn, replies := s.dial(t)
-	fmt.Fprintf(conn, "GET %s/lists/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n", Prefix)
+	fmt.Fprintf(conn, "GET %s/lists/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n", links.Prefix)
 	<-time.After(time.Until(<-deadline))
 	response, err := http.ReadResponse(replies, nil)
 	if err != nil {
@@ -235,7 +236,7 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 	s := startBatched(t, &batched{batches: 1000, size: 100_000})
 	s.pace = pace{grace: 50 * time.Millisecond, bytesPerSecond: 1 << 30}
 	conn, replies := s.dial(t)
-	fmt.Fprintf(conn, "GET %s/lists/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n", Prefix)
+	fmt.Fprintf(conn, "GET %s/lists/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n", links.Prefix)
 	if _, err := replies.Peek(1); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 
+	"attestry/api/admission"
 	"attestry/api/jsonstream"
 	"attestry/storage"
 )
@@ -61,7 +62,7 @@ type partReader[S any] struct {
 	size int
 }
 
-func (p *partReader[S]) next(ctx context.Context, memory *Memory) (part []S, err error) {
+func (p *partReader[S]) next(ctx context.Context, memory *admission.Memory) (part []S, err error) {
 	if len(p.pending) == 0 {
 		memory.Rewind(0)
 		if p.pending, err = p.batches.Next(ctx, p.batchBytes); err != nil {

@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/api/admission"
+	"attestry/api/links"
+	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/storage"
 )
@@ -61,7 +63,7 @@ func TestBodyWithoutMemoryIsRefusedBeforeItIsRead(t *testing.T) {
 	s := withBudget(t, 16)
 	other := s.exhaust(t)
 	conn, replies := s.dial(t)
-	fmt.Fprintf(conn, "PUT %s/things/acme/x/report HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: 4000000\r\n\r\n{", Prefix)
+	fmt.Fprintf(conn, "PUT %s/things/acme/x/report HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: 4000000\r\n\r\n{", links.Prefix)
 	conn.Write(bytes.Repeat([]byte(" "), 10_000)) // what the server reads ahead
 	response, err := http.ReadResponse(replies, nil)
 	if err != nil {
@@ -73,7 +75,7 @@ func TestBodyWithoutMemoryIsRefusedBeforeItIsRead(t *testing.T) {
 	}
 	answer{response.StatusCode, response.Header, string(body)}.expectRetry(t)
 	other.Release()
-	if got := s.send(t, "PUT", Prefix+"/things/acme/x/report", "admin", artifacts(1_000_000)); got.status != 200 {
+	if got := s.send(t, "PUT", links.Prefix+"/things/acme/x/report", "admin", artifacts(1_000_000)); got.status != 200 {
 		t.Errorf("when there is memory again: %d %s", got.status, got.body)
 	}
 	if s.budget.InUse() != 0 {
@@ -84,7 +86,7 @@ func TestBodyWithoutMemoryIsRefusedBeforeItIsRead(t *testing.T) {
 func TestBodyOfUnknownLengthIsRefusedWhereMemoryEnds(t *testing.T) {
 	s := withBudget(t, 16)
 	sent := 0
-	request, err := http.NewRequestWithContext(t.Context(), "PUT", s.url+Prefix+"/things/acme/x/report", readFunc(func(p []byte) (int, error) {
+	request, err := http.NewRequestWithContext(t.Context(), "PUT", s.url+links.Prefix+"/things/acme/x/report", readFunc(func(p []byte) (int, error) {
 		sent += len(p)
 		return copy(p, bytes.Repeat([]byte(" "), len(p))), nil
 	}))
@@ -115,7 +117,7 @@ func TestWhoeverSendsSlowlyTakesUpOnlyWhatWasSent(t *testing.T) {
 	s := withBudget(t, 256)
 	conn, replies := s.dial(t)
 	body := artifacts(8_000_000)
-	fmt.Fprintf(conn, "PUT %s/things/acme/x/report HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: %d\r\n\r\n", Prefix, len(body))
+	fmt.Fprintf(conn, "PUT %s/things/acme/x/report HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: %d\r\n\r\n", links.Prefix, len(body))
 	sent := 0
 	for _, upTo := range []int{400_000, 1_000_000, 3_000_000} {
 		if _, err := io.WriteString(conn, body[sent:upTo]); err != nil {
@@ -151,7 +153,7 @@ func TestDecodingIsChargedByWhatBecomesOfTheBody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := withBudget(t, row.budget)
-			got := s.send(t, "PUT", Prefix+"/things/acme/x/report", "admin", row.body)
+			got := s.send(t, "PUT", links.Prefix+"/things/acme/x/report", "admin", row.body)
 			if got.status != row.status {
 				t.Errorf("got %d %.200s, want %d", got.status, got.body, row.status)
 			}
@@ -166,19 +168,19 @@ func TestSmallRequestsAreServedWhileMemoryIsShort(t *testing.T) {
 	s := withBudget(t, 16)
 	s.exhaust(t)
 	for range 50 {
-		for _, path := range []string{"/ready", "/openapi.json", Prefix + "/things/acme/x", Prefix + "/things/acme/search"} {
+		for _, path := range []string{"/ready", "/openapi.json", links.Prefix + "/things/acme/x", links.Prefix + "/things/acme/search"} {
 			if got := s.send(t, "GET", path, "reader", ""); got.status != 200 {
 				t.Fatalf("GET %s: %d %s", path, got.status, got.body)
 			}
 		}
-		if got := s.send(t, "PUT", Prefix+"/things/acme", "member", `{"name":"x"}`); got.status != 201 {
+		if got := s.send(t, "PUT", links.Prefix+"/things/acme", "member", `{"name":"x"}`); got.status != 201 {
 			t.Fatalf("a small body: %d %s", got.status, got.body)
 		}
 	}
-	if got := s.send(t, "PUT", Prefix+"/things/acme/x/report", "admin", artifacts(100_000)); got.status != 200 {
+	if got := s.send(t, "PUT", links.Prefix+"/things/acme/x/report", "admin", artifacts(100_000)); got.status != 200 {
 		t.Errorf("a report of 100 kB: %d %s", got.status, got.body)
 	}
-	s.send(t, "PUT", Prefix+"/things/acme/x/report", "admin", artifacts(1_000_000)).expectRetry(t)
+	s.send(t, "PUT", links.Prefix+"/things/acme/x/report", "admin", artifacts(1_000_000)).expectRetry(t)
 }
 
 // reading is an operation that reads so many bytes for its answer.
@@ -203,17 +205,17 @@ func (d *oneDocument) Get(ctx context.Context, _ *storage.Schema, _ string) (sto
 
 func TestWhatIsReadForAnAnswerIsCharged(t *testing.T) {
 	s := withBudget(t, 16, reading(4_000_000))
-	if got := s.send(t, "GET", Prefix+"/read/acme", "reader", ""); got.status != 200 {
+	if got := s.send(t, "GET", links.Prefix+"/read/acme", "reader", ""); got.status != 200 {
 		t.Errorf("with memory: %d %s", got.status, got.body)
 	}
 	if s.budget.InUse() != 0 {
 		t.Errorf("%d are reserved by nobody", s.budget.InUse())
 	}
 	s.exhaust(t)
-	s.send(t, "GET", Prefix+"/read/acme", "reader", "").expectRetry(t)
+	s.send(t, "GET", links.Prefix+"/read/acme", "reader", "").expectRetry(t)
 	small := withBudget(t, 16, reading(80_000))
 	small.exhaust(t)
-	if got := small.send(t, "GET", Prefix+"/read/acme", "reader", ""); got.status != 200 {
+	if got := small.send(t, "GET", links.Prefix+"/read/acme", "reader", ""); got.status != 200 {
 		t.Errorf("a small answer without memory: %d %s", got.status, got.body)
 	}
 }
@@ -227,10 +229,10 @@ func TestListThatIsReadOnNeedsMemoryBeforeItsFirstByte(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.send(t, "GET", Prefix+"/lists/acme", "reader", "").expectRetry(t)
+	s.send(t, "GET", links.Prefix+"/lists/acme", "reader", "").expectRetry(t)
 	other.Release()
 	list.read.Store(0)
-	if got := s.send(t, "GET", Prefix+"/lists/acme", "reader", ""); got.status != 200 || got.body != list.want() {
+	if got := s.send(t, "GET", links.Prefix+"/lists/acme", "reader", ""); got.status != 200 || got.body != list.want() {
 		t.Errorf("with memory: %d, %d bytes", got.status, len(got.body))
 	}
 }
@@ -238,7 +240,7 @@ func TestListThatIsReadOnNeedsMemoryBeforeItsFirstByte(t *testing.T) {
 func TestMemoryIsMeasured(t *testing.T) {
 	s := withBudget(t, 16)
 	other := s.exhaust(t)
-	s.send(t, "PUT", Prefix+"/things/acme/x/report", "admin", artifacts(1_000_000)).expectRetry(t)
+	s.send(t, "PUT", links.Prefix+"/things/acme/x/report", "admin", artifacts(1_000_000)).expectRetry(t)
 	for name, want := range map[string]float64{
 		"attestry_memory_budget_bytes": 16 * Mebibyte, "attestry_memory_reserved_bytes": 14 * Mebibyte, "attestry_memory_refusals_total": 1,
 	} {
@@ -275,7 +277,7 @@ func TestConcurrentReportsShareTheBudget(t *testing.T) {
 	statuses := make([]int, 32)
 	for i := range statuses {
 		group.Go(func() {
-			statuses[i] = s.send(t, "PUT", Prefix+"/things/acme/x/report", "admin", body).status
+			statuses[i] = s.send(t, "PUT", links.Prefix+"/things/acme/x/report", "admin", body).status
 		})
 	}
 	group.Wait()
@@ -308,10 +310,10 @@ func TestSizesOfDecodingCoverWhatItTakes(t *testing.T) {
 		"one character each": {"x", 0, 4},
 	} {
 		body := []byte(strings.Repeat(row.body, 1000))
-		if got := float64(StrictSize(body)) / float64(len(body)); got < row.strict {
+		if got := float64(validation.StrictSize(body)) / float64(len(body)); got < row.strict {
 			t.Errorf("%s: strict decoding is charged %.1f times the body, less than %.1f", name, got, row.strict)
 		}
-		if got := float64(ParsedSize(body)) / float64(len(body)); got < row.parsed {
+		if got := float64(validation.ParsedSize(body)) / float64(len(body)); got < row.parsed {
 			t.Errorf("%s: parsing is charged %.1f times the body, less than %.1f", name, got, row.parsed)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"attestry/api/admission"
 	"attestry/evidence"
 	"attestry/process/redact"
 	"attestry/storage"
@@ -27,7 +28,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	began := time.Now()
 	c.SetUserContext(redact.With(c.UserContext(), credentialsOf(c.Get(fiber.HeaderAuthorization))...))
 	r := newRequest(c)
-	r.Memory, r.pace = NewMemory(s.budget), s.pace
+	r.Memory, r.pace = admission.NewMemory(s.budget), s.pace
 	defer func() {
 		if !c.Response().IsBodyStream() {
 			r.Memory.Release()

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/api/links"
 	"attestry/evidence"
 	"attestry/scripts/readme"
 )
@@ -20,7 +21,7 @@ func TestRequestIDsAreTakenWhenSaneAndMadeOtherwise(t *testing.T) {
 	for sent, taken := range map[string]bool{
 		"abc-123": true, strings.Repeat("x", 128): true, strings.Repeat("x", 129): false, "": false, "a b": false, "é": false,
 	} {
-		got := s.send(t, "GET", Prefix+"/mine", "reader", "", "X-Request-ID", sent).header.Get("X-Request-ID")
+		got := s.send(t, "GET", links.Prefix+"/mine", "reader", "", "X-Request-ID", sent).header.Get("X-Request-ID")
 		if (got == sent) != taken || got == "" {
 			t.Errorf("sent %q, got %q", sent, got)
 		}
@@ -36,10 +37,10 @@ func TestErrorsOutsideOperationsCarryRequestIDs(t *testing.T) {
 
 func TestTheLogHoldsNoSecrets(t *testing.T) {
 	s := start(t, testRoutes())
-	s.send(t, "GET", Prefix+"/mine?token=sesame", "wrong-secret-key", "")
-	s.send(t, "GET", Prefix+"/mine?token=sesame", "admin", "")
-	s.send(t, "POST", Prefix+"/hooks/sesame", "", "null")
-	s.send(t, "GET", Prefix+"/nothing/sesame", "wrong-secret-key", "")
+	s.send(t, "GET", links.Prefix+"/mine?token=sesame", "wrong-secret-key", "")
+	s.send(t, "GET", links.Prefix+"/mine?token=sesame", "admin", "")
+	s.send(t, "POST", links.Prefix+"/hooks/sesame", "", "null")
+	s.send(t, "GET", links.Prefix+"/nothing/sesame", "wrong-secret-key", "")
 	text := s.journal.String()
 	if strings.Count(text, `"msg":"request"`) != 4 {
 		t.Errorf("not every request was logged:\n%s", text)
@@ -53,7 +54,7 @@ func TestTheLogHoldsNoSecrets(t *testing.T) {
 
 func TestTheLogTellsWhoAskedForWhat(t *testing.T) {
 	s := start(t, testRoutes())
-	s.send(t, "GET", Prefix+"/things/acme/x", "reader", "")
+	s.send(t, "GET", links.Prefix+"/things/acme/x", "reader", "")
 	for _, want := range []string{`"route":"/things/{org}/{name}"`, `"org":"acme"`, `"status":200`, `"user":"reader"`, `"duration_ms":`} {
 		if !strings.Contains(s.journal.String(), want) {
 			t.Errorf("the log lacks %s:\n%s", want, s.journal)
@@ -68,13 +69,13 @@ func TestHandlersHaveADeadline(t *testing.T) {
 			return nil, ctx.Err()
 		})}
 	s := start(t, []Route{waiting}, func(d *Deps) { d.RequestTimeout = 20 * time.Millisecond })
-	s.send(t, "GET", Prefix+"/wait", "reader", "").expect(t, 503, overloadedMessage)
+	s.send(t, "GET", links.Prefix+"/wait", "reader", "").expect(t, 503, overloadedMessage)
 }
 
 func TestRequestsAreMeasuredByRoute(t *testing.T) {
 	s := start(t, testRoutes())
 	for range 3 {
-		s.send(t, "GET", Prefix+"/things/acme/x", "reader", "")
+		s.send(t, "GET", links.Prefix+"/things/acme/x", "reader", "")
 		s.send(t, "GET", "/any/"+evidence.NewID(), "reader", "")
 	}
 	families, err := s.registry.Gather()
@@ -109,7 +110,7 @@ func TestRequestsUnderWayFinishWhenTheServerStops(t *testing.T) {
 	s := start(t, []Route{slow})
 	answered := make(chan int, 1)
 	go func() {
-		request, _ := http.NewRequest("GET", s.url+Prefix+"/slow", nil)
+		request, _ := http.NewRequest("GET", s.url+links.Prefix+"/slow", nil)
 		request.Header.Set("Authorization", "Bearer reader")
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
@@ -133,7 +134,7 @@ func TestRequestsUnderWayFinishWhenTheServerStops(t *testing.T) {
 
 func TestOperationsDescribesTheFieldsOfTheRequestLog(t *testing.T) {
 	s := start(t, testRoutes())
-	s.send(t, "GET", Prefix+"/things/acme/x", "reader", "")
+	s.send(t, "GET", links.Prefix+"/things/acme/x", "reader", "")
 	var line map[string]any
 	if err := json.Unmarshal([]byte(s.journal.String()), &line); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"attestry/api/admission"
 	"attestry/api/spool"
+	"attestry/api/validation"
 	"attestry/evidence"
 )
 
@@ -46,7 +48,7 @@ type FormFile struct {
 // that part or behind it, in any order, each at most once.
 type Form[T any] struct {
 	Data   *T
-	memory *Memory
+	memory *admission.Memory
 	parts  *multipart.Reader
 	// name is that of the JSON part.
 	name string
@@ -125,23 +127,23 @@ func (f *Form[T]) file(part *multipart.Part) (*FormFile, error) {
 		return nil, err
 	}
 	if f.fields[field] {
-		found := Findings{}
+		found := validation.Findings{}
 		found.Add(field, "Input should be a single file", filename)
-		return nil, Invalid(found)
+		return nil, validation.Invalid(found)
 	}
 	f.fields[field] = true
 	return &FormFile{Field: field, Filename: filename, ContentType: part.Header.Get("Content-Type"), Reader: content}, nil
 }
 
 func checkFilename(field, filename string) error {
-	found := Findings{}
+	found := validation.Findings{}
 	at := field + ".filename"
 	if !utf8.ValidString(filename) {
-		found.Add(at, UnreadableText, filename)
+		found.Add(at, validation.UnreadableText, filename)
 	} else if utf8.RuneCountInString(filename) > maxSentFilename {
-		found.Add(at, TooLongText(maxSentFilename), filename)
+		found.Add(at, validation.TooLongText(maxSentFilename), filename)
 	}
-	return Invalid(found)
+	return validation.Invalid(found)
 }
 
 // sentContent is the content of a file part; nil for one without name and content.
@@ -162,13 +164,13 @@ func sentContent(filename string, part io.Reader) (io.Reader, error) {
 
 // repeatedData refuses a second JSON part.
 func repeatedData(part *multipart.Part) error {
-	beginning, err := io.ReadAll(io.LimitReader(part, utf8.UTFMax*MaxShown))
+	beginning, err := io.ReadAll(io.LimitReader(part, utf8.UTFMax*validation.MaxShown))
 	if err != nil {
 		return MalformedForm(err)
 	}
-	found := Findings{}
+	found := validation.Findings{}
 	found.Add(part.FormName(), "Input should be a single part", string(beginning))
-	return Invalid(found)
+	return validation.Invalid(found)
 }
 
 // hold keeps a file that comes before the JSON part.
@@ -210,7 +212,7 @@ func WithForm[I, T, O any](part string, files []string, handler func(context.Con
 			if err := f.readData(s.validator, schema, found); err != nil {
 				return nil, err
 			}
-			if err := Invalid(found); err != nil {
+			if err := validation.Invalid(found); err != nil {
 				return nil, err
 			}
 			return handler(ctx, in, f)
@@ -251,16 +253,16 @@ func newForm[T any](r *Request, name string, files []string) *Form[T] {
 
 // readData reads the form up to the end of its JSON part, and holds the files before
 // it.
-func (f *Form[T]) readData(v *Validator, schema *huma.Schema, found Findings) error {
+func (f *Form[T]) readData(v *validation.Validator, schema *huma.Schema, found validation.Findings) error {
 	if f.parts == nil {
-		found.Add(f.name, MissingText, nil)
+		found.Add(f.name, validation.MissingText, nil)
 		return nil
 	}
 	for {
 		part, err := f.next()
 		switch {
 		case errors.Is(err, io.EOF):
-			found.Add(f.name, MissingText, nil)
+			found.Add(f.name, validation.MissingText, nil)
 			return nil
 		case err != nil:
 			return err
@@ -274,7 +276,7 @@ func (f *Form[T]) readData(v *Validator, schema *huma.Schema, found Findings) er
 }
 
 // decode reads the JSON part.
-func (f *Form[T]) decode(part io.Reader, v *Validator, schema *huma.Schema, found Findings) error {
+func (f *Form[T]) decode(part io.Reader, v *validation.Validator, schema *huma.Schema, found validation.Findings) error {
 	raw, err := io.ReadAll(io.LimitReader(part, jsonLimit+1))
 	switch {
 	case err != nil:
@@ -282,10 +284,10 @@ func (f *Form[T]) decode(part io.Reader, v *Validator, schema *huma.Schema, foun
 	case len(raw) > jsonLimit:
 		return PartTooLarge(f.name, jsonLimit)
 	}
-	if err := f.memory.Take(int64(len(raw)) + ParsedSize(raw)); err != nil {
+	if err := f.memory.Take(int64(len(raw)) + validation.ParsedSize(raw)); err != nil {
 		return err
 	}
-	parsed, ok := ParseJSON(raw, f.name, found)
+	parsed, ok := validation.ParseJSON(raw, f.name, found)
 	if !ok {
 		return nil
 	}
@@ -294,7 +296,7 @@ func (f *Form[T]) decode(part io.Reader, v *Validator, schema *huma.Schema, foun
 		v.Check(schema, parsed, f.name, found)
 		return nil
 	}
-	f.Data = DecodeParsed[T](v, schema, parsed, found)
+	f.Data = validation.DecodeParsed[T](v, schema, parsed, found)
 	return nil
 }
 

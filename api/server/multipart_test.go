@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/api/links"
+	"attestry/api/validation"
 	"attestry/evidence"
 )
 
@@ -51,7 +53,7 @@ func (r *running) post(t *testing.T, query string, parts ...part) answer {
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return r.send(t, "POST", Prefix+"/forms/acme"+query, "member", body.String(), "Content-Type", writer.FormDataContentType())
+	return r.send(t, "POST", links.Prefix+"/forms/acme"+query, "member", body.String(), "Content-Type", writer.FormDataContentType())
 }
 
 func TestFormsAreReadPartByPart(t *testing.T) {
@@ -106,8 +108,8 @@ func TestNamesOfFilesAreShortUnicodeText(t *testing.T) {
 	data := part{"data_json", "", `{"name":"x"}`}
 	longest := strings.Repeat("ü", maxSentFilename)
 	for name, test := range map[string]struct{ filename, want string }{
-		"no UTF-8":    {"a\xff", UnreadableText + " [input: a\uFFFD]"},
-		"too long":    {longest + "x", "String should have at most 1024 characters [input: " + strings.Repeat("ü", MaxShown) + "...]"},
+		"no UTF-8":    {"a\xff", validation.UnreadableText + " [input: a\uFFFD]"},
+		"too long":    {longest + "x", "String should have at most 1024 characters [input: " + strings.Repeat("ü", validation.MaxShown) + "...]"},
 		"the longest": {longest, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,9 +144,9 @@ func TestWrongFormsAreReported(t *testing.T) {
 		"null":             {[]part{{"data_json", "", "null"}}, missing, "data_json"},
 		"no JSON":          {[]part{{"data_json", "", "{"}}, "Invalid JSON: unexpected end of input [input: {]", "data_json"},
 		"no object":        {[]part{{"data_json", "", "[]"}}, "Input should be a valid dictionary or object to extract fields from [input: []]", "data_json"},
-		"no UTF-8":         {[]part{{"data_json", "", "{\"name\":\"\xff\"}"}}, UnreadableText + " [input: \uFFFD]", "name"},
-		"a lone surrogate": {[]part{{"data_json", "", `{"name":"\ud83d"}`}}, UnreadableText + " [input: \uFFFD]", "name"},
-		"no text at all":   {[]part{{"data_json", "", "\"\xff\""}}, UnreadableText + " [input: \uFFFD]", "data_json"},
+		"no UTF-8":         {[]part{{"data_json", "", "{\"name\":\"\xff\"}"}}, validation.UnreadableText + " [input: \uFFFD]", "name"},
+		"a lone surrogate": {[]part{{"data_json", "", `{"name":"\ud83d"}`}}, validation.UnreadableText + " [input: \uFFFD]", "name"},
+		"no text at all":   {[]part{{"data_json", "", "\"\xff\""}}, validation.UnreadableText + " [input: \uFFFD]", "data_json"},
 		"a missing member": {[]part{{"data_json", "", "{}"}}, missing, "name"},
 	} {
 		got := s.post(t, "", test.parts...)
@@ -154,12 +156,12 @@ func TestWrongFormsAreReported(t *testing.T) {
 		}
 	}
 	for _, contentType := range []string{"", "application/json", "multipart/form-data", "multipart/form-data; boundary="} {
-		got := s.send(t, "POST", Prefix+"/forms/acme", "member", `{"name":"x"}`, "Content-Type", contentType)
+		got := s.send(t, "POST", links.Prefix+"/forms/acme", "member", `{"name":"x"}`, "Content-Type", contentType)
 		if got.status != 400 || got.decoded(t).Errors["data_json"] != missing {
 			t.Errorf("%q: %d %s", contentType, got.status, got.body)
 		}
 	}
-	s.send(t, "POST", Prefix+"/forms/acme", "member", "--x\r\nContent-Disposition: form-data; name=data_json\r\n\r\n{}", "Content-Type", "multipart/form-data; boundary=x").
+	s.send(t, "POST", links.Prefix+"/forms/acme", "member", "--x\r\nContent-Disposition: form-data; name=data_json\r\n\r\n{}", "Content-Type", "multipart/form-data; boundary=x").
 		expect(t, 400, formBrokenMessage)
 }
 

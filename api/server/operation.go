@@ -1,6 +1,7 @@
 package server
 
 import (
+	"attestry/api/validation"
 	"context"
 	"fmt"
 	"net/http"
@@ -21,7 +22,7 @@ type Binder func(s *Server, route Route) error
 func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 	return func(s *Server, route Route) error {
 		return register(s, route, nil, func(ctx context.Context, in *I) (*O, error) {
-			if err := Invalid(RequestOf(ctx).findings); err != nil {
+			if err := validation.Invalid(RequestOf(ctx).findings); err != nil {
 				return nil, err
 			}
 			return handler(ctx, in)
@@ -44,11 +45,11 @@ func WithBody[I, T, O any](handler func(context.Context, *I, *T) (*O, error)) Bi
 				return nil, err
 			}
 			found := RequestOf(ctx).findings
-			value, err := DecodeStrict[T](RequestOf(ctx).Memory, s.validator, schema, raw, found)
+			value, err := validation.DecodeStrict[T](RequestOf(ctx).Memory, s.validator, schema, raw, found)
 			if err != nil {
 				return nil, err
 			}
-			if err := Invalid(found); err != nil {
+			if err := validation.Invalid(found); err != nil {
 				return nil, err
 			}
 			return handler(ctx, in, value)
@@ -103,7 +104,7 @@ func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler 
 func (s *Server) enter(ctx huma.Context, route Route, parameters []parameter, next func(huma.Context)) {
 	r := RequestOf(ctx.Context())
 	r.route = route.Path
-	r.findings = Findings{}
+	r.findings = validation.Findings{}
 	if err := s.admit(ctx.Context(), route, r, ctx.Param("org")); err != nil {
 		s.refuse(ctx, err)
 		return

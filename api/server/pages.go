@@ -1,6 +1,7 @@
 package server
 
 import (
+	"attestry/api/links"
 	"cmp"
 	"context"
 	"maps"
@@ -22,7 +23,7 @@ type Page struct {
 }
 
 // PageOf describes the page that a request asks for, once the total is known.
-func PageOf(ctx context.Context, links Links, number, size int, total int64) Page {
+func PageOf(ctx context.Context, links links.Links, number, size int, total int64) Page {
 	r := RequestOf(ctx)
 	return Page{number: number, size: size, total: total, address: links.Base + r.path, Query: r.query}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"attestry/api/links"
 	"attestry/evidence"
 )
 
@@ -25,7 +26,7 @@ type listOutput struct {
 }
 
 func startList(t *testing.T) *running {
-	links, err := NewLinks("https://attestry.example.com")
+	links, err := links.NewLinks("https://attestry.example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,12 +53,12 @@ func TestPagesAreToldInHeadersAndBody(t *testing.T) {
 		"": {"", `{"_links":{"first":{"href":"` + list + `?page=1&per_page=10"},"last":{"href":"` + list + `?page=1&per_page=10"},"self":{"href":"` + list + `"}},` +
 			`"page":1,"per_page":10,"total_pages":0,"total_count":0,"things":[]}`},
 	} {
-		got := s.send(t, "GET", Prefix+"/list/acme"+query, "reader", "")
+		got := s.send(t, "GET", links.Prefix+"/list/acme"+query, "reader", "")
 		if got.header.Get("Link") != want.link || got.body != want.body {
 			t.Errorf("%q:\n got %s\n     %s\nwant %s\n     %s", query, got.header.Get("Link"), got.body, want.link, want.body)
 		}
 	}
-	got := s.send(t, "GET", Prefix+"/list/acme?total=25&page=2", "reader", "").header
+	got := s.send(t, "GET", links.Prefix+"/list/acme?total=25&page=2", "reader", "").header
 	for name, want := range map[string]string{"X-Total-Count": "25", "X-Per-Page": "10", "X-Current-Page": "2", "X-Total-Pages": "3"} {
 		if got.Get(name) != want {
 			t.Errorf("%s = %q, want %q", name, got.Get(name), want)
@@ -68,7 +69,7 @@ func TestPagesAreToldInHeadersAndBody(t *testing.T) {
 func TestPagesBeyondTheEndLeadBack(t *testing.T) {
 	s := startList(t)
 	var body PageEnvelope
-	if err := json.Unmarshal([]byte(s.send(t, "GET", Prefix+"/list/acme?total=25&page=9", "reader", "").body), &body); err != nil {
+	if err := json.Unmarshal([]byte(s.send(t, "GET", links.Prefix+"/list/acme?total=25&page=9", "reader", "").body), &body); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := body.Links["next"]; ok || body.Links["prev"] != body.Links["last"] {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"attestry/api/validation"
 	"attestry/evidence"
 )
 
@@ -84,7 +85,7 @@ func (c *requestContext) URL() url.URL {
 
 // normalize reads the parameters of a request, validates and coerces them.
 // Findings stay in the request until the body has been looked at too.
-func normalize(v *Validator, ctx huma.Context, parameters []parameter, r *Request) (*requestContext, error) {
+func normalize(v *validation.Validator, ctx huma.Context, parameters []parameter, r *Request) (*requestContext, error) {
 	c := &requestContext{humaContext: ctx, path: map[string]string{}, query: url.Values{}}
 	checkQueryText(parameters, r)
 	for _, p := range parameters {
@@ -108,11 +109,11 @@ func normalize(v *Validator, ctx huma.Context, parameters []parameter, r *Reques
 // normalizeQuery returns nil for a parameter that huma shall take for absent:
 // one that is, one that is wrong, and an empty text, which is huma's zero value
 // anyway.
-func normalizeQuery(v *Validator, p parameter, r *Request) []string {
+func normalizeQuery(v *validation.Validator, p parameter, r *Request) []string {
 	sent, ok := r.query[p.name]
 	if !ok {
 		if p.required {
-			r.findings.Add("query."+p.name, MissingText, nil)
+			r.findings.Add("query."+p.name, validation.MissingText, nil)
 		}
 		return nil
 	}
@@ -129,14 +130,14 @@ func normalizeQuery(v *Validator, p parameter, r *Request) []string {
 
 // checkParameter is check for a parameter; ok is false when anything is wrong with it,
 // also what was found already or beyond maxFindings. huma must not see it then.
-func checkParameter(v *Validator, p parameter, value any, found Findings) (checked any, ok bool) {
-	own := Findings{}
+func checkParameter(v *validation.Validator, p parameter, value any, found validation.Findings) (checked any, ok bool) {
+	own := validation.Findings{}
 	checked = v.Check(p.schema, value, p.in+"."+p.name, own)
 	found.Merge(own)
 	return checked, len(own) == 0
 }
 
-func normalizeList(v *Validator, p parameter, sent []string, found Findings) []string {
+func normalizeList(v *validation.Validator, p parameter, sent []string, found validation.Findings) []string {
 	items := make([]any, len(sent))
 	for i, text := range sent {
 		items[i] = text
@@ -182,7 +183,7 @@ func checkQueryText(parameters []parameter, r *Request) {
 			if list {
 				at += "[" + strconv.Itoa(i) + "]"
 			}
-			r.findings.Add(at, UnreadableText, value)
+			r.findings.Add(at, validation.UnreadableText, value)
 		}
 	}
 }
@@ -194,10 +195,10 @@ func unescape(name, segment string) (string, error) {
 	if err != nil {
 		return "", evidence.NewError(evidence.Invalid, "The path is not validly escaped text")
 	}
-	if !PlainText(value) {
-		found := Findings{}
-		found.Add("path."+name, UnreadableText, value)
-		return "", Invalid(found)
+	if !validation.PlainText(value) {
+		found := validation.Findings{}
+		found.Add("path."+name, validation.UnreadableText, value)
+		return "", validation.Invalid(found)
 	}
 	return value, nil
 }

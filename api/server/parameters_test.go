@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/api/links"
+	"attestry/api/validation"
 	"attestry/evidence"
 )
 
@@ -22,7 +24,7 @@ func TestParametersAreReadLaxly(t *testing.T) {
 		"?number=1&number=2.0&name=a%2Cb": `{"page":1,"per_page":15,"reverse":false,"since":0,"sort":"name","name":"a,b","name_given":true,"flow":"","types":null,"numbers":[1,2]}`,
 		"?sort=last_modified_at&flow=ab":  `{"page":1,"per_page":15,"reverse":false,"since":0,"sort":"last_modified_at","name":"","name_given":false,"flow":"ab","types":null,"numbers":null}`,
 	} {
-		if got := s.send(t, "GET", Prefix+"/things/acme/search"+query, "reader", ""); got.status != 200 || got.body != want {
+		if got := s.send(t, "GET", links.Prefix+"/things/acme/search"+query, "reader", ""); got.status != 200 || got.body != want {
 			t.Errorf("%s:\n got %d %s\nwant %s", query, got.status, got.body, want)
 		}
 	}
@@ -47,18 +49,18 @@ func TestWrongParametersAreAllReported(t *testing.T) {
 		"since=1e999":               {"query.since": "Input should be a finite number [input: 1e999]"},
 		"since=nan":                 {"query.since": "Input should be a valid number, unable to parse string as a number [input: nan]"},
 		"type=K8S&type=k8s":         {"query.type[1]": "Input should be 'K8S' or 'server' [input: k8s]"},
-		"name=%00":                  {"query.name": UnreadableText + " [input: \x00]"},
-		"name=%ff":                  {"query.name": UnreadableText + " [input: \uFFFD]"},
-		"name=a%ff&name=b":          {"query.name": UnreadableText + " [input: a\uFFFD]"},
-		"type=K8S&type=%c0":         {"query.type[1]": UnreadableText + " [input: \uFFFD]"},
-		"page=%ff&since=%ff":        {"query.page": UnreadableText + " [input: \uFFFD]", "query.since": UnreadableText + " [input: \uFFFD]"},
-		"reverse=%c0&sort=%ff":      {"query.reverse": UnreadableText + " [input: \uFFFD]", "query.sort": UnreadableText + " [input: \uFFFD]"},
-		"page=%ff&page=2":           {"query.page": UnreadableText + " [input: \uFFFD]"},
-		"number=1&number=%ff":       {"query.number[1]": UnreadableText + " [input: \uFFFD]"},
-		"unknown=%ed%a0%80":         {"query.unknown": UnreadableText + " [input: \uFFFD]"},
-		"%ff=1":                     {"query.\uFFFD": UnreadableText + " [input: 1]"},
+		"name=%00":                  {"query.name": validation.UnreadableText + " [input: \x00]"},
+		"name=%ff":                  {"query.name": validation.UnreadableText + " [input: \uFFFD]"},
+		"name=a%ff&name=b":          {"query.name": validation.UnreadableText + " [input: a\uFFFD]"},
+		"type=K8S&type=%c0":         {"query.type[1]": validation.UnreadableText + " [input: \uFFFD]"},
+		"page=%ff&since=%ff":        {"query.page": validation.UnreadableText + " [input: \uFFFD]", "query.since": validation.UnreadableText + " [input: \uFFFD]"},
+		"reverse=%c0&sort=%ff":      {"query.reverse": validation.UnreadableText + " [input: \uFFFD]", "query.sort": validation.UnreadableText + " [input: \uFFFD]"},
+		"page=%ff&page=2":           {"query.page": validation.UnreadableText + " [input: \uFFFD]"},
+		"number=1&number=%ff":       {"query.number[1]": validation.UnreadableText + " [input: \uFFFD]"},
+		"unknown=%ed%a0%80":         {"query.unknown": validation.UnreadableText + " [input: \uFFFD]"},
+		"%ff=1":                     {"query.\uFFFD": validation.UnreadableText + " [input: 1]"},
 	} {
-		got := s.send(t, "GET", Prefix+"/things/acme/search?"+query, "reader", "")
+		got := s.send(t, "GET", links.Prefix+"/things/acme/search?"+query, "reader", "")
 		got.expect(t, 400, evidence.ValidationMessage)
 		if errors := got.decoded(t).Errors; !maps.Equal(errors, want) {
 			t.Errorf("%s:\n got %v\nwant %v", query, errors, want)
@@ -69,11 +71,11 @@ func TestWrongParametersAreAllReported(t *testing.T) {
 func TestParametersAreCheckedBeyondTheFindingsThatAreTold(t *testing.T) {
 	s := start(t, testRoutes())
 	query := ""
-	for i := range MaxFindings {
+	for i := range validation.MaxFindings {
 		query += "u" + strconv.Itoa(i) + "=%ff&"
 	}
 	for _, wrong := range []string{"page=x", "reverse=x", "number=x"} {
-		s.send(t, "GET", Prefix+"/things/acme/search?"+query+wrong, "reader", "").expect(t, 400, evidence.ValidationMessage)
+		s.send(t, "GET", links.Prefix+"/things/acme/search?"+query+wrong, "reader", "").expect(t, 400, evidence.ValidationMessage)
 	}
 }
 
@@ -86,17 +88,17 @@ func TestPathsThatAreNoTextAreRefusedByParameter(t *testing.T) {
 		"/things/acme%ff/name":       "path.org",
 		"/things/acme/%c0%af/search": "",
 	} {
-		got := s.send(t, "GET", Prefix+path, "reader", "")
+		got := s.send(t, "GET", links.Prefix+path, "reader", "")
 		if at == "" {
 			got.expect(t, 404, pathUnknownMessage)
 			continue
 		}
 		got.expect(t, 400, evidence.ValidationMessage)
-		if text := got.decoded(t).Errors[at]; !strings.HasPrefix(text, UnreadableText) {
+		if text := got.decoded(t).Errors[at]; !strings.HasPrefix(text, validation.UnreadableText) {
 			t.Errorf("%s: %s, want a finding at %s", path, got.body, at)
 		}
 	}
-	if got := s.send(t, "GET", Prefix+"/things/acme/Pr%C3%BCfung", "reader", ""); got.status != 200 || got.body != `"Prüfung"` {
+	if got := s.send(t, "GET", links.Prefix+"/things/acme/Pr%C3%BCfung", "reader", ""); got.status != 200 || got.body != `"Prüfung"` {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }

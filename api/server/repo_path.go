@@ -1,6 +1,7 @@
 package server
 
 import (
+	"attestry/api/links"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ var (
 )
 
 const (
-	reposPrefix = Prefix + "/repos/"
+	reposPrefix = links.Prefix + "/repos/"
 	// liveArtifacts leads the path of the operation that has the name at its end.
 	liveArtifacts = "live-artifacts/"
 )

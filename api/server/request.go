@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"attestry/api/admission"
+	"attestry/api/validation"
 	"attestry/evidence"
 )
 
@@ -24,13 +26,13 @@ type Request struct {
 	// http11 tells that the client understands answers of unknown length.
 	http11 bool
 	// Memory is what the request takes up, until its answer is sent.
-	Memory *Memory
+	Memory *admission.Memory
 	// pace is how fast the client has to take a streamed answer that takes up memory.
 	pace pace
 	// answer is the answer, once it has begun.
 	answer *jsonAnswer
 	// findings are those of the parameters; the body's join them.
-	findings  Findings
+	findings  validation.Findings
 	org       string
 	principal evidence.Principal
 	access    evidence.OrgAccess
@@ -45,7 +47,7 @@ func RequestOf(ctx context.Context) *Request {
 		return r
 	}
 	return &Request{
-		header: http.Header{}.Get, Memory: UnlimitedMemory(), pace: usualPace(),
+		header: http.Header{}.Get, Memory: admission.UnlimitedMemory(), pace: usualPace(),
 	}
 }
 

@@ -1,6 +1,10 @@
 package server
 
-import "log/slog"
+// productTable is the product's table, which the tests outside of this package set: it is
+// made by packages that import this one.
+var productTable []Route
 
-// productRoutes is the product's table.
-func productRoutes() []Route { return Routes(&Base{Log: slog.New(slog.DiscardHandler)}) }
+func productRoutes() []Route { return productTable }
+
+// SetProductTable sets the product's table.
+func SetProductTable(table []Route) { productTable = table }

@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"attestry/api/links"
 	"attestry/evidence"
 	"attestry/storage"
 )
@@ -72,7 +73,7 @@ func startDownload(t *testing.T, s *source) *running {
 func TestDownloadsAreSentWithTheirSize(t *testing.T) {
 	file := &source{content: "0123456789", size: 10}
 	s := startDownload(t, file)
-	got := s.send(t, "GET", Prefix+"/file", "reader", "")
+	got := s.send(t, "GET", links.Prefix+"/file", "reader", "")
 	if got.status != 200 || got.body != "0123456789" {
 		t.Errorf("got %d %q", got.status, got.body)
 	}
@@ -92,7 +93,7 @@ func TestDownloadsAreSentWithTheirSize(t *testing.T) {
 func TestDownloadsOfUnknownSizeAreChunked(t *testing.T) {
 	file := &source{content: strings.Repeat("x", 1<<20), size: -1}
 	s := startDownload(t, file)
-	got := s.send(t, "GET", Prefix+"/file", "reader", "", "Range", "bytes=0-1")
+	got := s.send(t, "GET", links.Prefix+"/file", "reader", "", "Range", "bytes=0-1")
 	if got.status != 200 || got.body != file.content || got.header.Get("Content-Length") != "" {
 		t.Errorf("got %d, %d bytes, %v", got.status, len(got.body), got.header)
 	}
@@ -102,7 +103,7 @@ func TestDownloadsOfUnknownSizeAreChunked(t *testing.T) {
 func TestHeadOfADownloadOpensNothing(t *testing.T) {
 	file := &source{content: "0123456789", size: 10}
 	s := startDownload(t, file)
-	got := s.send(t, "HEAD", Prefix+"/file", "reader", "")
+	got := s.send(t, "HEAD", links.Prefix+"/file", "reader", "")
 	if got.status != 200 || got.header.Get("Content-Length") != "10" || got.body != "" || file.opened.Load() != 0 {
 		t.Errorf("got %d %v, opened %d times", got.status, got.header, file.opened.Load())
 	}
@@ -129,7 +130,7 @@ func TestRangesAreServed(t *testing.T) {
 		"bytes=a-b":    {200, "0123456789", ""},
 		"bytes=-":      {200, "0123456789", ""},
 	} {
-		got := s.send(t, "GET", Prefix+"/file", "reader", "", "Range", header)
+		got := s.send(t, "GET", links.Prefix+"/file", "reader", "", "Range", header)
 		if got.status != want.status || got.header.Get("Content-Range") != want.content || want.status < 400 && got.body != want.body {
 			t.Errorf("%s: got %d %q %q, want %v", header, got.status, got.body, got.header.Get("Content-Range"), want)
 		}
@@ -138,19 +139,19 @@ func TestRangesAreServed(t *testing.T) {
 
 func TestEmptyDownloadsAreSent(t *testing.T) {
 	s := startDownload(t, &source{size: 0})
-	if got := s.send(t, "GET", Prefix+"/file", "reader", ""); got.status != 200 || got.body != "" || got.header.Get("Content-Length") != "0" {
+	if got := s.send(t, "GET", links.Prefix+"/file", "reader", ""); got.status != 200 || got.body != "" || got.header.Get("Content-Length") != "0" {
 		t.Errorf("got %d %q %v", got.status, got.body, got.header)
 	}
 }
 
 func TestWhatFailsBeforeTheFirstByteIsAnError(t *testing.T) {
 	s := startDownload(t, &source{content: "x", size: 1, openErr: evidence.NewError(evidence.NotFound, "gone")})
-	s.send(t, "GET", Prefix+"/file", "reader", "").expect(t, 404, "gone")
+	s.send(t, "GET", links.Prefix+"/file", "reader", "").expect(t, 404, "gone")
 	s = startDownload(t, &source{content: "x", size: 1, openErr: storage.ErrNotFound})
-	s.send(t, "GET", Prefix+"/file", "reader", "").expect(t, 500, internalMessage)
+	s.send(t, "GET", links.Prefix+"/file", "reader", "").expect(t, 500, internalMessage)
 	failing := &source{content: "x", size: 1, failAfter: -1}
 	s = startDownload(t, failing)
-	s.send(t, "GET", Prefix+"/file", "reader", "").expect(t, 500, internalMessage)
+	s.send(t, "GET", links.Prefix+"/file", "reader", "").expect(t, 500, internalMessage)
 	if failing.closed.Load() != 1 {
 		t.Error("a stream that failed at once was not closed")
 	}
@@ -160,7 +161,7 @@ func TestWhatFailsLaterBreaksTheConnectionOff(t *testing.T) {
 	for _, size := range []int64{1 << 20, -1} {
 		file := &source{content: strings.Repeat("x", 1<<20), size: size, failAfter: 500_000}
 		s := startDownload(t, file)
-		request, err := http.NewRequest("GET", s.url+Prefix+"/file", nil)
+		request, err := http.NewRequest("GET", s.url+links.Prefix+"/file", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +204,7 @@ func TestHeadOfADownloadWithoutSizeLeavesTheConnectionClean(t *testing.T) {
 	defer connection.Close()
 	replies := bufio.NewReader(connection)
 	for _, method := range []string{"HEAD", "HEAD", "GET"} {
-		request, err := http.NewRequestWithContext(t.Context(), method, r.url+Prefix+"/file", nil)
+		request, err := http.NewRequestWithContext(t.Context(), method, r.url+links.Prefix+"/file", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,9 @@ import (
 	"github.com/bytedance/sonic"
 	"github.com/gofiber/fiber/v2"
 
-	"attestry/api/server"
+	"attestry/api/attestations"
+	"attestry/api/environments"
+	"attestry/api/pipelines"
 )
 
 const (
@@ -39,8 +41,8 @@ func startBare() (*bare, error) {
 		app:     fiber.New(fiber.Config{BodyLimit: bareBodyLimit, DisableStartupMessage: true}),
 		served:  make(chan error, 1),
 	}
-	b.app.Put(bareReportPath, decodeOnly[server.K8SReport]())
-	b.app.Post(bareArtifactPath, decodeOnly[server.CreateArtifact]())
+	b.app.Put(bareReportPath, decodeOnly[environments.K8SReport]())
+	b.app.Post(bareArtifactPath, decodeOnly[pipelines.CreateArtifact]())
 	b.app.Post(bareAttestationPath, formOnly)
 	b.app.Get(bareReadPath+":size", sizeOnly)
 	go func() { b.served <- b.app.Listener(listener) }()
@@ -67,7 +69,7 @@ func decodeOnly[T any]() fiber.Handler {
 
 // formOnly decodes the data of a form.
 func formOnly(c *fiber.Ctx) error {
-	var value server.GenericAttestationPostInput
+	var value attestations.GenericAttestationPostInput
 	if err := sonic.UnmarshalString(c.FormValue("data_json"), &value); err != nil {
 		return fiber.NewError(http.StatusBadRequest, err.Error())
 	}

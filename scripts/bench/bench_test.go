@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"attestry/api/server"
+	"attestry/api/environments"
 )
 
 // fast asks for no more than each row's least: one operation per client and turn.
@@ -73,7 +73,7 @@ func TestReplacingChangesOneFingerprint(t *testing.T) {
 	for range 120 {
 		r.replace()
 		now := fingerprints(t, r)
-		fresh := slices.DeleteFunc(slices.Clone(now), func(f server.Fingerprint) bool { return slices.Contains(seen, f) })
+		fresh := slices.DeleteFunc(slices.Clone(now), func(f environments.Fingerprint) bool { return slices.Contains(seen, f) })
 		if len(now) != 50 || len(fresh) != 1 {
 			t.Fatalf("%d images, %d of them never seen", len(now), len(fresh))
 		}
@@ -92,11 +92,11 @@ func TestRollingChangesOneFingerprintBetweenTwoVersions(t *testing.T) {
 	for turn := range 16 {
 		r.roll()
 		now := fingerprints(t, r)
-		fresh := slices.DeleteFunc(slices.Clone(now), func(f server.Fingerprint) bool { return slices.Contains(before, f) })
+		fresh := slices.DeleteFunc(slices.Clone(now), func(f environments.Fingerprint) bool { return slices.Contains(before, f) })
 		if len(now) != 4 || len(fresh) != 1 {
 			t.Fatalf("turn %d: %d images, %d others than before", turn, len(now), len(fresh))
 		}
-		if i := (3 + turn) % 4; fresh[0] != server.Fingerprint(digest("seed", secondVersion, i)) && fresh[0] != server.Fingerprint(digest("seed", firstVersion, i)) {
+		if i := (3 + turn) % 4; fresh[0] != environments.Fingerprint(digest("seed", secondVersion, i)) && fresh[0] != environments.Fingerprint(digest("seed", firstVersion, i)) {
 			t.Errorf("turn %d: an image that no flow knows", turn)
 		}
 		before = now
@@ -144,7 +144,7 @@ func TestKnownImagesAreShownWithTwoFlows(t *testing.T) {
 	}
 	var shown struct {
 		Index     int64
-		Artifacts []server.SnapshotArtifact
+		Artifacts []environments.SnapshotArtifact
 	}
 	if err := json.Unmarshal(reader.response.Body(), &shown); err != nil {
 		t.Fatal(err)
@@ -193,16 +193,16 @@ func TestGrowthComparesWithTheNextSmallerSize(t *testing.T) {
 	}
 }
 
-func fingerprints(t *testing.T, r *report) []server.Fingerprint {
+func fingerprints(t *testing.T, r *report) []environments.Fingerprint {
 	t.Helper()
-	var body server.K8SReport
+	var body environments.K8SReport
 	if err := json.Unmarshal(r.body, &body); err != nil {
 		t.Fatal(err)
 	}
 	if !body.Check() {
 		t.Fatal("the report does not meet its schema")
 	}
-	var found []server.Fingerprint
+	var found []environments.Fingerprint
 	for _, pod := range body.Artifacts {
 		for _, fingerprint := range pod.Digests {
 			if !slices.Contains(found, fingerprint) {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"attestry/api/server"
+	"attestry/api/environments"
 )
 
 // report is the body of a Kubernetes report as a cluster sends it, in which
@@ -37,7 +37,7 @@ const (
 // newReport makes the report of a cluster whose pods run one image each, no two
 // the same. Reports of different seeds have nothing in common.
 func newReport(seed string, pods int) (*report, error) {
-	var body server.K8SReport
+	var body environments.K8SReport
 	body.Type = "K8S"
 	for i := range pods {
 		body.Artifacts = append(body.Artifacts, pod(seed, i))
@@ -59,19 +59,19 @@ func newReport(seed string, pods int) (*report, error) {
 }
 
 // pod is one of a deployment of four pods, in one of twenty namespaces.
-func pod(seed string, i int) server.K8SArtifact {
+func pod(seed string, i int) environments.K8SArtifact {
 	owns := true
 	deployment := fmt.Sprintf("service-%04d-%s", i/4, digest(seed, "deployment", i/4)[:9])
 	namespace := team(i)
 	uid := digest(seed, "uid", i/4)
-	return server.K8SArtifact{
+	return environments.K8SArtifact{
 		PodName:           deployment + "-" + digest(seed, "pod", i)[:5],
 		Namespace:         namespace,
 		CreationTimestamp: 1_789_000_000 + int64(i),
-		Digests: server.Digests{
-			imageName(i): server.Fingerprint(digest(seed, firstVersion, i)),
+		Digests: environments.Digests{
+			imageName(i): environments.Fingerprint(digest(seed, firstVersion, i)),
 		},
-		Owners: []server.K8SOwner{{
+		Owners: []environments.K8SOwner{{
 			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment,
 			UID:        uid[:8] + "-" + uid[8:12] + "-" + uid[12:16] + "-" + uid[16:20] + "-" + uid[20:32],
 			Controller: &owns, BlockOwnerDeletion: &owns,

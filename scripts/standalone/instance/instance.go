@@ -18,7 +18,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	api "attestry/api/server"
+	"attestry/api/service"
 	"attestry/config"
 	"attestry/evidence"
 	"attestry/process"
@@ -148,7 +148,7 @@ func Files(directory string) string {
 
 func (i *Instance) serve(options Options, listener net.Listener) error {
 	p := i.Process
-	service, err := api.NewService(api.ServiceDeps{
+	service, err := service.NewService(service.ServiceDeps{
 		BaseURL:         string(p.Settings.HTTP.BaseURL),
 		Store:           p.Store,
 		Redis:           p.Redis,

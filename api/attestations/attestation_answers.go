@@ -1,0 +1,170 @@
+package attestations
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+)
+
+// Attestation is an attestation as answers show it (contract/responses.md,
+// "Attestation object"). What was not sent is left out, and so are the members of
+// other types.
+type Attestation struct {
+	SchemaVersion       int                                       `json:"schema_version"`
+	AttestationType     string                                    `json:"attestation_type"`
+	AttestationName     string                                    `json:"attestation_name"`
+	AttestationID       string                                    `json:"attestation_id"`
+	IsCompliant         bool                                      `json:"is_compliant"`
+	CreatedAt           float64                                   `json:"created_at" doc:"Unix seconds."`
+	ReportedBy          string                                    `json:"reported_by"`
+	FlowName            string                                    `json:"flow_name"`
+	TrailName           string                                    `json:"trail_name"`
+	ArtifactFingerprint string                                    `json:"artifact_fingerprint,omitempty"`
+	TargetArtifacts     []string                                  `json:"target_artifacts,omitempty"`
+	GitCommitInfo       *resource.GitCommitInfo                   `json:"git_commit_info,omitempty"`
+	OriginURL           *string                                   `json:"origin_url,omitempty"`
+	Description         *string                                   `json:"description,omitempty"`
+	ExternalURLs        map[string]resource.ExternalAttachmentUrl `json:"external_urls,omitempty"`
+	Annotations         map[string]string                         `json:"annotations,omitempty"`
+	UserData            json.RawMessage                           `json:"user_data"`
+	ArchivePath         *string                                   `json:"evidence_archive_path" nullable:"true"`
+	ArchiveFingerprint  *string                                   `json:"evidence_archive_fingerprint" nullable:"true" doc:"SHA-256 of the file that is attached."`
+	HasAuditPackage     bool                                      `json:"has_audit_package" doc:"Whether a package can be fetched. There are none yet: always false."`
+	HTMLURL             string                                    `json:"html_url"`
+	Links               AttestationLinks                          `json:"_links"`
+	AttestationPayload
+	AttestationOverride
+}
+
+// AttestationLinks are the addresses of an attestation in the API.
+type AttestationLinks struct {
+	Self     server.Href  `json:"self"`
+	Evidence *server.Href `json:"evidence,omitempty" doc:"Only when a file is attached."`
+}
+
+// AttestationPayload holds the members that only one type has.
+type AttestationPayload struct {
+	ProcessedSnykResults json.RawMessage `json:"processed_snyk_results,omitempty"`
+	GitProvider          json.RawMessage `json:"git_provider,omitempty"`
+	PullRequests         json.RawMessage `json:"pull_requests,omitempty"`
+	JUnitResults         json.RawMessage `json:"junit_results,omitempty"`
+	JiraResults          json.RawMessage `json:"jira_results,omitempty"`
+	SonarResults         json.RawMessage `json:"sonar_results,omitempty"`
+	AttestationData      json.RawMessage `json:"attestation_data,omitempty" doc:"Of custom types and decisions."`
+	TypeVersion          int             `json:"type_version,omitempty" doc:"Version of the custom type that judged."`
+	Control              json.RawMessage `json:"control,omitempty" doc:"Identifier of the control that a decision decides, or null."`
+	ControlVersion       json.RawMessage `json:"control_version,omitempty"`
+}
+
+// AttestationOverride holds the members that only an override has.
+type AttestationOverride struct {
+	Reason                  *string                  `json:"reason,omitempty"`
+	OriginalAttestationType string                   `json:"original_attestation_type,omitempty"`
+	OverriddenAttestationID *resource.OrNull[string] `json:"overridden_attestation_id,omitempty" doc:"Id of what was overridden, or null where that was missing."`
+}
+
+// The versions of the answer: that of scans holds counts, where it once held the
+// issues (contract/live-shapes.md 6).
+const (
+	attestationVersion     = 1
+	snykAttestationVersion = 2
+)
+
+// archiveName is what clients know an attached file by, whatever it is.
+const archiveName = "evidence.tgz"
+
+// showAttestations shows attestations with the names that their flows have now.
+func (h *handlers) showAttestations(ctx context.Context, org evidence.OrgAccess, attestations []evidence.Attestation) ([]Attestation, error) {
+	var ids []string
+	for _, attestation := range attestations {
+		ids = append(ids, attestation.Flow)
+	}
+	slices.Sort(ids)
+	flows, err := h.Store.Flows.Names(ctx, org.OrgID, slices.Compact(ids))
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]Attestation, 0, len(attestations))
+	for _, attestation := range attestations {
+		shown = append(shown, h.showAttestation(org, flows[attestation.Flow].Name, &attestation))
+	}
+	return shown, nil
+}
+
+func (h *handlers) showAttestation(org evidence.OrgAccess, flow string, a *evidence.Attestation) Attestation {
+	shown := Attestation{
+		SchemaVersion:       attestationVersion,
+		AttestationType:     a.Type,
+		AttestationName:     a.Name,
+		AttestationID:       a.ID,
+		IsCompliant:         a.Compliant,
+		CreatedAt:           a.CreatedAt,
+		ReportedBy:          a.ReportedBy,
+		FlowName:            flow,
+		TrailName:           a.Trail,
+		ArtifactFingerprint: a.Fingerprint,
+		TargetArtifacts:     a.Targets,
+		GitCommitInfo:       resource.NewGitCommitInfo(a.Commit),
+		OriginURL:           a.OriginURL,
+		Description:         a.Description,
+		ExternalURLs:        resource.ShowURLs(a.ExternalURLs),
+		Annotations:         a.Annotations,
+		UserData:            resource.ObjectIfNil(a.UserData),
+		HTMLURL:             h.Links.Attestation(org.OrgName, flow, a.Trail, a.ID),
+		Links:               AttestationLinks{Self: server.Href{Href: h.Links.AttestationSelf(org.OrgName, flow, a.Trail, a.Name)}},
+		AttestationPayload:  showPayload(a),
+	}
+	if a.Type == evidence.TypeSnyk {
+		shown.SchemaVersion = snykAttestationVersion
+	}
+	if a.Evidence != nil {
+		shown.ArchivePath, shown.ArchiveFingerprint = new(archivePath(a)), &a.Evidence.SHA256
+		shown.Links.Evidence = &server.Href{Href: h.Links.Evidence(org.OrgName, flow, a.Trail, a.ID)}
+	}
+	if a.Override != nil {
+		shown.AttestationOverride = AttestationOverride{
+			Reason: &a.Override.Reason, OriginalAttestationType: a.Type, OverriddenAttestationID: &resource.OrNull[string]{Value: resource.NilIfEmpty(a.Override.Original)},
+		}
+	}
+	return shown
+}
+
+// showPayload shows the members of a type. Controls have no versions yet.
+func showPayload(a *evidence.Attestation) AttestationPayload {
+	shown := AttestationPayload{
+		ProcessedSnykResults: a.Payload["processed_snyk_results"],
+		GitProvider:          a.Payload["git_provider"],
+		PullRequests:         a.Payload["pull_requests"],
+		JUnitResults:         a.Payload["junit_results"],
+		JiraResults:          a.Payload["jira_results"],
+		SonarResults:         a.Payload["sonar_results"],
+		AttestationData:      a.Payload["attestation_data"],
+		TypeVersion:          a.TypeVersion,
+	}
+	if a.Type == evidence.TypeDecision && a.Override == nil {
+		shown.Control, shown.ControlVersion = quoted(a.Control), json.RawMessage("null")
+	}
+	return shown
+}
+
+// quoted is a text as JSON, null when it is empty.
+func quoted(text string) json.RawMessage {
+	encoded, err := json.Marshal(resource.NilIfEmpty(text))
+	if err != nil {
+		// Text always has a form in JSON.
+		return nil
+	}
+	return encoded
+}
+
+func archivePath(a *evidence.Attestation) string {
+	kind := "artifact_attestation"
+	if a.OfTrail() {
+		kind = "trail_attestation"
+	}
+	return a.Org + "/" + kind + "/" + a.ID + "/" + archiveName
+}

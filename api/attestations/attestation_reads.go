@@ -1,0 +1,440 @@
+package attestations
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+
+	"attestry/api/jsonstream"
+	"attestry/api/links"
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/api/validation"
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/pipelines"
+)
+
+const (
+	maxAttestationsPerPage = 100
+	// maxNamedAttestations bounds the attestations of one name in one place: the
+	// newest.
+	maxNamedAttestations = storage.MaxMany
+	// maxCommitAttestations bounds the attestations of commits: the newest.
+	maxCommitAttestations = 10_000
+	// maxRegexStates bounds a regular expression once its repetitions are written
+	// out: all of them may be looked at for each character of each name.
+	maxRegexStates = 1000
+)
+
+// attestationReadRoutes are those that read attestations.
+func (h *handlers) attestationReadRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/attestations/{org}", OperationID: "get_attestations", Tag: "Attestation",
+			Summary: "List the attestations of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listAttestations),
+		},
+		{
+			Method: http.MethodGet, Path: "/attestations/{org}/list_attestations_for_criteria",
+			OperationID: "list_attestations_for_criteria", Tag: "Attestation",
+			Summary: "List attestations by commit", MinRole: evidence.Reader, Serve: server.Handle(h.listCommitAttestations),
+		},
+		{
+			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}", OperationID: "get_flow_attestations", Tag: "Attestation",
+			Summary: "List the attestations of a flow", MinRole: evidence.Reader, Serve: server.Handle(h.listFlowAttestations),
+		},
+		{
+			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/artifact/{fingerprint}/{attestation_name}",
+			OperationID: "get_artifact_attestation", Tag: "Attestation",
+			Summary: "Read the attestations of a name on an artifact", MinRole: evidence.Reader, Serve: server.Handle(h.getArtifactAttestations),
+		},
+		{
+			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/{attestation_name}",
+			OperationID: "get_trail_attestation", Tag: "Attestation",
+			Summary: "Read the attestations of a name on a trail", MinRole: evidence.Reader, Serve: server.Handle(h.getTrailAttestations),
+		},
+		{
+			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/attestation/{attestation_id}/evidence",
+			OperationID: "get_attestation_evidence", Tag: "Attestation", Summary: "Download the file attached to an attestation",
+			MinRole: evidence.Reader, Statuses: []int{http.StatusOK, http.StatusPartialContent}, Serve: server.Handle(h.getEvidence),
+		},
+	}
+}
+
+type listAttestationsInput struct {
+	server.OrgPath
+	AttestationID string   `query:"attestation_id" doc:"Picks one; the other filters do not matter then."`
+	Name          string   `query:"name" doc:"Exact; not together with name_regex."`
+	NameRegex     string   `query:"name_regex" maxLength:"500" doc:"RE2 pattern, searched for anywhere in the name."`
+	Flow          []string `query:"flow,explode" maxItems:"100" doc:"Names of flows."`
+	Type          []string `query:"type,explode" maxItems:"100" doc:"A built-in type, or custom:<name>."`
+	IsCompliant   bool     `query:"is_compliant"`
+	FromTimestamp int64    `query:"from_timestamp" doc:"Unix seconds, inclusive."`
+	ToTimestamp   int64    `query:"to_timestamp" doc:"Unix seconds, inclusive."`
+	After         string   `query:"after" doc:"Cursor, from _links.next of the page before."`
+	PerPage       int      `query:"per_page" minimum:"1" maximum:"100" default:"20"`
+}
+
+// AttestationsPage is a page of a list that goes on by a cursor.
+type AttestationsPage struct {
+	Data       jsonstream.List[Attestation]             `json:"data" doc:"A page ends early, with a next one, when its attestations exceed 32 MiB."`
+	Links      jsonstream.Later[map[string]server.Href] `json:"_links"`
+	Pagination resource.OrNull[server.PaginationInfo]   `json:"pagination" doc:"Null when the filters do not let the total be told without reading all."`
+}
+
+type listAttestationsAnswer struct {
+	Body AttestationsPage
+}
+
+// listAttestations lists the attestations of an organization, newest first.
+func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInput) (*listAttestationsAnswer, error) {
+	org := server.Access(ctx)
+	if in.AttestationID != "" {
+		return h.pickAttestation(ctx, org, in)
+	}
+	query, err := h.attestationQuery(ctx, org, in)
+	if err != nil {
+		return nil, err
+	}
+	number, cursor, err := parseAfter(in.After)
+	if err != nil {
+		return nil, err
+	}
+	found := h.Store.Attestations.List(query, cursor, in.PerPage)
+	answer := &listAttestationsAnswer{Body: AttestationsPage{
+		Data: h.pageOfAttestations(org, found, func(err error) error {
+			if cursor != "" && evidence.CodeOf(err) == evidence.Invalid {
+				return badCursor(in.After)
+			}
+			return err
+		}),
+		Links: jsonstream.NewLater(func() map[string]server.Href {
+			return cursorLinks(ctx, h.Links, afterOf(number+1, found.After()))
+		}),
+	}}
+	total, known, err := h.Store.Attestations.Count(ctx, query)
+	if known {
+		answer.Body.Pagination.Value = new(server.PaginationOf(number, in.PerPage, total))
+	}
+	return answer, err
+}
+
+// pageOfAttestations lists attestations up to the batch that exceeds maxPage. explain
+// words the errors of reading them.
+func (h *handlers) pageOfAttestations(org evidence.OrgAccess, found *storage.Batches[evidence.Attestation], explain func(error) error) jsonstream.List[Attestation] {
+	return jsonstream.NewList(func(ctx context.Context) ([]Attestation, bool, error) {
+		server.RequestOf(ctx).Memory.Rewind(0)
+		batch, err := found.Next(ctx, h.BatchBytes)
+		if err != nil {
+			return nil, false, explain(err)
+		}
+		shown, err := h.showAttestations(ctx, org, batch)
+		return shown, found.More() && found.Bytes() < server.MaxPage, err
+	})
+}
+
+// listOfAttestations lists all attestations that are found.
+func (h *handlers) listOfAttestations(org evidence.OrgAccess, found *storage.Batches[evidence.Attestation]) jsonstream.List[Attestation] {
+	return server.ListOf(h.BatchBytes, found, func(ctx context.Context, batch []evidence.Attestation) ([]Attestation, error) {
+		return h.showAttestations(ctx, org, batch)
+	})
+}
+
+// pickAttestation answers with one attestation, or none.
+func (h *handlers) pickAttestation(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (*listAttestationsAnswer, error) {
+	var picked []evidence.Attestation
+	found, err := h.Store.Attestations.Get(ctx, org.OrgID, in.AttestationID)
+	switch {
+	case err == nil:
+		picked = append(picked, found)
+	case !errors.Is(err, storage.ErrNotFound):
+		return nil, err
+	}
+	shown, err := h.showAttestations(ctx, org, picked)
+	return &listAttestationsAnswer{Body: AttestationsPage{
+		Data:  jsonstream.ListOf(shown),
+		Links: jsonstream.NewLater(func() map[string]server.Href { return cursorLinks(ctx, h.Links, "") }),
+		Pagination: resource.OrNull[server.PaginationInfo]{
+			Value: new(server.PaginationOf(1, in.PerPage, int64(len(picked)))),
+		},
+	}}, err
+}
+
+// attestationQuery reads the filters. Those that are empty are no filters. A flow
+// that is not known has no attestations.
+func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (pipelines.AttestationQuery, error) {
+	query := pipelines.AttestationQuery{Org: org.OrgID, Name: in.Name, NamePattern: in.NameRegex}
+	if in.Name != "" && in.NameRegex != "" {
+		return query, evidence.ValidationError(map[string]string{
+			"query.name_regex": "Input should not be given together with name [input: " + validation.Cut(in.NameRegex) + "]",
+		})
+	}
+	if err := checkRegex(in.NameRegex); err != nil {
+		return query, err
+	}
+	if server.QueryHas(ctx, "is_compliant") {
+		query.Compliant = &in.IsCompliant
+	}
+	query.From, query.To = spanOf(ctx, in.FromTimestamp, in.ToTimestamp)
+	for _, kind := range in.Type {
+		if kind != "" {
+			query.Types = append(query.Types, storedType(kind))
+		}
+	}
+	var err error
+	query.Flows, err = h.flowsNamed(ctx, org, in.Flow)
+	return query, err
+}
+
+// spanOf reads the bounds that were sent.
+func spanOf(ctx context.Context, from, to int64) (first, last *float64) {
+	if server.QueryHas(ctx, "from_timestamp") {
+		first = new(float64(from))
+	}
+	if server.QueryHas(ctx, "to_timestamp") {
+		last = new(float64(to))
+	}
+	return first, last
+}
+
+// storedType is the type that is kept for one that is asked for: decisions are
+// asked for by their bare name too.
+func storedType(kind string) string {
+	if evidence.SystemPrefix+kind == evidence.TypeDecision {
+		return evidence.TypeDecision
+	}
+	return kind
+}
+
+// flowsNamed returns the ids of the flows of these names, nil when there are no
+// names.
+func (h *handlers) flowsNamed(ctx context.Context, org evidence.OrgAccess, names []string) ([]string, error) {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
+	if len(names) == 0 {
+		return nil, nil
+	}
+	slices.Sort(names)
+	refs, err := h.Store.Flows.ResolveMany(ctx, org.OrgID, slices.Compact(names))
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, 0, len(refs))
+	for _, ref := range refs {
+		ids = append(ids, ref.ID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+func checkRegex(pattern string) error {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	var malformed *syntax.Error
+	if errors.As(err, &malformed) {
+		return badRegex(pattern, malformed.Code.String())
+	}
+	if err != nil {
+		return err
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err == nil && len(program.Inst) > maxRegexStates {
+		return badRegex(pattern, "expression repeats too much")
+	}
+	return err
+}
+
+func badRegex(pattern, reason string) error {
+	return evidence.ValidationError(map[string]string{
+		"query.name_regex": "Input should be a valid regular expression, " + reason + " [input: " + validation.Cut(pattern) + "]",
+	})
+}
+
+// parseAfter reads a cursor: the number of the page, and where the store goes on.
+func parseAfter(after string) (number int, cursor string, err error) {
+	if after == "" {
+		return 1, "", nil
+	}
+	digits, cursor, found := strings.Cut(after, ".")
+	number, err = strconv.Atoi(digits)
+	if err != nil || !found || number < 2 || cursor == "" {
+		return 0, "", badCursor(after)
+	}
+	return number, cursor, nil
+}
+
+// afterOf is the cursor of a page, "" when the store does not go on.
+func afterOf(number int, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	return strconv.Itoa(number) + "." + cursor
+}
+
+func badCursor(after string) error {
+	return evidence.ValidationError(map[string]string{
+		"query.after": "Input should be the cursor of a page of this list [input: " + validation.Cut(after) + "]",
+	})
+}
+
+type commitAttestationsInput struct {
+	server.OrgPath
+	Flow            string   `query:"flow_name" doc:"Name of a flow."`
+	CommitList      []string `query:"commit_list,explode" pattern:"^[a-f0-9]{40}$" doc:"SHAs of commits; at least one."`
+	AttestationName string   `query:"attestation_name"`
+	AttestationID   string   `query:"attestation_id" doc:"Ignored."`
+	AttestationType string   `query:"attestation_type" doc:"A built-in type, or custom:<name>."`
+}
+
+type commitAttestationsAnswer struct {
+	Body jsonstream.Map[jsonstream.List[Attestation]]
+}
+
+// listCommitAttestations lists the attestations of commits by commit, newest
+// first. Each commit that was asked for is there.
+func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttestationsInput) (*commitAttestationsAnswer, error) {
+	org := server.Access(ctx)
+	if len(in.CommitList) == 0 {
+		return nil, evidence.NewError(evidence.Invalid, "commit_list is required: provide one or more commit SHAs to search.")
+	}
+	slices.Sort(in.CommitList)
+	query := pipelines.AttestationQuery{Org: org.OrgID, Commits: slices.Compact(in.CommitList), Name: in.AttestationName}
+	if in.AttestationType != "" {
+		kind := storedType(in.AttestationType)
+		if !knownType(kind) {
+			return nil, evidence.ValidationError(map[string]string{
+				"query.attestation_type": "Input should be a built-in attestation type or custom:<name> [input: " + validation.Cut(in.AttestationType) + "]",
+			})
+		}
+		query.Types = []string{kind}
+	}
+	if in.Flow != "" {
+		ref, err := h.ResolveFlow(ctx, org, in.Flow)
+		if err != nil {
+			return nil, err
+		}
+		query.Flows = []string{ref.ID}
+	}
+	found, err := h.Store.Attestations.ByCommit(ctx, query, maxCommitAttestations, h.BatchBytes)
+	return &commitAttestationsAnswer{Body: jsonstream.NewMap(query.Commits, func(commit string) jsonstream.List[Attestation] {
+		return h.listOfAttestations(org, found[commit])
+	})}, err
+}
+
+func knownType(kind string) bool {
+	switch kind {
+	case evidence.TypeGeneric, evidence.TypeJUnit, evidence.TypeSnyk, evidence.TypePullRequest, evidence.TypeJira, evidence.TypeSonar:
+		return true
+	}
+	return strings.HasPrefix(kind, evidence.CustomPrefix) || strings.HasPrefix(kind, evidence.SystemPrefix)
+}
+
+type flowAttestationsInput struct {
+	resource.FlowPath
+	Page          int   `query:"page" default:"1"`
+	PerPage       int   `query:"per_page" default:"20" doc:"At most 100."`
+	FromTimestamp int64 `query:"from_timestamp" doc:"Unix seconds, inclusive."`
+	ToTimestamp   int64 `query:"to_timestamp" doc:"Unix seconds, inclusive."`
+}
+
+// FlowAttestations is a page of the attestations of a flow.
+type FlowAttestations = server.DataPage[Attestation]
+
+type flowAttestationsAnswer struct {
+	Body FlowAttestations
+}
+
+// listFlowAttestations lists the attestations of a flow, newest first. No bounds
+// of the page are stated, so numbers beyond them are taken for the nearest.
+func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestationsInput) (*flowAttestationsAnswer, error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	query := pipelines.AttestationQuery{Org: org.OrgID, Flows: []string{ref.ID}}
+	query.From, query.To = spanOf(ctx, in.FromTimestamp, in.ToTimestamp)
+	total, _, err := h.Store.Attestations.Count(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	number, size := max(in.Page, 1), min(max(in.PerPage, 1), maxAttestationsPerPage)
+	page := FlowAttestations{Pagination: server.PaginationOf(number, size, total)}
+	// The count may be capped; what is surely beyond the end is not looked for.
+	if offset := server.OffsetOf(number, size); int64(offset) < total || total == storage.MaxCount {
+		page.Data = h.listOfAttestations(org, h.Store.Attestations.Page(query, offset, size))
+	}
+	return &flowAttestationsAnswer{Body: page}, nil
+}
+
+type namedAttestationsAnswer struct {
+	Body jsonstream.List[Attestation]
+}
+
+// ArtifactAttestationPath is the path of the attestations of a name on an
+// artifact.
+type ArtifactAttestationPath struct {
+	resource.FlowPath
+	Fingerprint string `path:"fingerprint" pattern:"^[a-f0-9]{5,64}$" doc:"Fingerprint of an artifact, or its beginning."`
+	Name        string `path:"attestation_name"`
+}
+
+// getArtifactAttestations lists the attestations of a name on an artifact, newest
+// first. Of several artifacts with the beginning of a fingerprint the newest is
+// meant.
+func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAttestationPath) (*namedAttestationsAnswer, error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := h.Store.Artifacts.Reported(ctx, org.OrgID, ref.ID, in.Fingerprint)
+	if err != nil {
+		return nil, resource.Unambiguous(err, in.Fingerprint)
+	}
+	fingerprint := in.Fingerprint
+	if len(reports) > 0 {
+		fingerprint = reports[0].Fingerprint
+	}
+	found := h.Store.Attestations.OfArtifact(org.OrgID, ref.ID, fingerprint, in.Name, reports, maxNamedAttestations)
+	return &namedAttestationsAnswer{Body: h.listOfAttestations(org, found)}, nil
+}
+
+// TrailAttestationPath is the path of the attestations of a name on a trail.
+type TrailAttestationPath struct {
+	resource.TrailPath
+	Name string `path:"attestation_name"`
+}
+
+// getTrailAttestations lists the attestations of a name on a trail and on its
+// artifacts, newest first.
+func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestationPath) (*namedAttestationsAnswer, error) {
+	org := server.Access(ctx)
+	trail, err := h.LoadTrail(ctx, org, &in.TrailPath)
+	if err != nil {
+		return nil, err
+	}
+	found := h.Store.Attestations.Page(
+		pipelines.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
+	return &namedAttestationsAnswer{Body: h.listOfAttestations(org, found)}, nil
+}
+
+// cursorLinks are the links of a page of a list that goes on by a cursor: its own,
+// and that of the next page when there is one.
+func cursorLinks(ctx context.Context, all links.Links, next string) map[string]server.Href {
+	asked := server.PageOf(ctx, all, 1, 1, 0)
+	links := map[string]server.Href{"self": {Href: asked.Self()}}
+	if next != "" {
+		asked.Query = maps.Clone(asked.Query)
+		if asked.Query == nil {
+			asked.Query = url.Values{}
+		}
+		asked.Query.Set("after", next)
+		links["next"] = server.Href{Href: asked.Self()}
+	}
+	return links
+}

@@ -1,0 +1,387 @@
+package attestations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/jsonstream"
+	"attestry/api/server"
+	"attestry/api/validation"
+	"attestry/evidence"
+	"attestry/evidence/attestation"
+	"attestry/evidence/jsontext"
+	"attestry/storage"
+	"attestry/storage/pipelines"
+)
+
+// schemaField is the part of a form that holds a type's JSON Schema.
+const schemaField = "type_schema"
+
+// attestationTypeRoutes are those of custom and system attestation types.
+func (h *handlers) attestationTypeRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/custom-attestation-types/{org}", OperationID: "get_custom_attestation_types",
+			Tag: "Custom Attestation Types", Summary: "List the custom attestation types",
+			MinRole: evidence.Reader, Serve: server.Handle(h.listAttestationTypes),
+		},
+		{
+			Method: http.MethodPost, Path: "/custom-attestation-types/{org}", OperationID: "post_custom_attestation_type",
+			Tag: "Custom Attestation Types", Summary: "Create a custom attestation type, or its next version",
+			MinRole: evidence.Member, Statuses: []int{http.StatusCreated},
+			Serve: server.WithForm("data_json", []string{schemaField}, h.postAttestationType),
+		},
+		{
+			Method: http.MethodGet, Path: "/custom-attestation-types/{org}/{custom_attestation_type_name}",
+			OperationID: "get_custom_attestation_type", Tag: "Custom Attestation Types",
+			Summary: "Read a custom attestation type", MinRole: evidence.Reader, Serve: server.Handle(h.getAttestationType),
+		},
+		{
+			Method: http.MethodPut, Path: "/custom-attestation-types/{org}/{custom_attestation_type_name}/archive",
+			OperationID: "archive_custom_attestation_type", Tag: "Custom Attestation Types",
+			Summary: "Archive a custom attestation type", MinRole: evidence.Member, Serve: server.Handle(h.archiveAttestationType),
+		},
+		{
+			Method: http.MethodGet, Path: "/attestations/system-attestation-types",
+			OperationID: "list_system_attestation_types", Tag: "Attestation",
+			Summary: "List the built-in attestation types that have versions", Serve: server.Handle(h.listSystemTypes),
+		},
+	}
+}
+
+// CustomAttestationTypePostInput is the data of post_custom_attestation_type
+// (contract/requests.md). Names may have a dot, as semantics.md 3 has it, and
+// clients send summary.
+type CustomAttestationTypePostInput struct {
+	Name        string         `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_~.]*$"`
+	Description *string        `json:"description,omitempty" nullable:"true"`
+	Evaluator   EvaluatorInput `json:"evaluator,omitempty"`
+	Summary     []TypeSummary  `json:"summary,omitempty" nullable:"true"`
+}
+
+// TypeSummary is one line of what clients show of a payload.
+type TypeSummary struct {
+	Name       string `json:"name"`
+	Expression string `json:"expression" doc:"A jq expression."`
+}
+
+// JQEvaluator judges payloads by jq rules, each of which must give true.
+type JQEvaluator struct {
+	_           struct{} `json:"-" additionalProperties:"true"`
+	ContentType string   `json:"content_type,omitempty" enum:"jq" default:"jq"`
+	Rules       []string `json:"rules"`
+}
+
+// DefaultEvaluator judges payloads by the type's schema alone.
+type DefaultEvaluator struct {
+	_           struct{} `json:"-" additionalProperties:"true"`
+	ContentType string   `json:"content_type,omitempty" enum:"default" default:"default"`
+}
+
+// EvaluatorInput is an evaluator as it is sent: left out, it is the default one;
+// null stands for none.
+type EvaluatorInput struct {
+	sent  bool
+	value *evidence.Evaluator
+}
+
+// Schema is that of either evaluator, or null, with the default.
+func (EvaluatorInput) Schema(registry huma.Registry) *huma.Schema {
+	schema := evaluatorSchema(registry)
+	schema.Default = map[string]any{"content_type": evidence.DefaultEvaluator}
+	return schema
+}
+
+func evaluatorSchema(registry huma.Registry) *huma.Schema {
+	return &huma.Schema{AnyOf: []*huma.Schema{
+		registry.Schema(reflect.TypeFor[JQEvaluator](), true, ""),
+		registry.Schema(reflect.TypeFor[DefaultEvaluator](), true, ""),
+		{Type: validation.TypeNull},
+	}}
+}
+
+// UnmarshalJSON decodes what has passed the schema: without a content type, it is
+// the rules that make it the one or the other.
+func (e *EvaluatorInput) UnmarshalJSON(data []byte) error {
+	var members *struct {
+		ContentType string    `json:"content_type"`
+		Rules       *[]string `json:"rules"`
+	}
+	if err := json.Unmarshal(data, &members); err != nil {
+		return err
+	}
+	e.sent, e.value = true, nil
+	switch {
+	case members == nil:
+	case members.Rules == nil || members.ContentType == evidence.DefaultEvaluator:
+		e.value = &evidence.Evaluator{ContentType: evidence.DefaultEvaluator}
+	default:
+		e.value = &evidence.Evaluator{ContentType: evidence.JQEvaluator, Rules: *members.Rules}
+	}
+	return nil
+}
+
+func (e EvaluatorInput) evaluator() *evidence.Evaluator {
+	if !e.sent {
+		return &evidence.Evaluator{ContentType: evidence.DefaultEvaluator}
+	}
+	return e.value
+}
+
+// CustomAttestationType is a custom attestation type as answers show it
+// (contract/responses.md). Clients print an unset description as text, so it is
+// left out; who made the type and when is left out when a version is asked for.
+type CustomAttestationType struct {
+	Name           string                                        `json:"name"`
+	Description    *string                                       `json:"description,omitempty"`
+	Org            string                                        `json:"org"`
+	Archived       bool                                          `json:"archived"`
+	CreatedBy      *string                                       `json:"created_by,omitempty"`
+	CreatedAt      *float64                                      `json:"created_at,omitempty" doc:"Unix seconds."`
+	LastModifiedAt *float64                                      `json:"last_modified_at,omitempty" doc:"Unix seconds."`
+	Versions       jsonstream.List[CustomAttestationTypeVersion] `json:"versions" doc:"Newest first."`
+}
+
+// CustomAttestationTypeVersion is one version of a type.
+type CustomAttestationTypeVersion struct {
+	Version    int             `json:"version"`
+	Timestamp  float64         `json:"timestamp" doc:"Unix seconds."`
+	CreatedBy  string          `json:"created_by"`
+	TypeSchema SchemaDocument  `json:"type_schema" doc:"Null when there is none, and in lists when it is longer than 64 KiB."`
+	Evaluator  *ShownEvaluator `json:"evaluator"`
+	Summary    []TypeSummary   `json:"summary,omitempty"`
+}
+
+// SchemaDocument is a JSON Schema, or null.
+type SchemaDocument struct{ json.RawMessage }
+
+// Schema says that it is an object, or null.
+func (SchemaDocument) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true}
+}
+
+// ShownEvaluator is an evaluator in an answer; nil is null.
+type ShownEvaluator struct {
+	ContentType string `json:"content_type"`
+	// Rules are there with a jq evaluator only, even if there are none.
+	Rules *[]string `json:"rules,omitempty"`
+}
+
+// Schema is that of either evaluator, or null.
+func (ShownEvaluator) Schema(registry huma.Registry) *huma.Schema {
+	return evaluatorSchema(registry)
+}
+
+func showEvaluator(evaluator *evidence.Evaluator) *ShownEvaluator {
+	switch {
+	case evaluator == nil:
+		return nil
+	case evaluator.ContentType == evidence.DefaultEvaluator:
+		return &ShownEvaluator{ContentType: evidence.DefaultEvaluator}
+	}
+	rules := evaluator.Rules
+	if rules == nil {
+		rules = []string{}
+	}
+	return &ShownEvaluator{ContentType: evidence.JQEvaluator, Rules: &rules}
+}
+
+// AttestationTypePath is the path of an operation on a custom attestation type.
+type AttestationTypePath struct {
+	server.OrgPath
+	Name string `path:"custom_attestation_type_name" doc:"Name of the custom attestation type."`
+}
+
+type attestationTypeInput struct {
+	AttestationTypePath
+	Version int `query:"version" doc:"Only this version of it."`
+}
+
+type attestationTypeAnswer struct {
+	Body CustomAttestationType
+}
+
+type attestationTypesAnswer struct {
+	Body jsonstream.List[CustomAttestationType]
+}
+
+// postAttestationType makes a type, or the next version of one, which is told as a
+// whole: what is left out is unset. An archived type comes back with it
+// (contract/clients.md 5).
+func (h *handlers) postAttestationType(ctx context.Context, _ *server.OrgPath, f *server.Form[CustomAttestationTypePostInput]) (*server.TextAnswer, error) {
+	schema, err := readSchema(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	version := evidence.AttestationTypeVersion{
+		Org:         server.Access(ctx).OrgID,
+		Name:        f.Data.Name,
+		Timestamp:   evidence.Seconds(h.Clock()),
+		CreatedBy:   server.Principal(ctx).Name,
+		Description: f.Data.Description,
+		Schema:      schema,
+		Evaluator:   f.Data.Evaluator.evaluator(),
+	}
+	for _, item := range f.Data.Summary {
+		version.Summary = append(version.Summary, evidence.SummaryItem(item))
+	}
+	definition := attestation.Definition{Schema: schema, Rules: version.Rules(), Summary: version.Summary}
+	if err := h.Evaluator.Check(ctx, version.Org, definition); err != nil {
+		return nil, err
+	}
+	if _, err := h.Store.AttestationTypes.Put(ctx, version); err != nil {
+		return nil, err
+	}
+	return server.Created(), nil
+}
+
+// readSchema reads the JSON Schema of a form; nil when there is none. An empty file
+// is one: a type must not go without the schema that it was meant to have.
+func readSchema(ctx context.Context, f *server.Form[CustomAttestationTypePostInput]) (json.RawMessage, error) {
+	var schema json.RawMessage
+	err := f.Files(func(file server.FormFile) error {
+		read, err := server.ReadFile(ctx, file)
+		if err != nil {
+			return err
+		}
+		if jsontext.Invalid(read) >= 0 {
+			return evidence.ValidationError(map[string]string{schemaField: validation.UnreadableText + " [input: " + schemaField + "]"})
+		}
+		schema = json.RawMessage(read)
+		return nil
+	})
+	return schema, err
+}
+
+func (h *handlers) listAttestationTypes(ctx context.Context, _ *server.OrgPath) (*attestationTypesAnswer, error) {
+	org := server.Access(ctx)
+	show := func(_ context.Context, batch []pipelines.AttestationTypeHistory) ([]CustomAttestationType, error) {
+		shown := make([]CustomAttestationType, 0, len(batch))
+		for i := range batch {
+			shown = append(shown, showAttestationType(org, &batch[i], h.listedVersions(batch[i].Versions)))
+		}
+		return shown, nil
+	}
+	return &attestationTypesAnswer{Body: server.ListOf(h.BatchBytes, h.Store.AttestationTypes.List(org.OrgID), show)}, nil
+}
+
+// listedVersions shows versions without their large schemas.
+func (h *handlers) listedVersions(versions *storage.Batches[evidence.AttestationTypeVersion]) jsonstream.List[CustomAttestationTypeVersion] {
+	return server.ListOf(h.BatchBytes, versions, func(_ context.Context, batch []evidence.AttestationTypeVersion) ([]CustomAttestationTypeVersion, error) {
+		return showAttestationTypeVersions(batch), nil
+	})
+}
+
+// wholeVersions shows versions with their schemas, the large ones one after the other.
+func (h *handlers) wholeVersions(versions *storage.Batches[evidence.AttestationTypeVersion]) jsonstream.List[CustomAttestationTypeVersion] {
+	var pending []evidence.AttestationTypeVersion
+	return jsonstream.NewList(func(ctx context.Context) (_ []CustomAttestationTypeVersion, _ bool, err error) {
+		server.RequestOf(ctx).Memory.Rewind(0)
+		if len(pending) == 0 {
+			if pending, err = versions.Next(ctx, h.BatchBytes); err != nil {
+				return nil, false, err
+			}
+		}
+		n := min(1, len(pending))
+		for n < len(pending) && pending[n-1].SchemaObject == "" && pending[n].SchemaObject == "" {
+			n++
+		}
+		part := pending[:n]
+		pending = pending[n:]
+		if n == 1 {
+			err = h.Store.AttestationTypes.LoadSchema(ctx, &part[0])
+		}
+		return showAttestationTypeVersions(part), len(pending) > 0 || versions.More(), err
+	})
+}
+
+func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeInput) (*attestationTypeAnswer, error) {
+	if server.QueryHas(ctx, "version") {
+		return h.getAttestationTypeVersion(ctx, in)
+	}
+	org := server.Access(ctx)
+	found, err := h.Store.AttestationTypes.Get(ctx, org.OrgID, in.Name)
+	if err != nil {
+		return nil, noAttestationType(err, org, in.Name)
+	}
+	return &attestationTypeAnswer{Body: showAttestationType(org, &found, h.wholeVersions(found.Versions))}, nil
+}
+
+func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestationTypeInput) (*attestationTypeAnswer, error) {
+	org := server.Access(ctx)
+	head, err := h.Store.AttestationTypes.Head(ctx, org.OrgID, in.Name)
+	if err != nil {
+		return nil, noAttestationType(err, org, in.Name)
+	}
+	version, err := h.Store.AttestationTypes.Version(ctx, head, in.Version)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, evidence.NewError(evidence.NotFound,
+			fmt.Sprintf("version %d does not exist for custom attestation type '%s'", in.Version, in.Name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &attestationTypeAnswer{Body: CustomAttestationType{
+		Name: head.Name, Description: head.Description, Org: org.OrgName, Archived: head.Archived,
+		Versions: jsonstream.ListOf([]CustomAttestationTypeVersion{showAttestationTypeVersion(&version)}),
+	}}, nil
+}
+
+func (h *handlers) archiveAttestationType(ctx context.Context, in *AttestationTypePath) (*server.TextAnswer, error) {
+	org := server.Access(ctx)
+	err := h.Store.AttestationTypes.Archive(ctx, org.OrgID, in.Name, evidence.Seconds(h.Clock()))
+	if err != nil {
+		return nil, noAttestationType(err, org, in.Name)
+	}
+	return server.OK(), nil
+}
+
+// noAttestationType words that a type is not there.
+func noAttestationType(err error, org evidence.OrgAccess, name string) error {
+	if !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	return evidence.NewError(evidence.NotFound,
+		fmt.Sprintf("Custom attestation type '%s' does not exist for org '%s'", name, org.OrgName))
+}
+
+func showAttestationType(org evidence.OrgAccess, found *pipelines.AttestationTypeHistory, versions jsonstream.List[CustomAttestationTypeVersion]) CustomAttestationType {
+	return CustomAttestationType{
+		Name:           found.Name,
+		Description:    found.Description,
+		Org:            org.OrgName,
+		Archived:       found.Archived,
+		CreatedBy:      &found.CreatedBy,
+		CreatedAt:      &found.CreatedAt,
+		LastModifiedAt: &found.LastModifiedAt,
+		Versions:       versions,
+	}
+}
+
+func showAttestationTypeVersions(versions []evidence.AttestationTypeVersion) []CustomAttestationTypeVersion {
+	shown := make([]CustomAttestationTypeVersion, 0, len(versions))
+	for i := range versions {
+		shown = append(shown, showAttestationTypeVersion(&versions[i]))
+	}
+	return shown
+}
+
+func showAttestationTypeVersion(version *evidence.AttestationTypeVersion) CustomAttestationTypeVersion {
+	shown := CustomAttestationTypeVersion{
+		Version:    version.Version,
+		Timestamp:  version.Timestamp,
+		CreatedBy:  version.CreatedBy,
+		TypeSchema: SchemaDocument{version.Schema},
+		Evaluator:  showEvaluator(version.Evaluator),
+	}
+	for _, item := range version.Summary {
+		shown.Summary = append(shown.Summary, TypeSummary(item))
+	}
+	return shown
+}

@@ -1,0 +1,164 @@
+package attestations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+const (
+	evidenceField = "attachment_file"
+	// maxUploadMemory is what a file takes up at most on its way into the object store, in
+	// bytes: what is more goes through a temporary file.
+	maxUploadMemory = server.Mebibyte
+	// unknownContent is the type of a file that comes without one, or with one that
+	// is none.
+	unknownContent = "application/octet-stream"
+	// unnamedFile is the name of a file that comes without a usable one.
+	unnamedFile = "evidence"
+	// maxFilename is what common file systems take as a name, in bytes.
+	maxFilename = 255
+	// maxContentType bounds the type that is kept of a file, in bytes.
+	maxContentType = 255
+)
+
+// storeEvidence streams the file of a form into the object store; nil when there
+// is none. It is stored before the attestation that it belongs to: what is left
+// behind when that fails is found by its content when it is sent again.
+func (h *handlers) storeEvidence(ctx context.Context, files func(func(server.FormFile) error) error) (*evidence.EvidenceFile, error) {
+	var stored *evidence.EvidenceFile
+	err := files(func(file server.FormFile) error {
+		if err := takeUpload(server.RequestOf(ctx)); err != nil {
+			return err
+		}
+		reader := &server.FailingReader{Reader: file}
+		object, err := h.Store.Objects.Put(ctx, server.Access(ctx).OrgID, reader, -1)
+		if reader.Err != nil {
+			// What went wrong is the client's, or the network's, not the store's.
+			return server.MalformedForm(reader.Err)
+		}
+		if err != nil {
+			return fmt.Errorf("store a file of evidence: %w", err)
+		}
+		stored = &evidence.EvidenceFile{
+			Object: object.Key, SHA256: object.SHA256, Size: object.Size,
+			ContentType: cleanContentType(file.ContentType), Filename: cleanFilename(file.Filename),
+		}
+		return nil
+	})
+	return stored, err
+}
+
+// takeUpload reserves the memory for a file on its way into the object store.
+func takeUpload(r *server.Request) error {
+	size := maxUploadMemory
+	if r.Body.Length >= 0 {
+		size = min(size, r.Body.Length)
+	}
+	return r.Memory.Take(int64(size))
+}
+
+// cleanFilename makes any text the name of a file: without directories, without
+// what is not printable, and not too long.
+func cleanFilename(sent string) string {
+	name := sent[strings.LastIndexAny(sent, `/\`)+1:]
+	name = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || r == '"' || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, name)
+	name = strings.TrimSpace(strings.ToValidUTF8(cutBytes(name, maxFilename), ""))
+	if strings.Trim(name, ".") == "" {
+		return unnamedFile
+	}
+	return name
+}
+
+// cutBytes shortens text to its last bytes, which hold the extension.
+func cutBytes(text string, most int) string { return text[max(len(text)-most, 0):] }
+
+// cleanContentType returns a type as it may stand in a header.
+func cleanContentType(sent string) string {
+	kind, parameters, err := mime.ParseMediaType(sent)
+	if err != nil || !strings.Contains(kind, "/") {
+		return unknownContent
+	}
+	clean := mime.FormatMediaType(kind, parameters)
+	if clean == "" || len(clean) > maxContentType {
+		return unknownContent
+	}
+	return clean
+}
+
+// EvidencePath is the path of the evidence of an attestation.
+type EvidencePath struct {
+	resource.TrailPath
+	Attestation string `path:"attestation_id" doc:"Id of the attestation."`
+}
+
+// getEvidence sends the file that is attached to an attestation. Browsers are told
+// to save it and not to guess its type: it may be a page full of scripts.
+func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*server.StreamOutput, error) {
+	org := server.Access(ctx)
+	trail, err := h.LoadTrail(ctx, org, &in.TrailPath)
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.Store.Attestations.Get(ctx, org.OrgID, in.Attestation)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && evidence.TrailKey(found.Flow, found.Trail) != trail.Key() {
+		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf(
+			"Attestation with id '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
+			in.Attestation, in.Trail, in.Flow, org.OrgName))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if found.Evidence == nil {
+		return nil, evidence.NewError(evidence.NotFound, "This attestation has no evidence file attached.")
+	}
+	file := *found.Evidence
+	open := func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+		content, err := h.Store.Objects.Get(ctx, file.Object, offset, length)
+		return content, lostEvidence(found.ID, file, err)
+	}
+	sent, err := server.Stream(ctx, server.Download{
+		ContentType: file.ContentType, Filename: file.Filename, Size: file.Size, Open: open,
+		Verify: func(ctx context.Context) error {
+			content, err := open(ctx, 0, 0)
+			if err != nil {
+				return err
+			}
+			return content.Close()
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &server.StreamOutput{Body: func(ctx huma.Context) {
+		ctx.SetHeader("X-Content-Type-Options", "nosniff")
+		sent.Body(ctx)
+	}}, nil
+}
+
+// lostEvidence names the evidence whose object is damaged or lost; other errors are
+// returned as they are.
+func lostEvidence(attestation string, file evidence.EvidenceFile, err error) error {
+	if !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrDamaged) {
+		return err
+	}
+	return storage.Damaged(fmt.Sprintf("The evidence of attestation %s (SHA-256 %s) was altered, truncated or lost in the object store",
+		attestation, file.SHA256), err)
+}

@@ -1,0 +1,192 @@
+package deployments
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/storage/pipelines"
+)
+
+// buildRoutes are those of builds: artifacts at their first report
+// (contract/semantics.md 7).
+func (h *handlers) buildRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/builds/{org}", OperationID: "list_builds", Tag: "Builds",
+			Summary: "List builds", MinRole: evidence.Reader, Serve: server.Handle(h.listBuilds),
+		},
+		{
+			Method: http.MethodGet, Path: "/builds/{org}/statistics", OperationID: "build_statistics", Tag: "Builds",
+			Summary: "Tell when was built", MinRole: evidence.Reader, Serve: server.Handle(h.getBuildStatistics),
+		},
+	}
+}
+
+// BuildFilter says which builds are asked for. It is exported because huma passes
+// over embedded types that are not.
+type BuildFilter struct {
+	RepoID      string `query:"repo_id" doc:"The id of the repository at its provider. With it, repo_name is ignored."`
+	RepoName    string `query:"repo_name" doc:"Builds of the repository of this name."`
+	RepoInnerID string `query:"repo_inner_id" doc:"The internal id of the repository. With it, repo_id and repo_name are ignored."`
+	resource.RepoProviderQuery
+	resource.WindowQuery
+}
+
+// builds asks for the builds of a window that the filter wants. Empty filters are none.
+func (h *handlers) builds(ctx context.Context, org evidence.OrgAccess, in *BuildFilter, span resource.Window) (pipelines.BuildQuery, error) {
+	query := pipelines.BuildQuery{Org: org.OrgID}
+	query.From, query.To = span.Bounds()
+	var err error
+	switch {
+	case in.RepoInnerID != "":
+		query.Repos = []string{in.RepoInnerID}
+		_, err = h.LoadRepoByID(ctx, org, in.RepoInnerID)
+	case in.RepoID != "":
+		query.Repos, err = h.reposAtProvider(ctx, org, in.RepoID)
+	case in.RepoName != "":
+		var repo evidence.Repo
+		repo, err = h.LoadRepo(ctx, org, in.RepoName, in.Provider)
+		query.Repos = []string{repo.ID}
+	}
+	return query, err
+}
+
+// reposAtProvider finds the internal ids of the repositories that have an id at
+// their provider: each provider may have one.
+func (h *handlers) reposAtProvider(ctx context.Context, org evidence.OrgAccess, id string) ([]string, error) {
+	repos, err := h.Store.Repos.List(ctx, org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return r.ExternalID != id })
+	if len(repos) == 0 {
+		return nil, resource.RepoNotFound(id)
+	}
+	return idsOf(repos), nil
+}
+
+type listBuildsInput struct {
+	server.OrgPath
+	Page    int `query:"page" minimum:"1" default:"1"`
+	PerPage int `query:"per_page" minimum:"0" maximum:"50" default:"15" doc:"0 asks for the totals alone."`
+	BuildFilter
+	DashedStart float64 `query:"start-ts" doc:"Another name of start_ts, which wins over it."`
+	DashedEnd   float64 `query:"end-ts" doc:"Another name of end_ts, which wins over it."`
+}
+
+// window is that of the query, by either name of its bounds.
+func (in *listBuildsInput) window(ctx context.Context, h *handlers) resource.Window {
+	return h.WindowBetween(
+		cmp.Or(resource.IfSent(ctx, "start_ts", in.Start), resource.IfSent(ctx, "start-ts", in.DashedStart)),
+		cmp.Or(resource.IfSent(ctx, "end_ts", in.End), resource.IfSent(ctx, "end-ts", in.DashedEnd)))
+}
+
+// BuildListResponse is a page of builds, newest first (contract/responses.md). Totals
+// beyond 100,000 are told as 100,000.
+type BuildListResponse struct {
+	server.PageEnvelope
+	Builds []BuildItemResponse `json:"builds"`
+}
+
+// BuildItemResponse is an artifact at its first report in any flow.
+type BuildItemResponse struct {
+	CreatedAt   float64                        `json:"created_at" doc:"Unix seconds."`
+	Fingerprint string                         `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
+	FlowName    string                         `json:"flow_name"`
+	TrailName   string                         `json:"trail_name"`
+	RepoInfo    resource.OrNull[BuildRepoInfo] `json:"repo_info"`
+	Links       map[string]server.Href         `json:"_links" doc:"self is the artifact in the API, html its page."`
+}
+
+type buildsAnswer struct {
+	Body BuildListResponse
+}
+
+// listBuilds lists an organization's builds.
+func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*buildsAnswer, error) {
+	org := server.Access(ctx)
+	query, err := h.builds(ctx, org, &in.BuildFilter, in.window(ctx, h))
+	if err != nil {
+		return nil, err
+	}
+	total, err := h.Store.Provenances.CountBuilds(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	asked := server.PageOf(ctx, h.Links, in.Page, in.PerPage, total)
+	body := BuildListResponse{PageEnvelope: asked.Envelope(), Builds: []BuildItemResponse{}}
+	if asked.Beyond() {
+		return &buildsAnswer{Body: body}, nil
+	}
+	query.Offset, query.Limit = server.OffsetOf(in.Page, in.PerPage), in.PerPage
+	found, err := h.Store.Provenances.Builds(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	body.Builds, err = h.showBuilds(ctx, org, found)
+	return &buildsAnswer{Body: body}, err
+}
+
+// showBuilds describes builds: two commands, for the names of flows and
+// repositories.
+func (h *handlers) showBuilds(ctx context.Context, org evidence.OrgAccess, builds []pipelines.Provenance) ([]BuildItemResponse, error) {
+	origins := make([]*evidence.Origin, 0, len(builds))
+	for i := range builds {
+		origins = append(origins, &builds[i].Build)
+	}
+	flows, repos, err := h.sourcesOf(ctx, org, origins)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]BuildItemResponse, 0, len(builds))
+	for _, one := range builds {
+		flow := flows[one.Build.Flow].Name
+		shown = append(shown, BuildItemResponse{
+			CreatedAt: one.Build.Time, Fingerprint: one.Fingerprint, FlowName: flow, TrailName: one.Build.Trail,
+			RepoInfo: resource.OrNull[BuildRepoInfo]{Value: showBuildRepo(repos, one.Build.Repo)},
+			Links:    h.artifactLinks(org, flow, one.Fingerprint, one.Build.Record),
+		})
+	}
+	return shown, nil
+}
+
+type buildStatisticsInput struct {
+	server.OrgPath
+	BuildFilter
+}
+
+// BuildStatisticsResponse tells when was built (contract/responses.md). Counting by
+// day is left to the client.
+type BuildStatisticsResponse struct {
+	StartTS float64   `json:"start_ts" doc:"Unix seconds, included."`
+	EndTS   float64   `json:"end_ts" doc:"Unix seconds, included."`
+	Count   int       `json:"count"`
+	BuiltAt []float64 `json:"built_at" doc:"Unix seconds, oldest first; the newest 100,000."`
+}
+
+type buildStatisticsAnswer struct {
+	Body BuildStatisticsResponse
+}
+
+// getBuildStatistics tells when was built.
+func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsInput) (*buildStatisticsAnswer, error) {
+	span := h.WindowOf(ctx, in.WindowQuery)
+	query, err := h.builds(ctx, server.Access(ctx), &in.BuildFilter, span)
+	if err != nil {
+		return nil, err
+	}
+	query.Limit = resource.MaxSeries
+	built, err := h.Store.Provenances.BuildTimes(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(built)
+	return &buildStatisticsAnswer{Body: BuildStatisticsResponse{
+		StartTS: span.From, EndTS: span.To, Count: len(built), BuiltAt: built,
+	}}, nil
+}

@@ -1,0 +1,155 @@
+package deployments
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/storage/environments"
+)
+
+type deploymentFrequencyInput struct {
+	resource.EnvironmentPath
+	FlowID string `query:"flow_id" doc:"The id of a flow: deployments of its artifacts alone."`
+}
+
+// DeploymentFrequencyResponse tells when an environment was deployed to in the last
+// 28 days. Counting by day or week is left to the client.
+type DeploymentFrequencyResponse struct {
+	EnvironmentName string    `json:"environment_name"`
+	FlowID          *string   `json:"flow_id" nullable:"true"`
+	StartTS         float64   `json:"start_ts" doc:"Unix seconds, included."`
+	EndTS           float64   `json:"end_ts" doc:"Unix seconds, included."`
+	Count           int       `json:"count"`
+	DeployedAt      []float64 `json:"deployed_at" doc:"Unix seconds, oldest first; the newest 100,000."`
+}
+
+type deploymentFrequencyAnswer struct {
+	Body DeploymentFrequencyResponse
+}
+
+// getDeploymentFrequency tells when an environment, or the members of a logical one,
+// were deployed to.
+func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFrequencyInput) (*deploymentFrequencyAnswer, error) {
+	org, now := server.Access(ctx), evidence.Seconds(h.Clock())
+	span := resource.Window{From: now - resource.DefaultWindow, To: now}
+	environment, err := h.environmentAsked(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	moments, err := h.deployedAt(ctx, org, physical(&environment), in.FlowID, span)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(moments)
+	body := DeploymentFrequencyResponse{
+		EnvironmentName: environment.Name, StartTS: span.From, EndTS: span.To,
+		Count: len(moments), DeployedAt: append([]float64{}, moments...),
+	}
+	if server.QueryHas(ctx, "flow_id") {
+		body.FlowID = &in.FlowID
+	}
+	return &deploymentFrequencyAnswer{Body: body}, nil
+}
+
+// deployedAt is when environments were deployed to, newest first: by artifacts of
+// a flow if one was asked for.
+func (h *handlers) deployedAt(ctx context.Context, org evidence.OrgAccess, ids []string, flow string, span resource.Window) ([]float64, error) {
+	if server.QueryHas(ctx, "flow_id") {
+		known, err := h.Store.Flows.Names(ctx, org.OrgID, []string{flow})
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := known[flow]; !ok {
+			return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Flow '%s' not found", flow))
+		}
+		return h.Store.Successions.Moments(ctx, ids, flow, span.From, span.To, resource.MaxSeries)
+	}
+	found, err := h.Store.Deployments.Moments(ctx, environments.DeploymentQuery{
+		Org: org.OrgID, Environments: ids, From: span.From, To: span.To, Limit: resource.MaxSeries,
+	})
+	moments := make([]float64, 0, len(found))
+	for _, one := range found {
+		moments = append(moments, one.At)
+	}
+	return moments, err
+}
+
+type repoDeploymentStatisticsInput struct {
+	RepoIDPath
+	Environments []string `query:"env,explode" maxItems:"1000" default:"[]" doc:"Names of environments; a logical one stands for its members. None means all."`
+	resource.WindowQuery
+}
+
+// RepoDeploymentStatisticsResponse tells when a repository was deployed within a
+// window, and how long that took. Buckets, medians and percentiles are left to the
+// client.
+type RepoDeploymentStatisticsResponse struct {
+	StartTS      float64                           `json:"start_ts" doc:"Unix seconds, included."`
+	EndTS        float64                           `json:"end_ts" doc:"Unix seconds, included."`
+	Environments []EnvironmentDeploymentStatistics `json:"environments" doc:"Those that the repository reached within the window, by name. Archived ones are among them, logical ones are not."`
+}
+
+// EnvironmentDeploymentStatistics are two series side by side: one entry of each for
+// every deployment, oldest first. All environments together have the newest 100,000.
+type EnvironmentDeploymentStatistics struct {
+	EnvironmentID   string     `json:"environment_id"`
+	EnvironmentName string     `json:"environment_name"`
+	DeployedAt      []float64  `json:"deployed_at" doc:"Unix seconds."`
+	LeadTimeSeconds []*float64 `json:"lead_time_seconds" doc:"From the commit until it ran; null when the commit's time is not known."`
+}
+
+type repoDeploymentStatisticsAnswer struct {
+	Body RepoDeploymentStatisticsResponse
+}
+
+// getRepoDeploymentStatistics tells when a repository was deployed, by environment.
+func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDeploymentStatisticsInput) (*repoDeploymentStatisticsAnswer, error) {
+	org, span := server.Access(ctx), h.WindowOf(ctx, in.WindowQuery)
+	query, err := h.ofRepo(ctx, org, in.Repo, in.Environments, span)
+	if err != nil {
+		return nil, err
+	}
+	query.Limit = resource.MaxSeries
+	moments, err := h.Store.Deployments.Moments(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	reached, err := h.byEnvironment(ctx, org, moments)
+	if err != nil {
+		return nil, err
+	}
+	return &repoDeploymentStatisticsAnswer{Body: RepoDeploymentStatisticsResponse{
+		StartTS: span.From, EndTS: span.To, Environments: reached,
+	}}, nil
+}
+
+// byEnvironment sorts moments, newest first, into series that are oldest first.
+func (h *handlers) byEnvironment(ctx context.Context, org evidence.OrgAccess, moments []environments.DeploymentMoment) ([]EnvironmentDeploymentStatistics, error) {
+	series := map[string]*EnvironmentDeploymentStatistics{}
+	var ids []string
+	for _, moment := range slices.Backward(moments) {
+		one := series[moment.Environment]
+		if one == nil {
+			one = &EnvironmentDeploymentStatistics{EnvironmentID: moment.Environment}
+			series[moment.Environment] = one
+			ids = append(ids, moment.Environment)
+		}
+		one.DeployedAt = append(one.DeployedAt, moment.At)
+		one.LeadTimeSeconds = append(one.LeadTimeSeconds, moment.LeadTime)
+	}
+	named, err := h.Store.Environments.Names(ctx, org.OrgID, ids)
+	reached := make([]EnvironmentDeploymentStatistics, 0, len(ids))
+	for _, id := range ids {
+		series[id].EnvironmentName = named[id].Name
+		reached = append(reached, *series[id])
+	}
+	slices.SortFunc(reached, func(a, b EnvironmentDeploymentStatistics) int {
+		return cmp.Or(cmp.Compare(a.EnvironmentName, b.EnvironmentName), cmp.Compare(a.EnvironmentID, b.EnvironmentID))
+	})
+	return reached, err
+}

@@ -1,0 +1,6 @@
+package deployments
+
+import "attestry/api/resource"
+
+// handlers serves the operations.
+type handlers struct{ *resource.Base }

@@ -1,0 +1,265 @@
+package deployments
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage/environments"
+)
+
+// liveArtifactRoutes are those of what of a repository runs.
+func (h *handlers) liveArtifactRoutes() []server.Route {
+	return []server.Route{{
+		Method: http.MethodGet, Path: "/repos/{org}/live-artifacts/{repo_name}", OperationID: "get_repo_live_artifacts", Tag: "Repos",
+		Summary: "Tell what of a repository runs where", MinRole: evidence.Reader, Serve: server.Handle(h.getLiveArtifacts),
+	}}
+}
+
+// RepoLiveStatusResponse tells what of a repository runs (contract/responses.md).
+// Archived environments are left out.
+type RepoLiveStatusResponse struct {
+	Links         map[string]server.Href      `json:"_links"`
+	Embedded      RepoLiveStatusEmbedded      `json:"_embedded"`
+	LiveArtifacts []LiveArtifactEntryResponse `json:"live_artifacts" doc:"By environment; there, what began to run last comes first."`
+}
+
+// RepoLiveStatusEmbedded is what the entries refer to, each once.
+type RepoLiveStatusEmbedded struct {
+	Artifacts    []EmbeddedArtifactResponse    `json:"artifacts"`
+	Environments []EmbeddedEnvironmentResponse `json:"environments"`
+}
+
+// EmbeddedArtifactResponse is an artifact that runs.
+type EmbeddedArtifactResponse struct {
+	ID          string                 `json:"id" doc:"That of its newest report from the repository."`
+	Fingerprint string                 `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
+	CommitSHA   *string                `json:"commit_sha" nullable:"true"`
+	CommitURL   *string                `json:"commit_url" nullable:"true"`
+	Links       map[string]server.Href `json:"_links"`
+}
+
+// EmbeddedEnvironmentResponse is an environment in which something runs.
+type EmbeddedEnvironmentResponse struct {
+	ID    string                 `json:"id"`
+	Name  string                 `json:"name"`
+	Type  string                 `json:"type"`
+	Links map[string]server.Href `json:"_links"`
+}
+
+// LiveArtifactEntryResponse is an artifact that runs in an environment.
+type LiveArtifactEntryResponse struct {
+	EnvironmentID string                 `json:"environment_id"`
+	ArtifactID    string                 `json:"artifact_id"`
+	ArtifactName  string                 `json:"artifact_name"`
+	Fingerprint   string                 `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
+	CommitSHA     *string                `json:"commit_sha" nullable:"true"`
+	SnapshotIndex int64                  `json:"snapshot_index" doc:"The environment's latest snapshot."`
+	Compliance    *string                `json:"compliance" nullable:"true" doc:"COMPLIANT or NON-COMPLIANT, null where no policy judges."`
+	StartedAt     float64                `json:"started_at" doc:"Unix seconds."`
+	Links         map[string]server.Href `json:"_links"`
+}
+
+type liveArtifactsAnswer struct {
+	Body RepoLiveStatusResponse
+}
+
+// getLiveArtifacts tells what of a repository runs where: a constant number of
+// commands for a thousand artifacts.
+func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInput) (*liveArtifactsAnswer, error) {
+	org := server.Access(ctx)
+	repo, err := h.LoadRepoOf(ctx, org, in)
+	if err != nil {
+		return nil, err
+	}
+	live, err := h.liveArtifacts(ctx, org, repo.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &liveArtifactsAnswer{Body: RepoLiveStatusResponse{
+		Links: map[string]server.Href{
+			"self": {Href: h.Links.LiveArtifacts(org.OrgName, repo.Name, repo.ID)},
+			"repo": {Href: h.Links.RepoSelf(org.OrgName, repo.Name, repo.ID)},
+		},
+		Embedded:      RepoLiveStatusEmbedded{Artifacts: h.showLiveArtifacts(org, &live), Environments: h.showLiveEnvironments(org, &live)},
+		LiveArtifacts: h.showLiveEntries(org, &live),
+	}}, nil
+}
+
+// runningPlace is a fingerprint in an environment.
+type runningPlace struct{ environment, fingerprint string }
+
+// liveSet is what of a repository runs, with what it refers to.
+type liveSet struct {
+	// entries are in the order in which they are shown.
+	entries      []environments.Running
+	environments map[string]evidence.Environment // by id
+	heads        map[string]snapshot.Head        // by environment
+	origins      map[string]evidence.Origin      // by fingerprint
+	flows        map[string]evidence.Flow        // by id
+	verdicts     map[runningPlace]*bool
+}
+
+// liveArtifacts finds what of a repository runs in environments that are not
+// archived.
+func (h *handlers) liveArtifacts(ctx context.Context, org evidence.OrgAccess, repo string) (liveSet, error) {
+	var live liveSet
+	found, err := h.Store.Running.OfRepo(ctx, repo)
+	if err != nil {
+		return live, err
+	}
+	var ids []string
+	for _, entry := range found {
+		ids = append(ids, entry.Environment)
+	}
+	if live.environments, err = h.Store.Environments.Names(ctx, org.OrgID, resource.SortUnique(ids)); err != nil {
+		return live, err
+	}
+	maps.DeleteFunc(live.environments, func(_ string, e evidence.Environment) bool { return e.Archived })
+	live.take(found)
+	if live.heads, err = h.Store.Heads.GetMany(ctx, slices.Collect(maps.Keys(live.environments))); err != nil {
+		return live, err
+	}
+	fingerprints := live.fingerprints()
+	if err := h.findOrigins(ctx, org, repo, fingerprints, &live); err != nil {
+		return live, err
+	}
+	live.verdicts, err = h.verdictsOf(ctx, org, fingerprints)
+	return live, err
+}
+
+// take keeps the entries of the environments, in order. While an artifact is on its
+// way out and in again it has two entries; the later one counts.
+func (l *liveSet) take(found []environments.Running) {
+	latest := map[runningPlace]environments.Running{}
+	for _, entry := range found {
+		at := runningPlace{environment: entry.Environment, fingerprint: entry.Fingerprint}
+		if _, shown := l.environments[entry.Environment]; shown && entry.Since > latest[at].Since {
+			latest[at] = entry
+		}
+	}
+	l.entries = slices.SortedFunc(maps.Values(latest), func(a, b environments.Running) int {
+		return cmp.Or(
+			cmp.Compare(l.environments[a.Environment].Name, l.environments[b.Environment].Name),
+			cmp.Compare(b.StartedAt, a.StartedAt), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Fingerprint, b.Fingerprint))
+	})
+}
+
+func (l *liveSet) fingerprints() []string {
+	fingerprints := make([]string, 0, len(l.entries))
+	for _, entry := range l.entries {
+		fingerprints = append(fingerprints, entry.Fingerprint)
+	}
+	return resource.SortUnique(fingerprints)
+}
+
+// findOrigins finds where fingerprints come from: their newest record in the
+// repository, else that of the flow which built them.
+func (h *handlers) findOrigins(ctx context.Context, org evidence.OrgAccess, repo string, fingerprints []string, live *liveSet) error {
+	known, err := h.Store.Provenances.GetMany(ctx, org.OrgID, fingerprints)
+	if err != nil {
+		return err
+	}
+	live.origins = make(map[string]evidence.Origin, len(known))
+	var flows []string
+	for _, one := range known {
+		origins := one.Origins()
+		chosen := origins[0]
+		for _, origin := range origins {
+			if origin.Repo == repo && (chosen.Repo != repo || origin.Later(&chosen)) {
+				chosen = origin
+			}
+		}
+		live.origins[one.Fingerprint] = chosen
+		flows = append(flows, chosen.Flow)
+	}
+	live.flows, err = h.Store.Flows.Names(ctx, org.OrgID, resource.SortUnique(flows))
+	return err
+}
+
+// verdictsOf finds how fingerprints were judged last: each verdict that differs from
+// the one before has left an event.
+func (h *handlers) verdictsOf(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[runningPlace]*bool, error) {
+	events, err := h.Store.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
+	verdicts := map[runningPlace]*bool{}
+	for _, event := range events {
+		at := runningPlace{environment: event.Environment, fingerprint: event.Fingerprint}
+		if _, later := verdicts[at]; !later {
+			verdicts[at] = event.Compliant
+		}
+	}
+	return verdicts, err
+}
+
+func (h *handlers) showLiveArtifacts(org evidence.OrgAccess, live *liveSet) []EmbeddedArtifactResponse {
+	shown := []EmbeddedArtifactResponse{}
+	for _, fingerprint := range live.fingerprints() {
+		origin := live.origins[fingerprint]
+		shown = append(shown, EmbeddedArtifactResponse{
+			ID: origin.Record, Fingerprint: fingerprint, CommitSHA: resource.NilIfEmpty(origin.CommitSHA), CommitURL: resource.NilIfEmpty(origin.CommitURL),
+			Links: h.artifactLinks(org, live.flows[origin.Flow].Name, fingerprint, origin.Record),
+		})
+	}
+	return shown
+}
+
+func (h *handlers) artifactLinks(org evidence.OrgAccess, flow, fingerprint, record string) map[string]server.Href {
+	return map[string]server.Href{
+		"self": {Href: h.Links.ArtifactSelf(org.OrgName, flow, fingerprint)},
+		"html": {Href: h.Links.Artifact(org.OrgName, flow, fingerprint, record)},
+	}
+}
+
+func (h *handlers) showLiveEnvironments(org evidence.OrgAccess, live *liveSet) []EmbeddedEnvironmentResponse {
+	shown := []EmbeddedEnvironmentResponse{}
+	for _, environment := range live.environments {
+		shown = append(shown, EmbeddedEnvironmentResponse{
+			ID: environment.ID, Name: environment.Name, Type: string(environment.Type),
+			Links: map[string]server.Href{
+				"self": {Href: h.Links.EnvironmentSelf(org.OrgName, environment.Name)},
+				"html": {Href: h.Links.Environment(org.OrgName, environment.Name)},
+			},
+		})
+	}
+	slices.SortFunc(shown, func(a, b EmbeddedEnvironmentResponse) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return shown
+}
+
+func (h *handlers) showLiveEntries(org evidence.OrgAccess, live *liveSet) []LiveArtifactEntryResponse {
+	shown := make([]LiveArtifactEntryResponse, 0, len(live.entries))
+	for _, entry := range live.entries {
+		origin, environment := live.origins[entry.Fingerprint], live.environments[entry.Environment]
+		number := max(live.heads[entry.Environment].Last, entry.Since)
+		shown = append(shown, LiveArtifactEntryResponse{
+			EnvironmentID: entry.Environment, ArtifactID: origin.Record, ArtifactName: entry.Name, Fingerprint: entry.Fingerprint,
+			CommitSHA: resource.NilIfEmpty(origin.CommitSHA), SnapshotIndex: number, StartedAt: entry.StartedAt,
+			Compliance: complianceWord(live.verdicts[runningPlace{environment: entry.Environment, fingerprint: entry.Fingerprint}]),
+			Links: map[string]server.Href{
+				"artifact": {Href: h.Links.ArtifactSelf(org.OrgName, live.flows[origin.Flow].Name, entry.Fingerprint)},
+				"snapshot": {Href: h.Links.SnapshotSelf(org.OrgName, environment.Name, number)},
+				"html":     {Href: h.Links.Snapshot(org.OrgName, environment.Name, number)},
+			},
+		})
+	}
+	return shown
+}
+
+// complianceWord is a verdict in words, nil when there is none.
+func complianceWord(verdict *bool) *string {
+	switch {
+	case verdict == nil:
+		return nil
+	case *verdict:
+		return new(string(evidence.Compliant))
+	default:
+		return new(string(evidence.NonCompliant))
+	}
+}

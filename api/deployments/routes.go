@@ -1,0 +1,18 @@
+// Package deployments has the operations on deployments, builds and what runs.
+package deployments
+
+import (
+	"attestry/api/resource"
+	"attestry/api/server"
+	"slices"
+)
+
+// Routes are those of deployments, builds and what runs.
+func Routes(base *resource.Base) []server.Route {
+	h := &handlers{base}
+	return slices.Concat(
+		h.deploymentRoutes(),
+		h.buildRoutes(),
+		h.liveArtifactRoutes(),
+	)
+}

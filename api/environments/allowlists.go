@@ -1,0 +1,118 @@
+package environments
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"attestry/api/jsonstream"
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+)
+
+// allowlistRoutes are those of the artifacts that are permitted in environments
+// whatever the policies say.
+func (h *handlers) allowlistRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/allowlists/{org}", OperationID: "list_allowlist", Tag: "Allowlists",
+			Summary: "List the artifacts that are permitted in environments", MinRole: evidence.Reader, Serve: server.Handle(h.listAllowlist),
+		},
+		{
+			Method: http.MethodPut, Path: "/allowlists/{org}/{env_name}", OperationID: "allow_artifact_for_env", Tag: "Allowlists",
+			Summary: "Permit an artifact in an environment", MinRole: evidence.Member,
+			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.allowArtifact),
+		},
+	}
+}
+
+// AllowlistPutInput is the body of allow_artifact_for_env, and its answer
+// (contract/requests.md).
+type AllowlistPutInput struct {
+	ArtifactName        string `json:"artifact_name" maxLength:"1024"`
+	ArtifactFingerprint string `json:"artifact_fingerprint" pattern:"^[a-f0-9]{64}$"`
+	Description         string `json:"description" doc:"Why it is permitted."`
+}
+
+// AllowlistResponse is an artifact that is permitted in an environment, as answers
+// show it (contract/responses.md).
+type AllowlistResponse struct {
+	ArtifactName    string  `json:"artifact_name"`
+	Fingerprint     string  `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
+	EnvironmentName string  `json:"environment_name"`
+	Timestamp       float64 `json:"timestamp" doc:"When it was permitted last, Unix seconds."`
+	UserName        string  `json:"user_name" doc:"Who permitted it last."`
+	Description     string  `json:"description"`
+}
+
+type allowArtifactAnswer struct {
+	Status int
+	Body   AllowlistPutInput
+}
+
+// allowArtifact permits an artifact in an environment. What runs is judged anew, so
+// that the next report shows it.
+func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPath, body *AllowlistPutInput) (*allowArtifactAnswer, error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	if ref.Type == evidence.LogicalType {
+		return nil, evidence.ValidationError(map[string]string{
+			"env_name": fmt.Sprintf("Only physical environments have an allow list [input: %s]", in.Environment),
+		})
+	}
+	by := server.Principal(ctx)
+	_, err = h.Store.Allowlist.Put(ctx, evidence.Allowance{
+		ID: evidence.NewID(), Org: org.OrgID, Environment: ref.ID, Fingerprint: body.ArtifactFingerprint,
+		ArtifactName: body.ArtifactName, Description: body.Description,
+		UserID: by.UserID, UserName: by.Name, At: evidence.Seconds(h.Clock()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := h.Store.Generations.Bump(ctx, org.OrgID); err != nil {
+		return nil, err
+	}
+	return &allowArtifactAnswer{Status: http.StatusCreated, Body: *body}, nil
+}
+
+type listAllowlistAnswer struct {
+	Body jsonstream.List[AllowlistResponse]
+}
+
+// listAllowlist lists what is permitted, newest first; what is permitted in archived
+// environments is left out.
+func (h *handlers) listAllowlist(ctx context.Context, _ *server.OrgPath) (*listAllowlistAnswer, error) {
+	org := server.Access(ctx)
+	show := func(ctx context.Context, batch []evidence.Allowance) ([]AllowlistResponse, error) {
+		return h.showAllowances(ctx, org, batch)
+	}
+	return &listAllowlistAnswer{Body: server.ListOf(h.BatchBytes, h.Store.Allowlist.List(org.OrgID), show)}, nil
+}
+
+// showAllowances shows allowances with the names that their environments have now.
+func (h *handlers) showAllowances(ctx context.Context, org evidence.OrgAccess, all []evidence.Allowance) ([]AllowlistResponse, error) {
+	ids := make([]string, 0, len(all))
+	for _, one := range all {
+		ids = append(ids, one.Environment)
+	}
+	environments, err := h.Store.Environments.Names(ctx, org.OrgID, resource.SortUnique(ids))
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]AllowlistResponse, 0, len(all))
+	for _, one := range all {
+		environment, ok := environments[one.Environment]
+		if !ok || environment.Archived {
+			continue
+		}
+		shown = append(shown, AllowlistResponse{
+			ArtifactName: one.ArtifactName, Fingerprint: one.Fingerprint, EnvironmentName: environment.Name,
+			Timestamp: one.At, UserName: one.UserName, Description: one.Description,
+		})
+	}
+	return shown, nil
+}

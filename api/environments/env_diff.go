@@ -1,0 +1,221 @@
+package environments
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+)
+
+func (h *handlers) envDiffRoutes() []server.Route {
+	return []server.Route{{
+		Method: http.MethodGet, Path: "/env-diff/{org}", OperationID: "environment_diff", Tag: "EnvDiff",
+		Summary: "Compare two snapshots", MinRole: evidence.Reader, Serve: server.Handle(h.environmentDiff),
+	}}
+}
+
+type environmentDiffInput struct {
+	server.OrgPath
+	Snappish1 string `query:"snappish1" required:"true" doc:"The name of an environment, with #N, ~N or @{…} behind it for another snapshot than the latest."`
+	Snappish2 string `query:"snappish2" required:"true" doc:"As snappish1; of the same environment or another one."`
+}
+
+// EnvironmentDiffResponse is how two snapshots differ (contract/live-shapes.md 13).
+type EnvironmentDiffResponse struct {
+	Snappish1  DiffItem `json:"snappish1" doc:"What runs by the first only."`
+	Snappish2  DiffItem `json:"snappish2" doc:"What runs by the second only."`
+	Changed    DiffItem `json:"changed" doc:"What runs by both, in other numbers of instances."`
+	NotChanged DiffItem `json:"not-changed" doc:"What runs by both, in the same number."`
+}
+
+// DiffItem is one part of a diff, in order of the names.
+type DiffItem struct {
+	SnapshotID string         `json:"snapshot_id,omitempty" doc:"env#N; only of what runs by one snapshot."`
+	Artifacts  []ArtifactInfo `json:"artifacts"`
+}
+
+// ArtifactInfo is an artifact of a diff. Members that do not apply are left out.
+type ArtifactInfo struct {
+	Fingerprint         string   `json:"fingerprint"`
+	Name                string   `json:"name"`
+	MostRecentTimestamp int64    `json:"most_recent_timestamp" doc:"When its youngest instance started, in Unix seconds."`
+	Flow                string   `json:"flow" doc:"The flow that built it, empty when no flow knows it."`
+	CommitURL           *string  `json:"commit_url,omitempty"`
+	InstanceCount       *int     `json:"instance_count,omitempty"`
+	S1InstanceCount     *int     `json:"s1_instance_count,omitempty" doc:"Only of what has changed."`
+	S2InstanceCount     *int     `json:"s2_instance_count,omitempty" doc:"Only of what has changed."`
+	Pods                []string `json:"pods,omitempty" doc:"Names, in order."`
+}
+
+type environmentDiffAnswer struct {
+	Body EnvironmentDiffResponse
+}
+
+// diffSide is one of the two snapshots that are asked for.
+type diffSide struct {
+	environment evidence.Environment
+	asked       snapshot.Expression
+	number      int64
+}
+
+func (s *diffSide) snapshotID() string {
+	return s.environment.Name + "#" + strconv.FormatInt(s.number, 10)
+}
+
+// environmentDiff compares two snapshots of the organization.
+func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput) (*environmentDiffAnswer, error) {
+	org := server.Access(ctx)
+	first, second, err := h.diffSides(ctx, org, in)
+	if err != nil {
+		return nil, err
+	}
+	comparison, err := h.compareSides(ctx, org, first, second)
+	if err != nil {
+		return nil, err
+	}
+	flows, err := h.builders(ctx, org, &comparison)
+	if err != nil {
+		return nil, err
+	}
+	return &environmentDiffAnswer{Body: EnvironmentDiffResponse{
+		Snappish1:  DiffItem{SnapshotID: first.snapshotID(), Artifacts: flows.alone(comparison.OnlyFirst)},
+		Snappish2:  DiffItem{SnapshotID: second.snapshotID(), Artifacts: flows.alone(comparison.OnlySecond)},
+		Changed:    DiffItem{Artifacts: flows.changed(comparison.Changed)},
+		NotChanged: DiffItem{Artifacts: flows.unchanged(comparison.Same)},
+	}}, nil
+}
+
+// diffSides reads what is asked for, both before either is looked up.
+func (h *handlers) diffSides(ctx context.Context, org evidence.OrgAccess, in *environmentDiffInput) (first, second *diffSide, err error) {
+	sides := make([]diffSide, 0, 2)
+	var names []string
+	for _, text := range []string{in.Snappish1, in.Snappish2} {
+		name, asked, err := snapshot.ParseSnappish(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		names, sides = append(names, name), append(sides, diffSide{asked: asked})
+	}
+	for i := range sides {
+		if sides[i].environment, err = h.LoadEnvironment(ctx, org, names[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	return &sides[0], &sides[1], nil
+}
+
+// compareSides compares what runs by the two snapshots, and notes their numbers. Those
+// of logical environments have no trees.
+func (h *handlers) compareSides(ctx context.Context, org evidence.OrgAccess, first, second *diffSide) (snapshot.Comparison, error) {
+	read := h.pickSnapshot
+	united := first.environment.Logical() || second.environment.Logical()
+	if united {
+		read = h.loadSnapshot
+	}
+	var loaded [2]loadedSnapshot
+	for i, side := range []*diffSide{first, second} {
+		var err error
+		if loaded[i], err = read(ctx, org, side.environment, side.asked); err != nil {
+			return snapshot.Comparison{}, err
+		}
+		side.number = loaded[i].Number
+	}
+	if united {
+		return snapshot.Compare(loaded[0].Artifacts, loaded[1].Artifacts), nil
+	}
+	return h.Store.Snapshots.Comparison(ctx, &loaded[0].Snapshot, &loaded[1].Snapshot)
+}
+
+// diffFlows are the flows that built what a diff tells of, by id.
+type diffFlows map[string]evidence.Flow
+
+// builders looks the flows up: one command for a thousand.
+func (h *handlers) builders(ctx context.Context, org evidence.OrgAccess, comparison *snapshot.Comparison) (diffFlows, error) {
+	var ids []string
+	add := func(artifact *snapshot.Artifact) {
+		if len(artifact.Origins) > 0 {
+			ids = append(ids, artifact.Origins[0].Flow)
+		}
+	}
+	for _, artifacts := range [][]snapshot.Artifact{comparison.OnlyFirst, comparison.OnlySecond} {
+		for i := range artifacts {
+			add(&artifacts[i])
+		}
+	}
+	for _, pairs := range [][]snapshot.Pair{comparison.Changed, comparison.Same} {
+		for i := range pairs {
+			add(&pairs[i].Second)
+		}
+	}
+	return h.Store.Flows.Names(ctx, org.OrgID, resource.SortUnique(ids))
+}
+
+// alone shows what runs by one of the snapshots.
+func (f diffFlows) alone(artifacts []snapshot.Artifact) []ArtifactInfo {
+	infos := make([]ArtifactInfo, 0, len(artifacts))
+	for i := range artifacts {
+		info := f.info(&artifacts[i])
+		info.InstanceCount = new(artifacts[i].Instances())
+		infos = append(infos, info)
+	}
+	return inOrderOfNames(infos)
+}
+
+// changed shows what runs by both snapshots, in other numbers of instances.
+func (f diffFlows) changed(pairs []snapshot.Pair) []ArtifactInfo {
+	infos := make([]ArtifactInfo, 0, len(pairs))
+	for i := range pairs {
+		info := f.pair(&pairs[i])
+		info.S1InstanceCount, info.S2InstanceCount = new(pairs[i].First.Instances()), new(pairs[i].Second.Instances())
+		infos = append(infos, info)
+	}
+	return inOrderOfNames(infos)
+}
+
+// unchanged shows what runs by both snapshots, in the same number.
+func (f diffFlows) unchanged(pairs []snapshot.Pair) []ArtifactInfo {
+	infos := make([]ArtifactInfo, 0, len(pairs))
+	for i := range pairs {
+		info := f.pair(&pairs[i])
+		info.InstanceCount = new(pairs[i].Second.Instances())
+		infos = append(infos, info)
+	}
+	return inOrderOfNames(infos)
+}
+
+// pair shows what runs by both snapshots as the second one knows it, with the pods of
+// both.
+func (f diffFlows) pair(pair *snapshot.Pair) ArtifactInfo {
+	info := f.info(&pair.Second)
+	info.MostRecentTimestamp = max(info.MostRecentTimestamp, pair.First.NewestInstance())
+	info.Pods = resource.SortUnique(slices.AppendSeq(info.Pods, maps.Keys(pair.First.Pods)))
+	return info
+}
+
+func (f diffFlows) info(artifact *snapshot.Artifact) ArtifactInfo {
+	info := ArtifactInfo{
+		Fingerprint:         artifact.Fingerprint,
+		Name:                artifact.Name,
+		MostRecentTimestamp: artifact.NewestInstance(),
+		Pods:                slices.Sorted(maps.Keys(artifact.Pods)),
+	}
+	if len(artifact.Origins) > 0 {
+		origin := &artifact.Origins[0]
+		info.Flow, info.CommitURL = f[origin.Flow].Name, resource.NilIfEmpty(origin.CommitURL)
+	}
+	return info
+}
+
+func inOrderOfNames(infos []ArtifactInfo) []ArtifactInfo {
+	slices.SortFunc(infos, func(a, b ArtifactInfo) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Fingerprint, b.Fingerprint))
+	})
+	return infos
+}

@@ -1,0 +1,219 @@
+package environments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/environments"
+)
+
+// UpdateEnvironmentPatchInput is the body of update_env (contract/requests.md). What
+// is left out, or null, stays as it is.
+type UpdateEnvironmentPatchInput struct {
+	Description          *string   `json:"description,omitempty" nullable:"true"`
+	IncludeScaling       *bool     `json:"include_scaling,omitempty" nullable:"true" deprecated:"true"`
+	IncludedEnvironments *[]string `json:"included_environments,omitempty" nullable:"true" maxItems:"1000"`
+	Policies             *[]string `json:"policies,omitempty" nullable:"true"`
+}
+
+// RenameEnvironmentPutInput is the body of rename_environment (contract/requests.md).
+type RenameEnvironmentPutInput struct {
+	NewName string `json:"new_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_]*$"`
+}
+
+// JoinPhysicalToLogicalPutInput is the body of join_physical_to_logical
+// (contract/requests.md).
+type JoinPhysicalToLogicalPutInput struct {
+	PhysicalEnvironment string `json:"physical_env_name"`
+}
+
+// updateEnvironment changes what is sent of an environment; unlike the PUT it takes
+// an empty description at its word.
+func (h *handlers) updateEnvironment(ctx context.Context, in *resource.EnvironmentPath, body *UpdateEnvironmentPatchInput) (*server.TextAnswer, error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPolicies(org, body.Policies); err != nil {
+		return nil, err
+	}
+	included, err := h.included(ctx, org, in.Environment, ref.Type, body.IncludedEnvironments)
+	if err != nil {
+		return nil, err
+	}
+	err = h.Store.Environments.Change(ctx, ref.ID, evidence.EnvironmentChange{
+		Description: body.Description, IncludeScaling: body.IncludeScaling, Included: included,
+	}, evidence.Seconds(h.Clock()))
+	if err == nil && included != nil {
+		err = h.Logical.Update(ctx, ref.ID)
+	}
+	return environmentChanged(org, in.Environment, err)
+}
+
+// archiveEnvironment takes an environment out of use. It leaves the snapshots of the
+// logical environments that include it.
+func (h *handlers) archiveEnvironment(ctx context.Context, in *resource.EnvironmentPath) (*server.TextAnswer, error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	err = h.Store.Environments.Archive(ctx, org.OrgID, in.Environment, evidence.Seconds(h.Clock()))
+	if err == nil {
+		err = h.Logical.MemberArchived(ctx, org.OrgID, ref.ID)
+	}
+	return environmentChanged(org, in.Environment, err)
+}
+
+// renameEnvironment gives an environment another name.
+func (h *handlers) renameEnvironment(ctx context.Context, in *resource.EnvironmentPath, body *RenameEnvironmentPutInput) (*server.TextAnswer, error) {
+	org := server.Access(ctx)
+	err := h.Store.Environments.Rename(ctx, org.OrgID, in.Environment, body.NewName, evidence.Seconds(h.Clock()))
+	if err == nil {
+		err = h.Logical.Named(ctx, org.OrgID, body.NewName)
+	}
+	return environmentChanged(org, in.Environment, err)
+}
+
+// joinEnvironment adds a physical environment to the logical one of the path.
+func (h *handlers) joinEnvironment(ctx context.Context, in *resource.EnvironmentPath, body *JoinPhysicalToLogicalPutInput) (*server.TextAnswer, error) {
+	org := server.Access(ctx)
+	logical, err := h.ResolveEnvironment(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	member, err := h.ResolveEnvironment(ctx, org, body.PhysicalEnvironment)
+	if err != nil {
+		return nil, err
+	}
+	if logical.Type != evidence.LogicalType || member.Type == evidence.LogicalType {
+		return nil, notPhysical()
+	}
+	err = h.Store.Environments.Join(ctx, logical.ID, member.ID, evidence.Seconds(h.Clock()))
+	if err == nil {
+		err = h.Logical.Update(ctx, logical.ID)
+	}
+	return environmentChanged(org, in.Environment, err)
+}
+
+// environmentChanged answers a change of the environment of a name.
+func environmentChanged(org evidence.OrgAccess, name string, err error) (*server.TextAnswer, error) {
+	if err != nil {
+		return nil, resource.EnvironmentNotFound(org, name, err)
+	}
+	return server.OK(), nil
+}
+
+func notPhysical() error {
+	return evidence.NewError(evidence.Invalid, "Can only add physical environments to logical environments")
+}
+
+// checkPolicies refuses the names of policies. There are none yet, so any that is
+// named does not exist.
+func checkPolicies(org evidence.OrgAccess, names *[]string) error {
+	if names == nil || len(*names) == 0 {
+		return nil
+	}
+	return evidence.NewError(evidence.NotFound,
+		fmt.Sprintf("Policy '%s' does not exist in organization '%s'", (*names)[0], org.OrgName))
+}
+
+// included resolves the names that a write sends for the members of the environment
+// called owner, which is of the given type. It is nil when none were sent.
+func (h *handlers) included(ctx context.Context, org evidence.OrgAccess, owner string, kind evidence.EnvironmentType, names *[]string) (*[]string, error) {
+	if names == nil {
+		return nil, nil
+	}
+	if kind != evidence.LogicalType && len(*names) > 0 {
+		return nil, evidence.ValidationError(map[string]string{
+			"included_environments": fmt.Sprintf("Only logical environments include others [input: %s]", kind),
+		})
+	}
+	members, err := h.physicalMembers(ctx, org, owner, *names)
+	return &members, err
+}
+
+// environmentsExist answers as included does when one of the names leads nowhere. It is
+// for a physical environment that is created with members, which clients may send and
+// which change nothing: one command, and one more for a name that leads nowhere.
+func (h *handlers) environmentsExist(ctx context.Context, org evidence.OrgAccess, names *[]string) error {
+	if names == nil {
+		return nil
+	}
+	refs, err := h.Store.Environments.ResolveMany(ctx, org.OrgID, resource.SortUnique(slices.Clone(*names)))
+	if err != nil {
+		return err
+	}
+	for _, name := range *names {
+		if _, ok := refs[name]; ok {
+			continue
+		}
+		if _, err := h.ResolveEnvironment(ctx, org, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// physicalMembers resolves the names of the members that the logical environment
+// called owner is to have, in their order. A member that it has already may be
+// archived, so that the same list can be sent again.
+func (h *handlers) physicalMembers(ctx context.Context, org evidence.OrgAccess, owner string, names []string) ([]string, error) {
+	different := resource.SortUnique(slices.Clone(names))
+	refs, err := h.Store.Environments.ResolveMany(ctx, org.OrgID, different)
+	if err == nil && len(refs) < len(different) {
+		err = h.addArchivedMembers(ctx, org, owner, refs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, 0, len(names))
+	seen := make(map[string]bool, len(names))
+	for _, name := range names {
+		ref, ok := refs[name]
+		if !ok {
+			ref, err = h.ResolveEnvironment(ctx, org, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if ref.Type == evidence.LogicalType {
+			return nil, notPhysical()
+		}
+		if !seen[ref.ID] {
+			seen[ref.ID] = true
+			ids = append(ids, ref.ID)
+		}
+	}
+	return ids, nil
+}
+
+// addArchivedMembers adds to refs the archived members of the environment called
+// owner, if there is one, by the names they had.
+func (h *handlers) addArchivedMembers(ctx context.Context, org evidence.OrgAccess, owner string, refs map[string]environments.EnvironmentRef) error {
+	ref, err := h.Store.Environments.Resolve(ctx, org.OrgID, owner)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	logical, err := h.Store.Environments.Get(ctx, ref.ID)
+	if err != nil {
+		return err
+	}
+	members, err := h.Store.Environments.GetMany(ctx, logical.Included)
+	for _, member := range members {
+		if _, taken := refs[member.Name]; member.Archived && !taken {
+			refs[member.Name] = environments.EnvironmentRef{ID: member.ID, Type: member.Type}
+		}
+	}
+	return err
+}

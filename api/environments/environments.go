@@ -1,0 +1,351 @@
+package environments
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+)
+
+// defaultEnvironmentsPerPage applies when a page is asked for without its size.
+const defaultEnvironmentsPerPage = 15
+
+// environmentLifeRoutes are those of what is configured about environments.
+func (h *handlers) environmentLifeRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodPut, Path: "/environments/{org}", OperationID: "create_env", Tag: "Environments",
+			Summary: "Create or update an environment", MinRole: evidence.Snapshotter,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(h.createEnvironment),
+		},
+		{
+			Method: http.MethodGet, Path: "/environments/{org}", OperationID: "list_envs", Tag: "Environments",
+			Summary: "List environments", MinRole: evidence.Reader, Serve: server.Handle(h.listEnvironments),
+		},
+		{
+			Method: http.MethodGet, Path: "/environments/{org}/{env_name}", OperationID: "get_environment", Tag: "Environments",
+			Summary: "Read an environment", MinRole: evidence.Reader, Serve: server.Handle(h.getEnvironment),
+		},
+		{
+			Method: http.MethodPatch, Path: "/environments/{org}/{env_name}", OperationID: "update_env", Tag: "Environments",
+			Summary: "Change an environment", MinRole: evidence.Member, Serve: server.WithBody(h.updateEnvironment),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/archive", OperationID: "archive_env", Tag: "Environments",
+			Summary: "Archive an environment", MinRole: evidence.Member, Serve: server.Handle(h.archiveEnvironment),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/rename", OperationID: "rename_environment", Tag: "Environments",
+			Summary: "Rename an environment", MinRole: evidence.Member, Serve: server.WithBody(h.renameEnvironment),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/join", OperationID: "join_physical_to_logical", Tag: "Environments",
+			Summary: "Add an environment to a logical one", MinRole: evidence.Member, Serve: server.WithBody(h.joinEnvironment),
+		},
+	}
+}
+
+// CreateEnvironmentPutInput is the body of create_env (contract/requests.md).
+type CreateEnvironmentPutInput struct {
+	Name                 string    `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_]*$"`
+	Type                 string    `json:"type" enum:"K8S,ECS,S3,lambda,server,docker,azure-apps,cloud-run,logical"`
+	Description          string    `json:"description"`
+	IncludeScaling       *bool     `json:"include_scaling,omitempty" nullable:"true" deprecated:"true"`
+	RequireProvenance    *bool     `json:"require_provenance,omitempty" nullable:"true" deprecated:"true"`
+	IncludedEnvironments *[]string `json:"included_environments,omitempty" nullable:"true" maxItems:"1000"`
+	Policies             *[]string `json:"policies,omitempty" nullable:"true"`
+}
+
+// GetEnvironmentResponse is an environment as answers show it
+// (contract/live-shapes.md 7).
+type GetEnvironmentResponse struct {
+	Org                  string            `json:"org"`
+	Name                 string            `json:"name"`
+	Type                 string            `json:"type"`
+	Description          string            `json:"description"`
+	LastModifiedAt       float64           `json:"last_modified_at"`
+	LastReportedAt       *float64          `json:"last_reported_at" nullable:"true"`
+	LastChangedAt        *float64          `json:"last_changed_at" nullable:"true"`
+	State                *bool             `json:"state" nullable:"true"`
+	IncludeScaling       bool              `json:"include_scaling"`
+	Tags                 map[string]string `json:"tags"`
+	Policies             []string          `json:"policies" nullable:"true"`
+	IncludedEnvironments []string          `json:"included_environments" nullable:"true"`
+}
+
+type environmentAnswer struct {
+	Body GetEnvironmentResponse
+}
+
+// createEnvironment makes an environment, or changes the one of that name.
+func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, body *CreateEnvironmentPutInput) (*server.TextAnswer, error) {
+	org := server.Access(ctx)
+	change, err := h.createdAs(ctx, org, body)
+	if err != nil {
+		return nil, err
+	}
+	now := evidence.Seconds(h.Clock())
+	fresh := evidence.Environment{
+		ID:             evidence.NewID(),
+		Org:            org.OrgID,
+		Name:           body.Name,
+		Type:           evidence.EnvironmentType(body.Type),
+		CreatedAt:      now,
+		CreatedBy:      server.Principal(ctx).Name,
+		LastModifiedAt: now,
+	}
+	fresh.Apply(change)
+	created, err := h.Store.Environments.Put(ctx, fresh, change)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.updateLogical(ctx, org, &fresh, created); err != nil {
+		return nil, err
+	}
+	if created {
+		return server.Created(), nil
+	}
+	return server.OK(), nil
+}
+
+// updateLogical adds the snapshots that follow from a PUT of an environment: of itself
+// when it is a logical one with members, of those that include its archived namesake
+// when it is a new physical one.
+func (h *handlers) updateLogical(ctx context.Context, org evidence.OrgAccess, put *evidence.Environment, created bool) error {
+	if !put.Logical() {
+		if !created {
+			return nil
+		}
+		return h.Logical.Named(ctx, org.OrgID, put.Name)
+	}
+	if put.Included == nil {
+		return nil
+	}
+	ref, err := h.ResolveEnvironment(ctx, org, put.Name)
+	if err != nil {
+		return err
+	}
+	return h.Logical.Update(ctx, ref.ID)
+}
+
+// createdAs is what the body asks for. An empty description is as good as none, as
+// a repeated PUT does not clear it (contract/semantics.md 10, "What an absent member
+// means").
+func (h *handlers) createdAs(ctx context.Context, org evidence.OrgAccess, body *CreateEnvironmentPutInput) (evidence.EnvironmentChange, error) {
+	change := evidence.EnvironmentChange{IncludeScaling: body.IncludeScaling, RequireProvenance: body.RequireProvenance}
+	if body.Description != "" {
+		change.Description = &body.Description
+	}
+	if err := checkPolicies(org, body.Policies); err != nil {
+		return change, err
+	}
+	if body.Type != string(evidence.LogicalType) {
+		return change, h.environmentsExist(ctx, org, body.IncludedEnvironments)
+	}
+	var err error
+	change.Included, err = h.included(ctx, org, body.Name, evidence.LogicalType, body.IncludedEnvironments)
+	return change, err
+}
+
+// getEnvironment reads one environment.
+func (h *handlers) getEnvironment(ctx context.Context, in *resource.EnvironmentPath) (*environmentAnswer, error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.Store.Environments.Get(ctx, ref.ID)
+	if err != nil {
+		return nil, fmt.Errorf("environment %s has a name but no document: %w", ref.ID, err)
+	}
+	shown, err := h.showEnvironments(ctx, org, []evidence.Environment{found})
+	if err != nil {
+		return nil, err
+	}
+	return &environmentAnswer{Body: shown[0]}, nil
+}
+
+type listEnvironmentsInput struct {
+	server.OrgPath
+	Page          int      `query:"page" minimum:"1"`
+	PerPage       int      `query:"per_page" minimum:"1" maximum:"50"`
+	Sort          string   `query:"sort" enum:"name,last_modified_at,last_changed_at" default:"name"`
+	SortDirection string   `query:"sort_direction" enum:"asc,desc" default:"asc"`
+	SpaceID       []string `query:"space_id,explode"`
+	Name          string   `query:"name" doc:"Part of the name, in any letter case."`
+	Type          []string `query:"type,explode" enum:"K8S,ECS,S3,lambda,server,docker,azure-apps,cloud-run,logical"`
+	Tag           []string `query:"tag,explode" doc:"key or key:value"`
+}
+
+type listEnvironmentsAnswer struct {
+	Body environmentList
+}
+
+// environmentList is a bare array, or an envelope when a page was asked for.
+type environmentList struct {
+	paged        *server.PageEnvelope
+	environments []GetEnvironmentResponse
+}
+
+type environmentsPage struct {
+	server.PageEnvelope
+	Environments []GetEnvironmentResponse `json:"environments"`
+}
+
+// JSONForm returns whichever form was asked for.
+func (l environmentList) JSONForm() any {
+	if l.paged == nil {
+		return l.environments
+	}
+	return environmentsPage{PageEnvelope: *l.paged, Environments: l.environments}
+}
+
+func (environmentList) EscapesHTML() {}
+
+// Schema describes both forms.
+func (environmentList) Schema(registry huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{
+		{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[GetEnvironmentResponse](), true, "")},
+		registry.Schema(reflect.TypeFor[environmentsPage](), true, "EnvironmentsPage"),
+	}}
+}
+
+// listEnvironments lists an organization's environments. They are configured,
+// thousands at most, and so are filtered and sorted in memory.
+func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInput) (*listEnvironmentsAnswer, error) {
+	org := server.Access(ctx)
+	all, err := h.Store.Environments.List(ctx, org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	wanted := slices.DeleteFunc(all, func(e evidence.Environment) bool { return !in.wants(ctx, &e) })
+	shown, err := h.showEnvironments(ctx, org, wanted)
+	if err != nil {
+		return nil, err
+	}
+	in.order(shown)
+	if !server.QueryHas(ctx, "page") && !server.QueryHas(ctx, "per_page") {
+		return &listEnvironmentsAnswer{Body: environmentList{environments: shown}}, nil
+	}
+	number, size := max(in.Page, 1), cmp.Or(in.PerPage, defaultEnvironmentsPerPage)
+	envelope := server.PageOf(ctx, h.Links, number, size, int64(len(shown))).Envelope()
+	start := min(server.OffsetOf(number, size), len(shown))
+	end := min(start+size, len(shown))
+	return &listEnvironmentsAnswer{Body: environmentList{paged: &envelope, environments: shown[start:end]}}, nil
+}
+
+// wants applies the filters. Those that are empty are no filters, apart from the
+// tag: an empty one matches nothing (contract/semantics.md 10). There are no
+// spaces, so nothing is in the ones that are asked for.
+func (in *listEnvironmentsInput) wants(ctx context.Context, e *evidence.Environment) bool {
+	if !strings.Contains(strings.ToLower(e.Name), strings.ToLower(in.Name)) {
+		return false
+	}
+	if len(in.Type) > 0 && !slices.Contains(in.Type, string(e.Type)) {
+		return false
+	}
+	if slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
+		return false
+	}
+	return !server.QueryHas(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return resource.HasTag(e.Tags, tag) })
+}
+
+func (in *listEnvironmentsInput) order(shown []GetEnvironmentResponse) {
+	slices.SortStableFunc(shown, func(a, b GetEnvironmentResponse) int {
+		order := cmp.Compare(a.Name, b.Name)
+		switch in.Sort {
+		case "last_modified_at":
+			order = cmp.Or(cmp.Compare(a.LastModifiedAt, b.LastModifiedAt), order)
+		case "last_changed_at":
+			order = cmp.Or(cmp.Compare(resource.ZeroIfNil(a.LastChangedAt), resource.ZeroIfNil(b.LastChangedAt)), order)
+		}
+		if in.SortDirection == "desc" {
+			return -order
+		}
+		return order
+	})
+}
+
+// showEnvironments describes environments with what their heads tell, and those of
+// their members, which may be archived.
+func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess, shown []evidence.Environment) ([]GetEnvironmentResponse, error) {
+	if err := h.Store.Environments.FollowRevivals(ctx, org.OrgID, shown); err != nil {
+		return nil, err
+	}
+	var own, members []string
+	for _, e := range shown {
+		own, members = append(own, e.ID), append(members, e.Included...)
+	}
+	members = resource.SortUnique(members)
+	named, err := h.Store.Environments.Names(ctx, org.OrgID, members)
+	if err != nil {
+		return nil, err
+	}
+	heads, err := h.Store.Heads.GetMany(ctx, resource.SortUnique(append(own, members...)))
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]GetEnvironmentResponse, 0, len(shown))
+	for _, e := range shown {
+		answer := showConfigured(org, &e)
+		if e.Logical() {
+			answer.showMembers(&e, named, heads)
+		} else {
+			answer.showHead(&e, heads[e.ID])
+		}
+		answers = append(answers, answer)
+	}
+	return answers, nil
+}
+
+func showConfigured(org evidence.OrgAccess, e *evidence.Environment) GetEnvironmentResponse {
+	return GetEnvironmentResponse{
+		Org:            org.OrgName,
+		Name:           e.Name,
+		Type:           string(e.Type),
+		Description:    e.Description,
+		LastModifiedAt: e.LastModifiedAt,
+		IncludeScaling: e.IncludeScaling,
+		Tags:           resource.EmptyIfNil(e.Tags),
+		Policies:       []string{},
+	}
+}
+
+// showHead adds what reports have brought.
+func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot.Head) {
+	r.LastReportedAt = resource.NilUnlessPositive(head.LastReportedAt)
+	r.LastChangedAt = resource.NilUnlessPositive(head.Timestamp)
+	r.LastModifiedAt = max(e.LastModifiedAt, head.LastReportedAt)
+	r.State = head.State
+}
+
+// showMembers adds what the members of a logical environment have come to: it
+// changed when the last of them did. An archived member is still named, so that the
+// same list can be sent again, and has no say in the state.
+func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, named map[string]evidence.Environment, heads map[string]snapshot.Head) {
+	r.IncludedEnvironments = make([]string, 0, len(e.Included))
+	states := make([]*bool, 0, len(e.Active))
+	changed := 0.0
+	for _, id := range e.Included {
+		r.IncludedEnvironments = append(r.IncludedEnvironments, named[id].Name)
+		changed = max(changed, heads[id].Timestamp)
+	}
+	for _, id := range e.Active {
+		states = append(states, heads[id].State)
+	}
+	r.State = evidence.UnitedState(states)
+	r.LastChangedAt = resource.NilUnlessPositive(changed)
+	if changed > 0 {
+		r.LastModifiedAt = changed
+	}
+}

@@ -1,0 +1,260 @@
+package environments
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage/environments"
+)
+
+// eventRoutes are those of what happened in environments.
+func (h *handlers) eventRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/events", OperationID: "get_env_events", Tag: "Environments",
+			Summary: "List what happened in an environment", MinRole: evidence.Reader, Serve: server.Handle(h.listEvents),
+		},
+		{
+			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/auditlog", OperationID: "get_env_auditlog", Tag: "Environments",
+			Summary: "Download what happened in an environment as CSV", MinRole: evidence.Reader, Serve: server.Handle(h.getAuditLog),
+		},
+	}
+}
+
+type listEventsInput struct {
+	resource.EnvironmentPath
+	Interval string   `query:"interval" deprecated:"true" doc:"Two ends with '..' between them, or one snapshot expression for the events of that snapshot. It counts when neither start nor end is given."`
+	Page     int      `query:"page" minimum:"1" default:"1"`
+	PerPage  int      `query:"per_page" minimum:"1" maximum:"100" default:"15"`
+	Reverse  bool     `query:"reverse" default:"false" doc:"Oldest first."`
+	RepoName []string `query:"repo_name,explode" maxItems:"10" doc:"Only artifacts that come from one of the repositories."`
+	resource.RepoProviderQuery
+	StartTS float64 `query:"start_ts" doc:"Unix seconds, included. It wins over start."`
+	EndTS   float64 `query:"end_ts" doc:"Unix seconds, included. It wins over end."`
+	From    float64 `query:"from" doc:"Another name of start_ts, which wins over it."`
+	To      float64 `query:"to" doc:"Another name of end_ts, which wins over it."`
+	Start   string  `query:"start" doc:"A snapshot (5, -1, ~2), NOW, a span of time back from now (1hour, 2days, 30mins), Unix seconds, ISO 8601, or @{…}. The events of a snapshot are included; times bound those of the events." default:"1"`
+	End     string  `query:"end" doc:"Like start." default:"NOW"`
+}
+
+// GetEnvironmentEventResponse is an entry of an environment's log
+// (contract/live-shapes.md 12).
+type GetEnvironmentEventResponse struct {
+	EnvironmentName    string      `json:"environment_name"`
+	SnapshotIndex      int64       `json:"snapshot_index"`
+	ArtifactName       string      `json:"artifact_name"`
+	SHA256             string      `json:"sha256"`
+	Description        string      `json:"description"`
+	ReportedAt         float64     `json:"reported_at"`
+	Pipeline           string      `json:"pipeline" doc:"The flow that built the artifact, empty when none knows it."`
+	Deployments        []int64     `json:"deployments"`
+	Flows              []EventFlow `json:"flows"`
+	ArtifactCompliance *bool       `json:"artifact_compliance" nullable:"true" doc:"Null where no policy judged."`
+	SnapshotCompliance bool        `json:"snapshot_compliance"`
+	Type               string      `json:"type" enum:"started-compliant,started-non-compliant,started-unknown,became-compliant,became-non-compliant,updated-provenance,changed,exited"`
+	CodeDiff           *string     `json:"code_diff" nullable:"true"`
+	Links              EventLinks  `json:"_links"`
+}
+
+// EventFlow is a flow that knows the artifact of an event.
+type EventFlow struct {
+	FlowName    string  `json:"flow_name"`
+	Deployments []int64 `json:"deployments" nullable:"true"`
+}
+
+// EventLinks lead from an event to what it is about.
+type EventLinks struct {
+	Artifact resource.OrNull[EventLink] `json:"artifact" doc:"Null when no flow knows the artifact."`
+	Snapshot EventLink                  `json:"snapshot"`
+}
+
+// EventLink is an address in the API and the page of the same thing.
+type EventLink struct {
+	Self string `json:"self"`
+	HTML string `json:"html"`
+}
+
+// ends reads which part of the log is asked for. Times win over start and end, each on
+// its side, and these win over the interval.
+func (in *listEventsInput) ends(ctx context.Context, now time.Time) (start, end snapshot.Moment, err error) {
+	start, end = snapshot.Beginning(), snapshot.End()
+	if in.Interval != "" && !server.QueryHas(ctx, "start") && !server.QueryHas(ctx, "end") {
+		if start, end, err = snapshot.ParseMoments(in.Interval, now); err != nil {
+			return start, end, err
+		}
+	}
+	switch {
+	case server.QueryHas(ctx, "start_ts"):
+		start = snapshot.At(in.StartTS)
+	case server.QueryHas(ctx, "from"):
+		start = snapshot.At(in.From)
+	case server.QueryHas(ctx, "start"):
+		start, err = snapshot.ParseMoment(server.SentText(ctx, "start"), now)
+	}
+	if err != nil {
+		return start, end, err
+	}
+	switch {
+	case server.QueryHas(ctx, "end_ts"):
+		end = snapshot.At(in.EndTS)
+	case server.QueryHas(ctx, "to"):
+		end = snapshot.At(in.To)
+	case server.QueryHas(ctx, "end"):
+		end, err = snapshot.ParseMoment(server.SentText(ctx, "end"), now)
+	}
+	return start, end, err
+}
+
+type listEventsAnswer struct {
+	server.PageHeaders
+	Body []GetEnvironmentEventResponse
+}
+
+// listEvents lists what happened in an environment, newest first. Unless it is filtered
+// by repositories, page one and page a thousand cost the same.
+func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEventsAnswer, error) {
+	org := server.Access(ctx)
+	start, end, err := in.ends(ctx, h.Clock())
+	if err != nil {
+		return nil, err
+	}
+	log, err := h.eventLogNamed(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	repos, err := h.repoIDs(ctx, org, in.RepoName, in.Provider)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.bound(ctx, log, start, end); err != nil {
+		return nil, err
+	}
+	found, total, err := h.eventPage(ctx, log, repos, environments.EventPage{
+		Offset: server.OffsetOf(in.Page, in.PerPage), Limit: in.PerPage, Descending: !in.Reverse,
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.showEvents(ctx, log, found)
+	if err != nil {
+		return nil, err
+	}
+	return &listEventsAnswer{PageHeaders: server.PageOf(ctx, h.Links, in.Page, in.PerPage, total).Headers(), Body: shown}, nil
+}
+
+// eventPage finds a page of a log and how many events there are in all. Those of
+// repositories are counted up to storage.MaxCount.
+func (h *handlers) eventPage(ctx context.Context, log *eventLog, repos []string, p environments.EventPage) ([]snapshot.Event, int64, error) {
+	if len(repos) > 0 {
+		return h.Store.Events.OfRepos(ctx, log.bounds, repos, p)
+	}
+	return h.Store.Events.Log(ctx, log.bounds, p)
+}
+
+// repoIDs resolves names of repositories, as pickRepo does: one command. An empty name
+// is unknown too.
+func (h *handlers) repoIDs(ctx context.Context, org evidence.OrgAccess, names []string, provider string) ([]string, error) {
+	names = resource.SortUnique(names)
+	var found []evidence.Repo
+	var err error
+	switch len(names) {
+	case 0:
+		return nil, nil
+	case 1:
+		found, err = h.Store.Repos.Named(ctx, org.OrgID, names[0])
+	default:
+		// One command, where one for each name would be many.
+		found, err = h.Store.Repos.List(ctx, org.OrgID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	byName := make(map[string][]evidence.Repo, len(names))
+	for _, repo := range found {
+		byName[repo.Name] = append(byName[repo.Name], repo)
+	}
+	ids := make([]string, 0, len(names))
+	for _, name := range names {
+		repo, err := resource.PickRepo(byName[name], name, provider)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, repo.ID)
+	}
+	return ids, nil
+}
+
+// eventNames are the names that flows and environments have now, by id.
+type eventNames struct {
+	flows        map[string]evidence.Flow
+	environments map[string]evidence.Environment
+}
+
+// showEvents describes events by the names that environments and flows have now: one
+// command for a thousand flows, and one for the members of a logical environment.
+func (h *handlers) showEvents(ctx context.Context, log *eventLog, events []snapshot.Event) ([]GetEnvironmentEventResponse, error) {
+	var flows, members []string
+	for _, event := range events {
+		flows = append(flows, event.Flows...)
+		if event.Member != "" {
+			members = append(members, event.Member)
+		}
+	}
+	names := eventNames{}
+	var err error
+	if names.flows, err = h.Store.Flows.Names(ctx, log.org.OrgID, resource.SortUnique(flows)); err != nil {
+		return nil, err
+	}
+	if names.environments, err = h.Store.Environments.Names(ctx, log.org.OrgID, resource.SortUnique(members)); err != nil {
+		return nil, err
+	}
+	shown := make([]GetEnvironmentEventResponse, 0, len(events))
+	for i := range events {
+		shown = append(shown, h.showEvent(log, &events[i], &names))
+	}
+	return shown, nil
+}
+
+// showEvent describes an event. That of a logical environment names the member in which
+// it happened, and the logical environment's own snapshot.
+func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, names *eventNames) GetEnvironmentEventResponse {
+	org, environment := log.org.OrgName, log.environment.Name
+	happenedIn := environment
+	if event.Member != "" {
+		happenedIn = names.environments[event.Member].Name
+	}
+	shown := GetEnvironmentEventResponse{
+		EnvironmentName:    happenedIn,
+		SnapshotIndex:      event.Snapshot,
+		ArtifactName:       event.Name,
+		SHA256:             event.Fingerprint,
+		Description:        event.Description,
+		ReportedAt:         event.Timestamp,
+		Deployments:        []int64{},
+		Flows:              make([]EventFlow, 0, len(event.Flows)),
+		ArtifactCompliance: event.Compliant,
+		SnapshotCompliance: event.SnapshotCompliant,
+		Type:               string(event.Type),
+		CodeDiff:           event.CodeDiff,
+		Links: EventLinks{Snapshot: EventLink{
+			Self: h.Links.SnapshotSelf(org, environment, event.Snapshot),
+			HTML: h.Links.Snapshot(org, environment, event.Snapshot),
+		}},
+	}
+	for _, id := range event.Flows {
+		shown.Flows = append(shown.Flows, EventFlow{FlowName: names.flows[id].Name})
+	}
+	if len(shown.Flows) > 0 {
+		shown.Pipeline = shown.Flows[0].FlowName
+		shown.Links.Artifact.Value = &EventLink{
+			Self: h.Links.ArtifactSelf(org, shown.Pipeline, event.Fingerprint),
+			HTML: h.Links.Artifact(org, shown.Pipeline, event.Fingerprint, event.Record),
+		}
+	}
+	return shown
+}

@@ -1,0 +1,188 @@
+package environments
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"attestry/api/admission"
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	tasks "attestry/tasks/snapshot"
+)
+
+// The answers to a report (contract/README.md choice 14).
+const (
+	reportUnchanged = "report processed, no new snapshots to create"
+	reportAccepted  = "report accepted, it will be processed"
+)
+
+// reportRoutes are those by which environments tell what runs in them.
+func (h *handlers) reportRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/K8S", OperationID: "k8s_report", Tag: "Environments",
+			Summary: "Report what runs in a Kubernetes environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[K8SReport](h, "K8S", evidence.K8S)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/ECS", OperationID: "ecs_report", Tag: "Environments",
+			Summary: "Report what runs in an ECS environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[ECSReport](h, "ECS", evidence.ECS)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/S3", OperationID: "s3_report", Tag: "Environments",
+			Summary: "Report what lies in an S3 environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[S3Report](h, "S3", evidence.S3)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/azure-apps", OperationID: "azure_apps_report", Tag: "Environments",
+			Summary: "Report what runs in an environment of Azure apps", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[AzureAppsReport](h, "azure-apps", evidence.AzureApps)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/cloud-run", OperationID: "cloud_run_report", Tag: "Environments",
+			Summary: "Report what runs in a Cloud Run environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[CloudRunReport](h, "cloud-run", evidence.CloudRun)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/docker", OperationID: "docker_report", Tag: "Environments",
+			Summary: "Report what runs in a Docker environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[DockerReport](h, "docker", evidence.Docker)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/lambda", OperationID: "lambda_report", Tag: "Environments",
+			Summary: "Report what runs in a Lambda environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[LambdaReport](h, "lambda", evidence.Lambda)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/server", OperationID: "server_report", Tag: "Environments",
+			Summary: "Report what runs in a server environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[ServerReport](h, "server", evidence.Server)),
+		},
+		{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/serverless", OperationID: "serverless_report", Tag: "Environments",
+			Summary: "Report the functions of a Lambda or Cloud Run environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[ServerlessReport](h, "serverless", evidence.Lambda, evidence.CloudRun)),
+		},
+	}
+}
+
+// reportBody is what every type of report can tell.
+type reportBody interface {
+	instances() []snapshot.Instance
+}
+
+// ReportType is the `type` of a report's body: that of its operation, or absent.
+type ReportType string
+
+// UnmarshalJSON refuses what would be taken for absent: "" and null.
+func (t *ReportType) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, (*string)(t)); err != nil {
+		return err
+	}
+	if *t == "" {
+		return errors.New("the type of the report is empty")
+	}
+	return nil
+}
+
+func (t ReportType) fits(kind ReportType) bool { return t == "" || t == kind }
+
+// report makes the handler for reports of one type, which environments of the given
+// types take.
+func report[T any](h *handlers, kind ReportType, takers ...evidence.EnvironmentType) func(context.Context, *resource.EnvironmentPath, *T) (*server.TextAnswer, error) {
+	return func(ctx context.Context, in *resource.EnvironmentPath, body *T) (*server.TextAnswer, error) {
+		org := server.Access(ctx)
+		ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(takers, ref.Type) {
+			return nil, reportMistaken(in.Environment, ref.Type, kind)
+		}
+		canonical, err := canonicalReport(server.RequestOf(ctx).Memory, ref.Type, any(body).(reportBody).instances())
+		if err != nil {
+			return nil, err
+		}
+		return h.acceptReport(ctx, tasks.Submission{
+			Org:         org.OrgID,
+			Environment: ref.ID,
+			ReportedBy:  server.Principal(ctx).Name,
+			Report:      canonical,
+			Stored:      server.RequestOf(ctx).Memory.Release,
+		})
+	}
+}
+
+const (
+	// imageSize is what an image of an instance takes up while a report is brought into
+	// its canonical form, in bytes.
+	imageSize = 1200
+	// packedMultiple is what each byte of a canonical report becomes while it is encoded
+	// and compressed.
+	packedMultiple = 5
+)
+
+// canonicalReport brings a report into its canonical form, if there is memory for it. That
+// repeats an instance for each of its images, and so may be far larger than the body.
+func canonicalReport(m *admission.Memory, kind evidence.EnvironmentType, instances []snapshot.Instance) (snapshot.Report, error) {
+	images := 0
+	for i := range instances {
+		images += len(instances[i].Digests)
+	}
+	gathered := int64(images) * imageSize
+	if err := m.Take(gathered); err != nil {
+		return snapshot.Report{}, err
+	}
+	report := snapshot.Canonical(kind, instances)
+	if images <= len(instances) {
+		return report, nil
+	}
+	size, err := report.Size()
+	if err != nil {
+		return snapshot.Report{}, err
+	}
+	// The body, and what was decoded of it, give way to what is encoded.
+	return report, m.Keep(gathered + packedMultiple*int64(size))
+}
+
+// reportMistaken says that an environment does not take reports of a type.
+func reportMistaken(name string, of evidence.EnvironmentType, sent ReportType) error {
+	text := fmt.Sprintf("Environment '%s' takes reports of type '%s'", name, of)
+	if of == evidence.LogicalType {
+		text = fmt.Sprintf("Environment '%s' is logical and takes no reports", name)
+	}
+	return &evidence.Error{
+		Code:    evidence.Invalid,
+		Message: "Invalid report data",
+		Fields:  map[string]string{"type": fmt.Sprintf("%s [input: %s]", text, sent)},
+	}
+}
+
+// acceptReport takes a report and answers what came of it.
+func (h *handlers) acceptReport(ctx context.Context, submission tasks.Submission) (*server.TextAnswer, error) {
+	verdict, err := h.Intake.Accept(ctx, submission)
+	if err != nil {
+		return nil, err
+	}
+	return answerReport(verdict)
+}
+
+func answerReport(verdict snapshot.Verdict) (*server.TextAnswer, error) {
+	switch verdict {
+	case snapshot.Created:
+		return server.Created(), nil
+	case snapshot.NoChange:
+		return &server.TextAnswer{Status: http.StatusOK, Body: reportUnchanged}, nil
+	case snapshot.Failed:
+		return nil, fmt.Errorf("the report was given up by the worker")
+	default:
+		return &server.TextAnswer{Status: http.StatusOK, Body: reportAccepted}, nil
+	}
+}

@@ -1,0 +1,22 @@
+// Package environments has the operations on environments, their reports, snapshots and
+// events, and allow lists.
+package environments
+
+import (
+	"attestry/api/resource"
+	"attestry/api/server"
+	"slices"
+)
+
+// Routes are those of environments, reports, snapshots, events and allow lists.
+func Routes(base *resource.Base) []server.Route {
+	h := &handlers{base}
+	return slices.Concat(
+		h.environmentLifeRoutes(),
+		h.eventRoutes(),
+		h.allowlistRoutes(),
+		h.reportRoutes(),
+		h.snapshotRoutes(),
+		h.envDiffRoutes(),
+	)
+}

@@ -1,0 +1,164 @@
+package environments
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"attestry/api/jsonstream"
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+)
+
+// GetSnapshotResponse is a snapshot as answers show it (contract/live-shapes.md
+// 1).
+type GetSnapshotResponse struct {
+	Index                   int64                             `json:"index"`
+	IsLatest                bool                              `json:"is_latest"`
+	NextSnapshotTimestamp   *float64                          `json:"next_snapshot_timestamp" nullable:"true"`
+	ArtifactComplianceCount snapshot.Counts                   `json:"artifact_compliance_count"`
+	Timestamp               float64                           `json:"timestamp"`
+	Type                    string                            `json:"type"`
+	Compliant               bool                              `json:"compliant"`
+	HTMLURL                 string                            `json:"html_url"`
+	Artifacts               jsonstream.List[SnapshotArtifact] `json:"artifacts"`
+	AppliedPolicies         []map[string]any                  `json:"applied_policies"`
+}
+
+// SnapshotArtifact is an artifact of a snapshot. The members that flows tell repeat
+// those of the first one; they are null while no flow knows the fingerprint.
+type SnapshotArtifact struct {
+	Name                   string                          `json:"name"`
+	Compliant              *bool                           `json:"compliant" nullable:"true"`
+	Deployments            []int64                         `json:"deployments"`
+	PolicyDecisions        []map[string]any                `json:"policy_decisions"`
+	ReasonsForIncompliance []map[string]any                `json:"reasons_for_incompliance"`
+	Fingerprint            string                          `json:"fingerprint"`
+	CreationTimestamp      []int64                         `json:"creationTimestamp"`
+	Pods                   map[string]SnapshotPod          `json:"pods" nullable:"true"`
+	Annotation             SnapshotAnnotation              `json:"annotation"`
+	FlowName               *string                         `json:"flow_name" nullable:"true"`
+	GitCommit              *string                         `json:"git_commit" nullable:"true"`
+	CommitURL              *string                         `json:"commit_url" nullable:"true"`
+	HTMLURL                *string                         `json:"html_url" nullable:"true"`
+	FlowHTMLURL            *string                         `json:"flow_html_url" nullable:"true"`
+	DeploymentDiff         resource.OrNull[DeploymentDiff] `json:"deployment_diff"`
+	CommitLeadTime         *float64                        `json:"commit_lead_time" nullable:"true"`
+	Flows                  []SnapshotArtifactFlow          `json:"flows"`
+	ArtifactContext
+}
+
+// SnapshotAnnotation says how an artifact stands to the snapshot before.
+type SnapshotAnnotation struct {
+	Type string `json:"type" enum:"started-compliant,started-non-compliant,started-unknown,became-compliant,became-non-compliant,updated-provenance,changed,unchanged,exited"`
+	Was  int    `json:"was" doc:"Instances before."`
+	Now  int    `json:"now" doc:"Instances now."`
+}
+
+// SnapshotPod is a pod that an artifact runs in.
+type SnapshotPod struct {
+	Namespace         string           `json:"namespace"`
+	CreationTimestamp int64            `json:"creationTimestamp"`
+	Owners            []snapshot.Owner `json:"owners"`
+}
+
+// shownArtifact is an artifact beside what orders it.
+type shownArtifact struct {
+	artifact snapshot.Artifact
+	change   snapshot.Change
+}
+
+// showSnapshot describes a snapshot: what changed first, then what runs on, what
+// exited last. The names of flows are those of now: one command.
+func (h *handlers) showSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, s *loadedSnapshot) (GetSnapshotResponse, error) {
+	// What the artifacts hold is charged where it is read, or shared with the cache.
+	if err := server.RequestOf(ctx).Memory.Take(int64(len(s.Artifacts)) * int64(reflect.TypeFor[shownArtifact]().Size())); err != nil {
+		return GetSnapshotResponse{}, err
+	}
+	shown := annotate(s.Artifacts, s.Changes)
+	slices.SortFunc(shown, func(a, b shownArtifact) int { return snapshot.ByAppearance(a.change, b.change) })
+	origins, err := h.originsOf(ctx, org, shown)
+	if err != nil {
+		return GetSnapshotResponse{}, err
+	}
+	return GetSnapshotResponse{
+		Index:                   s.Number,
+		IsLatest:                s.Next == nil,
+		NextSnapshotTimestamp:   s.Next,
+		ArtifactComplianceCount: s.Counts,
+		Timestamp:               s.Timestamp,
+		Type:                    string(s.Type),
+		Compliant:               s.Compliant(),
+		HTMLURL:                 h.Links.Snapshot(org.OrgName, environment.Name, s.Number),
+		Artifacts:               jsonstream.Show(shown, origins.showArtifact),
+		AppliedPolicies:         []map[string]any{},
+	}, nil
+}
+
+// annotate pairs what runs, and what has exited, with what happened to it.
+func annotate(artifacts []snapshot.Artifact, changes []snapshot.Change) []shownArtifact {
+	byFingerprint := make(map[string]snapshot.Change, len(changes))
+	shown := make([]shownArtifact, 0, len(artifacts)+len(changes))
+	for _, change := range changes {
+		byFingerprint[change.Fingerprint] = change
+		if change.Former != nil {
+			shown = append(shown, shownArtifact{artifact: *change.Former, change: change})
+		}
+	}
+	for _, artifact := range artifacts {
+		change, ok := byFingerprint[artifact.Fingerprint]
+		if !ok {
+			change = snapshot.RunsOn(artifact)
+		}
+		shown = append(shown, shownArtifact{artifact: artifact, change: change})
+	}
+	return shown
+}
+
+func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
+	shown := SnapshotArtifact{
+		Name:                   one.artifact.Name,
+		Compliant:              one.artifact.Compliant,
+		Deployments:            []int64{},
+		PolicyDecisions:        []map[string]any{},
+		ReasonsForIncompliance: []map[string]any{},
+		Fingerprint:            one.artifact.Fingerprint,
+		CreationTimestamp:      one.artifact.CreatedAt,
+		Pods:                   showPods(one.artifact.Pods),
+		Annotation: SnapshotAnnotation{
+			Type: string(one.change.Type),
+			Was:  one.change.Was,
+			Now:  one.change.Now,
+		},
+		Flows:           o.showFlows(&one.artifact),
+		ArtifactContext: showContext(&one.artifact),
+	}
+	if len(shown.Flows) > 0 {
+		shown.repeat(&shown.Flows[0])
+	}
+	return shown
+}
+
+// repeat shows what the flow that built the artifact tells beside the list, too.
+func (a *SnapshotArtifact) repeat(first *SnapshotArtifactFlow) {
+	a.FlowName = &first.FlowName
+	a.GitCommit = &first.GitCommit
+	a.CommitURL = first.CommitURL
+	a.HTMLURL = &first.HTMLURL
+	a.FlowHTMLURL = &first.FlowHTMLURL
+	a.DeploymentDiff = first.DeploymentDiff
+	a.CommitLeadTime = first.CommitLeadTime
+}
+
+func showPods(pods map[string]snapshot.Pod) map[string]SnapshotPod {
+	if pods == nil {
+		return nil
+	}
+	shown := make(map[string]SnapshotPod, len(pods))
+	for name, pod := range pods {
+		shown[name] = SnapshotPod{Namespace: pod.Namespace, CreationTimestamp: pod.CreatedAt, Owners: pod.Owners}
+	}
+	return shown
+}

@@ -1,0 +1,160 @@
+package environments
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"attestry/api/jsonstream"
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+)
+
+// listBlock is how many snapshots are held while a list is sent, since the
+// contract sets no limit to its pages.
+const listBlock = 100
+
+func (h *handlers) snapshotRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}", OperationID: "list_snapshots", Tag: "Snapshots",
+			Summary: "List the snapshots of an environment", MinRole: evidence.Reader, Serve: server.Handle(h.listSnapshots),
+		},
+		{
+			Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}/{snapshot_expression}", OperationID: "get_snapshot", Tag: "Snapshots",
+			Summary: "Read a snapshot", MinRole: evidence.Reader, Serve: server.Handle(h.getSnapshot),
+		},
+	}
+}
+
+type listSnapshotsInput struct {
+	resource.EnvironmentPath
+	Page     int    `query:"page" minimum:"1" default:"1"`
+	PerPage  int    `query:"per_page" minimum:"1" default:"15"`
+	Interval string `query:"interval" default:"1..NOW" doc:"Two snapshot expressions joined by '..', or one for that snapshot alone."`
+	Reverse  bool   `query:"reverse" default:"false"`
+}
+
+// GetSnapshotListItem is an entry of the list of snapshots
+// (contract/live-shapes.md 11).
+type GetSnapshotListItem struct {
+	Index     int64   `json:"index"`
+	From      float64 `json:"from"`
+	To        float64 `json:"to" doc:"0 for the snapshot now in force"`
+	Compliant bool    `json:"compliant"`
+	Duration  float64 `json:"duration" doc:"seconds"`
+}
+
+type listSnapshotsAnswer struct {
+	Body jsonstream.List[GetSnapshotListItem]
+}
+
+// listSnapshots lists snapshots, newest first. Their numbers have no gaps, so a
+// page is looked up by id.
+func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*listSnapshotsAnswer, error) {
+	org := server.Access(ctx)
+	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	timeline, err := h.timeline(ctx, org, environment)
+	if err != nil {
+		return nil, err
+	}
+	first, last, err := timeline.Interval(in.Interval)
+	if err != nil {
+		return nil, err
+	}
+	first, last = pageWithin(first, last, max(in.Page, 1), max(in.PerPage, 1), in.Reverse)
+	return &listSnapshotsAnswer{Body: jsonstream.NewList(func(ctx context.Context) ([]GetSnapshotListItem, bool, error) {
+		if first > last {
+			return nil, false, nil
+		}
+		server.RequestOf(ctx).Memory.Rewind(0)
+		begin, end := max(first, last-listBlock+1), last
+		if in.Reverse {
+			begin, end = first, min(first+listBlock-1, last)
+			first = end + 1
+		} else {
+			last = begin - 1
+		}
+		// One more than is shown: it ends the last one.
+		found, err := h.Store.Snapshots.GetMany(ctx, environment.ID, numbersBetween(begin, min(end+1, timeline.Latest)))
+		items := h.listItems(found, end)
+		if !in.Reverse {
+			slices.Reverse(items)
+		}
+		return items, first <= last, err
+	})}, nil
+}
+
+// listItems describes snapshots that follow each other, up to number last.
+func (h *handlers) listItems(found []snapshot.Snapshot, last int64) []GetSnapshotListItem {
+	items := make([]GetSnapshotListItem, 0, len(found))
+	for i, s := range found {
+		if s.Number > last {
+			break
+		}
+		item := GetSnapshotListItem{Index: s.Number, From: s.Timestamp, Compliant: s.Compliant()}
+		if i+1 < len(found) {
+			item.To = found[i+1].Timestamp
+			item.Duration = evidence.RoundSeconds(item.To - item.From)
+		} else {
+			item.Duration = evidence.RoundSeconds(max(0, evidence.Seconds(h.Clock())-item.From))
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+// pageWithin cuts one page out of the numbers from first to last: from the end,
+// or from the beginning in reverse.
+func pageWithin(first, last int64, page, perPage int, reverse bool) (int64, int64) {
+	// A page larger than the whole is the whole.
+	size := min(int64(perPage), max(last-first+1, 1))
+	skip := int64(server.OffsetOf(page, int(size)))
+	if reverse {
+		first += skip
+		return first, min(last, first+size-1)
+	}
+	last -= skip
+	return max(first, last-size+1), last
+}
+
+func numbersBetween(first, last int64) []int64 {
+	numbers := make([]int64, 0, last-first+1)
+	for n := first; n <= last; n++ {
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+type getSnapshotInput struct {
+	resource.EnvironmentPath
+	Expression string `path:"snapshot_expression" doc:"N from 1, -N from the latest, ~N behind the latest; @{YYYY-MM-DDTHH:MM:SS} in UTC, @{N.hours|days|weeks|months.ago} and @{now} are the snapshot in force then."`
+}
+
+type snapshotAnswer struct {
+	Body GetSnapshotResponse
+}
+
+// getSnapshot reads one snapshot.
+func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput) (*snapshotAnswer, error) {
+	org := server.Access(ctx)
+	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := snapshot.ParseExpression(in.Expression)
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := h.loadSnapshot(ctx, org, environment, asked)
+	if err != nil {
+		return nil, err
+	}
+	body, err := h.showSnapshot(ctx, org, environment, &loaded)
+	return &snapshotAnswer{Body: body}, err
+}

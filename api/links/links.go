@@ -1,0 +1,123 @@
+// Package links builds every address that answers hold.
+package links
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Links builds the addresses that answers carry: those of the user interface and
+// those of the API (contract/semantics.md, section 10).
+type Links struct{ Base string }
+
+// NewLinks takes scheme and host as clients see them.
+func NewLinks(baseURL string) (Links, error) {
+	u, err := url.Parse(strings.TrimSuffix(baseURL, "/"))
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" ||
+		u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
+		return Links{}, fmt.Errorf("base URL %q is not scheme and host alone", redacted(baseURL))
+	}
+	return Links{Base: u.String()}, nil
+}
+
+// redacted hides the password of an address that may hold one.
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "(malformed)"
+	}
+	return u.Redacted()
+}
+
+// API is the address that the paths of the operations are relative to.
+func (l Links) API() string { return l.Base + Prefix }
+
+// Environment is the page of an environment.
+func (l Links) Environment(org, environment string) string {
+	return l.page(org, "environments", environment)
+}
+
+// Snapshot is the page of a snapshot.
+func (l Links) Snapshot(org, environment string, number int64) string {
+	return l.page(org, "environments", environment, "snapshots", strconv.FormatInt(number, 10))
+}
+
+// Flow is the page of a flow.
+func (l Links) Flow(org, flow string) string { return l.page(org, "flows", flow) }
+
+// Trail is the page of a trail.
+func (l Links) Trail(org, flow, trail string) string {
+	return l.page(org, "flows", flow, "trails", trail)
+}
+
+// Attestation is the page of an attestation on its trail.
+func (l Links) Attestation(org, flow, trail, id string) string {
+	return l.Trail(org, flow, trail) + "?attestation_id=" + url.QueryEscape(id)
+}
+
+// Artifact is the page of an artifact; without an id, of all that have the
+// fingerprint.
+func (l Links) Artifact(org, flow, fingerprint, id string) string {
+	page := l.page(org, "flows", flow, "artifacts", fingerprint)
+	if id == "" {
+		return page
+	}
+	return page + "?artifact_id=" + url.QueryEscape(id)
+}
+
+// EnvironmentSelf is the address of an environment in the API.
+func (l Links) EnvironmentSelf(org, environment string) string {
+	return l.page("api", "v2", "environments", org, environment)
+}
+
+// DeploymentSelf is the address of an artifact's last deployment to an environment
+// in the API.
+func (l Links) DeploymentSelf(org, environment, fingerprint string) string {
+	return l.page("api", "v2", "deployments", org, environment, fingerprint)
+}
+
+// SnapshotSelf is the address of a snapshot in the API.
+func (l Links) SnapshotSelf(org, environment string, number int64) string {
+	return l.page("api", "v2", "snapshots", org, environment, strconv.FormatInt(number, 10))
+}
+
+// ArtifactSelf is the address of an artifact in the API.
+func (l Links) ArtifactSelf(org, flow, fingerprint string) string {
+	return l.page("api", "v2", "artifacts", org, flow, "fingerprint", fingerprint)
+}
+
+// AttestationSelf is the address of the attestations of a name on a trail in the
+// API.
+func (l Links) AttestationSelf(org, flow, trail, name string) string {
+	return l.page("api", "v2", "attestations", org, flow, "trail", trail, name)
+}
+
+// Evidence is the address of the file attached to an attestation.
+func (l Links) Evidence(org, flow, trail, id string) string {
+	return l.page("api", "v2", "attestations", org, flow, "trail", trail, "attestation", id, "evidence")
+}
+
+// RepoSelf is the address of a repository in the API. The id tells it from others
+// of its name.
+func (l Links) RepoSelf(org, name, id string) string {
+	return l.page("api", "v2", "repos", org, name) + "?id=" + url.QueryEscape(id)
+}
+
+// LiveArtifacts is the address of what of a repository runs in the API.
+func (l Links) LiveArtifacts(org, name, id string) string {
+	return l.page("api", "v2", "repos", org, "live-artifacts", name) + "?id=" + url.QueryEscape(id)
+}
+
+func (l Links) page(segments ...string) string {
+	var b strings.Builder
+	b.WriteString(l.Base)
+	for _, segment := range segments {
+		b.WriteString("/" + url.PathEscape(segment))
+	}
+	return b.String()
+}
+
+// Prefix is where all operations live; the document's paths are relative to it.
+const Prefix = "/api/v2"

@@ -1,0 +1,38 @@
+package links
+
+import "testing"
+
+func TestLinksEscapeTheirSegments(t *testing.T) {
+	l, err := NewLinks("https://attestry.example.com/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const host = "https://attestry.example.com"
+	for got, want := range map[string]string{
+		l.API():                              host + "/api/v2",
+		l.Environment("acme", "prod 1"):      host + "/acme/environments/prod%201",
+		l.Snapshot("acme", "prod", 7):        host + "/acme/environments/prod/snapshots/7",
+		l.Flow("acme", "a~b"):                host + "/acme/flows/a~b",
+		l.Trail("acme", "web", "x/y#1"):      host + "/acme/flows/web/trails/x%2Fy%231",
+		l.Attestation("a", "f", "t", "1 2"):  host + "/a/flows/f/trails/t?attestation_id=1+2",
+		l.Artifact("a", "f", "ab", ""):       host + "/a/flows/f/artifacts/ab",
+		l.Artifact("a", "f", "ab", "1-2"):    host + "/a/flows/f/artifacts/ab?artifact_id=1-2",
+		l.SnapshotSelf("acme", "prod", 3):    host + "/api/v2/snapshots/acme/prod/3",
+		l.ArtifactSelf("acme", "web", "abc"): host + "/api/v2/artifacts/acme/web/fingerprint/abc",
+	} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestBaseURLsAreSchemeAndHostAlone(t *testing.T) {
+	for _, bad := range []string{"", "example.com", "ftp://x", "https://", "https://x/path", "https://x?q", "https://x#f", "https://u:p@x", "://"} {
+		if _, err := NewLinks(bad); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+	if _, err := NewLinks("http://127.0.0.1:8001"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,6 @@
+package organizations
+
+import "attestry/api/resource"
+
+// handlers serves the operations.
+type handlers struct{ *resource.Base }

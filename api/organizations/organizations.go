@@ -1,0 +1,62 @@
+package organizations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// GetOrganization is an organization as answers show it (contract/responses.md).
+type GetOrganization struct {
+	Name                        string  `json:"name"`
+	Kind                        string  `json:"kind" enum:"personal,shared"`
+	ExperimentalFeaturesEnabled bool    `json:"experimental_features_enabled"`
+	CreatedAt                   float64 `json:"created_at"`
+	LastModifiedAt              float64 `json:"last_modified_at"`
+}
+
+type organizationAnswer struct {
+	Body GetOrganization
+}
+
+// getOrganization reads one organization.
+func (h *handlers) getOrganization(ctx context.Context, _ *server.OrgPath) (*organizationAnswer, error) {
+	name := server.Access(ctx).OrgName
+	org, err := h.Store.Tenancy.Organization(ctx, name)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Organization named '%s' does not exist", name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &organizationAnswer{Body: GetOrganization{
+		Name:                        org.Name,
+		Kind:                        string(org.Kind),
+		ExperimentalFeaturesEnabled: org.Beta,
+		CreatedAt:                   org.CreatedAt,
+		LastModifiedAt:              org.LastModifiedAt,
+	}}, nil
+}
+
+// organizationRoutes are those of organizations and users.
+func (h *handlers) organizationRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/organizations/{org}", OperationID: "get_organization", Tag: "Organizations",
+			Summary: "Read an organization", MinRole: evidence.Reader, Serve: server.Handle(h.getOrganization),
+		},
+		{
+			Method: http.MethodGet, Path: "/user/default-org", OperationID: "get_user_default_org", Tag: "User",
+			Summary: "Read one's default organization", Serve: server.Handle(h.getDefaultOrg),
+		},
+		{
+			Method: http.MethodPut, Path: "/user/{org}", OperationID: "put_user_default_org", Tag: "User",
+			Summary: "Make an organization one's default", MinRole: evidence.Reader, Serve: server.Handle(h.putDefaultOrg),
+		},
+	}
+}

@@ -1,0 +1,12 @@
+// Package organizations has the operations on organizations and users.
+package organizations
+
+import (
+	"attestry/api/resource"
+	"attestry/api/server"
+)
+
+// Routes are those of organizations and users.
+func Routes(base *resource.Base) []server.Route {
+	return (&handlers{base}).organizationRoutes()
+}

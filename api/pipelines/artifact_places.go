@@ -1,0 +1,136 @@
+package pipelines
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"attestry/api/resource"
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+)
+
+// place is an environment in which an artifact runs, or has run.
+type place struct {
+	environment string // name
+	// archived tells that the environment is: what happened there is history, and
+	// nothing runs in it.
+	archived bool
+	// index is the number of the environment's latest snapshot while the artifact
+	// runs, and then of the one in which it exited.
+	index   int64
+	running bool
+	// events tell when it began and ceased to run, oldest first.
+	events []snapshot.Event
+}
+
+// firstStart is when the artifact began to run here for the first time.
+func (p place) firstStart() float64 { return p.events[0].Timestamp }
+
+// history tells when the artifact began and ceased to run here
+// (contract/semantics.md 2.5).
+func (p place) history() []ArtifactHistory {
+	var history []ArtifactHistory
+	for _, event := range p.events {
+		sentence := "Started running in %s#%d environment"
+		if event.Type == snapshot.Exited {
+			sentence = "No longer running in %s#%d environment"
+		}
+		history = append(history, ArtifactHistory{
+			Event: fmt.Sprintf(sentence, p.environment, event.Snapshot), Timestamp: event.Timestamp,
+		})
+	}
+	return history
+}
+
+// runningIn and exitedFrom tell the places apart. Archived environments are neither.
+func runningIn(places []place) []place {
+	return slices.DeleteFunc(slices.Clone(places), func(p place) bool { return p.archived || !p.running })
+}
+
+func exitedFrom(places []place) []place {
+	return slices.DeleteFunc(slices.Clone(places), func(p place) bool { return p.archived || p.running })
+}
+
+func showPlaces(places []place) []ArtifactPlace {
+	shown := make([]ArtifactPlace, 0, len(places))
+	for _, place := range places {
+		shown = append(shown, ArtifactPlace{EnvironmentName: place.environment, SnapshotIndex: place.index})
+	}
+	return shown
+}
+
+func environmentsOf(places []place) []string {
+	names := make([]string, 0, len(places))
+	for _, place := range places {
+		names = append(names, place.environment)
+	}
+	return names
+}
+
+// leadTimes is how many seconds it took from a point in time until the artifact
+// began to run, by environment. Where it ran before, none is told, nor of archived
+// environments, whose names others may have by now.
+func leadTimes(places []place, since *float64) map[string]float64 {
+	times := map[string]float64{}
+	for _, place := range places {
+		if since != nil && !place.archived && place.firstStart() >= *since {
+			times[place.environment] = evidence.RoundSeconds(place.firstStart() - *since)
+		}
+	}
+	return times
+}
+
+// placesOf finds where fingerprints run and have run, by fingerprint, in order of
+// the names.
+func (h *handlers) placesOf(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[string][]place, error) {
+	events, err := h.Store.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
+	if err != nil {
+		return nil, err
+	}
+	type spot struct{ fingerprint, environment string }
+	spots := map[spot]*place{}
+	var ids []string
+	for _, event := range events {
+		if !event.Type.Started() && event.Type != snapshot.Exited {
+			continue
+		}
+		at := spot{fingerprint: event.Fingerprint, environment: event.Environment}
+		if spots[at] == nil {
+			spots[at] = &place{}
+		}
+		spots[at].events = append(spots[at].events, event)
+		ids = append(ids, event.Environment)
+	}
+	ids = resource.SortUnique(ids)
+	heads, err := h.Store.Heads.GetMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	environments, err := h.Store.Environments.Names(ctx, org.OrgID, ids)
+	if err != nil {
+		return nil, err
+	}
+	places := map[string][]place{}
+	for at, one := range spots {
+		one.settle(environments[at.environment], heads[at.environment].Last)
+		places[at.fingerprint] = append(places[at.fingerprint], *one)
+	}
+	for _, found := range places {
+		slices.SortFunc(found, func(a, b place) int {
+			return cmp.Or(cmp.Compare(a.environment, b.environment), cmp.Compare(a.firstStart(), b.firstStart()))
+		})
+	}
+	return places, nil
+}
+
+// settle tells what the events come to.
+func (p *place) settle(environment evidence.Environment, latest int64) {
+	slices.SortFunc(p.events, func(a, b snapshot.Event) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	last := p.events[len(p.events)-1]
+	p.environment, p.archived, p.index = environment.Name, environment.Archived, last.Snapshot
+	if p.running = last.Type.Started(); p.running {
+		p.index = max(last.Snapshot, latest)
+	}
+}

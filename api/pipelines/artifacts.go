@@ -1,0 +1,320 @@
+package pipelines
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"attestry/api/jsonstream"
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/pipelines"
+)
+
+const (
+	defaultArtifactsPerPage = 15
+	// maxArtifacts bounds a list; the contract states no limit.
+	maxArtifacts = 1000
+)
+
+// artifactRoutes are those that read artifacts.
+func (h *handlers) artifactRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/artifacts/{org}", OperationID: "list_artifacts", Tag: "Artifacts",
+			Summary: "List the artifacts of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listArtifacts),
+		},
+		{
+			Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}", OperationID: "list_flow_artifacts", Tag: "Artifacts",
+			Summary: "List the artifacts of a flow", MinRole: evidence.Reader, Deprecated: true, Serve: server.Handle(h.listFlowArtifacts),
+		},
+		{
+			Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/fingerprint/{fingerprint}",
+			OperationID: "get_artifact_by_fingerprint", Tag: "Artifacts",
+			Summary: "Read an artifact", MinRole: evidence.Reader, Serve: server.Handle(h.getArtifact),
+		},
+		{
+			Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/commit_sha/{commit_sha}",
+			OperationID: "get_artifact_by_commit_sha", Tag: "Artifacts",
+			Summary: "Read the artifacts built from a commit", MinRole: evidence.Reader, Serve: server.Handle(h.getArtifactsOfCommit),
+		},
+		{
+			Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/{fingerprint}/latest_commit",
+			OperationID: "get_latest_artifact_commit", Tag: "Artifacts",
+			Summary: "Read the latest commit of an artifact", MinRole: evidence.Reader, Serve: server.Handle(h.getLatestCommit),
+		},
+	}
+}
+
+// ArtifactFlowPath is the path of an operation that reads artifacts of a flow.
+type ArtifactFlowPath struct {
+	server.OrgPath
+	Flow string `path:"flow_name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$" doc:"Name of the flow."`
+}
+
+type listArtifactsInput struct {
+	server.OrgPath
+	Flow string `query:"flow_name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$" doc:"Name of a flow."`
+	Repo string `query:"repo_name" doc:"Name of a repository."`
+	resource.RepoProviderQuery
+	Page    int `query:"page" default:"1"`
+	PerPage int `query:"per_page" default:"15" doc:"At most 1000."`
+}
+
+type listFlowArtifactsInput struct {
+	ArtifactFlowPath
+	Page    int `query:"page" default:"1"`
+	PerPage int `query:"per_page" default:"15" doc:"At most 1000."`
+}
+
+type artifactListAnswer struct {
+	Body jsonstream.List[ArtifactListItemResponse]
+}
+
+// listArtifacts lists what an organization has reported, newest first.
+func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*artifactListAnswer, error) {
+	org := server.Access(ctx)
+	query := artifactPage(org, in.Page, in.PerPage)
+	if in.Flow != "" {
+		ref, err := h.ResolveFlow(ctx, org, in.Flow)
+		if err != nil {
+			return nil, err
+		}
+		query.Flow = ref.ID
+	}
+	if in.Repo != "" {
+		repo, err := h.LoadRepo(ctx, org, in.Repo, in.Provider)
+		if err != nil {
+			return nil, err
+		}
+		query.Repos = []string{repo.ID}
+	}
+	return h.pageOfArtifacts(org, query), nil
+}
+
+// listFlowArtifacts lists what was reported to a flow, newest first.
+func (h *handlers) listFlowArtifacts(ctx context.Context, in *listFlowArtifactsInput) (*artifactListAnswer, error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	query := artifactPage(org, in.Page, in.PerPage)
+	query.Flow = ref.ID
+	return h.pageOfArtifacts(org, query), nil
+}
+
+// artifactPage asks for a page. Pages and sizes below one are taken for the usual
+// ones, as the contract states no least.
+func artifactPage(org evidence.OrgAccess, number, size int) pipelines.ArtifactQuery {
+	if size < 1 {
+		size = defaultArtifactsPerPage
+	}
+	size = min(size, maxArtifacts)
+	return pipelines.ArtifactQuery{Org: org.OrgID, Offset: server.OffsetOf(number, size), Limit: size}
+}
+
+func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query pipelines.ArtifactQuery) *artifactListAnswer {
+	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactListItemResponse, error) {
+		judged, err := h.judge(ctx, org, records)
+		shown := make([]ArtifactListItemResponse, 0, len(judged))
+		for _, artifact := range judged {
+			shown = append(shown, h.showListed(org, &artifact))
+		}
+		return shown, err
+	}
+	return &artifactListAnswer{Body: server.PartsOf(h.BatchBytes, h.Store.Artifacts.List(query), show)}
+}
+
+type getArtifactInput struct {
+	ArtifactFlowPath
+	Fingerprint string `path:"fingerprint" pattern:"^[a-f0-9]{5,64}$" doc:"The fingerprint, or how it begins."`
+	Trail       string `query:"trail" doc:"Name of the trail that it was reported to."`
+	Attestation string `query:"attestation_id" pattern:"^[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{8}$" doc:"Id of an attestation of it."`
+}
+
+type artifactAnswer struct {
+	Body ArtifactResponse
+}
+
+// getArtifact reads the newest record of a fingerprint in a flow.
+func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*artifactAnswer, error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	record, err := h.artifactAsked(ctx, org, ref.ID, in)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf(
+			"Artifact with fingerprint '%s' does not exist in flow '%s' belonging to organization '%s'",
+			in.Fingerprint, in.Flow, org.OrgName))
+	case err != nil:
+		return nil, resource.Unambiguous(err, in.Fingerprint)
+	}
+	shown, err := h.showArtifacts(ctx, org, []evidence.ArtifactRecord{record})
+	if err != nil {
+		return nil, err
+	}
+	return &artifactAnswer{Body: shown[0]}, nil
+}
+
+// artifactAsked finds the record that a request means: the newest of the
+// fingerprint, in the trail or in that of the attestation if one is given.
+func (h *handlers) artifactAsked(ctx context.Context, org evidence.OrgAccess, flow string, in *getArtifactInput) (evidence.ArtifactRecord, error) {
+	trail := in.Trail
+	if in.Attestation != "" {
+		attestation, err := h.Store.Attestations.Get(ctx, org.OrgID, in.Attestation)
+		if err != nil {
+			return evidence.ArtifactRecord{}, err
+		}
+		// One that was made by the artifact's name has no fingerprint.
+		another := attestation.Fingerprint != "" && !strings.HasPrefix(attestation.Fingerprint, in.Fingerprint)
+		if another || attestation.Flow != flow || (trail != "" && attestation.Trail != trail) {
+			return evidence.ArtifactRecord{}, storage.ErrNotFound
+		}
+		trail = attestation.Trail
+	}
+	return h.Store.Artifacts.Latest(ctx, org.OrgID, flow, trail, in.Fingerprint)
+}
+
+type getArtifactsOfCommitInput struct {
+	ArtifactFlowPath
+	Commit string `path:"commit_sha" doc:"The SHA of the commit, or at least five digits that it begins with."`
+	Trail  string `query:"trail" doc:"Name of the trail that they were reported to."`
+}
+
+type artifactsAnswer struct {
+	Body jsonstream.List[ArtifactResponse]
+}
+
+// getArtifactsOfCommit reads what was built from a commit, newest first.
+func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfCommitInput) (*artifactsAnswer, error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	records, err := h.Store.Artifacts.OfCommit(ctx, org.OrgID, ref.ID, in.Trail, strings.ToLower(in.Commit), maxArtifacts)
+	if err != nil {
+		return nil, resource.Unambiguous(err, in.Commit)
+	}
+	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
+		return h.showArtifacts(ctx, org, records)
+	}
+	return &artifactsAnswer{Body: server.PartsOf(h.BatchBytes, records, show)}, nil
+}
+
+type getLatestCommitInput struct {
+	ArtifactFlowPath
+	Fingerprint string `path:"fingerprint" pattern:"^[a-f0-9]{5,64}$" doc:"The fingerprint, or how it begins."`
+	Branch      string `query:"branch" doc:"The branch that the commit is on."`
+}
+
+// LatestCommitResponse is the commit that an artifact was last built from
+// (contract/responses.md).
+type LatestCommitResponse struct {
+	LatestCommit *string `json:"latest_commit" nullable:"true"`
+}
+
+type latestCommitAnswer struct {
+	Body LatestCommitResponse
+}
+
+// getLatestCommit reads the commit of the newest record of a fingerprint. Clients
+// ask before the artifact exists: then it is that of the flow's newest artifact,
+// and null before there is one (contract/semantics.md 2.5).
+func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput) (*latestCommitAnswer, error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	record, err := h.Store.Artifacts.LatestOnBranch(ctx, org.OrgID, ref.ID, in.Branch, in.Fingerprint)
+	if errors.Is(err, storage.ErrNotFound) {
+		record, err = h.Store.Artifacts.LatestOfFlow(ctx, org.OrgID, ref.ID, in.Branch)
+	}
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return nil, resource.Unambiguous(err, in.Fingerprint)
+	}
+	return &latestCommitAnswer{Body: LatestCommitResponse{LatestCommit: resource.NilIfEmpty(record.CommitSHA)}}, nil
+}
+
+// ArtifactCommon is what lists and single answers show of an artifact
+// (contract/responses.md). It is exported because huma passes over embedded types
+// that are not.
+type ArtifactCommon struct {
+	ID                    string                                    `json:"id"`
+	TrailName             string                                    `json:"trail_name"`
+	TemplateReferenceName string                                    `json:"template_reference_name"`
+	Fingerprint           string                                    `json:"fingerprint"`
+	Filename              string                                    `json:"filename"`
+	GitCommit             string                                    `json:"git_commit" doc:"40 zeros when it is unknown or shorter than 7 characters."`
+	GitCommitInfo         resource.OrNull[resource.GitCommit]       `json:"git_commit_info"`
+	RepoInfo              resource.OrNull[RepoInfoResponse]         `json:"repo_info"`
+	CommitURL             string                                    `json:"commit_url"`
+	BuildURL              string                                    `json:"build_url"`
+	RepoURL               *string                                   `json:"repo_url" nullable:"true"`
+	HTMLURL               string                                    `json:"html_url"`
+	APIURL                string                                    `json:"api_url"`
+	CreatedAt             float64                                   `json:"created_at"`
+	LastModifiedAt        float64                                   `json:"last_modified_at"`
+	UserData              json.RawMessage                           `json:"user_data"`
+	ExternalURLs          map[string]resource.ExternalAttachmentUrl `json:"external_urls" nullable:"true"`
+	Annotations           json.RawMessage                           `json:"annotations"`
+	State                 evidence.Status                           `json:"state" enum:"COMPLIANT,NON-COMPLIANT,INCOMPLETE"`
+	Deployments           []int                                     `json:"deployments" doc:"Always empty; deployments are derived from what runs."`
+	Evidence              map[string]any                            `json:"evidence" doc:"Always empty; attestations have taken its place."`
+}
+
+// RepoInfoResponse is the repository of an artifact (contract/responses.md).
+type RepoInfoResponse struct {
+	Name        string  `json:"name"`
+	ID          *string `json:"id" nullable:"true" doc:"At the provider."`
+	URL         string  `json:"url"`
+	Description *string `json:"description" nullable:"true"`
+	Provider    *string `json:"provider" nullable:"true"`
+}
+
+// ArtifactListItemResponse is an artifact in a list (contract/responses.md).
+type ArtifactListItemResponse struct {
+	ArtifactCommon
+	Releases []int `json:"releases"`
+}
+
+// ArtifactResponse is an artifact by itself (contract/live-shapes.md 14).
+type ArtifactResponse struct {
+	ArtifactCommon
+	Template        []string           `json:"template" nullable:"true" doc:"The attestations that are required of it."`
+	FlowName        string             `json:"flow_name"`
+	StateInfo       string             `json:"state_info"`
+	Approvals       []int              `json:"approvals"`
+	Running         []ArtifactPlace    `json:"running"`
+	Exited          []ArtifactPlace    `json:"exited"`
+	History         []ArtifactHistory  `json:"history"`
+	CommitLeadTimes map[string]float64 `json:"commit_lead_times"`
+	BuildLeadTimes  map[string]float64 `json:"build_lead_times"`
+}
+
+// ArtifactPlace is an environment that an artifact runs or ran in.
+type ArtifactPlace struct {
+	EnvironmentName string `json:"environment_name"`
+	SnapshotIndex   int64  `json:"snapshot_index"`
+}
+
+// ArtifactHistory is something that happened to an artifact.
+type ArtifactHistory struct {
+	Event     string  `json:"event"`
+	Timestamp float64 `json:"timestamp"`
+}
+
+// showListed shows an artifact of a list.
+func (h *handlers) showListed(org evidence.OrgAccess, artifact *judgedArtifact) ArtifactListItemResponse {
+	return ArtifactListItemResponse{ArtifactCommon: h.showCommon(org, artifact), Releases: []int{}}
+}

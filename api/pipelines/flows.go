@@ -1,0 +1,302 @@
+package pipelines
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/template"
+	"attestry/storage"
+)
+
+// defaultFlowsPerPage applies when a page is asked for without its size.
+const defaultFlowsPerPage = 20
+
+// flowRoutes are those of flows.
+func (h *handlers) flowRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/flows/{org}", OperationID: "get_flows", Tag: "Flows",
+			Summary: "List flows", MinRole: evidence.Reader, Serve: server.Handle(h.listFlows),
+		},
+		{
+			Method: http.MethodPut, Path: "/flows/{org}", OperationID: "create_flow", Tag: "Flows",
+			Summary: "Create or update a flow with a list of attestation names", MinRole: evidence.Member, Deprecated: true,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(h.createLegacyFlow),
+		},
+		{
+			Method: http.MethodPut, Path: "/flows/{org}/template_file", OperationID: "create_flow_with_template", Tag: "Flows",
+			Summary: "Create or update a flow", MinRole: evidence.Member,
+			Statuses: []int{http.StatusCreated, http.StatusOK},
+			Serve:    server.WithForm("data_json", []string{templateField}, h.createFlow),
+		},
+		{
+			Method: http.MethodGet, Path: "/flows/{org}/{flow_name}", OperationID: "get_flow", Tag: "Flows",
+			Summary: "Read a flow", MinRole: evidence.Reader, Serve: server.Handle(h.getFlow),
+		},
+		{
+			Method: http.MethodPut, Path: "/flows/{org}/{flow_name}/archive", OperationID: "archive_flow", Tag: "Flows",
+			Summary: "Archive a flow", MinRole: evidence.Member, Serve: server.Handle(h.archiveFlow),
+		},
+		{
+			Method: http.MethodPut, Path: "/flows/{org}/{flow_name}/rename", OperationID: "rename_flow", Tag: "Flows",
+			Summary: "Rename a flow", MinRole: evidence.Member, Serve: server.WithBody(h.renameFlow),
+		},
+	}
+}
+
+// CreateFlow is the data of create_flow_with_template (contract/requests.md).
+type CreateFlow struct {
+	_           struct{} `json:"-" additionalProperties:"true"`
+	Name        string   `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
+	Description string   `json:"description"`
+	Visibility  *string  `json:"visibility,omitempty" enum:"public,private" nullable:"true"`
+}
+
+// CreateLegacyFlow is the body of the deprecated way to make a flow
+// (contract/legacy.md).
+type CreateLegacyFlow struct {
+	_           struct{} `json:"-" additionalProperties:"true"`
+	Name        string   `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
+	Description string   `json:"description"`
+	Visibility  *string  `json:"visibility,omitempty" enum:"public,private" nullable:"true"`
+	Template    []string `json:"template,omitempty" nullable:"true" maxLength:"255" doc:"Names of the attestations of the one artifact."`
+	RepoURL     *string  `json:"repo_url,omitempty" nullable:"true" format:"repository-url"`
+}
+
+// RenameFlow is the body of rename_flow (contract/requests.md).
+type RenameFlow struct {
+	_       struct{} `json:"-" additionalProperties:"true"`
+	NewName string   `json:"new_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
+}
+
+// FlowGet is a flow as answers show it (contract/live-shapes.md 9).
+type FlowGet struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Visibility  string            `json:"visibility" enum:"public,private"`
+	Org         string            `json:"org"`
+	Template    *string           `json:"template" nullable:"true" doc:"The YAML text as it was sent; null in lists when it is longer than 64 KiB."`
+	RepoURL     *string           `json:"repo_url" nullable:"true"`
+	Tags        map[string]string `json:"tags"`
+}
+
+// FlowList is a flow as lists show it: with what its latest trail has come to, if
+// there is one (contract/live-shapes.md 10).
+type FlowList struct {
+	FlowGet
+	LatestActivityAt *float64 `json:"latest_activity_at" nullable:"true"`
+	LatestState      *string  `json:"latest_state" nullable:"true"`
+}
+
+type flowAnswer struct {
+	Body FlowGet
+}
+
+// createFlow makes a flow, or applies the request to the one of that name. Without a
+// file, a flow that exists keeps its template.
+func (h *handlers) createFlow(ctx context.Context, _ *server.OrgPath, f *server.Form[CreateFlow]) (*server.TextAnswer, error) {
+	own, err := h.templateOf(ctx, server.Access(ctx), f.Files)
+	var wrong *template.Error
+	if errors.As(err, &wrong) {
+		return nil, evidence.ValidationError(map[string]string{templateField: wrong.Error()})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h.putFlow(ctx, evidence.Flow{
+		Name: f.Data.Name, Description: f.Data.Description,
+		Visibility: resource.ZeroIfNil(f.Data.Visibility), Template: own,
+	})
+}
+
+// createLegacyFlow is createFlow with a list of names for a template. Without a list,
+// the template is the empty one.
+func (h *handlers) createLegacyFlow(ctx context.Context, _ *server.OrgPath, body *CreateLegacyFlow) (*server.TextAnswer, error) {
+	fresh := evidence.Flow{
+		Name: body.Name, Description: body.Description,
+		Visibility: resource.ZeroIfNil(body.Visibility), RepoURL: body.RepoURL,
+		Template: template.ID([]byte(template.Empty)),
+	}
+	if body.Template != nil {
+		content, err := template.FromNames(body.Template)
+		if err != nil {
+			return nil, err
+		}
+		fresh.Template, _, err = h.Store.Templates.Put(ctx, server.Access(ctx).OrgID, content)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return h.putFlow(ctx, fresh)
+}
+
+// putFlow stores a flow. What the request left out gets its default, whether or
+// not there is a flow already; only the template of a flow that exists is kept.
+func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*server.TextAnswer, error) {
+	now := evidence.Seconds(h.Clock())
+	fresh.ID, fresh.Org = evidence.NewID(), server.Access(ctx).OrgID
+	fresh.Visibility = cmp.Or(fresh.Visibility, evidence.PrivateFlow)
+	fresh.CreatedAt, fresh.CreatedBy, fresh.LastModifiedAt = now, server.Principal(ctx).Name, now
+	created, _, err := h.Store.Flows.Put(ctx, fresh)
+	if err != nil {
+		return nil, err
+	}
+	if created {
+		return server.Created(), nil
+	}
+	return server.OK(), nil
+}
+
+// getFlow reads one flow.
+func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*flowAnswer, error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	flow, err := h.Store.Flows.Get(ctx, ref.ID)
+	if err != nil {
+		return nil, fmt.Errorf("flow %s has a name but no document: %w", ref.ID, err)
+	}
+	stored, err := h.Store.Templates.Get(ctx, org.OrgID, flow.Template)
+	if err != nil {
+		return nil, err
+	}
+	return &flowAnswer{Body: showFlow(org, &flow, new(string(stored.Content)))}, nil
+}
+
+func showFlow(org evidence.OrgAccess, flow *evidence.Flow, template *string) FlowGet {
+	return FlowGet{
+		ID: flow.ID, Name: flow.Name, Description: flow.Description, Visibility: flow.Visibility,
+		Org: org.OrgName, Template: template, RepoURL: flow.RepoURL, Tags: resource.EmptyIfNil(flow.Tags),
+	}
+}
+
+// archiveFlow takes a flow out of use. Its name leaves the answers about what runs,
+// and so does that of a flow that is renamed.
+func (h *handlers) archiveFlow(ctx context.Context, in *resource.FlowPath) (*server.TextAnswer, error) {
+	org := server.Access(ctx)
+	err := h.Store.Flows.Archive(ctx, org.OrgID, in.Flow, evidence.Seconds(h.Clock()))
+	return h.flowChanged(ctx, org, in.Flow, err)
+}
+
+// renameFlow gives a flow another name.
+func (h *handlers) renameFlow(ctx context.Context, in *resource.FlowPath, body *RenameFlow) (*server.TextAnswer, error) {
+	org := server.Access(ctx)
+	err := h.Store.Flows.Rename(ctx, org.OrgID, in.Flow, body.NewName, evidence.Seconds(h.Clock()))
+	return h.flowChanged(ctx, org, in.Flow, err)
+}
+
+// flowChanged answers a change of what a flow is called. What runs is judged anew,
+// as policies look at the names of flows.
+func (h *handlers) flowChanged(ctx context.Context, org evidence.OrgAccess, name string, err error) (*server.TextAnswer, error) {
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, resource.FlowNotFound(org, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := h.Store.Generations.Bump(ctx, org.OrgID); err != nil {
+		return nil, err
+	}
+	return server.OK(), nil
+}
+
+type listFlowsInput struct {
+	server.OrgPath
+	SearchByName  string   `query:"search_by_name" pattern:"^[a-zA-Z0-9\\-]*$" doc:"Part of the name."`
+	CaseSensitive bool     `query:"case_sensitive" default:"true" doc:"Whether search_by_name minds letter case."`
+	Page          int      `query:"page" minimum:"1" default:"1"`
+	PerPage       int      `query:"per_page" minimum:"1" maximum:"100"`
+	SpaceID       []string `query:"space_id,explode"`
+	Tag           []string `query:"tag,explode" doc:"key or key:value"`
+}
+
+type listFlowsAnswer struct {
+	Body server.DataList[FlowList]
+}
+
+// listFlows lists an organization's flows by name. They are configured, thousands
+// at most, and so are filtered in memory.
+func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlowsAnswer, error) {
+	if server.QueryHas(ctx, "search_by_name") && in.SearchByName == "" {
+		return nil, evidence.NewError(evidence.Invalid, "Empty string is not allowed for flow names.")
+	}
+	org := server.Access(ctx)
+	flows, err := h.Store.Flows.List(ctx, org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	flows = slices.DeleteFunc(flows, func(f evidence.Flow) bool { return !in.wants(ctx, &f) })
+	slices.SortStableFunc(flows, func(a, b evidence.Flow) int { return cmp.Compare(a.Name, b.Name) })
+	var paged *server.PaginationInfo
+	if server.QueryHas(ctx, "page") || server.QueryHas(ctx, "per_page") {
+		number, size := in.Page, cmp.Or(in.PerPage, defaultFlowsPerPage)
+		info := server.PaginationOf(number, size, int64(len(flows)))
+		start := min(server.OffsetOf(number, size), len(flows))
+		paged, flows = &info, flows[start:min(start+size, len(flows))]
+	}
+	items := server.PartsOf(h.BatchBytes, storage.SingleBatch(flows), func(ctx context.Context, part []evidence.Flow) ([]FlowList, error) {
+		return h.showFlows(ctx, org, part)
+	})
+	return &listFlowsAnswer{Body: server.DataList[FlowList]{Paged: paged, Items: items}}, nil
+}
+
+// wants applies the filters. An empty tag matches nothing, and there are no spaces
+// that anything could be in, as with environments.
+func (in *listFlowsInput) wants(ctx context.Context, flow *evidence.Flow) bool {
+	name, part := flow.Name, in.SearchByName
+	if !in.CaseSensitive {
+		name, part = strings.ToLower(name), strings.ToLower(part)
+	}
+	if !strings.Contains(name, part) {
+		return false
+	}
+	if slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
+		return false
+	}
+	return !server.QueryHas(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return resource.HasTag(flow.Tags, tag) })
+}
+
+// listedTemplate is the text of a template as lists repeat it; nil is one that was left
+// out for its length.
+func listedTemplate(text []byte) *string {
+	if text == nil || len(text) > maxListedTemplate {
+		return nil
+	}
+	return new(string(text))
+}
+
+// showFlows describes flows with their templates and latest trails.
+func (h *handlers) showFlows(ctx context.Context, org evidence.OrgAccess, flows []evidence.Flow) ([]FlowList, error) {
+	ids, templates := make([]string, 0, len(flows)), make([]string, 0, len(flows))
+	for _, flow := range flows {
+		ids, templates = append(ids, flow.ID), append(templates, flow.Template)
+	}
+	texts, err := h.Store.Templates.Texts(ctx, org.OrgID, templates)
+	if err != nil {
+		return nil, err
+	}
+	latest, err := h.Store.Trails.Latest(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]FlowList, 0, len(flows))
+	for _, flow := range flows {
+		one := FlowList{FlowGet: showFlow(org, &flow, listedTemplate(texts[flow.Template]))}
+		if trail, ok := latest[flow.ID]; ok {
+			one.LatestActivityAt, one.LatestState = new(trail.LastModifiedAt), new(string(trail.Status))
+		}
+		shown = append(shown, one)
+	}
+	return shown, nil
+}

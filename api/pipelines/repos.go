@@ -1,0 +1,273 @@
+package pipelines
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+)
+
+// repoRoutes are those of repositories. Names with slashes are one segment by the
+// time they are routed (joinRepoName).
+func (h *handlers) repoRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/repos/{org}", OperationID: "list_repos", Tag: "Repos",
+			Summary: "List repositories", MinRole: evidence.Reader, Serve: server.Handle(h.listRepos),
+		},
+		{
+			Method: http.MethodGet, Path: "/repos/{org}/filter-options", OperationID: "list_repo_filter_options", Tag: "Repos",
+			Summary: "List what repositories can be filtered by", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoFilterOptions),
+		},
+		{
+			Method: http.MethodGet, Path: "/repos/{org}/tags", OperationID: "list_repo_tag_choices", Tag: "Repos",
+			Summary: "List the tags that repositories have", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoTagChoices),
+		},
+		{
+			Method: http.MethodGet, Path: "/repos/{org}/{repo_name}", OperationID: "get_repo", Tag: "Repos",
+			Summary: "Read a repository", MinRole: evidence.Reader, Serve: server.Handle(h.getRepo),
+		},
+	}
+}
+
+// RepoResponse is a repository as answers show it (contract/responses.md).
+type RepoResponse struct {
+	ID          string  `json:"id" doc:"The internal id, by which the repository is tagged."`
+	Name        string  `json:"name"`
+	URL         string  `json:"url"`
+	Provider    *string `json:"provider" nullable:"true"`
+	RepoID      *string `json:"repo_id" nullable:"true" doc:"The id at the provider."`
+	Description *string `json:"description" nullable:"true"`
+	// LatestActivity is when the repository was last reported, ISO 8601 in UTC.
+	LatestActivity *string                `json:"latest_activity" nullable:"true"`
+	Tags           map[string]string      `json:"tags"`
+	Links          map[string]server.Href `json:"_links"`
+}
+
+func (h *handlers) showRepo(org evidence.OrgAccess, repo *evidence.Repo) RepoResponse {
+	return RepoResponse{
+		ID: repo.ID, Name: repo.Name, URL: repo.URL,
+		Provider: resource.NilIfEmpty(repo.Provider), RepoID: resource.NilIfEmpty(repo.ExternalID), Description: repo.Description,
+		LatestActivity: resource.ISOTime(repo.LastModifiedAt), Tags: resource.EmptyIfNil(repo.Tags),
+		Links: map[string]server.Href{"self": {Href: h.Links.RepoSelf(org.OrgName, repo.Name, repo.ID)}},
+	}
+}
+
+type listReposInput struct {
+	server.OrgPath
+	Page          int      `query:"page" minimum:"1" default:"1"`
+	PerPage       int      `query:"per_page" minimum:"1" maximum:"50" default:"15"`
+	Name          string   `query:"name" doc:"The exact name. It is ignored beside repo_id, and excludes search."`
+	Search        string   `query:"search" doc:"Part of the name, in any letter case."`
+	Provider      string   `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion"`
+	RepoID        string   `query:"repo_id" doc:"The id at the provider."`
+	Instance      string   `query:"vcs_instance" doc:"Host that keeps the repository."`
+	Namespace     string   `query:"namespace" doc:"Leading groups, at any depth, with slashes between them."`
+	SortDirection string   `query:"sort_direction" enum:"asc,desc" default:"asc"`
+	Tag           []string `query:"tag,explode" doc:"key or key:value"`
+}
+
+// RepoListResponse is a page of repositories (contract/responses.md).
+type RepoListResponse struct {
+	server.PageEnvelope
+	Repos []RepoResponse `json:"repos"`
+}
+
+type listReposAnswer struct {
+	Body RepoListResponse
+}
+
+// listRepos lists an organization's repositories by name. There are thousands at
+// most, and so they are filtered and sorted in memory.
+func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*listReposAnswer, error) {
+	if in.Name != "" && in.Search != "" {
+		return nil, evidence.NewError(evidence.Invalid, "Specify either 'name' or 'search', not both")
+	}
+	org := server.Access(ctx)
+	repos, err := h.Store.Repos.List(ctx, org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	facets := in.facets(ctx)
+	repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return !in.names(&r) || !facets.want(&r) })
+	slices.SortFunc(repos, func(a, b evidence.Repo) int {
+		order := cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+		if in.SortDirection == "desc" {
+			return -order
+		}
+		return order
+	})
+	body := RepoListResponse{
+		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(len(repos))).Envelope(),
+		Repos:        []RepoResponse{},
+	}
+	start := min(server.OffsetOf(in.Page, in.PerPage), len(repos))
+	for _, repo := range repos[start:min(start+in.PerPage, len(repos))] {
+		body.Repos = append(body.Repos, h.showRepo(org, &repo))
+	}
+	return &listReposAnswer{Body: body}, nil
+}
+
+// names applies the filters that look for certain repositories. Empty ones are no
+// filters.
+func (in *listReposInput) names(r *evidence.Repo) bool {
+	if !strings.Contains(strings.ToLower(r.Name), strings.ToLower(in.Search)) {
+		return false
+	}
+	if in.RepoID != "" {
+		return r.ExternalID == in.RepoID
+	}
+	return in.Name == "" || r.Name == in.Name
+}
+
+func (in *listReposInput) facets(ctx context.Context) repoFacets {
+	return repoFacets{
+		provider: in.Provider, instance: in.Instance, namespace: segmentsOf(in.Namespace),
+		tagged: server.QueryHas(ctx, "tag"), tags: in.Tag,
+	}
+}
+
+// repoFacets are the filters by which repositories are browsed. Empty ones are no
+// filters, apart from the tags: an empty one matches nothing
+// (contract/semantics.md 10).
+type repoFacets struct {
+	provider  string
+	instance  string
+	namespace []string
+	tagged    bool
+	tags      []string
+}
+
+func (f repoFacets) want(r *evidence.Repo) bool {
+	if f.provider != "" && r.Provider != f.provider {
+		return false
+	}
+	if f.instance != "" && r.Instance() != f.instance {
+		return false
+	}
+	if f.tagged && !slices.ContainsFunc(f.tags, func(tag string) bool { return resource.HasTag(r.Tags, tag) }) {
+		return false
+	}
+	return r.Within(f.namespace)
+}
+
+// segmentsOf splits a path of groups; slashes around it mean nothing.
+func segmentsOf(path string) []string {
+	path = strings.Trim(path, "/")
+	if path == "" {
+		return nil
+	}
+	return strings.Split(path, "/")
+}
+
+type repoFilterOptionsInput struct {
+	server.OrgPath
+	Provider  string   `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion"`
+	Instance  string   `query:"vcs_instance" doc:"Host that keeps the repository."`
+	Namespace string   `query:"namespace" doc:"Leading groups, with slashes between them."`
+	Tag       []string `query:"tag,explode" doc:"key or key:value"`
+}
+
+// RepoFilterOptionsResponse lists distinct values, sorted. Each member honours all
+// filters but its own; namespace_values are the groups right beneath the namespace
+// that is asked for.
+type RepoFilterOptionsResponse struct {
+	Providers       []string `json:"providers"`
+	Instances       []string `json:"vcs_instances"`
+	NamespaceValues []string `json:"namespace_values"`
+}
+
+type repoFilterOptionsAnswer struct {
+	Body RepoFilterOptionsResponse
+}
+
+// listRepoFilterOptions lists what the repositories of an organization can be
+// narrowed down to.
+func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOptionsInput) (*repoFilterOptionsAnswer, error) {
+	repos, err := h.Store.Repos.List(ctx, server.Access(ctx).OrgID)
+	if err != nil {
+		return nil, err
+	}
+	facets := repoFacets{
+		provider: in.Provider, instance: in.Instance, namespace: segmentsOf(in.Namespace),
+		tagged: server.QueryHas(ctx, "tag"), tags: in.Tag,
+	}
+	anyProvider, anyInstance := facets, facets
+	anyProvider.provider, anyInstance.instance = "", ""
+	return &repoFilterOptionsAnswer{Body: RepoFilterOptionsResponse{
+		Providers: distinct(repos, anyProvider, func(r *evidence.Repo) string { return r.Provider }),
+		Instances: distinct(repos, anyInstance, (*evidence.Repo).Instance),
+		NamespaceValues: distinct(repos, facets, func(r *evidence.Repo) string {
+			if beneath := r.Namespace()[len(facets.namespace):]; len(beneath) > 0 {
+				return beneath[0]
+			}
+			return ""
+		}),
+	}}, nil
+}
+
+// distinct collects a value of the repositories that facets want; "" is none.
+func distinct(repos []evidence.Repo, facets repoFacets, value func(*evidence.Repo) string) []string {
+	values := map[string]bool{}
+	for _, repo := range repos {
+		if facets.want(&repo) {
+			values[value(&repo)] = true
+		}
+	}
+	delete(values, "")
+	return append([]string{}, slices.Sorted(maps.Keys(values))...)
+}
+
+// TagChoice is a tag that something has.
+type TagChoice struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// TagChoicesResponse lists distinct tags by key, then by value
+// (contract/responses.md, GET /controls/{org}/tags).
+type TagChoicesResponse struct {
+	TagChoices []TagChoice `json:"tag_choices"`
+}
+
+type tagChoicesAnswer struct {
+	Body TagChoicesResponse
+}
+
+// listRepoTagChoices lists the tags that repositories of an organization have.
+func (h *handlers) listRepoTagChoices(ctx context.Context, _ *server.OrgPath) (*tagChoicesAnswer, error) {
+	repos, err := h.Store.Repos.List(ctx, server.Access(ctx).OrgID)
+	if err != nil {
+		return nil, err
+	}
+	choices := []TagChoice{}
+	for _, repo := range repos {
+		for key, value := range repo.Tags {
+			choices = append(choices, TagChoice{Key: key, Value: value})
+		}
+	}
+	slices.SortFunc(choices, func(a, b TagChoice) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
+	})
+	return &tagChoicesAnswer{Body: TagChoicesResponse{TagChoices: slices.Compact(choices)}}, nil
+}
+
+type repoAnswer struct {
+	Body RepoResponse
+}
+
+// getRepo reads one repository.
+func (h *handlers) getRepo(ctx context.Context, in *resource.GetRepoInput) (*repoAnswer, error) {
+	org := server.Access(ctx)
+	repo, err := h.LoadRepoOf(ctx, org, in)
+	if err != nil {
+		return nil, err
+	}
+	return &repoAnswer{Body: h.showRepo(org, &repo)}, nil
+}

@@ -1,0 +1,23 @@
+// Package pipelines has the operations on flows, trails, artifacts, repositories and their
+// tags, and the search.
+package pipelines
+
+import (
+	"attestry/api/resource"
+	"attestry/api/server"
+	"slices"
+)
+
+// Routes are those of flows, trails, artifacts, repositories, tags and the search.
+func Routes(base *resource.Base) []server.Route {
+	h := &handlers{base}
+	return slices.Concat(
+		h.flowRoutes(),
+		h.trailRoutes(),
+		h.artifactReportRoutes(),
+		h.artifactRoutes(),
+		h.repoRoutes(),
+		h.tagRoutes(),
+		h.searchRoutes(),
+	)
+}

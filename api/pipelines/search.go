@@ -1,0 +1,220 @@
+package pipelines
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"attestry/api/jsonstream"
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/pipelines"
+)
+
+// maxFound bounds how many artifacts a search shows, the newest of them.
+const maxFound = 200
+
+// searchRoutes are those that search.
+func (h *handlers) searchRoutes() []server.Route {
+	return []server.Route{{
+		Method: http.MethodGet, Path: "/search/{org}/sha/{search_value}", OperationID: "get_search", Tag: "Search",
+		Summary: "Search by fingerprint or commit", MinRole: evidence.Reader, Serve: server.Handle(h.search),
+	}}
+}
+
+type getSearchInput struct {
+	server.OrgPath
+	Value string `path:"search_value" pattern:"^[a-fA-F0-9]{5,64}$" doc:"A fingerprint or commit SHA, or how it begins."`
+}
+
+// SearchResultGetResponse is what was found (contract/responses.md).
+type SearchResultGetResponse struct {
+	ResolvedTo SearchResolvedModel                       `json:"resolved_to"`
+	Artifacts  jsonstream.List[SearchFoundArtifactModel] `json:"artifacts"`
+}
+
+// SearchResolvedModel says what the digits stand for.
+type SearchResolvedModel struct {
+	Type         string               `json:"type" enum:"fingerprint,commit,mixed"`
+	FullMatch    *string              `json:"full_match" nullable:"true" doc:"The fingerprint or commit, when there is only one."`
+	Fingerprints SearchResolvedSubset `json:"fingerprints"`
+	Commits      SearchResolvedSubset `json:"commits"`
+}
+
+// SearchResolvedSubset lists the fingerprints or the commits that were found.
+type SearchResolvedSubset struct {
+	Type    string   `json:"type" enum:"fingerprint,commit"`
+	Count   int      `json:"count"`
+	Matches []string `json:"matches"`
+}
+
+// SearchFoundArtifactModel is an artifact that was found. What no flow knows of is
+// only running; all that flows tell, but for the commit, is empty then.
+type SearchFoundArtifactModel struct {
+	Fingerprint           string            `json:"fingerprint"`
+	Name                  string            `json:"name"`
+	HasProvenance         bool              `json:"has_provenance"`
+	GitCommit             string            `json:"git_commit" doc:"40 zeros when it is unknown or shorter than 7 characters."`
+	Pipeline              string            `json:"pipeline"`
+	Flow                  string            `json:"flow"`
+	Trail                 string            `json:"trail"`
+	TemplateReferenceName string            `json:"template_reference_name"`
+	BuildURL              string            `json:"build_url"`
+	CommitURL             string            `json:"commit_url"`
+	ComplianceState       string            `json:"compliance_state"`
+	RunningIn             []string          `json:"running_in"`
+	ExitedFrom            []string          `json:"exited_from"`
+	HTMLURL               string            `json:"html_url"`
+	APIURL                string            `json:"api_url"`
+	History               []ArtifactHistory `json:"history"`
+}
+
+type searchAnswer struct {
+	Body SearchResultGetResponse
+}
+
+// search finds the artifacts whose fingerprint or commit is, or begins with, the
+// given digits: what flows know, and what runs or ran though no flow knows of it.
+func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswer, error) {
+	org, digits := server.Access(ctx), strings.ToLower(in.Value)
+	traces, ran, err := h.trace(ctx, org, digits)
+	if errors.Is(err, storage.ErrAmbiguous) {
+		return nil, evidence.NewError(evidence.NotFound, "Search results are too ambiguous. Please give more digits.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	unknown, err := h.foundRunning(ctx, org, traces, ran)
+	if err != nil {
+		return nil, err
+	}
+	if len(traces.Records)+len(unknown) == 0 {
+		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("No matches for '%s'.", in.Value))
+	}
+	for _, artifact := range unknown {
+		traces.Fingerprints = append(traces.Fingerprints, artifact.Fingerprint)
+	}
+	records := h.Store.Artifacts.OfIDs(traces.Records[:min(len(traces.Records), maxFound)])
+	known := server.PartsOf(h.BatchBytes, records, func(ctx context.Context, part []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
+		return h.foundReported(ctx, org, part)
+	})
+	return &searchAnswer{Body: SearchResultGetResponse{
+		ResolvedTo: resolved(resource.SortUnique(traces.Fingerprints), traces.Commits), Artifacts: known.Append(unknown...),
+	}}, nil
+}
+
+// trace looks for the digits among what flows know and among what runs or ran.
+func (h *handlers) trace(ctx context.Context, org evidence.OrgAccess, digits string) (pipelines.Traces, []string, error) {
+	traces, err := h.Store.Artifacts.Search(ctx, org.OrgID, digits)
+	if err != nil {
+		return traces, nil, err
+	}
+	ran, err := h.Store.Events.Beginning(ctx, org.OrgID, digits)
+	return traces, ran, err
+}
+
+// resolved sums up what the digits stand for.
+func resolved(fingerprints, commits []string) SearchResolvedModel {
+	model := SearchResolvedModel{
+		Type:         "mixed",
+		Fingerprints: SearchResolvedSubset{Type: "fingerprint", Count: len(fingerprints), Matches: append([]string{}, fingerprints...)},
+		Commits:      SearchResolvedSubset{Type: "commit", Count: len(commits), Matches: append([]string{}, commits...)},
+	}
+	switch {
+	case len(commits) == 0:
+		model.Type = "fingerprint"
+	case len(fingerprints) == 0:
+		model.Type = "commit"
+	}
+	if all := slices.Concat(fingerprints, commits); len(all) == 1 {
+		model.FullMatch = &all[0]
+	}
+	return model
+}
+
+// foundReported shows artifacts that flows know.
+func (h *handlers) foundReported(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
+	judged, err := h.judgeWithHistory(ctx, org, records)
+	if err != nil {
+		return nil, err
+	}
+	fingerprints := make([]string, 0, len(records))
+	for _, record := range records {
+		fingerprints = append(fingerprints, record.Fingerprint)
+	}
+	places, err := h.placesOf(ctx, org, resource.SortUnique(fingerprints))
+	shown := make([]SearchFoundArtifactModel, 0, len(judged))
+	for _, artifact := range judged {
+		shown = append(shown, h.showFound(org, &artifact, places[artifact.record.Fingerprint]))
+	}
+	return shown, err
+}
+
+// foundRunning shows artifacts that run or ran though no flow knows of them.
+func (h *handlers) foundRunning(ctx context.Context, org evidence.OrgAccess, traces pipelines.Traces, ran []string) ([]SearchFoundArtifactModel, error) {
+	unknown := slices.DeleteFunc(slices.Clone(ran), func(fingerprint string) bool {
+		return slices.Contains(traces.Fingerprints, fingerprint)
+	})
+	if len(unknown) == 0 {
+		return nil, nil
+	}
+	places, err := h.placesOf(ctx, org, unknown)
+	shown := make([]SearchFoundArtifactModel, 0, len(unknown))
+	for _, fingerprint := range unknown {
+		if len(places[fingerprint]) > 0 {
+			shown = append(shown, h.showUnknown(org, fingerprint, places[fingerprint]))
+		}
+	}
+	return shown, err
+}
+
+func (h *handlers) showFound(org evidence.OrgAccess, a *judgedArtifact, places []place) SearchFoundArtifactModel {
+	common := h.showCommon(org, a)
+	return SearchFoundArtifactModel{
+		Fingerprint:           common.Fingerprint,
+		Name:                  common.Filename,
+		HasProvenance:         true,
+		GitCommit:             common.GitCommit,
+		Pipeline:              a.flow.Name,
+		Flow:                  a.flow.Name,
+		Trail:                 common.TrailName,
+		TemplateReferenceName: common.TemplateReferenceName,
+		BuildURL:              common.BuildURL,
+		CommitURL:             common.CommitURL,
+		ComplianceState:       string(a.status),
+		RunningIn:             environmentsOf(runningIn(places)),
+		ExitedFrom:            environmentsOf(exitedFrom(places)),
+		HTMLURL:               common.HTMLURL,
+		APIURL:                common.APIURL,
+		History:               a.history(places),
+	}
+}
+
+// showUnknown shows what runs or ran though no flow knows of it, by the name it had
+// when it was seen last.
+func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, places []place) SearchFoundArtifactModel {
+	shown := SearchFoundArtifactModel{
+		Fingerprint: fingerprint,
+		GitCommit:   evidence.NoCommit,
+		RunningIn:   environmentsOf(runningIn(places)),
+		ExitedFrom:  environmentsOf(exitedFrom(places)),
+		History:     []ArtifactHistory{},
+	}
+	seen := 0.0
+	for _, place := range places {
+		shown.History = append(shown.History, place.history()...)
+		if last := place.events[len(place.events)-1]; last.Timestamp >= seen {
+			seen, shown.Name = last.Timestamp, last.Name
+			shown.HTMLURL = h.Links.Snapshot(org.OrgName, place.environment, place.index)
+			shown.APIURL = h.Links.SnapshotSelf(org.OrgName, place.environment, place.index)
+		}
+	}
+	slices.SortStableFunc(shown.History, func(a, b ArtifactHistory) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+	return shown
+}

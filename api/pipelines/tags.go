@@ -1,0 +1,99 @@
+package pipelines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+const tagKeyPattern = `^[a-zA-Z0-9][a-zA-Z0-9\-_\.~]*$`
+
+// tagRoutes is that of tags, of whatever they are on.
+func (h *handlers) tagRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodPatch, Path: "/tags/{org}/{resource_type}/{resource_id}", OperationID: "patch_tags", Tag: "Tags",
+			Summary: "Set and remove tags", MinRole: evidence.Member, Serve: server.WithBody(h.patchTags),
+		},
+	}
+}
+
+// TagPatchInput is the body of patch_tags (contract/requests.md). A tag that is
+// both removed and set is set.
+type TagPatchInput struct {
+	SetTags    TagMap   `json:"set_tags,omitempty"`
+	RemoveTags []string `json:"remove_tags,omitempty" nullable:"true"`
+}
+
+// TagMap is values by key. It may be absent or null.
+type TagMap map[string]string
+
+// Schema describes keys and values.
+func (TagMap) Schema(huma.Registry) *huma.Schema {
+	return resource.KeyedBy(tagKeyPattern, &huma.Schema{Type: huma.TypeString})
+}
+
+type patchTagsInput struct {
+	server.OrgPath
+	Type string `path:"resource_type" enum:"flow,flows,env,environment,environments,control,controls,repo,repos"`
+	ID   string `path:"resource_id" doc:"Name of the flow or environment, identifier of the control, or id of the repository."`
+}
+
+// patchTags changes the tags of one thing.
+func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagPatchInput) (*server.TextAnswer, error) {
+	org := server.Access(ctx)
+	var err error
+	switch in.Type {
+	case "flow", "flows":
+		err = h.tagFlow(ctx, org, in.ID, body)
+	case "repo", "repos":
+		err = h.tagRepo(ctx, org, in.ID, body)
+	case "control", "controls":
+		// There are no controls. The text is in quotes, as clients know it.
+		err = evidence.NewError(evidence.NotFound,
+			fmt.Sprintf(`"Control '%s' does not exist in organization '%s'"`, in.ID, org.OrgName))
+	default:
+		err = h.tagEnvironment(ctx, org, in.ID, body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return server.OK(), nil
+}
+
+// tagFlow has what runs judged anew, as policies look at the tags of flows.
+func (h *handlers) tagFlow(ctx context.Context, org evidence.OrgAccess, name string, body *TagPatchInput) error {
+	ref, err := h.ResolveFlow(ctx, org, name)
+	if err != nil {
+		return err
+	}
+	err = h.Store.Flows.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock()))
+	if err != nil {
+		return err
+	}
+	return h.Store.Generations.Bump(ctx, org.OrgID)
+}
+
+func (h *handlers) tagEnvironment(ctx context.Context, org evidence.OrgAccess, name string, body *TagPatchInput) error {
+	ref, err := h.ResolveEnvironment(ctx, org, name)
+	if err != nil {
+		return err
+	}
+	return h.Store.Environments.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock()))
+}
+
+func (h *handlers) tagRepo(ctx context.Context, org evidence.OrgAccess, id string, body *TagPatchInput) error {
+	err := h.Store.Repos.SetTags(ctx, org.OrgID, id, body.SetTags, body.RemoveTags)
+	if errors.Is(err, storage.ErrNotFound) {
+		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Repo '%s' not found", id))
+	}
+	return err
+}

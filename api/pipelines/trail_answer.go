@@ -1,0 +1,294 @@
+package pipelines
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/resource"
+	"attestry/evidence"
+	"attestry/evidence/compliance"
+	"attestry/evidence/template"
+	"attestry/storage/pipelines"
+)
+
+// GetTrail is a trail as answers show it (contract/live-shapes.md 3). Lists leave
+// the events out.
+type GetTrail struct {
+	Name             string                                    `json:"name"`
+	Description      string                                    `json:"description"`
+	GitCommitInfo    resource.OrNull[resource.GitCommitInfo]   `json:"git_commit_info"`
+	OriginURL        *string                                   `json:"origin_url" nullable:"true"`
+	UserData         json.RawMessage                           `json:"user_data"`
+	RepoIDs          []string                                  `json:"repo_ids"`
+	LastModifiedAt   float64                                   `json:"last_modified_at"`
+	CreatedAt        float64                                   `json:"created_at"`
+	ComplianceStatus TrailComplianceStatus                     `json:"compliance_status"`
+	Template         Template                                  `json:"template"`
+	ComplianceState  evidence.Status                           `json:"compliance_state" enum:"INCOMPLETE,COMPLIANT,NON-COMPLIANT"`
+	IsCompliant      bool                                      `json:"is_compliant"`
+	Events           []TrailEvent                              `json:"events,omitempty"`
+	CreatedBy        string                                    `json:"created_by"`
+	Flow             FlowInfo                                  `json:"flow"`
+	ExternalURLs     map[string]resource.ExternalAttachmentUrl `json:"external_urls" nullable:"true"`
+	HTMLURL          string                                    `json:"html_url"`
+}
+
+// TrailComplianceStatus says how far a trail has come.
+type TrailComplianceStatus struct {
+	Status               evidence.Status                     `json:"status" enum:"INCOMPLETE,COMPLIANT,NON-COMPLIANT"`
+	IsCompliant          *bool                               `json:"is_compliant" nullable:"true"`
+	AttestationsStatuses []AttestationComplianceStatus       `json:"attestations_statuses"`
+	ArtifactsStatuses    map[string]ArtifactComplianceStatus `json:"artifacts_statuses"`
+	EvaluatedAt          *float64                            `json:"evaluated_at" nullable:"true"`
+	FlowTemplateID       *string                             `json:"flow_template_id" nullable:"true"`
+}
+
+// AttestationComplianceStatus is an attestation that is required, or there.
+type AttestationComplianceStatus struct {
+	AttestationName         string  `json:"attestation_name"`
+	AttestationType         *string `json:"attestation_type" nullable:"true"`
+	AttestationID           *string `json:"attestation_id" nullable:"true"`
+	OverriddenAttestationID *string `json:"overridden_attestation_id" nullable:"true"`
+	Status                  string  `json:"status" enum:"MISSING,COMPLETE"`
+	IsCompliant             *bool   `json:"is_compliant" nullable:"true"`
+	Unexpected              bool    `json:"unexpected"`
+}
+
+// ArtifactComplianceStatus is an artifact that is required, or there.
+type ArtifactComplianceStatus struct {
+	ArtifactFingerprint  *string                       `json:"artifact_fingerprint" nullable:"true"`
+	ArtifactID           *string                       `json:"artifact_id" nullable:"true"`
+	Status               evidence.Status               `json:"status" enum:"MISSING,INCOMPLETE,COMPLIANT,NON-COMPLIANT"`
+	IsCompliant          *bool                         `json:"is_compliant" nullable:"true"`
+	AttestationsStatuses []AttestationComplianceStatus `json:"attestations_statuses"`
+	Unexpected           bool                          `json:"unexpected"`
+	EvaluatedAt          *float64                      `json:"evaluated_at" nullable:"true"`
+	FlowTemplateID       *string                       `json:"flow_template_id" nullable:"true"`
+}
+
+// Template is a flow template, parsed and as it was sent.
+type Template struct {
+	Version int                     `json:"version"`
+	Trail   TemplateTrailDefinition `json:"trail"`
+	Content *string                 `json:"content" nullable:"true" doc:"The YAML text as it was sent; null in lists when it is longer than 64 KiB."`
+}
+
+// TemplateTrailDefinition lists what a template requires.
+type TemplateTrailDefinition struct {
+	Attestations []TemplateAttestation `json:"attestations"`
+	Artifacts    []TemplateArtifact    `json:"artifacts"`
+}
+
+// TemplateArtifact is an artifact that a template requires.
+type TemplateArtifact struct {
+	Name         string                `json:"name"`
+	Attestations []TemplateAttestation `json:"attestations"`
+}
+
+// TemplateAttestation is an attestation that a template requires.
+type TemplateAttestation struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// FlowInfo is what a trail shows of its flow.
+type FlowInfo struct {
+	Name string            `json:"name"`
+	Tags map[string]string `json:"tags"`
+}
+
+// TrailEvent is an event of a trail: the members that all have, and those of its
+// type (contract/live-shapes.md 5).
+type TrailEvent struct {
+	common trailEventCommon
+	data   json.RawMessage
+}
+
+type trailEventCommon struct {
+	OrgID         string              `json:"org_id"`
+	FlowID        string              `json:"flow_id"`
+	TrailID       string              `json:"trail_id"`
+	Timestamp     float64             `json:"timestamp"`
+	Type          string              `json:"type"`
+	GitCommitInfo *evidence.GitCommit `json:"git_commit_info"`
+	RepoInfo      *trailEventRepo     `json:"repo_info"`
+}
+
+type trailEventRepo struct {
+	InnerID        string            `json:"inner_id"`
+	OrgID          string            `json:"org_id"`
+	RepoID         *string           `json:"repo_id"`
+	Name           string            `json:"name"`
+	URL            string            `json:"url"`
+	Provider       *string           `json:"provider"`
+	Description    *string           `json:"description"`
+	VCSInstance    *string           `json:"vcs_instance"`
+	NamespacePath  []string          `json:"namespace_path"`
+	AdditionalInfo json.RawMessage   `json:"additional_info"`
+	CreatedAt      float64           `json:"created_at"`
+	LastModifiedAt float64           `json:"last_modified_at"`
+	Tags           map[string]string `json:"tags"`
+}
+
+// MarshalJSON writes the members of the type behind those that all events have.
+func (e TrailEvent) MarshalJSON() ([]byte, error) {
+	common, err := json.Marshal(e.common)
+	if err != nil || len(e.data) < len(`{"":0}`) {
+		return common, err
+	}
+	joined := append(bytes.TrimSuffix(common, []byte("}")), ',')
+	return append(joined, bytes.TrimPrefix(e.data, []byte("{"))...), nil
+}
+
+// Schema describes the members that all events have.
+func (TrailEvent) Schema(huma.Registry) *huma.Schema {
+	text, object := &huma.Schema{Type: huma.TypeString}, &huma.Schema{Type: huma.TypeObject, Nullable: true, AdditionalProperties: true}
+	return &huma.Schema{
+		Type: huma.TypeObject,
+		Properties: map[string]*huma.Schema{
+			"org_id": text, "flow_id": text, "trail_id": text, "type": text,
+			"timestamp": {Type: huma.TypeNumber}, "git_commit_info": object, "repo_info": object,
+		},
+		Required:             []string{"org_id", "flow_id", "trail_id", "timestamp", "type", "git_commit_info", "repo_info"},
+		AdditionalProperties: true,
+	}
+}
+
+func showTrailEvents(trail *evidence.Trail, events []evidence.TrailEvent) []TrailEvent {
+	shown := make([]TrailEvent, 0, len(events))
+	for _, event := range events {
+		shown = append(shown, TrailEvent{data: event.Data, common: trailEventCommon{
+			OrgID: event.Org, FlowID: event.Flow, TrailID: trail.ID, Timestamp: event.Time, Type: event.Type,
+			GitCommitInfo: event.Commit, RepoInfo: showEventRepo(event.Repo),
+		}})
+	}
+	return shown
+}
+
+func showEventRepo(repo *evidence.Repo) *trailEventRepo {
+	if repo == nil {
+		return nil
+	}
+	return &trailEventRepo{
+		InnerID: repo.ID, OrgID: repo.Org, RepoID: resource.NilIfEmpty(repo.ExternalID), Name: repo.Name, URL: repo.URL,
+		Provider: resource.NilIfEmpty(repo.Provider), Description: repo.Description, VCSInstance: resource.NilIfEmpty(repo.Instance()),
+		NamespacePath: repo.NamespacePath, AdditionalInfo: repo.AdditionalInfo,
+		CreatedAt: repo.CreatedAt, LastModifiedAt: repo.LastModifiedAt, Tags: resource.EmptyIfNil(repo.Tags),
+	}
+}
+
+// trailSources is what showing trails takes beside the trails.
+type trailSources struct {
+	flows     map[string]evidence.Flow            // by id
+	templates map[string]pipelines.StoredTemplate // by id
+	slots     map[string]evidence.Slot            // by trail key and name
+}
+
+func (h *handlers) showTrail(org evidence.OrgAccess, trail *evidence.Trail, sources trailSources, listed bool) GetTrail {
+	stored := sources.templates[trail.Template]
+	flow := sources.flows[trail.Flow]
+	slots := make(map[string]evidence.Slot, len(trail.Slots))
+	for name := range trail.Slots {
+		slots[name] = sources.slots[evidence.SlotID(trail.Key(), name)]
+	}
+	report := compliance.Describe(&stored.Template, trail, slots)
+	return GetTrail{
+		Name:             trail.Name,
+		Description:      trail.Description,
+		GitCommitInfo:    resource.OrNull[resource.GitCommitInfo]{Value: resource.NewGitCommitInfo(trail.Commit)},
+		OriginURL:        trail.OriginURL,
+		UserData:         resource.ObjectIfNil(trail.UserData),
+		RepoIDs:          append([]string{}, trail.RepoIDs...),
+		LastModifiedAt:   trail.LastModifiedAt,
+		CreatedAt:        trail.CreatedAt,
+		ComplianceStatus: showReport(report),
+		Template:         showTemplate(stored, listed),
+		ComplianceState:  report.Status,
+		IsCompliant:      report.Status == evidence.Compliant,
+		CreatedBy:        trail.CreatedBy,
+		Flow:             FlowInfo{Name: flow.Name, Tags: resource.EmptyIfNil(flow.Tags)},
+		ExternalURLs:     resource.ShowURLs(trail.ExternalURLs),
+		HTMLURL:          h.Links.Trail(org.OrgName, flow.Name, trail.Name),
+	}
+}
+
+func showReport(report compliance.Report) TrailComplianceStatus {
+	artifacts := make(map[string]ArtifactComplianceStatus, len(report.Artifacts))
+	for _, artifact := range report.Artifacts {
+		artifacts[artifact.Name] = showArtifactStatus(artifact, report.Template)
+	}
+	return TrailComplianceStatus{
+		Status:               report.Status,
+		IsCompliant:          new(report.Status == evidence.Compliant),
+		AttestationsStatuses: showAttestationStatuses(report.Attestations),
+		ArtifactsStatuses:    artifacts,
+		EvaluatedAt:          resource.NilUnlessPositive(report.EvaluatedAt),
+		FlowTemplateID:       resource.NilIfEmpty(report.Template),
+	}
+}
+
+func showArtifactStatus(artifact compliance.ArtifactStatus, template string) ArtifactComplianceStatus {
+	shown := ArtifactComplianceStatus{
+		Status:               artifact.Status,
+		AttestationsStatuses: showAttestationStatuses(artifact.Attestations),
+		Unexpected:           artifact.Unexpected,
+		EvaluatedAt:          resource.NilUnlessPositive(artifact.EvaluatedAt),
+		FlowTemplateID:       resource.NilIfEmpty(template),
+	}
+	if artifact.Artifact != nil {
+		shown.ArtifactFingerprint, shown.ArtifactID = &artifact.Artifact.Fingerprint, &artifact.Artifact.Record
+		shown.IsCompliant = new(artifact.Status == evidence.Compliant)
+	}
+	return shown
+}
+
+func showAttestationStatuses(statuses []compliance.AttestationStatus) []AttestationComplianceStatus {
+	shown := make([]AttestationComplianceStatus, 0, len(statuses))
+	for _, status := range statuses {
+		one := AttestationComplianceStatus{
+			AttestationName: status.Name, AttestationType: resource.NilIfEmpty(status.Type),
+			Status: "MISSING", Unexpected: status.Unexpected,
+		}
+		if entry := status.Entry; entry != nil {
+			one.Status = "COMPLETE"
+			one.AttestationID, one.IsCompliant = &entry.ID, &entry.Compliant
+			one.OverriddenAttestationID = resource.NilIfEmpty(entry.Overridden)
+		}
+		shown = append(shown, one)
+	}
+	return shown
+}
+
+// maxListedTemplate is the longest text of a template that lists repeat with each
+// trail, in bytes. A longer one is to be had with the trail itself.
+const maxListedTemplate = 64 << 10
+
+func showTemplate(stored pipelines.StoredTemplate, listed bool) Template {
+	content := new(string(stored.Content))
+	if listed && len(*content) > maxListedTemplate {
+		content = nil
+	}
+	shown := Template{
+		Version: stored.Template.Version,
+		Content: content,
+		Trail: TemplateTrailDefinition{
+			Attestations: showRequirements(stored.Template.Trail.Attestations),
+			Artifacts:    []TemplateArtifact{},
+		},
+	}
+	for _, artifact := range stored.Template.Trail.Artifacts {
+		shown.Trail.Artifacts = append(shown.Trail.Artifacts,
+			TemplateArtifact{Name: artifact.Name, Attestations: showRequirements(artifact.Attestations)})
+	}
+	return shown
+}
+
+func showRequirements(required []template.Attestation) []TemplateAttestation {
+	shown := make([]TemplateAttestation, 0, len(required))
+	for _, one := range required {
+		shown = append(shown, TemplateAttestation(one))
+	}
+	return shown
+}

@@ -1,0 +1,318 @@
+package pipelines
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"attestry/api/jsonstream"
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/template"
+	"attestry/storage"
+	"attestry/storage/pipelines"
+)
+
+const defaultTrailsPerPage = 20
+
+// trailRoutes are those of trails.
+func (h *handlers) trailRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/trails/{org}", OperationID: "list_trails_for_org", Tag: "Trails",
+			Summary: "List the trails of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listOrgTrails),
+		},
+		{
+			Method: http.MethodGet, Path: "/trails/{org}/{flow_name}", OperationID: "list_trails", Tag: "Trails",
+			Summary: "List the trails of a flow", MinRole: evidence.Reader, Serve: server.Handle(h.listFlowTrails),
+		},
+		{
+			Method: http.MethodPut, Path: "/trails/{org}/{flow_name}", OperationID: "create_trail", Tag: "Trails",
+			Summary: "Begin a trail, or change what is known of it", MinRole: evidence.Member,
+			Statuses: []int{http.StatusCreated, http.StatusOK},
+			Serve:    server.WithForm("data_json", []string{templateField}, h.beginTrail),
+		},
+		{
+			Method: http.MethodGet, Path: "/trails/{org}/{flow_name}/{trail_name}", OperationID: "get_trail", Tag: "Trails",
+			Summary: "Read a trail", MinRole: evidence.Reader, Serve: server.Handle(h.getTrail),
+		},
+	}
+}
+
+// CreateTrail is the data of create_trail (contract/requests.md).
+type CreateTrail struct {
+	_             struct{}                                    `json:"-" additionalProperties:"true"`
+	Name          string                                      `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$"`
+	Description   *string                                     `json:"description,omitempty" nullable:"true"`
+	GitCommitInfo resource.OrNull[resource.GitCommit]         `json:"git_commit_info,omitempty"`
+	RepoInfo      resource.OrNull[resource.RepoInfoPostInput] `json:"repo_info,omitempty"`
+	OriginURL     *string                                     `json:"origin_url,omitempty" nullable:"true" format:"uri"`
+	ExternalURLs  resource.ExternalURLs                       `json:"external_urls,omitempty"`
+	UserData      resource.UserData                           `json:"user_data,omitempty"`
+}
+
+// beginTrail begins a trail, or patches the one of that name: what is not sent
+// stays as it is.
+func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *server.Form[CreateTrail]) (*server.TextAnswer, error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	own, err := h.templateOf(ctx, org, f.Files)
+	var wrong *template.Error
+	if errors.As(err, &wrong) {
+		return nil, evidence.NewError(evidence.Invalid, wrong.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	scope := h.Scope(ctx, in.Flow, f.Data.Name)
+	repo, err := h.ReportRepo(ctx, scope, f.Data.RepoInfo)
+	if err != nil {
+		return nil, err
+	}
+	change := evidence.TrailChange{
+		Description:  f.Data.Description,
+		Commit:       resource.CommitOf(f.Data.GitCommitInfo),
+		OriginURL:    f.Data.OriginURL,
+		ExternalURLs: f.Data.ExternalURLs.Evidence(),
+		UserData:     f.Data.UserData.Sent(),
+		Template:     own,
+	}
+	if repo != nil {
+		change.Repo = repo.ID
+	}
+	created, err := h.Store.Recorder.Begin(ctx, scope, ref.ID, change, repo)
+	if err != nil {
+		return nil, err
+	}
+	if created {
+		return server.Created(), nil
+	}
+	return server.OK(), nil
+}
+
+const templateField = "template_file"
+
+// templateOf stores the template among the files of a form and returns its id, ""
+// when there is none. A template that is wrong is a *template.Error.
+func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(server.FormFile) error) error) (string, error) {
+	id := ""
+	err := files(func(file server.FormFile) error {
+		content, err := readTemplate(ctx, file)
+		if err != nil {
+			return err
+		}
+		id, _, err = h.Store.Templates.Put(ctx, org.OrgID, content)
+		return err
+	})
+	return id, err
+}
+
+// readTemplate reads a template of at most template.MaxSize. Of a greater one the
+// rest is read as well, as a file beyond the limit of all files has its own error.
+func readTemplate(ctx context.Context, file server.FormFile) ([]byte, error) {
+	m := server.RequestOf(ctx).Memory
+	content, err := m.ReadAll(file, template.MaxSize+1)
+	if err == nil && len(content) > template.MaxSize {
+		if _, err = io.Copy(io.Discard, file); err == nil {
+			return nil, server.PartTooLarge(file.Field, template.MaxSize)
+		}
+	}
+	if err != nil {
+		return nil, server.MalformedForm(err)
+	}
+	return content, m.Take(server.DocumentMultiple * int64(len(content)))
+}
+
+type trailAnswer struct {
+	Body GetTrail
+}
+
+// getTrail reads one trail with its events.
+func (h *handlers) getTrail(ctx context.Context, in *resource.TrailPath) (*trailAnswer, error) {
+	org := server.Access(ctx)
+	trail, err := h.LoadTrail(ctx, org, in)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.showTrails(ctx, org, []evidence.Trail{trail}, false)
+	if err != nil {
+		return nil, err
+	}
+	events, err := h.Store.Trails.Events(ctx, &trail)
+	if err != nil {
+		return nil, err
+	}
+	shown[0].Events = showTrailEvents(&trail, events)
+	return &trailAnswer{Body: shown[0]}, nil
+}
+
+// ListTrails is a page of trails.
+type ListTrails = server.DataPage[GetTrail]
+
+type listOrgTrailsInput struct {
+	server.OrgPath
+	Flow        string `query:"flow" doc:"Name of a flow."`
+	FlowTag     string `query:"flow_tag" doc:"key=value"`
+	Fingerprint string `query:"fingerprint" doc:"Of an artifact that was reported to the trails."`
+	Page        int    `query:"page" minimum:"1" default:"1"`
+	PerPage     int    `query:"per_page" minimum:"1" maximum:"100" default:"20"`
+}
+
+type listOrgTrailsAnswer struct {
+	Body ListTrails
+}
+
+// listOrgTrails lists the trails of an organization, newest first.
+func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*listOrgTrailsAnswer, error) {
+	org := server.Access(ctx)
+	flows, err := h.narrow(ctx, org, in)
+	if err != nil {
+		return nil, err
+	}
+	trails, total, err := h.pageOfTrails(ctx, org, in, flows)
+	if err != nil {
+		return nil, err
+	}
+	return &listOrgTrailsAnswer{Body: ListTrails{
+		Data: h.listOfTrails(org, trails), Pagination: server.PaginationOf(in.Page, in.PerPage, total),
+	}}, nil
+}
+
+// listOfTrails shows trails as lists do.
+func (h *handlers) listOfTrails(org evidence.OrgAccess, trails *storage.Batches[evidence.Trail]) jsonstream.List[GetTrail] {
+	return server.PartsOf(h.BatchBytes, trails, func(ctx context.Context, part []evidence.Trail) ([]GetTrail, error) {
+		return h.showTrails(ctx, org, part, true)
+	})
+}
+
+// narrow returns the ids of the flows whose trails are asked for, nil for all.
+func (h *handlers) narrow(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput) ([]string, error) {
+	var flows []string
+	if server.QueryHas(ctx, "flow") {
+		ref, err := h.ResolveFlow(ctx, org, in.Flow)
+		if err != nil {
+			return nil, err
+		}
+		flows = []string{ref.ID}
+	}
+	if !server.QueryHas(ctx, "flow_tag") {
+		return flows, nil
+	}
+	all, err := h.Store.Flows.List(ctx, org.OrgID)
+	key, value, _ := strings.Cut(in.FlowTag, "=")
+	wanted := []string{}
+	for _, flow := range all {
+		have, tagged := flow.Tags[key]
+		if tagged && have == value && (flows == nil || slices.Contains(flows, flow.ID)) {
+			wanted = append(wanted, flow.ID)
+		}
+	}
+	return wanted, err
+}
+
+// pageOfTrails reads a page of the trails of flows, and returns how many there are.
+func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string) (*storage.Batches[evidence.Trail], int64, error) {
+	if server.QueryHas(ctx, "fingerprint") {
+		return h.pageOfTrailsWith(ctx, org, in, flows)
+	}
+	trails, err := h.Store.Trails.List(ctx, pipelines.TrailQuery{
+		Org: org.OrgID, Flows: flows, Offset: server.OffsetOf(in.Page, in.PerPage), Limit: in.PerPage,
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	total, err := h.Store.Trails.Totals(ctx, org.OrgID, flows)
+	return trails, total, err
+}
+
+// pageOfTrailsWith reads a page of the trails to which a fingerprint was
+// reported, those it was reported to last first.
+func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string) (*storage.Batches[evidence.Trail], int64, error) {
+	keys, err := h.Store.Artifacts.TrailsWith(ctx, org.OrgID, in.Fingerprint)
+	if err != nil {
+		return nil, 0, err
+	}
+	if flows != nil {
+		keys = slices.DeleteFunc(keys, func(key string) bool {
+			flow, _, _ := strings.Cut(key, "/")
+			return !slices.Contains(flows, flow)
+		})
+	}
+	total := len(keys)
+	start := min(server.OffsetOf(in.Page, in.PerPage), total)
+	return h.Store.Trails.OfKeys(keys[start:min(start+in.PerPage, total)]), int64(total), nil
+}
+
+type listFlowTrailsInput struct {
+	resource.FlowPath
+	Page    int `query:"page" minimum:"1" default:"1"`
+	PerPage int `query:"per_page" minimum:"1" maximum:"100"`
+}
+
+type listFlowTrailsAnswer struct {
+	Body server.DataList[GetTrail]
+}
+
+// maxBareTrails bounds the list of those who do not ask for a page: the newest.
+const maxBareTrails = 1000
+
+// listFlowTrails lists the trails of a flow, newest first.
+func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) (*listFlowTrailsAnswer, error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	query := pipelines.TrailQuery{Org: org.OrgID, Flows: []string{ref.ID}, Limit: maxBareTrails}
+	var paged *server.PaginationInfo
+	if server.QueryHas(ctx, "page") || server.QueryHas(ctx, "per_page") {
+		number, size := in.Page, cmp.Or(in.PerPage, defaultTrailsPerPage)
+		total, err := h.Store.Trails.Totals(ctx, org.OrgID, query.Flows)
+		if err != nil {
+			return nil, err
+		}
+		paged = new(server.PaginationOf(number, size, total))
+		query.Offset, query.Limit = server.OffsetOf(number, size), size
+	}
+	trails, err := h.Store.Trails.List(ctx, query)
+	return &listFlowTrailsAnswer{Body: server.DataList[GetTrail]{Paged: paged, Items: h.listOfTrails(org, trails)}}, err
+}
+
+// showTrails shows trails with a constant number of commands for a thousand
+// slots.
+func (h *handlers) showTrails(ctx context.Context, org evidence.OrgAccess, trails []evidence.Trail, listed bool) ([]GetTrail, error) {
+	var flows, templates, slots []string
+	for _, trail := range trails {
+		flows = append(flows, trail.Flow)
+		templates = append(templates, trail.Template)
+		slots = append(slots, trail.SlotIDs()...)
+	}
+	sources := trailSources{slots: map[string]evidence.Slot{}}
+	var err error
+	if sources.flows, err = h.Store.Flows.Names(ctx, org.OrgID, flows); err != nil {
+		return nil, err
+	}
+	if sources.templates, err = h.Store.Templates.GetMany(ctx, org.OrgID, templates); err != nil {
+		return nil, err
+	}
+	found, err := h.Store.Slots.GetMany(ctx, slots)
+	if err != nil {
+		return nil, err
+	}
+	for _, slot := range found {
+		sources.slots[slot.ID()] = slot
+	}
+	shown := make([]GetTrail, 0, len(trails))
+	for _, trail := range trails {
+		shown = append(shown, h.showTrail(org, &trail, sources, listed))
+	}
+	return shown, nil
+}

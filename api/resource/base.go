@@ -1,0 +1,28 @@
+// Package resource has what the operations on several kinds of resource share: look-ups of
+// what a path names, inputs, and the parts of answers.
+package resource
+
+import (
+	"attestry/api/links"
+	"attestry/app"
+	"attestry/app/evaluation"
+	"attestry/evidence"
+	"attestry/tasks/logical"
+	"attestry/tasks/snapshot"
+	"log/slog"
+)
+
+// Base is what the handlers of every kind of resource need.
+type Base struct {
+	Clock  evidence.Clock
+	Links  links.Links
+	Store  *app.Store
+	Intake *snapshot.Intake
+	// Evaluator judges payloads of custom attestation types.
+	Evaluator *evaluation.Evaluator
+	// Logical numbers the snapshots of logical environments.
+	Logical *logical.Updater
+	Log     *slog.Logger
+	// BatchBytes is how much a list reads at a time, in bytes.
+	BatchBytes int
+}

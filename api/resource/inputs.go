@@ -1,0 +1,159 @@
+package resource
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/validation"
+	"attestry/evidence"
+	"attestry/evidence/attestation"
+)
+
+// The patterns of contract/requests.md, "Shared objects".
+const (
+	trailNamePattern      = `^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*$`
+	annotationKeyPattern  = `^[A-Za-z0-9_-]+$`
+	externalURLKeyPattern = `^[^=.]+$`
+)
+
+// GitCommit is a commit as requests tell of it (contract/requests.md, GitCommit).
+type GitCommit = attestation.GitCommit
+
+// OrNull is a T that a request may leave out or send as null; Value is nil then.
+// huma itself has no way to say so of a type with a component of its own.
+type OrNull[T any] struct{ Value *T }
+
+// Schema is the one of T, or null.
+func (OrNull[T]) Schema(registry huma.Registry) *huma.Schema {
+	return &huma.Schema{AnyOf: []*huma.Schema{registry.Schema(reflect.TypeFor[T](), true, ""), {Type: validation.TypeNull}}}
+}
+
+// UnmarshalJSON decodes a T or null.
+func (o *OrNull[T]) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &o.Value) }
+
+// MarshalJSON gives back what was decoded.
+func (o OrNull[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Value) }
+
+// CommitOf is the commit of a request as it is kept, nil when none was sent.
+func CommitOf(sent OrNull[GitCommit]) *evidence.GitCommit {
+	if sent.Value == nil {
+		return nil
+	}
+	commit := sent.Value.Evidence().Redacted()
+	return &commit
+}
+
+// RepoInfoPostInput is a repository as requests tell of it (contract/requests.md).
+type RepoInfoPostInput struct {
+	_              struct{}        `json:"-" additionalProperties:"true"`
+	Name           string          `json:"name"`
+	ID             *string         `json:"id,omitempty" nullable:"true" doc:"At the provider."`
+	URL            string          `json:"url" format:"repository-url"`
+	Description    *string         `json:"description,omitempty" nullable:"true"`
+	Provider       *string         `json:"provider,omitempty" nullable:"true" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion"`
+	NamespacePath  []string        `json:"namespace_path,omitempty" nullable:"true"`
+	AdditionalInfo OptionalMembers `json:"additional_info,omitempty"`
+}
+
+// Evidence is the repository as it is kept.
+func (r *RepoInfoPostInput) Evidence() evidence.RepoInfo {
+	return evidence.RepoInfo{
+		Name: r.Name, ID: r.ID, URL: r.URL, Description: r.Description, Provider: r.Provider,
+		NamespacePath: r.NamespacePath, AdditionalInfo: Present(r.AdditionalInfo.RawMessage),
+	}
+}
+
+// ExternalAttachmentUrl points to something outside; it is spelled as the
+// contract spells its component (contract/requests.md).
+type ExternalAttachmentUrl struct {
+	Href        string  `json:"href" format:"uri-reference"`
+	Fingerprint *string `json:"fingerprint,omitempty" nullable:"true" pattern:"^[a-f0-9]{64}$"`
+}
+
+// ExternalURLs maps labels to what is outside. It may be absent or null.
+type ExternalURLs map[string]ExternalAttachmentUrl
+
+// Schema describes labels and values.
+func (ExternalURLs) Schema(registry huma.Registry) *huma.Schema {
+	return KeyedBy(externalURLKeyPattern, registry.Schema(reflect.TypeFor[ExternalAttachmentUrl](), true, ""))
+}
+
+// Evidence is the map as it is kept, nil when none was sent.
+func (u ExternalURLs) Evidence() map[string]evidence.ExternalURL {
+	if u == nil {
+		return nil
+	}
+	kept := make(map[string]evidence.ExternalURL, len(u))
+	for label, sent := range u {
+		kept[label] = evidence.ExternalURL(sent)
+	}
+	return kept
+}
+
+// Annotations are free texts by key. They may be absent or null.
+type Annotations map[string]string
+
+// Schema describes keys and values.
+func (Annotations) Schema(huma.Registry) *huma.Schema {
+	return KeyedBy(annotationKeyPattern, &huma.Schema{Type: huma.TypeString})
+}
+
+// KeyedBy is the schema of a map, or null, whose keys must all match a pattern.
+func KeyedBy(pattern string, values *huma.Schema) *huma.Schema {
+	return &huma.Schema{
+		Type:                 huma.TypeObject,
+		Nullable:             true,
+		AdditionalProperties: false,
+		Extensions:           map[string]any{validation.PatternProperties: map[string]*huma.Schema{pattern: values}},
+	}
+}
+
+// UserData is any JSON object or list; nil when none was sent.
+type UserData struct{ json.RawMessage }
+
+// Schema is a union, as findings name its branches (contract/messages.md).
+func (UserData) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{AnyOf: []*huma.Schema{
+		{Type: huma.TypeObject, AdditionalProperties: true},
+		{Type: huma.TypeArray, Items: &huma.Schema{}},
+		{Type: validation.TypeNull},
+	}}
+}
+
+// Sent is the data as it is kept, nil when none was sent.
+func (u UserData) Sent() json.RawMessage { return Present(u.RawMessage) }
+
+// OptionalMembers is any JSON object, or null.
+type OptionalMembers struct{ json.RawMessage }
+
+// Schema is that of a free object.
+func (OptionalMembers) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, Nullable: true, AdditionalProperties: true}
+}
+
+// Present is nil for a value that was not sent, or sent as null.
+func Present(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// AttestationBase is what every attestation carries (contract/requests.md,
+// AttestationBase). Bodies embed it; it is exported because huma passes over
+// embedded types that are not. Each target costs commands and room in the trail, so
+// there is a limit, which the contract leaves open; clients send one.
+type AttestationBase struct {
+	AttestationName     string                    `json:"attestation_name" maxLength:"255" pattern:"^[a-zA-Z0-9\\-_,]+$"`
+	OriginURL           *string                   `json:"origin_url,omitempty" nullable:"true" format:"uri"`
+	Description         *string                   `json:"description,omitempty" nullable:"true"`
+	ArtifactFingerprint *string                   `json:"artifact_fingerprint,omitempty" nullable:"true" pattern:"^[a-f0-9]{64}$"`
+	TargetArtifacts     []string                  `json:"target_artifacts,omitempty" nullable:"true" maxItems:"100" maxLength:"255" pattern:"^[a-zA-Z0-9\\-_,]+$"`
+	GitCommitInfo       OrNull[GitCommit]         `json:"git_commit_info,omitempty"`
+	RepoInfo            OrNull[RepoInfoPostInput] `json:"repo_info,omitempty"`
+	ExternalURLs        ExternalURLs              `json:"external_urls,omitempty"`
+	Annotations         Annotations               `json:"annotations,omitempty"`
+	UserData            UserData                  `json:"user_data,omitempty"`
+}

@@ -1,0 +1,83 @@
+package resource
+
+import (
+	"attestry/evidence"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// SortUnique sorts texts and leaves out repetitions.
+func SortUnique(texts []string) []string {
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+// NilIfEmpty is null for an empty text.
+func NilIfEmpty(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// EmptyIfNil is an empty map for a nil one.
+func EmptyIfNil(tags map[string]string) map[string]string {
+	if tags == nil {
+		return map[string]string{}
+	}
+	return tags
+}
+
+// ZeroIfNil is the value that a pointer leads to, zero for nil.
+func ZeroIfNil[T any](value *T) (zero T) {
+	if value == nil {
+		return zero
+	}
+	return *value
+}
+
+// NilUnlessPositive is null for a number that is not positive.
+func NilUnlessPositive(value float64) *float64 {
+	if value <= 0 {
+		return nil
+	}
+	return &value
+}
+
+// HasTag tells whether tags match `key` or `key:value`.
+func HasTag(tags map[string]string, wanted string) bool {
+	key, value, withValue := strings.Cut(wanted, ":")
+	have, ok := tags[key]
+	return ok && (!withValue || have == value)
+}
+
+// ISOTime writes Unix seconds as ISO 8601 in UTC, null when there is no time.
+func ISOTime(seconds float64) *string {
+	if seconds <= 0 {
+		return nil
+	}
+	return new(time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC().Format(time.RFC3339Nano))
+}
+
+// ObjectIfNil shows data that was not sent as an empty object.
+func ObjectIfNil(data json.RawMessage) json.RawMessage {
+	if len(data) == 0 {
+		return json.RawMessage("{}")
+	}
+	return data
+}
+
+// ShowURLs shows external URLs.
+func ShowURLs(urls map[string]evidence.ExternalURL) map[string]ExternalAttachmentUrl {
+	if urls == nil {
+		return nil
+	}
+	shown := make(map[string]ExternalAttachmentUrl, len(urls))
+	for label, url := range urls {
+		shown[label] = ExternalAttachmentUrl(url)
+	}
+	return shown
+}

@@ -1,4 +1,0 @@
-package server
-
-// handlers serves the operations.
-type handlers struct{ *Base }

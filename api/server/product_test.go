@@ -1,0 +1,13 @@
+package server_test
+
+import (
+	"log/slog"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/api/service"
+)
+
+func init() {
+	server.SetProductTable(service.Routes(&resource.Base{Log: slog.New(slog.DiscardHandler)}))
+}

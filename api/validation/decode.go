@@ -1,0 +1,143 @@
+package validation
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"unicode/utf8"
+
+	"github.com/bytedance/sonic"
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/admission"
+	"attestry/evidence"
+	"attestry/evidence/jsontext"
+)
+
+// maxDepth is how deep JSON may nest; nothing in the contract comes near it.
+const maxDepth = 100
+
+// checker is a body type that can tell by itself that a value surely meets its
+// schema, required members included. Such bodies are decoded in one strict pass.
+// Check may be false for a valid value: the schema then decides.
+type checker interface{ Check() bool }
+
+// strict decodes bodies of types that are checkers. Unlike encoding/json it
+// tells `Name` from `name`, as the schemas do.
+var strict = sonic.Config{
+	DisallowUnknownFields: true,
+	CaseSensitive:         true,
+	ValidateString:        true,
+	CopyString:            true,
+}.Froze()
+
+// DecodeStrict decodes a JSON body whose schema is s, if there is memory for it. Whatever
+// is wrong goes to found; the value is then worthless.
+func DecodeStrict[T any](m *admission.Memory, v *Validator, s *huma.Schema, body []byte, found Findings) (*T, error) {
+	if _, ok := any(new(T)).(checker); ok {
+		if err := m.Take(StrictSize(body)); err != nil {
+			return nil, err
+		}
+		if value, ok := DecodeFast[T](body); ok {
+			return value, nil
+		}
+	}
+	if err := m.Take(ParsedSize(body)); err != nil {
+		return nil, err
+	}
+	parsed, ok := ParseJSON(body, "body", found)
+	if !ok {
+		return nil, nil
+	}
+	return DecodeParsed[T](v, s, parsed, found), nil
+}
+
+// DecodeFast decodes a body in one strict pass; it tells whether the body fits.
+func DecodeFast[T any](body []byte) (*T, bool) {
+	value := new(T)
+	checked, ok := any(value).(checker)
+	if !ok || jsontext.Invalid(body) >= 0 || bytes.Contains(body, []byte(`\u0000`)) {
+		return nil, false
+	}
+	if err := strict.Unmarshal(body, value); err != nil {
+		return nil, false
+	}
+	return value, checked.Check()
+}
+
+// DecodeParsed validates and coerces a parsed body by its schema, then makes it
+// a T.
+func DecodeParsed[T any](v *Validator, s *huma.Schema, parsed any, found Findings) *T {
+	before := len(found)
+	coerced := v.Check(s, parsed, "", found)
+	if len(found) > before {
+		return nil
+	}
+	value := new(T)
+	canonical, err := json.Marshal(coerced)
+	if err == nil {
+		err = json.Unmarshal(canonical, value)
+	}
+	if err != nil {
+		found.Add("body", "Invalid JSON: "+reason(err), parsed)
+		return nil
+	}
+	return value
+}
+
+// ParseJSON reads exactly one JSON value. An absent value and null are a missing
+// body, at the given location. Text that is not Unicode is a finding, as the decoder
+// would replace it.
+func ParseJSON(body []byte, at string, found Findings) (any, bool) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		found.Add(at, MissingText, nil)
+		return nil, false
+	}
+	if evidence.NestsDeeper(body, maxDepth) {
+		found.Add(at, "Invalid JSON: recursion limit exceeded", string(body[:min(len(body), MaxShown+1)]))
+		return nil, false
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var value any
+	err := decoder.Decode(&value)
+	if err == nil {
+		if _, err = decoder.Token(); err == nil {
+			err = errTrailing
+		}
+	}
+	switch {
+	case !errors.Is(err, io.EOF):
+		found.Add(at, "Invalid JSON: "+reason(err), string(body[:min(len(body), utf8.UTFMax*MaxShown)]))
+		return nil, false
+	case value == nil:
+		found.Add(at, MissingText, nil)
+		return nil, false
+	}
+	if offset := jsontext.Invalid(body); offset >= 0 {
+		path, text := jsontext.Location(body, offset)
+		found.Add(cmp.Or(path, at), UnreadableText, text)
+		return nil, false
+	}
+	return value, true
+}
+
+var errTrailing = errors.New("trailing characters")
+
+// reason words an error of encoding/json without Go's names of types.
+func reason(err error) string {
+	var syntax *json.SyntaxError
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return syntax.Error()
+	case errors.As(err, &mistyped):
+		return "unexpected " + mistyped.Value + " at " + mistyped.Field
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "unexpected end of input"
+	default:
+		return errTrailing.Error()
+	}
+}

@@ -1,0 +1,200 @@
+package validation
+
+import (
+	"attestry/api/admission"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Tolerant is a body that tolerates members it does not know.
+type Tolerant struct {
+	_     struct{} `json:"-" additionalProperties:"true"`
+	Name  string   `json:"name" pattern:"^[a-z]+$"`
+	Kind  string   `json:"kind,omitempty" enum:"a,b"`
+	Inner *struct {
+		_     struct{} `json:"-" additionalProperties:"true"`
+		Count int      `json:"count,omitempty" minimum:"1"`
+	} `json:"inner,omitempty"`
+	Data any `json:"data,omitempty"`
+}
+
+func TestUnknownMembersAreNotTakenForThoseTheyResemble(t *testing.T) {
+	v := NewValidator(huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer))
+	schema := v.registry.Schema(reflect.TypeFor[Tolerant](), true, "")
+	found := Findings{}
+	got := mustDecode[Tolerant](v, schema, []byte(
+		`{"name":"x","NAME":"!","Kind":"evil","\u212Aind":5,"inner":{"Count":"-1"},"data":{"Kind":1,"kind":2}}`), found)
+	if len(found) > 0 {
+		t.Fatalf("findings %v", found)
+	}
+	data := map[string]any{"Kind": 1.0, "kind": 2.0}
+	if got.Name != "x" || got.Kind != "" || got.Inner == nil || got.Inner.Count != 0 || !reflect.DeepEqual(got.Data, data) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestUnionsTakeTheFirstBranchThatFits(t *testing.T) {
+	v := NewValidator(huma.NewMapRegistry("#/", huma.DefaultSchemaNamer))
+	object := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+	list := &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{}}
+	null := &huma.Schema{Type: TypeNull}
+	for _, test := range []struct {
+		schema *huma.Schema
+		value  any
+		want   Findings
+	}{
+		{&huma.Schema{AnyOf: []*huma.Schema{object, list, null}}, map[string]any{}, Findings{}},
+		{&huma.Schema{AnyOf: []*huma.Schema{object, list, null}}, nil, Findings{}},
+		{&huma.Schema{AnyOf: []*huma.Schema{object, null}}, "", Findings{"at": "Input should be a valid dictionary [input: ]"}},
+		{&huma.Schema{OneOf: []*huma.Schema{object, list}}, "", Findings{
+			"at.dict[any,any]": "Input should be a valid dictionary [input: ]", "at.list[any]": "Input should be a valid list [input: ]"}},
+	} {
+		found := Findings{}
+		v.Check(test.schema, test.value, "at", found)
+		if !maps.Equal(found, test.want) {
+			t.Errorf("%v: got %v, want %v", test.value, found, test.want)
+		}
+	}
+}
+
+func TestInputsAreShownAsPythonDoes(t *testing.T) {
+	for _, test := range []struct {
+		value any
+		want  string
+	}{
+		{nil, "None"}, {true, "True"}, {"", ""}, {"k8s", "k8s"}, {json.Number("1.50"), "1.50"}, {[]any{}, "[]"}, {map[string]any{}, "{}"},
+		{[]any{"a", nil, false}, "['a', None, False]"}, {map[string]any{"b": "x'y", "a": `"'`}, `{'a': '"\'', 'b': "x'y"}`},
+		{strings.Repeat("é", 201), strings.Repeat("é", 200) + "..."}, {[]any{"a\nb\\"}, `['a\nb\\']`},
+	} {
+		if got := showInput(test.value); got != test.want {
+			t.Errorf("%v is shown as %s, want %s", test.value, got, test.want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		"", "null", "{}", `{"artifacts":[]}`, `{"artifacts":[{"digests":{"a":"b"},"creationTimestamp":"1"}]}`, `[[[[`, `{"a":"\ud800\u0000"}`, "\xff", `{"artifacts":[]}x`,
+		`{"artifacts":[{"digests":{"a":"` + strings.Repeat("0", 64) + `"},"creationTimestamp":1}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	schema := registry.Schema(reflect.TypeFor[StrictReport](), true, "")
+	v := NewValidator(registry)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		found := Findings{}
+		value := mustDecode[StrictReport](v, schema, body, found)
+		if (value == nil) != (len(found) > 0) {
+			t.Fatalf("%q gave %v and %v", body, value, found)
+		}
+		for at, text := range found {
+			if !utf8.ValidString(at) || !utf8.ValidString(text) || len(text) > 8*MaxShown {
+				t.Errorf("finding %q: %q", at, text)
+			}
+		}
+		// What the fast path takes, the schema takes too.
+		if fast, ok := DecodeFast[StrictReport](body); ok {
+			parsed, _ := ParseJSON(body, "body", found)
+			slow := DecodeParsed[StrictReport](v, schema, parsed, found)
+			if len(found) > 0 || len(slow.Artifacts) != len(fast.Artifacts) {
+				t.Errorf("%q: fast %v, slow %v with %v", body, fast, slow, found)
+			}
+		}
+	})
+}
+
+func BenchmarkDecodeReport(b *testing.B) {
+	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	schema := registry.Schema(reflect.TypeFor[StrictReport](), true, "")
+	v := NewValidator(registry)
+	report := StrictReport{Artifacts: []StrictArtifact{}}
+	for i := range 100 {
+		report.Artifacts = append(report.Artifacts, StrictArtifact{
+			Digests: map[string]StrictDigest{fmt.Sprintf("registry.example.com/app-%d:1.2.3", i): StrictDigest(strings.Repeat("ab", 32))}, CreatedAt: 1_700_000_000})
+	}
+	body, err := json.Marshal(report)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("fast", func(b *testing.B) {
+		b.SetBytes(int64(len(body)))
+		for b.Loop() {
+			if _, ok := DecodeFast[StrictReport](body); !ok {
+				b.Fatal("refused")
+			}
+		}
+	})
+	b.Run("slow", func(b *testing.B) {
+		b.SetBytes(int64(len(body)))
+		for b.Loop() {
+			parsed, _ := ParseJSON(body, "body", Findings{})
+			if DecodeParsed[StrictReport](v, schema, parsed, Findings{}) == nil {
+				b.Fatal("refused")
+			}
+		}
+	})
+	b.Run("encoding/json", func(b *testing.B) {
+		b.SetBytes(int64(len(body)))
+		for b.Loop() {
+			var value StrictReport
+			if err := json.Unmarshal(body, &value); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// mustDecode decodes a body for which there is memory.
+func mustDecode[T any](v *Validator, s *huma.Schema, body []byte, found Findings) *T {
+	value, err := DecodeStrict[T](admission.UnlimitedMemory(), v, s, body, found)
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// StrictReport is a body that is decoded in one strict pass.
+type StrictReport struct {
+	Type      string           `json:"type,omitempty" enum:"things"`
+	Artifacts []StrictArtifact `json:"artifacts"`
+}
+
+// StrictArtifact is an artifact of a StrictReport.
+type StrictArtifact struct {
+	Digests   map[string]StrictDigest `json:"digests"`
+	CreatedAt int64                   `json:"creationTimestamp"`
+}
+
+// StrictDigest is 64 hexadecimal digits.
+type StrictDigest string
+
+// Schema implements huma.SchemaProvider.
+func (StrictDigest) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Pattern: "^[a-f0-9]{64}$"}
+}
+
+// Check implements checker.
+func (r *StrictReport) Check() bool {
+	if r.Artifacts == nil || r.Type != "" && r.Type != "things" {
+		return false
+	}
+	for _, artifact := range r.Artifacts {
+		if artifact.Digests == nil || artifact.CreatedAt == 0 {
+			return false
+		}
+		for _, digest := range artifact.Digests {
+			if len(digest) != 64 || strings.Trim(string(digest), "0123456789abcdef") != "" {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,472 @@
+// Package validation holds inputs to their schemas, and tells what does not fit as the
+// contract words it.
+package validation
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/evidence"
+)
+
+const (
+	// MaxFindings bounds the answer to a body that is wrong throughout.
+	MaxFindings = 1000
+	TypeNull    = "null"
+	// PatternProperties is the extension of a schema that holds the schemas of
+	// members by a pattern of their names, as a map[string]*huma.Schema.
+	PatternProperties = "patternProperties"
+)
+
+// Findings holds validation texts by location, as contract/messages.md words
+// them.
+type Findings map[string]string
+
+func (f Findings) Add(at, text string, input any) {
+	if at == "" {
+		at = "body"
+	}
+	if _, taken := f[at]; taken || len(f) >= MaxFindings {
+		return
+	}
+	f[at] = text + " [input: " + showInput(input) + "]"
+}
+
+// Merge adds the findings of other, unless there is one at their place.
+func (f Findings) Merge(other Findings) {
+	for at, text := range other {
+		if _, taken := f[at]; !taken && len(f) < MaxFindings {
+			f[at] = text
+		}
+	}
+}
+
+// Validator checks values against huma's schemas and coerces what the contract
+// takes laxly (numbers and booleans as strings). huma.Validate is not used: it
+// does not coerce, it words findings its own way, and a dot or bracket in a map's
+// key (`app:1.2.3`) upsets the locations of all that follows.
+type Validator struct {
+	registry huma.Registry
+	patterns sync.Map // pattern → *regexp.Regexp; as many as schemas have
+}
+
+// NewValidator makes a validator of the schemas of a registry.
+func NewValidator(registry huma.Registry) *Validator { return &Validator{registry: registry} }
+
+// Check reports what is wrong with value, which is at the given location, and
+// returns it coerced. Values are those of encoding/json with numbers as
+// json.Number.
+func (v *Validator) Check(s *huma.Schema, value any, at string, found Findings) any {
+	for s.Ref != "" {
+		s = v.registry.SchemaFromRef(s.Ref)
+	}
+	if value == nil && (s.Nullable || s.Type == TypeNull) {
+		return nil
+	}
+	if union := slices.Concat(s.AnyOf, s.OneOf); len(union) > 0 {
+		return v.checkUnion(union, value, at, found)
+	}
+	for _, part := range s.AllOf {
+		value = v.Check(part, value, at, found)
+	}
+	switch s.Type {
+	case huma.TypeBoolean:
+		return checkBoolean(value, at, found)
+	case huma.TypeInteger:
+		return checkInteger(s, value, at, found)
+	case huma.TypeNumber:
+		return checkNumber(s, value, at, found)
+	case huma.TypeString:
+		return v.checkString(s, value, at, found)
+	case huma.TypeArray:
+		return v.checkArray(s, value, at, found)
+	case huma.TypeObject:
+		return v.checkObject(s, value, at, found)
+	case TypeNull:
+		found.Add(at, "Input should be None", value)
+	default:
+		checkFree(value, at, found)
+	}
+	return value
+}
+
+// checkFree checks what a schema says nothing of. JSON can spell numbers beyond
+// float64, which most clients cannot read when they are given back.
+func checkFree(value any, at string, found Findings) {
+	if !finite(value) {
+		found.Add(at, "Input should have finite numbers only", value)
+	}
+}
+
+// finite looks at all numbers of a value.
+func finite(value any) bool {
+	switch value := value.(type) {
+	case json.Number:
+		number, ok := parseNumber(value.String())
+		return ok && !math.IsInf(number, 0)
+	case []any:
+		for _, item := range value {
+			if !finite(item) {
+				return false
+			}
+		}
+	case map[string]any:
+		for _, item := range value {
+			if !finite(item) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// checkUnion takes the first branch that fits. When none does, a lone branch
+// beside null speaks for itself; several speak each at its own location.
+func (v *Validator) checkUnion(branches []*huma.Schema, value any, at string, found Findings) any {
+	var meant []*huma.Schema
+	for _, branch := range branches {
+		tried := Findings{}
+		if coerced := v.Check(branch, value, at, tried); len(tried) == 0 {
+			return coerced
+		}
+		if branch.Type != TypeNull {
+			meant = append(meant, branch)
+		}
+	}
+	for _, branch := range meant {
+		where := at
+		if len(meant) > 1 {
+			where = Join(at, branchName(branch))
+		}
+		v.Check(branch, value, where, found)
+	}
+	return value
+}
+
+// branchName is what pydantic calls a branch of a union.
+func branchName(s *huma.Schema) string {
+	switch {
+	case s.Ref != "":
+		return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]
+	case s.Type == huma.TypeObject:
+		return "dict[any,any]"
+	case s.Type == huma.TypeArray:
+		return "list[any]"
+	case s.Type == huma.TypeString:
+		return "str"
+	case s.Type == huma.TypeInteger:
+		return "int"
+	case s.Type == huma.TypeNumber:
+		return "float"
+	default:
+		return "bool"
+	}
+}
+
+func checkBoolean(value any, at string, found Findings) any {
+	const text = "Input should be a valid boolean"
+	switch value := value.(type) {
+	case bool:
+		return value
+	case json.Number:
+		if number, err := value.Float64(); err == nil && (number == 0 || number == 1) {
+			return number == 1
+		}
+	case string:
+		switch strings.ToLower(value) {
+		case "1", "on", "t", "true", "y", "yes":
+			return true
+		case "0", "off", "f", "false", "n", "no":
+			return false
+		}
+	default:
+		found.Add(at, text, value)
+		return value
+	}
+	found.Add(at, text+", unable to interpret input", value)
+	return value
+}
+
+func checkInteger(s *huma.Schema, value any, at string, found Findings) any {
+	number, text := readInteger(value)
+	if text != "" {
+		found.Add(at, text, value)
+		return value
+	}
+	checkBounds(s, float64(number), value, at, found)
+	return number
+}
+
+// readInteger returns an integer or what is wrong with the value. Integers are
+// kept in 64 bits.
+func readInteger(value any) (int64, string) {
+	const text = "Input should be a valid integer"
+	switch value := value.(type) {
+	case bool:
+		if value {
+			return 1, ""
+		}
+		return 0, ""
+	case json.Number:
+		return parseInteger(value.String(), text+", got a number with a fractional part")
+	case string:
+		return parseInteger(strings.TrimSpace(value), text+", unable to parse string as an integer")
+	default:
+		return 0, text
+	}
+}
+
+func parseInteger(digits, malformed string) (int64, string) {
+	const tooLarge = "Unable to parse input string as an integer, exceeded maximum size"
+	if number, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		return number, ""
+	}
+	number, ok := parseNumber(digits)
+	switch {
+	case !ok || number != math.Trunc(number):
+		return 0, malformed
+	case math.Abs(number) >= 1<<63:
+		return 0, tooLarge
+	default:
+		return int64(number), ""
+	}
+}
+
+// parseNumber reads a decimal number; those beyond float64 come out infinite.
+// Go's hexadecimal, infinite and underscored forms are no numbers here.
+func parseNumber(digits string) (float64, bool) {
+	if digits == "" || strings.Trim(digits, "+-.0123456789eE") != "" {
+		return 0, false
+	}
+	number, err := strconv.ParseFloat(digits, 64)
+	return number, err == nil || math.IsInf(number, 0)
+}
+
+func checkNumber(s *huma.Schema, value any, at string, found Findings) any {
+	const text = "Input should be a valid number"
+	digits, malformed := "", text
+	switch value := value.(type) {
+	case bool:
+		digits = map[bool]string{false: "0", true: "1"}[value]
+	case json.Number:
+		digits = value.String()
+	case string:
+		digits, malformed = strings.TrimSpace(value), text+", unable to parse string as a number"
+	}
+	number, ok := parseNumber(digits)
+	switch {
+	case !ok:
+		found.Add(at, malformed, value)
+		return value
+	case math.IsInf(number, 0):
+		found.Add(at, "Input should be a finite number", value)
+		return value
+	}
+	checkBounds(s, number, value, at, found)
+	return number
+}
+
+func checkBounds(s *huma.Schema, number float64, value any, at string, found Findings) {
+	bound := func(limit *float64, broken bool, text string) {
+		if limit != nil && broken {
+			found.Add(at, text+" "+strconv.FormatFloat(*limit, 'f', -1, 64), value)
+		}
+	}
+	bound(s.Minimum, s.Minimum != nil && number < *s.Minimum, "Input should be greater than or equal to")
+	bound(s.ExclusiveMinimum, s.ExclusiveMinimum != nil && number <= *s.ExclusiveMinimum, "Input should be greater than")
+	bound(s.Maximum, s.Maximum != nil && number > *s.Maximum, "Input should be less than or equal to")
+	bound(s.ExclusiveMaximum, s.ExclusiveMaximum != nil && number >= *s.ExclusiveMaximum, "Input should be less than")
+	bound(s.MultipleOf, s.MultipleOf != nil && math.Mod(number, *s.MultipleOf) != 0, "Input should be a multiple of")
+}
+
+func (v *Validator) checkString(s *huma.Schema, value any, at string, found Findings) any {
+	text, ok := value.(string)
+	switch {
+	case len(s.Enum) > 0:
+		if !ok || !slices.Contains(s.Enum, any(text)) {
+			found.Add(at, "Input should be "+showChoices(s.Enum), value)
+		}
+	case !ok:
+		found.Add(at, "Input should be a valid string", value)
+	case !PlainText(text):
+		found.Add(at, UnreadableText, value)
+	case s.MinLength != nil && utf8.RuneCountInString(text) < *s.MinLength:
+		found.Add(at, "String should have at least "+count(*s.MinLength, "character"), value)
+	case s.MaxLength != nil && utf8.RuneCountInString(text) > *s.MaxLength:
+		found.Add(at, TooLongText(*s.MaxLength), value)
+	case s.Pattern != "" && !v.matches(s.Pattern, text):
+		found.Add(at, "String should match pattern '"+s.Pattern+"'", value)
+	default:
+		checkURL(s.Format, text, at, found)
+	}
+	return value
+}
+
+// TooLongText words that a string has more characters than most.
+func TooLongText(most int) string {
+	return "String should have at most " + count(most, "character")
+}
+
+// UnreadableText is the finding on text that is not UTF-8.
+const UnreadableText = "Input should be a valid string, unable to parse raw data as a unicode string"
+
+// PlainText tells whether text is valid UTF-8 without NUL, which no engine keeps in
+// a name or an index.
+func PlainText(text string) bool {
+	return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
+}
+
+// checkURL checks the formats of texts that are shown to people as links. uri is an
+// absolute URL; the others may be empty or without a scheme.
+func checkURL(format, text, at string, found Findings) {
+	fault := ""
+	switch format {
+	case "uri":
+		fault = evidence.AbsoluteURLFault(text)
+	case "uri-reference":
+		fault = evidence.LinkFault(text)
+	case "repository-url":
+		fault = evidence.RepoURLFault(text)
+	}
+	if fault != "" {
+		found.Add(at, fault, text)
+	}
+}
+
+func (v *Validator) matches(pattern, text string) bool {
+	compiled, ok := v.patterns.Load(pattern)
+	if !ok {
+		compiled, _ = v.patterns.LoadOrStore(pattern, regexp.MustCompile(pattern))
+	}
+	return compiled.(*regexp.Regexp).MatchString(text)
+}
+
+func (v *Validator) checkArray(s *huma.Schema, value any, at string, found Findings) any {
+	items, ok := value.([]any)
+	if !ok {
+		found.Add(at, "Input should be a valid list", value)
+		return value
+	}
+	switch {
+	case s.MinItems != nil && len(items) < *s.MinItems:
+		found.Add(at, fmt.Sprintf("List should have at least %s after validation, not %d", count(*s.MinItems, "item"), len(items)), value)
+	case s.MaxItems != nil && len(items) > *s.MaxItems:
+		found.Add(at, fmt.Sprintf("List should have at most %s after validation, not %d", count(*s.MaxItems, "item"), len(items)), value)
+	}
+	for i, item := range items {
+		items[i] = v.Check(s.Items, item, at+"["+strconv.Itoa(i)+"]", found)
+	}
+	return items
+}
+
+func (v *Validator) checkObject(s *huma.Schema, value any, at string, found Findings) any {
+	members, ok := value.(map[string]any)
+	if !ok {
+		text := "Input should be a valid dictionary"
+		if len(s.Properties) > 0 {
+			text += " or object to extract fields from"
+		}
+		found.Add(at, text, value)
+		return value
+	}
+	for _, name := range s.Required {
+		if _, ok := members[name]; !ok {
+			found.Add(Join(at, name), MissingText, nil)
+		}
+	}
+	// In order, so that what the limit on findings cuts is always the same.
+	for _, name := range sortedKeys(members) {
+		if shadows(s, name) {
+			delete(members, name)
+			continue
+		}
+		members[name] = v.checkMember(s, name, members[name], Join(at, name), found)
+	}
+	return members
+}
+
+// shadows tells whether a member that a schema tolerates is named like one that it
+// knows but for case. Such a member is dropped, as encoding/json would take the one
+// for the other, unchecked. Other tolerated members stay: some are kept as evidence.
+func shadows(s *huma.Schema, name string) bool {
+	if _, known := s.Properties[name]; known || s.AdditionalProperties != true {
+		return false
+	}
+	for known := range s.Properties {
+		if strings.EqualFold(known, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// MissingText is the finding on a member or parameter that is missing.
+const MissingText = "Field required"
+
+func (v *Validator) checkMember(s *huma.Schema, name string, value any, at string, found Findings) any {
+	if property, ok := s.Properties[name]; ok {
+		return v.Check(property, value, at, found)
+	}
+	if keyed, ok := s.Extensions[PatternProperties].(map[string]*huma.Schema); ok {
+		return v.checkKeyed(keyed, name, value, at, found)
+	}
+	switch additional := s.AdditionalProperties.(type) {
+	case bool:
+		if !additional {
+			found.Add(at, "Extra inputs are not permitted", value)
+			return value
+		}
+	case *huma.Schema:
+		if !PlainText(name) {
+			found.Add(at, UnreadableText, name)
+		}
+		return v.Check(additional, value, at, found)
+	}
+	checkFree(value, at, found)
+	return value
+}
+
+// checkKeyed checks a member of a map whose names must match a pattern. Pydantic
+// points at a bad name by `[key]` behind it.
+func (v *Validator) checkKeyed(keyed map[string]*huma.Schema, name string, value any, at string, found Findings) any {
+	for pattern, values := range keyed {
+		before := len(found)
+		v.checkString(&huma.Schema{Pattern: pattern}, name, Join(at, "[key]"), found)
+		if len(found) == before {
+			value = v.Check(values, value, at, found)
+		}
+	}
+	return value
+}
+
+// Join is the place of a member within another place.
+func Join(at, name string) string {
+	if at == "" {
+		return name
+	}
+	return at + "." + name
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// Invalid is the answer that tells of findings, nil when there are none.
+func Invalid(found Findings) error {
+	if len(found) == 0 {
+		return nil
+	}
+	return evidence.ValidationError(found)
+}
