@@ -2,9 +2,10 @@
 package attestations
 
 import (
+	"slices"
+
 	"attestry/api/resource"
 	"attestry/api/server"
-	"slices"
 )
 
 // Routes are those of attestations and their types.

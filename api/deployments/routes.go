@@ -2,9 +2,10 @@
 package deployments
 
 import (
+	"slices"
+
 	"attestry/api/resource"
 	"attestry/api/server"
-	"slices"
 )
 
 // Routes are those of deployments, builds and what runs.

@@ -3,9 +3,10 @@
 package environments
 
 import (
+	"slices"
+
 	"attestry/api/resource"
 	"attestry/api/server"
-	"slices"
 )
 
 // Routes are those of environments, reports, snapshots, events and allow lists.

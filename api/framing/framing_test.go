@@ -15,18 +15,23 @@ func FuzzCheckAcceptsOnlyOneReadingOfAHead(f *testing.F) {
 	f.Add("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc")
 	f.Add("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n")
 	f.Add("GET / HTTP/1.1\r\nHost: x\r\n A: b\r\nC\n: d\r\n\r\n")
+	f.Add("GET / HTTP/1.1\r\nHost:\r\n\r\n")
 	f.Fuzz(func(t *testing.T, head string) {
 		var header fasthttp.RequestHeader
 		if header.Read(bufio.NewReader(strings.NewReader(head))) != nil || framing.Check(&header) != nil {
 			return
 		}
-		if got := len(header.PeekAll("Host")); header.IsHTTP11() && got != 1 {
-			t.Errorf("%q was accepted with %d hosts", head, got)
-		}
+		hosts := 0
 		for _, line := range strings.Split(strings.TrimSuffix(string(header.RawHeaders()), "\r\n"), "\r\n") {
+			if name, _, _ := strings.Cut(line, ":"); strings.EqualFold(name, "Host") {
+				hosts++
+			}
 			if strings.ContainsAny(line, "\r\n\x00") || strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") {
 				t.Errorf("%q was accepted with the line %q", head, line)
 			}
+		}
+		if header.IsHTTP11() && hosts != 1 {
+			t.Errorf("%q was accepted with %d hosts", head, hosts)
 		}
 	})
 }

@@ -1,8 +1,9 @@
 package organizations
 
 import (
-	"attestry/api/server"
 	"context"
+
+	"attestry/api/server"
 )
 
 // UserDefaultOrg names the organization that a user's interface opens.

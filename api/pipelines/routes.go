@@ -3,9 +3,10 @@
 package pipelines
 
 import (
+	"slices"
+
 	"attestry/api/resource"
 	"attestry/api/server"
-	"slices"
 )
 
 // Routes are those of flows, trails, artifacts, repositories, tags and the search.

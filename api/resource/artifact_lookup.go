@@ -1,10 +1,11 @@
 package resource
 
 import (
-	"attestry/evidence"
-	"attestry/storage"
 	"errors"
 	"fmt"
+
+	"attestry/evidence"
+	"attestry/storage"
 )
 
 // Unambiguous tells the client when too many things begin with some digits.

@@ -3,13 +3,14 @@
 package resource
 
 import (
+	"log/slog"
+
 	"attestry/api/links"
 	"attestry/app"
 	"attestry/app/evaluation"
 	"attestry/evidence"
 	"attestry/tasks/logical"
 	"attestry/tasks/snapshot"
-	"log/slog"
 )
 
 // Base is what the handlers of every kind of resource need.

@@ -1,14 +1,15 @@
 package resource
 
 import (
-	"attestry/api/server"
-	"attestry/evidence"
-	"attestry/storage"
-	"attestry/storage/environments"
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // ResolveEnvironment resolves a name, or answers in the contract's words.

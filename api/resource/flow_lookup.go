@@ -1,12 +1,13 @@
 package resource
 
 import (
-	"attestry/evidence"
-	"attestry/storage"
-	"attestry/storage/pipelines"
 	"context"
 	"errors"
 	"fmt"
+
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/pipelines"
 )
 
 // ResolveFlow resolves a name, or answers in the contract's words.

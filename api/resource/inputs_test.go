@@ -1,15 +1,16 @@
 package resource
 
 import (
-	"attestry/api/admission"
-	"attestry/api/server"
-	"attestry/api/validation"
 	"maps"
 	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/admission"
+	"attestry/api/server"
+	"attestry/api/validation"
 )
 
 // understood decodes the parts that all attestations share, as an operation would.

@@ -1,9 +1,6 @@
 package resource
 
 import (
-	"attestry/api/server"
-	"attestry/evidence"
-	"attestry/storage"
 	"cmp"
 	"context"
 	"errors"
@@ -11,6 +8,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/storage"
 )
 
 func (b *Base) LoadRepoOf(ctx context.Context, org evidence.OrgAccess, in *GetRepoInput) (evidence.Repo, error) {

@@ -1,13 +1,14 @@
 package resource
 
 import (
+	"context"
+	"errors"
+	"fmt"
+
 	"attestry/api/server"
 	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/storage"
-	"context"
-	"errors"
-	"fmt"
 )
 
 // TrailPath is the path of an operation on a trail.

@@ -1,12 +1,13 @@
 package resource
 
 import (
-	"attestry/evidence"
 	"encoding/json"
 	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"attestry/evidence"
 )
 
 // SortUnique sorts texts and leaves out repetitions.

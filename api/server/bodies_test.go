@@ -1,15 +1,16 @@
 package server
 
 import (
-	"attestry/api/links"
-	"attestry/api/validation"
-	"attestry/evidence"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
 	"testing"
+
+	"attestry/api/links"
+	"attestry/api/validation"
+	"attestry/evidence"
 )
 
 func TestBodiesAreReadLaxly(t *testing.T) {

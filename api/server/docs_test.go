@@ -1,7 +1,6 @@
 package server
 
 import (
-	"attestry/api/links"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"attestry/api/links"
 )
 
 func TestTheDocumentIsServedWithoutAKey(t *testing.T) {

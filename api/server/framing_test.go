@@ -1,7 +1,6 @@
 package server
 
 import (
-	"attestry/api/links"
 	"errors"
 	"io"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"attestry/api/links"
 )
 
 // putThingLine is the request line of an operation whose body the tests are about.

@@ -1,13 +1,14 @@
 package server
 
 import (
-	"attestry/api/links"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	"attestry/api/links"
 )
 
 const smuggled = "GET /ready HTTP/1.1\r\nHost: x\r\nX-Request-ID: smuggled\r\n\r\n"

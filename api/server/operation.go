@@ -1,7 +1,6 @@
 package server
 
 import (
-	"attestry/api/validation"
 	"context"
 	"fmt"
 	"net/http"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
+
+	"attestry/api/validation"
 )
 
 // Binder registers a route with what serves it.

@@ -1,13 +1,14 @@
 package server
 
 import (
-	"attestry/api/links"
 	"cmp"
 	"context"
 	"maps"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"attestry/api/links"
 )
 
 // Page is one page of a list that is cut by page numbers.

@@ -1,12 +1,13 @@
 package server
 
 import (
-	"attestry/api/links"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+
+	"attestry/api/links"
 )
 
 var (

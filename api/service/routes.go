@@ -1,6 +1,8 @@
 package service
 
 import (
+	"slices"
+
 	"attestry/api/attestations"
 	"attestry/api/deployments"
 	"attestry/api/environments"
@@ -8,7 +10,6 @@ import (
 	"attestry/api/pipelines"
 	"attestry/api/resource"
 	"attestry/api/server"
-	"slices"
 )
 
 // Routes lists every operation of the API.

@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"attestry/api/admission"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/admission"
 )
 
 // Tolerant is a body that tolerates members it does not know.

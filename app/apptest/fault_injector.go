@@ -1,10 +1,11 @@
 package apptest
 
 import (
-	"attestry/storage"
 	"context"
 	"errors"
 	"sync/atomic"
+
+	"attestry/storage"
 )
 
 var ErrKilled = errors.New("the process is dead")

@@ -3,18 +3,19 @@
 package apptest
 
 import (
-	"attestry/app"
-	"attestry/evidence"
-	"attestry/evidence/template"
-	"attestry/storage"
-	"attestry/storage/filesystem"
-	"attestry/storage/sqlite"
 	"context"
 	"io"
 	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/evidence/template"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/sqlite"
 )
 
 // Fixture is a store over embedded engines whose commands can be made to fail.

@@ -1,8 +1,9 @@
 package apptest
 
 import (
-	"attestry/storage"
 	"testing"
+
+	"attestry/storage"
 )
 
 // AllOf reads a list to its end.

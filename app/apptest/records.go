@@ -1,14 +1,15 @@
 package apptest
 
 import (
-	"attestry/app"
-	"attestry/evidence"
-	"attestry/storage"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/storage"
 )
 
 // ArtifactRecord is a report with the fields that look-ups go by.

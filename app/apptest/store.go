@@ -1,15 +1,16 @@
 package apptest
 
 import (
-	"attestry/app"
-	"attestry/storage"
-	"attestry/storage/filesystem"
-	"attestry/storage/sqlite"
 	"context"
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+
+	"attestry/app"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/sqlite"
 )
 
 // CommandCounter counts the commands that reach an engine.

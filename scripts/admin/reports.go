@@ -243,7 +243,7 @@ func (s *session) choose(ctx context.Context, chosen selection) (arrivals []int6
 		return nil, "", err
 	}
 	if len(seen) > 1 {
-		return nil, "", fmt.Errorf("several seen have had the name %s, give the id of one instead: %s",
+		return nil, "", fmt.Errorf("several environments have had the name %s, give the id of one instead: %s",
 			chosen.environment, strings.Join(slices.Sorted(maps.Keys(seen)), ", "))
 	}
 	if len(arrivals) == 0 && chosen.arrival > 0 {

@@ -1,10 +1,11 @@
 package environments
 
 import (
-	"attestry/evidence/snapshot"
-	"attestry/storage"
 	"context"
 	"slices"
+
+	"attestry/evidence/snapshot"
+	"attestry/storage"
 )
 
 // maxArtifactEvents bounds the events of artifacts, the newest of them.

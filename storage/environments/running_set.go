@@ -1,10 +1,11 @@
 package environments
 
 import (
-	"attestry/storage"
 	"context"
 	"slices"
 	"strconv"
+
+	"attestry/storage"
 )
 
 // An entry for the artifact as such is found by "fingerprint", that of a repository

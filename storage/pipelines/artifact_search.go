@@ -1,9 +1,10 @@
 package pipelines
 
 import (
-	"attestry/storage"
 	"context"
 	"slices"
+
+	"attestry/storage"
 )
 
 // Traces are the records that a search has found, as the index tells of them.
