@@ -19,17 +19,17 @@ const (
 	resubscribePause = 200 * time.Millisecond
 )
 
-// Announcer tells the api processes that something was settled. A lost message
+// Publisher tells the api processes that something was settled. A lost message
 // does no harm: waiters look for themselves as well.
-type Announcer struct {
+type Publisher struct {
 	client redis.UniversalClient
 }
 
-// NewAnnouncer makes an announcer.
-func NewAnnouncer(client redis.UniversalClient) *Announcer { return &Announcer{client: client} }
+// NewPublisher makes an announcer.
+func NewPublisher(client redis.UniversalClient) *Publisher { return &Publisher{client: client} }
 
 // Settled says that an environment's head has moved.
-func (a *Announcer) Settled(ctx context.Context, environment string) {
+func (a *Publisher) Settled(ctx context.Context, environment string) {
 	a.client.Publish(ctx, settledChannel, environment)
 }
 

@@ -33,7 +33,7 @@ func TestWaitersAreWokenForTheirEnvironmentOnly(t *testing.T) {
 	other, leaveOther, _ := waiters.Register("other")
 	defer leaveMine()
 	defer leaveOther()
-	tasks.NewAnnouncer(client).Settled(ctx, "mine")
+	tasks.NewPublisher(client).Settled(ctx, "mine")
 	<-mine
 	select {
 	case <-other:

@@ -70,7 +70,7 @@ func (s *service) assertNothingStored(environment string) {
 	if err != nil || head.Processed != 0 || head.Last != 0 || head.LastReportedAt != 0 {
 		s.t.Errorf("something was processed: %+v, %v", head, err)
 	}
-	if waits, err := s.Process.Store.Reports.Waits(s.t.Context(), id, 1); err != nil || waits {
+	if waits, err := s.Process.Store.Reports.Exists(s.t.Context(), id, 1); err != nil || waits {
 		s.t.Errorf("a report was stored, %v", err)
 	}
 }

@@ -41,7 +41,7 @@ type service struct {
 	*instance.Instance
 	t     *testing.T
 	log   *logBuffer
-	clock *hands
+	clock *fakeClock
 	api   *document
 }
 
@@ -86,7 +86,7 @@ func start(t *testing.T, o options) *service {
 	if o.reportWait == 0 {
 		o.reportWait = 10 * time.Second
 	}
-	s := &service{t: t, log: &logBuffer{}, clock: &hands{begins: o.begins}}
+	s := &service{t: t, log: &logBuffer{}, clock: &fakeClock{begins: o.begins}}
 	engines := instance.Options{}
 	if o.real {
 		engines = instance.Options{Redis: realRedis(t), MongoDB: realMongoDB(), S3: realS3()}
@@ -337,15 +337,15 @@ func (l *logBuffer) String() string {
 	return l.buffer.String()
 }
 
-// hands is the clock of a service: the real time, or one that stands still but for a
+// fakeClock is the clock of a service: the real time, or one that stands still but for a
 // microsecond per look; turned forward by tests.
-type hands struct {
+type fakeClock struct {
 	mu     sync.Mutex
 	begins time.Time
 	ahead  time.Duration
 }
 
-func (h *hands) read() time.Time {
+func (h *fakeClock) read() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.begins.IsZero() {
@@ -355,7 +355,7 @@ func (h *hands) read() time.Time {
 	return h.begins.Add(h.ahead)
 }
 
-func (h *hands) turn(span time.Duration) {
+func (h *fakeClock) turn(span time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ahead += span

@@ -62,7 +62,7 @@ func (r *Recorder) applyArtifact(ctx context.Context, seen storage.Versioned[evi
 	if err := r.provenances.Add(ctx, record, known); err != nil {
 		return err
 	}
-	if err := r.announce(ctx, record.Org, []string{record.Fingerprint}); err != nil {
+	if err := r.bumpIfRunning(ctx, record.Org, []string{record.Fingerprint}); err != nil {
 		return err
 	}
 	return r.events.Add(ctx, artifactEvent(&seen.Value, record, repo))

@@ -382,9 +382,9 @@ func union(some, more []string) []string {
 func (r *Recorder) announceAttestation(ctx context.Context, trail *evidence.Trail, slots []evidence.Slot, a *evidence.Attestation) error {
 	switch {
 	case a.OfTrail():
-		return r.announceTrail(ctx, trail)
+		return r.bumpIfTrailRuns(ctx, trail)
 	case a.Fingerprint != "":
-		return r.announce(ctx, a.Org, []string{a.Fingerprint})
+		return r.bumpIfRunning(ctx, a.Org, []string{a.Fingerprint})
 	}
 	var fingerprints []string
 	for _, slot := range slots {
@@ -394,5 +394,5 @@ func (r *Recorder) announceAttestation(ctx context.Context, trail *evidence.Trai
 		fingerprints = append(fingerprints, slot.Concerned(a.SlotEntry())...)
 	}
 	slices.Sort(fingerprints)
-	return r.announce(ctx, a.Org, slices.Compact(fingerprints))
+	return r.bumpIfRunning(ctx, a.Org, slices.Compact(fingerprints))
 }

@@ -241,7 +241,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 		return err
 	}
 	if moved || leftBehind(&trail, event) {
-		if err := r.announceTrail(ctx, &trail); err != nil {
+		if err := r.bumpIfTrailRuns(ctx, &trail); err != nil {
 			return err
 		}
 	}
@@ -289,9 +289,9 @@ func (r *Recorder) reflect(ctx context.Context, seen storage.Versioned[evidence.
 	return seen.Value, busy()
 }
 
-// announce lets the environments judge anew in which one of the fingerprints
+// bumpIfRunning lets the environments judge anew in which one of the fingerprints
 // runs.
-func (r *Recorder) announce(ctx context.Context, org string, fingerprints []string) error {
+func (r *Recorder) bumpIfRunning(ctx context.Context, org string, fingerprints []string) error {
 	runs, err := r.running.Any(ctx, org, fingerprints)
 	if err != nil || !runs {
 		return err
@@ -299,13 +299,13 @@ func (r *Recorder) announce(ctx context.Context, org string, fingerprints []stri
 	return r.generations.Bump(ctx, org)
 }
 
-// announceTrail is announce for all artifacts of a trail. Those that are not the
+// bumpIfTrailRuns is announce for all artifacts of a trail. Those that are not the
 // newest of their name may run as well; a trail does not know which they are.
-func (r *Recorder) announceTrail(ctx context.Context, trail *evidence.Trail) error {
+func (r *Recorder) bumpIfTrailRuns(ctx context.Context, trail *evidence.Trail) error {
 	for _, summary := range trail.Slots {
 		if summary.Displaced {
 			return r.generations.Bump(ctx, trail.Org)
 		}
 	}
-	return r.announce(ctx, trail.Org, trail.Fingerprints())
+	return r.bumpIfRunning(ctx, trail.Org, trail.Fingerprints())
 }

@@ -83,8 +83,8 @@ func (s *Snapshot) Successions(artifact *Artifact) []Succession {
 	return places
 }
 
-// Sighting tells when a fingerprint first ran in an environment.
-type Sighting struct {
+// FirstSeen tells when a fingerprint first ran in an environment.
+type FirstSeen struct {
 	Environment string  `json:"environment"` // id
 	Fingerprint string  `json:"fingerprint"`
 	At          float64 `json:"at"` // Unix seconds

@@ -171,8 +171,8 @@ func (r *Reports) Get(ctx context.Context, environment string, arrival int64) (W
 	return r.collection.Get(ctx, reportID(environment, arrival))
 }
 
-// Waits tells whether the report of that arrival number is stored: one command.
-func (r *Reports) Waits(ctx context.Context, environment string, arrival int64) (bool, error) {
+// Exists tells whether the report of that arrival number is stored: one command.
+func (r *Reports) Exists(ctx context.Context, environment string, arrival int64) (bool, error) {
 	_, err := r.Get(ctx, environment, arrival)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
@@ -183,10 +183,10 @@ func (r *Reports) Waits(ctx context.Context, environment string, arrival int64) 
 	return err == nil, err
 }
 
-// Following returns the reports of an environment behind an arrival number, in
+// NextPending returns the reports of an environment behind an arrival number, in
 // order, without gaps, at most limit: one command, as long as none is damaged.
 // ErrDamaged tells that the first of them is.
-func (r *Reports) Following(ctx context.Context, environment string, arrival int64, limit int) ([]WaitingReport, error) {
+func (r *Reports) NextPending(ctx context.Context, environment string, arrival int64, limit int) ([]WaitingReport, error) {
 	ids := make([]string, limit)
 	for i := range ids {
 		ids[i] = reportID(environment, arrival+1+int64(i))

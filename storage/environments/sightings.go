@@ -11,19 +11,19 @@ var sightingSchema = &storage.Schema{Name: "sightings"}
 
 // FirstSeen keeps when fingerprints first ran in environments.
 type FirstSeen struct {
-	collection *storage.Collection[snapshot.Sighting]
+	collection *storage.Collection[snapshot.FirstSeen]
 }
 
 // NewFirstSeen binds the repository to an engine.
 func NewFirstSeen(docs storage.Documents) *FirstSeen {
 	return &FirstSeen{collection: storage.NewCollection(docs, sightingSchema,
-		func(s *snapshot.Sighting) string { return sightingID(s.Environment, s.Fingerprint) }, nil)}
+		func(s *snapshot.FirstSeen) string { return sightingID(s.Environment, s.Fingerprint) }, nil)}
 }
 
 func sightingID(environment, fingerprint string) string { return environment + "/" + fingerprint }
 
 // Record stores sightings; the first of a fingerprint stays.
-func (s *FirstSeen) Record(ctx context.Context, sightings []snapshot.Sighting) error {
+func (s *FirstSeen) Record(ctx context.Context, sightings []snapshot.FirstSeen) error {
 	_, err := s.collection.InsertMany(ctx, sightings)
 	return err
 }

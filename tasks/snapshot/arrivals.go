@@ -15,18 +15,18 @@ import (
 type arrivals struct {
 	reports *environments.Reports
 	mu      sync.Mutex
-	lines   map[string]*line
+	lines   map[string]*queue
 }
 
-// line is the queue of one environment, kept while somebody stands in it.
-type line struct {
+// queue is the queue of one environment, kept while somebody stands in it.
+type queue struct {
 	mu      sync.Mutex
 	waiting int
 	last    int64 // the greatest number known to be taken
 }
 
 func newArrivals(reports *environments.Reports) *arrivals {
-	return &arrivals{reports: reports, lines: map[string]*line{}}
+	return &arrivals{reports: reports, lines: map[string]*queue{}}
 }
 
 // enter waits for its turn in an environment's line.
@@ -34,7 +34,7 @@ func (a *arrivals) enter(environment string) (leave func()) {
 	a.mu.Lock()
 	l := a.lines[environment]
 	if l == nil {
-		l = &line{}
+		l = &queue{}
 		a.lines[environment] = l
 	}
 	l.waiting++
@@ -78,7 +78,7 @@ func (a *arrivals) insert(ctx context.Context, record *environments.WaitingRepor
 func (a *arrivals) firstFree(ctx context.Context, environment string, taken int64) (int64, error) {
 	free := taken + 1
 	for stride := int64(1); ; stride *= 2 {
-		waits, err := a.reports.Waits(ctx, environment, free)
+		waits, err := a.reports.Exists(ctx, environment, free)
 		if err != nil {
 			return 0, err
 		}
@@ -90,7 +90,7 @@ func (a *arrivals) firstFree(ctx context.Context, environment string, taken int6
 	}
 	for free-taken > 1 {
 		middle := taken + (free-taken)/2
-		waits, err := a.reports.Waits(ctx, environment, middle)
+		waits, err := a.reports.Exists(ctx, environment, middle)
 		if err != nil {
 			return 0, err
 		}

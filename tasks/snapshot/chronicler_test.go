@@ -10,12 +10,12 @@ import (
 	"attestry/evidence"
 )
 
-// chronicle is what comes of a story, as lines of text: each thing that is kept, with
+// model is what comes of a story, as lines of text: each thing that is kept, with
 // the names of flows instead of their ids.
-type chronicle map[string]string
+type model map[string]string
 
 // compare tells what differs from another chronicle.
-func (c chronicle) compare(got chronicle) string {
+func (c model) compare(got model) string {
 	var lines []string
 	for key, want := range c {
 		if found, ok := got[key]; !ok {
@@ -33,9 +33,9 @@ func (c chronicle) compare(got chronicle) string {
 	return strings.Join(lines[:min(len(lines), 12)], "\n")
 }
 
-// chronicler tells what must come of deeds. It shares nothing with the code.
-type chronicler struct {
-	chronicle chronicle
+// modelBuilder tells what must come of deeds. It shares nothing with the code.
+type modelBuilder struct {
+	chronicle model
 	built     []built
 	attested  []attested
 	waiting   []report
@@ -47,13 +47,13 @@ type chronicler struct {
 }
 
 type built struct {
-	deed
+	operation
 	id string
 	at float64
 }
 
 type attested struct {
-	deed
+	operation
 	at float64
 }
 
@@ -103,17 +103,17 @@ func (p *place) told() string {
 	return fmt.Sprintf("[%s %s since=%d %s %s]", p.file, p.name, p.since, p.source.told(), p.status)
 }
 
-// chronicleOf tells a story. Reports that were answered at once were judged then, the
+// modelOf tells a story. Reports that were answered at once were judged then, the
 // others when the environment was drained.
-func chronicleOf(story []deed, answered map[int]bool) chronicle {
-	c := &chronicler{chronicle: chronicle{}, running: map[string]run{}, seen: map[string]float64{}}
+func modelOf(story []operation, answered map[int]bool) model {
+	c := &modelBuilder{chronicle: model{}, running: map[string]run{}, seen: map[string]float64{}}
 	for number, d := range story {
 		switch d.Kind {
 		case "build":
-			c.built = append(c.built, built{deed: d, id: idOf(number), at: momentOf(number)})
+			c.built = append(c.built, built{operation: d, id: idOf(number), at: momentOf(number)})
 		case "attest":
 			if d.File == "" || c.builtIn(d) {
-				c.attested = append(c.attested, attested{deed: d, at: momentOf(number)})
+				c.attested = append(c.attested, attested{operation: d, at: momentOf(number)})
 			}
 		case "run":
 			c.waiting = append(c.waiting, report{images: d.Images, at: momentOf(number) + 0.001})
@@ -135,20 +135,20 @@ func chronicleOf(story []deed, answered map[int]bool) chronicle {
 }
 
 // settle judges the reports that wait.
-func (c *chronicler) settle() {
+func (c *modelBuilder) settle() {
 	for _, report := range c.waiting {
 		c.judge(report)
 	}
 	c.waiting = nil
 }
 
-func (c *chronicler) builtIn(d deed) bool {
+func (c *modelBuilder) builtIn(d operation) bool {
 	return slices.ContainsFunc(c.built, func(b built) bool { return b.Flow == d.Flow && b.Trail == d.Trail && b.File == d.File })
 }
 
 // resolve finds the files of images; those whose digest is unknown are what ran under
 // their name.
-func (c *chronicler) resolve(images []image) map[string]run {
+func (c *modelBuilder) resolve(images []image) map[string]run {
 	found := map[string]run{}
 	for _, image := range c.assigned(images) {
 		if image.File == "" {
@@ -171,7 +171,7 @@ func (c *chronicler) resolve(images []image) map[string]run {
 // file that ran under the name and is not reported under it now takes one, and the one
 // that began to run last takes the rest. Where there are more files, those go on whose
 // instances are the youngest; where there is none, it is what is reported.
-func (c *chronicler) assigned(images []image) []image {
+func (c *modelBuilder) assigned(images []image) []image {
 	all := slices.Clone(images)
 	slices.SortStableFunc(all, func(a, b image) int { return cmp.Compare(a.At, b.At) })
 	unknown := map[string]int{}
@@ -196,7 +196,7 @@ func (c *chronicler) assigned(images []image) []image {
 }
 
 // lastUnder are the files, count at most, that images of a name can be.
-func (c *chronicler) lastUnder(name string, count int, images []image) []string {
+func (c *modelBuilder) lastUnder(name string, count int, images []image) []string {
 	now := map[string]int64{}
 	for _, image := range images {
 		if image.Name == name && image.File != "" {
@@ -226,7 +226,7 @@ func (c *chronicler) lastUnder(name string, count int, images []image) []string 
 }
 
 // judge makes a snapshot of a report, if anything differs.
-func (c *chronicler) judge(report report) {
+func (c *modelBuilder) judge(report report) {
 	next := c.resolve(report.images)
 	for file, one := range next {
 		before, runs := c.running[file]
@@ -290,7 +290,7 @@ func records(one run) string {
 }
 
 // sourcesOf finds what flows know of a file now, the one that knew it first in front.
-func (c *chronicler) sourcesOf(one, before run) []source {
+func (c *modelBuilder) sourcesOf(one, before run) []source {
 	var sources []source
 	for _, flow := range []string{"build", "scan"} {
 		var known source
@@ -316,7 +316,7 @@ func (c *chronicler) sourcesOf(one, before run) []source {
 
 // previousOf is what the file follows: for what is new to a lineage, the last other
 // file that began to run there before it.
-func (c *chronicler) previousOf(one, before run, known source) *place {
+func (c *modelBuilder) previousOf(one, before run, known source) *place {
 	for _, source := range before.origins {
 		if source.lineage() == known.lineage() {
 			return source.previous
@@ -346,7 +346,7 @@ func (c *chronicler) previousOf(one, before run, known source) *place {
 }
 
 // statusOf judges a file in the trail and slot of a record.
-func (c *chronicler) statusOf(of built) string {
+func (c *modelBuilder) statusOf(of built) string {
 	newest := of
 	for _, b := range c.built {
 		if b.Flow == of.Flow && b.Trail == of.Trail && b.Slot == of.Slot && b.File == of.File {
@@ -383,7 +383,7 @@ func (c *chronicler) statusOf(of built) string {
 }
 
 // tell writes down a snapshot and everything that follows from it.
-func (c *chronicler) tell(at float64, next map[string]run, changes []turn) {
+func (c *modelBuilder) tell(at float64, next map[string]run, changes []turn) {
 	head := fmt.Sprintf("snapshot %d", c.number)
 	c.chronicle[head] = fmt.Sprintf("at %v, %d run", at, len(next))
 	slices.SortFunc(changes, func(a, b turn) int {
@@ -422,7 +422,7 @@ func (r *run) told() string {
 	return fmt.Sprintf("%v %v since=%d %v first=%v %s", r.names, r.created, r.since, r.started, r.first, strings.Join(parts, "; "))
 }
 
-func (c *chronicler) tellEvent(at float64, turn turn) {
+func (c *modelBuilder) tellEvent(at float64, turn turn) {
 	c.events++
 	one := turn.artifact
 	var flows, repos []string
@@ -459,7 +459,7 @@ func (c *chronicler) tellEvent(at float64, turn turn) {
 	}
 }
 
-func (c *chronicler) tellTrails(at float64, turn turn) {
+func (c *modelBuilder) tellTrails(at float64, turn turn) {
 	kind := map[string]string{"started-unknown": "artifact_started_running", "exited": "artifact_stopped_running"}[turn.kind]
 	if kind == "" {
 		return
@@ -471,7 +471,7 @@ func (c *chronicler) tellTrails(at float64, turn turn) {
 }
 
 // tellDeployments notes what is known of a deployment when it is known first.
-func (c *chronicler) tellDeployments(at float64, turn turn) {
+func (c *modelBuilder) tellDeployments(at float64, turn turn) {
 	one := turn.artifact
 	if _, ran := c.seen[one.file]; !ran {
 		c.seen[one.file] = at
@@ -493,7 +493,7 @@ func (c *chronicler) tellDeployments(at float64, turn turn) {
 }
 
 // tellPlaces notes the places of a file in its lineages, and its repositories.
-func (c *chronicler) tellPlaces(one run) run {
+func (c *modelBuilder) tellPlaces(one run) run {
 	for _, source := range one.origins {
 		if source.Repo != "" && !slices.Contains(one.repos, source.Repo) {
 			one.repos = append(slices.Clone(one.repos), source.Repo)

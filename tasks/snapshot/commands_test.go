@@ -126,7 +126,7 @@ func (s *stage) version(t *testing.T, service, version int) {
 	for i, flow := range []string{"build", "scan"} {
 		file := fmt.Sprint("service-", service, "-", version)
 		number := (version*10_000+service)*2 + i
-		d := deed{Flow: flow, Trail: file, Slot: fmt.Sprint("service-", service), File: file, Commit: "ab", Repo: fmt.Sprint("repo-", service)}
+		d := operation{Flow: flow, Trail: file, Slot: fmt.Sprint("service-", service), File: file, Commit: "ab", Repo: fmt.Sprint("repo-", service)}
 		record := d.record(number)
 		record.Org = "org"
 		scope := recording.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: file, By: "ci", ByID: "ci", At: record.CreatedAt}
@@ -139,7 +139,7 @@ func (s *stage) version(t *testing.T, service, version int) {
 // services is a report of the first versions of n services, and of later ones of the
 // first few.
 func services(n int, versions ...int) rules.Report {
-	d := deed{}
+	d := operation{}
 	for i := range n {
 		version := 1
 		if i < len(versions) {

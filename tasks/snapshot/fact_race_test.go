@@ -16,7 +16,7 @@ func TestFactsThatComeWhileAnArtifactStartsAreInTheNextSnapshot(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long")
 	}
-	for what, d := range map[string]deed{
+	for what, d := range map[string]operation{
 		"an artifact that starts is reported":          {Kind: "build", Flow: "build", Trail: "t1", Slot: "web", Commit: "c1", Repo: "r1"},
 		"an artifact that starts is attested":          {Kind: "attest", Flow: "scan", Trail: "t1", Attestation: "y"},
 		"an artifact that starts is attested by name":  {Kind: "attest", Flow: "scan", Trail: "t1", Slot: "api", Attestation: "y"},
@@ -51,14 +51,14 @@ func newRace(t *testing.T) *race {
 		}}
 	})
 	r.play(t,
-		deed{Kind: "build", Flow: "build", Trail: "t1", Slot: "api", File: "f0", Commit: "c0"},
-		deed{Kind: "run", Images: []image{{"n0", "f0", 1}}}, deed{Kind: "drain"})
+		operation{Kind: "build", Flow: "build", Trail: "t1", Slot: "api", File: "f0", Commit: "c0"},
+		operation{Kind: "run", Images: []image{{"n0", "f0", 1}}}, operation{Kind: "drain"})
 	return r
 }
 
 // round lets a fresh artifact start, and the deed be done before the command of a
 // number. It tells whether there were as many.
-func (r *race) round(t *testing.T, number int64, d deed) bool {
+func (r *race) round(t *testing.T, number int64, d operation) bool {
 	fresh := fmt.Sprint("fresh-", number)
 	pipeline := &stage{scene: r.another(t, nil), flows: r.flows}
 	if d.File == "" && (d.Kind == "build" || d.Attestation == "y" && d.Slot == "") {
@@ -66,8 +66,8 @@ func (r *race) round(t *testing.T, number int64, d deed) bool {
 	}
 	d.Trail = fmt.Sprint("trail-", number)
 	images := []image{{"n0", "f0", 1}, {"n1", fresh, 1}}
-	known := deed{Kind: "build", Flow: "scan", Trail: d.Trail, Slot: "api", File: fresh, Commit: "c0"}
-	r.play(t, known, deed{Kind: "run", Images: images})
+	known := operation{Kind: "build", Flow: "scan", Trail: d.Trail, Slot: "api", File: fresh, Commit: "c0"}
+	r.play(t, known, operation{Kind: "run", Images: images})
 	race := &interruption{at: number, happen: func() { pipeline.do(t, r.done, d) }}
 	r.worker = race
 	r.drain(t)
@@ -78,13 +78,13 @@ func (r *race) round(t *testing.T, number int64, d deed) bool {
 	r.done++
 	id := idOf(r.done - 1)
 	if d.Kind == "build" {
-		r.play(t, deed{Kind: "run", Images: images}, deed{Kind: "drain"})
+		r.play(t, operation{Kind: "run", Images: images}, operation{Kind: "drain"})
 		if origin := r.origin(t, d.File, "build"); origin.Record != id {
 			t.Errorf("before command %d: the record is %q, want %s", number, origin.Record, id)
 		}
 		return true
 	}
-	r.play(t, deed{Kind: "run", Images: append(images, image{"n2", fresh + "-other", 1})}, deed{Kind: "drain"})
+	r.play(t, operation{Kind: "run", Images: append(images, image{"n2", fresh + "-other", 1})}, operation{Kind: "drain"})
 	if origin := r.origin(t, fresh, "scan"); origin.Status != evidence.NonCompliant {
 		t.Errorf("before command %d: the state is %q", number, origin.Status)
 	}

@@ -11,23 +11,23 @@ import (
 // late: nothing of it takes back what a later snapshot has written.
 func (p *Processor) finish(ctx context.Context, made *rules.Snapshot, changes []rules.Change, artifacts []rules.Artifact) error {
 	running := rules.ByFingerprint(artifacts)
-	if err := p.noteRunning(ctx, made, changes, running); err != nil {
+	if err := p.updateRunning(ctx, made, changes, running); err != nil {
 		return err
 	}
 	if err := p.store.Events.Record(ctx, made.EventsOf(changes, running)); err != nil {
 		return err
 	}
-	if err := p.noteDeployments(ctx, made, changes, running); err != nil {
+	if err := p.recordDeployments(ctx, made, changes, running); err != nil {
 		return err
 	}
-	if err := p.tellTrails(ctx, made, changes, running); err != nil {
+	if err := p.addTrailEvents(ctx, made, changes, running); err != nil {
 		return err
 	}
 	return p.logical.Follow(ctx, made)
 }
 
-// noteRunning ends what has exited, and lists what runs by its repositories.
-func (p *Processor) noteRunning(ctx context.Context, made *rules.Snapshot, changes []rules.Change, running map[string]rules.Artifact) error {
+// updateRunning ends what has exited, and lists what runs by its repositories.
+func (p *Processor) updateRunning(ctx context.Context, made *rules.Snapshot, changes []rules.Change, running map[string]rules.Artifact) error {
 	var exited []string
 	var entries []environments.Running
 	for _, change := range changes {
@@ -87,19 +87,19 @@ func (p *Processor) withdraw(ctx context.Context, environment string, by int64, 
 	return nil
 }
 
-// noteDeployments records what newly runs, and of what runs on, what flows have
+// recordDeployments records what newly runs, and of what runs on, what flows have
 // learned of it since.
-func (p *Processor) noteDeployments(ctx context.Context, made *rules.Snapshot, changes []rules.Change, running map[string]rules.Artifact) error {
+func (p *Processor) recordDeployments(ctx context.Context, made *rules.Snapshot, changes []rules.Change, running map[string]rules.Artifact) error {
 	var fresh, learned []rules.Deployment
 	var places []rules.Succession
-	var sightings []rules.Sighting
+	var sightings []rules.FirstSeen
 	for _, change := range changes {
 		artifact := running[change.Fingerprint]
 		switch {
 		case change.Type == rules.Exited || change.Type == rules.Unchanged:
 			continue
 		case change.Type.Started():
-			sightings = append(sightings, rules.Sighting{
+			sightings = append(sightings, rules.FirstSeen{
 				Environment: made.Environment, Fingerprint: artifact.Fingerprint, At: made.Timestamp,
 			})
 		}
@@ -122,8 +122,8 @@ func (p *Processor) noteDeployments(ctx context.Context, made *rules.Snapshot, c
 	return p.store.FirstSeen.Record(ctx, sightings)
 }
 
-// tellTrails adds to the trails of what began and ceased to run that it did.
-func (p *Processor) tellTrails(ctx context.Context, made *rules.Snapshot, changes []rules.Change, running map[string]rules.Artifact) error {
+// addTrailEvents adds to the trails of what began and ceased to run that it did.
+func (p *Processor) addTrailEvents(ctx context.Context, made *rules.Snapshot, changes []rules.Change, running map[string]rules.Artifact) error {
 	if !rules.ConcernTrails(changes, running) {
 		return nil
 	}

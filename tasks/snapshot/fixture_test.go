@@ -18,22 +18,22 @@ import (
 	"attestry/tasks/snapshot"
 )
 
-// hands is a clock that tests turn.
-type hands struct {
+// fakeClock is a clock that tests turn.
+type fakeClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-func newHands() *hands { return &hands{now: time.Unix(1_790_000_000, 0)} }
+func newFakeClock() *fakeClock { return &fakeClock{now: time.Unix(1_790_000_000, 0)} }
 
-func (h *hands) read() time.Time {
+func (h *fakeClock) read() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.now = h.now.Add(time.Millisecond)
 	return h.now
 }
 
-func (h *hands) turn(span time.Duration) {
+func (h *fakeClock) turn(span time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.now = h.now.Add(span)
@@ -43,7 +43,7 @@ func (h *hands) turn(span time.Duration) {
 // queue: tests drain it themselves.
 type scene struct {
 	store     *app.Store
-	clock     *hands
+	clock     *fakeClock
 	intake    *snapshot.Intake
 	processor *snapshot.Processor
 	env       string
@@ -79,7 +79,7 @@ func newScene(t testing.TB, wrap func(storage.Documents) storage.Documents) *sce
 	if wrap != nil {
 		docs = wrap(docs)
 	}
-	clock := newHands()
+	clock := newFakeClock()
 	store := app.NewStore(docs, openObjects(t, folder), clock.read, quiet())
 	t.Cleanup(store.Tenancy.Close)
 	s := &scene{

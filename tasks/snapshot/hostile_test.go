@@ -28,19 +28,19 @@ func TestReportThatSwellsIsRefusedAndLeavesNothing(t *testing.T) {
 	if evidence.CodeOf(err) != evidence.TooLarge {
 		t.Errorf("got %v", err)
 	}
-	if waits, err := s.store.Reports.Waits(t.Context(), s.env, 1); err != nil || waits {
+	if waits, err := s.store.Reports.Exists(t.Context(), s.env, 1); err != nil || waits {
 		t.Errorf("it was stored: %v, %v", waits, err)
 	}
 }
 
-// fattest is the largest document that was written to a collection.
-type fattest struct {
+// largestDocuments is the largest document that was written to a collection.
+type largestDocuments struct {
 	storage.Documents
 	mu    sync.Mutex // the lease is renewed beside the drain
 	sizes map[string]int
 }
 
-func (d *fattest) note(schema *storage.Schema, records ...storage.Record) {
+func (d *largestDocuments) note(schema *storage.Schema, records ...storage.Record) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, record := range records {
@@ -48,22 +48,22 @@ func (d *fattest) note(schema *storage.Schema, records ...storage.Record) {
 	}
 }
 
-func (d *fattest) Insert(ctx context.Context, s *storage.Schema, r storage.Record) error {
+func (d *largestDocuments) Insert(ctx context.Context, s *storage.Schema, r storage.Record) error {
 	d.note(s, r)
 	return d.Documents.Insert(ctx, s, r)
 }
 
-func (d *fattest) InsertMany(ctx context.Context, s *storage.Schema, rs []storage.Record) (int, error) {
+func (d *largestDocuments) InsertMany(ctx context.Context, s *storage.Schema, rs []storage.Record) (int, error) {
 	d.note(s, rs...)
 	return d.Documents.InsertMany(ctx, s, rs)
 }
 
-func (d *fattest) Put(ctx context.Context, s *storage.Schema, rs ...storage.Record) error {
+func (d *largestDocuments) Put(ctx context.Context, s *storage.Schema, rs ...storage.Record) error {
 	d.note(s, rs...)
 	return d.Documents.Put(ctx, s, rs...)
 }
 
-func (d *fattest) Replace(ctx context.Context, s *storage.Schema, r storage.Record, revision int64) error {
+func (d *largestDocuments) Replace(ctx context.Context, s *storage.Schema, r storage.Record, revision int64) error {
 	d.note(s, r)
 	return d.Documents.Replace(ctx, s, r, revision)
 }
@@ -71,7 +71,7 @@ func (d *fattest) Replace(ctx context.Context, s *storage.Schema, r storage.Reco
 // TestDocumentsStaySmallInClustersOfManyPods lets many pods of a few images start
 // and exit.
 func TestDocumentsStaySmallInClustersOfManyPods(t *testing.T) {
-	docs := &fattest{sizes: map[string]int{}}
+	docs := &largestDocuments{sizes: map[string]int{}}
 	s := newScene(t, func(inner storage.Documents) storage.Documents {
 		docs.Documents = inner
 		return docs

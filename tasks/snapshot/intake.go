@@ -121,7 +121,7 @@ func (i *Intake) sameAsLast(ctx context.Context, head *rules.Head, digest string
 	if head.Last == 0 || head.Digest != digest {
 		return false, nil
 	}
-	waits, err := i.store.Reports.Waits(ctx, head.Environment, head.Processed+1)
+	waits, err := i.store.Reports.Exists(ctx, head.Environment, head.Processed+1)
 	if err != nil || waits {
 		return false, err
 	}
@@ -191,7 +191,7 @@ func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Dura
 	if err != nil {
 		return err
 	}
-	waits, err := i.store.Reports.Waits(ctx, environment, head.Processed+1)
+	waits, err := i.store.Reports.Exists(ctx, environment, head.Processed+1)
 	if err != nil || !waits {
 		return err
 	}

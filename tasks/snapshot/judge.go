@@ -23,7 +23,7 @@ func (p *Processor) judge(ctx context.Context, head *rules.Head, next *rules.Sna
 			starting = append(starting, image.Fingerprint)
 		}
 	}
-	announced = announcement(next, starting)
+	announced = runningEntries(next, starting)
 	if err := p.store.Running.Start(ctx, announced); err != nil {
 		return nil, nil, err
 	}
@@ -36,7 +36,7 @@ func (p *Processor) judge(ctx context.Context, head *rules.Head, next *rules.Sna
 	if head.Last > 0 && token != head.SnapshotToken {
 		wanted = all
 	}
-	known, err := p.look(ctx, next, wanted, starting, before)
+	known, err := p.loadProvenance(ctx, next, wanted, starting, before)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,8 +45,8 @@ func (p *Processor) judge(ctx context.Context, head *rules.Head, next *rules.Sna
 	}), announced, nil
 }
 
-// announcement says that fingerprints are about to run.
-func announcement(next *rules.Snapshot, fingerprints []string) []environments.Running {
+// runningEntries says that fingerprints are about to run.
+func runningEntries(next *rules.Snapshot, fingerprints []string) []environments.Running {
 	var starting []environments.Running
 	for _, fingerprint := range fingerprints {
 		starting = append(starting, environments.Running{
@@ -56,9 +56,9 @@ func announcement(next *rules.Snapshot, fingerprints []string) []environments.Ru
 	return starting
 }
 
-// look reads what is known of fingerprints: where they come from, their states
+// loadProvenance reads what is known of fingerprints: where they come from, their states
 // there, what they follow, and when those that are starting first ran.
-func (p *Processor) look(ctx context.Context, next *rules.Snapshot, fingerprints, starting []string, before map[string]rules.Artifact) (map[string]rules.Known, error) {
+func (p *Processor) loadProvenance(ctx context.Context, next *rules.Snapshot, fingerprints, starting []string, before map[string]rules.Artifact) (map[string]rules.Known, error) {
 	provenances, err := p.store.Provenances.GetMany(ctx, next.Org, fingerprints)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (p *Processor) look(ctx context.Context, next *rules.Snapshot, fingerprints
 	if err != nil {
 		return nil, err
 	}
-	return known, p.standings(ctx, next.Org, known, found)
+	return known, p.judgePredecessors(ctx, next.Org, known, found)
 }
 
 // followUp finds the predecessors of what is new to a lineage, and returns them.
@@ -132,9 +132,9 @@ func newest(predecessor rules.Predecessor, before map[string]rules.Artifact) *ru
 	return &predecessor
 }
 
-// standings judges what was looked up, and the predecessors that were found, in
+// judgePredecessors judges what was looked up, and the predecessors that were found, in
 // their trails.
-func (p *Processor) standings(ctx context.Context, org string, known map[string]rules.Known, found []*rules.Predecessor) error {
+func (p *Processor) judgePredecessors(ctx context.Context, org string, known map[string]rules.Known, found []*rules.Predecessor) error {
 	asked := map[*evidence.Status]recording.StateQuery{}
 	for _, previous := range found {
 		asked[&previous.Status] = recording.StateQueryOf(previous.Fingerprint, &previous.Origin)

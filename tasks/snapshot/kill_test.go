@@ -54,7 +54,7 @@ func TestWorkerKilledAtAnyWriteLosesNothing(t *testing.T) {
 
 // rollout is a story in which what waits at its end is a file of which flows learn
 // late, another one that is rolled out, and one that is rolled back to.
-var rollout = []deed{
+var rollout = []operation{
 	{Kind: "build", Flow: "build", Trail: "t1", Slot: "web", File: "f0", Commit: "c0", Repo: "r1"},
 	{Kind: "build", Flow: "scan", Trail: "t2", Slot: "web", File: "f0", Commit: "c0", Repo: "r2"},
 	{Kind: "build", Flow: "build", Trail: "t2", Slot: "web", File: "f1", Commit: "c1", Repo: "r1"},
@@ -74,7 +74,7 @@ func killedOnce(t *testing.T, write int, after bool) bool {
 	s.play(t, rollout...)
 	killed := runWorker(t, s.folder, s.env, write, after)
 	// When the next one comes, the lease of the killed worker has run out.
-	s.play(t, deed{Kind: "drain"})
+	s.play(t, operation{Kind: "drain"})
 
 	head := s.head(t)
 	if head.Last != 3 || head.Processed != 4 {
@@ -85,8 +85,8 @@ func killedOnce(t *testing.T, write int, after bool) bool {
 			t.Errorf("report %d: verdict %d, want %d", arrival, got, want)
 		}
 	}
-	story := append(slices.Clone(rollout), deed{Kind: "drain"})
-	if difference := chronicleOf(story, s.answered).compare(s.told(t)); difference != "" {
+	story := append(slices.Clone(rollout), operation{Kind: "drain"})
+	if difference := modelOf(story, s.answered).compare(s.told(t)); difference != "" {
 		t.Error(difference)
 	}
 	assertEvents(t, s.scene, 9)
@@ -140,7 +140,7 @@ func workUntilKilled() {
 	write, _ := strconv.Atoi(os.Getenv(killWrite))
 	k := &killing{write: int64(write), after: os.Getenv(killAfter) == "true"}
 	docs := &watched{Documents: openDocuments(t, os.Getenv(killFolder)), around: k.around}
-	clock := newHands()
+	clock := newFakeClock()
 	clock.now = time.Unix(int64(momentOf(len(rollout)-1))+1, 0)
 	store := app.NewStore(docs, openObjects(t, os.Getenv(killFolder)), clock.read, quiet())
 	processor := snapshot.NewProcessor(store, silent{}, clock.read, quiet())

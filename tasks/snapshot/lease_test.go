@@ -57,17 +57,17 @@ func unwrapped(docs storage.Documents) storage.Documents { return docs }
 // just released, as a renewal does that had to wait for it.
 func TestRenewalBehindTheReleaseTakesNoLease(t *testing.T) {
 	p, environment := newLeaseScene(t, unwrapped)
-	h, err := p.acquire(t.Context(), environment)
+	h, err := p.acquireLease(t.Context(), environment)
 	if err != nil || h == nil {
 		t.Fatal(h, err)
 	}
-	if err := p.commit(t.Context(), h, release); err != nil {
+	if err := p.commit(t.Context(), h, clearLease); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.renew(t.Context(), h); !errors.Is(err, errLeaseLost) {
+	if err := p.renewOnce(t.Context(), h); !errors.Is(err, errLeaseLost) {
 		t.Errorf("renewing answered %v", err)
 	}
-	if again, err := p.acquire(t.Context(), environment); err != nil || again == nil {
+	if again, err := p.acquireLease(t.Context(), environment); err != nil || again == nil {
 		t.Errorf("the environment is taken by nobody: %v", err)
 	}
 }

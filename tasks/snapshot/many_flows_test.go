@@ -15,7 +15,7 @@ import (
 // that replace each other, with long texts about their commits.
 func TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact(t *testing.T) {
 	const flows = 150
-	docs := &fattest{sizes: map[string]int{}}
+	docs := &largestDocuments{sizes: map[string]int{}}
 	s := newScene(t, func(inner storage.Documents) storage.Documents {
 		docs.Documents = inner
 		return docs

@@ -13,7 +13,7 @@ import (
 
 // process judges one report against the last snapshot and makes the next one if
 // anything differs. It starts over when another worker made a snapshot first.
-func (p *Processor) process(ctx context.Context, h *held, record environments.WaitingReport) (result, error) {
+func (p *Processor) process(ctx context.Context, h *lease, record environments.WaitingReport) (result, error) {
 	if unchanged, token, err := p.sameAsLast(ctx, h, record); err != nil || unchanged {
 		return result{token: token}, err
 	}
@@ -41,7 +41,7 @@ func (p *Processor) process(ctx context.Context, h *held, record environments.Wa
 
 // sameAsLast tells whether the report is like the last one and no fact that it is
 // judged by has changed since.
-func (p *Processor) sameAsLast(ctx context.Context, h *held, record environments.WaitingReport) (bool, string, error) {
+func (p *Processor) sameAsLast(ctx context.Context, h *lease, record environments.WaitingReport) (bool, string, error) {
 	head := h.current()
 	if head.Last == 0 || head.Digest != record.Digest {
 		return false, "", nil
@@ -53,7 +53,7 @@ func (p *Processor) sameAsLast(ctx context.Context, h *held, record environments
 // makeNext makes the snapshot after the last one, unless nothing has changed.
 // storage.ErrExists tells that its number is taken; the result then has what was
 // announced in vain.
-func (p *Processor) makeNext(ctx context.Context, h *held, record environments.WaitingReport, report *rules.Report) (result, error) {
+func (p *Processor) makeNext(ctx context.Context, h *lease, record environments.WaitingReport, report *rules.Report) (result, error) {
 	head := h.current()
 	last, err := p.store.Snapshots.Tree(ctx, head.Root)
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *Processor) write(ctx context.Context, next *rules.Snapshot, last *rules
 
 // adopt finishes the snapshot that was made behind the head's back, by another
 // worker or by one that was killed, and brings the head to it.
-func (p *Processor) adopt(ctx context.Context, h *held) (rules.Snapshot, error) {
+func (p *Processor) adopt(ctx context.Context, h *lease) (rules.Snapshot, error) {
 	head := h.current()
 	found, err := p.store.Snapshots.Get(ctx, head.Environment, head.Last+1)
 	if err != nil {

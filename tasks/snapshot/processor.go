@@ -37,8 +37,8 @@ const (
 // errLeaseLost ends a drain whose lease another worker has taken over.
 var errLeaseLost = errors.New("the lease on the environment was lost")
 
-// Announcer is told that an environment has settled something.
-type Announcer interface {
+// Publisher is told that an environment has settled something.
+type Publisher interface {
 	Settled(ctx context.Context, environment string)
 }
 
@@ -46,7 +46,7 @@ type Announcer interface {
 // the order of arrival.
 type Processor struct {
 	store     *app.Store
-	announcer Announcer
+	announcer Publisher
 	logical   *logical.Updater
 	clock     evidence.Clock
 	log       *slog.Logger
@@ -55,13 +55,13 @@ type Processor struct {
 }
 
 // NewProcessor makes a processor.
-func NewProcessor(store *app.Store, announcer Announcer, clock evidence.Clock, log *slog.Logger) *Processor {
+func NewProcessor(store *app.Store, announcer Publisher, clock evidence.Clock, log *slog.Logger) *Processor {
 	return &Processor{store: store, announcer: announcer, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log}
 }
 
-// held is an environment whose lease this processor has. Each holding has a name
+// lease is an environment whose lease this processor has. Each holding has a name
 // of its own, so that one which has lost its lease never takes another's for it.
-type held struct {
+type lease struct {
 	holder string
 	// mu is held while the head is written, by the processing or by the renewal
 	// of the lease beside it.
@@ -71,7 +71,7 @@ type held struct {
 }
 
 // current is the head as this processor last wrote or read it.
-func (h *held) current() rules.Head {
+func (h *lease) current() rules.Head {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.head
@@ -81,7 +81,7 @@ func (h *held) current() rules.Head {
 // when another worker is at it: that one looks again before it is done.
 func (p *Processor) Drain(ctx context.Context, environment string) error {
 	for {
-		more, err := p.turn(ctx, environment)
+		more, err := p.drainOnce(ctx, environment)
 		if errors.Is(err, errLeaseLost) {
 			return nil
 		}
@@ -91,23 +91,23 @@ func (p *Processor) Drain(ctx context.Context, environment string) error {
 	}
 }
 
-// turn takes the lease, processes what waits, releases, and looks whether more
+// drainOnce takes the lease, processes what waits, releases, and looks whether more
 // has come.
-func (p *Processor) turn(ctx context.Context, environment string) (more bool, err error) {
-	h, err := p.acquire(ctx, environment)
+func (p *Processor) drainOnce(ctx context.Context, environment string) (more bool, err error) {
+	h, err := p.acquireLease(ctx, environment)
 	if err != nil || h == nil {
 		return false, err
 	}
 	if err := p.processAll(ctx, h); err != nil {
-		p.giveBack(ctx, h, err)
+		p.releaseLease(ctx, h, err)
 		return false, err
 	}
-	return p.store.Reports.Waits(ctx, environment, h.head.Processed+1)
+	return p.store.Reports.Exists(ctx, environment, h.head.Processed+1)
 }
 
-// acquire takes the lease, or returns nil when it is taken. It counts the attempt
+// acquireLease takes the lease, or returns nil when it is taken. It counts the attempt
 // on the next report, so that one which kills its worker is noticed too.
-func (p *Processor) acquire(ctx context.Context, environment string) (*held, error) {
+func (p *Processor) acquireLease(ctx context.Context, environment string) (*lease, error) {
 	if err := p.refund(ctx, environment); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (p *Processor) acquire(ctx context.Context, environment string) (*held, err
 			head.Attempt = rules.Attempt{Arrival: next}
 		}
 		head.Attempt.Count++
-		head.Lease = lease(holder, now)
+		head.Lease = newLease(holder, now)
 		revision, err := p.store.Heads.Replace(ctx, head, stored.Revision)
 		if errors.Is(err, storage.ErrMoved) {
 			continue
@@ -136,19 +136,19 @@ func (p *Processor) acquire(ctx context.Context, environment string) (*held, err
 			p.refunds.add(environment, refund{arrival: next, holder: holder, uncertain: true})
 			return nil, err
 		}
-		return &held{holder: holder, head: head, revision: revision}, nil
+		return &lease{holder: holder, head: head, revision: revision}, nil
 	}
 	return nil, contended()
 }
 
-func lease(holder string, now time.Time) rules.Lease {
+func newLease(holder string, now time.Time) rules.Lease {
 	return rules.Lease{Holder: holder, Until: evidence.Seconds(now.Add(leaseSpan))}
 }
 
 // processAll works off batch after batch. The last write releases the lease.
-func (p *Processor) processAll(ctx context.Context, h *held) error {
+func (p *Processor) processAll(ctx context.Context, h *lease) error {
 	for {
-		records, err := p.store.Reports.Following(ctx, h.head.Environment, h.head.Processed, batchSize)
+		records, err := p.store.Reports.NextPending(ctx, h.head.Environment, h.head.Processed, batchSize)
 		if errors.Is(err, storage.ErrDamaged) && h.head.Attempt.Count > maxAttempts {
 			err = p.parkUnread(ctx, h)
 			if err == nil {
@@ -159,12 +159,12 @@ func (p *Processor) processAll(ctx context.Context, h *held) error {
 			return err
 		}
 		if len(records) == 0 {
-			return p.commit(ctx, h, release)
+			return p.commit(ctx, h, clearLease)
 		}
 		last := len(records) < batchSize
 		var done []environments.WaitingReport
 		for i, record := range records {
-			failed, err := p.processHeld(ctx, h, record, last && i == len(records)-1)
+			failed, err := p.processOne(ctx, h, record, last && i == len(records)-1)
 			if err != nil {
 				return err
 			}
@@ -193,15 +193,15 @@ func (p *Processor) remove(ctx context.Context, environment string, done []envir
 	return nil
 }
 
-// processHeld processes one report while the lease is kept, or parks it.
-func (p *Processor) processHeld(ctx context.Context, h *held, record environments.WaitingReport, last bool) (failed bool, err error) {
+// processOne processes one report while the lease is kept, or parks it.
+func (p *Processor) processOne(ctx context.Context, h *lease, record environments.WaitingReport, last bool) (failed bool, err error) {
 	attempt := h.head.Attempt
-	ctx, release := p.keep(ctx, h)
+	ctx, release := p.renewLease(ctx, h)
 	defer release()
 	if attempt.Arrival == record.Arrival && attempt.Count > maxAttempts {
 		return true, p.park(ctx, h, record, attempt, last)
 	}
-	result, err := p.guarded(ctx, h, record)
+	result, err := p.processRecovering(ctx, h, record)
 	if err == nil {
 		err = p.settle(ctx, h, record, result, last)
 	}
@@ -212,9 +212,9 @@ func (p *Processor) processHeld(ctx context.Context, h *held, record environment
 	return false, err
 }
 
-// keep renews the lease until it is released. The context ends when the lease
+// renewLease renews the lease until it is released. The context ends when the lease
 // cannot be kept, so that nothing is written without it.
-func (p *Processor) keep(ctx context.Context, h *held) (context.Context, func()) {
+func (p *Processor) renewLease(ctx context.Context, h *lease) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var renewal sync.WaitGroup
 	renewal.Go(func() {
@@ -226,7 +226,7 @@ func (p *Processor) keep(ctx context.Context, h *held) (context.Context, func())
 				return
 			case <-ticker.C:
 			}
-			if err := p.renew(ctx, h); err != nil {
+			if err := p.renewOnce(ctx, h); err != nil {
 				cancel(err)
 				return
 			}
@@ -238,8 +238,8 @@ func (p *Processor) keep(ctx context.Context, h *held) (context.Context, func())
 	}
 }
 
-func (p *Processor) renew(ctx context.Context, h *held) error {
-	return p.commit(ctx, h, func(head *rules.Head) { head.Lease = lease(h.holder, p.clock()) })
+func (p *Processor) renewOnce(ctx context.Context, h *lease) error {
+	return p.commit(ctx, h, func(head *rules.Head) { head.Lease = newLease(h.holder, p.clock()) })
 }
 
 // result is what processing one report came to.
@@ -252,9 +252,9 @@ type result struct {
 	announced []environments.Running
 }
 
-// guarded turns a panic into an error, so that a report which causes one is
+// processRecovering turns a panic into an error, so that a report which causes one is
 // parked like any other that cannot be processed.
-func (p *Processor) guarded(ctx context.Context, h *held, record environments.WaitingReport) (r result, err error) {
+func (p *Processor) processRecovering(ctx context.Context, h *lease, record environments.WaitingReport) (r result, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			p.log.Error("processing a report panicked", "environment", record.Environment,
@@ -267,7 +267,7 @@ func (p *Processor) guarded(ctx context.Context, h *held, record environments.Wa
 
 // settle writes the outcome of one report into the head, renews the lease or, at
 // the last report, releases it.
-func (p *Processor) settle(ctx context.Context, h *held, record environments.WaitingReport, r result, last bool) error {
+func (p *Processor) settle(ctx context.Context, h *lease, record environments.WaitingReport, r result, last bool) error {
 	return p.commit(ctx, h, func(head *rules.Head) {
 		outcome := rules.Outcome{Report: record.ID}
 		if r.snapshot != nil {
@@ -279,16 +279,16 @@ func (p *Processor) settle(ctx context.Context, h *held, record environments.Wai
 		}
 		head.Settle(record.Arrival, outcome)
 		if last {
-			release(head)
+			clearLease(head)
 			return
 		}
-		head.Lease = lease(h.holder, p.clock())
+		head.Lease = newLease(h.holder, p.clock())
 		head.Attempt = rules.Attempt{Arrival: record.Arrival + 1, Count: 1}
 	})
 }
 
 // park sets a report aside that was begun too often, and keeps it with the reason.
-func (p *Processor) park(ctx context.Context, h *held, record environments.WaitingReport, attempt rules.Attempt, last bool) error {
+func (p *Processor) park(ctx context.Context, h *lease, record environments.WaitingReport, attempt rules.Attempt, last bool) error {
 	// Versions before the classes have stored reasons without one.
 	reason, class := attempt.Reason, cmp.Or(attempt.Class, reasonOther)
 	if reason == "" {
@@ -304,7 +304,7 @@ func (p *Processor) park(ctx context.Context, h *held, record environments.Waiti
 	return p.commit(ctx, h, func(head *rules.Head) {
 		head.Settle(record.Arrival, rules.Outcome{Report: record.ID, Failed: true})
 		if last {
-			release(head)
+			clearLease(head)
 			return
 		}
 		head.Attempt = rules.Attempt{Arrival: record.Arrival + 1, Count: 1}
@@ -312,20 +312,20 @@ func (p *Processor) park(ctx context.Context, h *held, record environments.Waiti
 }
 
 // parkUnread parks the next report, whose document cannot be read at all.
-func (p *Processor) parkUnread(ctx context.Context, h *held) error {
+func (p *Processor) parkUnread(ctx context.Context, h *lease) error {
 	head := h.current()
 	record := environments.WaitingReport{Org: head.Org, Environment: head.Environment, Arrival: head.Processed + 1}
 	return p.park(ctx, h, record, head.Attempt, false)
 }
 
-func release(head *rules.Head) {
+func clearLease(head *rules.Head) {
 	head.Lease = rules.Lease{}
 	head.Attempt = rules.Attempt{}
 }
 
-// giveBack releases the lease after an error. What is not the report's fault does not
+// releaseLease releases the lease after an error. What is not the report's fault does not
 // count as an attempt.
-func (p *Processor) giveBack(ctx context.Context, h *held, cause error) {
+func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseSpan)
 	defer cancel()
 	begun := h.current()
@@ -352,7 +352,7 @@ func (p *Processor) giveBack(ctx context.Context, h *held, cause error) {
 // else has touched it meanwhile. The change must bear repetition. Once the lease
 // is released there is nothing more to change: a renewal that had to wait for the
 // release would take it again, for nobody.
-func (p *Processor) commit(ctx context.Context, h *held, change func(*rules.Head)) error {
+func (p *Processor) commit(ctx context.Context, h *lease, change func(*rules.Head)) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.head.Lease.Holder != h.holder {

@@ -142,7 +142,7 @@ func TestLargeReportGoesThroughTheObjectStoreAndLeavesNothing(t *testing.T) {
 	s := newScene(t, nil)
 	// Fingerprints do not compress: about 32 bytes each remain.
 	s.accept(t, fleet(12_000))
-	waiting, err := s.store.Reports.Following(t.Context(), s.env, 0, 1)
+	waiting, err := s.store.Reports.NextPending(t.Context(), s.env, 0, 1)
 	if err != nil || len(waiting) != 1 || waiting[0].Object == "" {
 		t.Fatalf("the report is not an object: %v", err)
 	}

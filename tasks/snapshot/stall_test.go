@@ -38,7 +38,7 @@ func haltedOnce(t *testing.T, write int64) bool {
 	})
 	go func() { done <- first.processor.Drain(t.Context(), s.env) }()
 	story := slices.Clone(rollout)
-	later := []deed{
+	later := []operation{
 		{Kind: "drain"},
 		{Kind: "build", Flow: "build", Trail: "t4", Slot: "web", File: "f6", Commit: "c3", Repo: "r3"},
 		{Kind: "run", Images: []image{{"other", "f6", 4}}},
@@ -63,10 +63,10 @@ func haltedOnce(t *testing.T, write int64) bool {
 		}
 	}
 	// What the first worker left behind, the next report finds.
-	last := []deed{{Kind: "run", Images: []image{{"other", "f6", 4}, {"web", "f0", 6}}}, {Kind: "drain"}}
+	last := []operation{{Kind: "run", Images: []image{{"other", "f6", 4}, {"web", "f0", 6}}}, {Kind: "drain"}}
 	s.play(t, last...)
 	story = slices.Concat(story, later, last)
-	if difference := chronicleOf(story, s.answered).compare(s.told(t)); difference != "" {
+	if difference := modelOf(story, s.answered).compare(s.told(t)); difference != "" {
 		t.Error(difference)
 	}
 	assertSwept(t, s.scene)

@@ -14,7 +14,7 @@ import (
 )
 
 // A deed is something that a client of a story does.
-type deed struct {
+type operation struct {
 	// Kind is run, drain, build or attest.
 	Kind string
 	// Images run; one whose file is "" has a digest that the reporter could not learn.
@@ -38,28 +38,28 @@ var storyFlows = map[string]string{
 	"scan":  "version: 1\n",
 }
 
-const storyBegins = 1_800_000_000
+const storyStart = 1_800_000_000
 
 // momentOf is when the deed of a number is done, in Unix seconds.
-func momentOf(number int) float64 { return storyBegins + 60*float64(number) }
+func momentOf(number int) float64 { return storyStart + 60*float64(number) }
 
 // invent makes a story up.
-func invent(seed uint64, length int) []deed {
+func invent(seed uint64, length int) []operation {
 	random := rand.New(rand.NewPCG(seed, 7))
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
 	var running []image
-	var story []deed
+	var story []operation
 	for len(story) < length {
-		d := deed{
+		d := operation{
 			Kind: "build", Flow: pick("build", "scan"), Trail: pick("t1", "t2", "t3"), Slot: pick("web", "web", "api"),
 			File: pick("f0", "f1", "f2", "f3", "f4"), Commit: pick("c0", "c1", "c2"), Repo: pick("", "r1", "r2"),
 		}
 		switch n := random.IntN(10); {
 		case n < 5:
 			running = change(random, pick, running)
-			d = deed{Kind: "run", Images: running}
+			d = operation{Kind: "run", Images: running}
 		case n < 6:
-			d = deed{Kind: "drain"}
+			d = operation{Kind: "drain"}
 		case n < 8:
 			d.Kind, d.Attestation, d.Compliant = "attest", pick("x", "y"), random.IntN(3) > 0
 			d.Commit, d.Repo = pick("", "c0", "c1"), ""
@@ -74,7 +74,7 @@ func invent(seed uint64, length int) []deed {
 		}
 		story = append(story, d)
 	}
-	return append(story, deed{Kind: "drain"})
+	return append(story, operation{Kind: "drain"})
 }
 
 // change lets some images start, some exit, and some only change their numbers.
@@ -129,7 +129,7 @@ func newStage(t testing.TB, stirs bool, wrap func(storage.Documents) storage.Doc
 }
 
 // play does the deeds that come next in a story.
-func (s *stage) play(t testing.TB, story ...deed) {
+func (s *stage) play(t testing.TB, story ...operation) {
 	t.Helper()
 	for _, d := range story {
 		s.do(t, s.done, d)
@@ -137,7 +137,7 @@ func (s *stage) play(t testing.TB, story ...deed) {
 	}
 }
 
-func (s *stage) do(t testing.TB, number int, d deed) {
+func (s *stage) do(t testing.TB, number int, d operation) {
 	t.Helper()
 	at := momentOf(number)
 	s.clock.mu.Lock()
@@ -168,7 +168,7 @@ func (s *stage) do(t testing.TB, number int, d deed) {
 	}
 }
 
-func (d *deed) report() rules.Report {
+func (d *operation) report() rules.Report {
 	var instances []rules.Instance
 	for _, image := range d.Images {
 		digest := ""
@@ -180,7 +180,7 @@ func (d *deed) report() rules.Report {
 	return rules.Canonical(evidence.Server, instances)
 }
 
-func (d *deed) record(number int) evidence.ArtifactRecord {
+func (d *operation) record(number int) evidence.ArtifactRecord {
 	at := momentOf(number)
 	sha := shaOf(d.Commit)
 	return evidence.ArtifactRecord{
@@ -190,7 +190,7 @@ func (d *deed) record(number int) evidence.ArtifactRecord {
 	}
 }
 
-func (d *deed) attestation(number int) evidence.Attestation {
+func (d *operation) attestation(number int) evidence.Attestation {
 	attestation := evidence.Attestation{
 		ID: idOf(number), Org: "org", Trail: d.Trail, Name: d.Attestation, Type: "generic", Compliant: d.Compliant, CreatedAt: momentOf(number),
 	}
@@ -225,7 +225,7 @@ func TestStoriesAreToldAsTheyHappened(t *testing.T) {
 			for _, stirs := range []bool{false, true} {
 				s := newStage(t, stirs, nil)
 				s.play(t, story...)
-				if difference := chronicleOf(story, s.answered).compare(s.told(t)); difference != "" {
+				if difference := modelOf(story, s.answered).compare(s.told(t)); difference != "" {
 					t.Errorf("the token moves always: %v\n%s", stirs, difference)
 				}
 			}

@@ -16,15 +16,15 @@ import (
 // storyFiles is how many files there are in stories: f0, f1, f2, …
 const storyFiles = 10
 
-// teller writes down what the store keeps, as a chronicle.
-type teller struct {
+// eventReader writes down what the store keeps, as a chronicle.
+type eventReader struct {
 	*stage
-	chronicle chronicle
+	chronicle model
 	names     *strings.Replacer
 }
 
 // told is what the store keeps of a stage's environment.
-func (s *stage) told(t testing.TB) chronicle {
+func (s *stage) told(t testing.TB) model {
 	t.Helper()
 	var pairs []string
 	for name, id := range s.flows {
@@ -34,7 +34,7 @@ func (s *stage) told(t testing.TB) chronicle {
 		file := fmt.Sprint("f", i)
 		pairs = append(pairs, fingerprint(file), file)
 	}
-	w := &teller{stage: s, chronicle: chronicle{}, names: strings.NewReplacer(pairs...)}
+	w := &eventReader{stage: s, chronicle: model{}, names: strings.NewReplacer(pairs...)}
 	latest, err := s.store.Snapshots.Latest(t.Context(), s.env)
 	if err != nil {
 		t.Fatal(err)
@@ -51,10 +51,10 @@ func (s *stage) told(t testing.TB) chronicle {
 	return w.chronicle
 }
 
-func (w *teller) file(fingerprint string) string { return w.names.Replace(fingerprint) }
+func (w *eventReader) file(fingerprint string) string { return w.names.Replace(fingerprint) }
 
 // tellAll writes down a whole collection by one of its indexes.
-func tellAll[T any](t testing.TB, w *teller, collection string, tell func(T)) {
+func tellAll[T any](t testing.TB, w *eventReader, collection string, tell func(T)) {
 	t.Helper()
 	for _, schema := range app.Schemas() {
 		if schema.Name != collection {
@@ -80,7 +80,7 @@ func tellAll[T any](t testing.TB, w *teller, collection string, tell func(T)) {
 	}
 }
 
-func (w *teller) tellSightings(t testing.TB) {
+func (w *eventReader) tellSightings(t testing.TB) {
 	t.Helper()
 	var files []string
 	for i := range storyFiles {
@@ -95,18 +95,18 @@ func (w *teller) tellSightings(t testing.TB) {
 	}
 }
 
-func (w *teller) source(o *evidence.Origin) string {
+func (w *eventReader) source(o *evidence.Origin) string {
 	return fmt.Sprintf("%s/%s/%s %s %s repo=%s at=%v first=%v", w.names.Replace(o.Flow), o.Trail, o.Slot, o.Record, o.CommitSHA, o.Repo, o.Time, o.First)
 }
 
-func (w *teller) previous(p *rules.Predecessor) string {
+func (w *eventReader) previous(p *rules.Predecessor) string {
 	if p == nil {
 		return "nothing"
 	}
 	return fmt.Sprintf("[%s %s since=%d %s %s]", w.file(p.Fingerprint), p.Name, p.Since, w.source(&p.Origin), p.Status)
 }
 
-func (w *teller) tellSnapshot(t testing.TB, number int64) {
+func (w *eventReader) tellSnapshot(t testing.TB, number int64) {
 	t.Helper()
 	made, artifacts, changes := w.artifacts(t, number)
 	head := fmt.Sprintf("snapshot %d", number)
@@ -124,7 +124,7 @@ func (w *teller) tellSnapshot(t testing.TB, number int64) {
 	}
 }
 
-func (w *teller) tellEvent(one struct {
+func (w *eventReader) tellEvent(one struct {
 	rules.Event
 	Repo string `json:"repo"`
 }) {
@@ -144,7 +144,7 @@ func (w *teller) tellEvent(one struct {
 		w.file(one.Fingerprint), one.Name, one.Type, one.Description, flows, one.Record, difference)
 }
 
-func (w *teller) tellDeployment(one rules.Deployment) {
+func (w *eventReader) tellDeployment(one rules.Deployment) {
 	origin := "nowhere"
 	if one.Origin != nil {
 		origin = one.Origin.Record
@@ -156,13 +156,13 @@ func (w *teller) tellDeployment(one rules.Deployment) {
 	w.chronicle[key] = fmt.Sprintf("%s at %v from %s", one.Name, one.Timestamp, origin)
 }
 
-func (w *teller) tellSuccession(one rules.Succession) {
+func (w *eventReader) tellSuccession(one rules.Succession) {
 	lineage := one.Lineage()
 	key := fmt.Sprintf("place %s/%s %s %d", w.names.Replace(lineage.Flow), lineage.Slot, w.file(one.Artifact.Fingerprint), one.Artifact.Since)
 	w.chronicle[key] = fmt.Sprintf("%v %s", one.At, w.previous(&one.Artifact))
 }
 
-func (w *teller) tellRunning(one environments.Running) {
+func (w *eventReader) tellRunning(one environments.Running) {
 	key, text := fmt.Sprintf("running %s since %d", w.file(one.Fingerprint), one.Since), ""
 	if one.Repo != "" {
 		key += " of " + one.Repo
@@ -171,7 +171,7 @@ func (w *teller) tellRunning(one environments.Running) {
 	w.chronicle[key] = text
 }
 
-func (w *teller) tellTrail(one evidence.TrailEvent) {
+func (w *eventReader) tellTrail(one evidence.TrailEvent) {
 	if one.Type != evidence.ArtifactStartedRunning && one.Type != evidence.ArtifactStoppedRunning {
 		return
 	}

@@ -56,15 +56,15 @@ func (d *killable) InsertMany(ctx context.Context, schema *storage.Schema, recor
 	return d.Documents.InsertMany(ctx, schema, records)
 }
 
-// yard is a store with two organizations in whose trails something was left behind.
-type yard struct {
+// fixture is a store with two organizations in whose trails something was left behind.
+type fixture struct {
 	docs  *killable
 	store *app.Store
 	orgs  []string
 	flows map[string]string // by organization
 }
 
-func newYard(t *testing.T) *yard {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	folder := t.TempDir()
 	engine, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), app.Schemas())
@@ -77,7 +77,7 @@ func newYard(t *testing.T) *yard {
 		t.Fatal(err)
 	}
 	docs := &killable{Documents: engine}
-	y := &yard{docs: docs, store: app.NewStore(docs, objects, at(noted), slog.New(slog.DiscardHandler)), flows: map[string]string{}}
+	y := &fixture{docs: docs, store: app.NewStore(docs, objects, at(noted), slog.New(slog.DiscardHandler)), flows: map[string]string{}}
 	t.Cleanup(y.store.Tenancy.Close)
 	_, err = y.store.Tenancy.ApplyBootstrap(t.Context(), evidence.Bootstrap{
 		Organizations: []evidence.DeclaredOrganization{{Name: "acme"}, {Name: "other"}},
@@ -103,13 +103,13 @@ func newYard(t *testing.T) *yard {
 }
 
 // attest reports a failing attestation of a trail.
-func (y *yard) attest(t *testing.T, org, trail string, want error) {
+func (y *fixture) attest(t *testing.T, org, trail string, want error) {
 	t.Helper()
 	y.flows[org] = y.attestAt(t, org, "flow", trail, noted, want)
 }
 
 // attestAt is attest in a flow by a clock that shows a time. It returns the flow's id.
-func (y *yard) attestAt(t *testing.T, org, flow, trail string, now float64, want error) string {
+func (y *fixture) attestAt(t *testing.T, org, flow, trail string, now float64, want error) string {
 	t.Helper()
 	id := evidence.NewID()
 	scope := recording.Scope{Org: org, OrgName: "acme", Flow: flow, Trail: trail, By: "by", ByID: "by", At: now}
@@ -126,7 +126,7 @@ func (y *yard) attestAt(t *testing.T, org, flow, trail string, now float64, want
 	return ref.ID
 }
 
-func (y *yard) reconciler(t *testing.T, now evidence.Clock) (*reconciler, *prometheus.Registry) {
+func (y *fixture) reconciler(t *testing.T, now evidence.Clock) (*reconciler, *prometheus.Registry) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	r, err := newReconciler(Deps{Store: y.store, Clock: now, Log: slog.New(slog.DiscardHandler), Metrics: registry})
@@ -154,7 +154,7 @@ func counted(t *testing.T, registry *prometheus.Registry, kind string) float64 {
 }
 
 // finished tells whether nothing is left behind.
-func (y *yard) finished(t *testing.T) bool {
+func (y *fixture) finished(t *testing.T) bool {
 	t.Helper()
 	return !slices.ContainsFunc(y.orgs, func(org string) bool {
 		trail, err := y.store.Trails.Get(t.Context(), y.flows[org], "trail")
@@ -174,7 +174,7 @@ func at(seconds float64) evidence.Clock {
 }
 
 func TestReconcilerFinishesWhatWasLeftBehind(t *testing.T) {
-	y := newYard(t)
+	y := newFixture(t)
 	r, registry := y.reconciler(t, at(noted+90))
 	if err := r.reconcile(t.Context()); err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestReconcilerFinishesWhatWasLeftBehind(t *testing.T) {
 }
 
 func TestReconcilerLeavesAloneWhatMayBeUnderWay(t *testing.T) {
-	y := newYard(t)
+	y := newFixture(t)
 	r, _ := y.reconciler(t, at(noted+50))
 	if err := r.reconcile(t.Context()); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestReconcilerLeavesAloneWhatMayBeUnderWay(t *testing.T) {
 // TestReconcilerFindsWhatAClockThatIsBehindRecorded has a process record by a clock that
 // is an hour behind, and be killed, after the reconciler has seen what others recorded.
 func TestReconcilerFindsWhatAClockThatIsBehindRecorded(t *testing.T) {
-	y := newYard(t)
+	y := newFixture(t)
 	r, registry := y.reconciler(t, at(noted+90))
 	for range 6 {
 		if err := r.reconcile(t.Context()); err != nil {
@@ -237,7 +237,7 @@ func TestReconcilerFindsWhatAClockThatIsBehindRecorded(t *testing.T) {
 // TestReconcilerFindsWhatIsStoredLate has a fact stored only after passes have seen later
 // ones, three times over, and its process killed then.
 func TestReconcilerFindsWhatIsStoredLate(t *testing.T) {
-	y := newYard(t)
+	y := newFixture(t)
 	r, registry := y.reconciler(t, at(noted+90))
 	pass := func() {
 		t.Helper()
@@ -267,7 +267,7 @@ func TestReconcilerFindsWhatIsStoredLate(t *testing.T) {
 }
 
 func TestOneWorkerReconciles(t *testing.T) {
-	y := newYard(t)
+	y := newFixture(t)
 	elected, err := y.store.Leases.Acquire(t.Context(), reconcileLease, "another worker", time.Minute)
 	if err != nil || !elected {
 		t.Fatalf("elected %v: %v", elected, err)
