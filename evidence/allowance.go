@@ -1,7 +1,7 @@
 package evidence
 
 // Allowance permits one artifact in one environment whatever the policies say
-// (contract/semantics.md 4.7).
+// (docs/semantics.md 9.5).
 type Allowance struct {
 	ID          string `json:"id"`
 	Org         string `json:"org"`

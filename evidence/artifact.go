@@ -4,7 +4,7 @@ import "encoding/json"
 
 // ArtifactRecord is one report of an artifact. One fingerprint may be reported in
 // several flows and trails, and again; each report is a record of its own
-// (contract/semantics.md 2.5).
+// (docs/semantics.md 5.2).
 type ArtifactRecord struct {
 	ID          string `json:"id"`
 	Org         string `json:"org"`

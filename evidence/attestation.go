@@ -3,7 +3,7 @@ package evidence
 import "encoding/json"
 
 // The built-in attestation types, and the prefixes of those that are not
-// (contract/semantics.md 2.8).
+// (docs/semantics.md 6.3).
 const (
 	TypeGeneric     = "generic"
 	TypeJUnit       = "junit"

@@ -3,7 +3,7 @@ package evidence
 import "encoding/json"
 
 // AttestationType is a custom attestation type of an organization, without its
-// versions (contract/semantics.md 3).
+// versions (docs/semantics.md 8.1).
 type AttestationType struct {
 	Org  string `json:"org"`
 	Name string `json:"name"`

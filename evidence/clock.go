@@ -11,7 +11,7 @@ import (
 type Clock func() time.Time
 
 // Seconds returns t as float Unix seconds with microseconds, the form of times
-// in the contract (contract/responses.md, "Values").
+// in the contract (docs/semantics.md 1.4).
 func Seconds(t time.Time) float64 {
 	return float64(t.UnixMicro()) / 1e6
 }

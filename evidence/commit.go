@@ -2,8 +2,8 @@ package evidence
 
 import "strings"
 
-// GitCommit is what a client tells of a commit (contract/requests.md,
-// GitCommit). Everything but the SHA may be withheld; then it is nil.
+// GitCommit is what a client tells of a commit
+// (docs/semantics.md 6.1). Everything but the SHA may be withheld; then it is nil.
 type GitCommit struct {
 	SHA1           string   `json:"sha1"`
 	Message        *string  `json:"message"`
@@ -18,7 +18,7 @@ type GitCommit struct {
 }
 
 // Redacted returns the commit with what a client redacted taken as withheld:
-// author, message and branch come empty then (contract/semantics.md 2.7).
+// author, message and branch come empty then (docs/semantics.md 6.1).
 func (c GitCommit) Redacted() GitCommit {
 	for _, text := range []**string{&c.Author, &c.Message, &c.Branch} {
 		if *text != nil && **text == "" {
@@ -52,8 +52,8 @@ func ShownSHA(sha string) string {
 	return sha
 }
 
-// ExternalURL points to something outside, by a label (contract/requests.md,
-// ExternalAttachmentUrl).
+// ExternalURL points to something outside, by a label
+// (docs/semantics.md 6.1).
 type ExternalURL struct {
 	Href        string  `json:"href"`
 	Fingerprint *string `json:"fingerprint,omitempty"`

@@ -6,7 +6,7 @@ import (
 )
 
 // EnvironmentType is the kind of runtime an environment stands for, spelled as
-// in the contract (contract/requests.md, CreateEnvironmentPutInput).
+// in the contract (docs/semantics.md 9.1).
 type EnvironmentType string
 
 // The environment types. A logical environment unites physical ones and is never
@@ -32,7 +32,7 @@ type Environment struct {
 	Type        EnvironmentType `json:"type"`
 	Description string          `json:"description"`
 	// IncludeScaling and RequireProvenance are kept as sent and change nothing
-	// (contract/README.md choice 1, semantics.md 4.1).
+	// (docs/semantics.md 9.1).
 	IncludeScaling    bool `json:"include_scaling"`
 	RequireProvenance bool `json:"require_provenance"`
 	// Included holds the ids of the members of a logical environment, in the
@@ -98,7 +98,7 @@ func (e *Environment) FollowMembers(successors map[string]string) {
 
 // UnitedState is the state of a logical environment whose members have the given
 // ones: false when any is false, unknown when any is unknown or there are none
-// (contract/semantics.md 4.6).
+// (docs/semantics.md 12.3).
 func UnitedState(states []*bool) *bool {
 	unknown := len(states) == 0
 	for _, state := range states {

@@ -31,8 +31,8 @@ const (
 type Error struct {
 	Code    Code
 	Message string
-	// Fields maps the location of a finding to its text, as contract/messages.md
-	// words it; nil for everything but validation.
+	// Fields maps the location of a finding to its text, worded as clients
+	// know it (docs/semantics.md 1.8); nil for everything but validation.
 	Fields map[string]string
 	// RetryAfter is how long a client should wait; only with RateLimited and
 	// Unavailable.
@@ -46,7 +46,7 @@ func (e *Error) Error() string { return e.Message }
 func NewError(code Code, message string) *Error { return &Error{Code: code, Message: message} }
 
 // ValidationMessage heads every answer to a payload or parameter that fails
-// validation (contract/messages.md, "Validation (400)").
+// validation (docs/semantics.md 1.8).
 const ValidationMessage = "Input payload validation failed"
 
 // ValidationError reports findings by their location.

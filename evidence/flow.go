@@ -12,7 +12,7 @@ type Flow struct {
 	Org         string `json:"org"`
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	// Visibility is kept as sent, and changes nothing (contract/semantics.md 2.1).
+	// Visibility is kept as sent, and changes nothing (docs/semantics.md 3.1).
 	Visibility string `json:"visibility"`
 	// Template is the id of the template that new trails take.
 	Template string            `json:"template"`

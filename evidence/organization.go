@@ -45,7 +45,7 @@ type Membership struct {
 }
 
 // CheckOrganizationName returns why a name cannot be an organization's, or nil.
-// The form is that of trail names (contract/requests.md, TRAIL), so that a name
+// The form is that of trail names (docs/semantics.md 2.1), so that a name
 // is one path segment and never needs escaping.
 func CheckOrganizationName(name string) error {
 	switch {

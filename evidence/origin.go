@@ -7,7 +7,7 @@ import (
 )
 
 // Origin is where a flow knows a fingerprint from: its newest record there
-// (contract/live-shapes.md 1, "What the snapshot data implies"). It holds what
+// (docs/semantics.md 11.3). It holds what
 // snapshots, events and deployments show of the record, which never changes.
 type Origin struct {
 	Flow   string `json:"flow"`   // id

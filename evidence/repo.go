@@ -14,7 +14,7 @@ import (
 )
 
 // RepoInfo is what a client tells of the repository it works in
-// (contract/requests.md, RepoInfoPostInput).
+// (docs/semantics.md 15.1).
 type RepoInfo struct {
 	Name           string          `json:"name"`
 	ID             *string         `json:"id"` // at the provider
@@ -26,7 +26,7 @@ type RepoInfo struct {
 }
 
 // Named tells whether the info is enough to make a repository of
-// (contract/semantics.md 2.7).
+// (docs/semantics.md 15.1).
 func (i RepoInfo) Named() bool { return i.Name != "" && i.URL != "" }
 
 // RepoID is an id for the repository of an organization that info tells of. It is

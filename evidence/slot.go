@@ -46,7 +46,7 @@ func AddEntry(entries []Entry, entry Entry) []Entry {
 }
 
 // Slot is what was reported under one artifact name of a trail: the artifacts,
-// the newest of which counts (contract/semantics.md 2.9, rule 8), and the
+// the newest of which counts (docs/semantics.md 7.2, rule 8), and the
 // attestations bound to them.
 type Slot struct {
 	Org   string `json:"org"`
@@ -89,7 +89,7 @@ func (a SlotArtifact) later(other SlotArtifact) bool { return compareArtifacts(a
 
 // SlotEntry is an attestation bound to the artifact of a fingerprint, or, made by
 // name, to the artifacts of a commit, or to all when it has no commit
-// (contract/semantics.md 2.6).
+// (docs/semantics.md 6.2).
 type SlotEntry struct {
 	Entry
 	Fingerprint string `json:"fingerprint,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Status is how far a trail or an artifact has come (contract/semantics.md 2.9).
+// Status is how far a trail or an artifact has come (docs/semantics.md 7.2).
 type Status string
 
 // The statuses. Only an artifact can be Missing: it was never reported.
@@ -128,7 +128,7 @@ func (t *Trail) Admits(artifacts []string, attestation string) error {
 }
 
 // TrailChange is a begin of a trail; nil members were not sent and stay as they
-// are (contract/semantics.md 2.4).
+// are (docs/semantics.md 4.1).
 type TrailChange struct {
 	Description  *string
 	Commit       *GitCommit

@@ -2,7 +2,7 @@ package evidence
 
 import "encoding/json"
 
-// The types of a trail's events (contract/semantics.md 2.10).
+// The types of a trail's events (docs/semantics.md 4.4).
 const (
 	TrailReported               = "trail_reported"
 	TrailUpdated                = "trail_updated"
@@ -15,7 +15,7 @@ const (
 )
 
 // TrailEvent is something that happened to a trail. Events are kept as they were
-// when they happened (contract/live-shapes.md 5).
+// when they happened (docs/semantics.md 4.4).
 type TrailEvent struct {
 	// ID is unique in the trail. It follows from what happened, so that the event
 	// can be stored twice.

@@ -11,7 +11,7 @@ import (
 var GenerationSchema = &Schema{Name: "tokens"}
 
 // generation is overwritten with a fresh random value whenever a fact about
-// something that runs has changed (design: "fast path").
+// something that runs has changed (docs/semantics.md 10.4).
 type generation struct {
 	Org   string `json:"org"`
 	Value string `json:"value"`

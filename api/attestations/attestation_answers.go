@@ -10,8 +10,8 @@ import (
 	"attestry/evidence"
 )
 
-// Attestation is an attestation as answers show it (contract/responses.md,
-// "Attestation object"). What was not sent is left out, and so are the members of
+// Attestation is an attestation as answers show it
+// (docs/semantics.md 6.6). What was not sent is left out, and so are the members of
 // other types.
 type Attestation struct {
 	SchemaVersion       int                                       `json:"schema_version"`
@@ -68,7 +68,7 @@ type AttestationOverride struct {
 }
 
 // The versions of the answer: that of scans holds counts, where it once held the
-// issues (contract/live-shapes.md 6).
+// issues (docs/semantics.md 6.3).
 const (
 	attestationVersion     = 1
 	snykAttestationVersion = 2

@@ -14,7 +14,7 @@ import (
 )
 
 // CustomAttestationPostInput is the data of post_custom_attestation
-// (contract/requests.md), and so are the following of their operations.
+// (docs/semantics.md 6.1), and so are the following of their operations.
 type CustomAttestationPostInput struct {
 	resource.AttestationBase
 	TypeName        string          `json:"type_name"`

@@ -56,7 +56,7 @@ func (h *handlers) attestationTypeRoutes() []server.Route {
 }
 
 // CustomAttestationTypePostInput is the data of post_custom_attestation_type
-// (contract/requests.md). Names may have a dot, as semantics.md 3 has it, and
+// (docs/semantics.md 8.1). Names may have a dot (docs/semantics.md 1.5), and
 // clients send summary.
 type CustomAttestationTypePostInput struct {
 	Name        string         `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_~.]*$"`
@@ -135,7 +135,7 @@ func (e EvaluatorInput) evaluator() *evidence.Evaluator {
 }
 
 // CustomAttestationType is a custom attestation type as answers show it
-// (contract/responses.md). Clients print an unset description as text, so it is
+// (docs/semantics.md 8.1). Clients print an unset description as text, so it is
 // left out; who made the type and when is left out when a version is asked for.
 type CustomAttestationType struct {
 	Name           string                                        `json:"name"`
@@ -213,7 +213,7 @@ type attestationTypesAnswer struct {
 
 // postAttestationType makes a type, or the next version of one, which is told as a
 // whole: what is left out is unset. An archived type comes back with it
-// (contract/clients.md 5).
+// (docs/semantics.md 8.1).
 func (h *handlers) postAttestationType(ctx context.Context, _ *server.OrgPath, f *server.Form[CustomAttestationTypePostInput]) (*server.TextAnswer, error) {
 	schema, err := readSchema(ctx, f)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // SystemAttestationTypes is the answer of list_system_attestation_types
-// (contract/responses.md).
+// (docs/semantics.md 8.3).
 type SystemAttestationTypes struct {
 	Types []SystemAttestationType `json:"system_attestation_types"`
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // buildRoutes are those of builds: artifacts at their first report
-// (contract/semantics.md 7).
+// (docs/semantics.md 14.3).
 func (h *handlers) buildRoutes() []server.Route {
 	return []server.Route{
 		{
@@ -86,7 +86,7 @@ func (in *listBuildsInput) window(ctx context.Context, h *handlers) resource.Win
 		cmp.Or(resource.IfSent(ctx, "end_ts", in.End), resource.IfSent(ctx, "end-ts", in.DashedEnd)))
 }
 
-// BuildListResponse is a page of builds, newest first (contract/responses.md). Totals
+// BuildListResponse is a page of builds, newest first (docs/semantics.md 14.3). Totals
 // beyond 100,000 are told as 100,000.
 type BuildListResponse struct {
 	server.PageEnvelope
@@ -160,7 +160,7 @@ type buildStatisticsInput struct {
 	BuildFilter
 }
 
-// BuildStatisticsResponse tells when was built (contract/responses.md). Counting by
+// BuildStatisticsResponse tells when was built (docs/semantics.md 14.4). Counting by
 // day is left to the client.
 type BuildStatisticsResponse struct {
 	StartTS float64   `json:"start_ts" doc:"Unix seconds, included."`

@@ -10,7 +10,7 @@ import (
 )
 
 // Deployment is an artifact that newly ran in an environment
-// (contract/responses.md).
+// (docs/semantics.md 14.1).
 type Deployment struct {
 	DeployedAt float64 `json:"deployed_at" doc:"Unix seconds."`
 	DeploymentFacts
@@ -55,7 +55,7 @@ type ReplacedArtifact struct {
 }
 
 // BuildRepoInfo is the repository of a build or of a deployment
-// (contract/responses.md).
+// (docs/semantics.md 14.1).
 type BuildRepoInfo struct {
 	Name   string `json:"name"`
 	RepoID string `json:"repo_id" doc:"At the provider; empty when unknown."`

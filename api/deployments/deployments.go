@@ -19,7 +19,7 @@ import (
 )
 
 // environmentWindow is how far back the deployments of one environment reach unless
-// the request says so (contract/semantics.md 7).
+// the request says so (docs/semantics.md 14.1).
 const environmentWindow = 30 * 24 * time.Hour
 
 // deploymentRoutes are those of what was deployed: what newly ran in environments.
@@ -63,7 +63,7 @@ type listDeploymentsInput struct {
 }
 
 // DeploymentListResponse is a page of deployments, newest first
-// (contract/responses.md, style 4). Totals beyond 100,000 are told as 100,000.
+// (docs/semantics.md 1.10, style 4). Totals beyond 100,000 are told as 100,000.
 type DeploymentListResponse struct {
 	server.PageEnvelope
 	Deployments []Deployment `json:"deployments"`

@@ -22,7 +22,7 @@ func (h *handlers) liveArtifactRoutes() []server.Route {
 	}}
 }
 
-// RepoLiveStatusResponse tells what of a repository runs (contract/responses.md).
+// RepoLiveStatusResponse tells what of a repository runs (docs/semantics.md 14.5).
 // Archived environments are left out.
 type RepoLiveStatusResponse struct {
 	Links         map[string]server.Href      `json:"_links"`

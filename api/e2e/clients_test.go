@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The fields that the public command-line client reads of each resource, from the
-// field tables of contract/clients.md, part 3. A name with a `?` may be absent.
+// The fields that the public command-line client reads of each resource
+// (docs/semantics.md 16.3). A name with a `?` may be absent.
 // Kinds are those of JSON; `|null` lets null through.
 var clientFields = map[string][]string{
 	"trail": {

@@ -58,7 +58,7 @@ const (
 	secondCommit = "2222222222222222222222222222222222222222"
 )
 
-// TestEventLogTellsOfARollout compares with contract/live-shapes.md 12.
+// TestEventLogTellsOfARollout compares with docs/semantics.md 13.1.
 func TestEventLogTellsOfARollout(t *testing.T) {
 	s := start(t, options{})
 	s.environment("prod", evidence.Server)

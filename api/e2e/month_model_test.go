@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// What follows says what a month of reports comes to by the words of
-// contract/semantics.md 4. It shares no code with the service.
+// What follows says what a month of reports comes to by
+// docs/semantics.md 10, 11 and 12. It shares no code with the service.
 
 // built is an image with what its pipeline told of it.
 type built struct {

@@ -57,7 +57,7 @@ func (s *service) recordOf(flow, file string) string {
 }
 
 // TestSnapshotTellsWhereArtifactsComeFrom compares all that flows tell with
-// contract/live-shapes.md 1.
+// docs/semantics.md 11.3.
 func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
 	s := start(t, options{real: true, begins: deliveryBegins})
 	s.environment("host", evidence.Server)

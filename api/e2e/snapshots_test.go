@@ -113,7 +113,7 @@ func assertEvents(t *testing.T, s *service, environment string, want int) {
 	}
 }
 
-// TestSnapshotHasTheShapeOfTheContract compares with contract/live-shapes.md 1.
+// TestSnapshotHasTheShapeOfTheContract compares with docs/semantics.md 11.2.
 func TestSnapshotHasTheShapeOfTheContract(t *testing.T) {
 	s := start(t, options{})
 	s.environment("prod", evidence.K8S)

@@ -28,7 +28,7 @@ func (h *handlers) allowlistRoutes() []server.Route {
 }
 
 // AllowlistPutInput is the body of allow_artifact_for_env, and its answer
-// (contract/requests.md).
+// (docs/semantics.md 9.5).
 type AllowlistPutInput struct {
 	ArtifactName        string `json:"artifact_name" maxLength:"1024"`
 	ArtifactFingerprint string `json:"artifact_fingerprint" pattern:"^[a-f0-9]{64}$"`
@@ -36,7 +36,7 @@ type AllowlistPutInput struct {
 }
 
 // AllowlistResponse is an artifact that is permitted in an environment, as answers
-// show it (contract/responses.md).
+// show it (docs/semantics.md 9.5).
 type AllowlistResponse struct {
 	ArtifactName    string  `json:"artifact_name"`
 	Fingerprint     string  `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`

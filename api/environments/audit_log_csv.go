@@ -23,7 +23,7 @@ const (
 )
 
 // auditColumns are the members of GetEnvironmentEventResponse, flattened
-// (contract/semantics.md 4.5). reported_at is there twice: as in the event, and as a
+// (docs/semantics.md 13.2). reported_at is there twice: as in the event, and as a
 // date that people and spreadsheets read.
 var auditColumns = []string{
 	"environment_name", "snapshot_index", "artifact_name", "sha256", "description", "reported_at", "reported_at_utc",

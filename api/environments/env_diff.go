@@ -27,7 +27,7 @@ type environmentDiffInput struct {
 	Snappish2 string `query:"snappish2" required:"true" doc:"As snappish1; of the same environment or another one."`
 }
 
-// EnvironmentDiffResponse is how two snapshots differ (contract/live-shapes.md 13).
+// EnvironmentDiffResponse is how two snapshots differ (docs/semantics.md 13.3).
 type EnvironmentDiffResponse struct {
 	Snappish1  DiffItem `json:"snappish1" doc:"What runs by the first only."`
 	Snappish2  DiffItem `json:"snappish2" doc:"What runs by the second only."`

@@ -13,7 +13,7 @@ import (
 	"attestry/storage/environments"
 )
 
-// UpdateEnvironmentPatchInput is the body of update_env (contract/requests.md). What
+// UpdateEnvironmentPatchInput is the body of update_env (docs/semantics.md 9.2). What
 // is left out, or null, stays as it is.
 type UpdateEnvironmentPatchInput struct {
 	Description          *string   `json:"description,omitempty" nullable:"true"`
@@ -22,13 +22,13 @@ type UpdateEnvironmentPatchInput struct {
 	Policies             *[]string `json:"policies,omitempty" nullable:"true"`
 }
 
-// RenameEnvironmentPutInput is the body of rename_environment (contract/requests.md).
+// RenameEnvironmentPutInput is the body of rename_environment (docs/semantics.md 1.5).
 type RenameEnvironmentPutInput struct {
 	NewName string `json:"new_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_]*$"`
 }
 
 // JoinPhysicalToLogicalPutInput is the body of join_physical_to_logical
-// (contract/requests.md).
+// (docs/semantics.md 12.1).
 type JoinPhysicalToLogicalPutInput struct {
 	PhysicalEnvironment string `json:"physical_env_name"`
 }

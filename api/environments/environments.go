@@ -55,7 +55,7 @@ func (h *handlers) environmentLifeRoutes() []server.Route {
 	}
 }
 
-// CreateEnvironmentPutInput is the body of create_env (contract/requests.md).
+// CreateEnvironmentPutInput is the body of create_env (docs/semantics.md 9.2).
 type CreateEnvironmentPutInput struct {
 	Name                 string    `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_]*$"`
 	Type                 string    `json:"type" enum:"K8S,ECS,S3,lambda,server,docker,azure-apps,cloud-run,logical"`
@@ -67,7 +67,7 @@ type CreateEnvironmentPutInput struct {
 }
 
 // GetEnvironmentResponse is an environment as answers show it
-// (contract/live-shapes.md 7).
+// (docs/semantics.md 9.3).
 type GetEnvironmentResponse struct {
 	Org                  string            `json:"org"`
 	Name                 string            `json:"name"`
@@ -139,8 +139,8 @@ func (h *handlers) updateLogical(ctx context.Context, org evidence.OrgAccess, pu
 }
 
 // createdAs is what the body asks for. An empty description is as good as none, as
-// a repeated PUT does not clear it (contract/semantics.md 10, "What an absent member
-// means").
+// a repeated PUT does not clear it
+// (docs/semantics.md 1.11).
 func (h *handlers) createdAs(ctx context.Context, org evidence.OrgAccess, body *CreateEnvironmentPutInput) (evidence.EnvironmentChange, error) {
 	change := evidence.EnvironmentChange{IncludeScaling: body.IncludeScaling, RequireProvenance: body.RequireProvenance}
 	if body.Description != "" {
@@ -245,7 +245,7 @@ func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInp
 }
 
 // wants applies the filters. Those that are empty are no filters, apart from the
-// tag: an empty one matches nothing (contract/semantics.md 10). There are no
+// tag: an empty one matches nothing (docs/semantics.md 1.12). There are no
 // spaces, so nothing is in the ones that are asked for.
 func (in *listEnvironmentsInput) wants(ctx context.Context, e *evidence.Environment) bool {
 	if !strings.Contains(strings.ToLower(e.Name), strings.ToLower(in.Name)) {

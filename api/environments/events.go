@@ -43,7 +43,7 @@ type listEventsInput struct {
 }
 
 // GetEnvironmentEventResponse is an entry of an environment's log
-// (contract/live-shapes.md 12).
+// (docs/semantics.md 13.1).
 type GetEnvironmentEventResponse struct {
 	EnvironmentName    string      `json:"environment_name"`
 	SnapshotIndex      int64       `json:"snapshot_index"`

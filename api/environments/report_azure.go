@@ -2,7 +2,7 @@ package environments
 
 import "attestry/evidence/snapshot"
 
-// AzureAppsReport is the body of azure_apps_report (contract/requests.md).
+// AzureAppsReport is the body of azure_apps_report (docs/semantics.md 10.1).
 type AzureAppsReport struct {
 	Type      ReportType          `json:"type,omitempty" enum:"azure-apps" default:"azure-apps"`
 	Artifacts []AzureAppsArtifact `json:"artifacts"`

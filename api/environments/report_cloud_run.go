@@ -2,7 +2,7 @@ package environments
 
 import "attestry/evidence/snapshot"
 
-// CloudRunReport is the body of cloud_run_report (contract/requests.md).
+// CloudRunReport is the body of cloud_run_report (docs/semantics.md 10.1).
 type CloudRunReport struct {
 	Type      ReportType         `json:"type,omitempty" enum:"cloud-run" default:"cloud-run"`
 	Artifacts []CloudRunArtifact `json:"artifacts"`

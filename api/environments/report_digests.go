@@ -2,8 +2,8 @@ package environments
 
 import "github.com/danielgtaylor/huma/v2"
 
-// Fingerprint is a SHA-256 in 64 lower-case hex digits (contract/requests.md,
-// FP64).
+// Fingerprint is a SHA-256 in 64 lower-case hex digits
+// (docs/semantics.md 1.3).
 type Fingerprint string
 
 // Schema describes the form.
@@ -51,8 +51,8 @@ func (PartialFingerprint) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Pattern: "^([a-f0-9]{64})?$"}
 }
 
-// PartialDigests are Digests some of which may be unknown (contract/semantics.md
-// 4.2).
+// PartialDigests are Digests some of which may be unknown
+// (docs/semantics.md 10.3).
 type PartialDigests map[string]PartialFingerprint
 
 // known tells whether every fingerprint is there and in form. An unknown one is for

@@ -6,7 +6,7 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// ECSReport is the body of ecs_report (contract/requests.md).
+// ECSReport is the body of ecs_report (docs/semantics.md 10.1).
 type ECSReport struct {
 	Type      ReportType    `json:"type,omitempty" enum:"ECS" default:"ECS"`
 	Artifacts []ECSArtifact `json:"artifacts"`

@@ -6,7 +6,7 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// K8SReport is the body of k8s_report (contract/requests.md).
+// K8SReport is the body of k8s_report (docs/semantics.md 10.1).
 type K8SReport struct {
 	Type      ReportType    `json:"type,omitempty" enum:"K8S" default:"K8S"`
 	Artifacts []K8SArtifact `json:"artifacts"`

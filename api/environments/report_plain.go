@@ -34,7 +34,7 @@ func plainInstances[A plainArtifact](artifacts []A) []snapshot.Instance {
 	return instances
 }
 
-// ServerReport is the body of server_report (contract/requests.md).
+// ServerReport is the body of server_report (docs/semantics.md 10.1).
 type ServerReport struct {
 	Type      ReportType       `json:"type,omitempty" enum:"server" default:"server"`
 	Artifacts []ServerArtifact `json:"artifacts"`
@@ -50,7 +50,7 @@ func (r *ServerReport) Check() bool { return r.Type.fits("server") && checkPlain
 
 func (r *ServerReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
 
-// DockerReport is the body of docker_report (contract/requests.md).
+// DockerReport is the body of docker_report (docs/semantics.md 10.1).
 type DockerReport struct {
 	Type      ReportType       `json:"type,omitempty" enum:"docker" default:"docker"`
 	Artifacts []DockerArtifact `json:"artifacts"`
@@ -66,7 +66,7 @@ func (r *DockerReport) Check() bool { return r.Type.fits("docker") && checkPlain
 
 func (r *DockerReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
 
-// S3Report is the body of s3_report (contract/requests.md).
+// S3Report is the body of s3_report (docs/semantics.md 10.1).
 type S3Report struct {
 	Type      ReportType   `json:"type,omitempty" enum:"S3" default:"S3"`
 	Artifacts []S3Artifact `json:"artifacts"`
@@ -82,7 +82,7 @@ func (r *S3Report) Check() bool { return r.Type.fits("S3") && checkPlain(r.Artif
 
 func (r *S3Report) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
 
-// LambdaReport is the body of lambda_report (contract/requests.md).
+// LambdaReport is the body of lambda_report (docs/semantics.md 10.1).
 type LambdaReport struct {
 	Type      ReportType       `json:"type,omitempty" enum:"lambda" default:"lambda"`
 	Artifacts []LambdaArtifact `json:"artifacts"`
@@ -98,7 +98,7 @@ func (r *LambdaReport) Check() bool { return r.Type.fits("lambda") && checkPlain
 
 func (r *LambdaReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
 
-// ServerlessReport is the body of serverless_report (contract/legacy.md).
+// ServerlessReport is the body of serverless_report (docs/semantics.md 10.1).
 type ServerlessReport struct {
 	Type      ReportType           `json:"type,omitempty" enum:"serverless" default:"serverless"`
 	Artifacts []ServerlessArtifact `json:"artifacts"`

@@ -16,7 +16,7 @@ import (
 	tasks "attestry/tasks/snapshot"
 )
 
-// The answers to a report (contract/README.md choice 14).
+// The answers to a report (docs/semantics.md 10.4).
 const (
 	reportUnchanged = "report processed, no new snapshots to create"
 	reportAccepted  = "report accepted, it will be processed"

@@ -12,8 +12,8 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// GetSnapshotResponse is a snapshot as answers show it (contract/live-shapes.md
-// 1).
+// GetSnapshotResponse is a snapshot as answers show it
+// (docs/semantics.md 11.2).
 type GetSnapshotResponse struct {
 	Index                   int64                             `json:"index"`
 	IsLatest                bool                              `json:"is_latest"`

@@ -6,10 +6,10 @@ import (
 )
 
 // ArtifactContext is what the type of its environment tells of an artifact's
-// youngest instance (contract/semantics.md 4.2). At most one member is set.
+// youngest instance (docs/semantics.md 10.2). At most one member is set.
 type ArtifactContext struct {
 	// ECS is shown everywhere, null elsewhere than in ECS environments
-	// (contract/live-shapes.md 1).
+	// (docs/semantics.md 10.2).
 	ECS resource.OrNull[ECSContext] `json:"ecs_context"`
 	// The contract has no names for the other contexts; they are shown where they
 	// apply.

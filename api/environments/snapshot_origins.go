@@ -10,7 +10,7 @@ import (
 )
 
 // SnapshotArtifactFlow is what a flow knows of an artifact of a snapshot: its newest
-// record there (contract/responses.md, "Snapshot body").
+// record there (docs/semantics.md 11.3).
 type SnapshotArtifactFlow struct {
 	FlowName                    string                                  `json:"flow_name"`
 	TrailName                   string                                  `json:"trail_name"`

@@ -38,7 +38,7 @@ type listSnapshotsInput struct {
 }
 
 // GetSnapshotListItem is an entry of the list of snapshots
-// (contract/live-shapes.md 11).
+// (docs/semantics.md 11.6).
 type GetSnapshotListItem struct {
 	Index     int64   `json:"index"`
 	From      float64 `json:"from"`

@@ -9,7 +9,7 @@ import (
 )
 
 // Links builds the addresses that answers carry: those of the user interface and
-// those of the API (contract/semantics.md, section 10).
+// those of the API (docs/semantics.md 1.1).
 type Links struct{ Base string }
 
 // NewLinks takes scheme and host as clients see them.

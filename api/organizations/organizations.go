@@ -11,7 +11,7 @@ import (
 	"attestry/storage"
 )
 
-// GetOrganization is an organization as answers show it (contract/responses.md).
+// GetOrganization is an organization as answers show it (docs/semantics.md 2.1).
 type GetOrganization struct {
 	Name                        string  `json:"name"`
 	Kind                        string  `json:"kind" enum:"personal,shared"`

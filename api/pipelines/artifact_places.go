@@ -29,7 +29,7 @@ type place struct {
 func (p place) firstStart() float64 { return p.events[0].Timestamp }
 
 // history tells when the artifact began and ceased to run here
-// (contract/semantics.md 2.5).
+// (docs/semantics.md 5.3).
 func (p place) history() []ArtifactHistory {
 	var history []ArtifactHistory
 	for _, event := range p.events {

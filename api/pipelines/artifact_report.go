@@ -17,7 +17,7 @@ import (
 
 // legacyArtifactName is the reference name of an artifact that is reported
 // without one: that of the template which the legacy list makes
-// (contract/semantics.md 2.5).
+// (docs/semantics.md 5.1).
 const legacyArtifactName = "artifact"
 
 // artifactReportRoutes are those that write artifacts.
@@ -29,7 +29,7 @@ func (h *handlers) artifactReportRoutes() []server.Route {
 	}}
 }
 
-// CreateArtifact is the body of create_artifact (contract/requests.md).
+// CreateArtifact is the body of create_artifact (docs/semantics.md 5.1).
 type CreateArtifact struct {
 	_                     struct{}                                    `json:"-" additionalProperties:"true"`
 	TrailName             *string                                     `json:"trail_name,omitempty" nullable:"true" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$"`
@@ -69,7 +69,7 @@ type messageAnswer struct {
 }
 
 // reportArtifact records an artifact. Flow and trail are made when they are not
-// there (contract/semantics.md 2.4).
+// there (docs/semantics.md 4.2).
 func (h *handlers) reportArtifact(ctx context.Context, in *resource.NewFlowPath, body *CreateArtifact) (*messageAnswer, error) {
 	record := body.record()
 	if err := resource.CheckTrailName(record.Trail); err != nil {
@@ -123,7 +123,7 @@ func (b *CreateArtifact) record() evidence.ArtifactRecord {
 }
 
 // commitNamed finds the commit of an artifact in the list that older clients send
-// (contract/clients.md 2, report artifact).
+// (docs/semantics.md 5.1).
 func commitNamed(commits []evidence.GitCommit, sha string) *evidence.GitCommit {
 	for _, commit := range commits {
 		if strings.EqualFold(commit.SHA1, sha) {

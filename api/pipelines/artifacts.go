@@ -218,7 +218,7 @@ type getLatestCommitInput struct {
 }
 
 // LatestCommitResponse is the commit that an artifact was last built from
-// (contract/responses.md).
+// (docs/semantics.md 5.4).
 type LatestCommitResponse struct {
 	LatestCommit *string `json:"latest_commit" nullable:"true"`
 }
@@ -229,7 +229,7 @@ type latestCommitAnswer struct {
 
 // getLatestCommit reads the commit of the newest record of a fingerprint. Clients
 // ask before the artifact exists: then it is that of the flow's newest artifact,
-// and null before there is one (contract/semantics.md 2.5).
+// and null before there is one (docs/semantics.md 5.4).
 func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput) (*latestCommitAnswer, error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
@@ -247,7 +247,7 @@ func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput
 }
 
 // ArtifactCommon is what lists and single answers show of an artifact
-// (contract/responses.md). It is exported because huma passes over embedded types
+// (docs/semantics.md 5.3). It is exported because huma passes over embedded types
 // that are not.
 type ArtifactCommon struct {
 	ID                    string                                    `json:"id"`
@@ -273,7 +273,7 @@ type ArtifactCommon struct {
 	Evidence              map[string]any                            `json:"evidence" doc:"Always empty; attestations have taken its place."`
 }
 
-// RepoInfoResponse is the repository of an artifact (contract/responses.md).
+// RepoInfoResponse is the repository of an artifact (docs/semantics.md 15.1).
 type RepoInfoResponse struct {
 	Name        string  `json:"name"`
 	ID          *string `json:"id" nullable:"true" doc:"At the provider."`
@@ -282,13 +282,13 @@ type RepoInfoResponse struct {
 	Provider    *string `json:"provider" nullable:"true"`
 }
 
-// ArtifactListItemResponse is an artifact in a list (contract/responses.md).
+// ArtifactListItemResponse is an artifact in a list (docs/semantics.md 5.2).
 type ArtifactListItemResponse struct {
 	ArtifactCommon
 	Releases []int `json:"releases"`
 }
 
-// ArtifactResponse is an artifact by itself (contract/live-shapes.md 14).
+// ArtifactResponse is an artifact by itself (docs/semantics.md 5.3).
 type ArtifactResponse struct {
 	ArtifactCommon
 	Template        []string           `json:"template" nullable:"true" doc:"The attestations that are required of it."`

@@ -52,7 +52,7 @@ func (h *handlers) flowRoutes() []server.Route {
 	}
 }
 
-// CreateFlow is the data of create_flow_with_template (contract/requests.md).
+// CreateFlow is the data of create_flow_with_template (docs/semantics.md 3.1).
 type CreateFlow struct {
 	_           struct{} `json:"-" additionalProperties:"true"`
 	Name        string   `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
@@ -61,7 +61,7 @@ type CreateFlow struct {
 }
 
 // CreateLegacyFlow is the body of the deprecated way to make a flow
-// (contract/legacy.md).
+// (docs/semantics.md 3.4).
 type CreateLegacyFlow struct {
 	_           struct{} `json:"-" additionalProperties:"true"`
 	Name        string   `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
@@ -71,13 +71,13 @@ type CreateLegacyFlow struct {
 	RepoURL     *string  `json:"repo_url,omitempty" nullable:"true" format:"repository-url"`
 }
 
-// RenameFlow is the body of rename_flow (contract/requests.md).
+// RenameFlow is the body of rename_flow (docs/semantics.md 1.5).
 type RenameFlow struct {
 	_       struct{} `json:"-" additionalProperties:"true"`
 	NewName string   `json:"new_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
 }
 
-// FlowGet is a flow as answers show it (contract/live-shapes.md 9).
+// FlowGet is a flow as answers show it (docs/semantics.md 3.1).
 type FlowGet struct {
 	ID          string            `json:"id"`
 	Name        string            `json:"name"`
@@ -90,7 +90,7 @@ type FlowGet struct {
 }
 
 // FlowList is a flow as lists show it: with what its latest trail has come to, if
-// there is one (contract/live-shapes.md 10).
+// there is one (docs/semantics.md 3.1).
 type FlowList struct {
 	FlowGet
 	LatestActivityAt *float64 `json:"latest_activity_at" nullable:"true"`

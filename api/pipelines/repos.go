@@ -36,7 +36,7 @@ func (h *handlers) repoRoutes() []server.Route {
 	}
 }
 
-// RepoResponse is a repository as answers show it (contract/responses.md).
+// RepoResponse is a repository as answers show it (docs/semantics.md 15.1).
 type RepoResponse struct {
 	ID          string  `json:"id" doc:"The internal id, by which the repository is tagged."`
 	Name        string  `json:"name"`
@@ -73,7 +73,7 @@ type listReposInput struct {
 	Tag           []string `query:"tag,explode" doc:"key or key:value"`
 }
 
-// RepoListResponse is a page of repositories (contract/responses.md).
+// RepoListResponse is a page of repositories (docs/semantics.md 1.10, style 4).
 type RepoListResponse struct {
 	server.PageEnvelope
 	Repos []RepoResponse `json:"repos"`
@@ -135,7 +135,7 @@ func (in *listReposInput) facets(ctx context.Context) repoFacets {
 
 // repoFacets are the filters by which repositories are browsed. Empty ones are no
 // filters, apart from the tags: an empty one matches nothing
-// (contract/semantics.md 10).
+// (docs/semantics.md 1.12).
 type repoFacets struct {
 	provider  string
 	instance  string
@@ -231,7 +231,7 @@ type TagChoice struct {
 }
 
 // TagChoicesResponse lists distinct tags by key, then by value
-// (contract/responses.md, GET /controls/{org}/tags).
+// (docs/semantics.md 15.3).
 type TagChoicesResponse struct {
 	TagChoices []TagChoice `json:"tag_choices"`
 }

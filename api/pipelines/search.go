@@ -33,7 +33,7 @@ type getSearchInput struct {
 	Value string `path:"search_value" pattern:"^[a-fA-F0-9]{5,64}$" doc:"A fingerprint or commit SHA, or how it begins."`
 }
 
-// SearchResultGetResponse is what was found (contract/responses.md).
+// SearchResultGetResponse is what was found (docs/semantics.md 15.5).
 type SearchResultGetResponse struct {
 	ResolvedTo SearchResolvedModel                       `json:"resolved_to"`
 	Artifacts  jsonstream.List[SearchFoundArtifactModel] `json:"artifacts"`

@@ -26,7 +26,7 @@ func (h *handlers) tagRoutes() []server.Route {
 	}
 }
 
-// TagPatchInput is the body of patch_tags (contract/requests.md). A tag that is
+// TagPatchInput is the body of patch_tags (docs/semantics.md 15.4). A tag that is
 // both removed and set is set.
 type TagPatchInput struct {
 	SetTags    TagMap   `json:"set_tags,omitempty"`

@@ -13,7 +13,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// GetTrail is a trail as answers show it (contract/live-shapes.md 3). Lists leave
+// GetTrail is a trail as answers show it (docs/semantics.md 4.3). Lists leave
 // the events out.
 type GetTrail struct {
 	Name             string                                    `json:"name"`
@@ -100,7 +100,7 @@ type FlowInfo struct {
 }
 
 // TrailEvent is an event of a trail: the members that all have, and those of its
-// type (contract/live-shapes.md 5).
+// type (docs/semantics.md 4.4).
 type TrailEvent struct {
 	common trailEventCommon
 	data   json.RawMessage

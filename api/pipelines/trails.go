@@ -44,7 +44,7 @@ func (h *handlers) trailRoutes() []server.Route {
 	}
 }
 
-// CreateTrail is the data of create_trail (contract/requests.md).
+// CreateTrail is the data of create_trail (docs/semantics.md 4.1).
 type CreateTrail struct {
 	_             struct{}                                    `json:"-" additionalProperties:"true"`
 	Name          string                                      `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$"`

@@ -4,7 +4,7 @@ import "attestry/evidence"
 
 // GitCommitInfo is a commit as trails and attestations show it. Clients take
 // author, message and timestamp for granted, so what is withheld is empty
-// (contract/clients.md 3).
+// (docs/semantics.md 16.3).
 type GitCommitInfo struct {
 	SHA1      string  `json:"sha1"`
 	Message   string  `json:"message"`

@@ -11,14 +11,14 @@ import (
 	"attestry/evidence/attestation"
 )
 
-// The patterns of contract/requests.md, "Shared objects".
+// The patterns of names (docs/semantics.md 1.5) and of keys (docs/semantics.md 6.1).
 const (
 	trailNamePattern      = `^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*$`
 	annotationKeyPattern  = `^[A-Za-z0-9_-]+$`
 	externalURLKeyPattern = `^[^=.]+$`
 )
 
-// GitCommit is a commit as requests tell of it (contract/requests.md, GitCommit).
+// GitCommit is a commit as requests tell of it (docs/semantics.md 6.1).
 type GitCommit = attestation.GitCommit
 
 // OrNull is a T that a request may leave out or send as null; Value is nil then.
@@ -45,7 +45,7 @@ func CommitOf(sent OrNull[GitCommit]) *evidence.GitCommit {
 	return &commit
 }
 
-// RepoInfoPostInput is a repository as requests tell of it (contract/requests.md).
+// RepoInfoPostInput is a repository as requests tell of it (docs/semantics.md 15.1).
 type RepoInfoPostInput struct {
 	_              struct{}        `json:"-" additionalProperties:"true"`
 	Name           string          `json:"name"`
@@ -65,8 +65,8 @@ func (r *RepoInfoPostInput) Evidence() evidence.RepoInfo {
 	}
 }
 
-// ExternalAttachmentUrl points to something outside; it is spelled as the
-// contract spells its component (contract/requests.md).
+// ExternalAttachmentUrl points to something outside; it is spelled as
+// the contract spells its component.
 type ExternalAttachmentUrl struct {
 	Href        string  `json:"href" format:"uri-reference"`
 	Fingerprint *string `json:"fingerprint,omitempty" nullable:"true" pattern:"^[a-f0-9]{64}$"`
@@ -113,7 +113,7 @@ func KeyedBy(pattern string, values *huma.Schema) *huma.Schema {
 // UserData is any JSON object or list; nil when none was sent.
 type UserData struct{ json.RawMessage }
 
-// Schema is a union, as findings name its branches (contract/messages.md).
+// Schema is a union, as findings name its branches (docs/semantics.md 1.8).
 func (UserData) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{AnyOf: []*huma.Schema{
 		{Type: huma.TypeObject, AdditionalProperties: true},
@@ -141,8 +141,8 @@ func Present(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// AttestationBase is what every attestation carries (contract/requests.md,
-// AttestationBase). Bodies embed it; it is exported because huma passes over
+// AttestationBase is what every attestation carries
+// (docs/semantics.md 6.1). Bodies embed it; it is exported because huma passes over
 // embedded types that are not. Each target costs commands and room in the trail, so
 // there is a limit, which the contract leaves open; clients send one.
 type AttestationBase struct {

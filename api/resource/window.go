@@ -9,7 +9,7 @@ import (
 
 const (
 	// DefaultWindow is how far back a window reaches unless it says so, in seconds: 28
-	// days (contract/semantics.md 7).
+	// days (docs/semantics.md 14.4).
 	DefaultWindow = 28 * 24 * 3600
 	// MaxSeries is how many moments a series holds at most, the newest of them.
 	MaxSeries = 100_000

@@ -8,8 +8,8 @@ import (
 	"attestry/api/jsonstream"
 )
 
-// DataPage is a page of a list with its pagination beside it (contract/responses.md,
-// style 3).
+// DataPage is a page of a list with its pagination beside it
+// (docs/semantics.md 1.10, style 3).
 type DataPage[T any] struct {
 	Data       jsonstream.List[T] `json:"data"`
 	Pagination PaginationInfo     `json:"pagination"`

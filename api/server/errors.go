@@ -28,7 +28,7 @@ const (
 )
 
 // problem is an error ready to be answered; its exported members are the body of
-// every error (contract/responses.md, "Errors"). huma takes status and headers
+// every error (docs/semantics.md 1.7). huma takes status and headers
 // from its methods.
 type problem struct {
 	Message string            `json:"message" doc:"What went wrong, in a sentence."`

@@ -221,7 +221,7 @@ func WithForm[I, T, O any](part string, files []string, handler func(context.Con
 }
 
 // formBody describes a form, by a component that is named for its operation
-// (contract/requests.md).
+// (docs/semantics.md 1.6).
 func (s *Server) formBody(route Route, part string, files []string, schema *huma.Schema) *huma.RequestBody {
 	whole := &huma.Schema{Type: huma.TypeObject, Required: []string{part}, Properties: map[string]*huma.Schema{part: schema}}
 	for _, field := range files {

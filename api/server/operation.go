@@ -123,7 +123,7 @@ func (s *Server) refuse(ctx huma.Context, err error) {
 	s.problemOf(ctx.Context(), err).write(humafiber.Unwrap(ctx).Response())
 }
 
-// security says which schemes the document names (contract/README.md, choice 21).
+// security says which schemes the document names (docs/semantics.md 1.2).
 func (r Route) security() []map[string][]string {
 	switch {
 	case r.Public:

@@ -88,7 +88,7 @@ func (p Page) neighbours() []relation {
 
 type relation struct{ name, address string }
 
-// PageHeaders is pagination by headers (contract/responses.md, style 2). Answers
+// PageHeaders is pagination by headers (docs/semantics.md 1.10, style 2). Answers
 // embed it; it is exported because huma passes over embedded types that are not.
 type PageHeaders struct {
 	TotalCount  int64  `header:"X-Total-Count"`
@@ -111,8 +111,8 @@ func (p Page) Headers() PageHeaders {
 	return headers
 }
 
-// PageEnvelope is pagination by members beside the list (contract/responses.md,
-// style 4). Bodies embed it, exported for the same reason.
+// PageEnvelope is pagination by members beside the list
+// (docs/semantics.md 1.10, style 4). Bodies embed it, exported for the same reason.
 type PageEnvelope struct {
 	Links      map[string]Href `json:"_links"`
 	Page       int             `json:"page"`
@@ -134,8 +134,8 @@ func (p Page) Envelope() PageEnvelope {
 	return PageEnvelope{Links: links, Page: p.number, PerPage: p.size, TotalPages: p.count(), TotalCount: p.total}
 }
 
-// PaginationInfo is pagination by a member of its own (contract/responses.md,
-// style 3).
+// PaginationInfo is pagination by a member of its own
+// (docs/semantics.md 1.10, style 3).
 type PaginationInfo struct {
 	Total     int64 `json:"total"`
 	Page      int   `json:"page"`

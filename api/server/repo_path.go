@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	// innerID is the form of internal ids (contract/responses.md, "Values").
+	// innerID is the form of internal ids (docs/semantics.md 1.3).
 	innerID = regexp.MustCompile(`^[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{8}$`)
 	// ofRepoByID are the operations on a repository that is named by its internal
 	// id.
@@ -25,7 +25,7 @@ const (
 )
 
 // joinRepoName lets names of repositories have slashes in the path, as clients
-// send them (contract/clients.md 2): for the router, the name becomes one segment.
+// send them (docs/semantics.md 1.6): for the router, the name becomes one segment.
 func joinRepoName(c *fiber.Ctx) error {
 	if method := c.Method(); method == fiber.MethodGet || method == fiber.MethodHead {
 		c.Path(repoPath(c.Path()))

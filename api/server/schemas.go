@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// The JSON Schemas of the two YAML formats (contract/semantics.md 2.2 and 5.1).
+// The JSON Schemas of the two YAML formats (docs/semantics.md 3.2).
 var (
 	//go:embed schemas/flow-template.v1.json
 	flowTemplateSchema schemaDocument

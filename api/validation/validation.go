@@ -27,8 +27,8 @@ const (
 	PatternProperties = "patternProperties"
 )
 
-// Findings holds validation texts by location, as contract/messages.md words
-// them.
+// Findings holds validation texts by location, worded as clients know
+// them (docs/semantics.md 1.8).
 type Findings map[string]string
 
 func (f Findings) Add(at, text string, input any) {

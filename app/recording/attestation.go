@@ -13,7 +13,7 @@ import (
 )
 
 // Attest records an attestation, and begins its flow and trail where it needs
-// neither to be there before (contract/semantics.md 2.4). What it does not know of
+// neither to be there before (docs/semantics.md 4.2). What it does not know of
 // its place it fills in. An attestation of a fingerprint that was not reported in
 // the trail is evidence.NotFound.
 func (r *Recorder) Attest(ctx context.Context, scope Scope, attestation evidence.Attestation, repo *evidence.Repo) error {
@@ -237,8 +237,8 @@ func (r *Recorder) named(ctx context.Context, scope Scope, trail *evidence.Trail
 }
 
 // decidable lets a decision be made of a fingerprint that is not in its trail, if
-// it is known anywhere in the organization (contract/semantics.md 11, question
-// 18). All other attestations are refused.
+// it is known anywhere in the organization
+// (docs/semantics.md 6.2). All other attestations are refused.
 func (r *Recorder) decidable(ctx context.Context, scope Scope, a *evidence.Attestation) error {
 	if a.Type == evidence.TypeDecision && a.Override == nil {
 		known, err := r.artifacts.Known(ctx, scope.Org, a.Fingerprint)

@@ -8,7 +8,7 @@ import (
 )
 
 // The members that events of each type have, in the words of the contract
-// (contract/live-shapes.md 5).
+// (docs/semantics.md 4.4).
 type (
 	begunData struct {
 		SettingUserID string        `json:"setting_user_id"`

@@ -1,6 +1,6 @@
 // Package attestation holds the payloads of the attestation types, in the shapes
-// of contract/requests.md, and the rules that judge them (contract/semantics.md
-// 2.8 and 3). The struct tags beside the JSON ones describe the payloads to
+// that clients send, and the rules that judge them (docs/semantics.md
+// 6.3 and 8.2). The struct tags beside the JSON ones describe the payloads to
 // whoever documents and validates requests.
 //
 // A generic attestation has no payload: the reported is_compliant is its verdict.

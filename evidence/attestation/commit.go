@@ -2,7 +2,7 @@ package attestation
 
 import "attestry/evidence"
 
-// GitCommit is a commit as requests carry it (contract/requests.md, GitCommit).
+// GitCommit is a commit as requests carry it (docs/semantics.md 6.1).
 type GitCommit struct {
 	_              struct{} `json:"-" additionalProperties:"true"`
 	SHA1           string   `json:"sha1"`

@@ -14,8 +14,8 @@ import (
 const dataField = "attestation_data"
 
 // ReadData returns the payload in an attestation_data member: an object or a list
-// as it is, or what is in a string that holds JSON (contract/requests.md,
-// CustomAttestationPostInput). All else, and a payload beyond MaxPayload or
+// as it is, or what is in a string that holds JSON
+// (docs/semantics.md 8.2). All else, and a payload beyond MaxPayload or
 // MaxDepth or with numbers that cannot be handled, is an Invalid error naming the
 // member.
 func ReadData(member json.RawMessage) (json.RawMessage, error) {

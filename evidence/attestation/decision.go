@@ -3,7 +3,7 @@ package attestation
 import "encoding/json"
 
 // Decision is the payload of the system type decision: what was decided about a
-// control. The reported verdict is the attestation's (contract/semantics.md 2.8).
+// control. The reported verdict is the attestation's (docs/semantics.md 6.5).
 type Decision struct {
 	IsCompliant bool
 }

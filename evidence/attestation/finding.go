@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// The texts of findings, as contract/messages.md words them.
+// The texts of findings, worded as clients know them (docs/semantics.md 1.8).
 const (
 	missingText = "Field required"
 	extraText   = "Extra inputs are not permitted"

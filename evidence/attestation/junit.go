@@ -13,7 +13,7 @@ type JUnitResult struct {
 }
 
 // JudgeJUnit tells whether no suite has failures or errors. That holds for no
-// suites too (contract/semantics.md 11, question 7).
+// suites too (docs/semantics.md 6.3).
 func JudgeJUnit(suites []JUnitResult) bool {
 	for _, suite := range suites {
 		// Not the sum, in which a negative count could hide a failure.

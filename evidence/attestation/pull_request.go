@@ -51,7 +51,7 @@ func JudgePullRequests(found []json.RawMessage) bool { return len(found) > 0 }
 //
 // It takes what clients are known to send beyond the schemas: an open pull request
 // has merge_commit "" in V2 too, and V1 comes with an author, commits, and members
-// of V2 that say nothing (null, "", 0, an empty list; contract/clients.md 2).
+// of V2 that say nothing (null, "", 0, an empty list; docs/semantics.md 6.3).
 func CheckPullRequest(raw json.RawMessage) map[string]string {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {

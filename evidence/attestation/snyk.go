@@ -37,7 +37,7 @@ type FoundIssue struct {
 type IssueLocation struct {
 	_   struct{} `json:"-" additionalProperties:"true"`
 	URI string   `json:"uri"`
-	// Lines are left out by clients that do not know them (contract/clients.md 2).
+	// Lines are left out by clients that do not know them (docs/semantics.md 6.3).
 	Lines string `json:"lines,omitempty"`
 }
 
@@ -52,7 +52,7 @@ func JudgeSnyk(summary SnykResultsSummary) bool {
 }
 
 // ProcessedSnykResults is what answers show of a scan: the counts without the
-// issues (contract/live-shapes.md 6).
+// issues (docs/semantics.md 6.3).
 type ProcessedSnykResults struct {
 	SchemaVersion int64                 `json:"schema_version"`
 	Tool          SnykTool              `json:"tool"`

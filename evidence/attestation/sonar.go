@@ -71,7 +71,7 @@ func (s SonarResults) MarshalJSON() ([]byte, error) {
 }
 
 // JudgeSonar tells whether the quality gate says OK. No gate, and every other
-// word of a gate, does not do (contract/semantics.md 2.8: fail closed).
+// word of a gate, does not do (docs/semantics.md 6.3: fail closed).
 func JudgeSonar(results SonarResults) bool {
 	return results.QualityGate != nil && results.QualityGate.Status == "OK"
 }

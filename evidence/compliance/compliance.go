@@ -1,5 +1,5 @@
 // Package compliance judges trails and their artifacts by their template
-// (contract/semantics.md 2.9). What is stored of a verdict is always what these
+// (docs/semantics.md 7.2). What is stored of a verdict is always what these
 // functions say of the facts.
 package compliance
 

@@ -136,7 +136,7 @@ func mark(set bool, sign string) string {
 	return ""
 }
 
-// TestTrailIsJudgedByItsTemplate follows contract/semantics.md 2.9 rule by rule.
+// TestTrailIsJudgedByItsTemplate follows docs/semantics.md 7.2 rule by rule.
 func TestTrailIsJudgedByItsTemplate(t *testing.T) {
 	const (
 		goodTicket = " [ticket:jira]"

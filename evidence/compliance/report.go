@@ -8,7 +8,7 @@ import (
 )
 
 // Report is the compliance of a trail in every detail, as answers show it
-// (contract/live-shapes.md 3).
+// (docs/semantics.md 7.1).
 type Report struct {
 	Status       evidence.Status
 	Attestations []AttestationStatus

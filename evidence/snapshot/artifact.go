@@ -17,7 +17,7 @@ type Artifact struct {
 	Pods      map[string]Pod `json:"pods,omitempty"`
 	// Context is that of the youngest instance.
 	Context *Context `json:"context,omitempty"`
-	// Compliant is nil where no policy judges (contract/README.md choice 18).
+	// Compliant is nil where no policy judges (docs/semantics.md 9.4).
 	Compliant *bool `json:"compliant"`
 	// Since is the number of the snapshot with which it began to run, and StartedAt
 	// that one's timestamp; FirstAt is when it began to run here for the first time
@@ -112,7 +112,7 @@ func (o *Origin) CodeDiff() *string {
 }
 
 // Counts is how many running artifacts of a snapshot have each verdict. Its JSON
-// keys are the contract's (contract/live-shapes.md 1).
+// keys are the contract's (docs/semantics.md 11.3).
 type Counts struct {
 	True  int `json:"true"`
 	False int `json:"false"`
@@ -136,7 +136,7 @@ func Count(artifacts []Artifact) Counts {
 }
 
 // State is the verdict on all of them: false if one is false, else unknown if one
-// is, or if there are none (contract/semantics.md 4.7).
+// is, or if there are none (docs/semantics.md 9.4).
 func (c Counts) State() *bool {
 	switch {
 	case c.False > 0:

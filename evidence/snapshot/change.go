@@ -3,7 +3,7 @@ package snapshot
 import "fmt"
 
 // Annotation says how an artifact of a snapshot stands to the snapshot before
-// (contract/semantics.md 4.3).
+// (docs/semantics.md 11.2).
 type Annotation string
 
 // The annotations.
@@ -69,7 +69,7 @@ func Diff(before, after []Artifact) []Change {
 }
 
 // Significant tells whether the changes call for a new snapshot. Other numbers
-// of instances alone do not (contract/README.md choice 1).
+// of instances alone do not (docs/semantics.md 11.1).
 func Significant(changes []Change) bool {
 	for _, c := range changes {
 		if c.Type != Unchanged {
@@ -110,7 +110,7 @@ func started(compliant *bool) Annotation {
 }
 
 // turned compares an artifact that runs in both snapshots. A verdict that is lost
-// counts as changed (contract/semantics.md 4.3).
+// counts as changed (docs/semantics.md 11.2).
 func turned(before, after Artifact) Annotation {
 	switch {
 	case sameVerdict(before.Compliant, after.Compliant) && sameProvenance(before.Origins, after.Origins):
@@ -135,7 +135,7 @@ func (c *Change) artifact(running map[string]Artifact) Artifact {
 }
 
 // Description is the sentence of the event log about the change
-// (contract/live-shapes.md 12).
+// (docs/semantics.md 13.1).
 func (c *Change) Description() string {
 	switch {
 	case c.Type == Exited:

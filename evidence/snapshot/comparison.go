@@ -1,7 +1,7 @@
 package snapshot
 
 // Comparison is how what runs by one snapshot differs from what runs by another, by
-// fingerprint (contract/semantics.md 4.5). Exited artifacts do not take part.
+// fingerprint (docs/semantics.md 13.3). Exited artifacts do not take part.
 type Comparison struct {
 	OnlyFirst, OnlySecond []Artifact
 	// Changed run by both, in other numbers of instances.

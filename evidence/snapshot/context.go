@@ -7,7 +7,7 @@ import (
 
 // Context is what certain types of environments tell of an instance beyond what
 // it runs and since when: one member is set, that of the environment's type
-// (contract/requests.md, the artifacts of the reports).
+// (docs/semantics.md 10.1).
 type Context struct {
 	ECS      *ECSContext      `json:"ecs,omitempty"`
 	Azure    *AzureContext    `json:"azure,omitempty"`

@@ -3,7 +3,7 @@ package snapshot
 import "attestry/evidence"
 
 // Deployment is a fingerprint that newly runs in an environment: deployments are
-// derived from snapshots (contract/semantics.md 7).
+// derived from snapshots (docs/semantics.md 14.1).
 type Deployment struct {
 	Org         string `json:"org"`
 	Environment string `json:"environment"` // id
@@ -22,7 +22,7 @@ type Deployment struct {
 }
 
 // LeadTime is how long it took from the commit until it ran, in seconds; nil when
-// the commit's time is not known (contract/semantics.md 7).
+// the commit's time is not known (docs/semantics.md 14.2).
 func (d *Deployment) LeadTime() *float64 {
 	if d.Origin == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // Expression picks a snapshot of an environment, by number or as the one in force at
-// a point in time (contract/semantics.md 4.4).
+// a point in time (docs/semantics.md 11.4).
 type Expression struct {
 	// Number counts from 1 when positive and from the latest when negative. It is 0
 	// where a point in time picks.

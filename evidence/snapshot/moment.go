@@ -9,8 +9,8 @@ import (
 	"attestry/evidence"
 )
 
-// Moment is one end of a part of an event log (contract/requests.md,
-// get_env_events): a snapshot, whose events belong to the part, or a time, which
+// Moment is one end of a part of an event log
+// (docs/semantics.md 13.1): a snapshot, whose events belong to the part, or a time, which
 // bounds the times of the events.
 type Moment struct {
 	// Snapshot picks a snapshot; nil for a time.
@@ -30,7 +30,7 @@ func At(seconds float64) Moment { return Moment{At: seconds} }
 
 // ParseMoment reads an end: a snapshot expression of the path form, NOW, a span of time
 // back from now (`1hour`, `2days`, `30mins`), or a time in Unix seconds or ISO 8601
-// (contract/semantics.md 4.4). NOW is the latest snapshot. The error is the contract's.
+// (docs/semantics.md 11.5). NOW is the latest snapshot. The error is the contract's.
 func ParseMoment(text string, now time.Time) (Moment, error) {
 	if at, ok := parsePoint(text, now); ok {
 		return Moment{At: at}, nil

@@ -1,5 +1,5 @@
 // Package snapshot holds the rules by which reports of what runs become numbered
-// snapshots (contract/semantics.md 4).
+// snapshots (docs/semantics.md 10 and 11).
 package snapshot
 
 import (
@@ -36,7 +36,7 @@ type Pod struct {
 }
 
 // Owner is a pod's owner reference. Members beside the known ones are accepted
-// and not kept (contract/requests.md, K8SOwner).
+// and not kept (docs/semantics.md 10.1).
 type Owner struct {
 	APIVersion         string `json:"apiVersion"`
 	Kind               string `json:"kind"`

@@ -47,7 +47,7 @@ type Snapshot struct {
 }
 
 // Compliant is the verdict where a plain bool is wanted: unknown gives false
-// (contract/README.md choice 18).
+// (docs/semantics.md 9.4).
 func (s *Snapshot) Compliant() bool { return s.State != nil && *s.State }
 
 // MaxInlineChanges is how many changes a snapshot holds itself. More hang on
@@ -151,7 +151,7 @@ func ByFingerprint(artifacts []Artifact) map[string]Artifact {
 
 // ByAppearance orders changes as answers show them: changed artifacts first,
 // then those that run on, exited ones last; within a group the youngest first
-// (contract/live-shapes.md, "What the snapshot data implies").
+// (docs/semantics.md 11.2).
 func ByAppearance(a, b Change) int {
 	return cmp.Or(
 		cmp.Compare(rank(a.Type), rank(b.Type)),

@@ -8,7 +8,7 @@ import (
 )
 
 // runningData are the members of the events that tell a trail of its artifact's
-// starts and exits (contract/live-shapes.md 5).
+// starts and exits (docs/semantics.md 4.4).
 type runningData struct {
 	Fingerprint     string `json:"artifact_fingerprint"`
 	EnvironmentID   string `json:"environment_id"`
@@ -26,7 +26,7 @@ func ConcernTrails(changes []Change, artifacts map[string]Artifact) bool {
 }
 
 // TrailEventsOf tells the trails of the artifacts that began or ceased to run with
-// a snapshot: those of the newest record in each flow (contract/semantics.md 4.3).
+// a snapshot: those of the newest record in each flow (docs/semantics.md 11.7).
 // environment is the environment's name now. The ids follow from the snapshot.
 func (s *Snapshot) TrailEventsOf(changes []Change, artifacts map[string]Artifact, environment string) []evidence.TrailEvent {
 	var events []evidence.TrailEvent

@@ -7,7 +7,7 @@ import (
 
 // Resolve gives the images whose fingerprint the reporter could not learn the ones
 // that the last snapshot has under their name and that are not reported under it by
-// themselves (contract/semantics.md 4.2): each of them an instance, as far as there
+// themselves (docs/semantics.md 10.3): each of them an instance, as far as there
 // are instances, so that none of them exits for not being known. Where there are none
 // it is the youngest that is reported under the name; where that is none either, they
 // are left out. So the same report always comes to the same, whether it is compared

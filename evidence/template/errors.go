@@ -32,7 +32,7 @@ type Finding struct {
 	Text     string
 }
 
-// Error words the findings as clients know them (contract/messages.md): a count,
+// Error words the findings as clients know them (docs/semantics.md 1.8): a count,
 // then each finding with its place. A single one is counted in the plural too,
 // because clients look for "validation errors for Template".
 func (e *Error) Error() string {

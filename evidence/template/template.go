@@ -1,5 +1,5 @@
 // Package template is the grammar of flow templates, which say what a trail must
-// hold (contract/semantics.md 2.2).
+// hold (docs/semantics.md 3.2).
 package template
 
 import (
@@ -59,7 +59,7 @@ const Empty = "version: 1\n"
 const MaxSize = 1 << 20
 
 // ID is the id of a template: it follows from its content, in the form of all
-// ids (contract/responses.md, "Values").
+// ids (docs/semantics.md 1.3).
 func ID(content []byte) string {
 	sum := sha256.Sum256(content)
 	text := hex.EncodeToString(sum[:])

@@ -248,7 +248,7 @@ func (q *AttestationQuery) filters() map[string]storage.Condition {
 // OfArtifact reads the attestations of a name that an artifact of a flow has, at
 // most limit, newest first: those made by its fingerprint, and those made by the
 // name it was reported under in a trail, if their commit is its own
-// (contract/semantics.md 2.6). reports are its records.
+// (docs/semantics.md 6.2). reports are its records.
 func (a *Attestations) OfArtifact(org, flow, fingerprint, name string, reports []evidence.ArtifactRecord, limit int) *storage.Batches[evidence.Attestation] {
 	made := storage.QueryBatches(a.Collection, storage.Query{
 		Index: "flow_fingerprint", Equal: []any{org, flow, fingerprint, name}, Descending: true, Limit: limit,

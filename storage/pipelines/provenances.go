@@ -24,7 +24,7 @@ var provenanceSchema = &storage.Schema{
 const maxFlows = 500
 
 // Provenance tells where an organization knows a fingerprint from. It is the
-// fingerprint's build, too: its first report in any flow (contract/semantics.md 7).
+// fingerprint's build, too: its first report in any flow (docs/semantics.md 14.3).
 type Provenance struct {
 	Org         string `json:"org"`
 	Fingerprint string `json:"fingerprint"`

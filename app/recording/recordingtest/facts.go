@@ -17,8 +17,8 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// What follows judges trails by the words of contract/semantics.md 2.6, 2.8 and
-// 2.9 from nothing but the stored artifacts and attestations. It shares no code with
+// What follows judges trails by docs/semantics.md 6.2, 6.3 and
+// 7.2 from nothing but the stored artifacts and attestations. It shares no code with
 // what it checks.
 
 // everything reads a collection of an organization in the order of one of its
