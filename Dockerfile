@@ -8,8 +8,8 @@ COPY . .
 # What --version names, as the history is not copied.
 ARG COMMIT=
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X attestry/process/cli.commit=$COMMIT" -o /out/attestry-api ./api && \
-    CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X attestry/process/cli.commit=$COMMIT" -o /out/attestry-worker ./worker
+    CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X attestry/process/buildinfo.commit=$COMMIT" -o /out/attestry-api ./api && \
+    CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X attestry/process/buildinfo.commit=$COMMIT" -o /out/attestry-worker ./worker
 
 # It brings the certificates, the time zones, and the user nonroot (65532).
 FROM gcr.io/distroless/static-debian12:nonroot

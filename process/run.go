@@ -18,6 +18,7 @@ import (
 	"attestry/app/evaluation"
 	"attestry/config"
 	"attestry/monitor"
+	"attestry/process/buildinfo"
 	"attestry/process/cli"
 )
 
@@ -103,11 +104,14 @@ func (c *command) run(ctx context.Context, settings config.Settings) error {
 	return errors.Join(err, p.Close())
 }
 
-// StartLog makes the log of a process, which all packages log to from now on.
+// StartLog makes the log of a process, which all packages log to from now on. Its
+// first line says what the process was built from.
 func StartLog(out io.Writer, level slog.Level, name string) *slog.Logger {
 	log := NewLog(out, level).With("process", name)
 	slog.SetDefault(log)
 	redis.SetLogger(redisLogger{log})
+	build := buildinfo.Read()
+	log.Info("starting", "version", build.Version, "commit", build.Commit)
 	return log
 }
 

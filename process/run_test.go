@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"attestry/config"
+	"attestry/process/buildinfo"
 )
 
 // trial is a command on embedded stores, whose work ends at once unless it is
@@ -83,6 +84,19 @@ func TestProcessExplainsItselfWithoutAnySettings(t *testing.T) {
 		if !strings.Contains(tr.out.String(), want) || tr.errs.Len() != 0 {
 			t.Errorf("%s prints %s and %s", argument, tr.out, tr.errs)
 		}
+	}
+}
+
+func TestProcessLogsItsVersionFirst(t *testing.T) {
+	tr := newTrial(t)
+	tr.expect(t, t.Context(), 0)
+	var first struct{ Msg, Process, Version, Commit string }
+	if err := json.NewDecoder(tr.errs).Decode(&first); err != nil {
+		t.Fatal(err)
+	}
+	build := buildinfo.Read()
+	if first.Msg != "starting" || first.Process != "api" || first.Version != build.Version || first.Commit != build.Commit {
+		t.Errorf("the first line is %+v", first)
 	}
 }
 

@@ -236,6 +236,7 @@ func (c *Collection[T]) decodeAll(records []Record) ([]T, error) {
 	return values, nil
 }
 
+// Wrap adds the command, the collection and the subject to an error.
 func (c *Collection[T]) Wrap(command, subject string, err error) error {
 	if err == nil {
 		return nil

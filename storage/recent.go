@@ -26,6 +26,7 @@ func NewLRU[T any](most int) *LRU[T] {
 	return &LRU[T]{Most: most, Order: list.New(), Entries: map[string]*list.Element{}}
 }
 
+// Get returns the value of a key and makes it the one used last.
 func (r *LRU[T]) Get(key string) (T, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"attestry/storage"
 )
 
+// LoadRepoOf returns the repository that a request names, by its id if it has one.
 func (b *Base) LoadRepoOf(ctx context.Context, org evidence.OrgAccess, in *GetRepoInput) (evidence.Repo, error) {
 	if in.ID != "" {
 		return b.LoadRepoByID(ctx, org, in.ID)

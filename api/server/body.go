@@ -13,6 +13,7 @@ import (
 )
 
 const (
+	// Mebibyte is the unit in which the limits of bodies are given.
 	Mebibyte = 1 << 20
 	// jsonLimit bounds a JSON body whose operation states no other limit.
 	jsonLimit = Mebibyte

@@ -29,6 +29,7 @@ func (l DataList[T]) JSONForm() any {
 	return DataPage[T]{Data: l.Items, Pagination: *l.Paged}
 }
 
+// EscapesHTML marks the answers in which <, > and & are written as escapes.
 func (DataList[T]) EscapesHTML() {}
 
 // Schema describes both forms.

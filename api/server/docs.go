@@ -11,6 +11,7 @@ import (
 
 	"attestry/api/docs"
 	"attestry/api/links"
+	"attestry/process/buildinfo"
 )
 
 const (
@@ -27,13 +28,15 @@ const componentPrefix = "#/components/schemas/"
 
 // describe is the head of the OpenAPI document.
 func describe(links links.Links) huma.Config {
+	build := buildinfo.Read()
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
 				Title:       "Attestry",
-				Version:     "2.0",
+				Version:     build.Version,
 				Description: about,
+				Extensions:  map[string]any{"x-commit": build.Commit},
 			},
 			Servers: []*huma.Server{{URL: links.API()}},
 			Components: &huma.Components{

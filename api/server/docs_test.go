@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"attestry/api/links"
+	"attestry/process/buildinfo"
 )
 
 func TestTheDocumentIsServedWithoutAKey(t *testing.T) {
@@ -21,7 +22,10 @@ func TestTheDocumentIsServedWithoutAKey(t *testing.T) {
 	}
 	var document struct {
 		OpenAPI string
-		Info    struct{ Title, Version string }
+		Info    struct {
+			Title, Version string
+			Commit         string `json:"x-commit"`
+		}
 		Servers []struct{ URL string }
 		Paths   map[string]map[string]struct {
 			OperationID string
@@ -42,7 +46,8 @@ func TestTheDocumentIsServedWithoutAKey(t *testing.T) {
 	if err := json.Unmarshal([]byte(at.body), &document); err != nil {
 		t.Fatal(err)
 	}
-	if document.OpenAPI != "3.1.0" || document.Info.Title != "Attestry" || document.Info.Version != "2.0" ||
+	build := buildinfo.Read()
+	if document.OpenAPI != "3.1.0" || document.Info.Title != "Attestry" || document.Info.Version != build.Version || document.Info.Commit != build.Commit ||
 		document.Servers[0].URL != "https://attestry.example.com/api/v2" {
 		t.Errorf("head: %s %v %v", document.OpenAPI, document.Info, document.Servers)
 	}

@@ -98,6 +98,7 @@ type PageHeaders struct {
 	Link        string `header:"Link" doc:"Only when there is more than one page."`
 }
 
+// Headers returns the headers that describe the page.
 func (p Page) Headers() PageHeaders {
 	headers := PageHeaders{TotalCount: p.total, PerPage: p.size, CurrentPage: p.number, TotalPages: p.count()}
 	if p.count() < 2 {
@@ -126,6 +127,7 @@ type Href struct {
 	Href string `json:"href"`
 }
 
+// Envelope returns the members of an answer that describe the page.
 func (p Page) Envelope() PageEnvelope {
 	links := map[string]Href{"self": {p.Self()}}
 	for _, relation := range p.neighbours() {

@@ -21,7 +21,8 @@ import (
 const (
 	// MaxFindings bounds the answer to a body that is wrong throughout.
 	MaxFindings = 1000
-	TypeNull    = "null"
+	// TypeNull is the JSON Schema type of null.
+	TypeNull = "null"
 	// PatternProperties is the extension of a schema that holds the schemas of
 	// members by a pattern of their names, as a map[string]*huma.Schema.
 	PatternProperties = "patternProperties"
@@ -31,6 +32,7 @@ const (
 // them (docs/semantics.md 1.8).
 type Findings map[string]string
 
+// Add notes what is wrong with the input at a place; "" is the body as a whole.
 func (f Findings) Add(at, text string, input any) {
 	if at == "" {
 		at = "body"

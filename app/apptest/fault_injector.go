@@ -8,6 +8,7 @@ import (
 	"attestry/storage"
 )
 
+// ErrKilled is the error of every command after the process has died.
 var ErrKilled = errors.New("the process is dead")
 
 // FaultInjector lets a process die at a write: no command succeeds from then on.
@@ -36,30 +37,36 @@ func (d *FaultInjector) around(write bool, command func() error) error {
 	return err
 }
 
+// Get fails if the process is dead.
 func (d *FaultInjector) Get(ctx context.Context, s *storage.Schema, id string) (r storage.Record, err error) {
 	err = d.around(false, func() error { r, err = d.Documents.Get(ctx, s, id); return err })
 	return r, err
 }
 
+// GetMany fails if the process is dead.
 func (d *FaultInjector) GetMany(ctx context.Context, s *storage.Schema, ids []string) (r []storage.Record, err error) {
 	err = d.around(false, func() error { r, err = d.Documents.GetMany(ctx, s, ids); return err })
 	return r, err
 }
 
+// Find fails if the process is dead.
 func (d *FaultInjector) Find(ctx context.Context, s *storage.Schema, q storage.Query) (p storage.Page, err error) {
 	err = d.around(false, func() error { p, err = d.Documents.Find(ctx, s, q); return err })
 	return p, err
 }
 
+// Insert counts as a write, at which the process may die.
 func (d *FaultInjector) Insert(ctx context.Context, s *storage.Schema, r storage.Record) error {
 	d.Largest.Store(max(d.Largest.Load(), int64(len(r.Body))))
 	return d.around(true, func() error { return d.Documents.Insert(ctx, s, r) })
 }
 
+// Replace counts as a write, at which the process may die.
 func (d *FaultInjector) Replace(ctx context.Context, s *storage.Schema, r storage.Record, revision int64) error {
 	return d.around(true, func() error { return d.Documents.Replace(ctx, s, r, revision) })
 }
 
+// Put counts as a write, at which the process may die.
 func (d *FaultInjector) Put(ctx context.Context, s *storage.Schema, r ...storage.Record) error {
 	return d.around(true, func() error { return d.Documents.Put(ctx, s, r...) })
 }

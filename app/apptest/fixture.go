@@ -27,6 +27,7 @@ type Fixture struct {
 	Db   storage.Documents
 }
 
+// NewFixture opens a store on embedded engines in a temporary folder.
 func NewFixture(t *testing.T) *Fixture {
 	t.Helper()
 	folder := t.TempDir()
@@ -55,6 +56,7 @@ func (s *Fixture) Restart(write int64, after bool) {
 	s.Store = app.NewStore(s.Docs, s.Objs, time.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
 }
 
+// PutFlow stores a flow and returns its id, and whether it was created.
 func (s *Fixture) PutFlow(org, name string) (string, bool, error) {
 	created, flow, err := s.Flows.Put(context.Background(), evidence.Flow{
 		ID: evidence.NewID(), Org: org, Name: name, Description: "of " + name, Visibility: evidence.PrivateFlow,
@@ -63,6 +65,7 @@ func (s *Fixture) PutFlow(org, name string) (string, bool, error) {
 	return flow.ID, created, err
 }
 
+// Must ends the test at an error.
 func (s *Fixture) Must(err error) {
 	s.T.Helper()
 	if err != nil {

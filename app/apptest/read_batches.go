@@ -16,6 +16,7 @@ func AllOf[T any](t *testing.T, list *storage.Batches[T]) []T {
 	return all
 }
 
+// QueryBatches reads a list to its end, in batches of at most maxBytes.
 func QueryBatches[T any](t *testing.T, list *storage.Batches[T], maxBytes int) [][]T {
 	t.Helper()
 	var batches [][]T

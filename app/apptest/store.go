@@ -19,26 +19,31 @@ type CommandCounter struct {
 	Commands atomic.Int64
 }
 
+// Get counts a command.
 func (c *CommandCounter) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
 	c.Commands.Add(1)
 	return c.Documents.Get(ctx, schema, id)
 }
 
+// GetMany counts a command.
 func (c *CommandCounter) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
 	c.Commands.Add(1)
 	return c.Documents.GetMany(ctx, schema, ids)
 }
 
+// Insert counts a command.
 func (c *CommandCounter) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
 	c.Commands.Add(1)
 	return c.Documents.Insert(ctx, schema, record)
 }
 
+// Replace counts a command.
 func (c *CommandCounter) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
 	c.Commands.Add(1)
 	return c.Documents.Replace(ctx, schema, record, revision)
 }
 
+// Find counts a command.
 func (c *CommandCounter) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
 	c.Commands.Add(1)
 	return c.Documents.Find(ctx, schema, query)

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"attestry/config"
+	"attestry/process/buildinfo"
 )
 
 // Exit statuses.
@@ -88,7 +89,7 @@ func (p *Program) Parse(args []string, out, errs io.Writer) (command string, sta
 	case err != nil:
 		return "", p.Misuse(errs, err), true
 	case *p.version:
-		fmt.Fprintln(out, p.name, Version())
+		fmt.Fprintln(out, p.name, buildinfo.Read())
 		return "", Success, true
 	}
 	rest := p.flags.Args()

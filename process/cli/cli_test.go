@@ -3,11 +3,11 @@ package cli
 import (
 	"bytes"
 	"reflect"
-	"runtime/debug"
 	"strings"
 	"testing"
 
 	"attestry/config"
+	"attestry/process/buildinfo"
 )
 
 // trial parses arguments and keeps what is written.
@@ -84,26 +84,7 @@ func TestGivenFlagsBecomeSettingsUnderTheirName(t *testing.T) {
 
 func TestVersionNamesTheCommit(t *testing.T) {
 	tr := parse("--version")
-	if !tr.done || tr.status != 0 || tr.out.String() != "attestry-test "+Version()+"\n" {
+	if !tr.done || tr.status != 0 || tr.out.String() != "attestry-test "+buildinfo.Read().String()+"\n" {
 		t.Errorf("done %t, status %d: %q", tr.done, tr.status, &tr.out)
-	}
-	built := func(version string, settings ...debug.BuildSetting) *debug.BuildInfo {
-		return &debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: version}, Settings: settings}
-	}
-	revision := debug.BuildSetting{Key: "vcs.revision", Value: "abc"}
-	for name, row := range map[string]struct {
-		info         *debug.BuildInfo
-		linked, want string
-	}{
-		"built in a clone":         {built("v0.5.0", revision), "", "v0.5.0, commit abc, go1.26"},
-		"built in a changed clone": {built("(devel)", revision, debug.BuildSetting{Key: "vcs.modified", Value: "true"}), "", "(devel), commit abc, modified, go1.26"},
-		"built of bare sources":    {built(""), "", "(devel), commit unknown, go1.26"},
-		"told when linked":         {built("(devel)"), "def", "(devel), commit def, go1.26"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := describe(row.info, row.linked); got != row.want {
-				t.Errorf("got %q, want %q", got, row.want)
-			}
-		})
 	}
 }

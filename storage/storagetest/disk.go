@@ -1,3 +1,4 @@
+// Package storagetest is the suite that every storage engine must pass.
 package storagetest
 
 import (

@@ -1,0 +1,54 @@
+// Package buildinfo tells which version of the sources a program was built from.
+package buildinfo
+
+import "runtime/debug"
+
+// unknown stands for what the build has not recorded, as go run and go test do not.
+const unknown = "unknown"
+
+// commit is set by the linker, with -X, where the sources are built without their
+// Git history, as in the Dockerfile.
+var commit string
+
+// Info describes the build of a program.
+type Info struct {
+	// Version is that of the main module: a tag, a pseudo-version, or "(devel)".
+	Version string
+	// Commit is the Git commit, with "+dirty" if files were changed since, or "unknown".
+	Commit string
+	// Go is the version of the compiler.
+	Go string
+}
+
+// Read returns the Info of the running program.
+func Read() Info {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		build = &debug.BuildInfo{}
+	}
+	return describe(build, commit)
+}
+
+func (i Info) String() string { return i.Version + ", commit " + i.Commit + ", " + i.Go }
+
+func describe(build *debug.BuildInfo, commit string) Info {
+	info := Info{Version: build.Main.Version, Commit: commit, Go: build.GoVersion}
+	dirty := ""
+	for _, setting := range build.Settings {
+		switch {
+		case setting.Key == "vcs.revision" && commit == "":
+			info.Commit = setting.Value
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			dirty = "+dirty"
+		}
+	}
+	if info.Version == "" {
+		info.Version = "(devel)"
+	}
+	if info.Commit == "" {
+		info.Commit = unknown
+	} else {
+		info.Commit += dirty
+	}
+	return info
+}
