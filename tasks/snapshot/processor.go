@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"attestry/app"
@@ -34,9 +33,6 @@ const (
 	commitAttempts = 10
 )
 
-// errLeaseLost ends a drain whose lease another worker has taken over.
-var errLeaseLost = errors.New("the lease on the environment was lost")
-
 // Publisher is told that an environment has settled something.
 type Publisher interface {
 	Settled(ctx context.Context, environment string)
@@ -57,24 +53,6 @@ type Processor struct {
 // NewProcessor makes a processor.
 func NewProcessor(store *app.Store, announcer Publisher, clock evidence.Clock, log *slog.Logger) *Processor {
 	return &Processor{store: store, announcer: announcer, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log}
-}
-
-// lease is an environment whose lease this processor has. Each holding has a name
-// of its own, so that one which has lost its lease never takes another's for it.
-type lease struct {
-	holder string
-	// mu is held while the head is written, by the processing or by the renewal
-	// of the lease beside it.
-	mu       sync.Mutex
-	head     rules.Head
-	revision int64
-}
-
-// current is the head as this processor last wrote or read it.
-func (h *lease) current() rules.Head {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.head
 }
 
 // Drain processes all reports that wait in an environment. It returns at once
@@ -103,46 +81,6 @@ func (p *Processor) drainOnce(ctx context.Context, environment string) (more boo
 		return false, err
 	}
 	return p.store.Reports.Exists(ctx, environment, h.head.Processed+1)
-}
-
-// acquireLease takes the lease, or returns nil when it is taken. It counts the attempt
-// on the next report, so that one which kills its worker is noticed too.
-func (p *Processor) acquireLease(ctx context.Context, environment string) (*lease, error) {
-	if err := p.refund(ctx, environment); err != nil {
-		return nil, err
-	}
-	holder := evidence.NewID()
-	for range commitAttempts {
-		stored, err := p.store.Heads.GetVersioned(ctx, environment)
-		if err != nil {
-			return nil, err
-		}
-		head := stored.Value
-		now := p.clock()
-		if head.Lease.Holder != "" && head.Lease.Until > evidence.Seconds(now) {
-			return nil, nil
-		}
-		next := head.Processed + 1
-		if head.Attempt.Arrival != next {
-			head.Attempt = rules.Attempt{Arrival: next}
-		}
-		head.Attempt.Count++
-		head.Lease = newLease(holder, now)
-		revision, err := p.store.Heads.Replace(ctx, head, stored.Revision)
-		if errors.Is(err, storage.ErrMoved) {
-			continue
-		}
-		if err != nil {
-			p.refunds.add(environment, refund{arrival: next, holder: holder, uncertain: true})
-			return nil, err
-		}
-		return &lease{holder: holder, head: head, revision: revision}, nil
-	}
-	return nil, contended()
-}
-
-func newLease(holder string, now time.Time) rules.Lease {
-	return rules.Lease{Holder: holder, Until: evidence.Seconds(now.Add(leaseSpan))}
 }
 
 // processAll works off batch after batch. The last write releases the lease.
@@ -212,41 +150,11 @@ func (p *Processor) processOne(ctx context.Context, h *lease, record environment
 	return false, err
 }
 
-// renewLease renews the lease until it is released. The context ends when the lease
-// cannot be kept, so that nothing is written without it.
-func (p *Processor) renewLease(ctx context.Context, h *lease) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var renewal sync.WaitGroup
-	renewal.Go(func() {
-		ticker := time.NewTicker(renewInterval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-			if err := p.renewOnce(ctx, h); err != nil {
-				cancel(err)
-				return
-			}
-		}
-	})
-	return ctx, func() {
-		cancel(context.Canceled)
-		renewal.Wait()
-	}
-}
-
-func (p *Processor) renewOnce(ctx context.Context, h *lease) error {
-	return p.commit(ctx, h, func(head *rules.Head) { head.Lease = newLease(h.holder, p.clock()) })
-}
-
 // result is what processing one report came to.
 type result struct {
 	// snapshot is the snapshot that the report made, nil when nothing changed.
 	snapshot *rules.Snapshot
-	// token is the change token under which nothing had changed.
+	// token is the generation under which nothing had changed.
 	token string
 	// announced is what was said to start with a snapshot that was not made.
 	announced []environments.Running
@@ -316,71 +224,4 @@ func (p *Processor) parkUnread(ctx context.Context, h *lease) error {
 	head := h.current()
 	record := environments.WaitingReport{Org: head.Org, Environment: head.Environment, Arrival: head.Processed + 1}
 	return p.park(ctx, h, record, head.Attempt, false)
-}
-
-func clearLease(head *rules.Head) {
-	head.Lease = rules.Lease{}
-	head.Attempt = rules.Attempt{}
-}
-
-// releaseLease releases the lease after an error. What is not the report's fault does not
-// count as an attempt.
-func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseSpan)
-	defer cancel()
-	begun := h.current()
-	err := p.commit(ctx, h, func(head *rules.Head) {
-		head.Lease = rules.Lease{}
-		if blameless(cause) {
-			head.Attempt.Count--
-			return
-		}
-		head.Attempt.Reason, head.Attempt.Class = cause.Error(), reasonOf(cause)
-	})
-	if err == nil {
-		return
-	}
-	if blameless(cause) && begun.Attempt.Arrival > 0 {
-		p.refunds.add(begun.Environment, refund{arrival: begun.Attempt.Arrival, holder: h.holder})
-	}
-	if !errors.Is(err, errLeaseLost) {
-		p.log.Warn("could not release an environment", "environment", begun.Environment, "error", err.Error())
-	}
-}
-
-// commit changes the head that this processor holds: one command, unless somebody
-// else has touched it meanwhile. The change must bear repetition. Once the lease
-// is released there is nothing more to change: a renewal that had to wait for the
-// release would take it again, for nobody.
-func (p *Processor) commit(ctx context.Context, h *lease, change func(*rules.Head)) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.head.Lease.Holder != h.holder {
-		return errLeaseLost
-	}
-	for range commitAttempts {
-		next := h.head
-		change(&next)
-		revision, err := p.store.Heads.Replace(ctx, next, h.revision)
-		if err == nil {
-			h.head, h.revision = next, revision
-			return nil
-		}
-		if !errors.Is(err, storage.ErrMoved) {
-			return err
-		}
-		stored, err := p.store.Heads.GetVersioned(ctx, h.head.Environment)
-		if err != nil {
-			return err
-		}
-		if stored.Value.Lease.Holder != h.holder {
-			return errLeaseLost
-		}
-		h.head, h.revision = stored.Value, stored.Revision
-	}
-	return contended()
-}
-
-func contended() error {
-	return evidence.NewError(evidence.Unavailable, "The environment is being changed by many requests at once.")
 }
