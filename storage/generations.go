@@ -17,7 +17,7 @@ type generation struct {
 	Value string `json:"value"`
 }
 
-// Generations keeps one change token per organization.
+// Generations keeps one generation per organization.
 type Generations struct {
 	collection *Collection[generation]
 }
@@ -28,7 +28,7 @@ func NewGenerations(docs Documents) *Generations {
 		func(t *generation) string { return t.Org }, nil)}
 }
 
-// Get returns an organization's change token, "" before the first change.
+// Get returns an organization's generation, "" before the first change.
 func (t *Generations) Get(ctx context.Context, org string) (string, error) {
 	token, err := t.collection.Get(ctx, org)
 	if errors.Is(err, ErrNotFound) {
@@ -37,7 +37,7 @@ func (t *Generations) Get(ctx context.Context, org string) (string, error) {
 	return token.Value, err
 }
 
-// Bump gives an organization a fresh change token, so that the next report of
+// Bump gives an organization a fresh generation, so that the next report of
 // every environment is judged anew.
 func (t *Generations) Bump(ctx context.Context, org string) error {
 	return t.collection.Put(ctx, generation{Org: org, Value: evidence.NewID()})

@@ -25,7 +25,7 @@ type Publisher struct {
 	client redis.UniversalClient
 }
 
-// NewPublisher makes an announcer.
+// NewPublisher makes a publisher.
 func NewPublisher(client redis.UniversalClient) *Publisher { return &Publisher{client: client} }
 
 // Settled says that an environment's head has moved.

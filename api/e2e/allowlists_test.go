@@ -92,7 +92,7 @@ func TestPermissionHasWhatRunsJudgedAnew(t *testing.T) {
 	first := token()
 	s.allow("prod", "web", "again")
 	if again := token(); first == before || again == first {
-		t.Errorf("the change token was %q, %q, %q", before, first, again)
+		t.Errorf("the generation was %q, %q, %q", before, first, again)
 	}
 }
 

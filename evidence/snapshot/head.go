@@ -17,10 +17,10 @@ type Head struct {
 	// State is the verdict on all that runs, nil when it is unknown.
 	State  *bool `json:"state"`
 	Events int64 `json:"events"`
-	// SnapshotToken is the change token that the last snapshot was judged under.
+	// SnapshotToken is the generation that the last snapshot was judged under.
 	SnapshotToken string `json:"snapshot_token"`
 
-	// Digest is that of the last processed report, Token the change token it
+	// Digest is that of the last processed report, Token the generation it
 	// was judged under.
 	Digest string `json:"digest"`
 	Token  string `json:"token"`

@@ -31,7 +31,7 @@ type Snapshot struct {
 	Arrival int64  `json:"arrival"`
 	Report  string `json:"report"`
 	Digest  string `json:"digest"`
-	// Token is the change token of the organization that was in force when the
+	// Token is the generation of the organization that was in force when the
 	// facts were read.
 	Token string `json:"token"`
 	// ReportedBy names the reporter.

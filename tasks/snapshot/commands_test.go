@@ -95,7 +95,7 @@ const (
 	// what runs.
 	maxKnownCommands = 25
 	// maxTokenCommands is what it may cost more, for each thousand artifacts, when the
-	// change token has moved.
+	// generation has changed.
 	maxTokenCommands = 3
 	// maxColdCommands is what it may cost more when the process is new: the levels of
 	// the tree and the templates are read.
@@ -152,7 +152,7 @@ func services(n int, versions ...int) rules.Report {
 }
 
 // TestOneReplacedArtifactThatFlowsKnowCostsTheSameInAnyReport pins commands and bytes
-// with provenance: in the same process, where the change token has moved, and in one
+// with provenance: in the same process, where the generation has changed, and in one
 // that has nothing in memory.
 func TestOneReplacedArtifactThatFlowsKnowCostsTheSameInAnyReport(t *testing.T) {
 	sizes := []int{200, 1_500}

@@ -42,7 +42,7 @@ type Publisher interface {
 // the order of arrival.
 type Processor struct {
 	store     *app.Store
-	announcer Publisher
+	publisher Publisher
 	logical   *logical.Updater
 	clock     evidence.Clock
 	log       *slog.Logger
@@ -51,8 +51,8 @@ type Processor struct {
 }
 
 // NewProcessor makes a processor.
-func NewProcessor(store *app.Store, announcer Publisher, clock evidence.Clock, log *slog.Logger) *Processor {
-	return &Processor{store: store, announcer: announcer, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log}
+func NewProcessor(store *app.Store, publisher Publisher, clock evidence.Clock, log *slog.Logger) *Processor {
+	return &Processor{store: store, publisher: publisher, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log}
 }
 
 // Drain processes all reports that wait in an environment. It returns at once
@@ -110,7 +110,7 @@ func (p *Processor) processAll(ctx context.Context, h *lease) error {
 				done = append(done, record)
 			}
 		}
-		p.announcer.Settled(ctx, h.head.Environment)
+		p.publisher.Settled(ctx, h.head.Environment)
 		if err := p.remove(ctx, h.head.Environment, done); err != nil {
 			return err
 		}

@@ -101,7 +101,7 @@ type stage struct {
 	*scene
 	// flows are the ids of the flows by name.
 	flows map[string]string
-	// stirs tells that the change token moves before every report.
+	// stirs tells that the generation changes before every report.
 	stirs bool
 	done  int
 	// answered are the numbers of the reports that were found to change nothing as

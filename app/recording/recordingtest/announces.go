@@ -11,7 +11,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// testRecorderAnnounces looks at the change token, by which environments learn that
+// testRecorderAnnounces looks at the generation, by which environments learn that
 // something that they run has to be judged anew. It must move before a report is
 // acknowledged, and should not move for what runs nowhere.
 func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine) {
