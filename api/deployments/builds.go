@@ -22,7 +22,7 @@ func (h *handlers) buildRoutes() []server.Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/builds/{org}/statistics", OperationID: "build_statistics", Tag: "Builds",
-			Summary: "Tell when was built", MinRole: evidence.Reader, Serve: server.Handle(h.getBuildStatistics),
+			Summary: "List build times", MinRole: evidence.Reader, Serve: server.Handle(h.getBuildStatistics),
 		},
 	}
 }

@@ -39,7 +39,7 @@ func (h *handlers) deploymentRoutes() []server.Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/deployment_frequency", OperationID: "get_deployment_frequency", Tag: "Environments",
-			Summary: "Tell when an environment was deployed to", MinRole: evidence.Reader, Serve: server.Handle(h.getDeploymentFrequency),
+			Summary: "List deployment times of an environment", MinRole: evidence.Reader, Serve: server.Handle(h.getDeploymentFrequency),
 		},
 		{
 			Method: http.MethodGet, Path: "/repos/{org}/{repo}/deployments", OperationID: "list_repo_deployments", Tag: "Repos",
@@ -47,7 +47,7 @@ func (h *handlers) deploymentRoutes() []server.Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/repos/{org}/{repo}/deployment-statistics", OperationID: "get_repo_deployment_statistics", Tag: "Repos",
-			Summary: "Tell when a repository was deployed, and how long that took", MinRole: evidence.Reader, Serve: server.Handle(h.getRepoDeploymentStatistics),
+			Summary: "List deployment times and lead times of a repository", MinRole: evidence.Reader, Serve: server.Handle(h.getRepoDeploymentStatistics),
 		},
 	}
 }

@@ -18,7 +18,7 @@ import (
 func (h *handlers) liveArtifactRoutes() []server.Route {
 	return []server.Route{{
 		Method: http.MethodGet, Path: "/repos/{org}/live-artifacts/{repo_name}", OperationID: "get_repo_live_artifacts", Tag: "Repos",
-		Summary: "Tell what of a repository runs where", MinRole: evidence.Reader, Serve: server.Handle(h.getLiveArtifacts),
+		Summary: "List where artifacts of a repository run", MinRole: evidence.Reader, Serve: server.Handle(h.getLiveArtifacts),
 	}}
 }
 
