@@ -54,7 +54,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 	store := &Store{
 		Documents:    docs,
 		Objects:      objects,
-		Tenancy:      tenancy.NewTenancy(docs, clock, log),
+		Tenancy:      tenancy.New(docs, clock, log),
 		Environments: environments.NewEnvironments(docs, names, heads),
 		Heads:        heads,
 		Reports:      environments.NewReports(docs, objects),

@@ -12,8 +12,8 @@ import (
 // those of the API (docs/semantics.md 1.1).
 type Links struct{ Base string }
 
-// NewLinks takes scheme and host as clients see them.
-func NewLinks(baseURL string) (Links, error) {
+// New takes scheme and host as clients see them.
+func New(baseURL string) (Links, error) {
 	u, err := url.Parse(strings.TrimSuffix(baseURL, "/"))
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" ||
 		u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {

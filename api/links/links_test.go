@@ -3,7 +3,7 @@ package links
 import "testing"
 
 func TestLinksEscapeTheirSegments(t *testing.T) {
-	l, err := NewLinks("https://attestry.example.com/")
+	l, err := New("https://attestry.example.com/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,11 +28,11 @@ func TestLinksEscapeTheirSegments(t *testing.T) {
 
 func TestBaseURLsAreSchemeAndHostAlone(t *testing.T) {
 	for _, bad := range []string{"", "example.com", "ftp://x", "https://", "https://x/path", "https://x?q", "https://x#f", "https://u:p@x", "://"} {
-		if _, err := NewLinks(bad); err == nil {
+		if _, err := New(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
-	if _, err := NewLinks("http://127.0.0.1:8001"); err != nil {
+	if _, err := New("http://127.0.0.1:8001"); err != nil {
 		t.Error(err)
 	}
 }

@@ -102,7 +102,7 @@ func batchBytes(budget int64) int {
 // New makes a server of the operations of a table. It fails on faults of the table and on
 // settings it cannot work with.
 func New(deps Deps, table []Route) (*Server, error) {
-	addresses, err := links.NewLinks(deps.BaseURL)
+	addresses, err := links.New(deps.BaseURL)
 	if err != nil {
 		return nil, err
 	}

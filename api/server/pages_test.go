@@ -26,7 +26,7 @@ type listOutput struct {
 }
 
 func startList(t *testing.T) *running {
-	links, err := links.NewLinks("https://attestry.example.com")
+	links, err := links.New("https://attestry.example.com")
 	if err != nil {
 		t.Fatal(err)
 	}

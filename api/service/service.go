@@ -56,7 +56,7 @@ func NewService(deps ServiceDeps) (*Service, error) {
 	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(deps.Redis), deps.Log)
 	waiters := tasks.NewWaiters(deps.Redis, deps.Log)
 	evaluator := evaluation.New(evaluation.Options{Log: deps.Log})
-	links, err := links.NewLinks(deps.BaseURL)
+	links, err := links.New(deps.BaseURL)
 	if err != nil {
 		return nil, err
 	}

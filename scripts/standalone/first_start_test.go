@@ -41,7 +41,7 @@ func (f *folder) must(err error) {
 }
 
 func (f *folder) tenancy(docs storage.Documents) *tenancy.Tenancy {
-	tenancy := tenancy.NewTenancy(docs, time.Now, slog.New(slog.DiscardHandler))
+	tenancy := tenancy.New(docs, time.Now, slog.New(slog.DiscardHandler))
 	f.t.Cleanup(tenancy.Close)
 	return tenancy
 }

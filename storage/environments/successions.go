@@ -52,24 +52,24 @@ func (s *Successions) Record(ctx context.Context, places []snapshot.Succession) 
 	return err
 }
 
-// Heir is an artifact whose predecessor in a lineage is asked for.
-type Heir struct {
+// PredecessorQuery is an artifact whose predecessor in a lineage is asked for.
+type PredecessorQuery struct {
 	Lineage     snapshot.Lineage
 	Fingerprint string
 	// Since is the number of the snapshot with which it began to run.
 	Since int64
 }
 
-// Predecessors returns for each heir the last other artifact of its lineage that
+// Predecessors returns for each query the last other artifact of its lineage that
 // began to run before it; those without one are left out. It costs one command as
 // long as the last thousand places of the lineages hold them all.
-func (s *Successions) Predecessors(ctx context.Context, environment string, heirs []Heir) (map[Heir]snapshot.Predecessor, error) {
-	waiting := map[string][]Heir{}
-	for _, heir := range heirs {
-		key := lineageKey(environment, heir.Lineage)
-		waiting[key] = append(waiting[key], heir)
+func (s *Successions) Predecessors(ctx context.Context, environment string, queries []PredecessorQuery) (map[PredecessorQuery]snapshot.Predecessor, error) {
+	waiting := map[string][]PredecessorQuery{}
+	for _, query := range queries {
+		key := lineageKey(environment, query.Lineage)
+		waiting[key] = append(waiting[key], query)
 	}
-	found := map[Heir]snapshot.Predecessor{}
+	found := map[PredecessorQuery]snapshot.Predecessor{}
 	keys := slices.Sorted(maps.Keys(waiting))
 	for some := range slices.Chunk(keys, storage.MaxMany) {
 		if err := s.look(ctx, some, waiting, found); err != nil {
@@ -79,9 +79,9 @@ func (s *Successions) Predecessors(ctx context.Context, environment string, heir
 	return found, nil
 }
 
-// look goes back through the places of lineages. Those for which no heir waits any
+// look goes back through the places of lineages. Those for which no query waits any
 // more are not looked at further.
-func (s *Successions) look(ctx context.Context, keys []string, waiting map[string][]Heir, found map[Heir]snapshot.Predecessor) error {
+func (s *Successions) look(ctx context.Context, keys []string, waiting map[string][]PredecessorQuery, found map[PredecessorQuery]snapshot.Predecessor) error {
 	query := storage.Query{Index: "lineage", Descending: true, Limit: storage.MaxMany}
 	for len(keys) > 0 {
 		query.Equal = []any{storage.OneOrSet(keys)}
@@ -91,8 +91,8 @@ func (s *Successions) look(ctx context.Context, keys []string, waiting map[strin
 		}
 		for i := range places {
 			key := lineageKey(places[i].Environment, places[i].Lineage())
-			waiting[key] = slices.DeleteFunc(waiting[key], func(heir Heir) bool {
-				return heir.take(&places[i].Artifact, found)
+			waiting[key] = slices.DeleteFunc(waiting[key], func(query PredecessorQuery) bool {
+				return query.take(&places[i].Artifact, found)
 			})
 		}
 		if next == "" {
@@ -104,8 +104,8 @@ func (s *Successions) look(ctx context.Context, keys []string, waiting map[strin
 	return nil
 }
 
-// take tells whether the artifact is the heir's predecessor, and notes it then.
-func (h Heir) take(artifact *snapshot.Predecessor, found map[Heir]snapshot.Predecessor) bool {
+// take tells whether the artifact is the query's predecessor, and notes it then.
+func (h PredecessorQuery) take(artifact *snapshot.Predecessor, found map[PredecessorQuery]snapshot.Predecessor) bool {
 	if artifact.Fingerprint == h.Fingerprint || artifact.Since >= h.Since {
 		return false
 	}

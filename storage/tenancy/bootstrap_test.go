@@ -24,7 +24,7 @@ func bootstrapWithMadeKeys() evidence.Bootstrap {
 
 func TestApplyBootstrapIsIdempotent(t *testing.T) {
 	docs, hands := newTenancyDocuments(), apptest.NewFakeClock()
-	first := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	first := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 	made := apply(t, first, bootstrapWithMadeKeys())
 	if len(made) != 2 || made[0].Description != "ci" || made[1].ExpiresAt != 4_000_000_000 {
 		t.Fatalf("made %+v", made)
@@ -40,7 +40,7 @@ func TestApplyBootstrapIsIdempotent(t *testing.T) {
 	first.Close()
 	stored := docs.bodies()
 
-	second := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	second := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(second.Close)
 	before := docs.writes()
 	if again := apply(t, second, bootstrapWithMadeKeys()); len(again) != 0 {
@@ -192,13 +192,13 @@ func TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext(t *testing.T) {
 	docs.hook(func(command, collection, id string) error {
 		if command == "insert" && collection == "organizations" && id == "open" {
 			docs.hook(nil)
-			other := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+			other := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 			defer other.Close()
 			apply(t, other, evidence.Bootstrap{Users: []evidence.DeclaredUser{{Name: "open"}}})
 		}
 		return nil
 	})
-	store := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	store := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Close)
 	told, err := store.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
 	if err == nil || len(told) != 2 {
@@ -225,7 +225,7 @@ func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range processes {
 		wg.Go(func() {
-			store := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+			store := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 			defer store.Close()
 			keys, err := store.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
 			if err != nil {
@@ -240,7 +240,7 @@ func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
 	if len(made) != 2 {
 		t.Errorf("%d keys were told, want 2", len(made))
 	}
-	store := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	store := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Close)
 	ids := map[string]bool{}
 	for _, key := range made {
@@ -268,11 +268,11 @@ func TestApplyBootstrapFinishesWhatACrashLeft(t *testing.T) {
 			}
 			return nil
 		})
-		killed := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+		killed := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 		told, err := killed.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
 		killed.Close()
 		docs.hook(nil)
-		store := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+		store := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 		told = append(told, apply(t, store, bootstrapWithMadeKeys())...)
 		checkComplete(t, store, told, fmt.Sprintf("killed at command %d", at))
 		store.Close()

@@ -31,9 +31,9 @@ type Tenancy struct {
 	uses          *keyUses
 }
 
-// NewTenancy binds the repositories to an engine. Close ends what it does in the
+// New binds the repositories to an engine. Close ends what it does in the
 // background; what fails there is logged.
-func NewTenancy(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenancy {
+func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenancy {
 	keys := storage.NewCollection(docs, keySchema, keyID, keyFields)
 	return &Tenancy{
 		clock:         clock,

@@ -36,7 +36,7 @@ func tenancyBootstrap() evidence.Bootstrap {
 func newTenancy(t *testing.T) (*tenancy.Tenancy, *tenancyDocuments, *apptest.FakeClock) {
 	t.Helper()
 	docs, hands := newTenancyDocuments(), apptest.NewFakeClock()
-	store := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	store := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Close)
 	apply(t, store, tenancyBootstrap())
 	return store, docs, hands
@@ -123,7 +123,7 @@ func TestAKeyStopsWorkingTheSecondItExpires(t *testing.T) {
 
 func TestRevocationActsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	here, docs, hands := newTenancy(t)
-	elsewhere := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(elsewhere.Close)
 	anna := authenticate(t, here, annasKey)
 	authenticate(t, elsewhere, annasKey)
@@ -253,7 +253,7 @@ func TestAWarmRequestCostsNoCommand(t *testing.T) {
 
 func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 	store, docs, hands := newTenancy(t)
-	elsewhere := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 	before := docs.writes()
 	authenticate(t, store, annasKey)
 	waitFor(t, func() bool { return docs.writes() == before+1 })
@@ -276,7 +276,7 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 
 func TestProcessesThatSeeAKeyUsedTogetherWriteItOnce(t *testing.T) {
 	store, docs, hands := newTenancy(t)
-	elsewhere := tenancy.NewTenancy(docs, hands.Now, slog.New(slog.DiscardHandler))
+	elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 	goOn := make(chan struct{})
 	docs.hook(func(command, _, _ string) error {
 		if command == "replace" {

@@ -88,8 +88,8 @@ func (p *Processor) loadProvenance(ctx context.Context, next *rules.Snapshot, fi
 // followUp finds the predecessors of what is new to a lineage, and returns them.
 // What was in it before keeps the one it had.
 func (p *Processor) followUp(ctx context.Context, next *rules.Snapshot, known map[string]rules.Known, before map[string]rules.Artifact) ([]*rules.Predecessor, error) {
-	var heirs []environments.Heir
-	places := map[environments.Heir]*rules.Origin{}
+	var queries []environments.PredecessorQuery
+	origins := map[environments.PredecessorQuery]*rules.Origin{}
 	for fingerprint, one := range known {
 		since := next.Number
 		running, runs := before[fingerprint]
@@ -103,18 +103,18 @@ func (p *Processor) followUp(ctx context.Context, next *rules.Snapshot, known ma
 				origin.Previous = previous // shared with what ran before, and not changed
 				continue
 			}
-			heir := environments.Heir{Lineage: lineage, Fingerprint: fingerprint, Since: since}
-			heirs, places[heir] = append(heirs, heir), origin
+			query := environments.PredecessorQuery{Lineage: lineage, Fingerprint: fingerprint, Since: since}
+			queries, origins[query] = append(queries, query), origin
 		}
 	}
-	found, err := p.store.Successions.Predecessors(ctx, next.Environment, heirs)
+	found, err := p.store.Successions.Predecessors(ctx, next.Environment, queries)
 	if err != nil {
 		return nil, err
 	}
 	var fresh []*rules.Predecessor
-	for heir, predecessor := range found {
+	for query, predecessor := range found {
 		previous := newest(predecessor, before)
-		places[heir].Previous = previous
+		origins[query].Previous = previous
 		fresh = append(fresh, previous)
 	}
 	return fresh, nil
