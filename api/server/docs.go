@@ -23,6 +23,9 @@ const (
 // whether it is still so.
 const publicCaching = "public, no-cache"
 
+// apiVersion is the version of the interface, which stays when that of the service changes.
+const apiVersion = "2.0"
+
 // componentPrefix is where the document keeps the schemas that have a name.
 const componentPrefix = "#/components/schemas/"
 
@@ -34,9 +37,9 @@ func describe(links links.Links) huma.Config {
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
 				Title:       "Attestry",
-				Version:     build.Version,
+				Version:     apiVersion,
 				Description: about,
-				Extensions:  map[string]any{"x-commit": build.Commit},
+				Extensions:  map[string]any{"x-version": build.Version, "x-commit": build.Commit},
 			},
 			Servers: []*huma.Server{{URL: links.API()}},
 			Components: &huma.Components{
