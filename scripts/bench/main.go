@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"attestry/app/evaluation"
+	"attestry/scripts/bench/workload"
 )
 
 func main() {
@@ -34,7 +35,7 @@ func main() {
 
 // arguments are those of the command line.
 type arguments struct {
-	engines engines
+	engines workload.Engines
 	seconds float64
 	rows    string
 	data    string
@@ -48,9 +49,9 @@ func parse(args []string, messages io.Writer) (arguments, error) {
 	flags.Float64Var(&a.seconds, "seconds", 3, "how long each side of a row is measured, in `SECONDS`")
 	flags.StringVar(&a.rows, "rows", "", "measure only the rows whose name contains `TEXT`")
 	flags.StringVar(&a.data, "data", "", "`DIRECTORY` on the disk to measure, for temporary data (default: the system's)")
-	flags.StringVar(&a.engines.redis, "redis", "", "`URL` of a Redis that nothing else uses, instead of the one in memory")
-	flags.StringVar(&a.engines.mongodb, "mongodb", "", "`URI` of a MongoDB to use instead of SQLite")
-	flags.StringVar(&a.engines.s3, "s3", "", "`URL` of a bucket, http(s)://ACCESS:SECRET@host:port/bucket, to use instead of files")
+	flags.StringVar(&a.engines.Redis, "redis", "", "`URL` of a Redis that nothing else uses, instead of the one in memory")
+	flags.StringVar(&a.engines.MongoDB, "mongodb", "", "`URI` of a MongoDB to use instead of SQLite")
+	flags.StringVar(&a.engines.S3, "s3", "", "`URL` of a bucket, http(s)://ACCESS:SECRET@host:port/bucket, to use instead of files")
 	flags.BoolVar(&a.json, "json", false, "print JSON instead of a Markdown table")
 	if err := flags.Parse(args); err != nil {
 		return a, err
@@ -70,7 +71,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	if err != nil {
 		return err
 	}
-	chosen := matching(rows(), a.rows)
+	chosen := matching(workload.Rows(), a.rows)
 	if len(chosen) == 0 {
 		return fmt.Errorf("no row's name contains %q", a.rows)
 	}
@@ -84,17 +85,17 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	}
 	span := time.Duration(a.seconds * float64(time.Second))
 	for _, r := range chosen {
-		fmt.Fprintf(messages, "%s …\n", r.name)
-		result, err := play(ctx, r, a.engines, folder, span)
+		fmt.Fprintf(messages, "%s …\n", r.Name)
+		result, err := workload.Play(ctx, r, a.engines, folder, span)
 		if ctx.Err() != nil {
 			return errors.Join(ctx.Err(), os.RemoveAll(folder))
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w (data and logs are left in %s)", r.name, err, folder)
+			return fmt.Errorf("%s: %w (data and logs are left in %s)", r.Name, err, folder)
 		}
 		found.Rows = append(found.Rows, result)
 	}
-	found.Growths = growths(chosen, found.Rows)
+	found.Growths = workload.Growths(chosen, found.Rows)
 	if err := os.RemoveAll(folder); err != nil {
 		return err
 	}
@@ -104,10 +105,10 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	return found.writeMarkdown(out)
 }
 
-func matching(all []row, text string) []row {
-	var chosen []row
+func matching(all []workload.Row, text string) []workload.Row {
+	var chosen []workload.Row
 	for _, r := range all {
-		if strings.Contains(r.name, text) {
+		if strings.Contains(r.Name, text) {
 			chosen = append(chosen, r)
 		}
 	}

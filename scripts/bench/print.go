@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"attestry/scripts/bench/measure"
 )
 
 func (f *findings) writeJSON(out io.Writer) error {
@@ -25,7 +27,7 @@ func (f *findings) writeMarkdown(out io.Writer) error {
 	text.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, r := range f.Rows {
 		fmt.Fprintf(&text, "| %s | %s | %s | %s | %.3f (%.3f..%.3f) |\n",
-			r.Name, r.Service.cells(), r.answerCell(), r.Bare.cells(), r.Ratio.Whole, r.Ratio.Least, r.Ratio.Most)
+			r.Name, cells(r.Service), answerCell(r), cells(r.Bare), r.Ratio.Whole, r.Ratio.Least, r.Ratio.Most)
 	}
 	f.writeGrowths(&text)
 	_, err := io.WriteString(out, text.String())
@@ -43,13 +45,13 @@ func (f *findings) writeGrowths(text *strings.Builder) {
 	}
 }
 
-func (r *result) answerCell() string {
+func answerCell(r measure.Result) string {
 	if r.Answer == 0 {
 		return ""
 	}
 	return strconv.Itoa(r.Answer)
 }
 
-func (s summary) cells() string {
+func cells(s measure.Summary) string {
 	return fmt.Sprintf("%.1f | %.2f | %.2f | %.2f | %.2f | %d", s.PerSecond, s.P50, s.P95, s.P99, s.Processor, s.Count)
 }

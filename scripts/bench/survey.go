@@ -9,16 +9,19 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"attestry/scripts/bench/measure"
+	"attestry/scripts/bench/workload"
 )
 
 // findings are the rows of one run with what is needed to read and repeat them.
 type findings struct {
-	Date    string   `json:"date"`
-	Command string   `json:"command"`
-	Machine machine  `json:"machine"`
-	Engines []string `json:"engines"`
-	Rows    []result `json:"rows"`
-	Growths []growth `json:"growths"`
+	Date    string            `json:"date"`
+	Command string            `json:"command"`
+	Machine machine           `json:"machine"`
+	Engines []string          `json:"engines"`
+	Rows    []measure.Result  `json:"rows"`
+	Growths []workload.Growth `json:"growths"`
 }
 
 // machine is what the run had to itself, or shared.
@@ -32,7 +35,7 @@ type machine struct {
 }
 
 // survey notes the conditions of a run.
-func survey(folder string, args []string, on engines) (findings, error) {
+func survey(folder string, args []string, on workload.Engines) (findings, error) {
 	took, err := syncTime(folder)
 	return findings{
 		Date:    time.Now().UTC().Format(time.DateOnly),
@@ -41,14 +44,14 @@ func survey(folder string, args []string, on engines) (findings, error) {
 			Platform: runtime.GOOS + "/" + runtime.GOARCH,
 			Cores:    runtime.GOMAXPROCS(0),
 			Go:       runtime.Version(),
-			Sync:     milliseconds(took),
+			Sync:     measure.Milliseconds(took),
 		},
-		Engines: on.describe(),
+		Engines: describe(on),
 	}, err
 }
 
 // describe names the engines, without their addresses, which may hold secrets.
-func (e engines) describe() []string {
+func describe(e workload.Engines) []string {
 	pick := func(address, real, embedded string) string {
 		if address != "" {
 			return real
@@ -56,9 +59,9 @@ func (e engines) describe() []string {
 		return embedded
 	}
 	return []string{
-		pick(e.mongodb, "MongoDB", "SQLite (WAL, synchronous=FULL)"),
-		pick(e.redis, "a Redis server", "miniredis, in process: it caps changed reports at about 250/s"),
-		pick(e.s3, "S3", "files"),
+		pick(e.MongoDB, "MongoDB", "SQLite (WAL, synchronous=FULL)"),
+		pick(e.Redis, "a Redis server", "miniredis, in process: it caps changed reports at about 250/s"),
+		pick(e.S3, "S3", "files"),
 	}
 }
 
@@ -93,5 +96,5 @@ func syncTime(folder string) (time.Duration, error) {
 		took = append(took, time.Since(began))
 	}
 	slices.Sort(took)
-	return percentile(took, 50), nil
+	return measure.Percentile(took, 50), nil
 }

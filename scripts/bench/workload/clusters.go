@@ -1,9 +1,12 @@
-package main
+package workload
 
 import (
 	"errors"
 	"net/http"
 	"strconv"
+
+	"attestry/scripts/bench/baseline"
+	"attestry/scripts/bench/measure"
 )
 
 // reportKind is what a report does to its cluster.
@@ -31,22 +34,22 @@ var (
 // reportRows are the rows about clusters of one size. Each client is a cluster of its
 // own, since the reports of one are processed one by one; all of them run the same
 // images if flows know them.
-func reportRows(kind reportKind, pods int, clients ...int) []row {
-	var rows []row
+func reportRows(kind reportKind, pods int, clients ...int) []Row {
+	var rows []Row
 	for _, n := range clients {
-		rows = append(rows, grown(kind.name+counted(n, "client"), pods, n, func(s *stage, i int) (pair, error) {
+		rows = append(rows, grown(kind.name+counted(n, "client"), pods, n, func(s *stage, i int) (measure.Pair, error) {
 			seed := s.scope + strconv.Itoa(i)
 			if kind.known {
 				seed = s.scope
 			}
 			if kind.known && i == 0 {
 				if err := s.know(seed, pods); err != nil {
-					return pair{}, err
+					return measure.Pair{}, err
 				}
 			}
 			sent, err := newReport(seed, pods)
 			if err != nil {
-				return pair{}, err
+				return measure.Pair{}, err
 			}
 			// The clusters do not replace the same image at the same time.
 			sent.offset = i * rolled(pods) / n
@@ -58,33 +61,33 @@ func reportRows(kind reportKind, pods int, clients ...int) []row {
 
 // prepareCluster makes an environment with its first snapshot. What is repeated
 // is: change the report, send it, and insist on the wanted answer.
-func prepareCluster(s *stage, name string, sent *report, change func(*report), want answer) (pair, error) {
-	return prepareClusterBy(s.client(), newClient(s.bare.address, s.key), s, name, sent, change, want)
+func prepareCluster(s *stage, name string, sent *report, change func(*report), want answer) (measure.Pair, error) {
+	return prepareClusterBy(s.client(), newClient(s.bare.Address, s.key), s, name, sent, change, want)
 }
 
 // prepareClusterBy is prepareCluster by clients that do more than this.
-func prepareClusterBy(service, bare *client, s *stage, name string, sent *report, change func(*report), want answer) (pair, error) {
+func prepareClusterBy(service, bare *client, s *stage, name string, sent *report, change func(*report), want answer) (measure.Pair, error) {
 	environment, err := s.environment(service, name)
 	if err != nil {
-		return pair{}, err
+		return measure.Pair{}, err
 	}
-	send := func(to *client, path string, sent *report, want answer) operation {
+	send := func(to *client, path string, sent *report, want answer) measure.Operation {
 		return func() error {
 			change(sent)
 			return to.put(path, sent.body, want)
 		}
 	}
 	path := reportPath(environment)
-	prepared := pair{
-		service: send(service, path, sent, want),
+	prepared := measure.Pair{
+		Service: send(service, path, sent, want),
 		// The service must not miss the changes that the bare handler is sent.
-		bare: send(bare, bareReportPath, sent.clone(), answer{http.StatusOK, `"OK"`}),
+		Bare: send(bare, baseline.ReportPath, sent.clone(), answer{http.StatusOK, `"OK"`}),
 	}
 	// The first report makes the first snapshot; the others warm up both sides.
 	if err := service.putUntil(path, sent.body, unchanged, created, accepted); err != nil {
-		return pair{}, err
+		return measure.Pair{}, err
 	}
-	return prepared, errors.Join(prepared.service(), prepared.bare())
+	return prepared, errors.Join(prepared.Service(), prepared.Bare())
 }
 
 func reportPath(environment string) string {
@@ -93,7 +96,7 @@ func reportPath(environment string) string {
 
 // fleetRows are the rows about many small clusters that report in turn, shared out
 // among clients.
-func fleetRows(clusters, pods, clients int) []row {
+func fleetRows(clusters, pods, clients int) []Row {
 	kinds := []struct {
 		name   string
 		change func(*report)
@@ -102,13 +105,13 @@ func fleetRows(clusters, pods, clients int) []row {
 		{"unchanged", func(*report) {}, unchanged},
 		{"changed", (*report).replace, created},
 	}
-	var rows []row
+	var rows []Row
 	for _, kind := range kinds {
-		rows = append(rows, row{
-			name: strconv.Itoa(clusters) + " environments in turn, report " + kind.name + ", " +
+		rows = append(rows, Row{
+			Name: strconv.Itoa(clusters) + " environments in turn, report " + kind.name + ", " +
 				counted(pods, "artifact") + ", " + counted(clients, "client"),
 			clients: clients,
-			prepare: func(s *stage, i int) (pair, error) {
+			prepare: func(s *stage, i int) (measure.Pair, error) {
 				return prepareFleet(s, "client-"+strconv.Itoa(i), clusters/clients, pods, kind.change, kind.want)
 			},
 		})
@@ -118,11 +121,11 @@ func fleetRows(clusters, pods, clients int) []row {
 
 // prepareFleet makes as many clusters. What is repeated is that the next one of them
 // reports.
-func prepareFleet(s *stage, name string, clusters, pods int, change func(*report), want answer) (pair, error) {
-	pairs := make([]pair, clusters)
+func prepareFleet(s *stage, name string, clusters, pods int, change func(*report), want answer) (measure.Pair, error) {
+	pairs := make([]measure.Pair, clusters)
 	var services, bares [seeders]*client
 	for i := range seeders {
-		services[i], bares[i] = s.client(), newClient(s.bare.address, s.key)
+		services[i], bares[i] = s.client(), newClient(s.bare.Address, s.key)
 	}
 	err := together(clusters, func(seeder, i int) error {
 		sent, err := newReport(s.scope+name+strconv.Itoa(i), pods)
@@ -132,8 +135,8 @@ func prepareFleet(s *stage, name string, clusters, pods int, change func(*report
 		return err
 	})
 	service, bare := 0, 0
-	return pair{
-		service: func() error { service++; return pairs[service%clusters].service() },
-		bare:    func() error { bare++; return pairs[bare%clusters].bare() },
+	return measure.Pair{
+		Service: func() error { service++; return pairs[service%clusters].Service() },
+		Bare:    func() error { bare++; return pairs[bare%clusters].Bare() },
 	}, err
 }

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"math"
@@ -28,10 +28,10 @@ func (s *sample) rate() float64 {
 	return float64(len(s.latencies)) / s.elapsed.Seconds()
 }
 
-// summary is a sample in figures; latencies are in milliseconds. Processor is
+// Summary is a sample in figures; latencies are in milliseconds. Processor is
 // milliseconds of a core per operation, the clients' share included: the figure
 // that others on the same machine disturb least.
-type summary struct {
+type Summary struct {
 	PerSecond float64 `json:"per_second"`
 	P50       float64 `json:"p50_ms"`
 	P95       float64 `json:"p95_ms"`
@@ -40,23 +40,24 @@ type summary struct {
 	Count     int     `json:"count"`
 }
 
-func (s *sample) summarize() summary {
+func (s *sample) summarize() Summary {
 	sorted := slices.Sorted(slices.Values(s.latencies))
-	return summary{
+	return Summary{
 		PerSecond: s.rate(),
-		P50:       milliseconds(percentile(sorted, 50)),
-		P95:       milliseconds(percentile(sorted, 95)),
-		P99:       milliseconds(percentile(sorted, 99)),
-		Processor: milliseconds(s.processor) / float64(max(len(sorted), 1)),
+		P50:       Milliseconds(Percentile(sorted, 50)),
+		P95:       Milliseconds(Percentile(sorted, 95)),
+		P99:       Milliseconds(Percentile(sorted, 99)),
+		Processor: Milliseconds(s.processor) / float64(max(len(sorted), 1)),
 		Count:     len(sorted),
 	}
 }
 
-func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
+// Milliseconds is a duration in milliseconds.
+func Milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// percentile is the smallest value that at least p percent of the sorted values
+// Percentile is the smallest value that at least p percent of the sorted values
 // do not exceed (nearest rank), 0 of none.
-func percentile(sorted []time.Duration, p float64) time.Duration {
+func Percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
 	}
@@ -64,16 +65,16 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// ratio is the service's rate over the bare handler's: of the whole row, and the
+// Ratio is the service's rate over the bare handler's: of the whole row, and the
 // least and the greatest of its slices, which tell how far to trust it.
-type ratio struct {
+type Ratio struct {
 	Whole float64 `json:"whole"`
 	Least float64 `json:"least"`
 	Most  float64 `json:"most"`
 }
 
 // compare relates two sides that were measured slice by slice in turns.
-func compare(service, bare []sample) ratio {
+func compare(service, bare []sample) Ratio {
 	var all, allBare sample
 	var parts []float64
 	for i := range service {
@@ -81,5 +82,5 @@ func compare(service, bare []sample) ratio {
 		allBare.add(bare[i])
 		parts = append(parts, service[i].rate()/bare[i].rate())
 	}
-	return ratio{Whole: all.rate() / allBare.rate(), Least: slices.Min(parts), Most: slices.Max(parts)}
+	return Ratio{Whole: all.rate() / allBare.rate(), Least: slices.Min(parts), Most: slices.Max(parts)}
 }

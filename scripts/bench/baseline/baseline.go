@@ -1,4 +1,5 @@
-package main
+// Package baseline is what the service is compared with.
+package baseline
 
 import (
 	"bytes"
@@ -14,37 +15,37 @@ import (
 )
 
 const (
-	bareReportPath      = "/report"
-	bareArtifactPath    = "/artifact"
-	bareAttestationPath = "/attestation"
-	// bareReadPath answers as many bytes as its last segment says.
-	bareReadPath = "/read/"
+	ReportPath      = "/report"
+	ArtifactPath    = "/artifact"
+	AttestationPath = "/attestation"
+	// ReadPath answers as many bytes as its last segment says.
+	ReadPath = "/read/"
 	// bareBodyLimit is that of the service's reports, in bytes.
 	bareBodyLimit = 32 << 20
 )
 
-// bare is the least that a server written with fiber can do with a request:
+// Bare is the least that a server written with fiber can do with a request:
 // read it, decode it, and answer.
-type bare struct {
-	address string
+type Bare struct {
+	Address string
 	app     *fiber.App
 	served  chan error
 }
 
-func startBare() (*bare, error) {
+func Start() (*Bare, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	b := &bare{
-		address: listener.Addr().String(),
+	b := &Bare{
+		Address: listener.Addr().String(),
 		app:     fiber.New(fiber.Config{BodyLimit: bareBodyLimit, DisableStartupMessage: true}),
 		served:  make(chan error, 1),
 	}
-	b.app.Put(bareReportPath, decodeOnly[environments.K8SReport]())
-	b.app.Post(bareArtifactPath, decodeOnly[pipelines.CreateArtifact]())
-	b.app.Post(bareAttestationPath, formOnly)
-	b.app.Get(bareReadPath+":size", sizeOnly)
+	b.app.Put(ReportPath, decodeOnly[environments.K8SReport]())
+	b.app.Post(ArtifactPath, decodeOnly[pipelines.CreateArtifact]())
+	b.app.Post(AttestationPath, formOnly)
+	b.app.Get(ReadPath+":size", sizeOnly)
 	go func() { b.served <- b.app.Listener(listener) }()
 	return b, nil
 }
@@ -85,7 +86,7 @@ func sizeOnly(c *fiber.Ctx) error {
 	return c.Send(bytes.Repeat([]byte(" "), size))
 }
 
-func (b *bare) close() error {
+func (b *Bare) Close() error {
 	if err := b.app.Shutdown(); err != nil {
 		return err
 	}

@@ -1,4 +1,5 @@
-package main
+// Package workload is what clients of the service do while it is measured.
+package workload
 
 import (
 	"context"
@@ -8,11 +9,13 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"attestry/scripts/bench/measure"
 )
 
-// row is one line of the table.
-type row struct {
-	name    string
+// Row is one line of the table.
+type Row struct {
+	Name    string
 	clients int
 	// subject and size tell which rows are the same at different sizes; no subject
 	// compares with nothing.
@@ -20,11 +23,11 @@ type row struct {
 	size    int
 	// prepare makes ready what client i needs, on a fresh stage, and returns what
 	// it then repeats.
-	prepare func(s *stage, i int) (pair, error)
+	prepare func(s *stage, i int) (measure.Pair, error)
 }
 
-// rows are all there is to measure.
-func rows() []row {
+// Rows are all there is to measure.
+func Rows() []Row {
 	return slices.Concat(
 		reportRows(unchangedReport, 100, 1, 16),
 		reportRows(unchangedReport, 1_000, 1, 4),
@@ -36,34 +39,34 @@ func rows() []row {
 		environmentRows(),
 		attestationRows(1, 16, 64),
 		artifactRows(1, 16),
-		[]row{lookupRow(100_000), trailRow(500, 20)},
+		[]Row{lookupRow(100_000), trailRow(500, 20)},
 	)
 }
 
-// play measures one row on a stage of its own, so that rows do not touch each
+// Play measures one row on a stage of its own, so that rows do not touch each
 // other.
-func play(ctx context.Context, r row, on engines, folder string, span time.Duration) (played result, err error) {
+func Play(ctx context.Context, r Row, on Engines, folder string, span time.Duration) (played measure.Result, err error) {
 	data, err := os.MkdirTemp(folder, "row-")
 	if err != nil {
-		return result{}, err
+		return measure.Result{}, err
 	}
 	s, err := openStage(ctx, on, data)
 	if err != nil {
-		return result{}, err
+		return measure.Result{}, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	var pairs []pair
+	var pairs []measure.Pair
 	for i := range r.clients {
 		prepared, err := r.prepare(s, i)
 		if err != nil {
-			return result{}, fmt.Errorf("prepare client %d: %w", i, err)
+			return measure.Result{}, fmt.Errorf("prepare client %d: %w", i, err)
 		}
 		pairs = append(pairs, prepared)
 	}
-	if played, err = measure(ctx, pairs, span); err != nil {
-		return result{}, err
+	if played, err = measure.Measure(ctx, pairs, span); err != nil {
+		return measure.Result{}, err
 	}
-	played.Name = r.name
+	played.Name = r.Name
 	return played, nil
 }
 

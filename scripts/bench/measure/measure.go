@@ -1,4 +1,5 @@
-package main
+// Package measure measures operations of the service and of the bare handler in turns.
+package measure
 
 import (
 	"context"
@@ -10,63 +11,63 @@ import (
 	"time"
 )
 
-// turns is how often the two sides of a row alternate, so that a machine which
+// Turns is how often the two sides of a row alternate, so that a machine which
 // slows down meanwhile slows both.
-const turns = 6
+const Turns = 6
 
-// operation is one request with its answer checked. It is repeated by one client,
+// Operation is one request with its answer checked. It is repeated by one client,
 // never at the same time with itself.
-type operation func() error
+type Operation func() error
 
-// pair is what one client does: an operation of the service, and the like of it
+// Pair is what one client does: an operation of the service, and the like of it
 // on the bare handler.
-type pair struct {
-	service, bare operation
-	// answer is the size of the service's answer in bytes, where it is worth telling.
-	answer int
+type Pair struct {
+	Service, Bare Operation
+	// Answer is the size of the service's answer in bytes, where it is worth telling.
+	Answer int
 }
 
-// result is a measured row.
-type result struct {
+// Result is a measured row.
+type Result struct {
 	Name    string `json:"name"`
 	Clients int    `json:"clients"`
 	// Answer is the size of the service's answer in bytes, 0 where it is not told.
 	Answer  int     `json:"answer_bytes,omitempty"`
-	Service summary `json:"service"`
-	Bare    summary `json:"bare"`
-	Ratio   ratio   `json:"ratio"`
+	Service Summary `json:"service"`
+	Bare    Summary `json:"bare"`
+	Ratio   Ratio   `json:"ratio"`
 }
 
-// measure lets all clients work on one side, then on the other, in turns, for
+// Measure lets all clients work on one side, then on the other, in turns, for
 // span on each in total.
-func measure(ctx context.Context, pairs []pair, span time.Duration) (result, error) {
-	var service, bare []operation
+func Measure(ctx context.Context, pairs []Pair, span time.Duration) (Result, error) {
+	var service, bare []Operation
 	for _, p := range pairs {
-		service, bare = append(service, p.service), append(bare, p.bare)
+		service, bare = append(service, p.Service), append(bare, p.Bare)
 	}
 	sides := []struct {
-		operations []operation
+		operations []Operation
 		samples    []sample
 	}{{operations: service}, {operations: bare}}
-	for range turns {
+	for range Turns {
 		for i := range sides {
-			done, err := drive(ctx, sides[i].operations, span/turns)
+			done, err := drive(ctx, sides[i].operations, span/Turns)
 			if err != nil {
-				return result{}, err
+				return Result{}, err
 			}
 			sides[i].samples = append(sides[i].samples, done)
 		}
 	}
-	return result{
+	return Result{
 		Clients: len(pairs),
-		Answer:  pairs[0].answer,
+		Answer:  pairs[0].Answer,
 		Service: total(sides[0].samples),
 		Bare:    total(sides[1].samples),
 		Ratio:   compare(sides[0].samples, sides[1].samples),
 	}, nil
 }
 
-func total(samples []sample) summary {
+func total(samples []sample) Summary {
 	var all sample
 	for _, s := range samples {
 		all.add(s)
@@ -76,7 +77,7 @@ func total(samples []sample) summary {
 
 // drive lets each client repeat its operation until the time is up, at least
 // once, and ends what has begun by then.
-func drive(ctx context.Context, operations []operation, span time.Duration) (sample, error) {
+func drive(ctx context.Context, operations []Operation, span time.Duration) (sample, error) {
 	// What the other side left behind is not this side's to clear away.
 	runtime.GC()
 	latencies := make([][]time.Duration, len(operations))
@@ -109,7 +110,7 @@ func processorTime() (time.Duration, error) {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
-func repeat(ctx context.Context, operation operation, end time.Time) ([]time.Duration, error) {
+func repeat(ctx context.Context, operation Operation, end time.Time) ([]time.Duration, error) {
 	var latencies []time.Duration
 	for {
 		if err := ctx.Err(); err != nil {

@@ -1,10 +1,14 @@
-package main
+package workload
 
-import "fmt"
+import (
+	"fmt"
 
-// growth is what a row took over what the same took at a smaller size, in the same
+	"attestry/scripts/bench/measure"
+)
+
+// Growth is what a row took over what the same took at a smaller size, in the same
 // run.
-type growth struct {
+type Growth struct {
 	Of   string `json:"of"`
 	From int    `json:"from"`
 	To   int    `json:"to"`
@@ -15,20 +19,20 @@ type growth struct {
 
 // grown makes a row that is measured at several sizes; subject is its name with %d
 // where the size stands.
-func grown(subject string, size, clients int, prepare func(*stage, int) (pair, error)) row {
-	return row{name: fmt.Sprintf(subject, size), subject: subject, size: size, clients: clients, prepare: prepare}
+func grown(subject string, size, clients int, prepare func(*stage, int) (measure.Pair, error)) Row {
+	return Row{Name: fmt.Sprintf(subject, size), subject: subject, size: size, clients: clients, prepare: prepare}
 }
 
-// growths compares the rows of one subject, each with the next larger one. Rows come
+// Growths compares the rows of one subject, each with the next larger one. Rows come
 // in order of their size.
-func growths(rows []row, results []result) []growth {
-	var found []growth
+func Growths(rows []Row, results []measure.Result) []Growth {
+	var found []Growth
 	for i, larger := range rows {
 		for j := i - 1; j >= 0 && larger.subject != ""; j-- {
 			if rows[j].subject != larger.subject {
 				continue
 			}
-			found = append(found, growth{
+			found = append(found, Growth{
 				Of: fmt.Sprintf(larger.subject, larger.size), From: rows[j].size, To: larger.size,
 				Time:      results[i].Service.P50 / results[j].Service.P50,
 				Processor: results[i].Service.Processor / results[j].Service.Processor,

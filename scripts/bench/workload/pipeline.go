@@ -1,4 +1,4 @@
-package main
+package workload
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 
 	"attestry/app/recording"
 	"attestry/evidence"
+	"attestry/scripts/bench/baseline"
+	"attestry/scripts/bench/measure"
 )
 
 const (
@@ -28,46 +30,46 @@ const (
 
 // attestationRows are the rows about pipelines that attest an artifact of a trail
 // of their own, and about many that attest to one trail.
-func attestationRows(clients ...int) []row {
-	var rows []row
+func attestationRows(clients ...int) []Row {
+	var rows []Row
 	for _, n := range clients {
-		rows = append(rows, row{
-			name:    "attestation, " + counted(n, "client"),
+		rows = append(rows, Row{
+			Name:    "attestation, " + counted(n, "client"),
 			clients: n,
-			prepare: func(s *stage, i int) (pair, error) { return prepareAttestation(s, "trail-"+strconv.Itoa(i)) },
+			prepare: func(s *stage, i int) (measure.Pair, error) { return prepareAttestation(s, "trail-"+strconv.Itoa(i)) },
 		})
 	}
 	most := clients[len(clients)-1]
-	return append(rows, row{
-		name:    "attestation to one trail, " + counted(most, "client"),
+	return append(rows, Row{
+		Name:    "attestation to one trail, " + counted(most, "client"),
 		clients: most,
-		prepare: func(s *stage, _ int) (pair, error) { return prepareAttestation(s, "trail") },
+		prepare: func(s *stage, _ int) (measure.Pair, error) { return prepareAttestation(s, "trail") },
 	})
 }
 
 // prepareAttestation reports an artifact to a trail; what is repeated is to attest
 // it by its fingerprint.
-func prepareAttestation(s *stage, trail string) (pair, error) {
-	service, bare := s.client(), newClient(s.bare.address, s.key)
+func prepareAttestation(s *stage, trail string) (measure.Pair, error) {
+	service, bare := s.client(), newClient(s.bare.Address, s.key)
 	fingerprint := digest(s.scope, trail, 0)
 	artifact := artifactBody(trail, fingerprint)
 	if err := service.post(s.artifacts(), artifact, answer{http.StatusCreated, okMessage}); err != nil {
-		return pair{}, err
+		return measure.Pair{}, err
 	}
 	body, contentType, err := attestationForm(fingerprint)
 	if err != nil {
-		return pair{}, err
+		return measure.Pair{}, err
 	}
 	path := pathPrefix + "/attestations/" + organization + "/" + s.flow() + "/trail/" + trail + "/generic"
-	prepared := pair{
-		service: func() error {
+	prepared := measure.Pair{
+		Service: func() error {
 			return service.send(http.MethodPost, path, contentType, body, answer{http.StatusCreated, okText})
 		},
-		bare: func() error {
-			return bare.send(http.MethodPost, bareAttestationPath, contentType, body, answer{http.StatusOK, okText})
+		Bare: func() error {
+			return bare.send(http.MethodPost, baseline.AttestationPath, contentType, body, answer{http.StatusOK, okText})
 		},
 	}
-	return prepared, errors.Join(prepared.service(), prepared.bare())
+	return prepared, errors.Join(prepared.Service(), prepared.Bare())
 }
 
 func attestationForm(fingerprint string) (body []byte, contentType string, err error) {
@@ -85,11 +87,11 @@ func attestationForm(fingerprint string) (body []byte, contentType string, err e
 
 // artifactRows are the rows about pipelines that report a new artifact to a new
 // trail each time.
-func artifactRows(clients ...int) []row {
-	var rows []row
+func artifactRows(clients ...int) []Row {
+	var rows []Row
 	for _, n := range clients {
-		rows = append(rows, row{
-			name:    "artifact report, " + counted(n, "client"),
+		rows = append(rows, Row{
+			Name:    "artifact report, " + counted(n, "client"),
 			clients: n,
 			prepare: prepareArtifacts,
 		})
@@ -97,18 +99,18 @@ func artifactRows(clients ...int) []row {
 	return rows
 }
 
-func prepareArtifacts(s *stage, i int) (pair, error) {
-	service, bare := s.client(), newClient(s.bare.address, s.key)
+func prepareArtifacts(s *stage, i int) (measure.Pair, error) {
+	service, bare := s.client(), newClient(s.bare.Address, s.key)
 	kind, sent := "artifact-"+strconv.Itoa(i), 0
 	next := func() []byte {
 		sent++
 		return artifactBody(kind+"-"+strconv.Itoa(sent), digest(s.scope, kind, sent))
 	}
-	prepared := pair{
-		service: func() error { return service.post(s.artifacts(), next(), answer{http.StatusCreated, okMessage}) },
-		bare:    func() error { return bare.post(bareArtifactPath, next(), answer{http.StatusOK, okText}) },
+	prepared := measure.Pair{
+		Service: func() error { return service.post(s.artifacts(), next(), answer{http.StatusCreated, okMessage}) },
+		Bare:    func() error { return bare.post(baseline.ArtifactPath, next(), answer{http.StatusOK, okText}) },
 	}
-	return prepared, errors.Join(prepared.service(), prepared.bare())
+	return prepared, errors.Join(prepared.Service(), prepared.Bare())
 }
 
 func artifactBody(trail, fingerprint string) []byte {
@@ -119,17 +121,17 @@ func artifactBody(trail, fingerprint string) []byte {
 
 // lookupRow is about finding one artifact among many by the beginning of its
 // fingerprint.
-func lookupRow(artifacts int) row {
-	return row{
-		name:    fmt.Sprintf("artifact by fingerprint among %d, 1 client", artifacts),
+func lookupRow(artifacts int) Row {
+	return Row{
+		Name:    fmt.Sprintf("artifact by fingerprint among %d, 1 client", artifacts),
 		clients: 1,
-		prepare: func(s *stage, _ int) (pair, error) {
+		prepare: func(s *stage, _ int) (measure.Pair, error) {
 			err := s.seed(artifacts, func(ctx context.Context, scope recording.Scope, i int) error {
 				scope.Trail = "trail-" + strconv.Itoa(i)
 				return s.instance.Process.Store.Recorder.Report(ctx, scope, s.record(scope, "component", i), nil)
 			})
 			if err != nil {
-				return pair{}, err
+				return measure.Pair{}, err
 			}
 			asked := 0
 			return s.reading(func() string {
@@ -143,11 +145,11 @@ func lookupRow(artifacts int) row {
 
 // trailRow is about reading a trail of many artifacts with many attestations
 // each, all its events included.
-func trailRow(artifacts, attestations int) row {
-	return row{
-		name:    fmt.Sprintf("trail of %d artifacts and %d attestations, %d events, 1 client", artifacts, artifacts*attestations, 1+artifacts*(1+attestations)),
+func trailRow(artifacts, attestations int) Row {
+	return Row{
+		Name:    fmt.Sprintf("trail of %d artifacts and %d attestations, %d events, 1 client", artifacts, artifacts*attestations, 1+artifacts*(1+attestations)),
 		clients: 1,
-		prepare: func(s *stage, _ int) (pair, error) {
+		prepare: func(s *stage, _ int) (measure.Pair, error) {
 			recorder := s.instance.Process.Store.Recorder
 			err := s.seed(artifacts, func(ctx context.Context, scope recording.Scope, i int) error {
 				scope.Trail = "trail"
@@ -167,7 +169,7 @@ func trailRow(artifacts, attestations int) row {
 				return nil
 			})
 			if err != nil {
-				return pair{}, err
+				return measure.Pair{}, err
 			}
 			return s.reading(func() string { return pathPrefix + "/trails/" + organization + "/" + s.flow() + "/trail" })
 		},
@@ -220,14 +222,14 @@ func together(n int, do func(seeder, i int) error) error {
 }
 
 // reading repeats a request that reads; the bare handler answers as many bytes.
-func (s *stage) reading(path func() string) (pair, error) {
-	service, bare := s.client(), newClient(s.bare.address, s.key)
-	prepared := pair{service: func() error { return service.get(path()) }}
-	if err := prepared.service(); err != nil {
-		return pair{}, err
+func (s *stage) reading(path func() string) (measure.Pair, error) {
+	service, bare := s.client(), newClient(s.bare.Address, s.key)
+	prepared := measure.Pair{Service: func() error { return service.get(path()) }}
+	if err := prepared.Service(); err != nil {
+		return measure.Pair{}, err
 	}
-	prepared.answer = len(service.response.Body())
-	same := bareReadPath + strconv.Itoa(prepared.answer)
-	prepared.bare = func() error { return bare.get(same) }
-	return prepared, prepared.bare()
+	prepared.Answer = len(service.response.Body())
+	same := baseline.ReadPath + strconv.Itoa(prepared.Answer)
+	prepared.Bare = func() error { return bare.get(same) }
+	return prepared, prepared.Bare()
 }

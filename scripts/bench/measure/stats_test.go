@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"math"
@@ -26,7 +26,7 @@ func TestPercentileIsTheNearestRank(t *testing.T) {
 		{"none of one is that one", hundred[:1], 0, time.Millisecond},
 		{"of nothing", nil, 99, 0},
 	} {
-		if got := percentile(c.sorted, c.p); got != c.want {
+		if got := Percentile(c.sorted, c.p); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -36,7 +36,7 @@ func TestSummaryCountsAllClientsTogether(t *testing.T) {
 	s := sample{latencies: []time.Duration{30 * time.Millisecond, 10 * time.Millisecond}, elapsed: time.Second, processor: 40 * time.Millisecond}
 	s.add(sample{latencies: []time.Duration{20 * time.Millisecond, 40 * time.Millisecond}, elapsed: time.Second, processor: 20 * time.Millisecond})
 	got := s.summarize()
-	want := summary{PerSecond: 2, P50: 20, P95: 40, P99: 40, Processor: 15, Count: 4}
+	want := Summary{PerSecond: 2, P50: 20, P95: 40, P99: 40, Processor: 15, Count: 4}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

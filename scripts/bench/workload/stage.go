@@ -1,4 +1,4 @@
-package main
+package workload
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/process"
+	"attestry/scripts/bench/baseline"
 	"attestry/scripts/standalone/instance"
 	"attestry/tasks/snapshot"
 )
@@ -19,16 +20,16 @@ import (
 // organization is where the benchmarks play, by a user of the same name.
 const organization = "bench"
 
-// engines are addresses of real services, "" for the embedded ones.
-type engines struct {
-	redis, mongodb, s3 string
+// Engines are addresses of real services, "" for the embedded ones.
+type Engines struct {
+	Redis, MongoDB, S3 string
 }
 
 // stage is what a row is played on: a fresh service, and the bare handler beside
 // it.
 type stage struct {
 	instance *instance.Instance
-	bare     *bare
+	bare     *baseline.Bare
 	log      *os.File
 	key      string
 	// scope sets the environments apart from those of other rows and runs, in a
@@ -37,7 +38,7 @@ type stage struct {
 }
 
 // openStage starts both. The service logs as in production, into a file.
-func openStage(ctx context.Context, on engines, folder string) (s *stage, err error) {
+func openStage(ctx context.Context, on Engines, folder string) (s *stage, err error) {
 	s = &stage{scope: evidence.NewID(), key: evidence.NewAPIKey().Reveal()}
 	defer func() {
 		if err != nil {
@@ -49,7 +50,7 @@ func openStage(ctx context.Context, on engines, folder string) (s *stage, err er
 	}
 	s.instance, err = instance.Start(ctx, instance.Options{
 		Listen: "127.0.0.1:0", Data: folder,
-		Redis: on.redis, MongoDB: on.mongodb, S3: on.s3,
+		Redis: on.Redis, MongoDB: on.MongoDB, S3: on.S3,
 		ReportWait: snapshot.MaxWait,
 		Clock:      time.Now,
 		Log:        process.NewLog(s.log, slog.LevelInfo),
@@ -57,7 +58,7 @@ func openStage(ctx context.Context, on engines, folder string) (s *stage, err er
 	if err != nil {
 		return s, err
 	}
-	if s.bare, err = startBare(); err != nil {
+	if s.bare, err = baseline.Start(); err != nil {
 		return s, err
 	}
 	return s, s.populate(ctx)
@@ -93,7 +94,7 @@ func (s *stage) environment(by *client, suffix string) (string, error) {
 func (s *stage) close() error {
 	var faults []error
 	if s.bare != nil {
-		faults = append(faults, s.bare.close())
+		faults = append(faults, s.bare.Close())
 	}
 	if s.instance != nil {
 		faults = append(faults, s.instance.Close())
