@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/scripts/bench/workload"
+	"attestry/scripts/bench/measure"
 )
 
 func TestRunPrintsItsConditionsAndRows(t *testing.T) {
@@ -86,7 +86,7 @@ func TestFailedRowLeavesItsData(t *testing.T) {
 }
 
 func TestGrowthIsPrinted(t *testing.T) {
-	found := findings{Growths: []workload.Growth{{Of: "subject 1000, 1 client", From: 100, To: 1_000, Time: 3, Processor: 3}}}
+	found := findings{Growths: []measure.Scaling{{Name: "subject 1000, 1 client", From: 100, To: 1_000, Time: 3, CPU: 3}}}
 	var out bytes.Buffer
 	if err := found.writeMarkdown(&out); err != nil || !strings.Contains(out.String(), "| subject 1000, 1 client | 100 | × 3.00 | × 3.00 |") {
 		t.Errorf("%v, printed %s", err, out.String())

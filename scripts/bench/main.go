@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"attestry/app/evaluation"
+	"attestry/scripts/bench/measure"
 	"attestry/scripts/bench/workload"
 )
 
@@ -95,7 +96,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 		}
 		found.Rows = append(found.Rows, result)
 	}
-	found.Growths = workload.Growths(chosen, found.Rows)
+	found.Growths = measure.Scalings(found.Rows)
 	if err := os.RemoveAll(folder); err != nil {
 		return err
 	}

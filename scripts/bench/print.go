@@ -27,7 +27,7 @@ func (f *findings) writeMarkdown(out io.Writer) error {
 	text.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, r := range f.Rows {
 		fmt.Fprintf(&text, "| %s | %s | %s | %s | %.3f (%.3f..%.3f) |\n",
-			r.Name, cells(r.Service), answerCell(r), cells(r.Bare), r.Ratio.Whole, r.Ratio.Least, r.Ratio.Most)
+			r.Name, cells(r.Service), answerCell(r), cells(r.Baseline), r.Ratio.Overall, r.Ratio.Min, r.Ratio.Max)
 	}
 	f.writeGrowths(&text)
 	_, err := io.WriteString(out, text.String())
@@ -41,17 +41,17 @@ func (f *findings) writeGrowths(text *strings.Builder) {
 	}
 	text.WriteString("\n| row | over the one at | time (p50) | CPU |\n|---|--:|--:|--:|\n")
 	for _, g := range f.Growths {
-		fmt.Fprintf(text, "| %s | %d | × %.2f | × %.2f |\n", g.Of, g.From, g.Time, g.Processor)
+		fmt.Fprintf(text, "| %s | %d | × %.2f | × %.2f |\n", g.Name, g.From, g.Time, g.CPU)
 	}
 }
 
 func answerCell(r measure.Result) string {
-	if r.Answer == 0 {
+	if r.AnswerBytes == 0 {
 		return ""
 	}
-	return strconv.Itoa(r.Answer)
+	return strconv.Itoa(r.AnswerBytes)
 }
 
 func cells(s measure.Summary) string {
-	return fmt.Sprintf("%.1f | %.2f | %.2f | %.2f | %.2f | %d", s.PerSecond, s.P50, s.P95, s.P99, s.Processor, s.Count)
+	return fmt.Sprintf("%.1f | %.2f | %.2f | %.2f | %.2f | %d", s.PerSecond, s.P50, s.P95, s.P99, s.CPU, s.Count)
 }

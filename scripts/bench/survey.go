@@ -21,7 +21,7 @@ type findings struct {
 	Machine machine           `json:"machine"`
 	Engines []string          `json:"engines"`
 	Rows    []measure.Result  `json:"rows"`
-	Growths []workload.Growth `json:"growths"`
+	Growths []measure.Scaling `json:"growths"`
 }
 
 // machine is what the run had to itself, or shared.
@@ -44,7 +44,7 @@ func survey(folder string, args []string, on workload.Engines) (findings, error)
 			Platform: runtime.GOOS + "/" + runtime.GOARCH,
 			Cores:    runtime.GOMAXPROCS(0),
 			Go:       runtime.Version(),
-			Sync:     measure.Milliseconds(took),
+			Sync:     took.Seconds() * 1000,
 		},
 		Engines: describe(on),
 	}, err
@@ -96,5 +96,5 @@ func syncTime(folder string) (time.Duration, error) {
 		took = append(took, time.Since(began))
 	}
 	slices.Sort(took)
-	return measure.Percentile(took, 50), nil
+	return took[len(took)/2], nil
 }

@@ -1,4 +1,5 @@
-// Package baseline is what the service is compared with.
+// Package baseline serves the least that a server written with fiber can do with a request:
+// read it, decode it, and answer. The service is compared with it.
 package baseline
 
 import (
@@ -14,81 +15,83 @@ import (
 	"attestry/api/pipelines"
 )
 
+// Paths of the baseline. Those that decode a request answer 200 and "OK".
 const (
-	ReportPath      = "/report"
-	ArtifactPath    = "/artifact"
+	// ReportPath decodes the report of a Kubernetes cluster, sent with PUT.
+	ReportPath = "/report"
+	// ArtifactPath decodes the report of an artifact, sent with POST.
+	ArtifactPath = "/artifact"
+	// AttestationPath decodes the form of an attestation, sent with POST.
 	AttestationPath = "/attestation"
-	// ReadPath answers as many bytes as its last segment says.
-	ReadPath = "/read/"
-	// bareBodyLimit is that of the service's reports, in bytes.
-	bareBodyLimit = 32 << 20
+	// BytesPath is followed by the number of bytes that a GET is answered with.
+	BytesPath = "/bytes/"
 )
 
-// Bare is the least that a server written with fiber can do with a request:
-// read it, decode it, and answer.
-type Bare struct {
+// bodyLimit is that of the service's reports, in bytes.
+const bodyLimit = 32 << 20
+
+// Server is a running baseline.
+type Server struct {
+	// Address is host:port.
 	Address string
-	app     *fiber.App
-	served  chan error
+
+	app    *fiber.App
+	served chan error
 }
 
-func Start() (*Bare, error) {
+// Start serves the baseline at a free port of the loopback device.
+func Start() (*Server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	b := &Bare{
+	s := &Server{
 		Address: listener.Addr().String(),
-		app:     fiber.New(fiber.Config{BodyLimit: bareBodyLimit, DisableStartupMessage: true}),
+		app:     fiber.New(fiber.Config{BodyLimit: bodyLimit, DisableStartupMessage: true}),
 		served:  make(chan error, 1),
 	}
-	b.app.Put(ReportPath, decodeOnly[environments.K8SReport]())
-	b.app.Post(ArtifactPath, decodeOnly[pipelines.CreateArtifact]())
-	b.app.Post(AttestationPath, formOnly)
-	b.app.Get(ReadPath+":size", sizeOnly)
-	go func() { b.served <- b.app.Listener(listener) }()
-	return b, nil
+	s.app.Put(ReportPath, decodeJSON[environments.K8SReport])
+	s.app.Post(ArtifactPath, decodeJSON[pipelines.CreateArtifact])
+	s.app.Post(AttestationPath, decodeForm)
+	s.app.Get(BytesPath+":size", sendBytes)
+	go func() { s.served <- s.app.Listener(listener) }()
+	return s, nil
 }
 
-// decodeOnly decodes with the configuration that the service decodes with.
-func decodeOnly[T any]() fiber.Handler {
-	strict := sonic.Config{
-		DisallowUnknownFields: true,
-		CaseSensitive:         true,
-		ValidateString:        true,
-		CopyString:            true,
-	}.Froze()
-	return func(c *fiber.Ctx) error {
-		value := new(T)
-		if err := strict.Unmarshal(c.Body(), value); err != nil {
-			return fiber.NewError(http.StatusBadRequest, err.Error())
-		}
-		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-		return c.SendString(`"OK"`)
-	}
+// strict decodes as the service does.
+var strict = sonic.Config{DisallowUnknownFields: true, CaseSensitive: true, ValidateString: true, CopyString: true}.Froze()
+
+func decodeJSON[T any](c *fiber.Ctx) error {
+	return answer(c, strict.Unmarshal(c.Body(), new(T)))
 }
 
-// formOnly decodes the data of a form.
-func formOnly(c *fiber.Ctx) error {
-	var value attestations.GenericAttestationPostInput
-	if err := sonic.UnmarshalString(c.FormValue("data_json"), &value); err != nil {
-		return fiber.NewError(http.StatusBadRequest, err.Error())
-	}
-	return c.JSON("OK")
+// decodeForm decodes the JSON in a form.
+func decodeForm(c *fiber.Ctx) error {
+	return answer(c, sonic.UnmarshalString(c.FormValue("data_json"), new(attestations.GenericAttestationPostInput)))
 }
 
-// sizeOnly answers text of the wanted size.
-func sizeOnly(c *fiber.Ctx) error {
-	size, err := c.ParamsInt("size")
+// answer answers "OK", or 400 if the request could not be decoded.
+func answer(c *fiber.Ctx, err error) error {
 	if err != nil {
 		return fiber.NewError(http.StatusBadRequest, err.Error())
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.SendString(`"OK"`)
+}
+
+// sendBytes answers as many bytes as the path says.
+func sendBytes(c *fiber.Ctx) error {
+	size, err := c.ParamsInt("size")
+	if err != nil {
+		return answer(c, err)
 	}
 	return c.Send(bytes.Repeat([]byte(" "), size))
 }
 
-func (b *Bare) Close() error {
-	if err := b.app.Shutdown(); err != nil {
+// Close ends the baseline after the requests that it is answering.
+func (s *Server) Close() error {
+	if err := s.app.Shutdown(); err != nil {
 		return err
 	}
-	return <-b.served
+	return <-s.served
 }

@@ -1,4 +1,5 @@
-// Package measure measures operations of the service and of the bare handler in turns.
+// Package measure lets clients call a service and a baseline alternately, and computes
+// statistics and ratios of both.
 package measure
 
 import (
@@ -11,119 +12,113 @@ import (
 	"time"
 )
 
-// Turns is how often the two sides of a row alternate, so that a machine which
-// slows down meanwhile slows both.
-const Turns = 6
+// Rounds is how often service and baseline alternate, so that a machine that slows down
+// during a measurement slows both.
+const Rounds = 6
 
-// Operation is one request with its answer checked. It is repeated by one client,
-// never at the same time with itself.
+// Operation sends one request and checks the answer. One client calls it again and again,
+// never concurrently with itself.
 type Operation func() error
 
-// Pair is what one client does: an operation of the service, and the like of it
-// on the bare handler.
-type Pair struct {
-	Service, Bare Operation
-	// Answer is the size of the service's answer in bytes, where it is worth telling.
-	Answer int
+// Client is what one client repeats.
+type Client struct {
+	Service, Baseline Operation
+	// AnswerBytes is the size of the service's answers, 0 where it is not printed.
+	AnswerBytes int
 }
 
-// Result is a measured row.
+// Result is what was measured of one workload.
 type Result struct {
-	Name    string `json:"name"`
-	Clients int    `json:"clients"`
-	// Answer is the size of the service's answer in bytes, 0 where it is not told.
-	Answer  int     `json:"answer_bytes,omitempty"`
-	Service Summary `json:"service"`
-	Bare    Summary `json:"bare"`
-	Ratio   Ratio   `json:"ratio"`
+	Name        string  `json:"name"`
+	Clients     int     `json:"clients"`
+	AnswerBytes int     `json:"answer_bytes,omitempty"`
+	Service     Summary `json:"service"`
+	Baseline    Summary `json:"bare"`
+	Ratio       Ratio   `json:"ratio"`
+	// Series is the same for workloads that differ only in Size.
+	Series string `json:"-"`
+	Size   int    `json:"-"`
 }
 
-// Measure lets all clients work on one side, then on the other, in turns, for
-// span on each in total.
-func Measure(ctx context.Context, pairs []Pair, span time.Duration) (Result, error) {
-	var service, bare []Operation
-	for _, p := range pairs {
-		service, bare = append(service, p.Service), append(bare, p.Bare)
+// Run lets all clients call the service, then all of them the baseline, and so on in rounds,
+// for duration on each in total. It ends with the first round in which an operation fails. Of
+// the result, Name, Series and Size are left empty.
+func Run(ctx context.Context, clients []Client, duration time.Duration) (Result, error) {
+	var service, baseline []Operation
+	for _, c := range clients {
+		service, baseline = append(service, c.Service), append(baseline, c.Baseline)
 	}
-	sides := []struct {
-		operations []Operation
-		samples    []sample
-	}{{operations: service}, {operations: bare}}
-	for range Turns {
-		for i := range sides {
-			done, err := drive(ctx, sides[i].operations, span/Turns)
-			if err != nil {
-				return Result{}, err
-			}
-			sides[i].samples = append(sides[i].samples, done)
+	var services, baselines []sample
+	for range Rounds {
+		s, err := callAll(ctx, service, duration/Rounds)
+		if err != nil {
+			return Result{}, err
 		}
+		b, err := callAll(ctx, baseline, duration/Rounds)
+		if err != nil {
+			return Result{}, err
+		}
+		services, baselines = append(services, s), append(baselines, b)
 	}
 	return Result{
-		Clients: len(pairs),
-		Answer:  pairs[0].Answer,
-		Service: total(sides[0].samples),
-		Bare:    total(sides[1].samples),
-		Ratio:   compare(sides[0].samples, sides[1].samples),
+		Clients:     len(clients),
+		AnswerBytes: clients[0].AnswerBytes,
+		Service:     merge(services).summarize(),
+		Baseline:    merge(baselines).summarize(),
+		Ratio:       compare(services, baselines),
 	}, nil
 }
 
-func total(samples []sample) Summary {
-	var all sample
-	for _, s := range samples {
-		all.add(s)
-	}
-	return all.summarize()
-}
-
-// drive lets each client repeat its operation until the time is up, at least
-// once, and ends what has begun by then.
-func drive(ctx context.Context, operations []Operation, span time.Duration) (sample, error) {
-	// What the other side left behind is not this side's to clear away.
+// callAll calls the operations concurrently, each again and again until the duration is over,
+// at least once.
+func callAll(ctx context.Context, operations []Operation, duration time.Duration) (sample, error) {
+	// The garbage of the other side is not collected at the expense of this one.
 	runtime.GC()
 	latencies := make([][]time.Duration, len(operations))
-	faults := make([]error, len(operations))
-	busy, err := processorTime()
+	errs := make([]error, len(operations))
+	cpuBefore, err := cpuTime()
 	if err != nil {
 		return sample{}, err
 	}
-	began := time.Now()
+	start := time.Now()
 	var clients sync.WaitGroup
 	for i, operation := range operations {
-		clients.Go(func() { latencies[i], faults[i] = repeat(ctx, operation, began.Add(span)) })
+		clients.Go(func() { latencies[i], errs[i] = repeat(ctx, operation, start.Add(duration)) })
 	}
 	clients.Wait()
-	done := sample{elapsed: time.Since(began)}
-	busyNow, err := processorTime()
-	done.processor = busyNow - busy
+	s := sample{elapsed: time.Since(start)}
+	cpu, err := cpuTime()
+	s.cpu = cpu - cpuBefore
 	for _, own := range latencies {
-		done.latencies = append(done.latencies, own...)
+		s.latencies = append(s.latencies, own...)
 	}
-	return done, errors.Join(append(faults, err)...)
+	return s, errors.Join(append(errs, err)...)
 }
 
-// processorTime is how long this process has kept cores busy so far.
-func processorTime() (time.Duration, error) {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0, fmt.Errorf("read the processor time: %w", err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
-}
-
-func repeat(ctx context.Context, operation Operation, end time.Time) ([]time.Duration, error) {
+// repeat calls an operation until a call ends after the deadline.
+func repeat(ctx context.Context, operation Operation, deadline time.Time) ([]time.Duration, error) {
 	var latencies []time.Duration
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		began := time.Now()
+		start := time.Now()
 		if err := operation(); err != nil {
 			return nil, err
 		}
-		now := time.Now()
-		latencies = append(latencies, now.Sub(began))
-		if !now.Before(end) {
+		end := time.Now()
+		latencies = append(latencies, end.Sub(start))
+		if !end.Before(deadline) {
 			return latencies, nil
 		}
 	}
+}
+
+// cpuTime is the processor time that this process has used so far, on all cores.
+func cpuTime() (time.Duration, error) {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0, fmt.Errorf("read the processor time: %w", err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }

@@ -37,19 +37,19 @@ var (
 func reportRows(kind reportKind, pods int, clients ...int) []Row {
 	var rows []Row
 	for _, n := range clients {
-		rows = append(rows, grown(kind.name+counted(n, "client"), pods, n, func(s *stage, i int) (measure.Pair, error) {
+		rows = append(rows, grown(kind.name+counted(n, "client"), pods, n, func(s *stage, i int) (measure.Client, error) {
 			seed := s.scope + strconv.Itoa(i)
 			if kind.known {
 				seed = s.scope
 			}
 			if kind.known && i == 0 {
 				if err := s.know(seed, pods); err != nil {
-					return measure.Pair{}, err
+					return measure.Client{}, err
 				}
 			}
 			sent, err := newReport(seed, pods)
 			if err != nil {
-				return measure.Pair{}, err
+				return measure.Client{}, err
 			}
 			// The clusters do not replace the same image at the same time.
 			sent.offset = i * rolled(pods) / n
@@ -61,15 +61,15 @@ func reportRows(kind reportKind, pods int, clients ...int) []Row {
 
 // prepareCluster makes an environment with its first snapshot. What is repeated
 // is: change the report, send it, and insist on the wanted answer.
-func prepareCluster(s *stage, name string, sent *report, change func(*report), want answer) (measure.Pair, error) {
+func prepareCluster(s *stage, name string, sent *report, change func(*report), want answer) (measure.Client, error) {
 	return prepareClusterBy(s.client(), newClient(s.bare.Address, s.key), s, name, sent, change, want)
 }
 
 // prepareClusterBy is prepareCluster by clients that do more than this.
-func prepareClusterBy(service, bare *client, s *stage, name string, sent *report, change func(*report), want answer) (measure.Pair, error) {
+func prepareClusterBy(service, bare *client, s *stage, name string, sent *report, change func(*report), want answer) (measure.Client, error) {
 	environment, err := s.environment(service, name)
 	if err != nil {
-		return measure.Pair{}, err
+		return measure.Client{}, err
 	}
 	send := func(to *client, path string, sent *report, want answer) measure.Operation {
 		return func() error {
@@ -78,16 +78,16 @@ func prepareClusterBy(service, bare *client, s *stage, name string, sent *report
 		}
 	}
 	path := reportPath(environment)
-	prepared := measure.Pair{
+	prepared := measure.Client{
 		Service: send(service, path, sent, want),
 		// The service must not miss the changes that the bare handler is sent.
-		Bare: send(bare, baseline.ReportPath, sent.clone(), answer{http.StatusOK, `"OK"`}),
+		Baseline: send(bare, baseline.ReportPath, sent.clone(), answer{http.StatusOK, `"OK"`}),
 	}
 	// The first report makes the first snapshot; the others warm up both sides.
 	if err := service.putUntil(path, sent.body, unchanged, created, accepted); err != nil {
-		return measure.Pair{}, err
+		return measure.Client{}, err
 	}
-	return prepared, errors.Join(prepared.Service(), prepared.Bare())
+	return prepared, errors.Join(prepared.Service(), prepared.Baseline())
 }
 
 func reportPath(environment string) string {
@@ -111,7 +111,7 @@ func fleetRows(clusters, pods, clients int) []Row {
 			Name: strconv.Itoa(clusters) + " environments in turn, report " + kind.name + ", " +
 				counted(pods, "artifact") + ", " + counted(clients, "client"),
 			clients: clients,
-			prepare: func(s *stage, i int) (measure.Pair, error) {
+			prepare: func(s *stage, i int) (measure.Client, error) {
 				return prepareFleet(s, "client-"+strconv.Itoa(i), clusters/clients, pods, kind.change, kind.want)
 			},
 		})
@@ -121,8 +121,8 @@ func fleetRows(clusters, pods, clients int) []Row {
 
 // prepareFleet makes as many clusters. What is repeated is that the next one of them
 // reports.
-func prepareFleet(s *stage, name string, clusters, pods int, change func(*report), want answer) (measure.Pair, error) {
-	pairs := make([]measure.Pair, clusters)
+func prepareFleet(s *stage, name string, clusters, pods int, change func(*report), want answer) (measure.Client, error) {
+	pairs := make([]measure.Client, clusters)
 	var services, bares [seeders]*client
 	for i := range seeders {
 		services[i], bares[i] = s.client(), newClient(s.bare.Address, s.key)
@@ -135,8 +135,8 @@ func prepareFleet(s *stage, name string, clusters, pods int, change func(*report
 		return err
 	})
 	service, bare := 0, 0
-	return measure.Pair{
-		Service: func() error { service++; return pairs[service%clusters].Service() },
-		Bare:    func() error { bare++; return pairs[bare%clusters].Bare() },
+	return measure.Client{
+		Service:  func() error { service++; return pairs[service%clusters].Service() },
+		Baseline: func() error { bare++; return pairs[bare%clusters].Baseline() },
 	}, err
 }

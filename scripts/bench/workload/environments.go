@@ -21,13 +21,13 @@ func environmentRows() []Row {
 
 // snapshotRow is about reading the only snapshot of an environment.
 func snapshotRow(pods int) Row {
-	return grown("get snapshot of %d artifacts known to two flows, 1 client", pods, 1, func(s *stage, _ int) (measure.Pair, error) {
+	return grown("get snapshot of %d artifacts known to two flows, 1 client", pods, 1, func(s *stage, _ int) (measure.Client, error) {
 		if err := s.know(s.scope, pods); err != nil {
-			return measure.Pair{}, err
+			return measure.Client{}, err
 		}
 		h, err := s.newHistory(pods)
 		if err != nil {
-			return measure.Pair{}, err
+			return measure.Client{}, err
 		}
 		return s.reading(func() string { return h.snapshotPath("-1") })
 	})
@@ -41,16 +41,16 @@ func momentRows(snapshots, pods int) []Row {
 		rows = append(rows, Row{
 			Name:    fmt.Sprintf("get snapshot %s of %d, %d artifacts known to two flows, 1 client", asked, snapshots, pods),
 			clients: 1,
-			prepare: func(s *stage, _ int) (measure.Pair, error) {
+			prepare: func(s *stage, _ int) (measure.Client, error) {
 				if err := s.know(s.scope, pods); err != nil {
-					return measure.Pair{}, err
+					return measure.Client{}, err
 				}
 				h, err := s.newHistory(pods)
 				if err != nil {
-					return measure.Pair{}, err
+					return measure.Client{}, err
 				}
 				if err := h.extend(snapshots-1, func(n int) { h.run(n%pods, secondVersion) }); err != nil {
-					return measure.Pair{}, err
+					return measure.Client{}, err
 				}
 				return s.reading(func() string { return h.snapshotPath(asked) })
 			},
@@ -62,13 +62,13 @@ func momentRows(snapshots, pods int) []Row {
 // diffRow is about comparing two snapshots between which one image was replaced at a
 // time, each by another one of its own.
 func diffRow(pods, apart int) Row {
-	return grown("env-diff of snapshots "+strconv.Itoa(apart)+" apart, %d artifacts, 1 client", pods, 1, func(s *stage, _ int) (measure.Pair, error) {
+	return grown("env-diff of snapshots "+strconv.Itoa(apart)+" apart, %d artifacts, 1 client", pods, 1, func(s *stage, _ int) (measure.Client, error) {
 		h, err := s.newHistory(pods)
 		if err != nil {
-			return measure.Pair{}, err
+			return measure.Client{}, err
 		}
 		if err := h.extend(apart, func(n int) { h.run(n%pods, secondVersion) }); err != nil {
-			return measure.Pair{}, err
+			return measure.Client{}, err
 		}
 		query := url.Values{"snappish1": {h.environment + "#1"}, "snappish2": {h.environment + "#" + strconv.Itoa(1+apart)}}
 		return s.reading(func() string { return pathPrefix + "/env-diff/" + organization + "?" + query.Encode() })
@@ -85,10 +85,10 @@ func eventRows(pages ...int) []Row {
 	most := slices.Max(pages) * eventsPerPage
 	var rows []Row
 	for _, page := range pages {
-		rows = append(rows, grown("page %d of events, 1 client", page, 1, func(s *stage, _ int) (measure.Pair, error) {
+		rows = append(rows, grown("page %d of events, 1 client", page, 1, func(s *stage, _ int) (measure.Client, error) {
 			h, err := s.newHistory(pods)
 			if err != nil {
-				return measure.Pair{}, err
+				return measure.Client{}, err
 			}
 			// Each snapshot replaces every image, which is two events for each.
 			err = h.extend(most/(2*pods)+1, func(n int) {
@@ -97,7 +97,7 @@ func eventRows(pages ...int) []Row {
 				}
 			})
 			if err != nil {
-				return measure.Pair{}, err
+				return measure.Client{}, err
 			}
 			return s.reading(func() string {
 				return fmt.Sprintf("%s/environments/%s/%s/events?page=%d&per_page=%d", pathPrefix, organization, h.environment, page, eventsPerPage)

@@ -36,40 +36,40 @@ func attestationRows(clients ...int) []Row {
 		rows = append(rows, Row{
 			Name:    "attestation, " + counted(n, "client"),
 			clients: n,
-			prepare: func(s *stage, i int) (measure.Pair, error) { return prepareAttestation(s, "trail-"+strconv.Itoa(i)) },
+			prepare: func(s *stage, i int) (measure.Client, error) { return prepareAttestation(s, "trail-"+strconv.Itoa(i)) },
 		})
 	}
 	most := clients[len(clients)-1]
 	return append(rows, Row{
 		Name:    "attestation to one trail, " + counted(most, "client"),
 		clients: most,
-		prepare: func(s *stage, _ int) (measure.Pair, error) { return prepareAttestation(s, "trail") },
+		prepare: func(s *stage, _ int) (measure.Client, error) { return prepareAttestation(s, "trail") },
 	})
 }
 
 // prepareAttestation reports an artifact to a trail; what is repeated is to attest
 // it by its fingerprint.
-func prepareAttestation(s *stage, trail string) (measure.Pair, error) {
+func prepareAttestation(s *stage, trail string) (measure.Client, error) {
 	service, bare := s.client(), newClient(s.bare.Address, s.key)
 	fingerprint := digest(s.scope, trail, 0)
 	artifact := artifactBody(trail, fingerprint)
 	if err := service.post(s.artifacts(), artifact, answer{http.StatusCreated, okMessage}); err != nil {
-		return measure.Pair{}, err
+		return measure.Client{}, err
 	}
 	body, contentType, err := attestationForm(fingerprint)
 	if err != nil {
-		return measure.Pair{}, err
+		return measure.Client{}, err
 	}
 	path := pathPrefix + "/attestations/" + organization + "/" + s.flow() + "/trail/" + trail + "/generic"
-	prepared := measure.Pair{
+	prepared := measure.Client{
 		Service: func() error {
 			return service.send(http.MethodPost, path, contentType, body, answer{http.StatusCreated, okText})
 		},
-		Bare: func() error {
+		Baseline: func() error {
 			return bare.send(http.MethodPost, baseline.AttestationPath, contentType, body, answer{http.StatusOK, okText})
 		},
 	}
-	return prepared, errors.Join(prepared.Service(), prepared.Bare())
+	return prepared, errors.Join(prepared.Service(), prepared.Baseline())
 }
 
 func attestationForm(fingerprint string) (body []byte, contentType string, err error) {
@@ -99,18 +99,18 @@ func artifactRows(clients ...int) []Row {
 	return rows
 }
 
-func prepareArtifacts(s *stage, i int) (measure.Pair, error) {
+func prepareArtifacts(s *stage, i int) (measure.Client, error) {
 	service, bare := s.client(), newClient(s.bare.Address, s.key)
 	kind, sent := "artifact-"+strconv.Itoa(i), 0
 	next := func() []byte {
 		sent++
 		return artifactBody(kind+"-"+strconv.Itoa(sent), digest(s.scope, kind, sent))
 	}
-	prepared := measure.Pair{
-		Service: func() error { return service.post(s.artifacts(), next(), answer{http.StatusCreated, okMessage}) },
-		Bare:    func() error { return bare.post(baseline.ArtifactPath, next(), answer{http.StatusOK, okText}) },
+	prepared := measure.Client{
+		Service:  func() error { return service.post(s.artifacts(), next(), answer{http.StatusCreated, okMessage}) },
+		Baseline: func() error { return bare.post(baseline.ArtifactPath, next(), answer{http.StatusOK, okText}) },
 	}
-	return prepared, errors.Join(prepared.Service(), prepared.Bare())
+	return prepared, errors.Join(prepared.Service(), prepared.Baseline())
 }
 
 func artifactBody(trail, fingerprint string) []byte {
@@ -125,13 +125,13 @@ func lookupRow(artifacts int) Row {
 	return Row{
 		Name:    fmt.Sprintf("artifact by fingerprint among %d, 1 client", artifacts),
 		clients: 1,
-		prepare: func(s *stage, _ int) (measure.Pair, error) {
+		prepare: func(s *stage, _ int) (measure.Client, error) {
 			err := s.seed(artifacts, func(ctx context.Context, scope recording.Scope, i int) error {
 				scope.Trail = "trail-" + strconv.Itoa(i)
 				return s.instance.Process.Store.Recorder.Report(ctx, scope, s.record(scope, "component", i), nil)
 			})
 			if err != nil {
-				return measure.Pair{}, err
+				return measure.Client{}, err
 			}
 			asked := 0
 			return s.reading(func() string {
@@ -149,7 +149,7 @@ func trailRow(artifacts, attestations int) Row {
 	return Row{
 		Name:    fmt.Sprintf("trail of %d artifacts and %d attestations, %d events, 1 client", artifacts, artifacts*attestations, 1+artifacts*(1+attestations)),
 		clients: 1,
-		prepare: func(s *stage, _ int) (measure.Pair, error) {
+		prepare: func(s *stage, _ int) (measure.Client, error) {
 			recorder := s.instance.Process.Store.Recorder
 			err := s.seed(artifacts, func(ctx context.Context, scope recording.Scope, i int) error {
 				scope.Trail = "trail"
@@ -169,7 +169,7 @@ func trailRow(artifacts, attestations int) Row {
 				return nil
 			})
 			if err != nil {
-				return measure.Pair{}, err
+				return measure.Client{}, err
 			}
 			return s.reading(func() string { return pathPrefix + "/trails/" + organization + "/" + s.flow() + "/trail" })
 		},
@@ -222,14 +222,14 @@ func together(n int, do func(seeder, i int) error) error {
 }
 
 // reading repeats a request that reads; the bare handler answers as many bytes.
-func (s *stage) reading(path func() string) (measure.Pair, error) {
+func (s *stage) reading(path func() string) (measure.Client, error) {
 	service, bare := s.client(), newClient(s.bare.Address, s.key)
-	prepared := measure.Pair{Service: func() error { return service.get(path()) }}
+	prepared := measure.Client{Service: func() error { return service.get(path()) }}
 	if err := prepared.Service(); err != nil {
-		return measure.Pair{}, err
+		return measure.Client{}, err
 	}
-	prepared.Answer = len(service.response.Body())
-	same := baseline.ReadPath + strconv.Itoa(prepared.Answer)
-	prepared.Bare = func() error { return bare.get(same) }
-	return prepared, prepared.Bare()
+	prepared.AnswerBytes = len(service.response.Body())
+	same := baseline.BytesPath + strconv.Itoa(prepared.AnswerBytes)
+	prepared.Baseline = func() error { return bare.get(same) }
+	return prepared, prepared.Baseline()
 }

@@ -2,6 +2,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ type Row struct {
 	size    int
 	// prepare makes ready what client i needs, on a fresh stage, and returns what
 	// it then repeats.
-	prepare func(s *stage, i int) (measure.Pair, error)
+	prepare func(s *stage, i int) (measure.Client, error)
 }
 
 // Rows are all there is to measure.
@@ -55,7 +56,7 @@ func Play(ctx context.Context, r Row, on Engines, folder string, span time.Durat
 		return measure.Result{}, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	var pairs []measure.Pair
+	var pairs []measure.Client
 	for i := range r.clients {
 		prepared, err := r.prepare(s, i)
 		if err != nil {
@@ -63,11 +64,17 @@ func Play(ctx context.Context, r Row, on Engines, folder string, span time.Durat
 		}
 		pairs = append(pairs, prepared)
 	}
-	if played, err = measure.Measure(ctx, pairs, span); err != nil {
+	if played, err = measure.Run(ctx, pairs, span); err != nil {
 		return measure.Result{}, err
 	}
-	played.Name = r.Name
+	played.Name, played.Series, played.Size = r.Name, cmp.Or(r.subject, r.Name), r.size
 	return played, nil
+}
+
+// grown makes a row that is measured at several sizes; subject is its name with %d
+// where the size stands.
+func grown(subject string, size, clients int, prepare func(*stage, int) (measure.Client, error)) Row {
+	return Row{Name: fmt.Sprintf(subject, size), subject: subject, size: size, clients: clients, prepare: prepare}
 }
 
 func counted(n int, noun string) string {

@@ -29,7 +29,7 @@ type Engines struct {
 // it.
 type stage struct {
 	instance *instance.Instance
-	bare     *baseline.Bare
+	bare     *baseline.Server
 	log      *os.File
 	key      string
 	// scope sets the environments apart from those of other rows and runs, in a

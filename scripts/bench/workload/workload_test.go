@@ -28,15 +28,15 @@ func TestEveryKindOfRowIsMeasuredOnBothSides(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for side, figures := range map[string]measure.Summary{"service": got.Service, "bare": got.Bare} {
-				if figures.Count != measure.Turns*r.clients || figures.PerSecond <= 0 || figures.P50 <= 0 || figures.P99 < figures.P50 {
+			for side, figures := range map[string]measure.Summary{"service": got.Service, "baseline": got.Baseline} {
+				if figures.Count != measure.Rounds*r.clients || figures.PerSecond <= 0 || figures.P50 <= 0 || figures.P99 < figures.P50 {
 					t.Errorf("%s: %+v", side, figures)
 				}
 			}
-			if strings.HasPrefix(r.Name, "get") && got.Answer < 1_000 {
-				t.Errorf("the answer has %d bytes", got.Answer)
+			if strings.HasPrefix(r.Name, "get") && got.AnswerBytes < 1_000 {
+				t.Errorf("the answer has %d bytes", got.AnswerBytes)
 			}
-			if got.Name != r.Name || got.Clients != r.clients || got.Ratio.Whole <= 0 {
+			if got.Name != r.Name || got.Clients != r.clients || got.Ratio.Overall <= 0 {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -44,10 +44,10 @@ func TestEveryKindOfRowIsMeasuredOnBothSides(t *testing.T) {
 }
 
 func TestRowFailsOnAnAnswerThatIsNotTheWantedOne(t *testing.T) {
-	r := Row{Name: "wrong", clients: 1, prepare: func(s *stage, _ int) (measure.Pair, error) {
+	r := Row{Name: "wrong", clients: 1, prepare: func(s *stage, _ int) (measure.Client, error) {
 		sent, err := newReport(s.scope, 3)
 		if err != nil {
-			return measure.Pair{}, err
+			return measure.Client{}, err
 		}
 		return prepareCluster(s, "cluster", sent, func(*report) {}, created)
 	}}
@@ -160,27 +160,6 @@ func TestKnownImagesAreShownWithTwoFlows(t *testing.T) {
 	}
 	if err := h.extend(1, func(int) {}); err == nil {
 		t.Error("an unchanged report counts as a snapshot")
-	}
-}
-
-func TestGrowthComparesWithTheNextSmallerSize(t *testing.T) {
-	var rows []Row
-	for _, size := range []int{100, 1_000} {
-		for _, clients := range []int{1, 16} {
-			rows = append(rows, grown("subject %d, "+counted(clients, "client"), size, clients, nil))
-		}
-	}
-	rows = append(rows, Row{Name: "another"}, Row{Name: "one more"})
-	var results []measure.Result
-	for i := range rows {
-		results = append(results, measure.Result{Service: measure.Summary{P50: float64(1 + i), Processor: float64(2 + 2*i)}})
-	}
-	want := []Growth{
-		{Of: "subject 1000, 1 client", From: 100, To: 1_000, Time: 3, Processor: 3},
-		{Of: "subject 1000, 16 clients", From: 100, To: 1_000, Time: 2, Processor: 2},
-	}
-	if got := Growths(rows, results); !slices.Equal(got, want) {
-		t.Errorf("got %+v", got)
 	}
 }
 

@@ -26,29 +26,32 @@ func TestPercentileIsTheNearestRank(t *testing.T) {
 		{"none of one is that one", hundred[:1], 0, time.Millisecond},
 		{"of nothing", nil, 99, 0},
 	} {
-		if got := Percentile(c.sorted, c.p); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := percentile(c.sorted, c.p); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
 	}
 }
 
-func TestSummaryCountsAllClientsTogether(t *testing.T) {
-	s := sample{latencies: []time.Duration{30 * time.Millisecond, 10 * time.Millisecond}, elapsed: time.Second, processor: 40 * time.Millisecond}
-	s.add(sample{latencies: []time.Duration{20 * time.Millisecond, 40 * time.Millisecond}, elapsed: time.Second, processor: 20 * time.Millisecond})
-	got := s.summarize()
-	want := Summary{PerSecond: 2, P50: 20, P95: 40, P99: 40, Processor: 15, Count: 4}
+func TestSummaryIsOfAllRounds(t *testing.T) {
+	got := merge([]sample{
+		{latencies: []time.Duration{30 * time.Millisecond, 10 * time.Millisecond}, elapsed: time.Second, cpu: 40 * time.Millisecond},
+		{latencies: []time.Duration{20 * time.Millisecond, 40 * time.Millisecond}, elapsed: time.Second, cpu: 20 * time.Millisecond},
+	}).summarize()
+	want := Summary{PerSecond: 2, P50: 20, P95: 40, P99: 40, CPU: 15, Count: 4}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
-func TestRatioTellsItsSpread(t *testing.T) {
+func TestRatioIsOverallAndOfTheRounds(t *testing.T) {
 	of := func(count int) sample {
 		return sample{latencies: make([]time.Duration, count), elapsed: time.Second}
 	}
 	got := compare([]sample{of(10), of(30)}, []sample{of(100), of(100)})
 	for name, pair := range map[string][2]float64{
-		"whole": {got.Whole, 0.2}, "least": {got.Least, 0.1}, "most": {got.Most, 0.3},
+		"overall": {got.Overall, 0.2}, "minimum": {got.Min, 0.1}, "maximum": {got.Max, 0.3},
 	} {
 		if math.Abs(pair[0]-pair[1]) > 1e-9 {
 			t.Errorf("%s: %v, want %v", name, pair[0], pair[1])

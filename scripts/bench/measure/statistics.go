@@ -1,0 +1,88 @@
+package measure
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// sample is what all clients did in one round.
+type sample struct {
+	latencies []time.Duration
+	elapsed   time.Duration
+	cpu       time.Duration
+}
+
+func merge(samples []sample) sample {
+	var all sample
+	for _, s := range samples {
+		all.latencies = append(all.latencies, s.latencies...)
+		all.elapsed += s.elapsed
+		all.cpu += s.cpu
+	}
+	return all
+}
+
+// throughput is operations per second, of all clients together.
+func (s sample) throughput() float64 {
+	return float64(len(s.latencies)) / s.elapsed.Seconds()
+}
+
+// Summary describes the operations on one side.
+type Summary struct {
+	// PerSecond counts operations of all clients together.
+	PerSecond float64 `json:"per_second"`
+	// P50 to P99 are percentiles of the latency in milliseconds.
+	P50 float64 `json:"p50_ms"`
+	P95 float64 `json:"p95_ms"`
+	P99 float64 `json:"p99_ms"`
+	// CPU is milliseconds of processor time per operation, that of the clients included.
+	// Other processes on the machine affect it least.
+	CPU   float64 `json:"cpu_ms"`
+	Count int     `json:"count"`
+}
+
+func (s sample) summarize() Summary {
+	sorted := slices.Sorted(slices.Values(s.latencies))
+	return Summary{
+		PerSecond: s.throughput(),
+		P50:       milliseconds(percentile(sorted, 50)),
+		P95:       milliseconds(percentile(sorted, 95)),
+		P99:       milliseconds(percentile(sorted, 99)),
+		CPU:       milliseconds(s.cpu) / float64(len(sorted)),
+		Count:     len(sorted),
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
+
+// percentile is the smallest of the sorted values that at least p percent of them do not
+// exceed (nearest rank), 0 if there are none.
+func percentile(sorted []time.Duration, p float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := int(math.Ceil(p / 100 * float64(len(sorted))))
+	return sorted[max(rank, 1)-1]
+}
+
+// Ratio is the service's throughput over that of the baseline: overall, and the minimum and
+// maximum of the rounds, which show how much it varies.
+type Ratio struct {
+	Overall float64 `json:"whole"`
+	Min     float64 `json:"least"`
+	Max     float64 `json:"most"`
+}
+
+// compare takes the samples of each round.
+func compare(service, baseline []sample) Ratio {
+	var rounds []float64
+	for i := range service {
+		rounds = append(rounds, service[i].throughput()/baseline[i].throughput())
+	}
+	return Ratio{
+		Overall: merge(service).throughput() / merge(baseline).throughput(),
+		Min:     slices.Min(rounds),
+		Max:     slices.Max(rounds),
+	}
+}
