@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	if err != nil {
 		return err
 	}
-	chosen := matching(workload.Rows(), a.rows)
+	chosen := matching(workload.All(), a.rows)
 	if len(chosen) == 0 {
 		return fmt.Errorf("no row's name contains %q", a.rows)
 	}
@@ -86,13 +86,13 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	}
 	span := time.Duration(a.seconds * float64(time.Second))
 	for _, r := range chosen {
-		fmt.Fprintf(messages, "%s …\n", r.Name)
-		result, err := workload.Play(ctx, r, a.engines, folder, span)
+		fmt.Fprintf(messages, "%s …\n", r.Name())
+		result, err := r.Run(ctx, a.engines, folder, span)
 		if ctx.Err() != nil {
 			return errors.Join(ctx.Err(), os.RemoveAll(folder))
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w (data and logs are left in %s)", r.Name, err, folder)
+			return fmt.Errorf("%s: %w (data and logs are left in %s)", r.Name(), err, folder)
 		}
 		found.Rows = append(found.Rows, result)
 	}
@@ -106,10 +106,10 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	return found.writeMarkdown(out)
 }
 
-func matching(all []workload.Row, text string) []workload.Row {
-	var chosen []workload.Row
+func matching(all []workload.Workload, text string) []workload.Workload {
+	var chosen []workload.Workload
 	for _, r := range all {
-		if strings.Contains(r.Name, text) {
+		if strings.Contains(r.Name(), text) {
 			chosen = append(chosen, r)
 		}
 	}

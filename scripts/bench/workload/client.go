@@ -2,78 +2,107 @@ package workload
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
 )
 
-// answerTimeout is how long a client waits for an answer. It outlasts the time
-// that the service takes to answer a report it has not processed yet.
+// answerTimeout is how long a client waits for an answer, longer than the service lets a report
+// wait for its verdict.
 const answerTimeout = 30 * time.Second
 
-// client is one user with one connection that is kept alive.
-type client struct {
-	connection *fasthttp.HostClient
-	url, key   string
-	request    fasthttp.Request
-	response   fasthttp.Response
+// request is what a client sends, and the answer that it must get.
+type request struct {
+	method, path string
+	contentType  string // empty for JSON
+	body         []byte
+	want         answer
 }
 
-// newClient makes a client of a server at host:port.
-func newClient(address, key string) *client {
-	return &client{
-		url:        "http://" + address,
-		key:        key,
-		connection: &fasthttp.HostClient{Addr: address, MaxConns: 1, MaxIdemponentCallAttempts: 1},
+// requests returns the next request of a client each time it is called.
+type requests func() request
+
+// answer is the status and the body of an answer. Of a wanted answer, an empty body stands for
+// any.
+type answer struct {
+	status int
+	body   string
+}
+
+// client is one of the users that send the requests of a workload concurrently.
+type client struct {
+	*fixture
+	variant
+	// number is from 0 to clients-1.
+	number int
+	// connection is that to the service.
+	connection *connection
+}
+
+// connection is kept alive, and sends one request at a time.
+type connection struct {
+	host     *fasthttp.HostClient
+	url, key string
+	request  fasthttp.Request
+	response fasthttp.Response
+}
+
+// newConnection prepares a connection to host:port.
+func newConnection(address, key string) *connection {
+	return &connection{
+		host: &fasthttp.HostClient{Addr: address, MaxConns: 1, MaxIdemponentCallAttempts: 1},
+		url:  "http://" + address,
+		key:  key,
 	}
 }
 
-// put sends a JSON body, which must be answered as wanted.
-func (c *client) put(path string, body []byte, want answer) error {
-	return c.send(fasthttp.MethodPut, path, "application/json; charset=utf-8", body, want)
+// send returns the answer to a request, and an error if it is not the wanted one.
+func (c *connection) send(r request) (answer, error) {
+	c.request.Reset()
+	c.request.Header.SetMethod(r.method)
+	c.request.SetRequestURI(c.url + r.path)
+	c.request.Header.Set("Authorization", "Bearer "+c.key)
+	c.request.Header.SetContentType("application/json; charset=utf-8")
+	if r.contentType != "" {
+		c.request.Header.SetContentType(r.contentType)
+	}
+	c.request.SetBodyRaw(r.body)
+	if err := c.host.DoTimeout(&c.request, &c.response, answerTimeout); err != nil {
+		return answer{}, fmt.Errorf("%s %s: %w", r.method, r.path, err)
+	}
+	got := answer{status: c.response.StatusCode(), body: string(c.response.Body())}
+	if got.status != r.want.status || r.want.body != "" && got.body != r.want.body {
+		return got, fmt.Errorf("%s %s: got %d %.200s, want %d %s", r.method, r.path, got.status, got.body, r.want.status, r.want.body)
+	}
+	return got, nil
 }
 
-// putUntil repeats a request, for which each answer but the wanted one must be one of
-// those that come first.
-func (c *client) putUntil(path string, body []byte, want answer, first ...answer) error {
+// sendUntil repeats a request until it is answered as wanted. Each answer before must be one
+// of those given.
+func (c *connection) sendUntil(r request, before ...answer) error {
 	for {
-		err := c.put(path, body, want)
-		got := answer{status: c.response.StatusCode(), body: string(c.response.Body())}
-		if err == nil || !slices.Contains(first, got) {
+		got, err := c.send(r)
+		if err == nil || !slices.Contains(before, got) {
 			return err
 		}
 	}
 }
 
-// post is put with another method.
-func (c *client) post(path string, body []byte, want answer) error {
-	return c.send(fasthttp.MethodPost, path, "application/json; charset=utf-8", body, want)
-}
+// always returns the same request each time.
+func always(r request) requests { return func() request { return r } }
 
-// get asks for what must be there.
-func (c *client) get(path string) error {
-	return c.send(fasthttp.MethodGet, path, "application/json; charset=utf-8", nil, answer{status: fasthttp.StatusOK})
-}
-
-func (c *client) send(method, path, contentType string, body []byte, want answer) error {
-	c.request.Header.SetMethod(method)
-	c.request.SetRequestURI(c.url + path)
-	c.request.Header.Set("Authorization", "Bearer "+c.key)
-	c.request.Header.SetContentType(contentType)
-	c.request.SetBodyRaw(body)
-	if err := c.connection.DoTimeout(&c.request, &c.response, answerTimeout); err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
+// get reads what is at a path of the API, in which placeholders stand for names, and {size} for
+// the size of the workload.
+func get(path string) setup {
+	return func(c *client) (service, baseline requests, err error) {
+		next := always(request{
+			method: http.MethodGet, want: answer{status: http.StatusOK},
+			path: strings.ReplaceAll(c.path(path), "{size}", strconv.Itoa(c.size)),
+		})
+		return next, next, nil
 	}
-	got := answer{status: c.response.StatusCode(), body: string(c.response.Body())}
-	if got.status != want.status || want.body != "" && got.body != want.body {
-		return fmt.Errorf("%s %s: got %d %.200s, want %d %s", method, path, got.status, got.body, want.status, want.body)
-	}
-	return nil
-}
-
-// answer is what comes back of a request; a wanted one without a body takes any.
-type answer struct {
-	status int
-	body   string
 }

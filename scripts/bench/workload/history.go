@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"attestry/evidence"
@@ -10,107 +11,90 @@ import (
 	"attestry/tasks/snapshot"
 )
 
-// history is an environment with many snapshots, which are made past the HTTP server
-// and the queue: through these they would take minutes.
-type history struct {
-	stage       *stage
-	environment string // name
-	seed        string
-	instances   []rules.Instance
-	submission  snapshot.Submission
-	intake      *snapshot.Intake
-	processor   *snapshot.Processor
+// seedHistory creates an environment with many snapshots, between which the image of one pod
+// is replaced by its second version.
+func seedHistory(snapshots int) seed {
+	return func(ctx context.Context, f *fixture, size int) error {
+		return f.createHistory(ctx, size, snapshots, func(pods []rules.Instance, n int) {
+			i := (n - 1) % size
+			pods[i].Digests = digests(f.scope, secondVersion, i)
+		})
+	}
 }
 
-// newHistory makes an environment and its first snapshot.
-func (s *stage) newHistory(pods int) (*history, error) {
-	ctx := context.Background()
-	name, err := s.environment(s.client(), "history")
-	if err != nil {
-		return nil, err
+// seedEvents creates an environment with many events: between snapshots, all images are replaced
+// by ones that never ran before, which makes two events for each.
+func seedEvents(pods, snapshots int) seed {
+	return func(ctx context.Context, f *fixture, _ int) error {
+		return f.createHistory(ctx, pods, snapshots, func(pods []rules.Instance, n int) {
+			for i := range pods {
+				pods[i].Digests = digests(f.scope, "image-"+strconv.Itoa(1+n), i)
+			}
+		})
 	}
-	store := s.instance.Process.Store
-	found, err := store.Tenancy.Organization(ctx, organization)
-	if err != nil {
-		return nil, err
-	}
-	ref, err := store.Environments.Resolve(ctx, found.ID, name)
-	if err != nil {
-		return nil, err
-	}
-	h := &history{
-		stage: s, environment: name, seed: s.scope,
-		submission: snapshot.Submission{Org: found.ID, Environment: ref.ID, ReportedBy: organization},
-		intake:     snapshot.NewIntake(store, unheard{}, unheard{}, time.Now, 0),
-		processor:  snapshot.NewProcessor(store, unheard{}, time.Now, s.instance.Process.Log),
-	}
-	for i := range pods {
-		h.instances = append(h.instances, instanceOf(h.seed, i))
-	}
-	return h, h.report(ctx)
 }
 
-// extend makes as many snapshots more; before each of them the pods change.
-func (h *history) extend(snapshots int, change func(n int)) error {
-	ctx := context.Background()
-	first, err := h.latest(ctx)
+// createHistory creates an environment with snapshots. Before each but the first, replace changes
+// the pods. The reports do not pass the HTTP server and the queue, which would take minutes.
+func (f *fixture) createHistory(ctx context.Context, pods, snapshots int, replace func(pods []rules.Instance, n int)) error {
+	name, err := f.createEnvironment(newConnection(f.address, f.key), "history")
 	if err != nil {
 		return err
 	}
+	environment, err := f.store.Environments.Resolve(ctx, f.org, name)
+	if err != nil {
+		return err
+	}
+	intake := snapshot.NewIntake(f.store, noQueue{}, noQueue{}, time.Now, 0)
+	processor := snapshot.NewProcessor(f.store, noQueue{}, time.Now, f.instance.Process.Log)
+	var running []rules.Instance
+	for i := range pods {
+		running = append(running, instanceOf(f.scope, i))
+	}
 	for n := range snapshots {
-		change(n)
-		if err := h.report(ctx); err != nil {
+		if n > 0 {
+			replace(running, n)
+		}
+		submission := snapshot.Submission{
+			Org: f.org, Environment: environment.ID, ReportedBy: organization,
+			Report: rules.Canonical(evidence.K8S, running),
+		}
+		if _, err := intake.Accept(ctx, submission); err != nil {
+			return err
+		}
+		if err := processor.Drain(ctx, environment.ID); err != nil {
 			return err
 		}
 	}
-	if last, err := h.latest(ctx); err != nil || last != first+int64(snapshots) {
-		return fmt.Errorf("%d snapshots follow number %d, the last one is number %d: %w", snapshots, first, last, err)
+	if latest, err := f.store.Snapshots.Latest(ctx, environment.ID); err != nil || latest != int64(snapshots) {
+		return fmt.Errorf("%d reports made %d snapshots: %w", snapshots, latest, err)
 	}
 	return nil
 }
 
-func (h *history) latest(ctx context.Context) (int64, error) {
-	return h.stage.instance.Process.Store.Snapshots.Latest(ctx, h.submission.Environment)
+func digests(seed, version string, i int) map[string]string {
+	return map[string]string{image(team(i), component(i)): digest(seed, version, i)}
 }
 
-func (h *history) report(ctx context.Context) error {
-	h.submission.Report = rules.Canonical(evidence.K8S, h.instances)
-	if _, err := h.intake.Accept(ctx, h.submission); err != nil {
-		return err
-	}
-	return h.processor.Drain(ctx, h.submission.Environment)
-}
-
-// run lets a pod run another version of its image.
-func (h *history) run(pod int, version string) {
-	h.instances[pod].Digests = map[string]string{imageName(pod): digest(h.seed, version, pod)}
-}
-
-// instanceOf is a pod as a report in its canonical form has it.
+// instanceOf is a pod in the canonical form of a report.
 func instanceOf(seed string, i int) rules.Instance {
 	sent := pod(seed, i)
-	instance := rules.Instance{
-		Digests: map[string]string{}, CreatedAt: sent.CreationTimestamp, Pod: sent.PodName,
-		PodContext: &rules.Pod{Namespace: sent.Namespace, CreatedAt: sent.CreationTimestamp},
-	}
-	for name, fingerprint := range sent.Digests {
-		instance.Digests[name] = string(fingerprint)
-	}
-	for _, owner := range sent.Owners {
-		instance.PodContext.Owners = append(instance.PodContext.Owners, rules.Owner{
+	owner := sent.Owners[0]
+	return rules.Instance{
+		Digests: digests(seed, firstVersion, i), CreatedAt: sent.CreationTimestamp, Pod: sent.PodName,
+		PodContext: &rules.Pod{Namespace: sent.Namespace, CreatedAt: sent.CreationTimestamp, Owners: []rules.Owner{{
 			APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID,
 			Controller: owner.Controller, BlockOwnerDeletion: owner.BlockOwnerDeletion,
-		})
+		}}},
 	}
-	return instance
 }
 
-// unheard is a queue that nobody serves and nobody waits for.
-type unheard struct{}
+// noQueue is a queue without workers, where nobody waits for verdicts.
+type noQueue struct{}
 
-func (unheard) Report(string, int64) {}
-func (unheard) Away() bool           { return false }
-func (unheard) Register(string) (<-chan struct{}, func(), bool) {
+func (noQueue) Report(string, int64) {}
+func (noQueue) Away() bool           { return false }
+func (noQueue) Register(string) (<-chan struct{}, func(), bool) {
 	return nil, func() {}, false
 }
-func (unheard) Settled(context.Context, string) {}
+func (noQueue) Settled(context.Context, string) {}

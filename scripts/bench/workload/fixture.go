@@ -1,0 +1,146 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/process"
+	"attestry/scripts/bench/baseline"
+	"attestry/scripts/standalone/instance"
+	"attestry/tasks/snapshot"
+)
+
+// organization is the name of the only organization and of its only user.
+const organization = "bench"
+
+// writers is how many goroutines write at once what a workload needs.
+const writers = 16
+
+// Engines are addresses of real services, "" for the embedded ones.
+type Engines struct {
+	Redis, MongoDB, S3 string
+}
+
+// fixture is a new service with one user, and a baseline.
+type fixture struct {
+	instance *instance.Instance
+	baseline *baseline.Server
+	log      *os.File
+	// address is host:port of the service.
+	address string
+	key     string
+	store   *app.Store
+	org     string // id
+	// scope makes names and images unique in a database that earlier runs have used.
+	scope string
+}
+
+// openFixture starts the service, which logs into a file as in production, and the baseline.
+func openFixture(ctx context.Context, engines Engines, directory string) (f *fixture, err error) {
+	f = &fixture{scope: evidence.NewID(), key: evidence.NewAPIKey().Reveal()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.close())
+		}
+	}()
+	data, err := os.MkdirTemp(directory, "workload-")
+	if err != nil {
+		return f, err
+	}
+	if f.log, err = os.Create(filepath.Join(data, "log")); err != nil {
+		return f, err
+	}
+	f.instance, err = instance.Start(ctx, instance.Options{
+		Listen: "127.0.0.1:0", Data: data,
+		Redis: engines.Redis, MongoDB: engines.MongoDB, S3: engines.S3,
+		ReportWait: snapshot.MaxWait,
+		Clock:      time.Now,
+		Log:        process.NewLog(f.log, slog.LevelInfo),
+	})
+	if err != nil {
+		return f, err
+	}
+	f.address, f.store = strings.TrimPrefix(f.instance.URL, "http://"), f.instance.Process.Store
+	if f.baseline, err = baseline.Start(); err != nil {
+		return f, err
+	}
+	return f, f.createUser(ctx)
+}
+
+func (f *fixture) createUser(ctx context.Context) error {
+	_, err := f.store.Tenancy.ApplyBootstrap(ctx, evidence.Bootstrap{
+		Users: []evidence.DeclaredUser{{
+			Name: organization,
+			Keys: []evidence.DeclaredKey{{
+				Secret:      evidence.Secret(f.key),
+				Description: "benchmark",
+				ExpiresAt:   time.Now().Add(24 * time.Hour).Unix(),
+			}},
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	created, err := f.store.Tenancy.Organization(ctx, organization)
+	f.org = created.ID
+	return err
+}
+
+// flow is the name of the flow that pipelines report to. It is created by the first report.
+func (f *fixture) flow() string { return f.scope + "-pipeline" }
+
+// path replaces placeholders in a path of the API: {org}, {flow}, and {history} by the name of
+// the environment that seedHistory creates.
+func (f *fixture) path(path string) string {
+	return "/api/v2" + strings.NewReplacer("{org}", organization, "{flow}", f.flow(), "{history}", f.scope+"-history").Replace(path)
+}
+
+// createEnvironment creates a Kubernetes environment and returns its name.
+func (f *fixture) createEnvironment(by *connection, suffix string) (string, error) {
+	name := f.scope + "-" + suffix
+	_, err := by.send(request{
+		method: http.MethodPut, path: f.path("/environments/{org}"),
+		body: []byte(`{"name":"` + name + `","type":"K8S","description":"A cluster of the benchmark"}`),
+		want: answer{status: http.StatusCreated},
+	})
+	return name, err
+}
+
+func (f *fixture) close() error {
+	var errs []error
+	if f.baseline != nil {
+		errs = append(errs, f.baseline.Close())
+	}
+	if f.instance != nil {
+		errs = append(errs, f.instance.Close())
+	}
+	if f.log != nil {
+		errs = append(errs, f.log.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// concurrently calls do with each number from 0 to n-1. After an error, the goroutine that had
+// it ends.
+func concurrently(n int, do func(i int) error) error {
+	errs := make([]error, writers)
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			for i := w; i < n && errs[w] == nil; i += writers {
+				errs[w] = do(i)
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}

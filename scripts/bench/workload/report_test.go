@@ -1,0 +1,89 @@
+package workload
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"attestry/api/environments"
+)
+
+func TestNewImageChangesOneFingerprint(t *testing.T) {
+	r, err := newReport("seed", 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := fingerprints(t, r)
+	if len(seen) != 50 {
+		t.Fatalf("%d images", len(seen))
+	}
+	for range 120 {
+		r.replaceByNew()
+		now := fingerprints(t, r)
+		fresh := without(now, seen)
+		if len(now) != 50 || len(fresh) != 1 {
+			t.Fatalf("%d images, %d of them never seen", len(now), len(fresh))
+		}
+		seen = append(seen, fresh...)
+	}
+}
+
+func TestOtherVersionChangesOneFingerprint(t *testing.T) {
+	r, err := newReport("seed", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := fingerprints(t, r)
+	before := first
+	for n := range 16 {
+		r.replaceByOtherVersion(3)
+		now := fingerprints(t, r)
+		fresh := without(now, before)
+		if len(now) != 4 || len(fresh) != 1 {
+			t.Fatalf("change %d: %d images, %d others than before", n, len(now), len(fresh))
+		}
+		if i := (3 + n) % 4; fresh[0] != environments.Fingerprint(digest("seed", secondVersion, i)) && fresh[0] != environments.Fingerprint(digest("seed", firstVersion, i)) {
+			t.Errorf("change %d: an image that no flow knows", n)
+		}
+		before = now
+	}
+	if !slices.Equal(before, first) {
+		t.Errorf("after four rounds run %v, not %v", before, first)
+	}
+}
+
+func TestCloneChangesIndependently(t *testing.T) {
+	r, err := newReport("seed", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := fingerprints(t, r)
+	r.clone().replaceByOtherVersion(0)
+	if !slices.Equal(fingerprints(t, r), before) {
+		t.Error("the report has changed with its clone")
+	}
+}
+
+func without(all, removed []environments.Fingerprint) []environments.Fingerprint {
+	return slices.DeleteFunc(slices.Clone(all), func(f environments.Fingerprint) bool { return slices.Contains(removed, f) })
+}
+
+func fingerprints(t *testing.T, r *report) []environments.Fingerprint {
+	t.Helper()
+	var body environments.K8SReport
+	if err := json.Unmarshal(r.body, &body); err != nil {
+		t.Fatal(err)
+	}
+	if !body.Check() {
+		t.Fatal("the report does not meet its schema")
+	}
+	var found []environments.Fingerprint
+	for _, pod := range body.Artifacts {
+		for _, fingerprint := range pod.Digests {
+			if !slices.Contains(found, fingerprint) {
+				found = append(found, fingerprint)
+			}
+		}
+	}
+	return found
+}

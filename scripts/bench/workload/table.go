@@ -1,0 +1,73 @@
+package workload
+
+import (
+	"context"
+
+	"attestry/scripts/bench/baseline"
+)
+
+// kind describes workloads that differ only in size and number of clients.
+type kind struct {
+	// name identifies the kind in results; {size} stands for the size.
+	name string
+	// measures says what an operation is.
+	measures string
+	// baseline is the path of the baseline that is sent the same requests.
+	baseline string
+	// seeds write what all clients need.
+	seeds []seed
+	// setup creates what one client needs, and returns what it sends.
+	setup    setup
+	variants []variant
+}
+
+// variant is a size, whose unit the name of the kind says, and a number of clients. The size of
+// kinds without one is 0.
+type variant struct{ size, clients int }
+
+// seed writes data for a workload of a size, most of it past the HTTP server.
+type seed func(ctx context.Context, f *fixture, size int) error
+
+// setup returns the requests of a client: those to the service, and the same for the baseline.
+type setup func(c *client) (service, baseline requests, err error)
+
+var reportVariants = []variant{{100, 1}, {100, 16}, {1_000, 1}, {1_000, 4}, {10_000, 1}, {10_000, 4}}
+
+// kinds is the table of all workloads, in the order in which they are measured.
+var kinds = []kind{
+	{name: "report unchanged, {size} artifacts", measures: "a cluster reports what it reported before",
+		baseline: baseline.ReportPath, setup: reportUnchanged, variants: reportVariants},
+	{name: "report changed, {size} artifacts known to two flows", measures: "a cluster reports that one image was replaced",
+		baseline: baseline.ReportPath, seeds: []seed{seedImages}, setup: reportChanged, variants: reportVariants},
+	{name: "{size} environments in turn, report unchanged, 10 artifacts", measures: "the next of many clusters reports what it reported before",
+		baseline: baseline.ReportPath, setup: reportInTurn(10, noChange), variants: []variant{{2_000, 16}}},
+	{name: "{size} environments in turn, report changed, 10 artifacts", measures: "the next of many clusters reports an image that never ran before",
+		baseline: baseline.ReportPath, setup: reportInTurn(10, newImage), variants: []variant{{2_000, 16}}},
+
+	{name: "get snapshot of {size} artifacts known to two flows", measures: "a user reads the only snapshot",
+		baseline: baseline.BytesPath, seeds: []seed{seedImages, seedHistory(1)},
+		setup: get("/snapshots/{org}/{history}/-1"), variants: []variant{{1_000, 1}, {10_000, 1}}},
+	{name: "get snapshot -1 of 1000, {size} artifacts known to two flows", measures: "a user reads the latest of many snapshots",
+		baseline: baseline.BytesPath, seeds: []seed{seedImages, seedHistory(1_000)},
+		setup: get("/snapshots/{org}/{history}/-1"), variants: []variant{{1_000, 1}}},
+	{name: "get snapshot 500 of 1000, {size} artifacts known to two flows", measures: "a user reads an old one of many snapshots",
+		baseline: baseline.BytesPath, seeds: []seed{seedImages, seedHistory(1_000)},
+		setup: get("/snapshots/{org}/{history}/500"), variants: []variant{{1_000, 1}}},
+	{name: "env-diff of snapshots 1000 apart, {size} artifacts", measures: "a user compares two snapshots",
+		baseline: baseline.BytesPath, seeds: []seed{seedHistory(1_001)},
+		setup: get("/env-diff/{org}?snappish1={history}%231&snappish2={history}%231001"), variants: []variant{{1_000, 1}, {10_000, 1}}},
+	{name: "page {size} of events", measures: "a user reads a page of the events of an environment",
+		baseline: baseline.BytesPath, seeds: []seed{seedEvents(1_000, 9)},
+		setup: get("/environments/{org}/{history}/events?page={size}&per_page=15"), variants: []variant{{1, 1}, {1_000, 1}}},
+
+	{name: "attestation", measures: "a pipeline attests an artifact of a trail of its own",
+		baseline: baseline.AttestationPath, setup: attestOwnTrail, variants: []variant{{0, 1}, {0, 16}, {0, 64}}},
+	{name: "attestation to one trail", measures: "a pipeline attests an artifact of the trail that all attest to",
+		baseline: baseline.AttestationPath, setup: attestOneTrail, variants: []variant{{0, 64}}},
+	{name: "artifact report", measures: "a pipeline reports a new artifact to a new trail",
+		baseline: baseline.ArtifactPath, setup: reportArtifacts, variants: []variant{{0, 1}, {0, 16}}},
+	{name: "artifact by fingerprint among {size}", measures: "a user looks up an artifact by the beginning of its fingerprint",
+		baseline: baseline.BytesPath, seeds: []seed{seedArtifacts}, setup: getArtifacts, variants: []variant{{100_000, 1}}},
+	{name: "trail of {size} artifacts with 20 attestations each", measures: "a user reads a trail with all its events",
+		baseline: baseline.BytesPath, seeds: []seed{seedTrail(20)}, setup: get("/trails/{org}/{flow}/trail"), variants: []variant{{500, 1}}},
+}
