@@ -1,7 +1,7 @@
-// Command bench measures the service over real connections of the loopback
-// device, and in the same run a bare fiber handler that only reads and decodes
-// the same requests. Absolute figures are the machine's; the ratio of the two is
-// the service's.
+// Command bench measures the service over real connections of the loopback device, and
+// in the same run a baseline: a bare fiber handler that only reads and decodes the same
+// requests. Absolute figures depend on the machine; the ratio of the two depends on the
+// service.
 //
 //	go run ./scripts/bench
 //	go run ./scripts/bench --rows 'report changed' --seconds 10 --redis redis://127.0.0.1:6379/0
@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -47,8 +48,8 @@ func parse(args []string, messages io.Writer) (arguments, error) {
 	var a arguments
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(messages)
-	flags.Float64Var(&a.seconds, "seconds", 3, "how long each side of a row is measured, in `SECONDS`")
-	flags.StringVar(&a.rows, "rows", "", "measure only the rows whose name contains `TEXT`")
+	flags.Float64Var(&a.seconds, "seconds", 3, "how long each side of a workload is measured, in `SECONDS`")
+	flags.StringVar(&a.rows, "rows", "", "measure only the workloads whose name contains `TEXT`")
 	flags.StringVar(&a.data, "data", "", "`DIRECTORY` on the disk to measure, for temporary data (default: the system's)")
 	flags.StringVar(&a.engines.Redis, "redis", "", "`URL` of a Redis that nothing else uses, instead of the one in memory")
 	flags.StringVar(&a.engines.MongoDB, "mongodb", "", "`URI` of a MongoDB to use instead of SQLite")
@@ -66,52 +67,47 @@ func parse(args []string, messages io.Writer) (arguments, error) {
 	return a, nil
 }
 
-// run measures the rows that were asked for and prints them to out.
+// run measures the workloads that args choose, and prints the results to out.
 func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	a, err := parse(args, messages)
 	if err != nil {
 		return err
 	}
-	chosen := matching(workload.All(), a.rows)
+	chosen := slices.DeleteFunc(workload.All(), func(w workload.Workload) bool { return !strings.Contains(w.Name(), a.rows) })
 	if len(chosen) == 0 {
-		return fmt.Errorf("no row's name contains %q", a.rows)
+		return fmt.Errorf("no workload's name contains %q", a.rows)
 	}
-	folder, err := os.MkdirTemp(a.data, "attestry-bench-")
+	r, err := newResults(args, a)
 	if err != nil {
 		return err
 	}
-	found, err := survey(folder, args, a.engines)
+	directory, err := os.MkdirTemp(a.data, "attestry-bench-")
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(folder))
-	}
-	span := time.Duration(a.seconds * float64(time.Second))
-	for _, r := range chosen {
-		fmt.Fprintf(messages, "%s …\n", r.Name())
-		result, err := r.Run(ctx, a.engines, folder, span)
-		if ctx.Err() != nil {
-			return errors.Join(ctx.Err(), os.RemoveAll(folder))
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w (data and logs are left in %s)", r.Name(), err, folder)
-		}
-		found.Rows = append(found.Rows, result)
-	}
-	found.Growths = measure.Scalings(found.Rows)
-	if err := os.RemoveAll(folder); err != nil {
 		return err
 	}
+	r.Workloads, err = measureAll(ctx, chosen, a, directory, messages)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w (data and logs are left in %s)", err, directory)
+	}
+	if err := errors.Join(ctx.Err(), os.RemoveAll(directory)); err != nil {
+		return err
+	}
+	r.Scalings = measure.Scalings(r.Workloads)
 	if a.json {
-		return found.writeJSON(out)
+		return r.writeJSON(out)
 	}
-	return found.writeMarkdown(out)
+	return r.writeMarkdown(out)
 }
 
-func matching(all []workload.Workload, text string) []workload.Workload {
-	var chosen []workload.Workload
-	for _, r := range all {
-		if strings.Contains(r.Name(), text) {
-			chosen = append(chosen, r)
+func measureAll(ctx context.Context, chosen []workload.Workload, a arguments, directory string, messages io.Writer) ([]measure.Result, error) {
+	var results []measure.Result
+	for _, w := range chosen {
+		fmt.Fprintf(messages, "%s: %s …\n", w.Name(), w.Measures())
+		result, err := w.Run(ctx, a.engines, directory, time.Duration(a.seconds*float64(time.Second)))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", w.Name(), err)
 		}
+		results = append(results, result)
 	}
-	return chosen
+	return results, nil
 }

@@ -10,46 +10,37 @@ import (
 	"attestry/scripts/bench/measure"
 )
 
-func (f *findings) writeJSON(out io.Writer) error {
+func (r *results) writeJSON(out io.Writer) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(f)
+	return encoder.Encode(r)
 }
 
 // writeMarkdown prints tables for docs/benchmarks.md.
-func (f *findings) writeMarkdown(out io.Writer) error {
+func (r *results) writeMarkdown(out io.Writer) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "`%s`\n\n", f.Command)
+	fmt.Fprintf(&text, "`%s`\n\n", r.Command)
 	fmt.Fprintf(&text, "%s; %s, %d cores, %s; 4 KiB are durable in %.2f ms; %s.\n\n",
-		f.Date, f.Machine.Platform, f.Machine.Cores, f.Machine.Go, f.Machine.Sync, strings.Join(f.Engines, "; "))
-	text.WriteString("| row | per second | p50 ms | p95 ms | p99 ms | CPU ms | count | answer bytes | bare: per second | p50 ms | p95 ms | p99 ms | CPU ms | count | ratio (least..most) |\n")
+		r.Date, r.Machine.Platform, r.Machine.Cores, r.Machine.Go, r.Machine.Sync, strings.Join(r.Engines, "; "))
+	text.WriteString("| workload | per second | p50 ms | p95 ms | p99 ms | CPU ms | count | answer bytes | baseline: per second | p50 ms | p95 ms | p99 ms | CPU ms | count | ratio (min..max) |\n")
 	text.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, r := range f.Rows {
+	for _, w := range r.Workloads {
+		answerBytes := ""
+		if w.AnswerBytes > 0 {
+			answerBytes = strconv.Itoa(w.AnswerBytes)
+		}
 		fmt.Fprintf(&text, "| %s | %s | %s | %s | %.3f (%.3f..%.3f) |\n",
-			r.Name, cells(r.Service), answerCell(r), cells(r.Baseline), r.Ratio.Overall, r.Ratio.Min, r.Ratio.Max)
+			w.Name, cells(w.Service), answerBytes, cells(w.Baseline), w.Ratio.Overall, w.Ratio.Min, w.Ratio.Max)
 	}
-	f.writeGrowths(&text)
+	if len(r.Scalings) > 0 {
+		text.WriteString("\n| workload | over size | time (p50) | CPU |\n|---|--:|--:|--:|\n")
+	}
+	for _, s := range r.Scalings {
+		fmt.Fprintf(&text, "| %s | %d | × %.2f | × %.2f |\n", s.Name, s.From, s.Time, s.CPU)
+	}
 	_, err := io.WriteString(out, text.String())
 	return err
-}
-
-// writeGrowths prints what the same takes at several sizes.
-func (f *findings) writeGrowths(text *strings.Builder) {
-	if len(f.Growths) == 0 {
-		return
-	}
-	text.WriteString("\n| row | over the one at | time (p50) | CPU |\n|---|--:|--:|--:|\n")
-	for _, g := range f.Growths {
-		fmt.Fprintf(text, "| %s | %d | × %.2f | × %.2f |\n", g.Name, g.From, g.Time, g.CPU)
-	}
-}
-
-func answerCell(r measure.Result) string {
-	if r.AnswerBytes == 0 {
-		return ""
-	}
-	return strconv.Itoa(r.AnswerBytes)
 }
 
 func cells(s measure.Summary) string {

@@ -27,7 +27,8 @@ type Client struct {
 	AnswerBytes int
 }
 
-// Result is what was measured of one workload.
+// Result is what was measured of one workload. The names in JSON differ from those of fields
+// where programs may rely on them.
 type Result struct {
 	Name        string  `json:"name"`
 	Clients     int     `json:"clients"`

@@ -39,7 +39,8 @@ func reportChanged(c *client) (service, baseline requests, err error) {
 	})
 }
 
-// reportInTurn divides size clusters among the clients.
+// reportInTurn divides as many clusters as the size says among the clients. Each client reports
+// for its clusters in turn.
 func reportInTurn(pods int, change change) setup {
 	return func(c *client) (service, baseline requests, err error) {
 		var services, baselines []requests

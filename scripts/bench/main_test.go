@@ -14,7 +14,7 @@ import (
 	"attestry/scripts/bench/measure"
 )
 
-func TestRunPrintsItsConditionsAndRows(t *testing.T) {
+func TestRunPrintsItsConditionsAndResults(t *testing.T) {
 	data := t.TempDir()
 	args := []string{"--seconds", "0.001", "--rows", "report unchanged, 100 artifacts, 1 client", "--data", data}
 	var out bytes.Buffer
@@ -33,9 +33,9 @@ func TestRunPrintsItsConditionsAndRows(t *testing.T) {
 	if err := run(t.Context(), append(args, "--json"), &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	var found findings
-	if err := json.Unmarshal(out.Bytes(), &found); err != nil || len(found.Rows) != 1 || found.Machine.Cores < 1 {
-		t.Errorf("%v, %+v", err, found)
+	var printed results
+	if err := json.Unmarshal(out.Bytes(), &printed); err != nil || len(printed.Workloads) != 1 || printed.Machine.Cores < 1 {
+		t.Errorf("%v, %+v", err, printed)
 	}
 }
 
@@ -58,14 +58,21 @@ func assertEmpty(t *testing.T, folder string) {
 }
 
 func TestRunRefusesWhatItCannotMeasure(t *testing.T) {
-	for _, args := range [][]string{{"--rows", "no such row"}, {"--seconds", "0"}, {"stray"}, {"--data", "/no/such/folder"}} {
-		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil {
-			t.Errorf("%v: no error", args)
-		}
+	for name, args := range map[string][]string{
+		"unknown workload":  {"--rows", "no such row"},
+		"no duration":       {"--seconds", "0"},
+		"argument":          {"stray"},
+		"missing directory": {"--data", "/no/such/folder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := run(t.Context(), args, io.Discard, io.Discard); err == nil {
+				t.Errorf("%v: no error", args)
+			}
+		})
 	}
 }
 
-func TestCommandKeepsCredentialsToItself(t *testing.T) {
+func TestCommandLeavesOutCredentials(t *testing.T) {
 	got := command([]string{"--mongodb", "mongodb://user:p@ss@host:1/db?a=b&c=d", "--redis", "redis://:pass@host/0", "--json"})
 	want := "go run ./scripts/bench --mongodb 'mongodb://…@host:1/db?a=b&c=d' --redis redis://…@host/0 --json"
 	if got != want {
@@ -73,7 +80,7 @@ func TestCommandKeepsCredentialsToItself(t *testing.T) {
 	}
 }
 
-func TestFailedRowLeavesItsData(t *testing.T) {
+func TestFailedWorkloadLeavesItsData(t *testing.T) {
 	data := t.TempDir()
 	args := []string{"--data", data, "--rows", "report unchanged, 100 ", "--mongodb", "mongodb://127.0.0.1:1/db?serverSelectionTimeoutMS=50"}
 	err := run(t.Context(), args, io.Discard, io.Discard)
@@ -85,10 +92,10 @@ func TestFailedRowLeavesItsData(t *testing.T) {
 	}
 }
 
-func TestGrowthIsPrinted(t *testing.T) {
-	found := findings{Growths: []measure.Scaling{{Name: "subject 1000, 1 client", From: 100, To: 1_000, Time: 3, CPU: 3}}}
+func TestScalingsArePrinted(t *testing.T) {
+	r := results{Scalings: []measure.Scaling{{Name: "subject 1000, 1 client", From: 100, To: 1_000, Time: 3, CPU: 3}}}
 	var out bytes.Buffer
-	if err := found.writeMarkdown(&out); err != nil || !strings.Contains(out.String(), "| subject 1000, 1 client | 100 | × 3.00 | × 3.00 |") {
+	if err := r.writeMarkdown(&out); err != nil || !strings.Contains(out.String(), "| subject 1000, 1 client | 100 | × 3.00 | × 3.00 |") {
 		t.Errorf("%v, printed %s", err, out.String())
 	}
 }

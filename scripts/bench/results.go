@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -14,17 +13,16 @@ import (
 	"attestry/scripts/bench/workload"
 )
 
-// findings are the rows of one run with what is needed to read and repeat them.
-type findings struct {
-	Date    string            `json:"date"`
-	Command string            `json:"command"`
-	Machine machine           `json:"machine"`
-	Engines []string          `json:"engines"`
-	Rows    []measure.Result  `json:"rows"`
-	Growths []measure.Scaling `json:"growths"`
+// results are those of one run, with what is needed to interpret and to repeat it.
+type results struct {
+	Date      string            `json:"date"`
+	Command   string            `json:"command"`
+	Machine   machine           `json:"machine"`
+	Engines   []string          `json:"engines"`
+	Workloads []measure.Result  `json:"rows"`
+	Scalings  []measure.Scaling `json:"growths"`
 }
 
-// machine is what the run had to itself, or shared.
 type machine struct {
 	Platform string `json:"platform"`
 	Cores    int    `json:"cores"`
@@ -34,23 +32,23 @@ type machine struct {
 	Sync float64 `json:"sync_ms"`
 }
 
-// survey notes the conditions of a run.
-func survey(folder string, args []string, on workload.Engines) (findings, error) {
-	took, err := syncTime(folder)
-	return findings{
+// newResults returns the conditions of a run, without results yet.
+func newResults(args []string, a arguments) (results, error) {
+	sync, err := syncTime(a.data)
+	return results{
 		Date:    time.Now().UTC().Format(time.DateOnly),
 		Command: command(args),
 		Machine: machine{
 			Platform: runtime.GOOS + "/" + runtime.GOARCH,
 			Cores:    runtime.GOMAXPROCS(0),
 			Go:       runtime.Version(),
-			Sync:     took.Seconds() * 1000,
+			Sync:     sync.Seconds() * 1000,
 		},
-		Engines: describe(on),
+		Engines: describe(a.engines),
 	}, err
 }
 
-// describe names the engines, without their addresses, which may hold secrets.
+// describe names the engines without their addresses, which may hold secrets.
 func describe(e workload.Engines) []string {
 	pick := func(address, real, embedded string) string {
 		if address != "" {
@@ -65,7 +63,7 @@ func describe(e workload.Engines) []string {
 	}
 }
 
-// command is how the run is repeated, the credentials in addresses left out.
+// command is how to repeat the run, without the credentials in addresses.
 func command(args []string) string {
 	credentials := regexp.MustCompile(`//[^/]*@`)
 	words := []string{"go run ./scripts/bench"}
@@ -79,22 +77,24 @@ func command(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// syncTime measures what each durable write pays at least, whatever the software.
-func syncTime(folder string) (time.Duration, error) {
-	file, err := os.Create(filepath.Join(folder, "sync"))
+// syncTime is the median time that the disk of a directory takes to make 4 KiB durable, which
+// every durable write takes at least.
+func syncTime(directory string) (time.Duration, error) {
+	file, err := os.CreateTemp(directory, "attestry-bench-")
 	if err != nil {
 		return 0, err
 	}
+	defer os.Remove(file.Name())
 	defer file.Close()
-	var took []time.Duration
+	var durations []time.Duration
 	for range 31 {
-		began := time.Now()
+		start := time.Now()
 		_, err := file.Write(make([]byte, 4<<10))
 		if err := cmp.Or(err, file.Sync()); err != nil {
 			return 0, err
 		}
-		took = append(took, time.Since(began))
+		durations = append(durations, time.Since(start))
 	}
-	slices.Sort(took)
-	return took[len(took)/2], nil
+	slices.Sort(durations)
+	return durations[len(durations)/2], nil
 }
