@@ -24,7 +24,7 @@ import (
 	"attestry/storage/environments"
 	"attestry/storage/filesystem"
 	"attestry/storage/guard"
-	"attestry/storage/sqlite"
+	"attestry/storage/sqlite/sqlitetest"
 )
 
 const damageTemplate = "version: 1\ntrail: {artifacts: [{name: web}]}\n"
@@ -40,10 +40,8 @@ type damageFixture struct {
 func newDamageFixture(t *testing.T) *damageFixture {
 	t.Helper()
 	folder := t.TempDir()
-	docs, err := sqlite.Open(t.Context(), filepath.Join(folder, "attestry.db"), app.Schemas())
-	s := &damageFixture{t: t, folder: folder, docs: docs}
-	s.must(err)
-	t.Cleanup(func() { docs.Close() })
+	s := &damageFixture{t: t, folder: folder, docs: sqlitetest.Open(t, filepath.Join(folder, "attestry.db"), app.Schemas())}
+	var err error
 	s.engine, err = filesystem.Open(filepath.Join(folder, "objects"))
 	s.must(err)
 	return s

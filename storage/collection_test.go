@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"attestry/storage"
-	"attestry/storage/sqlite"
+	"attestry/storage/sqlite/sqlitetest"
 )
 
 type note struct {
@@ -27,11 +27,7 @@ func noteSchema() *storage.Schema {
 func newNotes(t *testing.T) (*storage.Collection[note], *storage.CountingDocuments) {
 	t.Helper()
 	schema := noteSchema()
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "notes.db"), []*storage.Schema{schema})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := sqlitetest.Open(t, filepath.Join(t.TempDir(), "notes.db"), []*storage.Schema{schema})
 	counting := storage.NewCountingDocuments(db)
 	return storage.NewCollection(counting, schema,
 		func(n *note) string { return n.ID },

@@ -15,7 +15,7 @@ import (
 	"attestry/evidence/template"
 	"attestry/storage"
 	"attestry/storage/filesystem"
-	"attestry/storage/sqlite"
+	"attestry/storage/sqlite/sqlitetest"
 )
 
 // Fixture is a store over embedded engines whose commands can be made to fail.
@@ -31,19 +31,11 @@ type Fixture struct {
 func NewFixture(t *testing.T) *Fixture {
 	t.Helper()
 	folder := t.TempDir()
-	db, err := sqlite.Open(t.Context(), filepath.Join(folder, "documents.db"), app.Schemas())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := sqlitetest.Open(t, filepath.Join(folder, "documents.db"), app.Schemas())
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	s := &Fixture{T: t, Db: db, Objs: objects}
 	s.Restart(0, false)
 	return s

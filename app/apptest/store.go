@@ -10,7 +10,7 @@ import (
 	"attestry/app"
 	"attestry/storage"
 	"attestry/storage/filesystem"
-	"attestry/storage/sqlite"
+	"attestry/storage/sqlite/sqlitetest"
 )
 
 // CommandCounter counts the commands that reach an engine.
@@ -53,15 +53,7 @@ func (c *CommandCounter) Find(ctx context.Context, schema *storage.Schema, query
 func NewStore(t *testing.T) (*app.Store, *CommandCounter, *FakeClock) {
 	t.Helper()
 	folder := t.TempDir()
-	db, err := sqlite.Open(t.Context(), filepath.Join(folder, "documents.db"), app.Schemas())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	db := sqlitetest.Open(t, filepath.Join(folder, "documents.db"), app.Schemas())
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
 	if err != nil {
 		t.Fatal(err)

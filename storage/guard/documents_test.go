@@ -12,7 +12,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/storage"
-	"attestry/storage/sqlite"
+	"attestry/storage/sqlite/sqlitetest"
 )
 
 var (
@@ -22,10 +22,7 @@ var (
 
 func openDocuments(t *testing.T) storage.Documents {
 	t.Helper()
-	docs, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "test.db"), []*storage.Schema{plain, addressed, storage.ProbeSchema})
-	must(t, err)
-	t.Cleanup(func() { docs.Close() })
-	return docs
+	return sqlitetest.Open(t, filepath.Join(t.TempDir(), "test.db"), []*storage.Schema{plain, addressed, storage.ProbeSchema})
 }
 
 func content(body string) storage.Record {

@@ -19,7 +19,7 @@ import (
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/pipelines"
-	"attestry/storage/sqlite"
+	"attestry/storage/sqlite/sqlitetest"
 )
 
 var errCrash = errors.New("crashed")
@@ -46,11 +46,7 @@ func (c *crashing) Replace(ctx context.Context, schema *storage.Schema, record s
 
 func newTypes(t *testing.T) (*pipelines.AttestationTypes, *storage.CountingDocuments, *crashing) {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "types.db"), app.Schemas())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := sqlitetest.Open(t, filepath.Join(t.TempDir(), "types.db"), app.Schemas())
 	objects, err := filesystem.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 
 	"attestry/app/recording/recordingtest"
 	"attestry/storage"
-	"attestry/storage/sqlite"
+	"attestry/storage/sqlite/sqlitetest"
 	"attestry/storage/storagetest"
 )
 
@@ -15,11 +15,7 @@ func TestRecorder(t *testing.T) {
 		Locate: func(t *testing.T) string { return filepath.Join(t.TempDir(), "attestry.db") },
 		Open: func(t *testing.T, location string, schemas ...*storage.Schema) storage.Documents {
 			t.Helper()
-			db, err := sqlite.Open(t.Context(), location, schemas)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return db
+			return sqlitetest.Open(t, location, schemas)
 		},
 	})
 }

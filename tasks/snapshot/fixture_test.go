@@ -14,7 +14,7 @@ import (
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/filesystem"
-	"attestry/storage/sqlite"
+	"attestry/storage/sqlite/sqlitetest"
 	"attestry/tasks/snapshot"
 )
 
@@ -54,12 +54,7 @@ type scene struct {
 
 func openDocuments(t testing.TB, folder string) storage.Documents {
 	t.Helper()
-	docs, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), app.Schemas())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { docs.Close() })
-	return docs
+	return sqlitetest.Open(t, filepath.Join(folder, "test.db"), app.Schemas())
 }
 
 func openObjects(t testing.TB, folder string) storage.Objects {

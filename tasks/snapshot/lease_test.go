@@ -12,7 +12,7 @@ import (
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/filesystem"
-	"attestry/storage/sqlite"
+	"attestry/storage/sqlite/sqlitetest"
 )
 
 // moving is an engine in which somebody else is always quicker.
@@ -30,11 +30,7 @@ func (deaf) Settled(context.Context, string) {}
 func newLeaseScene(t *testing.T, wrap func(storage.Documents) storage.Documents) (*Processor, string) {
 	t.Helper()
 	folder := t.TempDir()
-	docs, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), app.Schemas())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { docs.Close() })
+	docs := sqlitetest.Open(t, filepath.Join(folder, "test.db"), app.Schemas())
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
 	if err != nil {
 		t.Fatal(err)

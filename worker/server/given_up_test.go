@@ -12,7 +12,7 @@ import (
 	"attestry/evidence"
 	"attestry/storage/environments"
 	"attestry/storage/filesystem"
-	"attestry/storage/sqlite"
+	"attestry/storage/sqlite/sqlitetest"
 	"attestry/tasks/snapshot"
 )
 
@@ -23,11 +23,7 @@ func (nobody) Settled(context.Context, string) {}
 
 func TestParkedReportsAreCountedByReason(t *testing.T) {
 	folder := t.TempDir()
-	docs, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), app.Schemas())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = docs.Close() })
+	docs := sqlitetest.Open(t, filepath.Join(folder, "test.db"), app.Schemas())
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
 	if err != nil {
 		t.Fatal(err)

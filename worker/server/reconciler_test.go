@@ -17,7 +17,7 @@ import (
 	"attestry/evidence/template"
 	"attestry/storage"
 	"attestry/storage/filesystem"
-	"attestry/storage/sqlite"
+	"attestry/storage/sqlite/sqlitetest"
 )
 
 // noted is when things were reported that a process left behind.
@@ -67,11 +67,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	folder := t.TempDir()
-	engine, err := sqlite.Open(t.Context(), filepath.Join(folder, "test.db"), app.Schemas())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = engine.Close() })
+	engine := sqlitetest.Open(t, filepath.Join(folder, "test.db"), app.Schemas())
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
 	if err != nil {
 		t.Fatal(err)
