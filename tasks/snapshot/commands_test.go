@@ -30,11 +30,15 @@ const maxWorkerCommands = 18
 // may grow with what has not changed.
 func TestOneChangeCostsTheWorkerTheSameInAnyReport(t *testing.T) {
 	written := map[int]int64{}
-	for _, n := range []int{1_000, 10_000} {
+	small, large, replaced := 1_000, 10_000, 8
+	if testing.Short() {
+		small, large, replaced = 500, 5_000, 4
+	}
+	for _, n := range []int{small, large} {
 		s, counting := newCountedScene(t)
 		s.accept(t, fleet(n))
 		s.drain(t)
-		for change := range 8 {
+		for change := range replaced {
 			s.accept(t, fleet(n, change))
 			counting.Reset()
 			s.drain(t)
@@ -43,13 +47,13 @@ func TestOneChangeCostsTheWorkerTheSameInAnyReport(t *testing.T) {
 			}
 			written[n] += counting.Snapshot().Bytes
 		}
-		t.Logf("%d artifacts, one replaced eight times: %d bytes, %d commands the last time",
-			n, written[n], counting.Snapshot().Commands())
+		t.Logf("%d artifacts, one replaced %d times: %d bytes, %d commands the last time",
+			n, replaced, written[n], counting.Snapshot().Commands())
 	}
 	// What is written are the chunks around the change, whose size is independent
 	// of their number, and their parents, of which there is one level more.
-	if written[10_000] > 2*written[1_000] {
-		t.Errorf("%d bytes in an environment ten times as large, %d in the other", written[10_000], written[1_000])
+	if written[large] > 2*written[small] {
+		t.Errorf("%d bytes in an environment ten times as large, %d in the other", written[large], written[small])
 	}
 }
 
@@ -76,7 +80,11 @@ func TestLogicalEnvironmentCostsItsMembersTheSameHoweverManyTheyAre(t *testing.T
 }
 
 func TestUnchangedReportCostsTheSameInAnyEnvironment(t *testing.T) {
-	for _, n := range []int{10, 10_000} {
+	large := 10_000
+	if testing.Short() {
+		large = 2_000
+	}
+	for _, n := range []int{10, large} {
 		s, counting := newCountedScene(t)
 		report := fleet(n)
 		s.accept(t, report)
@@ -156,6 +164,9 @@ func services(n int, versions ...int) rules.Report {
 // that has nothing in memory.
 func TestOneReplacedArtifactThatFlowsKnowCostsTheSameInAnyReport(t *testing.T) {
 	sizes := []int{200, 1_500}
+	if testing.Short() {
+		sizes = []int{80, 600}
+	}
 	written := map[int]int64{}
 	for _, n := range sizes {
 		s := knownFleet(t, n)

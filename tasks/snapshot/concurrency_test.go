@@ -14,7 +14,11 @@ import (
 // TestConcurrentReportsAreNumberedWithoutGaps lets many reporters and several
 // workers at one environment.
 func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
-	const reports, workers = 200, 4
+	const workers = 4
+	reports := 200
+	if testing.Short() {
+		reports = 60
+	}
 	s := newScene(t, nil)
 	var reporters, drainers sync.WaitGroup
 	done := make(chan struct{})
@@ -57,8 +61,8 @@ func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
 	close(done)
 	drainers.Wait()
 	s.drain(t)
-	assertGapless(t, s, reports)
-	assertEvents(t, s, 2*reports-1)
+	assertGapless(t, s, int64(reports))
+	assertEvents(t, s, int64(2*reports-1))
 }
 
 // assertGapless checks that every report made its snapshot, in the order of

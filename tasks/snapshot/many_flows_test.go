@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,23 +22,28 @@ func TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact(t *testing.T) {
 		return docs
 	})
 	long := strings.Repeat("long ", 800)
+	// The flows report at once, so that one write of the provenance takes in many of them.
+	var reporters sync.WaitGroup
 	for i := range flows {
-		for version, name := range []string{"web-1", "web-2"} {
-			at := evidence.Seconds(s.clock.read())
-			sha := fmt.Sprintf("%040x", i+1)
-			flow := fmt.Sprint("flow-", i)
-			record := evidence.ArtifactRecord{
-				ID: evidence.NewID(), Org: "org", Trail: "trail", Name: strings.Repeat("n", 200), Fingerprint: fingerprint(name), Filename: name,
-				CommitSHA: sha, CommitURL: "https://github.com/acme/web/commit/" + sha + "?" + long, Repo: fmt.Sprint("repo-", i),
-				Commit:    &evidence.GitCommit{SHA1: sha, Message: &long, Author: &long, Branch: &long, URL: &long, Timestamp: new(at)},
-				CreatedAt: at + float64(version)/10,
+		reporters.Go(func() {
+			for version, name := range []string{"web-1", "web-2"} {
+				at := evidence.Seconds(s.clock.read())
+				sha := fmt.Sprintf("%040x", i+1)
+				flow := fmt.Sprint("flow-", i)
+				record := evidence.ArtifactRecord{
+					ID: evidence.NewID(), Org: "org", Trail: "trail", Name: strings.Repeat("n", 200), Fingerprint: fingerprint(name), Filename: name,
+					CommitSHA: sha, CommitURL: "https://github.com/acme/web/commit/" + sha + "?" + long, Repo: fmt.Sprint("repo-", i),
+					Commit:    &evidence.GitCommit{SHA1: sha, Message: &long, Author: &long, Branch: &long, URL: &long, Timestamp: new(at)},
+					CreatedAt: at + float64(version)/10,
+				}
+				scope := recording.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: "trail", By: "ci", ByID: "ci", At: at}
+				if err := s.store.Recorder.Report(t.Context(), scope, record, nil); err != nil {
+					t.Error(err)
+				}
 			}
-			scope := recording.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: "trail", By: "ci", ByID: "ci", At: at}
-			if err := s.store.Recorder.Report(t.Context(), scope, record, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
+		})
 	}
+	reporters.Wait()
 	for _, files := range [][]string{{"web-1"}, {"web-2"}, {}} {
 		s.clock.turn(time.Minute)
 		s.accept(t, running(files...))

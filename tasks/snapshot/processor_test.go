@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"testing"
 	"time"
 
@@ -128,7 +129,7 @@ func TestMovedChangeTokenSendsTheNextReportToTheWorker(t *testing.T) {
 
 func TestSnapshotOfManyChangesIsReadBackWhole(t *testing.T) {
 	s := newScene(t, nil)
-	const n = 3_000
+	const n = 1_500 // more than one command inserts
 	s.accept(t, fleet(n))
 	s.drain(t)
 	made, artifacts, changes := s.artifacts(t, 1)
@@ -140,15 +141,22 @@ func TestSnapshotOfManyChangesIsReadBackWhole(t *testing.T) {
 
 func TestLargeReportGoesThroughTheObjectStoreAndLeavesNothing(t *testing.T) {
 	s := newScene(t, nil)
-	// Fingerprints do not compress: about 32 bytes each remain.
-	s.accept(t, fleet(12_000))
+	// Fingerprints do not compress: about 32 bytes each remain, of which each name has ten.
+	const artifacts = 1_500
+	names := make([]string, artifacts)
+	for i := range names {
+		for part := range 10 {
+			names[i] += fingerprint(fmt.Sprint(i, "/", part))
+		}
+	}
+	s.accept(t, running(names...))
 	waiting, err := s.store.Reports.NextPending(t.Context(), s.env, 0, 1)
 	if err != nil || len(waiting) != 1 || waiting[0].Object == "" {
 		t.Fatalf("the report is not an object: %v", err)
 	}
 	s.drain(t)
-	if _, artifacts, _ := s.artifacts(t, 1); len(artifacts) != 12_000 {
-		t.Errorf("%d artifacts", len(artifacts))
+	if _, stored, _ := s.artifacts(t, 1); len(stored) != artifacts {
+		t.Errorf("%d artifacts", len(stored))
 	}
 	if _, err := s.store.Objects.Stat(t.Context(), waiting[0].Object); err == nil {
 		t.Error("the object outlives its report")
