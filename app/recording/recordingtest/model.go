@@ -24,7 +24,7 @@ import (
 // in whichever order, by however many writers, and after whatever interruption they
 // came. With -short it leaves out what takes long.
 func Recorder(t *testing.T, engine storagetest.DocumentsEngine) {
-	t.Run("AnyOrder", func(t *testing.T) { testRecorderOrder(t, engine, drawnRuns) })
+	t.Run("AnyOrder", func(t *testing.T) { testRecorderOrder(t, engine, drawnRuns()) })
 	if !testing.Short() {
 		t.Run("Crowded", func(t *testing.T) { testRecorderCrowded(t, engine) })
 	}

@@ -25,7 +25,12 @@ var times = map[string]func(random *rand.Rand, i int) float64{
 }
 
 // drawnRuns is how often models of each kind are drawn.
-const drawnRuns = 5
+func drawnRuns() int {
+	if testing.Short() {
+		return 2
+	}
+	return 5
+}
 
 // scale is how much happens in a model.
 type scale struct {
@@ -41,8 +46,10 @@ func testRecorderOrder(t *testing.T, engine storagetest.DocumentsEngine, runs in
 		names: []string{"api", "api", "web", "job"}, attestations: []string{"x", "y", "z"}}
 	for clock := range times {
 		for _, writers := range []int{1, 8} {
-			for range runs {
-				testDrawn(t, docs, usual, clock, writers)
+			for run := range runs {
+				t.Run(fmt.Sprintf("%s clock, %d writers, run %d", clock, writers, run), func(t *testing.T) {
+					testDrawn(t, docs, usual, clock, writers)
+				})
 			}
 		}
 	}
@@ -58,17 +65,19 @@ func testRecorderCrowded(t *testing.T, engine storagetest.DocumentsEngine) {
 }
 
 func testDrawn(t *testing.T, docs storage.Documents, size scale, clock string, writers int) {
+	t.Helper()
 	seed := uint64(time.Now().UnixNano())
-	t.Run(fmt.Sprintf("%s/%d/%d/%d", clock, writers, size.operations, seed), func(t *testing.T) {
-		random := rand.New(rand.NewPCG(seed, 0))
-		c := newModel(t, docs, random.IntN(len(modelTemplates)))
-		operations := draw(random, size, clock)
-		c.doAll(t, operations, writers)
-		c.check(t)
-		if t.Failed() && len(operations) < 200 {
-			t.Logf("seed %d:\n%s", seed, script(operations))
-		}
-	})
+	random := rand.New(rand.NewPCG(seed, 0))
+	c := newModel(t, docs, random.IntN(len(modelTemplates)))
+	operations := draw(random, size, clock)
+	c.doAll(t, operations, writers)
+	c.check(t)
+	if t.Failed() {
+		t.Logf("seed %d", seed)
+	}
+	if t.Failed() && len(operations) < 200 {
+		t.Log(script(operations))
+	}
 }
 
 func script(operations []operation) string {
