@@ -9,7 +9,7 @@ import (
 	"attestry/evidence"
 )
 
-const allowlistsPath = "/allowlists/" + org
+func (s *service) allowlistsPath() string { return "/allowlists/" + s.org }
 
 // allowanceOf is the body that permits what serverReport calls name.
 func allowanceOf(name, why string) string {
@@ -19,7 +19,7 @@ func allowanceOf(name, why string) string {
 func (s *service) allow(environment, name, why string) {
 	s.t.Helper()
 	body := allowanceOf(name, why)
-	if got := s.want(http.StatusCreated, http.MethodPut, allowlistsPath+"/"+environment, []byte(body)); string(got.body) != body {
+	if got := s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/"+environment, []byte(body)); string(got.body) != body {
 		s.t.Errorf("answered %s", got.body)
 	}
 }
@@ -28,29 +28,28 @@ func (s *service) allow(environment, name, why string) {
 func (s *service) allowlist() string {
 	s.t.Helper()
 	lines := ""
-	for _, one := range s.read(allowlistsPath).([]any) {
+	for _, one := range s.read(s.allowlistsPath()).([]any) {
 		lines += fmt.Sprintln(at(s.t, one, "environment_name"), at(s.t, one, "artifact_name"), at(s.t, one, "description"), at(s.t, one, "user_name"))
 	}
 	return lines
 }
 
 func TestArtifactsArePermittedByEnvironment(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.environment("beta", evidence.K8S)
-	if got := string(s.want(http.StatusOK, http.MethodGet, allowlistsPath, nil).body); got != "[]" {
+	if got := string(s.want(http.StatusOK, http.MethodGet, s.allowlistsPath(), nil).body); got != "[]" {
 		t.Errorf("an empty list is %s", got)
 	}
 	for _, step := range []string{"prod web", "beta web", "prod db"} {
 		var environment, name string
 		fmt.Sscan(step, &environment, &name)
 		s.allow(environment, name, "first")
-		s.clock.turn(time.Minute)
 	}
 	if got, want := s.allowlist(), "prod db first administrator\nbeta web first administrator\nprod web first administrator\n"; got != want {
 		t.Errorf("listed\n%s", got)
 	}
-	newest := at(t, s.read(allowlistsPath), 0)
+	newest := at(t, s.read(s.allowlistsPath()), 0)
 	if at(t, newest, "fingerprint") != evidence.HashAPIKey("db") || at(t, newest, "timestamp").(float64) < 1_700_000_000 {
 		t.Errorf("listed %s", shown(newest))
 	}
@@ -61,26 +60,26 @@ func TestRepeatedPermissionTakesNameReasonWhoAndWhen(t *testing.T) {
 	s.environment("prod", evidence.Server)
 	s.allow("prod", "web", "first")
 	s.allow("prod", "db", "first")
-	before := at(t, s.read(allowlistsPath), 1)
+	before := at(t, s.read(s.allowlistsPath()), 1)
 	s.clock.turn(time.Hour)
 	body := fmt.Sprintf(`{"artifact_name":"shop","artifact_fingerprint":%q,"description":""}`, evidence.HashAPIKey("web"))
-	got := s.do(http.MethodPut, "/api/v2"+allowlistsPath+"/prod", memberKey, []byte(body))
+	got := s.do(http.MethodPut, "/api/v2"+s.allowlistsPath()+"/prod", memberKey, []byte(body))
 	if got.status != http.StatusCreated || string(got.body) != body {
 		t.Errorf("answered %d %s", got.status, got.body)
 	}
 	if got, want := s.allowlist(), "prod shop  member\nprod db first administrator\n"; got != want {
 		t.Errorf("listed\n%s", got)
 	}
-	after := at(t, s.read(allowlistsPath), 0)
+	after := at(t, s.read(s.allowlistsPath()), 0)
 	if at(t, after, "timestamp").(float64) < at(t, before, "timestamp").(float64)+3600 {
 		t.Errorf("permitted at %v, and again at %v", at(t, before, "timestamp"), at(t, after, "timestamp"))
 	}
 }
 
 func TestPermissionHasWhatRunsJudgedAnew(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
-	found, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	found, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
 	token := func() string {
 		moved, err := s.Process.Store.Generations.Get(t.Context(), found.ID)
@@ -97,7 +96,7 @@ func TestPermissionHasWhatRunsJudgedAnew(t *testing.T) {
 }
 
 func TestAllowListFollowsTheNamesOfItsEnvironments(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.environment("gone", evidence.Server)
 	s.allow("prod", "web", "w")
@@ -111,7 +110,7 @@ func TestAllowListFollowsTheNamesOfItsEnvironments(t *testing.T) {
 }
 
 func TestBadPermissionsAreRefused(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.environment("all", evidence.LogicalType)
 	fingerprint := evidence.HashAPIKey("web")
@@ -122,12 +121,12 @@ func TestBadPermissionsAreRefused(t *testing.T) {
 		`{"artifact_name":"a","artifact_fingerprint":"` + fingerprint + `"}`:                            {"description", "Field required [input: None]"},
 		`{"artifact_name":"a","artifact_fingerprint":"` + fingerprint + `","description":"d","by":"x"}`: {"by", "Extra inputs are not permitted [input: x]"},
 	} {
-		got := s.want(http.StatusBadRequest, http.MethodPut, allowlistsPath+"/prod", []byte(body))
+		got := s.want(http.StatusBadRequest, http.MethodPut, s.allowlistsPath()+"/prod", []byte(body))
 		if message, errors := got.problem(t); message != "Input payload validation failed" || errors[want.field] != want.text {
 			t.Errorf("%s: %q %q", body, message, errors)
 		}
 	}
-	got := s.want(http.StatusBadRequest, http.MethodPut, allowlistsPath+"/all", []byte(allowanceOf("web", "w")))
+	got := s.want(http.StatusBadRequest, http.MethodPut, s.allowlistsPath()+"/all", []byte(allowanceOf("web", "w")))
 	if _, errors := got.problem(t); errors["env_name"] != "Only physical environments have an allow list [input: all]" {
 		t.Errorf("a logical environment: %q", errors)
 	}
@@ -137,18 +136,18 @@ func TestBadPermissionsAreRefused(t *testing.T) {
 }
 
 func TestAllowListsOfOrganizationsKeepApart(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
-	s.environmentIn("open", "prod")
+	s.environmentIn(s.public, "prod")
 	s.allow("prod", "web", "w")
-	s.want(http.StatusCreated, http.MethodPut, "/allowlists/open/prod", []byte(allowanceOf("db", "d")))
-	if got := column(t, s.read("/allowlists/open"), "artifact_name"); got != "db" {
+	s.want(http.StatusCreated, http.MethodPut, "/allowlists/"+s.public+"/prod", []byte(allowanceOf("db", "d")))
+	if got := column(t, s.read("/allowlists/"+s.public), "artifact_name"); got != "db" {
 		t.Errorf("the other organization permits %s", got)
 	}
 	if got := s.allowlist(); got != "prod web w administrator\n" {
 		t.Errorf("listed\n%s", got)
 	}
-	if got := s.do(http.MethodGet, "/api/v2"+allowlistsPath, strangerKey, nil); got.status != http.StatusForbidden {
+	if got := s.do(http.MethodGet, "/api/v2"+s.allowlistsPath(), strangerKey, nil); got.status != http.StatusForbidden {
 		t.Errorf("a stranger: status %d", got.status)
 	}
 }

@@ -30,17 +30,17 @@ func history(t *testing.T, artifact any) string {
 }
 
 func TestArtifactShowsEverythingThatWasReported(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	fingerprint, commit := digits("abcde1", 64), digits("c1", 40)
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/build", artifactReport("trail-1", "app", fingerprint, commit))
-	got := s.read("/artifacts/" + org + "/build/fingerprint/" + fingerprint)
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", artifactReport("trail-1", "app", fingerprint, commit))
+	got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + fingerprint)
 	clientReads(t, "artifact", got)
 	for member, want := range map[string]any{
 		"fingerprint": fingerprint, "filename": "registry.example.com/cli:1.0", "flow_name": "build", "trail_name": "trail-1",
 		"template_reference_name": "app", "git_commit": commit, "state": "COMPLIANT", "state_info": "All attestations are compliant",
 		"build_url": "https://github.com/acme/cli/actions/runs/1", "repo_url": "https://github.com/acme/cli",
-		"html_url": s.URL + "/acme/flows/build/artifacts/" + fingerprint + "?artifact_id=" + at(t, got, "id").(string),
-		"api_url":  s.URL + "/api/v2/artifacts/acme/build/fingerprint/" + fingerprint,
+		"html_url": s.URL + "/" + s.org + "/flows/build/artifacts/" + fingerprint + "?artifact_id=" + at(t, got, "id").(string),
+		"api_url":  s.URL + "/api/v2/artifacts/" + s.org + "/build/fingerprint/" + fingerprint,
 	} {
 		if at(t, got, member) != want {
 			t.Errorf("%s is %v, want %v", member, at(t, got, member), want)
@@ -61,11 +61,11 @@ func TestArtifactShowsEverythingThatWasReported(t *testing.T) {
 }
 
 func TestArtifactWithLittleSaidOfItShowsNothingInItsPlace(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	fingerprint := digits("abcde1", 64)
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/build", fmt.Appendf(nil,
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"app","build_url":"","commit_url":""}`, fingerprint))
-	got := s.read("/artifacts/" + org + "/build/fingerprint/" + fingerprint)
+	got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + fingerprint)
 	clientReads(t, "artifact", got)
 	if at(t, got, "git_commit_info") != nil || at(t, got, "repo_info") != nil {
 		t.Errorf("got %s", shown(got))
@@ -73,24 +73,24 @@ func TestArtifactWithLittleSaidOfItShowsNothingInItsPlace(t *testing.T) {
 }
 
 func TestUnknownCommitIsShownAlikeInAllAnswers(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
 	unknown, short := evidence.HashAPIKey("bare"), evidence.HashAPIKey("odd")
 	const repo = `,"repo_info":{"name":"acme/web","id":"1","url":"https://github.com/acme/web","provider":"github"}`
 	for fingerprint, commit := range map[string]string{unknown: "", short: `,"git_commit_info":{"sha1":"v1"}`} {
-		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/build", fmt.Appendf(nil,
+		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", fmt.Appendf(nil,
 			`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"c","trail_name":%q,"template_reference_name":"app"%s%s}`,
 			fingerprint, fingerprint, commit, repo))
 	}
 	s.nowRuns("host", "bare", "odd", "stranger")
 	shownCommits := map[string]any{}
 	for _, fingerprint := range []string{unknown, short} {
-		artifact := s.read("/artifacts/" + org + "/build/fingerprint/" + fingerprint)
+		artifact := s.read("/artifacts/" + s.org + "/build/fingerprint/" + fingerprint)
 		clientReads(t, "artifact", artifact)
 		shownCommits["artifact "+fingerprint] = at(t, artifact, "git_commit")
 		found, _ := s.searched(fingerprint)
 		shownCommits["search "+fingerprint] = at(t, found, 0, "git_commit")
-		for _, event := range at(t, s.read("/trails/"+org+"/build/"+fingerprint), "events").([]any) {
+		for _, event := range at(t, s.read("/trails/"+s.org+"/build/"+fingerprint), "events").([]any) {
 			if at(t, event, "type") == evidence.ArtifactCreation {
 				shownCommits["trail "+fingerprint] = at(t, event, "git_commit")
 			}
@@ -98,7 +98,7 @@ func TestUnknownCommitIsShownAlikeInAllAnswers(t *testing.T) {
 	}
 	found, _ := s.searched(evidence.HashAPIKey("stranger"))
 	shownCommits["search without provenance"] = at(t, found, 0, "git_commit")
-	for i, item := range clientReadsEach(t, "artifacts_item", s.read("/artifacts/"+org)) {
+	for i, item := range clientReadsEach(t, "artifacts_item", s.read("/artifacts/"+s.org)) {
 		shownCommits[fmt.Sprint("list ", i)] = at(t, item, "git_commit")
 	}
 	latest := s.snapshot("host", "-1")
@@ -120,9 +120,9 @@ func TestUnknownCommitIsShownAlikeInAllAnswers(t *testing.T) {
 		t.Errorf("an artifact that no flow knows has the commit %v in a snapshot", commit)
 	}
 	for path, members := range map[string][]any{
-		"/deployments/" + org + "/host/" + unknown:                   {"artifact", "git_commit"},
-		"/artifacts/" + org + "/build/" + unknown + "/latest_commit": {"latest_commit"},
-		"/repos/" + org + "/live-artifacts/acme/web?provider=github": {"live_artifacts", 0, "commit_sha"},
+		"/deployments/" + s.org + "/host/" + unknown:                   {"artifact", "git_commit"},
+		"/artifacts/" + s.org + "/build/" + unknown + "/latest_commit": {"latest_commit"},
+		"/repos/" + s.org + "/live-artifacts/acme/web?provider=github": {"live_artifacts", 0, "commit_sha"},
 	} {
 		if commit := at(t, s.read(path), members...); commit != nil {
 			t.Errorf("%s: the commit is %v, want null", path, commit)
@@ -131,8 +131,8 @@ func TestUnknownCommitIsShownAlikeInAllAnswers(t *testing.T) {
 }
 
 func TestStateOfAnArtifactSaysWhatIsWrong(t *testing.T) {
-	s := start(t, options{})
-	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+org+"/template_file", `{"name":"build","description":""}`, yamlFile(`version: 1
+	s := share(t)
+	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"build","description":""}`, yamlFile(`version: 1
 trail:
   attestations:
     - name: review
@@ -146,14 +146,14 @@ trail:
 	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
 	want := func(state, info, events string) {
 		t.Helper()
-		got := s.read("/artifacts/" + org + "/build/fingerprint/" + attestedFingerprint)
+		got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint)
 		if at(t, got, "state") != state || at(t, got, "state_info") != info {
 			t.Errorf("got %v, %v; want %s, %s", at(t, got, "state"), at(t, got, "state_info"), state, info)
 		}
 		if happened := history(t, got); happened != events {
 			t.Errorf("history %q, want %q", happened, events)
 		}
-		if listed := at(t, s.read("/artifacts/"+org), 0, "state"); listed != state {
+		if listed := at(t, s.read("/artifacts/"+s.org), 0, "state"); listed != state {
 			t.Errorf("listed as %v", listed)
 		}
 		if required := fmt.Sprint(at(t, got, "template")); required != "[test review]" {
@@ -176,24 +176,24 @@ trail:
 	s.artifact("build", "t", "app", newFingerprint, otherCommit)
 	s.generic("t", "test", false, `,"artifact_fingerprint":"`+newFingerprint+`"`)
 	s.generic("t", "scan", false, `,"target_artifacts":["app"],"git_commit_info":{"sha1":"`+otherCommit+`"}`)
-	got := s.read("/artifacts/" + org + "/build/fingerprint/" + attestedFingerprint)
+	got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint)
 	if at(t, got, "state") != "COMPLIANT" || history(t, got) != events {
 		t.Errorf("got %s", shown(got))
 	}
 }
 
 func TestArtifactThatItsTrailHasLetGoIsJudgedByItsOwnEvidence(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
 	s.generic("t", "scan", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
 	for i := range 40 {
 		s.artifact("build", "t", "app", digits(fmt.Sprintf("abcde%02d", i), 64), otherCommit)
 	}
-	got := s.read("/artifacts/" + org + "/build/fingerprint/" + attestedFingerprint)
+	got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint)
 	if at(t, got, "state") != "NON-COMPLIANT" || history(t, got) != "Artifact created scan evidence received" {
 		t.Errorf("got %s", shown(got))
 	}
-	listed := s.read("/artifacts/" + org + "?per_page=100").([]any)
+	listed := s.read("/artifacts/" + s.org + "?per_page=100").([]any)
 	if oldest := listed[len(listed)-1]; len(listed) != 41 || at(t, oldest, "state") != "NON-COMPLIANT" {
 		t.Errorf("%d listed, the oldest as %s", len(listed), shown(oldest))
 	}
@@ -215,8 +215,8 @@ func TestHistoryKeepsEveryAttestationInTheOrderOfTime(t *testing.T) {
 	s.generic("t", "alien", true, "")
 	const received = " evidence received"
 	const want = "scan" + received + " scan" + received + " Artifact created test" + received + " test" + received + " test" + received
-	got := s.read("/artifacts/" + org + "/build/fingerprint/" + attestedFingerprint)
-	found := at(t, s.read("/search/"+org+"/sha/"+attestedFingerprint[:9]), "artifacts", 0)
+	got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint)
+	found := at(t, s.read("/search/"+s.org+"/sha/"+attestedFingerprint[:9]), "artifacts", 0)
 	if history(t, got) != want || history(t, found) != want {
 		t.Errorf("history %q, found with %q, want %q", history(t, got), history(t, found), want)
 	}
@@ -233,7 +233,7 @@ func TestArtifactsThatTheirTrailHasLetGoCostNoMore(t *testing.T) {
 		s.read(path)
 		return counting.Snapshot().Commands()
 	}
-	const list, one = "/artifacts/" + org + "?per_page=100", "/artifacts/" + org + "/build/fingerprint/" + attestedFingerprint
+	list, one := "/artifacts/"+s.org+"?per_page=100", "/artifacts/"+s.org+"/build/fingerprint/"+attestedFingerprint
 	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
 	s.generic("t", "scan", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
 	fewListed, fewShown := spent(list), spent(one)
@@ -252,7 +252,7 @@ func TestArtifactsThatTheirTrailHasLetGoCostNoMore(t *testing.T) {
 }
 
 func TestFingerprintIsLookedUpInItsFlowTrailAndAttestation(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	one, other := digits("abcde1", 64), digits("abcde2", 64)
 	s.artifact("build", "t1", "app", one, attestedCommit)
 	s.generic("t1", "scan", true, `,"artifact_fingerprint":"`+one+`"`)
@@ -261,7 +261,7 @@ func TestFingerprintIsLookedUpInItsFlowTrailAndAttestation(t *testing.T) {
 	s.artifact("build", "t1", "app", other, attestedCommit)
 	s.artifact("release", "t1", "app", one, attestedCommit)
 	scan, named := at(t, s.lone("t1", "scan"), "attestation_id").(string), at(t, s.lone("t2", "named"), "attestation_id").(string)
-	base := "/artifacts/" + org + "/build/fingerprint/"
+	base := "/artifacts/" + s.org + "/build/fingerprint/"
 	for path, want := range map[string][2]string{
 		one:                                      {one, "t2"},
 		one[:6]:                                  {one, "t2"},
@@ -287,16 +287,16 @@ func TestFingerprintIsLookedUpInItsFlowTrailAndAttestation(t *testing.T) {
 		one + "?attestation_id=00000000-0000-0000-0000-00000000": one,
 	} {
 		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, base+path, nil),
-			"Artifact with fingerprint '"+digits+"' does not exist in flow 'build' belonging to organization 'acme'")
+			"Artifact with fingerprint '"+digits+"' does not exist in flow 'build' belonging to organization '"+s.org+"'")
 	}
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+org+"/none/fingerprint/"+one, nil),
-		"Flow named 'none' does not exist for organization 'acme'")
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.org+"/none/fingerprint/"+one, nil),
+		"Flow named 'none' does not exist for organization '"+s.org+"'")
 	for path, field := range map[string]string{
 		"build/fingerprint/abcd": "path.fingerprint", "build/fingerprint/ABCDE": "path.fingerprint", "build/fingerprint/" + one + "0": "path.fingerprint",
 		"build/fingerprint/" + one + "?attestation_id=1": "query.attestation_id", "-x/fingerprint/" + one: "path.flow_name",
 		"build/xyz/latest_commit": "path.fingerprint",
 	} {
-		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+org+"/"+path, nil).problem(t)
+		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+s.org+"/"+path, nil).problem(t)
 		if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^") {
 			t.Errorf("%s: %q %q", path, message, errors)
 		}
@@ -304,13 +304,13 @@ func TestFingerprintIsLookedUpInItsFlowTrailAndAttestation(t *testing.T) {
 }
 
 func TestArtifactsOfACommitAreAList(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.artifact("build", "t1", "app", digits("abcde1", 64), attestedCommit)
 	s.artifact("build", "t2", "app", digits("abcde1", 64), attestedCommit)
 	s.generic("t2", "scan", false, `,"artifact_fingerprint":"`+digits("abcde1", 64)+`"`)
 	s.artifact("build", "t1", "web", digits("abcde2", 64), attestedCommit)
 	s.artifact("build", "t1", "app", digits("abcde3", 64), otherCommit)
-	base := "/artifacts/" + org + "/build/commit_sha/"
+	base := "/artifacts/" + s.org + "/build/commit_sha/"
 	for path, want := range map[string]string{
 		attestedCommit:               "t1/web t2/app t1/app",
 		attestedCommit[:7]:           "t1/web t2/app t1/app",
@@ -333,32 +333,32 @@ func TestArtifactsOfACommitAreAList(t *testing.T) {
 	if history(t, at(t, list, 1)) != "Artifact created scan evidence received" || history(t, at(t, list, 2)) != "Artifact created" {
 		t.Errorf("got %s", shown(list))
 	}
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+org+"/none/commit_sha/"+attestedCommit, nil),
-		"Flow named 'none' does not exist for organization 'acme'")
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.org+"/none/commit_sha/"+attestedCommit, nil),
+		"Flow named 'none' does not exist for organization '"+s.org+"'")
 }
 
 func TestLatestCommitIsThatOfTheArtifactElseOfTheFlow(t *testing.T) {
-	s := start(t, options{})
-	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+org+"/template_file", `{"name":"cli-ci","description":""}`, yamlFile("version: 1\n"))
+	s := share(t)
+	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"cli-ci","description":""}`, yamlFile("version: 1\n"))
 	s.wantLatestCommit(cliFingerprint, "", nil)
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/cli-ci", artifactReport("t", "cli", cliFingerprint, pipelineCommit))
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/cli-ci", artifactReport("t", "cli", newFingerprint, branchCommit))
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/cli-ci", artifactReport("t", "cli", cliFingerprint, pipelineCommit))
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/cli-ci", artifactReport("t", "cli", newFingerprint, branchCommit))
 	s.wantLatestCommit(cliFingerprint, "", pipelineCommit)
 	s.wantLatestCommit(cliFingerprint[:7], "?branch=", pipelineCommit)
 	s.wantLatestCommit(cliFingerprint, "?branch=main", pipelineCommit)
 	s.wantLatestCommit(cliFingerprint, "?branch=other", nil)
 	s.wantLatestCommit(digits("1", 64), "", branchCommit)
 	s.wantLatestCommit(digits("1", 64), "?branch=main", branchCommit)
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+org+"/none/"+cliFingerprint+"/latest_commit", nil),
-		"Flow named 'none' does not exist for organization 'acme'")
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.org+"/none/"+cliFingerprint+"/latest_commit", nil),
+		"Flow named 'none' does not exist for organization '"+s.org+"'")
 }
 
 func TestArtifactsAreListedInPages(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for i := range 17 {
 		s.artifact("build", "t", "app", digits(fmt.Sprintf("abc%02d", i), 64), attestedCommit)
 	}
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/release", artifactReport("t", "app", cliFingerprint, pipelineCommit))
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/release", artifactReport("t", "app", cliFingerprint, pipelineCommit))
 	for query, want := range map[string]int{
 		"": 15, "?page=2": 3, "?page=3": 0, "?page=1&per_page=18": 18, "?per_page=5&page=4": 3, "?page=99999999999": 0,
 		"?page=0&per_page=0": 15, "?page=-1&per_page=-1": 15, "?per_page=5000": 18,
@@ -366,7 +366,7 @@ func TestArtifactsAreListedInPages(t *testing.T) {
 		"?repo_name=acme/cli": 1, "?repo_name=": 15, "?repo_name=acme/cli&flow_name=build": 0, "?repo_name=acme/cli&flow_name=release": 1,
 		"/build": 15, "/build?page=2": 2, "/release?page=1&per_page=20": 1, "/release?page=2": 0,
 	} {
-		got := s.read("/artifacts/" + org + query).([]any)
+		got := s.read("/artifacts/" + s.org + query).([]any)
 		if len(got) != want {
 			t.Errorf("%s: %d artifacts, want %d", query, len(got), want)
 		}
@@ -374,20 +374,20 @@ func TestArtifactsAreListedInPages(t *testing.T) {
 			clientReads(t, "artifacts_item", item)
 		}
 	}
-	list := s.read("/artifacts/" + org)
+	list := s.read("/artifacts/" + s.org)
 	if at(t, list, 0, "fingerprint") != cliFingerprint || at(t, list, 1, "fingerprint") != digits("abc16", 64) {
 		t.Errorf("not the newest first: %s", column(t, list, "fingerprint"))
 	}
-	if got := string(s.want(http.StatusOK, http.MethodGet, "/artifacts/"+org+"?page=9", nil).body); got != "[]" {
+	if got := string(s.want(http.StatusOK, http.MethodGet, "/artifacts/"+s.org+"?page=9", nil).body); got != "[]" {
 		t.Errorf("beyond the end: %s", got)
 	}
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+org+"?repo_name=none", nil), "Repo 'none' not found")
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.org+"?repo_name=none", nil), "Repo 'none' not found")
 	for _, path := range []string{"?flow_name=none", "/none"} {
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+org+path, nil),
-			"Flow named 'none' does not exist for organization 'acme'")
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.org+path, nil),
+			"Flow named 'none' does not exist for organization '"+s.org+"'")
 	}
 	for query, field := range map[string]string{"?flow_name=": "query.flow_name", "?flow_name=a%20b": "query.flow_name", "?page=x": "query.page", "?per_page=": "query.per_page"} {
-		_, errors := s.want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+org+query, nil).problem(t)
+		_, errors := s.want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+s.org+query, nil).problem(t)
 		if errors[field] == "" {
 			t.Errorf("%s: %q", query, errors)
 		}
@@ -395,14 +395,14 @@ func TestArtifactsAreListedInPages(t *testing.T) {
 }
 
 func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	fingerprint := evidence.HashAPIKey("web")
 	s.artifact("build", "t", "app", fingerprint, attestedCommit)
 	s.environment("prod", evidence.Server)
 	s.environment("beta", evidence.Server)
 	report := func(environment string, names ...string) {
 		t.Helper()
-		s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/"+environment+"/report/server", serverReport(names...))
+		s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/"+environment+"/report/server", serverReport(names...))
 	}
 	report("prod", "web")
 	report("prod", "web", "db")
@@ -411,7 +411,7 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 	var got any
 	// A worker settles what has begun to run after it has answered the report.
 	eventually(t, "the artifact runs in two environments", func() bool {
-		got = s.read("/artifacts/" + org + "/build/fingerprint/" + fingerprint)
+		got = s.read("/artifacts/" + s.org + "/build/fingerprint/" + fingerprint)
 		return len(at(t, got, "running").([]any)) == 2
 	})
 	if places := fmt.Sprint(at(t, got, "running")); places != "[map[environment_name:beta snapshot_index:2] map[environment_name:prod snapshot_index:2]]" {
@@ -422,7 +422,7 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 	}
 	report("beta", "db")
 	eventually(t, "the artifact has exited", func() bool {
-		got = at(t, s.read("/artifacts/"+org+"/build/commit_sha/"+attestedCommit), 0)
+		got = at(t, s.read("/artifacts/"+s.org+"/build/commit_sha/"+attestedCommit), 0)
 		return column(t, at(t, got, "running"), "environment_name") == "prod"
 	})
 	if places := fmt.Sprint(at(t, got, "exited")); places != "[map[environment_name:beta snapshot_index:3]]" {
@@ -443,27 +443,27 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 }
 
 func TestArtifactsStayWithinTheirOrganization(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
 	s.generic("t", "scan", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
 	scan := at(t, s.lone("t", "scan"), "attestation_id").(string)
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/open/build", fmt.Appendf(nil,
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.public+"/build", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"theirs","build_url":"","commit_url":"","trail_name":"t"}`, attestedFingerprint))
-	if list := s.read("/artifacts/open"); column(t, list, "filename") != "theirs" {
+	if list := s.read("/artifacts/" + s.public); column(t, list, "filename") != "theirs" {
 		t.Errorf("another organization lists %s", shown(list))
 	}
-	theirs := s.read("/artifacts/open/build/fingerprint/" + attestedFingerprint)
+	theirs := s.read("/artifacts/" + s.public + "/build/fingerprint/" + attestedFingerprint)
 	if at(t, theirs, "filename") != "theirs" || history(t, theirs) != "Artifact created" {
 		t.Errorf("another organization reads %s", shown(theirs))
 	}
-	s.want(http.StatusNotFound, http.MethodGet, "/artifacts/open/build/fingerprint/"+attestedFingerprint+"?attestation_id="+scan, nil)
-	if list := s.read("/artifacts/open/build/commit_sha/" + attestedCommit).([]any); len(list) != 0 {
+	s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.public+"/build/fingerprint/"+attestedFingerprint+"?attestation_id="+scan, nil)
+	if list := s.read("/artifacts/" + s.public + "/build/commit_sha/" + attestedCommit).([]any); len(list) != 0 {
 		t.Errorf("another organization reads %s", shown(list))
 	}
 	for _, path := range []string{
-		"/artifacts/acme", "/artifacts/acme/build", "/artifacts/acme/build/fingerprint/" + attestedFingerprint,
-		"/artifacts/acme/build/commit_sha/" + attestedCommit, "/artifacts/acme/build/" + attestedFingerprint + "/latest_commit",
-		"/search/acme/sha/" + attestedCommit,
+		"/artifacts/" + s.org, "/artifacts/" + s.org + "/build", "/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint,
+		"/artifacts/" + s.org + "/build/commit_sha/" + attestedCommit, "/artifacts/" + s.org + "/build/" + attestedFingerprint + "/latest_commit",
+		"/search/" + s.org + "/sha/" + attestedCommit,
 	} {
 		for key, want := range map[string]int{readerKey: 200, snapshotterKey: 200, strangerKey: 403, "": 401} {
 			if got := s.do(http.MethodGet, "/api/v2"+path, key, nil); got.status != want {
@@ -479,13 +479,13 @@ func TestListOfArtifactsCostsTheSameForOneAsForMany(t *testing.T) {
 	spent := func() []string {
 		t.Helper()
 		counter.take()
-		s.read("/artifacts/" + org + "?per_page=50")
+		s.read("/artifacts/" + s.org + "?per_page=50")
 		return counter.take()
 	}
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/flow", artifactReport("t", "app", digits("1", 64), pipelineCommit))
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/flow", artifactReport("t", "app", digits("1", 64), pipelineCommit))
 	one := spent()
 	for i := range 30 {
-		s.want(http.StatusCreated, http.MethodPost, fmt.Sprintf("/artifacts/%s/flow-%d", org, i%3),
+		s.want(http.StatusCreated, http.MethodPost, fmt.Sprintf("/artifacts/%s/flow-%d", s.org, i%3),
 			artifactReport(fmt.Sprintf("t%d", i), fmt.Sprintf("app%d", i%4), digits(fmt.Sprintf("abc%02d", i), 64), pipelineCommit))
 	}
 	if many := spent(); !slices.Equal(one, many) {

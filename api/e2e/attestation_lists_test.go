@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// populateAttestations makes attestations of two flows, in an order that tests
-// know.
-func (s *service) populateAttestations() {
+// populateAttestations makes attestations of two flows, in an order that tests know, and
+// turns the clock after each.
+func (s *service) populateAttestations(gap time.Duration) {
 	s.t.Helper()
 	post := func(flow, kind, name, members string) {
-		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+org+"/"+flow+"/trail/t/"+kind, `{"attestation_name":"`+name+`",`+members+`}`)
-		s.clock.turn(10 * time.Second)
+		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/"+flow+"/trail/t/"+kind, `{"attestation_name":"`+name+`",`+members+`}`)
+		s.clock.turn(gap)
 	}
 	commit := `,"git_commit_info":{"sha1":"` + attestedCommit + `"}`
 	post("one", "generic", "lint", `"is_compliant":true`)
@@ -28,7 +28,7 @@ func (s *service) populateAttestations() {
 func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 	s := start(t, options{})
 	before := time.Now().Unix()
-	s.populateAttestations()
+	s.populateAttestations(10 * time.Second)
 	for query, want := range map[string]string{
 		"":                              "load-test risk lint unit-test lint",
 		"?name=lint":                    "lint lint",
@@ -51,7 +51,7 @@ func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 		fmt.Sprintf("?from_timestamp=%d&to_timestamp=%d", before, before+15): "unit-test lint",
 		fmt.Sprintf("?flow=two&from_timestamp=%d", before+25):                "load-test risk",
 	} {
-		page := s.read("/attestations/" + org + query)
+		page := s.read("/attestations/" + s.org + query)
 		data := at(t, page, "data").([]any)
 		if got := column(t, data, "attestation_name"); got != want {
 			t.Errorf("%s: %s, want %s", query, got, want)
@@ -77,7 +77,7 @@ func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 		"?after=2.bm9uc2Vuc2U":                             "query.after",
 		"?after=1.x":                                       "query.after",
 	} {
-		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/attestations/"+org+query, nil).problem(t)
+		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/attestations/"+s.org+query, nil).problem(t)
 		if message != "Input payload validation failed" || errors[field] == "" {
 			t.Errorf("%s: %q %q", query, message, errors)
 		}
@@ -85,19 +85,19 @@ func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 }
 
 func TestFlowNamedByAllItsNamesIsListedOnce(t *testing.T) {
-	s := start(t, options{})
-	s.populateAttestations()
-	s.want(http.StatusOK, http.MethodPut, "/flows/"+org+"/one/rename", []byte(`{"new_name":"uno"}`))
-	s.want(http.StatusOK, http.MethodPut, "/flows/"+org+"/two/archive", []byte("null"))
-	data := at(t, s.read("/attestations/"+org+"?flow=one&flow=uno&flow=two"), "data")
+	s := share(t)
+	s.populateAttestations(0)
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/one/rename", []byte(`{"new_name":"uno"}`))
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/two/archive", []byte("null"))
+	data := at(t, s.read("/attestations/"+s.org+"?flow=one&flow=uno&flow=two"), "data")
 	if got := column(t, data, "attestation_name"); got != "unit-test lint" {
 		t.Errorf("listed %s", got)
 	}
 }
 
 func TestAttestationsOfAnOrganizationGoOnByACursor(t *testing.T) {
-	s := start(t, options{real: true})
-	s.populateAttestations()
+	s := shareOnAnyEngine(t)
+	s.populateAttestations(0)
 	for filter, want := range map[string]string{
 		"":                 "load-test risk lint unit-test lint",
 		"&flow=two":        "load-test risk lint",
@@ -105,13 +105,13 @@ func TestAttestationsOfAnOrganizationGoOnByACursor(t *testing.T) {
 		"&is_compliant=on": "risk unit-test lint",
 	} {
 		var names []string
-		address := "/attestations/" + org + "?per_page=2" + filter
+		address := "/attestations/" + s.org + "?per_page=2" + filter
 		for number := 1; address != ""; number++ {
 			if number > 5 {
 				t.Fatalf("%s: the pages do not end", filter)
 			}
 			page := s.read(address)
-			if self := at(t, page, "_links", "self", "href").(string); !strings.HasPrefix(self, s.URL+"/api/v2/attestations/"+org+"?") {
+			if self := at(t, page, "_links", "self", "href").(string); !strings.HasPrefix(self, s.URL+"/api/v2/attestations/"+s.org+"?") {
 				t.Errorf("self is %s", self)
 			}
 			if told := at(t, page, "pagination"); told != nil {
@@ -143,7 +143,7 @@ func TestAttestationsOfAnOrganizationGoOnByACursor(t *testing.T) {
 func TestAttestationsOfAFlowAreListedByPage(t *testing.T) {
 	s := start(t, options{real: true})
 	before := time.Now().Unix()
-	s.populateAttestations()
+	s.populateAttestations(10 * time.Second)
 	for query, want := range map[string]string{
 		"":                              "load-test risk lint",
 		"?page=1&per_page=2":            "load-test risk",
@@ -153,28 +153,28 @@ func TestAttestationsOfAFlowAreListedByPage(t *testing.T) {
 		"?page=-1&per_page=1000":        "load-test risk lint",
 		"?page=9999999999&per_page=100": "",
 	} {
-		page := s.read("/attestations/" + org + "/two" + query)
+		page := s.read("/attestations/" + s.org + "/two" + query)
 		clientReads(t, "pagination", at(t, page, "pagination"))
 		if got := column(t, at(t, page, "data"), "attestation_name"); got != want || at(t, page, "pagination", "total") != 3.0 {
 			t.Errorf("%s: %s of %v, want %s", query, got, at(t, page, "pagination"), want)
 		}
 	}
-	if got := at(t, s.read("/attestations/"+org+"/two?per_page=1000"), "pagination", "per_page"); got != 100.0 {
+	if got := at(t, s.read("/attestations/"+s.org+"/two?per_page=1000"), "pagination", "per_page"); got != 100.0 {
 		t.Errorf("a page holds %v", got)
 	}
-	page := s.read(fmt.Sprintf("/attestations/%s/two?to_timestamp=%d", org, before+25))
+	page := s.read(fmt.Sprintf("/attestations/%s/two?to_timestamp=%d", s.org, before+25))
 	if got := column(t, at(t, page, "data"), "attestation_name"); got != "lint" || at(t, page, "pagination", "total") != 1.0 {
 		t.Errorf("in the span are %s of %v", got, at(t, page, "pagination"))
 	}
 }
 
 func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
-	s := start(t, options{})
-	s.populateAttestations()
+	s := share(t)
+	s.populateAttestations(0)
 	s.artifact("two", "t2", "app", attestedFingerprint, otherCommit)
-	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+org+"/two/trail/t2/generic",
+	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/two/trail/t2/generic",
 		`{"attestation_name":"of-artifact","is_compliant":true,"artifact_fingerprint":"`+attestedFingerprint+`"}`)
-	path := "/attestations/" + org + "/list_attestations_for_criteria?commit_list=" + attestedCommit
+	path := "/attestations/" + s.org + "/list_attestations_for_criteria?commit_list=" + attestedCommit
 	unknown := strings.Repeat("3", 40)
 	for query, want := range map[string]string{
 		"":                              "lint unit-test",
@@ -196,7 +196,7 @@ func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
 	if got := column(t, both[otherCommit], "attestation_name"); got != "of-artifact" || len(both) != 3 || len(both[unknown].([]any)) != 0 {
 		t.Errorf("read %v", both)
 	}
-	bare := "/attestations/" + org + "/list_attestations_for_criteria"
+	bare := "/attestations/" + s.org + "/list_attestations_for_criteria"
 	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, bare, nil), "commit_list is required: provide one or more commit SHAs to search.")
 	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, bare+"?attestation_name=lint", nil), "commit_list is required: provide one or more commit SHAs to search.")
 	for query, field := range map[string]string{"?commit_list=abc": "query.commit_list[0]", "?commit_list=" + attestedCommit + "&attestation_type=nosuch": "query.attestation_type"} {

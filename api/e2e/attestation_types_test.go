@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-const typesPath = "/custom-attestation-types/" + org
+func (s *service) typesPath() string { return "/custom-attestation-types/" + s.org }
 
 const coverageSchema = `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","required":["coverage"],
 	"properties":{"coverage":{"type":"number","minimum":0,"maximum":100},"tool":{"type":"string"}},"additionalProperties":false}`
@@ -39,7 +39,7 @@ func schemaFile(content string) part {
 
 func (s *service) attestationType(data string, files ...part) {
 	s.t.Helper()
-	if got := s.wantForm(http.StatusCreated, http.MethodPost, typesPath, data, files...).text(s.t); got != "OK" {
+	if got := s.wantForm(http.StatusCreated, http.MethodPost, s.typesPath(), data, files...).text(s.t); got != "OK" {
 		s.t.Errorf("answered %q", got)
 	}
 }
@@ -47,13 +47,13 @@ func (s *service) attestationType(data string, files ...part) {
 func (s *service) getAttestationType(rest string) attestationTypeBody {
 	s.t.Helper()
 	var body attestationTypeBody
-	s.want(http.StatusOK, http.MethodGet, typesPath+"/"+rest, nil).decode(s.t, &body)
+	s.want(http.StatusOK, http.MethodGet, s.typesPath()+"/"+rest, nil).decode(s.t, &body)
 	return body
 }
 
 func (s *service) attestCustom(status int, kind, data string) answer {
 	s.t.Helper()
-	return s.wantForm(status, http.MethodPost, "/attestations/"+org+"/flow/trail/trail/custom",
+	return s.wantForm(status, http.MethodPost, "/attestations/"+s.org+"/flow/trail/trail/custom",
 		fmt.Sprintf(`{"attestation_name":"custom","type_name":%q,"attestation_data":%s}`, kind, data))
 }
 
@@ -64,7 +64,7 @@ func (s *service) verdictOf(kind, data string) bool {
 	var recorded []struct {
 		IsCompliant bool `json:"is_compliant"`
 	}
-	s.want(http.StatusOK, http.MethodGet, "/attestations/"+org+"/flow/trail/trail/custom", nil).decode(s.t, &recorded)
+	s.want(http.StatusOK, http.MethodGet, "/attestations/"+s.org+"/flow/trail/trail/custom", nil).decode(s.t, &recorded)
 	if len(recorded) == 0 {
 		s.t.Fatal("nothing is recorded")
 	}
@@ -72,15 +72,15 @@ func (s *service) verdictOf(kind, data string) bool {
 }
 
 func TestAttestationTypeIsGivenBackAsItWasSent(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.attestationType(`{"name":"coverage","description":"of tests","evaluator":{"content_type":"jq","rules":[".coverage \u003e= 80"]},
 		"summary":[{"name":"Coverage","expression":".coverage"}]}`, schemaFile(coverageSchema))
-	raw := s.want(http.StatusOK, http.MethodGet, typesPath+"/coverage", nil)
+	raw := s.want(http.StatusOK, http.MethodGet, s.typesPath()+"/coverage", nil)
 	if !strings.Contains(string(raw.body), `".coverage >= 80"`) {
 		t.Errorf("the rule is not as it was sent: %s", raw.body)
 	}
 	got := s.getAttestationType("coverage")
-	if got.Name != "coverage" || got.Org != org || *got.Description != "of tests" || got.Archived || *got.CreatedBy != "administrator" ||
+	if got.Name != "coverage" || got.Org != s.org || *got.Description != "of tests" || got.Archived || *got.CreatedBy != "administrator" ||
 		*got.CreatedAt <= 0 || *got.LastModifiedAt != *got.CreatedAt || len(got.Versions) != 1 {
 		t.Fatalf("got %+v", got)
 	}
@@ -98,9 +98,9 @@ func TestAttestationTypeIsGivenBackAsItWasSent(t *testing.T) {
 }
 
 func TestWhatIsUnsetOfAnAttestationTypeIsLeftOut(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.attestationType(`{"name":"plain.type"}`)
-	body := string(s.want(http.StatusOK, http.MethodGet, typesPath+"/plain.type", nil).body)
+	body := string(s.want(http.StatusOK, http.MethodGet, s.typesPath()+"/plain.type", nil).body)
 	for _, absent := range []string{"description", "comment", "summary", "rules"} {
 		if strings.Contains(body, absent) {
 			t.Errorf("%s is in %s", absent, body)
@@ -125,7 +125,7 @@ func TestWhatIsUnsetOfAnAttestationTypeIsLeftOut(t *testing.T) {
 }
 
 func TestPostingAnAttestationTypeAgainMakesAVersion(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	s.attestationType(`{"name":"kind","description":"first","evaluator":{"content_type":"jq","rules":[".n > 1"]}}`)
 	first := s.getAttestationType("kind")
 	s.attestationType(`{"name":"kind","evaluator":{"content_type":"jq","rules":[".n > 2"]}}`, schemaFile(`{"type":"object"}`))
@@ -142,13 +142,13 @@ func TestPostingAnAttestationTypeAgainMakesAVersion(t *testing.T) {
 		t.Errorf("got %+v", one)
 	}
 	for _, number := range []string{"10", "3", "0", "-1"} {
-		message, _ := s.want(http.StatusNotFound, http.MethodGet, typesPath+"/kind?version="+number, nil).problem(t)
+		message, _ := s.want(http.StatusNotFound, http.MethodGet, s.typesPath()+"/kind?version="+number, nil).problem(t)
 		if message != "version "+number+" does not exist for custom attestation type 'kind'" {
 			t.Errorf("message %q", message)
 		}
 	}
 	for query, text := range map[string]string{"version=": "[input: ]", "version=x": "[input: x]", "version=1.5": "[input: 1.5]"} {
-		_, errors := s.want(http.StatusBadRequest, http.MethodGet, typesPath+"/kind?"+query, nil).problem(t)
+		_, errors := s.want(http.StatusBadRequest, http.MethodGet, s.typesPath()+"/kind?"+query, nil).problem(t)
 		if !strings.HasPrefix(errors["query.version"], "Input should be a valid integer") || !strings.HasSuffix(errors["query.version"], text) {
 			t.Errorf("%s: %q", query, errors)
 		}
@@ -156,12 +156,12 @@ func TestPostingAnAttestationTypeAgainMakesAVersion(t *testing.T) {
 }
 
 func TestConcurrentVersionsOfAnAttestationTypeGetNumbersOfTheirOwn(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	const posts = 12
 	var group sync.WaitGroup
 	for i := range posts {
 		group.Go(func() {
-			got := s.form(http.MethodPost, typesPath, adminKey, "data_json", fmt.Sprintf(`{"name":"busy","evaluator":{"rules":[".n == %d"]}}`, i))
+			got := s.form(http.MethodPost, s.typesPath(), adminKey, "data_json", fmt.Sprintf(`{"name":"busy","evaluator":{"rules":[".n == %d"]}}`, i))
 			if got.status != http.StatusCreated {
 				t.Errorf("status %d: %s", got.status, got.body)
 			}
@@ -182,17 +182,17 @@ func TestConcurrentVersionsOfAnAttestationTypeGetNumbersOfTheirOwn(t *testing.T)
 }
 
 func TestArchivedAttestationTypeStaysInTheListUntilItComesBack(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.attestationType(`{"name":"one"}`)
 	s.attestationType(`{"name":"two"}`)
 	for range 2 {
-		if got := s.want(http.StatusOK, http.MethodPut, typesPath+"/one/archive", []byte("null")).text(t); got != "OK" {
+		if got := s.want(http.StatusOK, http.MethodPut, s.typesPath()+"/one/archive", []byte("null")).text(t); got != "OK" {
 			t.Errorf("answered %q", got)
 		}
 	}
 	list := func() (shown []string) {
 		var all []attestationTypeBody
-		s.want(http.StatusOK, http.MethodGet, typesPath, nil).decode(t, &all)
+		s.want(http.StatusOK, http.MethodGet, s.typesPath(), nil).decode(t, &all)
 		for _, one := range all {
 			shown = append(shown, fmt.Sprintf("%s %v %d", one.Name, one.Archived, len(one.Versions)))
 		}
@@ -213,36 +213,36 @@ func TestArchivedAttestationTypeStaysInTheListUntilItComesBack(t *testing.T) {
 }
 
 func TestAttestationTypesOfNobodyAreNotFound(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.attestationType(`{"name":"ours"}`)
-	const text = "Custom attestation type 'theirs' does not exist for org 'acme'"
+	text := "Custom attestation type 'theirs' does not exist for org '" + s.org + "'"
 	for method, path := range map[string]string{http.MethodGet: "/theirs", http.MethodPut: "/theirs/archive"} {
-		if message, _ := s.want(http.StatusNotFound, method, typesPath+path, nil).problem(t); message != text {
+		if message, _ := s.want(http.StatusNotFound, method, s.typesPath()+path, nil).problem(t); message != text {
 			t.Errorf("message %q", message)
 		}
 	}
-	if message, _ := s.want(http.StatusNotFound, http.MethodGet, typesPath+"/theirs?version=1", nil).problem(t); message != text {
+	if message, _ := s.want(http.StatusNotFound, http.MethodGet, s.typesPath()+"/theirs?version=1", nil).problem(t); message != text {
 		t.Errorf("message %q", message)
 	}
 	if message, _ := s.attestCustom(http.StatusNotFound, "theirs", `{}`).problem(t); message != text {
 		t.Errorf("message %q", message)
 	}
-	s.want(http.StatusNotFound, http.MethodGet, "/custom-attestation-types/open/ours", nil)
-	if got := s.want(http.StatusOK, http.MethodGet, "/custom-attestation-types/open", nil); string(got.body) != "[]" && string(got.body) != "[]\n" {
+	s.want(http.StatusNotFound, http.MethodGet, "/custom-attestation-types/"+s.public+"/ours", nil)
+	if got := s.want(http.StatusOK, http.MethodGet, "/custom-attestation-types/"+s.public, nil); string(got.body) != "[]" && string(got.body) != "[]\n" {
 		t.Errorf("another organization lists %s", got.body)
 	}
 }
 
 func TestOnlyMembersWriteAttestationTypes(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.attestationType(`{"name":"kind"}`)
 	for key, allowed := range map[string]bool{adminKey: true, memberKey: true, snapshotterKey: false, readerKey: false, strangerKey: false} {
-		post := s.form(http.MethodPost, typesPath, key, "data_json", `{"name":"kind"}`).status
-		archive := s.do(http.MethodPut, "/api/v2"+typesPath+"/kind/archive", key, nil).status
+		post := s.form(http.MethodPost, s.typesPath(), key, "data_json", `{"name":"kind"}`).status
+		archive := s.do(http.MethodPut, "/api/v2"+s.typesPath()+"/kind/archive", key, nil).status
 		if allowed != (post == http.StatusCreated) || allowed != (archive == http.StatusOK) || !allowed && (post != http.StatusForbidden || archive != http.StatusForbidden) {
 			t.Errorf("%s: POST %d, archive %d", key, post, archive)
 		}
-		read := s.do(http.MethodGet, "/api/v2"+typesPath, key, nil).status
+		read := s.do(http.MethodGet, "/api/v2"+s.typesPath(), key, nil).status
 		if (read == http.StatusOK) != (key != strangerKey) {
 			t.Errorf("%s: GET %d", key, read)
 		}
@@ -250,7 +250,7 @@ func TestOnlyMembersWriteAttestationTypes(t *testing.T) {
 }
 
 func TestBadAttestationTypesAreRefused(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for name, c := range map[string]struct {
 		data   string
 		schema string
@@ -287,24 +287,24 @@ func TestBadAttestationTypesAreRefused(t *testing.T) {
 		if c.schema != "" {
 			files = append(files, schemaFile(c.schema))
 		}
-		message, errors := s.wantForm(http.StatusBadRequest, http.MethodPost, typesPath, c.data, files...).problem(t)
+		message, errors := s.wantForm(http.StatusBadRequest, http.MethodPost, s.typesPath(), c.data, files...).problem(t)
 		if message != "Input payload validation failed" || !strings.Contains(errors[c.field], c.text) {
 			t.Errorf("%s: %q %q", name, message, errors)
 		}
 	}
-	_, errors := s.form(http.MethodPost, typesPath, adminKey, "", "").problem(t)
+	_, errors := s.form(http.MethodPost, s.typesPath(), adminKey, "", "").problem(t)
 	if errors["data_json"] != "Field required [input: None]" {
 		t.Errorf("without data: %q", errors)
 	}
-	got := s.form(http.MethodPost, typesPath, adminKey, "data_json", `{"name":"x"}`, schemaFile(strings.Repeat(" ", 10<<20+1)))
+	got := s.form(http.MethodPost, s.typesPath(), adminKey, "data_json", `{"name":"x"}`, schemaFile(strings.Repeat(" ", 10<<20+1)))
 	if message, _ := got.problem(t); got.status != http.StatusRequestEntityTooLarge || message != "File size exceeds 10MB limit" {
 		t.Errorf("too large: %d %s", got.status, got.body)
 	}
-	s.want(http.StatusNotFound, http.MethodGet, typesPath+"/x", nil)
+	s.want(http.StatusNotFound, http.MethodGet, s.typesPath()+"/x", nil)
 }
 
 func TestCustomAttestationIsJudgedByTheCurrentVersion(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.attestationType(`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".coverage >= 80"]}}`, schemaFile(coverageSchema))
 	if !s.verdictOf("coverage", `{"coverage":80}`) || s.verdictOf("coverage", `{"coverage":79.5}`) || !s.verdictOf("coverage", `"{\"coverage\": 81}"`) {
 		t.Error("the first version judges wrongly")
@@ -353,7 +353,7 @@ func TestHostileAttestationTypesHarmNobody(t *testing.T) {
 }
 
 func TestLargeSchemaIsGivenBackWhole(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	schema := `{"type":"object","description":"` + strings.Repeat("long ", 100_000) + `","required":["a"]}`
 	s.attestationType(`{"name":"large"}`, schemaFile(schema))
 	for _, rest := range []string{"large", "large?version=1"} {
@@ -366,7 +366,7 @@ func TestLargeSchemaIsGivenBackWhole(t *testing.T) {
 }
 
 func TestSystemAttestationTypesHaveSchemas(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	got := s.do(http.MethodGet, "/api/v2/attestations/system-attestation-types", strangerKey, nil)
 	var body struct {
 		Types []struct {

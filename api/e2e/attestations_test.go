@@ -18,12 +18,14 @@ const (
 )
 
 // trailPath is where the attestations of a trail of the flow `build` are.
-func trailPath(trail string) string { return "/attestations/" + org + "/build/trail/" + trail }
+func (s *service) trailPath(trail string) string {
+	return "/attestations/" + s.org + "/build/trail/" + trail
+}
 
 // post sends an attestation to a trail of the flow `build`.
 func (s *service) post(status int, trail, kind, data string, files ...part) answer {
 	s.t.Helper()
-	return s.wantForm(status, http.MethodPost, trailPath(trail)+"/"+kind, data, files...)
+	return s.wantForm(status, http.MethodPost, s.trailPath(trail)+"/"+kind, data, files...)
 }
 
 // generic sends a generic attestation, with further members behind its verdict.
@@ -48,7 +50,7 @@ func (s *service) attestations(path string) []any {
 // lone reads the only attestation of a name on a trail.
 func (s *service) lone(trail, name string) any {
 	s.t.Helper()
-	list := s.attestations(trailPath(trail) + "/" + name)
+	list := s.attestations(s.trailPath(trail) + "/" + name)
 	if len(list) != 1 {
 		s.t.Fatalf("%s: %d attestations, want 1", name, len(list))
 	}
@@ -58,7 +60,7 @@ func (s *service) lone(trail, name string) any {
 // artifact reports an artifact to a trail of a flow.
 func (s *service) artifact(flow, trail, name, fingerprint, commit string) {
 	s.t.Helper()
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/"+flow, fmt.Appendf(nil,
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/"+flow, fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"app.jar","git_commit":%q,"build_url":"https://ci.example.com/1","commit_url":"https://git.example.com/1",
 		"template_reference_name":%q,"trail_name":%q}`, fingerprint, commit, name, trail))
 }
@@ -96,7 +98,7 @@ func wantMessage(t *testing.T, got answer, want string) {
 }
 
 func TestEachTypeOfAttestationIsJudgedByItsOwnRule(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	suite := `{"name":"s","failures":%d,"errors":%d,"skipped":1,"total":5,"duration":2.5}`
 	snyk := `"snyk_results":{"tool":{"name":"SnykCode","version":"1"},"results":[{"low_count":%d,"medium_count":0,"high_count":0}]}`
 	issue := `{"issue_id":"ML-1","issue_url":"https://j.example.com/ML-1","issue_exists":%t}`
@@ -141,8 +143,8 @@ func TestEachTypeOfAttestationIsJudgedByItsOwnRule(t *testing.T) {
 }
 
 func TestCustomAttestationIsJudgedByItsType(t *testing.T) {
-	s := start(t, options{})
-	s.wantForm(http.StatusCreated, http.MethodPost, "/custom-attestation-types/"+org,
+	s := share(t)
+	s.wantForm(http.StatusCreated, http.MethodPost, "/custom-attestation-types/"+s.org,
 		`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".line >= 80"]}}`,
 		part{field: "type_schema", filename: "s.json", contentType: "application/octet-stream",
 			content: []byte(`{"type":"object","required":["line"],"properties":{"line":{"type":"number"}}}`)})
@@ -163,10 +165,10 @@ func TestCustomAttestationIsJudgedByItsType(t *testing.T) {
 	if errors["attestation_data/line"] == "" {
 		t.Errorf("a payload that does not fit is refused with %q", errors)
 	}
-	if got := s.attestations(trailPath("t") + "/misfit"); len(got) != 0 {
+	if got := s.attestations(s.trailPath("t") + "/misfit"); len(got) != 0 {
 		t.Errorf("what was refused is there: %v", got)
 	}
-	s.wantForm(http.StatusCreated, http.MethodPost, "/custom-attestation-types/"+org,
+	s.wantForm(http.StatusCreated, http.MethodPost, "/custom-attestation-types/"+s.org,
 		`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".line >= 90"]}}`)
 	s.post(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "later", `{"line":85}`))
 	if shown := s.lone("t", "later"); at(t, shown, "is_compliant") != false || at(t, shown, "type_version") != 2.0 {
@@ -175,14 +177,14 @@ func TestCustomAttestationIsJudgedByItsType(t *testing.T) {
 	if shown := s.lone("t", "good"); at(t, shown, "is_compliant") != true {
 		t.Error("a later version changed an earlier verdict")
 	}
-	s.want(http.StatusOK, http.MethodPut, "/custom-attestation-types/"+org+"/coverage/archive", []byte("null"))
+	s.want(http.StatusOK, http.MethodPut, "/custom-attestation-types/"+s.org+"/coverage/archive", []byte("null"))
 	s.post(http.StatusBadRequest, "t", "custom", fmt.Sprintf(data, "archived", `{"line":99}`))
 	wantMessage(t, s.post(http.StatusNotFound, "t", "custom", `{"attestation_name":"x","type_name":"nosuch","attestation_data":{}}`),
-		"Custom attestation type 'nosuch' does not exist for org 'acme'")
+		"Custom attestation type 'nosuch' does not exist for org '"+s.org+"'")
 }
 
 func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
 	s.post(http.StatusCreated, "t", "snyk", `{"attestation_name":"scan","artifact_fingerprint":"`+attestedFingerprint+`",
 		"origin_url":"https://ci.example.com/7","description":"nightly","annotations":{"ticket_1":"A <b> & c"},
@@ -214,10 +216,10 @@ func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
 		}
 	}
 	id := at(t, shown, "attestation_id").(string)
-	if got, want := at(t, shown, "html_url"), s.URL+"/acme/flows/build/trails/t?attestation_id="+id; got != want {
+	if got, want := at(t, shown, "html_url"), s.URL+"/"+s.org+"/flows/build/trails/t?attestation_id="+id; got != want {
 		t.Errorf("html_url is %v, want %s", got, want)
 	}
-	if repos := at(t, s.read("/trails/"+org+"/build/t"), "repo_ids").([]any); len(repos) != 1 {
+	if repos := at(t, s.read("/trails/"+s.org+"/build/t"), "repo_ids").([]any); len(repos) != 1 {
 		t.Errorf("the trail's repositories are %v", repos)
 	}
 	counts := at(t, shown, "processed_snyk_results", "results", 0).(map[string]any)
@@ -243,7 +245,7 @@ func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
 }
 
 func TestMembersOfATypeAreShownAtTheTop(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for kind, c := range map[string]struct{ members, path, want string }{
 		"junit":        {`"junit_results":[{"name":"s","failures":0,"errors":0,"skipped":0,"total":"5","duration":2.5}]`, "junit_results", `[{"duration":2.5,"errors":0,"failures":0,"name":"s","skipped":0,"total":5}]`},
 		"jira":         {`"jira_results":[{"issue_id":"I","issue_url":"u","issue_exists":true,"issue_fields":{"summary":"x"}}]`, "jira_results", `[{"issue_exists":true,"issue_fields":{"summary":"x"},"issue_id":"I","issue_url":"u"}]`},
@@ -266,7 +268,7 @@ func TestMembersOfATypeAreShownAtTheTop(t *testing.T) {
 }
 
 func TestMembersThatResembleOthersAreIgnored(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.post(http.StatusCreated, "t", "system", `{"attestation_name":"x","type_name":"decision","attestation_data":{"is_compliant":false},
 		"Artifact_Fingerprint":"../x","CONTROL":"C-2","description":"said","de\u017fcription":5,"Attestation_Data":{"is_compliant":true}}`)
 	shown := s.lone("t", "x").(map[string]any)
@@ -276,13 +278,13 @@ func TestMembersThatResembleOthersAreIgnored(t *testing.T) {
 }
 
 func TestSnykIssuesMayLackTheirLines(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.post(http.StatusCreated, "t", "snyk", `{"attestation_name":"x","snyk_results":{"schema_version":1,"tool":{"name":"Snyk","version":"1"},
 		"results":[{"high_count":1,"medium_count":0,"low_count":0,"high":[{"id":"i","message":"m","locations":[{"uri":"a.go"}]}]}]}}`)
 }
 
 func TestPullRequestsAreTakenAsEitherVersionOfTheClientSendsThem(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for name, request := range map[string]string{
 		"V1": `{"merge_commit":"` + attestedCommit + `","url":"u","state":"MERGED","approvers":["one","two"],"author":"a","commits":[]}`,
 		"V2": `{"merge_commit":"` + attestedCommit + `","url":"u","state":"MERGED","approvers":null,"author":"a","created_at":1750851601,"merged_at":1750923680,
@@ -314,7 +316,7 @@ func keysOf(errors map[string]string) func(func(string) bool) {
 }
 
 func TestBadAttestationsAreRefusedInTheContractsWords(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	generic := `{"attestation_name":"x","is_compliant":true,%s}`
 	for _, c := range []struct{ kind, data, field, text string }{
 		{"generic", `{"attestation_name":"x"}`, "is_compliant", "Field required [input: None]"},
@@ -352,71 +354,71 @@ func TestBadAttestationsAreRefusedInTheContractsWords(t *testing.T) {
 		s.want400(c.kind, c.data, c.field, c.text)
 	}
 	for _, kind := range []string{"custom", "generic", "jira", "junit", "pull_request", "snyk", "sonar", "system"} {
-		_, errors := s.form(http.MethodPost, trailPath("t")+"/"+kind, adminKey, "", "").problem(t)
+		_, errors := s.form(http.MethodPost, s.trailPath("t")+"/"+kind, adminKey, "", "").problem(t)
 		if errors["data_json"] != "Field required [input: None]" {
 			t.Errorf("%s without data: %q", kind, errors)
 		}
 	}
-	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+org+"/build/t", nil)
+	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+s.org+"/build/t", nil)
 }
 
 func TestNamesInThePathMustBeValidBeforeAnythingIsMade(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for path, field := range map[string]string{
-		"/attestations/" + org + "/-flow/trail/t/generic":         "path.flow_name",
-		"/attestations/" + org + "/flow/trail/a%20b/generic":      "path.trail_name",
-		"/attestations/" + org + "/flow/trail/a%2Fb/generic":      "path.trail_name",
-		"/attestations/" + org + "/flow%0A/trail/t/generic":       "path.flow_name",
-		"/attestations/" + org + "/flow/trail/t%E2%80%AE/generic": "path.trail_name",
+		"/attestations/" + s.org + "/-flow/trail/t/generic":         "path.flow_name",
+		"/attestations/" + s.org + "/flow/trail/a%20b/generic":      "path.trail_name",
+		"/attestations/" + s.org + "/flow/trail/a%2Fb/generic":      "path.trail_name",
+		"/attestations/" + s.org + "/flow%0A/trail/t/generic":       "path.flow_name",
+		"/attestations/" + s.org + "/flow/trail/t%E2%80%AE/generic": "path.trail_name",
 	} {
 		message, errors := s.wantForm(http.StatusBadRequest, http.MethodPost, path, `{"attestation_name":"x","is_compliant":true}`).problem(t)
 		if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9") {
 			t.Errorf("%s: %q %q", path, message, errors)
 		}
 	}
-	if flows := s.read("/flows/" + org).([]any); len(flows) != 0 {
+	if flows := s.read("/flows/" + s.org).([]any); len(flows) != 0 {
 		t.Errorf("flows were made: %v", flows)
 	}
 }
 
 func TestAttestationMakesItsFlowAndTrail(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.generic("new", "check", true, "")
-	trail := s.read("/trails/" + org + "/build/new")
+	trail := s.read("/trails/" + s.org + "/build/new")
 	if at(t, trail, "compliance_state") != "COMPLIANT" || at(t, trail, "events", 0, "type") != "trail_reported" || at(t, trail, "events", 1, "type") != "trail_attestation_reported" {
 		t.Errorf("the trail is %v", trail)
 	}
 	wantMessage(t, s.post(http.StatusNotFound, "absent", "generic", `{"attestation_name":"x","is_compliant":true,"artifact_fingerprint":"`+attestedFingerprint+`"}`),
-		`Artifact with fingerprint `+attestedFingerprint+` does not exist in trail "absent" of flow "build" belonging to organization "acme"`)
-	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+org+"/build/absent", nil)
+		`Artifact with fingerprint `+attestedFingerprint+` does not exist in trail "absent" of flow "build" belonging to organization "`+s.org+`"`)
+	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+s.org+"/build/absent", nil)
 }
 
 func TestRepeatedAttestationAddsARecord(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.generic("t", "check", false, `,"description":"first"`)
 	s.generic("t", "check", true, `,"description":"second"`)
-	list := s.attestations(trailPath("t") + "/check")
+	list := s.attestations(s.trailPath("t") + "/check")
 	if got := column(t, list, "description"); got != "second first" {
 		t.Errorf("listed %s", got)
 	}
-	if got := at(t, s.read("/trails/"+org+"/build/t"), "compliance_state"); got != "COMPLIANT" {
+	if got := at(t, s.read("/trails/"+s.org+"/build/t"), "compliance_state"); got != "COMPLIANT" {
 		t.Errorf("the trail is %v", got)
 	}
 	first := at(t, list[1], "attestation_id").(string)
-	if got := at(t, s.read("/attestations/"+org+"?attestation_id="+first), "data", 0, "description"); got != "first" {
+	if got := at(t, s.read("/attestations/"+s.org+"?attestation_id="+first), "data", 0, "description"); got != "first" {
 		t.Errorf("by its id the first is %v", got)
 	}
 }
 
 func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	override := func(status int, body string) answer {
-		return s.want(status, http.MethodPost, trailPath("t")+"/override", []byte(body))
+		return s.want(status, http.MethodPost, s.trailPath("t")+"/override", []byte(body))
 	}
 	body := `{"attestation_name":"check","reason":"because","new_compliance_status":%t,"original_attestation_type":%q}`
 	unknown := override(http.StatusBadRequest, fmt.Sprintf(body, true, "generic"))
-	wantMessage(t, unknown, "Attestation named 'check' of type 'generic' does not exist in trail 't' of flow 'build' belonging to organization 'acme'")
-	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+org+"/build/t", nil)
+	wantMessage(t, unknown, "Attestation named 'check' of type 'generic' does not exist in trail 't' of flow 'build' belonging to organization '"+s.org+"'")
+	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+s.org+"/build/t", nil)
 	s.generic("t", "check", false, "")
 	original := at(t, s.lone("t", "check"), "attestation_id")
 	override(http.StatusBadRequest, fmt.Sprintf(body, true, "junit"))
@@ -425,7 +427,7 @@ func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
 		t.Errorf("answered %q", got)
 	}
 	override(http.StatusOK, strings.Replace(fmt.Sprintf(body, false, "generic"), "{", `{"git_commit_info":{"sha1":"`+attestedCommit+`"},`, 1))
-	list := s.attestations(trailPath("t") + "/check")
+	list := s.attestations(s.trailPath("t") + "/check")
 	if got := column(t, list, "is_compliant"); got != "false true false" {
 		t.Errorf("the verdicts are %s", got)
 	}
@@ -434,7 +436,7 @@ func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
 			t.Errorf("the override is %v", one)
 		}
 	}
-	status := at(t, s.read("/trails/"+org+"/build/t"), "compliance_status", "attestations_statuses", 0)
+	status := at(t, s.read("/trails/"+s.org+"/build/t"), "compliance_status", "attestations_statuses", 0)
 	if at(t, status, "is_compliant") != false || at(t, status, "overridden_attestation_id") != original {
 		t.Errorf("the trail shows %v", status)
 	}
@@ -455,7 +457,7 @@ func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
 }
 
 func TestOverrideIsTakenOfWhatIsMissing(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.flow("build", `version: 1
 trail:
   attestations:
@@ -467,10 +469,10 @@ trail:
         - {name: tests, type: junit}
         - {name: risk, type: decision}
 `)
-	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/build", `{"name":"t"}`)
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/build", `{"name":"t"}`)
 	override := func(status int, name, kind string, compliant bool, more string) answer {
 		t.Helper()
-		got := s.do(http.MethodPost, "/api/v2"+trailPath("t")+"/override", adminKey, fmt.Appendf(nil,
+		got := s.do(http.MethodPost, "/api/v2"+s.trailPath("t")+"/override", adminKey, fmt.Appendf(nil,
 			`{"attestation_name":%q,"original_attestation_type":%q,"new_compliance_status":%t,"reason":"because"%s}`, name, kind, compliant, more))
 		if got.status != status {
 			t.Errorf("override of %s as %s: status %d, want %d: %s", name, kind, got.status, status, got.body)
@@ -487,7 +489,7 @@ trail:
 	} {
 		t.Run(what, func(t *testing.T) {
 			wantMessage(t, override(http.StatusBadRequest, c.name, c.kind, true, c.more), "Attestation named '"+c.name+"' of type '"+c.kind+
-				"' does not exist in trail 't' of flow 'build' belonging to organization 'acme'")
+				"' does not exist in trail 't' of flow 'build' belonging to organization '"+s.org+"'")
 		})
 	}
 	check := func(want string) {
@@ -510,7 +512,7 @@ trail:
 	s.generic("t", "check", true, `,"description":"reported"`)
 	check("COMPLETE true <nil> false")
 	override(http.StatusOK, "check", "generic", false, "")
-	reported := at(t, s.attestations(trailPath("t") + "/check")[1], "attestation_id")
+	reported := at(t, s.attestations(s.trailPath("t") + "/check")[1], "attestation_id")
 	check(fmt.Sprint("COMPLETE false ", reported, " false"))
 	override(http.StatusOK, "any", "custom:scan", true, "")
 	override(http.StatusOK, "tests", "junit", true, `,"target_artifacts":["app"]`)
@@ -535,7 +537,7 @@ func TestClockThatIsSetBackBringsNoOldVerdictBack(t *testing.T) {
 	if at(t, trail, "compliance_state") != "NON-COMPLIANT" {
 		t.Errorf("the trail is %v", at(t, trail, "compliance_state"))
 	}
-	if got := column(t, s.attestations(trailPath("t")+"/check"), "is_compliant"); got != "false true" {
+	if got := column(t, s.attestations(s.trailPath("t")+"/check"), "is_compliant"); got != "false true" {
 		t.Errorf("newest first, the verdicts are %s", got)
 	}
 	if last := s.lastEvent("build", "t"); at(t, last, "is_compliant") != false || at(t, last, "timestamp") != at(t, trail, "last_modified_at") {
@@ -544,11 +546,11 @@ func TestClockThatIsSetBackBringsNoOldVerdictBack(t *testing.T) {
 }
 
 func TestDecisionMayBeMadeOfAnArtifactOfAnotherFlow(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.artifact("elsewhere", "t1", "app", attestedFingerprint, attestedCommit)
 	decision := `{"attestation_name":"risk","type_name":"decision","control":"C-1","artifact_fingerprint":"` + attestedFingerprint + `","attestation_data":{"is_compliant":true}}`
 	s.post(http.StatusCreated, "t", "system", decision)
-	if got := s.attestations("/attestations/" + org + "/build/artifact/" + attestedFingerprint + "/risk"); len(got) != 1 || at(t, got[0], "control") != "C-1" {
+	if got := s.attestations("/attestations/" + s.org + "/build/artifact/" + attestedFingerprint + "/risk"); len(got) != 1 || at(t, got[0], "control") != "C-1" {
 		t.Errorf("read %v", got)
 	}
 	s.post(http.StatusNotFound, "t", "generic", `{"attestation_name":"x","is_compliant":true,"artifact_fingerprint":"`+attestedFingerprint+`"}`)
@@ -556,7 +558,7 @@ func TestDecisionMayBeMadeOfAnArtifactOfAnotherFlow(t *testing.T) {
 }
 
 func TestAttestationByNameBindsToTheArtifactOfItsCommit(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	target := func(description, commit string) string {
 		return fmt.Sprintf(`,"target_artifacts":["app"],"description":%q,"git_commit_info":{"sha1":%q}`, description, commit)
 	}
@@ -569,45 +571,45 @@ func TestAttestationByNameBindsToTheArtifactOfItsCommit(t *testing.T) {
 	s.generic("t", "check", true, `,"artifact_fingerprint":"`+attestedFingerprint+`","description":"digest"`)
 	s.generic("t", "check", true, `,"description":"trail"`)
 	for _, fingerprint := range []string{attestedFingerprint, attestedFingerprint[:5]} {
-		list := s.attestations("/attestations/" + org + "/build/artifact/" + fingerprint + "/check")
+		list := s.attestations("/attestations/" + s.org + "/build/artifact/" + fingerprint + "/check")
 		if got := column(t, list, "description"); got != "digest uncommitted after before" {
 			t.Errorf("%s has %s", fingerprint, got)
 		}
 	}
-	if got := column(t, s.attestations(trailPath("t")+"/check"), "description"); got != "trail digest lib uncommitted after other before" {
+	if got := column(t, s.attestations(s.trailPath("t")+"/check"), "description"); got != "trail digest lib uncommitted after other before" {
 		t.Errorf("the trail has %s", got)
 	}
-	events := at(t, s.read("/trails/"+org+"/build/t"), "events")
+	events := at(t, s.read("/trails/"+s.org+"/build/t"), "events")
 	if got := column(t, events, "type"); !strings.Contains(got, "trail_attestation_for_artifact_reported") || !strings.Contains(got, "artifact_attestation_reported") {
 		t.Errorf("events are %s", got)
 	}
 }
 
 func TestMissingAttestationsAreAnEmptyListAndMissingPlacesAreNot(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.generic("t", "check", true, "")
 	for _, path := range []string{"/trail/t/nosuch", "/artifact/" + attestedFingerprint + "/check", "/artifact/00000/check"} {
-		if got := s.want(http.StatusOK, http.MethodGet, "/attestations/"+org+"/build"+path, nil); string(got.body) != "[]" {
+		if got := s.want(http.StatusOK, http.MethodGet, "/attestations/"+s.org+"/build"+path, nil); string(got.body) != "[]" {
 			t.Errorf("%s: %s", path, got.body)
 		}
 	}
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, trailPath("absent")+"/check", nil),
-		"Trail with name 'absent' does not exist for Organization 'acme' and Flow 'build'")
-	const noFlow = "Flow named 'nosuch' does not exist for organization 'acme'"
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.trailPath("absent")+"/check", nil),
+		"Trail with name 'absent' does not exist for Organization '"+s.org+"' and Flow 'build'")
+	noFlow := "Flow named 'nosuch' does not exist for organization '" + s.org + "'"
 	for _, path := range []string{"", "/trail/t/check", "/artifact/" + attestedFingerprint + "/check", "/trail/t/attestation/x/evidence"} {
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/attestations/"+org+"/nosuch"+path, nil), noFlow)
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/attestations/"+s.org+"/nosuch"+path, nil), noFlow)
 	}
-	_, errors := s.want(http.StatusBadRequest, http.MethodGet, "/attestations/"+org+"/build/artifact/abc/check", nil).problem(t)
+	_, errors := s.want(http.StatusBadRequest, http.MethodGet, "/attestations/"+s.org+"/build/artifact/abc/check", nil).problem(t)
 	if errors["path.fingerprint"] != "String should match pattern '^[a-f0-9]{5,64}$' [input: abc]" {
 		t.Errorf("refused with %q", errors)
 	}
-	if got := s.want(http.StatusOK, http.MethodGet, "/attestations/"+org+"?attestation_id=unknown", nil); !strings.Contains(string(got.body), `"data":[]`) {
+	if got := s.want(http.StatusOK, http.MethodGet, "/attestations/"+s.org+"?attestation_id=unknown", nil); !strings.Contains(string(got.body), `"data":[]`) {
 		t.Errorf("an unknown id gives %s", got.body)
 	}
 }
 
 func TestRedactedCommitIsKeptAsWithheld(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.generic("t", "absent", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","timestamp":1750923680}`)
 	s.generic("t", "empty", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","author":"","message":"","branch":"","timestamp":1750923680}`)
 	s.generic("t", "marked", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","author":"**REDACTED**","message":"m","branch":"b","timestamp":1,"more":1}`)
@@ -618,7 +620,7 @@ func TestRedactedCommitIsKeptAsWithheld(t *testing.T) {
 			t.Errorf("%s: the author is %v", name, at(t, commit, "author"))
 		}
 	}
-	events := at(t, s.read("/trails/"+org+"/build/t"), "events").([]any)
+	events := at(t, s.read("/trails/"+s.org+"/build/t"), "events").([]any)
 	for _, event := range events[1:3] {
 		if got := at(t, event, "git_commit_info", "author"); got != nil {
 			t.Errorf("an event tells the author %v", got)
@@ -627,69 +629,69 @@ func TestRedactedCommitIsKeptAsWithheld(t *testing.T) {
 }
 
 func TestAttestationsAreShownByTheNameThatTheirFlowHasNow(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.generic("t", "check", true, "")
 	id := at(t, s.lone("t", "check"), "attestation_id").(string)
-	s.want(http.StatusOK, http.MethodPut, "/flows/"+org+"/build/rename", []byte(`{"new_name":"built"}`))
-	shown := at(t, s.read("/attestations/"+org+"?attestation_id="+id), "data", 0)
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/build/rename", []byte(`{"new_name":"built"}`))
+	shown := at(t, s.read("/attestations/"+s.org+"?attestation_id="+id), "data", 0)
 	if at(t, shown, "flow_name") != "built" || !strings.Contains(at(t, shown, "html_url").(string), "/flows/built/") {
 		t.Errorf("after the rename: %v", shown)
 	}
-	s.want(http.StatusOK, http.MethodPut, "/flows/"+org+"/built/archive", []byte("null"))
-	s.want(http.StatusNotFound, http.MethodGet, "/attestations/"+org+"/built/trail/t/check", nil)
-	shown = at(t, s.read("/attestations/"+org+"?attestation_id="+id), "data", 0)
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/built/archive", []byte("null"))
+	s.want(http.StatusNotFound, http.MethodGet, "/attestations/"+s.org+"/built/trail/t/check", nil)
+	shown = at(t, s.read("/attestations/"+s.org+"?attestation_id="+id), "data", 0)
 	if !strings.HasPrefix(at(t, shown, "flow_name").(string), "built-archived-at-") {
 		t.Errorf("after archiving: %v", at(t, shown, "flow_name"))
 	}
 }
 
 func TestAttestationsAreOfTheirOrganizationAlone(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.generic("t", "check", true, "")
 	id := at(t, s.lone("t", "check"), "attestation_id").(string)
 	for _, path := range []string{"", "/list_attestations_for_criteria?commit_list=" + attestedCommit, "/build", "/build/trail/t/check", "/build/trail/t/attestation/" + id + "/evidence"} {
-		if got := s.do(http.MethodGet, "/api/v2/attestations/"+org+path, strangerKey, nil); got.status != http.StatusForbidden {
+		if got := s.do(http.MethodGet, "/api/v2/attestations/"+s.org+path, strangerKey, nil); got.status != http.StatusForbidden {
 			t.Errorf("%s: a stranger gets %d", path, got.status)
 		}
-		if got := s.do(http.MethodGet, "/api/v2/attestations/"+org+path, readerKey, nil); got.status == http.StatusForbidden {
+		if got := s.do(http.MethodGet, "/api/v2/attestations/"+s.org+path, readerKey, nil); got.status == http.StatusForbidden {
 			t.Errorf("%s: a reader gets %d", path, got.status)
 		}
 	}
 	// The same names in another organization, and an id from the first.
-	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/open/build/trail/t/generic", `{"attestation_name":"other","is_compliant":true}`)
-	if got := at(t, s.read("/attestations/open?attestation_id="+id), "data").([]any); len(got) != 0 {
+	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.public+"/build/trail/t/generic", `{"attestation_name":"other","is_compliant":true}`)
+	if got := at(t, s.read("/attestations/"+s.public+"?attestation_id="+id), "data").([]any); len(got) != 0 {
 		t.Errorf("another organization reads %v", got)
 	}
-	if got := s.attestations("/attestations/open/build/trail/t/check"); len(got) != 0 {
+	if got := s.attestations("/attestations/" + s.public + "/build/trail/t/check"); len(got) != 0 {
 		t.Errorf("another organization reads %v", got)
 	}
-	s.want(http.StatusNotFound, http.MethodGet, "/attestations/open/build/trail/t/attestation/"+id+"/evidence", nil)
-	if got := column(t, at(t, s.read("/attestations/"+org), "data"), "attestation_name"); got != "check" {
+	s.want(http.StatusNotFound, http.MethodGet, "/attestations/"+s.public+"/build/trail/t/attestation/"+id+"/evidence", nil)
+	if got := column(t, at(t, s.read("/attestations/"+s.org), "data"), "attestation_name"); got != "check" {
 		t.Errorf("the first organization lists %s", got)
 	}
 }
 
 func TestOnlyMembersMayAttest(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for key, want := range map[string]int{
 		adminKey: http.StatusCreated, memberKey: http.StatusCreated, snapshotterKey: http.StatusForbidden,
 		readerKey: http.StatusForbidden, strangerKey: http.StatusForbidden, "": http.StatusUnauthorized,
 	} {
-		got := s.form(http.MethodPost, trailPath("t")+"/generic", key, "data_json", `{"attestation_name":"x","is_compliant":true}`)
+		got := s.form(http.MethodPost, s.trailPath("t")+"/generic", key, "data_json", `{"attestation_name":"x","is_compliant":true}`)
 		if got.status != want {
 			t.Errorf("generic by %q: %d, want %d", key, got.status, want)
 		}
 		if want == http.StatusCreated {
 			want = http.StatusOK
 		}
-		got = s.do(http.MethodPost, "/api/v2"+trailPath("t")+"/override", key,
+		got = s.do(http.MethodPost, "/api/v2"+s.trailPath("t")+"/override", key,
 			[]byte(`{"attestation_name":"x","reason":"r","new_compliance_status":true,"original_attestation_type":"generic"}`))
 		// An override of a member needs what an earlier one has attested.
 		if got.status != want && (want != http.StatusOK || got.status != http.StatusNotFound) {
 			t.Errorf("override by %q: %d, want %d", key, got.status, want)
 		}
 	}
-	if got := at(t, s.attestations(trailPath("t") + "/x")[0], "reported_by"); got != "administrator" && got != "member" {
+	if got := at(t, s.attestations(s.trailPath("t") + "/x")[0], "reported_by"); got != "administrator" && got != "member" {
 		t.Errorf("reported by %v", got)
 	}
 }

@@ -48,7 +48,7 @@ func (s *service) metric(name string) float64 {
 func (s *service) bulky(flow, trail, name string, times, size int) {
 	s.t.Helper()
 	for i := range times {
-		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+org+"/"+flow+"/trail/"+trail+"/generic",
+		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/"+flow+"/trail/"+trail+"/generic",
 			fmt.Sprintf(`{"attestation_name":%q,"is_compliant":true,"git_commit_info":{"sha1":"%040d"},"user_data":{"n":%d,"data":%q}}`,
 				name, i%3, i, strings.Repeat("x", size)))
 	}
@@ -64,8 +64,8 @@ func TestManyLargeAttestations(t *testing.T) {
 
 func (s *service) readSlowly(t *testing.T, times int64) {
 	for _, path := range []string{
-		"/attestations/" + org + "/flow/trail/trail/scan",
-		"/attestations/" + org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 1, 2),
+		"/attestations/" + s.org + "/flow/trail/trail/scan",
+		"/attestations/" + s.org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 1, 2),
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v2"+path, nil)
 		s.must(err)
@@ -101,7 +101,7 @@ func (s *service) readEarlyEnds(t *testing.T, times int) {
 		Pagination struct{ Total, Page int }
 	}
 	var sizes []int
-	next, number := "/api/v2/attestations/"+org+"?per_page=100", times-1
+	next, number := "/api/v2/attestations/"+s.org+"?per_page=100", times-1
 	for next != "" {
 		var one page
 		got := s.do(http.MethodGet, next, readerKey, nil)
@@ -148,15 +148,15 @@ func TestListsOfManyBatchesAreWhole(t *testing.T) {
 	s.makeFlow("flow", yamlFile("version: 1"))
 	for i := range 30 {
 		trail := fmt.Sprintf("t%02d", i)
-		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/"+s.flowWith(i), `{"name":"`+trail+`","user_data":{"heavy":"`+heavy+`"}}`)
-		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/flow",
+		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/"+s.flowWith(i), `{"name":"`+trail+`","user_data":{"heavy":"`+heavy+`"}}`)
+		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/flow",
 			[]byte(strings.Replace(string(artifactReport("t00", fmt.Sprintf("app%d", i%4), digits(fmt.Sprintf("abc%02d", i), 64), pipelineCommit)),
 				`{"fingerprint"`, `{"user_data":{"heavy":"`+heavy+`"},"fingerprint"`, 1)))
 	}
 	s.bulky("flow", "t00", "scan", 30, 40_000)
 	for i := range 30 {
 		s.environment(fmt.Sprintf("env-%02d", i), evidence.Server)
-		s.want(http.StatusCreated, http.MethodPut, "/allowlists/"+org+fmt.Sprintf("/env-%02d", i),
+		s.want(http.StatusCreated, http.MethodPut, "/allowlists/"+s.org+fmt.Sprintf("/env-%02d", i),
 			[]byte(`{"artifact_name":"a","artifact_fingerprint":"`+digits("a", 64)+`","description":"`+heavy+`"}`))
 	}
 	data := func(value any) []any { return at(t, value, "data").([]any) }
@@ -167,22 +167,22 @@ func TestListsOfManyBatchesAreWhole(t *testing.T) {
 		pages []any
 		most  int
 	}{
-		"trails of the organization":       {"/trails/" + org + "?per_page=100", data, s.paged("/trails/"+org, "data", 7), 30},
-		"trails of a flow":                 {"/trails/" + org + "/flow", array, s.paged("/trails/"+org+"/flow", "data", 7), 30},
-		"artifacts":                        {"/artifacts/" + org + "?per_page=1000", array, s.paged("/artifacts/"+org, "", 7), 30},
-		"artifacts of a flow":              {"/artifacts/" + org + "/flow?per_page=1000", array, s.paged("/artifacts/"+org+"/flow", "", 7), 30},
-		"attestations of a flow":           {"/attestations/" + org + "/flow?per_page=100", data, s.paged("/attestations/"+org+"/flow", "data", 7), 30},
-		"attestations of the organization": {"/attestations/" + org + "?per_page=100", data, s.paged("/attestations/"+org+"/flow", "data", 7), 30},
-		"attestations of a name":           {"/attestations/" + org + "/flow/trail/t00/scan", array, s.paged("/attestations/"+org+"/flow", "data", 7), 30},
-		"flows":                            {"/flows/" + org, array, s.paged("/flows/"+org, "data", 7), 11},
+		"trails of the organization":       {"/trails/" + s.org + "?per_page=100", data, s.paged("/trails/"+s.org, "data", 7), 30},
+		"trails of a flow":                 {"/trails/" + s.org + "/flow", array, s.paged("/trails/"+s.org+"/flow", "data", 7), 30},
+		"artifacts":                        {"/artifacts/" + s.org + "?per_page=1000", array, s.paged("/artifacts/"+s.org, "", 7), 30},
+		"artifacts of a flow":              {"/artifacts/" + s.org + "/flow?per_page=1000", array, s.paged("/artifacts/"+s.org+"/flow", "", 7), 30},
+		"attestations of a flow":           {"/attestations/" + s.org + "/flow?per_page=100", data, s.paged("/attestations/"+s.org+"/flow", "data", 7), 30},
+		"attestations of the organization": {"/attestations/" + s.org + "?per_page=100", data, s.paged("/attestations/"+s.org+"/flow", "data", 7), 30},
+		"attestations of a name":           {"/attestations/" + s.org + "/flow/trail/t00/scan", array, s.paged("/attestations/"+s.org+"/flow", "data", 7), 30},
+		"flows":                            {"/flows/" + s.org, array, s.paged("/flows/"+s.org, "data", 7), 11},
 	} {
 		whole := row.list(s.read(row.whole))
 		if len(whole) != row.most || !reflect.DeepEqual(whole, row.pages) {
 			t.Errorf("%s: %d, in pages %d, want %d", name, len(whole), len(row.pages), row.most)
 		}
 	}
-	byCommit := s.read("/attestations/" + org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 2, 7)).(map[string]any)
-	all := s.paged("/attestations/"+org+"/flow", "data", 100)
+	byCommit := s.read("/attestations/" + s.org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 2, 7)).(map[string]any)
+	all := s.paged("/attestations/"+s.org+"/flow", "data", 100)
 	for i := range 3 {
 		commit := fmt.Sprintf("%040d", i)
 		var want []any
@@ -201,7 +201,7 @@ func TestListsOfManyBatchesAreWhole(t *testing.T) {
 	if none, ok := byCommit[fmt.Sprintf("%040d", 7)].([]any); !ok || len(none) != 0 || len(byCommit) != 3 {
 		t.Errorf("commits are %d; without attestations: %v", len(byCommit), none)
 	}
-	allowed := array(s.read("/allowlists/" + org))
+	allowed := array(s.read("/allowlists/" + s.org))
 	for i, one := range allowed {
 		if want := fmt.Sprintf("env-%02d", 29-i); at(t, one, "environment_name") != want {
 			t.Errorf("allowance %d is of %v, want %s", i, at(t, one, "environment_name"), want)
@@ -222,7 +222,7 @@ func (s *service) flowWith(i int) string {
 }
 
 func TestListsLeaveOutLongTemplatesAndSchemas(t *testing.T) {
-	s := start(t, options{withoutWorker: true})
+	s := share(t)
 	comment := func(size int) string { return "version: 1\n#" + strings.Repeat("x", size) }
 	s.makeFlow("short", yamlFile(comment(60_000)))
 	s.makeFlow("long", yamlFile(comment(70_000)))
@@ -230,7 +230,7 @@ func TestListsLeaveOutLongTemplatesAndSchemas(t *testing.T) {
 	if len(list) != 2 || list[0].Name != "long" || list[0].Template != "" || list[1].Template != comment(60_000) {
 		t.Errorf("got %d flows", len(list))
 	}
-	if list := s.read("/flows/" + org).([]any); at(t, list[0], "template") != nil {
+	if list := s.read("/flows/" + s.org).([]any); at(t, list[0], "template") != nil {
 		t.Error("a template that is left out is not null")
 	}
 	if flow := s.getFlow("long"); flow.Template != comment(70_000) {
@@ -241,7 +241,7 @@ func TestListsLeaveOutLongTemplatesAndSchemas(t *testing.T) {
 	s.attestationType(`{"name":"scan"}`, schemaFile(schema(100_000)))
 	s.attestationType(`{"name":"scan"}`, schemaFile(schema(200)))
 	var types []attestationTypeBody
-	s.want(http.StatusOK, http.MethodGet, typesPath, nil).decode(t, &types)
+	s.want(http.StatusOK, http.MethodGet, s.typesPath(), nil).decode(t, &types)
 	whole := s.getAttestationType("scan")
 	if len(types) != 1 || len(types[0].Versions) != 3 || len(whole.Versions) != 3 {
 		t.Fatalf("%d types, %d versions", len(types), len(whole.Versions))
@@ -279,7 +279,7 @@ func largeReport(size int) []byte {
 // called by any goroutine.
 func (s *service) sendReport(environment string, body []byte) (status int, retryAfter string, err error) {
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPut,
-		s.URL+"/api/v2/environments/"+org+"/"+environment+"/report/K8S", bytes.NewReader(body))
+		s.URL+"/api/v2/environments/"+s.org+"/"+environment+"/report/K8S", bytes.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}
@@ -298,7 +298,7 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	s.environment("prod", evidence.K8S)
 	body := largeReport(1_500_000)
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/prod/report/K8S", body)
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/prod/report/K8S", body)
 	before := liveHeap()
 	var mu sync.Mutex
 	counts := map[int]int{}
@@ -314,7 +314,7 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 			}
 		})
 	}
-	for _, path := range []string{"/ready", "/api/v2/environments/" + org + "/prod"} {
+	for _, path := range []string{"/ready", "/api/v2/environments/" + s.org + "/prod"} {
 		if got := s.do(http.MethodGet, path, readerKey, nil); got.status != http.StatusOK {
 			t.Errorf("%s answers %d meanwhile", path, got.status)
 		}
@@ -384,7 +384,7 @@ func (s *service) sendHalf(environment string, size int) net.Conn {
 	s.must(err)
 	s.t.Cleanup(func() { conn.Close() })
 	_, err = fmt.Fprintf(conn, "PUT /api/v2/environments/%s/%s/report/K8S HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"+
-		"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s", org, environment, snapshotterKey, 2*size, strings.Repeat(" ", size))
+		"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s", s.org, environment, snapshotterKey, 2*size, strings.Repeat(" ", size))
 	s.must(err)
 	return conn
 }
@@ -394,7 +394,7 @@ func TestServiceAnswersWhileSlowSendersTakeUpTheBudget(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	s.environment("prod", evidence.K8S)
 	s.makeFlow("flow", yamlFile("version: 1"))
-	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/flow", `{"name":"trail"}`)
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/flow", `{"name":"trail"}`)
 	// Room for a body is doubled as it comes: 8, 4 and 2 MiB are what large requests may have.
 	var slow []net.Conn
 	for reserved, size := int64(0), int64(8*mebibyte); size >= 2*mebibyte; size /= 2 {
@@ -403,7 +403,7 @@ func TestServiceAnswersWhileSlowSendersTakeUpTheBudget(t *testing.T) {
 		eventually(t, "the body has arrived", func() bool { return s.metric("attestry_memory_reserved_bytes") == float64(reserved) })
 	}
 	attest := func(size int) answer {
-		return s.form(http.MethodPost, "/attestations/"+org+"/flow/trail/trail/generic", memberKey, "data_json", `{"attestation_name":"scan","is_compliant":true}`,
+		return s.form(http.MethodPost, "/attestations/"+s.org+"/flow/trail/trail/generic", memberKey, "data_json", `{"attestation_name":"scan","is_compliant":true}`,
 			part{field: "attachment_file", filename: "a.txt", contentType: "text/plain", content: make([]byte, size)})
 	}
 	for name, row := range map[string]struct {
@@ -411,10 +411,10 @@ func TestServiceAnswersWhileSlowSendersTakeUpTheBudget(t *testing.T) {
 		status int
 	}{
 		"readiness":           {s.do(http.MethodGet, "/ready", "", nil), http.StatusOK},
-		"small answer":        {s.do(http.MethodGet, "/api/v2/environments/"+org+"/prod", readerKey, nil), http.StatusOK},
-		"small body":          {s.do(http.MethodPut, "/api/v2/environments/"+org, adminKey, []byte(`{"name":"dev","type":"docker","description":""}`)), http.StatusCreated},
-		"small report":        {s.do(http.MethodPut, "/api/v2/environments/"+org+"/prod/report/K8S", snapshotterKey, largeReport(100_000)), http.StatusCreated},
-		"large report":        {s.do(http.MethodPut, "/api/v2/environments/"+org+"/prod/report/K8S", snapshotterKey, largeReport(1_000_000)), http.StatusServiceUnavailable},
+		"small answer":        {s.do(http.MethodGet, "/api/v2/environments/"+s.org+"/prod", readerKey, nil), http.StatusOK},
+		"small body":          {s.do(http.MethodPut, "/api/v2/environments/"+s.org, adminKey, []byte(`{"name":"dev","type":"docker","description":""}`)), http.StatusCreated},
+		"small report":        {s.do(http.MethodPut, "/api/v2/environments/"+s.org+"/prod/report/K8S", snapshotterKey, largeReport(100_000)), http.StatusCreated},
+		"large report":        {s.do(http.MethodPut, "/api/v2/environments/"+s.org+"/prod/report/K8S", snapshotterKey, largeReport(1_000_000)), http.StatusServiceUnavailable},
 		"small file":          {attest(100_000), http.StatusCreated},
 		"large file":          {attest(1_200_000), http.StatusServiceUnavailable},
 		"document of the API": {s.do(http.MethodGet, "/api/v2/openapi.json", "", nil), http.StatusOK},

@@ -15,7 +15,7 @@ import (
 func (s *service) builds(query string, names ...string) string {
 	s.t.Helper()
 	words := []string{}
-	for _, one := range at(s.t, s.read("/builds/"+org+query), "builds").([]any) {
+	for _, one := range at(s.t, s.read("/builds/"+s.org+query), "builds").([]any) {
 		found := slices.IndexFunc(names, func(name string) bool { return evidence.HashAPIKey(name) == at(s.t, one, "fingerprint") })
 		if found < 0 {
 			s.t.Fatalf("built %s", shown(one))
@@ -27,14 +27,14 @@ func (s *service) builds(query string, names ...string) string {
 
 func TestBuildIsTheFirstReportOfAFingerprint(t *testing.T) {
 	s := start(t, options{})
-	s.built(org, "web-ci", "web", "web-1", "acme/web", "1")
+	s.built(s.org, "web-ci", "web", "web-1", "acme/web", "1")
 	s.clock.turn(time.Hour)
-	s.built(org, "web-ci", "web", "web-2", "acme/web", "1")
+	s.built(s.org, "web-ci", "web", "web-2", "acme/web", "1")
 	s.clock.turn(time.Hour)
 	// Reported again, it is no other build.
-	s.built(org, "web-ci", "web", "web-1", "acme/web", "1")
-	s.built(org, "promotion", "image", "web-1", "acme/ops", "2")
-	page := s.read("/builds/" + org)
+	s.built(s.org, "web-ci", "web", "web-1", "acme/web", "1")
+	s.built(s.org, "promotion", "image", "web-1", "acme/ops", "2")
+	page := s.read("/builds/" + s.org)
 	assertKeys(t, "the list", page.(map[string]any), "_links", "page", "per_page", "total_pages", "total_count", "builds")
 	items := at(t, page, "builds").([]any)
 	if got := s.builds("", "web-1", "web-2"); got != "web-2 web-1" {
@@ -52,9 +52,9 @@ func TestBuildIsTheFirstReportOfAFingerprint(t *testing.T) {
 	if again := s.follow(first, "_links", "self", "href"); at(t, again, "fingerprint") != evidence.HashAPIKey("web-1") || at(t, again, "flow_name") != "web-ci" {
 		t.Errorf("its own link leads to %s", shown(again))
 	}
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/bare", fmt.Appendf(nil,
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/bare", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"c","trail_name":"t","template_reference_name":"web"}`, evidence.HashAPIKey("bare")))
-	if bare := at(t, s.read("/builds/"+org), "builds", 0); at(t, bare, "repo_info") != nil {
+	if bare := at(t, s.read("/builds/"+s.org), "builds", 0); at(t, bare, "repo_info") != nil {
 		t.Errorf("without a repository: %s", shown(bare))
 	}
 }
@@ -62,17 +62,17 @@ func TestBuildIsTheFirstReportOfAFingerprint(t *testing.T) {
 func TestBuildsAreFilteredAndPaged(t *testing.T) {
 	s := start(t, options{real: true})
 	names := []string{"old", "web-1", "web-2", "db-1", "lab-1"}
-	s.built(org, "web-ci", "web", "old", "acme/web", "1")
+	s.built(s.org, "web-ci", "web", "old", "acme/web", "1")
 	s.clock.turn(29 * 24 * time.Hour)
 	for _, name := range []string{"web-1", "web-2"} {
-		s.built(org, "web-ci", "web", name, "acme/web", "1")
+		s.built(s.org, "web-ci", "web", name, "acme/web", "1")
 		s.clock.turn(time.Minute)
 	}
-	s.built(org, "db-ci", "db", "db-1", "acme/db", "2")
+	s.built(s.org, "db-ci", "db", "db-1", "acme/db", "2")
 	s.clock.turn(time.Minute)
-	s.builtFrom(org, "lab-ci", "web", "lab-1", `{"name":"acme/lab","id":"1","url":"https://gitlab.com/acme/lab","provider":"gitlab"}`, "acme/lab")
+	s.builtFrom(s.org, "lab-ci", "web", "lab-1", `{"name":"acme/lab","id":"1","url":"https://gitlab.com/acme/lab","provider":"gitlab"}`, "acme/lab")
 	s.clock.turn(time.Minute)
-	inner := s.innerID(org, "2")
+	inner := s.innerID(s.org, "2")
 	for query, want := range map[string]string{
 		"":                                 "lab-1 db-1 web-2 web-1",
 		"?start_ts=0":                      "lab-1 db-1 web-2 web-1 old",
@@ -101,15 +101,15 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", query, got, want)
 		}
 	}
-	s.wantTotals("/builds/"+org+"?per_page=3&page=2", 2, 3, 2, 4)
-	s.wantTotals("/builds/"+org+"?per_page=0", 1, 0, 0, 4)
-	for _, list := range []string{"/builds/" + org, "/builds/" + org + "/statistics"} {
+	s.wantTotals("/builds/"+s.org+"?per_page=3&page=2", 2, 3, 2, 4)
+	s.wantTotals("/builds/"+s.org+"?per_page=0", 1, 0, 0, 4)
+	for _, list := range []string{"/builds/" + s.org, "/builds/" + s.org + "/statistics"} {
 		for query, name := range map[string]string{"?repo_id=9": "9", "?repo_name=web": "web", "?repo_inner_id=x": "x"} {
 			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, list+query, nil), "Repo '"+name+"' not found")
 		}
 	}
 	for query, field := range map[string]string{"?per_page=51": "query.per_page", "?start-ts=": "query.start-ts", "?end-ts=x": "query.end-ts"} {
-		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, "/builds/"+org+query, nil).problem(t); errors[field] == "" {
+		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, "/builds/"+s.org+query, nil).problem(t); errors[field] == "" {
 			t.Errorf("%s: %q", query, errors)
 		}
 	}
@@ -117,20 +117,20 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 
 func TestBuildStatisticsAreMomentsOldestFirst(t *testing.T) {
 	s := start(t, options{})
-	if got := s.read("/builds/" + org + "/statistics"); at(t, got, "count") != 0.0 || len(at(t, got, "built_at").([]any)) != 0 {
+	if got := s.read("/builds/" + s.org + "/statistics"); at(t, got, "count") != 0.0 || len(at(t, got, "built_at").([]any)) != 0 {
 		t.Errorf("nothing was built: %s", shown(got))
 	}
-	s.built(org, "web-ci", "web", "old", "acme/web", "1")
+	s.built(s.org, "web-ci", "web", "old", "acme/web", "1")
 	s.clock.turn(29 * 24 * time.Hour)
 	for _, name := range []string{"web-1", "web-2", "web-3", "web-1"} {
-		s.built(org, "web-ci", "web", name, "acme/web", "1")
+		s.built(s.org, "web-ci", "web", name, "acme/web", "1")
 		s.clock.turn(time.Minute)
 	}
-	s.built(org, "db-ci", "db", "db-1", "acme/db", "2")
+	s.built(s.org, "db-ci", "db", "db-1", "acme/db", "2")
 	for query, want := range map[string]int{
-		"": 4, "?start_ts=0": 5, "?repo_name=acme/web": 3, "?repo_id=1&start_ts=0": 4, "?repo_inner_id=" + s.innerID(org, "2"): 1, "?start_ts=2&end_ts=1": 0,
+		"": 4, "?start_ts=0": 5, "?repo_name=acme/web": 3, "?repo_id=1&start_ts=0": 4, "?repo_inner_id=" + s.innerID(s.org, "2"): 1, "?start_ts=2&end_ts=1": 0,
 	} {
-		got := s.read("/builds/" + org + "/statistics" + query)
+		got := s.read("/builds/" + s.org + "/statistics" + query)
 		series := at(t, got, "built_at").([]any)
 		if at(t, got, "count") != float64(want) || len(series) != want {
 			t.Errorf("%s: got %s, want %d", query, shown(got), want)
@@ -139,19 +139,19 @@ func TestBuildStatisticsAreMomentsOldestFirst(t *testing.T) {
 			t.Errorf("%s: built at %v", query, series)
 		}
 	}
-	got := s.read("/builds/" + org + "/statistics")
+	got := s.read("/builds/" + s.org + "/statistics")
 	if at(t, got, "end_ts").(float64)-at(t, got, "start_ts").(float64) != 28*24*3600 {
 		t.Errorf("window %s", shown(got))
 	}
 }
 
 func TestBuildsStayWithinTheirOrganization(t *testing.T) {
-	s := start(t, options{})
-	s.built(org, "web-ci", "web", "web-1", "acme/web", "1")
-	s.wantTotals("/builds/open", 1, 15, 0, 0)
-	s.want(http.StatusNotFound, http.MethodGet, "/builds/open?repo_inner_id="+s.innerID(org, "1"), nil)
-	s.want(http.StatusNotFound, http.MethodGet, "/builds/open?repo_id=1", nil)
-	for _, path := range []string{"/builds/" + org, "/builds/" + org + "/statistics"} {
+	s := share(t)
+	s.built(s.org, "web-ci", "web", "web-1", "acme/web", "1")
+	s.wantTotals("/builds/"+s.public, 1, 15, 0, 0)
+	s.want(http.StatusNotFound, http.MethodGet, "/builds/"+s.public+"?repo_inner_id="+s.innerID(s.org, "1"), nil)
+	s.want(http.StatusNotFound, http.MethodGet, "/builds/"+s.public+"?repo_id=1", nil)
+	for _, path := range []string{"/builds/" + s.org, "/builds/" + s.org + "/statistics"} {
 		if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {
 			t.Errorf("%s as a reader: %d", path, got.status)
 		}

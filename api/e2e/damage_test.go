@@ -92,7 +92,7 @@ func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 }
 
 func TestLostEvidenceThatIsEmptyIsMissedToo(t *testing.T) {
-	s := start(t, options{withoutWorker: true})
+	s := share(t)
 	s.post(http.StatusCreated, "t", "generic", genericData, attachment("empty.txt", ""))
 	s.must(os.Remove(s.objectFile(digestOf(""))))
 	if got := s.ask(http.MethodGet, s.evidenceAddress("t", "check"), ""); got.status != http.StatusBadGateway {
@@ -103,7 +103,7 @@ func TestLostEvidenceThatIsEmptyIsMissedToo(t *testing.T) {
 // objectFile is where the embedded engine keeps an object of the organization.
 func (s *service) objectFile(sum string) string {
 	s.t.Helper()
-	found, err := s.Process.Store.Tenancy.Organization(s.t.Context(), org)
+	found, err := s.Process.Store.Tenancy.Organization(s.t.Context(), s.org)
 	s.must(err)
 	return filepath.Join(s.Process.Settings.Stores.Objects.Path, storage.ObjectKey(found.ID, sum))
 }
@@ -136,7 +136,7 @@ func (a *altering) GetMany(ctx context.Context, schema *storage.Schema, ids []st
 func TestSnapshotWhosePartsWereAlteredIsNotShown(t *testing.T) {
 	first := start(t, options{})
 	first.environment("host", evidence.Server)
-	first.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("trusted"))
+	first.want(http.StatusCreated, http.MethodPut, "/environments/"+first.org+"/host/report/server", serverReport("trusted"))
 	// Another process has nothing of the snapshot in memory.
 	second := start(t, options{withoutWorker: true, data: filepath.Dir(first.Process.Settings.Stores.Database.Path),
 		wrap: func(docs storage.Documents) storage.Documents {
@@ -144,7 +144,7 @@ func TestSnapshotWhosePartsWereAlteredIsNotShown(t *testing.T) {
 				return bytes.Replace(body, []byte("trusted"), []byte("altered"), 1)
 			}}
 		}})
-	got := second.want(http.StatusBadGateway, http.MethodGet, "/snapshots/"+org+"/host/-1", nil)
+	got := second.want(http.StatusBadGateway, http.MethodGet, "/snapshots/"+second.org+"/host/-1", nil)
 	if message, _ := got.problem(t); !strings.HasPrefix(message, "The stored document ") || !strings.HasSuffix(message, " of chunks is damaged") {
 		t.Errorf("answered %s", got.body)
 	}

@@ -34,11 +34,10 @@ func (s *service) builtFrom(organization, flow, slot, name, info, repo string) {
 		evidence.HashAPIKey(name), name, address, commit, "trail-of-"+name, slot, commit, committed, address, info))
 }
 
-// deploys reports that just these run in a server environment, and lets a minute pass.
+// deploys reports that just these run in a server environment.
 func (s *service) deploys(environment string, names ...string) {
 	s.t.Helper()
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/"+environment+"/report/server", serverReport(names...))
-	s.clock.turn(time.Minute)
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/"+environment+"/report/server", serverReport(names...))
 }
 
 // innerID is the internal id of a repository by its id at the provider.
@@ -85,18 +84,18 @@ func (s *service) rollOut() {
 	s.t.Helper()
 	s.environment("prod", evidence.Server)
 	for _, name := range []string{"web-1", "web-2", "web-3"} {
-		s.built(org, "web-ci", "web", name, "acme/web", "1")
+		s.built(s.org, "web-ci", "web", name, "acme/web", "1")
 		s.deploys("prod", name)
 	}
 	s.deploys("prod", "web-2")
 }
 
 func TestDeploymentsAreListedNewestFirstAndARollbackIsOne(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.rollOut()
-	page := s.read("/deployments/" + org)
-	s.wantListed("/deployments/"+org, "web-2@prod#4 web-3@prod#3 web-2@prod#2 web-1@prod#1")
-	s.wantTotals("/deployments/"+org, 1, 15, 1, 4)
+	page := s.read("/deployments/" + s.org)
+	s.wantListed("/deployments/"+s.org, "web-2@prod#4 web-3@prod#3 web-2@prod#2 web-1@prod#1")
+	s.wantTotals("/deployments/"+s.org, 1, 15, 1, 4)
 	for i, before := range []string{"web-3 3", "web-2 2", "web-1 1", ""} {
 		one := at(t, page, "deployments", i)
 		replaced := at(t, one, "replaced_artifact")
@@ -121,9 +120,9 @@ func TestDeploymentsAreListedNewestFirstAndARollbackIsOne(t *testing.T) {
 }
 
 func TestDeploymentTellsWhereItsArtifactComesFrom(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.rollOut()
-	one := s.read("/deployments/" + org + "/prod/" + evidence.HashAPIKey("web-1"))
+	one := s.read("/deployments/" + s.org + "/prod/" + evidence.HashAPIKey("web-1"))
 	assertKeys(t, "a deployment", one.(map[string]any), "fingerprint", "deployed_at", "artifact_name", "env_name", "snapshot_index",
 		"artifact", "replaced_artifact", "diff_url", "lead_time_seconds", "_links")
 	artifact := at(t, one, "artifact")
@@ -143,7 +142,7 @@ func TestDeploymentTellsWhereItsArtifactComesFrom(t *testing.T) {
 	if lead := at(t, one, "lead_time_seconds").(float64); lead < 3600 || lead > 3700 || evidence.RoundSeconds(deployed-committed) != lead {
 		t.Errorf("lead time %v, deployed at %f, committed at %f", lead, deployed, committed)
 	}
-	if at(t, one, "_links", "html", "href") != s.URL+"/"+org+"/environments/prod/snapshots/1" {
+	if at(t, one, "_links", "html", "href") != s.URL+"/"+s.org+"/environments/prod/snapshots/1" {
 		t.Errorf("links %s", shown(at(t, one, "_links")))
 	}
 	if again := s.follow(one, "_links", "self", "href"); shown(again) != shown(one) {
@@ -155,13 +154,13 @@ func TestDeploymentTellsWhereItsArtifactComesFrom(t *testing.T) {
 }
 
 func TestLastDeploymentIsReadByEnvironmentAndFingerprint(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.rollOut()
 	s.environment("beta", evidence.Server)
 	s.logical("all", "prod", "beta")
 	s.logical("none")
-	path := "/deployments/" + org + "/prod/"
-	for _, asked := range []string{path + evidence.HashAPIKey("web-2"), path + strings.ToUpper(evidence.HashAPIKey("web-2")), "/deployments/" + org + "/all/" + evidence.HashAPIKey("web-2")} {
+	path := "/deployments/" + s.org + "/prod/"
+	for _, asked := range []string{path + evidence.HashAPIKey("web-2"), path + strings.ToUpper(evidence.HashAPIKey("web-2")), "/deployments/" + s.org + "/all/" + evidence.HashAPIKey("web-2")} {
 		if got := s.read(asked); at(t, got, "snapshot_index") != 4.0 || at(t, got, "env_name") != "prod" {
 			t.Errorf("%s: got %s", asked, shown(got))
 		}
@@ -172,10 +171,10 @@ func TestLastDeploymentIsReadByEnvironmentAndFingerprint(t *testing.T) {
 		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+fingerprint, nil), "Deployment of '"+plain+"' to environment 'prod' not found")
 	}
 	for _, environment := range []string{"beta", "none"} {
-		s.want(http.StatusNotFound, http.MethodGet, "/deployments/"+org+"/"+environment+"/"+evidence.HashAPIKey("web-2"), nil)
+		s.want(http.StatusNotFound, http.MethodGet, "/deployments/"+s.org+"/"+environment+"/"+evidence.HashAPIKey("web-2"), nil)
 	}
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/deployments/"+org+"/elsewhere/"+evidence.HashAPIKey("web-2"), nil),
-		"Environment named 'elsewhere' does not exist for organization 'acme'")
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/deployments/"+s.org+"/elsewhere/"+evidence.HashAPIKey("web-2"), nil),
+		"Environment named 'elsewhere' does not exist for organization '"+s.org+"'")
 }
 
 func TestDeploymentsKeepToTheirWindow(t *testing.T) {
@@ -184,7 +183,7 @@ func TestDeploymentsKeepToTheirWindow(t *testing.T) {
 	s.deploys("prod", "old")
 	s.clock.turn(29 * 24 * time.Hour)
 	s.deploys("prod", "new")
-	path := "/deployments/" + org
+	path := "/deployments/" + s.org
 	s.wantListed(path, "new@prod#2")
 	times := []float64{}
 	for _, one := range at(t, s.read(path+"?start_ts=0"), "deployments").([]any) {
@@ -210,7 +209,7 @@ func TestDeploymentsKeepToTheirWindow(t *testing.T) {
 	s.wantTotals(fmt.Sprintf("%s?start_ts=%f&end_ts=%f", path, newer, older), 1, 15, 0, 0)
 	for _, bad := range []string{"", "x", "nan", "inf", "1e999", "2026-01-01"} {
 		for _, bound := range []string{"start_ts", "end_ts"} {
-			for _, list := range []string{path, "/builds/" + org, "/builds/" + org + "/statistics"} {
+			for _, list := range []string{path, "/builds/" + s.org, "/builds/" + s.org + "/statistics"} {
 				message, errors := s.want(http.StatusBadRequest, http.MethodGet, list+"?"+bound+"="+bad, nil).problem(t)
 				if message != "Input payload validation failed" || !strings.HasSuffix(errors["query."+bound], "[input: "+bad+"]") && bad != "1e999" {
 					t.Errorf("%s %s=%s: %q %q", list, bound, bad, message, errors)
@@ -221,9 +220,9 @@ func TestDeploymentsKeepToTheirWindow(t *testing.T) {
 }
 
 func TestDeploymentsComeInPages(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	s.rollOut()
-	path := "/deployments/" + org
+	path := "/deployments/" + s.org
 	for query, want := range map[string]string{
 		"?per_page=3":                "web-2@prod#4 web-3@prod#3 web-2@prod#2",
 		"?per_page=3&page=2":         "web-1@prod#1",
@@ -250,14 +249,14 @@ func TestDeploymentsComeInPages(t *testing.T) {
 }
 
 func TestDeploymentsAreFilteredByEnvironmentAndRepository(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.rollOut()
 	s.environment("beta", evidence.Server)
-	s.built(org, "db-ci", "db", "db-1", "acme/db", "2")
+	s.built(s.org, "db-ci", "db", "db-1", "acme/db", "2")
 	s.deploys("beta", "db-1", "web-3")
 	s.logical("all", "prod", "beta")
 	s.logical("none")
-	path := "/deployments/" + org
+	path := "/deployments/" + s.org
 	for query, want := range map[string]string{
 		"?env_name=prod&per_page=2":             "web-2@prod#4 web-3@prod#3",
 		"?env_name=all&per_page=3":              "web-3@beta#1 db-1@beta#1 web-2@prod#4",
@@ -282,8 +281,8 @@ func TestDeploymentsAreFilteredByEnvironmentAndRepository(t *testing.T) {
 		}
 	}
 	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+"?repo_name=acme/x", nil), "Repo 'acme/x' not found")
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+"?env_name=x", nil), "Environment named 'x' does not exist for organization 'acme'")
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+"?env_name=", nil), "Environment named '' does not exist for organization 'acme'")
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+"?env_name=x", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+"?env_name=", nil), "Environment named '' does not exist for organization '"+s.org+"'")
 	s.want(http.StatusBadRequest, http.MethodGet, path+"?env_name=%00", nil)
 }
 
@@ -295,18 +294,18 @@ func sortedPairs(words []string) []string {
 }
 
 func TestDeploymentsOfARepositoryMeetALogicalEnvironment(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.environment("beta", evidence.Server)
 	s.environment("other", evidence.Server)
 	s.logical("all", "prod", "beta")
-	s.builtFrom(org, "ci", "web", "hub", `{"name":"acme/web","id":"1","url":"https://github.com/acme/web","provider":"github"}`, "acme/web")
-	s.builtFrom(org, "ci", "web", "lab", `{"name":"acme/web","id":"1","url":"https://gitlab.com/acme/web","provider":"gitlab"}`, "acme/web")
+	s.builtFrom(s.org, "ci", "web", "hub", `{"name":"acme/web","id":"1","url":"https://github.com/acme/web","provider":"github"}`, "acme/web")
+	s.builtFrom(s.org, "ci", "web", "lab", `{"name":"acme/web","id":"1","url":"https://gitlab.com/acme/web","provider":"gitlab"}`, "acme/web")
 	s.deploys("prod", "hub")
 	s.deploys("beta", "lab")
 	s.deploys("other", "hub")
 	s.deploys("beta", "lab", "hub")
-	path := "/deployments/" + org + "?repo_name=acme/web&provider="
+	path := "/deployments/" + s.org + "?repo_name=acme/web&provider="
 	s.wantListed(path+"github", "hub@beta#2 hub@other#1 hub@prod#1")
 	s.wantListed(path+"gitlab", "lab@beta#1")
 	s.wantListed(path+"github&env_name=all", "hub@beta#2 hub@prod#1")
@@ -315,32 +314,32 @@ func TestDeploymentsOfARepositoryMeetALogicalEnvironment(t *testing.T) {
 }
 
 func TestRepositoryListsItsOwnPartOfADeployment(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
-	s.built(org, "web-ci", "web", "web-1", "acme/web", "1")
-	s.built(org, "promotion", "image", "web-1", "acme/ops", "2")
+	s.built(s.org, "web-ci", "web", "web-1", "acme/web", "1")
+	s.built(s.org, "promotion", "image", "web-1", "acme/ops", "2")
 	s.deploys("prod", "web-1")
 	for id, flow := range map[string]string{"1": "web-ci", "2": "promotion"} {
-		got := s.read("/repos/" + org + "/" + s.innerID(org, id) + "/deployments")
+		got := s.read("/repos/" + s.org + "/" + s.innerID(s.org, id) + "/deployments")
 		if items := at(t, got, "deployments").([]any); len(items) != 1 || at(t, items[0], "artifact", "flow_name") != flow || at(t, items[0], "artifact", "repo_info", "repo_id") != id {
 			t.Errorf("repo %s lists %s", id, shown(got))
 		}
 	}
 	// As such it was deployed once, by the flow that built it.
-	all := at(t, s.read("/deployments/"+org), "deployments").([]any)
+	all := at(t, s.read("/deployments/"+s.org), "deployments").([]any)
 	if len(all) != 1 || at(t, all[0], "artifact", "flow_name") != "web-ci" {
 		t.Errorf("listed %s", shown(all))
 	}
 }
 
 func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.rollOut()
 	s.environment("beta", evidence.Server)
 	s.environment("idle", evidence.Server)
 	s.deploys("beta", "web-1")
 	s.logical("all", "prod", "beta", "idle")
-	path := "/repos/" + org + "/" + s.innerID(org, "1") + "/deployments"
+	path := "/repos/" + s.org + "/" + s.innerID(s.org, "1") + "/deployments"
 	for query, want := range map[string]string{
 		"?per_page=2":                     "web-1@beta#1 web-2@prod#4",
 		"?env=beta":                       "web-1@beta#1",
@@ -357,9 +356,9 @@ func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
 	}
 	s.wantTotals(path+"?env=prod", 1, 15, 1, 4)
 	for _, operation := range []string{"deployments", "deployment-statistics"} {
-		base := "/repos/" + org + "/" + s.innerID(org, "1") + "/" + operation
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, base+"?env=beta&env=x", nil), "Environment named 'x' does not exist for organization 'acme'")
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/repos/"+org+"/00000000-0000-0000-0000-00000000/"+operation, nil), "Repo '00000000-0000-0000-0000-00000000' not found")
+		base := "/repos/" + s.org + "/" + s.innerID(s.org, "1") + "/" + operation
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, base+"?env=beta&env=x", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.org+"/00000000-0000-0000-0000-00000000/"+operation, nil), "Repo '00000000-0000-0000-0000-00000000' not found")
 		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, base+"?end_ts=x", nil).problem(t); errors["query.end_ts"] == "" {
 			t.Errorf("%s: %q", operation, errors)
 		}
@@ -367,20 +366,19 @@ func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
 }
 
 func TestArtifactThatNoFlowKnowsIsDeployedToo(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.deploys("prod", "intruder")
-	one := s.read("/deployments/" + org + "/prod/" + evidence.HashAPIKey("intruder"))
+	one := s.read("/deployments/" + s.org + "/prod/" + evidence.HashAPIKey("intruder"))
 	for _, member := range []string{"artifact", "replaced_artifact", "diff_url", "lead_time_seconds"} {
 		if value := at(t, one, member); value != nil {
 			t.Errorf("%s of an unknown artifact is %v", member, value)
 		}
 	}
 	// Once a flow tells of it, it is deployed since it began to run.
-	s.clock.turn(time.Hour)
-	s.built(org, "web-ci", "web", "intruder", "acme/web", "1")
+	s.built(s.org, "web-ci", "web", "intruder", "acme/web", "1")
 	s.deploys("prod", "intruder")
-	for _, path := range []string{"/deployments/" + org, "/repos/" + org + "/" + s.innerID(org, "1") + "/deployments"} {
+	for _, path := range []string{"/deployments/" + s.org, "/repos/" + s.org + "/" + s.innerID(s.org, "1") + "/deployments"} {
 		found := at(t, s.read(path), "deployments").([]any)
 		if len(found) != 1 || at(t, found[0], "artifact", "flow_name") != "web-ci" ||
 			at(t, found[0], "deployed_at") != at(t, one, "deployed_at") || at(t, found[0], "snapshot_index") != 1.0 {
@@ -396,10 +394,10 @@ func TestDeploymentsOfAnEnvironmentTellTimesInISO(t *testing.T) {
 	s.clock.turn(31 * 24 * time.Hour)
 	s.deploys("prod", "mid")
 	s.deploys("prod", "new")
-	path := "/environments/" + org + "/prod/deployments"
+	path := "/environments/" + s.org + "/prod/deployments"
 	s.wantListed(path, "new@prod#3 mid@prod#2")
 	items := at(t, s.read(path), "deployments").([]any)
-	seconds := at(t, s.read("/deployments/"+org), "deployments").([]any)
+	seconds := at(t, s.read("/deployments/"+s.org), "deployments").([]any)
 	for i := range items {
 		read, err := time.Parse(time.RFC3339Nano, at(t, items[i], "deployed_at").(string))
 		if err != nil || read.Location() != time.UTC || evidence.Seconds(read) != at(t, seconds[i], "deployed_at") {
@@ -450,29 +448,29 @@ func TestDeploymentsOfAnEnvironmentTellTimesInISO(t *testing.T) {
 	if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path+"?from=x&to=y", nil).problem(t); len(errors) != 2 {
 		t.Errorf("both bounds are bad: %q", errors)
 	}
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/environments/"+org+"/x/deployments", nil), "Environment named 'x' does not exist for organization 'acme'")
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/environments/"+s.org+"/x/deployments", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
 }
 
 // flowID is the id of a flow.
 func (s *service) flowID(name string) string {
 	s.t.Helper()
-	return at(s.t, s.read("/flows/"+org+"/"+name), "id").(string)
+	return at(s.t, s.read("/flows/"+s.org+"/"+name), "id").(string)
 }
 
 func TestDeploymentFrequencyTellsWhenAFlowWasDeployed(t *testing.T) {
 	s := start(t, options{})
 	s.environment("prod", evidence.Server)
-	s.built(org, "web-ci", "web", "web-0", "acme/web", "1")
+	s.built(s.org, "web-ci", "web", "web-0", "acme/web", "1")
 	s.deploys("prod", "web-0")
 	s.clock.turn(28 * 24 * time.Hour)
 	for _, name := range []string{"web-1", "web-2", "db-1"} {
 		flow, _, _ := strings.Cut(name, "-")
-		s.built(org, flow+"-ci", flow, name, "acme/"+flow, flow)
+		s.built(s.org, flow+"-ci", flow, name, "acme/"+flow, flow)
 	}
 	s.deploys("prod", "web-1", "web-2", "db-1")
 	s.deploys("prod", "web-1", "db-1", "intruder")
 	// The same artifact under another name of the flow is no other deployment.
-	s.built(org, "web-ci", "image", "web-1", "acme/web", "1")
+	s.built(s.org, "web-ci", "image", "web-1", "acme/web", "1")
 	s.deploys("prod", "web-1", "db-1", "intruder")
 	s.logical("all", "prod")
 	s.logical("none")
@@ -485,7 +483,7 @@ func TestDeploymentFrequencyTellsWhenAFlowWasDeployed(t *testing.T) {
 		"/none/deployment_frequency?flow_id=" + s.flowID("web-ci"): 0,
 		"/prod/deployment_frequency?flow_id=" + s.flowID("db-ci"):  1,
 	} {
-		got := s.read("/environments/" + org + query)
+		got := s.read("/environments/" + s.org + query)
 		series := at(t, got, "deployed_at").([]any)
 		if at(t, got, "count") != float64(want) || len(series) != want {
 			t.Errorf("%s: got %s, want %d", query, shown(got), want)
@@ -505,24 +503,24 @@ func TestDeploymentFrequencyTellsWhenAFlowWasDeployed(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"web-ci", "00000000-0000-0000-0000-00000000", ""} {
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/environments/"+org+"/prod/deployment_frequency?flow_id="+id, nil), "Flow '"+id+"' not found")
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/environments/"+s.org+"/prod/deployment_frequency?flow_id="+id, nil), "Flow '"+id+"' not found")
 	}
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/environments/"+org+"/x/deployment_frequency", nil), "Environment named 'x' does not exist for organization 'acme'")
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/environments/"+s.org+"/x/deployment_frequency", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
 }
 
 func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("beta", evidence.Server)
 	s.rollOut()
 	s.environment("idle", evidence.Server)
 	// Its commit has no time, so there is no lead time.
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/web-ci", fmt.Appendf(nil,
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/web-ci", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"c","git_commit":%q,"trail_name":"t","template_reference_name":"web",
 		"repo_info":{"name":"acme/web","id":"1","url":"https://github.com/acme/web","provider":"github"}}`, evidence.HashAPIKey("web-9"), commitOf("web-9")))
 	s.deploys("beta", "web-1")
 	s.deploys("beta", "web-9")
 	s.logical("all", "prod", "beta", "idle")
-	path := "/repos/" + org + "/" + s.innerID(org, "1") + "/deployment-statistics"
+	path := "/repos/" + s.org + "/" + s.innerID(s.org, "1") + "/deployment-statistics"
 	for query, want := range map[string]string{
 		"":                   "beta 2 prod 4",
 		"?env=beta":          "beta 2",
@@ -552,7 +550,7 @@ func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
 		t.Errorf("lead times %v", leads)
 	}
 	moments, leads := at(t, prod, "deployed_at").([]any), at(t, prod, "lead_time_seconds").([]any)
-	listed := at(t, s.read("/repos/"+org+"/"+s.innerID(org, "1")+"/deployments?env=prod"), "deployments").([]any)
+	listed := at(t, s.read("/repos/"+s.org+"/"+s.innerID(s.org, "1")+"/deployments?env=prod"), "deployments").([]any)
 	slices.Reverse(listed)
 	for i, one := range listed {
 		if at(t, one, "deployed_at") != moments[i] || at(t, one, "lead_time_seconds") != leads[i] {
@@ -562,24 +560,24 @@ func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
 }
 
 func TestDeploymentsOutliveTheirEnvironment(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.rollOut()
 	s.rename("prod", "live")
-	s.wantListed("/deployments/"+org+"?per_page=1", "web-2@live#4")
-	s.wantListed("/deployments/"+org+"?per_page=1&env_name=prod", "web-2@live#4")
-	if got := s.read("/environments/" + org + "/prod/deployment_frequency"); at(t, got, "environment_name") != "live" {
+	s.wantListed("/deployments/"+s.org+"?per_page=1", "web-2@live#4")
+	s.wantListed("/deployments/"+s.org+"?per_page=1&env_name=prod", "web-2@live#4")
+	if got := s.read("/environments/" + s.org + "/prod/deployment_frequency"); at(t, got, "environment_name") != "live" {
 		t.Errorf("got %s", shown(got))
 	}
 	s.archive("live")
-	s.wantListed("/deployments/"+org+"?per_page=1", "web-2@live#4")
-	if links := at(t, s.read("/deployments/"+org), "deployments", 0, "_links").(map[string]any); len(links) != 0 {
+	s.wantListed("/deployments/"+s.org+"?per_page=1", "web-2@live#4")
+	if links := at(t, s.read("/deployments/"+s.org), "deployments", 0, "_links").(map[string]any); len(links) != 0 {
 		t.Errorf("an archived environment has links %v", links)
 	}
-	archived := "Environment named 'live' has been archived for organization 'acme'"
-	repo := "/repos/" + org + "/" + s.innerID(org, "1")
+	archived := "Environment named 'live' has been archived for organization '" + s.org + "'"
+	repo := "/repos/" + s.org + "/" + s.innerID(s.org, "1")
 	for _, path := range []string{
-		"/deployments/" + org + "?env_name=live", "/deployments/" + org + "/live/" + evidence.HashAPIKey("web-2"),
-		"/environments/" + org + "/live/deployments", "/environments/" + org + "/live/deployment_frequency",
+		"/deployments/" + s.org + "?env_name=live", "/deployments/" + s.org + "/live/" + evidence.HashAPIKey("web-2"),
+		"/environments/" + s.org + "/live/deployments", "/environments/" + s.org + "/live/deployment_frequency",
 		repo + "/deployments?env=live", repo + "/deployment-statistics?env=live",
 	} {
 		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path, nil), archived)
@@ -590,23 +588,23 @@ func TestDeploymentsOutliveTheirEnvironment(t *testing.T) {
 }
 
 func TestDeploymentsStayWithinTheirOrganization(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.rollOut()
-	s.wantListed("/deployments/open", "")
-	repo, flow := s.innerID(org, "1"), s.flowID("web-ci")
-	s.want(http.StatusCreated, http.MethodPut, "/environments/open", []byte(`{"name":"prod","type":"server","description":""}`))
-	s.wantListed("/deployments/open?env_name=prod", "")
-	s.wantListed("/environments/open/prod/deployments", "")
+	s.wantListed("/deployments/"+s.public, "")
+	repo, flow := s.innerID(s.org, "1"), s.flowID("web-ci")
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.public, []byte(`{"name":"prod","type":"server","description":""}`))
+	s.wantListed("/deployments/"+s.public+"?env_name=prod", "")
+	s.wantListed("/environments/"+s.public+"/prod/deployments", "")
 	for _, path := range []string{
-		"/deployments/open?repo_name=acme/web", "/deployments/open/prod/" + evidence.HashAPIKey("web-2"),
-		"/environments/open/prod/deployment_frequency?flow_id=" + flow,
-		"/repos/open/" + repo + "/deployments", "/repos/open/" + repo + "/deployment-statistics",
+		"/deployments/" + s.public + "?repo_name=acme/web", "/deployments/" + s.public + "/prod/" + evidence.HashAPIKey("web-2"),
+		"/environments/" + s.public + "/prod/deployment_frequency?flow_id=" + flow,
+		"/repos/" + s.public + "/" + repo + "/deployments", "/repos/" + s.public + "/" + repo + "/deployment-statistics",
 	} {
 		s.want(http.StatusNotFound, http.MethodGet, path, nil)
 	}
 	for _, path := range []string{
-		"/deployments/" + org, "/deployments/" + org + "/prod/" + evidence.HashAPIKey("web-2"), "/environments/" + org + "/prod/deployments",
-		"/environments/" + org + "/prod/deployment_frequency", "/repos/" + org + "/" + repo + "/deployments", "/repos/" + org + "/" + repo + "/deployment-statistics",
+		"/deployments/" + s.org, "/deployments/" + s.org + "/prod/" + evidence.HashAPIKey("web-2"), "/environments/" + s.org + "/prod/deployments",
+		"/environments/" + s.org + "/prod/deployment_frequency", "/repos/" + s.org + "/" + repo + "/deployments", "/repos/" + s.org + "/" + repo + "/deployment-statistics",
 	} {
 		if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {
 			t.Errorf("%s as a reader: %d", path, got.status)
@@ -627,13 +625,13 @@ func TestListsOfWhatWasDeployedAndBuiltCostTheSameHoweverMany(t *testing.T) {
 		return counting
 	}})
 	s.environment("prod", evidence.Server)
-	s.built(org, "ci-0", "web", "web-0", "acme/web", "1")
+	s.built(s.org, "ci-0", "web", "web-0", "acme/web", "1")
 	s.deploys("prod", "web-0")
-	repo := s.innerID(org, "1")
+	repo := s.innerID(s.org, "1")
 	paths := []string{
-		"/deployments/" + org + "?per_page=50", "/environments/" + org + "/prod/deployments", "/repos/" + org + "/" + repo + "/deployments?per_page=50",
-		"/repos/" + org + "/" + repo + "/deployment-statistics", "/environments/" + org + "/prod/deployment_frequency",
-		"/builds/" + org + "?per_page=50", "/builds/" + org + "/statistics", "/repos/" + org + "/live-artifacts/acme/web",
+		"/deployments/" + s.org + "?per_page=50", "/environments/" + s.org + "/prod/deployments", "/repos/" + s.org + "/" + repo + "/deployments?per_page=50",
+		"/repos/" + s.org + "/" + repo + "/deployment-statistics", "/environments/" + s.org + "/prod/deployment_frequency",
+		"/builds/" + s.org + "?per_page=50", "/builds/" + s.org + "/statistics", "/repos/" + s.org + "/live-artifacts/acme/web",
 	}
 	spent := func(path string) int {
 		least := -1
@@ -654,7 +652,7 @@ func TestListsOfWhatWasDeployedAndBuiltCostTheSameHoweverMany(t *testing.T) {
 	names := []string{}
 	for i := range 30 {
 		names = append(names, fmt.Sprint("web-", i+1))
-		s.built(org, fmt.Sprint("ci-", i%10), "web", names[i], "acme/web", "1")
+		s.built(s.org, fmt.Sprint("ci-", i%10), "web", names[i], "acme/web", "1")
 	}
 	s.deploys("prod", names...)
 	for _, path := range paths {

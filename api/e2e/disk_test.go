@@ -54,7 +54,7 @@ func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 	s := start(t, options{data: disk.Path, reportWait: time.Second})
 	s.environment("host", evidence.Server)
 	attest := func(i int) answer {
-		return s.form(http.MethodPost, trailPath("t")+"/generic", adminKey, "data_json",
+		return s.form(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "data_json",
 			fmt.Sprintf(`{"attestation_name":"check-%d","is_compliant":true,"user_data":{"a":%q}}`, i, strings.Repeat("x", 100_000)))
 	}
 	if got := attest(0); got.status != http.StatusCreated {
@@ -71,7 +71,7 @@ func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 		acknowledged++
 	}
 	wantRefused(t, got, databaseFull)
-	wantRefused(t, s.form(http.MethodPost, trailPath("t")+"/generic", adminKey, "data_json", genericData,
+	wantRefused(t, s.form(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "data_json", genericData,
 		attachment("a", strings.Repeat("x", 1<<20))), objectsFull)
 	s.clock.turn(6 * time.Second)
 	ready := s.do(http.MethodGet, "/ready", "", nil)
@@ -100,7 +100,7 @@ func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 		t.Errorf("a write afterwards: %d %s", got.status, got.body)
 	}
 	s.post(http.StatusCreated, "t", "generic", genericData, attachment("a", strings.Repeat("x", 1<<20)))
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a"))
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a"))
 	for _, want := range []string{"a store refuses writes", "a store takes writes again"} {
 		if strings.Count(s.log.String(), want) != 2 {
 			t.Errorf("%q is not logged once for each store", want)

@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -33,17 +35,40 @@ type operation struct {
 
 const documentURL = "attestry://openapi.json"
 
-func (s *service) readDocument() *document {
-	s.t.Helper()
-	got := s.do(http.MethodGet, "/api/v2/openapi.json", "", nil)
-	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(got.body))
-	if err != nil || got.status != http.StatusOK {
-		s.t.Fatalf("status %d, %v", got.status, err)
+// readOnce reads the document of the first service; that of the others is the same.
+var readOnce struct {
+	mu       sync.Mutex
+	document *document
+}
+
+// openAPI returns the document of a service.
+func openAPI(service string) (*document, error) {
+	readOnce.mu.Lock()
+	defer readOnce.mu.Unlock()
+	if readOnce.document != nil {
+		return readOnce.document, nil
+	}
+	response, err := http.Get(service + "/api/v2/openapi.json")
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the OpenAPI document is answered %s", response.Status)
+	}
+	readOnce.document, err = parseDocument(response.Body)
+	return readOnce.document, err
+}
+
+func parseDocument(content io.Reader) (*document, error) {
+	parsed, err := jsonschema.UnmarshalJSON(content)
+	if err != nil {
+		return nil, err
 	}
 	d := &document{compiler: jsonschema.NewCompiler()}
 	d.compiler.DefaultDraft(jsonschema.Draft2020)
 	if err := d.compiler.AddResource(documentURL, parsed); err != nil {
-		s.t.Fatal(err)
+		return nil, err
 	}
 	for path, item := range parsed.(map[string]any)["paths"].(map[string]any) {
 		for method, described := range item.(map[string]any) {
@@ -55,7 +80,7 @@ func (s *service) readDocument() *document {
 			})
 		}
 	}
-	return d
+	return d, nil
 }
 
 var pathParameter = regexp.MustCompile(`\\\{[^}]*\\\}`)
@@ -185,7 +210,7 @@ var (
 )
 
 func TestDocumentNamesTheDefaults(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	document := s.read("/openapi.json")
 	documented := map[string]map[string]any{}
 	for _, item := range at(t, document, "paths").(map[string]any) {
@@ -223,9 +248,9 @@ func wantDefaults(t *testing.T, documented, want map[string]any) {
 }
 
 func TestDefaultsOfTheEventLogDoNotStandInForEmptyTexts(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
 	for _, parameter := range []string{"start", "end"} {
-		s.refused(http.StatusBadRequest, "Invalid interval value: ", http.MethodGet, environmentsPath+"/host/events?"+parameter+"=", "")
+		s.refused(http.StatusBadRequest, "Invalid interval value: ", http.MethodGet, s.environmentsPath()+"/host/events?"+parameter+"=", "")
 	}
 }

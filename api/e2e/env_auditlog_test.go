@@ -16,7 +16,7 @@ import (
 // auditLog downloads an audit log and gives its rows by the names of the columns.
 func (s *service) auditLog(environment, query string) []map[string]string {
 	s.t.Helper()
-	got := s.want(http.StatusOK, http.MethodGet, environmentsPath+"/"+environment+"/auditlog"+query, nil)
+	got := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/"+environment+"/auditlog"+query, nil)
 	rows, err := csv.NewReader(strings.NewReader(string(got.body))).ReadAll()
 	if err != nil || len(rows) == 0 {
 		s.t.Fatalf("%s: no CSV with a header: %v: %s", query, err, got.body)
@@ -44,7 +44,7 @@ func (s *service) wantAudited(environment, query string, want ...string) {
 }
 
 func TestAuditLogIsAFileThatTellsWhatTheEventLogTells(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.comesFrom("app-ci", "app-1", firstCommit, "acme/app")
 	s.comesFrom("app-ci", "app-2", secondCommit, "acme/app")
@@ -52,7 +52,7 @@ func TestAuditLogIsAFileThatTellsWhatTheEventLogTells(t *testing.T) {
 	s.nowRuns("prod", "app-1", "stranger")
 	s.nowRuns("prod", "app-2", "app-2", "stranger")
 
-	const path = "/api/v2" + environmentsPath + "/prod/auditlog"
+	path := "/api/v2" + s.environmentsPath() + "/prod/auditlog"
 	got := s.do(http.MethodGet, path, readerKey, nil)
 	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/csv; charset=utf-8" ||
 		got.header.Get("Content-Disposition") != "attachment; filename=prod-audit-log.csv" {
@@ -68,7 +68,7 @@ func TestAuditLogIsAFileThatTellsWhatTheEventLogTells(t *testing.T) {
 		t.Errorf("HEAD: %d %v %q", head.status, head.header, head.body)
 	}
 	rows := s.auditLog("prod", "")
-	events := s.read(environmentsPath + "/prod/events?reverse=true").([]any)
+	events := s.read(s.environmentsPath() + "/prod/events?reverse=true").([]any)
 	if len(rows) != len(events) {
 		t.Fatalf("%d rows for %d events", len(rows), len(events))
 	}
@@ -163,9 +163,9 @@ func TestAuditLogIsFiltered(t *testing.T) {
 	} {
 		s.wantAudited("prod", query, want...)
 	}
-	const path = environmentsPath + "/prod/auditlog"
+	path := s.environmentsPath() + "/prod/auditlog"
 	s.refused(http.StatusNotFound, "Repo 'nope' not found", http.MethodGet, path+"?repo_names=acme/web,nope", "")
-	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization 'acme'", http.MethodGet, environmentsPath+"/none/auditlog", "")
+	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'", http.MethodGet, s.environmentsPath()+"/none/auditlog", "")
 	for query, want := range map[string]string{
 		"?event_types=started,scaled": "Input should be a comma list of 'started', 'exited' or 'changed' [input: scaled]",
 		"?from_timestamp=yesterday":   "Input should be a valid number, unable to parse string as a number [input: yesterday]",
@@ -179,11 +179,11 @@ func TestAuditLogIsFiltered(t *testing.T) {
 }
 
 func TestAuditLogIsFilteredByTheNamesItShowsOfArchivedFlows(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.comesFrom("web-ci", "web", firstCommit, "acme/web")
 	s.nowRuns("prod", "web", "stranger")
-	s.want(http.StatusOK, http.MethodPut, "/flows/"+org+"/web-ci/archive", []byte("null"))
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/web-ci/archive", []byte("null"))
 	s.comesFrom("web-ci", "again", firstCommit, "acme/web")
 	s.nowRuns("prod", "web", "stranger", "again")
 	const first, second = "web started-unknown #1", "again started-unknown #2"
@@ -197,7 +197,7 @@ func TestAuditLogIsFilteredByTheNamesItShowsOfArchivedFlows(t *testing.T) {
 }
 
 func TestAuditLogOfAnEnvironmentWithoutEventsIsItsHeader(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("new", evidence.Server)
 	s.logical("nothing")
 	s.logical("all", "new")
@@ -208,7 +208,7 @@ func TestAuditLogOfAnEnvironmentWithoutEventsIsItsHeader(t *testing.T) {
 }
 
 func TestAuditLogOfALogicalEnvironmentIsThatOfItsMembers(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.environment("edge", evidence.Server)
 	s.logical("all", "prod", "edge")
@@ -223,11 +223,11 @@ func TestAuditLogOfALogicalEnvironmentIsThatOfItsMembers(t *testing.T) {
 }
 
 func TestAuditLogHoldsNoFormulasOfThoseWhoReport(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Docker)
 	for i, name := range []string{"=cmd()", "@SUM(A1)", "+1", "-1", "plain, \"quoted\"\nand broken"} {
 		body := fmt.Appendf(nil, `{"artifacts":[{"digests":{%q:"%064x"},"creationTimestamp":1789000000}]}`, name, i+1)
-		s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/prod/report/docker", body)
+		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/docker", body)
 	}
 	s.wantAudited("prod", "?event_types=started", "'=cmd() started-unknown #1", "'@SUM(A1) started-unknown #2", "'+1 started-unknown #3",
 		"'-1 started-unknown #4", "plain, \"quoted\"\nand broken started-unknown #5")
@@ -235,7 +235,7 @@ func TestAuditLogHoldsNoFormulasOfThoseWhoReport(t *testing.T) {
 
 // TestAuditLogIsWholeHoweverLong reads more than a page of the store.
 func TestAuditLogIsWholeHoweverLong(t *testing.T) {
-	s := start(t, options{withoutWorker: true})
+	s := share(t)
 	s.environment("host", evidence.Server)
 	s.longLog("host", 3_210)
 	rows := s.auditLog("host", "")

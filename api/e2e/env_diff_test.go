@@ -15,7 +15,7 @@ import (
 
 func (s *service) diff(first, second string) any {
 	s.t.Helper()
-	return s.read("/env-diff/" + org + "?snappish1=" + url.QueryEscape(first) + "&snappish2=" + url.QueryEscape(second))
+	return s.read("/env-diff/" + s.org + "?snappish1=" + url.QueryEscape(first) + "&snappish2=" + url.QueryEscape(second))
 }
 
 // partOf lists the names of a part of a diff.
@@ -37,14 +37,14 @@ func instances(files map[string]int) []byte {
 }
 
 func TestTwoEnvironmentsAreComparedByFingerprint(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("beta", evidence.Server)
 	s.environment("prod", evidence.Server)
 	s.deliver("build", "new")
 	s.deliver("build", "same")
 	s.serves("beta", "gone")
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/beta/report/server", instances(map[string]int{"arm": 1, "new": 2, "other": 1, "zip": 1, "same": 3, "scaled": 1}))
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/prod/report/server", instances(map[string]int{"old": 1, "same": 3, "scaled": 4}))
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/beta/report/server", instances(map[string]int{"arm": 1, "new": 2, "other": 1, "zip": 1, "same": 3, "scaled": 1}))
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/prod/report/server", instances(map[string]int{"old": 1, "same": 3, "scaled": 4}))
 
 	alone := func(name string, count int, flow string) map[string]any {
 		info := map[string]any{
@@ -97,15 +97,15 @@ func TestTwoSnapshotsOfOneEnvironmentAreCompared(t *testing.T) {
 }
 
 func TestEnvironmentsOfDifferentTypesAreComparedWithTheirPods(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("cluster", evidence.K8S)
 	s.environment("host", evidence.Docker)
 	pod := func(name string, at int) string {
 		return fmt.Sprintf(`{"digests":{"app:1":"%s"},"creationTimestamp":%d,"podName":%q,"namespace":"n","owners":null}`, evidence.HashAPIKey("app"), at, name)
 	}
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/cluster/report/K8S",
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/cluster/report/K8S",
 		[]byte(`{"type":"K8S","artifacts":[`+pod("pod-b", 1_788_000_005)+`,`+pod("pod-a", 1_788_000_000)+`]}`))
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/docker",
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/docker",
 		fmt.Appendf(nil, `{"artifacts":[{"digests":{"app:latest":"%s"},"creationTimestamp":1788000001}]}`, evidence.HashAPIKey("app")))
 	want := map[string]any{
 		"fingerprint": evidence.HashAPIKey("app"), "name": "app:latest", "flow": "", "most_recent_timestamp": 1_788_000_005.0,
@@ -117,12 +117,12 @@ func TestEnvironmentsOfDifferentTypesAreComparedWithTheirPods(t *testing.T) {
 }
 
 func TestDiffShowsTheNamesOfNow(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
 	s.deliver("build", "a")
 	s.serves("host", "a")
 	s.rename("host", "server")
-	s.want(http.StatusOK, http.MethodPut, "/flows/"+org+"/build/rename", []byte(`{"new_name":"assembly"}`))
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/build/rename", []byte(`{"new_name":"assembly"}`))
 	got := s.diff("host", "server")
 	if at(t, got, "snappish1", "snapshot_id") != "server#1" || at(t, got, "not-changed", "artifacts", 0, "flow") != "assembly" {
 		t.Errorf("got %v", got)
@@ -130,13 +130,13 @@ func TestDiffShowsTheNamesOfNow(t *testing.T) {
 }
 
 func TestBadDiffsAreRefused(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
 	s.environment("empty", evidence.Server)
 	s.serves("host", "a")
 	ask := func(status int, message, first, second string) {
 		t.Helper()
-		s.refused(status, message, http.MethodGet, "/env-diff/"+org+"?snappish1="+url.QueryEscape(first)+"&snappish2="+url.QueryEscape(second), "")
+		s.refused(status, message, http.MethodGet, "/env-diff/"+s.org+"?snappish1="+url.QueryEscape(first)+"&snappish2="+url.QueryEscape(second), "")
 	}
 	for _, bad := range []string{"", "#1", "~0", "@{now}", "host#1~1", "host~1@{now}", "host##1", "host#", "host#five", "host@{0.days.ago}", "host@now", "host#99999999999999999999"} {
 		ask(http.StatusBadRequest, "Bad snappish "+bad, bad, "host")
@@ -144,16 +144,16 @@ func TestBadDiffsAreRefused(t *testing.T) {
 		// Nothing is looked up before both can be read.
 		ask(http.StatusBadRequest, "Bad snappish "+bad, "none", bad)
 	}
-	const unknown = "Environment named 'none' does not exist for organization 'acme'"
+	unknown := "Environment named 'none' does not exist for organization '" + s.org + "'"
 	ask(http.StatusNotFound, unknown, "none#1", "host")
 	ask(http.StatusNotFound, unknown, "host", "none")
 	const based = ". Indexes are 1-based"
-	ask(http.StatusNotFound, "Org: 'acme'. Snapshot 'empty' resolves to 'empty#0'. len(snapshots) == 0"+based, "empty", "host")
-	ask(http.StatusNotFound, "Org: 'acme'. Snapshot 'empty@{now}' resolves to 'empty#0'. len(snapshots) == 0"+based, "host", "empty@{now}")
-	ask(http.StatusNotFound, "Org: 'acme'. Snapshot 'host#23' resolves to 'host#23'. len(snapshots) == 1"+based, "host#23", "host")
-	ask(http.StatusNotFound, "Org: 'acme'. Snapshot 'host~3' resolves to 'host#-2'. len(snapshots) == 1"+based, "host", "host~3")
+	ask(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'empty' resolves to 'empty#0'. len(snapshots) == 0"+based, "empty", "host")
+	ask(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'empty@{now}' resolves to 'empty#0'. len(snapshots) == 0"+based, "host", "empty@{now}")
+	ask(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host#23' resolves to 'host#23'. len(snapshots) == 1"+based, "host#23", "host")
+	ask(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host~3' resolves to 'host#-2'. len(snapshots) == 1"+based, "host", "host~3")
 
-	got := s.do(http.MethodGet, "/api/v2/env-diff/"+org+"?snappish2=host", adminKey, nil)
+	got := s.do(http.MethodGet, "/api/v2/env-diff/"+s.org+"?snappish2=host", adminKey, nil)
 	message, errors := got.problem(t)
 	if want := (map[string]string{"query.snappish1": "Field required [input: None]"}); got.status != http.StatusBadRequest ||
 		message != evidence.ValidationMessage || !reflect.DeepEqual(errors, want) {
@@ -164,7 +164,7 @@ func TestBadDiffsAreRefused(t *testing.T) {
 func TestComparingCostsTheSameHoweverMuchRuns(t *testing.T) {
 	s, counting := counted(t)
 	s.deliver("build", "a")
-	flow := at(t, s.read("/flows/"+org+"/build"), "id").(string)
+	flow := at(t, s.read("/flows/"+s.org+"/build"), "id").(string)
 	spent := func(environment string, artifacts int) int {
 		t.Helper()
 		s.environment(environment, evidence.Server)
@@ -182,10 +182,10 @@ func TestComparingCostsTheSameHoweverMuchRuns(t *testing.T) {
 }
 
 func TestARolloutIsSeenInTheDiff(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.K8S)
 	for _, report := range [][]byte{fixtures.K8SReport1, fixtures.K8SReport2Rollout} {
-		s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/prod/report/K8S", report)
+		s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/prod/report/K8S", report)
 	}
 	got := s.diff("prod#1", "prod#2")
 	kept := len(s.snapshot("prod", "1").Artifacts) - 2

@@ -15,12 +15,12 @@ import (
 	"attestry/storage"
 )
 
-const environmentsPath = "/environments/" + org
+func (s *service) environmentsPath() string { return "/environments/" + s.org }
 
 // logical makes a logical environment of the given members.
 func (s *service) logical(name string, members ...string) {
 	s.t.Helper()
-	s.want(http.StatusCreated, http.MethodPut, environmentsPath,
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(),
 		fmt.Appendf(nil, `{"name":%q,"type":"logical","description":"","included_environments":%s}`, name, listOf(members)))
 }
 
@@ -35,7 +35,7 @@ func listOf(texts []string) string {
 // change does a write to an environment that must succeed.
 func (s *service) change(method, path, body string) {
 	s.t.Helper()
-	if got := s.want(http.StatusOK, method, environmentsPath+path, []byte(body)).text(s.t); got != "OK" {
+	if got := s.want(http.StatusOK, method, s.environmentsPath()+path, []byte(body)).text(s.t); got != "OK" {
 		s.t.Errorf("%s %s: answered %q", method, path, got)
 	}
 }
@@ -54,7 +54,7 @@ func (s *service) archive(name string) {
 func (s *service) listEnvironments(query string) string {
 	s.t.Helper()
 	var bodies []environmentBody
-	s.want(http.StatusOK, http.MethodGet, environmentsPath+query, nil).decode(s.t, &bodies)
+	s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+query, nil).decode(s.t, &bodies)
 	return names(bodies)
 }
 
@@ -67,7 +67,7 @@ func (s *service) refused(status int, message, method, path, body string) {
 }
 
 func TestPatchChangesOnlyWhatIsSent(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("two", evidence.K8S)
 	s.environment("three", evidence.S3)
@@ -107,7 +107,7 @@ func TestPatchMovesTheTimeOnlyWhenItChangesSomething(t *testing.T) {
 }
 
 func TestBadPatchesAreRefused(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.logical("all", "prod")
 	for body, want := range map[string]string{
@@ -120,19 +120,19 @@ func TestBadPatchesAreRefused(t *testing.T) {
 		`{"included_environments":["one"]}`: "included_environments: Only logical environments include others [input: server]",
 		manyMembers(1001):                   "included_environments: List should have at most 1000 items after validation, not 1001 [input: ",
 	} {
-		_, errors := s.want(http.StatusBadRequest, http.MethodPatch, environmentsPath+"/prod", []byte(body)).problem(t)
+		_, errors := s.want(http.StatusBadRequest, http.MethodPatch, s.environmentsPath()+"/prod", []byte(body)).problem(t)
 		field, text, _ := strings.Cut(want, ": ")
 		if !strings.HasPrefix(errors[field], text) || len(errors) != 1 {
 			t.Errorf("%.60s: %.200q", body, errors)
 		}
 	}
 	const notPhysical = "Can only add physical environments to logical environments"
-	s.refused(http.StatusBadRequest, notPhysical, http.MethodPatch, environmentsPath+"/all", `{"included_environments":["prod","all"]}`)
-	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization 'acme'",
-		http.MethodPatch, environmentsPath+"/all", `{"included_environments":["prod","none"]}`)
+	s.refused(http.StatusBadRequest, notPhysical, http.MethodPatch, s.environmentsPath()+"/all", `{"included_environments":["prod","all"]}`)
+	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'",
+		http.MethodPatch, s.environmentsPath()+"/all", `{"included_environments":["prod","none"]}`)
 	for _, name := range []string{"prod", "all"} {
-		s.refused(http.StatusNotFound, "Policy 'p1' does not exist in organization 'acme'",
-			http.MethodPatch, environmentsPath+"/"+name, `{"policies":["p1"],"description":"x"}`)
+		s.refused(http.StatusNotFound, "Policy 'p1' does not exist in organization '"+s.org+"'",
+			http.MethodPatch, s.environmentsPath()+"/"+name, `{"policies":["p1"],"description":"x"}`)
 	}
 	if got := s.getEnvironment("all"); got.Description != "" || !slices.Equal(got.Included, []string{"prod"}) {
 		t.Errorf("a refused change left %+v", got)
@@ -173,7 +173,7 @@ func TestMembersAreLookedUpTogether(t *testing.T) {
 }
 
 func TestPhysicalEnvironmentJoinsALogicalOne(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("two", evidence.K8S)
 	s.environment("all", evidence.LogicalType)
@@ -185,17 +185,17 @@ func TestPhysicalEnvironmentJoinsALogicalOne(t *testing.T) {
 	}
 	s.logical("others")
 	const notPhysical = "Can only add physical environments to logical environments"
-	s.refused(http.StatusBadRequest, notPhysical, http.MethodPut, environmentsPath+"/all/join", `{"physical_env_name":"others"}`)
-	s.refused(http.StatusBadRequest, notPhysical, http.MethodPut, environmentsPath+"/all/join", `{"physical_env_name":"all"}`)
-	s.refused(http.StatusBadRequest, notPhysical, http.MethodPut, environmentsPath+"/one/join", `{"physical_env_name":"two"}`)
-	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization 'acme'",
-		http.MethodPut, environmentsPath+"/all/join", `{"physical_env_name":"none"}`)
-	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization 'acme'",
-		http.MethodPut, environmentsPath+"/none/join", `{"physical_env_name":"one"}`)
+	s.refused(http.StatusBadRequest, notPhysical, http.MethodPut, s.environmentsPath()+"/all/join", `{"physical_env_name":"others"}`)
+	s.refused(http.StatusBadRequest, notPhysical, http.MethodPut, s.environmentsPath()+"/all/join", `{"physical_env_name":"all"}`)
+	s.refused(http.StatusBadRequest, notPhysical, http.MethodPut, s.environmentsPath()+"/one/join", `{"physical_env_name":"two"}`)
+	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'",
+		http.MethodPut, s.environmentsPath()+"/all/join", `{"physical_env_name":"none"}`)
+	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'",
+		http.MethodPut, s.environmentsPath()+"/none/join", `{"physical_env_name":"one"}`)
 	for body, field := range map[string]string{
 		`{}`: "physical_env_name", `{"physical_env_name":null}`: "physical_env_name", `{"physical_env_name":"one","as":"x"}`: "as",
 	} {
-		if _, errors := s.want(http.StatusBadRequest, http.MethodPut, environmentsPath+"/all/join", []byte(body)).problem(t); errors[field] == "" {
+		if _, errors := s.want(http.StatusBadRequest, http.MethodPut, s.environmentsPath()+"/all/join", []byte(body)).problem(t); errors[field] == "" {
 			t.Errorf("%s: %q", body, errors)
 		}
 	}
@@ -205,7 +205,7 @@ func TestPhysicalEnvironmentJoinsALogicalOne(t *testing.T) {
 }
 
 func TestConcurrentJoinsOfALogicalEnvironmentAreAllKept(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("all", evidence.LogicalType)
 	var want []string
 	for i := range 20 {
@@ -215,7 +215,7 @@ func TestConcurrentJoinsOfALogicalEnvironmentAreAllKept(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 40 {
 		group.Go(func() {
-			got := s.do(http.MethodPut, "/api/v2"+environmentsPath+"/all/join", memberKey,
+			got := s.do(http.MethodPut, "/api/v2"+s.environmentsPath()+"/all/join", memberKey,
 				fmt.Appendf(nil, `{"physical_env_name":%q}`, want[i/2]))
 			if got.status != http.StatusOK {
 				t.Errorf("status %d: %s", got.status, got.body)
@@ -231,7 +231,7 @@ func TestConcurrentJoinsOfALogicalEnvironmentAreAllKept(t *testing.T) {
 }
 
 func TestLogicalEnvironmentShowsWhatItsMembersHaveComeTo(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for _, name := range []string{"one", "two", "three"} {
 		s.environment(name, evidence.Server)
 	}
@@ -240,7 +240,7 @@ func TestLogicalEnvironmentShowsWhatItsMembersHaveComeTo(t *testing.T) {
 		t.Errorf("before anything has run: %+v", got)
 	}
 	for _, name := range []string{"two", "one", "three"} {
-		s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/"+name+"/report/server", serverReport(name))
+		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/"+name+"/report/server", serverReport(name))
 	}
 	got, newest := s.getEnvironment("all"), s.getEnvironment("one").LastChangedAt
 	if got.LastReportedAt != nil || got.LastChangedAt == nil || *got.LastChangedAt != *newest || got.LastModifiedAt != *newest {
@@ -254,7 +254,7 @@ func TestLogicalEnvironmentShowsWhatItsMembersHaveComeTo(t *testing.T) {
 	} {
 		s.state("one", c.one)
 		s.state("two", c.two)
-		listed := at(t, s.read(environmentsPath+"?name=all"), 0, "state")
+		listed := at(t, s.read(s.environmentsPath()+"?name=all"), 0, "state")
 		if got := s.getEnvironment("all").State; told(got) != told(c.want) || fmt.Sprint(listed) != told(c.want) {
 			t.Errorf("%s and %s are united to %s, listed as %v", told(c.one), told(c.two), told(got), listed)
 		}
@@ -282,9 +282,9 @@ func told(state *bool) string {
 }
 
 func TestFormerNameLeadsToTheEnvironmentUntilAnotherTakesIt(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("one", evidence.Server)
-	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/one/report/server", serverReport("a"))
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/one/report/server", serverReport("a"))
 	s.logical("all", "one")
 	id := s.environmentID("one")
 	s.rename("one", "two")
@@ -292,12 +292,12 @@ func TestFormerNameLeadsToTheEnvironmentUntilAnotherTakesIt(t *testing.T) {
 	if got := s.getEnvironment("one"); got.Name != "two" {
 		t.Errorf("the former name leads to %+v", got)
 	}
-	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/one/report/server", serverReport("a", "b"))
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/one/report/server", serverReport("a", "b"))
 	for _, name := range []string{"one", "two"} {
 		if got := s.snapshot(name, "-1"); got.Index != 2 {
 			t.Errorf("%s is at snapshot %d", name, got.Index)
 		}
-		if list := s.read("/snapshots/" + org + "/" + name).([]any); len(list) != 2 {
+		if list := s.read("/snapshots/" + s.org + "/" + name).([]any); len(list) != 2 {
 			t.Errorf("%s has %d snapshots", name, len(list))
 		}
 	}
@@ -314,13 +314,13 @@ func TestFormerNameLeadsToTheEnvironmentUntilAnotherTakesIt(t *testing.T) {
 	if got := s.getEnvironment("one"); got.Type != "K8S" || got.LastReportedAt != nil {
 		t.Errorf("the new one is %+v", got)
 	}
-	if list := s.read("/snapshots/" + org + "/one").([]any); len(list) != 0 {
+	if list := s.read("/snapshots/" + s.org + "/one").([]any); len(list) != 0 {
 		t.Errorf("the new one has %d snapshots", len(list))
 	}
 }
 
 func TestEnvironmentIsRenamedBackAndForth(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("one", evidence.Server)
 	id := s.environmentID("one")
 	for _, step := range []string{"one two", "two one", "one one", "two three", "one two", "three one"} {
@@ -333,7 +333,7 @@ func TestEnvironmentIsRenamedBackAndForth(t *testing.T) {
 }
 
 func TestBadNewNamesOfEnvironmentsAreRefused(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("two", evidence.Server)
 	const pattern = `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_]*$' [input: `
@@ -347,42 +347,42 @@ func TestBadNewNamesOfEnvironmentsAreRefused(t *testing.T) {
 		`{"new_name":"` + tooLong + `"}`:  "String should have at most 255 characters [input: " + tooLong[:200] + "...]",
 		`{}`:                              "Field required [input: None]",
 	} {
-		got := s.want(http.StatusBadRequest, http.MethodPut, environmentsPath+"/one/rename", []byte(body))
+		got := s.want(http.StatusBadRequest, http.MethodPut, s.environmentsPath()+"/one/rename", []byte(body))
 		if message, errors := got.problem(t); message != "Input payload validation failed" || errors["new_name"] != want {
 			t.Errorf("%s: %q %q", body, message, errors)
 		}
 	}
-	s.want(http.StatusBadRequest, http.MethodPut, environmentsPath+"/one/rename", []byte(`{"new_name":"three","force":true}`))
-	s.want(http.StatusBadRequest, http.MethodPut, environmentsPath, fmt.Appendf(nil, `{"name":%q,"type":"server","description":""}`, tooLong))
+	s.want(http.StatusBadRequest, http.MethodPut, s.environmentsPath()+"/one/rename", []byte(`{"new_name":"three","force":true}`))
+	s.want(http.StatusBadRequest, http.MethodPut, s.environmentsPath(), fmt.Appendf(nil, `{"name":%q,"type":"server","description":""}`, tooLong))
 	if got := s.listEnvironments(""); got != "one two" {
 		t.Errorf("listed %s", got)
 	}
 }
 
 func TestArchivedEnvironmentIsGoneByAllItsNames(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("one", evidence.Server)
 	s.logical("all")
 	s.rename("one", "two")
-	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/two/report/server", serverReport("a"))
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/two/report/server", serverReport("a"))
 	s.archive("two")
 	for _, name := range []string{"one", "two"} {
 		for _, c := range []struct{ method, path, body string }{
-			{http.MethodGet, environmentsPath + "/" + name, ""},
-			{http.MethodPatch, environmentsPath + "/" + name, `{"description":"x"}`},
-			{http.MethodPut, environmentsPath + "/" + name + "/archive", "null"},
-			{http.MethodPut, environmentsPath + "/" + name + "/archive", ""},
-			{http.MethodPut, environmentsPath + "/" + name + "/rename", `{"new_name":"three"}`},
-			{http.MethodPut, environmentsPath + "/" + name + "/join", `{"physical_env_name":"two"}`},
-			{http.MethodPut, environmentsPath + "/all/join", `{"physical_env_name":"` + name + `"}`},
-			{http.MethodPatch, environmentsPath + "/all", `{"included_environments":["` + name + `"]}`},
-			{http.MethodPut, environmentsPath + "/" + name + "/report/server", string(serverReport("a"))},
-			{http.MethodGet, "/snapshots/" + org + "/" + name, ""},
-			{http.MethodGet, "/snapshots/" + org + "/" + name + "/1", ""},
-			{http.MethodPut, "/allowlists/" + org + "/" + name, allowanceOf("a", "why")},
-			{http.MethodPatch, "/tags/" + org + "/env/" + name, `{"set_tags":{"a":"b"}}`},
+			{http.MethodGet, s.environmentsPath() + "/" + name, ""},
+			{http.MethodPatch, s.environmentsPath() + "/" + name, `{"description":"x"}`},
+			{http.MethodPut, s.environmentsPath() + "/" + name + "/archive", "null"},
+			{http.MethodPut, s.environmentsPath() + "/" + name + "/archive", ""},
+			{http.MethodPut, s.environmentsPath() + "/" + name + "/rename", `{"new_name":"three"}`},
+			{http.MethodPut, s.environmentsPath() + "/" + name + "/join", `{"physical_env_name":"two"}`},
+			{http.MethodPut, s.environmentsPath() + "/all/join", `{"physical_env_name":"` + name + `"}`},
+			{http.MethodPatch, s.environmentsPath() + "/all", `{"included_environments":["` + name + `"]}`},
+			{http.MethodPut, s.environmentsPath() + "/" + name + "/report/server", string(serverReport("a"))},
+			{http.MethodGet, "/snapshots/" + s.org + "/" + name, ""},
+			{http.MethodGet, "/snapshots/" + s.org + "/" + name + "/1", ""},
+			{http.MethodPut, "/allowlists/" + s.org + "/" + name, allowanceOf("a", "why")},
+			{http.MethodPatch, "/tags/" + s.org + "/env/" + name, `{"set_tags":{"a":"b"}}`},
 		} {
-			s.refused(http.StatusNotFound, "Environment named '"+name+"' has been archived for organization 'acme'", c.method, c.path, c.body)
+			s.refused(http.StatusNotFound, "Environment named '"+name+"' has been archived for organization '"+s.org+"'", c.method, c.path, c.body)
 		}
 	}
 	if got := s.listEnvironments(""); got != "all" {
@@ -391,9 +391,9 @@ func TestArchivedEnvironmentIsGoneByAllItsNames(t *testing.T) {
 }
 
 func TestUnknownEnvironmentsAreNotFound(t *testing.T) {
-	s := start(t, options{})
-	for _, organization := range []string{org, "open"} {
-		if organization == "open" {
+	s := share(t)
+	for _, organization := range []string{s.org, s.public} {
+		if organization == s.public {
 			s.environment("none", evidence.Server) // of another organization
 		}
 		path := "/environments/" + organization
@@ -409,36 +409,36 @@ func TestUnknownEnvironmentsAreNotFound(t *testing.T) {
 			s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+organization+"'", c.method, c.path, c.body)
 		}
 	}
-	s.want(http.StatusCreated, http.MethodPut, "/environments/open", []byte(`{"name":"all","type":"logical","description":""}`))
-	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization 'open'",
-		http.MethodPut, "/environments/open/all/join", `{"physical_env_name":"none"}`)
-	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization 'open'",
-		http.MethodPatch, "/environments/open/all", `{"included_environments":["none"]}`)
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.public, []byte(`{"name":"all","type":"logical","description":""}`))
+	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.public+"'",
+		http.MethodPut, "/environments/"+s.public+"/all/join", `{"physical_env_name":"none"}`)
+	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.public+"'",
+		http.MethodPatch, "/environments/"+s.public+"/all", `{"included_environments":["none"]}`)
 	if got := s.getEnvironment("none"); got.Name != "none" || got.Description != "of a test" {
 		t.Errorf("the other organization's is %+v", got)
 	}
 }
 
 func TestNothingOfItsFormerLifeShowsInARevivedEnvironment(t *testing.T) {
-	s := start(t, options{})
-	s.want(http.StatusCreated, http.MethodPut, environmentsPath,
+	s := share(t)
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(),
 		[]byte(`{"name":"prod","type":"server","description":"old","include_scaling":true}`))
-	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/env/prod", []byte(`{"set_tags":{"a":"b"}}`))
-	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/prod/report/server", serverReport("a"))
-	s.want(http.StatusCreated, http.MethodPut, "/allowlists/"+org+"/prod", []byte(allowanceOf("a", "why")))
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/env/prod", []byte(`{"set_tags":{"a":"b"}}`))
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/server", serverReport("a"))
+	s.want(http.StatusCreated, http.MethodPut, "/allowlists/"+s.org+"/prod", []byte(allowanceOf("a", "why")))
 	s.archive("prod")
-	s.want(http.StatusCreated, http.MethodPut, environmentsPath, []byte(`{"name":"prod","type":"K8S","description":""}`))
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(), []byte(`{"name":"prod","type":"K8S","description":""}`))
 	got := s.getEnvironment("prod")
 	if got.Type != "K8S" || got.Description != "" || got.IncludeScaling || len(got.Tags) != 0 || got.LastReportedAt != nil || got.LastChangedAt != nil {
 		t.Errorf("revived %+v", got)
 	}
-	if list := s.read("/snapshots/" + org + "/prod").([]any); len(list) != 0 {
+	if list := s.read("/snapshots/" + s.org + "/prod").([]any); len(list) != 0 {
 		t.Errorf("it has %d snapshots", len(list))
 	}
-	if list := s.read("/allowlists/" + org).([]any); len(list) != 0 {
+	if list := s.read("/allowlists/" + s.org).([]any); len(list) != 0 {
 		t.Errorf("it permits %s", shown(list))
 	}
-	s.want(http.StatusBadRequest, http.MethodPut, environmentsPath+"/prod/report/server", serverReport("a"))
+	s.want(http.StatusBadRequest, http.MethodPut, s.environmentsPath()+"/prod/report/server", serverReport("a"))
 	s.archive("prod")
 	s.environment("prod", evidence.LogicalType)
 	if got := s.getEnvironment("prod"); got.Type != "logical" || got.Included == nil {
@@ -447,12 +447,12 @@ func TestNothingOfItsFormerLifeShowsInARevivedEnvironment(t *testing.T) {
 }
 
 func TestLogicalEnvironmentKeepsWorkingWithAnArchivedMember(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("two", evidence.Server)
 	s.logical("all", "two", "one")
-	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/one/report/server", serverReport("a"))
-	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/two/report/server", serverReport("a"))
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/one/report/server", serverReport("a"))
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/two/report/server", serverReport("a"))
 	s.state("one", new(true))
 	s.state("two", new(false))
 	changed := s.getEnvironment("two").LastChangedAt
@@ -463,7 +463,7 @@ func TestLogicalEnvironmentKeepsWorkingWithAnArchivedMember(t *testing.T) {
 		if !slices.Equal(got.Included, want) {
 			t.Errorf("%s: included %v", when, got.Included)
 		}
-		if listed := column(t, s.read(environmentsPath+"?type=logical"), "included_environments"); listed != fmt.Sprint(want) {
+		if listed := column(t, s.read(s.environmentsPath()+"?type=logical"), "included_environments"); listed != fmt.Sprint(want) {
 			t.Errorf("%s: listed with %s", when, listed)
 		}
 		if told(got.State) != state || got.LastChangedAt == nil || *got.LastChangedAt != *changed {
@@ -471,7 +471,7 @@ func TestLogicalEnvironmentKeepsWorkingWithAnArchivedMember(t *testing.T) {
 		}
 	}
 	assert("archived", "true", "two", "one")
-	s.want(http.StatusOK, http.MethodPut, environmentsPath,
+	s.want(http.StatusOK, http.MethodPut, s.environmentsPath(),
 		[]byte(`{"name":"all","type":"logical","description":"again","included_environments":["two","one"]}`))
 	assert("the same list put again", "true", "two", "one")
 	s.change(http.MethodPatch, "/all", `{"included_environments":["one","two"]}`)
@@ -480,19 +480,19 @@ func TestLogicalEnvironmentKeepsWorkingWithAnArchivedMember(t *testing.T) {
 	s.change(http.MethodPut, "/all/join", `{"physical_env_name":"three"}`)
 	assert("joined", "<nil>", "one", "two", "three")
 	s.change(http.MethodPatch, "/all", `{"included_environments":["one"]}`)
-	s.refused(http.StatusNotFound, "Environment named 'two' has been archived for organization 'acme'",
-		http.MethodPatch, environmentsPath+"/all", `{"included_environments":["one","two"]}`)
+	s.refused(http.StatusNotFound, "Environment named 'two' has been archived for organization '"+s.org+"'",
+		http.MethodPatch, s.environmentsPath()+"/all", `{"included_environments":["one","two"]}`)
 }
 
 func TestArtifactsDoNotRunInArchivedEnvironments(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	fingerprint := evidence.HashAPIKey("web")
 	s.artifact("build", "t", "app", fingerprint, attestedCommit)
 	for _, name := range []string{"prod", "beta"} {
 		s.environment(name, evidence.Server)
-		s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/"+name+"/report/server", serverReport("web"))
+		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/"+name+"/report/server", serverReport("web"))
 	}
-	path := "/artifacts/" + org + "/build/fingerprint/" + fingerprint
+	path := "/artifacts/" + s.org + "/build/fingerprint/" + fingerprint
 	eventually(t, "the artifact runs in two environments", func() bool {
 		return len(at(t, s.read(path), "running").([]any)) == 2
 	})
@@ -522,7 +522,7 @@ func TestArtifactsDoNotRunInArchivedEnvironments(t *testing.T) {
 }
 
 func TestConcurrentRenameAndArchiveLeaveOneOutcome(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	archived := 0
 	for round := range 10 {
 		one, two := fmt.Sprint("one-", round), fmt.Sprint("two-", round)
@@ -535,7 +535,7 @@ func TestConcurrentRenameAndArchiveLeaveOneOutcome(t *testing.T) {
 				path, body = "/"+one+"/archive", "null"
 			}
 			group.Go(func() {
-				statuses[i] = s.do(http.MethodPut, "/api/v2"+environmentsPath+path, memberKey, []byte(body)).status
+				statuses[i] = s.do(http.MethodPut, "/api/v2"+s.environmentsPath()+path, memberKey, []byte(body)).status
 			})
 		}
 		group.Wait()
@@ -549,7 +549,7 @@ func TestConcurrentRenameAndArchiveLeaveOneOutcome(t *testing.T) {
 				archived++
 			}
 		}
-		got := s.do(http.MethodGet, "/api/v2"+environmentsPath+"/"+one, readerKey, nil).status
+		got := s.do(http.MethodGet, "/api/v2"+s.environmentsPath()+"/"+one, readerKey, nil).status
 		if listed := s.listEnvironments("?name=-" + fmt.Sprint(round)); got != want || (listed == "") != (want == http.StatusNotFound) {
 			t.Errorf("round %d: %v, then status %d, listed %q", round, statuses, got, listed)
 		}
@@ -560,7 +560,7 @@ func TestConcurrentRenameAndArchiveLeaveOneOutcome(t *testing.T) {
 }
 
 func TestConcurrentRenamesOfEnvironmentsLetOneWin(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	const many = 10
 	for i := range many {
 		s.environment(fmt.Sprint("env-", i), evidence.Server)
@@ -569,7 +569,7 @@ func TestConcurrentRenamesOfEnvironmentsLetOneWin(t *testing.T) {
 	var won atomic.Int64
 	for i := range many {
 		group.Go(func() {
-			got := s.do(http.MethodPut, fmt.Sprintf("/api/v2%s/env-%d/rename", environmentsPath, i), memberKey, []byte(`{"new_name":"wanted"}`))
+			got := s.do(http.MethodPut, fmt.Sprintf("/api/v2%s/env-%d/rename", s.environmentsPath(), i), memberKey, []byte(`{"new_name":"wanted"}`))
 			switch got.status {
 			case http.StatusOK:
 				won.Add(1)
@@ -586,15 +586,15 @@ func TestConcurrentRenamesOfEnvironmentsLetOneWin(t *testing.T) {
 }
 
 func TestRolesDecideOnTheLifeOfEnvironments(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("all", evidence.LogicalType)
 	for _, c := range []struct{ method, path, body string }{
-		{http.MethodPatch, environmentsPath + "/one", `{"description":"x"}`},
-		{http.MethodPut, environmentsPath + "/all/join", `{"physical_env_name":"one"}`},
-		{http.MethodPut, environmentsPath + "/one/rename", `{"new_name":"one"}`},
-		{http.MethodPut, "/allowlists/" + org + "/one", allowanceOf("a", "why")},
-		{http.MethodPut, environmentsPath + "/one/archive", "null"},
+		{http.MethodPatch, s.environmentsPath() + "/one", `{"description":"x"}`},
+		{http.MethodPut, s.environmentsPath() + "/all/join", `{"physical_env_name":"one"}`},
+		{http.MethodPut, s.environmentsPath() + "/one/rename", `{"new_name":"one"}`},
+		{http.MethodPut, "/allowlists/" + s.org + "/one", allowanceOf("a", "why")},
+		{http.MethodPut, s.environmentsPath() + "/one/archive", "null"},
 	} {
 		for _, key := range []string{readerKey, snapshotterKey, strangerKey} {
 			if got := s.do(c.method, "/api/v2"+c.path, key, []byte(c.body)); got.status != http.StatusForbidden {
@@ -610,13 +610,13 @@ func TestRolesDecideOnTheLifeOfEnvironments(t *testing.T) {
 // TestRevivedMemberTakesItsPlaceInALogicalEnvironment does what Terraform does with a
 // member that has to be made anew: the list of the logical environment is the same.
 func TestRevivedMemberTakesItsPlaceInALogicalEnvironment(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("web", evidence.Server)
 	s.environment("db", evidence.Server)
 	s.logical("all", "web", "db")
-	report := "/environments/" + org + "/web/report/server"
+	report := "/environments/" + s.org + "/web/report/server"
 	s.want(http.StatusCreated, http.MethodPut, report, serverReport("old"))
-	s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/web/archive", nil)
+	s.want(http.StatusOK, http.MethodPut, "/environments/"+s.org+"/web/archive", nil)
 	if got := s.snapshot("all", "-1"); got.Index != 2 || got.ArtifactComplianceCount["null"] != 0 {
 		t.Errorf("without the archived member snapshot %d runs %v", got.Index, got.Artifacts)
 	}
@@ -625,7 +625,7 @@ func TestRevivedMemberTakesItsPlaceInALogicalEnvironment(t *testing.T) {
 		t.Errorf("the revived member joins with snapshot %d", got.Index)
 	}
 	s.want(http.StatusCreated, http.MethodPut, report, serverReport("new"))
-	s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/all/join", []byte(`{"physical_env_name":"web"}`))
+	s.want(http.StatusOK, http.MethodPut, "/environments/"+s.org+"/all/join", []byte(`{"physical_env_name":"web"}`))
 	if got := s.getEnvironment("all"); !slices.Equal(got.Included, []string{"web", "db"}) {
 		t.Errorf("it includes %v", got.Included)
 	}
@@ -634,7 +634,7 @@ func TestRevivedMemberTakesItsPlaceInALogicalEnvironment(t *testing.T) {
 		t.Errorf("snapshot %d runs %v", got.Index, got.Artifacts)
 	}
 	s.wantEvents("all", "", "new started-unknown #4", "old started-unknown #1")
-	if count := at(t, s.read("/deployments/"+org+"?env_name=all"), "total_count"); count != 1.0 {
+	if count := at(t, s.read("/deployments/"+s.org+"?env_name=all"), "total_count"); count != 1.0 {
 		t.Errorf("%v deployments", count)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"attestry/evidence"
 )
@@ -29,12 +28,12 @@ type environmentBody struct {
 func (s *service) getEnvironment(name string) environmentBody {
 	s.t.Helper()
 	var body environmentBody
-	s.want(http.StatusOK, http.MethodGet, "/environments/"+org+"/"+name, nil).decode(s.t, &body)
+	s.want(http.StatusOK, http.MethodGet, "/environments/"+s.org+"/"+name, nil).decode(s.t, &body)
 	return body
 }
 
 func TestEveryTypeOfEnvironmentCanBeCreated(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for _, kind := range []evidence.EnvironmentType{"K8S", "ECS", "S3", "lambda", "server", "docker", "azure-apps", "cloud-run", "logical"} {
 		name := "of-type-" + string(kind)
 		s.environment(name, kind)
@@ -49,8 +48,8 @@ func TestEveryTypeOfEnvironmentCanBeCreated(t *testing.T) {
 }
 
 func TestRepeatedPutChangesOnlyWhatIsSent(t *testing.T) {
-	s := start(t, options{})
-	path := "/environments/" + org
+	s := share(t)
+	path := "/environments/" + s.org
 	s.want(http.StatusCreated, http.MethodPut, path, []byte(`{"name":"prod","type":"K8S","description":"first","include_scaling":true}`))
 	if got := s.want(http.StatusOK, http.MethodPut, path, []byte(`{"name":"prod","type":"K8S","description":""}`)).text(t); got != "OK" {
 		t.Errorf("answered %q", got)
@@ -66,9 +65,9 @@ func TestRepeatedPutChangesOnlyWhatIsSent(t *testing.T) {
 }
 
 func TestReportMovesTheTimesOfItsEnvironment(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a"))
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a"))
 	got := s.getEnvironment("host")
 	if got.LastReportedAt == nil || got.LastChangedAt == nil || got.LastModifiedAt != *got.LastReportedAt {
 		t.Errorf("got %+v", got)
@@ -76,10 +75,10 @@ func TestReportMovesTheTimesOfItsEnvironment(t *testing.T) {
 }
 
 func TestLogicalEnvironmentHasPhysicalMembersOnly(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("two", evidence.K8S)
-	path := "/environments/" + org
+	path := "/environments/" + s.org
 	s.want(http.StatusCreated, http.MethodPut, path,
 		[]byte(`{"name":"all","type":"logical","description":"","included_environments":["two","one"]}`))
 	if got := s.getEnvironment("all").Included; !slices.Equal(got, []string{"two", "one"}) {
@@ -92,32 +91,32 @@ func TestLogicalEnvironmentHasPhysicalMembersOnly(t *testing.T) {
 	}
 	got = s.want(http.StatusNotFound, http.MethodPut, path,
 		[]byte(`{"name":"nested","type":"logical","description":"","included_environments":[""]}`))
-	if message, _ := got.problem(t); message != "Environment named '' does not exist for organization 'acme'" {
+	if message, _ := got.problem(t); message != "Environment named '' does not exist for organization '"+s.org+"'" {
 		t.Errorf("message %q", message)
 	}
-	s.want(http.StatusNotFound, http.MethodGet, "/environments/"+org+"/nested", nil)
+	s.want(http.StatusNotFound, http.MethodGet, "/environments/"+s.org+"/nested", nil)
 }
 
 func TestPhysicalEnvironmentIsPutWithMembersThatChangeNothing(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("gone", evidence.Server)
 	s.logical("all", "one")
 	s.archive("gone")
 	put := func(status int, kind, members string) answer {
 		t.Helper()
-		return s.want(status, http.MethodPut, environmentsPath,
+		return s.want(status, http.MethodPut, s.environmentsPath(),
 			fmt.Appendf(nil, `{"name":"prod","type":%q,"description":"d","included_environments":%s}`, kind, members))
 	}
 	for members, message := range map[string]string{
-		`["none"]`:       "Environment named 'none' does not exist for organization 'acme'",
-		`["one","none"]`: "Environment named 'none' does not exist for organization 'acme'",
-		`[""]`:           "Environment named '' does not exist for organization 'acme'",
-		`["gone"]`:       "Environment named 'gone' has been archived for organization 'acme'",
+		`["none"]`:       "Environment named 'none' does not exist for organization '" + s.org + "'",
+		`["one","none"]`: "Environment named 'none' does not exist for organization '" + s.org + "'",
+		`[""]`:           "Environment named '' does not exist for organization '" + s.org + "'",
+		`["gone"]`:       "Environment named 'gone' has been archived for organization '" + s.org + "'",
 	} {
 		wantMessage(t, put(http.StatusNotFound, "server", members), message)
 	}
-	s.want(http.StatusNotFound, http.MethodGet, environmentsPath+"/prod", nil)
+	s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/prod", nil)
 	put(http.StatusCreated, "server", `["one","all","one"]`)
 	before := s.getEnvironment("prod")
 	for _, members := range []string{`["one"]`, `[]`, `null`, `["prod"]`} {
@@ -127,14 +126,14 @@ func TestPhysicalEnvironmentIsPutWithMembersThatChangeNothing(t *testing.T) {
 	if before.Included != nil || after.Included != nil || after.LastModifiedAt != before.LastModifiedAt {
 		t.Errorf("made as %+v, then %+v", before, after)
 	}
-	wantMessage(t, put(http.StatusNotFound, "server", `["none"]`), "Environment named 'none' does not exist for organization 'acme'")
+	wantMessage(t, put(http.StatusNotFound, "server", `["none"]`), "Environment named 'none' does not exist for organization '"+s.org+"'")
 	if events := s.events("prod", ""); len(events) != 0 {
 		t.Errorf("its log has %q", events)
 	}
 }
 
 func TestBadEnvironmentsAreRefused(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for name, c := range map[string]struct{ body, field, text string }{
 		"name":        {`{"name":"foo bar","type":"K8S","description":""}`, "name", `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_]*$' [input: foo bar]`},
 		"type":        {`{"name":"x","type":"k8s","description":""}`, "type", "Input should be 'K8S', 'ECS', 'S3', 'lambda', 'server', 'docker', 'azure-apps', 'cloud-run' or 'logical' [input: k8s]"},
@@ -142,22 +141,22 @@ func TestBadEnvironmentsAreRefused(t *testing.T) {
 		"scaling":     {`{"name":"x","type":"K8S","description":"","include_scaling":"maybe"}`, "include_scaling", "Input should be a valid boolean, unable to interpret input [input: maybe]"},
 		"extra":       {`{"name":"x","type":"K8S","description":"","colour":1}`, "colour", "Extra inputs are not permitted [input: 1]"},
 	} {
-		got := s.want(http.StatusBadRequest, http.MethodPut, "/environments/"+org, []byte(c.body))
+		got := s.want(http.StatusBadRequest, http.MethodPut, "/environments/"+s.org, []byte(c.body))
 		message, errors := got.problem(t)
 		if message != "Input payload validation failed" || errors[c.field] != c.text {
 			t.Errorf("%s: %q %q", name, message, errors)
 		}
 	}
-	s.want(http.StatusNotFound, http.MethodGet, "/environments/"+org+"/x", nil)
+	s.want(http.StatusNotFound, http.MethodGet, "/environments/"+s.org+"/x", nil)
 }
 
 func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	for _, name := range []string{"delta", "alpha", "charlie", "bravo"} {
 		s.environment(name, evidence.Server)
 	}
 	var bare []environmentBody
-	s.want(http.StatusOK, http.MethodGet, "/environments/"+org+"?name=A&sort_direction=desc", nil).decode(t, &bare)
+	s.want(http.StatusOK, http.MethodGet, "/environments/"+s.org+"?name=A&sort_direction=desc", nil).decode(t, &bare)
 	if got := names(bare); got != "delta charlie bravo alpha" {
 		t.Errorf("listed %s", got)
 	}
@@ -169,17 +168,17 @@ func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
 		TotalCount   int `json:"total_count"`
 		Links        map[string]struct{ Href string }
 	}
-	got := s.want(http.StatusOK, http.MethodGet, "/environments/"+org+"?page=2&per_page=3", nil)
+	got := s.want(http.StatusOK, http.MethodGet, "/environments/"+s.org+"?page=2&per_page=3", nil)
 	got.decode(t, &page)
 	if names(page.Environments) != "delta" || page.Page != 2 || page.PerPage != 3 || page.TotalPages != 2 || page.TotalCount != 4 {
 		t.Errorf("page is %+v", page)
 	}
-	if !strings.Contains(string(got.body), `"prev":{"href":"`+s.URL+`/api/v2/environments/acme?`) {
+	if !strings.Contains(string(got.body), `"prev":{"href":"`+s.URL+`/api/v2/environments/`+s.org+`?`) {
 		t.Errorf("no link to the page before: %s", got.body)
 	}
 	for query, want := range map[string]int{"?tag=": 0, "?tag=team": 0, "?type=server": 4, "?type=K8S": 0, "?space_id=": 4, "?name=": 4, "?name=zulu": 0} {
 		var found []environmentBody
-		s.want(http.StatusOK, http.MethodGet, "/environments/"+org+query, nil).decode(t, &found)
+		s.want(http.StatusOK, http.MethodGet, "/environments/"+s.org+query, nil).decode(t, &found)
 		if len(found) != want {
 			t.Errorf("%s: %d environments, want %d", query, len(found), want)
 		}
@@ -187,20 +186,17 @@ func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
 }
 
 func TestEnvironmentsAreFilteredAndSorted(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for _, name := range []string{"Delta", "alpha", "charlie"} {
 		s.environment(name, evidence.Server)
-		s.clock.turn(time.Minute)
 	}
 	s.environment("bravo", evidence.K8S)
 	s.logical("united", "Delta", "charlie")
-	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/env/alpha", []byte(`{"set_tags":{"team":"x"}}`))
-	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/env/bravo", []byte(`{"set_tags":{"team":"y","tier":""}}`))
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/env/alpha", []byte(`{"set_tags":{"team":"x"}}`))
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/env/bravo", []byte(`{"set_tags":{"team":"y","tier":""}}`))
 	for _, name := range []string{"charlie", "Delta", "alpha"} {
-		s.clock.turn(time.Minute)
-		s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/"+name+"/report/server", serverReport(name))
+		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/"+name+"/report/server", serverReport(name))
 	}
-	s.clock.turn(time.Minute)
 	s.change(http.MethodPatch, "/bravo", `{"description":"touched"}`)
 	for query, want := range map[string]string{
 		"":                       "Delta alpha bravo charlie united",
@@ -228,16 +224,16 @@ func TestEnvironmentsAreFilteredAndSorted(t *testing.T) {
 }
 
 func TestListedEnvironmentsHaveWhatClientsRead(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
-	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/prod/report/server", serverReport("a"))
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/server", serverReport("a"))
 	s.logical("all", "prod")
-	clientReadsEach(t, "environments_item", s.read(environmentsPath))
-	page := s.read(environmentsPath + "?page=1")
+	clientReadsEach(t, "environments_item", s.read(s.environmentsPath()))
+	page := s.read(s.environmentsPath() + "?page=1")
 	clientReads(t, "environments", page)
 	clientReadsEach(t, "environments_item", at(t, page, "environments"))
 	for i, name := range []string{"all", "prod"} {
-		one := s.read(environmentsPath + "/" + name)
+		one := s.read(s.environmentsPath() + "/" + name)
 		clientReads(t, "environment", one)
 		if listed := at(t, page, "environments", i); shown(listed) != shown(one) {
 			t.Errorf("%s is listed as %s, read as %s", name, shown(listed), shown(one))
@@ -254,7 +250,7 @@ func names(environments []environmentBody) string {
 }
 
 func TestBadListParametersAreNamed(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for query, c := range map[string]struct{ field, text string }{
 		"page=":           {"query.page", "Input should be a valid integer, unable to parse string as an integer [input: ]"},
 		"per_page=many":   {"query.per_page", "Input should be a valid integer, unable to parse string as an integer [input: many]"},
@@ -267,7 +263,7 @@ func TestBadListParametersAreNamed(t *testing.T) {
 		"sort_direction=": {"query.sort_direction", "Input should be 'asc' or 'desc' [input: ]"},
 		"type=k8s":        {"query.type[0]", "Input should be 'K8S', 'ECS', 'S3', 'lambda', 'server', 'docker', 'azure-apps', 'cloud-run' or 'logical' [input: k8s]"},
 	} {
-		got := s.want(http.StatusBadRequest, http.MethodGet, "/environments/"+org+"?"+query, nil)
+		got := s.want(http.StatusBadRequest, http.MethodGet, "/environments/"+s.org+"?"+query, nil)
 		if _, errors := got.problem(t); errors[c.field] != c.text {
 			t.Errorf("%s: %q", query, errors)
 		}
@@ -275,12 +271,12 @@ func TestBadListParametersAreNamed(t *testing.T) {
 }
 
 func TestConcurrentCreatesMakeOneEnvironment(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	var group sync.WaitGroup
 	statuses := make([]int, 40)
 	for i := range statuses {
 		group.Go(func() {
-			statuses[i] = s.do(http.MethodPut, "/api/v2/environments/"+org, adminKey,
+			statuses[i] = s.do(http.MethodPut, "/api/v2/environments/"+s.org, adminKey,
 				fmt.Appendf(nil, `{"name":"race","type":"K8S","description":"from %d"}`, i)).status
 		})
 	}
@@ -290,26 +286,26 @@ func TestConcurrentCreatesMakeOneEnvironment(t *testing.T) {
 		t.Errorf("statuses %v", statuses)
 	}
 	var all []environmentBody
-	s.want(http.StatusOK, http.MethodGet, "/environments/"+org, nil).decode(t, &all)
+	s.want(http.StatusOK, http.MethodGet, "/environments/"+s.org, nil).decode(t, &all)
 	if len(all) != 1 {
 		t.Errorf("%d environments", len(all))
 	}
 }
 
 func TestEnvironmentsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/prod/report/server", serverReport("a"))
-	for _, path := range []string{"/environments/open/prod", "/snapshots/open/prod", "/snapshots/open/prod/1"} {
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/prod/report/server", serverReport("a"))
+	for _, path := range []string{"/environments/" + s.public + "/prod", "/snapshots/" + s.public + "/prod", "/snapshots/" + s.public + "/prod/1"} {
 		got := s.want(http.StatusNotFound, http.MethodGet, path, nil)
-		if message, _ := got.problem(t); message != "Environment named 'prod' does not exist for organization 'open'" {
+		if message, _ := got.problem(t); message != "Environment named 'prod' does not exist for organization '"+s.public+"'" {
 			t.Errorf("%s: %q", path, message)
 		}
 	}
-	s.want(http.StatusNotFound, http.MethodPut, "/environments/open/prod/report/server", serverReport("b"))
-	s.environmentIn("open", "prod")
+	s.want(http.StatusNotFound, http.MethodPut, "/environments/"+s.public+"/prod/report/server", serverReport("b"))
+	s.environmentIn(s.public, "prod")
 	var list []any
-	s.want(http.StatusOK, http.MethodGet, "/snapshots/open/prod", nil).decode(t, &list)
+	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+s.public+"/prod", nil).decode(t, &list)
 	if len(list) != 0 {
 		t.Errorf("the other organization's environment of the same name has %d snapshots", len(list))
 	}
@@ -326,16 +322,16 @@ func TestOrganizationAndDefaultOrganization(t *testing.T) {
 		Name, Kind string
 		CreatedAt  float64 `json:"created_at"`
 	}
-	s.want(http.StatusOK, http.MethodGet, "/organizations/"+org, nil).decode(t, &found)
-	if found.Name != org || found.Kind != "shared" || found.CreatedAt == 0 {
+	s.want(http.StatusOK, http.MethodGet, "/organizations/"+s.org, nil).decode(t, &found)
+	if found.Name != s.org || found.Kind != "shared" || found.CreatedAt == 0 {
 		t.Errorf("got %+v", found)
 	}
-	s.want(http.StatusOK, http.MethodPut, "/user/"+org, []byte("null"))
+	s.want(http.StatusOK, http.MethodPut, "/user/"+s.org, []byte("null"))
 	var set struct {
 		DefaultOrgName string `json:"default_org_name"`
 	}
 	s.want(http.StatusOK, http.MethodGet, "/user/default-org", nil).decode(t, &set)
-	if set.DefaultOrgName != org {
+	if set.DefaultOrgName != s.org {
 		t.Errorf("default organization is %q", set.DefaultOrgName)
 	}
 	got := s.do(http.MethodPut, "/api/v2/user/nowhere", adminKey, nil)

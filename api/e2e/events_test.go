@@ -19,7 +19,7 @@ import (
 // repository.
 func (s *service) comesFrom(flow, name, commit, repository string) {
 	s.t.Helper()
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/"+flow, fmt.Appendf(nil,
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/"+flow, fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":%q,"git_commit":%q,"build_url":"https://ci.example.com/1","commit_url":%q,
 			"trail_name":%q,"template_reference_name":"app","repo_info":{"name":%q,"id":%q,"url":%q,"provider":"github"}}`,
 		evidence.HashAPIKey(name), name, commit, "https://github.com/"+repository+"/commit/"+commit,
@@ -30,7 +30,7 @@ func (s *service) comesFrom(flow, name, commit, repository string) {
 // snapshot.
 func (s *service) nowRuns(environment string, names ...string) {
 	s.t.Helper()
-	s.want(http.StatusCreated, http.MethodPut, environmentsPath+"/"+environment+"/report/server", serverReport(names...))
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(names...))
 }
 
 // events gives an entry for each event that a query finds: what happened to which
@@ -38,7 +38,7 @@ func (s *service) nowRuns(environment string, names ...string) {
 func (s *service) events(environment, query string) []string {
 	s.t.Helper()
 	told := []string{}
-	for _, event := range s.read(environmentsPath + "/" + environment + "/events" + query).([]any) {
+	for _, event := range s.read(s.environmentsPath() + "/" + environment + "/events" + query).([]any) {
 		clientReads(s.t, "environment_event", event)
 		told = append(told, fmt.Sprintf("%v %v #%v", strings.TrimPrefix(at(s.t, event, "artifact_name").(string), "/opt/"),
 			at(s.t, event, "type"), at(s.t, event, "snapshot_index")))
@@ -60,7 +60,7 @@ const (
 
 // TestEventLogTellsOfARollout compares with docs/semantics.md 13.1.
 func TestEventLogTellsOfARollout(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.comesFrom("app-ci", "app-1", firstCommit, "acme/app")
 	s.comesFrom("app-ci", "app-2", secondCommit, "acme/app")
@@ -69,7 +69,7 @@ func TestEventLogTellsOfARollout(t *testing.T) {
 	s.nowRuns("prod", "app-2", "app-2", "app-2", "stranger")
 	s.wantEvents("prod", "", "app-1 exited #2", "app-2 started-unknown #2", "stranger started-unknown #1", "app-1 started-unknown #1")
 
-	events := s.read(environmentsPath + "/prod/events").([]any)
+	events := s.read(s.environmentsPath() + "/prod/events").([]any)
 	exited, started, stranger := events[0].(map[string]any), events[1].(map[string]any), events[2].(map[string]any)
 	assertKeys(t, "event", started, "environment_name", "snapshot_index", "artifact_name", "sha256", "description", "reported_at",
 		"pipeline", "deployments", "flows", "artifact_compliance", "snapshot_compliance", "type", "code_diff", "_links")
@@ -117,24 +117,24 @@ func (s *service) assertEventLinks(event map[string]any) {
 		s.t.Errorf("the snapshot's link leads astray: %s", shown(event["_links"]))
 	}
 	artifact := follow("artifact")
-	page := fmt.Sprintf("%s/acme/flows/app-ci/artifacts/%s?artifact_id=%s", s.URL, evidence.HashAPIKey("app-2"), at(s.t, artifact, "id"))
+	page := fmt.Sprintf("%s/%s/flows/app-ci/artifacts/%s?artifact_id=%s", s.URL, s.org, evidence.HashAPIKey("app-2"), at(s.t, artifact, "id"))
 	if got := at(s.t, event, "_links", "artifact", "html"); got != page {
 		s.t.Errorf("the artifact's page is %v, want %s", got, page)
 	}
-	if got := at(s.t, event, "_links", "snapshot", "html"); got != s.URL+"/acme/environments/prod/snapshots/2" {
+	if got := at(s.t, event, "_links", "snapshot", "html"); got != s.URL+"/"+s.org+"/environments/prod/snapshots/2" {
 		s.t.Errorf("the snapshot's page is %v", got)
 	}
 }
 
 func TestEventLogTellsOfNewProvenanceInSingularAndPlural(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.nowRuns("prod", "one", "two", "two")
 	s.comesFrom("ci", "one", firstCommit, "acme/one")
 	s.comesFrom("ci", "two", firstCommit, "acme/two")
 	s.nowRuns("prod", "one", "two", "two")
 	var told []string
-	for _, event := range s.read(environmentsPath + "/prod/events?start=2&reverse=true").([]any) {
+	for _, event := range s.read(s.environmentsPath() + "/prod/events?start=2&reverse=true").([]any) {
 		told = append(told, fmt.Sprint(at(t, event, "artifact_name"), " ", at(t, event, "type"), " ", at(t, event, "description")))
 	}
 	slices.Sort(told)
@@ -231,7 +231,7 @@ func TestEventsAreAskedForBySnapshotAndByTime(t *testing.T) {
 		"?interval=2..4&start_ts=1790861400":     versions(4, 3),
 	} {
 		if want == nil {
-			s.want(http.StatusBadRequest, http.MethodGet, environmentsPath+"/host/events"+query, nil)
+			s.want(http.StatusBadRequest, http.MethodGet, s.environmentsPath()+"/host/events"+query, nil)
 			continue
 		}
 		s.wantEvents("host", query, want...)
@@ -260,7 +260,7 @@ func TestEventPagesSayWhereTheyAre(t *testing.T) {
 		{"?end=2days", nil, "0", "15", "1", "0", nil},
 	} {
 		s.wantEvents("host", c.query, c.want...)
-		header := s.want(http.StatusOK, http.MethodGet, environmentsPath+"/host/events"+c.query, nil).header
+		header := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/host/events"+c.query, nil).header
 		for name, want := range map[string]string{"X-Total-Count": c.total, "X-Per-Page": c.size, "X-Current-Page": c.number, "X-Total-Pages": c.pages} {
 			if got := header.Get(name); got != want {
 				t.Errorf("%s: %s is %q, want %q", c.query, name, got, want)
@@ -269,7 +269,7 @@ func TestEventPagesSayWhereTheyAre(t *testing.T) {
 		var links []string
 		for _, relation := range []string{"first", "prev", "next", "last"} {
 			if number, ok := c.links[relation]; ok {
-				links = append(links, fmt.Sprintf(`<%s?%s>; rel="%s"`, s.URL+"/api/v2"+environmentsPath+"/host/events", turned(t, c.query, number), relation))
+				links = append(links, fmt.Sprintf(`<%s?%s>; rel="%s"`, s.URL+"/api/v2"+s.environmentsPath()+"/host/events", turned(t, c.query, number), relation))
 			}
 		}
 		if got, want := header.Get("Link"), strings.Join(links, ", "); got != want {
@@ -291,7 +291,7 @@ func turned(t *testing.T, query string, page int) string {
 
 func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 	s := fiveVersions(t, options{})
-	const path = environmentsPath + "/host/events"
+	path := s.environmentsPath() + "/host/events"
 	for query, message := range map[string]string{
 		"?start=nonsense":       "Invalid interval value: nonsense",
 		"?end=1fortnight":       "Invalid interval value: 1fortnight",
@@ -304,7 +304,7 @@ func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 	} {
 		s.refused(http.StatusBadRequest, message, http.MethodGet, path+query, "")
 	}
-	const missing = "Org: 'acme'. Snapshot 'host%s' resolves to 'host#%s'. len(snapshots) == 5. Indexes are 1-based"
+	missing := "Org: '" + s.org + "'. Snapshot 'host%s' resolves to 'host#%s'. len(snapshots) == 5. Indexes are 1-based"
 	for query, resolved := range map[string][2]string{
 		"?start=6": {"#6", "6"}, "?end=9": {"#9", "9"}, "?start=0": {"#0", "0"}, "?interval=~7..": {"~7", "-2"}, "?interval=6": {"#6", "6"}, "?interval=~5": {"~5", "0"}, "?end=-6": {"#-6", "0"},
 	} {
@@ -318,41 +318,41 @@ func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 			t.Errorf("%s: errors are %q", query, errors)
 		}
 	}
-	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization 'acme'", http.MethodGet, environmentsPath+"/none/events", "")
+	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'", http.MethodGet, s.environmentsPath()+"/none/events", "")
 }
 
 func TestEventLogOfAnEnvironmentWithoutSnapshotsIsEmpty(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("new", evidence.Server)
 	for _, query := range []string{"", "?interval=1..NOW", "?interval=", "?interval=NOW", "?interval=~0", "?start=1", "?start=1day&end=NOW", "?start_ts=5", "?page=3"} {
-		got := s.want(http.StatusOK, http.MethodGet, environmentsPath+"/new/events"+query, nil)
+		got := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/new/events"+query, nil)
 		if string(got.body) != "[]" || got.header.Get("X-Total-Count") != "0" || got.header.Get("Link") != "" {
 			t.Errorf("%s: %s %v", query, got.body, got.header)
 		}
 	}
-	s.refused(http.StatusNotFound, "Org: 'acme'. Snapshot 'new#2' resolves to 'new#2'. len(snapshots) == 0. Indexes are 1-based",
-		http.MethodGet, environmentsPath+"/new/events?start=2", "")
+	s.refused(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'new#2' resolves to 'new#2'. len(snapshots) == 0. Indexes are 1-based",
+		http.MethodGet, s.environmentsPath()+"/new/events?start=2", "")
 }
 
 func TestEventLogGoesByTheNameOfNow(t *testing.T) {
 	s := fiveVersions(t, options{})
 	s.rename("host", "metal")
 	for _, name := range []string{"host", "metal"} {
-		event := at(t, s.read(environmentsPath+"/"+name+"/events?per_page=1"), 0)
-		if at(t, event, "environment_name") != "metal" || at(t, event, "_links", "snapshot", "html") != s.URL+"/acme/environments/metal/snapshots/5" {
+		event := at(t, s.read(s.environmentsPath()+"/"+name+"/events?per_page=1"), 0)
+		if at(t, event, "environment_name") != "metal" || at(t, event, "_links", "snapshot", "html") != s.URL+"/"+s.org+"/environments/metal/snapshots/5" {
 			t.Errorf("%s: %s", name, shown(event))
 		}
 	}
-	s.want(http.StatusCreated, http.MethodPut, "/environments/open", []byte(`{"name":"host","type":"server","description":""}`))
-	if got := s.read("/environments/open/host/events"); shown(got) != "[]" {
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.public, []byte(`{"name":"host","type":"server","description":""}`))
+	if got := s.read("/environments/" + s.public + "/host/events"); shown(got) != "[]" {
 		t.Errorf("another organization sees %s", shown(got))
 	}
 	s.archive("metal")
-	s.refused(http.StatusNotFound, "Environment named 'metal' has been archived for organization 'acme'", http.MethodGet, environmentsPath+"/metal/events", "")
+	s.refused(http.StatusNotFound, "Environment named 'metal' has been archived for organization '"+s.org+"'", http.MethodGet, s.environmentsPath()+"/metal/events", "")
 }
 
 func TestEventsAreFilteredByRepositories(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.environment("other", evidence.Server)
 	s.comesFrom("ci", "web", firstCommit, "acme/web")
@@ -360,7 +360,7 @@ func TestEventsAreFilteredByRepositories(t *testing.T) {
 	s.comesFrom("ci", "both", firstCommit, "acme/web")
 	s.comesFrom("promotion", "both", firstCommit, "acme/db")
 	s.comesFrom("ci", "idle", firstCommit, "acme/idle")
-	s.repo(org, "acme/infra", "gitlab", "7", "")
+	s.repo(s.org, "acme/infra", "gitlab", "7", "")
 	s.nowRuns("other", "web")
 	for _, name := range []string{"web", "stranger", "db", "both"} {
 		s.nowRuns("prod", name)
@@ -382,16 +382,16 @@ func TestEventsAreFilteredByRepositories(t *testing.T) {
 	} {
 		s.wantEvents("prod", query, want...)
 	}
-	header := s.want(http.StatusOK, http.MethodGet, environmentsPath+"/prod/events?repo_name=acme/db&repo_name=acme/web&per_page=2", nil).header
+	header := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/prod/events?repo_name=acme/db&repo_name=acme/web&per_page=2", nil).header
 	if header.Get("X-Total-Count") != "5" || header.Get("X-Total-Pages") != "3" {
 		t.Errorf("headers are %v", header)
 	}
-	s.repo("open", "open/only", "github", "9", "")
+	s.repo(s.public, "open/only", "github", "9", "")
 	for query, name := range map[string]string{
 		"?repo_name=nope": "nope", "?repo_name=": "", "?repo_name=acme/web&repo_name=nope": "nope", "?repo_name=acme/web&repo_name=": "",
 		"?repo_name=open/only": "open/only", "?repo_name=ACME/web": "ACME/web",
 	} {
-		s.refused(http.StatusNotFound, "Repo '"+name+"' not found", http.MethodGet, environmentsPath+"/prod/events"+query, "")
+		s.refused(http.StatusNotFound, "Repo '"+name+"' not found", http.MethodGet, s.environmentsPath()+"/prod/events"+query, "")
 	}
 }
 
@@ -423,30 +423,30 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	s.wantEvents("all", "?interval=~4", versions(3, 3)...)
 	s.wantEvents("all", "?interval=@{2026-10-01T13:30:00}", versions(2, 2)...)
 	s.wantEvents("nothing", "?interval=-1")
-	s.refused(http.StatusNotFound, "Org: 'acme'. Snapshot 'all#8' resolves to 'all#8'. len(snapshots) == 7. Indexes are 1-based",
-		http.MethodGet, environmentsPath+"/all/events?start=8", "")
+	s.refused(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'all#8' resolves to 'all#8'. len(snapshots) == 7. Indexes are 1-based",
+		http.MethodGet, s.environmentsPath()+"/all/events?start=8", "")
 	s.wantEvents("all", "?end=@{2026-10-01T13:30:00}", versions(2, 1)...)
 	s.wantEvents("all", "?start_ts=1790861400&end_ts=1790865000", versions(3, 3)...)
 	s.wantEvents("all", "?repo_name=acme/gate", "gate started-unknown #6")
 	s.wantEvents("nothing", "")
 	s.wantEvents("nothing", "?start=1h&repo_name=acme/gate")
-	header := s.want(http.StatusOK, http.MethodGet, environmentsPath+"/all/events?per_page=5", nil).header
+	header := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/all/events?per_page=5", nil).header
 	if header.Get("X-Total-Count") != "12" || header.Get("X-Total-Pages") != "3" {
 		t.Errorf("headers are %v", header)
 	}
 	members := map[string]string{}
-	for _, event := range s.read(environmentsPath + "/all/events?per_page=3").([]any) {
+	for _, event := range s.read(s.environmentsPath() + "/all/events?per_page=3").([]any) {
 		members[at(t, event, "artifact_name").(string)] = at(t, event, "environment_name").(string) + at(t, event, "_links", "snapshot", "html").(string)
 	}
 	for name, want := range map[string]string{
-		"/opt/gate": "edge" + s.URL + "/acme/environments/all/snapshots/6", "/opt/v6": "host" + s.URL + "/acme/environments/all/snapshots/7",
+		"/opt/gate": "edge" + s.URL + "/" + s.org + "/environments/all/snapshots/6", "/opt/v6": "host" + s.URL + "/" + s.org + "/environments/all/snapshots/7",
 	} {
 		if members[name] != want {
 			t.Errorf("%s is told of in %s, want %s", name, members[name], want)
 		}
 	}
 	// What happened is told once in the history of an artifact.
-	if happened := history(t, s.read("/artifacts/"+org+"/ci/fingerprint/"+evidence.HashAPIKey("gate"))); happened != "Artifact created Started running in edge#1 environment" {
+	if happened := history(t, s.read("/artifacts/"+s.org+"/ci/fingerprint/"+evidence.HashAPIKey("gate"))); happened != "Artifact created Started running in edge#1 environment" {
 		t.Errorf("history %q", happened)
 	}
 }
@@ -463,7 +463,7 @@ func TestEventLogShowsNoSnapshotThatIsOnlyBeingMade(t *testing.T) {
 	}))
 	for _, query := range []string{"", "?end_ts=9e9", "?start=2days", "?start=1"} {
 		s.wantEvents("host", query, versions(5, 1)...)
-		if got := s.want(http.StatusOK, http.MethodGet, environmentsPath+"/host/events"+query, nil).header.Get("X-Total-Count"); got != "9" {
+		if got := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/host/events"+query, nil).header.Get("X-Total-Count"); got != "9" {
 			t.Errorf("%s: %s events in all", query, got)
 		}
 	}
@@ -477,7 +477,7 @@ func TestEventLogShowsNoSnapshotThatIsOnlyBeingMade(t *testing.T) {
 func (s *service) longLog(environment string, count int64) {
 	s.t.Helper()
 	s.comesFrom("ci", "known", firstCommit, "acme/known")
-	repo := at(s.t, s.reposOf(org, "")[0], "id").(string)
+	repo := at(s.t, s.reposOf(s.org, "")[0], "id").(string)
 	id := s.environmentID(environment)
 	var events []snapshot.Event
 	for ordinal := int64(1); ordinal <= count; ordinal++ {
@@ -516,7 +516,7 @@ func TestFarPagesOfALongLogCostNoMoreThanTheFirst(t *testing.T) {
 		least := math.MaxInt
 		for range 3 {
 			counting.Reset()
-			got := s.read(environmentsPath + "/host/events?" + query).([]any)
+			got := s.read(s.environmentsPath() + "/host/events?" + query).([]any)
 			least = min(least, counting.Snapshot().Commands())
 			if name := at(t, got, 0, "artifact_name"); name != fmt.Sprint("n", first) {
 				t.Errorf("%s begins with %v, want n%d", query, name, first)

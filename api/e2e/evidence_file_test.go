@@ -31,7 +31,7 @@ func (s *service) evidenceAddress(trail, name string) string {
 const genericData = `{"attestation_name":"check","is_compliant":true}`
 
 func TestEvidenceIsGivenBackAsItWasAttached(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	content := "<script>alert(1)</script>"
 	s.post(http.StatusCreated, "t", "generic", genericData,
 		part{field: "attachment_file", filename: "page.html", contentType: "text/html; charset=utf-8", content: []byte(content)})
@@ -69,12 +69,12 @@ func TestEvidenceIsGivenBackAsItWasAttached(t *testing.T) {
 }
 
 func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.generic("t", "check", true, "")
 	// Forms send a file that was not chosen as a part without name and content.
 	body := "--b\r\nContent-Disposition: form-data; name=\"data_json\"\r\n\r\n" + strings.Replace(genericData, "check", "empty", 1) +
 		"\r\n--b\r\nContent-Disposition: form-data; name=\"attachment_file\"\r\n\r\n\r\n--b--\r\n"
-	if got := s.sendForm(http.MethodPost, trailPath("t")+"/generic", adminKey, "multipart/form-data; boundary=b", strings.NewReader(body)); got.status != http.StatusCreated {
+	if got := s.sendForm(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "multipart/form-data; boundary=b", strings.NewReader(body)); got.status != http.StatusCreated {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
 	for _, name := range []string{"check", "empty"} {
@@ -82,13 +82,13 @@ func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
 		if at(t, shown, "evidence_archive_path") != nil || at(t, shown, "evidence_archive_fingerprint") != nil || at(t, shown, "_links", "evidence") != nil {
 			t.Errorf("%s has evidence: %v", name, shown)
 		}
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, trailPath("t")+"/attestation/"+at(t, shown, "attestation_id").(string)+"/evidence", nil),
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.trailPath("t")+"/attestation/"+at(t, shown, "attestation_id").(string)+"/evidence", nil),
 			"This attestation has no evidence file attached.")
 	}
 	s.generic("other", "check", true, "")
 	id := at(t, s.lone("other", "check"), "attestation_id").(string)
 	for trail, id := range map[string]string{"t": id, "other": "unknown"} {
-		got := s.want(http.StatusNotFound, http.MethodGet, trailPath(trail)+"/attestation/"+id+"/evidence", nil)
+		got := s.want(http.StatusNotFound, http.MethodGet, s.trailPath(trail)+"/attestation/"+id+"/evidence", nil)
 		if message, _ := got.problem(t); !strings.Contains(message, "does not exist in trail '"+trail+"'") {
 			t.Errorf("message %q", message)
 		}
@@ -101,10 +101,10 @@ func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
 }
 
 func TestEvidenceIsTakenUpToItsLimit(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	content := bytes.Repeat([]byte("evidence"), evidenceLimit/8)
 	send := func(content []byte) answer {
-		return s.form(http.MethodPost, trailPath("t")+"/generic", adminKey, "data_json", genericData,
+		return s.form(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "data_json", genericData,
 			part{field: "attachment_file", filename: "big", contentType: "application/octet-stream", content: content})
 	}
 	if got := send(append(bytes.Clone(content), 'x')); got.status != http.StatusRequestEntityTooLarge {
@@ -112,7 +112,7 @@ func TestEvidenceIsTakenUpToItsLimit(t *testing.T) {
 	} else {
 		wantMessage(t, got, "File size exceeds 10MB limit")
 	}
-	s.want(http.StatusNotFound, http.MethodGet, trailPath("t")+"/check", nil)
+	s.want(http.StatusNotFound, http.MethodGet, s.trailPath("t")+"/check", nil)
 	if got := send(content); got.status != http.StatusCreated {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
@@ -125,17 +125,17 @@ func TestEvidenceIsTakenUpToItsLimit(t *testing.T) {
 }
 
 func TestBrokenUploadRecordsNothing(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	body := "--b\r\nContent-Disposition: form-data; name=\"data_json\"\r\n\r\n" + genericData +
 		"\r\n--b\r\nContent-Disposition: form-data; name=\"attachment_file\"; filename=\"x\"\r\n\r\nbreaks off"
-	if got := s.sendForm(http.MethodPost, trailPath("t")+"/generic", adminKey, "multipart/form-data; boundary=b", strings.NewReader(body)); got.status != http.StatusBadRequest {
+	if got := s.sendForm(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "multipart/form-data; boundary=b", strings.NewReader(body)); got.status != http.StatusBadRequest {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	s.want(http.StatusNotFound, http.MethodGet, trailPath("t")+"/check", nil)
+	s.want(http.StatusNotFound, http.MethodGet, s.trailPath("t")+"/check", nil)
 }
 
 func TestHostileFileNamesAndTypesDoNoHarm(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for i, c := range []struct{ sent, kind, name, shownKind string }{
 		{"../../etc/passwd", "text/plain", "passwd", "text/plain"},
 		{`..\\..\\boot.ini`, "text/plain", "boot.ini", "text/plain"},
@@ -162,7 +162,7 @@ func TestHostileFileNamesAndTypesDoNoHarm(t *testing.T) {
 }
 
 func TestFilesMayComeBeforeTheirData(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	// fileFirst sends a form whose data come last.
 	fileFirst := func(path string, file part, data string) answer {
 		return s.form(methodOf(path), path, memberKey, "", "", file, part{field: "data_json", content: []byte(data)})
@@ -173,10 +173,10 @@ func TestFilesMayComeBeforeTheirData(t *testing.T) {
 		file part
 		data string
 	}{
-		{flowsPath + "/template_file", yamlFile(oddTemplate), `{"name":"web","description":"d"}`},
-		{"/trails/" + org + "/web", yamlFile(oddTemplate), `{"name":"t"}`},
-		{typesPath, schemaFile(`{"type":"object"}`), `{"name":"kind"}`},
-		{trailPath("t") + "/generic", attachment("big.txt", content), genericData},
+		{s.flowsPath() + "/template_file", yamlFile(oddTemplate), `{"name":"web","description":"d"}`},
+		{"/trails/" + s.org + "/web", yamlFile(oddTemplate), `{"name":"t"}`},
+		{s.typesPath(), schemaFile(`{"type":"object"}`), `{"name":"kind"}`},
+		{s.trailPath("t") + "/generic", attachment("big.txt", content), genericData},
 	} {
 		if got := fileFirst(c.path, c.file, c.data); got.status != http.StatusCreated {
 			t.Fatalf("%s: %d %s", c.path, got.status, got.body)
@@ -191,12 +191,14 @@ func TestFilesMayComeBeforeTheirData(t *testing.T) {
 	if got := s.want(http.StatusOK, http.MethodGet, s.evidenceAddress("t", "check"), nil); string(got.body) != content {
 		t.Errorf("the evidence came back as %d bytes", len(got.body))
 	}
-	_, errors := fileFirst(trailPath("t")+"/generic", attachment("a", "refused"), `{"attestation_name":"refused"}`).problem(t)
+	_, errors := fileFirst(s.trailPath("t")+"/generic", attachment("a", "refused"), `{"attestation_name":"refused"}`).problem(t)
 	if errors["is_compliant"] != "Field required [input: None]" {
 		t.Errorf("wrong data behind a file: %q", errors)
 	}
+	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
+	s.must(err)
 	var objects []string
-	s.must(s.Process.Store.Objects.List(t.Context(), "", func(object storage.Object) bool {
+	s.must(s.Process.Store.Objects.List(t.Context(), organization.ID+"/", func(object storage.Object) bool {
 		objects = append(objects, object.SHA256)
 		return true
 	}))
@@ -213,7 +215,7 @@ func methodOf(path string) string {
 }
 
 func TestNamesOfFilesMustBeShortUnicodeText(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for name, want := range map[string]string{
 		"na\xffme.tgz":                       "Input should be a valid string, unable to parse raw data as a unicode string [input: na\uFFFDme.tgz]",
 		strings.Repeat("long", 256) + ".tgz": "String should have at most 1024 characters [input: " + strings.Repeat("long", 50) + "...]",
@@ -223,14 +225,14 @@ func TestNamesOfFilesMustBeShortUnicodeText(t *testing.T) {
 			t.Errorf("%.20q: %q", name, errors)
 		}
 	}
-	s.want(http.StatusNotFound, http.MethodGet, trailPath("t")+"/check", nil)
+	s.want(http.StatusNotFound, http.MethodGet, s.trailPath("t")+"/check", nil)
 }
 
 func TestFileWhoseHeadCannotBeReadIsNotLostInSilence(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.post(http.StatusBadRequest, "t", "generic", genericData, attachment("a\x00b.txt", "content"))
 	s.post(http.StatusBadRequest, "t", "generic", genericData, attachment(`a"; b c`, "content"))
-	s.want(http.StatusNotFound, http.MethodGet, trailPath("t")+"/check", nil)
+	s.want(http.StatusNotFound, http.MethodGet, s.trailPath("t")+"/check", nil)
 }
 
 // gauge watches what of the heap is alive while data passes it.
@@ -307,7 +309,7 @@ func TestEvidencePassesWithoutBeingHeldInMemory(t *testing.T) {
 		body := io.MultiReader(strings.NewReader(order[0]+
 			"--b\r\nContent-Disposition: form-data; name=\"attachment_file\"; filename=\"big\"\r\n\r\n"),
 			&generated{left: evidenceLimit, gauge: up}, strings.NewReader("\r\n"+order[1]+"--b--\r\n"))
-		if got := s.sendForm(http.MethodPost, trailPath("t")+"/generic", adminKey, "multipart/form-data; boundary=b", body); got.status != http.StatusCreated {
+		if got := s.sendForm(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "multipart/form-data; boundary=b", body); got.status != http.StatusCreated {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
 		if up.passed != evidenceLimit || up.growth() > allowed {

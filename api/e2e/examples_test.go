@@ -46,7 +46,7 @@ func (s *service) prepared(operation string) {
 	switch operation {
 	case "k8s_report":
 		// What the example replaces.
-		s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/production/report/K8S", []byte(`{"artifacts":[{"digests":
+		s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/production/report/K8S", []byte(`{"artifacts":[{"digests":
 			{"registry.example.com/checkout/api:1.9.0":"0abb3136559bf13f2b324a0255d0feee0ab7d75da98063bed6dada3d1a18bba1"},
 			"podName":"api-6d8c7b9f4-k9m2p","namespace":"shop","creationTimestamp":1793520000,"owners":null}]}`))
 		s.clock.turn(time.Minute)

@@ -27,25 +27,25 @@ type flowBody struct {
 	LatestState      *string           `json:"latest_state"`
 }
 
-const flowsPath = "/flows/" + org
+func (s *service) flowsPath() string { return "/flows/" + s.org }
 
 func (s *service) makeFlow(name string, files ...part) {
 	s.t.Helper()
-	s.wantForm(http.StatusCreated, http.MethodPut, flowsPath+"/template_file",
+	s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file",
 		`{"name":"`+name+`","description":"of a test"}`, files...)
 }
 
 func (s *service) getFlow(name string) flowBody {
 	s.t.Helper()
 	var body flowBody
-	s.want(http.StatusOK, http.MethodGet, flowsPath+"/"+name, nil).decode(s.t, &body)
+	s.want(http.StatusOK, http.MethodGet, s.flowsPath()+"/"+name, nil).decode(s.t, &body)
 	return body
 }
 
 func (s *service) listFlows(query string) []flowBody {
 	s.t.Helper()
 	var bodies []flowBody
-	s.want(http.StatusOK, http.MethodGet, flowsPath+query, nil).decode(s.t, &bodies)
+	s.want(http.StatusOK, http.MethodGet, s.flowsPath()+query, nil).decode(s.t, &bodies)
 	return bodies
 }
 
@@ -60,26 +60,26 @@ func flowNames(flows []flowBody) string {
 const oddTemplate = "# kept: byte for byte\r\nversion: 1\ntrail:\n  attestations:\n    - {name: \"a\", type: '*'} # ü\n\n\n"
 
 func TestFlowIsReadAsItWasPut(t *testing.T) {
-	s := start(t, options{})
-	got := s.wantForm(http.StatusCreated, http.MethodPut, flowsPath+"/template_file",
+	s := share(t)
+	got := s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file",
 		`{"name":"Web.ci_1~","description":"the web","visibility":"public","later":1}`, yamlFile(oddTemplate))
 	if got.text(t) != "OK" {
 		t.Errorf("answered %s", got.body)
 	}
 	flow := s.getFlow("Web.ci_1~")
-	want := flowBody{ID: flow.ID, Name: "Web.ci_1~", Description: "the web", Visibility: "public", Org: org, Template: oddTemplate}
+	want := flowBody{ID: flow.ID, Name: "Web.ci_1~", Description: "the web", Visibility: "public", Org: s.org, Template: oddTemplate}
 	if flow.ID == "" || flow.Tags == nil || fmt.Sprint(flow) != fmt.Sprint(want) {
 		t.Errorf("got %+v", flow)
 	}
 }
 
 func TestPutOfFlowAppliesWhatItLeavesOut(t *testing.T) {
-	s := start(t, options{})
-	s.wantForm(http.StatusCreated, http.MethodPut, flowsPath+"/template_file",
+	s := share(t)
+	s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file",
 		`{"name":"web","description":"first","visibility":"public"}`, yamlFile(oddTemplate))
-	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/flow/web", []byte(`{"set_tags":{"kind":"build"}}`))
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/flow/web", []byte(`{"set_tags":{"kind":"build"}}`))
 	before := s.getFlow("web")
-	s.wantForm(http.StatusOK, http.MethodPut, flowsPath+"/template_file", `{"name":"web","description":""}`)
+	s.wantForm(http.StatusOK, http.MethodPut, s.flowsPath()+"/template_file", `{"name":"web","description":""}`)
 	after := s.getFlow("web")
 	if after.ID != before.ID || after.Description != "" || after.Visibility != "private" {
 		t.Errorf("got %+v", after)
@@ -90,8 +90,8 @@ func TestPutOfFlowAppliesWhatItLeavesOut(t *testing.T) {
 }
 
 func TestPutOfFlowWithoutATemplateKeepsThatOfTheFlow(t *testing.T) {
-	s := start(t, options{})
-	const path, data = flowsPath + "/template_file", `{"name":"web","description":"d"}`
+	s := share(t)
+	path, data := s.flowsPath()+"/template_file", `{"name":"web","description":"d"}`
 	put := func(status int, want string, files ...part) {
 		t.Helper()
 		s.wantForm(status, http.MethodPut, path, data, files...)
@@ -104,14 +104,14 @@ func TestPutOfFlowWithoutATemplateKeepsThatOfTheFlow(t *testing.T) {
 	put(http.StatusOK, oddTemplate)
 	put(http.StatusOK, oddTemplate, part{field: "template_file"})
 	put(http.StatusOK, "version: 1", yamlFile("version: 1"))
-	s.want(http.StatusOK, http.MethodPut, flowsPath+"/web/archive", nil)
+	s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/web/archive", nil)
 	put(http.StatusCreated, "version: 1\n")
 }
 
 func TestLegacyPutMakesOneArtifactOfItsNames(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	body := `{"name":"old","description":"d","visibility":"private","template":["unit","artifact"],"repo_url":"https://git.example/old"}`
-	if got := s.want(http.StatusCreated, http.MethodPut, flowsPath, []byte(body)); got.text(t) != "OK" {
+	if got := s.want(http.StatusCreated, http.MethodPut, s.flowsPath(), []byte(body)); got.text(t) != "OK" {
 		t.Errorf("answered %s", got.body)
 	}
 	flow := s.getFlow("old")
@@ -123,14 +123,14 @@ func TestLegacyPutMakesOneArtifactOfItsNames(t *testing.T) {
 	if flow.RepoURL == nil || *flow.RepoURL != "https://git.example/old" {
 		t.Errorf("repo_url is %v", flow.RepoURL)
 	}
-	s.want(http.StatusOK, http.MethodPut, flowsPath, []byte(`{"name":"old","description":"d"}`))
+	s.want(http.StatusOK, http.MethodPut, s.flowsPath(), []byte(`{"name":"old","description":"d"}`))
 	if flow := s.getFlow("old"); flow.RepoURL != nil || flow.Template != template.Empty {
 		t.Errorf("what was left out did not go back: %+v", flow)
 	}
 }
 
 func TestBadFlowsAreRefusedInTheWordsOfTheContract(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	const pattern = `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_~]*$' [input: `
 	const visibility = "Input should be 'public' or 'private' [input: ]"
 	for name, c := range map[string]struct{ form, legacy, field, text string }{
@@ -150,9 +150,9 @@ func TestBadFlowsAreRefusedInTheWordsOfTheContract(t *testing.T) {
 	} {
 		var got answer
 		if c.form != "" {
-			got = s.form(http.MethodPut, flowsPath+"/template_file", memberKey, "data_json", c.form)
+			got = s.form(http.MethodPut, s.flowsPath()+"/template_file", memberKey, "data_json", c.form)
 		} else {
-			got = s.do(http.MethodPut, "/api/v2"+flowsPath, memberKey, []byte(c.legacy))
+			got = s.do(http.MethodPut, "/api/v2"+s.flowsPath(), memberKey, []byte(c.legacy))
 		}
 		message, errors := got.problem(t)
 		text, found := errors[c.field]
@@ -160,7 +160,7 @@ func TestBadFlowsAreRefusedInTheWordsOfTheContract(t *testing.T) {
 			t.Errorf("%s: %d %q %q", name, got.status, message, errors)
 		}
 	}
-	got := s.form(http.MethodPut, flowsPath+"/template_file", memberKey, "", "")
+	got := s.form(http.MethodPut, s.flowsPath()+"/template_file", memberKey, "", "")
 	if _, errors := got.problem(t); got.status != http.StatusBadRequest || errors["data_json"] != "Field required [input: None]" {
 		t.Errorf("without data: %d %q", got.status, errors)
 	}
@@ -170,8 +170,8 @@ func TestBadFlowsAreRefusedInTheWordsOfTheContract(t *testing.T) {
 }
 
 func TestBadTemplateIsRefusedAndLeavesTheFlowAlone(t *testing.T) {
-	s := start(t, options{})
-	const path, data = flowsPath + "/template_file", `{"name":"web","description":"second"}`
+	s := share(t)
+	path, data := s.flowsPath()+"/template_file", `{"name":"web","description":"second"}`
 	s.makeFlow("web", yamlFile(oddTemplate))
 	for content, want := range map[string]string{
 		"version: 2\nextra: 1\n": "2 validation errors for Template\nversion (line 1)\n  Input should be 1",
@@ -207,21 +207,21 @@ func TestBadTemplateIsRefusedAndLeavesTheFlowAlone(t *testing.T) {
 }
 
 func TestMembersOfFlowsAreToldFromThoseTheyResemble(t *testing.T) {
-	s := start(t, options{})
-	s.wantForm(http.StatusCreated, http.MethodPut, flowsPath+"/template_file", `{"name":"web","description":"d","Visibility":"evil","Description":5}`)
+	s := share(t)
+	s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file", `{"name":"web","description":"d","Visibility":"evil","Description":5}`)
 	if flow := s.getFlow("web"); flow.Visibility != "private" || flow.Description != "d" {
 		t.Errorf("got %+v", flow)
 	}
 }
 
 func TestFormTakesOneTemplateAtMost(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	const data = `{"name":"web","description":""}`
-	s.wantForm(http.StatusCreated, http.MethodPut, flowsPath+"/template_file", data, part{field: "template_file"})
+	s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file", data, part{field: "template_file"})
 	if flow := s.getFlow("web"); flow.Template != "version: 1\n" {
 		t.Errorf("a form without a file: %+v", flow)
 	}
-	for _, path := range []string{flowsPath + "/template_file", "/trails/" + org + "/web"} {
+	for _, path := range []string{s.flowsPath() + "/template_file", "/trails/" + s.org + "/web"} {
 		got := s.wantForm(http.StatusBadRequest, http.MethodPut, path, data, yamlFile("version: 1"), yamlFile("version: 1 # again"))
 		if _, errors := got.problem(t); errors["template_file"] != "Input should be a single file [input: template.yml]" {
 			t.Errorf("%s: %s", path, got.body)
@@ -230,25 +230,25 @@ func TestFormTakesOneTemplateAtMost(t *testing.T) {
 }
 
 func TestUnknownFlowsAreNotFound(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for _, c := range []struct{ method, path, body string }{
 		{http.MethodGet, "/none", ""},
 		{http.MethodPut, "/none/archive", "null"},
 		{http.MethodPut, "/none/rename", `{"new_name":"x"}`},
 	} {
-		got := s.want(http.StatusNotFound, c.method, flowsPath+c.path, []byte(c.body))
-		if message, _ := got.problem(t); message != "Flow named 'none' does not exist for organization 'acme'" {
+		got := s.want(http.StatusNotFound, c.method, s.flowsPath()+c.path, []byte(c.body))
+		if message, _ := got.problem(t); message != "Flow named 'none' does not exist for organization '"+s.org+"'" {
 			t.Errorf("%s: %q", c.path, message)
 		}
 	}
 }
 
 func TestFlowsAreListedByNameBareOrInPages(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for _, name := range []string{"delta", "Alpha", "charlie-ci", "bravo"} {
 		s.makeFlow(name)
 	}
-	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/flow/bravo", []byte(`{"set_tags":{"team":"x"}}`))
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/flow/bravo", []byte(`{"set_tags":{"team":"x"}}`))
 	for query, want := range map[string]string{
 		"":                                       "Alpha bravo charlie-ci delta",
 		"?search_by_name=a":                      "Alpha bravo charlie-ci delta",
@@ -283,7 +283,7 @@ func TestFlowsAreListedByNameBareOrInPages(t *testing.T) {
 				PageCount   int `json:"page_count"`
 			}
 		}
-		s.want(http.StatusOK, http.MethodGet, flowsPath+strings.ReplaceAll(query, " ", "%20"), nil).decode(t, &page)
+		s.want(http.StatusOK, http.MethodGet, s.flowsPath()+strings.ReplaceAll(query, " ", "%20"), nil).decode(t, &page)
 		p := page.Pagination
 		if got := fmt.Sprintf("%s %d %d %d %d", flowNames(page.Data), p.Total, p.Page, p.PerPage, p.PageCount); page.Data == nil || got != want {
 			t.Errorf("%s: %q", query, got)
@@ -292,8 +292,8 @@ func TestFlowsAreListedByNameBareOrInPages(t *testing.T) {
 }
 
 func TestBadFiltersOfFlowsAreRefused(t *testing.T) {
-	s := start(t, options{})
-	got := s.want(http.StatusBadRequest, http.MethodGet, flowsPath+"?search_by_name=", nil)
+	s := share(t)
+	got := s.want(http.StatusBadRequest, http.MethodGet, s.flowsPath()+"?search_by_name=", nil)
 	if message, _ := got.problem(t); message != "Empty string is not allowed for flow names." {
 		t.Errorf("message %q", message)
 	}
@@ -301,7 +301,7 @@ func TestBadFiltersOfFlowsAreRefused(t *testing.T) {
 		"?search_by_name=a%20b": "query.search_by_name", "?case_sensitive=": "query.case_sensitive",
 		"?page=0": "query.page", "?page=": "query.page", "?per_page=101": "query.per_page", "?per_page=x": "query.per_page",
 	} {
-		got := s.want(http.StatusBadRequest, http.MethodGet, flowsPath+query, nil)
+		got := s.want(http.StatusBadRequest, http.MethodGet, s.flowsPath()+query, nil)
 		if _, errors := got.problem(t); errors[field] == "" {
 			t.Errorf("%s: %q", query, errors)
 		}
@@ -309,10 +309,10 @@ func TestBadFiltersOfFlowsAreRefused(t *testing.T) {
 }
 
 func TestListOfFlowsTellsWhatTheLatestTrailHasComeTo(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.makeFlow("idle")
 	s.makeFlow("web", yamlFile("version: 1\ntrail: {attestations: [{name: a, type: '*'}]}\n"))
-	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/web", `{"name":"t1"}`)
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/web", `{"name":"t1"}`)
 	flows := s.listFlows("")
 	if len(flows) != 2 || flows[0].LatestActivityAt != nil || flows[0].LatestState != nil {
 		t.Fatalf("listed %+v", flows)
@@ -323,14 +323,14 @@ func TestListOfFlowsTellsWhatTheLatestTrailHasComeTo(t *testing.T) {
 }
 
 func TestFormerNameLeadsToTheFlowUntilAnotherTakesIt(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.makeFlow("one")
 	id := s.getFlow("one").ID
-	s.want(http.StatusOK, http.MethodPut, flowsPath+"/one/rename", []byte(`{"new_name":"two"}`))
+	s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/one/rename", []byte(`{"new_name":"two"}`))
 	if flow := s.getFlow("one"); flow.ID != id || flow.Name != "two" {
 		t.Errorf("the former name leads to %+v", flow)
 	}
-	s.want(http.StatusOK, http.MethodPut, flowsPath+"/one/rename", []byte(`{"new_name":"two"}`))
+	s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/one/rename", []byte(`{"new_name":"two"}`))
 	s.makeFlow("one")
 	if one, two := s.getFlow("one"), s.getFlow("two"); one.ID == id || two.ID != id {
 		t.Errorf("got %+v and %+v", one, two)
@@ -341,12 +341,12 @@ func TestFormerNameLeadsToTheFlowUntilAnotherTakesIt(t *testing.T) {
 }
 
 func TestFlowIsRenamedBackAndForth(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	s.makeFlow("one")
 	id := s.getFlow("one").ID
 	for _, step := range []string{"one two", "two one", "one one", "two three", "one two", "three one"} {
 		from, to, _ := strings.Cut(step, " ")
-		s.want(http.StatusOK, http.MethodPut, flowsPath+"/"+from+"/rename", []byte(`{"new_name":"`+to+`"}`))
+		s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/"+from+"/rename", []byte(`{"new_name":"`+to+`"}`))
 		if flow := s.getFlow(to); flow.ID != id || flow.Name != to {
 			t.Errorf("%s: got %+v", step, flow)
 		}
@@ -357,7 +357,7 @@ func TestFlowIsRenamedBackAndForth(t *testing.T) {
 }
 
 func TestBadNewNamesAreRefused(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.makeFlow("one")
 	s.makeFlow("two")
 	for name, want := range map[string]string{
@@ -365,28 +365,28 @@ func TestBadNewNamesAreRefused(t *testing.T) {
 		"":                 `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_~]*$' [input: ]`,
 		"two":              "A flow with this name already exists [input: two]",
 	} {
-		got := s.want(http.StatusBadRequest, http.MethodPut, flowsPath+"/one/rename", []byte(`{"new_name":"`+name+`"}`))
+		got := s.want(http.StatusBadRequest, http.MethodPut, s.flowsPath()+"/one/rename", []byte(`{"new_name":"`+name+`"}`))
 		if _, errors := got.problem(t); errors["new_name"] != want {
 			t.Errorf("%q: %q", name, errors)
 		}
 	}
-	s.want(http.StatusBadRequest, http.MethodPut, flowsPath+"/one/rename", []byte("null"))
+	s.want(http.StatusBadRequest, http.MethodPut, s.flowsPath()+"/one/rename", []byte("null"))
 	if got := flowNames(s.listFlows("")); got != "one two" {
 		t.Errorf("listed %s", got)
 	}
 }
 
 func TestArchivedFlowLeavesItsNamesToFreshOnes(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	s.makeFlow("one")
-	s.want(http.StatusOK, http.MethodPut, flowsPath+"/one/rename", []byte(`{"new_name":"two"}`))
+	s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/one/rename", []byte(`{"new_name":"two"}`))
 	id := s.getFlow("two").ID
-	if got := s.want(http.StatusOK, http.MethodPut, flowsPath+"/two/archive", []byte("null")); got.text(t) != "OK" {
+	if got := s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/two/archive", []byte("null")); got.text(t) != "OK" {
 		t.Errorf("answered %s", got.body)
 	}
 	for _, name := range []string{"one", "two"} {
-		s.want(http.StatusNotFound, http.MethodGet, flowsPath+"/"+name, nil)
-		s.want(http.StatusNotFound, http.MethodPut, flowsPath+"/"+name+"/archive", nil)
+		s.want(http.StatusNotFound, http.MethodGet, s.flowsPath()+"/"+name, nil)
+		s.want(http.StatusNotFound, http.MethodPut, s.flowsPath()+"/"+name+"/archive", nil)
 	}
 	if flows := s.listFlows(""); len(flows) != 0 {
 		t.Errorf("listed %+v", flows)
@@ -403,13 +403,13 @@ func TestArchivedFlowLeavesItsNamesToFreshOnes(t *testing.T) {
 }
 
 func TestConcurrentCreationsOfAFlowMakeOne(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	statuses := map[int]int{}
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	for range concurrentClients() {
 		group.Go(func() {
-			got := s.form(http.MethodPut, flowsPath+"/template_file", memberKey, "data_json", `{"name":"web","description":"d"}`)
+			got := s.form(http.MethodPut, s.flowsPath()+"/template_file", memberKey, "data_json", `{"name":"web","description":"d"}`)
 			mu.Lock()
 			defer mu.Unlock()
 			statuses[got.status]++
@@ -425,7 +425,7 @@ func TestConcurrentCreationsOfAFlowMakeOne(t *testing.T) {
 }
 
 func TestConcurrentRenamesOfFlowsLetOneWin(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	const many = 20
 	statuses := make([]int, many)
 	for i := range many {
@@ -434,7 +434,7 @@ func TestConcurrentRenamesOfFlowsLetOneWin(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range many {
 		group.Go(func() {
-			got := s.do(http.MethodPut, fmt.Sprintf("/api/v2%s/flow-%d/rename", flowsPath, i), memberKey, []byte(`{"new_name":"wanted"}`))
+			got := s.do(http.MethodPut, fmt.Sprintf("/api/v2%s/flow-%d/rename", s.flowsPath(), i), memberKey, []byte(`{"new_name":"wanted"}`))
 			statuses[i] = got.status
 		})
 	}
@@ -455,22 +455,22 @@ func TestConcurrentRenamesOfFlowsLetOneWin(t *testing.T) {
 }
 
 func TestRolesDecideOnFlows(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.makeFlow("web")
 	writes := []func(key string) answer{
 		func(key string) answer {
-			return s.form(http.MethodPut, flowsPath+"/template_file", key, "data_json", `{"name":"web","description":"d"}`)
+			return s.form(http.MethodPut, s.flowsPath()+"/template_file", key, "data_json", `{"name":"web","description":"d"}`)
 		},
 		func(key string) answer {
-			return s.do(http.MethodPut, "/api/v2"+flowsPath, key, []byte(`{"name":"web","description":"d"}`))
+			return s.do(http.MethodPut, "/api/v2"+s.flowsPath(), key, []byte(`{"name":"web","description":"d"}`))
 		},
 		func(key string) answer {
-			return s.do(http.MethodPut, "/api/v2"+flowsPath+"/web/rename", key, []byte(`{"new_name":"web"}`))
+			return s.do(http.MethodPut, "/api/v2"+s.flowsPath()+"/web/rename", key, []byte(`{"new_name":"web"}`))
 		},
 		func(key string) answer {
-			return s.do(http.MethodPatch, "/api/v2/tags/"+org+"/flow/web", key, []byte(`{"set_tags":{"a":"b"}}`))
+			return s.do(http.MethodPatch, "/api/v2/tags/"+s.org+"/flow/web", key, []byte(`{"set_tags":{"a":"b"}}`))
 		},
-		func(key string) answer { return s.do(http.MethodPut, "/api/v2"+flowsPath+"/web/archive", key, nil) },
+		func(key string) answer { return s.do(http.MethodPut, "/api/v2"+s.flowsPath()+"/web/archive", key, nil) },
 	}
 	for i, write := range writes {
 		for _, key := range []string{readerKey, snapshotterKey, strangerKey} {
@@ -482,7 +482,7 @@ func TestRolesDecideOnFlows(t *testing.T) {
 			t.Errorf("write %d as a member: status %d: %s", i, got.status, got.body)
 		}
 	}
-	for _, path := range []string{flowsPath, flowsPath + "/web"} {
+	for _, path := range []string{s.flowsPath(), s.flowsPath() + "/web"} {
 		if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
 			t.Errorf("%s by a stranger: status %d", path, got.status)
 		}
@@ -490,23 +490,23 @@ func TestRolesDecideOnFlows(t *testing.T) {
 }
 
 func TestFlowsOfOrganizationsKeepApart(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.makeFlow("web", yamlFile(oddTemplate))
-	s.want(http.StatusNotFound, http.MethodGet, "/flows/open/web", nil)
-	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/open/template_file", `{"name":"web","description":"other"}`, yamlFile(oddTemplate))
-	s.want(http.StatusOK, http.MethodPut, "/flows/open/web/archive", nil)
-	if flow := s.getFlow("web"); flow.Description != "of a test" || flow.Org != org {
+	s.want(http.StatusNotFound, http.MethodGet, "/flows/"+s.public+"/web", nil)
+	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.public+"/template_file", `{"name":"web","description":"other"}`, yamlFile(oddTemplate))
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.public+"/web/archive", nil)
+	if flow := s.getFlow("web"); flow.Description != "of a test" || flow.Org != s.org {
 		t.Errorf("got %+v", flow)
 	}
 	var others []flowBody
-	s.want(http.StatusOK, http.MethodGet, "/flows/open", nil).decode(t, &others)
+	s.want(http.StatusOK, http.MethodGet, "/flows/"+s.public, nil).decode(t, &others)
 	if len(others) != 0 {
 		t.Errorf("listed %+v", others)
 	}
 }
 
 func TestPublishedSchemasAgreeWithTheGrammars(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for path, c := range map[string]struct{ good, bad []string }{
 		"flow-template": {
 			good: []string{`{}`, `{"version":1,"trail":null}`, `{"trail":{"attestations":[{"name":"a","type":"custom:x"}],"artifacts":[{"name":"b","attestations":[{"name":"a","type":"*"}]}]}}`},

@@ -7,7 +7,7 @@ import (
 )
 
 func TestURLsThatBecomeLinksMustBeOfTheWeb(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.makeFlow("build")
 	json := func(method, path, body string) func(string) answer {
 		return func(url string) answer {
@@ -20,13 +20,13 @@ func TestURLsThatBecomeLinksMustBeOfTheWeb(t *testing.T) {
 		}
 	}
 	artifact := func(urls string) func(string) answer {
-		return json("POST", "/artifacts/"+org+"/build", `{"fingerprint":"`+strings.Repeat("a", 64)+`","filename":"f","trail_name":"t",`+urls+`}`)
+		return json("POST", "/artifacts/"+s.org+"/build", `{"fingerprint":"`+strings.Repeat("a", 64)+`","filename":"f","trail_name":"t",`+urls+`}`)
 	}
 	attest := func(kind, members string) func(string) answer {
-		return form("POST", trailPath("t")+"/"+kind, `{"attestation_name":"x",`+members+`}`)
+		return form("POST", s.trailPath("t")+"/"+kind, `{"attestation_name":"x",`+members+`}`)
 	}
 	trail := func(members string) func(string) answer {
-		return form("PUT", "/trails/"+org+"/build", `{"name":"t",`+members+`}`)
+		return form("PUT", "/trails/"+s.org+"/build", `{"name":"t",`+members+`}`)
 	}
 	const web, optional, repo = "https://example.com/a,HTTP://example.com", "https://example.com/a,,www.example.com", "https://example.com/a,git@example.com:a/b.git,ssh://git@example.com/a"
 	const pull = `"git_provider":"github","pull_requests":[{"state":"OPEN","merge_commit":"",`
@@ -65,7 +65,7 @@ func TestURLsThatBecomeLinksMustBeOfTheWeb(t *testing.T) {
 			}
 		})
 	}
-	got := json("PUT", "/flows/"+org, `{"name":"old","description":"","repo_url":"%s"}`)("javascript:alert(1)")
+	got := json("PUT", "/flows/"+s.org, `{"name":"old","description":"","repo_url":"%s"}`)("javascript:alert(1)")
 	if _, errors := got.problem(t); errors["repo_url"] != "URL scheme should be 'http', 'https', 'ssh', 'git' or 'svn' [input: javascript:alert(1)]" {
 		t.Errorf("a flow: %d %s", got.status, got.body)
 	}

@@ -45,7 +45,7 @@ func TestLateReportMovesNoNumberOfALogicalEnvironment(t *testing.T) {
 	processor := snapshot.NewProcessor(s.Process.Store, quietly{}, s.clock.read, slog.New(slog.DiscardHandler))
 	accept := func(environment, name string) {
 		t.Helper()
-		s.want(http.StatusOK, http.MethodPut, environmentsPath+"/"+environment+"/report/server", serverReport(name))
+		s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(name))
 		s.clock.turn(time.Minute)
 	}
 	process := func(environment string) {
@@ -77,7 +77,7 @@ func TestWhatWasCitedOfALogicalEnvironmentStays(t *testing.T) {
 	}
 	s.nowRuns("three", "c")
 	s.logical("all", "one", "two")
-	if list := s.read("/snapshots/" + org + "/all").([]any); len(list) != 0 {
+	if list := s.read("/snapshots/" + s.org + "/all").([]any); len(list) != 0 {
 		t.Errorf("before anything has run it has the snapshots %v", list)
 	}
 	cited := map[int]string{}
@@ -91,7 +91,7 @@ func TestWhatWasCitedOfALogicalEnvironmentStays(t *testing.T) {
 			t.Errorf("%s: snapshot %d runs %s, want %s by snapshot %d", what, got.Index, got.artifactNames(), runs, number)
 		}
 		cited[number] = runs
-		bodies = append(bodies, at(t, s.read(fmt.Sprintf("/snapshots/%s/all/%d", org, number)), "artifacts"))
+		bodies = append(bodies, at(t, s.read(fmt.Sprintf("/snapshots/%s/all/%d", s.org, number)), "artifacts"))
 	}
 	step("a report", func() { s.nowRuns("one", "a") }, "a")
 	step("another one", func() { s.nowRuns("two", "a", "b") }, "a b")
@@ -100,11 +100,11 @@ func TestWhatWasCitedOfALogicalEnvironmentStays(t *testing.T) {
 	step("a member is archived", func() { s.archive("two") }, "c")
 	step("its successor reports", func() {
 		s.environment("two", evidence.Server)
-		bodies = append(bodies, at(t, s.read("/snapshots/"+org+"/all/6"), "artifacts")) // it joins
+		bodies = append(bodies, at(t, s.read("/snapshots/"+s.org+"/all/6"), "artifacts")) // it joins
 		s.nowRuns("two", "d")
 	}, "c d")
 	for i, body := range bodies {
-		if now := at(t, s.read(fmt.Sprintf("/snapshots/%s/all/%d", org, i+1)), "artifacts"); shown(now) != shown(body) {
+		if now := at(t, s.read(fmt.Sprintf("/snapshots/%s/all/%d", s.org, i+1)), "artifacts"); shown(now) != shown(body) {
 			t.Errorf("snapshot %d has become\n%s, it was\n%s", i+1, shown(now), shown(body))
 		}
 		if runs, ok := cited[i+1]; ok && s.snapshot("all", fmt.Sprint(i+1)).artifactNames() != runs {
@@ -113,24 +113,24 @@ func TestWhatWasCitedOfALogicalEnvironmentStays(t *testing.T) {
 	}
 	// What happened before a member joined is no part of the log.
 	s.wantEvents("all", "", "d started-unknown #7", "a started-unknown #2", "b started-unknown #2", "a started-unknown #1")
-	diff := s.read("/env-diff/" + org + "?snappish1=all%232&snappish2=all%235")
+	diff := s.read("/env-diff/" + s.org + "?snappish1=all%232&snappish2=all%235")
 	for side, want := range map[string]string{"snappish1": "/opt/a /opt/b", "snappish2": "/opt/c"} {
 		if got := column(t, at(t, diff, side, "artifacts"), "name"); got != want {
 			t.Errorf("the diff has %s only in %s, want %s", got, side, want)
 		}
 	}
-	diff = s.read("/env-diff/" + org + "?snappish1=all&snappish2=three")
+	diff = s.read("/env-diff/" + s.org + "?snappish1=all&snappish2=three")
 	if only, both := column(t, at(t, diff, "snappish1", "artifacts"), "name"), column(t, at(t, diff, "not-changed", "artifacts"), "name"); only != "/opt/d" || both != "/opt/c" {
 		t.Errorf("compared with a member it has %s more, %s alike", only, both)
 	}
-	s.refused(http.StatusNotFound, "Org: 'acme'. Snapshot 'all#8' resolves to 'all#8'. len(snapshots) == 7. Indexes are 1-based",
-		http.MethodGet, "/snapshots/"+org+"/all/8", "")
+	s.refused(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'all#8' resolves to 'all#8'. len(snapshots) == 7. Indexes are 1-based",
+		http.MethodGet, "/snapshots/"+s.org+"/all/8", "")
 }
 
 // TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict lets a member that is not compliant
 // leave.
 func TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("two", evidence.Server)
 	for _, name := range []string{"one", "two"} {
@@ -140,7 +140,7 @@ func TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict(t *testing.T) {
 	s.logical("all", "one", "two")
 	s.archive("two")
 	compliant := []bool{}
-	for _, item := range s.read("/snapshots/" + org + "/all?reverse=true").([]any) {
+	for _, item := range s.read("/snapshots/" + s.org + "/all?reverse=true").([]any) {
 		compliant = append(compliant, at(t, item, "compliant").(bool))
 	}
 	if !slices.Equal(compliant, []bool{false, true}) {
@@ -151,9 +151,9 @@ func TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict(t *testing.T) {
 // TestMembershipThatWasCutShortIsFinishedByTheNextReader changes members without what
 // the service does behind it, as a process does that is killed in between.
 func TestMembershipThatWasCutShortIsFinishedByTheNextReader(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	environments := s.Process.Store.Environments
-	owner, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	owner, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
 	for _, name := range []string{"one", "two"} {
 		s.environment(name, evidence.Server)
@@ -165,7 +165,7 @@ func TestMembershipThatWasCutShortIsFinishedByTheNextReader(t *testing.T) {
 		t.Errorf("joined: snapshot %d runs %s", got.Index, got.artifactNames())
 	}
 	s.must(environments.Archive(t.Context(), owner.ID, "one", 2))
-	if list := s.read("/snapshots/" + org + "/all").([]any); len(list) != 3 {
+	if list := s.read("/snapshots/" + s.org + "/all").([]any); len(list) != 3 {
 		t.Errorf("archived: %d snapshots", len(list))
 	}
 	if got := s.snapshot("all", "-1"); got.artifactNames() != "two" {
@@ -178,18 +178,15 @@ func TestMembershipThatWasCutShortIsFinishedByTheNextReader(t *testing.T) {
 // TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader stores one as a
 // version did that neither numbered its snapshots nor had an index of them.
 func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader(t *testing.T) {
-	var engine storage.Documents
-	s := start(t, options{wrap: func(docs storage.Documents) storage.Documents {
-		engine = docs
-		return docs
-	}})
+	s := share(t)
+	documents := s.Process.Store.Documents
 	s.environment("one", evidence.Server)
 	s.logical("all", "one")
 	schema := schemaOf(t, "environments")
-	record, err := engine.Get(t.Context(), schema, s.environmentID("all"))
+	record, err := documents.Get(t.Context(), schema, s.environmentID("all"))
 	s.must(err)
 	delete(record.Fields, "logical")
-	s.must(engine.Put(t.Context(), schema, record))
+	s.must(documents.Put(t.Context(), schema, record))
 	s.nowRuns("one", "a")
 	s.nowRuns("one", "b")
 	if got := s.snapshot("all", "-1"); got.Index != 1 || got.artifactNames() != "b" {
@@ -219,7 +216,7 @@ func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) 
 	processor := snapshot.NewProcessor(s.Process.Store, quietly{}, s.clock.read, slog.New(slog.DiscardHandler))
 	runs := func(environment, name string) {
 		t.Helper()
-		s.want(http.StatusOK, http.MethodPut, environmentsPath+"/"+environment+"/report/server", serverReport(name))
+		s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(name))
 		s.must(processor.Drain(t.Context(), s.environmentID(environment)))
 	}
 	var members []string
@@ -243,10 +240,10 @@ func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) 
 		return least
 	}
 	for _, path := range []string{
-		"/snapshots/" + org + "/%s/-1", "/snapshots/" + org + "/%s/1", "/snapshots/" + org + "/%s/~1",
-		"/snapshots/" + org + "/%s", "/snapshots/" + org + "/%s?interval=1..2",
-		environmentsPath + "/%s/events", environmentsPath + "/%s/events?start=1&end=2&page=1&per_page=1",
-		"/env-diff/" + org + "?snappish1=%s~1&snappish2=m1",
+		"/snapshots/" + s.org + "/%s/-1", "/snapshots/" + s.org + "/%s/1", "/snapshots/" + s.org + "/%s/~1",
+		"/snapshots/" + s.org + "/%s", "/snapshots/" + s.org + "/%s?interval=1..2",
+		s.environmentsPath() + "/%s/events", s.environmentsPath() + "/%s/events?start=1&end=2&page=1&per_page=1",
+		"/env-diff/" + s.org + "?snappish1=%s~1&snappish2=m1",
 	} {
 		few, many := spent(fmt.Sprintf(path, "few")), spent(fmt.Sprintf(path, "many"))
 		if many > few || few > 26 {
@@ -270,6 +267,6 @@ func TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing(t *testing.T) {
 	if shown := s.snapshot("all", "-1"); shown.Index != 1 || shown.artifactNames() != "a" {
 		t.Errorf("snapshot %d runs %s", shown.Index, shown.artifactNames())
 	}
-	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+org+"/all", nil)
-	s.want(http.StatusOK, http.MethodGet, environmentsPath+"/all/events", nil)
+	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+s.org+"/all", nil)
+	s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/all/events", nil)
 }

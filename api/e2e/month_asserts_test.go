@@ -41,7 +41,7 @@ func (m *month) assertSnapshot(want *pastSnapshot, got snapshotBody) {
 	m.t.Helper()
 	label := fmt.Sprintf("%s#%d", want.environment.name, want.number)
 	if int(got.Index) != want.number || got.Timestamp != want.timestamp || got.Type != want.environment.kind ||
-		!strings.HasSuffix(got.HTMLURL, fmt.Sprintf("/%s/environments/%s/snapshots/%d", org, want.environment.name, want.number)) {
+		!strings.HasSuffix(got.HTMLURL, fmt.Sprintf("/%s/environments/%s/snapshots/%d", m.org, want.environment.name, want.number)) {
 		m.t.Errorf("%s is #%d of %f, type %s, at %s", label, got.Index, got.Timestamp, got.Type, got.HTMLURL)
 	}
 	if got.ArtifactComplianceCount["null"] != len(want.counts) || got.Compliant == nil || *got.Compliant {
@@ -125,7 +125,7 @@ func (m *month) assertList(past *pastEnvironment) {
 	m.t.Helper()
 	var seen []int
 	for page := 1; ; page++ {
-		items := m.read(fmt.Sprintf("/snapshots/%s/%s?page=%d&per_page=4&interval=&reverse=true", org, past.name, page)).([]any)
+		items := m.read(fmt.Sprintf("/snapshots/%s/%s?page=%d&per_page=4&interval=&reverse=true", m.org, past.name, page)).([]any)
 		if len(items) == 0 {
 			break
 		}
@@ -166,7 +166,7 @@ func (m *month) assertEvents(past *pastEnvironment) {
 	got := map[int][]any{}
 	last := math.MaxInt
 	for page := 1; ; page++ {
-		a := m.want(http.StatusOK, http.MethodGet, fmt.Sprintf("/environments/%s/%s/events?page=%d&per_page=7&interval=&reverse=false", org, past.name, page), nil)
+		a := m.want(http.StatusOK, http.MethodGet, fmt.Sprintf("/environments/%s/%s/events?page=%d&per_page=7&interval=&reverse=false", m.org, past.name, page), nil)
 		if a.header.Get("X-Total-Count") != strconv.Itoa(total) {
 			m.t.Fatalf("%s has %s events, want %d", past.name, a.header.Get("X-Total-Count"), total)
 		}
@@ -227,7 +227,7 @@ func (m *month) assertEventsOf(s *pastSnapshot, got []any) {
 func (m *month) assertAuditLog(past *pastEnvironment) {
 	m.t.Helper()
 	count := func(query string, counts func(pastEvent) bool) {
-		a := m.want(http.StatusOK, http.MethodGet, "/environments/"+org+"/"+past.name+"/auditlog"+query, nil)
+		a := m.want(http.StatusOK, http.MethodGet, "/environments/"+m.org+"/"+past.name+"/auditlog"+query, nil)
 		rows, err := csv.NewReader(strings.NewReader(string(a.body))).ReadAll()
 		m.must(err)
 		want := 0
@@ -273,7 +273,7 @@ func (m *month) assertDiff(first, second *pastSnapshot) {
 	want := between(first, second)
 	var got shownDiff
 	one, two := fmt.Sprintf("%s#%d", first.environment.name, first.number), fmt.Sprintf("%s#%d", second.environment.name, second.number)
-	m.want(http.StatusOK, http.MethodGet, "/env-diff/"+org+"?snappish1="+url.QueryEscape(one)+"&snappish2="+url.QueryEscape(two), nil).decode(m.t, &got)
+	m.want(http.StatusOK, http.MethodGet, "/env-diff/"+m.org+"?snappish1="+url.QueryEscape(one)+"&snappish2="+url.QueryEscape(two), nil).decode(m.t, &got)
 	if got.Snappish1.ID != one || got.Snappish2.ID != two {
 		m.t.Errorf("diff of %s and %s is of %s and %s", one, two, got.Snappish1.ID, got.Snappish2.ID)
 	}
@@ -310,7 +310,7 @@ func (m *month) assertDeployments(past *pastEnvironment) {
 	}
 	var got []string
 	for page := 1; ; page++ {
-		list := m.read(fmt.Sprintf("/deployments/%s?env_name=%s&start_ts=0&page=%d&per_page=10", org, past.name, page))
+		list := m.read(fmt.Sprintf("/deployments/%s?env_name=%s&start_ts=0&page=%d&per_page=10", m.org, past.name, page))
 		if total := at(m.t, list, "total_count"); total != float64(len(want)) {
 			m.t.Fatalf("%s has %v deployments, want %d", past.name, total, len(want))
 		}
@@ -345,7 +345,7 @@ func (m *month) assertArtifacts() {
 		if len(image.flows) == 0 {
 			continue
 		}
-		artifact := m.read("/artifacts/" + org + "/" + image.service + "-ci/fingerprint/" + fingerprint)
+		artifact := m.read("/artifacts/" + m.org + "/" + image.service + "-ci/fingerprint/" + fingerprint)
 		running, exited := map[string]int{}, map[string]int{}
 		for name, past := range m.environments {
 			if name == "edge" || past.firstAt[fingerprint] == 0 {
@@ -388,7 +388,7 @@ func (m *month) assertTrails() {
 				}
 			}
 			got := map[string]int{}
-			for _, event := range at(m.t, m.read("/trails/"+org+"/"+flow+"/"+image.trail()), "events").([]any) {
+			for _, event := range at(m.t, m.read("/trails/"+m.org+"/"+flow+"/"+image.trail()), "events").([]any) {
 				switch at(m.t, event, "type") {
 				case "artifact_started_running":
 					got["started-unknown"]++
@@ -411,26 +411,26 @@ func (m *month) assertTrails() {
 // assertArchived looks at what is left of the edge, and of the old name of staging.
 func (m *month) assertArchived() {
 	m.t.Helper()
-	for _, path := range []string{"/environments/" + org + "/edge", "/snapshots/" + org + "/edge/-1", "/environments/" + org + "/edge/events"} {
+	for _, path := range []string{"/environments/" + m.org + "/edge", "/snapshots/" + m.org + "/edge/-1", "/environments/" + m.org + "/edge/events"} {
 		message, _ := m.want(http.StatusNotFound, http.MethodGet, path, nil).problem(m.t)
-		if message != "Environment named 'edge' has been archived for organization '"+org+"'" {
+		if message != "Environment named 'edge' has been archived for organization '"+m.org+"'" {
 			m.t.Errorf("%s: %s", path, message)
 		}
 	}
-	if got := m.do(http.MethodPut, "/api/v2/environments/"+org+"/edge/report/server", snapshotterKey, []byte(`{"artifacts":[]}`)); got.status != http.StatusNotFound {
+	if got := m.do(http.MethodPut, "/api/v2/environments/"+m.org+"/edge/report/server", snapshotterKey, []byte(`{"artifacts":[]}`)); got.status != http.StatusNotFound {
 		m.t.Errorf("a report to the edge: %d %s", got.status, got.body)
 	}
 	if got := m.snapshot("staging", "-1"); !strings.Contains(got.HTMLURL, "/environments/pre-production/") {
 		m.t.Errorf("staging is at %s", got.HTMLURL)
 	}
 	names := []string{}
-	for _, environment := range m.read("/environments/" + org).([]any) {
+	for _, environment := range m.read("/environments/" + m.org).([]any) {
 		names = append(names, at(m.t, environment, "name").(string))
 	}
 	if !slices.Equal(names, []string{"everything", "pre-production", "production"}) {
 		m.t.Errorf("the environments are %v", names)
 	}
-	allowed := m.read("/allowlists/" + org).([]any)
+	allowed := m.read("/allowlists/" + m.org).([]any)
 	if len(allowed) != 1 || at(m.t, allowed[0], "fingerprint") != m.image("miner", 1).fingerprint || at(m.t, allowed[0], "environment_name") != "production" {
 		m.t.Errorf("the allow list is %v", allowed)
 	}

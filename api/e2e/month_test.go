@@ -43,7 +43,7 @@ func newMonth(t *testing.T) *month {
 		m.runs[name] = map[string]int{}
 		m.logical.members = append(m.logical.members, m.environments[name])
 	}
-	m.want(http.StatusCreated, http.MethodPut, "/environments/"+org, []byte(`{"name":"everything","type":"logical","description":"all there is","included_environments":["staging","production","edge"]}`))
+	m.want(http.StatusCreated, http.MethodPut, "/environments/"+m.org, []byte(`{"name":"everything","type":"logical","description":"all there is","included_environments":["staging","production","edge"]}`))
 	return m
 }
 
@@ -81,7 +81,7 @@ func (m *month) tell(image *built, flow string) {
 	image.flows = append(image.flows, flow)
 	commit := fmt.Sprintf(`{"sha1":%q,"message":"Change","author":"A. Person <person@example.com>","branch":"main","timestamp":%d,"url":"%s/commit/%s"}`,
 		image.commit, int64(image.committedAt), image.repo(), image.commit)
-	m.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/"+flow, fmt.Appendf(nil,
+	m.want(http.StatusCreated, http.MethodPost, "/artifacts/"+m.org+"/"+flow, fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":%q,"git_commit":%q,"git_commit_info":%s,"repo_info":{"name":"acme/%s","url":%q,"provider":"github"},
 		"build_url":"https://ci.example.com/1","commit_url":"%s/commit/%s","template_reference_name":%q,"trail_name":%q}`,
 		image.fingerprint, image.name(), image.commit, commit, image.service, image.repo(), image.repo(), image.commit, image.service, image.trail()))
@@ -119,7 +119,7 @@ func (m *month) report(environment string) {
 	m.turn(time.Minute)
 	past := m.environments[environment]
 	before := evidence.Seconds(m.clock.read())
-	got := m.do(http.MethodPut, "/api/v2/environments/"+org+"/"+past.name+"/report/"+past.kind, snapshotterKey, m.body(environment))
+	got := m.do(http.MethodPut, "/api/v2/environments/"+m.org+"/"+past.name+"/report/"+past.kind, snapshotterKey, m.body(environment))
 	made := past.report(m.runs[environment], m.images, before)
 	status, text := http.StatusOK, "report processed, no new snapshots to create"
 	if made {
@@ -250,7 +250,7 @@ func (m *month) story() {
 	// An intruder; it is allowed by name, and turns out to have a pipeline after all.
 	m.turn(3 * day)
 	m.run("production", "miner", 1, 1)
-	m.want(http.StatusCreated, http.MethodPut, "/allowlists/"+org+"/production",
+	m.want(http.StatusCreated, http.MethodPut, "/allowlists/"+m.org+"/production",
 		fmt.Appendf(nil, `{"artifact_name":%q,"artifact_fingerprint":%q,"description":"an experiment"}`, m.image("miner", 1).name(), m.image("miner", 1).fingerprint))
 	m.report("production") // nothing is judged, so nothing changes
 	m.build("miner", 1)
@@ -266,7 +266,7 @@ func (m *month) story() {
 
 	// Staging gets another name. Reporters that know the old one go on.
 	m.turn(2 * day)
-	m.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/staging/rename", []byte(`{"new_name":"pre-production"}`))
+	m.want(http.StatusOK, http.MethodPut, "/environments/"+m.org+"/staging/rename", []byte(`{"new_name":"pre-production"}`))
 	m.build("api", 5)
 	m.rollOut("staging", "api", 4, 5, 1)
 	m.environments["staging"].name = "pre-production"

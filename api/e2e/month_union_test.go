@@ -57,7 +57,7 @@ func (l *pastLogical) follow(s *pastSnapshot) {
 func (m *month) regroup(method, path, body string, members ...string) {
 	m.t.Helper()
 	before := evidence.Seconds(m.clock.read())
-	m.want(http.StatusOK, method, "/environments/"+org+path, []byte(body))
+	m.want(http.StatusOK, method, "/environments/"+m.org+path, []byte(body))
 	m.logical.members = nil
 	for _, name := range members {
 		m.logical.members = append(m.logical.members, m.environments[name])
@@ -123,7 +123,7 @@ func (m *month) assertUnionIsFound(want *pastUnion, next *float64) {
 
 func (m *month) assertUnionList() {
 	m.t.Helper()
-	items := m.read("/snapshots/" + org + "/everything?per_page=1000&reverse=true").([]any)
+	items := m.read("/snapshots/" + m.org + "/everything?per_page=1000&reverse=true").([]any)
 	if len(items) != len(m.logical.unions) {
 		m.t.Fatalf("everything lists %d snapshots, want %d", len(items), len(m.logical.unions))
 	}
@@ -155,7 +155,7 @@ func (m *month) assertUnionEvents() {
 	}
 	got, last := map[int][]string{}, math.MaxInt
 	for page := 1; ; page++ {
-		a := m.want(http.StatusOK, http.MethodGet, fmt.Sprintf("/environments/%s/everything/events?page=%d&per_page=7", org, page), nil)
+		a := m.want(http.StatusOK, http.MethodGet, fmt.Sprintf("/environments/%s/everything/events?page=%d&per_page=7", m.org, page), nil)
 		if a.header.Get("X-Total-Count") != strconv.Itoa(total) {
 			m.t.Fatalf("everything has %s events, want %d", a.header.Get("X-Total-Count"), total)
 		}
@@ -170,7 +170,7 @@ func (m *month) assertUnionEvents() {
 				m.t.Errorf("an event of everything#%d comes behind one of #%d", number, last)
 			}
 			last = number
-			_, link, _ := strings.Cut(at(m.t, event, "_links", "snapshot", "html").(string), "/"+org+"/")
+			_, link, _ := strings.Cut(at(m.t, event, "_links", "snapshot", "html").(string), "/"+m.org+"/")
 			got[number] = append(got[number], fmt.Sprintf("%s %s %s in %s at %f, %s", at(m.t, event, "sha256"), at(m.t, event, "type"),
 				at(m.t, event, "description"), at(m.t, event, "environment_name"), at(m.t, event, "reported_at"), link))
 		}

@@ -28,30 +28,30 @@ func namedOperations(s *service) []named {
 	}
 	artifact := func(flow, body string) func(string) answer {
 		return func(name string) answer {
-			return s.do(http.MethodPost, "/api/v2/artifacts/"+org+"/"+strings.ReplaceAll(flow, "%s", name), memberKey,
+			return s.do(http.MethodPost, "/api/v2/artifacts/"+s.org+"/"+strings.ReplaceAll(flow, "%s", name), memberKey,
 				[]byte(`{"fingerprint":"`+fingerprint+`","build_url":"","commit_url":"",`+strings.ReplaceAll(body, "%s", name)+`}`))
 		}
 	}
 	const attestations = "POST /attestations/{org}/{flow_name}/trail/{trail_name}/"
-	const attest = "/attestations/" + org + "/"
+	attest := "/attestations/" + s.org + "/"
 	const generic = `{"attestation_name":"x","is_compliant":true}`
 	return []named{
-		{"PUT /flows/{org}/template_file", "name", 255, form("PUT", "/flows/"+org+"/template_file", `{"name":"%s","description":""}`)},
-		{"PUT /flows/{org}", "name", 255, func(name string) answer { return put("/flows/"+org, `{"name":"%s","description":""}`, name) }},
+		{"PUT /flows/{org}/template_file", "name", 255, form("PUT", "/flows/"+s.org+"/template_file", `{"name":"%s","description":""}`)},
+		{"PUT /flows/{org}", "name", 255, func(name string) answer { return put("/flows/"+s.org, `{"name":"%s","description":""}`, name) }},
 		{"PUT /flows/{org}/{flow_name}/rename", "new_name", 255, func(name string) answer {
-			return put("/flows/"+org+"/build/rename", `{"new_name":"r%s"}`, name[1:])
+			return put("/flows/"+s.org+"/build/rename", `{"new_name":"r%s"}`, name[1:])
 		}},
-		{"PUT /trails/{org}/{flow_name}", "name", 255, form("PUT", "/trails/"+org+"/build", `{"name":"%s"}`)},
+		{"PUT /trails/{org}/{flow_name}", "name", 255, form("PUT", "/trails/"+s.org+"/build", `{"name":"%s"}`)},
 		{"PUT /environments/{org}", "name", 255, func(name string) answer {
-			return put("/environments/"+org, `{"name":"%s","type":"K8S","description":""}`, name)
+			return put("/environments/"+s.org, `{"name":"%s","type":"K8S","description":""}`, name)
 		}},
 		{"PUT /environments/{org}/{env_name}/rename", "new_name", 255, func(name string) answer {
-			return put("/environments/"+org+"/host/rename", `{"new_name":"r%s"}`, name[1:])
+			return put("/environments/"+s.org+"/host/rename", `{"new_name":"r%s"}`, name[1:])
 		}},
 		{"PUT /allowlists/{org}/{env_name}", "artifact_name", 1024, func(name string) answer {
-			return put("/allowlists/"+org+"/host", `{"artifact_name":"%s","artifact_fingerprint":"`+fingerprint+`","description":""}`, name)
+			return put("/allowlists/"+s.org+"/host", `{"artifact_name":"%s","artifact_fingerprint":"`+fingerprint+`","description":""}`, name)
 		}},
-		{"POST /custom-attestation-types/{org}", "name", 255, form("POST", typesPath, `{"name":"%s"}`)},
+		{"POST /custom-attestation-types/{org}", "name", 255, form("POST", s.typesPath(), `{"name":"%s"}`)},
 		{"POST /artifacts/{org}/{flow_name}", "path.flow_name", 255, artifact("%s", `"filename":"f","trail_name":"t"`)},
 		{"POST /artifacts/{org}/{flow_name}", "trail_name", 255, artifact("build", `"filename":"f","trail_name":"%s"`)},
 		{"POST /artifacts/{org}/{flow_name}", "template_reference_name", 255, artifact("build", `"filename":"f","trail_name":"t","template_reference_name":"%s"`)},
@@ -68,7 +68,7 @@ func namedOperations(s *service) []named {
 }
 
 func TestNamesHaveLimits(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.makeFlow("build")
 	s.environment("host", "server")
 	for _, c := range namedOperations(s) {
@@ -85,14 +85,14 @@ func TestNamesHaveLimits(t *testing.T) {
 			}
 		})
 	}
-	for _, path := range []string{"/flows/" + org + "/", "/trails/" + org + "/r" + strings.Repeat("n", 254) + "/", "/environments/" + org + "/", typesPath + "/"} {
+	for _, path := range []string{"/flows/" + s.org + "/", "/trails/" + s.org + "/r" + strings.Repeat("n", 254) + "/", "/environments/" + s.org + "/", s.typesPath() + "/"} {
 		s.want(http.StatusNotFound, http.MethodGet, path+strings.Repeat("n", 256), nil)
 	}
 }
 
 func TestTrailOfALongCommitIsRefused(t *testing.T) {
-	s := start(t, options{})
-	got := s.want(http.StatusBadRequest, http.MethodPost, "/artifacts/"+org+"/build", []byte(
+	s := share(t)
+	got := s.want(http.StatusBadRequest, http.MethodPost, "/artifacts/"+s.org+"/build", []byte(
 		`{"fingerprint":"`+strings.Repeat("a", 64)+`","filename":"f","build_url":"","commit_url":"","git_commit_info":{"sha1":"`+strings.Repeat("a", 256)+`"}}`))
 	if _, errors := got.problem(t); !strings.HasPrefix(errors["trail_name"], "String should have at most 255 characters") {
 		t.Errorf("got %s", got.body)
@@ -100,7 +100,7 @@ func TestTrailOfALongCommitIsRefused(t *testing.T) {
 }
 
 func TestDocumentTellsTheLimitsOfNames(t *testing.T) {
-	s := start(t, options{withoutWorker: true})
+	s := share(t)
 	document := s.read("/openapi.json")
 	schemas := at(t, document, "components", "schemas").(map[string]any)
 	for path, want := range map[string]int{

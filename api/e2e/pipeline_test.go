@@ -55,7 +55,7 @@ func (s *service) read(path string) any {
 // attest sends an attestation as the client does and insists that it is taken.
 func (s *service) attest(trail, kind, data string, files ...part) {
 	s.t.Helper()
-	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+org+"/cli-ci/trail/"+trail+"/"+kind, data, files...)
+	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/cli-ci/trail/"+trail+"/"+kind, data, files...)
 }
 
 func artifactReport(trail, name, fingerprint, commit string) []byte {
@@ -68,21 +68,21 @@ func artifactReport(trail, name, fingerprint, commit string) []byte {
 // TestPipelineTellsItsStoryAndReadsItBack plays a delivery as the client would,
 // and reads every resource in the way the client does.
 func TestPipelineTellsItsStoryAndReadsItBack(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 
 	// A custom type and a flow are set up once.
-	s.wantForm(http.StatusCreated, http.MethodPost, "/custom-attestation-types/"+org,
+	s.wantForm(http.StatusCreated, http.MethodPost, "/custom-attestation-types/"+s.org,
 		`{"name":"coverage","description":"Code coverage","evaluator":{"content_type":"jq","rules":[".line > 80"]},"summary":[{"name":"lines","expression":".line"}]}`,
 		part{field: "type_schema", filename: "schema.json", contentType: "application/octet-stream",
 			content: []byte(`{"type":"object","required":["line"],"properties":{"line":{"type":"number"}}}`)})
-	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+org+"/template_file", `{"name":"cli-ci","description":"The client"}`, yamlFile(pipelineTemplate))
-	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/flow/cli-ci", []byte(`{"set_tags":{"team":"tools"},"remove_tags":null}`))
+	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"cli-ci","description":"The client"}`, yamlFile(pipelineTemplate))
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/flow/cli-ci", []byte(`{"set_tags":{"team":"tools"},"remove_tags":null}`))
 
 	// The trail begins; nothing is there yet.
 	begin := `{"name":"` + pipelineCommit + `","description":"","git_commit_info":` + commitInfo + `,"repo_info":` + repoInfo +
 		`,"origin_url":"https://github.com/acme/cli/actions/runs/1","user_data":{}}`
-	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/cli-ci", begin)
-	s.wantForm(http.StatusOK, http.MethodPut, "/trails/"+org+"/cli-ci", begin)
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/cli-ci", begin)
+	s.wantForm(http.StatusOK, http.MethodPut, "/trails/"+s.org+"/cli-ci", begin)
 	s.wantStatus("INCOMPLETE", "MISSING")
 
 	// The artifact is attested before it is reported, then reported.
@@ -91,7 +91,7 @@ func TestPipelineTellsItsStoryAndReadsItBack(t *testing.T) {
 		attachment("evidence.tgz", string(fixtures.JUnitResults)))
 	s.wantStatus("INCOMPLETE", "MISSING")
 	var message struct{ Message string }
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/cli-ci", artifactReport(pipelineCommit, "cli", cliFingerprint, pipelineCommit)).decode(t, &message)
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/cli-ci", artifactReport(pipelineCommit, "cli", cliFingerprint, pipelineCommit)).decode(t, &message)
 	if message.Message != "OK" {
 		t.Errorf("artifact report answered %+v", message)
 	}
@@ -104,7 +104,7 @@ func TestPipelineTellsItsStoryAndReadsItBack(t *testing.T) {
 	s.attest(pipelineCommit, "snyk", `{"attestation_name":"scan","artifact_fingerprint":"`+cliFingerprint+`","user_data":{},
 		"snyk_results":{"schema_version":1,"tool":{"name":"SnykCode","version":"1.0.0"},"results":[{"high_count":0,"medium_count":1,"low_count":0,"medium":[{"id":"CVE-1","message":"weak"}]}]}}`)
 	s.wantStatus("NON-COMPLIANT", "NON-COMPLIANT")
-	if got := s.want(http.StatusOK, http.MethodPost, "/attestations/"+org+"/cli-ci/trail/"+pipelineCommit+"/override",
+	if got := s.want(http.StatusOK, http.MethodPost, "/attestations/"+s.org+"/cli-ci/trail/"+pipelineCommit+"/override",
 		[]byte(`{"attestation_name":"scan","artifact_fingerprint":"`+cliFingerprint+`","reason":"not reachable","new_compliance_status":true,"original_attestation_type":"snyk","user_data":{}}`)).text(t); got != "OK" {
 		t.Errorf("override answered %q", got)
 	}
@@ -127,7 +127,7 @@ func TestPipelineTellsItsStoryAndReadsItBack(t *testing.T) {
 	s.wantStatus("COMPLIANT", "COMPLIANT")
 
 	// A second build takes the artifact's place: it has no evidence of its own yet.
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/cli-ci", artifactReport(pipelineCommit, "cli", newFingerprint, branchCommit))
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/cli-ci", artifactReport(pipelineCommit, "cli", newFingerprint, branchCommit))
 	s.wantStatus("INCOMPLETE", "INCOMPLETE")
 
 	s.readsTheStory()
@@ -136,7 +136,7 @@ func TestPipelineTellsItsStoryAndReadsItBack(t *testing.T) {
 // wantStatus insists on what the trail and its artifact have come to.
 func (s *service) wantStatus(trail, artifact string) {
 	s.t.Helper()
-	got := s.read("/trails/" + org + "/cli-ci/" + pipelineCommit)
+	got := s.read("/trails/" + s.org + "/cli-ci/" + pipelineCommit)
 	clientReadsTrail(s.t, got)
 	if state := at(s.t, got, "compliance_state"); state != trail {
 		s.t.Errorf("the trail is %v, want %s: %s", state, trail, shown(at(s.t, got, "compliance_status")))
@@ -156,7 +156,7 @@ func (s *service) wantStatus(trail, artifact string) {
 func (s *service) readsTheStory() {
 	t := s.t
 	t.Helper()
-	trail := s.read("/trails/" + org + "/cli-ci/" + pipelineCommit)
+	trail := s.read("/trails/" + s.org + "/cli-ci/" + pipelineCommit)
 	var kinds []string
 	for _, event := range at(t, trail, "events").([]any) {
 		kinds = append(kinds, at(t, event, "type").(string))
@@ -176,38 +176,38 @@ func (s *service) readsTheStory() {
 
 	// Trails, flows, repos.
 	for _, query := range []string{"?page=1&per_page=20", "?page=1&per_page=20&flow=cli-ci", "?flow_tag=team=tools", "?fingerprint=" + cliFingerprint} {
-		list := s.read("/trails/" + org + query)
+		list := s.read("/trails/" + s.org + query)
 		clientReadsEach(t, "trails_item", at(t, list, "data"))
 		clientReads(t, "pagination", at(t, list, "pagination"))
 	}
-	clientReadsEach(t, "trails_item", s.read("/trails/"+org+"/cli-ci"))
-	clientReads(t, "flow", s.read("/flows/"+org+"/cli-ci"))
-	clientReadsEach(t, "flows_item", s.read("/flows/"+org))
-	clientReads(t, "pagination", at(t, s.read("/flows/"+org+"?page=1&per_page=20"), "pagination"))
-	repos := s.read("/repos/" + org + "?page=1&per_page=15")
+	clientReadsEach(t, "trails_item", s.read("/trails/"+s.org+"/cli-ci"))
+	clientReads(t, "flow", s.read("/flows/"+s.org+"/cli-ci"))
+	clientReadsEach(t, "flows_item", s.read("/flows/"+s.org))
+	clientReads(t, "pagination", at(t, s.read("/flows/"+s.org+"?page=1&per_page=20"), "pagination"))
+	repos := s.read("/repos/" + s.org + "?page=1&per_page=15")
 	clientReads(t, "repos", repos)
 	repo := clientReadsEach(t, "repo", at(t, repos, "repos"))[0]
-	clientReads(t, "repo", s.read("/repos/"+org+"/acme/cli"))
-	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/repo/"+at(t, repo, "id").(string), []byte(`{"set_tags":{"team":"tools"}}`))
-	if tag := at(t, s.read("/repos/"+org+"/acme/cli"), "tags", "team"); tag != "tools" {
+	clientReads(t, "repo", s.read("/repos/"+s.org+"/acme/cli"))
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/repo/"+at(t, repo, "id").(string), []byte(`{"set_tags":{"team":"tools"}}`))
+	if tag := at(t, s.read("/repos/"+s.org+"/acme/cli"), "tags", "team"); tag != "tools" {
 		t.Errorf("the repo's tag is %v", tag)
 	}
 
 	// Artifacts.
-	for _, path := range []string{"/artifacts/" + org + "?page=1&per_page=15", "/artifacts/" + org + "?flow_name=cli-ci", "/artifacts/" + org + "?repo_name=acme/cli", "/artifacts/" + org + "/cli-ci"} {
+	for _, path := range []string{"/artifacts/" + s.org + "?page=1&per_page=15", "/artifacts/" + s.org + "?flow_name=cli-ci", "/artifacts/" + s.org + "?repo_name=acme/cli", "/artifacts/" + s.org + "/cli-ci"} {
 		if items := clientReadsEach(t, "artifacts_item", s.read(path)); len(items) != 2 || at(t, items[0], "fingerprint") != newFingerprint {
 			t.Errorf("%s: got %s", path, shown(items))
 		}
 	}
 	for _, fingerprint := range []string{cliFingerprint, cliFingerprint[:5], cliFingerprint[:40]} {
-		artifact := s.read("/artifacts/" + org + "/cli-ci/fingerprint/" + fingerprint)
+		artifact := s.read("/artifacts/" + s.org + "/cli-ci/fingerprint/" + fingerprint)
 		clientReads(t, "artifact", artifact)
 		clientReadsEach(t, "history", at(t, artifact, "history"))
 		if at(t, artifact, "fingerprint") != cliFingerprint || at(t, artifact, "state") != "COMPLIANT" {
 			t.Errorf("%s: got %s", fingerprint, shown(artifact))
 		}
 	}
-	clientReadsEach(t, "artifact", s.read("/artifacts/"+org+"/cli-ci/commit_sha/"+pipelineCommit))
+	clientReadsEach(t, "artifact", s.read("/artifacts/"+s.org+"/cli-ci/commit_sha/"+pipelineCommit))
 	s.wantLatestCommit(cliFingerprint, "", pipelineCommit)
 	s.wantLatestCommit(strings.Repeat("0", 64), "", branchCommit)
 	s.wantLatestCommit(strings.Repeat("0", 64), "?branch=elsewhere", nil)
@@ -218,28 +218,28 @@ func (s *service) readsTheStory() {
 		"risk": "attestation_data", "ticket": "jira_results", "quality": "sonar_results",
 	}
 	for name, member := range members {
-		found := clientReadsEach(t, "attestation", s.read("/attestations/"+org+"/cli-ci/trail/"+pipelineCommit+"/"+name))
+		found := clientReadsEach(t, "attestation", s.read("/attestations/"+s.org+"/cli-ci/trail/"+pipelineCommit+"/"+name))
 		// The last one is what was attested first; an override may have come behind.
 		if first := found[len(found)-1]; at(t, first, member) == nil {
 			t.Errorf("%s has no %s: %s", name, member, shown(first))
 		}
 		id := at(t, found[0], "attestation_id").(string)
-		detail := at(t, s.read("/attestations/"+org+"?attestation_id="+id), "data")
+		detail := at(t, s.read("/attestations/"+s.org+"?attestation_id="+id), "data")
 		if items := clientReadsEach(t, "attestation", detail); len(items) != 1 {
 			t.Errorf("%s by id: %s", name, shown(detail))
 		}
 	}
-	if both := s.read("/attestations/" + org + "/cli-ci/trail/" + pipelineCommit + "/manual").([]any); len(both) != 2 || at(t, both[0], "is_compliant") != true {
+	if both := s.read("/attestations/" + s.org + "/cli-ci/trail/" + pipelineCommit + "/manual").([]any); len(both) != 2 || at(t, both[0], "is_compliant") != true {
 		t.Errorf("an attestation reported twice: %s", shown(both))
 	}
-	clientReadsEach(t, "attestation", s.read("/attestations/"+org+"/cli-ci/artifact/"+cliFingerprint+"/coverage"))
-	clientReadsEach(t, "attestation", at(t, s.read("/attestations/"+org+"/cli-ci?page=1&per_page=5"), "data"))
-	byCommit := s.read("/attestations/" + org + "/list_attestations_for_criteria?commit_list=" + pipelineCommit)
+	clientReadsEach(t, "attestation", s.read("/attestations/"+s.org+"/cli-ci/artifact/"+cliFingerprint+"/coverage"))
+	clientReadsEach(t, "attestation", at(t, s.read("/attestations/"+s.org+"/cli-ci?page=1&per_page=5"), "data"))
+	byCommit := s.read("/attestations/" + s.org + "/list_attestations_for_criteria?commit_list=" + pipelineCommit)
 	clientReadsEach(t, "attestation", at(t, byCommit, pipelineCommit))
 	s.walksAllAttestations(11)
 
 	// The evidence comes back byte for byte.
-	attached := at(t, s.read("/attestations/"+org+"/cli-ci/trail/"+pipelineCommit+"/unit-test"), 0)
+	attached := at(t, s.read("/attestations/"+s.org+"/cli-ci/trail/"+pipelineCommit+"/unit-test"), 0)
 	if sum := fmt.Sprintf("%x", sha256.Sum256(fixtures.JUnitResults)); at(t, attached, "evidence_archive_fingerprint") != sum {
 		t.Errorf("the evidence is not %s: %s", sum, shown(attached))
 	}
@@ -250,14 +250,14 @@ func (s *service) readsTheStory() {
 
 	// Search, and the types.
 	for _, value := range []string{cliFingerprint[:8], pipelineCommit} {
-		found := s.read("/search/" + org + "/sha/" + value)
+		found := s.read("/search/" + s.org + "/sha/" + value)
 		clientReads(t, "search", found)
 		clientReads(t, "search.resolved_to", at(t, found, "resolved_to"))
 		clientReads(t, "search.matches", at(t, found, "resolved_to", "fingerprints"))
 		clientReads(t, "search.matches", at(t, found, "resolved_to", "commits"))
 		clientReadsEach(t, "search.artifact", at(t, found, "artifacts"))
 	}
-	for _, kind := range []any{s.read("/custom-attestation-types/" + org + "/coverage"), at(t, s.read("/custom-attestation-types/"+org), 0)} {
+	for _, kind := range []any{s.read("/custom-attestation-types/" + s.org + "/coverage"), at(t, s.read("/custom-attestation-types/"+s.org), 0)} {
 		clientReads(t, "attestation_type", kind)
 		clientReadsEach(t, "attestation_type.version", at(t, kind, "versions"))
 	}
@@ -273,7 +273,7 @@ func (s *service) readsTheStory() {
 
 func (s *service) wantLatestCommit(fingerprint, query string, want any) {
 	s.t.Helper()
-	got := at(s.t, s.read("/artifacts/"+org+"/cli-ci/"+fingerprint+"/latest_commit"+query), "latest_commit")
+	got := at(s.t, s.read("/artifacts/"+s.org+"/cli-ci/"+fingerprint+"/latest_commit"+query), "latest_commit")
 	if got != want {
 		s.t.Errorf("latest commit of %.8s%s is %v, want %v", fingerprint, query, got, want)
 	}
@@ -283,7 +283,7 @@ func (s *service) wantLatestCommit(fingerprint, query string, want any) {
 func (s *service) walksAllAttestations(want int) {
 	s.t.Helper()
 	seen := map[string]bool{}
-	next := s.URL + "/api/v2/attestations/" + org + "?per_page=3"
+	next := s.URL + "/api/v2/attestations/" + s.org + "?per_page=3"
 	for rounds := 0; next != "" && rounds < 2*want; rounds++ {
 		got := s.do(http.MethodGet, strings.TrimPrefix(next, s.URL), readerKey, nil)
 		if got.status != http.StatusOK {

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"attestry/app/evaluation"
 	"attestry/config"
 	"attestry/evidence"
 	"attestry/process"
@@ -24,26 +23,17 @@ import (
 // is about to commit a snapshot.
 const dyingWorker = "ATTESTRY_TEST_DYING_WORKER"
 
-func TestMain(m *testing.M) {
-	evaluation.ServeChild()
-	if os.Getenv(dyingWorker) != "" {
-		work()
-		return
-	}
-	os.Exit(m.Run())
-}
-
 const acceptedText = "report accepted, it will be processed"
 
 func TestReportSurvivesRedisForgettingEverything(t *testing.T) {
 	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond})
 	s.environment("host", evidence.Server)
-	got := s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a"))
+	got := s.want(http.StatusOK, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a"))
 	if got.text(t) != acceptedText {
 		t.Errorf("answered %s", got.body)
 	}
 	s.awaitTask()
-	if err := s.Process.Redis.FlushAll(t.Context()).Err(); err != nil {
+	if err := s.Process.Redis.FlushDB(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	s.clock.turn(time.Minute)
@@ -54,7 +44,7 @@ func TestReportSurvivesRedisForgettingEverything(t *testing.T) {
 func TestReportSurvivesAKilledWorker(t *testing.T) {
 	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond})
 	s.environment("host", evidence.Server)
-	s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a"))
+	s.want(http.StatusOK, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a"))
 	s.awaitTask()
 	s.runDyingWorker()
 	if latest, err := s.Process.Store.Snapshots.Latest(t.Context(), s.environmentID("host")); err != nil || latest != 0 {
@@ -67,13 +57,13 @@ func TestReportSurvivesAKilledWorker(t *testing.T) {
 }
 
 func TestReportsAreTakenWhileRedisIsAway(t *testing.T) {
-	if os.Getenv("ATTESTRY_TEST_REDIS") != "" {
+	if testRedis != "" {
 		t.Skip("stops its Redis, which is not its own here")
 	}
 	s := start(t, options{real: true})
 	s.environment("host", evidence.Server)
 	s.StopRedis()
-	got := s.want(http.StatusOK, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a"))
+	got := s.want(http.StatusOK, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a"))
 	if got.text(t) != acceptedText {
 		t.Errorf("answered %s", got.body)
 	}
@@ -110,7 +100,7 @@ func (s *service) serveQueues() {
 func (s *service) awaitSnapshot(environment string) {
 	s.t.Helper()
 	eventually(s.t, "the snapshot appears", func() bool {
-		return s.do(http.MethodGet, "/api/v2/snapshots/"+org+"/"+environment+"/1", adminKey, nil).status == http.StatusOK
+		return s.do(http.MethodGet, "/api/v2/snapshots/"+s.org+"/"+environment+"/1", adminKey, nil).status == http.StatusOK
 	})
 	latest := s.snapshot(environment, "-1")
 	if latest.Index != 1 || len(latest.Artifacts) != 1 {

@@ -13,7 +13,7 @@ import (
 const badDigest = `{"artifacts":[{"digests":{"web":"ABC"},"creationTimestamp":1}]}`
 
 func TestBadReportsAreRefusedInTheWordsOfTheContract(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
 	const validation = "Input payload validation failed"
 	for name, c := range map[string]struct {
@@ -24,7 +24,7 @@ func TestBadReportsAreRefusedInTheWordsOfTheContract(t *testing.T) {
 		text       string // how its text begins
 	}{
 		"unknown environment": {"none/report/server", string(fixtures.ServerReport), 404,
-			"Environment named 'none' does not exist for organization 'acme'", "", ""},
+			"Environment named 'none' does not exist for organization '" + s.org + "'", "", ""},
 		"wrong type of report": {"host/report/K8S", string(fixtures.K8SReport1), 400,
 			"Invalid report data", "type", "Environment 'host' takes reports of type 'server' [input: K8S]"},
 		"another type in the body": {"host/report/server", `{"type":"ECS","artifacts":[]}`, 400,
@@ -44,7 +44,7 @@ func TestBadReportsAreRefusedInTheWordsOfTheContract(t *testing.T) {
 			validation, "artifacts[0]", "Input should be a valid dictionary or object to e"},
 		"33 MiB": {"host/report/server", strings.Repeat(" ", 33<<20), 413, "", "", ""},
 	} {
-		got := s.do(http.MethodPut, "/api/v2/environments/"+org+"/"+c.path, snapshotterKey, []byte(c.body))
+		got := s.do(http.MethodPut, "/api/v2/environments/"+s.org+"/"+c.path, snapshotterKey, []byte(c.body))
 		if got.status != c.status {
 			t.Errorf("%s: status %d, want %d: %s", name, got.status, c.status, got.body)
 			continue
@@ -76,9 +76,9 @@ func (s *service) assertNothingStored(environment string) {
 }
 
 func TestKeysDecideWhoMayDoWhat(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
-	report := "/api/v2/environments/acme/host/report/server"
+	report := "/api/v2/environments/" + s.org + "/host/report/server"
 	for name, c := range map[string]struct {
 		method, path, authorization string
 		status                      int
@@ -89,16 +89,16 @@ func TestKeysDecideWhoMayDoWhat(t *testing.T) {
 		"expired key":    {"PUT", report, "Bearer " + expiredKey, 401, ""},
 		"broken header":  {"PUT", report, "Bearer", 401, ""},
 		"other scheme":   {"PUT", report, "Digest " + adminKey, 401, ""},
-		"no colon":       {"GET", "/api/v2/environments/acme", "Basic a2V5LW9mLXRoZS1hZG1pbmlzdHJhdG9y", 401, ""},
-		"basic":          {"GET", "/api/v2/environments/acme", "Basic a2V5LW9mLXRoZS1hZG1pbmlzdHJhdG9yOg==", 200, ""},
-		"basic and more": {"GET", "/api/v2/environments/acme", "Basic a2V5LW9mLXRoZS1hZG1pbmlzdHJhdG9yOnBhc3M=", 200, ""},
+		"no colon":       {"GET", "/api/v2/environments/" + s.org, "Basic a2V5LW9mLXRoZS1hZG1pbmlzdHJhdG9y", 401, ""},
+		"basic":          {"GET", "/api/v2/environments/" + s.org, "Basic a2V5LW9mLXRoZS1hZG1pbmlzdHJhdG9yOg==", 200, ""},
+		"basic and more": {"GET", "/api/v2/environments/" + s.org, "Basic a2V5LW9mLXRoZS1hZG1pbmlzdHJhdG9yOnBhc3M=", 200, ""},
 		"stranger":       {"PUT", report, "Bearer " + strangerKey, 403, "Access denied to " + report},
 		"no such organization": {"GET", "/api/v2/environments/nowhere", "Bearer " + adminKey, 403,
 			"Access denied to /api/v2/environments/nowhere"},
 		"reader reports": {"PUT", report, "Bearer " + readerKey, 403, "You don't have permission to access this resource"},
-		"reader reads":   {"GET", "/api/v2/snapshots/acme/host", "Bearer " + readerKey, 200, ""},
-		"public read":    {"GET", "/api/v2/environments/open", "Bearer " + strangerKey, 200, ""},
-		"public write":   {"PUT", "/api/v2/environments/open", "Bearer " + strangerKey, 403, "You don't have permission to access this resource"},
+		"reader reads":   {"GET", "/api/v2/snapshots/" + s.org + "/host", "Bearer " + readerKey, 200, ""},
+		"public read":    {"GET", "/api/v2/environments/" + s.public, "Bearer " + strangerKey, 200, ""},
+		"public write":   {"PUT", "/api/v2/environments/" + s.public, "Bearer " + strangerKey, 403, "You don't have permission to access this resource"},
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), c.method, s.URL+c.path, bytes.NewReader([]byte(badDigest)))
 		if err != nil {
@@ -127,38 +127,38 @@ func TestKeysDecideWhoMayDoWhat(t *testing.T) {
 }
 
 func TestSnapshotterMayCreateEnvironmentsAndReport(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	body := []byte(`{"name":"auto","type":"server","description":"Auto-created by a reporter"}`)
-	if got := s.do(http.MethodPut, "/api/v2/environments/acme", snapshotterKey, body); got.status != http.StatusCreated {
+	if got := s.do(http.MethodPut, "/api/v2/environments/"+s.org, snapshotterKey, body); got.status != http.StatusCreated {
 		t.Fatalf("create: %d %s", got.status, got.body)
 	}
-	if got := s.do(http.MethodPut, "/api/v2/environments/acme/auto/report/server", snapshotterKey, fixtures.ServerReport); got.status != http.StatusCreated {
+	if got := s.do(http.MethodPut, "/api/v2/environments/"+s.org+"/auto/report/server", snapshotterKey, fixtures.ServerReport); got.status != http.StatusCreated {
 		t.Errorf("report: %d %s", got.status, got.body)
 	}
 }
 
 func TestMissingSnapshotsAreNamedAsInTheContract(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Server)
 	for expression, want := range map[string]string{
-		"-1":        "Org: 'acme'. Snapshot 'prod#-1' resolves to 'prod#0'. len(snapshots) == 0. Indexes are 1-based",
-		"23":        "Org: 'acme'. Snapshot 'prod#23' resolves to 'prod#23'. len(snapshots) == 0. Indexes are 1-based",
-		"%2323":     "Org: 'acme'. Snapshot 'prod#23' resolves to 'prod#23'. len(snapshots) == 0. Indexes are 1-based",
-		"~2":        "Org: 'acme'. Snapshot 'prod~2' resolves to 'prod#-2'. len(snapshots) == 0. Indexes are 1-based",
+		"-1":        "Org: '" + s.org + "'. Snapshot 'prod#-1' resolves to 'prod#0'. len(snapshots) == 0. Indexes are 1-based",
+		"23":        "Org: '" + s.org + "'. Snapshot 'prod#23' resolves to 'prod#23'. len(snapshots) == 0. Indexes are 1-based",
+		"%2323":     "Org: '" + s.org + "'. Snapshot 'prod#23' resolves to 'prod#23'. len(snapshots) == 0. Indexes are 1-based",
+		"~2":        "Org: '" + s.org + "'. Snapshot 'prod~2' resolves to 'prod#-2'. len(snapshots) == 0. Indexes are 1-based",
 		"../none/1": "",
 	} {
-		got := s.do(http.MethodGet, "/api/v2/snapshots/acme/prod/"+expression, adminKey, nil)
+		got := s.do(http.MethodGet, "/api/v2/snapshots/"+s.org+"/prod/"+expression, adminKey, nil)
 		message, _ := got.problem(t)
 		if got.status != http.StatusNotFound || want != "" && message != want {
 			t.Errorf("%s: %d %q", expression, got.status, message)
 		}
 	}
-	got := s.do(http.MethodGet, "/api/v2/snapshots/acme/prod/five", adminKey, nil)
+	got := s.do(http.MethodGet, "/api/v2/snapshots/"+s.org+"/prod/five", adminKey, nil)
 	if message, _ := got.problem(t); got.status != http.StatusBadRequest || message != "Bad snappish five" {
 		t.Errorf("five: %d %q", got.status, message)
 	}
-	got = s.do(http.MethodGet, "/api/v2/snapshots/acme/none/1", adminKey, nil)
-	if message, _ := got.problem(t); got.status != http.StatusNotFound || message != "Environment named 'none' does not exist for organization 'acme'" {
+	got = s.do(http.MethodGet, "/api/v2/snapshots/"+s.org+"/none/1", adminKey, nil)
+	if message, _ := got.problem(t); got.status != http.StatusNotFound || message != "Environment named 'none' does not exist for organization '"+s.org+"'" {
 		t.Errorf("unknown environment: %d %q", got.status, message)
 	}
 }

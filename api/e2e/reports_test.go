@@ -17,7 +17,7 @@ import (
 // report sends a report of the given type and insists on the answer's status.
 func (s *service) report(status int, environment, kind, body string) answer {
 	s.t.Helper()
-	return s.want(status, http.MethodPut, "/environments/"+org+"/"+environment+"/report/"+kind, []byte(body))
+	return s.want(status, http.MethodPut, "/environments/"+s.org+"/"+environment+"/report/"+kind, []byte(body))
 }
 
 // named finds the artifacts of a snapshot that have a name and run.
@@ -83,7 +83,7 @@ var reportedTypes = []reported{
 }
 
 func TestEveryTypeOfReportShowsWhatRunsAndItsContext(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	for i, c := range reportedTypes {
 		environment := fmt.Sprint("env-", i)
 		s.environment(environment, c.environment)
@@ -109,7 +109,7 @@ func TestEveryTypeOfReportShowsWhatRunsAndItsContext(t *testing.T) {
 }
 
 func TestEmptyReportIsValidForEveryTypeAndEverythingExits(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for i, c := range reportedTypes {
 		environment := fmt.Sprint("env-", i)
 		s.environment(environment, c.environment)
@@ -125,7 +125,7 @@ func TestEmptyReportIsValidForEveryTypeAndEverythingExits(t *testing.T) {
 }
 
 func TestEnvironmentsTakeOnlyReportsOfTheirType(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	var types []evidence.EnvironmentType
 	for _, c := range reportedTypes {
 		if !slices.Contains(types, c.environment) {
@@ -158,7 +158,7 @@ func TestEnvironmentsTakeOnlyReportsOfTheirType(t *testing.T) {
 }
 
 func TestReportOfAnotherTypeThanItsAddressIsRefused(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for i, c := range reportedTypes {
 		environment := fmt.Sprint("env-", i)
 		s.environment(environment, c.environment)
@@ -173,7 +173,7 @@ func TestReportOfAnotherTypeThanItsAddressIsRefused(t *testing.T) {
 }
 
 func TestSharedFixturesAreTakenAsTheyAre(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("cluster", evidence.ECS)
 	s.report(http.StatusCreated, "cluster", "ECS", string(fixtures.ECSReport))
 	s.report(http.StatusOK, "cluster", "ECS", string(fixtures.ECSReport))
@@ -210,7 +210,7 @@ func ecsTask(image, digest string, at int64) string {
 func ecsReport(tasks ...string) string { return `{"artifacts":[` + strings.Join(tasks, ",") + `]}` }
 
 func TestUnknownDigestOfWhatNeverRanIsLeftOut(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for kind, c := range map[string]struct {
 		of      evidence.EnvironmentType
 		members string
@@ -235,7 +235,7 @@ func TestUnknownDigestOfWhatNeverRanIsLeftOut(t *testing.T) {
 }
 
 func TestUnknownDigestTakesOverTheLatestFingerprintOfItsName(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.ECS)
 	a, b := digestOf("a"), digestOf("b")
 	for _, step := range []struct {
@@ -265,7 +265,7 @@ func TestUnknownDigestTakesOverTheLatestFingerprintOfItsName(t *testing.T) {
 }
 
 func TestRolloutWithAnUnknownDigestKeepsTheFormerFingerprintBesideTheNewOne(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.ECS)
 	s.report(http.StatusCreated, "prod", "ECS", ecsReport(ecsTask("web", digestOf("old"), 1)))
 	s.report(http.StatusCreated, "prod", "ECS", ecsReport(ecsTask("web", "", 1), ecsTask("web", digestOf("new"), 2)))
@@ -277,7 +277,7 @@ func TestRolloutWithAnUnknownDigestKeepsTheFormerFingerprintBesideTheNewOne(t *t
 }
 
 func TestOneFingerprintUnderTwoNamesIsOneArtifact(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.ECS)
 	s.report(http.StatusCreated, "prod", "ECS", ecsReport(
 		ecsTask("web:latest", digestOf("web"), 30), ecsTask("web:1.0", digestOf("web"), 10), ecsTask("web:1.0", digestOf("web"), 20)))
@@ -291,7 +291,7 @@ func TestOneFingerprintUnderTwoNamesIsOneArtifact(t *testing.T) {
 }
 
 func TestOneNameWithTwoFingerprintsIsTwoArtifacts(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Docker)
 	s.report(http.StatusCreated, "prod", "docker", fmt.Sprintf(
 		`{"artifacts":[{"digests":{"web":"%s"},"creationTimestamp":1},{"digests":{"web":"%s"},"creationTimestamp":2}]}`, digestOf("a"), digestOf("b")))
@@ -301,7 +301,7 @@ func TestOneNameWithTwoFingerprintsIsTwoArtifacts(t *testing.T) {
 }
 
 func TestTimesAreKeptAsTheyWereReported(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.Lambda)
 	s.report(http.StatusCreated, "prod", "lambda", fmt.Sprintf(
 		`{"artifacts":[{"digests":{"f":"%[1]s"},"creationTimestamp":-5},{"digests":{"f":"%[1]s"},"creationTimestamp":0},{"digests":{"f":"%[1]s"},"creationTimestamp":32503680000.0}]}`,
@@ -312,7 +312,7 @@ func TestTimesAreKeptAsTheyWereReported(t *testing.T) {
 }
 
 func TestLargestReportIsTakenAndOneByteMoreIsNot(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
 	const limit = 32 << 20
 	largest := append(serverReport("a"), bytes.Repeat([]byte(" "), limit)...)[:limit]
@@ -336,13 +336,13 @@ func TestHundredThousandFilesAreOneReport(t *testing.T) {
 	}
 	body := serverReport(names...)
 	began := time.Now()
-	got := s.do(http.MethodPut, "/api/v2/environments/"+org+"/host/report/server", snapshotterKey, body)
+	got := s.do(http.MethodPut, "/api/v2/environments/"+s.org+"/host/report/server", snapshotterKey, body)
 	if got.status != http.StatusCreated && got.status != http.StatusOK {
 		t.Fatalf("status %d: %s", got.status, got.body)
 	}
 	t.Logf("%d bytes are answered with %s in %s", len(body), got.body, time.Since(began))
 	within(t, 5*time.Minute, "the report is processed", func() bool {
-		return s.do(http.MethodGet, "/api/v2/snapshots/"+org+"/host/1", adminKey, nil).status == http.StatusOK
+		return s.do(http.MethodGet, "/api/v2/snapshots/"+s.org+"/host/1", adminKey, nil).status == http.StatusOK
 	})
 	t.Logf("the snapshot is there after %s", time.Since(began))
 	if made := s.snapshot("host", "1"); made.ArtifactComplianceCount["null"] != files || len(made.Artifacts) != files {

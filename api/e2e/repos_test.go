@@ -34,10 +34,10 @@ func (s *service) reposOf(organization, query string) []any {
 }
 
 func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
-	s := start(t, options{})
-	id := s.repo(org, "cyber-dojo/differ", "github", "42", `,"description":"of a test"`)
-	deep := s.repo(org, "a/b/c", "gitlab", "43", "")
-	shadowed := s.repo(org, "tags", "github", "44", "")
+	s := share(t)
+	id := s.repo(s.org, "cyber-dojo/differ", "github", "42", `,"description":"of a test"`)
+	deep := s.repo(s.org, "a/b/c", "gitlab", "43", "")
+	shadowed := s.repo(s.org, "tags", "github", "44", "")
 	for path, want := range map[string]string{
 		"/cyber-dojo/differ":                 id,
 		"/cyber-dojo%2Fdiffer":               id,
@@ -50,13 +50,13 @@ func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
 		"/a/b/c?provider=github&id=" + id:    id,
 		"/x?id=" + shadowed:                  shadowed,
 	} {
-		got := s.read("/repos/" + org + path)
+		got := s.read("/repos/" + s.org + path)
 		clientReads(t, "repo", got)
 		if at(t, got, "id") != want {
 			t.Errorf("%s: got %s", path, shown(got))
 		}
 	}
-	got := s.read("/repos/" + org + "/cyber-dojo/differ")
+	got := s.read("/repos/" + s.org + "/cyber-dojo/differ")
 	if at(t, got, "repo_id") != "42" || at(t, got, "description") != "of a test" || at(t, got, "url") != "https://github.example.com/cyber-dojo/differ" {
 		t.Errorf("got %s", shown(got))
 	}
@@ -67,7 +67,7 @@ func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
 	if again := s.read(self); at(t, again, "id") != id {
 		t.Errorf("its own link %s leads to %s", self, shown(again))
 	}
-	if head := s.do(http.MethodHead, "/api/v2/repos/"+org+"/cyber-dojo/differ", adminKey, nil); head.status != http.StatusOK || len(head.body) != 0 {
+	if head := s.do(http.MethodHead, "/api/v2/repos/"+s.org+"/cyber-dojo/differ", adminKey, nil); head.status != http.StatusOK || len(head.body) != 0 {
 		t.Errorf("HEAD: %d %q", head.status, head.body)
 	}
 	for path, name := range map[string]string{
@@ -75,64 +75,64 @@ func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
 		"/cyber-dojo/differ/":               "cyber-dojo/differ/",
 		"/cyber-dojo//differ":               "cyber-dojo//differ",
 		"/cyber-dojo/differ?provider=git":   "cyber-dojo/differ",
-		"/cyber-dojo/differ?id=" + org:      org,
+		"/cyber-dojo/differ?id=" + s.org:    s.org,
 		"/live-artifacts":                   "live-artifacts",
 		"/cyber-dojo/deployments":           "cyber-dojo/deployments",
 		"/o%27connor/x":                     "o'connor/x",
 		"/cyber-dojo/differ/filter-options": "cyber-dojo/differ/filter-options",
 	} {
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/repos/"+org+path, nil), "Repo '"+name+"' not found")
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.org+path, nil), "Repo '"+name+"' not found")
 	}
-	s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+org+"/cyber-dojo/differ?provider=", nil)
-	s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+org+"/a%00b", nil)
+	s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"/cyber-dojo/differ?provider=", nil)
+	s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"/a%00b", nil)
 }
 
 func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
 	s := start(t, options{})
-	github, gitlab := s.repo(org, "acme/cli", "github", "1", ""), s.repo(org, "acme/cli", "gitlab", "1", "")
+	github, gitlab := s.repo(s.org, "acme/cli", "github", "1", ""), s.repo(s.org, "acme/cli", "gitlab", "1", "")
 	if github == gitlab {
 		t.Fatal("one repo for two providers")
 	}
-	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+org+"/acme/cli", nil),
+	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"/acme/cli", nil),
 		"Multiple repos named 'acme/cli' exist (github, gitlab). Specify the 'provider'")
 	for provider, want := range map[string]string{"github": github, "gitlab": gitlab} {
-		if got := at(t, s.read("/repos/"+org+"/acme/cli?provider="+provider), "id"); got != want {
+		if got := at(t, s.read("/repos/"+s.org+"/acme/cli?provider="+provider), "id"); got != want {
 			t.Errorf("%s: %v, want %s", provider, got, want)
 		}
 	}
 	// At one provider, the name has passed on to the newest repository, also when an
 	// older one is reported after it.
 	s.clock.turn(time.Hour)
-	successor := s.repo(org, "acme/cli", "github", "2", "")
+	successor := s.repo(s.org, "acme/cli", "github", "2", "")
 	s.clock.turn(time.Hour)
-	s.repo(org, "acme/cli", "github", "1", "")
-	if got := at(t, s.read("/repos/"+org+"/acme/cli?provider=github"), "id"); got != successor {
+	s.repo(s.org, "acme/cli", "github", "1", "")
+	if got := at(t, s.read("/repos/"+s.org+"/acme/cli?provider=github"), "id"); got != successor {
 		t.Errorf("got %v, want %s", got, successor)
 	}
 	// Renamed at the provider, it stays the same repository.
-	if renamed := s.repo(org, "acme/client", "gitlab", "1", ""); renamed != gitlab {
+	if renamed := s.repo(s.org, "acme/client", "gitlab", "1", ""); renamed != gitlab {
 		t.Errorf("renamed, it is %s, not %s", renamed, gitlab)
 	}
-	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+org+"/acme/cli?provider=gitlab", nil)
+	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.org+"/acme/cli?provider=gitlab", nil)
 }
 
 func TestOperationsByRepoNameRefuseANameThatSeveralHave(t *testing.T) {
 	s := start(t, options{})
 	s.environment("prod", evidence.Server)
-	s.repo(org, "acme/cli", "github", "1", "")
+	s.repo(s.org, "acme/cli", "github", "1", "")
 	s.clock.turn(time.Hour)
-	s.repo(org, "acme/cli", "github", "2", "")
-	s.repo(org, "other", "gitlab", "3", "")
+	s.repo(s.org, "acme/cli", "github", "2", "")
+	s.repo(s.org, "other", "gitlab", "3", "")
 	for name, path := range map[string]string{
-		"get_repo":                "/repos/" + org + "/acme/cli?",
-		"get_repo_live_artifacts": "/repos/" + org + "/live-artifacts/acme/cli?",
-		"list_artifacts":          "/artifacts/" + org + "?repo_name=acme/cli",
-		"list_builds":             "/builds/" + org + "?repo_name=acme/cli",
-		"build_statistics":        "/builds/" + org + "/statistics?repo_name=acme/cli",
-		"list_deployments":        "/deployments/" + org + "?repo_name=acme/cli",
-		"get_env_events":          environmentsPath + "/prod/events?repo_name=acme/cli",
-		"several of its names":    environmentsPath + "/prod/events?repo_name=other&repo_name=acme/cli",
-		"get_env_auditlog":        environmentsPath + "/prod/auditlog?repo_names=acme/cli",
+		"get_repo":                "/repos/" + s.org + "/acme/cli?",
+		"get_repo_live_artifacts": "/repos/" + s.org + "/live-artifacts/acme/cli?",
+		"list_artifacts":          "/artifacts/" + s.org + "?repo_name=acme/cli",
+		"list_builds":             "/builds/" + s.org + "?repo_name=acme/cli",
+		"build_statistics":        "/builds/" + s.org + "/statistics?repo_name=acme/cli",
+		"list_deployments":        "/deployments/" + s.org + "?repo_name=acme/cli",
+		"get_env_events":          s.environmentsPath() + "/prod/events?repo_name=acme/cli",
+		"several of its names":    s.environmentsPath() + "/prod/events?repo_name=other&repo_name=acme/cli",
+		"get_env_auditlog":        s.environmentsPath() + "/prod/auditlog?repo_names=acme/cli",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
@@ -147,7 +147,7 @@ func TestOperationsByRepoNameRefuseANameThatSeveralHave(t *testing.T) {
 			}
 		})
 	}
-	for list, want := range map[string]any{"/artifacts/" + org: evidence.HashAPIKey("acme/cligithub2"), "/builds/" + org: evidence.HashAPIKey("acme/cligithub2")} {
+	for list, want := range map[string]any{"/artifacts/" + s.org: evidence.HashAPIKey("acme/cligithub2"), "/builds/" + s.org: evidence.HashAPIKey("acme/cligithub2")} {
 		got := s.read(list + "?provider=github&repo_name=acme/cli")
 		if builds, ok := got.(map[string]any); ok {
 			got = builds["builds"]
@@ -164,18 +164,18 @@ func TestReportWithoutAProviderJoinsTheRepoThatIsKnown(t *testing.T) {
 		"told later": {"", `,"provider":"github"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, options{})
-			s.want(http.StatusCreated, http.MethodPut, "/flows/"+org, []byte(`{"name":"ci","description":"","visibility":"private","template":["artifact"]}`))
+			s := share(t)
+			s.want(http.StatusCreated, http.MethodPut, "/flows/"+s.org, []byte(`{"name":"ci","description":"","visibility":"private","template":["artifact"]}`))
 			for i, provider := range order {
-				s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/ci", fmt.Sprintf(
+				s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/ci", fmt.Sprintf(
 					`{"name":"t%d","repo_info":{"name":"acme/cli","id":"42","url":"https://github.com/acme/cli"%s}}`, i, provider))
 			}
-			repos := s.reposOf(org, "")
+			repos := s.reposOf(s.org, "")
 			if len(repos) != 1 || at(t, repos[0], "provider") != "github" {
 				t.Fatalf("the reports made %s", shown(repos))
 			}
 			for i := range order {
-				trail := s.read(fmt.Sprintf("/trails/%s/ci/t%d", org, i))
+				trail := s.read(fmt.Sprintf("/trails/%s/ci/t%d", s.org, i))
 				if ids := at(t, trail, "repo_ids").([]any); len(ids) != 1 || ids[0] != at(t, repos[0], "id") {
 					t.Errorf("trail %d is of %s", i, shown(ids))
 				}
@@ -185,11 +185,11 @@ func TestReportWithoutAProviderJoinsTheRepoThatIsKnown(t *testing.T) {
 }
 
 func TestReposAreFilteredSortedAndPaged(t *testing.T) {
-	s := start(t, options{real: true})
-	s.repo(org, "platform/backend/api", "gitlab", "1", "")
-	web := s.repo(org, "platform/Web", "github", "2", "")
-	s.repo(org, "differ", "github", "3", `,"namespace_path":["cyber","dojo"]`)
-	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	s := shareOnAnyEngine(t)
+	s.repo(s.org, "platform/backend/api", "gitlab", "1", "")
+	web := s.repo(s.org, "platform/Web", "github", "2", "")
+	s.repo(s.org, "differ", "github", "3", `,"namespace_path":["cyber","dojo"]`)
+	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
 	s.must(s.Process.Store.Repos.SetTags(t.Context(), organization.ID, web, map[string]string{"team": "tools", "tier": "1"}, nil))
 	for query, want := range map[string]string{
@@ -220,51 +220,51 @@ func TestReposAreFilteredSortedAndPaged(t *testing.T) {
 		"?tag=":                            "",
 		"?provider=github&search=d":        "differ",
 	} {
-		if got := column(t, s.reposOf(org, query), "name"); got != want {
+		if got := column(t, s.reposOf(s.org, query), "name"); got != want {
 			t.Errorf("%s: got %q, want %q", query, got, want)
 		}
 	}
-	page := s.read("/repos/" + org + "?page=2&per_page=2&sort_direction=asc")
+	page := s.read("/repos/" + s.org + "?page=2&per_page=2&sort_direction=asc")
 	clientReads(t, "repos", page)
 	if at(t, page, "page") != 2.0 || at(t, page, "per_page") != 2.0 || at(t, page, "total_pages") != 2.0 || at(t, page, "total_count") != 3.0 {
 		t.Errorf("got %s", shown(page))
 	}
 	for _, relation := range []string{"self", "first", "prev", "last"} {
-		if href := at(t, page, "_links", relation, "href").(string); !strings.HasPrefix(href, s.URL+"/api/v2/repos/"+org+"?") {
+		if href := at(t, page, "_links", relation, "href").(string); !strings.HasPrefix(href, s.URL+"/api/v2/repos/"+s.org+"?") {
 			t.Errorf("%s: %s", relation, href)
 		}
 	}
-	if empty := s.read("/repos/" + org + "?name=none"); len(at(t, empty, "repos").([]any)) != 0 {
+	if empty := s.read("/repos/" + s.org + "?name=none"); len(at(t, empty, "repos").([]any)) != 0 {
 		t.Errorf("got %s", shown(empty))
 	}
 }
 
 func TestBadFiltersOfReposAreNamed(t *testing.T) {
-	s := start(t, options{})
-	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+org+"?name=a&search=b", nil),
+	s := share(t)
+	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"?name=a&search=b", nil),
 		"Specify either 'name' or 'search', not both")
 	for query, field := range map[string]string{
 		"?page=0": "query.page", "?page=": "query.page", "?per_page=51": "query.per_page", "?per_page=x": "query.per_page",
 		"?provider=": "query.provider", "?provider=hub": "query.provider", "?sort_direction=": "query.sort_direction",
 	} {
-		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+org+query, nil).problem(t)
+		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+query, nil).problem(t)
 		if message != "Input payload validation failed" || errors[field] == "" {
 			t.Errorf("%s: %q %q", query, message, errors)
 		}
 	}
-	_, errors := s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+org+"/filter-options?provider=", nil).problem(t)
+	_, errors := s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"/filter-options?provider=", nil).problem(t)
 	if !strings.HasPrefix(errors["query.provider"], "Input should be 'github', 'gitlab', 'bitbucket'") {
 		t.Errorf("got %q", errors)
 	}
 }
 
 func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {
-	s := start(t, options{})
-	tagged := s.repo(org, "platform/backend/api", "gitlab", "1", "")
-	s.repo(org, "platform/web", "github", "2", "")
-	s.repo(org, "platform/backend/db/tool", "github", "3", "")
-	s.repo(org, "differ", "bitbucket", "4", "")
-	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	s := share(t)
+	tagged := s.repo(s.org, "platform/backend/api", "gitlab", "1", "")
+	s.repo(s.org, "platform/web", "github", "2", "")
+	s.repo(s.org, "platform/backend/db/tool", "github", "3", "")
+	s.repo(s.org, "differ", "bitbucket", "4", "")
+	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
 	s.must(s.Process.Store.Repos.SetTags(t.Context(), organization.ID, tagged, map[string]string{"team": "b", "area": "x"}, nil))
 	for query, want := range map[string]string{
@@ -278,32 +278,32 @@ func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {
 		"?tag=team:b&provider=github":   "[gitlab] [] []",
 		"?namespace=platform/backend/x": "[] [] []",
 	} {
-		got := s.read("/repos/" + org + "/filter-options" + query)
+		got := s.read("/repos/" + s.org + "/filter-options" + query)
 		if line := fmt.Sprint(at(t, got, "providers"), at(t, got, "vcs_instances"), at(t, got, "namespace_values")); line != want {
 			t.Errorf("%s: got %s, want %s", query, line, want)
 		}
 	}
-	other := s.repo(org, "differ", "bitbucket", "4", "")
+	other := s.repo(s.org, "differ", "bitbucket", "4", "")
 	s.must(s.Process.Store.Repos.SetTags(t.Context(), organization.ID, other, map[string]string{"team": "a", "area": "x"}, nil))
-	choices := at(t, s.read("/repos/"+org+"/tags"), "tag_choices")
+	choices := at(t, s.read("/repos/"+s.org+"/tags"), "tag_choices")
 	if got := column(t, choices, "key") + " " + column(t, choices, "value"); got != "area team team x a b" {
 		t.Errorf("choices %s", got)
 	}
-	if none := at(t, s.read("/repos/open/tags"), "tag_choices"); len(none.([]any)) != 0 {
+	if none := at(t, s.read("/repos/"+s.public+"/tags"), "tag_choices"); len(none.([]any)) != 0 {
 		t.Errorf("another organization has %s", shown(none))
 	}
 }
 
 func TestReposStayWithinTheirOrganization(t *testing.T) {
-	s := start(t, options{})
-	id := s.repo(org, "acme/cli", "github", "1", "")
-	if theirs := s.reposOf("open", ""); len(theirs) != 0 {
+	s := share(t)
+	id := s.repo(s.org, "acme/cli", "github", "1", "")
+	if theirs := s.reposOf(s.public, ""); len(theirs) != 0 {
 		t.Errorf("another organization lists %s", shown(theirs))
 	}
-	s.want(http.StatusNotFound, http.MethodGet, "/repos/open/acme/cli", nil)
-	s.want(http.StatusNotFound, http.MethodGet, "/repos/open/x?id="+id, nil)
+	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.public+"/acme/cli", nil)
+	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.public+"/x?id="+id, nil)
 	for _, path := range []string{"", "/filter-options", "/tags", "/acme/cli", "/x?id=" + id} {
-		whole := "/api/v2/repos/" + org + path
+		whole := "/api/v2/repos/" + s.org + path
 		if got := s.do(http.MethodGet, whole, readerKey, nil); got.status != http.StatusOK {
 			t.Errorf("%s as a reader: %d", path, got.status)
 		}

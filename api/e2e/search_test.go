@@ -15,7 +15,7 @@ import (
 // searched is what a search has found, and what it has resolved to in a line.
 func (s *service) searched(value string) (artifacts any, resolved string) {
 	s.t.Helper()
-	found := s.read("/search/" + org + "/sha/" + value)
+	found := s.read("/search/" + s.org + "/sha/" + value)
 	clientReads(s.t, "search", found)
 	clientReads(s.t, "search.resolved_to", at(s.t, found, "resolved_to"))
 	clientReadsEach(s.t, "search.artifact", at(s.t, found, "artifacts"))
@@ -31,7 +31,7 @@ func (s *service) searched(value string) (artifacts any, resolved string) {
 }
 
 func TestSearchFindsArtifactsByFingerprintAndCommit(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	one, two := digits("abcde1", 64), digits("abcde2", 64)
 	commit, other := digits("abcdec", 40), digits("c1", 40)
 	s.artifact("build", "t1", "app", one, commit)
@@ -57,7 +57,7 @@ func TestSearchFindsArtifactsByFingerprintAndCommit(t *testing.T) {
 	for member, want := range map[string]any{
 		"fingerprint": two, "name": "app.jar", "has_provenance": true, "git_commit": other, "flow": "build", "pipeline": "build",
 		"template_reference_name": "web", "build_url": "https://ci.example.com/1", "compliance_state": "NON-COMPLIANT",
-		"api_url": s.URL + "/api/v2/artifacts/acme/build/fingerprint/" + two,
+		"api_url": s.URL + "/api/v2/artifacts/" + s.org + "/build/fingerprint/" + two,
 	} {
 		if at(t, found, member) != want {
 			t.Errorf("%s is %v, want %v", member, at(t, found, member), want)
@@ -69,15 +69,15 @@ func TestSearchFindsArtifactsByFingerprintAndCommit(t *testing.T) {
 }
 
 func TestSearchFindsWhatRunsWithoutProvenance(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	known, unknown := evidence.HashAPIKey("web"), evidence.HashAPIKey("intruder")
 	s.artifact("build", "t", "app", known, attestedCommit)
 	s.environment("prod", evidence.Server)
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/prod/report/server", serverReport("web", "intruder"))
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/prod/report/server", serverReport("web", "intruder"))
 	var found any
 	// A worker settles what has begun to run after it has answered the report.
 	eventually(t, "what runs is found", func() bool {
-		return s.do(http.MethodGet, "/api/v2/search/"+org+"/sha/"+unknown[:10], adminKey, nil).status == http.StatusOK
+		return s.do(http.MethodGet, "/api/v2/search/"+s.org+"/sha/"+unknown[:10], adminKey, nil).status == http.StatusOK
 	})
 	artifacts, resolved := s.searched(unknown[:10])
 	found = at(t, artifacts, 0)
@@ -86,7 +86,7 @@ func TestSearchFindsWhatRunsWithoutProvenance(t *testing.T) {
 	}
 	for member, want := range map[string]any{
 		"fingerprint": unknown, "name": "/opt/intruder", "has_provenance": false, "git_commit": evidence.NoCommit, "flow": "", "compliance_state": "",
-		"html_url": s.URL + "/acme/environments/prod/snapshots/1", "api_url": s.URL + "/api/v2/snapshots/acme/prod/1",
+		"html_url": s.URL + "/" + s.org + "/environments/prod/snapshots/1", "api_url": s.URL + "/api/v2/snapshots/" + s.org + "/prod/1",
 	} {
 		if at(t, found, member) != want {
 			t.Errorf("%s is %v, want %v", member, at(t, found, member), want)
@@ -99,27 +99,27 @@ func TestSearchFindsWhatRunsWithoutProvenance(t *testing.T) {
 	if fmt.Sprint(at(t, artifacts, 0, "running_in")) != "[prod]" || at(t, artifacts, 0, "has_provenance") != true || len(artifacts.([]any)) != 1 {
 		t.Errorf("got %s", shown(artifacts))
 	}
-	if got := s.do(http.MethodGet, "/api/v2/search/open/sha/"+unknown, adminKey, nil); got.status != http.StatusNotFound {
+	if got := s.do(http.MethodGet, "/api/v2/search/"+s.public+"/sha/"+unknown, adminKey, nil); got.status != http.StatusNotFound {
 		t.Errorf("another organization finds %s", got.body)
 	}
 }
 
 func TestSearchRefusesWhatItCannotAnswer(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for i := range 51 {
 		s.artifact("build", "t", "app", digits(fmt.Sprintf("abcde%02x", i), 64), attestedCommit)
 	}
 	for _, value := range []string{"fffff", digits("f", 40), digits("f", 64)} {
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/search/"+org+"/sha/"+value, nil), "No matches for '"+value+"'.")
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/search/"+s.org+"/sha/"+value, nil), "No matches for '"+value+"'.")
 	}
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/search/"+org+"/sha/abcde", nil),
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/search/"+s.org+"/sha/abcde", nil),
 		"Search results are too ambiguous. Please give more digits.")
-	s.want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+org+"/build/fingerprint/abcde", nil)
+	s.want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+s.org+"/build/fingerprint/abcde", nil)
 	if artifacts, _ := s.searched("abcde1"); len(artifacts.([]any)) != 16 {
 		t.Errorf("%d found", len(artifacts.([]any)))
 	}
 	for _, value := range []string{"abcd", "vwxyz", "abcde%20", digits("a", 65), "abcdeg"} {
-		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/search/"+org+"/sha/"+value, nil).problem(t)
+		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/search/"+s.org+"/sha/"+value, nil).problem(t)
 		if message != "Input payload validation failed" || errors["path.search_value"] == "" {
 			t.Errorf("%s: %q %q", value, message, errors)
 		}

@@ -4,13 +4,13 @@ package e2e_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +20,6 @@ import (
 	"attestry/process"
 	"attestry/scripts/standalone/instance"
 	"attestry/storage"
-	"attestry/tasks"
 )
 
 // The keys of the organization that tests work in, one per role, and that of a
@@ -34,17 +33,18 @@ const (
 	expiredKey     = "key-that-has-expired"
 )
 
-const org = "acme"
-
-// service is a running instance with what tests need to look at it.
+// service is a running instance as a test sees it.
 type service struct {
 	*instance.Instance
-	t     *testing.T
-	log   *logBuffer
-	clock *fakeClock
-	api   *document
+	t *testing.T
+	// org is the organization that the test works in, and public one that everybody may read.
+	org, public string
+	log         *logBuffer
+	clock       *fakeClock
+	api         *document
 }
 
+// options say what a service is made of. Tests that need none of them use share.
 type options struct {
 	wrap          func(storage.Documents) storage.Documents
 	withoutWorker bool
@@ -52,6 +52,8 @@ type options struct {
 	// real takes the real engines that the environment names (scripts/test --real), for
 	// some stories of each kind. What the others count or fill in is the same on all engines.
 	real bool
+	// redisDatabase is the number of the database on a real Redis.
+	redisDatabase int
 	// data is the directory of the embedded engines, "" for one of the test's own.
 	data string
 	// memoryBudget is in MiB, 0 for the default of the machine.
@@ -76,87 +78,72 @@ func concurrentClients() int {
 	return 1000
 }
 
-// start runs the service on the embedded engines or, if the test asks for them and there
-// are any, on real ones. Where there are, it skips the tests that do not ask for them.
+// start runs a service for one test, on the embedded engines or, if the test asks for them
+// and there are any, on real ones. Where there are, it skips the tests that do not ask for
+// them.
 func start(t *testing.T, o options) *service {
 	t.Helper()
-	if !o.real && realS3() != "" {
-		t.Skip("uses the embedded engines only, and was run with them")
+	if !o.real {
+		skipOnRealEngines(t)
 	}
-	if o.reportWait == 0 {
-		o.reportWait = 10 * time.Second
+	o.data = cmp.Or(o.data, t.TempDir())
+	o.redisDatabase = 1
+	s, err := launch(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
 	}
-	s := &service{t: t, log: &logBuffer{}, clock: &fakeClock{begins: o.begins}}
-	engines := instance.Options{}
-	if o.real {
-		engines = instance.Options{Redis: realRedis(t), MongoDB: realMongoDB(), S3: realS3()}
-	}
-	running, err := instance.Start(t.Context(), instance.Options{
+	t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s.t, s.org, s.public = t, "acme", "open"
+	s.must(s.createOrganizations(t.Context()))
+	return s
+}
+
+// launch starts a service that has no organizations yet.
+func launch(ctx context.Context, o options) (*service, error) {
+	s := &service{log: &logBuffer{}, clock: &fakeClock{begins: o.begins}}
+	settings := instance.Options{
 		Listen:        "127.0.0.1:0",
-		Data:          cmp.Or(o.data, t.TempDir()),
-		Redis:         engines.Redis,
-		MongoDB:       engines.MongoDB,
-		S3:            engines.S3,
-		ReportWait:    o.reportWait,
+		Data:          o.data,
+		ReportWait:    cmp.Or(o.reportWait, 10*time.Second),
 		Environ:       o.environ(),
 		Clock:         s.clock.read,
 		Log:           process.NewLog(s.log, slog.LevelDebug),
 		Wrap:          o.wrap,
 		WithoutWorker: o.withoutWorker,
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	s.Instance = running
-	t.Cleanup(func() {
-		if err := running.Close(); err != nil {
-			t.Error(err)
+	if o.real {
+		if err := useRealEngines(ctx, &settings, o.redisDatabase); err != nil {
+			return nil, err
 		}
-		s.assertNoSecrets()
-	})
-	s.populate()
-	s.api = s.readDocument()
-	return s
+	}
+	var err error
+	if s.Instance, err = instance.Start(ctx, settings); err != nil {
+		return nil, err
+	}
+	if s.api, err = openAPI(s.URL); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
-func realRedis(t *testing.T) string {
-	address := os.Getenv("ATTESTRY_TEST_REDIS")
-	if address == "" {
-		return ""
+// stop ends the service and looks for secrets in all that it has logged.
+func (s *service) stop() error {
+	err := s.Close()
+	written := s.log.String()
+	for _, secret := range []string{adminKey, memberKey, snapshotterKey, readerKey, strangerKey, expiredKey} {
+		if strings.Contains(written, secret) || strings.Contains(written, evidence.HashAPIKey(secret)) {
+			err = errors.Join(err, fmt.Errorf("%s is in the log", secret))
+		}
 	}
-	client, err := tasks.NewRedis(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	if err := client.FlushDB(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	return address
+	return err
 }
 
-// realMongoDB gives each instance a database of its own.
-func realMongoDB() string {
-	address := os.Getenv("ATTESTRY_TEST_MONGODB")
-	before, after, _ := strings.Cut(address, "/?")
-	if address == "" {
-		return ""
-	}
-	return before + "/e2e_" + strings.ReplaceAll(evidence.NewID(), "-", "") + "?" + after
-}
-
-// realS3 gives each instance a bucket of its own.
-func realS3() string {
-	address, err := url.Parse(os.Getenv("ATTESTRY_TEST_S3"))
-	if err != nil || address.Host == "" {
-		return ""
-	}
-	address.Path = "/e2e-" + evidence.NewID()
-	return address.String()
-}
-
-func (s *service) populate() {
-	s.t.Helper()
+// createOrganizations makes the organizations of the test, with users in each role.
+func (s *service) createOrganizations(ctx context.Context) error {
 	user := func(name string, expires int64, secrets ...evidence.Secret) evidence.DeclaredUser {
 		declared := evidence.DeclaredUser{Name: name}
 		for _, secret := range secrets {
@@ -164,23 +151,21 @@ func (s *service) populate() {
 		}
 		return declared
 	}
-	_, err := s.Process.Store.Tenancy.ApplyBootstrap(s.t.Context(), evidence.Bootstrap{
+	_, err := s.Process.Store.Tenancy.ApplyBootstrap(ctx, evidence.Bootstrap{
 		Users: []evidence.DeclaredUser{
 			user("administrator", 0, adminKey), user("member", 0, memberKey),
 			user("snapshotter", 0, snapshotterKey), user("reader", 0, readerKey),
 			user("stranger", 0, strangerKey), user("gone", 1_700_000_000, expiredKey),
 		},
 		Organizations: []evidence.DeclaredOrganization{
-			{Name: org, Members: map[string]evidence.Role{
+			{Name: s.org, Members: map[string]evidence.Role{
 				"administrator": evidence.Admin, "member": evidence.Member,
 				"snapshotter": evidence.Snapshotter, "reader": evidence.Reader,
 			}},
-			{Name: "open", Public: true, Members: map[string]evidence.Role{"administrator": evidence.Admin}},
+			{Name: s.public, Public: true, Members: map[string]evidence.Role{"administrator": evidence.Admin}},
 		},
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	return err
 }
 
 // answer is what came back of a request.
@@ -273,14 +258,14 @@ func (s *service) in(t *testing.T) *service {
 // environment makes an environment of the given type.
 func (s *service) environment(name string, kind evidence.EnvironmentType) {
 	s.t.Helper()
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org,
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org,
 		[]byte(`{"name":"`+name+`","type":"`+string(kind)+`","description":"of a test"}`))
 }
 
 // environmentID finds the id behind a name, for looking into the store.
 func (s *service) environmentID(name string) string {
 	s.t.Helper()
-	found, err := s.Process.Store.Tenancy.Organization(s.t.Context(), org)
+	found, err := s.Process.Store.Tenancy.Organization(s.t.Context(), s.org)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -310,15 +295,6 @@ func within(t *testing.T, span time.Duration, what string, holds func() bool) {
 	}
 }
 
-func (s *service) assertNoSecrets() {
-	written := s.log.String()
-	for _, secret := range []string{adminKey, memberKey, snapshotterKey, readerKey, strangerKey, expiredKey} {
-		if strings.Contains(written, secret) || strings.Contains(written, evidence.HashAPIKey(secret)) {
-			s.t.Errorf("%s is in the log", secret)
-		}
-	}
-}
-
 // logBuffer keeps what is logged.
 type logBuffer struct {
 	mu     sync.Mutex
@@ -340,6 +316,8 @@ func (l *logBuffer) String() string {
 // fakeClock is the clock of a service: the real time, or one that stands still but for a
 // microsecond per look; turned forward by tests.
 type fakeClock struct {
+	// shared clocks cannot be turned, as other tests look at them.
+	shared bool
 	mu     sync.Mutex
 	begins time.Time
 	ahead  time.Duration
@@ -356,6 +334,9 @@ func (h *fakeClock) read() time.Time {
 }
 
 func (h *fakeClock) turn(span time.Duration) {
+	if h.shared && span != 0 {
+		panic("a test that turns the clock needs a service of its own")
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ahead += span

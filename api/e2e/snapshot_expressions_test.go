@@ -65,8 +65,8 @@ func TestExpressionsWithoutASnapshotAreAnsweredInTheWordsOfTheContract(t *testin
 		{"empty", "@{now}", "Snapshot 'empty@{now}' resolves to 'empty#0'. len(snapshots) == 0"},
 		{"empty", "@{2.days.ago}", "Snapshot 'empty@{2.days.ago}' resolves to 'empty#0'. len(snapshots) == 0"},
 	} {
-		want := "Org: 'acme'. " + c.want + ". Indexes are 1-based"
-		s.refused(http.StatusNotFound, want, http.MethodGet, "/snapshots/"+org+"/"+c.environment+"/"+url.PathEscape(c.expression), "")
+		want := "Org: '" + s.org + "'. " + c.want + ". Indexes are 1-based"
+		s.refused(http.StatusNotFound, want, http.MethodGet, "/snapshots/"+s.org+"/"+c.environment+"/"+url.PathEscape(c.expression), "")
 	}
 }
 
@@ -81,7 +81,7 @@ func TestGarbledExpressionsAreRefused(t *testing.T) {
 	s.environment("empty", evidence.Server)
 	for _, environment := range []string{"host", "empty"} {
 		for _, expression := range garbledExpressions {
-			s.refused(http.StatusBadRequest, "Bad snappish "+expression, http.MethodGet, "/snapshots/"+org+"/"+environment+"/"+url.PathEscape(expression), "")
+			s.refused(http.StatusBadRequest, "Bad snappish "+expression, http.MethodGet, "/snapshots/"+s.org+"/"+environment+"/"+url.PathEscape(expression), "")
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
 	s := fiveDays(t)
 	s.environment("empty", evidence.Server)
 	list := func(environment, interval, more string) []float64 {
-		items := s.read("/snapshots/" + org + "/" + environment + "?interval=" + url.QueryEscape(interval) + more).([]any)
+		items := s.read("/snapshots/" + s.org + "/" + environment + "?interval=" + url.QueryEscape(interval) + more).([]any)
 		numbers := []float64{}
 		for _, item := range items {
 			numbers = append(numbers, at(t, item, "index").(float64))
@@ -132,12 +132,12 @@ func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
 		}
 	}
 	for _, garbled := range []string{"1..2..3", "five", "1..five", "@{garbage}..NOW", "1..@{0.days.ago}", "1...2", "99999999999999999999..NOW"} {
-		s.refused(http.StatusBadRequest, "Invalid interval value: "+garbled, http.MethodGet, "/snapshots/"+org+"/host?interval="+url.QueryEscape(garbled), "")
+		s.refused(http.StatusBadRequest, "Invalid interval value: "+garbled, http.MethodGet, "/snapshots/"+s.org+"/host?interval="+url.QueryEscape(garbled), "")
 	}
-	s.refused(http.StatusNotFound, "Org: 'acme'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
-		http.MethodGet, "/snapshots/"+org+"/host?interval=6..NOW", "")
-	s.refused(http.StatusNotFound, "Org: 'acme'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
-		http.MethodGet, "/snapshots/"+org+"/host?interval=6", "")
+	s.refused(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
+		http.MethodGet, "/snapshots/"+s.org+"/host?interval=6..NOW", "")
+	s.refused(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
+		http.MethodGet, "/snapshots/"+s.org+"/host?interval=6", "")
 }
 
 func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {
@@ -149,7 +149,7 @@ func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {
 	spent := func(environment, query string, first, last float64) int {
 		t.Helper()
 		counting.Reset()
-		items := s.read("/snapshots/" + org + "/" + environment + "?per_page=15" + query).([]any)
+		items := s.read("/snapshots/" + s.org + "/" + environment + "?per_page=15" + query).([]any)
 		if at(t, items[0], "index") != first || at(t, items[len(items)-1], "index") != last {
 			t.Errorf("%s %s: from %v to %v", environment, query, items[0], items[len(items)-1])
 		}
@@ -170,23 +170,23 @@ func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {
 	if timed := spent("many", "&interval="+url.QueryEscape("@{30.days.ago}..@{20.days.ago}"), 21_201, 21_187); timed > few+2 {
 		t.Errorf("%d commands between two points in time, %d without", timed, few)
 	}
-	if beyond := s.read("/snapshots/" + org + "/many?per_page=15&page=99999999").([]any); len(beyond) != 0 {
+	if beyond := s.read("/snapshots/" + s.org + "/many?per_page=15&page=99999999").([]any); len(beyond) != 0 {
 		t.Errorf("a page beyond the end has %v", beyond)
 	}
 }
 
 func TestSnapshotsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
 	s.serves("host", "app")
-	s.environmentIn("open", "theirs")
-	const unknown = "Environment named 'host' does not exist for organization 'open'"
+	s.environmentIn(s.public, "theirs")
+	unknown := "Environment named 'host' does not exist for organization '" + s.public + "'"
 	for _, path := range []string{
-		"/snapshots/open/host", "/snapshots/open/host/1", "/env-diff/open?snappish1=host&snappish2=theirs", "/env-diff/open?snappish1=theirs&snappish2=host%231",
+		"/snapshots/" + s.public + "/host", "/snapshots/" + s.public + "/host/1", "/env-diff/" + s.public + "?snappish1=host&snappish2=theirs", "/env-diff/" + s.public + "?snappish1=theirs&snappish2=host%231",
 	} {
 		s.refused(http.StatusNotFound, unknown, http.MethodGet, path, "")
 	}
-	for _, path := range []string{"/snapshots/" + org + "/host", "/snapshots/" + org + "/host/1", "/env-diff/" + org + "?snappish1=host&snappish2=host"} {
+	for _, path := range []string{"/snapshots/" + s.org + "/host", "/snapshots/" + s.org + "/host/1", "/env-diff/" + s.org + "?snappish1=host&snappish2=host"} {
 		if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
 			t.Errorf("%s: a stranger gets %d", path, got.status)
 		}

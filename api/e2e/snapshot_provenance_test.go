@@ -25,7 +25,7 @@ func commitOfFile(name string) string { return evidence.HashAPIKey("commit of " 
 func (s *service) deliver(flow, name string) {
 	s.t.Helper()
 	commit := commitOfFile(name)
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/"+flow, fmt.Appendf(nil,
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/"+flow, fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":%q,"git_commit":%q,"git_commit_info":{"sha1":%q,"message":"Change %s","author":"A. Person <person@example.com>","branch":"main",
 		"timestamp":%d,"url":"https://github.com/acme/%s/commit/%s"},"repo_info":{"name":"acme/%s","url":"https://github.com/acme/%s","provider":"github"},
 		"build_url":"https://ci.example.com/1","commit_url":"https://github.com/acme/%s/commit/%s","template_reference_name":"app","trail_name":"trail-of-%s"}`,
@@ -35,7 +35,7 @@ func (s *service) deliver(flow, name string) {
 // serves reports that files run on a server.
 func (s *service) serves(environment string, files ...string) {
 	s.t.Helper()
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/"+environment+"/report/server", serverReport(files...))
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/"+environment+"/report/server", serverReport(files...))
 }
 
 // running finds the artifact of a file.
@@ -53,7 +53,7 @@ func (b snapshotBody) running(t *testing.T, file string) map[string]any {
 // recordOf finds the id of an artifact's newest record in a flow.
 func (s *service) recordOf(flow, file string) string {
 	s.t.Helper()
-	return at(s.t, s.read("/artifacts/"+org+"/"+flow+"/fingerprint/"+evidence.HashAPIKey(file)), "id").(string)
+	return at(s.t, s.read("/artifacts/"+s.org+"/"+flow+"/fingerprint/"+evidence.HashAPIKey(file)), "id").(string)
 }
 
 // TestSnapshotTellsWhereArtifactsComeFrom compares all that flows tell with
@@ -73,7 +73,7 @@ func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
 	second := s.snapshot("host", "2")
 	started, commit := second.running(t, "app-2"), commitOfFile("app-2")
 	committed := float64(deliveryBegins.Unix())
-	page := s.URL + "/acme/flows/build/artifacts/" + evidence.HashAPIKey("app-2") + "?artifact_id=" + s.recordOf("build", "app-2")
+	page := s.URL + "/" + s.org + "/flows/build/artifacts/" + evidence.HashAPIKey("app-2") + "?artifact_id=" + s.recordOf("build", "app-2")
 	want := map[string]any{
 		"flow_name": "build", "trail_name": "trail-of-app-2", "template_reference_name": "app",
 		"git_commit": commit, "commit_url": "https://github.com/acme/build/commit/" + commit,
@@ -81,7 +81,7 @@ func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
 			"sha1": commit, "message": "Change app-2", "author": "A. Person <person@example.com>", "branch": "main",
 			"timestamp": committed, "url": "https://github.com/acme/build/commit/" + commit,
 		},
-		"html_url": page, "flow_html_url": s.URL + "/acme/flows/build",
+		"html_url": page, "flow_html_url": s.URL + "/" + s.org + "/flows/build",
 		"deployment_diff": map[string]any{
 			"diff_url":                           "https://github.com/acme/build/compare/" + commitOfFile("app-1") + "..." + commit,
 			"previous_git_commit":                commitOfFile("app-1"),
@@ -122,7 +122,7 @@ func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
 }
 
 func TestSnapshotTellsWhetherThePredecessorStillRuns(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
 	s.deliver("build", "app-1")
 	s.serves("host", "app-1")
@@ -137,12 +137,12 @@ func TestSnapshotTellsWhetherThePredecessorStillRuns(t *testing.T) {
 }
 
 func TestSnapshotTellsAnArtifactsStateInItsFlow(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
 	s.deliver("build", "app-1")
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/other", fmt.Appendf(nil,
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/other", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"","template_reference_name":"app","trail_name":"t"}`, evidence.HashAPIKey("app-1")))
-	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+org+"/build/trail/trail-of-app-1/generic",
+	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/build/trail/trail-of-app-1/generic",
 		`{"attestation_name":"scan","is_compliant":false,"artifact_fingerprint":"`+evidence.HashAPIKey("app-1")+`","user_data":{}}`)
 	s.serves("host", "app-1")
 	s.deliver("build", "app-2")
@@ -163,19 +163,19 @@ func TestSnapshotTellsAnArtifactsStateInItsFlow(t *testing.T) {
 }
 
 func TestSnapshotsShowTheNamesOfNow(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
 	s.deliver("build", "app-1")
 	s.serves("host", "app-1")
-	s.want(http.StatusOK, http.MethodPut, "/flows/"+org+"/build/rename", []byte(`{"new_name":"assembly"}`))
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/build/rename", []byte(`{"new_name":"assembly"}`))
 	s.rename("host", "server")
 	for _, name := range []string{"host", "server"} {
 		got := s.snapshot(name, "-1")
-		if want := s.URL + "/acme/environments/server/snapshots/1"; got.HTMLURL != want {
+		if want := s.URL + "/" + s.org + "/environments/server/snapshots/1"; got.HTMLURL != want {
 			t.Errorf("asked for %s: html_url is %s, want %s", name, got.HTMLURL, want)
 		}
 		artifact := got.running(t, "app-1")
-		if artifact["flow_name"] != "assembly" || !strings.HasPrefix(artifact["html_url"].(string), s.URL+"/acme/flows/assembly/") {
+		if artifact["flow_name"] != "assembly" || !strings.HasPrefix(artifact["html_url"].(string), s.URL+"/"+s.org+"/flows/assembly/") {
 			t.Errorf("the renamed flow shows as %v, %v", artifact["flow_name"], artifact["html_url"])
 		}
 	}
@@ -197,19 +197,19 @@ func clientReadsSnapshot(t *testing.T, body any) {
 }
 
 func TestClientsDecodeSnapshots(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
 	s.deliver("build", "app-1")
 	// A commit that is no SHA.
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/build", fmt.Appendf(nil,
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"f","git_commit_info":{"sha1":"v1"},"build_url":"b","commit_url":"c","template_reference_name":"odd","trail_name":"t"}`, evidence.HashAPIKey("odd")))
 	s.serves("host", "app-1", "odd", "stranger")
 	s.serves("host", "odd", "stranger")
 	for _, expression := range []string{"1", "2"} {
-		clientReadsSnapshot(t, s.read("/snapshots/"+org+"/host/"+expression))
+		clientReadsSnapshot(t, s.read("/snapshots/"+s.org+"/host/"+expression))
 	}
-	clientReadsEach(t, "snapshots_item", s.read("/snapshots/"+org+"/host?page=1&per_page=15&interval=&reverse=false"))
-	diff := s.read("/env-diff/" + org + "?snappish1=host%231&snappish2=host")
+	clientReadsEach(t, "snapshots_item", s.read("/snapshots/"+s.org+"/host?page=1&per_page=15&interval=&reverse=false"))
+	diff := s.read("/env-diff/" + s.org + "?snappish1=host%231&snappish2=host")
 	clientReads(t, "env_diff", diff)
 	clientReadsEach(t, "env_diff.artifact", at(t, diff, "snappish1", "artifacts"))
 	clientReadsEach(t, "env_diff.artifact", at(t, diff, "not-changed", "artifacts"))
@@ -265,7 +265,7 @@ func (s *service) past(environment string, snapshots, artifacts int, flows ...st
 func TestReadingASnapshotCostsTheSameHoweverMuchThereIs(t *testing.T) {
 	s, counting := counted(t)
 	s.deliver("build", "app-1")
-	flow := at(t, s.read("/flows/"+org+"/build"), "id").(string)
+	flow := at(t, s.read("/flows/"+s.org+"/build"), "id").(string)
 	s.environment("small", evidence.Server)
 	s.environment("large", evidence.Server)
 	s.past("small", 3, 10, flow)

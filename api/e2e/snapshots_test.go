@@ -30,7 +30,7 @@ type snapshotBody struct {
 func (s *service) snapshot(environment, expression string) snapshotBody {
 	s.t.Helper()
 	var body snapshotBody
-	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+org+"/"+environment+"/"+expression, nil).decode(s.t, &body)
+	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+s.org+"/"+environment+"/"+expression, nil).decode(s.t, &body)
 	return body
 }
 
@@ -47,9 +47,9 @@ func (b snapshotBody) annotations() map[string][]string {
 }
 
 func TestRolloutBecomesTheSecondSnapshot(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	s.environment("prod", evidence.K8S)
-	report := "/environments/" + org + "/prod/report/K8S"
+	report := "/environments/" + s.org + "/prod/report/K8S"
 	if got := s.want(http.StatusCreated, http.MethodPut, report, fixtures.K8SReport1).text(t); got != "OK" {
 		t.Errorf("the first report: %q", got)
 	}
@@ -86,7 +86,7 @@ func assertNeighbours(t *testing.T, s *service, first, second snapshotBody) {
 	if !second.IsLatest || second.NextSnapshotTimestamp != nil {
 		t.Error("snapshot 2 is not the latest one")
 	}
-	if want := s.URL + "/acme/environments/prod/snapshots/2"; second.HTMLURL != want {
+	if want := s.URL + "/" + s.org + "/environments/prod/snapshots/2"; second.HTMLURL != want {
 		t.Errorf("html_url is %s, want %s", second.HTMLURL, want)
 	}
 	if want := (map[string]int{"true": 0, "false": 0, "null": len(first.Artifacts)}); !maps.Equal(second.ArtifactComplianceCount, want) {
@@ -115,11 +115,11 @@ func assertEvents(t *testing.T, s *service, environment string, want int) {
 
 // TestSnapshotHasTheShapeOfTheContract compares with docs/semantics.md 11.2.
 func TestSnapshotHasTheShapeOfTheContract(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("prod", evidence.K8S)
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/prod/report/K8S", fixtures.K8SReport1)
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/prod/report/K8S", fixtures.K8SReport1)
 	var body map[string]any
-	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+org+"/prod/1", nil).decode(t, &body)
+	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+s.org+"/prod/1", nil).decode(t, &body)
 	assertKeys(t, "snapshot", body, "index", "is_latest", "next_snapshot_timestamp", "artifact_compliance_count",
 		"timestamp", "type", "compliant", "html_url", "artifacts", "applied_policies")
 	artifact := body["artifacts"].([]any)[0].(map[string]any)
@@ -147,10 +147,10 @@ func assertKeys(t *testing.T, what string, object map[string]any, want ...string
 }
 
 func TestSnapshotsAreListedNewestFirst(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
 	for n := range 5 {
-		s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport(fmt.Sprint("version-", n)))
+		s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport(fmt.Sprint("version-", n)))
 	}
 	for query, want := range map[string][]int64{
 		"":                                   {5, 4, 3, 2, 1},
@@ -167,7 +167,7 @@ func TestSnapshotsAreListedNewestFirst(t *testing.T) {
 			From, To, Duration float64
 			Compliant          bool
 		}
-		s.want(http.StatusOK, http.MethodGet, "/snapshots/"+org+"/host"+query, nil).decode(t, &items)
+		s.want(http.StatusOK, http.MethodGet, "/snapshots/"+s.org+"/host"+query, nil).decode(t, &items)
 		got := []int64{}
 		for _, item := range items {
 			got = append(got, item.Index)
@@ -201,10 +201,10 @@ func serverReport(names ...string) []byte {
 }
 
 func TestEmptyReportIsValidAndEverythingExits(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.environment("host", evidence.Server)
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport("a", "b"))
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+org+"/host/report/server", serverReport())
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a", "b"))
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport())
 	latest := s.snapshot("host", "-1")
 	if got := latest.annotations()["exited"]; latest.Index != 2 || len(got) != 2 || len(latest.Artifacts) != 2 {
 		t.Errorf("snapshot %d has exited %v of %d", latest.Index, got, len(latest.Artifacts))
@@ -213,13 +213,13 @@ func TestEmptyReportIsValidAndEverythingExits(t *testing.T) {
 
 func TestConcurrentReportsOverHTTPEndInGaplessNumbers(t *testing.T) {
 	const reports = 200
-	s := start(t, options{})
+	s := share(t)
 	s.environment("busy", evidence.Docker)
 	var group sync.WaitGroup
 	for n := range reports {
 		group.Go(func() {
 			body := fmt.Appendf(nil, `{"artifacts":[{"digests":{"image:%d":"%064x"},"creationTimestamp":1789000000}]}`, n, n+1)
-			got := s.do(http.MethodPut, "/api/v2/environments/"+org+"/busy/report/docker", snapshotterKey, body)
+			got := s.do(http.MethodPut, "/api/v2/environments/"+s.org+"/busy/report/docker", snapshotterKey, body)
 			if got.status != http.StatusCreated && got.status != http.StatusOK {
 				t.Errorf("report %d: status %d: %s", n, got.status, got.body)
 			}
@@ -227,7 +227,7 @@ func TestConcurrentReportsOverHTTPEndInGaplessNumbers(t *testing.T) {
 	}
 	group.Wait()
 	eventually(t, "all reports are processed", func() bool {
-		return s.do(http.MethodGet, fmt.Sprintf("/api/v2/snapshots/%s/busy/%d", org, reports), adminKey, nil).status == http.StatusOK
+		return s.do(http.MethodGet, fmt.Sprintf("/api/v2/snapshots/%s/busy/%d", s.org, reports), adminKey, nil).status == http.StatusOK
 	})
 	seen := map[string]bool{}
 	last := 0.0
@@ -239,7 +239,7 @@ func TestConcurrentReportsOverHTTPEndInGaplessNumbers(t *testing.T) {
 		}
 		seen[started[0]], last = true, snapshot.Timestamp
 	}
-	if got := s.do(http.MethodGet, fmt.Sprintf("/api/v2/snapshots/%s/busy/%d", org, reports+1), adminKey, nil); got.status != http.StatusNotFound {
+	if got := s.do(http.MethodGet, fmt.Sprintf("/api/v2/snapshots/%s/busy/%d", s.org, reports+1), adminKey, nil); got.status != http.StatusNotFound {
 		t.Errorf("snapshot %d: status %d", reports+1, got.status)
 	}
 }

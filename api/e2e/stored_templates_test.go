@@ -13,19 +13,15 @@ import (
 // TestTemplatesOfEarlierVersionsStayInForce stores templates that uploads may no longer
 // be.
 func TestTemplatesOfEarlierVersionsStayInForce(t *testing.T) {
-	var documents storage.Documents
-	s := start(t, options{withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
-		documents = docs
-		return docs
-	}})
-	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	s := share(t)
+	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
 	type record struct {
 		Org     string `json:"org"`
 		ID      string `json:"id"`
 		Content []byte `json:"content"`
 	}
-	templates := storage.NewCollection(documents, &storage.Schema{Name: "templates"}, func(r *record) string { return r.Org + "/" + r.ID }, nil)
+	templates := storage.NewCollection(s.Process.Store.Documents, &storage.Schema{Name: "templates"}, func(r *record) string { return r.Org + "/" + r.ID }, nil)
 	for flow, content := range map[string]string{
 		"long-name": "trail:\n  attestations:\n    - {name: check, type: generic}\n  artifacts:\n    - name: " + strings.Repeat("n", 256) + "\n",
 		"no-blank":  "trail:\n  attestations:\n    - {name: check, type:\"generic\"}\n  artifacts: [{name: web}]\n",
@@ -37,12 +33,12 @@ func TestTemplatesOfEarlierVersionsStayInForce(t *testing.T) {
 		})
 		s.must(err)
 	}
-	if flows := s.read("/flows/" + org).([]any); len(flows) != 2 {
+	if flows := s.read("/flows/" + s.org).([]any); len(flows) != 2 {
 		t.Errorf("%d flows are listed", len(flows))
 	}
 	for _, flow := range []string{"long-name", "no-blank"} {
-		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/"+flow, `{"name":"t"}`)
-		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+org+"/"+flow+"/trail/t/generic", genericData)
+		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/"+flow, `{"name":"t"}`)
+		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/"+flow+"/trail/t/generic", genericData)
 		status := at(t, s.trail(flow, "t"), "compliance_status")
 		if check := at(t, status, "attestations_statuses", 0); at(t, check, "attestation_name") != "check" || at(t, check, "status") != "COMPLETE" || at(t, check, "unexpected") != false {
 			t.Errorf("%s: the check is %v", flow, check)

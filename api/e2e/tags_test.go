@@ -11,10 +11,10 @@ import (
 	"attestry/evidence"
 )
 
-const tagsPath = "/tags/" + org
+func (s *service) tagsPath() string { return "/tags/" + s.org }
 
 func TestTagsAreSetAndRemoved(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.makeFlow("web")
 	s.environment("prod", evidence.K8S)
 	for kind, tags := range map[string]func() map[string]string{
@@ -35,7 +35,7 @@ func TestTagsAreSetAndRemoved(t *testing.T) {
 			{`{"set_tags":null,"remove_tags":[""]}`, map[string]string{"a": "3"}},
 			{`{"remove_tags":["a"]}`, map[string]string{}},
 		} {
-			got := s.want(http.StatusOK, http.MethodPatch, tagsPath+"/"+kind, []byte(step.body))
+			got := s.want(http.StatusOK, http.MethodPatch, s.tagsPath()+"/"+kind, []byte(step.body))
 			if have := tags(); got.text(t) != "OK" || have == nil || !maps.Equal(have, step.want) {
 				t.Errorf("%s %s: answered %s, the tags are %v", kind, step.body, got.body, have)
 			}
@@ -44,28 +44,28 @@ func TestTagsAreSetAndRemoved(t *testing.T) {
 }
 
 func TestTagsOfRepositoriesGoByTheirID(t *testing.T) {
-	s := start(t, options{})
-	found, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	s := share(t)
+	found, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
 	repo, err := s.Process.Store.Repos.Report(t.Context(), found.ID, evidence.RepoInfo{Name: "acme/web", URL: "https://git.example/acme/web"}, 1)
 	s.must(err)
-	s.want(http.StatusOK, http.MethodPatch, tagsPath+"/repos/"+repo.ID, []byte(`{"set_tags":{"a":"1"}}`))
+	s.want(http.StatusOK, http.MethodPatch, s.tagsPath()+"/repos/"+repo.ID, []byte(`{"set_tags":{"a":"1"}}`))
 	tagged, err := s.Process.Store.Repos.Get(t.Context(), found.ID, repo.ID)
 	if err != nil || tagged.Tags["a"] != "1" {
 		t.Errorf("got %+v, %v", tagged, err)
 	}
-	s.want(http.StatusNotFound, http.MethodPatch, "/tags/open/repos/"+repo.ID, []byte(`{"set_tags":{"a":"1"}}`))
+	s.want(http.StatusNotFound, http.MethodPatch, "/tags/"+s.public+"/repos/"+repo.ID, []byte(`{"set_tags":{"a":"1"}}`))
 }
 
 func TestTagsOfWhatIsNotThereAreRefused(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	for path, want := range map[string]string{
-		"/flow/none":    "Flow named 'none' does not exist for organization 'acme'",
-		"/env/none":     "Environment named 'none' does not exist for organization 'acme'",
-		"/control/none": `"Control 'none' does not exist in organization 'acme'"`,
+		"/flow/none":    "Flow named 'none' does not exist for organization '" + s.org + "'",
+		"/env/none":     "Environment named 'none' does not exist for organization '" + s.org + "'",
+		"/control/none": `"Control 'none' does not exist in organization '` + s.org + `'"`,
 		"/repo/none":    "Repo 'none' not found",
 	} {
-		got := s.want(http.StatusNotFound, http.MethodPatch, tagsPath+path, []byte(`{"set_tags":{"a":"1"}}`))
+		got := s.want(http.StatusNotFound, http.MethodPatch, s.tagsPath()+path, []byte(`{"set_tags":{"a":"1"}}`))
 		if message, _ := got.problem(t); message != want {
 			t.Errorf("%s: %q", path, message)
 		}
@@ -73,7 +73,7 @@ func TestTagsOfWhatIsNotThereAreRefused(t *testing.T) {
 }
 
 func TestBadTagsAreRefused(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.makeFlow("web")
 	for name, c := range map[string]struct{ path, body, field, text string }{
 		"no map":     {"/flow/web", `{"set_tags":""}`, "set_tags", "Input should be a valid dictionary [input: ]"},
@@ -84,7 +84,7 @@ func TestBadTagsAreRefused(t *testing.T) {
 		"null":       {"/flow/web", `null`, "body", ""},
 		"bad kind":   {"/junk/web", `{}`, "path.resource_type", ""},
 	} {
-		got := s.want(http.StatusBadRequest, http.MethodPatch, tagsPath+c.path, []byte(c.body))
+		got := s.want(http.StatusBadRequest, http.MethodPatch, s.tagsPath()+c.path, []byte(c.body))
 		_, errors := got.problem(t)
 		if text, ok := errors[c.field]; !ok || c.text != "" && text != c.text {
 			t.Errorf("%s: %q", name, errors)
@@ -96,12 +96,12 @@ func TestBadTagsAreRefused(t *testing.T) {
 }
 
 func TestTagsThatOutgrowTheirBoundAreRefused(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.makeFlow("web")
 	s.environment("prod", evidence.K8S)
 	half := strings.Repeat("x", 32<<10-1)
 	set := func(key string) []byte { return fmt.Appendf(nil, `{"set_tags":{%q:%q}}`, key, half) }
-	for _, path := range []string{tagsPath + "/flow/web", tagsPath + "/env/prod", tagsPath + "/repo/" + s.repoID()} {
+	for _, path := range []string{s.tagsPath() + "/flow/web", s.tagsPath() + "/env/prod", s.tagsPath() + "/repo/" + s.repoID()} {
 		s.want(http.StatusOK, http.MethodPatch, path, set("a"))
 		s.want(http.StatusOK, http.MethodPatch, path, set("b"))
 		_, errors := s.want(http.StatusBadRequest, http.MethodPatch, path, []byte(`{"set_tags":{"c":""}}`)).problem(t)
@@ -115,7 +115,7 @@ func TestTagsThatOutgrowTheirBoundAreRefused(t *testing.T) {
 // repoID makes a repository and returns its inner id.
 func (s *service) repoID() string {
 	s.t.Helper()
-	found, err := s.Process.Store.Tenancy.Organization(s.t.Context(), org)
+	found, err := s.Process.Store.Tenancy.Organization(s.t.Context(), s.org)
 	s.must(err)
 	repo, err := s.Process.Store.Repos.Report(s.t.Context(), found.ID, evidence.RepoInfo{Name: "acme/web", URL: "https://git.example/acme/web"}, 1)
 	s.must(err)
@@ -123,13 +123,13 @@ func (s *service) repoID() string {
 }
 
 func TestConcurrentTagsAreAllKept(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	s.makeFlow("web")
 	const many = 50
 	var group sync.WaitGroup
 	for i := range many {
 		group.Go(func() {
-			got := s.do(http.MethodPatch, "/api/v2"+tagsPath+"/flow/web", memberKey, fmt.Appendf(nil, `{"set_tags":{"k%d":"v"}}`, i))
+			got := s.do(http.MethodPatch, "/api/v2"+s.tagsPath()+"/flow/web", memberKey, fmt.Appendf(nil, `{"set_tags":{"k%d":"v"}}`, i))
 			if got.status != http.StatusOK {
 				t.Errorf("status %d: %s", got.status, got.body)
 			}
@@ -142,15 +142,15 @@ func TestConcurrentTagsAreAllKept(t *testing.T) {
 }
 
 func TestWhatPoliciesSeeOfFlowsMovesTheChangeToken(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.makeFlow("web")
-	found, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	found, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
 	before := ""
 	for _, change := range []struct{ method, path, body string }{
-		{http.MethodPatch, tagsPath + "/flow/web", `{"set_tags":{"a":"1"}}`},
-		{http.MethodPut, flowsPath + "/web/rename", `{"new_name":"site"}`},
-		{http.MethodPut, flowsPath + "/site/archive", "null"},
+		{http.MethodPatch, s.tagsPath() + "/flow/web", `{"set_tags":{"a":"1"}}`},
+		{http.MethodPut, s.flowsPath() + "/web/rename", `{"new_name":"site"}`},
+		{http.MethodPut, s.flowsPath() + "/site/archive", "null"},
 	} {
 		s.want(http.StatusOK, change.method, change.path, []byte(change.body))
 		after, err := s.Process.Store.Generations.Get(t.Context(), found.ID)

@@ -29,37 +29,37 @@ func TestTimesAndSpansAreRoundedToMicroseconds(t *testing.T) {
 	s := start(t, options{begins: time.Date(2026, time.May, 4, 10, 0, 0, 123_456_789, time.UTC)})
 	s.environment("host", evidence.Server)
 	fingerprint := strings.Repeat("ab", 32)
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/build", []byte(
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", []byte(
 		`{"fingerprint":"`+fingerprint+`","filename":"app","build_url":"","commit_url":"","git_commit":"`+strings.Repeat("c", 40)+`",
 		"git_commit_info":{"sha1":"`+strings.Repeat("c", 40)+`","timestamp":1777800000.12345678}}`))
 	for _, digests := range []string{`{"app":"` + fingerprint + `"}`, `{}`, `{"app":"` + fingerprint + `"}`} {
 		s.clock.turn(1234567 * time.Microsecond)
 		s.report(http.StatusCreated, "host", "server", `{"artifacts":[{"creationTimestamp":1,"digests":`+digests+`}]}`)
 	}
-	for _, item := range s.read("/snapshots/" + org + "/host").([]any) {
+	for _, item := range s.read("/snapshots/" + s.org + "/host").([]any) {
 		if duration := microseconds(t, at(t, item, "duration")); duration < 0 {
 			t.Errorf("the duration is %v", duration)
 		}
 	}
-	artifact := s.read("/artifacts/" + org + "/build/fingerprint/" + fingerprint)
+	artifact := s.read("/artifacts/" + s.org + "/build/fingerprint/" + fingerprint)
 	if committed := at(t, artifact, "git_commit_info", "timestamp"); committed != 1777800000.123457 {
 		t.Errorf("the time of the commit is %v", committed)
 	}
 	microseconds(t, at(t, artifact, "commit_lead_times", "host"))
 	microseconds(t, at(t, artifact, "build_lead_times", "host"))
-	snapshot := s.read("/snapshots/" + org + "/host/-1")
+	snapshot := s.read("/snapshots/" + s.org + "/host/-1")
 	microseconds(t, at(t, snapshot, "artifacts", 0, "flows", 0, "commit_lead_time"))
-	deployments := s.read("/deployments/" + org)
+	deployments := s.read("/deployments/" + s.org)
 	microseconds(t, at(t, deployments, "deployments", 0, "lead_time_seconds"))
 }
 
 func TestTimeOfAnAnswerFindsWhatItIsOf(t *testing.T) {
-	s := start(t, options{withoutWorker: true})
+	s := share(t)
 	s.flow("build", "")
 	s.environment("host", evidence.Server)
-	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), org)
+	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
-	flow := at(t, s.read("/flows/"+org+"/build"), "id").(string)
+	flow := at(t, s.read("/flows/"+s.org+"/build"), "id").(string)
 	s.api = nil // it refuses times that are not rounded, as those of earlier versions are
 	rounded := evidence.Seconds(s.clock.read())
 	for i, moment := range []float64{rounded - 1, math.Nextafter(rounded, 0), math.Nextafter(rounded+1, math.MaxFloat64)} {
@@ -71,7 +71,7 @@ func TestTimeOfAnAnswerFindsWhatItIsOf(t *testing.T) {
 			Org: organization.ID, Environment: s.environmentID("host"), Fingerprint: fingerprint, Name: "app", Snapshot: int64(i + 1), Timestamp: moment,
 		}}))
 	}
-	for path, member := range map[string]string{"/builds/" + org: "builds.created_at", "/deployments/" + org: "deployments.deployed_at"} {
+	for path, member := range map[string]string{"/builds/" + s.org: "builds.created_at", "/deployments/" + s.org: "deployments.deployed_at"} {
 		list, member, _ := strings.Cut(member, ".")
 		all := at(t, s.read(path+"?end_ts="+decimal(rounded+9)), list).([]any)
 		if len(all) != 3 {
@@ -87,7 +87,7 @@ func TestTimeOfAnAnswerFindsWhatItIsOf(t *testing.T) {
 			}
 		}
 	}
-	statistics := s.read("/builds/" + org + "/statistics?start_ts=1&end_ts=2.5")
+	statistics := s.read("/builds/" + s.org + "/statistics?start_ts=1&end_ts=2.5")
 	if from, to := at(t, statistics, "start_ts"), at(t, statistics, "end_ts"); from != 1.0 || to != 2.5 {
 		t.Errorf("the window is told as %v to %v", from, to)
 	}
@@ -100,9 +100,9 @@ func TestOverrideIsOneMicrosecondBehindWhatItReplaces(t *testing.T) {
 	s.clock.turn(time.Hour)
 	s.post(http.StatusCreated, "t", "generic", genericData)
 	s.clock.turn(-time.Hour)
-	s.want(http.StatusOK, http.MethodPost, trailPath("t")+"/override",
+	s.want(http.StatusOK, http.MethodPost, s.trailPath("t")+"/override",
 		[]byte(`{"attestation_name":"check","reason":"r","new_compliance_status":false,"original_attestation_type":"generic"}`))
-	both := s.read(trailPath("t") + "/check").([]any)
+	both := s.read(s.trailPath("t") + "/check").([]any)
 	first, second := microseconds(t, at(t, both, 0, "created_at")), microseconds(t, at(t, both, 1, "created_at"))
 	if distance := math.Abs(first - second); distance < 0.9e-6 || distance > 1.3e-6 {
 		t.Errorf("made at %v and %v", first, second)

@@ -16,12 +16,12 @@ func (s *service) flow(name, template string) {
 	if template != "" {
 		files = append(files, yamlFile(template))
 	}
-	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+org+"/template_file", `{"name":"`+name+`","description":"of a test"}`, files...)
+	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"`+name+`","description":"of a test"}`, files...)
 }
 
 func (s *service) trail(flow, name string) any {
 	s.t.Helper()
-	return s.read("/trails/" + org + "/" + flow + "/" + name)
+	return s.read("/trails/" + s.org + "/" + flow + "/" + name)
 }
 
 // lastEvent is the newest event of a trail.
@@ -32,22 +32,22 @@ func (s *service) lastEvent(flow, name string) any {
 }
 
 func TestTrailOfUnknownFlowIsNotBegun(t *testing.T) {
-	s := start(t, options{})
-	message, _ := s.wantForm(http.StatusNotFound, http.MethodPut, "/trails/"+org+"/nowhere", `{"name":"t"}`).problem(t)
-	if want := "Flow named 'nowhere' does not exist for organization 'acme'"; message != want {
+	s := share(t)
+	message, _ := s.wantForm(http.StatusNotFound, http.MethodPut, "/trails/"+s.org+"/nowhere", `{"name":"t"}`).problem(t)
+	if want := "Flow named 'nowhere' does not exist for organization '" + s.org + "'"; message != want {
 		t.Errorf("got %q, want %q", message, want)
 	}
 	s.flow("here", "")
-	message, _ = s.want(http.StatusNotFound, http.MethodGet, "/trails/"+org+"/here/t", nil).problem(t)
-	if want := "Trail with name 't' does not exist for Organization 'acme' and Flow 'here'"; message != want {
+	message, _ = s.want(http.StatusNotFound, http.MethodGet, "/trails/"+s.org+"/here/t", nil).problem(t)
+	if want := "Trail with name 't' does not exist for Organization '" + s.org + "' and Flow 'here'"; message != want {
 		t.Errorf("got %q, want %q", message, want)
 	}
 }
 
 func TestRepeatedBeginChangesOnlyWhatIsSent(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.flow("ci", "")
-	path := "/trails/" + org + "/ci"
+	path := "/trails/" + s.org + "/ci"
 	s.wantForm(http.StatusCreated, http.MethodPut, path, `{"name":"t","description":"first","user_data":{"a":[1]},"origin_url":"https://ci.example.com/1",
 		"git_commit_info":`+commitInfo+`,"external_urls":{"docs":{"href":"https://docs.example.com"}}}`)
 	s.wantForm(http.StatusOK, http.MethodPut, path, `{"name":"t"}`)
@@ -70,11 +70,11 @@ func TestRepeatedBeginChangesOnlyWhatIsSent(t *testing.T) {
 }
 
 func TestTrailKeepsItsTemplateUntilItIsBegunWithAnother(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.flow("ci", "version: 1\ntrail:\n  attestations:\n    - name: one\n      type: generic\n")
-	path := "/trails/" + org + "/ci"
+	path := "/trails/" + s.org + "/ci"
 	s.wantForm(http.StatusCreated, http.MethodPut, path, `{"name":"t"}`)
-	s.wantForm(http.StatusOK, http.MethodPut, "/flows/"+org+"/template_file", `{"name":"ci","description":"x"}`, yamlFile("version: 1\n"))
+	s.wantForm(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"ci","description":"x"}`, yamlFile("version: 1\n"))
 	if got := s.trail("ci", "t"); at(t, got, "compliance_state") != "INCOMPLETE" {
 		t.Errorf("the flow's new template reached an old trail: %s", shown(got))
 	}
@@ -97,8 +97,8 @@ func TestTrailKeepsItsTemplateUntilItIsBegunWithAnother(t *testing.T) {
 }
 
 func TestAttestationBeginsTrailAndFlowThatAreNotThere(t *testing.T) {
-	s := start(t, options{})
-	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+org+"/fresh/trail/begun/generic",
+	s := share(t)
+	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/fresh/trail/begun/generic",
 		`{"attestation_name":"check","is_compliant":true}`)
 	got := s.trail("fresh", "begun")
 	clientReadsTrail(t, got)
@@ -106,17 +106,17 @@ func TestAttestationBeginsTrailAndFlowThatAreNotThere(t *testing.T) {
 		at(t, got, "compliance_status", "attestations_statuses", 0, "unexpected") != true {
 		t.Errorf("got %s", shown(got))
 	}
-	if content := at(t, s.read("/flows/"+org+"/fresh"), "template"); !strings.HasPrefix(content.(string), "version: 1") {
+	if content := at(t, s.read("/flows/"+s.org+"/fresh"), "template"); !strings.HasPrefix(content.(string), "version: 1") {
 		t.Errorf("the flow's template is %q", content)
 	}
 	for _, path := range []string{"/bad%20flow/trail/t", "/flow/trail/bad%20trail"} {
-		s.wantForm(http.StatusBadRequest, http.MethodPost, "/attestations/"+org+path+"/generic", `{"attestation_name":"check","is_compliant":true}`)
+		s.wantForm(http.StatusBadRequest, http.MethodPost, "/attestations/"+s.org+path+"/generic", `{"attestation_name":"check","is_compliant":true}`)
 	}
 }
 
 func TestArtifactWithoutTrailBelongsToThatOfItsCommit(t *testing.T) {
-	s := start(t, options{})
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/legacy", fmt.Appendf(nil,
+	s := share(t)
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/legacy", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"app","git_commit":%q,"build_url":"https://b","commit_url":"https://c","repo_url":"https://r","is_compliant":false,
 		"commits_list":[{"sha1":%q,"message":"m","author":"a","timestamp":1,"branch":"main","parents":[]}]}`, cliFingerprint, pipelineCommit, pipelineCommit))
 	got := s.trail("legacy", pipelineCommit)
@@ -126,7 +126,7 @@ func TestArtifactWithoutTrailBelongsToThatOfItsCommit(t *testing.T) {
 }
 
 func TestBadArtifactsAreRefusedByField(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	good := `"fingerprint":"` + cliFingerprint + `","filename":"app","build_url":"b","commit_url":"c"`
 	for field, body := range map[string]string{
 		"fingerprint":             strings.Replace(good, cliFingerprint, "7509e5bda0", 1),
@@ -143,21 +143,21 @@ func TestBadArtifactsAreRefusedByField(t *testing.T) {
 		"template.list[any][0]":   good + `,"template":[1]`,
 		"template.str":            good + `,"template":{}`,
 	} {
-		_, errors := s.want(http.StatusBadRequest, http.MethodPost, "/artifacts/"+org+"/ci", []byte("{"+body+"}")).problem(t)
+		_, errors := s.want(http.StatusBadRequest, http.MethodPost, "/artifacts/"+s.org+"/ci", []byte("{"+body+"}")).problem(t)
 		if errors[field] == "" {
 			t.Errorf("%s: got %v", field, errors)
 		}
 	}
-	s.want(http.StatusNotFound, http.MethodGet, "/flows/"+org+"/ci", nil)
+	s.want(http.StatusNotFound, http.MethodGet, "/flows/"+s.org+"/ci", nil)
 	for _, template := range []string{`"artifact"`, `["artifact","tests"]`, "null"} {
-		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/ci", []byte("{"+good+`,"template":`+template+"}"))
+		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/ci", []byte("{"+good+`,"template":`+template+"}"))
 	}
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/ci", []byte("{"+good+`,"trail_name":"t","Template_Reference_Name":"not a name"}`))
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/ci", []byte("{"+good+`,"trail_name":"t","Template_Reference_Name":"not a name"}`))
 	at(t, s.trail("ci", "t"), "compliance_status", "artifacts_statuses", "artifact")
 }
 
 func TestConcurrentBeginsMakeOneTrail(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.flow("ci", "")
 	var mu sync.Mutex
 	statuses := map[int]int{}
@@ -167,7 +167,7 @@ func TestConcurrentBeginsMakeOneTrail(t *testing.T) {
 		clients.Go(func() {
 			gate <- struct{}{}
 			defer func() { <-gate }()
-			got := s.form(http.MethodPut, "/trails/"+org+"/ci", memberKey, "data_json", `{"name":"t","description":"same"}`)
+			got := s.form(http.MethodPut, "/trails/"+s.org+"/ci", memberKey, "data_json", `{"name":"t","description":"same"}`)
 			mu.Lock()
 			defer mu.Unlock()
 			statuses[got.status]++
@@ -180,21 +180,21 @@ func TestConcurrentBeginsMakeOneTrail(t *testing.T) {
 	if events := at(t, s.trail("ci", "t"), "events").([]any); len(events) != 1 {
 		t.Errorf("%d events", len(events))
 	}
-	if total := at(t, s.read("/trails/"+org), "pagination", "total"); total != 1.0 {
+	if total := at(t, s.read("/trails/"+s.org), "pagination", "total"); total != 1.0 {
 		t.Errorf("total is %v", total)
 	}
 }
 
 func TestTrailsAreListedNewestFirstWithTheirTotals(t *testing.T) {
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	s.flow("one", "")
 	s.flow("two", "")
-	s.want(http.StatusOK, http.MethodPatch, "/tags/"+org+"/flow/two", []byte(`{"set_tags":{"team":"b=c"}}`))
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/flow/two", []byte(`{"set_tags":{"team":"b=c"}}`))
 	for i := range 5 {
-		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/one", fmt.Sprintf(`{"name":"one-%d"}`, i))
+		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/one", fmt.Sprintf(`{"name":"one-%d"}`, i))
 	}
-	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/two", `{"name":"two-0"}`)
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+org+"/one", artifactReport("one-3", "app", cliFingerprint, pipelineCommit))
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/two", `{"name":"two-0"}`)
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/one", artifactReport("one-3", "app", cliFingerprint, pipelineCommit))
 	for query, want := range map[string][]string{
 		"":                               {"two-0", "one-4", "one-3", "one-2", "one-1", "one-0"},
 		"?per_page=2&page=2":             {"one-3", "one-2"},
@@ -207,38 +207,38 @@ func TestTrailsAreListedNewestFirstWithTheirTotals(t *testing.T) {
 		"?fingerprint=" + cliFingerprint: {"one-3"},
 		"?flow=two&fingerprint=" + cliFingerprint: {},
 	} {
-		list := s.read("/trails/" + org + query)
+		list := s.read("/trails/" + s.org + query)
 		clientReads(t, "pagination", at(t, list, "pagination"))
 		if got := namesOf(t, at(t, list, "data")); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", query, got, want)
 		}
 	}
-	if total := at(t, s.read("/trails/"+org+"?flow=one&per_page=2"), "pagination", "total"); total != 5.0 {
+	if total := at(t, s.read("/trails/"+s.org+"?flow=one&per_page=2"), "pagination", "total"); total != 5.0 {
 		t.Errorf("total of a flow is %v", total)
 	}
-	if got := namesOf(t, at(t, s.read("/trails/"+org+"/one?page=2&per_page=4"), "data")); !slices.Equal(got, []string{"one-0"}) {
+	if got := namesOf(t, at(t, s.read("/trails/"+s.org+"/one?page=2&per_page=4"), "data")); !slices.Equal(got, []string{"one-0"}) {
 		t.Errorf("second page of a flow: %q", got)
 	}
-	if got := namesOf(t, s.read("/trails/"+org+"/one")); len(got) != 5 {
+	if got := namesOf(t, s.read("/trails/"+s.org+"/one")); len(got) != 5 {
 		t.Errorf("bare list of a flow: %q", got)
 	}
 	for _, flow := range []string{"", "none"} {
-		message, _ := s.want(http.StatusNotFound, http.MethodGet, "/trails/"+org+"?flow="+flow, nil).problem(t)
-		if want := "Flow named '" + flow + "' does not exist for organization 'acme'"; message != want {
+		message, _ := s.want(http.StatusNotFound, http.MethodGet, "/trails/"+s.org+"?flow="+flow, nil).problem(t)
+		if want := "Flow named '" + flow + "' does not exist for organization '" + s.org + "'"; message != want {
 			t.Errorf("got %q, want %q", message, want)
 		}
 	}
 }
 
 func TestListsDoNotRepeatLongTemplates(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	long := "version: 1\n# " + strings.Repeat("x", 65<<10) + "\n"
 	s.flow("ci", long)
-	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/ci", `{"name":"t"}`)
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/ci", `{"name":"t"}`)
 	if at(t, s.trail("ci", "t"), "template", "content") != long {
 		t.Error("the trail does not show its template as it was sent")
 	}
-	for _, path := range []string{"/trails/" + org, "/trails/" + org + "/ci?page=1"} {
+	for _, path := range []string{"/trails/" + s.org, "/trails/" + s.org + "/ci?page=1"} {
 		if content := at(t, s.read(path), "data", 0, "template", "content"); content != nil {
 			t.Errorf("%s repeats %d bytes", path, len(content.(string)))
 		}
@@ -255,27 +255,27 @@ func namesOf(t *testing.T, list any) []string {
 }
 
 func TestTrailsAreNobodyElses(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	s.flow("ci", "")
-	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+org+"/ci", `{"name":"t"}`)
-	for _, path := range []string{"/trails/" + org, "/trails/" + org + "/ci", "/trails/" + org + "/ci/t"} {
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/ci", `{"name":"t"}`)
+	for _, path := range []string{"/trails/" + s.org, "/trails/" + s.org + "/ci", "/trails/" + s.org + "/ci/t"} {
 		if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
 			t.Errorf("%s: a stranger reads: %d %s", path, got.status, got.body)
 		}
 	}
 	for _, key := range []string{readerKey, snapshotterKey, strangerKey} {
-		if got := s.form(http.MethodPut, "/trails/"+org+"/ci", key, "data_json", `{"name":"t","description":"mine"}`); got.status != http.StatusForbidden {
+		if got := s.form(http.MethodPut, "/trails/"+s.org+"/ci", key, "data_json", `{"name":"t","description":"mine"}`); got.status != http.StatusForbidden {
 			t.Errorf("%s begins a trail: %d", key, got.status)
 		}
 	}
-	if got := s.do(http.MethodGet, "/api/v2/trails/open/ci/t", adminKey, nil); got.status != http.StatusNotFound {
+	if got := s.do(http.MethodGet, "/api/v2/trails/"+s.public+"/ci/t", adminKey, nil); got.status != http.StatusNotFound {
 		t.Errorf("the trail is in another organization: %d", got.status)
 	}
-	s.wantForm(http.StatusOK, http.MethodPut, "/trails/"+org+"/ci", `{"name":"t","description":"mine"}`)
+	s.wantForm(http.StatusOK, http.MethodPut, "/trails/"+s.org+"/ci", `{"name":"t","description":"mine"}`)
 }
 
 func TestArtifactThatIsAttestedByNameAndNotReportedKeepsItsTrailIncomplete(t *testing.T) {
-	s := start(t, options{})
+	s := share(t)
 	want := func(state, artifact string) {
 		t.Helper()
 		trail := s.trail("build", "t")
@@ -294,8 +294,8 @@ func TestArtifactThatIsAttestedByNameAndNotReportedKeepsItsTrailIncomplete(t *te
 }
 
 func TestOverrideByNamesNeedsAnOriginalUnderEach(t *testing.T) {
-	s := start(t, options{})
-	attest := "/attestations/" + org + "/ci/trail/t"
+	s := share(t)
+	attest := "/attestations/" + s.org + "/ci/trail/t"
 	s.wantForm(http.StatusCreated, http.MethodPost, attest+"/generic", `{"attestation_name":"check","is_compliant":false,"target_artifacts":["web"]}`)
 	override := func(status int, targets string) {
 		t.Helper()

@@ -1,0 +1,76 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/scripts/standalone/instance"
+	"attestry/tasks"
+)
+
+// The addresses of real engines, which scripts/test --real sets.
+var (
+	testRedis   = os.Getenv("ATTESTRY_TEST_REDIS")
+	testMongoDB = os.Getenv("ATTESTRY_TEST_MONGODB")
+	testS3      = os.Getenv("ATTESTRY_TEST_S3")
+)
+
+func onRealEngines() bool { return testRedis+testMongoDB+testS3 != "" }
+
+func skipOnRealEngines(t *testing.T) {
+	t.Helper()
+	if onRealEngines() {
+		t.Skip("uses the embedded engines only, and was run with them")
+	}
+}
+
+// useRealEngines sets the addresses of those engines that there are.
+func useRealEngines(ctx context.Context, settings *instance.Options, redisDatabase int) error {
+	var err error
+	if settings.Redis, err = emptyRedis(ctx, redisDatabase); err != nil {
+		return err
+	}
+	settings.MongoDB = newMongoDB()
+	settings.S3, err = newBucket()
+	return err
+}
+
+// emptyRedis empties a numbered database of the real Redis and returns its address, ""
+// without one.
+func emptyRedis(ctx context.Context, number int) (string, error) {
+	address, err := url.Parse(testRedis)
+	if err != nil || address.Host == "" {
+		return "", err
+	}
+	address.Path = fmt.Sprint("/", number)
+	client, err := tasks.NewRedis(address.String())
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	return address.String(), client.FlushDB(ctx).Err()
+}
+
+// newMongoDB is the address of a database that is not there yet, "" without a real server.
+func newMongoDB() string {
+	before, after, found := strings.Cut(testMongoDB, "/?")
+	if !found {
+		return ""
+	}
+	return before + "/e2e_" + strings.ReplaceAll(evidence.NewID(), "-", "") + "?" + after
+}
+
+// newBucket is the address of a bucket that is not there yet, "" without a real store.
+func newBucket() (string, error) {
+	address, err := url.Parse(testS3)
+	if err != nil || address.Host == "" {
+		return "", err
+	}
+	address.Path = "/e2e-" + evidence.NewID()
+	return address.String(), nil
+}

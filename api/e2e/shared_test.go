@@ -1,0 +1,83 @@
+package e2e_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"attestry/app/evaluation"
+)
+
+// shared is the service of all tests that need no other: it starts with the first of them
+// and ends after the last.
+var shared struct {
+	once    sync.Once
+	service *service
+	err     error
+	data    string
+	// organizations is how many tests have got organizations of their own.
+	organizations atomic.Int64
+}
+
+// share gives a test organizations of its own on the shared service. It is for tests that
+// neither turn the clock nor look at what is not of an organization: the log, metrics, the
+// number of commands. It skips tests that are run on real engines.
+func share(t *testing.T) *service {
+	t.Helper()
+	skipOnRealEngines(t)
+	return shareOnAnyEngine(t)
+}
+
+// shareOnAnyEngine is share for stories that are run on real engines too.
+func shareOnAnyEngine(t *testing.T) *service {
+	t.Helper()
+	shared.once.Do(startShared)
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	s := shared.service.in(t)
+	number := shared.organizations.Add(1)
+	s.org, s.public = fmt.Sprint("acme-", number), fmt.Sprint("open-", number)
+	s.must(s.createOrganizations(t.Context()))
+	return s
+}
+
+func startShared() {
+	if shared.data, shared.err = os.MkdirTemp("", "attestry-e2e-"); shared.err != nil {
+		return
+	}
+	if shared.service, shared.err = launch(context.Background(), options{real: true, data: shared.data}); shared.err == nil {
+		shared.service.clock.shared = true
+	}
+}
+
+func stopShared() error {
+	defer os.RemoveAll(shared.data)
+	if shared.service == nil {
+		return nil
+	}
+	return shared.service.stop()
+}
+
+func TestMain(m *testing.M) {
+	evaluation.ServeChild()
+	if os.Getenv(dyingWorker) != "" {
+		work()
+		return
+	}
+	flag.Parse()
+	if onRealEngines() {
+		// Tests share the Redis and a MongoDB-compatible server that is slow.
+		flag.Set("test.parallel", "1")
+	}
+	code := m.Run()
+	if err := stopShared(); err != nil {
+		fmt.Fprintln(os.Stderr, "the shared service:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
