@@ -35,6 +35,7 @@ func (s *service) allowlist() string {
 }
 
 func TestArtifactsArePermittedByEnvironment(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.environment("beta", evidence.K8S)
@@ -56,6 +57,7 @@ func TestArtifactsArePermittedByEnvironment(t *testing.T) {
 }
 
 func TestRepeatedPermissionTakesNameReasonWhoAndWhen(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	s.environment("prod", evidence.Server)
 	s.allow("prod", "web", "first")
@@ -77,6 +79,7 @@ func TestRepeatedPermissionTakesNameReasonWhoAndWhen(t *testing.T) {
 }
 
 func TestPermissionHasWhatRunsJudgedAnew(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	found, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
@@ -96,6 +99,7 @@ func TestPermissionHasWhatRunsJudgedAnew(t *testing.T) {
 }
 
 func TestAllowListFollowsTheNamesOfItsEnvironments(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.environment("gone", evidence.Server)
@@ -110,6 +114,7 @@ func TestAllowListFollowsTheNamesOfItsEnvironments(t *testing.T) {
 }
 
 func TestBadPermissionsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.environment("all", evidence.LogicalType)
@@ -136,6 +141,7 @@ func TestBadPermissionsAreRefused(t *testing.T) {
 }
 
 func TestAllowListsOfOrganizationsKeepApart(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.environmentIn(s.public, "prod")

@@ -30,6 +30,7 @@ func history(t *testing.T, artifact any) string {
 }
 
 func TestArtifactShowsEverythingThatWasReported(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	fingerprint, commit := digits("abcde1", 64), digits("c1", 40)
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", artifactReport("trail-1", "app", fingerprint, commit))
@@ -61,6 +62,7 @@ func TestArtifactShowsEverythingThatWasReported(t *testing.T) {
 }
 
 func TestArtifactWithLittleSaidOfItShowsNothingInItsPlace(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	fingerprint := digits("abcde1", 64)
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", fmt.Appendf(nil,
@@ -73,6 +75,7 @@ func TestArtifactWithLittleSaidOfItShowsNothingInItsPlace(t *testing.T) {
 }
 
 func TestUnknownCommitIsShownAlikeInAllAnswers(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	unknown, short := evidence.HashAPIKey("bare"), evidence.HashAPIKey("odd")
@@ -131,6 +134,7 @@ func TestUnknownCommitIsShownAlikeInAllAnswers(t *testing.T) {
 }
 
 func TestStateOfAnArtifactSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"build","description":""}`, yamlFile(`version: 1
 trail:
@@ -183,6 +187,7 @@ trail:
 }
 
 func TestArtifactThatItsTrailHasLetGoIsJudgedByItsOwnEvidence(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
 	s.generic("t", "scan", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
@@ -200,6 +205,7 @@ func TestArtifactThatItsTrailHasLetGoIsJudgedByItsOwnEvidence(t *testing.T) {
 }
 
 func TestHistoryKeepsEveryAttestationInTheOrderOfTime(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{real: true})
 	other := `,"target_artifacts":["app"],"git_commit_info":{"sha1":"` + otherCommit + `"}`
 	own := `,"target_artifacts":["app"],"git_commit_info":{"sha1":"` + attestedCommit + `"}`
@@ -252,6 +258,7 @@ func TestArtifactsThatTheirTrailHasLetGoCostNoMore(t *testing.T) {
 }
 
 func TestFingerprintIsLookedUpInItsFlowTrailAndAttestation(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	one, other := digits("abcde1", 64), digits("abcde2", 64)
 	s.artifact("build", "t1", "app", one, attestedCommit)
@@ -304,6 +311,7 @@ func TestFingerprintIsLookedUpInItsFlowTrailAndAttestation(t *testing.T) {
 }
 
 func TestArtifactsOfACommitAreAList(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.artifact("build", "t1", "app", digits("abcde1", 64), attestedCommit)
 	s.artifact("build", "t2", "app", digits("abcde1", 64), attestedCommit)
@@ -338,6 +346,7 @@ func TestArtifactsOfACommitAreAList(t *testing.T) {
 }
 
 func TestLatestCommitIsThatOfTheArtifactElseOfTheFlow(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"cli-ci","description":""}`, yamlFile("version: 1\n"))
 	s.wantLatestCommit(cliFingerprint, "", nil)
@@ -354,6 +363,7 @@ func TestLatestCommitIsThatOfTheArtifactElseOfTheFlow(t *testing.T) {
 }
 
 func TestArtifactsAreListedInPages(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for i := range 17 {
 		s.artifact("build", "t", "app", digits(fmt.Sprintf("abc%02d", i), 64), attestedCommit)
@@ -395,6 +405,7 @@ func TestArtifactsAreListedInPages(t *testing.T) {
 }
 
 func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	fingerprint := evidence.HashAPIKey("web")
 	s.artifact("build", "t", "app", fingerprint, attestedCommit)
@@ -443,6 +454,7 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 }
 
 func TestArtifactsStayWithinTheirOrganization(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
 	s.generic("t", "scan", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)

@@ -26,6 +26,7 @@ func (s *service) populateAttestations(gap time.Duration) {
 }
 
 func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	before := time.Now().Unix()
 	s.populateAttestations(10 * time.Second)
@@ -85,6 +86,7 @@ func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 }
 
 func TestFlowNamedByAllItsNamesIsListedOnce(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.populateAttestations(0)
 	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/one/rename", []byte(`{"new_name":"uno"}`))
@@ -96,6 +98,7 @@ func TestFlowNamedByAllItsNamesIsListedOnce(t *testing.T) {
 }
 
 func TestAttestationsOfAnOrganizationGoOnByACursor(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.populateAttestations(0)
 	for filter, want := range map[string]string{
@@ -141,6 +144,7 @@ func TestAttestationsOfAnOrganizationGoOnByACursor(t *testing.T) {
 }
 
 func TestAttestationsOfAFlowAreListedByPage(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{real: true})
 	before := time.Now().Unix()
 	s.populateAttestations(10 * time.Second)
@@ -169,6 +173,7 @@ func TestAttestationsOfAFlowAreListedByPage(t *testing.T) {
 }
 
 func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.populateAttestations(0)
 	s.artifact("two", "t2", "app", attestedFingerprint, otherCommit)

@@ -72,6 +72,7 @@ func (s *service) verdictOf(kind, data string) bool {
 }
 
 func TestAttestationTypeIsGivenBackAsItWasSent(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.attestationType(`{"name":"coverage","description":"of tests","evaluator":{"content_type":"jq","rules":[".coverage \u003e= 80"]},
 		"summary":[{"name":"Coverage","expression":".coverage"}]}`, schemaFile(coverageSchema))
@@ -98,6 +99,7 @@ func TestAttestationTypeIsGivenBackAsItWasSent(t *testing.T) {
 }
 
 func TestWhatIsUnsetOfAnAttestationTypeIsLeftOut(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.attestationType(`{"name":"plain.type"}`)
 	body := string(s.want(http.StatusOK, http.MethodGet, s.typesPath()+"/plain.type", nil).body)
@@ -125,6 +127,7 @@ func TestWhatIsUnsetOfAnAttestationTypeIsLeftOut(t *testing.T) {
 }
 
 func TestPostingAnAttestationTypeAgainMakesAVersion(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.attestationType(`{"name":"kind","description":"first","evaluator":{"content_type":"jq","rules":[".n > 1"]}}`)
 	first := s.getAttestationType("kind")
@@ -156,6 +159,7 @@ func TestPostingAnAttestationTypeAgainMakesAVersion(t *testing.T) {
 }
 
 func TestConcurrentVersionsOfAnAttestationTypeGetNumbersOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	const posts = 12
 	var group sync.WaitGroup
@@ -182,6 +186,7 @@ func TestConcurrentVersionsOfAnAttestationTypeGetNumbersOfTheirOwn(t *testing.T)
 }
 
 func TestArchivedAttestationTypeStaysInTheListUntilItComesBack(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.attestationType(`{"name":"one"}`)
 	s.attestationType(`{"name":"two"}`)
@@ -213,6 +218,7 @@ func TestArchivedAttestationTypeStaysInTheListUntilItComesBack(t *testing.T) {
 }
 
 func TestAttestationTypesOfNobodyAreNotFound(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.attestationType(`{"name":"ours"}`)
 	text := "Custom attestation type 'theirs' does not exist for org '" + s.org + "'"
@@ -234,6 +240,7 @@ func TestAttestationTypesOfNobodyAreNotFound(t *testing.T) {
 }
 
 func TestOnlyMembersWriteAttestationTypes(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.attestationType(`{"name":"kind"}`)
 	for key, allowed := range map[string]bool{adminKey: true, memberKey: true, snapshotterKey: false, readerKey: false, strangerKey: false} {
@@ -250,6 +257,7 @@ func TestOnlyMembersWriteAttestationTypes(t *testing.T) {
 }
 
 func TestBadAttestationTypesAreRefused(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for name, c := range map[string]struct {
 		data   string
@@ -304,6 +312,7 @@ func TestBadAttestationTypesAreRefused(t *testing.T) {
 }
 
 func TestCustomAttestationIsJudgedByTheCurrentVersion(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.attestationType(`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".coverage >= 80"]}}`, schemaFile(coverageSchema))
 	if !s.verdictOf("coverage", `{"coverage":80}`) || s.verdictOf("coverage", `{"coverage":79.5}`) || !s.verdictOf("coverage", `"{\"coverage\": 81}"`) {
@@ -320,6 +329,7 @@ func TestCustomAttestationIsJudgedByTheCurrentVersion(t *testing.T) {
 }
 
 func TestHostileAttestationTypesHarmNobody(t *testing.T) {
+	t.Parallel()
 	const tooMuch = "The type's schema and rules take more CPU time or memory to evaluate than is allowed"
 	s := start(t, options{})
 	s.attestationType(`{"name":"honest","evaluator":{"rules":[".a == 1"]}}`)
@@ -353,6 +363,7 @@ func TestHostileAttestationTypesHarmNobody(t *testing.T) {
 }
 
 func TestLargeSchemaIsGivenBackWhole(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	schema := `{"type":"object","description":"` + strings.Repeat("long ", 100_000) + `","required":["a"]}`
 	s.attestationType(`{"name":"large"}`, schemaFile(schema))
@@ -366,6 +377,7 @@ func TestLargeSchemaIsGivenBackWhole(t *testing.T) {
 }
 
 func TestSystemAttestationTypesHaveSchemas(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	got := s.do(http.MethodGet, "/api/v2/attestations/system-attestation-types", strangerKey, nil)
 	var body struct {

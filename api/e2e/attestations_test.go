@@ -98,6 +98,7 @@ func wantMessage(t *testing.T, got answer, want string) {
 }
 
 func TestEachTypeOfAttestationIsJudgedByItsOwnRule(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	suite := `{"name":"s","failures":%d,"errors":%d,"skipped":1,"total":5,"duration":2.5}`
 	snyk := `"snyk_results":{"tool":{"name":"SnykCode","version":"1"},"results":[{"low_count":%d,"medium_count":0,"high_count":0}]}`
@@ -143,6 +144,7 @@ func TestEachTypeOfAttestationIsJudgedByItsOwnRule(t *testing.T) {
 }
 
 func TestCustomAttestationIsJudgedByItsType(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.wantForm(http.StatusCreated, http.MethodPost, "/custom-attestation-types/"+s.org,
 		`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".line >= 80"]}}`,
@@ -184,6 +186,7 @@ func TestCustomAttestationIsJudgedByItsType(t *testing.T) {
 }
 
 func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
 	s.post(http.StatusCreated, "t", "snyk", `{"attestation_name":"scan","artifact_fingerprint":"`+attestedFingerprint+`",
@@ -245,6 +248,7 @@ func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
 }
 
 func TestMembersOfATypeAreShownAtTheTop(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for kind, c := range map[string]struct{ members, path, want string }{
 		"junit":        {`"junit_results":[{"name":"s","failures":0,"errors":0,"skipped":0,"total":"5","duration":2.5}]`, "junit_results", `[{"duration":2.5,"errors":0,"failures":0,"name":"s","skipped":0,"total":5}]`},
@@ -268,6 +272,7 @@ func TestMembersOfATypeAreShownAtTheTop(t *testing.T) {
 }
 
 func TestMembersThatResembleOthersAreIgnored(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.post(http.StatusCreated, "t", "system", `{"attestation_name":"x","type_name":"decision","attestation_data":{"is_compliant":false},
 		"Artifact_Fingerprint":"../x","CONTROL":"C-2","description":"said","de\u017fcription":5,"Attestation_Data":{"is_compliant":true}}`)
@@ -278,12 +283,14 @@ func TestMembersThatResembleOthersAreIgnored(t *testing.T) {
 }
 
 func TestSnykIssuesMayLackTheirLines(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.post(http.StatusCreated, "t", "snyk", `{"attestation_name":"x","snyk_results":{"schema_version":1,"tool":{"name":"Snyk","version":"1"},
 		"results":[{"high_count":1,"medium_count":0,"low_count":0,"high":[{"id":"i","message":"m","locations":[{"uri":"a.go"}]}]}]}}`)
 }
 
 func TestPullRequestsAreTakenAsEitherVersionOfTheClientSendsThem(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for name, request := range map[string]string{
 		"V1": `{"merge_commit":"` + attestedCommit + `","url":"u","state":"MERGED","approvers":["one","two"],"author":"a","commits":[]}`,
@@ -316,6 +323,7 @@ func keysOf(errors map[string]string) func(func(string) bool) {
 }
 
 func TestBadAttestationsAreRefusedInTheContractsWords(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	generic := `{"attestation_name":"x","is_compliant":true,%s}`
 	for _, c := range []struct{ kind, data, field, text string }{
@@ -363,6 +371,7 @@ func TestBadAttestationsAreRefusedInTheContractsWords(t *testing.T) {
 }
 
 func TestNamesInThePathMustBeValidBeforeAnythingIsMade(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for path, field := range map[string]string{
 		"/attestations/" + s.org + "/-flow/trail/t/generic":         "path.flow_name",
@@ -382,6 +391,7 @@ func TestNamesInThePathMustBeValidBeforeAnythingIsMade(t *testing.T) {
 }
 
 func TestAttestationMakesItsFlowAndTrail(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.generic("new", "check", true, "")
 	trail := s.read("/trails/" + s.org + "/build/new")
@@ -394,6 +404,7 @@ func TestAttestationMakesItsFlowAndTrail(t *testing.T) {
 }
 
 func TestRepeatedAttestationAddsARecord(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.generic("t", "check", false, `,"description":"first"`)
 	s.generic("t", "check", true, `,"description":"second"`)
@@ -411,6 +422,7 @@ func TestRepeatedAttestationAddsARecord(t *testing.T) {
 }
 
 func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	override := func(status int, body string) answer {
 		return s.want(status, http.MethodPost, s.trailPath("t")+"/override", []byte(body))
@@ -457,6 +469,7 @@ func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
 }
 
 func TestOverrideIsTakenOfWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.flow("build", `version: 1
 trail:
@@ -529,6 +542,7 @@ trail:
 }
 
 func TestClockThatIsSetBackBringsNoOldVerdictBack(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{real: true})
 	s.generic("t", "check", true, "")
 	s.clock.turn(-10 * time.Minute)
@@ -546,6 +560,7 @@ func TestClockThatIsSetBackBringsNoOldVerdictBack(t *testing.T) {
 }
 
 func TestDecisionMayBeMadeOfAnArtifactOfAnotherFlow(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.artifact("elsewhere", "t1", "app", attestedFingerprint, attestedCommit)
 	decision := `{"attestation_name":"risk","type_name":"decision","control":"C-1","artifact_fingerprint":"` + attestedFingerprint + `","attestation_data":{"is_compliant":true}}`
@@ -558,6 +573,7 @@ func TestDecisionMayBeMadeOfAnArtifactOfAnotherFlow(t *testing.T) {
 }
 
 func TestAttestationByNameBindsToTheArtifactOfItsCommit(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	target := func(description, commit string) string {
 		return fmt.Sprintf(`,"target_artifacts":["app"],"description":%q,"git_commit_info":{"sha1":%q}`, description, commit)
@@ -586,6 +602,7 @@ func TestAttestationByNameBindsToTheArtifactOfItsCommit(t *testing.T) {
 }
 
 func TestMissingAttestationsAreAnEmptyListAndMissingPlacesAreNot(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.generic("t", "check", true, "")
 	for _, path := range []string{"/trail/t/nosuch", "/artifact/" + attestedFingerprint + "/check", "/artifact/00000/check"} {
@@ -609,6 +626,7 @@ func TestMissingAttestationsAreAnEmptyListAndMissingPlacesAreNot(t *testing.T) {
 }
 
 func TestRedactedCommitIsKeptAsWithheld(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.generic("t", "absent", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","timestamp":1750923680}`)
 	s.generic("t", "empty", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","author":"","message":"","branch":"","timestamp":1750923680}`)
@@ -629,6 +647,7 @@ func TestRedactedCommitIsKeptAsWithheld(t *testing.T) {
 }
 
 func TestAttestationsAreShownByTheNameThatTheirFlowHasNow(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.generic("t", "check", true, "")
 	id := at(t, s.lone("t", "check"), "attestation_id").(string)
@@ -646,6 +665,7 @@ func TestAttestationsAreShownByTheNameThatTheirFlowHasNow(t *testing.T) {
 }
 
 func TestAttestationsAreOfTheirOrganizationAlone(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.generic("t", "check", true, "")
 	id := at(t, s.lone("t", "check"), "attestation_id").(string)
@@ -672,6 +692,7 @@ func TestAttestationsAreOfTheirOrganizationAlone(t *testing.T) {
 }
 
 func TestOnlyMembersMayAttest(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for key, want := range map[string]int{
 		adminKey: http.StatusCreated, memberKey: http.StatusCreated, snapshotterKey: http.StatusForbidden,

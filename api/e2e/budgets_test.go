@@ -143,6 +143,7 @@ func (s *service) paged(path, list string, size int) []any {
 // TestListsOfManyBatchesAreWhole reads lists that take several batches, and compares them
 // with what their pages say.
 func TestListsOfManyBatchesAreWhole(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{withoutWorker: true, memoryBudget: 16}) // batches of 256 KiB
 	heavy := strings.Repeat("x", 40_000)
 	s.makeFlow("flow", yamlFile("version: 1"))
@@ -222,6 +223,7 @@ func (s *service) flowWith(i int) string {
 }
 
 func TestListsLeaveOutLongTemplatesAndSchemas(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	comment := func(size int) string { return "version: 1\n#" + strings.Repeat("x", size) }
 	s.makeFlow("short", yamlFile(comment(60_000)))
@@ -390,6 +392,7 @@ func (s *service) sendHalf(environment string, size int) net.Conn {
 }
 
 func TestServiceAnswersWhileSlowSendersTakeUpTheBudget(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{memoryBudget: 16})
 	defer http.DefaultClient.CloseIdleConnections()
 	s.environment("prod", evidence.K8S)

@@ -26,6 +26,7 @@ func (s *service) builds(query string, names ...string) string {
 }
 
 func TestBuildIsTheFirstReportOfAFingerprint(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	s.built(s.org, "web-ci", "web", "web-1", "acme/web", "1")
 	s.clock.turn(time.Hour)
@@ -60,6 +61,7 @@ func TestBuildIsTheFirstReportOfAFingerprint(t *testing.T) {
 }
 
 func TestBuildsAreFilteredAndPaged(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{real: true})
 	names := []string{"old", "web-1", "web-2", "db-1", "lab-1"}
 	s.built(s.org, "web-ci", "web", "old", "acme/web", "1")
@@ -116,6 +118,7 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 }
 
 func TestBuildStatisticsAreMomentsOldestFirst(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	if got := s.read("/builds/" + s.org + "/statistics"); at(t, got, "count") != 0.0 || len(at(t, got, "built_at").([]any)) != 0 {
 		t.Errorf("nothing was built: %s", shown(got))
@@ -146,6 +149,7 @@ func TestBuildStatisticsAreMomentsOldestFirst(t *testing.T) {
 }
 
 func TestBuildsStayWithinTheirOrganization(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.built(s.org, "web-ci", "web", "web-1", "acme/web", "1")
 	s.wantTotals("/builds/"+s.public, 1, 15, 0, 0)

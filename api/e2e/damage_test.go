@@ -42,6 +42,7 @@ func (s *service) ask(method, address, span string) answer {
 }
 
 func TestDamagedEvidenceIsNeverSent(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{withoutWorker: true})
 	s.post(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", "sound", 1), attachment("a", "sound"))
 	reads := 0.0
@@ -92,6 +93,7 @@ func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 }
 
 func TestLostEvidenceThatIsEmptyIsMissedToo(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.post(http.StatusCreated, "t", "generic", genericData, attachment("empty.txt", ""))
 	s.must(os.Remove(s.objectFile(digestOf(""))))
@@ -134,6 +136,7 @@ func (a *altering) GetMany(ctx context.Context, schema *storage.Schema, ids []st
 }
 
 func TestSnapshotWhosePartsWereAlteredIsNotShown(t *testing.T) {
+	t.Parallel()
 	first := start(t, options{})
 	first.environment("host", evidence.Server)
 	first.want(http.StatusCreated, http.MethodPut, "/environments/"+first.org+"/host/report/server", serverReport("trusted"))

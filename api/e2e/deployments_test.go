@@ -91,6 +91,7 @@ func (s *service) rollOut() {
 }
 
 func TestDeploymentsAreListedNewestFirstAndARollbackIsOne(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.rollOut()
 	page := s.read("/deployments/" + s.org)
@@ -120,6 +121,7 @@ func TestDeploymentsAreListedNewestFirstAndARollbackIsOne(t *testing.T) {
 }
 
 func TestDeploymentTellsWhereItsArtifactComesFrom(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.rollOut()
 	one := s.read("/deployments/" + s.org + "/prod/" + evidence.HashAPIKey("web-1"))
@@ -154,6 +156,7 @@ func TestDeploymentTellsWhereItsArtifactComesFrom(t *testing.T) {
 }
 
 func TestLastDeploymentIsReadByEnvironmentAndFingerprint(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.rollOut()
 	s.environment("beta", evidence.Server)
@@ -178,6 +181,7 @@ func TestLastDeploymentIsReadByEnvironmentAndFingerprint(t *testing.T) {
 }
 
 func TestDeploymentsKeepToTheirWindow(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	s.environment("prod", evidence.Server)
 	s.deploys("prod", "old")
@@ -220,6 +224,7 @@ func TestDeploymentsKeepToTheirWindow(t *testing.T) {
 }
 
 func TestDeploymentsComeInPages(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.rollOut()
 	path := "/deployments/" + s.org
@@ -249,6 +254,7 @@ func TestDeploymentsComeInPages(t *testing.T) {
 }
 
 func TestDeploymentsAreFilteredByEnvironmentAndRepository(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.rollOut()
 	s.environment("beta", evidence.Server)
@@ -294,6 +300,7 @@ func sortedPairs(words []string) []string {
 }
 
 func TestDeploymentsOfARepositoryMeetALogicalEnvironment(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.environment("beta", evidence.Server)
@@ -314,6 +321,7 @@ func TestDeploymentsOfARepositoryMeetALogicalEnvironment(t *testing.T) {
 }
 
 func TestRepositoryListsItsOwnPartOfADeployment(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.built(s.org, "web-ci", "web", "web-1", "acme/web", "1")
@@ -333,6 +341,7 @@ func TestRepositoryListsItsOwnPartOfADeployment(t *testing.T) {
 }
 
 func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.rollOut()
 	s.environment("beta", evidence.Server)
@@ -366,6 +375,7 @@ func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
 }
 
 func TestArtifactThatNoFlowKnowsIsDeployedToo(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.deploys("prod", "intruder")
@@ -388,6 +398,7 @@ func TestArtifactThatNoFlowKnowsIsDeployedToo(t *testing.T) {
 }
 
 func TestDeploymentsOfAnEnvironmentTellTimesInISO(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	s.environment("prod", evidence.Server)
 	s.deploys("prod", "old")
@@ -458,6 +469,7 @@ func (s *service) flowID(name string) string {
 }
 
 func TestDeploymentFrequencyTellsWhenAFlowWasDeployed(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	s.environment("prod", evidence.Server)
 	s.built(s.org, "web-ci", "web", "web-0", "acme/web", "1")
@@ -509,6 +521,7 @@ func TestDeploymentFrequencyTellsWhenAFlowWasDeployed(t *testing.T) {
 }
 
 func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("beta", evidence.Server)
 	s.rollOut()
@@ -560,6 +573,7 @@ func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
 }
 
 func TestDeploymentsOutliveTheirEnvironment(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.rollOut()
 	s.rename("prod", "live")
@@ -588,6 +602,7 @@ func TestDeploymentsOutliveTheirEnvironment(t *testing.T) {
 }
 
 func TestDeploymentsStayWithinTheirOrganization(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.rollOut()
 	s.wantListed("/deployments/"+s.public, "")

@@ -210,6 +210,7 @@ var (
 )
 
 func TestDocumentNamesTheDefaults(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	document := s.read("/openapi.json")
 	documented := map[string]map[string]any{}
@@ -248,6 +249,7 @@ func wantDefaults(t *testing.T, documented, want map[string]any) {
 }
 
 func TestDefaultsOfTheEventLogDoNotStandInForEmptyTexts(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	for _, parameter := range []string{"start", "end"} {

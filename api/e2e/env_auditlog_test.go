@@ -44,6 +44,7 @@ func (s *service) wantAudited(environment, query string, want ...string) {
 }
 
 func TestAuditLogIsAFileThatTellsWhatTheEventLogTells(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.comesFrom("app-ci", "app-1", firstCommit, "acme/app")
@@ -115,6 +116,7 @@ func spelled(value any) string {
 }
 
 func TestAuditLogIsFiltered(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{begins: time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)})
 	s.environment("prod", evidence.Server)
 	s.comesFrom("web-ci", "web", firstCommit, "acme/web")
@@ -179,6 +181,7 @@ func TestAuditLogIsFiltered(t *testing.T) {
 }
 
 func TestAuditLogIsFilteredByTheNamesItShowsOfArchivedFlows(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.comesFrom("web-ci", "web", firstCommit, "acme/web")
@@ -197,6 +200,7 @@ func TestAuditLogIsFilteredByTheNamesItShowsOfArchivedFlows(t *testing.T) {
 }
 
 func TestAuditLogOfAnEnvironmentWithoutEventsIsItsHeader(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("new", evidence.Server)
 	s.logical("nothing")
@@ -208,6 +212,7 @@ func TestAuditLogOfAnEnvironmentWithoutEventsIsItsHeader(t *testing.T) {
 }
 
 func TestAuditLogOfALogicalEnvironmentIsThatOfItsMembers(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.environment("edge", evidence.Server)
@@ -223,6 +228,7 @@ func TestAuditLogOfALogicalEnvironmentIsThatOfItsMembers(t *testing.T) {
 }
 
 func TestAuditLogHoldsNoFormulasOfThoseWhoReport(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Docker)
 	for i, name := range []string{"=cmd()", "@SUM(A1)", "+1", "-1", "plain, \"quoted\"\nand broken"} {
@@ -235,6 +241,7 @@ func TestAuditLogHoldsNoFormulasOfThoseWhoReport(t *testing.T) {
 
 // TestAuditLogIsWholeHoweverLong reads more than a page of the store.
 func TestAuditLogIsWholeHoweverLong(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	s.longLog("host", 3_210)

@@ -37,6 +37,7 @@ func instances(files map[string]int) []byte {
 }
 
 func TestTwoEnvironmentsAreComparedByFingerprint(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("beta", evidence.Server)
 	s.environment("prod", evidence.Server)
@@ -71,6 +72,7 @@ func TestTwoEnvironmentsAreComparedByFingerprint(t *testing.T) {
 }
 
 func TestTwoSnapshotsOfOneEnvironmentAreCompared(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{begins: deliveryBegins})
 	s.environment("host", evidence.Server)
 	s.serves("host", "a", "b")
@@ -97,6 +99,7 @@ func TestTwoSnapshotsOfOneEnvironmentAreCompared(t *testing.T) {
 }
 
 func TestEnvironmentsOfDifferentTypesAreComparedWithTheirPods(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("cluster", evidence.K8S)
 	s.environment("host", evidence.Docker)
@@ -117,6 +120,7 @@ func TestEnvironmentsOfDifferentTypesAreComparedWithTheirPods(t *testing.T) {
 }
 
 func TestDiffShowsTheNamesOfNow(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	s.deliver("build", "a")
@@ -130,6 +134,7 @@ func TestDiffShowsTheNamesOfNow(t *testing.T) {
 }
 
 func TestBadDiffsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	s.environment("empty", evidence.Server)
@@ -182,6 +187,7 @@ func TestComparingCostsTheSameHoweverMuchRuns(t *testing.T) {
 }
 
 func TestARolloutIsSeenInTheDiff(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.K8S)
 	for _, report := range [][]byte{fixtures.K8SReport1, fixtures.K8SReport2Rollout} {

@@ -67,6 +67,7 @@ func (s *service) refused(status int, message, method, path, body string) {
 }
 
 func TestPatchChangesOnlyWhatIsSent(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("two", evidence.K8S)
@@ -92,6 +93,7 @@ func TestPatchChangesOnlyWhatIsSent(t *testing.T) {
 }
 
 func TestPatchMovesTheTimeOnlyWhenItChangesSomething(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	s.environment("prod", evidence.Server)
 	before := s.getEnvironment("prod").LastModifiedAt
@@ -107,6 +109,7 @@ func TestPatchMovesTheTimeOnlyWhenItChangesSomething(t *testing.T) {
 }
 
 func TestBadPatchesAreRefused(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.logical("all", "prod")
@@ -173,6 +176,7 @@ func TestMembersAreLookedUpTogether(t *testing.T) {
 }
 
 func TestPhysicalEnvironmentJoinsALogicalOne(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("two", evidence.K8S)
@@ -205,6 +209,7 @@ func TestPhysicalEnvironmentJoinsALogicalOne(t *testing.T) {
 }
 
 func TestConcurrentJoinsOfALogicalEnvironmentAreAllKept(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("all", evidence.LogicalType)
 	var want []string
@@ -231,6 +236,7 @@ func TestConcurrentJoinsOfALogicalEnvironmentAreAllKept(t *testing.T) {
 }
 
 func TestLogicalEnvironmentShowsWhatItsMembersHaveComeTo(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for _, name := range []string{"one", "two", "three"} {
 		s.environment(name, evidence.Server)
@@ -282,6 +288,7 @@ func told(state *bool) string {
 }
 
 func TestFormerNameLeadsToTheEnvironmentUntilAnotherTakesIt(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("one", evidence.Server)
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/one/report/server", serverReport("a"))
@@ -320,6 +327,7 @@ func TestFormerNameLeadsToTheEnvironmentUntilAnotherTakesIt(t *testing.T) {
 }
 
 func TestEnvironmentIsRenamedBackAndForth(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("one", evidence.Server)
 	id := s.environmentID("one")
@@ -333,6 +341,7 @@ func TestEnvironmentIsRenamedBackAndForth(t *testing.T) {
 }
 
 func TestBadNewNamesOfEnvironmentsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("two", evidence.Server)
@@ -360,6 +369,7 @@ func TestBadNewNamesOfEnvironmentsAreRefused(t *testing.T) {
 }
 
 func TestArchivedEnvironmentIsGoneByAllItsNames(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("one", evidence.Server)
 	s.logical("all")
@@ -391,6 +401,7 @@ func TestArchivedEnvironmentIsGoneByAllItsNames(t *testing.T) {
 }
 
 func TestUnknownEnvironmentsAreNotFound(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for _, organization := range []string{s.org, s.public} {
 		if organization == s.public {
@@ -420,6 +431,7 @@ func TestUnknownEnvironmentsAreNotFound(t *testing.T) {
 }
 
 func TestNothingOfItsFormerLifeShowsInARevivedEnvironment(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(),
 		[]byte(`{"name":"prod","type":"server","description":"old","include_scaling":true}`))
@@ -447,6 +459,7 @@ func TestNothingOfItsFormerLifeShowsInARevivedEnvironment(t *testing.T) {
 }
 
 func TestLogicalEnvironmentKeepsWorkingWithAnArchivedMember(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("two", evidence.Server)
@@ -485,6 +498,7 @@ func TestLogicalEnvironmentKeepsWorkingWithAnArchivedMember(t *testing.T) {
 }
 
 func TestArtifactsDoNotRunInArchivedEnvironments(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	fingerprint := evidence.HashAPIKey("web")
 	s.artifact("build", "t", "app", fingerprint, attestedCommit)
@@ -522,6 +536,7 @@ func TestArtifactsDoNotRunInArchivedEnvironments(t *testing.T) {
 }
 
 func TestConcurrentRenameAndArchiveLeaveOneOutcome(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	archived := 0
 	for round := range 10 {
@@ -560,6 +575,7 @@ func TestConcurrentRenameAndArchiveLeaveOneOutcome(t *testing.T) {
 }
 
 func TestConcurrentRenamesOfEnvironmentsLetOneWin(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	const many = 10
 	for i := range many {
@@ -586,6 +602,7 @@ func TestConcurrentRenamesOfEnvironmentsLetOneWin(t *testing.T) {
 }
 
 func TestRolesDecideOnTheLifeOfEnvironments(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("all", evidence.LogicalType)
@@ -610,6 +627,7 @@ func TestRolesDecideOnTheLifeOfEnvironments(t *testing.T) {
 // TestRevivedMemberTakesItsPlaceInALogicalEnvironment does what Terraform does with a
 // member that has to be made anew: the list of the logical environment is the same.
 func TestRevivedMemberTakesItsPlaceInALogicalEnvironment(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("web", evidence.Server)
 	s.environment("db", evidence.Server)

@@ -33,6 +33,7 @@ func (s *service) getEnvironment(name string) environmentBody {
 }
 
 func TestEveryTypeOfEnvironmentCanBeCreated(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for _, kind := range []evidence.EnvironmentType{"K8S", "ECS", "S3", "lambda", "server", "docker", "azure-apps", "cloud-run", "logical"} {
 		name := "of-type-" + string(kind)
@@ -48,6 +49,7 @@ func TestEveryTypeOfEnvironmentCanBeCreated(t *testing.T) {
 }
 
 func TestRepeatedPutChangesOnlyWhatIsSent(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	path := "/environments/" + s.org
 	s.want(http.StatusCreated, http.MethodPut, path, []byte(`{"name":"prod","type":"K8S","description":"first","include_scaling":true}`))
@@ -65,6 +67,7 @@ func TestRepeatedPutChangesOnlyWhatIsSent(t *testing.T) {
 }
 
 func TestReportMovesTheTimesOfItsEnvironment(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a"))
@@ -75,6 +78,7 @@ func TestReportMovesTheTimesOfItsEnvironment(t *testing.T) {
 }
 
 func TestLogicalEnvironmentHasPhysicalMembersOnly(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("two", evidence.K8S)
@@ -98,6 +102,7 @@ func TestLogicalEnvironmentHasPhysicalMembersOnly(t *testing.T) {
 }
 
 func TestPhysicalEnvironmentIsPutWithMembersThatChangeNothing(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("gone", evidence.Server)
@@ -133,6 +138,7 @@ func TestPhysicalEnvironmentIsPutWithMembersThatChangeNothing(t *testing.T) {
 }
 
 func TestBadEnvironmentsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for name, c := range map[string]struct{ body, field, text string }{
 		"name":        {`{"name":"foo bar","type":"K8S","description":""}`, "name", `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_]*$' [input: foo bar]`},
@@ -151,6 +157,7 @@ func TestBadEnvironmentsAreRefused(t *testing.T) {
 }
 
 func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	for _, name := range []string{"delta", "alpha", "charlie", "bravo"} {
 		s.environment(name, evidence.Server)
@@ -186,6 +193,7 @@ func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
 }
 
 func TestEnvironmentsAreFilteredAndSorted(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for _, name := range []string{"Delta", "alpha", "charlie"} {
 		s.environment(name, evidence.Server)
@@ -224,6 +232,7 @@ func TestEnvironmentsAreFilteredAndSorted(t *testing.T) {
 }
 
 func TestListedEnvironmentsHaveWhatClientsRead(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/server", serverReport("a"))
@@ -250,6 +259,7 @@ func names(environments []environmentBody) string {
 }
 
 func TestBadListParametersAreNamed(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for query, c := range map[string]struct{ field, text string }{
 		"page=":           {"query.page", "Input should be a valid integer, unable to parse string as an integer [input: ]"},
@@ -271,6 +281,7 @@ func TestBadListParametersAreNamed(t *testing.T) {
 }
 
 func TestConcurrentCreatesMakeOneEnvironment(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	var group sync.WaitGroup
 	statuses := make([]int, 40)
@@ -293,6 +304,7 @@ func TestConcurrentCreatesMakeOneEnvironment(t *testing.T) {
 }
 
 func TestEnvironmentsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/prod/report/server", serverReport("a"))
@@ -317,6 +329,7 @@ func (s *service) environmentIn(organization, name string) {
 }
 
 func TestOrganizationAndDefaultOrganization(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	var found struct {
 		Name, Kind string

@@ -60,6 +60,7 @@ const (
 
 // TestEventLogTellsOfARollout compares with docs/semantics.md 13.1.
 func TestEventLogTellsOfARollout(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.comesFrom("app-ci", "app-1", firstCommit, "acme/app")
@@ -127,6 +128,7 @@ func (s *service) assertEventLinks(event map[string]any) {
 }
 
 func TestEventLogTellsOfNewProvenanceInSingularAndPlural(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.nowRuns("prod", "one", "two", "two")
@@ -174,6 +176,7 @@ func versions(last, first int) []string {
 }
 
 func TestEventsAreAskedForBySnapshotAndByTime(t *testing.T) {
+	t.Parallel()
 	s := fiveVersions(t, options{})
 	none := []string{}
 	for query, want := range map[string][]string{
@@ -241,6 +244,7 @@ func TestEventsAreAskedForBySnapshotAndByTime(t *testing.T) {
 }
 
 func TestEventPagesSayWhereTheyAre(t *testing.T) {
+	t.Parallel()
 	s := fiveVersions(t, options{})
 	all := versions(5, 1)
 	for _, c := range []struct {
@@ -290,6 +294,7 @@ func turned(t *testing.T, query string, page int) string {
 }
 
 func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
+	t.Parallel()
 	s := fiveVersions(t, options{})
 	path := s.environmentsPath() + "/host/events"
 	for query, message := range map[string]string{
@@ -322,6 +327,7 @@ func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 }
 
 func TestEventLogOfAnEnvironmentWithoutSnapshotsIsEmpty(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("new", evidence.Server)
 	for _, query := range []string{"", "?interval=1..NOW", "?interval=", "?interval=NOW", "?interval=~0", "?start=1", "?start=1day&end=NOW", "?start_ts=5", "?page=3"} {
@@ -335,6 +341,7 @@ func TestEventLogOfAnEnvironmentWithoutSnapshotsIsEmpty(t *testing.T) {
 }
 
 func TestEventLogGoesByTheNameOfNow(t *testing.T) {
+	t.Parallel()
 	s := fiveVersions(t, options{})
 	s.rename("host", "metal")
 	for _, name := range []string{"host", "metal"} {
@@ -352,6 +359,7 @@ func TestEventLogGoesByTheNameOfNow(t *testing.T) {
 }
 
 func TestEventsAreFilteredByRepositories(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.environment("other", evidence.Server)
@@ -396,6 +404,7 @@ func TestEventsAreFilteredByRepositories(t *testing.T) {
 }
 
 func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{real: true, begins: time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)})
 	s.environment("host", evidence.Server)
 	s.environment("edge", evidence.Server)
@@ -454,6 +463,7 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 // TestEventLogShowsNoSnapshotThatIsOnlyBeingMade looks at an environment whose worker
 // died between a snapshot and the last of its events.
 func TestEventLogShowsNoSnapshotThatIsOnlyBeingMade(t *testing.T) {
+	t.Parallel()
 	s := fiveVersions(t, options{})
 	id, now := s.environmentID("host"), evidence.Seconds(s.clock.read())
 	s.must(s.Process.Store.Snapshots.Insert(t.Context(), snapshot.Snapshot{Environment: id, Number: 6, Timestamp: now, EventsBefore: 9, Events: 3}))

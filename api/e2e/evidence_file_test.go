@@ -31,6 +31,7 @@ func (s *service) evidenceAddress(trail, name string) string {
 const genericData = `{"attestation_name":"check","is_compliant":true}`
 
 func TestEvidenceIsGivenBackAsItWasAttached(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	content := "<script>alert(1)</script>"
 	s.post(http.StatusCreated, "t", "generic", genericData,
@@ -69,6 +70,7 @@ func TestEvidenceIsGivenBackAsItWasAttached(t *testing.T) {
 }
 
 func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.generic("t", "check", true, "")
 	// Forms send a file that was not chosen as a part without name and content.
@@ -101,6 +103,7 @@ func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
 }
 
 func TestEvidenceIsTakenUpToItsLimit(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	content := bytes.Repeat([]byte("evidence"), evidenceLimit/8)
 	send := func(content []byte) answer {
@@ -125,6 +128,7 @@ func TestEvidenceIsTakenUpToItsLimit(t *testing.T) {
 }
 
 func TestBrokenUploadRecordsNothing(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	body := "--b\r\nContent-Disposition: form-data; name=\"data_json\"\r\n\r\n" + genericData +
 		"\r\n--b\r\nContent-Disposition: form-data; name=\"attachment_file\"; filename=\"x\"\r\n\r\nbreaks off"
@@ -135,6 +139,7 @@ func TestBrokenUploadRecordsNothing(t *testing.T) {
 }
 
 func TestHostileFileNamesAndTypesDoNoHarm(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for i, c := range []struct{ sent, kind, name, shownKind string }{
 		{"../../etc/passwd", "text/plain", "passwd", "text/plain"},
@@ -162,6 +167,7 @@ func TestHostileFileNamesAndTypesDoNoHarm(t *testing.T) {
 }
 
 func TestFilesMayComeBeforeTheirData(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	// fileFirst sends a form whose data come last.
 	fileFirst := func(path string, file part, data string) answer {
@@ -215,6 +221,7 @@ func methodOf(path string) string {
 }
 
 func TestNamesOfFilesMustBeShortUnicodeText(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for name, want := range map[string]string{
 		"na\xffme.tgz":                       "Input should be a valid string, unable to parse raw data as a unicode string [input: na\uFFFDme.tgz]",
@@ -229,6 +236,7 @@ func TestNamesOfFilesMustBeShortUnicodeText(t *testing.T) {
 }
 
 func TestFileWhoseHeadCannotBeReadIsNotLostInSilence(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.post(http.StatusBadRequest, "t", "generic", genericData, attachment("a\x00b.txt", "content"))
 	s.post(http.StatusBadRequest, "t", "generic", genericData, attachment(`a"; b c`, "content"))

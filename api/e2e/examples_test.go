@@ -78,6 +78,7 @@ const exampleBase = "https://attestry.example.com"
 // With ATTESTRY_TEST_UPDATE set it writes the answers. Links to the API that the
 // answers hold lead to something.
 func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{begins: time.Unix(1_793_610_000, 500_000_000)})
 	written, err := examples.All()
 	s.must(err)

@@ -60,6 +60,7 @@ func flowNames(flows []flowBody) string {
 const oddTemplate = "# kept: byte for byte\r\nversion: 1\ntrail:\n  attestations:\n    - {name: \"a\", type: '*'} # ü\n\n\n"
 
 func TestFlowIsReadAsItWasPut(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	got := s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file",
 		`{"name":"Web.ci_1~","description":"the web","visibility":"public","later":1}`, yamlFile(oddTemplate))
@@ -74,6 +75,7 @@ func TestFlowIsReadAsItWasPut(t *testing.T) {
 }
 
 func TestPutOfFlowAppliesWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file",
 		`{"name":"web","description":"first","visibility":"public"}`, yamlFile(oddTemplate))
@@ -90,6 +92,7 @@ func TestPutOfFlowAppliesWhatItLeavesOut(t *testing.T) {
 }
 
 func TestPutOfFlowWithoutATemplateKeepsThatOfTheFlow(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	path, data := s.flowsPath()+"/template_file", `{"name":"web","description":"d"}`
 	put := func(status int, want string, files ...part) {
@@ -109,6 +112,7 @@ func TestPutOfFlowWithoutATemplateKeepsThatOfTheFlow(t *testing.T) {
 }
 
 func TestLegacyPutMakesOneArtifactOfItsNames(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	body := `{"name":"old","description":"d","visibility":"private","template":["unit","artifact"],"repo_url":"https://git.example/old"}`
 	if got := s.want(http.StatusCreated, http.MethodPut, s.flowsPath(), []byte(body)); got.text(t) != "OK" {
@@ -130,6 +134,7 @@ func TestLegacyPutMakesOneArtifactOfItsNames(t *testing.T) {
 }
 
 func TestBadFlowsAreRefusedInTheWordsOfTheContract(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	const pattern = `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_~]*$' [input: `
 	const visibility = "Input should be 'public' or 'private' [input: ]"
@@ -170,6 +175,7 @@ func TestBadFlowsAreRefusedInTheWordsOfTheContract(t *testing.T) {
 }
 
 func TestBadTemplateIsRefusedAndLeavesTheFlowAlone(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	path, data := s.flowsPath()+"/template_file", `{"name":"web","description":"second"}`
 	s.makeFlow("web", yamlFile(oddTemplate))
@@ -207,6 +213,7 @@ func TestBadTemplateIsRefusedAndLeavesTheFlowAlone(t *testing.T) {
 }
 
 func TestMembersOfFlowsAreToldFromThoseTheyResemble(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file", `{"name":"web","description":"d","Visibility":"evil","Description":5}`)
 	if flow := s.getFlow("web"); flow.Visibility != "private" || flow.Description != "d" {
@@ -215,6 +222,7 @@ func TestMembersOfFlowsAreToldFromThoseTheyResemble(t *testing.T) {
 }
 
 func TestFormTakesOneTemplateAtMost(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	const data = `{"name":"web","description":""}`
 	s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file", data, part{field: "template_file"})
@@ -230,6 +238,7 @@ func TestFormTakesOneTemplateAtMost(t *testing.T) {
 }
 
 func TestUnknownFlowsAreNotFound(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for _, c := range []struct{ method, path, body string }{
 		{http.MethodGet, "/none", ""},
@@ -244,6 +253,7 @@ func TestUnknownFlowsAreNotFound(t *testing.T) {
 }
 
 func TestFlowsAreListedByNameBareOrInPages(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for _, name := range []string{"delta", "Alpha", "charlie-ci", "bravo"} {
 		s.makeFlow(name)
@@ -292,6 +302,7 @@ func TestFlowsAreListedByNameBareOrInPages(t *testing.T) {
 }
 
 func TestBadFiltersOfFlowsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	got := s.want(http.StatusBadRequest, http.MethodGet, s.flowsPath()+"?search_by_name=", nil)
 	if message, _ := got.problem(t); message != "Empty string is not allowed for flow names." {
@@ -309,6 +320,7 @@ func TestBadFiltersOfFlowsAreRefused(t *testing.T) {
 }
 
 func TestListOfFlowsTellsWhatTheLatestTrailHasComeTo(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.makeFlow("idle")
 	s.makeFlow("web", yamlFile("version: 1\ntrail: {attestations: [{name: a, type: '*'}]}\n"))
@@ -323,6 +335,7 @@ func TestListOfFlowsTellsWhatTheLatestTrailHasComeTo(t *testing.T) {
 }
 
 func TestFormerNameLeadsToTheFlowUntilAnotherTakesIt(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.makeFlow("one")
 	id := s.getFlow("one").ID
@@ -341,6 +354,7 @@ func TestFormerNameLeadsToTheFlowUntilAnotherTakesIt(t *testing.T) {
 }
 
 func TestFlowIsRenamedBackAndForth(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.makeFlow("one")
 	id := s.getFlow("one").ID
@@ -357,6 +371,7 @@ func TestFlowIsRenamedBackAndForth(t *testing.T) {
 }
 
 func TestBadNewNamesAreRefused(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.makeFlow("one")
 	s.makeFlow("two")
@@ -377,6 +392,7 @@ func TestBadNewNamesAreRefused(t *testing.T) {
 }
 
 func TestArchivedFlowLeavesItsNamesToFreshOnes(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.makeFlow("one")
 	s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/one/rename", []byte(`{"new_name":"two"}`))
@@ -403,6 +419,7 @@ func TestArchivedFlowLeavesItsNamesToFreshOnes(t *testing.T) {
 }
 
 func TestConcurrentCreationsOfAFlowMakeOne(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	statuses := map[int]int{}
 	var mu sync.Mutex
@@ -425,6 +442,7 @@ func TestConcurrentCreationsOfAFlowMakeOne(t *testing.T) {
 }
 
 func TestConcurrentRenamesOfFlowsLetOneWin(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	const many = 20
 	statuses := make([]int, many)
@@ -455,6 +473,7 @@ func TestConcurrentRenamesOfFlowsLetOneWin(t *testing.T) {
 }
 
 func TestRolesDecideOnFlows(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.makeFlow("web")
 	writes := []func(key string) answer{
@@ -490,6 +509,7 @@ func TestRolesDecideOnFlows(t *testing.T) {
 }
 
 func TestFlowsOfOrganizationsKeepApart(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.makeFlow("web", yamlFile(oddTemplate))
 	s.want(http.StatusNotFound, http.MethodGet, "/flows/"+s.public+"/web", nil)
@@ -506,6 +526,7 @@ func TestFlowsOfOrganizationsKeepApart(t *testing.T) {
 }
 
 func TestPublishedSchemasAgreeWithTheGrammars(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for path, c := range map[string]struct{ good, bad []string }{
 		"flow-template": {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestURLsThatBecomeLinksMustBeOfTheWeb(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.makeFlow("build")
 	json := func(method, path, body string) func(string) answer {

@@ -42,6 +42,7 @@ func (s *service) wantLive(path, want string) {
 }
 
 func TestLiveArtifactsAreWhatOfARepositoryRuns(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.rollOut()
 	s.environment("beta", evidence.Server)
@@ -78,6 +79,7 @@ func TestLiveArtifactsAreWhatOfARepositoryRuns(t *testing.T) {
 }
 
 func TestLiveArtifactIsTheRecordOfItsRepository(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.built(s.org, "web-ci", "web", "web-1", "acme/web", "1")
@@ -93,6 +95,7 @@ func TestLiveArtifactIsTheRecordOfItsRepository(t *testing.T) {
 }
 
 func TestLiveArtifactsOfAnAmbiguousNameNeedItsProvider(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.built(s.org, "web-ci", "web", "hub", "acme/web", "1")
@@ -116,6 +119,7 @@ func TestLiveArtifactsOfAnAmbiguousNameNeedItsProvider(t *testing.T) {
 }
 
 func TestNothingIsLiveInArchivedEnvironmentsOrOtherOrganizations(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.rollOut()
 	s.environment("beta", evidence.Server)
@@ -137,6 +141,7 @@ func TestNothingIsLiveInArchivedEnvironmentsOrOtherOrganizations(t *testing.T) {
 }
 
 func TestLiveArtifactIsAsCompliantAsItWasJudgedLastInItsEnvironment(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	s.environment("beta", evidence.Server)

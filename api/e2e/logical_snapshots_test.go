@@ -38,6 +38,7 @@ func (quietly) Settled(context.Context, string) {}
 // TestLateReportMovesNoNumberOfALogicalEnvironment processes the reports of two members
 // in another order than they were accepted in.
 func TestLateReportMovesNoNumberOfALogicalEnvironment(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond, begins: monthBegins})
 	s.environment("slow", evidence.Server)
 	s.environment("quick", evidence.Server)
@@ -71,6 +72,7 @@ func TestLateReportMovesNoNumberOfALogicalEnvironment(t *testing.T) {
 }
 
 func TestWhatWasCitedOfALogicalEnvironmentStays(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{begins: monthBegins})
 	for _, name := range []string{"one", "two", "three"} {
 		s.environment(name, evidence.Server)
@@ -130,6 +132,7 @@ func TestWhatWasCitedOfALogicalEnvironmentStays(t *testing.T) {
 // TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict lets a member that is not compliant
 // leave.
 func TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("one", evidence.Server)
 	s.environment("two", evidence.Server)
@@ -151,6 +154,7 @@ func TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict(t *testing.T) {
 // TestMembershipThatWasCutShortIsFinishedByTheNextReader changes members without what
 // the service does behind it, as a process does that is killed in between.
 func TestMembershipThatWasCutShortIsFinishedByTheNextReader(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	environments := s.Process.Store.Environments
 	owner, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
@@ -178,6 +182,7 @@ func TestMembershipThatWasCutShortIsFinishedByTheNextReader(t *testing.T) {
 // TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader stores one as a
 // version did that neither numbered its snapshots nor had an index of them.
 func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	documents := s.Process.Store.Documents
 	s.environment("one", evidence.Server)
@@ -255,6 +260,7 @@ func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) 
 // TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing lets a member's head name
 // one that is gone.
 func TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{begins: monthBegins})
 	s.environment("one", evidence.Server)
 	s.nowRuns("one", "a")

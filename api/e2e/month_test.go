@@ -176,6 +176,7 @@ func (m *month) body(environment string) []byte {
 
 // TestMonthInThreeEnvironmentsIsToldAsItWas plays a month and reads back all of it.
 func TestMonthInThreeEnvironmentsIsToldAsItWas(t *testing.T) {
+	t.Parallel()
 	m := newMonth(t)
 	m.story()
 	for _, past := range m.environments {

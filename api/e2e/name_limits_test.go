@@ -68,6 +68,7 @@ func namedOperations(s *service) []named {
 }
 
 func TestNamesHaveLimits(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.makeFlow("build")
 	s.environment("host", "server")
@@ -91,6 +92,7 @@ func TestNamesHaveLimits(t *testing.T) {
 }
 
 func TestTrailOfALongCommitIsRefused(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	got := s.want(http.StatusBadRequest, http.MethodPost, "/artifacts/"+s.org+"/build", []byte(
 		`{"fingerprint":"`+strings.Repeat("a", 64)+`","filename":"f","build_url":"","commit_url":"","git_commit_info":{"sha1":"`+strings.Repeat("a", 256)+`"}}`))
@@ -100,6 +102,7 @@ func TestTrailOfALongCommitIsRefused(t *testing.T) {
 }
 
 func TestDocumentTellsTheLimitsOfNames(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	document := s.read("/openapi.json")
 	schemas := at(t, document, "components", "schemas").(map[string]any)

@@ -68,6 +68,7 @@ func artifactReport(trail, name, fingerprint, commit string) []byte {
 // TestPipelineTellsItsStoryAndReadsItBack plays a delivery as the client would,
 // and reads every resource in the way the client does.
 func TestPipelineTellsItsStoryAndReadsItBack(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 
 	// A custom type and a flow are set up once.

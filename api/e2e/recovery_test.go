@@ -26,6 +26,7 @@ const dyingWorker = "ATTESTRY_TEST_DYING_WORKER"
 const acceptedText = "report accepted, it will be processed"
 
 func TestReportSurvivesRedisForgettingEverything(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond})
 	s.environment("host", evidence.Server)
 	got := s.want(http.StatusOK, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a"))
@@ -42,6 +43,7 @@ func TestReportSurvivesRedisForgettingEverything(t *testing.T) {
 }
 
 func TestReportSurvivesAKilledWorker(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond})
 	s.environment("host", evidence.Server)
 	s.want(http.StatusOK, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a"))
@@ -57,6 +59,7 @@ func TestReportSurvivesAKilledWorker(t *testing.T) {
 }
 
 func TestReportsAreTakenWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
 	if testRedis != "" {
 		t.Skip("stops its Redis, which is not its own here")
 	}

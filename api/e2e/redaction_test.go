@@ -54,6 +54,7 @@ func escapeEach(text string) string {
 }
 
 func TestKeyThatIsPastedIntoARequestIsNowhereInLogOrAnswer(t *testing.T) {
+	t.Parallel()
 	keys := map[string]string{
 		"a made key":          evidence.NewAPIKey().Reveal(),
 		"an imported key":     `pass/word+with?odd=chars & "more"`,

@@ -13,6 +13,7 @@ import (
 const badDigest = `{"artifacts":[{"digests":{"web":"ABC"},"creationTimestamp":1}]}`
 
 func TestBadReportsAreRefusedInTheWordsOfTheContract(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	const validation = "Input payload validation failed"
@@ -76,6 +77,7 @@ func (s *service) assertNothingStored(environment string) {
 }
 
 func TestKeysDecideWhoMayDoWhat(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	report := "/api/v2/environments/" + s.org + "/host/report/server"
@@ -127,6 +129,7 @@ func TestKeysDecideWhoMayDoWhat(t *testing.T) {
 }
 
 func TestSnapshotterMayCreateEnvironmentsAndReport(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	body := []byte(`{"name":"auto","type":"server","description":"Auto-created by a reporter"}`)
 	if got := s.do(http.MethodPut, "/api/v2/environments/"+s.org, snapshotterKey, body); got.status != http.StatusCreated {
@@ -138,6 +141,7 @@ func TestSnapshotterMayCreateEnvironmentsAndReport(t *testing.T) {
 }
 
 func TestMissingSnapshotsAreNamedAsInTheContract(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Server)
 	for expression, want := range map[string]string{

@@ -83,6 +83,7 @@ var reportedTypes = []reported{
 }
 
 func TestEveryTypeOfReportShowsWhatRunsAndItsContext(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	for i, c := range reportedTypes {
 		environment := fmt.Sprint("env-", i)
@@ -109,6 +110,7 @@ func TestEveryTypeOfReportShowsWhatRunsAndItsContext(t *testing.T) {
 }
 
 func TestEmptyReportIsValidForEveryTypeAndEverythingExits(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for i, c := range reportedTypes {
 		environment := fmt.Sprint("env-", i)
@@ -125,6 +127,7 @@ func TestEmptyReportIsValidForEveryTypeAndEverythingExits(t *testing.T) {
 }
 
 func TestEnvironmentsTakeOnlyReportsOfTheirType(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	var types []evidence.EnvironmentType
 	for _, c := range reportedTypes {
@@ -158,6 +161,7 @@ func TestEnvironmentsTakeOnlyReportsOfTheirType(t *testing.T) {
 }
 
 func TestReportOfAnotherTypeThanItsAddressIsRefused(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for i, c := range reportedTypes {
 		environment := fmt.Sprint("env-", i)
@@ -173,6 +177,7 @@ func TestReportOfAnotherTypeThanItsAddressIsRefused(t *testing.T) {
 }
 
 func TestSharedFixturesAreTakenAsTheyAre(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("cluster", evidence.ECS)
 	s.report(http.StatusCreated, "cluster", "ECS", string(fixtures.ECSReport))
@@ -210,6 +215,7 @@ func ecsTask(image, digest string, at int64) string {
 func ecsReport(tasks ...string) string { return `{"artifacts":[` + strings.Join(tasks, ",") + `]}` }
 
 func TestUnknownDigestOfWhatNeverRanIsLeftOut(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for kind, c := range map[string]struct {
 		of      evidence.EnvironmentType
@@ -235,6 +241,7 @@ func TestUnknownDigestOfWhatNeverRanIsLeftOut(t *testing.T) {
 }
 
 func TestUnknownDigestTakesOverTheLatestFingerprintOfItsName(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.ECS)
 	a, b := digestOf("a"), digestOf("b")
@@ -265,6 +272,7 @@ func TestUnknownDigestTakesOverTheLatestFingerprintOfItsName(t *testing.T) {
 }
 
 func TestRolloutWithAnUnknownDigestKeepsTheFormerFingerprintBesideTheNewOne(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.ECS)
 	s.report(http.StatusCreated, "prod", "ECS", ecsReport(ecsTask("web", digestOf("old"), 1)))
@@ -277,6 +285,7 @@ func TestRolloutWithAnUnknownDigestKeepsTheFormerFingerprintBesideTheNewOne(t *t
 }
 
 func TestOneFingerprintUnderTwoNamesIsOneArtifact(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.ECS)
 	s.report(http.StatusCreated, "prod", "ECS", ecsReport(
@@ -291,6 +300,7 @@ func TestOneFingerprintUnderTwoNamesIsOneArtifact(t *testing.T) {
 }
 
 func TestOneNameWithTwoFingerprintsIsTwoArtifacts(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Docker)
 	s.report(http.StatusCreated, "prod", "docker", fmt.Sprintf(
@@ -301,6 +311,7 @@ func TestOneNameWithTwoFingerprintsIsTwoArtifacts(t *testing.T) {
 }
 
 func TestTimesAreKeptAsTheyWereReported(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.Lambda)
 	s.report(http.StatusCreated, "prod", "lambda", fmt.Sprintf(
@@ -312,6 +323,7 @@ func TestTimesAreKeptAsTheyWereReported(t *testing.T) {
 }
 
 func TestLargestReportIsTakenAndOneByteMoreIsNot(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	const limit = 32 << 20

@@ -34,6 +34,7 @@ func (s *service) reposOf(organization, query string) []any {
 }
 
 func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	id := s.repo(s.org, "cyber-dojo/differ", "github", "42", `,"description":"of a test"`)
 	deep := s.repo(s.org, "a/b/c", "gitlab", "43", "")
@@ -88,6 +89,7 @@ func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
 }
 
 func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	github, gitlab := s.repo(s.org, "acme/cli", "github", "1", ""), s.repo(s.org, "acme/cli", "gitlab", "1", "")
 	if github == gitlab {
@@ -117,6 +119,7 @@ func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
 }
 
 func TestOperationsByRepoNameRefuseANameThatSeveralHave(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	s.environment("prod", evidence.Server)
 	s.repo(s.org, "acme/cli", "github", "1", "")
@@ -159,6 +162,7 @@ func TestOperationsByRepoNameRefuseANameThatSeveralHave(t *testing.T) {
 }
 
 func TestReportWithoutAProviderJoinsTheRepoThatIsKnown(t *testing.T) {
+	t.Parallel()
 	for name, order := range map[string][2]string{
 		"told first": {`,"provider":"github"`, ""},
 		"told later": {"", `,"provider":"github"`},
@@ -185,6 +189,7 @@ func TestReportWithoutAProviderJoinsTheRepoThatIsKnown(t *testing.T) {
 }
 
 func TestReposAreFilteredSortedAndPaged(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.repo(s.org, "platform/backend/api", "gitlab", "1", "")
 	web := s.repo(s.org, "platform/Web", "github", "2", "")
@@ -240,6 +245,7 @@ func TestReposAreFilteredSortedAndPaged(t *testing.T) {
 }
 
 func TestBadFiltersOfReposAreNamed(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"?name=a&search=b", nil),
 		"Specify either 'name' or 'search', not both")
@@ -259,6 +265,7 @@ func TestBadFiltersOfReposAreNamed(t *testing.T) {
 }
 
 func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	tagged := s.repo(s.org, "platform/backend/api", "gitlab", "1", "")
 	s.repo(s.org, "platform/web", "github", "2", "")
@@ -295,6 +302,7 @@ func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {
 }
 
 func TestReposStayWithinTheirOrganization(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	id := s.repo(s.org, "acme/cli", "github", "1", "")
 	if theirs := s.reposOf(s.public, ""); len(theirs) != 0 {

@@ -31,6 +31,7 @@ func (s *service) searched(value string) (artifacts any, resolved string) {
 }
 
 func TestSearchFindsArtifactsByFingerprintAndCommit(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	one, two := digits("abcde1", 64), digits("abcde2", 64)
 	commit, other := digits("abcdec", 40), digits("c1", 40)
@@ -69,6 +70,7 @@ func TestSearchFindsArtifactsByFingerprintAndCommit(t *testing.T) {
 }
 
 func TestSearchFindsWhatRunsWithoutProvenance(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	known, unknown := evidence.HashAPIKey("web"), evidence.HashAPIKey("intruder")
 	s.artifact("build", "t", "app", known, attestedCommit)
@@ -105,6 +107,7 @@ func TestSearchFindsWhatRunsWithoutProvenance(t *testing.T) {
 }
 
 func TestSearchRefusesWhatItCannotAnswer(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for i := range 51 {
 		s.artifact("build", "t", "app", digits(fmt.Sprintf("abcde%02x", i), 64), attestedCommit)

@@ -26,6 +26,7 @@ func fiveDays(t *testing.T) *service {
 }
 
 func TestSnapshotsAreFoundInEveryFormOfTheClients(t *testing.T) {
+	t.Parallel()
 	s := fiveDays(t)
 	for expression, want := range map[string]int64{
 		"1": 1, "5": 5, "-1": 5, "-5": 1, "~0": 5, "~4": 1, "%235": 5, "%23-2": 4, "~1": 4,
@@ -47,6 +48,7 @@ func TestSnapshotsAreFoundInEveryFormOfTheClients(t *testing.T) {
 }
 
 func TestExpressionsWithoutASnapshotAreAnsweredInTheWordsOfTheContract(t *testing.T) {
+	t.Parallel()
 	s := fiveDays(t)
 	s.environment("empty", evidence.Server)
 	for _, c := range []struct{ environment, expression, want string }{
@@ -77,6 +79,7 @@ var garbledExpressions = []string{
 }
 
 func TestGarbledExpressionsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := fiveDays(t)
 	s.environment("empty", evidence.Server)
 	for _, environment := range []string{"host", "empty"} {
@@ -87,6 +90,7 @@ func TestGarbledExpressionsAreRefused(t *testing.T) {
 }
 
 func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
+	t.Parallel()
 	s := fiveDays(t)
 	s.environment("empty", evidence.Server)
 	list := func(environment, interval, more string) []float64 {
@@ -176,6 +180,7 @@ func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {
 }
 
 func TestSnapshotsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	s.serves("host", "app")

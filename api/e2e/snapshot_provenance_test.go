@@ -59,6 +59,7 @@ func (s *service) recordOf(flow, file string) string {
 // TestSnapshotTellsWhereArtifactsComeFrom compares all that flows tell with
 // docs/semantics.md 11.3.
 func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{real: true, begins: deliveryBegins})
 	s.environment("host", evidence.Server)
 	s.deliver("build", "app-1")
@@ -122,6 +123,7 @@ func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
 }
 
 func TestSnapshotTellsWhetherThePredecessorStillRuns(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	s.deliver("build", "app-1")
@@ -137,6 +139,7 @@ func TestSnapshotTellsWhetherThePredecessorStillRuns(t *testing.T) {
 }
 
 func TestSnapshotTellsAnArtifactsStateInItsFlow(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	s.deliver("build", "app-1")
@@ -163,6 +166,7 @@ func TestSnapshotTellsAnArtifactsStateInItsFlow(t *testing.T) {
 }
 
 func TestSnapshotsShowTheNamesOfNow(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	s.deliver("build", "app-1")
@@ -197,6 +201,7 @@ func clientReadsSnapshot(t *testing.T, body any) {
 }
 
 func TestClientsDecodeSnapshots(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	s.deliver("build", "app-1")

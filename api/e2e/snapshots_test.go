@@ -47,6 +47,7 @@ func (b snapshotBody) annotations() map[string][]string {
 }
 
 func TestRolloutBecomesTheSecondSnapshot(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.environment("prod", evidence.K8S)
 	report := "/environments/" + s.org + "/prod/report/K8S"
@@ -115,6 +116,7 @@ func assertEvents(t *testing.T, s *service, environment string, want int) {
 
 // TestSnapshotHasTheShapeOfTheContract compares with docs/semantics.md 11.2.
 func TestSnapshotHasTheShapeOfTheContract(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("prod", evidence.K8S)
 	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/prod/report/K8S", fixtures.K8SReport1)
@@ -147,6 +149,7 @@ func assertKeys(t *testing.T, what string, object map[string]any, want ...string
 }
 
 func TestSnapshotsAreListedNewestFirst(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	for n := range 5 {
@@ -201,6 +204,7 @@ func serverReport(names ...string) []byte {
 }
 
 func TestEmptyReportIsValidAndEverythingExits(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.environment("host", evidence.Server)
 	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a", "b"))
@@ -212,6 +216,7 @@ func TestEmptyReportIsValidAndEverythingExits(t *testing.T) {
 }
 
 func TestConcurrentReportsOverHTTPEndInGaplessNumbers(t *testing.T) {
+	t.Parallel()
 	const reports = 200
 	s := share(t)
 	s.environment("busy", evidence.Docker)

@@ -13,6 +13,7 @@ import (
 // TestTemplatesOfEarlierVersionsStayInForce stores templates that uploads may no longer
 // be.
 func TestTemplatesOfEarlierVersionsStayInForce(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)

@@ -14,6 +14,7 @@ import (
 func (s *service) tagsPath() string { return "/tags/" + s.org }
 
 func TestTagsAreSetAndRemoved(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.makeFlow("web")
 	s.environment("prod", evidence.K8S)
@@ -44,6 +45,7 @@ func TestTagsAreSetAndRemoved(t *testing.T) {
 }
 
 func TestTagsOfRepositoriesGoByTheirID(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	found, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
@@ -58,6 +60,7 @@ func TestTagsOfRepositoriesGoByTheirID(t *testing.T) {
 }
 
 func TestTagsOfWhatIsNotThereAreRefused(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	for path, want := range map[string]string{
 		"/flow/none":    "Flow named 'none' does not exist for organization '" + s.org + "'",
@@ -73,6 +76,7 @@ func TestTagsOfWhatIsNotThereAreRefused(t *testing.T) {
 }
 
 func TestBadTagsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.makeFlow("web")
 	for name, c := range map[string]struct{ path, body, field, text string }{
@@ -96,6 +100,7 @@ func TestBadTagsAreRefused(t *testing.T) {
 }
 
 func TestTagsThatOutgrowTheirBoundAreRefused(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.makeFlow("web")
 	s.environment("prod", evidence.K8S)
@@ -123,6 +128,7 @@ func (s *service) repoID() string {
 }
 
 func TestConcurrentTagsAreAllKept(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.makeFlow("web")
 	const many = 50
@@ -142,6 +148,7 @@ func TestConcurrentTagsAreAllKept(t *testing.T) {
 }
 
 func TestWhatPoliciesSeeOfFlowsMovesTheChangeToken(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.makeFlow("web")
 	found, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)

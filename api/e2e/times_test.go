@@ -26,6 +26,7 @@ func microseconds(t *testing.T, value any) float64 {
 }
 
 func TestTimesAndSpansAreRoundedToMicroseconds(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{begins: time.Date(2026, time.May, 4, 10, 0, 0, 123_456_789, time.UTC)})
 	s.environment("host", evidence.Server)
 	fingerprint := strings.Repeat("ab", 32)
@@ -54,6 +55,7 @@ func TestTimesAndSpansAreRoundedToMicroseconds(t *testing.T) {
 }
 
 func TestTimeOfAnAnswerFindsWhatItIsOf(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.flow("build", "")
 	s.environment("host", evidence.Server)
@@ -96,6 +98,7 @@ func TestTimeOfAnAnswerFindsWhatItIsOf(t *testing.T) {
 func decimal(number float64) string { return strconv.FormatFloat(number, 'f', -1, 64) }
 
 func TestOverrideIsOneMicrosecondBehindWhatItReplaces(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{begins: time.Date(2026, time.May, 4, 10, 0, 0, 0, time.UTC), withoutWorker: true})
 	s.clock.turn(time.Hour)
 	s.post(http.StatusCreated, "t", "generic", genericData)

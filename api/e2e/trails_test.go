@@ -32,6 +32,7 @@ func (s *service) lastEvent(flow, name string) any {
 }
 
 func TestTrailOfUnknownFlowIsNotBegun(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	message, _ := s.wantForm(http.StatusNotFound, http.MethodPut, "/trails/"+s.org+"/nowhere", `{"name":"t"}`).problem(t)
 	if want := "Flow named 'nowhere' does not exist for organization '" + s.org + "'"; message != want {
@@ -45,6 +46,7 @@ func TestTrailOfUnknownFlowIsNotBegun(t *testing.T) {
 }
 
 func TestRepeatedBeginChangesOnlyWhatIsSent(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.flow("ci", "")
 	path := "/trails/" + s.org + "/ci"
@@ -70,6 +72,7 @@ func TestRepeatedBeginChangesOnlyWhatIsSent(t *testing.T) {
 }
 
 func TestTrailKeepsItsTemplateUntilItIsBegunWithAnother(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.flow("ci", "version: 1\ntrail:\n  attestations:\n    - name: one\n      type: generic\n")
 	path := "/trails/" + s.org + "/ci"
@@ -97,6 +100,7 @@ func TestTrailKeepsItsTemplateUntilItIsBegunWithAnother(t *testing.T) {
 }
 
 func TestAttestationBeginsTrailAndFlowThatAreNotThere(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/fresh/trail/begun/generic",
 		`{"attestation_name":"check","is_compliant":true}`)
@@ -115,6 +119,7 @@ func TestAttestationBeginsTrailAndFlowThatAreNotThere(t *testing.T) {
 }
 
 func TestArtifactWithoutTrailBelongsToThatOfItsCommit(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/legacy", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"app","git_commit":%q,"build_url":"https://b","commit_url":"https://c","repo_url":"https://r","is_compliant":false,
@@ -126,6 +131,7 @@ func TestArtifactWithoutTrailBelongsToThatOfItsCommit(t *testing.T) {
 }
 
 func TestBadArtifactsAreRefusedByField(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	good := `"fingerprint":"` + cliFingerprint + `","filename":"app","build_url":"b","commit_url":"c"`
 	for field, body := range map[string]string{
@@ -157,6 +163,7 @@ func TestBadArtifactsAreRefusedByField(t *testing.T) {
 }
 
 func TestConcurrentBeginsMakeOneTrail(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.flow("ci", "")
 	var mu sync.Mutex
@@ -186,6 +193,7 @@ func TestConcurrentBeginsMakeOneTrail(t *testing.T) {
 }
 
 func TestTrailsAreListedNewestFirstWithTheirTotals(t *testing.T) {
+	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.flow("one", "")
 	s.flow("two", "")
@@ -231,6 +239,7 @@ func TestTrailsAreListedNewestFirstWithTheirTotals(t *testing.T) {
 }
 
 func TestListsDoNotRepeatLongTemplates(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	long := "version: 1\n# " + strings.Repeat("x", 65<<10) + "\n"
 	s.flow("ci", long)
@@ -255,6 +264,7 @@ func namesOf(t *testing.T, list any) []string {
 }
 
 func TestTrailsAreNobodyElses(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	s.flow("ci", "")
 	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/ci", `{"name":"t"}`)
@@ -275,6 +285,7 @@ func TestTrailsAreNobodyElses(t *testing.T) {
 }
 
 func TestArtifactThatIsAttestedByNameAndNotReportedKeepsItsTrailIncomplete(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	want := func(state, artifact string) {
 		t.Helper()
@@ -294,6 +305,7 @@ func TestArtifactThatIsAttestedByNameAndNotReportedKeepsItsTrailIncomplete(t *te
 }
 
 func TestOverrideByNamesNeedsAnOriginalUnderEach(t *testing.T) {
+	t.Parallel()
 	s := share(t)
 	attest := "/attestations/" + s.org + "/ci/trail/t"
 	s.wantForm(http.StatusCreated, http.MethodPost, attest+"/generic", `{"attestation_name":"check","is_compliant":false,"target_artifacts":["web"]}`)
