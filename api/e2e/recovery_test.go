@@ -63,7 +63,7 @@ func TestReportsAreTakenWhileRedisIsAway(t *testing.T) {
 	if testRedis != "" {
 		t.Skip("stops its Redis, which is not its own here")
 	}
-	s := start(t, options{real: true})
+	s := start(t, options{real: true, reportWait: time.Second})
 	s.environment("host", evidence.Server)
 	s.StopRedis()
 	got := s.want(http.StatusOK, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a"))

@@ -70,13 +70,16 @@ func (o *options) environ() []string {
 	return []string{fmt.Sprintf("ATTESTRY_MEMORY_BUDGET=%dMiB", o.memoryBudget)}
 }
 
-// concurrentClients is how many clients ask for the same thing at once.
-func concurrentClients() int {
+// scaled is how much of something a test makes: less with -short.
+func scaled(short, long int) int {
 	if testing.Short() {
-		return 100
+		return short
 	}
-	return 1000
+	return long
 }
+
+// concurrentClients is how many clients ask for the same thing at once.
+func concurrentClients() int { return scaled(100, 1000) }
 
 // start runs a service for one test, on the embedded engines or, if the test asks for them
 // and there are any, on real ones. Where there are, it skips the tests that do not ask for

@@ -273,8 +273,9 @@ func TestReadingASnapshotCostsTheSameHoweverMuchThereIs(t *testing.T) {
 	flow := at(t, s.read("/flows/"+s.org+"/build"), "id").(string)
 	s.environment("small", evidence.Server)
 	s.environment("large", evidence.Server)
+	snapshots, artifacts := scaled(2_500, 25_000), scaled(1_000, 10_000)
 	s.past("small", 3, 10, flow)
-	s.past("large", 25_000, 10_000, flow)
+	s.past("large", snapshots, artifacts, flow)
 	spent := func(environment, expression string, artifacts int) int {
 		t.Helper()
 		counting.Reset()
@@ -286,12 +287,13 @@ func TestReadingASnapshotCostsTheSameHoweverMuchThereIs(t *testing.T) {
 	}
 	few := spent("small", "1", 10)
 	// The tree of the large one has a level or two more, and is in memory.
-	for _, expression := range []string{"25000", "1", "12345", "-1", "~24999"} {
-		if many := spent("large", expression, 10_000); many > few+3 {
-			t.Errorf("%d commands for snapshot %s of 25,000, %d for one of three", many, expression, few)
+	for _, expression := range []string{fmt.Sprint(snapshots), "1", fmt.Sprint(snapshots / 2), "-1", fmt.Sprintf("~%d", snapshots-1)} {
+		if many := spent("large", expression, artifacts); many > few+3 {
+			t.Errorf("%d commands for snapshot %s of %d, %d for one of three", many, expression, snapshots, few)
 		}
 	}
-	if timed := spent("large", "@%7B10.days.ago%7D", 10_000); timed > few+4 {
+	// A snapshot was made each minute.
+	if timed := spent("large", fmt.Sprintf("@%%7B%d.hours.ago%%7D", snapshots/120), artifacts); timed > few+4 {
 		t.Errorf("%d commands for a point in time", timed)
 	}
 }

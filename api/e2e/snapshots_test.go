@@ -217,7 +217,7 @@ func TestEmptyReportIsValidAndEverythingExits(t *testing.T) {
 
 func TestConcurrentReportsOverHTTPEndInGaplessNumbers(t *testing.T) {
 	t.Parallel()
-	const reports = 200
+	reports := scaled(100, 200)
 	s := share(t)
 	s.environment("busy", evidence.Docker)
 	var group sync.WaitGroup
