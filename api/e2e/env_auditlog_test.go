@@ -117,7 +117,7 @@ func spelled(value any) string {
 
 func TestAuditLogIsFiltered(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{begins: time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)})
+	s := start(t, options{begins: firstOfOctober})
 	s.environment("prod", evidence.Server)
 	s.comesFrom("web-ci", "web", firstCommit, "acme/web")
 	s.comesFrom("db-ci", "db", firstCommit, "acme/db")

@@ -145,21 +145,16 @@ func TestEventLogTellsOfNewProvenanceInSingularAndPlural(t *testing.T) {
 	}
 }
 
-// fiveVersions makes an environment run v1 to v5 one after the other, an hour apart from
-// noon of the first of October on.
-func fiveVersions(t *testing.T, o options) *service {
-	o.begins = time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)
-	s := start(t, o)
-	s.environment("host", evidence.Server)
-	s.runFiveVersions()
-	return s
-}
+// firstOfOctober is when the clock of tests of the event log stands.
+var firstOfOctober = time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)
 
-func (s *service) runFiveVersions() {
+// runFiveVersions makes an environment run v1 to v5 one after the other, and turns the
+// clock after each.
+func (s *service) runFiveVersions(gap time.Duration) {
 	s.t.Helper()
 	for version := 1; version <= 5; version++ {
 		s.nowRuns("host", fmt.Sprint("v", version))
-		s.clock.turn(time.Hour)
+		s.clock.turn(gap)
 	}
 }
 
@@ -177,7 +172,9 @@ func versions(last, first int) []string {
 
 func TestEventsAreAskedForBySnapshotAndByTime(t *testing.T) {
 	t.Parallel()
-	s := fiveVersions(t, options{})
+	s := start(t, options{begins: firstOfOctober})
+	s.environment("host", evidence.Server)
+	s.runFiveVersions(time.Hour)
 	none := []string{}
 	for query, want := range map[string][]string{
 		"":                                       versions(5, 1),
@@ -245,7 +242,9 @@ func TestEventsAreAskedForBySnapshotAndByTime(t *testing.T) {
 
 func TestEventPagesSayWhereTheyAre(t *testing.T) {
 	t.Parallel()
-	s := fiveVersions(t, options{})
+	s := share(t)
+	s.environment("host", evidence.Server)
+	s.runFiveVersions(0)
 	all := versions(5, 1)
 	for _, c := range []struct {
 		query                      string
@@ -295,7 +294,9 @@ func turned(t *testing.T, query string, page int) string {
 
 func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 	t.Parallel()
-	s := fiveVersions(t, options{})
+	s := share(t)
+	s.environment("host", evidence.Server)
+	s.runFiveVersions(0)
 	path := s.environmentsPath() + "/host/events"
 	for query, message := range map[string]string{
 		"?start=nonsense":       "Invalid interval value: nonsense",
@@ -342,7 +343,9 @@ func TestEventLogOfAnEnvironmentWithoutSnapshotsIsEmpty(t *testing.T) {
 
 func TestEventLogGoesByTheNameOfNow(t *testing.T) {
 	t.Parallel()
-	s := fiveVersions(t, options{})
+	s := share(t)
+	s.environment("host", evidence.Server)
+	s.runFiveVersions(0)
 	s.rename("host", "metal")
 	for _, name := range []string{"host", "metal"} {
 		event := at(t, s.read(s.environmentsPath()+"/"+name+"/events?per_page=1"), 0)
@@ -405,13 +408,13 @@ func TestEventsAreFilteredByRepositories(t *testing.T) {
 
 func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{real: true, begins: time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)})
+	s := start(t, options{real: true, begins: firstOfOctober})
 	s.environment("host", evidence.Server)
 	s.environment("edge", evidence.Server)
 	s.environment("idle", evidence.Server)
 	s.logical("all", "edge", "host", "idle")
 	s.logical("nothing")
-	s.runFiveVersions()
+	s.runFiveVersions(time.Hour)
 	s.comesFrom("ci", "gate", firstCommit, "acme/gate")
 	s.nowRuns("edge", "gate")
 	s.clock.turn(time.Hour)
@@ -464,7 +467,9 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 // died between a snapshot and the last of its events.
 func TestEventLogShowsNoSnapshotThatIsOnlyBeingMade(t *testing.T) {
 	t.Parallel()
-	s := fiveVersions(t, options{})
+	s := share(t)
+	s.environment("host", evidence.Server)
+	s.runFiveVersions(0)
 	id, now := s.environmentID("host"), evidence.Seconds(s.clock.read())
 	s.must(s.Process.Store.Snapshots.Insert(t.Context(), snapshot.Snapshot{Environment: id, Number: 6, Timestamp: now, EventsBefore: 9, Events: 3}))
 	s.must(s.Process.Store.Events.Record(t.Context(), []snapshot.Event{

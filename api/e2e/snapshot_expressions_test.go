@@ -11,23 +11,21 @@ import (
 	"attestry/evidence"
 )
 
-// fiveDays is an environment that got a snapshot on each of five days, 30 March to 3
-// April, at noon. It is looked at a minute past noon of 4 April.
-func fiveDays(t *testing.T) *service {
+// startFiveDays starts a service with an environment that got a snapshot on each of five
+// days, 30 March to 3 April, at noon. The clock stands a minute past noon of 4 April.
+func startFiveDays(t *testing.T) *service {
+	t.Helper()
 	s := start(t, options{begins: deliveryBegins})
 	s.environment("host", evidence.Server)
 	s.logical("all", "host")
-	for n := range 5 {
-		s.serves("host", fmt.Sprint("version-", n))
-		s.clock.turn(24 * time.Hour)
-	}
+	s.runFiveVersions(24 * time.Hour)
 	s.clock.turn(time.Minute)
 	return s
 }
 
 func TestSnapshotsAreFoundInEveryFormOfTheClients(t *testing.T) {
 	t.Parallel()
-	s := fiveDays(t)
+	s := startFiveDays(t)
 	for expression, want := range map[string]int64{
 		"1": 1, "5": 5, "-1": 5, "-5": 1, "~0": 5, "~4": 1, "%235": 5, "%23-2": 4, "~1": 4,
 		"@%7Bnow%7D": 5, "@{NOW}": 5, "@%7B2026-03-31T12:00:10%7D": 2, "@%7B2026-03-31T11:59:59%7D": 1, "@%7B2026-03-31T12%3A00%3A10Z%7D": 2,
@@ -49,7 +47,9 @@ func TestSnapshotsAreFoundInEveryFormOfTheClients(t *testing.T) {
 
 func TestExpressionsWithoutASnapshotAreAnsweredInTheWordsOfTheContract(t *testing.T) {
 	t.Parallel()
-	s := fiveDays(t)
+	s := share(t)
+	s.environment("host", evidence.Server)
+	s.runFiveVersions(0)
 	s.environment("empty", evidence.Server)
 	for _, c := range []struct{ environment, expression, want string }{
 		{"host", "6", "Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5"},
@@ -80,7 +80,9 @@ var garbledExpressions = []string{
 
 func TestGarbledExpressionsAreRefused(t *testing.T) {
 	t.Parallel()
-	s := fiveDays(t)
+	s := share(t)
+	s.environment("host", evidence.Server)
+	s.runFiveVersions(0)
 	s.environment("empty", evidence.Server)
 	for _, environment := range []string{"host", "empty"} {
 		for _, expression := range garbledExpressions {
@@ -91,7 +93,7 @@ func TestGarbledExpressionsAreRefused(t *testing.T) {
 
 func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
 	t.Parallel()
-	s := fiveDays(t)
+	s := startFiveDays(t)
 	s.environment("empty", evidence.Server)
 	list := func(environment, interval, more string) []float64 {
 		items := s.read("/snapshots/" + s.org + "/" + environment + "?interval=" + url.QueryEscape(interval) + more).([]any)
