@@ -11,25 +11,25 @@ import (
 
 func (s *service) allowlistsPath() string { return "/allowlists/" + s.org }
 
-// allowanceOf is the body that permits what serverReport calls name.
-func allowanceOf(name, why string) string {
+// allowanceBody is the body that permits what serverReport calls name.
+func allowanceBody(name, why string) string {
 	return fmt.Sprintf(`{"artifact_name":%q,"artifact_fingerprint":%q,"description":%q}`, name, evidence.HashAPIKey(name), why)
 }
 
-func (s *service) allow(environment, name, why string) {
+func (s *service) allowArtifact(environment, name, why string) {
 	s.t.Helper()
-	body := allowanceOf(name, why)
+	body := allowanceBody(name, why)
 	if got := s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/"+environment, []byte(body)); string(got.body) != body {
 		s.t.Errorf("answered %s", got.body)
 	}
 }
 
-// allowlist gives a line for each entry.
-func (s *service) allowlist() string {
+// allowlistLines gives a line for each entry.
+func (s *service) allowlistLines() string {
 	s.t.Helper()
 	lines := ""
 	for _, one := range s.read(s.allowlistsPath()).([]any) {
-		lines += fmt.Sprintln(at(s.t, one, "environment_name"), at(s.t, one, "artifact_name"), at(s.t, one, "description"), at(s.t, one, "user_name"))
+		lines += fmt.Sprintln(lookup(s.t, one, "environment_name"), lookup(s.t, one, "artifact_name"), lookup(s.t, one, "description"), lookup(s.t, one, "user_name"))
 	}
 	return lines
 }
@@ -37,51 +37,51 @@ func (s *service) allowlist() string {
 func TestArtifactsArePermittedByEnvironment(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.environment("beta", evidence.K8S)
+	s.createEnvironment("prod", evidence.Server)
+	s.createEnvironment("beta", evidence.K8S)
 	if got := string(s.want(http.StatusOK, http.MethodGet, s.allowlistsPath(), nil).body); got != "[]" {
 		t.Errorf("an empty list is %s", got)
 	}
 	for _, step := range []string{"prod web", "beta web", "prod db"} {
 		var environment, name string
 		fmt.Sscan(step, &environment, &name)
-		s.allow(environment, name, "first")
+		s.allowArtifact(environment, name, "first")
 	}
-	if got, want := s.allowlist(), "prod db first administrator\nbeta web first administrator\nprod web first administrator\n"; got != want {
+	if got, want := s.allowlistLines(), "prod db first administrator\nbeta web first administrator\nprod web first administrator\n"; got != want {
 		t.Errorf("listed\n%s", got)
 	}
-	newest := at(t, s.read(s.allowlistsPath()), 0)
-	if at(t, newest, "fingerprint") != evidence.HashAPIKey("db") || at(t, newest, "timestamp").(float64) < 1_700_000_000 {
-		t.Errorf("listed %s", shown(newest))
+	newest := lookup(t, s.read(s.allowlistsPath()), 0)
+	if lookup(t, newest, "fingerprint") != evidence.HashAPIKey("db") || lookup(t, newest, "timestamp").(float64) < 1_700_000_000 {
+		t.Errorf("listed %s", asJSON(newest))
 	}
 }
 
 func TestRepeatedPermissionTakesNameReasonWhoAndWhen(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
-	s.environment("prod", evidence.Server)
-	s.allow("prod", "web", "first")
-	s.allow("prod", "db", "first")
-	before := at(t, s.read(s.allowlistsPath()), 1)
+	s.createEnvironment("prod", evidence.Server)
+	s.allowArtifact("prod", "web", "first")
+	s.allowArtifact("prod", "db", "first")
+	before := lookup(t, s.read(s.allowlistsPath()), 1)
 	s.clock.turn(time.Hour)
 	body := fmt.Sprintf(`{"artifact_name":"shop","artifact_fingerprint":%q,"description":""}`, evidence.HashAPIKey("web"))
 	got := s.do(http.MethodPut, "/api/v2"+s.allowlistsPath()+"/prod", memberKey, []byte(body))
 	if got.status != http.StatusCreated || string(got.body) != body {
 		t.Errorf("answered %d %s", got.status, got.body)
 	}
-	if got, want := s.allowlist(), "prod shop  member\nprod db first administrator\n"; got != want {
+	if got, want := s.allowlistLines(), "prod shop  member\nprod db first administrator\n"; got != want {
 		t.Errorf("listed\n%s", got)
 	}
-	after := at(t, s.read(s.allowlistsPath()), 0)
-	if at(t, after, "timestamp").(float64) < at(t, before, "timestamp").(float64)+3600 {
-		t.Errorf("permitted at %v, and again at %v", at(t, before, "timestamp"), at(t, after, "timestamp"))
+	after := lookup(t, s.read(s.allowlistsPath()), 0)
+	if lookup(t, after, "timestamp").(float64) < lookup(t, before, "timestamp").(float64)+3600 {
+		t.Errorf("permitted at %v, and again at %v", lookup(t, before, "timestamp"), lookup(t, after, "timestamp"))
 	}
 }
 
 func TestPermissionHasWhatRunsJudgedAnew(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
+	s.createEnvironment("prod", evidence.Server)
 	found, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
 	token := func() string {
@@ -90,9 +90,9 @@ func TestPermissionHasWhatRunsJudgedAnew(t *testing.T) {
 		return moved
 	}
 	before := token()
-	s.allow("prod", "web", "first")
+	s.allowArtifact("prod", "web", "first")
 	first := token()
-	s.allow("prod", "web", "again")
+	s.allowArtifact("prod", "web", "again")
 	if again := token(); first == before || again == first {
 		t.Errorf("the generation was %q, %q, %q", before, first, again)
 	}
@@ -101,14 +101,14 @@ func TestPermissionHasWhatRunsJudgedAnew(t *testing.T) {
 func TestAllowListFollowsTheNamesOfItsEnvironments(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.environment("gone", evidence.Server)
-	s.allow("prod", "web", "w")
-	s.allow("gone", "web", "w")
-	s.rename("prod", "live")
-	s.allow("prod", "db", "by the former name")
-	s.archive("gone")
-	if got, want := s.allowlist(), "live db by the former name administrator\nlive web w administrator\n"; got != want {
+	s.createEnvironment("prod", evidence.Server)
+	s.createEnvironment("gone", evidence.Server)
+	s.allowArtifact("prod", "web", "w")
+	s.allowArtifact("gone", "web", "w")
+	s.renameEnvironment("prod", "live")
+	s.allowArtifact("prod", "db", "by the former name")
+	s.archiveEnvironment("gone")
+	if got, want := s.allowlistLines(), "live db by the former name administrator\nlive web w administrator\n"; got != want {
 		t.Errorf("listed\n%s", got)
 	}
 }
@@ -116,8 +116,8 @@ func TestAllowListFollowsTheNamesOfItsEnvironments(t *testing.T) {
 func TestBadPermissionsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.environment("all", evidence.LogicalType)
+	s.createEnvironment("prod", evidence.Server)
+	s.createEnvironment("all", evidence.LogicalType)
 	fingerprint := evidence.HashAPIKey("web")
 	for body, want := range map[string]struct{ field, text string }{
 		`{"artifact_name":"a","artifact_fingerprint":"abc","description":"d"}`:                          {"artifact_fingerprint", "String should match pattern '^[a-f0-9]{64}$' [input: abc]"},
@@ -131,11 +131,11 @@ func TestBadPermissionsAreRefused(t *testing.T) {
 			t.Errorf("%s: %q %q", body, message, errors)
 		}
 	}
-	got := s.want(http.StatusBadRequest, http.MethodPut, s.allowlistsPath()+"/all", []byte(allowanceOf("web", "w")))
+	got := s.want(http.StatusBadRequest, http.MethodPut, s.allowlistsPath()+"/all", []byte(allowanceBody("web", "w")))
 	if _, errors := got.problem(t); errors["env_name"] != "Only physical environments have an allow list [input: all]" {
 		t.Errorf("a logical environment: %q", errors)
 	}
-	if got := s.allowlist(); got != "" {
+	if got := s.allowlistLines(); got != "" {
 		t.Errorf("listed\n%s", got)
 	}
 }
@@ -143,14 +143,14 @@ func TestBadPermissionsAreRefused(t *testing.T) {
 func TestAllowListsOfOrganizationsKeepApart(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.environmentIn(s.public, "prod")
-	s.allow("prod", "web", "w")
-	s.want(http.StatusCreated, http.MethodPut, "/allowlists/"+s.public+"/prod", []byte(allowanceOf("db", "d")))
+	s.createEnvironment("prod", evidence.Server)
+	s.createEnvironmentIn(s.public, "prod")
+	s.allowArtifact("prod", "web", "w")
+	s.want(http.StatusCreated, http.MethodPut, "/allowlists/"+s.public+"/prod", []byte(allowanceBody("db", "d")))
 	if got := column(t, s.read("/allowlists/"+s.public), "artifact_name"); got != "db" {
 		t.Errorf("the other organization permits %s", got)
 	}
-	if got := s.allowlist(); got != "prod web w administrator\n" {
+	if got := s.allowlistLines(); got != "prod web w administrator\n" {
 		t.Errorf("listed\n%s", got)
 	}
 	if got := s.do(http.MethodGet, "/api/v2"+s.allowlistsPath(), strangerKey, nil); got.status != http.StatusForbidden {

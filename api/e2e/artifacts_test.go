@@ -11,17 +11,17 @@ import (
 	"attestry/evidence"
 )
 
-// digits fills up hex digits to a length.
-func digits(start string, length int) string { return start + strings.Repeat("0", length-len(start)) }
+// padHex fills up hex digits to a length.
+func padHex(start string, length int) string { return start + strings.Repeat("0", length-len(start)) }
 
 // history lists the events of an artifact's history.
 func history(t *testing.T, artifact any) string {
 	t.Helper()
-	events := clientReadsEach(t, "history", at(t, artifact, "history"))
+	events := clientReadsEach(t, "history", lookup(t, artifact, "history"))
 	before := 0.0
 	for _, event := range events {
-		if when := at(t, event, "timestamp").(float64); when < before {
-			t.Errorf("the history is out of order: %s", shown(events))
+		if when := lookup(t, event, "timestamp").(float64); when < before {
+			t.Errorf("the history is out of order: %s", asJSON(events))
 		} else {
 			before = when
 		}
@@ -32,7 +32,7 @@ func history(t *testing.T, artifact any) string {
 func TestArtifactShowsEverythingThatWasReported(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	fingerprint, commit := digits("abcde1", 64), digits("c1", 40)
+	fingerprint, commit := padHex("abcde1", 64), padHex("c1", 40)
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", artifactReport("trail-1", "app", fingerprint, commit))
 	got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + fingerprint)
 	clientReads(t, "artifact", got)
@@ -40,23 +40,23 @@ func TestArtifactShowsEverythingThatWasReported(t *testing.T) {
 		"fingerprint": fingerprint, "filename": "registry.example.com/cli:1.0", "flow_name": "build", "trail_name": "trail-1",
 		"template_reference_name": "app", "git_commit": commit, "state": "COMPLIANT", "state_info": "All attestations are compliant",
 		"build_url": "https://github.com/acme/cli/actions/runs/1", "repo_url": "https://github.com/acme/cli",
-		"html_url": s.URL + "/" + s.org + "/flows/build/artifacts/" + fingerprint + "?artifact_id=" + at(t, got, "id").(string),
+		"html_url": s.URL + "/" + s.org + "/flows/build/artifacts/" + fingerprint + "?artifact_id=" + lookup(t, got, "id").(string),
 		"api_url":  s.URL + "/api/v2/artifacts/" + s.org + "/build/fingerprint/" + fingerprint,
 	} {
-		if at(t, got, member) != want {
-			t.Errorf("%s is %v, want %v", member, at(t, got, member), want)
+		if lookup(t, got, member) != want {
+			t.Errorf("%s is %v, want %v", member, lookup(t, got, member), want)
 		}
 	}
-	if at(t, got, "git_commit_info", "author") != "A. Person <person@example.com>" || at(t, got, "git_commit_info", "sha1") != commit {
-		t.Errorf("commit %s", shown(at(t, got, "git_commit_info")))
+	if lookup(t, got, "git_commit_info", "author") != "A. Person <person@example.com>" || lookup(t, got, "git_commit_info", "sha1") != commit {
+		t.Errorf("commit %s", asJSON(lookup(t, got, "git_commit_info")))
 	}
-	if at(t, got, "repo_info", "name") != "acme/cli" || at(t, got, "repo_info", "id") != "290597708" || at(t, got, "repo_info", "provider") != "github" {
-		t.Errorf("repo %s", shown(at(t, got, "repo_info")))
+	if lookup(t, got, "repo_info", "name") != "acme/cli" || lookup(t, got, "repo_info", "id") != "290597708" || lookup(t, got, "repo_info", "provider") != "github" {
+		t.Errorf("repo %s", asJSON(lookup(t, got, "repo_info")))
 	}
-	if at(t, got, "annotations", "tier") != 1.0 || at(t, got, "created_at") != at(t, got, "last_modified_at") {
-		t.Errorf("got %s", shown(got))
+	if lookup(t, got, "annotations", "tier") != 1.0 || lookup(t, got, "created_at") != lookup(t, got, "last_modified_at") {
+		t.Errorf("got %s", asJSON(got))
 	}
-	if self := s.read(strings.TrimPrefix(at(t, got, "api_url").(string), s.URL+"/api/v2")); at(t, self, "id") != at(t, got, "id") {
+	if self := s.read(strings.TrimPrefix(lookup(t, got, "api_url").(string), s.URL+"/api/v2")); lookup(t, self, "id") != lookup(t, got, "id") {
 		t.Error("its own address leads elsewhere")
 	}
 }
@@ -64,20 +64,20 @@ func TestArtifactShowsEverythingThatWasReported(t *testing.T) {
 func TestArtifactWithLittleSaidOfItShowsNothingInItsPlace(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	fingerprint := digits("abcde1", 64)
+	fingerprint := padHex("abcde1", 64)
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"app","build_url":"","commit_url":""}`, fingerprint))
 	got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + fingerprint)
 	clientReads(t, "artifact", got)
-	if at(t, got, "git_commit_info") != nil || at(t, got, "repo_info") != nil {
-		t.Errorf("got %s", shown(got))
+	if lookup(t, got, "git_commit_info") != nil || lookup(t, got, "repo_info") != nil {
+		t.Errorf("got %s", asJSON(got))
 	}
 }
 
 func TestUnknownCommitIsShownAlikeInAllAnswers(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	unknown, short := evidence.HashAPIKey("bare"), evidence.HashAPIKey("odd")
 	const repo = `,"repo_info":{"name":"acme/web","id":"1","url":"https://github.com/acme/web","provider":"github"}`
 	for fingerprint, commit := range map[string]string{unknown: "", short: `,"git_commit_info":{"sha1":"v1"}`} {
@@ -85,30 +85,30 @@ func TestUnknownCommitIsShownAlikeInAllAnswers(t *testing.T) {
 			`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"c","trail_name":%q,"template_reference_name":"app"%s%s}`,
 			fingerprint, fingerprint, commit, repo))
 	}
-	s.nowRuns("host", "bare", "odd", "stranger")
+	s.reportServer("host", "bare", "odd", "stranger")
 	shownCommits := map[string]any{}
 	for _, fingerprint := range []string{unknown, short} {
 		artifact := s.read("/artifacts/" + s.org + "/build/fingerprint/" + fingerprint)
 		clientReads(t, "artifact", artifact)
-		shownCommits["artifact "+fingerprint] = at(t, artifact, "git_commit")
-		found, _ := s.searched(fingerprint)
-		shownCommits["search "+fingerprint] = at(t, found, 0, "git_commit")
-		for _, event := range at(t, s.read("/trails/"+s.org+"/build/"+fingerprint), "events").([]any) {
-			if at(t, event, "type") == evidence.ArtifactCreation {
-				shownCommits["trail "+fingerprint] = at(t, event, "git_commit")
+		shownCommits["artifact "+fingerprint] = lookup(t, artifact, "git_commit")
+		found, _ := s.search(fingerprint)
+		shownCommits["search "+fingerprint] = lookup(t, found, 0, "git_commit")
+		for _, event := range lookup(t, s.read("/trails/"+s.org+"/build/"+fingerprint), "events").([]any) {
+			if lookup(t, event, "type") == evidence.ArtifactCreation {
+				shownCommits["trail "+fingerprint] = lookup(t, event, "git_commit")
 			}
 		}
 	}
-	found, _ := s.searched(evidence.HashAPIKey("stranger"))
-	shownCommits["search without provenance"] = at(t, found, 0, "git_commit")
+	found, _ := s.search(evidence.HashAPIKey("stranger"))
+	shownCommits["search without provenance"] = lookup(t, found, 0, "git_commit")
 	for i, item := range clientReadsEach(t, "artifacts_item", s.read("/artifacts/"+s.org)) {
-		shownCommits[fmt.Sprint("list ", i)] = at(t, item, "git_commit")
+		shownCommits[fmt.Sprint("list ", i)] = lookup(t, item, "git_commit")
 	}
-	latest := s.snapshot("host", "-1")
+	latest := s.getSnapshot("host", "-1")
 	for _, name := range []string{"bare", "odd"} {
 		artifact := latest.running(t, name)
-		shownCommits["snapshot "+name] = at(t, artifact, "git_commit")
-		shownCommits["flow of snapshot "+name] = at(t, artifact, "flows", 0, "git_commit")
+		shownCommits["snapshot "+name] = lookup(t, artifact, "git_commit")
+		shownCommits["flow of snapshot "+name] = lookup(t, artifact, "flows", 0, "git_commit")
 	}
 	if len(shownCommits) != 13 {
 		t.Errorf("looked at %d answers", len(shownCommits))
@@ -127,7 +127,7 @@ func TestUnknownCommitIsShownAlikeInAllAnswers(t *testing.T) {
 		"/artifacts/" + s.org + "/build/" + unknown + "/latest_commit": {"latest_commit"},
 		"/repos/" + s.org + "/live-artifacts/acme/web?provider=github": {"live_artifacts", 0, "commit_sha"},
 	} {
-		if commit := at(t, s.read(path), members...); commit != nil {
+		if commit := lookup(t, s.read(path), members...); commit != nil {
 			t.Errorf("%s: the commit is %v, want null", path, commit)
 		}
 	}
@@ -147,60 +147,60 @@ trail:
         - name: test
           type: generic
 `))
-	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
 	want := func(state, info, events string) {
 		t.Helper()
 		got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint)
-		if at(t, got, "state") != state || at(t, got, "state_info") != info {
-			t.Errorf("got %v, %v; want %s, %s", at(t, got, "state"), at(t, got, "state_info"), state, info)
+		if lookup(t, got, "state") != state || lookup(t, got, "state_info") != info {
+			t.Errorf("got %v, %v; want %s, %s", lookup(t, got, "state"), lookup(t, got, "state_info"), state, info)
 		}
 		if happened := history(t, got); happened != events {
 			t.Errorf("history %q, want %q", happened, events)
 		}
-		if listed := at(t, s.read("/artifacts/"+s.org), 0, "state"); listed != state {
+		if listed := lookup(t, s.read("/artifacts/"+s.org), 0, "state"); listed != state {
 			t.Errorf("listed as %v", listed)
 		}
-		if required := fmt.Sprint(at(t, got, "template")); required != "[test review]" {
+		if required := fmt.Sprint(lookup(t, got, "template")); required != "[test review]" {
 			t.Errorf("template %s", required)
 		}
-		if at(t, got, "last_modified_at").(float64) < at(t, got, "created_at").(float64) {
+		if lookup(t, got, "last_modified_at").(float64) < lookup(t, got, "created_at").(float64) {
 			t.Error("modified before it was made")
 		}
 	}
 	ofArtifact := `,"artifact_fingerprint":"` + attestedFingerprint + `"`
 	want("INCOMPLETE", "Missing attestations: test, review", "Artifact created")
-	s.generic("t", "test", false, ofArtifact)
+	s.attestGeneric("t", "test", false, ofArtifact)
 	want("NON-COMPLIANT", "Non-compliant attestations: test. Missing attestations: review", "Artifact created test evidence received")
-	s.generic("t", "test", true, ofArtifact)
-	s.generic("t", "scan", true, `,"target_artifacts":["app"]`)
-	s.generic("t", "review", true, "")
+	s.attestGeneric("t", "test", true, ofArtifact)
+	s.attestGeneric("t", "scan", true, `,"target_artifacts":["app"]`)
+	s.attestGeneric("t", "review", true, "")
 	const events = "Artifact created test evidence received test evidence received scan evidence received"
 	want("COMPLIANT", "All attestations are compliant", events)
 	// What is attested of others is not of this one.
-	s.artifact("build", "t", "app", newFingerprint, otherCommit)
-	s.generic("t", "test", false, `,"artifact_fingerprint":"`+newFingerprint+`"`)
-	s.generic("t", "scan", false, `,"target_artifacts":["app"],"git_commit_info":{"sha1":"`+otherCommit+`"}`)
+	s.reportArtifact("build", "t", "app", newFingerprint, otherCommit)
+	s.attestGeneric("t", "test", false, `,"artifact_fingerprint":"`+newFingerprint+`"`)
+	s.attestGeneric("t", "scan", false, `,"target_artifacts":["app"],"git_commit_info":{"sha1":"`+otherCommit+`"}`)
 	got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint)
-	if at(t, got, "state") != "COMPLIANT" || history(t, got) != events {
-		t.Errorf("got %s", shown(got))
+	if lookup(t, got, "state") != "COMPLIANT" || history(t, got) != events {
+		t.Errorf("got %s", asJSON(got))
 	}
 }
 
 func TestArtifactThatItsTrailHasLetGoIsJudgedByItsOwnEvidence(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
-	s.generic("t", "scan", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.attestGeneric("t", "scan", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
 	for i := range 40 {
-		s.artifact("build", "t", "app", digits(fmt.Sprintf("abcde%02d", i), 64), otherCommit)
+		s.reportArtifact("build", "t", "app", padHex(fmt.Sprintf("abcde%02d", i), 64), otherCommit)
 	}
 	got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint)
-	if at(t, got, "state") != "NON-COMPLIANT" || history(t, got) != "Artifact created scan evidence received" {
-		t.Errorf("got %s", shown(got))
+	if lookup(t, got, "state") != "NON-COMPLIANT" || history(t, got) != "Artifact created scan evidence received" {
+		t.Errorf("got %s", asJSON(got))
 	}
 	listed := s.read("/artifacts/" + s.org + "?per_page=100").([]any)
-	if oldest := listed[len(listed)-1]; len(listed) != 41 || at(t, oldest, "state") != "NON-COMPLIANT" {
-		t.Errorf("%d listed, the oldest as %s", len(listed), shown(oldest))
+	if oldest := listed[len(listed)-1]; len(listed) != 41 || lookup(t, oldest, "state") != "NON-COMPLIANT" {
+		t.Errorf("%d listed, the oldest as %s", len(listed), asJSON(oldest))
 	}
 }
 
@@ -209,20 +209,20 @@ func TestHistoryKeepsEveryAttestationInTheOrderOfTime(t *testing.T) {
 	s := start(t, options{real: true})
 	other := `,"target_artifacts":["app"],"git_commit_info":{"sha1":"` + otherCommit + `"}`
 	own := `,"target_artifacts":["app"],"git_commit_info":{"sha1":"` + attestedCommit + `"}`
-	s.generic("t", "scan", true, own)
-	s.generic("t", "scan", false, own)
-	s.generic("t", "alien", true, other)
-	s.generic("t", "alien", true, `,"target_artifacts":["lib"]`)
-	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
-	s.generic("t", "test", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
-	s.generic("t", "test", true, `,"target_artifacts":["lib","app"]`)
+	s.attestGeneric("t", "scan", true, own)
+	s.attestGeneric("t", "scan", false, own)
+	s.attestGeneric("t", "alien", true, other)
+	s.attestGeneric("t", "alien", true, `,"target_artifacts":["lib"]`)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.attestGeneric("t", "test", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
+	s.attestGeneric("t", "test", true, `,"target_artifacts":["lib","app"]`)
 	s.clock.turn(-time.Hour)
-	s.generic("t", "test", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
-	s.generic("t", "alien", true, "")
+	s.attestGeneric("t", "test", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
+	s.attestGeneric("t", "alien", true, "")
 	const received = " evidence received"
 	const want = "scan" + received + " scan" + received + " Artifact created test" + received + " test" + received + " test" + received
 	got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint)
-	found := at(t, s.read("/search/"+s.org+"/sha/"+attestedFingerprint[:9]), "artifacts", 0)
+	found := lookup(t, s.read("/search/"+s.org+"/sha/"+attestedFingerprint[:9]), "artifacts", 0)
 	if history(t, got) != want || history(t, found) != want {
 		t.Errorf("history %q, found with %q, want %q", history(t, got), history(t, found), want)
 	}
@@ -232,7 +232,7 @@ func TestHistoryKeepsEveryAttestationInTheOrderOfTime(t *testing.T) {
 // their slot had to drop: their attestations are read by two commands for all of them, one
 // for those by fingerprint and one for those by name.
 func TestArtifactsThatTheirTrailHasLetGoCostNoMore(t *testing.T) {
-	s, counting := counted(t)
+	s, counting := startCounting(t)
 	spent := func(path string) int {
 		t.Helper()
 		counting.Reset()
@@ -240,13 +240,13 @@ func TestArtifactsThatTheirTrailHasLetGoCostNoMore(t *testing.T) {
 		return counting.Snapshot().Commands()
 	}
 	list, one := "/artifacts/"+s.org+"?per_page=100", "/artifacts/"+s.org+"/build/fingerprint/"+attestedFingerprint
-	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
-	s.generic("t", "scan", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.attestGeneric("t", "scan", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
 	fewListed, fewShown := spent(list), spent(one)
 	for i := range 45 {
-		fingerprint := digits(fmt.Sprintf("abcde%02d", i), 64)
-		s.artifact("build", "t", "app", fingerprint, otherCommit)
-		s.generic("t", "scan", i%2 == 0, `,"artifact_fingerprint":"`+fingerprint+`"`)
+		fingerprint := padHex(fmt.Sprintf("abcde%02d", i), 64)
+		s.reportArtifact("build", "t", "app", fingerprint, otherCommit)
+		s.attestGeneric("t", "scan", i%2 == 0, `,"artifact_fingerprint":"`+fingerprint+`"`)
 	}
 	if listed, shown := spent(list), spent(one); listed > fewListed+2 || shown > fewShown {
 		t.Errorf("%d commands for the list and %d for one, with few artifacts %d and %d", listed, shown, fewListed, fewShown)
@@ -260,14 +260,14 @@ func TestArtifactsThatTheirTrailHasLetGoCostNoMore(t *testing.T) {
 func TestFingerprintIsLookedUpInItsFlowTrailAndAttestation(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	one, other := digits("abcde1", 64), digits("abcde2", 64)
-	s.artifact("build", "t1", "app", one, attestedCommit)
-	s.generic("t1", "scan", true, `,"artifact_fingerprint":"`+one+`"`)
-	s.artifact("build", "t2", "app", one, otherCommit)
-	s.generic("t2", "named", true, `,"target_artifacts":["app"]`)
-	s.artifact("build", "t1", "app", other, attestedCommit)
-	s.artifact("release", "t1", "app", one, attestedCommit)
-	scan, named := at(t, s.lone("t1", "scan"), "attestation_id").(string), at(t, s.lone("t2", "named"), "attestation_id").(string)
+	one, other := padHex("abcde1", 64), padHex("abcde2", 64)
+	s.reportArtifact("build", "t1", "app", one, attestedCommit)
+	s.attestGeneric("t1", "scan", true, `,"artifact_fingerprint":"`+one+`"`)
+	s.reportArtifact("build", "t2", "app", one, otherCommit)
+	s.attestGeneric("t2", "named", true, `,"target_artifacts":["app"]`)
+	s.reportArtifact("build", "t1", "app", other, attestedCommit)
+	s.reportArtifact("release", "t1", "app", one, attestedCommit)
+	scan, named := lookup(t, s.onlyAttestation("t1", "scan"), "attestation_id").(string), lookup(t, s.onlyAttestation("t2", "named"), "attestation_id").(string)
 	base := "/artifacts/" + s.org + "/build/fingerprint/"
 	for path, want := range map[string][2]string{
 		one:                                      {one, "t2"},
@@ -281,14 +281,14 @@ func TestFingerprintIsLookedUpInItsFlowTrailAndAttestation(t *testing.T) {
 		"abcde?attestation_id=" + named:          {one, "t2"},
 	} {
 		got := s.read(base + path)
-		if at(t, got, "fingerprint") != want[0] || at(t, got, "trail_name") != want[1] {
-			t.Errorf("%s: got %v in %v, want %v", path, at(t, got, "fingerprint"), at(t, got, "trail_name"), want)
+		if lookup(t, got, "fingerprint") != want[0] || lookup(t, got, "trail_name") != want[1] {
+			t.Errorf("%s: got %v in %v, want %v", path, lookup(t, got, "fingerprint"), lookup(t, got, "trail_name"), want)
 		}
 	}
 	for path, digits := range map[string]string{
 		one[:6] + "?trail=none":                                  one[:6],
 		other + "?trail=t2":                                      other,
-		digits("abcdf", 64):                                      digits("abcdf", 64),
+		padHex("abcdf", 64):                                      padHex("abcdf", 64),
 		other + "?attestation_id=" + scan:                        other,
 		one + "?trail=t2&attestation_id=" + scan:                 one,
 		one + "?attestation_id=00000000-0000-0000-0000-00000000": one,
@@ -313,24 +313,24 @@ func TestFingerprintIsLookedUpInItsFlowTrailAndAttestation(t *testing.T) {
 func TestArtifactsOfACommitAreAList(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.artifact("build", "t1", "app", digits("abcde1", 64), attestedCommit)
-	s.artifact("build", "t2", "app", digits("abcde1", 64), attestedCommit)
-	s.generic("t2", "scan", false, `,"artifact_fingerprint":"`+digits("abcde1", 64)+`"`)
-	s.artifact("build", "t1", "web", digits("abcde2", 64), attestedCommit)
-	s.artifact("build", "t1", "app", digits("abcde3", 64), otherCommit)
+	s.reportArtifact("build", "t1", "app", padHex("abcde1", 64), attestedCommit)
+	s.reportArtifact("build", "t2", "app", padHex("abcde1", 64), attestedCommit)
+	s.attestGeneric("t2", "scan", false, `,"artifact_fingerprint":"`+padHex("abcde1", 64)+`"`)
+	s.reportArtifact("build", "t1", "web", padHex("abcde2", 64), attestedCommit)
+	s.reportArtifact("build", "t1", "app", padHex("abcde3", 64), otherCommit)
 	base := "/artifacts/" + s.org + "/build/commit_sha/"
 	for path, want := range map[string]string{
 		attestedCommit:               "t1/web t2/app t1/app",
 		attestedCommit[:7]:           "t1/web t2/app t1/app",
 		attestedCommit + "?trail=t2": "t2/app",
 		attestedCommit + "?trail=":   "t1/web t2/app t1/app",
-		digits("9", 40):              "",
+		padHex("9", 40):              "",
 		"main":                       "",
 	} {
 		var got []string
 		for _, artifact := range s.read(base + path).([]any) {
 			clientReads(t, "artifact", artifact)
-			got = append(got, fmt.Sprint(at(t, artifact, "trail_name"), "/", at(t, artifact, "template_reference_name")))
+			got = append(got, fmt.Sprint(lookup(t, artifact, "trail_name"), "/", lookup(t, artifact, "template_reference_name")))
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: got %v, want %s", path, got, want)
@@ -338,8 +338,8 @@ func TestArtifactsOfACommitAreAList(t *testing.T) {
 	}
 	// The evidence of one trail is not that of another.
 	list := s.read(base + attestedCommit)
-	if history(t, at(t, list, 1)) != "Artifact created scan evidence received" || history(t, at(t, list, 2)) != "Artifact created" {
-		t.Errorf("got %s", shown(list))
+	if history(t, lookup(t, list, 1)) != "Artifact created scan evidence received" || history(t, lookup(t, list, 2)) != "Artifact created" {
+		t.Errorf("got %s", asJSON(list))
 	}
 	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.org+"/none/commit_sha/"+attestedCommit, nil),
 		"Flow named 'none' does not exist for organization '"+s.org+"'")
@@ -356,8 +356,8 @@ func TestLatestCommitIsThatOfTheArtifactElseOfTheFlow(t *testing.T) {
 	s.wantLatestCommit(cliFingerprint[:7], "?branch=", pipelineCommit)
 	s.wantLatestCommit(cliFingerprint, "?branch=main", pipelineCommit)
 	s.wantLatestCommit(cliFingerprint, "?branch=other", nil)
-	s.wantLatestCommit(digits("1", 64), "", branchCommit)
-	s.wantLatestCommit(digits("1", 64), "?branch=main", branchCommit)
+	s.wantLatestCommit(padHex("1", 64), "", branchCommit)
+	s.wantLatestCommit(padHex("1", 64), "?branch=main", branchCommit)
 	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.org+"/none/"+cliFingerprint+"/latest_commit", nil),
 		"Flow named 'none' does not exist for organization '"+s.org+"'")
 }
@@ -366,7 +366,7 @@ func TestArtifactsAreListedInPages(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for i := range 17 {
-		s.artifact("build", "t", "app", digits(fmt.Sprintf("abc%02d", i), 64), attestedCommit)
+		s.reportArtifact("build", "t", "app", padHex(fmt.Sprintf("abc%02d", i), 64), attestedCommit)
 	}
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/release", artifactReport("t", "app", cliFingerprint, pipelineCommit))
 	for query, want := range map[string]int{
@@ -385,7 +385,7 @@ func TestArtifactsAreListedInPages(t *testing.T) {
 		}
 	}
 	list := s.read("/artifacts/" + s.org)
-	if at(t, list, 0, "fingerprint") != cliFingerprint || at(t, list, 1, "fingerprint") != digits("abc16", 64) {
+	if lookup(t, list, 0, "fingerprint") != cliFingerprint || lookup(t, list, 1, "fingerprint") != padHex("abc16", 64) {
 		t.Errorf("not the newest first: %s", column(t, list, "fingerprint"))
 	}
 	if got := string(s.want(http.StatusOK, http.MethodGet, "/artifacts/"+s.org+"?page=9", nil).body); got != "[]" {
@@ -408,12 +408,12 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	fingerprint := evidence.HashAPIKey("web")
-	s.artifact("build", "t", "app", fingerprint, attestedCommit)
-	s.environment("prod", evidence.Server)
-	s.environment("beta", evidence.Server)
+	s.reportArtifact("build", "t", "app", fingerprint, attestedCommit)
+	s.createEnvironment("prod", evidence.Server)
+	s.createEnvironment("beta", evidence.Server)
 	report := func(environment string, names ...string) {
 		t.Helper()
-		s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/"+environment+"/report/server", serverReport(names...))
+		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(names...))
 	}
 	report("prod", "web")
 	report("prod", "web", "db")
@@ -423,9 +423,9 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 	// A worker settles what has begun to run after it has answered the report.
 	eventually(t, "the artifact runs in two environments", func() bool {
 		got = s.read("/artifacts/" + s.org + "/build/fingerprint/" + fingerprint)
-		return len(at(t, got, "running").([]any)) == 2
+		return len(lookup(t, got, "running").([]any)) == 2
 	})
-	if places := fmt.Sprint(at(t, got, "running")); places != "[map[environment_name:beta snapshot_index:2] map[environment_name:prod snapshot_index:2]]" {
+	if places := fmt.Sprint(lookup(t, got, "running")); places != "[map[environment_name:beta snapshot_index:2] map[environment_name:prod snapshot_index:2]]" {
 		t.Errorf("running %s", places)
 	}
 	if happened := history(t, got); happened != "Artifact created Started running in prod#1 environment Started running in beta#2 environment" {
@@ -433,17 +433,17 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 	}
 	report("beta", "db")
 	eventually(t, "the artifact has exited", func() bool {
-		got = at(t, s.read("/artifacts/"+s.org+"/build/commit_sha/"+attestedCommit), 0)
-		return column(t, at(t, got, "running"), "environment_name") == "prod"
+		got = lookup(t, s.read("/artifacts/"+s.org+"/build/commit_sha/"+attestedCommit), 0)
+		return column(t, lookup(t, got, "running"), "environment_name") == "prod"
 	})
-	if places := fmt.Sprint(at(t, got, "exited")); places != "[map[environment_name:beta snapshot_index:3]]" {
+	if places := fmt.Sprint(lookup(t, got, "exited")); places != "[map[environment_name:beta snapshot_index:3]]" {
 		t.Errorf("exited %s", places)
 	}
 	if happened := history(t, got); !strings.HasSuffix(happened, "No longer running in beta#3 environment") {
 		t.Errorf("history %q", happened)
 	}
 	for _, member := range []string{"commit_lead_times", "build_lead_times"} {
-		times := at(t, got, member).(map[string]any)
+		times := lookup(t, got, member).(map[string]any)
 		if member == "commit_lead_times" && len(times) == 0 {
 			continue // the commit came without its time
 		}
@@ -456,21 +456,21 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 func TestArtifactsStayWithinTheirOrganization(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
-	s.generic("t", "scan", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
-	scan := at(t, s.lone("t", "scan"), "attestation_id").(string)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.attestGeneric("t", "scan", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
+	scan := lookup(t, s.onlyAttestation("t", "scan"), "attestation_id").(string)
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.public+"/build", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"theirs","build_url":"","commit_url":"","trail_name":"t"}`, attestedFingerprint))
 	if list := s.read("/artifacts/" + s.public); column(t, list, "filename") != "theirs" {
-		t.Errorf("another organization lists %s", shown(list))
+		t.Errorf("another organization lists %s", asJSON(list))
 	}
 	theirs := s.read("/artifacts/" + s.public + "/build/fingerprint/" + attestedFingerprint)
-	if at(t, theirs, "filename") != "theirs" || history(t, theirs) != "Artifact created" {
-		t.Errorf("another organization reads %s", shown(theirs))
+	if lookup(t, theirs, "filename") != "theirs" || history(t, theirs) != "Artifact created" {
+		t.Errorf("another organization reads %s", asJSON(theirs))
 	}
 	s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.public+"/build/fingerprint/"+attestedFingerprint+"?attestation_id="+scan, nil)
 	if list := s.read("/artifacts/" + s.public + "/build/commit_sha/" + attestedCommit).([]any); len(list) != 0 {
-		t.Errorf("another organization reads %s", shown(list))
+		t.Errorf("another organization reads %s", asJSON(list))
 	}
 	for _, path := range []string{
 		"/artifacts/" + s.org, "/artifacts/" + s.org + "/build", "/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint,
@@ -494,11 +494,11 @@ func TestListOfArtifactsCostsTheSameForOneAsForMany(t *testing.T) {
 		s.read("/artifacts/" + s.org + "?per_page=50")
 		return counter.take()
 	}
-	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/flow", artifactReport("t", "app", digits("1", 64), pipelineCommit))
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/flow", artifactReport("t", "app", padHex("1", 64), pipelineCommit))
 	one := spent()
 	for i := range 30 {
 		s.want(http.StatusCreated, http.MethodPost, fmt.Sprintf("/artifacts/%s/flow-%d", s.org, i%3),
-			artifactReport(fmt.Sprintf("t%d", i), fmt.Sprintf("app%d", i%4), digits(fmt.Sprintf("abc%02d", i), 64), pipelineCommit))
+			artifactReport(fmt.Sprintf("t%d", i), fmt.Sprintf("app%d", i%4), padHex(fmt.Sprintf("abc%02d", i), 64), pipelineCommit))
 	}
 	if many := spent(); !slices.Equal(one, many) {
 		t.Errorf("one artifact takes %v, many take %v", one, many)

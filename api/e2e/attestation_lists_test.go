@@ -53,15 +53,15 @@ func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 		fmt.Sprintf("?flow=two&from_timestamp=%d", before+25):                "load-test risk",
 	} {
 		page := s.read("/attestations/" + s.org + query)
-		data := at(t, page, "data").([]any)
+		data := lookup(t, page, "data").([]any)
 		if got := column(t, data, "attestation_name"); got != want {
 			t.Errorf("%s: %s, want %s", query, got, want)
 		}
 		for _, one := range data {
 			clientReads(t, "attestation", one)
 		}
-		if total := at(t, page, "pagination"); total != nil && at(t, total, "total") != float64(len(data)) {
-			t.Errorf("%s: total is %v", query, at(t, total, "total"))
+		if total := lookup(t, page, "pagination"); total != nil && lookup(t, total, "total") != float64(len(data)) {
+			t.Errorf("%s: total is %v", query, lookup(t, total, "total"))
 		}
 	}
 	for query, field := range map[string]string{
@@ -91,7 +91,7 @@ func TestFlowNamedByAllItsNamesIsListedOnce(t *testing.T) {
 	s.populateAttestations(0)
 	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/one/rename", []byte(`{"new_name":"uno"}`))
 	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/two/archive", []byte("null"))
-	data := at(t, s.read("/attestations/"+s.org+"?flow=one&flow=uno&flow=two"), "data")
+	data := lookup(t, s.read("/attestations/"+s.org+"?flow=one&flow=uno&flow=two"), "data")
 	if got := column(t, data, "attestation_name"); got != "unit-test lint" {
 		t.Errorf("listed %s", got)
 	}
@@ -114,25 +114,25 @@ func TestAttestationsOfAnOrganizationGoOnByACursor(t *testing.T) {
 				t.Fatalf("%s: the pages do not end", filter)
 			}
 			page := s.read(address)
-			if self := at(t, page, "_links", "self", "href").(string); !strings.HasPrefix(self, s.URL+"/api/v2/attestations/"+s.org+"?") {
+			if self := lookup(t, page, "_links", "self", "href").(string); !strings.HasPrefix(self, s.URL+"/api/v2/attestations/"+s.org+"?") {
 				t.Errorf("self is %s", self)
 			}
-			if told := at(t, page, "pagination"); told != nil {
+			if told := lookup(t, page, "pagination"); told != nil {
 				clientReads(t, "pagination", told)
-				if at(t, told, "page") != float64(number) || at(t, told, "per_page") != 2.0 {
+				if lookup(t, told, "page") != float64(number) || lookup(t, told, "per_page") != 2.0 {
 					t.Errorf("page %d is %v", number, told)
 				}
 			}
-			for _, one := range at(t, page, "data").([]any) {
-				names = append(names, at(t, one, "attestation_name").(string))
+			for _, one := range lookup(t, page, "data").([]any) {
+				names = append(names, lookup(t, one, "attestation_name").(string))
 			}
 			address = ""
-			if next := at(t, page, "_links", "next"); next != nil && number == 1 {
-				back := strings.Replace(at(t, next, "href").(string), "after=2.", "after=0.", 1)
+			if next := lookup(t, page, "_links", "next"); next != nil && number == 1 {
+				back := strings.Replace(lookup(t, next, "href").(string), "after=2.", "after=0.", 1)
 				s.want(http.StatusBadRequest, http.MethodGet, strings.TrimPrefix(back, s.URL+"/api/v2"), nil)
 			}
-			if next := at(t, page, "_links", "next"); next != nil {
-				u, err := url.Parse(at(t, next, "href").(string))
+			if next := lookup(t, page, "_links", "next"); next != nil {
+				u, err := url.Parse(lookup(t, next, "href").(string))
 				s.must(err)
 				address = strings.TrimPrefix(u.RequestURI(), "/api/v2")
 			}
@@ -158,17 +158,17 @@ func TestAttestationsOfAFlowAreListedByPage(t *testing.T) {
 		"?page=9999999999&per_page=100": "",
 	} {
 		page := s.read("/attestations/" + s.org + "/two" + query)
-		clientReads(t, "pagination", at(t, page, "pagination"))
-		if got := column(t, at(t, page, "data"), "attestation_name"); got != want || at(t, page, "pagination", "total") != 3.0 {
-			t.Errorf("%s: %s of %v, want %s", query, got, at(t, page, "pagination"), want)
+		clientReads(t, "pagination", lookup(t, page, "pagination"))
+		if got := column(t, lookup(t, page, "data"), "attestation_name"); got != want || lookup(t, page, "pagination", "total") != 3.0 {
+			t.Errorf("%s: %s of %v, want %s", query, got, lookup(t, page, "pagination"), want)
 		}
 	}
-	if got := at(t, s.read("/attestations/"+s.org+"/two?per_page=1000"), "pagination", "per_page"); got != 100.0 {
+	if got := lookup(t, s.read("/attestations/"+s.org+"/two?per_page=1000"), "pagination", "per_page"); got != 100.0 {
 		t.Errorf("a page holds %v", got)
 	}
 	page := s.read(fmt.Sprintf("/attestations/%s/two?to_timestamp=%d", s.org, before+25))
-	if got := column(t, at(t, page, "data"), "attestation_name"); got != "lint" || at(t, page, "pagination", "total") != 1.0 {
-		t.Errorf("in the span are %s of %v", got, at(t, page, "pagination"))
+	if got := column(t, lookup(t, page, "data"), "attestation_name"); got != "lint" || lookup(t, page, "pagination", "total") != 1.0 {
+		t.Errorf("in the span are %s of %v", got, lookup(t, page, "pagination"))
 	}
 }
 
@@ -176,7 +176,7 @@ func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.populateAttestations(0)
-	s.artifact("two", "t2", "app", attestedFingerprint, otherCommit)
+	s.reportArtifact("two", "t2", "app", attestedFingerprint, otherCommit)
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/two/trail/t2/generic",
 		`{"attestation_name":"of-artifact","is_compliant":true,"artifact_fingerprint":"`+attestedFingerprint+`"}`)
 	path := "/attestations/" + s.org + "/list_attestations_for_criteria?commit_list=" + attestedCommit
@@ -193,7 +193,7 @@ func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
 		"&commit_list=" + unknown:       "lint unit-test",
 		"&flow_name=&attestation_name=": "lint unit-test",
 	} {
-		if got := column(t, at(t, s.read(path+query), attestedCommit), "attestation_name"); got != want {
+		if got := column(t, lookup(t, s.read(path+query), attestedCommit), "attestation_name"); got != want {
 			t.Errorf("%s: %s, want %s", query, got, want)
 		}
 	}

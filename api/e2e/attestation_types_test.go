@@ -37,7 +37,7 @@ func schemaFile(content string) part {
 	return part{field: "type_schema", filename: "schema.json", contentType: "application/octet-stream", content: []byte(content)}
 }
 
-func (s *service) attestationType(data string, files ...part) {
+func (s *service) createAttestationType(data string, files ...part) {
 	s.t.Helper()
 	if got := s.wantForm(http.StatusCreated, http.MethodPost, s.typesPath(), data, files...).text(s.t); got != "OK" {
 		s.t.Errorf("answered %q", got)
@@ -74,7 +74,7 @@ func (s *service) verdictOf(kind, data string) bool {
 func TestAttestationTypeIsGivenBackAsItWasSent(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.attestationType(`{"name":"coverage","description":"of tests","evaluator":{"content_type":"jq","rules":[".coverage \u003e= 80"]},
+	s.createAttestationType(`{"name":"coverage","description":"of tests","evaluator":{"content_type":"jq","rules":[".coverage \u003e= 80"]},
 		"summary":[{"name":"Coverage","expression":".coverage"}]}`, schemaFile(coverageSchema))
 	raw := s.want(http.StatusOK, http.MethodGet, s.typesPath()+"/coverage", nil)
 	if !strings.Contains(string(raw.body), `".coverage >= 80"`) {
@@ -101,7 +101,7 @@ func TestAttestationTypeIsGivenBackAsItWasSent(t *testing.T) {
 func TestWhatIsUnsetOfAnAttestationTypeIsLeftOut(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.attestationType(`{"name":"plain.type"}`)
+	s.createAttestationType(`{"name":"plain.type"}`)
 	body := string(s.want(http.StatusOK, http.MethodGet, s.typesPath()+"/plain.type", nil).body)
 	for _, absent := range []string{"description", "comment", "summary", "rules"} {
 		if strings.Contains(body, absent) {
@@ -119,7 +119,7 @@ func TestWhatIsUnsetOfAnAttestationTypeIsLeftOut(t *testing.T) {
 		`{"name":"e","evaluator":{"content_type":"jq","rules":[]}}`:           `{"content_type":"jq","rules":[]}`,
 		`{"name":"e","description":null,"summary":null}`:                      `{"content_type":"default"}`,
 	} {
-		s.attestationType(data)
+		s.createAttestationType(data)
 		if got := string(s.getAttestationType("e").Versions[0].Evaluator); got != want {
 			t.Errorf("%s: evaluator %s, want %s", data, got, want)
 		}
@@ -129,9 +129,9 @@ func TestWhatIsUnsetOfAnAttestationTypeIsLeftOut(t *testing.T) {
 func TestPostingAnAttestationTypeAgainMakesAVersion(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.attestationType(`{"name":"kind","description":"first","evaluator":{"content_type":"jq","rules":[".n > 1"]}}`)
+	s.createAttestationType(`{"name":"kind","description":"first","evaluator":{"content_type":"jq","rules":[".n > 1"]}}`)
 	first := s.getAttestationType("kind")
-	s.attestationType(`{"name":"kind","evaluator":{"content_type":"jq","rules":[".n > 2"]}}`, schemaFile(`{"type":"object"}`))
+	s.createAttestationType(`{"name":"kind","evaluator":{"content_type":"jq","rules":[".n > 2"]}}`, schemaFile(`{"type":"object"}`))
 	got := s.getAttestationType("kind")
 	if got.Description != nil || *got.CreatedAt != *first.CreatedAt || *got.LastModifiedAt <= *first.LastModifiedAt ||
 		len(got.Versions) != 2 || got.Versions[0].Version != 2 || got.Versions[1].Version != 1 {
@@ -188,8 +188,8 @@ func TestConcurrentVersionsOfAnAttestationTypeGetNumbersOfTheirOwn(t *testing.T)
 func TestArchivedAttestationTypeStaysInTheListUntilItComesBack(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.attestationType(`{"name":"one"}`)
-	s.attestationType(`{"name":"two"}`)
+	s.createAttestationType(`{"name":"one"}`)
+	s.createAttestationType(`{"name":"two"}`)
 	for range 2 {
 		if got := s.want(http.StatusOK, http.MethodPut, s.typesPath()+"/one/archive", []byte("null")).text(t); got != "OK" {
 			t.Errorf("answered %q", got)
@@ -210,7 +210,7 @@ func TestArchivedAttestationTypeStaysInTheListUntilItComesBack(t *testing.T) {
 		t.Error("it does not say that it is archived")
 	}
 	s.attestCustom(http.StatusBadRequest, "one", `{}`)
-	s.attestationType(`{"name":"one"}`)
+	s.createAttestationType(`{"name":"one"}`)
 	if got := list(); !slices.Equal(got, []string{"one false 2", "two false 1"}) {
 		t.Errorf("listed %q", got)
 	}
@@ -220,7 +220,7 @@ func TestArchivedAttestationTypeStaysInTheListUntilItComesBack(t *testing.T) {
 func TestAttestationTypesOfNobodyAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.attestationType(`{"name":"ours"}`)
+	s.createAttestationType(`{"name":"ours"}`)
 	text := "Custom attestation type 'theirs' does not exist for org '" + s.org + "'"
 	for method, path := range map[string]string{http.MethodGet: "/theirs", http.MethodPut: "/theirs/archive"} {
 		if message, _ := s.want(http.StatusNotFound, method, s.typesPath()+path, nil).problem(t); message != text {
@@ -242,7 +242,7 @@ func TestAttestationTypesOfNobodyAreNotFound(t *testing.T) {
 func TestOnlyMembersWriteAttestationTypes(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.attestationType(`{"name":"kind"}`)
+	s.createAttestationType(`{"name":"kind"}`)
 	for key, allowed := range map[string]bool{adminKey: true, memberKey: true, snapshotterKey: false, readerKey: false, strangerKey: false} {
 		post := s.form(http.MethodPost, s.typesPath(), key, "data_json", `{"name":"kind"}`).status
 		archive := s.do(http.MethodPut, "/api/v2"+s.typesPath()+"/kind/archive", key, nil).status
@@ -314,7 +314,7 @@ func TestBadAttestationTypesAreRefused(t *testing.T) {
 func TestCustomAttestationIsJudgedByTheCurrentVersion(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.attestationType(`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".coverage >= 80"]}}`, schemaFile(coverageSchema))
+	s.createAttestationType(`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".coverage >= 80"]}}`, schemaFile(coverageSchema))
 	if !s.verdictOf("coverage", `{"coverage":80}`) || s.verdictOf("coverage", `{"coverage":79.5}`) || !s.verdictOf("coverage", `"{\"coverage\": 81}"`) {
 		t.Error("the first version judges wrongly")
 	}
@@ -322,7 +322,7 @@ func TestCustomAttestationIsJudgedByTheCurrentVersion(t *testing.T) {
 	if message != "Input payload validation failed" || errors["attestation_data/coverage"] != "Input should be a valid number [input: high]" {
 		t.Errorf("%q %q", message, errors)
 	}
-	s.attestationType(`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".coverage >= 90"]}}`)
+	s.createAttestationType(`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".coverage >= 90"]}}`)
 	if s.verdictOf("coverage", `{"coverage":80}`) || !s.verdictOf("coverage", `{"coverage":90}`) || s.verdictOf("coverage", `{"coverage":null}`) {
 		t.Error("the second version judges wrongly")
 	}
@@ -332,7 +332,7 @@ func TestHostileAttestationTypesHarmNobody(t *testing.T) {
 	t.Parallel()
 	const tooMuch = "The type's schema and rules take more CPU time or memory to evaluate than is allowed"
 	s := start(t, options{})
-	s.attestationType(`{"name":"honest","evaluator":{"rules":[".a == 1"]}}`)
+	s.createAttestationType(`{"name":"honest","evaluator":{"rules":[".a == 1"]}}`)
 	for i, c := range []struct {
 		rule   string
 		status int
@@ -345,7 +345,7 @@ func TestHostileAttestationTypesHarmNobody(t *testing.T) {
 		kind := fmt.Sprintf("hostile-%d", i)
 		encoded, err := json.Marshal(c.rule)
 		s.must(err)
-		s.attestationType(`{"name":"` + kind + `","evaluator":{"rules":[` + string(encoded) + `]}}`)
+		s.createAttestationType(`{"name":"` + kind + `","evaluator":{"rules":[` + string(encoded) + `]}}`)
 		if c.status == http.StatusCreated {
 			if s.verdictOf(kind, `{"a":1}`) {
 				t.Errorf("%s is true", c.rule)
@@ -366,7 +366,7 @@ func TestLargeSchemaIsGivenBackWhole(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	schema := `{"type":"object","description":"` + strings.Repeat("long ", 100_000) + `","required":["a"]}`
-	s.attestationType(`{"name":"large"}`, schemaFile(schema))
+	s.createAttestationType(`{"name":"large"}`, schemaFile(schema))
 	for _, rest := range []string{"large", "large?version=1"} {
 		if got := s.getAttestationType(rest).Versions[0].TypeSchema; string(got) != schema {
 			t.Errorf("%s: %d bytes of schema, want %d", rest, len(got), len(schema))

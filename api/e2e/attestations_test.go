@@ -22,20 +22,20 @@ func (s *service) trailPath(trail string) string {
 	return "/attestations/" + s.org + "/build/trail/" + trail
 }
 
-// post sends an attestation to a trail of the flow `build`.
-func (s *service) post(status int, trail, kind, data string, files ...part) answer {
+// postAttestation sends an attestation to a trail of the flow `build`.
+func (s *service) postAttestation(status int, trail, kind, data string, files ...part) answer {
 	s.t.Helper()
 	return s.wantForm(status, http.MethodPost, s.trailPath(trail)+"/"+kind, data, files...)
 }
 
-// generic sends a generic attestation, with further members behind its verdict.
-func (s *service) generic(trail, name string, compliant bool, more string) {
+// attestGeneric sends a generic attestation, with further members behind its verdict.
+func (s *service) attestGeneric(trail, name string, compliant bool, more string) {
 	s.t.Helper()
-	s.post(http.StatusCreated, trail, "generic", fmt.Sprintf(`{"attestation_name":%q,"is_compliant":%t%s}`, name, compliant, more))
+	s.postAttestation(http.StatusCreated, trail, "generic", fmt.Sprintf(`{"attestation_name":%q,"is_compliant":%t%s}`, name, compliant, more))
 }
 
-// attestations reads a bare list of attestations.
-func (s *service) attestations(path string) []any {
+// listAttestations reads a bare list of attestations.
+func (s *service) listAttestations(path string) []any {
 	s.t.Helper()
 	list, ok := s.read(path).([]any)
 	if !ok {
@@ -47,18 +47,18 @@ func (s *service) attestations(path string) []any {
 	return list
 }
 
-// lone reads the only attestation of a name on a trail.
-func (s *service) lone(trail, name string) any {
+// onlyAttestation reads the only attestation of a name on a trail.
+func (s *service) onlyAttestation(trail, name string) any {
 	s.t.Helper()
-	list := s.attestations(s.trailPath(trail) + "/" + name)
+	list := s.listAttestations(s.trailPath(trail) + "/" + name)
 	if len(list) != 1 {
 		s.t.Fatalf("%s: %d attestations, want 1", name, len(list))
 	}
 	return list[0]
 }
 
-// artifact reports an artifact to a trail of a flow.
-func (s *service) artifact(flow, trail, name, fingerprint, commit string) {
+// reportArtifact reports an artifact to a trail of a flow.
+func (s *service) reportArtifact(flow, trail, name, fingerprint, commit string) {
 	s.t.Helper()
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/"+flow, fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"app.jar","git_commit":%q,"build_url":"https://ci.example.com/1","commit_url":"https://git.example.com/1",
@@ -70,7 +70,7 @@ func column(t *testing.T, list any, member string) string {
 	t.Helper()
 	var values []string
 	for _, item := range list.([]any) {
-		values = append(values, fmt.Sprint(at(t, item, member)))
+		values = append(values, fmt.Sprint(lookup(t, item, member)))
 	}
 	return strings.Join(values, " ")
 }
@@ -80,10 +80,10 @@ func digestOf(content string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// want400 insists on one finding of a refused form.
-func (s *service) want400(kind, data, field, text string) {
+// wantInvalid insists on one finding of a refused form.
+func (s *service) wantInvalid(kind, data, field, text string) {
 	s.t.Helper()
-	message, errors := s.post(http.StatusBadRequest, "t", kind, data).problem(s.t)
+	message, errors := s.postAttestation(http.StatusBadRequest, "t", kind, data).problem(s.t)
 	if message != "Input payload validation failed" || errors[field] != text {
 		s.t.Errorf("%s: %q %q\nwant %s: %q", kind, message, errors, field, text)
 	}
@@ -132,12 +132,12 @@ func TestEachTypeOfAttestationIsJudgedByItsOwnRule(t *testing.T) {
 		{"system", `"type_name":"decision","attestation_data":"{\"is_compliant\":false}"`, "system:decision", false},
 	} {
 		name := fmt.Sprintf("case-%d", i)
-		got := s.post(http.StatusCreated, "t", c.kind, `{"attestation_name":"`+name+`",`+c.members+`}`)
+		got := s.postAttestation(http.StatusCreated, "t", c.kind, `{"attestation_name":"`+name+`",`+c.members+`}`)
 		if got.text(t) != "OK" {
 			t.Errorf("answered %s", got.body)
 		}
-		shown := s.lone("t", name)
-		if at(t, shown, "is_compliant") != c.compliant || at(t, shown, "attestation_type") != c.shown {
+		shown := s.onlyAttestation("t", name)
+		if lookup(t, shown, "is_compliant") != c.compliant || lookup(t, shown, "attestation_type") != c.shown {
 			t.Errorf("%s with %s is %s", c.kind, c.members, fmt.Sprint(shown))
 		}
 	}
@@ -151,45 +151,45 @@ func TestCustomAttestationIsJudgedByItsType(t *testing.T) {
 		part{field: "type_schema", filename: "s.json", contentType: "application/octet-stream",
 			content: []byte(`{"type":"object","required":["line"],"properties":{"line":{"type":"number"}}}`)})
 	data := `{"attestation_name":%q,"type_name":"coverage","attestation_data":%s}`
-	s.post(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "good", `{"line":80}`))
-	s.post(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "text", `"{\"line\":81}"`))
-	s.post(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "bad", `{"line":79.9}`))
+	s.postAttestation(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "good", `{"line":80}`))
+	s.postAttestation(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "text", `"{\"line\":81}"`))
+	s.postAttestation(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "bad", `{"line":79.9}`))
 	for name, compliant := range map[string]bool{"good": true, "text": true, "bad": false} {
-		shown := s.lone("t", name)
-		if at(t, shown, "is_compliant") != compliant || at(t, shown, "attestation_type") != "custom:coverage" || at(t, shown, "type_version") != 1.0 {
+		shown := s.onlyAttestation("t", name)
+		if lookup(t, shown, "is_compliant") != compliant || lookup(t, shown, "attestation_type") != "custom:coverage" || lookup(t, shown, "type_version") != 1.0 {
 			t.Errorf("%s is %s", name, fmt.Sprint(shown))
 		}
-		if at(t, shown, "attestation_data", "line") == nil {
+		if lookup(t, shown, "attestation_data", "line") == nil {
 			t.Errorf("%s lacks its data: %v", name, shown)
 		}
 	}
-	_, errors := s.post(http.StatusBadRequest, "t", "custom", fmt.Sprintf(data, "misfit", `{"line":"many"}`)).problem(t)
+	_, errors := s.postAttestation(http.StatusBadRequest, "t", "custom", fmt.Sprintf(data, "misfit", `{"line":"many"}`)).problem(t)
 	if errors["attestation_data/line"] == "" {
 		t.Errorf("a payload that does not fit is refused with %q", errors)
 	}
-	if got := s.attestations(s.trailPath("t") + "/misfit"); len(got) != 0 {
+	if got := s.listAttestations(s.trailPath("t") + "/misfit"); len(got) != 0 {
 		t.Errorf("what was refused is there: %v", got)
 	}
 	s.wantForm(http.StatusCreated, http.MethodPost, "/custom-attestation-types/"+s.org,
 		`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".line >= 90"]}}`)
-	s.post(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "later", `{"line":85}`))
-	if shown := s.lone("t", "later"); at(t, shown, "is_compliant") != false || at(t, shown, "type_version") != 2.0 {
+	s.postAttestation(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "later", `{"line":85}`))
+	if shown := s.onlyAttestation("t", "later"); lookup(t, shown, "is_compliant") != false || lookup(t, shown, "type_version") != 2.0 {
 		t.Errorf("the next version judged %v", shown)
 	}
-	if shown := s.lone("t", "good"); at(t, shown, "is_compliant") != true {
+	if shown := s.onlyAttestation("t", "good"); lookup(t, shown, "is_compliant") != true {
 		t.Error("a later version changed an earlier verdict")
 	}
 	s.want(http.StatusOK, http.MethodPut, "/custom-attestation-types/"+s.org+"/coverage/archive", []byte("null"))
-	s.post(http.StatusBadRequest, "t", "custom", fmt.Sprintf(data, "archived", `{"line":99}`))
-	wantMessage(t, s.post(http.StatusNotFound, "t", "custom", `{"attestation_name":"x","type_name":"nosuch","attestation_data":{}}`),
+	s.postAttestation(http.StatusBadRequest, "t", "custom", fmt.Sprintf(data, "archived", `{"line":99}`))
+	wantMessage(t, s.postAttestation(http.StatusNotFound, "t", "custom", `{"attestation_name":"x","type_name":"nosuch","attestation_data":{}}`),
 		"Custom attestation type 'nosuch' does not exist for org '"+s.org+"'")
 }
 
 func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
-	s.post(http.StatusCreated, "t", "snyk", `{"attestation_name":"scan","artifact_fingerprint":"`+attestedFingerprint+`",
+	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.postAttestation(http.StatusCreated, "t", "snyk", `{"attestation_name":"scan","artifact_fingerprint":"`+attestedFingerprint+`",
 		"origin_url":"https://ci.example.com/7","description":"nightly","annotations":{"ticket_1":"A <b> & c"},
 		"external_urls":{"report":{"href":"https://x.example.com","fingerprint":"`+attestedFingerprint+`"}},
 		"user_data":["any",{"thing":1.50}],"repo_info":`+repoInfo+`,
@@ -197,7 +197,7 @@ func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
 		"snyk_results":{"schema_version":1,"tool":{"name":"Snyk Container","version":"1.1296.2"},"results":[
 			{"low_count":0,"medium_count":0,"high_count":1,"high":[{"id":"CVE","message":"m","locations":[{"uri":"f","lines":"1"}],"extra":1}]}]}}`,
 		attachment("evidence.tgz", "evidence"))
-	shown := s.lone("t", "scan")
+	shown := s.onlyAttestation("t", "scan")
 	for path, want := range map[string]any{
 		"schema_version": 2.0, "attestation_type": "snyk", "is_compliant": false, "reported_by": "administrator",
 		"flow_name": "build", "trail_name": "t", "artifact_fingerprint": attestedFingerprint, "description": "nightly",
@@ -214,22 +214,22 @@ func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
 			}
 			steps = append(steps, step)
 		}
-		if got := at(t, shown, steps...); got != want {
+		if got := lookup(t, shown, steps...); got != want {
 			t.Errorf("%s is %v, want %v", path, got, want)
 		}
 	}
-	id := at(t, shown, "attestation_id").(string)
-	if got, want := at(t, shown, "html_url"), s.URL+"/"+s.org+"/flows/build/trails/t?attestation_id="+id; got != want {
+	id := lookup(t, shown, "attestation_id").(string)
+	if got, want := lookup(t, shown, "html_url"), s.URL+"/"+s.org+"/flows/build/trails/t?attestation_id="+id; got != want {
 		t.Errorf("html_url is %v, want %s", got, want)
 	}
-	if repos := at(t, s.read("/trails/"+s.org+"/build/t"), "repo_ids").([]any); len(repos) != 1 {
+	if repos := lookup(t, s.read("/trails/"+s.org+"/build/t"), "repo_ids").([]any); len(repos) != 1 {
 		t.Errorf("the trail's repositories are %v", repos)
 	}
-	counts := at(t, shown, "processed_snyk_results", "results", 0).(map[string]any)
+	counts := lookup(t, shown, "processed_snyk_results", "results", 0).(map[string]any)
 	if len(counts) != 3 || counts["high_count"] != 1.0 {
 		t.Errorf("counts are %v", counts)
 	}
-	if path := at(t, shown, "evidence_archive_path").(string); !strings.HasSuffix(path, "/artifact_attestation/"+id+"/evidence.tgz") {
+	if path := lookup(t, shown, "evidence_archive_path").(string); !strings.HasSuffix(path, "/artifact_attestation/"+id+"/evidence.tgz") {
 		t.Errorf("the path of the evidence is %s", path)
 	}
 	for _, other := range []string{"junit_results", "jira_results", "attestation_data", "control", "reason", "type_version"} {
@@ -237,11 +237,11 @@ func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
 			t.Errorf("%s is not of this type", other)
 		}
 	}
-	self := strings.TrimPrefix(at(t, shown, "_links", "self", "href").(string), s.URL+"/api/v2")
-	if got := s.attestations(self); len(got) != 1 || at(t, got[0], "attestation_id") != id {
+	self := strings.TrimPrefix(lookup(t, shown, "_links", "self", "href").(string), s.URL+"/api/v2")
+	if got := s.listAttestations(self); len(got) != 1 || lookup(t, got[0], "attestation_id") != id {
 		t.Errorf("%s leads to %v", self, got)
 	}
-	file := strings.TrimPrefix(at(t, shown, "_links", "evidence", "href").(string), s.URL+"/api/v2")
+	file := strings.TrimPrefix(lookup(t, shown, "_links", "evidence", "href").(string), s.URL+"/api/v2")
 	if got := s.want(http.StatusOK, http.MethodGet, file, nil); string(got.body) != "evidence" {
 		t.Errorf("%s leads to %s", file, got.body)
 	}
@@ -257,9 +257,9 @@ func TestMembersOfATypeAreShownAtTheTop(t *testing.T) {
 		"pull_request": {`"git_provider":"gitlab","pull_requests":[{"url":"u","state":"s","merge_commit":"","approvers":["me"]}]`, "pull_requests", `[{"approvers":["me"],"merge_commit":"","state":"s","url":"u"}]`},
 		"system":       {`"type_name":"decision","control":"C-1","unknown":1,"attestation_data":{"is_compliant":true,"why":"ok"}`, "attestation_data", `{"is_compliant":true,"why":"ok"}`},
 	} {
-		s.post(http.StatusCreated, "t", kind, `{"attestation_name":"`+kind+`",`+c.members+`}`)
-		member := s.lone("t", kind).(map[string]any)
-		if got := shown(member[c.path]); got != c.want {
+		s.postAttestation(http.StatusCreated, "t", kind, `{"attestation_name":"`+kind+`",`+c.members+`}`)
+		member := s.onlyAttestation("t", kind).(map[string]any)
+		if got := asJSON(member[c.path]); got != c.want {
 			t.Errorf("%s shows %s, want %s", kind, got, c.want)
 		}
 		if kind == "system" && (member["control"] != "C-1" || member["control_version"] != nil) {
@@ -274,9 +274,9 @@ func TestMembersOfATypeAreShownAtTheTop(t *testing.T) {
 func TestMembersThatResembleOthersAreIgnored(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.post(http.StatusCreated, "t", "system", `{"attestation_name":"x","type_name":"decision","attestation_data":{"is_compliant":false},
+	s.postAttestation(http.StatusCreated, "t", "system", `{"attestation_name":"x","type_name":"decision","attestation_data":{"is_compliant":false},
 		"Artifact_Fingerprint":"../x","CONTROL":"C-2","description":"said","de\u017fcription":5,"Attestation_Data":{"is_compliant":true}}`)
-	shown := s.lone("t", "x").(map[string]any)
+	shown := s.onlyAttestation("t", "x").(map[string]any)
 	if shown["is_compliant"] != false || shown["artifact_fingerprint"] != nil || shown["control"] != nil || shown["description"] != "said" {
 		t.Errorf("shown %v", shown)
 	}
@@ -285,7 +285,7 @@ func TestMembersThatResembleOthersAreIgnored(t *testing.T) {
 func TestSnykIssuesMayLackTheirLines(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.post(http.StatusCreated, "t", "snyk", `{"attestation_name":"x","snyk_results":{"schema_version":1,"tool":{"name":"Snyk","version":"1"},
+	s.postAttestation(http.StatusCreated, "t", "snyk", `{"attestation_name":"x","snyk_results":{"schema_version":1,"tool":{"name":"Snyk","version":"1"},
 		"results":[{"high_count":1,"medium_count":0,"low_count":0,"high":[{"id":"i","message":"m","locations":[{"uri":"a.go"}]}]}]}}`)
 }
 
@@ -300,12 +300,12 @@ func TestPullRequestsAreTakenAsEitherVersionOfTheClientSendsThem(t *testing.T) {
 			"created_at":1,"title":"t","head_ref":"h","commits":[]}`,
 		"V1-null": `{"merge_commit":"","url":"u","state":"OPEN","approvers":null}`,
 	} {
-		s.post(http.StatusCreated, "t", "pull_request", `{"attestation_name":"`+name+`","git_provider":"bitbucket","pull_requests":[`+request+`]}`)
-		if got := at(t, s.lone("t", name), "pull_requests", 0, "url"); got != "u" {
+		s.postAttestation(http.StatusCreated, "t", "pull_request", `{"attestation_name":"`+name+`","git_provider":"bitbucket","pull_requests":[`+request+`]}`)
+		if got := lookup(t, s.onlyAttestation("t", name), "pull_requests", 0, "url"); got != "u" {
 			t.Errorf("%s gives back %v", name, got)
 		}
 	}
-	_, errors := s.post(http.StatusBadRequest, "t", "pull_request",
+	_, errors := s.postAttestation(http.StatusBadRequest, "t", "pull_request",
 		`{"attestation_name":"x","git_provider":"github","pull_requests":[{"url":"u","state":"s"}]}`).problem(t)
 	if len(errors) != 1 || !strings.HasPrefix(slices.Collect(keysOf(errors))[0], "pull_requests[0]") {
 		t.Errorf("refused with %q", errors)
@@ -359,7 +359,7 @@ func TestBadAttestationsAreRefusedInTheContractsWords(t *testing.T) {
 		{"system", `{"attestation_name":"x","type_name":"decision","attestation_data":{}}`, "attestation_data.is_compliant", "Field required [input: None]"},
 		{"system", `{"attestation_name":"x","type_name":"decision"}`, "attestation_data", "Field required [input: None]"},
 	} {
-		s.want400(c.kind, c.data, c.field, c.text)
+		s.wantInvalid(c.kind, c.data, c.field, c.text)
 	}
 	for _, kind := range []string{"custom", "generic", "jira", "junit", "pull_request", "snyk", "sonar", "system"} {
 		_, errors := s.form(http.MethodPost, s.trailPath("t")+"/"+kind, adminKey, "", "").problem(t)
@@ -393,12 +393,12 @@ func TestNamesInThePathMustBeValidBeforeAnythingIsMade(t *testing.T) {
 func TestAttestationMakesItsFlowAndTrail(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.generic("new", "check", true, "")
+	s.attestGeneric("new", "check", true, "")
 	trail := s.read("/trails/" + s.org + "/build/new")
-	if at(t, trail, "compliance_state") != "COMPLIANT" || at(t, trail, "events", 0, "type") != "trail_reported" || at(t, trail, "events", 1, "type") != "trail_attestation_reported" {
+	if lookup(t, trail, "compliance_state") != "COMPLIANT" || lookup(t, trail, "events", 0, "type") != "trail_reported" || lookup(t, trail, "events", 1, "type") != "trail_attestation_reported" {
 		t.Errorf("the trail is %v", trail)
 	}
-	wantMessage(t, s.post(http.StatusNotFound, "absent", "generic", `{"attestation_name":"x","is_compliant":true,"artifact_fingerprint":"`+attestedFingerprint+`"}`),
+	wantMessage(t, s.postAttestation(http.StatusNotFound, "absent", "generic", `{"attestation_name":"x","is_compliant":true,"artifact_fingerprint":"`+attestedFingerprint+`"}`),
 		`Artifact with fingerprint `+attestedFingerprint+` does not exist in trail "absent" of flow "build" belonging to organization "`+s.org+`"`)
 	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+s.org+"/build/absent", nil)
 }
@@ -406,17 +406,17 @@ func TestAttestationMakesItsFlowAndTrail(t *testing.T) {
 func TestRepeatedAttestationAddsARecord(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.generic("t", "check", false, `,"description":"first"`)
-	s.generic("t", "check", true, `,"description":"second"`)
-	list := s.attestations(s.trailPath("t") + "/check")
+	s.attestGeneric("t", "check", false, `,"description":"first"`)
+	s.attestGeneric("t", "check", true, `,"description":"second"`)
+	list := s.listAttestations(s.trailPath("t") + "/check")
 	if got := column(t, list, "description"); got != "second first" {
 		t.Errorf("listed %s", got)
 	}
-	if got := at(t, s.read("/trails/"+s.org+"/build/t"), "compliance_state"); got != "COMPLIANT" {
+	if got := lookup(t, s.read("/trails/"+s.org+"/build/t"), "compliance_state"); got != "COMPLIANT" {
 		t.Errorf("the trail is %v", got)
 	}
-	first := at(t, list[1], "attestation_id").(string)
-	if got := at(t, s.read("/attestations/"+s.org+"?attestation_id="+first), "data", 0, "description"); got != "first" {
+	first := lookup(t, list[1], "attestation_id").(string)
+	if got := lookup(t, s.read("/attestations/"+s.org+"?attestation_id="+first), "data", 0, "description"); got != "first" {
 		t.Errorf("by its id the first is %v", got)
 	}
 }
@@ -431,25 +431,25 @@ func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
 	unknown := override(http.StatusBadRequest, fmt.Sprintf(body, true, "generic"))
 	wantMessage(t, unknown, "Attestation named 'check' of type 'generic' does not exist in trail 't' of flow 'build' belonging to organization '"+s.org+"'")
 	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+s.org+"/build/t", nil)
-	s.generic("t", "check", false, "")
-	original := at(t, s.lone("t", "check"), "attestation_id")
+	s.attestGeneric("t", "check", false, "")
+	original := lookup(t, s.onlyAttestation("t", "check"), "attestation_id")
 	override(http.StatusBadRequest, fmt.Sprintf(body, true, "junit"))
 	override(http.StatusBadRequest, fmt.Sprintf(body, true, "custom:x"))
 	if got := override(http.StatusOK, fmt.Sprintf(body, true, "generic")).text(t); got != "OK" {
 		t.Errorf("answered %q", got)
 	}
 	override(http.StatusOK, strings.Replace(fmt.Sprintf(body, false, "generic"), "{", `{"git_commit_info":{"sha1":"`+attestedCommit+`"},`, 1))
-	list := s.attestations(s.trailPath("t") + "/check")
+	list := s.listAttestations(s.trailPath("t") + "/check")
 	if got := column(t, list, "is_compliant"); got != "false true false" {
 		t.Errorf("the verdicts are %s", got)
 	}
 	for _, one := range list[:2] {
-		if at(t, one, "overridden_attestation_id") != original || at(t, one, "reason") != "because" || at(t, one, "original_attestation_type") != "generic" || at(t, one, "attestation_type") != "generic" {
+		if lookup(t, one, "overridden_attestation_id") != original || lookup(t, one, "reason") != "because" || lookup(t, one, "original_attestation_type") != "generic" || lookup(t, one, "attestation_type") != "generic" {
 			t.Errorf("the override is %v", one)
 		}
 	}
-	status := at(t, s.read("/trails/"+s.org+"/build/t"), "compliance_status", "attestations_statuses", 0)
-	if at(t, status, "is_compliant") != false || at(t, status, "overridden_attestation_id") != original {
+	status := lookup(t, s.read("/trails/"+s.org+"/build/t"), "compliance_status", "attestations_statuses", 0)
+	if lookup(t, status, "is_compliant") != false || lookup(t, status, "overridden_attestation_id") != original {
 		t.Errorf("the trail shows %v", status)
 	}
 	for field, c := range map[string]struct{ member, text string }{
@@ -507,8 +507,8 @@ trail:
 	}
 	check := func(want string) {
 		t.Helper()
-		status := at(t, s.trail("build", "t"), "compliance_status", "attestations_statuses", 0)
-		if got := fmt.Sprint(at(t, status, "status"), " ", at(t, status, "is_compliant"), " ", at(t, status, "overridden_attestation_id"), " ", at(t, status, "unexpected")); got != want {
+		status := lookup(t, s.getTrail("build", "t"), "compliance_status", "attestations_statuses", 0)
+		if got := fmt.Sprint(lookup(t, status, "status"), " ", lookup(t, status, "is_compliant"), " ", lookup(t, status, "overridden_attestation_id"), " ", lookup(t, status, "unexpected")); got != want {
 			t.Errorf("check is %s, want %s", got, want)
 		}
 	}
@@ -516,27 +516,27 @@ trail:
 		t.Errorf("answered %q", got)
 	}
 	check("COMPLETE true <nil> false")
-	shown := s.lone("t", "check").(map[string]any)
+	shown := s.onlyAttestation("t", "check").(map[string]any)
 	if original, there := shown["overridden_attestation_id"]; !there || original != nil || shown["reason"] != "because" {
 		t.Errorf("the override is shown as %v", shown)
 	}
 	override(http.StatusOK, "check", "generic", false, "")
 	check("COMPLETE false <nil> false")
-	s.generic("t", "check", true, `,"description":"reported"`)
+	s.attestGeneric("t", "check", true, `,"description":"reported"`)
 	check("COMPLETE true <nil> false")
 	override(http.StatusOK, "check", "generic", false, "")
-	reported := at(t, s.attestations(s.trailPath("t") + "/check")[1], "attestation_id")
+	reported := lookup(t, s.listAttestations(s.trailPath("t") + "/check")[1], "attestation_id")
 	check(fmt.Sprint("COMPLETE false ", reported, " false"))
 	override(http.StatusOK, "any", "custom:scan", true, "")
 	override(http.StatusOK, "tests", "junit", true, `,"target_artifacts":["app"]`)
-	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
 	override(http.StatusOK, "risk", "system:decision", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
-	app := at(t, s.trail("build", "t"), "compliance_status", "artifacts_statuses", "app")
-	if got := column(t, at(t, app, "attestations_statuses"), "status"); got != "COMPLETE COMPLETE" || at(t, app, "status") != "NON-COMPLIANT" {
+	app := lookup(t, s.getTrail("build", "t"), "compliance_status", "artifacts_statuses", "app")
+	if got := column(t, lookup(t, app, "attestations_statuses"), "status"); got != "COMPLETE COMPLETE" || lookup(t, app, "status") != "NON-COMPLIANT" {
 		t.Errorf("the artifact is %v", app)
 	}
 	override(http.StatusOK, "check", "generic", true, "")
-	if got := at(t, s.trail("build", "t"), "compliance_state"); got != "COMPLIANT" {
+	if got := lookup(t, s.getTrail("build", "t"), "compliance_state"); got != "COMPLIANT" {
 		t.Errorf("with every missing one overridden the trail is %v", got)
 	}
 }
@@ -544,17 +544,17 @@ trail:
 func TestClockThatIsSetBackBringsNoOldVerdictBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true})
-	s.generic("t", "check", true, "")
+	s.attestGeneric("t", "check", true, "")
 	s.clock.turn(-10 * time.Minute)
-	s.generic("t", "check", false, "")
-	trail := s.trail("build", "t")
-	if at(t, trail, "compliance_state") != "NON-COMPLIANT" {
-		t.Errorf("the trail is %v", at(t, trail, "compliance_state"))
+	s.attestGeneric("t", "check", false, "")
+	trail := s.getTrail("build", "t")
+	if lookup(t, trail, "compliance_state") != "NON-COMPLIANT" {
+		t.Errorf("the trail is %v", lookup(t, trail, "compliance_state"))
 	}
-	if got := column(t, s.attestations(s.trailPath("t")+"/check"), "is_compliant"); got != "false true" {
+	if got := column(t, s.listAttestations(s.trailPath("t")+"/check"), "is_compliant"); got != "false true" {
 		t.Errorf("newest first, the verdicts are %s", got)
 	}
-	if last := s.lastEvent("build", "t"); at(t, last, "is_compliant") != false || at(t, last, "timestamp") != at(t, trail, "last_modified_at") {
+	if last := s.lastEvent("build", "t"); lookup(t, last, "is_compliant") != false || lookup(t, last, "timestamp") != lookup(t, trail, "last_modified_at") {
 		t.Errorf("the last event is %v", last)
 	}
 }
@@ -562,14 +562,14 @@ func TestClockThatIsSetBackBringsNoOldVerdictBack(t *testing.T) {
 func TestDecisionMayBeMadeOfAnArtifactOfAnotherFlow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.artifact("elsewhere", "t1", "app", attestedFingerprint, attestedCommit)
+	s.reportArtifact("elsewhere", "t1", "app", attestedFingerprint, attestedCommit)
 	decision := `{"attestation_name":"risk","type_name":"decision","control":"C-1","artifact_fingerprint":"` + attestedFingerprint + `","attestation_data":{"is_compliant":true}}`
-	s.post(http.StatusCreated, "t", "system", decision)
-	if got := s.attestations("/attestations/" + s.org + "/build/artifact/" + attestedFingerprint + "/risk"); len(got) != 1 || at(t, got[0], "control") != "C-1" {
+	s.postAttestation(http.StatusCreated, "t", "system", decision)
+	if got := s.listAttestations("/attestations/" + s.org + "/build/artifact/" + attestedFingerprint + "/risk"); len(got) != 1 || lookup(t, got[0], "control") != "C-1" {
 		t.Errorf("read %v", got)
 	}
-	s.post(http.StatusNotFound, "t", "generic", `{"attestation_name":"x","is_compliant":true,"artifact_fingerprint":"`+attestedFingerprint+`"}`)
-	s.post(http.StatusNotFound, "t", "system", strings.ReplaceAll(decision, "7509e5", "000000"))
+	s.postAttestation(http.StatusNotFound, "t", "generic", `{"attestation_name":"x","is_compliant":true,"artifact_fingerprint":"`+attestedFingerprint+`"}`)
+	s.postAttestation(http.StatusNotFound, "t", "system", strings.ReplaceAll(decision, "7509e5", "000000"))
 }
 
 func TestAttestationByNameBindsToTheArtifactOfItsCommit(t *testing.T) {
@@ -578,24 +578,24 @@ func TestAttestationByNameBindsToTheArtifactOfItsCommit(t *testing.T) {
 	target := func(description, commit string) string {
 		return fmt.Sprintf(`,"target_artifacts":["app"],"description":%q,"git_commit_info":{"sha1":%q}`, description, commit)
 	}
-	s.generic("t", "check", true, target("before", attestedCommit))
-	s.generic("t", "check", true, target("other", otherCommit))
-	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
-	s.generic("t", "check", true, target("after", attestedCommit))
-	s.generic("t", "check", true, `,"target_artifacts":["app"],"description":"uncommitted"`)
-	s.generic("t", "check", true, `,"target_artifacts":["lib"],"description":"lib"`)
-	s.generic("t", "check", true, `,"artifact_fingerprint":"`+attestedFingerprint+`","description":"digest"`)
-	s.generic("t", "check", true, `,"description":"trail"`)
+	s.attestGeneric("t", "check", true, target("before", attestedCommit))
+	s.attestGeneric("t", "check", true, target("other", otherCommit))
+	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.attestGeneric("t", "check", true, target("after", attestedCommit))
+	s.attestGeneric("t", "check", true, `,"target_artifacts":["app"],"description":"uncommitted"`)
+	s.attestGeneric("t", "check", true, `,"target_artifacts":["lib"],"description":"lib"`)
+	s.attestGeneric("t", "check", true, `,"artifact_fingerprint":"`+attestedFingerprint+`","description":"digest"`)
+	s.attestGeneric("t", "check", true, `,"description":"trail"`)
 	for _, fingerprint := range []string{attestedFingerprint, attestedFingerprint[:5]} {
-		list := s.attestations("/attestations/" + s.org + "/build/artifact/" + fingerprint + "/check")
+		list := s.listAttestations("/attestations/" + s.org + "/build/artifact/" + fingerprint + "/check")
 		if got := column(t, list, "description"); got != "digest uncommitted after before" {
 			t.Errorf("%s has %s", fingerprint, got)
 		}
 	}
-	if got := column(t, s.attestations(s.trailPath("t")+"/check"), "description"); got != "trail digest lib uncommitted after other before" {
+	if got := column(t, s.listAttestations(s.trailPath("t")+"/check"), "description"); got != "trail digest lib uncommitted after other before" {
 		t.Errorf("the trail has %s", got)
 	}
-	events := at(t, s.read("/trails/"+s.org+"/build/t"), "events")
+	events := lookup(t, s.read("/trails/"+s.org+"/build/t"), "events")
 	if got := column(t, events, "type"); !strings.Contains(got, "trail_attestation_for_artifact_reported") || !strings.Contains(got, "artifact_attestation_reported") {
 		t.Errorf("events are %s", got)
 	}
@@ -604,7 +604,7 @@ func TestAttestationByNameBindsToTheArtifactOfItsCommit(t *testing.T) {
 func TestMissingAttestationsAreAnEmptyListAndMissingPlacesAreNot(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.generic("t", "check", true, "")
+	s.attestGeneric("t", "check", true, "")
 	for _, path := range []string{"/trail/t/nosuch", "/artifact/" + attestedFingerprint + "/check", "/artifact/00000/check"} {
 		if got := s.want(http.StatusOK, http.MethodGet, "/attestations/"+s.org+"/build"+path, nil); string(got.body) != "[]" {
 			t.Errorf("%s: %s", path, got.body)
@@ -628,19 +628,19 @@ func TestMissingAttestationsAreAnEmptyListAndMissingPlacesAreNot(t *testing.T) {
 func TestRedactedCommitIsKeptAsWithheld(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.generic("t", "absent", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","timestamp":1750923680}`)
-	s.generic("t", "empty", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","author":"","message":"","branch":"","timestamp":1750923680}`)
-	s.generic("t", "marked", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","author":"**REDACTED**","message":"m","branch":"b","timestamp":1,"more":1}`)
+	s.attestGeneric("t", "absent", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","timestamp":1750923680}`)
+	s.attestGeneric("t", "empty", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","author":"","message":"","branch":"","timestamp":1750923680}`)
+	s.attestGeneric("t", "marked", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","author":"**REDACTED**","message":"m","branch":"b","timestamp":1,"more":1}`)
 	for name, author := range map[string]string{"absent": "", "empty": "", "marked": "**REDACTED**"} {
-		commit := at(t, s.lone("t", name), "git_commit_info")
+		commit := lookup(t, s.onlyAttestation("t", name), "git_commit_info")
 		clientReads(t, "attestation.git_commit_info", commit)
-		if at(t, commit, "author") != author {
-			t.Errorf("%s: the author is %v", name, at(t, commit, "author"))
+		if lookup(t, commit, "author") != author {
+			t.Errorf("%s: the author is %v", name, lookup(t, commit, "author"))
 		}
 	}
-	events := at(t, s.read("/trails/"+s.org+"/build/t"), "events").([]any)
+	events := lookup(t, s.read("/trails/"+s.org+"/build/t"), "events").([]any)
 	for _, event := range events[1:3] {
-		if got := at(t, event, "git_commit_info", "author"); got != nil {
+		if got := lookup(t, event, "git_commit_info", "author"); got != nil {
 			t.Errorf("an event tells the author %v", got)
 		}
 	}
@@ -649,26 +649,26 @@ func TestRedactedCommitIsKeptAsWithheld(t *testing.T) {
 func TestAttestationsAreShownByTheNameThatTheirFlowHasNow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.generic("t", "check", true, "")
-	id := at(t, s.lone("t", "check"), "attestation_id").(string)
+	s.attestGeneric("t", "check", true, "")
+	id := lookup(t, s.onlyAttestation("t", "check"), "attestation_id").(string)
 	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/build/rename", []byte(`{"new_name":"built"}`))
-	shown := at(t, s.read("/attestations/"+s.org+"?attestation_id="+id), "data", 0)
-	if at(t, shown, "flow_name") != "built" || !strings.Contains(at(t, shown, "html_url").(string), "/flows/built/") {
+	shown := lookup(t, s.read("/attestations/"+s.org+"?attestation_id="+id), "data", 0)
+	if lookup(t, shown, "flow_name") != "built" || !strings.Contains(lookup(t, shown, "html_url").(string), "/flows/built/") {
 		t.Errorf("after the rename: %v", shown)
 	}
 	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/built/archive", []byte("null"))
 	s.want(http.StatusNotFound, http.MethodGet, "/attestations/"+s.org+"/built/trail/t/check", nil)
-	shown = at(t, s.read("/attestations/"+s.org+"?attestation_id="+id), "data", 0)
-	if !strings.HasPrefix(at(t, shown, "flow_name").(string), "built-archived-at-") {
-		t.Errorf("after archiving: %v", at(t, shown, "flow_name"))
+	shown = lookup(t, s.read("/attestations/"+s.org+"?attestation_id="+id), "data", 0)
+	if !strings.HasPrefix(lookup(t, shown, "flow_name").(string), "built-archived-at-") {
+		t.Errorf("after archiving: %v", lookup(t, shown, "flow_name"))
 	}
 }
 
 func TestAttestationsAreOfTheirOrganizationAlone(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.generic("t", "check", true, "")
-	id := at(t, s.lone("t", "check"), "attestation_id").(string)
+	s.attestGeneric("t", "check", true, "")
+	id := lookup(t, s.onlyAttestation("t", "check"), "attestation_id").(string)
 	for _, path := range []string{"", "/list_attestations_for_criteria?commit_list=" + attestedCommit, "/build", "/build/trail/t/check", "/build/trail/t/attestation/" + id + "/evidence"} {
 		if got := s.do(http.MethodGet, "/api/v2/attestations/"+s.org+path, strangerKey, nil); got.status != http.StatusForbidden {
 			t.Errorf("%s: a stranger gets %d", path, got.status)
@@ -679,14 +679,14 @@ func TestAttestationsAreOfTheirOrganizationAlone(t *testing.T) {
 	}
 	// The same names in another organization, and an id from the first.
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.public+"/build/trail/t/generic", `{"attestation_name":"other","is_compliant":true}`)
-	if got := at(t, s.read("/attestations/"+s.public+"?attestation_id="+id), "data").([]any); len(got) != 0 {
+	if got := lookup(t, s.read("/attestations/"+s.public+"?attestation_id="+id), "data").([]any); len(got) != 0 {
 		t.Errorf("another organization reads %v", got)
 	}
-	if got := s.attestations("/attestations/" + s.public + "/build/trail/t/check"); len(got) != 0 {
+	if got := s.listAttestations("/attestations/" + s.public + "/build/trail/t/check"); len(got) != 0 {
 		t.Errorf("another organization reads %v", got)
 	}
 	s.want(http.StatusNotFound, http.MethodGet, "/attestations/"+s.public+"/build/trail/t/attestation/"+id+"/evidence", nil)
-	if got := column(t, at(t, s.read("/attestations/"+s.org), "data"), "attestation_name"); got != "check" {
+	if got := column(t, lookup(t, s.read("/attestations/"+s.org), "data"), "attestation_name"); got != "check" {
 		t.Errorf("the first organization lists %s", got)
 	}
 }
@@ -712,7 +712,7 @@ func TestOnlyMembersMayAttest(t *testing.T) {
 			t.Errorf("override by %q: %d, want %d", key, got.status, want)
 		}
 	}
-	if got := at(t, s.attestations(s.trailPath("t") + "/x")[0], "reported_by"); got != "administrator" && got != "member" {
+	if got := lookup(t, s.listAttestations(s.trailPath("t") + "/x")[0], "reported_by"); got != "administrator" && got != "member" {
 		t.Errorf("reported by %v", got)
 	}
 }

@@ -44,8 +44,8 @@ func (s *service) metric(name string) float64 {
 	return 0
 }
 
-// bulky attests under a name, with so much data, by the numbers from one up to another.
-func (s *service) bulky(flow, trail, name string, from, to, size int) {
+// attestLarge attests under a name, with so much data, by the numbers from one up to another.
+func (s *service) attestLarge(flow, trail, name string, from, to, size int) {
 	s.t.Helper()
 	for i := from; i < to; i++ {
 		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/"+flow+"/trail/"+trail+"/generic",
@@ -58,13 +58,13 @@ func TestManyLargeAttestations(t *testing.T) {
 	s := start(t, options{withoutWorker: true, memoryBudget: 64})
 	const times = 36
 	slow := scaled(times/2, times)
-	s.bulky("flow", "trail", "scan", 0, slow, 1_000_000)
-	t.Run("heap stays small while a long answer is read slowly", func(t *testing.T) { s.readSlowly(t, int64(slow)) })
-	s.bulky("flow", "trail", "scan", slow, times, 1_000_000)
-	t.Run("page ends early with its next one", func(t *testing.T) { s.readEarlyEnds(t, times) })
+	s.attestLarge("flow", "trail", "scan", 0, slow, 1_000_000)
+	t.Run("heap stays small while a long answer is read slowly", func(t *testing.T) { s.testSlowReader(t, int64(slow)) })
+	s.attestLarge("flow", "trail", "scan", slow, times, 1_000_000)
+	t.Run("page ends early with its next one", func(t *testing.T) { s.testPageEnds(t, times) })
 }
 
-func (s *service) readSlowly(t *testing.T, times int64) {
+func (s *service) testSlowReader(t *testing.T, times int64) {
 	for _, path := range []string{
 		"/attestations/" + s.org + "/flow/trail/trail/scan",
 		"/attestations/" + s.org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 1, 2),
@@ -94,7 +94,7 @@ func (s *service) readSlowly(t *testing.T, times int64) {
 	eventually(t, "the memory is given back", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
 }
 
-func (s *service) readEarlyEnds(t *testing.T, times int) {
+func (s *service) testPageEnds(t *testing.T, times int) {
 	type page struct {
 		Data []struct {
 			UserData struct{ N int } `json:"user_data"`
@@ -125,14 +125,14 @@ func (s *service) readEarlyEnds(t *testing.T, times int) {
 	}
 }
 
-// paged reads a list page by page and joins the pages.
-func (s *service) paged(path, list string, size int) []any {
+// readPages reads a list page by page and joins the pages.
+func (s *service) readPages(path, list string, size int) []any {
 	s.t.Helper()
 	var all []any
 	for number := 1; ; number++ {
 		value := s.read(fmt.Sprintf("%s%sper_page=%d&page=%d", path, map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")], size, number))
 		if list != "" {
-			value = at(s.t, value, list)
+			value = lookup(s.t, value, list)
 		}
 		page := value.([]any)
 		all = append(all, page...)
@@ -148,21 +148,21 @@ func TestListsOfManyBatchesAreWhole(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true, memoryBudget: 16}) // batches of 256 KiB
 	heavy := strings.Repeat("x", 40_000)
-	s.makeFlow("flow", yamlFile("version: 1"))
+	s.createFlow("flow", yamlFile("version: 1"))
 	for i := range 30 {
 		trail := fmt.Sprintf("t%02d", i)
 		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/"+s.flowWith(i), `{"name":"`+trail+`","user_data":{"heavy":"`+heavy+`"}}`)
 		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/flow",
-			[]byte(strings.Replace(string(artifactReport("t00", fmt.Sprintf("app%d", i%4), digits(fmt.Sprintf("abc%02d", i), 64), pipelineCommit)),
+			[]byte(strings.Replace(string(artifactReport("t00", fmt.Sprintf("app%d", i%4), padHex(fmt.Sprintf("abc%02d", i), 64), pipelineCommit)),
 				`{"fingerprint"`, `{"user_data":{"heavy":"`+heavy+`"},"fingerprint"`, 1)))
 	}
-	s.bulky("flow", "t00", "scan", 0, 30, 40_000)
+	s.attestLarge("flow", "t00", "scan", 0, 30, 40_000)
 	for i := range 30 {
-		s.environment(fmt.Sprintf("env-%02d", i), evidence.Server)
+		s.createEnvironment(fmt.Sprintf("env-%02d", i), evidence.Server)
 		s.want(http.StatusCreated, http.MethodPut, "/allowlists/"+s.org+fmt.Sprintf("/env-%02d", i),
-			[]byte(`{"artifact_name":"a","artifact_fingerprint":"`+digits("a", 64)+`","description":"`+heavy+`"}`))
+			[]byte(`{"artifact_name":"a","artifact_fingerprint":"`+padHex("a", 64)+`","description":"`+heavy+`"}`))
 	}
-	data := func(value any) []any { return at(t, value, "data").([]any) }
+	data := func(value any) []any { return lookup(t, value, "data").([]any) }
 	array := func(value any) []any { return value.([]any) }
 	for name, row := range map[string]struct {
 		whole string
@@ -170,14 +170,14 @@ func TestListsOfManyBatchesAreWhole(t *testing.T) {
 		pages []any
 		most  int
 	}{
-		"trails of the organization":       {"/trails/" + s.org + "?per_page=100", data, s.paged("/trails/"+s.org, "data", 7), 30},
-		"trails of a flow":                 {"/trails/" + s.org + "/flow", array, s.paged("/trails/"+s.org+"/flow", "data", 7), 30},
-		"artifacts":                        {"/artifacts/" + s.org + "?per_page=1000", array, s.paged("/artifacts/"+s.org, "", 7), 30},
-		"artifacts of a flow":              {"/artifacts/" + s.org + "/flow?per_page=1000", array, s.paged("/artifacts/"+s.org+"/flow", "", 7), 30},
-		"attestations of a flow":           {"/attestations/" + s.org + "/flow?per_page=100", data, s.paged("/attestations/"+s.org+"/flow", "data", 7), 30},
-		"attestations of the organization": {"/attestations/" + s.org + "?per_page=100", data, s.paged("/attestations/"+s.org+"/flow", "data", 7), 30},
-		"attestations of a name":           {"/attestations/" + s.org + "/flow/trail/t00/scan", array, s.paged("/attestations/"+s.org+"/flow", "data", 7), 30},
-		"flows":                            {"/flows/" + s.org, array, s.paged("/flows/"+s.org, "data", 7), 11},
+		"trails of the organization":       {"/trails/" + s.org + "?per_page=100", data, s.readPages("/trails/"+s.org, "data", 7), 30},
+		"trails of a flow":                 {"/trails/" + s.org + "/flow", array, s.readPages("/trails/"+s.org+"/flow", "data", 7), 30},
+		"artifacts":                        {"/artifacts/" + s.org + "?per_page=1000", array, s.readPages("/artifacts/"+s.org, "", 7), 30},
+		"artifacts of a flow":              {"/artifacts/" + s.org + "/flow?per_page=1000", array, s.readPages("/artifacts/"+s.org+"/flow", "", 7), 30},
+		"attestations of a flow":           {"/attestations/" + s.org + "/flow?per_page=100", data, s.readPages("/attestations/"+s.org+"/flow", "data", 7), 30},
+		"attestations of the organization": {"/attestations/" + s.org + "?per_page=100", data, s.readPages("/attestations/"+s.org+"/flow", "data", 7), 30},
+		"attestations of a name":           {"/attestations/" + s.org + "/flow/trail/t00/scan", array, s.readPages("/attestations/"+s.org+"/flow", "data", 7), 30},
+		"flows":                            {"/flows/" + s.org, array, s.readPages("/flows/"+s.org, "data", 7), 11},
 	} {
 		whole := row.list(s.read(row.whole))
 		if len(whole) != row.most || !reflect.DeepEqual(whole, row.pages) {
@@ -185,12 +185,12 @@ func TestListsOfManyBatchesAreWhole(t *testing.T) {
 		}
 	}
 	byCommit := s.read("/attestations/" + s.org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 2, 7)).(map[string]any)
-	all := s.paged("/attestations/"+s.org+"/flow", "data", 100)
+	all := s.readPages("/attestations/"+s.org+"/flow", "data", 100)
 	for i := range 3 {
 		commit := fmt.Sprintf("%040d", i)
 		var want []any
 		for _, attestation := range all {
-			if at(t, attestation, "git_commit_info", "sha1") == commit {
+			if lookup(t, attestation, "git_commit_info", "sha1") == commit {
 				want = append(want, attestation)
 			}
 		}
@@ -206,8 +206,8 @@ func TestListsOfManyBatchesAreWhole(t *testing.T) {
 	}
 	allowed := array(s.read("/allowlists/" + s.org))
 	for i, one := range allowed {
-		if want := fmt.Sprintf("env-%02d", 29-i); at(t, one, "environment_name") != want {
-			t.Errorf("allowance %d is of %v, want %s", i, at(t, one, "environment_name"), want)
+		if want := fmt.Sprintf("env-%02d", 29-i); lookup(t, one, "environment_name") != want {
+			t.Errorf("allowance %d is of %v, want %s", i, lookup(t, one, "environment_name"), want)
 		}
 	}
 	if len(allowed) != 30 {
@@ -219,7 +219,7 @@ func TestListsOfManyBatchesAreWhole(t *testing.T) {
 func (s *service) flowWith(i int) string {
 	s.t.Helper()
 	if i%3 == 0 {
-		s.makeFlow(fmt.Sprintf("flow-%02d", i), yamlFile("version: 1\n#"+strings.Repeat(fmt.Sprint(i%10), 60_000)))
+		s.createFlow(fmt.Sprintf("flow-%02d", i), yamlFile("version: 1\n#"+strings.Repeat(fmt.Sprint(i%10), 60_000)))
 	}
 	return "flow"
 }
@@ -228,22 +228,22 @@ func TestListsLeaveOutLongTemplatesAndSchemas(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	comment := func(size int) string { return "version: 1\n#" + strings.Repeat("x", size) }
-	s.makeFlow("short", yamlFile(comment(60_000)))
-	s.makeFlow("long", yamlFile(comment(70_000)))
+	s.createFlow("short", yamlFile(comment(60_000)))
+	s.createFlow("long", yamlFile(comment(70_000)))
 	list := s.listFlows("")
 	if len(list) != 2 || list[0].Name != "long" || list[0].Template != "" || list[1].Template != comment(60_000) {
 		t.Errorf("got %d flows", len(list))
 	}
-	if list := s.read("/flows/" + s.org).([]any); at(t, list[0], "template") != nil {
+	if list := s.read("/flows/" + s.org).([]any); lookup(t, list[0], "template") != nil {
 		t.Error("a template that is left out is not null")
 	}
 	if flow := s.getFlow("long"); flow.Template != comment(70_000) {
 		t.Error("a flow by itself lacks its template")
 	}
 	schema := func(size int) string { return `{"type":"object","description":"` + strings.Repeat("x", size) + `"}` }
-	s.attestationType(`{"name":"scan"}`, schemaFile(schema(100)))
-	s.attestationType(`{"name":"scan"}`, schemaFile(schema(100_000)))
-	s.attestationType(`{"name":"scan"}`, schemaFile(schema(200)))
+	s.createAttestationType(`{"name":"scan"}`, schemaFile(schema(100)))
+	s.createAttestationType(`{"name":"scan"}`, schemaFile(schema(100_000)))
+	s.createAttestationType(`{"name":"scan"}`, schemaFile(schema(200)))
 	var types []attestationTypeBody
 	s.want(http.StatusOK, http.MethodGet, s.typesPath(), nil).decode(t, &types)
 	whole := s.getAttestationType("scan")
@@ -300,9 +300,9 @@ func (s *service) sendReport(environment string, body []byte) (status int, retry
 func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 	s := start(t, options{memoryBudget: 64})
 	defer http.DefaultClient.CloseIdleConnections()
-	s.environment("prod", evidence.K8S)
+	s.createEnvironment("prod", evidence.K8S)
 	body := largeReport(1_500_000)
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/prod/report/K8S", body)
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/K8S", body)
 	before := liveHeap()
 	var mu sync.Mutex
 	counts := map[int]int{}
@@ -354,7 +354,7 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 
 func TestReportThatWaitsForItsVerdictTakesUpNoMemory(t *testing.T) {
 	s := start(t, options{withoutWorker: true, memoryBudget: 64})
-	s.environment("prod", evidence.K8S)
+	s.createEnvironment("prod", evidence.K8S)
 	body := largeReport(4_000_000)
 	before := liveHeap()
 	ended := make(chan int, 1)
@@ -375,14 +375,14 @@ func TestReportThatWaitsForItsVerdictTakesUpNoMemory(t *testing.T) {
 	if most := liveHeap() - before; most > 12*mebibyte {
 		t.Errorf("%d MiB of heap are in use while the report waits", most>>20)
 	}
-	s.serveQueues()
+	s.startWorker()
 	if status := <-ended; status != http.StatusCreated {
 		t.Errorf("the report is answered %d", status)
 	}
 }
 
-// sendHalf sends so many bytes of a report without length, and no end.
-func (s *service) sendHalf(environment string, size int) net.Conn {
+// sendHalfReport sends so many bytes of a report without length, and no end.
+func (s *service) sendHalfReport(environment string, size int) net.Conn {
 	s.t.Helper()
 	conn, err := new(net.Dialer).DialContext(s.t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
 	s.must(err)
@@ -397,13 +397,13 @@ func TestServiceAnswersWhileSlowSendersTakeUpTheBudget(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{memoryBudget: 16})
 	defer http.DefaultClient.CloseIdleConnections()
-	s.environment("prod", evidence.K8S)
-	s.makeFlow("flow", yamlFile("version: 1"))
+	s.createEnvironment("prod", evidence.K8S)
+	s.createFlow("flow", yamlFile("version: 1"))
 	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/flow", `{"name":"trail"}`)
 	// Room for a body is doubled as it comes: 8, 4 and 2 MiB are what large requests may have.
 	var slow []net.Conn
 	for reserved, size := int64(0), int64(8*mebibyte); size >= 2*mebibyte; size /= 2 {
-		slow = append(slow, s.sendHalf("prod", int(size*3/4)))
+		slow = append(slow, s.sendHalfReport("prod", int(size*3/4)))
 		reserved += size
 		eventually(t, "the body has arrived", func() bool { return s.metric("attestry_memory_reserved_bytes") == float64(reserved) })
 	}

@@ -11,14 +11,14 @@ import (
 	"attestry/evidence"
 )
 
-// builds gives the first digits of what was built, by the names that it is made of.
-func (s *service) builds(query string, names ...string) string {
+// listBuilds gives the first digits of what was built, by the names that it is made of.
+func (s *service) listBuilds(query string, names ...string) string {
 	s.t.Helper()
 	words := []string{}
-	for _, one := range at(s.t, s.read("/builds/"+s.org+query), "builds").([]any) {
-		found := slices.IndexFunc(names, func(name string) bool { return evidence.HashAPIKey(name) == at(s.t, one, "fingerprint") })
+	for _, one := range lookup(s.t, s.read("/builds/"+s.org+query), "builds").([]any) {
+		found := slices.IndexFunc(names, func(name string) bool { return evidence.HashAPIKey(name) == lookup(s.t, one, "fingerprint") })
 		if found < 0 {
-			s.t.Fatalf("built %s", shown(one))
+			s.t.Fatalf("built %s", asJSON(one))
 		}
 		words = append(words, names[found])
 	}
@@ -28,35 +28,35 @@ func (s *service) builds(query string, names ...string) string {
 func TestBuildIsTheFirstReportOfAFingerprint(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
-	s.built(s.org, "web-ci", "web", "web-1", "acme/web", "1")
+	s.reportBuild(s.org, "web-ci", "web", "web-1", "acme/web", "1")
 	s.clock.turn(time.Hour)
-	s.built(s.org, "web-ci", "web", "web-2", "acme/web", "1")
+	s.reportBuild(s.org, "web-ci", "web", "web-2", "acme/web", "1")
 	s.clock.turn(time.Hour)
 	// Reported again, it is no other build.
-	s.built(s.org, "web-ci", "web", "web-1", "acme/web", "1")
-	s.built(s.org, "promotion", "image", "web-1", "acme/ops", "2")
+	s.reportBuild(s.org, "web-ci", "web", "web-1", "acme/web", "1")
+	s.reportBuild(s.org, "promotion", "image", "web-1", "acme/ops", "2")
 	page := s.read("/builds/" + s.org)
 	assertKeys(t, "the list", page.(map[string]any), "_links", "page", "per_page", "total_pages", "total_count", "builds")
-	items := at(t, page, "builds").([]any)
-	if got := s.builds("", "web-1", "web-2"); got != "web-2 web-1" {
+	items := lookup(t, page, "builds").([]any)
+	if got := s.listBuilds("", "web-1", "web-2"); got != "web-2 web-1" {
 		t.Errorf("built %s", got)
 	}
 	first := items[1]
 	assertKeys(t, "a build", first.(map[string]any), "created_at", "fingerprint", "flow_name", "trail_name", "repo_info", "_links")
-	if at(t, first, "flow_name") != "web-ci" || at(t, first, "trail_name") != "trail-of-web-1" ||
-		at(t, first, "repo_info", "name") != "acme/web" || at(t, first, "repo_info", "repo_id") != "1" {
-		t.Errorf("built %s", shown(first))
+	if lookup(t, first, "flow_name") != "web-ci" || lookup(t, first, "trail_name") != "trail-of-web-1" ||
+		lookup(t, first, "repo_info", "name") != "acme/web" || lookup(t, first, "repo_info", "repo_id") != "1" {
+		t.Errorf("built %s", asJSON(first))
 	}
-	if gap := at(t, items[0], "created_at").(float64) - at(t, first, "created_at").(float64); gap < 3600 || gap > 3700 {
+	if gap := lookup(t, items[0], "created_at").(float64) - lookup(t, first, "created_at").(float64); gap < 3600 || gap > 3700 {
 		t.Errorf("built %f seconds apart", gap)
 	}
-	if again := s.follow(first, "_links", "self", "href"); at(t, again, "fingerprint") != evidence.HashAPIKey("web-1") || at(t, again, "flow_name") != "web-ci" {
-		t.Errorf("its own link leads to %s", shown(again))
+	if again := s.followLink(first, "_links", "self", "href"); lookup(t, again, "fingerprint") != evidence.HashAPIKey("web-1") || lookup(t, again, "flow_name") != "web-ci" {
+		t.Errorf("its own link leads to %s", asJSON(again))
 	}
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/bare", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"c","trail_name":"t","template_reference_name":"web"}`, evidence.HashAPIKey("bare")))
-	if bare := at(t, s.read("/builds/"+s.org), "builds", 0); at(t, bare, "repo_info") != nil {
-		t.Errorf("without a repository: %s", shown(bare))
+	if bare := lookup(t, s.read("/builds/"+s.org), "builds", 0); lookup(t, bare, "repo_info") != nil {
+		t.Errorf("without a repository: %s", asJSON(bare))
 	}
 }
 
@@ -64,17 +64,17 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true})
 	names := []string{"old", "web-1", "web-2", "db-1", "lab-1"}
-	s.built(s.org, "web-ci", "web", "old", "acme/web", "1")
+	s.reportBuild(s.org, "web-ci", "web", "old", "acme/web", "1")
 	s.clock.turn(29 * 24 * time.Hour)
 	for _, name := range []string{"web-1", "web-2"} {
-		s.built(s.org, "web-ci", "web", name, "acme/web", "1")
+		s.reportBuild(s.org, "web-ci", "web", name, "acme/web", "1")
 		s.clock.turn(time.Minute)
 	}
-	s.built(s.org, "db-ci", "db", "db-1", "acme/db", "2")
+	s.reportBuild(s.org, "db-ci", "db", "db-1", "acme/db", "2")
 	s.clock.turn(time.Minute)
-	s.builtFrom(s.org, "lab-ci", "web", "lab-1", `{"name":"acme/lab","id":"1","url":"https://gitlab.com/acme/lab","provider":"gitlab"}`, "acme/lab")
+	s.reportBuildFrom(s.org, "lab-ci", "web", "lab-1", `{"name":"acme/lab","id":"1","url":"https://gitlab.com/acme/lab","provider":"gitlab"}`, "acme/lab")
 	s.clock.turn(time.Minute)
-	inner := s.innerID(s.org, "2")
+	inner := s.repoID(s.org, "2")
 	for query, want := range map[string]string{
 		"":                                 "lab-1 db-1 web-2 web-1",
 		"?start_ts=0":                      "lab-1 db-1 web-2 web-1 old",
@@ -99,7 +99,7 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 		"?page=9":            "",
 		"?per_page=0":        "",
 	} {
-		if got := s.builds(query, names...); got != want {
+		if got := s.listBuilds(query, names...); got != want {
 			t.Errorf("%s: got %q, want %q", query, got, want)
 		}
 	}
@@ -120,40 +120,40 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 func TestBuildStatisticsAreMomentsOldestFirst(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
-	if got := s.read("/builds/" + s.org + "/statistics"); at(t, got, "count") != 0.0 || len(at(t, got, "built_at").([]any)) != 0 {
-		t.Errorf("nothing was built: %s", shown(got))
+	if got := s.read("/builds/" + s.org + "/statistics"); lookup(t, got, "count") != 0.0 || len(lookup(t, got, "built_at").([]any)) != 0 {
+		t.Errorf("nothing was built: %s", asJSON(got))
 	}
-	s.built(s.org, "web-ci", "web", "old", "acme/web", "1")
+	s.reportBuild(s.org, "web-ci", "web", "old", "acme/web", "1")
 	s.clock.turn(29 * 24 * time.Hour)
 	for _, name := range []string{"web-1", "web-2", "web-3", "web-1"} {
-		s.built(s.org, "web-ci", "web", name, "acme/web", "1")
+		s.reportBuild(s.org, "web-ci", "web", name, "acme/web", "1")
 		s.clock.turn(time.Minute)
 	}
-	s.built(s.org, "db-ci", "db", "db-1", "acme/db", "2")
+	s.reportBuild(s.org, "db-ci", "db", "db-1", "acme/db", "2")
 	for query, want := range map[string]int{
-		"": 4, "?start_ts=0": 5, "?repo_name=acme/web": 3, "?repo_id=1&start_ts=0": 4, "?repo_inner_id=" + s.innerID(s.org, "2"): 1, "?start_ts=2&end_ts=1": 0,
+		"": 4, "?start_ts=0": 5, "?repo_name=acme/web": 3, "?repo_id=1&start_ts=0": 4, "?repo_inner_id=" + s.repoID(s.org, "2"): 1, "?start_ts=2&end_ts=1": 0,
 	} {
 		got := s.read("/builds/" + s.org + "/statistics" + query)
-		series := at(t, got, "built_at").([]any)
-		if at(t, got, "count") != float64(want) || len(series) != want {
-			t.Errorf("%s: got %s, want %d", query, shown(got), want)
+		series := lookup(t, got, "built_at").([]any)
+		if lookup(t, got, "count") != float64(want) || len(series) != want {
+			t.Errorf("%s: got %s, want %d", query, asJSON(got), want)
 		}
 		if !slices.IsSortedFunc(series, func(a, b any) int { return int(a.(float64) - b.(float64)) }) {
 			t.Errorf("%s: built at %v", query, series)
 		}
 	}
 	got := s.read("/builds/" + s.org + "/statistics")
-	if at(t, got, "end_ts").(float64)-at(t, got, "start_ts").(float64) != 28*24*3600 {
-		t.Errorf("window %s", shown(got))
+	if lookup(t, got, "end_ts").(float64)-lookup(t, got, "start_ts").(float64) != 28*24*3600 {
+		t.Errorf("window %s", asJSON(got))
 	}
 }
 
 func TestBuildsStayWithinTheirOrganization(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.built(s.org, "web-ci", "web", "web-1", "acme/web", "1")
+	s.reportBuild(s.org, "web-ci", "web", "web-1", "acme/web", "1")
 	s.wantTotals("/builds/"+s.public, 1, 15, 0, 0)
-	s.want(http.StatusNotFound, http.MethodGet, "/builds/"+s.public+"?repo_inner_id="+s.innerID(s.org, "1"), nil)
+	s.want(http.StatusNotFound, http.MethodGet, "/builds/"+s.public+"?repo_inner_id="+s.repoID(s.org, "1"), nil)
 	s.want(http.StatusNotFound, http.MethodGet, "/builds/"+s.public+"?repo_id=1", nil)
 	for _, path := range []string{"/builds/" + s.org, "/builds/" + s.org + "/statistics"} {
 		if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {

@@ -99,7 +99,7 @@ func clientReads(t *testing.T, resource string, value any) {
 	t.Helper()
 	members, ok := value.(map[string]any)
 	if !ok {
-		t.Errorf("%s: is %s, not an object", resource, kindOf(value))
+		t.Errorf("%s: is %s, not an object", resource, jsonType(value))
 		return
 	}
 	table, ok := clientFields[resource]
@@ -112,9 +112,9 @@ func clientReads(t *testing.T, resource string, value any) {
 		member, there := members[field]
 		switch {
 		case !there && !optional:
-			t.Errorf("%s: %s is absent: %s", resource, field, shown(value))
-		case there && !slices.Contains(strings.Split(kinds, "|"), kindOf(member)):
-			t.Errorf("%s: %s is %s, not %s", resource, field, kindOf(member), kinds)
+			t.Errorf("%s: %s is absent: %s", resource, field, asJSON(value))
+		case there && !slices.Contains(strings.Split(kinds, "|"), jsonType(member)):
+			t.Errorf("%s: %s is %s, not %s", resource, field, jsonType(member), kinds)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func clientReadsEach(t *testing.T, resource string, list any) []any {
 	t.Helper()
 	items, ok := list.([]any)
 	if !ok || len(items) == 0 {
-		t.Fatalf("%s: want a list with items, got %s", resource, shown(list))
+		t.Fatalf("%s: want a list with items, got %s", resource, asJSON(list))
 	}
 	for _, item := range items {
 		clientReads(t, resource, item)
@@ -133,7 +133,7 @@ func clientReadsEach(t *testing.T, resource string, list any) []any {
 	return items
 }
 
-func kindOf(value any) string {
+func jsonType(value any) string {
 	switch value.(type) {
 	case nil:
 		return "null"
@@ -150,7 +150,7 @@ func kindOf(value any) string {
 	}
 }
 
-func shown(value any) string {
+func asJSON(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Sprint(value)
@@ -158,21 +158,21 @@ func shown(value any) string {
 	return string(text[:min(len(text), 500)])
 }
 
-// at walks into a decoded value: names of members, numbers of items.
-func at(t *testing.T, value any, path ...any) any {
+// lookup walks into a decoded value: names of members, numbers of items.
+func lookup(t *testing.T, value any, path ...any) any {
 	t.Helper()
 	for _, step := range path {
 		switch step := step.(type) {
 		case string:
 			members, ok := value.(map[string]any)
 			if !ok {
-				t.Fatalf("%v: no object at %q: %s", path, step, shown(value))
+				t.Fatalf("%v: no object at %q: %s", path, step, asJSON(value))
 			}
 			value = members[step]
 		case int:
 			items, ok := value.([]any)
 			if !ok || step >= len(items) {
-				t.Fatalf("%v: no item %d: %s", path, step, shown(value))
+				t.Fatalf("%v: no item %d: %s", path, step, asJSON(value))
 			}
 			value = items[step]
 		}
@@ -184,19 +184,19 @@ func at(t *testing.T, value any, path ...any) any {
 func clientReadsTrail(t *testing.T, trail any) {
 	t.Helper()
 	clientReads(t, "trail", trail)
-	if commit := at(t, trail, "git_commit_info"); commit != nil {
+	if commit := lookup(t, trail, "git_commit_info"); commit != nil {
 		clientReads(t, "trail.git_commit_info", commit)
 	}
-	status := at(t, trail, "compliance_status")
+	status := lookup(t, trail, "compliance_status")
 	clientReads(t, "trail.compliance_status", status)
-	for _, attestation := range at(t, status, "attestations_statuses").([]any) {
+	for _, attestation := range lookup(t, status, "attestations_statuses").([]any) {
 		clientReads(t, "attestation_status", attestation)
 	}
-	for _, artifact := range at(t, status, "artifacts_statuses").(map[string]any) {
+	for _, artifact := range lookup(t, status, "artifacts_statuses").(map[string]any) {
 		clientReads(t, "artifact_status", artifact)
-		for _, attestation := range at(t, artifact, "attestations_statuses").([]any) {
+		for _, attestation := range lookup(t, artifact, "attestations_statuses").([]any) {
 			clientReads(t, "attestation_status", attestation)
 		}
 	}
-	clientReadsEach(t, "event", at(t, trail, "events"))
+	clientReadsEach(t, "event", lookup(t, trail, "events"))
 }

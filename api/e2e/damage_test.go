@@ -29,8 +29,8 @@ func (s *service) damagedReads(store string) float64 {
 	return 0
 }
 
-// ask sends a request of a reader with or without a range.
-func (s *service) ask(method, address, span string) answer {
+// requestRange sends a request of a reader with or without a range.
+func (s *service) requestRange(method, address, span string) answer {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+"/api/v2"+address, nil)
 	s.must(err)
@@ -44,7 +44,7 @@ func (s *service) ask(method, address, span string) answer {
 func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true})
-	s.post(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", "sound", 1), attachment("a", "sound"))
+	s.postAttestation(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", "sound", 1), attachment("a", "sound"))
 	reads := 0.0
 	for size, n := range map[string]int{"short": 1000, "long": 1 << 20} {
 		for damage, change := range map[string]func(content []byte) []byte{
@@ -58,9 +58,9 @@ func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 				name := size + "-" + damage
 				// Equal content would share an object.
 				content := name + strings.Repeat("x", n-len(name))
-				s.post(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", name, 1), attachment("a", content))
-				address := s.evidenceAddress("t", name)
-				id := at(t, s.lone("t", name), "attestation_id").(string)
+				s.postAttestation(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", name, 1), attachment("a", content))
+				address := s.evidencePath("t", name)
+				id := lookup(t, s.onlyAttestation("t", name), "attestation_id").(string)
 				sum := digestOf(content)
 				file := s.objectFile(sum)
 				if change == nil {
@@ -69,13 +69,13 @@ func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 					s.must(os.WriteFile(file, change([]byte(content)), 0o600))
 				}
 				for _, span := range []string{"", "bytes=0-9", "bytes=-10"} {
-					got := s.ask(http.MethodGet, address, span)
+					got := s.requestRange(http.MethodGet, address, span)
 					message, _ := got.problem(t)
 					if got.status != http.StatusBadGateway || !strings.Contains(message, id) || !strings.Contains(message, sum) {
 						t.Errorf("range %q is answered %d %s", span, got.status, got.body)
 					}
 				}
-				if got := s.ask(http.MethodHead, address, ""); got.status != http.StatusBadGateway {
+				if got := s.requestRange(http.MethodHead, address, ""); got.status != http.StatusBadGateway {
 					t.Errorf("HEAD is answered %d", got.status)
 				}
 				if reads += 4; s.damagedReads("object store") != reads {
@@ -84,7 +84,7 @@ func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 				if !strings.Contains(s.log.String(), "SHA-256 "+sum) || !strings.Contains(s.log.String(), "attestation "+id) {
 					t.Error("the log does not name the evidence")
 				}
-				if got := s.ask(http.MethodGet, s.evidenceAddress("t", "sound"), ""); got.status != http.StatusOK || string(got.body) != "sound" {
+				if got := s.requestRange(http.MethodGet, s.evidencePath("t", "sound"), ""); got.status != http.StatusOK || string(got.body) != "sound" {
 					t.Errorf("other evidence is answered %d %q", got.status, got.body)
 				}
 			})
@@ -95,9 +95,9 @@ func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 func TestLostEvidenceThatIsEmptyIsMissedToo(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.post(http.StatusCreated, "t", "generic", genericData, attachment("empty.txt", ""))
+	s.postAttestation(http.StatusCreated, "t", "generic", genericData, attachment("empty.txt", ""))
 	s.must(os.Remove(s.objectFile(digestOf(""))))
-	if got := s.ask(http.MethodGet, s.evidenceAddress("t", "check"), ""); got.status != http.StatusBadGateway {
+	if got := s.requestRange(http.MethodGet, s.evidencePath("t", "check"), ""); got.status != http.StatusBadGateway {
 		t.Errorf("answered %d %s", got.status, got.body)
 	}
 }
@@ -110,14 +110,14 @@ func (s *service) objectFile(sum string) string {
 	return filepath.Join(s.Process.Settings.Stores.Objects.Path, storage.ObjectKey(found.ID, sum))
 }
 
-// altering changes every document of a collection that is read.
-type altering struct {
+// alteringDocuments changes every document of a collection that is read.
+type alteringDocuments struct {
 	storage.Documents
 	collection string
 	change     func(body []byte) []byte
 }
 
-func (a *altering) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
+func (a *alteringDocuments) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
 	record, err := a.Documents.Get(ctx, schema, id)
 	if schema.Name == a.collection && err == nil {
 		record.Body = a.change(record.Body)
@@ -125,7 +125,7 @@ func (a *altering) Get(ctx context.Context, schema *storage.Schema, id string) (
 	return record, err
 }
 
-func (a *altering) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+func (a *alteringDocuments) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
 	records, err := a.Documents.GetMany(ctx, schema, ids)
 	if schema.Name == a.collection {
 		for i := range records {
@@ -138,12 +138,12 @@ func (a *altering) GetMany(ctx context.Context, schema *storage.Schema, ids []st
 func TestSnapshotWhosePartsWereAlteredIsNotShown(t *testing.T) {
 	t.Parallel()
 	first := start(t, options{})
-	first.environment("host", evidence.Server)
+	first.createEnvironment("host", evidence.Server)
 	first.want(http.StatusCreated, http.MethodPut, "/environments/"+first.org+"/host/report/server", serverReport("trusted"))
 	// Another process has nothing of the snapshot in memory.
 	second := start(t, options{withoutWorker: true, data: filepath.Dir(first.Process.Settings.Stores.Database.Path),
 		wrap: func(docs storage.Documents) storage.Documents {
-			return &altering{Documents: docs, collection: "chunks", change: func(body []byte) []byte {
+			return &alteringDocuments{Documents: docs, collection: "chunks", change: func(body []byte) []byte {
 				return bytes.Replace(body, []byte("trusted"), []byte("altered"), 1)
 			}}
 		}})

@@ -16,15 +16,15 @@ import (
 // commitOf makes up the commit that an artifact is built of.
 func commitOf(name string) string { return evidence.HashAPIKey("commit of " + name)[:40] }
 
-// built reports what serverReport calls name to a flow: from a repository at GitHub
+// reportBuild reports what serverReport calls name to a flow: from a repository at GitHub
 // with the given name and id, of a commit that was made an hour ago.
-func (s *service) built(organization, flow, slot, name, repo, id string) {
+func (s *service) reportBuild(organization, flow, slot, name, repo, id string) {
 	s.t.Helper()
-	s.builtFrom(organization, flow, slot, name,
+	s.reportBuildFrom(organization, flow, slot, name,
 		fmt.Sprintf(`{"name":%q,"id":%q,"url":"https://github.com/%s","provider":"github"}`, repo, id, repo), repo)
 }
 
-func (s *service) builtFrom(organization, flow, slot, name, info, repo string) {
+func (s *service) reportBuildFrom(organization, flow, slot, name, info, repo string) {
 	s.t.Helper()
 	commit, committed := commitOf(name), s.clock.read().Add(-time.Hour).Unix()
 	address := "https://github.com/" + repo + "/commit/" + commit
@@ -34,32 +34,26 @@ func (s *service) builtFrom(organization, flow, slot, name, info, repo string) {
 		evidence.HashAPIKey(name), name, address, commit, "trail-of-"+name, slot, commit, committed, address, info))
 }
 
-// deploys reports that just these run in a server environment.
-func (s *service) deploys(environment string, names ...string) {
+// repoID is the internal id of a repository by its id at the provider.
+func (s *service) repoID(organization, id string) string {
 	s.t.Helper()
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/"+environment+"/report/server", serverReport(names...))
+	return lookup(s.t, s.listRepos(organization, "?repo_id="+id), 0, "id").(string)
 }
 
-// innerID is the internal id of a repository by its id at the provider.
-func (s *service) innerID(organization, id string) string {
-	s.t.Helper()
-	return at(s.t, s.reposOf(organization, "?repo_id="+id), 0, "id").(string)
-}
-
-// listed gives a word for each deployment of a page: what was deployed where.
-func (s *service) listed(path string) string {
+// listDeployments gives a word for each deployment of a page: what was deployed where.
+func (s *service) listDeployments(path string) string {
 	s.t.Helper()
 	words := []string{}
-	for _, one := range at(s.t, s.read(path), "deployments").([]any) {
-		name := strings.TrimPrefix(at(s.t, one, "artifact_name").(string), "/opt/")
-		words = append(words, fmt.Sprintf("%s@%s#%v", name, at(s.t, one, "env_name"), at(s.t, one, "snapshot_index")))
+	for _, one := range lookup(s.t, s.read(path), "deployments").([]any) {
+		name := strings.TrimPrefix(lookup(s.t, one, "artifact_name").(string), "/opt/")
+		words = append(words, fmt.Sprintf("%s@%s#%v", name, lookup(s.t, one, "env_name"), lookup(s.t, one, "snapshot_index")))
 	}
 	return strings.Join(words, " ")
 }
 
-func (s *service) wantListed(path, want string) {
+func (s *service) wantDeployments(path, want string) {
 	s.t.Helper()
-	if got := s.listed(path); got != want {
+	if got := s.listDeployments(path); got != want {
 		s.t.Errorf("%s: got %q, want %q", path, got, want)
 	}
 }
@@ -68,54 +62,54 @@ func (s *service) wantTotals(path string, page, size, pages, count float64) {
 	s.t.Helper()
 	got := s.read(path)
 	want := []any{page, size, pages, count}
-	if have := []any{at(s.t, got, "page"), at(s.t, got, "per_page"), at(s.t, got, "total_pages"), at(s.t, got, "total_count")}; !slices.Equal(have, want) {
+	if have := []any{lookup(s.t, got, "page"), lookup(s.t, got, "per_page"), lookup(s.t, got, "total_pages"), lookup(s.t, got, "total_count")}; !slices.Equal(have, want) {
 		s.t.Errorf("%s: totals %v, want %v", path, have, want)
 	}
 }
 
-// follow reads what a link of an answer leads to.
-func (s *service) follow(value any, path ...any) any {
+// followLink reads what a link of an answer leads to.
+func (s *service) followLink(value any, path ...any) any {
 	s.t.Helper()
-	return s.read(strings.TrimPrefix(at(s.t, value, path...).(string), s.URL+"/api/v2"))
+	return s.read(strings.TrimPrefix(lookup(s.t, value, path...).(string), s.URL+"/api/v2"))
 }
 
-// rollOut deploys three builds one after the other, and then the second again.
-func (s *service) rollOut() {
+// deployAndRollBack deploys three builds one after the other, and then the second again.
+func (s *service) deployAndRollBack() {
 	s.t.Helper()
-	s.environment("prod", evidence.Server)
+	s.createEnvironment("prod", evidence.Server)
 	for _, name := range []string{"web-1", "web-2", "web-3"} {
-		s.built(s.org, "web-ci", "web", name, "acme/web", "1")
-		s.deploys("prod", name)
+		s.reportBuild(s.org, "web-ci", "web", name, "acme/web", "1")
+		s.reportServer("prod", name)
 	}
-	s.deploys("prod", "web-2")
+	s.reportServer("prod", "web-2")
 }
 
 func TestDeploymentsAreListedNewestFirstAndARollbackIsOne(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.rollOut()
+	s.deployAndRollBack()
 	page := s.read("/deployments/" + s.org)
-	s.wantListed("/deployments/"+s.org, "web-2@prod#4 web-3@prod#3 web-2@prod#2 web-1@prod#1")
+	s.wantDeployments("/deployments/"+s.org, "web-2@prod#4 web-3@prod#3 web-2@prod#2 web-1@prod#1")
 	s.wantTotals("/deployments/"+s.org, 1, 15, 1, 4)
 	for i, before := range []string{"web-3 3", "web-2 2", "web-1 1", ""} {
-		one := at(t, page, "deployments", i)
-		replaced := at(t, one, "replaced_artifact")
+		one := lookup(t, page, "deployments", i)
+		replaced := lookup(t, one, "replaced_artifact")
 		if before == "" {
-			if replaced != nil || at(t, one, "diff_url") != nil {
-				t.Errorf("the first deployment replaced %s", shown(one))
+			if replaced != nil || lookup(t, one, "diff_url") != nil {
+				t.Errorf("the first deployment replaced %s", asJSON(one))
 			}
 			continue
 		}
 		var name string
 		var index float64
 		fmt.Sscan(before, &name, &index)
-		if at(t, replaced, "fingerprint") != evidence.HashAPIKey(name) || at(t, replaced, "artifact_name") != "/opt/"+name ||
-			at(t, replaced, "snapshot_index") != index || at(t, replaced, "artifact", "git_commit") != commitOf(name) {
-			t.Errorf("deployment %d replaced %s, want %s", i, shown(replaced), before)
+		if lookup(t, replaced, "fingerprint") != evidence.HashAPIKey(name) || lookup(t, replaced, "artifact_name") != "/opt/"+name ||
+			lookup(t, replaced, "snapshot_index") != index || lookup(t, replaced, "artifact", "git_commit") != commitOf(name) {
+			t.Errorf("deployment %d replaced %s, want %s", i, asJSON(replaced), before)
 		}
-		now := strings.TrimPrefix(at(t, one, "artifact_name").(string), "/opt/")
-		if diff := "https://github.com/acme/web/compare/" + commitOf(name) + "..." + commitOf(now); at(t, one, "diff_url") != diff {
-			t.Errorf("deployment %d differs by %v, want %s", i, at(t, one, "diff_url"), diff)
+		now := strings.TrimPrefix(lookup(t, one, "artifact_name").(string), "/opt/")
+		if diff := "https://github.com/acme/web/compare/" + commitOf(name) + "..." + commitOf(now); lookup(t, one, "diff_url") != diff {
+			t.Errorf("deployment %d differs by %v, want %s", i, lookup(t, one, "diff_url"), diff)
 		}
 	}
 }
@@ -123,49 +117,49 @@ func TestDeploymentsAreListedNewestFirstAndARollbackIsOne(t *testing.T) {
 func TestDeploymentTellsWhereItsArtifactComesFrom(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.rollOut()
+	s.deployAndRollBack()
 	one := s.read("/deployments/" + s.org + "/prod/" + evidence.HashAPIKey("web-1"))
 	assertKeys(t, "a deployment", one.(map[string]any), "fingerprint", "deployed_at", "artifact_name", "env_name", "snapshot_index",
 		"artifact", "replaced_artifact", "diff_url", "lead_time_seconds", "_links")
-	artifact := at(t, one, "artifact")
+	artifact := lookup(t, one, "artifact")
 	for member, want := range map[string]any{
 		"flow_name": "web-ci", "trail_name": "trail-of-web-1", "template_reference_name": "web", "git_commit": commitOf("web-1"),
 	} {
-		if got := at(t, artifact, member); got != want {
+		if got := lookup(t, artifact, member); got != want {
 			t.Errorf("%s is %v, want %v", member, got, want)
 		}
 	}
-	if at(t, artifact, "repo_info", "name") != "acme/web" || at(t, artifact, "repo_info", "repo_id") != "1" ||
-		at(t, artifact, "git_commit_info", "branch") != "main" {
-		t.Errorf("comes from %s", shown(artifact))
+	if lookup(t, artifact, "repo_info", "name") != "acme/web" || lookup(t, artifact, "repo_info", "repo_id") != "1" ||
+		lookup(t, artifact, "git_commit_info", "branch") != "main" {
+		t.Errorf("comes from %s", asJSON(artifact))
 	}
-	committed := at(t, artifact, "git_commit_info", "timestamp").(float64)
-	deployed := at(t, one, "deployed_at").(float64)
-	if lead := at(t, one, "lead_time_seconds").(float64); lead < 3600 || lead > 3700 || evidence.RoundSeconds(deployed-committed) != lead {
+	committed := lookup(t, artifact, "git_commit_info", "timestamp").(float64)
+	deployed := lookup(t, one, "deployed_at").(float64)
+	if lead := lookup(t, one, "lead_time_seconds").(float64); lead < 3600 || lead > 3700 || evidence.RoundSeconds(deployed-committed) != lead {
 		t.Errorf("lead time %v, deployed at %f, committed at %f", lead, deployed, committed)
 	}
-	if at(t, one, "_links", "html", "href") != s.URL+"/"+s.org+"/environments/prod/snapshots/1" {
-		t.Errorf("links %s", shown(at(t, one, "_links")))
+	if lookup(t, one, "_links", "html", "href") != s.URL+"/"+s.org+"/environments/prod/snapshots/1" {
+		t.Errorf("links %s", asJSON(lookup(t, one, "_links")))
 	}
-	if again := s.follow(one, "_links", "self", "href"); shown(again) != shown(one) {
-		t.Errorf("its own link leads to %s", shown(again))
+	if again := s.followLink(one, "_links", "self", "href"); asJSON(again) != asJSON(one) {
+		t.Errorf("its own link leads to %s", asJSON(again))
 	}
-	if at(t, s.follow(one, "_links", "environment", "href"), "name") != "prod" {
-		t.Errorf("links %s", shown(at(t, one, "_links")))
+	if lookup(t, s.followLink(one, "_links", "environment", "href"), "name") != "prod" {
+		t.Errorf("links %s", asJSON(lookup(t, one, "_links")))
 	}
 }
 
 func TestLastDeploymentIsReadByEnvironmentAndFingerprint(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.rollOut()
-	s.environment("beta", evidence.Server)
-	s.logical("all", "prod", "beta")
-	s.logical("none")
+	s.deployAndRollBack()
+	s.createEnvironment("beta", evidence.Server)
+	s.createLogical("all", "prod", "beta")
+	s.createLogical("none")
 	path := "/deployments/" + s.org + "/prod/"
 	for _, asked := range []string{path + evidence.HashAPIKey("web-2"), path + strings.ToUpper(evidence.HashAPIKey("web-2")), "/deployments/" + s.org + "/all/" + evidence.HashAPIKey("web-2")} {
-		if got := s.read(asked); at(t, got, "snapshot_index") != 4.0 || at(t, got, "env_name") != "prod" {
-			t.Errorf("%s: got %s", asked, shown(got))
+		if got := s.read(asked); lookup(t, got, "snapshot_index") != 4.0 || lookup(t, got, "env_name") != "prod" {
+			t.Errorf("%s: got %s", asked, asJSON(got))
 		}
 	}
 	for _, fingerprint := range []string{evidence.HashAPIKey("web-9"), evidence.HashAPIKey("web-2")[:40], "x", "%23"} {
@@ -183,15 +177,15 @@ func TestLastDeploymentIsReadByEnvironmentAndFingerprint(t *testing.T) {
 func TestDeploymentsKeepToTheirWindow(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
-	s.environment("prod", evidence.Server)
-	s.deploys("prod", "old")
+	s.createEnvironment("prod", evidence.Server)
+	s.reportServer("prod", "old")
 	s.clock.turn(29 * 24 * time.Hour)
-	s.deploys("prod", "new")
+	s.reportServer("prod", "new")
 	path := "/deployments/" + s.org
-	s.wantListed(path, "new@prod#2")
+	s.wantDeployments(path, "new@prod#2")
 	times := []float64{}
-	for _, one := range at(t, s.read(path+"?start_ts=0"), "deployments").([]any) {
-		times = append(times, at(t, one, "deployed_at").(float64))
+	for _, one := range lookup(t, s.read(path+"?start_ts=0"), "deployments").([]any) {
+		times = append(times, lookup(t, one, "deployed_at").(float64))
 	}
 	if len(times) != 2 {
 		t.Fatalf("deployed at %v", times)
@@ -208,7 +202,7 @@ func TestDeploymentsKeepToTheirWindow(t *testing.T) {
 		"?start_ts=-1e300&end_ts=1e300":                                   "new@prod#2 old@prod#1",
 		fmt.Sprintf("?start_ts=%f&end_ts=%f&env_name=prod", older, older): "old@prod#1",
 	} {
-		s.wantListed(path+query, want)
+		s.wantDeployments(path+query, want)
 	}
 	s.wantTotals(fmt.Sprintf("%s?start_ts=%f&end_ts=%f", path, newer, older), 1, 15, 0, 0)
 	for _, bad := range []string{"", "x", "nan", "inf", "1e999", "2026-01-01"} {
@@ -226,7 +220,7 @@ func TestDeploymentsKeepToTheirWindow(t *testing.T) {
 func TestDeploymentsComeInPages(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.rollOut()
+	s.deployAndRollBack()
 	path := "/deployments/" + s.org
 	for query, want := range map[string]string{
 		"?per_page=3":                "web-2@prod#4 web-3@prod#3 web-2@prod#2",
@@ -236,13 +230,13 @@ func TestDeploymentsComeInPages(t *testing.T) {
 		"?per_page=0":                "",
 		"?per_page=0&page=2":         "",
 	} {
-		s.wantListed(path+query, want)
+		s.wantDeployments(path+query, want)
 	}
 	s.wantTotals(path+"?per_page=3&page=2", 2, 3, 2, 4)
 	s.wantTotals(path+"?per_page=0", 1, 0, 0, 4)
 	first := s.read(path + "?per_page=3&end_ts=9e9&start_ts=1")
-	if next := s.follow(first, "_links", "next", "href"); at(t, next, "deployments", 0, "artifact_name") != "/opt/web-1" || len(at(t, next, "deployments").([]any)) != 1 {
-		t.Errorf("the next page is %s", shown(next))
+	if next := s.followLink(first, "_links", "next", "href"); lookup(t, next, "deployments", 0, "artifact_name") != "/opt/web-1" || len(lookup(t, next, "deployments").([]any)) != 1 {
+		t.Errorf("the next page is %s", asJSON(next))
 	}
 	for query, field := range map[string]string{
 		"?page=0": "query.page", "?per_page=-1": "query.per_page", "?per_page=51": "query.per_page", "?page=x": "query.page",
@@ -256,12 +250,12 @@ func TestDeploymentsComeInPages(t *testing.T) {
 func TestDeploymentsAreFilteredByEnvironmentAndRepository(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.rollOut()
-	s.environment("beta", evidence.Server)
-	s.built(s.org, "db-ci", "db", "db-1", "acme/db", "2")
-	s.deploys("beta", "db-1", "web-3")
-	s.logical("all", "prod", "beta")
-	s.logical("none")
+	s.deployAndRollBack()
+	s.createEnvironment("beta", evidence.Server)
+	s.reportBuild(s.org, "db-ci", "db", "db-1", "acme/db", "2")
+	s.reportServer("beta", "db-1", "web-3")
+	s.createLogical("all", "prod", "beta")
+	s.createLogical("none")
 	path := "/deployments/" + s.org
 	for query, want := range map[string]string{
 		"?env_name=prod&per_page=2":             "web-2@prod#4 web-3@prod#3",
@@ -281,8 +275,8 @@ func TestDeploymentsAreFilteredByEnvironmentAndRepository(t *testing.T) {
 		"?env_name=all&per_page=1&page=3":       "web-2@prod#4",
 		"?repo_name=acme/web&page=4&per_page=1": "web-2@prod#2",
 	} {
-		got := strings.Fields(s.listed(path + query))
-		if want := strings.Fields(want); !slices.Equal(sortedPairs(got), sortedPairs(want)) {
+		got := strings.Fields(s.listDeployments(path + query))
+		if want := strings.Fields(want); !slices.Equal(sorted(got), sorted(want)) {
 			t.Errorf("%s: got %q, want %q", query, got, want)
 		}
 	}
@@ -292,8 +286,8 @@ func TestDeploymentsAreFilteredByEnvironmentAndRepository(t *testing.T) {
 	s.want(http.StatusBadRequest, http.MethodGet, path+"?env_name=%00", nil)
 }
 
-// sortedPairs orders what was deployed at one time, which has no order of its own.
-func sortedPairs(words []string) []string {
+// sorted orders what was deployed at one time, which has no order of its own.
+func sorted(words []string) []string {
 	sorted := slices.Clone(words)
 	slices.Sort(sorted)
 	return sorted
@@ -302,53 +296,53 @@ func sortedPairs(words []string) []string {
 func TestDeploymentsOfARepositoryMeetALogicalEnvironment(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.environment("beta", evidence.Server)
-	s.environment("other", evidence.Server)
-	s.logical("all", "prod", "beta")
-	s.builtFrom(s.org, "ci", "web", "hub", `{"name":"acme/web","id":"1","url":"https://github.com/acme/web","provider":"github"}`, "acme/web")
-	s.builtFrom(s.org, "ci", "web", "lab", `{"name":"acme/web","id":"1","url":"https://gitlab.com/acme/web","provider":"gitlab"}`, "acme/web")
-	s.deploys("prod", "hub")
-	s.deploys("beta", "lab")
-	s.deploys("other", "hub")
-	s.deploys("beta", "lab", "hub")
+	s.createEnvironment("prod", evidence.Server)
+	s.createEnvironment("beta", evidence.Server)
+	s.createEnvironment("other", evidence.Server)
+	s.createLogical("all", "prod", "beta")
+	s.reportBuildFrom(s.org, "ci", "web", "hub", `{"name":"acme/web","id":"1","url":"https://github.com/acme/web","provider":"github"}`, "acme/web")
+	s.reportBuildFrom(s.org, "ci", "web", "lab", `{"name":"acme/web","id":"1","url":"https://gitlab.com/acme/web","provider":"gitlab"}`, "acme/web")
+	s.reportServer("prod", "hub")
+	s.reportServer("beta", "lab")
+	s.reportServer("other", "hub")
+	s.reportServer("beta", "lab", "hub")
 	path := "/deployments/" + s.org + "?repo_name=acme/web&provider="
-	s.wantListed(path+"github", "hub@beta#2 hub@other#1 hub@prod#1")
-	s.wantListed(path+"gitlab", "lab@beta#1")
-	s.wantListed(path+"github&env_name=all", "hub@beta#2 hub@prod#1")
+	s.wantDeployments(path+"github", "hub@beta#2 hub@other#1 hub@prod#1")
+	s.wantDeployments(path+"gitlab", "lab@beta#1")
+	s.wantDeployments(path+"github&env_name=all", "hub@beta#2 hub@prod#1")
 	s.wantTotals(path+"github&env_name=all", 1, 15, 1, 2)
-	s.wantListed(path+"github&env_name=all&per_page=1&page=2", "hub@prod#1")
+	s.wantDeployments(path+"github&env_name=all&per_page=1&page=2", "hub@prod#1")
 }
 
 func TestRepositoryListsItsOwnPartOfADeployment(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.built(s.org, "web-ci", "web", "web-1", "acme/web", "1")
-	s.built(s.org, "promotion", "image", "web-1", "acme/ops", "2")
-	s.deploys("prod", "web-1")
+	s.createEnvironment("prod", evidence.Server)
+	s.reportBuild(s.org, "web-ci", "web", "web-1", "acme/web", "1")
+	s.reportBuild(s.org, "promotion", "image", "web-1", "acme/ops", "2")
+	s.reportServer("prod", "web-1")
 	for id, flow := range map[string]string{"1": "web-ci", "2": "promotion"} {
-		got := s.read("/repos/" + s.org + "/" + s.innerID(s.org, id) + "/deployments")
-		if items := at(t, got, "deployments").([]any); len(items) != 1 || at(t, items[0], "artifact", "flow_name") != flow || at(t, items[0], "artifact", "repo_info", "repo_id") != id {
-			t.Errorf("repo %s lists %s", id, shown(got))
+		got := s.read("/repos/" + s.org + "/" + s.repoID(s.org, id) + "/deployments")
+		if items := lookup(t, got, "deployments").([]any); len(items) != 1 || lookup(t, items[0], "artifact", "flow_name") != flow || lookup(t, items[0], "artifact", "repo_info", "repo_id") != id {
+			t.Errorf("repo %s lists %s", id, asJSON(got))
 		}
 	}
 	// As such it was deployed once, by the flow that built it.
-	all := at(t, s.read("/deployments/"+s.org), "deployments").([]any)
-	if len(all) != 1 || at(t, all[0], "artifact", "flow_name") != "web-ci" {
-		t.Errorf("listed %s", shown(all))
+	all := lookup(t, s.read("/deployments/"+s.org), "deployments").([]any)
+	if len(all) != 1 || lookup(t, all[0], "artifact", "flow_name") != "web-ci" {
+		t.Errorf("listed %s", asJSON(all))
 	}
 }
 
 func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.rollOut()
-	s.environment("beta", evidence.Server)
-	s.environment("idle", evidence.Server)
-	s.deploys("beta", "web-1")
-	s.logical("all", "prod", "beta", "idle")
-	path := "/repos/" + s.org + "/" + s.innerID(s.org, "1") + "/deployments"
+	s.deployAndRollBack()
+	s.createEnvironment("beta", evidence.Server)
+	s.createEnvironment("idle", evidence.Server)
+	s.reportServer("beta", "web-1")
+	s.createLogical("all", "prod", "beta", "idle")
+	path := "/repos/" + s.org + "/" + s.repoID(s.org, "1") + "/deployments"
 	for query, want := range map[string]string{
 		"?per_page=2":                     "web-1@beta#1 web-2@prod#4",
 		"?env=beta":                       "web-1@beta#1",
@@ -361,11 +355,11 @@ func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
 		"?start_ts=1e10":                  "",
 		"?env=prod&end_ts=1&start_ts=1e9": "",
 	} {
-		s.wantListed(path+query, want)
+		s.wantDeployments(path+query, want)
 	}
 	s.wantTotals(path+"?env=prod", 1, 15, 1, 4)
 	for _, operation := range []string{"deployments", "deployment-statistics"} {
-		base := "/repos/" + s.org + "/" + s.innerID(s.org, "1") + "/" + operation
+		base := "/repos/" + s.org + "/" + s.repoID(s.org, "1") + "/" + operation
 		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, base+"?env=beta&env=x", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
 		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.org+"/00000000-0000-0000-0000-00000000/"+operation, nil), "Repo '00000000-0000-0000-0000-00000000' not found")
 		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, base+"?end_ts=x", nil).problem(t); errors["query.end_ts"] == "" {
@@ -377,22 +371,22 @@ func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
 func TestArtifactThatNoFlowKnowsIsDeployedToo(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.deploys("prod", "intruder")
+	s.createEnvironment("prod", evidence.Server)
+	s.reportServer("prod", "intruder")
 	one := s.read("/deployments/" + s.org + "/prod/" + evidence.HashAPIKey("intruder"))
 	for _, member := range []string{"artifact", "replaced_artifact", "diff_url", "lead_time_seconds"} {
-		if value := at(t, one, member); value != nil {
+		if value := lookup(t, one, member); value != nil {
 			t.Errorf("%s of an unknown artifact is %v", member, value)
 		}
 	}
 	// Once a flow tells of it, it is deployed since it began to run.
-	s.built(s.org, "web-ci", "web", "intruder", "acme/web", "1")
-	s.deploys("prod", "intruder")
-	for _, path := range []string{"/deployments/" + s.org, "/repos/" + s.org + "/" + s.innerID(s.org, "1") + "/deployments"} {
-		found := at(t, s.read(path), "deployments").([]any)
-		if len(found) != 1 || at(t, found[0], "artifact", "flow_name") != "web-ci" ||
-			at(t, found[0], "deployed_at") != at(t, one, "deployed_at") || at(t, found[0], "snapshot_index") != 1.0 {
-			t.Errorf("%s: %s", path, shown(found))
+	s.reportBuild(s.org, "web-ci", "web", "intruder", "acme/web", "1")
+	s.reportServer("prod", "intruder")
+	for _, path := range []string{"/deployments/" + s.org, "/repos/" + s.org + "/" + s.repoID(s.org, "1") + "/deployments"} {
+		found := lookup(t, s.read(path), "deployments").([]any)
+		if len(found) != 1 || lookup(t, found[0], "artifact", "flow_name") != "web-ci" ||
+			lookup(t, found[0], "deployed_at") != lookup(t, one, "deployed_at") || lookup(t, found[0], "snapshot_index") != 1.0 {
+			t.Errorf("%s: %s", path, asJSON(found))
 		}
 	}
 }
@@ -400,22 +394,22 @@ func TestArtifactThatNoFlowKnowsIsDeployedToo(t *testing.T) {
 func TestDeploymentsOfAnEnvironmentTellTimesInISO(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
-	s.environment("prod", evidence.Server)
-	s.deploys("prod", "old")
+	s.createEnvironment("prod", evidence.Server)
+	s.reportServer("prod", "old")
 	s.clock.turn(31 * 24 * time.Hour)
-	s.deploys("prod", "mid")
-	s.deploys("prod", "new")
-	path := "/environments/" + s.org + "/prod/deployments"
-	s.wantListed(path, "new@prod#3 mid@prod#2")
-	items := at(t, s.read(path), "deployments").([]any)
-	seconds := at(t, s.read("/deployments/"+s.org), "deployments").([]any)
+	s.reportServer("prod", "mid")
+	s.reportServer("prod", "new")
+	path := s.environmentsPath() + "/prod/deployments"
+	s.wantDeployments(path, "new@prod#3 mid@prod#2")
+	items := lookup(t, s.read(path), "deployments").([]any)
+	seconds := lookup(t, s.read("/deployments/"+s.org), "deployments").([]any)
 	for i := range items {
-		read, err := time.Parse(time.RFC3339Nano, at(t, items[i], "deployed_at").(string))
-		if err != nil || read.Location() != time.UTC || evidence.Seconds(read) != at(t, seconds[i], "deployed_at") {
-			t.Errorf("deployed at %v, which is %v (%v)", at(t, items[i], "deployed_at"), read, err)
+		read, err := time.Parse(time.RFC3339Nano, lookup(t, items[i], "deployed_at").(string))
+		if err != nil || read.Location() != time.UTC || evidence.Seconds(read) != lookup(t, seconds[i], "deployed_at") {
+			t.Errorf("deployed at %v, which is %v (%v)", lookup(t, items[i], "deployed_at"), read, err)
 		}
 	}
-	newest, err := time.Parse(time.RFC3339Nano, at(t, items[0], "deployed_at").(string))
+	newest, err := time.Parse(time.RFC3339Nano, lookup(t, items[0], "deployed_at").(string))
 	s.must(err)
 	escaped, zone := url.QueryEscape, time.FixedZone("", 7200)
 	for query, want := range map[string]string{
@@ -434,17 +428,17 @@ func TestDeploymentsOfAnEnvironmentTellTimesInISO(t *testing.T) {
 		"?page_size=1&page=2":                                                    "mid@prod#2",
 		"?page=9":                                                                "",
 	} {
-		s.wantListed(path+query, want)
+		s.wantDeployments(path+query, want)
 	}
 	page := s.read(path + "?page_size=1")
-	if at(t, page, "page_size") != 1.0 || at(t, page, "total_pages") != 2.0 || at(t, page, "total_count") != 2.0 || at(t, page, "page") != 1.0 {
-		t.Errorf("page %s", shown(page))
+	if lookup(t, page, "page_size") != 1.0 || lookup(t, page, "total_pages") != 2.0 || lookup(t, page, "total_count") != 2.0 || lookup(t, page, "page") != 1.0 {
+		t.Errorf("page %s", asJSON(page))
 	}
-	next := s.follow(page, "_links", "next", "href")
-	if at(t, next, "page_size") != 1.0 || at(t, next, "deployments", 0, "artifact_name") != "/opt/mid" {
-		t.Errorf("the next page is %s", shown(next))
+	next := s.followLink(page, "_links", "next", "href")
+	if lookup(t, next, "page_size") != 1.0 || lookup(t, next, "deployments", 0, "artifact_name") != "/opt/mid" {
+		t.Errorf("the next page is %s", asJSON(next))
 	}
-	if first := at(t, s.read(path), "_links", "first", "href").(string); !strings.HasSuffix(first, "?page=1&page_size=50") {
+	if first := lookup(t, s.read(path), "_links", "first", "href").(string); !strings.HasSuffix(first, "?page=1&page_size=50") {
 		t.Errorf("the first page is at %s", first)
 	}
 	for query, field := range map[string]string{
@@ -459,33 +453,33 @@ func TestDeploymentsOfAnEnvironmentTellTimesInISO(t *testing.T) {
 	if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path+"?from=x&to=y", nil).problem(t); len(errors) != 2 {
 		t.Errorf("both bounds are bad: %q", errors)
 	}
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/environments/"+s.org+"/x/deployments", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/x/deployments", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
 }
 
 // flowID is the id of a flow.
 func (s *service) flowID(name string) string {
 	s.t.Helper()
-	return at(s.t, s.read("/flows/"+s.org+"/"+name), "id").(string)
+	return lookup(s.t, s.read("/flows/"+s.org+"/"+name), "id").(string)
 }
 
 func TestDeploymentFrequencyTellsWhenAFlowWasDeployed(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
-	s.environment("prod", evidence.Server)
-	s.built(s.org, "web-ci", "web", "web-0", "acme/web", "1")
-	s.deploys("prod", "web-0")
+	s.createEnvironment("prod", evidence.Server)
+	s.reportBuild(s.org, "web-ci", "web", "web-0", "acme/web", "1")
+	s.reportServer("prod", "web-0")
 	s.clock.turn(28 * 24 * time.Hour)
 	for _, name := range []string{"web-1", "web-2", "db-1"} {
 		flow, _, _ := strings.Cut(name, "-")
-		s.built(s.org, flow+"-ci", flow, name, "acme/"+flow, flow)
+		s.reportBuild(s.org, flow+"-ci", flow, name, "acme/"+flow, flow)
 	}
-	s.deploys("prod", "web-1", "web-2", "db-1")
-	s.deploys("prod", "web-1", "db-1", "intruder")
+	s.reportServer("prod", "web-1", "web-2", "db-1")
+	s.reportServer("prod", "web-1", "db-1", "intruder")
 	// The same artifact under another name of the flow is no other deployment.
-	s.built(s.org, "web-ci", "image", "web-1", "acme/web", "1")
-	s.deploys("prod", "web-1", "db-1", "intruder")
-	s.logical("all", "prod")
-	s.logical("none")
+	s.reportBuild(s.org, "web-ci", "image", "web-1", "acme/web", "1")
+	s.reportServer("prod", "web-1", "db-1", "intruder")
+	s.createLogical("all", "prod")
+	s.createLogical("none")
 	for query, want := range map[string]int{
 		"/prod/deployment_frequency":                               4,
 		"/all/deployment_frequency":                                4,
@@ -495,12 +489,12 @@ func TestDeploymentFrequencyTellsWhenAFlowWasDeployed(t *testing.T) {
 		"/none/deployment_frequency?flow_id=" + s.flowID("web-ci"): 0,
 		"/prod/deployment_frequency?flow_id=" + s.flowID("db-ci"):  1,
 	} {
-		got := s.read("/environments/" + s.org + query)
-		series := at(t, got, "deployed_at").([]any)
-		if at(t, got, "count") != float64(want) || len(series) != want {
-			t.Errorf("%s: got %s, want %d", query, shown(got), want)
+		got := s.read(s.environmentsPath() + query)
+		series := lookup(t, got, "deployed_at").([]any)
+		if lookup(t, got, "count") != float64(want) || len(series) != want {
+			t.Errorf("%s: got %s, want %d", query, asJSON(got), want)
 		}
-		from, to := at(t, got, "start_ts").(float64), at(t, got, "end_ts").(float64)
+		from, to := lookup(t, got, "start_ts").(float64), lookup(t, got, "end_ts").(float64)
 		if to-from != 28*24*3600 {
 			t.Errorf("%s: from %f to %f", query, from, to)
 		}
@@ -510,30 +504,30 @@ func TestDeploymentFrequencyTellsWhenAFlowWasDeployed(t *testing.T) {
 			}
 		}
 		_, id, _ := strings.Cut(query, "flow_id=")
-		if name, _, _ := strings.Cut(query[1:], "/"); at(t, got, "environment_name") != name || (at(t, got, "flow_id") == nil) != (id == "") || (id != "" && at(t, got, "flow_id") != id) {
-			t.Errorf("%s: got %s", query, shown(got))
+		if name, _, _ := strings.Cut(query[1:], "/"); lookup(t, got, "environment_name") != name || (lookup(t, got, "flow_id") == nil) != (id == "") || (id != "" && lookup(t, got, "flow_id") != id) {
+			t.Errorf("%s: got %s", query, asJSON(got))
 		}
 	}
 	for _, id := range []string{"web-ci", "00000000-0000-0000-0000-00000000", ""} {
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/environments/"+s.org+"/prod/deployment_frequency?flow_id="+id, nil), "Flow '"+id+"' not found")
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/prod/deployment_frequency?flow_id="+id, nil), "Flow '"+id+"' not found")
 	}
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/environments/"+s.org+"/x/deployment_frequency", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/x/deployment_frequency", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
 }
 
 func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("beta", evidence.Server)
-	s.rollOut()
-	s.environment("idle", evidence.Server)
+	s.createEnvironment("beta", evidence.Server)
+	s.deployAndRollBack()
+	s.createEnvironment("idle", evidence.Server)
 	// Its commit has no time, so there is no lead time.
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/web-ci", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"c","git_commit":%q,"trail_name":"t","template_reference_name":"web",
 		"repo_info":{"name":"acme/web","id":"1","url":"https://github.com/acme/web","provider":"github"}}`, evidence.HashAPIKey("web-9"), commitOf("web-9")))
-	s.deploys("beta", "web-1")
-	s.deploys("beta", "web-9")
-	s.logical("all", "prod", "beta", "idle")
-	path := "/repos/" + s.org + "/" + s.innerID(s.org, "1") + "/deployment-statistics"
+	s.reportServer("beta", "web-1")
+	s.reportServer("beta", "web-9")
+	s.createLogical("all", "prod", "beta", "idle")
+	path := "/repos/" + s.org + "/" + s.repoID(s.org, "1") + "/deployment-statistics"
 	for query, want := range map[string]string{
 		"":                   "beta 2 prod 4",
 		"?env=beta":          "beta 2",
@@ -544,10 +538,10 @@ func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
 	} {
 		got := s.read(path + query)
 		words := []string{}
-		for _, one := range at(t, got, "environments").([]any) {
-			words = append(words, fmt.Sprint(at(t, one, "environment_name"), " ", len(at(t, one, "deployed_at").([]any))))
-			if at(t, one, "environment_id") != s.environmentID(at(t, one, "environment_name").(string)) {
-				t.Errorf("%s: %s", query, shown(one))
+		for _, one := range lookup(t, got, "environments").([]any) {
+			words = append(words, fmt.Sprint(lookup(t, one, "environment_name"), " ", len(lookup(t, one, "deployed_at").([]any))))
+			if lookup(t, one, "environment_id") != s.environmentID(lookup(t, one, "environment_name").(string)) {
+				t.Errorf("%s: %s", query, asJSON(one))
 			}
 		}
 		if line := strings.Join(words, " "); line != want {
@@ -555,19 +549,19 @@ func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
 		}
 	}
 	got := s.read(path + "?end_ts=5e9&start_ts=1e9")
-	if at(t, got, "start_ts") != 1e9 || at(t, got, "end_ts") != 5e9 {
-		t.Errorf("window %s", shown(got))
+	if lookup(t, got, "start_ts") != 1e9 || lookup(t, got, "end_ts") != 5e9 {
+		t.Errorf("window %s", asJSON(got))
 	}
-	beta, prod := at(t, got, "environments", 0), at(t, got, "environments", 1)
-	if leads := at(t, beta, "lead_time_seconds").([]any); len(leads) != 2 || leads[0].(float64) < 3600 || leads[1] != nil {
+	beta, prod := lookup(t, got, "environments", 0), lookup(t, got, "environments", 1)
+	if leads := lookup(t, beta, "lead_time_seconds").([]any); len(leads) != 2 || leads[0].(float64) < 3600 || leads[1] != nil {
 		t.Errorf("lead times %v", leads)
 	}
-	moments, leads := at(t, prod, "deployed_at").([]any), at(t, prod, "lead_time_seconds").([]any)
-	listed := at(t, s.read("/repos/"+s.org+"/"+s.innerID(s.org, "1")+"/deployments?env=prod"), "deployments").([]any)
+	moments, leads := lookup(t, prod, "deployed_at").([]any), lookup(t, prod, "lead_time_seconds").([]any)
+	listed := lookup(t, s.read("/repos/"+s.org+"/"+s.repoID(s.org, "1")+"/deployments?env=prod"), "deployments").([]any)
 	slices.Reverse(listed)
 	for i, one := range listed {
-		if at(t, one, "deployed_at") != moments[i] || at(t, one, "lead_time_seconds") != leads[i] {
-			t.Errorf("moment %d: %v after %v, listed %s", i, moments[i], leads[i], shown(one))
+		if lookup(t, one, "deployed_at") != moments[i] || lookup(t, one, "lead_time_seconds") != leads[i] {
+			t.Errorf("moment %d: %v after %v, listed %s", i, moments[i], leads[i], asJSON(one))
 		}
 	}
 }
@@ -575,28 +569,28 @@ func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
 func TestDeploymentsOutliveTheirEnvironment(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.rollOut()
-	s.rename("prod", "live")
-	s.wantListed("/deployments/"+s.org+"?per_page=1", "web-2@live#4")
-	s.wantListed("/deployments/"+s.org+"?per_page=1&env_name=prod", "web-2@live#4")
-	if got := s.read("/environments/" + s.org + "/prod/deployment_frequency"); at(t, got, "environment_name") != "live" {
-		t.Errorf("got %s", shown(got))
+	s.deployAndRollBack()
+	s.renameEnvironment("prod", "live")
+	s.wantDeployments("/deployments/"+s.org+"?per_page=1", "web-2@live#4")
+	s.wantDeployments("/deployments/"+s.org+"?per_page=1&env_name=prod", "web-2@live#4")
+	if got := s.read(s.environmentsPath() + "/prod/deployment_frequency"); lookup(t, got, "environment_name") != "live" {
+		t.Errorf("got %s", asJSON(got))
 	}
-	s.archive("live")
-	s.wantListed("/deployments/"+s.org+"?per_page=1", "web-2@live#4")
-	if links := at(t, s.read("/deployments/"+s.org), "deployments", 0, "_links").(map[string]any); len(links) != 0 {
+	s.archiveEnvironment("live")
+	s.wantDeployments("/deployments/"+s.org+"?per_page=1", "web-2@live#4")
+	if links := lookup(t, s.read("/deployments/"+s.org), "deployments", 0, "_links").(map[string]any); len(links) != 0 {
 		t.Errorf("an archived environment has links %v", links)
 	}
 	archived := "Environment named 'live' has been archived for organization '" + s.org + "'"
-	repo := "/repos/" + s.org + "/" + s.innerID(s.org, "1")
+	repo := "/repos/" + s.org + "/" + s.repoID(s.org, "1")
 	for _, path := range []string{
 		"/deployments/" + s.org + "?env_name=live", "/deployments/" + s.org + "/live/" + evidence.HashAPIKey("web-2"),
-		"/environments/" + s.org + "/live/deployments", "/environments/" + s.org + "/live/deployment_frequency",
+		s.environmentsPath() + "/live/deployments", s.environmentsPath() + "/live/deployment_frequency",
 		repo + "/deployments?env=live", repo + "/deployment-statistics?env=live",
 	} {
 		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path, nil), archived)
 	}
-	if got := at(t, s.read(repo+"/deployment-statistics"), "environments", 0, "environment_name"); got != "live" {
+	if got := lookup(t, s.read(repo+"/deployment-statistics"), "environments", 0, "environment_name"); got != "live" {
 		t.Errorf("statistics of %v", got)
 	}
 }
@@ -604,12 +598,12 @@ func TestDeploymentsOutliveTheirEnvironment(t *testing.T) {
 func TestDeploymentsStayWithinTheirOrganization(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.rollOut()
-	s.wantListed("/deployments/"+s.public, "")
-	repo, flow := s.innerID(s.org, "1"), s.flowID("web-ci")
+	s.deployAndRollBack()
+	s.wantDeployments("/deployments/"+s.public, "")
+	repo, flow := s.repoID(s.org, "1"), s.flowID("web-ci")
 	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.public, []byte(`{"name":"prod","type":"server","description":""}`))
-	s.wantListed("/deployments/"+s.public+"?env_name=prod", "")
-	s.wantListed("/environments/"+s.public+"/prod/deployments", "")
+	s.wantDeployments("/deployments/"+s.public+"?env_name=prod", "")
+	s.wantDeployments("/environments/"+s.public+"/prod/deployments", "")
 	for _, path := range []string{
 		"/deployments/" + s.public + "?repo_name=acme/web", "/deployments/" + s.public + "/prod/" + evidence.HashAPIKey("web-2"),
 		"/environments/" + s.public + "/prod/deployment_frequency?flow_id=" + flow,
@@ -618,8 +612,8 @@ func TestDeploymentsStayWithinTheirOrganization(t *testing.T) {
 		s.want(http.StatusNotFound, http.MethodGet, path, nil)
 	}
 	for _, path := range []string{
-		"/deployments/" + s.org, "/deployments/" + s.org + "/prod/" + evidence.HashAPIKey("web-2"), "/environments/" + s.org + "/prod/deployments",
-		"/environments/" + s.org + "/prod/deployment_frequency", "/repos/" + s.org + "/" + repo + "/deployments", "/repos/" + s.org + "/" + repo + "/deployment-statistics",
+		"/deployments/" + s.org, "/deployments/" + s.org + "/prod/" + evidence.HashAPIKey("web-2"), s.environmentsPath() + "/prod/deployments",
+		s.environmentsPath() + "/prod/deployment_frequency", "/repos/" + s.org + "/" + repo + "/deployments", "/repos/" + s.org + "/" + repo + "/deployment-statistics",
 	} {
 		if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {
 			t.Errorf("%s as a reader: %d", path, got.status)
@@ -639,13 +633,13 @@ func TestListsOfWhatWasDeployedAndBuiltCostTheSameHoweverMany(t *testing.T) {
 		counting = storage.NewCountingDocuments(docs)
 		return counting
 	}})
-	s.environment("prod", evidence.Server)
-	s.built(s.org, "ci-0", "web", "web-0", "acme/web", "1")
-	s.deploys("prod", "web-0")
-	repo := s.innerID(s.org, "1")
+	s.createEnvironment("prod", evidence.Server)
+	s.reportBuild(s.org, "ci-0", "web", "web-0", "acme/web", "1")
+	s.reportServer("prod", "web-0")
+	repo := s.repoID(s.org, "1")
 	paths := []string{
-		"/deployments/" + s.org + "?per_page=50", "/environments/" + s.org + "/prod/deployments", "/repos/" + s.org + "/" + repo + "/deployments?per_page=50",
-		"/repos/" + s.org + "/" + repo + "/deployment-statistics", "/environments/" + s.org + "/prod/deployment_frequency",
+		"/deployments/" + s.org + "?per_page=50", s.environmentsPath() + "/prod/deployments", "/repos/" + s.org + "/" + repo + "/deployments?per_page=50",
+		"/repos/" + s.org + "/" + repo + "/deployment-statistics", s.environmentsPath() + "/prod/deployment_frequency",
 		"/builds/" + s.org + "?per_page=50", "/builds/" + s.org + "/statistics", "/repos/" + s.org + "/live-artifacts/acme/web",
 	}
 	spent := func(path string) int {
@@ -667,9 +661,9 @@ func TestListsOfWhatWasDeployedAndBuiltCostTheSameHoweverMany(t *testing.T) {
 	names := []string{}
 	for i := range 30 {
 		names = append(names, fmt.Sprint("web-", i+1))
-		s.built(s.org, fmt.Sprint("ci-", i%10), "web", names[i], "acme/web", "1")
+		s.reportBuild(s.org, fmt.Sprint("ci-", i%10), "web", names[i], "acme/web", "1")
 	}
-	s.deploys("prod", names...)
+	s.reportServer("prod", names...)
 	for _, path := range paths {
 		if many := spent(path); many > few[path] {
 			t.Errorf("%s: %d commands for one, %d for thirty", path, few[path], many)

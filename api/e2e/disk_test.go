@@ -23,8 +23,8 @@ const (
 	objectsFull  = "The object store cannot be written to: the disk is full."
 )
 
-// reasons are those that /readyz gives for what is not ready, by name.
-func (s *service) reasons() map[string]string {
+// readinessReasons are those that /readyz gives for what is not ready, by name.
+func (s *service) readinessReasons() map[string]string {
 	s.t.Helper()
 	recorder := httptest.NewRecorder()
 	monitor.New(s.Process.Metrics, s.Process.Checks(), s.Process.Clock).
@@ -40,8 +40,8 @@ func (s *service) reasons() map[string]string {
 	return reasons
 }
 
-// wantRefused insists on 503 with a message and when to come back.
-func wantRefused(t *testing.T, got answer, message string) {
+// wantUnavailable insists on 503 with a message and when to come back.
+func wantUnavailable(t *testing.T, got answer, message string) {
 	t.Helper()
 	wantMessage(t, got, message)
 	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
@@ -52,7 +52,7 @@ func wantRefused(t *testing.T, got answer, message string) {
 func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 	disk := storagetest.NewDisk(t, 32<<20)
 	s := start(t, options{data: disk.Path, reportWait: time.Second})
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	attest := func(i int) answer {
 		return s.form(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "data_json",
 			fmt.Sprintf(`{"attestation_name":"check-%d","is_compliant":true,"user_data":{"a":%q}}`, i, strings.Repeat("x", 100_000)))
@@ -70,8 +70,8 @@ func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 	for ; got.status == http.StatusCreated && acknowledged < 500; got = attest(acknowledged) {
 		acknowledged++
 	}
-	wantRefused(t, got, databaseFull)
-	wantRefused(t, s.form(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "data_json", genericData,
+	wantUnavailable(t, got, databaseFull)
+	wantUnavailable(t, s.form(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "data_json", genericData,
 		attachment("a", strings.Repeat("x", 1<<20))), objectsFull)
 	s.clock.turn(6 * time.Second)
 	ready := s.do(http.MethodGet, "/ready", "", nil)
@@ -79,13 +79,13 @@ func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 	if ready.status != http.StatusServiceUnavailable {
 		t.Errorf("/ready is answered %d", ready.status)
 	}
-	reasons := s.reasons()
+	reasons := s.readinessReasons()
 	if len(reasons) != 2 || !strings.Contains(reasons["database"], s.Process.Settings.Stores.Database.Path) ||
 		!strings.Contains(reasons["object store"], s.Process.Settings.Stores.Objects.Path) {
 		t.Errorf("/readyz gives the reasons %q", reasons)
 	}
 	for i := range acknowledged {
-		s.lone("t", fmt.Sprintf("check-%d", i))
+		s.onlyAttestation("t", fmt.Sprintf("check-%d", i))
 	}
 	if left, err := os.ReadDir(filepath.Join(s.Process.Settings.Stores.Objects.Path, ".incoming")); err != nil || len(left) != 0 {
 		t.Errorf("temporary files are left: %v, %v", left, err)
@@ -99,8 +99,8 @@ func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 	if got := attest(501); got.status != http.StatusCreated {
 		t.Errorf("a write afterwards: %d %s", got.status, got.body)
 	}
-	s.post(http.StatusCreated, "t", "generic", genericData, attachment("a", strings.Repeat("x", 1<<20)))
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a"))
+	s.postAttestation(http.StatusCreated, "t", "generic", genericData, attachment("a", strings.Repeat("x", 1<<20)))
+	s.reportServer("host", "a")
 	for _, want := range []string{"a store refuses writes", "a store takes writes again"} {
 		if strings.Count(s.log.String(), want) != 2 {
 			t.Errorf("%q is not logged once for each store", want)

@@ -214,14 +214,14 @@ func TestDocumentNamesTheDefaults(t *testing.T) {
 	s := share(t)
 	document := s.read("/openapi.json")
 	documented := map[string]map[string]any{}
-	for _, item := range at(t, document, "paths").(map[string]any) {
+	for _, item := range lookup(t, document, "paths").(map[string]any) {
 		for _, described := range item.(map[string]any) {
-			parameters, _ := at(t, described, "parameters").([]any)
+			parameters, _ := lookup(t, described, "parameters").([]any)
 			defaults := map[string]any{}
 			for _, parameter := range parameters {
-				defaults[at(t, parameter, "name").(string)] = at(t, parameter, "schema", "default")
+				defaults[lookup(t, parameter, "name").(string)] = lookup(t, parameter, "schema", "default")
 			}
-			documented[at(t, described, "operationId").(string)] = defaults
+			documented[lookup(t, described, "operationId").(string)] = defaults
 		}
 	}
 	for operation, defaults := range parameterDefaults {
@@ -230,8 +230,8 @@ func TestDocumentNamesTheDefaults(t *testing.T) {
 	for component, defaults := range memberDefaults {
 		t.Run(component, func(t *testing.T) {
 			documented := map[string]any{}
-			for name, schema := range at(t, document, "components", "schemas", component, "properties").(map[string]any) {
-				documented[name] = at(t, schema, "default")
+			for name, schema := range lookup(t, document, "components", "schemas", component, "properties").(map[string]any) {
+				documented[name] = lookup(t, schema, "default")
 			}
 			wantDefaults(t, documented, defaults)
 		})
@@ -251,8 +251,8 @@ func wantDefaults(t *testing.T, documented, want map[string]any) {
 func TestDefaultsOfTheEventLogDoNotStandInForEmptyTexts(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	for _, parameter := range []string{"start", "end"} {
-		s.refused(http.StatusBadRequest, "Invalid interval value: ", http.MethodGet, s.environmentsPath()+"/host/events?"+parameter+"=", "")
+		s.wantError(http.StatusBadRequest, "Invalid interval value: ", http.MethodGet, s.environmentsPath()+"/host/events?"+parameter+"=", "")
 	}
 }

@@ -32,7 +32,7 @@ func (s *service) auditLog(environment, query string) []map[string]string {
 	return named
 }
 
-func (s *service) wantAudited(environment, query string, want ...string) {
+func (s *service) wantAuditLog(environment, query string, want ...string) {
 	s.t.Helper()
 	told := []string{}
 	for _, row := range s.auditLog(environment, query) {
@@ -46,12 +46,12 @@ func (s *service) wantAudited(environment, query string, want ...string) {
 func TestAuditLogIsAFileThatTellsWhatTheEventLogTells(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.comesFrom("app-ci", "app-1", firstCommit, "acme/app")
-	s.comesFrom("app-ci", "app-2", secondCommit, "acme/app")
-	s.comesFrom("release", "app-2", secondCommit, "acme/app")
-	s.nowRuns("prod", "app-1", "stranger")
-	s.nowRuns("prod", "app-2", "app-2", "stranger")
+	s.createEnvironment("prod", evidence.Server)
+	s.reportFromRepo("app-ci", "app-1", firstCommit, "acme/app")
+	s.reportFromRepo("app-ci", "app-2", secondCommit, "acme/app")
+	s.reportFromRepo("release", "app-2", secondCommit, "acme/app")
+	s.reportServer("prod", "app-1", "stranger")
+	s.reportServer("prod", "app-2", "app-2", "stranger")
 
 	path := "/api/v2" + s.environmentsPath() + "/prod/auditlog"
 	got := s.do(http.MethodGet, path, readerKey, nil)
@@ -74,15 +74,15 @@ func TestAuditLogIsAFileThatTellsWhatTheEventLogTells(t *testing.T) {
 		t.Fatalf("%d rows for %d events", len(rows), len(events))
 	}
 	for i, event := range events {
-		assertAudited(t, rows[i], event)
+		assertAuditRow(t, rows[i], event)
 	}
 	if rows[2]["flows"] != "app-ci,release" || rows[2]["artifact_name"] != "/opt/app-2" {
 		t.Errorf("the artifact of two flows: %v", rows[2])
 	}
 }
 
-// assertAudited compares a row with the event it is of.
-func assertAudited(t *testing.T, row map[string]string, event any) {
+// assertAuditRow compares a row with the event it is of.
+func assertAuditRow(t *testing.T, row map[string]string, event any) {
 	t.Helper()
 	for column, path := range map[string][]any{
 		"environment_name": {"environment_name"}, "artifact_name": {"artifact_name"}, "sha256": {"sha256"}, "description": {"description"},
@@ -90,16 +90,16 @@ func assertAudited(t *testing.T, row map[string]string, event any) {
 		"snapshot_url": {"_links", "snapshot", "self"}, "snapshot_html_url": {"_links", "snapshot", "html"}, "snapshot_index": {"snapshot_index"},
 		"artifact_compliance": {"artifact_compliance"},
 	} {
-		if want := at(t, event, path...); row[column] != spelled(want) {
+		if want := lookup(t, event, path...); row[column] != cell(want) {
 			t.Errorf("%s is %q, want %v", column, row[column], want)
 		}
 	}
-	if artifact := at(t, event, "_links", "artifact"); artifact == nil && row["artifact_url"]+row["artifact_html_url"] != "" ||
-		artifact != nil && (row["artifact_url"] != at(t, artifact, "self") || row["artifact_html_url"] != at(t, artifact, "html")) {
+	if artifact := lookup(t, event, "_links", "artifact"); artifact == nil && row["artifact_url"]+row["artifact_html_url"] != "" ||
+		artifact != nil && (row["artifact_url"] != lookup(t, artifact, "self") || row["artifact_html_url"] != lookup(t, artifact, "html")) {
 		t.Errorf("the artifact's links are %s and %s, want %v", row["artifact_url"], row["artifact_html_url"], artifact)
 	}
 	seconds, err := strconv.ParseFloat(row["reported_at"], 64)
-	if err != nil || seconds != at(t, event, "reported_at") {
+	if err != nil || seconds != lookup(t, event, "reported_at") {
 		t.Errorf("reported at %s, %v", row["reported_at"], err)
 	}
 	if when, err := time.Parse(time.RFC3339, row["reported_at_utc"]); err != nil || evidence.Seconds(when) != seconds || !strings.HasSuffix(row["reported_at_utc"], "Z") {
@@ -107,8 +107,8 @@ func assertAudited(t *testing.T, row map[string]string, event any) {
 	}
 }
 
-// spelled is a value as a cell has it.
-func spelled(value any) string {
+// cell is a value as a cell has it.
+func cell(value any) string {
 	if value == nil {
 		return ""
 	}
@@ -118,17 +118,17 @@ func spelled(value any) string {
 func TestAuditLogIsFiltered(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{begins: firstOfOctober})
-	s.environment("prod", evidence.Server)
-	s.comesFrom("web-ci", "web", firstCommit, "acme/web")
-	s.comesFrom("db-ci", "db", firstCommit, "acme/db")
-	s.comesFrom("promotion", "db", firstCommit, "acme/infra")
-	s.comesFrom("idle-ci", "idle", firstCommit, "acme/idle")
+	s.createEnvironment("prod", evidence.Server)
+	s.reportFromRepo("web-ci", "web", firstCommit, "acme/web")
+	s.reportFromRepo("db-ci", "db", firstCommit, "acme/db")
+	s.reportFromRepo("promotion", "db", firstCommit, "acme/infra")
+	s.reportFromRepo("idle-ci", "idle", firstCommit, "acme/idle")
 	for _, running := range [][]string{{"web"}, {"web", "new"}, {"new"}, {"new", "db"}} {
-		s.nowRuns("prod", running...)
+		s.reportServer("prod", running...)
 		s.clock.turn(time.Hour)
 	}
-	s.comesFrom("new-ci", "new", firstCommit, "acme/new")
-	s.nowRuns("prod", "new", "db")
+	s.reportFromRepo("new-ci", "new", firstCommit, "acme/new")
+	s.reportServer("prod", "new", "db")
 	const (
 		webStarts, newStarts, webExits = "web started-unknown #1", "new started-unknown #2", "web exited #3"
 		dbStarts, newChanges           = "db started-unknown #4", "new updated-provenance #5"
@@ -163,11 +163,11 @@ func TestAuditLogIsFiltered(t *testing.T) {
 		"?from_timestamp=9e9":                                nil,
 		"?to_timestamp=9e9&event_types=changed":              {newChanges},
 	} {
-		s.wantAudited("prod", query, want...)
+		s.wantAuditLog("prod", query, want...)
 	}
 	path := s.environmentsPath() + "/prod/auditlog"
-	s.refused(http.StatusNotFound, "Repo 'nope' not found", http.MethodGet, path+"?repo_names=acme/web,nope", "")
-	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'", http.MethodGet, s.environmentsPath()+"/none/auditlog", "")
+	s.wantError(http.StatusNotFound, "Repo 'nope' not found", http.MethodGet, path+"?repo_names=acme/web,nope", "")
+	s.wantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'", http.MethodGet, s.environmentsPath()+"/none/auditlog", "")
 	for query, want := range map[string]string{
 		"?event_types=started,scaled": "Input should be a comma list of 'started', 'exited' or 'changed' [input: scaled]",
 		"?from_timestamp=yesterday":   "Input should be a valid number, unable to parse string as a number [input: yesterday]",
@@ -183,45 +183,45 @@ func TestAuditLogIsFiltered(t *testing.T) {
 func TestAuditLogIsFilteredByTheNamesItShowsOfArchivedFlows(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.comesFrom("web-ci", "web", firstCommit, "acme/web")
-	s.nowRuns("prod", "web", "stranger")
+	s.createEnvironment("prod", evidence.Server)
+	s.reportFromRepo("web-ci", "web", firstCommit, "acme/web")
+	s.reportServer("prod", "web", "stranger")
 	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/web-ci/archive", []byte("null"))
-	s.comesFrom("web-ci", "again", firstCommit, "acme/web")
-	s.nowRuns("prod", "web", "stranger", "again")
+	s.reportFromRepo("web-ci", "again", firstCommit, "acme/web")
+	s.reportServer("prod", "web", "stranger", "again")
 	const first, second = "web started-unknown #1", "again started-unknown #2"
 	rows := s.auditLog("prod", "?repo_names=acme/web&event_types=started")
 	if len(rows) != 2 || !strings.HasPrefix(rows[0]["flows"], "web-ci-archived-at-") {
 		t.Fatalf("the log is %v", rows)
 	}
-	s.wantAudited("prod", "?flow_names="+rows[0]["flows"], first)
-	s.wantAudited("prod", "?flow_names=web-ci", second)
-	s.wantAudited("prod", "?flow_names=web-ci,"+rows[0]["flows"], first, second)
+	s.wantAuditLog("prod", "?flow_names="+rows[0]["flows"], first)
+	s.wantAuditLog("prod", "?flow_names=web-ci", second)
+	s.wantAuditLog("prod", "?flow_names=web-ci,"+rows[0]["flows"], first, second)
 }
 
 func TestAuditLogOfAnEnvironmentWithoutEventsIsItsHeader(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("new", evidence.Server)
-	s.logical("nothing")
-	s.logical("all", "new")
+	s.createEnvironment("new", evidence.Server)
+	s.createLogical("nothing")
+	s.createLogical("all", "new")
 	for _, name := range []string{"new", "nothing", "all"} {
-		s.wantAudited(name, "")
-		s.wantAudited(name, "?from_timestamp=1&event_types=exited")
+		s.wantAuditLog(name, "")
+		s.wantAuditLog(name, "?from_timestamp=1&event_types=exited")
 	}
 }
 
 func TestAuditLogOfALogicalEnvironmentIsThatOfItsMembers(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.environment("edge", evidence.Server)
-	s.logical("all", "prod", "edge")
-	s.nowRuns("prod", "a")
-	s.nowRuns("edge", "b")
-	s.nowRuns("prod", "c")
-	s.rename("edge", "rim")
-	s.wantAudited("all", "", "a started-unknown #1", "b started-unknown #2", "c started-unknown #3", "a exited #3")
+	s.createEnvironment("prod", evidence.Server)
+	s.createEnvironment("edge", evidence.Server)
+	s.createLogical("all", "prod", "edge")
+	s.reportServer("prod", "a")
+	s.reportServer("edge", "b")
+	s.reportServer("prod", "c")
+	s.renameEnvironment("edge", "rim")
+	s.wantAuditLog("all", "", "a started-unknown #1", "b started-unknown #2", "c started-unknown #3", "a exited #3")
 	if rows := s.auditLog("all", ""); rows[1]["environment_name"] != "rim" || rows[2]["environment_name"] != "prod" {
 		t.Errorf("rows %v", rows)
 	}
@@ -230,12 +230,12 @@ func TestAuditLogOfALogicalEnvironmentIsThatOfItsMembers(t *testing.T) {
 func TestAuditLogHoldsNoFormulasOfThoseWhoReport(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Docker)
+	s.createEnvironment("prod", evidence.Docker)
 	for i, name := range []string{"=cmd()", "@SUM(A1)", "+1", "-1", "plain, \"quoted\"\nand broken"} {
 		body := fmt.Appendf(nil, `{"artifacts":[{"digests":{%q:"%064x"},"creationTimestamp":1789000000}]}`, name, i+1)
 		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/docker", body)
 	}
-	s.wantAudited("prod", "?event_types=started", "'=cmd() started-unknown #1", "'@SUM(A1) started-unknown #2", "'+1 started-unknown #3",
+	s.wantAuditLog("prod", "?event_types=started", "'=cmd() started-unknown #1", "'@SUM(A1) started-unknown #2", "'+1 started-unknown #3",
 		"'-1 started-unknown #4", "plain, \"quoted\"\nand broken started-unknown #5")
 }
 
@@ -243,8 +243,8 @@ func TestAuditLogHoldsNoFormulasOfThoseWhoReport(t *testing.T) {
 func TestAuditLogIsWholeHoweverLong(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
-	s.longLog("host", 3_210)
+	s.createEnvironment("host", evidence.Server)
+	s.storeEvents("host", 3_210)
 	rows := s.auditLog("host", "")
 	for i, row := range rows {
 		if row["artifact_name"] != fmt.Sprint("n", i+1) {
@@ -254,7 +254,7 @@ func TestAuditLogIsWholeHoweverLong(t *testing.T) {
 	if len(rows) != 3_210 {
 		t.Errorf("%d rows", len(rows))
 	}
-	s.wantAudited("host", "?to_timestamp=1000000321&from_timestamp=1000000321&repo_names=acme/known",
+	s.wantAuditLog("host", "?to_timestamp=1000000321&from_timestamp=1000000321&repo_names=acme/known",
 		"n3201 changed #321", "n3202 changed #321", "n3203 changed #321", "n3204 changed #321", "n3205 changed #321",
 		"n3206 changed #321", "n3207 changed #321", "n3208 changed #321", "n3209 changed #321", "n3210 changed #321")
 }

@@ -18,15 +18,15 @@ func (s *service) diff(first, second string) any {
 	return s.read("/env-diff/" + s.org + "?snappish1=" + url.QueryEscape(first) + "&snappish2=" + url.QueryEscape(second))
 }
 
-// partOf lists the names of a part of a diff.
-func partOf(t *testing.T, diff any, part string) string {
+// namesInDiff lists the names of a part of a diff.
+func namesInDiff(t *testing.T, diff any, part string) string {
 	t.Helper()
-	return strings.ReplaceAll(column(t, at(t, diff, part, "artifacts"), "name"), "/opt/", "")
+	return strings.ReplaceAll(column(t, lookup(t, diff, part, "artifacts"), "name"), "/opt/", "")
 }
 
-// instances is a report of a server on which files run in several instances each,
+// instancesReport is a report of a server on which files run in several instances each,
 // the youngest of which is as old as they are many.
-func instances(files map[string]int) []byte {
+func instancesReport(files map[string]int) []byte {
 	var artifacts []string
 	for name, count := range files {
 		for i := range count {
@@ -39,13 +39,13 @@ func instances(files map[string]int) []byte {
 func TestTwoEnvironmentsAreComparedByFingerprint(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("beta", evidence.Server)
-	s.environment("prod", evidence.Server)
-	s.deliver("build", "new")
-	s.deliver("build", "same")
-	s.serves("beta", "gone")
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/beta/report/server", instances(map[string]int{"arm": 1, "new": 2, "other": 1, "zip": 1, "same": 3, "scaled": 1}))
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/prod/report/server", instances(map[string]int{"old": 1, "same": 3, "scaled": 4}))
+	s.createEnvironment("beta", evidence.Server)
+	s.createEnvironment("prod", evidence.Server)
+	s.reportFile("build", "new")
+	s.reportFile("build", "same")
+	s.reportServer("beta", "gone")
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/beta/report/server", instancesReport(map[string]int{"arm": 1, "new": 2, "other": 1, "zip": 1, "same": 3, "scaled": 1}))
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/server", instancesReport(map[string]int{"old": 1, "same": 3, "scaled": 4}))
 
 	alone := func(name string, count int, flow string) map[string]any {
 		info := map[string]any{
@@ -53,7 +53,7 @@ func TestTwoEnvironmentsAreComparedByFingerprint(t *testing.T) {
 			"most_recent_timestamp": float64(1_788_000_000 + count - 1), "instance_count": float64(count),
 		}
 		if flow != "" {
-			info["commit_url"] = "https://github.com/acme/" + flow + "/commit/" + commitOfFile(name)
+			info["commit_url"] = "https://github.com/acme/" + flow + "/commit/" + commitOf(name)
 		}
 		return info
 	}
@@ -74,12 +74,12 @@ func TestTwoEnvironmentsAreComparedByFingerprint(t *testing.T) {
 func TestTwoSnapshotsOfOneEnvironmentAreCompared(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{begins: deliveryBegins})
-	s.environment("host", evidence.Server)
-	s.serves("host", "a", "b")
+	s.createEnvironment("host", evidence.Server)
+	s.reportServer("host", "a", "b")
 	s.clock.turn(24 * time.Hour)
-	s.serves("host", "b", "c")
+	s.reportServer("host", "b", "c")
 	s.clock.turn(24 * time.Hour)
-	s.serves("host")
+	s.reportServer("host")
 	for _, c := range []struct{ first, second, onlyFirst, onlySecond, same, ids string }{
 		{"host#1", "host#2", "a", "c", "b", "host#1 host#2"},
 		{"host~1", "host~2", "c", "a", "b", "host#2 host#1"},
@@ -90,9 +90,9 @@ func TestTwoSnapshotsOfOneEnvironmentAreCompared(t *testing.T) {
 		{"host", "host", "", "", "", "host#3 host#3"},
 	} {
 		got := s.diff(c.first, c.second)
-		ids := fmt.Sprint(at(t, got, "snappish1", "snapshot_id"), " ", at(t, got, "snappish2", "snapshot_id"))
-		if partOf(t, got, "snappish1") != c.onlyFirst || partOf(t, got, "snappish2") != c.onlySecond ||
-			partOf(t, got, "not-changed") != c.same || partOf(t, got, "changed") != "" || ids != c.ids {
+		ids := fmt.Sprint(lookup(t, got, "snappish1", "snapshot_id"), " ", lookup(t, got, "snappish2", "snapshot_id"))
+		if namesInDiff(t, got, "snappish1") != c.onlyFirst || namesInDiff(t, got, "snappish2") != c.onlySecond ||
+			namesInDiff(t, got, "not-changed") != c.same || namesInDiff(t, got, "changed") != "" || ids != c.ids {
 			t.Errorf("%s and %s: %v", c.first, c.second, got)
 		}
 	}
@@ -101,20 +101,20 @@ func TestTwoSnapshotsOfOneEnvironmentAreCompared(t *testing.T) {
 func TestEnvironmentsOfDifferentTypesAreComparedWithTheirPods(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("cluster", evidence.K8S)
-	s.environment("host", evidence.Docker)
+	s.createEnvironment("cluster", evidence.K8S)
+	s.createEnvironment("host", evidence.Docker)
 	pod := func(name string, at int) string {
 		return fmt.Sprintf(`{"digests":{"app:1":"%s"},"creationTimestamp":%d,"podName":%q,"namespace":"n","owners":null}`, evidence.HashAPIKey("app"), at, name)
 	}
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/cluster/report/K8S",
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/cluster/report/K8S",
 		[]byte(`{"type":"K8S","artifacts":[`+pod("pod-b", 1_788_000_005)+`,`+pod("pod-a", 1_788_000_000)+`]}`))
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/docker",
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/host/report/docker",
 		fmt.Appendf(nil, `{"artifacts":[{"digests":{"app:latest":"%s"},"creationTimestamp":1788000001}]}`, evidence.HashAPIKey("app")))
 	want := map[string]any{
 		"fingerprint": evidence.HashAPIKey("app"), "name": "app:latest", "flow": "", "most_recent_timestamp": 1_788_000_005.0,
 		"s1_instance_count": 2.0, "s2_instance_count": 1.0, "pods": []any{"pod-a", "pod-b"},
 	}
-	if got := at(t, s.diff("cluster", "host"), "changed", "artifacts", 0); !reflect.DeepEqual(got, want) {
+	if got := lookup(t, s.diff("cluster", "host"), "changed", "artifacts", 0); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -122,13 +122,13 @@ func TestEnvironmentsOfDifferentTypesAreComparedWithTheirPods(t *testing.T) {
 func TestDiffShowsTheNamesOfNow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
-	s.deliver("build", "a")
-	s.serves("host", "a")
-	s.rename("host", "server")
+	s.createEnvironment("host", evidence.Server)
+	s.reportFile("build", "a")
+	s.reportServer("host", "a")
+	s.renameEnvironment("host", "server")
 	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/build/rename", []byte(`{"new_name":"assembly"}`))
 	got := s.diff("host", "server")
-	if at(t, got, "snappish1", "snapshot_id") != "server#1" || at(t, got, "not-changed", "artifacts", 0, "flow") != "assembly" {
+	if lookup(t, got, "snappish1", "snapshot_id") != "server#1" || lookup(t, got, "not-changed", "artifacts", 0, "flow") != "assembly" {
 		t.Errorf("got %v", got)
 	}
 }
@@ -136,12 +136,12 @@ func TestDiffShowsTheNamesOfNow(t *testing.T) {
 func TestBadDiffsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
-	s.environment("empty", evidence.Server)
-	s.serves("host", "a")
+	s.createEnvironment("host", evidence.Server)
+	s.createEnvironment("empty", evidence.Server)
+	s.reportServer("host", "a")
 	ask := func(status int, message, first, second string) {
 		t.Helper()
-		s.refused(status, message, http.MethodGet, "/env-diff/"+s.org+"?snappish1="+url.QueryEscape(first)+"&snappish2="+url.QueryEscape(second), "")
+		s.wantError(status, message, http.MethodGet, "/env-diff/"+s.org+"?snappish1="+url.QueryEscape(first)+"&snappish2="+url.QueryEscape(second), "")
 	}
 	for _, bad := range []string{"", "#1", "~0", "@{now}", "host#1~1", "host~1@{now}", "host##1", "host#", "host#five", "host@{0.days.ago}", "host@now", "host#99999999999999999999"} {
 		ask(http.StatusBadRequest, "Bad snappish "+bad, bad, "host")
@@ -167,16 +167,16 @@ func TestBadDiffsAreRefused(t *testing.T) {
 }
 
 func TestComparingCostsTheSameHoweverMuchRuns(t *testing.T) {
-	s, counting := counted(t)
-	s.deliver("build", "a")
-	flow := at(t, s.read("/flows/"+s.org+"/build"), "id").(string)
+	s, counting := startCounting(t)
+	s.reportFile("build", "a")
+	flow := lookup(t, s.read("/flows/"+s.org+"/build"), "id").(string)
 	spent := func(environment string, artifacts int) int {
 		t.Helper()
-		s.environment(environment, evidence.Server)
-		s.past(environment, 2, artifacts, flow)
+		s.createEnvironment(environment, evidence.Server)
+		s.storeSnapshots(environment, 2, artifacts, flow)
 		counting.Reset()
 		got := s.diff(environment+"#1", environment)
-		if same := at(t, got, "not-changed", "artifacts").([]any); len(same) != artifacts || at(t, same[0], "flow") != "build" {
+		if same := lookup(t, got, "not-changed", "artifacts").([]any); len(same) != artifacts || lookup(t, same[0], "flow") != "build" {
 			t.Errorf("%d of %d artifacts are the same", len(same), artifacts)
 		}
 		return counting.Snapshot().Commands()
@@ -189,14 +189,14 @@ func TestComparingCostsTheSameHoweverMuchRuns(t *testing.T) {
 func TestARolloutIsSeenInTheDiff(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.K8S)
+	s.createEnvironment("prod", evidence.K8S)
 	for _, report := range [][]byte{fixtures.K8SReport1, fixtures.K8SReport2Rollout} {
-		s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/prod/report/K8S", report)
+		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/K8S", report)
 	}
 	got := s.diff("prod#1", "prod#2")
-	kept := len(s.snapshot("prod", "1").Artifacts) - 2
+	kept := len(s.getSnapshot("prod", "1").Artifacts) - 2
 	for part, want := range map[string]int{"snappish1": 2, "snappish2": 2, "changed": 0, "not-changed": kept} {
-		if list := at(t, got, part, "artifacts").([]any); len(list) != want {
+		if list := lookup(t, got, part, "artifacts").([]any); len(list) != want {
 			t.Errorf("%s has %d artifacts, want %d", part, len(list), want)
 		}
 	}

@@ -17,14 +17,14 @@ import (
 
 func (s *service) environmentsPath() string { return "/environments/" + s.org }
 
-// logical makes a logical environment of the given members.
-func (s *service) logical(name string, members ...string) {
+// createLogical makes a logical environment of the given members.
+func (s *service) createLogical(name string, members ...string) {
 	s.t.Helper()
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(),
-		fmt.Appendf(nil, `{"name":%q,"type":"logical","description":"","included_environments":%s}`, name, listOf(members)))
+		fmt.Appendf(nil, `{"name":%q,"type":"logical","description":"","included_environments":%s}`, name, jsonList(members)))
 }
 
-func listOf(texts []string) string {
+func jsonList(texts []string) string {
 	quoted := make([]string, 0, len(texts))
 	for _, text := range texts {
 		quoted = append(quoted, fmt.Sprintf("%q", text))
@@ -32,22 +32,22 @@ func listOf(texts []string) string {
 	return "[" + strings.Join(quoted, ",") + "]"
 }
 
-// change does a write to an environment that must succeed.
-func (s *service) change(method, path, body string) {
+// changeEnvironment does a write to an environment that must succeed.
+func (s *service) changeEnvironment(method, path, body string) {
 	s.t.Helper()
 	if got := s.want(http.StatusOK, method, s.environmentsPath()+path, []byte(body)).text(s.t); got != "OK" {
 		s.t.Errorf("%s %s: answered %q", method, path, got)
 	}
 }
 
-func (s *service) rename(from, to string) {
+func (s *service) renameEnvironment(from, to string) {
 	s.t.Helper()
-	s.change(http.MethodPut, "/"+from+"/rename", fmt.Sprintf(`{"new_name":%q}`, to))
+	s.changeEnvironment(http.MethodPut, "/"+from+"/rename", fmt.Sprintf(`{"new_name":%q}`, to))
 }
 
-func (s *service) archive(name string) {
+func (s *service) archiveEnvironment(name string) {
 	s.t.Helper()
-	s.change(http.MethodPut, "/"+name+"/archive", "null")
+	s.changeEnvironment(http.MethodPut, "/"+name+"/archive", "null")
 }
 
 // listEnvironments gives the names of a list, and what is wrong with it fails.
@@ -55,11 +55,11 @@ func (s *service) listEnvironments(query string) string {
 	s.t.Helper()
 	var bodies []environmentBody
 	s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+query, nil).decode(s.t, &bodies)
-	return names(bodies)
+	return environmentNames(bodies)
 }
 
-// refused sends a request that must be answered with a status and a message.
-func (s *service) refused(status int, message, method, path, body string) {
+// wantError sends a request that must be answered with a status and a message.
+func (s *service) wantError(status int, message, method, path, body string) {
 	s.t.Helper()
 	if got, _ := s.want(status, method, path, []byte(body)).problem(s.t); got != message {
 		s.t.Errorf("%s %s: %q, want %q", method, path, got, message)
@@ -69,11 +69,11 @@ func (s *service) refused(status int, message, method, path, body string) {
 func TestPatchChangesOnlyWhatIsSent(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("one", evidence.Server)
-	s.environment("two", evidence.K8S)
-	s.environment("three", evidence.S3)
-	s.logical("all", "two", "one")
-	s.change(http.MethodPatch, "/all", `{"description":"d","include_scaling":true}`)
+	s.createEnvironment("one", evidence.Server)
+	s.createEnvironment("two", evidence.K8S)
+	s.createEnvironment("three", evidence.S3)
+	s.createLogical("all", "two", "one")
+	s.changeEnvironment(http.MethodPatch, "/all", `{"description":"d","include_scaling":true}`)
 	for _, step := range []struct{ body, want string }{
 		{`{}`, "d true [two one]"},
 		{`{"description":null,"include_scaling":null,"included_environments":null,"policies":null}`, "d true [two one]"},
@@ -84,7 +84,7 @@ func TestPatchChangesOnlyWhatIsSent(t *testing.T) {
 		{`{"included_environments":["two","three"]}`, " true [two three]"},
 		{`{"included_environments":[],"description":" a \n b "}`, " a \n b  true []"},
 	} {
-		s.change(http.MethodPatch, "/all", step.body)
+		s.changeEnvironment(http.MethodPatch, "/all", step.body)
 		got := s.getEnvironment("all")
 		if shown := fmt.Sprint(got.Description, " ", got.IncludeScaling, " ", got.Included); shown != step.want || got.Included == nil {
 			t.Errorf("%s: got %q", step.body, shown)
@@ -95,14 +95,14 @@ func TestPatchChangesOnlyWhatIsSent(t *testing.T) {
 func TestPatchMovesTheTimeOnlyWhenItChangesSomething(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
-	s.environment("prod", evidence.Server)
+	s.createEnvironment("prod", evidence.Server)
 	before := s.getEnvironment("prod").LastModifiedAt
 	s.clock.turn(time.Hour)
-	s.change(http.MethodPatch, "/prod", `{"description":"of a test"}`)
+	s.changeEnvironment(http.MethodPatch, "/prod", `{"description":"of a test"}`)
 	if got := s.getEnvironment("prod").LastModifiedAt; got != before {
 		t.Errorf("moved by %f", got-before)
 	}
-	s.change(http.MethodPatch, "/prod", `{"description":"another"}`)
+	s.changeEnvironment(http.MethodPatch, "/prod", `{"description":"another"}`)
 	if got := s.getEnvironment("prod").LastModifiedAt; got < before+3600 {
 		t.Errorf("moved by %f", got-before)
 	}
@@ -111,8 +111,8 @@ func TestPatchMovesTheTimeOnlyWhenItChangesSomething(t *testing.T) {
 func TestBadPatchesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.logical("all", "prod")
+	s.createEnvironment("prod", evidence.Server)
+	s.createLogical("all", "prod")
 	for body, want := range map[string]string{
 		`{"name":"x"}`:                      "name: Extra inputs are not permitted [input: x]",
 		`{"type":"K8S"}`:                    "type: Extra inputs are not permitted [input: K8S]",
@@ -130,11 +130,11 @@ func TestBadPatchesAreRefused(t *testing.T) {
 		}
 	}
 	const notPhysical = "Can only add physical environments to logical environments"
-	s.refused(http.StatusBadRequest, notPhysical, http.MethodPatch, s.environmentsPath()+"/all", `{"included_environments":["prod","all"]}`)
-	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'",
+	s.wantError(http.StatusBadRequest, notPhysical, http.MethodPatch, s.environmentsPath()+"/all", `{"included_environments":["prod","all"]}`)
+	s.wantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'",
 		http.MethodPatch, s.environmentsPath()+"/all", `{"included_environments":["prod","none"]}`)
 	for _, name := range []string{"prod", "all"} {
-		s.refused(http.StatusNotFound, "Policy 'p1' does not exist in organization '"+s.org+"'",
+		s.wantError(http.StatusNotFound, "Policy 'p1' does not exist in organization '"+s.org+"'",
 			http.MethodPatch, s.environmentsPath()+"/"+name, `{"policies":["p1"],"description":"x"}`)
 	}
 	if got := s.getEnvironment("all"); got.Description != "" || !slices.Equal(got.Included, []string{"prod"}) {
@@ -147,7 +147,7 @@ func manyMembers(count int) string {
 	for i := range count {
 		members = append(members, fmt.Sprint("m", i))
 	}
-	return `{"included_environments":` + listOf(members) + `}`
+	return `{"included_environments":` + jsonList(members) + `}`
 }
 
 func TestMembersAreLookedUpTogether(t *testing.T) {
@@ -159,12 +159,12 @@ func TestMembersAreLookedUpTogether(t *testing.T) {
 	var members []string
 	for i := range 50 {
 		members = append(members, fmt.Sprint("m", i))
-		s.environment(members[i], evidence.Server)
+		s.createEnvironment(members[i], evidence.Server)
 	}
-	s.logical("all")
+	s.createLogical("all")
 	spent := func(members []string) int {
 		counting.Reset()
-		s.change(http.MethodPatch, "/all", `{"included_environments":`+listOf(members)+`}`)
+		s.changeEnvironment(http.MethodPatch, "/all", `{"included_environments":`+jsonList(members)+`}`)
 		s.getEnvironment("all")
 		s.listEnvironments("")
 		return counting.Snapshot().Commands()
@@ -178,23 +178,23 @@ func TestMembersAreLookedUpTogether(t *testing.T) {
 func TestPhysicalEnvironmentJoinsALogicalOne(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("one", evidence.Server)
-	s.environment("two", evidence.K8S)
-	s.environment("all", evidence.LogicalType)
+	s.createEnvironment("one", evidence.Server)
+	s.createEnvironment("two", evidence.K8S)
+	s.createEnvironment("all", evidence.LogicalType)
 	for _, name := range []string{"two", "one", "two"} {
-		s.change(http.MethodPut, "/all/join", fmt.Sprintf(`{"physical_env_name":%q}`, name))
+		s.changeEnvironment(http.MethodPut, "/all/join", fmt.Sprintf(`{"physical_env_name":%q}`, name))
 	}
 	if got := s.getEnvironment("all").Included; !slices.Equal(got, []string{"two", "one"}) {
 		t.Errorf("included %v", got)
 	}
-	s.logical("others")
+	s.createLogical("others")
 	const notPhysical = "Can only add physical environments to logical environments"
-	s.refused(http.StatusBadRequest, notPhysical, http.MethodPut, s.environmentsPath()+"/all/join", `{"physical_env_name":"others"}`)
-	s.refused(http.StatusBadRequest, notPhysical, http.MethodPut, s.environmentsPath()+"/all/join", `{"physical_env_name":"all"}`)
-	s.refused(http.StatusBadRequest, notPhysical, http.MethodPut, s.environmentsPath()+"/one/join", `{"physical_env_name":"two"}`)
-	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'",
+	s.wantError(http.StatusBadRequest, notPhysical, http.MethodPut, s.environmentsPath()+"/all/join", `{"physical_env_name":"others"}`)
+	s.wantError(http.StatusBadRequest, notPhysical, http.MethodPut, s.environmentsPath()+"/all/join", `{"physical_env_name":"all"}`)
+	s.wantError(http.StatusBadRequest, notPhysical, http.MethodPut, s.environmentsPath()+"/one/join", `{"physical_env_name":"two"}`)
+	s.wantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'",
 		http.MethodPut, s.environmentsPath()+"/all/join", `{"physical_env_name":"none"}`)
-	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'",
+	s.wantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'",
 		http.MethodPut, s.environmentsPath()+"/none/join", `{"physical_env_name":"one"}`)
 	for body, field := range map[string]string{
 		`{}`: "physical_env_name", `{"physical_env_name":null}`: "physical_env_name", `{"physical_env_name":"one","as":"x"}`: "as",
@@ -211,11 +211,11 @@ func TestPhysicalEnvironmentJoinsALogicalOne(t *testing.T) {
 func TestConcurrentJoinsOfALogicalEnvironmentAreAllKept(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("all", evidence.LogicalType)
+	s.createEnvironment("all", evidence.LogicalType)
 	var want []string
 	for i := range 20 {
 		want = append(want, fmt.Sprintf("member-%02d", i))
-		s.environment(want[i], evidence.Server)
+		s.createEnvironment(want[i], evidence.Server)
 	}
 	var group sync.WaitGroup
 	for i := range 40 {
@@ -239,14 +239,14 @@ func TestLogicalEnvironmentShowsWhatItsMembersHaveComeTo(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for _, name := range []string{"one", "two", "three"} {
-		s.environment(name, evidence.Server)
+		s.createEnvironment(name, evidence.Server)
 	}
-	s.logical("all", "one", "two")
+	s.createLogical("all", "one", "two")
 	if got := s.getEnvironment("all"); got.State != nil || got.LastChangedAt != nil || got.LastModifiedAt == 0 {
 		t.Errorf("before anything has run: %+v", got)
 	}
 	for _, name := range []string{"two", "one", "three"} {
-		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/"+name+"/report/server", serverReport(name))
+		s.reportServer(name, name)
 	}
 	got, newest := s.getEnvironment("all"), s.getEnvironment("one").LastChangedAt
 	if got.LastReportedAt != nil || got.LastChangedAt == nil || *got.LastChangedAt != *newest || got.LastModifiedAt != *newest {
@@ -258,20 +258,20 @@ func TestLogicalEnvironmentShowsWhatItsMembersHaveComeTo(t *testing.T) {
 	for _, c := range []struct{ one, two, want *bool }{
 		{nil, nil, nil}, {new(true), nil, nil}, {new(true), new(true), new(true)}, {new(true), new(false), new(false)}, {nil, new(false), new(false)},
 	} {
-		s.state("one", c.one)
-		s.state("two", c.two)
-		listed := at(t, s.read(s.environmentsPath()+"?name=all"), 0, "state")
-		if got := s.getEnvironment("all").State; told(got) != told(c.want) || fmt.Sprint(listed) != told(c.want) {
-			t.Errorf("%s and %s are united to %s, listed as %v", told(c.one), told(c.two), told(got), listed)
+		s.setState("one", c.one)
+		s.setState("two", c.two)
+		listed := lookup(t, s.read(s.environmentsPath()+"?name=all"), 0, "state")
+		if got := s.getEnvironment("all").State; boolText(got) != boolText(c.want) || fmt.Sprint(listed) != boolText(c.want) {
+			t.Errorf("%s and %s are united to %s, listed as %v", boolText(c.one), boolText(c.two), boolText(got), listed)
 		}
-		if got := s.getEnvironment("two").State; told(got) != told(c.two) {
-			t.Errorf("two is %s, want %s", told(got), told(c.two))
+		if got := s.getEnvironment("two").State; boolText(got) != boolText(c.two) {
+			t.Errorf("two is %s, want %s", boolText(got), boolText(c.two))
 		}
 	}
 }
 
-// state sets the verdict on what runs in an environment, as policies would.
-func (s *service) state(environment string, state *bool) {
+// setState sets the verdict on what runs in an environment, as policies would.
+func (s *service) setState(environment string, state *bool) {
 	s.t.Helper()
 	_, err := s.Process.Store.Heads.Update(s.t.Context(), s.environmentID(environment), func(head *snapshot.Head) error {
 		head.State = state
@@ -280,7 +280,7 @@ func (s *service) state(environment string, state *bool) {
 	s.must(err)
 }
 
-func told(state *bool) string {
+func boolText(state *bool) string {
 	if state == nil {
 		return "<nil>"
 	}
@@ -290,18 +290,18 @@ func told(state *bool) string {
 func TestFormerNameLeadsToTheEnvironmentUntilAnotherTakesIt(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("one", evidence.Server)
-	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/one/report/server", serverReport("a"))
-	s.logical("all", "one")
+	s.createEnvironment("one", evidence.Server)
+	s.reportServer("one", "a")
+	s.createLogical("all", "one")
 	id := s.environmentID("one")
-	s.rename("one", "two")
-	s.rename("one", "two") // as when the answer was lost
+	s.renameEnvironment("one", "two")
+	s.renameEnvironment("one", "two") // as when the answer was lost
 	if got := s.getEnvironment("one"); got.Name != "two" {
 		t.Errorf("the former name leads to %+v", got)
 	}
-	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/one/report/server", serverReport("a", "b"))
+	s.reportServer("one", "a", "b")
 	for _, name := range []string{"one", "two"} {
-		if got := s.snapshot(name, "-1"); got.Index != 2 {
+		if got := s.getSnapshot(name, "-1"); got.Index != 2 {
 			t.Errorf("%s is at snapshot %d", name, got.Index)
 		}
 		if list := s.read("/snapshots/" + s.org + "/" + name).([]any); len(list) != 2 {
@@ -314,7 +314,7 @@ func TestFormerNameLeadsToTheEnvironmentUntilAnotherTakesIt(t *testing.T) {
 	if got := s.getEnvironment("all").Included; !slices.Equal(got, []string{"two"}) {
 		t.Errorf("included %v", got)
 	}
-	s.environment("one", evidence.K8S)
+	s.createEnvironment("one", evidence.K8S)
 	if s.environmentID("one") == id || s.environmentID("two") != id {
 		t.Error("the former name was not taken")
 	}
@@ -329,11 +329,11 @@ func TestFormerNameLeadsToTheEnvironmentUntilAnotherTakesIt(t *testing.T) {
 func TestEnvironmentIsRenamedBackAndForth(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("one", evidence.Server)
+	s.createEnvironment("one", evidence.Server)
 	id := s.environmentID("one")
 	for _, step := range []string{"one two", "two one", "one one", "two three", "one two", "three one"} {
 		from, to, _ := strings.Cut(step, " ")
-		s.rename(from, to)
+		s.renameEnvironment(from, to)
 		if got := s.listEnvironments(""); got != to || s.environmentID(to) != id {
 			t.Errorf("%s: listed %s", step, got)
 		}
@@ -343,8 +343,8 @@ func TestEnvironmentIsRenamedBackAndForth(t *testing.T) {
 func TestBadNewNamesOfEnvironmentsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("one", evidence.Server)
-	s.environment("two", evidence.Server)
+	s.createEnvironment("one", evidence.Server)
+	s.createEnvironment("two", evidence.Server)
 	const pattern = `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_]*$' [input: `
 	tooLong := strings.Repeat("a", 256)
 	for body, want := range map[string]string{
@@ -371,11 +371,11 @@ func TestBadNewNamesOfEnvironmentsAreRefused(t *testing.T) {
 func TestArchivedEnvironmentIsGoneByAllItsNames(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("one", evidence.Server)
-	s.logical("all")
-	s.rename("one", "two")
-	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/two/report/server", serverReport("a"))
-	s.archive("two")
+	s.createEnvironment("one", evidence.Server)
+	s.createLogical("all")
+	s.renameEnvironment("one", "two")
+	s.reportServer("two", "a")
+	s.archiveEnvironment("two")
 	for _, name := range []string{"one", "two"} {
 		for _, c := range []struct{ method, path, body string }{
 			{http.MethodGet, s.environmentsPath() + "/" + name, ""},
@@ -389,10 +389,10 @@ func TestArchivedEnvironmentIsGoneByAllItsNames(t *testing.T) {
 			{http.MethodPut, s.environmentsPath() + "/" + name + "/report/server", string(serverReport("a"))},
 			{http.MethodGet, "/snapshots/" + s.org + "/" + name, ""},
 			{http.MethodGet, "/snapshots/" + s.org + "/" + name + "/1", ""},
-			{http.MethodPut, "/allowlists/" + s.org + "/" + name, allowanceOf("a", "why")},
+			{http.MethodPut, "/allowlists/" + s.org + "/" + name, allowanceBody("a", "why")},
 			{http.MethodPatch, "/tags/" + s.org + "/env/" + name, `{"set_tags":{"a":"b"}}`},
 		} {
-			s.refused(http.StatusNotFound, "Environment named '"+name+"' has been archived for organization '"+s.org+"'", c.method, c.path, c.body)
+			s.wantError(http.StatusNotFound, "Environment named '"+name+"' has been archived for organization '"+s.org+"'", c.method, c.path, c.body)
 		}
 	}
 	if got := s.listEnvironments(""); got != "all" {
@@ -405,7 +405,7 @@ func TestUnknownEnvironmentsAreNotFound(t *testing.T) {
 	s := share(t)
 	for _, organization := range []string{s.org, s.public} {
 		if organization == s.public {
-			s.environment("none", evidence.Server) // of another organization
+			s.createEnvironment("none", evidence.Server) // of another organization
 		}
 		path := "/environments/" + organization
 		for _, c := range []struct{ method, path, body string }{
@@ -415,15 +415,15 @@ func TestUnknownEnvironmentsAreNotFound(t *testing.T) {
 			{http.MethodPut, path + "/none/rename", `{"new_name":"x"}`},
 			{http.MethodPut, path + "/none/join", `{"physical_env_name":"x"}`},
 			{http.MethodPut, path, `{"name":"all","type":"logical","description":"","included_environments":["none"]}`},
-			{http.MethodPut, "/allowlists/" + organization + "/none", allowanceOf("a", "why")},
+			{http.MethodPut, "/allowlists/" + organization + "/none", allowanceBody("a", "why")},
 		} {
-			s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+organization+"'", c.method, c.path, c.body)
+			s.wantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+organization+"'", c.method, c.path, c.body)
 		}
 	}
 	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.public, []byte(`{"name":"all","type":"logical","description":""}`))
-	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.public+"'",
+	s.wantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.public+"'",
 		http.MethodPut, "/environments/"+s.public+"/all/join", `{"physical_env_name":"none"}`)
-	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.public+"'",
+	s.wantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.public+"'",
 		http.MethodPatch, "/environments/"+s.public+"/all", `{"included_environments":["none"]}`)
 	if got := s.getEnvironment("none"); got.Name != "none" || got.Description != "of a test" {
 		t.Errorf("the other organization's is %+v", got)
@@ -436,9 +436,9 @@ func TestNothingOfItsFormerLifeShowsInARevivedEnvironment(t *testing.T) {
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(),
 		[]byte(`{"name":"prod","type":"server","description":"old","include_scaling":true}`))
 	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/env/prod", []byte(`{"set_tags":{"a":"b"}}`))
-	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/server", serverReport("a"))
-	s.want(http.StatusCreated, http.MethodPut, "/allowlists/"+s.org+"/prod", []byte(allowanceOf("a", "why")))
-	s.archive("prod")
+	s.reportServer("prod", "a")
+	s.want(http.StatusCreated, http.MethodPut, "/allowlists/"+s.org+"/prod", []byte(allowanceBody("a", "why")))
+	s.archiveEnvironment("prod")
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(), []byte(`{"name":"prod","type":"K8S","description":""}`))
 	got := s.getEnvironment("prod")
 	if got.Type != "K8S" || got.Description != "" || got.IncludeScaling || len(got.Tags) != 0 || got.LastReportedAt != nil || got.LastChangedAt != nil {
@@ -448,11 +448,11 @@ func TestNothingOfItsFormerLifeShowsInARevivedEnvironment(t *testing.T) {
 		t.Errorf("it has %d snapshots", len(list))
 	}
 	if list := s.read("/allowlists/" + s.org).([]any); len(list) != 0 {
-		t.Errorf("it permits %s", shown(list))
+		t.Errorf("it permits %s", asJSON(list))
 	}
 	s.want(http.StatusBadRequest, http.MethodPut, s.environmentsPath()+"/prod/report/server", serverReport("a"))
-	s.archive("prod")
-	s.environment("prod", evidence.LogicalType)
+	s.archiveEnvironment("prod")
+	s.createEnvironment("prod", evidence.LogicalType)
 	if got := s.getEnvironment("prod"); got.Type != "logical" || got.Included == nil {
 		t.Errorf("revived again as %+v", got)
 	}
@@ -461,15 +461,15 @@ func TestNothingOfItsFormerLifeShowsInARevivedEnvironment(t *testing.T) {
 func TestLogicalEnvironmentKeepsWorkingWithAnArchivedMember(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("one", evidence.Server)
-	s.environment("two", evidence.Server)
-	s.logical("all", "two", "one")
-	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/one/report/server", serverReport("a"))
-	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/two/report/server", serverReport("a"))
-	s.state("one", new(true))
-	s.state("two", new(false))
+	s.createEnvironment("one", evidence.Server)
+	s.createEnvironment("two", evidence.Server)
+	s.createLogical("all", "two", "one")
+	s.reportServer("one", "a")
+	s.reportServer("two", "a")
+	s.setState("one", new(true))
+	s.setState("two", new(false))
 	changed := s.getEnvironment("two").LastChangedAt
-	s.archive("two")
+	s.archiveEnvironment("two")
 	assert := func(when, state string, want ...string) {
 		t.Helper()
 		got := s.getEnvironment("all")
@@ -479,21 +479,21 @@ func TestLogicalEnvironmentKeepsWorkingWithAnArchivedMember(t *testing.T) {
 		if listed := column(t, s.read(s.environmentsPath()+"?type=logical"), "included_environments"); listed != fmt.Sprint(want) {
 			t.Errorf("%s: listed with %s", when, listed)
 		}
-		if told(got.State) != state || got.LastChangedAt == nil || *got.LastChangedAt != *changed {
-			t.Errorf("%s: %s, changed at %v", when, told(got.State), got.LastChangedAt)
+		if boolText(got.State) != state || got.LastChangedAt == nil || *got.LastChangedAt != *changed {
+			t.Errorf("%s: %s, changed at %v", when, boolText(got.State), got.LastChangedAt)
 		}
 	}
 	assert("archived", "true", "two", "one")
 	s.want(http.StatusOK, http.MethodPut, s.environmentsPath(),
 		[]byte(`{"name":"all","type":"logical","description":"again","included_environments":["two","one"]}`))
 	assert("the same list put again", "true", "two", "one")
-	s.change(http.MethodPatch, "/all", `{"included_environments":["one","two"]}`)
+	s.changeEnvironment(http.MethodPatch, "/all", `{"included_environments":["one","two"]}`)
 	assert("in another order", "true", "one", "two")
-	s.environment("three", evidence.Server)
-	s.change(http.MethodPut, "/all/join", `{"physical_env_name":"three"}`)
+	s.createEnvironment("three", evidence.Server)
+	s.changeEnvironment(http.MethodPut, "/all/join", `{"physical_env_name":"three"}`)
 	assert("joined", "<nil>", "one", "two", "three")
-	s.change(http.MethodPatch, "/all", `{"included_environments":["one"]}`)
-	s.refused(http.StatusNotFound, "Environment named 'two' has been archived for organization '"+s.org+"'",
+	s.changeEnvironment(http.MethodPatch, "/all", `{"included_environments":["one"]}`)
+	s.wantError(http.StatusNotFound, "Environment named 'two' has been archived for organization '"+s.org+"'",
 		http.MethodPatch, s.environmentsPath()+"/all", `{"included_environments":["one","two"]}`)
 }
 
@@ -501,36 +501,36 @@ func TestArtifactsDoNotRunInArchivedEnvironments(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	fingerprint := evidence.HashAPIKey("web")
-	s.artifact("build", "t", "app", fingerprint, attestedCommit)
+	s.reportArtifact("build", "t", "app", fingerprint, attestedCommit)
 	for _, name := range []string{"prod", "beta"} {
-		s.environment(name, evidence.Server)
-		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/"+name+"/report/server", serverReport("web"))
+		s.createEnvironment(name, evidence.Server)
+		s.reportServer(name, "web")
 	}
 	path := "/artifacts/" + s.org + "/build/fingerprint/" + fingerprint
 	eventually(t, "the artifact runs in two environments", func() bool {
-		return len(at(t, s.read(path), "running").([]any)) == 2
+		return len(lookup(t, s.read(path), "running").([]any)) == 2
 	})
-	s.rename("beta", "gamma")
-	if got := column(t, at(t, s.read(path), "running"), "environment_name"); got != "gamma prod" {
+	s.renameEnvironment("beta", "gamma")
+	if got := column(t, lookup(t, s.read(path), "running"), "environment_name"); got != "gamma prod" {
 		t.Errorf("runs in %s", got)
 	}
-	s.archive("prod")
+	s.archiveEnvironment("prod")
 	got := s.read(path)
-	if running := column(t, at(t, got, "running"), "environment_name"); running != "gamma" || len(at(t, got, "exited").([]any)) != 0 {
-		t.Errorf("runs in %s, exited from %s", running, shown(at(t, got, "exited")))
+	if running := column(t, lookup(t, got, "running"), "environment_name"); running != "gamma" || len(lookup(t, got, "exited").([]any)) != 0 {
+		t.Errorf("runs in %s, exited from %s", running, asJSON(lookup(t, got, "exited")))
 	}
 	if happened := history(t, got); happened != "Artifact created Started running in prod#1 environment Started running in gamma#1 environment" {
 		t.Errorf("history %q", happened)
 	}
-	artifacts, _ := s.searched(fingerprint)
-	found := at(t, artifacts, 0)
-	if running, exited := fmt.Sprint(at(t, found, "running_in")), fmt.Sprint(at(t, found, "exited_from")); running != "[gamma]" || exited != "[]" {
+	artifacts, _ := s.search(fingerprint)
+	found := lookup(t, artifacts, 0)
+	if running, exited := fmt.Sprint(lookup(t, found, "running_in")), fmt.Sprint(lookup(t, found, "exited_from")); running != "[gamma]" || exited != "[]" {
 		t.Errorf("searched: runs in %s, exited from %s", running, exited)
 	}
 	// What began to run first in the environment that had the name tells no lead
 	// time of the one that has it now.
-	s.environment("prod", evidence.Server)
-	if times := at(t, s.read(path), "build_lead_times").(map[string]any); len(times) != 1 || times["gamma"] == nil {
+	s.createEnvironment("prod", evidence.Server)
+	if times := lookup(t, s.read(path), "build_lead_times").(map[string]any); len(times) != 1 || times["gamma"] == nil {
 		t.Errorf("lead times %v", times)
 	}
 }
@@ -541,7 +541,7 @@ func TestConcurrentRenameAndArchiveLeaveOneOutcome(t *testing.T) {
 	archived := 0
 	for round := range 10 {
 		one, two := fmt.Sprint("one-", round), fmt.Sprint("two-", round)
-		s.environment(one, evidence.Server)
+		s.createEnvironment(one, evidence.Server)
 		var group sync.WaitGroup
 		statuses := make([]int, 6)
 		for i := range statuses {
@@ -579,7 +579,7 @@ func TestConcurrentRenamesOfEnvironmentsLetOneWin(t *testing.T) {
 	s := share(t)
 	const many = 10
 	for i := range many {
-		s.environment(fmt.Sprint("env-", i), evidence.Server)
+		s.createEnvironment(fmt.Sprint("env-", i), evidence.Server)
 	}
 	var group sync.WaitGroup
 	var won atomic.Int64
@@ -604,13 +604,13 @@ func TestConcurrentRenamesOfEnvironmentsLetOneWin(t *testing.T) {
 func TestRolesDecideOnTheLifeOfEnvironments(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("one", evidence.Server)
-	s.environment("all", evidence.LogicalType)
+	s.createEnvironment("one", evidence.Server)
+	s.createEnvironment("all", evidence.LogicalType)
 	for _, c := range []struct{ method, path, body string }{
 		{http.MethodPatch, s.environmentsPath() + "/one", `{"description":"x"}`},
 		{http.MethodPut, s.environmentsPath() + "/all/join", `{"physical_env_name":"one"}`},
 		{http.MethodPut, s.environmentsPath() + "/one/rename", `{"new_name":"one"}`},
-		{http.MethodPut, "/allowlists/" + s.org + "/one", allowanceOf("a", "why")},
+		{http.MethodPut, "/allowlists/" + s.org + "/one", allowanceBody("a", "why")},
 		{http.MethodPut, s.environmentsPath() + "/one/archive", "null"},
 	} {
 		for _, key := range []string{readerKey, snapshotterKey, strangerKey} {
@@ -629,30 +629,30 @@ func TestRolesDecideOnTheLifeOfEnvironments(t *testing.T) {
 func TestRevivedMemberTakesItsPlaceInALogicalEnvironment(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("web", evidence.Server)
-	s.environment("db", evidence.Server)
-	s.logical("all", "web", "db")
-	report := "/environments/" + s.org + "/web/report/server"
+	s.createEnvironment("web", evidence.Server)
+	s.createEnvironment("db", evidence.Server)
+	s.createLogical("all", "web", "db")
+	report := s.environmentsPath() + "/web/report/server"
 	s.want(http.StatusCreated, http.MethodPut, report, serverReport("old"))
-	s.want(http.StatusOK, http.MethodPut, "/environments/"+s.org+"/web/archive", nil)
-	if got := s.snapshot("all", "-1"); got.Index != 2 || got.ArtifactComplianceCount["null"] != 0 {
+	s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/web/archive", nil)
+	if got := s.getSnapshot("all", "-1"); got.Index != 2 || got.ArtifactComplianceCount["null"] != 0 {
 		t.Errorf("without the archived member snapshot %d runs %v", got.Index, got.Artifacts)
 	}
-	s.environment("web", evidence.Server)
-	if got := s.snapshot("all", "-1"); got.Index != 3 {
+	s.createEnvironment("web", evidence.Server)
+	if got := s.getSnapshot("all", "-1"); got.Index != 3 {
 		t.Errorf("the revived member joins with snapshot %d", got.Index)
 	}
 	s.want(http.StatusCreated, http.MethodPut, report, serverReport("new"))
-	s.want(http.StatusOK, http.MethodPut, "/environments/"+s.org+"/all/join", []byte(`{"physical_env_name":"web"}`))
+	s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/all/join", []byte(`{"physical_env_name":"web"}`))
 	if got := s.getEnvironment("all"); !slices.Equal(got.Included, []string{"web", "db"}) {
 		t.Errorf("it includes %v", got.Included)
 	}
-	got := s.snapshot("all", "-1")
+	got := s.getSnapshot("all", "-1")
 	if got.Index != 4 || len(got.Artifacts) != 1 || got.Artifacts[0]["name"] != "/opt/new" {
 		t.Errorf("snapshot %d runs %v", got.Index, got.Artifacts)
 	}
 	s.wantEvents("all", "", "new started-unknown #4", "old started-unknown #1")
-	if count := at(t, s.read("/deployments/"+s.org+"?env_name=all"), "total_count"); count != 1.0 {
+	if count := lookup(t, s.read("/deployments/"+s.org+"?env_name=all"), "total_count"); count != 1.0 {
 		t.Errorf("%v deployments", count)
 	}
 }

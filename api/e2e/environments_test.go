@@ -28,7 +28,7 @@ type environmentBody struct {
 func (s *service) getEnvironment(name string) environmentBody {
 	s.t.Helper()
 	var body environmentBody
-	s.want(http.StatusOK, http.MethodGet, "/environments/"+s.org+"/"+name, nil).decode(s.t, &body)
+	s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/"+name, nil).decode(s.t, &body)
 	return body
 }
 
@@ -37,7 +37,7 @@ func TestEveryTypeOfEnvironmentCanBeCreated(t *testing.T) {
 	s := share(t)
 	for _, kind := range []evidence.EnvironmentType{"K8S", "ECS", "S3", "lambda", "server", "docker", "azure-apps", "cloud-run", "logical"} {
 		name := "of-type-" + string(kind)
-		s.environment(name, kind)
+		s.createEnvironment(name, kind)
 		got := s.getEnvironment(name)
 		if got.Name != name || got.Type != string(kind) || got.State != nil || got.LastReportedAt != nil || got.Tags == nil || got.Policies == nil {
 			t.Errorf("%s: got %+v", kind, got)
@@ -69,8 +69,8 @@ func TestRepeatedPutChangesOnlyWhatIsSent(t *testing.T) {
 func TestReportMovesTheTimesOfItsEnvironment(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a"))
+	s.createEnvironment("host", evidence.Server)
+	s.reportServer("host", "a")
 	got := s.getEnvironment("host")
 	if got.LastReportedAt == nil || got.LastChangedAt == nil || got.LastModifiedAt != *got.LastReportedAt {
 		t.Errorf("got %+v", got)
@@ -80,8 +80,8 @@ func TestReportMovesTheTimesOfItsEnvironment(t *testing.T) {
 func TestLogicalEnvironmentHasPhysicalMembersOnly(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("one", evidence.Server)
-	s.environment("two", evidence.K8S)
+	s.createEnvironment("one", evidence.Server)
+	s.createEnvironment("two", evidence.K8S)
 	path := "/environments/" + s.org
 	s.want(http.StatusCreated, http.MethodPut, path,
 		[]byte(`{"name":"all","type":"logical","description":"","included_environments":["two","one"]}`))
@@ -98,16 +98,16 @@ func TestLogicalEnvironmentHasPhysicalMembersOnly(t *testing.T) {
 	if message, _ := got.problem(t); message != "Environment named '' does not exist for organization '"+s.org+"'" {
 		t.Errorf("message %q", message)
 	}
-	s.want(http.StatusNotFound, http.MethodGet, "/environments/"+s.org+"/nested", nil)
+	s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/nested", nil)
 }
 
 func TestPhysicalEnvironmentIsPutWithMembersThatChangeNothing(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("one", evidence.Server)
-	s.environment("gone", evidence.Server)
-	s.logical("all", "one")
-	s.archive("gone")
+	s.createEnvironment("one", evidence.Server)
+	s.createEnvironment("gone", evidence.Server)
+	s.createLogical("all", "one")
+	s.archiveEnvironment("gone")
 	put := func(status int, kind, members string) answer {
 		t.Helper()
 		return s.want(status, http.MethodPut, s.environmentsPath(),
@@ -132,7 +132,7 @@ func TestPhysicalEnvironmentIsPutWithMembersThatChangeNothing(t *testing.T) {
 		t.Errorf("made as %+v, then %+v", before, after)
 	}
 	wantMessage(t, put(http.StatusNotFound, "server", `["none"]`), "Environment named 'none' does not exist for organization '"+s.org+"'")
-	if events := s.events("prod", ""); len(events) != 0 {
+	if events := s.listEvents("prod", ""); len(events) != 0 {
 		t.Errorf("its log has %q", events)
 	}
 }
@@ -153,18 +153,18 @@ func TestBadEnvironmentsAreRefused(t *testing.T) {
 			t.Errorf("%s: %q %q", name, message, errors)
 		}
 	}
-	s.want(http.StatusNotFound, http.MethodGet, "/environments/"+s.org+"/x", nil)
+	s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/x", nil)
 }
 
 func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	for _, name := range []string{"delta", "alpha", "charlie", "bravo"} {
-		s.environment(name, evidence.Server)
+		s.createEnvironment(name, evidence.Server)
 	}
 	var bare []environmentBody
-	s.want(http.StatusOK, http.MethodGet, "/environments/"+s.org+"?name=A&sort_direction=desc", nil).decode(t, &bare)
-	if got := names(bare); got != "delta charlie bravo alpha" {
+	s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"?name=A&sort_direction=desc", nil).decode(t, &bare)
+	if got := environmentNames(bare); got != "delta charlie bravo alpha" {
 		t.Errorf("listed %s", got)
 	}
 	var page struct {
@@ -175,9 +175,9 @@ func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
 		TotalCount   int `json:"total_count"`
 		Links        map[string]struct{ Href string }
 	}
-	got := s.want(http.StatusOK, http.MethodGet, "/environments/"+s.org+"?page=2&per_page=3", nil)
+	got := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"?page=2&per_page=3", nil)
 	got.decode(t, &page)
-	if names(page.Environments) != "delta" || page.Page != 2 || page.PerPage != 3 || page.TotalPages != 2 || page.TotalCount != 4 {
+	if environmentNames(page.Environments) != "delta" || page.Page != 2 || page.PerPage != 3 || page.TotalPages != 2 || page.TotalCount != 4 {
 		t.Errorf("page is %+v", page)
 	}
 	if !strings.Contains(string(got.body), `"prev":{"href":"`+s.URL+`/api/v2/environments/`+s.org+`?`) {
@@ -185,7 +185,7 @@ func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
 	}
 	for query, want := range map[string]int{"?tag=": 0, "?tag=team": 0, "?type=server": 4, "?type=K8S": 0, "?space_id=": 4, "?name=": 4, "?name=zulu": 0} {
 		var found []environmentBody
-		s.want(http.StatusOK, http.MethodGet, "/environments/"+s.org+query, nil).decode(t, &found)
+		s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+query, nil).decode(t, &found)
 		if len(found) != want {
 			t.Errorf("%s: %d environments, want %d", query, len(found), want)
 		}
@@ -196,16 +196,16 @@ func TestEnvironmentsAreFilteredAndSorted(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for _, name := range []string{"Delta", "alpha", "charlie"} {
-		s.environment(name, evidence.Server)
+		s.createEnvironment(name, evidence.Server)
 	}
-	s.environment("bravo", evidence.K8S)
-	s.logical("united", "Delta", "charlie")
+	s.createEnvironment("bravo", evidence.K8S)
+	s.createLogical("united", "Delta", "charlie")
 	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/env/alpha", []byte(`{"set_tags":{"team":"x"}}`))
 	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/env/bravo", []byte(`{"set_tags":{"team":"y","tier":""}}`))
 	for _, name := range []string{"charlie", "Delta", "alpha"} {
-		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/"+name+"/report/server", serverReport(name))
+		s.reportServer(name, name)
 	}
-	s.change(http.MethodPatch, "/bravo", `{"description":"touched"}`)
+	s.changeEnvironment(http.MethodPatch, "/bravo", `{"description":"touched"}`)
 	for query, want := range map[string]string{
 		"":                       "Delta alpha bravo charlie united",
 		"?sort=name":             "Delta alpha bravo charlie united",
@@ -234,23 +234,23 @@ func TestEnvironmentsAreFilteredAndSorted(t *testing.T) {
 func TestListedEnvironmentsHaveWhatClientsRead(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/server", serverReport("a"))
-	s.logical("all", "prod")
+	s.createEnvironment("prod", evidence.Server)
+	s.reportServer("prod", "a")
+	s.createLogical("all", "prod")
 	clientReadsEach(t, "environments_item", s.read(s.environmentsPath()))
 	page := s.read(s.environmentsPath() + "?page=1")
 	clientReads(t, "environments", page)
-	clientReadsEach(t, "environments_item", at(t, page, "environments"))
+	clientReadsEach(t, "environments_item", lookup(t, page, "environments"))
 	for i, name := range []string{"all", "prod"} {
 		one := s.read(s.environmentsPath() + "/" + name)
 		clientReads(t, "environment", one)
-		if listed := at(t, page, "environments", i); shown(listed) != shown(one) {
-			t.Errorf("%s is listed as %s, read as %s", name, shown(listed), shown(one))
+		if listed := lookup(t, page, "environments", i); asJSON(listed) != asJSON(one) {
+			t.Errorf("%s is listed as %s, read as %s", name, asJSON(listed), asJSON(one))
 		}
 	}
 }
 
-func names(environments []environmentBody) string {
+func environmentNames(environments []environmentBody) string {
 	var all []string
 	for _, e := range environments {
 		all = append(all, e.Name)
@@ -273,7 +273,7 @@ func TestBadListParametersAreNamed(t *testing.T) {
 		"sort_direction=": {"query.sort_direction", "Input should be 'asc' or 'desc' [input: ]"},
 		"type=k8s":        {"query.type[0]", "Input should be 'K8S', 'ECS', 'S3', 'lambda', 'server', 'docker', 'azure-apps', 'cloud-run' or 'logical' [input: k8s]"},
 	} {
-		got := s.want(http.StatusBadRequest, http.MethodGet, "/environments/"+s.org+"?"+query, nil)
+		got := s.want(http.StatusBadRequest, http.MethodGet, s.environmentsPath()+"?"+query, nil)
 		if _, errors := got.problem(t); errors[c.field] != c.text {
 			t.Errorf("%s: %q", query, errors)
 		}
@@ -306,8 +306,8 @@ func TestConcurrentCreatesMakeOneEnvironment(t *testing.T) {
 func TestEnvironmentsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/prod/report/server", serverReport("a"))
+	s.createEnvironment("prod", evidence.Server)
+	s.reportServer("prod", "a")
 	for _, path := range []string{"/environments/" + s.public + "/prod", "/snapshots/" + s.public + "/prod", "/snapshots/" + s.public + "/prod/1"} {
 		got := s.want(http.StatusNotFound, http.MethodGet, path, nil)
 		if message, _ := got.problem(t); message != "Environment named 'prod' does not exist for organization '"+s.public+"'" {
@@ -315,7 +315,7 @@ func TestEnvironmentsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
 		}
 	}
 	s.want(http.StatusNotFound, http.MethodPut, "/environments/"+s.public+"/prod/report/server", serverReport("b"))
-	s.environmentIn(s.public, "prod")
+	s.createEnvironmentIn(s.public, "prod")
 	var list []any
 	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+s.public+"/prod", nil).decode(t, &list)
 	if len(list) != 0 {
@@ -323,7 +323,7 @@ func TestEnvironmentsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
 	}
 }
 
-func (s *service) environmentIn(organization, name string) {
+func (s *service) createEnvironmentIn(organization, name string) {
 	s.t.Helper()
 	s.want(http.StatusCreated, http.MethodPut, "/environments/"+organization, []byte(`{"name":"`+name+`","type":"server","description":""}`))
 }

@@ -15,9 +15,9 @@ import (
 	"attestry/storage"
 )
 
-// comesFrom reports what serverReport calls name to a flow, as made from a commit of a
+// reportFromRepo reports what serverReport calls name to a flow, as made from a commit of a
 // repository.
-func (s *service) comesFrom(flow, name, commit, repository string) {
+func (s *service) reportFromRepo(flow, name, commit, repository string) {
 	s.t.Helper()
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/"+flow, fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":%q,"git_commit":%q,"build_url":"https://ci.example.com/1","commit_url":%q,
@@ -26,29 +26,22 @@ func (s *service) comesFrom(flow, name, commit, repository string) {
 		commit, repository, repository, "https://github.com/"+repository))
 }
 
-// nowRuns reports what runs in a server environment from now on, which must make a
-// snapshot.
-func (s *service) nowRuns(environment string, names ...string) {
-	s.t.Helper()
-	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(names...))
-}
-
-// events gives an entry for each event that a query finds: what happened to which
+// listEvents gives an entry for each event that a query finds: what happened to which
 // artifact in which snapshot. All are checked for what clients read.
-func (s *service) events(environment, query string) []string {
+func (s *service) listEvents(environment, query string) []string {
 	s.t.Helper()
 	told := []string{}
 	for _, event := range s.read(s.environmentsPath() + "/" + environment + "/events" + query).([]any) {
 		clientReads(s.t, "environment_event", event)
-		told = append(told, fmt.Sprintf("%v %v #%v", strings.TrimPrefix(at(s.t, event, "artifact_name").(string), "/opt/"),
-			at(s.t, event, "type"), at(s.t, event, "snapshot_index")))
+		told = append(told, fmt.Sprintf("%v %v #%v", strings.TrimPrefix(lookup(s.t, event, "artifact_name").(string), "/opt/"),
+			lookup(s.t, event, "type"), lookup(s.t, event, "snapshot_index")))
 	}
 	return told
 }
 
 func (s *service) wantEvents(environment, query string, want ...string) {
 	s.t.Helper()
-	if got := s.events(environment, query); !slices.Equal(got, want) {
+	if got := s.listEvents(environment, query); !slices.Equal(got, want) {
 		s.t.Errorf("%s%s: got %q, want %q", environment, query, got, want)
 	}
 }
@@ -62,20 +55,20 @@ const (
 func TestEventLogTellsOfARollout(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.comesFrom("app-ci", "app-1", firstCommit, "acme/app")
-	s.comesFrom("app-ci", "app-2", secondCommit, "acme/app")
-	s.comesFrom("release", "app-2", secondCommit, "acme/app")
-	s.nowRuns("prod", "app-1", "stranger")
-	s.nowRuns("prod", "app-2", "app-2", "app-2", "stranger")
+	s.createEnvironment("prod", evidence.Server)
+	s.reportFromRepo("app-ci", "app-1", firstCommit, "acme/app")
+	s.reportFromRepo("app-ci", "app-2", secondCommit, "acme/app")
+	s.reportFromRepo("release", "app-2", secondCommit, "acme/app")
+	s.reportServer("prod", "app-1", "stranger")
+	s.reportServer("prod", "app-2", "app-2", "app-2", "stranger")
 	s.wantEvents("prod", "", "app-1 exited #2", "app-2 started-unknown #2", "stranger started-unknown #1", "app-1 started-unknown #1")
 
 	events := s.read(s.environmentsPath() + "/prod/events").([]any)
 	exited, started, stranger := events[0].(map[string]any), events[1].(map[string]any), events[2].(map[string]any)
 	assertKeys(t, "event", started, "environment_name", "snapshot_index", "artifact_name", "sha256", "description", "reported_at",
 		"pipeline", "deployments", "flows", "artifact_compliance", "snapshot_compliance", "type", "code_diff", "_links")
-	assertKeys(t, "flow", at(t, started, "flows", 0).(map[string]any), "flow_name", "deployments")
-	second := s.snapshot("prod", "2")
+	assertKeys(t, "flow", lookup(t, started, "flows", 0).(map[string]any), "flow_name", "deployments")
+	second := s.getSnapshot("prod", "2")
 	for _, c := range []struct {
 		event map[string]any
 		name  string
@@ -99,11 +92,11 @@ func TestEventLogTellsOfARollout(t *testing.T) {
 			t.Errorf("%v: %s is %v, want %v", c.event["artifact_name"], c.name, c.event[c.name], c.want)
 		}
 	}
-	if got := shown(started["flows"]); got != `[{"deployments":null,"flow_name":"app-ci"},{"deployments":null,"flow_name":"release"}]` {
+	if got := asJSON(started["flows"]); got != `[{"deployments":null,"flow_name":"app-ci"},{"deployments":null,"flow_name":"release"}]` {
 		t.Errorf("flows are %s", got)
 	}
-	if shown(stranger["flows"]) != "[]" || shown(stranger["deployments"]) != "[]" || at(t, stranger, "_links", "artifact") != nil {
-		t.Errorf("an artifact that no flow knows: %s", shown(stranger))
+	if asJSON(stranger["flows"]) != "[]" || asJSON(stranger["deployments"]) != "[]" || lookup(t, stranger, "_links", "artifact") != nil {
+		t.Errorf("an artifact that no flow knows: %s", asJSON(stranger))
 	}
 	s.assertEventLinks(started)
 }
@@ -112,17 +105,17 @@ func TestEventLogTellsOfARollout(t *testing.T) {
 func (s *service) assertEventLinks(event map[string]any) {
 	s.t.Helper()
 	follow := func(kind string) any {
-		return s.read(strings.TrimPrefix(at(s.t, event, "_links", kind, "self").(string), s.URL+"/api/v2"))
+		return s.read(strings.TrimPrefix(lookup(s.t, event, "_links", kind, "self").(string), s.URL+"/api/v2"))
 	}
-	if at(s.t, follow("snapshot"), "index") != 2.0 {
-		s.t.Errorf("the snapshot's link leads astray: %s", shown(event["_links"]))
+	if lookup(s.t, follow("snapshot"), "index") != 2.0 {
+		s.t.Errorf("the snapshot's link leads astray: %s", asJSON(event["_links"]))
 	}
 	artifact := follow("artifact")
-	page := fmt.Sprintf("%s/%s/flows/app-ci/artifacts/%s?artifact_id=%s", s.URL, s.org, evidence.HashAPIKey("app-2"), at(s.t, artifact, "id"))
-	if got := at(s.t, event, "_links", "artifact", "html"); got != page {
+	page := fmt.Sprintf("%s/%s/flows/app-ci/artifacts/%s?artifact_id=%s", s.URL, s.org, evidence.HashAPIKey("app-2"), lookup(s.t, artifact, "id"))
+	if got := lookup(s.t, event, "_links", "artifact", "html"); got != page {
 		s.t.Errorf("the artifact's page is %v, want %s", got, page)
 	}
-	if got := at(s.t, event, "_links", "snapshot", "html"); got != s.URL+"/"+s.org+"/environments/prod/snapshots/2" {
+	if got := lookup(s.t, event, "_links", "snapshot", "html"); got != s.URL+"/"+s.org+"/environments/prod/snapshots/2" {
 		s.t.Errorf("the snapshot's page is %v", got)
 	}
 }
@@ -130,14 +123,14 @@ func (s *service) assertEventLinks(event map[string]any) {
 func TestEventLogTellsOfNewProvenanceInSingularAndPlural(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.nowRuns("prod", "one", "two", "two")
-	s.comesFrom("ci", "one", firstCommit, "acme/one")
-	s.comesFrom("ci", "two", firstCommit, "acme/two")
-	s.nowRuns("prod", "one", "two", "two")
+	s.createEnvironment("prod", evidence.Server)
+	s.reportServer("prod", "one", "two", "two")
+	s.reportFromRepo("ci", "one", firstCommit, "acme/one")
+	s.reportFromRepo("ci", "two", firstCommit, "acme/two")
+	s.reportServer("prod", "one", "two", "two")
 	var told []string
 	for _, event := range s.read(s.environmentsPath() + "/prod/events?start=2&reverse=true").([]any) {
-		told = append(told, fmt.Sprint(at(t, event, "artifact_name"), " ", at(t, event, "type"), " ", at(t, event, "description")))
+		told = append(told, fmt.Sprint(lookup(t, event, "artifact_name"), " ", lookup(t, event, "type"), " ", lookup(t, event, "description")))
 	}
 	slices.Sort(told)
 	if want := []string{"/opt/one updated-provenance 1 instance changed", "/opt/two updated-provenance 2 instances changed"}; !slices.Equal(told, want) {
@@ -153,13 +146,13 @@ var firstOfOctober = time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)
 func (s *service) runFiveVersions(gap time.Duration) {
 	s.t.Helper()
 	for version := 1; version <= 5; version++ {
-		s.nowRuns("host", fmt.Sprint("v", version))
+		s.reportServer("host", fmt.Sprint("v", version))
 		s.clock.turn(gap)
 	}
 }
 
-// versions lists what becomes of the versions from the last snapshot to the first.
-func versions(last, first int) []string {
+// versionEvents lists what becomes of the versions from the last snapshot to the first.
+func versionEvents(last, first int) []string {
 	told := []string{}
 	for n := last; n >= first; n-- {
 		if n > 1 {
@@ -173,62 +166,62 @@ func versions(last, first int) []string {
 func TestEventsAreAskedForBySnapshotAndByTime(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{begins: firstOfOctober})
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	s.runFiveVersions(time.Hour)
 	none := []string{}
 	for query, want := range map[string][]string{
-		"":                                       versions(5, 1),
-		"?interval=&page=1&reverse=false":        versions(5, 1),
-		"?interval=2..3":                         versions(3, 2),
-		"?interval=3..2":                         versions(3, 2),
-		"?interval=~1..NOW":                      versions(5, 4),
-		"?interval=..2":                          versions(2, 1),
-		"?interval=..":                           versions(5, 1),
-		"?interval=NOW":                          versions(5, 5),
-		"?interval=3":                            versions(3, 3),
-		"?interval=-1":                           versions(5, 5),
-		"?interval=~0":                           versions(5, 5),
-		"?interval=%231":                         versions(1, 1),
-		"?interval=@{2026-10-01T13:30:00}":       versions(2, 2),
+		"":                                       versionEvents(5, 1),
+		"?interval=&page=1&reverse=false":        versionEvents(5, 1),
+		"?interval=2..3":                         versionEvents(3, 2),
+		"?interval=3..2":                         versionEvents(3, 2),
+		"?interval=~1..NOW":                      versionEvents(5, 4),
+		"?interval=..2":                          versionEvents(2, 1),
+		"?interval=..":                           versionEvents(5, 1),
+		"?interval=NOW":                          versionEvents(5, 5),
+		"?interval=3":                            versionEvents(3, 3),
+		"?interval=-1":                           versionEvents(5, 5),
+		"?interval=~0":                           versionEvents(5, 5),
+		"?interval=%231":                         versionEvents(1, 1),
+		"?interval=@{2026-10-01T13:30:00}":       versionEvents(2, 2),
 		"?interval=@{2026-10-01T11:30:00}":       none,
-		"?interval=3&start_ts=1790861400":        versions(3, 3),
-		"?start=4&interval=3":                    versions(5, 4),
+		"?interval=3&start_ts=1790861400":        versionEvents(3, 3),
+		"?start=4&interval=3":                    versionEvents(5, 4),
 		"?interval=150mins..1.5":                 nil,
-		"?interval=150mins..90mins":              versions(4, 4),
+		"?interval=150mins..90mins":              versionEvents(4, 4),
 		"?interval=90mins..150mins":              none,
-		"?start=4":                               versions(5, 4),
-		"?start=-1":                              versions(5, 5),
-		"?start=-2&end=-2":                       versions(4, 4),
-		"?start=1&end=NOW":                       versions(5, 1),
-		"?start=NOW":                             versions(5, 5),
-		"?end=%231":                              versions(1, 1),
-		"?end=~3":                                versions(2, 1),
-		"?start=5&end=4":                         versions(5, 4),
-		"?start=90mins":                          versions(5, 5),
-		"?start=200mins&end=now":                 versions(5, 3),
-		"?start=2days":                           versions(5, 1),
+		"?start=4":                               versionEvents(5, 4),
+		"?start=-1":                              versionEvents(5, 5),
+		"?start=-2&end=-2":                       versionEvents(4, 4),
+		"?start=1&end=NOW":                       versionEvents(5, 1),
+		"?start=NOW":                             versionEvents(5, 5),
+		"?end=%231":                              versionEvents(1, 1),
+		"?end=~3":                                versionEvents(2, 1),
+		"?start=5&end=4":                         versionEvents(5, 4),
+		"?start=90mins":                          versionEvents(5, 5),
+		"?start=200mins&end=now":                 versionEvents(5, 3),
+		"?start=2days":                           versionEvents(5, 1),
 		"?end=2days":                             none,
 		"?start=@{150.minutes.ago}":              nil,
-		"?start=@{3.hours.ago}":                  versions(5, 4),
-		"?start=@{2026-10-01T13:30:00}&end=4":    versions(4, 3),
-		"?start=2026-10-01T13:30:00Z":            versions(5, 3),
-		"?end=2026-10-01T13:30:00Z":              versions(2, 1),
+		"?start=@{3.hours.ago}":                  versionEvents(5, 4),
+		"?start=@{2026-10-01T13:30:00}&end=4":    versionEvents(4, 3),
+		"?start=2026-10-01T13:30:00Z":            versionEvents(5, 3),
+		"?end=2026-10-01T13:30:00Z":              versionEvents(2, 1),
 		"?start=2026-10-02":                      none,
-		"?start=2&end=2026-10-01T14:30:00":       versions(3, 2),
-		"?start=1790861400":                      versions(5, 3),
-		"?start_ts=1790861400":                   versions(5, 3),
-		"?end_ts=1790861400":                     versions(2, 1),
-		"?from=1790861400&to=1790865000":         versions(3, 3),
-		"?start_ts=1790861400&start=5":           versions(5, 3),
-		"?start_ts=1790861400&start=nonsense":    versions(5, 3),
-		"?start_ts=1790861400&from=0":            versions(5, 3),
-		"?end_ts=1790861400&to=9790865000&end=4": versions(2, 1),
+		"?start=2&end=2026-10-01T14:30:00":       versionEvents(3, 2),
+		"?start=1790861400":                      versionEvents(5, 3),
+		"?start_ts=1790861400":                   versionEvents(5, 3),
+		"?end_ts=1790861400":                     versionEvents(2, 1),
+		"?from=1790861400&to=1790865000":         versionEvents(3, 3),
+		"?start_ts=1790861400&start=5":           versionEvents(5, 3),
+		"?start_ts=1790861400&start=nonsense":    versionEvents(5, 3),
+		"?start_ts=1790861400&from=0":            versionEvents(5, 3),
+		"?end_ts=1790861400&to=9790865000&end=4": versionEvents(2, 1),
 		"?start_ts=1790865000&end_ts=1790861400": none,
-		"?start_ts=0&end_ts=9e300":               versions(5, 1),
-		"?start_ts=-5":                           versions(5, 1),
-		"?start=4&interval=1..2":                 versions(5, 4),
-		"?end=2&interval=4..5":                   versions(2, 1),
-		"?interval=2..4&start_ts=1790861400":     versions(4, 3),
+		"?start_ts=0&end_ts=9e300":               versionEvents(5, 1),
+		"?start_ts=-5":                           versionEvents(5, 1),
+		"?start=4&interval=1..2":                 versionEvents(5, 4),
+		"?end=2&interval=4..5":                   versionEvents(2, 1),
+		"?interval=2..4&start_ts=1790861400":     versionEvents(4, 3),
 	} {
 		if want == nil {
 			s.want(http.StatusBadRequest, http.MethodGet, s.environmentsPath()+"/host/events"+query, nil)
@@ -243,9 +236,9 @@ func TestEventsAreAskedForBySnapshotAndByTime(t *testing.T) {
 func TestEventPagesSayWhereTheyAre(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	s.runFiveVersions(0)
-	all := versions(5, 1)
+	all := versionEvents(5, 1)
 	for _, c := range []struct {
 		query                      string
 		want                       []string
@@ -272,7 +265,7 @@ func TestEventPagesSayWhereTheyAre(t *testing.T) {
 		var links []string
 		for _, relation := range []string{"first", "prev", "next", "last"} {
 			if number, ok := c.links[relation]; ok {
-				links = append(links, fmt.Sprintf(`<%s?%s>; rel="%s"`, s.URL+"/api/v2"+s.environmentsPath()+"/host/events", turned(t, c.query, number), relation))
+				links = append(links, fmt.Sprintf(`<%s?%s>; rel="%s"`, s.URL+"/api/v2"+s.environmentsPath()+"/host/events", queryForPage(t, c.query, number), relation))
 			}
 		}
 		if got, want := header.Get("Link"), strings.Join(links, ", "); got != want {
@@ -281,8 +274,8 @@ func TestEventPagesSayWhereTheyAre(t *testing.T) {
 	}
 }
 
-// turned is a query for another page.
-func turned(t *testing.T, query string, page int) string {
+// queryForPage is a query for another page.
+func queryForPage(t *testing.T, query string, page int) string {
 	t.Helper()
 	values, err := url.ParseQuery(strings.TrimPrefix(query, "?"))
 	if err != nil {
@@ -295,7 +288,7 @@ func turned(t *testing.T, query string, page int) string {
 func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	s.runFiveVersions(0)
 	path := s.environmentsPath() + "/host/events"
 	for query, message := range map[string]string{
@@ -308,13 +301,13 @@ func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 		"?interval=1..2..3":     "Invalid interval value: 1..2..3",
 		"?interval=nonsense..2": "Invalid interval value: nonsense..2",
 	} {
-		s.refused(http.StatusBadRequest, message, http.MethodGet, path+query, "")
+		s.wantError(http.StatusBadRequest, message, http.MethodGet, path+query, "")
 	}
 	missing := "Org: '" + s.org + "'. Snapshot 'host%s' resolves to 'host#%s'. len(snapshots) == 5. Indexes are 1-based"
 	for query, resolved := range map[string][2]string{
 		"?start=6": {"#6", "6"}, "?end=9": {"#9", "9"}, "?start=0": {"#0", "0"}, "?interval=~7..": {"~7", "-2"}, "?interval=6": {"#6", "6"}, "?interval=~5": {"~5", "0"}, "?end=-6": {"#-6", "0"},
 	} {
-		s.refused(http.StatusNotFound, fmt.Sprintf(missing, resolved[0], resolved[1]), http.MethodGet, path+query, "")
+		s.wantError(http.StatusNotFound, fmt.Sprintf(missing, resolved[0], resolved[1]), http.MethodGet, path+query, "")
 	}
 	for query, field := range map[string]string{
 		"?start_ts=x": "start_ts", "?end_ts=": "end_ts", "?from=NaN": "from", "?to=1e999": "to", "?reverse=": "reverse",
@@ -324,57 +317,57 @@ func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 			t.Errorf("%s: errors are %q", query, errors)
 		}
 	}
-	s.refused(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'", http.MethodGet, s.environmentsPath()+"/none/events", "")
+	s.wantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'", http.MethodGet, s.environmentsPath()+"/none/events", "")
 }
 
 func TestEventLogOfAnEnvironmentWithoutSnapshotsIsEmpty(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("new", evidence.Server)
+	s.createEnvironment("new", evidence.Server)
 	for _, query := range []string{"", "?interval=1..NOW", "?interval=", "?interval=NOW", "?interval=~0", "?start=1", "?start=1day&end=NOW", "?start_ts=5", "?page=3"} {
 		got := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/new/events"+query, nil)
 		if string(got.body) != "[]" || got.header.Get("X-Total-Count") != "0" || got.header.Get("Link") != "" {
 			t.Errorf("%s: %s %v", query, got.body, got.header)
 		}
 	}
-	s.refused(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'new#2' resolves to 'new#2'. len(snapshots) == 0. Indexes are 1-based",
+	s.wantError(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'new#2' resolves to 'new#2'. len(snapshots) == 0. Indexes are 1-based",
 		http.MethodGet, s.environmentsPath()+"/new/events?start=2", "")
 }
 
 func TestEventLogGoesByTheNameOfNow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	s.runFiveVersions(0)
-	s.rename("host", "metal")
+	s.renameEnvironment("host", "metal")
 	for _, name := range []string{"host", "metal"} {
-		event := at(t, s.read(s.environmentsPath()+"/"+name+"/events?per_page=1"), 0)
-		if at(t, event, "environment_name") != "metal" || at(t, event, "_links", "snapshot", "html") != s.URL+"/"+s.org+"/environments/metal/snapshots/5" {
-			t.Errorf("%s: %s", name, shown(event))
+		event := lookup(t, s.read(s.environmentsPath()+"/"+name+"/events?per_page=1"), 0)
+		if lookup(t, event, "environment_name") != "metal" || lookup(t, event, "_links", "snapshot", "html") != s.URL+"/"+s.org+"/environments/metal/snapshots/5" {
+			t.Errorf("%s: %s", name, asJSON(event))
 		}
 	}
 	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.public, []byte(`{"name":"host","type":"server","description":""}`))
-	if got := s.read("/environments/" + s.public + "/host/events"); shown(got) != "[]" {
-		t.Errorf("another organization sees %s", shown(got))
+	if got := s.read("/environments/" + s.public + "/host/events"); asJSON(got) != "[]" {
+		t.Errorf("another organization sees %s", asJSON(got))
 	}
-	s.archive("metal")
-	s.refused(http.StatusNotFound, "Environment named 'metal' has been archived for organization '"+s.org+"'", http.MethodGet, s.environmentsPath()+"/metal/events", "")
+	s.archiveEnvironment("metal")
+	s.wantError(http.StatusNotFound, "Environment named 'metal' has been archived for organization '"+s.org+"'", http.MethodGet, s.environmentsPath()+"/metal/events", "")
 }
 
 func TestEventsAreFilteredByRepositories(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
-	s.environment("other", evidence.Server)
-	s.comesFrom("ci", "web", firstCommit, "acme/web")
-	s.comesFrom("ci", "db", firstCommit, "acme/db")
-	s.comesFrom("ci", "both", firstCommit, "acme/web")
-	s.comesFrom("promotion", "both", firstCommit, "acme/db")
-	s.comesFrom("ci", "idle", firstCommit, "acme/idle")
-	s.repo(s.org, "acme/infra", "gitlab", "7", "")
-	s.nowRuns("other", "web")
+	s.createEnvironment("prod", evidence.Server)
+	s.createEnvironment("other", evidence.Server)
+	s.reportFromRepo("ci", "web", firstCommit, "acme/web")
+	s.reportFromRepo("ci", "db", firstCommit, "acme/db")
+	s.reportFromRepo("ci", "both", firstCommit, "acme/web")
+	s.reportFromRepo("promotion", "both", firstCommit, "acme/db")
+	s.reportFromRepo("ci", "idle", firstCommit, "acme/idle")
+	s.reportRepo(s.org, "acme/infra", "gitlab", "7", "")
+	s.reportServer("other", "web")
 	for _, name := range []string{"web", "stranger", "db", "both"} {
-		s.nowRuns("prod", name)
+		s.reportServer("prod", name)
 	}
 	for query, want := range map[string][]string{
 		"?repo_name=acme/web":                                           {"both started-unknown #4", "web exited #2", "web started-unknown #1"},
@@ -397,31 +390,31 @@ func TestEventsAreFilteredByRepositories(t *testing.T) {
 	if header.Get("X-Total-Count") != "5" || header.Get("X-Total-Pages") != "3" {
 		t.Errorf("headers are %v", header)
 	}
-	s.repo(s.public, "open/only", "github", "9", "")
+	s.reportRepo(s.public, "open/only", "github", "9", "")
 	for query, name := range map[string]string{
 		"?repo_name=nope": "nope", "?repo_name=": "", "?repo_name=acme/web&repo_name=nope": "nope", "?repo_name=acme/web&repo_name=": "",
 		"?repo_name=open/only": "open/only", "?repo_name=ACME/web": "ACME/web",
 	} {
-		s.refused(http.StatusNotFound, "Repo '"+name+"' not found", http.MethodGet, s.environmentsPath()+"/prod/events"+query, "")
+		s.wantError(http.StatusNotFound, "Repo '"+name+"' not found", http.MethodGet, s.environmentsPath()+"/prod/events"+query, "")
 	}
 }
 
 func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true, begins: firstOfOctober})
-	s.environment("host", evidence.Server)
-	s.environment("edge", evidence.Server)
-	s.environment("idle", evidence.Server)
-	s.logical("all", "edge", "host", "idle")
-	s.logical("nothing")
+	s.createEnvironment("host", evidence.Server)
+	s.createEnvironment("edge", evidence.Server)
+	s.createEnvironment("idle", evidence.Server)
+	s.createLogical("all", "edge", "host", "idle")
+	s.createLogical("nothing")
 	s.runFiveVersions(time.Hour)
-	s.comesFrom("ci", "gate", firstCommit, "acme/gate")
-	s.nowRuns("edge", "gate")
+	s.reportFromRepo("ci", "gate", firstCommit, "acme/gate")
+	s.reportServer("edge", "gate")
 	s.clock.turn(time.Hour)
-	s.nowRuns("host", "v6")
+	s.reportServer("host", "v6")
 	// All are told by the numbers of the logical environment: five snapshots of the host,
 	// one of the edge, the sixth of the host.
-	want := slices.Concat([]string{"v5 exited #7", "v6 started-unknown #7", "gate started-unknown #6"}, versions(5, 1))
+	want := slices.Concat([]string{"v5 exited #7", "v6 started-unknown #7", "gate started-unknown #6"}, versionEvents(5, 1))
 	s.wantEvents("all", "", want...)
 	s.wantEvents("all", "?page=2&per_page=3", want[3:6]...)
 	s.wantEvents("all", "?start=1&end=NOW&per_page=2", want[:2]...)
@@ -429,16 +422,16 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	s.wantEvents("all", "?start=2h", want[:3]...)
 	s.wantEvents("all", "?start=6&end=7", want[:3]...)
 	s.wantEvents("all", "?start=-1&end=NOW", want[:2]...)
-	s.wantEvents("all", "?start=1&end=2", versions(2, 1)...)
+	s.wantEvents("all", "?start=1&end=2", versionEvents(2, 1)...)
 	s.wantEvents("all", "?interval=NOW", want[:2]...)
 	s.wantEvents("all", "?interval=6", want[2])
-	s.wantEvents("all", "?interval=~4", versions(3, 3)...)
-	s.wantEvents("all", "?interval=@{2026-10-01T13:30:00}", versions(2, 2)...)
+	s.wantEvents("all", "?interval=~4", versionEvents(3, 3)...)
+	s.wantEvents("all", "?interval=@{2026-10-01T13:30:00}", versionEvents(2, 2)...)
 	s.wantEvents("nothing", "?interval=-1")
-	s.refused(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'all#8' resolves to 'all#8'. len(snapshots) == 7. Indexes are 1-based",
+	s.wantError(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'all#8' resolves to 'all#8'. len(snapshots) == 7. Indexes are 1-based",
 		http.MethodGet, s.environmentsPath()+"/all/events?start=8", "")
-	s.wantEvents("all", "?end=@{2026-10-01T13:30:00}", versions(2, 1)...)
-	s.wantEvents("all", "?start_ts=1790861400&end_ts=1790865000", versions(3, 3)...)
+	s.wantEvents("all", "?end=@{2026-10-01T13:30:00}", versionEvents(2, 1)...)
+	s.wantEvents("all", "?start_ts=1790861400&end_ts=1790865000", versionEvents(3, 3)...)
 	s.wantEvents("all", "?repo_name=acme/gate", "gate started-unknown #6")
 	s.wantEvents("nothing", "")
 	s.wantEvents("nothing", "?start=1h&repo_name=acme/gate")
@@ -448,7 +441,7 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	}
 	members := map[string]string{}
 	for _, event := range s.read(s.environmentsPath() + "/all/events?per_page=3").([]any) {
-		members[at(t, event, "artifact_name").(string)] = at(t, event, "environment_name").(string) + at(t, event, "_links", "snapshot", "html").(string)
+		members[lookup(t, event, "artifact_name").(string)] = lookup(t, event, "environment_name").(string) + lookup(t, event, "_links", "snapshot", "html").(string)
 	}
 	for name, want := range map[string]string{
 		"/opt/gate": "edge" + s.URL + "/" + s.org + "/environments/all/snapshots/6", "/opt/v6": "host" + s.URL + "/" + s.org + "/environments/all/snapshots/7",
@@ -468,7 +461,7 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 func TestEventLogShowsNoSnapshotThatIsOnlyBeingMade(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	s.runFiveVersions(0)
 	id, now := s.environmentID("host"), evidence.Seconds(s.clock.read())
 	s.must(s.Process.Store.Snapshots.Insert(t.Context(), snapshot.Snapshot{Environment: id, Number: 6, Timestamp: now, EventsBefore: 9, Events: 3}))
@@ -477,7 +470,7 @@ func TestEventLogShowsNoSnapshotThatIsOnlyBeingMade(t *testing.T) {
 		{Environment: id, Ordinal: 12, Snapshot: 6, Timestamp: now, Type: snapshot.Changed},
 	}))
 	for _, query := range []string{"", "?end_ts=9e9", "?start=2days", "?start=1"} {
-		s.wantEvents("host", query, versions(5, 1)...)
+		s.wantEvents("host", query, versionEvents(5, 1)...)
 		if got := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/host/events"+query, nil).header.Get("X-Total-Count"); got != "9" {
 			t.Errorf("%s: %s events in all", query, got)
 		}
@@ -487,12 +480,12 @@ func TestEventLogShowsNoSnapshotThatIsOnlyBeingMade(t *testing.T) {
 	}
 }
 
-// longLog gives an environment a log of count events, ten to a snapshot, and a
+// storeEvents gives an environment a log of count events, ten to a snapshot, and a
 // repository that all of them concern.
-func (s *service) longLog(environment string, count int64) {
+func (s *service) storeEvents(environment string, count int64) {
 	s.t.Helper()
-	s.comesFrom("ci", "known", firstCommit, "acme/known")
-	repo := at(s.t, s.reposOf(s.org, "")[0], "id").(string)
+	s.reportFromRepo("ci", "known", firstCommit, "acme/known")
+	repo := lookup(s.t, s.listRepos(s.org, "")[0], "id").(string)
 	id := s.environmentID(environment)
 	var events []snapshot.Event
 	for ordinal := int64(1); ordinal <= count; ordinal++ {
@@ -523,8 +516,8 @@ func TestFarPagesOfALongLogCostNoMoreThanTheFirst(t *testing.T) {
 		counting = storage.NewCountingDocuments(docs)
 		return counting
 	}})
-	s.environment("host", evidence.Server)
-	s.longLog("host", count)
+	s.createEnvironment("host", evidence.Server)
+	s.storeEvents("host", count)
 	spent := func(query string, first int) int {
 		s.t.Helper()
 		// What goes on beside the requests may take a few: the least counts.
@@ -533,7 +526,7 @@ func TestFarPagesOfALongLogCostNoMoreThanTheFirst(t *testing.T) {
 			counting.Reset()
 			got := s.read(s.environmentsPath() + "/host/events?" + query).([]any)
 			least = min(least, counting.Snapshot().Commands())
-			if name := at(t, got, 0, "artifact_name"); name != fmt.Sprint("n", first) {
+			if name := lookup(t, got, 0, "artifact_name"); name != fmt.Sprint("n", first) {
 				t.Errorf("%s begins with %v, want n%d", query, name, first)
 			}
 		}

@@ -17,10 +17,10 @@ import (
 
 const evidenceLimit = 10 << 20
 
-// evidenceAddress is where the file of the only attestation of a name is.
-func (s *service) evidenceAddress(trail, name string) string {
+// evidencePath is where the file of the only attestation of a name is.
+func (s *service) evidencePath(trail, name string) string {
 	s.t.Helper()
-	links := at(s.t, s.lone(trail, name), "_links", "evidence", "href")
+	links := lookup(s.t, s.onlyAttestation(trail, name), "_links", "evidence", "href")
 	address, ok := links.(string)
 	if !ok {
 		s.t.Fatalf("%s has no evidence", name)
@@ -34,9 +34,9 @@ func TestEvidenceIsGivenBackAsItWasAttached(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	content := "<script>alert(1)</script>"
-	s.post(http.StatusCreated, "t", "generic", genericData,
+	s.postAttestation(http.StatusCreated, "t", "generic", genericData,
 		part{field: "attachment_file", filename: "page.html", contentType: "text/html; charset=utf-8", content: []byte(content)})
-	address := s.evidenceAddress("t", "check")
+	address := s.evidencePath("t", "check")
 	got := s.want(http.StatusOK, http.MethodGet, address, nil)
 	if string(got.body) != content {
 		t.Errorf("the content is %q", got.body)
@@ -49,11 +49,11 @@ func TestEvidenceIsGivenBackAsItWasAttached(t *testing.T) {
 			t.Errorf("%s is %q, want %q", header, got.header.Get(header), want)
 		}
 	}
-	shown := s.lone("t", "check")
-	if at(t, shown, "evidence_archive_fingerprint") != digestOf(content) {
-		t.Errorf("the digest is %v", at(t, shown, "evidence_archive_fingerprint"))
+	shown := s.onlyAttestation("t", "check")
+	if lookup(t, shown, "evidence_archive_fingerprint") != digestOf(content) {
+		t.Errorf("the digest is %v", lookup(t, shown, "evidence_archive_fingerprint"))
 	}
-	if path := at(t, shown, "evidence_archive_path").(string); !strings.Contains(path, "/trail_attestation/") {
+	if path := lookup(t, shown, "evidence_archive_path").(string); !strings.Contains(path, "/trail_attestation/") {
 		t.Errorf("the path is %s", path)
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v2"+address, nil)
@@ -72,7 +72,7 @@ func TestEvidenceIsGivenBackAsItWasAttached(t *testing.T) {
 func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.generic("t", "check", true, "")
+	s.attestGeneric("t", "check", true, "")
 	// Forms send a file that was not chosen as a part without name and content.
 	body := "--b\r\nContent-Disposition: form-data; name=\"data_json\"\r\n\r\n" + strings.Replace(genericData, "check", "empty", 1) +
 		"\r\n--b\r\nContent-Disposition: form-data; name=\"attachment_file\"\r\n\r\n\r\n--b--\r\n"
@@ -80,15 +80,15 @@ func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
 	for _, name := range []string{"check", "empty"} {
-		shown := s.lone("t", name)
-		if at(t, shown, "evidence_archive_path") != nil || at(t, shown, "evidence_archive_fingerprint") != nil || at(t, shown, "_links", "evidence") != nil {
+		shown := s.onlyAttestation("t", name)
+		if lookup(t, shown, "evidence_archive_path") != nil || lookup(t, shown, "evidence_archive_fingerprint") != nil || lookup(t, shown, "_links", "evidence") != nil {
 			t.Errorf("%s has evidence: %v", name, shown)
 		}
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.trailPath("t")+"/attestation/"+at(t, shown, "attestation_id").(string)+"/evidence", nil),
+		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.trailPath("t")+"/attestation/"+lookup(t, shown, "attestation_id").(string)+"/evidence", nil),
 			"This attestation has no evidence file attached.")
 	}
-	s.generic("other", "check", true, "")
-	id := at(t, s.lone("other", "check"), "attestation_id").(string)
+	s.attestGeneric("other", "check", true, "")
+	id := lookup(t, s.onlyAttestation("other", "check"), "attestation_id").(string)
 	for trail, id := range map[string]string{"t": id, "other": "unknown"} {
 		got := s.want(http.StatusNotFound, http.MethodGet, s.trailPath(trail)+"/attestation/"+id+"/evidence", nil)
 		if message, _ := got.problem(t); !strings.Contains(message, "does not exist in trail '"+trail+"'") {
@@ -96,8 +96,8 @@ func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
 		}
 	}
 	// An empty file is a file.
-	s.post(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", "file", 1), attachment("empty.txt", ""))
-	if got := s.want(http.StatusOK, http.MethodGet, s.evidenceAddress("t", "file"), nil); len(got.body) != 0 {
+	s.postAttestation(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", "file", 1), attachment("empty.txt", ""))
+	if got := s.want(http.StatusOK, http.MethodGet, s.evidencePath("t", "file"), nil); len(got.body) != 0 {
 		t.Errorf("an empty file gives %q", got.body)
 	}
 }
@@ -119,10 +119,10 @@ func TestEvidenceIsTakenUpToItsLimit(t *testing.T) {
 	if got := send(content); got.status != http.StatusCreated {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	if got := s.want(http.StatusOK, http.MethodGet, s.evidenceAddress("t", "check"), nil); !bytes.Equal(got.body, content) {
+	if got := s.want(http.StatusOK, http.MethodGet, s.evidencePath("t", "check"), nil); !bytes.Equal(got.body, content) {
 		t.Errorf("came back as %d bytes", len(got.body))
 	}
-	if _, errors := s.post(http.StatusBadRequest, "t", "generic", genericData, attachment("a", "1"), attachment("b", "2")).problem(t); errors["attachment_file"] == "" {
+	if _, errors := s.postAttestation(http.StatusBadRequest, "t", "generic", genericData, attachment("a", "1"), attachment("b", "2")).problem(t); errors["attachment_file"] == "" {
 		t.Errorf("two files: %q", errors)
 	}
 }
@@ -152,9 +152,9 @@ func TestHostileFileNamesAndTypesDoNoHarm(t *testing.T) {
 		{strings.Repeat("long", 255) + ".tgz", strings.Repeat("a", 300) + "/b", "", "application/octet-stream"},
 	} {
 		name := fmt.Sprintf("case-%d", i)
-		s.post(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", name, 1),
+		s.postAttestation(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", name, 1),
 			part{field: "attachment_file", filename: c.sent, contentType: c.kind, content: []byte("content")})
-		got := s.want(http.StatusOK, http.MethodGet, s.evidenceAddress("t", name), nil)
+		got := s.want(http.StatusOK, http.MethodGet, s.evidencePath("t", name), nil)
 		kind, parameters, err := mime.ParseMediaType(got.header.Get("Content-Disposition"))
 		filename := parameters["filename"]
 		if err != nil || kind != "attachment" || (c.name != "" && filename != c.name) || len(filename) > 255 || !utf8.ValidString(filename) {
@@ -191,10 +191,10 @@ func TestFilesMayComeBeforeTheirData(t *testing.T) {
 	if got := s.getFlow("web").Template; got != oddTemplate {
 		t.Errorf("the template of the flow is %q", got)
 	}
-	if got := at(t, s.trail("web", "t"), "template", "content"); got != oddTemplate {
+	if got := lookup(t, s.getTrail("web", "t"), "template", "content"); got != oddTemplate {
 		t.Errorf("the template of the trail is %q", got)
 	}
-	if got := s.want(http.StatusOK, http.MethodGet, s.evidenceAddress("t", "check"), nil); string(got.body) != content {
+	if got := s.want(http.StatusOK, http.MethodGet, s.evidencePath("t", "check"), nil); string(got.body) != content {
 		t.Errorf("the evidence came back as %d bytes", len(got.body))
 	}
 	_, errors := fileFirst(s.trailPath("t")+"/generic", attachment("a", "refused"), `{"attestation_name":"refused"}`).problem(t)
@@ -227,7 +227,7 @@ func TestNamesOfFilesMustBeShortUnicodeText(t *testing.T) {
 		"na\xffme.tgz":                       "Input should be a valid string, unable to parse raw data as a unicode string [input: na\uFFFDme.tgz]",
 		strings.Repeat("long", 256) + ".tgz": "String should have at most 1024 characters [input: " + strings.Repeat("long", 50) + "...]",
 	} {
-		_, errors := s.post(http.StatusBadRequest, "t", "generic", genericData, attachment(name, "content")).problem(t)
+		_, errors := s.postAttestation(http.StatusBadRequest, "t", "generic", genericData, attachment(name, "content")).problem(t)
 		if errors["attachment_file.filename"] != want {
 			t.Errorf("%.20q: %q", name, errors)
 		}
@@ -238,55 +238,55 @@ func TestNamesOfFilesMustBeShortUnicodeText(t *testing.T) {
 func TestFileWhoseHeadCannotBeReadIsNotLostInSilence(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.post(http.StatusBadRequest, "t", "generic", genericData, attachment("a\x00b.txt", "content"))
-	s.post(http.StatusBadRequest, "t", "generic", genericData, attachment(`a"; b c`, "content"))
+	s.postAttestation(http.StatusBadRequest, "t", "generic", genericData, attachment("a\x00b.txt", "content"))
+	s.postAttestation(http.StatusBadRequest, "t", "generic", genericData, attachment(`a"; b c`, "content"))
 	s.want(http.StatusNotFound, http.MethodGet, s.trailPath("t")+"/check", nil)
 }
 
-// gauge watches what of the heap is alive while data passes it.
-type gauge struct {
+// heapGauge watches what of the heap is alive while data passes it.
+type heapGauge struct {
 	before       int64
 	samples      []int64
 	passed, next int
 }
 
-func newGauge() *gauge { return &gauge{before: alive()} }
+func newGauge() *heapGauge { return &heapGauge{before: heapInUse()} }
 
-func alive() int64 {
+func heapInUse() int64 {
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
 }
 
-func (g *gauge) pass(n int) {
+func (g *heapGauge) pass(n int) {
 	g.passed += n
 	if g.passed >= g.next {
 		g.next += 1 << 20
-		g.samples = append(g.samples, alive())
+		g.samples = append(g.samples, heapInUse())
 	}
 }
 
 // growth is the median: what else the process does comes and goes, but what is
 // held of the data stays until it has passed.
-func (g *gauge) growth() int64 {
+func (g *heapGauge) growth() int64 {
 	slices.Sort(g.samples)
 	return g.samples[len(g.samples)/2] - g.before
 }
 
 // Write makes a gauge the end of a download.
-func (g *gauge) Write(p []byte) (int, error) {
+func (g *heapGauge) Write(p []byte) (int, error) {
 	g.pass(len(p))
 	return len(p), nil
 }
 
-// generated gives bytes that are nowhere kept.
-type generated struct {
+// generatedReader gives bytes that are nowhere kept.
+type generatedReader struct {
 	left  int
-	gauge *gauge
+	gauge *heapGauge
 }
 
-func (g *generated) Read(p []byte) (int, error) {
+func (g *generatedReader) Read(p []byte) (int, error) {
 	if g.left == 0 {
 		return 0, io.EOF
 	}
@@ -307,8 +307,8 @@ func dataPart(name string) string {
 func TestEvidencePassesWithoutBeingHeldInMemory(t *testing.T) {
 	const allowed = 2 << 20
 	s := start(t, options{withoutWorker: true})
-	s.post(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", "warm", 1), attachment("a", "warm"))
-	s.want(http.StatusOK, http.MethodGet, s.evidenceAddress("t", "warm"), nil)
+	s.postAttestation(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", "warm", 1), attachment("a", "warm"))
+	s.want(http.StatusOK, http.MethodGet, s.evidencePath("t", "warm"), nil)
 
 	for name, order := range map[string][2]string{
 		"check": {dataPart("check"), ""}, "check-last": {"", dataPart("check-last")},
@@ -316,7 +316,7 @@ func TestEvidencePassesWithoutBeingHeldInMemory(t *testing.T) {
 		up := newGauge()
 		body := io.MultiReader(strings.NewReader(order[0]+
 			"--b\r\nContent-Disposition: form-data; name=\"attachment_file\"; filename=\"big\"\r\n\r\n"),
-			&generated{left: evidenceLimit, gauge: up}, strings.NewReader("\r\n"+order[1]+"--b--\r\n"))
+			&generatedReader{left: evidenceLimit, gauge: up}, strings.NewReader("\r\n"+order[1]+"--b--\r\n"))
 		if got := s.sendForm(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "multipart/form-data; boundary=b", body); got.status != http.StatusCreated {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
@@ -325,7 +325,7 @@ func TestEvidencePassesWithoutBeingHeldInMemory(t *testing.T) {
 		}
 	}
 
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v2"+s.evidenceAddress("t", "check"), nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v2"+s.evidencePath("t", "check"), nil)
 	s.must(err)
 	request.Header.Set("Authorization", "Bearer "+readerKey)
 	down := newGauge()

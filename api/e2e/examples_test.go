@@ -41,33 +41,33 @@ var exampleOrder = []string{
 	"join_physical_to_logical", "rename_environment", "archive_env", "archive_custom_attestation_type",
 }
 
-// prepared is what an example needs beside those before it.
-func (s *service) prepared(operation string) {
+// prepareExample is what an example needs beside those before it.
+func (s *service) prepareExample(operation string) {
 	switch operation {
 	case "k8s_report":
 		// What the example replaces.
-		s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/production/report/K8S", []byte(`{"artifacts":[{"digests":
+		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/production/report/K8S", []byte(`{"artifacts":[{"digests":
 			{"registry.example.com/checkout/api:1.9.0":"0abb3136559bf13f2b324a0255d0feee0ab7d75da98063bed6dada3d1a18bba1"},
 			"podName":"api-6d8c7b9f4-k9m2p","namespace":"shop","creationTimestamp":1793520000,"owners":null}]}`))
 		s.clock.turn(time.Minute)
 	case "ecs_report":
-		s.environment("production-ecs", evidence.ECS)
+		s.createEnvironment("production-ecs", evidence.ECS)
 	case "s3_report":
-		s.environment("production-s3", evidence.S3)
+		s.createEnvironment("production-s3", evidence.S3)
 	case "azure_apps_report":
-		s.environment("production-azure", evidence.AzureApps)
+		s.createEnvironment("production-azure", evidence.AzureApps)
 	case "cloud_run_report":
-		s.environment("production-run", evidence.CloudRun)
+		s.createEnvironment("production-run", evidence.CloudRun)
 	case "docker_report":
-		s.environment("production-docker", evidence.Docker)
+		s.createEnvironment("production-docker", evidence.Docker)
 	case "lambda_report":
-		s.environment("production-lambda", evidence.Lambda)
+		s.createEnvironment("production-lambda", evidence.Lambda)
 	case "server_report":
-		s.environment("production-server", evidence.Server)
+		s.createEnvironment("production-server", evidence.Server)
 	case "join_physical_to_logical":
-		s.environment("all-production", evidence.LogicalType)
+		s.createEnvironment("all-production", evidence.LogicalType)
 	case "rename_environment":
-		s.environment("staging", evidence.K8S)
+		s.createEnvironment("staging", evidence.K8S)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 			t.Errorf("%s has no example", operation)
 			continue
 		}
-		s.prepared(operation)
+		s.prepareExample(operation)
 		p.play(example)
 		s.clock.turn(time.Minute)
 	}
@@ -105,7 +105,7 @@ func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 		return
 	}
 	for _, operation := range exampleOrder {
-		want, got := compacted(t, written[operation].Answer), compacted(t, p.answers[operation])
+		want, got := compactJSON(t, written[operation].Answer), compactJSON(t, p.answers[operation])
 		if want != got {
 			t.Errorf("%s answers\n%s\nthe example is\n%s", operation, got, want)
 		}
@@ -251,7 +251,7 @@ func (p *examplePlayer) write() {
 	}
 }
 
-func compacted(t *testing.T, content json.RawMessage) string {
+func compactJSON(t *testing.T, content json.RawMessage) string {
 	t.Helper()
 	var text bytes.Buffer
 	if err := json.Compact(&text, content); err != nil {

@@ -29,7 +29,7 @@ type flowBody struct {
 
 func (s *service) flowsPath() string { return "/flows/" + s.org }
 
-func (s *service) makeFlow(name string, files ...part) {
+func (s *service) createFlow(name string, files ...part) {
 	s.t.Helper()
 	s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file",
 		`{"name":"`+name+`","description":"of a test"}`, files...)
@@ -178,7 +178,7 @@ func TestBadTemplateIsRefusedAndLeavesTheFlowAlone(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	path, data := s.flowsPath()+"/template_file", `{"name":"web","description":"second"}`
-	s.makeFlow("web", yamlFile(oddTemplate))
+	s.createFlow("web", yamlFile(oddTemplate))
 	for content, want := range map[string]string{
 		"version: 2\nextra: 1\n": "2 validation errors for Template\nversion (line 1)\n  Input should be 1",
 		"version: [\n":           "1 validation errors for Template\n(line 2)\n  Invalid YAML: ",
@@ -256,7 +256,7 @@ func TestFlowsAreListedByNameBareOrInPages(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for _, name := range []string{"delta", "Alpha", "charlie-ci", "bravo"} {
-		s.makeFlow(name)
+		s.createFlow(name)
 	}
 	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/flow/bravo", []byte(`{"set_tags":{"team":"x"}}`))
 	for query, want := range map[string]string{
@@ -322,8 +322,8 @@ func TestBadFiltersOfFlowsAreRefused(t *testing.T) {
 func TestListOfFlowsTellsWhatTheLatestTrailHasComeTo(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.makeFlow("idle")
-	s.makeFlow("web", yamlFile("version: 1\ntrail: {attestations: [{name: a, type: '*'}]}\n"))
+	s.createFlow("idle")
+	s.createFlow("web", yamlFile("version: 1\ntrail: {attestations: [{name: a, type: '*'}]}\n"))
 	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/web", `{"name":"t1"}`)
 	flows := s.listFlows("")
 	if len(flows) != 2 || flows[0].LatestActivityAt != nil || flows[0].LatestState != nil {
@@ -337,14 +337,14 @@ func TestListOfFlowsTellsWhatTheLatestTrailHasComeTo(t *testing.T) {
 func TestFormerNameLeadsToTheFlowUntilAnotherTakesIt(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.makeFlow("one")
+	s.createFlow("one")
 	id := s.getFlow("one").ID
 	s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/one/rename", []byte(`{"new_name":"two"}`))
 	if flow := s.getFlow("one"); flow.ID != id || flow.Name != "two" {
 		t.Errorf("the former name leads to %+v", flow)
 	}
 	s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/one/rename", []byte(`{"new_name":"two"}`))
-	s.makeFlow("one")
+	s.createFlow("one")
 	if one, two := s.getFlow("one"), s.getFlow("two"); one.ID == id || two.ID != id {
 		t.Errorf("got %+v and %+v", one, two)
 	}
@@ -356,7 +356,7 @@ func TestFormerNameLeadsToTheFlowUntilAnotherTakesIt(t *testing.T) {
 func TestFlowIsRenamedBackAndForth(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.makeFlow("one")
+	s.createFlow("one")
 	id := s.getFlow("one").ID
 	for _, step := range []string{"one two", "two one", "one one", "two three", "one two", "three one"} {
 		from, to, _ := strings.Cut(step, " ")
@@ -373,8 +373,8 @@ func TestFlowIsRenamedBackAndForth(t *testing.T) {
 func TestBadNewNamesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.makeFlow("one")
-	s.makeFlow("two")
+	s.createFlow("one")
+	s.createFlow("two")
 	for name, want := range map[string]string{
 		"new illegal name": `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_~]*$' [input: new illegal name]`,
 		"":                 `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_~]*$' [input: ]`,
@@ -394,7 +394,7 @@ func TestBadNewNamesAreRefused(t *testing.T) {
 func TestArchivedFlowLeavesItsNamesToFreshOnes(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.makeFlow("one")
+	s.createFlow("one")
 	s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/one/rename", []byte(`{"new_name":"two"}`))
 	id := s.getFlow("two").ID
 	if got := s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/two/archive", []byte("null")); got.text(t) != "OK" {
@@ -411,8 +411,8 @@ func TestArchivedFlowLeavesItsNamesToFreshOnes(t *testing.T) {
 	if err != nil || !kept.Archived || !strings.HasPrefix(kept.Name, "two-archived-at-") {
 		t.Errorf("kept %+v, %v", kept, err)
 	}
-	s.makeFlow("two")
-	s.makeFlow("one")
+	s.createFlow("two")
+	s.createFlow("one")
 	if s.getFlow("two").ID == id || s.getFlow("one").ID == id {
 		t.Error("the archived flow came back")
 	}
@@ -447,7 +447,7 @@ func TestConcurrentRenamesOfFlowsLetOneWin(t *testing.T) {
 	const many = 20
 	statuses := make([]int, many)
 	for i := range many {
-		s.makeFlow(fmt.Sprintf("flow-%d", i))
+		s.createFlow(fmt.Sprintf("flow-%d", i))
 	}
 	var group sync.WaitGroup
 	for i := range many {
@@ -475,7 +475,7 @@ func TestConcurrentRenamesOfFlowsLetOneWin(t *testing.T) {
 func TestRolesDecideOnFlows(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.makeFlow("web")
+	s.createFlow("web")
 	writes := []func(key string) answer{
 		func(key string) answer {
 			return s.form(http.MethodPut, s.flowsPath()+"/template_file", key, "data_json", `{"name":"web","description":"d"}`)
@@ -511,7 +511,7 @@ func TestRolesDecideOnFlows(t *testing.T) {
 func TestFlowsOfOrganizationsKeepApart(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.makeFlow("web", yamlFile(oddTemplate))
+	s.createFlow("web", yamlFile(oddTemplate))
 	s.want(http.StatusNotFound, http.MethodGet, "/flows/"+s.public+"/web", nil)
 	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.public+"/template_file", `{"name":"web","description":"other"}`, yamlFile(oddTemplate))
 	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.public+"/web/archive", nil)

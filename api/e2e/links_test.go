@@ -9,7 +9,7 @@ import (
 func TestURLsThatBecomeLinksMustBeOfTheWeb(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.makeFlow("build")
+	s.createFlow("build")
 	json := func(method, path, body string) func(string) answer {
 		return func(url string) answer {
 			return s.do(method, "/api/v2"+path, memberKey, []byte(strings.ReplaceAll(body, "%s", url)))

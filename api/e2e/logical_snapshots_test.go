@@ -30,20 +30,20 @@ func (b snapshotBody) artifactNames() string {
 	return strings.Join(names, " ")
 }
 
-// quietly hears of nothing that has settled.
-type quietly struct{}
+// discardSettled hears of nothing that has settled.
+type discardSettled struct{}
 
-func (quietly) Settled(context.Context, string) {}
+func (discardSettled) Settled(context.Context, string) {}
 
 // TestLateReportMovesNoNumberOfALogicalEnvironment processes the reports of two members
 // in another order than they were accepted in.
 func TestLateReportMovesNoNumberOfALogicalEnvironment(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond, begins: monthBegins})
-	s.environment("slow", evidence.Server)
-	s.environment("quick", evidence.Server)
-	s.logical("all", "slow", "quick")
-	processor := snapshot.NewProcessor(s.Process.Store, quietly{}, s.clock.read, slog.New(slog.DiscardHandler))
+	s.createEnvironment("slow", evidence.Server)
+	s.createEnvironment("quick", evidence.Server)
+	s.createLogical("all", "slow", "quick")
+	processor := snapshot.NewProcessor(s.Process.Store, discardSettled{}, s.clock.read, slog.New(slog.DiscardHandler))
 	accept := func(environment, name string) {
 		t.Helper()
 		s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(name))
@@ -56,12 +56,12 @@ func TestLateReportMovesNoNumberOfALogicalEnvironment(t *testing.T) {
 	accept("slow", "late")
 	accept("quick", "early")
 	process("quick")
-	first := s.snapshot("all", "1")
+	first := s.getSnapshot("all", "1")
 	if first.artifactNames() != "early" || !first.IsLatest {
 		t.Fatalf("snapshot 1 runs %s", first.artifactNames())
 	}
 	process("slow")
-	again, second := s.snapshot("all", "1"), s.snapshot("all", "-1")
+	again, second := s.getSnapshot("all", "1"), s.getSnapshot("all", "-1")
 	if again.artifactNames() != "early" || again.Timestamp != first.Timestamp {
 		t.Errorf("snapshot 1 has become that of %s at %f", again.artifactNames(), again.Timestamp)
 	}
@@ -75,10 +75,10 @@ func TestWhatWasCitedOfALogicalEnvironmentStays(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{begins: monthBegins})
 	for _, name := range []string{"one", "two", "three"} {
-		s.environment(name, evidence.Server)
+		s.createEnvironment(name, evidence.Server)
 	}
-	s.nowRuns("three", "c")
-	s.logical("all", "one", "two")
+	s.reportServer("three", "c")
+	s.createLogical("all", "one", "two")
 	if list := s.read("/snapshots/" + s.org + "/all").([]any); len(list) != 0 {
 		t.Errorf("before anything has run it has the snapshots %v", list)
 	}
@@ -89,27 +89,27 @@ func TestWhatWasCitedOfALogicalEnvironmentStays(t *testing.T) {
 		s.clock.turn(time.Hour)
 		do()
 		number := len(bodies) + 1
-		if got := s.snapshot("all", "-1"); int(got.Index) != number || got.artifactNames() != runs {
+		if got := s.getSnapshot("all", "-1"); int(got.Index) != number || got.artifactNames() != runs {
 			t.Errorf("%s: snapshot %d runs %s, want %s by snapshot %d", what, got.Index, got.artifactNames(), runs, number)
 		}
 		cited[number] = runs
-		bodies = append(bodies, at(t, s.read(fmt.Sprintf("/snapshots/%s/all/%d", s.org, number)), "artifacts"))
+		bodies = append(bodies, lookup(t, s.read(fmt.Sprintf("/snapshots/%s/all/%d", s.org, number)), "artifacts"))
 	}
-	step("a report", func() { s.nowRuns("one", "a") }, "a")
-	step("another one", func() { s.nowRuns("two", "a", "b") }, "a b")
-	step("a member joins", func() { s.change(http.MethodPut, "/all/join", `{"physical_env_name":"three"}`) }, "a b c")
-	step("a member leaves", func() { s.change(http.MethodPatch, "/all", `{"included_environments":["three","two"]}`) }, "a b c")
-	step("a member is archived", func() { s.archive("two") }, "c")
+	step("a report", func() { s.reportServer("one", "a") }, "a")
+	step("another one", func() { s.reportServer("two", "a", "b") }, "a b")
+	step("a member joins", func() { s.changeEnvironment(http.MethodPut, "/all/join", `{"physical_env_name":"three"}`) }, "a b c")
+	step("a member leaves", func() { s.changeEnvironment(http.MethodPatch, "/all", `{"included_environments":["three","two"]}`) }, "a b c")
+	step("a member is archived", func() { s.archiveEnvironment("two") }, "c")
 	step("its successor reports", func() {
-		s.environment("two", evidence.Server)
-		bodies = append(bodies, at(t, s.read("/snapshots/"+s.org+"/all/6"), "artifacts")) // it joins
-		s.nowRuns("two", "d")
+		s.createEnvironment("two", evidence.Server)
+		bodies = append(bodies, lookup(t, s.read("/snapshots/"+s.org+"/all/6"), "artifacts")) // it joins
+		s.reportServer("two", "d")
 	}, "c d")
 	for i, body := range bodies {
-		if now := at(t, s.read(fmt.Sprintf("/snapshots/%s/all/%d", s.org, i+1)), "artifacts"); shown(now) != shown(body) {
-			t.Errorf("snapshot %d has become\n%s, it was\n%s", i+1, shown(now), shown(body))
+		if now := lookup(t, s.read(fmt.Sprintf("/snapshots/%s/all/%d", s.org, i+1)), "artifacts"); asJSON(now) != asJSON(body) {
+			t.Errorf("snapshot %d has become\n%s, it was\n%s", i+1, asJSON(now), asJSON(body))
 		}
-		if runs, ok := cited[i+1]; ok && s.snapshot("all", fmt.Sprint(i+1)).artifactNames() != runs {
+		if runs, ok := cited[i+1]; ok && s.getSnapshot("all", fmt.Sprint(i+1)).artifactNames() != runs {
 			t.Errorf("snapshot %d does not run %s", i+1, runs)
 		}
 	}
@@ -117,15 +117,15 @@ func TestWhatWasCitedOfALogicalEnvironmentStays(t *testing.T) {
 	s.wantEvents("all", "", "d started-unknown #7", "a started-unknown #2", "b started-unknown #2", "a started-unknown #1")
 	diff := s.read("/env-diff/" + s.org + "?snappish1=all%232&snappish2=all%235")
 	for side, want := range map[string]string{"snappish1": "/opt/a /opt/b", "snappish2": "/opt/c"} {
-		if got := column(t, at(t, diff, side, "artifacts"), "name"); got != want {
+		if got := column(t, lookup(t, diff, side, "artifacts"), "name"); got != want {
 			t.Errorf("the diff has %s only in %s, want %s", got, side, want)
 		}
 	}
 	diff = s.read("/env-diff/" + s.org + "?snappish1=all&snappish2=three")
-	if only, both := column(t, at(t, diff, "snappish1", "artifacts"), "name"), column(t, at(t, diff, "not-changed", "artifacts"), "name"); only != "/opt/d" || both != "/opt/c" {
+	if only, both := column(t, lookup(t, diff, "snappish1", "artifacts"), "name"), column(t, lookup(t, diff, "not-changed", "artifacts"), "name"); only != "/opt/d" || both != "/opt/c" {
 		t.Errorf("compared with a member it has %s more, %s alike", only, both)
 	}
-	s.refused(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'all#8' resolves to 'all#8'. len(snapshots) == 7. Indexes are 1-based",
+	s.wantError(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'all#8' resolves to 'all#8'. len(snapshots) == 7. Indexes are 1-based",
 		http.MethodGet, "/snapshots/"+s.org+"/all/8", "")
 }
 
@@ -134,17 +134,17 @@ func TestWhatWasCitedOfALogicalEnvironmentStays(t *testing.T) {
 func TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("one", evidence.Server)
-	s.environment("two", evidence.Server)
+	s.createEnvironment("one", evidence.Server)
+	s.createEnvironment("two", evidence.Server)
 	for _, name := range []string{"one", "two"} {
-		s.nowRuns(name, name)
-		s.state(name, new(name == "one"))
+		s.reportServer(name, name)
+		s.setState(name, new(name == "one"))
 	}
-	s.logical("all", "one", "two")
-	s.archive("two")
+	s.createLogical("all", "one", "two")
+	s.archiveEnvironment("two")
 	compliant := []bool{}
 	for _, item := range s.read("/snapshots/" + s.org + "/all?reverse=true").([]any) {
-		compliant = append(compliant, at(t, item, "compliant").(bool))
+		compliant = append(compliant, lookup(t, item, "compliant").(bool))
 	}
 	if !slices.Equal(compliant, []bool{false, true}) {
 		t.Errorf("listed as compliant: %v", compliant)
@@ -160,22 +160,22 @@ func TestMembershipThatWasCutShortIsFinishedByTheNextReader(t *testing.T) {
 	owner, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
 	for _, name := range []string{"one", "two"} {
-		s.environment(name, evidence.Server)
-		s.nowRuns(name, name)
+		s.createEnvironment(name, evidence.Server)
+		s.reportServer(name, name)
 	}
-	s.logical("all", "one")
+	s.createLogical("all", "one")
 	s.must(environments.Join(t.Context(), s.environmentID("all"), s.environmentID("two"), 1))
-	if got := s.snapshot("all", "-1"); got.Index != 2 || got.artifactNames() != "one two" {
+	if got := s.getSnapshot("all", "-1"); got.Index != 2 || got.artifactNames() != "one two" {
 		t.Errorf("joined: snapshot %d runs %s", got.Index, got.artifactNames())
 	}
 	s.must(environments.Archive(t.Context(), owner.ID, "one", 2))
 	if list := s.read("/snapshots/" + s.org + "/all").([]any); len(list) != 3 {
 		t.Errorf("archived: %d snapshots", len(list))
 	}
-	if got := s.snapshot("all", "-1"); got.artifactNames() != "two" {
+	if got := s.getSnapshot("all", "-1"); got.artifactNames() != "two" {
 		t.Errorf("archived: it runs %s", got.artifactNames())
 	}
-	s.nowRuns("two", "three")
+	s.reportServer("two", "three")
 	s.wantEvents("all", "", "two exited #4", "three started-unknown #4")
 }
 
@@ -185,19 +185,19 @@ func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader(t *tes
 	t.Parallel()
 	s := share(t)
 	documents := s.Process.Store.Documents
-	s.environment("one", evidence.Server)
-	s.logical("all", "one")
+	s.createEnvironment("one", evidence.Server)
+	s.createLogical("all", "one")
 	schema := schemaOf(t, "environments")
 	record, err := documents.Get(t.Context(), schema, s.environmentID("all"))
 	s.must(err)
 	delete(record.Fields, "logical")
 	s.must(documents.Put(t.Context(), schema, record))
-	s.nowRuns("one", "a")
-	s.nowRuns("one", "b")
-	if got := s.snapshot("all", "-1"); got.Index != 1 || got.artifactNames() != "b" {
+	s.reportServer("one", "a")
+	s.reportServer("one", "b")
+	if got := s.getSnapshot("all", "-1"); got.Index != 1 || got.artifactNames() != "b" {
 		t.Errorf("the first reader finds snapshot %d of %s", got.Index, got.artifactNames())
 	}
-	s.nowRuns("one", "c")
+	s.reportServer("one", "c")
 	s.wantEvents("all", "", "b exited #2", "c started-unknown #2")
 }
 
@@ -218,7 +218,7 @@ func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) 
 		counting = storage.NewCountingDocuments(docs)
 		return counting
 	}})
-	processor := snapshot.NewProcessor(s.Process.Store, quietly{}, s.clock.read, slog.New(slog.DiscardHandler))
+	processor := snapshot.NewProcessor(s.Process.Store, discardSettled{}, s.clock.read, slog.New(slog.DiscardHandler))
 	runs := func(environment, name string) {
 		t.Helper()
 		s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(name))
@@ -227,10 +227,10 @@ func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) 
 	var members []string
 	for i := range 40 {
 		members = append(members, fmt.Sprint("m", i))
-		s.environment(members[i], evidence.Server)
+		s.createEnvironment(members[i], evidence.Server)
 	}
-	s.logical("few", members[:2]...)
-	s.logical("many", members...)
+	s.createLogical("few", members[:2]...)
+	s.createLogical("many", members...)
 	for i, name := range members {
 		runs(name, fmt.Sprint("v", i))
 	}
@@ -262,15 +262,15 @@ func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) 
 func TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{begins: monthBegins})
-	s.environment("one", evidence.Server)
-	s.nowRuns("one", "a")
-	s.logical("all", "one")
+	s.createEnvironment("one", evidence.Server)
+	s.reportServer("one", "a")
+	s.createLogical("all", "one")
 	_, err := s.Process.Store.Heads.Update(t.Context(), s.environmentID("one"), func(head *rules.Head) error {
 		head.Last++
 		return nil
 	})
 	s.must(err)
-	if shown := s.snapshot("all", "-1"); shown.Index != 1 || shown.artifactNames() != "a" {
+	if shown := s.getSnapshot("all", "-1"); shown.Index != 1 || shown.artifactNames() != "a" {
 		t.Errorf("snapshot %d runs %s", shown.Index, shown.artifactNames())
 	}
 	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+s.org+"/all", nil)

@@ -18,7 +18,7 @@ import (
 func (m *month) assertSnapshots(past *pastEnvironment) {
 	m.t.Helper()
 	for i, want := range past.snapshots {
-		got := m.snapshot(past.name, strconv.Itoa(want.number))
+		got := m.getSnapshot(past.name, strconv.Itoa(want.number))
 		m.assertSnapshot(want, got)
 		var next *float64
 		if i+1 < len(past.snapshots) {
@@ -30,7 +30,7 @@ func (m *month) assertSnapshots(past *pastEnvironment) {
 		// Whole seconds: the snapshot in force then is this one, as none is younger.
 		moment := time.Unix(int64(math.Ceil(want.timestamp)), 0).UTC().Format("2006-01-02T15:04:05")
 		for _, expression := range []string{"@{" + moment + "}", fmt.Sprintf("#%d", want.number), fmt.Sprintf("~%d", len(past.snapshots)-want.number)} {
-			if other := m.snapshot(past.name, url.PathEscape(expression)); other.Index != got.Index {
+			if other := m.getSnapshot(past.name, url.PathEscape(expression)); other.Index != got.Index {
 				m.t.Errorf("%s %s is #%d, want #%d", past.name, expression, other.Index, got.Index)
 			}
 		}
@@ -71,9 +71,9 @@ func (m *month) assertArtifact(label string, want *pastSnapshot, fingerprint str
 	}
 	var flows []string
 	for _, flow := range got["flows"].([]any) {
-		flows = append(flows, at(m.t, flow, "flow_name").(string))
-		if at(m.t, flow, "trail_name") != image.trail() || at(m.t, flow, "git_commit") != image.commit ||
-			at(m.t, flow, "artifact_compliance_in_flow") != true || at(m.t, flow, "git_commit_info", "timestamp") != image.committedAt {
+		flows = append(flows, lookup(m.t, flow, "flow_name").(string))
+		if lookup(m.t, flow, "trail_name") != image.trail() || lookup(m.t, flow, "git_commit") != image.commit ||
+			lookup(m.t, flow, "artifact_compliance_in_flow") != true || lookup(m.t, flow, "git_commit_info", "timestamp") != image.committedAt {
 			m.t.Errorf("%s: flow of %s is %v", label, image.name(), flow)
 		}
 	}
@@ -131,17 +131,17 @@ func (m *month) assertList(past *pastEnvironment) {
 		}
 		for _, item := range items {
 			clientReads(m.t, "snapshots_item", item)
-			number := int(at(m.t, item, "index").(float64))
+			number := int(lookup(m.t, item, "index").(float64))
 			seen = append(seen, number)
-			if at(m.t, item, "from") != past.snapshots[number-1].timestamp {
-				m.t.Errorf("%s#%d is listed from %v", past.name, number, at(m.t, item, "from"))
+			if lookup(m.t, item, "from") != past.snapshots[number-1].timestamp {
+				m.t.Errorf("%s#%d is listed from %v", past.name, number, lookup(m.t, item, "from"))
 			}
 			to := 0.0
 			if number < len(past.snapshots) {
 				to = past.snapshots[number].timestamp
 			}
-			if at(m.t, item, "to") != to {
-				m.t.Errorf("%s#%d is listed to %v, want %f", past.name, number, at(m.t, item, "to"), to)
+			if lookup(m.t, item, "to") != to {
+				m.t.Errorf("%s#%d is listed to %v, want %f", past.name, number, lookup(m.t, item, "to"), to)
 			}
 		}
 	}
@@ -177,7 +177,7 @@ func (m *month) assertEvents(past *pastEnvironment) {
 		}
 		for _, event := range events {
 			clientReads(m.t, "environment_event", event)
-			number := int(at(m.t, event, "snapshot_index").(float64))
+			number := int(lookup(m.t, event, "snapshot_index").(float64))
 			if number > last {
 				m.t.Errorf("%s: an event of #%d comes behind one of #%d", past.name, number, last)
 			}
@@ -199,7 +199,7 @@ func (m *month) assertEventsOf(s *pastSnapshot, got []any) {
 	}
 	for _, event := range want {
 		image := m.images[event.fingerprint]
-		i := slices.IndexFunc(got, func(e any) bool { return at(m.t, e, "sha256") == event.fingerprint })
+		i := slices.IndexFunc(got, func(e any) bool { return lookup(m.t, e, "sha256") == event.fingerprint })
 		if i < 0 {
 			m.t.Errorf("%s#%d has no event of %s", s.environment.name, s.number, image.name())
 			continue
@@ -216,7 +216,7 @@ func (m *month) assertEventsOf(s *pastSnapshot, got []any) {
 			"environment_name": s.environment.name, "artifact_name": image.name(), "type": event.kind, "description": event.sentence(),
 			"reported_at": s.timestamp, "pipeline": pipeline, "artifact_compliance": nil, "snapshot_compliance": false, "code_diff": diff,
 		} {
-			if shown := at(m.t, got[i], member); shown != expected {
+			if shown := lookup(m.t, got[i], member); shown != expected {
 				m.t.Errorf("%s#%d: %s of %s is %v, want %v", s.environment.name, s.number, member, image.name(), shown, expected)
 			}
 		}
@@ -311,22 +311,22 @@ func (m *month) assertDeployments(past *pastEnvironment) {
 	var got []string
 	for page := 1; ; page++ {
 		list := m.read(fmt.Sprintf("/deployments/%s?env_name=%s&start_ts=0&page=%d&per_page=10", m.org, past.name, page))
-		if total := at(m.t, list, "total_count"); total != float64(len(want)) {
+		if total := lookup(m.t, list, "total_count"); total != float64(len(want)) {
 			m.t.Fatalf("%s has %v deployments, want %d", past.name, total, len(want))
 		}
-		items := at(m.t, list, "deployments").([]any)
+		items := lookup(m.t, list, "deployments").([]any)
 		if len(items) == 0 {
 			break
 		}
 		for _, item := range items {
-			fingerprint, number := at(m.t, item, "fingerprint").(string), int(at(m.t, item, "snapshot_index").(float64))
+			fingerprint, number := lookup(m.t, item, "fingerprint").(string), int(lookup(m.t, item, "snapshot_index").(float64))
 			got = append(got, fmt.Sprintf("%d %s", number, fingerprint))
-			if at(m.t, item, "deployed_at") != past.snapshots[number-1].timestamp {
+			if lookup(m.t, item, "deployed_at") != past.snapshots[number-1].timestamp {
 				m.t.Errorf("%s: deployment %v is not of its snapshot's time", past.name, item)
 			}
-			replaced := at(m.t, item, "replaced_artifact")
+			replaced := lookup(m.t, item, "replaced_artifact")
 			if former := past.snapshots[number-1].previous[fingerprint]; (replaced == nil) != (former == "") ||
-				replaced != nil && at(m.t, replaced, "fingerprint") != former {
+				replaced != nil && lookup(m.t, replaced, "fingerprint") != former {
 				m.t.Errorf("%s#%d: %s has replaced %v, want %s", past.name, number, fingerprint, replaced, former)
 			}
 		}
@@ -363,8 +363,8 @@ func (m *month) assertArtifacts() {
 		}
 		for member, want := range map[string]map[string]int{"running": running, "exited": exited} {
 			got := map[string]int{}
-			for _, place := range at(m.t, artifact, member).([]any) {
-				got[at(m.t, place, "environment_name").(string)] = int(at(m.t, place, "snapshot_index").(float64))
+			for _, place := range lookup(m.t, artifact, member).([]any) {
+				got[lookup(m.t, place, "environment_name").(string)] = int(lookup(m.t, place, "snapshot_index").(float64))
 			}
 			if !maps.Equal(got, want) {
 				m.t.Errorf("%s is %s in %v, want %v", image.name(), member, got, want)
@@ -388,8 +388,8 @@ func (m *month) assertTrails() {
 				}
 			}
 			got := map[string]int{}
-			for _, event := range at(m.t, m.read("/trails/"+m.org+"/"+flow+"/"+image.trail()), "events").([]any) {
-				switch at(m.t, event, "type") {
+			for _, event := range lookup(m.t, m.read("/trails/"+m.org+"/"+flow+"/"+image.trail()), "events").([]any) {
+				switch lookup(m.t, event, "type") {
 				case "artifact_started_running":
 					got["started-unknown"]++
 				case "artifact_stopped_running":
@@ -397,7 +397,7 @@ func (m *month) assertTrails() {
 				default:
 					continue
 				}
-				if at(m.t, event, "artifact_fingerprint") != fingerprint || at(m.t, event, "template_reference_name") != image.service {
+				if lookup(m.t, event, "artifact_fingerprint") != fingerprint || lookup(m.t, event, "template_reference_name") != image.service {
 					m.t.Errorf("trail %s of %s was told %v", image.trail(), flow, event)
 				}
 			}
@@ -420,18 +420,18 @@ func (m *month) assertArchived() {
 	if got := m.do(http.MethodPut, "/api/v2/environments/"+m.org+"/edge/report/server", snapshotterKey, []byte(`{"artifacts":[]}`)); got.status != http.StatusNotFound {
 		m.t.Errorf("a report to the edge: %d %s", got.status, got.body)
 	}
-	if got := m.snapshot("staging", "-1"); !strings.Contains(got.HTMLURL, "/environments/pre-production/") {
+	if got := m.getSnapshot("staging", "-1"); !strings.Contains(got.HTMLURL, "/environments/pre-production/") {
 		m.t.Errorf("staging is at %s", got.HTMLURL)
 	}
 	names := []string{}
 	for _, environment := range m.read("/environments/" + m.org).([]any) {
-		names = append(names, at(m.t, environment, "name").(string))
+		names = append(names, lookup(m.t, environment, "name").(string))
 	}
 	if !slices.Equal(names, []string{"everything", "pre-production", "production"}) {
 		m.t.Errorf("the environments are %v", names)
 	}
 	allowed := m.read("/allowlists/" + m.org).([]any)
-	if len(allowed) != 1 || at(m.t, allowed[0], "fingerprint") != m.image("miner", 1).fingerprint || at(m.t, allowed[0], "environment_name") != "production" {
+	if len(allowed) != 1 || lookup(m.t, allowed[0], "fingerprint") != m.image("miner", 1).fingerprint || lookup(m.t, allowed[0], "environment_name") != "production" {
 		m.t.Errorf("the allow list is %v", allowed)
 	}
 }

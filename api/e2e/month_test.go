@@ -35,7 +35,7 @@ func newMonth(t *testing.T) *month {
 		environments: map[string]*pastEnvironment{}, runs: map[string]map[string]int{}, logical: &pastLogical{},
 	}
 	for name, kind := range map[string]evidence.EnvironmentType{"staging": evidence.ECS, "production": evidence.K8S, "edge": evidence.Server} {
-		m.environment(name, kind)
+		m.createEnvironment(name, kind)
 		m.environments[name] = &pastEnvironment{
 			name: name, kind: string(kind), firstAt: map[string]float64{}, since: map[string]int{},
 			heirs: map[string][]heir{}, previous: map[string]string{},
@@ -138,7 +138,7 @@ func (m *month) report(environment string) {
 // lies within the report.
 func (m *month) times(past *pastSnapshot, before float64) {
 	m.t.Helper()
-	shown := m.snapshot(past.environment.name, "-1").Timestamp
+	shown := m.getSnapshot(past.environment.name, "-1").Timestamp
 	if shown < before || shown > evidence.Seconds(m.clock.read()) {
 		m.t.Fatalf("snapshot %d of %s was made at %f, reported from %f on", past.number, past.environment.name, shown, before)
 	}

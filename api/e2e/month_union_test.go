@@ -62,7 +62,7 @@ func (m *month) regroup(method, path, body string, members ...string) {
 	for _, name := range members {
 		m.logical.members = append(m.logical.members, m.environments[name])
 	}
-	got := m.snapshot("everything", "-1").Timestamp
+	got := m.getSnapshot("everything", "-1").Timestamp
 	if got < before || got > evidence.Seconds(m.clock.read()) {
 		m.t.Fatalf("%s %s is noted at %f, asked for at %f", method, path, got, before)
 	}
@@ -91,11 +91,11 @@ func (m *month) assertLogical() {
 
 func (m *month) assertUnion(want *pastUnion, former map[string]int) {
 	m.t.Helper()
-	got := m.snapshot("everything", strconv.Itoa(want.number))
+	got := m.getSnapshot("everything", strconv.Itoa(want.number))
 	counts := map[string]int{}
 	for _, artifact := range got.Artifacts {
 		fingerprint := artifact["fingerprint"].(string)
-		now, was := int(at(m.t, artifact, "annotation", "now").(float64)), int(at(m.t, artifact, "annotation", "was").(float64))
+		now, was := int(lookup(m.t, artifact, "annotation", "now").(float64)), int(lookup(m.t, artifact, "annotation", "was").(float64))
 		if now > 0 {
 			counts[fingerprint] = now
 		}
@@ -114,7 +114,7 @@ func (m *month) assertUnionIsFound(want *pastUnion, next *float64) {
 	moment := time.Unix(int64(math.Ceil(want.timestamp)), 0).UTC().Format("2006-01-02T15:04:05")
 	behind := len(m.logical.unions) - want.number
 	for _, expression := range []string{"@{" + moment + "}", fmt.Sprintf("#%d", want.number), fmt.Sprintf("~%d", behind), fmt.Sprintf("-%d", behind+1)} {
-		got := m.snapshot("everything", url.PathEscape(expression))
+		got := m.getSnapshot("everything", url.PathEscape(expression))
 		if int(got.Index) != want.number || got.IsLatest != (next == nil) || next != nil && *got.NextSnapshotTimestamp != *next {
 			m.t.Errorf("everything %s is #%d until %v, want #%d", expression, got.Index, got.NextSnapshotTimestamp, want.number)
 		}
@@ -132,7 +132,7 @@ func (m *month) assertUnionList() {
 		if i+1 < len(items) {
 			to = m.logical.unions[i+1].timestamp
 		}
-		if at(m.t, item, "index") != float64(i+1) || at(m.t, item, "from") != m.logical.unions[i].timestamp || at(m.t, item, "to") != to {
+		if lookup(m.t, item, "index") != float64(i+1) || lookup(m.t, item, "from") != m.logical.unions[i].timestamp || lookup(m.t, item, "to") != to {
 			m.t.Errorf("everything lists %v as the snapshot at %f", item, m.logical.unions[i].timestamp)
 		}
 	}
@@ -165,14 +165,14 @@ func (m *month) assertUnionEvents() {
 			break
 		}
 		for _, event := range events {
-			number := int(at(m.t, event, "snapshot_index").(float64))
+			number := int(lookup(m.t, event, "snapshot_index").(float64))
 			if number > last {
 				m.t.Errorf("an event of everything#%d comes behind one of #%d", number, last)
 			}
 			last = number
-			_, link, _ := strings.Cut(at(m.t, event, "_links", "snapshot", "html").(string), "/"+m.org+"/")
-			got[number] = append(got[number], fmt.Sprintf("%s %s %s in %s at %f, %s", at(m.t, event, "sha256"), at(m.t, event, "type"),
-				at(m.t, event, "description"), at(m.t, event, "environment_name"), at(m.t, event, "reported_at"), link))
+			_, link, _ := strings.Cut(lookup(m.t, event, "_links", "snapshot", "html").(string), "/"+m.org+"/")
+			got[number] = append(got[number], fmt.Sprintf("%s %s %s in %s at %f, %s", lookup(m.t, event, "sha256"), lookup(m.t, event, "type"),
+				lookup(m.t, event, "description"), lookup(m.t, event, "environment_name"), lookup(m.t, event, "reported_at"), link))
 		}
 	}
 	for number := range len(m.logical.unions) + 1 {

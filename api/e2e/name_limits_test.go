@@ -46,7 +46,7 @@ func namedOperations(s *service) []named {
 			return put("/environments/"+s.org, `{"name":"%s","type":"K8S","description":""}`, name)
 		}},
 		{"PUT /environments/{org}/{env_name}/rename", "new_name", 255, func(name string) answer {
-			return put("/environments/"+s.org+"/host/rename", `{"new_name":"r%s"}`, name[1:])
+			return put(s.environmentsPath()+"/host/rename", `{"new_name":"r%s"}`, name[1:])
 		}},
 		{"PUT /allowlists/{org}/{env_name}", "artifact_name", 1024, func(name string) answer {
 			return put("/allowlists/"+s.org+"/host", `{"artifact_name":"%s","artifact_fingerprint":"`+fingerprint+`","description":""}`, name)
@@ -70,8 +70,8 @@ func namedOperations(s *service) []named {
 func TestNamesHaveLimits(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.makeFlow("build")
-	s.environment("host", "server")
+	s.createFlow("build")
+	s.createEnvironment("host", "server")
 	for _, c := range namedOperations(s) {
 		t.Run(c.operation+" "+c.location, func(t *testing.T) {
 			longest := strings.Repeat("n", c.most)
@@ -86,7 +86,7 @@ func TestNamesHaveLimits(t *testing.T) {
 			}
 		})
 	}
-	for _, path := range []string{"/flows/" + s.org + "/", "/trails/" + s.org + "/r" + strings.Repeat("n", 254) + "/", "/environments/" + s.org + "/", s.typesPath() + "/"} {
+	for _, path := range []string{"/flows/" + s.org + "/", "/trails/" + s.org + "/r" + strings.Repeat("n", 254) + "/", s.environmentsPath() + "/", s.typesPath() + "/"} {
 		s.want(http.StatusNotFound, http.MethodGet, path+strings.Repeat("n", 256), nil)
 	}
 }
@@ -105,7 +105,7 @@ func TestDocumentTellsTheLimitsOfNames(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	document := s.read("/openapi.json")
-	schemas := at(t, document, "components", "schemas").(map[string]any)
+	schemas := lookup(t, document, "components", "schemas").(map[string]any)
 	for path, want := range map[string]int{
 		"CreateFlow/name": 255, "CreateLegacyFlow/name": 255, "CreateLegacyFlow/template/items": 255, "RenameFlow/new_name": 255, "CreateTrail/name": 255,
 		"CreateEnvironmentPutInput/name": 255, "RenameEnvironmentPutInput/new_name": 255, "AllowlistPutInput/artifact_name": 1024,
@@ -114,21 +114,21 @@ func TestDocumentTellsTheLimitsOfNames(t *testing.T) {
 		"CustomAttestationPostInput/target_artifacts/items": 255, "OverrideAttestationPostInput/original_attestation_type/anyOf/1": 262,
 	} {
 		name, member, _ := strings.Cut(path, "/")
-		schema := at(t, schemas, name, "properties")
+		schema := lookup(t, schemas, name, "properties")
 		for _, step := range strings.Split(member, "/") {
 			if index, err := strconv.Atoi(step); err == nil {
-				schema = at(t, schema, index)
+				schema = lookup(t, schema, index)
 				continue
 			}
-			schema = at(t, schema, step)
+			schema = lookup(t, schema, step)
 		}
-		if got := at(t, schema, "maxLength"); got != float64(want) {
+		if got := lookup(t, schema, "maxLength"); got != float64(want) {
 			t.Errorf("%s: %v, want %d", path, got, want)
 		}
 	}
 	for _, path := range []string{"/artifacts/{org}/{flow_name}", "/attestations/{org}/{flow_name}/trail/{trail_name}/override"} {
-		for _, parameter := range at(t, document, "paths", path, "post", "parameters").([]any) {
-			if name := at(t, parameter, "name"); name != "org" && at(t, parameter, "schema", "maxLength") != 255.0 {
+		for _, parameter := range lookup(t, document, "paths", path, "post", "parameters").([]any) {
+			if name := lookup(t, parameter, "name"); name != "org" && lookup(t, parameter, "schema", "maxLength") != 255.0 {
 				t.Errorf("%s: %s is %v", path, name, parameter)
 			}
 		}

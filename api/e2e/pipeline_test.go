@@ -52,8 +52,8 @@ func (s *service) read(path string) any {
 	return value
 }
 
-// attest sends an attestation as the client does and insists that it is taken.
-func (s *service) attest(trail, kind, data string, files ...part) {
+// attestCLI sends an attestation as the client does and insists that it is taken.
+func (s *service) attestCLI(trail, kind, data string, files ...part) {
 	s.t.Helper()
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/cli-ci/trail/"+trail+"/"+kind, data, files...)
 }
@@ -87,7 +87,7 @@ func TestPipelineTellsItsStoryAndReadsItBack(t *testing.T) {
 	s.wantStatus("INCOMPLETE", "MISSING")
 
 	// The artifact is attested before it is reported, then reported.
-	s.attest(pipelineCommit, "junit", `{"attestation_name":"unit-test","target_artifacts":["cli"],"git_commit_info":`+commitInfo+`,"repo_info":`+repoInfo+
+	s.attestCLI(pipelineCommit, "junit", `{"attestation_name":"unit-test","target_artifacts":["cli"],"git_commit_info":`+commitInfo+`,"repo_info":`+repoInfo+
 		`,"junit_results":[{"name":"suite","failures":0,"errors":0,"skipped":1,"total":5,"duration":2.5}],"user_data":{}}`,
 		attachment("evidence.tgz", string(fixtures.JUnitResults)))
 	s.wantStatus("INCOMPLETE", "MISSING")
@@ -99,10 +99,10 @@ func TestPipelineTellsItsStoryAndReadsItBack(t *testing.T) {
 	s.wantStatus("INCOMPLETE", "INCOMPLETE")
 
 	// The rest of the evidence comes in, one piece of it bad at first.
-	s.attest(pipelineCommit, "custom", `{"attestation_name":"coverage","artifact_fingerprint":"`+cliFingerprint+`","type_name":"coverage","attestation_data":{"line":79.5},"user_data":{}}`)
+	s.attestCLI(pipelineCommit, "custom", `{"attestation_name":"coverage","artifact_fingerprint":"`+cliFingerprint+`","type_name":"coverage","attestation_data":{"line":79.5},"user_data":{}}`)
 	s.wantStatus("NON-COMPLIANT", "NON-COMPLIANT")
-	s.attest(pipelineCommit, "custom", `{"attestation_name":"coverage","artifact_fingerprint":"`+cliFingerprint+`","type_name":"coverage","attestation_data":"{\"line\":91}","user_data":{}}`)
-	s.attest(pipelineCommit, "snyk", `{"attestation_name":"scan","artifact_fingerprint":"`+cliFingerprint+`","user_data":{},
+	s.attestCLI(pipelineCommit, "custom", `{"attestation_name":"coverage","artifact_fingerprint":"`+cliFingerprint+`","type_name":"coverage","attestation_data":"{\"line\":91}","user_data":{}}`)
+	s.attestCLI(pipelineCommit, "snyk", `{"attestation_name":"scan","artifact_fingerprint":"`+cliFingerprint+`","user_data":{},
 		"snyk_results":{"schema_version":1,"tool":{"name":"SnykCode","version":"1.0.0"},"results":[{"high_count":0,"medium_count":1,"low_count":0,"medium":[{"id":"CVE-1","message":"weak"}]}]}}`)
 	s.wantStatus("NON-COMPLIANT", "NON-COMPLIANT")
 	if got := s.want(http.StatusOK, http.MethodPost, "/attestations/"+s.org+"/cli-ci/trail/"+pipelineCommit+"/override",
@@ -110,19 +110,19 @@ func TestPipelineTellsItsStoryAndReadsItBack(t *testing.T) {
 		t.Errorf("override answered %q", got)
 	}
 	s.wantStatus("INCOMPLETE", "INCOMPLETE")
-	s.attest(pipelineCommit, "pull_request", `{"attestation_name":"pull-request","git_provider":"github","user_data":{},"git_commit_info":`+commitInfo+`,
+	s.attestCLI(pipelineCommit, "pull_request", `{"attestation_name":"pull-request","git_provider":"github","user_data":{},"git_commit_info":`+commitInfo+`,
 		"pull_requests":[{"merge_commit":"`+pipelineCommit+`","url":"https://github.com/acme/cli/pull/1","state":"MERGED","author":"someone","created_at":1750851601,
 		"merged_at":1750923680,"title":"Button","head_ref":"button","base_ref":"main","approvers":[{"username":"other","state":"APPROVED","timestamp":1750923600}],
 		"commits":[{"sha1":"`+branchCommit+`","message":"m","author":"a","timestamp":1750851600,"branch":"button","verified":true,"signature_state":"valid"}]}]}`)
-	s.attest(pipelineCommit, "system", `{"attestation_name":"risk","type_name":"decision","control":"CTRL-1","attestation_data":{"is_compliant":true},"user_data":{}}`)
+	s.attestCLI(pipelineCommit, "system", `{"attestation_name":"risk","type_name":"decision","control":"CTRL-1","attestation_data":{"is_compliant":true},"user_data":{}}`)
 	s.wantStatus("COMPLIANT", "COMPLIANT")
 
 	// What nobody asked for counts once it is bad, and no more once it is good.
-	s.attest(pipelineCommit, "generic", `{"attestation_name":"manual","is_compliant":false,"user_data":{"who":["me"]},"annotations":{"ticket":"A-1"},"external_urls":{"ci":{"href":"https://ci.example.com/1"}}}`)
+	s.attestCLI(pipelineCommit, "generic", `{"attestation_name":"manual","is_compliant":false,"user_data":{"who":["me"]},"annotations":{"ticket":"A-1"},"external_urls":{"ci":{"href":"https://ci.example.com/1"}}}`)
 	s.wantStatus("NON-COMPLIANT", "NON-COMPLIANT")
-	s.attest(pipelineCommit, "generic", `{"attestation_name":"manual","is_compliant":true,"user_data":{}}`)
-	s.attest(pipelineCommit, "jira", `{"attestation_name":"ticket","user_data":{},"jira_results":[{"issue_id":"ML-50","issue_url":"https://acme.atlassian.net/browse/ML-50","issue_exists":true}]}`)
-	s.attest(pipelineCommit, "sonar", `{"attestation_name":"quality","artifact_fingerprint":"`+cliFingerprint+`","user_data":{},"sonar_results":{"serverUrl":"https://sonar.example.com",
+	s.attestCLI(pipelineCommit, "generic", `{"attestation_name":"manual","is_compliant":true,"user_data":{}}`)
+	s.attestCLI(pipelineCommit, "jira", `{"attestation_name":"ticket","user_data":{},"jira_results":[{"issue_id":"ML-50","issue_url":"https://acme.atlassian.net/browse/ML-50","issue_exists":true}]}`)
+	s.attestCLI(pipelineCommit, "sonar", `{"attestation_name":"quality","artifact_fingerprint":"`+cliFingerprint+`","user_data":{},"sonar_results":{"serverUrl":"https://sonar.example.com",
 		"taskId":"1","status":"SUCCESS","analysedAt":"2026-11-21T10:00:00+0000","revision":"`+pipelineCommit+`","project":{"key":"cli","name":"cli","url":"https://sonar.example.com/cli"},
 		"qualityGate":{"status":"OK","conditions":[{"metric":"coverage","errorThreshold":"80","operator":"LT","value":"91","status":"OK"}]}}}`)
 	s.wantStatus("COMPLIANT", "COMPLIANT")
@@ -131,7 +131,7 @@ func TestPipelineTellsItsStoryAndReadsItBack(t *testing.T) {
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/cli-ci", artifactReport(pipelineCommit, "cli", newFingerprint, branchCommit))
 	s.wantStatus("INCOMPLETE", "INCOMPLETE")
 
-	s.readsTheStory()
+	s.wantPipelineReadBack()
 }
 
 // wantStatus insists on what the trail and its artifact have come to.
@@ -139,28 +139,28 @@ func (s *service) wantStatus(trail, artifact string) {
 	s.t.Helper()
 	got := s.read("/trails/" + s.org + "/cli-ci/" + pipelineCommit)
 	clientReadsTrail(s.t, got)
-	if state := at(s.t, got, "compliance_state"); state != trail {
-		s.t.Errorf("the trail is %v, want %s: %s", state, trail, shown(at(s.t, got, "compliance_status")))
+	if state := lookup(s.t, got, "compliance_state"); state != trail {
+		s.t.Errorf("the trail is %v, want %s: %s", state, trail, asJSON(lookup(s.t, got, "compliance_status")))
 	}
-	if at(s.t, got, "is_compliant") != (trail == "COMPLIANT") {
+	if lookup(s.t, got, "is_compliant") != (trail == "COMPLIANT") {
 		s.t.Errorf("is_compliant does not fit %s", trail)
 	}
-	status := at(s.t, got, "compliance_status", "artifacts_statuses", "cli")
-	if state := at(s.t, status, "status"); state != artifact {
-		s.t.Errorf("the artifact is %v, want %s: %s", state, artifact, shown(status))
+	status := lookup(s.t, got, "compliance_status", "artifacts_statuses", "cli")
+	if state := lookup(s.t, status, "status"); state != artifact {
+		s.t.Errorf("the artifact is %v, want %s: %s", state, artifact, asJSON(status))
 	}
-	if compliant := at(s.t, status, "is_compliant"); (compliant == nil) != (artifact == "MISSING") {
+	if compliant := lookup(s.t, status, "is_compliant"); (compliant == nil) != (artifact == "MISSING") {
 		s.t.Errorf("is_compliant of a %s artifact is %v", artifact, compliant)
 	}
 }
 
-func (s *service) readsTheStory() {
+func (s *service) wantPipelineReadBack() {
 	t := s.t
 	t.Helper()
 	trail := s.read("/trails/" + s.org + "/cli-ci/" + pipelineCommit)
 	var kinds []string
-	for _, event := range at(t, trail, "events").([]any) {
-		kinds = append(kinds, at(t, event, "type").(string))
+	for _, event := range lookup(t, trail, "events").([]any) {
+		kinds = append(kinds, lookup(t, event, "type").(string))
 	}
 	want := []string{
 		"trail_reported", "trail_attestation_for_artifact_reported", "artifact_creation_reported",
@@ -171,41 +171,41 @@ func (s *service) readsTheStory() {
 	if !slices.Equal(kinds, want) {
 		t.Errorf("events are %q, want %q", kinds, want)
 	}
-	if content := at(t, trail, "template", "content"); content != pipelineTemplate {
+	if content := lookup(t, trail, "template", "content"); content != pipelineTemplate {
 		t.Errorf("the template came back as %q", content)
 	}
 
 	// Trails, flows, repos.
 	for _, query := range []string{"?page=1&per_page=20", "?page=1&per_page=20&flow=cli-ci", "?flow_tag=team=tools", "?fingerprint=" + cliFingerprint} {
 		list := s.read("/trails/" + s.org + query)
-		clientReadsEach(t, "trails_item", at(t, list, "data"))
-		clientReads(t, "pagination", at(t, list, "pagination"))
+		clientReadsEach(t, "trails_item", lookup(t, list, "data"))
+		clientReads(t, "pagination", lookup(t, list, "pagination"))
 	}
 	clientReadsEach(t, "trails_item", s.read("/trails/"+s.org+"/cli-ci"))
 	clientReads(t, "flow", s.read("/flows/"+s.org+"/cli-ci"))
 	clientReadsEach(t, "flows_item", s.read("/flows/"+s.org))
-	clientReads(t, "pagination", at(t, s.read("/flows/"+s.org+"?page=1&per_page=20"), "pagination"))
+	clientReads(t, "pagination", lookup(t, s.read("/flows/"+s.org+"?page=1&per_page=20"), "pagination"))
 	repos := s.read("/repos/" + s.org + "?page=1&per_page=15")
 	clientReads(t, "repos", repos)
-	repo := clientReadsEach(t, "repo", at(t, repos, "repos"))[0]
+	repo := clientReadsEach(t, "repo", lookup(t, repos, "repos"))[0]
 	clientReads(t, "repo", s.read("/repos/"+s.org+"/acme/cli"))
-	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/repo/"+at(t, repo, "id").(string), []byte(`{"set_tags":{"team":"tools"}}`))
-	if tag := at(t, s.read("/repos/"+s.org+"/acme/cli"), "tags", "team"); tag != "tools" {
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/repo/"+lookup(t, repo, "id").(string), []byte(`{"set_tags":{"team":"tools"}}`))
+	if tag := lookup(t, s.read("/repos/"+s.org+"/acme/cli"), "tags", "team"); tag != "tools" {
 		t.Errorf("the repo's tag is %v", tag)
 	}
 
 	// Artifacts.
 	for _, path := range []string{"/artifacts/" + s.org + "?page=1&per_page=15", "/artifacts/" + s.org + "?flow_name=cli-ci", "/artifacts/" + s.org + "?repo_name=acme/cli", "/artifacts/" + s.org + "/cli-ci"} {
-		if items := clientReadsEach(t, "artifacts_item", s.read(path)); len(items) != 2 || at(t, items[0], "fingerprint") != newFingerprint {
-			t.Errorf("%s: got %s", path, shown(items))
+		if items := clientReadsEach(t, "artifacts_item", s.read(path)); len(items) != 2 || lookup(t, items[0], "fingerprint") != newFingerprint {
+			t.Errorf("%s: got %s", path, asJSON(items))
 		}
 	}
 	for _, fingerprint := range []string{cliFingerprint, cliFingerprint[:5], cliFingerprint[:40]} {
 		artifact := s.read("/artifacts/" + s.org + "/cli-ci/fingerprint/" + fingerprint)
 		clientReads(t, "artifact", artifact)
-		clientReadsEach(t, "history", at(t, artifact, "history"))
-		if at(t, artifact, "fingerprint") != cliFingerprint || at(t, artifact, "state") != "COMPLIANT" {
-			t.Errorf("%s: got %s", fingerprint, shown(artifact))
+		clientReadsEach(t, "history", lookup(t, artifact, "history"))
+		if lookup(t, artifact, "fingerprint") != cliFingerprint || lookup(t, artifact, "state") != "COMPLIANT" {
+			t.Errorf("%s: got %s", fingerprint, asJSON(artifact))
 		}
 	}
 	clientReadsEach(t, "artifact", s.read("/artifacts/"+s.org+"/cli-ci/commit_sha/"+pipelineCommit))
@@ -221,30 +221,30 @@ func (s *service) readsTheStory() {
 	for name, member := range members {
 		found := clientReadsEach(t, "attestation", s.read("/attestations/"+s.org+"/cli-ci/trail/"+pipelineCommit+"/"+name))
 		// The last one is what was attested first; an override may have come behind.
-		if first := found[len(found)-1]; at(t, first, member) == nil {
-			t.Errorf("%s has no %s: %s", name, member, shown(first))
+		if first := found[len(found)-1]; lookup(t, first, member) == nil {
+			t.Errorf("%s has no %s: %s", name, member, asJSON(first))
 		}
-		id := at(t, found[0], "attestation_id").(string)
-		detail := at(t, s.read("/attestations/"+s.org+"?attestation_id="+id), "data")
+		id := lookup(t, found[0], "attestation_id").(string)
+		detail := lookup(t, s.read("/attestations/"+s.org+"?attestation_id="+id), "data")
 		if items := clientReadsEach(t, "attestation", detail); len(items) != 1 {
-			t.Errorf("%s by id: %s", name, shown(detail))
+			t.Errorf("%s by id: %s", name, asJSON(detail))
 		}
 	}
-	if both := s.read("/attestations/" + s.org + "/cli-ci/trail/" + pipelineCommit + "/manual").([]any); len(both) != 2 || at(t, both[0], "is_compliant") != true {
-		t.Errorf("an attestation reported twice: %s", shown(both))
+	if both := s.read("/attestations/" + s.org + "/cli-ci/trail/" + pipelineCommit + "/manual").([]any); len(both) != 2 || lookup(t, both[0], "is_compliant") != true {
+		t.Errorf("an attestation reported twice: %s", asJSON(both))
 	}
 	clientReadsEach(t, "attestation", s.read("/attestations/"+s.org+"/cli-ci/artifact/"+cliFingerprint+"/coverage"))
-	clientReadsEach(t, "attestation", at(t, s.read("/attestations/"+s.org+"/cli-ci?page=1&per_page=5"), "data"))
+	clientReadsEach(t, "attestation", lookup(t, s.read("/attestations/"+s.org+"/cli-ci?page=1&per_page=5"), "data"))
 	byCommit := s.read("/attestations/" + s.org + "/list_attestations_for_criteria?commit_list=" + pipelineCommit)
-	clientReadsEach(t, "attestation", at(t, byCommit, pipelineCommit))
-	s.walksAllAttestations(11)
+	clientReadsEach(t, "attestation", lookup(t, byCommit, pipelineCommit))
+	s.wantAttestationsByCursor(11)
 
 	// The evidence comes back byte for byte.
-	attached := at(t, s.read("/attestations/"+s.org+"/cli-ci/trail/"+pipelineCommit+"/unit-test"), 0)
-	if sum := fmt.Sprintf("%x", sha256.Sum256(fixtures.JUnitResults)); at(t, attached, "evidence_archive_fingerprint") != sum {
-		t.Errorf("the evidence is not %s: %s", sum, shown(attached))
+	attached := lookup(t, s.read("/attestations/"+s.org+"/cli-ci/trail/"+pipelineCommit+"/unit-test"), 0)
+	if sum := fmt.Sprintf("%x", sha256.Sum256(fixtures.JUnitResults)); lookup(t, attached, "evidence_archive_fingerprint") != sum {
+		t.Errorf("the evidence is not %s: %s", sum, asJSON(attached))
 	}
-	evidenceLink := at(t, attached, "_links", "evidence", "href").(string)
+	evidenceLink := lookup(t, attached, "_links", "evidence", "href").(string)
 	if got := s.do(http.MethodGet, strings.TrimPrefix(evidenceLink, s.URL), adminKey, nil); got.status != http.StatusOK || !bytes.Equal(got.body, fixtures.JUnitResults) {
 		t.Errorf("evidence: status %d, %d of %d bytes", got.status, len(got.body), len(fixtures.JUnitResults))
 	}
@@ -253,20 +253,20 @@ func (s *service) readsTheStory() {
 	for _, value := range []string{cliFingerprint[:8], pipelineCommit} {
 		found := s.read("/search/" + s.org + "/sha/" + value)
 		clientReads(t, "search", found)
-		clientReads(t, "search.resolved_to", at(t, found, "resolved_to"))
-		clientReads(t, "search.matches", at(t, found, "resolved_to", "fingerprints"))
-		clientReads(t, "search.matches", at(t, found, "resolved_to", "commits"))
-		clientReadsEach(t, "search.artifact", at(t, found, "artifacts"))
+		clientReads(t, "search.resolved_to", lookup(t, found, "resolved_to"))
+		clientReads(t, "search.matches", lookup(t, found, "resolved_to", "fingerprints"))
+		clientReads(t, "search.matches", lookup(t, found, "resolved_to", "commits"))
+		clientReadsEach(t, "search.artifact", lookup(t, found, "artifacts"))
 	}
-	for _, kind := range []any{s.read("/custom-attestation-types/" + s.org + "/coverage"), at(t, s.read("/custom-attestation-types/"+s.org), 0)} {
+	for _, kind := range []any{s.read("/custom-attestation-types/" + s.org + "/coverage"), lookup(t, s.read("/custom-attestation-types/"+s.org), 0)} {
 		clientReads(t, "attestation_type", kind)
-		clientReadsEach(t, "attestation_type.version", at(t, kind, "versions"))
+		clientReadsEach(t, "attestation_type.version", lookup(t, kind, "versions"))
 	}
-	if name := at(t, s.read("/attestations/system-attestation-types"), "system_attestation_types", 0, "name"); name == nil {
+	if name := lookup(t, s.read("/attestations/system-attestation-types"), "system_attestation_types", 0, "name"); name == nil {
 		t.Error("no system attestation types")
 	}
 	for _, schema := range []string{"flow-template", "environment-policy"} {
-		if id := at(t, s.read("/schemas/"+schema+"/v1"), "$schema"); id == nil {
+		if id := lookup(t, s.read("/schemas/"+schema+"/v1"), "$schema"); id == nil {
 			t.Errorf("%s is no JSON Schema", schema)
 		}
 	}
@@ -274,14 +274,14 @@ func (s *service) readsTheStory() {
 
 func (s *service) wantLatestCommit(fingerprint, query string, want any) {
 	s.t.Helper()
-	got := at(s.t, s.read("/artifacts/"+s.org+"/cli-ci/"+fingerprint+"/latest_commit"+query), "latest_commit")
+	got := lookup(s.t, s.read("/artifacts/"+s.org+"/cli-ci/"+fingerprint+"/latest_commit"+query), "latest_commit")
 	if got != want {
 		s.t.Errorf("latest commit of %.8s%s is %v, want %v", fingerprint, query, got, want)
 	}
 }
 
-// walksAllAttestations follows the cursors to the end.
-func (s *service) walksAllAttestations(want int) {
+// wantAttestationsByCursor follows the cursors to the end.
+func (s *service) wantAttestationsByCursor(want int) {
 	s.t.Helper()
 	seen := map[string]bool{}
 	next := s.URL + "/api/v2/attestations/" + s.org + "?per_page=3"

@@ -28,8 +28,8 @@ const acceptedText = "report accepted, it will be processed"
 func TestReportSurvivesRedisForgettingEverything(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond})
-	s.environment("host", evidence.Server)
-	got := s.want(http.StatusOK, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a"))
+	s.createEnvironment("host", evidence.Server)
+	got := s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/host/report/server", serverReport("a"))
 	if got.text(t) != acceptedText {
 		t.Errorf("answered %s", got.body)
 	}
@@ -38,15 +38,15 @@ func TestReportSurvivesRedisForgettingEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.clock.turn(time.Minute)
-	s.serveQueues()
+	s.startWorker()
 	s.awaitSnapshot("host")
 }
 
 func TestReportSurvivesAKilledWorker(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond})
-	s.environment("host", evidence.Server)
-	s.want(http.StatusOK, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a"))
+	s.createEnvironment("host", evidence.Server)
+	s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/host/report/server", serverReport("a"))
 	s.awaitTask()
 	s.runDyingWorker()
 	if latest, err := s.Process.Store.Snapshots.Latest(t.Context(), s.environmentID("host")); err != nil || latest != 0 {
@@ -54,7 +54,7 @@ func TestReportSurvivesAKilledWorker(t *testing.T) {
 	}
 	// The lease of the killed worker runs out; its task is still active in Redis.
 	s.clock.turn(time.Minute)
-	s.serveQueues()
+	s.startWorker()
 	s.awaitSnapshot("host")
 }
 
@@ -64,9 +64,9 @@ func TestReportsAreTakenWhileRedisIsAway(t *testing.T) {
 		t.Skip("stops its Redis, which is not its own here")
 	}
 	s := start(t, options{real: true, reportWait: time.Second})
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	s.StopRedis()
-	got := s.want(http.StatusOK, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a"))
+	got := s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/host/report/server", serverReport("a"))
 	if got.text(t) != acceptedText {
 		t.Errorf("answered %s", got.body)
 	}
@@ -89,8 +89,8 @@ func (s *service) awaitTask() {
 	})
 }
 
-// serveQueues starts a worker within the service.
-func (s *service) serveQueues() {
+// startWorker starts a worker within the service.
+func (s *service) startWorker() {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	if err := s.StartWorker(ctx); err != nil {
@@ -105,7 +105,7 @@ func (s *service) awaitSnapshot(environment string) {
 	eventually(s.t, "the snapshot appears", func() bool {
 		return s.do(http.MethodGet, "/api/v2/snapshots/"+s.org+"/"+environment+"/1", adminKey, nil).status == http.StatusOK
 	})
-	latest := s.snapshot(environment, "-1")
+	latest := s.getSnapshot(environment, "-1")
 	if latest.Index != 1 || len(latest.Artifacts) != 1 {
 		s.t.Errorf("snapshot %d with %d artifacts", latest.Index, len(latest.Artifacts))
 	}

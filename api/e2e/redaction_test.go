@@ -14,8 +14,8 @@ import (
 	"attestry/storage"
 )
 
-// talkative puts the ids it is asked for into its errors and panics, as a driver may.
-type talkative struct {
+// leakyDocuments puts the ids it is asked for into its errors and panics, as a driver may.
+type leakyDocuments struct {
 	storage.Documents
 	mode atomic.Pointer[failure]
 }
@@ -23,7 +23,7 @@ type talkative struct {
 // failure names the collections whose documents cannot be read.
 type failure struct{ fails, panics string }
 
-func (k *talkative) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
+func (k *leakyDocuments) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
 	mode := k.mode.Load()
 	switch {
 	case mode == nil:
@@ -35,7 +35,7 @@ func (k *talkative) Get(ctx context.Context, schema *storage.Schema, id string) 
 	return k.Documents.Get(ctx, schema, id)
 }
 
-func (k *talkative) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+func (k *leakyDocuments) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
 	for _, id := range ids {
 		if _, err := k.Get(ctx, schema, id); err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return nil, err
@@ -44,8 +44,8 @@ func (k *talkative) GetMany(ctx context.Context, schema *storage.Schema, ids []s
 	return k.Documents.GetMany(ctx, schema, ids)
 }
 
-// escapeEach percent-encodes every byte.
-func escapeEach(text string) string {
+// escapeAll percent-encodes every byte.
+func escapeAll(text string) string {
 	var b strings.Builder
 	for _, char := range []byte(text) {
 		b.WriteString("%" + strings.ToUpper(string("0123456789abcdef"[char>>4])+string("0123456789abcdef"[char&15])))
@@ -60,7 +60,7 @@ func TestKeyThatIsPastedIntoARequestIsNowhereInLogOrAnswer(t *testing.T) {
 		"an imported key":     `pass/word+with?odd=chars & "more"`,
 		"a long imported key": strings.Repeat("correct horse/", 40),
 	}
-	engine := &talkative{}
+	engine := &leakyDocuments{}
 	s := start(t, options{withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
 		engine.Documents = docs
 		return engine
@@ -73,7 +73,7 @@ func TestKeyThatIsPastedIntoARequestIsNowhereInLogOrAnswer(t *testing.T) {
 		})
 		s.must(err)
 		for _, authorization := range []string{"Bearer " + key, "Basic " + base64.StdEncoding.EncodeToString([]byte(key+":"))} {
-			for escaping, escape := range map[string]func(string) string{"as in a path": url.PathEscape, "each byte": escapeEach} {
+			for escaping, escape := range map[string]func(string) string{"as in a path": url.PathEscape, "each byte": escapeAll} {
 				for place, request := range map[string]struct {
 					method, path, id, body string
 					fails, panics          string
@@ -85,7 +85,7 @@ func TestKeyThatIsPastedIntoARequestIsNowhereInLogOrAnswer(t *testing.T) {
 					"a parameter":            {path: "/trails/of-" + name + "?per_page=" + escape(key), status: 400},
 					"the request id":         {path: "/flows/of-" + name, id: key, status: 200},
 					"the request id, hidden": {path: "/flows/of-" + name, id: escape(key), status: 200},
-					"a body":                 {method: "PUT", path: "/flows/of-" + name, body: `{"name":` + quoted(key) + `}`, status: 400},
+					"a body":                 {method: "PUT", path: "/flows/of-" + name, body: `{"name":` + quoteJSON(key) + `}`, status: 400},
 					"an error":               {path: "/flows/of-" + name + "/" + escape(key), fails: "names", status: 500},
 					"a panic":                {path: "/flows/of-" + name + "/" + escape(key), panics: "names", status: 500},
 					"the user agent":         {path: "/flows/of-" + name, status: 200},
@@ -125,7 +125,7 @@ func TestKeyThatIsPastedIntoARequestIsNowhereInLogOrAnswer(t *testing.T) {
 	}
 }
 
-func quoted(text string) string { return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"` }
+func quoteJSON(text string) string { return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"` }
 
 // wantHidden looks for a key, or the beginning of a long one, in a text,
 // percent-decoded and unquoted.
@@ -133,7 +133,7 @@ func wantHidden(t *testing.T, key, where, text string) {
 	t.Helper()
 	key = key[:min(len(key), 100)]
 	for range 3 {
-		for _, form := range []string{key, strings.ReplaceAll(key, " ", "+"), strings.Trim(quoted(key), `"`)} {
+		for _, form := range []string{key, strings.ReplaceAll(key, " ", "+"), strings.Trim(quoteJSON(key), `"`)} {
 			if strings.Contains(text, form) || strings.Contains(strings.ReplaceAll(text, `\"`, `"`), form) {
 				t.Fatalf("the key is in %s: %s", where, text)
 			}

@@ -15,7 +15,7 @@ const badDigest = `{"artifacts":[{"digests":{"web":"ABC"},"creationTimestamp":1}
 func TestBadReportsAreRefusedInTheWordsOfTheContract(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	const validation = "Input payload validation failed"
 	for name, c := range map[string]struct {
 		path, body string
@@ -79,7 +79,7 @@ func (s *service) assertNothingStored(environment string) {
 func TestKeysDecideWhoMayDoWhat(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	report := "/api/v2/environments/" + s.org + "/host/report/server"
 	for name, c := range map[string]struct {
 		method, path, authorization string
@@ -143,7 +143,7 @@ func TestSnapshotterMayCreateEnvironmentsAndReport(t *testing.T) {
 func TestMissingSnapshotsAreNamedAsInTheContract(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Server)
+	s.createEnvironment("prod", evidence.Server)
 	for expression, want := range map[string]string{
 		"-1":        "Org: '" + s.org + "'. Snapshot 'prod#-1' resolves to 'prod#0'. len(snapshots) == 0. Indexes are 1-based",
 		"23":        "Org: '" + s.org + "'. Snapshot 'prod#23' resolves to 'prod#23'. len(snapshots) == 0. Indexes are 1-based",

@@ -17,7 +17,7 @@ import (
 // report sends a report of the given type and insists on the answer's status.
 func (s *service) report(status int, environment, kind, body string) answer {
 	s.t.Helper()
-	return s.want(status, http.MethodPut, "/environments/"+s.org+"/"+environment+"/report/"+kind, []byte(body))
+	return s.want(status, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/"+kind, []byte(body))
 }
 
 // named finds the artifacts of a snapshot that have a name and run.
@@ -87,11 +87,11 @@ func TestEveryTypeOfReportShowsWhatRunsAndItsContext(t *testing.T) {
 	s := shareOnAnyEngine(t)
 	for i, c := range reportedTypes {
 		environment := fmt.Sprint("env-", i)
-		s.environment(environment, c.environment)
+		s.createEnvironment(environment, c.environment)
 		body := reportOf(`{"web:1.0":"`+digestOf("web")+`"}`, c.members)
 		s.report(http.StatusCreated, environment, c.kind, body)
 		s.report(http.StatusOK, environment, c.kind, body)
-		got := s.snapshot(environment, "-1")
+		got := s.getSnapshot(environment, "-1")
 		if got.Index != 1 || got.Type != string(c.environment) || len(got.Artifacts) != 1 {
 			t.Errorf("%s: snapshot %d of type %s has %d artifacts", c.kind, got.Index, got.Type, len(got.Artifacts))
 			continue
@@ -114,12 +114,12 @@ func TestEmptyReportIsValidForEveryTypeAndEverythingExits(t *testing.T) {
 	s := share(t)
 	for i, c := range reportedTypes {
 		environment := fmt.Sprint("env-", i)
-		s.environment(environment, c.environment)
+		s.createEnvironment(environment, c.environment)
 		s.report(http.StatusCreated, environment, c.kind, `{"artifacts":[]}`)
 		s.report(http.StatusCreated, environment, c.kind, reportOf(`{"web":"`+digestOf("web")+`"}`, c.members))
 		s.report(http.StatusCreated, environment, c.kind, fmt.Sprintf(`{"type":%q,"artifacts":[]}`, c.kind))
 		for index, want := range map[string]int{"1": 0, "2": 1, "3": 0} {
-			if got := s.snapshot(environment, index); len(got.runs()) != want {
+			if got := s.getSnapshot(environment, index); len(got.runs()) != want {
 				t.Errorf("%s: %v run in snapshot %s", c.kind, got.runs(), index)
 			}
 		}
@@ -133,10 +133,10 @@ func TestEnvironmentsTakeOnlyReportsOfTheirType(t *testing.T) {
 	for _, c := range reportedTypes {
 		if !slices.Contains(types, c.environment) {
 			types = append(types, c.environment)
-			s.environment(string(c.environment), c.environment)
+			s.createEnvironment(string(c.environment), c.environment)
 		}
 	}
-	s.environment("logical", evidence.LogicalType)
+	s.createEnvironment("logical", evidence.LogicalType)
 	for _, c := range reportedTypes {
 		for _, kind := range append(types, evidence.LogicalType) {
 			taken := slices.ContainsFunc(reportedTypes, func(other reported) bool {
@@ -165,7 +165,7 @@ func TestReportOfAnotherTypeThanItsAddressIsRefused(t *testing.T) {
 	s := share(t)
 	for i, c := range reportedTypes {
 		environment := fmt.Sprint("env-", i)
-		s.environment(environment, c.environment)
+		s.createEnvironment(environment, c.environment)
 		for _, kind := range []string{"logical", "", strings.ToUpper(c.kind) + "s"} {
 			_, errors := s.report(http.StatusBadRequest, environment, c.kind, fmt.Sprintf(`{"type":%q,"artifacts":[]}`, kind)).problem(t)
 			if want := fmt.Sprintf("Input should be '%s' [input: %s]", c.kind, kind); errors["type"] != want {
@@ -179,10 +179,10 @@ func TestReportOfAnotherTypeThanItsAddressIsRefused(t *testing.T) {
 func TestSharedFixturesAreTakenAsTheyAre(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("cluster", evidence.ECS)
+	s.createEnvironment("cluster", evidence.ECS)
 	s.report(http.StatusCreated, "cluster", "ECS", string(fixtures.ECSReport))
 	s.report(http.StatusOK, "cluster", "ECS", string(fixtures.ECSReport))
-	got := s.snapshot("cluster", "1")
+	got := s.getSnapshot("cluster", "1")
 	const registry = "111122223333.dkr.ecr.eu-central-1.amazonaws.com/"
 	web := got.named(registry + "web:1.0")
 	if len(got.Artifacts) != 2 || len(web) != 1 || len(got.named(registry+"unpulled:latest")) != 0 {
@@ -199,9 +199,9 @@ func TestSharedFixturesAreTakenAsTheyAre(t *testing.T) {
 		{"functions", "serverless", evidence.Lambda, fixtures.ServerlessReport}, {"revisions", "serverless", evidence.CloudRun, fixtures.ServerlessReport},
 		{"host", "server", evidence.Server, fixtures.ServerReport},
 	} {
-		s.environment(c.environment, c.of)
+		s.createEnvironment(c.environment, c.of)
 		s.report(http.StatusCreated, c.environment, c.kind, string(c.body))
-		if got := s.snapshot(c.environment, "1"); len(got.Artifacts) != 2 || got.Type != string(c.of) {
+		if got := s.getSnapshot(c.environment, "1"); len(got.Artifacts) != 2 || got.Type != string(c.of) {
 			t.Errorf("%s: %d artifacts in a snapshot of type %s", c.kind, len(got.Artifacts), got.Type)
 		}
 	}
@@ -225,16 +225,16 @@ func TestUnknownDigestOfWhatNeverRanIsLeftOut(t *testing.T) {
 		"azure-apps": {evidence.AzureApps, `,"app_name":"a","app_kind":"app","digests_source":"acr"`},
 		"cloud-run":  {evidence.CloudRun, `,"kind":"job"`},
 	} {
-		s.environment(kind, c.of)
+		s.createEnvironment(kind, c.of)
 		unknown := reportOf(`{"web":""}`, c.members)
 		s.report(http.StatusCreated, kind, kind, unknown)
-		if got := s.snapshot(kind, "-1"); got.Index != 1 || len(got.Artifacts) != 0 {
+		if got := s.getSnapshot(kind, "-1"); got.Index != 1 || len(got.Artifacts) != 0 {
 			t.Errorf("%s: snapshot %d has %v", kind, got.Index, got.Artifacts)
 		}
 		s.report(http.StatusOK, kind, kind, unknown)
 		s.report(http.StatusCreated, kind, kind, reportOf(`{"web":"`+digestOf("web")+`"}`, c.members))
 		s.report(http.StatusOK, kind, kind, unknown)
-		if got := s.snapshot(kind, "-1"); got.Index != 2 || got.runs()["web"] != digestOf("web") {
+		if got := s.getSnapshot(kind, "-1"); got.Index != 2 || got.runs()["web"] != digestOf("web") {
 			t.Errorf("%s: snapshot %d runs %v", kind, got.Index, got.runs())
 		}
 	}
@@ -243,7 +243,7 @@ func TestUnknownDigestOfWhatNeverRanIsLeftOut(t *testing.T) {
 func TestUnknownDigestTakesOverTheLatestFingerprintOfItsName(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.ECS)
+	s.createEnvironment("prod", evidence.ECS)
 	a, b := digestOf("a"), digestOf("b")
 	for _, step := range []struct {
 		what   string
@@ -265,7 +265,7 @@ func TestUnknownDigestTakesOverTheLatestFingerprintOfItsName(t *testing.T) {
 		{"what is gone is forgotten", 200, ecsReport(ecsTask("web", "", 11), ecsTask("api", "", 11)), map[string]string{"web": b}},
 	} {
 		s.report(step.status, "prod", "ECS", step.body)
-		if got := s.snapshot("prod", "-1").runs(); !maps.Equal(got, step.want) {
+		if got := s.getSnapshot("prod", "-1").runs(); !maps.Equal(got, step.want) {
 			t.Errorf("%s: %v run, want %v", step.what, got, step.want)
 		}
 	}
@@ -274,10 +274,10 @@ func TestUnknownDigestTakesOverTheLatestFingerprintOfItsName(t *testing.T) {
 func TestRolloutWithAnUnknownDigestKeepsTheFormerFingerprintBesideTheNewOne(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.ECS)
+	s.createEnvironment("prod", evidence.ECS)
 	s.report(http.StatusCreated, "prod", "ECS", ecsReport(ecsTask("web", digestOf("old"), 1)))
 	s.report(http.StatusCreated, "prod", "ECS", ecsReport(ecsTask("web", "", 1), ecsTask("web", digestOf("new"), 2)))
-	got := s.snapshot("prod", "-1").named("web")
+	got := s.getSnapshot("prod", "-1").named("web")
 	if len(got) != 2 || annotation(got[0]) != "started-unknown" || got[0]["fingerprint"] != digestOf("new") ||
 		annotation(got[1]) != "unchanged" || got[1]["fingerprint"] != digestOf("old") {
 		t.Errorf("%v run", got)
@@ -287,10 +287,10 @@ func TestRolloutWithAnUnknownDigestKeepsTheFormerFingerprintBesideTheNewOne(t *t
 func TestOneFingerprintUnderTwoNamesIsOneArtifact(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.ECS)
+	s.createEnvironment("prod", evidence.ECS)
 	s.report(http.StatusCreated, "prod", "ECS", ecsReport(
 		ecsTask("web:latest", digestOf("web"), 30), ecsTask("web:1.0", digestOf("web"), 10), ecsTask("web:1.0", digestOf("web"), 20)))
-	got := s.snapshot("prod", "1")
+	got := s.getSnapshot("prod", "1")
 	if len(got.Artifacts) != 1 || got.Artifacts[0]["name"] != "web:1.0" || fmt.Sprint(got.Artifacts[0]["creationTimestamp"]) != "[10 20 30]" {
 		t.Fatalf("shown as %v", got.Artifacts)
 	}
@@ -302,10 +302,10 @@ func TestOneFingerprintUnderTwoNamesIsOneArtifact(t *testing.T) {
 func TestOneNameWithTwoFingerprintsIsTwoArtifacts(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Docker)
+	s.createEnvironment("prod", evidence.Docker)
 	s.report(http.StatusCreated, "prod", "docker", fmt.Sprintf(
 		`{"artifacts":[{"digests":{"web":"%s"},"creationTimestamp":1},{"digests":{"web":"%s"},"creationTimestamp":2}]}`, digestOf("a"), digestOf("b")))
-	if got := s.snapshot("prod", "1").named("web"); len(got) != 2 || got[0]["fingerprint"] == got[1]["fingerprint"] {
+	if got := s.getSnapshot("prod", "1").named("web"); len(got) != 2 || got[0]["fingerprint"] == got[1]["fingerprint"] {
 		t.Errorf("shown as %v", got)
 	}
 }
@@ -313,11 +313,11 @@ func TestOneNameWithTwoFingerprintsIsTwoArtifacts(t *testing.T) {
 func TestTimesAreKeptAsTheyWereReported(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.Lambda)
+	s.createEnvironment("prod", evidence.Lambda)
 	s.report(http.StatusCreated, "prod", "lambda", fmt.Sprintf(
 		`{"artifacts":[{"digests":{"f":"%[1]s"},"creationTimestamp":-5},{"digests":{"f":"%[1]s"},"creationTimestamp":0},{"digests":{"f":"%[1]s"},"creationTimestamp":32503680000.0}]}`,
 		digestOf("f")))
-	if got := s.snapshot("prod", "1").Artifacts[0]["creationTimestamp"]; fmt.Sprint(got) != "[-5 0 3.250368e+10]" {
+	if got := s.getSnapshot("prod", "1").Artifacts[0]["creationTimestamp"]; fmt.Sprint(got) != "[-5 0 3.250368e+10]" {
 		t.Errorf("shown as %v", got)
 	}
 }
@@ -325,7 +325,7 @@ func TestTimesAreKeptAsTheyWereReported(t *testing.T) {
 func TestLargestReportIsTakenAndOneByteMoreIsNot(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	const limit = 32 << 20
 	largest := append(serverReport("a"), bytes.Repeat([]byte(" "), limit)...)[:limit]
 	s.report(http.StatusCreated, "host", "server", string(largest))
@@ -341,7 +341,7 @@ func TestHundredThousandFilesAreOneReport(t *testing.T) {
 	}
 	const files = 100_000
 	s := start(t, options{})
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	names := make([]string, files)
 	for i := range names {
 		names[i] = fmt.Sprint("share/", i)
@@ -357,7 +357,7 @@ func TestHundredThousandFilesAreOneReport(t *testing.T) {
 		return s.do(http.MethodGet, "/api/v2/snapshots/"+s.org+"/host/1", adminKey, nil).status == http.StatusOK
 	})
 	t.Logf("the snapshot is there after %s", time.Since(began))
-	if made := s.snapshot("host", "1"); made.ArtifactComplianceCount["null"] != files || len(made.Artifacts) != files {
+	if made := s.getSnapshot("host", "1"); made.ArtifactComplianceCount["null"] != files || len(made.Artifacts) != files {
 		t.Errorf("%v counted, %d shown", made.ArtifactComplianceCount, len(made.Artifacts))
 	}
 }

@@ -11,34 +11,34 @@ import (
 	"attestry/evidence"
 )
 
-// repo reports a repository to an organization, in the way that reports do, and
+// reportRepo reports a repository to an organization, in the way that reports do, and
 // returns its internal id.
-func (s *service) repo(organization, name, provider, id, more string) string {
+func (s *service) reportRepo(organization, name, provider, id, more string) string {
 	s.t.Helper()
 	info := fmt.Sprintf(`{"name":%q,"url":"https://%s.example.com/%s","provider":%q,"id":%q%s}`, name, provider, name, provider, id, more)
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+organization+"/repo-ci", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"app","build_url":"b","commit_url":"c","trail_name":"t","template_reference_name":"app","repo_info":%s}`,
 		evidence.HashAPIKey(name+provider+id), info))
-	for _, found := range s.reposOf(organization, "?per_page=50&repo_id="+url.QueryEscape(id)) {
-		if at(s.t, found, "provider") == provider {
-			return at(s.t, found, "id").(string)
+	for _, found := range s.listRepos(organization, "?per_page=50&repo_id="+url.QueryEscape(id)) {
+		if lookup(s.t, found, "provider") == provider {
+			return lookup(s.t, found, "id").(string)
 		}
 	}
 	s.t.Fatalf("no repo %s came of its report", name)
 	return ""
 }
 
-func (s *service) reposOf(organization, query string) []any {
+func (s *service) listRepos(organization, query string) []any {
 	s.t.Helper()
-	return at(s.t, s.read("/repos/"+organization+query), "repos").([]any)
+	return lookup(s.t, s.read("/repos/"+organization+query), "repos").([]any)
 }
 
 func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	id := s.repo(s.org, "cyber-dojo/differ", "github", "42", `,"description":"of a test"`)
-	deep := s.repo(s.org, "a/b/c", "gitlab", "43", "")
-	shadowed := s.repo(s.org, "tags", "github", "44", "")
+	id := s.reportRepo(s.org, "cyber-dojo/differ", "github", "42", `,"description":"of a test"`)
+	deep := s.reportRepo(s.org, "a/b/c", "gitlab", "43", "")
+	shadowed := s.reportRepo(s.org, "tags", "github", "44", "")
 	for path, want := range map[string]string{
 		"/cyber-dojo/differ":                 id,
 		"/cyber-dojo%2Fdiffer":               id,
@@ -53,20 +53,20 @@ func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
 	} {
 		got := s.read("/repos/" + s.org + path)
 		clientReads(t, "repo", got)
-		if at(t, got, "id") != want {
-			t.Errorf("%s: got %s", path, shown(got))
+		if lookup(t, got, "id") != want {
+			t.Errorf("%s: got %s", path, asJSON(got))
 		}
 	}
 	got := s.read("/repos/" + s.org + "/cyber-dojo/differ")
-	if at(t, got, "repo_id") != "42" || at(t, got, "description") != "of a test" || at(t, got, "url") != "https://github.example.com/cyber-dojo/differ" {
-		t.Errorf("got %s", shown(got))
+	if lookup(t, got, "repo_id") != "42" || lookup(t, got, "description") != "of a test" || lookup(t, got, "url") != "https://github.example.com/cyber-dojo/differ" {
+		t.Errorf("got %s", asJSON(got))
 	}
-	if when, err := time.Parse(time.RFC3339, at(t, got, "latest_activity").(string)); err != nil || time.Since(when).Abs() > time.Minute {
+	if when, err := time.Parse(time.RFC3339, lookup(t, got, "latest_activity").(string)); err != nil || time.Since(when).Abs() > time.Minute {
 		t.Errorf("latest activity %v, %v", when, err)
 	}
-	self := strings.TrimPrefix(at(t, got, "_links", "self", "href").(string), s.URL+"/api/v2")
-	if again := s.read(self); at(t, again, "id") != id {
-		t.Errorf("its own link %s leads to %s", self, shown(again))
+	self := strings.TrimPrefix(lookup(t, got, "_links", "self", "href").(string), s.URL+"/api/v2")
+	if again := s.read(self); lookup(t, again, "id") != id {
+		t.Errorf("its own link %s leads to %s", self, asJSON(again))
 	}
 	if head := s.do(http.MethodHead, "/api/v2/repos/"+s.org+"/cyber-dojo/differ", adminKey, nil); head.status != http.StatusOK || len(head.body) != 0 {
 		t.Errorf("HEAD: %d %q", head.status, head.body)
@@ -91,28 +91,28 @@ func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
 func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
-	github, gitlab := s.repo(s.org, "acme/cli", "github", "1", ""), s.repo(s.org, "acme/cli", "gitlab", "1", "")
+	github, gitlab := s.reportRepo(s.org, "acme/cli", "github", "1", ""), s.reportRepo(s.org, "acme/cli", "gitlab", "1", "")
 	if github == gitlab {
 		t.Fatal("one repo for two providers")
 	}
 	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"/acme/cli", nil),
 		"Multiple repos named 'acme/cli' exist (github, gitlab). Specify the 'provider'")
 	for provider, want := range map[string]string{"github": github, "gitlab": gitlab} {
-		if got := at(t, s.read("/repos/"+s.org+"/acme/cli?provider="+provider), "id"); got != want {
+		if got := lookup(t, s.read("/repos/"+s.org+"/acme/cli?provider="+provider), "id"); got != want {
 			t.Errorf("%s: %v, want %s", provider, got, want)
 		}
 	}
 	// At one provider, the name has passed on to the newest repository, also when an
 	// older one is reported after it.
 	s.clock.turn(time.Hour)
-	successor := s.repo(s.org, "acme/cli", "github", "2", "")
+	successor := s.reportRepo(s.org, "acme/cli", "github", "2", "")
 	s.clock.turn(time.Hour)
-	s.repo(s.org, "acme/cli", "github", "1", "")
-	if got := at(t, s.read("/repos/"+s.org+"/acme/cli?provider=github"), "id"); got != successor {
+	s.reportRepo(s.org, "acme/cli", "github", "1", "")
+	if got := lookup(t, s.read("/repos/"+s.org+"/acme/cli?provider=github"), "id"); got != successor {
 		t.Errorf("got %v, want %s", got, successor)
 	}
 	// Renamed at the provider, it stays the same repository.
-	if renamed := s.repo(s.org, "acme/client", "gitlab", "1", ""); renamed != gitlab {
+	if renamed := s.reportRepo(s.org, "acme/client", "gitlab", "1", ""); renamed != gitlab {
 		t.Errorf("renamed, it is %s, not %s", renamed, gitlab)
 	}
 	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.org+"/acme/cli?provider=gitlab", nil)
@@ -121,11 +121,11 @@ func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
 func TestOperationsByRepoNameRefuseANameThatSeveralHave(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
-	s.environment("prod", evidence.Server)
-	s.repo(s.org, "acme/cli", "github", "1", "")
+	s.createEnvironment("prod", evidence.Server)
+	s.reportRepo(s.org, "acme/cli", "github", "1", "")
 	s.clock.turn(time.Hour)
-	s.repo(s.org, "acme/cli", "github", "2", "")
-	s.repo(s.org, "other", "gitlab", "3", "")
+	s.reportRepo(s.org, "acme/cli", "github", "2", "")
+	s.reportRepo(s.org, "other", "gitlab", "3", "")
 	for name, path := range map[string]string{
 		"get_repo":                "/repos/" + s.org + "/acme/cli?",
 		"get_repo_live_artifacts": "/repos/" + s.org + "/live-artifacts/acme/cli?",
@@ -155,8 +155,8 @@ func TestOperationsByRepoNameRefuseANameThatSeveralHave(t *testing.T) {
 		if builds, ok := got.(map[string]any); ok {
 			got = builds["builds"]
 		}
-		if items := got.([]any); len(items) != 1 || at(t, items[0], "fingerprint") != want {
-			t.Errorf("%s of the newest repository: %s", list, shown(got))
+		if items := got.([]any); len(items) != 1 || lookup(t, items[0], "fingerprint") != want {
+			t.Errorf("%s of the newest repository: %s", list, asJSON(got))
 		}
 	}
 }
@@ -174,14 +174,14 @@ func TestReportWithoutAProviderJoinsTheRepoThatIsKnown(t *testing.T) {
 				s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/ci", fmt.Sprintf(
 					`{"name":"t%d","repo_info":{"name":"acme/cli","id":"42","url":"https://github.com/acme/cli"%s}}`, i, provider))
 			}
-			repos := s.reposOf(s.org, "")
-			if len(repos) != 1 || at(t, repos[0], "provider") != "github" {
-				t.Fatalf("the reports made %s", shown(repos))
+			repos := s.listRepos(s.org, "")
+			if len(repos) != 1 || lookup(t, repos[0], "provider") != "github" {
+				t.Fatalf("the reports made %s", asJSON(repos))
 			}
 			for i := range order {
 				trail := s.read(fmt.Sprintf("/trails/%s/ci/t%d", s.org, i))
-				if ids := at(t, trail, "repo_ids").([]any); len(ids) != 1 || ids[0] != at(t, repos[0], "id") {
-					t.Errorf("trail %d is of %s", i, shown(ids))
+				if ids := lookup(t, trail, "repo_ids").([]any); len(ids) != 1 || ids[0] != lookup(t, repos[0], "id") {
+					t.Errorf("trail %d is of %s", i, asJSON(ids))
 				}
 			}
 		})
@@ -191,9 +191,9 @@ func TestReportWithoutAProviderJoinsTheRepoThatIsKnown(t *testing.T) {
 func TestReposAreFilteredSortedAndPaged(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.repo(s.org, "platform/backend/api", "gitlab", "1", "")
-	web := s.repo(s.org, "platform/Web", "github", "2", "")
-	s.repo(s.org, "differ", "github", "3", `,"namespace_path":["cyber","dojo"]`)
+	s.reportRepo(s.org, "platform/backend/api", "gitlab", "1", "")
+	web := s.reportRepo(s.org, "platform/Web", "github", "2", "")
+	s.reportRepo(s.org, "differ", "github", "3", `,"namespace_path":["cyber","dojo"]`)
 	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
 	s.must(s.Process.Store.Repos.SetTags(t.Context(), organization.ID, web, map[string]string{"team": "tools", "tier": "1"}, nil))
@@ -225,22 +225,22 @@ func TestReposAreFilteredSortedAndPaged(t *testing.T) {
 		"?tag=":                            "",
 		"?provider=github&search=d":        "differ",
 	} {
-		if got := column(t, s.reposOf(s.org, query), "name"); got != want {
+		if got := column(t, s.listRepos(s.org, query), "name"); got != want {
 			t.Errorf("%s: got %q, want %q", query, got, want)
 		}
 	}
 	page := s.read("/repos/" + s.org + "?page=2&per_page=2&sort_direction=asc")
 	clientReads(t, "repos", page)
-	if at(t, page, "page") != 2.0 || at(t, page, "per_page") != 2.0 || at(t, page, "total_pages") != 2.0 || at(t, page, "total_count") != 3.0 {
-		t.Errorf("got %s", shown(page))
+	if lookup(t, page, "page") != 2.0 || lookup(t, page, "per_page") != 2.0 || lookup(t, page, "total_pages") != 2.0 || lookup(t, page, "total_count") != 3.0 {
+		t.Errorf("got %s", asJSON(page))
 	}
 	for _, relation := range []string{"self", "first", "prev", "last"} {
-		if href := at(t, page, "_links", relation, "href").(string); !strings.HasPrefix(href, s.URL+"/api/v2/repos/"+s.org+"?") {
+		if href := lookup(t, page, "_links", relation, "href").(string); !strings.HasPrefix(href, s.URL+"/api/v2/repos/"+s.org+"?") {
 			t.Errorf("%s: %s", relation, href)
 		}
 	}
-	if empty := s.read("/repos/" + s.org + "?name=none"); len(at(t, empty, "repos").([]any)) != 0 {
-		t.Errorf("got %s", shown(empty))
+	if empty := s.read("/repos/" + s.org + "?name=none"); len(lookup(t, empty, "repos").([]any)) != 0 {
+		t.Errorf("got %s", asJSON(empty))
 	}
 }
 
@@ -267,10 +267,10 @@ func TestBadFiltersOfReposAreNamed(t *testing.T) {
 func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	tagged := s.repo(s.org, "platform/backend/api", "gitlab", "1", "")
-	s.repo(s.org, "platform/web", "github", "2", "")
-	s.repo(s.org, "platform/backend/db/tool", "github", "3", "")
-	s.repo(s.org, "differ", "bitbucket", "4", "")
+	tagged := s.reportRepo(s.org, "platform/backend/api", "gitlab", "1", "")
+	s.reportRepo(s.org, "platform/web", "github", "2", "")
+	s.reportRepo(s.org, "platform/backend/db/tool", "github", "3", "")
+	s.reportRepo(s.org, "differ", "bitbucket", "4", "")
 	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
 	s.must(s.Process.Store.Repos.SetTags(t.Context(), organization.ID, tagged, map[string]string{"team": "b", "area": "x"}, nil))
@@ -286,27 +286,27 @@ func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {
 		"?namespace=platform/backend/x": "[] [] []",
 	} {
 		got := s.read("/repos/" + s.org + "/filter-options" + query)
-		if line := fmt.Sprint(at(t, got, "providers"), at(t, got, "vcs_instances"), at(t, got, "namespace_values")); line != want {
+		if line := fmt.Sprint(lookup(t, got, "providers"), lookup(t, got, "vcs_instances"), lookup(t, got, "namespace_values")); line != want {
 			t.Errorf("%s: got %s, want %s", query, line, want)
 		}
 	}
-	other := s.repo(s.org, "differ", "bitbucket", "4", "")
+	other := s.reportRepo(s.org, "differ", "bitbucket", "4", "")
 	s.must(s.Process.Store.Repos.SetTags(t.Context(), organization.ID, other, map[string]string{"team": "a", "area": "x"}, nil))
-	choices := at(t, s.read("/repos/"+s.org+"/tags"), "tag_choices")
+	choices := lookup(t, s.read("/repos/"+s.org+"/tags"), "tag_choices")
 	if got := column(t, choices, "key") + " " + column(t, choices, "value"); got != "area team team x a b" {
 		t.Errorf("choices %s", got)
 	}
-	if none := at(t, s.read("/repos/"+s.public+"/tags"), "tag_choices"); len(none.([]any)) != 0 {
-		t.Errorf("another organization has %s", shown(none))
+	if none := lookup(t, s.read("/repos/"+s.public+"/tags"), "tag_choices"); len(none.([]any)) != 0 {
+		t.Errorf("another organization has %s", asJSON(none))
 	}
 }
 
 func TestReposStayWithinTheirOrganization(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	id := s.repo(s.org, "acme/cli", "github", "1", "")
-	if theirs := s.reposOf(s.public, ""); len(theirs) != 0 {
-		t.Errorf("another organization lists %s", shown(theirs))
+	id := s.reportRepo(s.org, "acme/cli", "github", "1", "")
+	if theirs := s.listRepos(s.public, ""); len(theirs) != 0 {
+		t.Errorf("another organization lists %s", asJSON(theirs))
 	}
 	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.public+"/acme/cli", nil)
 	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.public+"/x?id="+id, nil)

@@ -12,34 +12,34 @@ import (
 	"attestry/storage"
 )
 
-// searched is what a search has found, and what it has resolved to in a line.
-func (s *service) searched(value string) (artifacts any, resolved string) {
+// search is what a search has found, and what it has resolved to in a line.
+func (s *service) search(value string) (artifacts any, resolved string) {
 	s.t.Helper()
 	found := s.read("/search/" + s.org + "/sha/" + value)
 	clientReads(s.t, "search", found)
-	clientReads(s.t, "search.resolved_to", at(s.t, found, "resolved_to"))
-	clientReadsEach(s.t, "search.artifact", at(s.t, found, "artifacts"))
-	to := at(s.t, found, "resolved_to")
+	clientReads(s.t, "search.resolved_to", lookup(s.t, found, "resolved_to"))
+	clientReadsEach(s.t, "search.artifact", lookup(s.t, found, "artifacts"))
+	to := lookup(s.t, found, "resolved_to")
 	for _, kind := range []string{"fingerprints", "commits"} {
-		clientReads(s.t, "search.matches", at(s.t, to, kind))
-		if count := at(s.t, to, kind, "count"); count != float64(len(at(s.t, to, kind, "matches").([]any))) {
+		clientReads(s.t, "search.matches", lookup(s.t, to, kind))
+		if count := lookup(s.t, to, kind, "count"); count != float64(len(lookup(s.t, to, kind, "matches").([]any))) {
 			s.t.Errorf("%s: %v %s", value, count, kind)
 		}
 	}
-	return at(s.t, found, "artifacts"), fmt.Sprint(at(s.t, to, "type"), " ", at(s.t, to, "full_match"), " ",
-		at(s.t, to, "fingerprints", "matches"), " ", at(s.t, to, "commits", "matches"))
+	return lookup(s.t, found, "artifacts"), fmt.Sprint(lookup(s.t, to, "type"), " ", lookup(s.t, to, "full_match"), " ",
+		lookup(s.t, to, "fingerprints", "matches"), " ", lookup(s.t, to, "commits", "matches"))
 }
 
 func TestSearchFindsArtifactsByFingerprintAndCommit(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	one, two := digits("abcde1", 64), digits("abcde2", 64)
-	commit, other := digits("abcdec", 40), digits("c1", 40)
-	s.artifact("build", "t1", "app", one, commit)
-	s.artifact("release", "t2", "app", one, other)
-	s.artifact("build", "t3", "web", two, other)
-	s.artifact("build", "t4", "web", two, other)
-	s.generic("t4", "scan", false, `,"artifact_fingerprint":"`+two+`"`)
+	one, two := padHex("abcde1", 64), padHex("abcde2", 64)
+	commit, other := padHex("abcdec", 40), padHex("c1", 40)
+	s.reportArtifact("build", "t1", "app", one, commit)
+	s.reportArtifact("release", "t2", "app", one, other)
+	s.reportArtifact("build", "t3", "web", two, other)
+	s.reportArtifact("build", "t4", "web", two, other)
+	s.attestGeneric("t4", "scan", false, `,"artifact_fingerprint":"`+two+`"`)
 	for value, want := range map[string]struct{ trails, resolved string }{
 		one:      {"t2 t1", "fingerprint " + one + " [" + one + "] []"},
 		one[:6]:  {"t2 t1", "fingerprint " + one + " [" + one + "] []"},
@@ -48,20 +48,20 @@ func TestSearchFindsArtifactsByFingerprintAndCommit(t *testing.T) {
 		other:    {"t4 t2", "commit " + other + " [] [" + other + "]"},
 		"abcde":  {"t4 t2 t1", "mixed <nil> [" + one + " " + two + "] [" + commit + "]"},
 	} {
-		artifacts, resolved := s.searched(value)
+		artifacts, resolved := s.search(value)
 		if got := column(t, artifacts, "trail"); got != want.trails || resolved != want.resolved {
 			t.Errorf("%s: %s in %s; want %s in %s", value, resolved, got, want.resolved, want.trails)
 		}
 	}
-	artifacts, _ := s.searched(two)
-	found := at(t, artifacts, 0)
+	artifacts, _ := s.search(two)
+	found := lookup(t, artifacts, 0)
 	for member, want := range map[string]any{
 		"fingerprint": two, "name": "app.jar", "has_provenance": true, "git_commit": other, "flow": "build", "pipeline": "build",
 		"template_reference_name": "web", "build_url": "https://ci.example.com/1", "compliance_state": "NON-COMPLIANT",
 		"api_url": s.URL + "/api/v2/artifacts/" + s.org + "/build/fingerprint/" + two,
 	} {
-		if at(t, found, member) != want {
-			t.Errorf("%s is %v, want %v", member, at(t, found, member), want)
+		if lookup(t, found, member) != want {
+			t.Errorf("%s is %v, want %v", member, lookup(t, found, member), want)
 		}
 	}
 	if happened := history(t, found); happened != "Artifact created scan evidence received" {
@@ -73,33 +73,33 @@ func TestSearchFindsWhatRunsWithoutProvenance(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	known, unknown := evidence.HashAPIKey("web"), evidence.HashAPIKey("intruder")
-	s.artifact("build", "t", "app", known, attestedCommit)
-	s.environment("prod", evidence.Server)
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/prod/report/server", serverReport("web", "intruder"))
+	s.reportArtifact("build", "t", "app", known, attestedCommit)
+	s.createEnvironment("prod", evidence.Server)
+	s.reportServer("prod", "web", "intruder")
 	var found any
 	// A worker settles what has begun to run after it has answered the report.
 	eventually(t, "what runs is found", func() bool {
 		return s.do(http.MethodGet, "/api/v2/search/"+s.org+"/sha/"+unknown[:10], adminKey, nil).status == http.StatusOK
 	})
-	artifacts, resolved := s.searched(unknown[:10])
-	found = at(t, artifacts, 0)
+	artifacts, resolved := s.search(unknown[:10])
+	found = lookup(t, artifacts, 0)
 	if resolved != "fingerprint "+unknown+" ["+unknown+"] []" || len(artifacts.([]any)) != 1 {
-		t.Errorf("resolved to %s: %s", resolved, shown(artifacts))
+		t.Errorf("resolved to %s: %s", resolved, asJSON(artifacts))
 	}
 	for member, want := range map[string]any{
 		"fingerprint": unknown, "name": "/opt/intruder", "has_provenance": false, "git_commit": evidence.NoCommit, "flow": "", "compliance_state": "",
 		"html_url": s.URL + "/" + s.org + "/environments/prod/snapshots/1", "api_url": s.URL + "/api/v2/snapshots/" + s.org + "/prod/1",
 	} {
-		if at(t, found, member) != want {
-			t.Errorf("%s is %v, want %v", member, at(t, found, member), want)
+		if lookup(t, found, member) != want {
+			t.Errorf("%s is %v, want %v", member, lookup(t, found, member), want)
 		}
 	}
-	if fmt.Sprint(at(t, found, "running_in")) != "[prod]" || history(t, found) != "Started running in prod#1 environment" {
-		t.Errorf("got %s", shown(found))
+	if fmt.Sprint(lookup(t, found, "running_in")) != "[prod]" || history(t, found) != "Started running in prod#1 environment" {
+		t.Errorf("got %s", asJSON(found))
 	}
-	artifacts, _ = s.searched(known)
-	if fmt.Sprint(at(t, artifacts, 0, "running_in")) != "[prod]" || at(t, artifacts, 0, "has_provenance") != true || len(artifacts.([]any)) != 1 {
-		t.Errorf("got %s", shown(artifacts))
+	artifacts, _ = s.search(known)
+	if fmt.Sprint(lookup(t, artifacts, 0, "running_in")) != "[prod]" || lookup(t, artifacts, 0, "has_provenance") != true || len(artifacts.([]any)) != 1 {
+		t.Errorf("got %s", asJSON(artifacts))
 	}
 	if got := s.do(http.MethodGet, "/api/v2/search/"+s.public+"/sha/"+unknown, adminKey, nil); got.status != http.StatusNotFound {
 		t.Errorf("another organization finds %s", got.body)
@@ -110,18 +110,18 @@ func TestSearchRefusesWhatItCannotAnswer(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for i := range 51 {
-		s.artifact("build", "t", "app", digits(fmt.Sprintf("abcde%02x", i), 64), attestedCommit)
+		s.reportArtifact("build", "t", "app", padHex(fmt.Sprintf("abcde%02x", i), 64), attestedCommit)
 	}
-	for _, value := range []string{"fffff", digits("f", 40), digits("f", 64)} {
+	for _, value := range []string{"fffff", padHex("f", 40), padHex("f", 64)} {
 		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/search/"+s.org+"/sha/"+value, nil), "No matches for '"+value+"'.")
 	}
 	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/search/"+s.org+"/sha/abcde", nil),
 		"Search results are too ambiguous. Please give more digits.")
 	s.want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+s.org+"/build/fingerprint/abcde", nil)
-	if artifacts, _ := s.searched("abcde1"); len(artifacts.([]any)) != 16 {
+	if artifacts, _ := s.search("abcde1"); len(artifacts.([]any)) != 16 {
 		t.Errorf("%d found", len(artifacts.([]any)))
 	}
-	for _, value := range []string{"abcd", "vwxyz", "abcde%20", digits("a", 65), "abcdeg"} {
+	for _, value := range []string{"abcd", "vwxyz", "abcde%20", padHex("a", 65), "abcdeg"} {
 		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/search/"+s.org+"/sha/"+value, nil).problem(t)
 		if message != "Input payload validation failed" || errors["path.search_value"] == "" {
 			t.Errorf("%s: %q %q", value, message, errors)

@@ -258,8 +258,8 @@ func (s *service) in(t *testing.T) *service {
 	return &within
 }
 
-// environment makes an environment of the given type.
-func (s *service) environment(name string, kind evidence.EnvironmentType) {
+// createEnvironment makes an environment of the given type.
+func (s *service) createEnvironment(name string, kind evidence.EnvironmentType) {
 	s.t.Helper()
 	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org,
 		[]byte(`{"name":"`+name+`","type":"`+string(kind)+`","description":"of a test"}`))

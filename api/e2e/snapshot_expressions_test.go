@@ -16,8 +16,8 @@ import (
 func startFiveDays(t *testing.T) *service {
 	t.Helper()
 	s := start(t, options{begins: deliveryBegins})
-	s.environment("host", evidence.Server)
-	s.logical("all", "host")
+	s.createEnvironment("host", evidence.Server)
+	s.createLogical("all", "host")
 	s.runFiveVersions(24 * time.Hour)
 	s.clock.turn(time.Minute)
 	return s
@@ -31,16 +31,16 @@ func TestSnapshotsAreFoundInEveryFormOfTheClients(t *testing.T) {
 		"@%7Bnow%7D": 5, "@{NOW}": 5, "@%7B2026-03-31T12:00:10%7D": 2, "@%7B2026-03-31T11:59:59%7D": 1, "@%7B2026-03-31T12%3A00%3A10Z%7D": 2,
 		"@%7B2100-01-01T00:00:00%7D": 5, "@{1.day.ago}": 5, "@{2.days.ago}": 4, "@{48.hours.ago}": 4, "@{120.hours.ago}": 1,
 	} {
-		if got := s.snapshot("host", expression); got.Index != want {
+		if got := s.getSnapshot("host", expression); got.Index != want {
 			t.Errorf("%s is snapshot %d, want %d", expression, got.Index, want)
 		}
 	}
 	s.clock.turn(3 * 24 * time.Hour)
-	if got := s.snapshot("host", "@{1.week.ago}"); got.Index != 2 {
+	if got := s.getSnapshot("host", "@{1.week.ago}"); got.Index != 2 {
 		t.Errorf("a week before 7 April it was snapshot %d", got.Index)
 	}
 	s.clock.turn(23 * 24 * time.Hour)
-	if got := s.snapshot("host", "@{1.months.ago}"); got.Index != 1 {
+	if got := s.getSnapshot("host", "@{1.months.ago}"); got.Index != 1 {
 		t.Errorf("a month before 30 April it was snapshot %d", got.Index)
 	}
 }
@@ -48,9 +48,9 @@ func TestSnapshotsAreFoundInEveryFormOfTheClients(t *testing.T) {
 func TestExpressionsWithoutASnapshotAreAnsweredInTheWordsOfTheContract(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	s.runFiveVersions(0)
-	s.environment("empty", evidence.Server)
+	s.createEnvironment("empty", evidence.Server)
 	for _, c := range []struct{ environment, expression, want string }{
 		{"host", "6", "Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5"},
 		{"host", "#6", "Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5"},
@@ -68,7 +68,7 @@ func TestExpressionsWithoutASnapshotAreAnsweredInTheWordsOfTheContract(t *testin
 		{"empty", "@{2.days.ago}", "Snapshot 'empty@{2.days.ago}' resolves to 'empty#0'. len(snapshots) == 0"},
 	} {
 		want := "Org: '" + s.org + "'. " + c.want + ". Indexes are 1-based"
-		s.refused(http.StatusNotFound, want, http.MethodGet, "/snapshots/"+s.org+"/"+c.environment+"/"+url.PathEscape(c.expression), "")
+		s.wantError(http.StatusNotFound, want, http.MethodGet, "/snapshots/"+s.org+"/"+c.environment+"/"+url.PathEscape(c.expression), "")
 	}
 }
 
@@ -81,12 +81,12 @@ var garbledExpressions = []string{
 func TestGarbledExpressionsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	s.runFiveVersions(0)
-	s.environment("empty", evidence.Server)
+	s.createEnvironment("empty", evidence.Server)
 	for _, environment := range []string{"host", "empty"} {
 		for _, expression := range garbledExpressions {
-			s.refused(http.StatusBadRequest, "Bad snappish "+expression, http.MethodGet, "/snapshots/"+s.org+"/"+environment+"/"+url.PathEscape(expression), "")
+			s.wantError(http.StatusBadRequest, "Bad snappish "+expression, http.MethodGet, "/snapshots/"+s.org+"/"+environment+"/"+url.PathEscape(expression), "")
 		}
 	}
 }
@@ -94,12 +94,12 @@ func TestGarbledExpressionsAreRefused(t *testing.T) {
 func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
 	t.Parallel()
 	s := startFiveDays(t)
-	s.environment("empty", evidence.Server)
+	s.createEnvironment("empty", evidence.Server)
 	list := func(environment, interval, more string) []float64 {
 		items := s.read("/snapshots/" + s.org + "/" + environment + "?interval=" + url.QueryEscape(interval) + more).([]any)
 		numbers := []float64{}
 		for _, item := range items {
-			numbers = append(numbers, at(t, item, "index").(float64))
+			numbers = append(numbers, lookup(t, item, "index").(float64))
 		}
 		return numbers
 	}
@@ -138,26 +138,26 @@ func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
 		}
 	}
 	for _, garbled := range []string{"1..2..3", "five", "1..five", "@{garbage}..NOW", "1..@{0.days.ago}", "1...2", "99999999999999999999..NOW"} {
-		s.refused(http.StatusBadRequest, "Invalid interval value: "+garbled, http.MethodGet, "/snapshots/"+s.org+"/host?interval="+url.QueryEscape(garbled), "")
+		s.wantError(http.StatusBadRequest, "Invalid interval value: "+garbled, http.MethodGet, "/snapshots/"+s.org+"/host?interval="+url.QueryEscape(garbled), "")
 	}
-	s.refused(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
+	s.wantError(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
 		http.MethodGet, "/snapshots/"+s.org+"/host?interval=6..NOW", "")
-	s.refused(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
+	s.wantError(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
 		http.MethodGet, "/snapshots/"+s.org+"/host?interval=6", "")
 }
 
 func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {
-	s, counting := counted(t)
-	s.environment("few", evidence.Server)
-	s.environment("many", evidence.Server)
+	s, counting := startCounting(t)
+	s.createEnvironment("few", evidence.Server)
+	s.createEnvironment("many", evidence.Server)
 	count := scaled(5_000, 50_000)
-	s.past("few", 20, 1, "none")
-	s.past("many", count, 1, "none")
+	s.storeSnapshots("few", 20, 1, "none")
+	s.storeSnapshots("many", count, 1, "none")
 	spent := func(environment, query string, first, last int) int {
 		t.Helper()
 		counting.Reset()
 		items := s.read("/snapshots/" + s.org + "/" + environment + "?per_page=15" + query).([]any)
-		if at(t, items[0], "index") != float64(first) || at(t, items[len(items)-1], "index") != float64(last) {
+		if lookup(t, items[0], "index") != float64(first) || lookup(t, items[len(items)-1], "index") != float64(last) {
 			t.Errorf("%s %s: from %v to %v", environment, query, items[0], items[len(items)-1])
 		}
 		return counting.Snapshot().Commands()
@@ -191,14 +191,14 @@ func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {
 func TestSnapshotsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
-	s.serves("host", "app")
-	s.environmentIn(s.public, "theirs")
+	s.createEnvironment("host", evidence.Server)
+	s.reportServer("host", "app")
+	s.createEnvironmentIn(s.public, "theirs")
 	unknown := "Environment named 'host' does not exist for organization '" + s.public + "'"
 	for _, path := range []string{
 		"/snapshots/" + s.public + "/host", "/snapshots/" + s.public + "/host/1", "/env-diff/" + s.public + "?snappish1=host&snappish2=theirs", "/env-diff/" + s.public + "?snappish1=theirs&snappish2=host%231",
 	} {
-		s.refused(http.StatusNotFound, unknown, http.MethodGet, path, "")
+		s.wantError(http.StatusNotFound, unknown, http.MethodGet, path, "")
 	}
 	for _, path := range []string{"/snapshots/" + s.org + "/host", "/snapshots/" + s.org + "/host/1", "/env-diff/" + s.org + "?snappish1=host&snappish2=host"} {
 		if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {

@@ -17,25 +17,16 @@ import (
 // deliveryBegins is when the clock of the tests of provenance stands.
 var deliveryBegins = time.Date(2026, time.March, 30, 12, 0, 0, 0, time.UTC)
 
-// commitOfFile is the commit that a file of a server was built from.
-func commitOfFile(name string) string { return evidence.HashAPIKey("commit of " + name)[:40] }
-
-// deliver reports a file of a server as an artifact of a flow, built from a commit of
+// reportFile reports a file of a server as an artifact of a flow, built from a commit of
 // an hour ago.
-func (s *service) deliver(flow, name string) {
+func (s *service) reportFile(flow, name string) {
 	s.t.Helper()
-	commit := commitOfFile(name)
+	commit := commitOf(name)
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/"+flow, fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":%q,"git_commit":%q,"git_commit_info":{"sha1":%q,"message":"Change %s","author":"A. Person <person@example.com>","branch":"main",
 		"timestamp":%d,"url":"https://github.com/acme/%s/commit/%s"},"repo_info":{"name":"acme/%s","url":"https://github.com/acme/%s","provider":"github"},
 		"build_url":"https://ci.example.com/1","commit_url":"https://github.com/acme/%s/commit/%s","template_reference_name":"app","trail_name":"trail-of-%s"}`,
 		evidence.HashAPIKey(name), name, commit, commit, name, s.clock.read().Add(-time.Hour).Unix(), flow, commit, flow, flow, flow, commit, name))
-}
-
-// serves reports that files run on a server.
-func (s *service) serves(environment string, files ...string) {
-	s.t.Helper()
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/"+environment+"/report/server", serverReport(files...))
 }
 
 // running finds the artifact of a file.
@@ -50,10 +41,10 @@ func (b snapshotBody) running(t *testing.T, file string) map[string]any {
 	return nil
 }
 
-// recordOf finds the id of an artifact's newest record in a flow.
-func (s *service) recordOf(flow, file string) string {
+// artifactID finds the id of an artifact's newest record in a flow.
+func (s *service) artifactID(flow, file string) string {
 	s.t.Helper()
-	return at(s.t, s.read("/artifacts/"+s.org+"/"+flow+"/fingerprint/"+evidence.HashAPIKey(file)), "id").(string)
+	return lookup(s.t, s.read("/artifacts/"+s.org+"/"+flow+"/fingerprint/"+evidence.HashAPIKey(file)), "id").(string)
 }
 
 // TestSnapshotTellsWhereArtifactsComeFrom compares all that flows tell with
@@ -61,20 +52,20 @@ func (s *service) recordOf(flow, file string) string {
 func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true, begins: deliveryBegins})
-	s.environment("host", evidence.Server)
-	s.deliver("build", "app-1")
-	s.serves("host", "app-1", "stranger")
+	s.createEnvironment("host", evidence.Server)
+	s.reportFile("build", "app-1")
+	s.reportServer("host", "app-1", "stranger")
 	s.clock.turn(time.Hour)
-	s.deliver("build", "app-2")
+	s.reportFile("build", "app-2")
 	s.clock.turn(time.Minute)
-	s.deliver("promotion", "app-2")
+	s.reportFile("promotion", "app-2")
 	s.clock.turn(time.Minute)
-	s.serves("host", "app-2", "stranger")
+	s.reportServer("host", "app-2", "stranger")
 
-	second := s.snapshot("host", "2")
-	started, commit := second.running(t, "app-2"), commitOfFile("app-2")
+	second := s.getSnapshot("host", "2")
+	started, commit := second.running(t, "app-2"), commitOf("app-2")
 	committed := float64(deliveryBegins.Unix())
-	page := s.URL + "/" + s.org + "/flows/build/artifacts/" + evidence.HashAPIKey("app-2") + "?artifact_id=" + s.recordOf("build", "app-2")
+	page := s.URL + "/" + s.org + "/flows/build/artifacts/" + evidence.HashAPIKey("app-2") + "?artifact_id=" + s.artifactID("build", "app-2")
 	want := map[string]any{
 		"flow_name": "build", "trail_name": "trail-of-app-2", "template_reference_name": "app",
 		"git_commit": commit, "commit_url": "https://github.com/acme/build/commit/" + commit,
@@ -84,19 +75,19 @@ func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
 		},
 		"html_url": page, "flow_html_url": s.URL + "/" + s.org + "/flows/build",
 		"deployment_diff": map[string]any{
-			"diff_url":                           "https://github.com/acme/build/compare/" + commitOfFile("app-1") + "..." + commit,
-			"previous_git_commit":                commitOfFile("app-1"),
+			"diff_url":                           "https://github.com/acme/build/compare/" + commitOf("app-1") + "..." + commit,
+			"previous_git_commit":                commitOf("app-1"),
 			"previous_fingerprint":               evidence.HashAPIKey("app-1"),
 			"previous_artifact_name":             "/opt/app-1",
 			"previous_artifact_compliance_state": "COMPLIANT",
 			"previous_running":                   false,
-			"previous_git_commit_url":            "https://github.com/acme/build/commit/" + commitOfFile("app-1"),
+			"previous_git_commit_url":            "https://github.com/acme/build/commit/" + commitOf("app-1"),
 			"previous_trail_name":                "trail-of-app-1",
 			"previous_template_reference_name":   "app",
 		},
 		"commit_lead_time": evidence.RoundSeconds(second.Timestamp - committed), "artifact_compliance_in_flow": true, "flow_reasons_for_non_compliance": []any{},
 	}
-	if got := at(t, started, "flows", 0); !reflect.DeepEqual(got, want) {
+	if got := lookup(t, started, "flows", 0); !reflect.DeepEqual(got, want) {
 		t.Errorf("the build flow tells\n%v, want\n%v", got, want)
 	}
 	for _, member := range []string{"flow_name", "git_commit", "commit_url", "html_url", "flow_html_url", "deployment_diff", "commit_lead_time"} {
@@ -104,8 +95,8 @@ func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
 			t.Errorf("%s of the artifact is %v, not that of its first flow", member, started[member])
 		}
 	}
-	promotion := at(t, started, "flows", 1)
-	if at(t, promotion, "flow_name") != "promotion" || at(t, promotion, "deployment_diff") != nil || len(started["flows"].([]any)) != 2 {
+	promotion := lookup(t, started, "flows", 1)
+	if lookup(t, promotion, "flow_name") != "promotion" || lookup(t, promotion, "deployment_diff") != nil || len(started["flows"].([]any)) != 2 {
 		t.Errorf("the other flow tells %v", promotion)
 	}
 	if exited := second.running(t, "app-1"); annotation(exited) != "exited" || exited["flow_name"] != "build" || exited["deployment_diff"] != nil {
@@ -125,14 +116,14 @@ func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
 func TestSnapshotTellsWhetherThePredecessorStillRuns(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
-	s.deliver("build", "app-1")
-	s.serves("host", "app-1")
-	s.deliver("build", "app-2")
-	s.serves("host", "app-1", "app-2")
-	s.serves("host", "app-2")
+	s.createEnvironment("host", evidence.Server)
+	s.reportFile("build", "app-1")
+	s.reportServer("host", "app-1")
+	s.reportFile("build", "app-2")
+	s.reportServer("host", "app-1", "app-2")
+	s.reportServer("host", "app-2")
 	for expression, want := range map[string]bool{"2": true, "3": false} {
-		if got := at(t, s.snapshot("host", expression).running(t, "app-2"), "deployment_diff", "previous_running"); got != want {
+		if got := lookup(t, s.getSnapshot("host", expression).running(t, "app-2"), "deployment_diff", "previous_running"); got != want {
 			t.Errorf("in snapshot %s the predecessor runs: %v", expression, got)
 		}
 	}
@@ -141,26 +132,26 @@ func TestSnapshotTellsWhetherThePredecessorStillRuns(t *testing.T) {
 func TestSnapshotTellsAnArtifactsStateInItsFlow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
-	s.deliver("build", "app-1")
+	s.createEnvironment("host", evidence.Server)
+	s.reportFile("build", "app-1")
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/other", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"","template_reference_name":"app","trail_name":"t"}`, evidence.HashAPIKey("app-1")))
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/build/trail/trail-of-app-1/generic",
 		`{"attestation_name":"scan","is_compliant":false,"artifact_fingerprint":"`+evidence.HashAPIKey("app-1")+`","user_data":{}}`)
-	s.serves("host", "app-1")
-	s.deliver("build", "app-2")
-	s.serves("host", "app-2")
+	s.reportServer("host", "app-1")
+	s.reportFile("build", "app-2")
+	s.reportServer("host", "app-2")
 
-	first := s.snapshot("host", "1").running(t, "app-1")
-	if at(t, first, "flows", 0, "artifact_compliance_in_flow") != false || at(t, first, "flows", 1, "artifact_compliance_in_flow") != true {
-		t.Errorf("its flows find it %v and %v", at(t, first, "flows", 0), at(t, first, "flows", 1))
+	first := s.getSnapshot("host", "1").running(t, "app-1")
+	if lookup(t, first, "flows", 0, "artifact_compliance_in_flow") != false || lookup(t, first, "flows", 1, "artifact_compliance_in_flow") != true {
+		t.Errorf("its flows find it %v and %v", lookup(t, first, "flows", 0), lookup(t, first, "flows", 1))
 	}
-	if state := at(t, s.snapshot("host", "2").running(t, "app-2"), "deployment_diff", "previous_artifact_compliance_state"); state != "NON-COMPLIANT" {
+	if state := lookup(t, s.getSnapshot("host", "2").running(t, "app-2"), "deployment_diff", "previous_artifact_compliance_state"); state != "NON-COMPLIANT" {
 		t.Errorf("the predecessor is %v", state)
 	}
 	// Nothing is known of the commit there.
-	other := at(t, first, "flows", 1)
-	if at(t, other, "git_commit") != evidence.NoCommit || at(t, other, "commit_url") != nil || at(t, other, "git_commit_info") != nil || at(t, other, "commit_lead_time") != nil {
+	other := lookup(t, first, "flows", 1)
+	if lookup(t, other, "git_commit") != evidence.NoCommit || lookup(t, other, "commit_url") != nil || lookup(t, other, "git_commit_info") != nil || lookup(t, other, "commit_lead_time") != nil {
 		t.Errorf("a record without a commit tells %v", other)
 	}
 }
@@ -168,13 +159,13 @@ func TestSnapshotTellsAnArtifactsStateInItsFlow(t *testing.T) {
 func TestSnapshotsShowTheNamesOfNow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
-	s.deliver("build", "app-1")
-	s.serves("host", "app-1")
+	s.createEnvironment("host", evidence.Server)
+	s.reportFile("build", "app-1")
+	s.reportServer("host", "app-1")
 	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/build/rename", []byte(`{"new_name":"assembly"}`))
-	s.rename("host", "server")
+	s.renameEnvironment("host", "server")
 	for _, name := range []string{"host", "server"} {
-		got := s.snapshot(name, "-1")
+		got := s.getSnapshot(name, "-1")
 		if want := s.URL + "/" + s.org + "/environments/server/snapshots/1"; got.HTMLURL != want {
 			t.Errorf("asked for %s: html_url is %s, want %s", name, got.HTMLURL, want)
 		}
@@ -189,13 +180,13 @@ func TestSnapshotsShowTheNamesOfNow(t *testing.T) {
 func clientReadsSnapshot(t *testing.T, body any) {
 	t.Helper()
 	clientReads(t, "snapshot", body)
-	for _, artifact := range clientReadsEach(t, "snapshot.artifact", at(t, body, "artifacts")) {
-		clientReads(t, "snapshot.annotation", at(t, artifact, "annotation"))
-		if commit := at(t, artifact, "git_commit"); commit != nil && commit != "" && len(commit.(string)) < 7 {
+	for _, artifact := range clientReadsEach(t, "snapshot.artifact", lookup(t, body, "artifacts")) {
+		clientReads(t, "snapshot.annotation", lookup(t, artifact, "annotation"))
+		if commit := lookup(t, artifact, "git_commit"); commit != nil && commit != "" && len(commit.(string)) < 7 {
 			t.Errorf("the client cannot shorten the commit %q", commit)
 		}
-		if times := at(t, artifact, "creationTimestamp").([]any); len(times) == 0 && at(t, artifact, "annotation", "now") != 0.0 {
-			t.Errorf("what runs has no times: %s", shown(artifact))
+		if times := lookup(t, artifact, "creationTimestamp").([]any); len(times) == 0 && lookup(t, artifact, "annotation", "now") != 0.0 {
+			t.Errorf("what runs has no times: %s", asJSON(artifact))
 		}
 	}
 }
@@ -203,26 +194,26 @@ func clientReadsSnapshot(t *testing.T, body any) {
 func TestClientsDecodeSnapshots(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
-	s.deliver("build", "app-1")
+	s.createEnvironment("host", evidence.Server)
+	s.reportFile("build", "app-1")
 	// A commit that is no SHA.
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"f","git_commit_info":{"sha1":"v1"},"build_url":"b","commit_url":"c","template_reference_name":"odd","trail_name":"t"}`, evidence.HashAPIKey("odd")))
-	s.serves("host", "app-1", "odd", "stranger")
-	s.serves("host", "odd", "stranger")
+	s.reportServer("host", "app-1", "odd", "stranger")
+	s.reportServer("host", "odd", "stranger")
 	for _, expression := range []string{"1", "2"} {
 		clientReadsSnapshot(t, s.read("/snapshots/"+s.org+"/host/"+expression))
 	}
 	clientReadsEach(t, "snapshots_item", s.read("/snapshots/"+s.org+"/host?page=1&per_page=15&interval=&reverse=false"))
 	diff := s.read("/env-diff/" + s.org + "?snappish1=host%231&snappish2=host")
 	clientReads(t, "env_diff", diff)
-	clientReadsEach(t, "env_diff.artifact", at(t, diff, "snappish1", "artifacts"))
-	clientReadsEach(t, "env_diff.artifact", at(t, diff, "not-changed", "artifacts"))
+	clientReadsEach(t, "env_diff.artifact", lookup(t, diff, "snappish1", "artifacts"))
+	clientReadsEach(t, "env_diff.artifact", lookup(t, diff, "not-changed", "artifacts"))
 }
 
-// counted is a service whose commands are counted, without what a worker does beside
+// startCounting is a service whose commands are counted, without what a worker does beside
 // the requests.
-func counted(t *testing.T) (*service, *storage.CountingDocuments) {
+func startCounting(t *testing.T) (*service, *storage.CountingDocuments) {
 	t.Helper()
 	var counting *storage.CountingDocuments
 	// The clock stands still: otherwise caches expire while a slow machine works.
@@ -233,9 +224,9 @@ func counted(t *testing.T) (*service, *storage.CountingDocuments) {
 	return s, counting
 }
 
-// past puts snapshots into the store, one a minute until now, all with the same
+// storeSnapshots puts snapshots into the store, one a minute until now, all with the same
 // artifacts, each of which comes from one of the flows.
-func (s *service) past(environment string, snapshots, artifacts int, flows ...string) {
+func (s *service) storeSnapshots(environment string, snapshots, artifacts int, flows ...string) {
 	s.t.Helper()
 	id := s.environmentID(environment)
 	running := make([]snapshot.Artifact, 0, artifacts)
@@ -268,18 +259,18 @@ func (s *service) past(environment string, snapshots, artifacts int, flows ...st
 }
 
 func TestReadingASnapshotCostsTheSameHoweverMuchThereIs(t *testing.T) {
-	s, counting := counted(t)
-	s.deliver("build", "app-1")
-	flow := at(t, s.read("/flows/"+s.org+"/build"), "id").(string)
-	s.environment("small", evidence.Server)
-	s.environment("large", evidence.Server)
+	s, counting := startCounting(t)
+	s.reportFile("build", "app-1")
+	flow := lookup(t, s.read("/flows/"+s.org+"/build"), "id").(string)
+	s.createEnvironment("small", evidence.Server)
+	s.createEnvironment("large", evidence.Server)
 	snapshots, artifacts := scaled(2_500, 25_000), scaled(1_000, 10_000)
-	s.past("small", 3, 10, flow)
-	s.past("large", snapshots, artifacts, flow)
+	s.storeSnapshots("small", 3, 10, flow)
+	s.storeSnapshots("large", snapshots, artifacts, flow)
 	spent := func(environment, expression string, artifacts int) int {
 		t.Helper()
 		counting.Reset()
-		got := s.snapshot(environment, expression)
+		got := s.getSnapshot(environment, expression)
 		if len(got.Artifacts) != artifacts || got.Artifacts[0]["flow_name"] != "build" {
 			t.Fatalf("%s has %d artifacts", environment, len(got.Artifacts))
 		}

@@ -27,7 +27,7 @@ type snapshotBody struct {
 	Artifacts               []map[string]any `json:"artifacts"`
 }
 
-func (s *service) snapshot(environment, expression string) snapshotBody {
+func (s *service) getSnapshot(environment, expression string) snapshotBody {
 	s.t.Helper()
 	var body snapshotBody
 	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+s.org+"/"+environment+"/"+expression, nil).decode(s.t, &body)
@@ -49,8 +49,8 @@ func (b snapshotBody) annotations() map[string][]string {
 func TestRolloutBecomesTheSecondSnapshot(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.environment("prod", evidence.K8S)
-	report := "/environments/" + s.org + "/prod/report/K8S"
+	s.createEnvironment("prod", evidence.K8S)
+	report := s.environmentsPath() + "/prod/report/K8S"
 	if got := s.want(http.StatusCreated, http.MethodPut, report, fixtures.K8SReport1).text(t); got != "OK" {
 		t.Errorf("the first report: %q", got)
 	}
@@ -59,7 +59,7 @@ func TestRolloutBecomesTheSecondSnapshot(t *testing.T) {
 	}
 	s.want(http.StatusCreated, http.MethodPut, report, fixtures.K8SReport2Rollout)
 
-	first, second := s.snapshot("prod", "1"), s.snapshot("prod", "-1")
+	first, second := s.getSnapshot("prod", "1"), s.getSnapshot("prod", "-1")
 	if got := len(first.annotations()["started-unknown"]); got != len(first.Artifacts) || got == 0 {
 		t.Errorf("%d of %d artifacts have started in snapshot 1", got, len(first.Artifacts))
 	}
@@ -118,8 +118,8 @@ func assertEvents(t *testing.T, s *service, environment string, want int) {
 func TestSnapshotHasTheShapeOfTheContract(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("prod", evidence.K8S)
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/prod/report/K8S", fixtures.K8SReport1)
+	s.createEnvironment("prod", evidence.K8S)
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/K8S", fixtures.K8SReport1)
 	var body map[string]any
 	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+s.org+"/prod/1", nil).decode(t, &body)
 	assertKeys(t, "snapshot", body, "index", "is_latest", "next_snapshot_timestamp", "artifact_compliance_count",
@@ -151,9 +151,9 @@ func assertKeys(t *testing.T, what string, object map[string]any, want ...string
 func TestSnapshotsAreListedNewestFirst(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	for n := range 5 {
-		s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport(fmt.Sprint("version-", n)))
+		s.reportServer("host", fmt.Sprint("version-", n))
 	}
 	for query, want := range map[string][]int64{
 		"":                                   {5, 4, 3, 2, 1},
@@ -184,6 +184,14 @@ func TestSnapshotsAreListedNewestFirst(t *testing.T) {
 	}
 }
 
+// reportServer reports that just these run in a server environment, which must make a
+// snapshot.
+func (s *service) reportServer(environment string, names ...string) {
+	s.t.Helper()
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(names...))
+}
+
+// serverReport is a report of a server on which the named files run.
 func serverReport(names ...string) []byte {
 	type artifact struct {
 		Digests           map[string]string `json:"digests"`
@@ -206,10 +214,10 @@ func serverReport(names ...string) []byte {
 func TestEmptyReportIsValidAndEverythingExits(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.environment("host", evidence.Server)
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("a", "b"))
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport())
-	latest := s.snapshot("host", "-1")
+	s.createEnvironment("host", evidence.Server)
+	s.reportServer("host", "a", "b")
+	s.reportServer("host")
+	latest := s.getSnapshot("host", "-1")
 	if got := latest.annotations()["exited"]; latest.Index != 2 || len(got) != 2 || len(latest.Artifacts) != 2 {
 		t.Errorf("snapshot %d has exited %v of %d", latest.Index, got, len(latest.Artifacts))
 	}
@@ -219,7 +227,7 @@ func TestConcurrentReportsOverHTTPEndInGaplessNumbers(t *testing.T) {
 	t.Parallel()
 	reports := scaled(100, 200)
 	s := share(t)
-	s.environment("busy", evidence.Docker)
+	s.createEnvironment("busy", evidence.Docker)
 	var group sync.WaitGroup
 	for n := range reports {
 		group.Go(func() {
@@ -237,7 +245,7 @@ func TestConcurrentReportsOverHTTPEndInGaplessNumbers(t *testing.T) {
 	seen := map[string]bool{}
 	last := 0.0
 	for n := range reports {
-		snapshot := s.snapshot("busy", fmt.Sprint(n+1))
+		snapshot := s.getSnapshot("busy", fmt.Sprint(n+1))
 		started := snapshot.annotations()["started-unknown"]
 		if len(started) != 1 || seen[started[0]] || snapshot.Timestamp <= last {
 			t.Fatalf("snapshot %d at %f, behind %f, started %v", n+1, snapshot.Timestamp, last, started)

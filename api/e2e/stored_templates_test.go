@@ -40,11 +40,11 @@ func TestTemplatesOfEarlierVersionsStayInForce(t *testing.T) {
 	for _, flow := range []string{"long-name", "no-blank"} {
 		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/"+flow, `{"name":"t"}`)
 		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/"+flow+"/trail/t/generic", genericData)
-		status := at(t, s.trail(flow, "t"), "compliance_status")
-		if check := at(t, status, "attestations_statuses", 0); at(t, check, "attestation_name") != "check" || at(t, check, "status") != "COMPLETE" || at(t, check, "unexpected") != false {
+		status := lookup(t, s.getTrail(flow, "t"), "compliance_status")
+		if check := lookup(t, status, "attestations_statuses", 0); lookup(t, check, "attestation_name") != "check" || lookup(t, check, "status") != "COMPLETE" || lookup(t, check, "unexpected") != false {
 			t.Errorf("%s: the check is %v", flow, check)
 		}
-		if got := at(t, status, "status"); got != "INCOMPLETE" {
+		if got := lookup(t, status, "status"); got != "INCOMPLETE" {
 			t.Errorf("%s: the trail is %v", flow, got)
 		}
 	}

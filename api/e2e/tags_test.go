@@ -16,8 +16,8 @@ func (s *service) tagsPath() string { return "/tags/" + s.org }
 func TestTagsAreSetAndRemoved(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.makeFlow("web")
-	s.environment("prod", evidence.K8S)
+	s.createFlow("web")
+	s.createEnvironment("prod", evidence.K8S)
 	for kind, tags := range map[string]func() map[string]string{
 		"flow/web":          func() map[string]string { return s.getFlow("web").Tags },
 		"flows/web":         func() map[string]string { return s.getFlow("web").Tags },
@@ -78,7 +78,7 @@ func TestTagsOfWhatIsNotThereAreRefused(t *testing.T) {
 func TestBadTagsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.makeFlow("web")
+	s.createFlow("web")
 	for name, c := range map[string]struct{ path, body, field, text string }{
 		"no map":     {"/flow/web", `{"set_tags":""}`, "set_tags", "Input should be a valid dictionary [input: ]"},
 		"number":     {"/flow/web", `{"set_tags":{"a":1}}`, "set_tags.a", "Input should be a valid string [input: 1]"},
@@ -102,11 +102,11 @@ func TestBadTagsAreRefused(t *testing.T) {
 func TestTagsThatOutgrowTheirBoundAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.makeFlow("web")
-	s.environment("prod", evidence.K8S)
+	s.createFlow("web")
+	s.createEnvironment("prod", evidence.K8S)
 	half := strings.Repeat("x", 32<<10-1)
 	set := func(key string) []byte { return fmt.Appendf(nil, `{"set_tags":{%q:%q}}`, key, half) }
-	for _, path := range []string{s.tagsPath() + "/flow/web", s.tagsPath() + "/env/prod", s.tagsPath() + "/repo/" + s.repoID()} {
+	for _, path := range []string{s.tagsPath() + "/flow/web", s.tagsPath() + "/env/prod", s.tagsPath() + "/repo/" + s.createRepo()} {
 		s.want(http.StatusOK, http.MethodPatch, path, set("a"))
 		s.want(http.StatusOK, http.MethodPatch, path, set("b"))
 		_, errors := s.want(http.StatusBadRequest, http.MethodPatch, path, []byte(`{"set_tags":{"c":""}}`)).problem(t)
@@ -117,8 +117,8 @@ func TestTagsThatOutgrowTheirBoundAreRefused(t *testing.T) {
 	}
 }
 
-// repoID makes a repository and returns its inner id.
-func (s *service) repoID() string {
+// createRepo makes a repository and returns its inner id.
+func (s *service) createRepo() string {
 	s.t.Helper()
 	found, err := s.Process.Store.Tenancy.Organization(s.t.Context(), s.org)
 	s.must(err)
@@ -130,7 +130,7 @@ func (s *service) repoID() string {
 func TestConcurrentTagsAreAllKept(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.makeFlow("web")
+	s.createFlow("web")
 	const many = 50
 	var group sync.WaitGroup
 	for i := range many {
@@ -150,7 +150,7 @@ func TestConcurrentTagsAreAllKept(t *testing.T) {
 func TestWhatPoliciesSeeOfFlowsMovesTheChangeToken(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.makeFlow("web")
+	s.createFlow("web")
 	found, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
 	before := ""

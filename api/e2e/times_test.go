@@ -15,8 +15,8 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// microseconds fails the test when a number has more than six decimals.
-func microseconds(t *testing.T, value any) float64 {
+// wantMicroseconds fails the test when a number has more than six decimals.
+func wantMicroseconds(t *testing.T, value any) float64 {
 	t.Helper()
 	number := value.(float64)
 	if math.Round(number*1e6)/1e6 != number {
@@ -28,7 +28,7 @@ func microseconds(t *testing.T, value any) float64 {
 func TestTimesAndSpansAreRoundedToMicroseconds(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{begins: time.Date(2026, time.May, 4, 10, 0, 0, 123_456_789, time.UTC)})
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	fingerprint := strings.Repeat("ab", 32)
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", []byte(
 		`{"fingerprint":"`+fingerprint+`","filename":"app","build_url":"","commit_url":"","git_commit":"`+strings.Repeat("c", 40)+`",
@@ -38,30 +38,30 @@ func TestTimesAndSpansAreRoundedToMicroseconds(t *testing.T) {
 		s.report(http.StatusCreated, "host", "server", `{"artifacts":[{"creationTimestamp":1,"digests":`+digests+`}]}`)
 	}
 	for _, item := range s.read("/snapshots/" + s.org + "/host").([]any) {
-		if duration := microseconds(t, at(t, item, "duration")); duration < 0 {
+		if duration := wantMicroseconds(t, lookup(t, item, "duration")); duration < 0 {
 			t.Errorf("the duration is %v", duration)
 		}
 	}
 	artifact := s.read("/artifacts/" + s.org + "/build/fingerprint/" + fingerprint)
-	if committed := at(t, artifact, "git_commit_info", "timestamp"); committed != 1777800000.123457 {
+	if committed := lookup(t, artifact, "git_commit_info", "timestamp"); committed != 1777800000.123457 {
 		t.Errorf("the time of the commit is %v", committed)
 	}
-	microseconds(t, at(t, artifact, "commit_lead_times", "host"))
-	microseconds(t, at(t, artifact, "build_lead_times", "host"))
+	wantMicroseconds(t, lookup(t, artifact, "commit_lead_times", "host"))
+	wantMicroseconds(t, lookup(t, artifact, "build_lead_times", "host"))
 	snapshot := s.read("/snapshots/" + s.org + "/host/-1")
-	microseconds(t, at(t, snapshot, "artifacts", 0, "flows", 0, "commit_lead_time"))
+	wantMicroseconds(t, lookup(t, snapshot, "artifacts", 0, "flows", 0, "commit_lead_time"))
 	deployments := s.read("/deployments/" + s.org)
-	microseconds(t, at(t, deployments, "deployments", 0, "lead_time_seconds"))
+	wantMicroseconds(t, lookup(t, deployments, "deployments", 0, "lead_time_seconds"))
 }
 
 func TestTimeOfAnAnswerFindsWhatItIsOf(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.flow("build", "")
-	s.environment("host", evidence.Server)
+	s.createEnvironment("host", evidence.Server)
 	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
-	flow := at(t, s.read("/flows/"+s.org+"/build"), "id").(string)
+	flow := lookup(t, s.read("/flows/"+s.org+"/build"), "id").(string)
 	s.api = nil // it refuses times that are not rounded, as those of earlier versions are
 	rounded := evidence.Seconds(s.clock.read())
 	for i, moment := range []float64{rounded - 1, math.Nextafter(rounded, 0), math.Nextafter(rounded+1, math.MaxFloat64)} {
@@ -75,22 +75,22 @@ func TestTimeOfAnAnswerFindsWhatItIsOf(t *testing.T) {
 	}
 	for path, member := range map[string]string{"/builds/" + s.org: "builds.created_at", "/deployments/" + s.org: "deployments.deployed_at"} {
 		list, member, _ := strings.Cut(member, ".")
-		all := at(t, s.read(path+"?end_ts="+decimal(rounded+9)), list).([]any)
+		all := lookup(t, s.read(path+"?end_ts="+decimal(rounded+9)), list).([]any)
 		if len(all) != 3 {
 			t.Fatalf("%s: %v", path, all)
 		}
 		for _, one := range all {
-			moment := at(t, one, member).(float64)
+			moment := lookup(t, one, member).(float64)
 			for _, told := range []string{decimal(moment), decimal(evidence.RoundSeconds(moment))} {
-				found := at(t, s.read(path+"?start_ts="+told+"&end_ts="+told), list).([]any)
-				if len(found) != 1 || at(t, found[0], "fingerprint") != at(t, one, "fingerprint") {
+				found := lookup(t, s.read(path+"?start_ts="+told+"&end_ts="+told), list).([]any)
+				if len(found) != 1 || lookup(t, found[0], "fingerprint") != lookup(t, one, "fingerprint") {
 					t.Errorf("%s at %s: found %v", path, told, found)
 				}
 			}
 		}
 	}
 	statistics := s.read("/builds/" + s.org + "/statistics?start_ts=1&end_ts=2.5")
-	if from, to := at(t, statistics, "start_ts"), at(t, statistics, "end_ts"); from != 1.0 || to != 2.5 {
+	if from, to := lookup(t, statistics, "start_ts"), lookup(t, statistics, "end_ts"); from != 1.0 || to != 2.5 {
 		t.Errorf("the window is told as %v to %v", from, to)
 	}
 }
@@ -101,12 +101,12 @@ func TestOverrideIsOneMicrosecondBehindWhatItReplaces(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{begins: time.Date(2026, time.May, 4, 10, 0, 0, 0, time.UTC), withoutWorker: true})
 	s.clock.turn(time.Hour)
-	s.post(http.StatusCreated, "t", "generic", genericData)
+	s.postAttestation(http.StatusCreated, "t", "generic", genericData)
 	s.clock.turn(-time.Hour)
 	s.want(http.StatusOK, http.MethodPost, s.trailPath("t")+"/override",
 		[]byte(`{"attestation_name":"check","reason":"r","new_compliance_status":false,"original_attestation_type":"generic"}`))
 	both := s.read(s.trailPath("t") + "/check").([]any)
-	first, second := microseconds(t, at(t, both, 0, "created_at")), microseconds(t, at(t, both, 1, "created_at"))
+	first, second := wantMicroseconds(t, lookup(t, both, 0, "created_at")), wantMicroseconds(t, lookup(t, both, 1, "created_at"))
 	if distance := math.Abs(first - second); distance < 0.9e-6 || distance > 1.3e-6 {
 		t.Errorf("made at %v and %v", first, second)
 	}

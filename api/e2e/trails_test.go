@@ -19,7 +19,7 @@ func (s *service) flow(name, template string) {
 	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"`+name+`","description":"of a test"}`, files...)
 }
 
-func (s *service) trail(flow, name string) any {
+func (s *service) getTrail(flow, name string) any {
 	s.t.Helper()
 	return s.read("/trails/" + s.org + "/" + flow + "/" + name)
 }
@@ -27,7 +27,7 @@ func (s *service) trail(flow, name string) any {
 // lastEvent is the newest event of a trail.
 func (s *service) lastEvent(flow, name string) any {
 	s.t.Helper()
-	events := at(s.t, s.trail(flow, name), "events").([]any)
+	events := lookup(s.t, s.getTrail(flow, name), "events").([]any)
 	return events[len(events)-1]
 }
 
@@ -54,20 +54,20 @@ func TestRepeatedBeginChangesOnlyWhatIsSent(t *testing.T) {
 		"git_commit_info":`+commitInfo+`,"external_urls":{"docs":{"href":"https://docs.example.com"}}}`)
 	s.wantForm(http.StatusOK, http.MethodPut, path, `{"name":"t"}`)
 	s.wantForm(http.StatusOK, http.MethodPut, path, `{"name":"t","description":"first"}`)
-	if events := at(t, s.trail("ci", "t"), "events").([]any); len(events) != 1 {
+	if events := lookup(t, s.getTrail("ci", "t"), "events").([]any); len(events) != 1 {
 		t.Errorf("a begin that changes nothing left %d events", len(events))
 	}
 	s.wantForm(http.StatusOK, http.MethodPut, path, `{"name":"t","description":"","origin_url":null}`)
-	got := s.trail("ci", "t")
+	got := s.getTrail("ci", "t")
 	clientReadsTrail(t, got)
-	if at(t, got, "description") != "" || at(t, got, "origin_url") != "https://ci.example.com/1" ||
-		at(t, got, "user_data", "a", 0) != 1.0 || at(t, got, "external_urls", "docs", "href") != "https://docs.example.com" ||
-		at(t, got, "git_commit_info", "sha1") != pipelineCommit || at(t, got, "created_by") != "administrator" {
-		t.Errorf("got %s", shown(got))
+	if lookup(t, got, "description") != "" || lookup(t, got, "origin_url") != "https://ci.example.com/1" ||
+		lookup(t, got, "user_data", "a", 0) != 1.0 || lookup(t, got, "external_urls", "docs", "href") != "https://docs.example.com" ||
+		lookup(t, got, "git_commit_info", "sha1") != pipelineCommit || lookup(t, got, "created_by") != "administrator" {
+		t.Errorf("got %s", asJSON(got))
 	}
 	event := s.lastEvent("ci", "t")
-	if at(t, event, "type") != "trail_updated" || at(t, event, "changes", 0) != "description" || at(t, event, "trail_data_json", "user_data") != `{"a":[1]}` {
-		t.Errorf("event %s", shown(event))
+	if lookup(t, event, "type") != "trail_updated" || lookup(t, event, "changes", 0) != "description" || lookup(t, event, "trail_data_json", "user_data") != `{"a":[1]}` {
+		t.Errorf("event %s", asJSON(event))
 	}
 }
 
@@ -78,18 +78,18 @@ func TestTrailKeepsItsTemplateUntilItIsBegunWithAnother(t *testing.T) {
 	path := "/trails/" + s.org + "/ci"
 	s.wantForm(http.StatusCreated, http.MethodPut, path, `{"name":"t"}`)
 	s.wantForm(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"ci","description":"x"}`, yamlFile("version: 1\n"))
-	if got := s.trail("ci", "t"); at(t, got, "compliance_state") != "INCOMPLETE" {
-		t.Errorf("the flow's new template reached an old trail: %s", shown(got))
+	if got := s.getTrail("ci", "t"); lookup(t, got, "compliance_state") != "INCOMPLETE" {
+		t.Errorf("the flow's new template reached an old trail: %s", asJSON(got))
 	}
 	own := "version: 1\ntrail:\n  artifacts:\n    - name: app\n      attestations:\n        - name: two\n          type: '*'\n"
 	s.wantForm(http.StatusOK, http.MethodPut, path, `{"name":"t"}`, yamlFile(own))
-	got := s.trail("ci", "t")
-	if at(t, got, "template", "content") != own || at(t, got, "compliance_status", "artifacts_statuses", "app", "status") != "MISSING" ||
-		len(at(t, got, "compliance_status", "attestations_statuses").([]any)) != 0 {
-		t.Errorf("got %s", shown(got))
+	got := s.getTrail("ci", "t")
+	if lookup(t, got, "template", "content") != own || lookup(t, got, "compliance_status", "artifacts_statuses", "app", "status") != "MISSING" ||
+		len(lookup(t, got, "compliance_status", "attestations_statuses").([]any)) != 0 {
+		t.Errorf("got %s", asJSON(got))
 	}
-	if event := s.lastEvent("ci", "t"); at(t, event, "changes", 0) != "template" {
-		t.Errorf("event %s", shown(event))
+	if event := s.lastEvent("ci", "t"); lookup(t, event, "changes", 0) != "template" {
+		t.Errorf("event %s", asJSON(event))
 	}
 	message, errors := s.wantForm(http.StatusBadRequest, http.MethodPut, path, `{"name":"t"}`, yamlFile("version: 2\ntrail: {nonsense: 1}\n")).problem(t)
 	if !strings.HasPrefix(message, "2 validation errors for Template\n") || len(errors) > 0 {
@@ -104,13 +104,13 @@ func TestAttestationBeginsTrailAndFlowThatAreNotThere(t *testing.T) {
 	s := share(t)
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/fresh/trail/begun/generic",
 		`{"attestation_name":"check","is_compliant":true}`)
-	got := s.trail("fresh", "begun")
+	got := s.getTrail("fresh", "begun")
 	clientReadsTrail(t, got)
-	if at(t, got, "compliance_state") != "COMPLIANT" || at(t, got, "events", 0, "type") != "trail_reported" ||
-		at(t, got, "compliance_status", "attestations_statuses", 0, "unexpected") != true {
-		t.Errorf("got %s", shown(got))
+	if lookup(t, got, "compliance_state") != "COMPLIANT" || lookup(t, got, "events", 0, "type") != "trail_reported" ||
+		lookup(t, got, "compliance_status", "attestations_statuses", 0, "unexpected") != true {
+		t.Errorf("got %s", asJSON(got))
 	}
-	if content := at(t, s.read("/flows/"+s.org+"/fresh"), "template"); !strings.HasPrefix(content.(string), "version: 1") {
+	if content := lookup(t, s.read("/flows/"+s.org+"/fresh"), "template"); !strings.HasPrefix(content.(string), "version: 1") {
 		t.Errorf("the flow's template is %q", content)
 	}
 	for _, path := range []string{"/bad%20flow/trail/t", "/flow/trail/bad%20trail"} {
@@ -124,9 +124,9 @@ func TestArtifactWithoutTrailBelongsToThatOfItsCommit(t *testing.T) {
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/legacy", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"app","git_commit":%q,"build_url":"https://b","commit_url":"https://c","repo_url":"https://r","is_compliant":false,
 		"commits_list":[{"sha1":%q,"message":"m","author":"a","timestamp":1,"branch":"main","parents":[]}]}`, cliFingerprint, pipelineCommit, pipelineCommit))
-	got := s.trail("legacy", pipelineCommit)
-	if at(t, got, "compliance_status", "artifacts_statuses", "artifact", "artifact_fingerprint") != cliFingerprint {
-		t.Errorf("got %s", shown(got))
+	got := s.getTrail("legacy", pipelineCommit)
+	if lookup(t, got, "compliance_status", "artifacts_statuses", "artifact", "artifact_fingerprint") != cliFingerprint {
+		t.Errorf("got %s", asJSON(got))
 	}
 }
 
@@ -159,7 +159,7 @@ func TestBadArtifactsAreRefusedByField(t *testing.T) {
 		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/ci", []byte("{"+good+`,"template":`+template+"}"))
 	}
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/ci", []byte("{"+good+`,"trail_name":"t","Template_Reference_Name":"not a name"}`))
-	at(t, s.trail("ci", "t"), "compliance_status", "artifacts_statuses", "artifact")
+	lookup(t, s.getTrail("ci", "t"), "compliance_status", "artifacts_statuses", "artifact")
 }
 
 func TestConcurrentBeginsMakeOneTrail(t *testing.T) {
@@ -184,10 +184,10 @@ func TestConcurrentBeginsMakeOneTrail(t *testing.T) {
 	if statuses[http.StatusCreated] != 1 || statuses[http.StatusCreated]+statuses[http.StatusOK]+statuses[http.StatusConflict] != concurrentClients() {
 		t.Errorf("statuses %v", statuses)
 	}
-	if events := at(t, s.trail("ci", "t"), "events").([]any); len(events) != 1 {
+	if events := lookup(t, s.getTrail("ci", "t"), "events").([]any); len(events) != 1 {
 		t.Errorf("%d events", len(events))
 	}
-	if total := at(t, s.read("/trails/"+s.org), "pagination", "total"); total != 1.0 {
+	if total := lookup(t, s.read("/trails/"+s.org), "pagination", "total"); total != 1.0 {
 		t.Errorf("total is %v", total)
 	}
 }
@@ -216,15 +216,15 @@ func TestTrailsAreListedNewestFirstWithTheirTotals(t *testing.T) {
 		"?flow=two&fingerprint=" + cliFingerprint: {},
 	} {
 		list := s.read("/trails/" + s.org + query)
-		clientReads(t, "pagination", at(t, list, "pagination"))
-		if got := namesOf(t, at(t, list, "data")); !slices.Equal(got, want) {
+		clientReads(t, "pagination", lookup(t, list, "pagination"))
+		if got := namesOf(t, lookup(t, list, "data")); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", query, got, want)
 		}
 	}
-	if total := at(t, s.read("/trails/"+s.org+"?flow=one&per_page=2"), "pagination", "total"); total != 5.0 {
+	if total := lookup(t, s.read("/trails/"+s.org+"?flow=one&per_page=2"), "pagination", "total"); total != 5.0 {
 		t.Errorf("total of a flow is %v", total)
 	}
-	if got := namesOf(t, at(t, s.read("/trails/"+s.org+"/one?page=2&per_page=4"), "data")); !slices.Equal(got, []string{"one-0"}) {
+	if got := namesOf(t, lookup(t, s.read("/trails/"+s.org+"/one?page=2&per_page=4"), "data")); !slices.Equal(got, []string{"one-0"}) {
 		t.Errorf("second page of a flow: %q", got)
 	}
 	if got := namesOf(t, s.read("/trails/"+s.org+"/one")); len(got) != 5 {
@@ -244,11 +244,11 @@ func TestListsDoNotRepeatLongTemplates(t *testing.T) {
 	long := "version: 1\n# " + strings.Repeat("x", 65<<10) + "\n"
 	s.flow("ci", long)
 	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/ci", `{"name":"t"}`)
-	if at(t, s.trail("ci", "t"), "template", "content") != long {
+	if lookup(t, s.getTrail("ci", "t"), "template", "content") != long {
 		t.Error("the trail does not show its template as it was sent")
 	}
 	for _, path := range []string{"/trails/" + s.org, "/trails/" + s.org + "/ci?page=1"} {
-		if content := at(t, s.read(path), "data", 0, "template", "content"); content != nil {
+		if content := lookup(t, s.read(path), "data", 0, "template", "content"); content != nil {
 			t.Errorf("%s repeats %d bytes", path, len(content.(string)))
 		}
 	}
@@ -258,7 +258,7 @@ func namesOf(t *testing.T, list any) []string {
 	t.Helper()
 	names := []string{}
 	for _, item := range list.([]any) {
-		names = append(names, at(t, item, "name").(string))
+		names = append(names, lookup(t, item, "name").(string))
 	}
 	return names
 }
@@ -289,18 +289,18 @@ func TestArtifactThatIsAttestedByNameAndNotReportedKeepsItsTrailIncomplete(t *te
 	s := share(t)
 	want := func(state, artifact string) {
 		t.Helper()
-		trail := s.trail("build", "t")
-		if at(t, trail, "compliance_state") != state || at(t, trail, "is_compliant") != (state == "COMPLIANT") ||
-			at(t, trail, "compliance_status", "artifacts_statuses", "app", "status") != artifact {
-			t.Errorf("got %s, want %s and %s", shown(at(t, trail, "compliance_status")), state, artifact)
+		trail := s.getTrail("build", "t")
+		if lookup(t, trail, "compliance_state") != state || lookup(t, trail, "is_compliant") != (state == "COMPLIANT") ||
+			lookup(t, trail, "compliance_status", "artifacts_statuses", "app", "status") != artifact {
+			t.Errorf("got %s, want %s and %s", asJSON(lookup(t, trail, "compliance_status")), state, artifact)
 		}
 	}
-	s.generic("t", "scan", true, `,"target_artifacts":["app"]`)
+	s.attestGeneric("t", "scan", true, `,"target_artifacts":["app"]`)
 	want("INCOMPLETE", "MISSING")
-	s.generic("t", "other", false, `,"target_artifacts":["app"]`)
+	s.attestGeneric("t", "other", false, `,"target_artifacts":["app"]`)
 	want("NON-COMPLIANT", "MISSING")
-	s.generic("t", "other", true, `,"target_artifacts":["app"]`)
-	s.artifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.attestGeneric("t", "other", true, `,"target_artifacts":["app"]`)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
 	want("COMPLIANT", "COMPLIANT")
 }
 
@@ -317,8 +317,8 @@ func TestOverrideByNamesNeedsAnOriginalUnderEach(t *testing.T) {
 	override(http.StatusBadRequest, `["nope","web"]`)
 	override(http.StatusBadRequest, `["web","nope"]`)
 	override(http.StatusOK, `["web"]`)
-	status := at(t, s.trail("ci", "t"), "compliance_status", "artifacts_statuses")
-	if len(status.(map[string]any)) != 1 || at(t, status, "web", "attestations_statuses", 0, "is_compliant") != true {
-		t.Errorf("got %s", shown(status))
+	status := lookup(t, s.getTrail("ci", "t"), "compliance_status", "artifacts_statuses")
+	if len(status.(map[string]any)) != 1 || lookup(t, status, "web", "attestations_statuses", 0, "is_compliant") != true {
+		t.Errorf("got %s", asJSON(status))
 	}
 }
