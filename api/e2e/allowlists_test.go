@@ -119,17 +119,22 @@ func TestBadPermissionsAreRefused(t *testing.T) {
 	s.createEnvironment("prod", evidence.Server)
 	s.createEnvironment("all", evidence.LogicalType)
 	fingerprint := evidence.HashAPIKey("web")
-	for body, want := range map[string]struct{ field, text string }{
-		`{"artifact_name":"a","artifact_fingerprint":"abc","description":"d"}`:                          {"artifact_fingerprint", "String should match pattern '^[a-f0-9]{64}$' [input: abc]"},
-		`{"artifact_fingerprint":"` + fingerprint + `","description":"d"}`:                              {"artifact_name", "Field required [input: None]"},
-		`{"artifact_name":"a","description":"d"}`:                                                       {"artifact_fingerprint", "Field required [input: None]"},
-		`{"artifact_name":"a","artifact_fingerprint":"` + fingerprint + `"}`:                            {"description", "Field required [input: None]"},
-		`{"artifact_name":"a","artifact_fingerprint":"` + fingerprint + `","description":"d","by":"x"}`: {"by", "Extra inputs are not permitted [input: x]"},
+	for name, c := range map[string]struct{ body, field, text string }{
+		"short fingerprint": {`{"artifact_name":"a","artifact_fingerprint":"abc","description":"d"}`,
+			"artifact_fingerprint", "String should match pattern '^[a-f0-9]{64}$' [input: abc]"},
+		"no name":        {`{"artifact_fingerprint":"` + fingerprint + `","description":"d"}`, "artifact_name", "Field required [input: None]"},
+		"no fingerprint": {`{"artifact_name":"a","description":"d"}`, "artifact_fingerprint", "Field required [input: None]"},
+		"no description": {`{"artifact_name":"a","artifact_fingerprint":"` + fingerprint + `"}`, "description", "Field required [input: None]"},
+		"unknown member": {`{"artifact_name":"a","artifact_fingerprint":"` + fingerprint + `","description":"d","by":"x"}`,
+			"by", "Extra inputs are not permitted [input: x]"},
 	} {
-		got := s.want(http.StatusBadRequest, http.MethodPut, s.allowlistsPath()+"/prod", []byte(body))
-		if message, errors := got.problem(t); message != "Input payload validation failed" || errors[want.field] != want.text {
-			t.Errorf("%s: %q %q", body, message, errors)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			got := s.want(http.StatusBadRequest, http.MethodPut, s.allowlistsPath()+"/prod", []byte(c.body))
+			if message, errors := got.problem(t); message != "Input payload validation failed" || errors[c.field] != c.text {
+				t.Errorf("%q %q", message, errors)
+			}
+		})
 	}
 	got := s.want(http.StatusBadRequest, http.MethodPut, s.allowlistsPath()+"/all", []byte(allowanceBody("web", "w")))
 	if _, errors := got.problem(t); errors["env_name"] != "Only physical environments have an allow list [input: all]" {

@@ -127,9 +127,12 @@ func TestUnknownCommitIsShownAlikeInAllAnswers(t *testing.T) {
 		"/artifacts/" + s.org + "/build/" + unknown + "/latest_commit": {"latest_commit"},
 		"/repos/" + s.org + "/live-artifacts/acme/web?provider=github": {"live_artifacts", 0, "commit_sha"},
 	} {
-		if commit := lookup(t, s.read(path), members...); commit != nil {
-			t.Errorf("%s: the commit is %v, want null", path, commit)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			if commit := lookup(t, s.read(path), members...); commit != nil {
+				t.Errorf("the commit is %v, want null", commit)
+			}
+		})
 	}
 }
 
@@ -232,8 +235,8 @@ func TestHistoryKeepsEveryAttestationInTheOrderOfTime(t *testing.T) {
 // their slot had to drop: their attestations are read by two commands for all of them, one
 // for those by fingerprint and one for those by name.
 func TestArtifactsThatTheirTrailHasLetGoCostNoMore(t *testing.T) {
-	s, counting := startCounting(t)
-	spent := func(path string) int {
+	s, counting := startCounting(t, options{withoutWorker: true, begins: deliveryBegins})
+	commands := func(path string) int {
 		t.Helper()
 		counting.Reset()
 		s.read(path)
@@ -242,13 +245,13 @@ func TestArtifactsThatTheirTrailHasLetGoCostNoMore(t *testing.T) {
 	list, one := "/artifacts/"+s.org+"?per_page=100", "/artifacts/"+s.org+"/build/fingerprint/"+attestedFingerprint
 	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
 	s.attestGeneric("t", "scan", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
-	fewListed, fewShown := spent(list), spent(one)
+	fewListed, fewShown := commands(list), commands(one)
 	for i := range 45 {
 		fingerprint := padHex(fmt.Sprintf("abcde%02d", i), 64)
 		s.reportArtifact("build", "t", "app", fingerprint, otherCommit)
 		s.attestGeneric("t", "scan", i%2 == 0, `,"artifact_fingerprint":"`+fingerprint+`"`)
 	}
-	if listed, shown := spent(list), spent(one); listed > fewListed+2 || shown > fewShown {
+	if listed, shown := commands(list), commands(one); listed > fewListed+2 || shown > fewShown {
 		t.Errorf("%d commands for the list and %d for one, with few artifacts %d and %d", listed, shown, fewListed, fewShown)
 	}
 	states := column(t, s.read(list), "state")
@@ -269,32 +272,37 @@ func TestFingerprintIsLookedUpInItsFlowTrailAndAttestation(t *testing.T) {
 	s.reportArtifact("release", "t1", "app", one, attestedCommit)
 	scan, named := lookup(t, s.onlyAttestation("t1", "scan"), "attestation_id").(string), lookup(t, s.onlyAttestation("t2", "named"), "attestation_id").(string)
 	base := "/artifacts/" + s.org + "/build/fingerprint/"
-	for path, want := range map[string][2]string{
-		one:                                      {one, "t2"},
-		one[:6]:                                  {one, "t2"},
-		"abcde":                                  {other, "t1"},
-		"abcde?trail=t2":                         {one, "t2"},
-		one + "?trail=t1":                        {one, "t1"},
-		one + "?trail=":                          {one, "t2"},
-		one + "?attestation_id=" + scan:          {one, "t1"},
-		one + "?trail=t1&attestation_id=" + scan: {one, "t1"},
-		"abcde?attestation_id=" + named:          {one, "t2"},
+	for name, c := range map[string]struct{ path, fingerprint, trail string }{
+		"fingerprint":                       {one, one, "t2"},
+		"beginning of one":                  {one[:6], one, "t2"},
+		"beginning of two":                  {"abcde", other, "t1"},
+		"beginning in a trail":              {"abcde?trail=t2", one, "t2"},
+		"fingerprint in a trail":            {one + "?trail=t1", one, "t1"},
+		"fingerprint in no trail":           {one + "?trail=", one, "t2"},
+		"attestation":                       {one + "?attestation_id=" + scan, one, "t1"},
+		"trail and attestation":             {one + "?trail=t1&attestation_id=" + scan, one, "t1"},
+		"beginning and attestation by name": {"abcde?attestation_id=" + named, one, "t2"},
 	} {
-		got := s.read(base + path)
-		if lookup(t, got, "fingerprint") != want[0] || lookup(t, got, "trail_name") != want[1] {
-			t.Errorf("%s: got %v in %v, want %v", path, lookup(t, got, "fingerprint"), lookup(t, got, "trail_name"), want)
-		}
+		t.Run(name, func(t *testing.T) {
+			got := s.in(t).read(base + c.path)
+			if lookup(t, got, "fingerprint") != c.fingerprint || lookup(t, got, "trail_name") != c.trail {
+				t.Errorf("got %v in %v, want %v in %v", lookup(t, got, "fingerprint"), lookup(t, got, "trail_name"), c.fingerprint, c.trail)
+			}
+		})
 	}
-	for path, digits := range map[string]string{
-		one[:6] + "?trail=none":                                  one[:6],
-		other + "?trail=t2":                                      other,
-		padHex("abcdf", 64):                                      padHex("abcdf", 64),
-		other + "?attestation_id=" + scan:                        other,
-		one + "?trail=t2&attestation_id=" + scan:                 one,
-		one + "?attestation_id=00000000-0000-0000-0000-00000000": one,
+	for name, c := range map[string]struct{ path, fingerprint string }{
+		"unknown trail":                   {one[:6] + "?trail=none", one[:6]},
+		"another trail":                   {other + "?trail=t2", other},
+		"unknown fingerprint":             {padHex("abcdf", 64), padHex("abcdf", 64)},
+		"attestation of another artifact": {other + "?attestation_id=" + scan, other},
+		"attestation of another trail":    {one + "?trail=t2&attestation_id=" + scan, one},
+		"unknown attestation":             {one + "?attestation_id=00000000-0000-0000-0000-00000000", one},
 	} {
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, base+path, nil),
-			"Artifact with fingerprint '"+digits+"' does not exist in flow 'build' belonging to organization '"+s.org+"'")
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, base+c.path, nil),
+				"Artifact with fingerprint '"+c.fingerprint+"' does not exist in flow 'build' belonging to organization '"+s.org+"'")
+		})
 	}
 	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.org+"/none/fingerprint/"+one, nil),
 		"Flow named 'none' does not exist for organization '"+s.org+"'")
@@ -303,10 +311,13 @@ func TestFingerprintIsLookedUpInItsFlowTrailAndAttestation(t *testing.T) {
 		"build/fingerprint/" + one + "?attestation_id=1": "query.attestation_id", "-x/fingerprint/" + one: "path.flow_name",
 		"build/xyz/latest_commit": "path.fingerprint",
 	} {
-		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+s.org+"/"+path, nil).problem(t)
-		if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^") {
-			t.Errorf("%s: %q %q", path, message, errors)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+s.org+"/"+path, nil).problem(t)
+			if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^") {
+				t.Errorf("%q %q", message, errors)
+			}
+		})
 	}
 }
 
@@ -327,14 +338,17 @@ func TestArtifactsOfACommitAreAList(t *testing.T) {
 		padHex("9", 40):              "",
 		"main":                       "",
 	} {
-		var got []string
-		for _, artifact := range s.read(base + path).([]any) {
-			clientReads(t, "artifact", artifact)
-			got = append(got, fmt.Sprint(lookup(t, artifact, "trail_name"), "/", lookup(t, artifact, "template_reference_name")))
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s: got %v, want %s", path, got, want)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			var got []string
+			for _, artifact := range s.read(base + path).([]any) {
+				clientReads(t, "artifact", artifact)
+				got = append(got, fmt.Sprint(lookup(t, artifact, "trail_name"), "/", lookup(t, artifact, "template_reference_name")))
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("got %v, want %s", got, want)
+			}
+		})
 	}
 	// The evidence of one trail is not that of another.
 	list := s.read(base + attestedCommit)
@@ -376,13 +390,16 @@ func TestArtifactsAreListedInPages(t *testing.T) {
 		"?repo_name=acme/cli": 1, "?repo_name=": 15, "?repo_name=acme/cli&flow_name=build": 0, "?repo_name=acme/cli&flow_name=release": 1,
 		"/build": 15, "/build?page=2": 2, "/release?page=1&per_page=20": 1, "/release?page=2": 0,
 	} {
-		got := s.read("/artifacts/" + s.org + query).([]any)
-		if len(got) != want {
-			t.Errorf("%s: %d artifacts, want %d", query, len(got), want)
-		}
-		for _, item := range got {
-			clientReads(t, "artifacts_item", item)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			got := s.read("/artifacts/" + s.org + query).([]any)
+			if len(got) != want {
+				t.Errorf("%d artifacts, want %d", len(got), want)
+			}
+			for _, item := range got {
+				clientReads(t, "artifacts_item", item)
+			}
+		})
 	}
 	list := s.read("/artifacts/" + s.org)
 	if lookup(t, list, 0, "fingerprint") != cliFingerprint || lookup(t, list, 1, "fingerprint") != padHex("abc16", 64) {
@@ -393,14 +410,20 @@ func TestArtifactsAreListedInPages(t *testing.T) {
 	}
 	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.org+"?repo_name=none", nil), "Repo 'none' not found")
 	for _, path := range []string{"?flow_name=none", "/none"} {
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.org+path, nil),
-			"Flow named 'none' does not exist for organization '"+s.org+"'")
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.org+path, nil),
+				"Flow named 'none' does not exist for organization '"+s.org+"'")
+		})
 	}
 	for query, field := range map[string]string{"?flow_name=": "query.flow_name", "?flow_name=a%20b": "query.flow_name", "?page=x": "query.page", "?per_page=": "query.per_page"} {
-		_, errors := s.want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+s.org+query, nil).problem(t)
-		if errors[field] == "" {
-			t.Errorf("%s: %q", query, errors)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			_, errors := s.want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+s.org+query, nil).problem(t)
+			if errors[field] == "" {
+				t.Errorf("%q", errors)
+			}
+		})
 	}
 }
 
@@ -411,14 +434,10 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 	s.reportArtifact("build", "t", "app", fingerprint, attestedCommit)
 	s.createEnvironment("prod", evidence.Server)
 	s.createEnvironment("beta", evidence.Server)
-	report := func(environment string, names ...string) {
-		t.Helper()
-		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(names...))
-	}
-	report("prod", "web")
-	report("prod", "web", "db")
-	report("beta", "db")
-	report("beta", "db", "web")
+	s.reportServer("prod", "web")
+	s.reportServer("prod", "web", "db")
+	s.reportServer("beta", "db")
+	s.reportServer("beta", "db", "web")
 	var got any
 	// A worker settles what has begun to run after it has answered the report.
 	eventually(t, "the artifact runs in two environments", func() bool {
@@ -431,7 +450,7 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 	if happened := history(t, got); happened != "Artifact created Started running in prod#1 environment Started running in beta#2 environment" {
 		t.Errorf("history %q", happened)
 	}
-	report("beta", "db")
+	s.reportServer("beta", "db")
 	eventually(t, "the artifact has exited", func() bool {
 		got = lookup(t, s.read("/artifacts/"+s.org+"/build/commit_sha/"+attestedCommit), 0)
 		return column(t, lookup(t, got, "running"), "environment_name") == "prod"
@@ -477,30 +496,33 @@ func TestArtifactsStayWithinTheirOrganization(t *testing.T) {
 		"/artifacts/" + s.org + "/build/commit_sha/" + attestedCommit, "/artifacts/" + s.org + "/build/" + attestedFingerprint + "/latest_commit",
 		"/search/" + s.org + "/sha/" + attestedCommit,
 	} {
-		for key, want := range map[string]int{readerKey: 200, snapshotterKey: 200, strangerKey: 403, "": 401} {
-			if got := s.do(http.MethodGet, "/api/v2"+path, key, nil); got.status != want {
-				t.Errorf("%s with %q: %d, want %d", path, key, got.status, want)
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			for key, want := range map[string]int{readerKey: 200, snapshotterKey: 200, strangerKey: 403, "": 401} {
+				if got := s.do(http.MethodGet, "/api/v2"+path, key, nil); got.status != want {
+					t.Errorf("%s with %q: %d, want %d", path, key, got.status, want)
+				}
 			}
-		}
+		})
 	}
 }
 
 func TestListOfArtifactsCostsTheSameForOneAsForMany(t *testing.T) {
 	counter := &commandCounter{}
 	s := start(t, options{wrap: counter.wrap, withoutWorker: true})
-	spent := func() []string {
+	commands := func() []string {
 		t.Helper()
 		counter.take()
 		s.read("/artifacts/" + s.org + "?per_page=50")
 		return counter.take()
 	}
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/flow", artifactReport("t", "app", padHex("1", 64), pipelineCommit))
-	one := spent()
+	one := commands()
 	for i := range 30 {
 		s.want(http.StatusCreated, http.MethodPost, fmt.Sprintf("/artifacts/%s/flow-%d", s.org, i%3),
 			artifactReport(fmt.Sprintf("t%d", i), fmt.Sprintf("app%d", i%4), padHex(fmt.Sprintf("abc%02d", i), 64), pipelineCommit))
 	}
-	if many := spent(); !slices.Equal(one, many) {
+	if many := commands(); !slices.Equal(one, many) {
 		t.Errorf("one artifact takes %v, many take %v", one, many)
 	}
 }

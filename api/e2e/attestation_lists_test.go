@@ -52,17 +52,20 @@ func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 		fmt.Sprintf("?from_timestamp=%d&to_timestamp=%d", before, before+15): "unit-test lint",
 		fmt.Sprintf("?flow=two&from_timestamp=%d", before+25):                "load-test risk",
 	} {
-		page := s.read("/attestations/" + s.org + query)
-		data := lookup(t, page, "data").([]any)
-		if got := column(t, data, "attestation_name"); got != want {
-			t.Errorf("%s: %s, want %s", query, got, want)
-		}
-		for _, one := range data {
-			clientReads(t, "attestation", one)
-		}
-		if total := lookup(t, page, "pagination"); total != nil && lookup(t, total, "total") != float64(len(data)) {
-			t.Errorf("%s: total is %v", query, lookup(t, total, "total"))
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			page := s.read("/attestations/" + s.org + query)
+			data := lookup(t, page, "data").([]any)
+			if got := column(t, data, "attestation_name"); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+			for _, one := range data {
+				clientReads(t, "attestation", one)
+			}
+			if total := lookup(t, page, "pagination"); total != nil && lookup(t, total, "total") != float64(len(data)) {
+				t.Errorf("total is %v", lookup(t, total, "total"))
+			}
+		})
 	}
 	for query, field := range map[string]string{
 		"?name=a&name_regex=b":                             "query.name_regex",
@@ -78,10 +81,13 @@ func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 		"?after=2.bm9uc2Vuc2U":                             "query.after",
 		"?after=1.x":                                       "query.after",
 	} {
-		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/attestations/"+s.org+query, nil).problem(t)
-		if message != "Input payload validation failed" || errors[field] == "" {
-			t.Errorf("%s: %q %q", query, message, errors)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/attestations/"+s.org+query, nil).problem(t)
+			if message != "Input payload validation failed" || errors[field] == "" {
+				t.Errorf("%q %q", message, errors)
+			}
+		})
 	}
 }
 
@@ -107,39 +113,42 @@ func TestAttestationsOfAnOrganizationGoOnByACursor(t *testing.T) {
 		"&name_regex=t":    "load-test lint unit-test lint",
 		"&is_compliant=on": "risk unit-test lint",
 	} {
-		var names []string
-		address := "/attestations/" + s.org + "?per_page=2" + filter
-		for number := 1; address != ""; number++ {
-			if number > 5 {
-				t.Fatalf("%s: the pages do not end", filter)
-			}
-			page := s.read(address)
-			if self := lookup(t, page, "_links", "self", "href").(string); !strings.HasPrefix(self, s.URL+"/api/v2/attestations/"+s.org+"?") {
-				t.Errorf("self is %s", self)
-			}
-			if told := lookup(t, page, "pagination"); told != nil {
-				clientReads(t, "pagination", told)
-				if lookup(t, told, "page") != float64(number) || lookup(t, told, "per_page") != 2.0 {
-					t.Errorf("page %d is %v", number, told)
+		t.Run(s.caseName(filter), func(t *testing.T) {
+			s := s.in(t)
+			var names []string
+			address := "/attestations/" + s.org + "?per_page=2" + filter
+			for number := 1; address != ""; number++ {
+				if number > 5 {
+					t.Fatalf("the pages do not end")
+				}
+				page := s.read(address)
+				if self := lookup(t, page, "_links", "self", "href").(string); !strings.HasPrefix(self, s.URL+"/api/v2/attestations/"+s.org+"?") {
+					t.Errorf("self is %s", self)
+				}
+				if told := lookup(t, page, "pagination"); told != nil {
+					clientReads(t, "pagination", told)
+					if lookup(t, told, "page") != float64(number) || lookup(t, told, "per_page") != 2.0 {
+						t.Errorf("page %d is %v", number, told)
+					}
+				}
+				for _, one := range lookup(t, page, "data").([]any) {
+					names = append(names, lookup(t, one, "attestation_name").(string))
+				}
+				address = ""
+				if next := lookup(t, page, "_links", "next"); next != nil && number == 1 {
+					back := strings.Replace(lookup(t, next, "href").(string), "after=2.", "after=0.", 1)
+					s.want(http.StatusBadRequest, http.MethodGet, strings.TrimPrefix(back, s.URL+"/api/v2"), nil)
+				}
+				if next := lookup(t, page, "_links", "next"); next != nil {
+					u, err := url.Parse(lookup(t, next, "href").(string))
+					s.must(err)
+					address = strings.TrimPrefix(u.RequestURI(), "/api/v2")
 				}
 			}
-			for _, one := range lookup(t, page, "data").([]any) {
-				names = append(names, lookup(t, one, "attestation_name").(string))
+			if got := strings.Join(names, " "); got != want {
+				t.Errorf("walked over %s, want %s", got, want)
 			}
-			address = ""
-			if next := lookup(t, page, "_links", "next"); next != nil && number == 1 {
-				back := strings.Replace(lookup(t, next, "href").(string), "after=2.", "after=0.", 1)
-				s.want(http.StatusBadRequest, http.MethodGet, strings.TrimPrefix(back, s.URL+"/api/v2"), nil)
-			}
-			if next := lookup(t, page, "_links", "next"); next != nil {
-				u, err := url.Parse(lookup(t, next, "href").(string))
-				s.must(err)
-				address = strings.TrimPrefix(u.RequestURI(), "/api/v2")
-			}
-		}
-		if got := strings.Join(names, " "); got != want {
-			t.Errorf("%s: walked over %s, want %s", filter, got, want)
-		}
+		})
 	}
 }
 
@@ -157,11 +166,14 @@ func TestAttestationsOfAFlowAreListedByPage(t *testing.T) {
 		"?page=-1&per_page=1000":        "load-test risk lint",
 		"?page=9999999999&per_page=100": "",
 	} {
-		page := s.read("/attestations/" + s.org + "/two" + query)
-		clientReads(t, "pagination", lookup(t, page, "pagination"))
-		if got := column(t, lookup(t, page, "data"), "attestation_name"); got != want || lookup(t, page, "pagination", "total") != 3.0 {
-			t.Errorf("%s: %s of %v, want %s", query, got, lookup(t, page, "pagination"), want)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			page := s.read("/attestations/" + s.org + "/two" + query)
+			clientReads(t, "pagination", lookup(t, page, "pagination"))
+			if got := column(t, lookup(t, page, "data"), "attestation_name"); got != want || lookup(t, page, "pagination", "total") != 3.0 {
+				t.Errorf("%s of %v, want %s", got, lookup(t, page, "pagination"), want)
+			}
+		})
 	}
 	if got := lookup(t, s.read("/attestations/"+s.org+"/two?per_page=1000"), "pagination", "per_page"); got != 100.0 {
 		t.Errorf("a page holds %v", got)
@@ -193,9 +205,12 @@ func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
 		"&commit_list=" + unknown:       "lint unit-test",
 		"&flow_name=&attestation_name=": "lint unit-test",
 	} {
-		if got := column(t, lookup(t, s.read(path+query), attestedCommit), "attestation_name"); got != want {
-			t.Errorf("%s: %s, want %s", query, got, want)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			if got := column(t, lookup(t, s.read(path+query), attestedCommit), "attestation_name"); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
 	}
 	both := s.read(path + "&commit_list=" + otherCommit + "&commit_list=" + unknown).(map[string]any)
 	if got := column(t, both[otherCommit], "attestation_name"); got != "of-artifact" || len(both) != 3 || len(both[unknown].([]any)) != 0 {
@@ -205,9 +220,12 @@ func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
 	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, bare, nil), "commit_list is required: provide one or more commit SHAs to search.")
 	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, bare+"?attestation_name=lint", nil), "commit_list is required: provide one or more commit SHAs to search.")
 	for query, field := range map[string]string{"?commit_list=abc": "query.commit_list[0]", "?commit_list=" + attestedCommit + "&attestation_type=nosuch": "query.attestation_type"} {
-		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, bare+query, nil).problem(t); errors[field] == "" {
-			t.Errorf("%s: %q", query, errors)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			if _, errors := s.want(http.StatusBadRequest, http.MethodGet, bare+query, nil).problem(t); errors[field] == "" {
+				t.Errorf("%q", errors)
+			}
+		})
 	}
 	s.want(http.StatusNotFound, http.MethodGet, path+"&flow_name=nosuch", nil)
 }

@@ -111,18 +111,21 @@ func TestWhatIsUnsetOfAnAttestationTypeIsLeftOut(t *testing.T) {
 	if !strings.Contains(body, `"type_schema":null`) || !strings.Contains(body, `"evaluator":{"content_type":"default"}`) {
 		t.Errorf("got %s", body)
 	}
-	for data, want := range map[string]string{
-		`{"name":"e","evaluator":null}`:                                       `null`,
-		`{"name":"e","evaluator":{}}`:                                         `{"content_type":"default"}`,
-		`{"name":"e","evaluator":{"content_type":"default","rules":["no("]}}`: `{"content_type":"default"}`,
-		`{"name":"e","evaluator":{"rules":["true"]}}`:                         `{"content_type":"jq","rules":["true"]}`,
-		`{"name":"e","evaluator":{"content_type":"jq","rules":[]}}`:           `{"content_type":"jq","rules":[]}`,
-		`{"name":"e","description":null,"summary":null}`:                      `{"content_type":"default"}`,
+	for name, c := range map[string]struct{ data, evaluator string }{
+		"null":               {`{"name":"e","evaluator":null}`, `null`},
+		"empty":              {`{"name":"e","evaluator":{}}`, `{"content_type":"default"}`},
+		"default with rules": {`{"name":"e","evaluator":{"content_type":"default","rules":["no("]}}`, `{"content_type":"default"}`},
+		"rules alone":        {`{"name":"e","evaluator":{"rules":["true"]}}`, `{"content_type":"jq","rules":["true"]}`},
+		"jq without rules":   {`{"name":"e","evaluator":{"content_type":"jq","rules":[]}}`, `{"content_type":"jq","rules":[]}`},
+		"absent":             {`{"name":"e","description":null,"summary":null}`, `{"content_type":"default"}`},
 	} {
-		s.createAttestationType(data)
-		if got := string(s.getAttestationType("e").Versions[0].Evaluator); got != want {
-			t.Errorf("%s: evaluator %s, want %s", data, got, want)
-		}
+		t.Run(name+" evaluator", func(t *testing.T) {
+			s := s.in(t)
+			s.createAttestationType(c.data)
+			if got := string(s.getAttestationType("e").Versions[0].Evaluator); got != c.evaluator {
+				t.Errorf("evaluator %s, want %s", got, c.evaluator)
+			}
+		})
 	}
 }
 
@@ -145,16 +148,22 @@ func TestPostingAnAttestationTypeAgainMakesAVersion(t *testing.T) {
 		t.Errorf("got %+v", one)
 	}
 	for _, number := range []string{"10", "3", "0", "-1"} {
-		message, _ := s.want(http.StatusNotFound, http.MethodGet, s.typesPath()+"/kind?version="+number, nil).problem(t)
-		if message != "version "+number+" does not exist for custom attestation type 'kind'" {
-			t.Errorf("message %q", message)
-		}
+		t.Run("version "+number, func(t *testing.T) {
+			s := s.in(t)
+			message, _ := s.want(http.StatusNotFound, http.MethodGet, s.typesPath()+"/kind?version="+number, nil).problem(t)
+			if message != "version "+number+" does not exist for custom attestation type 'kind'" {
+				t.Errorf("message %q", message)
+			}
+		})
 	}
 	for query, text := range map[string]string{"version=": "[input: ]", "version=x": "[input: x]", "version=1.5": "[input: 1.5]"} {
-		_, errors := s.want(http.StatusBadRequest, http.MethodGet, s.typesPath()+"/kind?"+query, nil).problem(t)
-		if !strings.HasPrefix(errors["query.version"], "Input should be a valid integer") || !strings.HasSuffix(errors["query.version"], text) {
-			t.Errorf("%s: %q", query, errors)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			_, errors := s.want(http.StatusBadRequest, http.MethodGet, s.typesPath()+"/kind?"+query, nil).problem(t)
+			if !strings.HasPrefix(errors["query.version"], "Input should be a valid integer") || !strings.HasSuffix(errors["query.version"], text) {
+				t.Errorf("%q", errors)
+			}
+		})
 	}
 }
 
@@ -223,9 +232,12 @@ func TestAttestationTypesOfNobodyAreNotFound(t *testing.T) {
 	s.createAttestationType(`{"name":"ours"}`)
 	text := "Custom attestation type 'theirs' does not exist for org '" + s.org + "'"
 	for method, path := range map[string]string{http.MethodGet: "/theirs", http.MethodPut: "/theirs/archive"} {
-		if message, _ := s.want(http.StatusNotFound, method, s.typesPath()+path, nil).problem(t); message != text {
-			t.Errorf("message %q", message)
-		}
+		t.Run(method+" "+path, func(t *testing.T) {
+			s := s.in(t)
+			if message, _ := s.want(http.StatusNotFound, method, s.typesPath()+path, nil).problem(t); message != text {
+				t.Errorf("message %q", message)
+			}
+		})
 	}
 	if message, _ := s.want(http.StatusNotFound, http.MethodGet, s.typesPath()+"/theirs?version=1", nil).problem(t); message != text {
 		t.Errorf("message %q", message)
@@ -244,15 +256,18 @@ func TestOnlyMembersWriteAttestationTypes(t *testing.T) {
 	s := share(t)
 	s.createAttestationType(`{"name":"kind"}`)
 	for key, allowed := range map[string]bool{adminKey: true, memberKey: true, snapshotterKey: false, readerKey: false, strangerKey: false} {
-		post := s.form(http.MethodPost, s.typesPath(), key, "data_json", `{"name":"kind"}`).status
-		archive := s.do(http.MethodPut, "/api/v2"+s.typesPath()+"/kind/archive", key, nil).status
-		if allowed != (post == http.StatusCreated) || allowed != (archive == http.StatusOK) || !allowed && (post != http.StatusForbidden || archive != http.StatusForbidden) {
-			t.Errorf("%s: POST %d, archive %d", key, post, archive)
-		}
-		read := s.do(http.MethodGet, "/api/v2"+s.typesPath(), key, nil).status
-		if (read == http.StatusOK) != (key != strangerKey) {
-			t.Errorf("%s: GET %d", key, read)
-		}
+		t.Run(userOf(key), func(t *testing.T) {
+			s := s.in(t)
+			post := s.form(http.MethodPost, s.typesPath(), key, "data_json", `{"name":"kind"}`).status
+			archive := s.do(http.MethodPut, "/api/v2"+s.typesPath()+"/kind/archive", key, nil).status
+			if allowed != (post == http.StatusCreated) || allowed != (archive == http.StatusOK) || !allowed && (post != http.StatusForbidden || archive != http.StatusForbidden) {
+				t.Errorf("POST %d, archive %d", post, archive)
+			}
+			read := s.do(http.MethodGet, "/api/v2"+s.typesPath(), key, nil).status
+			if (read == http.StatusOK) != (key != strangerKey) {
+				t.Errorf("GET %d", read)
+			}
+		})
 	}
 }
 
@@ -291,14 +306,17 @@ func TestBadAttestationTypesAreRefused(t *testing.T) {
 		"too deep":         {data: `{"name":"x"}`, schema: strings.Repeat(`{"not":`, 200) + `{}` + strings.Repeat(`}`, 200), field: "type_schema", text: "nests too deep"},
 		"too many parts":   {data: `{"name":"x"}`, schema: `{"allOf":[{}` + strings.Repeat(`,{}`, 6000) + `]}`, field: "type_schema", text: "has more than 5000 parts"},
 	} {
-		var files []part
-		if c.schema != "" {
-			files = append(files, schemaFile(c.schema))
-		}
-		message, errors := s.wantForm(http.StatusBadRequest, http.MethodPost, s.typesPath(), c.data, files...).problem(t)
-		if message != "Input payload validation failed" || !strings.Contains(errors[c.field], c.text) {
-			t.Errorf("%s: %q %q", name, message, errors)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			var files []part
+			if c.schema != "" {
+				files = append(files, schemaFile(c.schema))
+			}
+			message, errors := s.wantForm(http.StatusBadRequest, http.MethodPost, s.typesPath(), c.data, files...).problem(t)
+			if message != "Input payload validation failed" || !strings.Contains(errors[c.field], c.text) {
+				t.Errorf("%q %q", message, errors)
+			}
+		})
 	}
 	_, errors := s.form(http.MethodPost, s.typesPath(), adminKey, "", "").problem(t)
 	if errors["data_json"] != "Field required [input: None]" {
@@ -333,29 +351,31 @@ func TestHostileAttestationTypesHarmNobody(t *testing.T) {
 	const tooMuch = "The type's schema and rules take more CPU time or memory to evaluate than is allowed"
 	s := start(t, options{})
 	s.createAttestationType(`{"name":"honest","evaluator":{"rules":[".a == 1"]}}`)
-	for i, c := range []struct {
+	for name, c := range map[string]struct {
 		rule   string
 		status int
 	}{
-		{`def f: f; f`, http.StatusCreated},
-		{`("x" * 1e9) | length == 1`, http.StatusBadRequest},
-		{`[] | setpath([536870911]; 1) | true`, http.StatusBadRequest},
-		{`reduce range(100) as $i ("x"; . + .) | true`, http.StatusBadRequest},
+		"endless-recursion": {`def f: f; f`, http.StatusCreated},
+		"long-text":         {`("x" * 1e9) | length == 1`, http.StatusBadRequest},
+		"long-array":        {`[] | setpath([536870911]; 1) | true`, http.StatusBadRequest},
+		"doubled-text":      {`reduce range(100) as $i ("x"; . + .) | true`, http.StatusBadRequest},
 	} {
-		kind := fmt.Sprintf("hostile-%d", i)
-		encoded, err := json.Marshal(c.rule)
-		s.must(err)
-		s.createAttestationType(`{"name":"` + kind + `","evaluator":{"rules":[` + string(encoded) + `]}}`)
-		if c.status == http.StatusCreated {
-			if s.verdictOf(kind, `{"a":1}`) {
-				t.Errorf("%s is true", c.rule)
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			encoded, err := json.Marshal(c.rule)
+			s.must(err)
+			s.createAttestationType(`{"name":"` + name + `","evaluator":{"rules":[` + string(encoded) + `]}}`)
+			if c.status == http.StatusCreated {
+				if s.verdictOf(name, `{"a":1}`) {
+					t.Error("it is true")
+				}
+			} else if _, errors := s.attestCustom(c.status, name, `{"a":1}`).problem(t); errors["attestation_data"] != tooMuch {
+				t.Errorf("%q", errors)
 			}
-		} else if _, errors := s.attestCustom(c.status, kind, `{"a":1}`).problem(t); errors["attestation_data"] != tooMuch {
-			t.Errorf("%s: %q", c.rule, errors)
-		}
-		if !s.verdictOf("honest", `{"a":1}`) {
-			t.Errorf("after %s an honest rule is not true", c.rule)
-		}
+			if !s.verdictOf("honest", `{"a":1}`) {
+				t.Error("an honest rule is not true afterwards")
+			}
+		})
 	}
 	if strings.Contains(s.log.String(), `"a":1`) {
 		t.Error("a payload is in the log")
@@ -368,9 +388,12 @@ func TestLargeSchemaIsGivenBackWhole(t *testing.T) {
 	schema := `{"type":"object","description":"` + strings.Repeat("long ", 100_000) + `","required":["a"]}`
 	s.createAttestationType(`{"name":"large"}`, schemaFile(schema))
 	for _, rest := range []string{"large", "large?version=1"} {
-		if got := s.getAttestationType(rest).Versions[0].TypeSchema; string(got) != schema {
-			t.Errorf("%s: %d bytes of schema, want %d", rest, len(got), len(schema))
-		}
+		t.Run(s.caseName(rest), func(t *testing.T) {
+			s := s.in(t)
+			if got := s.getAttestationType(rest).Versions[0].TypeSchema; string(got) != schema {
+				t.Errorf("%d bytes of schema, want %d", len(got), len(schema))
+			}
+		})
 	}
 	s.attestCustom(http.StatusBadRequest, "large", `{}`)
 	s.attestCustom(http.StatusCreated, "large", `{"a":1}`)

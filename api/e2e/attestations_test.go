@@ -105,41 +105,43 @@ func TestEachTypeOfAttestationIsJudgedByItsOwnRule(t *testing.T) {
 	issue := `{"issue_id":"ML-1","issue_url":"https://j.example.com/ML-1","issue_exists":%t}`
 	sonar := `"sonar_results":{"analysedAt":"1724052982","revision":"x","project":{"key":"k","url":"https://s.example.com"}%s}`
 	gate := `,"qualityGate":{"status":%q,"conditions":[]}`
-	for i, c := range []struct {
+	for name, c := range map[string]struct {
 		kind, members, shown string
 		compliant            bool
 	}{
-		{"generic", `"is_compliant":true`, "generic", true},
-		{"generic", `"is_compliant":false`, "generic", false},
-		{"junit", `"junit_results":[` + fmt.Sprintf(suite, 0, 0) + `]`, "junit", true},
-		{"junit", `"junit_results":[]`, "junit", true},
-		{"junit", `"junit_results":[` + fmt.Sprintf(suite, 0, 0) + "," + fmt.Sprintf(suite, 1, 0) + `]`, "junit", false},
-		{"junit", `"junit_results":[` + fmt.Sprintf(suite, 0, 1) + `]`, "junit", false},
-		{"snyk", fmt.Sprintf(snyk, 0), "snyk", true},
-		{"snyk", fmt.Sprintf(snyk, 1), "snyk", false},
-		{"jira", `"jira_results":[` + fmt.Sprintf(issue, true) + `]`, "jira", true},
-		{"jira", `"jira_results":[` + fmt.Sprintf(issue, true) + "," + fmt.Sprintf(issue, false) + `]`, "jira", false},
-		{"jira", `"jira_results":[]`, "jira", false},
-		{"sonar", fmt.Sprintf(sonar, fmt.Sprintf(gate, "OK")), "sonar", true},
-		{"sonar", fmt.Sprintf(sonar, fmt.Sprintf(gate, "WARN")), "sonar", false},
-		{"sonar", fmt.Sprintf(sonar, `,"qualityGate":null`), "sonar", false},
-		{"sonar", fmt.Sprintf(sonar, ""), "sonar", false},
-		{"sonar", fmt.Sprintf(sonar, `,"QUALITYGATE":{"status":"OK","conditions":[]}`), "sonar", false},
-		{"sonar", fmt.Sprintf(sonar, fmt.Sprintf(gate, "ERROR")+`,"qualitygate":{"status":"OK","conditions":[]}`), "sonar", false},
-		{"pull_request", `"git_provider":"github","pull_requests":[]`, "pull_request", false},
-		{"pull_request", `"git_provider":"azure","pull_requests":[{"url":"u","state":"OPEN","merge_commit":""}]`, "pull_request", true},
-		{"system", `"type_name":"decision","attestation_data":{"is_compliant":true}`, "system:decision", true},
-		{"system", `"type_name":"decision","attestation_data":"{\"is_compliant\":false}"`, "system:decision", false},
+		"generic":                {"generic", `"is_compliant":true`, "generic", true},
+		"generic-bad":            {"generic", `"is_compliant":false`, "generic", false},
+		"junit":                  {"junit", `"junit_results":[` + fmt.Sprintf(suite, 0, 0) + `]`, "junit", true},
+		"junit-empty":            {"junit", `"junit_results":[]`, "junit", true},
+		"junit-failure":          {"junit", `"junit_results":[` + fmt.Sprintf(suite, 0, 0) + "," + fmt.Sprintf(suite, 1, 0) + `]`, "junit", false},
+		"junit-error":            {"junit", `"junit_results":[` + fmt.Sprintf(suite, 0, 1) + `]`, "junit", false},
+		"snyk":                   {"snyk", fmt.Sprintf(snyk, 0), "snyk", true},
+		"snyk-finding":           {"snyk", fmt.Sprintf(snyk, 1), "snyk", false},
+		"jira":                   {"jira", `"jira_results":[` + fmt.Sprintf(issue, true) + `]`, "jira", true},
+		"jira-missing-issue":     {"jira", `"jira_results":[` + fmt.Sprintf(issue, true) + "," + fmt.Sprintf(issue, false) + `]`, "jira", false},
+		"jira-empty":             {"jira", `"jira_results":[]`, "jira", false},
+		"sonar":                  {"sonar", fmt.Sprintf(sonar, fmt.Sprintf(gate, "OK")), "sonar", true},
+		"sonar-warning":          {"sonar", fmt.Sprintf(sonar, fmt.Sprintf(gate, "WARN")), "sonar", false},
+		"sonar-gate-null":        {"sonar", fmt.Sprintf(sonar, `,"qualityGate":null`), "sonar", false},
+		"sonar-without-gate":     {"sonar", fmt.Sprintf(sonar, ""), "sonar", false},
+		"sonar-gate-in-capitals": {"sonar", fmt.Sprintf(sonar, `,"QUALITYGATE":{"status":"OK","conditions":[]}`), "sonar", false},
+		"sonar-two-gates":        {"sonar", fmt.Sprintf(sonar, fmt.Sprintf(gate, "ERROR")+`,"qualitygate":{"status":"OK","conditions":[]}`), "sonar", false},
+		"pull-request-missing":   {"pull_request", `"git_provider":"github","pull_requests":[]`, "pull_request", false},
+		"pull-request":           {"pull_request", `"git_provider":"azure","pull_requests":[{"url":"u","state":"OPEN","merge_commit":""}]`, "pull_request", true},
+		"decision":               {"system", `"type_name":"decision","attestation_data":{"is_compliant":true}`, "system:decision", true},
+		"decision-as-text":       {"system", `"type_name":"decision","attestation_data":"{\"is_compliant\":false}"`, "system:decision", false},
 	} {
-		name := fmt.Sprintf("case-%d", i)
-		got := s.postAttestation(http.StatusCreated, "t", c.kind, `{"attestation_name":"`+name+`",`+c.members+`}`)
-		if got.text(t) != "OK" {
-			t.Errorf("answered %s", got.body)
-		}
-		shown := s.onlyAttestation("t", name)
-		if lookup(t, shown, "is_compliant") != c.compliant || lookup(t, shown, "attestation_type") != c.shown {
-			t.Errorf("%s with %s is %s", c.kind, c.members, fmt.Sprint(shown))
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			got := s.postAttestation(http.StatusCreated, "t", c.kind, `{"attestation_name":"`+name+`",`+c.members+`}`)
+			if got.text(t) != "OK" {
+				t.Errorf("answered %s", got.body)
+			}
+			shown := s.onlyAttestation("t", name)
+			if lookup(t, shown, "is_compliant") != c.compliant || lookup(t, shown, "attestation_type") != c.shown {
+				t.Errorf("%s is %v", c.members, shown)
+			}
+		})
 	}
 }
 
@@ -155,13 +157,16 @@ func TestCustomAttestationIsJudgedByItsType(t *testing.T) {
 	s.postAttestation(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "text", `"{\"line\":81}"`))
 	s.postAttestation(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "bad", `{"line":79.9}`))
 	for name, compliant := range map[string]bool{"good": true, "text": true, "bad": false} {
-		shown := s.onlyAttestation("t", name)
-		if lookup(t, shown, "is_compliant") != compliant || lookup(t, shown, "attestation_type") != "custom:coverage" || lookup(t, shown, "type_version") != 1.0 {
-			t.Errorf("%s is %s", name, fmt.Sprint(shown))
-		}
-		if lookup(t, shown, "attestation_data", "line") == nil {
-			t.Errorf("%s lacks its data: %v", name, shown)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			shown := s.onlyAttestation("t", name)
+			if lookup(t, shown, "is_compliant") != compliant || lookup(t, shown, "attestation_type") != "custom:coverage" || lookup(t, shown, "type_version") != 1.0 {
+				t.Errorf("%s is %s", name, fmt.Sprint(shown))
+			}
+			if lookup(t, shown, "attestation_data", "line") == nil {
+				t.Errorf("%s lacks its data: %v", name, shown)
+			}
+		})
 	}
 	_, errors := s.postAttestation(http.StatusBadRequest, "t", "custom", fmt.Sprintf(data, "misfit", `{"line":"many"}`)).problem(t)
 	if errors["attestation_data/line"] == "" {
@@ -257,17 +262,20 @@ func TestMembersOfATypeAreShownAtTheTop(t *testing.T) {
 		"pull_request": {`"git_provider":"gitlab","pull_requests":[{"url":"u","state":"s","merge_commit":"","approvers":["me"]}]`, "pull_requests", `[{"approvers":["me"],"merge_commit":"","state":"s","url":"u"}]`},
 		"system":       {`"type_name":"decision","control":"C-1","unknown":1,"attestation_data":{"is_compliant":true,"why":"ok"}`, "attestation_data", `{"is_compliant":true,"why":"ok"}`},
 	} {
-		s.postAttestation(http.StatusCreated, "t", kind, `{"attestation_name":"`+kind+`",`+c.members+`}`)
-		member := s.onlyAttestation("t", kind).(map[string]any)
-		if got := asJSON(member[c.path]); got != c.want {
-			t.Errorf("%s shows %s, want %s", kind, got, c.want)
-		}
-		if kind == "system" && (member["control"] != "C-1" || member["control_version"] != nil) {
-			t.Errorf("the decision's control is %v", member["control"])
-		}
-		if kind == "pull_request" && member["git_provider"] != "gitlab" {
-			t.Errorf("the provider is %v", member["git_provider"])
-		}
+		t.Run(kind, func(t *testing.T) {
+			s := s.in(t)
+			s.postAttestation(http.StatusCreated, "t", kind, `{"attestation_name":"`+kind+`",`+c.members+`}`)
+			member := s.onlyAttestation("t", kind).(map[string]any)
+			if got := asJSON(member[c.path]); got != c.want {
+				t.Errorf("%s shows %s, want %s", kind, got, c.want)
+			}
+			if kind == "system" && (member["control"] != "C-1" || member["control_version"] != nil) {
+				t.Errorf("the decision's control is %v", member["control"])
+			}
+			if kind == "pull_request" && member["git_provider"] != "gitlab" {
+				t.Errorf("the provider is %v", member["git_provider"])
+			}
+		})
 	}
 }
 
@@ -300,10 +308,13 @@ func TestPullRequestsAreTakenAsEitherVersionOfTheClientSendsThem(t *testing.T) {
 			"created_at":1,"title":"t","head_ref":"h","commits":[]}`,
 		"V1-null": `{"merge_commit":"","url":"u","state":"OPEN","approvers":null}`,
 	} {
-		s.postAttestation(http.StatusCreated, "t", "pull_request", `{"attestation_name":"`+name+`","git_provider":"bitbucket","pull_requests":[`+request+`]}`)
-		if got := lookup(t, s.onlyAttestation("t", name), "pull_requests", 0, "url"); got != "u" {
-			t.Errorf("%s gives back %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			s.postAttestation(http.StatusCreated, "t", "pull_request", `{"attestation_name":"`+name+`","git_provider":"bitbucket","pull_requests":[`+request+`]}`)
+			if got := lookup(t, s.onlyAttestation("t", name), "pull_requests", 0, "url"); got != "u" {
+				t.Errorf("%s gives back %v", name, got)
+			}
+		})
 	}
 	_, errors := s.postAttestation(http.StatusBadRequest, "t", "pull_request",
 		`{"attestation_name":"x","git_provider":"github","pull_requests":[{"url":"u","state":"s"}]}`).problem(t)
@@ -326,46 +337,51 @@ func TestBadAttestationsAreRefusedInTheContractsWords(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	generic := `{"attestation_name":"x","is_compliant":true,%s}`
-	for _, c := range []struct{ kind, data, field, text string }{
-		{"generic", `{"attestation_name":"x"}`, "is_compliant", "Field required [input: None]"},
-		{"generic", `{"attestation_name":"x","is_compliant":"maybe"}`, "is_compliant", "Input should be a valid boolean, unable to interpret input [input: maybe]"},
-		{"generic", `{"attestation_name":"a.b","is_compliant":true}`, "attestation_name", `String should match pattern '^[a-zA-Z0-9\-_,]+$' [input: a.b]`},
-		{"generic", fmt.Sprintf(generic, `"colour":1`), "colour", "Extra inputs are not permitted [input: 1]"},
-		{"generic", fmt.Sprintf(generic, `"origin_url":""`), "origin_url", "Input should be a valid URL, input is empty [input: ]"},
-		{"generic", fmt.Sprintf(generic, `"annotations":""`), "annotations", "Input should be a valid dictionary [input: ]"},
-		{"generic", fmt.Sprintf(generic, `"annotations":{"a b":"x"}`), "annotations.a b.[key]", `String should match pattern '^[A-Za-z0-9_-]+$' [input: a b]`},
-		{"generic", fmt.Sprintf(generic, `"annotations":{"a":1}`), "annotations.a", "Input should be a valid string [input: 1]"},
-		{"generic", fmt.Sprintf(generic, `"external_urls":""`), "external_urls", "Input should be a valid dictionary [input: ]"},
-		{"generic", fmt.Sprintf(generic, `"external_urls":{"a.b":{"href":"x"}}`), "external_urls.a.b.[key]", `String should match pattern '^[^=.]+$' [input: a.b]`},
-		{"generic", fmt.Sprintf(generic, `"external_urls":{"a":"https://x"}`), "external_urls.a", "Input should be a valid dictionary or object to extract fields from [input: https://x]"},
-		{"generic", fmt.Sprintf(generic, `"git_commit_info":""`), "git_commit_info", "Input should be a valid dictionary or object to extract fields from [input: ]"},
-		{"generic", fmt.Sprintf(generic, `"git_commit_info":{}`), "git_commit_info.sha1", "Field required [input: None]"},
-		{"generic", fmt.Sprintf(generic, `"user_data":""`), "user_data.dict[any,any]", "Input should be a valid dictionary [input: ]"},
-		{"generic", fmt.Sprintf(generic, `"artifact_fingerprint":"7509E5"`), "artifact_fingerprint", "String should match pattern '^[a-f0-9]{64}$' [input: 7509E5]"},
-		{"generic", fmt.Sprintf(generic, `"target_artifacts":["a b"]`), "target_artifacts[0]", `String should match pattern '^[a-zA-Z0-9\-_,]+$' [input: a b]`},
-		{"generic", fmt.Sprintf(generic, `"user_data":`+strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000)), "data_json", "Invalid JSON: recursion limit exceeded [input: " + `{"attestation_name":"x","is_compliant":true,"user_data":` + strings.Repeat("[", 144) + "...]"},
-		{"generic", fmt.Sprintf(generic, `"target_artifacts":[`+strings.Repeat(`"a",`, 100)+`"a"]`), "target_artifacts", "List should have at most 100 items after validation, not 101 [input: [" + strings.Repeat("'a', ", 39) + "'a',...]"},
-		{"generic", fmt.Sprintf(generic, `"user_data":[1,{"a":1e999}]`), "user_data.list[any][1]", "Input should have finite numbers only [input: {'a': 1e999}]"},
-		{"sonar", `{"attestation_name":"x","sonar_results":{"analysedAt":"1","revision":"r","project":{"key":"k","url":"u"},"cost":-1e999}}`, "sonar_results.cost", "Input should have finite numbers only [input: -1e999]"},
-		{"system", `{"attestation_name":"x","type_name":"decision","attestation_data":"{\"is_compliant\":true,\"cost\":1e999}"}`, "attestation_data/cost", "Input should hold numbers of moderate size only: number out of range"},
-		{"generic", `[]`, "data_json", "Input should be a valid dictionary or object to extract fields from [input: []]"},
-		{"junit", `{"attestation_name":"x","junit_results":[{"name":"s"}]}`, "junit_results[0].total", "Field required [input: None]"},
-		{"junit", `{"attestation_name":"x","junit_results":null}`, "junit_results", "Input should be a valid list [input: None]"},
-		{"pull_request", `{"attestation_name":"x","git_provider":"svn","pull_requests":[]}`, "git_provider", "Input should be 'github', 'gitlab', 'bitbucket' or 'azure' [input: svn]"},
-		{"snyk", `{"attestation_name":"x","snyk_results":null}`, "snyk_results", "Input should be a valid dictionary or object to extract fields from [input: None]"},
-		{"sonar", `{"attestation_name":"x","sonar_results":{"analysedAt":1,"revision":"r","project":{"key":"k","url":"u"}}}`, "sonar_results.analysedAt", "Input should be a valid string [input: 1]"},
-		{"jira", `{"attestation_name":"x","jira_results":[{"issue_id":"i","issue_url":"u","issue_exists":true,"issue_fields":null}]}`, "jira_results[0].issue_fields", "Input should be a valid dictionary [input: None]"},
-		{"system", `{"attestation_name":"x","type_name":"verdict","attestation_data":{}}`, "type_name", "Input should be 'decision' [input: verdict]"},
-		{"system", `{"attestation_name":"x","type_name":"decision","attestation_data":{}}`, "attestation_data.is_compliant", "Field required [input: None]"},
-		{"system", `{"attestation_name":"x","type_name":"decision"}`, "attestation_data", "Field required [input: None]"},
+	for name, c := range map[string]struct{ kind, data, field, text string }{
+		"verdict missing":                    {"generic", `{"attestation_name":"x"}`, "is_compliant", "Field required [input: None]"},
+		"verdict of no truth":                {"generic", `{"attestation_name":"x","is_compliant":"maybe"}`, "is_compliant", "Input should be a valid boolean, unable to interpret input [input: maybe]"},
+		"name with a dot":                    {"generic", `{"attestation_name":"a.b","is_compliant":true}`, "attestation_name", `String should match pattern '^[a-zA-Z0-9\-_,]+$' [input: a.b]`},
+		"unknown member":                     {"generic", fmt.Sprintf(generic, `"colour":1`), "colour", "Extra inputs are not permitted [input: 1]"},
+		"origin_url empty":                   {"generic", fmt.Sprintf(generic, `"origin_url":""`), "origin_url", "Input should be a valid URL, input is empty [input: ]"},
+		"annotations empty":                  {"generic", fmt.Sprintf(generic, `"annotations":""`), "annotations", "Input should be a valid dictionary [input: ]"},
+		"annotation with a blank in its key": {"generic", fmt.Sprintf(generic, `"annotations":{"a b":"x"}`), "annotations.a b.[key]", `String should match pattern '^[A-Za-z0-9_-]+$' [input: a b]`},
+		"annotation of a number":             {"generic", fmt.Sprintf(generic, `"annotations":{"a":1}`), "annotations.a", "Input should be a valid string [input: 1]"},
+		"external_urls empty":                {"generic", fmt.Sprintf(generic, `"external_urls":""`), "external_urls", "Input should be a valid dictionary [input: ]"},
+		"external URL with a dot in its key": {"generic", fmt.Sprintf(generic, `"external_urls":{"a.b":{"href":"x"}}`), "external_urls.a.b.[key]", `String should match pattern '^[^=.]+$' [input: a.b]`},
+		"external URL without href":          {"generic", fmt.Sprintf(generic, `"external_urls":{"a":"https://x"}`), "external_urls.a", "Input should be a valid dictionary or object to extract fields from [input: https://x]"},
+		"commit empty":                       {"generic", fmt.Sprintf(generic, `"git_commit_info":""`), "git_commit_info", "Input should be a valid dictionary or object to extract fields from [input: ]"},
+		"commit without SHA":                 {"generic", fmt.Sprintf(generic, `"git_commit_info":{}`), "git_commit_info.sha1", "Field required [input: None]"},
+		"user_data empty":                    {"generic", fmt.Sprintf(generic, `"user_data":""`), "user_data.dict[any,any]", "Input should be a valid dictionary [input: ]"},
+		"fingerprint in capitals":            {"generic", fmt.Sprintf(generic, `"artifact_fingerprint":"7509E5"`), "artifact_fingerprint", "String should match pattern '^[a-f0-9]{64}$' [input: 7509E5]"},
+		"target with a blank":                {"generic", fmt.Sprintf(generic, `"target_artifacts":["a b"]`), "target_artifacts[0]", `String should match pattern '^[a-zA-Z0-9\-_,]+$' [input: a b]`},
+		"user_data too deep":                 {"generic", fmt.Sprintf(generic, `"user_data":`+strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000)), "data_json", "Invalid JSON: recursion limit exceeded [input: " + `{"attestation_name":"x","is_compliant":true,"user_data":` + strings.Repeat("[", 144) + "...]"},
+		"too many targets":                   {"generic", fmt.Sprintf(generic, `"target_artifacts":[`+strings.Repeat(`"a",`, 100)+`"a"]`), "target_artifacts", "List should have at most 100 items after validation, not 101 [input: [" + strings.Repeat("'a', ", 39) + "'a',...]"},
+		"infinite number in user_data":       {"generic", fmt.Sprintf(generic, `"user_data":[1,{"a":1e999}]`), "user_data.list[any][1]", "Input should have finite numbers only [input: {'a': 1e999}]"},
+		"infinite number in sonar":           {"sonar", `{"attestation_name":"x","sonar_results":{"analysedAt":"1","revision":"r","project":{"key":"k","url":"u"},"cost":-1e999}}`, "sonar_results.cost", "Input should have finite numbers only [input: -1e999]"},
+		"infinite number in a decision":      {"system", `{"attestation_name":"x","type_name":"decision","attestation_data":"{\"is_compliant\":true,\"cost\":1e999}"}`, "attestation_data/cost", "Input should hold numbers of moderate size only: number out of range"},
+		"no object":                          {"generic", `[]`, "data_json", "Input should be a valid dictionary or object to extract fields from [input: []]"},
+		"test suite without total":           {"junit", `{"attestation_name":"x","junit_results":[{"name":"s"}]}`, "junit_results[0].total", "Field required [input: None]"},
+		"junit_results null":                 {"junit", `{"attestation_name":"x","junit_results":null}`, "junit_results", "Input should be a valid list [input: None]"},
+		"unknown git provider":               {"pull_request", `{"attestation_name":"x","git_provider":"svn","pull_requests":[]}`, "git_provider", "Input should be 'github', 'gitlab', 'bitbucket' or 'azure' [input: svn]"},
+		"snyk_results null":                  {"snyk", `{"attestation_name":"x","snyk_results":null}`, "snyk_results", "Input should be a valid dictionary or object to extract fields from [input: None]"},
+		"sonar time of a number":             {"sonar", `{"attestation_name":"x","sonar_results":{"analysedAt":1,"revision":"r","project":{"key":"k","url":"u"}}}`, "sonar_results.analysedAt", "Input should be a valid string [input: 1]"},
+		"jira fields null":                   {"jira", `{"attestation_name":"x","jira_results":[{"issue_id":"i","issue_url":"u","issue_exists":true,"issue_fields":null}]}`, "jira_results[0].issue_fields", "Input should be a valid dictionary [input: None]"},
+		"unknown type of system":             {"system", `{"attestation_name":"x","type_name":"verdict","attestation_data":{}}`, "type_name", "Input should be 'decision' [input: verdict]"},
+		"decision without verdict":           {"system", `{"attestation_name":"x","type_name":"decision","attestation_data":{}}`, "attestation_data.is_compliant", "Field required [input: None]"},
+		"decision without data":              {"system", `{"attestation_name":"x","type_name":"decision"}`, "attestation_data", "Field required [input: None]"},
 	} {
-		s.wantInvalid(c.kind, c.data, c.field, c.text)
+		t.Run(name, func(t *testing.T) {
+			s.in(t).wantInvalid(c.kind, c.data, c.field, c.text)
+		})
 	}
 	for _, kind := range []string{"custom", "generic", "jira", "junit", "pull_request", "snyk", "sonar", "system"} {
-		_, errors := s.form(http.MethodPost, s.trailPath("t")+"/"+kind, adminKey, "", "").problem(t)
-		if errors["data_json"] != "Field required [input: None]" {
-			t.Errorf("%s without data: %q", kind, errors)
-		}
+		t.Run(kind+" without data", func(t *testing.T) {
+			s := s.in(t)
+			_, errors := s.form(http.MethodPost, s.trailPath("t")+"/"+kind, adminKey, "", "").problem(t)
+			if errors["data_json"] != "Field required [input: None]" {
+				t.Errorf("%q", errors)
+			}
+		})
 	}
 	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+s.org+"/build/t", nil)
 }
@@ -374,16 +390,19 @@ func TestNamesInThePathMustBeValidBeforeAnythingIsMade(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for path, field := range map[string]string{
-		"/attestations/" + s.org + "/-flow/trail/t/generic":         "path.flow_name",
-		"/attestations/" + s.org + "/flow/trail/a%20b/generic":      "path.trail_name",
-		"/attestations/" + s.org + "/flow/trail/a%2Fb/generic":      "path.trail_name",
-		"/attestations/" + s.org + "/flow%0A/trail/t/generic":       "path.flow_name",
-		"/attestations/" + s.org + "/flow/trail/t%E2%80%AE/generic": "path.trail_name",
+		"/-flow/trail/t":         "path.flow_name",
+		"/flow/trail/a%20b":      "path.trail_name",
+		"/flow/trail/a%2Fb":      "path.trail_name",
+		"/flow%0A/trail/t":       "path.flow_name",
+		"/flow/trail/t%E2%80%AE": "path.trail_name",
 	} {
-		message, errors := s.wantForm(http.StatusBadRequest, http.MethodPost, path, `{"attestation_name":"x","is_compliant":true}`).problem(t)
-		if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9") {
-			t.Errorf("%s: %q %q", path, message, errors)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			message, errors := s.wantForm(http.StatusBadRequest, http.MethodPost, "/attestations/"+s.org+path+"/generic", `{"attestation_name":"x","is_compliant":true}`).problem(t)
+			if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9") {
+				t.Errorf("%q %q", message, errors)
+			}
+		})
 	}
 	if flows := s.read("/flows/" + s.org).([]any); len(flows) != 0 {
 		t.Errorf("flows were made: %v", flows)
@@ -424,21 +443,22 @@ func TestRepeatedAttestationAddsARecord(t *testing.T) {
 func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	override := func(status int, body string) answer {
+	override := func(s *service, status int, body string) answer {
+		s.t.Helper()
 		return s.want(status, http.MethodPost, s.trailPath("t")+"/override", []byte(body))
 	}
 	body := `{"attestation_name":"check","reason":"because","new_compliance_status":%t,"original_attestation_type":%q}`
-	unknown := override(http.StatusBadRequest, fmt.Sprintf(body, true, "generic"))
+	unknown := override(s, http.StatusBadRequest, fmt.Sprintf(body, true, "generic"))
 	wantMessage(t, unknown, "Attestation named 'check' of type 'generic' does not exist in trail 't' of flow 'build' belonging to organization '"+s.org+"'")
 	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+s.org+"/build/t", nil)
 	s.attestGeneric("t", "check", false, "")
 	original := lookup(t, s.onlyAttestation("t", "check"), "attestation_id")
-	override(http.StatusBadRequest, fmt.Sprintf(body, true, "junit"))
-	override(http.StatusBadRequest, fmt.Sprintf(body, true, "custom:x"))
-	if got := override(http.StatusOK, fmt.Sprintf(body, true, "generic")).text(t); got != "OK" {
+	override(s, http.StatusBadRequest, fmt.Sprintf(body, true, "junit"))
+	override(s, http.StatusBadRequest, fmt.Sprintf(body, true, "custom:x"))
+	if got := override(s, http.StatusOK, fmt.Sprintf(body, true, "generic")).text(t); got != "OK" {
 		t.Errorf("answered %q", got)
 	}
-	override(http.StatusOK, strings.Replace(fmt.Sprintf(body, false, "generic"), "{", `{"git_commit_info":{"sha1":"`+attestedCommit+`"},`, 1))
+	override(s, http.StatusOK, strings.Replace(fmt.Sprintf(body, false, "generic"), "{", `{"git_commit_info":{"sha1":"`+attestedCommit+`"},`, 1))
 	list := s.listAttestations(s.trailPath("t") + "/check")
 	if got := column(t, list, "is_compliant"); got != "false true false" {
 		t.Errorf("the verdicts are %s", got)
@@ -460,18 +480,20 @@ func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
 		"artifact_fingerprint":    {`"artifact_fingerprint":""`, "String should match pattern '^[a-f0-9]{64}$' [input: ]"},
 		"external_urls":           {`"external_urls":""`, "Input should be a valid dictionary [input: ]"},
 	} {
-		_, errors := override(http.StatusBadRequest, strings.Replace(fmt.Sprintf(body, true, "generic"), "{", "{"+c.member+",", 1)).problem(t)
-		if errors[field] != c.text {
-			t.Errorf("%s: %q", field, errors)
-		}
+		t.Run(field, func(t *testing.T) {
+			_, errors := override(s.in(t), http.StatusBadRequest, strings.Replace(fmt.Sprintf(body, true, "generic"), "{", "{"+c.member+",", 1)).problem(t)
+			if errors[field] != c.text {
+				t.Errorf("%q", errors)
+			}
+		})
 	}
-	override(http.StatusBadRequest, fmt.Sprintf(body, true, "nosuch"))
+	override(s, http.StatusBadRequest, fmt.Sprintf(body, true, "nosuch"))
 }
 
 func TestOverrideIsTakenOfWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.flow("build", `version: 1
+	s.createFlow("build", yamlFile(`version: 1
 trail:
   attestations:
     - {name: check, type: generic}
@@ -481,14 +503,14 @@ trail:
       attestations:
         - {name: tests, type: junit}
         - {name: risk, type: decision}
-`)
+`))
 	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/build", `{"name":"t"}`)
-	override := func(status int, name, kind string, compliant bool, more string) answer {
-		t.Helper()
+	override := func(s *service, status int, name, kind string, compliant bool, more string) answer {
+		s.t.Helper()
 		got := s.do(http.MethodPost, "/api/v2"+s.trailPath("t")+"/override", adminKey, fmt.Appendf(nil,
 			`{"attestation_name":%q,"original_attestation_type":%q,"new_compliance_status":%t,"reason":"because"%s}`, name, kind, compliant, more))
 		if got.status != status {
-			t.Errorf("override of %s as %s: status %d, want %d: %s", name, kind, got.status, status, got.body)
+			s.t.Errorf("override of %s as %s: status %d, want %d: %s", name, kind, got.status, status, got.body)
 		}
 		return got
 	}
@@ -501,7 +523,7 @@ trail:
 		"an artifact that is not known, beside": {"tests", "junit", `,"target_artifacts":["app","lib"]`},
 	} {
 		t.Run(what, func(t *testing.T) {
-			wantMessage(t, override(http.StatusBadRequest, c.name, c.kind, true, c.more), "Attestation named '"+c.name+"' of type '"+c.kind+
+			wantMessage(t, override(s.in(t), http.StatusBadRequest, c.name, c.kind, true, c.more), "Attestation named '"+c.name+"' of type '"+c.kind+
 				"' does not exist in trail 't' of flow 'build' belonging to organization '"+s.org+"'")
 		})
 	}
@@ -512,7 +534,7 @@ trail:
 			t.Errorf("check is %s, want %s", got, want)
 		}
 	}
-	if got := override(http.StatusOK, "check", "generic", true, "").text(t); got != "OK" {
+	if got := override(s, http.StatusOK, "check", "generic", true, "").text(t); got != "OK" {
 		t.Errorf("answered %q", got)
 	}
 	check("COMPLETE true <nil> false")
@@ -520,22 +542,22 @@ trail:
 	if original, there := shown["overridden_attestation_id"]; !there || original != nil || shown["reason"] != "because" {
 		t.Errorf("the override is shown as %v", shown)
 	}
-	override(http.StatusOK, "check", "generic", false, "")
+	override(s, http.StatusOK, "check", "generic", false, "")
 	check("COMPLETE false <nil> false")
 	s.attestGeneric("t", "check", true, `,"description":"reported"`)
 	check("COMPLETE true <nil> false")
-	override(http.StatusOK, "check", "generic", false, "")
+	override(s, http.StatusOK, "check", "generic", false, "")
 	reported := lookup(t, s.listAttestations(s.trailPath("t") + "/check")[1], "attestation_id")
 	check(fmt.Sprint("COMPLETE false ", reported, " false"))
-	override(http.StatusOK, "any", "custom:scan", true, "")
-	override(http.StatusOK, "tests", "junit", true, `,"target_artifacts":["app"]`)
+	override(s, http.StatusOK, "any", "custom:scan", true, "")
+	override(s, http.StatusOK, "tests", "junit", true, `,"target_artifacts":["app"]`)
 	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
-	override(http.StatusOK, "risk", "system:decision", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
+	override(s, http.StatusOK, "risk", "system:decision", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
 	app := lookup(t, s.getTrail("build", "t"), "compliance_status", "artifacts_statuses", "app")
 	if got := column(t, lookup(t, app, "attestations_statuses"), "status"); got != "COMPLETE COMPLETE" || lookup(t, app, "status") != "NON-COMPLIANT" {
 		t.Errorf("the artifact is %v", app)
 	}
-	override(http.StatusOK, "check", "generic", true, "")
+	override(s, http.StatusOK, "check", "generic", true, "")
 	if got := lookup(t, s.getTrail("build", "t"), "compliance_state"); got != "COMPLIANT" {
 		t.Errorf("with every missing one overridden the trail is %v", got)
 	}
@@ -587,10 +609,13 @@ func TestAttestationByNameBindsToTheArtifactOfItsCommit(t *testing.T) {
 	s.attestGeneric("t", "check", true, `,"artifact_fingerprint":"`+attestedFingerprint+`","description":"digest"`)
 	s.attestGeneric("t", "check", true, `,"description":"trail"`)
 	for _, fingerprint := range []string{attestedFingerprint, attestedFingerprint[:5]} {
-		list := s.listAttestations("/attestations/" + s.org + "/build/artifact/" + fingerprint + "/check")
-		if got := column(t, list, "description"); got != "digest uncommitted after before" {
-			t.Errorf("%s has %s", fingerprint, got)
-		}
+		t.Run(fmt.Sprint(len(fingerprint), " digits"), func(t *testing.T) {
+			s := s.in(t)
+			list := s.listAttestations("/attestations/" + s.org + "/build/artifact/" + fingerprint + "/check")
+			if got := column(t, list, "description"); got != "digest uncommitted after before" {
+				t.Errorf("%s has %s", fingerprint, got)
+			}
+		})
 	}
 	if got := column(t, s.listAttestations(s.trailPath("t")+"/check"), "description"); got != "trail digest lib uncommitted after other before" {
 		t.Errorf("the trail has %s", got)
@@ -606,15 +631,21 @@ func TestMissingAttestationsAreAnEmptyListAndMissingPlacesAreNot(t *testing.T) {
 	s := share(t)
 	s.attestGeneric("t", "check", true, "")
 	for _, path := range []string{"/trail/t/nosuch", "/artifact/" + attestedFingerprint + "/check", "/artifact/00000/check"} {
-		if got := s.want(http.StatusOK, http.MethodGet, "/attestations/"+s.org+"/build"+path, nil); string(got.body) != "[]" {
-			t.Errorf("%s: %s", path, got.body)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			if got := s.want(http.StatusOK, http.MethodGet, "/attestations/"+s.org+"/build"+path, nil); string(got.body) != "[]" {
+				t.Errorf("%s", got.body)
+			}
+		})
 	}
 	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.trailPath("absent")+"/check", nil),
 		"Trail with name 'absent' does not exist for Organization '"+s.org+"' and Flow 'build'")
 	noFlow := "Flow named 'nosuch' does not exist for organization '" + s.org + "'"
 	for _, path := range []string{"", "/trail/t/check", "/artifact/" + attestedFingerprint + "/check", "/trail/t/attestation/x/evidence"} {
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/attestations/"+s.org+"/nosuch"+path, nil), noFlow)
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/attestations/"+s.org+"/nosuch"+path, nil), noFlow)
+		})
 	}
 	_, errors := s.want(http.StatusBadRequest, http.MethodGet, "/attestations/"+s.org+"/build/artifact/abc/check", nil).problem(t)
 	if errors["path.fingerprint"] != "String should match pattern '^[a-f0-9]{5,64}$' [input: abc]" {
@@ -632,11 +663,14 @@ func TestRedactedCommitIsKeptAsWithheld(t *testing.T) {
 	s.attestGeneric("t", "empty", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","author":"","message":"","branch":"","timestamp":1750923680}`)
 	s.attestGeneric("t", "marked", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","author":"**REDACTED**","message":"m","branch":"b","timestamp":1,"more":1}`)
 	for name, author := range map[string]string{"absent": "", "empty": "", "marked": "**REDACTED**"} {
-		commit := lookup(t, s.onlyAttestation("t", name), "git_commit_info")
-		clientReads(t, "attestation.git_commit_info", commit)
-		if lookup(t, commit, "author") != author {
-			t.Errorf("%s: the author is %v", name, lookup(t, commit, "author"))
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			commit := lookup(t, s.onlyAttestation("t", name), "git_commit_info")
+			clientReads(t, "attestation.git_commit_info", commit)
+			if lookup(t, commit, "author") != author {
+				t.Errorf("the author is %v", lookup(t, commit, "author"))
+			}
+		})
 	}
 	events := lookup(t, s.read("/trails/"+s.org+"/build/t"), "events").([]any)
 	for _, event := range events[1:3] {
@@ -670,12 +704,15 @@ func TestAttestationsAreOfTheirOrganizationAlone(t *testing.T) {
 	s.attestGeneric("t", "check", true, "")
 	id := lookup(t, s.onlyAttestation("t", "check"), "attestation_id").(string)
 	for _, path := range []string{"", "/list_attestations_for_criteria?commit_list=" + attestedCommit, "/build", "/build/trail/t/check", "/build/trail/t/attestation/" + id + "/evidence"} {
-		if got := s.do(http.MethodGet, "/api/v2/attestations/"+s.org+path, strangerKey, nil); got.status != http.StatusForbidden {
-			t.Errorf("%s: a stranger gets %d", path, got.status)
-		}
-		if got := s.do(http.MethodGet, "/api/v2/attestations/"+s.org+path, readerKey, nil); got.status == http.StatusForbidden {
-			t.Errorf("%s: a reader gets %d", path, got.status)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			if got := s.do(http.MethodGet, "/api/v2/attestations/"+s.org+path, strangerKey, nil); got.status != http.StatusForbidden {
+				t.Errorf("a stranger gets %d", got.status)
+			}
+			if got := s.do(http.MethodGet, "/api/v2/attestations/"+s.org+path, readerKey, nil); got.status == http.StatusForbidden {
+				t.Errorf("a reader gets %d", got.status)
+			}
+		})
 	}
 	// The same names in another organization, and an id from the first.
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.public+"/build/trail/t/generic", `{"attestation_name":"other","is_compliant":true}`)
@@ -698,19 +735,22 @@ func TestOnlyMembersMayAttest(t *testing.T) {
 		adminKey: http.StatusCreated, memberKey: http.StatusCreated, snapshotterKey: http.StatusForbidden,
 		readerKey: http.StatusForbidden, strangerKey: http.StatusForbidden, "": http.StatusUnauthorized,
 	} {
-		got := s.form(http.MethodPost, s.trailPath("t")+"/generic", key, "data_json", `{"attestation_name":"x","is_compliant":true}`)
-		if got.status != want {
-			t.Errorf("generic by %q: %d, want %d", key, got.status, want)
-		}
-		if want == http.StatusCreated {
-			want = http.StatusOK
-		}
-		got = s.do(http.MethodPost, "/api/v2"+s.trailPath("t")+"/override", key,
-			[]byte(`{"attestation_name":"x","reason":"r","new_compliance_status":true,"original_attestation_type":"generic"}`))
-		// An override of a member needs what an earlier one has attested.
-		if got.status != want && (want != http.StatusOK || got.status != http.StatusNotFound) {
-			t.Errorf("override by %q: %d, want %d", key, got.status, want)
-		}
+		t.Run(userOf(key), func(t *testing.T) {
+			s := s.in(t)
+			got := s.form(http.MethodPost, s.trailPath("t")+"/generic", key, "data_json", `{"attestation_name":"x","is_compliant":true}`)
+			if got.status != want {
+				t.Errorf("generic by %q: %d, want %d", key, got.status, want)
+			}
+			if want == http.StatusCreated {
+				want = http.StatusOK
+			}
+			got = s.do(http.MethodPost, "/api/v2"+s.trailPath("t")+"/override", key,
+				[]byte(`{"attestation_name":"x","reason":"r","new_compliance_status":true,"original_attestation_type":"generic"}`))
+			// An override of a member needs what an earlier one has attested.
+			if got.status != want && (want != http.StatusOK || got.status != http.StatusNotFound) {
+				t.Errorf("override by %q: %d, want %d", key, got.status, want)
+			}
+		})
 	}
 	if got := lookup(t, s.listAttestations(s.trailPath("t") + "/x")[0], "reported_by"); got != "administrator" && got != "member" {
 		t.Errorf("reported by %v", got)

@@ -59,12 +59,13 @@ func TestManyLargeAttestations(t *testing.T) {
 	const times = 36
 	slow := scaled(times/2, times)
 	s.attestLarge("flow", "trail", "scan", 0, slow, 1_000_000)
-	t.Run("heap stays small while a long answer is read slowly", func(t *testing.T) { s.testSlowReader(t, int64(slow)) })
+	t.Run("heap stays small while a long answer is read slowly", func(t *testing.T) { s.in(t).testSlowReader(int64(slow)) })
 	s.attestLarge("flow", "trail", "scan", slow, times, 1_000_000)
-	t.Run("page ends early with its next one", func(t *testing.T) { s.testPageEnds(t, times) })
+	t.Run("page ends early with its next one", func(t *testing.T) { s.in(t).testPageEnds(times) })
 }
 
-func (s *service) testSlowReader(t *testing.T, times int64) {
+func (s *service) testSlowReader(times int64) {
+	t := s.t
 	for _, path := range []string{
 		"/attestations/" + s.org + "/flow/trail/trail/scan",
 		"/attestations/" + s.org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 1, 2),
@@ -94,7 +95,8 @@ func (s *service) testSlowReader(t *testing.T, times int64) {
 	eventually(t, "the memory is given back", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
 }
 
-func (s *service) testPageEnds(t *testing.T, times int) {
+func (s *service) testPageEnds(times int) {
+	t := s.t
 	type page struct {
 		Data []struct {
 			UserData struct{ N int } `json:"user_data"`
@@ -179,10 +181,13 @@ func TestListsOfManyBatchesAreWhole(t *testing.T) {
 		"attestations of a name":           {"/attestations/" + s.org + "/flow/trail/t00/scan", array, s.readPages("/attestations/"+s.org+"/flow", "data", 7), 30},
 		"flows":                            {"/flows/" + s.org, array, s.readPages("/flows/"+s.org, "data", 7), 11},
 	} {
-		whole := row.list(s.read(row.whole))
-		if len(whole) != row.most || !reflect.DeepEqual(whole, row.pages) {
-			t.Errorf("%s: %d, in pages %d, want %d", name, len(whole), len(row.pages), row.most)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			whole := row.list(s.read(row.whole))
+			if len(whole) != row.most || !reflect.DeepEqual(whole, row.pages) {
+				t.Errorf("%d, in pages %d, want %d", len(whole), len(row.pages), row.most)
+			}
+		})
 	}
 	byCommit := s.read("/attestations/" + s.org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 2, 7)).(map[string]any)
 	all := s.readPages("/attestations/"+s.org+"/flow", "data", 100)
@@ -319,9 +324,12 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 		})
 	}
 	for _, path := range []string{"/ready", "/api/v2/environments/" + s.org + "/prod"} {
-		if got := s.do(http.MethodGet, path, readerKey, nil); got.status != http.StatusOK {
-			t.Errorf("%s answers %d meanwhile", path, got.status)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			if got := s.do(http.MethodGet, path, readerKey, nil); got.status != http.StatusOK {
+				t.Errorf("%s answers %d meanwhile", path, got.status)
+			}
+		})
 	}
 	answered := make(chan struct{})
 	go func() {

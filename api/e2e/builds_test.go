@@ -99,21 +99,30 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 		"?page=9":            "",
 		"?per_page=0":        "",
 	} {
-		if got := s.listBuilds(query, names...); got != want {
-			t.Errorf("%s: got %q, want %q", query, got, want)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			if got := s.listBuilds(query, names...); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 	s.wantTotals("/builds/"+s.org+"?per_page=3&page=2", 2, 3, 2, 4)
 	s.wantTotals("/builds/"+s.org+"?per_page=0", 1, 0, 0, 4)
 	for _, list := range []string{"/builds/" + s.org, "/builds/" + s.org + "/statistics"} {
 		for query, name := range map[string]string{"?repo_id=9": "9", "?repo_name=web": "web", "?repo_inner_id=x": "x"} {
-			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, list+query, nil), "Repo '"+name+"' not found")
+			t.Run(s.caseName(list+query), func(t *testing.T) {
+				s := s.in(t)
+				wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, list+query, nil), "Repo '"+name+"' not found")
+			})
 		}
 	}
 	for query, field := range map[string]string{"?per_page=51": "query.per_page", "?start-ts=": "query.start-ts", "?end-ts=x": "query.end-ts"} {
-		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, "/builds/"+s.org+query, nil).problem(t); errors[field] == "" {
-			t.Errorf("%s: %q", query, errors)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			if _, errors := s.want(http.StatusBadRequest, http.MethodGet, "/builds/"+s.org+query, nil).problem(t); errors[field] == "" {
+				t.Errorf("%q", errors)
+			}
+		})
 	}
 }
 
@@ -133,14 +142,17 @@ func TestBuildStatisticsAreMomentsOldestFirst(t *testing.T) {
 	for query, want := range map[string]int{
 		"": 4, "?start_ts=0": 5, "?repo_name=acme/web": 3, "?repo_id=1&start_ts=0": 4, "?repo_inner_id=" + s.repoID(s.org, "2"): 1, "?start_ts=2&end_ts=1": 0,
 	} {
-		got := s.read("/builds/" + s.org + "/statistics" + query)
-		series := lookup(t, got, "built_at").([]any)
-		if lookup(t, got, "count") != float64(want) || len(series) != want {
-			t.Errorf("%s: got %s, want %d", query, asJSON(got), want)
-		}
-		if !slices.IsSortedFunc(series, func(a, b any) int { return int(a.(float64) - b.(float64)) }) {
-			t.Errorf("%s: built at %v", query, series)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			got := s.read("/builds/" + s.org + "/statistics" + query)
+			series := lookup(t, got, "built_at").([]any)
+			if lookup(t, got, "count") != float64(want) || len(series) != want {
+				t.Errorf("got %s, want %d", asJSON(got), want)
+			}
+			if !slices.IsSortedFunc(series, func(a, b any) int { return int(a.(float64) - b.(float64)) }) {
+				t.Errorf("built at %v", series)
+			}
+		})
 	}
 	got := s.read("/builds/" + s.org + "/statistics")
 	if lookup(t, got, "end_ts").(float64)-lookup(t, got, "start_ts").(float64) != 28*24*3600 {
@@ -156,11 +168,14 @@ func TestBuildsStayWithinTheirOrganization(t *testing.T) {
 	s.want(http.StatusNotFound, http.MethodGet, "/builds/"+s.public+"?repo_inner_id="+s.repoID(s.org, "1"), nil)
 	s.want(http.StatusNotFound, http.MethodGet, "/builds/"+s.public+"?repo_id=1", nil)
 	for _, path := range []string{"/builds/" + s.org, "/builds/" + s.org + "/statistics"} {
-		if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {
-			t.Errorf("%s as a reader: %d", path, got.status)
-		}
-		if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
-			t.Errorf("%s as a stranger: %d", path, got.status)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {
+				t.Errorf("%s as a reader: %d", path, got.status)
+			}
+			if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
+				t.Errorf("%s as a stranger: %d", path, got.status)
+			}
+		})
 	}
 }

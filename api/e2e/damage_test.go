@@ -55,6 +55,7 @@ func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 			"lost":      nil,
 		} {
 			t.Run(size+" and "+damage, func(t *testing.T) {
+				s := s.in(t)
 				name := size + "-" + damage
 				// Equal content would share an object.
 				content := name + strings.Repeat("x", n-len(name))

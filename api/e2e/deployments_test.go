@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"attestry/evidence"
-	"attestry/storage"
 )
 
 // commitOf makes up the commit that an artifact is built of.
@@ -156,21 +155,34 @@ func TestLastDeploymentIsReadByEnvironmentAndFingerprint(t *testing.T) {
 	s.createEnvironment("beta", evidence.Server)
 	s.createLogical("all", "prod", "beta")
 	s.createLogical("none")
-	path := "/deployments/" + s.org + "/prod/"
-	for _, asked := range []string{path + evidence.HashAPIKey("web-2"), path + strings.ToUpper(evidence.HashAPIKey("web-2")), "/deployments/" + s.org + "/all/" + evidence.HashAPIKey("web-2")} {
-		if got := s.read(asked); lookup(t, got, "snapshot_index") != 4.0 || lookup(t, got, "env_name") != "prod" {
-			t.Errorf("%s: got %s", asked, asJSON(got))
-		}
+	path, fingerprint := "/deployments/"+s.org, evidence.HashAPIKey("web-2")
+	for name, rest := range map[string]string{
+		"physical environment": "/prod/" + fingerprint,
+		"in capitals":          "/prod/" + strings.ToUpper(fingerprint),
+		"logical environment":  "/all/" + fingerprint,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := s.in(t).read(path + rest); lookup(t, got, "snapshot_index") != 4.0 || lookup(t, got, "env_name") != "prod" {
+				t.Errorf("got %s", asJSON(got))
+			}
+		})
 	}
-	for _, fingerprint := range []string{evidence.HashAPIKey("web-9"), evidence.HashAPIKey("web-2")[:40], "x", "%23"} {
-		plain, err := url.PathUnescape(fingerprint)
-		s.must(err)
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+fingerprint, nil), "Deployment of '"+plain+"' to environment 'prod' not found")
+	for name, fingerprint := range map[string]string{
+		"of another artifact": evidence.HashAPIKey("web-9"), "beginning of a fingerprint": fingerprint[:40], "one letter": "x", "escaped": "%23",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			plain, err := url.PathUnescape(fingerprint)
+			s.must(err)
+			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+"/prod/"+fingerprint, nil), "Deployment of '"+plain+"' to environment 'prod' not found")
+		})
 	}
 	for _, environment := range []string{"beta", "none"} {
-		s.want(http.StatusNotFound, http.MethodGet, "/deployments/"+s.org+"/"+environment+"/"+evidence.HashAPIKey("web-2"), nil)
+		t.Run(environment, func(t *testing.T) {
+			s.in(t).want(http.StatusNotFound, http.MethodGet, path+"/"+environment+"/"+fingerprint, nil)
+		})
 	}
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/deployments/"+s.org+"/elsewhere/"+evidence.HashAPIKey("web-2"), nil),
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+"/elsewhere/"+fingerprint, nil),
 		"Environment named 'elsewhere' does not exist for organization '"+s.org+"'")
 }
 
@@ -191,27 +203,31 @@ func TestDeploymentsKeepToTheirWindow(t *testing.T) {
 		t.Fatalf("deployed at %v", times)
 	}
 	newer, older := times[0], times[1]
-	for query, want := range map[string]string{
-		fmt.Sprintf("?start_ts=%f&end_ts=%f", older, newer):               "new@prod#2 old@prod#1",
-		fmt.Sprintf("?start_ts=%f&end_ts=%f", older+0.001, newer):         "new@prod#2",
-		fmt.Sprintf("?start_ts=%f&end_ts=%f", older, newer-0.001):         "old@prod#1",
-		fmt.Sprintf("?end_ts=%f", older):                                  "old@prod#1",
-		fmt.Sprintf("?end_ts=%f", older+28*24*3600):                       "old@prod#1",
-		fmt.Sprintf("?end_ts=%f", older+28*24*3600+0.001):                 "",
-		fmt.Sprintf("?start_ts=%f&end_ts=%f", newer, older):               "",
-		"?start_ts=-1e300&end_ts=1e300":                                   "new@prod#2 old@prod#1",
-		fmt.Sprintf("?start_ts=%f&end_ts=%f&env_name=prod", older, older): "old@prod#1",
+	const fourWeeks = 28 * 24 * 3600
+	for name, c := range map[string]struct{ query, want string }{
+		"both bounds are inside":         {fmt.Sprintf("?start_ts=%f&end_ts=%f", older, newer), "new@prod#2 old@prod#1"},
+		"start a millisecond later":      {fmt.Sprintf("?start_ts=%f&end_ts=%f", older+0.001, newer), "new@prod#2"},
+		"end a millisecond earlier":      {fmt.Sprintf("?start_ts=%f&end_ts=%f", older, newer-0.001), "old@prod#1"},
+		"end alone":                      {fmt.Sprintf("?end_ts=%f", older), "old@prod#1"},
+		"end four weeks later":           {fmt.Sprintf("?end_ts=%f", older+fourWeeks), "old@prod#1"},
+		"end more than four weeks later": {fmt.Sprintf("?end_ts=%f", older+fourWeeks+0.001), ""},
+		"start behind the end":           {fmt.Sprintf("?start_ts=%f&end_ts=%f", newer, older), ""},
+		"all of time":                    {"?start_ts=-1e300&end_ts=1e300", "new@prod#2 old@prod#1"},
+		"a moment of an environment":     {fmt.Sprintf("?start_ts=%f&end_ts=%f&env_name=prod", older, older), "old@prod#1"},
 	} {
-		s.wantDeployments(path+query, want)
+		t.Run(name, func(t *testing.T) { s.in(t).wantDeployments(path+c.query, c.want) })
 	}
 	s.wantTotals(fmt.Sprintf("%s?start_ts=%f&end_ts=%f", path, newer, older), 1, 15, 0, 0)
 	for _, bad := range []string{"", "x", "nan", "inf", "1e999", "2026-01-01"} {
 		for _, bound := range []string{"start_ts", "end_ts"} {
 			for _, list := range []string{path, "/builds/" + s.org, "/builds/" + s.org + "/statistics"} {
-				message, errors := s.want(http.StatusBadRequest, http.MethodGet, list+"?"+bound+"="+bad, nil).problem(t)
-				if message != "Input payload validation failed" || !strings.HasSuffix(errors["query."+bound], "[input: "+bad+"]") && bad != "1e999" {
-					t.Errorf("%s %s=%s: %q %q", list, bound, bad, message, errors)
-				}
+				t.Run(s.caseName(list+"?"+bound+"="+bad), func(t *testing.T) {
+					s := s.in(t)
+					message, errors := s.want(http.StatusBadRequest, http.MethodGet, list+"?"+bound+"="+bad, nil).problem(t)
+					if message != "Input payload validation failed" || !strings.HasSuffix(errors["query."+bound], "[input: "+bad+"]") && bad != "1e999" {
+						t.Errorf("%q %q", message, errors)
+					}
+				})
 			}
 		}
 	}
@@ -230,7 +246,7 @@ func TestDeploymentsComeInPages(t *testing.T) {
 		"?per_page=0":                "",
 		"?per_page=0&page=2":         "",
 	} {
-		s.wantDeployments(path+query, want)
+		t.Run(s.caseName(query), func(t *testing.T) { s.in(t).wantDeployments(path+query, want) })
 	}
 	s.wantTotals(path+"?per_page=3&page=2", 2, 3, 2, 4)
 	s.wantTotals(path+"?per_page=0", 1, 0, 0, 4)
@@ -241,9 +257,12 @@ func TestDeploymentsComeInPages(t *testing.T) {
 	for query, field := range map[string]string{
 		"?page=0": "query.page", "?per_page=-1": "query.per_page", "?per_page=51": "query.per_page", "?page=x": "query.page",
 	} {
-		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path+query, nil).problem(t); errors[field] == "" {
-			t.Errorf("%s: %q", query, errors)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path+query, nil).problem(t); errors[field] == "" {
+				t.Errorf("%q", errors)
+			}
+		})
 	}
 }
 
@@ -275,10 +294,13 @@ func TestDeploymentsAreFilteredByEnvironmentAndRepository(t *testing.T) {
 		"?env_name=all&per_page=1&page=3":       "web-2@prod#4",
 		"?repo_name=acme/web&page=4&per_page=1": "web-2@prod#2",
 	} {
-		got := strings.Fields(s.listDeployments(path + query))
-		if want := strings.Fields(want); !slices.Equal(sorted(got), sorted(want)) {
-			t.Errorf("%s: got %q, want %q", query, got, want)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			got := strings.Fields(s.listDeployments(path + query))
+			if want := strings.Fields(want); !slices.Equal(sorted(got), sorted(want)) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+"?repo_name=acme/x", nil), "Repo 'acme/x' not found")
 	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path+"?env_name=x", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
@@ -322,10 +344,13 @@ func TestRepositoryListsItsOwnPartOfADeployment(t *testing.T) {
 	s.reportBuild(s.org, "promotion", "image", "web-1", "acme/ops", "2")
 	s.reportServer("prod", "web-1")
 	for id, flow := range map[string]string{"1": "web-ci", "2": "promotion"} {
-		got := s.read("/repos/" + s.org + "/" + s.repoID(s.org, id) + "/deployments")
-		if items := lookup(t, got, "deployments").([]any); len(items) != 1 || lookup(t, items[0], "artifact", "flow_name") != flow || lookup(t, items[0], "artifact", "repo_info", "repo_id") != id {
-			t.Errorf("repo %s lists %s", id, asJSON(got))
-		}
+		t.Run(flow, func(t *testing.T) {
+			s := s.in(t)
+			got := s.read("/repos/" + s.org + "/" + s.repoID(s.org, id) + "/deployments")
+			if items := lookup(t, got, "deployments").([]any); len(items) != 1 || lookup(t, items[0], "artifact", "flow_name") != flow || lookup(t, items[0], "artifact", "repo_info", "repo_id") != id {
+				t.Errorf("repo %s lists %s", id, asJSON(got))
+			}
+		})
 	}
 	// As such it was deployed once, by the flow that built it.
 	all := lookup(t, s.read("/deployments/"+s.org), "deployments").([]any)
@@ -355,16 +380,19 @@ func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
 		"?start_ts=1e10":                  "",
 		"?env=prod&end_ts=1&start_ts=1e9": "",
 	} {
-		s.wantDeployments(path+query, want)
+		t.Run(s.caseName(query), func(t *testing.T) { s.in(t).wantDeployments(path+query, want) })
 	}
 	s.wantTotals(path+"?env=prod", 1, 15, 1, 4)
 	for _, operation := range []string{"deployments", "deployment-statistics"} {
-		base := "/repos/" + s.org + "/" + s.repoID(s.org, "1") + "/" + operation
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, base+"?env=beta&env=x", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.org+"/00000000-0000-0000-0000-00000000/"+operation, nil), "Repo '00000000-0000-0000-0000-00000000' not found")
-		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, base+"?end_ts=x", nil).problem(t); errors["query.end_ts"] == "" {
-			t.Errorf("%s: %q", operation, errors)
-		}
+		t.Run(operation, func(t *testing.T) {
+			s := s.in(t)
+			base := "/repos/" + s.org + "/" + s.repoID(s.org, "1") + "/" + operation
+			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, base+"?env=beta&env=x", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
+			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.org+"/00000000-0000-0000-0000-00000000/"+operation, nil), "Repo '00000000-0000-0000-0000-00000000' not found")
+			if _, errors := s.want(http.StatusBadRequest, http.MethodGet, base+"?end_ts=x", nil).problem(t); errors["query.end_ts"] == "" {
+				t.Errorf("%q", errors)
+			}
+		})
 	}
 }
 
@@ -383,11 +411,14 @@ func TestArtifactThatNoFlowKnowsIsDeployedToo(t *testing.T) {
 	s.reportBuild(s.org, "web-ci", "web", "intruder", "acme/web", "1")
 	s.reportServer("prod", "intruder")
 	for _, path := range []string{"/deployments/" + s.org, "/repos/" + s.org + "/" + s.repoID(s.org, "1") + "/deployments"} {
-		found := lookup(t, s.read(path), "deployments").([]any)
-		if len(found) != 1 || lookup(t, found[0], "artifact", "flow_name") != "web-ci" ||
-			lookup(t, found[0], "deployed_at") != lookup(t, one, "deployed_at") || lookup(t, found[0], "snapshot_index") != 1.0 {
-			t.Errorf("%s: %s", path, asJSON(found))
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			found := lookup(t, s.read(path), "deployments").([]any)
+			if len(found) != 1 || lookup(t, found[0], "artifact", "flow_name") != "web-ci" ||
+				lookup(t, found[0], "deployed_at") != lookup(t, one, "deployed_at") || lookup(t, found[0], "snapshot_index") != 1.0 {
+				t.Errorf("%s", asJSON(found))
+			}
+		})
 	}
 }
 
@@ -412,23 +443,22 @@ func TestDeploymentsOfAnEnvironmentTellTimesInISO(t *testing.T) {
 	newest, err := time.Parse(time.RFC3339Nano, lookup(t, items[0], "deployed_at").(string))
 	s.must(err)
 	escaped, zone := url.QueryEscape, time.FixedZone("", 7200)
-	for query, want := range map[string]string{
-		"?from=2020-01-01": "new@prod#3 mid@prod#2 old@prod#1",
-		"?from=&to=":       "new@prod#3 mid@prod#2",
-		"?to=" + escaped(newest.Format(time.RFC3339Nano)):                         "new@prod#3 mid@prod#2",
-		"?from=" + escaped(newest.Format(time.RFC3339Nano)):                       "new@prod#3",
-		"?from=" + newest.Format("2006-01-02T15:04:05.000000"):                    "new@prod#3",
-		"?from=" + escaped(newest.Add(time.Millisecond).Format(time.RFC3339Nano)): "",
-		"?from=" + escaped(newest.In(zone).Format(time.RFC3339Nano)):              "new@prod#3",
-		// A plus sign that is not escaped is a blank.
-		"?from=" + newest.In(zone).Format("2006-01-02T15:04:05.000000-07:00"):    "new@prod#3",
-		"?to=" + escaped(newest.Add(-time.Microsecond).Format(time.RFC3339Nano)): "mid@prod#2",
-		"?to=" + newest.Add(-24*time.Hour).Format(time.DateOnly):                 "old@prod#1",
-		"?from=2030-01-01&to=2020-01-01":                                         "",
-		"?page_size=1&page=2":                                                    "mid@prod#2",
-		"?page=9":                                                                "",
+	for name, c := range map[string]struct{ query, want string }{
+		"from a date":            {"?from=2020-01-01", "new@prod#3 mid@prod#2 old@prod#1"},
+		"empty bounds":           {"?from=&to=", "new@prod#3 mid@prod#2"},
+		"to the newest":          {"?to=" + escaped(newest.Format(time.RFC3339Nano)), "new@prod#3 mid@prod#2"},
+		"from the newest":        {"?from=" + escaped(newest.Format(time.RFC3339Nano)), "new@prod#3"},
+		"without a zone":         {"?from=" + newest.Format("2006-01-02T15:04:05.000000"), "new@prod#3"},
+		"from behind the newest": {"?from=" + escaped(newest.Add(time.Millisecond).Format(time.RFC3339Nano)), ""},
+		"in another zone":        {"?from=" + escaped(newest.In(zone).Format(time.RFC3339Nano)), "new@prod#3"},
+		"plus sign not escaped":  {"?from=" + newest.In(zone).Format("2006-01-02T15:04:05.000000-07:00"), "new@prod#3"}, // a blank
+		"to before the newest":   {"?to=" + escaped(newest.Add(-time.Microsecond).Format(time.RFC3339Nano)), "mid@prod#2"},
+		"to a date":              {"?to=" + newest.Add(-24*time.Hour).Format(time.DateOnly), "old@prod#1"},
+		"from behind to":         {"?from=2030-01-01&to=2020-01-01", ""},
+		"second page":            {"?page_size=1&page=2", "mid@prod#2"},
+		"page behind the last":   {"?page=9", ""},
 	} {
-		s.wantDeployments(path+query, want)
+		t.Run(name, func(t *testing.T) { s.in(t).wantDeployments(path+c.query, c.want) })
 	}
 	page := s.read(path + "?page_size=1")
 	if lookup(t, page, "page_size") != 1.0 || lookup(t, page, "total_pages") != 2.0 || lookup(t, page, "total_count") != 2.0 || lookup(t, page, "page") != 1.0 {
@@ -445,10 +475,13 @@ func TestDeploymentsOfAnEnvironmentTellTimesInISO(t *testing.T) {
 		"?from=yesterday": "query.from", "?to=2026-13-01": "query.to", "?to=1700000000": "query.to", "?page=0": "query.page",
 		"?page_size=0": "query.page_size", "?page_size=101": "query.page_size",
 	} {
-		message, errors := s.want(http.StatusBadRequest, http.MethodGet, path+query, nil).problem(t)
-		if message != "Input payload validation failed" || errors[field] == "" {
-			t.Errorf("%s: %q %q", query, message, errors)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			message, errors := s.want(http.StatusBadRequest, http.MethodGet, path+query, nil).problem(t)
+			if message != "Input payload validation failed" || errors[field] == "" {
+				t.Errorf("%q %q", message, errors)
+			}
+		})
 	}
 	if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path+"?from=x&to=y", nil).problem(t); len(errors) != 2 {
 		t.Errorf("both bounds are bad: %q", errors)
@@ -489,27 +522,33 @@ func TestDeploymentFrequencyTellsWhenAFlowWasDeployed(t *testing.T) {
 		"/none/deployment_frequency?flow_id=" + s.flowID("web-ci"): 0,
 		"/prod/deployment_frequency?flow_id=" + s.flowID("db-ci"):  1,
 	} {
-		got := s.read(s.environmentsPath() + query)
-		series := lookup(t, got, "deployed_at").([]any)
-		if lookup(t, got, "count") != float64(want) || len(series) != want {
-			t.Errorf("%s: got %s, want %d", query, asJSON(got), want)
-		}
-		from, to := lookup(t, got, "start_ts").(float64), lookup(t, got, "end_ts").(float64)
-		if to-from != 28*24*3600 {
-			t.Errorf("%s: from %f to %f", query, from, to)
-		}
-		for i, moment := range series {
-			if moment.(float64) < from || moment.(float64) > to || (i > 0 && moment.(float64) < series[i-1].(float64)) {
-				t.Errorf("%s: moments %v between %f and %f", query, series, from, to)
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			got := s.read(s.environmentsPath() + query)
+			series := lookup(t, got, "deployed_at").([]any)
+			if lookup(t, got, "count") != float64(want) || len(series) != want {
+				t.Errorf("got %s, want %d", asJSON(got), want)
 			}
-		}
-		_, id, _ := strings.Cut(query, "flow_id=")
-		if name, _, _ := strings.Cut(query[1:], "/"); lookup(t, got, "environment_name") != name || (lookup(t, got, "flow_id") == nil) != (id == "") || (id != "" && lookup(t, got, "flow_id") != id) {
-			t.Errorf("%s: got %s", query, asJSON(got))
-		}
+			from, to := lookup(t, got, "start_ts").(float64), lookup(t, got, "end_ts").(float64)
+			if to-from != 28*24*3600 {
+				t.Errorf("from %f to %f", from, to)
+			}
+			for i, moment := range series {
+				if moment.(float64) < from || moment.(float64) > to || (i > 0 && moment.(float64) < series[i-1].(float64)) {
+					t.Errorf("moments %v between %f and %f", series, from, to)
+				}
+			}
+			_, id, _ := strings.Cut(query, "flow_id=")
+			if name, _, _ := strings.Cut(query[1:], "/"); lookup(t, got, "environment_name") != name || (lookup(t, got, "flow_id") == nil) != (id == "") || (id != "" && lookup(t, got, "flow_id") != id) {
+				t.Errorf("got %s", asJSON(got))
+			}
+		})
 	}
-	for _, id := range []string{"web-ci", "00000000-0000-0000-0000-00000000", ""} {
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/prod/deployment_frequency?flow_id="+id, nil), "Flow '"+id+"' not found")
+	for name, id := range map[string]string{"name of a flow": "web-ci", "unknown flow": "00000000-0000-0000-0000-00000000", "empty flow": ""} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/prod/deployment_frequency?flow_id="+id, nil), "Flow '"+id+"' not found")
+		})
 	}
 	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/x/deployment_frequency", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
 }
@@ -536,17 +575,20 @@ func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
 		"?env=prod&env=idle": "prod 4",
 		"?start_ts=1e10":     "",
 	} {
-		got := s.read(path + query)
-		words := []string{}
-		for _, one := range lookup(t, got, "environments").([]any) {
-			words = append(words, fmt.Sprint(lookup(t, one, "environment_name"), " ", len(lookup(t, one, "deployed_at").([]any))))
-			if lookup(t, one, "environment_id") != s.environmentID(lookup(t, one, "environment_name").(string)) {
-				t.Errorf("%s: %s", query, asJSON(one))
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			got := s.read(path + query)
+			words := []string{}
+			for _, one := range lookup(t, got, "environments").([]any) {
+				words = append(words, fmt.Sprint(lookup(t, one, "environment_name"), " ", len(lookup(t, one, "deployed_at").([]any))))
+				if lookup(t, one, "environment_id") != s.environmentID(lookup(t, one, "environment_name").(string)) {
+					t.Errorf("%s", asJSON(one))
+				}
 			}
-		}
-		if line := strings.Join(words, " "); line != want {
-			t.Errorf("%s: got %q, want %q", query, line, want)
-		}
+			if line := strings.Join(words, " "); line != want {
+				t.Errorf("got %q, want %q", line, want)
+			}
+		})
 	}
 	got := s.read(path + "?end_ts=5e9&start_ts=1e9")
 	if lookup(t, got, "start_ts") != 1e9 || lookup(t, got, "end_ts") != 5e9 {
@@ -588,7 +630,10 @@ func TestDeploymentsOutliveTheirEnvironment(t *testing.T) {
 		s.environmentsPath() + "/live/deployments", s.environmentsPath() + "/live/deployment_frequency",
 		repo + "/deployments?env=live", repo + "/deployment-statistics?env=live",
 	} {
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path, nil), archived)
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, path, nil), archived)
+		})
 	}
 	if got := lookup(t, s.read(repo+"/deployment-statistics"), "environments", 0, "environment_name"); got != "live" {
 		t.Errorf("statistics of %v", got)
@@ -609,30 +654,29 @@ func TestDeploymentsStayWithinTheirOrganization(t *testing.T) {
 		"/environments/" + s.public + "/prod/deployment_frequency?flow_id=" + flow,
 		"/repos/" + s.public + "/" + repo + "/deployments", "/repos/" + s.public + "/" + repo + "/deployment-statistics",
 	} {
-		s.want(http.StatusNotFound, http.MethodGet, path, nil)
+		t.Run(s.caseName(path), func(t *testing.T) { s.in(t).want(http.StatusNotFound, http.MethodGet, path, nil) })
 	}
 	for _, path := range []string{
 		"/deployments/" + s.org, "/deployments/" + s.org + "/prod/" + evidence.HashAPIKey("web-2"), s.environmentsPath() + "/prod/deployments",
 		s.environmentsPath() + "/prod/deployment_frequency", "/repos/" + s.org + "/" + repo + "/deployments", "/repos/" + s.org + "/" + repo + "/deployment-statistics",
 	} {
-		if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {
-			t.Errorf("%s as a reader: %d", path, got.status)
-		}
-		if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
-			t.Errorf("%s as a stranger: %d", path, got.status)
-		}
-		if got := s.do(http.MethodHead, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK || len(got.body) != 0 {
-			t.Errorf("HEAD %s: %d", path, got.status)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {
+				t.Errorf("%s as a reader: %d", path, got.status)
+			}
+			if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
+				t.Errorf("%s as a stranger: %d", path, got.status)
+			}
+			if got := s.do(http.MethodHead, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK || len(got.body) != 0 {
+				t.Errorf("HEAD %s: %d", path, got.status)
+			}
+		})
 	}
 }
 
 func TestListsOfWhatWasDeployedAndBuiltCostTheSameHoweverMany(t *testing.T) {
-	var counting *storage.CountingDocuments
-	s := start(t, options{wrap: func(docs storage.Documents) storage.Documents {
-		counting = storage.NewCountingDocuments(docs)
-		return counting
-	}})
+	s, counting := startCounting(t, options{})
 	s.createEnvironment("prod", evidence.Server)
 	s.reportBuild(s.org, "ci-0", "web", "web-0", "acme/web", "1")
 	s.reportServer("prod", "web-0")
@@ -642,7 +686,7 @@ func TestListsOfWhatWasDeployedAndBuiltCostTheSameHoweverMany(t *testing.T) {
 		"/repos/" + s.org + "/" + repo + "/deployment-statistics", s.environmentsPath() + "/prod/deployment_frequency",
 		"/builds/" + s.org + "?per_page=50", "/builds/" + s.org + "/statistics", "/repos/" + s.org + "/live-artifacts/acme/web",
 	}
-	spent := func(path string) int {
+	commands := func(path string) int {
 		least := -1
 		// What goes on beside the requests takes commands too, now and then.
 		for range 5 {
@@ -656,7 +700,7 @@ func TestListsOfWhatWasDeployedAndBuiltCostTheSameHoweverMany(t *testing.T) {
 	}
 	few := map[string]int{}
 	for _, path := range paths {
-		few[path] = spent(path)
+		few[path] = commands(path)
 	}
 	names := []string{}
 	for i := range 30 {
@@ -665,7 +709,7 @@ func TestListsOfWhatWasDeployedAndBuiltCostTheSameHoweverMany(t *testing.T) {
 	}
 	s.reportServer("prod", names...)
 	for _, path := range paths {
-		if many := spent(path); many > few[path] {
+		if many := commands(path); many > few[path] {
 			t.Errorf("%s: %d commands for one, %d for thirty", path, few[path], many)
 		}
 	}

@@ -253,6 +253,8 @@ func TestDefaultsOfTheEventLogDoNotStandInForEmptyTexts(t *testing.T) {
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)
 	for _, parameter := range []string{"start", "end"} {
-		s.wantError(http.StatusBadRequest, "Invalid interval value: ", http.MethodGet, s.environmentsPath()+"/host/events?"+parameter+"=", "")
+		t.Run(parameter, func(t *testing.T) {
+			s.in(t).wantError(http.StatusBadRequest, "Invalid interval value: ", http.MethodGet, s.environmentsPath()+"/host/events?"+parameter+"=", "")
+		})
 	}
 }

@@ -163,7 +163,7 @@ func TestAuditLogIsFiltered(t *testing.T) {
 		"?from_timestamp=9e9":                                nil,
 		"?to_timestamp=9e9&event_types=changed":              {newChanges},
 	} {
-		s.wantAuditLog("prod", query, want...)
+		t.Run(s.caseName(query), func(t *testing.T) { s.in(t).wantAuditLog("prod", query, want...) })
 	}
 	path := s.environmentsPath() + "/prod/auditlog"
 	s.wantError(http.StatusNotFound, "Repo 'nope' not found", http.MethodGet, path+"?repo_names=acme/web,nope", "")
@@ -173,10 +173,13 @@ func TestAuditLogIsFiltered(t *testing.T) {
 		"?from_timestamp=yesterday":   "Input should be a valid number, unable to parse string as a number [input: yesterday]",
 		"?to_timestamp=":              "Input should be a valid number, unable to parse string as a number [input: ]",
 	} {
-		field, _, _ := strings.Cut(strings.TrimPrefix(query, "?"), "=")
-		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path+query, nil).problem(t); errors["query."+field] != want {
-			t.Errorf("%s: %q", query, errors)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			field, _, _ := strings.Cut(strings.TrimPrefix(query, "?"), "=")
+			if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path+query, nil).problem(t); errors["query."+field] != want {
+				t.Errorf("%q", errors)
+			}
+		})
 	}
 }
 
@@ -206,8 +209,11 @@ func TestAuditLogOfAnEnvironmentWithoutEventsIsItsHeader(t *testing.T) {
 	s.createLogical("nothing")
 	s.createLogical("all", "new")
 	for _, name := range []string{"new", "nothing", "all"} {
-		s.wantAuditLog(name, "")
-		s.wantAuditLog(name, "?from_timestamp=1&event_types=exited")
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			s.wantAuditLog(name, "")
+			s.wantAuditLog(name, "?from_timestamp=1&event_types=exited")
+		})
 	}
 }
 
@@ -232,8 +238,11 @@ func TestAuditLogHoldsNoFormulasOfThoseWhoReport(t *testing.T) {
 	s := share(t)
 	s.createEnvironment("prod", evidence.Docker)
 	for i, name := range []string{"=cmd()", "@SUM(A1)", "+1", "-1", "plain, \"quoted\"\nand broken"} {
-		body := fmt.Appendf(nil, `{"artifacts":[{"digests":{%q:"%064x"},"creationTimestamp":1789000000}]}`, name, i+1)
-		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/docker", body)
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			body := fmt.Appendf(nil, `{"artifacts":[{"digests":{%q:"%064x"},"creationTimestamp":1789000000}]}`, name, i+1)
+			s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/docker", body)
+		})
 	}
 	s.wantAuditLog("prod", "?event_types=started", "'=cmd() started-unknown #1", "'@SUM(A1) started-unknown #2", "'+1 started-unknown #3",
 		"'-1 started-unknown #4", "plain, \"quoted\"\nand broken started-unknown #5")

@@ -89,12 +89,15 @@ func TestTwoSnapshotsOfOneEnvironmentAreCompared(t *testing.T) {
 		{"host#1", "host@{2026-03-30T13:00:00}", "", "", "a b", "host#1 host#1"},
 		{"host", "host", "", "", "", "host#3 host#3"},
 	} {
-		got := s.diff(c.first, c.second)
-		ids := fmt.Sprint(lookup(t, got, "snappish1", "snapshot_id"), " ", lookup(t, got, "snappish2", "snapshot_id"))
-		if namesInDiff(t, got, "snappish1") != c.onlyFirst || namesInDiff(t, got, "snappish2") != c.onlySecond ||
-			namesInDiff(t, got, "not-changed") != c.same || namesInDiff(t, got, "changed") != "" || ids != c.ids {
-			t.Errorf("%s and %s: %v", c.first, c.second, got)
-		}
+		t.Run(c.first+" and "+c.second, func(t *testing.T) {
+			s := s.in(t)
+			got := s.diff(c.first, c.second)
+			ids := fmt.Sprint(lookup(t, got, "snappish1", "snapshot_id"), " ", lookup(t, got, "snappish2", "snapshot_id"))
+			if namesInDiff(t, got, "snappish1") != c.onlyFirst || namesInDiff(t, got, "snappish2") != c.onlySecond ||
+				namesInDiff(t, got, "not-changed") != c.same || namesInDiff(t, got, "changed") != "" || ids != c.ids {
+				t.Errorf("%s and %s: %v", c.first, c.second, got)
+			}
+		})
 	}
 }
 
@@ -139,24 +142,27 @@ func TestBadDiffsAreRefused(t *testing.T) {
 	s.createEnvironment("host", evidence.Server)
 	s.createEnvironment("empty", evidence.Server)
 	s.reportServer("host", "a")
-	ask := func(status int, message, first, second string) {
-		t.Helper()
+	wantError := func(s *service, status int, message, first, second string) {
+		s.t.Helper()
 		s.wantError(status, message, http.MethodGet, "/env-diff/"+s.org+"?snappish1="+url.QueryEscape(first)+"&snappish2="+url.QueryEscape(second), "")
 	}
 	for _, bad := range []string{"", "#1", "~0", "@{now}", "host#1~1", "host~1@{now}", "host##1", "host#", "host#five", "host@{0.days.ago}", "host@now", "host#99999999999999999999"} {
-		ask(http.StatusBadRequest, "Bad snappish "+bad, bad, "host")
-		ask(http.StatusBadRequest, "Bad snappish "+bad, "host", bad)
-		// Nothing is looked up before both can be read.
-		ask(http.StatusBadRequest, "Bad snappish "+bad, "none", bad)
+		t.Run("bad "+bad, func(t *testing.T) {
+			s := s.in(t)
+			wantError(s, http.StatusBadRequest, "Bad snappish "+bad, bad, "host")
+			wantError(s, http.StatusBadRequest, "Bad snappish "+bad, "host", bad)
+			// Nothing is looked up before both can be read.
+			wantError(s, http.StatusBadRequest, "Bad snappish "+bad, "none", bad)
+		})
 	}
 	unknown := "Environment named 'none' does not exist for organization '" + s.org + "'"
-	ask(http.StatusNotFound, unknown, "none#1", "host")
-	ask(http.StatusNotFound, unknown, "host", "none")
+	wantError(s, http.StatusNotFound, unknown, "none#1", "host")
+	wantError(s, http.StatusNotFound, unknown, "host", "none")
 	const based = ". Indexes are 1-based"
-	ask(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'empty' resolves to 'empty#0'. len(snapshots) == 0"+based, "empty", "host")
-	ask(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'empty@{now}' resolves to 'empty#0'. len(snapshots) == 0"+based, "host", "empty@{now}")
-	ask(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host#23' resolves to 'host#23'. len(snapshots) == 1"+based, "host#23", "host")
-	ask(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host~3' resolves to 'host#-2'. len(snapshots) == 1"+based, "host", "host~3")
+	wantError(s, http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'empty' resolves to 'empty#0'. len(snapshots) == 0"+based, "empty", "host")
+	wantError(s, http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'empty@{now}' resolves to 'empty#0'. len(snapshots) == 0"+based, "host", "empty@{now}")
+	wantError(s, http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host#23' resolves to 'host#23'. len(snapshots) == 1"+based, "host#23", "host")
+	wantError(s, http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host~3' resolves to 'host#-2'. len(snapshots) == 1"+based, "host", "host~3")
 
 	got := s.do(http.MethodGet, "/api/v2/env-diff/"+s.org+"?snappish2=host", adminKey, nil)
 	message, errors := got.problem(t)
@@ -167,10 +173,10 @@ func TestBadDiffsAreRefused(t *testing.T) {
 }
 
 func TestComparingCostsTheSameHoweverMuchRuns(t *testing.T) {
-	s, counting := startCounting(t)
+	s, counting := startCounting(t, options{withoutWorker: true, begins: deliveryBegins})
 	s.reportFile("build", "a")
 	flow := lookup(t, s.read("/flows/"+s.org+"/build"), "id").(string)
-	spent := func(environment string, artifacts int) int {
+	commands := func(environment string, artifacts int) int {
 		t.Helper()
 		s.createEnvironment(environment, evidence.Server)
 		s.storeSnapshots(environment, 2, artifacts, flow)
@@ -181,7 +187,7 @@ func TestComparingCostsTheSameHoweverMuchRuns(t *testing.T) {
 		}
 		return counting.Snapshot().Commands()
 	}
-	if few, many := spent("small", 10), spent("large", 10_000); many > few+3 {
+	if few, many := commands("small", 10), commands("large", 10_000); many > few+3 {
 		t.Errorf("%d commands for 10,000 artifacts, %d for ten", many, few)
 	}
 }

@@ -36,15 +36,18 @@ func TestEveryTypeOfEnvironmentCanBeCreated(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for _, kind := range []evidence.EnvironmentType{"K8S", "ECS", "S3", "lambda", "server", "docker", "azure-apps", "cloud-run", "logical"} {
-		name := "of-type-" + string(kind)
-		s.createEnvironment(name, kind)
-		got := s.getEnvironment(name)
-		if got.Name != name || got.Type != string(kind) || got.State != nil || got.LastReportedAt != nil || got.Tags == nil || got.Policies == nil {
-			t.Errorf("%s: got %+v", kind, got)
-		}
-		if (got.Included != nil) != (kind == evidence.LogicalType) {
-			t.Errorf("%s: included_environments is %v", kind, got.Included)
-		}
+		t.Run(string(kind), func(t *testing.T) {
+			s := s.in(t)
+			name := "of-type-" + string(kind)
+			s.createEnvironment(name, kind)
+			got := s.getEnvironment(name)
+			if got.Name != name || got.Type != string(kind) || got.State != nil || got.LastReportedAt != nil || got.Tags == nil || got.Policies == nil {
+				t.Errorf("got %+v", got)
+			}
+			if (got.Included != nil) != (kind == evidence.LogicalType) {
+				t.Errorf("included_environments is %v", got.Included)
+			}
+		})
 	}
 }
 
@@ -108,30 +111,34 @@ func TestPhysicalEnvironmentIsPutWithMembersThatChangeNothing(t *testing.T) {
 	s.createEnvironment("gone", evidence.Server)
 	s.createLogical("all", "one")
 	s.archiveEnvironment("gone")
-	put := func(status int, kind, members string) answer {
-		t.Helper()
+	put := func(s *service, status int, members string) answer {
+		s.t.Helper()
 		return s.want(status, http.MethodPut, s.environmentsPath(),
-			fmt.Appendf(nil, `{"name":"prod","type":%q,"description":"d","included_environments":%s}`, kind, members))
+			fmt.Appendf(nil, `{"name":"prod","type":"server","description":"d","included_environments":%s}`, members))
 	}
-	for members, message := range map[string]string{
-		`["none"]`:       "Environment named 'none' does not exist for organization '" + s.org + "'",
-		`["one","none"]`: "Environment named 'none' does not exist for organization '" + s.org + "'",
-		`[""]`:           "Environment named '' does not exist for organization '" + s.org + "'",
-		`["gone"]`:       "Environment named 'gone' has been archived for organization '" + s.org + "'",
+	for name, c := range map[string]struct{ members, message string }{
+		"unknown member":            {`["none"]`, "Environment named 'none' does not exist for organization '" + s.org + "'"},
+		"unknown member and others": {`["one","none"]`, "Environment named 'none' does not exist for organization '" + s.org + "'"},
+		"empty member":              {`[""]`, "Environment named '' does not exist for organization '" + s.org + "'"},
+		"archived member":           {`["gone"]`, "Environment named 'gone' has been archived for organization '" + s.org + "'"},
 	} {
-		wantMessage(t, put(http.StatusNotFound, "server", members), message)
+		t.Run(name, func(t *testing.T) {
+			wantMessage(t, put(s.in(t), http.StatusNotFound, c.members), c.message)
+		})
 	}
 	s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/prod", nil)
-	put(http.StatusCreated, "server", `["one","all","one"]`)
+	put(s, http.StatusCreated, `["one","all","one"]`)
 	before := s.getEnvironment("prod")
-	for _, members := range []string{`["one"]`, `[]`, `null`, `["prod"]`} {
-		put(http.StatusOK, "server", members)
+	for name, members := range map[string]string{"other members": `["one"]`, "no members": `[]`, "null": `null`, "itself": `["prod"]`} {
+		t.Run(name, func(t *testing.T) {
+			put(s.in(t), http.StatusOK, members)
+		})
 	}
 	after := s.getEnvironment("prod")
 	if before.Included != nil || after.Included != nil || after.LastModifiedAt != before.LastModifiedAt {
 		t.Errorf("made as %+v, then %+v", before, after)
 	}
-	wantMessage(t, put(http.StatusNotFound, "server", `["none"]`), "Environment named 'none' does not exist for organization '"+s.org+"'")
+	wantMessage(t, put(s, http.StatusNotFound, `["none"]`), "Environment named 'none' does not exist for organization '"+s.org+"'")
 	if events := s.listEvents("prod", ""); len(events) != 0 {
 		t.Errorf("its log has %q", events)
 	}
@@ -147,11 +154,14 @@ func TestBadEnvironmentsAreRefused(t *testing.T) {
 		"scaling":     {`{"name":"x","type":"K8S","description":"","include_scaling":"maybe"}`, "include_scaling", "Input should be a valid boolean, unable to interpret input [input: maybe]"},
 		"extra":       {`{"name":"x","type":"K8S","description":"","colour":1}`, "colour", "Extra inputs are not permitted [input: 1]"},
 	} {
-		got := s.want(http.StatusBadRequest, http.MethodPut, "/environments/"+s.org, []byte(c.body))
-		message, errors := got.problem(t)
-		if message != "Input payload validation failed" || errors[c.field] != c.text {
-			t.Errorf("%s: %q %q", name, message, errors)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			got := s.want(http.StatusBadRequest, http.MethodPut, "/environments/"+s.org, []byte(c.body))
+			message, errors := got.problem(t)
+			if message != "Input payload validation failed" || errors[c.field] != c.text {
+				t.Errorf("%q %q", message, errors)
+			}
+		})
 	}
 	s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/x", nil)
 }
@@ -184,11 +194,14 @@ func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
 		t.Errorf("no link to the page before: %s", got.body)
 	}
 	for query, want := range map[string]int{"?tag=": 0, "?tag=team": 0, "?type=server": 4, "?type=K8S": 0, "?space_id=": 4, "?name=": 4, "?name=zulu": 0} {
-		var found []environmentBody
-		s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+query, nil).decode(t, &found)
-		if len(found) != want {
-			t.Errorf("%s: %d environments, want %d", query, len(found), want)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			var found []environmentBody
+			s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+query, nil).decode(t, &found)
+			if len(found) != want {
+				t.Errorf("%d environments, want %d", len(found), want)
+			}
+		})
 	}
 }
 
@@ -225,9 +238,12 @@ func TestEnvironmentsAreFilteredAndSorted(t *testing.T) {
 		"?space_id=93d8505f":     "",
 		"?type=server&name=a&tag=team&sort=last_changed_at": "alpha",
 	} {
-		if got := s.listEnvironments(query); got != want {
-			t.Errorf("%s: listed %s, want %s", query, got, want)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			if got := s.listEnvironments(query); got != want {
+				t.Errorf("listed %s, want %s", got, want)
+			}
+		})
 	}
 }
 
@@ -242,11 +258,14 @@ func TestListedEnvironmentsHaveWhatClientsRead(t *testing.T) {
 	clientReads(t, "environments", page)
 	clientReadsEach(t, "environments_item", lookup(t, page, "environments"))
 	for i, name := range []string{"all", "prod"} {
-		one := s.read(s.environmentsPath() + "/" + name)
-		clientReads(t, "environment", one)
-		if listed := lookup(t, page, "environments", i); asJSON(listed) != asJSON(one) {
-			t.Errorf("%s is listed as %s, read as %s", name, asJSON(listed), asJSON(one))
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			one := s.read(s.environmentsPath() + "/" + name)
+			clientReads(t, "environment", one)
+			if listed := lookup(t, page, "environments", i); asJSON(listed) != asJSON(one) {
+				t.Errorf("%s is listed as %s, read as %s", name, asJSON(listed), asJSON(one))
+			}
+		})
 	}
 }
 
@@ -273,10 +292,13 @@ func TestBadListParametersAreNamed(t *testing.T) {
 		"sort_direction=": {"query.sort_direction", "Input should be 'asc' or 'desc' [input: ]"},
 		"type=k8s":        {"query.type[0]", "Input should be 'K8S', 'ECS', 'S3', 'lambda', 'server', 'docker', 'azure-apps', 'cloud-run' or 'logical' [input: k8s]"},
 	} {
-		got := s.want(http.StatusBadRequest, http.MethodGet, s.environmentsPath()+"?"+query, nil)
-		if _, errors := got.problem(t); errors[c.field] != c.text {
-			t.Errorf("%s: %q", query, errors)
-		}
+		t.Run(query, func(t *testing.T) {
+			s := s.in(t)
+			got := s.want(http.StatusBadRequest, http.MethodGet, s.environmentsPath()+"?"+query, nil)
+			if _, errors := got.problem(t); errors[c.field] != c.text {
+				t.Errorf("%q", errors)
+			}
+		})
 	}
 }
 
@@ -309,10 +331,13 @@ func TestEnvironmentsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
 	s.createEnvironment("prod", evidence.Server)
 	s.reportServer("prod", "a")
 	for _, path := range []string{"/environments/" + s.public + "/prod", "/snapshots/" + s.public + "/prod", "/snapshots/" + s.public + "/prod/1"} {
-		got := s.want(http.StatusNotFound, http.MethodGet, path, nil)
-		if message, _ := got.problem(t); message != "Environment named 'prod' does not exist for organization '"+s.public+"'" {
-			t.Errorf("%s: %q", path, message)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			got := s.want(http.StatusNotFound, http.MethodGet, path, nil)
+			if message, _ := got.problem(t); message != "Environment named 'prod' does not exist for organization '"+s.public+"'" {
+				t.Errorf("%q", message)
+			}
+		})
 	}
 	s.want(http.StatusNotFound, http.MethodPut, "/environments/"+s.public+"/prod/report/server", serverReport("b"))
 	s.createEnvironmentIn(s.public, "prod")

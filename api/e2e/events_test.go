@@ -12,7 +12,6 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
-	"attestry/storage"
 )
 
 // reportFromRepo reports what serverReport calls name to a flow, as made from a commit of a
@@ -223,13 +222,16 @@ func TestEventsAreAskedForBySnapshotAndByTime(t *testing.T) {
 		"?end=2&interval=4..5":                   versionEvents(2, 1),
 		"?interval=2..4&start_ts=1790861400":     versionEvents(4, 3),
 	} {
-		if want == nil {
-			s.want(http.StatusBadRequest, http.MethodGet, s.environmentsPath()+"/host/events"+query, nil)
-			continue
-		}
-		s.wantEvents("host", query, want...)
-		slices.Reverse(want)
-		s.wantEvents("host", query+map[bool]string{true: "?", false: "&"}[query == ""]+"reverse=true", want...)
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			if want == nil {
+				s.want(http.StatusBadRequest, http.MethodGet, s.environmentsPath()+"/host/events"+query, nil)
+				return
+			}
+			s.wantEvents("host", query, want...)
+			slices.Reverse(want)
+			s.wantEvents("host", query+map[bool]string{true: "?", false: "&"}[query == ""]+"reverse=true", want...)
+		})
 	}
 }
 
@@ -255,22 +257,25 @@ func TestEventPagesSayWhereTheyAre(t *testing.T) {
 		{"?end=1", all[8:], "1", "15", "1", "1", nil},
 		{"?end=2days", nil, "0", "15", "1", "0", nil},
 	} {
-		s.wantEvents("host", c.query, c.want...)
-		header := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/host/events"+c.query, nil).header
-		for name, want := range map[string]string{"X-Total-Count": c.total, "X-Per-Page": c.size, "X-Current-Page": c.number, "X-Total-Pages": c.pages} {
-			if got := header.Get(name); got != want {
-				t.Errorf("%s: %s is %q, want %q", c.query, name, got, want)
+		t.Run(s.caseName(c.query), func(t *testing.T) {
+			s := s.in(t)
+			s.wantEvents("host", c.query, c.want...)
+			header := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/host/events"+c.query, nil).header
+			for name, want := range map[string]string{"X-Total-Count": c.total, "X-Per-Page": c.size, "X-Current-Page": c.number, "X-Total-Pages": c.pages} {
+				if got := header.Get(name); got != want {
+					t.Errorf("%s is %q, want %q", name, got, want)
+				}
 			}
-		}
-		var links []string
-		for _, relation := range []string{"first", "prev", "next", "last"} {
-			if number, ok := c.links[relation]; ok {
-				links = append(links, fmt.Sprintf(`<%s?%s>; rel="%s"`, s.URL+"/api/v2"+s.environmentsPath()+"/host/events", queryForPage(t, c.query, number), relation))
+			var links []string
+			for _, relation := range []string{"first", "prev", "next", "last"} {
+				if number, ok := c.links[relation]; ok {
+					links = append(links, fmt.Sprintf(`<%s?%s>; rel="%s"`, s.URL+"/api/v2"+s.environmentsPath()+"/host/events", queryForPage(t, c.query, number), relation))
+				}
 			}
-		}
-		if got, want := header.Get("Link"), strings.Join(links, ", "); got != want {
-			t.Errorf("%s: linked to %s, want %s", c.query, got, want)
-		}
+			if got, want := header.Get("Link"), strings.Join(links, ", "); got != want {
+				t.Errorf("linked to %s, want %s", got, want)
+			}
+		})
 	}
 }
 
@@ -301,21 +306,26 @@ func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 		"?interval=1..2..3":     "Invalid interval value: 1..2..3",
 		"?interval=nonsense..2": "Invalid interval value: nonsense..2",
 	} {
-		s.wantError(http.StatusBadRequest, message, http.MethodGet, path+query, "")
+		t.Run(s.caseName(query), func(t *testing.T) { s.in(t).wantError(http.StatusBadRequest, message, http.MethodGet, path+query, "") })
 	}
 	missing := "Org: '" + s.org + "'. Snapshot 'host%s' resolves to 'host#%s'. len(snapshots) == 5. Indexes are 1-based"
 	for query, resolved := range map[string][2]string{
 		"?start=6": {"#6", "6"}, "?end=9": {"#9", "9"}, "?start=0": {"#0", "0"}, "?interval=~7..": {"~7", "-2"}, "?interval=6": {"#6", "6"}, "?interval=~5": {"~5", "0"}, "?end=-6": {"#-6", "0"},
 	} {
-		s.wantError(http.StatusNotFound, fmt.Sprintf(missing, resolved[0], resolved[1]), http.MethodGet, path+query, "")
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s.in(t).wantError(http.StatusNotFound, fmt.Sprintf(missing, resolved[0], resolved[1]), http.MethodGet, path+query, "")
+		})
 	}
 	for query, field := range map[string]string{
 		"?start_ts=x": "start_ts", "?end_ts=": "end_ts", "?from=NaN": "from", "?to=1e999": "to", "?reverse=": "reverse",
 		"?page=0": "page", "?per_page=0": "per_page", "?per_page=101": "per_page", "?page=x": "page",
 	} {
-		if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path+query, nil).problem(t); errors["query."+field] == "" {
-			t.Errorf("%s: errors are %q", query, errors)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path+query, nil).problem(t); errors["query."+field] == "" {
+				t.Errorf("errors are %q", errors)
+			}
+		})
 	}
 	s.wantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'", http.MethodGet, s.environmentsPath()+"/none/events", "")
 }
@@ -325,10 +335,13 @@ func TestEventLogOfAnEnvironmentWithoutSnapshotsIsEmpty(t *testing.T) {
 	s := share(t)
 	s.createEnvironment("new", evidence.Server)
 	for _, query := range []string{"", "?interval=1..NOW", "?interval=", "?interval=NOW", "?interval=~0", "?start=1", "?start=1day&end=NOW", "?start_ts=5", "?page=3"} {
-		got := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/new/events"+query, nil)
-		if string(got.body) != "[]" || got.header.Get("X-Total-Count") != "0" || got.header.Get("Link") != "" {
-			t.Errorf("%s: %s %v", query, got.body, got.header)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			got := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/new/events"+query, nil)
+			if string(got.body) != "[]" || got.header.Get("X-Total-Count") != "0" || got.header.Get("Link") != "" {
+				t.Errorf("%s %v", got.body, got.header)
+			}
+		})
 	}
 	s.wantError(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'new#2' resolves to 'new#2'. len(snapshots) == 0. Indexes are 1-based",
 		http.MethodGet, s.environmentsPath()+"/new/events?start=2", "")
@@ -341,10 +354,13 @@ func TestEventLogGoesByTheNameOfNow(t *testing.T) {
 	s.runFiveVersions(0)
 	s.renameEnvironment("host", "metal")
 	for _, name := range []string{"host", "metal"} {
-		event := lookup(t, s.read(s.environmentsPath()+"/"+name+"/events?per_page=1"), 0)
-		if lookup(t, event, "environment_name") != "metal" || lookup(t, event, "_links", "snapshot", "html") != s.URL+"/"+s.org+"/environments/metal/snapshots/5" {
-			t.Errorf("%s: %s", name, asJSON(event))
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			event := lookup(t, s.read(s.environmentsPath()+"/"+name+"/events?per_page=1"), 0)
+			if lookup(t, event, "environment_name") != "metal" || lookup(t, event, "_links", "snapshot", "html") != s.URL+"/"+s.org+"/environments/metal/snapshots/5" {
+				t.Errorf("%s", asJSON(event))
+			}
+		})
 	}
 	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.public, []byte(`{"name":"host","type":"server","description":""}`))
 	if got := s.read("/environments/" + s.public + "/host/events"); asJSON(got) != "[]" {
@@ -384,7 +400,7 @@ func TestEventsAreFilteredByRepositories(t *testing.T) {
 		"?repo_name=acme/web&start_ts=5&end=1":                          {"web started-unknown #1"},
 		"?repo_name=acme/web&repo_name=acme/idle&reverse=true&start=-1": {"both started-unknown #4"},
 	} {
-		s.wantEvents("prod", query, want...)
+		t.Run(s.caseName(query), func(t *testing.T) { s.in(t).wantEvents("prod", query, want...) })
 	}
 	header := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/prod/events?repo_name=acme/db&repo_name=acme/web&per_page=2", nil).header
 	if header.Get("X-Total-Count") != "5" || header.Get("X-Total-Pages") != "3" {
@@ -395,7 +411,9 @@ func TestEventsAreFilteredByRepositories(t *testing.T) {
 		"?repo_name=nope": "nope", "?repo_name=": "", "?repo_name=acme/web&repo_name=nope": "nope", "?repo_name=acme/web&repo_name=": "",
 		"?repo_name=open/only": "open/only", "?repo_name=ACME/web": "ACME/web",
 	} {
-		s.wantError(http.StatusNotFound, "Repo '"+name+"' not found", http.MethodGet, s.environmentsPath()+"/prod/events"+query, "")
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s.in(t).wantError(http.StatusNotFound, "Repo '"+name+"' not found", http.MethodGet, s.environmentsPath()+"/prod/events"+query, "")
+		})
 	}
 }
 
@@ -470,10 +488,13 @@ func TestEventLogShowsNoSnapshotThatIsOnlyBeingMade(t *testing.T) {
 		{Environment: id, Ordinal: 12, Snapshot: 6, Timestamp: now, Type: snapshot.Changed},
 	}))
 	for _, query := range []string{"", "?end_ts=9e9", "?start=2days", "?start=1"} {
-		s.wantEvents("host", query, versionEvents(5, 1)...)
-		if got := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/host/events"+query, nil).header.Get("X-Total-Count"); got != "9" {
-			t.Errorf("%s: %s events in all", query, got)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			s.wantEvents("host", query, versionEvents(5, 1)...)
+			if got := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/host/events"+query, nil).header.Get("X-Total-Count"); got != "9" {
+				t.Errorf("%s events in all", got)
+			}
+		})
 	}
 	if rows := s.auditLog("host", "?to_timestamp=9e9"); len(rows) != 9 {
 		t.Errorf("%d rows", len(rows))
@@ -511,14 +532,10 @@ func (s *service) storeEvents(environment string, count int64) {
 
 func TestFarPagesOfALongLogCostNoMoreThanTheFirst(t *testing.T) {
 	const count = 16_000
-	var counting *storage.CountingDocuments
-	s := start(t, options{withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
-		counting = storage.NewCountingDocuments(docs)
-		return counting
-	}})
+	s, counting := startCounting(t, options{withoutWorker: true})
 	s.createEnvironment("host", evidence.Server)
 	s.storeEvents("host", count)
-	spent := func(query string, first int) int {
+	commands := func(s *service, query string, first int) int {
 		s.t.Helper()
 		// What goes on beside the requests may take a few: the least counts.
 		least := math.MaxInt
@@ -526,13 +543,13 @@ func TestFarPagesOfALongLogCostNoMoreThanTheFirst(t *testing.T) {
 			counting.Reset()
 			got := s.read(s.environmentsPath() + "/host/events?" + query).([]any)
 			least = min(least, counting.Snapshot().Commands())
-			if name := lookup(t, got, 0, "artifact_name"); name != fmt.Sprint("n", first) {
-				t.Errorf("%s begins with %v, want n%d", query, name, first)
+			if name := lookup(s.t, got, 0, "artifact_name"); name != fmt.Sprint("n", first) {
+				s.t.Errorf("%s begins with %v, want n%d", query, name, first)
 			}
 		}
 		return least
 	}
-	near := spent("per_page=15", count)
+	near := commands(s, "per_page=15", count)
 	for query, first := range map[string]int{
 		"per_page=15&page=1000":              count - 999*15,
 		"per_page=100&page=160":              100,
@@ -540,19 +557,21 @@ func TestFarPagesOfALongLogCostNoMoreThanTheFirst(t *testing.T) {
 		"start=800&end=800":                  8_000,
 		"start_ts=1000000100&reverse=true":   991,
 	} {
-		allowed := near
-		if strings.HasPrefix(query, "start") {
-			allowed += 2 // its ends are looked up
-		}
-		if far := spent(query, first); far > allowed {
-			t.Errorf("%s takes %d commands, the first page %d", query, far, near)
-		}
+		t.Run(query, func(t *testing.T) {
+			allowed := near
+			if strings.HasPrefix(query, "start") {
+				allowed += 2 // its ends are looked up
+			}
+			if far := commands(s.in(t), query, first); far > allowed {
+				t.Errorf("%s takes %d commands, the first page %d", query, far, near)
+			}
+		})
 	}
 	if near > 12 {
 		t.Errorf("a page takes %d commands", near)
 	}
 	// A repository's events are skipped over by ten thousand.
-	if far, near := spent("repo_name=acme/known&page=1000", count-999*15), spent("repo_name=acme/known", count); far > near+3 {
+	if far, near := commands(s, "repo_name=acme/known&page=1000", count-999*15), commands(s, "repo_name=acme/known", count); far > near+3 {
 		t.Errorf("a far page of a repository takes %d commands, the first %d", far, near)
 	}
 }

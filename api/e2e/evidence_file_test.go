@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -80,20 +79,26 @@ func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
 	for _, name := range []string{"check", "empty"} {
-		shown := s.onlyAttestation("t", name)
-		if lookup(t, shown, "evidence_archive_path") != nil || lookup(t, shown, "evidence_archive_fingerprint") != nil || lookup(t, shown, "_links", "evidence") != nil {
-			t.Errorf("%s has evidence: %v", name, shown)
-		}
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.trailPath("t")+"/attestation/"+lookup(t, shown, "attestation_id").(string)+"/evidence", nil),
-			"This attestation has no evidence file attached.")
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			shown := s.onlyAttestation("t", name)
+			if lookup(t, shown, "evidence_archive_path") != nil || lookup(t, shown, "evidence_archive_fingerprint") != nil || lookup(t, shown, "_links", "evidence") != nil {
+				t.Errorf("%s has evidence: %v", name, shown)
+			}
+			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.trailPath("t")+"/attestation/"+lookup(t, shown, "attestation_id").(string)+"/evidence", nil),
+				"This attestation has no evidence file attached.")
+		})
 	}
 	s.attestGeneric("other", "check", true, "")
 	id := lookup(t, s.onlyAttestation("other", "check"), "attestation_id").(string)
 	for trail, id := range map[string]string{"t": id, "other": "unknown"} {
-		got := s.want(http.StatusNotFound, http.MethodGet, s.trailPath(trail)+"/attestation/"+id+"/evidence", nil)
-		if message, _ := got.problem(t); !strings.Contains(message, "does not exist in trail '"+trail+"'") {
-			t.Errorf("message %q", message)
-		}
+		t.Run(trail, func(t *testing.T) {
+			s := s.in(t)
+			got := s.want(http.StatusNotFound, http.MethodGet, s.trailPath(trail)+"/attestation/"+id+"/evidence", nil)
+			if message, _ := got.problem(t); !strings.Contains(message, "does not exist in trail '"+trail+"'") {
+				t.Errorf("message %q", message)
+			}
+		})
 	}
 	// An empty file is a file.
 	s.postAttestation(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", "file", 1), attachment("empty.txt", ""))
@@ -141,28 +146,30 @@ func TestBrokenUploadRecordsNothing(t *testing.T) {
 func TestHostileFileNamesAndTypesDoNoHarm(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	for i, c := range []struct{ sent, kind, name, shownKind string }{
-		{"../../etc/passwd", "text/plain", "passwd", "text/plain"},
-		{`..\\..\\boot.ini`, "text/plain", "boot.ini", "text/plain"},
-		{`quo\"te.txt`, "nonsense", "quo_te.txt", "application/octet-stream"},
-		{"..", "", "evidence", "application/octet-stream"},
-		{"/", "text/plain", "evidence", "text/plain"},
-		{"Prüfung \u202etxt.exe", "application/x-msdownload", "Prüfung _txt.exe", "application/x-msdownload"},
-		{"tab\there", "text/plain; charset=\"a\\\"b\"", "tab_here", `text/plain; charset="a\"b"`},
-		{strings.Repeat("long", 255) + ".tgz", strings.Repeat("a", 300) + "/b", "", "application/octet-stream"},
+	for name, c := range map[string]struct{ sent, kind, name, shownKind string }{
+		"parent-folders":     {"../../etc/passwd", "text/plain", "passwd", "text/plain"},
+		"backslashes":        {`..\\..\\boot.ini`, "text/plain", "boot.ini", "text/plain"},
+		"quotation-mark":     {`quo\"te.txt`, "nonsense", "quo_te.txt", "application/octet-stream"},
+		"dots":               {"..", "", "evidence", "application/octet-stream"},
+		"slash":              {"/", "text/plain", "evidence", "text/plain"},
+		"right-to-left":      {"Prüfung \u202etxt.exe", "application/x-msdownload", "Prüfung _txt.exe", "application/x-msdownload"},
+		"tab":                {"tab\there", "text/plain; charset=\"a\\\"b\"", "tab_here", `text/plain; charset="a\"b"`},
+		"long-name-and-type": {strings.Repeat("long", 255) + ".tgz", strings.Repeat("a", 300) + "/b", "", "application/octet-stream"},
 	} {
-		name := fmt.Sprintf("case-%d", i)
-		s.postAttestation(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", name, 1),
-			part{field: "attachment_file", filename: c.sent, contentType: c.kind, content: []byte("content")})
-		got := s.want(http.StatusOK, http.MethodGet, s.evidencePath("t", name), nil)
-		kind, parameters, err := mime.ParseMediaType(got.header.Get("Content-Disposition"))
-		filename := parameters["filename"]
-		if err != nil || kind != "attachment" || (c.name != "" && filename != c.name) || len(filename) > 255 || !utf8.ValidString(filename) {
-			t.Errorf("%q came back as %q (%v)", c.sent, got.header.Get("Content-Disposition"), err)
-		}
-		if got.header.Get("Content-Type") != c.shownKind || string(got.body) != "content" {
-			t.Errorf("%q is %s %q", c.kind, got.header.Get("Content-Type"), got.body)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			s.postAttestation(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", name, 1),
+				part{field: "attachment_file", filename: c.sent, contentType: c.kind, content: []byte("content")})
+			got := s.want(http.StatusOK, http.MethodGet, s.evidencePath("t", name), nil)
+			kind, parameters, err := mime.ParseMediaType(got.header.Get("Content-Disposition"))
+			filename := parameters["filename"]
+			if err != nil || kind != "attachment" || (c.name != "" && filename != c.name) || len(filename) > 255 || !utf8.ValidString(filename) {
+				t.Errorf("%q came back as %q (%v)", c.sent, got.header.Get("Content-Disposition"), err)
+			}
+			if got.header.Get("Content-Type") != c.shownKind || string(got.body) != "content" {
+				t.Errorf("%q is %s %q", c.kind, got.header.Get("Content-Type"), got.body)
+			}
+		})
 	}
 }
 
@@ -170,23 +177,26 @@ func TestFilesMayComeBeforeTheirData(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	// fileFirst sends a form whose data come last.
-	fileFirst := func(path string, file part, data string) answer {
-		return s.form(methodOf(path), path, memberKey, "", "", file, part{field: "data_json", content: []byte(data)})
+	fileFirst := func(s *service, method, path string, file part, data string) answer {
+		s.t.Helper()
+		return s.form(method, path, memberKey, "", "", file, part{field: "data_json", content: []byte(data)})
 	}
 	content := strings.Repeat("evidence", 100_000)
 	for _, c := range []struct {
-		path string
-		file part
-		data string
+		name, method, path string
+		file               part
+		data               string
 	}{
-		{s.flowsPath() + "/template_file", yamlFile(oddTemplate), `{"name":"web","description":"d"}`},
-		{"/trails/" + s.org + "/web", yamlFile(oddTemplate), `{"name":"t"}`},
-		{s.typesPath(), schemaFile(`{"type":"object"}`), `{"name":"kind"}`},
-		{s.trailPath("t") + "/generic", attachment("big.txt", content), genericData},
+		{"flow", http.MethodPut, s.flowsPath() + "/template_file", yamlFile(oddTemplate), `{"name":"web","description":"d"}`},
+		{"trail", http.MethodPut, "/trails/" + s.org + "/web", yamlFile(oddTemplate), `{"name":"t"}`},
+		{"attestation type", http.MethodPost, s.typesPath(), schemaFile(`{"type":"object"}`), `{"name":"kind"}`},
+		{"attestation", http.MethodPost, s.trailPath("t") + "/generic", attachment("big.txt", content), genericData},
 	} {
-		if got := fileFirst(c.path, c.file, c.data); got.status != http.StatusCreated {
-			t.Fatalf("%s: %d %s", c.path, got.status, got.body)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := fileFirst(s.in(t), c.method, c.path, c.file, c.data); got.status != http.StatusCreated {
+				t.Fatalf("%d %s", got.status, got.body)
+			}
+		})
 	}
 	if got := s.getFlow("web").Template; got != oddTemplate {
 		t.Errorf("the template of the flow is %q", got)
@@ -197,7 +207,7 @@ func TestFilesMayComeBeforeTheirData(t *testing.T) {
 	if got := s.want(http.StatusOK, http.MethodGet, s.evidencePath("t", "check"), nil); string(got.body) != content {
 		t.Errorf("the evidence came back as %d bytes", len(got.body))
 	}
-	_, errors := fileFirst(s.trailPath("t")+"/generic", attachment("a", "refused"), `{"attestation_name":"refused"}`).problem(t)
+	_, errors := fileFirst(s, http.MethodPost, s.trailPath("t")+"/generic", attachment("a", "refused"), `{"attestation_name":"refused"}`).problem(t)
 	if errors["is_compliant"] != "Field required [input: None]" {
 		t.Errorf("wrong data behind a file: %q", errors)
 	}
@@ -213,24 +223,20 @@ func TestFilesMayComeBeforeTheirData(t *testing.T) {
 	}
 }
 
-func methodOf(path string) string {
-	if strings.HasPrefix(path, "/trails/") || strings.HasPrefix(path, "/flows/") {
-		return http.MethodPut
-	}
-	return http.MethodPost
-}
-
 func TestNamesOfFilesMustBeShortUnicodeText(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	for name, want := range map[string]string{
-		"na\xffme.tgz":                       "Input should be a valid string, unable to parse raw data as a unicode string [input: na\uFFFDme.tgz]",
-		strings.Repeat("long", 256) + ".tgz": "String should have at most 1024 characters [input: " + strings.Repeat("long", 50) + "...]",
+	for name, c := range map[string]struct{ filename, text string }{
+		"no UTF-8": {"na\xffme.tgz", "Input should be a valid string, unable to parse raw data as a unicode string [input: na\uFFFDme.tgz]"},
+		"too long": {strings.Repeat("long", 256) + ".tgz", "String should have at most 1024 characters [input: " + strings.Repeat("long", 50) + "...]"},
 	} {
-		_, errors := s.postAttestation(http.StatusBadRequest, "t", "generic", genericData, attachment(name, "content")).problem(t)
-		if errors["attachment_file.filename"] != want {
-			t.Errorf("%.20q: %q", name, errors)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			_, errors := s.postAttestation(http.StatusBadRequest, "t", "generic", genericData, attachment(c.filename, "content")).problem(t)
+			if errors["attachment_file.filename"] != c.text {
+				t.Errorf("%q", errors)
+			}
+		})
 	}
 	s.want(http.StatusNotFound, http.MethodGet, s.trailPath("t")+"/check", nil)
 }
@@ -313,16 +319,19 @@ func TestEvidencePassesWithoutBeingHeldInMemory(t *testing.T) {
 	for name, order := range map[string][2]string{
 		"check": {dataPart("check"), ""}, "check-last": {"", dataPart("check-last")},
 	} {
-		up := newGauge()
-		body := io.MultiReader(strings.NewReader(order[0]+
-			"--b\r\nContent-Disposition: form-data; name=\"attachment_file\"; filename=\"big\"\r\n\r\n"),
-			&generatedReader{left: evidenceLimit, gauge: up}, strings.NewReader("\r\n"+order[1]+"--b--\r\n"))
-		if got := s.sendForm(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "multipart/form-data; boundary=b", body); got.status != http.StatusCreated {
-			t.Fatalf("%d %s", got.status, got.body)
-		}
-		if up.passed != evidenceLimit || up.growth() > allowed {
-			t.Errorf("%s: an upload of %d bytes took %d bytes of memory", name, up.passed, up.growth())
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			up := newGauge()
+			body := io.MultiReader(strings.NewReader(order[0]+
+				"--b\r\nContent-Disposition: form-data; name=\"attachment_file\"; filename=\"big\"\r\n\r\n"),
+				&generatedReader{left: evidenceLimit, gauge: up}, strings.NewReader("\r\n"+order[1]+"--b--\r\n"))
+			if got := s.sendForm(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "multipart/form-data; boundary=b", body); got.status != http.StatusCreated {
+				t.Fatalf("%d %s", got.status, got.body)
+			}
+			if up.passed != evidenceLimit || up.growth() > allowed {
+				t.Errorf("an upload of %d bytes took %d bytes of memory", up.passed, up.growth())
+			}
+		})
 	}
 
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v2"+s.evidencePath("t", "check"), nil)

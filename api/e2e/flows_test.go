@@ -153,17 +153,20 @@ func TestBadFlowsAreRefusedInTheWordsOfTheContract(t *testing.T) {
 		"legacy bad name":  {legacy: `{"name":"x","description":"","template":["a b"]}`, field: "template[0]"},
 		"legacy no string": {legacy: `{"name":"x","description":"","template":[1]}`, field: "template[0]", text: "Input should be a valid string [input: 1]"},
 	} {
-		var got answer
-		if c.form != "" {
-			got = s.form(http.MethodPut, s.flowsPath()+"/template_file", memberKey, "data_json", c.form)
-		} else {
-			got = s.do(http.MethodPut, "/api/v2"+s.flowsPath(), memberKey, []byte(c.legacy))
-		}
-		message, errors := got.problem(t)
-		text, found := errors[c.field]
-		if got.status != http.StatusBadRequest || message != "Input payload validation failed" || !found || c.text != "" && text != c.text {
-			t.Errorf("%s: %d %q %q", name, got.status, message, errors)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			var got answer
+			if c.form != "" {
+				got = s.form(http.MethodPut, s.flowsPath()+"/template_file", memberKey, "data_json", c.form)
+			} else {
+				got = s.do(http.MethodPut, "/api/v2"+s.flowsPath(), memberKey, []byte(c.legacy))
+			}
+			message, errors := got.problem(t)
+			text, found := errors[c.field]
+			if got.status != http.StatusBadRequest || message != "Input payload validation failed" || !found || c.text != "" && text != c.text {
+				t.Errorf("%d %q %q", got.status, message, errors)
+			}
+		})
 	}
 	got := s.form(http.MethodPut, s.flowsPath()+"/template_file", memberKey, "", "")
 	if _, errors := got.problem(t); got.status != http.StatusBadRequest || errors["data_json"] != "Field required [input: None]" {
@@ -179,23 +182,29 @@ func TestBadTemplateIsRefusedAndLeavesTheFlowAlone(t *testing.T) {
 	s := share(t)
 	path, data := s.flowsPath()+"/template_file", `{"name":"web","description":"second"}`
 	s.createFlow("web", yamlFile(oddTemplate))
-	for content, want := range map[string]string{
-		"version: 2\nextra: 1\n": "2 validation errors for Template\nversion (line 1)\n  Input should be 1",
-		"version: [\n":           "1 validation errors for Template\n(line 2)\n  Invalid YAML: ",
-		"":                       "1 validation errors for Template\n",
-		strings.Repeat("[", 1e6): "1 validation errors for Template\n(line 1)\n",
+	for name, c := range map[string]struct{ content, text string }{
+		"other version":  {"version: 2\nextra: 1\n", "2 validation errors for Template\nversion (line 1)\n  Input should be 1"},
+		"no YAML":        {"version: [\n", "1 validation errors for Template\n(line 2)\n  Invalid YAML: "},
+		"empty":          {"", "1 validation errors for Template\n"},
+		"million levels": {strings.Repeat("[", 1e6), "1 validation errors for Template\n(line 1)\n"},
 	} {
-		got := s.wantForm(http.StatusBadRequest, http.MethodPut, path, data, yamlFile(content))
-		message, errors := got.problem(t)
-		if message != "Input payload validation failed" || len(errors) != 1 || !strings.HasPrefix(errors["template_file"], want) {
-			t.Errorf("%.40q: %q %q", content, message, errors)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			got := s.wantForm(http.StatusBadRequest, http.MethodPut, path, data, yamlFile(c.content))
+			message, errors := got.problem(t)
+			if message != "Input payload validation failed" || len(errors) != 1 || !strings.HasPrefix(errors["template_file"], c.text) {
+				t.Errorf("%q %q", message, errors)
+			}
+		})
 	}
 	for size, want := range map[int]string{
 		template.MaxSize + 1: "template_file exceeds the limit of 1 MiB", 10 << 20: "template_file exceeds the limit of 1 MiB",
 		10<<20 + 1: "File size exceeds 10MB limit",
 	} {
-		wantMessage(t, s.wantForm(http.StatusRequestEntityTooLarge, http.MethodPut, path, data, yamlFile("#"+strings.Repeat("x", size-1))), want)
+		t.Run(fmt.Sprint(size, " bytes"), func(t *testing.T) {
+			s := s.in(t)
+			wantMessage(t, s.wantForm(http.StatusRequestEntityTooLarge, http.MethodPut, path, data, yamlFile("#"+strings.Repeat("x", size-1))), want)
+		})
 	}
 	if flow := s.getFlow("web"); flow.Template != oddTemplate || flow.Description != "of a test" {
 		t.Errorf("got %+v", flow)
@@ -230,10 +239,13 @@ func TestFormTakesOneTemplateAtMost(t *testing.T) {
 		t.Errorf("a form without a file: %+v", flow)
 	}
 	for _, path := range []string{s.flowsPath() + "/template_file", "/trails/" + s.org + "/web"} {
-		got := s.wantForm(http.StatusBadRequest, http.MethodPut, path, data, yamlFile("version: 1"), yamlFile("version: 1 # again"))
-		if _, errors := got.problem(t); errors["template_file"] != "Input should be a single file [input: template.yml]" {
-			t.Errorf("%s: %s", path, got.body)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			got := s.wantForm(http.StatusBadRequest, http.MethodPut, path, data, yamlFile("version: 1"), yamlFile("version: 1 # again"))
+			if _, errors := got.problem(t); errors["template_file"] != "Input should be a single file [input: template.yml]" {
+				t.Errorf("%s", got.body)
+			}
+		})
 	}
 }
 
@@ -245,10 +257,13 @@ func TestUnknownFlowsAreNotFound(t *testing.T) {
 		{http.MethodPut, "/none/archive", "null"},
 		{http.MethodPut, "/none/rename", `{"new_name":"x"}`},
 	} {
-		got := s.want(http.StatusNotFound, c.method, s.flowsPath()+c.path, []byte(c.body))
-		if message, _ := got.problem(t); message != "Flow named 'none' does not exist for organization '"+s.org+"'" {
-			t.Errorf("%s: %q", c.path, message)
-		}
+		t.Run(c.method+" "+c.path, func(t *testing.T) {
+			s := s.in(t)
+			got := s.want(http.StatusNotFound, c.method, s.flowsPath()+c.path, []byte(c.body))
+			if message, _ := got.problem(t); message != "Flow named 'none' does not exist for organization '"+s.org+"'" {
+				t.Errorf("%q", message)
+			}
+		})
 	}
 }
 
@@ -273,9 +288,12 @@ func TestFlowsAreListedByNameBareOrInPages(t *testing.T) {
 		"?space_id=":                             "Alpha bravo charlie-ci delta",
 		"?space_id=93d8505f-bce5-4c7c-a2c8-f9823": "",
 	} {
-		if got := flowNames(s.listFlows(query)); got != want {
-			t.Errorf("%s: listed %s", query, got)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			if got := flowNames(s.listFlows(query)); got != want {
+				t.Errorf("listed %s", got)
+			}
+		})
 	}
 	for query, want := range map[string]string{
 		"?page=1&per_page=3":    "Alpha bravo charlie-ci 4 1 3 2",
@@ -285,19 +303,22 @@ func TestFlowsAreListedByNameBareOrInPages(t *testing.T) {
 		"?page=1":               "Alpha bravo charlie-ci delta 4 1 20 1",
 		"?per_page=1&tag=team ": " 0 1 1 0",
 	} {
-		var page struct {
-			Data       []flowBody
-			Pagination struct {
-				Total, Page int
-				PerPage     int `json:"per_page"`
-				PageCount   int `json:"page_count"`
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			var page struct {
+				Data       []flowBody
+				Pagination struct {
+					Total, Page int
+					PerPage     int `json:"per_page"`
+					PageCount   int `json:"page_count"`
+				}
 			}
-		}
-		s.want(http.StatusOK, http.MethodGet, s.flowsPath()+strings.ReplaceAll(query, " ", "%20"), nil).decode(t, &page)
-		p := page.Pagination
-		if got := fmt.Sprintf("%s %d %d %d %d", flowNames(page.Data), p.Total, p.Page, p.PerPage, p.PageCount); page.Data == nil || got != want {
-			t.Errorf("%s: %q", query, got)
-		}
+			s.want(http.StatusOK, http.MethodGet, s.flowsPath()+strings.ReplaceAll(query, " ", "%20"), nil).decode(t, &page)
+			p := page.Pagination
+			if got := fmt.Sprintf("%s %d %d %d %d", flowNames(page.Data), p.Total, p.Page, p.PerPage, p.PageCount); page.Data == nil || got != want {
+				t.Errorf("%q", got)
+			}
+		})
 	}
 }
 
@@ -312,10 +333,13 @@ func TestBadFiltersOfFlowsAreRefused(t *testing.T) {
 		"?search_by_name=a%20b": "query.search_by_name", "?case_sensitive=": "query.case_sensitive",
 		"?page=0": "query.page", "?page=": "query.page", "?per_page=101": "query.per_page", "?per_page=x": "query.per_page",
 	} {
-		got := s.want(http.StatusBadRequest, http.MethodGet, s.flowsPath()+query, nil)
-		if _, errors := got.problem(t); errors[field] == "" {
-			t.Errorf("%s: %q", query, errors)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			got := s.want(http.StatusBadRequest, http.MethodGet, s.flowsPath()+query, nil)
+			if _, errors := got.problem(t); errors[field] == "" {
+				t.Errorf("%q", errors)
+			}
+		})
 	}
 }
 
@@ -359,14 +383,17 @@ func TestFlowIsRenamedBackAndForth(t *testing.T) {
 	s.createFlow("one")
 	id := s.getFlow("one").ID
 	for _, step := range []string{"one two", "two one", "one one", "two three", "one two", "three one"} {
-		from, to, _ := strings.Cut(step, " ")
-		s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/"+from+"/rename", []byte(`{"new_name":"`+to+`"}`))
-		if flow := s.getFlow(to); flow.ID != id || flow.Name != to {
-			t.Errorf("%s: got %+v", step, flow)
-		}
-		if got := flowNames(s.listFlows("")); got != to {
-			t.Errorf("%s: listed %s", step, got)
-		}
+		t.Run(step, func(t *testing.T) {
+			s := s.in(t)
+			from, to, _ := strings.Cut(step, " ")
+			s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/"+from+"/rename", []byte(`{"new_name":"`+to+`"}`))
+			if flow := s.getFlow(to); flow.ID != id || flow.Name != to {
+				t.Errorf("got %+v", flow)
+			}
+			if got := flowNames(s.listFlows("")); got != to {
+				t.Errorf("listed %s", got)
+			}
+		})
 	}
 }
 
@@ -375,15 +402,18 @@ func TestBadNewNamesAreRefused(t *testing.T) {
 	s := share(t)
 	s.createFlow("one")
 	s.createFlow("two")
-	for name, want := range map[string]string{
-		"new illegal name": `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_~]*$' [input: new illegal name]`,
-		"":                 `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_~]*$' [input: ]`,
-		"two":              "A flow with this name already exists [input: two]",
+	for name, c := range map[string]struct{ name, text string }{
+		"blank": {"new illegal name", `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_~]*$' [input: new illegal name]`},
+		"empty": {"", `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_~]*$' [input: ]`},
+		"taken": {"two", "A flow with this name already exists [input: two]"},
 	} {
-		got := s.want(http.StatusBadRequest, http.MethodPut, s.flowsPath()+"/one/rename", []byte(`{"new_name":"`+name+`"}`))
-		if _, errors := got.problem(t); errors["new_name"] != want {
-			t.Errorf("%q: %q", name, errors)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			got := s.want(http.StatusBadRequest, http.MethodPut, s.flowsPath()+"/one/rename", []byte(`{"new_name":"`+c.name+`"}`))
+			if _, errors := got.problem(t); errors["new_name"] != c.text {
+				t.Errorf("%q", errors)
+			}
+		})
 	}
 	s.want(http.StatusBadRequest, http.MethodPut, s.flowsPath()+"/one/rename", []byte("null"))
 	if got := flowNames(s.listFlows("")); got != "one two" {
@@ -401,8 +431,11 @@ func TestArchivedFlowLeavesItsNamesToFreshOnes(t *testing.T) {
 		t.Errorf("answered %s", got.body)
 	}
 	for _, name := range []string{"one", "two"} {
-		s.want(http.StatusNotFound, http.MethodGet, s.flowsPath()+"/"+name, nil)
-		s.want(http.StatusNotFound, http.MethodPut, s.flowsPath()+"/"+name+"/archive", nil)
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			s.want(http.StatusNotFound, http.MethodGet, s.flowsPath()+"/"+name, nil)
+			s.want(http.StatusNotFound, http.MethodPut, s.flowsPath()+"/"+name+"/archive", nil)
+		})
 	}
 	if flows := s.listFlows(""); len(flows) != 0 {
 		t.Errorf("listed %+v", flows)
@@ -476,35 +509,46 @@ func TestRolesDecideOnFlows(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("web")
-	writes := []func(key string) answer{
-		func(key string) answer {
-			return s.form(http.MethodPut, s.flowsPath()+"/template_file", key, "data_json", `{"name":"web","description":"d"}`)
-		},
-		func(key string) answer {
-			return s.do(http.MethodPut, "/api/v2"+s.flowsPath(), key, []byte(`{"name":"web","description":"d"}`))
-		},
-		func(key string) answer {
+	const data = `{"name":"web","description":"d"}`
+	for _, c := range []struct {
+		name string
+		send func(s *service, key string) answer
+	}{
+		{"template file", func(s *service, key string) answer {
+			return s.form(http.MethodPut, s.flowsPath()+"/template_file", key, "data_json", data)
+		}},
+		{"flow", func(s *service, key string) answer {
+			return s.do(http.MethodPut, "/api/v2"+s.flowsPath(), key, []byte(data))
+		}},
+		{"rename", func(s *service, key string) answer {
 			return s.do(http.MethodPut, "/api/v2"+s.flowsPath()+"/web/rename", key, []byte(`{"new_name":"web"}`))
-		},
-		func(key string) answer {
+		}},
+		{"tags", func(s *service, key string) answer {
 			return s.do(http.MethodPatch, "/api/v2/tags/"+s.org+"/flow/web", key, []byte(`{"set_tags":{"a":"b"}}`))
-		},
-		func(key string) answer { return s.do(http.MethodPut, "/api/v2"+s.flowsPath()+"/web/archive", key, nil) },
-	}
-	for i, write := range writes {
-		for _, key := range []string{readerKey, snapshotterKey, strangerKey} {
-			if got := write(key); got.status != http.StatusForbidden {
-				t.Errorf("write %d with %s: status %d", i, key, got.status)
+		}},
+		{"archive", func(s *service, key string) answer {
+			return s.do(http.MethodPut, "/api/v2"+s.flowsPath()+"/web/archive", key, nil)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := s.in(t)
+			for _, key := range []string{readerKey, snapshotterKey, strangerKey} {
+				if got := c.send(s, key); got.status != http.StatusForbidden {
+					t.Errorf("with %s: status %d", key, got.status)
+				}
 			}
-		}
-		if got := write(memberKey); got.status != http.StatusOK {
-			t.Errorf("write %d as a member: status %d: %s", i, got.status, got.body)
-		}
+			if got := c.send(s, memberKey); got.status != http.StatusOK {
+				t.Errorf("as a member: status %d: %s", got.status, got.body)
+			}
+		})
 	}
 	for _, path := range []string{s.flowsPath(), s.flowsPath() + "/web"} {
-		if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
-			t.Errorf("%s by a stranger: status %d", path, got.status)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
+				t.Errorf("%s by a stranger: status %d", path, got.status)
+			}
+		})
 	}
 }
 
@@ -541,21 +585,24 @@ func TestPublishedSchemasAgreeWithTheGrammars(t *testing.T) {
 			bad: []string{`{}`, `{"_schema":"x/v2"}`, `{"_schema":"x/v1","a":1}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"*"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"*","name":"*"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"junit","for_control":"C1"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"pull-request"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"junit","if":"true"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"junit","exceptions":[]}]}}`},
 		},
 	} {
-		got := s.do(http.MethodGet, "/api/v2/schemas/"+path+"/v1", strangerKey, nil)
-		if got.status != http.StatusOK {
-			t.Fatalf("%s: status %d", path, got.status)
-		}
-		schema := compileSchema(t, got.body)
-		for _, document := range slices.Concat(c.good, c.bad) {
-			parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(document))
-			s.must(err)
-			if err := schema.Validate(parsed); (err == nil) != slices.Contains(c.good, document) {
-				t.Errorf("%s: %s: %v", path, document, err)
+		t.Run(path, func(t *testing.T) {
+			s := s.in(t)
+			got := s.do(http.MethodGet, "/api/v2/schemas/"+path+"/v1", strangerKey, nil)
+			if got.status != http.StatusOK {
+				t.Fatalf("status %d", got.status)
 			}
-		}
-		if got := s.do(http.MethodGet, "/api/v2/schemas/"+path+"/v1", "", nil); got.status != http.StatusUnauthorized {
-			t.Errorf("%s without a key: status %d", path, got.status)
-		}
+			schema := compileSchema(t, got.body)
+			for _, document := range slices.Concat(c.good, c.bad) {
+				parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(document))
+				s.must(err)
+				if err := schema.Validate(parsed); (err == nil) != slices.Contains(c.good, document) {
+					t.Errorf("%s: %v", document, err)
+				}
+			}
+			if got := s.do(http.MethodGet, "/api/v2/schemas/"+path+"/v1", "", nil); got.status != http.StatusUnauthorized {
+				t.Errorf("%s without a key: status %d", path, got.status)
+			}
+		})
 	}
 }
 

@@ -86,11 +86,14 @@ func TestLiveArtifactIsTheRecordOfItsRepository(t *testing.T) {
 	s.reportBuild(s.org, "promotion", "image", "web-1", "acme/ops", "2")
 	s.reportServer("prod", "web-1")
 	for repo, flow := range map[string]string{"acme%2Fweb": "web-ci", "acme%2Fops": "promotion"} {
-		s.wantLiveArtifacts(repo, "web-1@prod#1")
-		embedded := lookup(t, s.read("/repos/"+s.org+"/live-artifacts/"+repo), "_embedded", "artifacts", 0)
-		if artifact := s.followLink(embedded, "_links", "self", "href"); lookup(t, artifact, "flow_name") != flow || lookup(t, artifact, "id") != lookup(t, embedded, "id") {
-			t.Errorf("%s: embedded %s, which is %s", repo, asJSON(embedded), asJSON(artifact))
-		}
+		t.Run(flow, func(t *testing.T) {
+			s := s.in(t)
+			s.wantLiveArtifacts(repo, "web-1@prod#1")
+			embedded := lookup(t, s.read("/repos/"+s.org+"/live-artifacts/"+repo), "_embedded", "artifacts", 0)
+			if artifact := s.followLink(embedded, "_links", "self", "href"); lookup(t, artifact, "flow_name") != flow || lookup(t, artifact, "id") != lookup(t, embedded, "id") {
+				t.Errorf("%s: embedded %s, which is %s", repo, asJSON(embedded), asJSON(artifact))
+			}
+		})
 	}
 }
 
@@ -101,17 +104,21 @@ func TestLiveArtifactsOfAnAmbiguousNameNeedItsProvider(t *testing.T) {
 	s.reportBuild(s.org, "web-ci", "web", "hub", "acme/web", "1")
 	s.reportBuildFrom(s.org, "web-ci", "web", "lab", `{"name":"acme/web","id":"2","url":"https://gitlab.com/acme/web","provider":"gitlab"}`, "acme/web")
 	s.reportServer("prod", "hub", "lab")
-	for path, want := range map[string]string{
-		"acme%2Fweb?provider=gitlab":                   "lab@prod#1",
-		"acme/web?provider=github":                     "hub@prod#1",
-		"acme/web?provider=gitlab":                     "lab@prod#1",
-		"acme/web?id=" + s.repoID(s.org, "1"):          "hub@prod#1",
-		"x?provider=gitlab&id=" + s.repoID(s.org, "1"): "hub@prod#1",
+	id := s.repoID(s.org, "1")
+	for name, c := range map[string]struct{ path, want string }{
+		"escaped name":                {"acme%2Fweb?provider=gitlab", "lab@prod#1"},
+		"one provider":                {"acme/web?provider=github", "hub@prod#1"},
+		"the other provider":          {"acme/web?provider=gitlab", "lab@prod#1"},
+		"id":                          {"acme/web?id=" + id, "hub@prod#1"},
+		"id before name and provider": {"x?provider=gitlab&id=" + id, "hub@prod#1"},
 	} {
-		s.wantLiveArtifacts(path, want)
+		t.Run(name, func(t *testing.T) { s.in(t).wantLiveArtifacts(c.path, c.want) })
 	}
 	for path, name := range map[string]string{"acme/x": "acme/x", "acme/web?provider=bitbucket": "acme/web", "acme/web?id=x": "x"} {
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.org+"/live-artifacts/"+path, nil), "Repo '"+name+"' not found")
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.org+"/live-artifacts/"+path, nil), "Repo '"+name+"' not found")
+		})
 	}
 	if _, errors := s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"/live-artifacts/acme/web?provider=x", nil).problem(t); errors["query.provider"] == "" {
 		t.Errorf("a provider that is none: %q", errors)
@@ -151,13 +158,16 @@ func TestLiveArtifactIsAsCompliantAsItWasJudgedLastInItsEnvironment(t *testing.T
 	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
 	for i, verdict := range []bool{false, true, false} {
-		s.must(s.Process.Store.Events.Record(t.Context(), []snapshot.Event{{
-			Org: organization.ID, Environment: s.environmentID("beta"), Ordinal: int64(i + 2), Snapshot: int64(i + 2),
-			Timestamp: evidence.Seconds(s.clock.read()), Fingerprint: evidence.HashAPIKey("web-1"), Type: snapshot.BecameCompliant, Compliant: &verdict,
-		}}))
-		word := map[bool]string{true: "COMPLIANT", false: "NON-COMPLIANT"}[verdict]
-		if got := column(t, lookup(t, s.read("/repos/"+s.org+"/live-artifacts/acme%2Fweb"), "live_artifacts"), "compliance"); got != word+" <nil>" {
-			t.Errorf("judged %s, it is %s", word, got)
-		}
+		t.Run(fmt.Sprint(verdict), func(t *testing.T) {
+			s := s.in(t)
+			s.must(s.Process.Store.Events.Record(t.Context(), []snapshot.Event{{
+				Org: organization.ID, Environment: s.environmentID("beta"), Ordinal: int64(i + 2), Snapshot: int64(i + 2),
+				Timestamp: evidence.Seconds(s.clock.read()), Fingerprint: evidence.HashAPIKey("web-1"), Type: snapshot.BecameCompliant, Compliant: &verdict,
+			}}))
+			word := map[bool]string{true: "COMPLIANT", false: "NON-COMPLIANT"}[verdict]
+			if got := column(t, lookup(t, s.read("/repos/"+s.org+"/live-artifacts/acme%2Fweb"), "live_artifacts"), "compliance"); got != word+" <nil>" {
+				t.Errorf("judged %s, it is %s", word, got)
+			}
+		})
 	}
 }

@@ -86,8 +86,12 @@ func TestNamesHaveLimits(t *testing.T) {
 			}
 		})
 	}
-	for _, path := range []string{"/flows/" + s.org + "/", "/trails/" + s.org + "/r" + strings.Repeat("n", 254) + "/", s.environmentsPath() + "/", s.typesPath() + "/"} {
-		s.want(http.StatusNotFound, http.MethodGet, path+strings.Repeat("n", 256), nil)
+	for name, path := range map[string]string{
+		"flow": s.flowsPath(), "trail": "/trails/" + s.org + "/r" + strings.Repeat("n", 254), "environment": s.environmentsPath(), "attestation type": s.typesPath(),
+	} {
+		t.Run(name+" is not found", func(t *testing.T) {
+			s.in(t).want(http.StatusNotFound, http.MethodGet, path+"/"+strings.Repeat("n", 256), nil)
+		})
 	}
 }
 

@@ -91,6 +91,7 @@ func TestKeyThatIsPastedIntoARequestIsNowhereInLogOrAnswer(t *testing.T) {
 					"the user agent":         {path: "/flows/of-" + name, status: 200},
 				} {
 					t.Run(form+", "+authorization[:6]+", "+place+", "+escaping, func(t *testing.T) {
+						s := s.in(t)
 						engine.mode.Store(&failure{fails: request.fails, panics: request.panics})
 						method := request.method
 						if method == "" {

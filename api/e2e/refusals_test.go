@@ -45,21 +45,24 @@ func TestBadReportsAreRefusedInTheWordsOfTheContract(t *testing.T) {
 			validation, "artifacts[0]", "Input should be a valid dictionary or object to e"},
 		"33 MiB": {"host/report/server", strings.Repeat(" ", 33<<20), 413, "", "", ""},
 	} {
-		got := s.do(http.MethodPut, "/api/v2/environments/"+s.org+"/"+c.path, snapshotterKey, []byte(c.body))
-		if got.status != c.status {
-			t.Errorf("%s: status %d, want %d: %s", name, got.status, c.status, got.body)
-			continue
-		}
-		message, errors := got.problem(t)
-		if c.message != "" && message != c.message {
-			t.Errorf("%s: message %q, want %q", name, message, c.message)
-		}
-		if c.field == "" {
-			continue
-		}
-		if text, ok := errors[c.field]; !ok || !strings.HasPrefix(text, c.text) || !strings.Contains(text, "[input: ") {
-			t.Errorf("%s: errors %q, want %s: %q", name, errors, c.field, c.text)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			got := s.do(http.MethodPut, "/api/v2/environments/"+s.org+"/"+c.path, snapshotterKey, []byte(c.body))
+			if got.status != c.status {
+				t.Errorf("status %d, want %d: %s", got.status, c.status, got.body)
+				return
+			}
+			message, errors := got.problem(t)
+			if c.message != "" && message != c.message {
+				t.Errorf("message %q, want %q", message, c.message)
+			}
+			if c.field == "" {
+				return
+			}
+			if text, ok := errors[c.field]; !ok || !strings.HasPrefix(text, c.text) || !strings.Contains(text, "[input: ") {
+				t.Errorf("errors %q, want %s: %q", errors, c.field, c.text)
+			}
+		})
 	}
 	s.assertNothingStored("host")
 }
@@ -102,28 +105,31 @@ func TestKeysDecideWhoMayDoWhat(t *testing.T) {
 		"public read":    {"GET", "/api/v2/environments/" + s.public, "Bearer " + strangerKey, 200, ""},
 		"public write":   {"PUT", "/api/v2/environments/" + s.public, "Bearer " + strangerKey, 403, "You don't have permission to access this resource"},
 	} {
-		request, err := http.NewRequestWithContext(t.Context(), c.method, s.URL+c.path, bytes.NewReader([]byte(badDigest)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.authorization != "" {
-			request.Header.Set("Authorization", c.authorization)
-		}
-		got := s.send(request)
-		if got.status != c.status {
-			t.Errorf("%s: status %d, want %d: %s", name, got.status, c.status, got.body)
-			continue
-		}
-		if c.status == http.StatusUnauthorized && got.header.Get("WWW-Authenticate") != "Bearer" {
-			t.Errorf("%s: WWW-Authenticate is %q", name, got.header.Get("WWW-Authenticate"))
-		}
-		if c.status < 400 {
-			continue
-		}
-		message, _ := got.problem(t)
-		if message == "" || c.message != "" && message != c.message {
-			t.Errorf("%s: message %q, want %q", name, message, c.message)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			request, err := http.NewRequestWithContext(t.Context(), c.method, s.URL+c.path, bytes.NewReader([]byte(badDigest)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.authorization != "" {
+				request.Header.Set("Authorization", c.authorization)
+			}
+			got := s.send(request)
+			if got.status != c.status {
+				t.Errorf("status %d, want %d: %s", got.status, c.status, got.body)
+				return
+			}
+			if c.status == http.StatusUnauthorized && got.header.Get("WWW-Authenticate") != "Bearer" {
+				t.Errorf("WWW-Authenticate is %q", got.header.Get("WWW-Authenticate"))
+			}
+			if c.status < 400 {
+				return
+			}
+			message, _ := got.problem(t)
+			if message == "" || c.message != "" && message != c.message {
+				t.Errorf("message %q, want %q", message, c.message)
+			}
+		})
 	}
 	s.assertNothingStored("host")
 }
@@ -151,11 +157,14 @@ func TestMissingSnapshotsAreNamedAsInTheContract(t *testing.T) {
 		"~2":        "Org: '" + s.org + "'. Snapshot 'prod~2' resolves to 'prod#-2'. len(snapshots) == 0. Indexes are 1-based",
 		"../none/1": "",
 	} {
-		got := s.do(http.MethodGet, "/api/v2/snapshots/"+s.org+"/prod/"+expression, adminKey, nil)
-		message, _ := got.problem(t)
-		if got.status != http.StatusNotFound || want != "" && message != want {
-			t.Errorf("%s: %d %q", expression, got.status, message)
-		}
+		t.Run(expression, func(t *testing.T) {
+			s := s.in(t)
+			got := s.do(http.MethodGet, "/api/v2/snapshots/"+s.org+"/prod/"+expression, adminKey, nil)
+			message, _ := got.problem(t)
+			if got.status != http.StatusNotFound || want != "" && message != want {
+				t.Errorf("%d %q", got.status, message)
+			}
+		})
 	}
 	got := s.do(http.MethodGet, "/api/v2/snapshots/"+s.org+"/prod/five", adminKey, nil)
 	if message, _ := got.problem(t); got.status != http.StatusBadRequest || message != "Bad snappish five" {

@@ -199,11 +199,14 @@ func TestSharedFixturesAreTakenAsTheyAre(t *testing.T) {
 		{"functions", "serverless", evidence.Lambda, fixtures.ServerlessReport}, {"revisions", "serverless", evidence.CloudRun, fixtures.ServerlessReport},
 		{"host", "server", evidence.Server, fixtures.ServerReport},
 	} {
-		s.createEnvironment(c.environment, c.of)
-		s.report(http.StatusCreated, c.environment, c.kind, string(c.body))
-		if got := s.getSnapshot(c.environment, "1"); len(got.Artifacts) != 2 || got.Type != string(c.of) {
-			t.Errorf("%s: %d artifacts in a snapshot of type %s", c.kind, len(got.Artifacts), got.Type)
-		}
+		t.Run(c.environment, func(t *testing.T) {
+			s := s.in(t)
+			s.createEnvironment(c.environment, c.of)
+			s.report(http.StatusCreated, c.environment, c.kind, string(c.body))
+			if got := s.getSnapshot(c.environment, "1"); len(got.Artifacts) != 2 || got.Type != string(c.of) {
+				t.Errorf("%s: %d artifacts in a snapshot of type %s", c.kind, len(got.Artifacts), got.Type)
+			}
+		})
 	}
 }
 
@@ -225,18 +228,21 @@ func TestUnknownDigestOfWhatNeverRanIsLeftOut(t *testing.T) {
 		"azure-apps": {evidence.AzureApps, `,"app_name":"a","app_kind":"app","digests_source":"acr"`},
 		"cloud-run":  {evidence.CloudRun, `,"kind":"job"`},
 	} {
-		s.createEnvironment(kind, c.of)
-		unknown := reportOf(`{"web":""}`, c.members)
-		s.report(http.StatusCreated, kind, kind, unknown)
-		if got := s.getSnapshot(kind, "-1"); got.Index != 1 || len(got.Artifacts) != 0 {
-			t.Errorf("%s: snapshot %d has %v", kind, got.Index, got.Artifacts)
-		}
-		s.report(http.StatusOK, kind, kind, unknown)
-		s.report(http.StatusCreated, kind, kind, reportOf(`{"web":"`+digestOf("web")+`"}`, c.members))
-		s.report(http.StatusOK, kind, kind, unknown)
-		if got := s.getSnapshot(kind, "-1"); got.Index != 2 || got.runs()["web"] != digestOf("web") {
-			t.Errorf("%s: snapshot %d runs %v", kind, got.Index, got.runs())
-		}
+		t.Run(kind, func(t *testing.T) {
+			s := s.in(t)
+			s.createEnvironment(kind, c.of)
+			unknown := reportOf(`{"web":""}`, c.members)
+			s.report(http.StatusCreated, kind, kind, unknown)
+			if got := s.getSnapshot(kind, "-1"); got.Index != 1 || len(got.Artifacts) != 0 {
+				t.Errorf("snapshot %d has %v", got.Index, got.Artifacts)
+			}
+			s.report(http.StatusOK, kind, kind, unknown)
+			s.report(http.StatusCreated, kind, kind, reportOf(`{"web":"`+digestOf("web")+`"}`, c.members))
+			s.report(http.StatusOK, kind, kind, unknown)
+			if got := s.getSnapshot(kind, "-1"); got.Index != 2 || got.runs()["web"] != digestOf("web") {
+				t.Errorf("snapshot %d runs %v", got.Index, got.runs())
+			}
+		})
 	}
 }
 
@@ -264,10 +270,13 @@ func TestUnknownDigestTakesOverTheLatestFingerprintOfItsName(t *testing.T) {
 		{"one is gone", 201, ecsReport(ecsTask("web", "", 10)), map[string]string{"web": b}},
 		{"what is gone is forgotten", 200, ecsReport(ecsTask("web", "", 11), ecsTask("api", "", 11)), map[string]string{"web": b}},
 	} {
-		s.report(step.status, "prod", "ECS", step.body)
-		if got := s.getSnapshot("prod", "-1").runs(); !maps.Equal(got, step.want) {
-			t.Errorf("%s: %v run, want %v", step.what, got, step.want)
-		}
+		t.Run(step.what, func(t *testing.T) {
+			s := s.in(t)
+			s.report(step.status, "prod", "ECS", step.body)
+			if got := s.getSnapshot("prod", "-1").runs(); !maps.Equal(got, step.want) {
+				t.Errorf("%v run, want %v", got, step.want)
+			}
+		})
 	}
 }
 

@@ -51,11 +51,14 @@ func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
 		"/a/b/c?provider=github&id=" + id:    id,
 		"/x?id=" + shadowed:                  shadowed,
 	} {
-		got := s.read("/repos/" + s.org + path)
-		clientReads(t, "repo", got)
-		if lookup(t, got, "id") != want {
-			t.Errorf("%s: got %s", path, asJSON(got))
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			got := s.read("/repos/" + s.org + path)
+			clientReads(t, "repo", got)
+			if lookup(t, got, "id") != want {
+				t.Errorf("got %s", asJSON(got))
+			}
+		})
 	}
 	got := s.read("/repos/" + s.org + "/cyber-dojo/differ")
 	if lookup(t, got, "repo_id") != "42" || lookup(t, got, "description") != "of a test" || lookup(t, got, "url") != "https://github.example.com/cyber-dojo/differ" {
@@ -82,7 +85,10 @@ func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
 		"/o%27connor/x":                     "o'connor/x",
 		"/cyber-dojo/differ/filter-options": "cyber-dojo/differ/filter-options",
 	} {
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.org+path, nil), "Repo '"+name+"' not found")
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.org+path, nil), "Repo '"+name+"' not found")
+		})
 	}
 	s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"/cyber-dojo/differ?provider=", nil)
 	s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"/a%00b", nil)
@@ -98,9 +104,12 @@ func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
 	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"/acme/cli", nil),
 		"Multiple repos named 'acme/cli' exist (github, gitlab). Specify the 'provider'")
 	for provider, want := range map[string]string{"github": github, "gitlab": gitlab} {
-		if got := lookup(t, s.read("/repos/"+s.org+"/acme/cli?provider="+provider), "id"); got != want {
-			t.Errorf("%s: %v, want %s", provider, got, want)
-		}
+		t.Run(provider, func(t *testing.T) {
+			s := s.in(t)
+			if got := lookup(t, s.read("/repos/"+s.org+"/acme/cli?provider="+provider), "id"); got != want {
+				t.Errorf("%v, want %s", got, want)
+			}
+		})
 	}
 	// At one provider, the name has passed on to the newest repository, also when an
 	// older one is reported after it.
@@ -151,13 +160,16 @@ func TestOperationsByRepoNameRefuseANameThatSeveralHave(t *testing.T) {
 		})
 	}
 	for list, want := range map[string]any{"/artifacts/" + s.org: evidence.HashAPIKey("acme/cligithub2"), "/builds/" + s.org: evidence.HashAPIKey("acme/cligithub2")} {
-		got := s.read(list + "?provider=github&repo_name=acme/cli")
-		if builds, ok := got.(map[string]any); ok {
-			got = builds["builds"]
-		}
-		if items := got.([]any); len(items) != 1 || lookup(t, items[0], "fingerprint") != want {
-			t.Errorf("%s of the newest repository: %s", list, asJSON(got))
-		}
+		t.Run(s.caseName(list), func(t *testing.T) {
+			s := s.in(t)
+			got := s.read(list + "?provider=github&repo_name=acme/cli")
+			if builds, ok := got.(map[string]any); ok {
+				got = builds["builds"]
+			}
+			if items := got.([]any); len(items) != 1 || lookup(t, items[0], "fingerprint") != want {
+				t.Errorf("%s of the newest repository: %s", list, asJSON(got))
+			}
+		})
 	}
 }
 
@@ -225,9 +237,12 @@ func TestReposAreFilteredSortedAndPaged(t *testing.T) {
 		"?tag=":                            "",
 		"?provider=github&search=d":        "differ",
 	} {
-		if got := column(t, s.listRepos(s.org, query), "name"); got != want {
-			t.Errorf("%s: got %q, want %q", query, got, want)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			if got := column(t, s.listRepos(s.org, query), "name"); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 	page := s.read("/repos/" + s.org + "?page=2&per_page=2&sort_direction=asc")
 	clientReads(t, "repos", page)
@@ -253,10 +268,13 @@ func TestBadFiltersOfReposAreNamed(t *testing.T) {
 		"?page=0": "query.page", "?page=": "query.page", "?per_page=51": "query.per_page", "?per_page=x": "query.per_page",
 		"?provider=": "query.provider", "?provider=hub": "query.provider", "?sort_direction=": "query.sort_direction",
 	} {
-		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+query, nil).problem(t)
-		if message != "Input payload validation failed" || errors[field] == "" {
-			t.Errorf("%s: %q %q", query, message, errors)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+query, nil).problem(t)
+			if message != "Input payload validation failed" || errors[field] == "" {
+				t.Errorf("%q %q", message, errors)
+			}
+		})
 	}
 	_, errors := s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"/filter-options?provider=", nil).problem(t)
 	if !strings.HasPrefix(errors["query.provider"], "Input should be 'github', 'gitlab', 'bitbucket'") {
@@ -285,10 +303,13 @@ func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {
 		"?tag=team:b&provider=github":   "[gitlab] [] []",
 		"?namespace=platform/backend/x": "[] [] []",
 	} {
-		got := s.read("/repos/" + s.org + "/filter-options" + query)
-		if line := fmt.Sprint(lookup(t, got, "providers"), lookup(t, got, "vcs_instances"), lookup(t, got, "namespace_values")); line != want {
-			t.Errorf("%s: got %s, want %s", query, line, want)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			got := s.read("/repos/" + s.org + "/filter-options" + query)
+			if line := fmt.Sprint(lookup(t, got, "providers"), lookup(t, got, "vcs_instances"), lookup(t, got, "namespace_values")); line != want {
+				t.Errorf("got %s, want %s", line, want)
+			}
+		})
 	}
 	other := s.reportRepo(s.org, "differ", "bitbucket", "4", "")
 	s.must(s.Process.Store.Repos.SetTags(t.Context(), organization.ID, other, map[string]string{"team": "a", "area": "x"}, nil))
@@ -311,17 +332,20 @@ func TestReposStayWithinTheirOrganization(t *testing.T) {
 	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.public+"/acme/cli", nil)
 	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.public+"/x?id="+id, nil)
 	for _, path := range []string{"", "/filter-options", "/tags", "/acme/cli", "/x?id=" + id} {
-		whole := "/api/v2/repos/" + s.org + path
-		if got := s.do(http.MethodGet, whole, readerKey, nil); got.status != http.StatusOK {
-			t.Errorf("%s as a reader: %d", path, got.status)
-		}
-		got := s.do(http.MethodGet, whole, strangerKey, nil)
-		sent, _, _ := strings.Cut(whole, "?")
-		if message, _ := got.problem(t); got.status != http.StatusForbidden || message != "Access denied to "+sent {
-			t.Errorf("%s as a stranger: %d %q", path, got.status, message)
-		}
-		if got := s.do(http.MethodGet, whole, "", nil); got.status != http.StatusUnauthorized {
-			t.Errorf("%s without a key: %d", path, got.status)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			whole := "/api/v2/repos/" + s.org + path
+			if got := s.do(http.MethodGet, whole, readerKey, nil); got.status != http.StatusOK {
+				t.Errorf("%s as a reader: %d", path, got.status)
+			}
+			got := s.do(http.MethodGet, whole, strangerKey, nil)
+			sent, _, _ := strings.Cut(whole, "?")
+			if message, _ := got.problem(t); got.status != http.StatusForbidden || message != "Access denied to "+sent {
+				t.Errorf("%s as a stranger: %d %q", path, got.status, message)
+			}
+			if got := s.do(http.MethodGet, whole, "", nil); got.status != http.StatusUnauthorized {
+				t.Errorf("%s without a key: %d", path, got.status)
+			}
+		})
 	}
 }

@@ -48,10 +48,13 @@ func TestSearchFindsArtifactsByFingerprintAndCommit(t *testing.T) {
 		other:    {"t4 t2", "commit " + other + " [] [" + other + "]"},
 		"abcde":  {"t4 t2 t1", "mixed <nil> [" + one + " " + two + "] [" + commit + "]"},
 	} {
-		artifacts, resolved := s.search(value)
-		if got := column(t, artifacts, "trail"); got != want.trails || resolved != want.resolved {
-			t.Errorf("%s: %s in %s; want %s in %s", value, resolved, got, want.resolved, want.trails)
-		}
+		t.Run(value, func(t *testing.T) {
+			s := s.in(t)
+			artifacts, resolved := s.search(value)
+			if got := column(t, artifacts, "trail"); got != want.trails || resolved != want.resolved {
+				t.Errorf("%s in %s; want %s in %s", resolved, got, want.resolved, want.trails)
+			}
+		})
 	}
 	artifacts, _ := s.search(two)
 	found := lookup(t, artifacts, 0)
@@ -113,7 +116,10 @@ func TestSearchRefusesWhatItCannotAnswer(t *testing.T) {
 		s.reportArtifact("build", "t", "app", padHex(fmt.Sprintf("abcde%02x", i), 64), attestedCommit)
 	}
 	for _, value := range []string{"fffff", padHex("f", 40), padHex("f", 64)} {
-		wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/search/"+s.org+"/sha/"+value, nil), "No matches for '"+value+"'.")
+		t.Run(value, func(t *testing.T) {
+			s := s.in(t)
+			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/search/"+s.org+"/sha/"+value, nil), "No matches for '"+value+"'.")
+		})
 	}
 	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/search/"+s.org+"/sha/abcde", nil),
 		"Search results are too ambiguous. Please give more digits.")
@@ -122,10 +128,13 @@ func TestSearchRefusesWhatItCannotAnswer(t *testing.T) {
 		t.Errorf("%d found", len(artifacts.([]any)))
 	}
 	for _, value := range []string{"abcd", "vwxyz", "abcde%20", padHex("a", 65), "abcdeg"} {
-		message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/search/"+s.org+"/sha/"+value, nil).problem(t)
-		if message != "Input payload validation failed" || errors["path.search_value"] == "" {
-			t.Errorf("%s: %q %q", value, message, errors)
-		}
+		t.Run(value, func(t *testing.T) {
+			s := s.in(t)
+			message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/search/"+s.org+"/sha/"+value, nil).problem(t)
+			if message != "Input payload validation failed" || errors["path.search_value"] == "" {
+				t.Errorf("%q %q", message, errors)
+			}
+		})
 	}
 }
 

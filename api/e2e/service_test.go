@@ -33,6 +33,9 @@ const (
 	expiredKey     = "key-that-has-expired"
 )
 
+// userOf names the user of a key.
+func userOf(key string) string { return cmp.Or(strings.TrimPrefix(key, "key-of-the-"), "no key") }
+
 // service is a running instance as a test sees it.
 type service struct {
 	*instance.Instance
@@ -256,6 +259,13 @@ func (s *service) in(t *testing.T) *service {
 	within := *s
 	within.t = t
 	return &within
+}
+
+// caseName names the subtest of a request by its address, without what changes from run
+// to run and without signs that -run would take for those of a regular expression.
+func (s *service) caseName(address string) string {
+	name := strings.NewReplacer(s.URL, "", s.org, "org", s.public, "public", "?", " ").Replace(address)
+	return cmp.Or(strings.Trim(name, "/& "), "no query")
 }
 
 // createEnvironment makes an environment of the given type.

@@ -31,9 +31,12 @@ func TestSnapshotsAreFoundInEveryFormOfTheClients(t *testing.T) {
 		"@%7Bnow%7D": 5, "@{NOW}": 5, "@%7B2026-03-31T12:00:10%7D": 2, "@%7B2026-03-31T11:59:59%7D": 1, "@%7B2026-03-31T12%3A00%3A10Z%7D": 2,
 		"@%7B2100-01-01T00:00:00%7D": 5, "@{1.day.ago}": 5, "@{2.days.ago}": 4, "@{48.hours.ago}": 4, "@{120.hours.ago}": 1,
 	} {
-		if got := s.getSnapshot("host", expression); got.Index != want {
-			t.Errorf("%s is snapshot %d, want %d", expression, got.Index, want)
-		}
+		t.Run(expression, func(t *testing.T) {
+			s := s.in(t)
+			if got := s.getSnapshot("host", expression); got.Index != want {
+				t.Errorf("%s is snapshot %d, want %d", expression, got.Index, want)
+			}
+		})
 	}
 	s.clock.turn(3 * 24 * time.Hour)
 	if got := s.getSnapshot("host", "@{1.week.ago}"); got.Index != 2 {
@@ -67,8 +70,11 @@ func TestExpressionsWithoutASnapshotAreAnsweredInTheWordsOfTheContract(t *testin
 		{"empty", "@{now}", "Snapshot 'empty@{now}' resolves to 'empty#0'. len(snapshots) == 0"},
 		{"empty", "@{2.days.ago}", "Snapshot 'empty@{2.days.ago}' resolves to 'empty#0'. len(snapshots) == 0"},
 	} {
-		want := "Org: '" + s.org + "'. " + c.want + ". Indexes are 1-based"
-		s.wantError(http.StatusNotFound, want, http.MethodGet, "/snapshots/"+s.org+"/"+c.environment+"/"+url.PathEscape(c.expression), "")
+		t.Run(c.environment+" "+c.expression, func(t *testing.T) {
+			s := s.in(t)
+			want := "Org: '" + s.org + "'. " + c.want + ". Indexes are 1-based"
+			s.wantError(http.StatusNotFound, want, http.MethodGet, "/snapshots/"+s.org+"/"+c.environment+"/"+url.PathEscape(c.expression), "")
+		})
 	}
 }
 
@@ -86,7 +92,10 @@ func TestGarbledExpressionsAreRefused(t *testing.T) {
 	s.createEnvironment("empty", evidence.Server)
 	for _, environment := range []string{"host", "empty"} {
 		for _, expression := range garbledExpressions {
-			s.wantError(http.StatusBadRequest, "Bad snappish "+expression, http.MethodGet, "/snapshots/"+s.org+"/"+environment+"/"+url.PathEscape(expression), "")
+			t.Run(environment+" "+expression, func(t *testing.T) {
+				path := "/snapshots/" + s.org + "/" + environment + "/" + url.PathEscape(expression)
+				s.in(t).wantError(http.StatusBadRequest, "Bad snappish "+expression, http.MethodGet, path, "")
+			})
 		}
 	}
 }
@@ -95,22 +104,26 @@ func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
 	t.Parallel()
 	s := startFiveDays(t)
 	s.createEnvironment("empty", evidence.Server)
-	list := func(environment, interval, more string) []float64 {
+	list := func(s *service, environment, interval, more string) []float64 {
+		s.t.Helper()
 		items := s.read("/snapshots/" + s.org + "/" + environment + "?interval=" + url.QueryEscape(interval) + more).([]any)
 		numbers := []float64{}
 		for _, item := range items {
-			numbers = append(numbers, lookup(t, item, "index").(float64))
+			numbers = append(numbers, lookup(s.t, item, "index").(float64))
 		}
 		return numbers
 	}
 	for interval, want := range map[string][]float64{"NOW": {5}, "3": {3}, "-1": {5}, "~0": {5}, "#2": {2}, "@{2.days.ago}": {4}, "@{1.month.ago}": {}} {
-		for _, environment := range []string{"host", "all"} {
-			for _, more := range []string{"", "&page=1&per_page=15&reverse=true"} {
-				if got := list(environment, interval, more); !slices.Equal(got, want) {
-					t.Errorf("%s of %s%s: %v, want %v", interval, environment, more, got, want)
+		t.Run(interval, func(t *testing.T) {
+			s := s.in(t)
+			for _, environment := range []string{"host", "all"} {
+				for _, more := range []string{"", "&page=1&per_page=15&reverse=true"} {
+					if got := list(s, environment, interval, more); !slices.Equal(got, want) {
+						t.Errorf("of %s%s: %v, want %v", environment, more, got, want)
+					}
 				}
 			}
-		}
+		})
 	}
 	for interval, want := range map[string][]float64{
 		"@{3.days.ago}..NOW":                             {5, 4, 3},
@@ -125,20 +138,26 @@ func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
 		"#2..#3":                                         {3, 2},
 		"@{2026-04-01T12:00:10Z}..@{2026-04-01T12:00:10}": {3},
 	} {
-		if got := list("host", interval, ""); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", interval, got, want)
-		}
+		t.Run(interval, func(t *testing.T) {
+			if got := list(s.in(t), "host", interval, ""); !slices.Equal(got, want) {
+				t.Errorf("%v, want %v", got, want)
+			}
+		})
 	}
-	if got := list("host", "@{3.days.ago}..NOW", "&reverse=true&per_page=2&page=2"); !slices.Equal(got, []float64{5}) {
+	if got := list(s, "host", "@{3.days.ago}..NOW", "&reverse=true&per_page=2&page=2"); !slices.Equal(got, []float64{5}) {
 		t.Errorf("the second page in reverse: %v", got)
 	}
 	for _, interval := range []string{"@{2.days.ago}..NOW", "NOW", "-1"} {
-		if got := list("empty", interval, ""); len(got) != 0 {
-			t.Errorf("an empty environment lists %v", got)
-		}
+		t.Run("empty "+interval, func(t *testing.T) {
+			if got := list(s.in(t), "empty", interval, ""); len(got) != 0 {
+				t.Errorf("an empty environment lists %v", got)
+			}
+		})
 	}
 	for _, garbled := range []string{"1..2..3", "five", "1..five", "@{garbage}..NOW", "1..@{0.days.ago}", "1...2", "99999999999999999999..NOW"} {
-		s.wantError(http.StatusBadRequest, "Invalid interval value: "+garbled, http.MethodGet, "/snapshots/"+s.org+"/host?interval="+url.QueryEscape(garbled), "")
+		t.Run(garbled, func(t *testing.T) {
+			s.in(t).wantError(http.StatusBadRequest, "Invalid interval value: "+garbled, http.MethodGet, "/snapshots/"+s.org+"/host?interval="+url.QueryEscape(garbled), "")
+		})
 	}
 	s.wantError(http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
 		http.MethodGet, "/snapshots/"+s.org+"/host?interval=6..NOW", "")
@@ -147,22 +166,22 @@ func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
 }
 
 func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {
-	s, counting := startCounting(t)
+	s, counting := startCounting(t, options{withoutWorker: true, begins: deliveryBegins})
 	s.createEnvironment("few", evidence.Server)
 	s.createEnvironment("many", evidence.Server)
 	count := scaled(5_000, 50_000)
 	s.storeSnapshots("few", 20, 1, "none")
 	s.storeSnapshots("many", count, 1, "none")
-	spent := func(environment, query string, first, last int) int {
-		t.Helper()
+	commands := func(s *service, environment, query string, first, last int) int {
+		s.t.Helper()
 		counting.Reset()
 		items := s.read("/snapshots/" + s.org + "/" + environment + "?per_page=15" + query).([]any)
-		if lookup(t, items[0], "index") != float64(first) || lookup(t, items[len(items)-1], "index") != float64(last) {
-			t.Errorf("%s %s: from %v to %v", environment, query, items[0], items[len(items)-1])
+		if lookup(s.t, items[0], "index") != float64(first) || lookup(s.t, items[len(items)-1], "index") != float64(last) {
+			s.t.Errorf("%s %s: from %v to %v", environment, query, items[0], items[len(items)-1])
 		}
 		return counting.Snapshot().Commands()
 	}
-	few := spent("few", "", 20, 6)
+	few := commands(s, "few", "", 20, 6)
 	for _, c := range []struct {
 		query       string
 		first, last int
@@ -173,14 +192,16 @@ func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {
 		{fmt.Sprintf("&page=%d&reverse=true", count/50), count/50*15 - 14, count / 50 * 15},
 		{fmt.Sprintf("&interval=%d..NOW", count/2), count, count - 14},
 	} {
-		if many := spent("many", c.query, c.first, c.last); many > few {
-			t.Errorf("%s: %d commands among %d, %d among 20", c.query, many, count, few)
-		}
+		t.Run(s.caseName(c.query), func(t *testing.T) {
+			if many := commands(s.in(t), "many", c.query, c.first, c.last); many > few {
+				t.Errorf("%d commands among %d, %d among 20", many, count, few)
+			}
+		})
 	}
 	// A snapshot was made each minute.
 	from, to := count/80, count/120
 	last := count - 60*to + 1
-	if timed := spent("many", "&interval="+url.QueryEscape(fmt.Sprintf("@{%d.hours.ago}..@{%d.hours.ago}", from, to)), last, last-14); timed > few+2 {
+	if timed := commands(s, "many", "&interval="+url.QueryEscape(fmt.Sprintf("@{%d.hours.ago}..@{%d.hours.ago}", from, to)), last, last-14); timed > few+2 {
 		t.Errorf("%d commands between two points in time, %d without", timed, few)
 	}
 	if beyond := s.read("/snapshots/" + s.org + "/many?per_page=15&page=99999999").([]any); len(beyond) != 0 {
@@ -198,14 +219,17 @@ func TestSnapshotsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
 	for _, path := range []string{
 		"/snapshots/" + s.public + "/host", "/snapshots/" + s.public + "/host/1", "/env-diff/" + s.public + "?snappish1=host&snappish2=theirs", "/env-diff/" + s.public + "?snappish1=theirs&snappish2=host%231",
 	} {
-		s.wantError(http.StatusNotFound, unknown, http.MethodGet, path, "")
+		t.Run(s.caseName(path), func(t *testing.T) { s.in(t).wantError(http.StatusNotFound, unknown, http.MethodGet, path, "") })
 	}
 	for _, path := range []string{"/snapshots/" + s.org + "/host", "/snapshots/" + s.org + "/host/1", "/env-diff/" + s.org + "?snappish1=host&snappish2=host"} {
-		if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
-			t.Errorf("%s: a stranger gets %d", path, got.status)
-		}
-		if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {
-			t.Errorf("%s: a reader gets %d", path, got.status)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
+				t.Errorf("a stranger gets %d", got.status)
+			}
+			if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {
+				t.Errorf("a reader gets %d", got.status)
+			}
+		})
 	}
 }

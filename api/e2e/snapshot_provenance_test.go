@@ -123,9 +123,12 @@ func TestSnapshotTellsWhetherThePredecessorStillRuns(t *testing.T) {
 	s.reportServer("host", "app-1", "app-2")
 	s.reportServer("host", "app-2")
 	for expression, want := range map[string]bool{"2": true, "3": false} {
-		if got := lookup(t, s.getSnapshot("host", expression).running(t, "app-2"), "deployment_diff", "previous_running"); got != want {
-			t.Errorf("in snapshot %s the predecessor runs: %v", expression, got)
-		}
+		t.Run("snapshot "+expression, func(t *testing.T) {
+			s := s.in(t)
+			if got := lookup(t, s.getSnapshot("host", expression).running(t, "app-2"), "deployment_diff", "previous_running"); got != want {
+				t.Errorf("in snapshot %s the predecessor runs: %v", expression, got)
+			}
+		})
 	}
 }
 
@@ -165,14 +168,17 @@ func TestSnapshotsShowTheNamesOfNow(t *testing.T) {
 	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/build/rename", []byte(`{"new_name":"assembly"}`))
 	s.renameEnvironment("host", "server")
 	for _, name := range []string{"host", "server"} {
-		got := s.getSnapshot(name, "-1")
-		if want := s.URL + "/" + s.org + "/environments/server/snapshots/1"; got.HTMLURL != want {
-			t.Errorf("asked for %s: html_url is %s, want %s", name, got.HTMLURL, want)
-		}
-		artifact := got.running(t, "app-1")
-		if artifact["flow_name"] != "assembly" || !strings.HasPrefix(artifact["html_url"].(string), s.URL+"/"+s.org+"/flows/assembly/") {
-			t.Errorf("the renamed flow shows as %v, %v", artifact["flow_name"], artifact["html_url"])
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			got := s.getSnapshot(name, "-1")
+			if want := s.URL + "/" + s.org + "/environments/server/snapshots/1"; got.HTMLURL != want {
+				t.Errorf("asked for %s: html_url is %s, want %s", name, got.HTMLURL, want)
+			}
+			artifact := got.running(t, "app-1")
+			if artifact["flow_name"] != "assembly" || !strings.HasPrefix(artifact["html_url"].(string), s.URL+"/"+s.org+"/flows/assembly/") {
+				t.Errorf("the renamed flow shows as %v, %v", artifact["flow_name"], artifact["html_url"])
+			}
+		})
 	}
 }
 
@@ -202,7 +208,10 @@ func TestClientsDecodeSnapshots(t *testing.T) {
 	s.reportServer("host", "app-1", "odd", "stranger")
 	s.reportServer("host", "odd", "stranger")
 	for _, expression := range []string{"1", "2"} {
-		clientReadsSnapshot(t, s.read("/snapshots/"+s.org+"/host/"+expression))
+		t.Run("snapshot "+expression, func(t *testing.T) {
+			s := s.in(t)
+			clientReadsSnapshot(t, s.read("/snapshots/"+s.org+"/host/"+expression))
+		})
 	}
 	clientReadsEach(t, "snapshots_item", s.read("/snapshots/"+s.org+"/host?page=1&per_page=15&interval=&reverse=false"))
 	diff := s.read("/env-diff/" + s.org + "?snappish1=host%231&snappish2=host")
@@ -211,17 +220,16 @@ func TestClientsDecodeSnapshots(t *testing.T) {
 	clientReadsEach(t, "env_diff.artifact", lookup(t, diff, "not-changed", "artifacts"))
 }
 
-// startCounting is a service whose commands are counted, without what a worker does beside
-// the requests.
-func startCounting(t *testing.T) (*service, *storage.CountingDocuments) {
+// startCounting starts a service whose commands are counted. Caches expire while a slow
+// machine works, unless the clock stands; and a worker takes commands beside the requests.
+func startCounting(t *testing.T, o options) (*service, *storage.CountingDocuments) {
 	t.Helper()
 	var counting *storage.CountingDocuments
-	// The clock stands still: otherwise caches expire while a slow machine works.
-	s := start(t, options{withoutWorker: true, begins: deliveryBegins, wrap: func(docs storage.Documents) storage.Documents {
+	o.wrap = func(docs storage.Documents) storage.Documents {
 		counting = storage.NewCountingDocuments(docs)
 		return counting
-	}})
-	return s, counting
+	}
+	return start(t, o), counting
 }
 
 // storeSnapshots puts snapshots into the store, one a minute until now, all with the same
@@ -259,7 +267,7 @@ func (s *service) storeSnapshots(environment string, snapshots, artifacts int, f
 }
 
 func TestReadingASnapshotCostsTheSameHoweverMuchThereIs(t *testing.T) {
-	s, counting := startCounting(t)
+	s, counting := startCounting(t, options{withoutWorker: true, begins: deliveryBegins})
 	s.reportFile("build", "app-1")
 	flow := lookup(t, s.read("/flows/"+s.org+"/build"), "id").(string)
 	s.createEnvironment("small", evidence.Server)
@@ -267,24 +275,26 @@ func TestReadingASnapshotCostsTheSameHoweverMuchThereIs(t *testing.T) {
 	snapshots, artifacts := scaled(2_500, 25_000), scaled(1_000, 10_000)
 	s.storeSnapshots("small", 3, 10, flow)
 	s.storeSnapshots("large", snapshots, artifacts, flow)
-	spent := func(environment, expression string, artifacts int) int {
-		t.Helper()
+	commands := func(s *service, environment, expression string, artifacts int) int {
+		s.t.Helper()
 		counting.Reset()
 		got := s.getSnapshot(environment, expression)
 		if len(got.Artifacts) != artifacts || got.Artifacts[0]["flow_name"] != "build" {
-			t.Fatalf("%s has %d artifacts", environment, len(got.Artifacts))
+			s.t.Fatalf("%s has %d artifacts", environment, len(got.Artifacts))
 		}
 		return counting.Snapshot().Commands()
 	}
-	few := spent("small", "1", 10)
+	few := commands(s, "small", "1", 10)
 	// The tree of the large one has a level or two more, and is in memory.
 	for _, expression := range []string{fmt.Sprint(snapshots), "1", fmt.Sprint(snapshots / 2), "-1", fmt.Sprintf("~%d", snapshots-1)} {
-		if many := spent("large", expression, artifacts); many > few+3 {
-			t.Errorf("%d commands for snapshot %s of %d, %d for one of three", many, expression, snapshots, few)
-		}
+		t.Run(expression, func(t *testing.T) {
+			if many := commands(s.in(t), "large", expression, artifacts); many > few+3 {
+				t.Errorf("%d commands for snapshot %s of %d, %d for one of three", many, expression, snapshots, few)
+			}
+		})
 	}
 	// A snapshot was made each minute.
-	if timed := spent("large", fmt.Sprintf("@%%7B%d.hours.ago%%7D", snapshots/120), artifacts); timed > few+4 {
+	if timed := commands(s, "large", fmt.Sprintf("@%%7B%d.hours.ago%%7D", snapshots/120), artifacts); timed > few+4 {
 		t.Errorf("%d commands for a point in time", timed)
 	}
 }

@@ -165,22 +165,25 @@ func TestSnapshotsAreListedNewestFirst(t *testing.T) {
 		"?interval=&page=1&reverse=false":    {5, 4, 3, 2, 1},
 		"?interval=2..&reverse=1&per_page=1": {2},
 	} {
-		var items []struct {
-			Index              int64
-			From, To, Duration float64
-			Compliant          bool
-		}
-		s.want(http.StatusOK, http.MethodGet, "/snapshots/"+s.org+"/host"+query, nil).decode(t, &items)
-		got := []int64{}
-		for _, item := range items {
-			got = append(got, item.Index)
-			if (item.To == 0) != (item.Index == 5) || item.Duration < 0 {
-				t.Errorf("%s: %+v", query, item)
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			var items []struct {
+				Index              int64
+				From, To, Duration float64
+				Compliant          bool
 			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v", query, got, want)
-		}
+			s.want(http.StatusOK, http.MethodGet, "/snapshots/"+s.org+"/host"+query, nil).decode(t, &items)
+			got := []int64{}
+			for _, item := range items {
+				got = append(got, item.Index)
+				if (item.To == 0) != (item.Index == 5) || item.Duration < 0 {
+					t.Errorf("%+v", item)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
 	}
 }
 

@@ -38,14 +38,17 @@ func TestTemplatesOfEarlierVersionsStayInForce(t *testing.T) {
 		t.Errorf("%d flows are listed", len(flows))
 	}
 	for _, flow := range []string{"long-name", "no-blank"} {
-		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/"+flow, `{"name":"t"}`)
-		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/"+flow+"/trail/t/generic", genericData)
-		status := lookup(t, s.getTrail(flow, "t"), "compliance_status")
-		if check := lookup(t, status, "attestations_statuses", 0); lookup(t, check, "attestation_name") != "check" || lookup(t, check, "status") != "COMPLETE" || lookup(t, check, "unexpected") != false {
-			t.Errorf("%s: the check is %v", flow, check)
-		}
-		if got := lookup(t, status, "status"); got != "INCOMPLETE" {
-			t.Errorf("%s: the trail is %v", flow, got)
-		}
+		t.Run(flow, func(t *testing.T) {
+			s := s.in(t)
+			s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/"+flow, `{"name":"t"}`)
+			s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/"+flow+"/trail/t/generic", genericData)
+			status := lookup(t, s.getTrail(flow, "t"), "compliance_status")
+			if check := lookup(t, status, "attestations_statuses", 0); lookup(t, check, "attestation_name") != "check" || lookup(t, check, "status") != "COMPLETE" || lookup(t, check, "unexpected") != false {
+				t.Errorf("the check is %v", check)
+			}
+			if got := lookup(t, status, "status"); got != "INCOMPLETE" {
+				t.Errorf("the trail is %v", got)
+			}
+		})
 	}
 }

@@ -18,29 +18,33 @@ func TestTagsAreSetAndRemoved(t *testing.T) {
 	s := share(t)
 	s.createFlow("web")
 	s.createEnvironment("prod", evidence.K8S)
-	for kind, tags := range map[string]func() map[string]string{
-		"flow/web":          func() map[string]string { return s.getFlow("web").Tags },
-		"flows/web":         func() map[string]string { return s.getFlow("web").Tags },
-		"env/prod":          func() map[string]string { return s.getEnvironment("prod").Tags },
-		"environment/prod":  func() map[string]string { return s.getEnvironment("prod").Tags },
-		"environments/prod": func() map[string]string { return s.getEnvironment("prod").Tags },
+	ofFlow := func(s *service) map[string]string { return s.getFlow("web").Tags }
+	ofEnvironment := func(s *service) map[string]string { return s.getEnvironment("prod").Tags }
+	for kind, tags := range map[string]func(*service) map[string]string{
+		"flow/web": ofFlow, "flows/web": ofFlow, "env/prod": ofEnvironment, "environment/prod": ofEnvironment, "environments/prod": ofEnvironment,
 	} {
-		for _, step := range []struct {
-			body string
-			want map[string]string
-		}{
-			{`{"set_tags":{"a":"1","b.c~_-":"ü =:"},"remove_tags":null}`, map[string]string{"a": "1", "b.c~_-": "ü =:"}},
-			{`{"set_tags":{"a":"2"},"remove_tags":["b.c~_-","never"]}`, map[string]string{"a": "2"}},
-			{`{"set_tags":{"a":"3"},"remove_tags":["a"]}`, map[string]string{"a": "3"}},
-			{`{}`, map[string]string{"a": "3"}},
-			{`{"set_tags":null,"remove_tags":[""]}`, map[string]string{"a": "3"}},
-			{`{"remove_tags":["a"]}`, map[string]string{}},
-		} {
-			got := s.want(http.StatusOK, http.MethodPatch, s.tagsPath()+"/"+kind, []byte(step.body))
-			if have := tags(); got.text(t) != "OK" || have == nil || !maps.Equal(have, step.want) {
-				t.Errorf("%s %s: answered %s, the tags are %v", kind, step.body, got.body, have)
+		t.Run(kind, func(t *testing.T) {
+			s := s.in(t)
+			for _, step := range []struct {
+				name, body string
+				want       map[string]string
+			}{
+				{"set", `{"set_tags":{"a":"1","b.c~_-":"ü =:"},"remove_tags":null}`, map[string]string{"a": "1", "b.c~_-": "ü =:"}},
+				{"set and remove", `{"set_tags":{"a":"2"},"remove_tags":["b.c~_-","never"]}`, map[string]string{"a": "2"}},
+				{"set what is removed", `{"set_tags":{"a":"3"},"remove_tags":["a"]}`, map[string]string{"a": "3"}},
+				{"nothing", `{}`, map[string]string{"a": "3"}},
+				{"null", `{"set_tags":null,"remove_tags":[""]}`, map[string]string{"a": "3"}},
+				{"remove", `{"remove_tags":["a"]}`, map[string]string{}},
+			} {
+				t.Run(step.name, func(t *testing.T) {
+					s := s.in(t)
+					got := s.want(http.StatusOK, http.MethodPatch, s.tagsPath()+"/"+kind, []byte(step.body))
+					if have := tags(s); got.text(t) != "OK" || have == nil || !maps.Equal(have, step.want) {
+						t.Errorf("%s %s: answered %s, the tags are %v", kind, step.body, got.body, have)
+					}
+				})
 			}
-		}
+		})
 	}
 }
 
@@ -68,10 +72,13 @@ func TestTagsOfWhatIsNotThereAreRefused(t *testing.T) {
 		"/control/none": `"Control 'none' does not exist in organization '` + s.org + `'"`,
 		"/repo/none":    "Repo 'none' not found",
 	} {
-		got := s.want(http.StatusNotFound, http.MethodPatch, s.tagsPath()+path, []byte(`{"set_tags":{"a":"1"}}`))
-		if message, _ := got.problem(t); message != want {
-			t.Errorf("%s: %q", path, message)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			got := s.want(http.StatusNotFound, http.MethodPatch, s.tagsPath()+path, []byte(`{"set_tags":{"a":"1"}}`))
+			if message, _ := got.problem(t); message != want {
+				t.Errorf("%q", message)
+			}
+		})
 	}
 }
 
@@ -88,11 +95,14 @@ func TestBadTagsAreRefused(t *testing.T) {
 		"null":       {"/flow/web", `null`, "body", ""},
 		"bad kind":   {"/junk/web", `{}`, "path.resource_type", ""},
 	} {
-		got := s.want(http.StatusBadRequest, http.MethodPatch, s.tagsPath()+c.path, []byte(c.body))
-		_, errors := got.problem(t)
-		if text, ok := errors[c.field]; !ok || c.text != "" && text != c.text {
-			t.Errorf("%s: %q", name, errors)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			got := s.want(http.StatusBadRequest, http.MethodPatch, s.tagsPath()+c.path, []byte(c.body))
+			_, errors := got.problem(t)
+			if text, ok := errors[c.field]; !ok || c.text != "" && text != c.text {
+				t.Errorf("%q", errors)
+			}
+		})
 	}
 	if tags := s.getFlow("web").Tags; len(tags) != 0 {
 		t.Errorf("the tags are %v", tags)
@@ -107,13 +117,16 @@ func TestTagsThatOutgrowTheirBoundAreRefused(t *testing.T) {
 	half := strings.Repeat("x", 32<<10-1)
 	set := func(key string) []byte { return fmt.Appendf(nil, `{"set_tags":{%q:%q}}`, key, half) }
 	for _, path := range []string{s.tagsPath() + "/flow/web", s.tagsPath() + "/env/prod", s.tagsPath() + "/repo/" + s.createRepo()} {
-		s.want(http.StatusOK, http.MethodPatch, path, set("a"))
-		s.want(http.StatusOK, http.MethodPatch, path, set("b"))
-		_, errors := s.want(http.StatusBadRequest, http.MethodPatch, path, []byte(`{"set_tags":{"c":""}}`)).problem(t)
-		if errors["set_tags"] != "Tags should have at most 65536 bytes in all, not 65537" {
-			t.Errorf("%s: %q", path, errors)
-		}
-		s.want(http.StatusOK, http.MethodPatch, path, []byte(`{"set_tags":{"c":""},"remove_tags":["b"]}`))
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			s.want(http.StatusOK, http.MethodPatch, path, set("a"))
+			s.want(http.StatusOK, http.MethodPatch, path, set("b"))
+			_, errors := s.want(http.StatusBadRequest, http.MethodPatch, path, []byte(`{"set_tags":{"c":""}}`)).problem(t)
+			if errors["set_tags"] != "Tags should have at most 65536 bytes in all, not 65537" {
+				t.Errorf("%q", errors)
+			}
+			s.want(http.StatusOK, http.MethodPatch, path, []byte(`{"set_tags":{"c":""},"remove_tags":["b"]}`))
+		})
 	}
 }
 
@@ -154,16 +167,19 @@ func TestWhatPoliciesSeeOfFlowsMovesTheChangeToken(t *testing.T) {
 	found, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
 	before := ""
-	for _, change := range []struct{ method, path, body string }{
-		{http.MethodPatch, s.tagsPath() + "/flow/web", `{"set_tags":{"a":"1"}}`},
-		{http.MethodPut, s.flowsPath() + "/web/rename", `{"new_name":"site"}`},
-		{http.MethodPut, s.flowsPath() + "/site/archive", "null"},
+	for _, change := range []struct{ name, method, path, body string }{
+		{"tags", http.MethodPatch, s.tagsPath() + "/flow/web", `{"set_tags":{"a":"1"}}`},
+		{"rename", http.MethodPut, s.flowsPath() + "/web/rename", `{"new_name":"site"}`},
+		{"archive", http.MethodPut, s.flowsPath() + "/site/archive", "null"},
 	} {
-		s.want(http.StatusOK, change.method, change.path, []byte(change.body))
-		after, err := s.Process.Store.Generations.Get(t.Context(), found.ID)
-		if err != nil || after == before {
-			t.Errorf("%s: the token stayed, %v", change.path, err)
-		}
-		before = after
+		t.Run(change.name, func(t *testing.T) {
+			s := s.in(t)
+			s.want(http.StatusOK, change.method, change.path, []byte(change.body))
+			after, err := s.Process.Store.Generations.Get(t.Context(), found.ID)
+			if err != nil || after == before {
+				t.Errorf("%s: the token stayed, %v", change.path, err)
+			}
+			before = after
+		})
 	}
 }

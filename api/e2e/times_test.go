@@ -57,7 +57,7 @@ func TestTimesAndSpansAreRoundedToMicroseconds(t *testing.T) {
 func TestTimeOfAnAnswerFindsWhatItIsOf(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.flow("build", "")
+	s.createFlow("build")
 	s.createEnvironment("host", evidence.Server)
 	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
 	s.must(err)
@@ -74,20 +74,23 @@ func TestTimeOfAnAnswerFindsWhatItIsOf(t *testing.T) {
 		}}))
 	}
 	for path, member := range map[string]string{"/builds/" + s.org: "builds.created_at", "/deployments/" + s.org: "deployments.deployed_at"} {
-		list, member, _ := strings.Cut(member, ".")
-		all := lookup(t, s.read(path+"?end_ts="+decimal(rounded+9)), list).([]any)
-		if len(all) != 3 {
-			t.Fatalf("%s: %v", path, all)
-		}
-		for _, one := range all {
-			moment := lookup(t, one, member).(float64)
-			for _, told := range []string{decimal(moment), decimal(evidence.RoundSeconds(moment))} {
-				found := lookup(t, s.read(path+"?start_ts="+told+"&end_ts="+told), list).([]any)
-				if len(found) != 1 || lookup(t, found[0], "fingerprint") != lookup(t, one, "fingerprint") {
-					t.Errorf("%s at %s: found %v", path, told, found)
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			list, member, _ := strings.Cut(member, ".")
+			all := lookup(t, s.read(path+"?end_ts="+decimal(rounded+9)), list).([]any)
+			if len(all) != 3 {
+				t.Fatalf("%v", all)
+			}
+			for _, one := range all {
+				moment := lookup(t, one, member).(float64)
+				for _, told := range []string{decimal(moment), decimal(evidence.RoundSeconds(moment))} {
+					found := lookup(t, s.read(path+"?start_ts="+told+"&end_ts="+told), list).([]any)
+					if len(found) != 1 || lookup(t, found[0], "fingerprint") != lookup(t, one, "fingerprint") {
+						t.Errorf("%s at %s: found %v", path, told, found)
+					}
 				}
 			}
-		}
+		})
 	}
 	statistics := s.read("/builds/" + s.org + "/statistics?start_ts=1&end_ts=2.5")
 	if from, to := lookup(t, statistics, "start_ts"), lookup(t, statistics, "end_ts"); from != 1.0 || to != 2.5 {

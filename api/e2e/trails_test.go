@@ -9,16 +9,6 @@ import (
 	"testing"
 )
 
-// flow makes a flow with a template, "" for none.
-func (s *service) flow(name, template string) {
-	s.t.Helper()
-	var files []part
-	if template != "" {
-		files = append(files, yamlFile(template))
-	}
-	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"`+name+`","description":"of a test"}`, files...)
-}
-
 func (s *service) getTrail(flow, name string) any {
 	s.t.Helper()
 	return s.read("/trails/" + s.org + "/" + flow + "/" + name)
@@ -38,7 +28,7 @@ func TestTrailOfUnknownFlowIsNotBegun(t *testing.T) {
 	if want := "Flow named 'nowhere' does not exist for organization '" + s.org + "'"; message != want {
 		t.Errorf("got %q, want %q", message, want)
 	}
-	s.flow("here", "")
+	s.createFlow("here")
 	message, _ = s.want(http.StatusNotFound, http.MethodGet, "/trails/"+s.org+"/here/t", nil).problem(t)
 	if want := "Trail with name 't' does not exist for Organization '" + s.org + "' and Flow 'here'"; message != want {
 		t.Errorf("got %q, want %q", message, want)
@@ -48,7 +38,7 @@ func TestTrailOfUnknownFlowIsNotBegun(t *testing.T) {
 func TestRepeatedBeginChangesOnlyWhatIsSent(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.flow("ci", "")
+	s.createFlow("ci")
 	path := "/trails/" + s.org + "/ci"
 	s.wantForm(http.StatusCreated, http.MethodPut, path, `{"name":"t","description":"first","user_data":{"a":[1]},"origin_url":"https://ci.example.com/1",
 		"git_commit_info":`+commitInfo+`,"external_urls":{"docs":{"href":"https://docs.example.com"}}}`)
@@ -74,7 +64,7 @@ func TestRepeatedBeginChangesOnlyWhatIsSent(t *testing.T) {
 func TestTrailKeepsItsTemplateUntilItIsBegunWithAnother(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.flow("ci", "version: 1\ntrail:\n  attestations:\n    - name: one\n      type: generic\n")
+	s.createFlow("ci", yamlFile("version: 1\ntrail:\n  attestations:\n    - name: one\n      type: generic\n"))
 	path := "/trails/" + s.org + "/ci"
 	s.wantForm(http.StatusCreated, http.MethodPut, path, `{"name":"t"}`)
 	s.wantForm(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"ci","description":"x"}`, yamlFile("version: 1\n"))
@@ -114,7 +104,9 @@ func TestAttestationBeginsTrailAndFlowThatAreNotThere(t *testing.T) {
 		t.Errorf("the flow's template is %q", content)
 	}
 	for _, path := range []string{"/bad%20flow/trail/t", "/flow/trail/bad%20trail"} {
-		s.wantForm(http.StatusBadRequest, http.MethodPost, "/attestations/"+s.org+path+"/generic", `{"attestation_name":"check","is_compliant":true}`)
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s.in(t).wantForm(http.StatusBadRequest, http.MethodPost, "/attestations/"+s.org+path+"/generic", `{"attestation_name":"check","is_compliant":true}`)
+		})
 	}
 }
 
@@ -149,14 +141,19 @@ func TestBadArtifactsAreRefusedByField(t *testing.T) {
 		"template.list[any][0]":   good + `,"template":[1]`,
 		"template.str":            good + `,"template":{}`,
 	} {
-		_, errors := s.want(http.StatusBadRequest, http.MethodPost, "/artifacts/"+s.org+"/ci", []byte("{"+body+"}")).problem(t)
-		if errors[field] == "" {
-			t.Errorf("%s: got %v", field, errors)
-		}
+		t.Run(field, func(t *testing.T) {
+			s := s.in(t)
+			_, errors := s.want(http.StatusBadRequest, http.MethodPost, "/artifacts/"+s.org+"/ci", []byte("{"+body+"}")).problem(t)
+			if errors[field] == "" {
+				t.Errorf("got %v", errors)
+			}
+		})
 	}
 	s.want(http.StatusNotFound, http.MethodGet, "/flows/"+s.org+"/ci", nil)
 	for _, template := range []string{`"artifact"`, `["artifact","tests"]`, "null"} {
-		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/ci", []byte("{"+good+`,"template":`+template+"}"))
+		t.Run(template, func(t *testing.T) {
+			s.in(t).want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/ci", []byte("{"+good+`,"template":`+template+"}"))
+		})
 	}
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/ci", []byte("{"+good+`,"trail_name":"t","Template_Reference_Name":"not a name"}`))
 	lookup(t, s.getTrail("ci", "t"), "compliance_status", "artifacts_statuses", "artifact")
@@ -165,7 +162,7 @@ func TestBadArtifactsAreRefusedByField(t *testing.T) {
 func TestConcurrentBeginsMakeOneTrail(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.flow("ci", "")
+	s.createFlow("ci")
 	var mu sync.Mutex
 	statuses := map[int]int{}
 	var clients sync.WaitGroup
@@ -195,8 +192,8 @@ func TestConcurrentBeginsMakeOneTrail(t *testing.T) {
 func TestTrailsAreListedNewestFirstWithTheirTotals(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.flow("one", "")
-	s.flow("two", "")
+	s.createFlow("one")
+	s.createFlow("two")
 	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/flow/two", []byte(`{"set_tags":{"team":"b=c"}}`))
 	for i := range 5 {
 		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/one", fmt.Sprintf(`{"name":"one-%d"}`, i))
@@ -215,11 +212,14 @@ func TestTrailsAreListedNewestFirstWithTheirTotals(t *testing.T) {
 		"?fingerprint=" + cliFingerprint: {"one-3"},
 		"?flow=two&fingerprint=" + cliFingerprint: {},
 	} {
-		list := s.read("/trails/" + s.org + query)
-		clientReads(t, "pagination", lookup(t, list, "pagination"))
-		if got := namesOf(t, lookup(t, list, "data")); !slices.Equal(got, want) {
-			t.Errorf("%q: got %q, want %q", query, got, want)
-		}
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			list := s.read("/trails/" + s.org + query)
+			clientReads(t, "pagination", lookup(t, list, "pagination"))
+			if got := namesOf(t, lookup(t, list, "data")); !slices.Equal(got, want) {
+				t.Errorf("%q: got %q, want %q", query, got, want)
+			}
+		})
 	}
 	if total := lookup(t, s.read("/trails/"+s.org+"?flow=one&per_page=2"), "pagination", "total"); total != 5.0 {
 		t.Errorf("total of a flow is %v", total)
@@ -230,11 +230,14 @@ func TestTrailsAreListedNewestFirstWithTheirTotals(t *testing.T) {
 	if got := namesOf(t, s.read("/trails/"+s.org+"/one")); len(got) != 5 {
 		t.Errorf("bare list of a flow: %q", got)
 	}
-	for _, flow := range []string{"", "none"} {
-		message, _ := s.want(http.StatusNotFound, http.MethodGet, "/trails/"+s.org+"?flow="+flow, nil).problem(t)
-		if want := "Flow named '" + flow + "' does not exist for organization '" + s.org + "'"; message != want {
-			t.Errorf("got %q, want %q", message, want)
-		}
+	for name, flow := range map[string]string{"empty flow": "", "unknown flow": "none"} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			message, _ := s.want(http.StatusNotFound, http.MethodGet, "/trails/"+s.org+"?flow="+flow, nil).problem(t)
+			if want := "Flow named '" + flow + "' does not exist for organization '" + s.org + "'"; message != want {
+				t.Errorf("got %q, want %q", message, want)
+			}
+		})
 	}
 }
 
@@ -242,15 +245,18 @@ func TestListsDoNotRepeatLongTemplates(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	long := "version: 1\n# " + strings.Repeat("x", 65<<10) + "\n"
-	s.flow("ci", long)
+	s.createFlow("ci", yamlFile(long))
 	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/ci", `{"name":"t"}`)
 	if lookup(t, s.getTrail("ci", "t"), "template", "content") != long {
 		t.Error("the trail does not show its template as it was sent")
 	}
 	for _, path := range []string{"/trails/" + s.org, "/trails/" + s.org + "/ci?page=1"} {
-		if content := lookup(t, s.read(path), "data", 0, "template", "content"); content != nil {
-			t.Errorf("%s repeats %d bytes", path, len(content.(string)))
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			if content := lookup(t, s.read(path), "data", 0, "template", "content"); content != nil {
+				t.Errorf("%s repeats %d bytes", path, len(content.(string)))
+			}
+		})
 	}
 }
 
@@ -266,17 +272,23 @@ func namesOf(t *testing.T, list any) []string {
 func TestTrailsAreNobodyElses(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.flow("ci", "")
+	s.createFlow("ci")
 	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/ci", `{"name":"t"}`)
 	for _, path := range []string{"/trails/" + s.org, "/trails/" + s.org + "/ci", "/trails/" + s.org + "/ci/t"} {
-		if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
-			t.Errorf("%s: a stranger reads: %d %s", path, got.status, got.body)
-		}
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
+				t.Errorf("a stranger reads: %d %s", got.status, got.body)
+			}
+		})
 	}
 	for _, key := range []string{readerKey, snapshotterKey, strangerKey} {
-		if got := s.form(http.MethodPut, "/trails/"+s.org+"/ci", key, "data_json", `{"name":"t","description":"mine"}`); got.status != http.StatusForbidden {
-			t.Errorf("%s begins a trail: %d", key, got.status)
-		}
+		t.Run(userOf(key), func(t *testing.T) {
+			s := s.in(t)
+			if got := s.form(http.MethodPut, "/trails/"+s.org+"/ci", key, "data_json", `{"name":"t","description":"mine"}`); got.status != http.StatusForbidden {
+				t.Errorf("%s begins a trail: %d", key, got.status)
+			}
+		})
 	}
 	if got := s.do(http.MethodGet, "/api/v2/trails/"+s.public+"/ci/t", adminKey, nil); got.status != http.StatusNotFound {
 		t.Errorf("the trail is in another organization: %d", got.status)
