@@ -29,12 +29,9 @@ func openObjects(ctx context.Context, objects config.Objects) (storage.Objects, 
 	if objects.Engine == config.Filesystem {
 		return filesystem.Open(objects.Path)
 	}
-	scheme := "http"
-	if objects.Secure {
-		scheme = "https"
-	}
 	return s3.Open(ctx, s3.Options{
-		Endpoint:  scheme + "://" + objects.Endpoint,
+		Endpoint:  objects.Endpoint,
+		Secure:    objects.Secure,
 		Bucket:    objects.Bucket,
 		AccessKey: objects.AccessKey,
 		SecretKey: objects.SecretKey,

@@ -26,15 +26,13 @@ func fakeServer(t *testing.T, status int, code string) *s3.Store {
 			_, _ = io.Copy(io.Discard, r.Body)
 			w.WriteHeader(status)
 			fmt.Fprintf(w, "<Error><Code>%s</Code><Message>refused</Message></Error>", code)
-		case r.URL.Query().Has("uploads"):
-			fmt.Fprint(w, "<ListMultipartUploadsResult></ListMultipartUploadsResult>")
-		case r.URL.Query().Has("list-type"):
-			fmt.Fprint(w, "<ListBucketResult></ListBucketResult>")
+		case r.URL.Query().Has("location"):
+			fmt.Fprint(w, "<LocationConstraint></LocationConstraint>")
 		}
 	}))
 	t.Cleanup(server.Close)
 	store, err := s3.Open(t.Context(), s3.Options{
-		Endpoint: server.URL, Bucket: "bucket", Region: "us-east-1", AccessKey: "access", SecretKey: "secret",
+		Endpoint: server.Listener.Addr().String(), Bucket: "bucket", AccessKey: "access", SecretKey: "secret",
 	})
 	if err != nil {
 		t.Fatal(err)

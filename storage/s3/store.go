@@ -7,25 +7,31 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/url"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"attestry/evidence"
 	"attestry/storage"
 )
 
-const (
-	// maxAttempts is how often a request is tried. With the client's pauses of up
-	// to a second it bridges the restart of a server, within a request's deadline.
-	maxAttempts = 5
-	// leftoverAge is how old an upload must be before it is taken for one of a
-	// killed process. Some servers date an object by the begin of its upload.
-	leftoverAge = 24 * time.Hour
-)
+// maxAttempts is how often a request is tried. With the client's pauses of up
+// to a second it bridges the restart of a server, within a request's deadline.
+const maxAttempts = 5
+
+// Options say where a bucket is and who opens it.
+type Options struct {
+	// Endpoint is the host of the server, with its port unless that is the usual one.
+	Endpoint string
+	// Secure asks for TLS.
+	Secure bool
+	// Bucket is made by Open when it is absent.
+	Bucket    string
+	AccessKey string
+	SecretKey evidence.Secret
+}
 
 // Store is a bucket of objects.
 type Store struct {
@@ -33,35 +39,20 @@ type Store struct {
 	bucket string
 }
 
-// Open connects to the server, makes the bucket when it is absent, and removes
-// what killed processes left under way. It fails when the server does not answer.
+// Open connects to the server and makes the bucket when it is absent. It fails when
+// the server does not answer.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	if err := options.validate(); err != nil {
-		return nil, fmt.Errorf("open the object store: %w", err)
-	}
-	endpoint, err := url.Parse(options.Endpoint)
-	if err != nil {
-		return nil, fmt.Errorf("open the object store: %w", err)
-	}
-	client, err := minio.New(endpoint.Host, &minio.Options{
+	client, err := minio.New(options.Endpoint, &minio.Options{
 		Creds:      credentials.NewStaticV4(options.AccessKey, options.SecretKey.Reveal(), ""),
-		Secure:     endpoint.Scheme == "https",
-		Region:     options.Region,
+		Secure:     options.Secure,
 		MaxRetries: maxAttempts,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the object store: %w", err)
 	}
 	store := &Store{client: minio.Core{Client: client}, bucket: options.Bucket}
-	if err := store.makeBucket(ctx, options.Region); err != nil {
+	if err := store.makeBucket(ctx); err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", options.Bucket, err)
-	}
-	now := time.Now
-	if options.Clock != nil {
-		now = options.Clock
-	}
-	if err := store.removeLeftovers(ctx, now().Add(-leftoverAge)); err != nil {
-		return nil, fmt.Errorf("clear bucket %s: %w", options.Bucket, err)
 	}
 	return store, nil
 }
@@ -162,12 +153,12 @@ func (s *Store) nothing(ctx context.Context, key string) (io.ReadCloser, error) 
 	return io.NopCloser(bytes.NewReader(nil)), nil
 }
 
-func (s *Store) makeBucket(ctx context.Context, region string) error {
+func (s *Store) makeBucket(ctx context.Context) error {
 	found, err := s.client.BucketExists(ctx, s.bucket)
 	if err != nil || found {
 		return err
 	}
-	err = s.client.MakeBucket(ctx, s.bucket, minio.MakeBucketOptions{Region: region})
+	err = s.client.MakeBucket(ctx, s.bucket, minio.MakeBucketOptions{})
 	if minio.ToErrorResponse(err).Code == minio.BucketAlreadyOwnedByYou {
 		// Another process was faster.
 		return nil

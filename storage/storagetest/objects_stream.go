@@ -38,7 +38,7 @@ func (h hookReader) Read([]byte) (int, error) {
 }
 
 // objectMemory streams 64 MiB in and out and looks at the heap on the way. A store
-// may hold a part of 16 MiB, sent and about to be sent, but not the stream.
+// may hold a part of the stream, but not all of it.
 func objectMemory(t *testing.T, store storage.Objects) {
 	const size, bound = 64 * mib, 40 * mib
 	before := liveHeap()
