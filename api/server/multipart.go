@@ -16,9 +16,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/api/admission"
-	"attestry/api/spool"
 	"attestry/api/validation"
 	"attestry/evidence"
+	"attestry/storage/spool"
 )
 
 const (

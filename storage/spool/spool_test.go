@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"attestry/api/spool"
+	"attestry/storage/spool"
 )
 
 func TestSpoolGivesBackWhatItRead(t *testing.T) {
