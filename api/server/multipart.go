@@ -27,6 +27,9 @@ const (
 	// formOverhead is what a form may hold beside its data and one file: headers,
 	// boundaries, parts that nobody asked for.
 	formOverhead = Mebibyte
+	// maxHeldInMemory is the greatest file that is held in memory until the data of its
+	// form are known, in bytes. Greater ones are held in a temporary file.
+	maxHeldInMemory = 64 << 10
 	// maxSentFilename bounds the name of a file, in characters.
 	maxSentFilename = 1024
 )
@@ -179,13 +182,13 @@ func (f *Form[T]) hold(part *multipart.Part) error {
 	if err != nil || file == nil {
 		return err
 	}
-	reader := &FailingReader{Reader: file.Reader}
-	content, err := spool.New(reader)
-	if reader.Err != nil {
-		return MalformedForm(reader.Err)
+	content, err := spool.New(file.Reader, maxHeldInMemory)
+	var refused *spool.FileError
+	if errors.As(err, &refused) {
+		return fmt.Errorf("hold a file of a form: %w: %w", err, errNotHeld)
 	}
 	if err != nil {
-		return fmt.Errorf("hold a file of a form: %w: %w", err, errNotHeld)
+		return MalformedForm(err)
 	}
 	file.Reader = content
 	f.held = append(f.held, heldFile{FormFile: *file, content: content})

@@ -7,6 +7,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"attestry/storage"
+	"attestry/storage/spool"
 )
 
 // spoolFolder is what clients read of the folder that uploads pass through.
@@ -42,8 +43,11 @@ func explainWrite(err error) error {
 // explainSpool makes a storage.ErrWriteRefused of an error by which the operating
 // system refuses a temporary file.
 func explainSpool(err error) error {
-	if reason := storage.RefusalOf(err); reason != "" {
-		return storage.RefuseWrite(spoolFolder, reason, err)
+	var file *spool.FileError
+	if errors.As(err, &file) {
+		if reason := storage.RefusalOf(err); reason != "" {
+			return storage.RefuseWrite(spoolFolder, reason, err)
+		}
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package s3
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -11,10 +10,11 @@ import (
 
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/spool"
 )
 
 func TestFullFolderForTemporaryFilesIsUnavailableAndNotTheServersFault(t *testing.T) {
-	err := explainSpool(fmt.Errorf("make a temporary file: %w", &fs.PathError{Op: "open", Path: "/tmp/x", Err: syscall.ENOSPC}))
+	err := explainSpool(&spool.FileError{Err: &fs.PathError{Op: "open", Path: "/tmp/x", Err: syscall.ENOSPC}})
 	var client *evidence.Error
 	if !errors.As(err, &client) || client.Code != evidence.Unavailable ||
 		client.Message != "The folder for temporary files cannot be written to: the disk is full." {

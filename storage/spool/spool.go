@@ -1,5 +1,5 @@
 // Package spool holds a stream until it can be used: the file of a form whose data
-// come behind it.
+// come behind it, or an object whose key follows from all of its content.
 package spool
 
 import (
@@ -10,46 +10,69 @@ import (
 	"os"
 )
 
-// maxInMemory is the greatest stream that is held in memory, in bytes. Greater ones
-// are held in a temporary file.
-const maxInMemory = 64 << 10
-
 // Spool is a stream that has been read to its end and can be read once more.
 type Spool struct {
+	// Reader is a *bytes.Reader or an *os.File.
 	io.Reader
+	// Size is how long the stream is, in bytes.
+	Size int64
 	file *os.File // nil when the stream is in memory
 }
 
-// New reads r to its end. The caller closes the spool.
-func New(r io.Reader) (*Spool, error) {
-	head, err := io.ReadAll(io.LimitReader(r, maxInMemory+1))
+// FileError is an error of the temporary file; all others are those of the stream.
+type FileError struct{ Err error }
+
+func (e *FileError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what the operating system says.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// New reads r to its end. A stream of more than maxInMemory bytes is held in a
+// temporary file. The caller closes the spool.
+func New(r io.Reader, maxInMemory int) (*Spool, error) {
+	head, err := io.ReadAll(io.LimitReader(r, int64(maxInMemory)+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(head) <= maxInMemory {
-		return &Spool{Reader: bytes.NewReader(head)}, nil
+		return &Spool{Reader: bytes.NewReader(head), Size: int64(len(head))}, nil
 	}
 	file, err := os.CreateTemp("", "attestry-spool-")
 	if err != nil {
-		return nil, fmt.Errorf("make a temporary file: %w", err)
+		return nil, &FileError{fmt.Errorf("make a temporary file: %w", err)}
 	}
-	if err := fill(file, io.MultiReader(bytes.NewReader(head), r)); err != nil {
+	size, err := fill(file, io.MultiReader(bytes.NewReader(head), r))
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &Spool{Reader: file, file: file}, nil
+	return &Spool{Reader: file, Size: size, file: file}, nil
 }
 
 // fill writes a stream to a file without a name, so that a killed process leaves
 // nothing behind.
-func fill(file *os.File, r io.Reader) error {
+func fill(file *os.File, r io.Reader) (int64, error) {
 	if err := os.Remove(file.Name()); err != nil {
-		return err
+		return 0, &FileError{err}
 	}
-	if _, err := io.Copy(file, r); err != nil {
-		return err
+	size, err := io.Copy(writer{file}, r)
+	if err != nil {
+		return 0, err
 	}
-	_, err := file.Seek(0, io.SeekStart)
-	return err
+	if _, err = file.Seek(0, io.SeekStart); err != nil {
+		return 0, &FileError{err}
+	}
+	return size, nil
+}
+
+// writer marks the errors of a file, which io.Copy does not tell from those of a stream.
+type writer struct{ file *os.File }
+
+func (w writer) Write(p []byte) (int, error) {
+	n, err := w.file.Write(p)
+	if err != nil {
+		err = &FileError{err}
+	}
+	return n, err
 }
 
 // Close frees what the spool holds.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -17,11 +19,11 @@ func TestSpoolGivesBackWhatItRead(t *testing.T) {
 	for name, size := range map[string]int{"empty": 0, "in memory": 64 << 10, "in a file": 64<<10 + 1, "large": 3 << 20} {
 		t.Run(name, func(t *testing.T) {
 			content := bytes.Repeat([]byte("0123456"), size/7+1)[:size]
-			spooled, err := spool.New(iotest.HalfReader(bytes.NewReader(content)))
+			spooled, err := spool.New(iotest.HalfReader(bytes.NewReader(content)), 64<<10)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := io.ReadAll(spooled); err != nil || !bytes.Equal(got, content) {
+			if got, err := io.ReadAll(spooled); err != nil || !bytes.Equal(got, content) || spooled.Size != int64(size) {
 				t.Errorf("read %d bytes, want %d: %v", len(got), size, err)
 			}
 			if err := spooled.Close(); err != nil {
@@ -37,11 +39,22 @@ func TestSpoolReportsWhatGoesWrongWithTheStream(t *testing.T) {
 	broken := errors.New("broken")
 	for _, size := range []int{1, 100 << 10} {
 		stream := io.MultiReader(strings.NewReader(strings.Repeat("x", size)), iotest.ErrReader(broken))
-		if _, err := spool.New(stream); !errors.Is(err, broken) {
+		_, err := spool.New(stream, 64<<10)
+		var file *spool.FileError
+		if !errors.Is(err, broken) || errors.As(err, &file) {
 			t.Errorf("after %d bytes: %v", size, err)
 		}
 	}
 	wantEmptyFolder(t)
+}
+
+func TestSpoolTellsWhatGoesWrongWithTheFile(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	_, err := spool.New(strings.NewReader("xx"), 1)
+	var file *spool.FileError
+	if !errors.As(err, &file) || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
 }
 
 func wantEmptyFolder(t *testing.T) {
