@@ -25,6 +25,7 @@ import (
 	"attestry/storage/filesystem"
 	"attestry/storage/guard"
 	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/storagetest"
 )
 
 const damageTemplate = "version: 1\ntrail: {artifacts: [{name: web}]}\n"
@@ -66,23 +67,20 @@ func (s *damageFixture) must(err error) {
 // damageObject changes the only object of the store, or removes it.
 func (s *damageFixture) damageObject(lost bool) {
 	s.t.Helper()
-	damaged := 0
-	s.must(s.engine.List(s.t.Context(), "", func(object storage.Object) bool {
-		file := filepath.Join(s.folder, "objects", object.Key)
-		damaged++
-		if lost {
-			s.must(os.Remove(file))
-			return true
-		}
-		content, err := os.ReadFile(file)
-		s.must(err)
-		content[len(content)-2] ^= 1
-		s.must(os.WriteFile(file, content, 0o600))
-		return true
-	}))
-	if damaged != 1 {
-		s.t.Fatalf("%d objects were damaged", damaged)
+	folder := filepath.Join(s.folder, "objects")
+	keys := storagetest.FileKeys(s.t, folder)
+	if len(keys) != 1 {
+		s.t.Fatalf("there are %d objects", len(keys))
 	}
+	file := filepath.Join(folder, keys[0])
+	if lost {
+		s.must(os.Remove(file))
+		return
+	}
+	content, err := os.ReadFile(file)
+	s.must(err)
+	content[len(content)-2] ^= 1
+	s.must(os.WriteFile(file, content, 0o600))
 }
 
 // damageDocument changes a document, or removes it.

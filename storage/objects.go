@@ -29,9 +29,6 @@ type Objects interface {
 	Stat(ctx context.Context, key string) (Object, error)
 	// Delete removes an object; an absent one is no error.
 	Delete(ctx context.Context, key string) error
-	// List calls yield for the objects whose key begins with prefix, in order of
-	// key, until it returns false.
-	List(ctx context.Context, prefix string, yield func(Object) bool) error
 	// Ping tells whether the store answers.
 	Ping(ctx context.Context) error
 }

@@ -51,7 +51,6 @@ func TestStoreThatIsClosedIsAnOutage(t *testing.T) {
 		"get":    func() error { _, err := store.Get(t.Context(), key, 0, -1); return err },
 		"stat":   func() error { _, err := store.Stat(t.Context(), key); return err },
 		"delete": func() error { return store.Delete(t.Context(), key) },
-		"list":   func() error { return store.List(t.Context(), "", func(storage.Object) bool { return true }) },
 		"ping":   func() error { return store.Ping(t.Context()) },
 	} {
 		t.Run(name, func(t *testing.T) {

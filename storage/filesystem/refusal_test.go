@@ -36,13 +36,8 @@ func TestFullDiskRefusesObjectsAndKeepsNoPartOfThem(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Join(disk.Path, ".incoming")); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	var keys []string
-	err = store.List(t.Context(), "", func(object storage.Object) bool {
-		keys = append(keys, object.Key)
-		return true
-	})
-	if err != nil || len(keys) != 1 || keys[0] != before.Key {
-		t.Errorf("the store holds %q, %v", keys, err)
+	if keys := storagetest.FileKeys(t, disk.Path); len(keys) != 1 || keys[0] != before.Key {
+		t.Errorf("the store holds %q", keys)
 	}
 	disk.Empty()
 	put(t, store, strings.Repeat("x", 1<<20))

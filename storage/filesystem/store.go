@@ -169,7 +169,7 @@ func (s *Store) probe() (time.Time, error) {
 }
 
 func (s *Store) removeLeftovers(now time.Time) error {
-	entries, err := s.entries(incoming)
+	entries, err := fs.ReadDir(s.root.FS(), incoming)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,6 @@ func TestServerOutOfReachIsAnOutage(t *testing.T) {
 		"stat":   func() error { _, err := store.Stat(t.Context(), key); return err },
 		"delete": func() error { return store.Delete(t.Context(), key) },
 		"ping":   func() error { return store.Ping(t.Context()) },
-		"list":   func() error { return store.List(t.Context(), "", func(storage.Object) bool { return true }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := run(); !errors.Is(err, storage.ErrOutage) {

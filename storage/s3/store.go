@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path"
-	"strings"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -118,31 +116,6 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 		return explainWrite(fmt.Errorf("delete object %s: %w", key, asOutage(ctx, err)))
 	}
 	return nil
-}
-
-// List passes over whatever else is in the bucket.
-func (s *Store) List(ctx context.Context, prefix string, yield func(storage.Object) bool) error {
-	if prefix != "" && path.Clean("/"+prefix) != strings.TrimSuffix("/"+prefix, "/") {
-		// No key begins with such a path, and some servers refuse to look.
-		return ctx.Err()
-	}
-	// The iterator wants its context cancelled when it is left early.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for info := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
-		if info.Err != nil {
-			return fmt.Errorf("list objects: %w", asOutage(ctx, info.Err))
-		}
-		object, err := storage.ParseObjectKey(info.Key)
-		if err != nil {
-			continue
-		}
-		object.Size = info.Size
-		if !yield(object) {
-			return nil
-		}
-	}
-	return ctx.Err()
 }
 
 // nothing is an empty range of an object, which must exist all the same.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,15 +26,19 @@ import (
 )
 
 func TestObjects(t *testing.T) {
-	storagetest.Objects(t, func(t *testing.T) storage.Objects { return open(t, newBucket(t)) })
+	storagetest.Objects(t, func(t *testing.T) storagetest.ObjectStore {
+		options := newBucket(t)
+		return storagetest.ObjectStore{Objects: open(t, options), Keys: func() []string { return keysIn(t, options) }}
+	})
 }
 
 func TestKilledProcessLeavesWholeObjectsOnly(t *testing.T) {
 	prepare := func() string { return newBucket(t).Bucket }
-	storagetest.ObjectsSurviveKill(t, prepare, func(ctx context.Context, bucket string) (storage.Objects, error) {
+	storagetest.ObjectsSurviveKill(t, prepare, func(ctx context.Context, bucket string) (storagetest.ObjectStore, error) {
 		options := server(t)
 		options.Bucket = bucket
-		return s3.Open(ctx, options)
+		store, err := s3.Open(ctx, options)
+		return storagetest.ObjectStore{Objects: store, Keys: func() []string { return keysIn(t, options) }}, err
 	})
 }
 
@@ -76,22 +81,21 @@ func TestPutKeepsTheSumAsMetadataAndNothingElse(t *testing.T) {
 	options := newBucket(t)
 	store := open(t, options)
 	client := connect(t, options)
-	want := map[string]bool{}
+	var want []string
 	for _, content := range []string{"small", strings.Repeat("large", 1<<20)} {
 		object, err := store.Put(t.Context(), "org", strings.NewReader(content), -1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want[object.Key] = true
+		want = append(want, object.Key)
 		info, err := client.StatObject(t.Context(), options.Bucket, object.Key, minio.StatObjectOptions{})
 		if err != nil || info.UserMetadata["Sha256"] != object.SHA256 {
 			t.Errorf("metadata of %s: %v, %v", object.Key, info.UserMetadata, err)
 		}
 	}
-	for info := range client.ListObjects(t.Context(), options.Bucket, minio.ListObjectsOptions{Recursive: true}) {
-		if !want[info.Key] {
-			t.Errorf("left in the bucket: %s, %v", info.Key, info.Err)
-		}
+	slices.Sort(want)
+	if keys := keysIn(t, options); !slices.Equal(keys, want) {
+		t.Errorf("the bucket holds %q, want %q", keys, want)
 	}
 }
 
@@ -185,4 +189,17 @@ func connect(t *testing.T, options s3.Options) *minio.Client {
 		t.Fatal(err)
 	}
 	return client
+}
+
+// keysIn lists the keys of all that is in a bucket, in order.
+func keysIn(t *testing.T, options s3.Options) []string {
+	t.Helper()
+	var keys []string
+	for info := range connect(t, options).ListObjectsIter(t.Context(), options.Bucket, minio.ListObjectsOptions{Recursive: true}) {
+		if info.Err != nil {
+			t.Fatal(info.Err)
+		}
+		keys = append(keys, info.Key)
+	}
+	return keys
 }

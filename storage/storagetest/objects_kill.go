@@ -14,8 +14,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"attestry/storage"
 )
 
 const (
@@ -32,7 +30,7 @@ const (
 // acknowledged is there, and nothing is there in part. It runs the test that calls
 // it once more as the process to be killed. prepare makes an empty location, and
 // open opens the store there.
-func ObjectsSurviveKill(t *testing.T, prepare func() string, open func(ctx context.Context, location string) (storage.Objects, error)) {
+func ObjectsSurviveKill(t *testing.T, prepare func() string, open func(ctx context.Context, location string) (ObjectStore, error)) {
 	if location, victim := os.LookupEnv(objectVictim); victim {
 		store, err := open(t.Context(), location)
 		if err != nil {
@@ -48,7 +46,7 @@ func ObjectsSurviveKill(t *testing.T, prepare func() string, open func(ctx conte
 		t.Fatalf("open after the kill: %v", err)
 	}
 	listed := map[string]bool{}
-	for _, key := range listObjects(t, store, "") {
+	for _, key := range store.Keys() {
 		listed[key] = true
 		requireWhole(t, store, key)
 	}
@@ -100,7 +98,7 @@ func killWhilePutting(t *testing.T, location string) []string {
 }
 
 // putUntilKilled keeps one Put standing midway, and makes others of all sizes.
-func putUntilKilled(t *testing.T, store storage.Objects) {
+func putUntilKilled(t *testing.T, store ObjectStore) {
 	stalled := io.MultiReader(objectStream(1, 2*mib), hookReader(func() {
 		fmt.Println(streaming)
 		<-t.Context().Done()
@@ -119,7 +117,7 @@ func putUntilKilled(t *testing.T, store storage.Objects) {
 }
 
 // requireWhole checks that an object's content is what its key says.
-func requireWhole(t *testing.T, store storage.Objects, key string) {
+func requireWhole(t *testing.T, store ObjectStore, key string) {
 	t.Helper()
 	object, err := store.Stat(t.Context(), key)
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
-
-	"attestry/storage"
 )
 
 // objectStream gives size bytes that follow from the seed.
@@ -39,7 +37,7 @@ func (h hookReader) Read([]byte) (int, error) {
 
 // objectMemory streams 64 MiB in and out and looks at the heap on the way. A store
 // may hold a part of the stream, but not all of it.
-func objectMemory(t *testing.T, store storage.Objects) {
+func objectMemory(t *testing.T, store ObjectStore) {
 	const size, bound = 64 * mib, 40 * mib
 	before := liveHeap()
 	in := &heapReader{r: objectStream(1, size)}

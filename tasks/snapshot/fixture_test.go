@@ -15,6 +15,7 @@ import (
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/storagetest"
 	"attestry/tasks/snapshot"
 )
 
@@ -88,6 +89,14 @@ func newScene(t testing.TB, wrap func(storage.Documents) storage.Documents) *sce
 	}
 	s.create(t, s.env)
 	return s
+}
+
+// wantNoObjects fails if an object is left in the object store.
+func (s *scene) wantNoObjects(t *testing.T) {
+	t.Helper()
+	if left := storagetest.FileKeys(t, filepath.Join(s.folder, "objects")); len(left) > 0 {
+		t.Errorf("objects %q are left", left)
+	}
 }
 
 // another is the scene as another process sees it, whose engine may be wrapped.

@@ -7,7 +7,6 @@ import (
 
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
-	"attestry/storage"
 	"attestry/storage/environments"
 	"attestry/tasks/snapshot"
 )
@@ -83,12 +82,7 @@ func TestRetriedReportIsProcessedBehindThoseThatWait(t *testing.T) {
 				t.Errorf("parked are still %v", left)
 			}
 			assertSwept(t, s)
-			if err := s.store.Objects.List(t.Context(), "", func(object storage.Object) bool {
-				t.Errorf("object %s is left", object.Key)
-				return true
-			}); err != nil {
-				t.Error(err)
-			}
+			s.wantNoObjects(t)
 		})
 	}
 }

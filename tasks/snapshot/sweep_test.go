@@ -76,13 +76,7 @@ func TestReportThatTheSweepTakesForProcessedKeepsItsContent(t *testing.T) {
 	if head := s.head(t); head.Last != 3 || head.VerdictOf(3) != rules.Created {
 		t.Errorf("head is %+v", head)
 	}
-	err = s.store.Objects.List(t.Context(), "", func(object storage.Object) bool {
-		t.Errorf("object %s is left", object.Key)
-		return true
-	})
-	if err != nil {
-		t.Error(err)
-	}
+	s.wantNoObjects(t)
 }
 
 // weighing adds up the bodies of reports that queries bring.
