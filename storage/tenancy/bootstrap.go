@@ -13,9 +13,9 @@ import (
 
 // ApplyBootstrap makes what is declared and not yet there, and sets what is there
 // to what is declared: e-mails, roles, switches, descriptions and expiries of
-// keys. What is no longer declared stays, and a revoked key stays revoked. It can
-// be repeated, and several processes may do it at once. A declaration with a fault
-// changes nothing; all faults are told at once.
+// keys. What is no longer declared stays. It can be repeated, and several processes
+// may do it at once. A declaration with a fault changes nothing; all faults are told
+// at once.
 //
 // It returns the keys it made, also along with an error: nothing can tell their
 // secrets again. A key that was made for a user and a description is not made

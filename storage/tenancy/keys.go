@@ -33,8 +33,8 @@ type knownKey struct {
 
 // Authenticate returns whom a secret speaks for. Secrets that are malformed,
 // unknown, expired or revoked are Unauthorized, all with one text. An expiry acts
-// at once; so does a revocation made by this process, and one made by another
-// process within tenancyCacheAge.
+// at once; so does one that this process has just set, and one that another process
+// has set within tenancyCacheAge.
 func (t *Tenancy) Authenticate(ctx context.Context, secret string) (evidence.Principal, error) {
 	if secret == "" || evidence.MistypedAPIKey(secret) {
 		return evidence.Principal{}, invalidKey()
@@ -79,45 +79,6 @@ func (t *Tenancy) noteUse(known *knownKey, now int64) {
 	t.uses.note(known.key, now)
 }
 
-// RevokeKey ends a key of an owner from now on. A key that is unknown, expired or
-// revoked already is NotFound.
-func (t *Tenancy) RevokeKey(ctx context.Context, ownerID, keyID string) error {
-	hash, err := t.keyHash(ctx, ownerID, keyID)
-	if err != nil {
-		return err
-	}
-	now := t.clock().Unix()
-	_, err = t.keys.Update(ctx, hash, func(key *evidence.Key) error {
-		if !key.ActiveAt(now) {
-			return keyNotFound()
-		}
-		key.RevokedAt = now
-		return nil
-	})
-	t.knownKeys.Forget(hash)
-	return maskHash(err, hash)
-}
-
-// keyHash finds the hash of an owner's key by its id, or returns NotFound.
-func (t *Tenancy) keyHash(ctx context.Context, ownerID, keyID string) (string, error) {
-	query := storage.Query{Index: "owner", Equal: []any{ownerID}, Limit: storage.MaxMany}
-	for {
-		keys, next, err := t.keys.Find(ctx, query)
-		if err != nil {
-			return "", err
-		}
-		for _, key := range keys {
-			if key.ID == keyID {
-				return key.Hash, nil
-			}
-		}
-		if next == "" {
-			return "", keyNotFound()
-		}
-		query.After = next
-	}
-}
-
 func (t *Tenancy) newKey(owner evidence.User, secret evidence.Secret, declared evidence.DeclaredKey) evidence.Key {
 	return evidence.Key{
 		ID:          evidence.NewID(),
@@ -132,10 +93,6 @@ func (t *Tenancy) newKey(owner evidence.User, secret evidence.Secret, declared e
 
 func invalidKey() error {
 	return evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage)
-}
-
-func keyNotFound() error {
-	return evidence.NewError(evidence.NotFound, "API key not found")
 }
 
 // maskHash keeps a hash out of an error's text, since a short key that was
