@@ -14,13 +14,8 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// The queues. Each is served by the workers that are told to.
-const (
-	QueueReports       = "reports"
-	QueueCompliance    = "compliance"
-	QueueNotifications = "notifications"
-	QueuePackages      = "packages"
-)
+// QueueReports is the queue of reports. It is served by the workers that are told to.
+const QueueReports = "reports"
 
 // TypeReport is the task that drains an environment's waiting reports.
 const TypeReport = "environment:report"

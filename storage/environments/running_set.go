@@ -111,15 +111,6 @@ func (r *RunningSet) OfRepo(ctx context.Context, repo string) ([]Running, error)
 	return entries, err
 }
 
-// Find returns where a fingerprint runs in an organization, at most MaxMany
-// places.
-func (r *RunningSet) Find(ctx context.Context, org, fingerprint string) ([]Running, error) {
-	found, _, err := r.collection.Find(ctx, storage.Query{
-		Index: "fingerprint", Equal: []any{org, fingerprint}, Limit: storage.MaxMany,
-	})
-	return found, err
-}
-
 // Any tells whether one of the fingerprints runs, or is about to, in an
 // organization.
 func (r *RunningSet) Any(ctx context.Context, org string, fingerprints []string) (bool, error) {

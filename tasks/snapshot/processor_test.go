@@ -191,12 +191,12 @@ func TestDamagedReportIsGivenUpAndTheRestGoesOn(t *testing.T) {
 func assertRunning(t *testing.T, s *scene, want map[string]bool) {
 	t.Helper()
 	for name, runs := range want {
-		found, err := s.store.Running.Find(t.Context(), "org", fingerprint(name))
+		found, err := s.store.Running.Any(t.Context(), "org", []string{fingerprint(name)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (len(found) > 0) != runs {
-			t.Errorf("%s: running is %v, want %v", name, len(found) > 0, runs)
+		if found != runs {
+			t.Errorf("%s: running is %v, want %v", name, found, runs)
 		}
 	}
 }
