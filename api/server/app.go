@@ -58,8 +58,8 @@ type Deps struct {
 	Checks []monitor.Check
 	// RequestTimeout bounds the work on a request; 0 means 30 s.
 	RequestTimeout time.Duration
-	// ShutdownTimeout is how long requests under way may still take once Listen's
-	// context has ended; 0 means 15 s.
+	// ShutdownTimeout is how long requests under way may still take once the context of
+	// Serve has ended; 0 means 15 s.
 	ShutdownTimeout time.Duration
 	// MemoryBudget is how much memory the bodies and answers of all requests under way
 	// may take up, in bytes; 0 means admission.DefaultTotal.
@@ -215,21 +215,8 @@ func jsonFormat() huma.Format {
 	}
 }
 
-// App returns the fiber application, for tests.
-func (s *Server) App() *fiber.App { return s.app }
-
-// Listen serves on a TCP address until ctx ends, then lets the requests under way
-// finish.
-func (s *Server) Listen(ctx context.Context, addr string) error {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", addr)
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	return s.Serve(ctx, listener)
-}
-
-// Serve is Listen on a listener that is there already. It closes it.
+// Serve serves on a listener, which it closes, until ctx ends, then lets the requests
+// under way finish.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	served := make(chan error, 1)
 	go func() { served <- s.app.Listener(lingeringListener{listener}) }()
@@ -240,27 +227,18 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	timeout, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.shutdownTimeout)
 	defer cancel()
-	err := s.Shutdown(timeout)
+	err := s.app.ShutdownWithContext(timeout)
 	if errors.Is(err, context.DeadlineExceeded) {
 		// Clients that never end a request must not turn a stop into a failure.
 		s.logger.WarnContext(ctx, "stopped with requests under way", slog.String("after", s.shutdownTimeout.String()))
 		return nil
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("shut down: %w", err)
 	}
 	// A server that was told to stop before it knew its listener would serve on.
 	if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("close listener: %w", err)
 	}
 	return <-served
-}
-
-// Shutdown takes no more requests and waits for those under way, at most until
-// ctx ends.
-func (s *Server) Shutdown(ctx context.Context) error {
-	if err := s.app.ShutdownWithContext(ctx); err != nil {
-		return fmt.Errorf("shut down: %w", err)
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,30 +62,20 @@ var ConfigureHuma = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
 })
 
+var statuses = map[evidence.Code]int{
+	evidence.Invalid:      http.StatusBadRequest,
+	evidence.Unauthorized: http.StatusUnauthorized,
+	evidence.Forbidden:    http.StatusForbidden,
+	evidence.NotFound:     http.StatusNotFound,
+	evidence.Conflict:     http.StatusConflict,
+	evidence.TooLarge:     http.StatusRequestEntityTooLarge,
+	evidence.Damaged:      http.StatusBadGateway,
+	evidence.Unavailable:  http.StatusServiceUnavailable,
+}
+
 // statusOf maps the error codes to statuses.
 func statusOf(code evidence.Code) int {
-	switch code {
-	case evidence.Invalid:
-		return http.StatusBadRequest
-	case evidence.Unauthorized:
-		return http.StatusUnauthorized
-	case evidence.Forbidden:
-		return http.StatusForbidden
-	case evidence.NotFound:
-		return http.StatusNotFound
-	case evidence.Conflict:
-		return http.StatusConflict
-	case evidence.TooLarge:
-		return http.StatusRequestEntityTooLarge
-	case evidence.RateLimited:
-		return http.StatusTooManyRequests
-	case evidence.Damaged:
-		return http.StatusBadGateway
-	case evidence.Unavailable:
-		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
-	}
+	return cmp.Or(statuses[code], http.StatusInternalServerError)
 }
 
 // problemOf is the funnel: every error that leaves as an answer passes it.
@@ -136,7 +127,7 @@ func problemOfEvidence(e *evidence.Error) *problem {
 	switch e.Code {
 	case evidence.Unauthorized:
 		p.headers.Set("WWW-Authenticate", "Bearer")
-	case evidence.RateLimited, evidence.Unavailable:
+	case evidence.Unavailable:
 		retryable(p, e.RetryAfter)
 	}
 	return p

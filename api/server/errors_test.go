@@ -20,7 +20,7 @@ func TestErrorsBecomeStatusAndMessage(t *testing.T) {
 		"internal":    {500, internalMessage, ""},
 		"deadline":    {503, overloadedMessage, "1"},
 		"conflict":    {409, "taken", ""},
-		"limited":     {429, "slower", "2"},
+		"slower":      {503, "slower", "2"},
 		"unavailable": {503, "later", "1"},
 	} {
 		got := s.send(t, "POST", links.Prefix+"/things/acme/"+name+"/fail", "reader", "")
@@ -50,7 +50,7 @@ func TestInternalErrorsAreLoggedWithTheRequestID(t *testing.T) {
 func TestEveryCodeHasAStatus(t *testing.T) {
 	for code, want := range map[evidence.Code]int{
 		evidence.Invalid: 400, evidence.Unauthorized: 401, evidence.Forbidden: 403, evidence.NotFound: 404, evidence.Conflict: 409,
-		evidence.TooLarge: 413, evidence.RateLimited: 429, evidence.Internal: 500, evidence.Unavailable: 503, "new": 500,
+		evidence.TooLarge: 413, evidence.Internal: 500, evidence.Unavailable: 503, "new": 500,
 	} {
 		if got := statusOf(code); got != want {
 			t.Errorf("%s → %d, want %d", code, got, want)

@@ -122,7 +122,7 @@ func TestRequestsUnderWayFinishWhenTheServerStops(t *testing.T) {
 	}()
 	<-entered
 	stopped := make(chan error, 1)
-	go func() { stopped <- s.Shutdown(context.Background()) }()
+	go func() { stopped <- s.app.ShutdownWithContext(context.Background()) }()
 	close(release)
 	if status := <-answered; status != 200 {
 		t.Errorf("the request under way got %d", status)

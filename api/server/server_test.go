@@ -274,8 +274,8 @@ func failing(_ context.Context, in *thingInput) (*textOutput, error) {
 		return nil, context.DeadlineExceeded
 	case "conflict":
 		return nil, evidence.NewError(evidence.Conflict, "taken")
-	case "limited":
-		return nil, &evidence.Error{Code: evidence.RateLimited, Message: "slower", RetryAfter: 1500 * time.Millisecond}
+	case "slower":
+		return nil, &evidence.Error{Code: evidence.Unavailable, Message: "slower", RetryAfter: 1500 * time.Millisecond}
 	default:
 		return nil, &evidence.Error{Code: evidence.Unavailable, Message: "later"}
 	}
