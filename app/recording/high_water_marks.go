@@ -8,6 +8,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/cache"
 )
 
 var highWaterMarkSchema = &storage.Schema{Name: "marks"}
@@ -73,12 +74,12 @@ func (m *highWaterMark) advance(newest float64) bool {
 type highWaterMarks struct {
 	collection *storage.Collection[highWaterMark]
 	clock      evidence.Clock
-	known      *storage.Cache[float64]
+	known      *cache.TTL[float64]
 }
 
 func newHighWaterMarks(docs storage.Documents, clock evidence.Clock) *highWaterMarks {
 	return &highWaterMarks{
-		clock: clock, known: storage.NewCache[float64](highWaterMarkAge, highWaterMarkCacheSize),
+		clock: clock, known: cache.NewTTL[float64](highWaterMarkAge, highWaterMarkCacheSize),
 		collection: storage.NewCollection(docs, highWaterMarkSchema, func(m *highWaterMark) string { return m.Org }, nil),
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/cache"
 )
 
 // maxCachedBytes bounds the cache of chunks by their size in JSON; in memory they
@@ -27,12 +28,12 @@ type identified struct {
 // immutable, so what was read or written once can be kept in memory.
 type chunks struct {
 	collection *storage.Collection[identified]
-	cache      *storage.LRU[snapshot.Chunk]
+	cache      *cache.LRU[snapshot.Chunk]
 }
 
 func newChunks(docs storage.Documents) *chunks {
 	return &chunks{
-		cache: storage.NewLRU[snapshot.Chunk](maxCachedBytes),
+		cache: cache.NewLRU[snapshot.Chunk](maxCachedBytes),
 		collection: storage.NewCollection(docs, chunkSchema,
 			func(c *identified) string { return c.id }, nil),
 	}

@@ -9,10 +9,10 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
-	"attestry/storage"
+	"attestry/storage/cache"
 )
 
-func newTestChunks() *chunks { return &chunks{cache: storage.NewLRU[snapshot.Chunk](maxCachedBytes)} }
+func newTestChunks() *chunks { return &chunks{cache: cache.NewLRU[snapshot.Chunk](maxCachedBytes)} }
 
 // TestCachedChunkKeepsNoMoreThanItself caches one chunk of a large report, as every
 // small change does, and lets go of the rest.

@@ -13,6 +13,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/attestation"
 	"attestry/storage"
+	"attestry/storage/cache"
 )
 
 const (
@@ -56,14 +57,14 @@ type AttestationTypes struct {
 	heads       *storage.Collection[evidence.AttestationType]
 	versions    *storage.Collection[evidence.AttestationTypeVersion]
 	objects     storage.Objects
-	definitions *storage.LRU[attestation.Definition]
+	definitions *cache.LRU[attestation.Definition]
 }
 
 // NewAttestationTypes binds the repository to an engine.
 func NewAttestationTypes(docs storage.Documents, objects storage.Objects) *AttestationTypes {
 	return &AttestationTypes{
 		objects:     objects,
-		definitions: storage.NewLRU[attestation.Definition](maxDefinitionBytes),
+		definitions: cache.NewLRU[attestation.Definition](maxDefinitionBytes),
 		heads: storage.NewCollection(docs, attestationTypeSchema,
 			func(t *evidence.AttestationType) string { return attestationTypeID(t.Org, t.Name) },
 			func(t *evidence.AttestationType) map[string]any {

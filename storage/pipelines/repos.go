@@ -11,6 +11,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/cache"
 )
 
 var repoSchema = &storage.Schema{
@@ -34,14 +35,14 @@ const (
 type Repos struct {
 	collection *storage.Collection[evidence.Repo]
 	clock      evidence.Clock
-	reported   *storage.Cache[evidence.Repo]
+	reported   *cache.TTL[evidence.Repo]
 }
 
 // NewRepos binds the repository to an engine.
 func NewRepos(docs storage.Documents, clock evidence.Clock) *Repos {
 	return &Repos{
 		clock:    clock,
-		reported: storage.NewCache[evidence.Repo](repoCacheAge, repoCacheSize),
+		reported: cache.NewTTL[evidence.Repo](repoCacheAge, repoCacheSize),
 		collection: storage.NewCollection(docs, repoSchema,
 			func(r *evidence.Repo) string { return repoDocument(r.Org, r.ID) },
 			func(r *evidence.Repo) map[string]any {

@@ -9,6 +9,7 @@ import (
 
 	"attestry/evidence/template"
 	"attestry/storage"
+	"attestry/storage/cache"
 )
 
 const (
@@ -46,7 +47,7 @@ type templateRecord struct {
 type Templates struct {
 	collection *storage.Collection[templateRecord]
 	objects    storage.Objects
-	cache      *storage.LRU[StoredTemplate]
+	cache      *cache.LRU[StoredTemplate]
 	empty      StoredTemplate
 }
 
@@ -59,7 +60,7 @@ func NewTemplates(docs storage.Documents, objects storage.Objects) *Templates {
 	return &Templates{
 		objects: objects,
 		empty:   StoredTemplate{ID: template.ID([]byte(template.Empty)), Content: []byte(template.Empty), Template: empty},
-		cache:   storage.NewLRU[StoredTemplate](maxCachedTemplates),
+		cache:   cache.NewLRU[StoredTemplate](maxCachedTemplates),
 		collection: storage.NewCollection(docs, templateSchema,
 			func(t *templateRecord) string { return templateKey(t.Org, t.ID) }, nil),
 	}

@@ -7,6 +7,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/cache"
 )
 
 const (
@@ -26,8 +27,8 @@ type Tenancy struct {
 	organizations *storage.Collection[evidence.Organization]
 	members       *storage.Collection[evidence.Membership]
 	keys          *storage.Collection[evidence.Key]
-	knownKeys     *storage.Cache[*knownKey]
-	accesses      *storage.Cache[evidence.OrgAccess]
+	knownKeys     *cache.TTL[*knownKey]
+	accesses      *cache.TTL[evidence.OrgAccess]
 	uses          *keyUses
 }
 
@@ -41,8 +42,8 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 		organizations: storage.NewCollection(docs, organizationSchema, organizationID, organizationFields),
 		members:       storage.NewCollection(docs, memberSchema, memberID, nil),
 		keys:          keys,
-		knownKeys:     storage.NewCache[*knownKey](tenancyCacheAge, tenancyCacheSize),
-		accesses:      storage.NewCache[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
+		knownKeys:     cache.NewTTL[*knownKey](tenancyCacheAge, tenancyCacheSize),
+		accesses:      cache.NewTTL[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
 		uses:          newKeyUses(keys, log),
 	}
 }

@@ -1,14 +1,14 @@
-package storage
+package cache
 
 import (
 	"sync"
 	"time"
 )
 
-// Cache remembers look-ups for a while. It is bounded in size and in age, and a
+// TTL remembers look-ups for a while. It is bounded in size and in age, and a
 // look-up that was under way when something was forgotten is not remembered, so
 // that forgetting acts at once in this process.
-type Cache[V any] struct {
+type TTL[V any] struct {
 	age  time.Duration
 	size int
 
@@ -22,14 +22,14 @@ type cached[V any] struct {
 	read  time.Time
 }
 
-// NewCache makes a cache of at most size values that are remembered for an age.
-func NewCache[V any](age time.Duration, size int) *Cache[V] {
-	return &Cache[V]{age: age, size: size, entries: map[string]cached[V]{}}
+// NewTTL makes a cache of at most size values that are remembered for an age.
+func NewTTL[V any](age time.Duration, size int) *TTL[V] {
+	return &TTL[V]{age: age, size: size, entries: map[string]cached[V]{}}
 }
 
 // Get returns what is remembered under key, and the version to hand to put when
 // there is nothing.
-func (c *Cache[V]) Get(key string, now time.Time) (value V, version uint64, ok bool) {
+func (c *TTL[V]) Get(key string, now time.Time) (value V, version uint64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	entry, ok := c.entries[key]
@@ -46,7 +46,7 @@ func (c *Cache[V]) Get(key string, now time.Time) (value V, version uint64, ok b
 
 // Put remembers a value read at a moment, unless something was forgotten since
 // version. When the cache is full an arbitrary entry makes room.
-func (c *Cache[V]) Put(key string, value V, read time.Time, version uint64) {
+func (c *TTL[V]) Put(key string, value V, read time.Time, version uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if version != c.version {
@@ -62,7 +62,7 @@ func (c *Cache[V]) Put(key string, value V, read time.Time, version uint64) {
 }
 
 // Forget drops one entry.
-func (c *Cache[V]) Forget(key string) {
+func (c *TTL[V]) Forget(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.version++
@@ -70,7 +70,7 @@ func (c *Cache[V]) Forget(key string) {
 }
 
 // Clear drops all entries.
-func (c *Cache[V]) Clear() {
+func (c *TTL[V]) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.version++

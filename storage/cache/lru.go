@@ -1,4 +1,5 @@
-package storage
+// Package cache keeps values in memory.
+package cache
 
 import (
 	"container/list"

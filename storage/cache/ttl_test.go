@@ -1,4 +1,4 @@
-package storage
+package cache
 
 import (
 	"strconv"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestCacheIsBounded(t *testing.T) {
-	c := NewCache[int](time.Minute, 100)
+	c := NewTTL[int](time.Minute, 100)
 	now := time.Unix(1000, 0)
 	for i := range 10_000 {
 		c.Put(strconv.Itoa(i), i, now, 0)
@@ -26,7 +26,7 @@ func TestCacheIsBounded(t *testing.T) {
 }
 
 func TestCacheForgetsByAge(t *testing.T) {
-	c := NewCache[int](10*time.Second, 10)
+	c := NewTTL[int](10*time.Second, 10)
 	read := time.Unix(1000, 0)
 	for _, one := range []struct {
 		after time.Duration
@@ -40,7 +40,7 @@ func TestCacheForgetsByAge(t *testing.T) {
 }
 
 func TestCacheRefusesWhatWasReadBeforeAForgetting(t *testing.T) {
-	c := NewCache[int](time.Minute, 10)
+	c := NewTTL[int](time.Minute, 10)
 	now := time.Unix(1000, 0)
 	forgettings := map[string]func(){"forget": func() { c.Forget("key") }, "clear": c.Clear}
 	for name, forget := range forgettings {
@@ -54,7 +54,7 @@ func TestCacheRefusesWhatWasReadBeforeAForgetting(t *testing.T) {
 }
 
 func TestCacheIsSafeForConcurrentUse(t *testing.T) {
-	c := NewCache[int](time.Minute, 8)
+	c := NewTTL[int](time.Minute, 8)
 	now := time.Unix(1000, 0)
 	var wg sync.WaitGroup
 	for i := range 8 {
