@@ -12,6 +12,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/attestation"
+	"attestry/storage/cache"
 )
 
 // ServeChild answers requests until the parent ends and then exits, if this process
@@ -38,7 +39,7 @@ func serve(in io.Reader, out io.Writer) error {
 	if err := limits.apply(); err != nil {
 		return err
 	}
-	server := server{limits: limits, schemas: schemas{room: limits.Memory / 2}}
+	server := newServer(limits)
 	for {
 		var r request
 		if err := requests.Decode(&r); errors.Is(err, io.EOF) {
@@ -54,8 +55,15 @@ func serve(in io.Reader, out io.Writer) error {
 
 // server answers requests in a child process.
 type server struct {
-	limits  Limits
-	schemas schemas
+	limits Limits
+	// schemas are compiled ones by their source. Their size is taken to be what
+	// compiling them allocated, which is several times what they occupy: a short source
+	// can compile to a large schema.
+	schemas *cache.LRU[*attestation.Schema]
+}
+
+func newServer(limits Limits) *server {
+	return &server{limits: limits, schemas: cache.NewLRU[*attestation.Schema](int(limits.Memory / 2))}
 }
 
 // answer applies the limits to compiling and judging separately, so that it makes no
@@ -81,12 +89,12 @@ func (s *server) answer(r request) answer {
 }
 
 func (s *server) compiled(source json.RawMessage) (schema *attestation.Schema, err error) {
-	if schema = s.schemas.get(source); schema != nil {
+	if schema, ok := s.schemas.Get(string(source)); ok {
 		return schema, nil
 	}
 	allocated := s.limits.watch(func() { schema, err = attestation.CompileSchema(source) })
 	if err == nil {
-		s.schemas.put(source, schema, allocated)
+		s.schemas.Put(string(source), schema, int(allocated)+len(source))
 	}
 	return schema, err
 }

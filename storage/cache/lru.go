@@ -6,52 +6,60 @@ import (
 	"sync"
 )
 
-// LRU keeps what was used last of things that never change, up to a number of
-// bytes in all.
-type LRU[T any] struct {
-	mu      sync.Mutex
-	Most    int        // bytes
-	Size    int        // bytes
-	Order   *list.List // of *recentEntry[T], used last in front
-	Entries map[string]*list.Element
+// LRU keeps the values that were used last, up to a total size. It is safe for
+// concurrent use.
+type LRU[V any] struct {
+	maxSize int
+
+	mu       sync.Mutex
+	size     int
+	order    *list.List // of *entry[V], used last in front
+	elements map[string]*list.Element
 }
 
-type recentEntry[T any] struct {
+type entry[V any] struct {
 	key   string
-	value T
-	size  int // bytes
+	value V
+	size  int
 }
 
-// NewLRU makes a cache of at most that many bytes.
-func NewLRU[T any](most int) *LRU[T] {
-	return &LRU[T]{Most: most, Order: list.New(), Entries: map[string]*list.Element{}}
+// NewLRU makes a cache of values that are at most of that size in all, in the unit of
+// Put.
+func NewLRU[V any](maxSize int) *LRU[V] {
+	return &LRU[V]{maxSize: maxSize, order: list.New(), elements: map[string]*list.Element{}}
 }
 
 // Get returns the value of a key and makes it the one used last.
-func (r *LRU[T]) Get(key string) (T, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	element, ok := r.Entries[key]
+func (c *LRU[V]) Get(key string) (value V, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	element, ok := c.elements[key]
 	if !ok {
-		var none T
-		return none, false
+		return value, false
 	}
-	r.Order.MoveToFront(element)
-	return element.Value.(*recentEntry[T]).value, true
+	c.order.MoveToFront(element)
+	return element.Value.(*entry[V]).value, true
 }
 
-// Put keeps a value of a size; one that is larger than all that may be kept is not.
-func (r *LRU[T]) Put(key string, value T, size int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, ok := r.Entries[key]; ok || size > r.Most {
+// Put keeps a value of a size instead of those used longest ago. One that is larger
+// than all that may be kept is not.
+func (c *LRU[V]) Put(key string, value V, size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.elements[key]; ok {
+		c.remove(known)
+	}
+	if size > c.maxSize {
 		return
 	}
-	r.Entries[key] = r.Order.PushFront(&recentEntry[T]{key: key, value: value, size: size})
-	r.Size += size
-	for r.Size > r.Most {
-		oldest := r.Order.Remove(r.Order.Back()).(*recentEntry[T])
-		delete(r.Entries, oldest.key)
-		r.Size -= oldest.size
+	c.elements[key] = c.order.PushFront(&entry[V]{key: key, value: value, size: size})
+	for c.size += size; c.size > c.maxSize; {
+		c.remove(c.order.Back())
 	}
+}
+
+func (c *LRU[V]) remove(element *list.Element) {
+	removed := c.order.Remove(element).(*entry[V])
+	delete(c.elements, removed.key)
+	c.size -= removed.size
 }

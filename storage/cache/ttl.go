@@ -5,74 +5,54 @@ import (
 	"time"
 )
 
-// TTL remembers look-ups for a while. It is bounded in size and in age, and a
-// look-up that was under way when something was forgotten is not remembered, so
-// that forgetting acts at once in this process.
+// TTL remembers look-ups for a while. It is bounded in number and in age, and a
+// look-up that was under way when the cache was cleared is not remembered, so that
+// clearing acts at once in this process. It is safe for concurrent use.
 type TTL[V any] struct {
-	age  time.Duration
-	size int
+	age   time.Duration
+	limit int // values
 
 	mu      sync.Mutex
 	version uint64
-	entries map[string]cached[V]
+	values  *LRU[timed[V]]
 }
 
-type cached[V any] struct {
+type timed[V any] struct {
 	value V
 	read  time.Time
 }
 
-// NewTTL makes a cache of at most size values that are remembered for an age.
-func NewTTL[V any](age time.Duration, size int) *TTL[V] {
-	return &TTL[V]{age: age, size: size, entries: map[string]cached[V]{}}
+// NewTTL makes a cache of at most limit values that are remembered for an age.
+func NewTTL[V any](age time.Duration, limit int) *TTL[V] {
+	return &TTL[V]{age: age, limit: limit, values: NewLRU[timed[V]](limit)}
 }
 
-// Get returns what is remembered under key, and the version to hand to put when
+// Get returns what is remembered under key, and the version to hand to Put when
 // there is nothing.
 func (c *TTL[V]) Get(key string, now time.Time) (value V, version uint64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	entry, ok := c.entries[key]
-	if !ok {
-		return value, c.version, false
-	}
+	found, ok := c.values.Get(key)
 	// An age below zero means that the clock was set back.
-	if age := now.Sub(entry.read); age < 0 || age >= c.age {
-		delete(c.entries, key)
+	if age := now.Sub(found.read); !ok || age < 0 || age >= c.age {
 		return value, c.version, false
 	}
-	return entry.value, c.version, true
+	return found.value, c.version, true
 }
 
-// Put remembers a value read at a moment, unless something was forgotten since
-// version. When the cache is full an arbitrary entry makes room.
+// Put remembers a value read at a moment, unless the cache was cleared since version.
 func (c *TTL[V]) Put(key string, value V, read time.Time, version uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if version != c.version {
-		return
+	if version == c.version {
+		c.values.Put(key, timed[V]{value: value, read: read}, 1)
 	}
-	if _, known := c.entries[key]; !known && len(c.entries) >= c.size {
-		for other := range c.entries {
-			delete(c.entries, other)
-			break
-		}
-	}
-	c.entries[key] = cached[V]{value: value, read: read}
 }
 
-// Forget drops one entry.
-func (c *TTL[V]) Forget(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.version++
-	delete(c.entries, key)
-}
-
-// Clear drops all entries.
+// Clear drops all values.
 func (c *TTL[V]) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.version++
-	clear(c.entries)
+	c.values = NewLRU[timed[V]](c.limit)
 }

@@ -13,14 +13,14 @@ func TestCacheIsBounded(t *testing.T) {
 	for i := range 10_000 {
 		c.Put(strconv.Itoa(i), i, now, 0)
 	}
-	if len(c.entries) != 100 {
-		t.Errorf("%d entries, want 100", len(c.entries))
+	if len(c.values.elements) != 100 {
+		t.Errorf("%d entries, want 100", len(c.values.elements))
 	}
 	if got, _, ok := c.Get("9999", now); !ok || got != 9999 {
 		t.Error("the newest entry is not there")
 	}
 	c.Put("9999", 1, now, 0)
-	if len(c.entries) != 100 {
+	if len(c.values.elements) != 100 {
 		t.Error("an entry that was there made another one go")
 	}
 }
@@ -39,17 +39,14 @@ func TestCacheForgetsByAge(t *testing.T) {
 	}
 }
 
-func TestCacheRefusesWhatWasReadBeforeAForgetting(t *testing.T) {
+func TestCacheRefusesWhatWasReadBeforeItWasCleared(t *testing.T) {
 	c := NewTTL[int](time.Minute, 10)
 	now := time.Unix(1000, 0)
-	forgettings := map[string]func(){"forget": func() { c.Forget("key") }, "clear": c.Clear}
-	for name, forget := range forgettings {
-		_, version, _ := c.Get("key", now)
-		forget()
-		c.Put("key", 7, now, version)
-		if _, _, ok := c.Get("key", now); ok {
-			t.Errorf("after %s the old value is there", name)
-		}
+	_, version, _ := c.Get("key", now)
+	c.Clear()
+	c.Put("key", 7, now, version)
+	if _, _, ok := c.Get("key", now); ok {
+		t.Error("the old value is there")
 	}
 }
 
@@ -64,13 +61,13 @@ func TestCacheIsSafeForConcurrentUse(t *testing.T) {
 				_, version, _ := c.Get(key, now)
 				c.Put(key, j, now, version)
 				if j%100 == 0 {
-					c.Forget(key)
+					c.Clear()
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if len(c.entries) > 8 {
-		t.Errorf("%d entries, want at most 8", len(c.entries))
+	if len(c.values.elements) > 8 {
+		t.Errorf("%d entries, want at most 8", len(c.values.elements))
 	}
 }

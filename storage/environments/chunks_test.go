@@ -50,7 +50,13 @@ func TestChunkCacheIsBoundedByBytes(t *testing.T) {
 	for i := range 200 {
 		kept.keep(fmt.Sprint(i), snapshot.Chunk{Artifacts: []snapshot.Artifact{{Name: "image", Pods: pods}}})
 	}
-	if held := len(cache.Entries); held == 0 || held > 64 || cache.Order.Len() != held {
+	held := 0
+	for i := range 200 {
+		if _, ok := cache.Get(fmt.Sprint(i)); ok {
+			held++
+		}
+	}
+	if held == 0 || held > 64 {
 		t.Errorf("%d chunks of a megabyte each are held", held)
 	}
 	if _, ok := cache.Get("199"); !ok {
@@ -64,8 +70,8 @@ func TestChunkLargerThanTheCacheIsNotHeld(t *testing.T) {
 	huge := snapshot.Chunk{Artifacts: []snapshot.Artifact{{Name: strings.Repeat("n", 64<<20)}}}
 	kept.keep("small", snapshot.Chunk{Children: []string{"x"}})
 	kept.keep("huge", huge)
-	if _, ok := cache.Get("huge"); ok || cache.Size < 0 || len(cache.Entries) != cache.Order.Len() {
-		t.Errorf("held %v, size %d, %d entries", ok, cache.Size, len(cache.Entries))
+	if _, ok := cache.Get("huge"); ok {
+		t.Error("it is held")
 	}
 }
 
@@ -102,7 +108,7 @@ func TestLargeEnvironmentStaysInMemory(t *testing.T) {
 	}
 	for id := range tree.Chunks {
 		if _, ok := kept.cache.Get(id); !ok {
-			t.Fatalf("chunks are dropped: %d of %d bytes are kept", kept.cache.Size, kept.cache.Most)
+			t.Fatalf("chunk %s is dropped", id)
 		}
 	}
 }

@@ -2,32 +2,11 @@ package evaluation
 
 import (
 	"encoding/json"
-	"fmt"
 	"testing"
-
-	"attestry/evidence/attestation"
 )
 
-func TestSchemasUsedLastAreKept(t *testing.T) {
-	s := schemas{room: 100}
-	source := func(i int) json.RawMessage { return fmt.Appendf(nil, "%010d", i) }
-	for i := range 4 {
-		s.get(source(0)) // is used all the time
-		s.put(source(i), &attestation.Schema{}, 23)
-	}
-	for i, want := range []bool{true, false, true, true} {
-		if got := s.get(source(i)) != nil; got != want {
-			t.Errorf("schema %d: kept %v", i, got)
-		}
-	}
-	s.put(source(4), &attestation.Schema{}, 91)
-	if s.get(source(4)) != nil || s.get(source(3)) == nil {
-		t.Error("a schema beyond the room took that of others")
-	}
-}
-
 func TestSchemaIsCompiledOnce(t *testing.T) {
-	s := server{limits: productionLimits, schemas: schemas{room: productionLimits.Memory / 2}}
+	s := newServer(productionLimits)
 	judge := func(property, payload string, compliant bool) uint64 {
 		definition := schema(`{"properties":{` + each(300, property) + `}}`)
 		return s.limits.watch(func() {
