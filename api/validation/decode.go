@@ -12,7 +12,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/api/admission"
-	"attestry/evidence"
 	"attestry/evidence/jsontext"
 )
 
@@ -95,7 +94,7 @@ func ParseJSON(body []byte, at string, found Findings) (any, bool) {
 		found.Add(at, MissingText, nil)
 		return nil, false
 	}
-	if evidence.NestsDeeper(body, maxDepth) {
+	if jsontext.NestsDeeper(body, maxDepth) {
 		found.Add(at, "Invalid JSON: recursion limit exceeded", string(body[:min(len(body), MaxShown+1)]))
 		return nil, false
 	}

@@ -43,7 +43,7 @@ func decode(data json.RawMessage) (any, error) {
 	switch {
 	case len(data) > MaxPayload:
 		return nil, dataError("", "Data should have at most 1048576 bytes", data)
-	case evidence.NestsDeeper(data, MaxDepth):
+	case jsontext.NestsDeeper(data, MaxDepth):
 		return nil, dataError("", "Invalid JSON: recursion limit exceeded", data)
 	}
 	value, err := decodeJSON(data)

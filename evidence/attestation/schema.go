@@ -9,6 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"attestry/evidence"
+	"attestry/evidence/jsontext"
 )
 
 const (
@@ -86,7 +87,7 @@ func compileSchema(source json.RawMessage) (schema *jsonschema.Schema, err error
 
 // decodeSchema decodes what can be compiled in good time.
 func decodeSchema(source json.RawMessage) (any, error) {
-	if evidence.NestsDeeper(source, MaxDepth) {
+	if jsontext.NestsDeeper(source, MaxDepth) {
 		return nil, errors.New("nests too deep")
 	}
 	document, err := decodeJSON(source)

@@ -1,5 +1,5 @@
-// Package jsontext finds what is not Unicode text in JSON, which encoding/json replaces
-// by U+FFFD without an error.
+// Package jsontext examines JSON before it is decoded: how deep it nests, and what is not
+// Unicode text in it, which encoding/json replaces by U+FFFD without an error.
 package jsontext
 
 import (

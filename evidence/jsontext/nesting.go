@@ -1,4 +1,4 @@
-package evidence
+package jsontext
 
 // NestsDeeper tells whether JSON nests deeper than limit. It looks at brackets
 // outside strings only, so that it can be asked before anything recurses.
