@@ -108,7 +108,7 @@ func (o *Origin) CodeDiff() *string {
 	if o.Previous == nil {
 		return nil
 	}
-	return evidence.CompareURL(&o.Previous.Origin, &o.Origin)
+	return compareURL(&o.Previous.Origin, &o.Origin)
 }
 
 // Counts is how many running artifacts of a snapshot have each verdict. Its JSON

@@ -1,8 +1,10 @@
-package evidence
+package snapshot
 
 import (
 	"net/url"
 	"strings"
+
+	"attestry/evidence"
 )
 
 // commitForm is how a provider writes the address of a commit: that of its
@@ -54,10 +56,10 @@ func compareAtGitHub(repo, before, after string) string {
 	return repo + "/compare/" + before + "..." + after
 }
 
-// CompareURL is where the difference between the commits of two origins can be
+// compareURL is where the difference between the commits of two origins can be
 // looked at. It is nil unless both are in one repository at a provider that is
 // known by the form of its addresses.
-func CompareURL(before, after *Origin) *string {
+func compareURL(before, after *evidence.Origin) *string {
 	for _, form := range commitForms {
 		repo, ok := form.repo(after)
 		if !ok {
@@ -73,7 +75,7 @@ func CompareURL(before, after *Origin) *string {
 
 // repo is the address of the repository that an origin's commit is in, if it has the
 // provider's form and names the commit.
-func (f *commitForm) repo(origin *Origin) (string, bool) {
+func (f *commitForm) repo(origin *evidence.Origin) (string, bool) {
 	i := strings.LastIndex(origin.CommitURL, f.path)
 	if i < 0 || origin.CommitSHA == "" {
 		return "", false

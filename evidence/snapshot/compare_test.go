@@ -1,8 +1,10 @@
-package evidence
+package snapshot
 
 import (
 	"strings"
 	"testing"
+
+	"attestry/evidence"
 )
 
 func TestCommitsOfOneRepositoryCanBeCompared(t *testing.T) {
@@ -36,9 +38,9 @@ func TestCommitsOfOneRepositoryCanBeCompared(t *testing.T) {
 	} {
 		shas := strings.NewReplacer("{B}", before, "{A}", after)
 		for form, spell := range map[string]func(string) string{"lower": strings.ToLower, "upper": strings.ToUpper} {
-			got := CompareURL(
-				&Origin{CommitSHA: spell(before), CommitURL: shas.Replace(c.before)},
-				&Origin{CommitSHA: spell(after), CommitURL: shas.Replace(c.after)})
+			got := compareURL(
+				&evidence.Origin{CommitSHA: spell(before), CommitURL: shas.Replace(c.before)},
+				&evidence.Origin{CommitSHA: spell(after), CommitURL: shas.Replace(c.after)})
 			want := shas.Replace(c.want)
 			if (got == nil) != (want == "") || got != nil && *got != want {
 				t.Errorf("%s, SHAs in %s case: got %v, want %q", what, form, show(got), want)
@@ -48,9 +50,9 @@ func TestCommitsOfOneRepositoryCanBeCompared(t *testing.T) {
 }
 
 func TestUnknownCommitsCannotBeCompared(t *testing.T) {
-	known := Origin{CommitSHA: "abc", CommitURL: "https://github.com/acme/web/commit/abc"}
-	unknown := Origin{CommitURL: "https://github.com/acme/web/commit/"}
-	if CompareURL(&known, &unknown) != nil || CompareURL(&unknown, &known) != nil || CompareURL(&unknown, &unknown) != nil {
+	known := evidence.Origin{CommitSHA: "abc", CommitURL: "https://github.com/acme/web/commit/abc"}
+	unknown := evidence.Origin{CommitURL: "https://github.com/acme/web/commit/"}
+	if compareURL(&known, &unknown) != nil || compareURL(&unknown, &known) != nil || compareURL(&unknown, &unknown) != nil {
 		t.Error("a commit without a SHA is compared")
 	}
 }
