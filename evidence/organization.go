@@ -6,8 +6,13 @@ import (
 	"strings"
 )
 
-// MaxNameLength is the most characters of an organization's or a user's name.
-const MaxNameLength = 64
+const (
+	// MaxNameLength is the most characters of an organization's or a user's name.
+	MaxNameLength = 64
+	// MaxResourceName is how many characters the name of a flow, trail, attestation,
+	// artifact of a template, environment or attestation type may have.
+	MaxResourceName = 255
+)
 
 // OrganizationKind tells how an organization came to be.
 type OrganizationKind string

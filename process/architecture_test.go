@@ -27,7 +27,7 @@ const (
 )
 
 // largePackages have more files than others may have, until they are split.
-var largePackages = []string{"evidence", "storage"}
+var largePackages = []string{"storage"}
 
 // goPackage is a package of the module as its files say, without tests.
 type goPackage struct {
