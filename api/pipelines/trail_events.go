@@ -1,0 +1,91 @@
+package pipelines
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/resource"
+	"attestry/evidence"
+)
+
+// TrailEvent is an event of a trail: the members that all have, and those of its
+// type (docs/semantics.md 4.4).
+type TrailEvent struct {
+	common trailEventCommon
+	data   json.RawMessage
+}
+
+type trailEventCommon struct {
+	OrgID         string              `json:"org_id"`
+	FlowID        string              `json:"flow_id"`
+	TrailID       string              `json:"trail_id"`
+	Timestamp     float64             `json:"timestamp"`
+	Type          string              `json:"type"`
+	GitCommitInfo *evidence.GitCommit `json:"git_commit_info"`
+	RepoInfo      *trailEventRepo     `json:"repo_info"`
+}
+
+type trailEventRepo struct {
+	InnerID        string            `json:"inner_id"`
+	OrgID          string            `json:"org_id"`
+	RepoID         *string           `json:"repo_id"`
+	Name           string            `json:"name"`
+	URL            string            `json:"url"`
+	Provider       *string           `json:"provider"`
+	Description    *string           `json:"description"`
+	VCSInstance    *string           `json:"vcs_instance"`
+	NamespacePath  []string          `json:"namespace_path"`
+	AdditionalInfo json.RawMessage   `json:"additional_info"`
+	CreatedAt      float64           `json:"created_at"`
+	LastModifiedAt float64           `json:"last_modified_at"`
+	Tags           map[string]string `json:"tags"`
+}
+
+// MarshalJSON writes the members of the type behind those that all events have.
+func (e TrailEvent) MarshalJSON() ([]byte, error) {
+	common, err := json.Marshal(e.common)
+	if err != nil || len(e.data) < len(`{"":0}`) {
+		return common, err
+	}
+	joined := append(bytes.TrimSuffix(common, []byte("}")), ',')
+	return append(joined, bytes.TrimPrefix(e.data, []byte("{"))...), nil
+}
+
+// Schema describes the members that all events have.
+func (TrailEvent) Schema(huma.Registry) *huma.Schema {
+	text, object := &huma.Schema{Type: huma.TypeString}, &huma.Schema{Type: huma.TypeObject, Nullable: true, AdditionalProperties: true}
+	return &huma.Schema{
+		Type: huma.TypeObject,
+		Properties: map[string]*huma.Schema{
+			"org_id": text, "flow_id": text, "trail_id": text, "type": text,
+			"timestamp": {Type: huma.TypeNumber}, "git_commit_info": object, "repo_info": object,
+		},
+		Required:             []string{"org_id", "flow_id", "trail_id", "timestamp", "type", "git_commit_info", "repo_info"},
+		AdditionalProperties: true,
+	}
+}
+
+func showTrailEvents(trail *evidence.Trail, events []evidence.TrailEvent) []TrailEvent {
+	shown := make([]TrailEvent, 0, len(events))
+	for _, event := range events {
+		shown = append(shown, TrailEvent{data: event.Data, common: trailEventCommon{
+			OrgID: event.Org, FlowID: event.Flow, TrailID: trail.ID, Timestamp: event.Time, Type: event.Type,
+			GitCommitInfo: event.Commit, RepoInfo: showEventRepo(event.Repo),
+		}})
+	}
+	return shown
+}
+
+func showEventRepo(repo *evidence.Repo) *trailEventRepo {
+	if repo == nil {
+		return nil
+	}
+	return &trailEventRepo{
+		InnerID: repo.ID, OrgID: repo.Org, RepoID: resource.NilIfEmpty(repo.ExternalID), Name: repo.Name, URL: repo.URL,
+		Provider: resource.NilIfEmpty(repo.Provider), Description: repo.Description, VCSInstance: resource.NilIfEmpty(repo.Instance()),
+		NamespacePath: repo.NamespacePath, AdditionalInfo: repo.AdditionalInfo,
+		CreatedAt: repo.CreatedAt, LastModifiedAt: repo.LastModifiedAt, Tags: resource.EmptyIfNil(repo.Tags),
+	}
+}
