@@ -28,7 +28,113 @@ type TrailEvent struct {
 	// Commit and Repo are what the report told of them.
 	Commit *GitCommit `json:"commit,omitempty"`
 	Repo   *Repo      `json:"repo,omitempty"`
-	// Data holds the members that only events of this type have, as answers show
-	// them.
-	Data json.RawMessage `json:"data,omitempty"`
+	// Data is what only events of this type have; nil if there is nothing.
+	Data TrailEventData `json:"data,omitempty"`
+}
+
+// TrailEventData is what only events of one type, or of a few, have: a *TrailBeginData,
+// *ArtifactReportData, *AttestationReportData or *ArtifactRunData.
+type TrailEventData interface{ ofTrailEvent() }
+
+// TrailBeginData belongs to TrailReported and TrailUpdated.
+type TrailBeginData struct {
+	// SettingUserID is the id of the user who began or changed the trail.
+	SettingUserID string      `json:"setting_user_id"`
+	Trail         TrailValues `json:"trail_data_json"`
+	// Changes are the names that Trail.Apply returned.
+	Changes []string `json:"changes,omitempty"`
+}
+
+// TrailValues are what a trail was after it was begun or changed. Only TrailReported has
+// Org, Flow, Name, CreatingUserID and RepoIDs.
+type TrailValues struct {
+	Org            string                 `json:"org_id,omitempty"`
+	Flow           string                 `json:"flow_id,omitempty"`
+	Name           string                 `json:"name,omitempty"`
+	CreatingUserID string                 `json:"creating_user_id,omitempty"`
+	Description    string                 `json:"description"`
+	Commit         *GitCommit             `json:"git_commit_info"`
+	Template       string                 `json:"template_id"`
+	OriginURL      *string                `json:"origin_url"`
+	UserData       string                 `json:"user_data"` // JSON
+	RepoIDs        []string               `json:"repo_ids,omitempty"`
+	ExternalURLs   map[string]ExternalURL `json:"external_urls,omitempty"`
+}
+
+// ArtifactReportData belongs to ArtifactCreation.
+type ArtifactReportData struct {
+	Fingerprint string `json:"artifact_fingerprint"`
+	Filename    string `json:"artifact_name"`
+	Record      string `json:"artifact_id"`
+	Name        string `json:"template_reference_name"`
+	// CommitSHA is NoCommit when the commit is unknown; "" in events of the first version.
+	CommitSHA string `json:"git_commit"`
+}
+
+// AttestationReportData belongs to TrailAttestation, TrailAttestationForArtifact and
+// ArtifactAttestation.
+type AttestationReportData struct {
+	Type        string `json:"attestation_type"`
+	Compliant   bool   `json:"is_compliant"`
+	Attestation string `json:"attestation_id"`
+	Name        string `json:"template_reference_name"`
+	// Fingerprint and Filename are set of an artifact that was attested by fingerprint.
+	Fingerprint string `json:"artifact_fingerprint,omitempty"`
+	Filename    string `json:"artifact_name,omitempty"`
+	// Target is the name of the artifact that was attested, "" of a trail.
+	Target string `json:"target_artifact,omitempty"`
+	// Reattestation is not known of any attestation: always nil.
+	Reattestation *bool `json:"is_reattestation"`
+}
+
+// ArtifactRunData belongs to ArtifactStartedRunning and ArtifactStoppedRunning.
+type ArtifactRunData struct {
+	Fingerprint     string `json:"artifact_fingerprint"`
+	Environment     string `json:"environment_id"`
+	EnvironmentName string `json:"environment_name"`
+	Snapshot        int64  `json:"snapshot_index"`
+	// Instances is how many started; nil with ArtifactStoppedRunning.
+	Instances *int   `json:"replica_number,omitempty"`
+	Name      string `json:"template_reference_name"`
+}
+
+func (*TrailBeginData) ofTrailEvent()        {}
+func (*ArtifactReportData) ofTrailEvent()    {}
+func (*AttestationReportData) ofTrailEvent() {}
+func (*ArtifactRunData) ofTrailEvent()       {}
+
+// UnmarshalJSON reads a stored event, whose type says of which type its data are. Data of
+// a type that is not known are left out.
+func (e *TrailEvent) UnmarshalJSON(text []byte) error {
+	type event TrailEvent // has no UnmarshalJSON
+	var stored struct {
+		event
+		Data json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(text, &stored); err != nil {
+		return err
+	}
+	*e = TrailEvent(stored.event)
+	data := newTrailEventData(e.Type)
+	if stored.Data == nil || data == nil {
+		return nil
+	}
+	e.Data = data
+	return json.Unmarshal(stored.Data, data)
+}
+
+// newTrailEventData returns empty data for events of a type, nil for an unknown type.
+func newTrailEventData(kind string) TrailEventData {
+	switch kind {
+	case TrailReported, TrailUpdated:
+		return new(TrailBeginData)
+	case ArtifactCreation:
+		return new(ArtifactReportData)
+	case TrailAttestation, TrailAttestationForArtifact, ArtifactAttestation:
+		return new(AttestationReportData)
+	case ArtifactStartedRunning, ArtifactStoppedRunning:
+		return new(ArtifactRunData)
+	default:
+		return nil
+	}
 }

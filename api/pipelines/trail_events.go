@@ -1,7 +1,6 @@
 package pipelines
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -10,13 +9,11 @@ import (
 	"attestry/evidence"
 )
 
-// TrailEvent is an event of a trail: the members that all have, and those of its
-// type (docs/semantics.md 4.4).
-type TrailEvent struct {
-	common trailEventCommon
-	data   json.RawMessage
-}
+// TrailEvent is an event of a trail (docs/semantics.md 4.4). Its members are a
+// trailEventCommon, or one of the structs that embed it.
+type TrailEvent struct{ members any }
 
+// trailEventCommon holds the members that the events of all types have.
 type trailEventCommon struct {
 	OrgID         string              `json:"org_id"`
 	FlowID        string              `json:"flow_id"`
@@ -43,15 +40,60 @@ type trailEventRepo struct {
 	Tags           map[string]string `json:"tags"`
 }
 
-// MarshalJSON writes the members of the type behind those that all events have.
-func (e TrailEvent) MarshalJSON() ([]byte, error) {
-	common, err := json.Marshal(e.common)
-	if err != nil || len(e.data) < len(`{"":0}`) {
-		return common, err
-	}
-	joined := append(bytes.TrimSuffix(common, []byte("}")), ',')
-	return append(joined, bytes.TrimPrefix(e.data, []byte("{"))...), nil
+type trailBeginEvent struct {
+	trailEventCommon
+	SettingUserID string          `json:"setting_user_id"`
+	Trail         trailEventTrail `json:"trail_data_json"`
+	Changes       []string        `json:"changes,omitempty"`
 }
+
+type trailEventTrail struct {
+	OrgID          string                          `json:"org_id,omitempty"`
+	FlowID         string                          `json:"flow_id,omitempty"`
+	Name           string                          `json:"name,omitempty"`
+	CreatingUserID string                          `json:"creating_user_id,omitempty"`
+	Description    string                          `json:"description"`
+	GitCommitInfo  *evidence.GitCommit             `json:"git_commit_info"`
+	TemplateID     string                          `json:"template_id"`
+	OriginURL      *string                         `json:"origin_url"`
+	UserData       string                          `json:"user_data"`
+	RepoIDs        []string                        `json:"repo_ids,omitempty"`
+	ExternalURLs   map[string]evidence.ExternalURL `json:"external_urls,omitempty"`
+}
+
+type artifactReportEvent struct {
+	trailEventCommon
+	Fingerprint   string `json:"artifact_fingerprint"`
+	ArtifactName  string `json:"artifact_name"`
+	ArtifactID    string `json:"artifact_id"`
+	ReferenceName string `json:"template_reference_name"`
+	GitCommit     string `json:"git_commit"`
+}
+
+type attestationReportEvent struct {
+	trailEventCommon
+	AttestationType string `json:"attestation_type"`
+	IsCompliant     bool   `json:"is_compliant"`
+	AttestationID   string `json:"attestation_id"`
+	ReferenceName   string `json:"template_reference_name"`
+	Fingerprint     string `json:"artifact_fingerprint,omitempty"`
+	ArtifactName    string `json:"artifact_name,omitempty"`
+	TargetArtifact  string `json:"target_artifact,omitempty"`
+	IsReattestation *bool  `json:"is_reattestation"`
+}
+
+type artifactRunEvent struct {
+	trailEventCommon
+	Fingerprint     string `json:"artifact_fingerprint"`
+	EnvironmentID   string `json:"environment_id"`
+	EnvironmentName string `json:"environment_name"`
+	SnapshotIndex   int64  `json:"snapshot_index"`
+	ReplicaNumber   *int   `json:"replica_number,omitempty"`
+	ReferenceName   string `json:"template_reference_name"`
+}
+
+// MarshalJSON writes the members.
+func (e TrailEvent) MarshalJSON() ([]byte, error) { return json.Marshal(e.members) }
 
 // Schema describes the members that all events have.
 func (TrailEvent) Schema(huma.Registry) *huma.Schema {
@@ -70,12 +112,49 @@ func (TrailEvent) Schema(huma.Registry) *huma.Schema {
 func showTrailEvents(trail *evidence.Trail, events []evidence.TrailEvent) []TrailEvent {
 	shown := make([]TrailEvent, 0, len(events))
 	for _, event := range events {
-		shown = append(shown, TrailEvent{data: event.Data, common: trailEventCommon{
-			OrgID: event.Org, FlowID: event.Flow, TrailID: trail.ID, Timestamp: event.Time, Type: event.Type,
-			GitCommitInfo: event.Commit, RepoInfo: showEventRepo(event.Repo),
-		}})
+		shown = append(shown, TrailEvent{showTrailEvent(trail, &event)})
 	}
 	return shown
+}
+
+// showTrailEvent shows the members of an event: of those of its type, what is known.
+func showTrailEvent(trail *evidence.Trail, event *evidence.TrailEvent) any {
+	common := trailEventCommon{
+		OrgID: event.Org, FlowID: event.Flow, TrailID: trail.ID, Timestamp: event.Time, Type: event.Type,
+		GitCommitInfo: event.Commit, RepoInfo: showEventRepo(event.Repo),
+	}
+	switch data := event.Data.(type) {
+	case *evidence.TrailBeginData:
+		return trailBeginEvent{
+			trailEventCommon: common, SettingUserID: data.SettingUserID, Trail: showEventTrail(&data.Trail), Changes: data.Changes,
+		}
+	case *evidence.ArtifactReportData:
+		return artifactReportEvent{
+			trailEventCommon: common, Fingerprint: data.Fingerprint, ArtifactName: data.Filename, ArtifactID: data.Record,
+			ReferenceName: data.Name, GitCommit: data.CommitSHA,
+		}
+	case *evidence.AttestationReportData:
+		return attestationReportEvent{
+			trailEventCommon: common, AttestationType: data.Type, IsCompliant: data.Compliant, AttestationID: data.Attestation,
+			ReferenceName: data.Name, Fingerprint: data.Fingerprint, ArtifactName: data.Filename, TargetArtifact: data.Target,
+			IsReattestation: data.Reattestation,
+		}
+	case *evidence.ArtifactRunData:
+		return artifactRunEvent{
+			trailEventCommon: common, Fingerprint: data.Fingerprint, EnvironmentID: data.Environment, EnvironmentName: data.EnvironmentName,
+			SnapshotIndex: data.Snapshot, ReplicaNumber: data.Instances, ReferenceName: data.Name,
+		}
+	default:
+		return common
+	}
+}
+
+func showEventTrail(trail *evidence.TrailValues) trailEventTrail {
+	return trailEventTrail{
+		OrgID: trail.Org, FlowID: trail.Flow, Name: trail.Name, CreatingUserID: trail.CreatingUserID,
+		Description: trail.Description, GitCommitInfo: trail.Commit, TemplateID: trail.Template, OriginURL: trail.OriginURL,
+		UserData: trail.UserData, RepoIDs: trail.RepoIDs, ExternalURLs: trail.ExternalURLs,
+	}
 }
 
 func showEventRepo(repo *evidence.Repo) *trailEventRepo {

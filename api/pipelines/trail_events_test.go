@@ -64,7 +64,8 @@ func TestStoredEventsAreShown(t *testing.T) {
 			`artifact_stopped_running","data":{"artifact_fingerprint":"` + fingerprint + `","environment_id":"e","environment_name":"prod","snapshot_index":8,"template_reference_name":"web"}}`,
 			`artifact_stopped_running` + bare + `,"artifact_fingerprint":"` + fingerprint + `","environment_id":"e","environment_name":"prod","snapshot_index":8,"template_reference_name":"web"}`,
 		},
-		"without data": {`trail_attestation_reported"}`, `trail_attestation_reported` + bare + `}`},
+		"an event has no data":           {`trail_attestation_reported"}`, `trail_attestation_reported` + bare + `}`},
+		"an event is of an unknown type": {`unknown"}`, `unknown` + bare + `}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var event evidence.TrailEvent

@@ -7,17 +7,6 @@ import (
 	"attestry/evidence"
 )
 
-// runningData are the members of the events that tell a trail of its artifact's
-// starts and exits (docs/semantics.md 4.4).
-type runningData struct {
-	Fingerprint     string `json:"artifact_fingerprint"`
-	EnvironmentID   string `json:"environment_id"`
-	EnvironmentName string `json:"environment_name"`
-	SnapshotIndex   int64  `json:"snapshot_index"`
-	ReplicaNumber   *int   `json:"replica_number,omitempty"`
-	ReferenceName   string `json:"template_reference_name"`
-}
-
 // ConcernTrails tells whether something that a flow knows began or ceased to run.
 func ConcernTrails(changes []Change, artifacts map[string]Artifact) bool {
 	return slices.ContainsFunc(changes, func(c Change) bool {
@@ -32,9 +21,9 @@ func (s *Snapshot) TrailEventsOf(changes []Change, artifacts map[string]Artifact
 	var events []evidence.TrailEvent
 	for _, c := range changes {
 		kind := evidence.ArtifactStartedRunning
-		replicas := new(c.Now)
+		instances := new(c.Now)
 		if c.Type == Exited {
-			kind, replicas = evidence.ArtifactStoppedRunning, nil
+			kind, instances = evidence.ArtifactStoppedRunning, nil
 		} else if !c.Type.Started() {
 			continue
 		}
@@ -42,10 +31,10 @@ func (s *Snapshot) TrailEventsOf(changes []Change, artifacts map[string]Artifact
 			events = append(events, evidence.TrailEvent{
 				ID:  fmt.Sprintf("%s/%d/%s", s.Environment, s.Number, c.Fingerprint),
 				Org: s.Org, Flow: origin.Flow, Trail: origin.TrailKey(), Time: s.Timestamp, Type: kind,
-				Data: encode(runningData{
-					Fingerprint: c.Fingerprint, EnvironmentID: s.Environment, EnvironmentName: environment,
-					SnapshotIndex: s.Number, ReplicaNumber: replicas, ReferenceName: origin.Slot,
-				}),
+				Data: &evidence.ArtifactRunData{
+					Fingerprint: c.Fingerprint, Environment: s.Environment, EnvironmentName: environment,
+					Snapshot: s.Number, Instances: instances, Name: origin.Slot,
+				},
 			})
 		}
 	}

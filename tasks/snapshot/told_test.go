@@ -175,15 +175,10 @@ func (w *eventReader) tellTrail(one evidence.TrailEvent) {
 	if one.Type != evidence.ArtifactStartedRunning && one.Type != evidence.ArtifactStoppedRunning {
 		return
 	}
-	var data struct {
-		Fingerprint string `json:"artifact_fingerprint"`
-		Snapshot    int    `json:"snapshot_index"`
-		Replicas    int    `json:"replica_number"`
-		Slot        string `json:"template_reference_name"`
-	}
-	if err := json.Unmarshal(one.Data, &data); err != nil {
-		panic(err)
+	data, instances := one.Data.(*evidence.ArtifactRunData), 0
+	if data.Instances != nil {
+		instances = *data.Instances
 	}
 	key := fmt.Sprintf("trail %s %s of %d", w.names.Replace(one.Trail), w.file(data.Fingerprint), data.Snapshot)
-	w.chronicle[key] = fmt.Sprintf("%s at %v %s %d", one.Type, one.Time, data.Slot, data.Replicas)
+	w.chronicle[key] = fmt.Sprintf("%s at %v %s %d", one.Type, one.Time, data.Name, instances)
 }
