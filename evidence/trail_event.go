@@ -1,6 +1,9 @@
 package evidence
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strconv"
+)
 
 // The types of a trail's events (docs/semantics.md 4.4).
 const (
@@ -136,5 +139,91 @@ func newTrailEventData(kind string) TrailEventData {
 		return new(ArtifactRunData)
 	default:
 		return nil
+	}
+}
+
+// beginEventID is that of the event with which a trail begins. It comes before all
+// other ids, as what began the trail happened at the same time.
+const beginEventID = "0"
+
+// BeginEvent tells that the trail was begun. repo is what was reported of its repository,
+// or nil, here and below.
+func (t *Trail) BeginEvent(repo *Repo) TrailEvent {
+	values := t.values()
+	values.Org, values.Flow, values.Name, values.CreatingUserID = t.Org, t.Flow, t.Name, t.CreatedByID
+	values.RepoIDs = t.RepoIDs
+	return t.event(beginEventID, TrailReported, t.CreatedAt, t.Commit, repo, &TrailBeginData{SettingUserID: t.CreatedByID, Trail: values})
+}
+
+// ChangeEvent tells that a user changed the trail at a time in Unix seconds. changes are
+// what Apply returned.
+func (t *Trail) ChangeEvent(id, userID string, at float64, changes []string, repo *Repo) TrailEvent {
+	return t.event(id, TrailUpdated, at, t.Commit, repo, &TrailBeginData{SettingUserID: userID, Trail: t.values(), Changes: changes})
+}
+
+// values are those that begins and changes have in common.
+func (t *Trail) values() TrailValues {
+	userData := string(t.UserData)
+	if userData == "" {
+		userData = "{}"
+	}
+	return TrailValues{
+		Description: t.Description, Commit: t.Commit, Template: t.Template,
+		OriginURL: t.OriginURL, UserData: userData, ExternalURLs: t.ExternalURLs,
+	}
+}
+
+// ArtifactEvent tells that an artifact was reported to the trail. It has the record's id.
+func (t *Trail) ArtifactEvent(record *ArtifactRecord, repo *Repo) TrailEvent {
+	return t.event(record.ID, ArtifactCreation, record.CreatedAt, record.Commit, repo, &ArtifactReportData{
+		Fingerprint: record.Fingerprint, Filename: record.Filename, Record: record.ID,
+		Name: record.Name, CommitSHA: ShownSHA(record.CommitSHA),
+	})
+}
+
+// AttestationEvents tell that the trail, or artifacts of it, were attested: one event for
+// each artifact that was attested by name, else one (docs/semantics.md 4.4). The first
+// has the attestation's own id, by which one can find whether they are stored.
+func (t *Trail) AttestationEvents(a *Attestation, repo *Repo) []TrailEvent {
+	event := func(id, kind, filename, target string) TrailEvent {
+		return t.event(id, kind, a.CreatedAt, a.Commit, repo, &AttestationReportData{
+			Type: a.Type, Compliant: a.Compliant, Attestation: a.ID, Name: a.Name,
+			Fingerprint: a.Fingerprint, Filename: filename, Target: target,
+		})
+	}
+	switch {
+	case a.OfTrail():
+		return []TrailEvent{event(a.ID, TrailAttestation, a.ArtifactName, "")}
+	case a.Fingerprint != "":
+		return []TrailEvent{event(a.ID, ArtifactAttestation, a.ArtifactName, t.targetOf(a))}
+	}
+	var events []TrailEvent
+	for i, target := range a.Targets {
+		id := a.ID
+		if i > 0 {
+			id += "-" + strconv.Itoa(i)
+		}
+		events = append(events, event(id, TrailAttestationForArtifact, "", target))
+	}
+	return events
+}
+
+// targetOf is the name of the artifact that was attested by fingerprint.
+func (t *Trail) targetOf(a *Attestation) string {
+	for _, name := range t.SlotNames() {
+		if t.Slots[name].Fingerprint == a.Fingerprint {
+			return name
+		}
+	}
+	if len(a.Targets) > 0 {
+		return a.Targets[0]
+	}
+	return ""
+}
+
+func (t *Trail) event(id, kind string, at float64, commit *GitCommit, repo *Repo, data TrailEventData) TrailEvent {
+	return TrailEvent{
+		ID: id, Org: t.Org, Flow: t.Flow, Trail: t.Key(), Time: at, Type: kind,
+		Commit: commit, Repo: repo, Data: data,
 	}
 }

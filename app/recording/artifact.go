@@ -65,7 +65,7 @@ func (r *Recorder) applyArtifact(ctx context.Context, seen storage.Versioned[evi
 	if err := r.bumpIfRunning(ctx, record.Org, []string{record.Fingerprint}); err != nil {
 		return err
 	}
-	return r.events.Add(ctx, artifactEvent(&seen.Value, record, repo))
+	return r.events.Add(ctx, seen.Value.ArtifactEvent(record, repo))
 }
 
 func (r *Recorder) reflectArtifact(ctx context.Context, seen storage.Versioned[evidence.Trail], record *evidence.ArtifactRecord, slot evidence.Slot) error {

@@ -264,7 +264,7 @@ func (r *Recorder) applyAttestation(ctx context.Context, seen storage.Versioned[
 	if err := r.announceAttestation(ctx, &trail, slots, a); err != nil {
 		return err
 	}
-	events := attestationEvents(&trail, a, repo)
+	events := trail.AttestationEvents(a, repo)
 	if err := r.events.Add(ctx, events[1:]...); err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (r *Recorder) create(ctx context.Context, scope Scope, flow string, change 
 		return trail, err
 	}
 	trail.Status = compliance.Trail(&stored.Template, &trail)
-	trail.Pending = []evidence.TrailEvent{begunEvent(&trail, scope, repo)}
+	trail.Pending = []evidence.TrailEvent{trail.BeginEvent(repo)}
 	if err := r.trails.Collection.Insert(ctx, trail); err != nil {
 		return trail, err
 	}
@@ -135,7 +135,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 		t.Touch(scope.At)
 		t.EntriesAt = max(t.EntriesAt, scope.At)
 		t.Status = compliance.Trail(&stored.Template, t)
-		t.Pending = append(t.Pending, changedEvent(t, event, scope, repo, changed))
+		t.Pending = append(t.Pending, t.ChangeEvent(event, scope.ByID, scope.At, changed, repo))
 		return nil
 	})
 	if err != nil {
