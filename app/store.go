@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"attestry/app/recording"
+	"attestry/app/states"
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/environments"
@@ -40,6 +41,7 @@ type Store struct {
 	Provenances  *pipelines.Provenances
 	Decisions    *pipelines.Decisions
 	Allowlist    *environments.Allowlist
+	States       *states.Evaluator
 	Recorder     *recording.Recorder
 	Reconciler   *recording.Reconciler
 	// AttestationTypes are the custom ones.
@@ -80,6 +82,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		AttestationTypes: pipelines.NewAttestationTypes(docs, objects),
 	}
 	store.Trails = pipelines.NewTrails(docs, pipelines.NewTrailTallies(docs), store.TrailEvents, store.Generations)
+	store.States = states.NewEvaluator(store.Trails, store.Templates, store.Slots, store.Artifacts, store.Attestations)
 	store.Recorder = recording.NewRecorder(recording.Repositories{
 		Flows: store.Flows, Templates: store.Templates, Trails: store.Trails, Slots: store.Slots,
 		Artifacts: store.Artifacts, Attestations: store.Attestations, TrailEvents: store.TrailEvents,

@@ -141,6 +141,17 @@ func (s *Slot) Artifact(fingerprint string) (SlotArtifact, bool) {
 	return SlotArtifact{}, false
 }
 
+// Complete returns the artifact of a fingerprint. It is not ok if the slot does not have
+// it, or may lack attestations that are bound to it: a slot that was pruned has those of
+// the current artifact only.
+func (s *Slot) Complete(fingerprint string) (artifact SlotArtifact, ok bool) {
+	artifact, ok = s.Artifact(fingerprint)
+	if current, _ := s.Current(); s.Pruned && current != artifact {
+		return artifact, false
+	}
+	return artifact, ok
+}
+
 // Report takes in an artifact.
 func (s *Slot) Report(artifact SlotArtifact) {
 	s.EvaluatedAt = max(s.EvaluatedAt, artifact.Time)

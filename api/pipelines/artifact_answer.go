@@ -7,167 +7,71 @@ import (
 	"strings"
 
 	"attestry/api/resource"
+	"attestry/app/states"
 	"attestry/evidence"
 	"attestry/evidence/compliance"
-	"attestry/evidence/template"
 	"attestry/storage/pipelines"
 )
 
-// judgedArtifact is a record with what else is known of it now.
-type judgedArtifact struct {
-	record   evidence.ArtifactRecord
-	flow     evidence.Flow
-	repo     *evidence.Repo
-	template template.Template
-	trail    evidence.Trail
-	// slot is that of the record, which knows of the record for certain.
-	slot     evidence.Slot
-	artifact evidence.SlotArtifact
-	status   evidence.Status
-	// attested has all that was ever attested of the record in its trail; judge alone
-	// leaves it out.
+// evaluatedArtifact is a record with its state and what else answers show of it.
+type evaluatedArtifact struct {
+	states.Evaluated
+	record evidence.ArtifactRecord
+	flow   evidence.Flow
+	repo   *evidence.Repo
+	// attested has all that was ever attested of the record in its trail; only
+	// evaluateWithHistory sets it.
 	attested pipelines.Attested
 }
 
-// judge judges records by what is known now, with a constant number of commands for
-// a thousand. Those that slots had to drop take what Recorder.Rebuild does.
-func (h *handlers) judge(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]judgedArtifact, error) {
-	judged, err := h.assemble(ctx, org, records)
-	if err != nil {
-		return nil, err
-	}
-	var dropped []evidence.ArtifactRecord
-	for i := range judged {
-		if !judged[i].known() {
-			dropped = append(dropped, judged[i].record)
-		}
-	}
-	slots, err := h.Store.Recorder.Rebuild(ctx, org.OrgID, dropped)
-	if err != nil {
-		return nil, err
-	}
-	for i := range judged {
-		judged[i].evaluate(func(record *evidence.ArtifactRecord) evidence.Slot { return slots[record.ID] })
-	}
-	return judged, nil
+// evaluate evaluates records by what is known now, with a constant number of commands for
+// a thousand. Those that slots had to drop take some more: see states.Evaluator.
+func (h *handlers) evaluate(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]evaluatedArtifact, error) {
+	return h.evaluateFrom(ctx, org, records, nil)
 }
 
-// judgeWithHistory is judge for those who show the history as well: it always reads the
-// attestations of the records.
-func (h *handlers) judgeWithHistory(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]judgedArtifact, error) {
-	judged, err := h.assemble(ctx, org, records)
-	if err != nil {
-		return nil, err
-	}
+// evaluateWithHistory is evaluate for those who show the history as well: it always reads
+// all attestations of the records.
+func (h *handlers) evaluateWithHistory(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]evaluatedArtifact, error) {
 	attested, err := h.Store.Attestations.OfRecords(ctx, org.OrgID, records)
 	if err != nil {
 		return nil, err
 	}
-	for i := range judged {
-		judged[i].attested = attested
-		judged[i].evaluate(func(record *evidence.ArtifactRecord) evidence.Slot {
-			return evidence.RebuildSlot(record, attested.Of(record))
-		})
-	}
-	return judged, nil
+	return h.evaluateFrom(ctx, org, records, attested)
 }
 
-// assemble reads what judging records takes.
-func (h *handlers) assemble(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]judgedArtifact, error) {
-	sources, err := h.artifactSources(ctx, org, records)
+func (h *handlers) evaluateFrom(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord, attested pipelines.Attested) ([]evaluatedArtifact, error) {
+	var flowIDs, repoIDs []string
+	for _, record := range records {
+		flowIDs = append(flowIDs, record.Flow)
+		if record.Repo != "" {
+			repoIDs = append(repoIDs, record.Repo)
+		}
+	}
+	flows, err := h.Store.Flows.Names(ctx, org.OrgID, resource.SortUnique(flowIDs))
 	if err != nil {
 		return nil, err
 	}
-	judged := make([]judgedArtifact, 0, len(records))
-	for _, record := range records {
-		judged = append(judged, sources.of(record))
-	}
-	return judged, nil
-}
-
-// evaluate judges what assemble returned. rebuild makes the slot of a record that its slot
-// does not know any more.
-func (a *judgedArtifact) evaluate(rebuild func(*evidence.ArtifactRecord) evidence.Slot) {
-	if !a.known() {
-		a.slot = rebuild(&a.record)
-		a.artifact, _ = a.slot.Artifact(a.record.Fingerprint)
-	}
-	a.status = compliance.Artifact(&a.template, &a.trail, &a.slot, a.artifact)
-}
-
-// artifactSources is what judging and showing artifacts takes beside the records.
-type artifactSources struct {
-	flows     map[string]evidence.Flow            // by id
-	repos     map[string]evidence.Repo            // by id
-	trails    map[string]evidence.Trail           // by key
-	templates map[string]pipelines.StoredTemplate // by id
-	slots     map[string]evidence.Slot            // by id
-}
-
-func (h *handlers) artifactSources(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) (artifactSources, error) {
-	var flows, repos, keys, slots []string
-	for _, record := range records {
-		key := evidence.TrailKey(record.Flow, record.Trail)
-		flows, keys = append(flows, record.Flow), append(keys, key)
-		slots = append(slots, evidence.SlotID(key, record.Name))
-		if record.Repo != "" {
-			repos = append(repos, record.Repo)
-		}
-	}
-	sources := artifactSources{trails: map[string]evidence.Trail{}, slots: map[string]evidence.Slot{}}
-	var err error
-	if sources.flows, err = h.Store.Flows.Names(ctx, org.OrgID, resource.SortUnique(flows)); err != nil {
-		return sources, err
-	}
-	if sources.repos, err = h.Store.Repos.GetMany(ctx, org.OrgID, resource.SortUnique(repos)); err != nil {
-		return sources, err
-	}
-	trails, err := h.Store.Trails.GetMany(ctx, resource.SortUnique(keys))
+	repos, err := h.Store.Repos.GetMany(ctx, org.OrgID, resource.SortUnique(repoIDs))
 	if err != nil {
-		return sources, err
+		return nil, err
 	}
-	var templates []string
-	for _, trail := range trails {
-		sources.trails[trail.Key()] = trail
-		templates = append(templates, trail.Template)
+	evaluated, err := h.Store.States.Evaluate(ctx, org.OrgID, records, attested)
+	artifacts := make([]evaluatedArtifact, 0, len(evaluated))
+	for i, one := range evaluated {
+		artifact := evaluatedArtifact{Evaluated: one, record: records[i], flow: flows[records[i].Flow], attested: attested}
+		if repo, ok := repos[records[i].Repo]; ok {
+			artifact.repo = &repo
+		}
+		artifacts = append(artifacts, artifact)
 	}
-	if sources.templates, err = h.Store.Templates.GetMany(ctx, org.OrgID, resource.SortUnique(templates)); err != nil {
-		return sources, err
-	}
-	found, err := h.Store.Slots.GetMany(ctx, resource.SortUnique(slots))
-	for _, slot := range found {
-		sources.slots[slot.ID()] = slot
-	}
-	return sources, err
+	return artifacts, err
 }
 
-func (s artifactSources) of(record evidence.ArtifactRecord) judgedArtifact {
-	trail := s.trails[evidence.TrailKey(record.Flow, record.Trail)]
-	slot := s.slots[evidence.SlotID(evidence.TrailKey(record.Flow, record.Trail), record.Name)]
-	one := judgedArtifact{
-		record: record, flow: s.flows[record.Flow], trail: trail, template: s.templates[trail.Template].Template, slot: slot,
-	}
-	one.artifact, _ = slot.Artifact(record.Fingerprint)
-	if repo, ok := s.repos[record.Repo]; ok {
-		one.repo = &repo
-	}
-	return one
-}
-
-// known tells whether the slot has all that concerns the artifact: one that was
-// pruned has it for certain of the current artifact alone.
-func (a *judgedArtifact) known() bool {
-	current, ok := a.slot.Current()
-	if a.slot.Pruned {
-		return ok && current.Fingerprint == a.record.Fingerprint
-	}
-	return a.artifact.Fingerprint == a.record.Fingerprint
-}
-
-func (h *handlers) showCommon(org evidence.OrgAccess, a *judgedArtifact) ArtifactCommon {
+func (h *handlers) showCommon(org evidence.OrgAccess, a *evaluatedArtifact) ArtifactCommon {
 	record := &a.record
 	modified := record.CreatedAt
-	for _, entry := range a.slot.Bound(a.artifact) {
+	for _, entry := range a.Slot.Bound(a.Artifact) {
 		modified = max(modified, entry.Time)
 	}
 	return ArtifactCommon{
@@ -189,7 +93,7 @@ func (h *handlers) showCommon(org evidence.OrgAccess, a *judgedArtifact) Artifac
 		UserData:              resource.ObjectIfNil(record.UserData),
 		ExternalURLs:          resource.ShowURLs(record.ExternalURLs),
 		Annotations:           record.Annotations,
-		State:                 a.status,
+		State:                 a.Status,
 		Deployments:           []int{},
 		Evidence:              map[string]any{},
 	}
@@ -216,14 +120,14 @@ func showRepoInfo(repo *evidence.Repo) *RepoInfoResponse {
 	}
 }
 
-// showArtifacts shows records in full: what judgeWithHistory takes, and three commands
+// showArtifacts shows records in full: the commands of evaluateWithHistory, and three more
 // for where they run.
 func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
 	shown := make([]ArtifactResponse, 0, len(records))
 	if len(records) == 0 {
 		return shown, nil
 	}
-	judged, err := h.judgeWithHistory(ctx, org, records)
+	evaluated, err := h.evaluateWithHistory(ctx, org, records)
 	if err != nil {
 		return nil, err
 	}
@@ -235,13 +139,13 @@ func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, re
 	if err != nil {
 		return nil, err
 	}
-	for _, artifact := range judged {
+	for _, artifact := range evaluated {
 		shown = append(shown, h.showArtifact(org, &artifact, places[artifact.record.Fingerprint]))
 	}
 	return shown, nil
 }
 
-func (h *handlers) showArtifact(org evidence.OrgAccess, a *judgedArtifact, places []place) ArtifactResponse {
+func (h *handlers) showArtifact(org evidence.OrgAccess, a *evaluatedArtifact, places []place) ArtifactResponse {
 	answer := ArtifactResponse{
 		ArtifactCommon: h.showCommon(org, a),
 		Template:       []string{},
@@ -258,17 +162,17 @@ func (h *handlers) showArtifact(org evidence.OrgAccess, a *judgedArtifact, place
 		committed = a.record.Commit.Timestamp
 	}
 	answer.CommitLeadTimes = leadTimes(places, committed)
-	required, _ := a.template.Artifact(a.record.Name)
-	for _, one := range slices.Concat(required.Attestations, a.template.Trail.Attestations) {
+	required, _ := a.Template.Artifact(a.record.Name)
+	for _, one := range slices.Concat(required.Attestations, a.Template.Trail.Attestations) {
 		answer.Template = append(answer.Template, one.Name)
 	}
 	return answer
 }
 
 // stateInfo says in a sentence why an artifact has its state.
-func stateInfo(a *judgedArtifact) string {
-	own := compliance.DescribeArtifact(&a.template, &a.trail, &a.slot, a.artifact).Attestations
-	ofTrail := compliance.Describe(&a.template, &a.trail, nil).Attestations
+func stateInfo(a *evaluatedArtifact) string {
+	own := compliance.DescribeArtifact(a.Template, a.Trail, &a.Slot, a.Artifact).Attestations
+	ofTrail := compliance.Describe(a.Template, a.Trail, nil).Attestations
 	var failing, missing []string
 	for _, status := range slices.Concat(own, ofTrail) {
 		switch {
@@ -294,7 +198,7 @@ func stateInfo(a *judgedArtifact) string {
 // history tells what happened to an artifact, oldest first: it was reported, was
 // attested, by fingerprint or by name, and began and ceased to run. An attestation by
 // name may have come before the report.
-func (a *judgedArtifact) history(places []place) []ArtifactHistory {
+func (a *evaluatedArtifact) history(places []place) []ArtifactHistory {
 	history := []ArtifactHistory{{Event: "Artifact created", Timestamp: a.record.CreatedAt}}
 	for _, entry := range a.attested.Of(&a.record) {
 		history = append(history, ArtifactHistory{Event: entry.Name + " evidence received", Timestamp: entry.Time})

@@ -121,9 +121,9 @@ func artifactPage(org evidence.OrgAccess, number, size int) pipelines.ArtifactQu
 
 func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query pipelines.ArtifactQuery) *artifactListAnswer {
 	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactListItemResponse, error) {
-		judged, err := h.judge(ctx, org, records)
-		shown := make([]ArtifactListItemResponse, 0, len(judged))
-		for _, artifact := range judged {
+		evaluated, err := h.evaluate(ctx, org, records)
+		shown := make([]ArtifactListItemResponse, 0, len(evaluated))
+		for _, artifact := range evaluated {
 			shown = append(shown, h.showListed(org, &artifact))
 		}
 		return shown, err
@@ -315,6 +315,6 @@ type ArtifactHistory struct {
 }
 
 // showListed shows an artifact of a list.
-func (h *handlers) showListed(org evidence.OrgAccess, artifact *judgedArtifact) ArtifactListItemResponse {
+func (h *handlers) showListed(org evidence.OrgAccess, artifact *evaluatedArtifact) ArtifactListItemResponse {
 	return ArtifactListItemResponse{ArtifactCommon: h.showCommon(org, artifact), Releases: []int{}}
 }

@@ -140,7 +140,7 @@ func resolved(fingerprints, commits []string) SearchResolvedModel {
 
 // foundReported shows artifacts that flows know.
 func (h *handlers) foundReported(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
-	judged, err := h.judgeWithHistory(ctx, org, records)
+	evaluated, err := h.evaluateWithHistory(ctx, org, records)
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +149,8 @@ func (h *handlers) foundReported(ctx context.Context, org evidence.OrgAccess, re
 		fingerprints = append(fingerprints, record.Fingerprint)
 	}
 	places, err := h.placesOf(ctx, org, resource.SortUnique(fingerprints))
-	shown := make([]SearchFoundArtifactModel, 0, len(judged))
-	for _, artifact := range judged {
+	shown := make([]SearchFoundArtifactModel, 0, len(evaluated))
+	for _, artifact := range evaluated {
 		shown = append(shown, h.showFound(org, &artifact, places[artifact.record.Fingerprint]))
 	}
 	return shown, err
@@ -174,7 +174,7 @@ func (h *handlers) foundRunning(ctx context.Context, org evidence.OrgAccess, tra
 	return shown, err
 }
 
-func (h *handlers) showFound(org evidence.OrgAccess, a *judgedArtifact, places []place) SearchFoundArtifactModel {
+func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, places []place) SearchFoundArtifactModel {
 	common := h.showCommon(org, a)
 	return SearchFoundArtifactModel{
 		Fingerprint:           common.Fingerprint,
@@ -187,7 +187,7 @@ func (h *handlers) showFound(org evidence.OrgAccess, a *judgedArtifact, places [
 		TemplateReferenceName: common.TemplateReferenceName,
 		BuildURL:              common.BuildURL,
 		CommitURL:             common.CommitURL,
-		ComplianceState:       string(a.status),
+		ComplianceState:       string(a.Status),
 		RunningIn:             environmentsOf(runningIn(places)),
 		ExitedFrom:            environmentsOf(exitedFrom(places)),
 		HTMLURL:               common.HTMLURL,

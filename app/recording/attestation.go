@@ -150,15 +150,14 @@ func (r *Recorder) entriesOf(ctx context.Context, trail *evidence.Trail, slot ev
 	if fingerprint == "" {
 		return slot.Shown(), nil
 	}
-	artifact, known := slot.Artifact(fingerprint)
-	if current, _ := slot.Current(); known && (!slot.Pruned || current == artifact) {
+	if artifact, ok := slot.Complete(fingerprint); ok {
 		return slot.Bound(artifact), nil
 	}
 	record, err := r.artifacts.InTrail(ctx, trail.Org, trail.Flow, trail.Name, fingerprint)
 	if err != nil {
 		return nil, err
 	}
-	rebuilt, err := r.Rebuild(ctx, trail.Org, []evidence.ArtifactRecord{record})
+	rebuilt, err := r.attestations.RebuildSlots(ctx, trail.Org, []evidence.ArtifactRecord{record})
 	slot = rebuilt[record.ID]
 	return slot.Shown(), err
 }

@@ -172,18 +172,3 @@ func (r *Recorder) reapplyAttestation(ctx context.Context, a *evidence.Attestati
 func scopeOf(org, trail, by, byID string, at float64) Scope {
 	return Scope{Org: org, Trail: trail, By: by, ByID: byID, At: at}
 }
-
-// Rebuild makes the slots of records anew from the facts, by the records' ids, for
-// artifacts that their slots do not know any more. How many commands it takes depends on
-// what was attested, and not on how many the records are: see OfRecords.
-func (r *Recorder) Rebuild(ctx context.Context, org string, records []evidence.ArtifactRecord) (map[string]evidence.Slot, error) {
-	latest, err := r.attestations.LatestOfRecords(ctx, org, records)
-	if err != nil {
-		return nil, err
-	}
-	slots := make(map[string]evidence.Slot, len(records))
-	for i := range records {
-		slots[records[i].ID] = evidence.RebuildSlot(&records[i], latest.Of(&records[i]))
-	}
-	return slots, nil
-}

@@ -53,11 +53,23 @@ func Artifact(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, 
 	return own.with(judge(t.Trail.Attestations, trail.Entries)).status()
 }
 
-// Current evaluates the artifact now under a name of a trail from the summary of its
-// slot alone, which was made under the same template. It says what Artifact says.
-func Current(t *template.Template, trail *evidence.Trail, summary evidence.SlotSummary) evidence.Status {
+// State evaluates the artifact of a fingerprint in its trail (docs/semantics.md 5.3) from
+// the slot that it was reported to. If that slot is not complete, the status is that which
+// State finds with the slot that evidence.RebuildSlot makes.
+func State(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, fingerprint string) (artifact evidence.SlotArtifact, status evidence.Status, complete bool) {
+	artifact, complete = slot.Complete(fingerprint)
+	return artifact, Artifact(t, trail, slot, artifact), complete
+}
+
+// NewestState evaluates what State evaluates without the slot, whose name it is. It is
+// ok only for the newest artifact of that name, as the trail summarizes no other.
+func NewestState(t *template.Template, trail *evidence.Trail, name, fingerprint string) (status evidence.Status, ok bool) {
+	summary := trail.Slots[name]
+	if summary.Fingerprint != fingerprint || summary.Template != trail.Template {
+		return "", false
+	}
 	own := verdict{failing: summary.Failing, lacking: summary.Lacking}
-	return own.with(judge(t.Trail.Attestations, trail.Entries)).status()
+	return own.with(judge(t.Trail.Attestations, trail.Entries)).status(), true
 }
 
 // verdict is what has been found about a set of attestations.

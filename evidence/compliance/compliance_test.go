@@ -41,7 +41,7 @@ func begin(t *testing.T, content string) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &scene{template: parsed, slots: map[string]evidence.Slot{}}
+	return &scene{template: parsed, trail: evidence.Trail{Template: "t"}, slots: map[string]evidence.Slot{}}
 }
 
 func (s *scene) entry(name, kind string, compliant bool) evidence.Entry {
@@ -230,6 +230,51 @@ func TestDisplacedArtifactKeepsItsOwnState(t *testing.T) {
 	}
 	if summary := s.trail.Slots["api"]; !summary.Displaced || summary.Failing || !summary.Lacking || summary.Fingerprint != "b" {
 		t.Errorf("summary %+v", summary)
+	}
+}
+
+// TestStateIsTheSameWhereverItIsReadFrom follows docs/semantics.md 7.2, rules 4 and 8.
+func TestStateIsTheSameWhereverItIsReadFrom(t *testing.T) {
+	replaced := full(t).byPrint("api", "a", "tests", "junit", false).report("api", "b", "d").byPrint("api", "b", "tests", "junit", true)
+	pruned := replaced.slots["api"]
+	pruned.Pruned = true
+	dropped := pruned
+	dropped.Artifacts = dropped.Artifacts[1:]
+	rebuilt := evidence.RebuildSlot(&evidence.ArtifactRecord{ID: "r", Name: "api", Fingerprint: "a", CommitSHA: "c"}, pruned.Entries)
+	for name, c := range map[string]struct {
+		slot        evidence.Slot
+		fingerprint string
+		want        evidence.Status
+		complete    bool
+		newest      bool
+	}{
+		"the newest of its name":                    {replaced.slots["api"], "b", evidence.Incomplete, true, true},
+		"the only one of its name":                  {replaced.slots["web"], "w", evidence.Compliant, true, true},
+		"an older one":                              {replaced.slots["api"], "a", evidence.NonCompliant, true, false},
+		"the newest in a slot that dropped another": {dropped, "b", evidence.Incomplete, true, true},
+		"one whose attestations may be dropped":     {pruned, "a", evidence.NonCompliant, false, false},
+		"one that was dropped":                      {dropped, "a", evidence.Incomplete, false, false},
+		"one that was dropped, rebuilt":             {rebuilt, "a", evidence.NonCompliant, true, false},
+		"one that was never reported":               {evidence.Slot{Name: "api"}, "x", evidence.Incomplete, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			artifact, status, complete := compliance.State(&replaced.template, &replaced.trail, &c.slot, c.fingerprint)
+			if status != c.want || complete != c.complete || complete && artifact.Fingerprint != c.fingerprint {
+				t.Errorf("%s is %s, complete %v", artifact.Fingerprint, status, complete)
+			}
+			status, ok := compliance.NewestState(&replaced.template, &replaced.trail, c.slot.Name, c.fingerprint)
+			if ok != c.newest || ok && status != c.want {
+				t.Errorf("by the trail it is %s, %v", status, ok)
+			}
+		})
+	}
+}
+
+func TestStateByAnotherTemplateIsNotKnownFromTheTrail(t *testing.T) {
+	s := full(t)
+	s.trail.Template = "another"
+	if status, ok := compliance.NewestState(&s.template, &s.trail, "api", "a"); ok {
+		t.Errorf("it is %s", status)
 	}
 }
 

@@ -38,6 +38,16 @@ func (a Attested) Of(record *evidence.ArtifactRecord) []evidence.SlotEntry {
 	return entries
 }
 
+// Slots makes the slots of records anew from what was attested, by the records' ids, for
+// artifacts that their slots had to drop.
+func (a Attested) Slots(records []evidence.ArtifactRecord) map[string]evidence.Slot {
+	slots := make(map[string]evidence.Slot, len(records))
+	for i := range records {
+		slots[records[i].ID] = evidence.RebuildSlot(&records[i], a.Of(&records[i]))
+	}
+	return slots
+}
+
 // OfRecords returns all that was attested of records in their trails, also what was
 // superseded. Like LatestOfRecords it takes one command for MaxMany attestations by
 // fingerprint, one for MaxMany in the trails that have no fingerprint, and one more for
@@ -67,6 +77,13 @@ func (a *Attestations) LatestOfRecords(ctx context.Context, org string, records 
 		attested[of] = append(attested[of], entry)
 	})
 	return attested, err
+}
+
+// RebuildSlots makes the slots of records anew, by the records' ids, with the commands of
+// LatestOfRecords.
+func (a *Attestations) RebuildSlots(ctx context.Context, org string, records []evidence.ArtifactRecord) (map[string]evidence.Slot, error) {
+	latest, err := a.LatestOfRecords(ctx, org, records)
+	return latest.Slots(records), err
 }
 
 // eachOf calls yield for every attestation of records in their trails, once for each of

@@ -2,8 +2,10 @@ package snapshot
 
 import (
 	"context"
+	"maps"
+	"slices"
 
-	"attestry/app/recording"
+	"attestry/app/states"
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage/environments"
@@ -82,7 +84,7 @@ func (p *Processor) loadProvenance(ctx context.Context, next *rules.Snapshot, fi
 	if err != nil {
 		return nil, err
 	}
-	return known, p.judgePredecessors(ctx, next.Org, known, found)
+	return known, p.setStates(ctx, next.Org, known, found)
 }
 
 // followUp finds the predecessors of what is new to a lineage, and returns them.
@@ -132,26 +134,22 @@ func newest(predecessor rules.Predecessor, before map[string]rules.Artifact) *ru
 	return &predecessor
 }
 
-// judgePredecessors judges what was looked up, and the predecessors that were found, in
-// their trails.
-func (p *Processor) judgePredecessors(ctx context.Context, org string, known map[string]rules.Known, found []*rules.Predecessor) error {
-	asked := map[*evidence.Status]recording.StateQuery{}
+// setStates sets the states of what was looked up, and of the predecessors that were
+// found, in their trails.
+func (p *Processor) setStates(ctx context.Context, org string, known map[string]rules.Known, found []*rules.Predecessor) error {
+	queries := map[*evidence.Status]states.Query{}
 	for _, previous := range found {
-		asked[&previous.Status] = recording.StateQueryOf(previous.Fingerprint, &previous.Origin)
+		queries[&previous.Status] = states.QueryOf(previous.Fingerprint, &previous.Origin)
 	}
 	for fingerprint, one := range known {
 		for i := range one.Origins {
 			origin := &one.Origins[i]
-			asked[&origin.Status] = recording.StateQueryOf(fingerprint, &origin.Origin)
+			queries[&origin.Status] = states.QueryOf(fingerprint, &origin.Origin)
 		}
 	}
-	var all []recording.StateQuery
-	for _, standing := range asked {
-		all = append(all, standing)
-	}
-	states, err := p.store.Recorder.ArtifactStates(ctx, org, all)
-	for status, standing := range asked {
-		*status = states[standing]
+	evaluated, err := p.store.States.Of(ctx, org, slices.Collect(maps.Values(queries)))
+	for status, query := range queries {
+		*status = evaluated[query]
 	}
 	return err
 }

@@ -434,7 +434,7 @@ func (c *model) checkDisplaced(t testing.TB, store *app.Store, trail *evidence.T
 		slot := slots[record.Name]
 		artifact, known := slot.Artifact(record.Fingerprint)
 		if slot.Pruned {
-			rebuilt, err := store.Recorder.Rebuild(t.Context(), c.org, []evidence.ArtifactRecord{record})
+			rebuilt, err := store.Attestations.RebuildSlots(t.Context(), c.org, []evidence.ArtifactRecord{record})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package recording_test
+package states_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"attestry/app"
 	"attestry/app/apptest"
 	"attestry/app/recording"
+	"attestry/app/states"
 	"attestry/evidence"
 	"attestry/storage"
 )
@@ -47,10 +48,10 @@ func (r *reading) Find(ctx context.Context, s *storage.Schema, q storage.Query) 
 	return page, err
 }
 
-// TestArtifactsThatTheirSlotDoesNotKnowAreJudgedByOneReading judges many artifacts of one
-// name that their slot had to drop. Each was attested by fingerprint and by name, a few
+// TestArtifactsThatTheirSlotDroppedAreReadTogether evaluates many artifacts of one name
+// that their slot had to drop. Each was attested by fingerprint and by name, a few
 // times over, and what was attested is large.
-func TestArtifactsThatTheirSlotDoesNotKnowAreJudgedByOneReading(t *testing.T) {
+func TestArtifactsThatTheirSlotDroppedAreReadTogether(t *testing.T) {
 	s := apptest.NewFixture(t)
 	flow, _, err := s.PutFlow("org", "flow")
 	s.Must(err)
@@ -85,20 +86,20 @@ func TestArtifactsThatTheirSlotDoesNotKnowAreJudgedByOneReading(t *testing.T) {
 	spent := func(n int) *reading {
 		t.Helper()
 		*docs = reading{Documents: s.Db}
-		var asked []recording.StateQuery
+		var queries []states.Query
 		for i := range n {
 			origin := records[i].Origin()
-			asked = append(asked, recording.StateQueryOf(records[i].Fingerprint, &origin))
+			queries = append(queries, states.QueryOf(records[i].Fingerprint, &origin))
 		}
-		standings, err := s.Recorder.ArtifactStates(t.Context(), "org", asked)
+		evaluated, err := s.States.Of(t.Context(), "org", queries)
 		s.Must(err)
-		for i, one := range asked {
+		for i, one := range queries {
 			want := evidence.Compliant
 			if i%3 == 0 {
 				want = evidence.NonCompliant
 			}
-			if standings[one] != want {
-				t.Errorf("artifact %d is %s, want %s", i, standings[one], want)
+			if evaluated[one] != want {
+				t.Errorf("artifact %d is %s, want %s", i, evaluated[one], want)
 			}
 		}
 		return &reading{commands: docs.commands, documents: docs.documents, bytes: docs.bytes}
@@ -114,7 +115,7 @@ func TestArtifactsThatTheirSlotDoesNotKnowAreJudgedByOneReading(t *testing.T) {
 	}
 }
 
-// TestAttestationsOfEarlierVersionsCount judges an artifact that its slot had to drop by
+// TestAttestationsOfEarlierVersionsCount evaluates an artifact that its slot had to drop by
 // attestations that were stored with fewer fields.
 func TestAttestationsOfEarlierVersionsCount(t *testing.T) {
 	commit := apptest.Sha("1", 40)
@@ -135,7 +136,7 @@ func TestAttestationsOfEarlierVersionsCount(t *testing.T) {
 		store, docs, _ := apptest.NewStore(t)
 		put(t, store, attestations...)
 		before := docs.Commands.Load()
-		slots, err := store.Recorder.Rebuild(t.Context(), "org", []evidence.ArtifactRecord{artifact})
+		slots, err := store.Attestations.RebuildSlots(t.Context(), "org", []evidence.ArtifactRecord{artifact})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +170,7 @@ func TestArtifactsOfANameShareWhatWasAttestedByName(t *testing.T) {
 	apptest.PutAttestations(t, store, attestations...)
 	for name, read := range map[string]func([]evidence.ArtifactRecord) error{
 		"slots": func(records []evidence.ArtifactRecord) error {
-			slots, err := store.Recorder.Rebuild(t.Context(), "org", records)
+			slots, err := store.Attestations.RebuildSlots(t.Context(), "org", records)
 			if last := slots[records[len(records)-1].ID]; len(last.Entries) != 1 || last.Entries[0].ID != attestations[attested-1].ID {
 				t.Errorf("the last artifact has %+v", last.Entries)
 			}

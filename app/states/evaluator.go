@@ -1,0 +1,173 @@
+// Package states evaluates the states that artifacts have in their trails by what is
+// known now (docs/semantics.md 5.3).
+package states
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"attestry/evidence"
+	"attestry/evidence/compliance"
+	"attestry/evidence/template"
+	"attestry/storage"
+	"attestry/storage/pipelines"
+)
+
+// Evaluator reads what the states of artifacts depend on, and evaluates them.
+type Evaluator struct {
+	trails       *pipelines.Trails
+	templates    *pipelines.Templates
+	slots        *pipelines.Slots
+	artifacts    *pipelines.Artifacts
+	attestations *pipelines.Attestations
+}
+
+// NewEvaluator makes an evaluator over repositories.
+func NewEvaluator(trails *pipelines.Trails, templates *pipelines.Templates, slots *pipelines.Slots, artifacts *pipelines.Artifacts, attestations *pipelines.Attestations) *Evaluator {
+	return &Evaluator{trails: trails, templates: templates, slots: slots, artifacts: artifacts, attestations: attestations}
+}
+
+// Evaluated is an artifact with its state and what the state was evaluated from.
+type Evaluated struct {
+	Template *template.Template
+	Trail    *evidence.Trail
+	// Slot is that of the artifact, or, where that is incomplete, one made anew for it.
+	Slot     evidence.Slot
+	Artifact evidence.SlotArtifact
+	Status   evidence.Status
+}
+
+// Of returns the states of artifacts: one command per MaxMany trails and templates, and
+// as many for the slots of those that are not the newest of their name. Artifacts of
+// incomplete slots take one more for their records, and those of RebuildSlots.
+func (e *Evaluator) Of(ctx context.Context, org string, queries []Query) (map[Query]evidence.Status, error) {
+	trails, err := e.trailsOf(ctx, org, queries)
+	if err != nil {
+		return nil, err
+	}
+	states := make(map[Query]evidence.Status, len(queries))
+	var others []Query
+	for _, query := range queries {
+		in := trails[query.Trail]
+		status, ok := compliance.NewestState(in.template, in.trail, query.Slot, query.Fingerprint)
+		if !ok {
+			others = append(others, query)
+			continue
+		}
+		states[query] = status
+	}
+	evaluated, err := e.evaluate(ctx, trails, others, func(incomplete []int) (map[string]evidence.Slot, error) {
+		return e.rebuild(ctx, org, others, incomplete)
+	})
+	for i, one := range evaluated {
+		states[others[i]] = one.Status
+	}
+	return states, err
+}
+
+// Evaluate evaluates records, in their order: one command per MaxMany trails, templates
+// and slots. attested is what Attestations.OfRecords returned for the records. If it is
+// nil, those of incomplete slots take the commands of RebuildSlots.
+func (e *Evaluator) Evaluate(ctx context.Context, org string, records []evidence.ArtifactRecord, attested pipelines.Attested) ([]Evaluated, error) {
+	queries := queriesOf(records)
+	trails, err := e.trailsOf(ctx, org, queries)
+	if err != nil {
+		return nil, err
+	}
+	return e.evaluate(ctx, trails, queries, func(incomplete []int) (map[string]evidence.Slot, error) {
+		var some []evidence.ArtifactRecord
+		for _, i := range incomplete {
+			some = append(some, records[i])
+		}
+		if attested != nil {
+			return attested.Slots(some), nil
+		}
+		return e.attestations.RebuildSlots(ctx, org, some)
+	})
+}
+
+// trailWithTemplate is a trail with the template in force; both are empty if there is no
+// such trail.
+type trailWithTemplate struct {
+	trail    *evidence.Trail
+	template *template.Template
+}
+
+// trailsOf reads the trails of queries, by key.
+func (e *Evaluator) trailsOf(ctx context.Context, org string, queries []Query) (map[string]trailWithTemplate, error) {
+	trails := make(map[string]trailWithTemplate, len(queries))
+	for _, query := range queries {
+		trails[query.Trail] = trailWithTemplate{new(evidence.Trail), new(template.Template)}
+	}
+	found, err := e.trails.GetMany(ctx, slices.Sorted(maps.Keys(trails)))
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, trail := range found {
+		ids = append(ids, trail.Template)
+	}
+	templates, err := e.templates.GetMany(ctx, org, storage.Distinct(ids))
+	for _, trail := range found {
+		trails[trail.Key()] = trailWithTemplate{&trail, new(templates[trail.Template].Template)}
+	}
+	return trails, err
+}
+
+// evaluate evaluates artifacts from their slots, in the order of queries. rebuild makes the
+// slots of queries with incomplete slots, whose indexes it gets, by the ids of records.
+func (e *Evaluator) evaluate(ctx context.Context, trails map[string]trailWithTemplate, queries []Query, rebuild func(incomplete []int) (map[string]evidence.Slot, error)) ([]Evaluated, error) {
+	slots, err := e.slotsOf(ctx, queries)
+	if err != nil {
+		return nil, err
+	}
+	evaluated := make([]Evaluated, len(queries))
+	var incomplete []int
+	for i, query := range queries {
+		in := trails[query.Trail]
+		evaluated[i] = Evaluated{Template: in.template, Trail: in.trail, Slot: slots[query.slotID()]}
+		if !evaluated[i].evaluate(query.Fingerprint) {
+			incomplete = append(incomplete, i)
+		}
+	}
+	rebuilt, err := rebuild(incomplete)
+	for _, i := range incomplete {
+		evaluated[i].Slot = rebuilt[queries[i].Record]
+		evaluated[i].evaluate(queries[i].Fingerprint)
+	}
+	return evaluated, err
+}
+
+// evaluate sets the state by the slot. It returns whether the slot is complete.
+func (e *Evaluated) evaluate(fingerprint string) (complete bool) {
+	e.Artifact, e.Status, complete = compliance.State(e.Template, e.Trail, &e.Slot, fingerprint)
+	return complete
+}
+
+// slotsOf reads the slots of queries, by id.
+func (e *Evaluator) slotsOf(ctx context.Context, queries []Query) (map[string]evidence.Slot, error) {
+	var ids []string
+	for _, query := range queries {
+		ids = append(ids, query.slotID())
+	}
+	found, err := e.slots.GetMany(ctx, storage.Distinct(ids))
+	slots := make(map[string]evidence.Slot, len(found))
+	for _, slot := range found {
+		slots[slot.ID()] = slot
+	}
+	return slots, err
+}
+
+// rebuild makes the slots of some queries, given by their indexes, by the ids of records.
+func (e *Evaluator) rebuild(ctx context.Context, org string, queries []Query, some []int) (map[string]evidence.Slot, error) {
+	var ids []string
+	for _, i := range some {
+		ids = append(ids, queries[i].Record)
+	}
+	records, err := e.artifacts.GetMany(ctx, storage.Distinct(ids))
+	if err != nil {
+		return nil, err
+	}
+	return e.attestations.RebuildSlots(ctx, org, records)
+}
