@@ -40,6 +40,37 @@ func (a *ArtifactRecord) Branch() string {
 	return *a.Commit.Branch
 }
 
+// Subjects returns what attestations that are bound to the record can be about
+// (docs/semantics.md 6.2).
+func (a *ArtifactRecord) Subjects() []Subject {
+	trail := TrailKey(a.Flow, a.Trail)
+	subjects := []Subject{{Trail: trail, Fingerprint: a.Fingerprint}, {Trail: trail, Name: a.Name}}
+	if a.CommitSHA != "" {
+		subjects = append(subjects, Subject{Trail: trail, Name: a.Name, Commit: a.CommitSHA})
+	}
+	return subjects
+}
+
+// SubjectsOfArtifact returns what attestations that are bound to the artifact of these
+// records can be about. Of several records under one name of a trail, the newest counts.
+func SubjectsOfArtifact(records []ArtifactRecord) map[Subject]bool {
+	newest := map[Subject]*ArtifactRecord{}
+	for i := range records {
+		record := &records[i]
+		name := Subject{Trail: TrailKey(record.Flow, record.Trail), Name: record.Name}
+		if known := newest[name]; known == nil || record.SlotArtifact().later(known.SlotArtifact()) {
+			newest[name] = record
+		}
+	}
+	subjects := map[Subject]bool{}
+	for _, record := range newest {
+		for _, subject := range record.Subjects() {
+			subjects[subject] = true
+		}
+	}
+	return subjects
+}
+
 // SlotArtifact is what the artifact's slot keeps of the record.
 func (a *ArtifactRecord) SlotArtifact() SlotArtifact {
 	return SlotArtifact{

@@ -1,6 +1,9 @@
 package evidence
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // The built-in attestation types, and the prefixes of those that are not
 // (docs/semantics.md 6.3).
@@ -79,6 +82,67 @@ type EvidenceFile struct {
 
 // OfTrail tells that the attestation is about the trail itself.
 func (a *Attestation) OfTrail() bool { return a.Fingerprint == "" && len(a.Targets) == 0 }
+
+// Subject is what an attestation is about: the artifact of a fingerprint in a trail, the
+// artifacts of a name that were built from a commit, those of a name and any commit, or
+// the trail itself (docs/semantics.md 6.2).
+type Subject struct {
+	Trail       string // key
+	Fingerprint string
+	Name        string // reference name in the template
+	Commit      string // SHA; "" for any commit
+}
+
+// SubjectsOf returns what an attestation in the trail of a key is about: one for each
+// target if it was made by name, else one. commit is its own.
+func SubjectsOf(trail, fingerprint string, targets []string, commit string) []Subject {
+	if fingerprint != "" || len(targets) == 0 {
+		return []Subject{{Trail: trail, Fingerprint: fingerprint}}
+	}
+	subjects := make([]Subject, 0, len(targets))
+	for _, target := range targets {
+		subjects = append(subjects, Subject{Trail: trail, Name: target, Commit: commit})
+	}
+	return subjects
+}
+
+// Subjects returns what the attestation is about.
+func (a *Attestation) Subjects() []Subject {
+	return SubjectsOf(TrailKey(a.Flow, a.Trail), a.Fingerprint, a.Targets, CommitSHA(a.Commit))
+}
+
+// NeedsReport tells whether the attestation is refused unless the artifact of its
+// fingerprint was reported to the trail. Only a decision is not: for it the artifact needs
+// to be known anywhere in the organization (docs/semantics.md 6.2).
+func (a *Attestation) NeedsReport() bool {
+	decision := a.Type == TypeDecision && a.Override == nil
+	return a.Fingerprint != "" && !decision
+}
+
+// FillFrom sets what follows from the attestation's trail: its flow, its artifact's file
+// name and names, and the commit by which it is found (docs/semantics.md 6.1 and 6.2).
+// names are the artifact names of the trail that it is about. older is the record of its
+// fingerprint if that is not the newest artifact of any name, else nil.
+func (a *Attestation) FillFrom(trail *Trail, names []string, older *ArtifactRecord) {
+	a.Flow, a.CommitSHA = trail.Flow, CommitSHA(a.Commit)
+	if older != nil {
+		a.ArtifactName, a.CommitSHA = older.Filename, cmp.Or(a.CommitSHA, older.CommitSHA)
+	}
+	for _, name := range names {
+		summary := trail.Slots[name]
+		if a.Fingerprint != "" && summary.Fingerprint != a.Fingerprint {
+			continue
+		}
+		a.CommitSHA = cmp.Or(a.CommitSHA, summary.Commit)
+		if a.Fingerprint != "" {
+			a.ArtifactName = summary.Filename
+		}
+	}
+	if a.Fingerprint != "" && len(a.Targets) == 0 {
+		a.Targets = names
+	}
+	a.CommitSHA = cmp.Or(a.CommitSHA, CommitSHA(trail.Commit))
+}
 
 // Entry is what the aggregates keep of the attestation.
 func (a *Attestation) Entry() Entry {

@@ -22,6 +22,15 @@ type Entry struct {
 	Overridden string `json:"overridden,omitempty"`
 }
 
+// Original is the id of the attestation that was reported first, also when overrides
+// follow one another; "" when it was missing (docs/semantics.md 6.4).
+func (e Entry) Original() string {
+	if e.Override || e.Overridden != "" { // earlier versions stored no Override
+		return e.Overridden
+	}
+	return e.ID
+}
+
 // CompareEntries orders attestations by time, then by id.
 func CompareEntries(a, b Entry) int {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.ID, b.ID))
@@ -226,6 +235,19 @@ func (s *Slot) Concerned(entry SlotEntry) []string {
 		}
 	}
 	return fingerprints
+}
+
+// ConcernedIn is Concerned of several slots together, each fingerprint once. It is not ok
+// if one of them was pruned, as artifacts that it dropped may be concerned as well.
+func ConcernedIn(slots []Slot, entry SlotEntry) (fingerprints []string, ok bool) {
+	for _, slot := range slots {
+		if slot.Pruned {
+			return nil, false
+		}
+		fingerprints = append(fingerprints, slot.Concerned(entry)...)
+	}
+	slices.Sort(fingerprints)
+	return slices.Compact(fingerprints), true
 }
 
 // Lacks tells whether an attestation has to be taken in for the sake of an

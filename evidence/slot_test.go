@@ -132,6 +132,66 @@ func TestConcernedAreAllArtifactsThatAnAttestationIsBoundTo(t *testing.T) {
 	}
 }
 
+func TestPrunedSlotsDoNotTellAllThatIsConcerned(t *testing.T) {
+	slots := []Slot{
+		{Artifacts: []SlotArtifact{{Fingerprint: "g"}, {Fingerprint: "f", Commit: "c"}}},
+		{Artifacts: []SlotArtifact{{Fingerprint: "f", Commit: "c"}, {Fingerprint: "e", Commit: "c"}}},
+	}
+	if got, ok := ConcernedIn(slots, SlotEntry{Commit: "c"}); !ok || !slices.Equal(got, []string{"e", "f"}) {
+		t.Errorf("concerned are %v, %v", got, ok)
+	}
+	slots[1].Pruned = true
+	if got, ok := ConcernedIn(slots, SlotEntry{Commit: "c"}); ok {
+		t.Errorf("concerned are %v", got)
+	}
+}
+
+func TestPrunedSlotIsCompleteForItsCurrentArtifactAlone(t *testing.T) {
+	whole := Slot{Artifacts: []SlotArtifact{{Fingerprint: "f", Time: 1}, {Fingerprint: "g", Time: 2}}}
+	pruned := whole
+	pruned.Pruned = true
+	for name, c := range map[string]struct {
+		slot        Slot
+		fingerprint string
+		want        bool
+	}{
+		"older artifact":                    {whole, "f", true},
+		"current artifact":                  {whole, "g", true},
+		"unknown artifact":                  {whole, "h", false},
+		"older artifact of a pruned slot":   {pruned, "f", false},
+		"current artifact of a pruned slot": {pruned, "g", true},
+		"unknown artifact of a pruned slot": {pruned, "h", false},
+		"empty slot":                        {Slot{}, "f", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			artifact, ok := c.slot.Complete(c.fingerprint)
+			if ok != c.want || ok && artifact.Fingerprint != c.fingerprint {
+				t.Errorf("got %+v, %v", artifact, ok)
+			}
+		})
+	}
+}
+
+// TestOriginalIsWhatWasReportedFirst follows docs/semantics.md 6.4.
+func TestOriginalIsWhatWasReportedFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		entry Entry
+		want  string
+	}{
+		"a plain report":                    {Entry{ID: "1"}, "1"},
+		"an override":                       {Entry{ID: "2", Override: true, Overridden: "1"}, "1"},
+		"an override of what was missing":   {Entry{ID: "2", Override: true}, ""},
+		"an override of an earlier version": {Entry{ID: "2", Overridden: "1"}, "1"},
+		"nothing":                           {Entry{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.entry.Original(); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestLacksAsksForBoundAttestationsThatNoneHasReplaced(t *testing.T) {
 	artifact := SlotArtifact{Fingerprint: "f", Commit: "c"}
 	var slot Slot

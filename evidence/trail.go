@@ -201,6 +201,21 @@ func (t *Trail) SlotIDs() []string {
 	return ids
 }
 
+// NamesOf lists the names whose newest artifact has a fingerprint.
+func (t *Trail) NamesOf(fingerprint string) []string {
+	return t.namesWhere(func(s SlotSummary) bool { return fingerprint != "" && s.Fingerprint == fingerprint })
+}
+
+// PossibleNamesOf lists the names under which a fingerprint may have been reported: those
+// of NamesOf, and those that have older artifacts. There are none of "".
+func (t *Trail) PossibleNamesOf(fingerprint string) []string {
+	return t.namesWhere(func(s SlotSummary) bool { return fingerprint != "" && (s.Displaced || s.Fingerprint == fingerprint) })
+}
+
+func (t *Trail) namesWhere(wanted func(SlotSummary) bool) []string {
+	return slices.DeleteFunc(t.SlotNames(), func(name string) bool { return !wanted(t.Slots[name]) })
+}
+
 // Fingerprints are those of the artifacts now under the trail's names.
 func (t *Trail) Fingerprints() []string {
 	var fingerprints []string
@@ -210,6 +225,17 @@ func (t *Trail) Fingerprints() []string {
 		}
 	}
 	return fingerprints
+}
+
+// HasOlderArtifacts tells whether the trail has artifacts that are not the newest of
+// their names. It does not know all of their fingerprints.
+func (t *Trail) HasOlderArtifacts() bool {
+	for _, summary := range t.Slots {
+		if summary.Displaced {
+			return true
+		}
+	}
+	return false
 }
 
 // Summarize takes in the summary of a slot, unless a newer one is known.

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 )
 
@@ -210,13 +211,8 @@ func (t *Trail) AttestationEvents(a *Attestation, repo *Repo) []TrailEvent {
 
 // targetOf is the name of the artifact that was attested by fingerprint.
 func (t *Trail) targetOf(a *Attestation) string {
-	for _, name := range t.SlotNames() {
-		if t.Slots[name].Fingerprint == a.Fingerprint {
-			return name
-		}
-	}
-	if len(a.Targets) > 0 {
-		return a.Targets[0]
+	if names := slices.Concat(t.NamesOf(a.Fingerprint), a.Targets); len(names) > 0 {
+		return names[0]
 	}
 	return ""
 }

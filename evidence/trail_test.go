@@ -78,6 +78,29 @@ func TestOlderSummaryOfASlotChangesNothing(t *testing.T) {
 	}
 }
 
+// TestFingerprintsAreFoundUnderTheirNames follows docs/semantics.md 6.2: a fingerprint has
+// every name under which it was reported.
+func TestFingerprintsAreFoundUnderTheirNames(t *testing.T) {
+	trail := Trail{Slots: map[string]SlotSummary{
+		"only": {Fingerprint: "1"}, "replaced": {Fingerprint: "2", Displaced: true}, "again": {Fingerprint: "1", Displaced: true}, "unreported": {},
+	}}
+	for fingerprint, c := range map[string]struct{ newest, possible []string }{
+		"1": {[]string{"again", "only"}, []string{"again", "only", "replaced"}},
+		"2": {[]string{"replaced"}, []string{"again", "replaced"}},
+		"3": {nil, []string{"again", "replaced"}},
+		"":  {nil, nil},
+	} {
+		t.Run("fingerprint "+fingerprint, func(t *testing.T) {
+			if got := trail.NamesOf(fingerprint); !slices.Equal(got, c.newest) {
+				t.Errorf("it is the newest of %v, want %v", got, c.newest)
+			}
+			if got := trail.PossibleNamesOf(fingerprint); !slices.Equal(got, c.possible) {
+				t.Errorf("it may be one of %v, want %v", got, c.possible)
+			}
+		})
+	}
+}
+
 func TestReportsWithOldTimesDoNotTurnATrailBack(t *testing.T) {
 	var trail Trail
 	trail.Touch(5)

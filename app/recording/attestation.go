@@ -8,7 +8,6 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/compliance"
-	"attestry/evidence/template"
 	"attestry/storage"
 )
 
@@ -68,17 +67,14 @@ func (r *Recorder) Override(ctx context.Context, scope Scope, attestation eviden
 	if err != nil {
 		return err
 	}
-	original, ok, err := r.original(ctx, &seen.Value, names, &attestation)
+	original, ok, err := r.overridden(ctx, &seen.Value, names, &attestation)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return unknown
 	}
-	attestation.Override.Original = original.ID
-	if original.Override || original.Overridden != "" { // earlier versions stored no Override
-		attestation.Override.Original = original.Overridden
-	}
+	attestation.Override.Original = original.Original()
 	if attestation.Type == evidence.TypeDecision && original.ID != "" {
 		decision, err := r.attestations.Get(ctx, scope.Org, original.ID)
 		if err != nil {
@@ -99,49 +95,24 @@ func (r *Recorder) existing(ctx context.Context, scope Scope) (storage.Versioned
 	return r.trails.Collection.GetVersioned(ctx, evidence.TrailKey(ref.ID, scope.Trail))
 }
 
-// original finds what an override replaces, the zero Entry when that is required and
-// missing. It is not ok where there is no such attestation and none is required. Of
-// several artifacts that are named, each must have or require it; of several names that
-// an artifact of a fingerprint has, one.
-func (r *Recorder) original(ctx context.Context, trail *evidence.Trail, names []string, override *evidence.Attestation) (original evidence.Entry, ok bool, err error) {
+// overridden reads what an override replaces: see compliance.Overridden.
+func (r *Recorder) overridden(ctx context.Context, trail *evidence.Trail, names []string, override *evidence.Attestation) (original evidence.Entry, ok bool, err error) {
 	stored, err := r.templates.Get(ctx, trail.Org, trail.Template)
 	if err != nil {
 		return original, false, err
-	}
-	if override.OfTrail() {
-		original, ok = originalAmong(stored.Template.Trail.Attestations, trail.Entries, override)
-		return original, ok, nil
 	}
 	slots, err := r.slots.OfTrail(ctx, trail.Key(), names)
 	if err != nil {
 		return original, false, err
 	}
+	entries := make(map[string][]evidence.Entry, len(names))
 	for _, name := range names {
-		entries, err := r.entriesOf(ctx, trail, slots[name], override.Fingerprint)
-		if err != nil {
+		if entries[name], err = r.entriesOf(ctx, trail, slots[name], override.Fingerprint); err != nil {
 			return original, false, err
 		}
-		required, _ := stored.Template.Artifact(name)
-		found, known := originalAmong(required.Attestations, entries, override)
-		if !known && override.Fingerprint == "" {
-			return original, false, nil
-		}
-		ok = ok || known
-		if original.ID == "" {
-			original = found
-		}
 	}
+	original, ok = compliance.Overridden(&stored.Template, trail, override, names, entries)
 	return original, ok, nil
-}
-
-// originalAmong is original for one list of attestations and what is required of it.
-func originalAmong(required []template.Attestation, entries []evidence.Entry, override *evidence.Attestation) (evidence.Entry, bool) {
-	for _, entry := range entries {
-		if entry.Name == override.Name && entry.Type == override.Type {
-			return entry, true
-		}
-	}
-	return evidence.Entry{}, compliance.Lacks(required, entries, override.Name, override.Type)
 }
 
 // entriesOf returns the attestations of a slot as it stands, or, of a fingerprint,
@@ -162,41 +133,16 @@ func (r *Recorder) entriesOf(ctx context.Context, trail *evidence.Trail, slot ev
 	return slot.Shown(), err
 }
 
-// place finds the names of the slots of its trail that an attestation belongs to,
-// and completes it with what these tell.
+// place returns the names of the artifacts of its trail that an attestation is about, and
+// fills in what the trail tells.
 func (r *Recorder) place(ctx context.Context, scope Scope, trail *evidence.Trail, a *evidence.Attestation) ([]string, error) {
-	a.Flow = trail.Flow
-	a.CommitSHA = evidence.CommitSHA(a.Commit)
 	a.Targets = union(nil, a.Targets)
-	names := a.Targets
-	if a.Fingerprint != "" {
-		var err error
-		if names, err = r.named(ctx, scope, trail, a); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range names {
-		summary := trail.Slots[name]
-		if a.Fingerprint != "" && summary.Fingerprint != a.Fingerprint {
-			continue // another one counts under the name
-		}
-		if a.CommitSHA == "" {
-			a.CommitSHA = summary.Commit
-		}
-		if a.Fingerprint != "" {
-			a.ArtifactName = summary.Filename
-		}
-	}
-	if a.Fingerprint != "" && len(a.Targets) == 0 {
-		a.Targets = names // answers show both
-	}
-	if err := trail.Admits(names, a.Name); err != nil {
+	names, older, err := r.namesOf(ctx, scope, trail, a)
+	if err != nil {
 		return nil, err
 	}
-	if a.CommitSHA == "" {
-		a.CommitSHA = evidence.CommitSHA(trail.Commit)
-	}
-	return names, nil
+	a.FillFrom(trail, names, older)
+	return names, trail.Admits(names, a.Name)
 }
 
 // trailFor is open for the trail of an attestation. It begins one only where the
@@ -207,7 +153,7 @@ func (r *Recorder) trailFor(ctx context.Context, scope Scope, a *evidence.Attest
 		if !errors.Is(err, storage.ErrNotFound) {
 			return seen, seen.Value.LastModifiedAt, err
 		}
-		if err := r.decidable(ctx, scope, a); err != nil {
+		if err := r.checkUnreported(ctx, scope, a); err != nil {
 			return seen, 0, err
 		}
 	}
@@ -218,28 +164,27 @@ func (r *Recorder) trailFor(ctx context.Context, scope Scope, a *evidence.Attest
 	return r.open(ctx, scope, flow)
 }
 
-// named returns the artifact names under which a trail has the fingerprint of an
-// attestation.
-func (r *Recorder) named(ctx context.Context, scope Scope, trail *evidence.Trail, a *evidence.Attestation) ([]string, error) {
-	if names := underWhich(trail, a.Fingerprint); len(names) > 0 {
-		return names, nil
+// namesOf returns the artifact names of its trail that an attestation is about. older is
+// the record of its fingerprint if that is not the newest artifact of any name, else nil.
+func (r *Recorder) namesOf(ctx context.Context, scope Scope, trail *evidence.Trail, a *evidence.Attestation) (names []string, older *evidence.ArtifactRecord, err error) {
+	if a.Fingerprint == "" {
+		return a.Targets, nil, nil
+	}
+	if names := trail.NamesOf(a.Fingerprint); len(names) > 0 {
+		return names, nil, nil
 	}
 	record, err := r.artifacts.InTrail(ctx, scope.Org, trail.Flow, trail.Name, a.Fingerprint)
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, r.decidable(ctx, scope, a)
+		return nil, nil, r.checkUnreported(ctx, scope, a)
 	}
-	a.ArtifactName = record.Filename
-	if a.CommitSHA == "" {
-		a.CommitSHA = record.CommitSHA
-	}
-	return []string{record.Name}, err
+	return []string{record.Name}, &record, err
 }
 
-// decidable lets a decision be made of a fingerprint that is not in its trail, if
-// it is known anywhere in the organization
-// (docs/semantics.md 6.2). All other attestations are refused.
-func (r *Recorder) decidable(ctx context.Context, scope Scope, a *evidence.Attestation) error {
-	if a.Type == evidence.TypeDecision && a.Override == nil {
+// checkUnreported refuses an attestation of a fingerprint that was not reported to its
+// trail, unless it is a decision about one that the organization knows
+// (docs/semantics.md 6.2).
+func (r *Recorder) checkUnreported(ctx context.Context, scope Scope, a *evidence.Attestation) error {
+	if !a.NeedsReport() {
 		known, err := r.artifacts.Known(ctx, scope.Org, a.Fingerprint)
 		if err != nil || known {
 			return err
@@ -278,7 +223,7 @@ var errSlotsMoved = errors.New("the trail's slots have changed")
 // then.
 func (r *Recorder) bind(ctx context.Context, seen storage.Versioned[evidence.Trail], names []string, a *evidence.Attestation) (evidence.Trail, []evidence.Slot, error) {
 	for range reflectAttempts {
-		others, err := r.displaced(ctx, &seen.Value, names, a.Fingerprint)
+		others, err := r.olderNames(ctx, &seen.Value, names, a.Fingerprint)
 		if err != nil {
 			return seen.Value, nil, err
 		}
@@ -286,9 +231,9 @@ func (r *Recorder) bind(ctx context.Context, seen storage.Versioned[evidence.Tra
 		if err != nil {
 			return seen.Value, slots, err
 		}
-		looked := union(names, candidates(&seen.Value, a.Fingerprint))
+		looked := union(names, seen.Value.PossibleNamesOf(a.Fingerprint))
 		trail, err := r.reflect(ctx, seen, a.CreatedAt, a.Repo, slots, func(t *evidence.Trail) error {
-			if !subset(candidates(t, a.Fingerprint), looked) {
+			if !subset(t.PossibleNamesOf(a.Fingerprint), looked) {
 				return errSlotsMoved
 			}
 			if a.OfTrail() {
@@ -303,7 +248,7 @@ func (r *Recorder) bind(ctx context.Context, seen storage.Versioned[evidence.Tra
 		if seen, err = r.trails.Collection.GetVersioned(ctx, seen.Value.Key()); err != nil {
 			return seen.Value, nil, err
 		}
-		names = union(names, underWhich(&seen.Value, a.Fingerprint))
+		names = union(names, seen.Value.NamesOf(a.Fingerprint))
 	}
 	return seen.Value, nil, busy()
 }
@@ -324,34 +269,10 @@ func (r *Recorder) attestSlots(ctx context.Context, trail *evidence.Trail, names
 	return slots, nil
 }
 
-// underWhich returns the names under which a fingerprint counts in a trail.
-func underWhich(trail *evidence.Trail, fingerprint string) []string {
-	return slotNames(trail, func(s evidence.SlotSummary) bool { return s.Fingerprint == fingerprint })
-}
-
-// candidates returns the names under which a trail may have a fingerprint: where it
-// counts, and where others were displaced. There are none of no fingerprint.
-func candidates(trail *evidence.Trail, fingerprint string) []string {
-	return slotNames(trail, func(s evidence.SlotSummary) bool {
-		return fingerprint != "" && (s.Displaced || s.Fingerprint == fingerprint)
-	})
-}
-
-func slotNames(trail *evidence.Trail, wanted func(evidence.SlotSummary) bool) []string {
-	var names []string
-	for _, name := range trail.SlotNames() {
-		if wanted(trail.Slots[name]) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// displaced returns the slots that know a fingerprint which another one has
-// displaced there. It is to be called behind what tells of the fingerprint: see
-// fill.
-func (r *Recorder) displaced(ctx context.Context, trail *evidence.Trail, names []string, fingerprint string) ([]string, error) {
-	others := slices.DeleteFunc(candidates(trail, fingerprint), func(name string) bool { return slices.Contains(names, name) })
+// olderNames returns the other names under which a trail has a fingerprint, though not as
+// the newest artifact. It must be called after the attestation was stored: see fill.
+func (r *Recorder) olderNames(ctx context.Context, trail *evidence.Trail, names []string, fingerprint string) ([]string, error) {
+	others := slices.DeleteFunc(trail.PossibleNamesOf(fingerprint), func(name string) bool { return slices.Contains(names, name) })
 	if len(others) == 0 {
 		return nil, nil
 	}
@@ -385,13 +306,9 @@ func (r *Recorder) announceAttestation(ctx context.Context, trail *evidence.Trai
 	case a.Fingerprint != "":
 		return r.bumpIfRunning(ctx, a.Org, []string{a.Fingerprint})
 	}
-	var fingerprints []string
-	for _, slot := range slots {
-		if slot.Pruned {
-			return r.generations.Bump(ctx, a.Org)
-		}
-		fingerprints = append(fingerprints, slot.Concerned(a.SlotEntry())...)
+	fingerprints, ok := evidence.ConcernedIn(slots, a.SlotEntry())
+	if !ok {
+		return r.generations.Bump(ctx, a.Org)
 	}
-	slices.Sort(fingerprints)
-	return r.bumpIfRunning(ctx, a.Org, slices.Compact(fingerprints))
+	return r.bumpIfRunning(ctx, a.Org, fingerprints)
 }

@@ -152,15 +152,9 @@ func (r *Recorder) reapplyAttestation(ctx context.Context, a *evidence.Attestati
 	if err != nil {
 		return err
 	}
-	names := a.Targets
-	if a.Fingerprint != "" {
-		names, err = r.named(ctx, scope, &seen.Value, a)
-		if evidence.CodeOf(err) == evidence.NotFound {
-			names, err = nil, nil // it was taken when it was made
-		}
-		if err != nil {
-			return err
-		}
+	names, _, err := r.namesOf(ctx, scope, &seen.Value, a)
+	if err != nil && evidence.CodeOf(err) != evidence.NotFound { // it was accepted when it was made
+		return err
 	}
 	repo, err := r.repoOf(ctx, a.Org, a.Repo)
 	if err != nil {

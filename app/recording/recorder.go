@@ -151,13 +151,11 @@ func (r *Recorder) bumpIfRunning(ctx context.Context, org string, fingerprints [
 	return r.generations.Bump(ctx, org)
 }
 
-// bumpIfTrailRuns is announce for all artifacts of a trail. Those that are not the
-// newest of their name may run as well; a trail does not know which they are.
+// bumpIfTrailRuns is bumpIfRunning for all artifacts of a trail. Older artifacts may run
+// as well, whose fingerprints the trail does not know.
 func (r *Recorder) bumpIfTrailRuns(ctx context.Context, trail *evidence.Trail) error {
-	for _, summary := range trail.Slots {
-		if summary.Displaced {
-			return r.generations.Bump(ctx, trail.Org)
-		}
+	if trail.HasOlderArtifacts() {
+		return r.generations.Bump(ctx, trail.Org)
 	}
 	return r.bumpIfRunning(ctx, trail.Org, trail.Fingerprints())
 }

@@ -96,15 +96,6 @@ func (v verdict) status() evidence.Status {
 	}
 }
 
-// Lacks tells whether an attestation of a name is required and missing that one of the
-// given type would fulfil.
-func Lacks(required []template.Attestation, entries []evidence.Entry, name, kind string) bool {
-	return slices.ContainsFunc(required, func(one template.Attestation) bool {
-		_, found := fulfilling(one, entries)
-		return one.Name == name && one.Fits(kind) && !found
-	})
-}
-
 func judge(required []template.Attestation, entries []evidence.Entry) verdict {
 	var v verdict
 	for _, entry := range entries {

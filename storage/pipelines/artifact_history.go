@@ -10,28 +10,14 @@ import (
 )
 
 // Attested is what was attested of artifacts in the trails of their records, by what it
-// was made of, in the order of time. Records of one name share what was made by name.
-type Attested map[subject][]evidence.SlotEntry
-
-// subject is what an attestation in a trail is made of: a fingerprint, or the name of an
-// artifact and the commit that the attestation is bound to, "" for all commits.
-type subject struct{ trail, fingerprint, name, commit string }
-
-// subjectsOf are the subjects whose attestations are bound to a record.
-func subjectsOf(record *evidence.ArtifactRecord) []subject {
-	trail, artifact := evidence.TrailKey(record.Flow, record.Trail), record.SlotArtifact()
-	subjects := []subject{{trail: trail, fingerprint: artifact.Fingerprint}, {trail: trail, name: record.Name}}
-	if artifact.Commit != "" {
-		subjects = append(subjects, subject{trail: trail, name: record.Name, commit: artifact.Commit})
-	}
-	return subjects
-}
+// is about, in the order of time. Records of one name share what was made by name.
+type Attested map[evidence.Subject][]evidence.SlotEntry
 
 // Of returns what was attested of a record, by fingerprint and by name, in the order of
 // time.
 func (a Attested) Of(record *evidence.ArtifactRecord) []evidence.SlotEntry {
 	var entries []evidence.SlotEntry
-	for _, of := range subjectsOf(record) {
+	for _, of := range record.Subjects() {
 		entries = append(entries, a[of]...)
 	}
 	slices.SortFunc(entries, func(x, y evidence.SlotEntry) int { return evidence.CompareEntries(x.Entry, y.Entry) })
@@ -54,7 +40,7 @@ func (a Attested) Slots(records []evidence.ArtifactRecord) map[string]evidence.S
 // each of these pages that has attestations of earlier versions.
 func (a *Attestations) OfRecords(ctx context.Context, org string, records []evidence.ArtifactRecord) (Attested, error) {
 	attested := Attested{}
-	err := a.eachOf(ctx, org, records, func(of subject, entry evidence.SlotEntry) {
+	err := a.eachOf(ctx, org, records, func(of evidence.Subject, entry evidence.SlotEntry) {
 		attested[of] = append(attested[of], entry)
 	})
 	return attested, err
@@ -63,11 +49,11 @@ func (a *Attestations) OfRecords(ctx context.Context, org string, records []evid
 // LatestOfRecords is OfRecords without what was superseded.
 func (a *Attestations) LatestOfRecords(ctx context.Context, org string, records []evidence.ArtifactRecord) (Attested, error) {
 	type named struct {
-		of   subject
+		of   evidence.Subject
 		name string
 	}
 	attested, places := Attested{}, map[named]int{}
-	err := a.eachOf(ctx, org, records, func(of subject, entry evidence.SlotEntry) {
+	err := a.eachOf(ctx, org, records, func(of evidence.Subject, entry evidence.SlotEntry) {
 		key := named{of, entry.Name}
 		if place, ok := places[key]; ok {
 			attested[of][place] = entry // later, as a subject's come in the order of time
@@ -88,11 +74,11 @@ func (a *Attestations) RebuildSlots(ctx context.Context, org string, records []e
 
 // eachOf calls yield for every attestation of records in their trails, once for each of
 // its subjects; those of one subject come in the order of time.
-func (a *Attestations) eachOf(ctx context.Context, org string, records []evidence.ArtifactRecord, yield func(subject, evidence.SlotEntry)) error {
-	wanted := map[subject]bool{}
+func (a *Attestations) eachOf(ctx context.Context, org string, records []evidence.ArtifactRecord, yield func(evidence.Subject, evidence.SlotEntry)) error {
+	wanted := map[evidence.Subject]bool{}
 	var trails, fingerprints []string
 	for i := range records {
-		for _, of := range subjectsOf(&records[i]) {
+		for _, of := range records[i].Subjects() {
 			wanted[of] = true
 		}
 		trails = append(trails, evidence.TrailKey(records[i].Flow, records[i].Trail))
@@ -183,18 +169,11 @@ func slotEntryOf(found storage.Record) evidence.SlotEntry {
 	return entry
 }
 
-// subjectsIn are what an attestation was made of, read from its fields; none if of the
-// trail itself.
-func subjectsIn(found storage.Record) []subject {
+// subjectsIn are what an attestation is about, read from its fields.
+func subjectsIn(found storage.Record) []evidence.Subject {
 	trail, _ := found.Fields["trail"].(string)
-	if fingerprint, _ := found.Fields["fingerprint"].(string); fingerprint != "" {
-		return []subject{{trail: trail, fingerprint: fingerprint}}
-	}
+	fingerprint, _ := found.Fields["fingerprint"].(string)
 	targets, _ := found.Fields["targets"].(string)
 	commit, _ := found.Fields["bound_commit"].(string)
-	var subjects []subject
-	for _, target := range strings.Fields(targets) {
-		subjects = append(subjects, subject{trail: trail, name: target, commit: commit})
-	}
-	return subjects
+	return evidence.SubjectsOf(trail, fingerprint, strings.Fields(targets), commit)
 }

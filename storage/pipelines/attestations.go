@@ -262,43 +262,20 @@ func (a *Attestations) OfArtifact(org, flow, fingerprint, name string, reports [
 
 // named reads those of OfArtifact that were made by the artifact's name.
 func (a *Attestations) named(org, name string, reports []evidence.ArtifactRecord) *storage.Batches[evidence.Attestation] {
-	slots, trails := slotsOf(reports)
-	all := storage.QueryBatches(a.Collection, storage.Query{
-		Index: "trail_name", Equal: []any{org, storage.TextSet(trails), name}, Descending: true, Limit: maxRounds * storage.MaxMany,
-		Where: []storage.Condition{{Field: "fingerprint", Operator: storage.Equals, Value: ""}},
-	})
-	return storage.FilterBatches(storage.LimitRounds(all, maxRounds), func(attestation *evidence.Attestation) bool { return concerns(slots, attestation) })
-}
-
-// slotsOf makes slots that hold the records of one artifact alone, by their ids,
-// and lists their trails.
-func slotsOf(reports []evidence.ArtifactRecord) (map[string]*evidence.Slot, []string) {
-	slots := map[string]*evidence.Slot{}
 	var trails []string
 	for _, report := range reports {
-		trail := evidence.TrailKey(report.Flow, report.Trail)
-		id := evidence.SlotID(trail, report.Name)
-		if slots[id] == nil {
-			slots[id] = &evidence.Slot{Trail: trail, Name: report.Name}
-		}
-		slots[id].Report(report.SlotArtifact())
-		if !slices.Contains(trails, trail) {
-			trails = append(trails, trail)
-		}
+		trails = append(trails, evidence.TrailKey(report.Flow, report.Trail))
 	}
-	return slots, trails[:min(len(trails), storage.MaxMany)]
-}
-
-// concerns tells whether an attestation made by name is bound to what the slots
-// hold.
-func concerns(slots map[string]*evidence.Slot, attestation *evidence.Attestation) bool {
-	for _, target := range attestation.Targets {
-		slot := slots[evidence.SlotID(evidence.TrailKey(attestation.Flow, attestation.Trail), target)]
-		if slot != nil && len(slot.Concerned(attestation.SlotEntry())) > 0 {
-			return true
-		}
-	}
-	return false
+	trails = storage.Distinct(trails)
+	all := storage.QueryBatches(a.Collection, storage.Query{
+		Index: "trail_name", Equal: []any{org, storage.TextSet(trails[:min(len(trails), storage.MaxMany)]), name},
+		Descending: true, Limit: maxRounds * storage.MaxMany,
+		Where: []storage.Condition{{Field: "fingerprint", Operator: storage.Equals, Value: ""}},
+	})
+	subjects := evidence.SubjectsOfArtifact(reports)
+	return storage.FilterBatches(storage.LimitRounds(all, maxRounds), func(attestation *evidence.Attestation) bool {
+		return slices.ContainsFunc(attestation.Subjects(), func(about evidence.Subject) bool { return subjects[about] })
+	})
 }
 
 // Reported returns the records of an artifact of a flow, the newest MaxMany, by its

@@ -45,9 +45,9 @@ func (d *Decisions) Add(ctx context.Context, attestation *evidence.Attestation) 
 	if attestation.Control == "" {
 		return nil
 	}
-	for _, subject := range decisionSubjects(attestation) {
+	for _, subject := range attestation.Subjects() {
 		fresh := Decision{
-			Org: attestation.Org, Control: attestation.Control, Subject: subject, Entry: attestation.Entry(),
+			Org: attestation.Org, Control: attestation.Control, Subject: decisionSubject(subject), Entry: attestation.Entry(),
 			Flow: attestation.Flow, Trail: attestation.Trail, Commit: attestation.SlotEntry().Commit,
 		}
 		_, err := storage.Upsert(ctx, d.collection, decisionID(fresh.Org, fresh.Control, fresh.Subject),
@@ -65,21 +65,15 @@ func (d *Decisions) Add(ctx context.Context, attestation *evidence.Attestation) 
 	return nil
 }
 
-func decisionSubjects(attestation *evidence.Attestation) []string {
-	trail := evidence.TrailKey(attestation.Flow, attestation.Trail)
+func decisionSubject(of evidence.Subject) string {
 	switch {
-	case attestation.Fingerprint != "":
-		return []string{attestation.Fingerprint}
-	case len(attestation.Targets) == 0:
-		return []string{trail}
+	case of.Fingerprint != "":
+		return of.Fingerprint
+	case of.Name == "":
+		return of.Trail
+	case of.Commit == "":
+		return of.Trail + "/" + of.Name
+	default:
+		return of.Trail + "/" + of.Name + "@" + of.Commit
 	}
-	commit := attestation.SlotEntry().Commit
-	if commit != "" {
-		commit = "@" + commit
-	}
-	var subjects []string
-	for _, target := range attestation.Targets {
-		subjects = append(subjects, trail+"/"+target+commit)
-	}
-	return subjects
 }
