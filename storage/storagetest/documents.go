@@ -67,6 +67,15 @@ func Documents(t *testing.T, engine DocumentsEngine) {
 	}
 }
 
+// scaled is a number of documents or queries: fewer with -short, as a server that stands
+// in for MongoDB reads a whole collection for each query.
+func scaled(full, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return full
+}
+
 // things is the collection that the suite uses.
 func things() *storage.Schema {
 	return &storage.Schema{

@@ -30,7 +30,7 @@ func Recorder(t *testing.T, engine storagetest.DocumentsEngine) {
 	}
 	t.Run("Interrupted", func(t *testing.T) { testRecorderInterrupted(t, engine) })
 	t.Run("AtOnce", func(t *testing.T) { testRecorderAtOnce(t, engine) })
-	t.Run("Announced", func(t *testing.T) { testRecorderAnnounces(t, engine) })
+	t.Run("Announced", func(t *testing.T) { testRecorderAnnounces(t, engine, true) })
 	t.Run("Costs", func(t *testing.T) { testRecorderCosts(t, engine) })
 }
 
@@ -38,7 +38,7 @@ func Recorder(t *testing.T, engine storagetest.DocumentsEngine) {
 // what would take minutes on a server that is slow.
 func RecorderBriefly(t *testing.T, engine storagetest.DocumentsEngine) {
 	t.Run("AnyOrder", func(t *testing.T) { testRecorderOrder(t, engine, 1) })
-	t.Run("Announced", func(t *testing.T) { testRecorderAnnounces(t, engine) })
+	t.Run("Announced", func(t *testing.T) { testRecorderAnnounces(t, engine, !testing.Short()) })
 }
 
 // The templates that flows and trails of a model have.
