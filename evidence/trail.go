@@ -89,8 +89,8 @@ type SlotSummary struct {
 	// and missing.
 	Failing bool `json:"failing,omitempty"`
 	Lacking bool `json:"lacking,omitempty"`
-	// Displaced tells that the slot knows older fingerprints too.
-	Displaced bool `json:"displaced,omitempty"`
+	// HasOlder tells that the slot has, or had, older artifacts too.
+	HasOlder bool `json:"displaced,omitempty"`
 	// Entries is how many attestations the slot keeps.
 	Entries int `json:"entries,omitempty"`
 }
@@ -209,7 +209,7 @@ func (t *Trail) NamesOf(fingerprint string) []string {
 // PossibleNamesOf lists the names under which a fingerprint may have been reported: those
 // of NamesOf, and those that have older artifacts. There are none of "".
 func (t *Trail) PossibleNamesOf(fingerprint string) []string {
-	return t.namesWhere(func(s SlotSummary) bool { return fingerprint != "" && (s.Displaced || s.Fingerprint == fingerprint) })
+	return t.namesWhere(func(s SlotSummary) bool { return fingerprint != "" && (s.HasOlder || s.Fingerprint == fingerprint) })
 }
 
 func (t *Trail) namesWhere(wanted func(SlotSummary) bool) []string {
@@ -231,7 +231,7 @@ func (t *Trail) Fingerprints() []string {
 // their names. It does not know all of their fingerprints.
 func (t *Trail) HasOlderArtifacts() bool {
 	for _, summary := range t.Slots {
-		if summary.Displaced {
+		if summary.HasOlder {
 			return true
 		}
 	}

@@ -82,7 +82,7 @@ func TestOlderSummaryOfASlotChangesNothing(t *testing.T) {
 // every name under which it was reported.
 func TestFingerprintsAreFoundUnderTheirNames(t *testing.T) {
 	trail := Trail{Slots: map[string]SlotSummary{
-		"only": {Fingerprint: "1"}, "replaced": {Fingerprint: "2", Displaced: true}, "again": {Fingerprint: "1", Displaced: true}, "unreported": {},
+		"only": {Fingerprint: "1"}, "replaced": {Fingerprint: "2", HasOlder: true}, "again": {Fingerprint: "1", HasOlder: true}, "unreported": {},
 	}}
 	for fingerprint, c := range map[string]struct{ newest, possible []string }{
 		"1": {[]string{"again", "only"}, []string{"again", "only", "replaced"}},

@@ -149,7 +149,7 @@ func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*arti
 	if err != nil {
 		return nil, err
 	}
-	record, err := h.artifactAsked(ctx, org, ref.ID, in)
+	record, err := h.requestedRecord(ctx, org, ref.ID, in)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf(
@@ -165,9 +165,9 @@ func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*arti
 	return &artifactAnswer{Body: shown[0]}, nil
 }
 
-// artifactAsked finds the record that a request means: the newest of the
+// requestedRecord finds the record that a request means: the newest of the
 // fingerprint, in the trail or in that of the attestation if one is given.
-func (h *handlers) artifactAsked(ctx context.Context, org evidence.OrgAccess, flow string, in *getArtifactInput) (evidence.ArtifactRecord, error) {
+func (h *handlers) requestedRecord(ctx context.Context, org evidence.OrgAccess, flow string, in *getArtifactInput) (evidence.ArtifactRecord, error) {
 	trail := in.Trail
 	if in.Attestation != "" {
 		attestation, err := h.Store.Attestations.Get(ctx, org.OrgID, in.Attestation)

@@ -141,8 +141,8 @@ func (r *Recorder) reflect(ctx context.Context, seen storage.Versioned[evidence.
 	return seen.Value, busy()
 }
 
-// bumpIfRunning lets the environments judge anew in which one of the fingerprints
-// runs.
+// bumpIfRunning makes the environments evaluate again what runs if one of the
+// fingerprints runs anywhere.
 func (r *Recorder) bumpIfRunning(ctx context.Context, org string, fingerprints []string) error {
 	runs, err := r.running.Any(ctx, org, fingerprints)
 	if err != nil || !runs {

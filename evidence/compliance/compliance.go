@@ -1,4 +1,4 @@
-// Package compliance judges trails and their artifacts by their template
+// Package compliance evaluates trails and their artifacts under their template
 // (docs/semantics.md 7.2). What is stored of a verdict is always what these
 // functions say of the facts.
 package compliance
@@ -17,7 +17,7 @@ func Summarize(id string, t *template.Template, slot *evidence.Slot) evidence.Sl
 		Version:     slot.Version,
 		Template:    id,
 		EvaluatedAt: slot.EvaluatedAt,
-		Displaced:   slot.Pruned || len(slot.Artifacts) > 1,
+		HasOlder:    slot.Pruned || len(slot.Artifacts) > 1,
 		Entries:     len(slot.Entries),
 	}
 	if current, ok := slot.Current(); ok {
@@ -25,7 +25,7 @@ func Summarize(id string, t *template.Template, slot *evidence.Slot) evidence.Sl
 		summary.Commit, summary.ReportedAt = current.Commit, current.Time
 	}
 	required, _ := t.Artifact(slot.Name)
-	verdict := judge(required.Attestations, slot.Shown())
+	verdict := evaluate(required.Attestations, slot.Shown())
 	summary.Failing, summary.Lacking = verdict.failing, verdict.lacking
 	return summary
 }
@@ -34,7 +34,7 @@ func Summarize(id string, t *template.Template, slot *evidence.Slot) evidence.Sl
 // artifact that was attested by name and not reported is missing, as is one that the
 // template expects.
 func Trail(t *template.Template, trail *evidence.Trail) evidence.Status {
-	verdict := judge(t.Trail.Attestations, trail.Entries)
+	verdict := evaluate(t.Trail.Attestations, trail.Entries)
 	for _, summary := range trail.Slots {
 		verdict.failing = verdict.failing || summary.Failing
 		verdict.lacking = verdict.lacking || summary.Lacking || summary.Fingerprint == ""
@@ -49,8 +49,8 @@ func Trail(t *template.Template, trail *evidence.Trail) evidence.Status {
 // of the trail itself, must be there and compliant (rule 4).
 func Artifact(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) evidence.Status {
 	required, _ := t.Artifact(slot.Name)
-	own := judge(required.Attestations, slot.Bound(artifact))
-	return own.with(judge(t.Trail.Attestations, trail.Entries)).status()
+	own := evaluate(required.Attestations, slot.Bound(artifact))
+	return own.with(evaluate(t.Trail.Attestations, trail.Entries)).status()
 }
 
 // State evaluates the artifact of a fingerprint in its trail (docs/semantics.md 5.3) from
@@ -69,7 +69,7 @@ func NewestState(t *template.Template, trail *evidence.Trail, name, fingerprint 
 		return "", false
 	}
 	own := verdict{failing: summary.Failing, lacking: summary.Lacking}
-	return own.with(judge(t.Trail.Attestations, trail.Entries)).status(), true
+	return own.with(evaluate(t.Trail.Attestations, trail.Entries)).status(), true
 }
 
 // verdict is what has been found about a set of attestations.
@@ -96,7 +96,7 @@ func (v verdict) status() evidence.Status {
 	}
 }
 
-func judge(required []template.Attestation, entries []evidence.Entry) verdict {
+func evaluate(required []template.Attestation, entries []evidence.Entry) verdict {
 	var v verdict
 	for _, entry := range entries {
 		v.failing = v.failing || !entry.Compliant

@@ -136,8 +136,8 @@ func mark(set bool, sign string) string {
 	return ""
 }
 
-// TestTrailIsJudgedByItsTemplate follows docs/semantics.md 7.2 rule by rule.
-func TestTrailIsJudgedByItsTemplate(t *testing.T) {
+// TestTrailIsEvaluatedUnderItsTemplate follows docs/semantics.md 7.2 rule by rule.
+func TestTrailIsEvaluatedUnderItsTemplate(t *testing.T) {
 	const (
 		goodTicket = " [ticket:jira]"
 		goodAPI    = " | api=a COMPLIANT [tests:junit free:snyk]"
@@ -219,7 +219,7 @@ func TestOverrideShowsItsOwnVerdictUntilTheNextReport(t *testing.T) {
 	}
 }
 
-func TestDisplacedArtifactKeepsItsOwnState(t *testing.T) {
+func TestOlderArtifactKeepsItsOwnState(t *testing.T) {
 	s := full(t).byPrint("api", "a", "tests", "junit", false).report("api", "b", "d")
 	slot := s.slots["api"]
 	for fingerprint, want := range map[string]evidence.Status{"a": evidence.NonCompliant, "b": evidence.Incomplete} {
@@ -228,7 +228,7 @@ func TestDisplacedArtifactKeepsItsOwnState(t *testing.T) {
 			t.Errorf("%s is %s, want %s", fingerprint, got, want)
 		}
 	}
-	if summary := s.trail.Slots["api"]; !summary.Displaced || summary.Failing || !summary.Lacking || summary.Fingerprint != "b" {
+	if summary := s.trail.Slots["api"]; !summary.HasOlder || summary.Failing || !summary.Lacking || summary.Fingerprint != "b" {
 		t.Errorf("summary %+v", summary)
 	}
 }

@@ -73,7 +73,7 @@ func (p *Processor) makeNext(ctx context.Context, h *lease, record environments.
 		ReportedBy:   record.ReportedBy,
 		ReportedAt:   record.AcceptedAt,
 	}
-	artifacts, announced, err := p.judge(ctx, &head, &next, report, rules.ByFingerprint(before))
+	artifacts, announced, err := p.evaluate(ctx, &head, &next, report, rules.ByFingerprint(before))
 	if err != nil {
 		return result{}, err
 	}

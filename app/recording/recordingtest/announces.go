@@ -12,7 +12,7 @@ import (
 )
 
 // testRecorderAnnounces looks at the generation, by which environments learn that
-// something that they run has to be judged anew. It must move before a report is
+// something that they run has to be evaluated again. It must move before a report is
 // acknowledged, and should not move for what runs nowhere. With killed, processes die
 // before they move it.
 func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine, killed bool) {
@@ -33,10 +33,10 @@ func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine, kil
 		moves     bool
 	}{
 		"by fingerprint, and it runs":                  {printB, byPrint(printB), true},
-		"by fingerprint of a displaced one that runs":  {printA, byPrint(printA), true},
+		"by fingerprint of an older one that runs":     {printA, byPrint(printA), true},
 		"by fingerprint, and another one runs":         {printA, byPrint(printB), false},
 		"by name, and the commit fits":                 {printB, byName(commitB), true},
-		"by name, and a displaced one's commit fits":   {printA, byName(commitA), true},
+		"by name, and an older one's commit fits":      {printA, byName(commitA), true},
 		"by name, and one of another commit runs":      {printB, byName(commitA), false},
 		"by name without a commit":                     {printA, byName(""), true},
 		"of the trail, and its artifact runs":          {printC, ofTrail, true},

@@ -17,7 +17,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// What follows judges trails by docs/semantics.md 6.2, 6.3 and
+// What follows evaluates trails by docs/semantics.md 6.2, 6.3 and
 // 7.2 from nothing but the stored artifacts and attestations. It shares no code with
 // what it checks.
 
@@ -260,8 +260,8 @@ func (f *facts) evaluatedAt() float64 {
 	return at
 }
 
-// judge evaluates the trail.
-func (f *facts) judge() verdict {
+// evaluate evaluates the trail.
+func (f *facts) evaluate() verdict {
 	trail := f.ofTrail()
 	result := verdict{Attestations: trail.lines}
 	nonCompliant, missing := trail.nonCompliant, trail.missing
@@ -383,7 +383,7 @@ func (c *model) checkTrail(t testing.TB, store *app.Store, trail evidence.Trail,
 		t.Fatal(err)
 	}
 	f.template = stored.Template
-	got, want := told(compliance.Describe(&stored.Template, &trail, slots)), f.judge()
+	got, want := told(compliance.Describe(&stored.Template, &trail, slots)), f.evaluate()
 	forgiveTimes(&got, slots)
 	forgiveTimes(&want, slots)
 	if !reflect.DeepEqual(got, want) {
@@ -398,7 +398,7 @@ func (c *model) checkTrail(t testing.TB, store *app.Store, trail evidence.Trail,
 			t.Errorf("trail %s sums %s up as %+v, it is %+v", trail.Name, name, summary, fresh)
 		}
 	}
-	c.checkDisplaced(t, store, &trail, slots, &f)
+	c.checkOlder(t, store, &trail, slots, &f)
 	checkEvents(t, &trail, &f)
 }
 
@@ -420,9 +420,9 @@ func pretty(value any) string {
 	return string(text)
 }
 
-// checkDisplaced compares the state of artifacts that are not the newest of their
+// checkOlder compares the state of artifacts that are not the newest of their
 // name.
-func (c *model) checkDisplaced(t testing.TB, store *app.Store, trail *evidence.Trail, slots map[string]evidence.Slot, f *facts) {
+func (c *model) checkOlder(t testing.TB, store *app.Store, trail *evidence.Trail, slots map[string]evidence.Slot, f *facts) {
 	t.Helper()
 	checked := map[string]bool{}
 	for _, one := range f.artifacts {

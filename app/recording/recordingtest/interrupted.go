@@ -18,7 +18,7 @@ var (
 )
 
 // before is what has happened when something is interrupted: printA is under two
-// names, under one of which printB has displaced it; printC is in another trail.
+// names, under one of which printB was reported later; printC is in another trail.
 var before = []operation{
 	{Kind: "report", Trail: "other", Name: "api", Fingerprint: printC, At: 5},
 	{Kind: "report", Trail: "trail", Name: "api", Fingerprint: printA, Commit: commitA, At: 10},
@@ -36,7 +36,7 @@ var interruptible = map[string]operation{
 	"another template":          {Kind: "begin", Trail: "trail", Template: 3},
 	"first artifact":            {Kind: "report", Trail: "new", Name: "api", Fingerprint: printA, Commit: commitA},
 	"artifact under a new name": {Kind: "report", Trail: "trail", Name: "job", Fingerprint: printA, Commit: commitB},
-	"artifact that displaces":   {Kind: "report", Trail: "trail", Name: "web", Fingerprint: printB, Commit: commitB},
+	"artifact that replaces":    {Kind: "report", Trail: "trail", Name: "web", Fingerprint: printB, Commit: commitB},
 	"artifact that comes back":  {Kind: "report", Trail: "trail", Name: "api", Fingerprint: printA, Commit: commitA},
 	"of the trail":              {Kind: "attest", Trail: "trail", Attestation: "x", Type: "generic", Compliant: true},
 	"of a new trail":            {Kind: "attest", Trail: "new", Attestation: "x", Type: "generic", Compliant: true},
@@ -80,13 +80,13 @@ func preparedAt(t testing.TB, docs storage.Documents, ahead float64) *model {
 
 // meeting are operations that touch what the interleaved touch.
 var meeting = []string{
-	"another template", "artifact under a new name", "artifact that displaces", "artifact that comes back", "by fingerprint",
+	"another template", "artifact under a new name", "artifact that replaces", "artifact that comes back", "by fingerprint",
 	"by names", "decision about another trail's", "that fingerprint comes",
 }
 
 // interleaved are operations that come between the commands of those.
 var interleaved = []string{
-	"another template", "artifact under a new name", "artifact that displaces", "by fingerprint", "that fingerprint comes",
+	"another template", "artifact under a new name", "artifact that replaces", "by fingerprint", "that fingerprint comes",
 }
 
 // testRecorderInterrupted disturbs each operation at each of its commands. The cases run

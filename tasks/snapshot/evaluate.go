@@ -11,12 +11,12 @@ import (
 	"attestry/storage/environments"
 )
 
-// judge evaluates a report against what ran before, under the facts of now. What
+// evaluate evaluates a report against what ran before, under the facts of now. What
 // newly runs is announced before the token is read, and the facts are read behind
 // the token: whoever changes a fact from now on moves it, and the next report is
-// judged anew. As long as the token is that of the last snapshot, what runs on is
+// evaluated again. As long as the token is that of the last snapshot, what runs on is
 // known from there and nothing is looked up for it.
-func (p *Processor) judge(ctx context.Context, head *rules.Head, next *rules.Snapshot, report *rules.Report, before map[string]rules.Artifact) (artifacts []rules.Artifact, announced []environments.Running, err error) {
+func (p *Processor) evaluate(ctx context.Context, head *rules.Head, next *rules.Snapshot, report *rules.Report, before map[string]rules.Artifact) (artifacts []rules.Artifact, announced []environments.Running, err error) {
 	images := report.Resolve(before)
 	var starting, all []string
 	for _, image := range images {
