@@ -10,6 +10,7 @@ import (
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/environments"
+	"attestry/storage/names"
 	"attestry/storage/pipelines"
 	"attestry/storage/tenancy"
 )
@@ -52,12 +53,12 @@ type Store struct {
 // with Schemas. What fails in the background is logged.
 func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Clock, log *slog.Logger) *Store {
 	heads := environments.NewHeads(docs)
-	names := storage.NewNames(docs)
+	known := names.New(docs)
 	store := &Store{
 		Documents:    docs,
 		Objects:      objects,
 		Tenancy:      tenancy.New(docs, clock, log),
-		Environments: environments.NewEnvironments(docs, names, heads),
+		Environments: environments.NewEnvironments(docs, known, heads),
 		Heads:        heads,
 		Reports:      environments.NewReports(docs, objects),
 		Snapshots:    environments.NewSnapshots(docs),
@@ -69,7 +70,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Generations:  storage.NewGenerations(docs),
 		Leases:       storage.NewLeases(docs, clock),
 		Templates:    pipelines.NewTemplates(docs, objects),
-		Flows:        pipelines.NewFlows(docs, names),
+		Flows:        pipelines.NewFlows(docs, known),
 		Repos:        pipelines.NewRepos(docs, clock),
 		Slots:        pipelines.NewSlots(docs),
 		Artifacts:    pipelines.NewArtifacts(docs),
@@ -95,5 +96,5 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 // Schemas declares every collection there is.
 func Schemas() []*storage.Schema {
 	return slices.Concat(tenancy.Schemas(), pipelines.Schemas(), environments.Schemas(), recording.Schemas(),
-		[]*storage.Schema{storage.NameSchema, storage.GenerationSchema, storage.LeaseSchema, storage.ProbeSchema})
+		[]*storage.Schema{names.Schema, storage.GenerationSchema, storage.LeaseSchema, storage.ProbeSchema})
 }

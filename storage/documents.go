@@ -6,6 +6,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"attestry/evidence"
 )
@@ -13,6 +14,9 @@ import (
 var (
 	// ErrNotFound reports that no document or object has the id.
 	ErrNotFound = errors.New("not found")
+	// ErrArchived reports that what has the name was archived; it is an ErrNotFound
+	// too.
+	ErrArchived = fmt.Errorf("archived: %w", ErrNotFound)
 	// ErrExists reports that the id is taken; the stored document is untouched.
 	ErrExists = errors.New("exists already")
 	// ErrMoved reports that the document's revision is not the expected one, or

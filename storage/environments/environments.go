@@ -12,6 +12,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/names"
 )
 
 var environmentSchema = &storage.Schema{
@@ -29,15 +30,15 @@ const kindEnvironment = "environments"
 
 // Environments keeps what is configured about environments.
 type Environments struct {
-	names      *storage.Names
+	names      *names.Names
 	collection *storage.Collection[evidence.Environment]
 	heads      *Heads
 }
 
 // NewEnvironments binds the repository to an engine.
-func NewEnvironments(docs storage.Documents, names *storage.Names, heads *Heads) *Environments {
+func NewEnvironments(docs storage.Documents, known *names.Names, heads *Heads) *Environments {
 	environments := &Environments{
-		names: names,
+		names: known,
 		heads: heads,
 		collection: storage.NewCollection(docs, environmentSchema,
 			func(e *evidence.Environment) string { return e.ID },
@@ -53,7 +54,7 @@ func NewEnvironments(docs storage.Documents, names *storage.Names, heads *Heads)
 				return fields
 			}),
 	}
-	names.Register(kindEnvironment, environments)
+	known.Register(kindEnvironment, environments)
 	return environments
 }
 
@@ -76,8 +77,8 @@ func (e *Environments) Resolve(ctx context.Context, org, name string) (Environme
 
 // ResolveMany is Resolve for several names: one command for all of them. Unknown
 // names, and those of archived environments, are not in the answer.
-func (e *Environments) ResolveMany(ctx context.Context, org string, names []string) (map[string]EnvironmentRef, error) {
-	entries, err := e.names.ResolveMany(ctx, org, kindEnvironment, names, e.create)
+func (e *Environments) ResolveMany(ctx context.Context, org string, wanted []string) (map[string]EnvironmentRef, error) {
+	entries, err := e.names.ResolveMany(ctx, org, kindEnvironment, wanted, e.create)
 	refs := make(map[string]EnvironmentRef, len(entries))
 	for _, entry := range entries {
 		refs[entry.Name] = environmentRef(entry)
@@ -85,7 +86,7 @@ func (e *Environments) ResolveMany(ctx context.Context, org string, names []stri
 	return refs, err
 }
 
-func environmentRef(entry storage.NameEntry) EnvironmentRef {
+func environmentRef(entry names.Entry) EnvironmentRef {
 	return EnvironmentRef{ID: entry.Target, Type: evidence.EnvironmentType(entry.Detail)}
 }
 
@@ -178,7 +179,7 @@ func (e *Environments) Put(ctx context.Context, fresh evidence.Environment, chan
 	if err != nil {
 		return false, err
 	}
-	entry := storage.NameEntry{
+	entry := names.Entry{
 		Org: fresh.Org, Kind: kindEnvironment, Name: fresh.Name,
 		Target: fresh.ID, Detail: string(fresh.Type), Entity: entity,
 	}
@@ -192,7 +193,7 @@ func (e *Environments) Put(ctx context.Context, fresh evidence.Environment, chan
 func (e *Environments) apply(ctx context.Context, id string, fresh evidence.Environment, change evidence.EnvironmentChange) error {
 	_, err := e.collection.Update(ctx, id, func(stored *evidence.Environment) error {
 		if stored.Archived || stored.Name != fresh.Name {
-			return storage.ErrNotNamed
+			return names.ErrNotNamed
 		}
 		if stored.Type != fresh.Type {
 			return evidence.ValidationError(map[string]string{"type": fmt.Sprintf(
@@ -248,7 +249,7 @@ func (e *Environments) Rename(ctx context.Context, org, from, to string, at floa
 		return err
 	}
 	err = e.names.Rename(ctx, entry, to, at, e.create)
-	if errors.Is(err, storage.ErrNameTaken) {
+	if errors.Is(err, names.ErrTaken) {
 		// Not a conflict, as clients try those again.
 		return evidence.ValidationError(map[string]string{
 			"new_name": fmt.Sprintf("An environment with this name already exists [input: %s]", to),

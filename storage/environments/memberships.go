@@ -8,6 +8,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/names"
 )
 
 // Including returns the ids of the logical environments of an organization that
@@ -64,7 +65,7 @@ func (e *Environments) eachLogical(ctx context.Context, org string, yield func(i
 // archived member that has been made anew is replaced by its successor for good, so
 // that Including finds the successor from then on.
 func (e *Environments) Membership(ctx context.Context, id string) (evidence.Environment, error) {
-	for range storage.ClaimAttempts {
+	for range names.Attempts {
 		stored, err := e.collection.Get(ctx, id)
 		if err != nil || stored.Archived || !stored.Logical() {
 			return stored, err
@@ -86,7 +87,7 @@ func (e *Environments) Membership(ctx context.Context, id string) (evidence.Envi
 			return stored, err
 		}
 	}
-	return evidence.Environment{}, storage.ErrNameBusy
+	return evidence.Environment{}, names.ErrBusy
 }
 
 // Reindex writes an environment as it is, with its declared fields: Including does not

@@ -11,6 +11,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/template"
 	"attestry/storage"
+	"attestry/storage/names"
 )
 
 const kindFlow = "flows"
@@ -23,14 +24,14 @@ var flowSchema = &storage.Schema{
 
 // Flows keeps what is configured about flows.
 type Flows struct {
-	names      *storage.Names
+	names      *names.Names
 	collection *storage.Collection[evidence.Flow]
 }
 
 // NewFlows binds the repository to an engine.
-func NewFlows(docs storage.Documents, names *storage.Names) *Flows {
+func NewFlows(docs storage.Documents, known *names.Names) *Flows {
 	flows := &Flows{
-		names: names,
+		names: known,
 		collection: storage.NewCollection(docs, flowSchema,
 			func(f *evidence.Flow) string { return f.ID },
 			// Archived flows are in no list.
@@ -41,7 +42,7 @@ func NewFlows(docs storage.Documents, names *storage.Names) *Flows {
 				return map[string]any{"org": f.Org, "created": f.CreatedAt}
 			}),
 	}
-	names.Register(kindFlow, flows)
+	known.Register(kindFlow, flows)
 	return flows
 }
 
@@ -64,8 +65,8 @@ func (f *Flows) Resolve(ctx context.Context, org, name string) (FlowRef, error) 
 // ResolveMany is Resolve for several names: one command for all of them. Unknown
 // names, and those of archived flows, are passed over; a flow that is named twice,
 // by a former name too, comes twice.
-func (f *Flows) ResolveMany(ctx context.Context, org string, names []string) ([]FlowRef, error) {
-	entries, err := f.names.ResolveMany(ctx, org, kindFlow, names, f.create)
+func (f *Flows) ResolveMany(ctx context.Context, org string, wanted []string) ([]FlowRef, error) {
+	entries, err := f.names.ResolveMany(ctx, org, kindFlow, wanted, f.create)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func (f *Flows) Put(ctx context.Context, fresh evidence.Flow) (created bool, flo
 func (f *Flows) apply(ctx context.Context, id string, fresh evidence.Flow) (evidence.Flow, error) {
 	return f.collection.Update(ctx, id, func(stored *evidence.Flow) error {
 		if stored.Archived || stored.Name != fresh.Name {
-			return storage.ErrNotNamed
+			return names.ErrNotNamed
 		}
 		if stored.Apply(fresh) {
 			stored.LastModifiedAt = max(stored.LastModifiedAt, fresh.LastModifiedAt)
@@ -153,7 +154,7 @@ func (f *Flows) apply(ctx context.Context, id string, fresh evidence.Flow) (evid
 // there is none: at is the time in Unix seconds, by the name of whoever reports.
 // It tells whether it made a new one.
 func (f *Flows) Ensure(ctx context.Context, org, name, by string, at float64) (flow evidence.Flow, created bool, err error) {
-	for range storage.ClaimAttempts {
+	for range names.Attempts {
 		ref, err := f.Resolve(ctx, org, name)
 		if err == nil {
 			flow, err := f.Get(ctx, ref.ID)
@@ -172,7 +173,7 @@ func (f *Flows) Ensure(ctx context.Context, org, name, by string, at float64) (f
 			return fresh, err == nil, err
 		}
 	}
-	return evidence.Flow{}, false, storage.ErrNameBusy
+	return evidence.Flow{}, false, names.ErrBusy
 }
 
 // Rename gives the flow of a name, or of a former name, another one; at is the time
@@ -184,7 +185,7 @@ func (f *Flows) Rename(ctx context.Context, org, from, to string, at float64) er
 		return err
 	}
 	err = f.names.Rename(ctx, entry, to, at, f.create)
-	if errors.Is(err, storage.ErrNameTaken) {
+	if errors.Is(err, names.ErrTaken) {
 		// Not a conflict, as clients try those again.
 		return evidence.ValidationError(map[string]string{
 			"new_name": fmt.Sprintf("A flow with this name already exists [input: %s]", to),
@@ -228,9 +229,9 @@ func (f *Flows) claim(ctx context.Context, fresh evidence.Flow) error {
 	return f.names.Claim(ctx, entry, f.create)
 }
 
-func flowEntry(fresh evidence.Flow) (storage.NameEntry, error) {
+func flowEntry(fresh evidence.Flow) (names.Entry, error) {
 	entity, err := json.Marshal(fresh)
-	return storage.NameEntry{Org: fresh.Org, Kind: kindFlow, Name: fresh.Name, Target: fresh.ID, Entity: entity}, err
+	return names.Entry{Org: fresh.Org, Kind: kindFlow, Name: fresh.Name, Target: fresh.ID, Entity: entity}, err
 }
 
 // create stores a new flow; it can be repeated.

@@ -1,28 +1,30 @@
-package storage
+package names
 
 import (
 	"context"
 	"errors"
+
+	"attestry/storage"
 )
 
-// ErrNameTaken reports that another live thing has the name that was asked for.
-var ErrNameTaken = errors.New("name is taken")
+// ErrTaken reports that another live thing has the name that was asked for.
+var ErrTaken = errors.New("name is taken")
 
 // Rename gives the thing of an entry another name. The new name comes first, then
 // the thing, then the old name becomes a former one; whoever meets the new name in
-// between finishes it. ErrNotFound tells that the thing was archived meanwhile.
-func (n *Names) Rename(ctx context.Context, entry NameEntry, to string, at float64, finish CreateFunc) error {
-	for range ClaimAttempts {
+// between finishes it. storage.ErrNotFound tells that the thing was archived meanwhile.
+func (n *Names) Rename(ctx context.Context, entry Entry, to string, at float64, finish CreateFunc) error {
+	for range Attempts {
 		from, revision, err := n.kinds[entry.Kind].CurrentName(ctx, entry.Target)
 		if err != nil || from == to {
 			return err
 		}
-		next := NameEntry{
+		next := Entry{
 			Org: entry.Org, Kind: entry.Kind, Name: to, Target: entry.Target, Detail: entry.Detail,
-			Change: &nameChange{At: at, From: from, Revision: revision},
+			Change: &pendingChange{At: at, From: from, Revision: revision},
 		}
 		err = n.take(ctx, next, finish)
-		if errors.Is(err, ErrExists) {
+		if errors.Is(err, storage.ErrExists) {
 			err = n.yield(ctx, next, finish)
 		} else if err == nil {
 			err = n.finishRename(ctx, next)
@@ -31,18 +33,18 @@ func (n *Names) Rename(ctx context.Context, entry NameEntry, to string, at float
 			return err
 		}
 	}
-	return ErrNameBusy
+	return ErrBusy
 }
 
 // yield looks why a name cannot be taken. It makes way when the thing of that name
 // has another one by now, and is content when that is the one to be renamed.
-func (n *Names) yield(ctx context.Context, wanted NameEntry, finish CreateFunc) error {
+func (n *Names) yield(ctx context.Context, wanted Entry, finish CreateFunc) error {
 	known, err := n.get(ctx, wanted.id(), finish)
 	if err != nil || known.Value.free() {
 		return err
 	}
 	has, _, err := n.kinds[wanted.Kind].CurrentName(ctx, known.Value.Target)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
 	switch {
@@ -51,25 +53,25 @@ func (n *Names) yield(ctx context.Context, wanted NameEntry, finish CreateFunc) 
 	case known.Value.Target == wanted.Target:
 		return nil // an earlier request has begun it, and get has finished it
 	default:
-		return ErrNameTaken
+		return ErrTaken
 	}
 }
 
 // finishRename goes on with a renaming, or ends it when the thing has changed in
 // another way since it began: the name is then no more than a former one.
-func (n *Names) finishRename(ctx context.Context, entry NameEntry) error {
+func (n *Names) finishRename(ctx context.Context, entry Entry) error {
 	things := n.kinds[entry.Kind]
 	has, revision, err := things.CurrentName(ctx, entry.Target)
 	switch {
-	case errors.Is(err, ErrNotFound):
-		return n.endChange(ctx, entry, archivedName)
+	case errors.Is(err, storage.ErrNotFound):
+		return n.endChange(ctx, entry, archived)
 	case err != nil:
 		return err
 	case has != entry.Name && revision != entry.Change.Revision:
-		return n.endChange(ctx, entry, formerName)
+		return n.endChange(ctx, entry, former)
 	case has != entry.Name:
 		err := things.SetName(ctx, entry.Target, revision, entry.Name, entry.Change.At)
-		if errors.Is(err, ErrMoved) {
+		if errors.Is(err, storage.ErrMoved) {
 			return nil // whoever looks again sees what became of it
 		}
 		if err != nil {
@@ -81,60 +83,60 @@ func (n *Names) finishRename(ctx context.Context, entry NameEntry) error {
 	if err := n.demote(ctx, before); err != nil {
 		return err
 	}
-	return n.endChange(ctx, entry, liveName)
+	return n.endChange(ctx, entry, live)
 }
 
 // demote makes a name a former one that its thing does not have any more. The thing
 // is asked behind the entry: to be given the name again it would have to change
 // the entry first.
-func (n *Names) demote(ctx context.Context, entry NameEntry) error {
-	for range ClaimAttempts {
+func (n *Names) demote(ctx context.Context, entry Entry) error {
+	for range Attempts {
 		known, err := n.collection.GetVersioned(ctx, entry.id())
-		if errors.Is(err, ErrNotFound) {
+		if errors.Is(err, storage.ErrNotFound) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		former := known.Value
-		if former.Target != entry.Target || former.free() || former.Change != nil {
+		demoted := known.Value
+		if demoted.Target != entry.Target || demoted.free() || demoted.Change != nil {
 			return nil
 		}
 		has, _, err := n.kinds[entry.Kind].CurrentName(ctx, entry.Target)
-		if err != nil && !errors.Is(err, ErrNotFound) {
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
 		if has == entry.Name {
 			return nil
 		}
-		former.State = formerName
-		_, err = n.collection.Replace(ctx, former, known.Revision)
-		if !errors.Is(err, ErrMoved) {
+		demoted.State = former
+		_, err = n.collection.Replace(ctx, demoted, known.Revision)
+		if !errors.Is(err, storage.ErrMoved) {
 			return err
 		}
 	}
-	return ErrNameBusy
+	return ErrBusy
 }
 
 // endChange notes that a change is over, unless another one has begun.
-func (n *Names) endChange(ctx context.Context, entry NameEntry, state nameState) error {
-	return n.settle(ctx, entry, func(stored *NameEntry) {
+func (n *Names) endChange(ctx context.Context, entry Entry, to state) error {
+	return n.settle(ctx, entry, func(stored *Entry) {
 		if stored.Change != nil && *stored.Change == *entry.Change {
-			stored.State, stored.Change = state, nil
+			stored.State, stored.Change = to, nil
 		}
 	})
 }
 
 // Archive archives the thing of a name, whichever of its names it is. The name it
 // has comes first, then its former names, then the thing; whoever meets the name in
-// between finishes it. ErrNotFound tells that there is nothing to archive.
-func (n *Names) Archive(ctx context.Context, entry NameEntry, at float64, finish CreateFunc) error {
-	for range ClaimAttempts {
+// between finishes it. storage.ErrNotFound tells that there is nothing to archive.
+func (n *Names) Archive(ctx context.Context, entry Entry, at float64, finish CreateFunc) error {
+	for range Attempts {
 		has, _, err := n.kinds[entry.Kind].CurrentName(ctx, entry.Target)
 		if err != nil {
 			return err
 		}
-		current, err := n.get(ctx, nameID(entry.Org, entry.Kind, has), finish)
+		current, err := n.get(ctx, entryID(entry.Org, entry.Kind, has), finish)
 		if err != nil {
 			return err
 		}
@@ -142,9 +144,9 @@ func (n *Names) Archive(ctx context.Context, entry NameEntry, at float64, finish
 			continue // renamed meanwhile
 		}
 		next := current.Value
-		next.State, next.Change = archivedName, &nameChange{At: at}
+		next.State, next.Change = archived, &pendingChange{At: at}
 		_, err = n.collection.Replace(ctx, next, current.Revision)
-		if errors.Is(err, ErrMoved) {
+		if errors.Is(err, storage.ErrMoved) {
 			continue
 		}
 		if err != nil {
@@ -152,12 +154,12 @@ func (n *Names) Archive(ctx context.Context, entry NameEntry, at float64, finish
 		}
 		return n.finishArchive(ctx, next)
 	}
-	return ErrNameBusy
+	return ErrBusy
 }
 
 // finishArchive goes on with archiving. The names are looked through once more when
 // the thing is archived, as it may have been renamed until then.
-func (n *Names) finishArchive(ctx context.Context, entry NameEntry) error {
+func (n *Names) finishArchive(ctx context.Context, entry Entry) error {
 	if err := n.archiveOthers(ctx, entry); err != nil {
 		return err
 	}
@@ -167,20 +169,20 @@ func (n *Names) finishArchive(ctx context.Context, entry NameEntry) error {
 	if err := n.archiveOthers(ctx, entry); err != nil {
 		return err
 	}
-	return n.endChange(ctx, entry, archivedName)
+	return n.endChange(ctx, entry, archived)
 }
 
 // archiveOthers archives the other names of the thing of an entry.
-func (n *Names) archiveOthers(ctx context.Context, entry NameEntry) error {
+func (n *Names) archiveOthers(ctx context.Context, entry Entry) error {
 	all, err := n.of(ctx, entry.Target)
 	if err != nil {
 		return err
 	}
 	for _, other := range all {
-		if other.id() == entry.id() || other.State == archivedName {
+		if other.id() == entry.id() || other.State == archived {
 			continue
 		}
-		err := n.settle(ctx, other, func(stored *NameEntry) { stored.State, stored.Change = archivedName, nil })
+		err := n.settle(ctx, other, func(stored *Entry) { stored.State, stored.Change = archived, nil })
 		if err != nil {
 			return err
 		}
@@ -189,9 +191,9 @@ func (n *Names) archiveOthers(ctx context.Context, entry NameEntry) error {
 }
 
 // of returns the names of a thing: the one that it has, and those that it had.
-func (n *Names) of(ctx context.Context, target string) ([]NameEntry, error) {
-	var all []NameEntry
-	err := ForEach(ctx, n.collection, Query{Index: "target", Equal: []any{target}, Limit: MaxMany}, func(entry *NameEntry) error {
+func (n *Names) of(ctx context.Context, target string) ([]Entry, error) {
+	var all []Entry
+	err := storage.ForEach(ctx, n.collection, storage.Query{Index: "target", Equal: []any{target}, Limit: storage.MaxMany}, func(entry *Entry) error {
 		all = append(all, *entry)
 		return nil
 	})

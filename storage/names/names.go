@@ -1,55 +1,54 @@
-package storage
+// Package names keeps what an organization calls the things that can be renamed: each
+// name leads to one thing, whatever happens at the same time or breaks off.
+package names
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"attestry/evidence"
+	"attestry/storage"
 )
 
-// ErrArchived reports that what has the name was archived; it is an ErrNotFound too.
-var ErrArchived = fmt.Errorf("archived: %w", ErrNotFound)
-
-// nameState says what a name stands for.
-type nameState string
+// state says what a name stands for.
+type state string
 
 const (
-	// liveName is the name that a thing has.
-	liveName nameState = ""
-	// formerName is one that it had: it leads there until another thing takes it.
-	formerName nameState = "former"
-	// archivedName is free, and remembered for the text of the 404 alone.
-	archivedName nameState = "archived"
+	// live is the name that a thing has.
+	live state = ""
+	// former is one that it had: it leads there until another thing takes it.
+	former state = "former"
+	// archived is free, and remembered for the text of the 404 alone.
+	archived state = "archived"
 )
 
-// ClaimAttempts bounds how often a claimed name is looked at again: twice is
+// Attempts bounds how often a claimed name is looked at again: twice is
 // enough unless names come and go at the same time.
-const ClaimAttempts = 5
+const Attempts = 5
 
-// NameEntry is an entry of the names collection: what an organization calls one of the
+// Entry is an entry of the names collection: what an organization calls one of the
 // things that can be renamed. It is made before the thing itself and carries it
 // until that is stored, so that a crash in between loses nothing: whoever meets a
 // name that is still creating finishes it. The same goes for renaming and
 // archiving.
-type NameEntry struct {
+type Entry struct {
 	Org  string `json:"org"`
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 	// Target is the id of what is named, and Detail what of it never changes.
-	Target string    `json:"target"`
-	Detail string    `json:"detail"`
-	State  nameState `json:"state,omitempty"`
+	Target string `json:"target"`
+	Detail string `json:"detail"`
+	State  state  `json:"state,omitempty"`
 	// Entity is the thing itself while it is being created, else absent.
 	Entity json.RawMessage `json:"entity,omitempty"`
 	// Change is there while the thing is being given this name (then it is live) or
 	// archived.
-	Change *nameChange `json:"change,omitempty"`
+	Change *pendingChange `json:"change,omitempty"`
 }
 
-// nameChange is a renaming or archiving under way.
-type nameChange struct {
+// pendingChange is a renaming or archiving under way.
+type pendingChange struct {
 	At float64 `json:"at"` // Unix seconds
 	// From is the name before, and Revision that of the thing when it still had it:
 	// once the thing has changed in any other way, the renaming is void.
@@ -57,31 +56,31 @@ type nameChange struct {
 	Revision int64  `json:"revision,omitempty"`
 }
 
-func (n *NameEntry) creating() bool { return len(n.Entity) > 0 }
+func (n *Entry) creating() bool { return len(n.Entity) > 0 }
 
-func (n *NameEntry) free() bool { return n.State != liveName }
+func (n *Entry) free() bool { return n.State != live }
 
-func (n *NameEntry) id() string { return nameID(n.Org, n.Kind, n.Name) }
+func (n *Entry) id() string { return entryID(n.Org, n.Kind, n.Name) }
 
-// NameSchema declares the collection of names.
-var NameSchema = &Schema{
+// Schema declares the collection of names.
+var Schema = &storage.Schema{
 	Name:    "names",
 	Fields:  []string{"target"},
-	Indexes: []Index{{Name: "target", Fields: []string{"target"}}},
+	Indexes: []storage.Index{{Name: "target", Fields: []string{"target"}}},
 }
 
-func nameID(org, kind, text string) string { return org + "/" + kind + "/" + text }
+func entryID(org, kind, text string) string { return org + "/" + kind + "/" + text }
 
-// CreateFunc stores the thing that a name carries while it is being created; ErrExists
+// CreateFunc stores the thing that a name carries while it is being created; storage.ErrExists
 // tells that it is there already.
 type CreateFunc func(ctx context.Context, entity json.RawMessage) error
 
 // Renamable is the repository of a kind of things that can be renamed and archived.
 type Renamable interface {
 	// CurrentName returns the name that a thing has and the revision it is at, or
-	// ErrNotFound when it is archived.
+	// storage.ErrNotFound when it is archived.
 	CurrentName(ctx context.Context, id string) (name string, revision int64, err error)
-	// SetName gives a thing a name, or returns ErrMoved when it is not at the
+	// SetName gives a thing a name, or returns storage.ErrMoved when it is not at the
 	// revision any more.
 	SetName(ctx context.Context, id string, revision int64, to string, at float64) error
 	// MarkArchived archives a thing, unless it is archived already.
@@ -90,50 +89,50 @@ type Renamable interface {
 
 // Names hands out names and resolves them.
 type Names struct {
-	collection *Collection[NameEntry]
+	collection *storage.Collection[Entry]
 	kinds      map[string]Renamable
 }
 
-// NewNames binds the repository to an engine.
-func NewNames(docs Documents) *Names {
+// New binds the repository to an engine.
+func New(docs storage.Documents) *Names {
 	return &Names{
 		kinds: map[string]Renamable{},
-		collection: NewCollection(docs, NameSchema,
-			(*NameEntry).id,
-			func(n *NameEntry) map[string]any { return map[string]any{"target": n.Target} }),
+		collection: storage.NewCollection(docs, Schema,
+			(*Entry).id,
+			func(n *Entry) map[string]any { return map[string]any{"target": n.Target} }),
 	}
 }
 
 // Register says who renames the things of a kind. It is called before all else.
 func (n *Names) Register(kind string, things Renamable) { n.kinds[kind] = things }
 
-// Resolve returns the entry of a name, finished by finish if need be. ErrNotFound
-// tells that there is none, ErrArchived that it leads nowhere.
-func (n *Names) Resolve(ctx context.Context, org, kind, text string, finish CreateFunc) (NameEntry, error) {
-	entry, err := n.get(ctx, nameID(org, kind, text), finish)
-	if err == nil && entry.Value.State == archivedName {
-		err = ErrArchived
+// Resolve returns the entry of a name, finished by finish if need be. storage.ErrNotFound
+// tells that there is none, storage.ErrArchived that it leads nowhere.
+func (n *Names) Resolve(ctx context.Context, org, kind, text string, finish CreateFunc) (Entry, error) {
+	entry, err := n.get(ctx, entryID(org, kind, text), finish)
+	if err == nil && entry.Value.State == archived {
+		err = storage.ErrArchived
 	}
 	return entry.Value, err
 }
 
 // ResolveMany returns the entries of those names that lead somewhere: one command
 // for all, and more only for what is under way.
-func (n *Names) ResolveMany(ctx context.Context, org, kind string, texts []string, finish CreateFunc) ([]NameEntry, error) {
+func (n *Names) ResolveMany(ctx context.Context, org, kind string, texts []string, finish CreateFunc) ([]Entry, error) {
 	ids := make([]string, 0, len(texts))
 	for _, text := range texts {
-		ids = append(ids, nameID(org, kind, text))
+		ids = append(ids, entryID(org, kind, text))
 	}
 	found, err := n.collection.GetMany(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	resolved := make([]NameEntry, 0, len(found))
+	resolved := make([]Entry, 0, len(found))
 	for _, entry := range found {
 		if entry.creating() || entry.Change != nil {
 			entry, err = n.Resolve(ctx, org, kind, entry.Name, finish)
 		}
-		if errors.Is(err, ErrNotFound) || entry.State == archivedName {
+		if errors.Is(err, storage.ErrNotFound) || entry.State == archived {
 			err = nil
 			continue
 		}
@@ -146,8 +145,8 @@ func (n *Names) ResolveMany(ctx context.Context, org, kind string, texts []strin
 }
 
 // get returns the entry of a name with nothing under way.
-func (n *Names) get(ctx context.Context, id string, finish CreateFunc) (Versioned[NameEntry], error) {
-	for range ClaimAttempts {
+func (n *Names) get(ctx context.Context, id string, finish CreateFunc) (storage.Versioned[Entry], error) {
+	for range Attempts {
 		entry, err := n.collection.GetVersioned(ctx, id)
 		if err != nil {
 			return entry, err
@@ -157,7 +156,7 @@ func (n *Names) get(ctx context.Context, id string, finish CreateFunc) (Versione
 			err = n.finish(ctx, entry.Value, finish)
 		case entry.Value.Change == nil:
 			return entry, nil
-		case entry.Value.State == archivedName:
+		case entry.Value.State == archived:
 			err = n.finishArchive(ctx, entry.Value)
 		default:
 			err = n.finishRename(ctx, entry.Value)
@@ -166,16 +165,16 @@ func (n *Names) get(ctx context.Context, id string, finish CreateFunc) (Versione
 			return entry, err
 		}
 	}
-	return Versioned[NameEntry]{}, ErrNameBusy
+	return storage.Versioned[Entry]{}, ErrBusy
 }
 
-// ErrNameBusy is answered when a name is changed over and over under the hands of
+// ErrBusy is answered when a name is changed over and over under the hands of
 // a request. It may be tried again.
-var ErrNameBusy = evidence.NewError(evidence.Conflict, "The name is being changed by another request, please try again")
+var ErrBusy = evidence.NewError(evidence.Conflict, "The name is being changed by another request, please try again")
 
-// Claim takes a name for a new entity and creates it. ErrExists tells that the
+// Claim takes a name for a new entity and creates it. storage.ErrExists tells that the
 // name is taken.
-func (n *Names) Claim(ctx context.Context, entry NameEntry, finish CreateFunc) error {
+func (n *Names) Claim(ctx context.Context, entry Entry, finish CreateFunc) error {
 	if err := n.take(ctx, entry, finish); err != nil {
 		return err
 	}
@@ -190,8 +189,8 @@ var ErrNotNamed = errors.New("the name has changed")
 // entity of fresh under it: former names, and those of what is archived, are free.
 // apply returns errNotNamed when the thing has another name by now. put tells whether
 // it created.
-func (n *Names) Put(ctx context.Context, fresh NameEntry, finish CreateFunc, apply func(target string) error) (created bool, err error) {
-	for range ClaimAttempts {
+func (n *Names) Put(ctx context.Context, fresh Entry, finish CreateFunc, apply func(target string) error) (created bool, err error) {
+	for range Attempts {
 		entry, err := n.Resolve(ctx, fresh.Org, fresh.Kind, fresh.Name, finish)
 		if err == nil && !entry.free() {
 			err = apply(entry.Target)
@@ -203,21 +202,21 @@ func (n *Names) Put(ctx context.Context, fresh NameEntry, finish CreateFunc, app
 			}
 			continue
 		}
-		if err != nil && !errors.Is(err, ErrNotFound) {
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return false, err
 		}
 		err = n.Claim(ctx, fresh, finish)
-		if !errors.Is(err, ErrExists) {
+		if !errors.Is(err, storage.ErrExists) {
 			return err == nil, err
 		}
 	}
-	return false, ErrNameBusy
+	return false, ErrBusy
 }
 
 // take writes an entry if its name is free: unknown, a former one, or archived.
-func (n *Names) take(ctx context.Context, entry NameEntry, finish CreateFunc) error {
+func (n *Names) take(ctx context.Context, entry Entry, finish CreateFunc) error {
 	err := n.collection.Insert(ctx, entry)
-	if !errors.Is(err, ErrExists) {
+	if !errors.Is(err, storage.ErrExists) {
 		return err
 	}
 	known, err := n.get(ctx, entry.id(), finish)
@@ -225,26 +224,26 @@ func (n *Names) take(ctx context.Context, entry NameEntry, finish CreateFunc) er
 		return err
 	}
 	if !known.Value.free() {
-		return ErrExists
+		return storage.ErrExists
 	}
 	_, err = n.collection.Replace(ctx, entry, known.Revision)
-	if errors.Is(err, ErrMoved) {
-		return ErrExists
+	if errors.Is(err, storage.ErrMoved) {
+		return storage.ErrExists
 	}
 	return err
 }
 
 // finish stores the entity that a name carries, then unloads the name.
-func (n *Names) finish(ctx context.Context, entry NameEntry, finish CreateFunc) error {
-	if err := finish(ctx, entry.Entity); err != nil && !errors.Is(err, ErrExists) {
+func (n *Names) finish(ctx context.Context, entry Entry, finish CreateFunc) error {
+	if err := finish(ctx, entry.Entity); err != nil && !errors.Is(err, storage.ErrExists) {
 		return err
 	}
-	return n.settle(ctx, entry, func(stored *NameEntry) { stored.Entity = nil })
+	return n.settle(ctx, entry, func(stored *Entry) { stored.Entity = nil })
 }
 
 // settle changes an entry, as long as its name still stands for the same thing.
-func (n *Names) settle(ctx context.Context, entry NameEntry, change func(*NameEntry)) error {
-	_, err := n.collection.Update(ctx, entry.id(), func(stored *NameEntry) error {
+func (n *Names) settle(ctx context.Context, entry Entry, change func(*Entry)) error {
+	_, err := n.collection.Update(ctx, entry.id(), func(stored *Entry) error {
 		if stored.Target == entry.Target {
 			change(stored)
 		}
