@@ -56,7 +56,7 @@ func TestArtifactsArePermittedByEnvironment(t *testing.T) {
 	}
 }
 
-func TestRepeatedPermissionTakesNameReasonWhoAndWhen(t *testing.T) {
+func TestRepeatedPermissionReplacesNameReasonUserAndTime(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	s.createEnvironment("prod", evidence.Server)
@@ -78,7 +78,7 @@ func TestRepeatedPermissionTakesNameReasonWhoAndWhen(t *testing.T) {
 	}
 }
 
-func TestPermissionHasWhatRunsJudgedAnew(t *testing.T) {
+func TestPermissionChangesTheGeneration(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -98,7 +98,7 @@ func TestPermissionHasWhatRunsJudgedAnew(t *testing.T) {
 	}
 }
 
-func TestAllowListFollowsTheNamesOfItsEnvironments(t *testing.T) {
+func TestAllowListShowsCurrentNamesOfEnvironments(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -145,7 +145,7 @@ func TestBadPermissionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestAllowListsOfOrganizationsKeepApart(t *testing.T) {
+func TestAllowListsOfOrganizationsAreSeparate(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)

@@ -61,7 +61,7 @@ func TestArtifactShowsEverythingThatWasReported(t *testing.T) {
 	}
 }
 
-func TestArtifactWithLittleSaidOfItShowsNothingInItsPlace(t *testing.T) {
+func TestArtifactWithoutCommitAndRepoShowsNull(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	fingerprint := padHex("abcde1", 64)
@@ -74,7 +74,7 @@ func TestArtifactWithLittleSaidOfItShowsNothingInItsPlace(t *testing.T) {
 	}
 }
 
-func TestUnknownCommitIsShownAlikeInAllAnswers(t *testing.T) {
+func TestUnknownCommitIsTheSameInAllAnswers(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)
@@ -136,7 +136,7 @@ func TestUnknownCommitIsShownAlikeInAllAnswers(t *testing.T) {
 	}
 }
 
-func TestStateOfAnArtifactSaysWhatIsWrong(t *testing.T) {
+func TestStateOfAnArtifactNamesMissingAndBadAttestations(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"build","description":""}`, yamlFile(`version: 1
@@ -189,7 +189,7 @@ trail:
 	}
 }
 
-func TestArtifactThatItsTrailHasLetGoIsJudgedByItsOwnEvidence(t *testing.T) {
+func TestArtifactDroppedFromItsSlotIsJudgedByItsOwnAttestations(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
@@ -207,7 +207,7 @@ func TestArtifactThatItsTrailHasLetGoIsJudgedByItsOwnEvidence(t *testing.T) {
 	}
 }
 
-func TestHistoryKeepsEveryAttestationInTheOrderOfTime(t *testing.T) {
+func TestHistoryHasEveryAttestationInOrder(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true})
 	other := `,"target_artifacts":["app"],"git_commit_info":{"sha1":"` + otherCommit + `"}`
@@ -231,10 +231,10 @@ func TestHistoryKeepsEveryAttestationInTheOrderOfTime(t *testing.T) {
 	}
 }
 
-// TestArtifactsThatTheirTrailHasLetGoCostNoMore reads many artifacts of one name that
+// TestArtifactsDroppedFromTheirSlotCostNoMore reads many artifacts of one name that
 // their slot had to drop: their attestations are read by two commands for all of them, one
 // for those by fingerprint and one for those by name.
-func TestArtifactsThatTheirTrailHasLetGoCostNoMore(t *testing.T) {
+func TestArtifactsDroppedFromTheirSlotCostNoMore(t *testing.T) {
 	s, counting := startCounting(t, options{withoutWorker: true, begins: deliveryBegins})
 	commands := func(path string) int {
 		t.Helper()
@@ -260,7 +260,7 @@ func TestArtifactsThatTheirTrailHasLetGoCostNoMore(t *testing.T) {
 	}
 }
 
-func TestFingerprintIsLookedUpInItsFlowTrailAndAttestation(t *testing.T) {
+func TestArtifactIsFoundByFingerprintTrailAndAttestation(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	one, other := padHex("abcde1", 64), padHex("abcde2", 64)
@@ -321,7 +321,7 @@ func TestFingerprintIsLookedUpInItsFlowTrailAndAttestation(t *testing.T) {
 	}
 }
 
-func TestArtifactsOfACommitAreAList(t *testing.T) {
+func TestArtifactsAreFoundByCommit(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.reportArtifact("build", "t1", "app", padHex("abcde1", 64), attestedCommit)

@@ -91,7 +91,7 @@ func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 	}
 }
 
-func TestFlowNamedByAllItsNamesIsListedOnce(t *testing.T) {
+func TestFilterByAllNamesOfAFlowListsItOnce(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.populateAttestations(0)
@@ -103,7 +103,7 @@ func TestFlowNamedByAllItsNamesIsListedOnce(t *testing.T) {
 	}
 }
 
-func TestAttestationsOfAnOrganizationGoOnByACursor(t *testing.T) {
+func TestAttestationsOfAnOrganizationArePagedByCursor(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.populateAttestations(0)

@@ -98,7 +98,7 @@ func TestAttestationTypeIsGivenBackAsItWasSent(t *testing.T) {
 	}
 }
 
-func TestWhatIsUnsetOfAnAttestationTypeIsLeftOut(t *testing.T) {
+func TestUnsetMembersOfAnAttestationTypeAreLeftOut(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createAttestationType(`{"name":"plain.type"}`)
@@ -129,7 +129,7 @@ func TestWhatIsUnsetOfAnAttestationTypeIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestPostingAnAttestationTypeAgainMakesAVersion(t *testing.T) {
+func TestPostingAnAttestationTypeAgainAddsAVersion(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.createAttestationType(`{"name":"kind","description":"first","evaluator":{"content_type":"jq","rules":[".n > 1"]}}`)
@@ -167,7 +167,7 @@ func TestPostingAnAttestationTypeAgainMakesAVersion(t *testing.T) {
 	}
 }
 
-func TestConcurrentVersionsOfAnAttestationTypeGetNumbersOfTheirOwn(t *testing.T) {
+func TestConcurrentVersionsOfAnAttestationTypeGetDistinctNumbers(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	const posts = 12
@@ -194,7 +194,7 @@ func TestConcurrentVersionsOfAnAttestationTypeGetNumbersOfTheirOwn(t *testing.T)
 	}
 }
 
-func TestArchivedAttestationTypeStaysInTheListUntilItComesBack(t *testing.T) {
+func TestArchivedAttestationTypeIsListedAndCanBeRestored(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createAttestationType(`{"name":"one"}`)
@@ -226,7 +226,7 @@ func TestArchivedAttestationTypeStaysInTheListUntilItComesBack(t *testing.T) {
 	s.attestCustom(http.StatusCreated, "one", `{}`)
 }
 
-func TestAttestationTypesOfNobodyAreNotFound(t *testing.T) {
+func TestUnknownAttestationTypesAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createAttestationType(`{"name":"ours"}`)
@@ -346,7 +346,7 @@ func TestCustomAttestationIsJudgedByTheCurrentVersion(t *testing.T) {
 	}
 }
 
-func TestHostileAttestationTypesHarmNobody(t *testing.T) {
+func TestExpensiveRulesAreStopped(t *testing.T) {
 	t.Parallel()
 	const tooMuch = "The type's schema and rules take more CPU time or memory to evaluate than is allowed"
 	s := start(t, options{})
@@ -382,7 +382,7 @@ func TestHostileAttestationTypesHarmNobody(t *testing.T) {
 	}
 }
 
-func TestLargeSchemaIsGivenBackWhole(t *testing.T) {
+func TestLargeSchemaIsReturnedUnchanged(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	schema := `{"type":"object","description":"` + strings.Repeat("long ", 100_000) + `","required":["a"]}`

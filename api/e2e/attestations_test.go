@@ -252,7 +252,7 @@ func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
 	}
 }
 
-func TestMembersOfATypeAreShownAtTheTop(t *testing.T) {
+func TestMembersOfATypeAreShownAtTopLevel(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for kind, c := range map[string]struct{ members, path, want string }{
@@ -279,7 +279,7 @@ func TestMembersOfATypeAreShownAtTheTop(t *testing.T) {
 	}
 }
 
-func TestMembersThatResembleOthersAreIgnored(t *testing.T) {
+func TestMemberNamesOfAttestationsAreExact(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.postAttestation(http.StatusCreated, "t", "system", `{"attestation_name":"x","type_name":"decision","attestation_data":{"is_compliant":false},
@@ -290,14 +290,14 @@ func TestMembersThatResembleOthersAreIgnored(t *testing.T) {
 	}
 }
 
-func TestSnykIssuesMayLackTheirLines(t *testing.T) {
+func TestSnykLocationsMayLackLines(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.postAttestation(http.StatusCreated, "t", "snyk", `{"attestation_name":"x","snyk_results":{"schema_version":1,"tool":{"name":"Snyk","version":"1"},
 		"results":[{"high_count":1,"medium_count":0,"low_count":0,"high":[{"id":"i","message":"m","locations":[{"uri":"a.go"}]}]}]}}`)
 }
 
-func TestPullRequestsAreTakenAsEitherVersionOfTheClientSendsThem(t *testing.T) {
+func TestPullRequestsOfBothClientVersionsAreAccepted(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for name, request := range map[string]string{
@@ -333,7 +333,7 @@ func keysOf(errors map[string]string) func(func(string) bool) {
 	}
 }
 
-func TestBadAttestationsAreRefusedInTheContractsWords(t *testing.T) {
+func TestBadAttestationsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	generic := `{"attestation_name":"x","is_compliant":true,%s}`
@@ -386,7 +386,7 @@ func TestBadAttestationsAreRefusedInTheContractsWords(t *testing.T) {
 	s.want(http.StatusNotFound, http.MethodGet, "/trails/"+s.org+"/build/t", nil)
 }
 
-func TestNamesInThePathMustBeValidBeforeAnythingIsMade(t *testing.T) {
+func TestBadNamesInThePathCreateNothing(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for path, field := range map[string]string{
@@ -409,7 +409,7 @@ func TestNamesInThePathMustBeValidBeforeAnythingIsMade(t *testing.T) {
 	}
 }
 
-func TestAttestationMakesItsFlowAndTrail(t *testing.T) {
+func TestAttestationCreatesItsFlowAndTrail(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.attestGeneric("new", "check", true, "")
@@ -440,7 +440,7 @@ func TestRepeatedAttestationAddsARecord(t *testing.T) {
 	}
 }
 
-func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
+func TestOverrideReplacesTheVerdictAndNamesTheOriginal(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	override := func(s *service, status int, body string) answer {
@@ -490,7 +490,7 @@ func TestOverridesReplaceAVerdictAndNameWhatWasReportedFirst(t *testing.T) {
 	override(s, http.StatusBadRequest, fmt.Sprintf(body, true, "nosuch"))
 }
 
-func TestOverrideIsTakenOfWhatIsMissing(t *testing.T) {
+func TestMissingAttestationCanBeOverridden(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("build", yamlFile(`version: 1
@@ -563,7 +563,7 @@ trail:
 	}
 }
 
-func TestClockThatIsSetBackBringsNoOldVerdictBack(t *testing.T) {
+func TestVerdictStaysWhenTheClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true})
 	s.attestGeneric("t", "check", true, "")
@@ -581,7 +581,7 @@ func TestClockThatIsSetBackBringsNoOldVerdictBack(t *testing.T) {
 	}
 }
 
-func TestDecisionMayBeMadeOfAnArtifactOfAnotherFlow(t *testing.T) {
+func TestDecisionMayNameAnArtifactOfAnotherFlow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.reportArtifact("elsewhere", "t1", "app", attestedFingerprint, attestedCommit)
@@ -626,7 +626,7 @@ func TestAttestationByNameBindsToTheArtifactOfItsCommit(t *testing.T) {
 	}
 }
 
-func TestMissingAttestationsAreAnEmptyListAndMissingPlacesAreNot(t *testing.T) {
+func TestUnknownAttestationsAreAnEmptyList(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.attestGeneric("t", "check", true, "")
@@ -656,7 +656,7 @@ func TestMissingAttestationsAreAnEmptyListAndMissingPlacesAreNot(t *testing.T) {
 	}
 }
 
-func TestRedactedCommitIsKeptAsWithheld(t *testing.T) {
+func TestRedactedAuthorOfACommitIsShownAsSent(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.attestGeneric("t", "absent", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","timestamp":1750923680}`)
@@ -680,7 +680,7 @@ func TestRedactedCommitIsKeptAsWithheld(t *testing.T) {
 	}
 }
 
-func TestAttestationsAreShownByTheNameThatTheirFlowHasNow(t *testing.T) {
+func TestAttestationsShowTheCurrentNameOfTheirFlow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.attestGeneric("t", "check", true, "")
@@ -698,7 +698,7 @@ func TestAttestationsAreShownByTheNameThatTheirFlowHasNow(t *testing.T) {
 	}
 }
 
-func TestAttestationsAreOfTheirOrganizationAlone(t *testing.T) {
+func TestAttestationsStayWithinTheirOrganization(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.attestGeneric("t", "check", true, "")

@@ -144,9 +144,9 @@ func (s *service) readPages(path, list string, size int) []any {
 	}
 }
 
-// TestListsOfManyBatchesAreWhole reads lists that take several batches, and compares them
+// TestListsOfManyBatchesAreComplete reads lists that take several batches, and compares them
 // with what their pages say.
-func TestListsOfManyBatchesAreWhole(t *testing.T) {
+func TestListsOfManyBatchesAreComplete(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true, memoryBudget: 16}) // batches of 256 KiB
 	heavy := strings.Repeat("x", 40_000)
@@ -360,7 +360,7 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 	}
 }
 
-func TestReportThatWaitsForItsVerdictTakesUpNoMemory(t *testing.T) {
+func TestWaitingReportUsesNoMemory(t *testing.T) {
 	s := start(t, options{withoutWorker: true, memoryBudget: 64})
 	s.createEnvironment("prod", evidence.K8S)
 	body := largeReport(4_000_000)

@@ -126,7 +126,7 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 	}
 }
 
-func TestBuildStatisticsAreMomentsOldestFirst(t *testing.T) {
+func TestBuildStatisticsListTimesOldestFirst(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	if got := s.read("/builds/" + s.org + "/statistics"); lookup(t, got, "count") != 0.0 || len(lookup(t, got, "built_at").([]any)) != 0 {

@@ -93,7 +93,7 @@ func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 	}
 }
 
-func TestLostEvidenceThatIsEmptyIsMissedToo(t *testing.T) {
+func TestLostEmptyEvidenceIsNotSent(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.postAttestation(http.StatusCreated, "t", "generic", genericData, attachment("empty.txt", ""))
@@ -136,7 +136,7 @@ func (a *alteringDocuments) GetMany(ctx context.Context, schema *storage.Schema,
 	return records, err
 }
 
-func TestSnapshotWhosePartsWereAlteredIsNotShown(t *testing.T) {
+func TestAlteredSnapshotIsNotShown(t *testing.T) {
 	t.Parallel()
 	first := start(t, options{})
 	first.createEnvironment("host", evidence.Server)

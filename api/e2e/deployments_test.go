@@ -113,7 +113,7 @@ func TestDeploymentsAreListedNewestFirstAndARollbackIsOne(t *testing.T) {
 	}
 }
 
-func TestDeploymentTellsWhereItsArtifactComesFrom(t *testing.T) {
+func TestDeploymentShowsProvenance(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.deployAndRollBack()
@@ -186,7 +186,7 @@ func TestLastDeploymentIsReadByEnvironmentAndFingerprint(t *testing.T) {
 		"Environment named 'elsewhere' does not exist for organization '"+s.org+"'")
 }
 
-func TestDeploymentsKeepToTheirWindow(t *testing.T) {
+func TestDeploymentsAreFilteredByTime(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	s.createEnvironment("prod", evidence.Server)
@@ -233,7 +233,7 @@ func TestDeploymentsKeepToTheirWindow(t *testing.T) {
 	}
 }
 
-func TestDeploymentsComeInPages(t *testing.T) {
+func TestDeploymentsArePaged(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.deployAndRollBack()
@@ -315,7 +315,7 @@ func sorted(words []string) []string {
 	return sorted
 }
 
-func TestDeploymentsOfARepositoryMeetALogicalEnvironment(t *testing.T) {
+func TestDeploymentsOfARepositoryAreFilteredByLogicalEnvironment(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -336,7 +336,7 @@ func TestDeploymentsOfARepositoryMeetALogicalEnvironment(t *testing.T) {
 	s.wantDeployments(path+"github&env_name=all&per_page=1&page=2", "hub@prod#1")
 }
 
-func TestRepositoryListsItsOwnPartOfADeployment(t *testing.T) {
+func TestDeploymentOfTwoRepositoriesShowsTheProvenanceOfEach(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -396,7 +396,7 @@ func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
 	}
 }
 
-func TestArtifactThatNoFlowKnowsIsDeployedToo(t *testing.T) {
+func TestArtifactWithoutProvenanceIsDeployed(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -422,7 +422,7 @@ func TestArtifactThatNoFlowKnowsIsDeployedToo(t *testing.T) {
 	}
 }
 
-func TestDeploymentsOfAnEnvironmentTellTimesInISO(t *testing.T) {
+func TestDeploymentsOfAnEnvironmentHaveTimesInISO8601(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	s.createEnvironment("prod", evidence.Server)
@@ -495,7 +495,7 @@ func (s *service) flowID(name string) string {
 	return lookup(s.t, s.read("/flows/"+s.org+"/"+name), "id").(string)
 }
 
-func TestDeploymentFrequencyTellsWhenAFlowWasDeployed(t *testing.T) {
+func TestDeploymentFrequencyListsTheTimesOfAFlow(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	s.createEnvironment("prod", evidence.Server)
@@ -608,7 +608,7 @@ func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
 	}
 }
 
-func TestDeploymentsOutliveTheirEnvironment(t *testing.T) {
+func TestDeploymentsOfArchivedEnvironmentsStay(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.deployAndRollBack()
@@ -675,7 +675,7 @@ func TestDeploymentsStayWithinTheirOrganization(t *testing.T) {
 	}
 }
 
-func TestListsOfWhatWasDeployedAndBuiltCostTheSameHoweverMany(t *testing.T) {
+func TestDeploymentAndBuildListsCostTheSameHoweverMany(t *testing.T) {
 	s, counting := startCounting(t, options{})
 	s.createEnvironment("prod", evidence.Server)
 	s.reportBuild(s.org, "ci-0", "web", "web-0", "acme/web", "1")

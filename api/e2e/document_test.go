@@ -209,7 +209,7 @@ var (
 	}
 )
 
-func TestDocumentNamesTheDefaults(t *testing.T) {
+func TestDocumentHasTheDefaults(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	document := s.read("/openapi.json")
@@ -248,7 +248,7 @@ func wantDefaults(t *testing.T, documented, want map[string]any) {
 	}
 }
 
-func TestDefaultsOfTheEventLogDoNotStandInForEmptyTexts(t *testing.T) {
+func TestEmptyBoundsOfTheEventLogAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)

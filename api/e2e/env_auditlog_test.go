@@ -43,7 +43,7 @@ func (s *service) wantAuditLog(environment, query string, want ...string) {
 	}
 }
 
-func TestAuditLogIsAFileThatTellsWhatTheEventLogTells(t *testing.T) {
+func TestAuditLogIsACSVFileOfTheEventLog(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -183,7 +183,7 @@ func TestAuditLogIsFiltered(t *testing.T) {
 	}
 }
 
-func TestAuditLogIsFilteredByTheNamesItShowsOfArchivedFlows(t *testing.T) {
+func TestAuditLogIsFilteredByNamesOfArchivedFlows(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -233,7 +233,7 @@ func TestAuditLogOfALogicalEnvironmentIsThatOfItsMembers(t *testing.T) {
 	}
 }
 
-func TestAuditLogHoldsNoFormulasOfThoseWhoReport(t *testing.T) {
+func TestAuditLogEscapesFormulas(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Docker)
@@ -248,8 +248,8 @@ func TestAuditLogHoldsNoFormulasOfThoseWhoReport(t *testing.T) {
 		"'-1 started-unknown #4", "plain, \"quoted\"\nand broken started-unknown #5")
 }
 
-// TestAuditLogIsWholeHoweverLong reads more than a page of the store.
-func TestAuditLogIsWholeHoweverLong(t *testing.T) {
+// TestLongAuditLogIsComplete reads more than a page of the store.
+func TestLongAuditLogIsComplete(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)

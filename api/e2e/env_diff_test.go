@@ -122,7 +122,7 @@ func TestEnvironmentsOfDifferentTypesAreComparedWithTheirPods(t *testing.T) {
 	}
 }
 
-func TestDiffShowsTheNamesOfNow(t *testing.T) {
+func TestDiffShowsCurrentNames(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)
@@ -192,7 +192,7 @@ func TestComparingCostsTheSameHoweverMuchRuns(t *testing.T) {
 	}
 }
 
-func TestARolloutIsSeenInTheDiff(t *testing.T) {
+func TestRolloutIsShownInTheDiff(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.K8S)

@@ -94,7 +94,7 @@ func TestPatchChangesOnlyWhatIsSent(t *testing.T) {
 	}
 }
 
-func TestPatchMovesTheTimeOnlyWhenItChangesSomething(t *testing.T) {
+func TestPatchWithoutChangeKeepsTheTime(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	s.createEnvironment("prod", evidence.Server)
@@ -244,7 +244,7 @@ func TestConcurrentJoinsOfALogicalEnvironmentAreAllKept(t *testing.T) {
 	}
 }
 
-func TestLogicalEnvironmentShowsWhatItsMembersHaveComeTo(t *testing.T) {
+func TestLogicalEnvironmentUnitesTheStatesOfItsMembers(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for _, name := range []string{"one", "two", "three"} {
@@ -299,7 +299,7 @@ func boolText(state *bool) string {
 	return fmt.Sprint(*state)
 }
 
-func TestFormerNameLeadsToTheEnvironmentUntilAnotherTakesIt(t *testing.T) {
+func TestFormerNameOfAnEnvironmentWorksUntilItIsReused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("one", evidence.Server)
@@ -389,7 +389,7 @@ func TestBadNewNamesOfEnvironmentsAreRefused(t *testing.T) {
 	}
 }
 
-func TestArchivedEnvironmentIsGoneByAllItsNames(t *testing.T) {
+func TestArchivedEnvironmentIsNotFoundByAnyOfItsNames(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("one", evidence.Server)
@@ -455,7 +455,7 @@ func TestUnknownEnvironmentsAreNotFound(t *testing.T) {
 	}
 }
 
-func TestNothingOfItsFormerLifeShowsInARevivedEnvironment(t *testing.T) {
+func TestRevivedEnvironmentStartsEmpty(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(),
@@ -626,7 +626,7 @@ func TestConcurrentRenamesOfEnvironmentsLetOneWin(t *testing.T) {
 	}
 }
 
-func TestRolesDecideOnTheLifeOfEnvironments(t *testing.T) {
+func TestRolesDecideOnChangesOfEnvironments(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("one", evidence.Server)

@@ -69,7 +69,7 @@ func TestRepeatedPutChangesOnlyWhatIsSent(t *testing.T) {
 	s.want(http.StatusBadRequest, http.MethodPut, path, []byte(`{"name":"prod","type":"ECS","description":"x"}`))
 }
 
-func TestReportMovesTheTimesOfItsEnvironment(t *testing.T) {
+func TestReportSetsTheTimesOfItsEnvironment(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)
@@ -104,7 +104,7 @@ func TestLogicalEnvironmentHasPhysicalMembersOnly(t *testing.T) {
 	s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/nested", nil)
 }
 
-func TestPhysicalEnvironmentIsPutWithMembersThatChangeNothing(t *testing.T) {
+func TestMembersOfAPhysicalEnvironmentAreCheckedAndIgnored(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("one", evidence.Server)

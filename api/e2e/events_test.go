@@ -50,8 +50,8 @@ const (
 	secondCommit = "2222222222222222222222222222222222222222"
 )
 
-// TestEventLogTellsOfARollout compares with docs/semantics.md 13.1.
-func TestEventLogTellsOfARollout(t *testing.T) {
+// TestEventLogShowsARollout compares with docs/semantics.md 13.1.
+func TestEventLogShowsARollout(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -119,7 +119,7 @@ func (s *service) assertEventLinks(event map[string]any) {
 	}
 }
 
-func TestEventLogTellsOfNewProvenanceInSingularAndPlural(t *testing.T) {
+func TestEventLogShowsNewProvenanceInSingularAndPlural(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -162,7 +162,7 @@ func versionEvents(last, first int) []string {
 	return told
 }
 
-func TestEventsAreAskedForBySnapshotAndByTime(t *testing.T) {
+func TestEventsAreFilteredBySnapshotAndTime(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{begins: firstOfOctober})
 	s.createEnvironment("host", evidence.Server)
@@ -235,7 +235,7 @@ func TestEventsAreAskedForBySnapshotAndByTime(t *testing.T) {
 	}
 }
 
-func TestEventPagesSayWhereTheyAre(t *testing.T) {
+func TestEventPagesHaveTotalsAndLinks(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)
@@ -290,7 +290,7 @@ func queryForPage(t *testing.T, query string, page int) string {
 	return values.Encode()
 }
 
-func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
+func TestBadFiltersOfEventsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)
@@ -347,7 +347,7 @@ func TestEventLogOfAnEnvironmentWithoutSnapshotsIsEmpty(t *testing.T) {
 		http.MethodGet, s.environmentsPath()+"/new/events?start=2", "")
 }
 
-func TestEventLogGoesByTheNameOfNow(t *testing.T) {
+func TestEventLogShowsCurrentNames(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)
@@ -474,9 +474,9 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	}
 }
 
-// TestEventLogShowsNoSnapshotThatIsOnlyBeingMade looks at an environment whose worker
+// TestEventLogHidesUnfinishedSnapshots looks at an environment whose worker
 // died between a snapshot and the last of its events.
-func TestEventLogShowsNoSnapshotThatIsOnlyBeingMade(t *testing.T) {
+func TestEventLogHidesUnfinishedSnapshots(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)

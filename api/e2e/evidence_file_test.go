@@ -108,7 +108,7 @@ func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
 	}
 }
 
-func TestEvidenceIsTakenUpToItsLimit(t *testing.T) {
+func TestEvidenceIsAcceptedUpToItsLimit(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	content := bytes.Repeat([]byte("evidence"), evidenceLimit/8)
@@ -144,7 +144,7 @@ func TestBrokenUploadRecordsNothing(t *testing.T) {
 	s.want(http.StatusNotFound, http.MethodGet, s.trailPath("t")+"/check", nil)
 }
 
-func TestHostileFileNamesAndTypesDoNoHarm(t *testing.T) {
+func TestHostileFileNamesAndTypesAreSanitized(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for name, c := range map[string]struct{ sent, kind, name, shownKind string }{
@@ -240,7 +240,7 @@ func TestNamesOfFilesMustBeShortUnicodeText(t *testing.T) {
 	s.want(http.StatusNotFound, http.MethodGet, s.trailPath("t")+"/check", nil)
 }
 
-func TestFileWhoseHeadCannotBeReadIsNotLostInSilence(t *testing.T) {
+func TestFileWithABadHeaderIsRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.postAttestation(http.StatusBadRequest, "t", "generic", genericData, attachment("a\x00b.txt", "content"))
@@ -309,7 +309,7 @@ func dataPart(name string) string {
 	return "--b\r\nContent-Disposition: form-data; name=\"data_json\"\r\n\r\n" + strings.Replace(genericData, "check", name, 1) + "\r\n"
 }
 
-func TestEvidencePassesWithoutBeingHeldInMemory(t *testing.T) {
+func TestEvidenceIsNotHeldInMemory(t *testing.T) {
 	const allowed = 2 << 20
 	s := start(t, options{withoutWorker: true})
 	s.postAttestation(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", "warm", 1), attachment("a", "warm"))

@@ -74,7 +74,7 @@ func TestFlowIsReadAsItWasPut(t *testing.T) {
 	}
 }
 
-func TestPutOfFlowAppliesWhatItLeavesOut(t *testing.T) {
+func TestPutOfFlowResetsWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file",
@@ -111,7 +111,7 @@ func TestPutOfFlowWithoutATemplateKeepsThatOfTheFlow(t *testing.T) {
 	put(http.StatusCreated, "version: 1\n")
 }
 
-func TestLegacyPutMakesOneArtifactOfItsNames(t *testing.T) {
+func TestLegacyTemplateBecomesOneArtifact(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	body := `{"name":"old","description":"d","visibility":"private","template":["unit","artifact"],"repo_url":"https://git.example/old"}`
@@ -133,7 +133,7 @@ func TestLegacyPutMakesOneArtifactOfItsNames(t *testing.T) {
 	}
 }
 
-func TestBadFlowsAreRefusedInTheWordsOfTheContract(t *testing.T) {
+func TestBadFlowsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	const pattern = `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_~]*$' [input: `
@@ -177,7 +177,7 @@ func TestBadFlowsAreRefusedInTheWordsOfTheContract(t *testing.T) {
 	}
 }
 
-func TestBadTemplateIsRefusedAndLeavesTheFlowAlone(t *testing.T) {
+func TestBadTemplateIsRefusedAndKeepsTheFlow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	path, data := s.flowsPath()+"/template_file", `{"name":"web","description":"second"}`
@@ -221,7 +221,7 @@ func TestBadTemplateIsRefusedAndLeavesTheFlowAlone(t *testing.T) {
 	}
 }
 
-func TestMembersOfFlowsAreToldFromThoseTheyResemble(t *testing.T) {
+func TestMemberNamesOfFlowsAreExact(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file", `{"name":"web","description":"d","Visibility":"evil","Description":5}`)
@@ -343,7 +343,7 @@ func TestBadFiltersOfFlowsAreRefused(t *testing.T) {
 	}
 }
 
-func TestListOfFlowsTellsWhatTheLatestTrailHasComeTo(t *testing.T) {
+func TestListOfFlowsShowsTheStateOfTheLatestTrail(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("idle")
@@ -358,7 +358,7 @@ func TestListOfFlowsTellsWhatTheLatestTrailHasComeTo(t *testing.T) {
 	}
 }
 
-func TestFormerNameLeadsToTheFlowUntilAnotherTakesIt(t *testing.T) {
+func TestFormerNameOfAFlowWorksUntilItIsReused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("one")
@@ -397,7 +397,7 @@ func TestFlowIsRenamedBackAndForth(t *testing.T) {
 	}
 }
 
-func TestBadNewNamesAreRefused(t *testing.T) {
+func TestBadNewNamesOfFlowsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("one")
@@ -421,7 +421,7 @@ func TestBadNewNamesAreRefused(t *testing.T) {
 	}
 }
 
-func TestArchivedFlowLeavesItsNamesToFreshOnes(t *testing.T) {
+func TestNamesOfAnArchivedFlowCanBeReused(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.createFlow("one")
@@ -552,7 +552,7 @@ func TestRolesDecideOnFlows(t *testing.T) {
 	}
 }
 
-func TestFlowsOfOrganizationsKeepApart(t *testing.T) {
+func TestFlowsOfOrganizationsAreSeparate(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("web", yamlFile(oddTemplate))

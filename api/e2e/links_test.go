@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestURLsThatBecomeLinksMustBeOfTheWeb(t *testing.T) {
+func TestURLsThatBecomeLinksMustBeWebURLs(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("build")

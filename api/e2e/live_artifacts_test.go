@@ -41,7 +41,7 @@ func (s *service) wantLiveArtifacts(path, want string) {
 	}
 }
 
-func TestLiveArtifactsAreWhatOfARepositoryRuns(t *testing.T) {
+func TestLiveArtifactsAreTheRunningOnesOfARepository(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.deployAndRollBack()
@@ -78,7 +78,7 @@ func TestLiveArtifactsAreWhatOfARepositoryRuns(t *testing.T) {
 	s.wantLiveArtifacts("acme%2Fweb", "web-3@beta#3 web-1@beta#3 web-2@prod#4")
 }
 
-func TestLiveArtifactIsTheRecordOfItsRepository(t *testing.T) {
+func TestLiveArtifactLinksToTheRecordOfItsRepository(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -147,7 +147,7 @@ func TestNothingIsLiveInArchivedEnvironmentsOrOtherOrganizations(t *testing.T) {
 	}
 }
 
-func TestLiveArtifactIsAsCompliantAsItWasJudgedLastInItsEnvironment(t *testing.T) {
+func TestLiveArtifactShowsItsLatestVerdictInItsEnvironment(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)

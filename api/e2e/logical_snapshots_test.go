@@ -35,9 +35,9 @@ type discardSettled struct{}
 
 func (discardSettled) Settled(context.Context, string) {}
 
-// TestLateReportMovesNoNumberOfALogicalEnvironment processes the reports of two members
+// TestLateReportKeepsTheNumbersOfALogicalEnvironment processes the reports of two members
 // in another order than they were accepted in.
-func TestLateReportMovesNoNumberOfALogicalEnvironment(t *testing.T) {
+func TestLateReportKeepsTheNumbersOfALogicalEnvironment(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond, begins: monthBegins})
 	s.createEnvironment("slow", evidence.Server)
@@ -71,7 +71,7 @@ func TestLateReportMovesNoNumberOfALogicalEnvironment(t *testing.T) {
 	s.wantEvents("all", "", "late started-unknown #2", "early started-unknown #1")
 }
 
-func TestWhatWasCitedOfALogicalEnvironmentStays(t *testing.T) {
+func TestSnapshotsOfALogicalEnvironmentDoNotChange(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{begins: monthBegins})
 	for _, name := range []string{"one", "two", "three"} {
@@ -151,9 +151,9 @@ func TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict(t *testing.T) {
 	}
 }
 
-// TestMembershipThatWasCutShortIsFinishedByTheNextReader changes members without what
+// TestUnfinishedChangeOfMembersIsCompletedByTheNextReader changes members without what
 // the service does behind it, as a process does that is killed in between.
-func TestMembershipThatWasCutShortIsFinishedByTheNextReader(t *testing.T) {
+func TestUnfinishedChangeOfMembersIsCompletedByTheNextReader(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	environments := s.Process.Store.Environments

@@ -174,8 +174,8 @@ func (m *month) body(environment string) []byte {
 	return body
 }
 
-// TestMonthInThreeEnvironmentsIsToldAsItWas plays a month and reads back all of it.
-func TestMonthInThreeEnvironmentsIsToldAsItWas(t *testing.T) {
+// TestMonthOfDeliveriesIsReadBack plays a month and reads back all of it.
+func TestMonthOfDeliveriesIsReadBack(t *testing.T) {
 	t.Parallel()
 	m := newMonth(t)
 	m.story()

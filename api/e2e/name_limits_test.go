@@ -105,7 +105,7 @@ func TestTrailOfALongCommitIsRefused(t *testing.T) {
 	}
 }
 
-func TestDocumentTellsTheLimitsOfNames(t *testing.T) {
+func TestDocumentHasTheLimitsOfNames(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	document := s.read("/openapi.json")

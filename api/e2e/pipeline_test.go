@@ -65,9 +65,9 @@ func artifactReport(trail, name, fingerprint, commit string) []byte {
 		fingerprint, commit, strings.ReplaceAll(commitInfo, pipelineCommit, commit), repoInfo, commit, name, trail)
 }
 
-// TestPipelineTellsItsStoryAndReadsItBack plays a delivery as the client would,
+// TestPipelineIsReportedAndReadBack plays a delivery as the client would,
 // and reads every resource in the way the client does.
-func TestPipelineTellsItsStoryAndReadsItBack(t *testing.T) {
+func TestPipelineIsReportedAndReadBack(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 

@@ -58,7 +58,7 @@ func TestReportSurvivesAKilledWorker(t *testing.T) {
 	s.awaitSnapshot("host")
 }
 
-func TestReportsAreTakenWhileRedisIsAway(t *testing.T) {
+func TestReportsAreAcceptedWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	if testRedis != "" {
 		t.Skip("stops its Redis, which is not its own here")

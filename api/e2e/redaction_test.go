@@ -53,7 +53,7 @@ func escapeAll(text string) string {
 	return b.String()
 }
 
-func TestKeyThatIsPastedIntoARequestIsNowhereInLogOrAnswer(t *testing.T) {
+func TestPastedKeyIsNeitherLoggedNorAnswered(t *testing.T) {
 	t.Parallel()
 	keys := map[string]string{
 		"a made key":          evidence.NewAPIKey().Reveal(),

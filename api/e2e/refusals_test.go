@@ -12,7 +12,7 @@ import (
 
 const badDigest = `{"artifacts":[{"digests":{"web":"ABC"},"creationTimestamp":1}]}`
 
-func TestBadReportsAreRefusedInTheWordsOfTheContract(t *testing.T) {
+func TestBadReportsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)
@@ -146,7 +146,7 @@ func TestSnapshotterMayCreateEnvironmentsAndReport(t *testing.T) {
 	}
 }
 
-func TestMissingSnapshotsAreNamedAsInTheContract(t *testing.T) {
+func TestUnknownSnapshotsAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)

@@ -176,7 +176,7 @@ func TestReportOfAnotherTypeThanItsAddressIsRefused(t *testing.T) {
 	}
 }
 
-func TestSharedFixturesAreTakenAsTheyAre(t *testing.T) {
+func TestSharedFixturesAreAccepted(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("cluster", evidence.ECS)
@@ -331,7 +331,7 @@ func TestTimesAreKeptAsTheyWereReported(t *testing.T) {
 	}
 }
 
-func TestLargestReportIsTakenAndOneByteMoreIsNot(t *testing.T) {
+func TestLargestReportIsAcceptedAndOneByteMoreIsNot(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)

@@ -109,7 +109,7 @@ func TestSearchFindsWhatRunsWithoutProvenance(t *testing.T) {
 	}
 }
 
-func TestSearchRefusesWhatItCannotAnswer(t *testing.T) {
+func TestBadSearchesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for i := range 51 {

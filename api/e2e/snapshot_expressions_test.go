@@ -23,7 +23,7 @@ func startFiveDays(t *testing.T) *service {
 	return s
 }
 
-func TestSnapshotsAreFoundInEveryFormOfTheClients(t *testing.T) {
+func TestSnapshotsAreFoundByEveryExpression(t *testing.T) {
 	t.Parallel()
 	s := startFiveDays(t)
 	for expression, want := range map[string]int64{
@@ -48,7 +48,7 @@ func TestSnapshotsAreFoundInEveryFormOfTheClients(t *testing.T) {
 	}
 }
 
-func TestExpressionsWithoutASnapshotAreAnsweredInTheWordsOfTheContract(t *testing.T) {
+func TestExpressionsWithoutASnapshotAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)

@@ -47,9 +47,9 @@ func (s *service) artifactID(flow, file string) string {
 	return lookup(s.t, s.read("/artifacts/"+s.org+"/"+flow+"/fingerprint/"+evidence.HashAPIKey(file)), "id").(string)
 }
 
-// TestSnapshotTellsWhereArtifactsComeFrom compares all that flows tell with
+// TestSnapshotShowsProvenance compares all that flows tell with
 // docs/semantics.md 11.3.
-func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
+func TestSnapshotShowsProvenance(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true, begins: deliveryBegins})
 	s.createEnvironment("host", evidence.Server)
@@ -113,7 +113,7 @@ func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
 	}
 }
 
-func TestSnapshotTellsWhetherThePredecessorStillRuns(t *testing.T) {
+func TestSnapshotShowsWhetherThePredecessorRuns(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)
@@ -132,7 +132,7 @@ func TestSnapshotTellsWhetherThePredecessorStillRuns(t *testing.T) {
 	}
 }
 
-func TestSnapshotTellsAnArtifactsStateInItsFlow(t *testing.T) {
+func TestSnapshotShowsTheStateOfAnArtifactInItsFlow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)
@@ -159,7 +159,7 @@ func TestSnapshotTellsAnArtifactsStateInItsFlow(t *testing.T) {
 	}
 }
 
-func TestSnapshotsShowTheNamesOfNow(t *testing.T) {
+func TestSnapshotsShowCurrentNames(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)

@@ -114,8 +114,8 @@ func assertEvents(t *testing.T, s *service, environment string, want int) {
 	}
 }
 
-// TestSnapshotHasTheShapeOfTheContract compares with docs/semantics.md 11.2.
-func TestSnapshotHasTheShapeOfTheContract(t *testing.T) {
+// TestSnapshotHasTheDocumentedMembers compares with docs/semantics.md 11.2.
+func TestSnapshotHasTheDocumentedMembers(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.K8S)

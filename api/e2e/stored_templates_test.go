@@ -10,9 +10,9 @@ import (
 	"attestry/storage"
 )
 
-// TestTemplatesOfEarlierVersionsStayInForce stores templates that uploads may no longer
+// TestTemplatesOfEarlierVersionsStayValid stores templates that uploads may no longer
 // be.
-func TestTemplatesOfEarlierVersionsStayInForce(t *testing.T) {
+func TestTemplatesOfEarlierVersionsStayValid(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)

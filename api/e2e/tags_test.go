@@ -48,7 +48,7 @@ func TestTagsAreSetAndRemoved(t *testing.T) {
 	}
 }
 
-func TestTagsOfRepositoriesGoByTheirID(t *testing.T) {
+func TestRepositoriesAreTaggedByID(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	found, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
@@ -63,7 +63,7 @@ func TestTagsOfRepositoriesGoByTheirID(t *testing.T) {
 	s.want(http.StatusNotFound, http.MethodPatch, "/tags/"+s.public+"/repos/"+repo.ID, []byte(`{"set_tags":{"a":"1"}}`))
 }
 
-func TestTagsOfWhatIsNotThereAreRefused(t *testing.T) {
+func TestTagsOfUnknownResourcesAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for path, want := range map[string]string{
@@ -109,7 +109,7 @@ func TestBadTagsAreRefused(t *testing.T) {
 	}
 }
 
-func TestTagsThatOutgrowTheirBoundAreRefused(t *testing.T) {
+func TestTagsAboveTheirLimitAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("web")
@@ -160,7 +160,7 @@ func TestConcurrentTagsAreAllKept(t *testing.T) {
 	}
 }
 
-func TestWhatPoliciesSeeOfFlowsMovesTheChangeToken(t *testing.T) {
+func TestChangesOfFlowsChangeTheGeneration(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("web")

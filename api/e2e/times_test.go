@@ -54,7 +54,7 @@ func TestTimesAndSpansAreRoundedToMicroseconds(t *testing.T) {
 	wantMicroseconds(t, lookup(t, deployments, "deployments", 0, "lead_time_seconds"))
 }
 
-func TestTimeOfAnAnswerFindsWhatItIsOf(t *testing.T) {
+func TestTimesOfAnswersWorkAsBounds(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("build")

@@ -21,7 +21,7 @@ func (s *service) lastEvent(flow, name string) any {
 	return events[len(events)-1]
 }
 
-func TestTrailOfUnknownFlowIsNotBegun(t *testing.T) {
+func TestTrailOfAnUnknownFlowIsNotFound(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	message, _ := s.wantForm(http.StatusNotFound, http.MethodPut, "/trails/"+s.org+"/nowhere", `{"name":"t"}`).problem(t)
@@ -89,7 +89,7 @@ func TestTrailKeepsItsTemplateUntilItIsBegunWithAnother(t *testing.T) {
 	wantMessage(t, tooLarge, "template_file exceeds the limit of 1 MiB")
 }
 
-func TestAttestationBeginsTrailAndFlowThatAreNotThere(t *testing.T) {
+func TestAttestationBeginsANewTrailAndFlow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/fresh/trail/begun/generic",
@@ -110,7 +110,7 @@ func TestAttestationBeginsTrailAndFlowThatAreNotThere(t *testing.T) {
 	}
 }
 
-func TestArtifactWithoutTrailBelongsToThatOfItsCommit(t *testing.T) {
+func TestArtifactWithoutTrailJoinsTheTrailOfItsCommit(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/legacy", fmt.Appendf(nil,
@@ -269,7 +269,7 @@ func namesOf(t *testing.T, list any) []string {
 	return names
 }
 
-func TestTrailsAreNobodyElses(t *testing.T) {
+func TestTrailsStayWithinTheirOrganization(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("ci")
