@@ -84,7 +84,7 @@ func (h *handlers) showAttestations(ctx context.Context, org evidence.OrgAccess,
 		ids = append(ids, attestation.Flow)
 	}
 	slices.Sort(ids)
-	flows, err := h.Store.Flows.Names(ctx, org.OrgID, slices.Compact(ids))
+	flows, err := h.Flows.Names(ctx, org.OrgID, slices.Compact(ids))
 	if err != nil {
 		return nil, err
 	}

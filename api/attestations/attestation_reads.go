@@ -106,7 +106,7 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 	if err != nil {
 		return nil, err
 	}
-	found := h.Store.Attestations.List(query, cursor, in.PerPage)
+	found := h.Attestations.List(query, cursor, in.PerPage)
 	answer := &listAttestationsAnswer{Body: AttestationsPage{
 		Data: h.pageOfAttestations(org, found, func(err error) error {
 			if cursor != "" && evidence.CodeOf(err) == evidence.Invalid {
@@ -118,7 +118,7 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 			return cursorLinks(ctx, h.Links, afterOf(number+1, found.After()))
 		}),
 	}}
-	total, known, err := h.Store.Attestations.Count(ctx, query)
+	total, known, err := h.Attestations.Count(ctx, query)
 	if known {
 		answer.Body.Pagination.Value = new(server.PaginationOf(number, in.PerPage, total))
 	}
@@ -149,7 +149,7 @@ func (h *handlers) listOfAttestations(org evidence.OrgAccess, found *storage.Bat
 // pickAttestation answers with one attestation, or none.
 func (h *handlers) pickAttestation(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (*listAttestationsAnswer, error) {
 	var picked []evidence.Attestation
-	found, err := h.Store.Attestations.Get(ctx, org.OrgID, in.AttestationID)
+	found, err := h.Attestations.Get(ctx, org.OrgID, in.AttestationID)
 	switch {
 	case err == nil:
 		picked = append(picked, found)
@@ -220,7 +220,7 @@ func (h *handlers) flowsNamed(ctx context.Context, org evidence.OrgAccess, names
 		return nil, nil
 	}
 	slices.Sort(names)
-	refs, err := h.Store.Flows.ResolveMany(ctx, org.OrgID, slices.Compact(names))
+	refs, err := h.Flows.ResolveMany(ctx, org.OrgID, slices.Compact(names))
 	if err != nil {
 		return nil, err
 	}
@@ -319,7 +319,7 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 		}
 		query.Flows = []string{ref.ID}
 	}
-	found, err := h.Store.Attestations.ByCommit(ctx, query, maxCommitAttestations, h.BatchBytes)
+	found, err := h.Attestations.ByCommit(ctx, query, maxCommitAttestations, h.BatchBytes)
 	return &commitAttestationsAnswer{Body: jsonstream.NewMap(query.Commits, func(commit string) jsonstream.List[Attestation] {
 		return h.listOfAttestations(org, found[commit])
 	})}, err
@@ -358,7 +358,7 @@ func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestation
 	}
 	query := pipelines.AttestationQuery{Org: org.OrgID, Flows: []string{ref.ID}}
 	query.From, query.To = spanOf(ctx, in.FromTimestamp, in.ToTimestamp)
-	total, _, err := h.Store.Attestations.Count(ctx, query)
+	total, _, err := h.Attestations.Count(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -366,7 +366,7 @@ func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestation
 	page := FlowAttestations{Pagination: server.PaginationOf(number, size, total)}
 	// The count may be capped; what is surely beyond the end is not looked for.
 	if offset := server.OffsetOf(number, size); int64(offset) < total || total == storage.MaxCount {
-		page.Data = h.listOfAttestations(org, h.Store.Attestations.Page(query, offset, size))
+		page.Data = h.listOfAttestations(org, h.Attestations.Page(query, offset, size))
 	}
 	return &flowAttestationsAnswer{Body: page}, nil
 }
@@ -392,7 +392,7 @@ func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAtte
 	if err != nil {
 		return nil, err
 	}
-	reports, err := h.Store.Artifacts.Reported(ctx, org.OrgID, ref.ID, in.Fingerprint)
+	reports, err := h.Artifacts.Reported(ctx, org.OrgID, ref.ID, in.Fingerprint)
 	if err != nil {
 		return nil, resource.Unambiguous(err, in.Fingerprint)
 	}
@@ -400,7 +400,7 @@ func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAtte
 	if len(reports) > 0 {
 		fingerprint = reports[0].Fingerprint
 	}
-	found := h.Store.Attestations.OfArtifact(org.OrgID, ref.ID, fingerprint, in.Name, reports, maxNamedAttestations)
+	found := h.Attestations.OfArtifact(org.OrgID, ref.ID, fingerprint, in.Name, reports, maxNamedAttestations)
 	return &namedAttestationsAnswer{Body: h.listOfAttestations(org, found)}, nil
 }
 
@@ -418,7 +418,7 @@ func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestatio
 	if err != nil {
 		return nil, err
 	}
-	found := h.Store.Attestations.Page(
+	found := h.Attestations.Page(
 		pipelines.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
 	return &namedAttestationsAnswer{Body: h.listOfAttestations(org, found)}, nil
 }

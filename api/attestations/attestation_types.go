@@ -235,7 +235,7 @@ func (h *handlers) postAttestationType(ctx context.Context, _ *server.OrgPath, f
 	if err := h.Evaluator.Check(ctx, version.Org, definition); err != nil {
 		return nil, err
 	}
-	if _, err := h.Store.AttestationTypes.Put(ctx, version); err != nil {
+	if _, err := h.AttestationTypes.Put(ctx, version); err != nil {
 		return nil, err
 	}
 	return server.Created(), nil
@@ -268,7 +268,7 @@ func (h *handlers) listAttestationTypes(ctx context.Context, _ *server.OrgPath) 
 		}
 		return shown, nil
 	}
-	return &attestationTypesAnswer{Body: server.ListOf(h.BatchBytes, h.Store.AttestationTypes.List(org.OrgID), show)}, nil
+	return &attestationTypesAnswer{Body: server.ListOf(h.BatchBytes, h.AttestationTypes.List(org.OrgID), show)}, nil
 }
 
 // listedVersions shows versions without their large schemas.
@@ -295,7 +295,7 @@ func (h *handlers) wholeVersions(versions *storage.Batches[evidence.AttestationT
 		part := pending[:n]
 		pending = pending[n:]
 		if n == 1 {
-			err = h.Store.AttestationTypes.LoadSchema(ctx, &part[0])
+			err = h.AttestationTypes.LoadSchema(ctx, &part[0])
 		}
 		return showAttestationTypeVersions(part), len(pending) > 0 || versions.More(), err
 	})
@@ -306,7 +306,7 @@ func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeIn
 		return h.getAttestationTypeVersion(ctx, in)
 	}
 	org := server.Access(ctx)
-	found, err := h.Store.AttestationTypes.Get(ctx, org.OrgID, in.Name)
+	found, err := h.AttestationTypes.Get(ctx, org.OrgID, in.Name)
 	if err != nil {
 		return nil, noAttestationType(err, org, in.Name)
 	}
@@ -315,11 +315,11 @@ func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeIn
 
 func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestationTypeInput) (*attestationTypeAnswer, error) {
 	org := server.Access(ctx)
-	head, err := h.Store.AttestationTypes.Head(ctx, org.OrgID, in.Name)
+	head, err := h.AttestationTypes.Head(ctx, org.OrgID, in.Name)
 	if err != nil {
 		return nil, noAttestationType(err, org, in.Name)
 	}
-	version, err := h.Store.AttestationTypes.Version(ctx, head, in.Version)
+	version, err := h.AttestationTypes.Version(ctx, head, in.Version)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, evidence.NewError(evidence.NotFound,
 			fmt.Sprintf("version %d does not exist for custom attestation type '%s'", in.Version, in.Name))
@@ -335,7 +335,7 @@ func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestatio
 
 func (h *handlers) archiveAttestationType(ctx context.Context, in *AttestationTypePath) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
-	err := h.Store.AttestationTypes.Archive(ctx, org.OrgID, in.Name, evidence.Seconds(h.Clock()))
+	err := h.AttestationTypes.Archive(ctx, org.OrgID, in.Name, evidence.Seconds(h.Clock()))
 	if err != nil {
 		return nil, noAttestationType(err, org, in.Name)
 	}

@@ -86,7 +86,7 @@ func attest[T any](h *handlers, judge func(context.Context, *T) (verdict, error)
 			return nil, err
 		}
 		record.Evidence = file
-		if err := h.Store.Recorder.Attest(ctx, scope, record, repo); err != nil {
+		if err := h.Recorder.Attest(ctx, scope, record, repo); err != nil {
 			return nil, err
 		}
 		return server.Created(), nil
@@ -136,7 +136,7 @@ func (h *handlers) overrideAttestation(ctx context.Context, in *resource.NewTrai
 		return nil, err
 	}
 	record.Override = &evidence.Override{Reason: body.Reason}
-	if err := h.Store.Recorder.Override(ctx, scope, record, repo); err != nil {
+	if err := h.Recorder.Override(ctx, scope, record, repo); err != nil {
 		return nil, err
 	}
 	return server.OK(), nil
@@ -210,7 +210,7 @@ func (h *handlers) judgeCustom(ctx context.Context, body *CustomAttestationPostI
 		return verdict{}, err
 	}
 	org := server.Access(ctx)
-	kind, version, definition, err := h.Store.AttestationTypes.Current(ctx, org.OrgID, body.TypeName)
+	kind, version, definition, err := h.AttestationTypes.Current(ctx, org.OrgID, body.TypeName)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return verdict{}, evidence.NewError(evidence.NotFound,

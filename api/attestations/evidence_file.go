@@ -44,7 +44,7 @@ func (h *handlers) storeEvidence(ctx context.Context, files func(func(server.For
 			return err
 		}
 		reader := &server.FailingReader{Reader: file}
-		object, err := h.Store.Objects.Put(ctx, server.Access(ctx).OrgID, reader, -1)
+		object, err := h.Objects.Put(ctx, server.Access(ctx).OrgID, reader, -1)
 		if reader.Err != nil {
 			// What went wrong is the client's, or the network's, not the store's.
 			return server.MalformedForm(reader.Err)
@@ -117,7 +117,7 @@ func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*server.S
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.Store.Attestations.Get(ctx, org.OrgID, in.Attestation)
+	found, err := h.Attestations.Get(ctx, org.OrgID, in.Attestation)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && evidence.TrailKey(found.Flow, found.Trail) != trail.Key() {
 		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf(
 			"Attestation with id '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
@@ -131,7 +131,7 @@ func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*server.S
 	}
 	file := *found.Evidence
 	open := func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-		content, err := h.Store.Objects.Get(ctx, file.Object, offset, length)
+		content, err := h.Objects.Get(ctx, file.Object, offset, length)
 		return content, lostEvidence(found.ID, file, err)
 	}
 	sent, err := server.Stream(ctx, server.Download{

@@ -3,4 +3,7 @@ package attestations
 import "attestry/api/resource"
 
 // handlers serves the operations.
-type handlers struct{ *resource.Base }
+type handlers struct {
+	*resource.Base
+	Stores
+}

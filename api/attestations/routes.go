@@ -9,8 +9,8 @@ import (
 )
 
 // Routes are those of attestations and their types.
-func Routes(base *resource.Base) []server.Route {
-	h := &handlers{base}
+func Routes(base *resource.Base, stores Stores) []server.Route {
+	h := &handlers{Base: base, Stores: stores}
 	return slices.Concat(
 		h.attestationTypeRoutes(),
 		h.attestationRoutes(),

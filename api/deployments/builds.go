@@ -59,7 +59,7 @@ func (h *handlers) builds(ctx context.Context, org evidence.OrgAccess, in *Build
 // reposAtProvider finds the internal ids of the repositories that have an id at
 // their provider: each provider may have one.
 func (h *handlers) reposAtProvider(ctx context.Context, org evidence.OrgAccess, id string) ([]string, error) {
-	repos, err := h.Store.Repos.List(ctx, org.OrgID)
+	repos, err := h.Repos.List(ctx, org.OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*builds
 	if err != nil {
 		return nil, err
 	}
-	total, err := h.Store.Provenances.CountBuilds(ctx, query)
+	total, err := h.Provenances.CountBuilds(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*builds
 		return &buildsAnswer{Body: body}, nil
 	}
 	query.Offset, query.Limit = server.OffsetOf(in.Page, in.PerPage), in.PerPage
-	found, err := h.Store.Provenances.Builds(ctx, query)
+	found, err := h.Provenances.Builds(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsIn
 		return nil, err
 	}
 	query.Limit = resource.MaxSeries
-	built, err := h.Store.Provenances.BuildTimes(ctx, query)
+	built, err := h.Provenances.BuildTimes(ctx, query)
 	if err != nil {
 		return nil, err
 	}

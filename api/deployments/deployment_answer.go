@@ -98,7 +98,7 @@ func (h *handlers) showDeployments(ctx context.Context, org evidence.OrgAccess, 
 	}
 	var sources deploymentSources
 	var err error
-	if sources.environments, err = h.Store.Environments.Names(ctx, org.OrgID, resource.SortUnique(environments)); err != nil {
+	if sources.environments, err = h.Environments.Names(ctx, org.OrgID, resource.SortUnique(environments)); err != nil {
 		return nil, err
 	}
 	if sources.flows, sources.repos, err = h.sourcesOf(ctx, org, origins); err != nil {
@@ -122,11 +122,11 @@ func (h *handlers) sourcesOf(ctx context.Context, org evidence.OrgAccess, origin
 			repoIDs = append(repoIDs, origin.Repo)
 		}
 	}
-	flows, err := h.Store.Flows.Names(ctx, org.OrgID, resource.SortUnique(flowIDs))
+	flows, err := h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flowIDs))
 	if err != nil {
 		return nil, nil, err
 	}
-	repos, err := h.Store.Repos.GetMany(ctx, org.OrgID, resource.SortUnique(repoIDs))
+	repos, err := h.Repos.GetMany(ctx, org.OrgID, resource.SortUnique(repoIDs))
 	return flows, repos, err
 }
 

@@ -60,16 +60,16 @@ func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFre
 // a flow if one was asked for.
 func (h *handlers) deployedAt(ctx context.Context, org evidence.OrgAccess, ids []string, flow string, span resource.Window) ([]float64, error) {
 	if server.QueryHas(ctx, "flow_id") {
-		known, err := h.Store.Flows.Names(ctx, org.OrgID, []string{flow})
+		known, err := h.Flows.Names(ctx, org.OrgID, []string{flow})
 		if err != nil {
 			return nil, err
 		}
 		if _, ok := known[flow]; !ok {
 			return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Flow '%s' not found", flow))
 		}
-		return h.Store.Successions.Moments(ctx, ids, flow, span.From, span.To, resource.MaxSeries)
+		return h.Successions.Moments(ctx, ids, flow, span.From, span.To, resource.MaxSeries)
 	}
-	found, err := h.Store.Deployments.Moments(ctx, environments.DeploymentQuery{
+	found, err := h.Deployments.Moments(ctx, environments.DeploymentQuery{
 		Org: org.OrgID, Environments: ids, From: span.From, To: span.To, Limit: resource.MaxSeries,
 	})
 	moments := make([]float64, 0, len(found))
@@ -115,7 +115,7 @@ func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDepl
 		return nil, err
 	}
 	query.Limit = resource.MaxSeries
-	moments, err := h.Store.Deployments.Moments(ctx, query)
+	moments, err := h.Deployments.Moments(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (h *handlers) byEnvironment(ctx context.Context, org evidence.OrgAccess, mo
 		one.DeployedAt = append(one.DeployedAt, moment.At)
 		one.LeadTimeSeconds = append(one.LeadTimeSeconds, moment.LeadTime)
 	}
-	named, err := h.Store.Environments.Names(ctx, org.OrgID, ids)
+	named, err := h.Environments.Names(ctx, org.OrgID, ids)
 	reached := make([]EnvironmentDeploymentStatistics, 0, len(ids))
 	for _, id := range ids {
 		series[id].EnvironmentName = named[id].Name

@@ -119,13 +119,13 @@ func (h *handlers) pageOfDeployments(ctx context.Context, org evidence.OrgAccess
 // findDeployments reads one page: two commands, and three for what the deployments
 // refer to.
 func (h *handlers) findDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) ([]shownDeployment, server.Page, error) {
-	total, err := h.Store.Deployments.Count(ctx, query)
+	total, err := h.Deployments.Count(ctx, query)
 	asked := server.PageOf(ctx, h.Links, number, size, total)
 	if err != nil || asked.Beyond() {
 		return nil, asked, err
 	}
 	query.Offset, query.Limit = server.OffsetOf(number, size), size
-	found, err := h.Store.Deployments.List(ctx, query)
+	found, err := h.Deployments.List(ctx, query)
 	if err != nil {
 		return nil, asked, err
 	}
@@ -149,7 +149,7 @@ func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput) (*
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.Store.Deployments.Latest(ctx, physical(&environment), strings.ToLower(in.Fingerprint))
+	found, err := h.Deployments.Latest(ctx, physical(&environment), strings.ToLower(in.Fingerprint))
 	if errors.Is(err, storage.ErrNotFound) {
 		err = evidence.NewError(evidence.NotFound,
 			fmt.Sprintf("Deployment of '%s' to environment '%s' not found", in.Fingerprint, in.Environment))
@@ -303,7 +303,7 @@ func physical(environment *evidence.Environment) []string {
 // of the given names: two commands, and up to three more for members of logical ones.
 func (h *handlers) environmentsAsked(ctx context.Context, org evidence.OrgAccess, names []string) ([]string, error) {
 	names = resource.SortUnique(slices.Clone(names))
-	refs, err := h.Store.Environments.ResolveMany(ctx, org.OrgID, names)
+	refs, err := h.Environments.ResolveMany(ctx, org.OrgID, names)
 	if err != nil {
 		return nil, err
 	}
@@ -318,11 +318,11 @@ func (h *handlers) environmentsAsked(ctx context.Context, org evidence.OrgAccess
 		}
 		ids = append(ids, ref.ID)
 	}
-	found, err := h.Store.Environments.GetMany(ctx, resource.SortUnique(ids))
+	found, err := h.Environments.GetMany(ctx, resource.SortUnique(ids))
 	if err != nil {
 		return nil, err
 	}
-	if err := h.Store.Environments.FollowRevivals(ctx, org.OrgID, found); err != nil {
+	if err := h.Environments.FollowRevivals(ctx, org.OrgID, found); err != nil {
 		return nil, err
 	}
 	ids = ids[:0]

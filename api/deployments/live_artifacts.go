@@ -110,7 +110,7 @@ type liveSet struct {
 // archived.
 func (h *handlers) liveArtifacts(ctx context.Context, org evidence.OrgAccess, repo string) (liveSet, error) {
 	var live liveSet
-	found, err := h.Store.Running.OfRepo(ctx, repo)
+	found, err := h.Running.OfRepo(ctx, repo)
 	if err != nil {
 		return live, err
 	}
@@ -118,12 +118,12 @@ func (h *handlers) liveArtifacts(ctx context.Context, org evidence.OrgAccess, re
 	for _, entry := range found {
 		ids = append(ids, entry.Environment)
 	}
-	if live.environments, err = h.Store.Environments.Names(ctx, org.OrgID, resource.SortUnique(ids)); err != nil {
+	if live.environments, err = h.Environments.Names(ctx, org.OrgID, resource.SortUnique(ids)); err != nil {
 		return live, err
 	}
 	maps.DeleteFunc(live.environments, func(_ string, e evidence.Environment) bool { return e.Archived })
 	live.take(found)
-	if live.heads, err = h.Store.Heads.GetMany(ctx, slices.Collect(maps.Keys(live.environments))); err != nil {
+	if live.heads, err = h.Heads.GetMany(ctx, slices.Collect(maps.Keys(live.environments))); err != nil {
 		return live, err
 	}
 	fingerprints := live.fingerprints()
@@ -162,7 +162,7 @@ func (l *liveSet) fingerprints() []string {
 // findOrigins finds where fingerprints come from: their newest record in the
 // repository, else that of the flow which built them.
 func (h *handlers) findOrigins(ctx context.Context, org evidence.OrgAccess, repo string, fingerprints []string, live *liveSet) error {
-	known, err := h.Store.Provenances.GetMany(ctx, org.OrgID, fingerprints)
+	known, err := h.Provenances.GetMany(ctx, org.OrgID, fingerprints)
 	if err != nil {
 		return err
 	}
@@ -179,14 +179,14 @@ func (h *handlers) findOrigins(ctx context.Context, org evidence.OrgAccess, repo
 		live.origins[one.Fingerprint] = chosen
 		flows = append(flows, chosen.Flow)
 	}
-	live.flows, err = h.Store.Flows.Names(ctx, org.OrgID, resource.SortUnique(flows))
+	live.flows, err = h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flows))
 	return err
 }
 
 // verdictsOf finds how fingerprints were judged last: each verdict that differs from
 // the one before has left an event.
 func (h *handlers) verdictsOf(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[runningPlace]*bool, error) {
-	events, err := h.Store.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
+	events, err := h.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
 	verdicts := map[runningPlace]*bool{}
 	for _, event := range events {
 		at := runningPlace{environment: event.Environment, fingerprint: event.Fingerprint}

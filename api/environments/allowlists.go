@@ -65,7 +65,7 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 		})
 	}
 	by := server.Principal(ctx)
-	_, err = h.Store.Allowlist.Put(ctx, evidence.Allowance{
+	_, err = h.Allowlist.Put(ctx, evidence.Allowance{
 		ID: evidence.NewID(), Org: org.OrgID, Environment: ref.ID, Fingerprint: body.ArtifactFingerprint,
 		ArtifactName: body.ArtifactName, Description: body.Description,
 		UserID: by.UserID, UserName: by.Name, At: evidence.Seconds(h.Clock()),
@@ -73,7 +73,7 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 	if err != nil {
 		return nil, err
 	}
-	if err := h.Store.Generations.Bump(ctx, org.OrgID); err != nil {
+	if err := h.Generations.Bump(ctx, org.OrgID); err != nil {
 		return nil, err
 	}
 	return &allowArtifactAnswer{Status: http.StatusCreated, Body: *body}, nil
@@ -90,7 +90,7 @@ func (h *handlers) listAllowlist(ctx context.Context, _ *server.OrgPath) (*listA
 	show := func(ctx context.Context, batch []evidence.Allowance) ([]AllowlistResponse, error) {
 		return h.showAllowances(ctx, org, batch)
 	}
-	return &listAllowlistAnswer{Body: server.ListOf(h.BatchBytes, h.Store.Allowlist.List(org.OrgID), show)}, nil
+	return &listAllowlistAnswer{Body: server.ListOf(h.BatchBytes, h.Allowlist.List(org.OrgID), show)}, nil
 }
 
 // showAllowances shows allowances with the names that their environments have now.
@@ -99,7 +99,7 @@ func (h *handlers) showAllowances(ctx context.Context, org evidence.OrgAccess, a
 	for _, one := range all {
 		ids = append(ids, one.Environment)
 	}
-	environments, err := h.Store.Environments.Names(ctx, org.OrgID, resource.SortUnique(ids))
+	environments, err := h.Environments.Names(ctx, org.OrgID, resource.SortUnique(ids))
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func (h *handlers) auditFilter(ctx context.Context, org evidence.OrgAccess, in *
 	}
 	filter.flowNames = commaList(in.FlowNames)
 	filter.unknown = slices.Contains(filter.flowNames, noProvenance)
-	refs, err := h.Store.Flows.ResolveMany(ctx, org.OrgID, resource.SortUnique(slices.Clone(filter.flowNames)))
+	refs, err := h.Flows.ResolveMany(ctx, org.OrgID, resource.SortUnique(slices.Clone(filter.flowNames)))
 	for _, ref := range refs {
 		filter.flows = append(filter.flows, ref.ID)
 	}
@@ -163,7 +163,7 @@ func (f *auditFilter) wantsFlows(ids []string, named []EventFlow) bool {
 
 // auditRows makes rows of the next batch of events that a filter may want.
 func (h *handlers) auditRows(ctx context.Context, log *eventLog, filter auditFilter, after string) ([][]string, string, error) {
-	events, next, err := h.Store.Events.Walk(ctx, log.bounds, after, h.BatchBytes)
+	events, next, err := h.Events.Walk(ctx, log.bounds, after, h.BatchBytes)
 	if err != nil {
 		return nil, "", err
 	}

@@ -130,7 +130,7 @@ func (h *handlers) compareSides(ctx context.Context, org evidence.OrgAccess, fir
 	if united {
 		return snapshot.Compare(loaded[0].Artifacts, loaded[1].Artifacts), nil
 	}
-	return h.Store.Snapshots.Comparison(ctx, &loaded[0].Snapshot, &loaded[1].Snapshot)
+	return h.Snapshots.Comparison(ctx, &loaded[0].Snapshot, &loaded[1].Snapshot)
 }
 
 // diffFlows are the flows that built what a diff tells of, by id.
@@ -154,7 +154,7 @@ func (h *handlers) builders(ctx context.Context, org evidence.OrgAccess, compari
 			add(&pairs[i].Second)
 		}
 	}
-	return h.Store.Flows.Names(ctx, org.OrgID, resource.SortUnique(ids))
+	return h.Flows.Names(ctx, org.OrgID, resource.SortUnique(ids))
 }
 
 // alone shows what runs by one of the snapshots.

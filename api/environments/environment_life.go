@@ -48,7 +48,7 @@ func (h *handlers) updateEnvironment(ctx context.Context, in *resource.Environme
 	if err != nil {
 		return nil, err
 	}
-	err = h.Store.Environments.Change(ctx, ref.ID, evidence.EnvironmentChange{
+	err = h.Environments.Change(ctx, ref.ID, evidence.EnvironmentChange{
 		Description: body.Description, IncludeScaling: body.IncludeScaling, Included: included,
 	}, evidence.Seconds(h.Clock()))
 	if err == nil && included != nil {
@@ -65,7 +65,7 @@ func (h *handlers) archiveEnvironment(ctx context.Context, in *resource.Environm
 	if err != nil {
 		return nil, err
 	}
-	err = h.Store.Environments.Archive(ctx, org.OrgID, in.Environment, evidence.Seconds(h.Clock()))
+	err = h.Environments.Archive(ctx, org.OrgID, in.Environment, evidence.Seconds(h.Clock()))
 	if err == nil {
 		err = h.Logical.MemberArchived(ctx, org.OrgID, ref.ID)
 	}
@@ -75,7 +75,7 @@ func (h *handlers) archiveEnvironment(ctx context.Context, in *resource.Environm
 // renameEnvironment gives an environment another name.
 func (h *handlers) renameEnvironment(ctx context.Context, in *resource.EnvironmentPath, body *RenameEnvironmentPutInput) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
-	err := h.Store.Environments.Rename(ctx, org.OrgID, in.Environment, body.NewName, evidence.Seconds(h.Clock()))
+	err := h.Environments.Rename(ctx, org.OrgID, in.Environment, body.NewName, evidence.Seconds(h.Clock()))
 	if err == nil {
 		err = h.Logical.Named(ctx, org.OrgID, body.NewName)
 	}
@@ -96,7 +96,7 @@ func (h *handlers) joinEnvironment(ctx context.Context, in *resource.Environment
 	if logical.Type != evidence.LogicalType || member.Type == evidence.LogicalType {
 		return nil, notPhysical()
 	}
-	err = h.Store.Environments.Join(ctx, logical.ID, member.ID, evidence.Seconds(h.Clock()))
+	err = h.Environments.Join(ctx, logical.ID, member.ID, evidence.Seconds(h.Clock()))
 	if err == nil {
 		err = h.Logical.Update(ctx, logical.ID)
 	}
@@ -147,7 +147,7 @@ func (h *handlers) environmentsExist(ctx context.Context, org evidence.OrgAccess
 	if names == nil {
 		return nil
 	}
-	refs, err := h.Store.Environments.ResolveMany(ctx, org.OrgID, resource.SortUnique(slices.Clone(*names)))
+	refs, err := h.Environments.ResolveMany(ctx, org.OrgID, resource.SortUnique(slices.Clone(*names)))
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (h *handlers) environmentsExist(ctx context.Context, org evidence.OrgAccess
 // archived, so that the same list can be sent again.
 func (h *handlers) physicalMembers(ctx context.Context, org evidence.OrgAccess, owner string, names []string) ([]string, error) {
 	different := resource.SortUnique(slices.Clone(names))
-	refs, err := h.Store.Environments.ResolveMany(ctx, org.OrgID, different)
+	refs, err := h.Environments.ResolveMany(ctx, org.OrgID, different)
 	if err == nil && len(refs) < len(different) {
 		err = h.addArchivedMembers(ctx, org, owner, refs)
 	}
@@ -198,18 +198,18 @@ func (h *handlers) physicalMembers(ctx context.Context, org evidence.OrgAccess, 
 // addArchivedMembers adds to refs the archived members of the environment called
 // owner, if there is one, by the names they had.
 func (h *handlers) addArchivedMembers(ctx context.Context, org evidence.OrgAccess, owner string, refs map[string]environments.EnvironmentRef) error {
-	ref, err := h.Store.Environments.Resolve(ctx, org.OrgID, owner)
+	ref, err := h.Environments.Resolve(ctx, org.OrgID, owner)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	logical, err := h.Store.Environments.Get(ctx, ref.ID)
+	logical, err := h.Environments.Get(ctx, ref.ID)
 	if err != nil {
 		return err
 	}
-	members, err := h.Store.Environments.GetMany(ctx, logical.Included)
+	members, err := h.Environments.GetMany(ctx, logical.Included)
 	for _, member := range members {
 		if _, taken := refs[member.Name]; member.Archived && !taken {
 			refs[member.Name] = environments.EnvironmentRef{ID: member.ID, Type: member.Type}

@@ -105,7 +105,7 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, bod
 		LastModifiedAt: now,
 	}
 	fresh.Apply(change)
-	created, err := h.Store.Environments.Put(ctx, fresh, change)
+	created, err := h.Environments.Put(ctx, fresh, change)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (h *handlers) getEnvironment(ctx context.Context, in *resource.EnvironmentP
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.Store.Environments.Get(ctx, ref.ID)
+	found, err := h.Environments.Get(ctx, ref.ID)
 	if err != nil {
 		return nil, fmt.Errorf("environment %s has a name but no document: %w", ref.ID, err)
 	}
@@ -224,7 +224,7 @@ func (environmentList) Schema(registry huma.Registry) *huma.Schema {
 // thousands at most, and so are filtered and sorted in memory.
 func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInput) (*listEnvironmentsAnswer, error) {
 	org := server.Access(ctx)
-	all, err := h.Store.Environments.List(ctx, org.OrgID)
+	all, err := h.Environments.List(ctx, org.OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +279,7 @@ func (in *listEnvironmentsInput) order(shown []GetEnvironmentResponse) {
 // showEnvironments describes environments with what their heads tell, and those of
 // their members, which may be archived.
 func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess, shown []evidence.Environment) ([]GetEnvironmentResponse, error) {
-	if err := h.Store.Environments.FollowRevivals(ctx, org.OrgID, shown); err != nil {
+	if err := h.Environments.FollowRevivals(ctx, org.OrgID, shown); err != nil {
 		return nil, err
 	}
 	var own, members []string
@@ -287,11 +287,11 @@ func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess,
 		own, members = append(own, e.ID), append(members, e.Included...)
 	}
 	members = resource.SortUnique(members)
-	named, err := h.Store.Environments.Names(ctx, org.OrgID, members)
+	named, err := h.Environments.Names(ctx, org.OrgID, members)
 	if err != nil {
 		return nil, err
 	}
-	heads, err := h.Store.Heads.GetMany(ctx, resource.SortUnique(append(own, members...)))
+	heads, err := h.Heads.GetMany(ctx, resource.SortUnique(append(own, members...)))
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (h *handlers) eventLogNamed(ctx context.Context, org evidence.OrgAccess, na
 	if err := h.catchUp(ctx, &environment); err != nil {
 		return nil, err
 	}
-	head, err := h.Store.Heads.Get(ctx, environment.ID)
+	head, err := h.Heads.Get(ctx, environment.ID)
 	return &eventLog{
 		org: org, environment: environment,
 		bounds: environments.EventRange{Environment: environment.ID, To: head.Timestamp},
@@ -69,7 +69,7 @@ func (h *handlers) timeOf(ctx context.Context, log *eventLog, number int64) (flo
 	if number == 0 {
 		return 0, nil
 	}
-	found, err := h.Store.Snapshots.GetMany(ctx, log.environment.ID, []int64{number})
+	found, err := h.Snapshots.GetMany(ctx, log.environment.ID, []int64{number})
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}

@@ -151,9 +151,9 @@ func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEv
 // repositories are counted up to storage.MaxCount.
 func (h *handlers) eventPage(ctx context.Context, log *eventLog, repos []string, p environments.EventPage) ([]snapshot.Event, int64, error) {
 	if len(repos) > 0 {
-		return h.Store.Events.OfRepos(ctx, log.bounds, repos, p)
+		return h.Events.OfRepos(ctx, log.bounds, repos, p)
 	}
-	return h.Store.Events.Log(ctx, log.bounds, p)
+	return h.Events.Log(ctx, log.bounds, p)
 }
 
 // repoIDs resolves names of repositories, as pickRepo does: one command. An empty name
@@ -166,10 +166,10 @@ func (h *handlers) repoIDs(ctx context.Context, org evidence.OrgAccess, names []
 	case 0:
 		return nil, nil
 	case 1:
-		found, err = h.Store.Repos.Named(ctx, org.OrgID, names[0])
+		found, err = h.Repos.Named(ctx, org.OrgID, names[0])
 	default:
 		// One command, where one for each name would be many.
-		found, err = h.Store.Repos.List(ctx, org.OrgID)
+		found, err = h.Repos.List(ctx, org.OrgID)
 	}
 	if err != nil {
 		return nil, err
@@ -207,10 +207,10 @@ func (h *handlers) showEvents(ctx context.Context, log *eventLog, events []snaps
 	}
 	names := eventNames{}
 	var err error
-	if names.flows, err = h.Store.Flows.Names(ctx, log.org.OrgID, resource.SortUnique(flows)); err != nil {
+	if names.flows, err = h.Flows.Names(ctx, log.org.OrgID, resource.SortUnique(flows)); err != nil {
 		return nil, err
 	}
-	if names.environments, err = h.Store.Environments.Names(ctx, log.org.OrgID, resource.SortUnique(members)); err != nil {
+	if names.environments, err = h.Environments.Names(ctx, log.org.OrgID, resource.SortUnique(members)); err != nil {
 		return nil, err
 	}
 	shown := make([]GetEnvironmentEventResponse, 0, len(events))

@@ -22,7 +22,7 @@ func (h *handlers) catchUp(ctx context.Context, environment *evidence.Environmen
 // highest of all members' trees.
 func (h *handlers) loadMembers(ctx context.Context, loaded *loadedSnapshot) error {
 	shown := []snapshot.Snapshot{loaded.Snapshot}
-	before, err := h.Store.Snapshots.GetMany(ctx, loaded.Environment, []int64{loaded.Number - 1})
+	before, err := h.Snapshots.GetMany(ctx, loaded.Environment, []int64{loaded.Number - 1})
 	if err != nil {
 		return err
 	}
@@ -46,11 +46,11 @@ func (h *handlers) unite(ctx context.Context, of []snapshot.Snapshot) ([][]snaps
 	for i := range of {
 		members = append(members, of[i].Members...)
 	}
-	parts, err := h.Store.Snapshots.Of(ctx, members)
+	parts, err := h.Snapshots.Of(ctx, members)
 	if err != nil {
 		return nil, err
 	}
-	lists, err := h.Store.Snapshots.ArtifactsOf(ctx, parts)
+	lists, err := h.Snapshots.ArtifactsOf(ctx, parts)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // Routes are those of environments, reports, snapshots, events and allow lists.
-func Routes(base *resource.Base) []server.Route {
-	h := &handlers{base}
+func Routes(base *resource.Base, stores Stores) []server.Route {
+	h := &handlers{Base: base, Stores: stores}
 	return slices.Concat(
 		h.environmentLifeRoutes(),
 		h.eventRoutes(),

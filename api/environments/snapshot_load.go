@@ -25,7 +25,7 @@ func (h *handlers) timeline(ctx context.Context, org evidence.OrgAccess, environ
 	if err := h.catchUp(ctx, &environment); err != nil {
 		return nil, err
 	}
-	latest, err := h.Store.Snapshots.Latest(ctx, environment.ID)
+	latest, err := h.Snapshots.Latest(ctx, environment.ID)
 	return h.timelineUntil(ctx, org, environment, latest), err
 }
 
@@ -34,7 +34,7 @@ func (h *handlers) timeline(ctx context.Context, org evidence.OrgAccess, environ
 func (h *handlers) timelineUntil(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, latest int64) *snapshot.Timeline {
 	return &snapshot.Timeline{
 		Org: org.OrgName, Environment: environment.Name, Latest: latest, Now: h.Clock(),
-		InForce: func(at float64) (int64, error) { return h.Store.Snapshots.NumberAt(ctx, environment.ID, at) },
+		InForce: func(at float64) (int64, error) { return h.Snapshots.NumberAt(ctx, environment.ID, at) },
 	}
 }
 
@@ -48,7 +48,7 @@ func (h *handlers) pickSnapshot(ctx context.Context, org evidence.OrgAccess, env
 	if err != nil {
 		return loadedSnapshot{}, err
 	}
-	found, err := h.Store.Snapshots.GetMany(ctx, environment.ID, []int64{number, number + 1})
+	found, err := h.Snapshots.GetMany(ctx, environment.ID, []int64{number, number + 1})
 	if err != nil {
 		return loadedSnapshot{}, err
 	}
@@ -73,9 +73,9 @@ func (h *handlers) loadSnapshot(ctx context.Context, org evidence.OrgAccess, env
 		err = h.loadMembers(ctx, &loaded)
 		return loaded, err
 	}
-	if loaded.Artifacts, err = h.Store.Snapshots.Artifacts(ctx, &loaded.Snapshot); err != nil {
+	if loaded.Artifacts, err = h.Snapshots.Artifacts(ctx, &loaded.Snapshot); err != nil {
 		return loaded, err
 	}
-	loaded.Changes, err = h.Store.Snapshots.Changes(ctx, &loaded.Snapshot)
+	loaded.Changes, err = h.Snapshots.Changes(ctx, &loaded.Snapshot)
 	return loaded, err
 }

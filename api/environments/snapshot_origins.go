@@ -59,7 +59,7 @@ func (h *handlers) originsOf(ctx context.Context, org evidence.OrgAccess, shown 
 		}
 	}
 	var err error
-	origins.flows, err = h.Store.Flows.Names(ctx, org.OrgID, resource.SortUnique(flows))
+	origins.flows, err = h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flows))
 	return origins, err
 }
 

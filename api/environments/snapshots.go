@@ -81,7 +81,7 @@ func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*
 			last = begin - 1
 		}
 		// One more than is shown: it ends the last one.
-		found, err := h.Store.Snapshots.GetMany(ctx, environment.ID, numbersBetween(begin, min(end+1, timeline.Latest)))
+		found, err := h.Snapshots.GetMany(ctx, environment.ID, numbersBetween(begin, min(end+1, timeline.Latest)))
 		items := h.listItems(found, end)
 		if !in.Reverse {
 			slices.Reverse(items)

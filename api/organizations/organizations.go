@@ -27,7 +27,7 @@ type organizationAnswer struct {
 // getOrganization reads one organization.
 func (h *handlers) getOrganization(ctx context.Context, _ *server.OrgPath) (*organizationAnswer, error) {
 	name := server.Access(ctx).OrgName
-	org, err := h.Store.Tenancy.Organization(ctx, name)
+	org, err := h.Tenancy.Organization(ctx, name)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Organization named '%s' does not exist", name))
 	}

@@ -7,6 +7,6 @@ import (
 )
 
 // Routes are those of organizations and users.
-func Routes(base *resource.Base) []server.Route {
-	return (&handlers{base}).organizationRoutes()
+func Routes(base *resource.Base, stores Stores) []server.Route {
+	return (&handlers{Base: base, Stores: stores}).organizationRoutes()
 }

@@ -19,7 +19,7 @@ type noInput struct{}
 
 // getDefaultOrg reads the default organization of whoever asks.
 func (h *handlers) getDefaultOrg(ctx context.Context, _ *noInput) (*defaultOrgAnswer, error) {
-	name, err := h.Store.Tenancy.DefaultOrganization(ctx, server.Principal(ctx))
+	name, err := h.Tenancy.DefaultOrganization(ctx, server.Principal(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (h *handlers) getDefaultOrg(ctx context.Context, _ *noInput) (*defaultOrgAn
 
 // putDefaultOrg sets the default organization of whoever asks.
 func (h *handlers) putDefaultOrg(ctx context.Context, _ *server.OrgPath) (*server.TextAnswer, error) {
-	if err := h.Store.Tenancy.SetDefaultOrganization(ctx, server.Principal(ctx), server.Access(ctx).OrgName); err != nil {
+	if err := h.Tenancy.SetDefaultOrganization(ctx, server.Principal(ctx), server.Access(ctx).OrgName); err != nil {
 		return nil, err
 	}
 	return server.OK(), nil

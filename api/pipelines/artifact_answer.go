@@ -33,7 +33,7 @@ func (h *handlers) evaluate(ctx context.Context, org evidence.OrgAccess, records
 // evaluateWithHistory is evaluate for those who show the history as well: it always reads
 // all attestations of the records.
 func (h *handlers) evaluateWithHistory(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]evaluatedArtifact, error) {
-	attested, err := h.Store.Attestations.OfRecords(ctx, org.OrgID, records)
+	attested, err := h.Attestations.OfRecords(ctx, org.OrgID, records)
 	if err != nil {
 		return nil, err
 	}
@@ -48,15 +48,15 @@ func (h *handlers) evaluateFrom(ctx context.Context, org evidence.OrgAccess, rec
 			repoIDs = append(repoIDs, record.Repo)
 		}
 	}
-	flows, err := h.Store.Flows.Names(ctx, org.OrgID, resource.SortUnique(flowIDs))
+	flows, err := h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flowIDs))
 	if err != nil {
 		return nil, err
 	}
-	repos, err := h.Store.Repos.GetMany(ctx, org.OrgID, resource.SortUnique(repoIDs))
+	repos, err := h.Repos.GetMany(ctx, org.OrgID, resource.SortUnique(repoIDs))
 	if err != nil {
 		return nil, err
 	}
-	evaluated, err := h.Store.States.Evaluate(ctx, org.OrgID, records, attested)
+	evaluated, err := h.States.Evaluate(ctx, org.OrgID, records, attested)
 	artifacts := make([]evaluatedArtifact, 0, len(evaluated))
 	for i, one := range evaluated {
 		artifact := evaluatedArtifact{Evaluated: one, record: records[i], flow: flows[records[i].Flow], attested: attested}

@@ -85,7 +85,7 @@ func leadTimes(places []place, since *float64) map[string]float64 {
 // placesOf finds where fingerprints run and have run, by fingerprint, in order of
 // the names.
 func (h *handlers) placesOf(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[string][]place, error) {
-	events, err := h.Store.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
+	events, err := h.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
 	if err != nil {
 		return nil, err
 	}
@@ -104,11 +104,11 @@ func (h *handlers) placesOf(ctx context.Context, org evidence.OrgAccess, fingerp
 		ids = append(ids, event.Environment)
 	}
 	ids = resource.SortUnique(ids)
-	heads, err := h.Store.Heads.GetMany(ctx, ids)
+	heads, err := h.Heads.GetMany(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	environments, err := h.Store.Environments.Names(ctx, org.OrgID, ids)
+	environments, err := h.Environments.Names(ctx, org.OrgID, ids)
 	if err != nil {
 		return nil, err
 	}

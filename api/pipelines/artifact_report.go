@@ -85,7 +85,7 @@ func (h *handlers) reportArtifact(ctx context.Context, in *resource.NewFlowPath,
 	}
 	record.ID, record.Org, record.CreatedAt = evidence.NewID(), scope.Org, scope.At
 	record.ReportedBy, record.ReportedByID = scope.By, scope.ByID
-	if err := h.Store.Recorder.Report(ctx, scope, record, repo); err != nil {
+	if err := h.Recorder.Report(ctx, scope, record, repo); err != nil {
 		return nil, err
 	}
 	answer := &messageAnswer{Status: http.StatusCreated}

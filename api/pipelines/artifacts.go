@@ -128,7 +128,7 @@ func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query pipelines.Artif
 		}
 		return shown, err
 	}
-	return &artifactListAnswer{Body: server.PartsOf(h.BatchBytes, h.Store.Artifacts.List(query), show)}
+	return &artifactListAnswer{Body: server.PartsOf(h.BatchBytes, h.Artifacts.List(query), show)}
 }
 
 type getArtifactInput struct {
@@ -170,7 +170,7 @@ func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*arti
 func (h *handlers) requestedRecord(ctx context.Context, org evidence.OrgAccess, flow string, in *getArtifactInput) (evidence.ArtifactRecord, error) {
 	trail := in.Trail
 	if in.Attestation != "" {
-		attestation, err := h.Store.Attestations.Get(ctx, org.OrgID, in.Attestation)
+		attestation, err := h.Attestations.Get(ctx, org.OrgID, in.Attestation)
 		if err != nil {
 			return evidence.ArtifactRecord{}, err
 		}
@@ -181,7 +181,7 @@ func (h *handlers) requestedRecord(ctx context.Context, org evidence.OrgAccess, 
 		}
 		trail = attestation.Trail
 	}
-	return h.Store.Artifacts.Latest(ctx, org.OrgID, flow, trail, in.Fingerprint)
+	return h.Artifacts.Latest(ctx, org.OrgID, flow, trail, in.Fingerprint)
 }
 
 type getArtifactsOfCommitInput struct {
@@ -201,7 +201,7 @@ func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfC
 	if err != nil {
 		return nil, err
 	}
-	records, err := h.Store.Artifacts.OfCommit(ctx, org.OrgID, ref.ID, in.Trail, strings.ToLower(in.Commit), maxArtifacts)
+	records, err := h.Artifacts.OfCommit(ctx, org.OrgID, ref.ID, in.Trail, strings.ToLower(in.Commit), maxArtifacts)
 	if err != nil {
 		return nil, resource.Unambiguous(err, in.Commit)
 	}
@@ -236,9 +236,9 @@ func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput
 	if err != nil {
 		return nil, err
 	}
-	record, err := h.Store.Artifacts.LatestOnBranch(ctx, org.OrgID, ref.ID, in.Branch, in.Fingerprint)
+	record, err := h.Artifacts.LatestOnBranch(ctx, org.OrgID, ref.ID, in.Branch, in.Fingerprint)
 	if errors.Is(err, storage.ErrNotFound) {
-		record, err = h.Store.Artifacts.LatestOfFlow(ctx, org.OrgID, ref.ID, in.Branch)
+		record, err = h.Artifacts.LatestOfFlow(ctx, org.OrgID, ref.ID, in.Branch)
 	}
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return nil, resource.Unambiguous(err, in.Fingerprint)

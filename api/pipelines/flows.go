@@ -131,7 +131,7 @@ func (h *handlers) createLegacyFlow(ctx context.Context, _ *server.OrgPath, body
 		if err != nil {
 			return nil, err
 		}
-		fresh.Template, _, err = h.Store.Templates.Put(ctx, server.Access(ctx).OrgID, content)
+		fresh.Template, _, err = h.Templates.Put(ctx, server.Access(ctx).OrgID, content)
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +146,7 @@ func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*server.Te
 	fresh.ID, fresh.Org = evidence.NewID(), server.Access(ctx).OrgID
 	fresh.Visibility = cmp.Or(fresh.Visibility, evidence.PrivateFlow)
 	fresh.CreatedAt, fresh.CreatedBy, fresh.LastModifiedAt = now, server.Principal(ctx).Name, now
-	created, _, err := h.Store.Flows.Put(ctx, fresh)
+	created, _, err := h.Flows.Put(ctx, fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -163,11 +163,11 @@ func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*flowAns
 	if err != nil {
 		return nil, err
 	}
-	flow, err := h.Store.Flows.Get(ctx, ref.ID)
+	flow, err := h.Flows.Get(ctx, ref.ID)
 	if err != nil {
 		return nil, fmt.Errorf("flow %s has a name but no document: %w", ref.ID, err)
 	}
-	stored, err := h.Store.Templates.Get(ctx, org.OrgID, flow.Template)
+	stored, err := h.Templates.Get(ctx, org.OrgID, flow.Template)
 	if err != nil {
 		return nil, err
 	}
@@ -185,14 +185,14 @@ func showFlow(org evidence.OrgAccess, flow *evidence.Flow, template *string) Flo
 // and so does that of a flow that is renamed.
 func (h *handlers) archiveFlow(ctx context.Context, in *resource.FlowPath) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
-	err := h.Store.Flows.Archive(ctx, org.OrgID, in.Flow, evidence.Seconds(h.Clock()))
+	err := h.Flows.Archive(ctx, org.OrgID, in.Flow, evidence.Seconds(h.Clock()))
 	return h.flowChanged(ctx, org, in.Flow, err)
 }
 
 // renameFlow gives a flow another name.
 func (h *handlers) renameFlow(ctx context.Context, in *resource.FlowPath, body *RenameFlow) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
-	err := h.Store.Flows.Rename(ctx, org.OrgID, in.Flow, body.NewName, evidence.Seconds(h.Clock()))
+	err := h.Flows.Rename(ctx, org.OrgID, in.Flow, body.NewName, evidence.Seconds(h.Clock()))
 	return h.flowChanged(ctx, org, in.Flow, err)
 }
 
@@ -205,7 +205,7 @@ func (h *handlers) flowChanged(ctx context.Context, org evidence.OrgAccess, name
 	if err != nil {
 		return nil, err
 	}
-	if err := h.Store.Generations.Bump(ctx, org.OrgID); err != nil {
+	if err := h.Generations.Bump(ctx, org.OrgID); err != nil {
 		return nil, err
 	}
 	return server.OK(), nil
@@ -232,7 +232,7 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlow
 		return nil, evidence.NewError(evidence.Invalid, "Empty string is not allowed for flow names.")
 	}
 	org := server.Access(ctx)
-	flows, err := h.Store.Flows.List(ctx, org.OrgID)
+	flows, err := h.Flows.List(ctx, org.OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -282,11 +282,11 @@ func (h *handlers) showFlows(ctx context.Context, org evidence.OrgAccess, flows 
 	for _, flow := range flows {
 		ids, templates = append(ids, flow.ID), append(templates, flow.Template)
 	}
-	texts, err := h.Store.Templates.Texts(ctx, org.OrgID, templates)
+	texts, err := h.Templates.Texts(ctx, org.OrgID, templates)
 	if err != nil {
 		return nil, err
 	}
-	latest, err := h.Store.Trails.Latest(ctx, ids)
+	latest, err := h.Trails.Latest(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*listRepo
 		return nil, evidence.NewError(evidence.Invalid, "Specify either 'name' or 'search', not both")
 	}
 	org := server.Access(ctx)
-	repos, err := h.Store.Repos.List(ctx, org.OrgID)
+	repos, err := h.Repos.List(ctx, org.OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ type repoFilterOptionsAnswer struct {
 // listRepoFilterOptions lists what the repositories of an organization can be
 // narrowed down to.
 func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOptionsInput) (*repoFilterOptionsAnswer, error) {
-	repos, err := h.Store.Repos.List(ctx, server.Access(ctx).OrgID)
+	repos, err := h.Repos.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +242,7 @@ type tagChoicesAnswer struct {
 
 // listRepoTagChoices lists the tags that repositories of an organization have.
 func (h *handlers) listRepoTagChoices(ctx context.Context, _ *server.OrgPath) (*tagChoicesAnswer, error) {
-	repos, err := h.Store.Repos.List(ctx, server.Access(ctx).OrgID)
+	repos, err := h.Repos.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
 	}

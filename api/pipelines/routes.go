@@ -10,8 +10,8 @@ import (
 )
 
 // Routes are those of flows, trails, artifacts, repositories, tags and the search.
-func Routes(base *resource.Base) []server.Route {
-	h := &handlers{base}
+func Routes(base *resource.Base, stores Stores) []server.Route {
+	h := &handlers{Base: base, Stores: stores}
 	return slices.Concat(
 		h.flowRoutes(),
 		h.trailRoutes(),

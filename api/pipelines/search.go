@@ -100,7 +100,7 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswe
 	for _, artifact := range unknown {
 		traces.Fingerprints = append(traces.Fingerprints, artifact.Fingerprint)
 	}
-	records := h.Store.Artifacts.OfIDs(traces.Records[:min(len(traces.Records), maxFound)])
+	records := h.Artifacts.OfIDs(traces.Records[:min(len(traces.Records), maxFound)])
 	known := server.PartsOf(h.BatchBytes, records, func(ctx context.Context, part []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
 		return h.foundReported(ctx, org, part)
 	})
@@ -111,11 +111,11 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswe
 
 // trace looks for the digits among what flows know and among what runs or ran.
 func (h *handlers) trace(ctx context.Context, org evidence.OrgAccess, digits string) (pipelines.Traces, []string, error) {
-	traces, err := h.Store.Artifacts.Search(ctx, org.OrgID, digits)
+	traces, err := h.Artifacts.Search(ctx, org.OrgID, digits)
 	if err != nil {
 		return traces, nil, err
 	}
-	ran, err := h.Store.Events.Beginning(ctx, org.OrgID, digits)
+	ran, err := h.Events.Beginning(ctx, org.OrgID, digits)
 	return traces, ran, err
 }
 

@@ -75,11 +75,11 @@ func (h *handlers) tagFlow(ctx context.Context, org evidence.OrgAccess, name str
 	if err != nil {
 		return err
 	}
-	err = h.Store.Flows.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock()))
+	err = h.Flows.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock()))
 	if err != nil {
 		return err
 	}
-	return h.Store.Generations.Bump(ctx, org.OrgID)
+	return h.Generations.Bump(ctx, org.OrgID)
 }
 
 func (h *handlers) tagEnvironment(ctx context.Context, org evidence.OrgAccess, name string, body *TagPatchInput) error {
@@ -87,11 +87,11 @@ func (h *handlers) tagEnvironment(ctx context.Context, org evidence.OrgAccess, n
 	if err != nil {
 		return err
 	}
-	return h.Store.Environments.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock()))
+	return h.Environments.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock()))
 }
 
 func (h *handlers) tagRepo(ctx context.Context, org evidence.OrgAccess, id string, body *TagPatchInput) error {
-	err := h.Store.Repos.SetTags(ctx, org.OrgID, id, body.SetTags, body.RemoveTags)
+	err := h.Repos.SetTags(ctx, org.OrgID, id, body.SetTags, body.RemoveTags)
 	if errors.Is(err, storage.ErrNotFound) {
 		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Repo '%s' not found", id))
 	}

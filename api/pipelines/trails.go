@@ -88,7 +88,7 @@ func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *ser
 	if repo != nil {
 		change.Repo = repo.ID
 	}
-	created, err := h.Store.Recorder.Begin(ctx, scope, ref.ID, change, repo)
+	created, err := h.Recorder.Begin(ctx, scope, ref.ID, change, repo)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files
 		if err != nil {
 			return err
 		}
-		id, _, err = h.Store.Templates.Put(ctx, org.OrgID, content)
+		id, _, err = h.Templates.Put(ctx, org.OrgID, content)
 		return err
 	})
 	return id, err
@@ -146,7 +146,7 @@ func (h *handlers) getTrail(ctx context.Context, in *resource.TrailPath) (*trail
 	if err != nil {
 		return nil, err
 	}
-	events, err := h.Store.Trails.Events(ctx, &trail)
+	events, err := h.Trails.Events(ctx, &trail)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (h *handlers) narrow(ctx context.Context, org evidence.OrgAccess, in *listO
 	if !server.QueryHas(ctx, "flow_tag") {
 		return flows, nil
 	}
-	all, err := h.Store.Flows.List(ctx, org.OrgID)
+	all, err := h.Flows.List(ctx, org.OrgID)
 	key, value, _ := strings.Cut(in.FlowTag, "=")
 	wanted := []string{}
 	for _, flow := range all {
@@ -223,20 +223,20 @@ func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in 
 	if server.QueryHas(ctx, "fingerprint") {
 		return h.pageOfTrailsWith(ctx, org, in, flows)
 	}
-	trails, err := h.Store.Trails.List(ctx, pipelines.TrailQuery{
+	trails, err := h.Trails.List(ctx, pipelines.TrailQuery{
 		Org: org.OrgID, Flows: flows, Offset: server.OffsetOf(in.Page, in.PerPage), Limit: in.PerPage,
 	})
 	if err != nil {
 		return nil, 0, err
 	}
-	total, err := h.Store.Trails.Totals(ctx, org.OrgID, flows)
+	total, err := h.Trails.Totals(ctx, org.OrgID, flows)
 	return trails, total, err
 }
 
 // pageOfTrailsWith reads a page of the trails to which a fingerprint was
 // reported, those it was reported to last first.
 func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string) (*storage.Batches[evidence.Trail], int64, error) {
-	keys, err := h.Store.Artifacts.TrailsWith(ctx, org.OrgID, in.Fingerprint)
+	keys, err := h.Artifacts.TrailsWith(ctx, org.OrgID, in.Fingerprint)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -248,7 +248,7 @@ func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess,
 	}
 	total := len(keys)
 	start := min(server.OffsetOf(in.Page, in.PerPage), total)
-	return h.Store.Trails.OfKeys(keys[start:min(start+in.PerPage, total)]), int64(total), nil
+	return h.Trails.OfKeys(keys[start:min(start+in.PerPage, total)]), int64(total), nil
 }
 
 type listFlowTrailsInput struct {
@@ -275,14 +275,14 @@ func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) 
 	var paged *server.PaginationInfo
 	if server.QueryHas(ctx, "page") || server.QueryHas(ctx, "per_page") {
 		number, size := in.Page, cmp.Or(in.PerPage, defaultTrailsPerPage)
-		total, err := h.Store.Trails.Totals(ctx, org.OrgID, query.Flows)
+		total, err := h.Trails.Totals(ctx, org.OrgID, query.Flows)
 		if err != nil {
 			return nil, err
 		}
 		paged = new(server.PaginationOf(number, size, total))
 		query.Offset, query.Limit = server.OffsetOf(number, size), size
 	}
-	trails, err := h.Store.Trails.List(ctx, query)
+	trails, err := h.Trails.List(ctx, query)
 	return &listFlowTrailsAnswer{Body: server.DataList[GetTrail]{Paged: paged, Items: h.listOfTrails(org, trails)}}, err
 }
 
@@ -297,13 +297,13 @@ func (h *handlers) showTrails(ctx context.Context, org evidence.OrgAccess, trail
 	}
 	sources := trailSources{slots: map[string]evidence.Slot{}}
 	var err error
-	if sources.flows, err = h.Store.Flows.Names(ctx, org.OrgID, flows); err != nil {
+	if sources.flows, err = h.Flows.Names(ctx, org.OrgID, flows); err != nil {
 		return nil, err
 	}
-	if sources.templates, err = h.Store.Templates.GetMany(ctx, org.OrgID, templates); err != nil {
+	if sources.templates, err = h.Templates.GetMany(ctx, org.OrgID, templates); err != nil {
 		return nil, err
 	}
-	found, err := h.Store.Slots.GetMany(ctx, slots)
+	found, err := h.Slots.GetMany(ctx, slots)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 
 	"attestry/api/links"
-	"attestry/app"
 	"attestry/app/evaluation"
 	"attestry/evidence"
 	"attestry/tasks/logical"
@@ -17,7 +16,7 @@ import (
 type Base struct {
 	Clock  evidence.Clock
 	Links  links.Links
-	Store  *app.Store
+	Stores Stores
 	Intake *snapshot.Intake
 	// Evaluator judges payloads of custom attestation types.
 	Evaluator *evaluation.Evaluator

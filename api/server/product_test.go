@@ -6,8 +6,9 @@ import (
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/service"
+	"attestry/app"
 )
 
 func init() {
-	server.SetProductTable(service.Routes(&resource.Base{Log: slog.New(slog.DiscardHandler)}))
+	server.SetProductTable(service.Routes(&resource.Base{Log: slog.New(slog.DiscardHandler)}, &app.Store{}))
 }

@@ -73,11 +73,14 @@ func NewService(deps ServiceDeps) (*Service, error) {
 		MemoryBudget:    deps.MemoryBudget,
 	}
 	server, err := server.New(shell, Routes(&resource.Base{
-		Clock: deps.Clock, Links: links, Store: deps.Store,
+		Clock: deps.Clock, Links: links,
+		Stores: resource.Stores{
+			Environments: deps.Store.Environments, Flows: deps.Store.Flows, Repos: deps.Store.Repos, Trails: deps.Store.Trails,
+		},
 		Intake:    snapshot.NewIntake(deps.Store, dispatcher, waiters, deps.Clock, deps.ReportWait),
 		Evaluator: evaluator, Logical: logical.NewUpdater(deps.Store, deps.Clock, deps.Log),
 		Log: deps.Log, BatchBytes: shell.BatchBytes(),
-	}))
+	}, deps.Store))
 	return &Service{server: server, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator}, err
 }
 

@@ -1,0 +1,155 @@
+package environments
+
+import (
+	"context"
+
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/storage/environments"
+	"attestry/storage/pipelines"
+)
+
+// Stores are what the operations read and write. What does not exist is storage.ErrNotFound.
+type Stores struct {
+	Allowlist    Allowlist
+	Environments Environments
+	Events       Events
+	Flows        Flows
+	Generations  Generations
+	Heads        Heads
+	Repos        Repos
+	Snapshots    Snapshots
+}
+
+// Allowlist keeps allow lists.
+type Allowlist interface {
+	// Put permits an artifact in an environment, or repeats that it is permitted. It
+	// returns the allowance as stored.
+	Put(ctx context.Context, fresh evidence.Allowance) (evidence.Allowance, error)
+	// List reads everything that an organization permits, newest first.
+	List(org string) *storage.Batches[evidence.Allowance]
+}
+
+// Environments keeps what is configured about environments.
+type Environments interface {
+	// Resolve looks an environment up by its name, or by one that it had and no other
+	// environment has taken since: one command. ErrNotFound tells that the name is
+	// unknown, ErrArchived that it is that of an archived environment.
+	Resolve(ctx context.Context, org, name string) (environments.EnvironmentRef, error)
+	// ResolveMany is Resolve for several names: one command for all of them. Unknown
+	// names, and those of archived environments, are not in the answer.
+	ResolveMany(ctx context.Context, org string, wanted []string) (map[string]environments.EnvironmentRef, error)
+	// Get returns an environment by id, an archived one too, or ErrNotFound.
+	Get(ctx context.Context, id string) (evidence.Environment, error)
+	// GetMany returns environments by id, archived ones too, in the order of ids.
+	GetMany(ctx context.Context, ids []string) ([]evidence.Environment, error)
+	// Names returns an organization's environments by id, archived ones too, for the
+	// names and links of what was recorded in them.
+	Names(ctx context.Context, org string, ids []string) (map[string]evidence.Environment, error)
+	// FollowRevivals lets logical environments include, instead of members that were
+	// archived, the physical environments that live under their names by now, and sets
+	// their active members. It changes what is given, not what is stored: one command, and
+	// one more where a member is archived.
+	FollowRevivals(ctx context.Context, org string, environments []evidence.Environment) error
+	// Put stores fresh under its name, or changes the environment that has the name
+	// already. A name that is a former one, or that of an archived environment, is taken
+	// for the new one. It tells whether it made a new one. Another type than the
+	// environment has is Invalid.
+	Put(ctx context.Context, fresh evidence.Environment, change evidence.EnvironmentChange) (created bool, err error)
+	// Change changes what is sent of an environment; at is the time in Unix seconds.
+	// ErrArchived tells that it was archived meanwhile.
+	Change(ctx context.Context, id string, change evidence.EnvironmentChange, at float64) error
+	// Join adds a member, by its id, to a logical environment; at is the time in Unix
+	// seconds. Joining again changes nothing. ErrArchived tells that the logical
+	// environment was archived meanwhile.
+	Join(ctx context.Context, id, member string, at float64) error
+	// Rename gives the environment of a name, or of a former name, another one; at is
+	// the time in Unix seconds. ErrNotFound tells that there is no such environment,
+	// ErrArchived that it is archived. A name that another environment has is
+	// evidence.Invalid.
+	Rename(ctx context.Context, org, from, to string, at float64) error
+	// Archive takes the environment of a name, or of a former name, out of use; at is
+	// the time in Unix seconds. What was recorded in it stays. ErrNotFound tells that
+	// there is no such environment, ErrArchived that it is archived already.
+	Archive(ctx context.Context, org, name string, at float64) error
+	// List returns all environments of an organization that are not archived, in the
+	// order they were made.
+	List(ctx context.Context, org string) ([]evidence.Environment, error)
+}
+
+// Events reads the event log of environments.
+type Events interface {
+	// Log returns a page of a range and how many events are in the range. As ordinals have
+	// no gaps it takes three commands, however long the log and however far behind the page.
+	Log(ctx context.Context, r environments.EventRange, p environments.EventPage) ([]snapshot.Event, int64, error)
+	// Walk returns the next events of a range, MaxMany or as many as fit maxBytes, oldest
+	// first, and the cursor of those behind them: "" at the end. It begins with the cursor "".
+	Walk(ctx context.Context, r environments.EventRange, after string, maxBytes int) ([]snapshot.Event, string, error)
+	// OfRepos returns a page of the events of artifacts that come from repositories, given
+	// by id, and how many there are, at most MaxCount. For one repository it takes two
+	// commands for every ten thousand events before the page. For several, where an event
+	// may be in more than one, it looks over the range, with a command for a thousand.
+	OfRepos(ctx context.Context, r environments.EventRange, repos []string, p environments.EventPage) ([]snapshot.Event, int64, error)
+}
+
+// Flows keeps flows.
+type Flows interface {
+	// ResolveMany is Resolve for several names: one command for all of them. Unknown
+	// names, and those of archived flows, are passed over; a flow that is named twice,
+	// by a former name too, comes twice.
+	ResolveMany(ctx context.Context, org string, wanted []string) ([]pipelines.FlowRef, error)
+	// Names returns an organization's flows by id, archived ones too, for the names and
+	// links of what was recorded in them.
+	Names(ctx context.Context, org string, ids []string) (map[string]evidence.Flow, error)
+}
+
+// Generations says when facts about what runs have changed.
+type Generations interface {
+	// Bump gives an organization a fresh generation, so that the next report of
+	// every environment is judged anew.
+	Bump(ctx context.Context, org string) error
+}
+
+// Heads reads the heads of environments.
+type Heads interface {
+	// Get returns an environment's head.
+	Get(ctx context.Context, environment string) (snapshot.Head, error)
+	// GetMany returns the heads of environments, by id.
+	GetMany(ctx context.Context, environments []string) (map[string]snapshot.Head, error)
+}
+
+// Repos keeps source code repositories.
+type Repos interface {
+	// Named returns the repositories of an organization that have a name, in no order.
+	// There may be several: of different providers, or where one took the name that
+	// another had.
+	Named(ctx context.Context, org, name string) ([]evidence.Repo, error)
+	// List returns all repositories of an organization in the order they were made.
+	List(ctx context.Context, org string) ([]evidence.Repo, error)
+}
+
+// Snapshots reads snapshots.
+type Snapshots interface {
+	// GetMany returns the snapshots that exist among numbers, in their order.
+	GetMany(ctx context.Context, environment string, numbers []int64) ([]snapshot.Snapshot, error)
+	// Of returns the snapshots that members of a logical environment have, in their order;
+	// those that are not there are left out: one command per MaxMany.
+	Of(ctx context.Context, members []snapshot.Member) ([]snapshot.Snapshot, error)
+	// Latest is Last for those who need no more than the number, 0 when there is none.
+	Latest(ctx context.Context, environment string) (int64, error)
+	// NumberAt returns the number of the snapshot that was in force in an environment at
+	// a point in time, in Unix seconds; 0 before the first.
+	NumberAt(ctx context.Context, environment string, at float64) (int64, error)
+	// Comparison compares what runs by two snapshots: as many commands as the second one's
+	// tree has levels, and one for each level at which the first one's differs.
+	Comparison(ctx context.Context, first *snapshot.Snapshot, second *snapshot.Snapshot) (snapshot.Comparison, error)
+	// Artifacts reads all artifacts of a snapshot, sorted by fingerprint.
+	Artifacts(ctx context.Context, of *snapshot.Snapshot) ([]snapshot.Artifact, error)
+	// ArtifactsOf is Artifacts for several snapshots, in their order: as many commands as
+	// the highest of their trees has levels, and more where one level has more than MaxMany
+	// chunks.
+	ArtifactsOf(ctx context.Context, of []snapshot.Snapshot) ([][]snapshot.Artifact, error)
+	// Changes reads all changes of a snapshot.
+	Changes(ctx context.Context, of *snapshot.Snapshot) ([]snapshot.Change, error)
+}
