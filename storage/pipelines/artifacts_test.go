@@ -44,12 +44,12 @@ func TestArtifactsAreListedNewestFirst(t *testing.T) {
 
 func TestPageOfArtifactsLiesBeyondWhatOneCommandScans(t *testing.T) {
 	store, _, _ := apptest.NewStore(t)
-	records := make([]evidence.ArtifactRecord, storage.MaxScan+2000)
+	records := make([]evidence.ArtifactRecord, storage.MaxScan+20)
 	for i := range records {
 		records[i] = apptest.ArtifactRecord("f", "t", apptest.Sha("1", 64), "", float64(i))
 	}
 	apptest.PutArtifacts(t, store, records...)
-	found := apptest.AllOf(t, store.Artifacts.List(pipelines.ArtifactQuery{Org: "org", Offset: storage.MaxScan + 1995, Limit: 15}))
+	found := apptest.AllOf(t, store.Artifacts.List(pipelines.ArtifactQuery{Org: "org", Offset: storage.MaxScan + 15, Limit: 15}))
 	if len(found) != 5 || found[0].CreatedAt != 4 {
 		t.Fatalf("%d found", len(found))
 	}
