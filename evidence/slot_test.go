@@ -216,7 +216,11 @@ func TestLacksAsksForBoundAttestationsThatNoneHasReplaced(t *testing.T) {
 // TestFullSlotKeepsWhatCounts fills slots beyond their limits in random order: what
 // is shown must be what an unlimited slot shows.
 func TestFullSlotKeepsWhatCounts(t *testing.T) {
-	for seed := range uint64(9) {
+	seeds := uint64(9)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var limited, whole Slot
 		reports := int(seed%3) * 40
