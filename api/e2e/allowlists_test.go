@@ -63,7 +63,7 @@ func TestRepeatedPermissionReplacesNameReasonUserAndTime(t *testing.T) {
 	s.allowArtifact("prod", "web", "first")
 	s.allowArtifact("prod", "db", "first")
 	before := lookup(t, s.read(s.allowlistsPath()), 1)
-	s.clock.turn(time.Hour)
+	s.clock.advance(time.Hour)
 	body := fmt.Sprintf(`{"artifact_name":"shop","artifact_fingerprint":%q,"description":""}`, evidence.HashAPIKey("web"))
 	got := s.do(http.MethodPut, "/api/v2"+s.allowlistsPath()+"/prod", memberKey, []byte(body))
 	if got.status != http.StatusCreated || string(got.body) != body {
@@ -82,10 +82,8 @@ func TestPermissionChangesTheGeneration(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
-	found, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
-	s.must(err)
 	token := func() string {
-		moved, err := s.Process.Store.Generations.Get(t.Context(), found.ID)
+		moved, err := s.Process.Store.Generations.Get(t.Context(), s.orgID())
 		s.must(err)
 		return moved
 	}

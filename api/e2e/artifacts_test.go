@@ -106,7 +106,7 @@ func TestUnknownCommitIsTheSameInAllAnswers(t *testing.T) {
 	}
 	latest := s.getSnapshot("host", "-1")
 	for _, name := range []string{"bare", "odd"} {
-		artifact := latest.running(t, name)
+		artifact := latest.artifact(t, name)
 		shownCommits["snapshot "+name] = lookup(t, artifact, "git_commit")
 		shownCommits["flow of snapshot "+name] = lookup(t, artifact, "flows", 0, "git_commit")
 	}
@@ -119,7 +119,7 @@ func TestUnknownCommitIsTheSameInAllAnswers(t *testing.T) {
 		}
 	}
 	// Members that may be null are null.
-	if commit := latest.running(t, "stranger")["git_commit"]; commit != nil {
+	if commit := latest.artifact(t, "stranger")["git_commit"]; commit != nil {
 		t.Errorf("an artifact that no flow knows has the commit %v in a snapshot", commit)
 	}
 	for path, members := range map[string][]any{
@@ -150,7 +150,7 @@ trail:
         - name: test
           type: generic
 `))
-	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, firstCommit)
 	want := func(state, info, events string) {
 		t.Helper()
 		got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint)
@@ -180,9 +180,9 @@ trail:
 	const events = "Artifact created test evidence received test evidence received scan evidence received"
 	want("COMPLIANT", "All attestations are compliant", events)
 	// What is attested of others is not of this one.
-	s.reportArtifact("build", "t", "app", newFingerprint, otherCommit)
+	s.reportArtifact("build", "t", "app", newFingerprint, secondCommit)
 	s.attestGeneric("t", "test", false, `,"artifact_fingerprint":"`+newFingerprint+`"`)
-	s.attestGeneric("t", "scan", false, `,"target_artifacts":["app"],"git_commit_info":{"sha1":"`+otherCommit+`"}`)
+	s.attestGeneric("t", "scan", false, `,"target_artifacts":["app"],"git_commit_info":{"sha1":"`+secondCommit+`"}`)
 	got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint)
 	if lookup(t, got, "state") != "COMPLIANT" || history(t, got) != events {
 		t.Errorf("got %s", asJSON(got))
@@ -192,10 +192,10 @@ trail:
 func TestArtifactDroppedFromItsSlotIsJudgedByItsOwnAttestations(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, firstCommit)
 	s.attestGeneric("t", "scan", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
 	for i := range 40 {
-		s.reportArtifact("build", "t", "app", padHex(fmt.Sprintf("abcde%02d", i), 64), otherCommit)
+		s.reportArtifact("build", "t", "app", padHex(fmt.Sprintf("abcde%02d", i), 64), secondCommit)
 	}
 	got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint)
 	if lookup(t, got, "state") != "NON-COMPLIANT" || history(t, got) != "Artifact created scan evidence received" {
@@ -210,16 +210,16 @@ func TestArtifactDroppedFromItsSlotIsJudgedByItsOwnAttestations(t *testing.T) {
 func TestHistoryHasEveryAttestationInOrder(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true})
-	other := `,"target_artifacts":["app"],"git_commit_info":{"sha1":"` + otherCommit + `"}`
-	own := `,"target_artifacts":["app"],"git_commit_info":{"sha1":"` + attestedCommit + `"}`
+	other := `,"target_artifacts":["app"],"git_commit_info":{"sha1":"` + secondCommit + `"}`
+	own := `,"target_artifacts":["app"],"git_commit_info":{"sha1":"` + firstCommit + `"}`
 	s.attestGeneric("t", "scan", true, own)
 	s.attestGeneric("t", "scan", false, own)
 	s.attestGeneric("t", "alien", true, other)
 	s.attestGeneric("t", "alien", true, `,"target_artifacts":["lib"]`)
-	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, firstCommit)
 	s.attestGeneric("t", "test", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
 	s.attestGeneric("t", "test", true, `,"target_artifacts":["lib","app"]`)
-	s.clock.turn(-time.Hour)
+	s.clock.advance(-time.Hour)
 	s.attestGeneric("t", "test", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
 	s.attestGeneric("t", "alien", true, "")
 	const received = " evidence received"
@@ -235,7 +235,7 @@ func TestHistoryHasEveryAttestationInOrder(t *testing.T) {
 // their slot had to drop: their attestations are read by two commands for all of them, one
 // for those by fingerprint and one for those by name.
 func TestArtifactsDroppedFromTheirSlotCostNoMore(t *testing.T) {
-	s, counting := startCounting(t, options{withoutWorker: true, begins: deliveryBegins})
+	s, counting := startCounting(t, options{withoutWorker: true, stoppedAt: noonOf30March})
 	commands := func(path string) int {
 		t.Helper()
 		counting.Reset()
@@ -243,12 +243,12 @@ func TestArtifactsDroppedFromTheirSlotCostNoMore(t *testing.T) {
 		return counting.Snapshot().Commands()
 	}
 	list, one := "/artifacts/"+s.org+"?per_page=100", "/artifacts/"+s.org+"/build/fingerprint/"+attestedFingerprint
-	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, firstCommit)
 	s.attestGeneric("t", "scan", false, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
 	fewListed, fewShown := commands(list), commands(one)
 	for i := range 45 {
 		fingerprint := padHex(fmt.Sprintf("abcde%02d", i), 64)
-		s.reportArtifact("build", "t", "app", fingerprint, otherCommit)
+		s.reportArtifact("build", "t", "app", fingerprint, secondCommit)
 		s.attestGeneric("t", "scan", i%2 == 0, `,"artifact_fingerprint":"`+fingerprint+`"`)
 	}
 	if listed, shown := commands(list), commands(one); listed > fewListed+2 || shown > fewShown {
@@ -264,12 +264,12 @@ func TestArtifactIsFoundByFingerprintTrailAndAttestation(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	one, other := padHex("abcde1", 64), padHex("abcde2", 64)
-	s.reportArtifact("build", "t1", "app", one, attestedCommit)
+	s.reportArtifact("build", "t1", "app", one, firstCommit)
 	s.attestGeneric("t1", "scan", true, `,"artifact_fingerprint":"`+one+`"`)
-	s.reportArtifact("build", "t2", "app", one, otherCommit)
+	s.reportArtifact("build", "t2", "app", one, secondCommit)
 	s.attestGeneric("t2", "named", true, `,"target_artifacts":["app"]`)
-	s.reportArtifact("build", "t1", "app", other, attestedCommit)
-	s.reportArtifact("release", "t1", "app", one, attestedCommit)
+	s.reportArtifact("build", "t1", "app", other, firstCommit)
+	s.reportArtifact("release", "t1", "app", one, firstCommit)
 	scan, named := lookup(t, s.onlyAttestation("t1", "scan"), "attestation_id").(string), lookup(t, s.onlyAttestation("t2", "named"), "attestation_id").(string)
 	base := "/artifacts/" + s.org + "/build/fingerprint/"
 	for name, c := range map[string]struct{ path, fingerprint, trail string }{
@@ -324,19 +324,19 @@ func TestArtifactIsFoundByFingerprintTrailAndAttestation(t *testing.T) {
 func TestArtifactsAreFoundByCommit(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.reportArtifact("build", "t1", "app", padHex("abcde1", 64), attestedCommit)
-	s.reportArtifact("build", "t2", "app", padHex("abcde1", 64), attestedCommit)
+	s.reportArtifact("build", "t1", "app", padHex("abcde1", 64), firstCommit)
+	s.reportArtifact("build", "t2", "app", padHex("abcde1", 64), firstCommit)
 	s.attestGeneric("t2", "scan", false, `,"artifact_fingerprint":"`+padHex("abcde1", 64)+`"`)
-	s.reportArtifact("build", "t1", "web", padHex("abcde2", 64), attestedCommit)
-	s.reportArtifact("build", "t1", "app", padHex("abcde3", 64), otherCommit)
+	s.reportArtifact("build", "t1", "web", padHex("abcde2", 64), firstCommit)
+	s.reportArtifact("build", "t1", "app", padHex("abcde3", 64), secondCommit)
 	base := "/artifacts/" + s.org + "/build/commit_sha/"
 	for path, want := range map[string]string{
-		attestedCommit:               "t1/web t2/app t1/app",
-		attestedCommit[:7]:           "t1/web t2/app t1/app",
-		attestedCommit + "?trail=t2": "t2/app",
-		attestedCommit + "?trail=":   "t1/web t2/app t1/app",
-		padHex("9", 40):              "",
-		"main":                       "",
+		firstCommit:               "t1/web t2/app t1/app",
+		firstCommit[:7]:           "t1/web t2/app t1/app",
+		firstCommit + "?trail=t2": "t2/app",
+		firstCommit + "?trail=":   "t1/web t2/app t1/app",
+		padHex("9", 40):           "",
+		"main":                    "",
 	} {
 		t.Run(s.caseName(path), func(t *testing.T) {
 			s := s.in(t)
@@ -351,11 +351,11 @@ func TestArtifactsAreFoundByCommit(t *testing.T) {
 		})
 	}
 	// The evidence of one trail is not that of another.
-	list := s.read(base + attestedCommit)
+	list := s.read(base + firstCommit)
 	if history(t, lookup(t, list, 1)) != "Artifact created scan evidence received" || history(t, lookup(t, list, 2)) != "Artifact created" {
 		t.Errorf("got %s", asJSON(list))
 	}
-	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.org+"/none/commit_sha/"+attestedCommit, nil),
+	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.org+"/none/commit_sha/"+firstCommit, nil),
 		"Flow named 'none' does not exist for organization '"+s.org+"'")
 }
 
@@ -380,7 +380,7 @@ func TestArtifactsAreListedInPages(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for i := range 17 {
-		s.reportArtifact("build", "t", "app", padHex(fmt.Sprintf("abc%02d", i), 64), attestedCommit)
+		s.reportArtifact("build", "t", "app", padHex(fmt.Sprintf("abc%02d", i), 64), firstCommit)
 	}
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/release", artifactReport("t", "app", cliFingerprint, pipelineCommit))
 	for query, want := range map[string]int{
@@ -431,7 +431,7 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	fingerprint := evidence.HashAPIKey("web")
-	s.reportArtifact("build", "t", "app", fingerprint, attestedCommit)
+	s.reportArtifact("build", "t", "app", fingerprint, firstCommit)
 	s.createEnvironment("prod", evidence.Server)
 	s.createEnvironment("beta", evidence.Server)
 	s.reportServer("prod", "web")
@@ -452,7 +452,7 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 	}
 	s.reportServer("beta", "db")
 	eventually(t, "the artifact has exited", func() bool {
-		got = lookup(t, s.read("/artifacts/"+s.org+"/build/commit_sha/"+attestedCommit), 0)
+		got = lookup(t, s.read("/artifacts/"+s.org+"/build/commit_sha/"+firstCommit), 0)
 		return column(t, lookup(t, got, "running"), "environment_name") == "prod"
 	})
 	if places := fmt.Sprint(lookup(t, got, "exited")); places != "[map[environment_name:beta snapshot_index:3]]" {
@@ -475,7 +475,7 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 func TestArtifactsStayWithinTheirOrganization(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, firstCommit)
 	s.attestGeneric("t", "scan", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
 	scan := lookup(t, s.onlyAttestation("t", "scan"), "attestation_id").(string)
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.public+"/build", fmt.Appendf(nil,
@@ -488,13 +488,13 @@ func TestArtifactsStayWithinTheirOrganization(t *testing.T) {
 		t.Errorf("another organization reads %s", asJSON(theirs))
 	}
 	s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.public+"/build/fingerprint/"+attestedFingerprint+"?attestation_id="+scan, nil)
-	if list := s.read("/artifacts/" + s.public + "/build/commit_sha/" + attestedCommit).([]any); len(list) != 0 {
+	if list := s.read("/artifacts/" + s.public + "/build/commit_sha/" + firstCommit).([]any); len(list) != 0 {
 		t.Errorf("another organization reads %s", asJSON(list))
 	}
 	for _, path := range []string{
 		"/artifacts/" + s.org, "/artifacts/" + s.org + "/build", "/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint,
-		"/artifacts/" + s.org + "/build/commit_sha/" + attestedCommit, "/artifacts/" + s.org + "/build/" + attestedFingerprint + "/latest_commit",
-		"/search/" + s.org + "/sha/" + attestedCommit,
+		"/artifacts/" + s.org + "/build/commit_sha/" + firstCommit, "/artifacts/" + s.org + "/build/" + attestedFingerprint + "/latest_commit",
+		"/search/" + s.org + "/sha/" + firstCommit,
 	} {
 		t.Run(s.caseName(path), func(t *testing.T) {
 			s := s.in(t)

@@ -10,14 +10,14 @@ import (
 )
 
 // populateAttestations makes attestations of two flows, in an order that tests know, and
-// turns the clock after each.
+// advances the clock after each.
 func (s *service) populateAttestations(gap time.Duration) {
 	s.t.Helper()
 	post := func(flow, kind, name, members string) {
 		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/"+flow+"/trail/t/"+kind, `{"attestation_name":"`+name+`",`+members+`}`)
-		s.clock.turn(gap)
+		s.clock.advance(gap)
 	}
-	commit := `,"git_commit_info":{"sha1":"` + attestedCommit + `"}`
+	commit := `,"git_commit_info":{"sha1":"` + firstCommit + `"}`
 	post("one", "generic", "lint", `"is_compliant":true`)
 	post("one", "junit", "unit-test", `"junit_results":[]`+commit)
 	post("two", "generic", "lint", `"is_compliant":false`+commit)
@@ -188,10 +188,10 @@ func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.populateAttestations(0)
-	s.reportArtifact("two", "t2", "app", attestedFingerprint, otherCommit)
+	s.reportArtifact("two", "t2", "app", attestedFingerprint, secondCommit)
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/two/trail/t2/generic",
 		`{"attestation_name":"of-artifact","is_compliant":true,"artifact_fingerprint":"`+attestedFingerprint+`"}`)
-	path := "/attestations/" + s.org + "/list_attestations_for_criteria?commit_list=" + attestedCommit
+	path := "/attestations/" + s.org + "/list_attestations_for_criteria?commit_list=" + firstCommit
 	unknown := strings.Repeat("3", 40)
 	for query, want := range map[string]string{
 		"":                              "lint unit-test",
@@ -201,25 +201,25 @@ func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
 		"&attestation_type=custom:x":    "",
 		"&attestation_type=decision":    "",
 		"&attestation_id=ignored":       "lint unit-test",
-		"&commit_list=" + otherCommit:   "lint unit-test",
+		"&commit_list=" + secondCommit:  "lint unit-test",
 		"&commit_list=" + unknown:       "lint unit-test",
 		"&flow_name=&attestation_name=": "lint unit-test",
 	} {
 		t.Run(s.caseName(query), func(t *testing.T) {
 			s := s.in(t)
-			if got := column(t, lookup(t, s.read(path+query), attestedCommit), "attestation_name"); got != want {
+			if got := column(t, lookup(t, s.read(path+query), firstCommit), "attestation_name"); got != want {
 				t.Errorf("%s, want %s", got, want)
 			}
 		})
 	}
-	both := s.read(path + "&commit_list=" + otherCommit + "&commit_list=" + unknown).(map[string]any)
-	if got := column(t, both[otherCommit], "attestation_name"); got != "of-artifact" || len(both) != 3 || len(both[unknown].([]any)) != 0 {
+	both := s.read(path + "&commit_list=" + secondCommit + "&commit_list=" + unknown).(map[string]any)
+	if got := column(t, both[secondCommit], "attestation_name"); got != "of-artifact" || len(both) != 3 || len(both[unknown].([]any)) != 0 {
 		t.Errorf("read %v", both)
 	}
 	bare := "/attestations/" + s.org + "/list_attestations_for_criteria"
 	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, bare, nil), "commit_list is required: provide one or more commit SHAs to search.")
 	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, bare+"?attestation_name=lint", nil), "commit_list is required: provide one or more commit SHAs to search.")
-	for query, field := range map[string]string{"?commit_list=abc": "query.commit_list[0]", "?commit_list=" + attestedCommit + "&attestation_type=nosuch": "query.attestation_type"} {
+	for query, field := range map[string]string{"?commit_list=abc": "query.commit_list[0]", "?commit_list=" + firstCommit + "&attestation_type=nosuch": "query.attestation_type"} {
 		t.Run(s.caseName(query), func(t *testing.T) {
 			s := s.in(t)
 			if _, errors := s.want(http.StatusBadRequest, http.MethodGet, bare+query, nil).problem(t); errors[field] == "" {

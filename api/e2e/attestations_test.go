@@ -13,8 +13,8 @@ import (
 
 const (
 	attestedFingerprint = "7509e5bda0c762d2bac7f90d758b5b2263fa01ccbc542ab5e3df163be08e6ca9"
-	attestedCommit      = "1111111111111111111111111111111111111111"
-	otherCommit         = "2222222222222222222222222222222222222222"
+	firstCommit         = "1111111111111111111111111111111111111111"
+	secondCommit        = "2222222222222222222222222222222222222222"
 )
 
 // trailPath is where the attestations of a trail of the flow `build` are.
@@ -193,12 +193,12 @@ func TestCustomAttestationIsJudgedByItsType(t *testing.T) {
 func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, firstCommit)
 	s.postAttestation(http.StatusCreated, "t", "snyk", `{"attestation_name":"scan","artifact_fingerprint":"`+attestedFingerprint+`",
 		"origin_url":"https://ci.example.com/7","description":"nightly","annotations":{"ticket_1":"A <b> & c"},
 		"external_urls":{"report":{"href":"https://x.example.com","fingerprint":"`+attestedFingerprint+`"}},
 		"user_data":["any",{"thing":1.50}],"repo_info":`+repoInfo+`,
-		"git_commit_info":{"sha1":"`+attestedCommit+`","message":"m","author":"a","branch":"main","timestamp":1750923680,"url":"https://git.example.com"},
+		"git_commit_info":{"sha1":"`+firstCommit+`","message":"m","author":"a","branch":"main","timestamp":1750923680,"url":"https://git.example.com"},
 		"snyk_results":{"schema_version":1,"tool":{"name":"Snyk Container","version":"1.1296.2"},"results":[
 			{"low_count":0,"medium_count":0,"high_count":1,"high":[{"id":"CVE","message":"m","locations":[{"uri":"f","lines":"1"}],"extra":1}]}]}}`,
 		attachment("evidence.tgz", "evidence"))
@@ -301,10 +301,10 @@ func TestPullRequestsOfBothClientVersionsAreAccepted(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for name, request := range map[string]string{
-		"V1": `{"merge_commit":"` + attestedCommit + `","url":"u","state":"MERGED","approvers":["one","two"],"author":"a","commits":[]}`,
-		"V2": `{"merge_commit":"` + attestedCommit + `","url":"u","state":"MERGED","approvers":null,"author":"a","created_at":1750851601,"merged_at":1750923680,
+		"V1": `{"merge_commit":"` + firstCommit + `","url":"u","state":"MERGED","approvers":["one","two"],"author":"a","commits":[]}`,
+		"V2": `{"merge_commit":"` + firstCommit + `","url":"u","state":"MERGED","approvers":null,"author":"a","created_at":1750851601,"merged_at":1750923680,
 			"title":"t","head_ref":"h","base_ref":"main","commits":[{"sha1":"x","message":"**REDACTED**","author":"**REDACTED**","timestamp":1,"branch":"b"}]}`,
-		"approved": `{"merge_commit":"` + attestedCommit + `","url":"u","state":"OPEN","approvers":[{"username":"o","state":"APPROVED","timestamp":1}],"author":"a",
+		"approved": `{"merge_commit":"` + firstCommit + `","url":"u","state":"OPEN","approvers":[{"username":"o","state":"APPROVED","timestamp":1}],"author":"a",
 			"created_at":1,"title":"t","head_ref":"h","commits":[]}`,
 		"V1-null": `{"merge_commit":"","url":"u","state":"OPEN","approvers":null}`,
 	} {
@@ -458,7 +458,7 @@ func TestOverrideReplacesTheVerdictAndNamesTheOriginal(t *testing.T) {
 	if got := override(s, http.StatusOK, fmt.Sprintf(body, true, "generic")).text(t); got != "OK" {
 		t.Errorf("answered %q", got)
 	}
-	override(s, http.StatusOK, strings.Replace(fmt.Sprintf(body, false, "generic"), "{", `{"git_commit_info":{"sha1":"`+attestedCommit+`"},`, 1))
+	override(s, http.StatusOK, strings.Replace(fmt.Sprintf(body, false, "generic"), "{", `{"git_commit_info":{"sha1":"`+firstCommit+`"},`, 1))
 	list := s.listAttestations(s.trailPath("t") + "/check")
 	if got := column(t, list, "is_compliant"); got != "false true false" {
 		t.Errorf("the verdicts are %s", got)
@@ -551,7 +551,7 @@ trail:
 	check(fmt.Sprint("COMPLETE false ", reported, " false"))
 	override(s, http.StatusOK, "any", "custom:scan", true, "")
 	override(s, http.StatusOK, "tests", "junit", true, `,"target_artifacts":["app"]`)
-	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, firstCommit)
 	override(s, http.StatusOK, "risk", "system:decision", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
 	app := lookup(t, s.getTrail("build", "t"), "compliance_status", "artifacts_statuses", "app")
 	if got := column(t, lookup(t, app, "attestations_statuses"), "status"); got != "COMPLETE COMPLETE" || lookup(t, app, "status") != "NON-COMPLIANT" {
@@ -567,7 +567,7 @@ func TestVerdictStaysWhenTheClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true})
 	s.attestGeneric("t", "check", true, "")
-	s.clock.turn(-10 * time.Minute)
+	s.clock.advance(-10 * time.Minute)
 	s.attestGeneric("t", "check", false, "")
 	trail := s.getTrail("build", "t")
 	if lookup(t, trail, "compliance_state") != "NON-COMPLIANT" {
@@ -584,7 +584,7 @@ func TestVerdictStaysWhenTheClockIsSetBack(t *testing.T) {
 func TestDecisionMayNameAnArtifactOfAnotherFlow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.reportArtifact("elsewhere", "t1", "app", attestedFingerprint, attestedCommit)
+	s.reportArtifact("elsewhere", "t1", "app", attestedFingerprint, firstCommit)
 	decision := `{"attestation_name":"risk","type_name":"decision","control":"C-1","artifact_fingerprint":"` + attestedFingerprint + `","attestation_data":{"is_compliant":true}}`
 	s.postAttestation(http.StatusCreated, "t", "system", decision)
 	if got := s.listAttestations("/attestations/" + s.org + "/build/artifact/" + attestedFingerprint + "/risk"); len(got) != 1 || lookup(t, got[0], "control") != "C-1" {
@@ -600,10 +600,10 @@ func TestAttestationByNameBindsToTheArtifactOfItsCommit(t *testing.T) {
 	target := func(description, commit string) string {
 		return fmt.Sprintf(`,"target_artifacts":["app"],"description":%q,"git_commit_info":{"sha1":%q}`, description, commit)
 	}
-	s.attestGeneric("t", "check", true, target("before", attestedCommit))
-	s.attestGeneric("t", "check", true, target("other", otherCommit))
-	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
-	s.attestGeneric("t", "check", true, target("after", attestedCommit))
+	s.attestGeneric("t", "check", true, target("before", firstCommit))
+	s.attestGeneric("t", "check", true, target("other", secondCommit))
+	s.reportArtifact("build", "t", "app", attestedFingerprint, firstCommit)
+	s.attestGeneric("t", "check", true, target("after", firstCommit))
 	s.attestGeneric("t", "check", true, `,"target_artifacts":["app"],"description":"uncommitted"`)
 	s.attestGeneric("t", "check", true, `,"target_artifacts":["lib"],"description":"lib"`)
 	s.attestGeneric("t", "check", true, `,"artifact_fingerprint":"`+attestedFingerprint+`","description":"digest"`)
@@ -659,9 +659,9 @@ func TestUnknownAttestationsAreAnEmptyList(t *testing.T) {
 func TestRedactedAuthorOfACommitIsShownAsSent(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.attestGeneric("t", "absent", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","timestamp":1750923680}`)
-	s.attestGeneric("t", "empty", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","author":"","message":"","branch":"","timestamp":1750923680}`)
-	s.attestGeneric("t", "marked", true, `,"git_commit_info":{"sha1":"`+attestedCommit+`","author":"**REDACTED**","message":"m","branch":"b","timestamp":1,"more":1}`)
+	s.attestGeneric("t", "absent", true, `,"git_commit_info":{"sha1":"`+firstCommit+`","timestamp":1750923680}`)
+	s.attestGeneric("t", "empty", true, `,"git_commit_info":{"sha1":"`+firstCommit+`","author":"","message":"","branch":"","timestamp":1750923680}`)
+	s.attestGeneric("t", "marked", true, `,"git_commit_info":{"sha1":"`+firstCommit+`","author":"**REDACTED**","message":"m","branch":"b","timestamp":1,"more":1}`)
 	for name, author := range map[string]string{"absent": "", "empty": "", "marked": "**REDACTED**"} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
@@ -703,7 +703,7 @@ func TestAttestationsStayWithinTheirOrganization(t *testing.T) {
 	s := share(t)
 	s.attestGeneric("t", "check", true, "")
 	id := lookup(t, s.onlyAttestation("t", "check"), "attestation_id").(string)
-	for _, path := range []string{"", "/list_attestations_for_criteria?commit_list=" + attestedCommit, "/build", "/build/trail/t/check", "/build/trail/t/attestation/" + id + "/evidence"} {
+	for _, path := range []string{"", "/list_attestations_for_criteria?commit_list=" + firstCommit, "/build", "/build/trail/t/check", "/build/trail/t/attestation/" + id + "/evidence"} {
 		t.Run(s.caseName(path), func(t *testing.T) {
 			s := s.in(t)
 			if got := s.do(http.MethodGet, "/api/v2/attestations/"+s.org+path, strangerKey, nil); got.status != http.StatusForbidden {

@@ -29,9 +29,9 @@ func TestBuildIsTheFirstReportOfAFingerprint(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	s.reportBuild(s.org, "web-ci", "web", "web-1", "acme/web", "1")
-	s.clock.turn(time.Hour)
+	s.clock.advance(time.Hour)
 	s.reportBuild(s.org, "web-ci", "web", "web-2", "acme/web", "1")
-	s.clock.turn(time.Hour)
+	s.clock.advance(time.Hour)
 	// Reported again, it is no other build.
 	s.reportBuild(s.org, "web-ci", "web", "web-1", "acme/web", "1")
 	s.reportBuild(s.org, "promotion", "image", "web-1", "acme/ops", "2")
@@ -65,15 +65,15 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 	s := start(t, options{real: true})
 	names := []string{"old", "web-1", "web-2", "db-1", "lab-1"}
 	s.reportBuild(s.org, "web-ci", "web", "old", "acme/web", "1")
-	s.clock.turn(29 * 24 * time.Hour)
+	s.clock.advance(29 * 24 * time.Hour)
 	for _, name := range []string{"web-1", "web-2"} {
 		s.reportBuild(s.org, "web-ci", "web", name, "acme/web", "1")
-		s.clock.turn(time.Minute)
+		s.clock.advance(time.Minute)
 	}
 	s.reportBuild(s.org, "db-ci", "db", "db-1", "acme/db", "2")
-	s.clock.turn(time.Minute)
+	s.clock.advance(time.Minute)
 	s.reportBuildFrom(s.org, "lab-ci", "web", "lab-1", `{"name":"acme/lab","id":"1","url":"https://gitlab.com/acme/lab","provider":"gitlab"}`, "acme/lab")
-	s.clock.turn(time.Minute)
+	s.clock.advance(time.Minute)
 	inner := s.repoID(s.org, "2")
 	for query, want := range map[string]string{
 		"":                                 "lab-1 db-1 web-2 web-1",
@@ -133,10 +133,10 @@ func TestBuildStatisticsListTimesOldestFirst(t *testing.T) {
 		t.Errorf("nothing was built: %s", asJSON(got))
 	}
 	s.reportBuild(s.org, "web-ci", "web", "old", "acme/web", "1")
-	s.clock.turn(29 * 24 * time.Hour)
+	s.clock.advance(29 * 24 * time.Hour)
 	for _, name := range []string{"web-1", "web-2", "web-3", "web-1"} {
 		s.reportBuild(s.org, "web-ci", "web", name, "acme/web", "1")
-		s.clock.turn(time.Minute)
+		s.clock.advance(time.Minute)
 	}
 	s.reportBuild(s.org, "db-ci", "db", "db-1", "acme/db", "2")
 	for query, want := range map[string]int{

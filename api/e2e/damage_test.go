@@ -106,9 +106,7 @@ func TestLostEmptyEvidenceIsNotSent(t *testing.T) {
 // objectFile is where the embedded engine keeps an object of the organization.
 func (s *service) objectFile(sum string) string {
 	s.t.Helper()
-	found, err := s.Process.Store.Tenancy.Organization(s.t.Context(), s.org)
-	s.must(err)
-	return filepath.Join(s.Process.Settings.Stores.Objects.Path, storage.ObjectKey(found.ID, sum))
+	return filepath.Join(s.Process.Settings.Stores.Objects.Path, storage.ObjectKey(s.orgID(), sum))
 }
 
 // alteringDocuments changes every document of a collection that is read.

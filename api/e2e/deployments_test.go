@@ -191,7 +191,7 @@ func TestDeploymentsAreFilteredByTime(t *testing.T) {
 	s := start(t, options{})
 	s.createEnvironment("prod", evidence.Server)
 	s.reportServer("prod", "old")
-	s.clock.turn(29 * 24 * time.Hour)
+	s.clock.advance(29 * 24 * time.Hour)
 	s.reportServer("prod", "new")
 	path := "/deployments/" + s.org
 	s.wantDeployments(path, "new@prod#2")
@@ -427,7 +427,7 @@ func TestDeploymentsOfAnEnvironmentHaveTimesInISO8601(t *testing.T) {
 	s := start(t, options{})
 	s.createEnvironment("prod", evidence.Server)
 	s.reportServer("prod", "old")
-	s.clock.turn(31 * 24 * time.Hour)
+	s.clock.advance(31 * 24 * time.Hour)
 	s.reportServer("prod", "mid")
 	s.reportServer("prod", "new")
 	path := s.environmentsPath() + "/prod/deployments"
@@ -501,7 +501,7 @@ func TestDeploymentFrequencyListsTheTimesOfAFlow(t *testing.T) {
 	s.createEnvironment("prod", evidence.Server)
 	s.reportBuild(s.org, "web-ci", "web", "web-0", "acme/web", "1")
 	s.reportServer("prod", "web-0")
-	s.clock.turn(28 * 24 * time.Hour)
+	s.clock.advance(28 * 24 * time.Hour)
 	for _, name := range []string{"web-1", "web-2", "db-1"} {
 		flow, _, _ := strings.Cut(name, "-")
 		s.reportBuild(s.org, flow+"-ci", flow, name, "acme/"+flow, flow)

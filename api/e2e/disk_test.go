@@ -73,7 +73,7 @@ func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 	wantUnavailable(t, got, databaseFull)
 	wantUnavailable(t, s.form(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "data_json", genericData,
 		attachment("a", strings.Repeat("x", 1<<20))), objectsFull)
-	s.clock.turn(6 * time.Second)
+	s.clock.advance(6 * time.Second)
 	ready := s.do(http.MethodGet, "/ready", "", nil)
 	wantMessage(t, ready, "Not ready: "+databaseFull+" "+objectsFull)
 	if ready.status != http.StatusServiceUnavailable {
@@ -92,7 +92,7 @@ func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 	}
 
 	disk.Empty()
-	s.clock.turn(6 * time.Second)
+	s.clock.advance(6 * time.Second)
 	if got := s.do(http.MethodGet, "/ready", "", nil); got.status != http.StatusOK {
 		t.Errorf("/ready afterwards: %d %s", got.status, got.body)
 	}

@@ -35,18 +35,18 @@ type operation struct {
 
 const documentURL = "attestry://openapi.json"
 
-// readOnce reads the document of the first service; that of the others is the same.
-var readOnce struct {
+// cachedDocument reads the document of the first service; that of the others is the same.
+var cachedDocument struct {
 	mu       sync.Mutex
 	document *document
 }
 
 // openAPI returns the document of a service.
 func openAPI(service string) (*document, error) {
-	readOnce.mu.Lock()
-	defer readOnce.mu.Unlock()
-	if readOnce.document != nil {
-		return readOnce.document, nil
+	cachedDocument.mu.Lock()
+	defer cachedDocument.mu.Unlock()
+	if cachedDocument.document != nil {
+		return cachedDocument.document, nil
 	}
 	response, err := http.Get(service + "/api/v2/openapi.json")
 	if err != nil {
@@ -56,8 +56,8 @@ func openAPI(service string) (*document, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the OpenAPI document is answered %s", response.Status)
 	}
-	readOnce.document, err = parseDocument(response.Body)
-	return readOnce.document, err
+	cachedDocument.document, err = parseDocument(response.Body)
+	return cachedDocument.document, err
 }
 
 func parseDocument(content io.Reader) (*document, error) {
@@ -124,8 +124,8 @@ func (d *document) operationAt(method, path string) *operation {
 	return best
 }
 
-// sentAsEvidence are the members that hold what a client sent, as it sent it.
-var sentAsEvidence = []string{"user_data", "attestation_data", "annotations", "junit_results", "pull_requests", "sonar_results"}
+// verbatimMembers are the members that hold what a client sent, as it sent it.
+var verbatimMembers = []string{"user_data", "attestation_data", "annotations", "junit_results", "pull_requests", "sonar_results"}
 
 // checkPrecision fails the test when an answer has a number of more than six decimals:
 // its numbers with decimals are times and spans in seconds.
@@ -142,7 +142,7 @@ func checkPrecision(t *testing.T, o operation, value any) {
 		}
 	case map[string]any:
 		for name, member := range value {
-			if !slices.Contains(sentAsEvidence, name) {
+			if !slices.Contains(verbatimMembers, name) {
 				checkPrecision(t, o, member)
 			}
 		}

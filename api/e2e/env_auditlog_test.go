@@ -117,7 +117,7 @@ func cell(value any) string {
 
 func TestAuditLogIsFiltered(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{begins: firstOfOctober})
+	s := start(t, options{stoppedAt: firstOfOctober})
 	s.createEnvironment("prod", evidence.Server)
 	s.reportFromRepo("web-ci", "web", firstCommit, "acme/web")
 	s.reportFromRepo("db-ci", "db", firstCommit, "acme/db")
@@ -125,7 +125,7 @@ func TestAuditLogIsFiltered(t *testing.T) {
 	s.reportFromRepo("idle-ci", "idle", firstCommit, "acme/idle")
 	for _, running := range [][]string{{"web"}, {"web", "new"}, {"new"}, {"new", "db"}} {
 		s.reportServer("prod", running...)
-		s.clock.turn(time.Hour)
+		s.clock.advance(time.Hour)
 	}
 	s.reportFromRepo("new-ci", "new", firstCommit, "acme/new")
 	s.reportServer("prod", "new", "db")

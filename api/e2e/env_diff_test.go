@@ -73,12 +73,12 @@ func TestTwoEnvironmentsAreComparedByFingerprint(t *testing.T) {
 
 func TestTwoSnapshotsOfOneEnvironmentAreCompared(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{begins: deliveryBegins})
+	s := start(t, options{stoppedAt: noonOf30March})
 	s.createEnvironment("host", evidence.Server)
 	s.reportServer("host", "a", "b")
-	s.clock.turn(24 * time.Hour)
+	s.clock.advance(24 * time.Hour)
 	s.reportServer("host", "b", "c")
-	s.clock.turn(24 * time.Hour)
+	s.clock.advance(24 * time.Hour)
 	s.reportServer("host")
 	for _, c := range []struct{ first, second, onlyFirst, onlySecond, same, ids string }{
 		{"host#1", "host#2", "a", "c", "b", "host#1 host#2"},
@@ -173,7 +173,7 @@ func TestBadDiffsAreRefused(t *testing.T) {
 }
 
 func TestComparingCostsTheSameHoweverMuchRuns(t *testing.T) {
-	s, counting := startCounting(t, options{withoutWorker: true, begins: deliveryBegins})
+	s, counting := startCounting(t, options{withoutWorker: true, stoppedAt: noonOf30March})
 	s.reportFile("build", "a")
 	flow := lookup(t, s.read("/flows/"+s.org+"/build"), "id").(string)
 	commands := func(environment string, artifacts int) int {

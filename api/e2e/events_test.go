@@ -45,11 +45,6 @@ func (s *service) wantEvents(environment, query string, want ...string) {
 	}
 }
 
-const (
-	firstCommit  = "1111111111111111111111111111111111111111"
-	secondCommit = "2222222222222222222222222222222222222222"
-)
-
 // TestEventLogShowsARollout compares with docs/semantics.md 13.1.
 func TestEventLogShowsARollout(t *testing.T) {
 	t.Parallel()
@@ -140,13 +135,13 @@ func TestEventLogShowsNewProvenanceInSingularAndPlural(t *testing.T) {
 // firstOfOctober is when the clock of tests of the event log stands.
 var firstOfOctober = time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)
 
-// runFiveVersions makes an environment run v1 to v5 one after the other, and turns the
-// clock after each.
+// runFiveVersions makes an environment run v1 to v5 one after the other, and advances
+// the clock after each.
 func (s *service) runFiveVersions(gap time.Duration) {
 	s.t.Helper()
 	for version := 1; version <= 5; version++ {
 		s.reportServer("host", fmt.Sprint("v", version))
-		s.clock.turn(gap)
+		s.clock.advance(gap)
 	}
 }
 
@@ -164,7 +159,7 @@ func versionEvents(last, first int) []string {
 
 func TestEventsAreFilteredBySnapshotAndTime(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{begins: firstOfOctober})
+	s := start(t, options{stoppedAt: firstOfOctober})
 	s.createEnvironment("host", evidence.Server)
 	s.runFiveVersions(time.Hour)
 	none := []string{}
@@ -419,7 +414,7 @@ func TestEventsAreFilteredByRepositories(t *testing.T) {
 
 func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{real: true, begins: firstOfOctober})
+	s := start(t, options{real: true, stoppedAt: firstOfOctober})
 	s.createEnvironment("host", evidence.Server)
 	s.createEnvironment("edge", evidence.Server)
 	s.createEnvironment("idle", evidence.Server)
@@ -428,7 +423,7 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	s.runFiveVersions(time.Hour)
 	s.reportFromRepo("ci", "gate", firstCommit, "acme/gate")
 	s.reportServer("edge", "gate")
-	s.clock.turn(time.Hour)
+	s.clock.advance(time.Hour)
 	s.reportServer("host", "v6")
 	// All are told by the numbers of the logical environment: five snapshots of the host,
 	// one of the edge, the sixth of the host.

@@ -49,7 +49,7 @@ func (s *service) prepareExample(operation string) {
 		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/production/report/K8S", []byte(`{"artifacts":[{"digests":
 			{"registry.example.com/checkout/api:1.9.0":"0abb3136559bf13f2b324a0255d0feee0ab7d75da98063bed6dada3d1a18bba1"},
 			"podName":"api-6d8c7b9f4-k9m2p","namespace":"shop","creationTimestamp":1793520000,"owners":null}]}`))
-		s.clock.turn(time.Minute)
+		s.clock.advance(time.Minute)
 	case "ecs_report":
 		s.createEnvironment("production-ecs", evidence.ECS)
 	case "s3_report":
@@ -79,7 +79,7 @@ const exampleBase = "https://attestry.example.com"
 // answers hold lead to something.
 func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{begins: time.Unix(1_793_610_000, 500_000_000)})
+	s := start(t, options{stoppedAt: time.Unix(1_793_610_000, 500_000_000)})
 	written, err := examples.All()
 	s.must(err)
 	p := &examplePlayer{service: s, actual: map[string]string{}, answers: map[string]json.RawMessage{}}
@@ -91,7 +91,7 @@ func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 		}
 		s.prepareExample(operation)
 		p.play(example)
-		s.clock.turn(time.Minute)
+		s.clock.advance(time.Minute)
 	}
 	for operation := range written {
 		if !slices.Contains(exampleOrder, operation) {

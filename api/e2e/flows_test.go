@@ -57,18 +57,18 @@ func flowNames(flows []flowBody) string {
 	return strings.Join(names, " ")
 }
 
-const oddTemplate = "# kept: byte for byte\r\nversion: 1\ntrail:\n  attestations:\n    - {name: \"a\", type: '*'} # ü\n\n\n"
+const unusualTemplate = "# kept: byte for byte\r\nversion: 1\ntrail:\n  attestations:\n    - {name: \"a\", type: '*'} # ü\n\n\n"
 
 func TestFlowIsReadAsItWasPut(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	got := s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file",
-		`{"name":"Web.ci_1~","description":"the web","visibility":"public","later":1}`, yamlFile(oddTemplate))
+		`{"name":"Web.ci_1~","description":"the web","visibility":"public","later":1}`, yamlFile(unusualTemplate))
 	if got.text(t) != "OK" {
 		t.Errorf("answered %s", got.body)
 	}
 	flow := s.getFlow("Web.ci_1~")
-	want := flowBody{ID: flow.ID, Name: "Web.ci_1~", Description: "the web", Visibility: "public", Org: s.org, Template: oddTemplate}
+	want := flowBody{ID: flow.ID, Name: "Web.ci_1~", Description: "the web", Visibility: "public", Org: s.org, Template: unusualTemplate}
 	if flow.ID == "" || flow.Tags == nil || fmt.Sprint(flow) != fmt.Sprint(want) {
 		t.Errorf("got %+v", flow)
 	}
@@ -78,7 +78,7 @@ func TestPutOfFlowResetsWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file",
-		`{"name":"web","description":"first","visibility":"public"}`, yamlFile(oddTemplate))
+		`{"name":"web","description":"first","visibility":"public"}`, yamlFile(unusualTemplate))
 	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/flow/web", []byte(`{"set_tags":{"kind":"build"}}`))
 	before := s.getFlow("web")
 	s.wantForm(http.StatusOK, http.MethodPut, s.flowsPath()+"/template_file", `{"name":"web","description":""}`)
@@ -103,9 +103,9 @@ func TestPutOfFlowWithoutATemplateKeepsThatOfTheFlow(t *testing.T) {
 		}
 	}
 	put(http.StatusCreated, "version: 1\n")
-	put(http.StatusOK, oddTemplate, yamlFile(oddTemplate))
-	put(http.StatusOK, oddTemplate)
-	put(http.StatusOK, oddTemplate, part{field: "template_file"})
+	put(http.StatusOK, unusualTemplate, yamlFile(unusualTemplate))
+	put(http.StatusOK, unusualTemplate)
+	put(http.StatusOK, unusualTemplate, part{field: "template_file"})
 	put(http.StatusOK, "version: 1", yamlFile("version: 1"))
 	s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/web/archive", nil)
 	put(http.StatusCreated, "version: 1\n")
@@ -181,7 +181,7 @@ func TestBadTemplateIsRefusedAndKeepsTheFlow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	path, data := s.flowsPath()+"/template_file", `{"name":"web","description":"second"}`
-	s.createFlow("web", yamlFile(oddTemplate))
+	s.createFlow("web", yamlFile(unusualTemplate))
 	for name, c := range map[string]struct{ content, text string }{
 		"other version":  {"version: 2\nextra: 1\n", "2 validation errors for Template\nversion (line 1)\n  Input should be 1"},
 		"no YAML":        {"version: [\n", "1 validation errors for Template\n(line 2)\n  Invalid YAML: "},
@@ -206,7 +206,7 @@ func TestBadTemplateIsRefusedAndKeepsTheFlow(t *testing.T) {
 			wantMessage(t, s.wantForm(http.StatusRequestEntityTooLarge, http.MethodPut, path, data, yamlFile("#"+strings.Repeat("x", size-1))), want)
 		})
 	}
-	if flow := s.getFlow("web"); flow.Template != oddTemplate || flow.Description != "of a test" {
+	if flow := s.getFlow("web"); flow.Template != unusualTemplate || flow.Description != "of a test" {
 		t.Errorf("got %+v", flow)
 	}
 	marked := "\uFEFFversion: 1\r\n"
@@ -555,9 +555,9 @@ func TestRolesDecideOnFlows(t *testing.T) {
 func TestFlowsOfOrganizationsAreSeparate(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.createFlow("web", yamlFile(oddTemplate))
+	s.createFlow("web", yamlFile(unusualTemplate))
 	s.want(http.StatusNotFound, http.MethodGet, "/flows/"+s.public+"/web", nil)
-	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.public+"/template_file", `{"name":"web","description":"other"}`, yamlFile(oddTemplate))
+	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.public+"/template_file", `{"name":"web","description":"other"}`, yamlFile(unusualTemplate))
 	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.public+"/web/archive", nil)
 	if flow := s.getFlow("web"); flow.Description != "of a test" || flow.Org != s.org {
 		t.Errorf("got %+v", flow)

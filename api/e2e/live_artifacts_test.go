@@ -155,13 +155,11 @@ func TestLiveArtifactShowsItsLatestVerdictInItsEnvironment(t *testing.T) {
 	s.reportBuild(s.org, "web-ci", "web", "web-1", "acme/web", "1")
 	s.reportServer("prod", "web-1")
 	s.reportServer("beta", "web-1")
-	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
-	s.must(err)
 	for i, verdict := range []bool{false, true, false} {
 		t.Run(fmt.Sprint(verdict), func(t *testing.T) {
 			s := s.in(t)
 			s.must(s.Process.Store.Events.Record(t.Context(), []snapshot.Event{{
-				Org: organization.ID, Environment: s.environmentID("beta"), Ordinal: int64(i + 2), Snapshot: int64(i + 2),
+				Org: s.orgID(), Environment: s.environmentID("beta"), Ordinal: int64(i + 2), Snapshot: int64(i + 2),
 				Timestamp: evidence.Seconds(s.clock.read()), Fingerprint: evidence.HashAPIKey("web-1"), Type: snapshot.BecameCompliant, Compliant: &verdict,
 			}}))
 			word := map[bool]string{true: "COMPLIANT", false: "NON-COMPLIANT"}[verdict]

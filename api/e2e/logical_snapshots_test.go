@@ -18,8 +18,8 @@ import (
 	"attestry/tasks/snapshot"
 )
 
-// artifactNames are the names of what runs by a snapshot, in order.
-func (b snapshotBody) artifactNames() string {
+// runningNames are the names of what runs by a snapshot, in order.
+func (b snapshotBody) runningNames() string {
 	var names []string
 	for _, artifact := range b.Artifacts {
 		if annotation(artifact) != "exited" {
@@ -39,7 +39,7 @@ func (discardSettled) Settled(context.Context, string) {}
 // in another order than they were accepted in.
 func TestLateReportKeepsTheNumbersOfALogicalEnvironment(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond, begins: monthBegins})
+	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond, stoppedAt: monthStart})
 	s.createEnvironment("slow", evidence.Server)
 	s.createEnvironment("quick", evidence.Server)
 	s.createLogical("all", "slow", "quick")
@@ -47,7 +47,7 @@ func TestLateReportKeepsTheNumbersOfALogicalEnvironment(t *testing.T) {
 	accept := func(environment, name string) {
 		t.Helper()
 		s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(name))
-		s.clock.turn(time.Minute)
+		s.clock.advance(time.Minute)
 	}
 	process := func(environment string) {
 		t.Helper()
@@ -57,23 +57,23 @@ func TestLateReportKeepsTheNumbersOfALogicalEnvironment(t *testing.T) {
 	accept("quick", "early")
 	process("quick")
 	first := s.getSnapshot("all", "1")
-	if first.artifactNames() != "early" || !first.IsLatest {
-		t.Fatalf("snapshot 1 runs %s", first.artifactNames())
+	if first.runningNames() != "early" || !first.IsLatest {
+		t.Fatalf("snapshot 1 runs %s", first.runningNames())
 	}
 	process("slow")
 	again, second := s.getSnapshot("all", "1"), s.getSnapshot("all", "-1")
-	if again.artifactNames() != "early" || again.Timestamp != first.Timestamp {
-		t.Errorf("snapshot 1 has become that of %s at %f", again.artifactNames(), again.Timestamp)
+	if again.runningNames() != "early" || again.Timestamp != first.Timestamp {
+		t.Errorf("snapshot 1 has become that of %s at %f", again.runningNames(), again.Timestamp)
 	}
-	if second.Index != 2 || second.artifactNames() != "early late" || second.Timestamp <= first.Timestamp {
-		t.Errorf("snapshot %d at %f runs %s", second.Index, second.Timestamp, second.artifactNames())
+	if second.Index != 2 || second.runningNames() != "early late" || second.Timestamp <= first.Timestamp {
+		t.Errorf("snapshot %d at %f runs %s", second.Index, second.Timestamp, second.runningNames())
 	}
 	s.wantEvents("all", "", "late started-unknown #2", "early started-unknown #1")
 }
 
 func TestSnapshotsOfALogicalEnvironmentDoNotChange(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{begins: monthBegins})
+	s := start(t, options{stoppedAt: monthStart})
 	for _, name := range []string{"one", "two", "three"} {
 		s.createEnvironment(name, evidence.Server)
 	}
@@ -86,11 +86,11 @@ func TestSnapshotsOfALogicalEnvironmentDoNotChange(t *testing.T) {
 	var bodies []any
 	step := func(what string, do func(), runs string) {
 		t.Helper()
-		s.clock.turn(time.Hour)
+		s.clock.advance(time.Hour)
 		do()
 		number := len(bodies) + 1
-		if got := s.getSnapshot("all", "-1"); int(got.Index) != number || got.artifactNames() != runs {
-			t.Errorf("%s: snapshot %d runs %s, want %s by snapshot %d", what, got.Index, got.artifactNames(), runs, number)
+		if got := s.getSnapshot("all", "-1"); int(got.Index) != number || got.runningNames() != runs {
+			t.Errorf("%s: snapshot %d runs %s, want %s by snapshot %d", what, got.Index, got.runningNames(), runs, number)
 		}
 		cited[number] = runs
 		bodies = append(bodies, lookup(t, s.read(fmt.Sprintf("/snapshots/%s/all/%d", s.org, number)), "artifacts"))
@@ -109,7 +109,7 @@ func TestSnapshotsOfALogicalEnvironmentDoNotChange(t *testing.T) {
 		if now := lookup(t, s.read(fmt.Sprintf("/snapshots/%s/all/%d", s.org, i+1)), "artifacts"); asJSON(now) != asJSON(body) {
 			t.Errorf("snapshot %d has become\n%s, it was\n%s", i+1, asJSON(now), asJSON(body))
 		}
-		if runs, ok := cited[i+1]; ok && s.getSnapshot("all", fmt.Sprint(i+1)).artifactNames() != runs {
+		if runs, ok := cited[i+1]; ok && s.getSnapshot("all", fmt.Sprint(i+1)).runningNames() != runs {
 			t.Errorf("snapshot %d does not run %s", i+1, runs)
 		}
 	}
@@ -157,23 +157,21 @@ func TestUnfinishedChangeOfMembersIsCompletedByTheNextReader(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	environments := s.Process.Store.Environments
-	owner, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
-	s.must(err)
 	for _, name := range []string{"one", "two"} {
 		s.createEnvironment(name, evidence.Server)
 		s.reportServer(name, name)
 	}
 	s.createLogical("all", "one")
 	s.must(environments.Join(t.Context(), s.environmentID("all"), s.environmentID("two"), 1))
-	if got := s.getSnapshot("all", "-1"); got.Index != 2 || got.artifactNames() != "one two" {
-		t.Errorf("joined: snapshot %d runs %s", got.Index, got.artifactNames())
+	if got := s.getSnapshot("all", "-1"); got.Index != 2 || got.runningNames() != "one two" {
+		t.Errorf("joined: snapshot %d runs %s", got.Index, got.runningNames())
 	}
-	s.must(environments.Archive(t.Context(), owner.ID, "one", 2))
+	s.must(environments.Archive(t.Context(), s.orgID(), "one", 2))
 	if list := s.read("/snapshots/" + s.org + "/all").([]any); len(list) != 3 {
 		t.Errorf("archived: %d snapshots", len(list))
 	}
-	if got := s.getSnapshot("all", "-1"); got.artifactNames() != "two" {
-		t.Errorf("archived: it runs %s", got.artifactNames())
+	if got := s.getSnapshot("all", "-1"); got.runningNames() != "two" {
+		t.Errorf("archived: it runs %s", got.runningNames())
 	}
 	s.reportServer("two", "three")
 	s.wantEvents("all", "", "two exited #4", "three started-unknown #4")
@@ -194,8 +192,8 @@ func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader(t *tes
 	s.must(documents.Put(t.Context(), schema, record))
 	s.reportServer("one", "a")
 	s.reportServer("one", "b")
-	if got := s.getSnapshot("all", "-1"); got.Index != 1 || got.artifactNames() != "b" {
-		t.Errorf("the first reader finds snapshot %d of %s", got.Index, got.artifactNames())
+	if got := s.getSnapshot("all", "-1"); got.Index != 1 || got.runningNames() != "b" {
+		t.Errorf("the first reader finds snapshot %d of %s", got.Index, got.runningNames())
 	}
 	s.reportServer("one", "c")
 	s.wantEvents("all", "", "b exited #2", "c started-unknown #2")
@@ -261,7 +259,7 @@ func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) 
 // one that is gone.
 func TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{begins: monthBegins})
+	s := start(t, options{stoppedAt: monthStart})
 	s.createEnvironment("one", evidence.Server)
 	s.reportServer("one", "a")
 	s.createLogical("all", "one")
@@ -270,8 +268,8 @@ func TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing(t *testing.T) {
 		return nil
 	})
 	s.must(err)
-	if shown := s.getSnapshot("all", "-1"); shown.Index != 1 || shown.artifactNames() != "a" {
-		t.Errorf("snapshot %d runs %s", shown.Index, shown.artifactNames())
+	if shown := s.getSnapshot("all", "-1"); shown.Index != 1 || shown.runningNames() != "a" {
+		t.Errorf("snapshot %d runs %s", shown.Index, shown.runningNames())
 	}
 	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+s.org+"/all", nil)
 	s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/all/events", nil)

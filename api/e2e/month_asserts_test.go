@@ -15,29 +15,29 @@ import (
 )
 
 // assertSnapshots reads every snapshot of an environment, by number and by time.
-func (m *month) assertSnapshots(past *pastEnvironment) {
+func (m *month) assertSnapshots(environment *wantEnvironment) {
 	m.t.Helper()
-	for i, want := range past.snapshots {
-		got := m.getSnapshot(past.name, strconv.Itoa(want.number))
+	for i, want := range environment.snapshots {
+		got := m.getSnapshot(environment.name, strconv.Itoa(want.number))
 		m.assertSnapshot(want, got)
 		var next *float64
-		if i+1 < len(past.snapshots) {
-			next = &past.snapshots[i+1].timestamp
+		if i+1 < len(environment.snapshots) {
+			next = &environment.snapshots[i+1].timestamp
 		}
 		if got.IsLatest != (next == nil) || !reflect.DeepEqual(got.NextSnapshotTimestamp, next) {
-			m.t.Errorf("%s#%d: latest is %v, the next one at %v", past.name, want.number, got.IsLatest, got.NextSnapshotTimestamp)
+			m.t.Errorf("%s#%d: latest is %v, the next one at %v", environment.name, want.number, got.IsLatest, got.NextSnapshotTimestamp)
 		}
 		// Whole seconds: the snapshot in force then is this one, as none is younger.
 		moment := time.Unix(int64(math.Ceil(want.timestamp)), 0).UTC().Format("2006-01-02T15:04:05")
-		for _, expression := range []string{"@{" + moment + "}", fmt.Sprintf("#%d", want.number), fmt.Sprintf("~%d", len(past.snapshots)-want.number)} {
-			if other := m.getSnapshot(past.name, url.PathEscape(expression)); other.Index != got.Index {
-				m.t.Errorf("%s %s is #%d, want #%d", past.name, expression, other.Index, got.Index)
+		for _, expression := range []string{"@{" + moment + "}", fmt.Sprintf("#%d", want.number), fmt.Sprintf("~%d", len(environment.snapshots)-want.number)} {
+			if other := m.getSnapshot(environment.name, url.PathEscape(expression)); other.Index != got.Index {
+				m.t.Errorf("%s %s is #%d, want #%d", environment.name, expression, other.Index, got.Index)
 			}
 		}
 	}
 }
 
-func (m *month) assertSnapshot(want *pastSnapshot, got snapshotBody) {
+func (m *month) assertSnapshot(want *wantSnapshot, got snapshotBody) {
 	m.t.Helper()
 	label := fmt.Sprintf("%s#%d", want.environment.name, want.number)
 	if int(got.Index) != want.number || got.Timestamp != want.timestamp || got.Type != want.environment.kind ||
@@ -47,26 +47,26 @@ func (m *month) assertSnapshot(want *pastSnapshot, got snapshotBody) {
 	if got.ArtifactComplianceCount["null"] != len(want.counts) || got.Compliant == nil || *got.Compliant {
 		m.t.Errorf("%s counts %v", label, got.ArtifactComplianceCount)
 	}
-	marks := map[string]mark{}
+	changes := map[string]imageChange{}
 	for _, artifact := range got.Artifacts {
 		fingerprint := artifact["fingerprint"].(string)
 		annotation := artifact["annotation"].(map[string]any)
-		marks[fingerprint] = mark{kind: annotation["type"].(string), was: int(annotation["was"].(float64)), now: int(annotation["now"].(float64))}
+		changes[fingerprint] = imageChange{kind: annotation["type"].(string), was: int(annotation["was"].(float64)), now: int(annotation["now"].(float64))}
 		m.assertArtifact(label, want, fingerprint, artifact)
 	}
-	if !maps.Equal(marks, want.marks) {
-		m.t.Errorf("%s has the annotations\n%v, want\n%v", label, marks, want.marks)
+	if !maps.Equal(changes, want.changes) {
+		m.t.Errorf("%s has the annotations\n%v, want\n%v", label, changes, want.changes)
 	}
 }
 
 // assertArtifact compares what a snapshot tells of an artifact.
-func (m *month) assertArtifact(label string, want *pastSnapshot, fingerprint string, got map[string]any) {
+func (m *month) assertArtifact(label string, want *wantSnapshot, fingerprint string, got map[string]any) {
 	m.t.Helper()
 	image := m.images[fingerprint]
 	if got["name"] != image.name() || got["compliant"] != nil {
 		m.t.Errorf("%s: %s is %v, compliant %v", label, fingerprint, got["name"], got["compliant"])
 	}
-	if now := want.marks[fingerprint].now; now > 0 && len(got["creationTimestamp"].([]any)) != now {
+	if now := want.changes[fingerprint].now; now > 0 && len(got["creationTimestamp"].([]any)) != now {
 		m.t.Errorf("%s: %s has the times %v, want %d", label, image.name(), got["creationTimestamp"], now)
 	}
 	var flows []string
@@ -94,7 +94,7 @@ func (m *month) assertArtifact(label string, want *pastSnapshot, fingerprint str
 	m.assertDeploymentDiff(label, want, image, got["deployment_diff"])
 }
 
-func (m *month) assertDeploymentDiff(label string, want *pastSnapshot, image *built, got any) {
+func (m *month) assertDeploymentDiff(label string, want *wantSnapshot, image *builtImage, got any) {
 	m.t.Helper()
 	former := m.images[want.previous[image.fingerprint]]
 	if former == nil {
@@ -121,11 +121,11 @@ func (m *month) assertDeploymentDiff(label string, want *pastSnapshot, image *bu
 }
 
 // assertList reads the list of snapshots in both directions, in pages.
-func (m *month) assertList(past *pastEnvironment) {
+func (m *month) assertList(environment *wantEnvironment) {
 	m.t.Helper()
 	var seen []int
 	for page := 1; ; page++ {
-		items := m.read(fmt.Sprintf("/snapshots/%s/%s?page=%d&per_page=4&interval=&reverse=true", m.org, past.name, page)).([]any)
+		items := m.read(fmt.Sprintf("/snapshots/%s/%s?page=%d&per_page=4&interval=&reverse=true", m.org, environment.name, page)).([]any)
 		if len(items) == 0 {
 			break
 		}
@@ -133,42 +133,42 @@ func (m *month) assertList(past *pastEnvironment) {
 			clientReads(m.t, "snapshots_item", item)
 			number := int(lookup(m.t, item, "index").(float64))
 			seen = append(seen, number)
-			if lookup(m.t, item, "from") != past.snapshots[number-1].timestamp {
-				m.t.Errorf("%s#%d is listed from %v", past.name, number, lookup(m.t, item, "from"))
+			if lookup(m.t, item, "from") != environment.snapshots[number-1].timestamp {
+				m.t.Errorf("%s#%d is listed from %v", environment.name, number, lookup(m.t, item, "from"))
 			}
 			to := 0.0
-			if number < len(past.snapshots) {
-				to = past.snapshots[number].timestamp
+			if number < len(environment.snapshots) {
+				to = environment.snapshots[number].timestamp
 			}
 			if lookup(m.t, item, "to") != to {
-				m.t.Errorf("%s#%d is listed to %v, want %f", past.name, number, lookup(m.t, item, "to"), to)
+				m.t.Errorf("%s#%d is listed to %v, want %f", environment.name, number, lookup(m.t, item, "to"), to)
 			}
 		}
 	}
 	for i, number := range seen {
 		if number != i+1 {
-			m.t.Errorf("%s lists %v", past.name, seen)
+			m.t.Errorf("%s lists %v", environment.name, seen)
 			break
 		}
 	}
-	if len(seen) != len(past.snapshots) {
-		m.t.Errorf("%s lists %d snapshots, want %d", past.name, len(seen), len(past.snapshots))
+	if len(seen) != len(environment.snapshots) {
+		m.t.Errorf("%s lists %d snapshots, want %d", environment.name, len(seen), len(environment.snapshots))
 	}
 }
 
 // assertEvents walks through the event log.
-func (m *month) assertEvents(past *pastEnvironment) {
+func (m *month) assertEvents(environment *wantEnvironment) {
 	m.t.Helper()
 	total := 0
-	for _, s := range past.snapshots {
+	for _, s := range environment.snapshots {
 		total += len(s.events())
 	}
 	got := map[int][]any{}
 	last := math.MaxInt
 	for page := 1; ; page++ {
-		a := m.want(http.StatusOK, http.MethodGet, fmt.Sprintf("/environments/%s/%s/events?page=%d&per_page=7&interval=&reverse=false", m.org, past.name, page), nil)
+		a := m.want(http.StatusOK, http.MethodGet, fmt.Sprintf("/environments/%s/%s/events?page=%d&per_page=7&interval=&reverse=false", m.org, environment.name, page), nil)
 		if a.header.Get("X-Total-Count") != strconv.Itoa(total) {
-			m.t.Fatalf("%s has %s events, want %d", past.name, a.header.Get("X-Total-Count"), total)
+			m.t.Fatalf("%s has %s events, want %d", environment.name, a.header.Get("X-Total-Count"), total)
 		}
 		var events []any
 		a.decode(m.t, &events)
@@ -179,18 +179,18 @@ func (m *month) assertEvents(past *pastEnvironment) {
 			clientReads(m.t, "environment_event", event)
 			number := int(lookup(m.t, event, "snapshot_index").(float64))
 			if number > last {
-				m.t.Errorf("%s: an event of #%d comes behind one of #%d", past.name, number, last)
+				m.t.Errorf("%s: an event of #%d comes behind one of #%d", environment.name, number, last)
 			}
 			last = number
 			got[number] = append(got[number], event)
 		}
 	}
-	for _, s := range past.snapshots {
+	for _, s := range environment.snapshots {
 		m.assertEventsOf(s, got[s.number])
 	}
 }
 
-func (m *month) assertEventsOf(s *pastSnapshot, got []any) {
+func (m *month) assertEventsOf(s *wantSnapshot, got []any) {
 	m.t.Helper()
 	want := s.events()
 	if len(got) != len(want) {
@@ -213,7 +213,7 @@ func (m *month) assertEventsOf(s *pastSnapshot, got []any) {
 			pipeline = flows[0]
 		}
 		for member, expected := range map[string]any{
-			"environment_name": s.environment.name, "artifact_name": image.name(), "type": event.kind, "description": event.sentence(),
+			"environment_name": s.environment.name, "artifact_name": image.name(), "type": event.kind, "description": event.description(),
 			"reported_at": s.timestamp, "pipeline": pipeline, "artifact_compliance": nil, "snapshot_compliance": false, "code_diff": diff,
 		} {
 			if shown := lookup(m.t, got[i], member); shown != expected {
@@ -224,14 +224,14 @@ func (m *month) assertEventsOf(s *pastSnapshot, got []any) {
 }
 
 // assertAuditLog reads the events again, as a table.
-func (m *month) assertAuditLog(past *pastEnvironment) {
+func (m *month) assertAuditLog(environment *wantEnvironment) {
 	m.t.Helper()
-	count := func(query string, counts func(pastEvent) bool) {
-		a := m.want(http.StatusOK, http.MethodGet, "/environments/"+m.org+"/"+past.name+"/auditlog"+query, nil)
+	count := func(query string, counts func(wantEvent) bool) {
+		a := m.want(http.StatusOK, http.MethodGet, "/environments/"+m.org+"/"+environment.name+"/auditlog"+query, nil)
 		rows, err := csv.NewReader(strings.NewReader(string(a.body))).ReadAll()
 		m.must(err)
 		want := 0
-		for _, s := range past.snapshots {
+		for _, s := range environment.snapshots {
 			for _, event := range s.events() {
 				if counts(event) {
 					want++
@@ -239,25 +239,25 @@ func (m *month) assertAuditLog(past *pastEnvironment) {
 			}
 		}
 		if len(rows)-1 != want {
-			m.t.Errorf("%s: the audit log %s has %d rows, want %d", past.name, query, len(rows)-1, want)
+			m.t.Errorf("%s: the audit log %s has %d rows, want %d", environment.name, query, len(rows)-1, want)
 		}
 	}
-	count("", func(pastEvent) bool { return true })
-	count("?event_types=started,exited", func(e pastEvent) bool { return e.kind != "updated-provenance" })
-	count("?event_types=changed", func(e pastEvent) bool { return e.kind == "updated-provenance" })
-	count("?flow_names="+url.QueryEscape("no provenance"), func(e pastEvent) bool { return len(e.snapshot.flows[e.fingerprint]) == 0 })
-	count("?flow_names=promotion", func(e pastEvent) bool { return slices.Contains(e.snapshot.flows[e.fingerprint], "promotion") })
-	middle := past.snapshots[len(past.snapshots)/2].timestamp
-	count(fmt.Sprintf("?from_timestamp=%f", middle), func(e pastEvent) bool { return e.snapshot.timestamp >= middle-1e-6 })
+	count("", func(wantEvent) bool { return true })
+	count("?event_types=started,exited", func(e wantEvent) bool { return e.kind != "updated-provenance" })
+	count("?event_types=changed", func(e wantEvent) bool { return e.kind == "updated-provenance" })
+	count("?flow_names="+url.QueryEscape("no provenance"), func(e wantEvent) bool { return len(e.snapshot.flows[e.fingerprint]) == 0 })
+	count("?flow_names=promotion", func(e wantEvent) bool { return slices.Contains(e.snapshot.flows[e.fingerprint], "promotion") })
+	middle := environment.snapshots[len(environment.snapshots)/2].timestamp
+	count(fmt.Sprintf("?from_timestamp=%f", middle), func(e wantEvent) bool { return e.snapshot.timestamp >= middle-1e-6 })
 }
 
 // assertDiffs compares each snapshot with the next one.
-func (m *month) assertDiffs(past *pastEnvironment) {
+func (m *month) assertDiffs(environment *wantEnvironment) {
 	m.t.Helper()
-	for i := 1; i < len(past.snapshots); i++ {
-		m.assertDiff(past.snapshots[i-1], past.snapshots[i])
+	for i := 1; i < len(environment.snapshots); i++ {
+		m.assertDiff(environment.snapshots[i-1], environment.snapshots[i])
 	}
-	m.assertDiff(past.snapshots[0], past.latest())
+	m.assertDiff(environment.snapshots[0], environment.latest())
 }
 
 // assertDiffsAcross compares environments.
@@ -268,10 +268,10 @@ func (m *month) assertDiffsAcross() {
 	m.assertDiff(production.snapshots[0], staging.snapshots[2])
 }
 
-func (m *month) assertDiff(first, second *pastSnapshot) {
+func (m *month) assertDiff(first, second *wantSnapshot) {
 	m.t.Helper()
-	want := between(first, second)
-	var got shownDiff
+	want := differenceOf(first, second)
+	var got diffBody
 	one, two := fmt.Sprintf("%s#%d", first.environment.name, first.number), fmt.Sprintf("%s#%d", second.environment.name, second.number)
 	m.want(http.StatusOK, http.MethodGet, "/env-diff/"+m.org+"?snappish1="+url.QueryEscape(one)+"&snappish2="+url.QueryEscape(two), nil).decode(m.t, &got)
 	if got.Snappish1.ID != one || got.Snappish2.ID != two {
@@ -298,10 +298,10 @@ func (m *month) assertDiff(first, second *pastSnapshot) {
 }
 
 // assertDeployments reads every start of an environment as a deployment.
-func (m *month) assertDeployments(past *pastEnvironment) {
+func (m *month) assertDeployments(environment *wantEnvironment) {
 	m.t.Helper()
 	var want []string
-	for _, s := range past.snapshots {
+	for _, s := range environment.snapshots {
 		for _, event := range s.events() {
 			if event.kind == "started-unknown" {
 				want = append(want, fmt.Sprintf("%d %s", s.number, event.fingerprint))
@@ -310,9 +310,9 @@ func (m *month) assertDeployments(past *pastEnvironment) {
 	}
 	var got []string
 	for page := 1; ; page++ {
-		list := m.read(fmt.Sprintf("/deployments/%s?env_name=%s&start_ts=0&page=%d&per_page=10", m.org, past.name, page))
+		list := m.read(fmt.Sprintf("/deployments/%s?env_name=%s&start_ts=0&page=%d&per_page=10", m.org, environment.name, page))
 		if total := lookup(m.t, list, "total_count"); total != float64(len(want)) {
-			m.t.Fatalf("%s has %v deployments, want %d", past.name, total, len(want))
+			m.t.Fatalf("%s has %v deployments, want %d", environment.name, total, len(want))
 		}
 		items := lookup(m.t, list, "deployments").([]any)
 		if len(items) == 0 {
@@ -321,20 +321,20 @@ func (m *month) assertDeployments(past *pastEnvironment) {
 		for _, item := range items {
 			fingerprint, number := lookup(m.t, item, "fingerprint").(string), int(lookup(m.t, item, "snapshot_index").(float64))
 			got = append(got, fmt.Sprintf("%d %s", number, fingerprint))
-			if lookup(m.t, item, "deployed_at") != past.snapshots[number-1].timestamp {
-				m.t.Errorf("%s: deployment %v is not of its snapshot's time", past.name, item)
+			if lookup(m.t, item, "deployed_at") != environment.snapshots[number-1].timestamp {
+				m.t.Errorf("%s: deployment %v is not of its snapshot's time", environment.name, item)
 			}
 			replaced := lookup(m.t, item, "replaced_artifact")
-			if former := past.snapshots[number-1].previous[fingerprint]; (replaced == nil) != (former == "") ||
+			if former := environment.snapshots[number-1].previous[fingerprint]; (replaced == nil) != (former == "") ||
 				replaced != nil && lookup(m.t, replaced, "fingerprint") != former {
-				m.t.Errorf("%s#%d: %s has replaced %v, want %s", past.name, number, fingerprint, replaced, former)
+				m.t.Errorf("%s#%d: %s has replaced %v, want %s", environment.name, number, fingerprint, replaced, former)
 			}
 		}
 	}
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		m.t.Errorf("%s has the deployments\n%v, want\n%v", past.name, got, want)
+		m.t.Errorf("%s has the deployments\n%v, want\n%v", environment.name, got, want)
 	}
 }
 
@@ -347,17 +347,17 @@ func (m *month) assertArtifacts() {
 		}
 		artifact := m.read("/artifacts/" + m.org + "/" + image.service + "-ci/fingerprint/" + fingerprint)
 		running, exited := map[string]int{}, map[string]int{}
-		for name, past := range m.environments {
-			if name == "edge" || past.firstAt[fingerprint] == 0 {
+		for name, environment := range m.environments {
+			if name == "edge" || environment.firstAt[fingerprint] == 0 {
 				continue
 			}
-			if past.latest().counts[fingerprint] > 0 {
-				running[past.name] = past.latest().number
+			if environment.latest().counts[fingerprint] > 0 {
+				running[environment.name] = environment.latest().number
 				continue
 			}
-			for _, s := range past.snapshots {
-				if s.marks[fingerprint].kind == "exited" {
-					exited[past.name] = s.number
+			for _, s := range environment.snapshots {
+				if s.changes[fingerprint].kind == "exited" {
+					exited[environment.name] = s.number
 				}
 			}
 		}
@@ -379,9 +379,9 @@ func (m *month) assertTrails() {
 	for fingerprint, image := range m.images {
 		for _, flow := range image.flows {
 			want := map[string]int{}
-			for _, past := range m.environments {
-				for _, s := range past.snapshots {
-					kind := s.marks[fingerprint].kind
+			for _, environment := range m.environments {
+				for _, s := range environment.snapshots {
+					kind := s.changes[fingerprint].kind
 					if slices.Contains(s.flows[fingerprint], flow) && (kind == "started-unknown" || kind == "exited") {
 						want[kind]++
 					}

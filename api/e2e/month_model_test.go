@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// What follows says what a month of reports comes to by
-// docs/semantics.md 10, 11 and 12. It shares no code with the service.
+// The types of this file compute what the service must answer after the reports of a month,
+// by docs/semantics.md 10, 11 and 12. They share no code with the service.
 
-// built is an image with what its pipeline told of it.
-type built struct {
+// builtImage is an image with what its pipeline reported of it.
+type builtImage struct {
 	service     string
 	version     int
 	fingerprint string
 	commit      string
 	committedAt float64
-	// known tells that the pipeline has reported it by now, to these flows.
+	// flows are those to which the pipeline has reported it by now.
 	flows []string
 }
 
-func (b *built) name() string {
+func (b *builtImage) name() string {
 	return fmt.Sprintf("registry.example.com/%s:1.%d", b.service, b.version)
 }
-func (b *built) trail() string { return fmt.Sprintf("%s-1.%d", b.service, b.version) }
-func (b *built) repo() string  { return "https://github.com/acme/" + b.service }
+func (b *builtImage) trail() string { return fmt.Sprintf("%s-1.%d", b.service, b.version) }
+func (b *builtImage) repo() string  { return "https://github.com/acme/" + b.service }
 
-// mark is what happened to an image with a snapshot.
-type mark struct {
+// imageChange is what a snapshot shows of an image.
+type imageChange struct {
 	kind     string
 	was, now int
 }
 
-func (m mark) sentence() string {
+func (c imageChange) description() string {
 	instances := func(n int) string {
 		if n == 1 {
 			return "1 instance"
@@ -41,58 +41,58 @@ func (m mark) sentence() string {
 		return fmt.Sprintf("%d instances", n)
 	}
 	switch {
-	case strings.HasPrefix(m.kind, "started"):
-		return fmt.Sprintf("%s started running (from 0 to %d)", instances(m.now), m.now)
-	case m.kind == "exited":
-		return fmt.Sprintf("%s stopped running (from %d to 0)", instances(m.was), m.was)
+	case strings.HasPrefix(c.kind, "started"):
+		return fmt.Sprintf("%s started running (from 0 to %d)", instances(c.now), c.now)
+	case c.kind == "exited":
+		return fmt.Sprintf("%s stopped running (from %d to 0)", instances(c.was), c.was)
 	default:
-		return instances(m.now) + " changed"
+		return instances(c.now) + " changed"
 	}
 }
 
-// pastSnapshot is a snapshot as it must be.
-type pastSnapshot struct {
-	environment *pastEnvironment
+// wantSnapshot is a snapshot of a physical environment as the service must show it.
+type wantSnapshot struct {
+	environment *wantEnvironment
 	number      int
 	timestamp   float64
-	counts      map[string]int      // instances by fingerprint
-	flows       map[string][]string // flows by fingerprint, as they were known
-	marks       map[string]mark     // of everything shown, by fingerprint
-	previous    map[string]string   // fingerprint of the predecessor, by fingerprint
+	counts      map[string]int         // instances by fingerprint
+	flows       map[string][]string    // flows by fingerprint, as they were known
+	changes     map[string]imageChange // of everything shown, by fingerprint
+	previous    map[string]string      // fingerprint of the predecessor, by fingerprint
 }
 
-// heir is something that ran of a service.
-type heir struct {
+// candidate is an image of a service that may be the predecessor of a later one.
+type candidate struct {
 	fingerprint string
-	since       int
+	since       int // the number of the snapshot with which it began to run
 }
 
-// pastEnvironment is an environment as it must be.
-type pastEnvironment struct {
+// wantEnvironment is a physical environment as the service must show it.
+type wantEnvironment struct {
 	name, kind string
-	snapshots  []*pastSnapshot
+	snapshots  []*wantSnapshot
 	firstAt    map[string]float64
 	// since is the number of the snapshot with which each fingerprint began to run last.
 	since map[string]int
-	// heirs are what ran of each service, by the numbers with which it began.
-	heirs map[string][]heir
-	// previous is the predecessor of what runs.
+	// candidates are what ran, by service, in the order in which it began to.
+	candidates map[string][]candidate
+	// previous is the fingerprint of the predecessor of what runs, by fingerprint.
 	previous map[string]string
 }
 
-func (e *pastEnvironment) latest() *pastSnapshot {
+func (e *wantEnvironment) latest() *wantSnapshot {
 	if len(e.snapshots) == 0 {
-		return &pastSnapshot{environment: e}
+		return &wantSnapshot{environment: e}
 	}
 	return e.snapshots[len(e.snapshots)-1]
 }
 
-// report takes in what runs and tells whether that makes a snapshot.
-func (e *pastEnvironment) report(counts map[string]int, images map[string]*built, at float64) bool {
+// report applies a report of what runs and returns whether it makes a snapshot.
+func (e *wantEnvironment) report(counts map[string]int, images map[string]*builtImage, at float64) bool {
 	last := e.latest()
-	next := &pastSnapshot{
+	next := &wantSnapshot{
 		environment: e, number: last.number + 1, timestamp: at, counts: maps.Clone(counts),
-		flows: map[string][]string{}, marks: map[string]mark{}, previous: map[string]string{},
+		flows: map[string][]string{}, changes: map[string]imageChange{}, previous: map[string]string{},
 	}
 	significant := last.number == 0
 	for fingerprint, now := range counts {
@@ -107,27 +107,27 @@ func (e *pastEnvironment) report(counts map[string]int, images map[string]*built
 			kind = "updated-provenance"
 		}
 		significant = significant || kind != "unchanged"
-		next.marks[fingerprint] = mark{kind: kind, was: was, now: now}
+		next.changes[fingerprint] = imageChange{kind: kind, was: was, now: now}
 	}
 	for fingerprint, was := range last.counts {
 		if _, runs := counts[fingerprint]; !runs {
 			significant = true
-			next.marks[fingerprint] = mark{kind: "exited", was: was}
+			next.changes[fingerprint] = imageChange{kind: "exited", was: was}
 			next.flows[fingerprint] = last.flows[fingerprint]
 		}
 	}
 	if !significant {
 		return false
 	}
-	e.follow(next, images)
+	e.setPredecessors(next, images)
 	e.snapshots = append(e.snapshots, next)
 	return true
 }
 
-// follow finds who comes after whom.
-func (e *pastEnvironment) follow(next *pastSnapshot, images map[string]*built) {
-	begun := map[string][]heir{}
-	for fingerprint, m := range next.marks {
+// setPredecessors finds the predecessors of what begins to run or is new to a flow.
+func (e *wantEnvironment) setPredecessors(next *wantSnapshot, images map[string]*builtImage) {
+	begun := map[string][]candidate{}
+	for fingerprint, m := range next.changes {
 		service := images[fingerprint].service
 		started := m.kind == "started-unknown"
 		if started {
@@ -139,8 +139,8 @@ func (e *pastEnvironment) follow(next *pastSnapshot, images map[string]*built) {
 		}
 		learned := m.kind == "updated-provenance" && len(e.latest().flows[fingerprint]) == 0
 		if len(next.flows[fingerprint]) > 0 && (started || learned) {
-			own := heir{fingerprint: fingerprint, since: e.since[fingerprint]}
-			if former := own.predecessor(e.heirs[service]); former != "" {
+			own := candidate{fingerprint: fingerprint, since: e.since[fingerprint]}
+			if former := own.predecessor(e.candidates[service]); former != "" {
 				e.previous[fingerprint] = former
 			}
 			begun[service] = append(begun[service], own)
@@ -149,36 +149,36 @@ func (e *pastEnvironment) follow(next *pastSnapshot, images map[string]*built) {
 			next.previous[fingerprint] = former
 		}
 	}
-	for service, heirs := range begun {
-		e.heirs[service] = append(e.heirs[service], heirs...)
+	for service, candidates := range begun {
+		e.candidates[service] = append(e.candidates[service], candidates...)
 	}
 }
 
-// predecessor is the last other one that began before.
-func (h heir) predecessor(heirs []heir) string {
-	var last heir
-	for _, other := range heirs {
-		if other.fingerprint != h.fingerprint && other.since < h.since && other.since >= last.since {
+// predecessor is the fingerprint of the last other candidate that began before, "" for none.
+func (c candidate) predecessor(candidates []candidate) string {
+	var last candidate
+	for _, other := range candidates {
+		if other.fingerprint != c.fingerprint && other.since < c.since && other.since >= last.since {
 			last = other
 		}
 	}
 	return last.fingerprint
 }
 
-// pastEvent is an entry of the log as it must be.
-type pastEvent struct {
-	environment *pastEnvironment
-	snapshot    *pastSnapshot
+// wantEvent is an event as the service must show it.
+type wantEvent struct {
+	environment *wantEnvironment
+	snapshot    *wantSnapshot
 	fingerprint string
-	mark
+	imageChange
 }
 
 // events are those of a snapshot, in no certain order.
-func (s *pastSnapshot) events() []pastEvent {
-	var events []pastEvent
-	for fingerprint, m := range s.marks {
+func (s *wantSnapshot) events() []wantEvent {
+	var events []wantEvent
+	for fingerprint, m := range s.changes {
 		if m.kind != "unchanged" {
-			events = append(events, pastEvent{environment: s.environment, snapshot: s, fingerprint: fingerprint, mark: m})
+			events = append(events, wantEvent{environment: s.environment, snapshot: s, fingerprint: fingerprint, imageChange: m})
 		}
 	}
 	return events
@@ -191,7 +191,7 @@ type difference struct {
 	scaled                       map[string][2]int
 }
 
-func between(first, second *pastSnapshot) difference {
+func differenceOf(first, second *wantSnapshot) difference {
 	d := difference{scaled: map[string][2]int{}}
 	for fingerprint, n := range first.counts {
 		m, both := second.counts[fingerprint]

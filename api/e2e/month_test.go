@@ -13,32 +13,32 @@ import (
 	"attestry/evidence"
 )
 
-// month is a month of an organization with three environments, told to the service
-// and to a model of what it must come to.
+// month is a month of an organization with three environments, reported to the service and
+// applied to a model of what the service must answer.
 type month struct {
 	*service
-	images       map[string]*built // by fingerprint
-	environments map[string]*pastEnvironment
-	logical      *pastLogical
-	// runs is what runs now, by the environment's first name.
+	images       map[string]*builtImage // by fingerprint
+	environments map[string]*wantEnvironment
+	logical      *wantLogical
+	// runs is how many instances run now by fingerprint, by the first name of the environment.
 	runs map[string]map[string]int
 }
 
 const day = 24 * time.Hour
 
-// monthBegins is when it begins.
-var monthBegins = time.Date(2026, time.October, 1, 6, 0, 0, 0, time.UTC)
+// monthStart is when the clock starts.
+var monthStart = time.Date(2026, time.October, 1, 6, 0, 0, 0, time.UTC)
 
 func newMonth(t *testing.T) *month {
 	m := &month{
-		service: start(t, options{real: true, begins: monthBegins}), images: map[string]*built{},
-		environments: map[string]*pastEnvironment{}, runs: map[string]map[string]int{}, logical: &pastLogical{},
+		service: start(t, options{real: true, stoppedAt: monthStart}), images: map[string]*builtImage{},
+		environments: map[string]*wantEnvironment{}, runs: map[string]map[string]int{}, logical: &wantLogical{},
 	}
 	for name, kind := range map[string]evidence.EnvironmentType{"staging": evidence.ECS, "production": evidence.K8S, "edge": evidence.Server} {
 		m.createEnvironment(name, kind)
-		m.environments[name] = &pastEnvironment{
+		m.environments[name] = &wantEnvironment{
 			name: name, kind: string(kind), firstAt: map[string]float64{}, since: map[string]int{},
-			heirs: map[string][]heir{}, previous: map[string]string{},
+			candidates: map[string][]candidate{}, previous: map[string]string{},
 		}
 		m.runs[name] = map[string]int{}
 		m.logical.members = append(m.logical.members, m.environments[name])
@@ -47,11 +47,11 @@ func newMonth(t *testing.T) *month {
 	return m
 }
 
-// image is a version of a service, whether or not its pipeline has told of it.
-func (m *month) image(service string, version int) *built {
+// image is a version of a service, whether or not its pipeline has reported it.
+func (m *month) image(service string, version int) *builtImage {
 	fingerprint := hexOf(service, version)
 	if m.images[fingerprint] == nil {
-		m.images[fingerprint] = &built{service: service, version: version, fingerprint: fingerprint, commit: hexOf(service, version)[24:]}
+		m.images[fingerprint] = &builtImage{service: service, version: version, fingerprint: fingerprint, commit: hexOf(service, version)[24:]}
 	}
 	return m.images[fingerprint]
 }
@@ -66,18 +66,18 @@ func (m *month) build(service string, version int) {
 	m.t.Helper()
 	image := m.image(service, version)
 	image.committedAt = float64(m.clock.read().Add(-time.Hour).Unix())
-	m.tell(image, service+"-ci")
+	m.reportImage(image, service+"-ci")
 }
 
 // promote lets another flow report a version that is built already.
 func (m *month) promote(service string, version int) {
 	m.t.Helper()
-	m.tell(m.image(service, version), "promotion")
+	m.reportImage(m.image(service, version), "promotion")
 }
 
-func (m *month) tell(image *built, flow string) {
+func (m *month) reportImage(image *builtImage, flow string) {
 	m.t.Helper()
-	m.turn(time.Minute)
+	m.advance(time.Minute)
 	image.flows = append(image.flows, flow)
 	commit := fmt.Sprintf(`{"sha1":%q,"message":"Change","author":"A. Person <person@example.com>","branch":"main","timestamp":%d,"url":"%s/commit/%s"}`,
 		image.commit, int64(image.committedAt), image.repo(), image.commit)
@@ -87,7 +87,7 @@ func (m *month) tell(image *built, flow string) {
 		image.fingerprint, image.name(), image.commit, commit, image.service, image.repo(), image.repo(), image.commit, image.service, image.trail()))
 }
 
-func (m *month) turn(span time.Duration) { m.clock.turn(span) }
+func (m *month) advance(span time.Duration) { m.clock.advance(span) }
 
 // run changes how many instances of a version run somewhere, and reports.
 func (m *month) run(environment, service string, version, instances int) {
@@ -112,15 +112,15 @@ func (m *month) change(environment, service string, version, instances int) {
 	m.runs[environment][fingerprint] = instances
 }
 
-// report tells what runs now, of the name that the environment has now, and compares
-// the answer with the model's.
+// report reports what runs now, by the name that the environment has now, and compares the
+// answer with the model's.
 func (m *month) report(environment string) {
 	m.t.Helper()
-	m.turn(time.Minute)
-	past := m.environments[environment]
+	m.advance(time.Minute)
+	want := m.environments[environment]
 	before := evidence.Seconds(m.clock.read())
-	got := m.do(http.MethodPut, "/api/v2/environments/"+m.org+"/"+past.name+"/report/"+past.kind, snapshotterKey, m.body(environment))
-	made := past.report(m.runs[environment], m.images, before)
+	got := m.do(http.MethodPut, "/api/v2/environments/"+m.org+"/"+want.name+"/report/"+want.kind, snapshotterKey, m.reportBody(environment))
+	made := want.report(m.runs[environment], m.images, before)
 	status, text := http.StatusOK, "report processed, no new snapshots to create"
 	if made {
 		status, text = http.StatusCreated, "OK"
@@ -129,30 +129,30 @@ func (m *month) report(environment string) {
 		m.t.Fatalf("report %s %v: %d %s", environment, m.runs[environment], got.status, got.body)
 	}
 	if made {
-		m.times(past.latest(), before)
-		m.logical.follow(past.latest())
+		m.readTimestamp(want.latest(), before)
+		m.logical.observe(want.latest())
 	}
 }
 
-// times takes the exact time of a snapshot from the service, once it is sure that it
+// readTimestamp takes the exact time of a snapshot from the service, once it is sure that it
 // lies within the report.
-func (m *month) times(past *pastSnapshot, before float64) {
+func (m *month) readTimestamp(want *wantSnapshot, before float64) {
 	m.t.Helper()
-	shown := m.getSnapshot(past.environment.name, "-1").Timestamp
+	shown := m.getSnapshot(want.environment.name, "-1").Timestamp
 	if shown < before || shown > evidence.Seconds(m.clock.read()) {
-		m.t.Fatalf("snapshot %d of %s was made at %f, reported from %f on", past.number, past.environment.name, shown, before)
+		m.t.Fatalf("snapshot %d of %s was made at %f, reported from %f on", want.number, want.environment.name, shown, before)
 	}
-	past.timestamp = shown
-	for fingerprint, first := range past.environment.firstAt {
+	want.timestamp = shown
+	for fingerprint, first := range want.environment.firstAt {
 		if first == before {
-			past.environment.firstAt[fingerprint] = shown
+			want.environment.firstAt[fingerprint] = shown
 		}
 	}
 }
 
-// body is a report of what runs, in the form of the environment's type. The instances
+// reportBody is a report of what runs, in the form of the environment's type. The instances
 // are as old as the minute: every report tells of other ones.
-func (m *month) body(environment string) []byte {
+func (m *month) reportBody(environment string) []byte {
 	artifacts := []map[string]any{}
 	for fingerprint, instances := range m.runs[environment] {
 		for i := range instances {
@@ -178,15 +178,15 @@ func (m *month) body(environment string) []byte {
 func TestMonthOfDeliveriesIsReadBack(t *testing.T) {
 	t.Parallel()
 	m := newMonth(t)
-	m.story()
-	for _, past := range m.environments {
-		if past.name != "edge" {
-			m.assertSnapshots(past)
-			m.assertList(past)
-			m.assertEvents(past)
-			m.assertAuditLog(past)
-			m.assertDiffs(past)
-			m.assertDeployments(past)
+	m.play()
+	for _, want := range m.environments {
+		if want.name != "edge" {
+			m.assertSnapshots(want)
+			m.assertList(want)
+			m.assertEvents(want)
+			m.assertAuditLog(want)
+			m.assertDiffs(want)
+			m.assertDeployments(want)
 		}
 	}
 	m.assertDiffsAcross()
@@ -196,14 +196,14 @@ func TestMonthOfDeliveriesIsReadBack(t *testing.T) {
 	m.assertArchived()
 }
 
-func (m *month) story() {
+func (m *month) play() {
 	m.t.Helper()
 	// The first week: everything is built and rolled out, to staging first.
 	for _, service := range []string{"api", "ledger", "web"} {
 		m.build(service, 1)
 		m.run("staging", service, 1, 1)
 	}
-	m.turn(day)
+	m.advance(day)
 	for _, service := range []string{"api", "ledger", "web"} {
 		m.promote(service, 1)
 		m.change("production", service, 1, 2)
@@ -216,18 +216,18 @@ func (m *month) story() {
 
 	// Releases, each with a night in staging.
 	for version := 2; version <= 4; version++ {
-		m.turn(2 * day)
+		m.advance(2 * day)
 		m.build("api", version)
 		m.rollOut("staging", "api", version-1, version, 1)
-		m.turn(12 * time.Hour)
+		m.advance(12 * time.Hour)
 		m.rollOut("production", "api", version-1, version, 2)
 		m.report("production")
 	}
 
 	// The last one is rolled back, and comes again, beside the former at first.
-	m.turn(time.Hour)
+	m.advance(time.Hour)
 	m.rollOut("production", "api", 4, 3, 2)
-	m.turn(day)
+	m.advance(day)
 	m.run("production", "api", 4, 1)
 	m.rollOut("production", "api", 3, 4, 2)
 
@@ -239,7 +239,7 @@ func (m *month) story() {
 	m.rollOut("production", "ledger", 1, 2, 2)
 
 	// A crash takes web away for a minute, and production as a whole for another.
-	m.turn(3 * day)
+	m.advance(3 * day)
 	m.run("production", "web", 1, 0)
 	m.run("production", "web", 1, 3)
 	all := m.runs["production"]
@@ -249,7 +249,7 @@ func (m *month) story() {
 	m.report("production")
 
 	// An intruder; it is allowed by name, and turns out to have a pipeline after all.
-	m.turn(3 * day)
+	m.advance(3 * day)
 	m.run("production", "miner", 1, 1)
 	m.want(http.StatusCreated, http.MethodPut, "/allowlists/"+m.org+"/production",
 		fmt.Appendf(nil, `{"artifact_name":%q,"artifact_fingerprint":%q,"description":"an experiment"}`, m.image("miner", 1).name(), m.image("miner", 1).fingerprint))
@@ -259,14 +259,14 @@ func (m *month) story() {
 	m.run("production", "miner", 1, 0)
 
 	// The same image under way in all three.
-	m.turn(day)
+	m.advance(day)
 	m.build("web", 2)
 	for _, environment := range []string{"staging", "production", "edge"} {
 		m.rollOut(environment, "web", 1, 2, 2)
 	}
 
 	// Staging gets another name. Reporters that know the old one go on.
-	m.turn(2 * day)
+	m.advance(2 * day)
 	m.want(http.StatusOK, http.MethodPut, "/environments/"+m.org+"/staging/rename", []byte(`{"new_name":"pre-production"}`))
 	m.build("api", 5)
 	m.rollOut("staging", "api", 4, 5, 1)
@@ -275,30 +275,30 @@ func (m *month) story() {
 	m.rollOut("staging", "api", 5, 6, 1)
 
 	// The edge is given up, and leaves the overview.
-	m.turn(3 * day)
-	m.regroup(http.MethodPut, "/edge/archive", "null", "staging", "production")
-	m.turn(day)
+	m.advance(3 * day)
+	m.changeMembers(http.MethodPut, "/edge/archive", "null", "staging", "production")
+	m.advance(day)
 
 	// For a day the overview is of production alone.
-	m.regroup(http.MethodPatch, "/everything", `{"included_environments":["production"]}`, "production")
-	m.turn(time.Hour)
+	m.changeMembers(http.MethodPatch, "/everything", `{"included_environments":["production"]}`, "production")
+	m.advance(time.Hour)
 	m.run("staging", "web", 2, 0)
 	m.rollOut("production", "api", 4, 5, 4)
-	m.turn(day)
-	m.regroup(http.MethodPut, "/everything/join", `{"physical_env_name":"pre-production"}`, "staging", "production")
-	m.turn(day)
+	m.advance(day)
+	m.changeMembers(http.MethodPut, "/everything/join", `{"physical_env_name":"pre-production"}`, "staging", "production")
+	m.advance(day)
 	m.rollOut("production", "api", 5, 6, 4)
 	m.run("staging", "web", 2, 3)
-	m.turn(day)
+	m.advance(day)
 }
 
-// shownDiff is an answer of env-diff as the client decodes it.
-type shownDiff struct {
-	Snappish1, Snappish2, Changed shownDiffSide
-	NotChanged                    shownDiffSide `json:"not-changed"`
+// diffBody is an answer of env-diff as the client decodes it.
+type diffBody struct {
+	Snappish1, Snappish2, Changed diffSide
+	NotChanged                    diffSide `json:"not-changed"`
 }
 
-type shownDiffSide struct {
+type diffSide struct {
 	ID        string `json:"snapshot_id"`
 	Artifacts []struct {
 		Fingerprint, Name, Flow string
@@ -309,7 +309,7 @@ type shownDiffSide struct {
 	}
 }
 
-func (s shownDiffSide) fingerprints() []string {
+func (s diffSide) fingerprints() []string {
 	var all []string
 	for _, artifact := range s.Artifacts {
 		all = append(all, artifact.Fingerprint)

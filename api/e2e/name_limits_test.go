@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// named is an operation that takes a name into the store.
-type named struct {
+// namedOperation is an operation that takes a name into the store.
+type namedOperation struct {
 	operation string // method and path in the OpenAPI document
 	location  string // of the name in the findings
 	most      int
 	send      func(name string) answer
 }
 
-func namedOperations(s *service) []named {
+func namedOperations(s *service) []namedOperation {
 	fingerprint := strings.Repeat("a", 64)
 	put := func(path, body string, name string) answer {
 		return s.do(http.MethodPut, "/api/v2"+path, memberKey, fmt.Appendf(nil, body, name))
@@ -35,7 +35,7 @@ func namedOperations(s *service) []named {
 	const attestations = "POST /attestations/{org}/{flow_name}/trail/{trail_name}/"
 	attest := "/attestations/" + s.org + "/"
 	const generic = `{"attestation_name":"x","is_compliant":true}`
-	return []named{
+	return []namedOperation{
 		{"PUT /flows/{org}/template_file", "name", 255, form("PUT", "/flows/"+s.org+"/template_file", `{"name":"%s","description":""}`)},
 		{"PUT /flows/{org}", "name", 255, func(name string) answer { return put("/flows/"+s.org, `{"name":"%s","description":""}`, name) }},
 		{"PUT /flows/{org}/{flow_name}/rename", "new_name", 255, func(name string) answer {

@@ -58,10 +58,10 @@ func emptyRedis(ctx context.Context, number int) (string, error) {
 
 // newMongoDB is the address of a database that is not there yet, "" without a real server.
 func newMongoDB() string {
-	before, after, found := strings.Cut(testMongoDB, "/?")
-	if !found {
+	if testMongoDB == "" {
 		return ""
 	}
+	before, after, _ := strings.Cut(testMongoDB, "/?")
 	return before + "/e2e_" + strings.ReplaceAll(evidence.NewID(), "-", "") + "?" + after
 }
 

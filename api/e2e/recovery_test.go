@@ -37,7 +37,7 @@ func TestReportSurvivesRedisForgettingEverything(t *testing.T) {
 	if err := s.Process.Redis.FlushDB(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	s.clock.turn(time.Minute)
+	s.clock.advance(time.Minute)
 	s.startWorker()
 	s.awaitSnapshot("host")
 }
@@ -53,7 +53,7 @@ func TestReportSurvivesAKilledWorker(t *testing.T) {
 		t.Fatalf("%d snapshots before the second worker, %v", latest, err)
 	}
 	// The lease of the killed worker runs out; its task is still active in Redis.
-	s.clock.turn(time.Minute)
+	s.clock.advance(time.Minute)
 	s.startWorker()
 	s.awaitSnapshot("host")
 }
@@ -76,7 +76,7 @@ func TestReportsAreAcceptedWhileRedisIsAway(t *testing.T) {
 	if err := s.StartRedis(); err != nil {
 		t.Fatal(err)
 	}
-	s.clock.turn(time.Minute)
+	s.clock.advance(time.Minute)
 	s.awaitSnapshot("host")
 }
 

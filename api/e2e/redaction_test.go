@@ -17,11 +17,11 @@ import (
 // leakyDocuments puts the ids it is asked for into its errors and panics, as a driver may.
 type leakyDocuments struct {
 	storage.Documents
-	mode atomic.Pointer[failure]
+	mode atomic.Pointer[failingReads]
 }
 
-// failure names the collections whose documents cannot be read.
-type failure struct{ fails, panics string }
+// failingReads names the collections whose documents cannot be read.
+type failingReads struct{ fails, panics string }
 
 func (k *leakyDocuments) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
 	mode := k.mode.Load()
@@ -92,7 +92,7 @@ func TestPastedKeyIsNeitherLoggedNorAnswered(t *testing.T) {
 				} {
 					t.Run(form+", "+authorization[:6]+", "+place+", "+escaping, func(t *testing.T) {
 						s := s.in(t)
-						engine.mode.Store(&failure{fails: request.fails, panics: request.panics})
+						engine.mode.Store(&failingReads{fails: request.fails, panics: request.panics})
 						method := request.method
 						if method == "" {
 							method = http.MethodGet

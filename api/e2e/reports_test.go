@@ -20,8 +20,8 @@ func (s *service) report(status int, environment, kind, body string) answer {
 	return s.want(status, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/"+kind, []byte(body))
 }
 
-// named finds the artifacts of a snapshot that have a name and run.
-func (b snapshotBody) named(name string) []map[string]any {
+// runningNamed finds the artifacts of a snapshot that have a name and run.
+func (b snapshotBody) runningNamed(name string) []map[string]any {
 	var found []map[string]any
 	for _, artifact := range b.Artifacts {
 		if artifact["name"] == name && annotation(artifact) != "exited" {
@@ -31,8 +31,8 @@ func (b snapshotBody) named(name string) []map[string]any {
 	return found
 }
 
-// runs tells which fingerprints run under each name.
-func (b snapshotBody) runs() map[string]string {
+// fingerprints tells which run under each name.
+func (b snapshotBody) fingerprints() map[string]string {
 	running := map[string]string{}
 	for _, artifact := range b.Artifacts {
 		if annotation(artifact) != "exited" {
@@ -47,17 +47,17 @@ func reportOf(digests, members string) string {
 	return `{"artifacts":[{"digests":` + digests + `,"creationTimestamp":1632122962` + members + `}]}`
 }
 
-// reported is an operation that takes reports, with the type of an environment that
+// reportType is an operation that takes reports, with the type of an environment that
 // takes them, what an artifact tells beside what every one does, and how it is
 // shown.
-type reported struct {
+type reportType struct {
 	kind        string
 	environment evidence.EnvironmentType
 	members     string
 	context     map[string]any
 }
 
-var reportedTypes = []reported{
+var reportTypes = []reportType{
 	{"K8S", evidence.K8S, `,"podName":"web-0","namespace":"shop"`, map[string]any{"ecs_context": nil}},
 	{"ECS", evidence.ECS, `,"taskArn":"arn:task","cluster_name":"blue","service_name":"web"`,
 		map[string]any{"ecs_context": map[string]any{"task_arn": "arn:task", "cluster_name": "blue", "service_name": "web"}}},
@@ -85,7 +85,7 @@ var reportedTypes = []reported{
 func TestEveryTypeOfReportShowsWhatRunsAndItsContext(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	for i, c := range reportedTypes {
+	for i, c := range reportTypes {
 		environment := fmt.Sprint("env-", i)
 		s.createEnvironment(environment, c.environment)
 		body := reportOf(`{"web:1.0":"`+digestOf("web")+`"}`, c.members)
@@ -112,15 +112,15 @@ func TestEveryTypeOfReportShowsWhatRunsAndItsContext(t *testing.T) {
 func TestEmptyReportIsValidForEveryTypeAndEverythingExits(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	for i, c := range reportedTypes {
+	for i, c := range reportTypes {
 		environment := fmt.Sprint("env-", i)
 		s.createEnvironment(environment, c.environment)
 		s.report(http.StatusCreated, environment, c.kind, `{"artifacts":[]}`)
 		s.report(http.StatusCreated, environment, c.kind, reportOf(`{"web":"`+digestOf("web")+`"}`, c.members))
 		s.report(http.StatusCreated, environment, c.kind, fmt.Sprintf(`{"type":%q,"artifacts":[]}`, c.kind))
 		for index, want := range map[string]int{"1": 0, "2": 1, "3": 0} {
-			if got := s.getSnapshot(environment, index); len(got.runs()) != want {
-				t.Errorf("%s: %v run in snapshot %s", c.kind, got.runs(), index)
+			if got := s.getSnapshot(environment, index); len(got.fingerprints()) != want {
+				t.Errorf("%s: %v run in snapshot %s", c.kind, got.fingerprints(), index)
 			}
 		}
 	}
@@ -130,16 +130,16 @@ func TestEnvironmentsTakeOnlyReportsOfTheirType(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	var types []evidence.EnvironmentType
-	for _, c := range reportedTypes {
+	for _, c := range reportTypes {
 		if !slices.Contains(types, c.environment) {
 			types = append(types, c.environment)
 			s.createEnvironment(string(c.environment), c.environment)
 		}
 	}
 	s.createEnvironment("logical", evidence.LogicalType)
-	for _, c := range reportedTypes {
+	for _, c := range reportTypes {
 		for _, kind := range append(types, evidence.LogicalType) {
-			taken := slices.ContainsFunc(reportedTypes, func(other reported) bool {
+			taken := slices.ContainsFunc(reportTypes, func(other reportType) bool {
 				return other.kind == c.kind && other.environment == kind
 			})
 			if taken {
@@ -163,7 +163,7 @@ func TestEnvironmentsTakeOnlyReportsOfTheirType(t *testing.T) {
 func TestReportOfAnotherTypeThanItsAddressIsRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	for i, c := range reportedTypes {
+	for i, c := range reportTypes {
 		environment := fmt.Sprint("env-", i)
 		s.createEnvironment(environment, c.environment)
 		for _, kind := range []string{"logical", "", strings.ToUpper(c.kind) + "s"} {
@@ -184,9 +184,9 @@ func TestSharedFixturesAreAccepted(t *testing.T) {
 	s.report(http.StatusOK, "cluster", "ECS", string(fixtures.ECSReport))
 	got := s.getSnapshot("cluster", "1")
 	const registry = "111122223333.dkr.ecr.eu-central-1.amazonaws.com/"
-	web := got.named(registry + "web:1.0")
-	if len(got.Artifacts) != 2 || len(web) != 1 || len(got.named(registry+"unpulled:latest")) != 0 {
-		t.Fatalf("%v run", got.runs())
+	web := got.runningNamed(registry + "web:1.0")
+	if len(got.Artifacts) != 2 || len(web) != 1 || len(got.runningNamed(registry+"unpulled:latest")) != 0 {
+		t.Fatalf("%v run", got.fingerprints())
 	}
 	if context := web[0]["ecs_context"].(map[string]any); context["cluster_name"] != "app" || context["service_name"] != "web" {
 		t.Errorf("the keys in camel case are shown as %v", context)
@@ -239,8 +239,8 @@ func TestUnknownDigestOfWhatNeverRanIsLeftOut(t *testing.T) {
 			s.report(http.StatusOK, kind, kind, unknown)
 			s.report(http.StatusCreated, kind, kind, reportOf(`{"web":"`+digestOf("web")+`"}`, c.members))
 			s.report(http.StatusOK, kind, kind, unknown)
-			if got := s.getSnapshot(kind, "-1"); got.Index != 2 || got.runs()["web"] != digestOf("web") {
-				t.Errorf("snapshot %d runs %v", got.Index, got.runs())
+			if got := s.getSnapshot(kind, "-1"); got.Index != 2 || got.fingerprints()["web"] != digestOf("web") {
+				t.Errorf("snapshot %d runs %v", got.Index, got.fingerprints())
 			}
 		})
 	}
@@ -273,7 +273,7 @@ func TestUnknownDigestTakesOverTheLatestFingerprintOfItsName(t *testing.T) {
 		t.Run(step.what, func(t *testing.T) {
 			s := s.in(t)
 			s.report(step.status, "prod", "ECS", step.body)
-			if got := s.getSnapshot("prod", "-1").runs(); !maps.Equal(got, step.want) {
+			if got := s.getSnapshot("prod", "-1").fingerprints(); !maps.Equal(got, step.want) {
 				t.Errorf("%v run, want %v", got, step.want)
 			}
 		})
@@ -286,7 +286,7 @@ func TestRolloutWithAnUnknownDigestKeepsTheFormerFingerprintBesideTheNewOne(t *t
 	s.createEnvironment("prod", evidence.ECS)
 	s.report(http.StatusCreated, "prod", "ECS", ecsReport(ecsTask("web", digestOf("old"), 1)))
 	s.report(http.StatusCreated, "prod", "ECS", ecsReport(ecsTask("web", "", 1), ecsTask("web", digestOf("new"), 2)))
-	got := s.getSnapshot("prod", "-1").named("web")
+	got := s.getSnapshot("prod", "-1").runningNamed("web")
 	if len(got) != 2 || annotation(got[0]) != "started-unknown" || got[0]["fingerprint"] != digestOf("new") ||
 		annotation(got[1]) != "unchanged" || got[1]["fingerprint"] != digestOf("old") {
 		t.Errorf("%v run", got)
@@ -314,7 +314,7 @@ func TestOneNameWithTwoFingerprintsIsTwoArtifacts(t *testing.T) {
 	s.createEnvironment("prod", evidence.Docker)
 	s.report(http.StatusCreated, "prod", "docker", fmt.Sprintf(
 		`{"artifacts":[{"digests":{"web":"%s"},"creationTimestamp":1},{"digests":{"web":"%s"},"creationTimestamp":2}]}`, digestOf("a"), digestOf("b")))
-	if got := s.getSnapshot("prod", "1").named("web"); len(got) != 2 || got[0]["fingerprint"] == got[1]["fingerprint"] {
+	if got := s.getSnapshot("prod", "1").runningNamed("web"); len(got) != 2 || got[0]["fingerprint"] == got[1]["fingerprint"] {
 		t.Errorf("shown as %v", got)
 	}
 }
@@ -362,7 +362,7 @@ func TestHundredThousandFilesAreOneReport(t *testing.T) {
 		t.Fatalf("status %d: %s", got.status, got.body)
 	}
 	t.Logf("%d bytes are answered with %s in %s", len(body), got.body, time.Since(began))
-	within(t, 5*time.Minute, "the report is processed", func() bool {
+	eventuallyWithin(t, 5*time.Minute, "the report is processed", func() bool {
 		return s.do(http.MethodGet, "/api/v2/snapshots/"+s.org+"/host/1", adminKey, nil).status == http.StatusOK
 	})
 	t.Logf("the snapshot is there after %s", time.Since(began))

@@ -113,9 +113,9 @@ func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
 	}
 	// At one provider, the name has passed on to the newest repository, also when an
 	// older one is reported after it.
-	s.clock.turn(time.Hour)
+	s.clock.advance(time.Hour)
 	successor := s.reportRepo(s.org, "acme/cli", "github", "2", "")
-	s.clock.turn(time.Hour)
+	s.clock.advance(time.Hour)
 	s.reportRepo(s.org, "acme/cli", "github", "1", "")
 	if got := lookup(t, s.read("/repos/"+s.org+"/acme/cli?provider=github"), "id"); got != successor {
 		t.Errorf("got %v, want %s", got, successor)
@@ -132,7 +132,7 @@ func TestOperationsByRepoNameRefuseANameThatSeveralHave(t *testing.T) {
 	s := start(t, options{})
 	s.createEnvironment("prod", evidence.Server)
 	s.reportRepo(s.org, "acme/cli", "github", "1", "")
-	s.clock.turn(time.Hour)
+	s.clock.advance(time.Hour)
 	s.reportRepo(s.org, "acme/cli", "github", "2", "")
 	s.reportRepo(s.org, "other", "gitlab", "3", "")
 	for name, path := range map[string]string{
@@ -206,9 +206,7 @@ func TestReposAreFilteredSortedAndPaged(t *testing.T) {
 	s.reportRepo(s.org, "platform/backend/api", "gitlab", "1", "")
 	web := s.reportRepo(s.org, "platform/Web", "github", "2", "")
 	s.reportRepo(s.org, "differ", "github", "3", `,"namespace_path":["cyber","dojo"]`)
-	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
-	s.must(err)
-	s.must(s.Process.Store.Repos.SetTags(t.Context(), organization.ID, web, map[string]string{"team": "tools", "tier": "1"}, nil))
+	s.must(s.Process.Store.Repos.SetTags(t.Context(), s.orgID(), web, map[string]string{"team": "tools", "tier": "1"}, nil))
 	for query, want := range map[string]string{
 		"":                                 "differ platform/Web platform/backend/api",
 		"?sort_direction=desc":             "platform/backend/api platform/Web differ",
@@ -289,9 +287,8 @@ func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {
 	s.reportRepo(s.org, "platform/web", "github", "2", "")
 	s.reportRepo(s.org, "platform/backend/db/tool", "github", "3", "")
 	s.reportRepo(s.org, "differ", "bitbucket", "4", "")
-	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
-	s.must(err)
-	s.must(s.Process.Store.Repos.SetTags(t.Context(), organization.ID, tagged, map[string]string{"team": "b", "area": "x"}, nil))
+	org := s.orgID()
+	s.must(s.Process.Store.Repos.SetTags(t.Context(), org, tagged, map[string]string{"team": "b", "area": "x"}, nil))
 	for query, want := range map[string]string{
 		"":                              "[bitbucket github gitlab] [bitbucket.example.com github.example.com gitlab.example.com] [platform]",
 		"?provider=github":              "[bitbucket github gitlab] [github.example.com] [platform]",
@@ -312,7 +309,7 @@ func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {
 		})
 	}
 	other := s.reportRepo(s.org, "differ", "bitbucket", "4", "")
-	s.must(s.Process.Store.Repos.SetTags(t.Context(), organization.ID, other, map[string]string{"team": "a", "area": "x"}, nil))
+	s.must(s.Process.Store.Repos.SetTags(t.Context(), org, other, map[string]string{"team": "a", "area": "x"}, nil))
 	choices := lookup(t, s.read("/repos/"+s.org+"/tags"), "tag_choices")
 	if got := column(t, choices, "key") + " " + column(t, choices, "value"); got != "area team team x a b" {
 		t.Errorf("choices %s", got)

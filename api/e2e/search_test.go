@@ -76,7 +76,7 @@ func TestSearchFindsWhatRunsWithoutProvenance(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	known, unknown := evidence.HashAPIKey("web"), evidence.HashAPIKey("intruder")
-	s.reportArtifact("build", "t", "app", known, attestedCommit)
+	s.reportArtifact("build", "t", "app", known, firstCommit)
 	s.createEnvironment("prod", evidence.Server)
 	s.reportServer("prod", "web", "intruder")
 	var found any
@@ -113,7 +113,7 @@ func TestBadSearchesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for i := range 51 {
-		s.reportArtifact("build", "t", "app", padHex(fmt.Sprintf("abcde%02x", i), 64), attestedCommit)
+		s.reportArtifact("build", "t", "app", padHex(fmt.Sprintf("abcde%02x", i), 64), firstCommit)
 	}
 	for _, value := range []string{"fffff", padHex("f", 40), padHex("f", 64)} {
 		t.Run(value, func(t *testing.T) {

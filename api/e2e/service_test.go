@@ -61,8 +61,8 @@ type options struct {
 	data string
 	// memoryBudget is in MiB, 0 for the default of the machine.
 	memoryBudget int64
-	// begins lets the clock stand at a time, and move by the turns of the test alone.
-	begins time.Time
+	// stoppedAt lets the clock stand at a time, until the test advances it.
+	stoppedAt time.Time
 }
 
 // environ are the settings of the service that the options name.
@@ -110,7 +110,7 @@ func start(t *testing.T, o options) *service {
 
 // launch starts a service that has no organizations yet.
 func launch(ctx context.Context, o options) (*service, error) {
-	s := &service{log: &logBuffer{}, clock: &fakeClock{begins: o.begins}}
+	s := &service{log: &logBuffer{}, clock: &fakeClock{start: o.stoppedAt}}
 	settings := instance.Options{
 		Listen:        "127.0.0.1:0",
 		Data:          o.data,
@@ -275,29 +275,31 @@ func (s *service) createEnvironment(name string, kind evidence.EnvironmentType) 
 		[]byte(`{"name":"`+name+`","type":"`+string(kind)+`","description":"of a test"}`))
 }
 
-// environmentID finds the id behind a name, for looking into the store.
-func (s *service) environmentID(name string) string {
+// orgID is the id of the test's organization in the store.
+func (s *service) orgID() string {
 	s.t.Helper()
 	found, err := s.Process.Store.Tenancy.Organization(s.t.Context(), s.org)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	ref, err := s.Process.Store.Environments.Resolve(s.t.Context(), found.ID, name)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.must(err)
+	return found.ID
+}
+
+// environmentID is the id of an environment in the store.
+func (s *service) environmentID(name string) string {
+	s.t.Helper()
+	ref, err := s.Process.Store.Environments.Resolve(s.t.Context(), s.orgID(), name)
+	s.must(err)
 	return ref.ID
 }
 
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	within(t, time.Minute, what, holds)
+	eventuallyWithin(t, time.Minute, what, holds)
 }
 
-// within waits for a condition, for a time in which only a fault can keep it from
+// eventuallyWithin waits for a condition, for a time in which only a fault can keep it from
 // coming true.
-func within(t *testing.T, span time.Duration, what string, holds func() bool) {
+func eventuallyWithin(t *testing.T, span time.Duration, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(span)
 	for !holds() {
@@ -327,30 +329,30 @@ func (l *logBuffer) String() string {
 }
 
 // fakeClock is the clock of a service: the real time, or one that stands still but for a
-// microsecond per look; turned forward by tests.
+// microsecond per reading. Tests advance it.
 type fakeClock struct {
-	// shared clocks cannot be turned, as other tests look at them.
+	// shared is set when other tests read the clock too.
 	shared bool
 	mu     sync.Mutex
-	begins time.Time
-	ahead  time.Duration
+	start  time.Time // zero for the real time
+	offset time.Duration
 }
 
-func (h *fakeClock) read() time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.begins.IsZero() {
-		return time.Now().Add(h.ahead)
+func (c *fakeClock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.start.IsZero() {
+		return time.Now().Add(c.offset)
 	}
-	h.ahead += time.Microsecond
-	return h.begins.Add(h.ahead)
+	c.offset += time.Microsecond
+	return c.start.Add(c.offset)
 }
 
-func (h *fakeClock) turn(span time.Duration) {
-	if h.shared && span != 0 {
-		panic("a test that turns the clock needs a service of its own")
+func (c *fakeClock) advance(span time.Duration) {
+	if c.shared && span != 0 {
+		panic("a test that advances the clock needs a service of its own")
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ahead += span
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.offset += span
 }

@@ -24,15 +24,15 @@ var shared struct {
 }
 
 // share gives a test organizations of its own on the shared service. It is for tests that
-// neither turn the clock nor look at what is not of an organization: the log, metrics, the
-// number of commands. It skips tests that are run on real engines.
+// neither advance the clock nor look at what all organizations share: the log, the metrics,
+// the number of commands. Where the tests are run on real engines, it skips them.
 func share(t *testing.T) *service {
 	t.Helper()
 	skipOnRealEngines(t)
 	return shareOnAnyEngine(t)
 }
 
-// shareOnAnyEngine is share for stories that are run on real engines too.
+// shareOnAnyEngine is share for tests that are run on real engines too.
 func shareOnAnyEngine(t *testing.T) *service {
 	t.Helper()
 	shared.once.Do(startShared)

@@ -15,11 +15,11 @@ import (
 // days, 30 March to 3 April, at noon. The clock stands a minute past noon of 4 April.
 func startFiveDays(t *testing.T) *service {
 	t.Helper()
-	s := start(t, options{begins: deliveryBegins})
+	s := start(t, options{stoppedAt: noonOf30March})
 	s.createEnvironment("host", evidence.Server)
 	s.createLogical("all", "host")
 	s.runFiveVersions(24 * time.Hour)
-	s.clock.turn(time.Minute)
+	s.clock.advance(time.Minute)
 	return s
 }
 
@@ -38,11 +38,11 @@ func TestSnapshotsAreFoundByEveryExpression(t *testing.T) {
 			}
 		})
 	}
-	s.clock.turn(3 * 24 * time.Hour)
+	s.clock.advance(3 * 24 * time.Hour)
 	if got := s.getSnapshot("host", "@{1.week.ago}"); got.Index != 2 {
 		t.Errorf("a week before 7 April it was snapshot %d", got.Index)
 	}
-	s.clock.turn(23 * 24 * time.Hour)
+	s.clock.advance(23 * 24 * time.Hour)
 	if got := s.getSnapshot("host", "@{1.months.ago}"); got.Index != 1 {
 		t.Errorf("a month before 30 April it was snapshot %d", got.Index)
 	}
@@ -166,7 +166,7 @@ func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
 }
 
 func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {
-	s, counting := startCounting(t, options{withoutWorker: true, begins: deliveryBegins})
+	s, counting := startCounting(t, options{withoutWorker: true, stoppedAt: noonOf30March})
 	s.createEnvironment("few", evidence.Server)
 	s.createEnvironment("many", evidence.Server)
 	count := scaled(5_000, 50_000)

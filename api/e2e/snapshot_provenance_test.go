@@ -14,8 +14,8 @@ import (
 	"attestry/storage"
 )
 
-// deliveryBegins is when the clock of the tests of provenance stands.
-var deliveryBegins = time.Date(2026, time.March, 30, 12, 0, 0, 0, time.UTC)
+// noonOf30March is when the clock of the tests of provenance stands.
+var noonOf30March = time.Date(2026, time.March, 30, 12, 0, 0, 0, time.UTC)
 
 // reportFile reports a file of a server as an artifact of a flow, built from a commit of
 // an hour ago.
@@ -29,8 +29,8 @@ func (s *service) reportFile(flow, name string) {
 		evidence.HashAPIKey(name), name, commit, commit, name, s.clock.read().Add(-time.Hour).Unix(), flow, commit, flow, flow, flow, commit, name))
 }
 
-// running finds the artifact of a file.
-func (b snapshotBody) running(t *testing.T, file string) map[string]any {
+// artifact finds the artifact of a file.
+func (b snapshotBody) artifact(t *testing.T, file string) map[string]any {
 	t.Helper()
 	for _, artifact := range b.Artifacts {
 		if artifact["fingerprint"] == evidence.HashAPIKey(file) {
@@ -51,20 +51,20 @@ func (s *service) artifactID(flow, file string) string {
 // docs/semantics.md 11.3.
 func TestSnapshotShowsProvenance(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{real: true, begins: deliveryBegins})
+	s := start(t, options{real: true, stoppedAt: noonOf30March})
 	s.createEnvironment("host", evidence.Server)
 	s.reportFile("build", "app-1")
 	s.reportServer("host", "app-1", "stranger")
-	s.clock.turn(time.Hour)
+	s.clock.advance(time.Hour)
 	s.reportFile("build", "app-2")
-	s.clock.turn(time.Minute)
+	s.clock.advance(time.Minute)
 	s.reportFile("promotion", "app-2")
-	s.clock.turn(time.Minute)
+	s.clock.advance(time.Minute)
 	s.reportServer("host", "app-2", "stranger")
 
 	second := s.getSnapshot("host", "2")
-	started, commit := second.running(t, "app-2"), commitOf("app-2")
-	committed := float64(deliveryBegins.Unix())
+	started, commit := second.artifact(t, "app-2"), commitOf("app-2")
+	committed := float64(noonOf30March.Unix())
 	page := s.URL + "/" + s.org + "/flows/build/artifacts/" + evidence.HashAPIKey("app-2") + "?artifact_id=" + s.artifactID("build", "app-2")
 	want := map[string]any{
 		"flow_name": "build", "trail_name": "trail-of-app-2", "template_reference_name": "app",
@@ -99,10 +99,10 @@ func TestSnapshotShowsProvenance(t *testing.T) {
 	if lookup(t, promotion, "flow_name") != "promotion" || lookup(t, promotion, "deployment_diff") != nil || len(started["flows"].([]any)) != 2 {
 		t.Errorf("the other flow tells %v", promotion)
 	}
-	if exited := second.running(t, "app-1"); annotation(exited) != "exited" || exited["flow_name"] != "build" || exited["deployment_diff"] != nil {
+	if exited := second.artifact(t, "app-1"); annotation(exited) != "exited" || exited["flow_name"] != "build" || exited["deployment_diff"] != nil {
 		t.Errorf("of what exited is told %v", exited)
 	}
-	stranger := second.running(t, "stranger")
+	stranger := second.artifact(t, "stranger")
 	for _, member := range []string{"flow_name", "git_commit", "commit_url", "html_url", "flow_html_url", "deployment_diff", "commit_lead_time", "ecs_context"} {
 		if value, there := stranger[member]; value != nil || !there {
 			t.Errorf("%s of what no flow knows is %v", member, value)
@@ -125,7 +125,7 @@ func TestSnapshotShowsWhetherThePredecessorRuns(t *testing.T) {
 	for expression, want := range map[string]bool{"2": true, "3": false} {
 		t.Run("snapshot "+expression, func(t *testing.T) {
 			s := s.in(t)
-			if got := lookup(t, s.getSnapshot("host", expression).running(t, "app-2"), "deployment_diff", "previous_running"); got != want {
+			if got := lookup(t, s.getSnapshot("host", expression).artifact(t, "app-2"), "deployment_diff", "previous_running"); got != want {
 				t.Errorf("in snapshot %s the predecessor runs: %v", expression, got)
 			}
 		})
@@ -145,11 +145,11 @@ func TestSnapshotShowsTheStateOfAnArtifactInItsFlow(t *testing.T) {
 	s.reportFile("build", "app-2")
 	s.reportServer("host", "app-2")
 
-	first := s.getSnapshot("host", "1").running(t, "app-1")
+	first := s.getSnapshot("host", "1").artifact(t, "app-1")
 	if lookup(t, first, "flows", 0, "artifact_compliance_in_flow") != false || lookup(t, first, "flows", 1, "artifact_compliance_in_flow") != true {
 		t.Errorf("its flows find it %v and %v", lookup(t, first, "flows", 0), lookup(t, first, "flows", 1))
 	}
-	if state := lookup(t, s.getSnapshot("host", "2").running(t, "app-2"), "deployment_diff", "previous_artifact_compliance_state"); state != "NON-COMPLIANT" {
+	if state := lookup(t, s.getSnapshot("host", "2").artifact(t, "app-2"), "deployment_diff", "previous_artifact_compliance_state"); state != "NON-COMPLIANT" {
 		t.Errorf("the predecessor is %v", state)
 	}
 	// Nothing is known of the commit there.
@@ -174,7 +174,7 @@ func TestSnapshotsShowCurrentNames(t *testing.T) {
 			if want := s.URL + "/" + s.org + "/environments/server/snapshots/1"; got.HTMLURL != want {
 				t.Errorf("asked for %s: html_url is %s, want %s", name, got.HTMLURL, want)
 			}
-			artifact := got.running(t, "app-1")
+			artifact := got.artifact(t, "app-1")
 			if artifact["flow_name"] != "assembly" || !strings.HasPrefix(artifact["html_url"].(string), s.URL+"/"+s.org+"/flows/assembly/") {
 				t.Errorf("the renamed flow shows as %v, %v", artifact["flow_name"], artifact["html_url"])
 			}
@@ -267,7 +267,7 @@ func (s *service) storeSnapshots(environment string, snapshots, artifacts int, f
 }
 
 func TestReadingASnapshotCostsTheSameHoweverMuchThereIs(t *testing.T) {
-	s, counting := startCounting(t, options{withoutWorker: true, begins: deliveryBegins})
+	s, counting := startCounting(t, options{withoutWorker: true, stoppedAt: noonOf30March})
 	s.reportFile("build", "app-1")
 	flow := lookup(t, s.read("/flows/"+s.org+"/build"), "id").(string)
 	s.createEnvironment("small", evidence.Server)

@@ -15,8 +15,7 @@ import (
 func TestTemplatesOfEarlierVersionsStayValid(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
-	s.must(err)
+	org := s.orgID()
 	type record struct {
 		Org     string `json:"org"`
 		ID      string `json:"id"`
@@ -28,9 +27,9 @@ func TestTemplatesOfEarlierVersionsStayValid(t *testing.T) {
 		"no-blank":  "trail:\n  attestations:\n    - {name: check, type:\"generic\"}\n  artifacts: [{name: web}]\n",
 	} {
 		id := template.ID([]byte(content))
-		s.must(templates.Insert(t.Context(), record{Org: organization.ID, ID: id, Content: []byte(content)}))
+		s.must(templates.Insert(t.Context(), record{Org: org, ID: id, Content: []byte(content)}))
 		_, _, err := s.Process.Store.Flows.Put(t.Context(), evidence.Flow{
-			ID: evidence.NewID(), Org: organization.ID, Name: flow, Visibility: evidence.PrivateFlow, Template: id, CreatedAt: 1, CreatedBy: "me", LastModifiedAt: 1,
+			ID: evidence.NewID(), Org: org, Name: flow, Visibility: evidence.PrivateFlow, Template: id, CreatedAt: 1, CreatedBy: "me", LastModifiedAt: 1,
 		})
 		s.must(err)
 	}

@@ -51,16 +51,13 @@ func TestTagsAreSetAndRemoved(t *testing.T) {
 func TestRepositoriesAreTaggedByID(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	found, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
-	s.must(err)
-	repo, err := s.Process.Store.Repos.Report(t.Context(), found.ID, evidence.RepoInfo{Name: "acme/web", URL: "https://git.example/acme/web"}, 1)
-	s.must(err)
-	s.want(http.StatusOK, http.MethodPatch, s.tagsPath()+"/repos/"+repo.ID, []byte(`{"set_tags":{"a":"1"}}`))
-	tagged, err := s.Process.Store.Repos.Get(t.Context(), found.ID, repo.ID)
+	repo := s.createRepo()
+	s.want(http.StatusOK, http.MethodPatch, s.tagsPath()+"/repos/"+repo, []byte(`{"set_tags":{"a":"1"}}`))
+	tagged, err := s.Process.Store.Repos.Get(t.Context(), s.orgID(), repo)
 	if err != nil || tagged.Tags["a"] != "1" {
 		t.Errorf("got %+v, %v", tagged, err)
 	}
-	s.want(http.StatusNotFound, http.MethodPatch, "/tags/"+s.public+"/repos/"+repo.ID, []byte(`{"set_tags":{"a":"1"}}`))
+	s.want(http.StatusNotFound, http.MethodPatch, "/tags/"+s.public+"/repos/"+repo, []byte(`{"set_tags":{"a":"1"}}`))
 }
 
 func TestTagsOfUnknownResourcesAreNotFound(t *testing.T) {
@@ -133,9 +130,7 @@ func TestTagsAboveTheirLimitAreRefused(t *testing.T) {
 // createRepo makes a repository and returns its inner id.
 func (s *service) createRepo() string {
 	s.t.Helper()
-	found, err := s.Process.Store.Tenancy.Organization(s.t.Context(), s.org)
-	s.must(err)
-	repo, err := s.Process.Store.Repos.Report(s.t.Context(), found.ID, evidence.RepoInfo{Name: "acme/web", URL: "https://git.example/acme/web"}, 1)
+	repo, err := s.Process.Store.Repos.Report(s.t.Context(), s.orgID(), evidence.RepoInfo{Name: "acme/web", URL: "https://git.example/acme/web"}, 1)
 	s.must(err)
 	return repo.ID
 }
@@ -164,8 +159,6 @@ func TestChangesOfFlowsChangeTheGeneration(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("web")
-	found, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
-	s.must(err)
 	before := ""
 	for _, change := range []struct{ name, method, path, body string }{
 		{"tags", http.MethodPatch, s.tagsPath() + "/flow/web", `{"set_tags":{"a":"1"}}`},
@@ -175,7 +168,7 @@ func TestChangesOfFlowsChangeTheGeneration(t *testing.T) {
 		t.Run(change.name, func(t *testing.T) {
 			s := s.in(t)
 			s.want(http.StatusOK, change.method, change.path, []byte(change.body))
-			after, err := s.Process.Store.Generations.Get(t.Context(), found.ID)
+			after, err := s.Process.Store.Generations.Get(t.Context(), s.orgID())
 			if err != nil || after == before {
 				t.Errorf("%s: the token stayed, %v", change.path, err)
 			}

@@ -27,14 +27,14 @@ func wantMicroseconds(t *testing.T, value any) float64 {
 
 func TestTimesAndSpansAreRoundedToMicroseconds(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{begins: time.Date(2026, time.May, 4, 10, 0, 0, 123_456_789, time.UTC)})
+	s := start(t, options{stoppedAt: time.Date(2026, time.May, 4, 10, 0, 0, 123_456_789, time.UTC)})
 	s.createEnvironment("host", evidence.Server)
 	fingerprint := strings.Repeat("ab", 32)
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", []byte(
 		`{"fingerprint":"`+fingerprint+`","filename":"app","build_url":"","commit_url":"","git_commit":"`+strings.Repeat("c", 40)+`",
 		"git_commit_info":{"sha1":"`+strings.Repeat("c", 40)+`","timestamp":1777800000.12345678}}`))
 	for _, digests := range []string{`{"app":"` + fingerprint + `"}`, `{}`, `{"app":"` + fingerprint + `"}`} {
-		s.clock.turn(1234567 * time.Microsecond)
+		s.clock.advance(1234567 * time.Microsecond)
 		s.report(http.StatusCreated, "host", "server", `{"artifacts":[{"creationTimestamp":1,"digests":`+digests+`}]}`)
 	}
 	for _, item := range s.read("/snapshots/" + s.org + "/host").([]any) {
@@ -59,18 +59,17 @@ func TestTimesOfAnswersWorkAsBounds(t *testing.T) {
 	s := share(t)
 	s.createFlow("build")
 	s.createEnvironment("host", evidence.Server)
-	organization, err := s.Process.Store.Tenancy.Organization(t.Context(), s.org)
-	s.must(err)
+	org := s.orgID()
 	flow := lookup(t, s.read("/flows/"+s.org+"/build"), "id").(string)
 	s.api = nil // it refuses times that are not rounded, as those of earlier versions are
 	rounded := evidence.Seconds(s.clock.read())
 	for i, moment := range []float64{rounded - 1, math.Nextafter(rounded, 0), math.Nextafter(rounded+1, math.MaxFloat64)} {
 		fingerprint := fmt.Sprintf("%064d", i)
 		s.must(s.Process.Store.Provenances.Add(t.Context(), &evidence.ArtifactRecord{
-			ID: evidence.NewID(), Org: organization.ID, Fingerprint: fingerprint, Flow: flow, Trail: "t", Name: "app", CreatedAt: moment,
+			ID: evidence.NewID(), Org: org, Fingerprint: fingerprint, Flow: flow, Trail: "t", Name: "app", CreatedAt: moment,
 		}, storage.Versioned[pipelines.Provenance]{}))
 		s.must(s.Process.Store.Deployments.Record(t.Context(), []snapshot.Deployment{{
-			Org: organization.ID, Environment: s.environmentID("host"), Fingerprint: fingerprint, Name: "app", Snapshot: int64(i + 1), Timestamp: moment,
+			Org: org, Environment: s.environmentID("host"), Fingerprint: fingerprint, Name: "app", Snapshot: int64(i + 1), Timestamp: moment,
 		}}))
 	}
 	for path, member := range map[string]string{"/builds/" + s.org: "builds.created_at", "/deployments/" + s.org: "deployments.deployed_at"} {
@@ -102,10 +101,10 @@ func decimal(number float64) string { return strconv.FormatFloat(number, 'f', -1
 
 func TestOverrideIsOneMicrosecondBehindWhatItReplaces(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{begins: time.Date(2026, time.May, 4, 10, 0, 0, 0, time.UTC), withoutWorker: true})
-	s.clock.turn(time.Hour)
+	s := start(t, options{stoppedAt: time.Date(2026, time.May, 4, 10, 0, 0, 0, time.UTC), withoutWorker: true})
+	s.clock.advance(time.Hour)
 	s.postAttestation(http.StatusCreated, "t", "generic", genericData)
-	s.clock.turn(-time.Hour)
+	s.clock.advance(-time.Hour)
 	s.want(http.StatusOK, http.MethodPost, s.trailPath("t")+"/override",
 		[]byte(`{"attestation_name":"check","reason":"r","new_compliance_status":false,"original_attestation_type":"generic"}`))
 	both := s.read(s.trailPath("t") + "/check").([]any)

@@ -312,7 +312,7 @@ func TestArtifactThatIsAttestedByNameAndNotReportedKeepsItsTrailIncomplete(t *te
 	s.attestGeneric("t", "other", false, `,"target_artifacts":["app"]`)
 	want("NON-COMPLIANT", "MISSING")
 	s.attestGeneric("t", "other", true, `,"target_artifacts":["app"]`)
-	s.reportArtifact("build", "t", "app", attestedFingerprint, attestedCommit)
+	s.reportArtifact("build", "t", "app", attestedFingerprint, firstCommit)
 	want("COMPLIANT", "COMPLIANT")
 }
 

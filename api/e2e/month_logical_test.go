@@ -14,47 +14,47 @@ import (
 	"attestry/evidence"
 )
 
-// pastUnion is a snapshot of the logical environment as it must be.
-type pastUnion struct {
+// wantLogicalSnapshot is a snapshot of the logical environment as the service must show it.
+type wantLogicalSnapshot struct {
 	number    int
 	timestamp float64
 	counts    map[string]int // instances by fingerprint
 	// cause is the member's snapshot that it was made for; nil for a change of
 	// membership.
-	cause *pastSnapshot
+	cause *wantSnapshot
 }
 
-// snapshot is the union as one of an environment of its own, for what is alike of both.
-func (u *pastUnion) snapshot() *pastSnapshot {
-	return &pastSnapshot{environment: &pastEnvironment{name: "everything"}, number: u.number, counts: u.counts}
+// physical is the snapshot as that of a physical environment, for diffs.
+func (w *wantLogicalSnapshot) physical() *wantSnapshot {
+	return &wantSnapshot{environment: &wantEnvironment{name: "everything"}, number: w.number, counts: w.counts}
 }
 
-// pastLogical is the logical environment as it must be: a snapshot for each of its
-// members' and for each change of membership, in the order in which they came to be.
-type pastLogical struct {
-	members []*pastEnvironment
-	unions  []*pastUnion
+// wantLogical is the logical environment as the service must show it: a snapshot for each of its
+// members' and for each change of membership, in the order in which they were made.
+type wantLogical struct {
+	members   []*wantEnvironment
+	snapshots []*wantLogicalSnapshot
 }
 
-func (l *pastLogical) add(timestamp float64, cause *pastSnapshot) {
-	union := &pastUnion{number: len(l.unions) + 1, timestamp: timestamp, counts: map[string]int{}, cause: cause}
+func (l *wantLogical) add(timestamp float64, cause *wantSnapshot) {
+	next := &wantLogicalSnapshot{number: len(l.snapshots) + 1, timestamp: timestamp, counts: map[string]int{}, cause: cause}
 	for _, member := range l.members {
 		for fingerprint, n := range member.latest().counts {
-			union.counts[fingerprint] += n
+			next.counts[fingerprint] += n
 		}
 	}
-	l.unions = append(l.unions, union)
+	l.snapshots = append(l.snapshots, next)
 }
 
-// follow takes in a snapshot of an environment.
-func (l *pastLogical) follow(s *pastSnapshot) {
+// observe adds a snapshot for one of a member.
+func (l *wantLogical) observe(s *wantSnapshot) {
 	if slices.Contains(l.members, s.environment) {
 		l.add(s.timestamp, s)
 	}
 }
 
-// regroup does a request after which the logical environment has other members.
-func (m *month) regroup(method, path, body string, members ...string) {
+// changeMembers does a request after which the logical environment has other members.
+func (m *month) changeMembers(method, path, body string, members ...string) {
 	m.t.Helper()
 	before := evidence.Seconds(m.clock.read())
 	m.want(http.StatusOK, method, "/environments/"+m.org+path, []byte(body))
@@ -73,23 +73,23 @@ func (m *month) regroup(method, path, body string, members ...string) {
 func (m *month) assertLogical() {
 	m.t.Helper()
 	var former map[string]int
-	for i, want := range m.logical.unions {
-		m.assertUnion(want, former)
+	for i, want := range m.logical.snapshots {
+		m.assertLogicalSnapshot(want, former)
 		former = want.counts
 		var next *float64
-		if i+1 < len(m.logical.unions) {
-			next = &m.logical.unions[i+1].timestamp
+		if i+1 < len(m.logical.snapshots) {
+			next = &m.logical.snapshots[i+1].timestamp
 		}
-		m.assertUnionIsFound(want, next)
+		m.assertLogicalIsFound(want, next)
 	}
-	m.assertUnionList()
-	m.assertUnionEvents()
-	for i := 1; i < len(m.logical.unions); i++ {
-		m.assertDiff(m.logical.unions[i-1].snapshot(), m.logical.unions[i].snapshot())
+	m.assertLogicalList()
+	m.assertLogicalEvents()
+	for i := 1; i < len(m.logical.snapshots); i++ {
+		m.assertDiff(m.logical.snapshots[i-1].physical(), m.logical.snapshots[i].physical())
 	}
 }
 
-func (m *month) assertUnion(want *pastUnion, former map[string]int) {
+func (m *month) assertLogicalSnapshot(want *wantLogicalSnapshot, former map[string]int) {
 	m.t.Helper()
 	got := m.getSnapshot("everything", strconv.Itoa(want.number))
 	counts := map[string]int{}
@@ -108,11 +108,11 @@ func (m *month) assertUnion(want *pastUnion, former map[string]int) {
 	}
 }
 
-// assertUnionIsFound looks for a snapshot by all its expressions.
-func (m *month) assertUnionIsFound(want *pastUnion, next *float64) {
+// assertLogicalIsFound looks for a snapshot by all its expressions.
+func (m *month) assertLogicalIsFound(want *wantLogicalSnapshot, next *float64) {
 	m.t.Helper()
 	moment := time.Unix(int64(math.Ceil(want.timestamp)), 0).UTC().Format("2006-01-02T15:04:05")
-	behind := len(m.logical.unions) - want.number
+	behind := len(m.logical.snapshots) - want.number
 	for _, expression := range []string{"@{" + moment + "}", fmt.Sprintf("#%d", want.number), fmt.Sprintf("~%d", behind), fmt.Sprintf("-%d", behind+1)} {
 		got := m.getSnapshot("everything", url.PathEscape(expression))
 		if int(got.Index) != want.number || got.IsLatest != (next == nil) || next != nil && *got.NextSnapshotTimestamp != *next {
@@ -121,36 +121,36 @@ func (m *month) assertUnionIsFound(want *pastUnion, next *float64) {
 	}
 }
 
-func (m *month) assertUnionList() {
+func (m *month) assertLogicalList() {
 	m.t.Helper()
 	items := m.read("/snapshots/" + m.org + "/everything?per_page=1000&reverse=true").([]any)
-	if len(items) != len(m.logical.unions) {
-		m.t.Fatalf("everything lists %d snapshots, want %d", len(items), len(m.logical.unions))
+	if len(items) != len(m.logical.snapshots) {
+		m.t.Fatalf("everything lists %d snapshots, want %d", len(items), len(m.logical.snapshots))
 	}
 	for i, item := range items {
 		to := 0.0
 		if i+1 < len(items) {
-			to = m.logical.unions[i+1].timestamp
+			to = m.logical.snapshots[i+1].timestamp
 		}
-		if lookup(m.t, item, "index") != float64(i+1) || lookup(m.t, item, "from") != m.logical.unions[i].timestamp || lookup(m.t, item, "to") != to {
-			m.t.Errorf("everything lists %v as the snapshot at %f", item, m.logical.unions[i].timestamp)
+		if lookup(m.t, item, "index") != float64(i+1) || lookup(m.t, item, "from") != m.logical.snapshots[i].timestamp || lookup(m.t, item, "to") != to {
+			m.t.Errorf("everything lists %v as the snapshot at %f", item, m.logical.snapshots[i].timestamp)
 		}
 	}
 }
 
-// assertUnionEvents reads the log in pages: the events of each cause, by the numbers
+// assertLogicalEvents reads the log in pages: the events of each cause, by the numbers
 // and times of the logical environment.
-func (m *month) assertUnionEvents() {
+func (m *month) assertLogicalEvents() {
 	m.t.Helper()
 	want, total := map[int][]string{}, 0
-	for _, union := range m.logical.unions {
-		if union.cause == nil {
+	for _, snapshot := range m.logical.snapshots {
+		if snapshot.cause == nil {
 			continue
 		}
-		for _, event := range union.cause.events() {
-			text := fmt.Sprintf("%s %s %s in %s at %f, environments/everything/snapshots/%d", event.fingerprint, event.kind, event.sentence(),
-				event.environment.name, union.timestamp, union.number)
-			want[union.number], total = append(want[union.number], text), total+1
+		for _, event := range snapshot.cause.events() {
+			text := fmt.Sprintf("%s %s %s in %s at %f, environments/everything/snapshots/%d", event.fingerprint, event.kind, event.description(),
+				event.environment.name, snapshot.timestamp, snapshot.number)
+			want[snapshot.number], total = append(want[snapshot.number], text), total+1
 		}
 	}
 	got, last := map[int][]string{}, math.MaxInt
@@ -175,7 +175,7 @@ func (m *month) assertUnionEvents() {
 				lookup(m.t, event, "description"), lookup(m.t, event, "environment_name"), lookup(m.t, event, "reported_at"), link))
 		}
 	}
-	for number := range len(m.logical.unions) + 1 {
+	for number := range len(m.logical.snapshots) + 1 {
 		slices.Sort(want[number])
 		slices.Sort(got[number])
 		if !slices.Equal(got[number], want[number]) {

@@ -99,7 +99,7 @@ func TestPatchWithoutChangeKeepsTheTime(t *testing.T) {
 	s := start(t, options{})
 	s.createEnvironment("prod", evidence.Server)
 	before := s.getEnvironment("prod").LastModifiedAt
-	s.clock.turn(time.Hour)
+	s.clock.advance(time.Hour)
 	s.changeEnvironment(http.MethodPatch, "/prod", `{"description":"of a test"}`)
 	if got := s.getEnvironment("prod").LastModifiedAt; got != before {
 		t.Errorf("moved by %f", got-before)
@@ -526,7 +526,7 @@ func TestArtifactsDoNotRunInArchivedEnvironments(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	fingerprint := evidence.HashAPIKey("web")
-	s.reportArtifact("build", "t", "app", fingerprint, attestedCommit)
+	s.reportArtifact("build", "t", "app", fingerprint, firstCommit)
 	for _, name := range []string{"prod", "beta"} {
 		s.createEnvironment(name, evidence.Server)
 		s.reportServer(name, "web")
