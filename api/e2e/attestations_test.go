@@ -65,16 +65,6 @@ func (s *service) reportArtifact(flow, trail, name, fingerprint, commit string) 
 		"template_reference_name":%q,"trail_name":%q}`, fingerprint, commit, name, trail))
 }
 
-// column lists a member of each item.
-func column(t *testing.T, list any, member string) string {
-	t.Helper()
-	var values []string
-	for _, item := range list.([]any) {
-		values = append(values, fmt.Sprint(lookup(t, item, member)))
-	}
-	return strings.Join(values, " ")
-}
-
 func digestOf(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return hex.EncodeToString(sum[:])
@@ -86,14 +76,6 @@ func (s *service) wantInvalid(kind, data, field, text string) {
 	message, errors := s.postAttestation(http.StatusBadRequest, "t", kind, data).problem(s.t)
 	if message != "Input payload validation failed" || errors[field] != text {
 		s.t.Errorf("%s: %q %q\nwant %s: %q", kind, message, errors, field, text)
-	}
-}
-
-// wantMessage insists on the sentence of an error.
-func wantMessage(t *testing.T, got answer, want string) {
-	t.Helper()
-	if message, _ := got.problem(t); message != want {
-		t.Errorf("message %q, want %q", message, want)
 	}
 }
 

@@ -40,15 +40,6 @@ func (s *service) readinessReasons() map[string]string {
 	return reasons
 }
 
-// wantUnavailable insists on 503 with a message and when to come back.
-func wantUnavailable(t *testing.T, got answer, message string) {
-	t.Helper()
-	wantMessage(t, got, message)
-	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
-		t.Errorf("status %d, Retry-After %q", got.status, got.header.Get("Retry-After"))
-	}
-}
-
 func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 	disk := storagetest.NewDisk(t, 32<<20)
 	s := start(t, options{data: disk.Path, reportWait: time.Second})

@@ -57,14 +57,6 @@ func (s *service) listEnvironments(query string) string {
 	return environmentNames(bodies)
 }
 
-// wantError sends a request that must be answered with a status and a message.
-func (s *service) wantError(status int, message, method, path, body string) {
-	s.t.Helper()
-	if got, _ := s.want(status, method, path, []byte(body)).problem(s.t); got != message {
-		s.t.Errorf("%s %s: %q, want %q", method, path, got, message)
-	}
-}
-
 func TestPatchChangesOnlyWhatIsSent(t *testing.T) {
 	t.Parallel()
 	s := share(t)

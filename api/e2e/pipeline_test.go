@@ -44,14 +44,6 @@ const commitInfo = `{"sha1":"` + pipelineCommit + `","message":"Change the butto
 
 const repoInfo = `{"name":"acme/cli","id":"290597708","url":"https://github.com/acme/cli","provider":"github"}`
 
-// read answers a GET, decoded.
-func (s *service) read(path string) any {
-	s.t.Helper()
-	var value any
-	s.want(http.StatusOK, http.MethodGet, path, nil).decode(s.t, &value)
-	return value
-}
-
 // attestCLI sends an attestation as the client does and insists that it is taken.
 func (s *service) attestCLI(trail, kind, data string, files ...part) {
 	s.t.Helper()

@@ -5,10 +5,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -172,86 +170,6 @@ func (s *service) createOrganizations(ctx context.Context) error {
 		},
 	})
 	return err
-}
-
-// answer is what came back of a request.
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-// do sends a request and checks that the answer is one that the OpenAPI document
-// describes.
-func (s *service) do(method, path, key string, body []byte) answer {
-	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, bytes.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if key != "" {
-		request.Header.Set("Authorization", "Bearer "+key)
-	}
-	return s.send(request)
-}
-
-func (s *service) send(request *http.Request) answer {
-	s.t.Helper()
-	request.Header.Set("Content-Type", "application/json; charset=utf-8")
-	return s.exchange(request)
-}
-
-func (s *service) exchange(request *http.Request) answer {
-	s.t.Helper()
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if s.api != nil {
-		s.api.check(s.t, request.Method, request.URL.Path, response.StatusCode, content)
-	}
-	return answer{status: response.StatusCode, header: response.Header, body: content}
-}
-
-// want sends a request as an administrator and insists on the answer's status.
-func (s *service) want(status int, method, path string, body []byte) answer {
-	s.t.Helper()
-	got := s.do(method, "/api/v2"+path, adminKey, body)
-	if got.status != status {
-		s.t.Fatalf("%s %s: status %d, want %d: %s", method, path, got.status, status, got.body)
-	}
-	return got
-}
-
-// text decodes a bare JSON string.
-func (a answer) text(t *testing.T) string {
-	t.Helper()
-	var text string
-	a.decode(t, &text)
-	return text
-}
-
-func (a answer) decode(t *testing.T, into any) {
-	t.Helper()
-	if err := json.Unmarshal(a.body, into); err != nil {
-		t.Fatalf("decode %s: %v", a.body, err)
-	}
-}
-
-// problem decodes an error.
-func (a answer) problem(t *testing.T) (message string, errors map[string]string) {
-	t.Helper()
-	var body struct {
-		Message string
-		Errors  map[string]string
-	}
-	a.decode(t, &body)
-	return body.Message, body.Errors
 }
 
 // in is the service for a subtest: what it finds is reported there.

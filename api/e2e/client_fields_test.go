@@ -1,8 +1,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -131,53 +129,6 @@ func clientReadsEach(t *testing.T, resource string, list any) []any {
 		clientReads(t, resource, item)
 	}
 	return items
-}
-
-func jsonType(value any) string {
-	switch value.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "bool"
-	case float64, json.Number:
-		return "number"
-	case string:
-		return "string"
-	case []any:
-		return "array"
-	default:
-		return "object"
-	}
-}
-
-func asJSON(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
-	return string(text[:min(len(text), 500)])
-}
-
-// lookup walks into a decoded value: names of members, numbers of items.
-func lookup(t *testing.T, value any, path ...any) any {
-	t.Helper()
-	for _, step := range path {
-		switch step := step.(type) {
-		case string:
-			members, ok := value.(map[string]any)
-			if !ok {
-				t.Fatalf("%v: no object at %q: %s", path, step, asJSON(value))
-			}
-			value = members[step]
-		case int:
-			items, ok := value.([]any)
-			if !ok || step >= len(items) {
-				t.Fatalf("%v: no item %d: %s", path, step, asJSON(value))
-			}
-			value = items[step]
-		}
-	}
-	return value
 }
 
 // clientReadsTrail checks everything the client prints of a trail.
