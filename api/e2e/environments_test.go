@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -262,7 +263,7 @@ func TestListedEnvironmentsHaveWhatClientsRead(t *testing.T) {
 			s := s.in(t)
 			one := s.read(s.environmentsPath() + "/" + name)
 			clientReads(t, "environment", one)
-			if listed := lookup(t, page, "environments", i); asJSON(listed) != asJSON(one) {
+			if listed := lookup(t, page, "environments", i); !reflect.DeepEqual(listed, one) {
 				t.Errorf("%s is listed as %s, read as %s", name, asJSON(listed), asJSON(one))
 			}
 		})

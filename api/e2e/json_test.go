@@ -7,6 +7,7 @@ import (
 	"testing"
 )
 
+// jsonType names the kind of a decoded value.
 func jsonType(value any) string {
 	switch value.(type) {
 	case nil:
@@ -24,6 +25,7 @@ func jsonType(value any) string {
 	}
 }
 
+// asJSON is a value as JSON for messages, cut off after 500 bytes.
 func asJSON(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -32,7 +34,7 @@ func asJSON(value any) string {
 	return string(text[:min(len(text), 500)])
 }
 
-// lookup walks into a decoded value: names of members, numbers of items.
+// lookup follows a path into a decoded value: names of members and indexes of items.
 func lookup(t *testing.T, value any, path ...any) any {
 	t.Helper()
 	for _, step := range path {
@@ -54,7 +56,7 @@ func lookup(t *testing.T, value any, path ...any) any {
 	return value
 }
 
-// column lists a member of each item.
+// column joins a member of each item of a list by blanks.
 func column(t *testing.T, list any, member string) string {
 	t.Helper()
 	var values []string
