@@ -11,7 +11,8 @@ import (
 
 func (s *service) allowlistsPath() string { return "/allowlists/" + s.org }
 
-// allowanceBody is the body that permits what serverReport calls name.
+// allowanceBody is the body of a permission for the artifact that serverReport reports
+// under a name.
 func allowanceBody(name, why string) string {
 	return fmt.Sprintf(`{"artifact_name":%q,"artifact_fingerprint":%q,"description":%q}`, name, evidence.HashAPIKey(name), why)
 }
@@ -24,7 +25,7 @@ func (s *service) allowArtifact(environment, name, why string) {
 	}
 }
 
-// allowlistLines gives a line for each entry.
+// allowlistLines reads the allow list, with a line for each entry.
 func (s *service) allowlistLines() string {
 	s.t.Helper()
 	lines := ""

@@ -11,10 +11,10 @@ import (
 	"attestry/evidence"
 )
 
-// padHex fills up hex digits to a length.
+// padHex appends zeros to hexadecimal digits, up to a length.
 func padHex(start string, length int) string { return start + strings.Repeat("0", length-len(start)) }
 
-// history lists the events of an artifact's history.
+// history returns the events of an artifact's history, which must be in the order of time.
 func history(t *testing.T, artifact any) string {
 	t.Helper()
 	events := clientReadsEach(t, "history", lookup(t, artifact, "history"))
@@ -179,7 +179,7 @@ trail:
 	s.attestGeneric("t", "review", true, "")
 	const events = "Artifact created test evidence received test evidence received scan evidence received"
 	want("COMPLIANT", "All attestations are compliant", events)
-	// What is attested of others is not of this one.
+	// Attestations of another artifact do not count for this one.
 	s.reportArtifact("build", "t", "app", newFingerprint, secondCommit)
 	s.attestGeneric("t", "test", false, `,"artifact_fingerprint":"`+newFingerprint+`"`)
 	s.attestGeneric("t", "scan", false, `,"target_artifacts":["app"],"git_commit_info":{"sha1":"`+secondCommit+`"}`)
@@ -231,9 +231,9 @@ func TestHistoryHasEveryAttestationInOrder(t *testing.T) {
 	}
 }
 
-// TestArtifactsDroppedFromTheirSlotCostNoMore reads many artifacts of one name that
-// their slot had to drop: their attestations are read by two commands for all of them, one
-// for those by fingerprint and one for those by name.
+// TestArtifactsDroppedFromTheirSlotCostNoMore reads many artifacts of one name, of
+// which their slot keeps the latest only: two commands read the attestations of all others,
+// one of those by fingerprint and one of those by name.
 func TestArtifactsDroppedFromTheirSlotCostNoMore(t *testing.T) {
 	s, counting := startCounting(t, options{withoutWorker: true, stoppedAt: noonOf30March})
 	commands := func(path string) int {
@@ -439,7 +439,7 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 	s.reportServer("beta", "db")
 	s.reportServer("beta", "db", "web")
 	var got any
-	// A worker settles what has begun to run after it has answered the report.
+	// A worker records what has begun to run after the report is answered.
 	eventually(t, "the artifact runs in two environments", func() bool {
 		got = s.read("/artifacts/" + s.org + "/build/fingerprint/" + fingerprint)
 		return len(lookup(t, got, "running").([]any)) == 2

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// populateAttestations makes attestations of two flows, in an order that tests know, and
-// advances the clock after each.
+// populateAttestations creates attestations of two flows in a fixed order, and advances
+// the clock after each.
 func (s *service) populateAttestations(gap time.Duration) {
 	s.t.Helper()
 	post := func(flow, kind, name, members string) {

@@ -57,7 +57,7 @@ func (s *service) attestCustom(status int, kind, data string) answer {
 		fmt.Sprintf(`{"attestation_name":"custom","type_name":%q,"attestation_data":%s}`, kind, data))
 }
 
-// verdictOf attests and tells what the type made of it.
+// verdictOf sends an attestation of a custom type and returns the verdict.
 func (s *service) verdictOf(kind, data string) bool {
 	s.t.Helper()
 	s.attestCustom(http.StatusCreated, kind, data)

@@ -17,7 +17,7 @@ const (
 	secondCommit        = "2222222222222222222222222222222222222222"
 )
 
-// trailPath is where the attestations of a trail of the flow `build` are.
+// trailPath is the address of the attestations of a trail of the flow `build`.
 func (s *service) trailPath(trail string) string {
 	return "/attestations/" + s.org + "/build/trail/" + trail
 }
@@ -28,13 +28,13 @@ func (s *service) postAttestation(status int, trail, kind, data string, files ..
 	return s.wantForm(status, http.MethodPost, s.trailPath(trail)+"/"+kind, data, files...)
 }
 
-// attestGeneric sends a generic attestation, with further members behind its verdict.
+// attestGeneric sends a generic attestation. Further members begin with a comma.
 func (s *service) attestGeneric(trail, name string, compliant bool, more string) {
 	s.t.Helper()
 	s.postAttestation(http.StatusCreated, trail, "generic", fmt.Sprintf(`{"attestation_name":%q,"is_compliant":%t%s}`, name, compliant, more))
 }
 
-// listAttestations reads a bare list of attestations.
+// listAttestations reads a list of attestations that has no pages.
 func (s *service) listAttestations(path string) []any {
 	s.t.Helper()
 	list, ok := s.read(path).([]any)
@@ -70,7 +70,7 @@ func digestOf(content string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// wantInvalid insists on one finding of a refused form.
+// wantInvalid sends an attestation that must be refused with a text for a field.
 func (s *service) wantInvalid(kind, data, field, text string) {
 	s.t.Helper()
 	message, errors := s.postAttestation(http.StatusBadRequest, "t", kind, data).problem(s.t)

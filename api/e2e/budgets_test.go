@@ -44,7 +44,8 @@ func (s *service) metric(name string) float64 {
 	return 0
 }
 
-// attestLarge attests under a name, with so much data, by the numbers from one up to another.
+// attestLarge sends attestations of a name, numbered from one number up to another, each
+// with so many bytes of data.
 func (s *service) attestLarge(flow, trail, name string, from, to, size int) {
 	s.t.Helper()
 	for i := from; i < to; i++ {
@@ -153,7 +154,10 @@ func TestListsOfManyBatchesAreComplete(t *testing.T) {
 	s.createFlow("flow", yamlFile("version: 1"))
 	for i := range 30 {
 		trail := fmt.Sprintf("t%02d", i)
-		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/"+s.flowWith(i), `{"name":"`+trail+`","user_data":{"heavy":"`+heavy+`"}}`)
+		if i%3 == 0 {
+			s.createFlow(fmt.Sprintf("flow-%02d", i), yamlFile("version: 1\n#"+strings.Repeat(fmt.Sprint(i%10), 60_000)))
+		}
+		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/flow", `{"name":"`+trail+`","user_data":{"heavy":"`+heavy+`"}}`)
 		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/flow",
 			[]byte(strings.Replace(string(artifactReport("t00", fmt.Sprintf("app%d", i%4), padHex(fmt.Sprintf("abc%02d", i), 64), pipelineCommit)),
 				`{"fingerprint"`, `{"user_data":{"heavy":"`+heavy+`"},"fingerprint"`, 1)))
@@ -220,15 +224,6 @@ func TestListsOfManyBatchesAreComplete(t *testing.T) {
 	}
 }
 
-// flowWith makes one flow beside the first, with a large template, for each third trail.
-func (s *service) flowWith(i int) string {
-	s.t.Helper()
-	if i%3 == 0 {
-		s.createFlow(fmt.Sprintf("flow-%02d", i), yamlFile("version: 1\n#"+strings.Repeat(fmt.Sprint(i%10), 60_000)))
-	}
-	return "flow"
-}
-
 func TestListsLeaveOutLongTemplatesAndSchemas(t *testing.T) {
 	t.Parallel()
 	s := share(t)
@@ -284,8 +279,7 @@ func largeReport(size int) []byte {
 	return []byte(body.String())
 }
 
-// send sends a report as a snapshotter and returns the status of the answer. It may be
-// called by any goroutine.
+// sendReport sends a report as a snapshotter. It may be called by any goroutine.
 func (s *service) sendReport(environment string, body []byte) (status int, retryAfter string, err error) {
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPut,
 		s.URL+"/api/v2/environments/"+s.org+"/"+environment+"/report/K8S", bytes.NewReader(body))
@@ -389,7 +383,7 @@ func TestWaitingReportUsesNoMemory(t *testing.T) {
 	}
 }
 
-// sendHalfReport sends so many bytes of a report without length, and no end.
+// sendHalfReport sends so many bytes of a report in chunks, and neither the rest nor an end.
 func (s *service) sendHalfReport(environment string, size int) net.Conn {
 	s.t.Helper()
 	conn, err := new(net.Dialer).DialContext(s.t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))

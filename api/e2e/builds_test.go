@@ -11,7 +11,8 @@ import (
 	"attestry/evidence"
 )
 
-// listBuilds gives the first digits of what was built, by the names that it is made of.
+// listBuilds lists the builds that a query finds, each by the one of the names whose
+// fingerprint it has.
 func (s *service) listBuilds(query string, names ...string) string {
 	s.t.Helper()
 	words := []string{}

@@ -29,7 +29,7 @@ func (s *service) damagedReads(store string) float64 {
 	return 0
 }
 
-// requestRange sends a request of a reader with or without a range.
+// requestRange sends a request as a reader, with a Range header unless that is empty.
 func (s *service) requestRange(method, address, span string) answer {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+"/api/v2"+address, nil)
@@ -103,7 +103,7 @@ func TestLostEmptyEvidenceIsNotSent(t *testing.T) {
 	}
 }
 
-// objectFile is where the embedded engine keeps an object of the organization.
+// objectFile is the path of the file in which the embedded engine keeps an object.
 func (s *service) objectFile(sum string) string {
 	s.t.Helper()
 	return filepath.Join(s.Process.Settings.Stores.Objects.Path, storage.ObjectKey(s.orgID(), sum))

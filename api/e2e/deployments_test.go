@@ -13,11 +13,11 @@ import (
 	"attestry/evidence"
 )
 
-// commitOf makes up the commit that an artifact is built of.
+// commitOf is a commit made up from the name of an artifact.
 func commitOf(name string) string { return evidence.HashAPIKey("commit of " + name)[:40] }
 
-// reportBuild reports what serverReport calls name to a flow: from a repository at GitHub
-// with the given name and id, of a commit that was made an hour ago.
+// reportBuild reports the artifact that serverReport reports under a name to a flow, built
+// an hour ago from a repository at GitHub.
 func (s *service) reportBuild(organization, flow, slot, name, repo, id string) {
 	s.t.Helper()
 	s.reportBuildFrom(organization, flow, slot, name,
@@ -40,7 +40,7 @@ func (s *service) repoID(organization, id string) string {
 	return lookup(s.t, s.listRepos(organization, "?repo_id="+id), 0, "id").(string)
 }
 
-// listDeployments gives a word for each deployment of a page: what was deployed where.
+// listDeployments lists the deployments of a page as artifact@environment#snapshot.
 func (s *service) listDeployments(path string) string {
 	s.t.Helper()
 	words := []string{}
@@ -309,7 +309,7 @@ func TestDeploymentsAreFilteredByEnvironmentAndRepository(t *testing.T) {
 	s.want(http.StatusBadRequest, http.MethodGet, path+"?env_name=%00", nil)
 }
 
-// sorted orders what was deployed at one time, which has no order of its own.
+// sorted puts deployments of one time in order, which have none in the answer.
 func sorted(words []string) []string {
 	sorted := slices.Clone(words)
 	slices.Sort(sorted)
@@ -353,7 +353,7 @@ func TestDeploymentOfTwoRepositoriesShowsTheProvenanceOfEach(t *testing.T) {
 			}
 		})
 	}
-	// As such it was deployed once, by the flow that built it.
+	// The list of the organization has it once, with the flow that built it.
 	all := lookup(t, s.read("/deployments/"+s.org), "deployments").([]any)
 	if len(all) != 1 || lookup(t, all[0], "artifact", "flow_name") != "web-ci" {
 		t.Errorf("listed %s", asJSON(all))
@@ -408,7 +408,7 @@ func TestArtifactWithoutProvenanceIsDeployed(t *testing.T) {
 			t.Errorf("%s of an unknown artifact is %v", member, value)
 		}
 	}
-	// Once a flow tells of it, it is deployed since it began to run.
+	// Once a flow reports it, it is a deployment of the time at which it began to run.
 	s.reportBuild(s.org, "web-ci", "web", "intruder", "acme/web", "1")
 	s.reportServer("prod", "intruder")
 	for _, path := range []string{"/deployments/" + s.org, "/repos/" + s.org + "/" + s.repoID(s.org, "1") + "/deployments"} {
@@ -689,7 +689,7 @@ func TestDeploymentAndBuildListsCostTheSameHoweverMany(t *testing.T) {
 	}
 	commands := func(path string) int {
 		least := -1
-		// What goes on beside the requests takes commands too, now and then.
+		// Background work takes commands too: the least counts.
 		for range 5 {
 			counting.Reset()
 			s.read(path)

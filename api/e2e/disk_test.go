@@ -23,7 +23,7 @@ const (
 	objectsFull  = "The object store cannot be written to: the disk is full."
 )
 
-// readinessReasons are those that /readyz gives for what is not ready, by name.
+// readinessReasons are the reasons that /readyz gives, by the name of the dependency.
 func (s *service) readinessReasons() map[string]string {
 	s.t.Helper()
 	recorder := httptest.NewRecorder()

@@ -35,13 +35,13 @@ type operation struct {
 
 const documentURL = "attestry://openapi.json"
 
-// cachedDocument reads the document of the first service; that of the others is the same.
+// cachedDocument is the document of the first service; that of the others is the same.
 var cachedDocument struct {
 	mu       sync.Mutex
 	document *document
 }
 
-// openAPI returns the document of a service.
+// openAPI returns the document, read from a service when it is first asked for.
 func openAPI(service string) (*document, error) {
 	cachedDocument.mu.Lock()
 	defer cachedDocument.mu.Unlock()
@@ -124,7 +124,7 @@ func (d *document) operationAt(method, path string) *operation {
 	return best
 }
 
-// verbatimMembers are the members that hold what a client sent, as it sent it.
+// verbatimMembers hold what a client sent, as it sent it.
 var verbatimMembers = []string{"user_data", "attestation_data", "annotations", "junit_results", "pull_requests", "sonar_results"}
 
 // checkPrecision fails the test when an answer has a number of more than six decimals:

@@ -107,7 +107,7 @@ func assertAuditRow(t *testing.T, row map[string]string, event any) {
 	}
 }
 
-// cell is a value as a cell has it.
+// cell is a value as the audit log writes it.
 func cell(value any) string {
 	if value == nil {
 		return ""

@@ -18,14 +18,14 @@ func (s *service) diff(first, second string) any {
 	return s.read("/env-diff/" + s.org + "?snappish1=" + url.QueryEscape(first) + "&snappish2=" + url.QueryEscape(second))
 }
 
-// namesInDiff lists the names of a part of a diff.
+// namesInDiff lists the names of the artifacts in a part of a diff.
 func namesInDiff(t *testing.T, diff any, part string) string {
 	t.Helper()
 	return strings.ReplaceAll(column(t, lookup(t, diff, part, "artifacts"), "name"), "/opt/", "")
 }
 
-// instancesReport is a report of a server on which files run in several instances each,
-// the youngest of which is as old as they are many.
+// instancesReport is a report of a server with so many instances of each file, created a
+// second after one another.
 func instancesReport(files map[string]int) []byte {
 	var artifacts []string
 	for name, count := range files {

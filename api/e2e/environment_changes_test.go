@@ -31,7 +31,7 @@ func jsonList(texts []string) string {
 	return "[" + strings.Join(quoted, ",") + "]"
 }
 
-// changeEnvironment does a write to an environment that must succeed.
+// changeEnvironment sends a change of an environment, which must succeed.
 func (s *service) changeEnvironment(method, path, body string) {
 	s.t.Helper()
 	if got := s.want(http.StatusOK, method, s.environmentsPath()+path, []byte(body)).text(s.t); got != "OK" {
@@ -49,7 +49,7 @@ func (s *service) archiveEnvironment(name string) {
 	s.changeEnvironment(http.MethodPut, "/"+name+"/archive", "null")
 }
 
-// listEnvironments gives the names of a list, and what is wrong with it fails.
+// listEnvironments lists the names of the environments that a query finds.
 func (s *service) listEnvironments(query string) string {
 	s.t.Helper()
 	var bodies []environmentBody
@@ -165,7 +165,7 @@ func TestMembersAreLookedUpTogether(t *testing.T) {
 		s.listEnvironments("")
 		return counting.Snapshot().Commands()
 	}
-	// What goes on beside the requests may take a few.
+	// Background work may take a few commands.
 	if few, many := commands(members[:1]), commands(members); many > few+10 || few == 0 {
 		t.Errorf("%d commands for one member, %d for fifty", few, many)
 	}
@@ -544,8 +544,7 @@ func TestArtifactsDoNotRunInArchivedEnvironments(t *testing.T) {
 	if running, exited := fmt.Sprint(lookup(t, found, "running_in")), fmt.Sprint(lookup(t, found, "exited_from")); running != "[gamma]" || exited != "[]" {
 		t.Errorf("searched: runs in %s, exited from %s", running, exited)
 	}
-	// What began to run first in the environment that had the name tells no lead
-	// time of the one that has it now.
+	// A new environment of the same name does not get the lead times of the archived one.
 	s.createEnvironment("prod", evidence.Server)
 	if times := lookup(t, s.read(path), "build_lead_times").(map[string]any); len(times) != 1 || times["gamma"] == nil {
 		t.Errorf("lead times %v", times)
@@ -645,7 +644,7 @@ func TestRolesDecideOnChangesOfEnvironments(t *testing.T) {
 }
 
 // TestRevivedMemberTakesItsPlaceInALogicalEnvironment does what Terraform does with a
-// member that has to be made anew: the list of the logical environment is the same.
+// member that it archives and creates again: the list of the logical environment is the same.
 func TestRevivedMemberTakesItsPlaceInALogicalEnvironment(t *testing.T) {
 	t.Parallel()
 	s := share(t)

@@ -14,8 +14,8 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// reportFromRepo reports what serverReport calls name to a flow, as made from a commit of a
-// repository.
+// reportFromRepo reports the artifact that serverReport reports under a name to a flow,
+// built from a commit of a repository.
 func (s *service) reportFromRepo(flow, name, commit, repository string) {
 	s.t.Helper()
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/"+flow, fmt.Appendf(nil,
@@ -25,8 +25,8 @@ func (s *service) reportFromRepo(flow, name, commit, repository string) {
 		commit, repository, repository, "https://github.com/"+repository))
 }
 
-// listEvents gives an entry for each event that a query finds: what happened to which
-// artifact in which snapshot. All are checked for what clients read.
+// listEvents lists the events that a query finds as "artifact type #snapshot", and checks
+// what clients read of each.
 func (s *service) listEvents(environment, query string) []string {
 	s.t.Helper()
 	told := []string{}
@@ -132,7 +132,7 @@ func TestEventLogShowsNewProvenanceInSingularAndPlural(t *testing.T) {
 	}
 }
 
-// firstOfOctober is when the clock of tests of the event log stands.
+// firstOfOctober is when the clock of tests of the event log starts.
 var firstOfOctober = time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)
 
 // runFiveVersions makes an environment run v1 to v5 one after the other, and advances
@@ -145,7 +145,7 @@ func (s *service) runFiveVersions(gap time.Duration) {
 	}
 }
 
-// versionEvents lists what becomes of the versions from the last snapshot to the first.
+// versionEvents are the events of runFiveVersions from the last snapshot to the first.
 func versionEvents(last, first int) []string {
 	told := []string{}
 	for n := last; n >= first; n-- {
@@ -274,7 +274,7 @@ func TestEventPagesHaveTotalsAndLinks(t *testing.T) {
 	}
 }
 
-// queryForPage is a query for another page.
+// queryForPage is a query with another number of the page.
 func queryForPage(t *testing.T, query string, page int) string {
 	t.Helper()
 	values, err := url.ParseQuery(strings.TrimPrefix(query, "?"))
@@ -425,8 +425,8 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	s.reportServer("edge", "gate")
 	s.clock.advance(time.Hour)
 	s.reportServer("host", "v6")
-	// All are told by the numbers of the logical environment: five snapshots of the host,
-	// one of the edge, the sixth of the host.
+	// The events have the numbers of the logical environment: five snapshots of the host, one
+	// of the edge, the sixth of the host.
 	want := slices.Concat([]string{"v5 exited #7", "v6 started-unknown #7", "gate started-unknown #6"}, versionEvents(5, 1))
 	s.wantEvents("all", "", want...)
 	s.wantEvents("all", "?page=2&per_page=3", want[3:6]...)
@@ -463,13 +463,13 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 			t.Errorf("%s is told of in %s, want %s", name, members[name], want)
 		}
 	}
-	// What happened is told once in the history of an artifact.
+	// The history of an artifact has the event once.
 	if happened := history(t, s.read("/artifacts/"+s.org+"/ci/fingerprint/"+evidence.HashAPIKey("gate"))); happened != "Artifact created Started running in edge#1 environment" {
 		t.Errorf("history %q", happened)
 	}
 }
 
-// TestEventLogHidesUnfinishedSnapshots looks at an environment whose worker
+// TestEventLogHidesUnfinishedSnapshots reads an environment whose worker
 // died between a snapshot and the last of its events.
 func TestEventLogHidesUnfinishedSnapshots(t *testing.T) {
 	t.Parallel()
@@ -496,8 +496,8 @@ func TestEventLogHidesUnfinishedSnapshots(t *testing.T) {
 	}
 }
 
-// storeEvents gives an environment a log of count events, ten to a snapshot, and a
-// repository that all of them concern.
+// storeEvents stores a log of count events, ten to a snapshot, which are all of one
+// repository.
 func (s *service) storeEvents(environment string, count int64) {
 	s.t.Helper()
 	s.reportFromRepo("ci", "known", firstCommit, "acme/known")
@@ -532,7 +532,7 @@ func TestFarPagesOfALongLogCostNoMoreThanTheFirst(t *testing.T) {
 	s.storeEvents("host", count)
 	commands := func(s *service, query string, first int) int {
 		s.t.Helper()
-		// What goes on beside the requests may take a few: the least counts.
+		// Background work may take a few commands: the least counts.
 		least := math.MaxInt
 		for range 3 {
 			counting.Reset()

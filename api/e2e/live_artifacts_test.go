@@ -11,8 +11,8 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// listLiveArtifacts gives a word for each artifact of a repository that runs, by the names of the
-// environments.
+// listLiveArtifacts lists the running artifacts of a repository as
+// artifact@environment#snapshot.
 func (s *service) listLiveArtifacts(path string) string {
 	s.t.Helper()
 	got := s.read("/repos/" + s.org + "/live-artifacts/" + path)
@@ -74,7 +74,7 @@ func TestLiveArtifactsAreTheRunningOnesOfARepository(t *testing.T) {
 	if snapshot := s.followLink(entry, "_links", "snapshot", "href"); lookup(t, snapshot, "index") != 2.0 {
 		t.Errorf("its snapshot is %s", asJSON(snapshot))
 	}
-	// The latest snapshot counts, be it of something else.
+	// The snapshot is the latest one, also if another artifact changed in it.
 	s.reportServer("beta", "web-1", "web-3")
 	s.wantLiveArtifacts("acme%2Fweb", "web-3@beta#3 web-1@beta#3 web-2@prod#4")
 }

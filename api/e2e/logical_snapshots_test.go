@@ -19,7 +19,7 @@ import (
 	"attestry/tasks/snapshot"
 )
 
-// runningNames are the names of what runs by a snapshot, in order.
+// runningNames are the sorted names of the artifacts that run.
 func (b snapshotBody) runningNames() string {
 	var names []string
 	for _, artifact := range b.Artifacts {
@@ -31,7 +31,7 @@ func (b snapshotBody) runningNames() string {
 	return strings.Join(names, " ")
 }
 
-// discardSettled hears of nothing that has settled.
+// discardSettled ignores which environments have settled.
 type discardSettled struct{}
 
 func (discardSettled) Settled(context.Context, string) {}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// namedOperation is an operation that takes a name into the store.
+// namedOperation is an operation that stores a name.
 type namedOperation struct {
 	operation string // method and path in the OpenAPI document
 	location  string // of the name in the findings

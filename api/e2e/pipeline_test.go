@@ -13,7 +13,7 @@ import (
 	"attestry/scripts/fixtures"
 )
 
-// The names and digests of the story. The intruder is built on a branch.
+// The commits and fingerprints of the pipeline. The second artifact is built on a branch.
 const (
 	pipelineCommit = "e4757683b74df7033c95aa544a7824b395c2f8bb"
 	branchCommit   = "30dffd09c3f896a322c65029247abcea3019c43a"
@@ -44,7 +44,8 @@ const commitInfo = `{"sha1":"` + pipelineCommit + `","message":"Change the butto
 
 const repoInfo = `{"name":"acme/cli","id":"290597708","url":"https://github.com/acme/cli","provider":"github"}`
 
-// attestCLI sends an attestation as the client does and insists that it is taken.
+// attestCLI sends an attestation to a trail of the flow cli-ci, as the client does. It must
+// be accepted.
 func (s *service) attestCLI(trail, kind, data string, files ...part) {
 	s.t.Helper()
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/cli-ci/trail/"+trail+"/"+kind, data, files...)
@@ -109,7 +110,7 @@ func TestPipelineIsReportedAndReadBack(t *testing.T) {
 	s.attestCLI(pipelineCommit, "system", `{"attestation_name":"risk","type_name":"decision","control":"CTRL-1","attestation_data":{"is_compliant":true},"user_data":{}}`)
 	s.wantStatus("COMPLIANT", "COMPLIANT")
 
-	// What nobody asked for counts once it is bad, and no more once it is good.
+	// An attestation that is not required counts while it is not compliant.
 	s.attestCLI(pipelineCommit, "generic", `{"attestation_name":"manual","is_compliant":false,"user_data":{"who":["me"]},"annotations":{"ticket":"A-1"},"external_urls":{"ci":{"href":"https://ci.example.com/1"}}}`)
 	s.wantStatus("NON-COMPLIANT", "NON-COMPLIANT")
 	s.attestCLI(pipelineCommit, "generic", `{"attestation_name":"manual","is_compliant":true,"user_data":{}}`)
@@ -126,7 +127,7 @@ func TestPipelineIsReportedAndReadBack(t *testing.T) {
 	s.wantPipelineReadBack()
 }
 
-// wantStatus insists on what the trail and its artifact have come to.
+// wantStatus checks the states of the trail and of its artifact.
 func (s *service) wantStatus(trail, artifact string) {
 	s.t.Helper()
 	got := s.read("/trails/" + s.org + "/cli-ci/" + pipelineCommit)

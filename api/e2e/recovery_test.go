@@ -19,8 +19,8 @@ import (
 	worker "attestry/worker/server"
 )
 
-// dyingWorker turns this test binary into a worker process that is killed when it
-// is about to commit a snapshot.
+// dyingWorker is the variable of the environment that turns this test binary into a worker
+// process, which is killed when it is about to commit a snapshot.
 const dyingWorker = "ATTESTRY_TEST_DYING_WORKER"
 
 const acceptedText = "report accepted, it will be processed"
@@ -123,7 +123,7 @@ func (s *service) runDyingWorker() {
 	}
 }
 
-// work is the worker process that gets killed.
+// work runs the worker process that gets killed.
 func work() {
 	if err := workUntilKilled(); err != nil {
 		fmt.Println(err)

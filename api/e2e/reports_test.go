@@ -20,7 +20,7 @@ func (s *service) report(status int, environment, kind, body string) answer {
 	return s.want(status, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/"+kind, []byte(body))
 }
 
-// runningNamed finds the artifacts of a snapshot that have a name and run.
+// runningNamed returns the artifacts of a name that run.
 func (b snapshotBody) runningNamed(name string) []map[string]any {
 	var found []map[string]any
 	for _, artifact := range b.Artifacts {
@@ -31,7 +31,7 @@ func (b snapshotBody) runningNamed(name string) []map[string]any {
 	return found
 }
 
-// fingerprints tells which run under each name.
+// fingerprints are those that run, by name.
 func (b snapshotBody) fingerprints() map[string]string {
 	running := map[string]string{}
 	for _, artifact := range b.Artifacts {
@@ -47,9 +47,8 @@ func reportOf(digests, members string) string {
 	return `{"artifacts":[{"digests":` + digests + `,"creationTimestamp":1632122962` + members + `}]}`
 }
 
-// reportType is an operation that takes reports, with the type of an environment that
-// takes them, what an artifact tells beside what every one does, and how it is
-// shown.
+// reportType is an operation that takes reports: the type of environments that take them,
+// members of an artifact beside those of all types, and the contexts that snapshots show.
 type reportType struct {
 	kind        string
 	environment evidence.EnvironmentType

@@ -11,8 +11,7 @@ import (
 	"attestry/evidence"
 )
 
-// reportRepo reports a repository to an organization, in the way that reports do, and
-// returns its internal id.
+// reportRepo reports a repository along with an artifact and returns its internal id.
 func (s *service) reportRepo(organization, name, provider, id, more string) string {
 	s.t.Helper()
 	info := fmt.Sprintf(`{"name":%q,"url":"https://%s.example.com/%s","provider":%q,"id":%q%s}`, name, provider, name, provider, id, more)

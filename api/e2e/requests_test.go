@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// answer is what came back of a request.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	header http.Header
@@ -54,7 +54,7 @@ func (s *service) exchange(request *http.Request) answer {
 	return answer{status: response.StatusCode, header: response.Header, body: content}
 }
 
-// want sends a request as an administrator and insists on the answer's status.
+// want sends a request as an administrator, which must be answered with the status.
 func (s *service) want(status int, method, path string, body []byte) answer {
 	s.t.Helper()
 	got := s.do(method, "/api/v2"+path, adminKey, body)
@@ -90,7 +90,7 @@ func (a answer) problem(t *testing.T) (message string, errors map[string]string)
 	return body.Message, body.Errors
 }
 
-// read answers a GET, decoded.
+// read sends a GET, which must succeed, and decodes the answer.
 func (s *service) read(path string) any {
 	s.t.Helper()
 	var value any
@@ -106,7 +106,7 @@ func (s *service) wantError(status int, message, method, path, body string) {
 	}
 }
 
-// wantMessage insists on the sentence of an error.
+// wantMessage checks the message of an error.
 func wantMessage(t *testing.T, got answer, want string) {
 	t.Helper()
 	if message, _ := got.problem(t); message != want {
@@ -114,7 +114,7 @@ func wantMessage(t *testing.T, got answer, want string) {
 	}
 }
 
-// wantUnavailable insists on 503 with a message and when to come back.
+// wantUnavailable checks for the status 503, a message and a Retry-After header.
 func wantUnavailable(t *testing.T, got answer, message string) {
 	t.Helper()
 	wantMessage(t, got, message)
@@ -123,13 +123,13 @@ func wantUnavailable(t *testing.T, got answer, message string) {
 	}
 }
 
-// part is a file of a form, as the client sends it.
+// part is a file of a form.
 type part struct {
 	field, filename, contentType string
 	content                      []byte
 }
 
-// form sends a form: its data first, under the given name, then files.
+// form sends a form: the data under a name first, unless that is empty, then files.
 func (s *service) form(method, path, key, name, data string, files ...part) answer {
 	s.t.Helper()
 	var body bytes.Buffer
@@ -150,7 +150,7 @@ func (s *service) form(method, path, key, name, data string, files ...part) answ
 	return s.sendForm(method, path, key, writer.FormDataContentType(), &body)
 }
 
-// sendForm sends a form that is made already.
+// sendForm sends a form that is encoded already.
 func (s *service) sendForm(method, path, key, contentType string, body io.Reader) answer {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+"/api/v2"+path, body)
@@ -160,8 +160,8 @@ func (s *service) sendForm(method, path, key, contentType string, body io.Reader
 	return s.exchange(request)
 }
 
-// wantForm is form by the administrator, with data_json, and insists on the
-// status.
+// wantForm sends a form with data_json as an administrator, which must be answered with
+// the status.
 func (s *service) wantForm(status int, method, path, data string, files ...part) answer {
 	s.t.Helper()
 	got := s.form(method, path, adminKey, "data_json", data, files...)

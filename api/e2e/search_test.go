@@ -12,7 +12,7 @@ import (
 	"attestry/storage"
 )
 
-// search is what a search has found, and what it has resolved to in a line.
+// search returns the artifacts that a search finds and, in a line, what it resolves to.
 func (s *service) search(value string) (artifacts any, resolved string) {
 	s.t.Helper()
 	found := s.read("/search/" + s.org + "/sha/" + value)
@@ -80,7 +80,7 @@ func TestSearchFindsWhatRunsWithoutProvenance(t *testing.T) {
 	s.createEnvironment("prod", evidence.Server)
 	s.reportServer("prod", "web", "intruder")
 	var found any
-	// A worker settles what has begun to run after it has answered the report.
+	// A worker records what has begun to run after the report is answered.
 	eventually(t, "what runs is found", func() bool {
 		return s.do(http.MethodGet, "/api/v2/search/"+s.org+"/sha/"+unknown[:10], adminKey, nil).status == http.StatusOK
 	})
@@ -138,7 +138,7 @@ func TestBadSearchesAreRefused(t *testing.T) {
 	}
 }
 
-// commandCounter notes which collections of evidence a service reads.
+// commandCounter records which collections of evidence a service reads.
 type commandCounter struct {
 	storage.Documents
 	mu    sync.Mutex

@@ -20,8 +20,8 @@ import (
 	"attestry/storage"
 )
 
-// The keys of the organization that tests work in, one per role, and that of a
-// stranger.
+// The keys of users in each role of the test's organization, of a stranger, and one that has
+// expired.
 const (
 	adminKey       = "key-of-the-administrator"
 	memberKey      = "key-of-the-member"
@@ -38,7 +38,7 @@ func userOf(key string) string { return cmp.Or(strings.TrimPrefix(key, "key-of-t
 type service struct {
 	*instance.Instance
 	t *testing.T
-	// org is the organization that the test works in, and public one that everybody may read.
+	// org is the name of the test's organization, public that of one that everybody may read.
 	org, public string
 	log         *logBuffer
 	clock       *fakeClock
@@ -63,7 +63,7 @@ type options struct {
 	stoppedAt time.Time
 }
 
-// environ are the settings of the service that the options name.
+// environ are the settings of the options, as variables of the environment.
 func (o *options) environ() []string {
 	if o.memoryBudget == 0 {
 		return nil
@@ -134,7 +134,7 @@ func launch(ctx context.Context, o options) (*service, error) {
 	return s, nil
 }
 
-// stop ends the service and looks for secrets in all that it has logged.
+// stop ends the service. It is an error if a secret is in the log.
 func (s *service) stop() error {
 	err := s.Close()
 	written := s.log.String()
@@ -146,7 +146,7 @@ func (s *service) stop() error {
 	return err
 }
 
-// createOrganizations makes the organizations of the test, with users in each role.
+// createOrganizations creates the organizations of the test, with users in each role.
 func (s *service) createOrganizations(ctx context.Context) error {
 	user := func(name string, expires int64, secrets ...evidence.Secret) evidence.DeclaredUser {
 		declared := evidence.DeclaredUser{Name: name}
@@ -172,21 +172,24 @@ func (s *service) createOrganizations(ctx context.Context) error {
 	return err
 }
 
-// in is the service for a subtest: what it finds is reported there.
+// in is the service for a subtest, to which failures are reported.
 func (s *service) in(t *testing.T) *service {
 	within := *s
 	within.t = t
 	return &within
 }
 
-// caseName names the subtest of a request by its address, without what changes from run
-// to run and without signs that -run would take for those of a regular expression.
+var digest = regexp.MustCompile(`[0-9a-f]{40,}`)
+
+// caseName names the subtest of a request by its address: without what changes from run to
+// run, with digests of seven digits, and without the question mark, which has a meaning in
+// -run.
 func (s *service) caseName(address string) string {
 	name := strings.NewReplacer(s.URL, "", s.org, "org", s.public, "public", "?", " ").Replace(address)
 	return cmp.Or(strings.Trim(name, "/& "), "no query")
 }
 
-// createEnvironment makes an environment of the given type.
+// createEnvironment creates an environment of a type.
 func (s *service) createEnvironment(name string, kind evidence.EnvironmentType) {
 	s.t.Helper()
 	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org,
@@ -215,8 +218,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	eventuallyWithin(t, time.Minute, what, holds)
 }
 
-// eventuallyWithin waits for a condition, for a time in which only a fault can keep it from
-// coming true.
+// eventuallyWithin waits for a condition. The time is long enough for slow machines.
 func eventuallyWithin(t *testing.T, span time.Duration, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(span)

@@ -14,7 +14,7 @@ import (
 	"attestry/storage"
 )
 
-// noonOf30March is when the clock of the tests of provenance stands.
+// noonOf30March is when the clock of tests of provenance starts.
 var noonOf30March = time.Date(2026, time.March, 30, 12, 0, 0, 0, time.UTC)
 
 // reportFile reports a file of a server as an artifact of a flow, built from a commit of
@@ -29,7 +29,7 @@ func (s *service) reportFile(flow, name string) {
 		evidence.HashAPIKey(name), name, commit, commit, name, s.clock.read().Add(-time.Hour).Unix(), flow, commit, flow, flow, flow, commit, name))
 }
 
-// artifact finds the artifact of a file.
+// artifact returns the artifact of a file.
 func (b snapshotBody) artifact(t *testing.T, file string) map[string]any {
 	t.Helper()
 	for _, artifact := range b.Artifacts {
@@ -41,13 +41,13 @@ func (b snapshotBody) artifact(t *testing.T, file string) map[string]any {
 	return nil
 }
 
-// artifactID finds the id of an artifact's newest record in a flow.
+// artifactID is the id of an artifact's newest record in a flow.
 func (s *service) artifactID(flow, file string) string {
 	s.t.Helper()
 	return lookup(s.t, s.read("/artifacts/"+s.org+"/"+flow+"/fingerprint/"+evidence.HashAPIKey(file)), "id").(string)
 }
 
-// TestSnapshotShowsProvenance compares all that flows tell with
+// TestSnapshotShowsProvenance compares what snapshots show of flows with
 // docs/semantics.md 11.3.
 func TestSnapshotShowsProvenance(t *testing.T) {
 	t.Parallel()
@@ -152,7 +152,7 @@ func TestSnapshotShowsTheStateOfAnArtifactInItsFlow(t *testing.T) {
 	if state := lookup(t, s.getSnapshot("host", "2").artifact(t, "app-2"), "deployment_diff", "previous_artifact_compliance_state"); state != "NON-COMPLIANT" {
 		t.Errorf("the predecessor is %v", state)
 	}
-	// Nothing is known of the commit there.
+	// The record of the other flow has no commit.
 	other := lookup(t, first, "flows", 1)
 	if lookup(t, other, "git_commit") != evidence.NoCommit || lookup(t, other, "commit_url") != nil || lookup(t, other, "git_commit_info") != nil || lookup(t, other, "commit_lead_time") != nil {
 		t.Errorf("a record without a commit tells %v", other)
@@ -232,8 +232,8 @@ func startCounting(t *testing.T, o options) (*service, *storage.CountingDocument
 	return start(t, o), counting
 }
 
-// storeSnapshots puts snapshots into the store, one a minute until now, all with the same
-// artifacts, each of which comes from one of the flows.
+// storeSnapshots stores snapshots, one for each minute until now, all with the same
+// artifacts, each of which is of one of the flows.
 func (s *service) storeSnapshots(environment string, snapshots, artifacts int, flows ...string) {
 	s.t.Helper()
 	id := s.environmentID(environment)

@@ -10,8 +10,8 @@ import (
 	"attestry/storage"
 )
 
-// TestTemplatesOfEarlierVersionsStayValid stores templates that uploads may no longer
-// be.
+// TestTemplatesOfEarlierVersionsStayValid stores templates that would be refused as
+// uploads now.
 func TestTemplatesOfEarlierVersionsStayValid(t *testing.T) {
 	t.Parallel()
 	s := share(t)

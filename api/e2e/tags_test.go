@@ -127,7 +127,7 @@ func TestTagsAboveTheirLimitAreRefused(t *testing.T) {
 	}
 }
 
-// createRepo makes a repository and returns its inner id.
+// createRepo stores a repository and returns its internal id.
 func (s *service) createRepo() string {
 	s.t.Helper()
 	repo, err := s.Process.Store.Repos.Report(s.t.Context(), s.orgID(), evidence.RepoInfo{Name: "acme/web", URL: "https://git.example/acme/web"}, 1)
