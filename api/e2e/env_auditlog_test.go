@@ -238,11 +238,8 @@ func TestAuditLogEscapesFormulas(t *testing.T) {
 	s := share(t)
 	s.createEnvironment("prod", evidence.Docker)
 	for i, name := range []string{"=cmd()", "@SUM(A1)", "+1", "-1", "plain, \"quoted\"\nand broken"} {
-		t.Run(name, func(t *testing.T) {
-			s := s.in(t)
-			body := fmt.Appendf(nil, `{"artifacts":[{"digests":{%q:"%064x"},"creationTimestamp":1789000000}]}`, name, i+1)
-			s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/docker", body)
-		})
+		body := fmt.Appendf(nil, `{"artifacts":[{"digests":{%q:"%064x"},"creationTimestamp":1789000000}]}`, name, i+1)
+		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/docker", body)
 	}
 	s.wantAuditLog("prod", "?event_types=started", "'=cmd() started-unknown #1", "'@SUM(A1) started-unknown #2", "'+1 started-unknown #3",
 		"'-1 started-unknown #4", "plain, \"quoted\"\nand broken started-unknown #5")

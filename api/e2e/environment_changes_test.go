@@ -390,11 +390,12 @@ func TestArchivedEnvironmentIsNotFoundByAnyOfItsNames(t *testing.T) {
 	s.reportServer("two", "a")
 	s.archiveEnvironment("two")
 	for _, name := range []string{"one", "two"} {
+		message := "Environment named '" + name + "' has been archived for organization '" + s.org + "'"
+		s.wantError(http.StatusNotFound, message, http.MethodPut, s.environmentsPath()+"/"+name+"/archive", "")
 		for _, c := range []struct{ method, path, body string }{
 			{http.MethodGet, s.environmentsPath() + "/" + name, ""},
 			{http.MethodPatch, s.environmentsPath() + "/" + name, `{"description":"x"}`},
 			{http.MethodPut, s.environmentsPath() + "/" + name + "/archive", "null"},
-			{http.MethodPut, s.environmentsPath() + "/" + name + "/archive", ""},
 			{http.MethodPut, s.environmentsPath() + "/" + name + "/rename", `{"new_name":"three"}`},
 			{http.MethodPut, s.environmentsPath() + "/" + name + "/join", `{"physical_env_name":"two"}`},
 			{http.MethodPut, s.environmentsPath() + "/all/join", `{"physical_env_name":"` + name + `"}`},
@@ -405,8 +406,8 @@ func TestArchivedEnvironmentIsNotFoundByAnyOfItsNames(t *testing.T) {
 			{http.MethodPut, "/allowlists/" + s.org + "/" + name, allowanceBody("a", "why")},
 			{http.MethodPatch, "/tags/" + s.org + "/env/" + name, `{"set_tags":{"a":"b"}}`},
 		} {
-			t.Run(s.caseName(c.method+" "+c.path), func(t *testing.T) {
-				s.in(t).wantError(http.StatusNotFound, "Environment named '"+name+"' has been archived for organization '"+s.org+"'", c.method, c.path, c.body)
+			t.Run(name+" "+s.caseName(c.method+" "+c.path), func(t *testing.T) {
+				s.in(t).wantError(http.StatusNotFound, message, c.method, c.path, c.body)
 			})
 		}
 	}

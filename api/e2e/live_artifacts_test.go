@@ -157,13 +157,13 @@ func TestLiveArtifactShowsItsLatestVerdictInItsEnvironment(t *testing.T) {
 	s.reportServer("prod", "web-1")
 	s.reportServer("beta", "web-1")
 	for i, verdict := range []bool{false, true, false} {
-		t.Run(fmt.Sprint(verdict), func(t *testing.T) {
+		word := map[bool]string{true: "COMPLIANT", false: "NON-COMPLIANT"}[verdict]
+		t.Run(fmt.Sprintf("snapshot %d %s", i+2, word), func(t *testing.T) {
 			s := s.in(t)
 			s.must(s.Process.Store.Events.Record(t.Context(), []snapshot.Event{{
 				Org: s.orgID(), Environment: s.environmentID("beta"), Ordinal: int64(i + 2), Snapshot: int64(i + 2),
 				Timestamp: evidence.Seconds(s.clock.read()), Fingerprint: evidence.HashAPIKey("web-1"), Type: snapshot.BecameCompliant, Compliant: &verdict,
 			}}))
-			word := map[bool]string{true: "COMPLIANT", false: "NON-COMPLIANT"}[verdict]
 			if got := column(t, lookup(t, s.read("/repos/"+s.org+"/live-artifacts/acme%2Fweb"), "live_artifacts"), "compliance"); got != word+" <nil>" {
 				t.Errorf("judged %s, it is %s", word, got)
 			}

@@ -48,7 +48,7 @@ func TestSearchFindsArtifactsByFingerprintAndCommit(t *testing.T) {
 		other:    {"t4 t2", "commit " + other + " [] [" + other + "]"},
 		"abcde":  {"t4 t2 t1", "mixed <nil> [" + one + " " + two + "] [" + commit + "]"},
 	} {
-		t.Run(value, func(t *testing.T) {
+		t.Run(s.caseName(value), func(t *testing.T) {
 			s := s.in(t)
 			artifacts, resolved := s.search(value)
 			if got := column(t, artifacts, "trail"); got != want.trails || resolved != want.resolved {
@@ -115,8 +115,8 @@ func TestBadSearchesAreRefused(t *testing.T) {
 	for i := range 51 {
 		s.reportArtifact("build", "t", "app", padHex(fmt.Sprintf("abcde%02x", i), 64), firstCommit)
 	}
-	for _, value := range []string{"fffff", padHex("f", 40), padHex("f", 64)} {
-		t.Run(value, func(t *testing.T) {
+	for name, value := range map[string]string{"five digits": "fffff", "commit": padHex("f", 40), "fingerprint": padHex("f", 64)} {
+		t.Run("unknown "+name, func(t *testing.T) {
 			s := s.in(t)
 			wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/search/"+s.org+"/sha/"+value, nil), "No matches for '"+value+"'.")
 		})
@@ -127,8 +127,8 @@ func TestBadSearchesAreRefused(t *testing.T) {
 	if artifacts, _ := s.search("abcde1"); len(artifacts.([]any)) != 16 {
 		t.Errorf("%d found", len(artifacts.([]any)))
 	}
-	for _, value := range []string{"abcd", "vwxyz", "abcde%20", padHex("a", 65), "abcdeg"} {
-		t.Run(value, func(t *testing.T) {
+	for name, value := range map[string]string{"four digits": "abcd", "letters": "vwxyz", "blank": "abcde%20", "65 digits": padHex("a", 65), "letter": "abcdeg"} {
+		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
 			message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/search/"+s.org+"/sha/"+value, nil).problem(t)
 			if message != "Input payload validation failed" || errors["path.search_value"] == "" {

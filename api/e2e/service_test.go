@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -186,6 +187,8 @@ var digest = regexp.MustCompile(`[0-9a-f]{40,}`)
 // -run.
 func (s *service) caseName(address string) string {
 	name := strings.NewReplacer(s.URL, "", s.org, "org", s.public, "public", "?", " ").Replace(address)
+	name = changingID.ReplaceAllString(name, "id")
+	name = digest.ReplaceAllStringFunc(name, func(digits string) string { return digits[:7] })
 	return cmp.Or(strings.Trim(name, "/& "), "no query")
 }
 
