@@ -53,12 +53,11 @@ type Store struct {
 // with Schemas. What fails in the background is logged.
 func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Clock, log *slog.Logger) *Store {
 	heads := environments.NewHeads(docs)
-	known := names.New(docs)
 	store := &Store{
 		Documents:    docs,
 		Objects:      objects,
 		Tenancy:      tenancy.New(docs, clock, log),
-		Environments: environments.NewEnvironments(docs, known, heads),
+		Environments: environments.NewEnvironments(docs, heads),
 		Heads:        heads,
 		Reports:      environments.NewReports(docs, objects),
 		Snapshots:    environments.NewSnapshots(docs),
@@ -70,7 +69,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Generations:  storage.NewGenerations(docs),
 		Leases:       storage.NewLeases(docs, clock),
 		Templates:    pipelines.NewTemplates(docs, objects),
-		Flows:        pipelines.NewFlows(docs, known),
+		Flows:        pipelines.NewFlows(docs),
 		Repos:        pipelines.NewRepos(docs, clock),
 		Slots:        pipelines.NewSlots(docs),
 		Artifacts:    pipelines.NewArtifacts(docs),

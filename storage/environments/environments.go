@@ -2,8 +2,6 @@ package environments
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,36 +24,43 @@ var environmentSchema = &storage.Schema{
 	},
 }
 
-const kindEnvironment = "environments"
-
 // Environments keeps what is configured about environments.
 type Environments struct {
-	names      *names.Names
+	names      *names.Names[evidence.Environment]
 	collection *storage.Collection[evidence.Environment]
 	heads      *Heads
 }
 
 // NewEnvironments binds the repository to an engine.
-func NewEnvironments(docs storage.Documents, known *names.Names, heads *Heads) *Environments {
-	environments := &Environments{
-		names: known,
-		heads: heads,
-		collection: storage.NewCollection(docs, environmentSchema,
-			func(e *evidence.Environment) string { return e.ID },
-			// Archived environments are in no list.
-			func(e *evidence.Environment) map[string]any {
-				if e.Archived {
-					return nil
-				}
-				fields := map[string]any{"org": e.Org, "created": e.CreatedAt}
-				if e.Logical() {
-					fields["logical"], fields["included"] = e.Org, strings.Join(e.Included, " ")
-				}
-				return fields
-			}),
+func NewEnvironments(docs storage.Documents, heads *Heads) *Environments {
+	e := &Environments{heads: heads, collection: storage.NewCollection(docs, environmentSchema,
+		func(e *evidence.Environment) string { return e.ID }, environmentFields)}
+	e.names = names.New(docs, names.Kind[evidence.Environment]{
+		Name:   "environments",
+		Noun:   "An environment",
+		Things: e.collection,
+		Create: e.create,
+		Describe: func(e *evidence.Environment) names.Description {
+			return names.Description{Org: e.Org, ID: e.ID, Name: e.Name, Detail: string(e.Type), Archived: e.Archived}
+		},
+		Rename: func(e *evidence.Environment, name string, at float64) {
+			e.Name, e.LastModifiedAt = name, max(e.LastModifiedAt, at)
+		},
+		Archive: (*evidence.Environment).Archive,
+	})
+	return e
+}
+
+// environmentFields leaves archived environments out: they are in no list.
+func environmentFields(e *evidence.Environment) map[string]any {
+	if e.Archived {
+		return nil
 	}
-	known.Register(kindEnvironment, environments)
-	return environments
+	fields := map[string]any{"org": e.Org, "created": e.CreatedAt}
+	if e.Logical() {
+		fields["logical"], fields["included"] = e.Org, strings.Join(e.Included, " ")
+	}
+	return fields
 }
 
 // EnvironmentRef is what a name alone tells of an environment.
@@ -68,7 +73,7 @@ type EnvironmentRef struct {
 // environment has taken since: one command. ErrNotFound tells that the name is
 // unknown, ErrArchived that it is that of an archived environment.
 func (e *Environments) Resolve(ctx context.Context, org, name string) (EnvironmentRef, error) {
-	entry, err := e.names.Resolve(ctx, org, kindEnvironment, name, e.create)
+	entry, err := e.names.Resolve(ctx, org, name)
 	if err != nil {
 		return EnvironmentRef{}, err
 	}
@@ -77,8 +82,8 @@ func (e *Environments) Resolve(ctx context.Context, org, name string) (Environme
 
 // ResolveMany is Resolve for several names: one command for all of them. Unknown
 // names, and those of archived environments, are not in the answer.
-func (e *Environments) ResolveMany(ctx context.Context, org string, wanted []string) (map[string]EnvironmentRef, error) {
-	entries, err := e.names.ResolveMany(ctx, org, kindEnvironment, wanted, e.create)
+func (e *Environments) ResolveMany(ctx context.Context, org string, names []string) (map[string]EnvironmentRef, error) {
+	entries, err := e.names.ResolveMany(ctx, org, names)
 	refs := make(map[string]EnvironmentRef, len(entries))
 	for _, entry := range entries {
 		refs[entry.Name] = environmentRef(entry)
@@ -175,26 +180,7 @@ func (e *Environments) successors(ctx context.Context, org string, archived map[
 // for the new one. It tells whether it made a new one. Another type than the
 // environment has is Invalid.
 func (e *Environments) Put(ctx context.Context, fresh evidence.Environment, change evidence.EnvironmentChange) (created bool, err error) {
-	entity, err := json.Marshal(fresh)
-	if err != nil {
-		return false, err
-	}
-	entry := names.Entry{
-		Org: fresh.Org, Kind: kindEnvironment, Name: fresh.Name,
-		Target: fresh.ID, Detail: string(fresh.Type), Entity: entity,
-	}
-	return e.names.Put(ctx, entry, e.create, func(target string) error {
-		return e.apply(ctx, target, fresh, change)
-	})
-}
-
-// apply changes an environment that has the name of fresh; errNotNamed tells that it
-// does not have it any more.
-func (e *Environments) apply(ctx context.Context, id string, fresh evidence.Environment, change evidence.EnvironmentChange) error {
-	_, err := e.collection.Update(ctx, id, func(stored *evidence.Environment) error {
-		if stored.Archived || stored.Name != fresh.Name {
-			return names.ErrNotNamed
-		}
+	_, created, err = e.names.Put(ctx, fresh, func(stored *evidence.Environment) error {
 		if stored.Type != fresh.Type {
 			return evidence.ValidationError(map[string]string{"type": fmt.Sprintf(
 				"The type of environment '%s' is '%s' and cannot be changed [input: %s]", fresh.Name, stored.Type, fresh.Type)})
@@ -204,7 +190,7 @@ func (e *Environments) apply(ctx context.Context, id string, fresh evidence.Envi
 		}
 		return nil
 	})
-	return err
+	return created, err
 }
 
 // Change changes what is sent of an environment; at is the time in Unix seconds.
@@ -244,37 +230,18 @@ func (e *Environments) modify(ctx context.Context, id string, at float64, change
 // ErrArchived that it is archived. A name that another environment has is
 // evidence.Invalid.
 func (e *Environments) Rename(ctx context.Context, org, from, to string, at float64) error {
-	entry, err := e.names.Resolve(ctx, org, kindEnvironment, from, e.create)
-	if err != nil {
-		return err
-	}
-	err = e.names.Rename(ctx, entry, to, at, e.create)
-	if errors.Is(err, names.ErrTaken) {
-		// Not a conflict, as clients try those again.
-		return evidence.ValidationError(map[string]string{
-			"new_name": fmt.Sprintf("An environment with this name already exists [input: %s]", to),
-		})
-	}
-	return err
+	return e.names.Rename(ctx, org, from, to, at)
 }
 
 // Archive takes the environment of a name, or of a former name, out of use; at is
 // the time in Unix seconds. What was recorded in it stays. ErrNotFound tells that
 // there is no such environment, ErrArchived that it is archived already.
 func (e *Environments) Archive(ctx context.Context, org, name string, at float64) error {
-	entry, err := e.names.Resolve(ctx, org, kindEnvironment, name, e.create)
-	if err != nil {
-		return err
-	}
-	return e.names.Archive(ctx, entry, at, e.create)
+	return e.names.Archive(ctx, org, name, at)
 }
 
-// create stores a new environment and its head; it can be repeated.
-func (e *Environments) create(ctx context.Context, entity json.RawMessage) error {
-	var fresh evidence.Environment
-	if err := json.Unmarshal(entity, &fresh); err != nil {
-		return fmt.Errorf("decode an environment that is being created: %w", err)
-	}
+// create stores a new environment and its head.
+func (e *Environments) create(ctx context.Context, fresh evidence.Environment) error {
 	if err := e.heads.insert(ctx, snapshot.Head{Org: fresh.Org, Environment: fresh.ID}); err != nil {
 		return err
 	}
@@ -300,43 +267,5 @@ func (e *Environments) SetTags(ctx context.Context, id string, set map[string]st
 // List returns all environments of an organization that are not archived, in the
 // order they were made.
 func (e *Environments) List(ctx context.Context, org string) ([]evidence.Environment, error) {
-	var all []evidence.Environment
-	query := storage.Query{Index: "created", Equal: []any{org}, Limit: storage.MaxMany}
-	err := storage.ForEach(ctx, e.collection, query, func(environment *evidence.Environment) error {
-		all = append(all, *environment)
-		return nil
-	})
-	return all, err
-}
-
-// CurrentName is part of Renamable.
-func (e *Environments) CurrentName(ctx context.Context, id string) (string, int64, error) {
-	environment, err := e.collection.GetVersioned(ctx, id)
-	if err == nil && environment.Value.Archived {
-		err = storage.ErrArchived
-	}
-	if err != nil {
-		return "", 0, err
-	}
-	return environment.Value.Name, environment.Revision, nil
-}
-
-// SetName is part of Renamable.
-func (e *Environments) SetName(ctx context.Context, id string, revision int64, to string, at float64) error {
-	environment, err := e.collection.Get(ctx, id)
-	if err != nil {
-		return err
-	}
-	environment.Name, environment.LastModifiedAt = to, max(environment.LastModifiedAt, at)
-	_, err = e.collection.Replace(ctx, environment, revision)
-	return err
-}
-
-// MarkArchived is part of Renamable.
-func (e *Environments) MarkArchived(ctx context.Context, id string, at float64) error {
-	_, err := e.collection.Update(ctx, id, func(environment *evidence.Environment) error {
-		environment.Archive(at)
-		return nil
-	})
-	return err
+	return storage.FindAll(ctx, e.collection, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.Unlimited})
 }

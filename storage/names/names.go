@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -23,9 +25,17 @@ const (
 	archived state = "archived"
 )
 
-// Attempts bounds how often a claimed name is looked at again: twice is
+// Attempts bounds how often a name is looked at again that is being changed: twice is
 // enough unless names come and go at the same time.
 const Attempts = 5
+
+// ErrBusy is answered when a name is changed over and over during a request. It may be
+// tried again.
+var ErrBusy = evidence.NewError(evidence.Conflict, "The name is being changed by another request, please try again")
+
+// errNotNamed reports that a thing does not have the name any more by which it was
+// found.
+var errNotNamed = errors.New("the name has changed")
 
 // Entry is an entry of the names collection: what an organization calls one of the
 // things that can be renamed. It is made before the thing itself and carries it
@@ -71,45 +81,25 @@ var Schema = &storage.Schema{
 
 func entryID(org, kind, text string) string { return org + "/" + kind + "/" + text }
 
-// CreateFunc stores the thing that a name carries while it is being created; storage.ErrExists
-// tells that it is there already.
-type CreateFunc func(ctx context.Context, entity json.RawMessage) error
-
-// Renamable is the repository of a kind of things that can be renamed and archived.
-type Renamable interface {
-	// CurrentName returns the name that a thing has and the revision it is at, or
-	// storage.ErrNotFound when it is archived.
-	CurrentName(ctx context.Context, id string) (name string, revision int64, err error)
-	// SetName gives a thing a name, or returns storage.ErrMoved when it is not at the
-	// revision any more.
-	SetName(ctx context.Context, id string, revision int64, to string, at float64) error
-	// MarkArchived archives a thing, unless it is archived already.
-	MarkArchived(ctx context.Context, id string, at float64) error
+// Names keeps the names of things of one kind, and stores, renames and archives them.
+type Names[T any] struct {
+	entries *storage.Collection[Entry]
+	kind    Kind[T]
 }
 
-// Names hands out names and resolves them.
-type Names struct {
-	collection *storage.Collection[Entry]
-	kinds      map[string]Renamable
-}
-
-// New binds the repository to an engine.
-func New(docs storage.Documents) *Names {
-	return &Names{
-		kinds: map[string]Renamable{},
-		collection: storage.NewCollection(docs, Schema,
-			(*Entry).id,
+// New binds the names of a kind to an engine.
+func New[T any](docs storage.Documents, kind Kind[T]) *Names[T] {
+	return &Names[T]{
+		kind: kind,
+		entries: storage.NewCollection(docs, Schema, (*Entry).id,
 			func(n *Entry) map[string]any { return map[string]any{"target": n.Target} }),
 	}
 }
 
-// Register says who renames the things of a kind. It is called before all else.
-func (n *Names) Register(kind string, things Renamable) { n.kinds[kind] = things }
-
-// Resolve returns the entry of a name, finished by finish if need be. storage.ErrNotFound
-// tells that there is none, storage.ErrArchived that it leads nowhere.
-func (n *Names) Resolve(ctx context.Context, org, kind, text string, finish CreateFunc) (Entry, error) {
-	entry, err := n.get(ctx, entryID(org, kind, text), finish)
+// Resolve returns the entry of a name. storage.ErrNotFound tells that there is none,
+// storage.ErrArchived that it leads nowhere.
+func (n *Names[T]) Resolve(ctx context.Context, org, name string) (Entry, error) {
+	entry, err := n.get(ctx, entryID(org, n.kind.Name, name))
 	if err == nil && entry.Value.State == archived {
 		err = storage.ErrArchived
 	}
@@ -118,19 +108,19 @@ func (n *Names) Resolve(ctx context.Context, org, kind, text string, finish Crea
 
 // ResolveMany returns the entries of those names that lead somewhere: one command
 // for all, and more only for what is under way.
-func (n *Names) ResolveMany(ctx context.Context, org, kind string, texts []string, finish CreateFunc) ([]Entry, error) {
-	ids := make([]string, 0, len(texts))
-	for _, text := range texts {
-		ids = append(ids, entryID(org, kind, text))
+func (n *Names[T]) ResolveMany(ctx context.Context, org string, names []string) ([]Entry, error) {
+	ids := make([]string, 0, len(names))
+	for _, name := range names {
+		ids = append(ids, entryID(org, n.kind.Name, name))
 	}
-	found, err := n.collection.GetMany(ctx, ids)
+	found, err := n.entries.GetMany(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
 	resolved := make([]Entry, 0, len(found))
 	for _, entry := range found {
 		if entry.creating() || entry.Change != nil {
-			entry, err = n.Resolve(ctx, org, kind, entry.Name, finish)
+			entry, err = n.Resolve(ctx, org, entry.Name)
 		}
 		if errors.Is(err, storage.ErrNotFound) || entry.State == archived {
 			err = nil
@@ -145,15 +135,15 @@ func (n *Names) ResolveMany(ctx context.Context, org, kind string, texts []strin
 }
 
 // get returns the entry of a name with nothing under way.
-func (n *Names) get(ctx context.Context, id string, finish CreateFunc) (storage.Versioned[Entry], error) {
+func (n *Names[T]) get(ctx context.Context, id string) (storage.Versioned[Entry], error) {
 	for range Attempts {
-		entry, err := n.collection.GetVersioned(ctx, id)
+		entry, err := n.entries.GetVersioned(ctx, id)
 		if err != nil {
 			return entry, err
 		}
 		switch {
 		case entry.Value.creating():
-			err = n.finish(ctx, entry.Value, finish)
+			err = n.finishCreation(ctx, entry.Value)
 		case entry.Value.Change == nil:
 			return entry, nil
 		case entry.Value.State == archived:
@@ -168,82 +158,97 @@ func (n *Names) get(ctx context.Context, id string, finish CreateFunc) (storage.
 	return storage.Versioned[Entry]{}, ErrBusy
 }
 
-// ErrBusy is answered when a name is changed over and over under the hands of
-// a request. It may be tried again.
-var ErrBusy = evidence.NewError(evidence.Conflict, "The name is being changed by another request, please try again")
-
-// Claim takes a name for a new entity and creates it. storage.ErrExists tells that the
-// name is taken.
-func (n *Names) Claim(ctx context.Context, entry Entry, finish CreateFunc) error {
-	if err := n.take(ctx, entry, finish); err != nil {
+// Create stores a new thing under its name: former names, and those of what is
+// archived, are free. storage.ErrExists tells that the name is taken.
+func (n *Names[T]) Create(ctx context.Context, fresh T) error {
+	thing, err := json.Marshal(fresh)
+	if err != nil {
 		return err
 	}
-	return n.finish(ctx, entry, finish)
+	described := n.kind.Describe(&fresh)
+	entry := Entry{
+		Org: described.Org, Kind: n.kind.Name, Name: described.Name,
+		Target: described.ID, Detail: described.Detail, Entity: thing,
+	}
+	if err := n.take(ctx, entry); err != nil {
+		return err
+	}
+	return n.finishCreation(ctx, entry)
 }
 
-// ErrNotNamed reports that a thing does not have the name any more by which it was
-// found.
-var ErrNotNamed = errors.New("the name has changed")
-
-// Put applies a change to the thing that has a name, given by its id, or creates the
-// entity of fresh under it: former names, and those of what is archived, are free.
-// apply returns errNotNamed when the thing has another name by now. put tells whether
-// it created.
-func (n *Names) Put(ctx context.Context, fresh Entry, finish CreateFunc, apply func(target string) error) (created bool, err error) {
+// Put applies a change to the thing that has the name of fresh, or creates fresh. It
+// returns the thing as stored and tells whether it is new.
+func (n *Names[T]) Put(ctx context.Context, fresh T, change func(*T) error) (thing T, created bool, err error) {
+	wanted := n.kind.Describe(&fresh)
 	for range Attempts {
-		entry, err := n.Resolve(ctx, fresh.Org, fresh.Kind, fresh.Name, finish)
+		entry, err := n.Resolve(ctx, wanted.Org, wanted.Name)
 		if err == nil && !entry.free() {
-			err = apply(entry.Target)
-			if !errors.Is(err, ErrNotNamed) {
-				return false, err
+			changed, err := n.change(ctx, entry, change)
+			if !errors.Is(err, errNotNamed) {
+				return changed, false, err
 			}
-			if err = n.demote(ctx, entry); err != nil {
-				return false, err
+			if err := n.demote(ctx, entry); err != nil {
+				return changed, false, err
 			}
 			continue
 		}
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return false, err
+			return fresh, false, err
 		}
-		err = n.Claim(ctx, fresh, finish)
+		err = n.Create(ctx, fresh)
 		if !errors.Is(err, storage.ErrExists) {
-			return err == nil, err
+			return fresh, err == nil, err
 		}
 	}
-	return false, ErrBusy
+	return fresh, false, ErrBusy
+}
+
+// change changes the thing of an entry; errNotNamed tells that it has another name by
+// now.
+func (n *Names[T]) change(ctx context.Context, entry Entry, change func(*T) error) (T, error) {
+	return n.kind.Things.Update(ctx, entry.Target, func(thing *T) error {
+		if described := n.kind.Describe(thing); described.Archived || described.Name != entry.Name {
+			return errNotNamed
+		}
+		return change(thing)
+	})
 }
 
 // take writes an entry if its name is free: unknown, a former one, or archived.
-func (n *Names) take(ctx context.Context, entry Entry, finish CreateFunc) error {
-	err := n.collection.Insert(ctx, entry)
+func (n *Names[T]) take(ctx context.Context, entry Entry) error {
+	err := n.entries.Insert(ctx, entry)
 	if !errors.Is(err, storage.ErrExists) {
 		return err
 	}
-	known, err := n.get(ctx, entry.id(), finish)
+	known, err := n.get(ctx, entry.id())
 	if err != nil {
 		return err
 	}
 	if !known.Value.free() {
 		return storage.ErrExists
 	}
-	_, err = n.collection.Replace(ctx, entry, known.Revision)
+	_, err = n.entries.Replace(ctx, entry, known.Revision)
 	if errors.Is(err, storage.ErrMoved) {
 		return storage.ErrExists
 	}
 	return err
 }
 
-// finish stores the entity that a name carries, then unloads the name.
-func (n *Names) finish(ctx context.Context, entry Entry, finish CreateFunc) error {
-	if err := finish(ctx, entry.Entity); err != nil && !errors.Is(err, storage.ErrExists) {
+// finishCreation stores the thing that a name carries, then takes it out of the entry.
+func (n *Names[T]) finishCreation(ctx context.Context, entry Entry) error {
+	var fresh T
+	if err := json.Unmarshal(entry.Entity, &fresh); err != nil {
+		return fmt.Errorf("decode %s that is being created: %w", strings.ToLower(n.kind.Noun), err)
+	}
+	if err := n.kind.Create(ctx, fresh); err != nil && !errors.Is(err, storage.ErrExists) {
 		return err
 	}
 	return n.settle(ctx, entry, func(stored *Entry) { stored.Entity = nil })
 }
 
 // settle changes an entry, as long as its name still stands for the same thing.
-func (n *Names) settle(ctx context.Context, entry Entry, change func(*Entry)) error {
-	_, err := n.collection.Update(ctx, entry.id(), func(stored *Entry) error {
+func (n *Names[T]) settle(ctx context.Context, entry Entry, change func(*Entry)) error {
+	_, err := n.entries.Update(ctx, entry.id(), func(stored *Entry) error {
 		if stored.Target == entry.Target {
 			change(stored)
 		}

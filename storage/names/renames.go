@@ -3,19 +3,26 @@ package names
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"attestry/evidence"
 	"attestry/storage"
 )
 
-// ErrTaken reports that another live thing has the name that was asked for.
-var ErrTaken = errors.New("name is taken")
-
-// Rename gives the thing of an entry another name. The new name comes first, then
-// the thing, then the old name becomes a former one; whoever meets the new name in
-// between finishes it. storage.ErrNotFound tells that the thing was archived meanwhile.
-func (n *Names) Rename(ctx context.Context, entry Entry, to string, at float64, finish CreateFunc) error {
+// Rename gives the thing of a name, or of a former name, another one; at is the time in
+// Unix seconds. storage.ErrNotFound tells that there is no such thing,
+// storage.ErrArchived that it is archived. A name that another thing has is
+// evidence.Invalid.
+//
+// The new name comes first, then the thing, then the old name becomes a former one;
+// whoever meets the new name in between finishes it.
+func (n *Names[T]) Rename(ctx context.Context, org, name, to string, at float64) error {
+	entry, err := n.Resolve(ctx, org, name)
+	if err != nil {
+		return err
+	}
 	for range Attempts {
-		from, revision, err := n.kinds[entry.Kind].CurrentName(ctx, entry.Target)
+		from, revision, err := n.kind.current(ctx, entry.Target)
 		if err != nil || from == to {
 			return err
 		}
@@ -23,9 +30,9 @@ func (n *Names) Rename(ctx context.Context, entry Entry, to string, at float64, 
 			Org: entry.Org, Kind: entry.Kind, Name: to, Target: entry.Target, Detail: entry.Detail,
 			Change: &pendingChange{At: at, From: from, Revision: revision},
 		}
-		err = n.take(ctx, next, finish)
+		err = n.take(ctx, next)
 		if errors.Is(err, storage.ErrExists) {
-			err = n.yield(ctx, next, finish)
+			err = n.yield(ctx, next)
 		} else if err == nil {
 			err = n.finishRename(ctx, next)
 		}
@@ -38,12 +45,12 @@ func (n *Names) Rename(ctx context.Context, entry Entry, to string, at float64, 
 
 // yield looks why a name cannot be taken. It makes way when the thing of that name
 // has another one by now, and is content when that is the one to be renamed.
-func (n *Names) yield(ctx context.Context, wanted Entry, finish CreateFunc) error {
-	known, err := n.get(ctx, wanted.id(), finish)
+func (n *Names[T]) yield(ctx context.Context, wanted Entry) error {
+	known, err := n.get(ctx, wanted.id())
 	if err != nil || known.Value.free() {
 		return err
 	}
-	has, _, err := n.kinds[wanted.Kind].CurrentName(ctx, known.Value.Target)
+	has, _, err := n.kind.current(ctx, known.Value.Target)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
@@ -52,16 +59,17 @@ func (n *Names) yield(ctx context.Context, wanted Entry, finish CreateFunc) erro
 		return n.demote(ctx, known.Value)
 	case known.Value.Target == wanted.Target:
 		return nil // an earlier request has begun it, and get has finished it
-	default:
-		return ErrTaken
 	}
+	// Not a conflict, as clients try those again.
+	return evidence.ValidationError(map[string]string{
+		"new_name": fmt.Sprintf("%s with this name already exists [input: %s]", n.kind.Noun, wanted.Name),
+	})
 }
 
 // finishRename goes on with a renaming, or ends it when the thing has changed in
 // another way since it began: the name is then no more than a former one.
-func (n *Names) finishRename(ctx context.Context, entry Entry) error {
-	things := n.kinds[entry.Kind]
-	has, revision, err := things.CurrentName(ctx, entry.Target)
+func (n *Names[T]) finishRename(ctx context.Context, entry Entry) error {
+	has, revision, err := n.kind.current(ctx, entry.Target)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return n.endChange(ctx, entry, archived)
@@ -70,7 +78,7 @@ func (n *Names) finishRename(ctx context.Context, entry Entry) error {
 	case has != entry.Name && revision != entry.Change.Revision:
 		return n.endChange(ctx, entry, former)
 	case has != entry.Name:
-		err := things.SetName(ctx, entry.Target, revision, entry.Name, entry.Change.At)
+		err := n.kind.rename(ctx, entry.Target, revision, entry.Name, entry.Change.At)
 		if errors.Is(err, storage.ErrMoved) {
 			return nil // whoever looks again sees what became of it
 		}
@@ -89,9 +97,9 @@ func (n *Names) finishRename(ctx context.Context, entry Entry) error {
 // demote makes a name a former one that its thing does not have any more. The thing
 // is asked behind the entry: to be given the name again it would have to change
 // the entry first.
-func (n *Names) demote(ctx context.Context, entry Entry) error {
+func (n *Names[T]) demote(ctx context.Context, entry Entry) error {
 	for range Attempts {
-		known, err := n.collection.GetVersioned(ctx, entry.id())
+		known, err := n.entries.GetVersioned(ctx, entry.id())
 		if errors.Is(err, storage.ErrNotFound) {
 			return nil
 		}
@@ -102,7 +110,7 @@ func (n *Names) demote(ctx context.Context, entry Entry) error {
 		if demoted.Target != entry.Target || demoted.free() || demoted.Change != nil {
 			return nil
 		}
-		has, _, err := n.kinds[entry.Kind].CurrentName(ctx, entry.Target)
+		has, _, err := n.kind.current(ctx, entry.Target)
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
@@ -110,7 +118,7 @@ func (n *Names) demote(ctx context.Context, entry Entry) error {
 			return nil
 		}
 		demoted.State = former
-		_, err = n.collection.Replace(ctx, demoted, known.Revision)
+		_, err = n.entries.Replace(ctx, demoted, known.Revision)
 		if !errors.Is(err, storage.ErrMoved) {
 			return err
 		}
@@ -119,7 +127,7 @@ func (n *Names) demote(ctx context.Context, entry Entry) error {
 }
 
 // endChange notes that a change is over, unless another one has begun.
-func (n *Names) endChange(ctx context.Context, entry Entry, to state) error {
+func (n *Names[T]) endChange(ctx context.Context, entry Entry, to state) error {
 	return n.settle(ctx, entry, func(stored *Entry) {
 		if stored.Change != nil && *stored.Change == *entry.Change {
 			stored.State, stored.Change = to, nil
@@ -127,16 +135,23 @@ func (n *Names) endChange(ctx context.Context, entry Entry, to state) error {
 	})
 }
 
-// Archive archives the thing of a name, whichever of its names it is. The name it
-// has comes first, then its former names, then the thing; whoever meets the name in
-// between finishes it. storage.ErrNotFound tells that there is nothing to archive.
-func (n *Names) Archive(ctx context.Context, entry Entry, at float64, finish CreateFunc) error {
+// Archive takes the thing of a name, or of a former name, out of use; at is the time in
+// Unix seconds. storage.ErrNotFound tells that there is no such thing,
+// storage.ErrArchived that it is archived already.
+//
+// The name it has comes first, then its former names, then the thing; whoever meets the
+// name in between finishes it.
+func (n *Names[T]) Archive(ctx context.Context, org, name string, at float64) error {
+	entry, err := n.Resolve(ctx, org, name)
+	if err != nil {
+		return err
+	}
 	for range Attempts {
-		has, _, err := n.kinds[entry.Kind].CurrentName(ctx, entry.Target)
+		has, _, err := n.kind.current(ctx, entry.Target)
 		if err != nil {
 			return err
 		}
-		current, err := n.get(ctx, entryID(entry.Org, entry.Kind, has), finish)
+		current, err := n.get(ctx, entryID(org, n.kind.Name, has))
 		if err != nil {
 			return err
 		}
@@ -145,7 +160,7 @@ func (n *Names) Archive(ctx context.Context, entry Entry, at float64, finish Cre
 		}
 		next := current.Value
 		next.State, next.Change = archived, &pendingChange{At: at}
-		_, err = n.collection.Replace(ctx, next, current.Revision)
+		_, err = n.entries.Replace(ctx, next, current.Revision)
 		if errors.Is(err, storage.ErrMoved) {
 			continue
 		}
@@ -159,11 +174,11 @@ func (n *Names) Archive(ctx context.Context, entry Entry, at float64, finish Cre
 
 // finishArchive goes on with archiving. The names are looked through once more when
 // the thing is archived, as it may have been renamed until then.
-func (n *Names) finishArchive(ctx context.Context, entry Entry) error {
+func (n *Names[T]) finishArchive(ctx context.Context, entry Entry) error {
 	if err := n.archiveOthers(ctx, entry); err != nil {
 		return err
 	}
-	if err := n.kinds[entry.Kind].MarkArchived(ctx, entry.Target, entry.Change.At); err != nil {
+	if err := n.kind.archive(ctx, entry.Target, entry.Change.At); err != nil {
 		return err
 	}
 	if err := n.archiveOthers(ctx, entry); err != nil {
@@ -173,8 +188,10 @@ func (n *Names) finishArchive(ctx context.Context, entry Entry) error {
 }
 
 // archiveOthers archives the other names of the thing of an entry.
-func (n *Names) archiveOthers(ctx context.Context, entry Entry) error {
-	all, err := n.of(ctx, entry.Target)
+func (n *Names[T]) archiveOthers(ctx context.Context, entry Entry) error {
+	all, err := storage.FindAll(ctx, n.entries, storage.Query{
+		Index: "target", Equal: []any{entry.Target}, Limit: storage.Unlimited,
+	})
 	if err != nil {
 		return err
 	}
@@ -188,14 +205,4 @@ func (n *Names) archiveOthers(ctx context.Context, entry Entry) error {
 		}
 	}
 	return nil
-}
-
-// of returns the names of a thing: the one that it has, and those that it had.
-func (n *Names) of(ctx context.Context, target string) ([]Entry, error) {
-	var all []Entry
-	err := storage.ForEach(ctx, n.collection, storage.Query{Index: "target", Equal: []any{target}, Limit: storage.MaxMany}, func(entry *Entry) error {
-		all = append(all, *entry)
-		return nil
-	})
-	return all, err
 }

@@ -3,9 +3,7 @@ package pipelines
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 
 	"attestry/evidence"
@@ -13,8 +11,6 @@ import (
 	"attestry/storage"
 	"attestry/storage/names"
 )
-
-const kindFlow = "flows"
 
 var flowSchema = &storage.Schema{
 	Name:    "flows",
@@ -24,26 +20,36 @@ var flowSchema = &storage.Schema{
 
 // Flows keeps what is configured about flows.
 type Flows struct {
-	names      *names.Names
+	names      *names.Names[evidence.Flow]
 	collection *storage.Collection[evidence.Flow]
 }
 
 // NewFlows binds the repository to an engine.
-func NewFlows(docs storage.Documents, known *names.Names) *Flows {
-	flows := &Flows{
-		names: known,
-		collection: storage.NewCollection(docs, flowSchema,
-			func(f *evidence.Flow) string { return f.ID },
-			// Archived flows are in no list.
-			func(f *evidence.Flow) map[string]any {
-				if f.Archived {
-					return nil
-				}
-				return map[string]any{"org": f.Org, "created": f.CreatedAt}
-			}),
+func NewFlows(docs storage.Documents) *Flows {
+	f := &Flows{collection: storage.NewCollection(docs, flowSchema,
+		func(f *evidence.Flow) string { return f.ID }, flowFields)}
+	f.names = names.New(docs, names.Kind[evidence.Flow]{
+		Name:   "flows",
+		Noun:   "A flow",
+		Things: f.collection,
+		Create: f.collection.Insert,
+		Describe: func(f *evidence.Flow) names.Description {
+			return names.Description{Org: f.Org, ID: f.ID, Name: f.Name, Archived: f.Archived}
+		},
+		Rename: func(f *evidence.Flow, name string, at float64) {
+			f.Name, f.LastModifiedAt = name, max(f.LastModifiedAt, at)
+		},
+		Archive: (*evidence.Flow).Archive,
+	})
+	return f
+}
+
+// flowFields leaves archived flows out: they are in no list.
+func flowFields(f *evidence.Flow) map[string]any {
+	if f.Archived {
+		return nil
 	}
-	known.Register(kindFlow, flows)
-	return flows
+	return map[string]any{"org": f.Org, "created": f.CreatedAt}
 }
 
 // FlowRef is what a name alone tells of a flow.
@@ -55,7 +61,7 @@ type FlowRef struct {
 // taken since: one command. ErrNotFound tells that the name is unknown or that of
 // an archived flow.
 func (f *Flows) Resolve(ctx context.Context, org, name string) (FlowRef, error) {
-	entry, err := f.names.Resolve(ctx, org, kindFlow, name, f.create)
+	entry, err := f.names.Resolve(ctx, org, name)
 	if err != nil {
 		return FlowRef{}, err
 	}
@@ -65,8 +71,8 @@ func (f *Flows) Resolve(ctx context.Context, org, name string) (FlowRef, error) 
 // ResolveMany is Resolve for several names: one command for all of them. Unknown
 // names, and those of archived flows, are passed over; a flow that is named twice,
 // by a former name too, comes twice.
-func (f *Flows) ResolveMany(ctx context.Context, org string, wanted []string) ([]FlowRef, error) {
-	entries, err := f.names.ResolveMany(ctx, org, kindFlow, wanted, f.create)
+func (f *Flows) ResolveMany(ctx context.Context, org string, names []string) ([]FlowRef, error) {
+	entries, err := f.names.ResolveMany(ctx, org, names)
 	if err != nil {
 		return nil, err
 	}
@@ -106,48 +112,23 @@ func (f *Flows) Names(ctx context.Context, org string, ids []string) (map[string
 // List returns all flows of an organization that are not archived, in the order
 // they were made.
 func (f *Flows) List(ctx context.Context, org string) ([]evidence.Flow, error) {
-	var all []evidence.Flow
-	query := storage.Query{Index: "created", Equal: []any{org}, Limit: storage.MaxMany}
-	err := storage.ForEach(ctx, f.collection, query, func(flow *evidence.Flow) error {
-		all = append(all, *flow)
-		return nil
-	})
-	return all, err
+	return storage.FindAll(ctx, f.collection, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.Unlimited})
 }
 
-// Put stores fresh under its name, or has it applied to the flow that has the name
+// Put stores a flow under its name, or has it applied to the flow that has the name
 // already. A name that is a former one, or that of an archived flow, is taken for
 // the new one. Without a template, a new flow gets the empty one, and a flow that
 // exists keeps its own. It returns the flow as stored and tells whether it is new.
-func (f *Flows) Put(ctx context.Context, fresh evidence.Flow) (created bool, flow evidence.Flow, err error) {
-	flow = fresh
-	flow.Template = cmp.Or(fresh.Template, template.ID([]byte(template.Empty)))
-	entry, err := flowEntry(flow)
-	if err != nil {
-		return false, evidence.Flow{}, err
-	}
-	created, err = f.names.Put(ctx, entry, f.create, func(target string) error {
-		applied, err := f.apply(ctx, target, fresh)
-		if err == nil {
-			flow = applied
-		}
-		return err
-	})
-	return created, flow, err
-}
-
-// apply changes a flow that has the name of fresh; errNotNamed tells that it does not
-// have it any more.
-func (f *Flows) apply(ctx context.Context, id string, fresh evidence.Flow) (evidence.Flow, error) {
-	return f.collection.Update(ctx, id, func(stored *evidence.Flow) error {
-		if stored.Archived || stored.Name != fresh.Name {
-			return names.ErrNotNamed
-		}
-		if stored.Apply(fresh) {
-			stored.LastModifiedAt = max(stored.LastModifiedAt, fresh.LastModifiedAt)
+func (f *Flows) Put(ctx context.Context, sent evidence.Flow) (created bool, flow evidence.Flow, err error) {
+	fresh := sent
+	fresh.Template = cmp.Or(sent.Template, template.ID([]byte(template.Empty)))
+	flow, created, err = f.names.Put(ctx, fresh, func(stored *evidence.Flow) error {
+		if stored.Apply(sent) {
+			stored.LastModifiedAt = max(stored.LastModifiedAt, sent.LastModifiedAt)
 		}
 		return nil
 	})
+	return created, flow, err
 }
 
 // Ensure returns the flow of a name, and makes one with the empty template when
@@ -168,7 +149,7 @@ func (f *Flows) Ensure(ctx context.Context, org, name, by string, at float64) (f
 			Visibility: evidence.PrivateFlow, Template: template.ID([]byte(template.Empty)),
 			CreatedAt: at, CreatedBy: by, LastModifiedAt: at,
 		}
-		err = f.claim(ctx, fresh)
+		err = f.names.Create(ctx, fresh)
 		if !errors.Is(err, storage.ErrExists) {
 			return fresh, err == nil, err
 		}
@@ -180,29 +161,14 @@ func (f *Flows) Ensure(ctx context.Context, org, name, by string, at float64) (f
 // in Unix seconds. ErrNotFound tells that there is no such flow. A name that
 // another flow has is evidence.Invalid.
 func (f *Flows) Rename(ctx context.Context, org, from, to string, at float64) error {
-	entry, err := f.names.Resolve(ctx, org, kindFlow, from, f.create)
-	if err != nil {
-		return err
-	}
-	err = f.names.Rename(ctx, entry, to, at, f.create)
-	if errors.Is(err, names.ErrTaken) {
-		// Not a conflict, as clients try those again.
-		return evidence.ValidationError(map[string]string{
-			"new_name": fmt.Sprintf("A flow with this name already exists [input: %s]", to),
-		})
-	}
-	return err
+	return f.names.Rename(ctx, org, from, to, at)
 }
 
 // Archive takes the flow of a name, or of a former name, out of use; at is the time
 // in Unix seconds. What was recorded in it stays. ErrNotFound tells that there is
 // no such flow.
 func (f *Flows) Archive(ctx context.Context, org, name string, at float64) error {
-	entry, err := f.names.Resolve(ctx, org, kindFlow, name, f.create)
-	if err != nil {
-		return err
-	}
-	return f.names.Archive(ctx, entry, at, f.create)
+	return f.names.Archive(ctx, org, name, at)
 }
 
 // SetTags sets and removes tags of a flow; at is the time in Unix seconds.
@@ -216,60 +182,6 @@ func (f *Flows) SetTags(ctx context.Context, id string, set map[string]string, r
 			stored.Tags = tags
 			stored.LastModifiedAt = max(stored.LastModifiedAt, at)
 		}
-		return nil
-	})
-	return err
-}
-
-func (f *Flows) claim(ctx context.Context, fresh evidence.Flow) error {
-	entry, err := flowEntry(fresh)
-	if err != nil {
-		return err
-	}
-	return f.names.Claim(ctx, entry, f.create)
-}
-
-func flowEntry(fresh evidence.Flow) (names.Entry, error) {
-	entity, err := json.Marshal(fresh)
-	return names.Entry{Org: fresh.Org, Kind: kindFlow, Name: fresh.Name, Target: fresh.ID, Entity: entity}, err
-}
-
-// create stores a new flow; it can be repeated.
-func (f *Flows) create(ctx context.Context, entity json.RawMessage) error {
-	var fresh evidence.Flow
-	if err := json.Unmarshal(entity, &fresh); err != nil {
-		return fmt.Errorf("decode a flow that is being created: %w", err)
-	}
-	return f.collection.Insert(ctx, fresh)
-}
-
-// CurrentName is part of Renamable.
-func (f *Flows) CurrentName(ctx context.Context, id string) (string, int64, error) {
-	flow, err := f.collection.GetVersioned(ctx, id)
-	if err == nil && flow.Value.Archived {
-		err = storage.ErrArchived
-	}
-	if err != nil {
-		return "", 0, err
-	}
-	return flow.Value.Name, flow.Revision, nil
-}
-
-// SetName is part of Renamable.
-func (f *Flows) SetName(ctx context.Context, id string, revision int64, to string, at float64) error {
-	flow, err := f.collection.Get(ctx, id)
-	if err != nil {
-		return err
-	}
-	flow.Name, flow.LastModifiedAt = to, max(flow.LastModifiedAt, at)
-	_, err = f.collection.Replace(ctx, flow, revision)
-	return err
-}
-
-// MarkArchived is part of Renamable.
-func (f *Flows) MarkArchived(ctx context.Context, id string, at float64) error {
-	_, err := f.collection.Update(ctx, id, func(flow *evidence.Flow) error {
-		flow.Archive(at)
 		return nil
 	})
 	return err
