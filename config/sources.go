@@ -36,7 +36,7 @@ func (s Sources) Environment() []string {
 }
 
 func (s Sources) merged() map[string]string {
-	merged := ours(s.Environ)
+	merged := attestryVariables(s.Environ)
 	for _, flag := range s.Flags {
 		merged[flag.Variable] = flag.Value
 	}
@@ -63,8 +63,8 @@ func (s Sources) nameOf(variable string) string {
 	return name
 }
 
-// ours returns the variables that concern the processes.
-func ours(environ []string) map[string]string {
+// attestryVariables returns the variables that concern the processes.
+func attestryVariables(environ []string) map[string]string {
 	environment := map[string]string{}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")

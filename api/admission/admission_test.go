@@ -135,7 +135,7 @@ func TestDefaultIsAQuarterOfWhatTheProcessMayUse(t *testing.T) {
 		"of the machine":            {none, limit(4096 * mebibyte), 1024 * mebibyte},
 		"of a cgroup without bound": {limit(1 << 60), limit(4096 * mebibyte), 1024 * mebibyte},
 		"of what is not known":      {none, none, 256 * mebibyte},
-		"at least what is of use":   {limit(32 * mebibyte), none, Least},
+		"at least what is of use":   {limit(32 * mebibyte), none, MinTotal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := quarter(row.cgroup, row.machine); got != row.want {
@@ -143,7 +143,7 @@ func TestDefaultIsAQuarterOfWhatTheProcessMayUse(t *testing.T) {
 			}
 		})
 	}
-	if DefaultTotal() < Least {
+	if DefaultTotal() < MinTotal {
 		t.Errorf("this machine's is %d", DefaultTotal())
 	}
 }

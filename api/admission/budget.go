@@ -70,7 +70,7 @@ func (r *Reservation) Resize(size int64) error {
 	if err := r.check(size); err != nil {
 		return err
 	}
-	r.budget.inUse += counted(size) - counted(r.size)
+	r.budget.inUse += chargeable(size) - chargeable(r.size)
 	r.size = size
 	return nil
 }
@@ -86,7 +86,7 @@ func (r *Reservation) Fits(size int64) error {
 func (r *Reservation) Release() {
 	r.budget.mu.Lock()
 	defer r.budget.mu.Unlock()
-	r.budget.inUse -= counted(r.size)
+	r.budget.inUse -= chargeable(r.size)
 	r.size = 0
 }
 
@@ -95,15 +95,15 @@ func (r *Reservation) check(size int64) error {
 	if size > Small {
 		limit -= limit / 8
 	}
-	if counted(size) <= counted(r.size) || r.budget.inUse-counted(r.size)+size <= limit {
+	if chargeable(size) <= chargeable(r.size) || r.budget.inUse-chargeable(r.size)+size <= limit {
 		return nil
 	}
 	r.budget.refused++
 	return &evidence.Error{Code: evidence.Unavailable, Message: exhausted, RetryAfter: retryAfter}
 }
 
-// counted is what of a size is counted.
-func counted(size int64) int64 {
+// chargeable is what of a size is counted.
+func chargeable(size int64) int64 {
 	if size <= Free {
 		return 0
 	}

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// Least is the smallest budget that is of use, in bytes.
-	Least = 16 << 20
-	// unknownMachine is the memory of a machine that does not tell, in bytes.
-	unknownMachine = 1 << 30
+	// MinTotal is the smallest budget that is of use, in bytes.
+	MinTotal = 16 << 20
+	// unknownMachineMemory is the memory of a machine that does not tell, in bytes.
+	unknownMachineMemory = 1 << 30
 )
 
 // DefaultTotal is a quarter of the memory that the process may use, in bytes: of the
@@ -28,5 +28,5 @@ func quarter(limits ...memlimit.Provider) int64 {
 			least = min(cmp.Or(least, bytes), bytes)
 		}
 	}
-	return max(int64(cmp.Or(least, unknownMachine)/4), Least)
+	return max(int64(cmp.Or(least, unknownMachineMemory)/4), MinTotal)
 }

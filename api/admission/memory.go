@@ -11,8 +11,8 @@ import (
 // it: as it was read, decoded, and shown.
 const ReadMultiple = 3
 
-// firstRoom is set aside for what is still to be read, in bytes.
-const firstRoom = 64 << 10
+// initialReadSize is set aside for what is still to be read, in bytes.
+const initialReadSize = 64 << 10
 
 // Memory is what one request takes up of the budget that all share: its body and what is
 // decoded of it, and what is read for its answer.
@@ -90,7 +90,7 @@ func (m *Memory) ReadAll(from io.Reader, most int) ([]byte, error) {
 	var text []byte
 	for len(text) < most {
 		if len(text) == cap(text) {
-			room := min(max(2*cap(text), firstRoom), most)
+			room := min(max(2*cap(text), initialReadSize), most)
 			if err := m.Take(int64(room - cap(text))); err != nil {
 				return nil, err
 			}

@@ -146,13 +146,13 @@ func showPayload(a *evidence.Attestation) AttestationPayload {
 		TypeVersion:          a.TypeVersion,
 	}
 	if a.Type == evidence.TypeDecision && a.Override == nil {
-		shown.Control, shown.ControlVersion = quoted(a.Control), json.RawMessage("null")
+		shown.Control, shown.ControlVersion = jsonOrNull(a.Control), json.RawMessage("null")
 	}
 	return shown
 }
 
-// quoted is a text as JSON, null when it is empty.
-func quoted(text string) json.RawMessage {
+// jsonOrNull is a text as JSON, null when it is empty.
+func jsonOrNull(text string) json.RawMessage {
 	encoded, err := json.Marshal(resource.NilIfEmpty(text))
 	if err != nil {
 		// Text always has a form in JSON.

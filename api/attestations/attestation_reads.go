@@ -96,7 +96,7 @@ type listAttestationsAnswer struct {
 func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInput) (*listAttestationsAnswer, error) {
 	org := server.Access(ctx)
 	if in.AttestationID != "" {
-		return h.pickAttestation(ctx, org, in)
+		return h.findAttestation(ctx, org, in)
 	}
 	query, err := h.attestationQuery(ctx, org, in)
 	if err != nil {
@@ -115,7 +115,7 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 			return err
 		}),
 		Links: jsonstream.NewLater(func() map[string]server.Href {
-			return cursorLinks(ctx, h.Links, afterOf(number+1, found.After()))
+			return cursorLinks(ctx, h.Links, nextCursor(number+1, found.After()))
 		}),
 	}}
 	total, known, err := h.Attestations.Count(ctx, query)
@@ -146,8 +146,8 @@ func (h *handlers) listOfAttestations(org evidence.OrgAccess, found *storage.Bat
 	})
 }
 
-// pickAttestation answers with one attestation, or none.
-func (h *handlers) pickAttestation(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (*listAttestationsAnswer, error) {
+// findAttestation answers with one attestation, or none.
+func (h *handlers) findAttestation(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (*listAttestationsAnswer, error) {
 	var picked []evidence.Attestation
 	found, err := h.Attestations.Get(ctx, org.OrgID, in.AttestationID)
 	switch {
@@ -181,7 +181,7 @@ func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess,
 	if server.QueryHas(ctx, "is_compliant") {
 		query.Compliant = &in.IsCompliant
 	}
-	query.From, query.To = spanOf(ctx, in.FromTimestamp, in.ToTimestamp)
+	query.From, query.To = createdRange(ctx, in.FromTimestamp, in.ToTimestamp)
 	for _, kind := range in.Type {
 		if kind != "" {
 			query.Types = append(query.Types, storedType(kind))
@@ -192,8 +192,8 @@ func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess,
 	return query, err
 }
 
-// spanOf reads the bounds that were sent.
-func spanOf(ctx context.Context, from, to int64) (first, last *float64) {
+// createdRange reads the bounds that were sent.
+func createdRange(ctx context.Context, from, to int64) (first, last *float64) {
 	if server.QueryHas(ctx, "from_timestamp") {
 		first = new(float64(from))
 	}
@@ -267,8 +267,8 @@ func parseAfter(after string) (number int, cursor string, err error) {
 	return number, cursor, nil
 }
 
-// afterOf is the cursor of a page, "" when the store does not go on.
-func afterOf(number int, cursor string) string {
+// nextCursor is the cursor of a page, "" when the store does not go on.
+func nextCursor(number int, cursor string) string {
 	if cursor == "" {
 		return ""
 	}
@@ -305,7 +305,7 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 	query := pipelines.AttestationQuery{Org: org.OrgID, Commits: slices.Compact(in.CommitList), Name: in.AttestationName}
 	if in.AttestationType != "" {
 		kind := storedType(in.AttestationType)
-		if !knownType(kind) {
+		if !isKnownType(kind) {
 			return nil, evidence.ValidationError(map[string]string{
 				"query.attestation_type": "Input should be a built-in attestation type or custom:<name> [input: " + validation.Cut(in.AttestationType) + "]",
 			})
@@ -325,7 +325,7 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 	})}, err
 }
 
-func knownType(kind string) bool {
+func isKnownType(kind string) bool {
 	switch kind {
 	case evidence.TypeGeneric, evidence.TypeJUnit, evidence.TypeSnyk, evidence.TypePullRequest, evidence.TypeJira, evidence.TypeSonar:
 		return true
@@ -357,7 +357,7 @@ func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestation
 		return nil, err
 	}
 	query := pipelines.AttestationQuery{Org: org.OrgID, Flows: []string{ref.ID}}
-	query.From, query.To = spanOf(ctx, in.FromTimestamp, in.ToTimestamp)
+	query.From, query.To = createdRange(ctx, in.FromTimestamp, in.ToTimestamp)
 	total, _, err := h.Attestations.Count(ctx, query)
 	if err != nil {
 		return nil, err

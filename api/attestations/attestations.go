@@ -20,14 +20,14 @@ import (
 // attestationRoutes are those that record attestations.
 func (h *handlers) attestationRoutes() []server.Route {
 	return []server.Route{
-		attesting("custom", "Record an attestation of a custom type", attest(h, h.judgeCustom)),
-		attesting("generic", "Record a generic attestation", attest(h, h.judgeGeneric)),
-		attesting("jira", "Record which Jira issues are referred to", attest(h, h.judgeJira)),
-		attesting("junit", "Record the results of JUnit tests", attest(h, h.judgeJUnit)),
-		attesting("pull_request", "Record the pull requests of a commit", attest(h, h.judgePullRequests)),
-		attesting("snyk", "Record the results of a Snyk scan", attest(h, h.judgeSnyk)),
-		attesting("sonar", "Record the results of a Sonar analysis", attest(h, h.judgeSonar)),
-		attesting("system", "Record an attestation of a built-in, versioned type", attest(h, h.judgeSystem)),
+		attestationRoute("custom", "Record an attestation of a custom type", recordAttestation(h, h.evaluateCustom)),
+		attestationRoute("generic", "Record a generic attestation", recordAttestation(h, h.evaluateGeneric)),
+		attestationRoute("jira", "Record which Jira issues are referred to", recordAttestation(h, h.evaluateJira)),
+		attestationRoute("junit", "Record the results of JUnit tests", recordAttestation(h, h.evaluateJUnit)),
+		attestationRoute("pull_request", "Record the pull requests of a commit", recordAttestation(h, h.evaluatePullRequests)),
+		attestationRoute("snyk", "Record the results of a Snyk scan", recordAttestation(h, h.evaluateSnyk)),
+		attestationRoute("sonar", "Record the results of a Sonar analysis", recordAttestation(h, h.evaluateSonar)),
+		attestationRoute("system", "Record an attestation of a built-in, versioned type", recordAttestation(h, h.evaluateSystem)),
 		{
 			Method: http.MethodPost, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/override",
 			OperationID: "post_override_attestation", Tag: "Attestation", Summary: "Override the verdict of an attestation",
@@ -36,7 +36,7 @@ func (h *handlers) attestationRoutes() []server.Route {
 	}
 }
 
-func attesting(kind, summary string, serve server.Binder) server.Route {
+func attestationRoute(kind, summary string, serve server.Binder) server.Route {
 	return server.Route{
 		Method: http.MethodPost, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/" + kind,
 		OperationID: "post_" + kind + "_attestation", Tag: "Attestation", Summary: summary,
@@ -68,9 +68,9 @@ func (p payload) with(name string, value any) (payload, error) {
 	return p, nil
 }
 
-// attest makes the operation that records attestations of one type: the body is
+// recordAttestation makes the operation that records attestations of one type: the body is
 // judged, its file stored, and then all is recorded together.
-func attest[T any](h *handlers, judge func(context.Context, *T) (verdict, error)) server.Binder {
+func recordAttestation[T any](h *handlers, judge func(context.Context, *T) (verdict, error)) server.Binder {
 	return server.WithForm("data_json", []string{evidenceField}, func(ctx context.Context, in *resource.NewTrailPath, f *server.Form[T]) (*server.TextAnswer, error) {
 		judged, err := judge(ctx, f.Data)
 		if err != nil {
@@ -142,55 +142,55 @@ func (h *handlers) overrideAttestation(ctx context.Context, in *resource.NewTrai
 	return server.OK(), nil
 }
 
-func (h *handlers) judgeGeneric(_ context.Context, body *GenericAttestationPostInput) (verdict, error) {
+func (h *handlers) evaluateGeneric(_ context.Context, body *GenericAttestationPostInput) (verdict, error) {
 	return verdict{base: &body.AttestationBase, kind: evidence.TypeGeneric, compliant: body.IsCompliant}, nil
 }
 
-func (h *handlers) judgeJira(_ context.Context, body *JiraAttestationPostInput) (verdict, error) {
+func (h *handlers) evaluateJira(_ context.Context, body *JiraAttestationPostInput) (verdict, error) {
 	members, err := payload{}.with("jira_results", body.JiraResults)
 	return verdict{
 		base: &body.AttestationBase, kind: evidence.TypeJira,
-		compliant: attestation.JudgeJira(body.JiraResults), payload: members,
+		compliant: attestation.EvaluateJira(body.JiraResults), payload: members,
 	}, err
 }
 
-func (h *handlers) judgeJUnit(_ context.Context, body *JUnitAttestationPostInput) (verdict, error) {
+func (h *handlers) evaluateJUnit(_ context.Context, body *JUnitAttestationPostInput) (verdict, error) {
 	members, err := payload{}.with("junit_results", body.JUnitResults)
 	return verdict{
 		base: &body.AttestationBase, kind: evidence.TypeJUnit,
-		compliant: attestation.JudgeJUnit(body.JUnitResults), payload: members,
+		compliant: attestation.EvaluateJUnit(body.JUnitResults), payload: members,
 	}, err
 }
 
-func (h *handlers) judgePullRequests(_ context.Context, body *PullRequestAttestationPostInput) (verdict, error) {
+func (h *handlers) evaluatePullRequests(_ context.Context, body *PullRequestAttestationPostInput) (verdict, error) {
 	if err := validation.Invalid(body.PullRequests.check()); err != nil {
 		return verdict{}, err
 	}
 	members, err := payload{"git_provider": json.RawMessage(`"` + body.GitProvider + `"`)}.with("pull_requests", body.PullRequests)
 	return verdict{
 		base: &body.AttestationBase, kind: evidence.TypePullRequest,
-		compliant: attestation.JudgePullRequests(body.PullRequests), payload: members,
+		compliant: attestation.EvaluatePullRequests(body.PullRequests), payload: members,
 	}, err
 }
 
-func (h *handlers) judgeSnyk(_ context.Context, body *SnykAttestationPostInput) (verdict, error) {
+func (h *handlers) evaluateSnyk(_ context.Context, body *SnykAttestationPostInput) (verdict, error) {
 	members, err := payload{}.with("processed_snyk_results", attestation.ProcessSnyk(body.SnykResults))
 	return verdict{
 		base: &body.AttestationBase, kind: evidence.TypeSnyk,
-		compliant: attestation.JudgeSnyk(body.SnykResults), payload: members,
+		compliant: attestation.EvaluateSnyk(body.SnykResults), payload: members,
 	}, err
 }
 
-func (h *handlers) judgeSonar(_ context.Context, body *SonarAttestationPostInput) (verdict, error) {
+func (h *handlers) evaluateSonar(_ context.Context, body *SonarAttestationPostInput) (verdict, error) {
 	members, err := payload{}.with("sonar_results", body.SonarResults)
 	return verdict{
 		base: &body.AttestationBase, kind: evidence.TypeSonar,
-		compliant: attestation.JudgeSonar(body.SonarResults), payload: members,
+		compliant: attestation.EvaluateSonar(body.SonarResults), payload: members,
 	}, err
 }
 
-// judgeSystem judges by the only built-in type that has versions, the decision.
-func (h *handlers) judgeSystem(_ context.Context, body *SystemAttestationPostInput) (verdict, error) {
+// evaluateSystem judges by the only built-in type that has versions, the decision.
+func (h *handlers) evaluateSystem(_ context.Context, body *SystemAttestationPostInput) (verdict, error) {
 	data, err := attestation.ReadData(body.AttestationData.RawMessage)
 	if err != nil {
 		return verdict{}, err
@@ -202,9 +202,9 @@ func (h *handlers) judgeSystem(_ context.Context, body *SystemAttestationPostInp
 	}, err
 }
 
-// judgeCustom judges by the current version of a custom type. Why a rule does not
+// evaluateCustom judges by the current version of a custom type. Why a rule does not
 // hold is for the log alone: it tells nothing of the payload.
-func (h *handlers) judgeCustom(ctx context.Context, body *CustomAttestationPostInput) (verdict, error) {
+func (h *handlers) evaluateCustom(ctx context.Context, body *CustomAttestationPostInput) (verdict, error) {
 	data, err := attestation.ReadData(body.AttestationData.RawMessage)
 	if err != nil {
 		return verdict{}, err
@@ -221,7 +221,7 @@ func (h *handlers) judgeCustom(ctx context.Context, body *CustomAttestationPostI
 		return verdict{}, evidence.NewError(evidence.Invalid,
 			fmt.Sprintf("Custom attestation type '%s' has been archived for org '%s'", body.TypeName, org.OrgName))
 	}
-	judged, err := h.Evaluator.Judge(ctx, org.OrgID, definition, data)
+	judged, err := h.Evaluator.Evaluate(ctx, org.OrgID, definition, data)
 	if err != nil {
 		return verdict{}, err
 	}

@@ -23,9 +23,9 @@ const (
 	// maxUploadMemory is what a file takes up at most on its way into the object store, in
 	// bytes: what is more goes through a temporary file.
 	maxUploadMemory = server.Mebibyte
-	// unknownContent is the type of a file that comes without one, or with one that
+	// defaultContentType is the type of a file that comes without one, or with one that
 	// is none.
-	unknownContent = "application/octet-stream"
+	defaultContentType = "application/octet-stream"
 	// unnamedFile is the name of a file that comes without a usable one.
 	unnamedFile = "evidence"
 	// maxFilename is what common file systems take as a name, in bytes.
@@ -94,11 +94,11 @@ func cutBytes(text string, most int) string { return text[max(len(text)-most, 0)
 func cleanContentType(sent string) string {
 	kind, parameters, err := mime.ParseMediaType(sent)
 	if err != nil || !strings.Contains(kind, "/") {
-		return unknownContent
+		return defaultContentType
 	}
 	clean := mime.FormatMediaType(kind, parameters)
 	if clean == "" || len(clean) > maxContentType {
-		return unknownContent
+		return defaultContentType
 	}
 	return clean
 }
@@ -132,7 +132,7 @@ func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*server.S
 	file := *found.Evidence
 	open := func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 		content, err := h.Objects.Get(ctx, file.Object, offset, length)
-		return content, lostEvidence(found.ID, file, err)
+		return content, evidenceDamaged(found.ID, file, err)
 	}
 	sent, err := server.Stream(ctx, server.Download{
 		ContentType: file.ContentType, Filename: file.Filename, Size: file.Size, Open: open,
@@ -153,9 +153,9 @@ func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*server.S
 	}}, nil
 }
 
-// lostEvidence names the evidence whose object is damaged or lost; other errors are
+// evidenceDamaged names the evidence whose object is damaged or lost; other errors are
 // returned as they are.
-func lostEvidence(attestation string, file evidence.EvidenceFile, err error) error {
+func evidenceDamaged(attestation string, file evidence.EvidenceFile, err error) error {
 	if !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrDamaged) {
 		return err
 	}

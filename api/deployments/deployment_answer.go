@@ -61,17 +61,17 @@ type BuildRepoInfo struct {
 	RepoID string `json:"repo_id" doc:"At the provider; empty when unknown."`
 }
 
-// shownDeployment is a deployment whose time is still to be written.
-type shownDeployment struct {
+// renderedDeployment is a deployment whose time is still to be written.
+type renderedDeployment struct {
 	at    float64
 	facts DeploymentFacts
 }
 
-func (d shownDeployment) inSeconds() Deployment {
+func (d renderedDeployment) inSeconds() Deployment {
 	return Deployment{DeployedAt: d.at, DeploymentFacts: d.facts}
 }
 
-func (d shownDeployment) inISO() EnvironmentDeployment {
+func (d renderedDeployment) inISO() EnvironmentDeployment {
 	return EnvironmentDeployment{DeployedAt: resource.ZeroIfNil(resource.ISOTime(d.at)), DeploymentFacts: d.facts}
 }
 
@@ -84,7 +84,7 @@ type deploymentSources struct {
 
 // showDeployments describes deployments: three commands, for the names of what they
 // refer to.
-func (h *handlers) showDeployments(ctx context.Context, org evidence.OrgAccess, deployments []snapshot.Deployment) ([]shownDeployment, error) {
+func (h *handlers) showDeployments(ctx context.Context, org evidence.OrgAccess, deployments []snapshot.Deployment) ([]renderedDeployment, error) {
 	var environments []string
 	var origins []*evidence.Origin
 	for i := range deployments {
@@ -104,9 +104,9 @@ func (h *handlers) showDeployments(ctx context.Context, org evidence.OrgAccess, 
 	if sources.flows, sources.repos, err = h.sourcesOf(ctx, org, origins); err != nil {
 		return nil, err
 	}
-	shown := make([]shownDeployment, 0, len(deployments))
+	shown := make([]renderedDeployment, 0, len(deployments))
 	for i := range deployments {
-		shown = append(shown, shownDeployment{
+		shown = append(shown, renderedDeployment{
 			at: deployments[i].Timestamp, facts: h.showDeployment(org, &deployments[i], &sources),
 		})
 	}

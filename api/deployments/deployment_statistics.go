@@ -37,11 +37,11 @@ type deploymentFrequencyAnswer struct {
 func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFrequencyInput) (*deploymentFrequencyAnswer, error) {
 	org, now := server.Access(ctx), evidence.Seconds(h.Clock())
 	span := resource.Window{From: now - resource.DefaultWindow, To: now}
-	environment, err := h.environmentAsked(ctx, org, in.Environment)
+	environment, err := h.loadCurrentEnvironment(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	moments, err := h.deployedAt(ctx, org, physical(&environment), in.FlowID, span)
+	moments, err := h.deployedAt(ctx, org, physicalIDs(&environment), in.FlowID, span)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ type repoDeploymentStatisticsAnswer struct {
 // getRepoDeploymentStatistics tells when a repository was deployed, by environment.
 func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDeploymentStatisticsInput) (*repoDeploymentStatisticsAnswer, error) {
 	org, span := server.Access(ctx), h.WindowOf(ctx, in.WindowQuery)
-	query, err := h.ofRepo(ctx, org, in.Repo, in.Environments, span)
+	query, err := h.repoQuery(ctx, org, in.Repo, in.Environments, span)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDepl
 	if err != nil {
 		return nil, err
 	}
-	reached, err := h.byEnvironment(ctx, org, moments)
+	reached, err := h.groupByEnvironment(ctx, org, moments)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +128,8 @@ func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDepl
 	}}, nil
 }
 
-// byEnvironment sorts moments, newest first, into series that are oldest first.
-func (h *handlers) byEnvironment(ctx context.Context, org evidence.OrgAccess, moments []environments.DeploymentMoment) ([]EnvironmentDeploymentStatistics, error) {
+// groupByEnvironment sorts moments, newest first, into series that are oldest first.
+func (h *handlers) groupByEnvironment(ctx context.Context, org evidence.OrgAccess, moments []environments.DeploymentMoment) ([]EnvironmentDeploymentStatistics, error) {
 	series := map[string]*EnvironmentDeploymentStatistics{}
 	var ids []string
 	for _, moment := range slices.Backward(moments) {

@@ -80,11 +80,11 @@ func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput
 	query := environments.DeploymentQuery{Org: org.OrgID}
 	query.From, query.To = span.Bounds()
 	if server.QueryHas(ctx, "env_name") {
-		environment, err := h.environmentAsked(ctx, org, in.Environment)
+		environment, err := h.loadCurrentEnvironment(ctx, org, in.Environment)
 		if err != nil {
 			return nil, err
 		}
-		query.Environments = physical(&environment)
+		query.Environments = physicalIDs(&environment)
 	}
 	if in.RepoName != "" {
 		repo, err := h.LoadRepo(ctx, org, in.RepoName, in.Provider)
@@ -118,7 +118,7 @@ func (h *handlers) pageOfDeployments(ctx context.Context, org evidence.OrgAccess
 
 // findDeployments reads one page: two commands, and three for what the deployments
 // refer to.
-func (h *handlers) findDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) ([]shownDeployment, server.Page, error) {
+func (h *handlers) findDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) ([]renderedDeployment, server.Page, error) {
 	total, err := h.Deployments.Count(ctx, query)
 	asked := server.PageOf(ctx, h.Links, number, size, total)
 	if err != nil || asked.Beyond() {
@@ -145,11 +145,11 @@ type deploymentAnswer struct {
 // getDeployment reads the last deployment of a fingerprint.
 func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput) (*deploymentAnswer, error) {
 	org := server.Access(ctx)
-	environment, err := h.environmentAsked(ctx, org, in.Environment)
+	environment, err := h.loadCurrentEnvironment(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.Deployments.Latest(ctx, physical(&environment), strings.ToLower(in.Fingerprint))
+	found, err := h.Deployments.Latest(ctx, physicalIDs(&environment), strings.ToLower(in.Fingerprint))
 	if errors.Is(err, storage.ErrNotFound) {
 		err = evidence.NewError(evidence.NotFound,
 			fmt.Sprintf("Deployment of '%s' to environment '%s' not found", in.Fingerprint, in.Environment))
@@ -196,11 +196,11 @@ func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvir
 	if err != nil {
 		return nil, err
 	}
-	environment, err := h.environmentAsked(ctx, org, in.Environment)
+	environment, err := h.loadCurrentEnvironment(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	query := environments.DeploymentQuery{Org: org.OrgID, Environments: physical(&environment), From: span.From, To: span.To}
+	query := environments.DeploymentQuery{Org: org.OrgID, Environments: physicalIDs(&environment), From: span.From, To: span.To}
 	found, page, err := h.findDeployments(ctx, org, query, in.Page, in.PageSize)
 	if err != nil {
 		return nil, err
@@ -260,29 +260,29 @@ type listRepoDeploymentsInput struct {
 // listRepoDeployments lists the deployments of what comes from a repository.
 func (h *handlers) listRepoDeployments(ctx context.Context, in *listRepoDeploymentsInput) (*listDeploymentsAnswer, error) {
 	org := server.Access(ctx)
-	query, err := h.ofRepo(ctx, org, in.Repo, in.Environments, h.WindowOf(ctx, in.WindowQuery))
+	query, err := h.repoQuery(ctx, org, in.Repo, in.Environments, h.WindowOf(ctx, in.WindowQuery))
 	if err != nil {
 		return nil, err
 	}
 	return h.pageOfDeployments(ctx, org, query, in.Page, in.PerPage)
 }
 
-// ofRepo asks for the deployments of a repository to the environments of the given
+// repoQuery asks for the deployments of a repository to the environments of the given
 // names, or to all when there are none.
-func (h *handlers) ofRepo(ctx context.Context, org evidence.OrgAccess, id string, names []string, span resource.Window) (environments.DeploymentQuery, error) {
+func (h *handlers) repoQuery(ctx context.Context, org evidence.OrgAccess, id string, names []string, span resource.Window) (environments.DeploymentQuery, error) {
 	query := environments.DeploymentQuery{Org: org.OrgID, Repos: []string{id}}
 	query.From, query.To = span.Bounds()
 	_, err := h.LoadRepoByID(ctx, org, id)
 	if err != nil || len(names) == 0 {
 		return query, err
 	}
-	query.Environments, err = h.environmentsAsked(ctx, org, names)
+	query.Environments, err = h.resolvePhysicalEnvironments(ctx, org, names)
 	return query, err
 }
 
-// environmentAsked reads the environment of a name, once the reports that are under
+// loadCurrentEnvironment reads the environment of a name, once the reports that are under
 // way to it have been waited for.
-func (h *handlers) environmentAsked(ctx context.Context, org evidence.OrgAccess, name string) (evidence.Environment, error) {
+func (h *handlers) loadCurrentEnvironment(ctx context.Context, org evidence.OrgAccess, name string) (evidence.Environment, error) {
 	environment, err := h.LoadEnvironment(ctx, org, name)
 	if err != nil || environment.Logical() {
 		return environment, err
@@ -290,18 +290,18 @@ func (h *handlers) environmentAsked(ctx context.Context, org evidence.OrgAccess,
 	return environment, h.Intake.CatchUp(ctx, environment.ID, resource.CatchUpSpan)
 }
 
-// physical are the ids of the environments in which things run when one is asked
+// physicalIDs are the ids of the environments in which things run when one is asked
 // for: a logical one stands for its members.
-func physical(environment *evidence.Environment) []string {
+func physicalIDs(environment *evidence.Environment) []string {
 	if environment.Logical() {
 		return append([]string{}, environment.Included...)
 	}
 	return []string{environment.ID}
 }
 
-// environmentsAsked finds the ids of the environments in which things run, of those
+// resolvePhysicalEnvironments finds the ids of the environments in which things run, of those
 // of the given names: two commands, and up to three more for members of logical ones.
-func (h *handlers) environmentsAsked(ctx context.Context, org evidence.OrgAccess, names []string) ([]string, error) {
+func (h *handlers) resolvePhysicalEnvironments(ctx context.Context, org evidence.OrgAccess, names []string) ([]string, error) {
 	names = resource.SortUnique(slices.Clone(names))
 	refs, err := h.Environments.ResolveMany(ctx, org.OrgID, names)
 	if err != nil {
@@ -327,7 +327,7 @@ func (h *handlers) environmentsAsked(ctx context.Context, org evidence.OrgAccess
 	}
 	ids = ids[:0]
 	for i := range found {
-		ids = append(ids, physical(&found[i])...)
+		ids = append(ids, physicalIDs(&found[i])...)
 	}
 	if ids = resource.SortUnique(ids); len(ids) > storage.MaxMany {
 		return nil, evidence.ValidationError(map[string]string{

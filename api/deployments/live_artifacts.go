@@ -92,24 +92,24 @@ func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInp
 	}}, nil
 }
 
-// runningPlace is a fingerprint in an environment.
-type runningPlace struct{ environment, fingerprint string }
+// runningKey is a fingerprint in an environment.
+type runningKey struct{ environment, fingerprint string }
 
-// liveSet is what of a repository runs, with what it refers to.
-type liveSet struct {
+// liveArtifacts is what of a repository runs, with what it refers to.
+type liveArtifacts struct {
 	// entries are in the order in which they are shown.
 	entries      []environments.Running
 	environments map[string]evidence.Environment // by id
 	heads        map[string]snapshot.Head        // by environment
 	origins      map[string]evidence.Origin      // by fingerprint
 	flows        map[string]evidence.Flow        // by id
-	verdicts     map[runningPlace]*bool
+	verdicts     map[runningKey]*bool
 }
 
 // liveArtifacts finds what of a repository runs in environments that are not
 // archived.
-func (h *handlers) liveArtifacts(ctx context.Context, org evidence.OrgAccess, repo string) (liveSet, error) {
-	var live liveSet
+func (h *handlers) liveArtifacts(ctx context.Context, org evidence.OrgAccess, repo string) (liveArtifacts, error) {
+	var live liveArtifacts
 	found, err := h.Running.OfRepo(ctx, repo)
 	if err != nil {
 		return live, err
@@ -122,7 +122,7 @@ func (h *handlers) liveArtifacts(ctx context.Context, org evidence.OrgAccess, re
 		return live, err
 	}
 	maps.DeleteFunc(live.environments, func(_ string, e evidence.Environment) bool { return e.Archived })
-	live.take(found)
+	live.addRunning(found)
 	if live.heads, err = h.Heads.GetMany(ctx, slices.Collect(maps.Keys(live.environments))); err != nil {
 		return live, err
 	}
@@ -130,16 +130,16 @@ func (h *handlers) liveArtifacts(ctx context.Context, org evidence.OrgAccess, re
 	if err := h.findOrigins(ctx, org, repo, fingerprints, &live); err != nil {
 		return live, err
 	}
-	live.verdicts, err = h.verdictsOf(ctx, org, fingerprints)
+	live.verdicts, err = h.latestVerdicts(ctx, org, fingerprints)
 	return live, err
 }
 
-// take keeps the entries of the environments, in order. While an artifact is on its
+// addRunning keeps the entries of the environments, in order. While an artifact is on its
 // way out and in again it has two entries; the later one counts.
-func (l *liveSet) take(found []environments.Running) {
-	latest := map[runningPlace]environments.Running{}
+func (l *liveArtifacts) addRunning(found []environments.Running) {
+	latest := map[runningKey]environments.Running{}
 	for _, entry := range found {
-		at := runningPlace{environment: entry.Environment, fingerprint: entry.Fingerprint}
+		at := runningKey{environment: entry.Environment, fingerprint: entry.Fingerprint}
 		if _, shown := l.environments[entry.Environment]; shown && entry.Since > latest[at].Since {
 			latest[at] = entry
 		}
@@ -151,7 +151,7 @@ func (l *liveSet) take(found []environments.Running) {
 	})
 }
 
-func (l *liveSet) fingerprints() []string {
+func (l *liveArtifacts) fingerprints() []string {
 	fingerprints := make([]string, 0, len(l.entries))
 	for _, entry := range l.entries {
 		fingerprints = append(fingerprints, entry.Fingerprint)
@@ -161,7 +161,7 @@ func (l *liveSet) fingerprints() []string {
 
 // findOrigins finds where fingerprints come from: their newest record in the
 // repository, else that of the flow which built them.
-func (h *handlers) findOrigins(ctx context.Context, org evidence.OrgAccess, repo string, fingerprints []string, live *liveSet) error {
+func (h *handlers) findOrigins(ctx context.Context, org evidence.OrgAccess, repo string, fingerprints []string, live *liveArtifacts) error {
 	known, err := h.Provenances.GetMany(ctx, org.OrgID, fingerprints)
 	if err != nil {
 		return err
@@ -183,13 +183,13 @@ func (h *handlers) findOrigins(ctx context.Context, org evidence.OrgAccess, repo
 	return err
 }
 
-// verdictsOf finds how fingerprints were judged last: each verdict that differs from
+// latestVerdicts finds how fingerprints were judged last: each verdict that differs from
 // the one before has left an event.
-func (h *handlers) verdictsOf(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[runningPlace]*bool, error) {
+func (h *handlers) latestVerdicts(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[runningKey]*bool, error) {
 	events, err := h.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
-	verdicts := map[runningPlace]*bool{}
+	verdicts := map[runningKey]*bool{}
 	for _, event := range events {
-		at := runningPlace{environment: event.Environment, fingerprint: event.Fingerprint}
+		at := runningKey{environment: event.Environment, fingerprint: event.Fingerprint}
 		if _, later := verdicts[at]; !later {
 			verdicts[at] = event.Compliant
 		}
@@ -197,7 +197,7 @@ func (h *handlers) verdictsOf(ctx context.Context, org evidence.OrgAccess, finge
 	return verdicts, err
 }
 
-func (h *handlers) showLiveArtifacts(org evidence.OrgAccess, live *liveSet) []EmbeddedArtifactResponse {
+func (h *handlers) showLiveArtifacts(org evidence.OrgAccess, live *liveArtifacts) []EmbeddedArtifactResponse {
 	shown := []EmbeddedArtifactResponse{}
 	for _, fingerprint := range live.fingerprints() {
 		origin := live.origins[fingerprint]
@@ -216,7 +216,7 @@ func (h *handlers) artifactLinks(org evidence.OrgAccess, flow, fingerprint, reco
 	}
 }
 
-func (h *handlers) showLiveEnvironments(org evidence.OrgAccess, live *liveSet) []EmbeddedEnvironmentResponse {
+func (h *handlers) showLiveEnvironments(org evidence.OrgAccess, live *liveArtifacts) []EmbeddedEnvironmentResponse {
 	shown := []EmbeddedEnvironmentResponse{}
 	for _, environment := range live.environments {
 		shown = append(shown, EmbeddedEnvironmentResponse{
@@ -233,7 +233,7 @@ func (h *handlers) showLiveEnvironments(org evidence.OrgAccess, live *liveSet) [
 	return shown
 }
 
-func (h *handlers) showLiveEntries(org evidence.OrgAccess, live *liveSet) []LiveArtifactEntryResponse {
+func (h *handlers) showLiveEntries(org evidence.OrgAccess, live *liveArtifacts) []LiveArtifactEntryResponse {
 	shown := make([]LiveArtifactEntryResponse, 0, len(live.entries))
 	for _, entry := range live.entries {
 		origin, environment := live.origins[entry.Fingerprint], live.environments[entry.Environment]
@@ -241,7 +241,7 @@ func (h *handlers) showLiveEntries(org evidence.OrgAccess, live *liveSet) []Live
 		shown = append(shown, LiveArtifactEntryResponse{
 			EnvironmentID: entry.Environment, ArtifactID: origin.Record, ArtifactName: entry.Name, Fingerprint: entry.Fingerprint,
 			CommitSHA: resource.NilIfEmpty(origin.CommitSHA), SnapshotIndex: number, StartedAt: entry.StartedAt,
-			Compliance: complianceWord(live.verdicts[runningPlace{environment: entry.Environment, fingerprint: entry.Fingerprint}]),
+			Compliance: complianceText(live.verdicts[runningKey{environment: entry.Environment, fingerprint: entry.Fingerprint}]),
 			Links: map[string]server.Href{
 				"artifact": {Href: h.Links.ArtifactSelf(org.OrgName, live.flows[origin.Flow].Name, entry.Fingerprint)},
 				"snapshot": {Href: h.Links.SnapshotSelf(org.OrgName, environment.Name, number)},
@@ -252,8 +252,8 @@ func (h *handlers) showLiveEntries(org evidence.OrgAccess, live *liveSet) []Live
 	return shown
 }
 
-// complianceWord is a verdict in words, nil when there is none.
-func complianceWord(verdict *bool) *string {
+// complianceText is a verdict in words, nil when there is none.
+func complianceText(verdict *bool) *string {
 	switch {
 	case verdict == nil:
 		return nil

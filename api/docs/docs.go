@@ -41,7 +41,7 @@ func New(title, document, pagePath string) (Page, error) {
 	if err != nil {
 		return Page{}, fmt.Errorf("render the documentation: %w", err)
 	}
-	files, err := filesOf(html, pagePath)
+	files, err := openFiles(html, pagePath)
 	if err != nil {
 		return Page{}, fmt.Errorf("open the files of the documentation: %w", err)
 	}

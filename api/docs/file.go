@@ -34,8 +34,8 @@ func (f File) Plain() ([]byte, error) {
 	return io.ReadAll(reader)
 }
 
-// filesOf opens the files that the page refers to.
-func filesOf(html []byte, pagePath string) ([]File, error) {
+// openFiles opens the files that the page refers to.
+func openFiles(html []byte, pagePath string) ([]File, error) {
 	below := regexp.MustCompile(`(?:href|src)="` + regexp.QuoteMeta(pagePath) + `/([^"]+)"`)
 	var files []File
 	for _, match := range below.FindAllSubmatch(html, -1) {

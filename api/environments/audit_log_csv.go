@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	csvContent = "text/csv; charset=utf-8"
+	csvContentType = "text/csv; charset=utf-8"
 	// noProvenance selects the artifacts that no flow knows, among the names of flows.
 	noProvenance = "no provenance"
 )
@@ -63,11 +63,11 @@ func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*server.
 	if server.QueryHas(ctx, "to_timestamp") {
 		end = snapshot.At(in.To)
 	}
-	if err := h.bound(ctx, log, start, end); err != nil {
+	if err := h.limitRange(ctx, log, start, end); err != nil {
 		return nil, err
 	}
 	return server.Stream(ctx, server.Download{
-		ContentType: csvContent, Filename: log.environment.Name + "-audit-log.csv", Size: -1,
+		ContentType: csvContentType, Filename: log.environment.Name + "-audit-log.csv", Size: -1,
 		Memory: server.StreamCost(h.BatchBytes),
 		Open: func(ctx context.Context, _, _ int64) (io.ReadCloser, error) {
 			return newAuditReader(func(after string) ([][]string, string, error) {
@@ -148,14 +148,14 @@ func auditKind(of snapshot.Annotation) string {
 	}
 }
 
-func (f *auditFilter) wants(event *snapshot.Event) bool {
+func (f *auditFilter) matches(event *snapshot.Event) bool {
 	return (f.kinds == nil || slices.Contains(f.kinds, auditKind(event.Type))) &&
 		(f.repos == nil || slices.ContainsFunc(event.Repos, func(id string) bool { return slices.Contains(f.repos, id) }))
 }
 
-// wantsFlows tells whether the flows of an event, and their names, are among those
+// matchesFlows tells whether the flows of an event, and their names, are among those
 // asked for.
-func (f *auditFilter) wantsFlows(ids []string, named []EventFlow) bool {
+func (f *auditFilter) matchesFlows(ids []string, named []EventFlow) bool {
 	return len(f.flowNames) == 0 || f.unknown && len(ids) == 0 ||
 		slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(f.flows, id) }) ||
 		slices.ContainsFunc(named, func(flow EventFlow) bool { return slices.Contains(f.flowNames, flow.FlowName) })
@@ -167,11 +167,11 @@ func (h *handlers) auditRows(ctx context.Context, log *eventLog, filter auditFil
 	if err != nil {
 		return nil, "", err
 	}
-	events = slices.DeleteFunc(events, func(e snapshot.Event) bool { return !filter.wants(&e) })
+	events = slices.DeleteFunc(events, func(e snapshot.Event) bool { return !filter.matches(&e) })
 	shown, err := h.showEvents(ctx, log, events)
 	rows := make([][]string, 0, len(shown))
 	for i := range shown {
-		if filter.wantsFlows(events[i].Flows, shown[i].Flows) {
+		if filter.matchesFlows(events[i].Flows, shown[i].Flows) {
 			rows = append(rows, auditRow(&shown[i]))
 		}
 	}
@@ -190,26 +190,26 @@ func auditRow(event *GetEnvironmentEventResponse) []string {
 	row := []string{
 		event.EnvironmentName, strconv.FormatInt(event.SnapshotIndex, 10), event.ArtifactName, event.SHA256, event.Description,
 		strconv.FormatFloat(event.ReportedAt, 'f', -1, 64), resource.ZeroIfNil(resource.ISOTime(event.ReportedAt)),
-		event.Pipeline, strings.Join(flows, ","), verdictWord(event.ArtifactCompliance), verdictWord(&event.SnapshotCompliance),
+		event.Pipeline, strings.Join(flows, ","), verdictText(event.ArtifactCompliance), verdictText(&event.SnapshotCompliance),
 		event.Type, resource.ZeroIfNil(event.CodeDiff), artifact.Self, artifact.HTML, event.Links.Snapshot.Self, event.Links.Snapshot.HTML,
 	}
 	for i, cell := range row {
-		row[i] = inert(cell)
+		row[i] = escapeFormula(cell)
 	}
 	return row
 }
 
-// verdictWord is true, false, or nothing where there is no verdict.
-func verdictWord(verdict *bool) string {
+// verdictText is true, false, or nothing where there is no verdict.
+func verdictText(verdict *bool) string {
 	if verdict == nil {
 		return ""
 	}
 	return strconv.FormatBool(*verdict)
 }
 
-// inert keeps spreadsheets from taking a cell for a formula: names come from whoever
+// escapeFormula keeps spreadsheets from taking a cell for a formula: names come from whoever
 // reports, and the log is opened by auditors. The quote before it is not shown there.
-func inert(cell string) string {
+func escapeFormula(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
 		return "'" + cell
 	}
@@ -232,11 +232,11 @@ func newAuditReader(rows func(after string) ([][]string, string, error)) (*audit
 	if err := csv.NewWriter(&r.text).WriteAll([][]string{auditColumns}); err != nil {
 		return nil, err
 	}
-	return r, r.turn()
+	return r, r.nextPage()
 }
 
-// turn writes the next page.
-func (r *auditReader) turn() error {
+// nextPage writes the next page.
+func (r *auditReader) nextPage() error {
 	page, next, err := r.rows(r.after)
 	if err != nil {
 		return err
@@ -248,7 +248,7 @@ func (r *auditReader) turn() error {
 // Read reads on, making pages as they are needed.
 func (r *auditReader) Read(p []byte) (int, error) {
 	for r.text.Len() == 0 && !r.ended {
-		if err := r.turn(); err != nil {
+		if err := r.nextPage(); err != nil {
 			return 0, err
 		}
 	}

@@ -86,7 +86,7 @@ func TestAuditLogHoldsNoFormulas(t *testing.T) {
 		"": "", "registry/app:1": "registry/app:1", "a=1": "a=1", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)",
 		"\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1",
 	} {
-		if got := inert(cell); got != want {
+		if got := escapeFormula(cell); got != want {
 			t.Errorf("%q: %q, want %q", cell, got, want)
 		}
 	}

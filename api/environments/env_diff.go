@@ -61,7 +61,7 @@ type environmentDiffAnswer struct {
 // diffSide is one of the two snapshots that are asked for.
 type diffSide struct {
 	environment evidence.Environment
-	asked       snapshot.Expression
+	expression  snapshot.Expression
 	number      int64
 }
 
@@ -80,13 +80,13 @@ func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput
 	if err != nil {
 		return nil, err
 	}
-	flows, err := h.builders(ctx, org, &comparison)
+	flows, err := h.loadDiffFlows(ctx, org, &comparison)
 	if err != nil {
 		return nil, err
 	}
 	return &environmentDiffAnswer{Body: EnvironmentDiffResponse{
-		Snappish1:  DiffItem{SnapshotID: first.snapshotID(), Artifacts: flows.alone(comparison.OnlyFirst)},
-		Snappish2:  DiffItem{SnapshotID: second.snapshotID(), Artifacts: flows.alone(comparison.OnlySecond)},
+		Snappish1:  DiffItem{SnapshotID: first.snapshotID(), Artifacts: flows.onlyIn(comparison.OnlyFirst)},
+		Snappish2:  DiffItem{SnapshotID: second.snapshotID(), Artifacts: flows.onlyIn(comparison.OnlySecond)},
 		Changed:    DiffItem{Artifacts: flows.changed(comparison.Changed)},
 		NotChanged: DiffItem{Artifacts: flows.unchanged(comparison.Same)},
 	}}, nil
@@ -101,7 +101,7 @@ func (h *handlers) diffSides(ctx context.Context, org evidence.OrgAccess, in *en
 		if err != nil {
 			return nil, nil, err
 		}
-		names, sides = append(names, name), append(sides, diffSide{asked: asked})
+		names, sides = append(names, name), append(sides, diffSide{expression: asked})
 	}
 	for i := range sides {
 		if sides[i].environment, err = h.LoadEnvironment(ctx, org, names[i]); err != nil {
@@ -114,7 +114,7 @@ func (h *handlers) diffSides(ctx context.Context, org evidence.OrgAccess, in *en
 // compareSides compares what runs by the two snapshots, and notes their numbers. Those
 // of logical environments have no trees.
 func (h *handlers) compareSides(ctx context.Context, org evidence.OrgAccess, first, second *diffSide) (snapshot.Comparison, error) {
-	read := h.pickSnapshot
+	read := h.resolveSnapshot
 	united := first.environment.Logical() || second.environment.Logical()
 	if united {
 		read = h.loadSnapshot
@@ -122,7 +122,7 @@ func (h *handlers) compareSides(ctx context.Context, org evidence.OrgAccess, fir
 	var loaded [2]loadedSnapshot
 	for i, side := range []*diffSide{first, second} {
 		var err error
-		if loaded[i], err = read(ctx, org, side.environment, side.asked); err != nil {
+		if loaded[i], err = read(ctx, org, side.environment, side.expression); err != nil {
 			return snapshot.Comparison{}, err
 		}
 		side.number = loaded[i].Number
@@ -136,8 +136,8 @@ func (h *handlers) compareSides(ctx context.Context, org evidence.OrgAccess, fir
 // diffFlows are the flows that built what a diff tells of, by id.
 type diffFlows map[string]evidence.Flow
 
-// builders looks the flows up: one command for a thousand.
-func (h *handlers) builders(ctx context.Context, org evidence.OrgAccess, comparison *snapshot.Comparison) (diffFlows, error) {
+// loadDiffFlows looks the flows up: one command for a thousand.
+func (h *handlers) loadDiffFlows(ctx context.Context, org evidence.OrgAccess, comparison *snapshot.Comparison) (diffFlows, error) {
 	var ids []string
 	add := func(artifact *snapshot.Artifact) {
 		if len(artifact.Origins) > 0 {
@@ -157,42 +157,42 @@ func (h *handlers) builders(ctx context.Context, org evidence.OrgAccess, compari
 	return h.Flows.Names(ctx, org.OrgID, resource.SortUnique(ids))
 }
 
-// alone shows what runs by one of the snapshots.
-func (f diffFlows) alone(artifacts []snapshot.Artifact) []ArtifactInfo {
+// onlyIn shows what runs by one of the snapshots.
+func (f diffFlows) onlyIn(artifacts []snapshot.Artifact) []ArtifactInfo {
 	infos := make([]ArtifactInfo, 0, len(artifacts))
 	for i := range artifacts {
 		info := f.info(&artifacts[i])
 		info.InstanceCount = new(artifacts[i].Instances())
 		infos = append(infos, info)
 	}
-	return inOrderOfNames(infos)
+	return sortByName(infos)
 }
 
 // changed shows what runs by both snapshots, in other numbers of instances.
 func (f diffFlows) changed(pairs []snapshot.Pair) []ArtifactInfo {
 	infos := make([]ArtifactInfo, 0, len(pairs))
 	for i := range pairs {
-		info := f.pair(&pairs[i])
+		info := f.inBoth(&pairs[i])
 		info.S1InstanceCount, info.S2InstanceCount = new(pairs[i].First.Instances()), new(pairs[i].Second.Instances())
 		infos = append(infos, info)
 	}
-	return inOrderOfNames(infos)
+	return sortByName(infos)
 }
 
 // unchanged shows what runs by both snapshots, in the same number.
 func (f diffFlows) unchanged(pairs []snapshot.Pair) []ArtifactInfo {
 	infos := make([]ArtifactInfo, 0, len(pairs))
 	for i := range pairs {
-		info := f.pair(&pairs[i])
+		info := f.inBoth(&pairs[i])
 		info.InstanceCount = new(pairs[i].Second.Instances())
 		infos = append(infos, info)
 	}
-	return inOrderOfNames(infos)
+	return sortByName(infos)
 }
 
-// pair shows what runs by both snapshots as the second one knows it, with the pods of
+// inBoth shows what runs by both snapshots as the second one knows it, with the pods of
 // both.
-func (f diffFlows) pair(pair *snapshot.Pair) ArtifactInfo {
+func (f diffFlows) inBoth(pair *snapshot.Pair) ArtifactInfo {
 	info := f.info(&pair.Second)
 	info.MostRecentTimestamp = max(info.MostRecentTimestamp, pair.First.NewestInstance())
 	info.Pods = resource.SortUnique(slices.AppendSeq(info.Pods, maps.Keys(pair.First.Pods)))
@@ -213,7 +213,7 @@ func (f diffFlows) info(artifact *snapshot.Artifact) ArtifactInfo {
 	return info
 }
 
-func inOrderOfNames(infos []ArtifactInfo) []ArtifactInfo {
+func sortByName(infos []ArtifactInfo) []ArtifactInfo {
 	slices.SortFunc(infos, func(a, b ArtifactInfo) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Fingerprint, b.Fingerprint))
 	})

@@ -44,7 +44,7 @@ func (h *handlers) updateEnvironment(ctx context.Context, in *resource.Environme
 	if err := checkPolicies(org, body.Policies); err != nil {
 		return nil, err
 	}
-	included, err := h.included(ctx, org, in.Environment, ref.Type, body.IncludedEnvironments)
+	included, err := h.resolveMembers(ctx, org, in.Environment, ref.Type, body.IncludedEnvironments)
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +125,9 @@ func checkPolicies(org evidence.OrgAccess, names *[]string) error {
 		fmt.Sprintf("Policy '%s' does not exist in organization '%s'", (*names)[0], org.OrgName))
 }
 
-// included resolves the names that a write sends for the members of the environment
+// resolveMembers resolves the names that a write sends for the members of the environment
 // called owner, which is of the given type. It is nil when none were sent.
-func (h *handlers) included(ctx context.Context, org evidence.OrgAccess, owner string, kind evidence.EnvironmentType, names *[]string) (*[]string, error) {
+func (h *handlers) resolveMembers(ctx context.Context, org evidence.OrgAccess, owner string, kind evidence.EnvironmentType, names *[]string) (*[]string, error) {
 	if names == nil {
 		return nil, nil
 	}

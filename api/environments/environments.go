@@ -90,7 +90,7 @@ type environmentAnswer struct {
 // createEnvironment makes an environment, or changes the one of that name.
 func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, body *CreateEnvironmentPutInput) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
-	change, err := h.createdAs(ctx, org, body)
+	change, err := h.environmentChange(ctx, org, body)
 	if err != nil {
 		return nil, err
 	}
@@ -138,10 +138,10 @@ func (h *handlers) updateLogical(ctx context.Context, org evidence.OrgAccess, pu
 	return h.Logical.Update(ctx, ref.ID)
 }
 
-// createdAs is what the body asks for. An empty description is as good as none, as
+// environmentChange is what the body asks for. An empty description is as good as none, as
 // a repeated PUT does not clear it
 // (docs/semantics.md 1.11).
-func (h *handlers) createdAs(ctx context.Context, org evidence.OrgAccess, body *CreateEnvironmentPutInput) (evidence.EnvironmentChange, error) {
+func (h *handlers) environmentChange(ctx context.Context, org evidence.OrgAccess, body *CreateEnvironmentPutInput) (evidence.EnvironmentChange, error) {
 	change := evidence.EnvironmentChange{IncludeScaling: body.IncludeScaling, RequireProvenance: body.RequireProvenance}
 	if body.Description != "" {
 		change.Description = &body.Description
@@ -153,7 +153,7 @@ func (h *handlers) createdAs(ctx context.Context, org evidence.OrgAccess, body *
 		return change, h.environmentsExist(ctx, org, body.IncludedEnvironments)
 	}
 	var err error
-	change.Included, err = h.included(ctx, org, body.Name, evidence.LogicalType, body.IncludedEnvironments)
+	change.Included, err = h.resolveMembers(ctx, org, body.Name, evidence.LogicalType, body.IncludedEnvironments)
 	return change, err
 }
 
@@ -228,12 +228,12 @@ func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInp
 	if err != nil {
 		return nil, err
 	}
-	wanted := slices.DeleteFunc(all, func(e evidence.Environment) bool { return !in.wants(ctx, &e) })
+	wanted := slices.DeleteFunc(all, func(e evidence.Environment) bool { return !in.matches(ctx, &e) })
 	shown, err := h.showEnvironments(ctx, org, wanted)
 	if err != nil {
 		return nil, err
 	}
-	in.order(shown)
+	in.compare(shown)
 	if !server.QueryHas(ctx, "page") && !server.QueryHas(ctx, "per_page") {
 		return &listEnvironmentsAnswer{Body: environmentList{environments: shown}}, nil
 	}
@@ -244,10 +244,10 @@ func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInp
 	return &listEnvironmentsAnswer{Body: environmentList{paged: &envelope, environments: shown[start:end]}}, nil
 }
 
-// wants applies the filters. Those that are empty are no filters, apart from the
+// matches applies the filters. Those that are empty are no filters, apart from the
 // tag: an empty one matches nothing (docs/semantics.md 1.12). There are no
 // spaces, so nothing is in the ones that are asked for.
-func (in *listEnvironmentsInput) wants(ctx context.Context, e *evidence.Environment) bool {
+func (in *listEnvironmentsInput) matches(ctx context.Context, e *evidence.Environment) bool {
 	if !strings.Contains(strings.ToLower(e.Name), strings.ToLower(in.Name)) {
 		return false
 	}
@@ -260,7 +260,7 @@ func (in *listEnvironmentsInput) wants(ctx context.Context, e *evidence.Environm
 	return !server.QueryHas(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return resource.HasTag(e.Tags, tag) })
 }
 
-func (in *listEnvironmentsInput) order(shown []GetEnvironmentResponse) {
+func (in *listEnvironmentsInput) compare(shown []GetEnvironmentResponse) {
 	slices.SortStableFunc(shown, func(a, b GetEnvironmentResponse) int {
 		order := cmp.Compare(a.Name, b.Name)
 		switch in.Sort {

@@ -37,9 +37,9 @@ func (h *handlers) eventLogNamed(ctx context.Context, org evidence.OrgAccess, na
 	}, err
 }
 
-// bound narrows a log down to what lies between two ends. Times in the wrong order have
+// limitRange narrows a log down to what lies between two ends. Times in the wrong order have
 // nothing between them.
-func (h *handlers) bound(ctx context.Context, log *eventLog, start, end snapshot.Moment) error {
+func (h *handlers) limitRange(ctx context.Context, log *eventLog, start, end snapshot.Moment) error {
 	if start.IsBeginning() && end.IsEnd() {
 		return nil
 	}
@@ -50,13 +50,13 @@ func (h *handlers) bound(ctx context.Context, log *eventLog, start, end snapshot
 	}
 	log.bounds.From = start.At
 	if start.Snapshot != nil {
-		if log.bounds.From, err = h.timeOf(ctx, log, first); err != nil {
+		if log.bounds.From, err = h.snapshotTime(ctx, log, first); err != nil {
 			return err
 		}
 	}
 	until := end.At
 	if end.Snapshot != nil {
-		if until, err = h.timeOf(ctx, log, last); err != nil {
+		if until, err = h.snapshotTime(ctx, log, last); err != nil {
 			return err
 		}
 	}
@@ -64,8 +64,8 @@ func (h *handlers) bound(ctx context.Context, log *eventLog, start, end snapshot
 	return nil
 }
 
-// timeOf is the timestamp of a snapshot of the log's environment; 0 when it has none.
-func (h *handlers) timeOf(ctx context.Context, log *eventLog, number int64) (float64, error) {
+// snapshotTime is the timestamp of a snapshot of the log's environment; 0 when it has none.
+func (h *handlers) snapshotTime(ctx context.Context, log *eventLog, number int64) (float64, error) {
 	if number == 0 {
 		return 0, nil
 	}

@@ -79,9 +79,9 @@ type EventLink struct {
 	HTML string `json:"html"`
 }
 
-// ends reads which part of the log is asked for. Times win over start and end, each on
+// bounds reads which part of the log is asked for. Times win over start and end, each on
 // its side, and these win over the interval.
-func (in *listEventsInput) ends(ctx context.Context, now time.Time) (start, end snapshot.Moment, err error) {
+func (in *listEventsInput) bounds(ctx context.Context, now time.Time) (start, end snapshot.Moment, err error) {
 	start, end = snapshot.Beginning(), snapshot.End()
 	if in.Interval != "" && !server.QueryHas(ctx, "start") && !server.QueryHas(ctx, "end") {
 		if start, end, err = snapshot.ParseMoments(in.Interval, now); err != nil {
@@ -119,7 +119,7 @@ type listEventsAnswer struct {
 // by repositories, page one and page a thousand cost the same.
 func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEventsAnswer, error) {
 	org := server.Access(ctx)
-	start, end, err := in.ends(ctx, h.Clock())
+	start, end, err := in.bounds(ctx, h.Clock())
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEv
 	if err != nil {
 		return nil, err
 	}
-	if err := h.bound(ctx, log, start, end); err != nil {
+	if err := h.limitRange(ctx, log, start, end); err != nil {
 		return nil, err
 	}
 	found, total, err := h.eventPage(ctx, log, repos, environments.EventPage{

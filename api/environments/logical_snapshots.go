@@ -26,7 +26,7 @@ func (h *handlers) loadMembers(ctx context.Context, loaded *loadedSnapshot) erro
 	if err != nil {
 		return err
 	}
-	united, err := h.unite(ctx, append(shown, before...))
+	united, err := h.unionOf(ctx, append(shown, before...))
 	if err != nil {
 		return err
 	}
@@ -40,8 +40,8 @@ func (h *handlers) loadMembers(ctx context.Context, loaded *loadedSnapshot) erro
 	return nil
 }
 
-// unite returns what runs by each of several snapshots of a logical environment.
-func (h *handlers) unite(ctx context.Context, of []snapshot.Snapshot) ([][]snapshot.Artifact, error) {
+// unionOf returns what runs by each of several snapshots of a logical environment.
+func (h *handlers) unionOf(ctx context.Context, of []snapshot.Snapshot) ([][]snapshot.Artifact, error) {
 	var members []snapshot.Member
 	for i := range of {
 		members = append(members, of[i].Members...)

@@ -19,11 +19,11 @@ type AzureAppsArtifact struct {
 
 // Check tells whether the report surely meets its schema.
 func (r *AzureAppsReport) Check() bool {
-	if r.Artifacts == nil || !r.Type.fits("azure-apps") {
+	if r.Artifacts == nil || !r.Type.matches("azure-apps") {
 		return false
 	}
 	for _, app := range r.Artifacts {
-		if app.AppName == "" || app.AppKind == "" || app.CreationTimestamp == 0 || !app.Digests.known() {
+		if app.AppName == "" || app.AppKind == "" || app.CreationTimestamp == 0 || !app.Digests.complete() {
 			return false
 		}
 		switch app.DigestsSource {
@@ -39,7 +39,7 @@ func (r *AzureAppsReport) instances() []snapshot.Instance {
 	instances := make([]snapshot.Instance, 0, len(r.Artifacts))
 	for _, app := range r.Artifacts {
 		instances = append(instances, snapshot.Instance{
-			Digests:   app.Digests.plain(),
+			Digests:   app.Digests.toMap(),
 			CreatedAt: app.CreationTimestamp,
 			Context: &snapshot.Context{Azure: &snapshot.AzureContext{
 				AppName:       app.AppName,

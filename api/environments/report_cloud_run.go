@@ -21,11 +21,11 @@ type CloudRunArtifact struct {
 
 // Check tells whether the report surely meets its schema.
 func (r *CloudRunReport) Check() bool {
-	if r.Artifacts == nil || !r.Type.fits("cloud-run") {
+	if r.Artifacts == nil || !r.Type.matches("cloud-run") {
 		return false
 	}
 	for _, run := range r.Artifacts {
-		if run.Kind != "service" && run.Kind != "job" || run.CreationTimestamp == 0 || !run.Digests.known() {
+		if run.Kind != "service" && run.Kind != "job" || run.CreationTimestamp == 0 || !run.Digests.complete() {
 			return false
 		}
 	}
@@ -36,7 +36,7 @@ func (r *CloudRunReport) instances() []snapshot.Instance {
 	instances := make([]snapshot.Instance, 0, len(r.Artifacts))
 	for _, run := range r.Artifacts {
 		instances = append(instances, snapshot.Instance{
-			Digests:   run.Digests.plain(),
+			Digests:   run.Digests.toMap(),
 			CreatedAt: run.CreationTimestamp,
 			Context: &snapshot.Context{CloudRun: &snapshot.CloudRunContext{
 				Kind:         run.Kind,

@@ -35,7 +35,7 @@ func (d Digests) valid() bool {
 	return d != nil
 }
 
-func (d Digests) plain() map[string]string {
+func (d Digests) toMap() map[string]string {
 	plain := make(map[string]string, len(d))
 	for name, fingerprint := range d {
 		plain[name] = string(fingerprint)
@@ -55,9 +55,9 @@ func (PartialFingerprint) Schema(huma.Registry) *huma.Schema {
 // (docs/semantics.md 10.3).
 type PartialDigests map[string]PartialFingerprint
 
-// known tells whether every fingerprint is there and in form. An unknown one is for
+// complete tells whether every fingerprint is there and in form. An unknown one is for
 // the schema to tell from null.
-func (d PartialDigests) known() bool {
+func (d PartialDigests) complete() bool {
 	for _, fingerprint := range d {
 		if !Fingerprint(fingerprint).valid() {
 			return false
@@ -66,7 +66,7 @@ func (d PartialDigests) known() bool {
 	return d != nil
 }
 
-func (d PartialDigests) plain() map[string]string {
+func (d PartialDigests) toMap() map[string]string {
 	plain := make(map[string]string, len(d))
 	for name, fingerprint := range d {
 		plain[name] = string(fingerprint)

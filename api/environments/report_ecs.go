@@ -26,11 +26,11 @@ type ECSArtifact struct {
 
 // Check tells whether the report surely meets its schema.
 func (r *ECSReport) Check() bool {
-	if r.Artifacts == nil || !r.Type.fits("ECS") {
+	if r.Artifacts == nil || !r.Type.matches("ECS") {
 		return false
 	}
 	for _, task := range r.Artifacts {
-		if task.TaskARN == "" || task.CreationTimestamp == 0 || !task.Digests.known() {
+		if task.TaskARN == "" || task.CreationTimestamp == 0 || !task.Digests.complete() {
 			return false
 		}
 	}
@@ -41,7 +41,7 @@ func (r *ECSReport) instances() []snapshot.Instance {
 	instances := make([]snapshot.Instance, 0, len(r.Artifacts))
 	for _, task := range r.Artifacts {
 		instances = append(instances, snapshot.Instance{
-			Digests:   task.Digests.plain(),
+			Digests:   task.Digests.toMap(),
 			CreatedAt: task.CreationTimestamp,
 			Context: &snapshot.Context{ECS: &snapshot.ECSContext{
 				TaskARN:     task.TaskARN,

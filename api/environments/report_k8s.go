@@ -32,20 +32,20 @@ type K8SOwner struct {
 	BlockOwnerDeletion *bool    `json:"blockOwnerDeletion,omitempty" nullable:"true"`
 }
 
-// tolerant decodes what may have members beside the known ones, which it tells from
+// lenientJSON decodes what may have members beside the known ones, which it tells from
 // these by letter case as well.
-var tolerant = sonic.Config{CaseSensitive: true, ValidateString: true, CopyString: true}.Froze()
+var lenientJSON = sonic.Config{CaseSensitive: true, ValidateString: true, CopyString: true}.Froze()
 
 // UnmarshalJSON lets unknown members pass, which the strict decoder refuses
 // elsewhere.
 func (o *K8SOwner) UnmarshalJSON(data []byte) error {
 	type owner K8SOwner
-	return tolerant.Unmarshal(data, (*owner)(o))
+	return lenientJSON.Unmarshal(data, (*owner)(o))
 }
 
 // Check tells whether the report surely meets its schema.
 func (r *K8SReport) Check() bool {
-	if r.Artifacts == nil || !r.Type.fits("K8S") {
+	if r.Artifacts == nil || !r.Type.matches("K8S") {
 		return false
 	}
 	for _, pod := range r.Artifacts {
@@ -65,7 +65,7 @@ func (r *K8SReport) instances() []snapshot.Instance {
 	instances := make([]snapshot.Instance, 0, len(r.Artifacts))
 	for _, pod := range r.Artifacts {
 		instances = append(instances, snapshot.Instance{
-			Digests:   pod.Digests.plain(),
+			Digests:   pod.Digests.toMap(),
 			CreatedAt: pod.CreationTimestamp,
 			Pod:       pod.PodName,
 			PodContext: &snapshot.Pod{

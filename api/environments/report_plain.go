@@ -27,7 +27,7 @@ func plainInstances[A plainArtifact](artifacts []A) []snapshot.Instance {
 	for _, artifact := range artifacts {
 		a := artifact.plain()
 		instances = append(instances, snapshot.Instance{
-			Digests:   a.Digests.plain(),
+			Digests:   a.Digests.toMap(),
 			CreatedAt: a.CreationTimestamp,
 		})
 	}
@@ -46,7 +46,7 @@ type ServerArtifact PlainArtifact
 func (a ServerArtifact) plain() PlainArtifact { return PlainArtifact(a) }
 
 // Check tells whether the report surely meets its schema.
-func (r *ServerReport) Check() bool { return r.Type.fits("server") && checkPlain(r.Artifacts) }
+func (r *ServerReport) Check() bool { return r.Type.matches("server") && checkPlain(r.Artifacts) }
 
 func (r *ServerReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
 
@@ -62,7 +62,7 @@ type DockerArtifact PlainArtifact
 func (a DockerArtifact) plain() PlainArtifact { return PlainArtifact(a) }
 
 // Check tells whether the report surely meets its schema.
-func (r *DockerReport) Check() bool { return r.Type.fits("docker") && checkPlain(r.Artifacts) }
+func (r *DockerReport) Check() bool { return r.Type.matches("docker") && checkPlain(r.Artifacts) }
 
 func (r *DockerReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
 
@@ -78,7 +78,7 @@ type S3Artifact PlainArtifact
 func (a S3Artifact) plain() PlainArtifact { return PlainArtifact(a) }
 
 // Check tells whether the report surely meets its schema.
-func (r *S3Report) Check() bool { return r.Type.fits("S3") && checkPlain(r.Artifacts) }
+func (r *S3Report) Check() bool { return r.Type.matches("S3") && checkPlain(r.Artifacts) }
 
 func (r *S3Report) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
 
@@ -94,7 +94,7 @@ type LambdaArtifact PlainArtifact
 func (a LambdaArtifact) plain() PlainArtifact { return PlainArtifact(a) }
 
 // Check tells whether the report surely meets its schema.
-func (r *LambdaReport) Check() bool { return r.Type.fits("lambda") && checkPlain(r.Artifacts) }
+func (r *LambdaReport) Check() bool { return r.Type.matches("lambda") && checkPlain(r.Artifacts) }
 
 func (r *LambdaReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
 
@@ -110,6 +110,8 @@ type ServerlessArtifact PlainArtifact
 func (a ServerlessArtifact) plain() PlainArtifact { return PlainArtifact(a) }
 
 // Check tells whether the report surely meets its schema.
-func (r *ServerlessReport) Check() bool { return r.Type.fits("serverless") && checkPlain(r.Artifacts) }
+func (r *ServerlessReport) Check() bool {
+	return r.Type.matches("serverless") && checkPlain(r.Artifacts)
+}
 
 func (r *ServerlessReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }

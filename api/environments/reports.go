@@ -28,47 +28,47 @@ func (h *handlers) reportRoutes() []server.Route {
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/K8S", OperationID: "k8s_report", Tag: "Environments",
 			Summary: "Report what runs in a Kubernetes environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[K8SReport](h, "K8S", evidence.K8S)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[K8SReport](h, "K8S", evidence.K8S)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/ECS", OperationID: "ecs_report", Tag: "Environments",
 			Summary: "Report what runs in an ECS environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[ECSReport](h, "ECS", evidence.ECS)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[ECSReport](h, "ECS", evidence.ECS)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/S3", OperationID: "s3_report", Tag: "Environments",
 			Summary: "Report what lies in an S3 environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[S3Report](h, "S3", evidence.S3)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[S3Report](h, "S3", evidence.S3)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/azure-apps", OperationID: "azure_apps_report", Tag: "Environments",
 			Summary: "Report what runs in an environment of Azure apps", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[AzureAppsReport](h, "azure-apps", evidence.AzureApps)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[AzureAppsReport](h, "azure-apps", evidence.AzureApps)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/cloud-run", OperationID: "cloud_run_report", Tag: "Environments",
 			Summary: "Report what runs in a Cloud Run environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[CloudRunReport](h, "cloud-run", evidence.CloudRun)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[CloudRunReport](h, "cloud-run", evidence.CloudRun)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/docker", OperationID: "docker_report", Tag: "Environments",
 			Summary: "Report what runs in a Docker environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[DockerReport](h, "docker", evidence.Docker)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[DockerReport](h, "docker", evidence.Docker)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/lambda", OperationID: "lambda_report", Tag: "Environments",
 			Summary: "Report what runs in a Lambda environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[LambdaReport](h, "lambda", evidence.Lambda)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[LambdaReport](h, "lambda", evidence.Lambda)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/server", OperationID: "server_report", Tag: "Environments",
 			Summary: "Report what runs in a server environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[ServerReport](h, "server", evidence.Server)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[ServerReport](h, "server", evidence.Server)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/serverless", OperationID: "serverless_report", Tag: "Environments",
 			Summary: "Report the functions of a Lambda or Cloud Run environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(report[ServerlessReport](h, "serverless", evidence.Lambda, evidence.CloudRun)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[ServerlessReport](h, "serverless", evidence.Lambda, evidence.CloudRun)),
 		},
 	}
 }
@@ -92,11 +92,11 @@ func (t *ReportType) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (t ReportType) fits(kind ReportType) bool { return t == "" || t == kind }
+func (t ReportType) matches(kind ReportType) bool { return t == "" || t == kind }
 
-// report makes the handler for reports of one type, which environments of the given
+// reportHandler makes the handler for reports of one type, which environments of the given
 // types take.
-func report[T any](h *handlers, kind ReportType, takers ...evidence.EnvironmentType) func(context.Context, *resource.EnvironmentPath, *T) (*server.TextAnswer, error) {
+func reportHandler[T any](h *handlers, kind ReportType, takers ...evidence.EnvironmentType) func(context.Context, *resource.EnvironmentPath, *T) (*server.TextAnswer, error) {
 	return func(ctx context.Context, in *resource.EnvironmentPath, body *T) (*server.TextAnswer, error) {
 		org := server.Access(ctx)
 		ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
@@ -104,7 +104,7 @@ func report[T any](h *handlers, kind ReportType, takers ...evidence.EnvironmentT
 			return nil, err
 		}
 		if !slices.Contains(takers, ref.Type) {
-			return nil, reportMistaken(in.Environment, ref.Type, kind)
+			return nil, reportTypeMismatch(in.Environment, ref.Type, kind)
 		}
 		canonical, err := canonicalReport(server.RequestOf(ctx).Memory, ref.Type, any(body).(reportBody).instances())
 		if err != nil {
@@ -121,12 +121,12 @@ func report[T any](h *handlers, kind ReportType, takers ...evidence.EnvironmentT
 }
 
 const (
-	// imageSize is what an image of an instance takes up while a report is brought into
+	// instanceSize is what an image of an instance takes up while a report is brought into
 	// its canonical form, in bytes.
-	imageSize = 1200
-	// packedMultiple is what each byte of a canonical report becomes while it is encoded
+	instanceSize = 1200
+	// encodedSizeMultiple is what each byte of a canonical report becomes while it is encoded
 	// and compressed.
-	packedMultiple = 5
+	encodedSizeMultiple = 5
 )
 
 // canonicalReport brings a report into its canonical form, if there is memory for it. That
@@ -136,7 +136,7 @@ func canonicalReport(m *admission.Memory, kind evidence.EnvironmentType, instanc
 	for i := range instances {
 		images += len(instances[i].Digests)
 	}
-	gathered := int64(images) * imageSize
+	gathered := int64(images) * instanceSize
 	if err := m.Take(gathered); err != nil {
 		return snapshot.Report{}, err
 	}
@@ -149,11 +149,11 @@ func canonicalReport(m *admission.Memory, kind evidence.EnvironmentType, instanc
 		return snapshot.Report{}, err
 	}
 	// The body, and what was decoded of it, give way to what is encoded.
-	return report, m.Keep(gathered + packedMultiple*int64(size))
+	return report, m.Keep(gathered + encodedSizeMultiple*int64(size))
 }
 
-// reportMistaken says that an environment does not take reports of a type.
-func reportMistaken(name string, of evidence.EnvironmentType, sent ReportType) error {
+// reportTypeMismatch says that an environment does not take reports of a type.
+func reportTypeMismatch(name string, of evidence.EnvironmentType, sent ReportType) error {
 	text := fmt.Sprintf("Environment '%s' takes reports of type '%s'", name, of)
 	if of == evidence.LogicalType {
 		text = fmt.Sprintf("Environment '%s' is logical and takes no reports", name)

@@ -77,9 +77,9 @@ func (h *handlers) showSnapshot(ctx context.Context, org evidence.OrgAccess, env
 	if err := server.RequestOf(ctx).Memory.Take(int64(len(s.Artifacts)) * int64(reflect.TypeFor[shownArtifact]().Size())); err != nil {
 		return GetSnapshotResponse{}, err
 	}
-	shown := annotate(s.Artifacts, s.Changes)
+	shown := annotateArtifacts(s.Artifacts, s.Changes)
 	slices.SortFunc(shown, func(a, b shownArtifact) int { return snapshot.ByAppearance(a.change, b.change) })
-	origins, err := h.originsOf(ctx, org, shown)
+	origins, err := h.loadOrigins(ctx, org, shown)
 	if err != nil {
 		return GetSnapshotResponse{}, err
 	}
@@ -97,8 +97,8 @@ func (h *handlers) showSnapshot(ctx context.Context, org evidence.OrgAccess, env
 	}, nil
 }
 
-// annotate pairs what runs, and what has exited, with what happened to it.
-func annotate(artifacts []snapshot.Artifact, changes []snapshot.Change) []shownArtifact {
+// annotateArtifacts pairs what runs, and what has exited, with what happened to it.
+func annotateArtifacts(artifacts []snapshot.Artifact, changes []snapshot.Change) []shownArtifact {
 	byFingerprint := make(map[string]snapshot.Change, len(changes))
 	shown := make([]shownArtifact, 0, len(artifacts)+len(changes))
 	for _, change := range changes {
@@ -136,13 +136,13 @@ func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
 		ArtifactContext: showContext(&one.artifact),
 	}
 	if len(shown.Flows) > 0 {
-		shown.repeat(&shown.Flows[0])
+		shown.copyFirstFlow(&shown.Flows[0])
 	}
 	return shown
 }
 
-// repeat shows what the flow that built the artifact tells beside the list, too.
-func (a *SnapshotArtifact) repeat(first *SnapshotArtifactFlow) {
+// copyFirstFlow shows what the flow that built the artifact tells beside the list, too.
+func (a *SnapshotArtifact) copyFirstFlow(first *SnapshotArtifactFlow) {
 	a.FlowName = &first.FlowName
 	a.GitCommit = &first.GitCommit
 	a.CommitURL = first.CommitURL

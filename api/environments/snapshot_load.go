@@ -38,8 +38,8 @@ func (h *handlers) timelineUntil(ctx context.Context, org evidence.OrgAccess, en
 	}
 }
 
-// pickSnapshot finds the snapshot that is asked for, without what runs by it.
-func (h *handlers) pickSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked snapshot.Expression) (loadedSnapshot, error) {
+// resolveSnapshot finds the snapshot that is asked for, without what runs by it.
+func (h *handlers) resolveSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked snapshot.Expression) (loadedSnapshot, error) {
 	timeline, err := h.timeline(ctx, org, environment)
 	if err != nil {
 		return loadedSnapshot{}, err
@@ -65,7 +65,7 @@ func (h *handlers) pickSnapshot(ctx context.Context, org evidence.OrgAccess, env
 // loadSnapshot reads the snapshot that is asked for: as many commands for each of its
 // two trees as that has levels, and six beside them.
 func (h *handlers) loadSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked snapshot.Expression) (loadedSnapshot, error) {
-	loaded, err := h.pickSnapshot(ctx, org, environment, asked)
+	loaded, err := h.resolveSnapshot(ctx, org, environment, asked)
 	if err != nil {
 		return loaded, err
 	}

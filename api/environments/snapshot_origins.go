@@ -48,7 +48,7 @@ type snapshotOrigins struct {
 	running map[string]bool          // by fingerprint
 }
 
-func (h *handlers) originsOf(ctx context.Context, org evidence.OrgAccess, shown []shownArtifact) (*snapshotOrigins, error) {
+func (h *handlers) loadOrigins(ctx context.Context, org evidence.OrgAccess, shown []shownArtifact) (*snapshotOrigins, error) {
 	origins := &snapshotOrigins{links: h.Links, org: org.OrgName, running: make(map[string]bool, len(shown))}
 	var flows []string
 	for i := range shown {

@@ -12,9 +12,9 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// listBlock is how many snapshots are held while a list is sent, since the
+// snapshotsPerRead is how many snapshots are held while a list is sent, since the
 // contract sets no limit to its pages.
-const listBlock = 100
+const snapshotsPerRead = 100
 
 func (h *handlers) snapshotRoutes() []server.Route {
 	return []server.Route{
@@ -73,9 +73,9 @@ func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*
 			return nil, false, nil
 		}
 		server.RequestOf(ctx).Memory.Rewind(0)
-		begin, end := max(first, last-listBlock+1), last
+		begin, end := max(first, last-snapshotsPerRead+1), last
 		if in.Reverse {
-			begin, end = first, min(first+listBlock-1, last)
+			begin, end = first, min(first+snapshotsPerRead-1, last)
 			first = end + 1
 		} else {
 			last = begin - 1

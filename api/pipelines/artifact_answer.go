@@ -135,7 +135,7 @@ func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, re
 	for _, record := range records {
 		fingerprints = append(fingerprints, record.Fingerprint)
 	}
-	places, err := h.placesOf(ctx, org, resource.SortUnique(fingerprints))
+	places, err := h.loadEnvironmentRuns(ctx, org, resource.SortUnique(fingerprints))
 	if err != nil {
 		return nil, err
 	}
@@ -145,15 +145,15 @@ func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, re
 	return shown, nil
 }
 
-func (h *handlers) showArtifact(org evidence.OrgAccess, a *evaluatedArtifact, places []place) ArtifactResponse {
+func (h *handlers) showArtifact(org evidence.OrgAccess, a *evaluatedArtifact, places []environmentRuns) ArtifactResponse {
 	answer := ArtifactResponse{
 		ArtifactCommon: h.showCommon(org, a),
 		Template:       []string{},
 		FlowName:       a.flow.Name,
 		StateInfo:      stateInfo(a),
 		Approvals:      []int{},
-		Running:        showPlaces(runningIn(places)),
-		Exited:         showPlaces(exitedFrom(places)),
+		Running:        showEnvironmentRuns(currentlyRunningIn(places)),
+		Exited:         showEnvironmentRuns(exitedFrom(places)),
 		History:        a.history(places),
 		BuildLeadTimes: leadTimes(places, &a.record.CreatedAt),
 	}
@@ -198,7 +198,7 @@ func stateInfo(a *evaluatedArtifact) string {
 // history tells what happened to an artifact, oldest first: it was reported, was
 // attested, by fingerprint or by name, and began and ceased to run. An attestation by
 // name may have come before the report.
-func (a *evaluatedArtifact) history(places []place) []ArtifactHistory {
+func (a *evaluatedArtifact) history(places []environmentRuns) []ArtifactHistory {
 	history := []ArtifactHistory{{Event: "Artifact created", Timestamp: a.record.CreatedAt}}
 	for _, entry := range a.attested.Of(&a.record) {
 		history = append(history, ArtifactHistory{Event: entry.Name + " evidence received", Timestamp: entry.Time})

@@ -11,8 +11,8 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// place is an environment in which an artifact runs, or has run.
-type place struct {
+// environmentRuns is an environment in which an artifact runs, or has run.
+type environmentRuns struct {
 	environment string // name
 	// archived tells that the environment is: what happened there is history, and
 	// nothing runs in it.
@@ -26,11 +26,11 @@ type place struct {
 }
 
 // firstStart is when the artifact began to run here for the first time.
-func (p place) firstStart() float64 { return p.events[0].Timestamp }
+func (p environmentRuns) firstStart() float64 { return p.events[0].Timestamp }
 
 // history tells when the artifact began and ceased to run here
 // (docs/semantics.md 5.3).
-func (p place) history() []ArtifactHistory {
+func (p environmentRuns) history() []ArtifactHistory {
 	var history []ArtifactHistory
 	for _, event := range p.events {
 		sentence := "Started running in %s#%d environment"
@@ -44,16 +44,16 @@ func (p place) history() []ArtifactHistory {
 	return history
 }
 
-// runningIn and exitedFrom tell the places apart. Archived environments are neither.
-func runningIn(places []place) []place {
-	return slices.DeleteFunc(slices.Clone(places), func(p place) bool { return p.archived || !p.running })
+// currentlyRunningIn and exitedFrom tell the places apart. Archived environments are neither.
+func currentlyRunningIn(places []environmentRuns) []environmentRuns {
+	return slices.DeleteFunc(slices.Clone(places), func(p environmentRuns) bool { return p.archived || !p.running })
 }
 
-func exitedFrom(places []place) []place {
-	return slices.DeleteFunc(slices.Clone(places), func(p place) bool { return p.archived || p.running })
+func exitedFrom(places []environmentRuns) []environmentRuns {
+	return slices.DeleteFunc(slices.Clone(places), func(p environmentRuns) bool { return p.archived || p.running })
 }
 
-func showPlaces(places []place) []ArtifactPlace {
+func showEnvironmentRuns(places []environmentRuns) []ArtifactPlace {
 	shown := make([]ArtifactPlace, 0, len(places))
 	for _, place := range places {
 		shown = append(shown, ArtifactPlace{EnvironmentName: place.environment, SnapshotIndex: place.index})
@@ -61,7 +61,7 @@ func showPlaces(places []place) []ArtifactPlace {
 	return shown
 }
 
-func environmentsOf(places []place) []string {
+func environmentsOf(places []environmentRuns) []string {
 	names := make([]string, 0, len(places))
 	for _, place := range places {
 		names = append(names, place.environment)
@@ -72,7 +72,7 @@ func environmentsOf(places []place) []string {
 // leadTimes is how many seconds it took from a point in time until the artifact
 // began to run, by environment. Where it ran before, none is told, nor of archived
 // environments, whose names others may have by now.
-func leadTimes(places []place, since *float64) map[string]float64 {
+func leadTimes(places []environmentRuns, since *float64) map[string]float64 {
 	times := map[string]float64{}
 	for _, place := range places {
 		if since != nil && !place.archived && place.firstStart() >= *since {
@@ -82,15 +82,15 @@ func leadTimes(places []place, since *float64) map[string]float64 {
 	return times
 }
 
-// placesOf finds where fingerprints run and have run, by fingerprint, in order of
+// loadEnvironmentRuns finds where fingerprints run and have run, by fingerprint, in order of
 // the names.
-func (h *handlers) placesOf(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[string][]place, error) {
+func (h *handlers) loadEnvironmentRuns(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[string][]environmentRuns, error) {
 	events, err := h.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
 	if err != nil {
 		return nil, err
 	}
 	type spot struct{ fingerprint, environment string }
-	spots := map[spot]*place{}
+	spots := map[spot]*environmentRuns{}
 	var ids []string
 	for _, event := range events {
 		if !event.Type.Started() && event.Type != snapshot.Exited {
@@ -98,7 +98,7 @@ func (h *handlers) placesOf(ctx context.Context, org evidence.OrgAccess, fingerp
 		}
 		at := spot{fingerprint: event.Fingerprint, environment: event.Environment}
 		if spots[at] == nil {
-			spots[at] = &place{}
+			spots[at] = &environmentRuns{}
 		}
 		spots[at].events = append(spots[at].events, event)
 		ids = append(ids, event.Environment)
@@ -112,13 +112,13 @@ func (h *handlers) placesOf(ctx context.Context, org evidence.OrgAccess, fingerp
 	if err != nil {
 		return nil, err
 	}
-	places := map[string][]place{}
+	places := map[string][]environmentRuns{}
 	for at, one := range spots {
 		one.settle(environments[at.environment], heads[at.environment].Last)
 		places[at.fingerprint] = append(places[at.fingerprint], *one)
 	}
 	for _, found := range places {
-		slices.SortFunc(found, func(a, b place) int {
+		slices.SortFunc(found, func(a, b environmentRuns) int {
 			return cmp.Or(cmp.Compare(a.environment, b.environment), cmp.Compare(a.firstStart(), b.firstStart()))
 		})
 	}
@@ -126,7 +126,7 @@ func (h *handlers) placesOf(ctx context.Context, org evidence.OrgAccess, fingerp
 }
 
 // settle tells what the events come to.
-func (p *place) settle(environment evidence.Environment, latest int64) {
+func (p *environmentRuns) settle(environment evidence.Environment, latest int64) {
 	slices.SortFunc(p.events, func(a, b snapshot.Event) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	last := p.events[len(p.events)-1]
 	p.environment, p.archived, p.index = environment.Name, environment.Archived, last.Snapshot

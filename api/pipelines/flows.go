@@ -236,7 +236,7 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlow
 	if err != nil {
 		return nil, err
 	}
-	flows = slices.DeleteFunc(flows, func(f evidence.Flow) bool { return !in.wants(ctx, &f) })
+	flows = slices.DeleteFunc(flows, func(f evidence.Flow) bool { return !in.matches(ctx, &f) })
 	slices.SortStableFunc(flows, func(a, b evidence.Flow) int { return cmp.Compare(a.Name, b.Name) })
 	var paged *server.PaginationInfo
 	if server.QueryHas(ctx, "page") || server.QueryHas(ctx, "per_page") {
@@ -251,9 +251,9 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlow
 	return &listFlowsAnswer{Body: server.DataList[FlowList]{Paged: paged, Items: items}}, nil
 }
 
-// wants applies the filters. An empty tag matches nothing, and there are no spaces
+// matches applies the filters. An empty tag matches nothing, and there are no spaces
 // that anything could be in, as with environments.
-func (in *listFlowsInput) wants(ctx context.Context, flow *evidence.Flow) bool {
+func (in *listFlowsInput) matches(ctx context.Context, flow *evidence.Flow) bool {
 	name, part := flow.Name, in.SearchByName
 	if !in.CaseSensitive {
 		name, part = strings.ToLower(name), strings.ToLower(part)

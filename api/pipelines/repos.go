@@ -95,7 +95,7 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*listRepo
 		return nil, err
 	}
 	facets := in.facets(ctx)
-	repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return !in.names(&r) || !facets.want(&r) })
+	repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return !in.matchesName(&r) || !facets.matches(&r) })
 	slices.SortFunc(repos, func(a, b evidence.Repo) int {
 		order := cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 		if in.SortDirection == "desc" {
@@ -114,9 +114,9 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*listRepo
 	return &listReposAnswer{Body: body}, nil
 }
 
-// names applies the filters that look for certain repositories. Empty ones are no
+// matchesName applies the filters that look for certain repositories. Empty ones are no
 // filters.
-func (in *listReposInput) names(r *evidence.Repo) bool {
+func (in *listReposInput) matchesName(r *evidence.Repo) bool {
 	if !strings.Contains(strings.ToLower(r.Name), strings.ToLower(in.Search)) {
 		return false
 	}
@@ -144,7 +144,7 @@ type repoFacets struct {
 	tags      []string
 }
 
-func (f repoFacets) want(r *evidence.Repo) bool {
+func (f repoFacets) matches(r *evidence.Repo) bool {
 	if f.provider != "" && r.Provider != f.provider {
 		return false
 	}
@@ -216,7 +216,7 @@ func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOpti
 func distinct(repos []evidence.Repo, facets repoFacets, value func(*evidence.Repo) string) []string {
 	values := map[string]bool{}
 	for _, repo := range repos {
-		if facets.want(&repo) {
+		if facets.matches(&repo) {
 			values[value(&repo)] = true
 		}
 	}

@@ -83,14 +83,14 @@ type searchAnswer struct {
 // given digits: what flows know, and what runs or ran though no flow knows of it.
 func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswer, error) {
 	org, digits := server.Access(ctx), strings.ToLower(in.Value)
-	traces, ran, err := h.trace(ctx, org, digits)
+	traces, ran, err := h.traceProvenance(ctx, org, digits)
 	if errors.Is(err, storage.ErrAmbiguous) {
 		return nil, evidence.NewError(evidence.NotFound, "Search results are too ambiguous. Please give more digits.")
 	}
 	if err != nil {
 		return nil, err
 	}
-	unknown, err := h.foundRunning(ctx, org, traces, ran)
+	unknown, err := h.findRunning(ctx, org, traces, ran)
 	if err != nil {
 		return nil, err
 	}
@@ -102,15 +102,15 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswe
 	}
 	records := h.Artifacts.OfIDs(traces.Records[:min(len(traces.Records), maxFound)])
 	known := server.PartsOf(h.BatchBytes, records, func(ctx context.Context, part []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
-		return h.foundReported(ctx, org, part)
+		return h.findReported(ctx, org, part)
 	})
 	return &searchAnswer{Body: SearchResultGetResponse{
 		ResolvedTo: resolved(resource.SortUnique(traces.Fingerprints), traces.Commits), Artifacts: known.Append(unknown...),
 	}}, nil
 }
 
-// trace looks for the digits among what flows know and among what runs or ran.
-func (h *handlers) trace(ctx context.Context, org evidence.OrgAccess, digits string) (pipelines.Traces, []string, error) {
+// traceProvenance looks for the digits among what flows know and among what runs or ran.
+func (h *handlers) traceProvenance(ctx context.Context, org evidence.OrgAccess, digits string) (pipelines.Traces, []string, error) {
 	traces, err := h.Artifacts.Search(ctx, org.OrgID, digits)
 	if err != nil {
 		return traces, nil, err
@@ -138,8 +138,8 @@ func resolved(fingerprints, commits []string) SearchResolvedModel {
 	return model
 }
 
-// foundReported shows artifacts that flows know.
-func (h *handlers) foundReported(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
+// findReported shows artifacts that flows know.
+func (h *handlers) findReported(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
 	evaluated, err := h.evaluateWithHistory(ctx, org, records)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (h *handlers) foundReported(ctx context.Context, org evidence.OrgAccess, re
 	for _, record := range records {
 		fingerprints = append(fingerprints, record.Fingerprint)
 	}
-	places, err := h.placesOf(ctx, org, resource.SortUnique(fingerprints))
+	places, err := h.loadEnvironmentRuns(ctx, org, resource.SortUnique(fingerprints))
 	shown := make([]SearchFoundArtifactModel, 0, len(evaluated))
 	for _, artifact := range evaluated {
 		shown = append(shown, h.showFound(org, &artifact, places[artifact.record.Fingerprint]))
@@ -156,15 +156,15 @@ func (h *handlers) foundReported(ctx context.Context, org evidence.OrgAccess, re
 	return shown, err
 }
 
-// foundRunning shows artifacts that run or ran though no flow knows of them.
-func (h *handlers) foundRunning(ctx context.Context, org evidence.OrgAccess, traces pipelines.Traces, ran []string) ([]SearchFoundArtifactModel, error) {
+// findRunning shows artifacts that run or ran though no flow knows of them.
+func (h *handlers) findRunning(ctx context.Context, org evidence.OrgAccess, traces pipelines.Traces, ran []string) ([]SearchFoundArtifactModel, error) {
 	unknown := slices.DeleteFunc(slices.Clone(ran), func(fingerprint string) bool {
 		return slices.Contains(traces.Fingerprints, fingerprint)
 	})
 	if len(unknown) == 0 {
 		return nil, nil
 	}
-	places, err := h.placesOf(ctx, org, unknown)
+	places, err := h.loadEnvironmentRuns(ctx, org, unknown)
 	shown := make([]SearchFoundArtifactModel, 0, len(unknown))
 	for _, fingerprint := range unknown {
 		if len(places[fingerprint]) > 0 {
@@ -174,7 +174,7 @@ func (h *handlers) foundRunning(ctx context.Context, org evidence.OrgAccess, tra
 	return shown, err
 }
 
-func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, places []place) SearchFoundArtifactModel {
+func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, places []environmentRuns) SearchFoundArtifactModel {
 	common := h.showCommon(org, a)
 	return SearchFoundArtifactModel{
 		Fingerprint:           common.Fingerprint,
@@ -188,7 +188,7 @@ func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, place
 		BuildURL:              common.BuildURL,
 		CommitURL:             common.CommitURL,
 		ComplianceState:       string(a.Status),
-		RunningIn:             environmentsOf(runningIn(places)),
+		RunningIn:             environmentsOf(currentlyRunningIn(places)),
 		ExitedFrom:            environmentsOf(exitedFrom(places)),
 		HTMLURL:               common.HTMLURL,
 		APIURL:                common.APIURL,
@@ -198,11 +198,11 @@ func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, place
 
 // showUnknown shows what runs or ran though no flow knows of it, by the name it had
 // when it was seen last.
-func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, places []place) SearchFoundArtifactModel {
+func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, places []environmentRuns) SearchFoundArtifactModel {
 	shown := SearchFoundArtifactModel{
 		Fingerprint: fingerprint,
 		GitCommit:   evidence.NoCommit,
-		RunningIn:   environmentsOf(runningIn(places)),
+		RunningIn:   environmentsOf(currentlyRunningIn(places)),
 		ExitedFrom:  environmentsOf(exitedFrom(places)),
 		History:     []ArtifactHistory{},
 	}

@@ -173,7 +173,7 @@ type listOrgTrailsAnswer struct {
 // listOrgTrails lists the trails of an organization, newest first.
 func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*listOrgTrailsAnswer, error) {
 	org := server.Access(ctx)
-	flows, err := h.narrow(ctx, org, in)
+	flows, err := h.restrict(ctx, org, in)
 	if err != nil {
 		return nil, err
 	}
@@ -193,8 +193,8 @@ func (h *handlers) listOfTrails(org evidence.OrgAccess, trails *storage.Batches[
 	})
 }
 
-// narrow returns the ids of the flows whose trails are asked for, nil for all.
-func (h *handlers) narrow(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput) ([]string, error) {
+// restrict returns the ids of the flows whose trails are asked for, nil for all.
+func (h *handlers) restrict(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput) ([]string, error) {
 	var flows []string
 	if server.QueryHas(ctx, "flow") {
 		ref, err := h.ResolveFlow(ctx, org, in.Flow)

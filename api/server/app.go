@@ -83,7 +83,7 @@ type Server struct {
 	shutdownTimeout time.Duration
 	budget          *admission.Budget
 	batchBytes      int
-	pace            pace
+	pace            readRate
 }
 
 // budget is the memory budget in bytes.
@@ -128,7 +128,7 @@ func New(deps Deps, table []Route) (*Server, error) {
 		shutdownTimeout: orDefault(deps.ShutdownTimeout, defaultShutdownTimeout),
 		budget:          budget,
 		batchBytes:      batchBytes(budget.Total()),
-		pace:            usualPace(),
+		pace:            defaultReadRate(),
 	}
 	s.app = newApp(s)
 	s.api = humafiber.NewWithGroup(s.app, headRouter{s.app.Group(links.Prefix)}, describe(addresses))

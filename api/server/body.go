@@ -21,8 +21,8 @@ const (
 	ReportLimit = 32 * Mebibyte
 	// fileLimit bounds a file sent as a part of a form.
 	fileLimit = 10 * Mebibyte
-	// leastMultiple is what each byte of a body becomes at least while it is decoded.
-	leastMultiple = 3
+	// minMultiple is what each byte of a body becomes at least while it is decoded.
+	minMultiple = 3
 )
 
 // requestBody is the only reader of a request's body. fasthttp's own stream must
@@ -55,7 +55,7 @@ func (b *requestBody) readAll(limit int64, m *admission.Memory) ([]byte, error) 
 	if int64(b.Length) > limit {
 		return nil, bodyTooLarge(limit)
 	}
-	if err := m.Fits(leastMultiple * int64(b.Length)); err != nil {
+	if err := m.Fits(minMultiple * int64(b.Length)); err != nil {
 		return nil, err
 	}
 	// One more than there may be, to see the end.

@@ -18,9 +18,9 @@ import (
 	"attestry/api/jsonstream"
 )
 
-// firstAnswer is how much of an answer is made before the status is chosen, in bytes. An
+// initialAnswerSize is how much of an answer is made before the status is chosen, in bytes. An
 // answer that is not longer is sent as a whole, with its length.
-const firstAnswer = 64 << 10
+const initialAnswerSize = 64 << 10
 
 // jsonAnswer is the JSON of an answer.
 type jsonAnswer struct {
@@ -45,7 +45,7 @@ func (s *Server) beginAnswer(ctx context.Context, out any) error {
 	_, escapeHTML := value.(EscapesHTML)
 	reader := jsonstream.NewReader(ctx, value, escapeHTML)
 	var text bytes.Buffer
-	_, err := io.CopyN(&text, reader, firstAnswer)
+	_, err := io.CopyN(&text, reader, initialAnswerSize)
 	switch {
 	case errors.Is(err, io.EOF):
 		r.answer = &jsonAnswer{text: text.Bytes()}
@@ -116,7 +116,7 @@ func (a *jsonAnswer) send(w io.Writer) error {
 		return fmt.Errorf("an answer cannot be streamed to a %T", w)
 	}
 	content := io.MultiReader(bytes.NewReader(a.text), a.rest)
-	response.SetBodyStream(newPacedReader(content, a.rest, response.Conn(), a.rest.pace), -1)
+	response.SetBodyStream(newMinRateReader(content, a.rest, response.Conn(), a.rest.pace), -1)
 	return nil
 }
 
@@ -139,7 +139,7 @@ func (s *Server) restOf(ctx context.Context, reader *jsonstream.Reader) *restOfA
 // restOfAnswer is what follows the beginning of an answer that is being sent.
 type restOfAnswer struct {
 	reader  io.Reader
-	pace    pace
+	pace    readRate
 	cancel  context.CancelFunc
 	late    *time.Timer
 	timeout time.Duration

@@ -234,7 +234,7 @@ func TestAnswerOutlivesTheTimeOfItsRequest(t *testing.T) {
 
 func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 	s := startBatched(t, &batched{batches: 1000, size: 100_000})
-	s.pace = pace{grace: 50 * time.Millisecond, bytesPerSecond: 1 << 30}
+	s.pace = readRate{grace: 50 * time.Millisecond, bytesPerSecond: 1 << 30}
 	conn, replies := s.dial(t)
 	fmt.Fprintf(conn, "GET %s/lists/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n", links.Prefix)
 	if _, err := replies.Peek(1); err != nil {

@@ -41,14 +41,14 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	}
 	c.SetUserContext(ctx)
 	c.Set(requestIDHeader, r.id)
-	s.metrics.began()
+	s.metrics.requestStarted()
 	if err := s.protect(c); err != nil {
 		c.Response().ResetBody()
 		s.problemOf(c.UserContext(), err).write(c.Response())
 	}
 	setSecurityHeaders(&c.Response().Header)
 	took := time.Since(began)
-	s.metrics.ended(r, c.Response().StatusCode(), took)
+	s.metrics.requestFinished(r, c.Response().StatusCode(), took)
 	s.logger.LogAttrs(c.UserContext(), slog.LevelInfo, "request",
 		slog.String("request_id", r.id),
 		slog.String("method", r.method),
@@ -80,14 +80,14 @@ func newRequest(c *fiber.Ctx) *Request {
 // requestIDOf is the id of a request: the client's, unless it is unfit for logs or holds a
 // key, or else a new one.
 func requestIDOf(ctx context.Context, sent string) string {
-	if saneID(sent) && redact.Text(ctx, sent) == sent {
+	if validRequestID(sent) && redact.Text(ctx, sent) == sent {
 		return sent
 	}
 	return evidence.NewID()
 }
 
-// saneID tells whether a client's id has a form that may go into logs and headers.
-func saneID(id string) bool {
+// validRequestID tells whether a client's id has a form that may go into logs and headers.
+func validRequestID(id string) bool {
 	for _, char := range id {
 		if char <= ' ' || char > '~' {
 			return false

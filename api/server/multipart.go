@@ -34,9 +34,9 @@ const (
 	maxSentFilename = 1024
 )
 
-// errNotHeld answers a form whose early file finds no room in the folder for temporary
+// errNotBuffered answers a form whose early file finds no room in the folder for temporary
 // files.
-var errNotHeld = &evidence.Error{
+var errNotBuffered = &evidence.Error{
 	Code: evidence.Unavailable, Message: "The file could not be held, please try again.", RetryAfter: time.Second,
 }
 
@@ -58,11 +58,11 @@ type Form[T any] struct {
 	// fields are the names of files, true for those that have come.
 	fields map[string]bool
 	// held are the files that came before the JSON part.
-	held []heldFile
+	held []bufferedFile
 }
 
-// heldFile is a file that is held until the data of its form are known.
-type heldFile struct {
+// bufferedFile is a file that is held until the data of its form are known.
+type bufferedFile struct {
 	FormFile
 	content *spool.Spool
 }
@@ -185,13 +185,13 @@ func (f *Form[T]) hold(part *multipart.Part) error {
 	content, err := spool.New(file.Reader, maxHeldInMemory)
 	var refused *spool.FileError
 	if errors.As(err, &refused) {
-		return fmt.Errorf("hold a file of a form: %w: %w", err, errNotHeld)
+		return fmt.Errorf("hold a file of a form: %w: %w", err, errNotBuffered)
 	}
 	if err != nil {
 		return MalformedForm(err)
 	}
 	file.Reader = content
-	f.held = append(f.held, heldFile{FormFile: *file, content: content})
+	f.held = append(f.held, bufferedFile{FormFile: *file, content: content})
 	return nil
 }
 

@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// pace is how fast a client has to take an answer that is streamed. So clients that do
+// readRate is how fast a client has to take an answer that is streamed. So clients that do
 // not read cannot keep memory from others.
-type pace struct {
+type readRate struct {
 	// grace is how long a client may take for the beginning.
 	grace time.Duration
 	// bytesPerSecond is how fast it has to take the rest on average.
 	bytesPerSecond int
 }
 
-// usualPace lets a client take the beginning for a minute and the rest at 64 KiB a second.
-func usualPace() pace { return pace{grace: time.Minute, bytesPerSecond: 64 << 10} }
+// defaultReadRate lets a client take the beginning for a minute and the rest at 64 KiB a second.
+func defaultReadRate() readRate { return readRate{grace: time.Minute, bytesPerSecond: 64 << 10} }
 
-// pacedReader is content that is being sent on a connection. The write deadline of the
+// minRateReader is content that is being sent on a connection. The write deadline of the
 // connection is the time by which the client must have taken what was read.
-type pacedReader struct {
+type minRateReader struct {
 	io.Closer
 	content io.Reader
 	conn    net.Conn
-	pace    pace
+	pace    readRate
 	due     time.Time
 }
 
-func newPacedReader(content io.Reader, closer io.Closer, conn net.Conn, p pace) *pacedReader {
-	return &pacedReader{Closer: closer, content: content, conn: conn, pace: p, due: time.Now().Add(p.grace)}
+func newMinRateReader(content io.Reader, closer io.Closer, conn net.Conn, p readRate) *minRateReader {
+	return &minRateReader{Closer: closer, content: content, conn: conn, pace: p, due: time.Now().Add(p.grace)}
 }
 
 // Read reads content. The time that this takes is not counted against the client.
-func (p *pacedReader) Read(b []byte) (int, error) {
+func (p *minRateReader) Read(b []byte) (int, error) {
 	began := time.Now()
 	n, err := p.content.Read(b)
 	p.due = p.due.Add(time.Since(began) + time.Duration(n)*time.Second/time.Duration(p.pace.bytesPerSecond))

@@ -27,8 +27,8 @@ type Request struct {
 	http11 bool
 	// Memory is what the request takes up, until its answer is sent.
 	Memory *admission.Memory
-	// pace is how fast the client has to take a streamed answer that takes up memory.
-	pace pace
+	// readRate is how fast the client has to take a streamed answer that takes up memory.
+	pace readRate
 	// answer is the answer, once it has begun.
 	answer *jsonAnswer
 	// findings are those of the parameters; the body's join them.
@@ -47,7 +47,7 @@ func RequestOf(ctx context.Context) *Request {
 		return r
 	}
 	return &Request{
-		header: http.Header{}.Get, Memory: admission.UnlimitedMemory(), pace: usualPace(),
+		header: http.Header{}.Get, Memory: admission.UnlimitedMemory(), pace: defaultReadRate(),
 	}
 }
 

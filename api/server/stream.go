@@ -64,7 +64,7 @@ func Stream(ctx context.Context, d Download) (*StreamOutput, error) {
 	}
 	return &StreamOutput{Body: func(hctx huma.Context) {
 		if content != http.NoBody && d.Memory > 0 {
-			content = newPacedReader(content, content, humafiber.Unwrap(hctx).Context().Conn(), r.pace)
+			content = newMinRateReader(content, content, humafiber.Unwrap(hctx).Context().Conn(), r.pace)
 		}
 		send(hctx, d, part, content)
 	}}, nil

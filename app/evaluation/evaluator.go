@@ -117,10 +117,10 @@ func checkedField(definition attestation.Definition) string {
 	return "type_schema"
 }
 
-// Judge is attestation.Judge for an organization. What exceeds the limits is
+// Evaluate is attestation.Judge for an organization. What exceeds the limits is
 // Invalid. Unavailable means that ctx ended, or that too many evaluations of the
 // organization wait.
-func (e *Evaluator) Judge(ctx context.Context, org string, definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
+func (e *Evaluator) Evaluate(ctx context.Context, org string, definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
 	if definition.Schema == nil && len(definition.Rules) == 0 {
 		return attestation.Verdict{Compliant: true}, nil
 	}

@@ -53,13 +53,13 @@ func TestVerdictsAndErrorsOfAChildAreThoseOfTheRules(t *testing.T) {
 		{schema(`{"required":["n"]}`), `{"n":2}`, "{true []}"},
 		{attestation.Definition{}, `{}`, "{true []}"},
 	} {
-		if verdict, err := e.Judge(t.Context(), "o", c.definition, json.RawMessage(c.payload)); err != nil || fmt.Sprint(verdict) != c.want {
+		if verdict, err := e.Evaluate(t.Context(), "o", c.definition, json.RawMessage(c.payload)); err != nil || fmt.Sprint(verdict) != c.want {
 			t.Errorf("%+v: got %v %v", c, verdict, err)
 		}
 	}
-	_, err := e.Judge(t.Context(), "o", schema(`{"required":["n"]}`), json.RawMessage(`{}`))
+	_, err := e.Evaluate(t.Context(), "o", schema(`{"required":["n"]}`), json.RawMessage(`{}`))
 	wantFinding(t, err, "attestation_data/n", "Field required [input: None]")
-	if _, err = e.Judge(t.Context(), "o", rules(".a >"), json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Internal || !strings.Contains(err.Error(), "compile rule 1") {
+	if _, err = e.Evaluate(t.Context(), "o", rules(".a >"), json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Internal || !strings.Contains(err.Error(), "compile rule 1") {
 		t.Errorf("a stored rule that does not compile: %v", err)
 	}
 	if err := e.Check(t.Context(), "o", rules(".a > 1")); err != nil {
@@ -78,7 +78,7 @@ func TestLargestPayloadsAreWithinTheLimits(t *testing.T) {
 	definition := rules(`all(.results[]; .ok == true and .level != "high")`, `.results | map(.id) | unique | length > 20000`,
 		`.results | group_by(.level) | length == 1`, `all(.results[].level; test("^low$"))`, `.results | sort_by(-.id) | .[-1].id == 0`)
 	definition.Schema = json.RawMessage(`{"properties":{"results":{"uniqueItems":true,"items":{"required":["id"],"properties":{"level":{"enum":["low","high"]}},"additionalProperties":true}}}}`)
-	if verdict, err := newEvaluator(t, Limits{}).Judge(t.Context(), "o", definition, payload); err != nil || !verdict.Compliant {
+	if verdict, err := newEvaluator(t, Limits{}).Evaluate(t.Context(), "o", definition, payload); err != nil || !verdict.Compliant {
 		t.Errorf("got %v %v", verdict, err)
 	}
 }
@@ -89,7 +89,7 @@ func TestRuleThatCopiesAnObjectForEachEntryIsWithinTheLimits(t *testing.T) {
 		fmt.Fprintf(&b, `,{"id":"%d"}`, i)
 	}
 	payload := json.RawMessage(`{"results":[` + b.String()[1:] + `]}`)
-	verdict, err := newEvaluator(t, Limits{}).Judge(t.Context(), "o", rules(`INDEX(.results[]; .id) | length > 1`), payload)
+	verdict, err := newEvaluator(t, Limits{}).Evaluate(t.Context(), "o", rules(`INDEX(.results[]; .id) | length > 1`), payload)
 	if err != nil || !verdict.Compliant {
 		t.Errorf("got %v %v", verdict, err)
 	}
@@ -98,9 +98,9 @@ func TestRuleThatCopiesAnObjectForEachEntryIsWithinTheLimits(t *testing.T) {
 func TestBytesAreCountedToTheEndOfTheShortestEvaluation(t *testing.T) {
 	e := newEvaluator(t, Limits{Bytes: 4 << 20, Memory: 64 << 20, CPU: time.Minute})
 	for range 5 {
-		_, err := e.Judge(t.Context(), "o", rules(`("x" * 5000000) | length > 1`), json.RawMessage(`{}`))
+		_, err := e.Evaluate(t.Context(), "o", rules(`("x" * 5000000) | length > 1`), json.RawMessage(`{}`))
 		wantFinding(t, err, "attestation_data", overLimitsText)
-		if verdict, err := e.Judge(t.Context(), "o", rules(`("x" * 100000) | length > 1`), json.RawMessage(`{}`)); err != nil || !verdict.Compliant {
+		if verdict, err := e.Evaluate(t.Context(), "o", rules(`("x" * 100000) | length > 1`), json.RawMessage(`{}`)); err != nil || !verdict.Compliant {
 			t.Errorf("less: got %v %v", verdict, err)
 		}
 	}
@@ -111,7 +111,7 @@ func TestManyEvaluateAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 40 {
 		group.Go(func() {
-			verdict, err := e.Judge(t.Context(), fmt.Sprint("org", i%7), rules(".n > 10"), fmt.Appendf(nil, `{"n":%d}`, i))
+			verdict, err := e.Evaluate(t.Context(), fmt.Sprint("org", i%7), rules(".n > 10"), fmt.Appendf(nil, `{"n":%d}`, i))
 			if err != nil || verdict.Compliant != (i > 10) {
 				t.Errorf("%d: %v %v", i, verdict, err)
 			}
@@ -128,11 +128,11 @@ func TestEvaluationEndsWithItsContext(t *testing.T) {
 		cancel()
 		return evaluate(ctx, r)
 	}
-	if _, err := e.Judge(ctx, "o", rules(endless), json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Unavailable {
+	if _, err := e.Evaluate(ctx, "o", rules(endless), json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Unavailable {
 		t.Errorf("got %v, want Unavailable", err)
 	}
 	e.evaluate = evaluate
-	if verdict, err := e.Judge(t.Context(), "o", rules("true"), json.RawMessage(`{}`)); err != nil || !verdict.Compliant {
+	if verdict, err := e.Evaluate(t.Context(), "o", rules("true"), json.RawMessage(`{}`)); err != nil || !verdict.Compliant {
 		t.Errorf("the next one: %v %v", verdict, err)
 	}
 }
@@ -193,7 +193,7 @@ func TestChildIsTheSameProgramAfterAnUpgrade(t *testing.T) {
 		if err := errors.Join(os.Remove(program), os.WriteFile(program, []byte("#!/bin/sh\nexit 1\n"), 0o700)); err != nil {
 			t.Fatal(err)
 		}
-		if verdict, err := newEvaluator(t, Limits{}).Judge(t.Context(), "o", rules("true"), json.RawMessage(`{}`)); err != nil || !verdict.Compliant {
+		if verdict, err := newEvaluator(t, Limits{}).Evaluate(t.Context(), "o", rules("true"), json.RawMessage(`{}`)); err != nil || !verdict.Compliant {
 			t.Errorf("got %v %v", verdict, err)
 		}
 		return

@@ -113,7 +113,7 @@ func TestHostileRulesAreRefused(t *testing.T) {
 				if err := checker.Check(t.Context(), "o", rules(rule)); err != nil {
 					t.Fatal(err)
 				}
-				_, err := e.Judge(t.Context(), "o", rules(rule), json.RawMessage(`{"a":1}`))
+				_, err := e.Evaluate(t.Context(), "o", rules(rule), json.RawMessage(`{"a":1}`))
 				wantFinding(t, err, "attestation_data", overLimitsText)
 			})
 		}
@@ -121,7 +121,7 @@ func TestHostileRulesAreRefused(t *testing.T) {
 	refuse(e, largeRules())
 	refuse(newEvaluator(t, lastResort()), longRules())
 	// They left nothing behind.
-	if verdict, err := e.Judge(t.Context(), "o", rules(".a == 1"), json.RawMessage(`{"a":1}`)); err != nil || !verdict.Compliant {
+	if verdict, err := e.Evaluate(t.Context(), "o", rules(".a == 1"), json.RawMessage(`{"a":1}`)); err != nil || !verdict.Compliant {
 		t.Errorf("got %v %v", verdict, err)
 	}
 }
@@ -140,7 +140,7 @@ func TestHostileRulesThatEndByThemselvesAreNotTrue(t *testing.T) {
 		"combinations":        `[combinations(1e9)]`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			verdict, err := e.Judge(t.Context(), "o", rules(rule), json.RawMessage(`{"a":1}`))
+			verdict, err := e.Evaluate(t.Context(), "o", rules(rule), json.RawMessage(`{"a":1}`))
 			if verdict.Compliant || err != nil && evidence.CodeOf(err) != evidence.Invalid {
 				t.Errorf("got %v %v", verdict, err)
 			}
@@ -195,7 +195,7 @@ func TestHostileSchemasAreRefused(t *testing.T) {
 				if err := checker.Check(t.Context(), "o", schema(c.schema)); err != nil {
 					t.Fatal(err)
 				}
-				_, err := e.Judge(t.Context(), "o", schema(c.schema), json.RawMessage(c.payload))
+				_, err := e.Evaluate(t.Context(), "o", schema(c.schema), json.RawMessage(c.payload))
 				wantFinding(t, err, "attestation_data", overLimitsText)
 			})
 		}
@@ -239,7 +239,7 @@ func FuzzDefinitionsNeverHarm(f *testing.F) {
 		definition := attestation.Definition{Rules: []string{rule}, Schema: json.RawMessage(schema)}
 		err := e.Check(t.Context(), "o", definition)
 		if err == nil {
-			_, err = e.Judge(t.Context(), "o", definition, json.RawMessage(payload))
+			_, err = e.Evaluate(t.Context(), "o", definition, json.RawMessage(payload))
 		}
 		if err != nil && evidence.CodeOf(err) != evidence.Invalid && !errors.Is(err, t.Context().Err()) {
 			t.Errorf("%q, %q on %q: %v", rule, schema, payload, err)

@@ -43,7 +43,7 @@ func newBlocking(slots, maxRunning, maxWaiting int) *blocking {
 func (b *blocking) judge(ctx context.Context, org, payload string) <-chan error {
 	result := make(chan error, 1)
 	go func() {
-		_, err := b.Judge(ctx, org, attestation.Definition{Rules: []string{"true"}}, []byte(payload))
+		_, err := b.Evaluate(ctx, org, attestation.Definition{Rules: []string{"true"}}, []byte(payload))
 		result <- err
 	}()
 	synctest.Wait()

@@ -84,7 +84,7 @@ func (s *server) answer(r request) answer {
 		}
 	}
 	var verdict attestation.Verdict
-	s.limits.watch(func() { verdict, err = attestation.JudgeBy(schema, r.Definition.Rules, r.Payload) })
+	s.limits.watch(func() { verdict, err = attestation.EvaluateBy(schema, r.Definition.Rules, r.Payload) })
 	return newAnswer(verdict, err)
 }
 

@@ -80,25 +80,25 @@ func notJQ(source string, err error) string {
 	return "Input should be a valid jq expression: " + cut(err.Error()) + " [input: " + cut(source) + "]"
 }
 
-// Judge judges a payload by a definition. The errors are those of CompileSchema and
-// JudgeBy.
-func Judge(definition Definition, data json.RawMessage) (Verdict, error) {
+// Evaluate judges a payload by a definition. The errors are those of CompileSchema and
+// EvaluateBy.
+func Evaluate(definition Definition, data json.RawMessage) (Verdict, error) {
 	if definition.Schema == nil {
-		return JudgeBy(nil, definition.Rules, data)
+		return EvaluateBy(nil, definition.Rules, data)
 	}
 	schema, err := CompileSchema(definition.Schema)
 	if err != nil {
 		return Verdict{}, err
 	}
-	return JudgeBy(schema, definition.Rules, data)
+	return EvaluateBy(schema, definition.Rules, data)
 }
 
-// JudgeBy judges a payload by a schema, nil when there is none, and rules. A payload
+// EvaluateBy judges a payload by a schema, nil when there is none, and rules. A payload
 // that does not fit the schema is an Invalid error naming the places, as
 // attestation_data followed by a JSON pointer. A rule counts as true only when it
 // gives true and nothing else, without an error and within the steps that a payload is
 // allowed. Any other error means that a rule does not compile.
-func JudgeBy(schema *Schema, rules []string, data json.RawMessage) (Verdict, error) {
+func EvaluateBy(schema *Schema, rules []string, data json.RawMessage) (Verdict, error) {
 	payload, err := decode(data)
 	if err != nil {
 		return Verdict{}, err
@@ -108,10 +108,10 @@ func JudgeBy(schema *Schema, rules []string, data json.RawMessage) (Verdict, err
 			return Verdict{}, err
 		}
 	}
-	return judgeByRules(rules, normalize(payload))
+	return evaluateByRules(rules, normalize(payload))
 }
 
-func judgeByRules(rules []string, input any) (Verdict, error) {
+func evaluateByRules(rules []string, input any) (Verdict, error) {
 	verdict := Verdict{Compliant: true}
 	budget := newSteps()
 	for i, source := range rules {

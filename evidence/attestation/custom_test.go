@@ -15,7 +15,7 @@ func judge(t *testing.T, payload string, rules ...string) Verdict {
 	if err := Check(Definition{Rules: rules}); err != nil {
 		t.Fatalf("check %q: %v", rules, err)
 	}
-	verdict, err := Judge(Definition{Rules: rules}, json.RawMessage(payload))
+	verdict, err := Evaluate(Definition{Rules: rules}, json.RawMessage(payload))
 	if err != nil {
 		t.Fatalf("judge %q: %v", rules, err)
 	}
@@ -138,7 +138,7 @@ func TestStoredDefinitionThatDoesNotCompileIsNoFaultOfThePayload(t *testing.T) {
 		"rule":   {Rules: []string{".a >"}},
 		"schema": {Schema: json.RawMessage(`{"type":1}`)},
 	} {
-		if _, err := Judge(definition, json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Internal {
+		if _, err := Evaluate(definition, json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Internal {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -93,7 +93,7 @@ func TestDecisionSchemaSaysWhatReadDecisionDoes(t *testing.T) {
 	definition := checked(t, string(DecisionSchema))
 	for _, sent := range []string{`{"is_compliant": true}`, `{"is_compliant": false, "why": 1}`, `{}`, `{"is_compliant": null}`, `{"is_compliant": "true"}`, `[]`, `5`} {
 		_, byHand := ReadDecision(json.RawMessage(sent))
-		_, bySchema := Judge(definition, json.RawMessage(sent))
+		_, bySchema := Evaluate(definition, json.RawMessage(sent))
 		if (byHand == nil) != (bySchema == nil) {
 			t.Errorf("%s: %v by hand, %v by schema", sent, byHand, bySchema)
 		}

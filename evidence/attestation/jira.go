@@ -11,9 +11,9 @@ type JiraItem struct {
 	IssueFields map[string]json.RawMessage `json:"issue_fields,omitempty"`
 }
 
-// JudgeJira tells whether at least one issue is referred to, and all that are
+// EvaluateJira tells whether at least one issue is referred to, and all that are
 // exist.
-func JudgeJira(items []JiraItem) bool {
+func EvaluateJira(items []JiraItem) bool {
 	for _, item := range items {
 		if !item.IssueExists {
 			return false

@@ -12,9 +12,9 @@ type JUnitResult struct {
 	Timestamp *float64 `json:"timestamp,omitempty" nullable:"true" doc:"Unix seconds."`
 }
 
-// JudgeJUnit tells whether no suite has failures or errors. That holds for no
+// EvaluateJUnit tells whether no suite has failures or errors. That holds for no
 // suites too (docs/semantics.md 6.3).
-func JudgeJUnit(suites []JUnitResult) bool {
+func EvaluateJUnit(suites []JUnitResult) bool {
 	for _, suite := range suites {
 		// Not the sum, in which a negative count could hide a failure.
 		if suite.Failures != 0 || suite.Errors != 0 {

@@ -52,10 +52,10 @@ func TestSchemaThatRecursIntoTheValueWorks(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			definition := checked(t, schema)
-			if verdict, err := Judge(definition, json.RawMessage(tree)); err != nil || !verdict.Compliant {
+			if verdict, err := Evaluate(definition, json.RawMessage(tree)); err != nil || !verdict.Compliant {
 				t.Errorf("got %+v %v", verdict, err)
 			}
-			_, err := Judge(definition, json.RawMessage(broken))
+			_, err := Evaluate(definition, json.RawMessage(broken))
 			finding(t, err, "attestation_data/children/0/children/0/name")
 		})
 	}
@@ -73,7 +73,7 @@ func TestStoredSchemaThatCannotBeEvaluatedRefusesThePayload(t *testing.T) {
 		"dynamic reference under not": `{` + newest + `,"$dynamicAnchor":"a","not":{"$dynamicRef":"#a"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			verdict, err := Judge(Definition{Schema: json.RawMessage(schema)}, json.RawMessage(`{}`))
+			verdict, err := Evaluate(Definition{Schema: json.RawMessage(schema)}, json.RawMessage(`{}`))
 			finding(t, err, "attestation_data")
 			if verdict.Compliant {
 				t.Error("got compliant")

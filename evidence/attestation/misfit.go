@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// maxMisfits bounds the places of one value that are reported, and maxMisfitBytes
+	// maxViolations bounds the places of one value that are reported, and maxViolationBytes
 	// is how many bytes of JSON pointers and texts there are before no more are added.
-	maxMisfits     = 100
-	maxMisfitBytes = 32 << 10
+	maxViolations     = 100
+	maxViolationBytes = 32 << 10
 	// maxAlternatives bounds what is reported of one place, and maxChoices the values
 	// that one report lists.
 	maxAlternatives = 5
 	maxChoices      = 50
 )
 
-// misfits words what of a value does not fit a schema, by JSON pointer. Where
+// violations words what of a value does not fit a schema, by JSON pointer. Where
 // several things are wrong with one place, as with alternatives none of which fit,
 // the text has all of them.
-func misfits(invalid *jsonschema.ValidationError, value any) map[string]string {
+func violations(invalid *jsonschema.ValidationError, value any) map[string]string {
 	c := collector{value: value, texts: map[string][]string{}, inputs: map[string]string{}}
 	queue := []*jsonschema.ValidationError{invalid}
 	for len(queue) > 0 && !c.full() {
@@ -40,10 +40,10 @@ func misfits(invalid *jsonschema.ValidationError, value any) map[string]string {
 	return found
 }
 
-// deepestMisfit returns a misfit that is furthest within the value: of alternatives
+// deepestViolation returns a misfit that is furthest within the value: of alternatives
 // none of which fit, it is most likely of the one that was meant.
-func deepestMisfit(invalid *jsonschema.ValidationError, value any) (at, text string) {
-	found := misfits(invalid, value)
+func deepestViolation(invalid *jsonschema.ValidationError, value any) (at, text string) {
+	found := violations(invalid, value)
 	at = slices.MaxFunc(slices.Sorted(maps.Keys(found)), func(a, b string) int {
 		return strings.Count(a, "/") - strings.Count(b, "/")
 	})
@@ -57,7 +57,7 @@ type collector struct {
 	size   int                 // bytes of all of these
 }
 
-func (c *collector) full() bool { return len(c.texts) >= maxMisfits || c.size >= maxMisfitBytes }
+func (c *collector) full() bool { return len(c.texts) >= maxViolations || c.size >= maxViolationBytes }
 
 // collect adds what an error says itself, or else returns its causes.
 func (c *collector) collect(invalid *jsonschema.ValidationError) []*jsonschema.ValidationError {

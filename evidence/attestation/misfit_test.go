@@ -43,7 +43,7 @@ func TestMisfitsAreNamedByPlaceAndExpectation(t *testing.T) {
 		"by a reference":         {`{"items":{"$ref":"#/definitions/n"},"definitions":{"n":{"type":"integer"}}}`, `[1.5]`, "/0", "Input should be a valid integer [input: 1.5]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Judge(checked(t, c.schema), json.RawMessage(c.payload))
+			_, err := Evaluate(checked(t, c.schema), json.RawMessage(c.payload))
 			if got := finding(t, err, "attestation_data"+c.at); got != c.text {
 				t.Errorf("got %q, want %q", got, c.text)
 			}
@@ -52,9 +52,9 @@ func TestMisfitsAreNamedByPlaceAndExpectation(t *testing.T) {
 }
 
 func TestManyMisfitsAreReportedInPart(t *testing.T) {
-	_, err := Judge(checked(t, `{"items":{"type":"string"}}`), json.RawMessage(`[0`+strings.Repeat(`,1`, 5000)+`]`))
+	_, err := Evaluate(checked(t, `{"items":{"type":"string"}}`), json.RawMessage(`[0`+strings.Repeat(`,1`, 5000)+`]`))
 	var refused *evidence.Error
-	if !errors.As(err, &refused) || len(refused.Fields) != maxMisfits {
+	if !errors.As(err, &refused) || len(refused.Fields) != maxViolations {
 		t.Errorf("got %.300v", err)
 	}
 }
@@ -74,9 +74,9 @@ func TestReportOfMisfitsIsSmallWhateverTheNamesOfMembers(t *testing.T) {
 		"number under the name": {`{}`, `{"` + long + `":1e999}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Judge(checked(t, c.schema), json.RawMessage(c.payload))
+			_, err := Evaluate(checked(t, c.schema), json.RawMessage(c.payload))
 			var refused *evidence.Error
-			if !errors.As(err, &refused) || len(refused.Fields) == 0 || len(refused.Fields) > maxMisfits {
+			if !errors.As(err, &refused) || len(refused.Fields) == 0 || len(refused.Fields) > maxViolations {
 				t.Fatalf("got %.300v", err)
 			}
 			size := 0
@@ -102,7 +102,7 @@ func TestLongListsOfChoicesAreCut(t *testing.T) {
 	for i := range 10_000 {
 		fmt.Fprintf(&choices, `"choice %d",`, i)
 	}
-	_, err := Judge(checked(t, `{"items":{"enum":[`+choices.String()+`"last"]}}`), json.RawMessage(`["x"]`))
+	_, err := Evaluate(checked(t, `{"items":{"enum":[`+choices.String()+`"last"]}}`), json.RawMessage(`["x"]`))
 	if text := finding(t, err, "attestation_data/0"); len(text) > 300 {
 		t.Errorf("%d bytes: %.300s", len(text), text)
 	}

@@ -40,9 +40,9 @@ type PullRequestApprover struct {
 	Timestamp *float64 `json:"timestamp,omitempty" nullable:"true" doc:"Unix seconds."`
 }
 
-// JudgePullRequests tells whether at least one pull request was found; its state
+// EvaluatePullRequests tells whether at least one pull request was found; its state
 // and its approvals do not matter.
-func JudgePullRequests(found []json.RawMessage) bool { return len(found) > 0 }
+func EvaluatePullRequests(found []json.RawMessage) bool { return len(found) > 0 }
 
 // CheckPullRequest tells what is wrong with a member of pull_requests, by
 // location within it, in the contract's words; nil when nothing is. A member may

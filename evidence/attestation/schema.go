@@ -127,7 +127,7 @@ func schemaFault(err error, document any) string {
 	var broken *jsonschema.SchemaValidationError
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &broken) && errors.As(broken.Err, &invalid) {
-		at, text := deepestMisfit(invalid, document)
+		at, text := deepestViolation(invalid, document)
 		return "at '#" + at + "': " + text
 	}
 	return cut(strings.ReplaceAll(err.Error(), schemaURL, ""))
@@ -146,7 +146,7 @@ func validate(schema *jsonschema.Schema, payload any) (err error) {
 		return err
 	}
 	found := map[string]string{}
-	for at, text := range misfits(invalid, payload) {
+	for at, text := range violations(invalid, payload) {
 		found[dataField+at] = text
 	}
 	return evidence.ValidationError(found)

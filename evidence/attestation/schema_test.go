@@ -23,7 +23,7 @@ func TestPayloadThatFitsTheSchemaIsTaken(t *testing.T) {
 		"list":{"type":"array","items":{"$ref":"#/definitions/item"}},"mail":{"format":"email"}},"additionalProperties":false,
 		"definitions":{"item":{"type":"object","properties":{"n":{"type":"integer","minimum":2}}}}}`)
 	for _, payload := range []string{`{"name":"a"}`, `{"name":"a","list":[{"n":2},{"n":12345678901234567890}],"mail":"a@example.com"}`, `{"name":"a","list":[{"n":3.0}]}`} {
-		if verdict, err := Judge(definition, json.RawMessage(payload)); err != nil || !verdict.Compliant {
+		if verdict, err := Evaluate(definition, json.RawMessage(payload)); err != nil || !verdict.Compliant {
 			t.Errorf("%s: %+v %v", payload, verdict, err)
 		}
 	}
@@ -37,10 +37,10 @@ func TestSchemasOfAllDraftsWork(t *testing.T) {
 			schema = `{"$schema":"` + draft + `","type":"object","required":["a"]}`
 		}
 		definition := checked(t, schema)
-		if verdict, err := Judge(definition, json.RawMessage(`{"a":1}`)); err != nil || !verdict.Compliant {
+		if verdict, err := Evaluate(definition, json.RawMessage(`{"a":1}`)); err != nil || !verdict.Compliant {
 			t.Errorf("%s: %v", draft, err)
 		}
-		if _, err := Judge(definition, json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Invalid {
+		if _, err := Evaluate(definition, json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Invalid {
 			t.Errorf("%s: %v", draft, err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestEnumsAndConstantsAreKept(t *testing.T) {
 		`{"e":"a"}`: "", `{"e":1.0}`: "", `{"e":null}`: "", `{"e":[1]}`: "", `{"e":{"b":2}}`: "", `{"c":"x"}`: "", `{"n":null}`: "",
 		`{"e":"b"}`: "attestation_data/e", `{"e":"1"}`: "attestation_data/e", `{"e":[]}`: "attestation_data/e", `{"c":"y"}`: "attestation_data/c", `{"n":0}`: "attestation_data/n",
 	} {
-		_, err := Judge(definition, json.RawMessage(payload))
+		_, err := Evaluate(definition, json.RawMessage(payload))
 		if at == "" && err != nil {
 			t.Errorf("%s: %v", payload, err)
 		}
@@ -76,11 +76,11 @@ func TestSchemasReachForNothing(t *testing.T) {
 func TestNumbersThatCannotBeHandledAreRefused(t *testing.T) {
 	definition := checked(t, `{"type":["object","array"]}`)
 	for _, number := range []string{"1e999999999", "-1e400", "1e-999999", strings.Repeat("9", 500), "0." + strings.Repeat("1", 500)} {
-		_, err := Judge(definition, json.RawMessage(`[`+number+`]`))
+		_, err := Evaluate(definition, json.RawMessage(`[`+number+`]`))
 		finding(t, err, "attestation_data/0")
 	}
 	for _, number := range []string{"1e308", "-0", "0e5", "1e-300", strings.Repeat("9", 200), "0.1"} {
-		if _, err := Judge(definition, json.RawMessage(`[`+number+`]`)); err != nil {
+		if _, err := Evaluate(definition, json.RawMessage(`[`+number+`]`)); err != nil {
 			t.Errorf("%s: %v", number, err)
 		}
 	}

@@ -41,8 +41,8 @@ type IssueLocation struct {
 	Lines string `json:"lines,omitempty"`
 }
 
-// JudgeSnyk tells whether nothing was found, of whatever severity.
-func JudgeSnyk(summary SnykResultsSummary) bool {
+// EvaluateSnyk tells whether nothing was found, of whatever severity.
+func EvaluateSnyk(summary SnykResultsSummary) bool {
 	for _, project := range summary.Results {
 		if project.LowCount != 0 || project.MediumCount != 0 || project.HighCount != 0 {
 			return false

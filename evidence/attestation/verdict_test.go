@@ -14,28 +14,28 @@ func TestVerdictsOfBuiltInTypes(t *testing.T) {
 		return SnykResultsSummary{Results: []ProjectScanResult{{}, {LowCount: low, MediumCount: medium, HighCount: high}}}
 	}
 	for name, c := range map[string]struct{ got, want bool }{
-		"junit without suites":          {JudgeJUnit(nil), true},
-		"junit, all passed":             {JudgeJUnit([]JUnitResult{{Total: 5, Skipped: 2}, {}}), true},
-		"junit, a failure":              {JudgeJUnit([]JUnitResult{{}, {Failures: 1}}), false},
-		"junit, an error":               {JudgeJUnit([]JUnitResult{{Errors: 1}, {}}), false},
-		"junit, counts that cancel out": {JudgeJUnit([]JUnitResult{{Errors: 1, Failures: -1}}), false},
-		"snyk without results":          {JudgeSnyk(SnykResultsSummary{}), true},
-		"snyk, nothing found":           {JudgeSnyk(snyk(0, 0, 0)), true},
-		"snyk, low":                     {JudgeSnyk(snyk(1, 0, 0)), false},
-		"snyk, medium":                  {JudgeSnyk(snyk(0, 1, 0)), false},
-		"snyk, high":                    {JudgeSnyk(snyk(0, 0, 1)), false},
-		"snyk, counts that cancel out":  {JudgeSnyk(snyk(-1, 1, 0)), false},
-		"no pull request":               {JudgePullRequests([]json.RawMessage{}), false},
-		"a pull request":                {JudgePullRequests([]json.RawMessage{json.RawMessage(`{}`)}), true},
-		"no issue":                      {JudgeJira(nil), false},
-		"issues that exist":             {JudgeJira([]JiraItem{{IssueExists: true}, {IssueExists: true}}), true},
-		"an issue that does not exist":  {JudgeJira([]JiraItem{{IssueExists: true}, {IssueExists: false}}), false},
-		"sonar, OK":                     {JudgeSonar(gate("OK")), true},
-		"sonar, ok in small letters":    {JudgeSonar(gate("ok")), false},
-		"sonar, ERROR":                  {JudgeSonar(gate("ERROR")), false},
-		"sonar, WARN":                   {JudgeSonar(gate("WARN")), false},
-		"sonar, NONE":                   {JudgeSonar(gate("NONE")), false},
-		"sonar without gate":            {JudgeSonar(SonarResults{}), false},
+		"junit without suites":          {EvaluateJUnit(nil), true},
+		"junit, all passed":             {EvaluateJUnit([]JUnitResult{{Total: 5, Skipped: 2}, {}}), true},
+		"junit, a failure":              {EvaluateJUnit([]JUnitResult{{}, {Failures: 1}}), false},
+		"junit, an error":               {EvaluateJUnit([]JUnitResult{{Errors: 1}, {}}), false},
+		"junit, counts that cancel out": {EvaluateJUnit([]JUnitResult{{Errors: 1, Failures: -1}}), false},
+		"snyk without results":          {EvaluateSnyk(SnykResultsSummary{}), true},
+		"snyk, nothing found":           {EvaluateSnyk(snyk(0, 0, 0)), true},
+		"snyk, low":                     {EvaluateSnyk(snyk(1, 0, 0)), false},
+		"snyk, medium":                  {EvaluateSnyk(snyk(0, 1, 0)), false},
+		"snyk, high":                    {EvaluateSnyk(snyk(0, 0, 1)), false},
+		"snyk, counts that cancel out":  {EvaluateSnyk(snyk(-1, 1, 0)), false},
+		"no pull request":               {EvaluatePullRequests([]json.RawMessage{}), false},
+		"a pull request":                {EvaluatePullRequests([]json.RawMessage{json.RawMessage(`{}`)}), true},
+		"no issue":                      {EvaluateJira(nil), false},
+		"issues that exist":             {EvaluateJira([]JiraItem{{IssueExists: true}, {IssueExists: true}}), true},
+		"an issue that does not exist":  {EvaluateJira([]JiraItem{{IssueExists: true}, {IssueExists: false}}), false},
+		"sonar, OK":                     {EvaluateSonar(gate("OK")), true},
+		"sonar, ok in small letters":    {EvaluateSonar(gate("ok")), false},
+		"sonar, ERROR":                  {EvaluateSonar(gate("ERROR")), false},
+		"sonar, WARN":                   {EvaluateSonar(gate("WARN")), false},
+		"sonar, NONE":                   {EvaluateSonar(gate("NONE")), false},
+		"sonar without gate":            {EvaluateSonar(SonarResults{}), false},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: compliant is %v", name, c.got)
@@ -67,7 +67,7 @@ func TestSonarResultsKeepWhatTheyCameWith(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept, err := json.Marshal(results)
-	if err != nil || string(kept) != sent || results.Project.Key != "k" || !JudgeSonar(results) {
+	if err != nil || string(kept) != sent || results.Project.Key != "k" || !EvaluateSonar(results) {
 		t.Errorf("got %s %v", kept, err)
 	}
 }

@@ -56,7 +56,7 @@ func Diff(before, after []Artifact) []Change {
 			changes = append(changes, change(after[0], started(after[0].Compliant), 0))
 			after = after[1:]
 		default:
-			kind, was := turned(before[0], after[0]), before[0].Instances()
+			kind, was := changedVerdict(before[0], after[0]), before[0].Instances()
 			if kind != Unchanged || was != after[0].Instances() {
 				turn := change(after[0], kind, was)
 				turn.Learned = len(before[0].Origins) == 0 && len(after[0].Origins) > 0
@@ -109,9 +109,9 @@ func started(compliant *bool) Annotation {
 	}
 }
 
-// turned compares an artifact that runs in both snapshots. A verdict that is lost
+// changedVerdict compares an artifact that runs in both snapshots. A verdict that is lost
 // counts as changed (docs/semantics.md 11.2).
-func turned(before, after Artifact) Annotation {
+func changedVerdict(before, after Artifact) Annotation {
 	switch {
 	case sameVerdict(before.Compliant, after.Compliant) && sameProvenance(before.Origins, after.Origins):
 		return Unchanged

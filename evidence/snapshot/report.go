@@ -69,12 +69,12 @@ type Reported struct {
 // Canonical reduces the instances of a report to its canonical form.
 func Canonical(kind evidence.EnvironmentType, instances []Instance) Report {
 	type key struct{ fingerprint, name string }
-	images := map[key]*gathered{}
+	images := map[key]*reportedInstances{}
 	for _, instance := range inOrder(instances) {
 		for name, fingerprint := range instance.Digests {
 			image := images[key{fingerprint, name}]
 			if image == nil {
-				image = &gathered{Reported: Reported{Fingerprint: fingerprint, Name: name}}
+				image = &reportedInstances{Reported: Reported{Fingerprint: fingerprint, Name: name}}
 				images[key{fingerprint, name}] = image
 			}
 			image.take(&instance)
@@ -89,14 +89,14 @@ func Canonical(kind evidence.EnvironmentType, instances []Instance) Report {
 	return report
 }
 
-// gathered is an image while its instances are gathered.
-type gathered struct {
+// reportedInstances is an image while its instances are gathered.
+type reportedInstances struct {
 	Reported
 	// youngest is the start of the instance whose context is kept.
 	youngest int64
 }
 
-func (g *gathered) take(instance *Instance) {
+func (g *reportedInstances) take(instance *Instance) {
 	if len(g.CreatedAt) == 0 || instance.CreatedAt >= g.youngest {
 		g.youngest, g.Context = instance.CreatedAt, instance.Context
 	}

@@ -43,7 +43,7 @@ func (r *Report) choices(before map[string]Artifact) map[string][]Artifact {
 		}
 		reported[named{image.Name, image.Fingerprint}] = true
 		artifact := Artifact{Fingerprint: image.Fingerprint, CreatedAt: image.CreatedAt}
-		if other, taken := fallback[image.Name]; !taken || younger(&artifact, &other) {
+		if other, taken := fallback[image.Name]; !taken || isYounger(&artifact, &other) {
 			fallback[image.Name] = artifact
 		}
 	}
@@ -63,7 +63,7 @@ func (r *Report) choices(before map[string]Artifact) map[string][]Artifact {
 	return choices
 }
 
-func younger(a, b *Artifact) bool {
+func isYounger(a, b *Artifact) bool {
 	return cmp.Or(cmp.Compare(a.NewestInstance(), b.NewestInstance()), cmp.Compare(a.Fingerprint, b.Fingerprint)) > 0
 }
 
@@ -72,7 +72,7 @@ func younger(a, b *Artifact) bool {
 // youngest.
 func (r *Reported) among(choices []Artifact) []Reported {
 	slices.SortFunc(choices, func(a, b Artifact) int {
-		if younger(&a, &b) {
+		if isYounger(&a, &b) {
 			return -1
 		}
 		return 1

@@ -22,7 +22,7 @@ func (e *Events) OfArtifacts(ctx context.Context, org string, fingerprints []str
 		if err != nil {
 			return nil, err
 		}
-		events = append(events, plain(found)...)
+		events = append(events, eventsOf(found)...)
 	}
 	return events, nil
 }

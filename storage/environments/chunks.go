@@ -18,8 +18,8 @@ const maxCachedBytes = 64 << 20
 
 var chunkSchema = &storage.Schema{Name: "chunks", ContentAddressed: true}
 
-// identified is a chunk with its id, which is not part of the content.
-type identified struct {
+// storedChunk is a chunk with its id, which is not part of the content.
+type storedChunk struct {
 	snapshot.Chunk
 	id string
 }
@@ -27,7 +27,7 @@ type identified struct {
 // chunks keeps the pieces of snapshots by the SHA-256 of their content. They are
 // immutable, so what was read or written once can be kept in memory.
 type chunks struct {
-	collection *storage.Collection[identified]
+	collection *storage.Collection[storedChunk]
 	cache      *cache.LRU[snapshot.Chunk]
 }
 
@@ -35,7 +35,7 @@ func newChunks(docs storage.Documents) *chunks {
 	return &chunks{
 		cache: cache.NewLRU[snapshot.Chunk](maxCachedBytes),
 		collection: storage.NewCollection(docs, chunkSchema,
-			func(c *identified) string { return c.id }, nil),
+			func(c *storedChunk) string { return c.id }, nil),
 	}
 }
 
@@ -45,9 +45,9 @@ func (c *chunks) store(ctx context.Context, fresh map[string]snapshot.Chunk) err
 	if len(fresh) == 0 {
 		return nil
 	}
-	values := make([]identified, 0, len(fresh))
+	values := make([]storedChunk, 0, len(fresh))
 	for id, chunk := range fresh {
-		values = append(values, identified{Chunk: chunk, id: id})
+		values = append(values, storedChunk{Chunk: chunk, id: id})
 	}
 	if _, err := c.collection.InsertMany(ctx, values); err != nil {
 		return err
@@ -91,9 +91,9 @@ func (c *chunks) fetcher(ctx context.Context) snapshot.Fetch {
 }
 
 // lostChunks names the chunks that were wanted and not found.
-func lostChunks(wanted []string, found []identified) error {
+func lostChunks(wanted []string, found []storedChunk) error {
 	lost := slices.DeleteFunc(slices.Clone(wanted), func(id string) bool {
-		return slices.ContainsFunc(found, func(chunk identified) bool { return chunk.ID() == id })
+		return slices.ContainsFunc(found, func(chunk storedChunk) bool { return chunk.ID() == id })
 	})
 	return storage.Damaged("A part of a snapshot is lost", fmt.Errorf("no chunks %v", lost))
 }

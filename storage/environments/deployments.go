@@ -82,7 +82,7 @@ func (q *DeploymentQuery) query() storage.Query {
 		Descending: true, Offset: q.Offset, Limit: q.Limit,
 	}
 	switch {
-	case q.crossed():
+	case q.isCrossProduct():
 		query.Index, query.Equal = "repo", []any{storage.TextSet(q.Repos)}
 		query.Where = []storage.Condition{{Field: "repo_environment", Operator: storage.OneOf, Value: storage.TextSet(q.Environments)}}
 	case q.Repos != nil && q.Environments != nil:
@@ -95,18 +95,18 @@ func (q *DeploymentQuery) query() storage.Query {
 	return query
 }
 
-// crossed tells whether several repositories meet several environments: a query
+// isCrossProduct tells whether several repositories meet several environments: a query
 // takes one set only.
-func (q *DeploymentQuery) crossed() bool { return len(q.Repos) > 1 && len(q.Environments) > 1 }
+func (q *DeploymentQuery) isCrossProduct() bool { return len(q.Repos) > 1 && len(q.Environments) > 1 }
 
-// nowhere tells whether there is nothing to look in.
-func (q *DeploymentQuery) nowhere() bool {
+// matchesNothing tells whether there is nothing to look in.
+func (q *DeploymentQuery) matchesNothing() bool {
 	return (q.Repos != nil && len(q.Repos) == 0) || (q.Environments != nil && len(q.Environments) == 0)
 }
 
 // List returns a page of deployments.
 func (d *Deployments) List(ctx context.Context, q DeploymentQuery) ([]snapshot.Deployment, error) {
-	if q.nowhere() {
+	if q.matchesNothing() {
 		return nil, nil
 	}
 	return storage.FindAll(ctx, d.collection, q.query())
@@ -115,10 +115,10 @@ func (d *Deployments) List(ctx context.Context, q DeploymentQuery) ([]snapshot.D
 // Count returns how many deployments there are, at most MaxCount. It is one command,
 // or one for each repository where several meet several environments.
 func (d *Deployments) Count(ctx context.Context, q DeploymentQuery) (int64, error) {
-	if q.nowhere() {
+	if q.matchesNothing() {
 		return 0, nil
 	}
-	if !q.crossed() {
+	if !q.isCrossProduct() {
 		query := q.query()
 		query.Offset, query.Limit = 0, 0
 		return d.collection.Count(ctx, query)
@@ -147,7 +147,7 @@ type DeploymentMoment struct {
 // Moments returns when deployments were made, newest first, at most q.Limit: one
 // command for each MaxMany.
 func (d *Deployments) Moments(ctx context.Context, q DeploymentQuery) ([]DeploymentMoment, error) {
-	if q.nowhere() {
+	if q.matchesNothing() {
 		return nil, nil
 	}
 	entries, err := storage.FindAllFields(ctx, d.collection, q.query())

@@ -28,7 +28,7 @@ type EventPage struct {
 	Descending bool
 }
 
-func (p *EventPage) of(query storage.Query) storage.Query {
+func (p *EventPage) apply(query storage.Query) storage.Query {
 	query.Descending, query.Offset, query.Limit = p.Descending, p.Offset, p.Limit
 	return query
 }
@@ -36,11 +36,11 @@ func (p *EventPage) of(query storage.Query) storage.Query {
 // Log returns a page of a range and how many events are in the range. As ordinals have
 // no gaps it takes three commands, however long the log and however far behind the page.
 func (e *Events) Log(ctx context.Context, r EventRange, p EventPage) ([]snapshot.Event, int64, error) {
-	first, err := e.outermost(ctx, r, false)
+	first, err := e.boundary(ctx, r, false)
 	if err != nil || first == 0 {
 		return nil, 0, err
 	}
-	last, err := e.outermost(ctx, r, true)
+	last, err := e.boundary(ctx, r, true)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -59,9 +59,9 @@ func (e *Events) Log(ctx context.Context, r EventRange, p EventPage) ([]snapshot
 	return events, total, err
 }
 
-// outermost returns the ordinal of the first event of a range, or of the last one; 0
+// boundary returns the ordinal of the first event of a range, or of the last one; 0
 // when the range is empty.
-func (e *Events) outermost(ctx context.Context, r EventRange, last bool) (int64, error) {
+func (e *Events) boundary(ctx context.Context, r EventRange, last bool) (int64, error) {
 	query := r.query("time", r.Environment)
 	query.Descending, query.Limit = last, 1
 	found, _, err := e.collection.FindFields(ctx, query)
@@ -77,7 +77,7 @@ func (e *Events) Walk(ctx context.Context, r EventRange, after string, maxBytes 
 	query := r.query("time", r.Environment)
 	query.After, query.Limit, query.MaxBytes = after, storage.MaxMany, maxBytes
 	events, next, err := e.collection.Find(ctx, query)
-	return plain(events), next, err
+	return eventsOf(events), next, err
 }
 
 // OfRepos returns a page of the events of artifacts that come from repositories, given
@@ -93,8 +93,8 @@ func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p Ev
 	if err != nil || int64(p.Offset) >= total {
 		return nil, total, err
 	}
-	events, err := storage.FindAll(ctx, e.collection, p.of(query))
-	return plain(events), total, err
+	events, err := storage.FindAll(ctx, e.collection, p.apply(query))
+	return eventsOf(events), total, err
 }
 
 func (e *Events) ofSeveralRepos(ctx context.Context, r EventRange, repos []string, p EventPage) ([]snapshot.Event, int64, error) {
@@ -124,5 +124,5 @@ func (e *Events) ofSeveralRepos(ctx context.Context, r EventRange, repos []strin
 		ids = append(ids, r.Environment+"/"+strconv.FormatInt(ordinal, 10))
 	}
 	events, err := e.collection.GetMany(ctx, ids)
-	return plain(events), total, err
+	return eventsOf(events), total, err
 }

@@ -71,8 +71,8 @@ func (e *Events) Record(ctx context.Context, events []snapshot.Event) error {
 	return err
 }
 
-// plain are the events without the parts they are in.
-func plain(logged []loggedEvent) []snapshot.Event {
+// eventsOf are the events without the parts they are in.
+func eventsOf(logged []loggedEvent) []snapshot.Event {
 	events := make([]snapshot.Event, 0, len(logged))
 	for _, event := range logged {
 		events = append(events, event.Event)
@@ -91,5 +91,5 @@ func (e *Events) Between(ctx context.Context, environment string, first, last in
 		Descending: descending,
 		Limit:      storage.MaxMany,
 	})
-	return plain(events), err
+	return eventsOf(events), err
 }

@@ -8,6 +8,6 @@ import "attestry/storage"
 func Schemas() []*storage.Schema {
 	return []*storage.Schema{
 		environmentSchema, headSchema, reportSchema, snapshotSchema, chunkSchema, runningSchema, eventSchema,
-		deploymentSchema, successionSchema, sightingSchema, allowlistSchema,
+		deploymentSchema, successionSchema, firstSeenSchema, allowlistSchema,
 	}
 }

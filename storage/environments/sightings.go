@@ -7,7 +7,7 @@ import (
 	"attestry/storage"
 )
 
-var sightingSchema = &storage.Schema{Name: "sightings"}
+var firstSeenSchema = &storage.Schema{Name: "sightings"}
 
 // FirstSeen keeps when fingerprints first ran in environments.
 type FirstSeen struct {
@@ -16,11 +16,11 @@ type FirstSeen struct {
 
 // NewFirstSeen binds the repository to an engine.
 func NewFirstSeen(docs storage.Documents) *FirstSeen {
-	return &FirstSeen{collection: storage.NewCollection(docs, sightingSchema,
-		func(s *snapshot.FirstSeen) string { return sightingID(s.Environment, s.Fingerprint) }, nil)}
+	return &FirstSeen{collection: storage.NewCollection(docs, firstSeenSchema,
+		func(s *snapshot.FirstSeen) string { return firstSeenID(s.Environment, s.Fingerprint) }, nil)}
 }
 
-func sightingID(environment, fingerprint string) string { return environment + "/" + fingerprint }
+func firstSeenID(environment, fingerprint string) string { return environment + "/" + fingerprint }
 
 // Record stores sightings; the first of a fingerprint stays.
 func (s *FirstSeen) Record(ctx context.Context, sightings []snapshot.FirstSeen) error {
@@ -33,7 +33,7 @@ func (s *FirstSeen) Record(ctx context.Context, sightings []snapshot.FirstSeen) 
 func (s *FirstSeen) First(ctx context.Context, environment string, fingerprints []string) (map[string]float64, error) {
 	ids := make([]string, 0, len(fingerprints))
 	for _, fingerprint := range fingerprints {
-		ids = append(ids, sightingID(environment, fingerprint))
+		ids = append(ids, firstSeenID(environment, fingerprint))
 	}
 	found, err := s.collection.GetMany(ctx, ids)
 	first := make(map[string]float64, len(found))

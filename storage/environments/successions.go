@@ -72,16 +72,16 @@ func (s *Successions) Predecessors(ctx context.Context, environment string, quer
 	found := map[PredecessorQuery]snapshot.Predecessor{}
 	keys := slices.Sorted(maps.Keys(waiting))
 	for some := range slices.Chunk(keys, storage.MaxMany) {
-		if err := s.look(ctx, some, waiting, found); err != nil {
+		if err := s.find(ctx, some, waiting, found); err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
 }
 
-// look goes back through the places of lineages. Those for which no query waits any
+// find goes back through the places of lineages. Those for which no query waits any
 // more are not looked at further.
-func (s *Successions) look(ctx context.Context, keys []string, waiting map[string][]PredecessorQuery, found map[PredecessorQuery]snapshot.Predecessor) error {
+func (s *Successions) find(ctx context.Context, keys []string, waiting map[string][]PredecessorQuery, found map[PredecessorQuery]snapshot.Predecessor) error {
 	query := storage.Query{Index: "lineage", Descending: true, Limit: storage.MaxMany}
 	for len(keys) > 0 {
 		query.Equal = []any{storage.OneOrSet(keys)}
@@ -92,7 +92,7 @@ func (s *Successions) look(ctx context.Context, keys []string, waiting map[strin
 		for i := range places {
 			key := lineageKey(places[i].Environment, places[i].Lineage())
 			waiting[key] = slices.DeleteFunc(waiting[key], func(query PredecessorQuery) bool {
-				return query.take(&places[i].Artifact, found)
+				return query.accept(&places[i].Artifact, found)
 			})
 		}
 		if next == "" {
@@ -104,8 +104,8 @@ func (s *Successions) look(ctx context.Context, keys []string, waiting map[strin
 	return nil
 }
 
-// take tells whether the artifact is the query's predecessor, and notes it then.
-func (h PredecessorQuery) take(artifact *snapshot.Predecessor, found map[PredecessorQuery]snapshot.Predecessor) bool {
+// accept tells whether the artifact is the query's predecessor, and notes it then.
+func (h PredecessorQuery) accept(artifact *snapshot.Predecessor, found map[PredecessorQuery]snapshot.Predecessor) bool {
 	if artifact.Fingerprint == h.Fingerprint || artifact.Since >= h.Since {
 		return false
 	}

@@ -91,7 +91,7 @@ func TestCurrentAttestationTypeTakesOneCommandWhenItIsWarm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		verdict, err := attestation.Judge(definition, json.RawMessage(`{"n":1}`))
+		verdict, err := attestation.Evaluate(definition, json.RawMessage(`{"n":1}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +240,7 @@ func TestLargeSchemasJudgeToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := attestation.Judge(definition, json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Invalid {
+	if _, err := attestation.Evaluate(definition, json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Invalid {
 		t.Errorf("got %v", err)
 	}
 }

@@ -18,10 +18,10 @@ type state struct {
 // written behind them.
 func (s *state) finished() bool { return s.heads[s.environment.ID].Last >= s.last.Number }
 
-// overlooked tells whether workers seem not to have found the environment: it has no
+// missed tells whether workers seem not to have found the environment: it has no
 // snapshot, although a member has, or a member has finished one that is missing. made
 // is what a worker that has found it adds; nil if there is none.
-func (s *state) overlooked(made *snapshot.Snapshot) bool {
+func (s *state) missed(made *snapshot.Snapshot) bool {
 	if s.last.Number == 0 {
 		return s.membershipChanged()
 	}

@@ -125,7 +125,7 @@ func (u *Updater) update(ctx context.Context, id string, made *snapshot.Snapshot
 		if err != nil || !s.environment.Logical() || s.environment.Archived {
 			return err
 		}
-		if !indexed && s.overlooked(made) {
+		if !indexed && s.missed(made) {
 			// Versions before this numbering store environments without the fields by
 			// which workers find them. The members are read again after this write, by
 			// the second rule of the package.

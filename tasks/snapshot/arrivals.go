@@ -29,8 +29,8 @@ func newArrivals(reports *environments.Reports) *arrivals {
 	return &arrivals{reports: reports, lines: map[string]*queue{}}
 }
 
-// enter waits for its turn in an environment's line.
-func (a *arrivals) enter(environment string) (leave func()) {
+// acquire waits for its turn in an environment's line.
+func (a *arrivals) acquire(environment string) (leave func()) {
 	a.mu.Lock()
 	l := a.lines[environment]
 	if l == nil {

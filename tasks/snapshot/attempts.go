@@ -41,10 +41,10 @@ type panicked struct{ cause any }
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.cause) }
 
-// blameless tells whether an error says nothing about the report: a store was away or
+// isOutage tells whether an error says nothing about the report: a store was away or
 // busy, or the worker was told to stop. Everything else counts as an attempt, so that
 // no report can hold up its environment for ever.
-func blameless(err error) bool {
+func isOutage(err error) bool {
 	if errors.Is(err, errLeaseLost) {
 		return false // so long can a report take
 	}
@@ -166,9 +166,9 @@ func (c *parkedCounts) add(reason string) {
 	c.counts[reason]++
 }
 
-// GivenUp is how many reports this processor has parked so far, by the class of the
+// ParkedCounts is how many reports this processor has parked so far, by the class of the
 // reason: damaged, timeout, too_large, invalid, panic, killed or other.
-func (p *Processor) GivenUp() map[string]int64 {
+func (p *Processor) ParkedCounts() map[string]int64 {
 	p.parked.mu.Lock()
 	defer p.parked.mu.Unlock()
 	// All are there from the start, so that a rise from nothing shows in a rate.

@@ -150,7 +150,7 @@ func (s *attemptScene) try(t *testing.T) error {
 
 // parked adds up the reports that the worker has parked, and names the only reason.
 func (s *attemptScene) parked() (total int64, reason string) {
-	for class, n := range s.worker.GivenUp() {
+	for class, n := range s.worker.ParkedCounts() {
 		if n > 0 {
 			total, reason = total+n, class
 		}

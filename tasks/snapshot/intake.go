@@ -160,7 +160,7 @@ func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[rules.Hea
 // one. A report that was settled without changing anything may be inserted twice,
 // which does no harm.
 func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport, report *rules.Report, processed int64) error {
-	release := i.arrivals.enter(record.Environment)
+	release := i.arrivals.acquire(record.Environment)
 	defer release()
 	for {
 		if err := i.arrivals.insert(ctx, record, processed); err != nil {

@@ -65,7 +65,7 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 		}
 		return &lease{holder: holder, head: head, revision: revision}, nil
 	}
-	return nil, contended()
+	return nil, errContended()
 }
 
 func newLease(holder string, now time.Time) rules.Lease {
@@ -115,7 +115,7 @@ func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
 	begun := h.current()
 	err := p.commit(ctx, h, func(head *rules.Head) {
 		head.Lease = rules.Lease{}
-		if blameless(cause) {
+		if isOutage(cause) {
 			head.Attempt.Count--
 			return
 		}
@@ -124,7 +124,7 @@ func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
 	if err == nil {
 		return
 	}
-	if blameless(cause) && begun.Attempt.Arrival > 0 {
+	if isOutage(cause) && begun.Attempt.Arrival > 0 {
 		p.refunds.add(begun.Environment, refund{arrival: begun.Attempt.Arrival, holder: h.holder})
 	}
 	if !errors.Is(err, errLeaseLost) {
@@ -162,9 +162,9 @@ func (p *Processor) commit(ctx context.Context, h *lease, change func(*rules.Hea
 		}
 		h.head, h.revision = stored.Value, stored.Revision
 	}
-	return contended()
+	return errContended()
 }
 
-func contended() error {
+func errContended() error {
 	return evidence.NewError(evidence.Unavailable, "The environment is being changed by many requests at once.")
 }

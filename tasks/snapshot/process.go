@@ -29,7 +29,7 @@ func (p *Processor) process(ctx context.Context, h *lease, record environments.W
 		if err := p.withdraw(ctx, record.Environment, 0, r.announced); err != nil {
 			return result{}, err
 		}
-		adopted, err := p.adopt(ctx, h)
+		adopted, err := p.adoptCommitted(ctx, h)
 		if err != nil {
 			return result{}, err
 		}
@@ -110,9 +110,9 @@ func (p *Processor) write(ctx context.Context, next *rules.Snapshot, last *rules
 	return p.store.Snapshots.Insert(ctx, *next)
 }
 
-// adopt finishes the snapshot that was made behind the head's back, by another
+// adoptCommitted finishes the snapshot that was made behind the head's back, by another
 // worker or by one that was killed, and brings the head to it.
-func (p *Processor) adopt(ctx context.Context, h *lease) (rules.Snapshot, error) {
+func (p *Processor) adoptCommitted(ctx context.Context, h *lease) (rules.Snapshot, error) {
 	head := h.current()
 	found, err := p.store.Snapshots.Get(ctx, head.Environment, head.Last+1)
 	if err != nil {

@@ -124,7 +124,7 @@ func (p *Processor) processAll(ctx context.Context, h *lease) error {
 // stop: it must not count as an attempt of the next report.
 func (p *Processor) remove(ctx context.Context, environment string, done []environments.WaitingReport) error {
 	err := p.store.Reports.Remove(ctx, done)
-	if err == nil || blameless(err) || ctx.Err() != nil {
+	if err == nil || isOutage(err) || ctx.Err() != nil {
 		return err
 	}
 	p.log.Warn("could not remove processed reports", "environment", environment, "error", err.Error())

@@ -41,7 +41,7 @@ func TestParkedReportsAreCountedByReason(t *testing.T) {
 	}
 	registry := prometheus.NewRegistry()
 	processor := snapshot.NewProcessor(store, nobody{}, at(noted), log)
-	if err := countGivenUp(Deps{Metrics: registry}, processor); err != nil {
+	if err := newParkedCollector(Deps{Metrics: registry}, processor); err != nil {
 		t.Fatal(err)
 	}
 	before := givenUpBy(t, registry)

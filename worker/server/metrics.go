@@ -40,25 +40,25 @@ func newMetrics(deps Deps) (*metrics, error) {
 	return m, deps.Metrics.Register(m)
 }
 
-// givenUp shows how many reports this process has parked. Each is kept with its reason,
+// parkedCollector shows how many reports this process has parked. Each is kept with its reason,
 // and is a line in the log.
-type givenUp struct {
+type parkedCollector struct {
 	processor *snapshot.Processor
 	total     *prometheus.Desc
 }
 
-func countGivenUp(deps Deps, processor *snapshot.Processor) error {
-	return deps.Metrics.Register(&givenUp{processor: processor, total: prometheus.NewDesc("attestry_reports_given_up_total",
+func newParkedCollector(deps Deps, processor *snapshot.Processor) error {
+	return deps.Metrics.Register(&parkedCollector{processor: processor, total: prometheus.NewDesc("attestry_reports_given_up_total",
 		"How many reports could not be processed, however often that was tried, and were parked, by kind of reason.",
 		[]string{"reason"}, nil)})
 }
 
 // Describe names the metric.
-func (g *givenUp) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- g.total }
+func (g *parkedCollector) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- g.total }
 
 // Collect gives the counts so far.
-func (g *givenUp) Collect(values chan<- prometheus.Metric) {
-	for reason, n := range g.processor.GivenUp() {
+func (g *parkedCollector) Collect(values chan<- prometheus.Metric) {
+	for reason, n := range g.processor.ParkedCounts() {
 		values <- prometheus.MustNewConstMetric(g.total, prometheus.CounterValue, float64(n), reason)
 	}
 }

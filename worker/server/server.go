@@ -63,7 +63,7 @@ func New(deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("register the reconciler's metrics: %w", err)
 	}
 	processor := snapshot.NewProcessor(deps.Store, tasks.NewPublisher(deps.Redis), deps.Clock, deps.Log)
-	if err := countGivenUp(deps, processor); err != nil {
+	if err := newParkedCollector(deps, processor); err != nil {
 		return nil, fmt.Errorf("register the metric of reports: %w", err)
 	}
 	mux := asynq.NewServeMux()
