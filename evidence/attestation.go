@@ -111,7 +111,7 @@ func (a *Attestation) Subjects() []Subject {
 	return SubjectsOf(TrailKey(a.Flow, a.Trail), a.Fingerprint, a.Targets, CommitSHA(a.Commit))
 }
 
-// NeedsReport tells whether the attestation is refused unless the artifact of its
+// NeedsReport reports whether the attestation is refused unless the artifact of its
 // fingerprint was reported to the trail. Only a decision is not: for it the artifact needs
 // to be known anywhere in the organization (docs/semantics.md 6.2).
 func (a *Attestation) NeedsReport() bool {

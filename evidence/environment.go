@@ -50,7 +50,7 @@ type Environment struct {
 	LastModifiedAt float64 `json:"last_modified_at"`
 }
 
-// Logical tells whether the environment unites others.
+// Logical reports whether the environment unites others.
 func (e *Environment) Logical() bool { return e.Type == LogicalType }
 
 // Archive takes an environment out of use at a moment in Unix seconds. Archiving it
@@ -67,7 +67,7 @@ func (e *Environment) Archive(at float64) {
 // are looked up with one command.
 const MaxMembers = 1000
 
-// Join adds a member, by its id, to a logical environment and tells whether it is a
+// Join adds a member, by its id, to a logical environment and reports whether it is a
 // new one. A member beyond MaxMembers is Invalid.
 func (e *Environment) Join(member string) (bool, error) {
 	if slices.Contains(e.Included, member) {
@@ -124,7 +124,7 @@ type EnvironmentChange struct {
 	Included *[]string
 }
 
-// Apply changes what was sent and tells whether that changed anything.
+// Apply changes what was sent and reports whether that changed anything.
 func (e *Environment) Apply(change EnvironmentChange) bool {
 	before := *e
 	if change.Description != nil {

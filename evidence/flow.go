@@ -34,7 +34,7 @@ const (
 
 // Apply takes over what a request says of a flow. Whatever the request leaves out
 // goes back to its default, as fresh has it. Tags stay, and so does the template if
-// fresh has none. It tells whether anything changed.
+// fresh has none. It reports whether anything changed.
 func (f *Flow) Apply(fresh Flow) bool {
 	before := *f
 	f.Description, f.Visibility, f.RepoURL = fresh.Description, fresh.Visibility, fresh.RepoURL

@@ -52,7 +52,7 @@ func RepoURLFault(text string) string {
 	return "URL scheme should be 'http', 'https', 'ssh', 'git' or 'svn'"
 }
 
-// isHostPort tells whether what looks like a scheme is a host before a port.
+// isHostPort reports whether what looks like a scheme is a host before a port.
 func isHostPort(scheme, rest string) bool {
 	end := strings.IndexAny(rest+"/", "/?#")
 	port := rest[:end]

@@ -49,7 +49,7 @@ func (o *Origin) CommittedAt() *float64 {
 	return o.Commit.Timestamp
 }
 
-// Later tells whether the origin's record was made behind another's.
+// Later reports whether the origin's record was made behind another's.
 func (o *Origin) Later(other *Origin) bool {
 	return cmp.Or(cmp.Compare(o.Time, other.Time), cmp.Compare(o.Record, other.Record)) > 0
 }

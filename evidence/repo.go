@@ -25,7 +25,7 @@ type RepoInfo struct {
 	AdditionalInfo json.RawMessage `json:"additional_info,omitempty"`
 }
 
-// Named tells whether the info is enough to make a repository of
+// Named reports whether the info is enough to make a repository of
 // (docs/semantics.md 15.1).
 func (i RepoInfo) Named() bool { return i.Name != "" && i.URL != "" }
 
@@ -82,7 +82,7 @@ type Repo struct {
 // steady use is written no more often.
 const repoActivityInterval = 60
 
-// RepoMatch tells whether a report is about a repository that has the external id of
+// RepoMatch reports whether a report is about a repository that has the external id of
 // the report.
 type RepoMatch int
 
@@ -142,7 +142,7 @@ func (r *Repo) Apply(info RepoInfo, at float64) {
 	}
 }
 
-// learn tells whether info says anything new.
+// learn reports whether info says anything new.
 func (r *Repo) learn(info RepoInfo) bool {
 	renamed := set(&r.Name, info.Name)
 	changed := set(&r.URL, info.URL) || renamed
@@ -178,7 +178,7 @@ func (r *Repo) Namespace() []string {
 	return segments[:len(segments)-1]
 }
 
-// Within tells whether the repository is in a namespace or in one beneath it.
+// Within reports whether the repository is in a namespace or in one beneath it.
 func (r *Repo) Within(namespace []string) bool {
 	own := r.Namespace()
 	return len(own) >= len(namespace) && slices.Equal(own[:len(namespace)], namespace)

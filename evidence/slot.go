@@ -36,7 +36,7 @@ func CompareEntries(a, b Entry) int {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.ID, b.ID))
 }
 
-// later tells whether an entry comes behind another.
+// later reports whether an entry comes behind another.
 func (e Entry) later(other Entry) bool { return CompareEntries(e, other) > 0 }
 
 // AddEntry takes an attestation into entries, which hold one of each name in the
@@ -93,7 +93,7 @@ func compareArtifacts(a, b SlotArtifact) int {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Record, b.Record))
 }
 
-// later tells whether an artifact was reported behind another.
+// later reports whether an artifact was reported behind another.
 func (a SlotArtifact) later(other SlotArtifact) bool { return compareArtifacts(a, other) > 0 }
 
 // SlotEntry is an attestation bound to the artifact of a fingerprint, or, made by
@@ -105,7 +105,7 @@ type SlotEntry struct {
 	Commit      string `json:"commit,omitempty"`
 }
 
-// Binds tells whether the attestation is bound to an artifact.
+// Binds reports whether the attestation is bound to an artifact.
 func (e SlotEntry) Binds(a SlotArtifact) bool {
 	if e.Fingerprint != "" {
 		return e.Fingerprint == a.Fingerprint
@@ -113,12 +113,12 @@ func (e SlotEntry) Binds(a SlotArtifact) bool {
 	return e.Commit == "" || e.Commit == a.Commit
 }
 
-// sameTarget tells whether two attestations have one name and one target.
+// sameTarget reports whether two attestations have one name and one target.
 func (e SlotEntry) sameTarget(other SlotEntry) bool {
 	return e.Name == other.Name && e.Fingerprint == other.Fingerprint && e.Commit == other.Commit
 }
 
-// replaces tells whether the attestation stands in the place of another one, or is
+// replaces reports whether the attestation stands in the place of another one, or is
 // that one.
 func (e SlotEntry) replaces(other SlotEntry) bool {
 	return e.sameTarget(other) && !other.later(e.Entry)
@@ -250,7 +250,7 @@ func ConcernedIn(slots []Slot, entry SlotEntry) (fingerprints []string, ok bool)
 	return slices.Compact(fingerprints), true
 }
 
-// Lacks tells whether an attestation has to be taken in for the sake of an
+// Lacks reports whether an attestation has to be taken in for the sake of an
 // artifact: it is bound to it, and neither it nor a later one in its place is there.
 func (s *Slot) Lacks(entry SlotEntry, artifact SlotArtifact) bool {
 	if !entry.Binds(artifact) {

@@ -103,7 +103,7 @@ const (
 	MaxTrailAttestations = 10_000
 )
 
-// Admits tells whether something can be reported under these artifact names, or, of
+// Admits reports whether something can be reported under these artifact names, or, of
 // an attestation under its own, to the trail if there are none. Else it is
 // evidence.Invalid.
 func (t *Trail) Admits(artifacts []string, attestation string) error {
@@ -227,7 +227,7 @@ func (t *Trail) Fingerprints() []string {
 	return fingerprints
 }
 
-// HasOlderArtifacts tells whether the trail has artifacts that are not the newest of
+// HasOlderArtifacts reports whether the trail has artifacts that are not the newest of
 // their names. It does not know all of their fingerprints.
 func (t *Trail) HasOlderArtifacts() bool {
 	for _, summary := range t.Slots {

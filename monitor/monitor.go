@@ -79,7 +79,7 @@ type Dependency struct {
 	Message string `json:"-"`
 }
 
-// States asks all dependencies at once, and tells whether all required ones
+// States asks all dependencies at once, and reports whether all required ones
 // answer.
 func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 	states := make([]Dependency, len(r.checks))

@@ -35,7 +35,7 @@ type goPackage struct {
 	imports      []string // those of the module without its name
 }
 
-// described tells whether the table of packages has a row for a package: neither
+// described reports whether the table of packages has a row for a package: neither
 // commands of scripts/ nor helpers of tests have one.
 func described(name string) bool {
 	return !strings.HasPrefix(name, "scripts/") && !strings.HasSuffix(name, "test")
@@ -128,7 +128,7 @@ func quoted(text string) []string {
 	return found
 }
 
-// covers tells whether a pattern, x or x/..., matches a path.
+// covers reports whether a pattern, x or x/..., matches a path.
 func covers(pattern, name string) bool {
 	root, tree := strings.CutSuffix(pattern, "/...")
 	return name == root || tree && strings.HasPrefix(name, root+"/")
@@ -269,7 +269,7 @@ func TestArchitectureDrawsEveryImport(t *testing.T) {
 	}
 }
 
-// leads tells whether arrows lead from one box to another.
+// leads reports whether arrows lead from one box to another.
 func leads(arrows map[string][]string, from, to string) bool {
 	reached := slices.Clone(arrows[from])
 	for i := 0; i < len(reached); i++ {

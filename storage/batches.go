@@ -24,7 +24,7 @@ func (b *Batches[T]) Next(ctx context.Context, maxBytes int) ([]T, error) {
 	return b.next(ctx, maxBytes)
 }
 
-// More tells whether there may be documents behind the last batch.
+// More reports whether there may be documents behind the last batch.
 func (b *Batches[T]) More() bool { return b.more }
 
 // After is the cursor of what follows the last batch in the store, whether or not it is
@@ -220,5 +220,5 @@ func MergeBatches[T any](first, second *Batches[T], compare func(a, b *T) int) *
 	return b
 }
 
-// needs tells whether a list has to be read further before its next document is known.
+// needs reports whether a list has to be read further before its next document is known.
 func needs[T any](rest []T, source *Batches[T]) bool { return len(rest) == 0 && source.more }

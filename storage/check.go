@@ -9,7 +9,7 @@ import (
 	"attestry/evidence"
 )
 
-// CheckSchemas tells whether collections are declared as engines expect it: names
+// CheckSchemas reports whether collections are declared as engines expect it: names
 // of lower-case letters, digits and underscores, each only once, and indexes over
 // declared fields.
 func CheckSchemas(schemas []*Schema) error {
@@ -48,7 +48,7 @@ func checkIndexes(schema *Schema) error {
 	return nil
 }
 
-// CheckRecords tells whether records can be written in one command.
+// CheckRecords reports whether records can be written in one command.
 func CheckRecords(schema *Schema, records ...Record) error {
 	if len(records) > MaxMany {
 		return fmt.Errorf("%d records in one command", len(records))
@@ -83,7 +83,7 @@ func checkRecord(schema *Schema, record *Record) error {
 	return nil
 }
 
-// CheckIDs tells whether ids can be asked for in one command.
+// CheckIDs reports whether ids can be asked for in one command.
 func CheckIDs(ids ...string) error {
 	if len(ids) > MaxMany {
 		return fmt.Errorf("%d ids in one command", len(ids))
@@ -96,7 +96,7 @@ func CheckIDs(ids ...string) error {
 	return nil
 }
 
-// CheckQuery tells whether Find can answer a query. Apart from unusable text and
+// CheckQuery reports whether Find can answer a query. Apart from unusable text and
 // patterns, which clients may cause, a fault is the program's.
 func CheckQuery(schema *Schema, query Query) error {
 	if err := checkSelection(schema, query); err != nil {
@@ -119,7 +119,7 @@ func CheckQuery(schema *Schema, query Query) error {
 	return nil
 }
 
-// CheckCount tells whether Count can answer a query.
+// CheckCount reports whether Count can answer a query.
 func CheckCount(schema *Schema, query Query) error {
 	if query.After != "" || query.Offset != 0 || query.Limit != 0 || len(query.Where) > 0 {
 		return errors.New("a count with cursor, offset, limit or conditions")

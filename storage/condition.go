@@ -9,7 +9,7 @@ import (
 	"attestry/evidence"
 )
 
-// Filter tells whether the fields of an entry meet all conditions of a query.
+// Filter reports whether the fields of an entry meet all conditions of a query.
 // Engines evaluate conditions by it, not by means of their own, so that they
 // cannot differ.
 type Filter func(fields map[string]any) bool

@@ -187,7 +187,7 @@ type Documents interface {
 	// Count counts what a query without cursor, offset, limit and conditions
 	// would find, at most MaxCount.
 	Count(ctx context.Context, schema *Schema, query Query) (int64, error)
-	// Ping tells whether the database answers.
+	// Ping reports whether the database answers.
 	Ping(ctx context.Context) error
 	// Close ends all work under way and releases what the engine holds.
 	Close() error

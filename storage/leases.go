@@ -33,7 +33,7 @@ func NewLeases(docs Documents, clock evidence.Clock) *Leases {
 		func(l *lease) string { return l.Name }, nil)}
 }
 
-// Acquire takes or renews the lease of that name for a while and tells whether
+// Acquire takes or renews the lease of that name for a while and reports whether
 // holder has it.
 func (l *Leases) Acquire(ctx context.Context, name, holder string, span time.Duration) (bool, error) {
 	until := evidence.Seconds(l.clock().Add(span))

@@ -29,6 +29,6 @@ type Objects interface {
 	Stat(ctx context.Context, key string) (Object, error)
 	// Delete removes an object; an absent one is no error.
 	Delete(ctx context.Context, key string) error
-	// Ping tells whether the store answers.
+	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 }

@@ -72,7 +72,7 @@ func (s *Scan) Skip() int {
 }
 
 // Add takes the next entry, with its fields and the size of its body in bytes, and
-// tells whether it wants another.
+// reports whether it wants another.
 func (s *Scan) Add(entry Record, size int) bool {
 	if s.seen == MaxScan || len(s.page.Records) == s.query.Limit {
 		s.more = true
@@ -96,7 +96,7 @@ func (s *Scan) Add(entry Record, size int) bool {
 	return true
 }
 
-// exceeds tells whether a body of a size must be left to the next page.
+// exceeds reports whether a body of a size must be left to the next page.
 func (s *Scan) exceeds(size int) bool {
 	return s.query.MaxBytes > 0 && !s.query.FieldsOnly && len(s.page.Records) > 0 && s.bytes+size > s.query.MaxBytes
 }

@@ -147,7 +147,7 @@ func (u *updates[T]) read(ctx context.Context, id string, batch []*update[T], se
 
 // attempt applies the batch to the document and writes the result if any change
 // altered it. A change that fails leaves no trace. Of a document that was seen
-// before, only a write tells whether it still is like that: without one, ErrMoved
+// before, only a write reports whether it still is like that: without one, ErrMoved
 // asks for it to be read.
 func (u *updates[T]) attempt(ctx context.Context, record Record, batch []*update[T], seen bool) error {
 	body := record.Body

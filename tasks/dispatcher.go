@@ -89,7 +89,7 @@ func (d *Dispatcher) finish(ctx context.Context) {
 	d.flush(ctx)
 }
 
-// flush enqueues all that is pending and tells whether Redis took it. With the
+// flush enqueues all that is pending and reports whether Redis took it. With the
 // first failure Redis is away, and the rest of the batch is put back untried.
 func (d *Dispatcher) flush(ctx context.Context) bool {
 	batch := d.take()

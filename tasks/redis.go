@@ -26,7 +26,7 @@ func NewRedis(url string) (*redis.Client, error) {
 	return redis.NewClient(options), nil
 }
 
-// Ping tells whether Redis answers.
+// Ping reports whether Redis answers.
 func Ping(ctx context.Context, client *redis.Client) error {
 	return client.Ping(ctx).Err()
 }

@@ -75,7 +75,7 @@ func (r *Reservation) Resize(size int64) error {
 	return nil
 }
 
-// Fits tells whether the reservation could be resized now; if not, in Resize's words.
+// Fits reports whether the reservation could be resized now; if not, in Resize's words.
 func (r *Reservation) Fits(size int64) error {
 	r.budget.mu.Lock()
 	defer r.budget.mu.Unlock()

@@ -41,7 +41,7 @@ func (m *Memory) Take(bytes int64) error {
 	return nil
 }
 
-// Fits tells whether so much more could be taken now.
+// Fits reports whether so much more could be taken now.
 func (m *Memory) Fits(bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -153,7 +153,7 @@ func (f *auditFilter) matches(event *snapshot.Event) bool {
 		(f.repos == nil || slices.ContainsFunc(event.Repos, func(id string) bool { return slices.Contains(f.repos, id) }))
 }
 
-// matchesFlows tells whether the flows of an event, and their names, are among those
+// matchesFlows reports whether the flows of an event, and their names, are among those
 // asked for.
 func (f *auditFilter) matchesFlows(ids []string, named []EventFlow) bool {
 	return len(f.flowNames) == 0 || f.unknown && len(ids) == 0 ||

@@ -17,7 +17,7 @@ type AzureAppsArtifact struct {
 	CreationTimestamp int64          `json:"creationTimestamp" doc:"Unix seconds"`
 }
 
-// Check tells whether the report surely meets its schema.
+// Check reports whether the report surely meets its schema.
 func (r *AzureAppsReport) Check() bool {
 	if r.Artifacts == nil || !r.Type.matches("azure-apps") {
 		return false

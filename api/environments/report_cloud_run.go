@@ -19,7 +19,7 @@ type CloudRunArtifact struct {
 	JobName           *string        `json:"jobName,omitempty" nullable:"true" doc:"Of a job."`
 }
 
-// Check tells whether the report surely meets its schema.
+// Check reports whether the report surely meets its schema.
 func (r *CloudRunReport) Check() bool {
 	if r.Artifacts == nil || !r.Type.matches("cloud-run") {
 		return false

@@ -55,7 +55,7 @@ func (PartialFingerprint) Schema(huma.Registry) *huma.Schema {
 // (docs/semantics.md 10.3).
 type PartialDigests map[string]PartialFingerprint
 
-// complete tells whether every fingerprint is there and in form. An unknown one is for
+// complete reports whether every fingerprint is there and in form. An unknown one is for
 // the schema to tell from null.
 func (d PartialDigests) complete() bool {
 	for _, fingerprint := range d {

@@ -24,7 +24,7 @@ type ECSArtifact struct {
 	CreationTimestamp int64          `json:"creationTimestamp" doc:"Unix seconds"`
 }
 
-// Check tells whether the report surely meets its schema.
+// Check reports whether the report surely meets its schema.
 func (r *ECSReport) Check() bool {
 	if r.Artifacts == nil || !r.Type.matches("ECS") {
 		return false

@@ -43,7 +43,7 @@ func (o *K8SOwner) UnmarshalJSON(data []byte) error {
 	return lenientJSON.Unmarshal(data, (*owner)(o))
 }
 
-// Check tells whether the report surely meets its schema.
+// Check reports whether the report surely meets its schema.
 func (r *K8SReport) Check() bool {
 	if r.Artifacts == nil || !r.Type.matches("K8S") {
 		return false

@@ -45,7 +45,7 @@ type ServerArtifact PlainArtifact
 
 func (a ServerArtifact) plain() PlainArtifact { return PlainArtifact(a) }
 
-// Check tells whether the report surely meets its schema.
+// Check reports whether the report surely meets its schema.
 func (r *ServerReport) Check() bool { return r.Type.matches("server") && checkPlain(r.Artifacts) }
 
 func (r *ServerReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
@@ -61,7 +61,7 @@ type DockerArtifact PlainArtifact
 
 func (a DockerArtifact) plain() PlainArtifact { return PlainArtifact(a) }
 
-// Check tells whether the report surely meets its schema.
+// Check reports whether the report surely meets its schema.
 func (r *DockerReport) Check() bool { return r.Type.matches("docker") && checkPlain(r.Artifacts) }
 
 func (r *DockerReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
@@ -77,7 +77,7 @@ type S3Artifact PlainArtifact
 
 func (a S3Artifact) plain() PlainArtifact { return PlainArtifact(a) }
 
-// Check tells whether the report surely meets its schema.
+// Check reports whether the report surely meets its schema.
 func (r *S3Report) Check() bool { return r.Type.matches("S3") && checkPlain(r.Artifacts) }
 
 func (r *S3Report) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
@@ -93,7 +93,7 @@ type LambdaArtifact PlainArtifact
 
 func (a LambdaArtifact) plain() PlainArtifact { return PlainArtifact(a) }
 
-// Check tells whether the report surely meets its schema.
+// Check reports whether the report surely meets its schema.
 func (r *LambdaReport) Check() bool { return r.Type.matches("lambda") && checkPlain(r.Artifacts) }
 
 func (r *LambdaReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
@@ -109,7 +109,7 @@ type ServerlessArtifact PlainArtifact
 
 func (a ServerlessArtifact) plain() PlainArtifact { return PlainArtifact(a) }
 
-// Check tells whether the report surely meets its schema.
+// Check reports whether the report surely meets its schema.
 func (r *ServerlessReport) Check() bool {
 	return r.Type.matches("serverless") && checkPlain(r.Artifacts)
 }

@@ -30,7 +30,7 @@ type reportForm struct {
 	// choices are the required members that hold one of a few texts, with how a wrong
 	// one is answered.
 	choices map[string]string
-	// unknown tells whether digests may be "".
+	// unknown reports whether digests may be "".
 	unknown bool
 }
 
@@ -95,7 +95,7 @@ func decodedAs[T any](t *testing.T, body []byte) ([]snapshot.Instance, validatio
 	return any(value).(reportBody).instances(), found
 }
 
-// takenFast tells whether a body needs no look at its schema.
+// takenFast reports whether a body needs no look at its schema.
 func takenFast[T any](body []byte) bool {
 	_, ok := validation.DecodeFast[T](body)
 	return ok

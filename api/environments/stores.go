@@ -54,7 +54,7 @@ type Environments interface {
 	FollowRevivals(ctx context.Context, org string, environments []evidence.Environment) error
 	// Put stores fresh under its name, or changes the environment that has the name
 	// already. A name that is a former one, or that of an archived environment, is taken
-	// for the new one. It tells whether it made a new one. Another type than the
+	// for the new one. It reports whether it made a new one. Another type than the
 	// environment has is Invalid.
 	Put(ctx context.Context, fresh evidence.Environment, change evidence.EnvironmentChange) (created bool, err error)
 	// Change changes what is sent of an environment; at is the time in Unix seconds.

@@ -158,7 +158,7 @@ var (
 	}
 )
 
-// divisible tells whether a value of the type is encoded member by member, or element by
+// divisible reports whether a value of the type is encoded member by member, or element by
 // element: a plain struct, and a slice of anything larger than numbers and texts.
 func divisible(t reflect.Type) bool {
 	if marshals(t) {
@@ -185,7 +185,7 @@ func marshals(t reflect.Type) bool {
 	return false
 }
 
-// plain tells whether membersOf knows all that the tags of a struct say: no member hides
+// plain reports whether membersOf knows all that the tags of a struct say: no member hides
 // another, and no option but omitempty is used.
 func plain(t reflect.Type) bool {
 	names := map[string]bool{}
@@ -220,7 +220,7 @@ func plain(t reflect.Type) bool {
 	return true
 }
 
-// holdsList tells whether values of a type may have in them what has yet to be read.
+// holdsList reports whether values of a type may have in them what has yet to be read.
 func (r *Reader) holdsList(t reflect.Type) bool {
 	holds, known := r.open[t]
 	if !known {

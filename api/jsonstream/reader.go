@@ -23,9 +23,9 @@ type Reader struct {
 
 // frame is a value that is being encoded.
 type frame interface {
-	// step encodes some more and tells whether the value is complete.
+	// step encodes some more and reports whether the value is complete.
 	step(r *Reader) (done bool, err error)
-	// reads tells whether there are lists in what is left of the value.
+	// reads reports whether there are lists in what is left of the value.
 	reads(r *Reader) bool
 }
 
@@ -42,7 +42,7 @@ func NewReader(ctx context.Context, value any, escapeHTML bool) *Reader {
 // SetContext replaces the context that lists are read with.
 func (r *Reader) SetContext(ctx context.Context) { r.ctx = ctx }
 
-// Reads tells whether lists are left that have to be read.
+// Reads reports whether lists are left that have to be read.
 func (r *Reader) Reads() bool {
 	for _, f := range r.frames {
 		if f.reads(r) {

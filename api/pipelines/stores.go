@@ -102,7 +102,7 @@ type Flows interface {
 	// Put stores fresh under its name, or has it applied to the flow that has the name
 	// already. A name that is a former one, or that of an archived flow, is taken for
 	// the new one. Without a template, a new flow gets the empty one, and a flow that
-	// exists keeps its own. It returns the flow as stored and tells whether it is new.
+	// exists keeps its own. It returns the flow as stored and reports whether it is new.
 	Put(ctx context.Context, fresh evidence.Flow) (created bool, flow evidence.Flow, err error)
 	// Rename gives the flow of a name, or of a former name, another one; at is the time
 	// in Unix seconds. ErrNotFound tells that there is no such flow. A name that
@@ -132,7 +132,7 @@ type Heads interface {
 // Recorder records facts, and what follows from them.
 type Recorder interface {
 	// Begin begins a trail of the flow of that id, or patches the one that is there.
-	// It tells whether it was begun.
+	// It reports whether it was begun.
 	Begin(ctx context.Context, scope recording.Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) (created bool, err error)
 	// Report records an artifact, and begins its flow and trail if need be. What it
 	// does not know of the record's place it fills in. The record gets a later time than all

@@ -48,7 +48,7 @@ func NilUnlessPositive(value float64) *float64 {
 	return &value
 }
 
-// HasTag tells whether tags match `key` or `key:value`.
+// HasTag reports whether tags match `key` or `key:value`.
 func HasTag(tags map[string]string, wanted string) bool {
 	key, value, withValue := strings.Cut(wanted, ":")
 	have, ok := tags[key]

@@ -86,7 +86,7 @@ func requestIDOf(ctx context.Context, sent string) string {
 	return evidence.NewID()
 }
 
-// validRequestID tells whether a client's id has a form that may go into logs and headers.
+// validRequestID reports whether a client's id has a form that may go into logs and headers.
 func validRequestID(id string) bool {
 	for _, char := range id {
 		if char <= ' ' || char > '~' {

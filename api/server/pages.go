@@ -48,7 +48,7 @@ func (p Page) count() int {
 	return int((p.total + int64(p.size) - 1) / int64(p.size))
 }
 
-// Beyond tells whether the page is behind the last one. Of a list that is longer than
+// Beyond reports whether the page is behind the last one. Of a list that is longer than
 // storage.MaxCount no more can be reached by pages.
 func (p Page) Beyond() bool {
 	return p.size == 0 || int64(OffsetOf(p.number, p.size)) >= p.total

@@ -60,7 +60,7 @@ func Access(ctx context.Context) evidence.OrgAccess { return RequestOf(ctx).acce
 // RequestID returns the id that the answer carries as X-Request-ID.
 func RequestID(ctx context.Context) string { return RequestOf(ctx).id }
 
-// QueryHas tells whether a query parameter was sent, be it empty: huma itself
+// QueryHas reports whether a query parameter was sent, be it empty: huma itself
 // takes an empty one for absent.
 func QueryHas(ctx context.Context, name string) bool {
 	_, ok := RequestOf(ctx).query[name]

@@ -53,7 +53,7 @@ func DecodeStrict[T any](m *admission.Memory, v *Validator, s *huma.Schema, body
 	return DecodeParsed[T](v, s, parsed, found), nil
 }
 
-// DecodeFast decodes a body in one strict pass; it tells whether the body fits.
+// DecodeFast decodes a body in one strict pass; it reports whether the body fits.
 func DecodeFast[T any](body []byte) (*T, bool) {
 	value := new(T)
 	checked, ok := any(value).(checker)

@@ -321,7 +321,7 @@ func TooLongText(most int) string {
 // UnreadableText is the finding on text that is not UTF-8.
 const UnreadableText = "Input should be a valid string, unable to parse raw data as a unicode string"
 
-// PlainText tells whether text is valid UTF-8 without NUL, which no engine keeps in
+// PlainText reports whether text is valid UTF-8 without NUL, which no engine keeps in
 // a name or an index.
 func PlainText(text string) bool {
 	return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
@@ -396,7 +396,7 @@ func (v *Validator) checkObject(s *huma.Schema, value any, at string, found Find
 	return members
 }
 
-// shadows tells whether a member that a schema tolerates is named like one that it
+// shadows reports whether a member that a schema tolerates is named like one that it
 // knows but for case. Such a member is dropped, as encoding/json would take the one
 // for the other, unchecked. Other tolerated members stay: some are kept as evidence.
 func shadows(s *huma.Schema, name string) bool {

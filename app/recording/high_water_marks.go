@@ -57,7 +57,7 @@ func (m *highWaterMark) start() float64 {
 	return m.Times[0]
 }
 
-// advance notes a pass, and tells whether that changes the mark.
+// advance notes a pass, and reports whether that changes the mark.
 func (m *highWaterMark) advance(newest float64) bool {
 	newest = max(newest, m.newest())
 	if m.start() == newest {

@@ -12,7 +12,7 @@ import (
 )
 
 // Begin begins a trail of the flow of that id, or patches the one that is there.
-// It tells whether it was begun.
+// It reports whether it was begun.
 func (r *Recorder) Begin(ctx context.Context, scope Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) (created bool, err error) {
 	for range reflectAttempts {
 		seen, err := r.trails.Collection.GetVersioned(ctx, evidence.TrailKey(flow, scope.Trail))
@@ -149,7 +149,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	return r.trails.Settle(ctx, trail)
 }
 
-// leftBehind tells whether a change of a trail is pending whose author may have been
+// leftBehind reports whether a change of a trail is pending whose author may have been
 // killed before announcing it.
 func leftBehind(trail *evidence.Trail, own string) bool {
 	return slices.ContainsFunc(trail.Pending, func(e evidence.TrailEvent) bool {

@@ -11,7 +11,7 @@ type JiraItem struct {
 	IssueFields map[string]json.RawMessage `json:"issue_fields,omitempty"`
 }
 
-// EvaluateJira tells whether at least one issue is referred to, and all that are
+// EvaluateJira reports whether at least one issue is referred to, and all that are
 // exist.
 func EvaluateJira(items []JiraItem) bool {
 	for _, item := range items {

@@ -12,7 +12,7 @@ type JUnitResult struct {
 	Timestamp *float64 `json:"timestamp,omitempty" nullable:"true" doc:"Unix seconds."`
 }
 
-// EvaluateJUnit tells whether no suite has failures or errors. That holds for no
+// EvaluateJUnit reports whether no suite has failures or errors. That holds for no
 // suites too (docs/semantics.md 6.3).
 func EvaluateJUnit(suites []JUnitResult) bool {
 	for _, suite := range suites {

@@ -40,7 +40,7 @@ type PullRequestApprover struct {
 	Timestamp *float64 `json:"timestamp,omitempty" nullable:"true" doc:"Unix seconds."`
 }
 
-// EvaluatePullRequests tells whether at least one pull request was found; its state
+// EvaluatePullRequests reports whether at least one pull request was found; its state
 // and its approvals do not matter.
 func EvaluatePullRequests(found []json.RawMessage) bool { return len(found) > 0 }
 

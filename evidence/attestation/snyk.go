@@ -41,7 +41,7 @@ type IssueLocation struct {
 	Lines string `json:"lines,omitempty"`
 }
 
-// EvaluateSnyk tells whether nothing was found, of whatever severity.
+// EvaluateSnyk reports whether nothing was found, of whatever severity.
 func EvaluateSnyk(summary SnykResultsSummary) bool {
 	for _, project := range summary.Results {
 		if project.LowCount != 0 || project.MediumCount != 0 || project.HighCount != 0 {

@@ -70,7 +70,7 @@ func (s SonarResults) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(s))
 }
 
-// EvaluateSonar tells whether the quality gate says OK. No gate, and every other
+// EvaluateSonar reports whether the quality gate says OK. No gate, and every other
 // word of a gate, does not do (docs/semantics.md 6.3: fail closed).
 func EvaluateSonar(results SonarResults) bool {
 	return results.QualityGate != nil && results.QualityGate.Status == "OK"

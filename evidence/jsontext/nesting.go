@@ -1,6 +1,6 @@
 package jsontext
 
-// NestsDeeper tells whether JSON nests deeper than limit. It looks at brackets
+// NestsDeeper reports whether JSON nests deeper than limit. It looks at brackets
 // outside strings only, so that it can be asked before anything recurses.
 func NestsDeeper(data []byte, limit int) bool {
 	depth, quoted := 0, false

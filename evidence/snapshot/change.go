@@ -19,7 +19,7 @@ const (
 	Exited              Annotation = "exited"
 )
 
-// Started tells whether the artifact began to run with the snapshot.
+// Started reports whether the artifact began to run with the snapshot.
 func (a Annotation) Started() bool {
 	return a == StartedCompliant || a == StartedNonCompliant || a == StartedUnknown
 }
@@ -68,7 +68,7 @@ func Diff(before, after []Artifact) []Change {
 	return changes
 }
 
-// Significant tells whether the changes call for a new snapshot. Other numbers
+// Significant reports whether the changes call for a new snapshot. Other numbers
 // of instances alone do not (docs/semantics.md 11.1).
 func Significant(changes []Change) bool {
 	for _, c := range changes {

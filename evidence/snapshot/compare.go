@@ -11,7 +11,7 @@ import (
 // repository, a path, and the SHA.
 type commitForm struct {
 	path string
-	// fits tells whether the address of the repository is one of the provider.
+	// fits reports whether the address of the repository is one of the provider.
 	fits    func(repo *url.URL) bool
 	compare func(repo, before, after string) string
 }

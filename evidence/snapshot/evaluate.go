@@ -59,7 +59,7 @@ func Evaluate(images []Reported, basis *Basis) []Artifact {
 	return artifacts
 }
 
-// sameProvenance tells whether two lists of origins stand for the same records.
+// sameProvenance reports whether two lists of origins stand for the same records.
 func sameProvenance(a, b []Origin) bool {
 	if len(a) != len(b) {
 		return false

@@ -77,7 +77,7 @@ const (
 	Unknown                 // settled, but too long ago to tell how
 )
 
-// Settled tells whether the outcome of a report is noted under its arrival number.
+// Settled reports whether the outcome of a report is noted under its arrival number.
 // Reports that changed nothing leave none.
 func (h Head) Settled(arrival int64, report string) bool {
 	return slices.ContainsFunc(h.Outcomes, func(o Outcome) bool { return o.Arrival == arrival && o.Report == report })

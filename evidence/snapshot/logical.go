@@ -32,7 +32,7 @@ func (s *Snapshot) Member(environment string) (Member, bool) {
 	return Member{}, false
 }
 
-// HasMembers tells whether a logical snapshot unites these members, given by id without
+// HasMembers reports whether a logical snapshot unites these members, given by id without
 // repetition, in any order.
 func (s *Snapshot) HasMembers(environments []string) bool {
 	return len(environments) == len(s.Members) && !slices.ContainsFunc(environments, func(id string) bool {

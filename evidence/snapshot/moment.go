@@ -77,10 +77,10 @@ func parseSnapshotMoments(text string) (start, end Moment, err error) {
 	return Moment{Snapshot: &picked}, Moment{Snapshot: &picked}, nil
 }
 
-// IsBeginning tells whether the moment is the beginning of the log, by its number.
+// IsBeginning reports whether the moment is the beginning of the log, by its number.
 func (m Moment) IsBeginning() bool { return m.Snapshot != nil && m.Snapshot.Number == First.Number }
 
-// IsEnd tells whether the moment is the end of the log.
+// IsEnd reports whether the moment is the end of the log.
 func (m Moment) IsEnd() bool { return m.Snapshot != nil && m.Snapshot.Number == Latest.Number }
 
 func invalidMoment(text string) error {

@@ -33,7 +33,7 @@ const (
 	originFrame   = 512
 )
 
-// CheckSize tells whether the report can be kept, or returns a TooLarge error.
+// CheckSize reports whether the report can be kept, or returns a TooLarge error.
 func (r *Report) CheckSize() error {
 	_, err := r.Size()
 	return err

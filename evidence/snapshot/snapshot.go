@@ -54,7 +54,7 @@ func (s *Snapshot) Compliant() bool { return s.State != nil && *s.State }
 // ChangesRoot, so that the document stays small.
 const MaxInlineChanges = 64
 
-// Inline tells whether changes are few and small enough for the snapshot to hold
+// Inline reports whether changes are few and small enough for the snapshot to hold
 // them itself.
 func Inline(changes []Change) bool {
 	size := 0

@@ -7,7 +7,7 @@ import (
 	"attestry/evidence"
 )
 
-// ConcernTrails tells whether something that a flow knows began or ceased to run.
+// ConcernTrails reports whether something that a flow knows began or ceased to run.
 func ConcernTrails(changes []Change, artifacts map[string]Artifact) bool {
 	return slices.ContainsFunc(changes, func(c Change) bool {
 		return (c.Type.Started() || c.Type == Exited) && len(c.artifact(artifacts).Origins) > 0

@@ -177,7 +177,7 @@ func (r *reader) kind(entry, node *yaml.Node, at string) string {
 	return kind
 }
 
-// isCustom tells whether the type is custom:<name>, on one line.
+// isCustom reports whether the type is custom:<name>, on one line.
 func isCustom(kind string) bool {
 	return strings.HasPrefix(kind, customPrefix) && !strings.Contains(kind, "\n")
 }
@@ -200,7 +200,7 @@ func (r *reader) text(entry, node *yaml.Node, at string) (string, bool) {
 	return value.Value, true
 }
 
-// isText tells whether a scalar is a text. Dates are names as well, and so are 08 and
+// isText reports whether a scalar is a text. Dates are names as well, and so are 08 and
 // 1e3, as the beginning of a commit may be: in YAML 1.1, which the clients' libraries
 // read, a number with a fraction or an exponent has a point.
 func isText(node *yaml.Node) bool {

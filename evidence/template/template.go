@@ -45,7 +45,7 @@ func (t *Template) Artifact(name string) (Artifact, bool) {
 	return Artifact{}, false
 }
 
-// Fits tells whether an attestation of a type fulfils the requirement. Decisions
+// Fits reports whether an attestation of a type fulfils the requirement. Decisions
 // are recorded as system:decision and required as decision.
 func (a Attestation) Fits(kind string) bool {
 	return a.Type == AnyType || a.Type == kind || "system:"+a.Type == kind

@@ -103,7 +103,7 @@ func setLine(node *yaml.Node, line int) {
 
 const tooManyParts = "The template has too many parts"
 
-// plausible tells whether content can be a template within bounds, by the
+// plausible reports whether content can be a template within bounds, by the
 // characters that give YAML its structure, and else the line with one too many.
 // Comments count by their lines.
 func plausible(content []byte) (line int, ok bool) {

@@ -137,7 +137,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// unescape decodes one layer of percent-encoding, and tells whether there was any.
+// unescape decodes one layer of percent-encoding, and reports whether there was any.
 func (d *decoded) unescape() (decoded, bool) {
 	if !strings.Contains(d.text, "%") {
 		return decoded{}, false

@@ -58,7 +58,7 @@ func applyFirstStart(ctx context.Context, data string, tenancy *tenancy.Tenancy)
 	})
 }
 
-// inUse tells whether there are organizations. Those that a first start makes do not
+// inUse reports whether there are organizations. Those that a first start makes do not
 // count if one has begun.
 func inUse(ctx context.Context, begun bool, tenancy *tenancy.Tenancy) (bool, error) {
 	if !begun {

@@ -95,11 +95,11 @@ func (q *DeploymentQuery) query() storage.Query {
 	return query
 }
 
-// isCrossProduct tells whether several repositories meet several environments: a query
+// isCrossProduct reports whether several repositories meet several environments: a query
 // takes one set only.
 func (q *DeploymentQuery) isCrossProduct() bool { return len(q.Repos) > 1 && len(q.Environments) > 1 }
 
-// matchesNothing tells whether there is nothing to look in.
+// matchesNothing reports whether there is nothing to look in.
 func (q *DeploymentQuery) matchesNothing() bool {
 	return (q.Repos != nil && len(q.Repos) == 0) || (q.Environments != nil && len(q.Environments) == 0)
 }

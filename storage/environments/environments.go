@@ -177,7 +177,7 @@ func (e *Environments) successors(ctx context.Context, org string, archived map[
 
 // Put stores fresh under its name, or changes the environment that has the name
 // already. A name that is a former one, or that of an archived environment, is taken
-// for the new one. It tells whether it made a new one. Another type than the
+// for the new one. It reports whether it made a new one. Another type than the
 // environment has is Invalid.
 func (e *Environments) Put(ctx context.Context, fresh evidence.Environment, change evidence.EnvironmentChange) (created bool, err error) {
 	_, created, err = e.names.Put(ctx, fresh, func(stored *evidence.Environment) error {
@@ -210,7 +210,7 @@ func (e *Environments) Join(ctx context.Context, id, member string, at float64) 
 	})
 }
 
-// modify changes an environment that is not archived. change tells whether it did.
+// modify changes an environment that is not archived. change reports whether it did.
 func (e *Environments) modify(ctx context.Context, id string, at float64, change func(*evidence.Environment) (bool, error)) error {
 	_, err := e.collection.Update(ctx, id, func(stored *evidence.Environment) error {
 		if stored.Archived {

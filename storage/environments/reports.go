@@ -171,7 +171,7 @@ func (r *Reports) Get(ctx context.Context, environment string, arrival int64) (W
 	return r.collection.Get(ctx, reportID(environment, arrival))
 }
 
-// Exists tells whether the report of that arrival number is stored: one command.
+// Exists reports whether the report of that arrival number is stored: one command.
 func (r *Reports) Exists(ctx context.Context, environment string, arrival int64) (bool, error) {
 	_, err := r.Get(ctx, environment, arrival)
 	switch {

@@ -111,7 +111,7 @@ func (r *RunningSet) OfRepo(ctx context.Context, repo string) ([]Running, error)
 	return entries, err
 }
 
-// Any tells whether one of the fingerprints runs, or is about to, in an
+// Any reports whether one of the fingerprints runs, or is about to, in an
 // organization.
 func (r *RunningSet) Any(ctx context.Context, org string, fingerprints []string) (bool, error) {
 	for wanted := range slices.Chunk(fingerprints, storage.MaxMany) {

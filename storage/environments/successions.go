@@ -104,7 +104,7 @@ func (s *Successions) find(ctx context.Context, keys []string, waiting map[strin
 	return nil
 }
 
-// accept tells whether the artifact is the query's predecessor, and notes it then.
+// accept reports whether the artifact is the query's predecessor, and notes it then.
 func (h PredecessorQuery) accept(artifact *snapshot.Predecessor, found map[PredecessorQuery]snapshot.Predecessor) bool {
 	if artifact.Fingerprint == h.Fingerprint || artifact.Since >= h.Since {
 		return false

@@ -57,7 +57,7 @@ func (s *Store) Close() error {
 	return s.root.Close()
 }
 
-// Ping tells whether the directory still takes files.
+// Ping reports whether the directory still takes files.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

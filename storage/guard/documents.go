@@ -82,7 +82,7 @@ func (d *documents) Delete(ctx context.Context, schema *storage.Schema, ids ...s
 	return d.refusal.note(d.Documents.Delete(ctx, schema, ids...))
 }
 
-// Ping tells whether the database answers and, once it has refused a write,
+// Ping reports whether the database answers and, once it has refused a write,
 // whether it takes writes again.
 func (d *documents) Ping(ctx context.Context) error {
 	if err := d.Documents.Ping(ctx); err != nil {

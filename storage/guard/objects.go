@@ -78,7 +78,7 @@ func (o *guardedObjects) explain(object storage.Object, err error) error {
 	}
 }
 
-// Ping tells whether the store answers and, once it has refused a write, whether
+// Ping reports whether the store answers and, once it has refused a write, whether
 // it takes writes again.
 func (o *guardedObjects) Ping(ctx context.Context) error {
 	if err := o.Objects.Ping(ctx); err != nil {

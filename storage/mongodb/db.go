@@ -169,7 +169,7 @@ func (db *DB) collection(schema *storage.Schema) (*mongo.Collection, error) {
 	return db.database.Collection(schema.Name), nil
 }
 
-// Ping tells whether the primary answers.
+// Ping reports whether the primary answers.
 func (db *DB) Ping(ctx context.Context) error {
 	return command(ctx, func(ctx context.Context) error { return db.client.Ping(ctx, readpref.Primary()) })
 }

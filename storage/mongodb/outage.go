@@ -49,14 +49,14 @@ func command(ctx context.Context, run func(context.Context) error) error {
 	}
 }
 
-// aboutToEnd tells whether a timeout is that of the caller's deadline: the server and
+// aboutToEnd reports whether a timeout is that of the caller's deadline: the server and
 // the driver end a command earlier than that by about a round trip.
 func aboutToEnd(ctx context.Context) bool {
 	deadline, limited := ctx.Deadline()
 	return limited && time.Until(deadline) <= deadlineMargin
 }
 
-// outOfReach tells whether an error means that the database could not be reached, or
+// outOfReach reports whether an error means that the database could not be reached, or
 // could not serve. Running out of time alone does not.
 func outOfReach(err error) bool {
 	var selection topology.ServerSelectionError

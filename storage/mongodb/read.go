@@ -51,7 +51,7 @@ func (db *DB) GetMany(ctx context.Context, schema *storage.Schema, ids []string)
 }
 
 // findByID reads documents in the order of their ids, or in reverse if direction is -1,
-// until their bodies exceed maxBytes, unless that is 0. It tells whether it has read all
+// until their bodies exceed maxBytes, unless that is 0. It reports whether it has read all
 // that there are.
 func findByID(ctx context.Context, collection *mongo.Collection, ids []string, maxBytes, direction int) (found map[string]storage.Record, all bool, err error) {
 	filter := bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}

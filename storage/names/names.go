@@ -177,7 +177,7 @@ func (n *Names[T]) Create(ctx context.Context, fresh T) error {
 }
 
 // Put applies a change to the thing that has the name of fresh, or creates fresh. It
-// returns the thing as stored and tells whether it is new.
+// returns the thing as stored and reports whether it is new.
 func (n *Names[T]) Put(ctx context.Context, fresh T, change func(*T) error) (thing T, created bool, err error) {
 	wanted := n.kind.Describe(&fresh)
 	for range Attempts {

@@ -60,7 +60,7 @@ func (a *Artifacts) InTrail(ctx context.Context, org, flow, trail, fingerprint s
 	return storage.FindFirst(ctx, a.Collection, query)
 }
 
-// Known tells whether any flow of the organization knows a fingerprint.
+// Known reports whether any flow of the organization knows a fingerprint.
 func (a *Artifacts) Known(ctx context.Context, org, fingerprint string) (bool, error) {
 	found, _, err := a.Collection.FindFields(ctx, storage.Query{
 		Index: "fingerprint", Equal: []any{org, fingerprint}, Limit: 1,

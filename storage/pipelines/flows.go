@@ -118,7 +118,7 @@ func (f *Flows) List(ctx context.Context, org string) ([]evidence.Flow, error) {
 // Put stores a flow under its name, or has it applied to the flow that has the name
 // already. A name that is a former one, or that of an archived flow, is taken for
 // the new one. Without a template, a new flow gets the empty one, and a flow that
-// exists keeps its own. It returns the flow as stored and tells whether it is new.
+// exists keeps its own. It returns the flow as stored and reports whether it is new.
 func (f *Flows) Put(ctx context.Context, sent evidence.Flow) (created bool, flow evidence.Flow, err error) {
 	fresh := sent
 	fresh.Template = cmp.Or(sent.Template, template.ID([]byte(template.Empty)))
@@ -133,7 +133,7 @@ func (f *Flows) Put(ctx context.Context, sent evidence.Flow) (created bool, flow
 
 // Ensure returns the flow of a name, and makes one with the empty template when
 // there is none: at is the time in Unix seconds, by the name of whoever reports.
-// It tells whether it made a new one.
+// It reports whether it made a new one.
 func (f *Flows) Ensure(ctx context.Context, org, name, by string, at float64) (flow evidence.Flow, created bool, err error) {
 	for range names.Attempts {
 		ref, err := f.Resolve(ctx, org, name)

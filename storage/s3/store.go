@@ -55,7 +55,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	return store, nil
 }
 
-// Ping tells whether the bucket can be reached.
+// Ping reports whether the bucket can be reached.
 func (s *Store) Ping(ctx context.Context) error {
 	found, err := s.client.BucketExists(ctx, s.bucket)
 	if err != nil {

@@ -207,7 +207,7 @@ func (db *DB) snapshot(ctx context.Context, f func(*session) error) error {
 	})
 }
 
-// Ping tells whether the file can be read.
+// Ping reports whether the file can be read.
 func (db *DB) Ping(ctx context.Context) error {
 	return db.read(ctx, func(s *session) error {
 		return s.query("SELECT count(*) FROM sqlite_schema", nil, func(*sql.Rows) error { return nil })

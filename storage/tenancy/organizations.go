@@ -24,7 +24,7 @@ func (t *Tenancy) EachOrganization(ctx context.Context, yield func(*evidence.Org
 	return storage.ForEach(ctx, t.organizations, storage.Query{Index: "created", Limit: storage.MaxMany}, yield)
 }
 
-// HasOrganizations tells whether there is any organization.
+// HasOrganizations reports whether there is any organization.
 func (t *Tenancy) HasOrganizations(ctx context.Context) (bool, error) {
 	found, _, err := t.organizations.FindFields(ctx, storage.Query{Index: "created", Limit: 1})
 	return len(found) > 0, err

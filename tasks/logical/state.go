@@ -14,11 +14,11 @@ type state struct {
 	heads map[string]snapshot.Head
 }
 
-// finished tells whether the events of the last snapshot are in the log: the head is
+// finished reports whether the events of the last snapshot are in the log: the head is
 // written behind them.
 func (s *state) finished() bool { return s.heads[s.environment.ID].Last >= s.last.Number }
 
-// missed tells whether workers seem not to have found the environment: it has no
+// missed reports whether workers seem not to have found the environment: it has no
 // snapshot, although a member has, or a member has finished one that is missing. made
 // is what a worker that has found it adds; nil if there is none.
 func (s *state) missed(made *snapshot.Snapshot) bool {
@@ -28,7 +28,7 @@ func (s *state) missed(made *snapshot.Snapshot) bool {
 	return made == nil && len(s.behind(nil)) > 0
 }
 
-// membershipChanged tells whether members have joined or left since the last snapshot.
+// membershipChanged reports whether members have joined or left since the last snapshot.
 // Before the first one that makes no difference until a member has something to show.
 func (s *state) membershipChanged() bool {
 	if s.last.Number > 0 {

@@ -91,7 +91,7 @@ func (u *Updater) CatchUp(ctx context.Context, environment *evidence.Environment
 	return logFailure(ctx, u.log.With("org", environment.Org, "environment", environment.ID), err)
 }
 
-// upToDate tells whether nothing is to be added to a logical environment, and its last
+// upToDate reports whether nothing is to be added to a logical environment, and its last
 // snapshot is finished.
 func (u *Updater) upToDate(ctx context.Context, environment *evidence.Environment) (bool, error) {
 	last, err := u.store.Snapshots.Last(ctx, environment.ID)

@@ -41,7 +41,7 @@ type panicked struct{ cause any }
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.cause) }
 
-// isOutage tells whether an error says nothing about the report: a store was away or
+// isOutage reports whether an error says nothing about the report: a store was away or
 // busy, or the worker was told to stop. Everything else counts as an attempt, so that
 // no report can hold up its environment for ever.
 func isOutage(err error) bool {

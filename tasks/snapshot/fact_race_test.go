@@ -57,7 +57,7 @@ func newRace(t *testing.T) *race {
 }
 
 // round lets a fresh artifact start, and the deed be done before the command of a
-// number. It tells whether there were as many.
+// number. It reports whether there were as many.
 func (r *race) round(t *testing.T, number int64, d operation) bool {
 	fresh := fmt.Sprint("fresh-", number)
 	pipeline := &stage{scene: r.another(t, nil), flows: r.flows}

@@ -67,7 +67,7 @@ var rollout = []operation{
 	{Kind: "run", Images: []image{{"web", "f0", 3}, {"api", "", 1}}},
 }
 
-// killedOnce plays one killing and tells whether there was one: the worker ends by
+// killedOnce plays one killing and reports whether there was one: the worker ends by
 // itself when it has fewer writes.
 func killedOnce(t *testing.T, write int, after bool) bool {
 	s := newStage(t, false, nil)
@@ -116,7 +116,7 @@ func (q noQueue) Report(_ context.Context, environment string, arrival int64, _ 
 	return nil
 }
 
-// runWorker runs this binary as a worker and tells whether it was killed.
+// runWorker runs this binary as a worker and reports whether it was killed.
 func runWorker(t *testing.T, folder, env string, write int, after bool) bool {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0])

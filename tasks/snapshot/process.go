@@ -39,7 +39,7 @@ func (p *Processor) process(ctx context.Context, h *lease, record environments.W
 	}
 }
 
-// sameAsLast tells whether the report is like the last one and no fact that it is
+// sameAsLast reports whether the report is like the last one and no fact that it is
 // judged by has changed since.
 func (p *Processor) sameAsLast(ctx context.Context, h *lease, record environments.WaitingReport) (bool, string, error) {
 	head := h.current()

@@ -24,7 +24,7 @@ func TestWorkerThatIsHaltedForLongTakesNothingBack(t *testing.T) {
 	}
 }
 
-// haltedOnce tells whether the worker had that many writes.
+// haltedOnce reports whether the worker had that many writes.
 func haltedOnce(t *testing.T, write int64) bool {
 	s := newStage(t, false, nil)
 	s.play(t, rollout...)

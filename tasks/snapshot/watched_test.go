@@ -66,5 +66,5 @@ func (i *interruption) around(write bool, run func() error) error {
 	return run()
 }
 
-// happened tells whether there were that many commands.
+// happened reports whether there were that many commands.
 func (i *interruption) happened() bool { return i.count.Load() >= i.at }

@@ -149,7 +149,7 @@ func counted(t *testing.T, registry *prometheus.Registry, kind string) float64 {
 	return 0
 }
 
-// finished tells whether nothing is left behind.
+// finished reports whether nothing is left behind.
 func (y *fixture) finished(t *testing.T) bool {
 	t.Helper()
 	return !slices.ContainsFunc(y.orgs, func(org string) bool {

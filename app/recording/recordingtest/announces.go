@@ -92,7 +92,7 @@ func (s *announced) do(t *testing.T, d operation) {
 	}
 }
 
-// moved tells whether the token has moved since the last time.
+// moved reports whether the token has moved since the last time.
 func (s *announced) moved(t *testing.T) bool {
 	t.Helper()
 	token, err := s.store.Generations.Get(t.Context(), s.org)

@@ -30,7 +30,7 @@ type faultInjector struct {
 	underWay sync.RWMutex
 }
 
-// reached tells whether the process came to the command.
+// reached reports whether the process came to the command.
 func (m *faultInjector) reached() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,7 +43,7 @@ func (m *faultInjector) idle() {
 	defer m.underWay.Unlock()
 }
 
-// count counts a command and tells whether it is the one.
+// count counts a command and reports whether it is the one.
 func (m *faultInjector) count(write bool) (now, dead bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -133,7 +133,7 @@ func testRecorderInterrupted(t *testing.T, engine storagetest.DocumentsEngine) {
 }
 
 // died lets the process die at a write of a operation, and another one too that finishes
-// what it left behind. It tells whether the operation has so many writes.
+// what it left behind. It reports whether the operation has so many writes.
 func died(t *testing.T, docs storage.Documents, d operation, at int, late bool) bool {
 	t.Helper()
 	c := prepared(t, docs)
@@ -192,7 +192,7 @@ func (c *model) settleAndRepeat(t *testing.T, docs storage.Documents, d operatio
 }
 
 // between lets another process do the second operation right before a command of the
-// first. It tells whether the first has so many.
+// first. It reports whether the first has so many.
 func between(t *testing.T, docs storage.Documents, first, second string, at int) bool {
 	t.Helper()
 	c := prepared(t, docs)

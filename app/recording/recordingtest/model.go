@@ -90,7 +90,7 @@ type model struct {
 // period is from when something was asked for until it was acknowledged.
 type period struct{ asked, acked int }
 
-// before tells whether something was acknowledged before another was asked for.
+// before reports whether something was acknowledged before another was asked for.
 func (p period) before(other period) bool { return p.acked < other.asked }
 
 const modelFlow = "flow"
@@ -247,13 +247,13 @@ func (c *model) attestation(d operation, id string) evidence.Attestation {
 	return a
 }
 
-// refused tells whether an error is an answer to a operation that cannot be done.
+// refused reports whether an error is an answer to a operation that cannot be done.
 func refused(err error) bool {
 	code := evidence.CodeOf(err)
 	return code == evidence.NotFound || code == evidence.Invalid
 }
 
-// tryLater tells whether an error asks the client to do it again.
+// tryLater reports whether an error asks the client to do it again.
 func tryLater(err error) bool {
 	code := evidence.CodeOf(err)
 	return code == evidence.Unavailable || code == evidence.Conflict
