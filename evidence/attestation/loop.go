@@ -80,7 +80,7 @@ func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 // appliedToSame returns the schemas that a schema applies to the very value that it
 // is applied to; nil ones among them stand for absent keywords. Of a $dynamicRef it is
 // the first target: another one depends on the schemas passed on the way to it. The
-// library ends a loop by way of another one as a misfit, which a "not" or an
+// library ends a loop by way of another one as a violation, which a "not" or an
 // alternative can turn into a fit.
 func appliedToSame(part *jsonschema.Schema) []*jsonschema.Schema {
 	parts := []*jsonschema.Schema{part.Ref, part.RecursiveRef, part.Not, part.If, part.Then, part.Else}

@@ -40,7 +40,7 @@ func violations(invalid *jsonschema.ValidationError, value any) map[string]strin
 	return found
 }
 
-// deepestViolation returns a misfit that is furthest within the value: of alternatives
+// deepestViolation returns a violation that is furthest within the value: of alternatives
 // none of which fit, it is most likely of the one that was meant.
 func deepestViolation(invalid *jsonschema.ValidationError, value any) (at, text string) {
 	found := violations(invalid, value)
