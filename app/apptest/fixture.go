@@ -64,6 +64,3 @@ func (s *Fixture) Must(err error) {
 		s.T.Fatal(err)
 	}
 }
-
-// Names are all names that the tests give.
-var Names = []string{"one", "two", "three"}

@@ -1,7 +1,6 @@
 package apptest
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -23,23 +22,21 @@ func ArtifactRecord(flow, trail, fingerprint, commit string, at float64) evidenc
 // PutArtifacts stores records as the recorder would, without all that follows.
 func PutArtifacts(t *testing.T, store *app.Store, records ...evidence.ArtifactRecord) {
 	t.Helper()
+	insert(t, store, "artifacts", records, func(r *evidence.ArtifactRecord) string { return r.ID }, func(r *evidence.ArtifactRecord) map[string]any {
+		return map[string]any{
+			"org": r.Org, "flow": r.Flow, "trail": evidence.TrailKey(r.Flow, r.Trail), "repo": r.Repo,
+			"fingerprint": r.Fingerprint, "commit": r.CommitSHA, "branch": r.Branch(), "created": r.CreatedAt,
+		}
+	})
+}
+
+// insert stores new documents of a collection that is known by its name.
+func insert[T any](t *testing.T, store *app.Store, collection string, values []T, id func(*T) string, fields func(*T) map[string]any) {
+	t.Helper()
 	schemas := app.Schemas()
-	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == "artifacts" })]
-	for chunk := range slices.Chunk(records, storage.MaxMany) {
-		var documents []storage.Record
-		for _, record := range chunk {
-			body, err := json.Marshal(record)
-			if err != nil {
-				t.Fatal(err)
-			}
-			documents = append(documents, storage.Record{ID: record.ID, Revision: 1, Body: body, Fields: map[string]any{
-				"org": record.Org, "flow": record.Flow, "trail": evidence.TrailKey(record.Flow, record.Trail), "repo": record.Repo,
-				"fingerprint": record.Fingerprint, "commit": record.CommitSHA, "branch": record.Branch(), "created": record.CreatedAt,
-			}})
-		}
-		if n, err := store.Documents.InsertMany(t.Context(), schema, documents); err != nil || n != len(documents) {
-			t.Fatalf("stored %d of %d: %v", n, len(documents), err)
-		}
+	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == collection })]
+	if n, err := storage.NewCollection(store.Documents, schema, id, fields).InsertMany(t.Context(), values); err != nil || n != len(values) {
+		t.Fatalf("stored %d of %d: %v", n, len(values), err)
 	}
 }
 
@@ -79,25 +76,13 @@ func PutOldAttestations(t *testing.T, store *app.Store, records ...evidence.Atte
 // storeAttestations stores records with the fields that were always declared, and more.
 func storeAttestations(t *testing.T, store *app.Store, records []evidence.Attestation, more func(*evidence.Attestation) map[string]any) {
 	t.Helper()
-	schemas := app.Schemas()
-	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == "attestations" })]
-	for chunk := range slices.Chunk(records, storage.MaxMany) {
-		var documents []storage.Record
-		for _, record := range chunk {
-			body, err := json.Marshal(record)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fields := map[string]any{
-				"org": record.Org, "flow": record.Flow, "trail": evidence.TrailKey(record.Flow, record.Trail), "name": record.Name,
-				"type": record.Type, "fingerprint": record.Fingerprint, "commit": record.CommitSHA, "compliant": record.Compliant,
-				"time": record.CreatedAt,
-			}
-			maps.Copy(fields, more(&record))
-			documents = append(documents, storage.Record{ID: record.ID, Revision: 1, Body: body, Fields: fields})
+	insert(t, store, "attestations", records, func(a *evidence.Attestation) string { return a.ID }, func(a *evidence.Attestation) map[string]any {
+		fields := map[string]any{
+			"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name,
+			"type": a.Type, "fingerprint": a.Fingerprint, "commit": a.CommitSHA, "compliant": a.Compliant,
+			"time": a.CreatedAt,
 		}
-		if n, err := store.Documents.InsertMany(t.Context(), schema, documents); err != nil || n != len(documents) {
-			t.Fatalf("stored %d of %d: %v", n, len(documents), err)
-		}
-	}
+		maps.Copy(fields, more(a))
+		return fields
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -23,137 +22,37 @@ func putEnvironment(s *apptest.Fixture, org, name string, kind evidence.Environm
 	return fresh.ID, created, err
 }
 
-// environmentSummary lists the environments in the order they were made, and where
-// other names lead. It fails unless each has exactly the name that leads to it.
-func environmentSummary(s *apptest.Fixture, org string) string {
-	s.T.Helper()
-	ctx := context.Background()
-	leads := map[string]string{}
-	// Twice, as meeting one name may finish what concerns another.
-	for _, name := range slices.Concat(apptest.Names, apptest.Names) {
-		ref, err := s.Environments.Resolve(ctx, org, name)
-		if err != nil && !errors.Is(err, storage.ErrNotFound) {
-			s.T.Fatal(err)
+// named are environments as apptest tests them.
+var named = apptest.NamedThings{
+	Put: func(s *apptest.Fixture, org, name string) (bool, error) {
+		_, created, err := putEnvironment(s, org, name, evidence.Server)
+		return created, err
+	},
+	Rename: func(s *apptest.Fixture, org, from, to string, at float64) error {
+		return s.Environments.Rename(context.Background(), org, from, to, at)
+	},
+	Archive: func(s *apptest.Fixture, org, name string, at float64) error {
+		return s.Environments.Archive(context.Background(), org, name, at)
+	},
+	Resolve: func(s *apptest.Fixture, org, name string) (string, error) {
+		ref, err := s.Environments.Resolve(context.Background(), org, name)
+		return ref.ID, err
+	},
+	List: func(s *apptest.Fixture, org string) (things []apptest.NamedThing, err error) {
+		environments, err := s.Environments.List(context.Background(), org)
+		for _, e := range environments {
+			things = append(things, apptest.NamedThing{ID: e.ID, Name: e.Name, Archived: e.Archived})
 		}
-		leads[name] = ref.ID
-	}
-	environments, err := s.Environments.List(ctx, org)
-	s.Must(err)
-	names := map[string]string{}
-	var parts []string
-	for _, e := range environments {
-		names[e.ID] = e.Name
-		parts = append(parts, e.Name)
-		if leads[e.Name] != e.ID || e.Archived {
-			s.T.Errorf("%s: %+v is listed, its name leads to %q", org, e, leads[e.Name])
-		}
-	}
-	for _, name := range apptest.Names {
-		switch id := leads[name]; {
-		case id == "" || names[id] == name:
-		case names[id] == "":
-			s.T.Errorf("%s: %s leads to %s, which is not listed", org, name, id)
-		default:
-			parts = append(parts, "("+name+": "+names[id]+")")
-		}
-	}
-	return strings.Join(parts, " ")
+		return things, err
+	},
 }
 
-// TestChangesOfEnvironmentsBearACrashAtAnyWrite does each change in a process that
-// dies at its first write, its second, and so on, and then again in one that lives.
-func TestChangesOfEnvironmentsBearACrashAtAnyWrite(t *testing.T) {
-	ctx := context.Background()
-	type step = func(s *apptest.Fixture, org string) error
-	put := func(name string, kind evidence.EnvironmentType) step {
-		return func(s *apptest.Fixture, org string) error {
-			_, _, err := putEnvironment(s, org, name, kind)
-			return err
-		}
-	}
-	rename := func(from, to string) step {
-		return func(s *apptest.Fixture, org string) error { return s.Environments.Rename(ctx, org, from, to, 2) }
-	}
-	archive := func(name string) step {
-		return func(s *apptest.Fixture, org string) error { return s.Environments.Archive(ctx, org, name, 3) }
-	}
-	one := put("one", evidence.Server)
-	for name, c := range map[string]struct {
-		before []step
-		change step
-		want   string
-	}{
-		"creation":               {nil, one, "one"},
-		"renaming":               {[]step{one}, rename("one", "two"), "two (one: two)"},
-		"taking a former name":   {[]step{one, rename("one", "two")}, put("one", evidence.K8S), "two one"},
-		"archiving":              {[]step{one}, archive("one"), ""},
-		"archiving by former":    {[]step{one, rename("one", "two")}, archive("one"), ""},
-		"reviving":               {[]step{one, archive("one")}, put("one", evidence.K8S), "one"},
-		"renaming onto archived": {[]step{one, archive("one"), put("two", evidence.S3)}, rename("two", "one"), "one (two: one)"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := apptest.NewFixture(t)
-			died := true
-			for n := int64(1); died; n++ {
-				died = false
-				for _, after := range []bool{false, true} {
-					org := fmt.Sprintf("org-%d-%t", n, after)
-					s.Restart(0, false)
-					for _, step := range c.before {
-						s.Must(step(s, org))
-					}
-					s.Restart(n, after)
-					err := c.change(s, org)
-					died = died || s.Docs.Dead.Load()
-					if s.Docs.Dead.Load() != (err != nil) {
-						t.Fatalf("write %d: %v", n, err)
-					}
-					s.Restart(0, false)
-					environmentSummary(s, org)
-					// An archiving that has got far enough is not found any more.
-					if err := c.change(s, org); err != nil && (!errors.Is(err, storage.ErrArchived) || c.want != "") {
-						t.Errorf("write %d, after %t: repeated: %v", n, after, err)
-					}
-					if got := environmentSummary(s, org); got != c.want {
-						t.Errorf("write %d, after %t: got %q", n, after, got)
-					}
-				}
-				if !died && n < 3 {
-					t.Errorf("the change took %d writes", n-1)
-				}
-			}
-		})
-	}
-}
+func TestChangesOfEnvironmentsBearACrashAtAnyWrite(t *testing.T) { named.SurviveCrashes(t, nil) }
 
-func TestEnvironmentNamesBearChangesAtOnce(t *testing.T) {
-	s := apptest.NewFixture(t)
-	ctx := context.Background()
-	var group sync.WaitGroup
-	for i := range 8 {
-		group.Go(func() {
-			for j := range 25 {
-				from, to := apptest.Names[(i+j)%3], apptest.Names[(i*j+1)%3]
-				var err error
-				switch (i + j) % 4 {
-				case 0:
-					_, _, err = putEnvironment(s, "acme", from, evidence.Server)
-				case 1, 2:
-					err = s.Environments.Rename(ctx, "acme", from, to, float64(j))
-				default:
-					err = s.Environments.Archive(ctx, "acme", from, float64(j))
-				}
-				switch code := evidence.CodeOf(err); {
-				case err == nil, errors.Is(err, storage.ErrNotFound):
-				case code == evidence.Conflict, code == evidence.Invalid, code == evidence.Unavailable:
-				default:
-					t.Errorf("%s to %s: %v", from, to, err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	environmentSummary(s, "acme")
+func TestEnvironmentNamesBearChangesAtOnce(t *testing.T) { named.SurviveChangesAtOnce(t) }
+
+func TestPutAfterABrokenOffRenamingMeetsTheEnvironmentItAskedFor(t *testing.T) {
+	named.PutAfterBrokenOffRenaming(t)
 }
 
 func TestRevivedEnvironmentIsANewOne(t *testing.T) {
@@ -179,29 +78,6 @@ func TestRevivedEnvironmentIsANewOne(t *testing.T) {
 	s.Must(s.Environments.Archive(ctx, "acme", "one", 9))
 	if again, err := s.Environments.Get(ctx, id); err != nil || again.ArchivedAt != 7 {
 		t.Errorf("kept %+v, %v", again, err)
-	}
-}
-
-// Whoever puts the old name of an environment whose renaming broke off gets either
-// that environment, which still has the name, or a fresh one.
-func TestPutAfterABrokenOffRenamingMeetsTheEnvironmentItAskedFor(t *testing.T) {
-	ctx := context.Background()
-	for n := int64(1); n <= 4; n++ {
-		s := apptest.NewFixture(t)
-		id, _, err := putEnvironment(s, "acme", "one", evidence.Server)
-		s.Must(err)
-		s.Restart(n, true)
-		_ = s.Environments.Rename(ctx, "acme", "one", "two", 2)
-		s.Restart(0, false)
-		_, created, err := putEnvironment(s, "acme", "one", evidence.Server)
-		s.Must(err)
-		renamed, err := s.Environments.Get(ctx, id)
-		s.Must(err)
-		ref, err := s.Environments.Resolve(ctx, "acme", "one")
-		if err != nil || (ref.ID == id) == created || (renamed.Name == "one") == created {
-			t.Errorf("write %d: created %t, one leads to %s, the first is called %s, %v", n, created, ref.ID, renamed.Name, err)
-		}
-		environmentSummary(s, "acme")
 	}
 }
 

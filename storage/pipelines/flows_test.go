@@ -3,9 +3,7 @@ package pipelines_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,121 +15,43 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// assertSound checks that every flow in the list is found by its name, and that no
-// name leads to an archived one.
-func assertSound(s *apptest.Fixture, org string) {
-	s.T.Helper()
-	ctx := context.Background()
-	for _, name := range apptest.Names {
-		ref, err := s.Flows.Resolve(ctx, org, name)
-		if err != nil {
-			continue
+// named are flows as apptest tests them.
+var named = apptest.NamedThings{
+	Put: func(s *apptest.Fixture, org, name string) (bool, error) {
+		_, created, err := s.PutFlow(org, name)
+		return created, err
+	},
+	Rename: func(s *apptest.Fixture, org, from, to string, at float64) error {
+		return s.Flows.Rename(context.Background(), org, from, to, at)
+	},
+	Archive: func(s *apptest.Fixture, org, name string, at float64) error {
+		return s.Flows.Archive(context.Background(), org, name, at)
+	},
+	Resolve: func(s *apptest.Fixture, org, name string) (string, error) {
+		ref, err := s.Flows.Resolve(context.Background(), org, name)
+		return ref.ID, err
+	},
+	List: func(s *apptest.Fixture, org string) (things []apptest.NamedThing, err error) {
+		flows, err := s.Flows.List(context.Background(), org)
+		for _, f := range flows {
+			things = append(things, apptest.NamedThing{ID: f.ID, Name: f.Name, Archived: f.Archived})
 		}
-		if flow, err := s.Flows.Get(ctx, ref.ID); err != nil || flow.Archived {
-			s.T.Errorf("%s: %s leads to %+v, %v", org, name, flow, err)
-		}
-	}
-	leads := map[string]string{}
-	// Twice, as meeting one name may finish what concerns another.
-	for _, name := range slices.Concat(apptest.Names, apptest.Names) {
-		ref, err := s.Flows.Resolve(ctx, org, name)
-		if err != nil && !errors.Is(err, storage.ErrNotFound) {
-			s.T.Fatal(err)
-		}
-		leads[name] = ref.ID
-	}
-	flows, err := s.Flows.List(ctx, org)
-	s.Must(err)
-	listed := map[string]bool{"": true}
-	for _, flow := range flows {
-		listed[flow.ID] = true
-		if leads[flow.Name] != flow.ID {
-			s.T.Errorf("%s: flow %s is listed as %s, which leads to %q", org, flow.ID, flow.Name, leads[flow.Name])
-		}
-	}
-	for name, id := range leads {
-		if !listed[id] {
-			s.T.Errorf("%s: %s leads to %s, which is not listed", org, name, id)
-		}
-	}
+		return things, err
+	},
 }
 
-// TestChangesOfFlowsBearACrashAtAnyWrite does each change in a process that dies at
-// its first write, its second, and so on, and then again in one that lives.
 func TestChangesOfFlowsBearACrashAtAnyWrite(t *testing.T) {
-	ctx := context.Background()
-	type step = func(s *apptest.Fixture, org string) error
-	put := func(name string) step {
-		return func(s *apptest.Fixture, org string) error { _, _, err := s.PutFlow(org, name); return err }
+	report := func(s *apptest.Fixture, org string) error {
+		_, _, err := s.Flows.Ensure(context.Background(), org, "one", "me", 1)
+		return err
 	}
-	rename := func(from, to string) step {
-		return func(s *apptest.Fixture, org string) error { return s.Flows.Rename(ctx, org, from, to, 2) }
-	}
-	archive := func(name string) step {
-		return func(s *apptest.Fixture, org string) error { return s.Flows.Archive(ctx, org, name, 3) }
-	}
-	for name, c := range map[string]struct {
-		before []step
-		change step
-		want   string // the listed flows and, in brackets, where the other names lead
-	}{
-		"creation": {nil, put("one"), "one"},
-		"creation by a report": {nil, func(s *apptest.Fixture, org string) error {
-			_, _, err := s.Flows.Ensure(ctx, org, "one", "me", 1)
-			return err
-		}, "one"},
-		"renaming":              {[]step{put("one")}, rename("one", "two"), "two (one: two)"},
-		"renaming a former one": {[]step{put("one"), rename("one", "two")}, rename("one", "three"), "three (one: three) (two: three)"},
-		"renaming back":         {[]step{put("one"), rename("one", "two")}, rename("two", "one"), "one (two: one)"},
-		"renaming onto another's former name": {[]step{put("one"), rename("one", "two"), put("three")},
-			rename("three", "one"), "two one (three: one)"},
-		"taking a former name":    {[]step{put("one"), rename("one", "two")}, put("one"), "two one"},
-		"archiving":               {[]step{put("one")}, archive("one"), ""},
-		"archiving by former":     {[]step{put("one"), rename("one", "two")}, archive("one"), ""},
-		"taking an archived name": {[]step{put("one"), archive("one")}, put("one"), "one"},
-		"renaming onto archived":  {[]step{put("one"), archive("one"), put("two")}, rename("two", "one"), "one (two: one)"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := apptest.NewFixture(t)
-			for n := int64(1); ; n++ {
-				died := false
-				for _, after := range []bool{false, true} {
-					for _, repeat := range []bool{false, true} {
-						org := fmt.Sprintf("org-%d-%t-%t", n, after, repeat)
-						s.Restart(0, false)
-						for _, step := range c.before {
-							s.Must(step(s, org))
-						}
-						s.Restart(n, after)
-						err := c.change(s, org)
-						died = died || s.Docs.Dead.Load()
-						if s.Docs.Dead.Load() != (err != nil) {
-							t.Fatalf("write %d: %v", n, err)
-						}
-						s.Restart(0, false)
-						if !repeat {
-							assertSound(s, org)
-							continue
-						}
-						// An archiving that has got far enough is not found any more.
-						if err := c.change(s, org); err != nil && (!errors.Is(err, storage.ErrNotFound) || c.want != "") {
-							t.Errorf("write %d, after %t: repeated: %v", n, after, err)
-						}
-						assertSound(s, org)
-						if got := summary(s, org); got != c.want {
-							t.Errorf("write %d, after %t: got %q", n, after, got)
-						}
-					}
-				}
-				if !died {
-					if n < 3 {
-						t.Errorf("the change took %d writes", n-1)
-					}
-					return
-				}
-			}
-		})
-	}
+	named.SurviveCrashes(t, map[string]apptest.NameChange{"creation by a report": {Change: report, Want: "one"}})
+}
+
+func TestFlowNamesBearChangesAtOnce(t *testing.T) { named.SurviveChangesAtOnce(t) }
+
+func TestPutAfterABrokenOffRenamingMeetsTheNameItAskedFor(t *testing.T) {
+	named.PutAfterBrokenOffRenaming(t)
 }
 
 // A renaming that broke off must not come back when its flow has changed since.
@@ -165,82 +85,9 @@ func TestBrokenOffRenamingIsVoidOnceTheFlowHasChanged(t *testing.T) {
 			if after, err := s.Flows.Get(ctx, id); err != nil || after.Name != before.Name {
 				t.Errorf("it is called %s, %v", after.Name, err)
 			}
-			assertSound(s, "acme")
+			named.Summary(s, "acme")
 		})
 	}
-}
-
-// Whoever puts the old name of a flow whose renaming broke off gets either that
-// flow, which still has the name, or a fresh one.
-func TestPutAfterABrokenOffRenamingMeetsTheNameItAskedFor(t *testing.T) {
-	ctx := context.Background()
-	for n := int64(1); n <= 4; n++ {
-		s := apptest.NewFixture(t)
-		id, _, err := s.PutFlow("acme", "one")
-		s.Must(err)
-		s.Restart(n, true)
-		_ = s.Flows.Rename(ctx, "acme", "one", "two", 2)
-		s.Restart(0, false)
-		got, _, err := s.PutFlow("acme", "one")
-		s.Must(err)
-		if flow, err := s.Flows.Get(ctx, got); err != nil || flow.Name != "one" {
-			t.Errorf("write %d: put %+v, %v", n, flow, err)
-		}
-		if renamed, err := s.Flows.Get(ctx, id); err != nil || (renamed.Name == "one") != (got == id) {
-			t.Errorf("write %d: the flow is called %s, %v", n, renamed.Name, err)
-		}
-		assertSound(s, "acme")
-	}
-}
-
-// summary lists the flows in the order they were made, and where other names lead.
-func summary(s *apptest.Fixture, org string) string {
-	s.T.Helper()
-	flows, err := s.Flows.List(context.Background(), org)
-	s.Must(err)
-	names := map[string]string{}
-	var parts []string
-	for _, flow := range flows {
-		names[flow.ID] = flow.Name
-		parts = append(parts, flow.Name)
-	}
-	for _, name := range apptest.Names {
-		ref, err := s.Flows.Resolve(context.Background(), org, name)
-		if err == nil && names[ref.ID] != name {
-			parts = append(parts, "("+name+": "+names[ref.ID]+")")
-		}
-	}
-	return strings.Join(parts, " ")
-}
-
-func TestFlowNamesBearChangesAtOnce(t *testing.T) {
-	s := apptest.NewFixture(t)
-	ctx := context.Background()
-	var group sync.WaitGroup
-	for i := range 8 {
-		group.Go(func() {
-			for j := range 25 {
-				from, to := apptest.Names[(i+j)%3], apptest.Names[(i*j+1)%3]
-				var err error
-				switch (i + j) % 4 {
-				case 0:
-					_, _, err = s.PutFlow("acme", from)
-				case 1, 2:
-					err = s.Flows.Rename(ctx, "acme", from, to, float64(j))
-				default:
-					err = s.Flows.Archive(ctx, "acme", from, float64(j))
-				}
-				switch code := evidence.CodeOf(err); {
-				case err == nil, errors.Is(err, storage.ErrNotFound):
-				case code == evidence.Conflict, code == evidence.Invalid, code == evidence.Unavailable:
-				default:
-					t.Errorf("%s to %s: %v", from, to, err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	assertSound(s, "acme")
 }
 
 func TestManyEnsureOneFlow(t *testing.T) {
@@ -365,5 +212,5 @@ func TestTakenNameIsTheFaultOfTheRequest(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Code != evidence.Invalid || refused.Fields["new_name"] == "" {
 		t.Errorf("the error is %v", err)
 	}
-	assertSound(s, "acme")
+	named.Summary(s, "acme")
 }
