@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -300,18 +301,8 @@ func TestPullRequestsOfBothClientVersionsAreAccepted(t *testing.T) {
 	}
 	_, errors := s.postAttestation(http.StatusBadRequest, "t", "pull_request",
 		`{"attestation_name":"x","git_provider":"github","pull_requests":[{"url":"u","state":"s"}]}`).problem(t)
-	if len(errors) != 1 || !strings.HasPrefix(slices.Collect(keysOf(errors))[0], "pull_requests[0]") {
+	if len(errors) != 1 || !strings.HasPrefix(slices.Collect(maps.Keys(errors))[0], "pull_requests[0]") {
 		t.Errorf("refused with %q", errors)
-	}
-}
-
-func keysOf(errors map[string]string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for key := range errors {
-			if !yield(key) {
-				return
-			}
-		}
 	}
 }
 

@@ -105,10 +105,12 @@ func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 		return
 	}
 	for _, operation := range exampleOrder {
-		want, got := compactJSON(t, written[operation].Answer), compactJSON(t, p.answers[operation])
-		if want != got {
-			t.Errorf("%s answers\n%s\nthe example is\n%s", operation, got, want)
-		}
+		t.Run(operation, func(t *testing.T) {
+			want, got := compactJSON(t, written[operation].Answer), compactJSON(t, p.answers[operation])
+			if want != got {
+				t.Errorf("it answers\n%s\nthe example is\n%s", got, want)
+			}
+		})
 	}
 }
 

@@ -50,78 +50,81 @@ func reportOf(digests, members string) string {
 // reportType is an operation that takes reports: the type of environments that take them,
 // members of an artifact beside those of all types, and the contexts that snapshots show.
 type reportType struct {
-	kind        string
+	name, kind  string
 	environment evidence.EnvironmentType
 	members     string
 	context     map[string]any
 }
 
 var reportTypes = []reportType{
-	{"K8S", evidence.K8S, `,"podName":"web-0","namespace":"shop"`, map[string]any{"ecs_context": nil}},
-	{"ECS", evidence.ECS, `,"taskArn":"arn:task","cluster_name":"blue","service_name":"web"`,
+	{"K8S", "K8S", evidence.K8S, `,"podName":"web-0","namespace":"shop"`, map[string]any{"ecs_context": nil}},
+	{"ECS", "ECS", evidence.ECS, `,"taskArn":"arn:task","cluster_name":"blue","service_name":"web"`,
 		map[string]any{"ecs_context": map[string]any{"task_arn": "arn:task", "cluster_name": "blue", "service_name": "web"}}},
-	{"ECS", evidence.ECS, `,"taskArn":"arn:task","clusterName":"blue","serviceName":"web"`,
+	{"ECS-in-camel-case", "ECS", evidence.ECS, `,"taskArn":"arn:task","clusterName":"blue","serviceName":"web"`,
 		map[string]any{"ecs_context": map[string]any{"task_arn": "arn:task", "cluster_name": "blue", "service_name": "web"}}},
-	{"ECS", evidence.ECS, `,"taskArn":"arn:task"`,
+	{"ECS-without-service", "ECS", evidence.ECS, `,"taskArn":"arn:task"`,
 		map[string]any{"ecs_context": map[string]any{"task_arn": "arn:task", "cluster_name": nil, "service_name": nil}}},
-	{"azure-apps", evidence.AzureApps, `,"app_name":"shop","app_kind":"functionapp","digests_source":"logs"`,
+	{"azure-apps", "azure-apps", evidence.AzureApps, `,"app_name":"shop","app_kind":"functionapp","digests_source":"logs"`,
 		map[string]any{"ecs_context": nil, "azure_apps_context": map[string]any{
 			"app_name": "shop", "app_kind": "functionapp", "digests_source": "logs"}}},
-	{"cloud-run", evidence.CloudRun, `,"kind":"service","serviceName":"hello","revisionName":"hello-7"`,
+	{"cloud-run-service", "cloud-run", evidence.CloudRun, `,"kind":"service","serviceName":"hello","revisionName":"hello-7"`,
 		map[string]any{"ecs_context": nil, "cloud_run_context": map[string]any{
 			"kind": "service", "service_name": "hello", "revision_name": "hello-7", "job_name": nil}}},
-	{"cloud-run", evidence.CloudRun, `,"kind":"job","jobName":"sandman"`,
+	{"cloud-run-job", "cloud-run", evidence.CloudRun, `,"kind":"job","jobName":"sandman"`,
 		map[string]any{"ecs_context": nil, "cloud_run_context": map[string]any{
 			"kind": "job", "service_name": nil, "revision_name": nil, "job_name": "sandman"}}},
-	{"S3", evidence.S3, "", map[string]any{"ecs_context": nil}},
-	{"docker", evidence.Docker, "", map[string]any{"ecs_context": nil}},
-	{"lambda", evidence.Lambda, "", map[string]any{"ecs_context": nil}},
-	{"server", evidence.Server, "", map[string]any{"ecs_context": nil}},
-	{"serverless", evidence.Lambda, "", map[string]any{"ecs_context": nil}},
-	{"serverless", evidence.CloudRun, "", map[string]any{"ecs_context": nil}},
+	{"S3", "S3", evidence.S3, "", map[string]any{"ecs_context": nil}},
+	{"docker", "docker", evidence.Docker, "", map[string]any{"ecs_context": nil}},
+	{"lambda", "lambda", evidence.Lambda, "", map[string]any{"ecs_context": nil}},
+	{"server", "server", evidence.Server, "", map[string]any{"ecs_context": nil}},
+	{"serverless-lambda", "serverless", evidence.Lambda, "", map[string]any{"ecs_context": nil}},
+	{"serverless-cloud-run", "serverless", evidence.CloudRun, "", map[string]any{"ecs_context": nil}},
 }
 
 func TestEveryTypeOfReportShowsWhatRunsAndItsContext(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	for i, c := range reportTypes {
-		environment := fmt.Sprint("env-", i)
-		s.createEnvironment(environment, c.environment)
-		body := reportOf(`{"web:1.0":"`+digestOf("web")+`"}`, c.members)
-		s.report(http.StatusCreated, environment, c.kind, body)
-		s.report(http.StatusOK, environment, c.kind, body)
-		got := s.getSnapshot(environment, "-1")
-		if got.Index != 1 || got.Type != string(c.environment) || len(got.Artifacts) != 1 {
-			t.Errorf("%s: snapshot %d of type %s has %d artifacts", c.kind, got.Index, got.Type, len(got.Artifacts))
-			continue
-		}
-		artifact := got.Artifacts[0]
-		if artifact["name"] != "web:1.0" || artifact["fingerprint"] != digestOf("web") ||
-			fmt.Sprint(artifact["creationTimestamp"]) != "[1.632122962e+09]" || (artifact["pods"] != nil) != (c.kind == "K8S") {
-			t.Errorf("%s: %v runs", c.kind, artifact)
-		}
-		shown := maps.Clone(artifact)
-		maps.DeleteFunc(shown, func(name string, _ any) bool { return !strings.HasSuffix(name, "_context") })
-		if fmt.Sprint(shown) != fmt.Sprint(c.context) {
-			t.Errorf("%s: the contexts are %v, want %v", c.kind, shown, c.context)
-		}
+	for _, c := range reportTypes {
+		t.Run(c.name, func(t *testing.T) {
+			s := s.in(t)
+			s.createEnvironment(c.name, c.environment)
+			body := reportOf(`{"web:1.0":"`+digestOf("web")+`"}`, c.members)
+			s.report(http.StatusCreated, c.name, c.kind, body)
+			s.report(http.StatusOK, c.name, c.kind, body)
+			got := s.getSnapshot(c.name, "-1")
+			if got.Index != 1 || got.Type != string(c.environment) || len(got.Artifacts) != 1 {
+				t.Fatalf("snapshot %d of type %s has %d artifacts", got.Index, got.Type, len(got.Artifacts))
+			}
+			artifact := got.Artifacts[0]
+			if artifact["name"] != "web:1.0" || artifact["fingerprint"] != digestOf("web") ||
+				fmt.Sprint(artifact["creationTimestamp"]) != "[1.632122962e+09]" || (artifact["pods"] != nil) != (c.kind == "K8S") {
+				t.Errorf("%v runs", artifact)
+			}
+			shown := maps.Clone(artifact)
+			maps.DeleteFunc(shown, func(name string, _ any) bool { return !strings.HasSuffix(name, "_context") })
+			if fmt.Sprint(shown) != fmt.Sprint(c.context) {
+				t.Errorf("the contexts are %v, want %v", shown, c.context)
+			}
+		})
 	}
 }
 
 func TestEmptyReportIsValidForEveryTypeAndEverythingExits(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	for i, c := range reportTypes {
-		environment := fmt.Sprint("env-", i)
-		s.createEnvironment(environment, c.environment)
-		s.report(http.StatusCreated, environment, c.kind, `{"artifacts":[]}`)
-		s.report(http.StatusCreated, environment, c.kind, reportOf(`{"web":"`+digestOf("web")+`"}`, c.members))
-		s.report(http.StatusCreated, environment, c.kind, fmt.Sprintf(`{"type":%q,"artifacts":[]}`, c.kind))
-		for index, want := range map[string]int{"1": 0, "2": 1, "3": 0} {
-			if got := s.getSnapshot(environment, index); len(got.fingerprints()) != want {
-				t.Errorf("%s: %v run in snapshot %s", c.kind, got.fingerprints(), index)
+	for _, c := range reportTypes {
+		t.Run(c.name, func(t *testing.T) {
+			s := s.in(t)
+			s.createEnvironment(c.name, c.environment)
+			s.report(http.StatusCreated, c.name, c.kind, `{"artifacts":[]}`)
+			s.report(http.StatusCreated, c.name, c.kind, reportOf(`{"web":"`+digestOf("web")+`"}`, c.members))
+			s.report(http.StatusCreated, c.name, c.kind, fmt.Sprintf(`{"type":%q,"artifacts":[]}`, c.kind))
+			for index, want := range map[string]int{"1": 0, "2": 1, "3": 0} {
+				if got := s.getSnapshot(c.name, index); len(got.fingerprints()) != want {
+					t.Errorf("%v run in snapshot %s", got.fingerprints(), index)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -144,14 +147,16 @@ func TestEnvironmentsTakeOnlyReportsOfTheirType(t *testing.T) {
 			if taken {
 				continue
 			}
-			message, errors := s.report(http.StatusBadRequest, string(kind), c.kind, `{"artifacts":[]}`).problem(t)
-			want := fmt.Sprintf("Environment '%s' takes reports of type '%s' [input: %s]", kind, kind, c.kind)
-			if kind == evidence.LogicalType {
-				want = fmt.Sprintf("Environment 'logical' is logical and takes no reports [input: %s]", c.kind)
-			}
-			if message != "Invalid report data" || !maps.Equal(errors, map[string]string{"type": want}) {
-				t.Errorf("%s to %s: %s %v", c.kind, kind, message, errors)
-			}
+			t.Run(c.name+" to "+string(kind), func(t *testing.T) {
+				message, errors := s.in(t).report(http.StatusBadRequest, string(kind), c.kind, `{"artifacts":[]}`).problem(t)
+				want := fmt.Sprintf("Environment '%s' takes reports of type '%s' [input: %s]", kind, kind, c.kind)
+				if kind == evidence.LogicalType {
+					want = fmt.Sprintf("Environment 'logical' is logical and takes no reports [input: %s]", c.kind)
+				}
+				if message != "Invalid report data" || !maps.Equal(errors, map[string]string{"type": want}) {
+					t.Errorf("%s %v", message, errors)
+				}
+			})
 		}
 	}
 	for _, kind := range append(types, evidence.LogicalType) {
@@ -162,16 +167,18 @@ func TestEnvironmentsTakeOnlyReportsOfTheirType(t *testing.T) {
 func TestReportOfAnotherTypeThanItsAddressIsRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	for i, c := range reportTypes {
-		environment := fmt.Sprint("env-", i)
-		s.createEnvironment(environment, c.environment)
-		for _, kind := range []string{"logical", "", strings.ToUpper(c.kind) + "s"} {
-			_, errors := s.report(http.StatusBadRequest, environment, c.kind, fmt.Sprintf(`{"type":%q,"artifacts":[]}`, kind)).problem(t)
-			if want := fmt.Sprintf("Input should be '%s' [input: %s]", c.kind, kind); errors["type"] != want {
-				t.Errorf("%s: %v, want %s", c.kind, errors, want)
+	for _, c := range reportTypes {
+		t.Run(c.name, func(t *testing.T) {
+			s := s.in(t)
+			s.createEnvironment(c.name, c.environment)
+			for _, kind := range []string{"logical", "", strings.ToUpper(c.kind) + "s"} {
+				_, errors := s.report(http.StatusBadRequest, c.name, c.kind, fmt.Sprintf(`{"type":%q,"artifacts":[]}`, kind)).problem(t)
+				if want := fmt.Sprintf("Input should be '%s' [input: %s]", c.kind, kind); errors["type"] != want {
+					t.Errorf("%v, want %s", errors, want)
+				}
 			}
-		}
-		s.assertNothingStored(environment)
+			s.assertNothingStored(c.name)
+		})
 	}
 }
 

@@ -66,10 +66,11 @@ type options struct {
 
 // environ are the settings of the options, as variables of the environment.
 func (o *options) environ() []string {
-	if o.memoryBudget == 0 {
-		return nil
+	variables := []string{"ATTESTRY_REQUEST_TIMEOUT=2m"} // for slow machines
+	if o.memoryBudget > 0 {
+		variables = append(variables, fmt.Sprintf("ATTESTRY_MEMORY_BUDGET=%dMiB", o.memoryBudget))
 	}
-	return []string{fmt.Sprintf("ATTESTRY_MEMORY_BUDGET=%dMiB", o.memoryBudget)}
+	return variables
 }
 
 // scaled is how much of something a test makes: less with -short.
