@@ -96,9 +96,9 @@ type trailWithTemplate struct {
 
 // trailsOf reads the trails of queries, by key.
 func (e *Evaluator) trailsOf(ctx context.Context, org string, queries []Query) (map[string]trailWithTemplate, error) {
-	trails := make(map[string]trailWithTemplate, len(queries))
+	trails, none := map[string]trailWithTemplate{}, trailWithTemplate{new(evidence.Trail), new(template.Template)}
 	for _, query := range queries {
-		trails[query.Trail] = trailWithTemplate{new(evidence.Trail), new(template.Template)}
+		trails[query.Trail] = none
 	}
 	found, err := e.trails.GetMany(ctx, slices.Sorted(maps.Keys(trails)))
 	if err != nil {
