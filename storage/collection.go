@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // Collection is the typed view of one collection. T is stored as JSON.
@@ -50,9 +51,8 @@ func (c *Collection[T]) GetVersioned(ctx context.Context, id string) (Versioned[
 // per MaxMany ids.
 func (c *Collection[T]) GetMany(ctx context.Context, ids []string) ([]T, error) {
 	var values []T
-	for len(ids) > 0 {
-		n := min(len(ids), MaxMany)
-		records, err := c.docs.GetMany(ctx, c.schema, ids[:n])
+	for some := range slices.Chunk(ids, MaxMany) {
+		records, err := c.docs.GetMany(ctx, c.schema, some)
 		if err != nil {
 			return nil, c.Wrap("get many", "", err)
 		}
@@ -60,7 +60,7 @@ func (c *Collection[T]) GetMany(ctx context.Context, ids []string) ([]T, error) 
 		if err != nil {
 			return nil, err
 		}
-		values, ids = append(values, found...), ids[n:]
+		values = append(values, found...)
 	}
 	return values, nil
 }
@@ -78,9 +78,8 @@ func (c *Collection[T]) Insert(ctx context.Context, value T) error {
 // It returns how many were stored.
 func (c *Collection[T]) InsertMany(ctx context.Context, values []T) (int, error) {
 	stored := 0
-	for len(values) > 0 {
-		n := min(len(values), MaxMany)
-		records, err := c.encodeAll(values[:n])
+	for some := range slices.Chunk(values, MaxMany) {
+		records, err := c.encodeAll(some)
 		if err != nil {
 			return stored, err
 		}
@@ -89,23 +88,20 @@ func (c *Collection[T]) InsertMany(ctx context.Context, values []T) (int, error)
 		if err != nil {
 			return stored, c.Wrap("insert many", "", err)
 		}
-		values = values[n:]
 	}
 	return stored, nil
 }
 
 // Put stores documents whether or not they exist: one command per MaxMany.
 func (c *Collection[T]) Put(ctx context.Context, values ...T) error {
-	for len(values) > 0 {
-		n := min(len(values), MaxMany)
-		records, err := c.encodeAll(values[:n])
+	for some := range slices.Chunk(values, MaxMany) {
+		records, err := c.encodeAll(some)
 		if err != nil {
 			return err
 		}
 		if err := c.docs.Put(ctx, c.schema, records...); err != nil {
 			return c.Wrap("put", "", err)
 		}
-		values = values[n:]
 	}
 	return nil
 }
@@ -146,12 +142,10 @@ func (c *Collection[T]) UpdateFrom(ctx context.Context, seen Versioned[T], chang
 
 // Delete removes documents; absent ones are no error.
 func (c *Collection[T]) Delete(ctx context.Context, ids ...string) error {
-	for len(ids) > 0 {
-		n := min(len(ids), MaxMany)
-		if err := c.docs.Delete(ctx, c.schema, ids[:n]...); err != nil {
+	for some := range slices.Chunk(ids, MaxMany) {
+		if err := c.docs.Delete(ctx, c.schema, some...); err != nil {
 			return c.Wrap("delete", "", err)
 		}
-		ids = ids[n:]
 	}
 	return nil
 }

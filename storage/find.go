@@ -38,14 +38,24 @@ func NewestTime[T any](ctx context.Context, collection *Collection[T], query Que
 	return at, nil
 }
 
-// FindAll returns what a query finds up to its limit, however many pages that takes.
+// FindAll returns what a query finds up to its limit, which may be Unlimited, however
+// many pages that takes.
 func FindAll[T any](ctx context.Context, collection *Collection[T], query Query) ([]T, error) {
-	var taken []T
-	wanted := query.Limit
 	query.MaxBytes = maxFoundAtOnce
+	return findAll(query, func(query Query) ([]T, string, error) { return collection.Find(ctx, query) })
+}
+
+// FindAllFields is FindAll for the declared fields alone.
+func FindAllFields[T any](ctx context.Context, collection *Collection[T], query Query) ([]Record, error) {
+	return findAll(query, func(query Query) ([]Record, string, error) { return collection.FindFields(ctx, query) })
+}
+
+func findAll[E any](query Query, find func(Query) ([]E, string, error)) ([]E, error) {
+	var taken []E
+	wanted := query.Limit
 	for {
 		query.Limit = min(wanted-len(taken), MaxMany)
-		found, next, err := collection.Find(ctx, query)
+		found, next, err := find(query)
 		taken = append(taken, found...)
 		if err != nil || next == "" || len(taken) == wanted {
 			return taken, err
@@ -54,16 +64,21 @@ func FindAll[T any](ctx context.Context, collection *Collection[T], query Query)
 	}
 }
 
-// FindAllFields is take for the declared fields alone.
-func FindAllFields[T any](ctx context.Context, collection *Collection[T], query Query) ([]Record, error) {
-	var taken []Record
-	wanted := query.Limit
+// ForEach calls yield for everything that a query finds, page by page.
+func ForEach[T any](ctx context.Context, collection *Collection[T], query Query, yield func(*T) error) error {
+	query.MaxBytes = maxFoundAtOnce
 	for {
-		query.Limit = min(wanted-len(taken), MaxMany)
-		found, next, err := collection.FindFields(ctx, query)
-		taken = append(taken, found...)
-		if err != nil || next == "" || len(taken) == wanted {
-			return taken, err
+		found, next, err := collection.Find(ctx, query)
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			if err := yield(&found[i]); err != nil {
+				return err
+			}
+		}
+		if next == "" {
+			return nil
 		}
 		query.After, query.Offset = next, 0
 	}
@@ -93,26 +108,6 @@ func TextSet(texts []string) In {
 		set = append(set, text)
 	}
 	return set
-}
-
-// ForEach calls yield for everything that a query finds, page by page.
-func ForEach[T any](ctx context.Context, collection *Collection[T], query Query, yield func(*T) error) error {
-	query.MaxBytes = maxFoundAtOnce
-	for {
-		found, next, err := collection.Find(ctx, query)
-		if err != nil {
-			return err
-		}
-		for i := range found {
-			if err := yield(&found[i]); err != nil {
-				return err
-			}
-		}
-		if next == "" {
-			return nil
-		}
-		query.After, query.Offset = next, 0
-	}
 }
 
 // OneOrSet is a single value as it is, and several as a set.

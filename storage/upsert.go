@@ -14,7 +14,7 @@ func GetOrZero[T any](ctx context.Context, collection *Collection[T], id string)
 	return seen, err
 }
 
-// UpsertFrom is upsert for a document that lookUp returned a moment ago: as long as
+// UpsertFrom is Upsert for a document that GetOrZero returned a moment ago: as long as
 // nobody has changed it since, it is not read again.
 func UpsertFrom[T any](ctx context.Context, collection *Collection[T], id string, seen Versioned[T], fresh func() T, change func(*T) error) (T, error) {
 	if seen.Revision != 0 {

@@ -78,24 +78,17 @@ func (r *RunningSet) Start(ctx context.Context, entries []Running) error {
 func (r *RunningSet) Stop(ctx context.Context, environment string, fingerprints []string, number int64) error {
 	for some := range slices.Chunk(fingerprints, storage.MaxMany) {
 		query := storage.Query{Index: "exit", Equal: []any{environment, storage.OneOrSet(some)}, Limit: storage.MaxMany}
-		for {
-			entries, next, err := r.collection.FindFields(ctx, query)
-			if err != nil {
-				return err
-			}
+		err := storage.ForEachPage(ctx, r.collection, query, func(entries []storage.Record) error {
 			var ended []string
 			for _, entry := range entries {
 				if since, ok := entry.Fields["since"].(int64); ok && since < number {
 					ended = append(ended, entry.ID)
 				}
 			}
-			if err := r.collection.Delete(ctx, ended...); err != nil {
-				return err
-			}
-			if next == "" {
-				break
-			}
-			query.After = next
+			return r.collection.Delete(ctx, ended...)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -103,12 +96,7 @@ func (r *RunningSet) Stop(ctx context.Context, environment string, fingerprints 
 
 // OfRepo returns what of a repository runs, in no certain order.
 func (r *RunningSet) OfRepo(ctx context.Context, repo string) ([]Running, error) {
-	var entries []Running
-	err := storage.ForEach(ctx, r.collection, storage.Query{Index: "repo", Equal: []any{repo}, Limit: storage.MaxMany}, func(entry *Running) error {
-		entries = append(entries, *entry)
-		return nil
-	})
-	return entries, err
+	return storage.FindAll(ctx, r.collection, storage.Query{Index: "repo", Equal: []any{repo}, Limit: storage.Unlimited})
 }
 
 // Any reports whether one of the fingerprints runs, or is about to, in an

@@ -99,22 +99,16 @@ func (a *Artifacts) TrailsWith(ctx context.Context, org, fingerprint string) ([]
 	query := storage.Query{Index: "fingerprint", Equal: []any{org, fingerprint}, Descending: true, Limit: storage.MaxMany}
 	seen := map[string]bool{}
 	var keys []string
-	for {
-		entries, next, err := a.Collection.FindFields(ctx, query)
-		if err != nil {
-			return nil, err
-		}
+	err := storage.ForEachPage(ctx, a.Collection, query, func(entries []storage.Record) error {
 		for _, entry := range entries {
 			if key, ok := entry.Fields["trail"].(string); ok && !seen[key] {
 				seen[key] = true
 				keys = append(keys, key)
 			}
 		}
-		if next == "" {
-			return keys, nil
-		}
-		query.After = next
-	}
+		return nil
+	})
+	return keys, err
 }
 
 // Latest returns the newest record of a flow whose fingerprint is, or begins with,

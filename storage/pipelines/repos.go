@@ -174,21 +174,12 @@ func (r *Repos) GetMany(ctx context.Context, org string, ids []string) (map[stri
 // There may be several: of different providers, or where one took the name that
 // another had.
 func (r *Repos) Named(ctx context.Context, org, name string) ([]evidence.Repo, error) {
-	return r.all(ctx, storage.Query{Index: "name", Equal: []any{org, name}, Limit: storage.MaxMany})
+	return storage.FindAll(ctx, r.collection, storage.Query{Index: "name", Equal: []any{org, name}, Limit: storage.Unlimited})
 }
 
 // List returns all repositories of an organization in the order they were made.
 func (r *Repos) List(ctx context.Context, org string) ([]evidence.Repo, error) {
-	return r.all(ctx, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.MaxMany})
-}
-
-func (r *Repos) all(ctx context.Context, query storage.Query) ([]evidence.Repo, error) {
-	var repos []evidence.Repo
-	err := storage.ForEach(ctx, r.collection, query, func(repo *evidence.Repo) error {
-		repos = append(repos, *repo)
-		return nil
-	})
-	return repos, err
+	return storage.FindAll(ctx, r.collection, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.Unlimited})
 }
 
 // SetTags removes and then sets tags of a repository. ErrNotFound tells that the

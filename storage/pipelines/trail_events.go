@@ -38,13 +38,7 @@ func (e *TrailEvents) Add(ctx context.Context, events ...evidence.TrailEvent) er
 
 // OfTrail returns the events of a trail, oldest first.
 func (e *TrailEvents) OfTrail(ctx context.Context, org, trail string) ([]evidence.TrailEvent, error) {
-	var events []evidence.TrailEvent
-	err := storage.ForEach(ctx, e.collection, storage.Query{Index: "trail", Equal: []any{org, trail}, Limit: storage.MaxMany},
-		func(event *evidence.TrailEvent) error {
-			events = append(events, *event)
-			return nil
-		})
-	return events, err
+	return storage.FindAll(ctx, e.collection, storage.Query{Index: "trail", Equal: []any{org, trail}, Limit: storage.Unlimited})
 }
 
 // Missing returns those of the ids, each of an event of a trail, that are not

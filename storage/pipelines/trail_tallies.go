@@ -79,10 +79,5 @@ func (t *TrailTallies) Of(ctx context.Context, flows []string) ([]TrailTally, er
 
 // OfOrg returns the tallies of all flows of an organization.
 func (t *TrailTallies) OfOrg(ctx context.Context, org string) ([]TrailTally, error) {
-	var tallies []TrailTally
-	err := storage.ForEach(ctx, t.collection, storage.Query{Index: "org", Equal: []any{org}, Limit: storage.MaxMany}, func(tally *TrailTally) error {
-		tallies = append(tallies, *tally)
-		return nil
-	})
-	return tallies, err
+	return storage.FindAll(ctx, t.collection, storage.Query{Index: "org", Equal: []any{org}, Limit: storage.Unlimited})
 }
