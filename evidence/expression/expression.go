@@ -1,0 +1,77 @@
+// Package expression parses, checks and evaluates the conditions in environment policies
+// (docs/semantics.md 10.2).
+package expression
+
+import "fmt"
+
+const (
+	// MaxLength is the longest expression that is accepted, in bytes.
+	MaxLength = 10_000
+	// maxDepth bounds nested parentheses, lists and negations.
+	maxDepth = 100
+)
+
+// Expression is a condition that has been parsed and whose types have been checked.
+// It can be evaluated by several goroutines at once.
+type Expression struct {
+	text string
+	root node
+}
+
+// Text returns the expression as it was written, without ${{ and }}.
+func (e *Expression) Text() string { return e.text }
+
+// Subject is what an expression is evaluated for: an artifact and one of its flows.
+type Subject struct {
+	// Flow is nil for an artifact that no flow knows.
+	Flow        *Flow
+	Name        string // of the artifact
+	Fingerprint string
+}
+
+// Flow is what expressions read of a flow.
+type Flow struct {
+	Name string
+	Tags map[string]string
+}
+
+// Error says what is wrong with an expression.
+type Error struct {
+	// Column is the position in the expression, in characters from 1.
+	Column int
+	Reason string
+}
+
+// Error returns the position and the reason.
+func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.Reason) }
+
+// Parse reads an expression without ${{ and }}. Its error is an *Error. An expression whose
+// result cannot be a boolean is refused, as are comparisons that can never be evaluated.
+func Parse(text string) (*Expression, error) {
+	if len(text) > MaxLength {
+		return nil, &Error{Column: 1, Reason: fmt.Sprintf("the expression is longer than %d bytes", MaxLength)}
+	}
+	tokens, err := scan(text)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{tokens: tokens}
+	root, err := p.or()
+	if err != nil {
+		return nil, err
+	}
+	if next := p.next(); next.kind != endToken {
+		return nil, p.unexpected("an operator or the end of the expression")
+	}
+	if err := requireType(root, booleanType, "the result"); err != nil {
+		return nil, err
+	}
+	return &Expression{text: text, root: root}, nil
+}
+
+// Evaluate returns whether the condition holds for the subject. An error means that it
+// compares a number with a text that is none.
+func (e *Expression) Evaluate(subject *Subject) (bool, error) {
+	result, err := e.root.evaluate(subject)
+	return result.boolean, err
+}

@@ -1,0 +1,262 @@
+package expression
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// parser reads an expression by recursive descent, one function per level of precedence.
+type parser struct {
+	tokens []token
+	at     int
+	depth  int
+}
+
+func (p *parser) next() token { return p.tokens[p.at] }
+
+// take returns the next token and goes on to the one behind it.
+func (p *parser) take() token {
+	taken := p.tokens[p.at]
+	if taken.kind != endToken {
+		p.at++
+	}
+	return taken
+}
+
+// accept takes the next token if it is the given keyword or operator.
+func (p *parser) accept(text string) bool {
+	next := p.next()
+	if next.text != text || next.kind != nameToken && next.kind != operatorToken {
+		return false
+	}
+	p.take()
+	return true
+}
+
+func (p *parser) expect(text string) error {
+	if !p.accept(text) {
+		return p.unexpected("'" + text + "'")
+	}
+	return nil
+}
+
+func (p *parser) unexpected(expected string) error {
+	return &Error{Column: p.next().column, Reason: fmt.Sprintf("expected %s, found %s", expected, p.next())}
+}
+
+// enter counts a level of nesting, which the returned function leaves.
+func (p *parser) enter() (leave func(), err error) {
+	if p.depth++; p.depth > maxDepth {
+		return nil, &Error{Column: p.next().column, Reason: fmt.Sprintf("the expression is nested deeper than %d levels", maxDepth)}
+	}
+	return func() { p.depth-- }, nil
+}
+
+func (p *parser) or() (node, error) {
+	leave, err := p.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return p.logical("or", true, p.and)
+}
+
+func (p *parser) and() (node, error) { return p.logical("and", false, p.not) }
+
+func (p *parser) logical(keyword string, decisive bool, operand func() (node, error)) (node, error) {
+	first, err := operand()
+	if err != nil {
+		return nil, err
+	}
+	operands := []node{first}
+	for p.accept(keyword) {
+		another, err := operand()
+		if err != nil {
+			return nil, err
+		}
+		operands = append(operands, another)
+	}
+	if len(operands) == 1 {
+		return first, nil
+	}
+	for _, operand := range operands {
+		if err := requireType(operand, booleanType, "each side of '"+keyword+"'"); err != nil {
+			return nil, err
+		}
+	}
+	return logical{position: position(first.column()), operands: operands, decisive: decisive}, nil
+}
+
+func (p *parser) not() (node, error) {
+	column := p.next().column
+	if !p.accept("not") {
+		return p.comparison()
+	}
+	leave, err := p.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	operand, err := p.not()
+	if err != nil {
+		return nil, err
+	}
+	return not{position: position(column), operand: operand}, requireType(operand, booleanType, "the operand of 'not'")
+}
+
+var comparisons = []string{"==", "!=", "<=", ">=", "<", ">", "in"}
+
+func (p *parser) comparison() (node, error) {
+	left, err := p.term()
+	if err != nil {
+		return nil, err
+	}
+	negated := p.next().text == "not" && p.next().kind == nameToken
+	if negated {
+		p.take()
+		if p.next().text != "in" {
+			return nil, p.unexpected("'in' after 'not'")
+		}
+	}
+	operator := p.next()
+	if operator.kind == stringToken || !slices.Contains(comparisons, operator.text) {
+		return left, nil
+	}
+	p.take()
+	right, err := p.term()
+	if err != nil {
+		return nil, err
+	}
+	compared := comparison{position: position(left.column()), operator: operator.text, left: left, right: right}
+	if err := checkComparison(compared); err != nil {
+		return nil, err
+	}
+	if negated {
+		return not{position: compared.position, operand: compared}, nil
+	}
+	return compared, nil
+}
+
+func (p *parser) term() (node, error) {
+	next := p.next()
+	at := position(next.column)
+	switch next.kind {
+	case stringToken:
+		p.take()
+		return literal{at, stringValue(next.text)}, nil
+	case numberToken:
+		p.take()
+		number, ok := parseNumber(next.text)
+		if !ok {
+			return nil, &Error{Column: next.column, Reason: next.String() + " is not a number"}
+		}
+		return literal{at, value{kind: numberType, number: number}}, nil
+	case nameToken:
+		return p.named()
+	}
+	switch {
+	case p.accept("("):
+		inner, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		return inner, p.expect(")")
+	case p.accept("["):
+		return p.list(at)
+	}
+	return nil, p.unexpected("a value")
+}
+
+// list reads the items of a list, of which there is at least one.
+func (p *parser) list(at position) (node, error) {
+	var items []node
+	for {
+		item, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		if kind := item.valueType(); kind == listType || kind == flowType {
+			return nil, &Error{Column: item.column(), Reason: "an item of a list cannot be " + kind.String()}
+		}
+		items = append(items, item)
+		if !p.accept(",") {
+			return list{at, items}, p.expect("]")
+		}
+	}
+}
+
+// named reads what begins with a name: a constant, a function or a context.
+func (p *parser) named() (node, error) {
+	name := p.take()
+	at := position(name.column)
+	switch name.text {
+	case "true", "false":
+		return literal{at, booleanValue(name.text == "true")}, nil
+	case "exists", "matches":
+		return p.call(name)
+	}
+	if read, kind, ok := contextOf(name.text); ok {
+		return context{at, kind, read}, nil
+	}
+	return nil, &Error{Column: name.column, Reason: name.String() +
+		" is unknown: there are flow, flow.name, flow.tags.<key>, artifact.name, artifact.fingerprint, exists(), matches(), true, false, and, or, not, in"}
+}
+
+func (p *parser) call(name token) (node, error) {
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	argument, err := p.or()
+	if err != nil {
+		return nil, err
+	}
+	if name.text == "exists" {
+		return exists{position(name.column), argument}, p.expect(")")
+	}
+	if err := requireType(argument, stringType, "the first argument of matches()"); err != nil {
+		return nil, err
+	}
+	if err := p.expect(","); err != nil {
+		return nil, err
+	}
+	pattern, err := p.pattern()
+	if err != nil {
+		return nil, err
+	}
+	return matches{position(name.column), argument, pattern}, p.expect(")")
+}
+
+// contextOf returns how a context is read, and the type that it has unless it is null.
+func contextOf(name string) (read func(*Subject) value, kind valueType, ok bool) {
+	if key, found := strings.CutPrefix(name, "flow.tags."); found && key != "" {
+		return ofFlow(func(flow *Flow) value {
+			text, ok := flow.Tags[key]
+			if !ok {
+				return value{}
+			}
+			return stringValue(text)
+		}), stringType, true
+	}
+	switch name {
+	case "flow":
+		return ofFlow(func(*Flow) value { return value{kind: flowType} }), flowType, true
+	case "flow.name":
+		return ofFlow(func(flow *Flow) value { return stringValue(flow.Name) }), stringType, true
+	case "artifact.name":
+		return func(subject *Subject) value { return stringValue(subject.Name) }, stringType, true
+	case "artifact.fingerprint":
+		return func(subject *Subject) value { return stringValue(subject.Fingerprint) }, stringType, true
+	}
+	return nil, nullType, false
+}
+
+// ofFlow reads a value of the flow; without a flow it is null.
+func ofFlow(read func(*Flow) value) func(*Subject) value {
+	return func(subject *Subject) value {
+		if subject.Flow == nil {
+			return value{}
+		}
+		return read(subject.Flow)
+	}
+}

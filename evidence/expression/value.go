@@ -1,0 +1,87 @@
+package expression
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+)
+
+// valueType is the type of an expression. Contexts may also be null when they are
+// evaluated.
+type valueType int
+
+const (
+	nullType valueType = iota
+	booleanType
+	numberType
+	stringType
+	listType
+	flowType
+)
+
+func (t valueType) String() string {
+	return [...]string{"null", "a boolean", "a number", "a string", "a list", "a flow"}[t]
+}
+
+// value is what an expression evaluates to; the member of its type holds it.
+type value struct {
+	kind    valueType
+	boolean bool
+	number  float64
+	text    string
+	items   []value
+}
+
+func booleanValue(b bool) value { return value{kind: booleanType, boolean: b} }
+
+func stringValue(text string) value { return value{kind: stringType, text: text} }
+
+// equalValues compares two values; null equals null alone.
+func equalValues(a, b value) (bool, error) {
+	switch {
+	case a.kind == nullType || b.kind == nullType:
+		return a.kind == b.kind, nil
+	case a.kind == booleanType && b.kind == booleanType:
+		return a.boolean == b.boolean, nil
+	case a.kind == booleanType || b.kind == booleanType:
+		return false, nil
+	}
+	order, err := compareValues(a, b)
+	return order == 0, err
+}
+
+// compareValues orders two strings, or two numbers, one of which may be a numeric string:
+// tags are strings.
+func compareValues(a, b value) (int, error) {
+	if a.kind == stringType && b.kind == stringType {
+		return cmp.Compare(a.text, b.text), nil
+	}
+	first, err := toNumber(a)
+	if err != nil {
+		return 0, err
+	}
+	second, err := toNumber(b)
+	return cmp.Compare(first, second), err
+}
+
+func toNumber(v value) (float64, error) {
+	if v.kind == numberType {
+		return v.number, nil
+	}
+	number, ok := parseNumber(v.text)
+	if !ok {
+		return 0, fmt.Errorf("%.100q is compared with a number and is not one", v.text)
+	}
+	return number, nil
+}
+
+// parseNumber reads a number in decimal notation, such as 3 or -1.5.
+func parseNumber(text string) (number float64, ok bool) {
+	for i := range len(text) {
+		if c := text[i]; !isDigit(c) && c != '.' && (c != '-' || i > 0) {
+			return 0, false
+		}
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	return number, err == nil
+}
