@@ -13,6 +13,7 @@ import (
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/template"
+	"attestry/evidence/yamlfile"
 	"attestry/storage"
 )
 
@@ -105,7 +106,7 @@ type flowAnswer struct {
 // file, a flow that exists keeps its template.
 func (h *handlers) createFlow(ctx context.Context, _ *server.OrgPath, f *server.Form[CreateFlow]) (*server.TextAnswer, error) {
 	own, err := h.templateOf(ctx, server.Access(ctx), f.Files)
-	var wrong *template.Error
+	var wrong *yamlfile.Error
 	if errors.As(err, &wrong) {
 		return nil, evidence.ValidationError(map[string]string{templateField: wrong.Error()})
 	}

@@ -14,6 +14,7 @@ import (
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/template"
+	"attestry/evidence/yamlfile"
 	"attestry/storage"
 	"attestry/storage/pipelines"
 )
@@ -65,7 +66,7 @@ func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *ser
 		return nil, err
 	}
 	own, err := h.templateOf(ctx, org, f.Files)
-	var wrong *template.Error
+	var wrong *yamlfile.Error
 	if errors.As(err, &wrong) {
 		return nil, evidence.NewError(evidence.Invalid, wrong.Error())
 	}
@@ -101,7 +102,7 @@ func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *ser
 const templateField = "template_file"
 
 // templateOf stores the template among the files of a form and returns its id, ""
-// when there is none. A template that is wrong is a *template.Error.
+// when there is none. A template that is wrong is a *yamlfile.Error.
 func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(server.FormFile) error) error) (string, error) {
 	id := ""
 	err := files(func(file server.FormFile) error {

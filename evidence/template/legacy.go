@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"attestry/evidence"
+	"attestry/evidence/yamlfile"
 )
 
 // LegacyArtifact is the reference name of the one artifact of a template that was
@@ -24,11 +25,11 @@ func FromNames(list []string) (content []byte, err error) {
 		at := "template[" + strconv.Itoa(i) + "]"
 		switch {
 		case name == "":
-			wrong[at] = "Attestation names must not be empty" + shown(name)
+			wrong[at] = "Attestation names must not be empty" + yamlfile.Shown(name)
 		case utf8.RuneCountInString(name) > evidence.MaxResourceName:
-			wrong[at] = nameTooLong + shown(name)
+			wrong[at] = nameTooLong + yamlfile.Shown(name)
 		case !validName.MatchString(name):
-			wrong[at] = "String should match pattern '" + namePattern + "'" + shown(name)
+			wrong[at] = "String should match pattern '" + namePattern + "'" + yamlfile.Shown(name)
 		case !taken[name]:
 			taken[name] = true
 			required = append(required, name)
@@ -40,7 +41,7 @@ func FromNames(list []string) (content []byte, err error) {
 	content = []byte(legacyText(required))
 	if len(content) > MaxSize {
 		text := "List should have fewer items, as its template has at most 1 MiB"
-		return nil, evidence.ValidationError(map[string]string{"template": text + shown(strings.Join(list[:min(len(list), maxShown)], ", "))})
+		return nil, evidence.ValidationError(map[string]string{"template": text + yamlfile.Shown(strings.Join(list[:min(len(list), yamlfile.MaxShown)], ", "))})
 	}
 	return content, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/template"
+	"attestry/evidence/yamlfile"
 )
 
 func TestParseReadsTheWholeGrammar(t *testing.T) {
@@ -348,7 +349,7 @@ func TestParseCountsTensOfThousandsOfFaultsAndShowsTheFirst(t *testing.T) {
 				fmt.Fprintf(&b, c.line, i)
 			}
 			_, err := template.Parse([]byte(b.String()))
-			var wrong *template.Error
+			var wrong *yamlfile.Error
 			if !errors.As(err, &wrong) || len(wrong.Findings) != 50 || wrong.Count < c.lines-1 {
 				t.Fatalf("the error is %.300v", err)
 			}
@@ -454,7 +455,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("version: 1\ntrail:\n  artifacts:\n    - name: web\n      attestations:\n        - {name: a, type: custom:b}\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		parsed, err := template.Parse(content)
-		var wrong *template.Error
+		var wrong *yamlfile.Error
 		switch {
 		case err != nil && (!errors.As(err, &wrong) || wrong.Count < 1 || len(wrong.Findings) == 0):
 			t.Errorf("the error is %#v", err)

@@ -9,13 +9,15 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"go.yaml.in/yaml/v4"
+
+	"attestry/evidence/yamlfile"
 )
 
 // ParseStored reads a template that was accepted once. Earlier versions of this
 // service took names of any length, and read YAML with another library, which also
 // takes files that Parse refuses.
 func ParseStored(content []byte) (Template, error) {
-	root, err := document(content)
+	root, err := format.Load(content)
 	if err == nil {
 		if parsed, err := read(root, len(content)); err == nil {
 			return parsed, nil
@@ -27,7 +29,7 @@ func ParseStored(content []byte) (Template, error) {
 	return read(root, len(content))
 }
 
-// formerDocument is document with the former library.
+// formerDocument is Format.Load with the former library.
 func formerDocument(content []byte) (root *yaml.Node, err error) {
 	// The library panics on some malformed files.
 	defer func() {
@@ -35,7 +37,7 @@ func formerDocument(content []byte) (root *yaml.Node, err error) {
 			root, err = nil, errors.New("the file cannot be parsed")
 		}
 	}()
-	file, err := parser.ParseBytes(bytes.TrimPrefix(content, byteOrderMark), 0)
+	file, err := parser.ParseBytes(bytes.TrimPrefix(content, yamlfile.ByteOrderMark), 0)
 	if err != nil {
 		return nil, fmt.Errorf("parse the file: %w", err)
 	}
@@ -57,7 +59,7 @@ func (a formerAnchors) node(from ast.Node) *yaml.Node {
 	case ast.MapNode:
 		node := &yaml.Node{Kind: yaml.MappingNode}
 		for pairs := from.MapRange(); pairs.Next(); {
-			node.Content = append(node.Content, scalar(stringTag, formerName(pairs.Key())), a.node(pairs.Value()))
+			node.Content = append(node.Content, scalar(yamlfile.StringTag, formerName(pairs.Key())), a.node(pairs.Value()))
 		}
 		return node
 	case *ast.SequenceNode:
@@ -67,13 +69,13 @@ func (a formerAnchors) node(from ast.Node) *yaml.Node {
 		}
 		return node
 	case *ast.StringNode:
-		return scalar(stringTag, from.Value)
+		return scalar(yamlfile.StringTag, from.Value)
 	case *ast.LiteralNode:
-		return scalar(stringTag, from.Value.Value)
+		return scalar(yamlfile.StringTag, from.Value.Value)
 	case *ast.IntegerNode:
-		return scalar(intTag, fmt.Sprint(from.Value))
+		return scalar(yamlfile.IntTag, fmt.Sprint(from.Value))
 	case *ast.NullNode, nil:
-		return scalar(nullTag, "null")
+		return scalar(yamlfile.NullTag, "null")
 	case *ast.AnchorNode:
 		node := a.node(from.Value)
 		a[formerName(from.Name)] = node

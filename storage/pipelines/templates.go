@@ -69,7 +69,7 @@ func NewTemplates(docs storage.Documents, objects storage.Objects) *Templates {
 func templateKey(org, id string) string { return org + "/" + id }
 
 // Put parses a template and stores it, unless it is there: one command at most. A
-// template that is wrong is a *template.Error.
+// template that is wrong is a *yamlfile.Error.
 func (t *Templates) Put(ctx context.Context, org string, content []byte) (id string, parsed template.Template, err error) {
 	id = template.ID(content)
 	if known, ok := t.known(org, id); ok {

@@ -9,6 +9,7 @@ import (
 
 	"attestry/app/apptest"
 	"attestry/evidence/template"
+	"attestry/evidence/yamlfile"
 	"attestry/storage"
 )
 
@@ -93,7 +94,7 @@ func TestEmptyTemplateIsAlwaysThere(t *testing.T) {
 func TestWrongTemplateIsTheFaultOfTheRequest(t *testing.T) {
 	s := apptest.NewFixture(t)
 	_, _, err := s.Templates.Put(t.Context(), "acme", []byte("version: 3\n"))
-	var wrong *template.Error
+	var wrong *yamlfile.Error
 	if !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), "1 validation errors for Template\n") {
 		t.Errorf("the error is %v", err)
 	}

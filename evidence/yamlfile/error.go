@@ -1,4 +1,4 @@
-package template
+package yamlfile
 
 import (
 	"cmp"
@@ -12,38 +12,45 @@ const (
 	// maxFindings bounds the text about a file that is wrong throughout; the count
 	// in its first line is the whole one.
 	maxFindings = 50
-	// maxShown is how many characters of a wrong value a finding repeats.
-	maxShown = 100
+	// MaxShown is how many characters of a wrong value a finding repeats.
+	MaxShown = 100
 )
 
-// Error says what is wrong with a template, for whoever wrote it.
+// Error says what is wrong with a file, for whoever wrote it.
 type Error struct {
+	Format Format
 	// Findings are the first of them, in the order of their lines.
 	Findings []Finding
 	// Count is how many there are in all, at least one.
 	Count int
 }
 
-// Finding is one fault of a template.
+// Finding is one fault of a file.
 type Finding struct {
 	// Location is a path such as trail.artifacts.0.name, "" for the whole file.
 	Location string
 	Line     int // from 1
+	Column   int // from 1; 0 when it is unknown
 	Text     string
 }
 
 // Error words the findings as clients know them (docs/semantics.md 1.8): a count,
 // then each finding with its place. A single one is counted in the plural too,
-// because clients look for "validation errors for Template".
+// because clients look for "validation errors for Template". Columns are named in the
+// formats that have them.
 func (e *Error) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d validation errors for Template", e.Count)
+	fmt.Fprintf(&b, "%d validation errors for %s", e.Count, e.Format.Name)
 	for _, finding := range e.Findings {
 		b.WriteString("\n")
 		if finding.Location != "" {
 			b.WriteString(finding.Location + " ")
 		}
-		fmt.Fprintf(&b, "(line %d)\n  %s", finding.Line, finding.Text)
+		fmt.Fprintf(&b, "(line %d", finding.Line)
+		if e.Format.Columns && finding.Column > 0 {
+			fmt.Fprintf(&b, ", column %d", finding.Column)
+		}
+		b.WriteString(")\n  " + finding.Text)
 	}
 	if more := e.Count - len(e.Findings); more > 0 {
 		fmt.Fprintf(&b, "\nand %d more", more)
@@ -63,28 +70,35 @@ func (e *Error) orNil() error {
 	if e.Count == 0 {
 		return nil
 	}
-	slices.SortStableFunc(e.Findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(e.Findings, func(a, b Finding) int {
+		if a.Line != b.Line || !e.Format.Columns {
+			return cmp.Compare(a.Line, b.Line)
+		}
+		return cmp.Compare(a.Column, b.Column)
+	})
 	return e
 }
 
 // unreadable is the error of a file that is not one YAML document within bounds.
-func unreadable(line int, text string) *Error {
-	return &Error{Count: 1, Findings: []Finding{{Line: line, Text: text}}}
+func (f Format) unreadable(line int, text string) *Error {
+	return &Error{Format: f, Count: 1, Findings: []Finding{{Line: line, Text: text}}}
 }
 
-func member(at, key string) string {
+// Member is the location of a member of a mapping.
+func Member(at, key string) string {
 	if at == "" {
 		return key
 	}
 	return at + "." + key
 }
 
-func item(at string, index int) string { return member(at, strconv.Itoa(index)) }
+// Item is the location of an item of a list.
+func Item(at string, index int) string { return Member(at, strconv.Itoa(index)) }
 
-// shown repeats the beginning of a value, so that it can be found.
-func shown(value string) string {
-	if runes := []rune(value); len(runes) > maxShown {
-		value = string(runes[:maxShown]) + "..."
+// Shown repeats the beginning of a value, so that it can be found.
+func Shown(value string) string {
+	if runes := []rune(value); len(runes) > MaxShown {
+		value = string(runes[:MaxShown]) + "..."
 	}
 	return " [input: " + value + "]"
 }

@@ -1,4 +1,6 @@
-package template
+// Package yamlfile reads the YAML files that users upload: within bounds, strictly, and with
+// the place of everything that is wrong.
+package yamlfile
 
 import (
 	"bytes"
@@ -15,48 +17,48 @@ import (
 
 const (
 	// maxIndicators bounds the nodes of a file, each of which takes some hundred bytes
-	// of memory: a requirement has about ten indicators.
+	// of memory: an entry has about ten indicators.
 	maxIndicators = 300_000
 	// maxLineIndicators bounds those of one line, as the scanner may hold all tokens of
 	// a line at once. Of JSON a line may have more.
 	maxLineIndicators = 20_000
-	// maxDepth bounds nesting; the grammar needs less than ten levels.
+	// maxDepth bounds nesting; the grammars need less than ten levels.
 	maxDepth = 64
 )
 
-// byteOrderMark leads the files of some editors; in YAML it means nothing.
-var byteOrderMark = []byte("\uFEFF")
+// ByteOrderMark leads the files of some editors; in YAML it means nothing.
+var ByteOrderMark = []byte("\uFEFF")
 
 // versionDirective leads some files of YAML 1.2. The library takes the directive of
-// YAML 1.1 only; the templates mean the same in both.
+// YAML 1.1 only; the files mean the same in both.
 var versionDirective = regexp.MustCompile(`\A((?:[ \t]*(?:#.*)?\r?\n)*%YAML[ \t]+1\.)2\b`)
 
-// tagDirective finds directives that define prefixes of tags, which templates do not
+// tagDirective finds directives that define prefixes of tags, which these files do not
 // have. The library takes the square of their number. A line also ends with the
 // separators of Unicode.
 var tagDirective = regexp.MustCompile(`(?:^|[\r\n\x{85}\x{2028}\x{2029}])\x{FEFF}*%TAG`)
 
-// document parses content into the root of its one YAML document, nil when there is
-// none. Its cost is linear in the size of the content.
-func document(content []byte) (root *yaml.Node, err error) {
-	content = bytes.TrimPrefix(content, byteOrderMark)
+// Load parses content into the root of its one YAML document, nil when there is none.
+// Its cost is linear in the size of the content. What is wrong with it is an *Error.
+func (f Format) Load(content []byte) (root *yaml.Node, err error) {
+	content = bytes.TrimPrefix(content, ByteOrderMark)
 	if !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {
-		return nil, unreadable(1, "Invalid YAML: the file is not UTF-8 text")
+		return nil, f.unreadable(1, "Invalid YAML: the file is not UTF-8 text")
 	}
 	if at := tagDirective.FindIndex(content); at != nil {
-		return nil, unreadable(1+bytes.Count(content[:at[1]], []byte("\n")), "Invalid YAML: %TAG directives are not supported")
+		return nil, f.unreadable(1+bytes.Count(content[:at[1]], []byte("\n")), "Invalid YAML: %TAG directives are not supported")
 	}
 	split, isSplit := splitJSON(content)
 	if isSplit {
 		content = split
 	}
 	if line, ok := plausible(content); !ok {
-		return nil, unreadable(line, tooManyParts)
+		return nil, f.unreadable(line, f.tooManyParts())
 	}
 	// The library panics where it finds a fault of its own.
 	defer func() {
 		if recover() != nil {
-			root, err = nil, unreadable(1, "Invalid YAML: the file cannot be parsed")
+			root, err = nil, f.unreadable(1, "Invalid YAML: the file cannot be parsed")
 		}
 	}()
 	content = versionDirective.ReplaceAll(content, []byte("${1}1"))
@@ -68,13 +70,13 @@ func document(content []byte) (root *yaml.Node, err error) {
 	if err := loader.Load(&first); errors.Is(err, io.EOF) {
 		return nil, nil
 	} else if err != nil {
-		return nil, syntaxError(err)
+		return nil, f.syntaxError(err)
 	}
 	switch err := loader.Load(&second); {
 	case err == nil:
-		return nil, unreadable(second.Line, "Invalid YAML: there is more than one document in the file")
+		return nil, f.unreadable(second.Line, "Invalid YAML: there is more than one document in the file")
 	case !errors.Is(err, io.EOF):
-		return nil, syntaxError(err)
+		return nil, f.syntaxError(err)
 	}
 	if isSplit {
 		setLine(first.Content[0], 1)
@@ -95,15 +97,13 @@ func splitJSON(content []byte) (split []byte, ok bool) {
 }
 
 func setLine(node *yaml.Node, line int) {
-	node.Line = line
+	node.Line, node.Column = line, 0
 	for _, child := range node.Content {
 		setLine(child, line)
 	}
 }
 
-const tooManyParts = "The template has too many parts"
-
-// plausible reports whether content can be a template within bounds, by the
+// plausible tells whether content can be a file within bounds, by the
 // characters that give YAML its structure, and else the line with one too many.
 // Comments count by their lines.
 func plausible(content []byte) (line int, ok bool) {
@@ -143,10 +143,10 @@ func countIndicators(text []byte) int {
 	return count + quotes/2
 }
 
-func syntaxError(err error) error {
+func (f Format) syntaxError(err error) error {
 	var fault *yaml.LoadError
 	if !errors.As(err, &fault) {
-		return unreadable(1, "Invalid YAML: "+cut(err.Error()))
+		return f.unreadable(1, "Invalid YAML: "+cut(err.Error()))
 	}
-	return unreadable(max(fault.Mark.Line, 1), "Invalid YAML: "+cut(fault.Message))
+	return f.unreadable(max(fault.Mark.Line, 1), "Invalid YAML: "+cut(fault.Message))
 }
