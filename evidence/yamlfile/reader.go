@@ -12,7 +12,7 @@ const (
 	maxReads = 500_000
 
 	// The tags of scalars that are resolved by their value.
-	BoolTag   = "!!bool"
+	boolTag   = "!!bool"
 	IntTag    = "!!int"
 	NullTag   = "!!null"
 	StringTag = "!!str"
@@ -174,4 +174,20 @@ func cut(key string) string {
 		return string(runes[:MaxShown]) + "..."
 	}
 	return key
+}
+
+// Bool reads a boolean; one that is left out is absent.
+func (r *Reader) Bool(node *yaml.Node, at string, absent bool) bool {
+	if node == nil {
+		return absent
+	}
+	var result bool
+	value := r.Resolve(node, at)
+	if value == nil {
+		return absent
+	}
+	if value.Tag != boolTag || value.Decode(&result) != nil {
+		r.Fault(node, at, "Input should be a valid boolean"+r.Value(value))
+	}
+	return result
 }

@@ -1,0 +1,217 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	"attestry/evidence"
+	"attestry/evidence/expression"
+)
+
+// Outcome is the type of a resolution, in the words of answers.
+type Outcome string
+
+// The outcomes of a rule for one flow (docs/semantics.md 10.4).
+const (
+	Satisfied               Outcome = "rule_satisfied"
+	NotApplicable           Outcome = "rule_not_applicable"
+	MissingProvenance       Outcome = "missing_provenance"
+	NoProvenance            Outcome = "no_provenance"
+	NonCompliantInTrail     Outcome = "non_compliant_in_trail"
+	MissingAttestation      Outcome = "missing_attestation"
+	NonCompliantAttestation Outcome = "non_compliant_attestation"
+)
+
+// Failing tells whether the outcome keeps the rule from being satisfied.
+func (o Outcome) Failing() bool { return o != Satisfied && o != NotApplicable }
+
+// NoFlow is the flow of a resolution about an artifact that no flow knows.
+const NoFlow = -1
+
+// Resolution is what a rule has come to for one flow.
+type Resolution struct {
+	Outcome Outcome
+	// Flow is the number of the flow in Facts.Flows, or NoFlow.
+	Flow int
+	// Attestation is the one that decided, nil if none did.
+	Attestation *Attestation
+	// Fault says why a condition could not be evaluated. The rule then counts as not
+	// satisfied.
+	Fault string
+}
+
+// Attestation is an attestation that decided about a rule, with the flow and the trail in
+// which it was recorded.
+type Attestation struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Type      string `json:"type"`
+	Flow      string `json:"flow"`  // name
+	Trail     string `json:"trail"` // name
+	Compliant bool   `json:"compliant"`
+}
+
+// RuleEvaluation is the evaluation of one rule: one resolution per flow, or one without a
+// flow if none knows the artifact.
+type RuleEvaluation struct {
+	Resolutions []Resolution
+}
+
+// Ignored tells that the rule applied to no flow.
+func (e RuleEvaluation) Ignored() bool {
+	return !slices.ContainsFunc(e.Resolutions, func(r Resolution) bool { return r.Outcome != NotApplicable })
+}
+
+// Failing tells that the rule applied and is not satisfied.
+func (e RuleEvaluation) Failing() bool {
+	return slices.ContainsFunc(e.Resolutions, func(r Resolution) bool { return r.Outcome.Failing() })
+}
+
+// Evaluation is the evaluation of a policy for one artifact, by the number of the rule.
+type Evaluation []RuleEvaluation
+
+// Compliant tells that no rule of the policy fails (docs/semantics.md 10.4).
+func (e Evaluation) Compliant() bool { return !slices.ContainsFunc(e, RuleEvaluation.Failing) }
+
+// Evaluate evaluates an artifact by a policy. Snapshots, asserts and dry runs all use it,
+// so that they cannot differ.
+func (p *Policy) Evaluate(facts *Facts) Evaluation {
+	evaluation := make(Evaluation, p.Rules())
+	for number := range evaluation {
+		if len(facts.Flows) == 0 {
+			evaluation[number].Resolutions = []Resolution{p.resolve(number, facts, NoFlow)}
+			continue
+		}
+		resolutions := make([]Resolution, len(facts.Flows))
+		for flow := range facts.Flows {
+			resolutions[flow] = p.resolve(number, facts, flow)
+		}
+		evaluation[number].Resolutions = resolutions
+	}
+	return evaluation
+}
+
+// resolve evaluates a rule for one flow.
+func (p *Policy) resolve(number int, facts *Facts, at int) Resolution {
+	var flow *Flow
+	if at != NoFlow {
+		flow = &facts.Flows[at]
+	}
+	kind, requirement, attestation := p.Rule(number)
+	resolution := Resolution{Outcome: NotApplicable, Flow: at}
+	applies, err := requirement.applies(facts.subject(flow))
+	if kind == AttestationRuleKind {
+		applies, err = attestation.applies(facts.subject(flow))
+	}
+	switch {
+	case err != nil:
+		resolution.Outcome, resolution.Fault = failure(kind, flow), err.Error()
+	case !applies:
+	case flow == nil:
+		resolution.Outcome = failure(kind, flow)
+	case kind == AttestationRuleKind:
+		resolution.Outcome, resolution.Attestation = attestation.resolve(facts, flow)
+	case kind == TrailComplianceRule && flow.Status != evidence.Compliant:
+		resolution.Outcome = NonCompliantInTrail
+	default:
+		resolution.Outcome = Satisfied
+	}
+	return resolution
+}
+
+// failure is the outcome of a rule that fails by itself: without a flow, or because one
+// of its conditions cannot be evaluated.
+func failure(kind RuleKind, flow *Flow) Outcome {
+	switch {
+	case kind == ProvenanceRule:
+		return MissingProvenance
+	case flow == nil:
+		return NoProvenance
+	case kind == TrailComplianceRule:
+		return NonCompliantInTrail
+	default:
+		return MissingAttestation
+	}
+}
+
+// applies tells whether a requirement is one and no exception exempts the subject. A nil
+// requirement does not apply.
+func (r *Requirement) applies(subject *expression.Subject) (bool, error) {
+	if r == nil || !r.Required {
+		return false, nil
+	}
+	for _, exception := range r.Exceptions {
+		exempted, err := evaluate(exception, subject)
+		if exempted || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (r *AttestationRule) applies(subject *expression.Subject) (bool, error) {
+	if r.If == nil {
+		return true, nil
+	}
+	return evaluate(r.If, subject)
+}
+
+func evaluate(condition *expression.Expression, subject *expression.Subject) (bool, error) {
+	holds, err := condition.Evaluate(subject)
+	if err != nil {
+		return false, fmt.Errorf("the condition %s cannot be evaluated: %w", condition.Text(), err)
+	}
+	return holds, nil
+}
+
+// resolve looks for the attestation that decides about an artifact in a flow.
+func (r *AttestationRule) resolve(facts *Facts, flow *Flow) (Outcome, *Attestation) {
+	var found *Attestation
+	if r.ForControl != "" {
+		found = r.findDecision(facts)
+	} else if entry := r.find(flow.Attestations); entry != nil {
+		found = citation(entry, flow.Name, flow.Trail)
+	}
+	switch {
+	case found == nil:
+		return MissingAttestation, nil
+	case r.MustBeCompliant && !found.Compliant:
+		return NonCompliantAttestation, found
+	default:
+		return Satisfied, found
+	}
+}
+
+func citation(entry *evidence.Entry, flow, trail string) *Attestation {
+	return &Attestation{ID: entry.ID, Name: entry.Name, Type: entry.Type, Flow: flow, Trail: trail, Compliant: entry.Compliant}
+}
+
+// findDecision returns the latest decision on the control, in whichever flow it was recorded
+// (docs/semantics.md 10.4).
+func (r *AttestationRule) findDecision(facts *Facts) *Attestation {
+	decision, ok := facts.Decisions[r.ForControl]
+	if !ok || !r.Accepts(decision.Entry) {
+		return nil
+	}
+	return citation(&decision.Entry, decision.Flow, decision.Trail)
+}
+
+// find returns the attestation that decides, of those of one flow: the latest of a given
+// name; of those of any name a compliant one, if there is one.
+func (r *AttestationRule) find(entries []evidence.Entry) *evidence.Entry {
+	var found *evidence.Entry
+	for i := range entries {
+		if r.Accepts(entries[i]) && (found == nil || r.prefers(&entries[i], found)) {
+			found = &entries[i]
+		}
+	}
+	return found
+}
+
+// prefers tells whether an attestation decides rather than another one.
+func (r *AttestationRule) prefers(entry, other *evidence.Entry) bool {
+	if r.Name == Any && entry.Compliant != other.Compliant {
+		return entry.Compliant
+	}
+	return evidence.CompareEntries(*entry, *other) > 0
+}

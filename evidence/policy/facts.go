@@ -1,0 +1,50 @@
+package policy
+
+import (
+	"attestry/evidence"
+	"attestry/evidence/expression"
+)
+
+// Facts are what is known of an artifact when policies evaluate it.
+type Facts struct {
+	Name        string
+	Fingerprint string
+	// Flows has one element per flow that knows the artifact, with its newest trail there.
+	Flows []Flow
+	// Decisions has the latest decision on each control for the artifact or one of its
+	// trails, by the control's identifier (docs/semantics.md 10.4).
+	Decisions map[string]Decision
+}
+
+// Flow is what one flow knows of an artifact.
+type Flow struct {
+	Name  string
+	Tags  map[string]string
+	Trail string // name
+	// Status is the artifact's state in the trail.
+	Status evidence.Status
+	// Attestations are the latest of each name that count for the artifact: its own and
+	// those of the trail.
+	Attestations []evidence.Entry
+	// Failing are the names of those that are not compliant, and Missing the names of the
+	// attestations that the trail's template requires and that are not there. Only
+	// explanations read them.
+	Failing, Missing []string
+}
+
+// Decision is a decision on a control.
+type Decision struct {
+	Entry evidence.Entry
+	Flow  string // name
+	Trail string // name
+}
+
+// subject is what conditions are evaluated for; flow is nil for an artifact that no flow
+// knows.
+func (f *Facts) subject(flow *Flow) *expression.Subject {
+	subject := &expression.Subject{Name: f.Name, Fingerprint: f.Fingerprint}
+	if flow != nil {
+		subject.Flow = &expression.Flow{Name: flow.Name, Tags: flow.Tags}
+	}
+	return subject
+}
