@@ -1,5 +1,5 @@
 // Package expression parses, checks and evaluates the conditions in environment policies
-// (docs/semantics.md 10.2).
+// (docs/semantics.md 18.2).
 package expression
 
 import "fmt"

@@ -30,7 +30,7 @@ func (p *parser) pattern() (*regexp.Regexp, error) {
 }
 
 // compilePattern anchors a regular expression at the beginning of a string, not at its end
-// (docs/semantics.md 10.2).
+// (docs/semantics.md 18.2).
 func compilePattern(text string) (*regexp.Regexp, error) {
 	if len(text) > maxPattern {
 		return nil, fmt.Errorf("it is longer than %d bytes", maxPattern)

@@ -11,7 +11,7 @@ import (
 // Outcome is the type of a resolution, in the words of answers.
 type Outcome string
 
-// The outcomes of a rule for one flow (docs/semantics.md 10.4).
+// The outcomes of a rule for one flow (docs/semantics.md 18.3).
 const (
 	Satisfied               Outcome = "rule_satisfied"
 	NotApplicable           Outcome = "rule_not_applicable"
@@ -22,7 +22,7 @@ const (
 	NonCompliantAttestation Outcome = "non_compliant_attestation"
 )
 
-// Failing tells whether the outcome keeps the rule from being satisfied.
+// Failing reports whether the outcome keeps the rule from being satisfied.
 func (o Outcome) Failing() bool { return o != Satisfied && o != NotApplicable }
 
 // NoFlow is the flow of a resolution about an artifact that no flow knows.
@@ -70,7 +70,7 @@ func (e RuleEvaluation) Failing() bool {
 // Evaluation is the evaluation of a policy for one artifact, by the number of the rule.
 type Evaluation []RuleEvaluation
 
-// Compliant tells that no rule of the policy fails (docs/semantics.md 10.4).
+// Compliant tells that no rule of the policy fails (docs/semantics.md 18.3).
 func (e Evaluation) Compliant() bool { return !slices.ContainsFunc(e, RuleEvaluation.Failing) }
 
 // Evaluate evaluates an artifact by a policy. Snapshots, asserts and dry runs all use it,
@@ -134,7 +134,7 @@ func failure(kind RuleKind, flow *Flow) Outcome {
 	}
 }
 
-// applies tells whether a requirement is one and no exception exempts the subject. A nil
+// applies reports whether a requirement is one and no exception exempts the subject. A nil
 // requirement does not apply.
 func (r *Requirement) applies(subject *expression.Subject) (bool, error) {
 	if r == nil || !r.Required {
@@ -187,7 +187,7 @@ func citation(entry *evidence.Entry, flow, trail string) *Attestation {
 }
 
 // findDecision returns the latest decision on the control, in whichever flow it was recorded
-// (docs/semantics.md 10.4).
+// (docs/semantics.md 18.3).
 func (r *AttestationRule) findDecision(facts *Facts) *Attestation {
 	decision, ok := facts.Decisions[r.ForControl]
 	if !ok || !r.Accepts(decision.Entry) {
@@ -208,7 +208,7 @@ func (r *AttestationRule) find(entries []evidence.Entry) *evidence.Entry {
 	return found
 }
 
-// prefers tells whether an attestation decides rather than another one.
+// prefers reports whether an attestation decides rather than another one.
 func (r *AttestationRule) prefers(entry, other *evidence.Entry) bool {
 	if r.Name == Any && entry.Compliant != other.Compliant {
 		return entry.Compliant

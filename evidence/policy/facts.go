@@ -12,7 +12,7 @@ type Facts struct {
 	// Flows has one element per flow that knows the artifact, with its newest trail there.
 	Flows []Flow
 	// Decisions has the latest decision on each control for the artifact or one of its
-	// trails, by the control's identifier (docs/semantics.md 10.4).
+	// trails, by the control's identifier (docs/semantics.md 18.3).
 	Decisions map[string]Decision
 }
 

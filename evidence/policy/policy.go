@@ -1,5 +1,5 @@
 // Package policy has the grammar of environment policies, evaluates artifacts by them, and
-// explains the result (docs/semantics.md 10).
+// explains the result (docs/semantics.md 18).
 package policy
 
 import (
@@ -39,7 +39,7 @@ type AttestationRule struct {
 	ForControl string
 }
 
-// Accepts tells whether an attestation of a name and type is one that the rule asks for.
+// Accepts reports whether an attestation of a name and type is one that the rule asks for.
 // Decisions are recorded as system:decision and asked for as decision.
 func (r *AttestationRule) Accepts(entry evidence.Entry) bool {
 	return (r.Name == Any || r.Name == entry.Name) &&

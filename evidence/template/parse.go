@@ -158,7 +158,7 @@ func (r *reader) kind(entry, node *yaml.Node, at string) string {
 	return kind
 }
 
-// isCustom tells whether the type is custom:<name>, on one line.
+// isCustom reports whether the type is custom:<name>, on one line.
 func isCustom(kind string) bool {
 	return strings.HasPrefix(kind, customPrefix) && !strings.Contains(kind, "\n")
 }

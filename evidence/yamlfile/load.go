@@ -103,7 +103,7 @@ func setLine(node *yaml.Node, line int) {
 	}
 }
 
-// plausible tells whether content can be a file within bounds, by the
+// plausible reports whether content can be a file within bounds, by the
 // characters that give YAML its structure, and else the line with one too many.
 // Comments count by their lines.
 func plausible(content []byte) (line int, ok bool) {

@@ -77,7 +77,7 @@ func (r *Reader) Text(entry, node *yaml.Node, at string) (string, bool) {
 	return value.Value, true
 }
 
-// isText tells whether a scalar is a text. Dates are names as well, and so are 08 and
+// isText reports whether a scalar is a text. Dates are names as well, and so are 08 and
 // 1e3, as the beginning of a commit may be: in YAML 1.1, which the clients' libraries
 // read, a number with a fraction or an exponent has a point.
 func isText(node *yaml.Node) bool {
@@ -153,7 +153,7 @@ func (r *Reader) within(node *yaml.Node) bool {
 	return r.reads <= maxReads
 }
 
-// Absent tells whether a node is left out or null.
+// Absent reports whether a node is left out or null.
 func Absent(node *yaml.Node) bool { return node == nil || node.Tag == NullTag }
 
 // Value repeats a value that is wrong, when it is a scalar on one line.
