@@ -18,23 +18,11 @@ func main() {
 }
 
 func work(ctx context.Context, p *process.Process) error {
-	settings := p.Settings.HTTP
-	service, err := service.NewService(service.ServiceDeps{
-		BaseURL:         string(settings.BaseURL),
-		Store:           p.Store,
-		Redis:           p.Redis,
-		Clock:           p.Clock,
-		Log:             p.Log,
-		Metrics:         p.Metrics,
-		Checks:          p.Checks(),
-		MemoryBudget:    int64(settings.MemoryBudget),
-		RequestTimeout:  settings.RequestTimeout,
-		ReportWait:      settings.ReportWait,
-		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,
-	})
+	service, err := service.New(p)
 	if err != nil {
 		return err
 	}
+	settings := p.Settings.HTTP
 	listener, err := net.Listen("tcp", string(settings.Listen))
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)

@@ -57,7 +57,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Documents:    docs,
 		Objects:      objects,
 		Tenancy:      tenancy.New(docs, clock, log),
-		Environments: environments.NewEnvironments(docs, heads),
+		Environments: environments.New(docs, heads),
 		Heads:        heads,
 		Reports:      environments.NewReports(docs, objects),
 		Snapshots:    environments.NewSnapshots(docs),

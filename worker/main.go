@@ -18,16 +18,7 @@ func main() {
 }
 
 func work(ctx context.Context, p *process.Process) error {
-	worker, err := server.New(server.Deps{
-		Store:           p.Store,
-		Redis:           p.Redis,
-		Clock:           p.Clock,
-		Log:             p.Log,
-		Metrics:         p.Metrics,
-		Queues:          p.Settings.Worker.Queues,
-		Concurrency:     p.Settings.Worker.Concurrency,
-		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,
-	})
+	worker, err := server.New(p)
 	if err != nil {
 		return err
 	}

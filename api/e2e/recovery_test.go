@@ -136,6 +136,7 @@ func workUntilKilled() error {
 	if err != nil {
 		return err
 	}
+	settings.Worker.Concurrency, settings.Process.ShutdownTimeout = 1, time.Second
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	log := slog.New(slog.NewTextHandler(os.Stdout, nil))
@@ -145,10 +146,7 @@ func workUntilKilled() error {
 	if err != nil {
 		return err
 	}
-	w, err := worker.New(worker.Deps{
-		Store: p.Store, Redis: p.Redis, Clock: p.Clock, Log: log, Metrics: p.Metrics,
-		Queues: settings.Worker.Queues, Concurrency: 1, ShutdownTimeout: time.Second,
-	})
+	w, err := worker.New(p)
 	if err != nil {
 		return err
 	}

@@ -3,21 +3,15 @@ package service
 
 import (
 	"context"
-	"log/slog"
 	"net"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
-
 	"attestry/api/links"
 	"attestry/api/resource"
 	"attestry/api/server"
-	"attestry/app"
 	"attestry/app/evaluation"
-	"attestry/evidence"
-	"attestry/monitor"
+	"attestry/process"
 	"attestry/tasks"
 	"attestry/tasks/logical"
 	"attestry/tasks/snapshot"
@@ -27,22 +21,6 @@ import (
 // Redis that is there, subscribing takes a few milliseconds.
 const subscriptionWait = time.Second
 
-// ServiceDeps is what the api process is made of.
-type ServiceDeps struct {
-	BaseURL         string
-	Store           *app.Store
-	Redis           *redis.Client
-	Clock           evidence.Clock
-	Log             *slog.Logger
-	Metrics         prometheus.Registerer
-	Checks          []monitor.Check
-	RequestTimeout  time.Duration
-	ReportWait      time.Duration
-	ShutdownTimeout time.Duration
-	// MemoryBudget is in bytes; 0 means the default of the machine.
-	MemoryBudget int64
-}
-
 // Service is the whole api process: the HTTP server and the loops beside it.
 type Service struct {
 	server     *server.Server
@@ -51,36 +29,37 @@ type Service struct {
 	evaluator  *evaluation.Evaluator
 }
 
-// NewService puts the api process together; nothing runs yet.
-func NewService(deps ServiceDeps) (*Service, error) {
-	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(deps.Redis), deps.Log)
-	waiters := tasks.NewWaiters(deps.Redis, deps.Log)
-	evaluator := evaluation.New(evaluation.Options{Log: deps.Log})
-	links, err := links.New(deps.BaseURL)
+// New puts the api process together; nothing runs yet.
+func New(p *process.Process) (*Service, error) {
+	settings := p.Settings.HTTP
+	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(p.Redis), p.Log)
+	waiters := tasks.NewWaiters(p.Redis, p.Log)
+	evaluator := evaluation.New(evaluation.Options{Log: p.Log})
+	links, err := links.New(string(settings.BaseURL))
 	if err != nil {
 		return nil, err
 	}
 	shell := server.Deps{
-		BaseURL:         deps.BaseURL,
-		Clock:           deps.Clock,
-		Logger:          deps.Log,
-		Registerer:      deps.Metrics,
-		Authenticator:   deps.Store.Tenancy,
-		Memberships:     deps.Store.Tenancy,
-		Checks:          deps.Checks,
-		RequestTimeout:  deps.RequestTimeout,
-		ShutdownTimeout: deps.ShutdownTimeout,
-		MemoryBudget:    deps.MemoryBudget,
+		BaseURL:         string(settings.BaseURL),
+		Clock:           p.Clock,
+		Logger:          p.Log,
+		Registerer:      p.Metrics,
+		Authenticator:   p.Store.Tenancy,
+		Memberships:     p.Store.Tenancy,
+		Checks:          p.Checks(),
+		RequestTimeout:  settings.RequestTimeout,
+		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,
+		MemoryBudget:    int64(settings.MemoryBudget),
 	}
 	server, err := server.New(shell, Routes(&resource.Base{
-		Clock: deps.Clock, Links: links,
+		Clock: p.Clock, Links: links,
 		Stores: resource.Stores{
-			Environments: deps.Store.Environments, Flows: deps.Store.Flows, Repos: deps.Store.Repos, Trails: deps.Store.Trails,
+			Environments: p.Store.Environments, Flows: p.Store.Flows, Repos: p.Store.Repos, Trails: p.Store.Trails,
 		},
-		Intake:    snapshot.NewIntake(deps.Store, dispatcher, waiters, deps.Clock, deps.ReportWait),
-		Evaluator: evaluator, Logical: logical.NewUpdater(deps.Store, deps.Clock, deps.Log),
-		Log: deps.Log, BatchBytes: shell.BatchBytes(),
-	}, deps.Store))
+		Intake:    snapshot.NewIntake(p.Store, dispatcher, waiters, p.Clock, settings.ReportWait),
+		Evaluator: evaluator, Logical: logical.NewUpdater(p.Store, p.Clock, p.Log),
+		Log: p.Log, BatchBytes: shell.BatchBytes(),
+	}, p.Store))
 	return &Service{server: server, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator}, err
 }
 

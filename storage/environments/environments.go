@@ -31,8 +31,8 @@ type Environments struct {
 	heads      *Heads
 }
 
-// NewEnvironments binds the repository to an engine.
-func NewEnvironments(docs storage.Documents, heads *Heads) *Environments {
+// New binds the repository to an engine.
+func New(docs storage.Documents, heads *Heads) *Environments {
 	e := &Environments{heads: heads, collection: storage.NewCollection(docs, environmentSchema,
 		func(e *evidence.Environment) string { return e.ID }, environmentFields)}
 	e.names = names.New(docs, names.Kind[evidence.Environment]{

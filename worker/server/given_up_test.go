@@ -10,6 +10,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/process"
 	"attestry/storage/environments"
 	"attestry/storage/filesystem"
 	"attestry/storage/sqlite/sqlitetest"
@@ -41,7 +42,7 @@ func TestParkedReportsAreCountedByReason(t *testing.T) {
 	}
 	registry := prometheus.NewRegistry()
 	processor := snapshot.NewProcessor(store, nobody{}, at(noted), log)
-	if err := newParkedCollector(Deps{Metrics: registry}, processor); err != nil {
+	if err := registerParkedCollector(&process.Process{Metrics: registry}, processor); err != nil {
 		t.Fatal(err)
 	}
 	before := givenUpBy(t, registry)

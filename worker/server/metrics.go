@@ -8,6 +8,7 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"attestry/process"
 	"attestry/tasks/snapshot"
 )
 
@@ -20,7 +21,7 @@ type metrics struct {
 	queues    map[string]int
 }
 
-func newMetrics(deps Deps) (*metrics, error) {
+func newMetrics(p *process.Process) (*metrics, error) {
 	m := &metrics{
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "attestry_task_duration_seconds",
@@ -31,13 +32,13 @@ func newMetrics(deps Deps) (*metrics, error) {
 			"How many tasks a queue holds, by state.", []string{"queue", "state"}, nil),
 		latency: prometheus.NewDesc("attestry_queue_latency_seconds",
 			"How long the oldest pending task of a queue has waited.", []string{"queue"}, nil),
-		inspector: asynq.NewInspectorFromRedisClient(deps.Redis),
-		queues:    deps.Queues,
+		inspector: asynq.NewInspectorFromRedisClient(p.Redis),
+		queues:    p.Settings.Worker.Queues,
 	}
-	if err := deps.Metrics.Register(m.duration); err != nil {
+	if err := p.Metrics.Register(m.duration); err != nil {
 		return nil, err
 	}
-	return m, deps.Metrics.Register(m)
+	return m, p.Metrics.Register(m)
 }
 
 // parkedCollector shows how many reports this process has parked. Each is kept with its reason,
@@ -47,8 +48,8 @@ type parkedCollector struct {
 	total     *prometheus.Desc
 }
 
-func newParkedCollector(deps Deps, processor *snapshot.Processor) error {
-	return deps.Metrics.Register(&parkedCollector{processor: processor, total: prometheus.NewDesc("attestry_reports_given_up_total",
+func registerParkedCollector(p *process.Process, processor *snapshot.Processor) error {
+	return p.Metrics.Register(&parkedCollector{processor: processor, total: prometheus.NewDesc("attestry_reports_given_up_total",
 		"How many reports could not be processed, however often that was tried, and were parked, by kind of reason.",
 		[]string{"reason"}, nil)})
 }

@@ -11,6 +11,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/process"
 )
 
 const (
@@ -33,15 +34,15 @@ type reconciler struct {
 	applied *prometheus.CounterVec
 }
 
-func newReconciler(deps Deps) (*reconciler, error) {
+func newReconciler(p *process.Process) (*reconciler, error) {
 	r := &reconciler{
-		store: deps.Store, clock: deps.Clock, holder: evidence.NewID(), log: deps.Log,
+		store: p.Store, clock: p.Clock, holder: evidence.NewID(), log: p.Log,
 		applied: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "attestry_reconciled_total",
 			Help: "What had been left unfinished and was finished later, by kind: trails and facts.",
 		}, []string{"kind"}),
 	}
-	return r, deps.Metrics.Register(r.applied)
+	return r, p.Metrics.Register(r.applied)
 }
 
 // reconcile looks once, if this process is the elected one. What fails for one

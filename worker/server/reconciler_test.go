@@ -15,6 +15,7 @@ import (
 	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/template"
+	"attestry/process"
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/sqlite/sqlitetest"
@@ -125,7 +126,7 @@ func (y *fixture) attestAt(t *testing.T, org, flow, trail string, now float64, w
 func (y *fixture) reconciler(t *testing.T, now evidence.Clock) (*reconciler, *prometheus.Registry) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	r, err := newReconciler(Deps{Store: y.store, Clock: now, Log: slog.New(slog.DiscardHandler), Metrics: registry})
+	r, err := newReconciler(&process.Process{Store: y.store, Clock: now, Log: slog.New(slog.DiscardHandler), Metrics: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

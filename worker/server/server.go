@@ -10,11 +10,8 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 
-	"attestry/app"
-	"attestry/evidence"
+	"attestry/process"
 	"attestry/tasks"
 	"attestry/tasks/snapshot"
 )
@@ -27,24 +24,9 @@ const (
 	delayedCheckInterval = time.Second
 )
 
-// Deps is what a worker is made of.
-type Deps struct {
-	Store   *app.Store
-	Redis   *redis.Client
-	Clock   evidence.Clock
-	Log     *slog.Logger
-	Metrics prometheus.Registerer
-	// Queues maps the queues to serve to their weights.
-	Queues map[string]int
-	// Concurrency is how many tasks run at the same time.
-	Concurrency int
-	// ShutdownTimeout is how long tasks may take to end when the worker stops.
-	ShutdownTimeout time.Duration
-}
-
 // Server is a worker.
 type Server struct {
-	deps       Deps
+	log        *slog.Logger
 	asynq      *asynq.Server
 	mux        *asynq.ServeMux
 	processor  *snapshot.Processor
@@ -53,37 +35,37 @@ type Server struct {
 }
 
 // New makes a worker; nothing runs yet.
-func New(deps Deps) (*Server, error) {
-	metrics, err := newMetrics(deps)
+func New(p *process.Process) (*Server, error) {
+	metrics, err := newMetrics(p)
 	if err != nil {
 		return nil, fmt.Errorf("register the worker's metrics: %w", err)
 	}
-	reconciler, err := newReconciler(deps)
+	reconciler, err := newReconciler(p)
 	if err != nil {
 		return nil, fmt.Errorf("register the reconciler's metrics: %w", err)
 	}
-	processor := snapshot.NewProcessor(deps.Store, tasks.NewPublisher(deps.Redis), deps.Clock, deps.Log)
-	if err := newParkedCollector(deps, processor); err != nil {
+	processor := snapshot.NewProcessor(p.Store, tasks.NewPublisher(p.Redis), p.Clock, p.Log)
+	if err := registerParkedCollector(p, processor); err != nil {
 		return nil, fmt.Errorf("register the metric of reports: %w", err)
 	}
 	mux := asynq.NewServeMux()
 	mux.Use(metrics.observe)
-	mux.Use(logged(deps.Log))
+	mux.Use(logged(p.Log))
 	mux.Handle(tasks.TypeReport, reportHandler(processor))
 	return &Server{
-		deps:       deps,
+		log:        p.Log,
 		mux:        mux,
 		processor:  processor,
-		sweeper:    snapshot.NewSweeper(deps.Store, tasks.NewEnqueuer(deps.Redis), deps.Clock, deps.Log),
+		sweeper:    snapshot.NewSweeper(p.Store, tasks.NewEnqueuer(p.Redis), p.Clock, p.Log),
 		reconciler: reconciler,
-		asynq: asynq.NewServerFromRedisClient(deps.Redis, asynq.Config{
-			Concurrency:              deps.Concurrency,
-			Queues:                   deps.Queues,
+		asynq: asynq.NewServerFromRedisClient(p.Redis, asynq.Config{
+			Concurrency:              p.Settings.Worker.Concurrency,
+			Queues:                   p.Settings.Worker.Queues,
 			TaskCheckInterval:        taskCheckInterval,
 			DelayedTaskCheckInterval: delayedCheckInterval,
 			RetryDelayFunc:           tasks.RetryDelay,
-			ShutdownTimeout:          deps.ShutdownTimeout,
-			Logger:                   &logger{log: deps.Log},
+			ShutdownTimeout:          p.Settings.Process.ShutdownTimeout,
+			Logger:                   &logger{log: p.Log},
 			LogLevel:                 asynq.WarnLevel,
 		}),
 	}, nil
@@ -114,7 +96,7 @@ func (s *Server) repeat(ctx context.Context, interval time.Duration, name string
 		case <-ticker.C:
 		}
 		if err := job(ctx); err != nil && ctx.Err() == nil {
-			s.deps.Log.Warn("a periodic job failed and will be tried again", "job", name, "error", err.Error())
+			s.log.Warn("a periodic job failed and will be tried again", "job", name, "error", err.Error())
 		}
 	}
 }

@@ -148,19 +148,7 @@ func Files(directory string) string {
 
 func (i *Instance) serve(options Options, listener net.Listener) error {
 	p := i.Process
-	service, err := service.NewService(service.ServiceDeps{
-		BaseURL:         string(p.Settings.HTTP.BaseURL),
-		Store:           p.Store,
-		Redis:           p.Redis,
-		Clock:           p.Clock,
-		Log:             p.Log,
-		Metrics:         p.Metrics,
-		Checks:          p.Checks(),
-		MemoryBudget:    int64(p.Settings.HTTP.MemoryBudget),
-		RequestTimeout:  p.Settings.HTTP.RequestTimeout,
-		ReportWait:      p.Settings.HTTP.ReportWait,
-		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,
-	})
+	service, err := service.New(p)
 	if err != nil {
 		return err
 	}
@@ -181,17 +169,7 @@ func (i *Instance) serve(options Options, listener net.Listener) error {
 
 // StartWorker serves the queues until ctx ends.
 func (i *Instance) StartWorker(ctx context.Context) error {
-	p := i.Process
-	w, err := worker.New(worker.Deps{
-		Store:           p.Store,
-		Redis:           p.Redis,
-		Clock:           p.Clock,
-		Log:             p.Log,
-		Metrics:         p.Metrics,
-		Queues:          p.Settings.Worker.Queues,
-		Concurrency:     p.Settings.Worker.Concurrency,
-		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,
-	})
+	w, err := worker.New(i.Process)
 	if err != nil {
 		return err
 	}
