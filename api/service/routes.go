@@ -10,6 +10,7 @@ import (
 	"attestry/api/pipelines"
 	"attestry/api/resource"
 	"attestry/api/server"
+	"attestry/api/snapshots"
 	"attestry/app"
 )
 
@@ -20,8 +21,11 @@ func Routes(base *resource.Base, store *app.Store) []server.Route {
 			Tenancy: store.Tenancy,
 		}),
 		environments.Routes(base, environments.Stores{
-			Allowlist: store.Allowlist, Environments: store.Environments, Events: store.Events, Flows: store.Flows, Generations: store.Generations,
-			Heads: store.Heads, Repos: store.Repos, Snapshots: store.Snapshots,
+			Allowlist: store.Allowlist, Environments: store.Environments, Generations: store.Generations, Heads: store.Heads,
+		}),
+		snapshots.Routes(base, snapshots.Stores{
+			Environments: store.Environments, Events: store.Events, Flows: store.Flows, Heads: store.Heads,
+			Repos: store.Repos, Snapshots: store.Snapshots,
 		}),
 		pipelines.Routes(base, pipelines.Stores{
 			Artifacts: store.Artifacts, Attestations: store.Attestations, Environments: store.Environments, Events: store.Events, Flows: store.Flows,

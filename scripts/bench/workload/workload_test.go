@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"attestry/api/environments"
+	"attestry/api/snapshots"
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/scripts/bench/baseline"
@@ -115,7 +115,7 @@ func TestSeededImagesAreShownWithTwoFlows(t *testing.T) {
 	}
 	var shown struct {
 		Index     int64
-		Artifacts []environments.SnapshotArtifact
+		Artifacts []snapshots.SnapshotArtifact
 	}
 	if err := json.Unmarshal([]byte(got.body), &shown); err != nil {
 		t.Fatal(err)

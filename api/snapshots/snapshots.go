@@ -1,4 +1,4 @@
-package environments
+package snapshots
 
 import (
 	"context"
