@@ -41,6 +41,7 @@ func ParseBootstrap(name string, data []byte) (evidence.Bootstrap, error) {
 		yamlReader: yamlReader{file: name},
 		lines:      map[string]int{},
 		secrets:    map[evidence.Secret]int{},
+		hooks:      map[evidence.Secret]int{},
 	}
 	declared := r.documents(file.Docs)
 	return declared, r.all()
@@ -73,6 +74,7 @@ type bootstrapReader struct {
 	yamlReader
 	lines   map[string]int          // where a user or an organization was declared
 	secrets map[evidence.Secret]int // where a key was declared
+	hooks   map[evidence.Secret]int // where the uid of a webhook was declared
 	users   map[string]bool
 }
 
@@ -185,7 +187,7 @@ func (r *bootstrapReader) secret(node ast.Node) evidence.Secret {
 }
 
 func (r *bootstrapReader) organization(node ast.Node) evidence.DeclaredOrganization {
-	fields := r.mapping(node, "name", "members", "beta", "public")
+	fields := r.mapping(node, "name", "members", "beta", "public", "webhooks")
 	if fields == nil {
 		return evidence.DeclaredOrganization{}
 	}
@@ -203,6 +205,9 @@ func (r *bootstrapReader) organization(node ast.Node) evidence.DeclaredOrganizat
 	}
 	if fields["public"] != nil {
 		org.Public = r.boolean(fields["public"])
+	}
+	for _, item := range r.sequence(fields["webhooks"]) {
+		org.Hooks = append(org.Hooks, r.hook(item))
 	}
 	return org
 }

@@ -27,6 +27,13 @@ organizations:
     members: {first-user: admin, 2nd: reader}
     beta: true
     public: false
+    webhooks:
+      - kind: sonar
+        uid: uid-of-the-sonar-hook
+        secret: secret of the sonar hook
+        flow_prefix: sonar.
+        flow_suffix: -ci
+      - {kind: launch-darkly, uid: 0123456789_abcdef-, secret: "*** another secret ***"}
   - name: open
     public: true
 `
@@ -47,7 +54,10 @@ func TestParseBootstrapReadsTheWholeForm(t *testing.T) {
 			{Name: "2nd"},
 		},
 		Organizations: []evidence.DeclaredOrganization{
-			{Name: "acme", Members: map[string]evidence.Role{"first-user": evidence.Admin, "2nd": evidence.Reader}, Beta: &yes},
+			{Name: "acme", Members: map[string]evidence.Role{"first-user": evidence.Admin, "2nd": evidence.Reader}, Beta: &yes, Hooks: []evidence.DeclaredHook{
+				{Kind: evidence.SonarHook, UID: "uid-of-the-sonar-hook", Secret: "secret of the sonar hook", FlowPrefix: "sonar.", FlowSuffix: "-ci"},
+				{Kind: evidence.LaunchDarklyHook, UID: "0123456789_abcdef-", Secret: "*** another secret ***"},
+			}},
 			{Name: "open", Members: map[string]evidence.Role{}, Public: true},
 		},
 	}
@@ -142,6 +152,48 @@ teams: []
 	}
 	if strings.Contains(err.Error(), "very-same") || strings.Contains(err.Error(), "a-secret") || strings.Contains(err.Error(), "too-short") {
 		t.Errorf("a key shows in:\n%s", err)
+	}
+}
+
+func TestParseBootstrapListsEveryFaultOfWebhooks(t *testing.T) {
+	text := `organizations:
+  - name: acme
+    webhooks:
+      - {}
+      - {kind: github, uid: too-short, secret: 1234567890123456789}
+      - {kind: sonar, uid: "uid/of-the-sonar-hook", secret: "secret-with-a\nnew-line"}
+      - {kind: sonar, uid: uid-of-a-webhook, secret: the-secret-of-all}
+      - {kind: launch-darkly, uid: uid-of-a-webhook, secret: the-secret-of-all, flow_prefix: x}
+      - {kind: sonar, uid: uid-of-webhook-2, secret: the-secret-of-all, flow_suffix: "a b"}
+      - the-secret-of-all
+      - {the-secret-of-all: sonar}
+`
+	_, err := config.ParseBootstrap("b.yaml", []byte(text))
+	var faults config.Faults
+	if !errors.As(err, &faults) {
+		t.Fatalf("got %v, want Faults", err)
+	}
+	want := []string{
+		"b.yaml:4: webhook lacks a kind", "b.yaml:4: webhook lacks a uid", "b.yaml:4: webhook lacks a secret",
+		"b.yaml:5: kind must be sonar or launch-darkly", "b.yaml:5: must have 16 to 128 bytes", "b.yaml:5: must be a text",
+		"b.yaml:6: uid must hold only letters", "b.yaml:6: must hold no control characters",
+		"b.yaml:8: uid is that of line 7", "b.yaml:8: flow_prefix and flow_suffix are those",
+		"b.yaml:9: must have at most 64 letters",
+		"b.yaml:10: must be a mapping",
+		"b.yaml:11: unknown key: there are", "b.yaml:11: webhook lacks a kind", "b.yaml:11: webhook lacks a uid", "b.yaml:11: webhook lacks a secret",
+	}
+	if len(faults) != len(want) {
+		t.Fatalf("%d faults for %d expected:\n%s", len(faults), len(want), err)
+	}
+	for i, start := range want {
+		if !strings.HasPrefix(faults[i], start) {
+			t.Errorf("got %q, want %q", faults[i], start)
+		}
+	}
+	for _, secret := range []string{"the-secret", "secret-with", "uid-of", "uid/of"} {
+		if strings.Contains(err.Error(), secret) {
+			t.Errorf("%s shows in:\n%s", secret, err)
+		}
 	}
 }
 

@@ -55,6 +55,8 @@ type Attestation struct {
 	TypeVersion int `json:"type_version,omitempty"`
 	// Control is the control that a decision decides, or the override of one.
 	Control string `json:"control,omitempty"`
+	// ControlVersion is the version that the control then had, 0 if it did not exist.
+	ControlVersion int `json:"control_version,omitempty"`
 	// Override is set when this overrides another attestation.
 	Override     *Override     `json:"override,omitempty"`
 	Evidence     *EvidenceFile `json:"evidence,omitempty"`

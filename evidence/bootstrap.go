@@ -32,6 +32,8 @@ type DeclaredOrganization struct {
 	// Public is false when the file does not say. Nothing but the file opens an
 	// organization, so taking the line away closes it.
 	Public bool
+	// Hooks are all inbound webhooks that the organization has: taking one away closes it.
+	Hooks []DeclaredHook
 }
 
 // MadeKey is a key that was made because a bootstrap file left it out. It is the

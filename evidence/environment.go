@@ -38,6 +38,9 @@ type Environment struct {
 	// Included holds the ids of the members of a logical environment, in the
 	// order they were given.
 	Included []string `json:"included,omitempty"`
+	// Policies are the names of the attached policies, in the order in which they were
+	// attached.
+	Policies []string `json:"policies,omitempty"`
 	// Active holds those of Included that are not archived, where it was asked for.
 	Active []string          `json:"-"`
 	Tags   map[string]string `json:"tags,omitempty"`
@@ -115,6 +118,39 @@ func UnitedState(states []*bool) *bool {
 	return new(true)
 }
 
+// MaxPolicies is how many policies an environment has at most: snapshots keep what each of
+// them says of each artifact.
+const MaxPolicies = 100
+
+// AttachPolicies attaches policies, by name, and reports whether one of them was not attached
+// before. More than MaxPolicies are Invalid.
+func (e *Environment) AttachPolicies(names []string) (changed bool, err error) {
+	policies := slices.Clone(e.Policies)
+	for _, name := range names {
+		if !slices.Contains(policies, name) {
+			policies = append(policies, name)
+		}
+	}
+	if len(policies) > MaxPolicies {
+		return false, NewError(Invalid, fmt.Sprintf("Environment '%s' can have at most %d policies", e.Name, MaxPolicies))
+	}
+	changed = len(policies) > len(e.Policies)
+	e.Policies = policies
+	return changed, nil
+}
+
+// DetachPolicies detaches policies, by name, and reports whether one of them was attached.
+func (e *Environment) DetachPolicies(names []string) (changed bool) {
+	before := len(e.Policies)
+	e.Policies = slices.DeleteFunc(slices.Clone(e.Policies), func(name string) bool { return slices.Contains(names, name) })
+	return len(e.Policies) < before
+}
+
+// sameSet reports whether two lists without repetition have the same elements.
+func sameSet(a, b []string) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(one string) bool { return !slices.Contains(b, one) })
+}
+
 // EnvironmentChange is a write to an environment; nil members were not sent.
 type EnvironmentChange struct {
 	Description       *string
@@ -122,6 +158,8 @@ type EnvironmentChange struct {
 	RequireProvenance *bool
 	// Included holds ids.
 	Included *[]string
+	// Policies holds names, each once.
+	Policies *[]string
 }
 
 // Apply changes what was sent and reports whether that changed anything.
@@ -139,8 +177,12 @@ func (e *Environment) Apply(change EnvironmentChange) bool {
 	if change.Included != nil {
 		e.Included = *change.Included
 	}
+	if change.Policies != nil && !sameSet(*change.Policies, e.Policies) {
+		e.Policies = *change.Policies
+	}
 	return before.Description != e.Description ||
 		before.IncludeScaling != e.IncludeScaling ||
 		before.RequireProvenance != e.RequireProvenance ||
-		!slices.Equal(before.Included, e.Included)
+		!slices.Equal(before.Included, e.Included) ||
+		!slices.Equal(before.Policies, e.Policies)
 }

@@ -16,6 +16,7 @@ const (
 	ArtifactAttestation         = "artifact_attestation_reported"
 	ArtifactStartedRunning      = "artifact_started_running"
 	ArtifactStoppedRunning      = "artifact_stopped_running"
+	ArtifactApproval            = "artifact_approval_reported"
 )
 
 // TrailEvent is something that happened to a trail. Events are kept as they were
@@ -37,7 +38,7 @@ type TrailEvent struct {
 }
 
 // TrailEventData is what only events of one type, or of a few, have: a *TrailBeginData,
-// *ArtifactReportData, *AttestationReportData or *ArtifactRunData.
+// *ArtifactReportData, *AttestationReportData, *ArtifactRunData or *ApprovalData.
 type TrailEventData interface{ ofTrailEvent() }
 
 // TrailBeginData belongs to TrailReported and TrailUpdated.
@@ -102,10 +103,23 @@ type ArtifactRunData struct {
 	Name      string `json:"template_reference_name"`
 }
 
+// ApprovalData belongs to ArtifactApproval.
+type ApprovalData struct {
+	Fingerprint string `json:"artifact_fingerprint"`
+	Approval    string `json:"approval_id"`
+	Number      int    `json:"approval_number"`
+	// Environment is the id of the environment that the release is for, "" for none.
+	Environment string `json:"environment_id,omitempty"`
+	State       string `json:"state"`
+	// Reviewer is who made the last review, "" while there is none.
+	Reviewer string `json:"reviewer,omitempty"`
+}
+
 func (*TrailBeginData) ofTrailEvent()        {}
 func (*ArtifactReportData) ofTrailEvent()    {}
 func (*AttestationReportData) ofTrailEvent() {}
 func (*ArtifactRunData) ofTrailEvent()       {}
+func (*ApprovalData) ofTrailEvent()          {}
 
 // UnmarshalJSON reads a stored event, whose type says of which type its data are. Data of
 // a type that is not known are left out.
@@ -138,6 +152,8 @@ func newTrailEventData(kind string) TrailEventData {
 		return new(AttestationReportData)
 	case ArtifactStartedRunning, ArtifactStoppedRunning:
 		return new(ArtifactRunData)
+	case ArtifactApproval:
+		return new(ApprovalData)
 	default:
 		return nil
 	}

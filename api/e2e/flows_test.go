@@ -580,9 +580,9 @@ func TestPublishedSchemasAgreeWithTheGrammars(t *testing.T) {
 		"environment-policy": {
 			good: []string{
 				`{"_schema":"https://kosli.com/schemas/policy/environment/v1"}`,
-				`{"_schema":"x/v1","artifacts":{"provenance":{"required":true,"exceptions":[{"if":"${{ artifact.name == 'x' }}"}]},"trail-compliance":{},"attestations":[{"type":"junit"},{"type":"*","name":"a","if":{"text":"true"}},{"type":"decision","for_control":"C1"},{"type":"junit","for_control":null}]}}`,
+				`{"_schema":"https://x/v1","artifacts":{"provenance":{"required":true,"exceptions":[{"if":"${{ artifact.name == 'x' }}"}]},"trail-compliance":{},"attestations":[{"type":"junit"},{"type":"*","name":"a","if":{"text":"true"}},{"type":"decision","for_control":"C1"},{"type":"junit","for_control":null}]}}`,
 			},
-			bad: []string{`{}`, `{"_schema":"x/v2"}`, `{"_schema":"x/v1","a":1}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"*"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"*","name":"*"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"junit","for_control":"C1"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"pull-request"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"junit","if":"true"}]}}`, `{"_schema":"x/v1","artifacts":{"attestations":[{"type":"junit","exceptions":[]}]}}`},
+			bad: []string{`{}`, `{"_schema":"https://x/v2"}`, `{"_schema":"https://x/v1","a":1}`, `{"_schema":"https://x/v1","artifacts":{"attestations":[{"type":"*"}]}}`, `{"_schema":"https://x/v1","artifacts":{"attestations":[{"type":"*","name":"*"}]}}`, `{"_schema":"https://x/v1","artifacts":{"attestations":[{"type":"junit","for_control":"C1"}]}}`, `{"_schema":"https://x/v1","artifacts":{"attestations":[{"type":"pull-request"}]}}`, `{"_schema":"https://x/v1","artifacts":{"attestations":[{"type":"junit","if":"true"}]}}`, `{"_schema":"https://x/v1","artifacts":{"attestations":[{"type":"junit","exceptions":[]}]}}`},
 		},
 	} {
 		t.Run(path, func(t *testing.T) {

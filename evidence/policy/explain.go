@@ -147,11 +147,15 @@ func (e *explanation) asked() string {
 // reasons lists what keeps an artifact from being compliant in its trail.
 func (e *explanation) reasons() string {
 	var reasons []string
-	if len(e.flow.Failing) > 0 {
-		reasons = append(reasons, "non-compliant: "+quote(e.flow.Failing))
+	shortfall := &e.flow.Shortfall
+	if len(shortfall.Failing) > 0 {
+		reasons = append(reasons, "non-compliant: "+quote(shortfall.Failing))
 	}
-	if len(e.flow.Missing) > 0 {
-		reasons = append(reasons, "missing: "+quote(e.flow.Missing))
+	if len(shortfall.Missing) > 0 {
+		reasons = append(reasons, "missing: "+quote(shortfall.Missing))
+	}
+	if shortfall.Others > 0 {
+		reasons = append(reasons, fmt.Sprintf("and %d more", shortfall.Others))
 	}
 	if len(reasons) == 0 {
 		return ""
@@ -162,11 +166,11 @@ func (e *explanation) reasons() string {
 func quote(names []string) string { return "'" + strings.Join(names, "', '") + "'" }
 
 func (e *explanation) mendTrail() string {
-	if e.flow.Status == evidence.Incomplete && len(e.flow.Missing) > 0 {
+	if e.flow.Status == evidence.Incomplete && len(e.flow.Shortfall.Missing) > 0 {
 		return "Record the missing attestations in the trail."
 	}
 	again := "ttest again what is non-compliant once it has been put right, or override it with a reason."
-	if len(e.flow.Missing) > 0 {
+	if len(e.flow.Shortfall.Missing) > 0 {
 		return "Record the missing attestations in the trail, and a" + again
 	}
 	return "A" + again
@@ -195,6 +199,9 @@ func (e *explanation) attest() string {
 }
 
 func (e *explanation) nonCompliant(found *Attestation) string {
+	if found == nil { // snapshots keep the first ones only
+		return fmt.Sprintf("%s the %s is non-compliant.", e.where(), e.asked())
+	}
 	if e.rule.ForControl != "" {
 		return e.decision(found)
 	}

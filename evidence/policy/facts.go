@@ -26,10 +26,29 @@ type Flow struct {
 	// Attestations are the latest of each name that count for the artifact: its own and
 	// those of the trail.
 	Attestations []evidence.Entry
-	// Failing are the names of those that are not compliant, and Missing the names of the
-	// attestations that the trail's template requires and that are not there. Only
-	// explanations read them.
-	Failing, Missing []string
+	// Shortfall is what keeps the artifact from being compliant in the trail. Only
+	// explanations read it.
+	Shortfall Shortfall
+}
+
+// maxShortfall is how many names a Shortfall has of each kind.
+const maxShortfall = 10
+
+// Shortfall names attestations that keep an artifact from being compliant in its trail.
+type Shortfall struct {
+	// Failing are not compliant.
+	Failing []string `json:"failing,omitempty"`
+	// Missing are required by the trail's template and not there.
+	Missing []string `json:"missing,omitempty"`
+	// Others is how many more there are.
+	Others int `json:"others,omitempty"`
+}
+
+// NewShortfall keeps the first names of each kind, so that snapshots stay small.
+func NewShortfall(failing, missing []string) Shortfall {
+	s := Shortfall{Failing: failing[:min(len(failing), maxShortfall)], Missing: missing[:min(len(missing), maxShortfall)]}
+	s.Others = len(failing) + len(missing) - len(s.Failing) - len(s.Missing)
+	return s
 }
 
 // Decision is a decision on a control.

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"attestry/evidence"
+	"attestry/evidence/control"
 	"attestry/evidence/expression"
 	"attestry/evidence/yamlfile"
 )
@@ -110,11 +111,11 @@ func (r *reader) attestations(node *yaml.Node, at string) []AttestationRule {
 func (r *reader) attestation(entry *yaml.Node, fields map[string]*yaml.Node, at string) AttestationRule {
 	rule := AttestationRule{
 		Type:            r.attestationType(entry, fields["type"], yamlfile.Member(at, "type")),
-		Name:            r.optionalText(fields["name"], yamlfile.Member(at, "name"), Any),
+		Name:            r.attestationName(fields["name"], yamlfile.Member(at, "name")),
 		MustBeCompliant: r.Bool(fields["must_be_compliant"], yamlfile.Member(at, "must_be_compliant"), true),
 	}
-	if control := fields["for_control"]; !yamlfile.Absent(r.Resolve(control, yamlfile.Member(at, "for_control"))) {
-		rule.ForControl = r.optionalText(control, yamlfile.Member(at, "for_control"), "")
+	if named := fields["for_control"]; !yamlfile.Absent(r.Resolve(named, yamlfile.Member(at, "for_control"))) {
+		rule.ForControl = r.boundedText(named, yamlfile.Member(at, "for_control"), control.MaxIdentifier)
 	}
 	if condition := fields["if"]; !yamlfile.Absent(r.Resolve(condition, yamlfile.Member(at, "if"))) {
 		rule.If = r.condition(condition, yamlfile.Member(at, "if"))
@@ -134,31 +135,35 @@ func (r *reader) attestationType(entry, node *yaml.Node, at string) string {
 	switch {
 	case !ok:
 	case utf8.RuneCountInString(strings.TrimPrefix(kind, evidence.CustomPrefix)) > evidence.MaxResourceName:
-		r.tooLong(node, at, kind)
+		r.tooLong(node, at, kind, evidence.MaxResourceName)
 	case !custom && !slices.Contains(types, kind):
 		r.Fault(node, at, "Input should be '"+strings.Join(types, "', '")+"' or match pattern '^custom:.*$'"+yamlfile.Shown(kind))
 	}
 	return kind
 }
 
-// optionalText reads a name, which is not empty if it is there.
-func (r *reader) optionalText(node *yaml.Node, at, absent string) string {
+func (r *reader) attestationName(node *yaml.Node, at string) string {
 	if node == nil {
-		return absent
+		return Any
 	}
+	return r.boundedText(node, at, evidence.MaxResourceName)
+}
+
+// boundedText reads a text of 1 to most characters.
+func (r *reader) boundedText(node *yaml.Node, at string, most int) string {
 	text, ok := r.Text(node, node, at)
 	switch {
 	case !ok:
 	case text == "":
 		r.Fault(node, at, "String should have at least 1 character"+yamlfile.Shown(text))
-	case utf8.RuneCountInString(text) > evidence.MaxResourceName:
-		r.tooLong(node, at, text)
+	case utf8.RuneCountInString(text) > most:
+		r.tooLong(node, at, text, most)
 	}
 	return text
 }
 
-func (r *reader) tooLong(node *yaml.Node, at, text string) {
-	r.Fault(node, at, fmt.Sprintf("String should have at most %d characters", evidence.MaxResourceName)+yamlfile.Shown(text))
+func (r *reader) tooLong(node *yaml.Node, at, text string, most int) {
+	r.Fault(node, at, fmt.Sprintf("String should have at most %d characters", most)+yamlfile.Shown(text))
 }
 
 // condition reads an expression: a text in ${{ }}, or a mapping with the text without it.

@@ -69,6 +69,9 @@ const (
 	AttestationRuleKind RuleKind = "attestation"
 )
 
+// TrailComplianceNumber is the number of the rule on the compliance of trails.
+const TrailComplianceNumber = 1
+
 // Rules is how many rules the policy has; see Rule.
 func (p *Policy) Rules() int { return 2 + len(p.Attestations) }
 

@@ -120,12 +120,12 @@ func parseFacts(t *testing.T, text string) policy.Facts {
 			case attested:
 				flow.Attestations = append(flow.Attestations, entry(name, kind))
 				if strings.HasSuffix(kind, "-") {
-					flow.Failing = append(flow.Failing, name)
+					flow.Shortfall.Failing = append(flow.Shortfall.Failing, name)
 				}
 			case tagged:
 				flow.Tags[key] = tag
 			default:
-				flow.Missing = append(flow.Missing, strings.TrimSuffix(word, "?"))
+				flow.Shortfall.Missing = append(flow.Shortfall.Missing, strings.TrimSuffix(word, "?"))
 			}
 		}
 		facts.Flows = append(facts.Flows, flow)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"attestry/evidence"
+	"attestry/evidence/policy"
 )
 
 // Artifact is a fingerprint running in a snapshot, with what was known of it and
@@ -17,8 +18,12 @@ type Artifact struct {
 	Pods      map[string]Pod `json:"pods,omitempty"`
 	// Context is that of the youngest instance.
 	Context *Context `json:"context,omitempty"`
-	// Compliant is nil where no policy judges (docs/semantics.md 9.4).
+	// Compliant is nil where no policy is applied (docs/semantics.md 9.4).
 	Compliant *bool `json:"compliant"`
+	// Decisions has one element per policy that the snapshot applied, in its order.
+	Decisions []Decision `json:"decisions,omitempty"`
+	// Allowed tells that the environment's allow list had it.
+	Allowed bool `json:"allowed,omitempty"`
 	// Since is the number of the snapshot with which it began to run, and StartedAt
 	// that one's timestamp; FirstAt is when it began to run here for the first time
 	// ever. All times are Unix seconds.
@@ -34,6 +39,8 @@ type Origin struct {
 	evidence.Origin
 	// Status is the artifact's state in its trail.
 	Status evidence.Status `json:"status"`
+	// Shortfall is what kept it from being compliant there, where policies were applied.
+	Shortfall *policy.Shortfall `json:"shortfall,omitempty"`
 	// Previous is what ran here before from the same flow under the same reference
 	// name, nil when nothing did.
 	Previous *Predecessor `json:"previous,omitempty"`

@@ -1,6 +1,10 @@
 package snapshot
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+	"slices"
+)
 
 // Annotation says how an artifact of a snapshot stands to the snapshot before
 // (docs/semantics.md 11.2).
@@ -113,10 +117,12 @@ func started(compliant *bool) Annotation {
 // counts as changed (docs/semantics.md 11.2).
 func changedVerdict(before, after Artifact) Annotation {
 	switch {
-	case sameVerdict(before.Compliant, after.Compliant) && sameProvenance(before.Origins, after.Origins):
+	case sameVerdict(before.Compliant, after.Compliant) && !sameProvenance(before.Origins, after.Origins):
+		return UpdatedProvenance
+	case sameVerdict(before.Compliant, after.Compliant) && sameDecisions(&before, &after):
 		return Unchanged
 	case sameVerdict(before.Compliant, after.Compliant):
-		return UpdatedProvenance
+		return Changed
 	case after.Compliant == nil:
 		return Changed
 	case *after.Compliant:
@@ -124,6 +130,33 @@ func changedVerdict(before, after Artifact) Annotation {
 	default:
 		return BecameNonCompliant
 	}
+}
+
+// sameDecisions reports whether two artifacts of the same provenance passed and failed the
+// same rules, and lack the same in their trails.
+func sameDecisions(a, b *Artifact) bool {
+	return slices.EqualFunc(a.Decisions, b.Decisions, func(a, b Decision) bool { return a.Rules == b.Rules }) &&
+		slices.EqualFunc(a.Origins, b.Origins, func(a, b Origin) bool { return reflect.DeepEqual(a.Shortfall, b.Shortfall) })
+}
+
+// WithOtherPolicies adds to changes that what runs on was evaluated by other policies, or
+// other versions of them, than before. Both lists are sorted by fingerprint, as is the result.
+func WithOtherPolicies(changes []Change, artifacts []Artifact) []Change {
+	var all []Change
+	for _, artifact := range artifacts {
+		for len(changes) > 0 && changes[0].Fingerprint < artifact.Fingerprint {
+			all, changes = append(all, changes[0]), changes[1:]
+		}
+		one := change(artifact, Changed, artifact.Instances())
+		if len(changes) > 0 && changes[0].Fingerprint == artifact.Fingerprint {
+			one, changes = changes[0], changes[1:]
+		}
+		if one.Type == Unchanged {
+			one.Type = Changed
+		}
+		all = append(all, one)
+	}
+	return append(all, changes...)
 }
 
 // artifact is what the change happened to, of those that run in its snapshot.

@@ -6,16 +6,20 @@ import (
 	"attestry/evidence"
 )
 
-// Known is what is known of a fingerprint when it is judged.
+// Known is what is known of a fingerprint when a report is evaluated.
 type Known struct {
 	// Origins are its newest records, one of each flow, with its state there.
 	Origins []Origin
+	// Decisions are those of the applied policies; Compliant and Allowed follow from them.
+	Decisions []Decision
+	Compliant *bool
+	Allowed   bool
 	// FirstAt is when it first ran in the environment, in Unix seconds; 0 when it
 	// never did.
 	FirstAt float64
 }
 
-// Basis is what a report is judged on.
+// Basis is what a report is evaluated by.
 type Basis struct {
 	// Before is what runs by the last snapshot, by fingerprint.
 	Before map[string]Artifact
@@ -27,9 +31,8 @@ type Basis struct {
 	Known map[string]Known
 }
 
-// Evaluate judges what a report names, which must have its fingerprints resolved.
-// It is the one place where an artifact gets its verdict. The artifacts are sorted
-// by fingerprint.
+// Evaluate makes the artifacts of a snapshot of what a report names, which must have its
+// fingerprints resolved. The artifacts are sorted by fingerprint.
 func Evaluate(images []Reported, basis *Basis) []Artifact {
 	artifacts := make([]Artifact, 0, len(images))
 	for _, image := range images {
@@ -48,11 +51,13 @@ func Evaluate(images []Reported, basis *Basis) []Artifact {
 		if before, runs := basis.Before[image.Fingerprint]; runs {
 			artifact.Since, artifact.StartedAt, artifact.FirstAt = before.Since, before.StartedAt, before.FirstAt
 			artifact.Origins = before.Origins
+			artifact.Decisions, artifact.Compliant, artifact.Allowed = before.Decisions, before.Compliant, before.Allowed
 		} else if known.FirstAt > 0 {
 			artifact.FirstAt = known.FirstAt
 		}
 		if looked {
 			artifact.Origins = bounded(known.Origins)
+			artifact.Decisions, artifact.Compliant, artifact.Allowed = known.Decisions, known.Compliant, known.Allowed
 		}
 		artifacts = append(artifacts, artifact)
 	}

@@ -1,6 +1,10 @@
 package snapshot
 
-import "slices"
+import (
+	"slices"
+
+	"attestry/evidence/policy"
+)
 
 // Head is the hot part of an environment: where its snapshots and reports stand.
 // It follows the snapshots, which are the truth; whoever finds it behind them
@@ -17,6 +21,8 @@ type Head struct {
 	// State is the verdict on all that runs, nil when it is unknown.
 	State  *bool `json:"state"`
 	Events int64 `json:"events"`
+	// Policies are those that the last snapshot applied.
+	Policies []policy.Reference `json:"policies,omitempty"`
 	// SnapshotToken is the generation that the last snapshot was judged under.
 	SnapshotToken string `json:"snapshot_token"`
 
@@ -129,6 +135,7 @@ func (h *Head) Advance(s *Snapshot) {
 	h.Root = s.Root
 	h.Counts = s.Counts
 	h.State = s.State
+	h.Policies = s.Policies
 	h.Events = s.EventsBefore + s.Events
 	h.Digest = s.Digest
 	h.Token, h.SnapshotToken = s.Token, s.Token

@@ -176,6 +176,18 @@ func (r *Report) Fingerprints() []Reported {
 	return grouped
 }
 
+// Repeat returns what runs by a snapshot as if it had been reported again.
+func Repeat(artifacts []Artifact) []Reported {
+	images := make([]Reported, 0, len(artifacts))
+	for _, artifact := range artifacts {
+		images = append(images, Reported{
+			Fingerprint: artifact.Fingerprint, Name: artifact.Name, names: artifact.Names,
+			CreatedAt: artifact.CreatedAt, Pods: artifact.Pods, Context: artifact.Context,
+		})
+	}
+	return images
+}
+
 // united makes one artifact of the names of an image.
 func united(names []Reported) Reported {
 	if len(names) == 1 {

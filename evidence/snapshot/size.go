@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"slices"
 
 	"attestry/evidence"
 )
@@ -31,6 +32,8 @@ const (
 	ownerFrame    = 128
 	contextFrame  = 128
 	originFrame   = 512
+	decisionFrame = 64
+	reasonFrame   = 192
 )
 
 // CheckSize reports whether the report can be kept, or returns a TooLarge error.
@@ -71,6 +74,9 @@ func (a *Artifact) size() int {
 	for i := range a.Origins {
 		size += a.Origins[i].size()
 	}
+	for i := range a.Decisions {
+		size += a.Decisions[i].size()
+	}
 	return size
 }
 
@@ -78,6 +84,11 @@ func (o *Origin) size() int {
 	size := OriginSize(&o.Origin)
 	if previous := o.Previous; previous != nil {
 		size += OriginSize(&previous.Origin) + textSize(previous.Fingerprint) + textSize(previous.Name)
+	}
+	if shortfall := o.Shortfall; shortfall != nil {
+		for _, name := range slices.Concat(shortfall.Failing, shortfall.Missing) {
+			size += textSize(name)
+		}
 	}
 	return size
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"attestry/evidence"
+	"attestry/evidence/policy"
 )
 
 // Snapshot is what ran in an environment from Timestamp until the next one. It
@@ -19,9 +20,11 @@ type Snapshot struct {
 	Root        string                   `json:"root"`
 	Counts      Counts                   `json:"counts"`
 	// State is the verdict on all that runs, nil when it is unknown.
-	State       *bool    `json:"state"`
-	Changes     []Change `json:"changes,omitempty"`
-	ChangesRoot string   `json:"changes_root,omitempty"`
+	State *bool `json:"state"`
+	// Policies are those that were applied.
+	Policies    []policy.Reference `json:"policies,omitempty"`
+	Changes     []Change           `json:"changes,omitempty"`
+	ChangesRoot string             `json:"changes_root,omitempty"`
 	// EventsBefore is how many events the environment had before this
 	// snapshot's own; so their ordinals follow from the snapshot.
 	EventsBefore int64 `json:"events_before"`
@@ -49,6 +52,16 @@ type Snapshot struct {
 // Compliant is the verdict where a plain bool is wanted: unknown gives false
 // (docs/semantics.md 9.4).
 func (s *Snapshot) Compliant() bool { return s.State != nil && *s.State }
+
+// Sum sets the verdict on what runs. Where policies are applied and nothing runs, it is
+// compliant (docs/semantics.md 9.4).
+func (s *Snapshot) Sum(artifacts []Artifact) {
+	s.Counts = Count(artifacts)
+	s.State = s.Counts.State()
+	if len(artifacts) == 0 && len(s.Policies) > 0 {
+		s.State = new(true)
+	}
+}
 
 // MaxInlineChanges is how many changes a snapshot holds itself. More hang on
 // ChangesRoot, so that the document stays small.

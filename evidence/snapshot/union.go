@@ -18,6 +18,7 @@ func Union(members [][]Artifact) []Artifact {
 			known := united[artifacts[i].Fingerprint]
 			if known == nil {
 				first := artifacts[i]
+				first.Decisions = nil // policies are attached to physical environments
 				united[first.Fingerprint] = &first
 				continue
 			}

@@ -40,6 +40,20 @@ func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence
 		})
 }
 
+// Of returns which of fingerprints are permitted in an environment: one command per MaxMany.
+func (a *Allowlist) Of(ctx context.Context, environment string, fingerprints []string) (map[string]evidence.Allowance, error) {
+	ids := make([]string, 0, len(fingerprints))
+	for _, fingerprint := range fingerprints {
+		ids = append(ids, allowanceID(environment, fingerprint))
+	}
+	found, err := a.collection.GetMany(ctx, ids)
+	permitted := make(map[string]evidence.Allowance, len(found))
+	for _, one := range found {
+		permitted[one.Fingerprint] = one
+	}
+	return permitted, err
+}
+
 // List reads everything that an organization permits, newest first.
 func (a *Allowlist) List(org string) *storage.Batches[evidence.Allowance] {
 	return storage.QueryBatches(a.collection, storage.Query{Index: "time", Equal: []any{org}, Descending: true, Limit: storage.Unlimited})

@@ -210,6 +210,23 @@ func (e *Environments) Join(ctx context.Context, id, member string, at float64) 
 	})
 }
 
+// AttachPolicies attaches policies, by name, to an environment; at is the time in Unix
+// seconds. Attaching again changes nothing. ErrArchived tells that the environment was
+// archived meanwhile; more than evidence.MaxPolicies are Invalid.
+func (e *Environments) AttachPolicies(ctx context.Context, id string, names []string, at float64) error {
+	return e.modify(ctx, id, at, func(stored *evidence.Environment) (bool, error) {
+		return stored.AttachPolicies(names)
+	})
+}
+
+// DetachPolicies detaches policies, by name, from an environment; at is the time in Unix
+// seconds. ErrArchived tells that the environment was archived meanwhile.
+func (e *Environments) DetachPolicies(ctx context.Context, id string, names []string, at float64) error {
+	return e.modify(ctx, id, at, func(stored *evidence.Environment) (bool, error) {
+		return stored.DetachPolicies(names), nil
+	})
+}
+
 // modify changes an environment that is not archived. change reports whether it did.
 func (e *Environments) modify(ctx context.Context, id string, at float64, change func(*evidence.Environment) (bool, error)) error {
 	_, err := e.collection.Update(ctx, id, func(stored *evidence.Environment) error {

@@ -49,6 +49,9 @@ type WaitingReport struct {
 	ReportedBy  string                   `json:"reported_by"`
 	Type        evidence.EnvironmentType `json:"type"`
 	Digest      string                   `json:"digest"`
+	// Repeat stands for a report of what runs by the last snapshot: it has no content. The
+	// policies of the environment have changed.
+	Repeat bool `json:"repeat,omitempty"`
 	// Content is the compressed canonical report, or Object the key where it is.
 	Content []byte `json:"content,omitempty"`
 	Object  string `json:"object,omitempty"`

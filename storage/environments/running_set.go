@@ -99,6 +99,33 @@ func (r *RunningSet) OfRepo(ctx context.Context, repo string) ([]Running, error)
 	return storage.FindAll(ctx, r.collection, storage.Query{Index: "repo", Equal: []any{repo}, Limit: storage.Unlimited})
 }
 
+// In returns what runs, or is about to, in environments of these ids, in no certain order and
+// without what entries hold of repositories: one command for MaxMany environments, and one
+// more for each MaxMany entries.
+func (r *RunningSet) In(ctx context.Context, environments []string) ([]Running, error) {
+	seen := map[Running]bool{}
+	var running []Running
+	for some := range slices.Chunk(environments, storage.MaxMany) {
+		query := storage.Query{Index: "exit", Equal: []any{storage.OneOrSet(some)}, Limit: storage.MaxMany}
+		err := storage.ForEachPage(ctx, r.collection, query, func(entries []storage.Record) error {
+			for _, entry := range entries {
+				var one Running
+				one.Environment, _ = entry.Fields["environment"].(string)
+				one.Fingerprint, _ = entry.Fields["artifact"].(string)
+				one.Since, _ = entry.Fields["since"].(int64)
+				if !seen[one] {
+					seen[one], running = true, append(running, one)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return running, nil
+}
+
 // Any reports whether one of the fingerprints runs, or is about to, in an
 // organization.
 func (r *RunningSet) Any(ctx context.Context, org string, fingerprints []string) (bool, error) {

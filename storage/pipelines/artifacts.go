@@ -178,6 +178,45 @@ func (a *Artifacts) NewestTime(ctx context.Context, org, flow string) (float64, 
 	return storage.NewestTime(ctx, a.Collection, storage.Query{Index: "flow", Equal: []any{org, flow}}, "created")
 }
 
+// maxBuilds is how many records are looked through for what is known of MaxMany commits.
+const maxBuilds = 10 * storage.MaxMany
+
+// Builds returns the newest record that was built from each of the commits, by their SHAs;
+// those that nothing was built from are left out. For MaxMany commits it takes one command,
+// one more for each MaxMany records, of which it looks at the newest maxBuilds, and one to
+// read the records.
+func (a *Artifacts) Builds(ctx context.Context, org string, commits []string) (map[string]evidence.ArtifactRecord, error) {
+	builds := map[string]evidence.ArtifactRecord{}
+	for some := range slices.Chunk(storage.Distinct(commits), storage.MaxMany) {
+		entries, err := storage.FindAllFields(ctx, a.Collection, storage.Query{
+			Index: "commit", Equal: []any{org, storage.OneOrSet(some)}, Descending: true, Limit: maxBuilds,
+		})
+		if err != nil {
+			return nil, err
+		}
+		records, err := a.GetMany(ctx, newestOfCommits(entries))
+		if err != nil {
+			return nil, err
+		}
+		for _, record := range records {
+			builds[record.CommitSHA] = record
+		}
+	}
+	return builds, nil
+}
+
+// newestOfCommits returns the ids of the first entry of each commit.
+func newestOfCommits(entries []storage.Record) []string {
+	seen := map[any]bool{}
+	var ids []string
+	for _, entry := range entries {
+		if commit := entry.Fields["commit"]; !seen[commit] {
+			seen[commit], ids = true, append(ids, entry.ID)
+		}
+	}
+	return ids
+}
+
 // commitDigits is the length of a whole commit SHA, minDigits the least that may be
 // looked for instead.
 const (

@@ -222,3 +222,25 @@ func TestTrailsWithAFingerprintComeLastReportedFirst(t *testing.T) {
 		t.Errorf("got %v, %v", keys, err)
 	}
 }
+
+func TestBuildsOfCommitsAreTheNewestRecords(t *testing.T) {
+	store, docs, _ := apptest.NewStore(t)
+	first, second, unbuilt := apptest.Sha("a", 40), apptest.Sha("b", 40), apptest.Sha("c", 40)
+	old := apptest.ArtifactRecord("f1", "t", apptest.Sha("1", 64), first, 1)
+	newer := apptest.ArtifactRecord("f2", "t", apptest.Sha("2", 64), first, 3)
+	other := apptest.ArtifactRecord("f1", "t", apptest.Sha("3", 64), second, 2)
+	foreign := apptest.ArtifactRecord("f1", "t", apptest.Sha("4", 64), unbuilt, 4)
+	foreign.Org = "other"
+	apptest.PutArtifacts(t, store, old, newer, other, foreign)
+	docs.Commands.Store(0)
+	builds, err := store.Artifacts.Builds(t.Context(), "org", []string{first, second, unbuilt, first})
+	if err != nil || len(builds) != 2 || builds[first].ID != newer.ID || builds[second].ID != other.ID {
+		t.Errorf("got %v, %v", builds, err)
+	}
+	if n := docs.Commands.Load(); n != 2 {
+		t.Errorf("it took %d commands, want 2", n)
+	}
+	if builds, err := store.Artifacts.Builds(t.Context(), "org", nil); err != nil || len(builds) != 0 {
+		t.Errorf("of no commits: %v, %v", builds, err)
+	}
+}

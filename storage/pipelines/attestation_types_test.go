@@ -1,7 +1,6 @@
 package pipelines_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,40 +21,18 @@ import (
 	"attestry/storage/sqlite/sqlitetest"
 )
 
-var errCrash = errors.New("crashed")
-
-// crashing fails the writes to a collection while it is told to.
-type crashing struct {
-	storage.Documents
-	collection string
-}
-
-func (c *crashing) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	if schema.Name == c.collection {
-		return errCrash
-	}
-	return c.Documents.Insert(ctx, schema, record)
-}
-
-func (c *crashing) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	if schema.Name == c.collection {
-		return errCrash
-	}
-	return c.Documents.Replace(ctx, schema, record, revision)
-}
-
-func newTypes(t *testing.T) (*pipelines.AttestationTypes, *storage.CountingDocuments, *crashing) {
+func newTypes(t *testing.T) (*pipelines.AttestationTypes, *storage.CountingDocuments, *apptest.FailingCollection) {
 	t.Helper()
 	db := sqlitetest.Open(t, filepath.Join(t.TempDir(), "types.db"), app.Schemas())
 	objects, err := filesystem.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	crash := &crashing{Documents: db}
-	counting := storage.NewCountingDocuments(crash)
+	failing := &apptest.FailingCollection{Documents: db}
+	counting := storage.NewCountingDocuments(failing)
 	store := app.NewStore(counting, objects, time.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Tenancy.Close)
-	return store.AttestationTypes, counting, crash
+	return store.AttestationTypes, counting, failing
 }
 
 func typeVersion(org, name, rule string, at float64) evidence.AttestationTypeVersion {
@@ -133,15 +110,15 @@ func TestListOfAttestationTypesTakesAConstantNumberOfCommands(t *testing.T) {
 }
 
 func TestVersionWhoseTypeWasNotToldIsPassedOver(t *testing.T) {
-	types, _, crash := newTypes(t)
-	crash.collection = "attestation_types"
-	if _, err := types.Put(t.Context(), typeVersion("o", "n", "true", 1)); !errors.Is(err, errCrash) {
+	types, _, failing := newTypes(t)
+	failing.Name = "attestation_types"
+	if _, err := types.Put(t.Context(), typeVersion("o", "n", "true", 1)); !errors.Is(err, apptest.ErrWrite) {
 		t.Fatalf("got %v", err)
 	}
 	if _, err := types.Get(t.Context(), "o", "n"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("an unfinished type is found: %v", err)
 	}
-	crash.collection = ""
+	failing.Name = ""
 	if number, err := types.Put(t.Context(), typeVersion("o", "n", "false", 2)); err != nil || number != 2 {
 		t.Fatalf("got %d %v", number, err)
 	}
@@ -155,10 +132,10 @@ func TestVersionWhoseTypeWasNotToldIsPassedOver(t *testing.T) {
 }
 
 func TestVersionBehindTheHeadDoesNotShow(t *testing.T) {
-	types, _, crash := newTypes(t)
+	types, _, failing := newTypes(t)
 	putTypes(t, types, typeVersion("o", "n", "true", 1))
-	crash.collection = "attestation_types"
-	if _, err := types.Put(t.Context(), typeVersion("o", "n", "false", 2)); !errors.Is(err, errCrash) {
+	failing.Name = "attestation_types"
+	if _, err := types.Put(t.Context(), typeVersion("o", "n", "false", 2)); !errors.Is(err, apptest.ErrWrite) {
 		t.Fatalf("got %v", err)
 	}
 	found, err := types.Get(t.Context(), "o", "n")

@@ -77,3 +77,103 @@ func decisionSubject(of evidence.Subject) string {
 		return of.Trail + "/" + of.Name + "@" + of.Commit
 	}
 }
+
+// ArtifactSubjects are the subjects that decisions about an artifact may have: itself, and its
+// trails as origins tell them, by name and commit too.
+func ArtifactSubjects(fingerprint string, origins []evidence.Origin) []string {
+	subjects := []string{fingerprint}
+	for i := range origins {
+		trail, slot := origins[i].TrailKey(), origins[i].Slot
+		subjects = append(subjects,
+			decisionSubject(evidence.Subject{Trail: trail}),
+			decisionSubject(evidence.Subject{Trail: trail, Name: slot}))
+		if origins[i].CommitSHA != "" {
+			subjects = append(subjects, decisionSubject(evidence.Subject{Trail: trail, Name: slot, Commit: origins[i].CommitSHA}))
+		}
+	}
+	return subjects
+}
+
+// DecisionKey names a control and a subject of ArtifactSubjects.
+type DecisionKey struct {
+	Control, Subject string
+}
+
+// Latest returns the latest decisions on controls about subjects, as far as there are any:
+// one command per MaxMany pairs of the two.
+func (d *Decisions) Latest(ctx context.Context, org string, controls, subjects []string) (map[DecisionKey]Decision, error) {
+	var ids []string
+	for _, control := range controls {
+		for _, subject := range subjects {
+			ids = append(ids, decisionID(org, control, subject))
+		}
+	}
+	found, err := d.collection.GetMany(ctx, ids)
+	latest := make(map[DecisionKey]Decision, len(found))
+	for _, decision := range found {
+		latest[DecisionKey{Control: decision.Control, Subject: decision.Subject}] = decision
+	}
+	return latest, err
+}
+
+// DecisionQuery asks for decisions on a control. What is nil does not narrow.
+type DecisionQuery struct {
+	Org, Control string
+	Compliant    *bool
+	// Flows are ids; an empty set that is not nil matches nothing.
+	Flows []string
+	// From and To are Unix seconds, both inclusive.
+	From, To   *float64
+	Descending bool
+}
+
+func (q *DecisionQuery) query() storage.Query {
+	query := storage.Query{Index: "control", Equal: []any{q.Org, q.Control}, Descending: q.Descending}
+	if q.From != nil {
+		query.From = &storage.Bound{Value: *q.From}
+	}
+	if q.To != nil {
+		query.To = &storage.Bound{Value: *q.To}
+	}
+	if q.Compliant != nil {
+		query.Where = append(query.Where, storage.Condition{Field: "compliant", Operator: storage.Equals, Value: *q.Compliant})
+	}
+	if q.Flows != nil {
+		query.Where = append(query.Where, storage.Condition{Field: "flow", Operator: storage.OneOf, Value: storage.TextSet(q.Flows)})
+	}
+	return query
+}
+
+// Decisions returns a page of the decisions on a control by time, and how many there are, at
+// most MaxCount: two commands. If a verdict or flows are asked for, the fields of all decisions
+// of the time are read for it, with one command per MaxMany.
+func (a *Attestations) Decisions(ctx context.Context, q DecisionQuery, offset, limit int) ([]evidence.Attestation, int64, error) {
+	if q.Flows != nil && len(q.Flows) == 0 {
+		return nil, 0, nil
+	}
+	query := q.query()
+	total, err := a.countDecisions(ctx, query)
+	if err != nil || int64(offset) >= total {
+		return nil, total, err
+	}
+	query.Offset, query.Limit = offset, limit
+	found, err := storage.FindAll(ctx, a.Collection, query)
+	return found, total, err
+}
+
+// countDecisions counts one by one where no index alone answers it.
+func (a *Attestations) countDecisions(ctx context.Context, query storage.Query) (int64, error) {
+	if len(query.Where) == 0 {
+		return a.Collection.Count(ctx, query)
+	}
+	query.Limit = storage.MaxMany
+	for total := int64(0); total < storage.MaxCount; {
+		found, next, err := a.Collection.FindFields(ctx, query)
+		total += int64(len(found))
+		if err != nil || next == "" {
+			return total, err
+		}
+		query.After = next
+	}
+	return storage.MaxCount, nil
+}

@@ -12,8 +12,8 @@ import (
 )
 
 // ApplyBootstrap makes what is declared and not yet there, and sets what is there
-// to what is declared: e-mails, roles, switches, descriptions and expiries of
-// keys. What is no longer declared stays. It can be repeated, and several processes
+// to what is declared: e-mails, roles, switches, inbound webhooks, descriptions and expiries
+// of keys. What is no longer declared stays, except for the webhooks of an organization. It can be repeated, and several processes
 // may do it at once. A declaration with a fault changes nothing; all faults are told
 // at once.
 //
@@ -77,6 +77,9 @@ func (t *Tenancy) applyOrganization(ctx context.Context, declared evidence.Decla
 		return err
 	}
 	if err := t.setSwitches(ctx, org, declared); err != nil {
+		return err
+	}
+	if err := t.setHooks(ctx, org, declared.Hooks); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(declared.Members)) {

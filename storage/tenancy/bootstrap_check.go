@@ -15,6 +15,8 @@ var (
 	errDeclaredTwice = errors.New("the name is declared twice; a user's organization has the user's name")
 	errKeyTwice      = errors.New("the key is given twice")
 	errKeyTaken      = errors.New("the same key belongs to somebody else already")
+	errHookTwice     = errors.New("the uid of a webhook is given twice")
+	errHookTaken     = errors.New("the uid of a webhook belongs to another organization already")
 )
 
 // bootstrapCheck collects all reasons for which a declaration cannot be applied. It
@@ -23,13 +25,14 @@ type bootstrapCheck struct {
 	tenancy *Tenancy
 	names   map[string]bool
 	secrets map[evidence.Secret]bool
+	hooks   map[string]bool // by the hash of the uid
 	faults  []error
 }
 
 // checkBootstrap returns every fault of a declaration at once, or the error of the
 // database.
 func (t *Tenancy) checkBootstrap(ctx context.Context, declared evidence.Bootstrap) error {
-	check := &bootstrapCheck{tenancy: t, names: map[string]bool{}, secrets: map[evidence.Secret]bool{}}
+	check := &bootstrapCheck{tenancy: t, names: map[string]bool{}, secrets: map[evidence.Secret]bool{}, hooks: map[string]bool{}}
 	users := map[string]bool{}
 	for _, user := range declared.Users {
 		users[user.Name] = true
@@ -80,6 +83,15 @@ func (c *bootstrapCheck) organization(ctx context.Context, declared evidence.Dec
 	for _, member := range slices.Sorted(maps.Keys(declared.Members)) {
 		if !users[member] {
 			c.fault("organization", declared.Name, undeclaredMember(member))
+		}
+	}
+	for _, hook := range declared.Hooks {
+		fault, err := c.hook(ctx, declared.Name, hook.UID)
+		if err != nil {
+			return err
+		}
+		if fault != nil {
+			c.fault("organization", declared.Name, fault)
 		}
 	}
 	return nil

@@ -53,6 +53,20 @@ func (t *Tenancy) ensureOrganization(ctx context.Context, name string, kind evid
 	return org, otherKind(org, kind)
 }
 
+// SetBeta enables or disables the experimental features of an organization, by its name,
+// or returns ErrNotFound.
+func (t *Tenancy) SetBeta(ctx context.Context, name string, enabled bool) error {
+	defer t.accesses.Clear()
+	now := evidence.Seconds(t.clock())
+	_, err := t.organizations.Update(ctx, name, func(org *evidence.Organization) error {
+		if org.Beta != enabled {
+			org.Beta, org.LastModifiedAt = enabled, now
+		}
+		return nil
+	})
+	return err
+}
+
 // setSwitches sets what an organization's declaration says of beta and public.
 func (t *Tenancy) setSwitches(ctx context.Context, org evidence.Organization, declared evidence.DeclaredOrganization) error {
 	beta := org.Beta

@@ -19,14 +19,15 @@ const (
 	tenancyCacheSize = 10_000
 )
 
-// Tenancy keeps who there is and who may do what: users, organizations, members
-// and keys. It is safe for concurrent use.
+// Tenancy keeps who there is and who may do what: users, organizations, members,
+// keys and inbound webhooks. It is safe for concurrent use.
 type Tenancy struct {
 	clock         evidence.Clock
 	users         *storage.Collection[evidence.User]
 	organizations *storage.Collection[evidence.Organization]
 	members       *storage.Collection[evidence.Membership]
 	keys          *storage.Collection[evidence.Key]
+	hooks         *storage.Collection[hook]
 	knownKeys     *cache.TTL[*knownKey]
 	accesses      *cache.TTL[evidence.OrgAccess]
 	uses          *keyUses
@@ -42,6 +43,7 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 		organizations: storage.NewCollection(docs, organizationSchema, organizationID, organizationFields),
 		members:       storage.NewCollection(docs, memberSchema, memberID, nil),
 		keys:          keys,
+		hooks:         storage.NewCollection(docs, hookSchema, hookID, hookFields),
 		knownKeys:     cache.NewTTL[*knownKey](tenancyCacheAge, tenancyCacheSize),
 		accesses:      cache.NewTTL[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
 		uses:          newKeyUses(keys, log),
@@ -50,7 +52,7 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 
 // Schemas declares the collections that Tenancy uses.
 func Schemas() []*storage.Schema {
-	return []*storage.Schema{userSchema, organizationSchema, memberSchema, keySchema}
+	return []*storage.Schema{userSchema, organizationSchema, memberSchema, keySchema, hookSchema}
 }
 
 // Close waits until the last uses of keys are written. The Tenancy goes on

@@ -11,6 +11,7 @@ import (
 
 	"attestry/app/apptest"
 	"attestry/evidence"
+	"attestry/storage"
 	"attestry/storage/tenancy"
 )
 
@@ -187,6 +188,50 @@ func TestAccessGivesTheRoleOfTheMembership(t *testing.T) {
 		access, err := store.Access(t.Context(), c.who, c.org)
 		if err != nil || access.Role != c.want || access.OrgName != c.org || access.OrgID == "" {
 			t.Errorf("%s in %s: got %+v, %v, want %v", c.who.Name, c.org, access, err, c.want)
+		}
+	}
+}
+
+func TestBetaActsAtOnceHereAndSoonElsewhere(t *testing.T) {
+	here, docs, hands := newTenancy(t)
+	elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(elsewhere.Close)
+	anna := authenticate(t, here, annasKey)
+	wantBeta := func(store *tenancy.Tenancy, want bool) {
+		t.Helper()
+		if access, err := store.Access(t.Context(), anna, "acme"); err != nil || access.Beta != want {
+			t.Errorf("got %+v, %v, want beta %t", access, err, want)
+		}
+	}
+	wantBeta(here, false)
+	wantBeta(elsewhere, false)
+	for _, enabled := range []bool{true, true, false} {
+		if err := here.SetBeta(t.Context(), "acme", enabled); err != nil {
+			t.Fatal(err)
+		}
+		wantBeta(here, enabled)
+		hands.Advance(10 * time.Second)
+		wantBeta(elsewhere, enabled)
+	}
+	if err := here.SetBeta(t.Context(), "no-such-org", true); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("an unknown organization gives %v", err)
+	}
+}
+
+func TestBetaMovesTheTimeOfModificationIfItChanges(t *testing.T) {
+	store, _, hands := newTenancy(t)
+	created, err := store.Organization(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, enabled := range []bool{false, true} {
+		hands.Advance(time.Second)
+		if err := store.SetBeta(t.Context(), "acme", enabled); err != nil {
+			t.Fatal(err)
+		}
+		got, err := store.Organization(t.Context(), "acme")
+		if err != nil || got.Beta != enabled || (got.LastModifiedAt > created.LastModifiedAt) != enabled || got.CreatedAt != created.CreatedAt {
+			t.Errorf("beta %t: got %+v, %v; it was %+v", enabled, got, err, created)
 		}
 	}
 }

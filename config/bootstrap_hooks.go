@@ -1,0 +1,89 @@
+package config
+
+import (
+	"regexp"
+	"unicode"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"attestry/evidence"
+)
+
+var (
+	// A uid is a segment of an address, and needs no escapes.
+	hookUID = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
+	// A part of the name of a flow.
+	flowNamePart = regexp.MustCompile(`^[a-zA-Z0-9._~-]*$`)
+)
+
+// hook reads an inbound webhook.
+func (r *bootstrapReader) hook(node ast.Node) evidence.DeclaredHook {
+	fields := r.mapping(node, "kind", "uid", "secret", "flow_prefix", "flow_suffix")
+	if fields == nil {
+		return evidence.DeclaredHook{}
+	}
+	for _, name := range []string{"kind", "uid", "secret"} {
+		if fields[name] == nil {
+			r.fault(node, "webhook lacks a %s", name)
+		}
+	}
+	hook := evidence.DeclaredHook{
+		Kind: r.hookKind(fields["kind"]), UID: r.hookUID(fields["uid"]), Secret: r.hookSecret(fields["secret"]),
+		FlowPrefix: r.flowNamePart(fields["flow_prefix"]), FlowSuffix: r.flowNamePart(fields["flow_suffix"]),
+	}
+	if hook.Kind == evidence.LaunchDarklyHook && (fields["flow_prefix"] != nil || fields["flow_suffix"] != nil) {
+		r.fault(node, "flow_prefix and flow_suffix are those of webhooks of the kind sonar")
+	}
+	return hook
+}
+
+func (r *bootstrapReader) hookKind(node ast.Node) evidence.HookKind {
+	text, ok := r.text(node)
+	kind := evidence.HookKind(text)
+	if ok && kind != evidence.SonarHook && kind != evidence.LaunchDarklyHook {
+		r.fault(node, "kind must be sonar or launch-darkly")
+	}
+	return kind
+}
+
+func (r *bootstrapReader) hookUID(node ast.Node) evidence.Secret {
+	uid := r.hookSecret(node)
+	line, known := r.hooks[uid]
+	switch {
+	case uid == "":
+	case !hookUID.MatchString(uid.Reveal()):
+		r.fault(node, "uid must hold only letters, digits, '-' and '_'")
+	case known:
+		r.fault(node, "uid is that of line %d: each can be given only once", line)
+	default:
+		r.hooks[uid] = lineOf(node)
+	}
+	return uid
+}
+
+// hookSecret reads the uid or the secret of a webhook.
+func (r *bootstrapReader) hookSecret(node ast.Node) evidence.Secret {
+	text, ok := r.text(node)
+	if !ok {
+		return ""
+	}
+	for _, char := range text {
+		if unicode.IsControl(char) {
+			r.fault(node, "must hold no control characters")
+			return ""
+		}
+	}
+	if len(text) < evidence.MinHookSecret || len(text) > evidence.MaxHookSecret {
+		r.fault(node, "must have %d to %d bytes", evidence.MinHookSecret, evidence.MaxHookSecret)
+		return ""
+	}
+	return evidence.Secret(text)
+}
+
+func (r *bootstrapReader) flowNamePart(node ast.Node) string {
+	text, ok := r.text(node)
+	if ok && (!flowNamePart.MatchString(text) || len(text) > evidence.MaxNameLength) {
+		r.fault(node, "must have at most %d letters, digits, '-', '_', '.' and '~'", evidence.MaxNameLength)
+	}
+	return text
+}

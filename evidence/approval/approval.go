@@ -1,0 +1,101 @@
+// Package approval has the approvals of artifacts, which are the numbered releases of a flow
+// (docs/semantics.md 19.1).
+package approval
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"attestry/evidence"
+)
+
+// State is how far a release has been approved, in the words of answers.
+type State string
+
+// The states of approvals. Only the first two are those of a review.
+const (
+	Approved   State = "APPROVED"
+	Unapproved State = "UNAPPROVED"
+	Pending    State = "PENDING"
+)
+
+// Approval says of an artifact of a flow that it may be released, or that somebody asks for
+// it. It never changes.
+type Approval struct {
+	ID   string `json:"id"`
+	Org  string `json:"org"`
+	Flow string `json:"flow"` // id
+	// Number is the release number: 1, 2, 3, … in the flow.
+	Number int `json:"number"`
+	// Record is the id of the artifact's newest record in the flow, and Trail the name of that
+	// record's trail.
+	Record string `json:"record"`
+	Trail  string `json:"trail"`
+	// Base is the fingerprint of the artifact that was approved before, "" if there was none.
+	Base         string `json:"base"`
+	Target       string `json:"target"` // fingerprint
+	ArtifactName string `json:"artifact_name"`
+	Description  string `json:"description"`
+	// Commits are the SHAs of what the release brings, as they were sent.
+	Commits      []string `json:"commits"`
+	OldestCommit string   `json:"oldest_commit,omitempty"`
+	// Environment is the id of the environment that the release is for, "" for none.
+	Environment string `json:"environment,omitempty"`
+	// State follows from Reviews: see Overall.
+	State        State           `json:"state"`
+	Reviews      []Review        `json:"reviews,omitempty"`
+	UserData     json.RawMessage `json:"user_data,omitempty"`
+	CreatedAt    float64         `json:"created_at"` // Unix seconds
+	ReportedBy   string          `json:"reported_by"`
+	ReportedByID string          `json:"reported_by_id"`
+}
+
+// Review is what one person says about the release. It was recorded with its approval.
+type Review struct {
+	State      State  `json:"state"`
+	Comment    string `json:"comment,omitempty"`
+	ApprovedBy string `json:"approved_by,omitempty"`
+	URL        string `json:"url,omitempty"`
+}
+
+// Overall is the state of an approval with these reviews, of which the last one decides.
+func Overall(reviews []Review) State {
+	switch {
+	case len(reviews) == 0:
+		return Pending
+	case reviews[len(reviews)-1].State == Unapproved:
+		return Unapproved
+	default:
+		return Approved
+	}
+}
+
+// Follow numbers an approval behind the last one of its flow. approved is the last one that
+// is Approved. Both are zero if there is none.
+func (a *Approval) Follow(last, approved *Approval) {
+	a.Number = last.Number + 1
+	a.Base = approved.Target
+	a.CreatedAt = evidence.TimeAfter(last.CreatedAt, a.CreatedAt)
+}
+
+// Key is unique among the approvals of all flows.
+func (a *Approval) Key() string { return Key(a.Flow, a.Number) }
+
+// Key is that of the approval of a flow with a release number.
+func Key(flow string, number int) string { return flow + "/" + strconv.Itoa(number) }
+
+// TrailKey is the key of the trail that the artifact was reported to.
+func (a *Approval) TrailKey() string { return evidence.TrailKey(a.Flow, a.Trail) }
+
+// Event tells the artifact's trail of the approval. Its id is the approval's key.
+func (a *Approval) Event() evidence.TrailEvent {
+	data := &evidence.ApprovalData{
+		Fingerprint: a.Target, Approval: a.ID, Number: a.Number, Environment: a.Environment, State: string(a.State),
+	}
+	if len(a.Reviews) > 0 {
+		data.Reviewer = a.Reviews[len(a.Reviews)-1].ApprovedBy
+	}
+	return evidence.TrailEvent{
+		ID: a.Key(), Org: a.Org, Flow: a.Flow, Trail: a.TrailKey(), Time: a.CreatedAt, Type: evidence.ArtifactApproval, Data: data,
+	}
+}

@@ -1,0 +1,105 @@
+package policy
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+)
+
+// MaxSize is the largest policy file that is accepted, in bytes.
+const MaxSize = 1 << 20
+
+// MaxUpdates is how many changes of a description are listed: the newest.
+const MaxUpdates = 1000
+
+// Head is what an organization has configured about a policy; its versions are stored
+// beside it. Policies are neither renamed nor removed.
+type Head struct {
+	ID          string `json:"id"`
+	Org         string `json:"org"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	CreatedBy   string `json:"created_by"` // name
+	// CreatedAt and LastModifiedAt are in Unix seconds.
+	CreatedAt      float64 `json:"created_at"`
+	LastModifiedAt float64 `json:"last_modified_at"`
+	// Latest is the number of the latest version, Sum the SHA-256 of its file, and
+	// Controls are those that it names.
+	Latest   int      `json:"latest"`
+	Sum      string   `json:"sum"`
+	Controls []string `json:"controls,omitempty"`
+	// Updates are the changes of the description, oldest first.
+	Updates []Update `json:"updates,omitempty"`
+}
+
+// Update is a change of a policy's description.
+type Update struct {
+	At float64 `json:"at"` // Unix seconds
+	By string  `json:"by"` // name
+}
+
+// Version is a version of a policy's file. It never changes.
+type Version struct {
+	Org     string `json:"org"`
+	Policy  string `json:"policy"`  // name
+	Version int    `json:"version"` // 1, 2, 3, …
+	// Comment is what the sender said about the change.
+	Comment   string  `json:"comment"`
+	CreatedBy string  `json:"created_by"` // name
+	CreatedAt float64 `json:"created_at"` // Unix seconds
+	// Content is the file as it was sent.
+	Content []byte `json:"content"`
+}
+
+// Sum identifies the content of a policy file: its SHA-256 in hexadecimal digits.
+func Sum(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// Describe changes the description, if it is another one.
+func (h *Head) Describe(description, by string, at float64) {
+	if h.Description == description {
+		return
+	}
+	h.Description, h.LastModifiedAt = description, max(h.LastModifiedAt, at)
+	h.Updates = append(h.Updates, Update{At: at, By: by})
+	h.Updates = h.Updates[max(0, len(h.Updates)-MaxUpdates):]
+}
+
+// EventType is the type of a policy's event, in the words of answers.
+type EventType string
+
+// The types of a policy's events (docs/semantics.md 18.4).
+const (
+	Created         EventType = "policy_created"
+	NewVersion      EventType = "new_version"
+	MetadataUpdated EventType = "metadata_update"
+)
+
+// Event is something that happened to a policy.
+type Event struct {
+	Type    EventType
+	At      float64 // Unix seconds
+	By      string  // name
+	Version int     // 0 unless there is a new one
+}
+
+// Events lists what happened to a policy with the given versions, oldest first. It does not
+// read their content.
+func (h *Head) Events(versions []Version) []Event {
+	events := make([]Event, 0, len(versions)+len(h.Updates))
+	for _, version := range versions {
+		kind := NewVersion
+		if version.Version == 1 {
+			kind = Created
+		}
+		events = append(events, Event{Type: kind, At: version.CreatedAt, By: version.CreatedBy, Version: version.Version})
+	}
+	for _, update := range h.Updates {
+		events = append(events, Event{Type: MetadataUpdated, At: update.At, By: update.By})
+	}
+	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	return events
+}

@@ -1,0 +1,181 @@
+package snapshot
+
+import (
+	"slices"
+	"strings"
+
+	"attestry/evidence/policy"
+)
+
+// Decision is how one policy evaluated an artifact when a snapshot was made, in few bytes.
+type Decision struct {
+	// Rules has a word of letters for each rule of the policy, separated by spaces: a letter
+	// per origin of the artifact, or one that stands for all of them.
+	Rules string `json:"rules"`
+	// Reasons says of failing resolutions what the letters do not.
+	Reasons []Reason `json:"reasons,omitempty"`
+}
+
+// Reason is why a rule failed for one flow.
+type Reason struct {
+	Rule        int                 `json:"rule"`
+	Flow        int                 `json:"flow"` // of the artifact's origins, or policy.NoFlow
+	Attestation *policy.Attestation `json:"attestation,omitempty"`
+	// Fault says why a condition could not be evaluated.
+	Fault string `json:"fault,omitempty"`
+}
+
+const (
+	// maxReasons is how many reasons a decision keeps: the first.
+	maxReasons = 20
+	// maxRulesSize bounds Decision.Rules, in bytes.
+	maxRulesSize = 16 << 10
+)
+
+// outcomeLetter is how an outcome is written in Decision.Rules.
+type outcomeLetter struct {
+	letter  byte
+	outcome policy.Outcome
+}
+
+// outcomes has those that fail behind the others.
+var outcomes = []outcomeLetter{
+	{'s', policy.Satisfied},
+	{'i', policy.NotApplicable},
+	{'p', policy.MissingProvenance},
+	{'n', policy.NoProvenance},
+	{'t', policy.NonCompliantInTrail},
+	{'m', policy.MissingAttestation},
+	{'c', policy.NonCompliantAttestation},
+}
+
+// NewDecision keeps what an evaluation has come to.
+func NewDecision(evaluation policy.Evaluation) Decision {
+	var decision Decision
+	words := make([]string, 0, len(evaluation))
+	size := 0
+	for number, rule := range evaluation {
+		word := letters(rule.Resolutions)
+		if size += len(word) + 1; size > maxRulesSize {
+			word = worst(word)
+		}
+		words = append(words, word)
+		for _, resolution := range rule.Resolutions {
+			decision.note(number, resolution)
+		}
+	}
+	decision.Rules = strings.Join(words, " ")
+	return decision
+}
+
+// note adds the reason of a resolution, if it has one and there is room for it.
+func (d *Decision) note(rule int, resolution policy.Resolution) {
+	if !resolution.Outcome.Failing() || len(d.Reasons) == maxReasons || resolution.Attestation == nil && resolution.Fault == "" {
+		return
+	}
+	d.Reasons = append(d.Reasons, Reason{Rule: rule, Flow: resolution.Flow, Attestation: resolution.Attestation, Fault: resolution.Fault})
+}
+
+// letters writes resolutions down: one letter if all are alike.
+func letters(resolutions []policy.Resolution) string {
+	word := make([]byte, 0, len(resolutions))
+	for _, resolution := range resolutions {
+		word = append(word, letterOf(resolution.Outcome))
+	}
+	if len(slices.Compact(slices.Clone(word))) == 1 {
+		word = word[:1]
+	}
+	return string(word)
+}
+
+func letterOf(outcome policy.Outcome) byte {
+	for _, one := range outcomes {
+		if one.outcome == outcome {
+			return one.letter
+		}
+	}
+	panic("snapshot: unknown outcome " + string(outcome))
+}
+
+// worst is the letter that stands for all flows where there are too many letters.
+func worst(word string) string {
+	for _, one := range slices.Backward(outcomes) {
+		if strings.IndexByte(word, one.letter) >= 0 {
+			return string(one.letter)
+		}
+	}
+	return word
+}
+
+// Evaluation returns what was kept of the evaluation, for an artifact with so many origins.
+func (d *Decision) Evaluation(origins int) policy.Evaluation {
+	words := strings.Fields(d.Rules)
+	evaluation := make(policy.Evaluation, 0, len(words))
+	for number, word := range words {
+		evaluation = append(evaluation, policy.RuleEvaluation{Resolutions: d.resolutions(number, word, origins)})
+	}
+	return evaluation
+}
+
+func (d *Decision) resolutions(rule int, word string, origins int) []policy.Resolution {
+	if origins == 0 {
+		return []policy.Resolution{d.resolution(rule, policy.NoFlow, word[0])}
+	}
+	resolutions := make([]policy.Resolution, 0, origins)
+	for flow := range origins {
+		// Of a single letter, the last is the first.
+		resolutions = append(resolutions, d.resolution(rule, flow, word[min(flow, len(word)-1)]))
+	}
+	return resolutions
+}
+
+func (d *Decision) resolution(rule, flow int, letter byte) policy.Resolution {
+	resolution := policy.Resolution{Flow: flow}
+	for _, one := range outcomes {
+		if one.letter == letter {
+			resolution.Outcome = one.outcome
+		}
+	}
+	for i := range d.Reasons {
+		if reason := &d.Reasons[i]; reason.Rule == rule && reason.Flow == flow {
+			resolution.Attestation, resolution.Fault = reason.Attestation, reason.Fault
+		}
+	}
+	return resolution
+}
+
+// Compliant reports whether no rule failed.
+func (d *Decision) Compliant() bool {
+	return !slices.ContainsFunc(outcomes, func(one outcomeLetter) bool {
+		return one.outcome.Failing() && strings.IndexByte(d.Rules, one.letter) >= 0
+	})
+}
+
+// size is the most that the decision takes up in JSON, in bytes.
+func (d *Decision) size() int {
+	size := decisionFrame + len(d.Rules)
+	for i := range d.Reasons {
+		reason := &d.Reasons[i]
+		size += reasonFrame + textSize(reason.Fault)
+		if a := reason.Attestation; a != nil {
+			size += textSize(a.ID) + textSize(a.Name) + textSize(a.Type) + textSize(a.Flow) + textSize(a.Trail)
+		}
+	}
+	return size
+}
+
+// EvaluatePolicies evaluates an artifact by the applied policies. It complies if all of them
+// say so, or if it is allowed by the environment; where no policy is applied, that is unknown
+// (docs/semantics.md 9.4).
+func EvaluatePolicies(applied []policy.Applied, facts *policy.Facts, allowed bool) (decisions []Decision, compliant *bool) {
+	if len(applied) == 0 {
+		return nil, nil
+	}
+	verdict := true
+	for _, one := range applied {
+		evaluation := one.Policy.Evaluate(facts)
+		verdict = verdict && evaluation.Compliant()
+		decisions = append(decisions, NewDecision(evaluation))
+	}
+	return decisions, new(verdict || allowed)
+}

@@ -1,0 +1,135 @@
+package snapshot
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/evidence/policy"
+)
+
+func parsePolicies(t testing.TB, contents ...string) []policy.Applied {
+	t.Helper()
+	var applied []policy.Applied
+	for i, content := range contents {
+		parsed, err := policy.Parse([]byte("_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n" + content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		applied = append(applied, policy.Applied{Reference: policy.Reference{Name: fmt.Sprint("policy-", i), Version: 1}, Policy: &parsed})
+	}
+	return applied
+}
+
+// artifactFacts are those of an artifact that flows know, with attestations 0 to n-1, of which
+// all are compliant but the failing one.
+func artifactFacts(flows, attestations, failing int) *policy.Facts {
+	facts := &policy.Facts{Name: "app", Fingerprint: fingerprint("app")}
+	for flow := range flows {
+		one := policy.Flow{Name: fmt.Sprint("flow-", flow), Trail: "t", Status: evidence.Compliant, Tags: map[string]string{"kind": "build"}}
+		for n := range attestations {
+			one.Attestations = append(one.Attestations, evidence.Entry{
+				ID: fmt.Sprint(flow, "-", n), Name: fmt.Sprint("check-", n), Type: "generic", Compliant: n != failing, Time: float64(n),
+			})
+		}
+		facts.Flows = append(facts.Flows, one)
+	}
+	return facts
+}
+
+func TestDecisionsKeepOutcomesAndWhatDecidedFailures(t *testing.T) {
+	applied := parsePolicies(t, `  provenance: {required: true}
+  attestations:
+    - {type: generic, name: check-0}
+    - {type: generic, name: check-1}
+    - {type: generic, name: check-9, if: "${{ flow.name == 'flow-1' }}"}
+    - {type: generic, name: check-0, if: "${{ flow.tags.kind < 3 }}"}
+`)
+	for _, flows := range []int{0, 1, 3} {
+		t.Run(fmt.Sprint(flows, " flows"), func(t *testing.T) {
+			facts := artifactFacts(flows, 2, 1)
+			want := applied[0].Policy.Evaluate(facts)
+			decision := NewDecision(want)
+			got := decision.Evaluation(flows)
+			for number := range want {
+				for flow, resolution := range want[number].Resolutions {
+					kept := got[number].Resolutions[flow]
+					if kept.Outcome != resolution.Outcome || kept.Flow != resolution.Flow || kept.Fault != resolution.Fault {
+						t.Errorf("rule %d: %+v was kept as %+v", number, resolution, kept)
+					}
+					if resolution.Outcome.Failing() && !reflect.DeepEqual(kept.Attestation, resolution.Attestation) {
+						t.Errorf("rule %d: %+v was kept as decided by %+v", number, resolution, kept.Attestation)
+					}
+				}
+			}
+			if decision.Compliant() != want.Compliant() || got.Compliant() != want.Compliant() {
+				t.Errorf("compliant %t, want %t", decision.Compliant(), want.Compliant())
+			}
+		})
+	}
+}
+
+func TestDecisionsStaySmall(t *testing.T) {
+	var rules strings.Builder
+	rules.WriteString("  attestations:\n")
+	for n := range 900 {
+		// The rule applies to every other flow.
+		fmt.Fprintf(&rules, "    - {type: generic, name: check-0, if: \"${{ flow.name in ['flow-%d', 'flow-%d'] }}\"}\n", n%7, n%5)
+	}
+	applied := parsePolicies(t, rules.String())
+	evaluation := applied[0].Policy.Evaluate(artifactFacts(500, 1, 0))
+	decision := NewDecision(evaluation)
+	if len(decision.Rules) > 2*maxRulesSize || len(decision.Reasons) > maxReasons {
+		t.Errorf("%d letters, %d reasons", len(decision.Rules), len(decision.Reasons))
+	}
+	// What is cut fails closed.
+	if decision.Compliant() || len(decision.Evaluation(500)) != len(evaluation) {
+		t.Errorf("compliant %t, %d rules", decision.Compliant(), len(decision.Evaluation(500)))
+	}
+}
+
+func TestArtifactsComplyWithAllPoliciesOrAreAllowed(t *testing.T) {
+	good, bad := "  provenance: {required: true}\n", "  attestations: [{type: snyk}]\n"
+	for name, c := range map[string]struct {
+		policies []string
+		allowed  bool
+		want     string
+	}{
+		"no policy":               {nil, false, "null"},
+		"no policy, allowed":      {nil, true, "null"},
+		"one that is satisfied":   {[]string{good}, false, "true"},
+		"one of two fails":        {[]string{good, bad}, false, "false"},
+		"one of two, and allowed": {[]string{good, bad}, true, "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, compliant := EvaluatePolicies(parsePolicies(t, c.policies...), artifactFacts(1, 1, 5), c.allowed)
+			if got := string(encode(compliant)); got != c.want {
+				t.Errorf("compliant is %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// BenchmarkPolicies evaluates artifacts that two flows know by 5 policies of 10 rules.
+func BenchmarkPolicies(b *testing.B) {
+	content := "  provenance: {required: true, exceptions: [{if: \"${{ matches(artifact.name, 'kube-system/') }}\"}]}\n" +
+		"  trail-compliance: {required: true, exceptions: [{if: \"${{ flow.tags.kind == 'manual' }}\"}]}\n  attestations:\n"
+	for n := range 8 {
+		content += fmt.Sprintf("    - {type: generic, name: check-%d, if: \"${{ flow.tags.kind == 'build' and artifact.name != 'legacy' }}\"}\n", n)
+	}
+	applied := parsePolicies(b, content, content, content, content, content)
+	for _, artifacts := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprint(artifacts, " artifacts"), func(b *testing.B) {
+			facts := artifactFacts(2, 8, 3)
+			for b.Loop() {
+				for range artifacts {
+					if _, compliant := EvaluatePolicies(applied, facts, false); *compliant {
+						b.Fatal("compliant")
+					}
+				}
+			}
+		})
+	}
+}

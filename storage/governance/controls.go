@@ -1,0 +1,190 @@
+package governance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"attestry/evidence"
+	"attestry/evidence/control"
+	"attestry/storage"
+)
+
+var (
+	controlSchema = &storage.Schema{
+		Name:    "controls",
+		Fields:  []string{"org", "identifier"},
+		Indexes: []storage.Index{{Name: "identifier", Fields: []string{"org", "identifier"}}},
+	}
+	controlVersionSchema = &storage.Schema{
+		Name:    "control_versions",
+		Fields:  []string{"org", "control", "version"},
+		Indexes: []storage.Index{{Name: "control", Fields: []string{"org", "control", "version"}}},
+	}
+)
+
+// Controls keeps controls and their versions. Storing a version commits a change; the
+// control itself follows, after a crash when it is changed the next time.
+type Controls struct {
+	controls *storage.Collection[control.Control]
+	versions *storage.Collection[control.Version]
+}
+
+// NewControls binds the repository to an engine.
+func NewControls(docs storage.Documents) *Controls {
+	return &Controls{
+		controls: storage.NewCollection(docs, controlSchema,
+			func(c *control.Control) string { return controlID(c.Org, c.Identifier) },
+			func(c *control.Control) map[string]any {
+				return map[string]any{"org": c.Org, "identifier": c.Identifier}
+			}),
+		versions: storage.NewCollection(docs, controlVersionSchema,
+			func(v *control.Version) string { return controlVersionID(v.Org, v.Control, v.Version) },
+			func(v *control.Version) map[string]any {
+				return map[string]any{"org": v.Org, "control": v.Control, "version": int64(v.Version)}
+			}),
+	}
+}
+
+func controlID(org, identifier string) string { return org + "/" + url.PathEscape(identifier) }
+
+func controlVersionID(org, identifier string, version int) string {
+	return controlID(org, identifier) + "/" + strconv.Itoa(version)
+}
+
+// Create stores a new control as its version 1. ErrExists means that the identifier is
+// taken, which it stays when the control is archived.
+func (c *Controls) Create(ctx context.Context, fresh control.Control) (control.Control, error) {
+	fresh.Version = 0
+	version, _ := fresh.Next(control.Change{}, fresh.CreatedBy, fresh.CreatedAt)
+	version.Status = control.Created
+	fresh.Follow(&version)
+	err := c.versions.Insert(ctx, version)
+	if errors.Is(err, storage.ErrExists) {
+		// The control may be missing if an earlier process was killed here.
+		_, err = c.Get(ctx, fresh.Org, fresh.Identifier)
+		if err == nil {
+			err = storage.ErrExists
+		}
+		return fresh, err
+	}
+	if err != nil {
+		return fresh, err
+	}
+	if err := c.controls.Insert(ctx, fresh); err != nil && !errors.Is(err, storage.ErrExists) {
+		return fresh, err
+	}
+	return fresh, nil
+}
+
+// Change applies a change to a control and returns it, or ErrNotFound. A change that changes
+// nothing makes no version.
+func (c *Controls) Change(ctx context.Context, org, identifier string, change control.Change, by string, at float64) (control.Control, error) {
+	current, err := c.Get(ctx, org, identifier)
+	for range versionAttempts {
+		if err != nil {
+			return current, err
+		}
+		next, ok := current.Next(change, by, at)
+		if !ok {
+			return current, nil
+		}
+		err = c.versions.Insert(ctx, next)
+		if err == nil {
+			return c.follow(ctx, &next)
+		}
+		if !errors.Is(err, storage.ErrExists) {
+			return current, err
+		}
+		if next, err = c.Version(ctx, org, identifier, next.Version); err == nil {
+			current, err = c.follow(ctx, &next)
+		}
+	}
+	return current, evidence.NewError(evidence.Conflict, fmt.Sprintf(
+		"Control '%s' is being changed by many requests at once, please try again", identifier))
+}
+
+// follow brings a control to a version that is stored.
+func (c *Controls) follow(ctx context.Context, version *control.Version) (control.Control, error) {
+	return c.controls.Update(ctx, controlID(version.Org, version.Control), func(current *control.Control) error {
+		current.Follow(version)
+		return nil
+	})
+}
+
+// Get returns a control, or ErrNotFound; one whose creation was cut short is completed.
+func (c *Controls) Get(ctx context.Context, org, identifier string) (control.Control, error) {
+	found, err := c.controls.Get(ctx, controlID(org, identifier))
+	if !errors.Is(err, storage.ErrNotFound) {
+		return found, err
+	}
+	first, err := c.Version(ctx, org, identifier, 1)
+	if err != nil {
+		return control.Control{}, err
+	}
+	created := control.Control{Org: org, Identifier: identifier, CreatedBy: first.CreatedBy, CreatedAt: first.CreatedAt}
+	created.Follow(&first)
+	if err := c.controls.Insert(ctx, created); err != nil && !errors.Is(err, storage.ErrExists) {
+		return control.Control{}, err
+	}
+	return c.controls.Get(ctx, controlID(org, identifier))
+}
+
+// GetMany returns the controls that exist among identifiers, by identifier: one command per
+// MaxMany.
+func (c *Controls) GetMany(ctx context.Context, org string, identifiers []string) (map[string]control.Control, error) {
+	var ids []string
+	for _, identifier := range storage.Distinct(identifiers) {
+		ids = append(ids, controlID(org, identifier))
+	}
+	found, err := c.controls.GetMany(ctx, ids)
+	controls := make(map[string]control.Control, len(found))
+	for _, one := range found {
+		controls[one.Identifier] = one
+	}
+	return controls, err
+}
+
+// List returns the controls of an organization by identifier: one command per MaxMany.
+func (c *Controls) List(ctx context.Context, org string) ([]control.Control, error) {
+	return storage.FindAll(ctx, c.controls, storage.Query{Index: "identifier", Equal: []any{org}, Limit: storage.Unlimited})
+}
+
+// Version returns a version of a control, or ErrNotFound.
+func (c *Controls) Version(ctx context.Context, org, identifier string, version int) (control.Version, error) {
+	return c.versions.Get(ctx, controlVersionID(org, identifier, version))
+}
+
+// Versions returns a page of the versions that a control tells of, by number.
+func (c *Controls) Versions(ctx context.Context, of *control.Control, descending bool, offset, limit int) ([]control.Version, error) {
+	return storage.FindAll(ctx, c.versions, storage.Query{
+		Index: "control", Equal: []any{of.Org, of.Identifier}, To: &storage.Bound{Value: int64(of.Version)},
+		Descending: descending, Offset: offset, Limit: limit,
+	})
+}
+
+// LatestVersion returns the number of a control's latest version, 0 if the control does not
+// exist: one command.
+func (c *Controls) LatestVersion(ctx context.Context, org, identifier string) (int, error) {
+	found, err := c.controls.Get(ctx, controlID(org, identifier))
+	if errors.Is(err, storage.ErrNotFound) {
+		return 0, nil
+	}
+	return found.Version, err
+}
+
+// SetTags removes and sets tags of a control, or returns ErrNotFound. It makes no version.
+func (c *Controls) SetTags(ctx context.Context, org, identifier string, set map[string]string, remove []string) error {
+	_, err := c.controls.Update(ctx, controlID(org, identifier), func(current *control.Control) (err error) {
+		current.Tags, err = evidence.ChangeTags(current.Tags, set, remove)
+		return err
+	})
+	return err
+}
+
+// Schemas declares the collections of this package.
+func Schemas() []*storage.Schema {
+	return []*storage.Schema{policySchema, policyVersionSchema, controlSchema, controlVersionSchema, approvalSchema}
+}

@@ -1,0 +1,317 @@
+// Package governance has the repositories of policies and controls.
+package governance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"attestry/evidence"
+	"attestry/evidence/policy"
+	"attestry/storage"
+	"attestry/storage/cache"
+)
+
+const (
+	// maxCachedPolicies bounds the parsed policies kept in memory, by the size of their
+	// files; what is parsed of one takes up several times as much.
+	maxCachedPolicies = 8 << 20
+	// policyOverhead is what a short policy takes up beside its file, in bytes.
+	policyOverhead = 1 << 10
+	// versionAttempts bounds how many numbers are tried for a version: as many as there
+	// are others made of the same policy at the same moment.
+	versionAttempts = 1000
+)
+
+var (
+	policySchema = &storage.Schema{
+		Name:    "policies",
+		Fields:  []string{"org", "name"},
+		Indexes: []storage.Index{{Name: "name", Fields: []string{"org", "name"}}},
+	}
+	policyVersionSchema = &storage.Schema{
+		Name:    "policy_versions",
+		Fields:  []string{"org", "policy", "version"},
+		Indexes: []storage.Index{{Name: "policy", Fields: []string{"org", "policy", "version"}}},
+	}
+)
+
+// Policies keeps policies and their versions. A version is stored before its policy's head
+// tells of it: a version behind the head's latest was never acknowledged, and shows once it is
+// sent again or a further one is made.
+type Policies struct {
+	heads    *storage.Collection[policy.Head]
+	versions *storage.Collection[policy.Version]
+	parsed   *cache.LRU[*policy.Policy]
+}
+
+// NewPolicies binds the repository to an engine.
+func NewPolicies(docs storage.Documents) *Policies {
+	return &Policies{
+		parsed: cache.NewLRU[*policy.Policy](maxCachedPolicies),
+		heads: storage.NewCollection(docs, policySchema,
+			func(h *policy.Head) string { return policyID(h.Org, h.Name) },
+			func(h *policy.Head) map[string]any { return map[string]any{"org": h.Org, "name": h.Name} }),
+		versions: storage.NewCollection(docs, policyVersionSchema,
+			func(v *policy.Version) string { return policyVersionID(v.Org, v.Policy, v.Version) },
+			func(v *policy.Version) map[string]any {
+				return map[string]any{"org": v.Org, "policy": v.Policy, "version": int64(v.Version)}
+			}),
+	}
+}
+
+func policyID(org, name string) string { return org + "/" + name }
+
+func policyVersionID(org, name string, version int) string {
+	return policyID(org, name) + "/" + strconv.Itoa(version)
+}
+
+// Change is what a request asks of a policy.
+type Change struct {
+	Org, Name, Description string
+	// By is the name of the sender, At the time in Unix seconds.
+	By string
+	At float64
+	// Content is the file, nil to keep that of a policy that exists, and Comment is what
+	// the sender says about it.
+	Content []byte
+	Comment string
+	// Controls are those that the file names.
+	Controls []string
+}
+
+// Put creates a policy or changes the one of that name. A file that differs from the latest
+// version becomes the next one. ErrNotFound means that there is neither a policy nor a file.
+func (p *Policies) Put(ctx context.Context, change Change) (created bool, err error) {
+	head, err := p.Get(ctx, change.Org, change.Name)
+	known := err == nil
+	if err != nil && (!errors.Is(err, storage.ErrNotFound) || change.Content == nil) {
+		return false, err
+	}
+	change.At = max(change.At, head.LastModifiedAt)
+	number := 0
+	if change.Content != nil && policy.Sum(change.Content) != head.Sum {
+		if number, err = p.insertVersion(ctx, change, head.Latest+1); err != nil {
+			return false, err
+		}
+	}
+	if !known {
+		if created, err = p.create(ctx, change, number); created || err != nil {
+			return created, err
+		}
+	}
+	_, err = p.heads.Update(ctx, policyID(change.Org, change.Name), func(head *policy.Head) error {
+		head.Describe(change.Description, change.By, change.At)
+		if number > head.Latest {
+			head.Latest, head.Sum, head.Controls = number, policy.Sum(change.Content), change.Controls
+			head.LastModifiedAt = max(head.LastModifiedAt, change.At)
+		}
+		return nil
+	})
+	return false, err
+}
+
+// create stores the head of a new policy; created is false if there is one by now.
+func (p *Policies) create(ctx context.Context, change Change, number int) (created bool, err error) {
+	err = p.heads.Insert(ctx, policy.Head{
+		ID: evidence.NewID(), Org: change.Org, Name: change.Name, Description: change.Description,
+		CreatedBy: change.By, CreatedAt: change.At, LastModifiedAt: change.At,
+		Latest: number, Sum: policy.Sum(change.Content), Controls: change.Controls,
+	})
+	if errors.Is(err, storage.ErrExists) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// insertVersion stores a version under the first free number from the given one on, unless
+// the same content is among those before it: a version that was stored by a request that has
+// not come further yet, or never will, and is repeated by this one.
+func (p *Policies) insertVersion(ctx context.Context, change Change, number int) (int, error) {
+	version := policy.Version{
+		Org: change.Org, Policy: change.Name, Comment: change.Comment,
+		CreatedBy: change.By, CreatedAt: change.At, Content: change.Content,
+	}
+	for range versionAttempts {
+		version.Version = number
+		err := p.versions.Insert(ctx, version)
+		if !errors.Is(err, storage.ErrExists) {
+			return number, err
+		}
+		taken, err := p.versions.Get(ctx, policyVersionID(change.Org, change.Name, number))
+		if err != nil || bytes.Equal(taken.Content, change.Content) {
+			return number, err
+		}
+		number++
+	}
+	return 0, evidence.NewError(evidence.Conflict, fmt.Sprintf(
+		"Policy '%s' is being changed by many requests at once, please try again", change.Name))
+}
+
+// Get returns a policy without its versions, or ErrNotFound.
+func (p *Policies) Get(ctx context.Context, org, name string) (policy.Head, error) {
+	return p.heads.Get(ctx, policyID(org, name))
+}
+
+// GetMany returns the policies that exist among names, by name: one command per MaxMany.
+func (p *Policies) GetMany(ctx context.Context, org string, names []string) (map[string]policy.Head, error) {
+	var ids []string
+	for _, name := range storage.Distinct(names) {
+		ids = append(ids, policyID(org, name))
+	}
+	found, err := p.heads.GetMany(ctx, ids)
+	heads := make(map[string]policy.Head, len(found))
+	for _, head := range found {
+		heads[head.Name] = head
+	}
+	return heads, err
+}
+
+// List returns the policies of an organization by name: one command per MaxMany.
+func (p *Policies) List(ctx context.Context, org string) ([]policy.Head, error) {
+	return storage.FindAll(ctx, p.heads, storage.Query{Index: "name", Equal: []any{org}, Limit: storage.Unlimited})
+}
+
+// History is a policy with its versions, oldest first.
+type History struct {
+	policy.Head
+	Versions *storage.Batches[policy.Version]
+}
+
+// History returns a policy with its versions, or ErrNotFound: one command, and one more per
+// batch of versions.
+func (p *Policies) History(ctx context.Context, org, name string) (History, error) {
+	head, err := p.Get(ctx, org, name)
+	if err != nil {
+		return History{}, err
+	}
+	return History{Head: head, Versions: p.versionsOf(&head)}, nil
+}
+
+// Histories reads the policies of an organization by name, with their versions: one command
+// per batch of policies, and one for all versions. Where these are more than a batch, there
+// is one command for each policy instead.
+func (p *Policies) Histories(org string) *storage.Batches[History] {
+	heads := storage.QueryBatches(p.heads, storage.Query{Index: "name", Equal: []any{org}, Limit: storage.Unlimited})
+	var all map[string][]policy.Version
+	asked := false
+	return storage.MapBatches(heads, func(ctx context.Context, found []policy.Head, maxBytes int) (_ []History, err error) {
+		if !asked {
+			if all, err = p.versionsWithin(ctx, org, maxBytes); err != nil {
+				return nil, err
+			}
+			asked = true
+		}
+		histories := make([]History, 0, len(found))
+		for _, head := range found {
+			history := History{Head: head, Versions: p.versionsOf(&head)}
+			if all != nil {
+				history.Versions = storage.SingleBatch(versionsUpTo(all[head.Name], head.Latest))
+			}
+			histories = append(histories, history)
+		}
+		return histories, nil
+	})
+}
+
+// versionsOf reads the versions that a policy tells of.
+func (p *Policies) versionsOf(head *policy.Head) *storage.Batches[policy.Version] {
+	return storage.QueryBatches(p.versions, storage.Query{
+		Index: "policy", Equal: []any{head.Org, head.Name}, To: &storage.Bound{Value: int64(head.Latest)}, Limit: storage.Unlimited,
+	})
+}
+
+// versionsWithin returns all versions of an organization by the policy's name, oldest first,
+// or nil when they are more than one command gives within maxBytes.
+func (p *Policies) versionsWithin(ctx context.Context, org string, maxBytes int) (map[string][]policy.Version, error) {
+	versions, next, err := p.versions.Find(ctx, storage.Query{
+		Index: "policy", Equal: []any{org}, Limit: storage.MaxMany, MaxBytes: maxBytes,
+	})
+	if err != nil || next != "" {
+		return nil, err
+	}
+	byName := map[string][]policy.Version{}
+	for _, version := range versions {
+		byName[version.Policy] = append(byName[version.Policy], version)
+	}
+	return byName, nil
+}
+
+// versionsUpTo are the versions that a policy tells of.
+func versionsUpTo(versions []policy.Version, latest int) []policy.Version {
+	return slices.DeleteFunc(versions, func(v policy.Version) bool { return v.Version > latest })
+}
+
+// Latest returns policies in their latest versions, in the order of names: two commands, or
+// one if all were used lately. Names of no policy are left out.
+func (p *Policies) Latest(ctx context.Context, org string, names []string) ([]policy.Applied, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	heads, err := p.GetMany(ctx, org, names)
+	if err != nil {
+		return nil, err
+	}
+	var references []policy.Reference
+	for _, name := range names {
+		if head, ok := heads[name]; ok {
+			references = append(references, policy.Reference{ID: head.ID, Name: name, Version: head.Latest})
+		}
+	}
+	return p.Applied(ctx, org, references)
+}
+
+// Applied returns versions of policies, parsed, in the order of references: one command per
+// MaxMany of those that were not used lately. A version that cannot be read is Damaged. The
+// policies are shared, and must not be changed.
+func (p *Policies) Applied(ctx context.Context, org string, references []policy.Reference) ([]policy.Applied, error) {
+	applied := make([]policy.Applied, 0, len(references))
+	var missing []string
+	for _, reference := range references {
+		parsed, _ := p.parsed.Get(policyVersionID(org, reference.Name, reference.Version))
+		if parsed == nil {
+			missing = append(missing, policyVersionID(org, reference.Name, reference.Version))
+		}
+		applied = append(applied, policy.Applied{Reference: reference, Policy: parsed})
+	}
+	found, err := p.read(ctx, storage.Distinct(missing))
+	if err != nil {
+		return nil, err
+	}
+	for i := range applied {
+		one := &applied[i]
+		if one.Policy == nil {
+			one.Policy = found[policyVersionID(org, one.Name, one.Version)]
+		}
+		if one.Policy == nil {
+			return nil, damagedPolicy(one.Name, one.Version, storage.ErrNotFound)
+		}
+	}
+	return applied, nil
+}
+
+// read reads and parses versions, by their ids.
+func (p *Policies) read(ctx context.Context, ids []string) (map[string]*policy.Policy, error) {
+	versions, err := p.versions.GetMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	read := make(map[string]*policy.Policy, len(versions))
+	for _, version := range versions {
+		parsed, err := policy.Parse(version.Content)
+		if err != nil {
+			return nil, damagedPolicy(version.Policy, version.Version, err)
+		}
+		id := policyVersionID(version.Org, version.Policy, version.Version)
+		read[id] = &parsed
+		p.parsed.Put(id, &parsed, len(version.Content)+policyOverhead)
+	}
+	return read, nil
+}
+
+func damagedPolicy(name string, version int, cause error) error {
+	return storage.Damaged(fmt.Sprintf("Version %d of policy '%s' is damaged or lost", version, name), cause)
+}

@@ -1,0 +1,111 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+var hookSchema = &storage.Schema{
+	Name:    "hooks",
+	Fields:  []string{"org"},
+	Indexes: []storage.Index{{Name: "org", Fields: []string{"org"}}},
+}
+
+// hook is an inbound webhook as it is stored. The secret is legible, as signatures cannot be
+// verified without it.
+type hook struct {
+	// Hash is HashAPIKey of the uid.
+	Hash       string            `json:"hash"`
+	OrgID      string            `json:"org_id"`
+	OrgName    string            `json:"org_name"`
+	Kind       evidence.HookKind `json:"kind"`
+	Secret     string            `json:"secret"`
+	FlowPrefix string            `json:"flow_prefix,omitempty"`
+	FlowSuffix string            `json:"flow_suffix,omitempty"`
+}
+
+func hookID(h *hook) string { return h.Hash }
+
+func hookFields(h *hook) map[string]any { return map[string]any{"org": h.OrgID} }
+
+// Hook returns the inbound webhook of a kind with a uid, or ErrNotFound.
+func (t *Tenancy) Hook(ctx context.Context, kind evidence.HookKind, uid string) (evidence.Hook, error) {
+	hash := evidence.HashAPIKey(uid)
+	stored, err := t.hooks.Get(ctx, hash)
+	if err == nil && stored.Kind != kind {
+		err = storage.ErrNotFound
+	}
+	if err != nil {
+		return evidence.Hook{}, maskHash(err, hash)
+	}
+	return evidence.Hook{
+		OrgID: stored.OrgID, OrgName: stored.OrgName, Kind: stored.Kind, Secret: evidence.Secret(stored.Secret),
+		FlowPrefix: stored.FlowPrefix, FlowSuffix: stored.FlowSuffix,
+	}, nil
+}
+
+// setHooks gives an organization the hooks of its declaration, and no others.
+func (t *Tenancy) setHooks(ctx context.Context, org evidence.Organization, declared []evidence.DeclaredHook) error {
+	stored, err := storage.FindAll(ctx, t.hooks, storage.Query{Index: "org", Equal: []any{org.ID}, Limit: storage.Unlimited})
+	if err != nil {
+		return err
+	}
+	var kept []string
+	for _, one := range declared {
+		fresh := hook{
+			Hash: evidence.HashAPIKey(one.UID.Reveal()), OrgID: org.ID, OrgName: org.Name, Kind: one.Kind,
+			Secret: one.Secret.Reveal(), FlowPrefix: one.FlowPrefix, FlowSuffix: one.FlowSuffix,
+		}
+		kept = append(kept, fresh.Hash)
+		if err := t.setHook(ctx, fresh); err != nil {
+			return maskHash(err, fresh.Hash)
+		}
+	}
+	for _, one := range stored {
+		if slices.Contains(kept, one.Hash) {
+			continue
+		}
+		if err := t.hooks.Delete(ctx, one.Hash); err != nil {
+			return maskHash(err, one.Hash)
+		}
+	}
+	return nil
+}
+
+func (t *Tenancy) setHook(ctx context.Context, fresh hook) error {
+	stored, err := storage.Ensure(ctx, t.hooks, fresh.Hash, fresh)
+	if err != nil || stored == fresh {
+		return err
+	}
+	if stored.OrgID != fresh.OrgID {
+		return errHookTaken
+	}
+	_, err = t.hooks.Update(ctx, fresh.Hash, func(stored *hook) error {
+		*stored = fresh
+		return nil
+	})
+	return err
+}
+
+// hook returns why an organization cannot have a hook, or nil.
+func (c *bootstrapCheck) hook(ctx context.Context, orgName string, uid evidence.Secret) (fault, err error) {
+	hash := evidence.HashAPIKey(uid.Reveal())
+	if c.hooks[hash] {
+		return errHookTwice, nil
+	}
+	c.hooks[hash] = true
+	stored, err := c.tenancy.hooks.Get(ctx, hash)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, maskHash(err, hash)
+	case stored.OrgName != orgName:
+		return errHookTaken, nil
+	}
+	return nil, nil
+}
