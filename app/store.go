@@ -5,11 +5,13 @@ import (
 	"log/slog"
 	"slices"
 
+	"attestry/app/facts"
 	"attestry/app/recording"
 	"attestry/app/states"
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/environments"
+	"attestry/storage/governance"
 	"attestry/storage/names"
 	"attestry/storage/pipelines"
 	"attestry/storage/tenancy"
@@ -42,7 +44,11 @@ type Store struct {
 	Provenances  *pipelines.Provenances
 	Decisions    *pipelines.Decisions
 	Allowlist    *environments.Allowlist
+	Policies     *governance.Policies
+	Controls     *governance.Controls
+	Approvals    *governance.Approvals
 	States       *states.Evaluator
+	Facts        *facts.Loader
 	Recorder     *recording.Recorder
 	Reconciler   *recording.Reconciler
 	// AttestationTypes are the custom ones.
@@ -78,15 +84,20 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Provenances:  pipelines.NewProvenances(docs),
 		Decisions:    pipelines.NewDecisions(docs),
 		Allowlist:    environments.NewAllowlist(docs),
+		Policies:     governance.NewPolicies(docs),
+		Controls:     governance.NewControls(docs),
+		Approvals:    governance.NewApprovals(docs),
 
 		AttestationTypes: pipelines.NewAttestationTypes(docs, objects),
 	}
 	store.Trails = pipelines.NewTrails(docs, pipelines.NewTrailTallies(docs), store.TrailEvents, store.Generations)
 	store.States = states.NewEvaluator(store.Trails, store.Templates, store.Slots, store.Artifacts, store.Attestations)
+	store.Facts = facts.NewLoader(store.Flows, store.Decisions, store.States)
 	store.Recorder = recording.NewRecorder(recording.Repositories{
 		Flows: store.Flows, Templates: store.Templates, Trails: store.Trails, Slots: store.Slots,
 		Artifacts: store.Artifacts, Attestations: store.Attestations, TrailEvents: store.TrailEvents,
-		Provenances: store.Provenances, Decisions: store.Decisions, Repos: store.Repos, Running: store.Running, Generations: store.Generations,
+		Provenances: store.Provenances, Decisions: store.Decisions, Controls: store.Controls, Approvals: store.Approvals,
+		Repos: store.Repos, Running: store.Running, Generations: store.Generations,
 	}, docs, clock)
 	store.Reconciler = recording.NewReconciler(store.Recorder)
 	return store
@@ -94,6 +105,6 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 
 // Schemas declares every collection there is.
 func Schemas() []*storage.Schema {
-	return slices.Concat(tenancy.Schemas(), pipelines.Schemas(), environments.Schemas(), recording.Schemas(),
+	return slices.Concat(tenancy.Schemas(), pipelines.Schemas(), environments.Schemas(), governance.Schemas(), recording.Schemas(),
 		[]*storage.Schema{names.Schema, storage.GenerationSchema, storage.LeaseSchema, storage.ProbeSchema})
 }

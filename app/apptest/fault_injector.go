@@ -22,6 +22,12 @@ type FaultInjector struct {
 	Largest  atomic.Int64 // bytes of a document that was inserted
 }
 
+// NewFaultInjector lets a process die at its n-th write to an engine, before or after it; 0
+// means that it lives on.
+func NewFaultInjector(docs storage.Documents, write int64, after bool) *FaultInjector {
+	return &FaultInjector{Documents: docs, write: write, after: after}
+}
+
 func (d *FaultInjector) around(write bool, command func() error) error {
 	d.Commands.Add(1)
 	mine := write && d.writes.Add(1) == d.write

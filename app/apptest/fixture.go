@@ -44,7 +44,7 @@ func NewFixture(t *testing.T) *Fixture {
 // Restart gives the scene a new process, which dies at its n-th write, before or
 // after it; 0 means that it lives on.
 func (s *Fixture) Restart(write int64, after bool) {
-	s.Docs = &FaultInjector{Documents: s.Db, write: write, after: after}
+	s.Docs = NewFaultInjector(s.Db, write, after)
 	s.Store = app.NewStore(s.Docs, s.Objs, time.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
 }
 

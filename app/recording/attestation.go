@@ -29,7 +29,7 @@ func (r *Recorder) Attest(ctx context.Context, scope Scope, attestation evidence
 
 // add stores an attestation and applies it. It gets a later time than last, which is the
 // time of the newest thing in its trail, and than all decisions on the control that it
-// decides.
+// decides, whose version it is given.
 func (r *Recorder) add(ctx context.Context, seen storage.Versioned[evidence.Trail], names []string, last float64, attestation evidence.Attestation, repo *evidence.Repo) error {
 	if attestation.Control != "" {
 		decided, err := r.attestations.NewestDecision(ctx, attestation.Org, attestation.Control)
@@ -37,6 +37,9 @@ func (r *Recorder) add(ctx context.Context, seen storage.Versioned[evidence.Trai
 			return err
 		}
 		last = max(last, decided)
+		if attestation.ControlVersion, err = r.controls.LatestVersion(ctx, attestation.Org, attestation.Control); err != nil {
+			return err
+		}
 	}
 	var err error
 	attestation.CreatedAt, err = r.timeAfter(ctx, attestation.Org, last, attestation.CreatedAt)

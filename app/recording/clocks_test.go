@@ -355,7 +355,7 @@ func TestReconcilerLooksAtWhatIsNew(t *testing.T) {
 		if applied, err := s.Reconciler.Reconcile(t.Context(), "org", 20_000); err != nil || applied != 0 {
 			t.Fatalf("applied %d: %v", applied, err)
 		}
-		if took := s.Docs.Commands.Load() - before; took == 3 { // the mark, and no facts of either kind
+		if took := s.Docs.Commands.Load() - before; took == 4 { // the mark, and no facts of any of three kinds
 			break
 		} else if looks > 10 {
 			t.Fatalf("look %d still takes %d commands", looks, took)

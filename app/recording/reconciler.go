@@ -33,12 +33,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, org string, until float64) (
 		From: &storage.Bound{Value: last.start(), Exclusive: true}, To: &storage.Bound{Value: until}, Equal: []any{org}, Limit: storage.MaxMany,
 	}
 	artifacts, err := r.artifacts(ctx, span)
-	attestations, fault := r.attestations(ctx, span)
-	applied := artifacts.applied + attestations.applied
-	if err := errors.Join(err, fault); err != nil {
+	attestations, attestationFault := r.attestations(ctx, span)
+	approvals, approvalFault := r.approvals(ctx, span)
+	applied := artifacts.applied + attestations.applied + approvals.applied
+	if err := errors.Join(err, attestationFault, approvalFault); err != nil {
 		return applied, err
 	}
-	if !last.advance(max(artifacts.newest, attestations.newest)) {
+	if !last.advance(max(artifacts.newest, attestations.newest, approvals.newest)) {
 		return applied, nil
 	}
 	return applied, r.marks.collection.Put(ctx, last)
@@ -54,6 +55,12 @@ func (r *Reconciler) artifacts(ctx context.Context, span storage.Query) (walked,
 func (r *Reconciler) attestations(ctx context.Context, span storage.Query) (walked, error) {
 	span.Index = "time"
 	return walk(ctx, r.recorder, r.recorder.attestations.Collection, span, "time", r.recorder.reapplyAttestation)
+}
+
+// approvals tells trails of the approvals whose events are missing.
+func (r *Reconciler) approvals(ctx context.Context, span storage.Query) (walked, error) {
+	span.Index = "created"
+	return walk(ctx, r.recorder, r.recorder.approvals.Collection, span, "created", r.recorder.tellOfApproval)
 }
 
 // walked tells how many facts of a span had to be applied, and the time of the newest

@@ -11,6 +11,7 @@ import (
 	"attestry/evidence/compliance"
 	"attestry/storage"
 	"attestry/storage/environments"
+	"attestry/storage/governance"
 	"attestry/storage/pipelines"
 )
 
@@ -27,6 +28,8 @@ type Recorder struct {
 	events       *pipelines.TrailEvents
 	provenances  *pipelines.Provenances
 	decisions    *pipelines.Decisions
+	controls     *governance.Controls
+	approvals    *governance.Approvals
 	repos        *pipelines.Repos
 	running      *environments.RunningSet
 	generations  *storage.Generations
@@ -44,6 +47,8 @@ type Repositories struct {
 	TrailEvents  *pipelines.TrailEvents
 	Provenances  *pipelines.Provenances
 	Decisions    *pipelines.Decisions
+	Controls     *governance.Controls
+	Approvals    *governance.Approvals
 	Repos        *pipelines.Repos
 	Running      *environments.RunningSet
 	Generations  *storage.Generations
@@ -54,7 +59,8 @@ func NewRecorder(to Repositories, docs storage.Documents, clock evidence.Clock) 
 	return &Recorder{
 		flows: to.Flows, templates: to.Templates, trails: to.Trails, slots: to.Slots,
 		artifacts: to.Artifacts, attestations: to.Attestations, events: to.TrailEvents,
-		provenances: to.Provenances, decisions: to.Decisions, repos: to.Repos, running: to.Running, generations: to.Generations,
+		provenances: to.Provenances, decisions: to.Decisions, controls: to.Controls, approvals: to.Approvals,
+		repos: to.Repos, running: to.Running, generations: to.Generations,
 		marks: newHighWaterMarks(docs, clock),
 	}
 }

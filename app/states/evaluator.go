@@ -66,6 +66,19 @@ func (e *Evaluator) Of(ctx context.Context, org string, queries []Query) (map[Qu
 	return states, err
 }
 
+// Details returns the states of artifacts with what they were evaluated from, in the order of
+// queries: one command per MaxMany trails, templates and slots. Artifacts of incomplete slots
+// take one more for their records, and those of RebuildSlots.
+func (e *Evaluator) Details(ctx context.Context, org string, queries []Query) ([]Evaluated, error) {
+	trails, err := e.trailsOf(ctx, org, queries)
+	if err != nil {
+		return nil, err
+	}
+	return e.evaluate(ctx, trails, queries, func(incomplete []int) (map[string]evidence.Slot, error) {
+		return e.rebuild(ctx, org, queries, incomplete)
+	})
+}
+
 // Evaluate evaluates records, in their order: one command per MaxMany trails, templates
 // and slots. attested is what Attestations.OfRecords returned for the records. If it is
 // nil, those of incomplete slots take the commands of RebuildSlots.

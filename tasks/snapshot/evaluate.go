@@ -7,39 +7,48 @@ import (
 
 	"attestry/app/states"
 	"attestry/evidence"
+	"attestry/evidence/policy"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage/environments"
 )
 
-// evaluate evaluates a report against what ran before, under the facts of now. What
-// newly runs is announced before the token is read, and the facts are read behind
-// the token: whoever changes a fact from now on moves it, and the next report is
-// evaluated again. As long as the token is that of the last snapshot, what runs on is
-// known from there and nothing is looked up for it.
-func (p *Processor) evaluate(ctx context.Context, head *rules.Head, next *rules.Snapshot, report *rules.Report, before map[string]rules.Artifact) (artifacts []rules.Artifact, announced []environments.Running, err error) {
-	images := report.Resolve(before)
-	var starting, all []string
+// evaluate evaluates images against what ran before, under the facts of now. What newly runs
+// is announced before the token is read, and the facts and the environment's policies are
+// read behind the token: whoever changes one of them from now on moves it, and the next
+// report is evaluated again. As long as the token and the policies are those of the last
+// snapshot, what runs on is known from there and nothing is looked up for it.
+func (p *Processor) evaluate(ctx context.Context, head *rules.Head, next *rules.Snapshot, images []rules.Reported, before map[string]rules.Artifact) (artifacts []rules.Artifact, announced []environments.Running, err error) {
+	var starting, all, wanted []string
 	for _, image := range images {
 		all = append(all, image.Fingerprint)
-		if _, runs := before[image.Fingerprint]; !runs {
+		running, runs := before[image.Fingerprint]
+		if !runs {
 			starting = append(starting, image.Fingerprint)
+		}
+		if !runs || running.Name != image.Name {
+			wanted = append(wanted, image.Fingerprint)
 		}
 	}
 	announced = runningEntries(next, starting)
 	if err := p.store.Running.Start(ctx, announced); err != nil {
 		return nil, nil, err
 	}
-	token, err := p.store.Generations.Get(ctx, next.Org)
+	if next.Token, err = p.store.Generations.Get(ctx, next.Org); err != nil {
+		return nil, nil, err
+	}
+	applied, err := p.attachedPolicies(ctx, next)
 	if err != nil {
 		return nil, nil, err
 	}
-	next.Token = token
-	wanted := starting
-	if head.Last > 0 && token != head.SnapshotToken {
+	next.Policies = policy.References(applied)
+	if head.Last > 0 && (next.Token != head.SnapshotToken || !slices.Equal(next.Policies, head.Policies)) {
 		wanted = all
 	}
 	known, err := p.loadProvenance(ctx, next, wanted, starting, before)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := p.applyPolicies(ctx, next, applied, images, known); err != nil {
 		return nil, nil, err
 	}
 	return rules.Evaluate(images, &rules.Basis{
@@ -83,6 +92,10 @@ func (p *Processor) loadProvenance(ctx context.Context, next *rules.Snapshot, fi
 	found, err := p.followUp(ctx, next, known, before)
 	if err != nil {
 		return nil, err
+	}
+	if len(next.Policies) > 0 {
+		// The states in their trails come with the other facts that policies evaluate.
+		return known, p.setStates(ctx, next.Org, nil, found)
 	}
 	return known, p.setStates(ctx, next.Org, known, found)
 }

@@ -100,9 +100,34 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error
 	if err := i.store.Reports.Pack(ctx, &record, &s.Report); err != nil {
 		return rules.Waiting, err
 	}
-	wake, leave, willWake := i.waiters.Register(s.Environment)
+	return i.submit(ctx, &record, &s, stored.Value.Processed)
+}
+
+// Reevaluate has the artifacts of the last snapshot evaluated again, behind the reports that
+// wait, and tells what came of it as Accept does. by names who caused it. Once it returns
+// without an error it will be done, whatever happens to this process.
+func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind evidence.EnvironmentType, by string) (rules.Verdict, error) {
+	head, err := i.store.Heads.Get(ctx, environment)
+	if err != nil {
+		return rules.Waiting, err
+	}
+	record := environments.WaitingReport{
+		ID:          environments.NewReportID(),
+		Org:         org,
+		Environment: environment,
+		AcceptedAt:  evidence.Seconds(i.clock()),
+		ReportedBy:  by,
+		Type:        kind,
+		Repeat:      true,
+	}
+	return i.submit(ctx, &record, &Submission{}, head.Processed)
+}
+
+// submit makes a record durable, has it processed, and waits for its verdict.
+func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport, s *Submission, processed int64) (rules.Verdict, error) {
+	wake, leave, willWake := i.waiters.Register(record.Environment)
 	defer leave()
-	if err := i.insert(ctx, &record, &s.Report, stored.Value.Processed); err != nil {
+	if err := i.insert(ctx, record, &s.Report, processed); err != nil {
 		return rules.Waiting, err
 	}
 	i.dispatcher.Report(record.Environment, record.Arrival)
@@ -116,7 +141,7 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error
 }
 
 // sameAsLast is the fast path: the report is like the last one, none waits before
-// it, and no fact that it would be judged by has changed.
+// it, and no fact that it would be evaluated by has changed.
 func (i *Intake) sameAsLast(ctx context.Context, head *rules.Head, digest string) (bool, error) {
 	if head.Last == 0 || head.Digest != digest {
 		return false, nil
@@ -176,8 +201,10 @@ func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport,
 		if err := i.store.Reports.Remove(ctx, []environments.WaitingReport{*record}); err != nil {
 			return err
 		}
-		if err := i.store.Reports.Pack(ctx, record, report); err != nil {
-			return err
+		if !record.Repeat {
+			if err := i.store.Reports.Pack(ctx, record, report); err != nil {
+				return err
+			}
 		}
 		processed = head.Processed
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
@@ -11,15 +12,18 @@ import (
 	"attestry/storage/environments"
 )
 
-// process judges one report against the last snapshot and makes the next one if
+// process compares one report with the last snapshot and makes the next one if
 // anything differs. It starts over when another worker made a snapshot first.
 func (p *Processor) process(ctx context.Context, h *lease, record environments.WaitingReport) (result, error) {
 	if unchanged, token, err := p.sameAsLast(ctx, h, record); err != nil || unchanged {
 		return result{token: token}, err
 	}
-	report, err := p.store.Reports.Unpack(ctx, &record)
-	if err != nil {
-		return result{}, err
+	var report rules.Report
+	if !record.Repeat {
+		var err error
+		if report, err = p.store.Reports.Unpack(ctx, &record); err != nil {
+			return result{}, err
+		}
 	}
 	for {
 		r, err := p.makeNext(ctx, h, record, &report)
@@ -40,9 +44,12 @@ func (p *Processor) process(ctx context.Context, h *lease, record environments.W
 }
 
 // sameAsLast reports whether the report is like the last one and no fact that it is
-// judged by has changed since.
+// evaluated by has changed since. It returns the generation under which that is so.
 func (p *Processor) sameAsLast(ctx context.Context, h *lease, record environments.WaitingReport) (bool, string, error) {
 	head := h.current()
+	if record.Repeat {
+		return head.Last == 0, head.Token, nil
+	}
 	if head.Last == 0 || head.Digest != record.Digest {
 		return false, "", nil
 	}
@@ -73,12 +80,22 @@ func (p *Processor) makeNext(ctx context.Context, h *lease, record environments.
 		ReportedBy:   record.ReportedBy,
 		ReportedAt:   record.AcceptedAt,
 	}
-	artifacts, announced, err := p.evaluate(ctx, &head, &next, report, rules.ByFingerprint(before))
+	running := rules.ByFingerprint(before)
+	images := report.Resolve(running)
+	if record.Repeat {
+		images = rules.Repeat(before)
+		next.Digest, next.ReportedAt = head.Digest, head.LastReportedAt
+	}
+	artifacts, announced, err := p.evaluate(ctx, &head, &next, images, running)
 	if err != nil {
 		return result{}, err
 	}
 	changes := rules.Diff(before, artifacts)
-	if head.Last > 0 && !rules.Significant(changes) {
+	samePolicies := slices.Equal(head.Policies, next.Policies)
+	if head.Last > 0 && !samePolicies {
+		changes = rules.WithOtherPolicies(changes, artifacts)
+	}
+	if head.Last > 0 && samePolicies && !rules.Significant(changes) {
 		return result{token: next.Token}, nil
 	}
 	if err := p.write(ctx, &next, &last, artifacts, changes); err != nil {
@@ -95,8 +112,8 @@ func (p *Processor) write(ctx context.Context, next *rules.Snapshot, last *rules
 	if err != nil {
 		return err
 	}
-	next.Root, next.Counts, next.Changes = tree.Root, rules.Count(artifacts), changes
-	next.State = next.Counts.State()
+	next.Root, next.Changes = tree.Root, changes
+	next.Sum(artifacts)
 	next.Events = rules.CountEvents(changes)
 	chunks := difference.Chunks
 	if !rules.Inline(changes) {

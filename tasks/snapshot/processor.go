@@ -181,7 +181,7 @@ func (p *Processor) settle(ctx context.Context, h *lease, record environments.Wa
 		if r.snapshot != nil {
 			head.Advance(r.snapshot)
 			outcome.Snapshot = r.snapshot.Number
-		} else {
+		} else if !record.Repeat {
 			head.Digest, head.Token = record.Digest, r.token
 			head.LastReportedAt = max(head.LastReportedAt, record.AcceptedAt)
 		}

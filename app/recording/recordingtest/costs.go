@@ -16,6 +16,7 @@ import (
 // The most commands that a report may cost in a trail that is there.
 const (
 	maxAttestCommands = 8
+	maxDecideCommands = 11
 	maxReportCommands = 12
 	maxBeginCommands  = 8
 	maxReadCommands   = 4
@@ -32,6 +33,7 @@ func testRecorderCosts(t *testing.T, engine storagetest.DocumentsEngine) {
 		"of the trail":       {operation{Kind: "attest", Attestation: "x", Type: "generic"}, maxAttestCommands},
 		"by name":            {operation{Kind: "attest", Targets: []string{"slot-0"}, Attestation: "x", Type: "generic"}, maxAttestCommands},
 		"by fingerprint":     {operation{Kind: "attest", Fingerprint: fmt.Sprintf("%064x", 1), Attestation: "x", Type: "generic"}, maxAttestCommands},
+		"decision":           {operation{Kind: "attest", Attestation: "x", Type: "system:decision", Control: "ctl"}, maxDecideCommands},
 		"artifact again":     {operation{Kind: "report", Name: "slot-0", Fingerprint: fmt.Sprintf("%064x", 1)}, maxReportCommands},
 		"another artifact":   {operation{Kind: "report", Name: "slot-0", Fingerprint: printB}, maxReportCommands},
 		"artifact of a name": {operation{Kind: "report", Name: "fresh", Fingerprint: printB}, maxReportCommands},

@@ -1,0 +1,116 @@
+// Package facts reads what policies evaluate artifacts by (docs/semantics.md 18.3).
+package facts
+
+import (
+	"context"
+	"slices"
+
+	"attestry/app/states"
+	"attestry/evidence"
+	"attestry/evidence/compliance"
+	"attestry/evidence/policy"
+	"attestry/storage"
+	"attestry/storage/pipelines"
+)
+
+// Subject is an artifact to be evaluated.
+type Subject struct {
+	Fingerprint string
+	// Name is the one under which it runs, or was reported.
+	Name string
+	// Origins are its newest records, one of each flow.
+	Origins []evidence.Origin
+}
+
+// Artifact is what is known of an artifact now.
+type Artifact struct {
+	policy.Facts
+	// States has one element per origin, in their order.
+	States []states.Evaluated
+}
+
+// Loader reads facts.
+type Loader struct {
+	flows     *pipelines.Flows
+	decisions *pipelines.Decisions
+	states    *states.Evaluator
+}
+
+// NewLoader makes a loader over repositories.
+func NewLoader(flows *pipelines.Flows, decisions *pipelines.Decisions, evaluator *states.Evaluator) *Loader {
+	return &Loader{flows: flows, decisions: decisions, states: evaluator}
+}
+
+// Load reads what is known of artifacts, in their order, with the latest decisions on the
+// given controls. It takes as many commands for thousands of artifacts as for one, times
+// the thousands of flows, trails, templates, slots and decisions there may be.
+func (l *Loader) Load(ctx context.Context, org string, subjects []Subject, controls []string) ([]Artifact, error) {
+	var queries []states.Query
+	var decided, flows []string
+	for i := range subjects {
+		subject := &subjects[i]
+		for j := range subject.Origins {
+			queries = append(queries, states.QueryOf(subject.Fingerprint, &subject.Origins[j]))
+			flows = append(flows, subject.Origins[j].Flow)
+		}
+		decided = append(decided, pipelines.ArtifactSubjects(subject.Fingerprint, subject.Origins)...)
+	}
+	evaluated, err := l.states.Details(ctx, org, queries)
+	if err != nil {
+		return nil, err
+	}
+	decisions, err := l.decisions.Latest(ctx, org, controls, storage.Distinct(decided))
+	if err != nil {
+		return nil, err
+	}
+	for _, decision := range decisions {
+		flows = append(flows, decision.Flow)
+	}
+	names, err := l.flows.Names(ctx, org, storage.Distinct(flows))
+	if err != nil {
+		return nil, err
+	}
+	loaded := make([]Artifact, 0, len(subjects))
+	for i := range subjects {
+		n := len(subjects[i].Origins)
+		loaded = append(loaded, newArtifact(&subjects[i], evaluated[:n:n], names, latest(&subjects[i], controls, decisions, names)))
+		evaluated = evaluated[n:]
+	}
+	return loaded, nil
+}
+
+// newArtifact puts the facts about an artifact together; evaluated has its states by origin.
+func newArtifact(subject *Subject, evaluated []states.Evaluated, flows map[string]evidence.Flow, decisions map[string]policy.Decision) Artifact {
+	artifact := Artifact{States: evaluated}
+	artifact.Name, artifact.Fingerprint, artifact.Decisions = subject.Name, subject.Fingerprint, decisions
+	for i := range evaluated {
+		state, origin := &evaluated[i], &subject.Origins[i]
+		flow := policy.Flow{
+			Name: flows[origin.Flow].Name, Tags: flows[origin.Flow].Tags, Trail: origin.Trail, Status: state.Status,
+			Attestations: slices.Concat(state.Trail.Entries, state.Slot.Bound(state.Artifact)),
+		}
+		if state.Status != evidence.Compliant {
+			flow.Shortfall = policy.NewShortfall(compliance.Shortfall(state.Template, state.Trail, &state.Slot, state.Artifact))
+		}
+		artifact.Flows = append(artifact.Flows, flow)
+	}
+	return artifact
+}
+
+// latest returns the latest decision on each control about an artifact or one of its trails.
+func latest(subject *Subject, controls []string, decisions map[pipelines.DecisionKey]pipelines.Decision, flows map[string]evidence.Flow) map[string]policy.Decision {
+	if len(decisions) == 0 {
+		return nil
+	}
+	found := make(map[string]policy.Decision, len(controls))
+	for _, control := range controls {
+		for _, about := range pipelines.ArtifactSubjects(subject.Fingerprint, subject.Origins) {
+			decision, ok := decisions[pipelines.DecisionKey{Control: control, Subject: about}]
+			known, exists := found[control]
+			if ok && (!exists || evidence.CompareEntries(decision.Entry, known.Entry) > 0) {
+				found[control] = policy.Decision{Entry: decision.Entry, Flow: flows[decision.Flow].Name, Trail: decision.Trail}
+			}
+		}
+	}
+	return found
+}
