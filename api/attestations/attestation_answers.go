@@ -57,7 +57,7 @@ type AttestationPayload struct {
 	AttestationData      json.RawMessage `json:"attestation_data,omitempty" doc:"Of custom types and decisions."`
 	TypeVersion          int             `json:"type_version,omitempty" doc:"Version of the custom type that judged."`
 	Control              json.RawMessage `json:"control,omitempty" doc:"Identifier of the control that a decision decides, or null."`
-	ControlVersion       json.RawMessage `json:"control_version,omitempty"`
+	ControlVersion       json.RawMessage `json:"control_version,omitempty" doc:"Version that the control had when the decision was recorded; null if it did not exist."`
 }
 
 // AttestationOverride holds the members that only an override has.
@@ -133,7 +133,7 @@ func (h *handlers) showAttestation(org evidence.OrgAccess, flow string, a *evide
 	return shown
 }
 
-// showPayload shows the members of a type. Controls have no versions yet.
+// showPayload shows the members of a type.
 func showPayload(a *evidence.Attestation) AttestationPayload {
 	shown := AttestationPayload{
 		ProcessedSnykResults: a.Payload["processed_snyk_results"],
@@ -146,16 +146,20 @@ func showPayload(a *evidence.Attestation) AttestationPayload {
 		TypeVersion:          a.TypeVersion,
 	}
 	if a.Type == evidence.TypeDecision && a.Override == nil {
-		shown.Control, shown.ControlVersion = jsonOrNull(a.Control), json.RawMessage("null")
+		shown.Control, shown.ControlVersion = jsonOrNull(a.Control), jsonOrNull(a.ControlVersion)
 	}
 	return shown
 }
 
-// jsonOrNull is a text as JSON, null when it is empty.
-func jsonOrNull(text string) json.RawMessage {
-	encoded, err := json.Marshal(resource.NilIfEmpty(text))
+// jsonOrNull is a text or a number as JSON, null when it is empty or zero.
+func jsonOrNull[T string | int](value T) json.RawMessage {
+	var zero T
+	if value == zero {
+		return json.RawMessage("null")
+	}
+	encoded, err := json.Marshal(value)
 	if err != nil {
-		// Text always has a form in JSON.
+		// Text and integers always have a form in JSON.
 		return nil
 	}
 	return encoded

@@ -78,8 +78,29 @@ var clientFields = map[string][]string{
 	"attestation_type.version": {
 		"version number", "timestamp number", "created_by string", "comment? string", "type_schema? object|null", "evaluator? object|null", "summary? array",
 	},
-	"repo":  {"name string", "id string", "url string", "provider string|null", "tags object"},
-	"repos": {"repos array", "page number", "per_page number", "total_pages number", "total_count number"},
+	"applied_policy": {"id string", "name string", "version number", "policy_dump object", "failing_artifacts array"},
+	"assert": {
+		"fingerprint string", "flow string", "trail string", "compliant bool", "compliance_status object", "html_url string", "scope string",
+		"environment string|null", "flows array", "policy_evaluations array", "allow_listing object|null",
+	},
+	"control": {
+		"identifier string", "name string", "description string|null", "version number", "archived bool", "created_by string", "created_at number",
+		"tags object", "links object", "policies_referencing array|null",
+	},
+	"controls":          {"controls array", "page number", "per_page number", "total_pages number", "total_count number"},
+	"control_decisions": {"decisions array", "page number", "per_page number", "total_pages number", "total_count number"},
+	"control_decision": {
+		"control string", "is_compliant bool", "timestamp number", "attestation_name string", "evidence_files array", "control_version number|null",
+		"flow_name string|null", "trail_name string|null", "artifact_fingerprint string|null", "artifact_name string|null",
+		"description string|null", "origin_url string|null", "user_data object|array",
+	},
+	"policy": {
+		"name string", "description string", "created_by string", "created_at number", "last_modified_at number", "archived bool",
+		"consuming_envs array", "versions array", "events array",
+	},
+	"policy.version": {"version number", "comment string", "timestamp number", "created_by string", "policy_yaml string"},
+	"repo":           {"name string", "id string", "url string", "provider string|null", "tags object"},
+	"repos":          {"repos array", "page number", "per_page number", "total_pages number", "total_count number"},
 	"search": {
 		"resolved_to object", "artifacts array",
 	},

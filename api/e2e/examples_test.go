@@ -28,6 +28,7 @@ var exampleOrder = []string{
 	"post_custom_attestation", "post_override_attestation",
 	"get_trail_attestation", "get_artifact_attestation", "get_attestations", "list_attestations_for_criteria",
 	"get_flow_attestations", "get_attestation_evidence", "get_trail",
+	"post_control", "get_control", "put_control",
 	"post_generic_attestation", "post_jira_attestation", "post_sonar_attestation", "post_system_attestation",
 	"create_env", "k8s_report", "patch_tags", "get_environment", "update_env", "list_envs",
 	"allow_artifact_for_env", "list_allowlist",
@@ -39,6 +40,11 @@ var exampleOrder = []string{
 	"get_artifact_by_fingerprint", "get_artifact_by_commit_sha", "get_latest_artifact_commit",
 	"ecs_report", "s3_report", "azure_apps_report", "cloud_run_report", "docker_report", "lambda_report", "serverless_report", "server_report",
 	"join_physical_to_logical", "rename_environment", "archive_env", "archive_custom_attestation_type",
+	"put_policy", "put_named_policy", "get_policy", "evaluate_policy", "attach_policy_to_env", "list_policies", "assert_artifact", "explain_artifact",
+	"list_control_tag_choices", "list_controls", "list_control_versions", "get_control_version", "archive_control", "unarchive_control",
+	"get_control_coverage", "list_control_decisions", "get_control_decision", "detach_policy_from_env",
+	"post_approval", "list_approvals", "get_approval", "list_artifact_approvals", "get_commit_of_running_artifact",
+	"sonar_webhook", "launch_darkly_webhook", "update_experimental_features",
 }
 
 // prepareExample is what an example needs beside those before it.
@@ -68,6 +74,10 @@ func (s *service) prepareExample(operation string) {
 		s.createEnvironment("all-production", evidence.LogicalType)
 	case "rename_environment":
 		s.createEnvironment("staging", evidence.K8S)
+	case "list_control_tag_choices":
+		s.want(http.StatusOK, http.MethodPatch, s.tagsPath()+"/control/RISK-REVIEW", []byte(`{"set_tags":{"framework":"soc2","team":"payments"}}`))
+	case "archive_control":
+		s.createControl("OLD-REVIEW")
 	}
 }
 
@@ -183,23 +193,35 @@ func (p *examplePlayer) valuesOf(raw json.RawMessage) []string {
 	return values
 }
 
+// formData are the names that the JSON parts of forms have.
+var formData = []string{"data_json", "payload"}
+
 // request sends a body as the operation takes it: as it is, or as a form.
 func (p *examplePlayer) request(method, path string, body json.RawMessage) answer {
 	p.t.Helper()
+	if uid, ok := strings.CutPrefix(path, "/api/v2/webhooks/"); ok {
+		kind, uid, _ := strings.Cut(uid, "/")
+		return p.deliver(kind, uid, sign(body), body)
+	}
 	var form map[string]json.RawMessage
-	if json.Unmarshal(body, &form) != nil || form["data_json"] == nil {
+	at := -1
+	if json.Unmarshal(body, &form) == nil {
+		at = slices.IndexFunc(formData, func(name string) bool { return form[name] != nil })
+	}
+	if at < 0 {
 		return p.do(method, path, adminKey, body)
 	}
+	data := formData[at]
 	var files []part
 	for name, content := range form {
-		if name == "data_json" {
+		if name == data {
 			continue
 		}
 		var text string
 		p.must(json.Unmarshal(content, &text))
 		files = append(files, part{field: name, filename: name, contentType: "application/octet-stream", content: []byte(text)})
 	}
-	return p.form(method, strings.TrimPrefix(path, "/api/v2"), adminKey, "data_json", string(form["data_json"]), files...)
+	return p.form(method, strings.TrimPrefix(path, "/api/v2"), adminKey, data, string(form[data]), files...)
 }
 
 // follow gets every link to the API.

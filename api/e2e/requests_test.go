@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
@@ -111,6 +112,16 @@ func wantMessage(t *testing.T, got answer, want string) {
 	t.Helper()
 	if message, _ := got.problem(t); message != want {
 		t.Errorf("message %q, want %q", message, want)
+	}
+}
+
+// wantProblem checks the status, the message and the locations of an error. errors is nil
+// where only the message is told.
+func wantProblem(t *testing.T, got answer, status int, message string, errors map[string]string) {
+	t.Helper()
+	gotMessage, gotErrors := got.problem(t)
+	if got.status != status || gotMessage != message || !maps.Equal(gotErrors, errors) {
+		t.Errorf("%d %q %q, want %d %q %q", got.status, gotMessage, gotErrors, status, message, errors)
 	}
 }
 

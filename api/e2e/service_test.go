@@ -39,7 +39,8 @@ func userOf(key string) string { return cmp.Or(strings.TrimPrefix(key, "key-of-t
 type service struct {
 	*instance.Instance
 	t *testing.T
-	// org is the name of the test's organization, public that of one that everybody may read.
+	// org is the name of the test's organization, which has the beta features, public that of
+	// one that everybody may read and that is without them.
 	org, public string
 	log         *logBuffer
 	clock       *fakeClock
@@ -140,7 +141,7 @@ func launch(ctx context.Context, o options) (*service, error) {
 func (s *service) stop() error {
 	err := s.Close()
 	written := s.log.String()
-	for _, secret := range []string{adminKey, memberKey, snapshotterKey, readerKey, strangerKey, expiredKey} {
+	for _, secret := range []string{adminKey, memberKey, snapshotterKey, readerKey, strangerKey, expiredKey, hookSecret, hookUIDPart} {
 		if strings.Contains(written, secret) || strings.Contains(written, evidence.HashAPIKey(secret)) {
 			err = errors.Join(err, fmt.Errorf("%s is in the log", secret))
 		}
@@ -164,9 +165,12 @@ func (s *service) createOrganizations(ctx context.Context) error {
 			user("stranger", 0, strangerKey), user("gone", 1_700_000_000, expiredKey),
 		},
 		Organizations: []evidence.DeclaredOrganization{
-			{Name: s.org, Members: map[string]evidence.Role{
+			{Name: s.org, Beta: new(true), Members: map[string]evidence.Role{
 				"administrator": evidence.Admin, "member": evidence.Member,
 				"snapshotter": evidence.Snapshotter, "reader": evidence.Reader,
+			}, Hooks: []evidence.DeclaredHook{
+				{Kind: evidence.SonarHook, UID: s.hookUID("sonar"), Secret: hookSecret},
+				{Kind: evidence.LaunchDarklyHook, UID: s.hookUID("launch-darkly"), Secret: hookSecret},
 			}},
 			{Name: s.public, Public: true, Members: map[string]evidence.Role{"administrator": evidence.Admin}},
 		},

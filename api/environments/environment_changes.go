@@ -19,7 +19,7 @@ type UpdateEnvironmentPatchInput struct {
 	Description          *string   `json:"description,omitempty" nullable:"true"`
 	IncludeScaling       *bool     `json:"include_scaling,omitempty" nullable:"true" deprecated:"true"`
 	IncludedEnvironments *[]string `json:"included_environments,omitempty" nullable:"true" maxItems:"1000"`
-	Policies             *[]string `json:"policies,omitempty" nullable:"true"`
+	Policies             *[]string `json:"policies,omitempty" nullable:"true" maxItems:"100"`
 }
 
 // RenameEnvironmentPutInput is the body of rename_environment (docs/semantics.md 1.5).
@@ -41,7 +41,8 @@ func (h *handlers) updateEnvironment(ctx context.Context, in *resource.Environme
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPolicies(org, body.Policies); err != nil {
+	policies, err := h.resolvePolicies(ctx, org, ref.Type, body.Policies)
+	if err != nil {
 		return nil, err
 	}
 	included, err := h.resolveMembers(ctx, org, in.Environment, ref.Type, body.IncludedEnvironments)
@@ -49,8 +50,11 @@ func (h *handlers) updateEnvironment(ctx context.Context, in *resource.Environme
 		return nil, err
 	}
 	err = h.Environments.Change(ctx, ref.ID, evidence.EnvironmentChange{
-		Description: body.Description, IncludeScaling: body.IncludeScaling, Included: included,
+		Description: body.Description, IncludeScaling: body.IncludeScaling, Included: included, Policies: policies,
 	}, evidence.Seconds(h.Clock()))
+	if err == nil && policies != nil {
+		err = h.applyPolicies(ctx, ref)
+	}
 	if err == nil && included != nil {
 		err = h.Logical.Update(ctx, ref.ID)
 	}
@@ -113,16 +117,6 @@ func environmentChanged(org evidence.OrgAccess, name string, err error) (*server
 
 func notPhysical() error {
 	return evidence.NewError(evidence.Invalid, "Can only add physical environments to logical environments")
-}
-
-// checkPolicies refuses the names of policies. There are none yet, so any that is
-// named does not exist.
-func checkPolicies(org evidence.OrgAccess, names *[]string) error {
-	if names == nil || len(*names) == 0 {
-		return nil
-	}
-	return evidence.NewError(evidence.NotFound,
-		fmt.Sprintf("Policy '%s' does not exist in organization '%s'", (*names)[0], org.OrgName))
 }
 
 // resolveMembers resolves the names that a write sends for the members of the environment

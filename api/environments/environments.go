@@ -63,7 +63,7 @@ type CreateEnvironmentPutInput struct {
 	IncludeScaling       *bool     `json:"include_scaling,omitempty" nullable:"true" deprecated:"true"`
 	RequireProvenance    *bool     `json:"require_provenance,omitempty" nullable:"true" deprecated:"true"`
 	IncludedEnvironments *[]string `json:"included_environments,omitempty" nullable:"true" maxItems:"1000"`
-	Policies             *[]string `json:"policies,omitempty" nullable:"true"`
+	Policies             *[]string `json:"policies,omitempty" nullable:"true" maxItems:"100"`
 }
 
 // GetEnvironmentResponse is an environment as answers show it
@@ -112,6 +112,11 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, bod
 	if err := h.updateLogical(ctx, org, &fresh, created); err != nil {
 		return nil, err
 	}
+	if change.Policies != nil && !created {
+		if err := h.applyPoliciesOf(ctx, org, body.Name); err != nil {
+			return nil, err
+		}
+	}
 	if created {
 		return server.Created(), nil
 	}
@@ -146,13 +151,13 @@ func (h *handlers) environmentChange(ctx context.Context, org evidence.OrgAccess
 	if body.Description != "" {
 		change.Description = &body.Description
 	}
-	if err := checkPolicies(org, body.Policies); err != nil {
+	var err error
+	if change.Policies, err = h.resolvePolicies(ctx, org, evidence.EnvironmentType(body.Type), body.Policies); err != nil {
 		return change, err
 	}
 	if body.Type != string(evidence.LogicalType) {
 		return change, h.environmentsExist(ctx, org, body.IncludedEnvironments)
 	}
-	var err error
 	change.Included, err = h.resolveMembers(ctx, org, body.Name, evidence.LogicalType, body.IncludedEnvironments)
 	return change, err
 }
@@ -317,7 +322,7 @@ func showConfigured(org evidence.OrgAccess, e *evidence.Environment) GetEnvironm
 		LastModifiedAt: e.LastModifiedAt,
 		IncludeScaling: e.IncludeScaling,
 		Tags:           resource.EmptyIfNil(e.Tags),
-		Policies:       []string{},
+		Policies:       append([]string{}, e.Policies...),
 	}
 }
 

@@ -14,6 +14,7 @@ func Routes(base *resource.Base, stores Stores) []server.Route {
 	return slices.Concat(
 		h.environmentLifeRoutes(),
 		h.allowlistRoutes(),
+		h.policyRoutes(),
 		h.reportRoutes(),
 	)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"attestry/evidence"
+	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/environments"
@@ -15,6 +16,7 @@ type Stores struct {
 	Environments Environments
 	Generations  Generations
 	Heads        Heads
+	Policies     Policies
 }
 
 // Allowlist keeps allow lists.
@@ -59,6 +61,13 @@ type Environments interface {
 	// seconds. Joining again changes nothing. ErrArchived tells that the logical
 	// environment was archived meanwhile.
 	Join(ctx context.Context, id, member string, at float64) error
+	// AttachPolicies attaches policies, by name, to an environment; at is the time in Unix
+	// seconds. Attaching again changes nothing. ErrArchived tells that the environment was
+	// archived meanwhile; more than evidence.MaxPolicies are Invalid.
+	AttachPolicies(ctx context.Context, id string, names []string, at float64) error
+	// DetachPolicies detaches policies, by name, from an environment; at is the time in Unix
+	// seconds. ErrArchived tells that the environment was archived meanwhile.
+	DetachPolicies(ctx context.Context, id string, names []string, at float64) error
 	// Rename gives the environment of a name, or of a former name, another one; at is
 	// the time in Unix seconds. ErrNotFound tells that there is no such environment,
 	// ErrArchived that it is archived. A name that another environment has is
@@ -86,4 +95,10 @@ type Heads interface {
 	Get(ctx context.Context, environment string) (snapshot.Head, error)
 	// GetMany returns the heads of environments, by id.
 	GetMany(ctx context.Context, environments []string) (map[string]snapshot.Head, error)
+}
+
+// Policies keeps policies.
+type Policies interface {
+	// GetMany returns the policies that exist among names, by name: one command per MaxMany.
+	GetMany(ctx context.Context, org string, names []string) (map[string]policy.Head, error)
 }

@@ -94,6 +94,14 @@ func (l Links) AttestationSelf(org, flow, trail, name string) string {
 	return l.page("api", "v2", "attestations", org, flow, "trail", trail, name)
 }
 
+// PolicySelf is the address of a policy in the API.
+func (l Links) PolicySelf(org, name string) string { return l.page("api", "v2", "policies", org, name) }
+
+// ControlSelf is the address of a control in the API.
+func (l Links) ControlSelf(org, identifier string) string {
+	return l.page("api", "v2", "controls", org, identifier)
+}
+
 // Evidence is the address of the file attached to an attestation.
 func (l Links) Evidence(org, flow, trail, id string) string {
 	return l.page("api", "v2", "attestations", org, flow, "trail", trail, "attestation", id, "evidence")

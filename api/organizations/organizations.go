@@ -28,11 +28,8 @@ type organizationAnswer struct {
 func (h *handlers) getOrganization(ctx context.Context, _ *server.OrgPath) (*organizationAnswer, error) {
 	name := server.Access(ctx).OrgName
 	org, err := h.Tenancy.Organization(ctx, name)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Organization named '%s' does not exist", name))
-	}
 	if err != nil {
-		return nil, err
+		return nil, organizationNotFound(name, err)
 	}
 	return &organizationAnswer{Body: GetOrganization{
 		Name:                        org.Name,
@@ -43,12 +40,41 @@ func (h *handlers) getOrganization(ctx context.Context, _ *server.OrgPath) (*org
 	}}, nil
 }
 
+// organizationNotFound words that an organization does not exist; other errors it returns
+// as they are.
+func organizationNotFound(name string, err error) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Organization named '%s' does not exist", name))
+	}
+	return err
+}
+
+// ExperimentalFeaturesPutInput is the body of update_experimental_features
+// (docs/semantics.md 2.1).
+type ExperimentalFeaturesPutInput struct {
+	ExperimentalFeaturesEnabled bool `json:"experimental_features_enabled"`
+}
+
+// updateExperimentalFeatures enables or disables the beta features of an organization.
+func (h *handlers) updateExperimentalFeatures(ctx context.Context, _ *server.OrgPath, body *ExperimentalFeaturesPutInput) (*server.TextAnswer, error) {
+	name := server.Access(ctx).OrgName
+	if err := h.Tenancy.SetBeta(ctx, name, body.ExperimentalFeaturesEnabled); err != nil {
+		return nil, organizationNotFound(name, err)
+	}
+	return server.OK(), nil
+}
+
 // organizationRoutes are those of organizations and users.
 func (h *handlers) organizationRoutes() []server.Route {
 	return []server.Route{
 		{
 			Method: http.MethodGet, Path: "/organizations/{org}", OperationID: "get_organization", Tag: "Organizations",
 			Summary: "Read an organization", MinRole: evidence.Reader, Serve: server.Handle(h.getOrganization),
+		},
+		{
+			Method: http.MethodPut, Path: "/organizations/{org}/experimental_features", OperationID: "update_experimental_features", Tag: "Organizations",
+			Summary: "Enable or disable the beta features of an organization", MinRole: evidence.Admin, Deprecated: true,
+			Serve: server.WithBody(h.updateExperimentalFeatures),
 		},
 		{
 			Method: http.MethodGet, Path: "/user/default-org", OperationID: "get_user_default_org", Tag: "User",

@@ -21,4 +21,7 @@ type Tenancy interface {
 	SetDefaultOrganization(ctx context.Context, principal evidence.Principal, orgName string) error
 	// Organization returns an organization by its name, or ErrNotFound.
 	Organization(ctx context.Context, name string) (evidence.Organization, error)
+	// SetBeta enables or disables the experimental features of an organization, by its
+	// name, or returns ErrNotFound.
+	SetBeta(ctx context.Context, name string, enabled bool) error
 }

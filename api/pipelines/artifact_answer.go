@@ -120,8 +120,8 @@ func showRepoInfo(repo *evidence.Repo) *RepoInfoResponse {
 	}
 }
 
-// showArtifacts shows records in full: the commands of evaluateWithHistory, and three more
-// for where they run.
+// showArtifacts shows records of one flow in full: the commands of evaluateWithHistory, three
+// more for where they run, and those of Approvals.Numbers.
 func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
 	shown := make([]ArtifactResponse, 0, len(records))
 	if len(records) == 0 {
@@ -135,23 +135,29 @@ func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, re
 	for _, record := range records {
 		fingerprints = append(fingerprints, record.Fingerprint)
 	}
-	places, err := h.loadEnvironmentRuns(ctx, org, resource.SortUnique(fingerprints))
+	fingerprints = resource.SortUnique(fingerprints)
+	places, err := h.loadEnvironmentRuns(ctx, org, fingerprints)
+	if err != nil {
+		return nil, err
+	}
+	approvals, err := h.Approvals.Numbers(ctx, records[0].Flow, fingerprints)
 	if err != nil {
 		return nil, err
 	}
 	for _, artifact := range evaluated {
-		shown = append(shown, h.showArtifact(org, &artifact, places[artifact.record.Fingerprint]))
+		of := artifact.record.Fingerprint
+		shown = append(shown, h.showArtifact(org, &artifact, places[of], approvals[of]))
 	}
 	return shown, nil
 }
 
-func (h *handlers) showArtifact(org evidence.OrgAccess, a *evaluatedArtifact, places []environmentRuns) ArtifactResponse {
+func (h *handlers) showArtifact(org evidence.OrgAccess, a *evaluatedArtifact, places []environmentRuns, approvals []int) ArtifactResponse {
 	answer := ArtifactResponse{
 		ArtifactCommon: h.showCommon(org, a),
 		Template:       []string{},
 		FlowName:       a.flow.Name,
 		StateInfo:      stateInfo(a),
-		Approvals:      []int{},
+		Approvals:      append([]int{}, approvals...),
 		Running:        showEnvironmentRuns(currentlyRunningIn(places)),
 		Exited:         showEnvironmentRuns(exitedFrom(places)),
 		History:        a.history(places),

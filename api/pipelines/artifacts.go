@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -150,13 +149,8 @@ func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*arti
 		return nil, err
 	}
 	record, err := h.requestedRecord(ctx, org, ref.ID, in)
-	switch {
-	case errors.Is(err, storage.ErrNotFound):
-		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf(
-			"Artifact with fingerprint '%s' does not exist in flow '%s' belonging to organization '%s'",
-			in.Fingerprint, in.Flow, org.OrgName))
-	case err != nil:
-		return nil, resource.Unambiguous(err, in.Fingerprint)
+	if err != nil {
+		return nil, resource.ArtifactNotFound(org, in.Flow, in.Fingerprint, err)
 	}
 	shown, err := h.showArtifacts(ctx, org, []evidence.ArtifactRecord{record})
 	if err != nil {
@@ -294,7 +288,7 @@ type ArtifactResponse struct {
 	Template        []string           `json:"template" nullable:"true" doc:"The attestations that are required of it."`
 	FlowName        string             `json:"flow_name"`
 	StateInfo       string             `json:"state_info"`
-	Approvals       []int              `json:"approvals"`
+	Approvals       []int              `json:"approvals" doc:"The release numbers of its approvals in the flow."`
 	Running         []ArtifactPlace    `json:"running"`
 	Exited          []ArtifactPlace    `json:"exited"`
 	History         []ArtifactHistory  `json:"history"`

@@ -14,8 +14,10 @@ import (
 
 // Stores are what the operations read and write. What does not exist is storage.ErrNotFound.
 type Stores struct {
+	Approvals    Approvals
 	Artifacts    Artifacts
 	Attestations Attestations
+	Controls     Controls
 	Environments Environments
 	Events       Events
 	Flows        Flows
@@ -27,6 +29,13 @@ type Stores struct {
 	States       States
 	Templates    Templates
 	Trails       Trails
+}
+
+// Approvals reads the approvals of artifacts.
+type Approvals interface {
+	// Numbers returns the release numbers of artifacts in a flow, ascending, by fingerprint:
+	// one command for MaxMany fingerprints, and one more for each MaxMany approvals.
+	Numbers(ctx context.Context, flow string, fingerprints []string) (map[string][]int, error)
 }
 
 // Artifacts reads the records of artifacts.
@@ -68,6 +77,12 @@ type Attestations interface {
 	OfRecords(ctx context.Context, org string, records []evidence.ArtifactRecord) (pipelines.Attested, error)
 	// Get returns one attestation of an organization, or ErrNotFound.
 	Get(ctx context.Context, org, id string) (evidence.Attestation, error)
+}
+
+// Controls keeps controls.
+type Controls interface {
+	// SetTags removes and sets tags of a control, or returns ErrNotFound.
+	SetTags(ctx context.Context, org, identifier string, set map[string]string, remove []string) error
 }
 
 // Environments keeps what is configured about environments.

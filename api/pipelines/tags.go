@@ -57,9 +57,7 @@ func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagP
 	case "repo", "repos":
 		err = h.tagRepo(ctx, org, in.ID, body)
 	case "control", "controls":
-		// There are no controls. The text is in quotes, as clients know it.
-		err = evidence.NewError(evidence.NotFound,
-			fmt.Sprintf(`"Control '%s' does not exist in organization '%s'"`, in.ID, org.OrgName))
+		err = h.tagControl(ctx, org, in.ID, body)
 	default:
 		err = h.tagEnvironment(ctx, org, in.ID, body)
 	}
@@ -88,6 +86,18 @@ func (h *handlers) tagEnvironment(ctx context.Context, org evidence.OrgAccess, n
 		return err
 	}
 	return h.Environments.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock()))
+}
+
+// tagControl words that there is no such control in quotes, as clients know it.
+func (h *handlers) tagControl(ctx context.Context, org evidence.OrgAccess, identifier string, body *TagPatchInput) error {
+	if err := server.RequireBeta(org); err != nil {
+		return err
+	}
+	err := h.Controls.SetTags(ctx, org.OrgID, identifier, body.SetTags, body.RemoveTags)
+	if errors.Is(err, storage.ErrNotFound) {
+		return evidence.NewError(evidence.NotFound, fmt.Sprintf(`"Control '%s' does not exist in organization '%s'"`, identifier, org.OrgName))
+	}
+	return err
 }
 
 func (h *handlers) tagRepo(ctx context.Context, org evidence.OrgAccess, id string, body *TagPatchInput) error {

@@ -34,35 +34,12 @@ type GetTrail struct {
 
 // TrailComplianceStatus says how far a trail has come.
 type TrailComplianceStatus struct {
-	Status               evidence.Status                     `json:"status" enum:"INCOMPLETE,COMPLIANT,NON-COMPLIANT"`
-	IsCompliant          *bool                               `json:"is_compliant" nullable:"true"`
-	AttestationsStatuses []AttestationComplianceStatus       `json:"attestations_statuses"`
-	ArtifactsStatuses    map[string]ArtifactComplianceStatus `json:"artifacts_statuses"`
-	EvaluatedAt          *float64                            `json:"evaluated_at" nullable:"true"`
-	FlowTemplateID       *string                             `json:"flow_template_id" nullable:"true"`
-}
-
-// AttestationComplianceStatus is an attestation that is required, or there.
-type AttestationComplianceStatus struct {
-	AttestationName         string  `json:"attestation_name"`
-	AttestationType         *string `json:"attestation_type" nullable:"true"`
-	AttestationID           *string `json:"attestation_id" nullable:"true"`
-	OverriddenAttestationID *string `json:"overridden_attestation_id" nullable:"true"`
-	Status                  string  `json:"status" enum:"MISSING,COMPLETE"`
-	IsCompliant             *bool   `json:"is_compliant" nullable:"true"`
-	Unexpected              bool    `json:"unexpected"`
-}
-
-// ArtifactComplianceStatus is an artifact that is required, or there.
-type ArtifactComplianceStatus struct {
-	ArtifactFingerprint  *string                       `json:"artifact_fingerprint" nullable:"true"`
-	ArtifactID           *string                       `json:"artifact_id" nullable:"true"`
-	Status               evidence.Status               `json:"status" enum:"MISSING,INCOMPLETE,COMPLIANT,NON-COMPLIANT"`
-	IsCompliant          *bool                         `json:"is_compliant" nullable:"true"`
-	AttestationsStatuses []AttestationComplianceStatus `json:"attestations_statuses"`
-	Unexpected           bool                          `json:"unexpected"`
-	EvaluatedAt          *float64                      `json:"evaluated_at" nullable:"true"`
-	FlowTemplateID       *string                       `json:"flow_template_id" nullable:"true"`
+	Status               evidence.Status                              `json:"status" enum:"INCOMPLETE,COMPLIANT,NON-COMPLIANT"`
+	IsCompliant          *bool                                        `json:"is_compliant" nullable:"true"`
+	AttestationsStatuses []resource.AttestationComplianceStatus       `json:"attestations_statuses"`
+	ArtifactsStatuses    map[string]resource.ArtifactComplianceStatus `json:"artifacts_statuses"`
+	EvaluatedAt          *float64                                     `json:"evaluated_at" nullable:"true"`
+	FlowTemplateID       *string                                      `json:"flow_template_id" nullable:"true"`
 }
 
 // Template is a flow template, parsed and as it was sent.
@@ -132,50 +109,18 @@ func (h *handlers) showTrail(org evidence.OrgAccess, trail *evidence.Trail, sour
 }
 
 func showReport(report compliance.Report) TrailComplianceStatus {
-	artifacts := make(map[string]ArtifactComplianceStatus, len(report.Artifacts))
+	artifacts := make(map[string]resource.ArtifactComplianceStatus, len(report.Artifacts))
 	for _, artifact := range report.Artifacts {
-		artifacts[artifact.Name] = showArtifactStatus(artifact, report.Template)
+		artifacts[artifact.Name] = resource.ShowArtifactStatus(artifact, report.Template)
 	}
 	return TrailComplianceStatus{
 		Status:               report.Status,
 		IsCompliant:          new(report.Status == evidence.Compliant),
-		AttestationsStatuses: showAttestationStatuses(report.Attestations),
+		AttestationsStatuses: resource.ShowAttestationStatuses(report.Attestations),
 		ArtifactsStatuses:    artifacts,
 		EvaluatedAt:          resource.NilUnlessPositive(report.EvaluatedAt),
 		FlowTemplateID:       resource.NilIfEmpty(report.Template),
 	}
-}
-
-func showArtifactStatus(artifact compliance.ArtifactStatus, template string) ArtifactComplianceStatus {
-	shown := ArtifactComplianceStatus{
-		Status:               artifact.Status,
-		AttestationsStatuses: showAttestationStatuses(artifact.Attestations),
-		Unexpected:           artifact.Unexpected,
-		EvaluatedAt:          resource.NilUnlessPositive(artifact.EvaluatedAt),
-		FlowTemplateID:       resource.NilIfEmpty(template),
-	}
-	if artifact.Artifact != nil {
-		shown.ArtifactFingerprint, shown.ArtifactID = &artifact.Artifact.Fingerprint, &artifact.Artifact.Record
-		shown.IsCompliant = new(artifact.Status == evidence.Compliant)
-	}
-	return shown
-}
-
-func showAttestationStatuses(statuses []compliance.AttestationStatus) []AttestationComplianceStatus {
-	shown := make([]AttestationComplianceStatus, 0, len(statuses))
-	for _, status := range statuses {
-		one := AttestationComplianceStatus{
-			AttestationName: status.Name, AttestationType: resource.NilIfEmpty(status.Type),
-			Status: "MISSING", Unexpected: status.Unexpected,
-		}
-		if entry := status.Entry; entry != nil {
-			one.Status = "COMPLETE"
-			one.AttestationID, one.IsCompliant = &entry.ID, &entry.Compliant
-			one.OverriddenAttestationID = resource.NilIfEmpty(entry.Overridden)
-		}
-		shown = append(shown, one)
-	}
-	return shown
 }
 
 // maxListedTemplate is the longest text of a template that lists repeat with each

@@ -92,6 +92,16 @@ type artifactRunEvent struct {
 	ReferenceName   string `json:"template_reference_name"`
 }
 
+type approvalEvent struct {
+	trailEventCommon
+	Fingerprint    string  `json:"artifact_fingerprint"`
+	ApprovalID     string  `json:"approval_id"`
+	ApprovalNumber int     `json:"approval_number"`
+	EnvironmentID  *string `json:"environment_id"`
+	State          string  `json:"state"`
+	Reviewer       *string `json:"reviewer"`
+}
+
 // MarshalJSON writes the members.
 func (e TrailEvent) MarshalJSON() ([]byte, error) { return json.Marshal(e.members) }
 
@@ -143,6 +153,11 @@ func showTrailEvent(trail *evidence.Trail, event *evidence.TrailEvent) any {
 		return artifactRunEvent{
 			trailEventCommon: common, Fingerprint: data.Fingerprint, EnvironmentID: data.Environment, EnvironmentName: data.EnvironmentName,
 			SnapshotIndex: data.Snapshot, ReplicaNumber: data.Instances, ReferenceName: data.Name,
+		}
+	case *evidence.ApprovalData:
+		return approvalEvent{
+			trailEventCommon: common, Fingerprint: data.Fingerprint, ApprovalID: data.Approval, ApprovalNumber: data.Number,
+			EnvironmentID: resource.NilIfEmpty(data.Environment), State: data.State, Reviewer: resource.NilIfEmpty(data.Reviewer),
 		}
 	default:
 		return common

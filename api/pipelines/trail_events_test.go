@@ -64,6 +64,14 @@ func TestStoredEventsAreShown(t *testing.T) {
 			`artifact_stopped_running","data":{"artifact_fingerprint":"` + fingerprint + `","environment_id":"e","environment_name":"prod","snapshot_index":8,"template_reference_name":"web"}}`,
 			`artifact_stopped_running` + bare + `,"artifact_fingerprint":"` + fingerprint + `","environment_id":"e","environment_name":"prod","snapshot_index":8,"template_reference_name":"web"}`,
 		},
+		"an artifact was approved": {
+			`artifact_approval_reported","data":{"artifact_fingerprint":"` + fingerprint + `","approval_id":"a","approval_number":3,"environment_id":"e","state":"APPROVED","reviewer":"anna"}}`,
+			`artifact_approval_reported` + bare + `,"artifact_fingerprint":"` + fingerprint + `","approval_id":"a","approval_number":3,"environment_id":"e","state":"APPROVED","reviewer":"anna"}`,
+		},
+		"an approval is pending": {
+			`artifact_approval_reported","data":{"artifact_fingerprint":"` + fingerprint + `","approval_id":"a","approval_number":3,"state":"PENDING"}}`,
+			`artifact_approval_reported` + bare + `,"artifact_fingerprint":"` + fingerprint + `","approval_id":"a","approval_number":3,"environment_id":null,"state":"PENDING","reviewer":null}`,
+		},
 		"an event has no data":           {`trail_attestation_reported"}`, `trail_attestation_reported` + bare + `}`},
 		"an event is of an unknown type": {`unknown"}`, `unknown` + bare + `}`},
 	} {

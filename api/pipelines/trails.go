@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -106,7 +105,7 @@ const templateField = "template_file"
 func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(server.FormFile) error) error) (string, error) {
 	id := ""
 	err := files(func(file server.FormFile) error {
-		content, err := readTemplate(ctx, file)
+		content, err := server.ReadFormFile(ctx, file, template.MaxSize)
 		if err != nil {
 			return err
 		}
@@ -114,22 +113,6 @@ func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files
 		return err
 	})
 	return id, err
-}
-
-// readTemplate reads a template of at most template.MaxSize. Of a greater one the
-// rest is read as well, as a file beyond the limit of all files has its own error.
-func readTemplate(ctx context.Context, file server.FormFile) ([]byte, error) {
-	m := server.RequestOf(ctx).Memory
-	content, err := m.ReadAll(file, template.MaxSize+1)
-	if err == nil && len(content) > template.MaxSize {
-		if _, err = io.Copy(io.Discard, file); err == nil {
-			return nil, server.PartTooLarge(file.Field, template.MaxSize)
-		}
-	}
-	if err != nil {
-		return nil, server.MalformedForm(err)
-	}
-	return content, m.Take(server.DocumentMultiple * int64(len(content)))
 }
 
 type trailAnswer struct {

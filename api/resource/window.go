@@ -50,7 +50,7 @@ func (w Window) Bounds() (from, to float64) {
 }
 
 // IfSent is the value of a query parameter, nil when it was not sent.
-func IfSent(ctx context.Context, name string, value float64) *float64 {
+func IfSent[T any](ctx context.Context, name string, value T) *T {
 	if !server.QueryHas(ctx, name) {
 		return nil
 	}

@@ -62,6 +62,14 @@ func TestEveryRouteEnforcesItsRole(t *testing.T) {
 	}
 }
 
+func TestOperationsWithoutAKeyTakeASignature(t *testing.T) {
+	for _, route := range productRoutes() {
+		if route.Public != route.Signed {
+			t.Errorf("%s takes neither a key nor a signature", route.OperationID)
+		}
+	}
+}
+
 // example fills the parameters of a path.
 func example(path string) string {
 	segments := strings.Split(path, "/")
@@ -84,6 +92,7 @@ func TestFaultsOfTheRouteTableAreRefused(t *testing.T) {
 		"organization, no role":   func(r *Route) { r.MinRole = evidence.NoRole },
 		"role, no organization":   func(r *Route) { r.Path = "/things/{name}" },
 		"public with a role":      func(r *Route) { r.Public = true },
+		"signed with a role":      func(r *Route) { r.Signed = true },
 		"no handler":              func(r *Route) { r.Serve = nil },
 		"list that is not spread": func(r *Route) { r.Serve = Handle(listless) },
 	}

@@ -80,8 +80,8 @@ func basicParts(credentials string) (user, password string, ok bool) {
 
 // admit lets a request through to an operation, or says why not: first whether
 // the key is good, then whether its owner may see the organization, then whether
-// the role suffices. What it finds out stays in the request. org is as it stands
-// in the path.
+// the role suffices, then whether beta features that are needed are on. What it
+// finds out stays in the request. org is as it stands in the path.
 func (s *Server) admit(ctx context.Context, route Route, r *Request, org string) error {
 	if route.Public {
 		return nil
@@ -104,6 +104,17 @@ func (s *Server) admit(ctx context.Context, route Route, r *Request, org string)
 	}
 	if !r.access.Role.Allows(route.MinRole) {
 		return evidence.NewError(evidence.Forbidden, roleTooLowMessage)
+	}
+	if route.Beta {
+		return RequireBeta(r.access)
+	}
+	return nil
+}
+
+// RequireBeta refuses what needs the beta features of an organization where they are off.
+func RequireBeta(org evidence.OrgAccess) error {
+	if !org.Beta {
+		return evidence.NewError(evidence.Forbidden, betaOffMessage)
 	}
 	return nil
 }

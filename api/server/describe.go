@@ -69,6 +69,8 @@ func (s *Server) showParts(body *huma.RequestBody, example json.RawMessage) {
 // access says who may call the operation.
 func (r Route) access() string {
 	switch {
+	case r.Signed:
+		return "Needs no API key, but a signature with the secret of the webhook."
 	case r.Public:
 		return "Needs no API key."
 	case !r.ofOrganization():

@@ -47,12 +47,18 @@ func TestEveryOperationNamesItsLeastRole(t *testing.T) {
 	for _, route := range productRoutes() {
 		operation := paths[route.Path].(map[string]any)[strings.ToLower(route.Method)].(map[string]any)
 		want := "any valid API key"
+		if route.Signed {
+			want = "a signature"
+		}
 		if route.ofOrganization() {
 			want = "the role `" + route.MinRole.String() + "`"
 		}
 		if got := operation["description"].(string); !strings.Contains(got, want) {
 			t.Errorf("%s is described as %q, want %q", route.OperationID, got, want)
 		}
+	}
+	if got := (Route{Public: true, Signed: true}).access(); got != "Needs no API key, but a signature with the secret of the webhook." {
+		t.Errorf("a signed operation says %q", got)
 	}
 	if got := (Route{Public: true}).access(); got != "Needs no API key." {
 		t.Errorf("a public operation: %q", got)

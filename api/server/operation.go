@@ -34,6 +34,12 @@ func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 // WithBody makes an operation of a handler that takes a JSON body T. The body's
 // findings are answered together with those of the parameters.
 func WithBody[I, T, O any](handler func(context.Context, *I, *T) (*O, error)) Binder {
+	return WithSignedBody(func(context.Context, *I, []byte) error { return nil }, handler)
+}
+
+// WithSignedBody is WithBody for bodies that are signed. verify gets the body as it was
+// sent; nothing is said about the body unless verify accepts it.
+func WithSignedBody[I, T, O any](verify func(context.Context, *I, []byte) error, handler func(context.Context, *I, *T) (*O, error)) Binder {
 	return func(s *Server, route Route) error {
 		schema := s.registry.Schema(reflect.TypeFor[T](), true, route.OperationID)
 		body := &huma.RequestBody{
@@ -43,6 +49,9 @@ func WithBody[I, T, O any](handler func(context.Context, *I, *T) (*O, error)) Bi
 		return register(s, route, body, func(ctx context.Context, in *I) (*O, error) {
 			raw, err := readBody(ctx, route.bodyLimit())
 			if err != nil {
+				return nil, err
+			}
+			if err := verify(ctx, in, raw); err != nil {
 				return nil, err
 			}
 			found := RequestOf(ctx).findings
@@ -157,8 +166,11 @@ func (s *Server) describeAnswers(op *huma.Operation, route Route) {
 // failures lists the statuses that any operation of the route's kind may have.
 func (r Route) failures() []int {
 	failures := []int{http.StatusBadRequest}
-	if !r.Public {
+	if !r.Public || r.Signed {
 		failures = append(failures, http.StatusUnauthorized)
+	}
+	if r.Signed {
+		failures = append(failures, http.StatusNotFound)
 	}
 	if r.ofOrganization() {
 		failures = append(failures, http.StatusForbidden, http.StatusNotFound)

@@ -22,7 +22,10 @@ func operationsTable() string {
 	b.WriteString("| tag | operation | request | least role |\n|---|---|---|---|\n")
 	for _, r := range table {
 		least := r.MinRole.String()
-		if !r.ofOrganization() {
+		switch {
+		case r.Signed:
+			least = "signature"
+		case !r.ofOrganization():
 			least = "any key"
 		}
 		fmt.Fprintf(&b, "| %s | `%s` | `%s %s` | %s |\n", r.Tag, r.OperationID, r.Method, r.Path, least)

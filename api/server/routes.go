@@ -23,8 +23,13 @@ type Route struct {
 	// MinRole is the least role in the organization of the path. Operations without
 	// an organization leave it out: any valid key will do.
 	MinRole evidence.Role
+	// Beta operations need the beta features of the organization to be on.
+	Beta bool
 	// Public operations need no key.
-	Public     bool
+	Public bool
+	// Signed operations are public ones that need a signature of the body instead: see
+	// WithSignedBody.
+	Signed     bool
 	Deprecated bool
 	// BodyLimit is in bytes; 0 means 1 MiB.
 	BodyLimit int64
@@ -55,6 +60,10 @@ func (r Route) check() error {
 		return fmt.Errorf("route %s %s is incomplete", r.Method, r.Path)
 	case !strings.HasPrefix(r.Path, "/"):
 		return fmt.Errorf("route %s: path %q does not begin with a slash", r.OperationID, r.Path)
+	case r.Beta && !r.ofOrganization():
+		return fmt.Errorf("route %s is a beta feature of no organization", r.OperationID)
+	case r.Signed && !r.Public:
+		return fmt.Errorf("route %s takes a signature and asks for a key", r.OperationID)
 	case r.Public && r.MinRole != evidence.NoRole:
 		return fmt.Errorf("route %s is public and asks for a role", r.OperationID)
 	case !r.Public && r.ofOrganization() != (r.MinRole != evidence.NoRole):

@@ -6,11 +6,13 @@ import (
 	"attestry/api/attestations"
 	"attestry/api/deployments"
 	"attestry/api/environments"
+	"attestry/api/governance"
 	"attestry/api/organizations"
 	"attestry/api/pipelines"
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/snapshots"
+	"attestry/api/webhooks"
 	"attestry/app"
 )
 
@@ -22,14 +24,15 @@ func Routes(base *resource.Base, store *app.Store) []server.Route {
 		}),
 		environments.Routes(base, environments.Stores{
 			Allowlist: store.Allowlist, Environments: store.Environments, Generations: store.Generations, Heads: store.Heads,
+			Policies: store.Policies,
 		}),
 		snapshots.Routes(base, snapshots.Stores{
-			Environments: store.Environments, Events: store.Events, Flows: store.Flows, Heads: store.Heads,
+			Environments: store.Environments, Events: store.Events, Flows: store.Flows, Heads: store.Heads, Policies: store.Policies,
 			Repos: store.Repos, Snapshots: store.Snapshots,
 		}),
 		pipelines.Routes(base, pipelines.Stores{
-			Artifacts: store.Artifacts, Attestations: store.Attestations, Environments: store.Environments, Events: store.Events, Flows: store.Flows,
-			Generations: store.Generations, Heads: store.Heads, Recorder: store.Recorder, Repos: store.Repos, Slots: store.Slots,
+			Approvals: store.Approvals, Artifacts: store.Artifacts, Attestations: store.Attestations, Controls: store.Controls, Environments: store.Environments,
+			Events: store.Events, Flows: store.Flows, Generations: store.Generations, Heads: store.Heads, Recorder: store.Recorder, Repos: store.Repos, Slots: store.Slots,
 			States: store.States, Templates: store.Templates, Trails: store.Trails,
 		}),
 		attestations.Routes(base, attestations.Stores{
@@ -39,6 +42,16 @@ func Routes(base *resource.Base, store *app.Store) []server.Route {
 		deployments.Routes(base, deployments.Stores{
 			Deployments: store.Deployments, Environments: store.Environments, Events: store.Events, Flows: store.Flows, Heads: store.Heads,
 			Provenances: store.Provenances, Repos: store.Repos, Running: store.Running, Successions: store.Successions,
+		}),
+		governance.Routes(base, governance.Stores{
+			Policies: store.Policies, Controls: store.Controls, Environments: store.Environments,
+			Attestations: store.Attestations, Flows: store.Flows, Generations: store.Generations,
+			Provenances: store.Provenances, Facts: store.Facts, Allowlist: store.Allowlist, Snapshots: store.Snapshots,
+			Approvals: store.Approvals, Artifacts: store.Artifacts, Recorder: store.Recorder,
+			Heads: store.Heads, Running: store.Running,
+		}),
+		webhooks.Routes(base, webhooks.Stores{
+			Flows: store.Flows, Recorder: store.Recorder, Tenancy: store.Tenancy,
 		}),
 		server.SchemaRoutes(),
 	)

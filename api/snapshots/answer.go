@@ -24,7 +24,7 @@ type GetSnapshotResponse struct {
 	Compliant               bool                              `json:"compliant"`
 	HTMLURL                 string                            `json:"html_url"`
 	Artifacts               jsonstream.List[SnapshotArtifact] `json:"artifacts"`
-	AppliedPolicies         []map[string]any                  `json:"applied_policies"`
+	AppliedPolicies         []AppliedPolicy                   `json:"applied_policies"`
 }
 
 // SnapshotArtifact is an artifact of a snapshot. The members that flows tell repeat
@@ -33,8 +33,9 @@ type SnapshotArtifact struct {
 	Name                   string                          `json:"name"`
 	Compliant              *bool                           `json:"compliant" nullable:"true"`
 	Deployments            []int64                         `json:"deployments"`
-	PolicyDecisions        []map[string]any                `json:"policy_decisions"`
-	ReasonsForIncompliance []map[string]any                `json:"reasons_for_incompliance"`
+	PolicyDecisions        []resource.PolicyEvaluation     `json:"policy_decisions"`
+	ReasonsForIncompliance []resource.RuleResolution       `json:"reasons_for_incompliance"`
+	Explanation            []resource.Explanation          `json:"explanation,omitempty" doc:"Why the artifact is not compliant; with explain=true."`
 	Fingerprint            string                          `json:"fingerprint"`
 	CreationTimestamp      []int64                         `json:"creationTimestamp"`
 	Pods                   map[string]SnapshotPod          `json:"pods" nullable:"true"`
@@ -72,7 +73,7 @@ type shownArtifact struct {
 
 // showSnapshot describes a snapshot: what changed first, then what runs on, what
 // exited last. The names of flows are those of now: one command.
-func (h *handlers) showSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, s *loadedSnapshot) (GetSnapshotResponse, error) {
+func (h *handlers) showSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, s *loadedSnapshot, explain bool) (GetSnapshotResponse, error) {
 	// What the artifacts hold is charged where it is read, or shared with the cache.
 	if err := server.RequestOf(ctx).Memory.Take(int64(len(s.Artifacts)) * int64(reflect.TypeFor[shownArtifact]().Size())); err != nil {
 		return GetSnapshotResponse{}, err
@@ -81,6 +82,9 @@ func (h *handlers) showSnapshot(ctx context.Context, org evidence.OrgAccess, env
 	slices.SortFunc(shown, func(a, b shownArtifact) int { return snapshot.ByAppearance(a.change, b.change) })
 	origins, err := h.loadOrigins(ctx, org, shown)
 	if err != nil {
+		return GetSnapshotResponse{}, err
+	}
+	if origins.policies, err = h.loadPolicies(ctx, org, s, explain); err != nil {
 		return GetSnapshotResponse{}, err
 	}
 	return GetSnapshotResponse{
@@ -93,7 +97,7 @@ func (h *handlers) showSnapshot(ctx context.Context, org evidence.OrgAccess, env
 		Compliant:               s.Compliant(),
 		HTMLURL:                 h.Links.Snapshot(org.OrgName, environment.Name, s.Number),
 		Artifacts:               jsonstream.Show(shown, origins.showArtifact),
-		AppliedPolicies:         []map[string]any{},
+		AppliedPolicies:         origins.policies.showApplied(s.Artifacts),
 	}, nil
 }
 
@@ -122,8 +126,8 @@ func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
 		Name:                   one.artifact.Name,
 		Compliant:              one.artifact.Compliant,
 		Deployments:            []int64{},
-		PolicyDecisions:        []map[string]any{},
-		ReasonsForIncompliance: []map[string]any{},
+		PolicyDecisions:        []resource.PolicyEvaluation{},
+		ReasonsForIncompliance: []resource.RuleResolution{},
 		Fingerprint:            one.artifact.Fingerprint,
 		CreationTimestamp:      one.artifact.CreatedAt,
 		Pods:                   showPods(one.artifact.Pods),
@@ -135,6 +139,7 @@ func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
 		Flows:           o.showFlows(&one.artifact),
 		ArtifactContext: showContext(&one.artifact),
 	}
+	o.policies.show(&shown, one)
 	if len(shown.Flows) > 0 {
 		shown.copyFirstFlow(&shown.Flows[0])
 	}

@@ -23,7 +23,7 @@ type SnapshotArtifactFlow struct {
 	DeploymentDiff              resource.OrNull[DeploymentDiff]         `json:"deployment_diff"`
 	CommitLeadTime              *float64                                `json:"commit_lead_time" nullable:"true" doc:"Seconds from the commit until the artifact first ran in the environment; negative when it ran before. Null when the time of the commit is unknown."`
 	ArtifactComplianceInFlow    bool                                    `json:"artifact_compliance_in_flow"`
-	FlowReasonsForNonCompliance []map[string]any                        `json:"flow_reasons_for_non_compliance"`
+	FlowReasonsForNonCompliance []resource.RuleResolution               `json:"flow_reasons_for_non_compliance"`
 }
 
 // DeploymentDiff compares an artifact with what ran here before from the same flow
@@ -46,6 +46,8 @@ type snapshotOrigins struct {
 	org     string                   // name
 	flows   map[string]evidence.Flow // by id
 	running map[string]bool          // by fingerprint
+	// policies are those that the snapshot applied.
+	policies *policyDecisions
 }
 
 func (h *handlers) loadOrigins(ctx context.Context, org evidence.OrgAccess, shown []shownArtifact) (*snapshotOrigins, error) {
@@ -85,7 +87,7 @@ func (o *snapshotOrigins) showFlow(artifact *snapshot.Artifact, origin *snapshot
 		DeploymentDiff:              resource.OrNull[DeploymentDiff]{Value: o.showDiff(origin)},
 		CommitLeadTime:              artifact.CommitLeadTime(&origin.Origin),
 		ArtifactComplianceInFlow:    origin.Status == evidence.Compliant,
-		FlowReasonsForNonCompliance: []map[string]any{},
+		FlowReasonsForNonCompliance: []resource.RuleResolution{},
 	}
 }
 

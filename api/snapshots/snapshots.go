@@ -134,6 +134,7 @@ func numbersBetween(first, last int64) []int64 {
 type getSnapshotInput struct {
 	resource.EnvironmentPath
 	Expression string `path:"snapshot_expression" doc:"N from 1, -N from the latest, ~N behind the latest; @{YYYY-MM-DDTHH:MM:SS} in UTC, @{N.hours|days|weeks|months.ago} and @{now} are the snapshot in force then."`
+	Explain    bool   `query:"explain" default:"false" doc:"Whether to explain what is not compliant."`
 }
 
 type snapshotAnswer struct {
@@ -155,6 +156,6 @@ func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput) (*snap
 	if err != nil {
 		return nil, err
 	}
-	body, err := h.showSnapshot(ctx, org, environment, &loaded)
+	body, err := h.showSnapshot(ctx, org, environment, &loaded, in.Explain)
 	return &snapshotAnswer{Body: body}, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"attestry/evidence"
+	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
 	"attestry/storage/environments"
 	"attestry/storage/pipelines"
@@ -15,6 +16,7 @@ type Stores struct {
 	Events       Events
 	Flows        Flows
 	Heads        Heads
+	Policies     Policies
 	Repos        Repos
 	Snapshots    Snapshots
 }
@@ -56,6 +58,13 @@ type Flows interface {
 type Heads interface {
 	// Get returns an environment's head.
 	Get(ctx context.Context, environment string) (snapshot.Head, error)
+}
+
+// Policies keeps policies.
+type Policies interface {
+	// Applied returns versions of policies, parsed, in the order of references: one command
+	// per MaxMany of those that were not used lately.
+	Applied(ctx context.Context, org string, references []policy.Reference) ([]policy.Applied, error)
 }
 
 // Repos keeps source code repositories.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"attestry/evidence"
@@ -23,12 +24,13 @@ type demonstration struct {
 	url, key    string
 	flow, trail string
 	environment string
+	run         string // tells this demonstration from others in the same data
 	step        int
 }
 
 // demonstrate plays a pipeline that builds an artifact and proves what was done to
-// it, and a cluster that reports, reports the same again, and rolls two services
-// out.
+// it, a cluster that reports, reports the same again, and rolls two services out, and a
+// policy that turns the environment red until somebody decides.
 func demonstrate(ctx context.Context, running *instance.Instance, out io.Writer) error {
 	key, err := temporaryKey(ctx, running)
 	if err != nil {
@@ -38,10 +40,10 @@ func demonstrate(ctx context.Context, running *instance.Instance, out io.Writer)
 	d := &demonstration{
 		out: out,
 		url: running.URL + "/api/v2", key: key,
-		flow: "checkout-ci-" + run, trail: "release-2.0.0", environment: "demo-" + run,
+		flow: "checkout-ci-" + run, trail: "release-2.0.0", environment: "demo-" + run, run: run,
 	}
 	fmt.Fprintln(out, "A delivery, step by step:")
-	for _, step := range append(d.pipeline(), d.cluster()...) {
+	for _, step := range slices.Concat(d.pipeline(), d.cluster(), d.policy()) {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -67,6 +69,7 @@ func temporaryKey(ctx context.Context, running *instance.Instance) (string, erro
 			Name:    demoOrganization,
 			Members: map[string]evidence.Role{"demo-user": evidence.Admin},
 			Public:  true,
+			Beta:    new(true),
 		}},
 	})
 	return secret.Reveal(), err
@@ -76,9 +79,20 @@ func temporaryKey(ctx context.Context, running *instance.Instance) (string, erro
 func (d *demonstration) send(ctx context.Context, what, method, path string, body []byte, want int) error {
 	answer, err := d.call(ctx, what, method, path, "application/json; charset=utf-8", body, want)
 	if err == nil {
-		fmt.Fprintf(d.out, "     answer: %s\n", answer)
+		d.show(answer)
 	}
 	return err
+}
+
+// longestShown is how much of an answer is shown, in bytes.
+const longestShown = 240
+
+// show prints an answer, or the beginning of a long one.
+func (d *demonstration) show(answer []byte) {
+	if len(answer) > longestShown {
+		answer = append(answer[:longestShown:longestShown], "…"...)
+	}
+	fmt.Fprintf(d.out, "     answer: %s\n", answer)
 }
 
 // call makes one request that must have the wanted status.

@@ -26,16 +26,16 @@ func (d *demonstration) pipeline() []func(context.Context) error {
 	return []func(context.Context) error{
 		func(ctx context.Context) error {
 			return d.form(ctx, "declare a flow: what must be known of a release", http.MethodPut, "/flows/"+demoOrganization+"/template_file",
-				`{"name":"`+d.flow+`","description":"The checkout service"}`, "template_file", fixtures.FlowTemplate)
+				field{"data_json", `{"name":"` + d.flow + `","description":"The checkout service"}`}, "template_file", fixtures.FlowTemplate)
 		},
 		func(ctx context.Context) error {
 			return d.form(ctx, "begin a trail", http.MethodPut, "/trails/"+demoOrganization+"/"+d.flow,
-				`{"name":"`+d.trail+`","description":"Release 2.0.0"}`, "", nil)
+				field{"data_json", `{"name":"` + d.trail + `","description":"Release 2.0.0"}`}, "", nil)
 		},
 		func(ctx context.Context) error {
 			return d.form(ctx, "the tests of the artifact to come have passed", http.MethodPost, attestations+"/junit",
-				`{"attestation_name":"unit-test","target_artifacts":["api"],"git_commit_info":{"sha1":"`+demoCommit+`"},`+
-					`"junit_results":[{"name":"checkout","total":128,"failures":0,"errors":0,"skipped":2,"duration":41.5}]}`,
+				field{"data_json", `{"attestation_name":"unit-test","target_artifacts":["api"],"git_commit_info":{"sha1":"` + demoCommit + `"},` +
+					`"junit_results":[{"name":"checkout","total":128,"failures":0,"errors":0,"skipped":2,"duration":41.5}]}`},
 				"attachment_file", fixtures.JUnitResults)
 		},
 		func(ctx context.Context) error {
@@ -46,8 +46,8 @@ func (d *demonstration) pipeline() []func(context.Context) error {
 		},
 		func(ctx context.Context) error {
 			return d.form(ctx, "a scan finds a weakness", http.MethodPost, attestations+"/snyk",
-				`{"attestation_name":"container-scan",`+ofArtifact+`,"snyk_results":{"tool":{"name":"Snyk Container","version":"1.1296.2"},`+
-					`"results":[{"high_count":1,"medium_count":0,"low_count":3}]}}`, "", nil)
+				field{"data_json", `{"attestation_name":"container-scan",` + ofArtifact + `,"snyk_results":{"tool":{"name":"Snyk Container","version":"1.1296.2"},` +
+					`"results":[{"high_count":1,"medium_count":0,"low_count":3}]}}`}, "", nil)
 		},
 		d.showTrail,
 		func(ctx context.Context) error {
@@ -59,13 +59,16 @@ func (d *demonstration) pipeline() []func(context.Context) error {
 	}
 }
 
+// field is the part of a form that has the data.
+type field struct{ name, content string }
+
 // form sends a form with its data and perhaps a file; it must make something new.
-func (d *demonstration) form(ctx context.Context, what, method, path, data, field string, file []byte) error {
+func (d *demonstration) form(ctx context.Context, what, method, path string, data field, name string, file []byte) error {
 	var body bytes.Buffer
 	writer := multipart.NewWriter(&body)
-	fault := writer.WriteField("data_json", data)
-	if field != "" {
-		into, err := writer.CreateFormFile(field, field)
+	fault := writer.WriteField(data.name, data.content)
+	if name != "" {
+		into, err := writer.CreateFormFile(name, name)
 		if err != nil {
 			return err
 		}
@@ -77,7 +80,7 @@ func (d *demonstration) form(ctx context.Context, what, method, path, data, fiel
 	}
 	answer, err := d.call(ctx, what, method, path, writer.FormDataContentType(), body.Bytes(), http.StatusCreated)
 	if err == nil {
-		fmt.Fprintf(d.out, "     answer: %s\n", answer)
+		d.show(answer)
 	}
 	return err
 }

@@ -23,6 +23,8 @@ const (
 	ArtifactPath = "/artifact"
 	// AttestationPath decodes the form of an attestation, sent with POST.
 	AttestationPath = "/attestation"
+	// EnvironmentPath decodes the change of an environment, sent with PATCH.
+	EnvironmentPath = "/environment"
 	// BytesPath is followed by the number of bytes that a GET is answered with.
 	BytesPath = "/bytes/"
 )
@@ -53,6 +55,7 @@ func Start() (*Server, error) {
 	s.app.Put(ReportPath, decodeJSON[environments.K8SReport])
 	s.app.Post(ArtifactPath, decodeJSON[pipelines.CreateArtifact])
 	s.app.Post(AttestationPath, decodeForm)
+	s.app.Patch(EnvironmentPath, decodeJSON[environments.UpdateEnvironmentPatchInput])
 	s.app.Get(BytesPath+":size", sendBytes)
 	go func() { s.served <- s.app.Listener(listener) }()
 	return s, nil

@@ -44,6 +44,11 @@ var kinds = []kind{
 	{name: "{size} environments in turn, report changed, 10 artifacts", measures: "the next of many clusters reports an image that never ran before",
 		baseline: baseline.ReportPath, setup: reportInTurn(10, newImage), variants: []variant{{2_000, 16}}},
 
+	{name: "assert in an environment with {size} policies of 10 rules", measures: "a pipeline asks whether an artifact may run",
+		baseline: baseline.BytesPath, seeds: []seed{seedPolicies}, setup: assertArtifact, variants: []variant{{1, 1}, {10, 1}, {10, 16}}},
+	{name: "a policy more or less beside 5, {size} artifacts known to two flows", measures: "a user attaches or detaches a policy, and everything is evaluated again",
+		baseline: baseline.EnvironmentPath, seeds: []seed{seedImages, seedSixPolicies}, setup: reevaluate, variants: []variant{{1_000, 1}, {10_000, 1}}},
+
 	{name: "get snapshot of {size} artifacts known to two flows", measures: "a user reads the only snapshot",
 		baseline: baseline.BytesPath, seeds: []seed{seedImages, seedHistory(1)},
 		setup: get("/snapshots/{org}/{history}/-1"), variants: []variant{{1_000, 1}, {10_000, 1}}},

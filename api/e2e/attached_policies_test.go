@@ -1,0 +1,263 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+)
+
+// storePolicy stores a policy with the given rules, one per line.
+func (s *service) storePolicy(name string, rules ...string) {
+	s.t.Helper()
+	content := "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n"
+	for _, rule := range rules {
+		content += "  " + rule + "\n"
+	}
+	file := part{field: "policy_file", filename: "policy.yml", contentType: "application/octet-stream", content: []byte(content)}
+	if got := s.form(http.MethodPut, "/policies/"+s.org, adminKey, "payload", fmt.Sprintf(`{"name":%q}`, name), file); got.status >= http.StatusBadRequest {
+		s.t.Fatalf("policy %s: %d %s", name, got.status, got.body)
+	}
+}
+
+// attach attaches policies to an environment, detach detaches them.
+func (s *service) attach(environment string, policies ...string) {
+	s.t.Helper()
+	s.want(http.StatusOK, http.MethodPost, s.environmentsPath()+"/"+environment+"/policies", policyNames(policies...))
+}
+
+func (s *service) detach(environment string, policies ...string) {
+	s.t.Helper()
+	s.want(http.StatusOK, http.MethodDelete, s.environmentsPath()+"/"+environment+"/policies", policyNames(policies...))
+}
+
+func policyNames(names ...string) []byte {
+	return []byte(`{"policy_names":["` + strings.Join(names, `","`) + `"]}`)
+}
+
+// wantRunning compares what the latest snapshot says of what runs: its number and verdict, then a
+// line for each artifact with its verdict, annotation and the types of its reasons.
+func (s *service) wantRunning(environment string, want ...string) {
+	s.t.Helper()
+	snapshot := s.getSnapshot(environment, "-1")
+	got := []string{fmt.Sprintf("%d %t", snapshot.Index, *snapshot.Compliant)}
+	for _, artifact := range snapshot.Artifacts {
+		line := strings.TrimPrefix(artifact["name"].(string), "/opt/") + " " + asJSON(artifact["compliant"]) + " " + annotation(artifact)
+		for _, reason := range artifact["reasons_for_incompliance"].([]any) {
+			line += " " + lookup(s.t, reason, "type").(string)
+		}
+		got = append(got, line)
+	}
+	slices.Sort(got[1:])
+	if !slices.Equal(got, want) {
+		s.t.Errorf("snapshot of %s:\n%s\nwant\n%s", environment, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestAttachingAndDetachingMakeSnapshotsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.createEnvironment("prod", evidence.Server)
+	s.reportFile("build", "web")
+	s.reportServer("prod", "web", "db")
+	s.storePolicy("provenance", "provenance: {required: true}")
+	s.storePolicy("scan", "attestations: [{type: snyk}]")
+	s.wantRunning("prod", "1 false", "db null started-unknown", "web null started-unknown")
+
+	s.attach("prod", "provenance")
+	s.wantRunning("prod", "2 false", "db false became-non-compliant missing_provenance", "web true became-compliant")
+	s.attach("prod", "scan", "provenance")
+	s.wantRunning("prod", "3 false", "db false changed missing_provenance no_provenance", "web false became-non-compliant missing_attestation")
+	s.attach("prod", "scan") // again
+	if got := s.getSnapshot("prod", "-1"); got.Index != 3 {
+		t.Errorf("attaching again has made snapshot %d", got.Index)
+	}
+	if got := asJSON(lookup(t, s.read(s.environmentsPath()+"/prod"), "policies")); got != `["provenance","scan"]` {
+		t.Errorf("the environment has the policies %s", got)
+	}
+	if got := asJSON(lookup(t, s.read("/policies/"+s.org+"/scan"), "consuming_envs")); got != `["prod"]` {
+		t.Errorf("the policy is attached to %s", got)
+	}
+	s.detach("prod", "provenance")
+	s.wantRunning("prod", "4 false", "db false changed no_provenance", "web false changed missing_attestation")
+	s.detach("prod", "scan")
+	s.wantRunning("prod", "5 false", "db null changed", "web null changed")
+	if got := lookup(t, s.read(s.environmentsPath()+"/prod"), "state"); got != nil {
+		t.Errorf("without policies the state is %v", got)
+	}
+}
+
+func TestPoliciesAreReplacedByTheListOfAWrite(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.storePolicy("one", "provenance: {required: true}")
+	s.storePolicy("two", "trail-compliance: {required: true}")
+	path := s.environmentsPath()
+	body := `{"name":"prod","type":"server","description":"","policies":["one","two"]}`
+	s.want(http.StatusCreated, http.MethodPut, path, []byte(body))
+	s.reportServer("prod", "web")
+	s.wantRunning("prod", "1 false", "web false started-non-compliant missing_provenance no_provenance")
+	s.want(http.StatusOK, http.MethodPut, path, []byte(strings.Replace(body, `["one","two"]`, `["two","one"]`, 1)))
+	s.want(http.StatusOK, http.MethodPatch, path+"/prod", []byte(`{"description":"kept"}`))
+	if got := s.getSnapshot("prod", "-1").Index; got != 1 {
+		t.Errorf("writes that change no policy have made snapshot %d", got)
+	}
+	s.want(http.StatusOK, http.MethodPatch, path+"/prod", []byte(`{"policies":["one"]}`))
+	s.wantRunning("prod", "2 false", "web false changed missing_provenance")
+	s.want(http.StatusOK, http.MethodPut, path, []byte(strings.Replace(body, `["one","two"]`, `[]`, 1)))
+	s.wantRunning("prod", "3 false", "web null changed")
+}
+
+func TestPoliciesThatCannotBeAttachedAreRefused(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.Server)
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(), []byte(`{"name":"all","type":"logical","description":"","included_environments":["prod"]}`))
+	s.storePolicy("known", "provenance: {required: true}")
+	unknown := "Policy 'nope' does not exist in organization '" + s.org + "'"
+	path := s.environmentsPath()
+	s.wantError(http.StatusNotFound, unknown, http.MethodPost, path+"/prod/policies", `{"policy_names":["known","nope"]}`)
+	s.wantError(http.StatusNotFound, unknown, http.MethodDelete, path+"/prod/policies", `{"policy_names":["nope"]}`)
+	s.wantError(http.StatusNotFound, unknown, http.MethodPatch, path+"/prod", `{"policies":["nope"]}`)
+	s.wantError(http.StatusNotFound, "Environment named 'nope' does not exist for organization '"+s.org+"'", http.MethodPost, path+"/nope/policies", `{"policy_names":["known"]}`)
+	for _, body := range []string{`{}`, `{"policy_names":"known"}`, `{"policy_names":[1]}`, `{"policy_names":["known"],"more":1}`} {
+		s.want(http.StatusBadRequest, http.MethodPost, path+"/prod/policies", []byte(body))
+	}
+	s.want(http.StatusBadRequest, http.MethodPost, path+"/all/policies", policyNames("known"))
+	s.want(http.StatusBadRequest, http.MethodPatch, path+"/all", []byte(`{"policies":["known"]}`))
+	if got := asJSON(lookup(t, s.read(path+"/prod"), "policies")); got != "[]" {
+		t.Errorf("a refused request has attached %s", got)
+	}
+	if got := s.do(http.MethodPost, "/api/v2"+path+"/prod/policies", snapshotterKey, policyNames("known")); got.status != http.StatusForbidden {
+		t.Errorf("a snapshotter is answered %d", got.status)
+	}
+}
+
+// TestNewEvidenceTurnsAnEnvironmentGreen follows an artifact through what policies ask for.
+func TestNewEvidenceTurnsAnEnvironmentGreen(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.createEnvironment("prod", evidence.Server)
+	s.reportFile("build", "web")
+	s.createControl("R-1")
+	s.storePolicy("production", "trail-compliance: {required: true}",
+		"attestations: [{type: generic, name: tested}, {type: decision, for_control: R-1}]")
+	s.attach("prod", "production")
+	s.reportServer("prod", "web")
+	s.wantRunning("prod", "1 false", "web false started-non-compliant missing_attestation missing_attestation")
+
+	s.attestGeneric("trail-of-web", "tested", false, "")
+	s.reportServer("prod", "web")
+	s.wantRunning("prod", "2 false", "web false changed non_compliant_in_trail non_compliant_attestation missing_attestation")
+	s.postAttestation(http.StatusCreated, "release-1", "system",
+		`{"attestation_name":"approved","type_name":"decision","control":"R-1","artifact_fingerprint":"`+evidence.HashAPIKey("web")+`","attestation_data":{"is_compliant":true}}`)
+	s.reportServer("prod", "web")
+	s.wantRunning("prod", "3 false", "web false changed non_compliant_in_trail non_compliant_attestation")
+	s.want(http.StatusOK, http.MethodPost, s.trailPath("trail-of-web")+"/override",
+		[]byte(`{"attestation_name":"tested","original_attestation_type":"generic","new_compliance_status":true,"reason":"Tested by hand"}`))
+	s.reportServer("prod", "web")
+	s.wantRunning("prod", "4 true", "web true became-compliant")
+	if got := lookup(t, s.read(s.environmentsPath()+"/prod"), "state"); got != true {
+		t.Errorf("the state is %v", got)
+	}
+}
+
+func TestAllowedArtifactIsCompliantWhateverPoliciesSay(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.Server)
+	s.storePolicy("provenance", "provenance: {required: true}")
+	s.attach("prod", "provenance")
+	s.reportServer("prod", "web")
+	s.wantRunning("prod", "1 false", "web false started-non-compliant missing_provenance")
+	s.allowArtifact("prod", "web", "Legacy")
+	s.reportServer("prod", "web")
+	s.wantRunning("prod", "2 true", "web true became-compliant")
+	decisions := s.getSnapshot("prod", "-1").artifact(t, "web")["policy_decisions"]
+	if got := lookup(t, decisions, 0, "status"); got != "NON-COMPLIANT" {
+		t.Errorf("the policy says %v", got)
+	}
+}
+
+func TestEmptyEnvironmentWithPoliciesIsCompliant(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.Server)
+	s.storePolicy("provenance", "provenance: {required: true}")
+	s.attach("prod", "provenance")
+	s.reportServer("prod")
+	s.wantRunning("prod", "1 true")
+	s.detach("prod", "provenance")
+	s.wantRunning("prod", "2 false")
+}
+
+func TestNewVersionOfAPolicyCountsFromTheNextReport(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.Server)
+	s.storePolicy("production", "provenance: {required: true}")
+	s.attach("prod", "production")
+	s.reportServer("prod", "web")
+	s.storePolicy("production", `provenance: {required: true, exceptions: [{if: "${{ matches(artifact.name, '/opt/') }}"}]}`)
+	s.wantRunning("prod", "1 false", "web false started-non-compliant missing_provenance")
+	s.reportServer("prod", "web")
+	s.wantRunning("prod", "2 true", "web true became-compliant")
+	applied := lookup(t, s.read("/snapshots/"+s.org+"/prod/1"), "applied_policies", 0)
+	if lookup(t, applied, "version") != 1.0 || lookup(t, applied, "failing_artifacts", 0, "name") != "/opt/web" {
+		t.Errorf("the first snapshot applied %s", asJSON(applied))
+	}
+}
+
+// TestSnapshotShowsPoliciesAsClientsReadThem compares the members with those of the public API.
+func TestSnapshotShowsPoliciesAsClientsReadThem(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.Server)
+	s.reportFile("build", "web")
+	s.createControl("R-1")
+	s.storePolicy("production", `provenance: {required: true, exceptions: [{if: "${{ flow.name == 'x' }}"}]}`, "trail-compliance: {required: true}",
+		"attestations: [{type: decision, for_control: R-1}, {type: snyk, name: scan, if: \"${{ flow.name == 'build' }}\", must_be_compliant: false}]")
+	s.attach("prod", "production")
+	s.reportServer("prod", "web")
+	body := s.read("/snapshots/" + s.org + "/prod/-1?explain=true")
+	policy := lookup(t, body, "applied_policies", 0)
+	clientReads(t, "applied_policy", policy)
+	wantDump := `{"artifacts":{"attestations":[{"for_control":"R-1","if_condition":null,"must_be_compliant":true,"name":"*","type":"decision"},` +
+		`{"if_condition":{"text":"flow.name == 'build'"},"must_be_compliant":false,"name":"scan","type":"snyk"}],` +
+		`"provenance":{"exceptions":[{"if_condition":{"text":"flow.name == 'x'"}}],"required":true},"trail_compliance":{"exceptions":[],"required":true}},"schema_version":"1"}`
+	dump, err := json.Marshal(lookup(t, policy, "policy_dump"))
+	s.must(err)
+	if got := string(dump); got != wantDump {
+		t.Errorf("the policy is shown as\n%s\nwant\n%s", got, wantDump)
+	}
+	artifact := lookup(t, body, "artifacts", 0)
+	wantDecisions := `[{"policy_name":"production","policy_version":1,"rule_evaluations":[` +
+		`{"ignored":false,"resolutions":[{"context":{"artifact_status":null,"flow_name":"build","trail_name":"trail-of-web"},"type":"rule_satisfied"}],` +
+		`"rule":{"definition":{"exceptions":[{"if":{"text":"flow.name == 'x'"}}],"required":true},"type":"provenance"},"satisfied":true},` +
+		`{"ignored":false,"resolutions":[{"context":{"artifact_status":"COMPLIANT","flow_name":"build","trail_name":"trail-of-web"},"type":"rule_satisfied"}],` +
+		`"rule":{"definition":{"exceptions":[],"required":true},"type":"trail-compliance"},"satisfied":true},` +
+		`{"ignored":false,"resolutions":[{"context":{"artifact_status":null,"attestation_name":"*","attestation_type":"decision","flow_name":"build","for_control":"R-1","trail_name":"trail-of-web"},"type":"missing_attestation"}],` +
+		`"rule":{"definition":{"for_control":"R-1","if":null,"must_be_compliant":true,"name":"*","type":"decision"},"type":"attestation"},"satisfied":false},` +
+		`{"ignored":false,"resolutions":[{"context":{"artifact_status":null,"attestation_name":"scan","attestation_type":"snyk","flow_name":"build","trail_name":"trail-of-web"},"type":"missing_attestation"}],` +
+		`"rule":{"definition":{"if":{"text":"flow.name == 'build'"},"must_be_compliant":false,"name":"scan","type":"snyk"},"type":"attestation"},"satisfied":false}],"status":"NON-COMPLIANT"}]`
+	decisions, err := json.Marshal(lookup(t, artifact, "policy_decisions"))
+	s.must(err)
+	if got := string(decisions); got != wantDecisions {
+		t.Errorf("the decisions are\n%s\nwant\n%s", got, wantDecisions)
+	}
+	if got := lookup(t, artifact, "flows", 0, "flow_reasons_for_non_compliance").([]any); len(got) != 2 {
+		t.Errorf("the reasons of the flow are %s", asJSON(got))
+	}
+	explanation := lookup(t, artifact, "explanation").([]any)
+	if len(explanation) != 2 || lookup(t, explanation[0], "text") != "There is no decision on control 'R-1' for the artifact or one of its trails." ||
+		lookup(t, explanation[1], "remedy") != "Record an attestation 'scan' of type snyk for the artifact or its trail 'trail-of-web' in flow 'build'." {
+		t.Errorf("it is explained by %s", asJSON(explanation))
+	}
+	if _, ok := lookup(t, s.read("/snapshots/"+s.org+"/prod/-1"), "artifacts", 0).(map[string]any)["explanation"]; ok {
+		t.Error("it is explained without being asked for")
+	}
+}

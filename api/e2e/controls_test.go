@@ -1,0 +1,439 @@
+package e2e_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"attestry/evidence"
+)
+
+const betaOffMessage = "Experimental features are not enabled for this organization"
+
+// controlBody is a control as clients decode it.
+type controlBody struct {
+	Identifier          string
+	Name                string
+	Version             int
+	CreatedBy           string  `json:"created_by"`
+	CreatedAt           float64 `json:"created_at"`
+	Description         *string
+	Links, Tags         map[string]string
+	Archived            bool
+	PoliciesReferencing []string `json:"policies_referencing"`
+}
+
+func (s *service) controlsPath() string { return "/controls/" + s.org }
+
+// createControl creates a control that is named like its identifier.
+func (s *service) createControl(identifier string) {
+	s.t.Helper()
+	s.want(http.StatusCreated, http.MethodPost, s.controlsPath(), fmt.Appendf(nil, `{"identifier":%q,"name":"name of %s"}`, identifier, identifier))
+}
+
+func (s *service) getControl(identifier string) controlBody {
+	s.t.Helper()
+	var found controlBody
+	s.want(http.StatusOK, http.MethodGet, s.controlsPath()+"/"+identifier, nil).decode(s.t, &found)
+	return found
+}
+
+// changeControl sends a request for a control, which must be answered with the control.
+func (s *service) changeControl(method, path, body string) controlBody {
+	s.t.Helper()
+	var changed controlBody
+	s.want(http.StatusOK, method, s.controlsPath()+path, []byte(body)).decode(s.t, &changed)
+	return changed
+}
+
+// listControls lists the identifiers of a page of controls.
+func (s *service) listControls(query string) string {
+	s.t.Helper()
+	list := s.read(s.controlsPath() + query)
+	clientReads(s.t, "controls", list)
+	for _, one := range lookup(s.t, list, "controls").([]any) {
+		clientReads(s.t, "control", one)
+	}
+	return column(s.t, lookup(s.t, list, "controls"), "identifier")
+}
+
+func TestControlIsCreatedAndRead(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	for _, sent := range []string{
+		`{"identifier":"C-1","name":"Review"}`,
+		`{"identifier":"C-2","name":"Review","description":null,"links":null}`,
+		`{"identifier":"a.b_c~D-9","name":"","description":"","links":{"docs v1.2":"https://example.com/<x>&y"}}`,
+		`{"identifier":"` + strings.Repeat("i", 256) + `","name":"über \u0026","description":"two\nlines","links":{}}`,
+	} {
+		t.Run(sent[:30], func(t *testing.T) {
+			s := s.in(t)
+			got := s.want(http.StatusCreated, http.MethodPost, s.controlsPath(), []byte(sent))
+			var created, asked controlBody
+			got.decode(t, &created)
+			answer{body: []byte(sent)}.decode(t, &asked)
+			read := s.getControl(asked.Identifier)
+			for _, shown := range []controlBody{created, read} {
+				if shown.Identifier != asked.Identifier || shown.Name != asked.Name || shown.Version != 1 || shown.CreatedBy != "administrator" || shown.Archived ||
+					asJSON(shown.Description) != asJSON(asked.Description) || shown.Links == nil || !maps.Equal(shown.Links, asked.Links) ||
+					shown.Tags == nil || shown.PoliciesReferencing == nil || shown.CreatedAt != created.CreatedAt {
+					t.Errorf("shown %+v", shown)
+				}
+			}
+			clientReads(t, "control", s.read(s.controlsPath()+"/"+asked.Identifier))
+		})
+	}
+}
+
+func TestFaultyControlsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createControl("C-1")
+	const post, put = http.MethodPost, http.MethodPut
+	for name, c := range map[string]struct{ method, body, field, text string }{
+		"bad identifier":      {post, `{"identifier":"bad identifier","name":"n"}`, "identifier", `String should match pattern '^[a-zA-Z0-9\-._~]+$' [input: bad identifier]`},
+		"slash in identifier": {post, `{"identifier":"a/b","name":"n"}`, "identifier", `String should match pattern '^[a-zA-Z0-9\-._~]+$' [input: a/b]`},
+		"line end":            {post, `{"identifier":"a\n","name":"n"}`, "identifier", "String should match pattern '^[a-zA-Z0-9\\-._~]+$' [input: a\n]"},
+		"empty identifier":    {post, `{"identifier":"","name":"n"}`, "identifier", `String should match pattern '^[a-zA-Z0-9\-._~]+$' [input: ]`},
+		"long identifier":     {post, `{"identifier":"` + strings.Repeat("i", 257) + `","name":"n"}`, "identifier", "String should have at most 256 characters [input: " + strings.Repeat("i", 200) + "...]"},
+		"no identifier":       {post, `{"name":"n"}`, "identifier", "Field required [input: None]"},
+		"no name":             {post, `{"identifier":"C-2"}`, "name", "Field required [input: None]"},
+		"null name":           {post, `{"identifier":"C-2","name":null}`, "name", "Input should be a valid string [input: None]"},
+		"tags":                {post, `{"identifier":"C-2","name":"n","tags":{}}`, "tags", "Extra inputs are not permitted [input: {}]"},
+		"links of a new one":  {post, `{"identifier":"C-2","name":"n","links":""}`, "links", "Input should be a valid dictionary [input: ]"},
+		"links":               {put, `{"links":""}`, "links", "Input should be a valid dictionary [input: ]"},
+		"link that is null":   {put, `{"links":{"a":null}}`, "links.a", "Input should be a valid string [input: None]"},
+		"description":         {put, `{"description":1}`, "description", "Input should be a valid string [input: 1]"},
+		"identifier":          {put, `{"identifier":"C-9"}`, "identifier", "Extra inputs are not permitted [input: C-9]"},
+		"archived":            {put, `{"archived":true}`, "archived", "Extra inputs are not permitted [input: True]"},
+		"no body":             {put, ``, "body", "Field required [input: None]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			path := s.controlsPath()
+			if c.method == put {
+				path += "/C-1"
+			}
+			message, errors := s.want(http.StatusBadRequest, c.method, path, []byte(c.body)).problem(t)
+			if message != "Input payload validation failed" || errors[c.field] != c.text {
+				t.Errorf("%q\nwant %s: %q", errors, c.field, c.text)
+			}
+		})
+	}
+	if all, control := s.listControls(""), s.getControl("C-1"); all != "C-1" || control.Version != 1 {
+		t.Errorf("there are %s, the first of version %d", all, control.Version)
+	}
+}
+
+func TestControlHasAVersionPerChange(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createControl("C-1")
+	for _, step := range []struct {
+		name, method, path, body string
+		version                  int
+		shown                    string // name, description, number of links, archived
+	}{
+		{"nothing", "PUT", "/C-1", `{}`, 1, `name of C-1 null 0 false`},
+		{"nulls", "PUT", "/C-1", `{"name":null,"links":null}`, 1, `name of C-1 null 0 false`},
+		{"the same name", "PUT", "/C-1", `{"name":"name of C-1"}`, 1, `name of C-1 null 0 false`},
+		{"a name", "PUT", "/C-1", `{"name":"n"}`, 2, `n null 0 false`},
+		{"a description", "PUT", "/C-1", `{"description":"d"}`, 3, `n "d" 0 false`},
+		{"links", "PUT", "/C-1", `{"links":{"a":"https://a.example.com","b":"https://b.example.com"}}`, 4, `n "d" 2 false`},
+		{"links replace all", "PUT", "/C-1", `{"links":{"a":"https://a.example.com"},"description":"d"}`, 5, `n "d" 1 false`},
+		{"an empty description", "PUT", "/C-1", `{"description":""}`, 6, `n "" 1 false`},
+		{"no description", "PUT", "/C-1", `{"description":null}`, 7, `n null 1 false`},
+		{"archive", "POST", "/C-1/archive", `null`, 8, `n null 1 true`},
+		{"archive again", "POST", "/C-1/archive", ``, 8, `n null 1 true`},
+		{"change the archived", "PUT", "/C-1", `{"name":"m"}`, 9, `m null 1 true`},
+		{"unarchive", "POST", "/C-1/unarchive", `null`, 10, `m null 1 false`},
+		{"unarchive again", "POST", "/C-1/unarchive", `null`, 10, `m null 1 false`},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			s := s.in(t)
+			answered := s.changeControl(step.method, step.path, step.body)
+			for _, got := range []controlBody{answered, s.getControl("C-1")} {
+				shown := fmt.Sprint(got.Name, " ", asJSON(got.Description), " ", len(got.Links), " ", got.Archived)
+				if got.Version != step.version || shown != step.shown {
+					t.Errorf("version %d: %s", got.Version, shown)
+				}
+			}
+		})
+	}
+	for query, want := range map[string]string{
+		"?per_page=100&sort_direction=asc": "Created Edited Edited Edited Edited Edited Edited Archived Edited Unarchived",
+		"?per_page=3":                      "Unarchived Edited Archived",
+		"?per_page=3&page=4":               "Created",
+		"?per_page=3&page=5":               "",
+	} {
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			list := s.read(s.controlsPath() + "/C-1/versions" + query)
+			if statuses := column(t, lookup(t, list, "versions"), "status"); statuses != want || lookup(t, list, "total_count") != 10.0 {
+				t.Errorf("%s of %v", statuses, lookup(t, list, "total_count"))
+			}
+		})
+	}
+	version := s.read(s.controlsPath() + "/C-1/versions/6")
+	if got := asJSON(version); !strings.Contains(got, `"description":"","links":{"a":"https://a.example.com"},"name":"n","status":"Edited","timestamp":`) || lookup(t, version, "created_by") != "administrator" || lookup(t, version, "version") != 6.0 {
+		t.Errorf("version 6 is %s", got)
+	}
+	for _, number := range []string{"11", "0", "-1"} {
+		s.wantError(http.StatusNotFound, "Version "+number+" does not exist for control 'C-1'", http.MethodGet, s.controlsPath()+"/C-1/versions/"+number, "")
+	}
+	s.want(http.StatusBadRequest, http.MethodGet, s.controlsPath()+"/C-1/versions/first", nil)
+}
+
+func TestIdentifiersOfControlsAreTakenForEver(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createControl("C-1")
+	taken := func() {
+		s.wantError(http.StatusConflict, "A control with identifier 'C-1' already exists in organization '"+s.org+"'",
+			http.MethodPost, s.controlsPath(), `{"identifier":"C-1","name":"other"}`)
+	}
+	taken()
+	s.changeControl(http.MethodPost, "/C-1/archive", "null")
+	taken()
+	if found := s.getControl("C-1"); found.Name != "name of C-1" || !found.Archived || found.Version != 2 {
+		t.Errorf("the control is %+v", found)
+	}
+	s.createControl("c-1")
+}
+
+func TestControlNamedTagsIsShadowedByTheTagChoices(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createControl("tags")
+	if changed := s.changeControl(http.MethodPut, "/tags", `{"name":"n"}`); changed.Version != 2 || s.listControls("") != "tags" {
+		t.Errorf("the control is %+v", changed)
+	}
+	if got := asJSON(s.read(s.controlsPath() + "/tags")); got != `{"tag_choices":[]}` {
+		t.Errorf("the address answers %s", got)
+	}
+}
+
+func TestConcurrentCreationsOfAControlMakeOne(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	statuses := make([]int, 8)
+	var group sync.WaitGroup
+	for i := range statuses {
+		group.Go(func() {
+			statuses[i] = s.do(http.MethodPost, "/api/v2"+s.controlsPath(), adminKey, fmt.Appendf(nil, `{"identifier":"C-1","name":"%d"}`, i)).status
+		})
+	}
+	group.Wait()
+	slices.Sort(statuses)
+	if statuses[0] != http.StatusCreated || statuses[1] != http.StatusConflict || statuses[7] != http.StatusConflict {
+		t.Errorf("answered %v", statuses)
+	}
+}
+
+func TestUnknownControlsAreNotFound(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createControl("C-1")
+	for identifier, path := range map[string]string{"none": "/none", "a/b": "/a%2Fb", "C-1/1": "/C-1%2F1", "a b": "/a%20b", "%": "/%25", "c-1": "/c-1"} {
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			for _, operation := range []string{
+				"GET ", "PUT ", "POST /archive", "POST /unarchive", "GET /coverage", "GET /versions", "GET /versions/1", "GET /decisions", "GET /decisions/x",
+			} {
+				method, rest, _ := strings.Cut(operation, " ")
+				s.wantError(http.StatusNotFound, "Control '"+identifier+"' does not exist in organization '"+s.org+"'", method, s.controlsPath()+path+rest, `{"name":"n"}`)
+			}
+		})
+	}
+}
+
+func TestControlsAreListed(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	if listed := s.listControls(""); listed != "" {
+		t.Errorf("listed %s", listed)
+	}
+	for _, identifier := range []string{"C-3", "C-1", "D-2", "OLD"} {
+		s.createControl(identifier)
+	}
+	s.changeControl(http.MethodPut, "/D-2", `{"name":"Vier Augen"}`)
+	s.changeControl(http.MethodPost, "/OLD/archive", "null")
+	for identifier, tags := range map[string]string{"C-1": `{"team":"web","framework":"finos:sdlc"}`, "C-3": `{"team":"shop"}`, "D-2": `{"team":""}`, "OLD": `{"team":"web"}`} {
+		s.want(http.StatusOK, http.MethodPatch, s.tagsPath()+"/control/"+identifier, []byte(`{"set_tags":`+tags+`}`))
+	}
+	for query, want := range map[string]string{
+		"": "C-1 C-3 D-2", "?sort_direction=desc": "D-2 C-3 C-1", "?archived=true": "OLD", "?archived=false": "C-1 C-3 D-2",
+		"?search=c-": "C-1 C-3", "?search=AUGEN": "D-2", "?search=": "C-1 C-3 D-2", "?search=none": "", "?search=name%20of": "C-1 C-3",
+		"?tag=team": "C-1 C-3 D-2", "?tag=team:web": "C-1", "?tag=team:": "D-2", "?tag=framework:finos:sdlc": "C-1", "?tag=web": "", "?tag=": "",
+		"?tag=team:web&tag=team:shop": "C-1 C-3", "?tag=&tag=framework": "C-1", "?tag=team:web&archived=true": "OLD", "?search=c-3&tag=team:web": "",
+		"?per_page=2": "C-1 C-3", "?per_page=2&page=2": "D-2", "?per_page=2&page=3": "", "?per_page=2&page=9223372036854775807": "",
+	} {
+		t.Run(s.caseName(query), func(t *testing.T) {
+			if listed := s.in(t).listControls(query); listed != want {
+				t.Errorf("listed %q, want %q", listed, want)
+			}
+		})
+	}
+	page := s.read(s.controlsPath() + "?per_page=2&page=2&tag=team")
+	if lookup(t, page, "total_count") != 3.0 || lookup(t, page, "total_pages") != 2.0 || lookup(t, page, "page") != 2.0 || lookup(t, page, "per_page") != 2.0 {
+		t.Errorf("the page is %s", asJSON(page))
+	}
+	self := lookup(t, page, "_links", "self", "href").(string)
+	if first := lookup(t, page, "_links", "prev", "href").(string); !strings.Contains(self, "tag=team") || !strings.Contains(first, "page=1") || lookup(t, page, "_links", "next") != nil {
+		t.Errorf("the links are %s", asJSON(lookup(t, page, "_links")))
+	}
+	choices := s.read(s.controlsPath() + "/tags")
+	if got := asJSON(choices); got != `{"tag_choices":[{"key":"framework","value":"finos:sdlc"},{"key":"team","value":""},{"key":"team","value":"shop"},{"key":"team","value":"web"}]}` {
+		t.Errorf("the choices are %s", got)
+	}
+}
+
+func TestFaultyQueriesOfControlsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createControl("C-1")
+	for path, want := range map[string]string{
+		"?archived=":                    "query.archived: Input should be a valid boolean, unable to interpret input [input: ]",
+		"?sort_direction=":              "query.sort_direction: Input should be 'asc' or 'desc' [input: ]",
+		"?page=x":                       "query.page: Input should be a valid integer, unable to parse string as an integer [input: x]",
+		"?page=0":                       "query.page: Input should be greater than or equal to 1 [input: 0]",
+		"?per_page=101":                 "query.per_page: Input should be less than or equal to 100 [input: 101]",
+		"/C-1/coverage?covered=x":       "query.covered: Input should be a valid boolean, unable to interpret input [input: x]",
+		"/C-1/decisions?is_compliant=x": "query.is_compliant: Input should be a valid boolean, unable to interpret input [input: x]",
+		"/C-1/decisions?to_timestamp=x": "query.to_timestamp: Input should be a valid number, unable to parse string as a number [input: x]",
+		"/C-1/versions?per_page=0":      "query.per_page: Input should be greater than or equal to 1 [input: 0]",
+	} {
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			field, text, _ := strings.Cut(want, ": ")
+			if _, errors := s.want(http.StatusBadRequest, http.MethodGet, s.controlsPath()+path, nil).problem(t); errors[field] != text {
+				t.Errorf("%q", errors)
+			}
+		})
+	}
+}
+
+func TestTagsOfControlsMakeNoVersion(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createControl("C-1")
+	if got := asJSON(s.read(s.controlsPath() + "/tags")); got != `{"tag_choices":[]}` {
+		t.Errorf("the choices are %s", got)
+	}
+	for _, kind := range []string{"control", "controls"} {
+		t.Run(kind, func(t *testing.T) {
+			s := s.in(t)
+			got := s.do(http.MethodPatch, "/api/v2"+s.tagsPath()+"/"+kind+"/C-1", memberKey, []byte(`{"set_tags":{"a":"1"},"remove_tags":["b"]}`))
+			if got.status != http.StatusOK || got.text(t) != "OK" {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+			if found := s.getControl("C-1"); found.Version != 1 || !maps.Equal(found.Tags, map[string]string{"a": "1"}) {
+				t.Errorf("the control is %+v", found)
+			}
+		})
+	}
+	s.wantError(http.StatusNotFound, `"Control 'C-2' does not exist in organization '`+s.org+`'"`, http.MethodPatch, s.tagsPath()+"/control/C-2", `{"remove_tags":null}`)
+}
+
+func TestPoliciesThatReferenceAControlAreListed(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createControl("C-1")
+	rule := func(control string) part {
+		return policyFile(policyHead + "artifacts: {attestations: [{type: decision, for_control: " + control + "}]}\n")
+	}
+	s.putPolicy(http.StatusCreated, `{"name":"prod"}`, rule("C-1"))
+	s.putPolicy(http.StatusCreated, `{"name":"all"}`, rule("C-1"))
+	s.putPolicy(http.StatusCreated, `{"name":"former"}`, rule("C-1"))
+	s.putPolicy(http.StatusOK, `{"name":"former"}`, policyFile(policyHead))
+	if found := s.getControl("C-1"); !slices.Equal(found.PoliciesReferencing, []string{"all", "prod"}) {
+		t.Errorf("referenced by %q", found.PoliciesReferencing)
+	}
+	archived := s.changeControl(http.MethodPost, "/C-1/archive", "null")
+	if len(archived.PoliciesReferencing) != 2 || len(s.getPolicy("prod").Versions) != 1 {
+		t.Errorf("the archived control is %+v", archived)
+	}
+	s.putPolicy(http.StatusBadRequest, `{"name":"prod"}`, rule("C-1"))
+	s.putPolicy(http.StatusOK, `{"name":"prod","description":"still works"}`)
+}
+
+func TestCoverageListsEnvironmentsThatRun(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createControl("C-1")
+	coverage := func(query string) any { return s.read(s.controlsPath() + "/C-1/coverage" + query) }
+	if empty := coverage(""); lookup(t, empty, "total") != 0.0 || lookup(t, empty, "coverage_percent") != 0.0 || len(lookup(t, empty, "environments").([]any)) != 0 {
+		t.Errorf("without environments: %s", asJSON(empty))
+	}
+	for _, name := range []string{"staging", "prod", "prod-old"} {
+		s.createEnvironment(name, evidence.K8S)
+	}
+	s.archiveEnvironment("prod-old")
+	s.createLogical("all", "prod")
+	for query, want := range map[string]string{"": "prod staging", "?search=PRO": "prod", "?covered=false": "prod staging", "?covered=true": "", "?per_page=1&page=2": "staging"} {
+		t.Run(s.caseName(query), func(t *testing.T) {
+			found := coverage(query)
+			if names := column(t, lookup(t, found, "environments"), "name"); names != want || lookup(t, found, "total") != 2.0 || lookup(t, found, "covered") != 0.0 {
+				t.Errorf("%s", asJSON(found))
+			}
+		})
+	}
+	if first := asJSON(lookup(t, coverage(""), "environments", 0)); first != `{"covered":false,"name":"prod","policies":[],"type":"K8S"}` {
+		t.Errorf("the first environment is %s", first)
+	}
+}
+
+func TestRolesDecideWhoMayChangeControls(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createControl("C-1")
+	for key, c := range map[string]struct{ read, tag, write int }{
+		adminKey: {200, 200, 200}, memberKey: {200, 200, 403}, snapshotterKey: {200, 403, 403}, readerKey: {200, 403, 403}, strangerKey: {403, 403, 403}, "": {401, 401, 401},
+	} {
+		t.Run(userOf(key), func(t *testing.T) {
+			s := s.in(t)
+			for operation, want := range map[string]int{
+				"GET /C-1": c.read, "GET ": c.read, "GET /tags": c.read, "GET /C-1/versions": c.read, "GET /C-1/versions/1": c.read, "GET /C-1/coverage": c.read,
+				"GET /C-1/decisions": c.read, "PUT /C-1": c.write, "POST /C-1/archive": c.write, "POST /C-1/unarchive": c.write,
+			} {
+				method, path, _ := strings.Cut(operation, " ")
+				if got := s.do(method, "/api/v2"+s.controlsPath()+path, key, []byte(`{}`)); got.status != want {
+					t.Errorf("%s: %d %s", operation, got.status, got.body)
+				}
+			}
+			if got := s.do(http.MethodPatch, "/api/v2"+s.tagsPath()+"/control/C-1", key, []byte(`{}`)); got.status != c.tag {
+				t.Errorf("tags: %d %s", got.status, got.body)
+			}
+			if got := s.do(http.MethodPost, "/api/v2"+s.controlsPath(), key, []byte(`{"identifier":"fresh","name":"n"}`)); c.write >= 400 && got.status != c.write {
+				t.Errorf("create: %d %s", got.status, got.body)
+			}
+		})
+	}
+}
+
+func TestControlsNeedTheBetaFeatures(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	asked := 0
+	for _, operation := range s.api.operations {
+		if !strings.HasPrefix(operation.path, "/controls/") {
+			continue
+		}
+		asked++
+		path := strings.NewReplacer("{org}", s.public, "{identifier}", "C-1", "{version_number}", "1", "{decision_id}", "x").Replace(operation.path)
+		s.wantError(http.StatusForbidden, betaOffMessage, operation.method, path, `{"identifier":"C-1","name":"n"}`)
+	}
+	if asked != 12 {
+		t.Errorf("there are %d operations on controls", asked)
+	}
+	s.wantError(http.StatusForbidden, betaOffMessage, http.MethodPatch, "/tags/"+s.public+"/control/C-1", `{}`)
+	s.createControl("C-1")
+	if _, err := s.Process.Store.Tenancy.ApplyBootstrap(t.Context(), evidence.Bootstrap{Organizations: []evidence.DeclaredOrganization{{Name: s.org, Beta: new(false)}}}); err != nil {
+		t.Fatal(err)
+	}
+	s.wantError(http.StatusForbidden, betaOffMessage, http.MethodGet, s.controlsPath()+"/C-1", "")
+}

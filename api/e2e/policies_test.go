@@ -1,0 +1,420 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"attestry/evidence/policy"
+	"attestry/scripts/fixtures"
+)
+
+// policyHead begins a policy without rules.
+const policyHead = "_schema: https://kosli.com/schemas/policy/environment/v1\n"
+
+// policyBody is a policy as clients decode it: its times are integers.
+type policyBody struct {
+	Name           string
+	Description    string
+	Type           string
+	CreatedBy      string `json:"created_by"`
+	CreatedAt      int64  `json:"created_at"`
+	LastModifiedAt int64  `json:"last_modified_at"`
+	Archived       bool
+	ConsumingEnvs  []string `json:"consuming_envs"`
+	Versions       []struct {
+		Version    int
+		Comment    string
+		Timestamp  int64
+		CreatedBy  string `json:"created_by"`
+		PolicyYAML string `json:"policy_yaml"`
+	}
+	Events []struct {
+		Type      string
+		Timestamp int64
+		User      string
+		Data      map[string]any
+	}
+}
+
+// events lists the types of events, each with the number of a new version.
+func (p *policyBody) events() string {
+	var events []string
+	for _, event := range p.Events {
+		line := event.Type
+		if number, ok := event.Data["version"]; ok {
+			line += fmt.Sprint(" ", number)
+		}
+		events = append(events, line)
+	}
+	return strings.Join(events, ", ")
+}
+
+// files lists the files of the versions in their order.
+func (p *policyBody) files() []string {
+	var files []string
+	for i, version := range p.Versions {
+		if version.Version == i+1 {
+			files = append(files, version.PolicyYAML)
+		}
+	}
+	return files
+}
+
+func (s *service) policiesPath() string { return "/policies/" + s.org }
+
+func policyFile(content string) part {
+	return part{field: "policy_file", filename: "policy.yml", contentType: "application/octet-stream", content: []byte(content)}
+}
+
+// sendPolicy sends a policy with a key.
+func (s *service) sendPolicy(key, path, payload string, files ...part) answer {
+	s.t.Helper()
+	return s.form(http.MethodPut, path, key, "payload", payload, files...)
+}
+
+// putPolicy sends a policy as a member, which must be answered with the status.
+func (s *service) putPolicy(status int, payload string, files ...part) answer {
+	s.t.Helper()
+	got := s.sendPolicy(memberKey, s.policiesPath(), payload, files...)
+	if got.status != status {
+		s.t.Fatalf("%s: status %d, want %d: %s", payload, got.status, status, got.body)
+	}
+	return got
+}
+
+func (s *service) getPolicy(name string) policyBody {
+	s.t.Helper()
+	var found policyBody
+	got := s.want(http.StatusOK, http.MethodGet, s.policiesPath()+"/"+name, nil)
+	got.decode(s.t, &found)
+	return found
+}
+
+// wantNoPolicies checks that nothing was stored.
+func (s *service) wantNoPolicies() {
+	s.t.Helper()
+	if got := s.want(http.StatusOK, http.MethodGet, s.policiesPath(), nil); string(got.body) != "[]" {
+		s.t.Errorf("there are policies: %s", got.body)
+	}
+}
+
+func TestPolicyIsCreatedAndUpdated(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.wantNoPolicies()
+	s.createControl("RCTL-1866")
+	first, second := string(fixtures.Policy), policyHead+"artifacts: {provenance: {required: true}}\n"
+	for _, step := range []struct {
+		name, payload string
+		files         []part
+		status        int
+		description   string
+		events        string
+		versions      []string
+	}{
+		{"create", `{"name":"prod","description":"d","comment":"first","type":"env"}`, []part{policyFile(first)}, 201, "d", "policy_created 1", []string{first}},
+		{"repeat", `{"name":"prod","description":"d","comment":"again"}`, []part{policyFile(first)}, 200, "d", "policy_created 1", []string{first}},
+		{"describe", `{"name":"prod","description":"e"}`, nil, 200, "e", "policy_created 1, metadata_update", []string{first}},
+		{"change", `{"name":"prod","description":"e","comment":"second"}`, []part{policyFile(second)}, 200, "e", "policy_created 1, metadata_update, new_version 2", []string{first, second}},
+		{"back", `{"name":"prod"}`, []part{policyFile(first)}, 200, "", "policy_created 1, metadata_update, new_version 2, new_version 3, metadata_update", []string{first, second, first}},
+		{"nothing", `{"name":"prod","description":"","comment":"unused"}`, nil, 200, "", "policy_created 1, metadata_update, new_version 2, new_version 3, metadata_update", []string{first, second, first}},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			s := s.in(t)
+			var answered policyBody
+			s.putPolicy(step.status, step.payload, step.files...).decode(t, &answered)
+			for name, got := range map[string]policyBody{"answer": answered, "read": s.getPolicy("prod")} {
+				if got.Name != "prod" || got.Type != "env" || got.CreatedBy != "member" || got.Archived || got.Description != step.description ||
+					len(got.ConsumingEnvs) != 0 || !slices.Equal(got.files(), step.versions) || !sameEvents(got.events(), step.events) {
+					t.Errorf("%s: %+v with the events %s", name, got, got.events())
+				}
+			}
+		})
+	}
+	found := s.getPolicy("prod")
+	if found.Versions[0].Comment != "first" || found.Versions[1].Comment != "second" || found.Versions[2].Comment != "" || found.Versions[0].CreatedBy != "member" ||
+		found.Events[0].User != "member" || found.CreatedAt != found.Versions[0].Timestamp || found.CreatedAt > found.LastModifiedAt || found.CreatedAt < 1_700_000_000 {
+		t.Errorf("the policy is %+v", found)
+	}
+}
+
+// sameEvents reports whether two lists have the same events. Those of one second, as tests
+// are fast, have no certain order, but the creation comes first.
+func sameEvents(some, others string) bool {
+	sorted := func(events string) []string { return slices.Sorted(slices.Values(strings.Split(events, ", "))) }
+	return strings.HasPrefix(some, "policy_created 1") && slices.Equal(sorted(some), sorted(others))
+}
+
+func TestClientsReadPolicies(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	for _, name := range []string{"b", "a", "c-_.~9"} {
+		s.putPolicy(http.StatusCreated, `{"name":"`+name+`"}`, policyFile(policyHead))
+	}
+	list := clientReadsEach(t, "policy", s.read(s.policiesPath()))
+	if names := column(t, list, "name"); names != "a b c-_.~9" {
+		t.Errorf("the policies are %s", names)
+	}
+	for _, one := range append(list, s.read(s.policiesPath()+"/c-_.~9")) {
+		clientReads(t, "policy", one)
+		clientReadsEach(t, "policy.version", lookup(t, one, "versions"))
+	}
+}
+
+func TestPolicyFilesAreGivenBackByteForByte(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	for name, content := range map[string]string{
+		"line-ends-of-windows": strings.ReplaceAll(policyHead+"artifacts: {}\n", "\n", "\r\n"),
+		"no-final-line-end":    strings.TrimSpace(policyHead),
+		"many-final-line-ends": policyHead + "\n\n\n",
+		"comments-and-blanks":  "# a comment \n\n" + policyHead + "   # <another> & more\t\nartifacts:   {}  \n",
+		"utf-8":                policyHead + "# über 漢字 \U0001F512\n",
+		"byte-order-mark":      "\uFEFF" + policyHead,
+		"document-marks":       "---\n" + policyHead + "...\n",
+		"json":                 `{"_schema":"https://docs.kosli.com/schemas/policy/v1","artifacts":{"attestations":[{"type":"snyk","if":{"text":"exists(flow)"}}]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			s.putPolicy(http.StatusCreated, `{"name":"`+name+`"}`, policyFile(content))
+			if found := s.getPolicy(name); !slices.Equal(found.files(), []string{content}) {
+				t.Errorf("given back %q", found.files())
+			}
+			if got := s.putPolicy(http.StatusOK, `{"name":"`+name+`"}`, policyFile(content)); len(s.getPolicy(name).Versions) != 1 {
+				t.Errorf("the same file made %s", got.body)
+			}
+		})
+	}
+}
+
+func TestFaultyPoliciesAreRefused(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createControl("archived")
+	s.want(http.StatusOK, http.MethodPost, s.controlsPath()+"/archived/archive", nil)
+	rules := func(rules string) string { return policyHead + "artifacts:\n  attestations:\n    - " + rules + "\n" }
+	aliases := policyHead + "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for i := range 9 {
+		aliases += fmt.Sprintf("b%d: &b%d [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n", i, i)
+	}
+	for name, c := range map[string]struct{ content, text string }{
+		"nothing":             {"", "1 validation errors for Policy\n(line 1)\n  Input should be a valid dictionary or instance of Policy [input: None]"},
+		"broken YAML":         {policyHead + "artifacts: {provenance: [\n", "1 validation errors for Policy\n(line 3"},
+		"no schema":           {"artifacts: {}", "_schema (line 1, column 1)\n  Field required"},
+		"unknown key":         {policyHead + "environments: []", "environments (line 2, column 1)\n  Extra inputs are not permitted"},
+		"unknown key below":   {rules("{type: snyk, exceptions: []}"), "artifacts.attestations.0.exceptions (line 4, column 20)\n  Extra inputs are not permitted"},
+		"both wildcards":      {rules("{type: '*', name: '*'}"), "artifacts.attestations.0 (line 4, column 7)\n  Value error, name and type cannot both be '*'"},
+		"type with a hyphen":  {rules("{type: pull-request}"), "artifacts.attestations.0.type (line 4, column 14)\n  Input should be 'generic', 'junit', 'snyk', 'pull_request'"},
+		"condition":           {rules("{type: snyk, if: '${{ flow.nme }}'}"), "artifacts.attestations.0.if (line 4, column 24)\n  Invalid expression at character 5: 'flow.nme' is unknown"},
+		"control of no kind":  {rules("{type: snyk, for_control: C-1}"), "Value error, for_control needs the type 'decision'"},
+		"unknown control":     {rules("{type: decision, for_control: none}"), "Control 'none' does not exist in organization '" + s.org + "'"},
+		"archived control":    {rules("{type: decision, for_control: archived}"), "Control 'archived' is archived in organization '" + s.org + "'"},
+		"two faults":          {"a: 1\nb: 2\n", "3 validation errors for Policy\n"},
+		"two documents":       {policyHead + "---\n" + policyHead, "there is more than one document in the file"},
+		"aliases of aliases":  {aliases, "Extra inputs are not permitted"},
+		"deep nesting":        {policyHead + "artifacts: " + strings.Repeat("[", 5000), "Invalid YAML"},
+		"too many rules":      {policyHead + "artifacts:\n  attestations:\n" + strings.Repeat("    - {type: snyk}\n", policy.MaxRules+1), "A policy has at most 1000 attestation rules and exceptions"},
+		"large pattern":       {rules(`{type: snyk, if: '${{ matches(flow.name, "` + strings.Repeat("(a*)*", 300) + `") }}'}`), "longer than 1000 bytes"},
+		"pattern of patterns": {rules(`{type: snyk, if: '${{ matches(flow.name, "(((a{1,99}){1,99}){1,99})") }}'}`), "Invalid expression"},
+		"no text":             {"\xff\xfe", "the file is not UTF-8 text"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			message, errors := s.putPolicy(http.StatusBadRequest, `{"name":"p"}`, policyFile(c.content)).problem(t)
+			if message != "Input payload validation failed" || len(errors) != 1 || !strings.Contains(errors["policy_file"], c.text) {
+				t.Errorf("%q %.2000q\nwant %q", message, errors, c.text)
+			}
+		})
+	}
+	s.wantNoPolicies()
+}
+
+func TestPatternsWithNestedRepetitionsAreTaken(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	// RE2 matches in linear time.
+	content := policyHead + "artifacts: {provenance: {required: true, exceptions: [{if: '${{ matches(artifact.name, \"^(a+)+$\") }}'}]}}\n"
+	s.putPolicy(http.StatusCreated, `{"name":"p"}`, policyFile(content))
+}
+
+func TestFaultyInputsOfPoliciesAreRefused(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	good := []part{policyFile(policyHead)}
+	for name, c := range map[string]struct {
+		path, payload string
+		files         []part
+		field, text   string
+	}{
+		"no file":                {"", `{"name":"p"}`, nil, "policy_file", "Field required [input: None]"},
+		"no name":                {"", `{}`, good, "name", "Field required [input: None]"},
+		"name of a wrong form":   {"", `{"name":"a b"}`, good, "name", `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\-_\.~]*$' [input: a b]`},
+		"name with a slash":      {"", `{"name":"a/b"}`, good, "name", `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\-_\.~]*$' [input: a/b]`},
+		"long name":              {"", `{"name":"` + strings.Repeat("a", 256) + `"}`, good, "name", "String should have at most 255 characters [input: " + strings.Repeat("a", 200) + "...]"},
+		"another type":           {"", `{"name":"p","type":"flow"}`, good, "type", "Input should be 'env' [input: flow]"},
+		"null description":       {"", `{"name":"p","description":null}`, good, "description", "Input should be a valid string [input: None]"},
+		"null comment":           {"", `{"name":"p","comment":null}`, good, "comment", "Input should be a valid string [input: None]"},
+		"unknown member":         {"", `{"name":"p","env":"prod"}`, good, "env", "Extra inputs are not permitted [input: prod]"},
+		"no object":              {"", `[]`, good, "payload", "Input should be a valid dictionary or object to extract fields from [input: []]"},
+		"another name":           {"/p", `{"name":"q"}`, good, "name", "Value error, the name must be that of the path, 'p' [input: q]"},
+		"path of a wrong form":   {"/a%20b", `{}`, good, "path.name", `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\-_\.~]*$' [input: a b]`},
+		"path without a file":    {"/p", `{}`, nil, "policy_file", "Field required [input: None]"},
+		"description is no text": {"/p", `{"description":1}`, good, "description", "Input should be a valid string [input: 1]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			got := s.sendPolicy(memberKey, s.policiesPath()+c.path, c.payload, c.files...)
+			message, errors := got.problem(t)
+			if got.status != http.StatusBadRequest || message != "Input payload validation failed" || len(errors) != 1 || errors[c.field] != c.text {
+				t.Errorf("%d %q\nwant %s: %q", got.status, errors, c.field, c.text)
+			}
+		})
+	}
+	t.Run("no payload", func(t *testing.T) {
+		got := s.in(t).form(http.MethodPut, s.policiesPath(), memberKey, "", "", good...)
+		if _, errors := got.problem(t); got.status != http.StatusBadRequest || errors["payload"] != "Field required [input: None]" {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	})
+	s.wantNoPolicies()
+}
+
+func TestPolicyIsPutUnderItsAddress(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	for i, payload := range []string{`{"description":"d"}`, `{"name":"p","description":"d"}`, `{"name":null,"description":"d","type":"env"}`} {
+		got := s.sendPolicy(memberKey, s.policiesPath()+"/p", payload, policyFile(policyHead))
+		if want := []int{201, 200, 200}[i]; got.status != want {
+			t.Errorf("%s: %d %s", payload, got.status, got.body)
+		}
+	}
+	if found := s.getPolicy("p"); found.Description != "d" || len(found.Versions) != 1 || found.events() != "policy_created 1" {
+		t.Errorf("the policy is %+v", found)
+	}
+}
+
+func TestPolicyFilesAreLimited(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	sized := func(size int) part {
+		line := strings.Repeat("x", 99) + "\n"
+		content := policyHead + "#" + strings.Repeat("#"+line, size/100+1)
+		return policyFile(content[:size])
+	}
+	for name, c := range map[string]struct {
+		size, status int
+		message      string
+	}{
+		"one mebibyte":           {1 << 20, http.StatusCreated, ""},
+		"a byte more":            {1<<20 + 1, http.StatusRequestEntityTooLarge, "policy_file exceeds the limit of 1 MiB"},
+		"the limit of all files": {10 << 20, http.StatusRequestEntityTooLarge, "policy_file exceeds the limit of 1 MiB"},
+		"a byte more than that":  {10<<20 + 1, http.StatusRequestEntityTooLarge, "File size exceeds 10MB limit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			file := sized(c.size)
+			got := s.sendPolicy(memberKey, s.policiesPath(), `{"name":"p"}`, file)
+			if got.status != c.status {
+				t.Fatalf("%d %.500s", got.status, got.body)
+			}
+			if c.status == http.StatusCreated {
+				if found := s.getPolicy("p"); found.Versions[0].PolicyYAML != string(file.content) {
+					t.Errorf("given back %d bytes", len(found.Versions[0].PolicyYAML))
+				}
+				return
+			}
+			wantMessage(t, got, c.message)
+		})
+	}
+	if found := s.getPolicy("p"); len(found.Versions) != 1 {
+		t.Errorf("there are %d versions", len(found.Versions))
+	}
+}
+
+func TestRolesDecideWhoMayWritePolicies(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.putPolicy(http.StatusCreated, `{"name":"p"}`, policyFile(policyHead))
+	for key, c := range map[string]struct{ read, write int }{
+		adminKey: {200, 200}, memberKey: {200, 200}, snapshotterKey: {200, 403}, readerKey: {200, 403}, strangerKey: {403, 403}, "": {401, 401},
+	} {
+		t.Run(userOf(key), func(t *testing.T) {
+			s := s.in(t)
+			for _, path := range []string{s.policiesPath(), s.policiesPath() + "/p"} {
+				if got := s.do(http.MethodGet, "/api/v2"+path, key, nil); got.status != c.read {
+					t.Errorf("GET %s: %d %s", path, got.status, got.body)
+				}
+				if got := s.sendPolicy(key, path, `{"name":"p"}`, policyFile(policyHead)); got.status != c.write {
+					t.Errorf("PUT %s: %d %s", path, got.status, got.body)
+				}
+			}
+		})
+	}
+}
+
+func TestPoliciesAreOfTheirOrganization(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createControl("C-1")
+	content := policyHead + "artifacts: {attestations: [{type: decision, for_control: C-1}]}\n"
+	s.putPolicy(http.StatusCreated, `{"name":"p"}`, policyFile(content))
+	for _, path := range []string{"/p", "/P", "/none", "/a%2Fb", "/a%20b", "/p%2F1", "/" + strings.Repeat("p", 1000)} {
+		t.Run(s.caseName(path), func(t *testing.T) {
+			s := s.in(t)
+			name := strings.NewReplacer("/", "", "%2F", "/", "%20", " ").Replace(path)
+			s.wantError(http.StatusNotFound, "Policy '"+name+"' does not exist in organization '"+s.public+"'", http.MethodGet, "/policies/"+s.public+path, "")
+		})
+	}
+	got := s.sendPolicy(adminKey, "/policies/"+s.public, `{"name":"p"}`, policyFile(content))
+	if _, errors := got.problem(t); got.status != http.StatusBadRequest || errors["policy_file"] != "Control 'C-1' does not exist in organization '"+s.public+"'" {
+		t.Errorf("the control of another organization: %d %s", got.status, got.body)
+	}
+	if got := s.sendPolicy(adminKey, "/policies/"+s.public, `{"name":"p"}`, policyFile(policyHead)); got.status != http.StatusCreated {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if found := s.getPolicy("p"); !slices.Equal(found.files(), []string{content}) {
+		t.Errorf("the policy is %+v", found)
+	}
+}
+
+func TestConcurrentPutsOfAPolicyMakeOnePolicy(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	const clients = 8
+	statuses := make([]int, clients)
+	var group sync.WaitGroup
+	for i := range clients {
+		group.Go(func() {
+			statuses[i] = s.sendPolicy(memberKey, s.policiesPath(), `{"name":"p"}`, policyFile(fmt.Sprint(policyHead, "# ", i, "\n"))).status
+		})
+	}
+	group.Wait()
+	slices.Sort(statuses)
+	if statuses[clients-1] != http.StatusCreated || statuses[0] != http.StatusOK || statuses[clients-2] != http.StatusOK {
+		t.Errorf("answered %v", statuses)
+	}
+	if found := s.getPolicy("p"); len(slices.Compact(slices.Sorted(slices.Values(found.files())))) != clients {
+		t.Errorf("the policy is %+v", found)
+	}
+}
+
+func TestNewVersionsOfAPolicyHaveEnvironmentsJudgedAnew(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	generation := func() string {
+		value, err := s.Process.Store.Generations.Get(t.Context(), s.orgID())
+		s.must(err)
+		return value
+	}
+	before := generation()
+	s.putPolicy(http.StatusCreated, `{"name":"p"}`, policyFile(policyHead))
+	created := generation()
+	s.putPolicy(http.StatusOK, `{"name":"p","description":"d"}`)
+	if before == created || generation() != created {
+		t.Errorf("the generations are %q, %q, %q", before, created, generation())
+	}
+}

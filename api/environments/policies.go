@@ -1,0 +1,121 @@
+package environments
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/policy"
+	"attestry/storage"
+	"attestry/storage/environments"
+)
+
+// policyRoutes are those of the policies that are attached to an environment.
+func (h *handlers) policyRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodPost, Path: "/environments/{org}/{env_name}/policies", OperationID: "attach_policy_to_env", Tag: "Environments",
+			Summary: "Attach policies to an environment", MinRole: evidence.Member, Serve: server.WithBody(h.attachPolicies),
+		},
+		{
+			Method: http.MethodDelete, Path: "/environments/{org}/{env_name}/policies", OperationID: "detach_policy_from_env", Tag: "Environments",
+			Summary: "Detach policies from an environment", MinRole: evidence.Member, Serve: server.WithBody(h.detachPolicies),
+		},
+	}
+}
+
+// AttachPoliciesPutInput is the body of attach_policy_to_env and detach_policy_from_env
+// (docs/semantics.md 18.6).
+type AttachPoliciesPutInput struct {
+	PolicyNames []string `json:"policy_names" maxItems:"100"`
+}
+
+// attachPolicies attaches policies and waits for the snapshot that shows what they say.
+func (h *handlers) attachPolicies(ctx context.Context, in *resource.EnvironmentPath, body *AttachPoliciesPutInput) (*server.TextAnswer, error) {
+	return h.changePolicies(ctx, in, body, h.Environments.AttachPolicies)
+}
+
+// detachPolicies detaches policies and waits for the snapshot without them.
+func (h *handlers) detachPolicies(ctx context.Context, in *resource.EnvironmentPath, body *AttachPoliciesPutInput) (*server.TextAnswer, error) {
+	return h.changePolicies(ctx, in, body, h.Environments.DetachPolicies)
+}
+
+func (h *handlers) changePolicies(ctx context.Context, in *resource.EnvironmentPath, body *AttachPoliciesPutInput, change func(context.Context, string, []string, float64) error) (*server.TextAnswer, error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	names, err := h.resolvePolicies(ctx, org, ref.Type, &body.PolicyNames)
+	if err != nil {
+		return nil, err
+	}
+	err = change(ctx, ref.ID, *names, evidence.Seconds(h.Clock()))
+	if err == nil {
+		err = h.applyPolicies(ctx, ref)
+	}
+	return environmentChanged(org, in.Environment, err)
+}
+
+// resolvePolicies returns the names of policies that a write sends, each once, all of which
+// must exist. It is nil when none were sent. Logical environments have none.
+func (h *handlers) resolvePolicies(ctx context.Context, org evidence.OrgAccess, kind evidence.EnvironmentType, sent *[]string) (*[]string, error) {
+	if sent == nil {
+		return nil, nil
+	}
+	names := storage.Distinct(*sent)
+	known, err := h.Policies.GetMany(ctx, org.OrgID, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if _, ok := known[name]; !ok {
+			return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Policy '%s' does not exist in organization '%s'", name, org.OrgName))
+		}
+	}
+	if kind == evidence.LogicalType && len(names) > 0 {
+		return nil, evidence.ValidationError(map[string]string{
+			"policies": "Only physical environments have policies [input: logical]",
+		})
+	}
+	return &names, nil
+}
+
+// applyPoliciesOf is applyPolicies for the environment of a name.
+func (h *handlers) applyPoliciesOf(ctx context.Context, org evidence.OrgAccess, name string) error {
+	ref, err := h.ResolveEnvironment(ctx, org, name)
+	if err != nil {
+		return err
+	}
+	return h.applyPolicies(ctx, ref)
+}
+
+// applyPolicies has what runs evaluated again, and waits for the snapshot, unless the last
+// snapshot applied the policies that are attached. It compares instead of asking what the
+// request has changed, so that a repeated request makes good for one that was cut short.
+func (h *handlers) applyPolicies(ctx context.Context, ref environments.EnvironmentRef) error {
+	if ref.Type == evidence.LogicalType {
+		return nil
+	}
+	environment, err := h.Environments.Get(ctx, ref.ID)
+	if err != nil {
+		return err
+	}
+	head, err := h.Heads.Get(ctx, ref.ID)
+	if err != nil {
+		return err
+	}
+	applied := slices.EqualFunc(head.Policies, environment.Policies, func(r policy.Reference, name string) bool { return r.Name == name })
+	if applied {
+		return nil
+	}
+	if err := h.Generations.Bump(ctx, environment.Org); err != nil {
+		return err
+	}
+	_, err = h.Intake.Reevaluate(ctx, environment.Org, ref.ID, ref.Type, server.Principal(ctx).Name)
+	return err
+}

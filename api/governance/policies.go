@@ -1,0 +1,308 @@
+package governance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+
+	"attestry/api/jsonstream"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/policy"
+	"attestry/evidence/yamlfile"
+	"attestry/storage"
+	"attestry/storage/governance"
+)
+
+const (
+	// policyField is the part of a form that has the file of a policy.
+	policyField = "policy_file"
+	// policyType is the only type of policies there is.
+	policyType = "env"
+)
+
+func (h *handlers) policyRoutes() []server.Route {
+	statuses := []int{http.StatusCreated, http.StatusOK}
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/policies/{org}", OperationID: "list_policies", Tag: "Policies",
+			Summary: "List policies", MinRole: evidence.Reader, Serve: server.Handle(h.listPolicies),
+		},
+		{
+			Method: http.MethodPut, Path: "/policies/{org}", OperationID: "put_policy", Tag: "Policies",
+			Summary: "Create or update a policy", MinRole: evidence.Member, Statuses: statuses,
+			Serve: server.WithForm("payload", []string{policyField}, h.putPolicy),
+		},
+		{
+			Method: http.MethodPut, Path: "/policies/{org}/{name}", OperationID: "put_named_policy", Tag: "Policies",
+			Summary: "Create or update the policy of a name", MinRole: evidence.Member, Statuses: statuses,
+			Serve: server.WithForm("payload", []string{policyField}, h.putNamedPolicy),
+		},
+		{
+			Method: http.MethodGet, Path: "/policies/{org}/{policy_name}", OperationID: "get_policy", Tag: "Policies",
+			Summary: "Read a policy", MinRole: evidence.Reader, Serve: server.Handle(h.getPolicy),
+		},
+	}
+}
+
+// PolicyPutInput is the data of put_policy (docs/semantics.md 18.4).
+type PolicyPutInput struct {
+	Name        string `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_\\.~]*$"`
+	Description string `json:"description,omitempty" default:""`
+	Type        string `json:"type,omitempty" enum:"env" default:"env"`
+	Comment     string `json:"comment,omitempty" default:""`
+}
+
+// NamedPolicyPutInput is that of the address that has the name itself.
+type NamedPolicyPutInput struct {
+	Name        *string `json:"name,omitempty" nullable:"true"`
+	Description string  `json:"description,omitempty" default:""`
+	Type        string  `json:"type,omitempty" enum:"env" default:"env"`
+	Comment     string  `json:"comment,omitempty" default:""`
+}
+
+// NamedPolicyPath is the path of put_named_policy. Its name may be that of a new policy.
+type NamedPolicyPath struct {
+	server.OrgPath
+	Name string `path:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_\\.~]*$" doc:"Name of the policy."`
+}
+
+// PolicyPath is the path of get_policy.
+type PolicyPath struct {
+	server.OrgPath
+	Policy string `path:"policy_name" doc:"Name of the policy."`
+}
+
+// PolicyResponse is a policy as answers show it (docs/semantics.md 18.4).
+type PolicyResponse struct {
+	Name           string                           `json:"name"`
+	Description    string                           `json:"description"`
+	Type           string                           `json:"type"`
+	CreatedBy      string                           `json:"created_by"`
+	CreatedAt      int64                            `json:"created_at"`
+	LastModifiedAt int64                            `json:"last_modified_at"`
+	Archived       bool                             `json:"archived"`
+	Versions       jsonstream.List[VersionedPolicy] `json:"versions" doc:"Oldest first."`
+	Events         jsonstream.List[PolicyEvent]     `json:"events" doc:"Oldest first."`
+	ConsumingEnvs  []string                         `json:"consuming_envs" doc:"Names of the environments that it is attached to."`
+}
+
+// VersionedPolicy is a version of a policy's file.
+type VersionedPolicy struct {
+	Version    int    `json:"version"`
+	Comment    string `json:"comment"`
+	Timestamp  int64  `json:"timestamp"`
+	CreatedBy  string `json:"created_by"`
+	PolicyYAML string `json:"policy_yaml" doc:"The file as it was sent."`
+}
+
+// PolicyEvent is something that happened to a policy.
+type PolicyEvent struct {
+	Type      string         `json:"type" enum:"policy_created,metadata_update,new_version,renaming,archiving"`
+	Timestamp int64          `json:"timestamp"`
+	User      string         `json:"user"`
+	Data      map[string]any `json:"data"`
+}
+
+type policyAnswer struct {
+	Status int
+	Body   PolicyResponse
+}
+
+// putPolicy creates a policy or changes the one of that name.
+func (h *handlers) putPolicy(ctx context.Context, _ *server.OrgPath, f *server.Form[PolicyPutInput]) (*policyAnswer, error) {
+	return h.storePolicy(ctx, governance.Change{Name: f.Data.Name, Description: f.Data.Description, Comment: f.Data.Comment}, f.Files)
+}
+
+// putNamedPolicy is putPolicy under the address that has the name.
+func (h *handlers) putNamedPolicy(ctx context.Context, in *NamedPolicyPath, f *server.Form[NamedPolicyPutInput]) (*policyAnswer, error) {
+	if f.Data.Name != nil && *f.Data.Name != in.Name {
+		return nil, evidence.ValidationError(map[string]string{
+			"name": fmt.Sprintf("Value error, the name must be that of the path, '%s' [input: %s]", in.Name, *f.Data.Name),
+		})
+	}
+	return h.storePolicy(ctx, governance.Change{Name: in.Name, Description: f.Data.Description, Comment: f.Data.Comment}, f.Files)
+}
+
+// storePolicy reads the file of a form and stores what the form says. With the next report of
+// each environment a new version counts. A repeated file could be a new version that was
+// stored before without this being made known.
+func (h *handlers) storePolicy(ctx context.Context, change governance.Change, files func(func(server.FormFile) error) error) (*policyAnswer, error) {
+	org := server.Access(ctx)
+	change.Org, change.By, change.At = org.OrgID, server.Principal(ctx).Name, math.Floor(evidence.Seconds(h.Clock()))
+	err := files(func(file server.FormFile) error {
+		content, err := server.ReadFormFile(ctx, file, policy.MaxSize)
+		if err != nil {
+			return err
+		}
+		parsed, err := h.checkPolicy(ctx, org, content)
+		if err != nil {
+			return err
+		}
+		change.Content, change.Controls = content, parsed.Controls()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	created, err := h.Policies.Put(ctx, change)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, policyFileRequired()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if change.Content != nil {
+		if err := h.Generations.Bump(ctx, org.OrgID); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := h.answerPolicy(ctx, org, change.Name)
+	if err == nil && created {
+		answer.Status = http.StatusCreated
+	}
+	return answer, err
+}
+
+func policyFileRequired() error {
+	return evidence.ValidationError(map[string]string{policyField: "Field required [input: None]"})
+}
+
+// checkPolicy parses a file. The controls that it names must exist and not be archived.
+func (h *handlers) checkPolicy(ctx context.Context, org evidence.OrgAccess, content []byte) (*policy.Policy, error) {
+	parsed, err := policy.Parse(content)
+	var faults *yamlfile.Error
+	if errors.As(err, &faults) {
+		return nil, evidence.ValidationError(map[string]string{policyField: faults.Error()})
+	}
+	if err != nil {
+		return nil, err
+	}
+	named := parsed.Controls()
+	known, err := h.Controls.GetMany(ctx, org.OrgID, named)
+	if err != nil {
+		return nil, err
+	}
+	for _, identifier := range named {
+		switch found, ok := known[identifier]; {
+		case !ok:
+			return nil, evidence.ValidationError(map[string]string{
+				policyField: fmt.Sprintf("Control '%s' does not exist in organization '%s'", identifier, org.OrgName),
+			})
+		case found.Archived:
+			return nil, evidence.ValidationError(map[string]string{
+				policyField: fmt.Sprintf("Control '%s' is archived in organization '%s'", identifier, org.OrgName),
+			})
+		}
+	}
+	return &parsed, nil
+}
+
+func (h *handlers) getPolicy(ctx context.Context, in *PolicyPath) (*policyAnswer, error) {
+	return h.answerPolicy(ctx, server.Access(ctx), in.Policy)
+}
+
+func (h *handlers) answerPolicy(ctx context.Context, org evidence.OrgAccess, name string) (*policyAnswer, error) {
+	history, err := h.Policies.History(ctx, org.OrgID, name)
+	if err != nil {
+		return nil, policyNotFound(org, name, err)
+	}
+	consuming, err := h.consumingEnvironments(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	return &policyAnswer{Status: http.StatusOK, Body: h.showPolicy(history, consuming)}, nil
+}
+
+// policyNotFound words that a policy does not exist; other errors it returns as they are.
+func policyNotFound(org evidence.OrgAccess, name string, err error) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Policy '%s' does not exist in organization '%s'", name, org.OrgName))
+	}
+	return err
+}
+
+// consumingEnvironments returns the names of the environments that each policy is attached
+// to, sorted.
+func (h *handlers) consumingEnvironments(ctx context.Context, org evidence.OrgAccess) (map[string][]string, error) {
+	environments, err := h.Environments.List(ctx, org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	consuming := map[string][]string{}
+	for _, environment := range environments {
+		for _, name := range environment.Policies {
+			consuming[name] = append(consuming[name], environment.Name)
+		}
+	}
+	for name := range consuming {
+		slices.Sort(consuming[name])
+	}
+	return consuming, nil
+}
+
+// showPolicy shows a policy, whose versions are read while the answer is sent. Events follow
+// from the versions, and so they stand behind them.
+func (h *handlers) showPolicy(history governance.History, consuming map[string][]string) PolicyResponse {
+	var shown []policy.Version // without their content
+	versions := server.ListOf(h.BatchBytes, history.Versions, func(_ context.Context, batch []policy.Version) ([]VersionedPolicy, error) {
+		listed := make([]VersionedPolicy, 0, len(batch))
+		for _, version := range batch {
+			listed = append(listed, showPolicyVersion(&version))
+			version.Content = nil
+			shown = append(shown, version)
+		}
+		return listed, nil
+	})
+	events := jsonstream.NewList(func(context.Context) ([]PolicyEvent, bool, error) {
+		return showPolicyEvents(history.Events(shown)), false, nil
+	})
+	return PolicyResponse{
+		Name: history.Name, Description: history.Description, Type: policyType, CreatedBy: history.CreatedBy,
+		CreatedAt: int64(history.CreatedAt), LastModifiedAt: int64(history.LastModifiedAt),
+		Versions: versions, Events: events, ConsumingEnvs: append([]string{}, consuming[history.Name]...),
+	}
+}
+
+func showPolicyVersion(version *policy.Version) VersionedPolicy {
+	return VersionedPolicy{
+		Version: version.Version, Comment: version.Comment, Timestamp: int64(version.CreatedAt),
+		CreatedBy: version.CreatedBy, PolicyYAML: string(version.Content),
+	}
+}
+
+func showPolicyEvents(events []policy.Event) []PolicyEvent {
+	shown := make([]PolicyEvent, 0, len(events))
+	for _, event := range events {
+		one := PolicyEvent{Type: string(event.Type), Timestamp: int64(event.At), User: event.By, Data: map[string]any{}}
+		if event.Version > 0 {
+			one.Data["version"] = event.Version
+		}
+		shown = append(shown, one)
+	}
+	return shown
+}
+
+type policiesAnswer struct {
+	Body jsonstream.List[PolicyResponse]
+}
+
+// listPolicies lists policies by name, with all their versions.
+func (h *handlers) listPolicies(ctx context.Context, _ *server.OrgPath) (*policiesAnswer, error) {
+	org := server.Access(ctx)
+	consuming, err := h.consumingEnvironments(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	show := func(_ context.Context, batch []governance.History) ([]PolicyResponse, error) {
+		shown := make([]PolicyResponse, 0, len(batch))
+		for _, history := range batch {
+			shown = append(shown, h.showPolicy(history, consuming))
+		}
+		return shown, nil
+	}
+	return &policiesAnswer{Body: server.ListOf(h.BatchBytes, h.Policies.Histories(org.OrgID), show)}, nil
+}

@@ -1,0 +1,215 @@
+package governance
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"attestry/api/jsonstream"
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/app/facts"
+	"attestry/evidence"
+	"attestry/evidence/policy"
+	"attestry/evidence/snapshot"
+)
+
+// evaluationRoutes are those that evaluate a policy before it is stored.
+func (h *handlers) evaluationRoutes() []server.Route {
+	return []server.Route{{
+		Method: http.MethodPost, Path: "/policies/{org}/evaluate", OperationID: "evaluate_policy", Tag: "Policies",
+		Summary: "Evaluate a policy without storing it", MinRole: evidence.Reader,
+		Serve: server.WithForm("payload", []string{policyField}, h.evaluatePolicy),
+	}}
+}
+
+// EvaluatePolicyInput is the data of evaluate_policy (docs/semantics.md 18.9).
+type EvaluatePolicyInput struct {
+	EnvironmentName string `json:"environment_name,omitempty" doc:"Evaluates what runs in the environment now."`
+	Fingerprint     string `json:"fingerprint,omitempty" doc:"Evaluates one artifact instead."`
+	PolicyName      string `json:"policy_name,omitempty" doc:"The policy that the file is to replace; by default it is added to those that are attached."`
+}
+
+// PolicyEvaluationResponse is what a policy would say of artifacts.
+type PolicyEvaluationResponse struct {
+	Environment *string                            `json:"environment" nullable:"true"`
+	Artifacts   jsonstream.List[EvaluatedArtifact] `json:"artifacts"`
+}
+
+// EvaluatedArtifact is what a policy would say of an artifact.
+type EvaluatedArtifact struct {
+	Fingerprint string                    `json:"fingerprint"`
+	Name        string                    `json:"name"`
+	Evaluation  resource.PolicyEvaluation `json:"evaluation" doc:"That of the file; its version is 0."`
+	Explanation []resource.Explanation    `json:"explanation" doc:"Why the file's policy is not fulfilled; empty if it is."`
+	Now         *bool                     `json:"compliant_now" nullable:"true" doc:"By the latest snapshot; null where no policy is applied."`
+	Then        bool                      `json:"compliant_then" doc:"If the policy were attached."`
+	Change      string                    `json:"change" enum:"became-compliant,became-non-compliant,unchanged"`
+}
+
+type policyEvaluationAnswer struct {
+	Body PolicyEvaluationResponse
+}
+
+// dryRun is what evaluating a policy that is not stored takes.
+type dryRun struct {
+	org         evidence.OrgAccess
+	environment evidence.Environment // zero for a single artifact
+	// applied are the policies that would be applied; the last is that of the file.
+	applied  []policy.Applied
+	file     resource.PolicyView
+	controls []string
+}
+
+// evaluatePolicy stores nothing. The facts are those of now, which the latest snapshot may
+// not have been evaluated by.
+func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *server.Form[EvaluatePolicyInput]) (*policyEvaluationAnswer, error) {
+	org := server.Access(ctx)
+	if (f.Data.EnvironmentName == "") == (f.Data.Fingerprint == "") {
+		return nil, evidence.ValidationError(map[string]string{
+			"environment_name": fmt.Sprintf("Give either environment_name or fingerprint [input: %s]", f.Data.EnvironmentName),
+		})
+	}
+	var parsed *policy.Policy
+	err := f.Files(func(file server.FormFile) error {
+		content, err := server.ReadFormFile(ctx, file, policy.MaxSize)
+		if err == nil {
+			parsed, err = h.checkPolicy(ctx, org, content)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if parsed == nil {
+		return nil, policyFileRequired()
+	}
+	run := &dryRun{org: org}
+	artifacts := []snapshot.Artifact{{Fingerprint: f.Data.Fingerprint}}
+	body := PolicyEvaluationResponse{}
+	if f.Data.EnvironmentName != "" {
+		if artifacts, err = h.loadRun(ctx, run, f.Data.EnvironmentName, f.Data.PolicyName); err != nil {
+			return nil, err
+		}
+		body.Environment = &run.environment.Name
+	}
+	run.applied = append(run.applied, policy.Applied{Reference: policy.Reference{Name: cmp.Or(f.Data.PolicyName, policyField)}, Policy: parsed})
+	run.file = resource.NewPolicyViews(run.applied[len(run.applied)-1:])[0]
+	run.controls = policy.ControlsOf(run.applied)
+	if body.Artifacts, err = h.evaluateAll(ctx, run, artifacts); err != nil {
+		return nil, err
+	}
+	return &policyEvaluationAnswer{Body: body}, nil
+}
+
+// loadRun reads what runs in an environment, and its policies but the one that is replaced.
+func (h *handlers) loadRun(ctx context.Context, run *dryRun, name, replaced string) (artifacts []snapshot.Artifact, err error) {
+	if run.environment, err = h.LoadEnvironment(ctx, run.org, name); err != nil {
+		return nil, err
+	}
+	if run.environment.Logical() {
+		return nil, evidence.ValidationError(map[string]string{
+			"environment_name": fmt.Sprintf("Only physical environments have policies [input: %s]", name),
+		})
+	}
+	attached := slices.DeleteFunc(slices.Clone(run.environment.Policies), func(one string) bool { return one == replaced })
+	if run.applied, err = h.Policies.Latest(ctx, run.org.OrgID, attached); err != nil {
+		return nil, err
+	}
+	last, err := h.Snapshots.Last(ctx, run.environment.ID)
+	if err != nil || last.Number == 0 {
+		return nil, err
+	}
+	return h.Snapshots.Artifacts(ctx, &last)
+}
+
+// artifactsPerRead is how many artifacts' facts are held at a time.
+const artifactsPerRead = 500
+
+// evaluateAll evaluates artifacts while the answer is sent. The first are read at once, so that
+// what is wrong with the request is answered as such.
+func (h *handlers) evaluateAll(ctx context.Context, run *dryRun, artifacts []snapshot.Artifact) (jsonstream.List[EvaluatedArtifact], error) {
+	first, err := h.evaluateSome(ctx, run, artifacts[:min(len(artifacts), artifactsPerRead)])
+	if err != nil {
+		return jsonstream.List[EvaluatedArtifact]{}, err
+	}
+	rest := artifacts[len(first):]
+	return jsonstream.NewList(func(ctx context.Context) ([]EvaluatedArtifact, bool, error) {
+		if first != nil {
+			some := first
+			first = nil
+			return some, len(rest) > 0, nil
+		}
+		some, err := h.evaluateSome(ctx, run, rest[:min(len(rest), artifactsPerRead)])
+		rest = rest[len(some):]
+		return some, len(rest) > 0, err
+	}), nil
+}
+
+func (h *handlers) evaluateSome(ctx context.Context, run *dryRun, artifacts []snapshot.Artifact) ([]EvaluatedArtifact, error) {
+	if len(artifacts) == 0 {
+		return nil, nil
+	}
+	fingerprints := make([]string, 0, len(artifacts))
+	for _, artifact := range artifacts {
+		fingerprints = append(fingerprints, artifact.Fingerprint)
+	}
+	provenances, err := h.Provenances.GetMany(ctx, run.org.OrgID, fingerprints)
+	if err != nil {
+		return nil, err
+	}
+	origins := map[string][]evidence.Origin{}
+	for i := range provenances {
+		origins[provenances[i].Fingerprint] = provenances[i].Origins()
+	}
+	if run.environment.ID == "" && len(provenances) == 0 {
+		return nil, artifactNotFound(run.org, fingerprints[0])
+	}
+	subjects := make([]facts.Subject, 0, len(artifacts))
+	for _, artifact := range artifacts {
+		subjects = append(subjects, facts.Subject{Fingerprint: artifact.Fingerprint, Name: artifact.Name, Origins: origins[artifact.Fingerprint]})
+	}
+	loaded, err := h.Facts.Load(ctx, run.org.OrgID, subjects, run.controls)
+	if err != nil {
+		return nil, err
+	}
+	allowed := map[string]evidence.Allowance{}
+	if run.environment.ID != "" {
+		if allowed, err = h.Allowlist.Of(ctx, run.environment.ID, fingerprints); err != nil {
+			return nil, err
+		}
+	}
+	evaluated := make([]EvaluatedArtifact, 0, len(artifacts))
+	for i := range artifacts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if loaded[i].Name == "" {
+			loaded[i].Name = newestName(subjects[i].Origins, loaded[i].States)
+		}
+		_, permitted := allowed[artifacts[i].Fingerprint]
+		evaluated = append(evaluated, h.evaluateArtifact(run, &artifacts[i], &loaded[i].Facts, permitted))
+	}
+	return evaluated, nil
+}
+
+// evaluateArtifact evaluates one artifact by all policies that would be applied.
+func (h *handlers) evaluateArtifact(run *dryRun, artifact *snapshot.Artifact, known *policy.Facts, permitted bool) EvaluatedArtifact {
+	_, then := snapshot.EvaluatePolicies(run.applied, known, permitted)
+	evaluation := run.file.Policy.Evaluate(known)
+	shown := EvaluatedArtifact{
+		Fingerprint: artifact.Fingerprint, Name: known.Name, Now: artifact.Compliant, Then: *then, Change: "unchanged",
+		Evaluation:  run.file.Show(evaluation, known.Flows),
+		Explanation: resource.Explain(h.Links, run.org, &run.file.Applied, evaluation, known, true),
+	}
+	switch {
+	case shown.Now != nil && *shown.Now == shown.Then:
+	case shown.Then:
+		shown.Change = string(snapshot.BecameCompliant)
+	default:
+		shown.Change = string(snapshot.BecameNonCompliant)
+	}
+	return shown
+}

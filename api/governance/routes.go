@@ -1,0 +1,21 @@
+// Package governance has the operations on policies and controls.
+package governance
+
+import (
+	"slices"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+)
+
+// handlers serves the operations.
+type handlers struct {
+	*resource.Base
+	Stores
+}
+
+// Routes are those of policies and controls.
+func Routes(base *resource.Base, stores Stores) []server.Route {
+	h := &handlers{Base: base, Stores: stores}
+	return slices.Concat(h.policyRoutes(), h.evaluationRoutes(), h.controlRoutes(), h.assertRoutes(), h.approvalRoutes())
+}

@@ -1,0 +1,99 @@
+package snapshots
+
+import (
+	"context"
+
+	"attestry/api/links"
+	"attestry/api/resource"
+	"attestry/evidence"
+	"attestry/evidence/policy"
+	"attestry/evidence/snapshot"
+)
+
+// AppliedPolicy is a policy that a snapshot applied (docs/semantics.md 11.3).
+type AppliedPolicy struct {
+	ID               string            `json:"id"`
+	Name             string            `json:"name"`
+	Version          int               `json:"version"`
+	PolicyDump       map[string]any    `json:"policy_dump"`
+	FailingArtifacts []FailingArtifact `json:"failing_artifacts"`
+}
+
+// FailingArtifact is an artifact that a policy finds not compliant.
+type FailingArtifact struct {
+	Fingerprint string `json:"fingerprint"`
+	Name        string `json:"name"`
+}
+
+// policyDecisions is what showing how policies evaluated artifacts takes beside them.
+type policyDecisions struct {
+	links   links.Links
+	org     evidence.OrgAccess
+	applied []resource.PolicyView
+	// explain asks for explanations of what is not compliant.
+	explain bool
+}
+
+// loadPolicies reads the versions of policies that a snapshot applied.
+func (h *handlers) loadPolicies(ctx context.Context, org evidence.OrgAccess, s *loadedSnapshot, explain bool) (*policyDecisions, error) {
+	applied, err := h.Policies.Applied(ctx, org.OrgID, s.Policies)
+	return &policyDecisions{links: h.Links, org: org, applied: resource.NewPolicyViews(applied), explain: explain}, err
+}
+
+// showApplied shows the policies with those of the running artifacts that fail them.
+func (d *policyDecisions) showApplied(artifacts []snapshot.Artifact) []AppliedPolicy {
+	shown := make([]AppliedPolicy, 0, len(d.applied))
+	for i, one := range d.applied {
+		failing := []FailingArtifact{}
+		for _, artifact := range artifacts {
+			if i < len(artifact.Decisions) && !artifact.Decisions[i].Compliant() {
+				failing = append(failing, FailingArtifact{Fingerprint: artifact.Fingerprint, Name: artifact.Name})
+			}
+		}
+		shown = append(shown, AppliedPolicy{
+			ID: one.ID, Name: one.Name, Version: one.Version, PolicyDump: resource.PolicyDump(one.Policy), FailingArtifacts: failing,
+		})
+	}
+	return shown
+}
+
+// show adds to an artifact what the policies said of it. An artifact that has exited shows
+// nothing, as its decisions are those of other policies, perhaps.
+func (d *policyDecisions) show(shown *SnapshotArtifact, one *shownArtifact) {
+	artifact := &one.artifact
+	if one.change.Type == snapshot.Exited || len(artifact.Decisions) != len(d.applied) {
+		return
+	}
+	facts := factsOf(artifact, shown.Flows)
+	for i := range d.applied {
+		applied := &d.applied[i]
+		evaluation := artifact.Decisions[i].Evaluation(len(artifact.Origins))
+		shown.PolicyDecisions = append(shown.PolicyDecisions, applied.Show(evaluation, facts.Flows))
+		if *artifact.Compliant { // it may be on the allow list
+			continue
+		}
+		shown.ReasonsForIncompliance = append(shown.ReasonsForIncompliance, applied.Failing(evaluation, facts.Flows, policy.NoFlow)...)
+		for flow := range shown.Flows {
+			shown.Flows[flow].FlowReasonsForNonCompliance = append(shown.Flows[flow].FlowReasonsForNonCompliance,
+				applied.Failing(evaluation, facts.Flows, flow)...)
+		}
+		if d.explain {
+			shown.Explanation = append(shown.Explanation, resource.Explain(d.links, d.org, &applied.Applied, evaluation, &facts, true)...)
+		}
+	}
+}
+
+// factsOf returns what the snapshot keeps of the facts that an artifact was evaluated by. The
+// names of flows are those of now.
+func factsOf(artifact *snapshot.Artifact, flows []SnapshotArtifactFlow) policy.Facts {
+	facts := policy.Facts{Name: artifact.Name, Fingerprint: artifact.Fingerprint}
+	for i := range artifact.Origins {
+		origin := &artifact.Origins[i]
+		flow := policy.Flow{Name: flows[i].FlowName, Trail: origin.Trail, Status: origin.Status}
+		if origin.Shortfall != nil {
+			flow.Shortfall = *origin.Shortfall
+		}
+		facts.Flows = append(facts.Flows, flow)
+	}
+	return facts
+}

@@ -1,0 +1,138 @@
+package webhooks
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"attestry/api/server"
+	"attestry/api/validation"
+	"attestry/app/recording"
+	"attestry/evidence"
+)
+
+const (
+	// flagReporter is who reports what LaunchDarkly tells of.
+	flagReporter = "launch-darkly-webhook"
+	// flagFlowPrefix begins the names of the flows of LaunchDarkly's environments.
+	flagFlowPrefix = "launch-darkly-"
+	// maxFlagEnvironments bounds how many flows one request can make.
+	maxFlagEnvironments = 100
+)
+
+type launchDarklyInput struct {
+	UID       string        `path:"hook_uid" doc:"The secret part of the address."`
+	Signature string        `header:"X-LD-Signature" doc:"HMAC-SHA256 of the body with the secret of the webhook, in hex."`
+	hook      evidence.Hook // once the signature is verified
+}
+
+// LaunchDarklyWebhookInput is an entry of LaunchDarkly's audit log. Members beyond those that
+// are named here are kept.
+type LaunchDarklyWebhookInput struct {
+	_           struct{}           `json:"-" additionalProperties:"true"`
+	Kind        string             `json:"kind" doc:"What was changed; only a flag is recorded."`
+	Name        string             `json:"name" doc:"Name of what was changed."`
+	Description *string            `json:"description,omitempty" nullable:"true" doc:"What was changed of it."`
+	Target      LaunchDarklyTarget `json:"target"`
+	raw         json.RawMessage
+}
+
+// LaunchDarklyTarget is what was changed.
+type LaunchDarklyTarget struct {
+	_         struct{} `json:"-" additionalProperties:"true"`
+	Resources []string `json:"resources" doc:"Such as proj/default:env/production:flag/new-checkout."`
+}
+
+// UnmarshalJSON decodes the named members and keeps all.
+func (in *LaunchDarklyWebhookInput) UnmarshalJSON(data []byte) error {
+	type plain LaunchDarklyWebhookInput
+	var decoded plain
+	if err := json.Unmarshal(data, &decoded); err != nil {
+		return err
+	}
+	decoded.raw = bytes.Clone(data)
+	*in = LaunchDarklyWebhookInput(decoded)
+	return nil
+}
+
+func (h *handlers) verifyLaunchDarkly(ctx context.Context, in *launchDarklyInput, body []byte) (err error) {
+	in.hook, err = h.signed(ctx, evidence.LaunchDarklyHook, in.UID, in.Signature, body)
+	return err
+}
+
+// recordFlag begins or changes the trail of a flag in the flow of each environment in which
+// the flag was changed. What is about something else is accepted and not recorded, as it
+// cannot be kept from being sent.
+func (h *handlers) recordFlag(ctx context.Context, in *launchDarklyInput, body *LaunchDarklyWebhookInput) (*server.TextAnswer, error) {
+	flows, trail, err := body.target()
+	if err != nil {
+		return nil, err
+	}
+	for _, flow := range flows {
+		if err := h.beginFlag(ctx, &in.hook, flow, trail, body); err != nil {
+			return nil, err
+		}
+	}
+	return server.OK(), nil
+}
+
+func (h *handlers) beginFlag(ctx context.Context, hook *evidence.Hook, flowName, trail string, body *LaunchDarklyWebhookInput) error {
+	scope := recording.Scope{
+		Org: hook.OrgID, OrgName: hook.OrgName, Flow: flowName, Trail: trail, By: flagReporter, At: evidence.Seconds(h.Clock()),
+	}
+	flow, _, err := h.Flows.Ensure(ctx, scope.Org, scope.Flow, scope.By, scope.At)
+	if err != nil {
+		return err
+	}
+	_, err = h.Recorder.Begin(ctx, scope, flow.ID, evidence.TrailChange{Description: body.Description, UserData: body.raw}, nil)
+	return err
+}
+
+// target returns the names of the flows and of the trail in which a change of a flag is
+// recorded; there is no flow for anything else.
+func (in *LaunchDarklyWebhookInput) target() (flows []string, trail string, err error) {
+	if in.Kind != "flag" {
+		return nil, "", nil
+	}
+	var key string
+	for _, resource := range in.Target.Resources {
+		parts := resourceParts(resource)
+		if environment := nameFrom(parts["env"]); environment != "" && parts["flag"] != "" {
+			flows = append(flows, flagFlowPrefix+environment)
+			key = cmp.Or(key, parts["flag"])
+		}
+	}
+	slices.Sort(flows)
+	flows = slices.Compact(flows)
+	trail = cmp.Or(nameFrom(in.Name), nameFrom(key))
+	if len(flows) == 0 {
+		return nil, trail, nil
+	}
+	found := validation.Findings{}
+	if len(flows) > maxFlagEnvironments {
+		found.Add("target.resources", fmt.Sprintf("There should be at most %d environments", maxFlagEnvironments), len(flows))
+	}
+	for _, flow := range flows {
+		checkName(found, "target.resources", namePattern, flow)
+	}
+	checkName(found, "name", namePattern, trail)
+	return flows, trail, validation.Invalid(found)
+}
+
+// resourceParts reads a resource of LaunchDarkly, such as
+// proj/default;tag:env/production:flag/new-checkout, by the kinds of its parts and without
+// their tags. A name with a wildcard is left out.
+func resourceParts(resource string) map[string]string {
+	parts := map[string]string{}
+	for part := range strings.SplitSeq(resource, ":") {
+		part, _, _ = strings.Cut(part, ";")
+		if kind, name, ok := strings.Cut(part, "/"); ok && !strings.Contains(name, "*") {
+			parts[kind] = name
+		}
+	}
+	return parts
+}

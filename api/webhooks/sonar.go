@@ -1,0 +1,167 @@
+package webhooks
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/api/validation"
+	"attestry/app/recording"
+	"attestry/evidence"
+	"attestry/evidence/attestation"
+)
+
+const (
+	// sonarReporter is who reports what SonarQube tells of.
+	sonarReporter = "sonar-webhook"
+	// sonarName is the name of an attestation unless the analysis says another one.
+	sonarName = "sonar"
+)
+
+// The properties of a scan that say where its analysis is recorded (docs/semantics.md 19.3).
+const (
+	flowProperty        = "sonar.analysis.kosli_flow"
+	trailProperty       = "sonar.analysis.kosli_trail"
+	attestationProperty = "sonar.analysis.kosli_attestation"
+	fingerprintProperty = "sonar.analysis.kosli_artifact_fingerprint"
+)
+
+type sonarInput struct {
+	UID       string        `path:"hook_uid" doc:"The secret part of the address."`
+	Signature string        `header:"X-Sonar-Webhook-HMAC-SHA256" doc:"HMAC-SHA256 of the body with the secret of the webhook, in hex."`
+	hook      evidence.Hook // once the signature is verified
+}
+
+// SonarWebhookInput is what SonarQube tells of an analysis. Members beyond those that are
+// named here are kept.
+type SonarWebhookInput struct {
+	_           struct{}            `json:"-" additionalProperties:"true"`
+	Revision    *string             `json:"revision,omitempty" nullable:"true" doc:"The commit that was analysed."`
+	Project     SonarWebhookProject `json:"project"`
+	Branch      *SonarWebhookBranch `json:"branch,omitempty"`
+	QualityGate *SonarWebhookGate   `json:"qualityGate,omitempty"`
+	Properties  map[string]string   `json:"properties,omitempty" nullable:"true" doc:"Those of the scan that begin with sonar.analysis."`
+	raw         json.RawMessage
+}
+
+// SonarWebhookProject is the project that was analysed.
+type SonarWebhookProject struct {
+	_   struct{} `json:"-" additionalProperties:"true"`
+	Key string   `json:"key"`
+}
+
+// SonarWebhookBranch is the branch that was analysed.
+type SonarWebhookBranch struct {
+	_    struct{} `json:"-" additionalProperties:"true" nullable:"true"`
+	Name *string  `json:"name,omitempty" nullable:"true"`
+}
+
+// SonarWebhookGate is the quality gate of the project.
+type SonarWebhookGate struct {
+	_      struct{} `json:"-" additionalProperties:"true" nullable:"true"`
+	Status string   `json:"status" doc:"OK, or something else."`
+}
+
+// UnmarshalJSON decodes the named members and keeps all.
+func (in *SonarWebhookInput) UnmarshalJSON(data []byte) error {
+	type plain SonarWebhookInput
+	var decoded plain
+	if err := json.Unmarshal(data, &decoded); err != nil {
+		return err
+	}
+	decoded.raw = bytes.Clone(data)
+	*in = SonarWebhookInput(decoded)
+	return nil
+}
+
+func (h *handlers) verifySonar(ctx context.Context, in *sonarInput, body []byte) (err error) {
+	in.hook, err = h.signed(ctx, evidence.SonarHook, in.UID, in.Signature, body)
+	return err
+}
+
+// recordAnalysis records an analysis as an attestation.
+func (h *handlers) recordAnalysis(ctx context.Context, in *sonarInput, body *SonarWebhookInput) (*server.TextAnswer, error) {
+	target, err := body.target(&in.hook)
+	if err != nil {
+		return nil, err
+	}
+	scope := recording.Scope{
+		Org: in.hook.OrgID, OrgName: in.hook.OrgName, Flow: target.flow, Trail: target.trail,
+		By: sonarReporter, At: evidence.Seconds(h.Clock()),
+	}
+	record := evidence.Attestation{
+		ID: evidence.NewID(), Org: scope.Org, Trail: scope.Trail, Name: target.attestation, Type: evidence.TypeSonar,
+		Compliant: body.compliant(), Fingerprint: target.fingerprint, Targets: target.artifacts, Commit: body.commit(),
+		Payload: map[string]json.RawMessage{"sonar_results": body.raw}, CreatedAt: scope.At, ReportedBy: scope.By,
+	}
+	if err := h.Recorder.Attest(ctx, scope, record, nil); err != nil {
+		return nil, err
+	}
+	return server.OK(), nil
+}
+
+func (in *SonarWebhookInput) compliant() bool {
+	if in.QualityGate == nil {
+		return attestation.EvaluateSonar(attestation.SonarResults{})
+	}
+	return attestation.EvaluateSonar(attestation.SonarResults{QualityGate: &attestation.QualityGate{Status: in.QualityGate.Status}})
+}
+
+var wholeSHA = regexp.MustCompile(`^[a-f0-9]{40}$`)
+
+// commit is the commit that was analysed, nil if the revision is not one of git.
+func (in *SonarWebhookInput) commit() *evidence.GitCommit {
+	revision := strings.ToLower(resource.ZeroIfNil(in.Revision))
+	if !wholeSHA.MatchString(revision) {
+		return nil
+	}
+	commit := evidence.GitCommit{SHA1: revision}
+	if in.Branch != nil {
+		commit.Branch = in.Branch.Name
+	}
+	return &commit
+}
+
+// sonarTarget is where an analysis is recorded.
+type sonarTarget struct {
+	flow, trail, attestation, fingerprint string
+	artifacts                             []string // names
+}
+
+// target reads where the analysis is recorded. Names that the scan gives must be valid;
+// those that are made of other members are.
+func (in *SonarWebhookInput) target(hook *evidence.Hook) (sonarTarget, error) {
+	target := sonarTarget{
+		flow:        cmp.Or(in.Properties[flowProperty], nameFrom(hook.FlowPrefix+in.Project.Key+hook.FlowSuffix)),
+		trail:       cmp.Or(in.Properties[trailProperty], nameFrom(resource.ZeroIfNil(in.Revision))),
+		attestation: cmp.Or(in.Properties[attestationProperty], sonarName),
+		fingerprint: in.Properties[fingerprintProperty],
+	}
+	found := validation.Findings{}
+	if artifact, name, ok := strings.Cut(target.attestation, "."); ok {
+		target.artifacts, target.attestation = []string{artifact}, name
+		checkName(found, propertyAt(attestationProperty), attestationPattern, artifact)
+	}
+	checkName(found, in.placeOf(flowProperty, "project.key"), namePattern, target.flow)
+	checkName(found, in.placeOf(trailProperty, "revision"), namePattern, target.trail)
+	checkName(found, propertyAt(attestationProperty), attestationPattern, target.attestation)
+	if target.fingerprint != "" {
+		checkName(found, propertyAt(fingerprintProperty), fingerprintPattern, target.fingerprint)
+	}
+	return target, validation.Invalid(found)
+}
+
+// placeOf is where a name comes from: a property if it is there, or else another member.
+func (in *SonarWebhookInput) placeOf(property, member string) string {
+	if in.Properties[property] != "" {
+		return propertyAt(property)
+	}
+	return member
+}
+
+func propertyAt(property string) string { return "properties." + property }

@@ -1,0 +1,109 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"attestry/storage/governance"
+)
+
+// rulesPerPolicy is how many rules a policy of the benchmark has.
+const rulesPerPolicy = 10
+
+// policyContent is a policy of ten rules. Of the artifacts that flows know, half of the rules
+// apply to each, and all of those that do are satisfied.
+func policyContent(number int) []byte {
+	content := "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n" +
+		"  provenance: {required: true, exceptions: [{if: \"${{ matches(artifact.name, 'kube-system/') }}\"}]}\n" +
+		"  trail-compliance: {required: true, exceptions: [{if: \"${{ flow.tags.kind == 'manual' }}\"}]}\n  attestations:\n"
+	for rule := range rulesPerPolicy - 2 {
+		content += fmt.Sprintf("    - {type: generic, name: check-%d, if: \"${{ flow.tags.kind in ['release', 'hotfix'] and artifact.name != 'legacy-%d' }}\"}\n", rule, number)
+	}
+	return []byte(content)
+}
+
+// policyName is the name of a policy.
+func policyName(number int) string { return "policy-" + strconv.Itoa(number) }
+
+// policyNames lists the first policies in JSON.
+func policyNames(policies int) string {
+	names := make([]string, 0, policies)
+	for number := range policies {
+		names = append(names, `"`+policyName(number)+`"`)
+	}
+	return "[" + strings.Join(names, ",") + "]"
+}
+
+// storePolicies stores policies, of which none is attached.
+func (f *fixture) storePolicies(ctx context.Context, policies int) error {
+	for number := range policies {
+		_, err := f.store.Policies.Put(ctx, governance.Change{
+			Org: f.org, Name: policyName(number), By: organization, At: 1, Content: policyContent(number),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func seedPolicies(ctx context.Context, f *fixture, policies int) error {
+	return f.storePolicies(ctx, policies)
+}
+
+// attachedPolicies is how many policies are attached where artifacts are evaluated again.
+const attachedPolicies = 5
+
+func seedSixPolicies(ctx context.Context, f *fixture, _ int) error {
+	return f.storePolicies(ctx, attachedPolicies+1)
+}
+
+// assertArtifact asserts an artifact in an environment to which as many policies are attached as
+// the size says.
+func assertArtifact(c *client) (service, baseline requests, err error) {
+	trail := "trail-" + strconv.Itoa(c.number)
+	fingerprint := digest(c.scope, trail, 0)
+	if _, err := c.connection.send(c.artifactReport(trail, fingerprint)); err != nil {
+		return nil, nil, err
+	}
+	environment, err := c.createEnvironment(c.connection, "asserted-"+strconv.Itoa(c.number))
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := c.connection.send(c.changePolicies(environment, c.size)); err != nil {
+		return nil, nil, err
+	}
+	next := always(request{
+		method: http.MethodGet, path: c.path("/asserts/{org}/fingerprint/" + fingerprint + "?environment_name=" + environment),
+		want: answer{status: http.StatusOK},
+	})
+	return next, next, nil
+}
+
+// reevaluate attaches a policy and detaches it again, in turn, where five others stay attached.
+func reevaluate(c *client) (service, baseline requests, err error) {
+	name := "policed-" + strconv.Itoa(c.number)
+	if _, _, err := c.reports(name, c.scope, c.size, noChange); err != nil {
+		return nil, nil, err
+	}
+	environment, attached := c.scope+"-"+name, 0
+	if _, err := c.connection.send(c.changePolicies(environment, attachedPolicies)); err != nil {
+		return nil, nil, err
+	}
+	next := func() request {
+		attached++
+		return c.changePolicies(environment, attachedPolicies+attached%2)
+	}
+	return next, next, nil
+}
+
+// changePolicies attaches just the first policies to an environment.
+func (c *client) changePolicies(environment string, policies int) request {
+	return request{
+		method: http.MethodPatch, path: c.path("/environments/{org}/" + environment), body: []byte(`{"policies":` + policyNames(policies) + `}`),
+		want: answer{http.StatusOK, `"OK"`},
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"attestry/scripts/fixtures"
+)
+
+// policyFile asks for the provenance of the shop's cart alone, as the pipeline builds nothing
+// else, and for what must be known of everything that a flow builds.
+func policyFile(control string) []byte {
+	return []byte(`_schema: https://kosli.com/schemas/policy/environment/v1
+artifacts:
+  provenance:
+    required: true
+    exceptions:
+      - if: ${{ not matches(artifact.name, "registry.example.com/storefront/cart:") }}
+  attestations:
+    - {type: snyk, name: container-scan, if: "${{ exists(flow) }}"}
+    - {type: decision, for_control: ` + control + `, if: "${{ exists(flow) }}"}
+`)
+}
+
+// policy is what those do who answer for what runs.
+func (d *demonstration) policy() []func(context.Context) error {
+	policy, control := "production-"+d.run, "RELEASE-"+d.run
+	return []func(context.Context) error{
+		func(ctx context.Context) error {
+			return d.send(ctx, "create a control, which decisions are recorded on", http.MethodPost, "/controls/"+demoOrganization,
+				[]byte(`{"identifier":"`+control+`","name":"Every release is agreed"}`), http.StatusCreated)
+		},
+		func(ctx context.Context) error {
+			return d.form(ctx, "store a policy: what may run in production", http.MethodPut, "/policies/"+demoOrganization,
+				field{"payload", `{"name":"` + policy + `"}`}, "policy_file", policyFile(control))
+		},
+		func(ctx context.Context) error {
+			return d.send(ctx, "attach it to the environment, which is evaluated at once", http.MethodPost,
+				"/environments/"+demoOrganization+"/"+d.environment+"/policies", []byte(`{"policy_names":["`+policy+`"]}`), http.StatusOK)
+		},
+		d.explain,
+		func(ctx context.Context) error {
+			return d.form(ctx, "somebody decides", http.MethodPost, "/attestations/"+demoOrganization+"/"+d.flow+"/trail/"+d.trail+"/system",
+				field{"data_json", `{"attestation_name":"go-live","type_name":"decision","control":"` + control + `","artifact_fingerprint":"` + demoFingerprint +
+					`","description":"Agreed in the release meeting","attestation_data":{"is_compliant":true}}`}, "", nil)
+		},
+		func(ctx context.Context) error {
+			return d.report(ctx, "the next report shows it", fixtures.K8SReport2Rollout, http.StatusCreated)
+		},
+		d.explain,
+		d.assert,
+	}
+}
+
+// explain reads the latest snapshot and tells why artifacts are not compliant.
+func (d *demonstration) explain(ctx context.Context) error {
+	var snapshot struct {
+		Index     int64
+		Compliant bool
+		Artifacts []struct {
+			Name        string
+			Explanation []struct{ Text, Remedy string }
+		}
+	}
+	err := d.read(ctx, "is the environment compliant, and if not, why?",
+		"/snapshots/"+demoOrganization+"/"+d.environment+"/-1?explain=true", &snapshot)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, "     snapshot %d is %s\n", snapshot.Index, map[bool]string{true: "compliant", false: "NOT compliant"}[snapshot.Compliant])
+	for _, artifact := range snapshot.Artifacts {
+		for _, sentence := range artifact.Explanation {
+			fmt.Fprintf(d.out, "       %s\n         %s\n         %s\n", artifact.Name, sentence.Text, sentence.Remedy)
+		}
+	}
+	return nil
+}
+
+// assert asks what a pipeline asks before it deploys.
+func (d *demonstration) assert(ctx context.Context) error {
+	var answer struct {
+		Compliant bool
+		Scope     string
+	}
+	err := d.read(ctx, "a pipeline asks whether it may deploy the artifact",
+		"/asserts/"+demoOrganization+"/fingerprint/"+demoFingerprint+"?environment_name="+d.environment, &answer)
+	if err == nil {
+		fmt.Fprintf(d.out, "     compliant: %t\n", answer.Compliant)
+	}
+	return err
+}
