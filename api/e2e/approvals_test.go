@@ -17,8 +17,18 @@ func (s *service) approvalsPath() string { return "/approvals/" + s.org + "/buil
 // approve approves an artifact of the flow `build`. Further members begin with a comma.
 func (s *service) approve(fingerprint, more string) {
 	s.t.Helper()
-	s.want(http.StatusCreated, http.MethodPost, s.approvalsPath(), fmt.Appendf(nil,
-		`{"artifact_fingerprint":%q,"description":"to production","src_commit_list":[%q]%s}`, fingerprint, firstCommit, more))
+	s.postApproval(fmt.Sprintf(`{"artifact_fingerprint":%q,"description":"to production","src_commit_list":[%q]%s}`, fingerprint, firstCommit, more))
+}
+
+// postApproval posts an approval, which is echoed as it was sent.
+func (s *service) postApproval(sent string) {
+	s.t.Helper()
+	var echoed, want map[string]any
+	s.want(http.StatusCreated, http.MethodPost, s.approvalsPath(), []byte(sent)).decode(s.t, &echoed)
+	answer{body: []byte(sent)}.decode(s.t, &want)
+	if !reflect.DeepEqual(echoed, want) {
+		s.t.Errorf("echoed %v, want %v", echoed, want)
+	}
 }
 
 const (
@@ -86,15 +96,8 @@ func TestApprovalIsReadBackAndEchoed(t *testing.T) {
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
 	s.reportArtifact("build", "t1", "api", attestedFingerprint, firstCommit)
-	sent := fmt.Sprintf(`{"artifact_fingerprint":%q,"description":"","src_commit_list":[%q,%q],"environment":"prod","oldest_commit":%q,
-		"user_data":{"ticket":[1]}%s}`, attestedFingerprint, secondCommit, firstCommit, secondCommit, approved)
-	var echoed, want map[string]any
-	got := s.want(http.StatusCreated, http.MethodPost, s.approvalsPath(), []byte(sent))
-	got.decode(t, &echoed)
-	answer{body: []byte(sent)}.decode(t, &want)
-	if !reflect.DeepEqual(echoed, want) {
-		t.Errorf("echoed %v, want %v", echoed, want)
-	}
+	s.postApproval(fmt.Sprintf(`{"artifact_fingerprint":%q,"description":"","src_commit_list":[%q,%q],"environment":"prod","oldest_commit":%q,
+		"user_data":{"ticket":[1]}%s}`, attestedFingerprint, secondCommit, firstCommit, secondCommit, approved))
 	s.renameEnvironment("prod", "production")
 
 	record := s.read(s.approvalsPath()).([]any)[0].(map[string]any)

@@ -50,7 +50,7 @@ type ApprovalPostInput struct {
 	Environment         *string               `json:"environment,omitempty" nullable:"true" doc:"Name of the environment that the release is for."`
 	OldestCommit        *string               `json:"oldest_commit,omitempty" nullable:"true" pattern:"^[a-f0-9]{40}$"`
 	Approvals           []ApprovalReviewInput `json:"approvals,omitempty" nullable:"true" doc:"The last one decides; the approval is pending while there is none."`
-	UserData            resource.UserData     `json:"user_data,omitempty"`
+	UserData            resource.UserData     `json:"user_data,omitempty,omitzero"`
 }
 
 // ApprovalReviewInput is what one person says about the release.
