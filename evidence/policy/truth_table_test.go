@@ -13,7 +13,7 @@ import (
 
 const truthTable = "testdata/truth_table.md"
 
-// TestTruthTable evaluates each row of testdata/truth_table.md. With ATTESTRY_TEST_UPDATE
+// TestTruthTable evaluates each row of evidence/policy/testdata/truth_table.md. With ATTESTRY_TEST_UPDATE
 // set it writes what it finds into the last three columns, for a person to check.
 func TestTruthTable(t *testing.T) {
 	content, err := os.ReadFile(truthTable)
