@@ -82,6 +82,26 @@ func TestMembersJoinOnceAndUpToAThousand(t *testing.T) {
 	}
 }
 
+func TestPoliciesAreAttachedOnceAndUpToAHundred(t *testing.T) {
+	var e evidence.Environment
+	var names []string
+	for i := range evidence.MaxPolicies - 1 {
+		names = append(names, fmt.Sprint(i))
+	}
+	if changed, err := e.AttachPolicies(names); !changed || err != nil {
+		t.Fatalf("attached: %t, %v", changed, err)
+	}
+	if changed, err := e.AttachPolicies([]string{"0", "1"}); changed || err != nil {
+		t.Errorf("attached again: %t, %v", changed, err)
+	}
+	if changed, err := e.AttachPolicies([]string{"one", "two more"}); changed || evidence.CodeOf(err) != evidence.Invalid || !slices.Equal(e.Policies, names) {
+		t.Errorf("too many: %t, %v, %q", changed, err, e.Policies)
+	}
+	if changed, err := e.AttachPolicies([]string{"0", "last"}); !changed || err != nil || len(e.Policies) != evidence.MaxPolicies {
+		t.Errorf("the last one: %t, %v, %d policies", changed, err, len(e.Policies))
+	}
+}
+
 func TestEnvironmentIsArchivedOnce(t *testing.T) {
 	e := evidence.Environment{Name: "prod", LastModifiedAt: 3}
 	e.Archive(5)

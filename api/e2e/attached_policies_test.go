@@ -127,6 +127,11 @@ func TestPoliciesThatCannotBeAttachedAreRefused(t *testing.T) {
 	for _, body := range []string{`{}`, `{"policy_names":"known"}`, `{"policy_names":[1]}`, `{"policy_names":["known"],"more":1}`} {
 		s.want(http.StatusBadRequest, http.MethodPost, path+"/prod/policies", []byte(body))
 	}
+	many := make([]string, evidence.MaxPolicies+1)
+	for i := range many {
+		many[i] = fmt.Sprint("p", i)
+	}
+	s.want(http.StatusBadRequest, http.MethodPost, path+"/prod/policies", policyNames(many...))
 	s.want(http.StatusBadRequest, http.MethodPost, path+"/all/policies", policyNames("known"))
 	s.want(http.StatusBadRequest, http.MethodPatch, path+"/all", []byte(`{"policies":["known"]}`))
 	if got := asJSON(lookup(t, s.read(path+"/prod"), "policies")); got != "[]" {
