@@ -74,7 +74,8 @@ func TestAssertsOfWhatIsUnknownAreRefused(t *testing.T) {
 	s.storePolicy("provenance", "provenance: {required: true}")
 	fingerprint := evidence.HashAPIKey("web")
 	for path, message := range map[string]string{
-		s.assertPath("db", ""):                                           "Artifact with fingerprint '" + evidence.HashAPIKey("db") + "' does not exist in organization '" + s.org + "'",
+		s.assertPath("db", ""): "Artifact with fingerprint '" + evidence.HashAPIKey("db") + "' does not exist in organization '" + s.org + "'",
+		"/asserts/" + s.org + "/fingerprint/" + fingerprint[:12]:         "Artifact with fingerprint '" + fingerprint[:12] + "' does not exist in organization '" + s.org + "'",
 		s.assertPath("web", "?flow_name=no"):                             "Artifact with fingerprint '" + fingerprint + "' does not exist in flow 'no' belonging to organization '" + s.org + "'",
 		s.assertPath("web", "?environment_name=no"):                      "Environment named 'no' does not exist for organization '" + s.org + "'",
 		s.assertPath("web", "?policy_name=provenance&policy_name=no"):    "Policy 'no' does not exist in organization '" + s.org + "'",
@@ -200,11 +201,38 @@ func TestDryRunTellsWhatWouldChangeAndStoresNothing(t *testing.T) {
 	s.dryRun(http.StatusBadRequest, `{}`, "provenance: {required: true}")
 	s.dryRun(http.StatusBadRequest, `{"environment_name":"prod","fingerprint":"x"}`, "provenance: {required: true}")
 	s.dryRun(http.StatusBadRequest, inProd, "provenance: {required: 1}")
+	s.dryRun(http.StatusBadRequest, `{"environment_name":"prod","policy_name":"strct"}`, "provenance: {required: true}")
 	s.dryRun(http.StatusNotFound, `{"environment_name":"nope"}`, "provenance: {required: true}")
 	s.dryRun(http.StatusNotFound, `{"fingerprint":"nope"}`, "provenance: {required: true}")
 	if got := s.form(http.MethodPost, "/policies/"+s.org+"/evaluate", readerKey, "payload", inProd); got.status != http.StatusBadRequest {
 		t.Errorf("without a file: %d", got.status)
 	}
+}
+
+func TestDryRunNamesArtifactsAsTheyRun(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.Server)
+	s.reportFile("build", "web")
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/server", fmt.Appendf(nil,
+		`{"type":"server","artifacts":[{"digests":{"":%q},"creationTimestamp":1},{"digests":{"/opt/web":%q},"creationTimestamp":1}]}`,
+		evidence.HashAPIKey("unknown"), evidence.HashAPIKey("web")))
+	artifacts := lookup(t, s.dryRun(http.StatusOK, `{"environment_name":"prod"}`, "provenance: {required: true}"), "artifacts")
+	if got := column(t, artifacts, "name"); got != " /opt/web" && got != "/opt/web " {
+		t.Errorf("named %q", got)
+	}
+}
+
+func TestAssertTakesTheFormerNameOfAFlow(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.reportFile("build", "web")
+	s.reportFile("promote", "web")
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/build/rename", []byte(`{"new_name":"compile"}`))
+	s.wantAssert("web", "?flow_name=compile", "flow true, compile true")
+	s.wantAssert("web", "?flow_name=build", "flow true, compile true")
+	s.want(http.StatusCreated, http.MethodPut, "/flows/"+s.org, []byte(`{"name":"build","description":"","visibility":"private","template":[]}`))
+	s.want(http.StatusNotFound, http.MethodGet, s.assertPath("web", "?flow_name=build"), nil)
 }
 
 func TestExplanationNamesCauseAndRemedy(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/app/facts"
 	"attestry/evidence"
@@ -60,7 +61,7 @@ func (h *handlers) assess(ctx context.Context, org evidence.OrgAccess, in *asser
 	if err := h.loadArtifact(ctx, org, in.Fingerprint, found); err != nil {
 		return nil, err
 	}
-	if err := found.limitFlows(org, in); err != nil {
+	if err := h.limitFlows(ctx, org, in, found); err != nil {
 		return nil, err
 	}
 	for _, one := range found.applied {
@@ -139,18 +140,27 @@ func (h *handlers) loadArtifact(ctx context.Context, org evidence.OrgAccess, fin
 	return nil
 }
 
-// limitFlows selects the flows that are shown: that of the request, or all.
-func (a *assessment) limitFlows(org evidence.OrgAccess, in *assertInput) error {
-	for number, flow := range a.artifact.Flows {
+// limitFlows selects the flows that are shown: that of the request, by a former name too, or all.
+func (h *handlers) limitFlows(ctx context.Context, org evidence.OrgAccess, in *assertInput, found *assessment) error {
+	for number, flow := range found.artifact.Flows {
 		if in.FlowName == "" || flow.Name == in.FlowName {
-			a.flows = append(a.flows, number)
+			found.flows = append(found.flows, number)
 		}
 	}
-	if len(a.flows) == 0 {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf(
-			"Artifact with fingerprint '%s' does not exist in flow '%s' belonging to organization '%s'", in.Fingerprint, in.FlowName, org.OrgName))
+	if len(found.flows) > 0 {
+		return nil
 	}
-	return nil
+	ref, err := h.Base.Stores.Flows.Resolve(ctx, org.OrgID, in.FlowName)
+	if err != nil {
+		return resource.ArtifactNotFound(org, in.FlowName, in.Fingerprint, err)
+	}
+	for number := range found.origins {
+		if found.origins[number].Flow == ref.ID {
+			found.flows = []int{number}
+			return nil
+		}
+	}
+	return resource.ArtifactNotFound(org, in.FlowName, in.Fingerprint, storage.ErrNotFound)
 }
 
 func artifactNotFound(org evidence.OrgAccess, fingerprint string) error {

@@ -114,6 +114,11 @@ func (h *handlers) loadRun(ctx context.Context, run *dryRun, name, replaced stri
 			"environment_name": fmt.Sprintf("Only physical environments have policies [input: %s]", name),
 		})
 	}
+	if replaced != "" && !slices.Contains(run.environment.Policies, replaced) {
+		return nil, evidence.ValidationError(map[string]string{
+			"policy_name": fmt.Sprintf("The policy must be attached to environment '%s' [input: %s]", run.environment.Name, replaced),
+		})
+	}
 	attached := slices.DeleteFunc(slices.Clone(run.environment.Policies), func(one string) bool { return one == replaced })
 	if run.applied, err = h.Policies.Latest(ctx, run.org.OrgID, attached); err != nil {
 		return nil, err
@@ -186,7 +191,7 @@ func (h *handlers) evaluateSome(ctx context.Context, run *dryRun, artifacts []sn
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if loaded[i].Name == "" {
+		if run.environment.ID == "" {
 			loaded[i].Name = newestName(subjects[i].Origins, loaded[i].States)
 		}
 		_, permitted := allowed[artifacts[i].Fingerprint]
