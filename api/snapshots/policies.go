@@ -3,6 +3,7 @@ package snapshots
 import (
 	"context"
 
+	"attestry/api/jsonstream"
 	"attestry/api/links"
 	"attestry/api/resource"
 	"attestry/evidence"
@@ -12,11 +13,11 @@ import (
 
 // AppliedPolicy is a policy that a snapshot applied (docs/semantics.md 11.3).
 type AppliedPolicy struct {
-	ID               string            `json:"id"`
-	Name             string            `json:"name"`
-	Version          int               `json:"version"`
-	PolicyDump       map[string]any    `json:"policy_dump"`
-	FailingArtifacts []FailingArtifact `json:"failing_artifacts"`
+	ID               string                           `json:"id"`
+	Name             string                           `json:"name"`
+	Version          int                              `json:"version"`
+	PolicyDump       map[string]any                   `json:"policy_dump"`
+	FailingArtifacts jsonstream.List[FailingArtifact] `json:"failing_artifacts"`
 }
 
 // FailingArtifact is an artifact that a policy finds not compliant.
@@ -44,17 +45,31 @@ func (h *handlers) loadPolicies(ctx context.Context, org evidence.OrgAccess, s *
 func (d *policyDecisions) showApplied(artifacts []snapshot.Artifact) []AppliedPolicy {
 	shown := make([]AppliedPolicy, 0, len(d.applied))
 	for i, one := range d.applied {
-		failing := []FailingArtifact{}
-		for _, artifact := range artifacts {
-			if i < len(artifact.Decisions) && !artifact.Decisions[i].Compliant() {
-				failing = append(failing, FailingArtifact{Fingerprint: artifact.Fingerprint, Name: artifact.Name})
-			}
-		}
 		shown = append(shown, AppliedPolicy{
-			ID: one.ID, Name: one.Name, Version: one.Version, PolicyDump: resource.PolicyDump(one.Policy), FailingArtifacts: failing,
+			ID: one.ID, Name: one.Name, Version: one.Version, PolicyDump: resource.PolicyDump(one.Policy), FailingArtifacts: failingArtifacts(artifacts, i),
 		})
 	}
 	return shown
+}
+
+// artifactsAtOnce is how many artifacts are looked at for those that fail a policy, before
+// these are sent.
+const artifactsAtOnce = 1000
+
+// failingArtifacts lists the artifacts that fail the policy of a number, as they are sent: there
+// may be as many for each policy.
+func failingArtifacts(artifacts []snapshot.Artifact, number int) jsonstream.List[FailingArtifact] {
+	return jsonstream.NewList(func(context.Context) ([]FailingArtifact, bool, error) {
+		part := artifacts[:min(artifactsAtOnce, len(artifacts))]
+		artifacts = artifacts[len(part):]
+		var failing []FailingArtifact
+		for i := range part {
+			if one := &part[i]; number < len(one.Decisions) && !one.Decisions[number].Compliant() {
+				failing = append(failing, FailingArtifact{Fingerprint: one.Fingerprint, Name: one.Name})
+			}
+		}
+		return failing, len(artifacts) > 0, nil
+	})
 }
 
 // show adds to an artifact what the policies said of it. An artifact that has exited shows

@@ -1,0 +1,42 @@
+package snapshots
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"attestry/api/jsonstream"
+	"attestry/evidence/policy"
+	"attestry/evidence/snapshot"
+)
+
+func TestAppliedPoliciesListAllArtifactsThatFail(t *testing.T) {
+	passes := snapshot.NewDecision(policy.Evaluation{{Resolutions: []policy.Resolution{{Outcome: policy.Satisfied}}}})
+	fails := snapshot.NewDecision(policy.Evaluation{{Resolutions: []policy.Resolution{{Outcome: policy.MissingProvenance}}}})
+	var artifacts []snapshot.Artifact
+	want := [][]string{nil, nil}
+	for i := range 2*artifactsAtOnce + 1 {
+		one := snapshot.Artifact{Fingerprint: fmt.Sprint(i), Decisions: []snapshot.Decision{passes, passes}}
+		for number, every := range []int{5, artifactsAtOnce} {
+			if i%every == 0 {
+				one.Decisions[number] = fails
+				want[number] = append(want[number], one.Fingerprint)
+			}
+		}
+		artifacts = append(artifacts, one)
+	}
+	for number := range want {
+		var shown []FailingArtifact
+		if err := json.NewDecoder(jsonstream.NewReader(t.Context(), failingArtifacts(artifacts, number), false)).Decode(&shown); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, one := range shown {
+			got = append(got, one.Fingerprint)
+		}
+		if !slices.Equal(got, want[number]) {
+			t.Errorf("policy %d: %d artifacts fail, want %d", number, len(got), len(want[number]))
+		}
+	}
+}
