@@ -30,6 +30,8 @@ const (
 	maxReasons = 20
 	// maxRulesSize bounds Decision.Rules, in bytes.
 	maxRulesSize = 16 << 10
+	// maxFault bounds Reason.Fault, in characters: it may quote a condition.
+	maxFault = 200
 )
 
 // outcomeLetter is how an outcome is written in Decision.Rules.
@@ -73,7 +75,15 @@ func (d *Decision) note(rule int, resolution policy.Resolution) {
 	if !resolution.Outcome.Failing() || len(d.Reasons) == maxReasons || resolution.Attestation == nil && resolution.Fault == "" {
 		return
 	}
-	d.Reasons = append(d.Reasons, Reason{Rule: rule, Flow: resolution.Flow, Attestation: resolution.Attestation, Fault: resolution.Fault})
+	d.Reasons = append(d.Reasons, Reason{Rule: rule, Flow: resolution.Flow, Attestation: resolution.Attestation, Fault: shorten(resolution.Fault)})
+}
+
+// shorten leaves out the end of a text that is too long to be kept.
+func shorten(fault string) string {
+	if characters := []rune(fault); len(characters) > maxFault {
+		return string(characters[:maxFault-1]) + "…"
+	}
+	return fault
 }
 
 // letters writes resolutions down: one letter if all are alike.
@@ -118,6 +128,9 @@ func (d *Decision) Evaluation(origins int) policy.Evaluation {
 }
 
 func (d *Decision) resolutions(rule int, word string, origins int) []policy.Resolution {
+	if len(word) > max(origins, 1) { // a snapshot may leave out origins of an artifact
+		word = worst(word)
+	}
 	if origins == 0 {
 		return []policy.Resolution{d.resolution(rule, policy.NoFlow, word[0])}
 	}

@@ -85,8 +85,32 @@ func TestDecisionsStaySmall(t *testing.T) {
 		t.Errorf("%d letters, %d reasons", len(decision.Rules), len(decision.Reasons))
 	}
 	// What is cut fails closed.
-	if decision.Compliant() || len(decision.Evaluation(500)) != len(evaluation) {
-		t.Errorf("compliant %t, %d rules", decision.Compliant(), len(decision.Evaluation(500)))
+	kept := decision.Evaluation(500)
+	if decision.Compliant() || len(kept) != len(evaluation) {
+		t.Fatalf("compliant %t, %d rules", decision.Compliant(), len(kept))
+	}
+	for number := range evaluation {
+		if got, want := kept[number:number+1].Compliant(), evaluation[number:number+1].Compliant(); got != want {
+			t.Errorf("rule %d: compliant %t, want %t", number, got, want)
+		}
+	}
+}
+
+func TestDecisionsKeepTheBeginningOfLongFaults(t *testing.T) {
+	applied := parsePolicies(t, "  attestations: [{type: generic, name: check-0, if: \"${{ flow.tags.kind < 3 or artifact.name == '"+strings.Repeat("ä", 4000)+"' }}\"}]\n")
+	decision := NewDecision(applied[0].Policy.Evaluate(artifactFacts(1, 1, 5)))
+	if len(decision.Reasons) != 1 || len([]rune(decision.Reasons[0].Fault)) != maxFault || !strings.HasPrefix(decision.Reasons[0].Fault, "the condition") {
+		t.Errorf("kept %+v", decision.Reasons)
+	}
+}
+
+func TestDecisionsOfOriginsThatWereCutStillFail(t *testing.T) {
+	applied := parsePolicies(t, "  attestations: [{type: generic, name: check-0, if: \"${{ flow.name == 'flow-2' }}\"}]\n")
+	decision := NewDecision(applied[0].Policy.Evaluate(artifactFacts(3, 1, 0)))
+	for origins := range 4 {
+		if evaluation := decision.Evaluation(origins); evaluation.Compliant() || len(evaluation[0].Resolutions) != max(origins, 1) {
+			t.Errorf("with %d origins kept: %+v", origins, evaluation)
+		}
 	}
 }
 
