@@ -118,7 +118,7 @@ func OneOrSet(texts []string) any {
 	return TextSet(texts)
 }
 
-// Distinct leaves out repetitions, in no certain order.
+// Distinct leaves out repetitions; the others keep their order.
 func Distinct(texts []string) []string {
 	seen := make(map[string]bool, len(texts))
 	var kept []string
