@@ -108,8 +108,11 @@ func reportID(environment string, arrival int64) string {
 }
 
 // Pack puts the canonical report into its record: compressed, and as an object
-// when it is large.
+// when it is large. A repeat has none.
 func (r *Reports) Pack(ctx context.Context, record *WaitingReport, report *snapshot.Report) error {
+	if record.Repeat {
+		return nil
+	}
 	body, err := sonic.ConfigStd.Marshal(report)
 	if err != nil {
 		return fmt.Errorf("encode a report: %w", err)
@@ -127,9 +130,12 @@ func (r *Reports) Pack(ctx context.Context, record *WaitingReport, report *snaps
 	return err
 }
 
-// Unpack returns the canonical report of a record, or ErrDamaged.
+// Unpack returns the canonical report of a record, or ErrDamaged. That of a repeat is empty.
 func (r *Reports) Unpack(ctx context.Context, record *WaitingReport) (snapshot.Report, error) {
 	var report snapshot.Report
+	if record.Repeat {
+		return report, nil
+	}
 	compressed, err := r.content(ctx, record)
 	if err != nil {
 		return report, err

@@ -201,10 +201,8 @@ func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport,
 		if err := i.store.Reports.Remove(ctx, []environments.WaitingReport{*record}); err != nil {
 			return err
 		}
-		if !record.Repeat {
-			if err := i.store.Reports.Pack(ctx, record, report); err != nil {
-				return err
-			}
+		if err := i.store.Reports.Pack(ctx, record, report); err != nil {
+			return err
 		}
 		processed = head.Processed
 	}

@@ -74,6 +74,7 @@ func (p *Parked) Retry(ctx context.Context, parked *environments.WaitingReport) 
 		ReportedBy:  parked.ReportedBy,
 		Type:        parked.Type,
 		Digest:      parked.Digest,
+		Repeat:      parked.Repeat,
 	}
 	// It gets an object of its own, as that of the parked report goes with it.
 	if err := p.store.Reports.Pack(ctx, &fresh, &report); err != nil {

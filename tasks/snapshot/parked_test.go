@@ -87,6 +87,24 @@ func TestRetriedReportIsProcessedBehindThoseThatWait(t *testing.T) {
 	}
 }
 
+func TestRetriedReevaluationAppliesThePolicies(t *testing.T) {
+	s := newScene(t, nil)
+	s.accept(t, fleet(3))
+	s.drain(t)
+	s.attach(t, "provenance", needProvenance)
+	parked := s.park(t)
+	if head := s.head(t); len(head.Policies) != 0 {
+		t.Fatalf("head is %+v", head)
+	}
+	if _, err := snapshot.NewParked(s.store, s.clock.read).Retry(t.Context(), &parked); err != nil {
+		t.Fatal(err)
+	}
+	s.drain(t)
+	if head := s.head(t); head.Last != 2 || len(head.Policies) != 1 || head.Counts.False != 3 {
+		t.Errorf("head is %+v", head)
+	}
+}
+
 // TestRetryThatIsKilledLosesNothing kills it at each of its writes, and retries again.
 func TestRetryThatIsKilledLosesNothing(t *testing.T) {
 	killed, shared := true, newScene(t, nil)

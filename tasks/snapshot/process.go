@@ -18,12 +18,9 @@ func (p *Processor) process(ctx context.Context, h *lease, record environments.W
 	if unchanged, token, err := p.sameAsLast(ctx, h, record); err != nil || unchanged {
 		return result{token: token}, err
 	}
-	var report rules.Report
-	if !record.Repeat {
-		var err error
-		if report, err = p.store.Reports.Unpack(ctx, &record); err != nil {
-			return result{}, err
-		}
+	report, err := p.store.Reports.Unpack(ctx, &record)
+	if err != nil {
+		return result{}, err
 	}
 	for {
 		r, err := p.makeNext(ctx, h, record, &report)
