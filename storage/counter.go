@@ -17,7 +17,7 @@ var _ Documents = (*CountingDocuments)(nil)
 
 // Costs are numbers of commands by method, whether or not they succeeded.
 type Costs struct {
-	Get, GetMany, Insert, InsertMany, Put, Replace, Delete, Find, Count int
+	Get, GetMany, Insert, InsertMany, Put, Replace, Delete, Write, Find, Count int
 	// Bytes is the size of all ids, fields (as JSON) and bodies that were sent to
 	// be written.
 	Bytes int64
@@ -25,7 +25,7 @@ type Costs struct {
 
 // Commands is the number of commands of all methods.
 func (c Costs) Commands() int {
-	return c.Get + c.GetMany + c.Insert + c.InsertMany + c.Put + c.Replace + c.Delete + c.Find + c.Count
+	return c.Get + c.GetMany + c.Insert + c.InsertMany + c.Put + c.Replace + c.Delete + c.Write + c.Find + c.Count
 }
 
 // NewCountingDocuments counts what goes to docs.
@@ -98,6 +98,16 @@ func (c *CountingDocuments) Replace(ctx context.Context, schema *Schema, record 
 func (c *CountingDocuments) Delete(ctx context.Context, schema *Schema, ids ...string) error {
 	c.count(func(costs *Costs) { costs.Delete++ })
 	return c.docs.Delete(ctx, schema, ids...)
+}
+
+// Write counts as one command and passes on.
+func (c *CountingDocuments) Write(ctx context.Context, writes ...Write) error {
+	records := make([]Record, 0, len(writes))
+	for _, write := range writes {
+		records = append(records, write.Record)
+	}
+	c.count(func(costs *Costs) { costs.Write++ }, records...)
+	return c.docs.Write(ctx, writes...)
 }
 
 // Find counts and passes on.

@@ -182,6 +182,11 @@ type Documents interface {
 	Replace(ctx context.Context, schema *Schema, record Record, revision int64) error
 	// Delete removes documents (at most MaxMany); absent ones are no error.
 	Delete(ctx context.Context, schema *Schema, ids ...string) error
+	// Write does writes to any collections (at most MaxMany) in the given order. The first
+	// one that is refused ends it: the error is a *RefusedWrite, and no write behind that one
+	// was done. Those before it, like those of a command that a crash ended, may have been done
+	// or not, but none without all before it.
+	Write(ctx context.Context, writes ...Write) error
 	// Find answers a query.
 	Find(ctx context.Context, schema *Schema, query Query) (Page, error)
 	// Count counts what a query without cursor, offset, limit and conditions

@@ -82,6 +82,10 @@ func (d *documents) Delete(ctx context.Context, schema *storage.Schema, ids ...s
 	return d.refusal.note(d.Documents.Delete(ctx, schema, ids...))
 }
 
+func (d *documents) Write(ctx context.Context, writes ...storage.Write) error {
+	return d.refusal.note(d.Documents.Write(ctx, writes...))
+}
+
 // Ping reports whether the database answers and, once it has refused a write,
 // whether it takes writes again.
 func (d *documents) Ping(ctx context.Context) error {

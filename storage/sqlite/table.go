@@ -13,8 +13,8 @@ type table struct {
 	name   string
 	create []string
 
-	get, getMany, bodies         string
-	insert, put, replace, delete string
+	get, getMany, bodies, revision          string
+	insert, put, replace, delete, deleteOne string
 }
 
 // valueOf turns a parameter, the JSON of a value, into the value. Whatever a field
@@ -28,16 +28,18 @@ const idsOf = "(SELECT value FROM json_each(?))"
 func newTable(schema *storage.Schema) *table {
 	name := `"` + schema.Name + `"`
 	t := &table{
-		name:    name,
-		get:     "SELECT id, revision, fields, body FROM " + name + " WHERE id = ?",
-		getMany: "SELECT id, revision, fields, body FROM " + name + " WHERE id IN " + idsOf,
-		bodies:  "SELECT id, body FROM " + name + " WHERE id IN " + idsOf,
+		name:     name,
+		get:      "SELECT id, revision, fields, body FROM " + name + " WHERE id = ?",
+		getMany:  "SELECT id, revision, fields, body FROM " + name + " WHERE id IN " + idsOf,
+		bodies:   "SELECT id, body FROM " + name + " WHERE id IN " + idsOf,
+		revision: "SELECT revision FROM " + name + " WHERE id = ?",
 		insert: "INSERT INTO " + name + " (id, revision, fields, body) VALUES (?, ?, ?, ?)" +
 			" ON CONFLICT (id) DO NOTHING",
 		put: "INSERT INTO " + name + " (id, revision, fields, body) VALUES (?, ?, ?, ?)" +
 			" ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, fields = excluded.fields, body = excluded.body",
-		replace: "UPDATE " + name + " SET revision = ?, fields = ?, body = ? WHERE id = ? AND revision = ?",
-		delete:  "DELETE FROM " + name + " WHERE id IN " + idsOf,
+		replace:   "UPDATE " + name + " SET revision = ?, fields = ?, body = ? WHERE id = ? AND revision = ?",
+		delete:    "DELETE FROM " + name + " WHERE id IN " + idsOf,
+		deleteOne: "DELETE FROM " + name + " WHERE id = ?",
 	}
 	t.create = append(t.create, "CREATE TABLE IF NOT EXISTS "+name+
 		" (id TEXT PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, fields TEXT NOT NULL, body BLOB NOT NULL)")

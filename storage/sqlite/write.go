@@ -36,6 +36,10 @@ func (r *row) insert(s *session, text string) (int64, error) {
 	return s.exec(text, r.id, r.revision, r.fields, r.body)
 }
 
+func (r *row) replace(s *session, text string, revision int64) (int64, error) {
+	return s.exec(text, r.revision, r.fields, r.body, r.id, revision)
+}
+
 // Insert stores a new document, or returns storage.ErrExists.
 func (db *DB) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
 	table, err := db.writable(schema, record)
@@ -104,7 +108,7 @@ func (db *DB) Replace(ctx context.Context, schema *storage.Schema, record storag
 	}
 	row := newRow(record)
 	return db.write(ctx, len(row.body), func(s *session) error {
-		n, err := s.exec(table.replace, row.revision, row.fields, row.body, row.id, revision)
+		n, err := row.replace(s, table.replace, revision)
 		if err == nil && n == 0 {
 			return storage.ErrMoved
 		}

@@ -30,7 +30,8 @@ type write struct {
 	ctx   context.Context
 	bytes int
 	// apply does it. ErrExists and ErrMoved are outcomes like success: they must
-	// have changed nothing. Any other error undoes the transaction.
+	// have changed nothing. Any other error, as that of a refused batch, undoes the
+	// transaction.
 	apply func(*session) error
 	done  chan error
 }
@@ -131,6 +132,10 @@ func (w *writer) apply(one *write) error {
 
 // isOutcome tells errors that left the transaction as it was.
 func isOutcome(err error) bool {
+	var refused *storage.RefusedWrite
+	if errors.As(err, &refused) {
+		return refused.Index == 0
+	}
 	return errors.Is(err, storage.ErrExists) || errors.Is(err, storage.ErrMoved) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -60,6 +60,10 @@ func Documents(t *testing.T, engine DocumentsEngine) {
 		"UpdatesOfOneDocumentLoseNothing":            testUpdates,
 		"RacingInsertsHaveOneWinner":                 testRacingInserts,
 		"ConcurrentInsertManyStoresEachDocumentOnce": testRacingInsertMany,
+		"BatchIsAppliedInOrder":                      testBatch,
+		"RefusedWriteEndsItsBatch":                   testRefusedBatch,
+		"FaultyBatchWritesNothing":                   testFaultyBatch,
+		"RacingBatchesLoseNothing":                   testRacingBatches,
 		"ConcurrentPutsLeaveWholeDocuments":          testRacingPuts,
 	}
 	for name, test := range tests {

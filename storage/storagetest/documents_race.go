@@ -100,11 +100,15 @@ func beVictim(t *testing.T, engine DocumentsEngine, location string) {
 
 func victimWrite(t *testing.T, db storage.Documents, schema *storage.Schema, id string, i int) error {
 	final := victimRecord(id)
-	switch i % 3 {
+	switch i % 4 {
 	case 0:
 		return db.Insert(t.Context(), schema, final)
 	case 1:
 		return db.Put(t.Context(), schema, final)
+	case 2:
+		return db.Write(t.Context(),
+			storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: record(id, 6, nil)},
+			storage.Write{Kind: storage.WriteReplace, Schema: schema, Record: final, Revision: 6})
 	}
 	if _, err := db.InsertMany(t.Context(), schema, []storage.Record{record(id, 6, nil)}); err != nil {
 		return err

@@ -1,0 +1,124 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"attestry/storage"
+)
+
+// Write does the writes with one ordered command per run. A crash between two runs leaves
+// the first ones done.
+func (db *DB) Write(ctx context.Context, writes ...storage.Write) error {
+	if err := storage.CheckWrites(writes); err != nil {
+		return err
+	}
+	for i := range writes {
+		if _, err := db.collection(writes[i].Schema); err != nil {
+			return err
+		}
+	}
+	for start := 0; start < len(writes); {
+		end := start + runLength(writes[start:])
+		err := db.writeRun(ctx, writes[start:end])
+		var refused *storage.RefusedWrite
+		if errors.As(err, &refused) {
+			refused.Index += start
+		}
+		if err != nil {
+			return err
+		}
+		start = end
+	}
+	return nil
+}
+
+// runLength is how many of the writes, from the first on, one command can do: those to one
+// collection, up to a replacement. The server does not refuse a replacement that finds
+// nothing at the expected revision, so nothing may follow it in its command.
+func runLength(writes []storage.Write) int {
+	for i := range writes {
+		switch {
+		case writes[i].Schema.Name != writes[0].Schema.Name:
+			return i
+		case writes[i].Kind == storage.WriteCheck:
+			return max(i, 1)
+		case writes[i].Kind == storage.WriteReplace:
+			return i + 1
+		}
+	}
+	return len(writes)
+}
+
+// writeRun does the writes of a run; none of them but the last one is a replacement.
+func (db *DB) writeRun(ctx context.Context, run []storage.Write) error {
+	collection := db.database.Collection(run[0].Schema.Name)
+	if run[0].Kind == storage.WriteCheck {
+		return check(ctx, collection, run[0])
+	}
+	models := make([]mongo.WriteModel, 0, len(run))
+	wanted := int64(0)
+	for i := range run {
+		models = append(models, model(&run[i]))
+		if run[i].Kind == storage.WritePut || run[i].Kind == storage.WriteReplace {
+			wanted++
+		}
+	}
+	for done := 0; ; {
+		result, err := orderedBulk(ctx, collection, models[done:])
+		taken, err := duplicates(err)
+		switch {
+		case err != nil:
+			return err
+		case len(taken) == 0:
+			last := len(run) - 1
+			if run[last].Kind == storage.WriteReplace && result.MatchedCount+result.UpsertedCount < wanted {
+				return &storage.RefusedWrite{Index: last, Reason: storage.ErrMoved}
+			}
+			return nil
+		case run[done+taken[0]].Kind == storage.WriteInsert:
+			return &storage.RefusedWrite{Index: done + taken[0], Reason: storage.ErrExists}
+		}
+		// An upsert of a new id met another one. It finds the document there the next time.
+		wanted -= result.MatchedCount + result.UpsertedCount
+		done += taken[0]
+	}
+}
+
+func orderedBulk(ctx context.Context, collection *mongo.Collection, models []mongo.WriteModel) (result *mongo.BulkWriteResult, err error) {
+	err = write(ctx, func(ctx context.Context) error {
+		result, err = collection.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(true))
+		return err
+	})
+	return result, err
+}
+
+func model(w *storage.Write) mongo.WriteModel {
+	id := bson.E{Key: "_id", Value: w.Record.ID}
+	switch w.Kind {
+	case storage.WriteInsert:
+		return mongo.NewInsertOneModel().SetDocument(encode(w.Record))
+	case storage.WriteReplace:
+		return mongo.NewReplaceOneModel().SetFilter(bson.D{id, {Key: "revision", Value: w.Revision}}).SetReplacement(encode(w.Record))
+	case storage.WritePut:
+		return mongo.NewReplaceOneModel().SetUpsert(true).SetFilter(bson.D{id}).SetReplacement(encode(w.Record))
+	default:
+		return mongo.NewDeleteOneModel().SetFilter(bson.D{id})
+	}
+}
+
+// check reports whether a document is at the expected revision.
+func check(ctx context.Context, collection *mongo.Collection, w storage.Write) error {
+	filter := bson.D{{Key: "_id", Value: w.Record.ID}, {Key: "revision", Value: w.Revision}}
+	err := command(ctx, func(ctx context.Context) error {
+		return collection.FindOne(ctx, filter, options.FindOne().SetProjection(bson.D{{Key: "_id", Value: 1}})).Err()
+	})
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return &storage.RefusedWrite{Reason: storage.ErrMoved}
+	}
+	return err
+}

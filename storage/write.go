@@ -1,0 +1,142 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// WriteKind says what a Write does.
+type WriteKind int
+
+// The kinds of writes.
+const (
+	// WriteInsert stores a new document; ErrExists refuses it.
+	WriteInsert WriteKind = iota
+	// WriteReplace overwrites a document that still is at Write.Revision; ErrMoved refuses it.
+	WriteReplace
+	// WritePut stores a document, whether or not its id is taken.
+	WritePut
+	// WriteDelete removes a document; an absent one is no error.
+	WriteDelete
+	// WriteCheck writes nothing; ErrMoved refuses it unless the document is at Write.Revision.
+	WriteCheck
+)
+
+// Write is one of the writes of Documents.Write.
+type Write struct {
+	Kind   WriteKind
+	Schema *Schema
+	// Record is what is written. Of WriteDelete and WriteCheck only its ID counts.
+	Record Record
+	// Revision is the expected one of WriteReplace and WriteCheck.
+	Revision int64
+}
+
+// RefusedWrite is the error of Documents.Write for the write that was refused first.
+type RefusedWrite struct {
+	// Index is the place of the write among those of the command.
+	Index int
+	// Reason is ErrExists or ErrMoved.
+	Reason error
+}
+
+// Error names the place of the write and the reason.
+func (r *RefusedWrite) Error() string { return fmt.Sprintf("write %d: %v", r.Index, r.Reason) }
+
+// Unwrap returns the reason.
+func (r *RefusedWrite) Unwrap() error { return r.Reason }
+
+// CheckWrites reports whether writes can be done in one command.
+func CheckWrites(writes []Write) error {
+	if len(writes) > MaxMany {
+		return fmt.Errorf("%d writes in one command", len(writes))
+	}
+	for i := range writes {
+		if err := checkWrite(&writes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkWrite(w *Write) error {
+	if w.Schema == nil {
+		return errors.New("a write to no collection")
+	}
+	switch w.Kind {
+	case WriteInsert, WritePut:
+		return checkRecord(w.Schema, &w.Record)
+	case WriteReplace:
+		if w.Revision == 0 {
+			return errors.New("a replacement without the expected revision")
+		}
+		return checkRecord(w.Schema, &w.Record)
+	case WriteDelete, WriteCheck:
+		return CheckIDs(w.Record.ID)
+	}
+	return fmt.Errorf("a write of unknown kind %d", w.Kind)
+}
+
+// Batch collects the writes of one command. The zero value is an empty batch. Writes are
+// added to it by Collection.InsertIn, ReplaceIn, PutIn, DeleteIn and CheckIn.
+type Batch struct {
+	writes []Write
+	err    error
+}
+
+// Len is how many writes were added.
+func (b *Batch) Len() int { return len(b.writes) }
+
+// Write writes all that was added, in that order: see Documents.Write. An empty batch
+// writes nothing.
+func (b *Batch) Write(ctx context.Context, docs Documents) error {
+	if b.err != nil || len(b.writes) == 0 {
+		return b.err
+	}
+	err := docs.Write(ctx, b.writes...)
+	var refused *RefusedWrite
+	if !errors.As(err, &refused) {
+		return err
+	}
+	w := &b.writes[refused.Index]
+	return fmt.Errorf("%s %s: %w", w.Schema.Name, w.Record.ID, err)
+}
+
+// InsertIn adds the insertion of a new document to a batch, and returns its revision.
+func (c *Collection[T]) InsertIn(b *Batch, value *T) int64 {
+	return c.addTo(b, WriteInsert, value, 0)
+}
+
+// ReplaceIn adds the replacement of a document that is at a revision to a batch, and returns
+// the new revision.
+func (c *Collection[T]) ReplaceIn(b *Batch, value *T, revision int64) int64 {
+	return c.addTo(b, WriteReplace, value, revision)
+}
+
+// PutIn adds documents that are stored whether or not they exist to a batch.
+func (c *Collection[T]) PutIn(b *Batch, values ...T) {
+	for i := range values {
+		c.addTo(b, WritePut, &values[i], 0)
+	}
+}
+
+// DeleteIn adds the removal of a document to a batch.
+func (c *Collection[T]) DeleteIn(b *Batch, id string) {
+	b.writes = append(b.writes, Write{Kind: WriteDelete, Schema: c.schema, Record: Record{ID: id}})
+}
+
+// CheckIn adds the condition that a document is still at a revision to a batch.
+func (c *Collection[T]) CheckIn(b *Batch, id string, revision int64) {
+	b.writes = append(b.writes, Write{Kind: WriteCheck, Schema: c.schema, Record: Record{ID: id}, Revision: revision})
+}
+
+func (c *Collection[T]) addTo(b *Batch, kind WriteKind, value *T, revision int64) int64 {
+	record, err := c.encode(value)
+	if err != nil {
+		b.err = errors.Join(b.err, err)
+		return 0
+	}
+	b.writes = append(b.writes, Write{Kind: kind, Schema: c.schema, Record: record, Revision: revision})
+	return record.Revision
+}
