@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"attestry/evidence"
@@ -23,24 +22,19 @@ const (
 	updateBackoff = 2 * time.Millisecond
 	// maxUpdateBackoff ends the doubling.
 	maxUpdateBackoff = 250 * time.Millisecond
-	// updateTimeout bounds a combined write, which outlives the request that
-	// began it, as others ride on it.
-	updateTimeout = 15 * time.Second
 )
 
-// updates combines the updates of one document that meet in this process: the
-// first caller reads, applies everything that waits, and writes once.
+// updates combines the updates of one document that meet in this process: it is read and
+// written once for all of them.
 type updates[T any] struct {
 	collection *Collection[T]
-	mu         sync.Mutex
-	waiting    map[string][]*update[T]
+	combiner   *Combiner[*update[T]]
 }
 
 type update[T any] struct {
 	change func(*T) error
 	// seen is the document as the caller read it a moment ago, if it did.
 	seen  *Record
-	done  chan struct{}
 	value T
 	err   error
 }
@@ -57,52 +51,26 @@ func (u *update[T]) apply() (err error) {
 }
 
 func newUpdates[T any](c *Collection[T]) *updates[T] {
-	return &updates[T]{collection: c, waiting: map[string][]*update[T]{}}
+	u := &updates[T]{collection: c}
+	u.combiner = NewCombiner(u.write)
+	return u
 }
 
 func (u *updates[T]) do(ctx context.Context, id string, seen *Record, change func(*T) error) (T, error) {
-	mine := &update[T]{change: change, seen: seen, done: make(chan struct{})}
-	u.mu.Lock()
-	queue, busy := u.waiting[id]
-	u.waiting[id] = append(queue, mine)
-	u.mu.Unlock()
-	if !busy {
-		go u.drain(context.WithoutCancel(ctx), id)
-	}
-	select {
-	case <-mine.done:
-		return mine.value, mine.err
-	case <-ctx.Done():
+	mine := &update[T]{change: change, seen: seen}
+	if err := u.combiner.Do(ctx, id, mine); err != nil {
 		var zero T
-		return zero, ctx.Err()
+		return zero, err
 	}
-}
-
-// drain writes batch after batch until nobody waits for the document.
-func (u *updates[T]) drain(ctx context.Context, id string) {
-	for {
-		u.mu.Lock()
-		batch := u.waiting[id]
-		if len(batch) == 0 {
-			delete(u.waiting, id)
-			u.mu.Unlock()
-			return
-		}
-		u.waiting[id] = []*update[T]{}
-		u.mu.Unlock()
-		u.write(ctx, id, batch)
-	}
+	return mine.value, mine.err
 }
 
 func (u *updates[T]) write(ctx context.Context, id string, batch []*update[T]) {
-	ctx, cancel := context.WithTimeout(ctx, updateTimeout)
-	defer cancel()
 	err := u.tryWrite(ctx, id, batch)
 	for _, one := range batch {
 		if err != nil {
 			one.err = err
 		}
-		close(one.done)
 	}
 }
 

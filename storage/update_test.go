@@ -108,9 +108,9 @@ func meet(t *testing.T, c *Collection[tally], m *memory, changes ...func(*tally)
 	for i, change := range changes {
 		all.Go(func() { values[i], errs[i] = c.Update(t.Context(), "a", change) })
 		waitUntil(t, func() bool {
-			c.updates.mu.Lock()
-			defer c.updates.mu.Unlock()
-			return len(c.updates.waiting["a"]) == i+1
+			c.updates.combiner.mu.Lock()
+			defer c.updates.combiner.mu.Unlock()
+			return len(c.updates.combiner.waiting["a"]) == i+1
 		})
 	}
 	close(goOn)

@@ -19,7 +19,8 @@ const (
 	WritePut
 	// WriteDelete removes a document; an absent one is no error.
 	WriteDelete
-	// WriteCheck writes nothing; ErrMoved refuses it unless the document is at Write.Revision.
+	// WriteCheck writes nothing; ErrMoved refuses it unless the document is at Write.Revision,
+	// or is not there if that is 0.
 	WriteCheck
 )
 
@@ -78,7 +79,7 @@ func checkWrite(w *Write) error {
 	return fmt.Errorf("a write of unknown kind %d", w.Kind)
 }
 
-// Batch collects the writes of one command. The zero value is an empty batch. Writes are
+// Batch collects writes for Documents.Write. The zero value is an empty batch. Writes are
 // added to it by Collection.InsertIn, ReplaceIn, PutIn, DeleteIn and CheckIn.
 type Batch struct {
 	writes []Write
@@ -88,19 +89,25 @@ type Batch struct {
 // Len is how many writes were added.
 func (b *Batch) Len() int { return len(b.writes) }
 
-// Write writes all that was added, in that order: see Documents.Write. An empty batch
-// writes nothing.
+// Write writes all that was added, in that order: see Documents.Write. It takes a command
+// for each MaxMany writes; an empty batch takes none.
 func (b *Batch) Write(ctx context.Context, docs Documents) error {
 	if b.err != nil || len(b.writes) == 0 {
 		return b.err
 	}
-	err := docs.Write(ctx, b.writes...)
-	var refused *RefusedWrite
-	if !errors.As(err, &refused) {
-		return err
+	for start := 0; start < len(b.writes); start += MaxMany {
+		err := docs.Write(ctx, b.writes[start:min(start+MaxMany, len(b.writes))]...)
+		var refused *RefusedWrite
+		if errors.As(err, &refused) {
+			refused.Index += start
+			w := &b.writes[refused.Index]
+			return fmt.Errorf("%s %s: %w", w.Schema.Name, w.Record.ID, err)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	w := &b.writes[refused.Index]
-	return fmt.Errorf("%s %s: %w", w.Schema.Name, w.Record.ID, err)
+	return nil
 }
 
 // InsertIn adds the insertion of a new document to a batch, and returns its revision.
@@ -126,7 +133,8 @@ func (c *Collection[T]) DeleteIn(b *Batch, id string) {
 	b.writes = append(b.writes, Write{Kind: WriteDelete, Schema: c.schema, Record: Record{ID: id}})
 }
 
-// CheckIn adds the condition that a document is still at a revision to a batch.
+// CheckIn adds the condition that a document is still at a revision, or is not there if that
+// is 0, to a batch.
 func (c *Collection[T]) CheckIn(b *Batch, id string, revision int64) {
 	b.writes = append(b.writes, Write{Kind: WriteCheck, Schema: c.schema, Record: Record{ID: id}, Revision: revision})
 }

@@ -113,12 +113,16 @@ func model(w *storage.Write) mongo.WriteModel {
 
 // check reports whether a document is at the expected revision.
 func check(ctx context.Context, collection *mongo.Collection, w storage.Write) error {
-	filter := bson.D{{Key: "_id", Value: w.Record.ID}, {Key: "revision", Value: w.Revision}}
+	var found document
+	filter := bson.D{{Key: "_id", Value: w.Record.ID}}
 	err := command(ctx, func(ctx context.Context) error {
-		return collection.FindOne(ctx, filter, options.FindOne().SetProjection(bson.D{{Key: "_id", Value: 1}})).Err()
+		return collection.FindOne(ctx, filter, options.FindOne().SetProjection(bson.D{{Key: "revision", Value: 1}})).Decode(&found)
 	})
-	if errors.Is(err, mongo.ErrNoDocuments) {
+	if err != nil && !errors.Is(err, mongo.ErrNoDocuments) {
+		return err
+	}
+	if found.Revision != w.Revision {
 		return &storage.RefusedWrite{Reason: storage.ErrMoved}
 	}
-	return err
+	return nil
 }

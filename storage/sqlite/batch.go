@@ -69,15 +69,12 @@ func (w *step) apply(s *session) (reason, err error) {
 		_, err = s.exec(w.table.deleteOne, w.row.id)
 		return nil, err
 	case storage.WriteCheck:
-		err = s.query(w.table.revision, []any{w.row.id}, func(rows *sql.Rows) error {
-			found := int64(0)
-			err := rows.Scan(&found)
-			if found == w.revision {
-				changed = 1
-			}
-			return err
-		})
-		reason = storage.ErrMoved
+		found := int64(0)
+		err = s.query(w.table.revision, []any{w.row.id}, func(rows *sql.Rows) error { return rows.Scan(&found) })
+		if err == nil && found != w.revision {
+			return storage.ErrMoved, nil
+		}
+		return nil, err
 	}
 	if err != nil || changed > 0 {
 		return nil, err

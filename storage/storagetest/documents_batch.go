@@ -45,6 +45,7 @@ func testBatch(t *testing.T, engine DocumentsEngine) {
 	after := map[string]any{"org": "after"}
 	mustBe(t, db.Write(t.Context(),
 		storage.Write{Kind: storage.WriteCheck, Schema: db.schema, Record: storage.Record{ID: "same"}, Revision: 1},
+		storage.Write{Kind: storage.WriteCheck, Schema: db.schema, Record: storage.Record{ID: "nowhere"}},
 		storage.Write{Kind: storage.WriteReplace, Schema: db.schema, Record: record("a", 2, after), Revision: 1},
 		storage.Write{Kind: storage.WriteInsert, Schema: second, Record: record("x", 3, after)},
 		storage.Write{Kind: storage.WritePut, Schema: second, Record: record("y", 4, after)},
@@ -81,6 +82,7 @@ func testRefusedBatch(t *testing.T, engine DocumentsEngine) {
 		"replace at another revision":  {storage.Write{Kind: storage.WriteReplace, Record: record("a", 9, nil), Revision: 8}, storage.ErrMoved},
 		"replace of what is not there": {storage.Write{Kind: storage.WriteReplace, Record: record("nowhere", 9, nil), Revision: 8}, storage.ErrMoved},
 		"check at another revision":    {storage.Write{Kind: storage.WriteCheck, Record: storage.Record{ID: "a"}, Revision: 8}, storage.ErrMoved},
+		"check that nothing is there":  {storage.Write{Kind: storage.WriteCheck, Record: storage.Record{ID: "a"}}, storage.ErrMoved},
 		"check of what is not there":   {storage.Write{Kind: storage.WriteCheck, Record: storage.Record{ID: "nowhere"}, Revision: 8}, storage.ErrMoved},
 	}
 	for name, refusal := range refusals {

@@ -1,0 +1,78 @@
+package storage
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// combinedTimeout bounds what is done for several callers together, which outlives the
+// request that began it.
+const combinedTimeout = 15 * time.Second
+
+// Combiner hands what meets under one key in this process to one goroutine, which does it
+// together.
+type Combiner[T any] struct {
+	run     func(ctx context.Context, key string, items []T)
+	mu      sync.Mutex
+	waiting map[string][]combined[T]
+}
+
+type combined[T any] struct {
+	item T
+	done chan struct{}
+}
+
+// NewCombiner makes a combiner that lets run do what was handed to Do under a key. Of one
+// key, run is called again only when it has returned.
+func NewCombiner[T any](run func(ctx context.Context, key string, items []T)) *Combiner[T] {
+	return &Combiner[T]{run: run, waiting: map[string][]combined[T]{}}
+}
+
+// Do waits until an item was done, or the context ends; the item may be done all the same
+// then, and its caller must not look at it any more.
+func (c *Combiner[T]) Do(ctx context.Context, key string, item T) error {
+	mine := combined[T]{item: item, done: make(chan struct{})}
+	c.mu.Lock()
+	queue, busy := c.waiting[key]
+	c.waiting[key] = append(queue, mine)
+	c.mu.Unlock()
+	if !busy {
+		go c.drain(context.WithoutCancel(ctx), key)
+	}
+	select {
+	case <-mine.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// drain has one group after the other done until nothing waits under the key.
+func (c *Combiner[T]) drain(ctx context.Context, key string) {
+	for {
+		c.mu.Lock()
+		group := c.waiting[key]
+		if len(group) == 0 {
+			delete(c.waiting, key)
+			c.mu.Unlock()
+			return
+		}
+		c.waiting[key] = []combined[T]{}
+		c.mu.Unlock()
+		c.do(ctx, key, group)
+	}
+}
+
+func (c *Combiner[T]) do(ctx context.Context, key string, group []combined[T]) {
+	ctx, cancel := context.WithTimeout(ctx, combinedTimeout)
+	defer cancel()
+	items := make([]T, 0, len(group))
+	for _, one := range group {
+		items = append(items, one.item)
+	}
+	c.run(ctx, key, items)
+	for _, one := range group {
+		close(one.done)
+	}
+}
