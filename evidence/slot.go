@@ -77,6 +77,12 @@ type Slot struct {
 // ID identifies a slot.
 func (s *Slot) ID() string { return SlotID(s.Trail, s.Name) }
 
+// Equal reports whether two slots of one name hold the same.
+func (s *Slot) Equal(other *Slot) bool {
+	return slices.Equal(s.Artifacts, other.Artifacts) && slices.Equal(s.Entries, other.Entries) &&
+		s.Pruned == other.Pruned && s.EvaluatedAt == other.EvaluatedAt
+}
+
 // SlotID is the id of the slot of a name in the trail of a key.
 func SlotID(trail, name string) string { return trail + "/" + name }
 

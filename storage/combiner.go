@@ -2,6 +2,8 @@ package storage
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -46,6 +48,17 @@ func (c *Combiner[T]) Do(ctx context.Context, key string, item T) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Recovered runs what a combiner does for one caller. It runs beside that caller, where
+// nothing would recover a panic: the caller gets it as an error.
+func Recovered(run func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("a change panicked: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return run()
 }
 
 // drain has one group after the other done until nothing waits under the key.

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"runtime/debug"
 	"time"
 
 	"attestry/evidence"
@@ -39,16 +37,6 @@ type update[T any] struct {
 	err   error
 }
 
-// apply runs the change. It runs beside its caller, where nothing would recover a
-// panic: the caller gets it as an error.
-func (u *update[T]) apply() (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("a change panicked: %v\n%s", cause, debug.Stack())
-		}
-	}()
-	return u.change(&u.value)
-}
 
 func newUpdates[T any](c *Collection[T]) *updates[T] {
 	u := &updates[T]{collection: c}
@@ -124,7 +112,7 @@ func (u *updates[T]) attempt(ctx context.Context, record Record, batch []*update
 		if one.err != nil {
 			continue
 		}
-		if one.err = one.apply(); one.err != nil {
+		if one.err = Recovered(func() error { return one.change(&one.value) }); one.err != nil {
 			continue
 		}
 		changed, err := json.Marshal(&one.value)

@@ -110,6 +110,12 @@ func (b *Batch) Write(ctx context.Context, docs Documents) error {
 	return nil
 }
 
+// Append adds all writes of another batch.
+func (b *Batch) Append(other *Batch) {
+	b.writes = append(b.writes, other.writes...)
+	b.err = errors.Join(b.err, other.err)
+}
+
 // InsertIn adds the insertion of a new document to a batch, and returns its revision.
 func (c *Collection[T]) InsertIn(b *Batch, value *T) int64 {
 	return c.addTo(b, WriteInsert, value, 0)
@@ -119,6 +125,15 @@ func (c *Collection[T]) InsertIn(b *Batch, value *T) int64 {
 // the new revision.
 func (c *Collection[T]) ReplaceIn(b *Batch, value *T, revision int64) int64 {
 	return c.addTo(b, WriteReplace, value, revision)
+}
+
+// StoreIn is InsertIn if revision is 0, as that of a document that was not there, else
+// ReplaceIn.
+func (c *Collection[T]) StoreIn(b *Batch, value *T, revision int64) int64 {
+	if revision == 0 {
+		return c.InsertIn(b, value)
+	}
+	return c.ReplaceIn(b, value, revision)
 }
 
 // PutIn adds documents that are stored whether or not they exist to a batch.

@@ -65,9 +65,11 @@ func TestTimesOfAnswersWorkAsBounds(t *testing.T) {
 	rounded := evidence.Seconds(s.clock.read())
 	for i, moment := range []float64{rounded - 1, math.Nextafter(rounded, 0), math.Nextafter(rounded+1, math.MaxFloat64)} {
 		fingerprint := fmt.Sprintf("%064d", i)
-		s.must(s.Process.Store.Provenances.Add(t.Context(), &evidence.ArtifactRecord{
+		batch := &storage.Batch{}
+		s.Process.Store.Provenances.AddIn(batch, &evidence.ArtifactRecord{
 			ID: evidence.NewID(), Org: org, Fingerprint: fingerprint, Flow: flow, Trail: "t", Name: "app", CreatedAt: moment,
-		}, storage.Versioned[pipelines.Provenance]{}))
+		}, storage.Versioned[pipelines.Provenance]{})
+		s.must(batch.Write(t.Context(), s.Process.Store.Documents))
 		s.must(s.Process.Store.Deployments.Record(t.Context(), []snapshot.Deployment{{
 			Org: org, Environment: s.environmentID("host"), Fingerprint: fingerprint, Name: "app", Snapshot: int64(i + 1), Timestamp: moment,
 		}}))

@@ -31,3 +31,13 @@ func (c *FailingCollection) Replace(ctx context.Context, schema *storage.Schema,
 	}
 	return c.Documents.Replace(ctx, schema, record, revision)
 }
+
+// Write fails with ErrWrite if the named collection is among those written to.
+func (c *FailingCollection) Write(ctx context.Context, writes ...storage.Write) error {
+	for _, write := range writes {
+		if write.Schema.Name == c.Name {
+			return ErrWrite
+		}
+	}
+	return c.Documents.Write(ctx, writes...)
+}

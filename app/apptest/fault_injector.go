@@ -76,3 +76,19 @@ func (d *FaultInjector) Replace(ctx context.Context, s *storage.Schema, r storag
 func (d *FaultInjector) Put(ctx context.Context, s *storage.Schema, r ...storage.Record) error {
 	return d.around(true, func() error { return d.Documents.Put(ctx, s, r...) })
 }
+
+// Write counts as several writes, at each of which the process may die.
+func (d *FaultInjector) Write(ctx context.Context, writes ...storage.Write) error {
+	for i, write := range writes {
+		d.Largest.Store(max(d.Largest.Load(), int64(len(write.Record.Body))))
+		err := d.around(write.Kind != storage.WriteCheck, func() error { return d.Documents.Write(ctx, write) })
+		var refused *storage.RefusedWrite
+		if errors.As(err, &refused) {
+			return &storage.RefusedWrite{Index: i, Reason: refused.Reason}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

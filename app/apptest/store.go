@@ -49,6 +49,12 @@ func (c *CommandCounter) Find(ctx context.Context, schema *storage.Schema, query
 	return c.Documents.Find(ctx, schema, query)
 }
 
+// Write counts a command.
+func (c *CommandCounter) Write(ctx context.Context, writes ...storage.Write) error {
+	c.Commands.Add(1)
+	return c.Documents.Write(ctx, writes...)
+}
+
 // NewStore is a store on the embedded engines.
 func NewStore(t *testing.T) (*app.Store, *CommandCounter, *FakeClock) {
 	t.Helper()

@@ -311,11 +311,14 @@ func TestWhatIsRecordedLaterCountsWhateverTheClocksSay(t *testing.T) {
 // stuckTrails is an engine that cannot change trails.
 type stuckTrails struct{ storage.Documents }
 
-func (d stuckTrails) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	if schema.Name == "trails" {
-		return apptest.ErrKilled
+// Write does what comes before a change of a trail.
+func (d stuckTrails) Write(ctx context.Context, writes ...storage.Write) error {
+	for i, write := range writes {
+		if write.Schema.Name == "trails" && write.Kind == storage.WriteReplace {
+			return errors.Join(d.Documents.Write(ctx, writes[:i]...), apptest.ErrKilled)
+		}
 	}
-	return d.Documents.Replace(ctx, schema, record, revision)
+	return d.Documents.Write(ctx, writes...)
 }
 
 // TestOverrideIsLaterThanWhatItsTrailDoesNotReflect overrides, by a clock that is an hour

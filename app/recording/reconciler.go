@@ -128,15 +128,17 @@ func (r *Recorder) reapplyArtifact(ctx context.Context, record *evidence.Artifac
 	if err != nil {
 		return err
 	}
-	seen, _, err := r.open(ctx, scopeOf(record.Org, record.Trail, record.ReportedBy, record.ReportedByID, record.CreatedAt), record.Flow)
-	if err != nil {
-		return err
-	}
-	known, err := r.provenances.LookUp(ctx, record.Org, record.Fingerprint)
-	if err != nil {
-		return err
-	}
-	return r.applyArtifact(ctx, seen, known, record, repo)
+	scope := scopeOf(record.Org, record.Trail, record.ReportedBy, record.ReportedByID, record.CreatedAt)
+	return r.changeOrBegin(ctx, scope, record.Flow, &recordingTime{}, func(ctx context.Context, u *trailUpdate) error {
+		if u.pending() {
+			return errWriteFirst
+		}
+		known, err := r.provenances.LookUp(ctx, record.Org, record.Fingerprint)
+		if err != nil {
+			return err
+		}
+		return r.applyArtifact(ctx, u, known, record, repo)
+	})
 }
 
 // repoOf returns the repository that a report named, for its event; nil when it
@@ -154,20 +156,18 @@ func (r *Recorder) repoOf(ctx context.Context, org, id string) (*evidence.Repo, 
 
 // reapplyAttestation applies a stored attestation again.
 func (r *Recorder) reapplyAttestation(ctx context.Context, a *evidence.Attestation) error {
-	scope := scopeOf(a.Org, a.Trail, a.ReportedBy, a.ReportedByID, a.CreatedAt)
-	seen, _, err := r.open(ctx, scope, a.Flow)
-	if err != nil {
-		return err
-	}
-	names, _, err := r.namesOf(ctx, scope, &seen.Value, a)
-	if err != nil && evidence.CodeOf(err) != evidence.NotFound { // it was accepted when it was made
-		return err
-	}
 	repo, err := r.repoOf(ctx, a.Org, a.Repo)
 	if err != nil {
 		return err
 	}
-	return r.applyAttestation(ctx, seen, names, a, repo)
+	scope := scopeOf(a.Org, a.Trail, a.ReportedBy, a.ReportedByID, a.CreatedAt)
+	return r.changeOrBegin(ctx, scope, a.Flow, &recordingTime{}, func(ctx context.Context, u *trailUpdate) error {
+		names, _, err := r.namesOf(ctx, scope, u, a)
+		if err != nil && evidence.CodeOf(err) != evidence.NotFound { // it was accepted when it was made
+			return err
+		}
+		return r.applyAttestation(ctx, u, names, a, repo)
+	})
 }
 
 func scopeOf(org, trail, by, byID string, at float64) Scope {

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"attestry/evidence"
-	"attestry/evidence/compliance"
 	"attestry/storage"
+	"attestry/storage/cache"
 	"attestry/storage/environments"
 	"attestry/storage/governance"
 	"attestry/storage/pipelines"
 )
 
-// Recorder writes what pipelines report: the fact first, then the aggregates that
-// reflect it, at last its event. Applying a fact is idempotent and in any order,
+// Recorder writes what pipelines report with one batch: the fact first, then the aggregates
+// that reflect it, at last its event. Applying a fact is idempotent and in any order,
 // so that a fact whose event is missing can be applied again (Reconcile).
 type Recorder struct {
 	flows        *pipelines.Flows
@@ -33,7 +33,16 @@ type Recorder struct {
 	repos        *pipelines.Repos
 	running      *environments.RunningSet
 	generations  *storage.Generations
+	docs         storage.Documents
 	marks        *highWaterMarks
+
+	// changes combines what is recorded in a trail, by its key, and begins the trails that
+	// are begun in a flow, by its id.
+	changes *storage.Combiner[*change]
+	begins  *storage.Combiner[*begin]
+	// remembered are trails as this process has written them last, by key.
+	remembered     *cache.LRU[*trailUpdate]
+	whetherRunning *whetherRunning
 }
 
 // Repositories are what a Recorder writes to.
@@ -56,13 +65,17 @@ type Repositories struct {
 
 // NewRecorder makes a recorder. The engine behind docs must be that of the repositories.
 func NewRecorder(to Repositories, docs storage.Documents, clock evidence.Clock) *Recorder {
-	return &Recorder{
+	r := &Recorder{
 		flows: to.Flows, templates: to.Templates, trails: to.Trails, slots: to.Slots,
 		artifacts: to.Artifacts, attestations: to.Attestations, events: to.TrailEvents,
 		provenances: to.Provenances, decisions: to.Decisions, controls: to.Controls, approvals: to.Approvals,
-		repos: to.Repos, running: to.Running, generations: to.Generations,
-		marks: newHighWaterMarks(docs, clock),
+		repos: to.Repos, running: to.Running, generations: to.Generations, docs: docs,
+		marks:      newHighWaterMarks(docs, clock),
+		remembered: cache.NewLRU[*trailUpdate](maxRemembered), whetherRunning: newWhetherRunning(to.Running),
 	}
+	r.changes = storage.NewCombiner(r.applyChanges)
+	r.begins = storage.NewCombiner(r.beginAll)
+	return r
 }
 
 // Scope says where something is reported, by whom, and when by the clock of this
@@ -76,13 +89,6 @@ type Scope struct {
 	By, ByID string
 	At       float64
 }
-
-// errTemplateMoved ends an update that was prepared under another template.
-var errTemplateMoved = errors.New("the trail's template has changed")
-
-// reflectAttempts bounds how often a change is prepared again because the trail
-// got another template meanwhile.
-const reflectAttempts = 5
 
 // flow returns the id of a scope's flow, making the flow if need be.
 func (r *Recorder) flow(ctx context.Context, scope Scope) (string, error) {
@@ -112,39 +118,6 @@ func busy() error {
 		Message:    "The trail is being changed by many requests at once, please try again.",
 		RetryAfter: time.Second,
 	}
-}
-
-// reflect makes a trail reflect a change of its own entries, or of slots. An error
-// of change ends it.
-func (r *Recorder) reflect(ctx context.Context, seen storage.Versioned[evidence.Trail], at float64, repo string, slots []evidence.Slot, change func(*evidence.Trail) error) (evidence.Trail, error) {
-	for range reflectAttempts {
-		stored, err := r.templates.Get(ctx, seen.Value.Org, seen.Value.Template)
-		if err != nil {
-			return seen.Value, err
-		}
-		trail, err := r.trails.Collection.UpdateFrom(ctx, seen, func(t *evidence.Trail) error {
-			if t.Template != stored.ID {
-				return errTemplateMoved
-			}
-			if err := change(t); err != nil {
-				return err
-			}
-			for _, slot := range slots {
-				t.Summarize(slot.Name, compliance.Summarize(stored.ID, &stored.Template, &slot))
-			}
-			t.AddRepo(repo)
-			t.Touch(at)
-			t.Status = compliance.Trail(&stored.Template, t)
-			return nil
-		})
-		if !errors.Is(err, errTemplateMoved) {
-			return trail, err
-		}
-		if seen, err = r.trails.Collection.GetVersioned(ctx, seen.Value.Key()); err != nil {
-			return seen.Value, err
-		}
-	}
-	return seen.Value, busy()
 }
 
 // bumpIfRunning makes the environments evaluate again what runs if one of the

@@ -58,6 +58,15 @@ func (c *LRU[V]) Put(key string, value V, size int) {
 	}
 }
 
+// Remove drops the value of a key.
+func (c *LRU[V]) Remove(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.elements[key]; ok {
+		c.remove(known)
+	}
+}
+
 func (c *LRU[V]) remove(element *list.Element) {
 	removed := c.order.Remove(element).(*entry[V])
 	delete(c.elements, removed.key)

@@ -54,22 +54,57 @@ func (r *Running) fields() map[string]any {
 	return fields
 }
 
+// runningVersionSchema declares one document for each organization, whose revision tells
+// whether something was added to what runs.
+var runningVersionSchema = &storage.Schema{Name: "running_versions"}
+
+type runningVersion struct {
+	Org string `json:"org"`
+}
+
 // RunningSet keeps what runs where, for whoever changes facts about it. An entry
 // is put before the facts of a starting artifact are read, and removed after the
 // snapshot in which it exited.
 type RunningSet struct {
+	docs       storage.Documents
 	collection *storage.Collection[Running]
+	versions   *storage.Collection[runningVersion]
 }
 
 // NewRunningSet binds the repository to an engine.
 func NewRunningSet(docs storage.Documents) *RunningSet {
-	return &RunningSet{collection: storage.NewCollection(docs, runningSchema, (*Running).id, (*Running).fields)}
+	return &RunningSet{
+		docs:       docs,
+		collection: storage.NewCollection(docs, runningSchema, (*Running).id, (*Running).fields),
+		versions:   storage.NewCollection(docs, runningVersionSchema, func(v *runningVersion) string { return v.Org }, nil),
+	}
 }
 
-// Start adds entries; those that are there already stay as they are.
+// Start adds entries of an organization; those that are there already stay as they are. What
+// is added for artifacts as such moves the organization's version.
 func (r *RunningSet) Start(ctx context.Context, entries []Running) error {
-	_, err := r.collection.InsertMany(ctx, entries)
-	return err
+	if !slices.ContainsFunc(entries, func(entry Running) bool { return entry.Repo == "" }) {
+		_, err := r.collection.InsertMany(ctx, entries)
+		return err
+	}
+	batch := &storage.Batch{}
+	r.collection.PutIn(batch, entries...)
+	r.versions.PutIn(batch, runningVersion{Org: entries[0].Org})
+	return batch.Write(ctx, r.docs)
+}
+
+// Version returns the version of what runs in an organization for CheckIn. Who asks for the
+// version first, then looks up what runs, and lets a batch check the version behind all that
+// it writes, has looked as if it had been behind these writes: see docs/semantics.md 10.4.
+func (r *RunningSet) Version(ctx context.Context, org string) (int64, error) {
+	seen, err := storage.GetOrZero(ctx, r.versions, org)
+	return seen.Revision, err
+}
+
+// CheckIn adds to a batch the condition that nothing was added to what runs in an
+// organization since it had a version.
+func (r *RunningSet) CheckIn(batch *storage.Batch, org string, version int64) {
+	r.versions.CheckIn(batch, org, version)
 }
 
 // Stop removes the entries of fingerprints that have exited from an environment

@@ -7,7 +7,7 @@ import "attestry/storage"
 // Schemas declares the collections of this package.
 func Schemas() []*storage.Schema {
 	return []*storage.Schema{
-		environmentSchema, headSchema, reportSchema, snapshotSchema, chunkSchema, runningSchema, eventSchema,
+		environmentSchema, headSchema, reportSchema, snapshotSchema, chunkSchema, runningSchema, runningVersionSchema, eventSchema,
 		deploymentSchema, successionSchema, firstSeenSchema, allowlistSchema,
 	}
 }

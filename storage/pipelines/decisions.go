@@ -40,29 +40,54 @@ func decisionID(org, control, subject string) string {
 	return org + "/" + url.PathEscape(control) + "/" + subject
 }
 
-// Add notes a decision for each of its subjects, if it is the latest.
-func (d *Decisions) Add(ctx context.Context, attestation *evidence.Attestation) error {
+// DecisionsOf returns the decision that an attestation makes on its control, once for each
+// of its subjects.
+func DecisionsOf(attestation *evidence.Attestation) []Decision {
 	if attestation.Control == "" {
 		return nil
 	}
+	var made []Decision
 	for _, subject := range attestation.Subjects() {
-		fresh := Decision{
+		made = append(made, Decision{
 			Org: attestation.Org, Control: attestation.Control, Subject: decisionSubject(subject), Entry: attestation.Entry(),
 			Flow: attestation.Flow, Trail: attestation.Trail, Commit: attestation.SlotEntry().Commit,
-		}
-		_, err := storage.Upsert(ctx, d.collection, decisionID(fresh.Org, fresh.Control, fresh.Subject),
-			func() Decision { return fresh },
-			func(known *Decision) error {
-				if evidence.CompareEntries(fresh.Entry, known.Entry) > 0 {
-					*known = fresh
-				}
-				return nil
-			})
-		if err != nil {
-			return err
-		}
+		})
 	}
-	return nil
+	return made
+}
+
+// Key identifies the control and the subject of a decision in its organization.
+func (d *Decision) Key() DecisionKey { return DecisionKey{Control: d.Control, Subject: d.Subject} }
+
+// LaterThan reports whether a decision was made behind another one.
+func (d *Decision) LaterThan(other *Decision) bool {
+	return evidence.CompareEntries(d.Entry, other.Entry) > 0
+}
+
+// GetOrZero returns the latest decision on the control and the subject of another one, with
+// revision 0 when there is none.
+func (d *Decisions) GetOrZero(ctx context.Context, of *Decision) (storage.Versioned[Decision], error) {
+	return storage.GetOrZero(ctx, d.collection, d.collection.Id(of))
+}
+
+// StoreIn adds to a batch the latest decision in the place of what GetOrZero returned with a
+// revision.
+func (d *Decisions) StoreIn(batch *storage.Batch, latest *Decision, revision int64) {
+	d.collection.StoreIn(batch, latest, revision)
+}
+
+// Add notes a decision if it is the latest. Those on one subject that meet in this process share
+// one write.
+func (d *Decisions) Add(ctx context.Context, made *Decision) error {
+	_, err := storage.Upsert(ctx, d.collection, d.collection.Id(made),
+		func() Decision { return *made },
+		func(known *Decision) error {
+			if made.LaterThan(known) {
+				*known = *made
+			}
+			return nil
+		})
+	return err
 }
 
 func decisionSubject(of evidence.Subject) string {

@@ -112,23 +112,35 @@ func NewProvenances(docs storage.Documents) *Provenances {
 
 func provenanceID(org, fingerprint string) string { return org + "/" + fingerprint }
 
-// LookUp returns the provenance of a fingerprint for Add, with revision 0 when there is
+// LookUp returns the provenance of a fingerprint for AddIn, with revision 0 when there is
 // none.
 func (p *Provenances) LookUp(ctx context.Context, org, fingerprint string) (storage.Versioned[Provenance], error) {
 	return storage.GetOrZero(ctx, p.collection, provenanceID(org, fingerprint))
 }
 
-// Add notes a record. seen is what lookUp returned.
-func (p *Provenances) Add(ctx context.Context, record *evidence.ArtifactRecord, seen storage.Versioned[Provenance]) error {
-	_, err := storage.UpsertFrom(ctx, p.collection, provenanceID(record.Org, record.Fingerprint), seen,
-		func() Provenance {
-			return Provenance{Org: record.Org, Fingerprint: record.Fingerprint, Flows: map[string]evidence.Origin{}}
-		},
+// AddIn adds to a batch that a record is noted. seen is what LookUp returned.
+func (p *Provenances) AddIn(batch *storage.Batch, record *evidence.ArtifactRecord, seen storage.Versioned[Provenance]) {
+	known := seen.Value
+	if seen.Revision == 0 {
+		known = newProvenance(record)
+	}
+	known.add(record.Origin())
+	p.collection.StoreIn(batch, &known, seen.Revision)
+}
+
+// Add notes a record. Those of one fingerprint that meet in this process share one write.
+func (p *Provenances) Add(ctx context.Context, record *evidence.ArtifactRecord) error {
+	_, err := storage.Upsert(ctx, p.collection, provenanceID(record.Org, record.Fingerprint),
+		func() Provenance { return newProvenance(record) },
 		func(known *Provenance) error {
 			known.add(record.Origin())
 			return nil
 		})
 	return err
+}
+
+func newProvenance(record *evidence.ArtifactRecord) Provenance {
+	return Provenance{Org: record.Org, Fingerprint: record.Fingerprint, Flows: map[string]evidence.Origin{}}
 }
 
 // GetMany returns what is known of fingerprints; unknown ones are left out.

@@ -2,8 +2,6 @@ package pipelines
 
 import (
 	"context"
-	"errors"
-	"reflect"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -44,31 +42,13 @@ func (s *Slots) GetMany(ctx context.Context, ids []string) ([]evidence.Slot, err
 	return s.collection.GetMany(ctx, ids)
 }
 
-// Change lets a slot take something in; known tells that it is there already. What
-// the slot has taken in before changes nothing.
-func (s *Slots) Change(ctx context.Context, org, trail, name string, known bool, take func(*evidence.Slot)) (evidence.Slot, error) {
-	apply := func(slot *evidence.Slot) error {
-		before := *slot
-		before.Artifacts, before.Entries = nil, nil
-		before.Artifacts = append(before.Artifacts, slot.Artifacts...)
-		before.Entries = append(before.Entries, slot.Entries...)
-		take(slot)
-		slot.Prune()
-		if slot.Version == 0 || !reflect.DeepEqual(before, *slot) {
-			slot.Version++
-		}
-		return nil
-	}
-	fresh := func() evidence.Slot { return evidence.Slot{Org: org, Trail: trail, Name: name} }
-	if !known {
-		slot := fresh()
-		if err := apply(&slot); err != nil {
-			return slot, err
-		}
-		err := s.collection.Insert(ctx, slot)
-		if !errors.Is(err, storage.ErrExists) {
-			return slot, err
-		}
-	}
-	return storage.Upsert(ctx, s.collection, evidence.SlotID(trail, name), fresh, apply)
+// GetOrZero returns the slot of a name, with revision 0 when it is not there.
+func (s *Slots) GetOrZero(ctx context.Context, trail, name string) (storage.Versioned[evidence.Slot], error) {
+	return storage.GetOrZero(ctx, s.collection, evidence.SlotID(trail, name))
+}
+
+// StoreIn adds to a batch the slot that GetOrZero returned with a revision, as it is now, and
+// returns its new revision.
+func (s *Slots) StoreIn(batch *storage.Batch, slot *evidence.Slot, revision int64) int64 {
+	return s.collection.StoreIn(batch, slot, revision)
 }

@@ -36,6 +36,12 @@ func (e *TrailEvents) Add(ctx context.Context, events ...evidence.TrailEvent) er
 	return err
 }
 
+// AddIn adds events to a batch. Stored again, an event that follows from a fact is what it
+// was.
+func (e *TrailEvents) AddIn(batch *storage.Batch, events ...evidence.TrailEvent) {
+	e.collection.PutIn(batch, events...)
+}
+
 // OfTrail returns the events of a trail, oldest first.
 func (e *TrailEvents) OfTrail(ctx context.Context, org, trail string) ([]evidence.TrailEvent, error) {
 	return storage.FindAll(ctx, e.collection, storage.Query{Index: "trail", Equal: []any{org, trail}, Limit: storage.Unlimited})

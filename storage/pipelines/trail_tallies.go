@@ -72,6 +72,18 @@ func (t *TrailTallies) Add(ctx context.Context, trail *evidence.Trail, seen stor
 	return err
 }
 
+// AddIn adds to a batch that trails of a flow are counted. seen is what LookUp returned.
+func (t *TrailTallies) AddIn(batch *storage.Batch, trails []evidence.Trail, seen storage.Versioned[TrailTally]) {
+	tally := seen.Value
+	if seen.Revision == 0 {
+		tally = TrailTally{Org: trails[0].Org, Flow: trails[0].Flow}
+	}
+	for i := range trails {
+		tally.add(&trails[i])
+	}
+	t.collection.StoreIn(batch, &tally, seen.Revision)
+}
+
 // Of returns the tallies of flows; a flow without trails may have none.
 func (t *TrailTallies) Of(ctx context.Context, flows []string) ([]TrailTally, error) {
 	return t.collection.GetMany(ctx, flows)

@@ -31,16 +31,8 @@ var errKilled = errors.New("killed")
 type killable struct {
 	storage.Documents
 	killed bool
-	// beforeInsert is called once, before the next attestation is stored.
-	beforeInsert func()
-}
-
-func (d *killable) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	if before := d.beforeInsert; before != nil && schema.Name == "attestations" {
-		d.beforeInsert = nil
-		before()
-	}
-	return d.Documents.Insert(ctx, schema, record)
+	// beforeWrite is called once, before the next attestation is stored.
+	beforeWrite func()
 }
 
 func (d *killable) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
@@ -55,6 +47,20 @@ func (d *killable) InsertMany(ctx context.Context, schema *storage.Schema, recor
 		return 0, errKilled
 	}
 	return d.Documents.InsertMany(ctx, schema, records)
+}
+
+func (d *killable) Write(ctx context.Context, writes ...storage.Write) error {
+	for i, write := range writes {
+		if before := d.beforeWrite; before != nil && write.Schema.Name == "attestations" {
+			d.beforeWrite = nil
+			before()
+		}
+		changesTrail := write.Schema.Name == "trails" && write.Kind == storage.WriteReplace
+		if d.killed && (changesTrail || write.Schema.Name == "trail_events") {
+			return errors.Join(d.Documents.Write(ctx, writes[:i]...), errKilled)
+		}
+	}
+	return d.Documents.Write(ctx, writes...)
 }
 
 // fixture is a store with two organizations in whose trails something was left behind.
@@ -246,7 +252,7 @@ func TestReconcilerFindsWhatIsStoredLate(t *testing.T) {
 		pass()
 	}
 	late := y.attestAt(t, y.orgs[0], "late", "late", noted+1, nil)
-	y.docs.beforeInsert = func() {
+	y.docs.beforeWrite = func() {
 		for i := range 3 {
 			y.attestAt(t, y.orgs[0], "other", "other", noted+10+float64(i), nil)
 			pass()

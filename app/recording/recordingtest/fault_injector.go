@@ -111,3 +111,19 @@ func (m *faultInjector) Put(ctx context.Context, schema *storage.Schema, records
 func (m *faultInjector) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
 	return m.command(true, func() error { return m.Documents.Replace(ctx, schema, record, revision) })
 }
+
+// Write does one write after the other, as an engine may whose batches can be cut short, and
+// between whose writes others may come.
+func (m *faultInjector) Write(ctx context.Context, writes ...storage.Write) error {
+	for i, write := range writes {
+		err := m.command(write.Kind != storage.WriteCheck, func() error { return m.Documents.Write(ctx, write) })
+		var refused *storage.RefusedWrite
+		if errors.As(err, &refused) {
+			return &storage.RefusedWrite{Index: i, Reason: refused.Reason}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

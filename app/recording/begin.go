@@ -1,0 +1,157 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"attestry/evidence"
+	"attestry/evidence/compliance"
+	"attestry/storage"
+	"attestry/storage/pipelines"
+)
+
+// begin is the begin of a trail that is not there yet.
+type begin struct {
+	scope  Scope
+	change evidence.TrailChange
+	repo   *evidence.Repo
+	trail  evidence.Trail
+	err    error
+}
+
+// begin begins a trail of the flow of that id, or returns storage.ErrExists. It begins later
+// than all trails of the flow. Trails of one flow that are begun at once in this process are
+// written together.
+func (r *Recorder) begin(ctx context.Context, scope Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) error {
+	mine := &begin{scope: scope, change: change, repo: repo}
+	if err := r.begins.Do(ctx, flow, mine); err != nil {
+		return err
+	}
+	return mine.err
+}
+
+// beginAll begins the trails of a flow, as many at once as can be.
+func (r *Recorder) beginAll(ctx context.Context, flow string, begins []*begin) {
+	for len(begins) > 0 {
+		some := begins[:min(len(begins), maxCombined)]
+		if err := r.beginSome(ctx, flow, some); err != nil {
+			for _, one := range some {
+				if one.err == nil {
+					one.err = err
+				}
+			}
+		}
+		begins = begins[len(some):]
+	}
+}
+
+// beginSome begins trails of a flow. An error is one of all that have none of their own.
+func (r *Recorder) beginSome(ctx context.Context, flow string, begins []*begin) error {
+	found, err := r.flows.GetMany(ctx, []string{flow})
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("flow %s has a name but no document", flow)
+	}
+	tally, err := r.trails.Tallies.LookUp(ctx, flow)
+	if err != nil {
+		return err
+	}
+	begun, err := r.prepare(ctx, &found[0], tally.Value.LatestAt, begins)
+	if err != nil || len(begun) == 0 {
+		return err
+	}
+	err = r.insertTogether(ctx, begun, tally)
+	var refused *storage.RefusedWrite
+	if !errors.As(err, &refused) {
+		return err
+	}
+	// Some may have been inserted.
+	for _, one := range begun {
+		one.err = r.insertAlone(ctx, one.trail)
+	}
+	return nil
+}
+
+// prepare makes the trails, and returns the begins of those. Of several begins of one trail
+// all but the first have the error storage.ErrExists. latest is the time of the flow's latest
+// trail in Unix seconds.
+func (r *Recorder) prepare(ctx context.Context, flow *evidence.Flow, latest float64, begins []*begin) ([]*begin, error) {
+	names := map[string]bool{}
+	var begun []*begin
+	for _, one := range begins {
+		scope := one.scope
+		if names[scope.Trail] {
+			one.err = storage.ErrExists
+			continue
+		}
+		names[scope.Trail] = true
+		at, err := r.timeAfter(ctx, scope.Org, latest, scope.At)
+		if err != nil {
+			return nil, err
+		}
+		latest = at
+		one.trail = evidence.Trail{
+			ID: evidence.NewID(), Org: scope.Org, Flow: flow.ID, Name: scope.Trail,
+			CreatedAt: at, CreatedBy: scope.By, CreatedByID: scope.ByID,
+			Template: flow.Template, EntriesAt: at, Uncounted: true,
+		}
+		one.trail.Apply(one.change)
+		one.trail.Touch(at)
+		stored, err := r.templates.Get(ctx, scope.Org, one.trail.Template)
+		if err != nil {
+			return nil, err
+		}
+		one.trail.Status = compliance.Trail(&stored.Template, &one.trail)
+		one.trail.Pending = []evidence.TrailEvent{one.trail.BeginEvent(one.repo)}
+		begun = append(begun, one)
+	}
+	return begun, nil
+}
+
+// insertTogether inserts trails, counts them and settles them with one batch, whose first
+// part leaves trails of which everybody can tell that they are not settled.
+func (r *Recorder) insertTogether(ctx context.Context, begins []*begin, tally storage.Versioned[pipelines.TrailTally]) error {
+	batch, trails := &storage.Batch{}, make([]evidence.Trail, 0, len(begins))
+	revisions := make([]int64, 0, len(begins))
+	for _, one := range begins {
+		trails = append(trails, one.trail)
+		revisions = append(revisions, r.trails.Collection.InsertIn(batch, &one.trail))
+	}
+	r.trails.Tallies.AddIn(batch, trails, tally)
+	for i := range trails {
+		r.events.AddIn(batch, trails[i].Pending...)
+		trails[i].Uncounted, trails[i].Pending = false, nil
+		revisions[i] = r.trails.Collection.ReplaceIn(batch, &trails[i], revisions[i])
+	}
+	if err := batch.Write(ctx, r.docs); err != nil {
+		return err
+	}
+	for i := range trails {
+		u, err := r.newUpdate(ctx, storage.Versioned[evidence.Trail]{Value: trails[i], Revision: revisions[i]})
+		if err != nil {
+			return err
+		}
+		r.remember(u)
+	}
+	return nil
+}
+
+// insertAlone inserts a trail and settles it, or returns storage.ErrExists if another one is
+// there.
+func (r *Recorder) insertAlone(ctx context.Context, trail evidence.Trail) error {
+	err := r.trails.Collection.Insert(ctx, trail)
+	if errors.Is(err, storage.ErrExists) {
+		stored, getErr := r.trails.Collection.Get(ctx, trail.Key())
+		if getErr != nil || stored.ID != trail.ID {
+			return errors.Join(getErr, err)
+		}
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.trails.Settle(ctx, trail)
+}

@@ -1,0 +1,220 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+const (
+	// updateAttempts bounds how often changes of a trail are tried again because another
+	// process has changed it meanwhile.
+	updateAttempts = 10
+	// contendedAttempts is after how many attempts what trails share is written apart.
+	contendedAttempts = 2
+	// updateBackoff is the pause before the third attempt; each further one is twice as
+	// long, up to maxUpdateBackoff.
+	updateBackoff    = 2 * time.Millisecond
+	maxUpdateBackoff = 250 * time.Millisecond
+	// maxCombined is how many changes of a trail are written at once.
+	maxCombined = 64
+	// maxRemembered bounds, in bytes, the trails and slots that a process remembers.
+	maxRemembered = 32 << 20
+)
+
+// errWriteFirst is the error of a change that has to look up facts among which are some that
+// are yet to be written.
+var errWriteFirst = errors.New("what was recorded before must be written first")
+
+// errNoTrail reports that a trail is not there.
+var errNoTrail = fmt.Errorf("the trail: %w", storage.ErrNotFound)
+
+// change is something that is recorded in a trail that is there.
+type change struct {
+	// ctx is that of its caller. A change whose caller has gone is not begun.
+	ctx context.Context
+	// apply makes an update reflect the change, or leaves it as it is and returns an error.
+	// It is done again whenever the update could not be written.
+	apply func(ctx context.Context, u *trailUpdate) error
+	err   error
+}
+
+// change records something in the trail of a key, or returns errNoTrail if that is not there. Changes of one trail that meet in this process are written together.
+func (r *Recorder) change(ctx context.Context, trail string, apply func(context.Context, *trailUpdate) error) error {
+	mine := &change{ctx: ctx, apply: apply}
+	if err := r.changes.Do(ctx, trail, mine); err != nil {
+		return err
+	}
+	return mine.err
+}
+
+// applyChanges does all changes of the trail of a key, as many at once as can be.
+func (r *Recorder) applyChanges(ctx context.Context, trail string, changes []*change) {
+	for len(changes) > 0 {
+		some := changes[:min(len(changes), maxCombined)]
+		done, err := r.applySome(ctx, trail, some)
+		if err != nil {
+			done = len(some)
+			for _, one := range some {
+				if one.err == nil {
+					one.err = err
+				}
+			}
+		}
+		changes = changes[done:]
+	}
+}
+
+// applySome does the first ones of the changes and returns their number. An error is one of
+// all of them.
+func (r *Recorder) applySome(ctx context.Context, trail string, changes []*change) (done int, err error) {
+	repeated := false
+	for try := range updateAttempts {
+		u, err := r.startUpdate(ctx, trail, try)
+		if err != nil {
+			return 0, err
+		}
+		u.repeated, u.contended = repeated, try >= contendedAttempts
+		done = u.apply(ctx, changes)
+		if u.remembered && failed(changes[:done]) {
+			continue // by what others have recorded since, they may be possible
+		}
+		if !u.pending() {
+			r.remember(u)
+			return done, nil
+		}
+		if err = u.write(ctx); err == nil {
+			r.remember(u)
+			return done, nil
+		}
+		var refused *storage.RefusedWrite
+		if !errors.As(err, &refused) {
+			return done, err
+		}
+		// If the first write was refused, nothing was stored.
+		repeated = repeated || u.contended || refused.Index > 0
+		if err := pause(ctx, try); err != nil {
+			return done, err
+		}
+	}
+	return done, busy()
+}
+
+// apply applies the first ones of the changes, as many as can be written together, and returns
+// their number.
+func (u *trailUpdate) apply(ctx context.Context, changes []*change) int {
+	for i, one := range changes {
+		if one.err = one.ctx.Err(); one.err != nil {
+			continue
+		}
+		one.err = storage.Recovered(func() error { return one.apply(ctx, u) })
+		if errors.Is(one.err, errWriteFirst) {
+			one.err = nil
+			return i
+		}
+	}
+	return len(changes)
+}
+
+func failed(changes []*change) bool {
+	return slices.ContainsFunc(changes, func(one *change) bool { return one.err != nil })
+}
+
+// startUpdate returns the trail of a key for an attempt. The first one takes it as this process
+// has written it last.
+func (r *Recorder) startUpdate(ctx context.Context, trail string, try int) (*trailUpdate, error) {
+	if try == 0 {
+		if u, ok := r.remembered.Get(trail); ok {
+			r.remembered.Remove(trail)
+			u.remembered = true
+			return u, nil
+		}
+	}
+	seen, err := r.trails.Collection.GetVersioned(ctx, trail)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, errNoTrail
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.newUpdate(ctx, seen)
+}
+
+func (r *Recorder) newUpdate(ctx context.Context, seen storage.Versioned[evidence.Trail]) (*trailUpdate, error) {
+	template, err := r.templates.Get(ctx, seen.Value.Org, seen.Value.Template)
+	if err != nil {
+		return nil, err
+	}
+	u := &trailUpdate{recorder: r, trail: seen, template: template, slots: map[string]*slotUpdate{}}
+	u.forgetFacts()
+	return u, nil
+}
+
+// remember keeps an update for the next one of its trail.
+func (r *Recorder) remember(u *trailUpdate) {
+	u.forgetFacts()
+	for _, slot := range u.slots {
+		slot.changed = false
+	}
+	r.remembered.Put(u.trail.Value.Key(), u, u.size())
+}
+
+// pause waits before the next attempt. The second one follows at once: what was remembered may
+// only be a little old.
+func pause(ctx context.Context, try int) error {
+	if try == 0 {
+		return nil
+	}
+	mean := min(updateBackoff<<(try-1), maxUpdateBackoff)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(mean/2 + rand.N(mean)):
+		return nil
+	}
+}
+
+// changeExisting records something in the trail of a scope, or returns errNoTrail when it or
+// its flow is not there.
+func (r *Recorder) changeExisting(ctx context.Context, scope Scope, apply func(context.Context, *trailUpdate) error) error {
+	ref, err := r.flows.Resolve(ctx, scope.Org, scope.Flow)
+	if errors.Is(err, storage.ErrNotFound) {
+		return errNoTrail
+	}
+	if err != nil {
+		return err
+	}
+	return r.change(ctx, evidence.TrailKey(ref.ID, scope.Trail), apply)
+}
+
+// changeOpened records something in the trail of a scope, and begins it and its flow if they
+// are not there. at is the time that the change will choose.
+func (r *Recorder) changeOpened(ctx context.Context, scope Scope, at *recordingTime, apply func(context.Context, *trailUpdate) error) error {
+	flow, err := r.flow(ctx, scope)
+	if err != nil {
+		return err
+	}
+	return r.changeOrBegin(ctx, scope, flow, at, apply)
+}
+
+// changeOrBegin records something in the trail of a scope in the flow of that id, and begins
+// it if it is not there.
+func (r *Recorder) changeOrBegin(ctx context.Context, scope Scope, flow string, at *recordingTime, apply func(context.Context, *trailUpdate) error) error {
+	for {
+		err := r.change(ctx, evidence.TrailKey(flow, scope.Trail), apply)
+		if !errors.Is(err, errNoTrail) {
+			return err
+		}
+		err = r.begin(ctx, scope, flow, evidence.TrailChange{}, nil)
+		if err != nil && !errors.Is(err, storage.ErrExists) {
+			return err
+		}
+		at.begun = err == nil
+	}
+}
