@@ -3,7 +3,6 @@ package pebble
 import (
 	"errors"
 	"path/filepath"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -42,9 +41,6 @@ func (f *filesystem) room() (uint64, error) {
 // contains reports whether a file is one of the database. Others are those of checkpoints.
 func (f *filesystem) contains(name string) bool { return filepath.Dir(name) == f.health.folder }
 
-// isLog reports whether a file is a write-ahead log.
-func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
-
 // change runs an operation on a file of the database.
 func (f *filesystem) change(name string, operation func() error) error {
 	if !f.contains(name) {
@@ -66,8 +62,10 @@ func (f *filesystem) make(name string, operation func() (vfs.File, error)) (vfs.
 		return err
 	})
 	switch {
+	case err == nil && isLog(name):
+		return &file{File: newLogFile(made), health: f.health, hidden: true}, nil
 	case err == nil && f.contains(name):
-		return &file{File: made, health: f.health, hidden: isLog(name)}, nil
+		return &file{File: made, health: f.health}, nil
 	case err != nil && f.health.opened.Load() && isLog(name):
 		f.health.fail(err)
 		return lostFile{}, nil
@@ -173,20 +171,3 @@ func (f *file) SyncTo(length int64) (full bool, err error) {
 
 // Close closes the file.
 func (f *file) Close() error { return f.report(f.File.Close()) }
-
-// lostFile stands for a write-ahead log that could not be made. It takes everything and
-// keeps nothing.
-type lostFile struct{ vfs.File }
-
-func (lostFile) Write(data []byte) (int, error) { return len(data), nil }
-func (lostFile) Sync() error                    { return nil }
-func (lostFile) SyncData() error                { return nil }
-func (lostFile) SyncTo(int64) (bool, error)     { return true, nil }
-func (lostFile) Preallocate(int64, int64) error { return nil }
-func (lostFile) Close() error                   { return nil }
-func (lostFile) Fd() uintptr                    { return vfs.InvalidFd }
-func (lostFile) Stat() (vfs.FileInfo, error)    { return lostInfo{}, nil }
-
-type lostInfo struct{ vfs.FileInfo }
-
-func (lostInfo) Size() int64 { return 0 }
