@@ -1,0 +1,144 @@
+package pebble
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// layout is the version of the form of keys and values. It is raised when an older version
+// of this package could not work with the folder.
+const layout = 1
+
+var (
+	// errNewer reports a folder that a newer version has written.
+	errNewer   = errors.New("it was written by a newer version of Attestry")
+	errCatalog = errors.New("malformed catalog")
+)
+
+// The names in the catalog, which is the space 0.
+const (
+	layoutName   = "layout"
+	lastName     = "last" // the last space that was given
+	recordsNames = "records/"
+	bodiesNames  = "bodies/"
+	indexNames   = "index/" // followed by the collection and the fields, as in things(org,time)
+)
+
+// The states of an index, which follow its space in the catalog.
+const (
+	building byte = iota
+	built
+)
+
+// entry is what the catalog says of a name.
+type entry struct {
+	space space
+	state byte
+}
+
+// catalog says which spaces the collections and indexes have. It is read and changed while
+// the database is opened.
+type catalog struct {
+	entries map[string]entry
+	last    uint32
+	layout  uint32
+}
+
+func readCatalog(db *pebble.DB) (*catalog, error) {
+	c := &catalog{entries: map[string]entry{}}
+	iterator, err := db.NewIter(&pebble.IterOptions{LowerBound: make([]byte, 4), UpperBound: []byte{0, 0, 0, 1}})
+	if err != nil {
+		return nil, err
+	}
+	for ok := iterator.First(); ok && err == nil; ok = iterator.Next() {
+		err = c.take(string(iterator.Key()[4:]), iterator.Value())
+	}
+	return c, errors.Join(err, iterator.Error(), iterator.Close())
+}
+
+func (c *catalog) take(name string, value []byte) error {
+	if len(value) < 4 {
+		return fmt.Errorf("%w: %s", errCatalog, name)
+	}
+	switch name {
+	case layoutName:
+		c.layout = binary.BigEndian.Uint32(value)
+		if c.layout > layout {
+			return fmt.Errorf("%w (layout %d, this version knows %d)", errNewer, c.layout, layout)
+		}
+	case lastName:
+		c.last = binary.BigEndian.Uint32(value)
+	default:
+		one := entry{space: space(value)}
+		if len(value) > 4 {
+			one.state = value[4]
+		}
+		c.entries[name] = one
+	}
+	return nil
+}
+
+// claim marks a folder that has no layout yet.
+func (c *catalog) claim(batch *pebble.Batch) error {
+	if c.layout == layout {
+		return nil
+	}
+	return set(batch, layoutName, binary.BigEndian.AppendUint32(nil, layout))
+}
+
+// spaceOf returns the space of a name, which gets one if it has none.
+func (c *catalog) spaceOf(batch *pebble.Batch, name string) (entry, error) {
+	if found, ok := c.entries[name]; ok {
+		return found, nil
+	}
+	c.last++
+	one := entry{state: building}
+	binary.BigEndian.PutUint32(one.space[:], c.last)
+	if err := set(batch, lastName, one.space[:]); err != nil {
+		return entry{}, err
+	}
+	return one, c.put(batch, name, one)
+}
+
+func (c *catalog) put(batch *pebble.Batch, name string, one entry) error {
+	c.entries[name] = one
+	return set(batch, name, append(bytes.Clone(one.space[:]), one.state))
+}
+
+// drop deletes an index.
+func (c *catalog) drop(batch *pebble.Batch, name string) error {
+	if err := c.clear(batch, c.entries[name].space); err != nil {
+		return err
+	}
+	delete(c.entries, name)
+	return batch.Delete(space{}.key(name), nil)
+}
+
+// clear deletes all keys of a space.
+func (c *catalog) clear(batch *pebble.Batch, s space) error {
+	return batch.DeleteRange(s[:], after(s[:]), nil)
+}
+
+// indexesOf returns the names of the indexes that a collection has.
+func (c *catalog) indexesOf(collection string) []string {
+	var names []string
+	for name := range c.entries {
+		if strings.HasPrefix(name, indexNames+collection+"(") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func indexName(collection string, i *index) string {
+	return indexNames + collection + "(" + i.name() + ")"
+}
+
+func set(batch *pebble.Batch, name string, value []byte) error {
+	return batch.Set(space{}.key(name), value, nil)
+}

@@ -1,0 +1,96 @@
+package pebble
+
+import (
+	"slices"
+	"strings"
+
+	"attestry/storage"
+)
+
+// space is the prefix of all keys of one kind: the records or bodies of a collection, or
+// the entries of an index. The catalog says which one has which.
+type space [4]byte
+
+// key returns the key of a text in the space.
+func (s space) key(text string) []byte {
+	key := make([]byte, 0, len(s)+len(text))
+	return append(append(key, s[:]...), text...)
+}
+
+// collection says where the documents of a collection and the entries of its indexes are.
+type collection struct {
+	schema *storage.Schema
+	// records and bodies have keys that end with the id.
+	records, bodies space
+	// positions are those of the fields in the schema.
+	positions map[string]int
+	indexes   []index
+}
+
+// index is an index of a collection. Its keys are the encoded values of its fields, and
+// the id; its values are empty.
+type index struct {
+	space     space
+	fields    []string
+	positions []int
+}
+
+func newCollection(schema *storage.Schema) *collection {
+	c := &collection{schema: schema, positions: make(map[string]int, len(schema.Fields))}
+	for i, name := range schema.Fields {
+		c.positions[name] = i
+	}
+	for _, declared := range schema.Indexes {
+		if c.indexOver(declared.Fields) != nil {
+			continue
+		}
+		positions := make([]int, len(declared.Fields))
+		for i, name := range declared.Fields {
+			positions[i] = c.positions[name]
+		}
+		c.indexes = append(c.indexes, index{fields: declared.Fields, positions: positions})
+	}
+	return c
+}
+
+// indexOver returns the index over fields: its name does not matter, so that an index that
+// is declared otherwise than before is another one.
+func (c *collection) indexOver(fields []string) *index {
+	for i := range c.indexes {
+		if slices.Equal(c.indexes[i].fields, fields) {
+			return &c.indexes[i]
+		}
+	}
+	return nil
+}
+
+// name identifies the index among those of its collection.
+func (i *index) name() string { return strings.Join(i.fields, ",") }
+
+// appendKey appends the key of the entry of a document, whose fields are in the order of
+// the schema.
+func (i *index) appendKey(key []byte, fields []field, id []byte) []byte {
+	key = append(key, i.space[:]...)
+	for _, position := range i.positions {
+		key = fields[position].appendOrdered(key)
+	}
+	return append(key, id...)
+}
+
+// place puts the fields of a head in the order of the schema. Fields that are declared no
+// more are left out.
+func (c *collection) place(h head, placed []field) ([]field, error) {
+	placed = slices.Grow(placed[:0], len(c.schema.Fields))[:len(c.schema.Fields)]
+	clear(placed)
+	for rest := []byte(h[headBytes:]); len(rest) > 0; {
+		var f field
+		var err error
+		if f, rest, err = cutField(rest); err != nil {
+			return nil, err
+		}
+		if position, ok := c.positions[string(f.name)]; ok {
+			placed[position] = f
+		}
+	}
+	return placed, nil
+}

@@ -1,0 +1,169 @@
+package pebble
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"attestry/storage"
+)
+
+const (
+	// maxGroup and maxGroupBytes end a group, so that the first of it does not wait too
+	// long for the last. Groups of half a memtable take a slower way through Pebble.
+	maxGroup      = 256
+	maxGroupBytes = memTableBytes / 4
+	// reserve is the room on the disk below which writes are refused. It is kept for what
+	// Pebble writes besides: a log that is full is followed by another one.
+	reserve = 4 << 20
+)
+
+// step is one write of a command.
+type step struct {
+	kind storage.WriteKind
+	row  row
+	// revision is the expected one.
+	revision int64
+}
+
+// command is what one caller wants written: all of it or, if a step is refused, nothing.
+type command struct {
+	ctx   context.Context
+	steps []step
+	// skipTaken passes over insertions of ids that are taken.
+	skipTaken bool
+	bytes     int
+	// stored is the number of insertions that were not passed over.
+	stored  int
+	outcome error
+	done    chan struct{}
+}
+
+// committer is the only goroutine that writes. Commands that arrive while it is busy are
+// its next group.
+type committer struct {
+	db      *DB
+	queue   chan *command
+	stopped chan struct{}
+	group   *group
+}
+
+func newCommitter(db *DB) *committer {
+	return &committer{db: db, queue: make(chan *command), stopped: make(chan struct{}), group: newGroup(db)}
+}
+
+// do has a command done and waits until it is durable. The queue has no buffer: a command
+// is either taken by the committer, and then answered, or not taken at all.
+func (c *committer) do(ctx context.Context, mine *command) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	state := c.db.health.state.Load()
+	select {
+	case <-state.refusing:
+		return state.err
+	default:
+	}
+	mine.ctx, mine.done = ctx, make(chan struct{})
+	select {
+	case c.queue <- mine:
+	case <-state.refusing:
+		return state.err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.db.closing:
+		return c.db.closedError()
+	}
+	select {
+	case <-mine.done:
+		return mine.outcome
+	case <-state.refusing:
+		return mine.outcomeOr(state.err)
+	case <-ctx.Done():
+		return mine.outcomeOr(ctx.Err())
+	}
+}
+
+// outcomeOr returns the outcome if there is one already, or else an error.
+func (c *command) outcomeOr(err error) error {
+	select {
+	case <-c.done:
+		return c.outcome
+	default:
+		return err
+	}
+}
+
+func (c *committer) run() {
+	defer close(c.stopped)
+	for {
+		select {
+		case <-c.db.closing:
+			return
+		case first := <-c.queue:
+			c.commit(c.gather(first))
+		}
+	}
+}
+
+// gather adds to the first command what waits already.
+func (c *committer) gather(first *command) []*command {
+	commands := []*command{first}
+	for bytes := first.bytes; len(commands) < maxGroup && bytes < maxGroupBytes; {
+		select {
+		case next := <-c.queue:
+			commands = append(commands, next)
+			bytes += next.bytes
+		default:
+			return commands
+		}
+	}
+	return commands
+}
+
+// commit writes a group and answers everyone. If the group cannot be written, all get that
+// error: even that an id exists may have been true only in the lost group.
+func (c *committer) commit(commands []*command) {
+	err := c.write(commands)
+	for _, one := range commands {
+		if err != nil {
+			one.outcome = err
+		}
+		close(one.done)
+	}
+}
+
+func (c *committer) write(commands []*command) error {
+	c.group.begin()
+	for _, one := range commands {
+		if one.outcome = one.ctx.Err(); one.outcome == nil {
+			one.outcome = c.group.add(one)
+		}
+	}
+	if c.group.batch.Empty() {
+		return nil
+	}
+	if err := c.checkRoom(c.group.batch.Len()); err != nil {
+		return err
+	}
+	if err := c.db.engine.Apply(c.group.batch, pebble.Sync); err != nil {
+		return explain(c.db.folder, err)
+	}
+	if err := c.db.health.failure(); err != nil {
+		return err
+	}
+	c.db.views.publish()
+	return nil
+}
+
+// checkRoom refuses a group that the disk has no room for. So nearly every full disk is
+// noticed before anything is written, when it is certain that nothing will be.
+func (c *committer) checkRoom(bytes int) error {
+	room, err := c.db.files.room()
+	if err != nil || room >= uint64(reserve+bytes) {
+		return nil // without a figure the write itself finds out
+	}
+	return storage.RefuseWrite(storage.Database, storage.DiskFull,
+		named(c.db.folder, fmt.Errorf("%d bytes are available on its disk", room)))
+}

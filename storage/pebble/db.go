@@ -1,0 +1,132 @@
+// Package pebble keeps documents in a folder, in a log-structured merge-tree of Pebble: the
+// engine of a service that runs as one process on one machine.
+//
+// Writes that arrive together share one batch of Pebble, which is synced to the disk before
+// they are answered. Reads see the state behind the last batch that was synced: every
+// acknowledged write, and none that a loss of power could undo.
+//
+// While the disk is full, or the operating system refuses to write for another reason,
+// writes are answered with a storage.ErrWriteRefused at once, and reads go on. What Pebble
+// was writing is tried again, without a restart. A write that waits for that is answered
+// with the error, but may still be done later. If a sync fails, or Pebble cannot tell what
+// is in its files, writes are refused until Attestry is restarted; reads still go on.
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"attestry/storage"
+)
+
+// Options say where a database is and what it may use.
+type Options struct {
+	// Folder is where the database is. It is made if it does not exist.
+	Folder string
+	// CacheBytes bounds the cache of what was read; 0 is DefaultCacheBytes.
+	CacheBytes int64
+	// FileSystem has the folder; nil is that of the operating system. Others are for tests.
+	FileSystem vfs.FS
+}
+
+// DefaultCacheBytes holds the indexes and documents that are in use on a machine of modest
+// size. The kernel caches the files besides.
+const DefaultCacheBytes = 64 << 20
+
+// DB implements storage.Documents.
+type DB struct {
+	folder      string
+	engine      *pebble.DB
+	files       *filesystem
+	health      *health
+	views       *views
+	committer   *committer
+	collections map[string]*collection
+	closing     chan struct{}
+	once        sync.Once
+	closed      error
+}
+
+var _ storage.Documents = (*DB)(nil)
+
+// Open opens a database, or makes one. It builds the indexes that are missing and deletes
+// those that are declared no more. A folder that is open already is refused.
+func Open(ctx context.Context, options Options, schemas []*storage.Schema) (*DB, error) {
+	if err := storage.CheckSchemas(schemas); err != nil {
+		return nil, err
+	}
+	folder, err := prepareFolder(options.Folder)
+	if err != nil {
+		return nil, explainOpen(options.Folder, err)
+	}
+	db := &DB{folder: folder, collections: map[string]*collection{}, closing: make(chan struct{})}
+	db.health = newHealth(folder, db.closing)
+	db.files = newFilesystem(options.FileSystem, db.health)
+	for _, schema := range schemas {
+		db.collections[schema.Name] = newCollection(schema)
+	}
+	if db.engine, err = pebble.Open(folder, settings(options, db.files)); err != nil {
+		return nil, explainOpen(folder, err)
+	}
+	err = db.prepare(ctx)
+	if err == nil {
+		err = db.health.failure()
+	}
+	if err != nil {
+		return nil, errors.Join(explainOpen(folder, err), db.engine.Close())
+	}
+	db.health.opened.Store(true)
+	db.views = newViews(db.engine, folder)
+	db.committer = newCommitter(db)
+	go db.committer.run()
+	return db, nil
+}
+
+// collection returns what is known of a declared collection.
+func (db *DB) collection(schema *storage.Schema) (*collection, error) {
+	if c, ok := db.collections[schema.Name]; ok {
+		return c, nil
+	}
+	return nil, fmt.Errorf("collection %s was not declared when the database was opened", schema.Name)
+}
+
+// read calls f with the last durable state.
+func (db *DB) read(ctx context.Context, f func(*view) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	v := db.views.acquire()
+	if v == nil {
+		return db.closedError()
+	}
+	defer db.views.done(v)
+	return f(v)
+}
+
+// Ping reports whether the database can be read.
+func (db *DB) Ping(ctx context.Context) error {
+	return db.read(ctx, func(v *view) error {
+		_, err := v.get(space{}.key(layoutName), func([]byte) error { return nil })
+		return err
+	})
+}
+
+// Close lets reads and the batch under way end, answers what still waits with an error, and
+// closes the files.
+func (db *DB) Close() error {
+	db.once.Do(func() {
+		close(db.closing)
+		<-db.committer.stopped
+		db.views.close()
+		db.closed = db.engine.Close()
+		if db.closed != nil {
+			db.closed = named(db.folder, db.closed)
+		}
+	})
+	return db.closed
+}

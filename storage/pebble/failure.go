@@ -1,0 +1,43 @@
+package pebble
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"attestry/storage"
+)
+
+var errClosed = errors.New("the Pebble database is closed")
+
+// damaged are the errors of this package that tell of damaged content.
+var damaged = []error{errValue, errIndexKey, errCatalog, errNoRecord}
+
+// explain makes a storage.ErrDamaged of an error that tells of damage, and an outage of
+// any other error of Pebble.
+func explain(folder string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case isDamage(err):
+		return storage.Damaged("The database is damaged", named(folder, err))
+	}
+	return storage.Outage(storage.Database, named(folder, err))
+}
+
+// closedError is the answer of a closed database.
+func (db *DB) closedError() error {
+	return storage.Outage(storage.Database, named(db.folder, errClosed))
+}
+
+func isDamage(err error) bool {
+	for _, damage := range damaged {
+		if errors.Is(err, damage) {
+			return true
+		}
+	}
+	return pebble.IsCorruptionError(err)
+}
+
+func named(folder string, err error) error { return fmt.Errorf("database folder %s: %w", folder, err) }

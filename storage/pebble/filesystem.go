@@ -1,0 +1,173 @@
+package pebble
+
+import (
+	"errors"
+	"path/filepath"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// errFrozen is the error of file operations after a failure that could have lost a write.
+var errFrozen = errors.New("nothing is written any more, as an earlier write failed")
+
+// filesystem keeps the process alive when the files of the database cannot be written to.
+//
+// What the operating system refuses is tried again until it succeeds, and meanwhile health
+// refuses writes. A sync is never tried again, as the kernel may have dropped the data. It
+// is a failure for good, and so is any other error: Pebble would end the process to find
+// out, by reading its files, what was written. Instead all files are left as they are, and
+// Pebble goes on reading.
+//
+// Pebble panics on errors of its write-ahead log and of its folder, with locks held. It
+// does not see them: the operations report success, and who commits asks health.
+type filesystem struct {
+	vfs.FS
+	health *health
+}
+
+func newFilesystem(below vfs.FS, h *health) *filesystem {
+	if below == nil {
+		below = vfs.Default
+	}
+	return &filesystem{FS: below, health: h}
+}
+
+// room returns how many bytes are left on the disk.
+func (f *filesystem) room() (uint64, error) {
+	usage, err := f.FS.GetDiskUsage(f.health.folder)
+	return usage.AvailBytes, err
+}
+
+// contains reports whether a file is one of the database. Others are those of checkpoints.
+func (f *filesystem) contains(name string) bool { return filepath.Dir(name) == f.health.folder }
+
+// change runs an operation on a file of the database.
+func (f *filesystem) change(name string, operation func() error) error {
+	if !f.contains(name) {
+		return operation()
+	}
+	if f.health.failed.Load() {
+		// Pebble repeats what fails, without pause.
+		f.health.pause()
+		return errFrozen
+	}
+	return f.health.retry(operation)
+}
+
+// make runs an operation that makes a file of the database.
+func (f *filesystem) make(name string, operation func() (vfs.File, error)) (vfs.File, error) {
+	var made vfs.File
+	err := f.change(name, func() (err error) {
+		made, err = operation()
+		return err
+	})
+	switch {
+	case err == nil && isLog(name):
+		return &file{File: newLogFile(made), health: f.health, hidden: true}, nil
+	case err == nil && f.contains(name):
+		return &file{File: made, health: f.health}, nil
+	case err != nil && f.health.opened.Load() && isLog(name):
+		f.health.fail(err)
+		return lostFile{}, nil
+	}
+	return made, err
+}
+
+// Create makes a file.
+func (f *filesystem) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return f.make(name, func() (vfs.File, error) { return f.FS.Create(name, category) })
+}
+
+// ReuseForWrite renames a write-ahead log that is needed no more.
+func (f *filesystem) ReuseForWrite(old, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return f.make(name, func() (vfs.File, error) { return f.FS.ReuseForWrite(old, name, category) })
+}
+
+// OpenDir opens a folder, which is done to sync it.
+func (f *filesystem) OpenDir(name string) (vfs.File, error) {
+	opened, err := f.FS.OpenDir(name)
+	if err != nil || filepath.Clean(name) != f.health.folder {
+		return opened, err
+	}
+	return &file{File: opened, health: f.health, hidden: true}, nil
+}
+
+// Rename renames a file.
+func (f *filesystem) Rename(old, name string) error {
+	return f.change(name, func() error { return f.FS.Rename(old, name) })
+}
+
+// Remove deletes a file. It is not tried again: what stays costs room only.
+func (f *filesystem) Remove(name string) error {
+	if f.contains(name) && f.health.failed.Load() {
+		return errFrozen
+	}
+	return f.FS.Remove(name)
+}
+
+// Unwrap returns the file system below.
+func (f *filesystem) Unwrap() vfs.FS { return f.FS }
+
+// file is a file of the database that is written to.
+type file struct {
+	vfs.File
+	health *health
+	// hidden tells that Pebble does not see errors.
+	hidden bool
+}
+
+// report hides an error from Pebble if it must.
+func (f *file) report(err error) error {
+	if err == nil || !f.hidden || !f.health.opened.Load() {
+		return err
+	}
+	f.health.fail(err)
+	return nil
+}
+
+// Write appends to the file.
+func (f *file) Write(data []byte) (int, error) {
+	written := 0
+	err := errFrozen
+	if !f.health.failed.Load() {
+		err = f.health.retry(func() error {
+			n, err := f.File.Write(data[written:])
+			written += n
+			return err
+		})
+	}
+	if err = f.report(err); err == nil {
+		written = len(data)
+	}
+	return written, err
+}
+
+// sync runs an operation that makes the content durable.
+func (f *file) sync(operation func() error) error {
+	if f.health.failed.Load() {
+		return f.report(errFrozen)
+	}
+	err := operation()
+	if err != nil && f.health.opened.Load() {
+		f.health.fail(err)
+	}
+	return f.report(err)
+}
+
+// Sync makes content and metadata durable.
+func (f *file) Sync() error { return f.sync(f.File.Sync) }
+
+// SyncData makes the content durable.
+func (f *file) SyncData() error { return f.sync(f.File.SyncData) }
+
+// SyncTo begins to write the content out.
+func (f *file) SyncTo(length int64) (full bool, err error) {
+	err = f.sync(func() error {
+		full, err = f.File.SyncTo(length)
+		return err
+	})
+	return full, err
+}
+
+// Close closes the file.
+func (f *file) Close() error { return f.report(f.File.Close()) }

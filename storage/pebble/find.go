@@ -1,0 +1,257 @@
+package pebble
+
+import (
+	"bytes"
+	"container/heap"
+	"context"
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"attestry/storage"
+)
+
+const (
+	// maxChunk is how many entries are read off an index at a time.
+	maxChunk = 512
+	// checkEvery is how many entries are passed over between two looks at the context.
+	checkEvery = 1024
+)
+
+// Find answers a query.
+func (db *DB) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
+	c, err := db.collection(schema)
+	if err != nil {
+		return storage.Page{}, err
+	}
+	scan, err := storage.NewScan(schema, query)
+	if err != nil {
+		return storage.Page{}, err
+	}
+	var page storage.Page
+	err = db.read(ctx, func(v *view) error {
+		err := v.iterate(func(iterator *pebble.Iterator) error {
+			f := newFinder(c, v, iterator, scan, query)
+			return f.run(ctx)
+		})
+		if err != nil {
+			return err
+		}
+		page, err = scan.Page()
+		return err
+	})
+	return page, err
+}
+
+// Count counts what a query finds, at most storage.MaxCount.
+func (db *DB) Count(ctx context.Context, schema *storage.Schema, query storage.Query) (int64, error) {
+	c, err := db.collection(schema)
+	if err != nil {
+		return 0, err
+	}
+	if err := storage.CheckCount(schema, query); err != nil {
+		return 0, err
+	}
+	declared, _ := schema.IndexNamed(query.Index)
+	one := c.indexOver(declared.Fields)
+	total := 0
+	err = db.read(ctx, func(v *view) error {
+		return v.iterate(func(iterator *pebble.Iterator) error {
+			for _, equal := range expand(query.Equal) {
+				r := between(one.prefixOf(equal), query.From, query.To)
+				iterator.SetBounds(r.lower, r.upper)
+				for ok := iterator.First(); ok && total < storage.MaxCount; ok = iterator.Next() {
+					if total++; total%checkEvery == 0 && ctx.Err() != nil {
+						return ctx.Err()
+					}
+				}
+			}
+			return ctx.Err()
+		})
+	})
+	return int64(total), err
+}
+
+// iterate calls f with an iterator, and explains the iterator's error.
+func (v *view) iterate(f func(*pebble.Iterator) error) error {
+	iterator, err := v.snapshot.NewIter(nil)
+	if err != nil {
+		return explain(v.folder, err)
+	}
+	err = f(iterator)
+	if failure := errors.Join(iterator.Error(), iterator.Close()); failure != nil {
+		return explain(v.folder, failure)
+	}
+	return err
+}
+
+// finder merges the entries of several sources, one for each member of a query's set, into
+// the order of the index.
+type finder struct {
+	collection *collection
+	view       *view
+	iterator   *pebble.Iterator
+	scan       *storage.Scan
+	fieldsOnly bool
+	chunk      int
+	sources    []*source
+}
+
+// source reads the entries with certain equalities, chunk by chunk.
+type source struct {
+	// prefix is what all of its keys begin with. The keys of all sources are in the order
+	// of the index behind it.
+	prefix int
+	// ranges are those that were not read yet.
+	ranges []keyRange
+	skip   int
+	keys   [][]byte
+}
+
+func newFinder(c *collection, v *view, iterator *pebble.Iterator, scan *storage.Scan, query storage.Query) *finder {
+	f := &finder{collection: c, view: v, iterator: iterator, scan: scan, fieldsOnly: query.FieldsOnly}
+	segments := scan.Segments(scan.After)
+	one := c.indexOver(scan.Index.Fields)
+	for _, equal := range expand(query.Equal) {
+		prefix := one.prefixOf(equal)
+		s := &source{prefix: len(prefix)}
+		for _, segment := range segments {
+			s.ranges = append(s.ranges, rangeOf(scan, prefix, segment))
+		}
+		f.sources = append(f.sources, s)
+	}
+	if len(f.sources) == 1 && scan.After == nil {
+		f.sources[0].skip = scan.Skip()
+	}
+	// The two of a source are the least with which it does not seek for every entry.
+	f.chunk = min(max(scan.Need()/max(len(f.sources), 1), 2), maxChunk)
+	return f
+}
+
+func (f *finder) run(ctx context.Context) error {
+	filled := f.sources[:0]
+	for _, source := range f.sources {
+		if err := f.fill(ctx, source); err != nil {
+			return err
+		}
+		if len(source.keys) > 0 {
+			filled = append(filled, source)
+		}
+	}
+	f.sources = filled
+	heap.Init(f)
+	for len(f.sources) > 0 {
+		first := f.sources[0]
+		if wanted, err := f.add(ctx, first.keys[0][first.prefix:]); err != nil || !wanted {
+			return err
+		}
+		first.keys = first.keys[1:]
+		if len(first.keys) == 0 {
+			if err := f.fill(ctx, first); err != nil {
+				return err
+			}
+		}
+		if len(first.keys) == 0 {
+			heap.Pop(f)
+			continue
+		}
+		heap.Fix(f, 0)
+	}
+	return nil
+}
+
+// fill reads a source's next keys. It leaves none at the end.
+func (f *finder) fill(ctx context.Context, s *source) error {
+	s.keys = s.keys[:0]
+	for len(s.ranges) > 0 && len(s.keys) < f.chunk {
+		if err := f.readRange(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readRange reads keys of the first range, which it shortens or, at its end, removes.
+func (f *finder) readRange(ctx context.Context, s *source) error {
+	r := &s.ranges[0]
+	f.iterator.SetBounds(r.lower, r.upper)
+	begin, next := f.iterator.First, f.iterator.Next
+	if f.scan.Descending {
+		begin, next = f.iterator.Last, f.iterator.Prev
+	}
+	ok := begin()
+	for passed := 0; ok && s.skip > 0; ok = next() {
+		s.skip--
+		if passed++; passed%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	for ; ok && len(s.keys) < f.chunk; ok = next() {
+		s.keys = append(s.keys, bytes.Clone(f.iterator.Key()))
+	}
+	switch {
+	case !ok:
+		s.ranges = s.ranges[1:]
+	case f.scan.Descending:
+		r.upper = s.keys[len(s.keys)-1]
+	default:
+		r.lower = append(bytes.Clone(s.keys[len(s.keys)-1]), 0)
+	}
+	return errors.Join(ctx.Err(), f.iterator.Error())
+}
+
+// add takes the entry whose key ends with a text into the page, with its body, and reports
+// whether the page wants another.
+func (f *finder) add(ctx context.Context, key []byte) (bool, error) {
+	id, err := skipOrdered(key, len(f.scan.Order))
+	if err != nil {
+		return false, explain(f.view.folder, err)
+	}
+	record := storage.Record{ID: string(id)}
+	wanted := false
+	found, err := f.view.get(f.collection.records.key(record.ID), func(value []byte) error {
+		size, inline, err := decodeRecord(f.view, value, &record)
+		if err != nil {
+			return err
+		}
+		before := len(f.scan.Records())
+		wanted = f.scan.Add(record, size)
+		if f.fieldsOnly || len(f.scan.Records()) == before {
+			return nil
+		}
+		taken := &f.scan.Records()[before]
+		if size > len(inline) {
+			return f.collection.loadBody(ctx, f.view, taken, size)
+		}
+		taken.Body = bytes.Clone(inline)
+		return storage.ChargeRead(ctx, size)
+	})
+	if err == nil && !found {
+		err = explain(f.view.folder, errNoRecord)
+	}
+	return wanted, err
+}
+
+// Len, Less, Swap, Push and Pop make the sources a heap, the one with the next entry at its
+// top.
+
+func (f *finder) Len() int { return len(f.sources) }
+
+func (f *finder) Less(i, j int) bool {
+	a, b := f.sources[i], f.sources[j]
+	order := bytes.Compare(a.keys[0][a.prefix:], b.keys[0][b.prefix:])
+	if f.scan.Descending {
+		return order > 0
+	}
+	return order < 0
+}
+
+func (f *finder) Swap(i, j int) { f.sources[i], f.sources[j] = f.sources[j], f.sources[i] }
+
+func (f *finder) Push(x any) { f.sources = append(f.sources, x.(*source)) }
+
+func (f *finder) Pop() any {
+	last := f.sources[len(f.sources)-1]
+	f.sources = f.sources[:len(f.sources)-1]
+	return last
+}

@@ -1,0 +1,183 @@
+package pebble
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"attestry/storage"
+)
+
+// group makes one batch of several commands.
+type group struct {
+	db    *DB
+	batch *pebble.Batch
+	// changed are the documents that the group has changed so far, by the key of the
+	// record. The head of one that it has deleted is nil.
+	changed map[string]head
+	// undo is what a command has changed, for when it is refused.
+	undo []undo
+	// found are the heads that the steps of a command replace; nil for what is skipped or
+	// not there.
+	found []found
+}
+
+type undo struct {
+	key     string
+	head    head
+	changed bool
+}
+
+// found is what a step finds.
+type found struct {
+	head head
+	skip bool
+}
+
+func newGroup(db *DB) *group {
+	return &group{db: db, batch: db.engine.NewBatch(), changed: map[string]head{}}
+}
+
+// begin empties the group.
+func (g *group) begin() {
+	g.batch.Reset()
+	clear(g.changed)
+}
+
+// add adds a command. It returns the reason for which the command is refused, or the error
+// for which it cannot be done; then it adds nothing.
+func (g *group) add(c *command) error {
+	g.undo, g.found = g.undo[:0], g.found[:0]
+	for i := range c.steps {
+		reason, err := g.check(c, &c.steps[i])
+		if reason != nil {
+			err = &storage.RefusedWrite{Index: i, Reason: reason}
+		}
+		if err != nil {
+			g.revert()
+			return err
+		}
+	}
+	for i := range c.steps {
+		if err := g.write(&c.steps[i], g.found[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check finds what a step replaces, and the reason for which it is refused.
+func (g *group) check(c *command, s *step) (reason, err error) {
+	old, err := g.lookUp(s.row.key)
+	if err != nil {
+		return nil, explain(g.db.folder, err)
+	}
+	f := found{head: old}
+	switch s.kind {
+	case storage.WriteInsert:
+		f.skip = old != nil
+		if f.skip && !c.skipTaken {
+			return storage.ErrExists, nil
+		}
+	case storage.WriteReplace, storage.WriteCheck:
+		if old == nil || old.revision() != s.revision {
+			return storage.ErrMoved, nil
+		}
+		f.skip = s.kind == storage.WriteCheck
+	case storage.WriteDelete:
+		f.skip = old == nil
+	}
+	g.found = append(g.found, f)
+	if !f.skip {
+		c.stored++
+		g.change(s)
+	}
+	return nil, nil
+}
+
+// lookUp returns the head of a record as the group has left it, or nil.
+func (g *group) lookUp(key []byte) (head, error) {
+	if h, ok := g.changed[string(key)]; ok {
+		return h, nil
+	}
+	value, closer, err := g.db.engine.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	h, _, err := cutHead(value)
+	return bytes.Clone(h), closeAfter(closer, err)
+}
+
+// change notes what a step leaves behind.
+func (g *group) change(s *step) {
+	key := string(s.row.key)
+	before, changed := g.changed[key]
+	g.undo = append(g.undo, undo{key: key, head: before, changed: changed})
+	g.changed[key] = s.row.head // nil for a deletion
+}
+
+func (g *group) revert() {
+	for i := len(g.undo) - 1; i >= 0; i-- {
+		if one := g.undo[i]; one.changed {
+			g.changed[one.key] = one.head
+		} else {
+			delete(g.changed, one.key)
+		}
+	}
+}
+
+// write adds a step to the batch.
+func (g *group) write(s *step, f found) error {
+	if f.skip {
+		return nil
+	}
+	var old [][]byte
+	var err error
+	if f.head != nil {
+		if old, err = s.row.collection.entriesOf(f.head, s.row.id()); err != nil {
+			return explain(g.db.folder, err)
+		}
+	}
+	return errors.Join(g.writeRecord(s, f), g.writeEntries(old, s.row.entries))
+}
+
+func (g *group) writeRecord(s *step, f found) error {
+	var errs [2]error
+	if s.kind == storage.WriteDelete {
+		errs[0] = g.batch.Delete(s.row.key, nil)
+	} else {
+		errs[0] = g.batch.Set(s.row.key, s.row.value, nil)
+	}
+	switch {
+	case s.row.body != nil:
+		errs[1] = g.batch.Set(s.row.bodyKey(), s.row.body, nil)
+	case f.head != nil && f.head.apart():
+		errs[1] = g.batch.Delete(s.row.bodyKey(), nil)
+	}
+	return errors.Join(errs[:]...)
+}
+
+// writeEntries turns the index entries of a document into others. Either may be nil.
+func (g *group) writeEntries(old, entries [][]byte) error {
+	for i, key := range old {
+		if entries != nil && bytes.Equal(key, entries[i]) {
+			continue
+		}
+		if err := g.batch.Delete(key, nil); err != nil {
+			return err
+		}
+	}
+	for i, key := range entries {
+		if old != nil && bytes.Equal(key, old[i]) {
+			continue
+		}
+		if err := g.batch.Set(key, nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package pebble
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// prepareFolder makes the folder for its owner alone and returns its absolute path.
+func prepareFolder(folder string) (string, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	// Symbolic links are resolved so that the same folder has one path, by which Pebble
+	// knows what this process has locked.
+	return filepath.EvalSymlinks(folder)
+}
+
+// explainOpen names the folder that cannot be opened and says what to do about it.
+func explainOpen(folder string, err error) error {
+	if isLocked(err) {
+		return fmt.Errorf("open the database %s: another process has opened it; end that process or name another folder", folder)
+	}
+	if advice := adviceFor(err); advice != "" {
+		return fmt.Errorf("open the database %s: %w; %s", folder, err, advice)
+	}
+	return fmt.Errorf("open the database %s: %w", folder, err)
+}
+
+// isLocked reports whether an error of Pebble tells that another process, or this one, has
+// the lock of the folder.
+func isLocked(err error) bool {
+	return errors.Is(err, syscall.EAGAIN) || strings.Contains(err.Error(), "lock held by current process")
+}
+
+func adviceFor(err error) string {
+	switch {
+	case errors.Is(err, errNewer), strings.Contains(err.Error(), "unknown format"):
+		return "start that version, or restore a backup made by this one"
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
+		return "a folder is needed there: move the file away or name another folder"
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return "the user that runs Attestry must be able to write to the folder and its files"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "make room on its disk"
+	case errors.Is(err, syscall.EIO):
+		return "check that its disk works"
+	case isDamage(err):
+		return "restore it from a backup"
+	}
+	return ""
+}

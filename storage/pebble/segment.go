@@ -1,0 +1,86 @@
+package pebble
+
+import (
+	"bytes"
+	"slices"
+
+	"attestry/storage"
+)
+
+// keyRange is a range of keys, from lower up to but not including upper.
+type keyRange struct{ lower, upper []byte }
+
+// afterNull is the prefix of all values but null.
+const afterNull = kindNull + 1
+
+// rangeOf returns the keys of a segment. The prefix is that of the index with the encoded
+// equalities of the query.
+func rangeOf(scan *storage.Scan, prefix []byte, segment storage.Segment) keyRange {
+	prefix = bytes.Clone(prefix)
+	for _, value := range segment.Values {
+		prefix = appendOrdered(prefix, value)
+	}
+	r := between(prefix, segment.From, segment.To)
+	if segment.NotNull {
+		r.lower = append(bytes.Clone(prefix), afterNull)
+	}
+	if segment.BeyondID == "" {
+		return r
+	}
+	end := append(bytes.Clone(prefix), segment.BeyondID...)
+	if scan.Descending {
+		r.upper = end
+	} else {
+		r.lower = append(end, 0)
+	}
+	return r
+}
+
+// between returns the keys with a prefix whose next value is between two bounds. Null is
+// outside of every bound.
+func between(prefix []byte, from, to *storage.Bound) keyRange {
+	r := keyRange{lower: slices.Clip(prefix), upper: after(prefix)}
+	switch {
+	case from != nil:
+		r.lower = appendOrdered(r.lower, from.Value)
+		if from.Exclusive {
+			r.lower = after(r.lower)
+		}
+	case to != nil:
+		r.lower = append(r.lower, afterNull)
+	}
+	if to != nil {
+		r.upper = appendOrdered(slices.Clip(prefix), to.Value)
+		if !to.Exclusive {
+			r.upper = after(r.upper)
+		}
+	}
+	return r
+}
+
+// expand resolves the set among equalities: one list of single values for each of its
+// members.
+func expand(equal []any) [][]any {
+	place := slices.IndexFunc(equal, func(value any) bool { _, ok := value.(storage.In); return ok })
+	if place < 0 {
+		return [][]any{equal}
+	}
+	members := slices.SortedFunc(slices.Values(equal[place].(storage.In)), storage.CompareValues)
+	members = slices.CompactFunc(members, func(a, b any) bool { return storage.CompareValues(a, b) == 0 })
+	lists := make([][]any, 0, len(members))
+	for _, member := range members {
+		list := slices.Clone(equal)
+		list[place] = member
+		lists = append(lists, list)
+	}
+	return lists
+}
+
+// prefixOf returns the prefix of the keys of an index with certain equalities.
+func (i *index) prefixOf(equal []any) []byte {
+	prefix := bytes.Clone(i.space[:])
+	for _, value := range equal {
+		prefix = appendOrdered(prefix, value)
+	}
+	return prefix
+}

@@ -1,0 +1,52 @@
+package pebble
+
+import (
+	"cmp"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+)
+
+const (
+	// format is the version of Pebble's files. It is fixed, so that another version of the
+	// library can open them until this is raised.
+	format = pebble.FormatValueSeparation
+	// memTableBytes is how much is written before it is sorted into a file. Pebble begins
+	// with 256 KiB and doubles that, so that an idle database is small.
+	memTableBytes = 16 << 20
+	// memTables is how many of them may wait to be written out before writes wait.
+	memTables = 4
+	// filterBits is the size of the filters, per key, by which a look-up passes over tables
+	// that lack the key. With 10 bits it reads 1 table in 100 in vain.
+	filterBits = 10
+	// compactionFiles is how many sorted files may overlap before they are merged. Merging
+	// is what costs the most, and filters make overlapping files cheap to look up in.
+	compactionFiles = 4
+	// stopFiles is how many may overlap before writes wait.
+	stopFiles = 64
+	// openFiles bounds how many tables are open at once.
+	openFiles = 512
+)
+
+// settings are the options of Pebble.
+func settings(options Options, files *filesystem) *pebble.Options {
+	reports := &logger{health: files.health}
+	s := &pebble.Options{
+		FS:                          files,
+		Logger:                      reports,
+		EventListener:               reports.listener(),
+		FormatMajorVersion:          format,
+		CacheSize:                   cmp.Or(options.CacheBytes, DefaultCacheBytes),
+		MemTableSize:                memTableBytes,
+		MemTableStopWritesThreshold: memTables,
+		L0CompactionThreshold:       compactionFiles,
+		L0StopWritesThreshold:       stopFiles,
+		MaxOpenFiles:                openFiles,
+		// One compaction leaves the other of two processors to the service.
+		CompactionConcurrencyRange: func() (lower, upper int) { return 1, 2 },
+	}
+	for i := range s.Levels {
+		s.Levels[i].FilterPolicy = bloom.FilterPolicy(filterBits)
+	}
+	return s
+}
