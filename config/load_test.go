@@ -151,7 +151,7 @@ func TestLoadListsEveryFaultAtOnce(t *testing.T) {
 		"ATTESTRY_BASE_URL: must be a scheme and a host and nothing else",
 		"ATTESTRY_REQUEST_TIMEOUT: is not a duration such as 30s",
 		"ATTESTRY_REPORT_WAIT: must be between 0s and 10s",
-		"ATTESTRY_DATABASE_URL: must begin with mongodb://, mongodb+srv:// or sqlite://",
+		"ATTESTRY_DATABASE_URL: must begin with mongodb://, mongodb+srv://, sqlite:// or pebble://",
 		"ATTESTRY_OBJECTS_URL: is required",
 		"ATTESTRY_REDIS_URL: is required",
 		`ATTESTRY_QUEUES: "repots" is not a queue: there are reports, compliance, notifications, packages`,
@@ -178,7 +178,7 @@ func TestLoadRefusesWrongValuesWithoutRepeatingSecrets(t *testing.T) {
 	wrong := map[string][]string{
 		"ATTESTRY_DATABASE_URL": {
 			"sesame", "mysql://sesame@db", "mongodb://", "mongodb://app:sesame@", "mongodb://app:sesame/with@db:1/x",
-			"mongodb://app:sesame@db:1/a b", "sqlite://data/sesame.db", "sqlite:///", "sqlite:///sesame?mode=ro",
+			"mongodb://app:sesame@db:1/a b", "sqlite://data/sesame.db", "sqlite:///", "sqlite:///sesame?mode=ro", "pebble://sesame",
 		},
 		"ATTESTRY_OBJECTS_URL": {
 			"sesame", "s3://KEY:sesame@host/bucket", "http://host:9000/sesame", "http://KEY@host/sesame",

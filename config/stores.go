@@ -17,6 +17,7 @@ type Engine string
 const (
 	MongoDB    Engine = "mongodb"
 	SQLite     Engine = "sqlite"
+	Pebble     Engine = "pebble"
 	S3         Engine = "s3"
 	Filesystem Engine = "filesystem"
 )
@@ -26,10 +27,10 @@ const defaultDatabase = "attestry"
 
 // Database is where documents are kept.
 type Database struct {
-	Engine Engine // MongoDB or SQLite
+	Engine Engine // MongoDB, SQLite or Pebble
 	URI    evidence.Secret
 	Name   string // with MongoDB
-	Path   string // with SQLite
+	Path   string // with SQLite the file, with Pebble the folder
 }
 
 // UnmarshalText reads the address of a database.
@@ -42,8 +43,12 @@ func (d *Database) UnmarshalText(text []byte) error {
 		file, err := filePath(address)
 		*d = Database{Engine: SQLite, Path: file}
 		return err
+	case "pebble":
+		folder, err := filePath(address)
+		*d = Database{Engine: Pebble, Path: folder}
+		return err
 	}
-	return errors.New("must begin with mongodb://, mongodb+srv:// or sqlite://")
+	return errors.New("must begin with mongodb://, mongodb+srv://, sqlite:// or pebble://")
 }
 
 // readMongoDB takes the address apart by hand: net/url knows no lists of hosts.

@@ -11,6 +11,7 @@ import (
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/mongodb"
+	"attestry/storage/pebble"
 	"attestry/storage/s3"
 	"attestry/storage/sqlite"
 )
@@ -21,6 +22,9 @@ func openDocuments(ctx context.Context, database config.Database) (storage.Docum
 	}
 	if err := os.MkdirAll(filepath.Dir(database.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the database: %w", err)
+	}
+	if database.Engine == config.Pebble {
+		return pebble.Open(ctx, pebble.Options{Folder: database.Path}, app.Schemas())
 	}
 	return sqlite.Open(ctx, database.Path, app.Schemas())
 }

@@ -52,7 +52,8 @@ func parse(args []string, messages io.Writer) (arguments, error) {
 	flags.StringVar(&a.rows, "rows", "", "measure only the workloads whose name contains `TEXT`")
 	flags.StringVar(&a.data, "data", "", "`DIRECTORY` on the disk to measure, for temporary data (default: the system's)")
 	flags.StringVar(&a.engines.Redis, "redis", "", "`URL` of a Redis that nothing else uses, instead of the one in memory")
-	flags.StringVar(&a.engines.MongoDB, "mongodb", "", "`URI` of a MongoDB to use instead of SQLite")
+	flags.StringVar(&a.engines.MongoDB, "mongodb", "", "`URI` of a MongoDB to use instead of Pebble")
+	flags.BoolVar(&a.engines.SQLite, "sqlite", false, "use SQLite instead of Pebble")
 	flags.StringVar(&a.engines.S3, "s3", "", "`URL` of a bucket, http(s)://ACCESS:SECRET@host:port/bucket, to use instead of files")
 	flags.BoolVar(&a.json, "json", false, "print JSON instead of a Markdown table")
 	if err := flags.Parse(args); err != nil {

@@ -57,7 +57,7 @@ func describe(e workload.Engines) []string {
 		return embedded
 	}
 	return []string{
-		pick(e.MongoDB, "MongoDB", "SQLite (WAL, synchronous=FULL)"),
+		pick(e.MongoDB, "MongoDB", embedded(e)),
 		pick(e.Redis, "a Redis server", "miniredis, in process: it caps changed reports at about 250/s"),
 		pick(e.S3, "S3", "files"),
 	}
@@ -97,4 +97,11 @@ func syncTime(directory string) (time.Duration, error) {
 	}
 	slices.Sort(durations)
 	return durations[len(durations)/2], nil
+}
+
+func embedded(e workload.Engines) string {
+	if e.SQLite {
+		return "SQLite (WAL, synchronous=FULL)"
+	}
+	return "Pebble (synced batches)"
 }

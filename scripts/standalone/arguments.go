@@ -22,7 +22,7 @@ type arguments struct {
 // parse reads the command line. When done is true, the program ends with the
 // status.
 func parse(args []string, out, errs io.Writer) (a arguments, status int, done bool) {
-	program := cli.NewProgram("standalone", "All of Attestry in one process, on SQLite, a Redis in memory and files.")
+	program := cli.NewProgram("standalone", "All of Attestry in one process, on Pebble, a Redis in memory and files.")
 	data := program.String("data", "keep the data in `DIRECTORY`, else in attestry of the user's data folder")
 	ephemeral := program.Bool("ephemeral", "keep the data in a temporary directory and remove it at the end")
 	demo := program.Bool("demo", "play a delivery through the API, tell every step, and go on serving")
@@ -31,13 +31,13 @@ func parse(args []string, out, errs io.Writer) (a arguments, status int, done bo
 	program.Setting("monitor", "ATTESTRY_MONITOR_LISTEN", "answer /metrics, /healthz and /readyz on `HOST:PORT`")
 	program.Setting("log-level", "ATTESTRY_LOG_LEVEL", "log to standard error from `LEVEL` up; info has a line for every request")
 	program.Setting("bootstrap", "ATTESTRY_BOOTSTRAP_FILE", "apply a YAML `FILE` of users, organizations and keys instead of making some at the first start")
-	program.Setting("mongodb", "ATTESTRY_DATABASE_URL", "use the MongoDB at `URI` instead of SQLite")
+	program.Setting("mongodb", "ATTESTRY_DATABASE_URL", "use the MongoDB at `URI` instead of Pebble")
 	program.Setting("s3", "ATTESTRY_OBJECTS_URL", "use the bucket at `URL`, http(s)://ACCESS:SECRET@host:port/bucket, instead of files")
 	program.Setting("redis", "ATTESTRY_REDIS_URL", "use the Redis at `URL` instead of the one in memory")
 	for variable, value := range defaults("") {
 		program.Default(variable, value)
 	}
-	program.Default("ATTESTRY_DATABASE_URL", "SQLite in the data")
+	program.Default("ATTESTRY_DATABASE_URL", "Pebble in the data, or the SQLite file of an earlier version")
 	program.Default("ATTESTRY_OBJECTS_URL", "files in the data")
 	program.Default("ATTESTRY_REDIS_URL", "in memory")
 	if _, status, done := program.Parse(args, out, errs); done {
@@ -53,7 +53,7 @@ func parse(args []string, out, errs io.Writer) (a arguments, status int, done bo
 // monitoring port that could be taken already, and a log of what goes wrong.
 func defaults(directory string) map[string]string {
 	return map[string]string{
-		"ATTESTRY_DATABASE_URL":   instance.SQLite(directory),
+		"ATTESTRY_DATABASE_URL":   instance.Database(directory),
 		"ATTESTRY_OBJECTS_URL":    instance.Files(directory),
 		"ATTESTRY_REDIS_URL":      "",
 		"ATTESTRY_MONITOR_LISTEN": "off",

@@ -1,4 +1,4 @@
-// Command standalone runs all of Attestry in one process, on SQLite, a Redis in
+// Command standalone runs all of Attestry in one process, on Pebble, a Redis in
 // memory and files: for evaluation, demonstrations and development.
 //
 //	go run ./scripts/standalone

@@ -80,11 +80,19 @@ func (g *group) check(c *command, s *step) (reason, err error) {
 		if f.skip && !c.skipTaken {
 			return storage.ErrExists, nil
 		}
-	case storage.WriteReplace, storage.WriteCheck:
+	case storage.WriteReplace:
 		if old == nil || old.revision() != s.revision {
 			return storage.ErrMoved, nil
 		}
-		f.skip = s.kind == storage.WriteCheck
+	case storage.WriteCheck:
+		found := int64(0)
+		if old != nil {
+			found = old.revision()
+		}
+		if found != s.revision {
+			return storage.ErrMoved, nil
+		}
+		f.skip = true
 	case storage.WriteDelete:
 		f.skip = old == nil
 	}

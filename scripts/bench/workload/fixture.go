@@ -28,6 +28,16 @@ const writers = 16
 // Engines are addresses of real services, "" for the embedded ones.
 type Engines struct {
 	Redis, MongoDB, S3 string
+	// SQLite tells to use SQLite where MongoDB is "".
+	SQLite bool
+}
+
+// database is the address of the database, "" for the embedded one.
+func (e *Engines) database(directory string) string {
+	if e.MongoDB == "" && e.SQLite {
+		return "sqlite://" + directory + "/attestry.db"
+	}
+	return e.MongoDB
 }
 
 // fixture is a new service with one user, and a baseline.
@@ -61,7 +71,7 @@ func openFixture(ctx context.Context, engines Engines, directory string) (f *fix
 	}
 	f.instance, err = instance.Start(ctx, instance.Options{
 		Listen: "127.0.0.1:0", Data: data,
-		Redis: engines.Redis, MongoDB: engines.MongoDB, S3: engines.S3,
+		Redis: engines.Redis, Database: engines.database(data), S3: engines.S3,
 		ReportWait: snapshot.MaxWait,
 		Clock:      time.Now,
 		Log:        process.NewLog(f.log, slog.LevelInfo),

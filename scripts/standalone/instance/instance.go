@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -32,9 +33,9 @@ type Options struct {
 	Listen string
 	// Data is the directory of the embedded engines. Absolute.
 	Data string
-	// Redis, MongoDB and S3 are addresses of real services, "" for the embedded
-	// ones.
-	Redis, MongoDB, S3 string
+	// Redis, Database and S3 are addresses of what is to be used instead of what is
+	// embedded, "" for that.
+	Redis, Database, S3 string
 	// Environ holds more settings, in the form of os.Environ; they stand above what
 	// the fields say of the stores and of reports.
 	Environ []string
@@ -118,9 +119,9 @@ func (i *Instance) startRedis() (string, error) {
 
 // environment is what the two processes would be told in production.
 func environment(options Options, address, redis string) []string {
-	database, objects := options.MongoDB, options.S3
+	database, objects := options.Database, options.S3
 	if database == "" {
-		database = SQLite(options.Data)
+		database = Database(options.Data)
 	}
 	if objects == "" {
 		objects = Files(options.Data)
@@ -136,9 +137,19 @@ func environment(options Options, address, redis string) []string {
 	})
 }
 
-// SQLite is the address of the embedded database in a directory.
-func SQLite(directory string) string {
-	return (&url.URL{Scheme: "sqlite", Path: directory + "/attestry.db"}).String()
+// Database is the address of the embedded database in a directory: a folder of Pebble, or the
+// SQLite file that an earlier version has made there.
+func Database(directory string) string {
+	file, folder := directory+"/attestry.db", directory+"/documents"
+	if exists(file) && !exists(folder) {
+		return (&url.URL{Scheme: "sqlite", Path: file}).String()
+	}
+	return (&url.URL{Scheme: "pebble", Path: folder}).String()
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // Files is the address of the embedded object store in a directory.
