@@ -3,6 +3,7 @@ package pebble
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -37,7 +38,8 @@ func isDamage(err error) bool {
 			return true
 		}
 	}
-	return pebble.IsCorruptionError(err)
+	// Nothing is looked for in the folder that is not known to be there.
+	return pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist)
 }
 
 func named(folder string, err error) error { return fmt.Errorf("database folder %s: %w", folder, err) }

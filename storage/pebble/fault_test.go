@@ -22,6 +22,7 @@ type faultyDisk struct {
 	mu     sync.Mutex
 	fault  func(operation, name string) error
 	passed chan struct{}
+	before func(operation string)
 	counts map[string]int
 }
 
@@ -44,7 +45,20 @@ func (d *faultyDisk) count(operation string) int {
 	return d.counts[operation]
 }
 
+// hold calls a function before every operation, which may keep it waiting.
+func (d *faultyDisk) hold(before func(operation string)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.before = before
+}
+
 func (d *faultyDisk) check(operation, name string) error {
+	d.mu.Lock()
+	before := d.before
+	d.mu.Unlock()
+	if before != nil {
+		before(operation)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.counts[operation]++

@@ -1,0 +1,154 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"attestry/storage"
+)
+
+func (db *DB) commandFor(t *testing.T, ctx context.Context, writes ...storage.Write) *command {
+	t.Helper()
+	c := &command{ctx: ctx, done: make(chan struct{})}
+	for i := range writes {
+		writes[i].Schema = plainSchema()
+		s, err := newStep(db.collections["things"], &writes[i])
+		must(t, err)
+		c.steps = append(c.steps, s)
+	}
+	return c
+}
+
+func TestRefusedCommandLeavesTheOthersOfItsGroup(t *testing.T) {
+	db, _ := openFaulty(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	insert := func(id string) storage.Write { return storage.Write{Kind: storage.WriteInsert, Record: plain(id)} }
+	remove := func(id string) storage.Write {
+		return storage.Write{Kind: storage.WriteDelete, Record: storage.Record{ID: id}}
+	}
+	replace := func(id string, revision int64) storage.Write {
+		return storage.Write{Kind: storage.WriteReplace, Record: plain(id), Revision: revision}
+	}
+	group := []*command{
+		db.commandFor(t, t.Context(), insert("a")),
+		db.commandFor(t, t.Context(), insert("undone"), remove("a"), insert("b"), insert("b")),
+		db.commandFor(t, t.Context(), insert("a")),
+		db.commandFor(t, ended, insert("ended")),
+		db.commandFor(t, t.Context(), insert("b"), remove("b"), insert("b"), replace("b", 1)),
+		db.commandFor(t, t.Context(), replace("undone", 1)),
+		db.commandFor(t, t.Context(), replace("a", 1)),
+	}
+	newCommitter(db).commit(group)
+	for i, want := range []error{nil, storage.ErrExists, storage.ErrExists, context.Canceled, nil, storage.ErrMoved, nil} {
+		if <-group[i].done; !errors.Is(group[i].outcome, want) {
+			t.Errorf("command %d: got %v, want %v", i, group[i].outcome, want)
+		}
+	}
+	var refused *storage.RefusedWrite
+	if !errors.As(group[1].outcome, &refused) || refused.Index != 3 {
+		t.Errorf("the second command is refused with %v", group[1].outcome)
+	}
+	mustHave(t, db, "a", "b")
+}
+
+func TestWritesAreSyncedBeforeTheyAreAnswered(t *testing.T) {
+	db, disk := openFaulty(t)
+	for i := range 10 {
+		before := disk.count(opSync)
+		must(t, db.Insert(t.Context(), plainSchema(), plain(fmt.Sprint(i))))
+		if disk.count(opSync) == before {
+			t.Fatal("a write was answered without a sync")
+		}
+	}
+}
+
+// TestReadsSeeOnlyWhatWasSynced holds a sync back and reads meanwhile.
+func TestReadsSeeOnlyWhatWasSynced(t *testing.T) {
+	db, disk := openFaulty(t)
+	syncing, proceed := make(chan struct{}), make(chan struct{})
+	disk.hold(func(operation string) {
+		if operation == opSync {
+			close(syncing)
+			<-proceed
+		}
+	})
+	written := make(chan error)
+	go func() { written <- db.Insert(context.Background(), plainSchema(), plain("a")) }()
+	<-syncing
+	if _, err := db.Get(t.Context(), plainSchema(), "a"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("before the sync: %v", err)
+	}
+	disk.hold(nil)
+	close(proceed)
+	must(t, <-written)
+	mustHave(t, db, "a")
+}
+
+func TestCloseDuringWritesAnswersAll(t *testing.T) {
+	db, _ := openFaulty(t)
+	started, answered := make(chan struct{}, 100), make(chan bool)
+	for writer := range 8 {
+		go func() {
+			for i := 0; ; i++ {
+				if err := db.Insert(context.Background(), plainSchema(), plain(fmt.Sprint(writer, "-", i))); err != nil {
+					answered <- errors.Is(err, errClosed)
+					return
+				}
+				select {
+				case started <- struct{}{}:
+				default:
+				}
+			}
+		}()
+	}
+	for range 50 {
+		<-started
+	}
+	must(t, db.Close())
+	for range 8 {
+		if !<-answered {
+			t.Error("a write ended with another error than that of the closed database")
+		}
+	}
+}
+
+// TestCloseWaitsForReads closes the database while a read is under way.
+func TestCloseWaitsForReads(t *testing.T) {
+	db, _ := openFaulty(t)
+	must(t, db.Insert(t.Context(), plainSchema(), plain("a")))
+	reading, proceed := make(chan struct{}), make(chan struct{})
+	read, closed := make(chan error, 1), make(chan error, 1)
+	go func() {
+		ctx := storage.WithCharge(context.Background(), func(int) error {
+			close(reading)
+			<-proceed
+			return nil
+		})
+		_, err := db.Get(ctx, plainSchema(), "a")
+		read <- err
+	}()
+	<-reading
+	go func() { closed <- db.Close() }()
+	<-db.committer.stopped
+	select {
+	case err := <-closed:
+		t.Fatalf("closed during a read: %v", err)
+	default:
+	}
+	close(proceed)
+	must(t, <-read)
+	must(t, <-closed)
+}
+
+func TestErrorOfAChargeIsTheErrorOfTheRead(t *testing.T) {
+	db, _ := openFaulty(t)
+	must(t, db.Insert(t.Context(), plainSchema(), large("a")))
+	refusal := errors.New("too much")
+	ctx := storage.WithCharge(t.Context(), func(int) error { return refusal })
+	if _, err := db.Get(ctx, plainSchema(), "a"); err != refusal {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,103 @@
+package pebble
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// TestDamagedTableIsNeverReadAsSomethingElse flips bits all over the tables of a database.
+// What is read then is what was written, or an error that tells of the damage.
+func TestDamagedTableIsNeverReadAsSomethingElse(t *testing.T) {
+	folder := t.TempDir()
+	db := openOn(t, folder, nil)
+	ids := []string{"a", "b", "c", "large"}
+	for _, id := range ids[:3] {
+		must(t, db.Insert(t.Context(), plainSchema(), plain(id)))
+	}
+	must(t, db.Insert(t.Context(), plainSchema(), large("large")))
+	must(t, db.engine.Flush())
+	must(t, db.Close())
+	damaged := 0
+	for _, table := range tablesIn(t, folder) {
+		content, err := os.ReadFile(table)
+		must(t, err)
+		for at := 0; at < len(content); at += max(len(content)/40, 1) {
+			changed := bytes.Clone(content)
+			changed[at] ^= 0x40
+			must(t, os.WriteFile(table, changed, 0o600))
+			damaged += readDamaged(t, folder, ids)
+		}
+		must(t, os.WriteFile(table, content, 0o600))
+	}
+	if damaged == 0 {
+		t.Error("no damage was noticed")
+	}
+	mustHave(t, openOn(t, folder, nil), ids...)
+}
+
+// readDamaged reads all documents and returns how many reads noticed damage.
+func readDamaged(t *testing.T, folder string, ids []string) (damaged int) {
+	t.Helper()
+	db, err := Open(t.Context(), Options{Folder: folder}, []*storage.Schema{plainSchema()})
+	if err != nil {
+		if !strings.Contains(err.Error(), "restore it from a backup") {
+			t.Errorf("open: %v", err)
+		}
+		return 1
+	}
+	defer db.Close()
+	check := func(record storage.Record, err error, id string) {
+		want := plain(id)
+		if id == "large" {
+			want = large(id)
+		}
+		var client *evidence.Error
+		switch {
+		case err == nil && (record.ID != id || !bytes.Equal(record.Body, want.Body) || record.Fields["org"] != "o"):
+			t.Errorf("%s is read as %.50v", id, record)
+		case err != nil && (!errors.As(err, &client) || client.Code != evidence.Damaged || !strings.Contains(err.Error(), folder)):
+			t.Errorf("%s: %v", id, err)
+		case err != nil:
+			damaged++
+		}
+	}
+	for _, id := range ids {
+		record, err := db.Get(t.Context(), plainSchema(), id)
+		check(record, err, id)
+	}
+	page, err := db.Find(t.Context(), plainSchema(), storage.Query{Index: "org", Equal: []any{"o"}, Limit: 10})
+	if err == nil && len(page.Records) != len(ids) {
+		t.Errorf("%d documents were found", len(page.Records))
+	}
+	for i, record := range page.Records {
+		check(record, err, ids[i])
+	}
+	return damaged
+}
+
+func TestDamagedDocumentsAreReplacedByNoWrite(t *testing.T) {
+	db, _ := openFaulty(t)
+	must(t, db.Insert(t.Context(), plainSchema(), plain("a")))
+	c := db.collections["things"]
+	must(t, db.engine.Set(c.records.key("a"), []byte("too short"), nil))
+	db.views.publish()
+	for name, err := range map[string]error{
+		"replace": db.Replace(t.Context(), plainSchema(), plain("a"), 1),
+		"put":     db.Put(t.Context(), plainSchema(), plain("other"), plain("a")),
+		"delete":  db.Delete(t.Context(), plainSchema(), "a"),
+	} {
+		if !errors.Is(err, storage.ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := db.Get(t.Context(), plainSchema(), "other"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("a part of a command was written: %v", err)
+	}
+	must(t, db.Insert(t.Context(), plainSchema(), plain("b")))
+}

@@ -1,0 +1,148 @@
+package pebble
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"attestry/storage"
+)
+
+// manySchema has the indexes over the given lists of fields.
+func manySchema(indexes ...[]string) *storage.Schema {
+	schema := &storage.Schema{Name: "things", Fields: []string{"org", "size"}}
+	for i, fields := range indexes {
+		schema.Indexes = append(schema.Indexes, storage.Index{Name: fmt.Sprint("index", i), Fields: fields})
+	}
+	return schema
+}
+
+func insertMany(t *testing.T, db *DB, schema *storage.Schema, n int) {
+	t.Helper()
+	for i := 0; i < n; i += 500 {
+		records := make([]storage.Record, 500)
+		for j := range records {
+			records[j] = storage.Record{
+				ID: fmt.Sprintf("%05d", i+j), Revision: 1, Body: make([]byte, 100),
+				Fields: map[string]any{"org": "o", "size": int64(n - i - j)},
+			}
+		}
+		must(t, db.Put(t.Context(), schema, records...))
+	}
+}
+
+func count(t *testing.T, db *DB, schema *storage.Schema, index string) int64 {
+	t.Helper()
+	n, err := db.Count(t.Context(), schema, storage.Query{Index: index})
+	must(t, err)
+	return n
+}
+
+// entriesIn counts the keys of a space.
+func entriesIn(t *testing.T, db *DB, s space) int {
+	t.Helper()
+	iterator, err := db.engine.NewIter(&pebble.IterOptions{LowerBound: s[:], UpperBound: after(s[:])})
+	must(t, err)
+	n := 0
+	for ok := iterator.First(); ok; ok = iterator.Next() {
+		n++
+	}
+	must(t, iterator.Close())
+	return n
+}
+
+func TestOpenBuildsNewIndexesAndDeletesOldOnes(t *testing.T) {
+	const n = 30_000 // more than one batch of entries
+	folder := t.TempDir()
+	before := manySchema([]string{"org"})
+	db := openOn(t, folder, nil, before)
+	insertMany(t, db, before, n)
+	old := db.collections["things"].indexes[0].space
+	must(t, db.Close())
+
+	later := manySchema([]string{"size"}, []string{"org", "size"})
+	db = openOn(t, folder, nil, later)
+	if got := entriesIn(t, db, old); got != 0 {
+		t.Errorf("%d entries are left of the index that is declared no more", got)
+	}
+	for _, index := range later.Indexes {
+		if got := count(t, db, later, index.Name); got != n {
+			t.Errorf("%s has %d entries", index.Name, got)
+		}
+	}
+	page, err := db.Find(t.Context(), later, storage.Query{Index: "index0", Limit: 1})
+	if err != nil || len(page.Records) != 1 || page.Records[0].ID != fmt.Sprintf("%05d", n-1) {
+		t.Errorf("the first by size is %v: %v", page.Records, err)
+	}
+	must(t, db.Close())
+
+	db = openOn(t, folder, nil, before)
+	if got := count(t, db, before, "index0"); got != n {
+		t.Errorf("the index that is declared again has %d entries", got)
+	}
+	if db.collections["things"].indexes[0].space == old {
+		t.Error("the index has its old space")
+	}
+}
+
+func TestInterruptedIndexIsBuiltFromTheBeginning(t *testing.T) {
+	folder := t.TempDir()
+	schema := manySchema([]string{"org"})
+	db := openOn(t, folder, nil, schema)
+	insertMany(t, db, schema, 500)
+	// What a crash leaves: an index that does not count as built, with entries of some
+	// documents and of one that is gone.
+	one := db.collections["things"].indexes[0]
+	batch := db.engine.NewBatch()
+	must(t, (&catalog{entries: map[string]entry{}}).put(batch, indexName("things", &one), entry{space: one.space, state: building}))
+	must(t, batch.DeleteRange(one.space[:], after(one.space[:]), nil))
+	must(t, batch.Set(one.appendKey(nil, make([]field, 2), []byte("gone")), nil, nil))
+	must(t, db.engine.Apply(batch, pebble.Sync))
+	must(t, batch.Close())
+	must(t, db.Close())
+
+	db = openOn(t, folder, nil, schema)
+	if got := entriesIn(t, db, one.space); got != 500 {
+		t.Errorf("the index has %d entries", got)
+	}
+}
+
+func TestCollectionThatIsNotDeclaredKeepsItsIndexes(t *testing.T) {
+	folder := t.TempDir()
+	schema := manySchema([]string{"org"})
+	db := openOn(t, folder, nil, schema)
+	insertMany(t, db, schema, 500)
+	must(t, db.Close())
+	must(t, openOn(t, folder, nil, &storage.Schema{Name: "others"}).Close())
+	if got := count(t, openOn(t, folder, nil, schema), schema, "index0"); got != 500 {
+		t.Errorf("the index has %d entries", got)
+	}
+}
+
+// TestWritesLeaveNothingBehind checks the keys of a document that changed in every way.
+func TestWritesLeaveNothingBehind(t *testing.T) {
+	db, _ := openFaulty(t)
+	c := db.collections["things"]
+	check := func(step string, records, bodies, entries int) {
+		t.Helper()
+		for name, row := range map[string]struct {
+			space space
+			want  int
+		}{"records": {c.records, records}, "bodies": {c.bodies, bodies}, "entries": {c.indexes[0].space, entries}} {
+			if got := entriesIn(t, db, row.space); got != row.want {
+				t.Errorf("after %s there are %d %s, want %d", step, got, name, row.want)
+			}
+		}
+	}
+	must(t, db.Insert(t.Context(), plainSchema(), large("a")))
+	check("a large document", 1, 1, 1)
+	moved := plain("a")
+	moved.Fields = map[string]any{"org": "p"}
+	must(t, db.Replace(t.Context(), plainSchema(), moved, 1))
+	check("a small one in its place", 1, 0, 1)
+	must(t, db.Put(t.Context(), plainSchema(), large("a")))
+	check("a large one again", 1, 1, 1)
+	must(t, db.Delete(t.Context(), plainSchema(), "a", "a"))
+	check("its deletion", 0, 0, 0)
+}

@@ -1,0 +1,60 @@
+package pebble
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"attestry/storage"
+)
+
+// openAsNobody opens a database without the rights of root, which no permission restricts.
+func openAsNobody(t *testing.T, folder string) error {
+	t.Helper()
+	opened := make(chan error)
+	go func() {
+		if os.Geteuid() == 0 {
+			// Only this thread loses its rights; it ends with the goroutine.
+			runtime.LockOSThread()
+			if err := syscall.Setfsuid(65534); err != nil {
+				opened <- err
+				return
+			}
+		}
+		db, err := Open(t.Context(), Options{Folder: folder}, []*storage.Schema{plainSchema()})
+		if err == nil {
+			_ = db.Close()
+		}
+		opened <- err
+	}()
+	return <-opened
+}
+
+func TestOpenWithoutPermissionSaysSo(t *testing.T) {
+	for name, mode := range map[string]os.FileMode{
+		"a folder that cannot be written to": 0o555,
+		"a folder that cannot be entered":    0o444,
+	} {
+		t.Run(name, func(t *testing.T) {
+			parent := t.TempDir()
+			must(t, os.Chmod(filepath.Dir(parent), 0o755))
+			folder := filepath.Join(parent, "attestry")
+			must(t, openOn(t, folder, nil).Close())
+			must(t, os.Chmod(parent, 0o755))
+			must(t, os.Chmod(folder, mode))
+			defer func() { must(t, os.Chmod(folder, 0o700)) }()
+			err := openAsNobody(t, folder)
+			if err == nil {
+				t.Fatal("it was opened")
+			}
+			for _, want := range []string{"permission denied", "must be able to write to the folder", folder} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is not in %q", want, err)
+				}
+			}
+		})
+	}
+}
