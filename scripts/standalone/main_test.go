@@ -142,7 +142,7 @@ func TestStandaloneTakesSettingsFromFlagsAndEnvironment(t *testing.T) {
 			t.Errorf("nothing of %s in %s", text, tr.out)
 		}
 	}
-	if _, err := os.Stat(data + "/attestry.db"); err != nil {
+	if _, err := os.Stat(data + "/documents"); err != nil {
 		t.Error(err)
 	}
 	var requests int

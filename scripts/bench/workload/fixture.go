@@ -56,6 +56,9 @@ type fixture struct {
 
 // openFixture starts the service, which logs into a file as in production, and the baseline.
 func openFixture(ctx context.Context, engines Engines, directory string) (f *fixture, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	f = &fixture{scope: evidence.NewID(), key: evidence.NewAPIKey().Reveal()}
 	defer func() {
 		if err != nil {
