@@ -2,7 +2,7 @@ package storage
 
 import (
 	"context"
-	"errors"
+	"strings"
 
 	"attestry/evidence"
 )
@@ -10,14 +10,20 @@ import (
 // GenerationSchema declares the collection of generations.
 var GenerationSchema = &Schema{Name: "tokens"}
 
+// maxBumped is how many environments are given a fresh generation one by one; beyond it, the
+// organization is.
+const maxBumped = 100
+
 // generation is overwritten with a fresh random value whenever a fact about
 // something that runs has changed (docs/semantics.md 10.4).
 type generation struct {
-	Org   string `json:"org"`
+	// Of is the id of an organization or of an environment.
+	Of    string `json:"org"`
 	Value string `json:"value"`
 }
 
-// Generations keeps one generation per organization.
+// Generations keeps a generation for each organization, and one for each environment: what
+// changes concerns the whole organization, or only environments in which something runs.
 type Generations struct {
 	collection *Collection[generation]
 }
@@ -25,25 +31,39 @@ type Generations struct {
 // NewGenerations binds the repository to an engine.
 func NewGenerations(docs Documents) *Generations {
 	return &Generations{collection: NewCollection(docs, GenerationSchema,
-		func(t *generation) string { return t.Org }, nil)}
+		func(g *generation) string { return g.Of }, nil)}
 }
 
-// Get returns an organization's generation, "" before the first change.
-func (t *Generations) Get(ctx context.Context, org string) (string, error) {
-	token, err := t.collection.Get(ctx, org)
-	if errors.Is(err, ErrNotFound) {
-		return "", nil
+// Get returns the generation of an environment and of its organization in one, "" before the
+// first change.
+func (t *Generations) Get(ctx context.Context, org, environment string) (string, error) {
+	found, err := t.collection.GetMany(ctx, []string{org, environment})
+	values := make([]string, 0, len(found))
+	for _, one := range found {
+		values = append(values, one.Value)
 	}
-	return token.Value, err
+	return strings.Join(values, "/"), err
 }
 
 // BumpIn adds to a batch what Bump does.
 func (t *Generations) BumpIn(batch *Batch, org string) {
-	t.collection.PutIn(batch, generation{Org: org, Value: evidence.NewID()})
+	t.collection.PutIn(batch, generation{Of: org, Value: evidence.NewID()})
+}
+
+// BumpEnvironmentsIn adds to a batch that environments get a fresh generation, or the
+// organization if there are too many of them.
+func (t *Generations) BumpEnvironmentsIn(batch *Batch, org string, environments []string) {
+	if len(environments) > maxBumped {
+		t.BumpIn(batch, org)
+		return
+	}
+	for _, environment := range environments {
+		t.BumpIn(batch, environment)
+	}
 }
 
 // Bump gives an organization a fresh generation, so that the next report of
 // every environment is judged anew.
 func (t *Generations) Bump(ctx context.Context, org string) error {
-	return t.collection.Put(ctx, generation{Org: org, Value: evidence.NewID()})
+	return t.collection.Put(ctx, generation{Of: org, Value: evidence.NewID()})
 }

@@ -84,7 +84,7 @@ func TestPermissionChangesTheGeneration(t *testing.T) {
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
 	token := func() string {
-		moved, err := s.Process.Store.Generations.Get(t.Context(), s.orgID())
+		moved, err := s.Process.Store.Generations.Get(t.Context(), s.orgID(), s.environmentID("prod"))
 		s.must(err)
 		return moved
 	}

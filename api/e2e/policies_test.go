@@ -406,7 +406,7 @@ func TestNewVersionsOfAPolicyHaveEnvironmentsJudgedAnew(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	generation := func() string {
-		value, err := s.Process.Store.Generations.Get(t.Context(), s.orgID())
+		value, err := s.Process.Store.Generations.Get(t.Context(), s.orgID(), "any")
 		s.must(err)
 		return value
 	}

@@ -35,7 +35,7 @@ func useRealEngines(ctx context.Context, settings *instance.Options, redisDataba
 	if settings.Redis, err = emptyRedis(ctx, redisDatabase); err != nil {
 		return err
 	}
-	settings.MongoDB = newMongoDB()
+	settings.Database = newMongoDB()
 	settings.S3, err = newBucket()
 	return err
 }

@@ -41,8 +41,8 @@ type Recorder struct {
 	changes *storage.Combiner[*change]
 	begins  *storage.Combiner[*begin]
 	// remembered are trails as this process has written them last, by key.
-	remembered     *cache.LRU[*trailUpdate]
-	whetherRunning *whetherRunning
+	remembered   *cache.LRU[*trailUpdate]
+	whereRunning *whereRunning
 }
 
 // Repositories are what a Recorder writes to.
@@ -71,7 +71,7 @@ func NewRecorder(to Repositories, docs storage.Documents, clock evidence.Clock) 
 		provenances: to.Provenances, decisions: to.Decisions, controls: to.Controls, approvals: to.Approvals,
 		repos: to.Repos, running: to.Running, generations: to.Generations, docs: docs,
 		marks:      newHighWaterMarks(docs, clock),
-		remembered: cache.NewLRU[*trailUpdate](maxRemembered), whetherRunning: newWhetherRunning(to.Running),
+		remembered: cache.NewLRU[*trailUpdate](maxRemembered), whereRunning: newWhereRunning(to.Running),
 	}
 	r.changes = storage.NewCombiner(r.applyChanges)
 	r.begins = storage.NewCombiner(r.beginAll)
@@ -118,23 +118,4 @@ func busy() error {
 		Message:    "The trail is being changed by many requests at once, please try again.",
 		RetryAfter: time.Second,
 	}
-}
-
-// bumpIfRunning makes the environments evaluate again what runs if one of the
-// fingerprints runs anywhere.
-func (r *Recorder) bumpIfRunning(ctx context.Context, org string, fingerprints []string) error {
-	runs, err := r.running.Any(ctx, org, fingerprints)
-	if err != nil || !runs {
-		return err
-	}
-	return r.generations.Bump(ctx, org)
-}
-
-// bumpIfTrailRuns is bumpIfRunning for all artifacts of a trail. Older artifacts may run
-// as well, whose fingerprints the trail does not know.
-func (r *Recorder) bumpIfTrailRuns(ctx context.Context, trail *evidence.Trail) error {
-	if trail.HasOlderArtifacts() {
-		return r.generations.Bump(ctx, trail.Org)
-	}
-	return r.bumpIfRunning(ctx, trail.Org, trail.Fingerprints())
 }

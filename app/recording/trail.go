@@ -90,11 +90,32 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 		return err
 	}
 	if moved || leftBehind(&trail, event) {
-		if err := r.bumpIfTrailRuns(ctx, &trail); err != nil {
+		if err := r.announceTrail(ctx, &trail); err != nil {
 			return err
 		}
 	}
 	return r.trails.Settle(ctx, trail)
+}
+
+// announceTrail makes the environments evaluate again what runs of a trail that was changed.
+func (r *Recorder) announceTrail(ctx context.Context, trail *evidence.Trail) error {
+	for try := range patchAttempts {
+		// Older artifacts may run as well, whose fingerprints the trail does not know.
+		found := affected{all: trail.HasOlderArtifacts()}
+		if !found.all {
+			var err error
+			if found, err = r.whereRunning.of(ctx, trail.Org, trail.Fingerprints(), try > 0); err != nil {
+				return err
+			}
+		}
+		batch := &storage.Batch{}
+		r.announceIn(batch, trail.Org, found)
+		err := batch.Write(ctx, r.docs)
+		if !errors.Is(err, storage.ErrMoved) {
+			return err
+		}
+	}
+	return r.generations.Bump(ctx, trail.Org)
 }
 
 // leftBehind reports whether a change of a trail is pending whose author may have been

@@ -144,7 +144,7 @@ func (u *trailUpdate) decision(ctx context.Context, of *pipelines.Decision) (*de
 // events. It is one batch, unless others change what does not belong to the trail alone all the
 // time. Somebody else's change since the trail was read is a *storage.RefusedWrite.
 func (u *trailUpdate) write(ctx context.Context) error {
-	runs, version, err := u.runs(ctx)
+	concerned, err := u.affected(ctx)
 	if err != nil {
 		return err
 	}
@@ -158,11 +158,8 @@ func (u *trailUpdate) write(ctx context.Context) error {
 	} else {
 		u.addShared(batch)
 	}
-	switch {
-	case runs:
-		u.recorder.generations.BumpIn(batch, u.trail.Value.Org)
-	case len(u.concerned) > 0:
-		u.recorder.running.CheckIn(batch, u.trail.Value.Org, version)
+	if u.concernsAll || len(u.concerned) > 0 {
+		u.recorder.announceIn(batch, u.trail.Value.Org, concerned)
 	}
 	u.recorder.events.AddIn(batch, u.events...)
 	return batch.Write(ctx, u.recorder.docs)
@@ -217,14 +214,13 @@ func (u *trailUpdate) writeShared(ctx context.Context, batch *storage.Batch) err
 	return nil
 }
 
-// runs reports whether an artifact that is concerned runs anywhere, or may. If not, that was
-// so as of a version of what runs, which the batch has to check.
-func (u *trailUpdate) runs(ctx context.Context) (runs bool, version int64, err error) {
+// affected returns where the artifacts run that are concerned.
+func (u *trailUpdate) affected(ctx context.Context) (affected, error) {
 	if u.concernsAll || len(u.concerned) == 0 {
-		return u.concernsAll, 0, nil
+		return affected{all: u.concernsAll}, nil
 	}
 	fingerprints := slices.Sorted(maps.Keys(u.concerned))
-	return u.recorder.whetherRunning.any(ctx, u.trail.Value.Org, fingerprints, u.repeated)
+	return u.recorder.whereRunning.of(ctx, u.trail.Value.Org, fingerprints, u.repeated)
 }
 
 // size is how much memory the update takes, roughly and in bytes.

@@ -161,14 +161,26 @@ func (r *RunningSet) In(ctx context.Context, environments []string) ([]Running, 
 	return running, nil
 }
 
-// Any reports whether one of the fingerprints runs, or is about to, in an
-// organization.
-func (r *RunningSet) Any(ctx context.Context, org string, fingerprints []string) (bool, error) {
+// Where returns the ids of the environments of an organization in which fingerprints run, or are
+// about to, by fingerprint and each once. It is not complete if there are more than MaxMany
+// entries of MaxMany fingerprints. It takes a command for MaxMany fingerprints.
+func (r *RunningSet) Where(ctx context.Context, org string, fingerprints []string) (where map[string][]string, complete bool, err error) {
+	where, complete = map[string][]string{}, true
 	for wanted := range slices.Chunk(fingerprints, storage.MaxMany) {
-		found, _, err := r.collection.FindFields(ctx, storage.Query{Index: "fingerprint", Equal: []any{org, storage.TextSet(wanted)}, Limit: 1})
-		if err != nil || len(found) > 0 {
-			return err == nil, err
+		found, next, err := r.collection.FindFields(ctx, storage.Query{
+			Index: "fingerprint", Equal: []any{org, storage.OneOrSet(wanted)}, Limit: storage.MaxMany,
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		complete = complete && next == ""
+		for _, entry := range found {
+			fingerprint, _ := entry.Fields["fingerprint"].(string)
+			environment, _ := entry.Fields["environment"].(string)
+			if !slices.Contains(where[fingerprint], environment) {
+				where[fingerprint] = append(where[fingerprint], environment)
+			}
 		}
 	}
-	return false, nil
+	return where, complete, nil
 }

@@ -33,7 +33,7 @@ func (p *Processor) evaluate(ctx context.Context, head *rules.Head, next *rules.
 	if err := p.store.Running.Start(ctx, announced); err != nil {
 		return nil, nil, err
 	}
-	if next.Token, err = p.store.Generations.Get(ctx, next.Org); err != nil {
+	if next.Token, err = p.store.Generations.Get(ctx, next.Org, next.Environment); err != nil {
 		return nil, nil, err
 	}
 	applied, err := p.attachedPolicies(ctx, next)

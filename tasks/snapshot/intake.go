@@ -150,7 +150,7 @@ func (i *Intake) sameAsLast(ctx context.Context, head *rules.Head, digest string
 	if err != nil || waits {
 		return false, err
 	}
-	token, err := i.store.Generations.Get(ctx, head.Org)
+	token, err := i.store.Generations.Get(ctx, head.Org, head.Environment)
 	return token == head.Token, err
 }
 

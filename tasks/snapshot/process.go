@@ -50,7 +50,7 @@ func (p *Processor) sameAsLast(ctx context.Context, h *lease, record environment
 	if head.Last == 0 || head.Digest != record.Digest {
 		return false, "", nil
 	}
-	token, err := p.store.Generations.Get(ctx, record.Org)
+	token, err := p.store.Generations.Get(ctx, record.Org, record.Environment)
 	return token == head.Token, token, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -191,12 +192,12 @@ func TestDamagedReportIsGivenUpAndTheRestGoesOn(t *testing.T) {
 func assertRunning(t *testing.T, s *scene, want map[string]bool) {
 	t.Helper()
 	for name, runs := range want {
-		found, err := s.store.Running.Any(t.Context(), "org", []string{fingerprint(name)})
+		where, _, err := s.store.Running.Where(t.Context(), "org", []string{fingerprint(name)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found != runs {
-			t.Errorf("%s: running is %v, want %v", name, found, runs)
+		if found := where[fingerprint(name)]; slices.Equal(found, []string{s.env}) != runs || !runs && len(found) > 0 {
+			t.Errorf("%s runs in %v, want in the environment: %v", name, found, runs)
 		}
 	}
 }

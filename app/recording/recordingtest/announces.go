@@ -67,6 +67,9 @@ func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine, kil
 	}
 }
 
+// announcedEnvironment is the id of the environment in which the artifact runs.
+const announcedEnvironment = "environment"
+
 // announced is a model of whose artifacts one runs.
 type announced struct {
 	*model
@@ -77,7 +80,7 @@ type announced struct {
 func running(t *testing.T, docs storage.Documents, fingerprint string) *announced {
 	t.Helper()
 	s := &announced{model: prepared(t, docs), store: newStore(t, docs)}
-	err := s.store.Running.Start(t.Context(), []environments.Running{{Org: s.org, Environment: s.org, Fingerprint: fingerprint}})
+	err := s.store.Running.Start(t.Context(), []environments.Running{{Org: s.org, Environment: announcedEnvironment, Fingerprint: fingerprint}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +98,7 @@ func (s *announced) do(t *testing.T, d operation) {
 // moved reports whether the token has moved since the last time.
 func (s *announced) moved(t *testing.T) bool {
 	t.Helper()
-	token, err := s.store.Generations.Get(t.Context(), s.org)
+	token, err := s.store.Generations.Get(t.Context(), s.org, announcedEnvironment)
 	if err != nil {
 		t.Fatal(err)
 	}

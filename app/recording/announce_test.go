@@ -1,0 +1,92 @@
+package recording_test
+
+import (
+	"fmt"
+	"testing"
+
+	"attestry/app/apptest"
+	"attestry/app/recording"
+	"attestry/evidence"
+	"attestry/storage/environments"
+)
+
+// announceFixture is a flow with an artifact that runs in some environments.
+type announceFixture struct {
+	*apptest.Fixture
+	n int
+}
+
+func newAnnounceFixture(t *testing.T, running int) *announceFixture {
+	t.Helper()
+	s := &announceFixture{Fixture: apptest.NewFixture(t)}
+	_, _, err := s.PutFlow("org", "flow")
+	s.Must(err)
+	s.Must(s.Recorder.Report(t.Context(), s.scope(), evidence.ArtifactRecord{
+		ID: evidence.NewID(), Org: "org", Trail: "t", Name: "app", Fingerprint: apptest.Sha("1", 64), CreatedAt: 1000,
+	}, nil))
+	for i := range running {
+		s.run(fmt.Sprint("env-", i))
+	}
+	return s
+}
+
+func (s *announceFixture) scope() recording.Scope {
+	return recording.Scope{Org: "org", OrgName: "org", Flow: "flow", Trail: "t", By: "me", ByID: "me", At: 1000}
+}
+
+func (s *announceFixture) run(environment string) {
+	s.T.Helper()
+	s.Must(s.Running.Start(s.T.Context(), []environments.Running{
+		{Org: "org", Environment: environment, Fingerprint: apptest.Sha("1", 64), Since: 1},
+	}))
+}
+
+func (s *announceFixture) attest() {
+	s.T.Helper()
+	s.n++
+	s.Must(s.Recorder.Attest(s.T.Context(), s.scope(), evidence.Attestation{
+		ID: evidence.NewID(), Org: "org", Trail: "t", Name: fmt.Sprint("x", s.n), Type: evidence.TypeGeneric,
+		Fingerprint: apptest.Sha("1", 64), CreatedAt: 2000,
+	}, nil))
+}
+
+func (s *announceFixture) token(environment string) string {
+	s.T.Helper()
+	token, err := s.Generations.Get(s.T.Context(), "org", environment)
+	s.Must(err)
+	return token
+}
+
+func TestAttestationMovesTheTokensOfTheEnvironmentsInWhichTheArtifactRuns(t *testing.T) {
+	for _, running := range []int{0, 1, 3, 100, 101} {
+		t.Run(fmt.Sprint(running, " environments"), func(t *testing.T) {
+			s := newAnnounceFixture(t, running)
+			before := map[string]string{}
+			for i := range running {
+				before[fmt.Sprint("env-", i)] = s.token(fmt.Sprint("env-", i))
+			}
+			s.attest()
+			for environment, token := range before {
+				if s.token(environment) == token {
+					t.Errorf("the token of %s has not moved", environment)
+				}
+			}
+			if other := s.token("another"); (other != "") != (running > 100) {
+				t.Errorf("the token of an environment without the artifact is %q", other)
+			}
+		})
+	}
+}
+
+func TestAttestationSeesWhatRunsSinceItLookedLast(t *testing.T) {
+	s := newAnnounceFixture(t, 0)
+	s.attest() // which remembers that the artifact runs nowhere
+	if token := s.token("prod"); token != "" {
+		t.Fatalf("the token is %q, though nothing runs", token)
+	}
+	s.run("prod")
+	s.attest()
+	if s.token("prod") == "" {
+		t.Error("the token has not moved")
+	}
+}

@@ -1,0 +1,87 @@
+package recording
+
+import (
+	"context"
+	"slices"
+
+	"attestry/storage"
+	"attestry/storage/cache"
+	"attestry/storage/environments"
+)
+
+// maxKnownRunning is of how many fingerprints a process remembers where they run.
+const maxKnownRunning = 20_000
+
+// whereRunning tells in which environments of an organization fingerprints run. It remembers
+// the answers, each as of a version of what runs: whoever writes something that relies on one
+// has that version checked.
+type whereRunning struct {
+	set   *environments.RunningSet
+	known *cache.LRU[knownRunning]
+}
+
+type knownRunning struct {
+	environments []string
+	version      int64
+}
+
+// affected are the environments in which something runs whose state may change.
+type affected struct {
+	// all tells that they are not all known.
+	all          bool
+	environments []string
+	// version is that of what runs as of which they are all that there are.
+	version int64
+}
+
+func newWhereRunning(set *environments.RunningSet) *whereRunning {
+	return &whereRunning{set: set, known: cache.NewLRU[knownRunning](maxKnownRunning)}
+}
+
+// of returns where fingerprints run, or are about to. With anew, what is remembered does not
+// count.
+func (w *whereRunning) of(ctx context.Context, org string, fingerprints []string, anew bool) (affected, error) {
+	if found, ok := w.remembered(org, fingerprints); ok && !anew {
+		return found, nil
+	}
+	version, err := w.set.Version(ctx, org)
+	if err != nil {
+		return affected{}, err
+	}
+	where, complete, err := w.set.Where(ctx, org, fingerprints)
+	if err != nil || !complete {
+		return affected{all: true}, err
+	}
+	found := affected{version: version}
+	for _, fingerprint := range fingerprints {
+		found.environments = append(found.environments, where[fingerprint]...)
+		w.known.Put(org+"/"+fingerprint, knownRunning{environments: where[fingerprint], version: version}, 1+len(where[fingerprint]))
+	}
+	found.environments = storage.Distinct(found.environments)
+	return found, nil
+}
+
+// remembered is not ok unless all fingerprints are known as of one version.
+func (w *whereRunning) remembered(org string, fingerprints []string) (found affected, ok bool) {
+	for i, fingerprint := range fingerprints {
+		known, ok := w.known.Get(org + "/" + fingerprint)
+		if !ok || i > 0 && known.version != found.version {
+			return found, false
+		}
+		found.version = known.version
+		found.environments = slices.Concat(found.environments, known.environments)
+	}
+	found.environments = storage.Distinct(found.environments)
+	return found, true
+}
+
+// announceIn adds to a batch what makes the environments evaluate again what runs, and the
+// condition that they are still all that there are.
+func (r *Recorder) announceIn(batch *storage.Batch, org string, a affected) {
+	if a.all {
+		r.generations.BumpIn(batch, org)
+		return
+	}
+	r.generations.BumpEnvironmentsIn(batch, org, a.environments)
+	r.running.CheckIn(batch, org, a.version)
+}
