@@ -123,3 +123,15 @@ func TestHashingTakesNoMemoryForElements(t *testing.T) {
 		t.Errorf("%v allocations", allocations)
 	}
 }
+
+func BenchmarkHash(b *testing.B) {
+	pod := `{"podName":"service-0001-0123456789-abcde","namespace":"team-01","digests":{"registry.example.com/team-01/component-00001:1.4.2":"` +
+		strings.Repeat("0a", 32) + `"},"creationTimestamp":1789000000,"owners":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"service-0001-0123456789",` +
+		`"uid":"01234567-0123-0123-0123-0123456789ab","controller":true,"blockOwnerDeletion":true}]}`
+	report := []byte(`{"type":"K8S","artifacts":[` + pod + strings.Repeat(","+pod, 999) + `]}`)
+	c := recognition.NewCache(1)
+	b.SetBytes(int64(len(report)))
+	for b.Loop() {
+		c.Hash("K8S", report)
+	}
+}

@@ -100,7 +100,7 @@ func textEnd(body []byte, i int) int {
 			return -1
 		}
 		i += 1 + length
-		if !escaped(body[begin:i]) {
+		if body[i-1] != '\\' || !escaped(body[begin:i]) {
 			return i
 		}
 	}
