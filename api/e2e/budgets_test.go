@@ -306,9 +306,11 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 	var mu sync.Mutex
 	counts := map[int]int{}
 	var senders sync.WaitGroup
-	for range 64 {
+	for i := range 64 {
 		senders.Go(func() {
-			status, after, err := s.sendReport("prod", body)
+			// With other bytes around its elements, each report is decoded.
+			other := append(bytes.Repeat([]byte(" "), i+1), body...)
+			status, after, err := s.sendReport("prod", other)
 			mu.Lock()
 			defer mu.Unlock()
 			counts[status]++

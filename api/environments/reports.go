@@ -9,10 +9,12 @@ import (
 	"slices"
 
 	"attestry/api/admission"
+	"attestry/api/recognition"
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
+	"attestry/storage/environments"
 	tasks "attestry/tasks/snapshot"
 )
 
@@ -28,47 +30,47 @@ func (h *handlers) reportRoutes() []server.Route {
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/K8S", OperationID: "k8s_report", Tag: "Environments",
 			Summary: "Report what runs in a Kubernetes environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[K8SReport](h, "K8S", evidence.K8S)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[K8SReport](h, "K8S", evidence.K8S)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/ECS", OperationID: "ecs_report", Tag: "Environments",
 			Summary: "Report what runs in an ECS environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[ECSReport](h, "ECS", evidence.ECS)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[ECSReport](h, "ECS", evidence.ECS)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/S3", OperationID: "s3_report", Tag: "Environments",
 			Summary: "Report what lies in an S3 environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[S3Report](h, "S3", evidence.S3)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[S3Report](h, "S3", evidence.S3)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/azure-apps", OperationID: "azure_apps_report", Tag: "Environments",
 			Summary: "Report what runs in an environment of Azure apps", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[AzureAppsReport](h, "azure-apps", evidence.AzureApps)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[AzureAppsReport](h, "azure-apps", evidence.AzureApps)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/cloud-run", OperationID: "cloud_run_report", Tag: "Environments",
 			Summary: "Report what runs in a Cloud Run environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[CloudRunReport](h, "cloud-run", evidence.CloudRun)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[CloudRunReport](h, "cloud-run", evidence.CloudRun)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/docker", OperationID: "docker_report", Tag: "Environments",
 			Summary: "Report what runs in a Docker environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[DockerReport](h, "docker", evidence.Docker)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[DockerReport](h, "docker", evidence.Docker)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/lambda", OperationID: "lambda_report", Tag: "Environments",
 			Summary: "Report what runs in a Lambda environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[LambdaReport](h, "lambda", evidence.Lambda)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[LambdaReport](h, "lambda", evidence.Lambda)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/server", OperationID: "server_report", Tag: "Environments",
 			Summary: "Report what runs in a server environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[ServerReport](h, "server", evidence.Server)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[ServerReport](h, "server", evidence.Server)),
 		},
 		{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/serverless", OperationID: "serverless_report", Tag: "Environments",
 			Summary: "Report the functions of a Lambda or Cloud Run environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(reportHandler[ServerlessReport](h, "serverless", evidence.Lambda, evidence.CloudRun)),
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[ServerlessReport](h, "serverless", evidence.Lambda, evidence.CloudRun)),
 		},
 	}
 }
@@ -96,28 +98,51 @@ func (t ReportType) matches(kind ReportType) bool { return t == "" || t == kind 
 
 // reportHandler makes the handler for reports of one type, which environments of the given
 // types take.
-func reportHandler[T any](h *handlers, kind ReportType, takers ...evidence.EnvironmentType) func(context.Context, *resource.EnvironmentPath, *T) (*server.TextAnswer, error) {
-	return func(ctx context.Context, in *resource.EnvironmentPath, body *T) (*server.TextAnswer, error) {
-		org := server.Access(ctx)
-		ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
-		if err != nil {
-			return nil, err
+func reportHandler[T any](h *handlers, kind ReportType, takers ...evidence.EnvironmentType) func(context.Context, *resource.EnvironmentPath, *server.Body[T]) (*server.TextAnswer, error) {
+	return func(ctx context.Context, in *resource.EnvironmentPath, body *server.Body[T]) (*server.TextAnswer, error) {
+		ref, resolveErr := h.ResolveEnvironment(ctx, server.Access(ctx), in.Environment)
+		takes := slices.Contains(takers, ref.Type)
+		hash, hashed := h.Recognition.Hash(string(kind), body.Raw)
+		if resolveErr == nil && takes && hashed && body.ParametersValid {
+			if unchanged, err := h.recognize(ctx, ref.ID, hash); err != nil || unchanged {
+				return textAnswer(snapshot.NoChange), err
+			}
 		}
-		if !slices.Contains(takers, ref.Type) {
+		// What is wrong with the body comes before what is wrong with the environment.
+		decoded, err := body.Decode()
+		switch {
+		case err != nil:
+			return nil, err
+		case resolveErr != nil:
+			return nil, resolveErr
+		case !takes:
 			return nil, reportTypeMismatch(in.Environment, ref.Type, kind)
 		}
-		canonical, err := canonicalReport(server.RequestOf(ctx).Memory, ref.Type, any(body).(reportBody).instances())
+		canonical, err := canonicalReport(server.RequestOf(ctx).Memory, ref.Type, any(decoded).(reportBody).instances())
 		if err != nil {
 			return nil, err
 		}
-		return h.acceptReport(ctx, tasks.Submission{
-			Org:         org.OrgID,
-			Environment: ref.ID,
-			ReportedBy:  server.Principal(ctx).Name,
-			Report:      canonical,
-			Stored:      server.RequestOf(ctx).Memory.Release,
-		})
+		digest := canonical.Digest()
+		verdict, err := h.acceptReport(ctx, ref, canonical, digest)
+		if err == nil && hashed {
+			h.Recognition.Remember(ref.ID, hash, digest)
+		}
+		return textAnswer(verdict), err
 	}
+}
+
+// recognize reports whether a body with that hash is the last report of the environment, with
+// its elements in any order, and changes nothing.
+func (h *handlers) recognize(ctx context.Context, environment string, hash recognition.BodyHash) (unchanged bool, err error) {
+	digest, ok := h.Recognition.Digest(environment, hash)
+	if !ok {
+		return false, nil
+	}
+	unchanged, err = h.Intake.Unchanged(ctx, environment, digest)
+	if unchanged {
+		h.Recognition.CountRecognized()
+	}
+	return unchanged, err
 }
 
 const (
@@ -165,24 +190,30 @@ func reportTypeMismatch(name string, of evidence.EnvironmentType, sent ReportTyp
 	}
 }
 
-// acceptReport takes a report and answers what came of it.
-func (h *handlers) acceptReport(ctx context.Context, submission tasks.Submission) (*server.TextAnswer, error) {
-	verdict, err := h.Intake.Accept(ctx, submission)
-	if err != nil {
-		return nil, err
+// acceptReport takes a report and returns its verdict, which is not snapshot.Failed.
+func (h *handlers) acceptReport(ctx context.Context, ref environments.EnvironmentRef, report snapshot.Report, digest string) (snapshot.Verdict, error) {
+	verdict, err := h.Intake.Accept(ctx, tasks.Submission{
+		Org:         server.Access(ctx).OrgID,
+		Environment: ref.ID,
+		ReportedBy:  server.Principal(ctx).Name,
+		Report:      report,
+		Digest:      digest,
+		Stored:      server.RequestOf(ctx).Memory.Release,
+	})
+	if err == nil && verdict == snapshot.Failed {
+		err = errors.New("the report was given up by the worker")
 	}
-	return answerReport(verdict)
+	return verdict, err
 }
 
-func answerReport(verdict snapshot.Verdict) (*server.TextAnswer, error) {
+// textAnswer is how a report is answered that was not given up.
+func textAnswer(verdict snapshot.Verdict) *server.TextAnswer {
 	switch verdict {
 	case snapshot.Created:
-		return server.Created(), nil
+		return server.Created()
 	case snapshot.NoChange:
-		return &server.TextAnswer{Status: http.StatusOK, Body: reportUnchanged}, nil
-	case snapshot.Failed:
-		return nil, fmt.Errorf("the report was given up by the worker")
+		return &server.TextAnswer{Status: http.StatusOK, Body: reportUnchanged}
 	default:
-		return &server.TextAnswer{Status: http.StatusOK, Body: reportAccepted}, nil
+		return &server.TextAnswer{Status: http.StatusOK, Body: reportAccepted}
 	}
 }

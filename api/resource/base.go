@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"attestry/api/links"
+	"attestry/api/recognition"
 	"attestry/app/evaluation"
 	"attestry/evidence"
 	"attestry/tasks/logical"
@@ -18,6 +19,8 @@ type Base struct {
 	Links  links.Links
 	Stores Stores
 	Intake *snapshot.Intake
+	// Recognition recognizes reports that were accepted before.
+	Recognition *recognition.Cache
 	// Evaluator judges payloads of custom attestation types.
 	Evaluator *evaluation.Evaluator
 	// Logical numbers the snapshots of logical environments.

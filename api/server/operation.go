@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -40,29 +41,40 @@ func WithBody[I, T, O any](handler func(context.Context, *I, *T) (*O, error)) Bi
 // WithSignedBody is WithBody for bodies that are signed. verify gets the body as it was
 // sent; nothing is said about the body unless verify accepts it.
 func WithSignedBody[I, T, O any](verify func(context.Context, *I, []byte) error, handler func(context.Context, *I, *T) (*O, error)) Binder {
+	return WithUndecodedBody(func(ctx context.Context, in *I, body *Body[T]) (*O, error) {
+		if err := verify(ctx, in, body.Raw); err != nil {
+			return nil, err
+		}
+		value, err := body.Decode()
+		if err != nil {
+			return nil, err
+		}
+		return handler(ctx, in, value)
+	})
+}
+
+// Body is a JSON body as it was sent. Decode returns what is wrong with it or the parameters.
+type Body[T any] struct {
+	Raw             []byte
+	ParametersValid bool
+	Decode          func() (*T, error)
+}
+
+// WithUndecodedBody is WithBody for handlers that may answer without decoding the body.
+func WithUndecodedBody[I, T, O any](handler func(context.Context, *I, *Body[T]) (*O, error)) Binder {
 	return func(s *Server, route Route) error {
 		schema := s.registry.Schema(reflect.TypeFor[T](), true, route.OperationID)
-		body := &huma.RequestBody{
-			Required: true,
-			Content:  map[string]*huma.MediaType{"application/json": {Schema: schema}},
-		}
-		return register(s, route, body, func(ctx context.Context, in *I) (*O, error) {
+		content := map[string]*huma.MediaType{"application/json": {Schema: schema}}
+		return register(s, route, &huma.RequestBody{Required: true, Content: content}, func(ctx context.Context, in *I) (*O, error) {
 			raw, err := readBody(ctx, route.bodyLimit())
 			if err != nil {
 				return nil, err
 			}
-			if err := verify(ctx, in, raw); err != nil {
-				return nil, err
-			}
 			found := RequestOf(ctx).findings
-			value, err := validation.DecodeStrict[T](RequestOf(ctx).Memory, s.validator, schema, raw, found)
-			if err != nil {
-				return nil, err
-			}
-			if err := validation.Invalid(found); err != nil {
-				return nil, err
-			}
-			return handler(ctx, in, value)
+			return handler(ctx, in, &Body[T]{Raw: raw, ParametersValid: len(found) == 0, Decode: func() (*T, error) {
+				value, err := validation.DecodeStrict[T](RequestOf(ctx).Memory, s.validator, schema, raw, found)
+				return value, cmp.Or(err, validation.Invalid(found))
+			}})
 		})
 	}
 }

@@ -3,11 +3,13 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"time"
 
 	"attestry/api/links"
+	"attestry/api/recognition"
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/app/evaluation"
@@ -39,6 +41,10 @@ func New(p *process.Process) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	recognized := recognition.NewCache(recognition.MaxEnvironments)
+	if err := p.Metrics.Register(recognized.Metric()); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
 	shell := server.Deps{
 		BaseURL:         string(settings.BaseURL),
 		Clock:           p.Clock,
@@ -56,8 +62,9 @@ func New(p *process.Process) (*Service, error) {
 		Stores: resource.Stores{
 			Environments: p.Store.Environments, Flows: p.Store.Flows, Repos: p.Store.Repos, Trails: p.Store.Trails,
 		},
-		Intake:    snapshot.NewIntake(p.Store, dispatcher, waiters, p.Clock, settings.ReportWait),
-		Evaluator: evaluator, Logical: logical.NewUpdater(p.Store, p.Clock, p.Log),
+		Intake:      snapshot.NewIntake(p.Store, dispatcher, waiters, p.Clock, settings.ReportWait),
+		Recognition: recognized,
+		Evaluator:   evaluator, Logical: logical.NewUpdater(p.Store, p.Clock, p.Log),
 		Log: p.Log, BatchBytes: shell.BatchBytes(),
 	}, p.Store))
 	return &Service{server: server, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator}, err

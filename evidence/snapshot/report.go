@@ -115,9 +115,37 @@ func sortReported(images []Reported) {
 // inOrder sorts instances so that those of one name always meet in the same order.
 func inOrder(instances []Instance) []Instance {
 	return slices.SortedStableFunc(slices.Values(instances), func(a, b Instance) int {
-		return cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.namespace(), b.namespace()),
-			cmp.Compare(a.CreatedAt, b.CreatedAt), compareContexts(a.Context, b.Context))
+		if order := cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.namespace(), b.namespace()), cmp.Compare(a.CreatedAt, b.CreatedAt)); order != 0 {
+			return order
+		}
+		return cmp.Or(compareContexts(a.Context, b.Context), compareOwners(a.PodContext, b.PodContext))
 	})
+}
+
+// compareOwners orders pods that differ in their owners alone, if at all.
+func compareOwners(a, b *Pod) int {
+	if a == nil || b == nil {
+		return 0
+	}
+	return slices.CompareFunc(a.Owners, b.Owners, func(a, b Owner) int {
+		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID),
+			compareFlags(a.Controller, b.Controller), compareFlags(a.BlockOwnerDeletion, b.BlockOwnerDeletion))
+	})
+}
+
+// compareFlags orders flags: absent, false, true.
+func compareFlags(a, b *bool) int {
+	rank := func(flag *bool) int {
+		switch {
+		case flag == nil:
+			return 0
+		case !*flag:
+			return 1
+		default:
+			return 2
+		}
+	}
+	return cmp.Compare(rank(a), rank(b))
 }
 
 func (i *Instance) namespace() string {

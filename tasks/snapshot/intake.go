@@ -59,6 +59,8 @@ type Submission struct {
 	Environment string // id
 	ReportedBy  string
 	Report      rules.Report
+	// Digest is that of the report, or "" if the caller has not computed it.
+	Digest string
 	// Stored is called once the report is durable and not needed any more, before its
 	// verdict is waited for; nil is not called.
 	Stored func()
@@ -72,16 +74,11 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error
 	if err := s.Report.CheckSize(); err != nil {
 		return rules.Waiting, err
 	}
+	if s.Digest == "" {
+		s.Digest = s.Report.Digest()
+	}
 	now := evidence.Seconds(i.clock())
-	digest := s.Report.Digest()
-	stored, err := i.store.Heads.GetVersioned(ctx, s.Environment)
-	if err != nil {
-		return rules.Waiting, err
-	}
-	same, err := i.sameAsLast(ctx, &stored.Value, digest)
-	if err == nil && same {
-		same, err = i.confirm(ctx, stored, now)
-	}
+	processed, same, err := i.confirmUnchanged(ctx, s.Environment, s.Digest, now)
 	if err != nil {
 		return rules.Waiting, err
 	}
@@ -95,12 +92,20 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error
 		AcceptedAt:  now,
 		ReportedBy:  s.ReportedBy,
 		Type:        s.Report.Type,
-		Digest:      digest,
+		Digest:      s.Digest,
 	}
 	if err := i.store.Reports.Pack(ctx, &record, &s.Report); err != nil {
 		return rules.Waiting, err
 	}
-	return i.submit(ctx, &record, &s, stored.Value.Processed)
+	return i.submit(ctx, &record, &s, processed)
+}
+
+// Unchanged answers a report of which no more is known than the digest, and that it would be
+// accepted. It reports whether the answer is rules.NoChange, by the conditions of Accept; any
+// other report has to be accepted.
+func (i *Intake) Unchanged(ctx context.Context, environment, digest string) (bool, error) {
+	_, same, err := i.confirmUnchanged(ctx, environment, digest, evidence.Seconds(i.clock()))
+	return same, err
 }
 
 // Reevaluate has the artifacts of the last snapshot evaluated again, behind the reports that
@@ -140,8 +145,23 @@ func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport,
 	return i.await(ctx, wake, record.Environment, record.Arrival, i.wait), nil
 }
 
-// sameAsLast is the fast path: the report is like the last one, none waits before
-// it, and no fact that it would be evaluated by has changed.
+// confirmUnchanged is the fast path: it reports whether a report with that digest changes
+// nothing, and then notes that it came. processed is the arrival number up to which all
+// reports are settled.
+func (i *Intake) confirmUnchanged(ctx context.Context, environment, digest string, now float64) (processed int64, same bool, err error) {
+	stored, err := i.store.Heads.GetVersioned(ctx, environment)
+	if err != nil {
+		return 0, false, err
+	}
+	same, err = i.sameAsLast(ctx, &stored.Value, digest)
+	if err == nil && same {
+		same, err = i.confirm(ctx, stored, now)
+	}
+	return stored.Value.Processed, same, err
+}
+
+// sameAsLast reports whether a report is like the last one, none waits before it, and no
+// fact that it would be evaluated by has changed.
 func (i *Intake) sameAsLast(ctx context.Context, head *rules.Head, digest string) (bool, error) {
 	if head.Last == 0 || head.Digest != digest {
 		return false, nil

@@ -19,7 +19,7 @@ type change struct {
 }
 
 var (
-	noChange = change{func(*report) {}, unchanged}
+	noChange = change{(*report).nextOrder, unchanged}
 	newImage = change{(*report).replaceByNew, created}
 )
 
@@ -72,6 +72,9 @@ func (c *client) reports(name, seed string, pods int, change change) (service, b
 	}
 	sent, err := newReport(seed, pods)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := sent.prepareOrders(pods); err != nil {
 		return nil, nil, err
 	}
 	first := request{method: http.MethodPut, path: c.path("/environments/{org}/" + environment + "/report/K8S"), body: sent.body, want: unchanged}

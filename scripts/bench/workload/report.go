@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 
 	"attestry/api/environments"
 )
@@ -16,7 +18,14 @@ type report struct {
 	// offsets are where the fingerprints begin in the body, one for each pod.
 	offsets  []int
 	replaced int // images
+	// orders are bodies of the same elements in other orders, and sent is how often one of
+	// them was chosen.
+	orders [][]byte
+	sent   int
 }
+
+// preparedOrders is how many orders of its elements a report is prepared in.
+const preparedOrders = 4
 
 // newReport makes the report of a cluster whose pods run one image each, all different.
 // Reports with different seeds have no image in common.
@@ -36,6 +45,31 @@ func newReport(seed string, pods int) (*report, error) {
 		r.offsets = append(r.offsets, end)
 	}
 	return r, nil
+}
+
+// prepareOrders prepares a report for nextOrder.
+func (r *report) prepareOrders(pods int) error {
+	elements := make([][]byte, pods)
+	for i := range elements {
+		var err error
+		if elements[i], err = json.Marshal(pod(r.seed, i)); err != nil {
+			return fmt.Errorf("encode a pod: %w", err)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range preparedOrders {
+		random.Shuffle(pods, func(i, j int) { elements[i], elements[j] = elements[j], elements[i] })
+		body := slices.Concat([]byte(`{"type":"K8S","artifacts":[`), bytes.Join(elements, []byte(",")), []byte("]}"))
+		r.orders = append(r.orders, body)
+	}
+	return nil
+}
+
+// nextOrder puts the elements into another order, as reporters do that collect them
+// concurrently.
+func (r *report) nextOrder() {
+	r.body = r.orders[r.sent%len(r.orders)]
+	r.sent++
 }
 
 // clone returns a report that changes independently.

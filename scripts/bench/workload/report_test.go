@@ -87,3 +87,25 @@ func fingerprints(t *testing.T, r *report) []environments.Fingerprint {
 	}
 	return found
 }
+
+func TestNextOrderHasTheSameElementsInAnotherOrder(t *testing.T) {
+	r, err := newReport("seed", 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.prepareOrders(50); err != nil {
+		t.Fatal(err)
+	}
+	want := slices.Sorted(slices.Values(fingerprints(t, r)))
+	for n := range 2 * preparedOrders {
+		before := fingerprints(t, r)
+		r.nextOrder()
+		now := fingerprints(t, r)
+		if slices.Equal(now, before) {
+			t.Errorf("order %d is that of the one before", n)
+		}
+		if slices.Sort(now); !slices.Equal(now, want) {
+			t.Errorf("order %d has %d images: %v", n, len(now), now)
+		}
+	}
+}
