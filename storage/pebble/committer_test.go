@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -151,4 +152,22 @@ func TestErrorOfAChargeIsTheErrorOfTheRead(t *testing.T) {
 	if _, err := db.Get(ctx, plainSchema(), "a"); err != refusal {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestGreatestBodiesAreWritten makes batches that do not fit into the memtable.
+func TestGreatestBodiesAreWritten(t *testing.T) {
+	db, _ := openFaulty(t)
+	body := bytes.Repeat([]byte("0123456789abcdef"), storage.MaxBody/16)
+	for i := range 3 {
+		record := plain(fmt.Sprint("great-", i))
+		record.Body = body
+		must(t, db.Insert(t.Context(), plainSchema(), record))
+		must(t, db.Insert(t.Context(), plainSchema(), plain(fmt.Sprint("small-", i))))
+		got, err := db.Get(t.Context(), plainSchema(), record.ID)
+		if err != nil || !bytes.Equal(got.Body, body) {
+			t.Errorf("%d bytes come back: %v", len(got.Body), err)
+		}
+	}
+	must(t, db.Close())
+	mustHave(t, openOn(t, db.folder, nil), "great-0", "small-0", "great-1", "small-1", "great-2", "small-2")
 }

@@ -85,15 +85,20 @@ func TestDamagedDocumentsAreReplacedByNoWrite(t *testing.T) {
 	db, _ := openFaulty(t)
 	must(t, db.Insert(t.Context(), plainSchema(), plain("a")))
 	c := db.collections["things"]
-	must(t, db.engine.Set(c.records.key("a"), []byte("too short"), nil))
-	db.views.publish()
-	for name, err := range map[string]error{
-		"replace": db.Replace(t.Context(), plainSchema(), plain("a"), 1),
-		"put":     db.Put(t.Context(), plainSchema(), plain("other"), plain("a")),
-		"delete":  db.Delete(t.Context(), plainSchema(), "a"),
-	} {
-		if !errors.Is(err, storage.ErrDamaged) {
-			t.Errorf("%s: %v", name, err)
+	record := plain("a")
+	fields := appendHead(nil, plainSchema(), &record)
+	fields[headBytes] = 200 // the length of a name
+	for form, value := range map[string][]byte{"too short": []byte("short"), "fields": append(fields, record.Body...)} {
+		must(t, db.engine.Set(c.records.key("a"), value, nil))
+		db.views.publish()
+		for name, err := range map[string]error{
+			"replace": db.Replace(t.Context(), plainSchema(), plain("a"), 1),
+			"put":     db.Put(t.Context(), plainSchema(), plain("other"), plain("a")),
+			"delete":  db.Delete(t.Context(), plainSchema(), "a"),
+		} {
+			if !errors.Is(err, storage.ErrDamaged) {
+				t.Errorf("%s: %s: %v", form, name, err)
+			}
 		}
 	}
 	if _, err := db.Get(t.Context(), plainSchema(), "other"); !errors.Is(err, storage.ErrNotFound) {

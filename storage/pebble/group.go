@@ -17,10 +17,8 @@ type group struct {
 	// record. The head of one that it has deleted is nil.
 	changed map[string]head
 	// undo is what a command has changed, for when it is refused.
-	undo []undo
-	// found are the heads that the steps of a command replace; nil for what is skipped or
-	// not there.
-	found []found
+	undo  []undo
+	found []found // by the steps of a command
 }
 
 type undo struct {
@@ -29,10 +27,11 @@ type undo struct {
 	changed bool
 }
 
-// found is what a step finds.
+// found is what a step finds in its place: the head of a record, or nil, and the index keys.
 type found struct {
-	head head
-	skip bool
+	head    head
+	entries [][]byte
+	skip    bool
 }
 
 func newGroup(db *DB) *group {
@@ -96,11 +95,16 @@ func (g *group) check(c *command, s *step) (reason, err error) {
 	case storage.WriteDelete:
 		f.skip = old == nil
 	}
-	g.found = append(g.found, f)
 	if !f.skip {
+		if old != nil {
+			if f.entries, err = s.row.collection.entriesOf(old, s.row.id()); err != nil {
+				return nil, explain(g.db.folder, err)
+			}
+		}
 		c.stored++
 		g.change(s)
 	}
+	g.found = append(g.found, f)
 	return nil, nil
 }
 
@@ -138,19 +142,12 @@ func (g *group) revert() {
 	}
 }
 
-// write adds a step to the batch.
+// write adds a step to the batch. It fails only for a batch beyond what Pebble can take.
 func (g *group) write(s *step, f found) error {
 	if f.skip {
 		return nil
 	}
-	var old [][]byte
-	var err error
-	if f.head != nil {
-		if old, err = s.row.collection.entriesOf(f.head, s.row.id()); err != nil {
-			return explain(g.db.folder, err)
-		}
-	}
-	return errors.Join(g.writeRecord(s, f), g.writeEntries(old, s.row.entries))
+	return errors.Join(g.writeRecord(s, f), g.writeEntries(f.entries, s.row.entries))
 }
 
 func (g *group) writeRecord(s *step, f found) error {
