@@ -136,11 +136,11 @@ func (a *alteringDocuments) GetMany(ctx context.Context, schema *storage.Schema,
 
 func TestAlteredSnapshotIsNotShown(t *testing.T) {
 	t.Parallel()
-	first := start(t, options{})
+	first := start(t, options{severalProcesses: true})
 	first.createEnvironment("host", evidence.Server)
 	first.want(http.StatusCreated, http.MethodPut, "/environments/"+first.org+"/host/report/server", serverReport("trusted"))
 	// Another process has nothing of the snapshot in memory.
-	second := start(t, options{withoutWorker: true, data: filepath.Dir(first.Process.Settings.Stores.Database.Path),
+	second := start(t, options{severalProcesses: true, withoutWorker: true, data: filepath.Dir(first.Process.Settings.Stores.Database.Path),
 		wrap: func(docs storage.Documents) storage.Documents {
 			return &alteringDocuments{Documents: docs, collection: "chunks", change: func(body []byte) []byte {
 				return bytes.Replace(body, []byte("trusted"), []byte("altered"), 1)

@@ -114,7 +114,7 @@ func TestServiceDoesNotStartOnAReadOnlyDiskAndSaysWhatToDo(t *testing.T) {
 	if err == nil {
 		t.Fatal(running.Close())
 	}
-	for _, want := range []string{filepath.Join(disk.Path, "attestry.db"), "must be able to write"} {
+	for _, want := range []string{filepath.Join(disk.Path, "documents"), "must be able to write"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %q", want, err)
 		}

@@ -35,7 +35,9 @@ func useRealEngines(ctx context.Context, settings *instance.Options, redisDataba
 	if settings.Redis, err = emptyRedis(ctx, redisDatabase); err != nil {
 		return err
 	}
-	settings.Database = newMongoDB()
+	if address := newMongoDB(); address != "" {
+		settings.Database = address
+	}
 	settings.S3, err = newBucket()
 	return err
 }

@@ -44,7 +44,7 @@ func TestReportSurvivesRedisForgettingEverything(t *testing.T) {
 
 func TestReportSurvivesAKilledWorker(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond})
+	s := start(t, options{real: true, severalProcesses: true, withoutWorker: true, reportWait: time.Millisecond})
 	s.createEnvironment("host", evidence.Server)
 	s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/host/report/server", serverReport("a"))
 	s.awaitTask()

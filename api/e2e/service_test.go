@@ -55,6 +55,8 @@ type options struct {
 	// real takes the real engines that the environment names (scripts/test --real), for
 	// some stories of each kind. What the others count or fill in is the same on all engines.
 	real bool
+	// severalProcesses tells that other processes use the embedded database as well: SQLite.
+	severalProcesses bool
 	// redisDatabase is the number of the database on a real Redis.
 	redisDatabase int
 	// data is the directory of the embedded engines, "" for one of the test's own.
@@ -121,6 +123,9 @@ func launch(ctx context.Context, o options) (*service, error) {
 		Log:           process.NewLog(s.log, slog.LevelDebug),
 		Wrap:          o.wrap,
 		WithoutWorker: o.withoutWorker,
+	}
+	if o.severalProcesses {
+		settings.Database = "sqlite://" + o.data + "/attestry.db"
 	}
 	if o.real {
 		if err := useRealEngines(ctx, &settings, o.redisDatabase); err != nil {

@@ -3,6 +3,7 @@ package recording
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"attestry/evidence"
@@ -97,25 +98,23 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	return r.trails.Settle(ctx, trail)
 }
 
-// announceTrail makes the environments evaluate again what runs of a trail that was changed.
+// announceTrail makes the environments evaluate again what runs of a trail. It must be called
+// after the trail was changed.
 func (r *Recorder) announceTrail(ctx context.Context, trail *evidence.Trail) error {
-	for try := range patchAttempts {
-		// Older artifacts may run as well, whose fingerprints the trail does not know.
-		found := affected{all: trail.HasOlderArtifacts()}
-		if !found.all {
-			var err error
-			if found, err = r.whereRunning.of(ctx, trail.Org, trail.Fingerprints(), try > 0); err != nil {
-				return err
-			}
-		}
-		batch := &storage.Batch{}
-		r.announceIn(batch, trail.Org, found)
-		err := batch.Write(ctx, r.docs)
-		if !errors.Is(err, storage.ErrMoved) {
-			return err
-		}
+	// Older artifacts may run as well, whose fingerprints the trail does not know.
+	if trail.HasOlderArtifacts() {
+		return r.generations.Bump(ctx, trail.Org)
 	}
-	return r.generations.Bump(ctx, trail.Org)
+	where, complete, err := r.running.Where(ctx, trail.Org, trail.Fingerprints())
+	if err != nil {
+		return err
+	}
+	if !complete {
+		return r.generations.Bump(ctx, trail.Org)
+	}
+	batch := &storage.Batch{}
+	r.generations.BumpEnvironmentsIn(batch, trail.Org, storage.Distinct(slices.Concat(slices.Collect(maps.Values(where))...)))
+	return batch.Write(ctx, r.docs)
 }
 
 // leftBehind reports whether a change of a trail is pending whose author may have been

@@ -19,7 +19,7 @@ var (
 	attestCommands = commands{7, 2}
 	decideCommands = commands{9, 5}
 	reportCommands = commands{10, 5}
-	beginCommands  = commands{7, 2}
+	beginCommands  = commands{8, 2}
 )
 
 type commands struct{ first, next int }
