@@ -41,7 +41,9 @@ type arguments struct {
 	seconds float64
 	rows    string
 	data    string
-	json    bool
+	// other is the program to compare with, "" for none.
+	other string
+	json  bool
 }
 
 func parse(args []string, messages io.Writer) (arguments, error) {
@@ -55,6 +57,7 @@ func parse(args []string, messages io.Writer) (arguments, error) {
 	flags.StringVar(&a.engines.MongoDB, "mongodb", "", "`URI` of a MongoDB to use instead of Pebble")
 	flags.BoolVar(&a.engines.SQLite, "sqlite", false, "use SQLite instead of Pebble")
 	flags.StringVar(&a.engines.S3, "s3", "", "`URL` of a bucket, http(s)://ACCESS:SECRET@host:port/bucket, to use instead of files")
+	flags.StringVar(&a.other, "other", "", "compare with `FILE`, this program built from another commit: both measure each workload in turns")
 	flags.BoolVar(&a.json, "json", false, "print JSON instead of a Markdown table")
 	if err := flags.Parse(args); err != nil {
 		return a, err
@@ -86,7 +89,11 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r.Workloads, err = measureAll(ctx, chosen, a, directory, messages)
+	if a.other == "" {
+		r.Workloads, err = measureAll(ctx, chosen, a, directory, messages)
+	} else {
+		r.Comparisons, err = compare(ctx, chosen, a, directory, messages)
+	}
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%w (data and logs are left in %s)", err, directory)
 	}

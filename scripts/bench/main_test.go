@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -89,6 +90,29 @@ func TestFailedWorkloadLeavesItsData(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(data); len(left) != 1 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestOtherProgramIsComparedInTurns lets a script be the other program.
+func TestOtherProgramIsComparedInTurns(t *testing.T) {
+	const name = "page 1 of events, 1 client"
+	other := filepath.Join(t.TempDir(), "other")
+	script := "#!/bin/sh\necho '{\"rows\":[{\"name\":\"" + name + "\",\"service\":{\"per_second\":0.001,\"cpu_ms\":4}}]}'\n"
+	if err := os.WriteFile(other, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	args := []string{"--data", t.TempDir(), "--rows", "attestation to one trail", "--seconds", "0.01", "--other", other}
+	if err := run(t.Context(), args, &out, io.Discard); err == nil || !strings.Contains(err.Error(), "does not know the workload") {
+		t.Errorf("got %v", err)
+	}
+	args[3] = name
+	if err := run(t.Context(), args, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^\| page 1 of events, 1 client \|.*\| 0\.0 \|.*\| [0-9]+\.[0-9]+ \([0-9.]+\.\.[0-9.]+\) \| [0-9.]+ \|$`)
+	if !line.MatchString(out.String()) {
+		t.Errorf("printed\n%s", out.String())
 	}
 }
 

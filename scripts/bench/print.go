@@ -23,6 +23,11 @@ func (r *results) writeMarkdown(out io.Writer) error {
 	fmt.Fprintf(&text, "`%s`\n\n", r.Command)
 	fmt.Fprintf(&text, "%s; %s, %d cores, %s; 4 KiB are durable in %.2f ms; %s.\n\n",
 		r.Date, r.Machine.Platform, r.Machine.Cores, r.Machine.Go, r.Machine.Sync, strings.Join(r.Engines, "; "))
+	if len(r.Comparisons) > 0 {
+		r.writeComparisons(&text)
+		_, err := io.WriteString(out, text.String())
+		return err
+	}
 	text.WriteString("| workload | per second | p50 ms | p95 ms | p99 ms | CPU ms | count | answer bytes | baseline: per second | p50 ms | p95 ms | p99 ms | CPU ms | count | ratio (min..max) |\n")
 	text.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, w := range r.Workloads {
@@ -41,6 +46,15 @@ func (r *results) writeMarkdown(out io.Writer) error {
 	}
 	_, err := io.WriteString(out, text.String())
 	return err
+}
+
+func (r *results) writeComparisons(text *strings.Builder) {
+	text.WriteString("| workload | per second | p50 ms | p95 ms | p99 ms | CPU ms | count | other: per second | p50 ms | p95 ms | p99 ms | CPU ms | count | ratio (min..max) | CPU ratio |\n")
+	text.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, c := range r.Comparisons {
+		fmt.Fprintf(text, "| %s | %s | %s | %.2f (%.2f..%.2f) | %.2f |\n",
+			c.Name, cells(c.Own), cells(c.Other), c.Ratio.Overall, c.Ratio.Min, c.Ratio.Max, c.Other.CPU/c.Own.CPU)
+	}
 }
 
 func cells(s measure.Summary) string {

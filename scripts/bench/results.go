@@ -21,6 +21,8 @@ type results struct {
 	Engines   []string          `json:"engines"`
 	Workloads []measure.Result  `json:"rows"`
 	Scalings  []measure.Scaling `json:"growths"`
+	// Comparisons are with another program; there is nothing else then.
+	Comparisons []comparison `json:"comparisons,omitempty"`
 }
 
 type machine struct {
