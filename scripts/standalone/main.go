@@ -188,10 +188,17 @@ func whereabouts(stores config.Stores, data string) string {
 	} else if own := filepath.Dir(stores.Objects.Path); own != data {
 		files = own
 	}
-	if documents == files {
-		return documents
+	kept := documents
+	if documents != files {
+		kept += " and " + files
 	}
-	return documents + " and " + files
+	return kept + embeddedEngine[stores.Database.Engine]
+}
+
+// embeddedEngine says which engine a folder has, as folders of earlier versions keep theirs.
+var embeddedEngine = map[config.Engine]string{
+	config.Pebble: " (documents in Pebble)",
+	config.SQLite: " (documents in SQLite)",
 }
 
 // printKeys shows keys that were made; nothing can tell their secrets again.
