@@ -130,11 +130,10 @@ func (r *Recorder) insertTogether(ctx context.Context, begins []*begin, tally st
 		return err
 	}
 	for i := range trails {
-		u, err := r.newUpdate(ctx, storage.Versioned[evidence.Trail]{Value: trails[i], Revision: revisions[i]})
-		if err != nil {
-			return err
+		// What cannot be remembered is read again.
+		if u, err := r.newUpdate(ctx, storage.Versioned[evidence.Trail]{Value: trails[i], Revision: revisions[i]}); err == nil {
+			r.remember(u)
 		}
-		r.remember(u)
 	}
 	return nil
 }

@@ -18,7 +18,6 @@ var artifactSchema = &storage.Schema{
 		{Name: "repo", Fields: []string{"org", "repo", "created"}},
 		{Name: "fingerprint", Fields: []string{"org", "fingerprint", "created"}},
 		{Name: "flow_fingerprint", Fields: []string{"org", "flow", "fingerprint", "created"}},
-		{Name: "flow_commit", Fields: []string{"org", "flow", "commit", "created"}},
 		{Name: "flow_branch", Fields: []string{"org", "flow", "branch", "created"}},
 		{Name: "commit", Fields: []string{"org", "commit", "created"}},
 	},
@@ -229,9 +228,12 @@ const (
 // limit. A trail other than "" narrows them down to what was reported there.
 // ErrAmbiguous tells that too many commits begin so.
 func (a *Artifacts) OfCommit(ctx context.Context, org, flow, trail, commit string, limit int) (*storage.Batches[evidence.ArtifactRecord], error) {
-	query := storage.Query{Index: "flow_commit", Equal: []any{org, flow}}
+	query := storage.Query{
+		Index: "commit", Equal: []any{org},
+		Where: []storage.Condition{{Field: "flow", Operator: storage.Equals, Value: flow}}, // few flows share a commit
+	}
 	if trail != "" {
-		query.Where = []storage.Condition{{Field: "trail", Operator: storage.Equals, Value: evidence.TrailKey(flow, trail)}}
+		query.Where = append(query.Where, storage.Condition{Field: "trail", Operator: storage.Equals, Value: evidence.TrailKey(flow, trail)})
 	}
 	if len(commit) >= commitDigits || len(commit) < minDigits {
 		query.Equal = append(query.Equal, commit)
