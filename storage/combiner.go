@@ -50,6 +50,17 @@ func (c *Combiner[T]) Do(ctx context.Context, key string, item T) error {
 	}
 }
 
+// Waiting returns how many items wait for those before them.
+func (c *Combiner[T]) Waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, queue := range c.waiting {
+		n += len(queue)
+	}
+	return n
+}
+
 // Recovered runs what a combiner does for one caller. It runs beside that caller, where
 // nothing would recover a panic: the caller gets it as an error.
 func Recovered(run func() error) (err error) {

@@ -107,11 +107,7 @@ func meet(t *testing.T, c *Collection[tally], m *memory, changes ...func(*tally)
 	values, errs = make([]tally, len(changes)), make([]error, len(changes))
 	for i, change := range changes {
 		all.Go(func() { values[i], errs[i] = c.Update(t.Context(), "a", change) })
-		waitUntil(t, func() bool {
-			c.updates.combiner.mu.Lock()
-			defer c.updates.combiner.mu.Unlock()
-			return len(c.updates.combiner.waiting["a"]) == i+1
-		})
+		waitUntil(t, func() bool { return c.updates.combiner.Waiting() == i+1 })
 	}
 	close(goOn)
 	all.Wait()

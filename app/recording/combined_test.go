@@ -1,0 +1,134 @@
+package recording_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"attestry/app"
+	"attestry/app/apptest"
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// gate is an engine whose first batch waits until it is opened.
+type gate struct {
+	storage.Documents
+	batches       atomic.Int64
+	reached, open chan struct{}
+}
+
+func (g *gate) Write(ctx context.Context, writes ...storage.Write) error {
+	if g.batches.Add(1) == 1 {
+		close(g.reached)
+		<-g.open
+	}
+	return g.Documents.Write(ctx, writes...)
+}
+
+func (s *announceFixture) process(docs storage.Documents) *app.Store {
+	store := app.NewStore(docs, s.Objs, time.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	s.T.Cleanup(store.Tenancy.Close)
+	return store
+}
+
+func attestation(name string) evidence.Attestation {
+	return evidence.Attestation{
+		ID: evidence.NewID(), Org: "org", Trail: "t", Name: name, Type: evidence.TypeGeneric, Fingerprint: apptest.Sha("1", 64), CreatedAt: 2000,
+	}
+}
+
+func TestAttestationsOfATrailThatMeetAreWrittenWithOneBatch(t *testing.T) {
+	const clients = 20
+	s := newAnnounceFixture(t, 0)
+	docs := &gate{Documents: s.Db, reached: make(chan struct{}), open: make(chan struct{})}
+	recorder := s.process(docs).Recorder
+	var done sync.WaitGroup
+	attest := func(name string) {
+		done.Go(func() {
+			if err := recorder.Attest(t.Context(), s.scope(), attestation(name), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	attest("first")
+	<-docs.reached
+	for i := range clients {
+		attest(fmt.Sprint("x", i))
+	}
+	waitFor(t, func() bool { return recorder.Waiting() == clients })
+	close(docs.open)
+	done.Wait()
+	if n := docs.batches.Load(); n != 2 {
+		t.Errorf("%d batches for one attestation and %d that waited for it", n, clients)
+	}
+	slots, err := s.Slots.OfTrail(t.Context(), s.trailKey(), []string{"app"})
+	s.Must(err)
+	if slot := slots["app"]; len(slot.Entries) != clients+1 {
+		t.Errorf("the slot has %d attestations", len(slot.Entries))
+	}
+}
+
+func (s *announceFixture) trailKey() string {
+	s.T.Helper()
+	ref, err := s.Flows.Resolve(s.T.Context(), "org", "flow")
+	s.Must(err)
+	return evidence.TrailKey(ref.ID, "t")
+}
+
+// TestARefusalCountsOnlyByTheTrailAsItIs attests, by a process that remembers the trail, an
+// artifact that another process has reported since.
+func TestARefusalCountsOnlyByTheTrailAsItIs(t *testing.T) {
+	s := newAnnounceFixture(t, 0)
+	s.attest()
+	later := attestation("x")
+	later.Fingerprint = apptest.Sha("2", 64)
+	if err := s.Recorder.Attest(t.Context(), s.scope(), later, nil); evidence.CodeOf(err) != evidence.NotFound {
+		t.Fatalf("an artifact that nobody has reported was attested: %v", err)
+	}
+	s.Must(s.process(s.Db).Recorder.Report(t.Context(), s.scope(), evidence.ArtifactRecord{
+		ID: evidence.NewID(), Org: "org", Trail: "t", Name: "app", Fingerprint: later.Fingerprint, CreatedAt: 3000,
+	}, nil))
+	s.Must(s.Recorder.Attest(t.Context(), s.scope(), later, nil))
+}
+
+// TestOneOfSeveralAttestationsIsRefusedAlone has one that is not possible wait among others.
+func TestOneOfSeveralAttestationsIsRefusedAlone(t *testing.T) {
+	s := newAnnounceFixture(t, 0)
+	docs := &gate{Documents: s.Db, reached: make(chan struct{}), open: make(chan struct{})}
+	recorder := s.process(docs).Recorder
+	errs := make([]error, 5)
+	var done sync.WaitGroup
+	for i := range errs {
+		a := attestation(fmt.Sprint("x", i))
+		if i == 3 {
+			a.Fingerprint = apptest.Sha("9", 64)
+		}
+		done.Go(func() { errs[i] = recorder.Attest(t.Context(), s.scope(), a, nil) })
+		if i == 0 {
+			<-docs.reached
+		}
+	}
+	waitFor(t, func() bool { return recorder.Waiting() == 4 })
+	close(docs.open)
+	done.Wait()
+	for i, err := range errs {
+		if refused := evidence.CodeOf(err) == evidence.NotFound; refused != (i == 3) || err != nil && !refused {
+			t.Errorf("attestation %d: %v", i, err)
+		}
+	}
+}
+
+func waitFor(t *testing.T, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not happen within 10 s")
+		}
+	}
+}
