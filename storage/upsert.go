@@ -14,23 +14,6 @@ func GetOrZero[T any](ctx context.Context, collection *Collection[T], id string)
 	return seen, err
 }
 
-// UpsertFrom is Upsert for a document that GetOrZero returned a moment ago: as long as
-// nobody has changed it since, it is not read again.
-func UpsertFrom[T any](ctx context.Context, collection *Collection[T], id string, seen Versioned[T], fresh func() T, change func(*T) error) (T, error) {
-	if seen.Revision != 0 {
-		return collection.UpdateFrom(ctx, seen, change)
-	}
-	value := fresh()
-	if err := change(&value); err != nil {
-		return value, err
-	}
-	err := collection.Insert(ctx, value)
-	if !errors.Is(err, ErrExists) {
-		return value, err
-	}
-	return Upsert(ctx, collection, id, fresh, change)
-}
-
 // Upsert updates a document, or makes it first where it is not there.
 func Upsert[T any](ctx context.Context, collection *Collection[T], id string, fresh func() T, change func(*T) error) (T, error) {
 	for {

@@ -111,7 +111,8 @@ func TestEnvironmentsThatReportedLongestAgoAreForgotten(t *testing.T) {
 }
 
 func TestProcessesHaveKeysOfTheirOwn(t *testing.T) {
-	if hashOf(t, recognition.NewCache(1), body) == hashOf(t, recognition.NewCache(1), body) {
+	first, second := recognition.NewCache(1), recognition.NewCache(1)
+	if hashOf(t, first, body) == hashOf(t, second, body) {
 		t.Error("two processes make the same hash")
 	}
 }

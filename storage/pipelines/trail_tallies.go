@@ -56,14 +56,14 @@ func NewTrailTallies(docs storage.Documents) *TrailTallies {
 		func(t *TrailTally) map[string]any { return map[string]any{"org": t.Org} })}
 }
 
-// LookUp returns the tally of a flow for Add, with revision 0 when there is none.
+// LookUp returns the tally of a flow for AddIn, with revision 0 when there is none.
 func (t *TrailTallies) LookUp(ctx context.Context, flow string) (storage.Versioned[TrailTally], error) {
 	return storage.GetOrZero(ctx, t.collection, flow)
 }
 
-// Add counts a trail. seen is what lookUp returned.
-func (t *TrailTallies) Add(ctx context.Context, trail *evidence.Trail, seen storage.Versioned[TrailTally]) error {
-	_, err := storage.UpsertFrom(ctx, t.collection, trail.Flow, seen,
+// Add counts a trail. Those of a flow that are counted at once in this process share one write.
+func (t *TrailTallies) Add(ctx context.Context, trail *evidence.Trail) error {
+	_, err := storage.Upsert(ctx, t.collection, trail.Flow,
 		func() TrailTally { return TrailTally{Org: trail.Org, Flow: trail.Flow} },
 		func(tally *TrailTally) error {
 			tally.add(trail)

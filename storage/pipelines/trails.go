@@ -166,23 +166,11 @@ func (t *Trails) Events(ctx context.Context, trail *evidence.Trail) ([]evidence.
 // Settle does what belongs to a version of a trail and is kept elsewhere: the
 // flow's count, and the events. It can be repeated.
 func (t *Trails) Settle(ctx context.Context, trail evidence.Trail) error {
-	if !trail.Uncounted {
-		return t.SettleFrom(ctx, trail, storage.Versioned[TrailTally]{})
-	}
-	tally, err := t.Tallies.LookUp(ctx, trail.Flow)
-	if err != nil {
-		return err
-	}
-	return t.SettleFrom(ctx, trail, tally)
-}
-
-// SettleFrom is settle for those who have looked at the flow's tally already.
-func (t *Trails) SettleFrom(ctx context.Context, trail evidence.Trail, tally storage.Versioned[TrailTally]) error {
 	if !trail.Uncounted && len(trail.Pending) == 0 {
 		return nil
 	}
 	if trail.Uncounted {
-		if err := t.Tallies.Add(ctx, &trail, tally); err != nil {
+		if err := t.Tallies.Add(ctx, &trail); err != nil {
 			return err
 		}
 	}
