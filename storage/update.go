@@ -37,7 +37,6 @@ type update[T any] struct {
 	err   error
 }
 
-
 func newUpdates[T any](c *Collection[T]) *updates[T] {
 	u := &updates[T]{collection: c}
 	u.combiner = NewCombiner(u.write)

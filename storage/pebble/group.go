@@ -87,6 +87,8 @@ func (g *group) check(c *command, s *step) (reason, err error) {
 		f.skip = s.kind == storage.WriteCheck
 	case storage.WriteDelete:
 		f.skip = old == nil
+	case storage.WriteAdd:
+		f.skip = old != nil
 	}
 	g.found = append(g.found, f)
 	if !f.skip {
