@@ -28,7 +28,7 @@ type nextSnapshot struct {
 // complete sums the artifacts and the changes up in the snapshot. It returns the chunks that
 // the snapshot does not share with the last one.
 func (n *nextSnapshot) complete() (map[string]rules.Chunk, error) {
-	tree := rules.NewArtifactTree(n.artifacts)
+	tree := n.last.Next(n.artifacts)
 	difference, err := tree.Compare(n.last.Root, n.last.Fetch)
 	if err != nil {
 		return nil, err
