@@ -22,6 +22,8 @@ const (
 	// WriteCheck writes nothing; ErrMoved refuses it unless the document is at Write.Revision,
 	// or is not there if that is 0.
 	WriteCheck
+	// WriteAdd stores a new document; one whose id is taken is left alone.
+	WriteAdd
 )
 
 // Write is one of the writes of Documents.Write.
@@ -66,7 +68,7 @@ func checkWrite(w *Write) error {
 		return errors.New("a write to no collection")
 	}
 	switch w.Kind {
-	case WriteInsert, WritePut:
+	case WriteInsert, WriteAdd, WritePut:
 		return checkRecord(w.Schema, &w.Record)
 	case WriteReplace:
 		if w.Revision == 0 {
@@ -80,7 +82,7 @@ func checkWrite(w *Write) error {
 }
 
 // Batch collects writes for Documents.Write. The zero value is an empty batch. Writes are
-// added to it by Collection.InsertIn, ReplaceIn, PutIn, DeleteIn and CheckIn.
+// added to it by Collection.InsertIn, AddIn, ReplaceIn, StoreIn, PutIn, DeleteIn and CheckIn.
 type Batch struct {
 	writes []Write
 	err    error
@@ -143,9 +145,18 @@ func (c *Collection[T]) PutIn(b *Batch, values ...T) {
 	}
 }
 
-// DeleteIn adds the removal of a document to a batch.
-func (c *Collection[T]) DeleteIn(b *Batch, id string) {
-	b.writes = append(b.writes, Write{Kind: WriteDelete, Schema: c.schema, Record: Record{ID: id}})
+// AddIn adds documents to a batch of which those that are there already stay as they are.
+func (c *Collection[T]) AddIn(b *Batch, values ...T) {
+	for i := range values {
+		c.addTo(b, WriteAdd, &values[i], 0)
+	}
+}
+
+// DeleteIn adds the removal of documents to a batch.
+func (c *Collection[T]) DeleteIn(b *Batch, ids ...string) {
+	for _, id := range ids {
+		b.writes = append(b.writes, Write{Kind: WriteDelete, Schema: c.schema, Record: Record{ID: id}})
+	}
 }
 
 // CheckIn adds the condition that a document is still at a revision, or is not there if that

@@ -156,10 +156,12 @@ func workUntilKilled() error {
 // fatalSnapshot kills its process instead of committing a snapshot.
 type fatalSnapshot struct{ storage.Documents }
 
-func (d *fatalSnapshot) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	if schema.Name == "snapshots" {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
+func (d *fatalSnapshot) Write(ctx context.Context, writes ...storage.Write) error {
+	for _, write := range writes {
+		if write.Schema.Name == "snapshots" {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
 	}
-	return d.Documents.Insert(ctx, schema, record)
+	return d.Documents.Write(ctx, writes...)
 }

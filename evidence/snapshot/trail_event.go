@@ -2,17 +2,9 @@ package snapshot
 
 import (
 	"fmt"
-	"slices"
 
 	"attestry/evidence"
 )
-
-// ConcernTrails reports whether something that a flow knows began or ceased to run.
-func ConcernTrails(changes []Change, artifacts map[string]Artifact) bool {
-	return slices.ContainsFunc(changes, func(c Change) bool {
-		return (c.Type.Started() || c.Type == Exited) && len(c.artifact(artifacts).Origins) > 0
-	})
-}
 
 // TrailEventsOf tells the trails of the artifacts that began or ceased to run with
 // a snapshot: those of the newest record in each flow (docs/semantics.md 11.7).

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -50,11 +51,47 @@ type Tree struct {
 
 // NewArtifactTree cuts artifacts, which must be sorted by fingerprint.
 func NewArtifactTree(artifacts []Artifact) Tree {
+	return newTree(artifactLeaves(artifacts), (*Chunk).ID)
+}
+
+// Next is NewArtifactTree for what runs after the artifacts of this tree: only leaves in which
+// something differs are encoded.
+func (t *Tree) Next(artifacts []Artifact) Tree {
+	known := make(map[string]string, len(t.Chunks)) // ids of leaves, by their first fingerprints
+	for id, chunk := range t.Chunks {
+		if len(chunk.Artifacts) > 0 {
+			known[chunk.Artifacts[0].Fingerprint] = id
+		}
+	}
+	return newTree(artifactLeaves(artifacts), func(leaf *Chunk) string {
+		id := known[leaf.Artifacts[0].Fingerprint]
+		if slices.EqualFunc(leaf.Artifacts, t.Chunks[id].Artifacts, runsOnAlike) {
+			return id
+		}
+		return leaf.ID()
+	})
+}
+
+// runsOnAlike reports whether an artifact runs on without any difference, with what is known of
+// it taken over from the snapshot before.
+func runsOnAlike(after, before Artifact) bool {
+	return after.Fingerprint == before.Fingerprint && after.Name == before.Name && after.Since == before.Since &&
+		after.StartedAt == before.StartedAt && after.FirstAt == before.FirstAt && after.Allowed == before.Allowed &&
+		sameVerdict(after.Compliant, before.Compliant) &&
+		isSameList(after.Origins, before.Origins) && isSameList(after.Decisions, before.Decisions) &&
+		slices.Equal(after.Names, before.Names) && reflect.DeepEqual(after.CreatedAt, before.CreatedAt) &&
+		reflect.DeepEqual(after.Pods, before.Pods) && reflect.DeepEqual(after.Context, before.Context)
+}
+
+// isSameList reports whether two lists are one in memory.
+func isSameList[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
+func artifactLeaves(artifacts []Artifact) []Chunk {
 	var leaves []Chunk
 	for _, part := range cut(artifacts, 1, func(a *Artifact) (string, int) { return a.Fingerprint, a.size() }) {
 		leaves = append(leaves, Chunk{Artifacts: part})
 	}
-	return newTree(leaves)
+	return leaves
 }
 
 // NewChangeTree cuts changes, which must be sorted by fingerprint.
@@ -63,15 +100,16 @@ func NewChangeTree(changes []Change) Tree {
 	for _, part := range cut(changes, 1, func(c *Change) (string, int) { return c.Fingerprint, c.size() }) {
 		leaves = append(leaves, Chunk{Changes: part})
 	}
-	return newTree(leaves)
+	return newTree(leaves, (*Chunk).ID)
 }
 
-func newTree(level []Chunk) Tree {
+// newTree builds a tree over its leaves, whose ids leafID gives.
+func newTree(level []Chunk, leafID func(*Chunk) string) Tree {
 	tree := Tree{Chunks: map[string]Chunk{}}
-	for len(level) > 0 {
+	for idOf := leafID; len(level) > 0; idOf = (*Chunk).ID {
 		ids := make([]string, 0, len(level))
 		for _, chunk := range level {
-			id := chunk.ID()
+			id := idOf(&chunk)
 			ids = append(ids, id)
 			tree.Chunks[id] = chunk
 		}

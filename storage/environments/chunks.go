@@ -3,6 +3,7 @@ package environments
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"attestry/evidence/snapshot"
@@ -39,25 +40,27 @@ func newChunks(docs storage.Documents) *chunks {
 	}
 }
 
-// store stores chunks by id; those that are there already are left alone. Leaves of
-// changes are not kept in memory, as the next report does not compare with them.
+// store stores chunks by id; those that are there already are left alone.
 func (c *chunks) store(ctx context.Context, fresh map[string]snapshot.Chunk) error {
-	if len(fresh) == 0 {
-		return nil
-	}
 	values := make([]storedChunk, 0, len(fresh))
 	for id, chunk := range fresh {
 		values = append(values, storedChunk{Chunk: chunk, id: id})
 	}
-	if _, err := c.collection.InsertMany(ctx, values); err != nil {
-		return err
-	}
-	for id, chunk := range fresh {
+	_, err := c.collection.InsertMany(ctx, values)
+	return err
+}
+
+// addIn adds chunks to a batch; those that are there already are left alone. Leaves of changes
+// are not kept in memory, as the next report does not compare with them. It does no harm if
+// the batch is not written: then no document names the chunks.
+func (c *chunks) addIn(batch *storage.Batch, fresh map[string]snapshot.Chunk) {
+	for _, id := range slices.Sorted(maps.Keys(fresh)) {
+		chunk := fresh[id]
+		c.collection.AddIn(batch, storedChunk{Chunk: chunk, id: id})
 		if len(chunk.Changes) == 0 {
 			c.keep(id, chunk)
 		}
 	}
-	return nil
 }
 
 // fetcher returns the chunks of given ids, from memory or with one command per

@@ -59,9 +59,11 @@ func (d *Deployments) Record(ctx context.Context, made []snapshot.Deployment) er
 	return err
 }
 
-// Put stores deployments of which more is known now than when they were recorded.
-func (d *Deployments) Put(ctx context.Context, known []snapshot.Deployment) error {
-	return d.collection.Put(ctx, known...)
+// RecordIn adds to a batch what Record does, and then the storing of deployments of which more
+// is known now than when they were recorded.
+func (d *Deployments) RecordIn(batch *storage.Batch, made, learned []snapshot.Deployment) {
+	d.collection.AddIn(batch, made...)
+	d.collection.PutIn(batch, learned...)
 }
 
 // DeploymentQuery asks for deployments between two times in Unix seconds, both

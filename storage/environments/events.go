@@ -60,6 +60,17 @@ func NewEvents(docs storage.Documents) *Events {
 
 // Record stores events; those that are there already stay as they are.
 func (e *Events) Record(ctx context.Context, events []snapshot.Event) error {
+	_, err := e.collection.InsertMany(ctx, loggedEvents(events))
+	return err
+}
+
+// RecordIn adds to a batch what Record does.
+func (e *Events) RecordIn(batch *storage.Batch, events []snapshot.Event) {
+	e.collection.AddIn(batch, loggedEvents(events)...)
+}
+
+// loggedEvents are events with the parts they are in.
+func loggedEvents(events []snapshot.Event) []loggedEvent {
 	var logged []loggedEvent
 	for _, event := range events {
 		logged = append(logged, loggedEvent{Event: event})
@@ -67,8 +78,7 @@ func (e *Events) Record(ctx context.Context, events []snapshot.Event) error {
 			logged = append(logged, loggedEvent{Event: event, Repo: repo})
 		}
 	}
-	_, err := e.collection.InsertMany(ctx, logged)
-	return err
+	return logged
 }
 
 // eventsOf are the events without the parts they are in.

@@ -56,6 +56,11 @@ func (h *Heads) Replace(ctx context.Context, head snapshot.Head, revision int64)
 	return h.collection.Replace(ctx, head, revision)
 }
 
+// ReplaceIn adds to a batch what Replace does.
+func (h *Heads) ReplaceIn(batch *storage.Batch, head *snapshot.Head, revision int64) int64 {
+	return h.collection.ReplaceIn(batch, head, revision)
+}
+
 // Update changes an environment's head.
 func (h *Heads) Update(ctx context.Context, environment string, change func(*snapshot.Head) error) (snapshot.Head, error) {
 	return h.collection.Update(ctx, environment, change)

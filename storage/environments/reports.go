@@ -331,6 +331,17 @@ func (r *Reports) Remove(ctx context.Context, records []WaitingReport) error {
 	if err := r.collection.Delete(ctx, ids...); err != nil {
 		return err
 	}
+	return r.RemoveObjects(ctx, records)
+}
+
+// RemoveIn adds the removal of a processed report to a batch. What it has in the object store
+// is for RemoveObjects, once the batch is written.
+func (r *Reports) RemoveIn(batch *storage.Batch, record *WaitingReport) {
+	r.collection.DeleteIn(batch, reportID(record.Environment, record.Arrival))
+}
+
+// RemoveObjects deletes what reports that were removed have in the object store.
+func (r *Reports) RemoveObjects(ctx context.Context, records []WaitingReport) error {
 	for _, record := range records {
 		if record.Object == "" {
 			continue

@@ -80,17 +80,21 @@ func NewRunningSet(docs storage.Documents) *RunningSet {
 	}
 }
 
-// Start adds entries of an organization; those that are there already stay as they are. What
-// is added for artifacts as such moves the organization's version.
+// Start adds entries for artifacts as such of an organization, and moves its version.
 func (r *RunningSet) Start(ctx context.Context, entries []Running) error {
-	if !slices.ContainsFunc(entries, func(entry Running) bool { return entry.Repo == "" }) {
-		_, err := r.collection.InsertMany(ctx, entries)
-		return err
+	if len(entries) == 0 {
+		return nil
 	}
 	batch := &storage.Batch{}
 	r.collection.PutIn(batch, entries...)
 	r.versions.PutIn(batch, runningVersion{Org: entries[0].Org})
 	return batch.Write(ctx, r.docs)
+}
+
+// AddIn adds entries for repositories to a batch; those that are there already stay as they
+// are.
+func (r *RunningSet) AddIn(batch *storage.Batch, entries ...Running) {
+	r.collection.AddIn(batch, entries...)
 }
 
 // Version returns the version of what runs in an organization for CheckIn. Who asks for the
@@ -107,26 +111,40 @@ func (r *RunningSet) CheckIn(batch *storage.Batch, org string, version int64) {
 	r.versions.CheckIn(batch, org, version)
 }
 
-// Stop removes the entries of fingerprints that have exited from an environment
-// with the snapshot of a number. Those that were made for a later one stay, however
-// late Stop is called.
+// Stop removes the entries that Ended finds.
 func (r *RunningSet) Stop(ctx context.Context, environment string, fingerprints []string, number int64) error {
+	ended, err := r.Ended(ctx, environment, fingerprints, number)
+	if err != nil {
+		return err
+	}
+	return r.collection.Delete(ctx, ended...)
+}
+
+// Ended returns the ids of the entries of fingerprints that have exited from an environment
+// with the snapshot of a number. Those that were made for a later one are not among them,
+// however late Ended is called.
+func (r *RunningSet) Ended(ctx context.Context, environment string, fingerprints []string, number int64) ([]string, error) {
+	var ended []string
 	for some := range slices.Chunk(fingerprints, storage.MaxMany) {
 		query := storage.Query{Index: "exit", Equal: []any{environment, storage.OneOrSet(some)}, Limit: storage.MaxMany}
 		err := storage.ForEachPage(ctx, r.collection, query, func(entries []storage.Record) error {
-			var ended []string
 			for _, entry := range entries {
 				if since, ok := entry.Fields["since"].(int64); ok && since < number {
 					ended = append(ended, entry.ID)
 				}
 			}
-			return r.collection.Delete(ctx, ended...)
+			return nil
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return ended, nil
+}
+
+// RemoveIn adds the removal of entries to a batch.
+func (r *RunningSet) RemoveIn(batch *storage.Batch, ids ...string) {
+	r.collection.DeleteIn(batch, ids...)
 }
 
 // OfRepo returns what of a repository runs, in no certain order.

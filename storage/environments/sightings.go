@@ -22,10 +22,9 @@ func NewFirstSeen(docs storage.Documents) *FirstSeen {
 
 func firstSeenID(environment, fingerprint string) string { return environment + "/" + fingerprint }
 
-// Record stores sightings; the first of a fingerprint stays.
-func (s *FirstSeen) Record(ctx context.Context, sightings []snapshot.FirstSeen) error {
-	_, err := s.collection.InsertMany(ctx, sightings)
-	return err
+// RecordIn adds sightings to a batch; the first of a fingerprint stays.
+func (s *FirstSeen) RecordIn(batch *storage.Batch, sightings []snapshot.FirstSeen) {
+	s.collection.AddIn(batch, sightings...)
 }
 
 // First returns when fingerprints first ran in an environment, in Unix seconds;

@@ -46,6 +46,13 @@ func (s *Snapshots) Insert(ctx context.Context, made snapshot.Snapshot) error {
 	return s.collection.Insert(ctx, made)
 }
 
+// InsertIn adds to a batch what Insert does, behind the chunks of the snapshot that may not be
+// there yet.
+func (s *Snapshots) InsertIn(batch *storage.Batch, made *snapshot.Snapshot, chunks map[string]snapshot.Chunk) {
+	s.chunks.addIn(batch, chunks)
+	s.collection.InsertIn(batch, made)
+}
+
 // Get returns a snapshot by number, or ErrNotFound.
 func (s *Snapshots) Get(ctx context.Context, environment string, number int64) (snapshot.Snapshot, error) {
 	return s.collection.Get(ctx, snapshotID(environment, number))

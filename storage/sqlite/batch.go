@@ -62,6 +62,9 @@ func (w *step) apply(s *session) (reason, err error) {
 	case storage.WriteReplace:
 		changed, err = w.row.replace(s, w.table.replace, w.revision)
 		reason = storage.ErrMoved
+	case storage.WriteAdd:
+		_, err = w.row.insert(s, w.table.insert)
+		return nil, err
 	case storage.WritePut:
 		_, err = w.row.insert(s, w.table.put)
 		return nil, err

@@ -50,6 +50,9 @@ func testBatch(t *testing.T, engine DocumentsEngine) {
 		storage.Write{Kind: storage.WriteInsert, Schema: second, Record: record("x", 3, after)},
 		storage.Write{Kind: storage.WritePut, Schema: second, Record: record("y", 4, after)},
 		storage.Write{Kind: storage.WritePut, Schema: second, Record: record("x", 5, after)},
+		storage.Write{Kind: storage.WriteAdd, Schema: second, Record: record("x", 6, after)},
+		storage.Write{Kind: storage.WriteAdd, Schema: second, Record: record("z", 7, after)},
+		storage.Write{Kind: storage.WriteAdd, Schema: second, Record: record("z", 8, nil)},
 		storage.Write{Kind: storage.WriteDelete, Schema: db.schema, Record: storage.Record{ID: "gone"}},
 		storage.Write{Kind: storage.WriteDelete, Schema: db.schema, Record: storage.Record{ID: "never there"}},
 		storage.Write{Kind: storage.WriteInsert, Schema: db.schema, Record: record("gone", 6, after)},
@@ -59,7 +62,7 @@ func testBatch(t *testing.T, engine DocumentsEngine) {
 	mustEqual(t, db.get("a"), record("a", 2, after))
 	mustEqual(t, db.get("gone"), record("gone", 7, after))
 	db.absent(db.schema, "same")
-	for id, revision := range map[string]int64{"x": 5, "y": 4} {
+	for id, revision := range map[string]int64{"x": 5, "y": 4, "z": 7} {
 		got, err := db.Get(t.Context(), second, id)
 		mustBe(t, err, nil)
 		mustEqual(t, got, record(id, revision, after))

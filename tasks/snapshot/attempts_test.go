@@ -62,13 +62,16 @@ func (f *faulty) Replace(ctx context.Context, schema *storage.Schema, record sto
 	return f.Documents.Replace(ctx, schema, record, revision)
 }
 
-func (f *faulty) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
-	if schema.Name == "chunks" && f.insertChunks != nil {
+func (f *faulty) Write(ctx context.Context, writes ...storage.Write) error {
+	if f.away {
+		return errAway
+	}
+	if writes[0].Schema.Name == "chunks" && f.insertChunks != nil {
 		if err := f.insertChunks(ctx); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return f.Documents.InsertMany(ctx, schema, records)
+	return f.Documents.Write(ctx, writes...)
 }
 
 // lost is an object store that has lost what it held, or is away.

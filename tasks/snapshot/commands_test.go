@@ -23,8 +23,8 @@ func newCountedScene(t *testing.T) (*scene, *storage.CountingDocuments) {
 }
 
 // maxWorkerCommands is what a changed report may cost the worker, however large
-// it is. One of them looks for logical environments that include this one.
-const maxWorkerCommands = 19
+// it is. Two of them look for logical environments that include this one, and three write.
+const maxWorkerCommands = 13
 
 // TestOneChangeCostsTheWorkerTheSameInAnyReport pins commands and bytes: neither
 // may grow with what has not changed.
@@ -60,7 +60,7 @@ func TestOneChangeCostsTheWorkerTheSameInAnyReport(t *testing.T) {
 // TestLogicalEnvironmentCostsItsMembersTheSameHoweverManyTheyAre pins what a snapshot
 // of a member costs more than one of an environment that no logical one includes.
 func TestLogicalEnvironmentCostsItsMembersTheSameHoweverManyTheyAre(t *testing.T) {
-	const most = 11
+	const most = 10
 	for _, n := range []int{1, 60} {
 		s, counting := newCountedScene(t)
 		members := []string{s.env}
@@ -101,13 +101,13 @@ func TestUnchangedReportCostsTheSameInAnyEnvironment(t *testing.T) {
 const (
 	// maxKnownCommands is what a changed report may cost the worker where flows know
 	// what runs.
-	maxKnownCommands = 26
+	maxKnownCommands = 15
 	// maxTokenCommands is what it may cost more, for each thousand artifacts, when the
 	// generation has changed.
-	maxTokenCommands = 3
+	maxTokenCommands = 2
 	// maxColdCommands is what it may cost more when the process is new: the levels of
 	// the tree and the templates are read.
-	maxColdCommands = 6
+	maxColdCommands = 5
 )
 
 // knownFleet is a stage on which n services run, each known to two flows.

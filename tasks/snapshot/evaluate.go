@@ -5,55 +5,72 @@ import (
 	"maps"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"attestry/app/states"
 	"attestry/evidence"
 	"attestry/evidence/policy"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage/environments"
+	"attestry/storage/pipelines"
 )
 
 // evaluate evaluates images against what ran before, under the facts of now. What newly runs
 // is announced before the token is read, and the facts and the environment's policies are
 // read behind the token: whoever changes one of them from now on moves it, and the next
 // report is evaluated again. As long as the token and the policies are those of the last
-// snapshot, what runs on is known from there and nothing is looked up for it.
-func (p *Processor) evaluate(ctx context.Context, head *rules.Head, next *rules.Snapshot, images []rules.Reported, before map[string]rules.Artifact) (artifacts []rules.Artifact, announced []environments.Running, err error) {
-	var starting, all, wanted []string
+// snapshot, what runs on is known from there and nothing is looked up for it, unless policies
+// apply and may judge it by another name than before.
+func (p *Processor) evaluate(ctx context.Context, head *rules.Head, next *nextSnapshot, images []rules.Reported, before map[string]rules.Artifact) (err error) {
+	made := &next.made
+	var starting, renamed []string
 	for _, image := range images {
-		all = append(all, image.Fingerprint)
 		running, runs := before[image.Fingerprint]
-		if !runs {
+		switch {
+		case !runs:
 			starting = append(starting, image.Fingerprint)
-		}
-		if !runs || running.Name != image.Name {
-			wanted = append(wanted, image.Fingerprint)
+		case running.Name != image.Name:
+			renamed = append(renamed, image.Fingerprint)
 		}
 	}
-	announced = runningEntries(next, starting)
-	if err := p.store.Running.Start(ctx, announced); err != nil {
-		return nil, nil, err
+	next.announced = runningEntries(made, starting)
+	if err := p.store.Running.Start(ctx, next.announced); err != nil {
+		return err
 	}
-	if next.Token, err = p.store.Generations.Get(ctx, next.Org, next.Environment); err != nil {
-		return nil, nil, err
+	if made.Token, err = p.store.Generations.Get(ctx, made.Org, made.Environment); err != nil {
+		return err
 	}
 	applied, err := p.attachedPolicies(ctx, next)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	next.Policies = policy.References(applied)
-	if head.Last > 0 && (next.Token != head.SnapshotToken || !slices.Equal(next.Policies, head.Policies)) {
-		wanted = all
+	made.Policies = policy.References(applied)
+	wanted := starting
+	switch {
+	case head.Last > 0 && (made.Token != head.SnapshotToken || !slices.Equal(made.Policies, head.Policies)):
+		wanted = fingerprintsOf(images)
+	case len(applied) > 0:
+		wanted = slices.Concat(starting, renamed)
 	}
-	known, err := p.loadProvenance(ctx, next, wanted, starting, before)
+	known, err := p.loadProvenance(ctx, made, wanted, starting, before)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	if err := p.applyPolicies(ctx, next, applied, images, known); err != nil {
-		return nil, nil, err
+	if err := p.applyPolicies(ctx, made, applied, images, known); err != nil {
+		return err
 	}
-	return rules.Evaluate(images, &rules.Basis{
-		Before: before, Number: next.Number, Timestamp: next.Timestamp, Known: known,
-	}), announced, nil
+	next.artifacts = rules.Evaluate(images, &rules.Basis{
+		Before: before, Number: made.Number, Timestamp: made.Timestamp, Known: known,
+	})
+	return nil
+}
+
+func fingerprintsOf(images []rules.Reported) []string {
+	fingerprints := make([]string, 0, len(images))
+	for _, image := range images {
+		fingerprints = append(fingerprints, image.Fingerprint)
+	}
+	return fingerprints
 }
 
 // runningEntries says that fingerprints are about to run.
@@ -70,12 +87,18 @@ func runningEntries(next *rules.Snapshot, fingerprints []string) []environments.
 // loadProvenance reads what is known of fingerprints: where they come from, their states
 // there, what they follow, and when those that are starting first ran.
 func (p *Processor) loadProvenance(ctx context.Context, next *rules.Snapshot, fingerprints, starting []string, before map[string]rules.Artifact) (map[string]rules.Known, error) {
-	provenances, err := p.store.Provenances.GetMany(ctx, next.Org, fingerprints)
-	if err != nil {
-		return nil, err
-	}
-	first, err := p.store.FirstSeen.First(ctx, next.Environment, starting)
-	if err != nil {
+	var provenances []pipelines.Provenance
+	var first map[string]float64
+	var reads errgroup.Group
+	reads.Go(func() (err error) {
+		provenances, err = p.store.Provenances.GetMany(ctx, next.Org, fingerprints)
+		return err
+	})
+	reads.Go(func() (err error) {
+		first, err = p.store.FirstSeen.First(ctx, next.Environment, starting)
+		return err
+	})
+	if err := reads.Wait(); err != nil {
 		return nil, err
 	}
 	known := make(map[string]rules.Known, len(fingerprints))

@@ -68,6 +68,13 @@ func (d *largestDocuments) Replace(ctx context.Context, s *storage.Schema, r sto
 	return d.Documents.Replace(ctx, s, r, revision)
 }
 
+func (d *largestDocuments) Write(ctx context.Context, writes ...storage.Write) error {
+	for _, write := range writes {
+		d.note(write.Schema, write.Record)
+	}
+	return d.Documents.Write(ctx, writes...)
+}
+
 // TestDocumentsStaySmallInClustersOfManyPods lets many pods of a few images start
 // and exit.
 func TestDocumentsStaySmallInClustersOfManyPods(t *testing.T) {

@@ -132,11 +132,16 @@ func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
 	}
 }
 
-// commit changes the head that this processor holds: one command, unless somebody
-// else has touched it meanwhile. The change must bear repetition. Once the lease
-// is released there is nothing more to change: a renewal that had to wait for the
-// release would take it again, for nobody.
+// commit changes the head that this processor holds.
 func (p *Processor) commit(ctx context.Context, h *lease, change func(*rules.Head)) error {
+	return p.commitWith(ctx, h, &storage.Batch{}, change, &storage.Batch{})
+}
+
+// commitWith changes the head that this processor holds, and writes something before it and
+// behind it: one batch, unless somebody else has touched the head meanwhile. The change must
+// bear repetition. Once the lease is released there is nothing more to change: a renewal
+// that had to wait for the release would take it again, for nobody.
+func (p *Processor) commitWith(ctx context.Context, h *lease, before *storage.Batch, change func(*rules.Head), behind *storage.Batch) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.head.Lease.Holder != h.holder {
@@ -145,7 +150,11 @@ func (p *Processor) commit(ctx context.Context, h *lease, change func(*rules.Hea
 	for range commitAttempts {
 		next := h.head
 		change(&next)
-		revision, err := p.store.Heads.Replace(ctx, next, h.revision)
+		batch := &storage.Batch{}
+		batch.Append(before)
+		revision := p.store.Heads.ReplaceIn(batch, &next, h.revision)
+		batch.Append(behind)
+		err := batch.Write(ctx, p.store.Documents)
 		if err == nil {
 			h.head, h.revision = next, revision
 			return nil

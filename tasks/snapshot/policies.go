@@ -13,13 +13,24 @@ import (
 // factsPerRead is how many artifacts' facts are held at a time.
 const factsPerRead = 1000
 
-// attachedPolicies returns the policies of an environment in their latest versions.
-func (p *Processor) attachedPolicies(ctx context.Context, next *rules.Snapshot) ([]policy.Applied, error) {
-	found, err := p.store.Environments.GetMany(ctx, []string{next.Environment})
-	if err != nil || len(found) == 0 {
+// attachedPolicies returns the policies of an environment in their latest versions, and notes the
+// environment's name.
+func (p *Processor) attachedPolicies(ctx context.Context, next *nextSnapshot) ([]policy.Applied, error) {
+	environment, err := p.environment(ctx, next.made.Environment)
+	if err != nil {
 		return nil, err
 	}
-	return p.store.Policies.Latest(ctx, next.Org, found[0].Policies)
+	next.environment = environment.Name
+	return p.store.Policies.Latest(ctx, next.made.Org, environment.Policies)
+}
+
+// environment returns an environment, an empty one if there is none.
+func (p *Processor) environment(ctx context.Context, id string) (evidence.Environment, error) {
+	found, err := p.store.Environments.GetMany(ctx, []string{id})
+	if err != nil || len(found) == 0 {
+		return evidence.Environment{}, err
+	}
+	return found[0], nil
 }
 
 // applyPolicies evaluates what was looked up by the policies of the environment, and sets its

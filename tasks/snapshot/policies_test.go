@@ -38,11 +38,22 @@ func (s *scene) reevaluate(t testing.TB) {
 const (
 	needProvenance  = "artifacts: {provenance: {required: true}}"
 	needAttestation = "artifacts: {trail-compliance: {required: true}, attestations: [{type: snyk}, {type: generic, name: x}]}"
+	needDecision    = "artifacts: {attestations: [{type: decision, for_control: R-1}]}"
 )
 
 // TestPoliciesCostTheSameCommandsInAnyReport attaches policies where few and where many
 // artifacts run, less than a thousand.
 func TestPoliciesCostTheSameCommandsInAnyReport(t *testing.T) {
+	// The tree of the larger environment may have a level more. What is written are two batches,
+	// and the head.
+	t.Run("attestations", func(t *testing.T) { policyCostsTheSame(t, needAttestation, 4) })
+	// Decisions are read with a command for each thousand pairs of a control and a subject.
+	t.Run("decisions", func(t *testing.T) { policyCostsTheSame(t, needDecision, 5) })
+}
+
+// policyCostsTheSame attaches a policy that nothing meets. The larger environment may take so many
+// commands more.
+func policyCostsTheSame(t *testing.T, content string, more int) {
 	took := map[int]int{}
 	for _, n := range []int{40, 240} {
 		s := knownFleet(t, n)
@@ -53,15 +64,14 @@ func TestPoliciesCostTheSameCommandsInAnyReport(t *testing.T) {
 			counting = storage.NewCountingDocuments(docs)
 			return counting
 		})
-		s.attach(t, "attestations", needAttestation)
+		s.attach(t, "second", content)
 		worker.drain(t)
 		took[n] = counting.Snapshot().Commands()
 		if counts := s.head(t).Counts; counts.False != n {
 			t.Errorf("%d artifacts: %+v", n, counts)
 		}
 	}
-	// The tree of the larger environment may have a level more.
-	if took[240] > took[40]+2 {
+	if took[240] > took[40]+more {
 		t.Errorf("%d commands for 40 artifacts, %d for 240", took[40], took[240])
 	}
 }

@@ -111,7 +111,7 @@ func (p *Processor) processAll(ctx context.Context, h *lease) error {
 			}
 		}
 		p.publisher.Settled(ctx, h.head.Environment)
-		if err := p.remove(ctx, h.head.Environment, done); err != nil {
+		if err := p.removeObjects(ctx, h.head.Environment, done); err != nil {
 			return err
 		}
 		if last {
@@ -120,14 +120,14 @@ func (p *Processor) processAll(ctx context.Context, h *lease) error {
 	}
 }
 
-// remove deletes processed reports. A failure that is not an outage is no reason to
-// stop: it must not count as an attempt of the next report.
-func (p *Processor) remove(ctx context.Context, environment string, done []environments.WaitingReport) error {
-	err := p.store.Reports.Remove(ctx, done)
+// removeObjects deletes what processed reports have in the object store. A failure that is not
+// an outage is no reason to stop: it must not count as an attempt of the next report.
+func (p *Processor) removeObjects(ctx context.Context, environment string, done []environments.WaitingReport) error {
+	err := p.store.Reports.RemoveObjects(ctx, done)
 	if err == nil || isOutage(err) || ctx.Err() != nil {
 		return err
 	}
-	p.log.Warn("could not remove processed reports", "environment", environment, "error", err.Error())
+	p.log.Warn("could not remove the objects of processed reports", "environment", environment, "error", err.Error())
 	return nil
 }
 
@@ -139,15 +139,19 @@ func (p *Processor) processOne(ctx context.Context, h *lease, record environment
 	if attempt.Arrival == record.Arrival && attempt.Count > maxAttempts {
 		return true, p.park(ctx, h, record, attempt, last)
 	}
-	result, err := p.processRecovering(ctx, h, record)
-	if err == nil {
-		err = p.settle(ctx, h, record, result, last)
-	}
+	err = p.processRecovering(ctx, h, &pending{WaitingReport: record, last: last})
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		// The lease could not be renewed, or the task has ended.
 		return false, fmt.Errorf("%w: %w", cause, err)
 	}
 	return false, err
+}
+
+// pending is a report that is processed.
+type pending struct {
+	environments.WaitingReport
+	// last tells that none of those that were read follows it.
+	last bool
 }
 
 // result is what processing one report came to.
@@ -156,13 +160,11 @@ type result struct {
 	snapshot *rules.Snapshot
 	// token is the generation under which nothing had changed.
 	token string
-	// announced is what was said to start with a snapshot that was not made.
-	announced []environments.Running
 }
 
 // processRecovering turns a panic into an error, so that a report which causes one is
 // parked like any other that cannot be processed.
-func (p *Processor) processRecovering(ctx context.Context, h *lease, record environments.WaitingReport) (r result, err error) {
+func (p *Processor) processRecovering(ctx context.Context, h *lease, record *pending) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			p.log.Error("processing a report panicked", "environment", record.Environment,
@@ -173,10 +175,12 @@ func (p *Processor) processRecovering(ctx context.Context, h *lease, record envi
 	return p.process(ctx, h, record)
 }
 
-// settle writes the outcome of one report into the head, renews the lease or, at
-// the last report, releases it.
-func (p *Processor) settle(ctx context.Context, h *lease, record environments.WaitingReport, r result, last bool) error {
-	return p.commit(ctx, h, func(head *rules.Head) {
+// settle writes the outcome of one report into the head, renews the lease or, at the last
+// report, releases it, and removes the report. before is written before that.
+func (p *Processor) settle(ctx context.Context, h *lease, before *storage.Batch, record *pending, r result) error {
+	removal := &storage.Batch{}
+	p.store.Reports.RemoveIn(removal, &record.WaitingReport)
+	return p.commitWith(ctx, h, before, func(head *rules.Head) {
 		outcome := rules.Outcome{Report: record.ID}
 		if r.snapshot != nil {
 			head.Advance(r.snapshot)
@@ -186,13 +190,13 @@ func (p *Processor) settle(ctx context.Context, h *lease, record environments.Wa
 			head.LastReportedAt = max(head.LastReportedAt, record.AcceptedAt)
 		}
 		head.Settle(record.Arrival, outcome)
-		if last {
+		if record.last {
 			clearLease(head)
 			return
 		}
 		head.Lease = newLease(h.holder, p.clock())
 		head.Attempt = rules.Attempt{Arrival: record.Arrival + 1, Count: 1}
-	})
+	}, removal)
 }
 
 // park sets a report aside that was begun too often, and keeps it with the reason.

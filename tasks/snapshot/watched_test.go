@@ -2,6 +2,7 @@ package snapshot_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"attestry/storage"
@@ -48,6 +49,22 @@ func (w *watched) Replace(ctx context.Context, s *storage.Schema, r storage.Reco
 
 func (w *watched) Delete(ctx context.Context, s *storage.Schema, ids ...string) error {
 	return w.around(true, func() error { return w.Documents.Delete(ctx, s, ids...) })
+}
+
+// Write does one write after the other, as an engine may whose batches can be cut short, and
+// between whose writes others may come.
+func (w *watched) Write(ctx context.Context, writes ...storage.Write) error {
+	for i, write := range writes {
+		err := w.around(true, func() error { return w.Documents.Write(ctx, write) })
+		var refused *storage.RefusedWrite
+		if errors.As(err, &refused) {
+			return &storage.RefusedWrite{Index: i, Reason: refused.Reason}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // interruption happens once, before the command of a number, or the write if

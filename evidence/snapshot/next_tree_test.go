@@ -1,0 +1,54 @@
+package snapshot
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestNextTreeIsTheOneThatWouldBeCutAnew changes some artifacts of a tree in any way.
+func TestNextTreeIsTheOneThatWouldBeCutAnew(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for round := range 200 {
+		before := artifactsNamed(1+random.IntN(300), "a")
+		for i := range before {
+			before[i].Origins = []Origin{{}}
+			before[i].Pods = map[string]Pod{"p": {CreatedAt: 1, Owners: []Owner{{Kind: "ReplicaSet"}}}}
+		}
+		tree := NewArtifactTree(before)
+		after := mutate(random, tree.Artifacts())
+		if next, anew := tree.Next(after), NewArtifactTree(after); next.Root != anew.Root || len(next.Chunks) != len(anew.Chunks) {
+			t.Fatalf("round %d: another tree", round)
+		}
+	}
+}
+
+// TestNextTreeSeesADifferenceInAnyMember changes one member of one artifact.
+func TestNextTreeSeesADifferenceInAnyMember(t *testing.T) {
+	verdict := true
+	for i, change := range []func(*Artifact){
+		func(a *Artifact) { a.Name += "x" },
+		func(a *Artifact) { a.Names = []string{"a", "b"} },
+		func(a *Artifact) { a.CreatedAt = []int64{9} },
+		func(a *Artifact) { a.CreatedAt = nil },
+		func(a *Artifact) { a.CreatedAt = []int64{} },
+		func(a *Artifact) { a.Pods = map[string]Pod{"p": {}} },
+		func(a *Artifact) { a.Context = &Context{ECS: &ECSContext{TaskARN: "x"}} },
+		func(a *Artifact) { a.Compliant = &verdict },
+		func(a *Artifact) { a.Decisions = []Decision{{}} },
+		func(a *Artifact) { a.Allowed = true },
+		func(a *Artifact) { a.Since++ },
+		func(a *Artifact) { a.StartedAt++ },
+		func(a *Artifact) { a.FirstAt++ },
+		func(a *Artifact) { a.Origins = []Origin{{Status: "x"}} },
+	} {
+		t.Run(fmt.Sprint("member ", i), func(t *testing.T) {
+			tree := NewArtifactTree(artifactsNamed(100, "a"))
+			after := tree.Artifacts()
+			change(&after[50])
+			if next, anew := tree.Next(after), NewArtifactTree(after); next.Root == tree.Root || next.Root != anew.Root {
+				t.Error("the difference is not in the tree")
+			}
+		})
+	}
+}

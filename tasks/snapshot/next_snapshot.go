@@ -1,0 +1,154 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"golang.org/x/sync/errgroup"
+
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/storage/environments"
+)
+
+// nextSnapshot is a snapshot that is about to be stored.
+type nextSnapshot struct {
+	made rules.Snapshot
+	// last is the tree of the snapshot before.
+	last *rules.Tree
+	// environment is the name of the environment.
+	environment string
+	artifacts   []rules.Artifact
+	changes     []rules.Change
+	// announced are the entries for what starts with the snapshot.
+	announced []environments.Running
+}
+
+// complete sums the artifacts and the changes up in the snapshot. It returns the chunks that
+// the snapshot does not share with the last one.
+func (n *nextSnapshot) complete() (map[string]rules.Chunk, error) {
+	tree := n.last.Next(n.artifacts)
+	difference, err := tree.Compare(n.last.Root, n.last.Fetch)
+	if err != nil {
+		return nil, err
+	}
+	n.made.Root, n.made.Changes = tree.Root, n.changes
+	n.made.Sum(n.artifacts)
+	n.made.Events = rules.CountEvents(n.changes)
+	chunks := difference.Chunks
+	if !rules.Inline(n.changes) {
+		hung := rules.NewChangeTree(n.changes)
+		n.made.Changes, n.made.ChangesRoot = nil, hung.Root
+		maps.Copy(chunks, hung.Chunks)
+	}
+	return chunks, nil
+}
+
+// storeNext stores a snapshot, what follows from it and the outcome of its report. Nearly always
+// that is one batch. storage.ErrExists tells that the number of the snapshot is taken; then
+// nothing behind it was written.
+func (p *Processor) storeNext(ctx context.Context, h *lease, record *pending, next *nextSnapshot) error {
+	chunks, err := next.complete()
+	if err != nil {
+		return err
+	}
+	made := &next.made
+	e := effectsOf(made, next.changes, next.artifacts, next.environment)
+	included := false
+	var reads errgroup.Group
+	reads.Go(func() (err error) {
+		e.ended, err = p.store.Running.Ended(ctx, made.Environment, e.exited, made.Number)
+		return err
+	})
+	reads.Go(func() error {
+		including, err := p.store.Environments.Including(ctx, made.Org, made.Environment)
+		included = err != nil || len(including) > 0 // Follow meets the error again, and logs it
+		return nil
+	})
+	if err := reads.Wait(); err != nil {
+		return err
+	}
+	batch := &storage.Batch{}
+	p.store.Snapshots.InsertIn(batch, made, chunks)
+	e.addTo(batch, p.store)
+	settle := func(batch *storage.Batch) error { return p.settle(ctx, h, batch, record, result{snapshot: made}) }
+	if included || batch.Len() > maxBatch {
+		err = p.writeInParts(ctx, batch, made, settle)
+	} else {
+		err = p.writeAtOnce(ctx, batch, made, settle)
+	}
+	return p.withdrawIfLost(ctx, err, made.Environment, append(next.announced, e.running...))
+}
+
+// maxBatch is how many writes are made together with that of the head, which takes up to two
+// more. The lease is not renewed meanwhile.
+const maxBatch = storage.MaxMany - 2
+
+// writeAtOnce writes a batch together with the head. Logical environments that begin to include
+// the environment at this moment are found behind that.
+func (p *Processor) writeAtOnce(ctx context.Context, batch *storage.Batch, made *rules.Snapshot, settle func(*storage.Batch) error) error {
+	if err := settle(batch); err != nil {
+		return err
+	}
+	return p.logical.Follow(ctx, made)
+}
+
+// writeInParts writes a batch, then what logical environments make of it, then the head.
+func (p *Processor) writeInParts(ctx context.Context, batch *storage.Batch, made *rules.Snapshot, settle func(*storage.Batch) error) error {
+	if err := batch.Write(ctx, p.store.Documents); err != nil {
+		return err
+	}
+	if err := p.logical.Follow(ctx, made); err != nil {
+		return err
+	}
+	return settle(&storage.Batch{})
+}
+
+// adoptCommitted finishes the snapshot that was made behind the head's back, by another
+// worker or by one that was killed, and brings the head to it.
+func (p *Processor) adoptCommitted(ctx context.Context, h *lease) (rules.Snapshot, error) {
+	head := h.current()
+	found, err := p.store.Snapshots.Get(ctx, head.Environment, head.Last+1)
+	if err != nil {
+		return found, err
+	}
+	changes, err := p.store.Snapshots.Changes(ctx, &found)
+	if err != nil {
+		return found, err
+	}
+	artifacts, err := p.store.Snapshots.Artifacts(ctx, &found)
+	if err != nil {
+		return found, err
+	}
+	environment, err := p.environment(ctx, head.Environment)
+	if err != nil {
+		return found, err
+	}
+	e := effectsOf(&found, changes, artifacts, environment.Name)
+	if e.ended, err = p.store.Running.Ended(ctx, found.Environment, e.exited, found.Number); err != nil {
+		return found, err
+	}
+	batch := &storage.Batch{}
+	e.addTo(batch, p.store)
+	err = p.writeInParts(ctx, batch, &found, func(*storage.Batch) error {
+		return p.commit(ctx, h, func(head *rules.Head) {
+			head.Advance(&found)
+			head.Settle(found.Arrival, rules.Outcome{Report: found.Report, Snapshot: found.Number})
+		})
+	})
+	return found, p.withdrawIfLost(ctx, err, found.Environment, e.running)
+}
+
+// withdrawIfLost withdraws entries if an error tells that the lease was lost before the head was
+// written: a worker that was halted may put them long after others have made later snapshots.
+// Whoever makes a later snapshot brings the head to this one first. So if the head was written
+// at the revision of the lease, nobody had made one before the entries were put.
+func (p *Processor) withdrawIfLost(ctx context.Context, cause error, environment string, entries []environments.Running) error {
+	if cause == nil || !errors.Is(cause, errLeaseLost) && !errors.Is(context.Cause(ctx), errLeaseLost) {
+		return cause
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseSpan)
+	defer cancel()
+	return errors.Join(cause, p.withdraw(ctx, environment, entries))
+}
