@@ -39,6 +39,25 @@ func reportChanged(c *client) (service, baseline requests, err error) {
 	})
 }
 
+// reportFirst creates a new environment for each report; all run the same images.
+func reportFirst(c *client) (service, baseline requests, err error) {
+	sent, err := newReport(c.scope, c.size)
+	if err != nil {
+		return nil, nil, err
+	}
+	environments := 0
+	service = func() request {
+		environments++
+		name, err := c.createEnvironment(c.connection, "new-"+strconv.Itoa(environments))
+		if err != nil {
+			name = "which-is-missing" // its report is answered 404, which ends the run
+		}
+		path := c.path("/environments/{org}/" + name + "/report/K8S")
+		return request{method: http.MethodPut, path: path, body: sent.body, want: created}
+	}
+	return service, func() request { return request{method: http.MethodPut, body: sent.body} }, nil
+}
+
 // reportInTurn divides as many clusters as the size says among the clients. Each client reports
 // for its clusters in turn.
 func reportInTurn(pods int, change change) setup {

@@ -39,6 +39,8 @@ var kinds = []kind{
 		baseline: baseline.ReportPath, setup: reportUnchanged, variants: reportVariants},
 	{name: "report changed, {size} artifacts known to two flows", measures: "a cluster reports that one image was replaced",
 		baseline: baseline.ReportPath, seeds: []seed{seedImages}, setup: reportChanged, variants: reportVariants},
+	{name: "first report, {size} artifacts known to two flows", measures: "a new cluster reports for the first time",
+		baseline: baseline.ReportPath, seeds: []seed{seedImages}, setup: reportFirst, variants: []variant{{1_000, 1}, {10_000, 1}}},
 	{name: "{size} environments in turn, report unchanged, 10 artifacts", measures: "the next of many clusters reports what it reported before",
 		baseline: baseline.ReportPath, setup: reportInTurn(10, noChange), variants: []variant{{2_000, 16}}},
 	{name: "{size} environments in turn, report changed, 10 artifacts", measures: "the next of many clusters reports an image that never ran before",
