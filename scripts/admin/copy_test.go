@@ -156,12 +156,38 @@ func schemaNamed(t *testing.T, name string) *storage.Schema {
 	return schemas[n]
 }
 
+// dying fails from its second write on, before or after it.
+type dying struct {
+	storage.Documents
+	after  bool
+	writes int
+}
+
+func (d *dying) around(write func() error) error {
+	d.writes++
+	if d.writes < 2 || d.writes == 2 && d.after {
+		if err := write(); err != nil || d.writes < 2 {
+			return err
+		}
+	}
+	return apptest.ErrKilled
+}
+
+func (d *dying) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (n int, err error) {
+	err = d.around(func() error { n, err = d.Documents.InsertMany(ctx, schema, records); return err })
+	return n, err
+}
+
+func (d *dying) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
+	return d.around(func() error { return d.Documents.Put(ctx, schema, records...) })
+}
+
 func TestInterruptedCopyContinues(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		c, out, errs := newDocumentCopy(t)
 		target := c.to
 		for write := int64(1); ; write++ {
-			c.to = apptest.NewFaultInjector(target, 2, after)
+			c.to = &dying{Documents: target, after: after}
 			err := c.run(t.Context())
 			if err == nil {
 				break
@@ -188,20 +214,20 @@ func TestInterruptedCopyContinues(t *testing.T) {
 	}
 }
 
-// altering changes a document while it is stored.
+// altering changes a document while it is inserted.
 type altering struct {
 	storage.Documents
 	id string
 }
 
-func (a *altering) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
+func (a *altering) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
 	records = slices.Clone(records)
 	for i := range records {
 		if records[i].ID == a.id {
 			records[i].Body = append([]byte(" "), records[i].Body[1:]...)
 		}
 	}
-	return a.Documents.Put(ctx, schema, records...)
+	return a.Documents.InsertMany(ctx, schema, records)
 }
 
 func TestVerificationFindsAChangedDocument(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"attestry/storage"
@@ -120,8 +121,12 @@ func (c *objectCopy) verify(ctx context.Context) error {
 	if len(faults) > 0 {
 		return errors.Join(faults...)
 	}
-	_, err := fmt.Fprintf(c.out, "OBJECTS  BYTES  SHA-256 of keys and sizes\n%-7d  %-5d  %.16s\nall objects of the target have the content that their keys name\n",
-		target.count, target.bytes, target.sum())
+	table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "OBJECTS\tBYTES\tSHA-256 OF KEYS AND SIZES\n%d\t%d\t%.16s\n", target.count, target.bytes, target.sum())
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(c.out, "every object of the target has the content that its key names")
 	return err
 }
 
