@@ -16,7 +16,8 @@ import (
 	"attestry/storage/sqlite"
 )
 
-func openDocuments(ctx context.Context, database config.Database) (storage.Documents, error) {
+// OpenDocuments opens a database with the collections of the service.
+func OpenDocuments(ctx context.Context, database config.Database) (storage.Documents, error) {
 	if database.Engine == config.MongoDB {
 		return mongodb.Open(ctx, mongodb.Options{URI: database.URI.Reveal(), Database: database.Name}, app.Schemas())
 	}
@@ -29,7 +30,8 @@ func openDocuments(ctx context.Context, database config.Database) (storage.Docum
 	return sqlite.Open(ctx, database.Path, app.Schemas())
 }
 
-func openObjects(ctx context.Context, objects config.Objects) (storage.Objects, error) {
+// OpenObjects opens an object store.
+func OpenObjects(ctx context.Context, objects config.Objects) (storage.Objects, error) {
 	if objects.Engine == config.Filesystem {
 		return filesystem.Open(objects.Path)
 	}

@@ -58,11 +58,11 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	if err != nil {
 		return nil, err
 	}
-	docs, err := openDocuments(ctx, settings.Stores.Database)
+	docs, err := OpenDocuments(ctx, settings.Stores.Database)
 	if err != nil {
 		return nil, err
 	}
-	objects, err := openObjects(ctx, settings.Stores.Objects)
+	objects, err := OpenObjects(ctx, settings.Stores.Objects)
 	if err != nil {
 		return nil, errors.Join(err, docs.Close())
 	}

@@ -96,14 +96,33 @@ func CheckIDs(ids ...string) error {
 	return nil
 }
 
+// CheckList reports whether Documents.List can be asked.
+func CheckList(after string, limit, maxBytes int) error {
+	if err := CheckListLimit(limit); err != nil {
+		return err
+	}
+	if maxBytes < 1 {
+		return fmt.Errorf("a bound of %d bytes", maxBytes)
+	}
+	return CheckText(after)
+}
+
+// CheckListLimit reports whether a list may have so many entries.
+func CheckListLimit(limit int) error {
+	if limit < 1 || limit > MaxMany {
+		return fmt.Errorf("a limit of %d", limit)
+	}
+	return nil
+}
+
 // CheckQuery reports whether Find can answer a query. Apart from unusable text and
 // patterns, which clients may cause, a fault is the program's.
 func CheckQuery(schema *Schema, query Query) error {
 	if err := checkSelection(schema, query); err != nil {
 		return err
 	}
-	if query.Limit < 1 || query.Limit > MaxMany {
-		return fmt.Errorf("a limit of %d", query.Limit)
+	if err := CheckListLimit(query.Limit); err != nil {
+		return err
 	}
 	if query.MaxBytes < 0 {
 		return fmt.Errorf("a bound of %d bytes", query.MaxBytes)

@@ -17,7 +17,7 @@ var _ Documents = (*CountingDocuments)(nil)
 
 // Costs are numbers of commands by method, whether or not they succeeded.
 type Costs struct {
-	Get, GetMany, Insert, InsertMany, Put, Replace, Delete, Write, Find, Count int
+	Get, GetMany, Insert, InsertMany, Put, Replace, Delete, Write, Find, Count, List int
 	// Bytes is the size of all ids, fields (as JSON) and bodies that were sent to
 	// be written.
 	Bytes int64
@@ -25,7 +25,7 @@ type Costs struct {
 
 // Commands is the number of commands of all methods.
 func (c Costs) Commands() int {
-	return c.Get + c.GetMany + c.Insert + c.InsertMany + c.Put + c.Replace + c.Delete + c.Write + c.Find + c.Count
+	return c.Get + c.GetMany + c.Insert + c.InsertMany + c.Put + c.Replace + c.Delete + c.Write + c.Find + c.Count + c.List
 }
 
 // NewCountingDocuments counts what goes to docs.
@@ -120,6 +120,12 @@ func (c *CountingDocuments) Find(ctx context.Context, schema *Schema, query Quer
 func (c *CountingDocuments) Count(ctx context.Context, schema *Schema, query Query) (int64, error) {
 	c.count(func(costs *Costs) { costs.Count++ })
 	return c.docs.Count(ctx, schema, query)
+}
+
+// List counts and passes on.
+func (c *CountingDocuments) List(ctx context.Context, schema *Schema, after string, limit, maxBytes int) ([]Record, error) {
+	c.count(func(costs *Costs) { costs.List++ })
+	return c.docs.List(ctx, schema, after, limit, maxBytes)
 }
 
 // Ping passes on; it is no command of an operation.

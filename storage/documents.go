@@ -192,6 +192,10 @@ type Documents interface {
 	// Count counts what a query without cursor, offset, limit and conditions
 	// would find, at most MaxCount.
 	Count(ctx context.Context, schema *Schema, query Query) (int64, error)
+	// List returns the documents of a collection in the order of their ids' bytes, beginning
+	// behind the id after: at most limit (1 to MaxMany), and no more behind the first than
+	// bodies of maxBytes in all allow. Only the end of the collection is answered with none.
+	List(ctx context.Context, schema *Schema, after string, limit, maxBytes int) ([]Record, error)
 	// Ping reports whether the database answers.
 	Ping(ctx context.Context) error
 	// Close ends all work under way and releases what the engine holds.

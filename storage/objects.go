@@ -29,6 +29,9 @@ type Objects interface {
 	Stat(ctx context.Context, key string) (Object, error)
 	// Delete removes an object; an absent one is no error.
 	Delete(ctx context.Context, key string) error
+	// List describes objects in the order of their keys' bytes, beginning behind the key
+	// after: at most limit, 1 to MaxMany. Only the end is answered with none.
+	List(ctx context.Context, after string, limit int) ([]Object, error)
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 }

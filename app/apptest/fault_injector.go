@@ -61,6 +61,12 @@ func (d *FaultInjector) Find(ctx context.Context, s *storage.Schema, q storage.Q
 	return p, err
 }
 
+// List fails if the process is dead.
+func (d *FaultInjector) List(ctx context.Context, s *storage.Schema, after string, limit, maxBytes int) (r []storage.Record, err error) {
+	err = d.around(false, func() error { r, err = d.Documents.List(ctx, s, after, limit, maxBytes); return err })
+	return r, err
+}
+
 // Insert counts as a write, at which the process may die.
 func (d *FaultInjector) Insert(ctx context.Context, s *storage.Schema, r storage.Record) error {
 	d.Largest.Store(max(d.Largest.Load(), int64(len(r.Body))))

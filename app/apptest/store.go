@@ -49,6 +49,12 @@ func (c *CommandCounter) Find(ctx context.Context, schema *storage.Schema, query
 	return c.Documents.Find(ctx, schema, query)
 }
 
+// List counts a command.
+func (c *CommandCounter) List(ctx context.Context, schema *storage.Schema, after string, limit, maxBytes int) ([]storage.Record, error) {
+	c.Commands.Add(1)
+	return c.Documents.List(ctx, schema, after, limit, maxBytes)
+}
+
 // Write counts a command.
 func (c *CommandCounter) Write(ctx context.Context, writes ...storage.Write) error {
 	c.Commands.Add(1)

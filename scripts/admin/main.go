@@ -1,5 +1,6 @@
 // Command admin is for operators. It works on the stores that the ATTESTRY_ environment
-// variables of the api and the worker name, beside them or while they are stopped.
+// variables of the api and the worker name, beside them or while they are stopped; copy works
+// on the two stores that its arguments name.
 //
 //	go run ./scripts/admin --help
 package main
@@ -9,16 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
-
-	"attestry/config"
-	"attestry/process"
 )
 
 // The exit statuses.
@@ -40,20 +37,22 @@ type command struct {
 	name, arguments, summary string
 	// parse reads the arguments, before any store is opened.
 	parse func(args []string) (action, error)
+	// details follow the list of commands, unless they are "".
+	details string
 }
 
 // action is a command with its arguments.
-type action func(ctx context.Context, s *session) error
+type action func(ctx context.Context, c caller) error
 
-// session is what actions work with.
-type session struct {
-	*process.Process
+// caller is who called the program: their environment, and where output goes.
+type caller struct {
+	environ   []string
 	out, errs io.Writer
 }
 
 // commands lists all there are.
 func commands() []command {
-	return reportCommands()
+	return append(reportCommands(), copyCommand())
 }
 
 // errUsage reports arguments that do not fit the command.
@@ -75,7 +74,7 @@ func run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 		usage(errs, args)
 		return misused
 	}
-	if err := perform(ctx, act, environ, out, errs); err != nil {
+	if err := act(ctx, caller{environ: environ, out: out, errs: errs}); err != nil {
 		fmt.Fprintln(errs, err)
 		return failed
 	}
@@ -96,13 +95,22 @@ func parse(args []string) (action, error) {
 			return act, err
 		}
 	}
-	return nil, fmt.Errorf("unknown command %q", strings.Join(args, " "))
+	return nil, fmt.Errorf("unknown command %q", strings.Join(wordsOf(args), " "))
+}
+
+// wordsOf returns the arguments before the first flag or URL: a URL may have a password.
+func wordsOf(args []string) []string {
+	end := slices.IndexFunc(args, func(arg string) bool { return isFlag(arg) || strings.Contains(arg, "://") })
+	if end < 0 {
+		return args
+	}
+	return args[:end]
 }
 
 // usage explains the commands that begin with the same word, or all.
 func usage(out io.Writer, args []string) {
 	fmt.Fprintln(out, "Usage: go run ./scripts/admin COMMAND")
-	fmt.Fprintln(out, "\nThe stores are those of the ATTESTRY_ environment variables of the service.\n\nCommands:")
+	fmt.Fprintln(out, "\nThe stores are those of the ATTESTRY_ environment variables of the service; copy has its own.\n\nCommands:")
 	var chosen []command
 	for _, c := range commands() {
 		if len(args) > 0 && strings.Fields(c.name)[0] == args[0] {
@@ -117,17 +125,9 @@ func usage(out io.Writer, args []string) {
 		fmt.Fprintf(table, "  %s %s\t%s\n", c.name, c.arguments, c.summary)
 	}
 	table.Flush()
-}
-
-// perform opens the stores for an action.
-func perform(ctx context.Context, act action, environ []string, out, errs io.Writer) error {
-	settings, err := config.Load(environ)
-	if err != nil {
-		return err
+	for _, c := range chosen {
+		if c.details != "" {
+			fmt.Fprintf(out, "\n%s\n", c.details)
+		}
 	}
-	p, err := process.Open(ctx, settings, process.NewLog(errs, slog.LevelWarn))
-	if err != nil {
-		return err
-	}
-	return errors.Join(act(ctx, &session{Process: p, out: out, errs: errs}), p.Close())
 }

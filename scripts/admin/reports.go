@@ -22,9 +22,9 @@ import (
 // reportCommands are those for parked reports.
 func reportCommands() []command {
 	return []command{
-		{"reports list", "[--json] [ORG [ENVIRONMENT]]", "list parked reports, those parked first at the beginning", parseList},
-		{"reports retry", "ORG ENVIRONMENT ARRIVAL|all", "put one parked report, or all, at the end of the environment's queue", parseRetry},
-		{"reports discard", "ORG ENVIRONMENT ARRIVAL", "delete a parked report for good", parseDiscard},
+		{"reports list", "[--json] [ORG [ENVIRONMENT]]", "list parked reports, those parked first at the beginning", parseList, ""},
+		{"reports retry", "ORG ENVIRONMENT ARRIVAL|all", "put one parked report, or all, at the end of the environment's queue", parseRetry, ""},
+		{"reports discard", "ORG ENVIRONMENT ARRIVAL", "delete a parked report for good", parseDiscard, ""},
 	}
 }
 
@@ -68,18 +68,18 @@ func parseList(args []string) (action, error) {
 	if len(args) > 1 {
 		chosen.environment = args[1]
 	}
-	return func(ctx context.Context, s *session) error { return listReports(ctx, s, chosen, asJSON) }, nil
+	return withStores(func(ctx context.Context, s *session) error { return listReports(ctx, s, chosen, asJSON) }), nil
 }
 
 func parseRetry(args []string) (action, error) {
 	all := len(args) == 3 && args[2] == "all"
 	chosen, err := parseSelection(args, all)
-	return func(ctx context.Context, s *session) error { return retryReports(ctx, s, chosen) }, err
+	return withStores(func(ctx context.Context, s *session) error { return retryReports(ctx, s, chosen) }), err
 }
 
 func parseDiscard(args []string) (action, error) {
 	chosen, err := parseSelection(args, false)
-	return func(ctx context.Context, s *session) error { return discardReport(ctx, s, chosen) }, err
+	return withStores(func(ctx context.Context, s *session) error { return discardReport(ctx, s, chosen) }), err
 }
 
 func parseSelection(args []string, all bool) (selection, error) {

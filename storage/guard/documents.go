@@ -45,6 +45,14 @@ func (d *documents) Find(ctx context.Context, schema *storage.Schema, query stor
 	return page, d.verify(schema, page.Records...)
 }
 
+func (d *documents) List(ctx context.Context, schema *storage.Schema, after string, limit, maxBytes int) ([]storage.Record, error) {
+	records, err := d.Documents.List(ctx, schema, after, limit, maxBytes)
+	if err != nil {
+		return records, err
+	}
+	return records, d.verify(schema, records...)
+}
+
 // verify compares the bodies of a content-addressed collection with their ids.
 func (d *documents) verify(schema *storage.Schema, records ...storage.Record) error {
 	if !schema.ContentAddressed {

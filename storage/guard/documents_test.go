@@ -53,7 +53,10 @@ func TestContentAddressedDocumentsAreVerifiedWhenTheyAreRead(t *testing.T) {
 	if found, err := docs.GetMany(t.Context(), addressed, []string{good.ID, other.ID}); err != nil || len(found) != 1 {
 		t.Errorf("GetMany of a lost document returned %v, %v", found, err)
 	}
-	if got := b.damagedReads(t, "database"); got != 3 {
+	if _, err := docs.List(t.Context(), addressed, "", 10, 1<<20); !errors.Is(err, storage.ErrDamaged) {
+		t.Errorf("List of an altered document returned %v", err)
+	}
+	if got := b.damagedReads(t, "database"); got != 4 {
 		t.Errorf("%v reads are counted as damaged", got)
 	}
 }

@@ -13,7 +13,7 @@ type table struct {
 	name   string
 	create []string
 
-	get, getMany, bodies, revision          string
+	get, getMany, list, bodies, revision    string
 	insert, put, replace, delete, deleteOne string
 }
 
@@ -31,6 +31,7 @@ func newTable(schema *storage.Schema) *table {
 		name:     name,
 		get:      "SELECT id, revision, fields, body FROM " + name + " WHERE id = ?",
 		getMany:  "SELECT id, revision, fields, body FROM " + name + " WHERE id IN " + idsOf,
+		list:     "SELECT id, revision, fields, body FROM " + name + " WHERE id > ? ORDER BY id" + limited,
 		bodies:   "SELECT id, body FROM " + name + " WHERE id IN " + idsOf,
 		revision: "SELECT revision FROM " + name + " WHERE id = ?",
 		insert: "INSERT INTO " + name + " (id, revision, fields, body) VALUES (?, ?, ?, ?)" +

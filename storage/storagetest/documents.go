@@ -55,6 +55,9 @@ func Documents(t *testing.T, engine DocumentsEngine) {
 		"PageHoldsNoMoreThanMaxBytes":                testMaxBytes,
 		"PagesBoundedInBytesLoseNothing":             testMaxBytesLosesNothing,
 		"ReadsAreChargedBodyByBody":                  testCharge,
+		"ListIsInTheOrderOfIds":                      testList,
+		"ListHoldsNoMoreThanMaxBytes":                testListMaxBytes,
+		"ListLosesNothing":                           testListLosesNothing,
 		"CountIsOfTheSelection":                      testCount,
 		"KilledProcessLosesNoAcknowledgedWrite":      testKilled,
 		"UpdatesOfOneDocumentLoseNothing":            testUpdates,
@@ -281,10 +284,11 @@ func testText(t *testing.T, engine DocumentsEngine) {
 		fields := map[string]any{"name": text}
 		_, getError := db.Get(t.Context(), db.schema, text)
 		_, manyError := db.GetMany(t.Context(), db.schema, []string{text})
+		_, listError := db.List(t.Context(), db.schema, text, 1, 1)
 		_, insertManyError := db.InsertMany(t.Context(), db.schema, []storage.Record{record("x", 1, fields)})
 		_, findError := db.Find(t.Context(), db.schema, storage.Query{Index: "time", Equal: []any{text}, Limit: 1})
 		for i, err := range []error{
-			getError, manyError, insertManyError, findError,
+			getError, manyError, listError, insertManyError, findError,
 			db.Insert(t.Context(), db.schema, record(text, 1, nil)),
 			db.Put(t.Context(), db.schema, record("x", 1, fields)),
 			db.Replace(t.Context(), db.schema, record("x", 1, fields), 1),
@@ -344,7 +348,8 @@ func testClosed(t *testing.T, engine DocumentsEngine) {
 	mustBe(t, db.Close(), nil)
 	_, getError := db.Get(t.Context(), db.schema, "a")
 	_, findError := db.Find(t.Context(), db.schema, storage.Query{Index: "size", Limit: 1})
-	for i, err := range []error{db.Ping(t.Context()), getError, findError, db.Insert(t.Context(), db.schema, record("a", 1, nil))} {
+	_, listError := db.List(t.Context(), db.schema, "", 1, 1)
+	for i, err := range []error{db.Ping(t.Context()), getError, findError, listError, db.Insert(t.Context(), db.schema, record("a", 1, nil))} {
 		if err == nil || errors.Is(err, storage.ErrNotFound) {
 			t.Errorf("case %d: a closed engine answered %v", i, err)
 		}
@@ -358,7 +363,8 @@ func testCancelled(t *testing.T, engine DocumentsEngine) {
 	cancel()
 	_, getError := db.Get(ctx, db.schema, "a")
 	_, findError := db.Find(ctx, db.schema, storage.Query{Index: "size", Limit: 1})
-	for _, err := range []error{getError, findError, db.Insert(ctx, db.schema, record("a", 1, nil)), db.Ping(ctx)} {
+	_, listError := db.List(ctx, db.schema, "", 1, 1)
+	for _, err := range []error{getError, findError, listError, db.Insert(ctx, db.schema, record("a", 1, nil)), db.Ping(ctx)} {
 		mustBe(t, err, context.Canceled)
 	}
 	_, err := db.Get(t.Context(), db.schema, "a")

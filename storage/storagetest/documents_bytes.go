@@ -128,6 +128,10 @@ func testCharge(t *testing.T, engine DocumentsEngine) {
 			_, err := db.Find(ctx, db.schema, storage.Query{Index: "time", Equal: []any{"o"}, Limit: 3, Where: where})
 			return err
 		}, 60},
+		"list": {func(ctx context.Context) error {
+			_, err := db.List(ctx, db.schema, "", 3, 75)
+			return err
+		}, 70},
 		"find fields only": {func(ctx context.Context) error {
 			_, err := db.Find(ctx, db.schema, storage.Query{Index: "time", Equal: []any{"o"}, Limit: 3, FieldsOnly: true})
 			return err

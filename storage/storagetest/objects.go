@@ -48,6 +48,8 @@ func Objects(t *testing.T, open func(t *testing.T) ObjectStore) {
 		{"HostileKeysAreRefused", objectHostileKeys},
 		{"DeleteIsIdempotent", objectDelete},
 		{"DeleteSparesOtherScopes", objectDeleteScoped},
+		{"ListIsInTheOrderOfKeys", objectList},
+		{"ListBeginsBehindAnyKey", objectListAfter},
 		{"EveryCallStopsWithItsContext", objectCancelledCalls},
 		{"PingAnswers", objectPing},
 	}
@@ -265,8 +267,9 @@ func objectCancelledCalls(t *testing.T, store ObjectStore) {
 	_, putErr := store.Put(ctx, "org", strings.NewReader("x"), 1)
 	_, getErr := store.Get(ctx, object.Key, 0, -1)
 	_, statErr := store.Stat(ctx, object.Key)
+	_, listErr := store.List(ctx, "", 1)
 	for call, err := range map[string]error{
-		"Put": putErr, "Get": getErr, "Stat": statErr,
+		"Put": putErr, "Get": getErr, "Stat": statErr, "List": listErr,
 		"Delete": store.Delete(ctx, object.Key),
 		"Ping":   store.Ping(ctx),
 	} {

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+
+	"attestry/app"
+	"attestry/config"
+	"attestry/process"
+)
+
+// copyDetails is the help of copy.
+const copyDetails = `copy copies all documents of one database to another, or all objects of one object store to
+another. A database is named as in ATTESTRY_DATABASE_URL (mongodb://, sqlite:// or pebble://), an
+object store as in ATTESTRY_OBJECTS_URL (file://, or http(s)://ACCESS:SECRET@host:port/bucket).
+
+Stop the service first: nothing may write to either store meanwhile. The target must be empty or
+have nothing that the source lacks. A copy that was interrupted continues when it is run again.
+At the end both stores are read and compared: of each collection the number of documents and a
+SHA-256 over them all; every object of the target is hashed. A difference ends copy with status 1.`
+
+// copyCommand copies a store.
+func copyCommand() command {
+	return command{"copy", "--from URL --to URL", "copy a database or an object store to another one", parseCopy, copyDetails}
+}
+
+// location is a store that an argument names: one of both is set.
+type location struct {
+	documents *config.Database
+	objects   *config.Objects
+}
+
+func parseCopy(args []string) (action, error) {
+	flags := flag.NewFlagSet("copy", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	fromURL, toURL := flags.String("from", "", ""), flags.String("to", "", "")
+	// The error of flags may quote a URL with its password.
+	if flags.Parse(args) != nil || flags.NArg() > 0 || *fromURL == "" || *toURL == "" {
+		return nil, errUsage
+	}
+	from, fromErr := parseLocation("--from", *fromURL)
+	to, toErr := parseLocation("--to", *toURL)
+	if err := errors.Join(fromErr, toErr); err != nil {
+		return nil, err
+	}
+	if err := checkPair(from, to); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, c caller) error {
+		return withoutPasswords(copyStore(ctx, c, from, to), *fromURL, *toURL)
+	}, nil
+}
+
+func parseLocation(name, address string) (location, error) {
+	scheme, _, _ := strings.Cut(address, "://")
+	l := location{}
+	var err error
+	switch scheme {
+	case "mongodb", "mongodb+srv", "sqlite", "pebble":
+		l.documents = &config.Database{}
+		err = l.documents.UnmarshalText([]byte(address))
+	case "file", "http", "https":
+		l.objects = &config.Objects{}
+		err = l.objects.UnmarshalText([]byte(address))
+	default:
+		err = errors.New("must begin with mongodb://, mongodb+srv://, sqlite:// or pebble:// for a database, or with http://, https:// or file:// for an object store")
+	}
+	if err != nil {
+		return location{}, fmt.Errorf("%s %w", name, err)
+	}
+	return l, nil
+}
+
+// checkPair refuses two stores that cannot be copied to each other.
+func checkPair(from, to location) error {
+	switch {
+	case from.documents != nil && to.objects != nil:
+		return errors.New("--from names a database and --to an object store: both must be of the same kind")
+	case from.objects != nil && to.documents != nil:
+		return errors.New("--from names an object store and --to a database: both must be of the same kind")
+	case from.documents != nil && *from.documents == *to.documents, from.objects != nil && *from.objects == *to.objects:
+		return errors.New("--from and --to name the same store")
+	}
+	return nil
+}
+
+func copyStore(ctx context.Context, c caller, from, to location) error {
+	if err := from.requireExisting(); err != nil {
+		return err
+	}
+	err := copyDatabaseOrObjects(ctx, c, from, to)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("interrupted: %w; run the same command again to continue", err)
+	}
+	return err
+}
+
+func copyDatabaseOrObjects(ctx context.Context, c caller, from, to location) error {
+	if from.documents != nil {
+		return copyDatabase(ctx, c, *from.documents, *to.documents)
+	}
+	return copyObjectStore(ctx, c, *from.objects, *to.objects)
+}
+
+// requireExisting refuses a path at which nothing is: the engines would make an empty store
+// there.
+func (l location) requireExisting() error {
+	path := ""
+	if l.documents != nil {
+		path = l.documents.Path
+	} else {
+		path = l.objects.Path
+	}
+	if path == "" {
+		return nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("--from: %w", err)
+	}
+	return nil
+}
+
+func copyDatabase(ctx context.Context, c caller, from, to config.Database) error {
+	schemas := app.Schemas()
+	source, err := process.OpenDocuments(ctx, from)
+	if err != nil {
+		return fmt.Errorf("--from: %w", err)
+	}
+	target, err := process.OpenDocuments(ctx, to)
+	if err != nil {
+		return errors.Join(fmt.Errorf("--to: %w", err), source.Close())
+	}
+	copied := documentCopy{from: source, to: target, schemas: schemas, out: c.out, errs: c.errs}
+	return errors.Join(copied.run(ctx), source.Close(), target.Close())
+}
+
+func copyObjectStore(ctx context.Context, c caller, from, to config.Objects) error {
+	source, err := process.OpenObjects(ctx, from)
+	if err != nil {
+		return fmt.Errorf("--from: %w", err)
+	}
+	target, err := process.OpenObjects(ctx, to)
+	if err != nil {
+		return errors.Join(fmt.Errorf("--to: %w", err), closeStore(source))
+	}
+	copied := objectCopy{from: source, to: target, out: c.out, errs: c.errs}
+	return errors.Join(copied.run(ctx), closeStore(source), closeStore(target))
+}
+
+// closeStore closes an object store, if it can be closed.
+func closeStore(store any) error {
+	if closer, ok := store.(io.Closer); ok {
+		return closer.Close()
+	}
+	return nil
+}
+
+// withoutPasswords hides the passwords of URLs in an error, as they are written there and
+// decoded. The engines do not quote them; what libraries do may change.
+func withoutPasswords(err error, addresses ...string) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	for _, address := range addresses {
+		for _, password := range passwordsOf(address) {
+			text = strings.ReplaceAll(text, password, "***")
+		}
+	}
+	return errors.New(text)
+}
+
+// passwordsOf returns the forms of the password of a URL.
+func passwordsOf(address string) []string {
+	_, rest, _ := strings.Cut(address, "://")
+	authority, _, _ := strings.Cut(rest, "/")
+	end := strings.LastIndex(authority, "@")
+	if end < 0 {
+		return nil
+	}
+	_, password, _ := strings.Cut(authority[:end], ":")
+	if password == "" {
+		return nil
+	}
+	forms := []string{password}
+	if decoded, err := url.PathUnescape(password); err == nil && decoded != password {
+		forms = append(forms, decoded)
+	}
+	return forms
+}

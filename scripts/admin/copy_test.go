@@ -1,0 +1,414 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"attestry/app"
+	"attestry/app/apptest"
+	"attestry/config"
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/storagetest"
+)
+
+// fill stores flows, artifacts and more than two batches of attestations.
+func fill(t *testing.T, docs storage.Documents) {
+	t.Helper()
+	objects, err := filesystem.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := app.NewStore(docs, objects, time.Now, slog.New(slog.DiscardHandler))
+	defer store.Tenancy.Close()
+	fixture := &apptest.Fixture{Store: store, T: t}
+	for i := range 3 {
+		_, _, err := fixture.PutFlow("org", fmt.Sprintf("flow-%d", i))
+		fixture.Must(err)
+	}
+	apptest.PutArtifacts(t, store, apptest.ArtifactRecord("flow", "trail", apptest.Sha("a", 64), apptest.Sha("b", 40), 1))
+	for batch := range 3 {
+		var records []evidence.Attestation
+		for i := range 800 {
+			records = append(records, apptest.AttestationRecord(fmt.Sprintf("%d-%d", i, batch), "flow", "generic", i%2 == 0, float64(i)+0.5))
+		}
+		apptest.PutAttestations(t, store, records...)
+	}
+}
+
+// filledFile returns the URL of a filled SQLite file.
+func filledFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "source.db")
+	db := sqlitetest.Open(t, path, app.Schemas())
+	fill(t, db)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return "sqlite://" + path
+}
+
+// runCopy calls copy, which needs no settings of the service.
+func runCopy(t *testing.T, from, to string) (status int, out, errs string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status = run(t.Context(), []string{"copy", "--from", from, "--to", to}, nil, &stdout, &stderr)
+	return status, stdout.String(), stderr.String()
+}
+
+// mustCopy copies and returns the result without its last line.
+func mustCopy(t *testing.T, from, to string) (table, errs string) {
+	t.Helper()
+	status, out, errs := runCopy(t, from, to)
+	if status != succeeded {
+		t.Fatalf("status %d: %s", status, errs)
+	}
+	return out, errs
+}
+
+func TestDatabaseIsCopiedThereAndBack(t *testing.T) {
+	source := filledFile(t)
+	urls := []string{"pebble://" + filepath.Join(t.TempDir(), "documents")}
+	if uri := os.Getenv("ATTESTRY_TEST_MONGODB"); uri != "" {
+		urls = append(urls, newMongoDB(t, uri))
+	}
+	urls = append(urls, "sqlite://"+filepath.Join(t.TempDir(), "back.db"))
+	var first string
+	for _, url := range urls {
+		table, errs := mustCopy(t, source, url)
+		if !strings.Contains(errs, "attestations: 2400 documents copied, 0 were there already") {
+			t.Errorf("progress: %s", errs)
+		}
+		if first == "" {
+			first = table
+		}
+		if table != first {
+			t.Errorf("copied to %s\n%s\nwant\n%s", url, table, first)
+		}
+		again, errs := mustCopy(t, source, url)
+		if again != table || !strings.Contains(errs, "attestations: 0 documents copied, 2400 were there already") {
+			t.Errorf("the second time: %s%s", errs, again)
+		}
+		source = url
+	}
+	for _, want := range []string{"COLLECTION", "attestations  2400", "flows", "are the same in both databases"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("no %q in\n%s", want, first)
+		}
+	}
+}
+
+// newMongoDB returns the URL of a database that is dropped at the end of the test.
+func newMongoDB(t *testing.T, uri string) string {
+	t.Helper()
+	server, parameters, _ := strings.Cut(uri, "?")
+	name := fmt.Sprintf("attestry_test_copy_%016x", rand.Uint64())
+	t.Cleanup(func() {
+		client, err := mongo.Connect(options.Client().ApplyURI(uri))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		ctx := context.Background() // that of the test has ended
+		if err := client.Database(name).Drop(ctx); err != nil {
+			t.Error(err)
+		}
+		_ = client.Disconnect(ctx)
+	})
+	return strings.TrimSuffix(server, "/") + "/" + name + "?" + parameters
+}
+
+// newDocumentCopy copies from a filled SQLite file to an empty Pebble folder.
+func newDocumentCopy(t *testing.T) (c *documentCopy, out, errs *bytes.Buffer) {
+	t.Helper()
+	source := sqlitetest.Open(t, filepath.Join(t.TempDir(), "source.db"), app.Schemas())
+	fill(t, source)
+	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
+	target := pebbletest.Open(t, filepath.Join(t.TempDir(), "target"), app.Schemas())
+	return &documentCopy{from: source, to: target, schemas: app.Schemas(), out: out, errs: errs}, out, errs
+}
+
+func schemaNamed(t *testing.T, name string) *storage.Schema {
+	t.Helper()
+	schemas := app.Schemas()
+	n := slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == name })
+	if n < 0 {
+		t.Fatalf("no collection %s", name)
+	}
+	return schemas[n]
+}
+
+// dying fails from its second write on, before or after it.
+type dying struct {
+	storage.Documents
+	after  bool
+	writes int
+}
+
+func (d *dying) around(write func() error) error {
+	d.writes++
+	if d.writes < 2 || d.writes == 2 && d.after {
+		if err := write(); err != nil || d.writes < 2 {
+			return err
+		}
+	}
+	return apptest.ErrKilled
+}
+
+func (d *dying) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (n int, err error) {
+	err = d.around(func() error { n, err = d.Documents.InsertMany(ctx, schema, records); return err })
+	return n, err
+}
+
+func (d *dying) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
+	return d.around(func() error { return d.Documents.Put(ctx, schema, records...) })
+}
+
+func TestInterruptedCopyContinues(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		c, out, errs := newDocumentCopy(t)
+		target := c.to
+		for write := int64(1); ; write++ {
+			c.to = &dying{Documents: target, after: after}
+			err := c.run(t.Context())
+			if err == nil {
+				break
+			}
+			if write > 20 {
+				t.Fatalf("no end: %v", err)
+			}
+			if out.Len() > 0 {
+				t.Errorf("an interrupted copy printed %s", out)
+			}
+		}
+		if !strings.Contains(out.String(), "attestations  2400") {
+			t.Errorf("the result is %s", out)
+		}
+		// The last run had little left to do.
+		lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
+		n := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "attestations: 1400") })
+		m := slices.IndexFunc(lines, func(line string) bool {
+			return strings.HasPrefix(line, "attestations: 400 documents copied, 2000 were")
+		})
+		if n < 0 && m < 0 {
+			t.Errorf("the copy did not continue:\n%s", errs)
+		}
+	}
+}
+
+// altering changes a document while it is inserted.
+type altering struct {
+	storage.Documents
+	id string
+}
+
+func (a *altering) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
+	records = slices.Clone(records)
+	for i := range records {
+		if records[i].ID == a.id {
+			records[i].Body = append([]byte(" "), records[i].Body[1:]...)
+		}
+	}
+	return a.Documents.InsertMany(ctx, schema, records)
+}
+
+func TestVerificationFindsAChangedDocument(t *testing.T) {
+	c, out, _ := newDocumentCopy(t)
+	target := c.to
+	c.to = &altering{Documents: target, id: "7-1-flow"}
+	err := c.run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "collection attestations differs: the source has 2400 documents") || out.Len() > 0 {
+		t.Errorf("%v; printed %s", err, out)
+	}
+	c.to = target
+	if err := c.run(t.Context()); err != nil {
+		t.Errorf("copied again: %v", err)
+	}
+}
+
+func TestTargetWithOtherDocumentsIsRefused(t *testing.T) {
+	c, _, errs := newDocumentCopy(t)
+	attestations := schemaNamed(t, "attestations")
+	for _, id := range []string{"0", "zzz"} {
+		other := storage.Record{ID: id, Revision: 1, Body: []byte("{}")}
+		if err := c.to.Put(t.Context(), attestations, other); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := c.run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "collection attestations of the target has 2 documents that the source lacks") || errs.Len() > 0 {
+		t.Errorf("%v; %s", err, errs)
+	}
+	if page, err := c.to.List(t.Context(), schemaNamed(t, "flows"), "", 1, 1); err != nil || len(page) > 0 {
+		t.Errorf("copied all the same: %v, %v", page, err)
+	}
+}
+
+// TestFieldsThatAreDeclaredNoMoreAreLeftOut stores a document as an earlier version did.
+func TestFieldsThatAreDeclaredNoMoreAreLeftOut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "old.db")
+	earlier := *schemaNamed(t, "flows")
+	earlier.Fields = append(slices.Clone(earlier.Fields), "colour")
+	db := sqlitetest.Open(t, path, []*storage.Schema{&earlier})
+	old := storage.Record{ID: "a", Revision: 1, Fields: map[string]any{"org": "o", "colour": "red"}, Body: []byte("{}")}
+	if err := db.Put(t.Context(), &earlier, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustCopy(t, "sqlite://"+path, "pebble://"+filepath.Join(t.TempDir(), "new"))
+}
+
+func TestObjectsAreCopied(t *testing.T) {
+	folder, target := t.TempDir(), filepath.Join(t.TempDir(), "objects")
+	source, err := filesystem.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	var objects []storage.Object
+	for i := range 20 {
+		content := bytes.Repeat([]byte{byte(i)}, 1+i*100_000)
+		object, err := source.Put(t.Context(), []string{"org", "org-b"}[i%2], bytes.NewReader(content), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, object)
+	}
+	url := "file://" + target
+	out, errs := mustCopy(t, "file://"+folder, url)
+	if !strings.Contains(errs, "20 objects copied, 0 were there already") || !strings.Contains(out, "20       19000020") {
+		t.Errorf("%s%s", errs, out)
+	}
+	if got, want := storagetest.FileKeys(t, target), storagetest.FileKeys(t, folder); !slices.Equal(got, want) {
+		t.Errorf("copied %q, want %q", got, want)
+	}
+	if address := os.Getenv("ATTESTRY_TEST_S3"); address != "" {
+		there := newBucket(t, address)
+		mustCopy(t, url, there)
+		back := "file://" + filepath.Join(t.TempDir(), "back")
+		if again, _ := mustCopy(t, there, back); again != out {
+			t.Errorf("back from S3: %s, want %s", again, out)
+		}
+	}
+	lost, damaged := filepath.Join(target, objects[3].Key), filepath.Join(target, objects[4].Key)
+	if err := os.Remove(lost); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs := mustCopy(t, "file://"+folder, url); !strings.Contains(errs, "1 objects copied, 19 were there already") {
+		t.Error(errs)
+	}
+	write(t, damaged, bytes.Repeat([]byte("x"), int(objects[4].Size)))
+	if status, out, errs := runCopy(t, "file://"+folder, url); status != failed || out != "" || !strings.Contains(errs, objects[4].Key+" of the target is damaged") {
+		t.Errorf("status %d: %s%s", status, out, errs)
+	}
+	if status, out, errs := runCopy(t, url, "file://"+filepath.Join(t.TempDir(), "third")); status != failed || out != "" || !strings.Contains(errs, objects[4].Key+" was not copied") || !strings.Contains(errs, "19 objects copied") {
+		t.Errorf("status %d: %s%s", status, out, errs)
+	}
+	if status, _, errs := runCopy(t, "file://"+t.TempDir(), url); status != failed || !strings.Contains(errs, "the target has 20 objects that the source lacks") {
+		t.Errorf("status %d: %s", status, errs)
+	}
+}
+
+func write(t *testing.T, file string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newBucket returns the URL of a bucket that is removed at the end of the test.
+func newBucket(t *testing.T, address string) string {
+	t.Helper()
+	var named config.Objects
+	if err := named.UnmarshalText([]byte(address)); err != nil {
+		t.Fatal(err)
+	}
+	client, err := minio.New(named.Endpoint, &minio.Options{Creds: credentials.NewStaticV4(named.AccessKey, named.SecretKey.Reveal(), ""), Secure: named.Secure})
+	if err != nil {
+		t.Fatal(err)
+	}
+	suffix := fmt.Sprintf("-copy-%016x", rand.Uint64())
+	t.Cleanup(func() {
+		if err := client.RemoveBucketWithOptions(context.Background(), named.Bucket+suffix, minio.RemoveBucketOptions{ForceDelete: true}); err != nil {
+			t.Error(err)
+		}
+	})
+	return strings.TrimSuffix(address, "/") + suffix
+}
+
+func TestWrongCopiesAreRefused(t *testing.T) {
+	folder := t.TempDir()
+	empty := filepath.Join(folder, "empty.db")
+	if err := sqlitetest.Open(t, empty, app.Schemas()).Close(); err != nil {
+		t.Fatal(err)
+	}
+	absent := filepath.Join(folder, "absent")
+	for name, c := range map[string]struct {
+		line   string
+		status int
+		errs   string
+	}{
+		"no arguments":     {"copy", misused, "copy: wrong arguments"},
+		"one store":        {"copy --from sqlite:///x", misused, "copy: wrong arguments"},
+		"unknown flag":     {"copy --from sqlite:///x --to sqlite:///y --replace", misused, "copy: wrong arguments"},
+		"two kinds":        {"copy --from sqlite:///x --to file:///y", misused, "--from names a database and --to an object store: both must be of the same kind"},
+		"two other kinds":  {"copy --from http://user:sesame@host/bucket --to pebble:///y", misused, "--from names an object store and --to a database"},
+		"the same store":   {"copy --from sqlite:///x --to sqlite:///x", misused, "--from and --to name the same store"},
+		"unknown scheme":   {"copy --from redis://user:sesame@host --to sqlite:///x", misused, "--from must begin with"},
+		"malformed":        {"copy --from mongodb://user:sesame@/x --to http://user:sesame@host", misused, "--from names no host\n--to must end in the name of a bucket"},
+		"URL as argument":  {"copy mongodb://user:sesame@host/x --to sqlite:///x", misused, "copy: wrong arguments"},
+		"mistyped command": {"copi --from mongodb://user:sesame@host/x --to sqlite:///x", misused, `unknown command "copi"`},
+		"absent file":      {"copy --from sqlite://" + absent + " --to sqlite://" + absent + "2", failed, "--from: stat " + absent},
+		"absent objects":   {"copy --from file://" + absent + " --to file://" + absent + "2", failed, "--from: stat " + absent},
+		"empty database":   {"copy --from sqlite://" + empty + " --to pebble://" + absent + "3", failed, "the source has no documents"},
+		"unreachable":      {"copy --from mongodb://user:sesame@127.0.0.1:1/x?serverSelectionTimeoutMS=300 --to sqlite:///x", failed, "--from: create the indexes in MongoDB: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			status := run(t.Context(), strings.Fields(c.line), nil, &out, &errs)
+			if status != c.status || out.Len() > 0 || !strings.Contains(errs.String(), c.errs) {
+				t.Errorf("status %d, want %d\nout %s\nerrs %s\nwant %s", status, c.status, out.String(), errs.String(), c.errs)
+			}
+			if strings.Contains(errs.String(), "sesame") {
+				t.Errorf("a password shows in %s", errs.String())
+			}
+		})
+	}
+	if _, err := os.Stat(absent); !os.IsNotExist(err) {
+		t.Errorf("the source was made: %v", err)
+	}
+}
+
+func TestPasswordsAreHidden(t *testing.T) {
+	for address, quoted := range map[string]string{
+		"mongodb://user:ses%40me@host/x?a=b": "auth of ses@me and ses%40me failed",
+		"http://KEY:s3cr3t@host/bucket":      "s3cr3t",
+	} {
+		err := withoutPasswords(fmt.Errorf("%s: %w", quoted, io.ErrUnexpectedEOF), "sqlite:///x", address)
+		for _, password := range passwordsOf(address) {
+			if strings.Contains(err.Error(), password) {
+				t.Errorf("%s: %v", address, err)
+			}
+		}
+	}
+}

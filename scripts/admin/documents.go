@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"text/tabwriter"
+	"time"
+
+	"attestry/storage"
+)
+
+// progressInterval is the time between two lines about one collection.
+const progressInterval = 10 * time.Second
+
+// documentCopy copies the documents of one database to another.
+type documentCopy struct {
+	from, to  storage.Documents
+	schemas   []*storage.Schema
+	out, errs io.Writer
+}
+
+// stand says what of a collection the target has already.
+type stand struct {
+	// after is the last id up to which both databases are equal; equal is the number of
+	// documents up to there.
+	after string
+	equal int
+	// foreign is the number of documents that the source lacks.
+	foreign int
+}
+
+func (c *documentCopy) run(ctx context.Context) error {
+	stands, err := c.compareAll(ctx)
+	if err != nil {
+		return err
+	}
+	for i, schema := range c.schemas {
+		if err := c.copyCollection(ctx, schema, stands[i]); err != nil {
+			return fmt.Errorf("collection %s: %w", schema.Name, err)
+		}
+	}
+	return c.verify(ctx)
+}
+
+// compareAll compares all collections before any is written to. A target with documents
+// that the source lacks is refused.
+func (c *documentCopy) compareAll(ctx context.Context) ([]stand, error) {
+	stands := make([]stand, len(c.schemas))
+	var refusals []error
+	for i, schema := range c.schemas {
+		var err error
+		if stands[i], err = c.compare(ctx, schema); err != nil {
+			return nil, fmt.Errorf("collection %s: %w", schema.Name, err)
+		}
+		if n := stands[i].foreign; n > 0 {
+			refusals = append(refusals, fmt.Errorf("collection %s of the target has %d documents that the source lacks", schema.Name, n))
+		}
+	}
+	if len(refusals) > 0 {
+		return nil, errors.Join(append(refusals, errors.New("nothing was copied; name an empty database"))...)
+	}
+	return stands, nil
+}
+
+// compare reads the target's documents, and the source's up to the last of them.
+func (c *documentCopy) compare(ctx context.Context, schema *storage.Schema) (stand, error) {
+	found, equal := stand{}, true
+	target := documentsIn(c.to, schema)
+	// Mostly the target is empty, and the source need not be read.
+	if first, err := target.peek(ctx); err != nil || first == nil {
+		return found, err
+	}
+	source := documentsIn(c.from, schema)
+	for p, err := range merge(ctx, source, target) {
+		if err != nil {
+			return stand{}, err
+		}
+		if p.source == nil {
+			found.foreign++
+			continue
+		}
+		if equal = equal && p.target != nil && sameDocument(p.source, p.target); equal {
+			found.after = p.source.ID
+			found.equal++
+		}
+		if last, err := target.peek(ctx); err != nil || last == nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+func sameDocument(a, b *storage.Record) bool {
+	return a.ID == b.ID && a.Revision == b.Revision && bytes.Equal(a.Body, b.Body) && maps.Equal(a.Fields, b.Fields)
+}
+
+// copyCollection copies what comes behind the part that is equal.
+func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schema, found stand) error {
+	copied, told := 0, time.Now()
+	for after := found.after; ; {
+		page, err := listDocuments(ctx, c.from, schema, after)
+		if err != nil {
+			return err
+		}
+		if len(page) == 0 {
+			break
+		}
+		if err := c.store(ctx, schema, page); err != nil {
+			return err
+		}
+		copied += len(page)
+		after = page[len(page)-1].ID
+		if time.Since(told) > progressInterval {
+			told = time.Now()
+			fmt.Fprintf(c.errs, "%s: %d documents copied so far\n", schema.Name, copied)
+		}
+	}
+	if copied+found.equal > 0 {
+		fmt.Fprintf(c.errs, "%s: %d documents copied, %d were there already\n", schema.Name, copied, found.equal)
+	}
+	return nil
+}
+
+// store makes the target's documents equal to those of a page. It inserts first, which MongoDB
+// does several times faster than it overwrites; mostly none is there.
+func (c *documentCopy) store(ctx context.Context, schema *storage.Schema, page []storage.Record) error {
+	stored, err := c.to.InsertMany(ctx, schema, page)
+	if err != nil || stored == len(page) {
+		return err
+	}
+	return c.to.Put(ctx, schema, page...)
+}
+
+// verify reads both databases and prints what they have.
+func (c *documentCopy) verify(ctx context.Context) error {
+	fmt.Fprintln(c.errs, "comparing both databases")
+	table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "COLLECTION\tDOCUMENTS\tBYTES\tSHA-256")
+	var differences []error
+	documents := int64(0)
+	for _, schema := range c.schemas {
+		source, target, err := c.checksums(ctx, schema)
+		if err != nil {
+			return fmt.Errorf("collection %s: %w", schema.Name, err)
+		}
+		if !source.equal(target) {
+			differences = append(differences, fmt.Errorf("collection %s differs: the source has %d documents of %d bytes with SHA-256 %.16s, the target %d of %d bytes with %.16s",
+				schema.Name, source.count, source.bytes, source.sum(), target.count, target.bytes, target.sum()))
+			continue
+		}
+		documents += target.count
+		if target.count > 0 {
+			fmt.Fprintf(table, "%s\t%d\t%d\t%.16s\n", schema.Name, target.count, target.bytes, target.sum())
+		}
+	}
+	if len(differences) > 0 {
+		return errors.Join(append(differences, errors.New("stop all that writes to the databases, and copy again"))...)
+	}
+	if documents == 0 {
+		return errors.New("the source has no documents; is its URL right?")
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(c.out, "%d documents are the same in both databases; collections that are not listed are empty\n", documents)
+	return err
+}
+
+func (c *documentCopy) checksums(ctx context.Context, schema *storage.Schema) (source, target *checksum, err error) {
+	if source, err = checksumOf(ctx, c.from, schema); err != nil {
+		return nil, nil, err
+	}
+	target, err = checksumOf(ctx, c.to, schema)
+	return source, target, err
+}
