@@ -187,11 +187,16 @@ func (c *Collection[T]) encode(value *T) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("encode a document of %s: %w", c.schema.Name, err)
 	}
+	return c.record(value, body), nil
+}
+
+// record is a document with its encoding.
+func (c *Collection[T]) record(value *T, body []byte) Record {
 	record := Record{ID: c.Id(value), Revision: newRevision(), Body: body}
 	if c.fields != nil {
 		record.Fields = c.fields(value)
 	}
-	return record, nil
+	return record
 }
 
 func (c *Collection[T]) encodeAll(values []T) ([]Record, error) {

@@ -152,6 +152,11 @@ func (c *Collection[T]) AddIn(b *Batch, values ...T) {
 	}
 }
 
+// AddEncodedIn is AddIn for a document that is encoded as JSON already.
+func (c *Collection[T]) AddEncodedIn(b *Batch, value *T, body []byte) {
+	b.writes = append(b.writes, Write{Kind: WriteAdd, Schema: c.schema, Record: c.record(value, body)})
+}
+
 // DeleteIn adds the removal of documents to a batch.
 func (c *Collection[T]) DeleteIn(b *Batch, ids ...string) {
 	for _, id := range ids {

@@ -164,12 +164,19 @@ func (p *Pod) size() int {
 func textSize(text string) int {
 	size := len(text) + len(`"",`)
 	for i := range len(text) {
-		switch c := text[i]; {
-		case c < ' ', c == '"', c == '\\', c == '<', c == '>', c == '&', c == 0x7f:
-			size += len(`\u003c`) - 1
-		case c == 0xe2: // begins U+2028, which becomes \u2028
-			size += len(`\u2028`) - 3
-		}
+		size += int(escaped[text[i]])
 	}
 	return size
 }
+
+// escaped is by how many bytes the JSON of a text is longer for each byte of it, at most.
+var escaped = func() (longer [256]uint8) {
+	for c := range byte(' ') {
+		longer[c] = uint8(len(`\u003c`) - 1)
+	}
+	for _, c := range []byte{'"', '\\', '<', '>', '&', 0x7f} {
+		longer[c] = uint8(len(`\u003c`) - 1)
+	}
+	longer[0xe2] = uint8(len(`\u2028`) - 3) // begins U+2028, which becomes \u2028
+	return longer
+}()

@@ -30,12 +30,22 @@ type Chunk struct {
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 	Changes   []Change   `json:"changes,omitempty"`
 	Children  []string   `json:"children,omitempty"`
+
+	encoding []byte // of a chunk that was made for a tree
 }
 
 // ID is the SHA-256 of the chunk's content, in hex.
 func (c *Chunk) ID() string {
-	sum := sha256.Sum256(encode(c))
+	sum := sha256.Sum256(c.Encoding())
 	return hex.EncodeToString(sum[:])
+}
+
+// Encoding is the chunk's content as JSON, which must not be changed.
+func (c *Chunk) Encoding() []byte {
+	if c.encoding != nil {
+		return c.encoding
+	}
+	return encode(c)
 }
 
 // Tree is a list of entries cut into chunks by content: a chunk ends after an
@@ -51,26 +61,54 @@ type Tree struct {
 
 // NewArtifactTree cuts artifacts, which must be sorted by fingerprint.
 func NewArtifactTree(artifacts []Artifact) Tree {
-	return newTree(artifactLeaves(artifacts), (*Chunk).ID)
+	var leaves []Chunk
+	for _, part := range cut(artifacts, 1, describeArtifact) {
+		leaves = append(leaves, Chunk{Artifacts: part})
+	}
+	return newTree(leaves, nil)
 }
 
-// Next is NewArtifactTree for what runs after the artifacts of this tree: only leaves in which
-// something differs are encoded.
+// Next is NewArtifactTree for what runs after the artifacts of this tree. Leaves in which nothing
+// differs are taken over: they are neither measured nor encoded again.
 func (t *Tree) Next(artifacts []Artifact) Tree {
-	known := make(map[string]string, len(t.Chunks)) // ids of leaves, by their first fingerprints
+	known, last := t.leaves()
+	var leaves []Chunk
+	var ids []string
+	for len(artifacts) > 0 {
+		id := known[artifacts[0].Fingerprint]
+		part := t.Chunks[id].Artifacts
+		n := len(part)
+		if id == "" || id == last { // the last one ends with the list, whatever may follow now
+			n = cutLength(artifacts, 1, describeArtifact)
+		}
+		if n > len(artifacts) || !slices.EqualFunc(artifacts[:n], part, runsOnAlike) {
+			id, n = "", cutLength(artifacts, 1, describeArtifact)
+		}
+		leaves, ids = append(leaves, Chunk{Artifacts: artifacts[:n]}), append(ids, id)
+		artifacts = artifacts[n:]
+	}
+	return newTree(leaves, ids)
+}
+
+// leaves returns the ids of the leaves that hold artifacts, by their first fingerprints, and that
+// of the last one.
+func (t *Tree) leaves() (ids map[string]string, last string) {
+	ids = make(map[string]string, len(t.Chunks))
+	greatest := ""
 	for id, chunk := range t.Chunks {
-		if len(chunk.Artifacts) > 0 {
-			known[chunk.Artifacts[0].Fingerprint] = id
+		if len(chunk.Artifacts) == 0 {
+			continue
+		}
+		first := chunk.Artifacts[0].Fingerprint
+		ids[first] = id
+		if last == "" || first > greatest {
+			greatest, last = first, id
 		}
 	}
-	return newTree(artifactLeaves(artifacts), func(leaf *Chunk) string {
-		id := known[leaf.Artifacts[0].Fingerprint]
-		if slices.EqualFunc(leaf.Artifacts, t.Chunks[id].Artifacts, runsOnAlike) {
-			return id
-		}
-		return leaf.ID()
-	})
+	return ids, last
 }
+
+func describeArtifact(a *Artifact) (key string, size int) { return a.Fingerprint, a.size() }
 
 // runsOnAlike reports whether an artifact runs on without any difference, with what is known of
 // it taken over from the snapshot before.
@@ -86,63 +124,71 @@ func runsOnAlike(after, before Artifact) bool {
 // isSameList reports whether two lists are one in memory.
 func isSameList[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-func artifactLeaves(artifacts []Artifact) []Chunk {
-	var leaves []Chunk
-	for _, part := range cut(artifacts, 1, func(a *Artifact) (string, int) { return a.Fingerprint, a.size() }) {
-		leaves = append(leaves, Chunk{Artifacts: part})
-	}
-	return leaves
-}
-
 // NewChangeTree cuts changes, which must be sorted by fingerprint.
 func NewChangeTree(changes []Change) Tree {
 	var leaves []Chunk
 	for _, part := range cut(changes, 1, func(c *Change) (string, int) { return c.Fingerprint, c.size() }) {
 		leaves = append(leaves, Chunk{Changes: part})
 	}
-	return newTree(leaves, (*Chunk).ID)
+	return newTree(leaves, nil)
 }
 
-// newTree builds a tree over its leaves, whose ids leafID gives.
-func newTree(level []Chunk, leafID func(*Chunk) string) Tree {
+// newTree builds a tree over its leaves. ids are those of leaves that are known already, by their
+// places; the others are encoded.
+func newTree(level []Chunk, ids []string) Tree {
 	tree := Tree{Chunks: map[string]Chunk{}}
-	for idOf := leafID; len(level) > 0; idOf = (*Chunk).ID {
-		ids := make([]string, 0, len(level))
-		for _, chunk := range level {
-			id := idOf(&chunk)
-			ids = append(ids, id)
+	for len(level) > 0 {
+		above := make([]string, 0, len(level))
+		for i, chunk := range level {
+			id := ""
+			if i < len(ids) {
+				id = ids[i]
+			}
+			if id == "" {
+				chunk.encoding = encode(&chunk)
+				id = chunk.ID()
+			}
+			above = append(above, id)
 			tree.Chunks[id] = chunk
 		}
-		if len(ids) == 1 {
-			tree.Root = ids[0]
+		if len(above) == 1 {
+			tree.Root = above[0]
 			return tree
 		}
-		level = level[:0]
-		for _, part := range cut(ids, minInner, func(id *string) (string, int) { return *id, textSize(*id) }) {
+		level, ids = level[:0], nil
+		for _, part := range cut(above, minInner, func(id *string) (string, int) { return *id, textSize(*id) }) {
 			level = append(level, Chunk{Children: part})
 		}
 	}
 	return tree
 }
 
-// cut splits entries behind those whose key's SHA-256 begins with a multiple of
-// chunkDivisor, in parts of at least minimum entries (the last may be shorter).
-// describe gives an entry's key and its size in bytes.
+// cut splits entries into parts of at least minimum entries; the last may be shorter. describe
+// gives an entry's key and its size in bytes.
 func cut[T any](entries []T, minimum int, describe func(*T) (key string, size int)) [][]T {
 	var parts [][]T
-	start, filled := 0, 0
+	for len(entries) > 0 {
+		n := cutLength(entries, minimum, describe)
+		parts = append(parts, entries[:n])
+		entries = entries[n:]
+	}
+	return parts
+}
+
+// cutLength is how many of the entries are the first part: it ends behind an entry whose key's
+// SHA-256 begins with a multiple of chunkDivisor, or where it would become too long.
+func cutLength[T any](entries []T, minimum int, describe func(*T) (key string, size int)) int {
+	filled := 0
 	for i := range entries {
 		key, size := describe(&entries[i])
 		sum := sha256.Sum256([]byte(key))
-		length := i - start + 1
 		filled += size
-		ends := sum[0]%chunkDivisor == 0 || length == maxChunk || filled >= maxChunkSize
-		if ends && length >= minimum || i == len(entries)-1 {
-			parts = append(parts, entries[start:i+1])
-			start, filled = i+1, 0
+		ends := sum[0]%chunkDivisor == 0 || i+1 == maxChunk || filled >= maxChunkSize
+		if ends && i+1 >= minimum {
+			return i + 1
 		}
 	}
-	return parts
+	return len(entries)
 }
 
 // Fetch returns the chunks of the given ids, in their order.

@@ -56,7 +56,7 @@ func (c *chunks) store(ctx context.Context, fresh map[string]snapshot.Chunk) err
 func (c *chunks) addIn(batch *storage.Batch, fresh map[string]snapshot.Chunk) {
 	for _, id := range slices.Sorted(maps.Keys(fresh)) {
 		chunk := fresh[id]
-		c.collection.AddIn(batch, storedChunk{Chunk: chunk, id: id})
+		c.collection.AddEncodedIn(batch, &storedChunk{Chunk: chunk, id: id}, chunk.Encoding())
 		if len(chunk.Changes) == 0 {
 			c.keep(id, chunk)
 		}
