@@ -47,16 +47,9 @@ func (g *group) begin() {
 // add adds a command. It returns the reason for which the command is refused, or the error
 // for which it cannot be done; then it adds nothing.
 func (g *group) add(c *command) error {
-	g.undo, g.found = g.undo[:0], g.found[:0]
-	for i := range c.steps {
-		reason, err := g.check(c, &c.steps[i])
-		if reason != nil {
-			err = &storage.RefusedWrite{Index: i, Reason: reason}
-		}
-		if err != nil {
-			g.revert()
-			return err
-		}
+	if err := g.checkAll(c); err != nil {
+		g.revert()
+		return err
 	}
 	for i := range c.steps {
 		if err := g.write(&c.steps[i], g.found[i]); err != nil {
@@ -66,11 +59,28 @@ func (g *group) add(c *command) error {
 	return nil
 }
 
+// checkAll checks the steps of a command.
+func (g *group) checkAll(c *command) error {
+	g.undo, g.found = g.undo[:0], g.found[:0]
+	return withReader(g.db.engine, g.db.folder, len(c.steps), func(from reader) error {
+		for i := range c.steps {
+			reason, err := g.check(from, c, &c.steps[i])
+			if err != nil {
+				return err
+			}
+			if reason != nil {
+				return &storage.RefusedWrite{Index: i, Reason: reason}
+			}
+		}
+		return nil
+	})
+}
+
 // check finds what a step replaces, and the reason for which it is refused.
-func (g *group) check(c *command, s *step) (reason, err error) {
-	old, err := g.lookUp(s.row.key)
+func (g *group) check(from reader, c *command, s *step) (reason, err error) {
+	old, err := g.lookUp(from, s.row.key)
 	if err != nil {
-		return nil, explain(g.db.folder, err)
+		return nil, err
 	}
 	f := found{head: old}
 	switch s.kind {
@@ -111,19 +121,16 @@ func (g *group) check(c *command, s *step) (reason, err error) {
 }
 
 // lookUp returns the head of a record as the group has left it, or nil.
-func (g *group) lookUp(key []byte) (head, error) {
+func (g *group) lookUp(from reader, key []byte) (old head, err error) {
 	if h, ok := g.changed[string(key)]; ok {
 		return h, nil
 	}
-	value, closer, err := g.db.engine.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	h, _, err := cutHead(value)
-	return bytes.Clone(h), closeAfter(closer, err)
+	_, err = from.get(key, func(value []byte) error {
+		h, _, err := cutHead(value)
+		old = bytes.Clone(h)
+		return from.explain(err)
+	})
+	return old, err
 }
 
 // change notes what a step leaves behind.

@@ -41,28 +41,30 @@ func (db *DB) GetMany(ctx context.Context, schema *storage.Schema, ids []string)
 	sorted := slices.Compact(slices.Sorted(slices.Values(ids)))
 	found := make(map[string]storage.Record, len(ids))
 	err = db.read(ctx, func(v *view) error {
-		for _, id := range sorted {
-			record, ok, err := c.load(ctx, v, id)
-			if err != nil {
-				return err
+		return withReader(v.snapshot, v.folder, len(sorted), func(from reader) error {
+			for _, id := range sorted {
+				record, ok, err := c.load(ctx, from, id)
+				if err != nil {
+					return err
+				}
+				if ok {
+					found[id] = record
+				}
 			}
-			if ok {
-				found[id] = record
-			}
-		}
-		return ctx.Err()
+			return ctx.Err()
+		})
 	})
 	return storage.InOrder(ids, found), err
 }
 
 // load reads a document.
-func (c *collection) load(ctx context.Context, v *view, id string) (storage.Record, bool, error) {
+func (c *collection) load(ctx context.Context, from reader, id string) (storage.Record, bool, error) {
 	record := storage.Record{ID: id}
 	var size int
-	found, err := v.get(c.records.key(id), func(value []byte) error {
+	found, err := from.get(c.records.key(id), func(value []byte) error {
 		var inline []byte
 		var err error
-		if size, inline, err = decodeRecord(v, value, &record); err != nil {
+		if size, inline, err = decodeRecord(from, value, &record); err != nil {
 			return err
 		}
 		if size == len(inline) {
@@ -72,36 +74,36 @@ func (c *collection) load(ctx context.Context, v *view, id string) (storage.Reco
 		return nil
 	})
 	if err == nil && found && record.Body == nil {
-		err = c.loadBody(ctx, v, &record, size)
+		err = c.loadBody(ctx, from, &record, size)
 	}
 	return record, found, err
 }
 
 // loadBody reads a body that is stored apart.
-func (c *collection) loadBody(ctx context.Context, v *view, record *storage.Record, size int) error {
-	found, err := v.get(c.bodies.key(record.ID), func(value []byte) error {
+func (c *collection) loadBody(ctx context.Context, from reader, record *storage.Record, size int) error {
+	found, err := from.get(c.bodies.key(record.ID), func(value []byte) error {
 		if len(value) != size {
-			return explain(v.folder, errValue)
+			return from.explain(errValue)
 		}
 		record.Body = bytes.Clone(value)
 		return storage.ChargeRead(ctx, size)
 	})
 	if err == nil && !found {
-		err = explain(v.folder, errNoRecord)
+		err = from.explain(errNoRecord)
 	}
 	return err
 }
 
 // decodeRecord decodes the revision and the fields of a record's value, and returns the
 // size of its body and the body if it is inline.
-func decodeRecord(v *view, value []byte, record *storage.Record) (size int, inline []byte, err error) {
+func decodeRecord(from reader, value []byte, record *storage.Record) (size int, inline []byte, err error) {
 	h, inline, err := cutHead(value)
 	if err == nil {
 		record.Revision = h.revision()
 		record.Fields, err = h.fields()
 	}
 	if err != nil {
-		return 0, nil, explain(v.folder, err)
+		return 0, nil, from.explain(err)
 	}
 	return h.bodySize(), inline, nil
 }

@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"errors"
-	"io"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -13,29 +12,9 @@ var errNoRecord = errors.New("an index entry without a record, or a record witho
 
 // view is a durable state of the database, which reads see.
 type view struct {
+	pointReader
 	snapshot *pebble.Snapshot
-	folder   string
 	users    int // guarded by views.mu
-}
-
-// get calls use with the value of a key, which is valid only during the call, and reports
-// whether the key exists.
-func (v *view) get(key []byte, use func(value []byte) error) (bool, error) {
-	value, closer, err := v.snapshot.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, explain(v.folder, err)
-	}
-	return true, closeAfter(closer, use(value))
-}
-
-func closeAfter(closer io.Closer, err error) error {
-	if failure := closer.Close(); err == nil {
-		return failure
-	}
-	return err
 }
 
 // views hands out the view of the last durable state.
@@ -57,7 +36,8 @@ func newViews(engine *pebble.DB, folder string) *views {
 
 // publish makes the state that is in the engine now the one that reads see.
 func (v *views) publish() {
-	next := &view{snapshot: v.engine.NewSnapshot(), folder: v.folder, users: 1}
+	snapshot := v.engine.NewSnapshot()
+	next := &view{pointReader: pointReader{source: snapshot, folder: v.folder}, snapshot: snapshot, users: 1}
 	v.mu.Lock()
 	previous := v.current
 	v.current = next
