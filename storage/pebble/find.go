@@ -210,21 +210,20 @@ func (f *finder) add(ctx context.Context, key []byte) (bool, error) {
 	record := storage.Record{ID: string(id)}
 	wanted := false
 	found, err := f.view.get(f.collection.records.key(record.ID), func(value []byte) error {
-		size, inline, err := decodeRecord(f.view, value, &record)
+		body, err := decodeRecord(f.view, value, &record)
 		if err != nil {
 			return err
 		}
 		before := len(f.scan.Records())
-		wanted = f.scan.Add(record, size)
+		wanted = f.scan.Add(record, body.size)
 		if f.fieldsOnly || len(f.scan.Records()) == before {
 			return nil
 		}
 		taken := &f.scan.Records()[before]
-		if size > len(inline) {
-			return f.collection.loadBody(ctx, f.view, taken, size)
+		if body.apart() {
+			return f.collection.loadBody(ctx, f.view, taken, body)
 		}
-		taken.Body = bytes.Clone(inline)
-		return storage.ChargeRead(ctx, size)
+		return body.loadInline(ctx, taken)
 	})
 	if err == nil && !found {
 		err = explain(f.view.folder, errNoRecord)

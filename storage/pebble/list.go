@@ -1,7 +1,6 @@
 package pebble
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
@@ -43,18 +42,17 @@ func (c *collection) list(ctx context.Context, v *view, iterator *pebble.Iterato
 			return nil, explain(v.folder, err)
 		}
 		record := storage.Record{ID: string(iterator.Key()[len(space{}):])}
-		size, inline, err := decodeRecord(v, value, &record)
+		body, err := decodeRecord(v, value, &record)
 		if err != nil {
 			return nil, err
 		}
-		if total += size; len(records) > 0 && total > maxBytes {
+		if total += body.size; len(records) > 0 && total > maxBytes {
 			break
 		}
-		if size > len(inline) {
-			err = c.loadBody(ctx, v, &record, size)
+		if body.apart() {
+			err = c.loadBody(ctx, v, &record, body)
 		} else {
-			record.Body = bytes.Clone(inline)
-			err = storage.ChargeRead(ctx, size)
+			err = body.loadInline(ctx, &record)
 		}
 		if err := errors.Join(err, ctx.Err()); err != nil {
 			return nil, err

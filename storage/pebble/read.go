@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/klauspost/compress/s2"
+
 	"attestry/storage"
 )
 
@@ -60,33 +62,43 @@ func (db *DB) GetMany(ctx context.Context, schema *storage.Schema, ids []string)
 // load reads a document.
 func (c *collection) load(ctx context.Context, from reader, id string) (storage.Record, bool, error) {
 	record := storage.Record{ID: id}
-	var size int
-	found, err := from.get(c.records.key(id), func(value []byte) error {
-		var inline []byte
-		var err error
-		if size, inline, err = decodeRecord(from, value, &record); err != nil {
+	var body body
+	found, err := from.get(c.records.key(id), func(value []byte) (err error) {
+		if body, err = decodeRecord(from, value, &record); err != nil || body.apart() {
 			return err
 		}
-		if size == len(inline) {
-			record.Body = bytes.Clone(inline)
-			return storage.ChargeRead(ctx, size)
-		}
-		return nil
+		return body.loadInline(ctx, &record)
 	})
-	if err == nil && found && record.Body == nil {
-		err = c.loadBody(ctx, from, &record, size)
+	if err == nil && found && body.apart() {
+		err = c.loadBody(ctx, from, &record, body)
 	}
 	return record, found, err
 }
 
+// body is what the value of a record tells of its body.
+type body struct {
+	place byte
+	size  int
+	// inline is the body itself if it is there, valid as long as the value.
+	inline []byte
+}
+
+func (b *body) apart() bool { return b.place != bodyInline }
+
+func (b *body) loadInline(ctx context.Context, record *storage.Record) error {
+	record.Body = bytes.Clone(b.inline)
+	return storage.ChargeRead(ctx, b.size)
+}
+
 // loadBody reads a body that is stored apart.
-func (c *collection) loadBody(ctx context.Context, from reader, record *storage.Record, size int) error {
+func (c *collection) loadBody(ctx context.Context, from reader, record *storage.Record, body body) error {
 	found, err := from.get(c.bodies.key(record.ID), func(value []byte) error {
-		if len(value) != size {
-			return from.explain(errValue)
+		if err := storage.ChargeRead(ctx, body.size); err != nil {
+			return err
 		}
-		record.Body = bytes.Clone(value)
-		return storage.ChargeRead(ctx, size)
+		var err error
+		record.Body, err = unpackBody(value, body)
+		return from.explain(err)
 	})
 	if err == nil && !found {
 		err = from.explain(errNoRecord)
@@ -94,16 +106,37 @@ func (c *collection) loadBody(ctx context.Context, from reader, record *storage.
 	return err
 }
 
-// decodeRecord decodes the revision and the fields of a record's value, and returns the
-// size of its body and the body if it is inline.
-func decodeRecord(from reader, value []byte, record *storage.Record) (size int, inline []byte, err error) {
+// unpackBody returns a body from what is stored apart.
+func unpackBody(stored []byte, body body) ([]byte, error) {
+	size := len(stored)
+	if body.place == bodyCompressed {
+		var err error
+		if size, err = s2.DecodedLen(stored); err != nil {
+			return nil, errValue
+		}
+	}
+	if size != body.size {
+		return nil, errValue
+	}
+	if body.place != bodyCompressed {
+		return bytes.Clone(stored), nil
+	}
+	unpacked, err := s2.Decode(nil, stored)
+	if err != nil {
+		return nil, errValue
+	}
+	return unpacked, nil
+}
+
+// decodeRecord decodes the revision and the fields of a record's value.
+func decodeRecord(from reader, value []byte, record *storage.Record) (body, error) {
 	h, inline, err := cutHead(value)
 	if err == nil {
 		record.Revision = h.revision()
 		record.Fields, err = h.fields()
 	}
 	if err != nil {
-		return 0, nil, from.explain(err)
+		return body{}, from.explain(err)
 	}
-	return h.bodySize(), inline, nil
+	return body{place: h[placeAt], size: h.bodySize(), inline: inline}, nil
 }

@@ -25,6 +25,8 @@ const (
 const (
 	bodyInline byte = iota
 	bodyApart
+	// bodyCompressed is apart, in the block format of S2. The size is that of the body itself.
+	bodyCompressed
 )
 
 // inlineLimit is the greatest body that is stored in the value of its record. Greater ones
@@ -54,7 +56,7 @@ func cutHead(value []byte) (h head, inline []byte, err error) {
 
 func (h head) revision() int64 { return int64(binary.BigEndian.Uint64(h)) }
 
-func (h head) apart() bool { return h[placeAt] == bodyApart }
+func (h head) apart() bool { return h[placeAt] != bodyInline }
 
 func (h head) bodySize() int { return int(binary.BigEndian.Uint32(h[bodySizeAt:])) }
 
