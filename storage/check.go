@@ -44,6 +44,9 @@ func checkIndexes(schema *Schema) error {
 				return fmt.Errorf("index %s: field %q is not declared", index.Name, field)
 			}
 		}
+		if index.Required != "" && !slices.Contains(index.Fields, index.Required) {
+			return fmt.Errorf("index %s: field %q is required and not part of it", index.Name, index.Required)
+		}
 	}
 	return nil
 }
@@ -167,7 +170,29 @@ func checkSelection(schema *Schema, query Query) error {
 	if sets > 1 {
 		return errors.New("more than one set among the equalities")
 	}
+	if err := checkRequired(index, query); err != nil {
+		return err
+	}
 	return checkRange(index, query)
+}
+
+// checkRequired checks that a query asks for no documents that need not be in the index.
+func checkRequired(index Index, query Query) error {
+	if index.Required == "" {
+		return nil
+	}
+	place := slices.Index(index.Fields, index.Required)
+	if place == len(query.Equal) && (query.From != nil || query.To != nil) {
+		return nil // null is outside of every bound
+	}
+	if place >= len(query.Equal) {
+		return fmt.Errorf("no value for field %s, which index %s requires", index.Required, index.Name)
+	}
+	value := query.Equal[place]
+	if set, ok := value.(In); value == nil || ok && slices.Contains(set, nil) {
+		return fmt.Errorf("null for field %s, which index %s requires", index.Required, index.Name)
+	}
+	return nil
 }
 
 func checkOperand(value any) error {

@@ -74,6 +74,9 @@ type Schema struct {
 type Index struct {
 	Name   string
 	Fields []string
+	// Required is one of the fields, or "". Documents that lack it need not be in the index: no
+	// query by the index may ask for them.
+	Required string
 }
 
 // IndexNamed returns the index of that name.

@@ -14,11 +14,11 @@ var deploymentSchema = &storage.Schema{
 	Name:   "deployments",
 	Fields: []string{"org", "environment", "fingerprint", "repo", "repo_environment", "time", "lead_time"},
 	Indexes: []storage.Index{
-		{Name: "time", Fields: []string{"org", "time"}},
-		{Name: "environment", Fields: []string{"environment", "time"}},
-		{Name: "artifact", Fields: []string{"environment", "fingerprint", "time"}},
-		{Name: "repo", Fields: []string{"repo", "time"}},
-		{Name: "repo_environment", Fields: []string{"repo", "repo_environment", "time"}},
+		{Name: "time", Fields: []string{"org", "time"}, Required: "org"},
+		{Name: "environment", Fields: []string{"environment", "time"}, Required: "environment"},
+		{Name: "artifact", Fields: []string{"environment", "fingerprint", "time"}, Required: "environment"},
+		{Name: "repo", Fields: []string{"repo", "time"}, Required: "repo"},
+		{Name: "repo_environment", Fields: []string{"repo", "repo_environment", "time"}, Required: "repo"},
 	},
 }
 

@@ -20,7 +20,7 @@ var environmentSchema = &storage.Schema{
 		{Name: "created", Fields: []string{"org", "created"}},
 		// Only logical environments have this field, which is their organization, and
 		// included, which is the ids of their members.
-		{Name: "logical", Fields: []string{"logical"}},
+		{Name: "logical", Fields: []string{"logical"}, Required: "logical"},
 	},
 }
 

@@ -32,8 +32,8 @@ var reportSchema = &storage.Schema{
 	Name:   "reports",
 	Fields: []string{"accepted", "environment", "arrival", "parked", "org"},
 	Indexes: []storage.Index{
-		{Name: "accepted", Fields: []string{"accepted"}},
-		{Name: "parked", Fields: []string{"parked"}},
+		{Name: "accepted", Fields: []string{"accepted"}, Required: "accepted"},
+		{Name: "parked", Fields: []string{"parked"}, Required: "parked"},
 	},
 }
 

@@ -14,8 +14,8 @@ var runningSchema = &storage.Schema{
 	Name:   "running",
 	Fields: []string{"org", "fingerprint", "repo", "environment", "artifact", "since"},
 	Indexes: []storage.Index{
-		{Name: "fingerprint", Fields: []string{"org", "fingerprint"}},
-		{Name: "repo", Fields: []string{"repo"}},
+		{Name: "fingerprint", Fields: []string{"org", "fingerprint"}, Required: "fingerprint"},
+		{Name: "repo", Fields: []string{"repo"}, Required: "repo"},
 		{Name: "exit", Fields: []string{"environment", "artifact", "since"}},
 	},
 }

@@ -8,11 +8,14 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"attestry/storage"
 )
 
 // layout is the version of the form of keys and values. It is raised when an older version
 // of this package could not work with the folder.
-const layout = 1
+// Version 2 compresses bodies and leaves documents out of indexes.
+const layout = 2
 
 var (
 	// errNewer reports a folder that a newer version has written.
@@ -135,8 +138,8 @@ func (c *catalog) indexesOf(collection string) []string {
 	return names
 }
 
-func indexName(collection string, i *index) string {
-	return indexNames + collection + "(" + i.name() + ")"
+func indexName(schema *storage.Schema, i *index) string {
+	return indexNames + schema.Name + "(" + i.name(schema) + ")"
 }
 
 func set(batch *pebble.Batch, name string, value []byte) error {

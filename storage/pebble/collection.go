@@ -33,6 +33,8 @@ type index struct {
 	space     space
 	fields    []string
 	positions []int
+	// required is the position of the field without which a document is not in the index, or -1.
+	required int
 }
 
 func newCollection(schema *storage.Schema) *collection {
@@ -41,23 +43,30 @@ func newCollection(schema *storage.Schema) *collection {
 		c.positions[name] = i
 	}
 	for _, declared := range schema.Indexes {
-		if c.indexOver(declared.Fields) != nil {
+		if c.indexOf(declared) != nil {
 			continue
 		}
 		positions := make([]int, len(declared.Fields))
 		for i, name := range declared.Fields {
 			positions[i] = c.positions[name]
 		}
-		c.indexes = append(c.indexes, index{fields: declared.Fields, positions: positions})
+		c.indexes = append(c.indexes, index{fields: declared.Fields, positions: positions, required: c.requiredBy(declared)})
 	}
 	return c
 }
 
-// indexOver returns the index over fields: its name does not matter, so that an index that
-// is declared otherwise than before is another one.
-func (c *collection) indexOver(fields []string) *index {
+func (c *collection) requiredBy(declared storage.Index) int {
+	if declared.Required == "" {
+		return -1
+	}
+	return c.positions[declared.Required]
+}
+
+// indexOf returns the index that is declared so: its name does not matter, so that an index
+// that is declared otherwise than before is another one.
+func (c *collection) indexOf(declared storage.Index) *index {
 	for i := range c.indexes {
-		if slices.Equal(c.indexes[i].fields, fields) {
+		if slices.Equal(c.indexes[i].fields, declared.Fields) && c.indexes[i].required == c.requiredBy(declared) {
 			return &c.indexes[i]
 		}
 	}
@@ -65,7 +74,18 @@ func (c *collection) indexOver(fields []string) *index {
 }
 
 // name identifies the index among those of its collection.
-func (i *index) name() string { return strings.Join(i.fields, ",") }
+func (i *index) name(schema *storage.Schema) string {
+	name := strings.Join(i.fields, ",")
+	if i.required >= 0 {
+		name += " with " + schema.Fields[i.required]
+	}
+	return name
+}
+
+// holds reports whether a document is in the index. Its fields are in the order of the schema.
+func (i *index) holds(fields []field) bool {
+	return i.required < 0 || fields[i.required].kind > kindNull
+}
 
 // appendKey appends the key of the entry of a document, whose fields are in the order of
 // the schema.

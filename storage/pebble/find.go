@@ -53,7 +53,7 @@ func (db *DB) Count(ctx context.Context, schema *storage.Schema, query storage.Q
 		return 0, err
 	}
 	declared, _ := schema.IndexNamed(query.Index)
-	one := c.indexOver(declared.Fields)
+	one := c.indexOf(declared)
 	total := 0
 	err = db.read(ctx, func(v *view) error {
 		return v.iterate(func(iterator *pebble.Iterator) error {
@@ -111,7 +111,7 @@ type source struct {
 func newFinder(c *collection, v *view, iterator *pebble.Iterator, scan *storage.Scan, query storage.Query) *finder {
 	f := &finder{collection: c, view: v, iterator: iterator, scan: scan, fieldsOnly: query.FieldsOnly}
 	segments := scan.Segments(scan.After)
-	one := c.indexOver(scan.Index.Fields)
+	one := c.indexOf(scan.Index)
 	for _, equal := range expand(query.Equal) {
 		prefix := one.prefixOf(equal)
 		s := &source{prefix: len(prefix)}

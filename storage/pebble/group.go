@@ -178,7 +178,7 @@ func (g *group) writeRecord(s *step, f found) error {
 // writeEntries turns the index entries of a document into others. Either may be nil.
 func (g *group) writeEntries(old, entries [][]byte) error {
 	for i, key := range old {
-		if entries != nil && bytes.Equal(key, entries[i]) {
+		if key == nil || entries != nil && bytes.Equal(key, entries[i]) {
 			continue
 		}
 		if err := g.batch.Delete(key, nil); err != nil {
@@ -186,7 +186,7 @@ func (g *group) writeEntries(old, entries [][]byte) error {
 		}
 	}
 	for i, key := range entries {
-		if old != nil && bytes.Equal(key, old[i]) {
+		if key == nil || old != nil && bytes.Equal(key, old[i]) {
 			continue
 		}
 		if err := g.batch.Set(key, nil, nil); err != nil {

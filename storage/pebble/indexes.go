@@ -61,8 +61,8 @@ func (c *catalog) declare(batch *pebble.Batch, name string, col *collection) ([]
 	kept := make([]string, 0, len(col.indexes))
 	for i := range col.indexes {
 		one := &col.indexes[i]
-		kept = append(kept, indexName(name, one))
-		found, err := c.spaceOf(batch, indexName(name, one))
+		kept = append(kept, indexName(col.schema, one))
+		found, err := c.spaceOf(batch, indexName(col.schema, one))
 		if err != nil {
 			return nil, err
 		}
@@ -119,6 +119,9 @@ func addEntries(batch *pebble.Batch, c *collection, indexes []*index, iterator *
 		return err
 	}
 	for _, one := range indexes {
+		if !one.holds(fields) {
+			continue
+		}
 		key := one.appendKey(nil, fields, iterator.Key()[len(space{}):])
 		if err := batch.Set(key, nil, nil); err != nil {
 			return err
@@ -132,7 +135,7 @@ func (db *DB) markBuilt(catalog *catalog, missing map[*collection][]*index) erro
 	defer batch.Close()
 	for c, indexes := range missing {
 		for _, one := range indexes {
-			if err := catalog.put(batch, indexName(c.schema.Name, one), entry{space: one.space, state: built}); err != nil {
+			if err := catalog.put(batch, indexName(c.schema, one), entry{space: one.space, state: built}); err != nil {
 				return err
 			}
 		}

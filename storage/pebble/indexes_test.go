@@ -95,7 +95,7 @@ func TestInterruptedIndexIsBuiltFromTheBeginning(t *testing.T) {
 	// documents and of one that is gone.
 	one := db.collections["things"].indexes[0]
 	batch := db.engine.NewBatch()
-	must(t, (&catalog{entries: map[string]entry{}}).put(batch, indexName("things", &one), entry{space: one.space, state: building}))
+	must(t, (&catalog{entries: map[string]entry{}}).put(batch, indexName(schema, &one), entry{space: one.space, state: building}))
 	must(t, batch.DeleteRange(one.space[:], after(one.space[:]), nil))
 	must(t, batch.Set(one.appendKey(nil, make([]field, 2), []byte("gone")), nil, nil))
 	must(t, db.engine.Apply(batch, pebble.Sync))
@@ -145,4 +145,44 @@ func TestWritesLeaveNothingBehind(t *testing.T) {
 	check("a large one again", 1, 1, 1)
 	must(t, db.Delete(t.Context(), plainSchema(), "a", "a"))
 	check("its deletion", 0, 0, 0)
+}
+
+// TestDocumentsAreInAnIndexOnlyWithTheFieldThatItRequires lets a document gain and lose it, and
+// declares the index for documents that are there already.
+func TestDocumentsAreInAnIndexOnlyWithTheFieldThatItRequires(t *testing.T) {
+	folder := t.TempDir()
+	schema := manySchema([]string{"org", "size"})
+	schema.Indexes[0].Required = "size"
+	db := openOn(t, folder, nil, schema)
+	with := func(fields map[string]any) storage.Record {
+		return storage.Record{ID: "a", Revision: 1, Fields: fields, Body: []byte("{}")}
+	}
+	for _, step := range []struct {
+		name   string
+		record storage.Record
+		want   int
+	}{
+		{"without it", with(map[string]any{"org": "o"}), 0},
+		{"with it", with(map[string]any{"org": "o", "size": int64(1)}), 1},
+		{"with another value", with(map[string]any{"org": "o", "size": int64(2)}), 1},
+		{"without it again", with(map[string]any{"org": "o"}), 0},
+	} {
+		must(t, db.Put(t.Context(), schema, step.record))
+		if got := entriesIn(t, db, db.collections["things"].indexes[0].space); got != step.want {
+			t.Errorf("%s: %d entries, want %d", step.name, got, step.want)
+		}
+	}
+	insertMany(t, db, schema, 500)
+	must(t, db.Close())
+
+	whole := manySchema([]string{"org", "size"})
+	db = openOn(t, folder, nil, whole)
+	if got := entriesIn(t, db, db.collections["things"].indexes[0].space); got != 501 {
+		t.Errorf("the index over all documents has %d entries", got)
+	}
+	must(t, db.Close())
+	db = openOn(t, folder, nil, schema)
+	if got := entriesIn(t, db, db.collections["things"].indexes[0].space); got != 500 {
+		t.Errorf("the index over those with the field has %d entries", got)
+	}
 }

@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,7 +34,7 @@ func TestOpenSaysWhichFolderIsWrongAndWhatToDo(t *testing.T) {
 		},
 		"a database of a newer version": {
 			func(t *testing.T, folder string) { setLayout(t, folder, layout+1) },
-			[]string{"newer version of Attestry", "layout 2", "start that version"},
+			[]string{"newer version of Attestry", fmt.Sprint("layout ", layout+1), "start that version"},
 		},
 		"a database that is open": {
 			func(t *testing.T, folder string) { openOn(t, folder, nil) },

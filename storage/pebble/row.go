@@ -18,7 +18,7 @@ type row struct {
 	head  head
 	// body is one that is stored apart, as it is stored, or nil.
 	body []byte
-	// entries are the keys in the indexes of the collection.
+	// entries are the keys in the indexes of the collection, nil where it is in none.
 	entries [][]byte
 }
 
@@ -83,6 +83,9 @@ func (c *collection) entriesOf(h head, id []byte) ([][]byte, error) {
 	entries := make([][]byte, len(c.indexes))
 	buffer := make([]byte, 0, len(c.indexes)*(64+len(id)))
 	for i := range c.indexes {
+		if !c.indexes[i].holds(fields) {
+			continue
+		}
 		start := len(buffer)
 		buffer = c.indexes[i].appendKey(buffer, fields, id)
 		entries[i] = buffer[start:len(buffer):len(buffer)]

@@ -26,7 +26,7 @@ var attestationSchema = &storage.Schema{
 		{Name: "flow_fingerprint", Fields: []string{"org", "flow", "fingerprint", "name", "time"}},
 		{Name: "fingerprint_trail", Fields: []string{"org", "fingerprint", "trail", "time"}},
 		{Name: "commit", Fields: []string{"org", "commit", "time"}},
-		{Name: "control", Fields: []string{"org", "control", "time"}},
+		{Name: "control", Fields: []string{"org", "control", "time"}, Required: "control"},
 	},
 }
 
@@ -50,11 +50,14 @@ func NewAttestations(docs storage.Documents) *Attestations {
 func attestationFields(a *evidence.Attestation) map[string]any {
 	fields := map[string]any{
 		"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name, "type": a.Type,
-		"fingerprint": a.Fingerprint, "commit": a.CommitSHA, "control": a.Control, "compliant": a.Compliant,
+		"fingerprint": a.Fingerprint, "commit": a.CommitSHA, "compliant": a.Compliant,
 		"time": a.CreatedAt, "targets": "",
 	}
 	if a.Fingerprint == "" && len(a.Targets) > 0 {
 		fields["targets"], fields["bound_commit"] = strings.Join(a.Targets, " "), a.SlotEntry().Commit
+	}
+	if a.Control != "" {
+		fields["control"] = a.Control
 	}
 	if a.Override != nil {
 		fields["overridden"] = a.Override.Original

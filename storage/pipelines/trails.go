@@ -15,7 +15,7 @@ var trailSchema = &storage.Schema{
 	Indexes: []storage.Index{
 		{Name: "created", Fields: []string{"org", "created"}},
 		{Name: "flow", Fields: []string{"org", "flow", "created"}},
-		{Name: "unsettled", Fields: []string{"unsettled"}},
+		{Name: "unsettled", Fields: []string{"unsettled"}, Required: "unsettled"},
 	},
 }
 

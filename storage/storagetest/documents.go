@@ -94,6 +94,7 @@ func things() *storage.Schema {
 			{Name: "size", Fields: []string{"size"}},
 			{Name: "name", Fields: []string{"org", "name", "size"}},
 			{Name: "flag", Fields: []string{"flag"}},
+			{Name: "named", Fields: []string{"org", "name", "time"}, Required: "name"},
 		},
 	}
 }

@@ -219,7 +219,16 @@ func (m maker) records(n int) []storage.Record {
 	return records
 }
 
+// query makes one that engines take.
 func (m maker) query(schema *storage.Schema) storage.Query {
+	for {
+		if query := m.anyQuery(schema); storage.CheckQuery(schema, query) == nil {
+			return query
+		}
+	}
+}
+
+func (m maker) anyQuery(schema *storage.Schema) storage.Query {
 	index := schema.Indexes[m.random.IntN(len(schema.Indexes))]
 	query := storage.Query{
 		Index: index.Name, Limit: 5 + m.random.IntN(40),
@@ -398,6 +407,9 @@ func testFaultyQueries(t *testing.T, engine DocumentsEngine) {
 		"range behind the index":  {Index: "time", Equal: []any{"a", 1.0}, From: &storage.Bound{Value: 1.0}, Limit: 1},
 		"range bounded by null":   {Index: "time", Equal: []any{"a"}, From: &storage.Bound{}, Limit: 1},
 		"value of a wrong type":   {Index: "time", Equal: []any{7}, Limit: 1},
+		"required field left out": {Index: "named", Equal: []any{"a"}, Limit: 1},
+		"required field null":     {Index: "named", Equal: []any{"a", nil}, Limit: 1},
+		"null in a required set":  {Index: "named", Equal: []any{"a", storage.In{"b", nil}}, Limit: 1},
 		"negative offset":         {Index: "time", Equal: []any{"a"}, Offset: -1, Limit: 1},
 		"cursor and offset":       {Index: "time", Equal: []any{"a"}, Offset: 1, After: "x", Limit: 1},
 		"condition on an unknown": {Index: "time", Equal: []any{"a"}, Limit: 1, Where: []storage.Condition{{Field: "colour"}}},

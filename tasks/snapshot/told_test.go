@@ -53,28 +53,28 @@ func (s *stage) told(t testing.TB) model {
 
 func (w *eventReader) file(fingerprint string) string { return w.names.Replace(fingerprint) }
 
-// tellAll writes down a whole collection by one of its indexes.
+// tellAll writes down a whole collection in the order of its ids.
 func tellAll[T any](t testing.TB, w *eventReader, collection string, tell func(T)) {
 	t.Helper()
 	for _, schema := range app.Schemas() {
 		if schema.Name != collection {
 			continue
 		}
-		query := storage.Query{Index: schema.Indexes[0].Name, Limit: storage.MaxMany}
-		for {
-			page, err := w.store.Documents.Find(t.Context(), schema, query)
+		for after := ""; ; {
+			records, err := w.store.Documents.List(t.Context(), schema, after, storage.MaxMany, storage.MaxBody)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, record := range page.Records {
+			if len(records) == 0 {
+				return
+			}
+			for _, record := range records {
 				var value T
 				if err := json.Unmarshal(record.Body, &value); err != nil {
 					t.Fatal(err)
 				}
 				tell(value)
-			}
-			if query.After = page.Next; page.Next == "" {
-				return
+				after = record.ID
 			}
 		}
 	}
@@ -138,7 +138,9 @@ func (w *eventReader) tellEvent(one struct {
 	}
 	key := fmt.Sprint("event ", one.Ordinal)
 	if one.Repo != "" {
-		key += " of " + one.Repo
+		// That of a repository only names the event, which comes before it.
+		w.chronicle[key+" of "+one.Repo] = w.chronicle[key]
+		return
 	}
 	w.chronicle[key] = fmt.Sprintf("snapshot %d at %v: %s %s %s: %s; %v %s %s", one.Snapshot, one.Timestamp,
 		w.file(one.Fingerprint), one.Name, one.Type, one.Description, flows, one.Record, difference)
