@@ -16,13 +16,13 @@ const maxArtifactEvents = 10 * storage.MaxMany
 func (e *Events) OfArtifacts(ctx context.Context, org string, fingerprints []string) ([]snapshot.Event, error) {
 	var events []snapshot.Event
 	for some := range slices.Chunk(fingerprints, storage.MaxMany) {
-		found, err := storage.FindAll(ctx, e.collection, storage.Query{
+		found, err := storage.FindAll(ctx, e.log, storage.Query{
 			Index: "artifact", Equal: []any{org, storage.TextSet(some)}, Descending: true, Limit: maxArtifactEvents,
 		})
 		if err != nil {
 			return nil, err
 		}
-		events = append(events, eventsOf(found)...)
+		events = append(events, found...)
 	}
 	return events, nil
 }
@@ -30,6 +30,6 @@ func (e *Events) OfArtifacts(ctx context.Context, org string, fingerprints []str
 // Beginning returns the fingerprints that run or ran in an organization and begin
 // with hex digits. ErrAmbiguous tells that these are too many.
 func (e *Events) Beginning(ctx context.Context, org, digits string) ([]string, error) {
-	found, err := storage.FindByPrefix(ctx, e.collection, storage.Query{Index: "artifact", Equal: []any{org}}, "fingerprint", digits)
+	found, err := storage.FindByPrefix(ctx, e.log, storage.Query{Index: "artifact", Equal: []any{org}}, "fingerprint", digits)
 	return storage.DistinctValues(found, "fingerprint"), err
 }

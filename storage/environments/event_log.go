@@ -3,7 +3,6 @@ package environments
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"attestry/evidence/snapshot"
 	"attestry/storage"
@@ -64,7 +63,7 @@ func (e *Events) Log(ctx context.Context, r EventRange, p EventPage) ([]snapshot
 func (e *Events) boundary(ctx context.Context, r EventRange, last bool) (int64, error) {
 	query := r.query("time", r.Environment)
 	query.Descending, query.Limit = last, 1
-	found, _, err := e.collection.FindFields(ctx, query)
+	found, _, err := e.log.FindFields(ctx, query)
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
@@ -76,25 +75,46 @@ func (e *Events) boundary(ctx context.Context, r EventRange, last bool) (int64, 
 func (e *Events) Walk(ctx context.Context, r EventRange, after string, maxBytes int) ([]snapshot.Event, string, error) {
 	query := r.query("time", r.Environment)
 	query.After, query.Limit, query.MaxBytes = after, storage.MaxMany, maxBytes
-	events, next, err := e.collection.Find(ctx, query)
-	return eventsOf(events), next, err
+	return e.log.Find(ctx, query)
 }
 
 // OfRepos returns a page of the events of artifacts that come from repositories, given
-// by id, and how many there are, at most MaxCount. For one repository it takes two
-// commands for every ten thousand events before the page. For several, where an event
-// may be in more than one, it looks over the range, with a command for a thousand.
+// by id, and how many there are, at most MaxCount. For one repository it takes three
+// commands, and two for every ten thousand events before the page. For several, where an
+// event may be in more than one, it looks over the range, with a command for a thousand.
 func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p EventPage) ([]snapshot.Event, int64, error) {
 	if len(repos) > 1 {
 		return e.ofSeveralRepos(ctx, r, repos, p)
 	}
 	query := r.query("repo", repos[0], r.Environment)
-	total, err := e.collection.Count(ctx, query)
+	total, err := e.ofRepos.Count(ctx, query)
 	if err != nil || int64(p.Offset) >= total {
 		return nil, total, err
 	}
-	events, err := storage.FindAll(ctx, e.collection, p.apply(query))
-	return eventsOf(events), total, err
+	found, err := storage.FindAllFields(ctx, e.ofRepos, p.apply(query))
+	if err != nil {
+		return nil, 0, err
+	}
+	events, err := e.withOrdinals(ctx, r.Environment, ordinalsOf(found))
+	return events, total, err
+}
+
+// withOrdinals returns events of an environment, in the order of their ordinals as given.
+func (e *Events) withOrdinals(ctx context.Context, environment string, ordinals []int64) ([]snapshot.Event, error) {
+	ids := make([]string, 0, len(ordinals))
+	for _, ordinal := range ordinals {
+		ids = append(ids, eventID(environment, ordinal))
+	}
+	return e.log.GetMany(ctx, ids)
+}
+
+func ordinalsOf(entries []storage.Record) []int64 {
+	ordinals := make([]int64, 0, len(entries))
+	for _, entry := range entries {
+		ordinal, _ := entry.Fields["ordinal"].(int64)
+		ordinals = append(ordinals, ordinal)
+	}
+	return ordinals
 }
 
 func (e *Events) ofSeveralRepos(ctx context.Context, r EventRange, repos []string, p EventPage) ([]snapshot.Event, int64, error) {
@@ -102,14 +122,11 @@ func (e *Events) ofSeveralRepos(ctx context.Context, r EventRange, repos []strin
 	for _, repo := range repos {
 		query := r.query("repo", repo, r.Environment)
 		query.Descending, query.Limit = p.Descending, storage.MaxCount
-		found, err := storage.FindAllFields(ctx, e.collection, query)
+		found, err := storage.FindAllFields(ctx, e.ofRepos, query)
 		if err != nil {
 			return nil, 0, err
 		}
-		for _, entry := range found {
-			ordinal, _ := entry.Fields["ordinal"].(int64)
-			ordinals = append(ordinals, ordinal)
-		}
+		ordinals = append(ordinals, ordinalsOf(found)...)
 	}
 	slices.Sort(ordinals)
 	ordinals = slices.Compact(ordinals)
@@ -119,10 +136,6 @@ func (e *Events) ofSeveralRepos(ctx context.Context, r EventRange, repos []strin
 	ordinals = ordinals[:min(len(ordinals), storage.MaxCount)]
 	total := int64(len(ordinals))
 	ordinals = ordinals[min(p.Offset, len(ordinals)):]
-	var ids []string
-	for _, ordinal := range ordinals[:min(p.Limit, len(ordinals))] {
-		ids = append(ids, r.Environment+"/"+strconv.FormatInt(ordinal, 10))
-	}
-	events, err := e.collection.GetMany(ctx, ids)
-	return eventsOf(events), total, err
+	events, err := e.withOrdinals(ctx, r.Environment, ordinals[:min(p.Limit, len(ordinals))])
+	return events, total, err
 }
