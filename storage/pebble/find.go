@@ -57,7 +57,7 @@ func (db *DB) Count(ctx context.Context, schema *storage.Schema, query storage.Q
 	total := 0
 	err = db.read(ctx, func(v *view) error {
 		return v.iterate(func(iterator *pebble.Iterator) error {
-			for _, equal := range expand(query.Equal) {
+			for _, equal := range query.EqualLists() {
 				r := between(one.prefixOf(equal), query.From, query.To)
 				iterator.SetBounds(r.lower, r.upper)
 				for ok := iterator.First(); ok && total < storage.MaxCount; ok = iterator.Next() {
@@ -112,7 +112,7 @@ func newFinder(c *collection, v *view, iterator *pebble.Iterator, scan *storage.
 	f := &finder{collection: c, view: v, iterator: iterator, scan: scan, fieldsOnly: query.FieldsOnly}
 	segments := scan.Segments(scan.After)
 	one := c.indexOver(scan.Index.Fields)
-	for _, equal := range expand(query.Equal) {
+	for _, equal := range query.EqualLists() {
 		prefix := one.prefixOf(equal)
 		s := &source{prefix: len(prefix)}
 		for _, segment := range segments {

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"attestry/storage"
 )
@@ -26,7 +25,7 @@ func (db *DB) Find(ctx context.Context, schema *storage.Schema, query storage.Qu
 	}
 	var page storage.Page
 	err = db.snapshot(ctx, func(s *session) error {
-		if err := newFinder(s, table, scan, query.Equal).run(ctx); err != nil {
+		if err := newFinder(s, table, scan, query).run(ctx); err != nil {
 			return err
 		}
 		if page, err = scan.Page(); err != nil || query.FieldsOnly {
@@ -49,7 +48,7 @@ func (db *DB) Count(ctx context.Context, schema *storage.Schema, query storage.Q
 	index, _ := schema.IndexNamed(query.Index)
 	total := int64(0)
 	err = db.snapshot(ctx, func(s *session) error {
-		for _, equal := range expand(query.Equal) {
+		for _, equal := range query.EqualLists() {
 			count := table.count(index, equal, query)
 			count.args = append(count.args, storage.MaxCount-total)
 			err := s.query(count.text, count.args, func(rows *sql.Rows) error {
@@ -92,24 +91,6 @@ func (t *table) loadBodies(ctx context.Context, s *session, records []storage.Re
 	})
 }
 
-// expand resolves the set among equalities: one list of single values for each of
-// its members.
-func expand(equal []any) [][]any {
-	place := slices.IndexFunc(equal, func(value any) bool { _, ok := value.(storage.In); return ok })
-	if place < 0 {
-		return [][]any{equal}
-	}
-	members := slices.SortedFunc(slices.Values(equal[place].(storage.In)), storage.CompareValues)
-	members = slices.CompactFunc(members, func(a, b any) bool { return storage.CompareValues(a, b) == 0 })
-	lists := make([][]any, 0, len(members))
-	for _, member := range members {
-		list := slices.Clone(equal)
-		list[place] = member
-		lists = append(lists, list)
-	}
-	return lists
-}
-
 // finder merges the entries of several sources, one for each member of a query's
 // set, into the order of the index.
 type finder struct {
@@ -135,9 +116,9 @@ type entry struct {
 	position storage.Position
 }
 
-func newFinder(s *session, t *table, scan *storage.Scan, equalities []any) *finder {
+func newFinder(s *session, t *table, scan *storage.Scan, query storage.Query) *finder {
 	f := &finder{session: s, table: t, scan: scan}
-	for _, equal := range expand(equalities) {
+	for _, equal := range query.EqualLists() {
 		f.sources = append(f.sources, &source{equal: equal, after: scan.After})
 	}
 	if len(f.sources) == 1 && scan.After == nil {
