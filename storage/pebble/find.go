@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"bytes"
-	"container/heap"
 	"context"
 	"errors"
 
@@ -85,8 +84,8 @@ func (v *view) iterate(f func(*pebble.Iterator) error) error {
 	return err
 }
 
-// finder merges the entries of several sources, one for each member of a query's set, into
-// the order of the index.
+// finder reads the entries of a query off an index. Each member of the query's set has a
+// source of its own.
 type finder struct {
 	collection *collection
 	view       *view
@@ -99,13 +98,15 @@ type finder struct {
 
 // source reads the entries with certain equalities, chunk by chunk.
 type source struct {
+	finder *finder
 	// prefix is what all of its keys begin with. The keys of all sources are in the order
 	// of the index behind it.
 	prefix int
 	// ranges are those that were not read yet.
 	ranges []keyRange
 	skip   int
-	keys   [][]byte
+	// keys are the current entry and those behind it that were read.
+	keys [][]byte
 }
 
 func newFinder(c *collection, v *view, iterator *pebble.Iterator, scan *storage.Scan, query storage.Query) *finder {
@@ -114,7 +115,7 @@ func newFinder(c *collection, v *view, iterator *pebble.Iterator, scan *storage.
 	one := c.indexOver(scan.Index.Fields)
 	for _, equal := range query.EqualLists() {
 		prefix := one.prefixOf(equal)
-		s := &source{prefix: len(prefix)}
+		s := &source{finder: f, prefix: len(prefix)}
 		for _, segment := range segments {
 			s.ranges = append(s.ranges, rangeOf(scan, prefix, segment))
 		}
@@ -129,42 +130,39 @@ func newFinder(c *collection, v *view, iterator *pebble.Iterator, scan *storage.
 }
 
 func (f *finder) run(ctx context.Context) error {
-	filled := f.sources[:0]
-	for _, source := range f.sources {
-		if err := f.fill(ctx, source); err != nil {
-			return err
-		}
-		if len(source.keys) > 0 {
-			filled = append(filled, source)
-		}
-	}
-	f.sources = filled
-	heap.Init(f)
-	for len(f.sources) > 0 {
-		first := f.sources[0]
-		if wanted, err := f.add(ctx, first.keys[0][first.prefix:]); err != nil || !wanted {
-			return err
-		}
-		first.keys = first.keys[1:]
-		if len(first.keys) == 0 {
-			if err := f.fill(ctx, first); err != nil {
-				return err
-			}
-		}
-		if len(first.keys) == 0 {
-			heap.Pop(f)
-			continue
-		}
-		heap.Fix(f, 0)
-	}
-	return nil
+	return storage.Merge(ctx, f.sources, func(s *source) (bool, error) { return f.add(ctx, s.key()) })
 }
 
-// fill reads a source's next keys. It leaves none at the end.
-func (f *finder) fill(ctx context.Context, s *source) error {
+// key is that of the current entry behind the prefix.
+func (s *source) key() []byte { return s.keys[0][s.prefix:] }
+
+// Next goes to the next entry.
+func (s *source) Next(ctx context.Context) (bool, error) {
+	if len(s.keys) > 0 {
+		s.keys = s.keys[1:]
+	}
+	if len(s.keys) == 0 {
+		if err := s.fill(ctx); err != nil {
+			return false, err
+		}
+	}
+	return len(s.keys) > 0, nil
+}
+
+// Before compares the current entries.
+func (s *source) Before(other *source) bool {
+	order := bytes.Compare(s.key(), other.key())
+	if s.finder.scan.Descending {
+		return order > 0
+	}
+	return order < 0
+}
+
+// fill reads the next keys. It leaves none at the end.
+func (s *source) fill(ctx context.Context) error {
 	s.keys = s.keys[:0]
-	for len(s.ranges) > 0 && len(s.keys) < f.chunk {
-		if err := f.readRange(ctx, s); err != nil {
+	for len(s.ranges) > 0 && len(s.keys) < s.finder.chunk {
+		if err := s.readRange(ctx); err != nil {
 			return err
 		}
 	}
@@ -172,7 +170,8 @@ func (f *finder) fill(ctx context.Context, s *source) error {
 }
 
 // readRange reads keys of the first range, which it shortens or, at its end, removes.
-func (f *finder) readRange(ctx context.Context, s *source) error {
+func (s *source) readRange(ctx context.Context) error {
+	f := s.finder
 	r := &s.ranges[0]
 	f.iterator.SetBounds(r.lower, r.upper)
 	begin, next := f.iterator.First, f.iterator.Next
@@ -230,28 +229,4 @@ func (f *finder) add(ctx context.Context, key []byte) (bool, error) {
 		err = explain(f.view.folder, errNoRecord)
 	}
 	return wanted, err
-}
-
-// Len, Less, Swap, Push and Pop make the sources a heap, the one with the next entry at its
-// top.
-
-func (f *finder) Len() int { return len(f.sources) }
-
-func (f *finder) Less(i, j int) bool {
-	a, b := f.sources[i], f.sources[j]
-	order := bytes.Compare(a.keys[0][a.prefix:], b.keys[0][b.prefix:])
-	if f.scan.Descending {
-		return order > 0
-	}
-	return order < 0
-}
-
-func (f *finder) Swap(i, j int) { f.sources[i], f.sources[j] = f.sources[j], f.sources[i] }
-
-func (f *finder) Push(x any) { f.sources = append(f.sources, x.(*source)) }
-
-func (f *finder) Pop() any {
-	last := f.sources[len(f.sources)-1]
-	f.sources = f.sources[:len(f.sources)-1]
-	return last
 }

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"container/heap"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -91,8 +90,8 @@ func (t *table) loadBodies(ctx context.Context, s *session, records []storage.Re
 	})
 }
 
-// finder merges the entries of several sources, one for each member of a query's
-// set, into the order of the index.
+// finder reads the entries of a query off an index. Each member of the query's set has a
+// source of its own.
 type finder struct {
 	session *session
 	table   *table
@@ -103,9 +102,11 @@ type finder struct {
 
 // source reads the entries with certain equalities, chunk by chunk.
 type source struct {
+	finder *finder
 	equal  []any
 	after  *storage.Position
 	skip   int
+	// buffer holds the current entry and those behind it that were read.
 	buffer []entry
 	ended  bool
 }
@@ -119,7 +120,7 @@ type entry struct {
 func newFinder(s *session, t *table, scan *storage.Scan, query storage.Query) *finder {
 	f := &finder{session: s, table: t, scan: scan}
 	for _, equal := range query.EqualLists() {
-		f.sources = append(f.sources, &source{equal: equal, after: scan.After})
+		f.sources = append(f.sources, &source{finder: f, equal: equal, after: scan.After})
 	}
 	if len(f.sources) == 1 && scan.After == nil {
 		f.sources[0].skip = scan.Skip()
@@ -131,102 +132,75 @@ func newFinder(s *session, t *table, scan *storage.Scan, query storage.Query) *f
 }
 
 func (f *finder) run(ctx context.Context) error {
-	filled := f.sources[:0]
-	for _, source := range f.sources {
-		if err := f.fill(ctx, source); err != nil {
-			return err
-		}
-		if len(source.buffer) > 0 {
-			filled = append(filled, source)
-		}
-	}
-	f.sources = filled
-	heap.Init(f)
-	for len(f.sources) > 0 {
-		first := f.sources[0]
-		if !f.scan.Add(first.buffer[0].record, first.buffer[0].size) {
-			return nil
-		}
-		first.buffer = first.buffer[1:]
-		if len(first.buffer) == 0 {
-			if err := f.fill(ctx, first); err != nil {
-				return err
-			}
-		}
-		if len(first.buffer) == 0 {
-			heap.Pop(f)
-			continue
-		}
-		heap.Fix(f, 0)
-	}
-	return nil
+	return storage.Merge(ctx, f.sources, func(s *source) (bool, error) {
+		return f.scan.Add(s.buffer[0].record, s.buffer[0].size), nil
+	})
 }
 
-// fill reads a source's next entries. It leaves the buffer empty at the end.
-func (f *finder) fill(ctx context.Context, source *source) error {
-	if source.ended {
-		return nil
+// Next goes to the next entry.
+func (s *source) Next(ctx context.Context) (bool, error) {
+	if len(s.buffer) > 0 {
+		s.buffer = s.buffer[1:]
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	source.buffer = source.buffer[:0]
-	for _, segment := range f.scan.Segments(source.after) {
-		wanted := f.chunk - len(source.buffer)
-		if wanted == 0 {
-			break
-		}
-		statement := f.table.selectSegment(f.scan, source.equal, segment)
-		args := append(statement.args, wanted, source.skip)
-		if err := f.session.query(statement.text, args, source.take(f.scan)); err != nil {
-			return err
+	if len(s.buffer) == 0 {
+		if err := s.fill(ctx); err != nil {
+			return false, err
 		}
 	}
-	source.skip = 0
-	source.ended = len(source.buffer) < f.chunk
-	if n := len(source.buffer); n > 0 {
-		last := source.buffer[n-1].position
-		source.after = &last
-	}
-	return nil
+	return len(s.buffer) > 0, nil
 }
 
-func (s *source) take(scan *storage.Scan) func(*sql.Rows) error {
-	return func(rows *sql.Rows) error {
-		record := storage.Record{}
-		var fields string
-		var size int
-		err := rows.Scan(&record.ID, &record.Revision, &fields, &size)
-		if err != nil {
-			return err
-		}
-		if record.Fields, err = storage.DecodeFields(fields); err != nil {
-			return fmt.Errorf("fields of %s: %w", record.ID, err)
-		}
-		s.buffer = append(s.buffer, entry{record: record, size: size, position: scan.PositionOf(record)})
-		return nil
-	}
-}
-
-// Len, Less, Swap, Push and Pop make the sources a heap, the one with the next
-// entry at its top.
-
-func (f *finder) Len() int { return len(f.sources) }
-
-func (f *finder) Less(i, j int) bool {
-	order := storage.ComparePositions(f.sources[i].buffer[0].position, f.sources[j].buffer[0].position)
-	if f.scan.Descending {
+// Before compares the current entries.
+func (s *source) Before(other *source) bool {
+	order := storage.ComparePositions(s.buffer[0].position, other.buffer[0].position)
+	if s.finder.scan.Descending {
 		return order > 0
 	}
 	return order < 0
 }
 
-func (f *finder) Swap(i, j int) { f.sources[i], f.sources[j] = f.sources[j], f.sources[i] }
+// fill reads the next entries. It leaves the buffer empty at the end.
+func (s *source) fill(ctx context.Context) error {
+	if s.ended {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f := s.finder
+	s.buffer = s.buffer[:0]
+	for _, segment := range f.scan.Segments(s.after) {
+		wanted := f.chunk - len(s.buffer)
+		if wanted == 0 {
+			break
+		}
+		statement := f.table.selectSegment(f.scan, s.equal, segment)
+		args := append(statement.args, wanted, s.skip)
+		if err := f.session.query(statement.text, args, s.take); err != nil {
+			return err
+		}
+	}
+	s.skip = 0
+	s.ended = len(s.buffer) < f.chunk
+	if n := len(s.buffer); n > 0 {
+		last := s.buffer[n-1].position
+		s.after = &last
+	}
+	return nil
+}
 
-func (f *finder) Push(x any) { f.sources = append(f.sources, x.(*source)) }
-
-func (f *finder) Pop() any {
-	last := f.sources[len(f.sources)-1]
-	f.sources = f.sources[:len(f.sources)-1]
-	return last
+// take adds an entry that was read to the buffer.
+func (s *source) take(rows *sql.Rows) error {
+	record := storage.Record{}
+	var fields string
+	var size int
+	err := rows.Scan(&record.ID, &record.Revision, &fields, &size)
+	if err != nil {
+		return err
+	}
+	if record.Fields, err = storage.DecodeFields(fields); err != nil {
+		return fmt.Errorf("fields of %s: %w", record.ID, err)
+	}
+	s.buffer = append(s.buffer, entry{record: record, size: size, position: s.finder.scan.PositionOf(record)})
+	return nil
 }
