@@ -218,12 +218,7 @@ func (f *finder) add(ctx context.Context, key []byte) (bool, error) {
 		if f.fieldsOnly || len(f.scan.Records()) == before {
 			return nil
 		}
-		taken := &f.scan.Records()[before]
-		if size > len(inline) {
-			return f.collection.loadBody(ctx, f.view, taken, size)
-		}
-		taken.Body = bytes.Clone(inline)
-		return storage.ChargeRead(ctx, size)
+		return f.collection.loadBody(ctx, f.view, &f.scan.Records()[before], size, inline)
 	})
 	if err == nil && !found {
 		err = explain(f.view.folder, errNoRecord)

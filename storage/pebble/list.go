@@ -1,9 +1,7 @@
 package pebble
 
 import (
-	"bytes"
 	"context"
-	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -50,13 +48,10 @@ func (c *collection) list(ctx context.Context, v *view, iterator *pebble.Iterato
 		if total += size; len(records) > 0 && total > maxBytes {
 			break
 		}
-		if size > len(inline) {
-			err = c.loadBody(ctx, v, &record, size)
-		} else {
-			record.Body = bytes.Clone(inline)
-			err = storage.ChargeRead(ctx, size)
+		if err := c.loadBody(ctx, v, &record, size, inline); err != nil {
+			return nil, err
 		}
-		if err := errors.Join(err, ctx.Err()); err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		records = append(records, record)

@@ -58,27 +58,23 @@ func (db *DB) GetMany(ctx context.Context, schema *storage.Schema, ids []string)
 // load reads a document.
 func (c *collection) load(ctx context.Context, v *view, id string) (storage.Record, bool, error) {
 	record := storage.Record{ID: id}
-	var size int
 	found, err := v.get(c.records.key(id), func(value []byte) error {
-		var inline []byte
-		var err error
-		if size, inline, err = decodeRecord(v, value, &record); err != nil {
+		size, inline, err := decodeRecord(v, value, &record)
+		if err != nil {
 			return err
 		}
-		if size == len(inline) {
-			record.Body = bytes.Clone(inline)
-			return storage.ChargeRead(ctx, size)
-		}
-		return nil
+		return c.loadBody(ctx, v, &record, size, inline)
 	})
-	if err == nil && found && record.Body == nil {
-		err = c.loadBody(ctx, v, &record, size)
-	}
 	return record, found, err
 }
 
-// loadBody reads a body that is stored apart.
-func (c *collection) loadBody(ctx context.Context, v *view, record *storage.Record, size int) error {
+// loadBody gives a record its body, of which decodeRecord told the size: the inline one, or
+// the one that is stored apart.
+func (c *collection) loadBody(ctx context.Context, v *view, record *storage.Record, size int, inline []byte) error {
+	if size == len(inline) {
+		record.Body = bytes.Clone(inline)
+		return storage.ChargeRead(ctx, size)
+	}
 	found, err := v.get(c.bodies.key(record.ID), func(value []byte) error {
 		if len(value) != size {
 			return explain(v.folder, errValue)
