@@ -5,60 +5,78 @@ import (
 	"context"
 )
 
-// Source is what Merge reads: entries in the order of a query. S is the source itself.
-type Source[S any] interface {
-	// Next goes to the next entry, first to the first one. It reports false at the end.
-	Next(ctx context.Context) (bool, error)
-	// Before reports whether the source's entry comes before that of another source, both
-	// of which have one.
-	Before(other S) bool
+// Source is what Merge reads: entries in the order of a query, some at a time.
+type Source[E any] interface {
+	// Read appends the next entries to the empty list some, or none at the end. After the
+	// end it is not called again.
+	Read(ctx context.Context, some []E) ([]E, error)
 }
 
-// Merge goes through the entries of sources in the order that they have together. It calls
-// take with the source whose entry is the next one, until take wants no more.
-func Merge[S Source[S]](ctx context.Context, sources []S, take func(S) (wantsMore bool, err error)) error {
-	m := make(merged[S], 0, len(sources))
+// Merge calls take with the entries of all sources, in the order that before tells, until take
+// wants no more.
+func Merge[S Source[E], E any](ctx context.Context, sources []S, before func(a, b *E) bool, take func(*E) (wantsMore bool, err error)) error {
+	m := &merged[E]{before: before, readers: make([]reader[E], 0, len(sources))}
 	for _, source := range sources {
-		ok, err := source.Next(ctx)
-		if err != nil {
+		r := reader[E]{source: source}
+		if err := r.read(ctx); err != nil {
 			return err
 		}
-		if ok {
-			m = append(m, source)
+		if len(r.rest) > 0 {
+			m.readers = append(m.readers, r)
 		}
 	}
-	heap.Init(&m)
-	for len(m) > 0 {
-		if wantsMore, err := take(m[0]); err != nil || !wantsMore {
+	heap.Init(m)
+	for len(m.readers) > 0 {
+		first := &m.readers[0]
+		if wantsMore, err := take(&first.rest[0]); err != nil || !wantsMore {
 			return err
 		}
-		ok, err := m[0].Next(ctx)
-		if err != nil {
-			return err
+		if first.rest = first.rest[1:]; len(first.rest) == 0 {
+			if err := first.read(ctx); err != nil {
+				return err
+			}
 		}
-		if ok {
-			heap.Fix(&m, 0)
+		if len(first.rest) > 0 {
+			heap.Fix(m, 0)
 		} else {
-			heap.Pop(&m)
+			heap.Pop(m)
 		}
 	}
 	return nil
 }
 
-// merged is a heap of the sources that have an entry, with the next entry at its top.
-type merged[S Source[S]] []S
+// reader holds what was read of a source and not taken yet.
+type reader[E any] struct {
+	source Source[E]
+	buffer []E
+	rest   []E // the end of buffer
+}
 
-func (m merged[S]) Len() int { return len(m) }
+// read reads the next entries, when none are left.
+func (r *reader[E]) read(ctx context.Context) (err error) {
+	r.buffer, err = r.source.Read(ctx, r.buffer[:0])
+	r.rest = r.buffer
+	return err
+}
 
-func (m merged[S]) Less(i, j int) bool { return m[i].Before(m[j]) }
+// merged is a heap of the readers that have an entry, with the next entry at its top.
+type merged[E any] struct {
+	readers []reader[E]
+	before  func(a, b *E) bool
+}
 
-func (m merged[S]) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
+func (m *merged[E]) Len() int { return len(m.readers) }
 
-func (m *merged[S]) Push(source any) { *m = append(*m, source.(S)) }
+func (m *merged[E]) Less(i, j int) bool {
+	return m.before(&m.readers[i].rest[0], &m.readers[j].rest[0])
+}
 
-func (m *merged[S]) Pop() any {
-	end := len(*m) - 1
-	last := (*m)[end]
-	*m = (*m)[:end]
-	return last
+func (m *merged[E]) Swap(i, j int) { m.readers[i], m.readers[j] = m.readers[j], m.readers[i] }
+
+// Push is there for heap.Interface. Merge adds no reader later.
+func (m *merged[E]) Push(any) {}
+
+func (m *merged[E]) Pop() any {
+	m.readers = m.readers[:len(m.readers)-1]
+	return nil
 }

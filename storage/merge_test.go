@@ -9,30 +9,31 @@ import (
 	"attestry/storage"
 )
 
-// numbers is a source of ascending numbers, which fails behind the last of them if it has
-// an error.
+// numbers is a source of ascending numbers, which reads two at a time, and fails behind the
+// last of them if it has an error.
 type numbers struct {
 	rest []int
-	next int
 	err  error
 }
 
-func (n *numbers) Next(context.Context) (bool, error) {
+func (n *numbers) Read(_ context.Context, some []int) ([]int, error) {
 	if len(n.rest) == 0 {
-		return false, n.err
+		return nil, n.err
 	}
-	n.next, n.rest = n.rest[0], n.rest[1:]
-	return true, nil
+	size := min(2, len(n.rest))
+	some = append(some, n.rest[:size]...)
+	n.rest = n.rest[size:]
+	return some, nil
 }
 
-func (n *numbers) Before(other *numbers) bool { return n.next < other.next }
+func less(a, b *int) bool { return *a < *b }
 
 // mergeUpTo merges sources and takes so many numbers.
 func mergeUpTo(t *testing.T, limit int, sources ...*numbers) ([]int, error) {
 	t.Helper()
 	var taken []int
-	err := storage.Merge(t.Context(), sources, func(n *numbers) (bool, error) {
-		taken = append(taken, n.next)
+	err := storage.Merge(t.Context(), sources, less, func(n *int) (bool, error) {
+		taken = append(taken, *n)
 		return len(taken) < limit, nil
 	})
 	return taken, err
@@ -75,7 +76,7 @@ func TestMergeEndsWithTheErrorOfASource(t *testing.T) {
 
 func TestMergeReturnsTheErrorOfWhatTakesItsEntries(t *testing.T) {
 	broken := errors.New("broken")
-	err := storage.Merge(t.Context(), []*numbers{{rest: []int{1}}}, func(*numbers) (bool, error) { return true, broken })
+	err := storage.Merge(t.Context(), []*numbers{{rest: []int{1}}}, less, func(*int) (bool, error) { return true, broken })
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}

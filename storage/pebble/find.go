@@ -105,8 +105,6 @@ type source struct {
 	// ranges are those that were not read yet.
 	ranges []keyRange
 	skip   int
-	// keys are the current entry and those behind it that were read.
-	keys [][]byte
 }
 
 func newFinder(c *collection, v *view, iterator *pebble.Iterator, scan *storage.Scan, query storage.Query) *finder {
@@ -130,49 +128,32 @@ func newFinder(c *collection, v *view, iterator *pebble.Iterator, scan *storage.
 }
 
 func (f *finder) run(ctx context.Context) error {
-	return storage.Merge(ctx, f.sources, func(s *source) (bool, error) { return f.add(ctx, s.key()) })
+	return storage.Merge(ctx, f.sources, f.before, func(key *[]byte) (bool, error) { return f.add(ctx, *key) })
 }
 
-// key is that of the current entry behind the prefix.
-func (s *source) key() []byte { return s.keys[0][s.prefix:] }
-
-// Next goes to the next entry.
-func (s *source) Next(ctx context.Context) (bool, error) {
-	if len(s.keys) > 0 {
-		s.keys = s.keys[1:]
-	}
-	if len(s.keys) == 0 {
-		if err := s.fill(ctx); err != nil {
-			return false, err
-		}
-	}
-	return len(s.keys) > 0, nil
-}
-
-// Before compares the current entries.
-func (s *source) Before(other *source) bool {
-	order := bytes.Compare(s.key(), other.key())
-	if s.finder.scan.Descending {
+// before compares keys without their prefixes.
+func (f *finder) before(a, b *[]byte) bool {
+	order := bytes.Compare(*a, *b)
+	if f.scan.Descending {
 		return order > 0
 	}
 	return order < 0
 }
 
-// fill reads the next keys. It leaves none at the end.
-func (s *source) fill(ctx context.Context) error {
-	s.keys = s.keys[:0]
-	for len(s.ranges) > 0 && len(s.keys) < s.finder.chunk {
-		if err := s.readRange(ctx); err != nil {
-			return err
+// Read appends the next keys, without their prefix.
+func (s *source) Read(ctx context.Context, keys [][]byte) ([][]byte, error) {
+	for len(s.ranges) > 0 && len(keys) < s.finder.chunk {
+		var err error
+		if keys, err = s.readRange(ctx, keys); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return keys, nil
 }
 
 // readRange reads keys of the first range, which it shortens or, at its end, removes.
-func (s *source) readRange(ctx context.Context) error {
-	f := s.finder
-	r := &s.ranges[0]
+func (s *source) readRange(ctx context.Context, keys [][]byte) ([][]byte, error) {
+	f, r := s.finder, &s.ranges[0]
 	f.iterator.SetBounds(r.lower, r.upper)
 	begin, next := f.iterator.First, f.iterator.Next
 	if f.scan.Descending {
@@ -182,21 +163,23 @@ func (s *source) readRange(ctx context.Context) error {
 	for passed := 0; ok && s.skip > 0; ok = next() {
 		s.skip--
 		if passed++; passed%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
-	for ; ok && len(s.keys) < f.chunk; ok = next() {
-		s.keys = append(s.keys, bytes.Clone(f.iterator.Key()))
+	var last []byte
+	for ; ok && len(keys) < f.chunk; ok = next() {
+		last = bytes.Clone(f.iterator.Key())
+		keys = append(keys, last[s.prefix:])
 	}
 	switch {
 	case !ok:
 		s.ranges = s.ranges[1:]
 	case f.scan.Descending:
-		r.upper = s.keys[len(s.keys)-1]
+		r.upper = last
 	default:
-		r.lower = append(bytes.Clone(s.keys[len(s.keys)-1]), 0)
+		r.lower = append(bytes.Clone(last), 0)
 	}
-	return errors.Join(ctx.Err(), f.iterator.Error())
+	return keys, errors.Join(ctx.Err(), f.iterator.Error())
 }
 
 // add takes the entry whose key ends with a text into the page, with its body, and reports

@@ -106,8 +106,6 @@ type source struct {
 	equal  []any
 	after  *storage.Position
 	skip   int
-	// buffer holds the current entry and those behind it that were read.
-	buffer []entry
 	ended  bool
 }
 
@@ -132,75 +130,62 @@ func newFinder(s *session, t *table, scan *storage.Scan, query storage.Query) *f
 }
 
 func (f *finder) run(ctx context.Context) error {
-	return storage.Merge(ctx, f.sources, func(s *source) (bool, error) {
-		return f.scan.Add(s.buffer[0].record, s.buffer[0].size), nil
-	})
+	return storage.Merge(ctx, f.sources, f.before, func(e *entry) (bool, error) { return f.scan.Add(e.record, e.size), nil })
 }
 
-// Next goes to the next entry.
-func (s *source) Next(ctx context.Context) (bool, error) {
-	if len(s.buffer) > 0 {
-		s.buffer = s.buffer[1:]
-	}
-	if len(s.buffer) == 0 {
-		if err := s.fill(ctx); err != nil {
-			return false, err
-		}
-	}
-	return len(s.buffer) > 0, nil
-}
-
-// Before compares the current entries.
-func (s *source) Before(other *source) bool {
-	order := storage.ComparePositions(s.buffer[0].position, other.buffer[0].position)
-	if s.finder.scan.Descending {
+func (f *finder) before(a, b *entry) bool {
+	order := storage.ComparePositions(a.position, b.position)
+	if f.scan.Descending {
 		return order > 0
 	}
 	return order < 0
 }
 
-// fill reads the next entries. It leaves the buffer empty at the end.
-func (s *source) fill(ctx context.Context) error {
+// Read appends the next entries.
+func (s *source) Read(ctx context.Context, entries []entry) ([]entry, error) {
 	if s.ended {
-		return nil
+		return nil, nil
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	f := s.finder
-	s.buffer = s.buffer[:0]
 	for _, segment := range f.scan.Segments(s.after) {
-		wanted := f.chunk - len(s.buffer)
+		wanted := f.chunk - len(entries)
 		if wanted == 0 {
 			break
 		}
 		statement := f.table.selectSegment(f.scan, s.equal, segment)
 		args := append(statement.args, wanted, s.skip)
-		if err := f.session.query(statement.text, args, s.take); err != nil {
+		err := f.session.query(statement.text, args, func(rows *sql.Rows) error {
+			one, err := f.scanEntry(rows)
+			entries = append(entries, one)
 			return err
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	s.skip = 0
-	s.ended = len(s.buffer) < f.chunk
-	if n := len(s.buffer); n > 0 {
-		last := s.buffer[n-1].position
+	s.ended = len(entries) < f.chunk
+	if n := len(entries); n > 0 {
+		last := entries[n-1].position
 		s.after = &last
 	}
-	return nil
+	return entries, nil
 }
 
-// take adds an entry that was read to the buffer.
-func (s *source) take(rows *sql.Rows) error {
-	record := storage.Record{}
+// scanEntry reads an entry from a row of selectSegment.
+func (f *finder) scanEntry(rows *sql.Rows) (entry, error) {
+	e := entry{}
 	var fields string
-	var size int
-	err := rows.Scan(&record.ID, &record.Revision, &fields, &size)
+	err := rows.Scan(&e.record.ID, &e.record.Revision, &fields, &e.size)
 	if err != nil {
-		return err
+		return entry{}, err
 	}
-	if record.Fields, err = storage.DecodeFields(fields); err != nil {
-		return fmt.Errorf("fields of %s: %w", record.ID, err)
+	if e.record.Fields, err = storage.DecodeFields(fields); err != nil {
+		return entry{}, fmt.Errorf("fields of %s: %w", e.record.ID, err)
 	}
-	s.buffer = append(s.buffer, entry{record: record, size: size, position: s.finder.scan.PositionOf(record)})
-	return nil
+	e.position = f.scan.PositionOf(e.record)
+	return e, nil
 }
