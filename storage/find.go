@@ -1,6 +1,9 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // maxFoundAtOnce bounds, in bytes, what is read at once of what is needed as a whole, so that
 // a read whose charge is refused does not go on.
@@ -116,6 +119,24 @@ func OneOrSet(texts []string) any {
 		return texts[0]
 	}
 	return TextSet(texts)
+}
+
+// EqualLists resolves the set among Equal: one list of single values for each of its
+// members.
+func (q *Query) EqualLists() [][]any {
+	place := slices.IndexFunc(q.Equal, func(value any) bool { _, ok := value.(In); return ok })
+	if place < 0 {
+		return [][]any{q.Equal}
+	}
+	members := slices.SortedFunc(slices.Values(q.Equal[place].(In)), CompareValues)
+	members = slices.CompactFunc(members, func(a, b any) bool { return CompareValues(a, b) == 0 })
+	lists := make([][]any, 0, len(members))
+	for _, member := range members {
+		list := slices.Clone(q.Equal)
+		list[place] = member
+		lists = append(lists, list)
+	}
+	return lists
 }
 
 // Distinct leaves out repetitions; the others keep their order.

@@ -104,8 +104,12 @@ func reportHandler[T any](h *handlers, kind ReportType, takers ...evidence.Envir
 		takes := slices.Contains(takers, ref.Type)
 		hash, hashed := h.Recognition.Hash(string(kind), body.Raw)
 		if resolveErr == nil && takes && hashed && body.ParametersValid {
-			if unchanged, err := h.recognize(ctx, ref.ID, hash); err != nil || unchanged {
-				return textAnswer(snapshot.NoChange), err
+			unchanged, err := h.recognize(ctx, ref.ID, hash)
+			if err != nil {
+				return nil, err
+			}
+			if unchanged {
+				return textAnswer(snapshot.NoChange), nil
 			}
 		}
 		// What is wrong with the body comes before what is wrong with the environment.
@@ -124,10 +128,13 @@ func reportHandler[T any](h *handlers, kind ReportType, takers ...evidence.Envir
 		}
 		digest := canonical.Digest()
 		verdict, err := h.acceptReport(ctx, ref, canonical, digest)
-		if err == nil && hashed {
+		if err != nil {
+			return nil, err
+		}
+		if hashed {
 			h.Recognition.Remember(ref.ID, hash, digest)
 		}
-		return textAnswer(verdict), err
+		return textAnswer(verdict), nil
 	}
 }
 

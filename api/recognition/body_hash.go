@@ -12,13 +12,13 @@ import (
 // in its body as it was sent.
 type BodyHash [highwayhash.Size]byte
 
-// hasher makes hashes with keys that nobody else knows. Whoever cannot see hashes either
-// cannot make a body with the hash of another one but by chance, 1 in 2^256.
+// hasher makes hashes with random keys of this process. Without the keys and without seeing
+// hashes, nobody can make a body with the hash of another one, except by chance: 1 in 2^256.
 type hasher struct{ elements, bodies [highwayhash.Size]byte }
 
 func newHasher() *hasher {
 	var h hasher
-	// It never returns an error.
+	// rand.Read ends the process rather than return an error.
 	_, _ = rand.Read(h.elements[:])
 	_, _ = rand.Read(h.bodies[:])
 	return &h

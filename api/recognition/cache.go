@@ -52,7 +52,7 @@ func NewCache(maxEnvironments int) *Cache {
 	}
 }
 
-// Metric is the number of reports that were counted.
+// Metric returns the counter of recognized reports, for the registry of metrics.
 func (c *Cache) Metric() prometheus.Collector { return c.recognized }
 
 // CountRecognized counts a report that was answered without being decoded.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // ErrKilled is the error of every command after the process has died.
@@ -85,16 +86,8 @@ func (d *FaultInjector) Put(ctx context.Context, s *storage.Schema, r ...storage
 
 // Write counts as several writes, at each of which the process may die.
 func (d *FaultInjector) Write(ctx context.Context, writes ...storage.Write) error {
-	for i, write := range writes {
+	return storagetest.WriteOneByOne(writes, func(write storage.Write) error {
 		d.Largest.Store(max(d.Largest.Load(), int64(len(write.Record.Body))))
-		err := d.around(write.Kind != storage.WriteCheck, func() error { return d.Documents.Write(ctx, write) })
-		var refused *storage.RefusedWrite
-		if errors.As(err, &refused) {
-			return &storage.RefusedWrite{Index: i, Reason: refused.Reason}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return d.around(write.Kind != storage.WriteCheck, func() error { return d.Documents.Write(ctx, write) })
+	})
 }

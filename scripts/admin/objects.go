@@ -48,8 +48,8 @@ func (c *objectCopy) refuseForeign(ctx context.Context) error {
 	return nil
 }
 
-// copyMissing copies the objects that the target lacks or has in another size. One that is
-// damaged or cannot be read does not keep the others from being copied.
+// copyMissing copies the objects that the target lacks or has in another size. The others are
+// copied even if some are damaged: an operator may have to do without those.
 func (c *objectCopy) copyMissing(ctx context.Context) error {
 	copied, there, told := 0, 0, time.Now()
 	var faults []error

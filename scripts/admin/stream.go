@@ -18,18 +18,25 @@ type stream[T any] struct {
 	list func(ctx context.Context, after string) ([]T, error)
 	id   func(*T) string
 
-	page []T
-	last string
+	page  []T
+	last  string
+	ended bool
 }
 
-// peek returns the next entry, or nil at the end.
+// peek returns the next entry, or nil at the end. What is added behind the end later is not
+// read: else each entry that is copied would take a list of its own.
 func (s *stream[T]) peek(ctx context.Context) (*T, error) {
-	if len(s.page) == 0 {
+	if len(s.page) == 0 && !s.ended {
 		page, err := s.list(ctx, s.last)
-		if err != nil || len(page) == 0 {
+		if err != nil {
 			return nil, err
 		}
-		s.page, s.last = page, s.id(&page[len(page)-1])
+		if s.page, s.ended = page, len(page) == 0; !s.ended {
+			s.last = s.id(&page[len(page)-1])
+		}
+	}
+	if s.ended {
+		return nil, nil
 	}
 	return &s.page[0], nil
 }

@@ -59,11 +59,15 @@ func readCatalog(db *pebble.DB) (*catalog, error) {
 		return nil, err
 	}
 	for ok := iterator.First(); ok && err == nil; ok = iterator.Next() {
-		err = c.take(string(iterator.Key()[4:]), iterator.Value())
+		var value []byte
+		if value, err = iterator.ValueAndErr(); err == nil {
+			err = c.take(string(iterator.Key()[len(space{}):]), value)
+		}
 	}
 	return c, errors.Join(err, iterator.Error(), iterator.Close())
 }
 
+// take takes an entry of the catalog.
 func (c *catalog) take(name string, value []byte) error {
 	if len(value) < 4 {
 		return fmt.Errorf("%w: %s", errCatalog, name)
@@ -115,16 +119,11 @@ func (c *catalog) put(batch *pebble.Batch, name string, one entry) error {
 
 // drop deletes an index.
 func (c *catalog) drop(batch *pebble.Batch, name string) error {
-	if err := c.clear(batch, c.entries[name].space); err != nil {
+	if err := c.entries[name].space.clear(batch); err != nil {
 		return err
 	}
 	delete(c.entries, name)
 	return batch.Delete(space{}.key(name), nil)
-}
-
-// clear deletes all keys of a space.
-func (c *catalog) clear(batch *pebble.Batch, s space) error {
-	return batch.DeleteRange(s[:], after(s[:]), nil)
 }
 
 // indexesOf returns the names of the indexes that a collection has.

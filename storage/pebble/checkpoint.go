@@ -3,7 +3,6 @@ package pebble
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -18,15 +17,8 @@ func (db *DB) Checkpoint(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	// The folder is closed to others before there is anything in it.
-	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
-		return fmt.Errorf("copy the database to %s: %w", folder, err)
-	}
 	return db.read(ctx, func(*view) error {
 		err := db.engine.Checkpoint(folder, pebble.WithFlushedWAL())
-		if err == nil {
-			err = os.Chmod(folder, 0o700)
-		}
 		if err == nil {
 			err = db.health.failure()
 		}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -48,4 +50,35 @@ func TestCheckpointIsACopyOfTheRunningDatabase(t *testing.T) {
 		t.Error("what was written later is in the copy")
 	}
 	must(t, copied.Insert(t.Context(), plainSchema(), plain("only in the copy")))
+}
+
+// TestCheckpointIsClosedToOthersFromTheBeginning looks at the folder whenever a file is made
+// in it, in a parent that others may enter.
+func TestCheckpointIsClosedToOthersFromTheBeginning(t *testing.T) {
+	db, disk := openFaulty(t)
+	must(t, db.Insert(t.Context(), plainSchema(), plain("a")))
+	folder := filepath.Join(t.TempDir(), "copy")
+	var mu sync.Mutex
+	var modes []fs.FileMode
+	disk.hold(func(operation string) {
+		info, err := os.Stat(folder)
+		if operation != opCreate || err != nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		modes = append(modes, info.Mode().Perm())
+	})
+	must(t, db.Checkpoint(t.Context(), folder))
+	disk.hold(nil)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(modes) == 0 {
+		t.Error("no file was made")
+	}
+	for _, mode := range modes {
+		if mode != 0o700 {
+			t.Errorf("a file was made while the folder had mode %v", mode)
+		}
+	}
 }

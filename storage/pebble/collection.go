@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"attestry/storage"
 )
 
@@ -15,6 +17,11 @@ type space [4]byte
 func (s space) key(text string) []byte {
 	key := make([]byte, 0, len(s)+len(text))
 	return append(append(key, s[:]...), text...)
+}
+
+// clear deletes all keys of the space.
+func (s space) clear(batch *pebble.Batch) error {
+	return batch.DeleteRange(s[:], after(s[:]), nil)
 }
 
 // collection says where the documents of a collection and the entries of its indexes are.

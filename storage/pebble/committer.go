@@ -141,8 +141,8 @@ func (c *committer) write(commands []*command) error {
 			one.outcome = c.group.add(one)
 		}
 	}
-	if c.group.batch.Empty() {
-		return nil
+	if c.group.failure != nil || c.group.batch.Empty() {
+		return c.group.failure
 	}
 	if err := c.checkRoom(c.group.batch.Len()); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 func (db *DB) commandFor(t *testing.T, ctx context.Context, writes ...storage.Write) *command {
@@ -90,30 +91,9 @@ func TestReadsSeeOnlyWhatWasSynced(t *testing.T) {
 
 func TestCloseDuringWritesAnswersAll(t *testing.T) {
 	db, _ := openFaulty(t)
-	started, answered := make(chan struct{}, 100), make(chan bool)
-	for writer := range 8 {
-		go func() {
-			for i := 0; ; i++ {
-				if err := db.Insert(context.Background(), plainSchema(), plain(fmt.Sprint(writer, "-", i))); err != nil {
-					answered <- errors.Is(err, errClosed)
-					return
-				}
-				select {
-				case started <- struct{}{}:
-				default:
-				}
-			}
-		}()
-	}
-	for range 50 {
-		<-started
-	}
-	must(t, db.Close())
-	for range 8 {
-		if !<-answered {
-			t.Error("a write ended with another error than that of the closed database")
-		}
-	}
+	storagetest.CloseDuringWrites(t, db, func(id string) error {
+		return db.Insert(context.Background(), plainSchema(), plain(id))
+	}, errClosed)
 }
 
 // TestCloseWaitsForReads closes the database while a read is under way.

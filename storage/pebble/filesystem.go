@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -90,6 +91,12 @@ func (f *filesystem) OpenDir(name string) (vfs.File, error) {
 		return opened, err
 	}
 	return &file{File: opened, health: f.health, hidden: true}, nil
+}
+
+// MkdirAll makes a folder, of a checkpoint for example, for its owner alone: Pebble would let
+// everyone read it.
+func (f *filesystem) MkdirAll(folder string, _ os.FileMode) error {
+	return f.FS.MkdirAll(folder, 0o700)
 }
 
 // Rename renames a file.

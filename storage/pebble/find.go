@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"bytes"
-	"container/heap"
 	"context"
 	"errors"
 
@@ -57,7 +56,7 @@ func (db *DB) Count(ctx context.Context, schema *storage.Schema, query storage.Q
 	total := 0
 	err = db.read(ctx, func(v *view) error {
 		return v.iterate(func(iterator *pebble.Iterator) error {
-			for _, equal := range expand(query.Equal) {
+			for _, equal := range query.EqualLists() {
 				r := between(one.prefixOf(equal), query.From, query.To)
 				iterator.SetBounds(r.lower, r.upper)
 				for ok := iterator.First(); ok && total < storage.MaxCount; ok = iterator.Next() {
@@ -85,8 +84,8 @@ func (v *view) iterate(f func(*pebble.Iterator) error) error {
 	return err
 }
 
-// finder merges the entries of several sources, one for each member of a query's set, into
-// the order of the index.
+// finder reads the entries of a query off an index. Each member of the query's set has a
+// source of its own.
 type finder struct {
 	collection *collection
 	view       *view
@@ -99,22 +98,22 @@ type finder struct {
 
 // source reads the entries with certain equalities, chunk by chunk.
 type source struct {
+	finder *finder
 	// prefix is what all of its keys begin with. The keys of all sources are in the order
 	// of the index behind it.
 	prefix int
 	// ranges are those that were not read yet.
 	ranges []keyRange
 	skip   int
-	keys   [][]byte
 }
 
 func newFinder(c *collection, v *view, iterator *pebble.Iterator, scan *storage.Scan, query storage.Query) *finder {
 	f := &finder{collection: c, view: v, iterator: iterator, scan: scan, fieldsOnly: query.FieldsOnly}
 	segments := scan.Segments(scan.After)
 	one := c.indexOf(scan.Index)
-	for _, equal := range expand(query.Equal) {
+	for _, equal := range query.EqualLists() {
 		prefix := one.prefixOf(equal)
-		s := &source{prefix: len(prefix)}
+		s := &source{finder: f, prefix: len(prefix)}
 		for _, segment := range segments {
 			s.ranges = append(s.ranges, rangeOf(scan, prefix, segment))
 		}
@@ -129,51 +128,32 @@ func newFinder(c *collection, v *view, iterator *pebble.Iterator, scan *storage.
 }
 
 func (f *finder) run(ctx context.Context) error {
-	filled := f.sources[:0]
-	for _, source := range f.sources {
-		if err := f.fill(ctx, source); err != nil {
-			return err
-		}
-		if len(source.keys) > 0 {
-			filled = append(filled, source)
-		}
-	}
-	f.sources = filled
-	heap.Init(f)
-	for len(f.sources) > 0 {
-		first := f.sources[0]
-		if wanted, err := f.add(ctx, first.keys[0][first.prefix:]); err != nil || !wanted {
-			return err
-		}
-		first.keys = first.keys[1:]
-		if len(first.keys) == 0 {
-			if err := f.fill(ctx, first); err != nil {
-				return err
-			}
-		}
-		if len(first.keys) == 0 {
-			heap.Pop(f)
-			continue
-		}
-		heap.Fix(f, 0)
-	}
-	return nil
+	return storage.Merge(ctx, f.sources, f.before, func(key *[]byte) (bool, error) { return f.add(ctx, *key) })
 }
 
-// fill reads a source's next keys. It leaves none at the end.
-func (f *finder) fill(ctx context.Context, s *source) error {
-	s.keys = s.keys[:0]
-	for len(s.ranges) > 0 && len(s.keys) < f.chunk {
-		if err := f.readRange(ctx, s); err != nil {
-			return err
+// before compares keys without their prefixes.
+func (f *finder) before(a, b *[]byte) bool {
+	order := bytes.Compare(*a, *b)
+	if f.scan.Descending {
+		return order > 0
+	}
+	return order < 0
+}
+
+// Read appends the next keys, without their prefix.
+func (s *source) Read(ctx context.Context, keys [][]byte) ([][]byte, error) {
+	for len(s.ranges) > 0 && len(keys) < s.finder.chunk {
+		var err error
+		if keys, err = s.readRange(ctx, keys); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return keys, nil
 }
 
 // readRange reads keys of the first range, which it shortens or, at its end, removes.
-func (f *finder) readRange(ctx context.Context, s *source) error {
-	r := &s.ranges[0]
+func (s *source) readRange(ctx context.Context, keys [][]byte) ([][]byte, error) {
+	f, r := s.finder, &s.ranges[0]
 	f.iterator.SetBounds(r.lower, r.upper)
 	begin, next := f.iterator.First, f.iterator.Next
 	if f.scan.Descending {
@@ -183,21 +163,23 @@ func (f *finder) readRange(ctx context.Context, s *source) error {
 	for passed := 0; ok && s.skip > 0; ok = next() {
 		s.skip--
 		if passed++; passed%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
-	for ; ok && len(s.keys) < f.chunk; ok = next() {
-		s.keys = append(s.keys, bytes.Clone(f.iterator.Key()))
+	var last []byte
+	for ; ok && len(keys) < f.chunk; ok = next() {
+		last = bytes.Clone(f.iterator.Key())
+		keys = append(keys, last[s.prefix:])
 	}
 	switch {
 	case !ok:
 		s.ranges = s.ranges[1:]
 	case f.scan.Descending:
-		r.upper = s.keys[len(s.keys)-1]
+		r.upper = last
 	default:
-		r.lower = append(bytes.Clone(s.keys[len(s.keys)-1]), 0)
+		r.lower = append(bytes.Clone(last), 0)
 	}
-	return errors.Join(ctx.Err(), f.iterator.Error())
+	return keys, errors.Join(ctx.Err(), f.iterator.Error())
 }
 
 // add takes the entry whose key ends with a text into the page, with its body, and reports
@@ -219,38 +201,10 @@ func (f *finder) add(ctx context.Context, key []byte) (bool, error) {
 		if f.fieldsOnly || len(f.scan.Records()) == before {
 			return nil
 		}
-		taken := &f.scan.Records()[before]
-		if body.apart() {
-			return f.collection.loadBody(ctx, f.view, taken, body)
-		}
-		return body.loadInline(ctx, taken)
+		return f.collection.loadBody(ctx, f.view, &f.scan.Records()[before], body)
 	})
 	if err == nil && !found {
 		err = explain(f.view.folder, errNoRecord)
 	}
 	return wanted, err
-}
-
-// Len, Less, Swap, Push and Pop make the sources a heap, the one with the next entry at its
-// top.
-
-func (f *finder) Len() int { return len(f.sources) }
-
-func (f *finder) Less(i, j int) bool {
-	a, b := f.sources[i], f.sources[j]
-	order := bytes.Compare(a.keys[0][a.prefix:], b.keys[0][b.prefix:])
-	if f.scan.Descending {
-		return order > 0
-	}
-	return order < 0
-}
-
-func (f *finder) Swap(i, j int) { f.sources[i], f.sources[j] = f.sources[j], f.sources[i] }
-
-func (f *finder) Push(x any) { f.sources = append(f.sources, x.(*source)) }
-
-func (f *finder) Pop() any {
-	last := f.sources[len(f.sources)-1]
-	f.sources = f.sources[:len(f.sources)-1]
-	return last
 }

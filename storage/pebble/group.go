@@ -19,6 +19,9 @@ type group struct {
 	// undo is what a command has changed, for when it is refused.
 	undo  []undo
 	found []found // by the steps of a command
+	// failure is the error for which the batch lacks a part of a command, so that none of it
+	// may be applied.
+	failure error
 }
 
 type undo struct {
@@ -42,6 +45,7 @@ func newGroup(db *DB) *group {
 func (g *group) begin() {
 	g.batch.Reset()
 	clear(g.changed)
+	g.failure = nil
 }
 
 // add adds a command. It returns the reason for which the command is refused, or the error
@@ -53,7 +57,8 @@ func (g *group) add(c *command) error {
 	}
 	for i := range c.steps {
 		if err := g.write(&c.steps[i], g.found[i]); err != nil {
-			return err
+			g.failure = explain(g.db.folder, err)
+			return g.failure
 		}
 	}
 	return nil
@@ -94,11 +99,11 @@ func (g *group) check(from reader, c *command, s *step) (reason, err error) {
 			return storage.ErrMoved, nil
 		}
 	case storage.WriteCheck:
-		found := int64(0)
+		revision := int64(0)
 		if old != nil {
-			found = old.revision()
+			revision = old.revision()
 		}
-		if found != s.revision {
+		if revision != s.revision {
 			return storage.ErrMoved, nil
 		}
 		f.skip = true
@@ -151,7 +156,7 @@ func (g *group) revert() {
 	}
 }
 
-// write adds a step to the batch. It fails only for a batch beyond what Pebble can take.
+// write adds a step to the batch. Version 2.1 of Pebble returns no error there.
 func (g *group) write(s *step, f found) error {
 	if f.skip {
 		return nil

@@ -71,7 +71,7 @@ func (c *catalog) declare(batch *pebble.Batch, name string, col *collection) ([]
 			continue
 		}
 		missing = append(missing, one)
-		if err := c.clear(batch, one.space); err != nil {
+		if err := one.space.clear(batch); err != nil {
 			return nil, err
 		}
 	}
@@ -85,7 +85,8 @@ func (c *catalog) declare(batch *pebble.Batch, name string, col *collection) ([]
 	return missing, nil
 }
 
-// build writes the entries of indexes.
+// build writes the entries of indexes. The sync of markBuilt, whose batch is behind them in the
+// write-ahead log, makes them durable.
 func (db *DB) build(ctx context.Context, c *collection, indexes []*index) error {
 	if len(indexes) == 0 {
 		return nil
@@ -110,7 +111,11 @@ func (db *DB) build(ctx context.Context, c *collection, indexes []*index) error 
 
 // addEntries adds the entries of the record that an iterator is at.
 func addEntries(batch *pebble.Batch, c *collection, indexes []*index, iterator *pebble.Iterator) error {
-	h, _, err := cutHead(iterator.Value())
+	value, err := iterator.ValueAndErr()
+	if err != nil {
+		return err
+	}
+	h, _, err := cutHead(value)
 	if err != nil {
 		return err
 	}
@@ -130,6 +135,7 @@ func addEntries(batch *pebble.Batch, c *collection, indexes []*index, iterator *
 	return nil
 }
 
+// markBuilt makes indexes count as built.
 func (db *DB) markBuilt(catalog *catalog, missing map[*collection][]*index) error {
 	batch := db.engine.NewBatch()
 	defer batch.Close()

@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"context"
-	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -49,12 +48,10 @@ func (c *collection) list(ctx context.Context, v *view, iterator *pebble.Iterato
 		if total += body.size; len(records) > 0 && total > maxBytes {
 			break
 		}
-		if body.apart() {
-			err = c.loadBody(ctx, v, &record, body)
-		} else {
-			err = body.loadInline(ctx, &record)
+		if err := c.loadBody(ctx, v, &record, body); err != nil {
+			return nil, err
 		}
-		if err := errors.Join(err, ctx.Err()); err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		records = append(records, record)

@@ -35,7 +35,15 @@ func (l *logger) Errorf(format string, args ...any) {
 // ends. It returns instead, and from then on nothing is written.
 func (l *logger) Fatalf(format string, args ...any) {
 	l.Errorf(format, args...)
-	l.health.fail(fmt.Errorf(format, args...))
+	cause := fmt.Errorf(format, args...)
+	// Pebble prints errors instead of wrapping them. The error itself has the reason for
+	// which the operating system refused the write.
+	for _, arg := range args {
+		if err, ok := arg.(error); ok {
+			cause = err
+		}
+	}
+	l.health.fail(cause)
 }
 
 // listener logs errors of flushes and compactions, and damage. Without it Pebble takes

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -67,6 +68,24 @@ func TestOpenSaysWhichFolderIsWrongAndWhatToDo(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestOpenOnAFullDiskSaysSo(t *testing.T) {
+	for _, file := range []string{".log", "MANIFEST"} {
+		disk := newFaultyDisk()
+		disk.fail(failing(opWrite, file, syscall.ENOSPC))
+		folder := t.TempDir()
+		db, err := Open(t.Context(), Options{Folder: folder, FileSystem: disk}, []*storage.Schema{plainSchema()})
+		if err == nil {
+			_ = db.Close()
+			t.Fatalf("%s: it was opened", file)
+		}
+		for _, want := range []string{"no space left on device", "make room on its disk", folder} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q is not in %q", file, want, err)
+			}
+		}
 	}
 }
 

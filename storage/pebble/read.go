@@ -62,16 +62,13 @@ func (db *DB) GetMany(ctx context.Context, schema *storage.Schema, ids []string)
 // load reads a document.
 func (c *collection) load(ctx context.Context, from reader, id string) (storage.Record, bool, error) {
 	record := storage.Record{ID: id}
-	var body body
-	found, err := from.get(c.records.key(id), func(value []byte) (err error) {
-		if body, err = decodeRecord(from, value, &record); err != nil || body.apart() {
+	found, err := from.get(c.records.key(id), func(value []byte) error {
+		body, err := decodeRecord(from, value, &record)
+		if err != nil {
 			return err
 		}
-		return body.loadInline(ctx, &record)
+		return c.loadBody(ctx, from, &record, body)
 	})
-	if err == nil && found && body.apart() {
-		err = c.loadBody(ctx, from, &record, body)
-	}
 	return record, found, err
 }
 
@@ -83,19 +80,16 @@ type body struct {
 	inline []byte
 }
 
-func (b *body) apart() bool { return b.place != bodyInline }
-
-func (b *body) loadInline(ctx context.Context, record *storage.Record) error {
-	record.Body = bytes.Clone(b.inline)
-	return storage.ChargeRead(ctx, b.size)
-}
-
-// loadBody reads a body that is stored apart.
+// loadBody gives a record its body: the inline one, or the one that is stored apart.
 func (c *collection) loadBody(ctx context.Context, from reader, record *storage.Record, body body) error {
+	if err := storage.ChargeRead(ctx, body.size); err != nil {
+		return err
+	}
+	if body.place == bodyInline {
+		record.Body = bytes.Clone(body.inline)
+		return nil
+	}
 	found, err := from.get(c.bodies.key(record.ID), func(value []byte) error {
-		if err := storage.ChargeRead(ctx, body.size); err != nil {
-			return err
-		}
 		var err error
 		record.Body, err = unpackBody(value, body)
 		return from.explain(err)
@@ -108,18 +102,14 @@ func (c *collection) loadBody(ctx context.Context, from reader, record *storage.
 
 // unpackBody returns a body from what is stored apart.
 func unpackBody(stored []byte, body body) ([]byte, error) {
-	size := len(stored)
-	if body.place == bodyCompressed {
-		var err error
-		if size, err = s2.DecodedLen(stored); err != nil {
+	if body.place != bodyCompressed {
+		if len(stored) != body.size {
 			return nil, errValue
 		}
-	}
-	if size != body.size {
-		return nil, errValue
-	}
-	if body.place != bodyCompressed {
 		return bytes.Clone(stored), nil
+	}
+	if size, err := s2.DecodedLen(stored); err != nil || size != body.size {
+		return nil, errValue
 	}
 	unpacked, err := s2.Decode(nil, stored)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // row is a record as it is written. It is made before the write is queued, so that the
-// committer has little to do and a caller who gives up may do with the record's fields as
-// he likes.
+// committer has little to do, and a caller who no longer waits may change the record's
+// fields. The body is not copied: nobody may change it.
 type row struct {
 	collection *collection
 	// key is that of the record.

@@ -58,24 +58,6 @@ func between(prefix []byte, from, to *storage.Bound) keyRange {
 	return r
 }
 
-// expand resolves the set among equalities: one list of single values for each of its
-// members.
-func expand(equal []any) [][]any {
-	place := slices.IndexFunc(equal, func(value any) bool { _, ok := value.(storage.In); return ok })
-	if place < 0 {
-		return [][]any{equal}
-	}
-	members := slices.SortedFunc(slices.Values(equal[place].(storage.In)), storage.CompareValues)
-	members = slices.CompactFunc(members, func(a, b any) bool { return storage.CompareValues(a, b) == 0 })
-	lists := make([][]any, 0, len(members))
-	for _, member := range members {
-		list := slices.Clone(equal)
-		list[place] = member
-		lists = append(lists, list)
-	}
-	return lists
-}
-
 // prefixOf returns the prefix of the keys of an index with certain equalities.
 func (i *index) prefixOf(equal []any) []byte {
 	prefix := bytes.Clone(i.space[:])

@@ -1,12 +1,10 @@
 package sqlite
 
 import (
-	"container/heap"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"attestry/storage"
 )
@@ -26,7 +24,7 @@ func (db *DB) Find(ctx context.Context, schema *storage.Schema, query storage.Qu
 	}
 	var page storage.Page
 	err = db.snapshot(ctx, func(s *session) error {
-		if err := newFinder(s, table, scan, query.Equal).run(ctx); err != nil {
+		if err := newFinder(s, table, scan, query).run(ctx); err != nil {
 			return err
 		}
 		if page, err = scan.Page(); err != nil || query.FieldsOnly {
@@ -49,7 +47,7 @@ func (db *DB) Count(ctx context.Context, schema *storage.Schema, query storage.Q
 	index, _ := schema.IndexNamed(query.Index)
 	total := int64(0)
 	err = db.snapshot(ctx, func(s *session) error {
-		for _, equal := range expand(query.Equal) {
+		for _, equal := range query.EqualLists() {
 			count := table.count(index, equal, query)
 			count.args = append(count.args, storage.MaxCount-total)
 			err := s.query(count.text, count.args, func(rows *sql.Rows) error {
@@ -92,26 +90,8 @@ func (t *table) loadBodies(ctx context.Context, s *session, records []storage.Re
 	})
 }
 
-// expand resolves the set among equalities: one list of single values for each of
-// its members.
-func expand(equal []any) [][]any {
-	place := slices.IndexFunc(equal, func(value any) bool { _, ok := value.(storage.In); return ok })
-	if place < 0 {
-		return [][]any{equal}
-	}
-	members := slices.SortedFunc(slices.Values(equal[place].(storage.In)), storage.CompareValues)
-	members = slices.CompactFunc(members, func(a, b any) bool { return storage.CompareValues(a, b) == 0 })
-	lists := make([][]any, 0, len(members))
-	for _, member := range members {
-		list := slices.Clone(equal)
-		list[place] = member
-		lists = append(lists, list)
-	}
-	return lists
-}
-
-// finder merges the entries of several sources, one for each member of a query's
-// set, into the order of the index.
+// finder reads the entries of a query off an index. Each member of the query's set has a
+// source of its own.
 type finder struct {
 	session *session
 	table   *table
@@ -122,10 +102,10 @@ type finder struct {
 
 // source reads the entries with certain equalities, chunk by chunk.
 type source struct {
+	finder *finder
 	equal  []any
 	after  *storage.Position
 	skip   int
-	buffer []entry
 	ended  bool
 }
 
@@ -135,10 +115,10 @@ type entry struct {
 	position storage.Position
 }
 
-func newFinder(s *session, t *table, scan *storage.Scan, equalities []any) *finder {
+func newFinder(s *session, t *table, scan *storage.Scan, query storage.Query) *finder {
 	f := &finder{session: s, table: t, scan: scan}
-	for _, equal := range expand(equalities) {
-		f.sources = append(f.sources, &source{equal: equal, after: scan.After})
+	for _, equal := range query.EqualLists() {
+		f.sources = append(f.sources, &source{finder: f, equal: equal, after: scan.After})
 	}
 	if len(f.sources) == 1 && scan.After == nil {
 		f.sources[0].skip = scan.Skip()
@@ -150,102 +130,62 @@ func newFinder(s *session, t *table, scan *storage.Scan, equalities []any) *find
 }
 
 func (f *finder) run(ctx context.Context) error {
-	filled := f.sources[:0]
-	for _, source := range f.sources {
-		if err := f.fill(ctx, source); err != nil {
-			return err
-		}
-		if len(source.buffer) > 0 {
-			filled = append(filled, source)
-		}
-	}
-	f.sources = filled
-	heap.Init(f)
-	for len(f.sources) > 0 {
-		first := f.sources[0]
-		if !f.scan.Add(first.buffer[0].record, first.buffer[0].size) {
-			return nil
-		}
-		first.buffer = first.buffer[1:]
-		if len(first.buffer) == 0 {
-			if err := f.fill(ctx, first); err != nil {
-				return err
-			}
-		}
-		if len(first.buffer) == 0 {
-			heap.Pop(f)
-			continue
-		}
-		heap.Fix(f, 0)
-	}
-	return nil
+	return storage.Merge(ctx, f.sources, f.before, func(e *entry) (bool, error) { return f.scan.Add(e.record, e.size), nil })
 }
 
-// fill reads a source's next entries. It leaves the buffer empty at the end.
-func (f *finder) fill(ctx context.Context, source *source) error {
-	if source.ended {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	source.buffer = source.buffer[:0]
-	for _, segment := range f.scan.Segments(source.after) {
-		wanted := f.chunk - len(source.buffer)
-		if wanted == 0 {
-			break
-		}
-		statement := f.table.selectSegment(f.scan, source.equal, segment)
-		args := append(statement.args, wanted, source.skip)
-		if err := f.session.query(statement.text, args, source.take(f.scan)); err != nil {
-			return err
-		}
-	}
-	source.skip = 0
-	source.ended = len(source.buffer) < f.chunk
-	if n := len(source.buffer); n > 0 {
-		last := source.buffer[n-1].position
-		source.after = &last
-	}
-	return nil
-}
-
-func (s *source) take(scan *storage.Scan) func(*sql.Rows) error {
-	return func(rows *sql.Rows) error {
-		record := storage.Record{}
-		var fields string
-		var size int
-		err := rows.Scan(&record.ID, &record.Revision, &fields, &size)
-		if err != nil {
-			return err
-		}
-		if record.Fields, err = storage.DecodeFields(fields); err != nil {
-			return fmt.Errorf("fields of %s: %w", record.ID, err)
-		}
-		s.buffer = append(s.buffer, entry{record: record, size: size, position: scan.PositionOf(record)})
-		return nil
-	}
-}
-
-// Len, Less, Swap, Push and Pop make the sources a heap, the one with the next
-// entry at its top.
-
-func (f *finder) Len() int { return len(f.sources) }
-
-func (f *finder) Less(i, j int) bool {
-	order := storage.ComparePositions(f.sources[i].buffer[0].position, f.sources[j].buffer[0].position)
+func (f *finder) before(a, b *entry) bool {
+	order := storage.ComparePositions(a.position, b.position)
 	if f.scan.Descending {
 		return order > 0
 	}
 	return order < 0
 }
 
-func (f *finder) Swap(i, j int) { f.sources[i], f.sources[j] = f.sources[j], f.sources[i] }
+// Read appends the next entries.
+func (s *source) Read(ctx context.Context, entries []entry) ([]entry, error) {
+	if s.ended {
+		return nil, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	f := s.finder
+	for _, segment := range f.scan.Segments(s.after) {
+		wanted := f.chunk - len(entries)
+		if wanted == 0 {
+			break
+		}
+		statement := f.table.selectSegment(f.scan, s.equal, segment)
+		args := append(statement.args, wanted, s.skip)
+		err := f.session.query(statement.text, args, func(rows *sql.Rows) error {
+			one, err := f.scanEntry(rows)
+			entries = append(entries, one)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	s.skip = 0
+	s.ended = len(entries) < f.chunk
+	if n := len(entries); n > 0 {
+		last := entries[n-1].position
+		s.after = &last
+	}
+	return entries, nil
+}
 
-func (f *finder) Push(x any) { f.sources = append(f.sources, x.(*source)) }
-
-func (f *finder) Pop() any {
-	last := f.sources[len(f.sources)-1]
-	f.sources = f.sources[:len(f.sources)-1]
-	return last
+// scanEntry reads an entry from a row of selectSegment.
+func (f *finder) scanEntry(rows *sql.Rows) (entry, error) {
+	e := entry{}
+	var fields string
+	err := rows.Scan(&e.record.ID, &e.record.Revision, &fields, &e.size)
+	if err != nil {
+		return entry{}, err
+	}
+	if e.record.Fields, err = storage.DecodeFields(fields); err != nil {
+		return entry{}, fmt.Errorf("fields of %s: %w", e.record.ID, err)
+	}
+	e.position = f.scan.PositionOf(e.record)
+	return e, nil
 }

@@ -3,35 +3,23 @@ package sqlite
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
-// openAsNobody opens a database without the rights of root, which no permission
-// restricts.
+// openAsNobody opens a database without the rights of root.
 func openAsNobody(t *testing.T, path string) error {
 	t.Helper()
-	opened := make(chan error)
-	go func() {
-		if os.Geteuid() == 0 {
-			// Only this thread loses its rights; it ends with the goroutine.
-			runtime.LockOSThread()
-			if err := syscall.Setfsuid(65534); err != nil {
-				opened <- err
-				return
-			}
-		}
+	return storagetest.AsNobody(func() error {
 		db, err := Open(t.Context(), path, []*storage.Schema{plainSchema()})
 		if err == nil {
-			db.Close()
+			_ = db.Close()
 		}
-		opened <- err
-	}()
-	return <-opened
+		return err
+	})
 }
 
 func TestOpenWithoutPermissionSaysSo(t *testing.T) {

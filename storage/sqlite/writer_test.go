@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 func plainSchema() *storage.Schema { return &storage.Schema{Name: "things"} }
@@ -98,32 +99,9 @@ func TestCloseEndsAWriteThatWaitsForALock(t *testing.T) {
 
 func TestCloseDuringWritesAnswersAll(t *testing.T) {
 	db, path := openFile(t)
-	started, answered := make(chan struct{}, 100), make(chan bool)
-	for writer := range 8 {
-		go func() {
-			for i := 0; ; i++ {
-				if err := db.Insert(context.Background(), plainSchema(), plain(string(rune('a'+writer))+time.Duration(i).String())); err != nil {
-					answered <- errors.Is(err, errClosed)
-					return
-				}
-				select {
-				case started <- struct{}{}:
-				default:
-				}
-			}
-		}()
-	}
-	for range 50 {
-		<-started
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for range 8 {
-		if !<-answered {
-			t.Error("a write ended with another error than that of the closed database")
-		}
-	}
+	storagetest.CloseDuringWrites(t, db, func(id string) error {
+		return db.Insert(context.Background(), plainSchema(), plain(id))
+	}, errClosed)
 	if _, err := os.Stat(path + "-wal"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the write-ahead log was left behind: %v", err)
 	}

@@ -2,10 +2,10 @@ package snapshot_test
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // watched lets tests stand around the commands that a process gives its engine.
@@ -51,20 +51,11 @@ func (w *watched) Delete(ctx context.Context, s *storage.Schema, ids ...string) 
 	return w.around(true, func() error { return w.Documents.Delete(ctx, s, ids...) })
 }
 
-// Write does one write after the other, as an engine may whose batches can be cut short, and
-// between whose writes others may come.
+// Write gives the engine a command for each write.
 func (w *watched) Write(ctx context.Context, writes ...storage.Write) error {
-	for i, write := range writes {
-		err := w.around(true, func() error { return w.Documents.Write(ctx, write) })
-		var refused *storage.RefusedWrite
-		if errors.As(err, &refused) {
-			return &storage.RefusedWrite{Index: i, Reason: refused.Reason}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return storagetest.WriteOneByOne(writes, func(write storage.Write) error {
+		return w.around(true, func() error { return w.Documents.Write(ctx, write) })
+	})
 }
 
 // interruption happens once, before the command of a number, or the write if

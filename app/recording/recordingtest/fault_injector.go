@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // errKilled is what a dead process would see of the database.
@@ -112,18 +113,9 @@ func (m *faultInjector) Replace(ctx context.Context, schema *storage.Schema, rec
 	return m.command(true, func() error { return m.Documents.Replace(ctx, schema, record, revision) })
 }
 
-// Write does one write after the other, as an engine may whose batches can be cut short, and
-// between whose writes others may come.
+// Write gives the engine a command for each write.
 func (m *faultInjector) Write(ctx context.Context, writes ...storage.Write) error {
-	for i, write := range writes {
-		err := m.command(write.Kind != storage.WriteCheck, func() error { return m.Documents.Write(ctx, write) })
-		var refused *storage.RefusedWrite
-		if errors.As(err, &refused) {
-			return &storage.RefusedWrite{Index: i, Reason: refused.Reason}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return storagetest.WriteOneByOne(writes, func(write storage.Write) error {
+		return m.command(write.Kind != storage.WriteCheck, func() error { return m.Documents.Write(ctx, write) })
+	})
 }
