@@ -32,7 +32,15 @@ func TestNextTreeSeesADifferenceInAnyMember(t *testing.T) {
 		func(a *Artifact) { a.CreatedAt = []int64{9} },
 		func(a *Artifact) { a.CreatedAt = nil },
 		func(a *Artifact) { a.CreatedAt = []int64{} },
-		func(a *Artifact) { a.Pods = map[string]Pod{"p": {}} },
+		func(a *Artifact) { a.Pods = map[string]Pod{"p": {Owners: []Owner{{}}}} },
+		func(a *Artifact) { a.Pods = nil },
+		func(a *Artifact) { a.Pods = map[string]Pod{"q": {Namespace: "x", Owners: []Owner{{}}}} },
+		func(a *Artifact) { a.Pods = map[string]Pod{"q": {CreatedAt: 1, Owners: []Owner{{}}}} },
+		func(a *Artifact) { a.Pods = map[string]Pod{"q": {}} },
+		func(a *Artifact) { a.Pods = map[string]Pod{"q": {Owners: []Owner{}}} },
+		func(a *Artifact) { a.Pods = map[string]Pod{"q": {Owners: []Owner{{UID: "x"}}}} },
+		func(a *Artifact) { a.Pods = map[string]Pod{"q": {Owners: []Owner{{Controller: new(true)}}}} },
+		func(a *Artifact) { a.Pods = map[string]Pod{"q": {Owners: []Owner{{BlockOwnerDeletion: new(true)}}}} },
 		func(a *Artifact) { a.Context = &Context{ECS: &ECSContext{TaskARN: "x"}} },
 		func(a *Artifact) { a.Compliant = &verdict },
 		func(a *Artifact) { a.Decisions = []Decision{{}} },
@@ -43,7 +51,9 @@ func TestNextTreeSeesADifferenceInAnyMember(t *testing.T) {
 		func(a *Artifact) { a.Origins = []Origin{{Status: "x"}} },
 	} {
 		t.Run(fmt.Sprint("member ", i), func(t *testing.T) {
-			tree := NewArtifactTree(artifactsNamed(100, "a"))
+			before := artifactsNamed(100, "a")
+			before[50].Pods = map[string]Pod{"q": {Owners: []Owner{{}}}}
+			tree := NewArtifactTree(before)
 			after := tree.Artifacts()
 			change(&after[50])
 			if next, anew := tree.Next(after), NewArtifactTree(after); next.Root == tree.Root || next.Root != anew.Root {
