@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/bytedance/sonic"
 )
 
 // Collection is the typed view of one collection. T is stored as JSON.
@@ -216,7 +218,7 @@ func (c *Collection[T]) decode(record Record) (T, error) {
 	if record.Body == nil {
 		return value, nil
 	}
-	if err := json.Unmarshal(record.Body, &value); err != nil {
+	if err := sonic.ConfigStd.Unmarshal(record.Body, &value); err != nil {
 		// The sentence leaves the id out: that of a key is a hash that must not show.
 		return value, Damaged("A stored document of "+c.schema.Name+" is damaged", fmt.Errorf("decode %s: %w", record.ID, err))
 	}
