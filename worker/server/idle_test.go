@@ -1,0 +1,70 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/process"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/sqlite/sqlitetest"
+	"attestry/tasks/snapshot"
+)
+
+// TestIdleOrganizationsCostNoWrites counts what the periodic jobs write of organizations to which
+// nothing is reported: each job renews its own lease.
+func TestIdleOrganizationsCostNoWrites(t *testing.T) {
+	organizations := 5_000
+	if testing.Short() {
+		organizations = 200
+	}
+	folder := t.TempDir()
+	counting := storage.NewCountingDocuments(sqlitetest.Open(t, filepath.Join(folder, "test.db"), app.Schemas()))
+	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := noted
+	clock := func() time.Time { return at(now)() }
+	store := app.NewStore(counting, objects, clock, slog.New(slog.DiscardHandler))
+	t.Cleanup(store.Tenancy.Close)
+	var declared evidence.Bootstrap
+	for i := range organizations {
+		declared.Organizations = append(declared.Organizations, evidence.DeclaredOrganization{Name: fmt.Sprint("org-", i)})
+	}
+	if _, err := store.Tenancy.ApplyBootstrap(t.Context(), declared); err != nil {
+		t.Fatal(err)
+	}
+	r, err := newReconciler(&process.Process{
+		Store: store, Clock: clock, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweeper := snapshot.NewSweeper(store, nil, clock, slog.New(slog.DiscardHandler))
+	for round := range 3 {
+		now += 1_000
+		counting.Reset()
+		if err := r.reconcile(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := sweeper.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		costs := counting.Snapshot()
+		writes := costs.Insert + costs.InsertMany + costs.Put + costs.Replace + costs.Delete + costs.Write
+		if writes > 2 {
+			t.Errorf("round %d: %d writes of %d organizations: %+v", round, writes, organizations, costs)
+		}
+		if commands := costs.Commands(); commands < organizations {
+			t.Errorf("round %d: %d commands for %d organizations: not all were looked at", round, commands, organizations)
+		}
+	}
+}
