@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,18 +17,31 @@ import (
 	"attestry/storage/sqlite"
 )
 
-// OpenDocuments opens a database with the collections of the service.
+// OpenDocuments opens a database with the collections of the service. One that is an
+// incomplete copy is refused.
 func OpenDocuments(ctx context.Context, database config.Database) (storage.Documents, error) {
+	docs, err := openDocuments(ctx, database)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseIncompleteCopy(ctx, docs); err != nil {
+		return nil, errors.Join(err, docs.Close())
+	}
+	return docs, nil
+}
+
+func openDocuments(ctx context.Context, database config.Database) (storage.Documents, error) {
+	schemas := append(app.Schemas(), copyMarkers)
 	if database.Engine == config.MongoDB {
-		return mongodb.Open(ctx, mongodb.Options{URI: database.URI.Reveal(), Database: database.Name}, app.Schemas())
+		return mongodb.Open(ctx, mongodb.Options{URI: database.URI.Reveal(), Database: database.Name}, schemas)
 	}
 	if err := os.MkdirAll(filepath.Dir(database.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the database: %w", err)
 	}
 	if database.Engine == config.Pebble {
-		return pebble.Open(ctx, pebble.Options{Folder: database.Path}, app.Schemas())
+		return pebble.Open(ctx, pebble.Options{Folder: database.Path}, schemas)
 	}
-	return sqlite.Open(ctx, database.Path, app.Schemas())
+	return sqlite.Open(ctx, database.Path, schemas)
 }
 
 // OpenObjects opens an object store.

@@ -23,7 +23,8 @@ object store as in ATTESTRY_OBJECTS_URL (file://, or http(s)://ACCESS:SECRET@hos
 Stop the service first: nothing may write to either store meanwhile. The target must be empty or
 have nothing that the source lacks, and no document that differs from the source's. A copy that was interrupted continues when it is run again.
 At the end both stores are read and compared: of each collection the number of documents and a
-SHA-256 over them all; every object of the target is hashed. A difference ends copy with status 1.`
+SHA-256 over them all; every object of the target is hashed. A difference ends copy with status 1. Until a copy of
+documents has ended with status 0, the service refuses to start on its target.`
 
 // copyCommand copies a store.
 func copyCommand() command {
@@ -132,7 +133,10 @@ func copyDatabase(ctx context.Context, c caller, from, to config.Database) error
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
-	target, err := process.OpenDocuments(ctx, to)
+	if err := requireDocuments(ctx, source, schemas); err != nil {
+		return errors.Join(err, source.Close())
+	}
+	target, err := process.OpenCopyTarget(ctx, to)
 	if err != nil {
 		return errors.Join(fmt.Errorf("--to: %w", err), source.Close())
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,9 +24,9 @@ import (
 	"attestry/app/apptest"
 	"attestry/config"
 	"attestry/evidence"
+	"attestry/process"
 	"attestry/storage"
 	"attestry/storage/filesystem"
-	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/sqlite/sqlitetest"
 	"attestry/storage/storagetest"
 )
@@ -142,7 +143,15 @@ func newDocumentCopy(t *testing.T) (c *documentCopy, out, errs *bytes.Buffer) {
 	source := sqlitetest.Open(t, filepath.Join(t.TempDir(), "source.db"), app.Schemas())
 	fill(t, source)
 	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
-	target := pebbletest.Open(t, filepath.Join(t.TempDir(), "target"), app.Schemas())
+	target, err := process.OpenCopyTarget(t.Context(), config.Database{Engine: config.Pebble, Path: filepath.Join(t.TempDir(), "target")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := target.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return &documentCopy{from: source, to: target, schemas: app.Schemas(), out: out, errs: errs}, out, errs
 }
 
@@ -207,6 +216,64 @@ func TestInterruptedCopyContinues(t *testing.T) {
 		if n < 0 && m < 0 {
 			t.Errorf("the copy did not continue:\n%s", errs)
 		}
+	}
+}
+
+// TestInterruptedCopyIsNotUsed leaves a copy incomplete, tries to use it, and completes it.
+func TestInterruptedCopyIsNotUsed(t *testing.T) {
+	source, third := filledFile(t), "sqlite://"+filepath.Join(t.TempDir(), "third.db")
+	urls := []string{"pebble://" + filepath.Join(t.TempDir(), "documents"), "sqlite://" + filepath.Join(t.TempDir(), "target.db")}
+	if uri := os.Getenv("ATTESTRY_TEST_MONGODB"); uri != "" {
+		urls = append(urls, newMongoDB(t, uri))
+	}
+	for _, url := range urls {
+		interruptCopy(t, source, url)
+		const want = "the database is an incomplete copy: run the same `scripts/admin copy` again"
+		if status, out, errs := runCopy(t, url, third); status != failed || out != "" || !strings.HasPrefix(errs, "--from: "+want) {
+			t.Errorf("copied from %s: status %d: %s%s", url, status, out, errs)
+		}
+		settings, err := config.Load([]string{"ATTESTRY_DATABASE_URL=" + url, "ATTESTRY_OBJECTS_URL=file://" + t.TempDir(), "ATTESTRY_REDIS_URL=redis://127.0.0.1:1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := process.Open(t.Context(), settings, slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("opened %s: %v", url, err)
+		}
+		mustCopy(t, source, url)
+		p, err := process.Open(t.Context(), settings, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// interruptCopy ends a copy at its second write of documents.
+func interruptCopy(t *testing.T, from, to string) {
+	t.Helper()
+	source, err := parseLocation("--from", from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := parseLocation("--to", to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &documentCopy{schemas: app.Schemas(), out: io.Discard, errs: io.Discard}
+	if c.from, err = process.OpenDocuments(t.Context(), *source.documents); err != nil {
+		t.Fatal(err)
+	}
+	defer c.from.Close()
+	docs, err := process.OpenCopyTarget(t.Context(), *target.documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer docs.Close()
+	c.to = &dying{Documents: docs}
+	if err := c.run(t.Context()); !errors.Is(err, apptest.ErrKilled) {
+		t.Fatal(err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"attestry/process"
 	"attestry/storage"
 )
 
@@ -38,12 +39,18 @@ func (c *documentCopy) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := process.BeginCopy(ctx, c.to); err != nil {
+		return err
+	}
 	for i, schema := range c.schemas {
 		if err := c.copyCollection(ctx, schema, stands[i]); err != nil {
 			return fmt.Errorf("collection %s: %w", schema.Name, err)
 		}
 	}
-	return c.verify(ctx)
+	if err := c.verify(ctx); err != nil {
+		return err
+	}
+	return process.EndCopy(ctx, c.to)
 }
 
 // compareAll compares all collections before any is written to. A target with documents
@@ -135,6 +142,16 @@ func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schem
 	return nil
 }
 
+// requireDocuments refuses a source without any document.
+func requireDocuments(ctx context.Context, docs storage.Documents, schemas []*storage.Schema) error {
+	for _, schema := range schemas {
+		if first, err := documentsIn(docs, schema).peek(ctx); err != nil || first != nil {
+			return err
+		}
+	}
+	return errors.New("the source has no documents; is its URL right?")
+}
+
 // verify reads both databases and prints what they have.
 func (c *documentCopy) verify(ctx context.Context) error {
 	fmt.Fprintln(c.errs, "comparing both databases")
@@ -159,9 +176,6 @@ func (c *documentCopy) verify(ctx context.Context) error {
 	}
 	if len(differences) > 0 {
 		return errors.Join(append(differences, errors.New("stop all that writes to the databases, and copy to an empty database"))...)
-	}
-	if documents == 0 {
-		return errors.New("the source has no documents; is its URL right?")
 	}
 	if err := table.Flush(); err != nil {
 		return err
