@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"attestry/app"
 	"attestry/config"
@@ -42,6 +45,21 @@ func openDocuments(ctx context.Context, database config.Database) (storage.Docum
 		return pebble.Open(ctx, pebble.Options{Folder: database.Path}, schemas)
 	}
 	return sqlite.Open(ctx, database.Path, schemas)
+}
+
+// HasDatabase reports whether an embedded database has been made at its path. A path that cannot
+// be read counts as one: opening it tells why.
+func HasDatabase(database config.Database) bool {
+	if database.Engine == config.SQLite {
+		info, err := os.Stat(database.Path)
+		return err == nil && info.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
+	}
+	entries, err := os.ReadDir(database.Path)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	// Pebble finds its manifest by a file of this name.
+	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), "marker.manifest.") })
 }
 
 // OpenObjects opens an object store.
