@@ -149,6 +149,9 @@ func copyObjectStore(ctx context.Context, c caller, from, to config.Objects) err
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
+	if err := requireObjects(ctx, source); err != nil {
+		return errors.Join(err, closeStore(source))
+	}
 	target, err := process.OpenObjects(ctx, to)
 	if err != nil {
 		return errors.Join(fmt.Errorf("--to: %w", err), closeStore(source))

@@ -410,8 +410,37 @@ func TestObjectsAreCopied(t *testing.T) {
 	if status, out, errs := runCopy(t, url, "file://"+filepath.Join(t.TempDir(), "third")); status != failed || out != "" || !strings.Contains(errs, objects[4].Key+" was not copied") || !strings.Contains(errs, "19 objects copied") {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
-	if status, _, errs := runCopy(t, "file://"+t.TempDir(), url); status != failed || !strings.Contains(errs, "the target has 20 objects that the source lacks") {
+	other := t.TempDir()
+	storeObject(t, other)
+	if status, _, errs := runCopy(t, "file://"+other, url); status != failed || !strings.Contains(errs, "the target has 20 objects that the source lacks") {
 		t.Errorf("status %d: %s", status, errs)
+	}
+}
+
+// storeObject stores an object in a folder.
+func storeObject(t *testing.T, folder string) {
+	t.Helper()
+	store, err := filesystem.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if _, err := store.Put(t.Context(), "org", strings.NewReader("content"), -1); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSourceWithoutObjectsIsRefused(t *testing.T) {
+	data, target := t.TempDir(), filepath.Join(t.TempDir(), "target")
+	storeObject(t, data+"/objects")
+	mustCopy(t, filledFile(t), "pebble://"+data+"/documents")
+	for _, folder := range []string{data, data + "/documents", t.TempDir()} {
+		if status, out, errs := runCopy(t, "file://"+folder, "file://"+target); status != failed || out != "" || errs != "the source has no objects; is its URL right?\n" {
+			t.Errorf("copied from %s: status %d: %s%s", folder, status, out, errs)
+		}
+	}
+	if _, err := os.Stat(target); !os.IsNotExist(err) {
+		t.Errorf("the target was made: %v", err)
 	}
 }
 
@@ -466,7 +495,7 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 		"mistyped command": {"copi --from mongodb://user:sesame@host/x --to sqlite:///x", misused, `unknown command "copi"`},
 		"absent file":      {"copy --from sqlite://" + absent + " --to sqlite://" + absent + "2", failed, "--from: stat " + absent},
 		"absent objects":   {"copy --from file://" + absent + " --to file://" + absent + "2", failed, "--from: stat " + absent},
-		"empty database":   {"copy --from sqlite://" + empty + " --to pebble://" + absent + "3", failed, "the source has no documents"},
+		"empty database":   {"copy --from sqlite://" + empty + " --to pebble://" + absent + "3", failed, "the source has no documents; is its URL right?"},
 		"unreachable":      {"copy --from mongodb://user:sesame@127.0.0.1:1/x?serverSelectionTimeoutMS=300 --to sqlite:///x", failed, "--from: create the indexes in MongoDB: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -482,6 +511,9 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 	}
 	if _, err := os.Stat(absent); !os.IsNotExist(err) {
 		t.Errorf("the source was made: %v", err)
+	}
+	if _, err := os.Stat(absent + "3"); !os.IsNotExist(err) {
+		t.Errorf("the target of an empty database was made: %v", err)
 	}
 }
 
