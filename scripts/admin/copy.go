@@ -58,6 +58,14 @@ func parseCopy(args []string) (action, error) {
 	}, nil
 }
 
+// path is that of an embedded store, "" for any other.
+func (l location) path() string {
+	if l.documents != nil {
+		return l.documents.Path
+	}
+	return l.objects.Path
+}
+
 func parseLocation(name, address string) (location, error) {
 	scheme, _, _ := strings.Cut(address, "://")
 	l := location{}
@@ -86,9 +94,9 @@ func checkPair(from, to location) error {
 	case from.objects != nil && to.documents != nil:
 		return errors.New("--from names an object store and --to a database: both must be of the same kind")
 	case from.documents != nil && *from.documents == *to.documents, from.objects != nil && *from.objects == *to.objects:
-		return errors.New("--from and --to name the same store")
+		return errSameStore
 	}
-	return nil
+	return checkPaths(from.path(), to.path())
 }
 
 func copyStore(ctx context.Context, c caller, from, to location) error {
@@ -112,12 +120,7 @@ func copyDatabaseOrObjects(ctx context.Context, c caller, from, to location) err
 // requireExisting refuses a path at which nothing is: the engines would make an empty store
 // there.
 func (l location) requireExisting() error {
-	path := ""
-	if l.documents != nil {
-		path = l.documents.Path
-	} else {
-		path = l.objects.Path
-	}
+	path := l.path()
 	if path == "" {
 		return nil
 	}

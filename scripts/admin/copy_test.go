@@ -517,6 +517,42 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 	}
 }
 
+// TestOneStoreByTwoPathsIsRefused names a store and what lies in it through links.
+func TestOneStoreByTwoPathsIsRefused(t *testing.T) {
+	folder := t.TempDir()
+	objects, file := folder+"/objects", folder+"/attestry.db"
+	storeObject(t, objects)
+	write(t, file, []byte("x"))
+	for link, make := range map[string]func(string, string) error{"soft": os.Symlink, "hard": os.Link} {
+		if err := make(file, folder+"/"+link+".db"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"link": objects, "inner": objects + "/org"} {
+		if err := os.Symlink(target, folder+"/"+link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const same, inSource, inTarget = "name the same store", "--to lies in the folder that --from names", "--from lies in the folder that --to names"
+	for _, c := range []struct{ from, to, errs string }{
+		{"sqlite://" + file, "sqlite://" + folder + "/soft.db", same},
+		{"sqlite://" + file, "sqlite://" + folder + "/hard.db", same},
+		{"file://" + objects, "file://" + folder + "/link", same},
+		{"file://" + objects, "file://" + objects + "/new", inSource},
+		{"file://" + objects, "file://" + folder + "/link/new/er", inSource},
+		{"file://" + objects, "file://" + folder + "/inner/new", inSource},
+		{"file://" + folder + "/link", "file://" + folder, inTarget},
+		{"file://" + folder + "/inner", "file://" + objects, inTarget},
+		{"sqlite://" + file, "pebble://" + folder, inTarget},
+		{"file://" + objects, "file://" + folder + "/objects2", ""},
+	} {
+		status, _, errs := runCopy(t, c.from, c.to)
+		if c.errs == "" && status != succeeded || c.errs != "" && (status != misused || !strings.Contains(errs, c.errs)) {
+			t.Errorf("from %s to %s: status %d: %s, want %q", c.from, c.to, status, errs, c.errs)
+		}
+	}
+}
+
 func TestPasswordsAreHidden(t *testing.T) {
 	for address, quoted := range map[string]string{
 		"mongodb://user:ses%40me@host/x?a=b": "auth of ses@me and ses%40me failed",
