@@ -117,7 +117,7 @@ func copyDatabaseOrObjects(ctx context.Context, c caller, from, to location) err
 	return copyObjectStore(ctx, c, *from.objects, *to.objects)
 }
 
-// requireExisting refuses a path at which nothing is: the engines would make an empty store
+// requireExisting refuses a path at which there is no store: the engines would make an empty one
 // there.
 func (l location) requireExisting() error {
 	path := l.path()
@@ -126,6 +126,9 @@ func (l location) requireExisting() error {
 	}
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("--from: %w", err)
+	}
+	if l.documents != nil && !process.HasDatabase(*l.documents) {
+		return fmt.Errorf("--from: there is no database of %s at %s", l.documents.Engine, path)
 	}
 	return nil
 }

@@ -478,6 +478,9 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	absent := filepath.Join(folder, "absent")
+	zero, other := filepath.Join(folder, "zero.db"), t.TempDir()
+	write(t, zero, nil)
+	write(t, filepath.Join(other, "notes.txt"), []byte("x"))
 	for name, c := range map[string]struct {
 		line   string
 		status int
@@ -495,6 +498,8 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 		"mistyped command": {"copi --from mongodb://user:sesame@host/x --to sqlite:///x", misused, `unknown command "copi"`},
 		"absent file":      {"copy --from sqlite://" + absent + " --to sqlite://" + absent + "2", failed, "--from: stat " + absent},
 		"absent objects":   {"copy --from file://" + absent + " --to file://" + absent + "2", failed, "--from: stat " + absent},
+		"empty file":       {"copy --from sqlite://" + zero + " --to pebble://" + absent + "2", failed, "--from: there is no database of sqlite at " + zero},
+		"other folder":     {"copy --from pebble://" + other + " --to sqlite://" + absent + "2", failed, "--from: there is no database of pebble at " + other},
 		"empty database":   {"copy --from sqlite://" + empty + " --to pebble://" + absent + "3", failed, "the source has no documents; is its URL right?"},
 		"unreachable":      {"copy --from mongodb://user:sesame@127.0.0.1:1/x?serverSelectionTimeoutMS=300 --to sqlite:///x", failed, "--from: create the indexes in MongoDB: "},
 	} {
@@ -511,6 +516,9 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 	}
 	if _, err := os.Stat(absent); !os.IsNotExist(err) {
 		t.Errorf("the source was made: %v", err)
+	}
+	if entries, err := os.ReadDir(other); err != nil || len(entries) != 1 {
+		t.Errorf("a database was made in the folder of the source: %v, %v", entries, err)
 	}
 	if _, err := os.Stat(absent + "3"); !os.IsNotExist(err) {
 		t.Errorf("the target of an empty database was made: %v", err)
