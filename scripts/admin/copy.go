@@ -41,9 +41,11 @@ func parseCopy(args []string) (action, error) {
 	flags := flag.NewFlagSet("copy", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	fromURL, toURL := flags.String("from", "", ""), flags.String("to", "", "")
-	// The error of flags may quote a URL with its password.
-	if flags.Parse(args) != nil || flags.NArg() > 0 || *fromURL == "" || *toURL == "" {
-		return nil, errUsage
+	if err := parseFlags(flags, args); err != nil {
+		return nil, err
+	}
+	if *fromURL == "" || *toURL == "" {
+		return nil, errors.New("both --from and --to are needed")
 	}
 	from, fromErr := parseLocation("--from", *fromURL)
 	to, toErr := parseLocation("--to", *toURL)
@@ -56,6 +58,19 @@ func parseCopy(args []string) (action, error) {
 	return func(ctx context.Context, c caller) error {
 		return withoutPasswords(copyStore(ctx, c, from, to), *fromURL, *toURL)
 	}, nil
+}
+
+// parseFlags reads the flags and refuses all other arguments. Of an argument that may have a
+// URL with its password the error quotes nothing.
+func parseFlags(flags *flag.FlagSet, args []string) error {
+	err := flags.Parse(args)
+	if err == nil && flags.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument: %s", flags.Arg(0))
+	}
+	if err != nil && strings.ContainsAny(strings.Replace(err.Error(), ": ", "", 1), ":/@") {
+		return errUsage
+	}
+	return err
 }
 
 // path is that of an embedded store, "" for any other.

@@ -486,9 +486,12 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 		status int
 		errs   string
 	}{
-		"no arguments":     {"copy", misused, "copy: wrong arguments"},
-		"one store":        {"copy --from sqlite:///x", misused, "copy: wrong arguments"},
-		"unknown flag":     {"copy --from sqlite:///x --to sqlite:///y --replace", misused, "copy: wrong arguments"},
+		"no arguments":     {"copy", misused, "copy: both --from and --to are needed"},
+		"one store":        {"copy --from sqlite:///x", misused, "copy: both --from and --to are needed"},
+		"unknown flag":     {"copy --from sqlite:///x --to sqlite:///y --replace", misused, "copy: flag provided but not defined: -replace"},
+		"flag's value":     {"copy --from sqlite:///x --to", misused, "copy: flag needs an argument: -to"},
+		"word":             {"copy --from sqlite:///x now", misused, "copy: unexpected argument: now"},
+		"URL as flag":      {"copy --from sqlite:///x --http://user:sesame@host/bucket", misused, "copy: wrong arguments"},
 		"two kinds":        {"copy --from sqlite:///x --to file:///y", misused, "--from names a database and --to an object store: both must be of the same kind"},
 		"two other kinds":  {"copy --from http://user:sesame@host/bucket --to pebble:///y", misused, "--from names an object store and --to a database"},
 		"the same store":   {"copy --from sqlite:///x --to sqlite:///x", misused, "--from and --to name the same store"},
