@@ -59,7 +59,7 @@ func (c *command) run(ctx context.Context, a arguments) error {
 	}
 	defer cleanUp()
 	database, ambiguous := instance.Database(data)
-	sources := config.Sources{Environ: c.environ, Flags: a.settings, Defaults: defaults(data, database)}
+	sources := config.Sources{Environ: c.environ, Flags: a.settings, Defaults: defaults(data, database), CheckFiles: true}
 	settings, err := config.LoadFrom(sources)
 	if err != nil {
 		return fmt.Errorf("standalone cannot start:\n%w", err)

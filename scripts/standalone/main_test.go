@@ -88,10 +88,10 @@ func get(t *testing.T, url string) int {
 
 func TestStandaloneTellsEveryFaultOfItsSettingsAtOnce(t *testing.T) {
 	tr := newTrial("ATTESTRY_CONCURRENCY=many", "ATTESTRY_REDIS_URL=http://:open-sesame@localhost", "ATTESTRY_DATABSE_URL=x")
-	if status := tr.main(t.Context(), []string{"--ephemeral", "--listen", "nowhere", "--base-url", "example.com/path"}); status != 1 {
+	if status := tr.main(t.Context(), []string{"--ephemeral", "--listen", "nowhere", "--base-url", "example.com/path", "--bootstrap", "/absent/file"}); status != 1 {
 		t.Errorf("exit status %d", status)
 	}
-	for _, fault := range []string{"--listen: ", "--base-url: ", "ATTESTRY_CONCURRENCY: ", "ATTESTRY_REDIS_URL: ", "ATTESTRY_DATABSE_URL: "} {
+	for _, fault := range []string{"--listen: ", "--base-url: ", "--bootstrap: ", "ATTESTRY_CONCURRENCY: ", "ATTESTRY_REDIS_URL: ", "ATTESTRY_DATABSE_URL: "} {
 		if strings.Count(tr.errs.String(), "\n"+fault) != 1 {
 			t.Errorf("nothing of %s in %s", fault, tr.errs)
 		}
