@@ -21,10 +21,12 @@ another. A database is named as in ATTESTRY_DATABASE_URL (mongodb://, sqlite:// 
 object store as in ATTESTRY_OBJECTS_URL (file://, or http(s)://ACCESS:SECRET@host:port/bucket).
 
 Stop the service first: nothing may write to either store meanwhile. The target must be empty or
-have nothing that the source lacks, and no document that differs from the source's. A copy that was interrupted continues when it is run again.
+have nothing that the source lacks, and no document that differs from the source's. A copy that
+was interrupted continues when it is run again. Until a copy of documents has ended with status 0,
+the service refuses to start on its target.
+
 At the end both stores are read and compared: of each collection the number of documents and a
-SHA-256 over them all; every object of the target is hashed. A difference ends copy with status 1. Until a copy of
-documents has ended with status 0, the service refuses to start on its target.`
+SHA-256 over them all; every object of the target is hashed. A difference ends copy with status 1.`
 
 // copyCommand copies a store.
 func copyCommand() command {
