@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -32,6 +33,9 @@ func LoadFrom(sources Sources) (Settings, error) {
 	settings := l.parse()
 	l.checkBounds(settings)
 	l.complete(&settings)
+	if sources.CheckFiles {
+		l.checkFile(prefix+"BOOTSTRAP_FILE", settings.Process.BootstrapFile)
+	}
 	l.checkUnknown()
 	if err := l.all(); err != nil {
 		return Settings{}, err
@@ -148,6 +152,20 @@ func (l *loader) complete(settings *Settings) {
 	}
 	if settings.HTTP.ReportWait >= settings.HTTP.RequestTimeout && !l.faulty(prefix+"REQUEST_TIMEOUT") {
 		l.fault(reportWait, "must be less than %sREQUEST_TIMEOUT", prefix)
+	}
+}
+
+// checkFile does not open a pipe: what is in it can be read once.
+func (l *loader) checkFile(variable, file string) {
+	if file == "" {
+		return
+	}
+	info, err := os.Stat(file)
+	if err == nil && (info.Mode().IsRegular() || info.IsDir()) {
+		_, err = os.ReadFile(file)
+	}
+	if err != nil {
+		l.fault(variable, "cannot be read: %v", err)
 	}
 }
 

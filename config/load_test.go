@@ -214,6 +214,15 @@ func TestLoadRefusesWrongValuesWithoutRepeatingSecrets(t *testing.T) {
 	}
 }
 
+func TestLoadSaysThatPathsTakeNoParameters(t *testing.T) {
+	for _, address := range []string{"pebble:///data/documents?x=1", "sqlite:///data/attestry.db?mode=ro", "pebble:///data#1"} {
+		_, err := config.Load(environ(map[string]string{"ATTESTRY_DATABASE_URL": address}))
+		if err == nil || err.Error() != "ATTESTRY_DATABASE_URL: takes no parameters; write ? and # of a path as %3F and %23" {
+			t.Errorf("%s gives %v", address, err)
+		}
+	}
+}
+
 func TestSettingsDoNotPrintTheirSecrets(t *testing.T) {
 	settings, err := config.Load(environ(map[string]string{
 		"ATTESTRY_DATABASE_URL": "mongodb://app:sesame@db:27017",

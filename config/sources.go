@@ -22,6 +22,9 @@ type Sources struct {
 	// Defaults replace those of Table, by variable. A required variable that is in
 	// it, be it with an empty value, is not required.
 	Defaults map[string]string
+	// CheckFiles makes a file that is named and cannot be read a fault. Not everybody who
+	// reads the settings reads the files.
+	CheckFiles bool
 }
 
 // Environment returns all settings that are given or have a default here, in the

@@ -146,7 +146,10 @@ func (r *Redis) UnmarshalText(text []byte) error {
 // filePath returns the path of an address without a host.
 func filePath(address string) (string, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
+	if err == nil && (u.RawQuery != "" || u.Fragment != "") {
+		return "", errors.New("takes no parameters; write ? and # of a path as %3F and %23")
+	}
+	if err != nil || u.Host != "" || u.User != nil ||
 		!path.IsAbs(u.Path) || path.Clean(u.Path) == "/" || strings.ContainsRune(u.Path, 0) {
 		return "", errors.New("must be an absolute path behind three slashes")
 	}

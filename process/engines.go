@@ -2,9 +2,13 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"attestry/app"
 	"attestry/config"
@@ -16,18 +20,46 @@ import (
 	"attestry/storage/sqlite"
 )
 
-// OpenDocuments opens a database with the collections of the service.
+// OpenDocuments opens a database with the collections of the service. One that is an
+// incomplete copy is refused.
 func OpenDocuments(ctx context.Context, database config.Database) (storage.Documents, error) {
+	docs, err := openDocuments(ctx, database)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseIncompleteCopy(ctx, docs); err != nil {
+		return nil, errors.Join(err, docs.Close())
+	}
+	return docs, nil
+}
+
+func openDocuments(ctx context.Context, database config.Database) (storage.Documents, error) {
+	schemas := append(app.Schemas(), copyMarkers)
 	if database.Engine == config.MongoDB {
-		return mongodb.Open(ctx, mongodb.Options{URI: database.URI.Reveal(), Database: database.Name}, app.Schemas())
+		return mongodb.Open(ctx, mongodb.Options{URI: database.URI.Reveal(), Database: database.Name}, schemas)
 	}
 	if err := os.MkdirAll(filepath.Dir(database.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the database: %w", err)
 	}
 	if database.Engine == config.Pebble {
-		return pebble.Open(ctx, pebble.Options{Folder: database.Path}, app.Schemas())
+		return pebble.Open(ctx, pebble.Options{Folder: database.Path}, schemas)
 	}
-	return sqlite.Open(ctx, database.Path, app.Schemas())
+	return sqlite.Open(ctx, database.Path, schemas)
+}
+
+// HasDatabase reports whether an embedded database has been made at its path. A path that cannot
+// be read counts as one: opening it tells why.
+func HasDatabase(database config.Database) bool {
+	if database.Engine == config.SQLite {
+		info, err := os.Stat(database.Path)
+		return err == nil && info.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
+	}
+	entries, err := os.ReadDir(database.Path)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	// Pebble finds its manifest by a file of this name.
+	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), "marker.manifest.") })
 }
 
 // OpenObjects opens an object store.

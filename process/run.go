@@ -62,7 +62,7 @@ func (c *command) main(ctx context.Context, args []string) int {
 	if done {
 		return status
 	}
-	settings, err := config.LoadFrom(config.Sources{Environ: c.environ, Flags: c.program.Given()})
+	settings, err := config.LoadFrom(config.Sources{Environ: c.environ, Flags: c.program.Given(), CheckFiles: asked != healthcheckCommand})
 	if err != nil {
 		fmt.Fprintf(c.errs, "%s cannot start:\n%s\n", c.name, err)
 		return cli.Failure

@@ -64,15 +64,25 @@ func (tr *trial) expect(t *testing.T, ctx context.Context, want int, args ...str
 }
 
 func TestProcessTellsEveryFaultOfItsSettingsAndNoSecret(t *testing.T) {
-	tr := newTrial(t, "ATTESTRY_LISTEN=off", "ATTESTRY_REDIS_URL=http://:open-sesame@localhost", "ATTESTRY_DATABSE_URL=x")
+	absent := filepath.Join(t.TempDir(), "absent.yaml")
+	tr := newTrial(t, "ATTESTRY_LISTEN=off", "ATTESTRY_REDIS_URL=http://:open-sesame@localhost", "ATTESTRY_DATABSE_URL=x", "ATTESTRY_BOOTSTRAP_FILE="+absent)
 	tr.expect(t, t.Context(), 1)
-	for _, fault := range []string{"ATTESTRY_LISTEN: ", "ATTESTRY_REDIS_URL: ", "ATTESTRY_DATABSE_URL: "} {
+	for _, fault := range []string{"ATTESTRY_LISTEN: ", "ATTESTRY_BOOTSTRAP_FILE: cannot be read: stat " + absent, "ATTESTRY_REDIS_URL: ", "ATTESTRY_DATABSE_URL: "} {
 		if !strings.Contains(tr.errs.String(), "\n"+fault) {
 			t.Errorf("nothing of %s in %s", fault, tr.errs)
 		}
 	}
 	if strings.Contains(tr.errs.String(), "sesame") {
 		t.Errorf("a secret shows in %s", tr.errs)
+	}
+}
+
+// TestHealthcheckDoesWithoutTheBootstrapFile: an operator may remove it after the start.
+func TestHealthcheckDoesWithoutTheBootstrapFile(t *testing.T) {
+	tr := newTrial(t, "ATTESTRY_BOOTSTRAP_FILE="+filepath.Join(t.TempDir(), "absent.yaml"))
+	tr.expect(t, t.Context(), 1, "healthcheck")
+	if tr.errs.String() != "the monitoring port is off\n" {
+		t.Errorf("it says %s", tr.errs)
 	}
 }
 

@@ -21,7 +21,10 @@ another. A database is named as in ATTESTRY_DATABASE_URL (mongodb://, sqlite:// 
 object store as in ATTESTRY_OBJECTS_URL (file://, or http(s)://ACCESS:SECRET@host:port/bucket).
 
 Stop the service first: nothing may write to either store meanwhile. The target must be empty or
-have nothing that the source lacks. A copy that was interrupted continues when it is run again.
+have nothing that the source lacks, and no document that differs from the source's. A copy that
+was interrupted continues when it is run again. Until a copy of documents has ended with status 0,
+the service refuses to start on its target.
+
 At the end both stores are read and compared: of each collection the number of documents and a
 SHA-256 over them all; every object of the target is hashed. A difference ends copy with status 1.`
 
@@ -40,9 +43,11 @@ func parseCopy(args []string) (action, error) {
 	flags := flag.NewFlagSet("copy", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	fromURL, toURL := flags.String("from", "", ""), flags.String("to", "", "")
-	// The error of flags may quote a URL with its password.
-	if flags.Parse(args) != nil || flags.NArg() > 0 || *fromURL == "" || *toURL == "" {
-		return nil, errUsage
+	if err := parseFlags(flags, args); err != nil {
+		return nil, err
+	}
+	if *fromURL == "" || *toURL == "" {
+		return nil, errors.New("both --from and --to are needed")
 	}
 	from, fromErr := parseLocation("--from", *fromURL)
 	to, toErr := parseLocation("--to", *toURL)
@@ -55,6 +60,27 @@ func parseCopy(args []string) (action, error) {
 	return func(ctx context.Context, c caller) error {
 		return withoutPasswords(copyStore(ctx, c, from, to), *fromURL, *toURL)
 	}, nil
+}
+
+// parseFlags reads the flags and refuses all other arguments. Of an argument that may have a
+// URL with its password the error quotes nothing.
+func parseFlags(flags *flag.FlagSet, args []string) error {
+	err := flags.Parse(args)
+	if err == nil && flags.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument: %s", flags.Arg(0))
+	}
+	if err != nil && strings.ContainsAny(strings.Replace(err.Error(), ": ", "", 1), ":/@") {
+		return errUsage
+	}
+	return err
+}
+
+// path is that of an embedded store, "" for any other.
+func (l location) path() string {
+	if l.documents != nil {
+		return l.documents.Path
+	}
+	return l.objects.Path
 }
 
 func parseLocation(name, address string) (location, error) {
@@ -85,9 +111,9 @@ func checkPair(from, to location) error {
 	case from.objects != nil && to.documents != nil:
 		return errors.New("--from names an object store and --to a database: both must be of the same kind")
 	case from.documents != nil && *from.documents == *to.documents, from.objects != nil && *from.objects == *to.objects:
-		return errors.New("--from and --to name the same store")
+		return errSameStore
 	}
-	return nil
+	return checkPaths(from.path(), to.path())
 }
 
 func copyStore(ctx context.Context, c caller, from, to location) error {
@@ -108,20 +134,18 @@ func copyDatabaseOrObjects(ctx context.Context, c caller, from, to location) err
 	return copyObjectStore(ctx, c, *from.objects, *to.objects)
 }
 
-// requireExisting refuses a path at which nothing is: the engines would make an empty store
+// requireExisting refuses a path at which there is no store: the engines would make an empty one
 // there.
 func (l location) requireExisting() error {
-	path := ""
-	if l.documents != nil {
-		path = l.documents.Path
-	} else {
-		path = l.objects.Path
-	}
+	path := l.path()
 	if path == "" {
 		return nil
 	}
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("--from: %w", err)
+	}
+	if l.documents != nil && !process.HasDatabase(*l.documents) {
+		return fmt.Errorf("--from: there is no database of %s at %s", l.documents.Engine, path)
 	}
 	return nil
 }
@@ -132,7 +156,10 @@ func copyDatabase(ctx context.Context, c caller, from, to config.Database) error
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
-	target, err := process.OpenDocuments(ctx, to)
+	if err := requireDocuments(ctx, source, schemas); err != nil {
+		return errors.Join(err, source.Close())
+	}
+	target, err := process.OpenCopyTarget(ctx, to)
 	if err != nil {
 		return errors.Join(fmt.Errorf("--to: %w", err), source.Close())
 	}
@@ -144,6 +171,9 @@ func copyObjectStore(ctx context.Context, c caller, from, to config.Objects) err
 	source, err := process.OpenObjects(ctx, from)
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
+	}
+	if err := requireObjects(ctx, source); err != nil {
+		return errors.Join(err, closeStore(source))
 	}
 	target, err := process.OpenObjects(ctx, to)
 	if err != nil {

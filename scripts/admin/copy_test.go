@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,9 +24,9 @@ import (
 	"attestry/app/apptest"
 	"attestry/config"
 	"attestry/evidence"
+	"attestry/process"
 	"attestry/storage"
 	"attestry/storage/filesystem"
-	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/sqlite/sqlitetest"
 	"attestry/storage/storagetest"
 )
@@ -142,7 +143,15 @@ func newDocumentCopy(t *testing.T) (c *documentCopy, out, errs *bytes.Buffer) {
 	source := sqlitetest.Open(t, filepath.Join(t.TempDir(), "source.db"), app.Schemas())
 	fill(t, source)
 	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
-	target := pebbletest.Open(t, filepath.Join(t.TempDir(), "target"), app.Schemas())
+	target, err := process.OpenCopyTarget(t.Context(), config.Database{Engine: config.Pebble, Path: filepath.Join(t.TempDir(), "target")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := target.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return &documentCopy{from: source, to: target, schemas: app.Schemas(), out: out, errs: errs}, out, errs
 }
 
@@ -178,10 +187,6 @@ func (d *dying) InsertMany(ctx context.Context, schema *storage.Schema, records 
 	return n, err
 }
 
-func (d *dying) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
-	return d.around(func() error { return d.Documents.Put(ctx, schema, records...) })
-}
-
 func TestInterruptedCopyContinues(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		c, out, errs := newDocumentCopy(t)
@@ -214,6 +219,64 @@ func TestInterruptedCopyContinues(t *testing.T) {
 	}
 }
 
+// TestInterruptedCopyIsNotUsed leaves a copy incomplete, tries to use it, and completes it.
+func TestInterruptedCopyIsNotUsed(t *testing.T) {
+	source, third := filledFile(t), "sqlite://"+filepath.Join(t.TempDir(), "third.db")
+	urls := []string{"pebble://" + filepath.Join(t.TempDir(), "documents"), "sqlite://" + filepath.Join(t.TempDir(), "target.db")}
+	if uri := os.Getenv("ATTESTRY_TEST_MONGODB"); uri != "" {
+		urls = append(urls, newMongoDB(t, uri))
+	}
+	for _, url := range urls {
+		interruptCopy(t, source, url)
+		const want = "the database is an incomplete copy: run the same `scripts/admin copy` again"
+		if status, out, errs := runCopy(t, url, third); status != failed || out != "" || !strings.HasPrefix(errs, "--from: "+want) {
+			t.Errorf("copied from %s: status %d: %s%s", url, status, out, errs)
+		}
+		settings, err := config.Load([]string{"ATTESTRY_DATABASE_URL=" + url, "ATTESTRY_OBJECTS_URL=file://" + t.TempDir(), "ATTESTRY_REDIS_URL=redis://127.0.0.1:1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := process.Open(t.Context(), settings, slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("opened %s: %v", url, err)
+		}
+		mustCopy(t, source, url)
+		p, err := process.Open(t.Context(), settings, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// interruptCopy ends a copy at its second write of documents.
+func interruptCopy(t *testing.T, from, to string) {
+	t.Helper()
+	source, err := parseLocation("--from", from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := parseLocation("--to", to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &documentCopy{schemas: app.Schemas(), out: io.Discard, errs: io.Discard}
+	if c.from, err = process.OpenDocuments(t.Context(), *source.documents); err != nil {
+		t.Fatal(err)
+	}
+	defer c.from.Close()
+	docs, err := process.OpenCopyTarget(t.Context(), *target.documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer docs.Close()
+	c.to = &dying{Documents: docs}
+	if err := c.run(t.Context()); !errors.Is(err, apptest.ErrKilled) {
+		t.Fatal(err)
+	}
+}
+
 // altering changes a document while it is inserted.
 type altering struct {
 	storage.Documents
@@ -238,10 +301,6 @@ func TestVerificationFindsAChangedDocument(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "collection attestations differs: the source has 2400 documents") || out.Len() > 0 {
 		t.Errorf("%v; printed %s", err, out)
 	}
-	c.to = target
-	if err := c.run(t.Context()); err != nil {
-		t.Errorf("copied again: %v", err)
-	}
 }
 
 func TestTargetWithOtherDocumentsIsRefused(t *testing.T) {
@@ -259,6 +318,33 @@ func TestTargetWithOtherDocumentsIsRefused(t *testing.T) {
 	}
 	if page, err := c.to.List(t.Context(), schemaNamed(t, "flows"), "", 1, 1); err != nil || len(page) > 0 {
 		t.Errorf("copied all the same: %v, %v", page, err)
+	}
+}
+
+// TestTargetThatWasUsedIsRefused changes a document of a complete copy, and its revision alone.
+func TestTargetThatWasUsedIsRefused(t *testing.T) {
+	c, _, errs := newDocumentCopy(t)
+	if err := c.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	attestations := schemaNamed(t, "attestations")
+	page, err := c.to.List(t.Context(), attestations, "", 2, storage.MaxBody)
+	if err != nil || len(page) != 2 {
+		t.Fatalf("%d documents, %v", len(page), err)
+	}
+	page[0].Body = []byte(`{"newer": true}`)
+	page[1].Revision++
+	if err := c.to.Put(t.Context(), attestations, page...); err != nil {
+		t.Fatal(err)
+	}
+	errs.Reset()
+	err = c.run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "collection attestations of the target has 2 documents that differ from those of the source\nnothing was copied") || errs.Len() > 0 {
+		t.Errorf("%v; %s", err, errs)
+	}
+	stored, err := c.to.Get(t.Context(), attestations, page[0].ID)
+	if err != nil || !bytes.Equal(stored.Body, page[0].Body) {
+		t.Errorf("the newer document is now %s, %v", stored.Body, err)
 	}
 }
 
@@ -324,8 +410,37 @@ func TestObjectsAreCopied(t *testing.T) {
 	if status, out, errs := runCopy(t, url, "file://"+filepath.Join(t.TempDir(), "third")); status != failed || out != "" || !strings.Contains(errs, objects[4].Key+" was not copied") || !strings.Contains(errs, "19 objects copied") {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
-	if status, _, errs := runCopy(t, "file://"+t.TempDir(), url); status != failed || !strings.Contains(errs, "the target has 20 objects that the source lacks") {
+	other := t.TempDir()
+	storeObject(t, other)
+	if status, _, errs := runCopy(t, "file://"+other, url); status != failed || !strings.Contains(errs, "the target has 20 objects that the source lacks") {
 		t.Errorf("status %d: %s", status, errs)
+	}
+}
+
+// storeObject stores an object in a folder.
+func storeObject(t *testing.T, folder string) {
+	t.Helper()
+	store, err := filesystem.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if _, err := store.Put(t.Context(), "org", strings.NewReader("content"), -1); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSourceWithoutObjectsIsRefused(t *testing.T) {
+	data, target := t.TempDir(), filepath.Join(t.TempDir(), "target")
+	storeObject(t, data+"/objects")
+	mustCopy(t, filledFile(t), "pebble://"+data+"/documents")
+	for _, folder := range []string{data, data + "/documents", t.TempDir()} {
+		if status, out, errs := runCopy(t, "file://"+folder, "file://"+target); status != failed || out != "" || errs != "the source has no objects; is its URL right?\n" {
+			t.Errorf("copied from %s: status %d: %s%s", folder, status, out, errs)
+		}
+	}
+	if _, err := os.Stat(target); !os.IsNotExist(err) {
+		t.Errorf("the target was made: %v", err)
 	}
 }
 
@@ -363,14 +478,20 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	absent := filepath.Join(folder, "absent")
+	zero, other := filepath.Join(folder, "zero.db"), t.TempDir()
+	write(t, zero, nil)
+	write(t, filepath.Join(other, "notes.txt"), []byte("x"))
 	for name, c := range map[string]struct {
 		line   string
 		status int
 		errs   string
 	}{
-		"no arguments":     {"copy", misused, "copy: wrong arguments"},
-		"one store":        {"copy --from sqlite:///x", misused, "copy: wrong arguments"},
-		"unknown flag":     {"copy --from sqlite:///x --to sqlite:///y --replace", misused, "copy: wrong arguments"},
+		"no arguments":     {"copy", misused, "copy: both --from and --to are needed"},
+		"one store":        {"copy --from sqlite:///x", misused, "copy: both --from and --to are needed"},
+		"unknown flag":     {"copy --from sqlite:///x --to sqlite:///y --replace", misused, "copy: flag provided but not defined: -replace"},
+		"flag's value":     {"copy --from sqlite:///x --to", misused, "copy: flag needs an argument: -to"},
+		"word":             {"copy --from sqlite:///x now", misused, "copy: unexpected argument: now"},
+		"URL as flag":      {"copy --from sqlite:///x --http://user:sesame@host/bucket", misused, "copy: wrong arguments"},
 		"two kinds":        {"copy --from sqlite:///x --to file:///y", misused, "--from names a database and --to an object store: both must be of the same kind"},
 		"two other kinds":  {"copy --from http://user:sesame@host/bucket --to pebble:///y", misused, "--from names an object store and --to a database"},
 		"the same store":   {"copy --from sqlite:///x --to sqlite:///x", misused, "--from and --to name the same store"},
@@ -380,7 +501,9 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 		"mistyped command": {"copi --from mongodb://user:sesame@host/x --to sqlite:///x", misused, `unknown command "copi"`},
 		"absent file":      {"copy --from sqlite://" + absent + " --to sqlite://" + absent + "2", failed, "--from: stat " + absent},
 		"absent objects":   {"copy --from file://" + absent + " --to file://" + absent + "2", failed, "--from: stat " + absent},
-		"empty database":   {"copy --from sqlite://" + empty + " --to pebble://" + absent + "3", failed, "the source has no documents"},
+		"empty file":       {"copy --from sqlite://" + zero + " --to pebble://" + absent + "2", failed, "--from: there is no database of sqlite at " + zero},
+		"other folder":     {"copy --from pebble://" + other + " --to sqlite://" + absent + "2", failed, "--from: there is no database of pebble at " + other},
+		"empty database":   {"copy --from sqlite://" + empty + " --to pebble://" + absent + "3", failed, "the source has no documents; is its URL right?"},
 		"unreachable":      {"copy --from mongodb://user:sesame@127.0.0.1:1/x?serverSelectionTimeoutMS=300 --to sqlite:///x", failed, "--from: create the indexes in MongoDB: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -396,6 +519,48 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 	}
 	if _, err := os.Stat(absent); !os.IsNotExist(err) {
 		t.Errorf("the source was made: %v", err)
+	}
+	if entries, err := os.ReadDir(other); err != nil || len(entries) != 1 {
+		t.Errorf("a database was made in the folder of the source: %v, %v", entries, err)
+	}
+	if _, err := os.Stat(absent + "3"); !os.IsNotExist(err) {
+		t.Errorf("the target of an empty database was made: %v", err)
+	}
+}
+
+// TestOneStoreByTwoPathsIsRefused names a store and what lies in it through links.
+func TestOneStoreByTwoPathsIsRefused(t *testing.T) {
+	folder := t.TempDir()
+	objects, file := folder+"/objects", folder+"/attestry.db"
+	storeObject(t, objects)
+	write(t, file, []byte("x"))
+	for link, make := range map[string]func(string, string) error{"soft": os.Symlink, "hard": os.Link} {
+		if err := make(file, folder+"/"+link+".db"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"link": objects, "inner": objects + "/org"} {
+		if err := os.Symlink(target, folder+"/"+link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const same, inSource, inTarget = "name the same store", "--to lies in the folder that --from names", "--from lies in the folder that --to names"
+	for _, c := range []struct{ from, to, errs string }{
+		{"sqlite://" + file, "sqlite://" + folder + "/soft.db", same},
+		{"sqlite://" + file, "sqlite://" + folder + "/hard.db", same},
+		{"file://" + objects, "file://" + folder + "/link", same},
+		{"file://" + objects, "file://" + objects + "/new", inSource},
+		{"file://" + objects, "file://" + folder + "/link/new/er", inSource},
+		{"file://" + objects, "file://" + folder + "/inner/new", inSource},
+		{"file://" + folder + "/link", "file://" + folder, inTarget},
+		{"file://" + folder + "/inner", "file://" + objects, inTarget},
+		{"sqlite://" + file, "pebble://" + folder, inTarget},
+		{"file://" + objects, "file://" + folder + "/objects2", ""},
+	} {
+		status, _, errs := runCopy(t, c.from, c.to)
+		if c.errs == "" && status != succeeded || c.errs != "" && (status != misused || !strings.Contains(errs, c.errs)) {
+			t.Errorf("from %s to %s: status %d: %s, want %q", c.from, c.to, status, errs, c.errs)
+		}
 	}
 }
 

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"text/tabwriter"
 	"time"
 
+	"attestry/process"
 	"attestry/storage"
 )
 
@@ -29,8 +29,9 @@ type stand struct {
 	// documents up to there.
 	after string
 	equal int
-	// foreign is the number of documents that the source lacks.
-	foreign int
+	// foreign is the number of documents that the source lacks, differing of those that it has
+	// otherwise.
+	foreign, differing int
 }
 
 func (c *documentCopy) run(ctx context.Context) error {
@@ -38,16 +39,23 @@ func (c *documentCopy) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := process.BeginCopy(ctx, c.to); err != nil {
+		return err
+	}
 	for i, schema := range c.schemas {
 		if err := c.copyCollection(ctx, schema, stands[i]); err != nil {
 			return fmt.Errorf("collection %s: %w", schema.Name, err)
 		}
 	}
-	return c.verify(ctx)
+	if err := c.verify(ctx); err != nil {
+		return err
+	}
+	return process.EndCopy(ctx, c.to)
 }
 
 // compareAll compares all collections before any is written to. A target with documents
-// that the source lacks is refused.
+// that the source lacks or has otherwise is refused: it was used meanwhile, or is that of
+// something else.
 func (c *documentCopy) compareAll(ctx context.Context) ([]stand, error) {
 	stands := make([]stand, len(c.schemas))
 	var refusals []error
@@ -58,6 +66,9 @@ func (c *documentCopy) compareAll(ctx context.Context) ([]stand, error) {
 		}
 		if n := stands[i].foreign; n > 0 {
 			refusals = append(refusals, fmt.Errorf("collection %s of the target has %d documents that the source lacks", schema.Name, n))
+		}
+		if n := stands[i].differing; n > 0 {
+			refusals = append(refusals, fmt.Errorf("collection %s of the target has %d documents that differ from those of the source", schema.Name, n))
 		}
 	}
 	if len(refusals) > 0 {
@@ -83,7 +94,10 @@ func (c *documentCopy) compare(ctx context.Context, schema *storage.Schema) (sta
 			found.foreign++
 			continue
 		}
-		if equal = equal && p.target != nil && sameDocument(p.source, p.target); equal {
+		if p.target != nil && !sameDocument(p.source, p.target) {
+			found.differing++
+		}
+		if equal = equal && p.target != nil; equal {
 			found.after = p.source.ID
 			found.equal++
 		}
@@ -94,13 +108,15 @@ func (c *documentCopy) compare(ctx context.Context, schema *storage.Schema) (sta
 	return found, nil
 }
 
+// sameDocument compares two documents of one id by all that goes into a checksum.
 func sameDocument(a, b *storage.Record) bool {
-	return a.ID == b.ID && a.Revision == b.Revision && bytes.Equal(a.Body, b.Body) && maps.Equal(a.Fields, b.Fields)
+	return a.Revision == b.Revision && bytes.Equal(a.Body, b.Body) && storage.EncodeFields(a.Fields) == storage.EncodeFields(b.Fields)
 }
 
-// copyCollection copies what comes behind the part that is equal.
+// copyCollection inserts what comes behind the part that is equal. Documents of the target
+// are never overwritten: an interrupted copy leaves none that differ.
 func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schema, found stand) error {
-	copied, told := 0, time.Now()
+	copied, there, told := 0, found.equal, time.Now()
 	for after := found.after; ; {
 		page, err := listDocuments(ctx, c.from, schema, after)
 		if err != nil {
@@ -109,30 +125,31 @@ func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schem
 		if len(page) == 0 {
 			break
 		}
-		if err := c.store(ctx, schema, page); err != nil {
+		stored, err := c.to.InsertMany(ctx, schema, page)
+		if err != nil {
 			return err
 		}
-		copied += len(page)
+		copied, there = copied+stored, there+len(page)-stored
 		after = page[len(page)-1].ID
 		if time.Since(told) > progressInterval {
 			told = time.Now()
 			fmt.Fprintf(c.errs, "%s: %d documents copied so far\n", schema.Name, copied)
 		}
 	}
-	if copied+found.equal > 0 {
-		fmt.Fprintf(c.errs, "%s: %d documents copied, %d were there already\n", schema.Name, copied, found.equal)
+	if copied+there > 0 {
+		fmt.Fprintf(c.errs, "%s: %d documents copied, %d were there already\n", schema.Name, copied, there)
 	}
 	return nil
 }
 
-// store makes the target's documents equal to those of a page. It inserts first, which MongoDB
-// does several times faster than it overwrites; mostly none is there.
-func (c *documentCopy) store(ctx context.Context, schema *storage.Schema, page []storage.Record) error {
-	stored, err := c.to.InsertMany(ctx, schema, page)
-	if err != nil || stored == len(page) {
-		return err
+// requireDocuments refuses a source without any document.
+func requireDocuments(ctx context.Context, docs storage.Documents, schemas []*storage.Schema) error {
+	for _, schema := range schemas {
+		if first, err := documentsIn(docs, schema).peek(ctx); err != nil || first != nil {
+			return err
+		}
 	}
-	return c.to.Put(ctx, schema, page...)
+	return errors.New("the source has no documents; is its URL right?")
 }
 
 // verify reads both databases and prints what they have.
@@ -158,10 +175,7 @@ func (c *documentCopy) verify(ctx context.Context) error {
 		}
 	}
 	if len(differences) > 0 {
-		return errors.Join(append(differences, errors.New("stop all that writes to the databases, and copy again"))...)
-	}
-	if documents == 0 {
-		return errors.New("the source has no documents; is its URL right?")
+		return errors.Join(append(differences, errors.New("stop all that writes to the databases, and copy to an empty database"))...)
 	}
 	if err := table.Flush(); err != nil {
 		return err

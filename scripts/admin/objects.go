@@ -31,6 +31,15 @@ func (c *objectCopy) run(ctx context.Context) error {
 	return c.verify(ctx)
 }
 
+// requireObjects refuses a source without any object: so do a parent folder and a folder of
+// documents look.
+func requireObjects(ctx context.Context, objects storage.Objects) error {
+	if first, err := objectsIn(objects).peek(ctx); err != nil || first != nil {
+		return err
+	}
+	return errors.New("the source has no objects; is its URL right?")
+}
+
 // refuseForeign refuses a target with objects that the source lacks.
 func (c *objectCopy) refuseForeign(ctx context.Context) error {
 	foreign := 0

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"slices"
 	"strings"
@@ -46,10 +47,21 @@ type arguments struct {
 	json  bool
 }
 
+const usage = `Usage: go run ./scripts/bench [flags]
+
+Before a workload is measured its data is made, which can take minutes for the large ones. One line
+to standard error says when each begins.
+
+Flags:`
+
 func parse(args []string, messages io.Writer) (arguments, error) {
 	var a arguments
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(messages)
+	flags.Usage = func() {
+		fmt.Fprintln(messages, usage)
+		flags.PrintDefaults()
+	}
 	flags.Float64Var(&a.seconds, "seconds", 3, "how long each side of a workload is measured, in `SECONDS`")
 	flags.StringVar(&a.rows, "rows", "", "measure only the workloads whose name contains `TEXT`")
 	flags.StringVar(&a.data, "data", "", "`DIRECTORY` on the disk to measure, for temporary data (default: the system's)")
@@ -67,6 +79,14 @@ func parse(args []string, messages io.Writer) (arguments, error) {
 	}
 	if a.seconds <= 0 {
 		return a, errors.New("--seconds must be more than 0")
+	}
+	if a.engines.SQLite && a.engines.MongoDB != "" {
+		return a, errors.New("--sqlite and --mongodb exclude each other")
+	}
+	if a.other != "" {
+		if _, err := exec.LookPath(a.other); err != nil {
+			return a, fmt.Errorf("--other: %w", err)
+		}
 	}
 	return a, nil
 }

@@ -64,10 +64,14 @@ func TestRunRefusesWhatItCannotMeasure(t *testing.T) {
 		"no duration":       {"--seconds", "0"},
 		"argument":          {"stray"},
 		"missing directory": {"--data", "/no/such/folder"},
+		"two databases":     {"--sqlite", "--mongodb", "mongodb://127.0.0.1:1/"},
+		"missing program":   {"--other", "/no/such/program"},
+		"not a program":     {"--other", "main.go"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := run(t.Context(), args, io.Discard, io.Discard); err == nil {
-				t.Errorf("%v: no error", args)
+			var messages bytes.Buffer
+			if err := run(t.Context(), args, io.Discard, &messages); err == nil || messages.Len() > 0 {
+				t.Errorf("%v: error %v after %s", args, err, messages.String())
 			}
 		})
 	}

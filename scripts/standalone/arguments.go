@@ -34,7 +34,7 @@ func parse(args []string, out, errs io.Writer) (a arguments, status int, done bo
 	program.Setting("mongodb", "ATTESTRY_DATABASE_URL", "use the MongoDB at `URI` instead of Pebble")
 	program.Setting("s3", "ATTESTRY_OBJECTS_URL", "use the bucket at `URL`, http(s)://ACCESS:SECRET@host:port/bucket, instead of files")
 	program.Setting("redis", "ATTESTRY_REDIS_URL", "use the Redis at `URL` instead of the one in memory")
-	for variable, value := range defaults("") {
+	for variable, value := range defaults("", "") {
 		program.Default(variable, value)
 	}
 	program.Default("ATTESTRY_DATABASE_URL", "Pebble in the data, or the SQLite file of an earlier version")
@@ -51,9 +51,9 @@ func parse(args []string, out, errs io.Writer) (a arguments, status int, done bo
 
 // defaults are those of the standalone: embedded stores in the directory, no
 // monitoring port that could be taken already, and a log of what goes wrong.
-func defaults(directory string) map[string]string {
+func defaults(directory, database string) map[string]string {
 	return map[string]string{
-		"ATTESTRY_DATABASE_URL":   instance.Database(directory),
+		"ATTESTRY_DATABASE_URL":   database,
 		"ATTESTRY_OBJECTS_URL":    instance.Files(directory),
 		"ATTESTRY_REDIS_URL":      "",
 		"ATTESTRY_MONITOR_LISTEN": "off",

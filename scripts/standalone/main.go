@@ -58,10 +58,14 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		return err
 	}
 	defer cleanUp()
-	sources := config.Sources{Environ: c.environ, Flags: a.settings, Defaults: defaults(data)}
+	database, ambiguous := instance.Database(data)
+	sources := config.Sources{Environ: c.environ, Flags: a.settings, Defaults: defaults(data, database), CheckFiles: true}
 	settings, err := config.LoadFrom(sources)
 	if err != nil {
 		return fmt.Errorf("standalone cannot start:\n%w", err)
+	}
+	if settings.Stores.Database.Engine == "" {
+		return fmt.Errorf("standalone cannot start: %w", ambiguous)
 	}
 	a.bootstrap = settings.Process.BootstrapFile
 	declared, err := process.ReadBootstrap(a.bootstrap)

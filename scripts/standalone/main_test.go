@@ -88,10 +88,10 @@ func get(t *testing.T, url string) int {
 
 func TestStandaloneTellsEveryFaultOfItsSettingsAtOnce(t *testing.T) {
 	tr := newTrial("ATTESTRY_CONCURRENCY=many", "ATTESTRY_REDIS_URL=http://:open-sesame@localhost", "ATTESTRY_DATABSE_URL=x")
-	if status := tr.main(t.Context(), []string{"--ephemeral", "--listen", "nowhere", "--base-url", "example.com/path"}); status != 1 {
+	if status := tr.main(t.Context(), []string{"--ephemeral", "--listen", "nowhere", "--base-url", "example.com/path", "--bootstrap", "/absent/file"}); status != 1 {
 		t.Errorf("exit status %d", status)
 	}
-	for _, fault := range []string{"--listen: ", "--base-url: ", "ATTESTRY_CONCURRENCY: ", "ATTESTRY_REDIS_URL: ", "ATTESTRY_DATABSE_URL: "} {
+	for _, fault := range []string{"--listen: ", "--base-url: ", "--bootstrap: ", "ATTESTRY_CONCURRENCY: ", "ATTESTRY_REDIS_URL: ", "ATTESTRY_DATABSE_URL: "} {
 		if strings.Count(tr.errs.String(), "\n"+fault) != 1 {
 			t.Errorf("nothing of %s in %s", fault, tr.errs)
 		}
@@ -167,6 +167,52 @@ func TestStandaloneIsQuietUnlessAskedForARequestLog(t *testing.T) {
 	get(t, "http://"+address+"/ready")
 	if !strings.Contains(tr.out.String(), "--log-level info") || tr.errs.String() != "" {
 		t.Errorf("printed %s and %s", tr.out, tr.errs)
+	}
+}
+
+// TestStandaloneChoosesTheDatabaseOfItsFolder has an SQLite file, beside it no folder, an empty
+// one and one of Pebble.
+func TestStandaloneChoosesTheDatabaseOfItsFolder(t *testing.T) {
+	data := t.TempDir()
+	fileURL, folderURL := "sqlite://"+data+"/attestry.db", "pebble://"+data+"/documents"
+	start := func(environ ...string) string {
+		t.Helper()
+		var out string
+		t.Run("start", func(t *testing.T) {
+			tr := newTrial(environ...)
+			tr.serve(t, "--data", data, "--listen", "127.0.0.1:0")
+			out = tr.out.String()
+		})
+		return out
+	}
+	if out := start("ATTESTRY_DATABASE_URL=" + fileURL); !strings.Contains(out, "in SQLite") {
+		t.Error(out)
+	}
+	if err := os.Mkdir(data+"/documents", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out := start(); !strings.Contains(out, "in SQLite") || strings.Contains(out, "shown this once") {
+		t.Error(out)
+	}
+	if out := start("ATTESTRY_DATABASE_URL=" + folderURL); !strings.Contains(out, "in Pebble") {
+		t.Error(out)
+	}
+	tr := newTrial()
+	status := tr.main(t.Context(), []string{"--data", data, "--listen", "127.0.0.1:0"})
+	want := data + " has two databases, attestry.db and documents: set ATTESTRY_DATABASE_URL=" + fileURL + " or ATTESTRY_DATABASE_URL=" + folderURL
+	if status != 1 || !strings.Contains(tr.errs.String(), want) || tr.out.String() != "" {
+		t.Errorf("status %d: %s%s, want %s", status, tr.out, tr.errs, want)
+	}
+	for engine, address := range map[string]string{"SQLite": fileURL, "Pebble": folderURL} {
+		if out := start("ATTESTRY_DATABASE_URL=" + address); !strings.Contains(out, "in "+engine) {
+			t.Error(out)
+		}
+	}
+	if err := os.Rename(data+"/attestry.db", data+"/attestry.db.old"); err != nil {
+		t.Fatal(err)
+	}
+	if out := start(); !strings.Contains(out, "in Pebble") {
+		t.Error(out)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -121,7 +120,8 @@ func (i *Instance) startRedis() (string, error) {
 func environment(options Options, address, redis string) []string {
 	database, objects := options.Database, options.S3
 	if database == "" {
-		database = Database(options.Data)
+		// Where the directory has two, it is "", and Environ names one.
+		database, _ = Database(options.Data)
 	}
 	if objects == "" {
 		objects = Files(options.Data)
@@ -138,18 +138,18 @@ func environment(options Options, address, redis string) []string {
 }
 
 // Database is the address of the embedded database in a directory: a folder of Pebble, or the
-// SQLite file that an earlier version has made there.
-func Database(directory string) string {
-	file, folder := directory+"/attestry.db", directory+"/documents"
-	if exists(file) && !exists(folder) {
-		return (&url.URL{Scheme: "sqlite", Path: file}).String()
+// SQLite file that an earlier version has made there. A directory that has both is refused.
+func Database(directory string) (string, error) {
+	file := config.Database{Engine: config.SQLite, Path: directory + "/attestry.db"}
+	folder := config.Database{Engine: config.Pebble, Path: directory + "/documents"}
+	fileURL, folderURL := (&url.URL{Scheme: "sqlite", Path: file.Path}).String(), (&url.URL{Scheme: "pebble", Path: folder.Path}).String()
+	if !process.HasDatabase(file) {
+		return folderURL, nil
 	}
-	return (&url.URL{Scheme: "pebble", Path: folder}).String()
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
+	if process.HasDatabase(folder) {
+		return "", fmt.Errorf("%s has two databases, attestry.db and documents: set ATTESTRY_DATABASE_URL=%s or ATTESTRY_DATABASE_URL=%s, or move away the one that is not used any more", directory, fileURL, folderURL)
+	}
+	return fileURL, nil
 }
 
 // Files is the address of the embedded object store in a directory.
