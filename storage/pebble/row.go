@@ -1,6 +1,9 @@
 package pebble
 
 import (
+	"bytes"
+	"sync"
+
 	"github.com/klauspost/compress/s2"
 
 	"attestry/storage"
@@ -25,13 +28,19 @@ type row struct {
 // placeApart stores a body apart, compressed if that saves an eighth of it at least. Pebble
 // compresses its tables, but not its log, and compresses a body anew whenever it merges tables.
 func (r *row) placeApart(body []byte) {
-	r.body = s2.Encode(nil, body)
-	if len(r.body) > len(body)-len(body)/8 {
+	buffer := compressed.Get().(*[]byte)
+	defer compressed.Put(buffer)
+	*buffer = s2.Encode((*buffer)[:cap(*buffer)], body)
+	if len(*buffer) > len(body)-len(body)/8 {
 		r.body = body
 		return
 	}
-	r.head[placeAt] = bodyCompressed
+	r.body, r.head[placeAt] = bytes.Clone(*buffer), bodyCompressed
 }
+
+// compressed has buffers for bodies that are compressed: these take up a fraction of the space
+// that S2 wants to be given.
+var compressed = sync.Pool{New: func() any { return new([]byte) }}
 
 // newKeyRow returns the row of a write without content.
 func newKeyRow(c *collection, id string) row {
@@ -41,7 +50,11 @@ func newKeyRow(c *collection, id string) row {
 // newRow encodes a record.
 func newRow(c *collection, record *storage.Record) (row, error) {
 	r := newKeyRow(c, record.ID)
-	buffer := make([]byte, 0, headBytes+32*len(c.schema.Fields)+min(len(record.Body), inlineLimit))
+	inline := 0
+	if len(record.Body) <= inlineLimit {
+		inline = len(record.Body)
+	}
+	buffer := make([]byte, 0, headBytes+32*len(c.schema.Fields)+inline)
 	buffer = appendHead(buffer, c.schema, record)
 	r.head = head(buffer)
 	if r.head.apart() {
