@@ -141,7 +141,16 @@ func plain(id string) storage.Record {
 func large(id string) storage.Record {
 	record := plain(id)
 	record.Body = make([]byte, 100_000)
-	noise := rand.NewPCG(1, 2) // is not worth compressing
+	for i := range record.Body {
+		record.Body[i] = byte(i * i >> 5)
+	}
+	return record
+}
+
+// bulky is as large when it is compressed.
+func bulky(id string) storage.Record {
+	record := large(id)
+	noise := rand.NewPCG(1, 2)
 	for i := range record.Body {
 		record.Body[i] = byte(noise.Uint64())
 	}

@@ -42,7 +42,7 @@ func insertUntilRefused(t *testing.T, db *DB) (ids []string, refused error) {
 	t.Helper()
 	for i := range 2000 {
 		id := fmt.Sprintf("large-%04d", i)
-		if err := db.Insert(t.Context(), plainSchema(), large(id)); err != nil {
+		if err := db.Insert(t.Context(), plainSchema(), bulky(id)); err != nil {
 			return ids, err
 		}
 		ids = append(ids, id)
@@ -159,7 +159,7 @@ func TestDiskThatFillsUpLosesNoAcknowledgedWrite(t *testing.T) {
 	ids, refused := insertUntilRefused(t, db)
 	wantRefused(t, refused, storage.DiskFull, db.folder)
 	for _, id := range ids {
-		if got, err := db.Get(t.Context(), plainSchema(), id); err != nil || len(got.Body) != len(large(id).Body) {
+		if got, err := db.Get(t.Context(), plainSchema(), id); err != nil || len(got.Body) != len(bulky(id).Body) {
 			t.Fatalf("%s: %v", id, err)
 		}
 	}
