@@ -21,13 +21,8 @@ const (
 
 	maxPackageLines = 3000
 	maxPackageFiles = 25
-	// maxLargePackageFiles applies to largePackages.
-	maxLargePackageFiles = 27
-	maxAnswerFiles       = 3
+	maxAnswerFiles  = 3
 )
-
-// largePackages have more files than others may have, until they are split.
-var largePackages = []string{"storage"}
 
 // goPackage is a package of the module as its files say, without tests.
 type goPackage struct {
@@ -216,12 +211,8 @@ func TestLibrariesAreImportedWhereTheyBelong(t *testing.T) {
 // TestPackagesAreSmall bounds the size of each package.
 func TestPackagesAreSmall(t *testing.T) {
 	for name, known := range packagesOf(t) {
-		most := maxPackageFiles
-		if slices.Contains(largePackages, name) {
-			most = maxLargePackageFiles
-		}
-		if known.files > most || known.lines > maxPackageLines {
-			t.Errorf("%s has %d files and %d lines, at most %d and %d are allowed", name, known.files, known.lines, most, maxPackageLines)
+		if known.files > maxPackageFiles || known.lines > maxPackageLines {
+			t.Errorf("%s has %d files and %d lines, at most %d and %d are allowed", name, known.files, known.lines, maxPackageFiles, maxPackageLines)
 		}
 	}
 }
