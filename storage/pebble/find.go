@@ -73,7 +73,7 @@ func (db *DB) Count(ctx context.Context, schema *storage.Schema, query storage.Q
 
 // iterate calls f with an iterator, and explains the iterator's error.
 func (v *view) iterate(f func(*pebble.Iterator) error) error {
-	iterator, err := v.snapshot.NewIter(nil)
+	iterator, err := v.source.NewIter(nil)
 	if err != nil {
 		return explain(v.folder, err)
 	}

@@ -43,7 +43,7 @@ func (db *DB) GetMany(ctx context.Context, schema *storage.Schema, ids []string)
 	sorted := slices.Compact(slices.Sorted(slices.Values(ids)))
 	found := make(map[string]storage.Record, len(ids))
 	err = db.read(ctx, func(v *view) error {
-		return withReader(v.snapshot, v.folder, len(sorted), func(from reader) error {
+		return withReader(v.source, v.folder, len(sorted), func(from reader) error {
 			for _, id := range sorted {
 				record, ok, err := c.load(ctx, from, id)
 				if err != nil {

@@ -13,8 +13,7 @@ var errNoRecord = errors.New("an index entry without a record, or a record witho
 // view is a durable state of the database, which reads see.
 type view struct {
 	pointReader
-	snapshot *pebble.Snapshot
-	users    int // guarded by views.mu
+	users int // guarded by views.mu
 }
 
 // views hands out the view of the last durable state.
@@ -36,8 +35,7 @@ func newViews(engine *pebble.DB, folder string) *views {
 
 // publish makes the state that is in the engine now the one that reads see.
 func (v *views) publish() {
-	snapshot := v.engine.NewSnapshot()
-	next := &view{pointReader: pointReader{source: snapshot, folder: v.folder}, snapshot: snapshot, users: 1}
+	next := &view{pointReader: pointReader{source: v.engine.NewSnapshot(), folder: v.folder}, users: 1}
 	v.mu.Lock()
 	previous := v.current
 	v.current = next
@@ -72,7 +70,7 @@ func (v *views) release(used *view) {
 	v.mu.Unlock()
 	if last {
 		// It fails only for an engine that is closed.
-		_ = used.snapshot.Close()
+		_ = used.source.Close()
 	}
 }
 
