@@ -3,6 +3,7 @@ package pebble
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -64,5 +65,46 @@ func TestBodiesThatAreNotWhatTheirRecordTellsAreDamaged(t *testing.T) {
 				t.Errorf("%d bytes, %v", len(got), err)
 			}
 		})
+	}
+}
+
+// TestManyKeysAreFoundLikeFew reads and writes more documents at once than are looked up one by
+// one, with bodies in all places.
+func TestManyKeysAreFoundLikeFew(t *testing.T) {
+	const n = 4 * manyKeys
+	db, _ := openFaulty(t)
+	forms := []func(string) storage.Record{plain, large, bulky}
+	var ids []string
+	var writes []storage.Write
+	for i := range n {
+		ids = append(ids, fmt.Sprintf("%03d", i))
+		if i%4 != 3 { // the others are absent
+			writes = append(writes, storage.Write{Kind: storage.WriteInsert, Schema: plainSchema(), Record: forms[i%3](ids[i])})
+		}
+	}
+	must(t, db.Write(t.Context(), writes...))
+	must(t, db.engine.Flush())
+	found, err := db.GetMany(t.Context(), plainSchema(), ids)
+	if err != nil || len(found) != len(writes) {
+		t.Fatalf("%d documents, %v", len(found), err)
+	}
+	for i, record := range found {
+		want := writes[i].Record
+		one, err := db.Get(t.Context(), plainSchema(), want.ID)
+		if err != nil || record.ID != want.ID || !bytes.Equal(record.Body, want.Body) || !bytes.Equal(one.Body, want.Body) {
+			t.Errorf("%s: %v", want.ID, err)
+		}
+	}
+	last := len(writes) - 1
+	for i := range writes[:last] {
+		writes[i].Kind, writes[i].Revision = storage.WriteReplace, 1
+	}
+	refused := &storage.RefusedWrite{}
+	if err := db.Write(t.Context(), writes...); !errors.As(err, &refused) || refused.Index != last || refused.Reason != storage.ErrExists {
+		t.Errorf("the last write was not refused: %v", err)
+	}
+	writes[0].Record.ID = ids[3]
+	if err := db.Write(t.Context(), writes[:last]...); !errors.As(err, &refused) || refused.Index != 0 || refused.Reason != storage.ErrMoved {
+		t.Errorf("the replacement of an absent document was not refused: %v", err)
 	}
 }

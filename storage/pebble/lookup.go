@@ -1,7 +1,6 @@
 package pebble
 
 import (
-	"bytes"
 	"errors"
 	"io"
 
@@ -37,7 +36,8 @@ func newLookup(source pebble.Reader, folder string) (*lookup, error) {
 }
 
 func (l *lookup) get(key []byte, use func(value []byte) error) (bool, error) {
-	if !l.iterator.SeekPrefixGE(key) || !bytes.Equal(l.iterator.Key(), key) {
+	// To the default order of Pebble, a whole key is a prefix: no other key has it.
+	if !l.iterator.SeekPrefixGE(key) {
 		return false, l.explain(l.iterator.Error())
 	}
 	value, err := l.iterator.ValueAndErr()
