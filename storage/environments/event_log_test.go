@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"attestry/app"
 	"attestry/app/apptest"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
@@ -37,6 +38,27 @@ func recordLogs(s *apptest.Fixture) []snapshot.Event {
 	}
 	s.Must(s.Events.Record(s.T.Context(), all))
 	return all
+}
+
+// TestEventsThatAnEarlierVersionStoredForRepositoriesAreListed stores one as that version did:
+// with the whole event.
+func TestEventsThatAnEarlierVersionStoredForRepositoriesAreListed(t *testing.T) {
+	s := apptest.NewFixture(t)
+	event := snapshot.Event{Org: "acme", Environment: "one", Ordinal: 1, Snapshot: 1, Timestamp: 5, Fingerprint: "1", Type: snapshot.Changed}
+	s.Must(s.Events.Record(t.Context(), []snapshot.Event{event}))
+	schemas := app.Schemas()
+	place := slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "environment_events" })
+	s.Must(s.Documents.Insert(t.Context(), schemas[place], storage.Record{
+		ID: "one/1/cli", Revision: 1,
+		Fields: map[string]any{"repo_environment": "one", "repo": "cli", "time": 5.0, "ordinal": int64(1)},
+		Body:   []byte(`{"org":"acme","environment":"one","ordinal":1,"snapshot":1,"timestamp":5,"fingerprint":"1","type":"changed","repo":"cli"}`),
+	}))
+	for _, repos := range [][]string{{"cli"}, {"cli", "web"}} {
+		found, total, err := s.Events.OfRepos(t.Context(), environments.EventRange{Environment: "one", To: 60}, repos, environments.EventPage{Limit: 10})
+		if err != nil || total != 1 || len(found) != 1 || found[0].Fingerprint != "1" {
+			t.Errorf("of %v: %v, %d, %v", repos, found, total, err)
+		}
+	}
 }
 
 // within is what a range of logs holds, by the plainest means.
