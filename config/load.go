@@ -161,12 +161,24 @@ func (l *loader) checkFile(variable, file string) {
 		return
 	}
 	info, err := os.Stat(file)
-	if err == nil && (info.Mode().IsRegular() || info.IsDir()) {
-		_, err = os.ReadFile(file)
+	switch {
+	case err != nil:
+	case info.IsDir():
+		err = fmt.Errorf("%s is a folder", file)
+	case info.Mode().IsRegular():
+		err = openAndClose(file)
 	}
 	if err != nil {
 		l.fault(variable, "cannot be read: %v", err)
 	}
+}
+
+func openAndClose(file string) error {
+	opened, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	return opened.Close()
 }
 
 func (l *loader) checkUnknown() {
