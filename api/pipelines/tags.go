@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"attestry/api/access"
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
@@ -90,7 +91,7 @@ func (h *handlers) tagEnvironment(ctx context.Context, org evidence.OrgAccess, n
 
 // tagControl words that there is no such control in quotes, as clients know it.
 func (h *handlers) tagControl(ctx context.Context, org evidence.OrgAccess, identifier string, body *TagPatchInput) error {
-	if err := server.RequireBeta(org); err != nil {
+	if err := access.RequireBeta(org); err != nil {
 		return err
 	}
 	err := h.Controls.SetTags(ctx, org.OrgID, identifier, body.SetTags, body.RemoveTags)

@@ -20,6 +20,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"attestry/api/access"
 	"attestry/api/admission"
 	"attestry/api/examples"
 	"attestry/api/links"
@@ -48,12 +49,11 @@ const (
 // Deps is what a Server is made of.
 type Deps struct {
 	// BaseURL is scheme and host as clients see them, without a path.
-	BaseURL       string
-	Clock         evidence.Clock
-	Logger        *slog.Logger
-	Registerer    prometheus.Registerer
-	Authenticator Authenticator
-	Memberships   Memberships
+	BaseURL    string
+	Clock      evidence.Clock
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	Gate       *access.Gate
 	// Checks are the dependencies that /ready asks.
 	Checks []monitor.Check
 	// RequestTimeout bounds the work on a request; 0 means 30 s.
@@ -75,8 +75,7 @@ type Server struct {
 	examples        map[string]examples.Example
 	metrics         *metrics
 	logger          *slog.Logger
-	authenticator   Authenticator
-	memberships     Memberships
+	gate            *access.Gate
 	links           links.Links
 	readiness       *monitor.Readiness
 	requestTimeout  time.Duration
@@ -120,8 +119,7 @@ func New(deps Deps, table []Route) (*Server, error) {
 		examples:        shown,
 		metrics:         measured,
 		logger:          deps.Logger,
-		authenticator:   deps.Authenticator,
-		memberships:     deps.Memberships,
+		gate:            deps.Gate,
 		links:           addresses,
 		readiness:       monitor.NewReadiness(deps.Checks, deps.Clock),
 		requestTimeout:  orDefault(deps.RequestTimeout, defaultRequestTimeout),

@@ -47,11 +47,11 @@ func TestEveryRouteEnforcesItsRole(t *testing.T) {
 		if route.Public {
 			continue
 		}
-		s.send(t, route.Method, path, "", "").expect(t, 401, keyMissingMessage)
+		s.send(t, route.Method, path, "", "").expect(t, 401, "An API key is required")
 		s.send(t, route.Method, path, "stranger", "").expect(t, 401, "The API key is not valid")
 		for role := evidence.Reader; role <= evidence.Admin; role++ {
 			got := s.send(t, route.Method, path, role.String(), "")
-			refused := got.status == 403 && strings.Contains(got.body, roleTooLowMessage)
+			refused := got.status == 403 && strings.Contains(got.body, "You don't have permission")
 			if want := !role.Allows(route.MinRole); refused != want {
 				t.Errorf("%s as %v: %d %s, refused = %v, want %v", route.OperationID, role, got.status, got.body, refused, want)
 			}

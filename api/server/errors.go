@@ -24,8 +24,6 @@ import (
 const (
 	internalMessage    = "Internal server error"
 	overloadedMessage  = "The request took too long, please try again."
-	betaOffMessage     = "Experimental features are not enabled for this organization"
-	roleTooLowMessage  = "You don't have permission to access this resource"
 	pathUnknownMessage = "The requested path does not exist"
 )
 

@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"attestry/api/access"
 	"attestry/api/framing"
 	"attestry/process/redact"
 )
@@ -57,7 +58,7 @@ func (s *Server) guard(methods []string, next fasthttp.RequestHandler) fasthttp.
 // reject answers, logs and counts a request that does not reach the middleware.
 func (s *Server) reject(ctx *fasthttp.RequestCtx, p *problem) {
 	header := &ctx.Request.Header
-	private := redact.With(ctx, credentialsOf(string(header.Peek(fiber.HeaderAuthorization)))...)
+	private := redact.With(ctx, access.Credentials(string(header.Peek(fiber.HeaderAuthorization)))...)
 	id := requestIDOf(private, string(header.Peek(requestIDHeader)))
 	ctx.Response.Header.Set(requestIDHeader, id)
 	setSecurityHeaders(&ctx.Response.Header)

@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"attestry/api/access"
 	"attestry/api/admission"
 	"attestry/evidence"
 	"attestry/process/redact"
@@ -26,7 +27,7 @@ const (
 // becomes an answer, and logs and measures what came of it.
 func (s *Server) observe(c *fiber.Ctx) error {
 	began := time.Now()
-	c.SetUserContext(redact.With(c.UserContext(), credentialsOf(c.Get(fiber.HeaderAuthorization))...))
+	c.SetUserContext(redact.With(c.UserContext(), access.Credentials(c.Get(fiber.HeaderAuthorization))...))
 	r := newRequest(c)
 	r.Memory, r.pace = admission.NewMemory(s.budget), s.pace
 	defer func() {

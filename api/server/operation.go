@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
 
+	"attestry/api/access"
 	"attestry/api/validation"
 )
 
@@ -137,6 +138,24 @@ func (s *Server) enter(ctx huma.Context, route Route, parameters []parameter, ne
 		return
 	}
 	next(normalized)
+}
+
+// admit lets a request through to an operation, or says why not. What is found out stays in
+// the request. org is as it stands in the path.
+func (s *Server) admit(ctx context.Context, route Route, r *Request, org string) error {
+	if route.Public {
+		return nil
+	}
+	rule := access.Rule{OfOrg: route.ofOrganization(), MinRole: route.MinRole, Beta: route.Beta}
+	var malformed error
+	if rule.OfOrg {
+		r.org, malformed = unescape("org", org)
+		rule.OfOrg = malformed == nil
+	}
+	asked := access.Request{Authorization: r.header("Authorization"), Path: r.path, Org: r.org}
+	var err error
+	r.principal, r.access, err = s.gate.Admit(ctx, asked, rule)
+	return cmp.Or(err, malformed)
 }
 
 // refuse answers a request that did not get as far as its handler.

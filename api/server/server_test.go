@@ -18,6 +18,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"attestry/api/access"
 	"attestry/evidence"
 )
 
@@ -74,12 +75,11 @@ type running struct {
 
 func testDeps(j *journal, registry *prometheus.Registry) Deps {
 	return Deps{
-		BaseURL:       "https://attestry.example.com",
-		Clock:         time.Now,
-		Logger:        slog.New(slog.NewJSONHandler(j, nil)),
-		Registerer:    registry,
-		Authenticator: keyring{},
-		Memberships:   keyring{},
+		BaseURL:    "https://attestry.example.com",
+		Clock:      time.Now,
+		Logger:     slog.New(slog.NewJSONHandler(j, nil)),
+		Registerer: registry,
+		Gate:       &access.Gate{Keys: keyring{}, Memberships: keyring{}},
 	}
 }
 

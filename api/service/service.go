@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"attestry/api/access"
 	"attestry/api/links"
 	"attestry/api/recognition"
 	"attestry/api/resource"
@@ -50,8 +51,7 @@ func New(p *process.Process) (*Service, error) {
 		Clock:           p.Clock,
 		Logger:          p.Log,
 		Registerer:      p.Metrics,
-		Authenticator:   p.Store.Tenancy,
-		Memberships:     p.Store.Tenancy,
+		Gate:            &access.Gate{Keys: p.Store.Tenancy, Memberships: p.Store.Tenancy},
 		Checks:          p.Checks(),
 		RequestTimeout:  settings.RequestTimeout,
 		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,

@@ -1,0 +1,61 @@
+package access
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"attestry/api/validation"
+	"attestry/evidence"
+)
+
+const (
+	keyMissingMessage   = "An API key is required"
+	keyMalformedMessage = "The Authorization header is malformed"
+	// maxSecret bounds what is looked up at all, in bytes.
+	maxSecret = 1024
+)
+
+// secretOf returns the key that an Authorization header carries: as a bearer
+// token, or as the user name of Basic with any password.
+func secretOf(header string) (string, error) {
+	if strings.TrimSpace(header) == "" {
+		return "", evidence.NewError(evidence.Unauthorized, keyMissingMessage)
+	}
+	scheme, credentials, _ := strings.Cut(strings.TrimSpace(header), " ")
+	secret, ok := strings.TrimSpace(credentials), true
+	switch {
+	case strings.EqualFold(scheme, "Bearer"):
+	case strings.EqualFold(scheme, "Basic"):
+		secret, _, ok = basicParts(secret)
+	default:
+		ok = false
+	}
+	if !ok || secret == "" || len(secret) > maxSecret || !validation.PlainText(secret) {
+		return "", evidence.NewError(evidence.Unauthorized, keyMalformedMessage)
+	}
+	return secret, nil
+}
+
+// Credentials lists the texts of an Authorization header that may be a key, be the
+// header right or wrong: they must not show in logs or answers.
+func Credentials(header string) []string {
+	credentials := strings.Fields(header)
+	for _, field := range credentials {
+		if user, password, ok := basicParts(field); ok {
+			credentials = append(credentials, user, password)
+		}
+	}
+	// A key may hold blanks.
+	_, whole, _ := strings.Cut(strings.TrimSpace(header), " ")
+	return append(credentials, strings.TrimSpace(whole))
+}
+
+// basicParts returns the user name and the password of Basic credentials. The colon
+// is required.
+func basicParts(credentials string) (user, password string, ok bool) {
+	decoded, err := base64.StdEncoding.DecodeString(credentials)
+	if err != nil {
+		return "", "", false
+	}
+	return strings.Cut(string(decoded), ":")
+}
