@@ -1,0 +1,21 @@
+package evidence
+
+// IdentityProvider is an OpenID Connect issuer that an organization trusts: a token of it that
+// meets the condition gives a privilege in the organization, without any stored key
+// (docs/semantics.md 2.5).
+type IdentityProvider struct {
+	OrgID   string `json:"org_id"`
+	OrgName string `json:"org_name"`
+	// Name is chosen by the organization.
+	Name string `json:"name"`
+	// Issuer is an https URL, as it stands in the claim iss.
+	Issuer string `json:"issuer"`
+	// Audience is what the claim aud has to contain.
+	Audience string `json:"audience"`
+	// Condition is an expression over the claims, "" for none: expression.ParseClaims.
+	Condition string `json:"condition"`
+	Privilege Role   `json:"privilege"`
+	// Times are float Unix seconds.
+	CreatedAt      float64 `json:"created_at"`
+	LastModifiedAt float64 `json:"last_modified_at"`
+}
