@@ -40,6 +40,8 @@ func newTest(condition Condition) (func(any) bool, error) {
 		return equals(condition)
 	case OneOf:
 		return oneOf(condition)
+	case AtLeast, AtMost:
+		return bounds(condition)
 	case Contains, ContainsFold, Matches:
 		text, ok := condition.Value.(string)
 		if !ok {
@@ -55,6 +57,16 @@ func equals(condition Condition) (func(any) bool, error) {
 		return nil, fmt.Errorf("condition on %s: %w", condition.Field, err)
 	}
 	return func(value any) bool { return CompareValues(value, condition.Value) == 0 }, nil
+}
+
+func bounds(condition Condition) (func(any) bool, error) {
+	if err := CheckValue(condition.Value); err != nil {
+		return nil, fmt.Errorf("condition on %s: %w", condition.Field, err)
+	}
+	if condition.Operator == AtLeast {
+		return func(value any) bool { return value != nil && CompareValues(value, condition.Value) >= 0 }, nil
+	}
+	return func(value any) bool { return value != nil && CompareValues(value, condition.Value) <= 0 }, nil
 }
 
 func oneOf(condition Condition) (func(any) bool, error) {

@@ -143,6 +143,10 @@ const (
 	ContainsFold
 	// Matches keeps entries whose field matches Value, an RE2 pattern.
 	Matches
+	// AtLeast keeps entries whose field is Value or greater; never null.
+	AtLeast
+	// AtMost keeps entries whose field is Value or less; never null.
+	AtMost
 )
 
 // Condition is a residual condition on a declared field.

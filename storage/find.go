@@ -67,6 +67,25 @@ func findAll[E any](query Query, find func(Query) ([]E, string, error)) ([]E, er
 	}
 }
 
+// CountMatching returns how many entries a query without a limit finds, at most MaxCount.
+// Where it has conditions, the fields of all entries are read for that, with one command per
+// MaxMany.
+func CountMatching[T any](ctx context.Context, collection *Collection[T], query Query) (int64, error) {
+	if len(query.Where) == 0 {
+		return collection.Count(ctx, query)
+	}
+	query.Limit = MaxMany
+	for total := int64(0); total < MaxCount; {
+		found, next, err := collection.FindFields(ctx, query)
+		total += int64(len(found))
+		if err != nil || next == "" {
+			return total, err
+		}
+		query.After = next
+	}
+	return MaxCount, nil
+}
+
 // ForEach calls yield for everything that a query finds, page by page.
 func ForEach[T any](ctx context.Context, collection *Collection[T], query Query, yield func(*T) error) error {
 	query.MaxBytes = maxFoundAtOnce

@@ -178,28 +178,11 @@ func (a *Attestations) Decisions(ctx context.Context, q DecisionQuery, offset, l
 		return nil, 0, nil
 	}
 	query := q.query()
-	total, err := a.countDecisions(ctx, query)
+	total, err := storage.CountMatching(ctx, a.Collection, query)
 	if err != nil || int64(offset) >= total {
 		return nil, total, err
 	}
 	query.Offset, query.Limit = offset, limit
 	found, err := storage.FindAll(ctx, a.Collection, query)
 	return found, total, err
-}
-
-// countDecisions counts one by one where no index alone answers it.
-func (a *Attestations) countDecisions(ctx context.Context, query storage.Query) (int64, error) {
-	if len(query.Where) == 0 {
-		return a.Collection.Count(ctx, query)
-	}
-	query.Limit = storage.MaxMany
-	for total := int64(0); total < storage.MaxCount; {
-		found, next, err := a.Collection.FindFields(ctx, query)
-		total += int64(len(found))
-		if err != nil || next == "" {
-			return total, err
-		}
-		query.After = next
-	}
-	return storage.MaxCount, nil
 }

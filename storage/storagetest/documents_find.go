@@ -272,6 +272,8 @@ func (m maker) conditions() []storage.Condition {
 		{Field: "name", Operator: storage.ContainsFold, Value: "ALPHA"},
 		{Field: "name", Operator: storage.Matches, Value: "^(?i:a)l.*a$"},
 		{Field: "flag", Operator: storage.Equals, Value: m.value("flag")},
+		{Field: "size", Operator: storage.AtLeast, Value: m.value("size")},
+		{Field: "size", Operator: storage.AtMost, Value: m.value("size")},
 	}
 	m.random.Shuffle(len(possible), func(i, j int) { possible[i], possible[j] = possible[j], possible[i] })
 	return possible[:m.random.IntN(3)*m.random.IntN(2)]
