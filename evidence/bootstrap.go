@@ -13,6 +13,8 @@ type DeclaredUser struct {
 	// Email is "" when the file does not say.
 	Email string
 	Keys  []DeclaredKey
+	// Absent users are removed: nothing else is said of them.
+	Absent bool
 }
 
 // DeclaredKey brings a key along, or, without a secret, asks for one to be made.
@@ -20,12 +22,17 @@ type DeclaredKey struct {
 	Secret      Secret
 	Description string
 	ExpiresAt   int64 // Unix seconds, 0 for never
+	// Absent keys are revoked. One without a secret is the one that was made for its
+	// description.
+	Absent bool
 }
 
 // DeclaredOrganization brings a shared organization.
 type DeclaredOrganization struct {
 	Name    string
 	Members map[string]Role
+	// AbsentMembers are removed.
+	AbsentMembers []string
 	// Beta is nil when the file does not say: then it stays as the API last set
 	// it.
 	Beta *bool

@@ -45,10 +45,12 @@ type Key struct {
 	ID string `json:"id"`
 	// Hash is HashAPIKey of the secret.
 	Hash string `json:"hash"`
-	// OwnerID and OwnerName are of the user whose rights the key has.
-	OwnerID     string `json:"owner_id"`
-	OwnerName   string `json:"owner_name"`
-	Description string `json:"description"`
+	// OwnerID and OwnerName are of the user or service account whose rights the key has.
+	OwnerID   string `json:"owner_id"`
+	OwnerName string `json:"owner_name"`
+	// AccountOrgID is the id of the organization of a service account, "" for a user's key.
+	AccountOrgID string `json:"account_org_id,omitempty"`
+	Description  string `json:"description"`
 	// Times are whole Unix seconds; 0 is never.
 	CreatedAt  int64 `json:"created_at"`
 	ExpiresAt  int64 `json:"expires_at"`
@@ -59,14 +61,30 @@ type Key struct {
 
 // ActiveAt reports whether the key works at a moment given in Unix seconds.
 func (k *Key) ActiveAt(now int64) bool {
-	expired := k.ExpiresAt != 0 && k.ExpiresAt <= now
-	revoked := k.RevokedAt != 0 && k.RevokedAt <= now
-	return !expired && !revoked
+	ends := k.Ends()
+	return ends == 0 || now < ends
+}
+
+// Ends returns from when on the key does not work any more, in Unix seconds, or 0 for never.
+func (k *Key) Ends() int64 {
+	if k.ExpiresAt == 0 || k.RevokedAt == 0 {
+		return max(k.ExpiresAt, k.RevokedAt)
+	}
+	return min(k.ExpiresAt, k.RevokedAt)
 }
 
 // Principal returns whom the key speaks for.
 func (k *Key) Principal() Principal {
-	return Principal{UserID: k.OwnerID, Name: k.OwnerName, KeyID: k.ID}
+	return Principal{UserID: k.OwnerID, Name: k.OwnerName, ServiceAccount: k.AccountOrgID != "", KeyID: k.ID}
+}
+
+// KeyOwner is a user or a service account as far as its keys are concerned.
+type KeyOwner struct {
+	ID, Name string
+	// OrgID and OrgName are of the organization of a service account, or of the personal
+	// one of a user.
+	OrgID, OrgName string
+	ServiceAccount bool
 }
 
 // NewAPIKey makes the secret of a key: a prefix that secret scanners can look

@@ -34,9 +34,10 @@ type Organization struct {
 	Beta bool `json:"beta"`
 	// Public lets every valid key read.
 	Public bool `json:"public"`
-	// Times are float Unix seconds.
+	// Times are float Unix seconds. AuditedAt is that of the newest entry of the audit log.
 	CreatedAt      float64 `json:"created_at"`
 	LastModifiedAt float64 `json:"last_modified_at"`
+	AuditedAt      float64 `json:"audited_at,omitempty"`
 }
 
 var organizationName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*$`)
@@ -45,6 +46,7 @@ var organizationName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*$`)
 type Membership struct {
 	OrgID     string  `json:"org_id"`
 	UserID    string  `json:"user_id"`
+	UserName  string  `json:"user_name"`
 	Role      Role    `json:"role"`
 	CreatedAt float64 `json:"created_at"` // float Unix seconds
 }
@@ -69,7 +71,7 @@ func CheckOrganizationName(name string) error {
 // segments of the service's own addresses, beside which /<org>/... stands.
 func isReservedName(name string) bool {
 	switch strings.ToLower(name) {
-	case "default-org", "system-attestation-types",
+	case "default-org", "api-keys", "system-attestation-types",
 		"api", "docs", "ready", "healthz", "readyz", "metrics", "openapi.json":
 		return true
 	}

@@ -8,9 +8,19 @@ type Principal struct {
 	Name string
 	// ServiceAccount tells a service account from a user.
 	ServiceAccount bool
-	// KeyID identifies the key that was shown; it is not the secret.
+	// Federated tells that the principal showed a token of an identity provider instead of a
+	// key: it is known in one organization alone, and by its name.
+	Federated bool
+	// KeyID identifies the key that was shown; it is not the secret. Federated principals
+	// have none.
 	KeyID string
 }
+
+// IsUser reports whether the principal is a person with an account.
+func (p *Principal) IsUser() bool { return !p.ServiceAccount && !p.Federated }
+
+// Actor is the principal as one who changes something by the API.
+func (p *Principal) Actor() Actor { return Actor{ID: p.UserID, Name: p.Name, Source: SourceApp} }
 
 // OrgAccess is what a principal may do in one organization, with what a request
 // needs to know of that organization.

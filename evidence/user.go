@@ -15,6 +15,9 @@ type User struct {
 	// when none was chosen.
 	DefaultOrg string  `json:"default_org"`
 	CreatedAt  float64 `json:"created_at"` // float Unix seconds
+	// RemovedAt is when the user was removed, in whole Unix seconds; 0 for users that are
+	// there. The name stays taken, as the organization of the user stays.
+	RemovedAt int64 `json:"removed_at,omitempty"`
 	// MadeKeys maps the descriptions of keys that a bootstrap file left for us to
 	// make to the hash of the key that was made and told.
 	MadeKeys map[string]string `json:"made_keys,omitempty"`

@@ -31,30 +31,76 @@ func (t *Tenancy) lookUpAccess(ctx context.Context, principal evidence.Principal
 		return evidence.OrgAccess{}, accessDenied()
 	}
 	org, err := t.organizations.Get(ctx, orgName)
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.OrgAccess{}, accessDenied()
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return evidence.OrgAccess{}, err
 	}
-	role, err := t.role(ctx, org, principal.UserID)
+	// The role is looked up even where there is no organization, so that the time that it
+	// takes does not tell whether there is one.
+	role, err := t.role(ctx, org, principal)
 	if err != nil {
 		return evidence.OrgAccess{}, err
 	}
 	return evidence.OrgAccess{OrgID: org.ID, OrgName: org.Name, Role: role, Beta: org.Beta}, nil
 }
 
-func (t *Tenancy) role(ctx context.Context, org evidence.Organization, userID string) (evidence.Role, error) {
-	member, err := t.members.Get(ctx, membershipID(org.ID, userID))
+func (t *Tenancy) role(ctx context.Context, org evidence.Organization, principal evidence.Principal) (evidence.Role, error) {
+	var role evidence.Role
+	var err error
+	if principal.ServiceAccount {
+		role, err = t.accountRole(ctx, org.ID, principal)
+	} else {
+		role, err = t.memberRole(ctx, org.ID, principal)
+	}
 	switch {
-	case err == nil:
-		return member.Role, nil
-	case !errors.Is(err, storage.ErrNotFound):
-		return evidence.NoRole, err
+	case err != nil || role != evidence.NoRole:
+		return role, err
 	case org.Public:
 		return evidence.Reader, nil
 	}
 	return evidence.NoRole, accessDenied()
+}
+
+// memberRole is the role of a user, NoRole for one that is not a member.
+func (t *Tenancy) memberRole(ctx context.Context, orgID string, principal evidence.Principal) (evidence.Role, error) {
+	member, err := t.members.Get(ctx, membershipID(orgID, principal.UserID))
+	if errors.Is(err, storage.ErrNotFound) {
+		return evidence.NoRole, nil
+	}
+	if err == nil && member.UserName == "" {
+		// An earlier version wrote it, without what lists of members need.
+		_, err = t.members.Update(ctx, memberID(&member), func(member *evidence.Membership) error {
+			member.UserName = principal.Name
+			return nil
+		})
+	}
+	return member.Role, err
+}
+
+// accountRole is the privilege of a service account, NoRole in organizations that are not its
+// own.
+func (t *Tenancy) accountRole(ctx context.Context, orgID string, principal evidence.Principal) (evidence.Role, error) {
+	account, err := t.ServiceAccount(ctx, orgID, principal.Name)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && account.ID != principal.UserID {
+		return evidence.NoRole, nil
+	}
+	return account.Privilege, err
+}
+
+// FederatedAccess returns what a privilege that an identity provider gives allows in an
+// organization. What it answers may be tenancyCacheAge old.
+func (t *Tenancy) FederatedAccess(ctx context.Context, orgName string, privilege evidence.Role) (evidence.OrgAccess, error) {
+	now := t.clock()
+	access, version, ok := t.accesses.Get(orgName, now)
+	if !ok {
+		org, err := t.organizations.Get(ctx, orgName)
+		if err != nil {
+			return evidence.OrgAccess{}, err
+		}
+		access = evidence.OrgAccess{OrgID: org.ID, OrgName: org.Name, Beta: org.Beta}
+		t.accesses.Put(orgName, access, now, version)
+	}
+	access.Role = privilege
+	return access, nil
 }
 
 func accessDenied() error {

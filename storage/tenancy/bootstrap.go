@@ -11,24 +11,29 @@ import (
 	"attestry/storage"
 )
 
-// ApplyBootstrap makes what is declared and not yet there, and sets what is there
-// to what is declared: e-mails, roles, switches, inbound webhooks, descriptions and expiries
-// of keys. What is no longer declared stays, except for the webhooks of an organization. It can be repeated, and several processes
-// may do it at once. A declaration with a fault changes nothing; all faults are told
-// at once.
+// ApplyBootstrap makes what is declared and not yet there, sets what is there to what is
+// declared (e-mails, roles, switches, inbound webhooks, descriptions and expiries of keys), and
+// removes what is declared absent. What is no longer declared stays, except for the webhooks of
+// an organization. It can be repeated, and several processes may do it at once. A declaration
+// with a fault changes nothing; all faults are told at once.
 //
 // It returns the keys it made, also along with an error: nothing can tell their
 // secrets again. A key that was made for a user and a description is not made
-// anew, whatever became of it.
+// anew, whatever became of it; nor does a revoked key that is brought along work again.
 func (t *Tenancy) ApplyBootstrap(ctx context.Context, declared evidence.Bootstrap) ([]evidence.MadeKey, error) {
 	if err := t.checkBootstrap(ctx, declared); err != nil {
 		return nil, err
 	}
-	defer t.accesses.Clear()
-	defer t.knownKeys.Clear()
+	defer t.forget()
 	var made []evidence.MadeKey
 	users := map[string]evidence.User{}
 	for _, one := range declared.Users {
+		if one.Absent {
+			if err := t.RemoveUser(ctx, one.Name, evidence.Operator()); err != nil && !errors.Is(err, storage.ErrNotFound) {
+				return made, fmt.Errorf("bootstrap user %s: %w", one.Name, err)
+			}
+			continue
+		}
 		user, keys, err := t.applyUser(ctx, one)
 		made = append(made, keys...)
 		if err != nil {
@@ -45,23 +50,18 @@ func (t *Tenancy) ApplyBootstrap(ctx context.Context, declared evidence.Bootstra
 }
 
 func (t *Tenancy) applyUser(ctx context.Context, declared evidence.DeclaredUser) (evidence.User, []evidence.MadeKey, error) {
-	// The organization goes first, so that a user whose name is taken is not made.
-	org, err := t.ensureOrganization(ctx, declared.Name, evidence.PersonalOrganization)
+	user, err := t.putUser(ctx, declared.Name, declared.Email, evidence.Operator())
 	if err != nil {
-		return evidence.User{}, nil, err
-	}
-	user, err := t.ensureUser(ctx, declared.Name, declared.Email)
-	if err != nil {
-		return evidence.User{}, nil, err
-	}
-	if err := t.setMember(ctx, org.ID, user.ID, evidence.Admin); err != nil {
 		return evidence.User{}, nil, err
 	}
 	var made []evidence.MadeKey
 	for _, key := range declared.Keys {
-		if key.Secret != "" {
+		switch {
+		case key.Absent:
+			err = t.removeKey(ctx, user, key)
+		case key.Secret != "":
 			err = t.bringKey(ctx, user, key)
-		} else {
+		default:
 			made, err = t.makeKey(ctx, user, key, made)
 		}
 		if err != nil {
@@ -82,50 +82,121 @@ func (t *Tenancy) applyOrganization(ctx context.Context, declared evidence.Decla
 	if err := t.setHooks(ctx, org, declared.Hooks); err != nil {
 		return err
 	}
+	return t.applyMembers(ctx, declared, users)
+}
+
+// applyMembers sets and removes the members of a declaration.
+func (t *Tenancy) applyMembers(ctx context.Context, declared evidence.DeclaredOrganization, users map[string]evidence.User) error {
 	for _, name := range slices.Sorted(maps.Keys(declared.Members)) {
 		user, ok := users[name]
 		if !ok {
 			return undeclaredMember(name)
 		}
-		if err := t.setMember(ctx, org.ID, user.ID, declared.Members[name]); err != nil {
+		err := t.change(ctx, declared.Name, evidence.Operator(), func(c *orgChange) error {
+			_, err := t.setMember(ctx, c, user, declared.Members[name])
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, name := range declared.AbsentMembers {
+		user, err := t.users.Get(ctx, name)
+		if err == nil {
+			err = t.change(ctx, declared.Name, evidence.Operator(), func(c *orgChange) error { return t.removeMember(ctx, c, user) })
+		}
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
 	}
 	return nil
 }
 
+// changeKey changes a key of a user. decide gets the key with a hash, or the zero value, and
+// says what is to be written. It is an error if the key belongs to somebody else.
+func (t *Tenancy) changeKey(ctx context.Context, owner evidence.User, hash string, decide func(c *orgChange, stored storage.Versioned[evidence.Key]) error) error {
+	err := t.change(ctx, owner.Name, evidence.Operator(), func(c *orgChange) error {
+		stored, err := storage.GetOrZero(ctx, t.keys, hash)
+		if err != nil {
+			return err
+		}
+		if stored.Revision != 0 && stored.Value.OwnerID != owner.ID {
+			return errKeyTaken
+		}
+		return decide(c, stored)
+	})
+	return maskHash(err, hash)
+}
+
+// removeKey revokes a key that is declared absent.
+func (t *Tenancy) removeKey(ctx context.Context, owner evidence.User, declared evidence.DeclaredKey) error {
+	hash := owner.MadeKeys[declared.Description]
+	if declared.Secret != "" {
+		hash = evidence.HashAPIKey(declared.Secret.Reveal())
+	}
+	if hash == "" {
+		return nil
+	}
+	return t.changeKey(ctx, owner, hash, func(c *orgChange, stored storage.Versioned[evidence.Key]) error {
+		if stored.Revision == 0 || !stored.Value.ActiveAt(t.clock().Unix()) {
+			return nil
+		}
+		return t.revokeIn(ctx, c, stored.Value)
+	})
+}
+
 // bringKey stores a key whose secret is declared.
 func (t *Tenancy) bringKey(ctx context.Context, owner evidence.User, declared evidence.DeclaredKey) error {
-	fresh := t.newKey(owner, declared.Secret, declared)
-	stored, err := storage.Ensure(ctx, t.keys, fresh.Hash, fresh)
-	if err != nil {
-		return maskHash(err, fresh.Hash)
-	}
-	if stored.OwnerID != owner.ID {
-		return errKeyTaken
-	}
-	return t.followDeclaration(ctx, stored, declared)
+	fresh := t.newKey(userKeys(owner), declared.Secret, NewKey{Description: declared.Description, ExpiresAt: declared.ExpiresAt})
+	return t.changeKey(ctx, owner, fresh.Hash, func(c *orgChange, stored storage.Versioned[evidence.Key]) error {
+		if stored.Revision != 0 {
+			t.followDeclaration(c, stored, declared)
+			return nil
+		}
+		t.keys.InsertIn(&c.batch, &fresh)
+		c.record(keyEntry(evidence.AuditAdded, &fresh))
+		return nil
+	})
 }
 
 // makeKey makes a key unless one was made for the owner and the description. The
-// key is stored before it is claimed, so that whatever was claimed works; of
-// several processes that get here, the one whose claim stands tells its key, and
-// the others take theirs away.
+// key is stored before the user's document names it, so that whatever is named works.
 func (t *Tenancy) makeKey(ctx context.Context, owner evidence.User, declared evidence.DeclaredKey, made []evidence.MadeKey) ([]evidence.MadeKey, error) {
-	if hash, claimed := owner.MadeKeys[declared.Description]; claimed {
-		return made, t.followClaimed(ctx, hash, declared)
-	}
 	secret := evidence.NewAPIKey()
-	key := t.newKey(owner, secret, declared)
-	if err := t.keys.Insert(ctx, key); err != nil {
+	key := t.newKey(userKeys(owner), secret, NewKey{Description: declared.Description, ExpiresAt: declared.ExpiresAt})
+	var known string
+	tried := false
+	err := t.change(ctx, owner.Name, evidence.Operator(), func(c *orgChange) error {
+		read, err := t.users.GetVersioned(ctx, owner.Name)
+		if err != nil {
+			return err
+		}
+		user := read.Value
+		if known = user.MadeKeys[key.Description]; known != "" {
+			if tried {
+				t.keys.DeleteIn(&c.batch, key.Hash) // an attempt may have stored it
+			}
+			return nil
+		}
+		tried = true
+		user.MadeKeys = maps.Clone(user.MadeKeys)
+		if user.MadeKeys == nil {
+			user.MadeKeys = map[string]string{}
+		}
+		user.MadeKeys[key.Description] = key.Hash
+		t.keys.PutIn(&c.batch, key)
+		t.users.ReplaceIn(&c.batch, &user, read.Revision)
+		c.record(keyEntry(evidence.AuditAdded, &key))
+		return nil
+	})
+	if err != nil {
 		return made, maskHash(err, key.Hash)
 	}
-	claimed, err := t.claimKey(ctx, owner.Name, key)
-	if err != nil {
-		return made, err
-	}
-	if !claimed {
-		return made, maskHash(t.keys.Delete(ctx, key.Hash), key.Hash)
+	if known != "" {
+		return made, t.changeKey(ctx, owner, known, func(c *orgChange, stored storage.Versioned[evidence.Key]) error {
+			t.followDeclaration(c, stored, declared)
+			return nil
+		})
 	}
 	return append(made, evidence.MadeKey{
 		User:        owner.Name,
@@ -135,42 +206,14 @@ func (t *Tenancy) makeKey(ctx context.Context, owner evidence.User, declared evi
 	}), nil
 }
 
-// claimKey notes with the user that a key was made for its description, and
-// reports whether that key is the noted one.
-func (t *Tenancy) claimKey(ctx context.Context, userName string, key evidence.Key) (bool, error) {
-	user, err := t.users.Update(ctx, userName, func(user *evidence.User) error {
-		if _, taken := user.MadeKeys[key.Description]; taken {
-			return nil
-		}
-		if user.MadeKeys == nil {
-			user.MadeKeys = map[string]string{}
-		}
-		user.MadeKeys[key.Description] = key.Hash
-		return nil
-	})
-	return user.MadeKeys[key.Description] == key.Hash, err
-}
-
-func (t *Tenancy) followClaimed(ctx context.Context, hash string, declared evidence.DeclaredKey) error {
-	stored, err := t.keys.Get(ctx, hash)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
+// followDeclaration adds to a change what a declaration says of a key that is there.
+func (t *Tenancy) followDeclaration(c *orgChange, stored storage.Versioned[evidence.Key], declared evidence.DeclaredKey) {
+	key := stored.Value
+	if stored.Revision == 0 || key.Description == declared.Description && key.ExpiresAt == declared.ExpiresAt {
+		return
 	}
-	if err != nil {
-		return maskHash(err, hash)
-	}
-	return t.followDeclaration(ctx, stored, declared)
-}
-
-// followDeclaration sets what a declaration says of a key that is there.
-func (t *Tenancy) followDeclaration(ctx context.Context, stored evidence.Key, declared evidence.DeclaredKey) error {
-	if stored.Description == declared.Description && stored.ExpiresAt == declared.ExpiresAt {
-		return nil
-	}
-	_, err := t.keys.Update(ctx, stored.Hash, func(key *evidence.Key) error {
-		key.Description = declared.Description
-		key.ExpiresAt = declared.ExpiresAt
-		return nil
-	})
-	return maskHash(err, stored.Hash)
+	key.Description, key.ExpiresAt = declared.Description, declared.ExpiresAt
+	t.keys.ReplaceIn(&c.batch, &key, stored.Revision)
+	c.takesAway = true
+	c.record(keyEntry(evidence.AuditChanged, &key))
 }

@@ -35,7 +35,7 @@ func (t *Tenancy) checkBootstrap(ctx context.Context, declared evidence.Bootstra
 	check := &bootstrapCheck{tenancy: t, names: map[string]bool{}, secrets: map[evidence.Secret]bool{}, hooks: map[string]bool{}}
 	users := map[string]bool{}
 	for _, user := range declared.Users {
-		users[user.Name] = true
+		users[user.Name] = !user.Absent
 		if err := check.user(ctx, user); err != nil {
 			return err
 		}

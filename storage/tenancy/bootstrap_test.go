@@ -23,7 +23,7 @@ func bootstrapWithMadeKeys() evidence.Bootstrap {
 }
 
 func TestApplyBootstrapIsIdempotent(t *testing.T) {
-	docs, hands := newTenancyDocuments(), apptest.NewFakeClock()
+	docs, hands := newTenancyDocuments(t), apptest.NewFakeClock()
 	first := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 	made := apply(t, first, bootstrapWithMadeKeys())
 	if len(made) != 2 || made[0].Description != "ci" || made[1].ExpiresAt != 4_000_000_000 {
@@ -188,7 +188,7 @@ func TestApplyBootstrapOfADeclarationWithAFaultChangesNothing(t *testing.T) {
 // TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext lets another process take a
 // name after it was checked.
 func TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext(t *testing.T) {
-	docs, hands := newTenancyDocuments(), apptest.NewFakeClock()
+	docs, hands := newTenancyDocuments(t), apptest.NewFakeClock()
 	docs.hook(func(command, collection, id string) error {
 		if command == "insert" && collection == "organizations" && id == "open" {
 			docs.hook(nil)
@@ -218,7 +218,7 @@ func TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext(t *testing.T) {
 }
 
 func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
-	docs, hands := newTenancyDocuments(), apptest.NewFakeClock()
+	docs, hands := newTenancyDocuments(t), apptest.NewFakeClock()
 	const processes = 8
 	var mu sync.Mutex
 	var made []evidence.MadeKey
@@ -259,7 +259,7 @@ func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
 func TestApplyBootstrapFinishesWhatACrashLeft(t *testing.T) {
 	crash := errors.New("killed")
 	for at := 1; ; at++ {
-		docs, hands := newTenancyDocuments(), apptest.NewFakeClock()
+		docs, hands := newTenancyDocuments(t), apptest.NewFakeClock()
 		commands := 0
 		docs.hook(func(string, string, string) error {
 			commands++

@@ -2,21 +2,23 @@ package tenancy_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
+	"path/filepath"
 	"sync"
+	"testing"
 
 	"attestry/storage"
+	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/storagetest"
+	"attestry/storage/tenancy"
 )
 
-// tenancyDocuments is an engine in memory for what Tenancy asks. It counts the
-// commands and can fail or halt them.
+// tenancyDocuments is an engine that counts commands and can fail or halt them. The writes of
+// a batch are done one by one, as an engine may whose batches can be cut short.
 type tenancyDocuments struct {
-	storage.Documents // whatever Tenancy must not use panics
+	storage.Documents
 
 	mu       sync.Mutex
-	records  map[string]map[string]storage.Record
 	commands int
 	replaces int
 	// before, when set, runs ahead of every command; its error is the answer.
@@ -25,17 +27,15 @@ type tenancyDocuments struct {
 	after func(collection, id string)
 }
 
-func newTenancyDocuments() *tenancyDocuments {
-	return &tenancyDocuments{records: map[string]map[string]storage.Record{}}
+func newTenancyDocuments(t *testing.T) *tenancyDocuments {
+	t.Helper()
+	return &tenancyDocuments{Documents: sqlitetest.Open(t, filepath.Join(t.TempDir(), "documents.db"), tenancy.Schemas())}
 }
 
 func (d *tenancyDocuments) begin(ctx context.Context, command, collection, id string) error {
 	d.mu.Lock()
 	d.commands++
 	before := d.before
-	if d.records[collection] == nil {
-		d.records[collection] = map[string]storage.Record{}
-	}
 	d.mu.Unlock()
 	if before != nil {
 		if err := before(command, collection, id); err != nil {
@@ -49,85 +49,61 @@ func (d *tenancyDocuments) Get(ctx context.Context, schema *storage.Schema, id s
 	if err := d.begin(ctx, "get", schema.Name, id); err != nil {
 		return storage.Record{}, err
 	}
+	record, err := d.Documents.Get(ctx, schema, id)
 	d.mu.Lock()
-	record, ok := d.records[schema.Name][id]
 	after := d.after
 	d.mu.Unlock()
 	if after != nil {
 		after(schema.Name, id)
 	}
-	if !ok {
-		return storage.Record{}, storage.ErrNotFound
-	}
-	return record, nil
+	return record, err
 }
 
 func (d *tenancyDocuments) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
 	if err := d.begin(ctx, "insert", schema.Name, record.ID); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, taken := d.records[schema.Name][record.ID]; taken {
-		return storage.ErrExists
-	}
-	d.records[schema.Name][record.ID] = record
-	return nil
+	return d.Documents.Insert(ctx, schema, record)
 }
 
 func (d *tenancyDocuments) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
 	if err := d.begin(ctx, "replace", schema.Name, record.ID); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if stored, ok := d.records[schema.Name][record.ID]; !ok || stored.Revision != revision {
-		return storage.ErrMoved
+	err := d.Documents.Replace(ctx, schema, record, revision)
+	if err == nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.replaces++
 	}
-	d.replaces++
-	d.records[schema.Name][record.ID] = record
-	return nil
+	return err
 }
 
 func (d *tenancyDocuments) Delete(ctx context.Context, schema *storage.Schema, ids ...string) error {
 	if err := d.begin(ctx, "delete", schema.Name, ids[0]); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, id := range ids {
-		delete(d.records[schema.Name], id)
-	}
-	return nil
+	return d.Documents.Delete(ctx, schema, ids...)
 }
 
-// Find pages through an index one entry at a time, so that a caller who stops at
-// the first page shows.
 func (d *tenancyDocuments) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
 	if err := d.begin(ctx, "find", schema.Name, query.After); err != nil {
 		return storage.Page{}, err
 	}
-	index, ok := schema.IndexNamed(query.Index)
-	if !ok {
-		return storage.Page{}, errors.New("no such index")
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var ids []string
-	for id, record := range d.records[schema.Name] {
-		if id > query.After && record.Fields[index.Fields[0]] == query.Equal[0] {
-			ids = append(ids, id)
+	return d.Documents.Find(ctx, schema, query)
+}
+
+var writeKinds = map[storage.WriteKind]string{
+	storage.WriteInsert: "insert", storage.WriteReplace: "replace", storage.WritePut: "put", storage.WriteDelete: "delete",
+}
+
+func (d *tenancyDocuments) Write(ctx context.Context, writes ...storage.Write) error {
+	return storagetest.WriteOneByOne(writes, func(write storage.Write) error {
+		if err := d.begin(ctx, writeKinds[write.Kind], write.Schema.Name, write.Record.ID); err != nil {
+			return err
 		}
-	}
-	slices.Sort(ids)
-	if len(ids) == 0 {
-		return storage.Page{}, nil
-	}
-	page := storage.Page{Records: []storage.Record{d.records[schema.Name][ids[0]]}}
-	if len(ids) > 1 {
-		page.Next = ids[0]
-	}
-	return page, nil
+		return d.Documents.Write(ctx, write)
+	})
 }
 
 func (d *tenancyDocuments) count() int {
@@ -142,39 +118,52 @@ func (d *tenancyDocuments) writes() int {
 	return d.replaces
 }
 
-func (d *tenancyDocuments) size(collection string) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.records[collection])
-}
-
 func (d *tenancyDocuments) hook(before func(command, collection, id string) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.before = before
 }
 
+// size is how many documents a collection has.
+func (d *tenancyDocuments) size(collection string) int {
+	size := 0
+	for range d.all(collection) {
+		size++
+	}
+	return size
+}
+
 func (d *tenancyDocuments) bodies() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	var all []byte
-	for _, records := range d.records {
-		for id, record := range records {
-			all = append(append(all, id...), record.Body...)
-		}
+	for _, record := range d.all("") {
+		all = append(append(all, record.ID...), record.Body...)
 	}
 	return string(all)
 }
 
 // stored is every document by collection and id.
 func (d *tenancyDocuments) stored() map[string]string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	all := map[string]string{}
-	for collection, records := range d.records {
-		for id, record := range records {
-			all[collection+"/"+id] = fmt.Sprint(record.Revision, record.Fields, string(record.Body))
-		}
+	for place, record := range d.all("") {
+		all[place] = fmt.Sprint(record.Revision, record.Fields, string(record.Body))
 	}
 	return all
+}
+
+// all is every document of a collection, or of all if it is "", by collection and id.
+func (d *tenancyDocuments) all(collection string) map[string]storage.Record {
+	found := map[string]storage.Record{}
+	for _, schema := range tenancy.Schemas() {
+		if collection != "" && schema.Name != collection {
+			continue
+		}
+		records, err := d.List(context.Background(), schema, "", storage.MaxMany, 1<<30)
+		if err != nil || len(records) == storage.MaxMany {
+			panic(fmt.Sprint("list of ", schema.Name, ": ", len(records), " documents, ", err))
+		}
+		for _, record := range records {
+			found[schema.Name+"/"+record.ID] = record
+		}
+	}
+	return found
 }

@@ -1,6 +1,7 @@
 package tenancy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -13,16 +14,20 @@ import (
 
 var keySchema = &storage.Schema{
 	Name:   "keys",
-	Fields: []string{"owner_id", "created_at"},
+	Fields: []string{"owner_id", "ends"},
 	Indexes: []storage.Index{
-		{Name: "owner", Fields: []string{"owner_id", "created_at"}},
+		{Name: "ends", Fields: []string{"owner_id", "ends"}},
 	},
 }
+
+// neverEnds stands in the index for keys that work for ever: it is later than
+// evidence.MaxKeyExpiry.
+const neverEnds = 1 << 40
 
 func keyID(k *evidence.Key) string { return k.Hash }
 
 func keyFields(k *evidence.Key) map[string]any {
-	return map[string]any{"owner_id": k.OwnerID, "created_at": k.CreatedAt}
+	return map[string]any{"owner_id": k.OwnerID, "ends": cmp.Or(k.Ends(), neverEnds)}
 }
 
 // knownKey is a key as it was read, and when its last use was noted.
@@ -32,14 +37,17 @@ type knownKey struct {
 }
 
 // Authenticate returns whom a secret speaks for. Secrets that are malformed,
-// unknown, expired or revoked are Unauthorized, all with one text. An expiry acts
-// at once; so does one that this process has just set, and one that another process
-// has set within tenancyCacheAge.
+// unknown, expired or revoked are Unauthorized, all with one text. An expiry acts at once, and
+// so does a revocation by this process; one by another process acts within a second, and within
+// tenancyCacheAge if that process ended before it could tell.
 func (t *Tenancy) Authenticate(ctx context.Context, secret string) (evidence.Principal, error) {
 	if secret == "" || evidence.MistypedAPIKey(secret) {
 		return evidence.Principal{}, invalidKey()
 	}
 	now := t.clock()
+	if err := t.version.look(ctx, now, t.forget); err != nil {
+		return evidence.Principal{}, err
+	}
 	known, err := t.knownKey(ctx, evidence.HashAPIKey(secret), now)
 	if err != nil {
 		return evidence.Principal{}, err
@@ -63,6 +71,13 @@ func (t *Tenancy) knownKey(ctx context.Context, hash string, now time.Time) (*kn
 	if err != nil {
 		return nil, maskHash(err, hash)
 	}
+	there, err := t.ownerExists(ctx, &key)
+	if err != nil {
+		return nil, err
+	}
+	if !there {
+		return nil, invalidKey()
+	}
 	known = &knownKey{key: key}
 	known.used.Store(key.LastUsedAt)
 	t.knownKeys.Put(hash, known, now, version)
@@ -79,16 +94,20 @@ func (t *Tenancy) noteUse(known *knownKey, now int64) {
 	t.uses.note(known.key, now)
 }
 
-func (t *Tenancy) newKey(owner evidence.User, secret evidence.Secret, declared evidence.DeclaredKey) evidence.Key {
-	return evidence.Key{
+func (t *Tenancy) newKey(owner evidence.KeyOwner, secret evidence.Secret, asked NewKey) evidence.Key {
+	key := evidence.Key{
 		ID:          evidence.NewID(),
 		Hash:        evidence.HashAPIKey(secret.Reveal()),
 		OwnerID:     owner.ID,
 		OwnerName:   owner.Name,
-		Description: declared.Description,
+		Description: asked.Description,
 		CreatedAt:   t.clock().Unix(),
-		ExpiresAt:   declared.ExpiresAt,
+		ExpiresAt:   asked.ExpiresAt,
 	}
+	if owner.ServiceAccount {
+		key.AccountOrgID = owner.OrgID
+	}
+	return key
 }
 
 func invalidKey() error {

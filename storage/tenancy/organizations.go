@@ -2,6 +2,8 @@ package tenancy
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -33,6 +35,30 @@ func (t *Tenancy) HasOrganizations(ctx context.Context) (bool, error) {
 // Organization returns an organization by its name, or ErrNotFound.
 func (t *Tenancy) Organization(ctx context.Context, name string) (evidence.Organization, error) {
 	return t.organizations.Get(ctx, name)
+}
+
+// CreateOrganization creates a shared organization whose administrator is a user. A name that is
+// taken is Invalid.
+func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evidence.User, by evidence.Actor) (evidence.Organization, error) {
+	now := evidence.Seconds(t.clock())
+	org := evidence.Organization{
+		ID: evidence.NewID(), Name: name, Kind: evidence.SharedOrganization, CreatedAt: now, LastModifiedAt: now, AuditedAt: now,
+	}
+	entry := memberEntry(evidence.AuditAdded, admin, evidence.NoRole, evidence.Admin)
+	entry.ID, entry.OrgID, entry.Time, entry.ChangedBy, entry.Source = evidence.NewID(), org.ID, now, by.Name, by.Source
+	var batch storage.Batch
+	// The organization comes last: whoever finds it finds its administrator. What is written
+	// for an organization whose name is taken is found by nobody, as nothing has its id.
+	t.auditLog.PutIn(&batch, entry)
+	t.members.InsertIn(&batch, &evidence.Membership{
+		OrgID: org.ID, UserID: admin.ID, UserName: admin.Name, Role: evidence.Admin, CreatedAt: now,
+	})
+	t.organizations.InsertIn(&batch, &org)
+	err := batch.Write(ctx, t.docs)
+	if errors.Is(err, storage.ErrExists) {
+		err = evidence.NewError(evidence.Invalid, fmt.Sprintf("Organization named '%s' already exists", name))
+	}
+	return org, err
 }
 
 // ensureOrganization returns the organization of that name, made when there is

@@ -11,26 +11,32 @@ import (
 )
 
 const (
-	// tenancyCacheAge is how long a key or an access is believed without looking.
-	// A revocation acts at once in the process that makes it, and within this time
-	// in all others.
+	// tenancyCacheAge is how long a key, an access or an identity provider is believed
+	// without reading it. What is taken away is forgotten earlier: see version.
 	tenancyCacheAge = 10 * time.Second
-	// tenancyCacheSize bounds each of the two caches to a few megabytes.
+	// tenancyCacheSize bounds each of the caches to a few megabytes.
 	tenancyCacheSize = 10_000
 )
 
-// Tenancy keeps who there is and who may do what: users, organizations, members,
-// keys and inbound webhooks. It is safe for concurrent use.
+// Tenancy keeps who there is and who may do what: users, organizations, members, service
+// accounts, keys, identity providers and inbound webhooks, and the log of changes of these. It
+// is safe for concurrent use.
 type Tenancy struct {
-	clock         evidence.Clock
-	users         *storage.Collection[evidence.User]
-	organizations *storage.Collection[evidence.Organization]
-	members       *storage.Collection[evidence.Membership]
-	keys          *storage.Collection[evidence.Key]
-	hooks         *storage.Collection[hook]
-	knownKeys     *cache.TTL[*knownKey]
-	accesses      *cache.TTL[evidence.OrgAccess]
-	uses          *keyUses
+	docs              storage.Documents
+	clock             evidence.Clock
+	users             *storage.Collection[evidence.User]
+	organizations     *storage.Collection[evidence.Organization]
+	members           *storage.Collection[evidence.Membership]
+	accounts          *storage.Collection[evidence.ServiceAccount]
+	keys              *storage.Collection[evidence.Key]
+	identityProviders *storage.Collection[evidence.IdentityProvider]
+	auditLog          *storage.Collection[evidence.AuditEntry]
+	hooks             *storage.Collection[hook]
+	version           *versionWatch
+	knownKeys         *cache.TTL[*knownKey]
+	accesses          *cache.TTL[evidence.OrgAccess]
+	providers         *cache.TTL[[]evidence.IdentityProvider]
+	uses              *keyUses
 }
 
 // New binds the repositories to an engine. Close ends what it does in the
@@ -38,21 +44,31 @@ type Tenancy struct {
 func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenancy {
 	keys := storage.NewCollection(docs, keySchema, keyID, keyFields)
 	return &Tenancy{
+		docs:          docs,
 		clock:         clock,
 		users:         storage.NewCollection(docs, userSchema, userID, nil),
 		organizations: storage.NewCollection(docs, organizationSchema, organizationID, organizationFields),
-		members:       storage.NewCollection(docs, memberSchema, memberID, nil),
-		keys:          keys,
-		hooks:         storage.NewCollection(docs, hookSchema, hookID, hookFields),
-		knownKeys:     cache.NewTTL[*knownKey](tenancyCacheAge, tenancyCacheSize),
-		accesses:      cache.NewTTL[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
-		uses:          newKeyUses(keys, log),
+		members:       storage.NewCollection(docs, memberSchema, memberID, memberFields),
+		accounts: storage.NewCollection(docs, accountSchema,
+			func(a *evidence.ServiceAccount) string { return accountID(a.OrgID, a.Name) }, accountFields),
+		keys: keys,
+		identityProviders: storage.NewCollection(docs, providerSchema,
+			func(p *evidence.IdentityProvider) string { return providerID(p.OrgID, p.Name) }, providerFields),
+		auditLog:  storage.NewCollection(docs, auditSchema, auditID, auditFields),
+		hooks:     storage.NewCollection(docs, hookSchema, hookID, hookFields),
+		version:   newVersionWatch(docs),
+		knownKeys: cache.NewTTL[*knownKey](tenancyCacheAge, tenancyCacheSize),
+		accesses:  cache.NewTTL[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
+		providers: cache.NewTTL[[]evidence.IdentityProvider](tenancyCacheAge, tenancyCacheSize),
+		uses:      newKeyUses(keys, log),
 	}
 }
 
 // Schemas declares the collections that Tenancy uses.
 func Schemas() []*storage.Schema {
-	return []*storage.Schema{userSchema, organizationSchema, memberSchema, keySchema, hookSchema}
+	return []*storage.Schema{
+		userSchema, organizationSchema, memberSchema, accountSchema, keySchema, providerSchema, auditSchema, hookSchema, versionSchema,
+	}
 }
 
 // Close waits until the last uses of keys are written. The Tenancy goes on

@@ -36,7 +36,7 @@ func tenancyBootstrap() evidence.Bootstrap {
 // newTenancy is a Tenancy with the bootstrap applied.
 func newTenancy(t *testing.T) (*tenancy.Tenancy, *tenancyDocuments, *apptest.FakeClock) {
 	t.Helper()
-	docs, hands := newTenancyDocuments(), apptest.NewFakeClock()
+	docs, hands := newTenancyDocuments(t), apptest.NewFakeClock()
 	store := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Close)
 	apply(t, store, tenancyBootstrap())
@@ -252,7 +252,7 @@ func TestAccessHidesWhatIsInvisible(t *testing.T) {
 	}
 }
 
-func TestAWarmRequestCostsNoCommand(t *testing.T) {
+func TestAWarmRequestLooksOnlyForWhatWasTakenAway(t *testing.T) {
 	store, docs, hands := newTenancy(t)
 	request := func() {
 		anna := authenticate(t, store, annasKey)
@@ -262,16 +262,37 @@ func TestAWarmRequestCostsNoCommand(t *testing.T) {
 	}
 	request()
 	store.Close() // the first use is written, and no other
-	before := docs.count()
-	hands.Advance(9 * time.Second)
-	request()
-	if n := docs.count() - before; n != 0 {
-		t.Errorf("a warm request takes %d commands", n)
+	for _, step := range []struct {
+		pause    time.Duration
+		commands int
+	}{
+		{499 * time.Millisecond, 0},
+		{time.Millisecond, 1},
+		{9 * time.Second, 1},
+		{time.Second, 5}, // the version, the key, its owner, the organization, the membership
+	} {
+		before := docs.count()
+		hands.Advance(step.pause)
+		request()
+		if n := docs.count() - before; n != step.commands {
+			t.Errorf("a request %v after another takes %d commands, want %d", step.pause, n, step.commands)
+		}
 	}
-	hands.Advance(time.Second)
-	request()
-	if n := docs.count() - before; n != 3 {
-		t.Errorf("a cold request takes %d commands, want 3", n)
+}
+
+func TestInvisibleAndUnknownOrganizationsTakeTheSameCommands(t *testing.T) {
+	store, docs, _ := newTenancy(t)
+	bert := authenticate(t, store, bertsKey)
+	store.Close() // the use of the key is written
+	taken := map[string]int{}
+	for _, org := range []string{"acme", "anna", "no-such-org"} {
+		before := docs.count()
+		_, err := store.Access(t.Context(), bert, org)
+		wantCode(t, err, evidence.Forbidden)
+		taken[org] = docs.count() - before
+	}
+	if taken["acme"] != taken["no-such-org"] || taken["anna"] != taken["no-such-org"] {
+		t.Errorf("commands by organization: %v", taken)
 	}
 }
 

@@ -1,20 +1,69 @@
 package tenancy
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 
 	"attestry/evidence"
 	"attestry/storage"
 )
 
+// maxUserBytes is how much EachUser reads at a time.
+const maxUserBytes = 4 << 20
+
 var userSchema = &storage.Schema{Name: "users"}
 
 func userID(u *evidence.User) string { return u.Name }
 
+// User returns a user that is there by name, or ErrNotFound.
+func (t *Tenancy) User(ctx context.Context, name string) (evidence.User, error) {
+	user, err := t.users.Get(ctx, name)
+	if err == nil && user.RemovedAt != 0 {
+		err = storage.ErrNotFound
+	}
+	return user, err
+}
+
+// EachUser calls yield for all users that are there, by name, until it returns an error.
+func (t *Tenancy) EachUser(ctx context.Context, yield func(*evidence.User) error) error {
+	for after := ""; ; {
+		records, err := t.docs.List(ctx, userSchema, after, storage.MaxMany, maxUserBytes)
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		for _, record := range records {
+			var user evidence.User
+			if err := json.Unmarshal(record.Body, &user); err != nil {
+				return fmt.Errorf("user %s: %w", record.ID, err)
+			}
+			if user.RemovedAt != 0 {
+				continue
+			}
+			if err := yield(&user); err != nil {
+				return err
+			}
+		}
+		after = records[len(records)-1].ID
+	}
+}
+
+// UserKeys is a user as the owner of keys, or ErrNotFound.
+func (t *Tenancy) UserKeys(ctx context.Context, name string) (evidence.KeyOwner, error) {
+	user, err := t.User(ctx, name)
+	return userKeys(user), err
+}
+
+func userKeys(user evidence.User) evidence.KeyOwner {
+	return evidence.KeyOwner{ID: user.ID, Name: user.Name, OrgName: user.Name}
+}
+
 // DefaultOrganization returns the name of the organization that a user opens
-// first, "" when none was chosen. Service accounts have none.
+// first, "" when none was chosen. Only users have one.
 func (t *Tenancy) DefaultOrganization(ctx context.Context, principal evidence.Principal) (string, error) {
-	if principal.ServiceAccount {
+	if !principal.IsUser() {
 		return "", nil
 	}
 	user, err := t.users.Get(ctx, principal.Name)
@@ -22,9 +71,9 @@ func (t *Tenancy) DefaultOrganization(ctx context.Context, principal evidence.Pr
 }
 
 // SetDefaultOrganization chooses the organization that a user opens first. It is
-// Forbidden for organizations that the user cannot see, and for service accounts.
+// Forbidden for organizations that the user cannot see, and for all but users.
 func (t *Tenancy) SetDefaultOrganization(ctx context.Context, principal evidence.Principal, orgName string) error {
-	if principal.ServiceAccount {
+	if !principal.IsUser() {
 		return accessDenied()
 	}
 	if _, err := t.Access(ctx, principal, orgName); err != nil {
@@ -37,6 +86,95 @@ func (t *Tenancy) SetDefaultOrganization(ctx context.Context, principal evidence
 	return err
 }
 
+// CreateUser creates a user with the personal organization of the same name, or brings one
+// back that was removed. A name that is taken is Invalid.
+func (t *Tenancy) CreateUser(ctx context.Context, name, email string, by evidence.Actor) error {
+	_, err := t.User(ctx, name)
+	if err == nil {
+		return evidence.NewError(evidence.Invalid, fmt.Sprintf("User '%s' already exists", name))
+	}
+	if !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	_, err = t.putUser(ctx, name, email, by)
+	return err
+}
+
+// putUser creates what there is not yet of a user and of the personal organization.
+func (t *Tenancy) putUser(ctx context.Context, name, email string, by evidence.Actor) (evidence.User, error) {
+	// The organization goes first, so that a user whose name is taken is not made.
+	if _, err := t.ensureOrganization(ctx, name, evidence.PersonalOrganization); err != nil {
+		return evidence.User{}, err
+	}
+	user, err := t.ensureUser(ctx, name, email)
+	if err != nil {
+		return user, err
+	}
+	return user, t.change(ctx, name, by, func(c *orgChange) error {
+		_, err := t.setMember(ctx, c, user, evidence.Admin)
+		return err
+	})
+}
+
+// RemoveUser removes a user: the keys stop working at once, and the memberships end. The name
+// stays taken, as what the user has recorded stays. ErrNotFound means that there is no such
+// user.
+func (t *Tenancy) RemoveUser(ctx context.Context, name string, by evidence.Actor) error {
+	user, err := t.users.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	err = t.change(ctx, name, by, func(c *orgChange) error {
+		read, err := t.users.GetVersioned(ctx, name)
+		if err != nil || read.Value.RemovedAt != 0 {
+			return err
+		}
+		removed := read.Value
+		removed.RemovedAt = t.clock().Unix()
+		t.users.ReplaceIn(&c.batch, &removed, read.Revision)
+		err = t.removeMember(ctx, c, user)
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// What follows is repeated for a user who was removed before: the process may have ended
+	// in between.
+	return errors.Join(t.revokeAll(ctx, userKeys(user), by), t.endMemberships(ctx, user, by))
+}
+
+// revokeAll revokes the keys of a removed user, so that they stay dead should the name be
+// given again.
+func (t *Tenancy) revokeAll(ctx context.Context, owner evidence.KeyOwner, by evidence.Actor) error {
+	live, err := t.liveKeys(ctx, owner.ID)
+	if err != nil {
+		return err
+	}
+	for _, key := range live {
+		if err := t.RevokeKey(ctx, owner, by, key.ID); err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// endMemberships removes a user from all shared organizations.
+func (t *Tenancy) endMemberships(ctx context.Context, user evidence.User, by evidence.Actor) error {
+	return t.EachOrganization(ctx, func(org *evidence.Organization) error {
+		if org.Kind != evidence.SharedOrganization {
+			return nil
+		}
+		err := t.change(ctx, org.Name, by, func(c *orgChange) error { return t.removeMember(ctx, c, user) })
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+}
+
 func (t *Tenancy) ensureUser(ctx context.Context, name, email string) (evidence.User, error) {
 	user, err := storage.Ensure(ctx, t.users, name, evidence.User{
 		ID:        evidence.NewID(),
@@ -44,11 +182,11 @@ func (t *Tenancy) ensureUser(ctx context.Context, name, email string) (evidence.
 		Email:     email,
 		CreatedAt: evidence.Seconds(t.clock()),
 	})
-	if err != nil || email == "" || user.Email == email {
+	if err != nil || user.RemovedAt == 0 && (email == "" || user.Email == email) {
 		return user, err
 	}
 	return t.users.Update(ctx, name, func(user *evidence.User) error {
-		user.Email = email
+		user.Email, user.RemovedAt = cmp.Or(email, user.Email), 0
 		return nil
 	})
 }

@@ -1,0 +1,72 @@
+package evidence
+
+// AuditEvent is what an entry of the audit log tells of.
+type AuditEvent string
+
+// The events. Changes concern roles.
+const (
+	AuditAdded   AuditEvent = "added"
+	AuditChanged AuditEvent = "changed"
+	AuditRemoved AuditEvent = "removed"
+)
+
+// AuditSource is the way by which a change was made.
+type AuditSource string
+
+// The sources. The contract names two more, scim and invitation, by which nothing is changed
+// here.
+const (
+	// SourceApp is the API.
+	SourceApp AuditSource = "app"
+	// SourceScript is the bootstrap file, or the operator's command.
+	SourceScript AuditSource = "script"
+)
+
+// AuditSubject is what an entry is about.
+type AuditSubject string
+
+// The subjects.
+const (
+	AuditUser             AuditSubject = "user"
+	AuditServiceAccount   AuditSubject = "service_account"
+	AuditIdentityProvider AuditSubject = "identity_provider"
+)
+
+// Actor is who changes something.
+type Actor struct {
+	// ID is that of a principal, "" for the operator.
+	ID string
+	// Name is that of a principal, "" for the operator.
+	Name   string
+	Source AuditSource
+}
+
+// Operator is the actor of bootstrap files and of the operator's command.
+func Operator() Actor { return Actor{Source: SourceScript} }
+
+// AuditEntry tells of one change of who may do what in an organization
+// (docs/semantics.md 2.4).
+type AuditEntry struct {
+	ID    string `json:"id"`
+	OrgID string `json:"org_id"`
+	// Time is float Unix seconds, later than that of the entry before in its organization.
+	Time    float64      `json:"time"`
+	Event   AuditEvent   `json:"event"`
+	Source  AuditSource  `json:"source"`
+	Subject AuditSubject `json:"subject"`
+	// Name is that of the subject.
+	Name string `json:"name"`
+	// OldRole and NewRole are NoRole where there was none, or where a key is meant.
+	OldRole Role `json:"old_role"`
+	NewRole Role `json:"new_role"`
+	// Key is set if the entry is about an API key of the subject.
+	Key *AuditKey `json:"key,omitempty"`
+	// ChangedBy is the name of the actor, "" for the operator.
+	ChangedBy string `json:"changed_by"`
+}
+
+// AuditKey is an API key in the audit log.
+type AuditKey struct {
+	ID          string `json:"id"`
+	Description string `json:"description"`
+}

@@ -1,0 +1,170 @@
+package tenancy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// maxKeys bounds how many keys of one owner work at a time.
+const maxKeys = 1000
+
+// NewKey is what is asked of a key to be issued.
+type NewKey struct {
+	Description string
+	ExpiresAt   int64 // Unix seconds, 0 for never
+}
+
+// Keys returns the keys of an owner that work, those made first at the beginning.
+func (t *Tenancy) Keys(ctx context.Context, ownerID string) ([]evidence.Key, error) {
+	found, err := t.liveKeys(ctx, ownerID)
+	slices.SortFunc(found, func(a, b evidence.Key) int {
+		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), strings.Compare(a.ID, b.ID))
+	})
+	return found, err
+}
+
+// Key returns a key of an owner that works, by its id, or ErrNotFound.
+func (t *Tenancy) Key(ctx context.Context, ownerID, id string) (evidence.Key, error) {
+	found, err := t.liveKeys(ctx, ownerID)
+	if err != nil {
+		return evidence.Key{}, err
+	}
+	if i := slices.IndexFunc(found, func(key evidence.Key) bool { return key.ID == id }); i >= 0 {
+		return found[i], nil
+	}
+	return evidence.Key{}, storage.ErrNotFound
+}
+
+// IssueKey makes a key and returns it with its secret, which nothing can tell again.
+// ErrNotFound means that the owner is there no more.
+func (t *Tenancy) IssueKey(ctx context.Context, owner evidence.KeyOwner, by evidence.Actor, asked NewKey) (evidence.Key, evidence.Secret, error) {
+	secret := evidence.NewAPIKey()
+	key := t.newKey(owner, secret, asked)
+	err := t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
+		return t.addKey(ctx, c, owner, key)
+	})
+	return key, secret, maskHash(err, key.Hash)
+}
+
+// RevokeKey revokes a key that works, by its id; else it returns ErrNotFound.
+func (t *Tenancy) RevokeKey(ctx context.Context, owner evidence.KeyOwner, by evidence.Actor, id string) error {
+	return t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
+		key, err := t.Key(ctx, owner.ID, id)
+		if err != nil {
+			return err
+		}
+		return t.revokeIn(ctx, c, key)
+	})
+}
+
+// RotateKey makes a new key in the place of one that works, by its id, which goes on working
+// for a grace period; else it returns ErrNotFound. It returns the new key with its secret,
+// and from when on the old one does not work any more, in Unix seconds.
+func (t *Tenancy) RotateKey(ctx context.Context, owner evidence.KeyOwner, by evidence.Actor, id string, grace time.Duration, expiresAt int64) (fresh evidence.Key, secret evidence.Secret, oldEnds int64, err error) {
+	secret = evidence.NewAPIKey()
+	revokedAt := t.clock().Add(grace).Unix()
+	err = t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
+		old, err := t.Key(ctx, owner.ID, id)
+		if err != nil {
+			return err
+		}
+		fresh = t.newKey(owner, secret, NewKey{Description: old.Description, ExpiresAt: expiresAt})
+		if err := t.addKey(ctx, c, owner, fresh); err != nil {
+			return err
+		}
+		read, err := t.keys.GetVersioned(ctx, old.Hash)
+		if err != nil {
+			return maskHash(err, old.Hash)
+		}
+		changed := read.Value
+		if changed.RevokedAt == 0 || revokedAt < changed.RevokedAt {
+			changed.RevokedAt = revokedAt
+		}
+		t.keys.ReplaceIn(&c.batch, &changed, read.Revision)
+		c.record(keyEntry(evidence.AuditChanged, &changed))
+		oldEnds = changed.Ends()
+		return nil
+	})
+	return fresh, secret, oldEnds, maskHash(err, fresh.Hash)
+}
+
+// liveKeys returns the keys of an owner that work.
+func (t *Tenancy) liveKeys(ctx context.Context, ownerID string) ([]evidence.Key, error) {
+	return storage.FindAll(ctx, t.keys, storage.Query{
+		Index: "ends", Equal: []any{ownerID}, From: &storage.Bound{Value: t.clock().Unix(), Exclusive: true}, Limit: storage.Unlimited,
+	})
+}
+
+// addKey adds a key to a change. ErrNotFound means that its owner is there no more.
+func (t *Tenancy) addKey(ctx context.Context, c *orgChange, owner evidence.KeyOwner, key evidence.Key) error {
+	there, err := t.ownerExists(ctx, &key)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return storage.ErrNotFound
+	}
+	live, err := t.liveKeys(ctx, owner.ID)
+	if err != nil {
+		return err
+	}
+	if len(live) >= maxKeys {
+		return evidence.NewError(evidence.Invalid, fmt.Sprintf("'%s' has %d API keys already, revoke some of them", owner.Name, len(live)))
+	}
+	t.keys.PutIn(&c.batch, key)
+	c.record(keyEntry(evidence.AuditAdded, &key))
+	return nil
+}
+
+// ownerExists reports whether the owner of a key is still there.
+func (t *Tenancy) ownerExists(ctx context.Context, key *evidence.Key) (bool, error) {
+	var ownerID string
+	var err error
+	if key.AccountOrgID != "" {
+		var account evidence.ServiceAccount
+		account, err = t.ServiceAccount(ctx, key.AccountOrgID, key.OwnerName)
+		ownerID = account.ID
+	} else {
+		var user evidence.User
+		user, err = t.users.Get(ctx, key.OwnerName)
+		if user.RemovedAt == 0 {
+			ownerID = user.ID
+		}
+	}
+	if errors.Is(err, storage.ErrNotFound) {
+		return false, nil
+	}
+	return ownerID == key.OwnerID, err
+}
+
+// revokeIn adds the revocation of a key to a change.
+func (t *Tenancy) revokeIn(ctx context.Context, c *orgChange, key evidence.Key) error {
+	read, err := t.keys.GetVersioned(ctx, key.Hash)
+	if err != nil {
+		return maskHash(err, key.Hash)
+	}
+	revoked := read.Value
+	revoked.RevokedAt = t.clock().Unix()
+	t.keys.ReplaceIn(&c.batch, &revoked, read.Revision)
+	c.takesAway = true
+	c.record(keyEntry(evidence.AuditRemoved, &revoked))
+	return nil
+}
+
+func keyEntry(event evidence.AuditEvent, key *evidence.Key) evidence.AuditEntry {
+	subject := evidence.AuditUser
+	if key.AccountOrgID != "" {
+		subject = evidence.AuditServiceAccount
+	}
+	return evidence.AuditEntry{
+		Event: event, Subject: subject, Name: key.OwnerName, Key: &evidence.AuditKey{ID: key.ID, Description: key.Description},
+	}
+}

@@ -1,0 +1,92 @@
+package tenancy
+
+import (
+	"context"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+var auditSchema = &storage.Schema{
+	Name:   "audit_log",
+	Fields: []string{"org", "time", "event", "user", "role", "changed_by", "source", "text"},
+	Indexes: []storage.Index{
+		{Name: string(AuditByTime), Fields: []string{"org", "time"}},
+		{Name: string(AuditByUser), Fields: []string{"org", "user", "time"}},
+		{Name: string(AuditByRole), Fields: []string{"org", "role", "time"}},
+		{Name: string(AuditByActor), Fields: []string{"org", "changed_by", "time"}},
+		{Name: string(AuditBySource), Fields: []string{"org", "source", "time"}},
+	},
+}
+
+func auditID(e *evidence.AuditEntry) string { return e.ID }
+
+func auditFields(e *evidence.AuditEntry) map[string]any {
+	return map[string]any{
+		"org": e.OrgID, "time": e.Time, "event": string(e.Event), "user": e.Name, "role": e.NewRole.String(),
+		"changed_by": e.ChangedBy, "source": string(e.Source), "text": e.Name + "\n" + e.ChangedBy,
+	}
+}
+
+// AuditOrder is what the audit log is sorted by.
+type AuditOrder string
+
+// The orders. Entries that are equal in one are in the order of time.
+const (
+	AuditByTime   AuditOrder = "when"
+	AuditByUser   AuditOrder = "user"
+	AuditByRole   AuditOrder = "role"
+	AuditByActor  AuditOrder = "changed_by"
+	AuditBySource AuditOrder = "source"
+)
+
+// AuditQuery says which entries of an organization's audit log are meant.
+type AuditQuery struct {
+	OrgID string
+	// Search is part of the name of the subject or of the actor, in any case; "" for all.
+	Search string
+	// Event is "" for all.
+	Event evidence.AuditEvent
+	// Roles are the new ones, Sources the ways; none for all.
+	Roles, Sources []string
+	// From and To are inclusive, in Unix seconds; nil for no bound.
+	From, To *float64
+
+	Order         AuditOrder
+	Ascending     bool
+	Offset, Limit int
+}
+
+// AuditLog returns a page of entries, and how many there are on all pages, counted up to
+// storage.MaxCount.
+func (t *Tenancy) AuditLog(ctx context.Context, asked AuditQuery) (entries []evidence.AuditEntry, total int64, err error) {
+	query := asked.query()
+	if total, err = storage.CountMatching(ctx, t.auditLog, query); err != nil || int64(asked.Offset) >= total {
+		return nil, total, err
+	}
+	query.Offset, query.Limit = asked.Offset, asked.Limit
+	query.Descending = !asked.Ascending
+	entries, err = storage.FindAll(ctx, t.auditLog, query)
+	return entries, total, err
+}
+
+// query is what is asked of the database. Each order is that of an index.
+func (q *AuditQuery) query() storage.Query {
+	query := storage.Query{Index: string(q.Order), Equal: []any{q.OrgID}}
+	where := func(asked bool, field string, operator storage.Operator, value any) {
+		if asked {
+			query.Where = append(query.Where, storage.Condition{Field: field, Operator: operator, Value: value})
+		}
+	}
+	where(q.Search != "", "text", storage.ContainsFold, q.Search)
+	where(q.Event != "", "event", storage.Equals, string(q.Event))
+	where(len(q.Roles) > 0, "role", storage.OneOf, storage.TextSet(q.Roles))
+	where(len(q.Sources) > 0, "source", storage.OneOf, storage.TextSet(q.Sources))
+	if q.From != nil {
+		where(true, "time", storage.AtLeast, *q.From)
+	}
+	if q.To != nil {
+		where(true, "time", storage.AtMost, *q.To)
+	}
+	return query
+}

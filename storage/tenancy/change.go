@@ -1,0 +1,123 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+const (
+	// changeAttempts bounds how often a change that meets others of its organization is
+	// tried again.
+	changeAttempts = 20
+	// changePause is the mean of the pauses between two attempts.
+	changePause = 10 * time.Millisecond
+)
+
+// orgChange is a change of who may do what in an organization. All changes of one
+// organization happen one after another: each moves the revision of its document.
+type orgChange struct {
+	org evidence.Organization
+	by  evidence.Actor
+	// batch is what is to be written. Without any writes nothing is changed. Only one of them
+	// may be such as can be refused: an engine may have done those before it, which the next
+	// attempt must not take for the work of others.
+	batch storage.Batch
+	// entries are those of the audit log, in order.
+	entries []evidence.AuditEntry
+	// takesAway tells that something is revoked or changed that processes may remember.
+	takesAway bool
+}
+
+// record adds an entry to the audit log.
+func (c *orgChange) record(entry evidence.AuditEntry) {
+	entry.OrgID, entry.ChangedBy, entry.Source = c.org.ID, c.by.Name, c.by.Source
+	c.entries = append(c.entries, entry)
+}
+
+// change changes who may do what in an organization, or returns ErrNotFound. decide reads what
+// it has to know and says what is to be written; it may be called again when another change
+// came first. Entries of the audit log are written before what they tell of: if the process
+// ends in between, the log tells of a change that was not made, but none is made in silence.
+func (t *Tenancy) change(ctx context.Context, orgName string, by evidence.Actor, decide func(*orgChange) error) error {
+	entries := &writtenEntries{}
+	for range changeAttempts {
+		refused, err := t.tryChange(ctx, orgName, by, decide, entries)
+		if !refused {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), t.withdraw(ctx, entries))
+		case <-time.After(changePause/2 + rand.N(changePause)):
+		}
+	}
+	err := &evidence.Error{
+		Code:       evidence.Unavailable,
+		Message:    "The organization is being changed by many requests at once, please try again.",
+		RetryAfter: time.Second,
+	}
+	return errors.Join(err, t.withdraw(ctx, entries))
+}
+
+// writtenEntries are the ids of the entries that attempts of one change may have written:
+// each attempt overwrites those of the one before.
+type writtenEntries struct{ ids []string }
+
+// id returns the id of the entry with a number, the same one in each attempt.
+func (w *writtenEntries) id(number int) string {
+	for len(w.ids) <= number {
+		w.ids = append(w.ids, evidence.NewID())
+	}
+	return w.ids[number]
+}
+
+// withdraw deletes the entries of a change that was refused and then not made: an engine that
+// does not write a batch as a whole may have written them. After an error of the database they
+// stay, as the change may have been made.
+func (t *Tenancy) withdraw(ctx context.Context, entries *writtenEntries) error {
+	if len(entries.ids) == 0 {
+		return nil
+	}
+	return t.auditLog.Delete(context.WithoutCancel(ctx), entries.ids...)
+}
+
+// tryChange tries once; refused tells that another change came first.
+func (t *Tenancy) tryChange(ctx context.Context, orgName string, by evidence.Actor, decide func(*orgChange) error, entries *writtenEntries) (refused bool, err error) {
+	read, err := t.organizations.GetVersioned(ctx, orgName)
+	if err != nil {
+		return false, err
+	}
+	c := &orgChange{org: read.Value, by: by}
+	err = decide(c)
+	if err != nil || c.batch.Len() == 0 {
+		return false, errors.Join(err, t.withdraw(ctx, entries))
+	}
+	var batch storage.Batch
+	org := read.Value
+	now := evidence.Seconds(t.clock())
+	for i := range c.entries {
+		org.AuditedAt = evidence.TimeAfter(org.AuditedAt, now)
+		c.entries[i].ID, c.entries[i].Time = entries.id(i), org.AuditedAt
+	}
+	t.organizations.ReplaceIn(&batch, &org, read.Revision)
+	t.auditLog.PutIn(&batch, c.entries...)
+	batch.Append(&c.batch)
+	if c.takesAway {
+		t.version.collection.PutIn(&batch, newVersion())
+		defer t.forget()
+	}
+	err = batch.Write(ctx, t.docs)
+	return errors.Is(err, storage.ErrMoved) || errors.Is(err, storage.ErrExists), err
+}
+
+// forget drops what this process remembers of keys and roles.
+func (t *Tenancy) forget() {
+	t.knownKeys.Clear()
+	t.accesses.Clear()
+	t.providers.Clear()
+}

@@ -1,0 +1,528 @@
+package tenancy_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/tenancy"
+)
+
+// anna is an administrator of the shared organization "open", which is where most tests work.
+var annaActs = evidence.Actor{ID: "id-of-anna", Name: "anna", Source: evidence.SourceApp}
+
+// logOf is the audit log of an organization in words, the oldest entry first.
+func logOf(t *testing.T, store *tenancy.Tenancy, orgName string) []string {
+	t.Helper()
+	org, err := store.Organization(t.Context(), orgName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, total, err := store.AuditLog(t.Context(), tenancy.AuditQuery{
+		OrgID: org.ID, Order: tenancy.AuditByTime, Ascending: true, Limit: 1000,
+	})
+	if err != nil || total != int64(len(entries)) {
+		t.Fatalf("%d of %d entries, %v", len(entries), total, err)
+	}
+	var words []string
+	last := 0.0
+	for _, e := range entries {
+		if e.Time <= last {
+			t.Errorf("entry %s at %f is not later than the one before, at %f", e.ID, e.Time, last)
+		}
+		last = e.Time
+		text := fmt.Sprintf("%s %s %s %v->%v by %s (%s)", e.Event, e.Subject, e.Name, e.OldRole, e.NewRole, e.ChangedBy, e.Source)
+		if e.Key != nil {
+			text = fmt.Sprintf("%s key %q of %s %s by %s (%s)", e.Event, e.Key.Description, e.Subject, e.Name, e.ChangedBy, e.Source)
+		}
+		words = append(words, text)
+	}
+	return words
+}
+
+// wantLog checks the last entries of an audit log.
+func wantLog(t *testing.T, store *tenancy.Tenancy, orgName string, want ...string) {
+	t.Helper()
+	got := logOf(t, store, orgName)
+	if tail := got[max(0, len(got)-len(want)):]; !slices.Equal(tail, want) {
+		t.Errorf("the log of %s ends with\n%s\nwant\n%s", orgName, strings.Join(tail, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// access is the role of a secret's owner in an organization.
+func access(t *testing.T, store *tenancy.Tenancy, secret, org string) evidence.Role {
+	t.Helper()
+	got, err := store.Access(t.Context(), authenticate(t, store, secret), org)
+	if err != nil && evidence.CodeOf(err) != evidence.Forbidden {
+		t.Fatal(err)
+	}
+	return got.Role
+}
+
+func TestMembersAreSetAndRemovedAndRecorded(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	for _, step := range []struct {
+		role    evidence.Role
+		created bool
+		logged  string
+	}{
+		{evidence.Reader, true, "added user bert none->reader by anna (app)"},
+		{evidence.Member, false, "changed user bert reader->member by anna (app)"},
+		{evidence.Member, false, "changed user bert reader->member by anna (app)"},
+	} {
+		created, err := store.SetMember(t.Context(), "acme", "bert", step.role, annaActs)
+		if err != nil || created != step.created {
+			t.Errorf("%v: created %t, %v", step.role, created, err)
+		}
+		if got := access(t, store, bertsKey, "acme"); got != step.role {
+			t.Errorf("bert is %v, want %v", got, step.role)
+		}
+		wantLog(t, store, "acme", step.logged)
+	}
+	org, _ := store.Organization(t.Context(), "acme")
+	members, err := store.Members(t.Context(), org.ID)
+	if err != nil || len(members) != 2 || members[0].UserName != "anna" || members[1].UserName != "bert" || members[1].Role != evidence.Member {
+		t.Errorf("members are %+v, %v", members, err)
+	}
+	if err := store.RemoveMember(t.Context(), "acme", "bert", annaActs); err != nil {
+		t.Fatal(err)
+	}
+	if got := access(t, store, bertsKey, "acme"); got != evidence.NoRole {
+		t.Errorf("bert, who was removed, is %v", got)
+	}
+	wantLog(t, store, "acme", "removed user bert member->none by anna (app)")
+	if err := store.RemoveMember(t.Context(), "acme", "bert", annaActs); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("removing bert again gives %v", err)
+	}
+}
+
+func TestMembershipsThatCannotBe(t *testing.T) {
+	store, docs, _ := newTenancy(t)
+	before := docs.stored()
+	set := func(org, user string, role evidence.Role) error {
+		_, err := store.SetMember(t.Context(), org, user, role, annaActs)
+		return err
+	}
+	wantCode(t, set("anna", "bert", evidence.Reader), evidence.Invalid)
+	wantCode(t, set("open", "nobody", evidence.Reader), evidence.NotFound)
+	wantCode(t, set("open", "anna", evidence.Member), evidence.Invalid)
+	wantCode(t, store.RemoveMember(t.Context(), "open", "anna", annaActs), evidence.Invalid)
+	wantCode(t, store.RemoveMember(t.Context(), "anna", "anna", annaActs), evidence.Invalid)
+	if err := store.RemoveMember(t.Context(), "open", "nobody", annaActs); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("removing an unknown user gives %v", err)
+	}
+	if after := docs.stored(); len(after) != len(before) {
+		t.Errorf("%d documents, %d before", len(after), len(before))
+	}
+}
+
+func TestTwoAdministratorsWhoRemoveEachOtherLeaveOne(t *testing.T) {
+	store, docs, hands := newTenancy(t)
+	if _, err := store.SetMember(t.Context(), "open", "bert", evidence.Admin, annaActs); err != nil {
+		t.Fatal(err)
+	}
+	other := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(other.Close)
+	faults := make([]error, 2)
+	var wg sync.WaitGroup
+	wg.Go(func() { faults[0] = store.RemoveMember(t.Context(), "open", "bert", annaActs) })
+	wg.Go(func() { faults[1] = other.RemoveMember(t.Context(), "open", "anna", annaActs) })
+	wg.Wait()
+	if (faults[0] == nil) == (faults[1] == nil) {
+		t.Errorf("the removals gave %v and %v, want one to be refused", faults[0], faults[1])
+	}
+	removed := 0
+	for _, entry := range logOf(t, store, "open") {
+		if strings.HasPrefix(entry, "removed") {
+			removed++
+		}
+	}
+	if removed != 1 {
+		t.Errorf("the log tells of %d removals", removed)
+	}
+}
+
+func TestKeysAreIssuedListedAndRevoked(t *testing.T) {
+	store, _, hands := newTenancy(t)
+	owner, err := store.UserKeys(t.Context(), "bert")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, secret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci", ExpiresAt: hands.Now().Unix() + 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who := authenticate(t, store, secret.Reveal()); who.Name != "bert" || who.KeyID != key.ID || who.ServiceAccount {
+		t.Errorf("the key is of %+v", who)
+	}
+	keys, err := store.Keys(t.Context(), owner.ID)
+	if err != nil || len(keys) != 2 || keys[1].ID != key.ID {
+		t.Fatalf("keys are %+v, %v", keys, err)
+	}
+	if err := store.RevokeKey(t.Context(), owner, annaActs, key.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Authenticate(t.Context(), secret.Reveal())
+	wantCode(t, err, evidence.Unauthorized)
+	wantLog(t, store, "bert", `added key "ci" of user bert by anna (app)`, `removed key "ci" of user bert by anna (app)`)
+	for what, err := range map[string]error{
+		"revoked again":  store.RevokeKey(t.Context(), owner, annaActs, key.ID),
+		"unknown":        store.RevokeKey(t.Context(), owner, annaActs, "unknown"),
+		"somebody's own": store.RevokeKey(t.Context(), evidence.KeyOwner{ID: "x", OrgName: "anna"}, annaActs, keys[0].ID),
+	} {
+		if !errors.Is(err, storage.ErrNotFound) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestARotatedKeyWorksUntilTheEndOfItsGracePeriod(t *testing.T) {
+	store, _, hands := newTenancy(t)
+	owner, _ := store.UserKeys(t.Context(), "bert")
+	now := hands.Now().Unix()
+	old, oldSecret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, freshSecret, ends, err := store.RotateKey(t.Context(), owner, annaActs, old.ID, 2*time.Hour, now+9*3600)
+	if err != nil || ends != now+2*3600 || fresh.Description != "ci" || fresh.ExpiresAt != now+9*3600 || fresh.ID == old.ID {
+		t.Fatalf("the old key ends at %d, the new one is %+v, %v", ends, fresh, err)
+	}
+	// A later rotation does not prolong the life of the old key; an earlier end shortens it.
+	if _, _, again, err := store.RotateKey(t.Context(), owner, annaActs, old.ID, 3*time.Hour, 0); err != nil || again != ends {
+		t.Errorf("rotated again, the old key ends at %d, %v, want %d", again, err, ends)
+	}
+	hands.Advance(2*time.Hour - time.Second)
+	authenticate(t, store, oldSecret.Reveal())
+	authenticate(t, store, freshSecret.Reveal())
+	hands.Advance(time.Second)
+	_, err = store.Authenticate(t.Context(), oldSecret.Reveal())
+	wantCode(t, err, evidence.Unauthorized)
+	authenticate(t, store, freshSecret.Reveal())
+	if _, err := store.Key(t.Context(), owner.ID, old.ID); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("the old key is found: %v", err)
+	}
+	if _, _, _, err := store.RotateKey(t.Context(), owner, annaActs, old.ID, time.Hour, 0); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("the old key can be rotated: %v", err)
+	}
+}
+
+func TestServiceAccountsWorkInTheirOrganizationAlone(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	robot, err := store.CreateServiceAccount(t.Context(), "acme", annaActs, evidence.ServiceAccount{Name: "robot", Privilege: evidence.Member})
+	if err != nil || robot.CreatorID != annaActs.ID {
+		t.Fatal(robot, err)
+	}
+	_, err = store.CreateServiceAccount(t.Context(), "acme", annaActs, evidence.ServiceAccount{Name: "robot"})
+	wantCode(t, err, evidence.Invalid)
+	_, err = store.CreateServiceAccount(t.Context(), "anna", annaActs, evidence.ServiceAccount{Name: "robot"})
+	wantCode(t, err, evidence.Invalid)
+	owner := evidence.KeyOwner{ID: robot.ID, Name: "robot", OrgID: robot.OrgID, OrgName: "acme", ServiceAccount: true}
+	_, secret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who := authenticate(t, store, secret.Reveal()); !who.ServiceAccount || who.Name != "robot" {
+		t.Errorf("the key is of %+v", who)
+	}
+	for org, want := range map[string]evidence.Role{"acme": evidence.Member, "open": evidence.Reader, "anna": evidence.NoRole, "robot": evidence.NoRole} {
+		if got := access(t, store, secret.Reveal(), org); got != want {
+			t.Errorf("%v in %s, want %v", got, org, want)
+		}
+	}
+	if _, err := store.UpdateServiceAccount(t.Context(), "acme", annaActs, robot, func(a *evidence.ServiceAccount) { a.Privilege = evidence.Reader }); err != nil {
+		t.Fatal(err)
+	}
+	if got := access(t, store, secret.Reveal(), "acme"); got != evidence.Reader {
+		t.Errorf("after the change %v", got)
+	}
+	if err := store.DeleteServiceAccount(t.Context(), "acme", annaActs, robot); err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Authenticate(t.Context(), secret.Reveal())
+	wantCode(t, err, evidence.Unauthorized)
+	wantLog(t, store, "acme",
+		"added service_account robot none->member by anna (app)",
+		`added key "ci" of service_account robot by anna (app)`,
+		"changed service_account robot member->reader by anna (app)",
+		"removed service_account robot reader->none by anna (app)")
+}
+
+func TestAKeyOfADeletedServiceAccountIsNotTheNextOnes(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	create := func() (evidence.ServiceAccount, evidence.KeyOwner) {
+		robot, err := store.CreateServiceAccount(t.Context(), "acme", annaActs, evidence.ServiceAccount{Name: "robot", Privilege: evidence.Admin})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return robot, evidence.KeyOwner{ID: robot.ID, Name: "robot", OrgID: robot.OrgID, OrgName: "acme", ServiceAccount: true}
+	}
+	robot, owner := create()
+	_, secret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.DeleteServiceAccount(t.Context(), "acme", annaActs, robot); err != nil {
+		t.Fatal(err)
+	}
+	create()
+	_, err = store.Authenticate(t.Context(), secret.Reveal())
+	wantCode(t, err, evidence.Unauthorized)
+	if _, _, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"}); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("a key for the deleted account gives %v", err)
+	}
+	if _, err := store.UpdateServiceAccount(t.Context(), "acme", annaActs, robot, func(*evidence.ServiceAccount) {}); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("a change of the deleted account gives %v", err)
+	}
+	if err := store.DeleteServiceAccount(t.Context(), "acme", annaActs, robot); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("deleting the deleted account gives %v", err)
+	}
+}
+
+func TestWhatIsTakenAwayIsForgottenElsewhereWithinASecond(t *testing.T) {
+	here, docs, hands := newTenancy(t)
+	elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(elsewhere.Close)
+	owner, _ := here.UserKeys(t.Context(), "anna")
+	key, secret, err := here.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := access(t, elsewhere, secret.Reveal(), "acme"); got != evidence.Snapshotter {
+		t.Fatalf("anna is %v", got)
+	}
+	if _, err := here.SetMember(t.Context(), "acme", "anna", evidence.Reader, annaActs); err != nil {
+		t.Fatal(err)
+	}
+	hands.Advance(500 * time.Millisecond)
+	if got := access(t, elsewhere, secret.Reveal(), "acme"); got != evidence.Reader {
+		t.Errorf("half a second later anna is %v elsewhere", got)
+	}
+	if err := here.RevokeKey(t.Context(), owner, annaActs, key.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err = here.Authenticate(t.Context(), secret.Reveal())
+	wantCode(t, err, evidence.Unauthorized)
+	hands.Advance(500 * time.Millisecond)
+	_, err = elsewhere.Authenticate(t.Context(), secret.Reveal())
+	wantCode(t, err, evidence.Unauthorized)
+}
+
+func TestARemovedUserCanDoNothing(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	anna := authenticate(t, store, annasKey)
+	if err := store.RemoveUser(t.Context(), "anna", evidence.Operator()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := store.Authenticate(t.Context(), annasKey)
+	wantCode(t, err, evidence.Unauthorized)
+	for _, org := range []string{"acme", "open", "anna"} {
+		got, err := store.Access(t.Context(), anna, org)
+		if err == nil && got.Role != evidence.Reader {
+			t.Errorf("anna is %v in %s", got.Role, org)
+		}
+	}
+	wantLog(t, store, "acme", "removed user anna snapshotter->none by  (script)")
+	wantLog(t, store, "anna", "removed user anna admin->none by  (script)", `removed key "laptop" of user anna by  (script)`)
+	if _, err := store.User(t.Context(), "anna"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("anna is found: %v", err)
+	}
+	if err := store.RemoveUser(t.Context(), "anna", evidence.Operator()); err != nil {
+		t.Errorf("removing anna again: %v", err)
+	}
+	// Whoever gets the name back is the same user, but the old keys stay revoked.
+	if err := store.CreateUser(t.Context(), "anna", "", evidence.Operator()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Authenticate(t.Context(), annasKey)
+	wantCode(t, err, evidence.Unauthorized)
+	var names []string
+	if err := store.EachUser(t.Context(), func(user *evidence.User) error { names = append(names, user.Name); return nil }); err != nil || !slices.Equal(names, []string{"anna", "bert"}) {
+		t.Errorf("users are %v, %v", names, err)
+	}
+}
+
+func TestOrganizationsAreCreatedWithTheirAdministrator(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	bert, err := store.User(t.Context(), "bert")
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := evidence.Actor{ID: bert.ID, Name: "bert", Source: evidence.SourceApp}
+	if _, err := store.CreateOrganization(t.Context(), "fresh", bert, by); err != nil {
+		t.Fatal(err)
+	}
+	if got := access(t, store, bertsKey, "fresh"); got != evidence.Admin {
+		t.Errorf("bert is %v", got)
+	}
+	wantLog(t, store, "fresh", "added user bert none->admin by bert (app)")
+	for _, taken := range []string{"fresh", "acme", "anna"} {
+		_, err := store.CreateOrganization(t.Context(), taken, bert, by)
+		wantCode(t, err, evidence.Invalid)
+	}
+	if got := access(t, store, bertsKey, "acme"); got != evidence.NoRole {
+		t.Errorf("bert is %v in an organization of others", got)
+	}
+}
+
+func TestIdentityProvidersArePutReadAndDeleted(t *testing.T) {
+	here, docs, hands := newTenancy(t)
+	elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(elsewhere.Close)
+	provider := evidence.IdentityProvider{Name: "forge", Issuer: "https://forge.example", Audience: "attestry", Privilege: evidence.Member}
+	stored, created, err := here.PutIdentityProvider(t.Context(), "acme", annaActs, provider)
+	if err != nil || !created || stored.OrgName != "acme" || stored.CreatedAt == 0 {
+		t.Fatalf("stored %+v, %v", stored, err)
+	}
+	if _, created, err := here.PutIdentityProvider(t.Context(), "acme", annaActs, provider); err != nil || created {
+		t.Errorf("put again: created %t, %v", created, err)
+	}
+	trusted := func(store *tenancy.Tenancy, org, issuer string) int {
+		found, err := store.IdentityProviders(t.Context(), org, issuer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	for org, want := range map[string]int{"acme": 1, "open": 0, "nowhere": 0} {
+		if got := trusted(elsewhere, org, "https://forge.example"); got != want {
+			t.Errorf("%s trusts %d, want %d", org, got, want)
+		}
+	}
+	if trusted(elsewhere, "acme", "https://forge.example/") != 0 {
+		t.Error("an issuer is trusted that differs by a slash")
+	}
+	if err := here.DeleteIdentityProvider(t.Context(), "acme", annaActs, "forge"); err != nil {
+		t.Fatal(err)
+	}
+	hands.Advance(500 * time.Millisecond)
+	if trusted(here, "acme", "https://forge.example") != 0 || trusted(elsewhere, "acme", "https://forge.example") != 0 {
+		t.Error("a deleted identity provider is trusted")
+	}
+	if err := here.DeleteIdentityProvider(t.Context(), "acme", annaActs, "forge"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("deleted again: %v", err)
+	}
+	wantLog(t, here, "acme", "added identity_provider forge none->member by anna (app)", "removed identity_provider forge member->none by anna (app)")
+	_, _, err = here.PutIdentityProvider(t.Context(), "anna", annaActs, provider)
+	wantCode(t, err, evidence.Invalid)
+}
+
+func TestConcurrentChangesAreAllMadeAndRecordedOnce(t *testing.T) {
+	store, docs, hands := newTenancy(t)
+	other := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(other.Close)
+	owner, _ := store.UserKeys(t.Context(), "bert")
+	const each = 5
+	var wg sync.WaitGroup
+	for i := range 2 * each {
+		process := []*tenancy.Tenancy{store, other}[i%2]
+		wg.Go(func() {
+			if _, _, err := process.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: fmt.Sprint("key ", i)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	keys, err := store.Keys(t.Context(), owner.ID)
+	if err != nil || len(keys) != 1+2*each {
+		t.Errorf("%d keys, %v", len(keys), err)
+	}
+	told := map[string]int{}
+	for _, entry := range logOf(t, store, "bert") {
+		told[entry]++
+	}
+	for entry, times := range told {
+		if times != 1 {
+			t.Errorf("%q is told %d times", entry, times)
+		}
+	}
+	if len(told) != 2+2*each { // bert's membership and first key
+		t.Errorf("the log has %d entries", len(told))
+	}
+}
+
+func TestARefusedChangeLeavesNoEntry(t *testing.T) {
+	store, docs, _ := newTenancy(t)
+	if _, err := store.SetMember(t.Context(), "open", "bert", evidence.Admin, annaActs); err != nil {
+		t.Fatal(err)
+	}
+	before := logOf(t, store, "open")
+	// Between the entry and the change, another process changes the same membership.
+	interfered := false
+	docs.hook(func(command, collection, id string) error {
+		if command != "delete" || collection != "members" || interfered {
+			return nil
+		}
+		interfered = true
+		return &storage.RefusedWrite{Reason: storage.ErrMoved}
+	})
+	if err := store.RemoveMember(t.Context(), "open", "bert", annaActs); err != nil {
+		t.Fatal(err)
+	}
+	docs.hook(nil)
+	if got := logOf(t, store, "open"); !interfered || len(got) != len(before)+1 {
+		t.Errorf("the log went from %d to %d entries", len(before), len(got))
+	}
+}
+
+func TestTheAuditLogIsFilteredAndSorted(t *testing.T) {
+	store, _, hands := newTenancy(t)
+	start := evidence.Seconds(hands.Now())
+	by := func(name string) evidence.Actor { return evidence.Actor{Name: name, Source: evidence.SourceApp} }
+	for i, step := range []struct {
+		role evidence.Role
+		by   string
+	}{{evidence.Reader, "zoe"}, {evidence.Member, "Yann"}, {evidence.Snapshotter, "zoe"}, {evidence.Reader, "xenia"}} {
+		hands.Advance(time.Second)
+		if _, err := store.SetMember(t.Context(), "open", "bert", step.role, by(step.by)); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	org, _ := store.Organization(t.Context(), "open")
+	for name, c := range map[string]struct {
+		query tenancy.AuditQuery
+		want  string
+	}{
+		"all, newest first":     {tenancy.AuditQuery{Order: tenancy.AuditByTime}, "xenia zoe Yann zoe -"},
+		"by actor":              {tenancy.AuditQuery{Order: tenancy.AuditByActor, Ascending: true}, "- Yann xenia zoe zoe"},
+		"by source, descending": {tenancy.AuditQuery{Order: tenancy.AuditBySource}, "- xenia zoe Yann zoe"},
+		"by user":               {tenancy.AuditQuery{Order: tenancy.AuditByUser, Ascending: true}, "- zoe Yann zoe xenia"},
+		"by role":               {tenancy.AuditQuery{Order: tenancy.AuditByRole, Ascending: true}, "- Yann zoe xenia zoe"},
+		"searched":              {tenancy.AuditQuery{Order: tenancy.AuditByTime, Search: "YAN"}, "Yann"},
+		"searched by subject":   {tenancy.AuditQuery{Order: tenancy.AuditByTime, Search: "ert"}, "xenia zoe Yann zoe"},
+		"added":                 {tenancy.AuditQuery{Order: tenancy.AuditByTime, Event: evidence.AuditAdded}, "zoe -"},
+		"of two roles":          {tenancy.AuditQuery{Order: tenancy.AuditByTime, Roles: []string{"member", "snapshotter"}}, "zoe Yann"},
+		"by script":             {tenancy.AuditQuery{Order: tenancy.AuditByTime, Sources: []string{"script", "scim"}}, "-"},
+		"from, inclusive":       {tenancy.AuditQuery{Order: tenancy.AuditByTime, From: new(start + 3)}, "xenia zoe"},
+		"to, inclusive":         {tenancy.AuditQuery{Order: tenancy.AuditByActor, To: new(start + 2)}, "zoe Yann -"},
+		"the second page":       {tenancy.AuditQuery{Order: tenancy.AuditByTime, Offset: 2, Limit: 2}, "Yann zoe"},
+		"beyond the last page":  {tenancy.AuditQuery{Order: tenancy.AuditByTime, Offset: 9}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			query := c.query
+			query.OrgID = org.ID
+			if query.Limit == 0 {
+				query.Limit = 100
+			}
+			entries, _, err := store.AuditLog(t.Context(), query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var actors []string
+			for _, entry := range entries {
+				actors = append(actors, cmp.Or(entry.ChangedBy, "-"))
+			}
+			if got := strings.Join(actors, " "); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}

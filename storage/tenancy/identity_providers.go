@@ -1,0 +1,102 @@
+package tenancy
+
+import (
+	"context"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+var providerSchema = &storage.Schema{
+	Name:   "identity_providers",
+	Fields: []string{"org", "org_name", "issuer", "name"},
+	Indexes: []storage.Index{
+		{Name: "org", Fields: []string{"org", "name"}},
+		{Name: "issuer", Fields: []string{"org_name", "issuer", "name"}},
+	},
+}
+
+func providerID(orgID, name string) string { return orgID + "/" + name }
+
+func providerFields(p *evidence.IdentityProvider) map[string]any {
+	return map[string]any{"org": p.OrgID, "org_name": p.OrgName, "issuer": p.Issuer, "name": p.Name}
+}
+
+// IdentityProviders returns those of an organization that have an issuer; none if there is no
+// such organization. What it answers may be tenancyCacheAge old.
+func (t *Tenancy) IdentityProviders(ctx context.Context, orgName, issuer string) ([]evidence.IdentityProvider, error) {
+	now := t.clock()
+	if err := t.version.look(ctx, now, t.forget); err != nil {
+		return nil, err
+	}
+	id := orgName + "\n" + issuer
+	known, version, ok := t.providers.Get(id, now)
+	if ok {
+		return known, nil
+	}
+	found, err := storage.FindAll(ctx, t.identityProviders,
+		storage.Query{Index: "issuer", Equal: []any{orgName, issuer}, Limit: storage.Unlimited})
+	if err == nil && len(found) > 0 {
+		// Anybody can ask for issuers that nobody trusts: they must not fill the memory.
+		t.providers.Put(id, found, now, version)
+	}
+	return found, err
+}
+
+// ListIdentityProviders returns all identity providers of an organization by name.
+func (t *Tenancy) ListIdentityProviders(ctx context.Context, orgID string) ([]evidence.IdentityProvider, error) {
+	return storage.FindAll(ctx, t.identityProviders, storage.Query{Index: "org", Equal: []any{orgID}, Limit: storage.Unlimited})
+}
+
+// IdentityProvider returns an identity provider by its name, or ErrNotFound.
+func (t *Tenancy) IdentityProvider(ctx context.Context, orgID, name string) (evidence.IdentityProvider, error) {
+	return t.identityProviders.Get(ctx, providerID(orgID, name))
+}
+
+// PutIdentityProvider creates an identity provider of a shared organization, or replaces the one
+// of that name, and returns it. A personal organization is Invalid.
+func (t *Tenancy) PutIdentityProvider(ctx context.Context, orgName string, by evidence.Actor, provider evidence.IdentityProvider) (stored evidence.IdentityProvider, created bool, err error) {
+	err = t.change(ctx, orgName, by, func(c *orgChange) error {
+		if err := requireShared(c.org, "identity providers"); err != nil {
+			return err
+		}
+		read, err := storage.GetOrZero(ctx, t.identityProviders, providerID(c.org.ID, provider.Name))
+		if err != nil {
+			return err
+		}
+		stored, created = provider, read.Revision == 0
+		stored.OrgID, stored.OrgName = c.org.ID, c.org.Name
+		stored.CreatedAt, stored.LastModifiedAt = read.Value.CreatedAt, read.Value.LastModifiedAt
+		if stored == read.Value {
+			return nil
+		}
+		stored.LastModifiedAt = evidence.Seconds(t.clock())
+		event := evidence.AuditChanged
+		if created {
+			stored.CreatedAt, event = stored.LastModifiedAt, evidence.AuditAdded
+		}
+		t.identityProviders.StoreIn(&c.batch, &stored, read.Revision)
+		c.takesAway = !created
+		c.record(providerEntry(event, &stored, read.Value.Privilege, stored.Privilege))
+		return nil
+	})
+	return stored, created, err
+}
+
+// DeleteIdentityProvider deletes an identity provider, or returns ErrNotFound.
+func (t *Tenancy) DeleteIdentityProvider(ctx context.Context, orgName string, by evidence.Actor, name string) error {
+	return t.change(ctx, orgName, by, func(c *orgChange) error {
+		stored, err := t.IdentityProvider(ctx, c.org.ID, name)
+		if err != nil {
+			return err
+		}
+		t.identityProviders.DeleteIn(&c.batch, providerID(c.org.ID, name))
+		c.takesAway = true
+		c.record(providerEntry(evidence.AuditRemoved, &stored, stored.Privilege, evidence.NoRole))
+		return nil
+	})
+}
+
+func providerEntry(event evidence.AuditEvent, provider *evidence.IdentityProvider, old, role evidence.Role) evidence.AuditEntry {
+	return evidence.AuditEntry{Event: event, Subject: evidence.AuditIdentityProvider, Name: provider.Name, OldRole: old, NewRole: role}
+}

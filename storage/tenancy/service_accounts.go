@@ -1,0 +1,109 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+var accountSchema = &storage.Schema{
+	Name:    "service_accounts",
+	Fields:  []string{"org", "name"},
+	Indexes: []storage.Index{{Name: "org", Fields: []string{"org", "name"}}},
+}
+
+func accountID(orgID, name string) string { return orgID + "/" + name }
+
+func accountFields(a *evidence.ServiceAccount) map[string]any {
+	return map[string]any{"org": a.OrgID, "name": a.Name}
+}
+
+// ServiceAccounts returns the service accounts of an organization by name.
+func (t *Tenancy) ServiceAccounts(ctx context.Context, orgID string) ([]evidence.ServiceAccount, error) {
+	return storage.FindAll(ctx, t.accounts, storage.Query{Index: "org", Equal: []any{orgID}, Limit: storage.Unlimited})
+}
+
+// ServiceAccount returns a service account by its name, or ErrNotFound.
+func (t *Tenancy) ServiceAccount(ctx context.Context, orgID, name string) (evidence.ServiceAccount, error) {
+	return t.accounts.Get(ctx, accountID(orgID, name))
+}
+
+// CreateServiceAccount creates a service account of a shared organization. A name that is
+// taken, and a personal organization, are Invalid.
+func (t *Tenancy) CreateServiceAccount(ctx context.Context, orgName string, by evidence.Actor, account evidence.ServiceAccount) (evidence.ServiceAccount, error) {
+	account.ID, account.CreatorID, account.CreatedAt = evidence.NewID(), by.ID, evidence.Seconds(t.clock())
+	err := t.change(ctx, orgName, by, func(c *orgChange) error {
+		if err := requireShared(c.org, "service accounts"); err != nil {
+			return err
+		}
+		account.OrgID = c.org.ID
+		_, err := t.ServiceAccount(ctx, c.org.ID, account.Name)
+		if err == nil {
+			return evidence.NewError(evidence.Invalid,
+				fmt.Sprintf("Service account '%s' already exists in organization '%s'", account.Name, c.org.Name))
+		}
+		if !errors.Is(err, storage.ErrNotFound) {
+			return err
+		}
+		t.accounts.InsertIn(&c.batch, &account)
+		c.record(accountEntry(evidence.AuditAdded, &account, evidence.NoRole, account.Privilege))
+		return nil
+	})
+	return account, err
+}
+
+// UpdateServiceAccount changes a service account that was read before, by its id, and returns
+// it; ErrNotFound if it is there no more.
+func (t *Tenancy) UpdateServiceAccount(ctx context.Context, orgName string, by evidence.Actor, seen evidence.ServiceAccount, update func(*evidence.ServiceAccount)) (evidence.ServiceAccount, error) {
+	var account evidence.ServiceAccount
+	err := t.change(ctx, orgName, by, func(c *orgChange) error {
+		read, err := t.accounts.GetVersioned(ctx, accountID(c.org.ID, seen.Name))
+		if err != nil {
+			return err
+		}
+		if account = read.Value; account.ID != seen.ID {
+			return storage.ErrNotFound
+		}
+		update(&account)
+		t.accounts.ReplaceIn(&c.batch, &account, read.Revision)
+		if old := read.Value.Privilege; old != account.Privilege {
+			c.takesAway = true
+			c.record(accountEntry(evidence.AuditChanged, &account, old, account.Privilege))
+		}
+		return nil
+	})
+	return account, err
+}
+
+// DeleteServiceAccount deletes a service account that was read before, by its id. Its keys stop
+// working, as keys without an owner do. ErrNotFound means that it is there no more.
+func (t *Tenancy) DeleteServiceAccount(ctx context.Context, orgName string, by evidence.Actor, seen evidence.ServiceAccount) error {
+	return t.change(ctx, orgName, by, func(c *orgChange) error {
+		account, err := t.ServiceAccount(ctx, c.org.ID, seen.Name)
+		if err != nil {
+			return err
+		}
+		if account.ID != seen.ID {
+			return storage.ErrNotFound
+		}
+		c.takesAway = true
+		c.record(accountEntry(evidence.AuditRemoved, &account, account.Privilege, evidence.NoRole))
+		t.accounts.DeleteIn(&c.batch, accountID(c.org.ID, seen.Name))
+		return nil
+	})
+}
+
+func accountEntry(event evidence.AuditEvent, account *evidence.ServiceAccount, old, role evidence.Role) evidence.AuditEntry {
+	return evidence.AuditEntry{Event: event, Subject: evidence.AuditServiceAccount, Name: account.Name, OldRole: old, NewRole: role}
+}
+
+// requireShared refuses personal organizations, which never have members beside their user.
+func requireShared(org evidence.Organization, what string) error {
+	if org.Kind == evidence.SharedOrganization {
+		return nil
+	}
+	return evidence.NewError(evidence.Invalid, fmt.Sprintf("Organization '%s' is personal and cannot have %s", org.Name, what))
+}
