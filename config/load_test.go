@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"os"
 	"reflect"
 	"strings"
@@ -72,6 +73,7 @@ func TestLoadReadsEverySetting(t *testing.T) {
 		"ATTESTRY_REQUEST_TIMEOUT":  "5s",
 		"ATTESTRY_REPORT_WAIT":      "0s",
 		"ATTESTRY_MEMORY_BUDGET":    "1.5GiB",
+		"ATTESTRY_OUTBOUND_ALLOW":   "10.0.0.0/8, 192.168.7.5,fd12::/16,::1",
 		"ATTESTRY_SHUTDOWN_TIMEOUT": "1m",
 		"ATTESTRY_TEST_ANYTHING":    "is none of ours",
 	}))
@@ -82,6 +84,10 @@ func TestLoadReadsEverySetting(t *testing.T) {
 		HTTP: config.HTTP{
 			Listen: ":80", BaseURL: "https://evidence.example.com", RequestTimeout: 5 * time.Second, MemoryBudget: 1536 << 20,
 		},
+		Outbound: config.Outbound{Allow: config.Networks{
+			netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.168.7.5/32"),
+			netip.MustParsePrefix("fd12::/16"), netip.MustParsePrefix("::1/128"),
+		}},
 		Stores: config.Stores{
 			Database: config.Database{
 				Engine: config.MongoDB, Name: "delivery",
@@ -135,6 +141,7 @@ func TestLoadListsEveryFaultAtOnce(t *testing.T) {
 		"ATTESTRY_OBJECTS_URL=",
 		"ATTESTRY_QUEUES=reports=6,repots=1",
 		"ATTESTRY_CONCURRENCY=many",
+		"ATTESTRY_OUTBOUND_ALLOW=10.0.0.0/8,169.254.0.0/16",
 		"ATTESTRY_LOG_LEVEL=loud",
 		"ATTESTRY_REQUEST_TIMEOUT=30",
 		"ATTESTRY_REPORT_WAIT=11s",
@@ -151,6 +158,7 @@ func TestLoadListsEveryFaultAtOnce(t *testing.T) {
 		"ATTESTRY_BASE_URL: must be a scheme and a host and nothing else",
 		"ATTESTRY_REQUEST_TIMEOUT: is not a duration such as 30s",
 		"ATTESTRY_REPORT_WAIT: must be between 0s and 10s",
+		`ATTESTRY_OUTBOUND_ALLOW: "169.254.0.0/16" is link-local, which is never called: machines get their credentials from such addresses`,
 		"ATTESTRY_DATABASE_URL: must begin with mongodb://, mongodb+srv://, sqlite:// or pebble://",
 		"ATTESTRY_OBJECTS_URL: is required",
 		"ATTESTRY_REDIS_URL: is required",

@@ -10,10 +10,11 @@ import (
 // Settings are all settings of a process. Both processes take the same ones and
 // leave alone what does not concern them. Secrets in them do not print.
 type Settings struct {
-	HTTP    HTTP
-	Stores  Stores
-	Worker  Worker
-	Process Process
+	HTTP     HTTP
+	Outbound Outbound
+	Stores   Stores
+	Worker   Worker
+	Process  Process
 }
 
 // HTTP is how the api process answers.
@@ -23,6 +24,11 @@ type HTTP struct {
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a request may take"`
 	ReportWait     time.Duration `env:"REPORT_WAIT" envDefault:"10s" min:"0s" max:"10s" doc:"how long the answer to a report waits for its verdict, at most 10s and less than the request timeout"`
 	MemoryBudget   MemoryBudget  `env:"MEMORY_BUDGET" doc:"how much memory the bodies and answers of all requests under way may take up, such as 512MiB, at least 16MiB; if unset, a quarter of the memory of the machine or of the limit of the cgroup"`
+}
+
+// Outbound is what calls to addresses that users choose may reach.
+type Outbound struct {
+	Allow Networks `env:"OUTBOUND_ALLOW" doc:"networks or addresses, such as 10.0.0.0/8,192.168.7.5, in which identity providers (and later receivers of notifications) may be called although the addresses are not public; link-local ones never are"`
 }
 
 // Stores is where everything is kept.

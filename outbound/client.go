@@ -1,0 +1,52 @@
+// Package outbound makes the HTTP clients of all calls to addresses that users choose, such as
+// identity providers: they must not reach what only this machine or its network may reach.
+package outbound
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+const (
+	// MaxAnswer is the longest body of an answer that is read, in bytes.
+	MaxAnswer = 64 << 10
+	// timeLimit is how long a call may take in all, with the body of its answer.
+	timeLimit = 10 * time.Second
+	// idleTime is how long a connection is kept for another call, such as the one for the keys of
+	// an identity provider right after the one for its discovery document.
+	idleTime = 10 * time.Second
+)
+
+// Options are what clients may reach and whom they trust.
+type Options struct {
+	// Allowed are networks that may be called although they are private or reserved. IPv4
+	// networks are given in IPv4 form.
+	Allowed []netip.Prefix
+	// RootCAs are the authorities that sign the certificates of servers, nil for the system's.
+	RootCAs *x509.CertPool
+}
+
+// NewClient makes a client. A call of it ends within 10 s, and reaches only addresses that are
+// public or allowed: the resolved address is checked when a connection is opened, so that no
+// name can hide it. Redirects are not followed: the answer with the status 3xx is returned.
+// Reading more than MaxAnswer of a body is an error. The environment's proxy is not used, and
+// no cookies are kept.
+func NewClient(options Options) *http.Client {
+	dialer := &net.Dialer{Control: newGuard(options.Allowed).check}
+	transport := &http.Transport{
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: options.RootCAs},
+		ForceAttemptHTTP2:      true,
+		MaxResponseHeaderBytes: MaxAnswer,
+		IdleConnTimeout:        idleTime,
+	}
+	return &http.Client{
+		Transport:     limitedTransport{transport},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Timeout:       timeLimit,
+	}
+}

@@ -1,0 +1,61 @@
+package outbound
+
+import (
+	"fmt"
+	"net/netip"
+	"syscall"
+
+	"code.dny.dev/ssrf"
+)
+
+// guard decides which addresses may be connected to.
+type guard struct {
+	public *ssrf.Guardian
+	// metadata serves the credentials of a machine at AWS, as 169.254.169.254 does, and is not
+	// link-local.
+	metadata netip.Addr
+}
+
+func newGuard(allowed []netip.Prefix) *guard {
+	var v4, v6 []netip.Prefix
+	for _, prefix := range allowed {
+		if prefix.Addr().Is4() {
+			v4 = append(v4, prefix)
+		} else {
+			v6 = append(v6, prefix)
+		}
+	}
+	return &guard{
+		// Identity providers in an operator's own network listen on any port.
+		public:   ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...)),
+		metadata: netip.MustParseAddr("fd00:ec2::254"),
+	}
+}
+
+// check refuses an address that must not be reached: it is the Control function of a net.Dialer,
+// which calls it with the resolved address before it connects.
+func (g *guard) check(network, address string, conn syscall.RawConn) error {
+	destination, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: %q", ssrf.ErrInvalidHostPort, address)
+	}
+	addr := destination.Addr().Unmap()
+	if actual := translated(addr); actual.IsLinkLocalUnicast() || actual == g.metadata {
+		return fmt.Errorf("%w: link-local addresses and those of cloud metadata, such as %s, are never called", ssrf.ErrProhibitedIP, addr)
+	}
+	unmapped := netip.AddrPortFrom(addr, destination.Port())
+	if err := g.public.Safe(network, unmapped.String(), conn); err != nil {
+		return fmt.Errorf("%w; ATTESTRY_OUTBOUND_ALLOW does not allow it", err)
+	}
+	return nil
+}
+
+// translated returns the IPv4 address that a NAT64 gateway makes of an address, or the address.
+// An operator who runs such a gateway allows its whole prefix.
+func translated(addr netip.Addr) netip.Addr {
+	if !ssrf.IPv6NAT64Prefix.Contains(addr) {
+		return addr
+	}
+	bytes := addr.As16()
+	return netip.AddrFrom4([4]byte(bytes[12:]))
+}
