@@ -1,5 +1,5 @@
 // Package expression parses, checks and evaluates the conditions in environment policies
-// (docs/semantics.md 18.2).
+// (docs/semantics.md 18.2) and those of identity providers (docs/semantics.md 2.5).
 package expression
 
 import "fmt"
@@ -48,6 +48,15 @@ func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e
 // Parse reads an expression without ${{ and }}. Its error is an *Error. An expression whose
 // result cannot be a boolean is refused, as are comparisons that can never be evaluated.
 func Parse(text string) (*Expression, error) {
+	root, err := parse(text, policyContexts())
+	if err != nil {
+		return nil, err
+	}
+	return &Expression{text: text, root: root}, nil
+}
+
+// parse reads an expression over the given contexts.
+func parse(text string, contexts contexts) (node, error) {
 	if len(text) > MaxLength {
 		return nil, &Error{Column: 1, Reason: fmt.Sprintf("the expression is longer than %d bytes", MaxLength)}
 	}
@@ -55,7 +64,7 @@ func Parse(text string) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{tokens: tokens}
+	p := &parser{tokens: tokens, contexts: contexts}
 	root, err := p.or()
 	if err != nil {
 		return nil, err
@@ -63,15 +72,12 @@ func Parse(text string) (*Expression, error) {
 	if next := p.next(); next.kind != endToken {
 		return nil, p.unexpected("an operator or the end of the expression")
 	}
-	if err := requireType(root, booleanType, "the result"); err != nil {
-		return nil, err
-	}
-	return &Expression{text: text, root: root}, nil
+	return root, requireType(root, booleanType, "the result")
 }
 
 // Evaluate returns whether the condition holds for the subject. An error means that it
 // compares a number with a text that is none.
 func (e *Expression) Evaluate(subject *Subject) (bool, error) {
-	result, err := e.root.evaluate(subject)
+	result, err := e.root.evaluate(scope{subject: subject})
 	return result.boolean, err
 }

@@ -131,6 +131,8 @@ func TestFaultyExpressionsAreRefusedWithTheirPosition(t *testing.T) {
 		`"ü" == flow.name )`:            "column 18: expected an operator or the end of the expression, found ')'",
 		`flow.nme == "a"`:               "column 1: 'flow.nme' is unknown: there are flow, flow.name, flow.tags.<key>, artifact.name, artifact.fingerprint, exists(), matches(), true, false, and, or, not, in",
 		`flow.tags. == "a"`:             "column 1: 'flow.tags.' is unknown: there are flow, flow.name, flow.tags.<key>, artifact.name, artifact.fingerprint, exists(), matches(), true, false, and, or, not, in",
+		`claims.sub == "a"`:             "column 1: 'claims.sub' is unknown: there are flow, flow.name, flow.tags.<key>, artifact.name, artifact.fingerprint, exists(), matches(), true, false, and, or, not, in",
+		`"a" in flow.name`:              "column 8: the right side of 'in' must be a list, not a string",
 		`flow.name`:                     "column 1: the result must be a boolean, not a string",
 		`3`:                             "column 1: the result must be a boolean, not a number",
 		`["a"]`:                         "column 1: the result must be a boolean, not a list",

@@ -7,7 +7,14 @@ type node interface {
 	// column is where it begins, in characters from 1.
 	column() int
 	valueType() valueType
-	evaluate(*Subject) (value, error)
+	evaluate(scope) (value, error)
+}
+
+// scope is what an expression is evaluated for: one of policies for a subject, one of identity
+// providers for claims.
+type scope struct {
+	subject *Subject
+	claims  Claims
 }
 
 // position is the column of a node.
@@ -23,9 +30,9 @@ type literal struct {
 
 func (l literal) valueType() valueType { return l.value.kind }
 
-func (l literal) evaluate(*Subject) (value, error) { return l.value, nil }
+func (l literal) evaluate(scope) (value, error) { return l.value, nil }
 
-// list has items that are evaluated anew for each subject.
+// list has items that are evaluated anew each time.
 type list struct {
 	position
 	items []node
@@ -33,10 +40,10 @@ type list struct {
 
 func (l list) valueType() valueType { return listType }
 
-func (l list) evaluate(subject *Subject) (value, error) {
+func (l list) evaluate(in scope) (value, error) {
 	items := make([]value, 0, len(l.items))
 	for _, item := range l.items {
-		evaluated, err := item.evaluate(subject)
+		evaluated, err := item.evaluate(in)
 		if err != nil {
 			return value{}, err
 		}
@@ -44,17 +51,6 @@ func (l list) evaluate(subject *Subject) (value, error) {
 	}
 	return value{kind: listType, items: items}, nil
 }
-
-// context reads a value of the subject.
-type context struct {
-	position
-	kind valueType
-	read func(*Subject) value
-}
-
-func (c context) valueType() valueType { return c.kind }
-
-func (c context) evaluate(subject *Subject) (value, error) { return c.read(subject), nil }
 
 // exists is true for what is not null.
 type exists struct {
@@ -64,8 +60,8 @@ type exists struct {
 
 func (e exists) valueType() valueType { return booleanType }
 
-func (e exists) evaluate(subject *Subject) (value, error) {
-	argument, err := e.argument.evaluate(subject)
+func (e exists) evaluate(in scope) (value, error) {
+	argument, err := e.argument.evaluate(in)
 	return booleanValue(argument.kind != nullType), err
 }
 
@@ -78,8 +74,8 @@ type matches struct {
 
 func (m matches) valueType() valueType { return booleanType }
 
-func (m matches) evaluate(subject *Subject) (value, error) {
-	argument, err := m.argument.evaluate(subject)
+func (m matches) evaluate(in scope) (value, error) {
+	argument, err := m.argument.evaluate(in)
 	return booleanValue(argument.kind == stringType && m.pattern.MatchString(argument.text)), err
 }
 
@@ -91,8 +87,8 @@ type not struct {
 
 func (n not) valueType() valueType { return booleanType }
 
-func (n not) evaluate(subject *Subject) (value, error) {
-	operand, err := n.operand.evaluate(subject)
+func (n not) evaluate(in scope) (value, error) {
+	operand, err := n.operand.evaluate(in)
 	return booleanValue(!operand.boolean), err
 }
 
@@ -106,9 +102,9 @@ type logical struct {
 
 func (l logical) valueType() valueType { return booleanType }
 
-func (l logical) evaluate(subject *Subject) (value, error) {
+func (l logical) evaluate(in scope) (value, error) {
 	for _, operand := range l.operands {
-		evaluated, err := operand.evaluate(subject)
+		evaluated, err := operand.evaluate(in)
 		if err != nil || evaluated.boolean == l.decisive {
 			return evaluated, err
 		}
@@ -125,12 +121,12 @@ type comparison struct {
 
 func (c comparison) valueType() valueType { return booleanType }
 
-func (c comparison) evaluate(subject *Subject) (value, error) {
-	left, err := c.left.evaluate(subject)
+func (c comparison) evaluate(in scope) (value, error) {
+	left, err := c.left.evaluate(in)
 	if err != nil {
 		return value{}, err
 	}
-	right, err := c.right.evaluate(subject)
+	right, err := c.right.evaluate(in)
 	if err != nil {
 		return value{}, err
 	}

@@ -3,14 +3,14 @@ package expression
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // parser reads an expression by recursive descent, one function per level of precedence.
 type parser struct {
-	tokens []token
-	at     int
-	depth  int
+	tokens   []token
+	contexts contexts
+	at       int
+	depth    int
 }
 
 func (p *parser) next() token { return p.tokens[p.at] }
@@ -128,6 +128,9 @@ func (p *parser) comparison() (node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if operator.text == "in" {
+		right = asList(right)
+	}
 	compared := comparison{position: position(left.column()), operator: operator.text, left: left, right: right}
 	if err := checkComparison(compared); err != nil {
 		return nil, err
@@ -196,11 +199,13 @@ func (p *parser) named() (node, error) {
 	case "exists", "matches":
 		return p.call(name)
 	}
-	if read, kind, ok := contextOf(name.text); ok {
-		return context{at, kind, read}, nil
+	found, ok := p.contexts.find(name.text)
+	if !ok {
+		return nil, &Error{Column: name.column, Reason: name.String() + " is unknown: there are " + p.contexts.listed +
+			", exists(), matches(), true, false, and, or, not, in"}
 	}
-	return nil, &Error{Column: name.column, Reason: name.String() +
-		" is unknown: there are flow, flow.name, flow.tags.<key>, artifact.name, artifact.fingerprint, exists(), matches(), true, false, and, or, not, in"}
+	found.position = at
+	return found, nil
 }
 
 func (p *parser) call(name token) (node, error) {
@@ -212,7 +217,7 @@ func (p *parser) call(name token) (node, error) {
 		return nil, err
 	}
 	if name.text == "exists" {
-		return exists{position(name.column), argument}, p.expect(")")
+		return exists{position(name.column), asList(argument)}, p.expect(")")
 	}
 	if err := requireType(argument, stringType, "the first argument of matches()"); err != nil {
 		return nil, err
@@ -225,38 +230,4 @@ func (p *parser) call(name token) (node, error) {
 		return nil, err
 	}
 	return matches{position(name.column), argument, pattern}, p.expect(")")
-}
-
-// contextOf returns how a context is read, and the type that it has unless it is null.
-func contextOf(name string) (read func(*Subject) value, kind valueType, ok bool) {
-	if key, found := strings.CutPrefix(name, "flow.tags."); found && key != "" {
-		return ofFlow(func(flow *Flow) value {
-			text, ok := flow.Tags[key]
-			if !ok {
-				return value{}
-			}
-			return stringValue(text)
-		}), stringType, true
-	}
-	switch name {
-	case "flow":
-		return ofFlow(func(*Flow) value { return value{kind: flowType} }), flowType, true
-	case "flow.name":
-		return ofFlow(func(flow *Flow) value { return stringValue(flow.Name) }), stringType, true
-	case "artifact.name":
-		return func(subject *Subject) value { return stringValue(subject.Name) }, stringType, true
-	case "artifact.fingerprint":
-		return func(subject *Subject) value { return stringValue(subject.Fingerprint) }, stringType, true
-	}
-	return nil, nullType, false
-}
-
-// ofFlow reads a value of the flow; without a flow it is null.
-func ofFlow(read func(*Flow) value) func(*Subject) value {
-	return func(subject *Subject) value {
-		if subject.Flow == nil {
-			return value{}
-		}
-		return read(subject.Flow)
-	}
 }

@@ -1,0 +1,157 @@
+package expression
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxClaims is the most values of a token that conditions can be evaluated over; each item of
+	// a list counts.
+	maxClaims = 1000
+	// maxClaimsDepth is how deep claims may be nested.
+	maxClaimsDepth = 10
+)
+
+// ClaimsExpression is a condition over the claims of a token that has been parsed and whose types
+// have been checked. It can be evaluated by several goroutines at once.
+type ClaimsExpression struct {
+	root node
+}
+
+// ParseClaims reads an expression over claims.<name>, such as
+//
+//	claims.repository == "acme/shop" and claims.ref_protected == "true"
+//
+// in the grammar of Parse. The name of a nested claim is joined of its parts by dots. Only claims
+// whose names hold nothing but letters, digits and '_', '.', '-', '~' can be named. Its error is
+// an *Error.
+func ParseClaims(text string) (*ClaimsExpression, error) {
+	root, err := parse(text, claimContexts())
+	if err != nil {
+		return nil, err
+	}
+	return &ClaimsExpression{root: root}, nil
+}
+
+// Evaluate returns whether the condition holds for claims. An error means that it compares a
+// number with a claim that is none.
+func (e *ClaimsExpression) Evaluate(claims Claims) (bool, error) {
+	result, err := e.root.evaluate(scope{claims: claims})
+	return result.boolean, err
+}
+
+func claimContexts() contexts { return contexts{find: claimContext, listed: "claims.<name>"} }
+
+// claimContext reads a claim: as a text, which a list is not, or as a list. A text is a list of
+// one, as the claim aud may be either.
+func claimContext(name string) (found context, ok bool) {
+	name, ok = strings.CutPrefix(name, "claims.")
+	if !ok || name == "" {
+		return context{}, false
+	}
+	text := func(in scope) value {
+		if claim := in.claims.values[name]; claim.kind == stringType {
+			return claim
+		}
+		return value{}
+	}
+	list := func(in scope) value {
+		claim := in.claims.values[name]
+		if claim.kind == stringType {
+			return value{kind: listType, items: []value{claim}}
+		}
+		return claim
+	}
+	return context{kind: stringType, read: text, list: list}, true
+}
+
+// Claims are the claims of a token under the names by which conditions read them.
+type Claims struct {
+	values map[string]value // texts, and lists of texts
+}
+
+// FlattenClaims makes Claims of a JSON object that was decoded with json.Decoder.UseNumber.
+// Names of nested claims are joined by dots. Booleans become "true" and "false", numbers the text
+// that stood in the JSON. A list of such values can be read on the right side of 'in' and by
+// exists(), and is null elsewhere; any other list is null. Too many or too deep claims are an error, and so are two that
+// have one name after joining: nobody could tell which of them a condition means. The error
+// repeats nothing of the claims.
+func FlattenClaims(decoded map[string]any) (Claims, error) {
+	f := flattener{values: map[string]value{}}
+	if err := f.object("", decoded, 1); err != nil {
+		return Claims{}, err
+	}
+	return Claims{values: f.values}, nil
+}
+
+type flattener struct {
+	values map[string]value
+	count  int
+}
+
+func (f *flattener) object(prefix string, members map[string]any, depth int) error {
+	if depth > maxClaimsDepth {
+		return errors.New("the claims are nested too deep")
+	}
+	for name, member := range members {
+		if err := f.claim(prefix+name, member, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *flattener) claim(name string, claim any, depth int) error {
+	if f.count++; f.count > maxClaims {
+		return errors.New("there are too many claims")
+	}
+	switch claim := claim.(type) {
+	case map[string]any:
+		return f.object(name+".", claim, depth+1)
+	case []any:
+		if f.count += len(claim); f.count > maxClaims {
+			return errors.New("there are too many claims")
+		}
+		return f.put(name, listClaim(claim))
+	}
+	return f.put(name, textClaim(claim))
+}
+
+func (f *flattener) put(name string, claim value) error {
+	if claim.kind == nullType {
+		return nil
+	}
+	if _, taken := f.values[name]; taken {
+		return errors.New("two claims have the same name when nested names are joined")
+	}
+	f.values[name] = claim
+	return nil
+}
+
+// listClaim returns null for a list with anything but texts, numbers and booleans.
+func listClaim(items []any) value {
+	list := value{kind: listType}
+	for _, item := range items {
+		text := textClaim(item)
+		if text.kind == nullType {
+			return value{}
+		}
+		list.items = append(list.items, text)
+	}
+	return list
+}
+
+func textClaim(claim any) value {
+	switch claim := claim.(type) {
+	case string:
+		return stringValue(claim)
+	case bool:
+		return stringValue(strconv.FormatBool(claim))
+	case json.Number:
+		return stringValue(claim.String())
+	}
+	return value{}
+}
