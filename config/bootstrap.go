@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 )
 
 const (
@@ -25,17 +26,17 @@ const (
 // ParseBootstrap reads a bootstrap file; name is the file's, for faults. Unknown
 // keys, anchors and aliases are refused. Its error is Faults of the form
 // "file:line: reason"; except in what is no YAML at all, all are found at once.
-func ParseBootstrap(name string, data []byte) (evidence.Bootstrap, error) {
+func ParseBootstrap(name string, data []byte) (identity.Bootstrap, error) {
 	if len(data) > maxBootstrapBytes {
-		return evidence.Bootstrap{}, Faults{fmt.Sprintf("%s: is longer than 1 MiB", name)}
+		return identity.Bootstrap{}, Faults{fmt.Sprintf("%s: is longer than 1 MiB", name)}
 	}
 	// The parser would put a replacement character, and so another key, in its place.
 	if line := lineOfBrokenText(data); line > 0 {
-		return evidence.Bootstrap{}, Faults{fmt.Sprintf("%s:%d: is not UTF-8", name, line)}
+		return identity.Bootstrap{}, Faults{fmt.Sprintf("%s:%d: is not UTF-8", name, line)}
 	}
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		return evidence.Bootstrap{}, Faults{syntaxFault(name, err)}
+		return identity.Bootstrap{}, Faults{syntaxFault(name, err)}
 	}
 	r := bootstrapReader{
 		yamlReader: yamlReader{file: name},
@@ -78,8 +79,8 @@ type bootstrapReader struct {
 	users   map[string]bool
 }
 
-func (r *bootstrapReader) documents(docs []*ast.DocumentNode) evidence.Bootstrap {
-	var declared evidence.Bootstrap
+func (r *bootstrapReader) documents(docs []*ast.DocumentNode) identity.Bootstrap {
+	var declared identity.Bootstrap
 	var found bool
 	for _, doc := range docs {
 		switch {
@@ -94,8 +95,8 @@ func (r *bootstrapReader) documents(docs []*ast.DocumentNode) evidence.Bootstrap
 	return declared
 }
 
-func (r *bootstrapReader) bootstrap(node ast.Node) evidence.Bootstrap {
-	var declared evidence.Bootstrap
+func (r *bootstrapReader) bootstrap(node ast.Node) identity.Bootstrap {
+	var declared identity.Bootstrap
 	fields := r.mapping(node, "users", "organizations")
 	for _, item := range r.sequence(fields["users"]) {
 		declared.Users = append(declared.Users, r.user(item))
@@ -110,12 +111,12 @@ func (r *bootstrapReader) bootstrap(node ast.Node) evidence.Bootstrap {
 	return declared
 }
 
-func (r *bootstrapReader) user(node ast.Node) evidence.DeclaredUser {
+func (r *bootstrapReader) user(node ast.Node) identity.DeclaredUser {
 	fields := r.mapping(node, "name", "email", "api_keys")
 	if fields == nil {
-		return evidence.DeclaredUser{}
+		return identity.DeclaredUser{}
 	}
-	user := evidence.DeclaredUser{
+	user := identity.DeclaredUser{
 		Name:  r.name(node, fields["name"], "user", evidence.CheckUserName),
 		Email: r.email(fields["email"]),
 	}
@@ -142,9 +143,9 @@ func (r *bootstrapReader) email(node ast.Node) string {
 	return email
 }
 
-func (r *bootstrapReader) key(node ast.Node) evidence.DeclaredKey {
+func (r *bootstrapReader) key(node ast.Node) identity.DeclaredKey {
 	fields := r.mapping(node, "key", "description", "expires_at")
-	return evidence.DeclaredKey{
+	return identity.DeclaredKey{
 		Secret:      r.secret(fields["key"]),
 		Description: r.description(fields["description"]),
 		ExpiresAt:   r.integer(fields["expires_at"], evidence.MaxKeyExpiry),
@@ -186,12 +187,12 @@ func (r *bootstrapReader) secret(node ast.Node) evidence.Secret {
 	return secret
 }
 
-func (r *bootstrapReader) organization(node ast.Node) evidence.DeclaredOrganization {
+func (r *bootstrapReader) organization(node ast.Node) identity.DeclaredOrganization {
 	fields := r.mapping(node, "name", "members", "beta", "public", "webhooks")
 	if fields == nil {
-		return evidence.DeclaredOrganization{}
+		return identity.DeclaredOrganization{}
 	}
-	org := evidence.DeclaredOrganization{
+	org := identity.DeclaredOrganization{
 		Name:    r.name(node, fields["name"], "organization", evidence.CheckOrganizationName),
 		Members: map[string]evidence.Role{},
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 )
 
 var (
@@ -17,30 +18,30 @@ var (
 )
 
 // hook reads an inbound webhook.
-func (r *bootstrapReader) hook(node ast.Node) evidence.DeclaredHook {
+func (r *bootstrapReader) hook(node ast.Node) identity.DeclaredHook {
 	fields := r.mapping(node, "kind", "uid", "secret", "flow_prefix", "flow_suffix")
 	if fields == nil {
-		return evidence.DeclaredHook{}
+		return identity.DeclaredHook{}
 	}
 	for _, name := range []string{"kind", "uid", "secret"} {
 		if fields[name] == nil {
 			r.fault(node, "webhook lacks a %s", name)
 		}
 	}
-	hook := evidence.DeclaredHook{
+	hook := identity.DeclaredHook{
 		Kind: r.hookKind(fields["kind"]), UID: r.hookUID(fields["uid"]), Secret: r.hookSecret(fields["secret"]),
 		FlowPrefix: r.flowNamePart(fields["flow_prefix"]), FlowSuffix: r.flowNamePart(fields["flow_suffix"]),
 	}
-	if hook.Kind == evidence.LaunchDarklyHook && (fields["flow_prefix"] != nil || fields["flow_suffix"] != nil) {
+	if hook.Kind == identity.LaunchDarklyHook && (fields["flow_prefix"] != nil || fields["flow_suffix"] != nil) {
 		r.fault(node, "flow_prefix and flow_suffix are those of webhooks of the kind sonar")
 	}
 	return hook
 }
 
-func (r *bootstrapReader) hookKind(node ast.Node) evidence.HookKind {
+func (r *bootstrapReader) hookKind(node ast.Node) identity.HookKind {
 	text, ok := r.text(node)
-	kind := evidence.HookKind(text)
-	if ok && kind != evidence.SonarHook && kind != evidence.LaunchDarklyHook {
+	kind := identity.HookKind(text)
+	if ok && kind != identity.SonarHook && kind != identity.LaunchDarklyHook {
 		r.fault(node, "kind must be sonar or launch-darkly")
 	}
 	return kind
@@ -73,8 +74,8 @@ func (r *bootstrapReader) hookSecret(node ast.Node) evidence.Secret {
 			return ""
 		}
 	}
-	if len(text) < evidence.MinHookSecret || len(text) > evidence.MaxHookSecret {
-		r.fault(node, "must have %d to %d bytes", evidence.MinHookSecret, evidence.MaxHookSecret)
+	if len(text) < identity.MinHookSecret || len(text) > identity.MaxHookSecret {
+		r.fault(node, "must have %d to %d bytes", identity.MinHookSecret, identity.MaxHookSecret)
 		return ""
 	}
 	return evidence.Secret(text)

@@ -8,6 +8,7 @@ import (
 
 	"attestry/config"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 )
 
 const goodBootstrap = `
@@ -44,19 +45,19 @@ func TestParseBootstrapReadsTheWholeForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	yes := true
-	want := evidence.Bootstrap{
-		Users: []evidence.DeclaredUser{
-			{Name: "first-user", Email: "first-user@example.com", Keys: []evidence.DeclaredKey{
+	want := identity.Bootstrap{
+		Users: []identity.DeclaredUser{
+			{Name: "first-user", Email: "first-user@example.com", Keys: []identity.DeclaredKey{
 				{Secret: "any-string-of-at-least-16-characters", Description: "laptop"},
 				{Description: "pipeline", ExpiresAt: 4102444800},
 				{Description: "bootstrap"},
 			}},
 			{Name: "2nd"},
 		},
-		Organizations: []evidence.DeclaredOrganization{
-			{Name: "acme", Members: map[string]evidence.Role{"first-user": evidence.Admin, "2nd": evidence.Reader}, Beta: &yes, Hooks: []evidence.DeclaredHook{
-				{Kind: evidence.SonarHook, UID: "uid-of-the-sonar-hook", Secret: "secret of the sonar hook", FlowPrefix: "sonar.", FlowSuffix: "-ci"},
-				{Kind: evidence.LaunchDarklyHook, UID: "0123456789_abcdef-", Secret: "*** another secret ***"},
+		Organizations: []identity.DeclaredOrganization{
+			{Name: "acme", Members: map[string]evidence.Role{"first-user": evidence.Admin, "2nd": evidence.Reader}, Beta: &yes, Hooks: []identity.DeclaredHook{
+				{Kind: identity.SonarHook, UID: "uid-of-the-sonar-hook", Secret: "secret of the sonar hook", FlowPrefix: "sonar.", FlowSuffix: "-ci"},
+				{Kind: identity.LaunchDarklyHook, UID: "0123456789_abcdef-", Secret: "*** another secret ***"},
 			}},
 			{Name: "open", Members: map[string]evidence.Role{}, Public: true},
 		},

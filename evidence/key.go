@@ -78,15 +78,6 @@ func (k *Key) Principal() Principal {
 	return Principal{UserID: k.OwnerID, Name: k.OwnerName, ServiceAccount: k.AccountOrgID != "", KeyID: k.ID}
 }
 
-// KeyOwner is a user or a service account as far as its keys are concerned.
-type KeyOwner struct {
-	ID, Name string
-	// OrgID and OrgName are of the organization of a service account, or of the personal
-	// one of a user.
-	OrgID, OrgName string
-	ServiceAccount bool
-}
-
 // NewAPIKey makes the secret of a key: a prefix that secret scanners can look
 // for, 32 random bytes, and a CRC-32 by which a typing error is told from an
 // unknown key. Digits are base 62, so that a double click selects all of it.

@@ -19,9 +19,6 @@ type Principal struct {
 // IsUser reports whether the principal is a person with an account.
 func (p *Principal) IsUser() bool { return !p.ServiceAccount && !p.Federated }
 
-// Actor is the principal as one who changes something by the API.
-func (p *Principal) Actor() Actor { return Actor{ID: p.UserID, Name: p.Name, Source: SourceApp} }
-
 // OrgAccess is what a principal may do in one organization, with what a request
 // needs to know of that organization.
 type OrgAccess struct {

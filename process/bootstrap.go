@@ -7,25 +7,25 @@ import (
 	"os"
 
 	"attestry/config"
-	"attestry/evidence"
+	"attestry/evidence/identity"
 )
 
 // ReadBootstrap reads a bootstrap file; "" is one that declares nothing. It is read
 // before a store is opened, so that a file with a fault leaves nothing behind.
-func ReadBootstrap(file string) (evidence.Bootstrap, error) {
+func ReadBootstrap(file string) (identity.Bootstrap, error) {
 	if file == "" {
-		return evidence.Bootstrap{}, nil
+		return identity.Bootstrap{}, nil
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return evidence.Bootstrap{}, fmt.Errorf("read the bootstrap file: %w", err)
+		return identity.Bootstrap{}, fmt.Errorf("read the bootstrap file: %w", err)
 	}
 	return config.ParseBootstrap(file, data)
 }
 
 // Bootstrap applies a declaration and prints each key that was made to out: the only
 // time it is shown.
-func (p *Process) Bootstrap(ctx context.Context, declared evidence.Bootstrap, out io.Writer) error {
+func (p *Process) Bootstrap(ctx context.Context, declared identity.Bootstrap, out io.Writer) error {
 	made, err := p.Store.Tenancy.ApplyBootstrap(ctx, declared)
 	for _, key := range made {
 		fmt.Fprintf(out, "API key of %s (%s), shown this once: %s\n", key.User, key.Description, key.Secret.Reveal())

@@ -3,6 +3,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -52,6 +53,8 @@ type Rule struct {
 	OfOrg bool
 	// MinRole is the least role in that organization.
 	MinRole evidence.Role
+	// UsersOnly operations are refused to service accounts and identity tokens.
+	UsersOnly bool
 	// Beta operations need the beta features of that organization to be on.
 	Beta bool
 }
@@ -65,13 +68,16 @@ func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evide
 	if err != nil {
 		return principal, org, err
 	}
-	if principal, err = g.Keys.Authenticate(ctx, secret); err != nil || !rule.OfOrg {
+	if principal, err = g.Keys.Authenticate(ctx, secret); err != nil {
 		return principal, org, err
+	}
+	if !rule.OfOrg {
+		return principal, org, rule.checkPrincipal(principal)
 	}
 	if org, err = g.Memberships.Access(ctx, principal, r.Org); err != nil {
 		return principal, org, deniedAt(r.Path, err)
 	}
-	if err := RequireRole(org, rule.MinRole); err != nil {
+	if err := cmp.Or(rule.checkPrincipal(principal), RequireRole(org, rule.MinRole)); err != nil {
 		return principal, org, err
 	}
 	if rule.Beta {
@@ -80,13 +86,24 @@ func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evide
 	return principal, org, nil
 }
 
-// RequireRole refuses whoever has less than a role in an organization.
-func RequireRole(org evidence.OrgAccess, least evidence.Role) error {
-	if !org.Role.Allows(least) {
-		return evidence.NewError(evidence.Forbidden, roleTooLowMessage)
+// checkPrincipal refuses principals of a kind that may not call the operation.
+func (r Rule) checkPrincipal(principal evidence.Principal) error {
+	if r.UsersOnly && !principal.IsUser() {
+		return Refused()
 	}
 	return nil
 }
+
+// RequireRole refuses whoever has less than a role in an organization.
+func RequireRole(org evidence.OrgAccess, least evidence.Role) error {
+	if !org.Role.Allows(least) {
+		return Refused()
+	}
+	return nil
+}
+
+// Refused is the answer to whoever may not do in an organization what they ask for.
+func Refused() error { return evidence.NewError(evidence.Forbidden, roleTooLowMessage) }
 
 // RequireBeta refuses what needs the beta features of an organization where they are off.
 func RequireBeta(org evidence.OrgAccess) error {

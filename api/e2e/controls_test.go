@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 )
 
 const betaOffMessage = "Experimental features are not enabled for this organization"
@@ -432,7 +433,7 @@ func TestControlsNeedTheBetaFeatures(t *testing.T) {
 	}
 	s.wantError(http.StatusForbidden, betaOffMessage, http.MethodPatch, "/tags/"+s.public+"/control/C-1", `{}`)
 	s.createControl("C-1")
-	if _, err := s.Process.Store.Tenancy.ApplyBootstrap(t.Context(), evidence.Bootstrap{Organizations: []evidence.DeclaredOrganization{{Name: s.org, Beta: new(false)}}}); err != nil {
+	if _, err := s.Process.Store.Tenancy.ApplyBootstrap(t.Context(), identity.Bootstrap{Organizations: []identity.DeclaredOrganization{{Name: s.org, Beta: new(false)}}}); err != nil {
 		t.Fatal(err)
 	}
 	s.wantError(http.StatusForbidden, betaOffMessage, http.MethodGet, s.controlsPath()+"/C-1", "")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
@@ -67,9 +68,9 @@ func TestPastedKeyIsNeitherLoggedNorAnswered(t *testing.T) {
 	}})
 	for form, key := range keys {
 		name := strings.ReplaceAll(form, " ", "-")
-		_, err := s.Process.Store.Tenancy.ApplyBootstrap(t.Context(), evidence.Bootstrap{
-			Users:         []evidence.DeclaredUser{{Name: name, Keys: []evidence.DeclaredKey{{Secret: evidence.Secret(key), Description: "laptop"}}}},
-			Organizations: []evidence.DeclaredOrganization{{Name: "of-" + name, Members: map[string]evidence.Role{name: evidence.Admin}}},
+		_, err := s.Process.Store.Tenancy.ApplyBootstrap(t.Context(), identity.Bootstrap{
+			Users:         []identity.DeclaredUser{{Name: name, Keys: []identity.DeclaredKey{{Secret: evidence.Secret(key), Description: "laptop"}}}},
+			Organizations: []identity.DeclaredOrganization{{Name: "of-" + name, Members: map[string]evidence.Role{name: evidence.Admin}}},
 		})
 		s.must(err)
 		for _, authorization := range []string{"Bearer " + key, "Basic " + base64.StdEncoding.EncodeToString([]byte(key+":"))} {

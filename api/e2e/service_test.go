@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/process"
 	"attestry/scripts/standalone/instance"
 	"attestry/storage"
@@ -156,26 +157,26 @@ func (s *service) stop() error {
 
 // createOrganizations creates the organizations of the test, with users in each role.
 func (s *service) createOrganizations(ctx context.Context) error {
-	user := func(name string, expires int64, secrets ...evidence.Secret) evidence.DeclaredUser {
-		declared := evidence.DeclaredUser{Name: name}
+	user := func(name string, expires int64, secrets ...evidence.Secret) identity.DeclaredUser {
+		declared := identity.DeclaredUser{Name: name}
 		for _, secret := range secrets {
-			declared.Keys = append(declared.Keys, evidence.DeclaredKey{Secret: secret, Description: string(secret), ExpiresAt: expires})
+			declared.Keys = append(declared.Keys, identity.DeclaredKey{Secret: secret, Description: string(secret), ExpiresAt: expires})
 		}
 		return declared
 	}
-	_, err := s.Process.Store.Tenancy.ApplyBootstrap(ctx, evidence.Bootstrap{
-		Users: []evidence.DeclaredUser{
+	_, err := s.Process.Store.Tenancy.ApplyBootstrap(ctx, identity.Bootstrap{
+		Users: []identity.DeclaredUser{
 			user("administrator", 0, adminKey), user("member", 0, memberKey),
 			user("snapshotter", 0, snapshotterKey), user("reader", 0, readerKey),
 			user("stranger", 0, strangerKey), user("gone", 1_700_000_000, expiredKey),
 		},
-		Organizations: []evidence.DeclaredOrganization{
+		Organizations: []identity.DeclaredOrganization{
 			{Name: s.org, Beta: new(true), Members: map[string]evidence.Role{
 				"administrator": evidence.Admin, "member": evidence.Member,
 				"snapshotter": evidence.Snapshotter, "reader": evidence.Reader,
-			}, Hooks: []evidence.DeclaredHook{
-				{Kind: evidence.SonarHook, UID: s.hookUID("sonar"), Secret: hookSecret},
-				{Kind: evidence.LaunchDarklyHook, UID: s.hookUID("launch-darkly"), Secret: hookSecret},
+			}, Hooks: []identity.DeclaredHook{
+				{Kind: identity.SonarHook, UID: s.hookUID("sonar"), Secret: hookSecret},
+				{Kind: identity.LaunchDarklyHook, UID: s.hookUID("launch-darkly"), Secret: hookSecret},
 			}},
 			{Name: s.public, Public: true, Members: map[string]evidence.Role{"administrator": evidence.Admin}},
 		},

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 )
 
 const (
@@ -144,9 +145,9 @@ func TestSonarWebhookSurroundsTheNamesOfFlows(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	uid := "prefixed" + hookUIDPart + s.org
-	_, err := s.Process.Store.Tenancy.ApplyBootstrap(t.Context(), evidence.Bootstrap{Organizations: []evidence.DeclaredOrganization{
-		{Name: s.org, Hooks: []evidence.DeclaredHook{
-			{Kind: evidence.SonarHook, UID: evidence.Secret(uid), Secret: hookSecret, FlowPrefix: "sonar.", FlowSuffix: "-ci"},
+	_, err := s.Process.Store.Tenancy.ApplyBootstrap(t.Context(), identity.Bootstrap{Organizations: []identity.DeclaredOrganization{
+		{Name: s.org, Hooks: []identity.DeclaredHook{
+			{Kind: identity.SonarHook, UID: evidence.Secret(uid), Secret: hookSecret, FlowPrefix: "sonar.", FlowSuffix: "-ci"},
 		}},
 	}})
 	s.must(err)

@@ -2,7 +2,6 @@ package governance
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -84,27 +83,9 @@ type ControlPostInput struct {
 // ControlPutInput is the body of put_control (docs/semantics.md 18.5). What is left out
 // stays as it is; a null description is removed.
 type ControlPutInput struct {
-	Name        *string       `json:"name,omitempty" nullable:"true"`
-	Description SentOrRemoved `json:"description,omitempty"`
-	Links       ControlLinks  `json:"links,omitempty"`
-}
-
-// SentOrRemoved is a text that a request may leave out, or send as null to remove what there
-// is.
-type SentOrRemoved struct {
-	sent  bool
-	value *string
-}
-
-// Schema is that of a text or null.
-func (SentOrRemoved) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Nullable: true}
-}
-
-// UnmarshalJSON decodes a text or null.
-func (s *SentOrRemoved) UnmarshalJSON(data []byte) error {
-	s.sent = true
-	return json.Unmarshal(data, &s.value)
+	Name        *string                `json:"name,omitempty" nullable:"true"`
+	Description resource.SentOrRemoved `json:"description,omitempty"`
+	Links       ControlLinks           `json:"links,omitempty"`
 }
 
 // ControlLinks maps labels to URLs. It may be absent or null.
@@ -206,8 +187,8 @@ func (h *handlers) getControl(ctx context.Context, in *ControlPath) (*controlAns
 // putControl changes what is sent of a control.
 func (h *handlers) putControl(ctx context.Context, in *ControlPath, body *ControlPutInput) (*controlAnswer, error) {
 	change := control.Change{Name: body.Name}
-	if body.Description.sent {
-		change.Description = &body.Description.value
+	if body.Description.Sent {
+		change.Description = &body.Description.Value
 	}
 	if body.Links != nil {
 		change.Links = (*map[string]string)(&body.Links)

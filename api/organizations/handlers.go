@@ -1,9 +1,18 @@
 package organizations
 
-import "attestry/api/resource"
+import (
+	"context"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence/identity"
+)
 
 // handlers serves the operations.
 type handlers struct {
 	*resource.Base
 	Stores
 }
+
+// actor is whoever asks as one who changes something.
+func actor(ctx context.Context) identity.Actor { return identity.ActorOf(server.Principal(ctx)) }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"attestry/api/server"
+	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/storage"
 )
@@ -20,6 +21,16 @@ type GetOrganization struct {
 	LastModifiedAt              float64 `json:"last_modified_at"`
 }
 
+func showOrganization(org *evidence.Organization) *organizationAnswer {
+	return &organizationAnswer{Body: GetOrganization{
+		Name:                        org.Name,
+		Kind:                        string(org.Kind),
+		ExperimentalFeaturesEnabled: org.Beta,
+		CreatedAt:                   org.CreatedAt,
+		LastModifiedAt:              org.LastModifiedAt,
+	}}
+}
+
 type organizationAnswer struct {
 	Body GetOrganization
 }
@@ -31,13 +42,27 @@ func (h *handlers) getOrganization(ctx context.Context, _ *server.OrgPath) (*org
 	if err != nil {
 		return nil, organizationNotFound(name, err)
 	}
-	return &organizationAnswer{Body: GetOrganization{
-		Name:                        org.Name,
-		Kind:                        string(org.Kind),
-		ExperimentalFeaturesEnabled: org.Beta,
-		CreatedAt:                   org.CreatedAt,
-		LastModifiedAt:              org.LastModifiedAt,
-	}}, nil
+	return showOrganization(&org), nil
+}
+
+// OrganizationPostInput is the body of create_organization (docs/semantics.md 2.1).
+type OrganizationPostInput struct {
+	Name string `json:"name" doc:"At most 64 characters. It cannot be changed."`
+}
+
+// createOrganization creates a shared organization, of which whoever asks becomes the
+// administrator.
+func (h *handlers) createOrganization(ctx context.Context, _ *noInput, body *OrganizationPostInput) (*organizationAnswer, error) {
+	principal := server.Principal(ctx)
+	if err := evidence.CheckOrganizationName(body.Name); err != nil {
+		return nil, evidence.ValidationError(map[string]string{"name": err.Error() + " [input: " + validation.Cut(body.Name) + "]"})
+	}
+	admin := evidence.User{ID: principal.UserID, Name: principal.Name}
+	created, err := h.Tenancy.CreateOrganization(ctx, body.Name, admin, actor(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return showOrganization(&created), nil
 }
 
 // organizationNotFound words that an organization does not exist; other errors it returns
@@ -72,6 +97,11 @@ func (h *handlers) organizationRoutes() []server.Route {
 			Summary: "Read an organization", MinRole: evidence.Reader, Serve: server.Handle(h.getOrganization),
 		},
 		{
+			Method: http.MethodPost, Path: "/organizations", OperationID: "create_organization", Tag: "Organizations", UsersOnly: true,
+			Summary: "Create a shared organization and administer it", Statuses: []int{http.StatusCreated},
+			Serve: server.WithBody(h.createOrganization),
+		},
+		{
 			Method: http.MethodPut, Path: "/organizations/{org}/experimental_features", OperationID: "update_experimental_features", Tag: "Organizations",
 			Summary: "Enable or disable the beta features of an organization", MinRole: evidence.Admin, Deprecated: true,
 			Serve: server.WithBody(h.updateExperimentalFeatures),
@@ -82,7 +112,7 @@ func (h *handlers) organizationRoutes() []server.Route {
 		},
 		{
 			Method: http.MethodPut, Path: "/user/{org}", OperationID: "put_user_default_org", Tag: "User",
-			Summary: "Make an organization one's default", MinRole: evidence.Reader, Serve: server.Handle(h.putDefaultOrg),
+			Summary: "Make an organization one's default", MinRole: evidence.Reader, UsersOnly: true, Serve: server.Handle(h.putDefaultOrg),
 		},
 	}
 }

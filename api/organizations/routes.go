@@ -1,12 +1,17 @@
-// Package organizations has the operations on organizations and users.
+// Package organizations has the operations on organizations, their members, service accounts and
+// identity providers, and on users.
 package organizations
 
 import (
+	"slices"
+
 	"attestry/api/resource"
 	"attestry/api/server"
 )
 
-// Routes are those of organizations and users.
+// Routes are those of the package.
 func Routes(base *resource.Base, stores Stores) []server.Route {
-	return (&handlers{Base: base, Stores: stores}).organizationRoutes()
+	h := &handlers{Base: base, Stores: stores}
+	return slices.Concat(h.organizationRoutes(), h.memberRoutes(), h.serviceAccountRoutes(), h.userKeyRoutes(),
+		h.identityProviderRoutes(), h.auditLogRoutes())
 }

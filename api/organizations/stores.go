@@ -2,8 +2,11 @@ package organizations
 
 import (
 	"context"
+	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
+	"attestry/storage/tenancy"
 )
 
 // Stores are what the operations read and write. What does not exist is storage.ErrNotFound.
@@ -11,17 +14,96 @@ type Stores struct {
 	Tenancy Tenancy
 }
 
-// Tenancy keeps organizations and the settings of users.
+// Tenancy keeps organizations, and who may do what in them.
 type Tenancy interface {
+	Organizations
+	Members
+	ServiceAccounts
+	Keys
+	IdentityProviders
+	// AuditLog returns a page of entries, and how many there are on all pages, counted up to
+	// storage.MaxCount.
+	AuditLog(ctx context.Context, asked tenancy.AuditQuery) (entries []identity.AuditEntry, total int64, err error)
+}
+
+// Organizations keeps organizations and the settings of users.
+type Organizations interface {
 	// DefaultOrganization returns the name of the organization that a user opens
-	// first, "" when none was chosen. Service accounts have none.
+	// first, "" when none was chosen. Only users have one.
 	DefaultOrganization(ctx context.Context, principal evidence.Principal) (string, error)
 	// SetDefaultOrganization chooses the organization that a user opens first. It is
-	// Forbidden for organizations that the user cannot see, and for service accounts.
+	// Forbidden for organizations that the user cannot see, and for all but users.
 	SetDefaultOrganization(ctx context.Context, principal evidence.Principal, orgName string) error
 	// Organization returns an organization by its name, or ErrNotFound.
 	Organization(ctx context.Context, name string) (evidence.Organization, error)
+	// CreateOrganization creates a shared organization whose administrator is a user. A name
+	// that is taken is Invalid.
+	CreateOrganization(ctx context.Context, name string, admin evidence.User, by identity.Actor) (evidence.Organization, error)
 	// SetBeta enables or disables the experimental features of an organization, by its
 	// name, or returns ErrNotFound.
 	SetBeta(ctx context.Context, name string, enabled bool) error
+}
+
+// Members keeps the roles of users in organizations.
+type Members interface {
+	// Members returns the users who are members of an organization by name.
+	Members(ctx context.Context, orgID string) ([]evidence.Membership, error)
+	// Member returns the membership of a user by name, or ErrNotFound.
+	Member(ctx context.Context, orgID, userName string) (evidence.Membership, error)
+	// SetMember gives a user a role in a shared organization; created tells that the user was
+	// not a member. A user that does not exist is NotFound; a personal organization, and
+	// taking the role of the last administrator, are Invalid.
+	SetMember(ctx context.Context, orgName, userName string, role evidence.Role, by identity.Actor) (created bool, err error)
+	// RemoveMember takes the membership of a user in a shared organization away. ErrNotFound
+	// means that there is none; removing the last administrator is Invalid.
+	RemoveMember(ctx context.Context, orgName, userName string, by identity.Actor) error
+}
+
+// ServiceAccounts keeps the service accounts of shared organizations.
+type ServiceAccounts interface {
+	// ServiceAccounts returns those of an organization by name.
+	ServiceAccounts(ctx context.Context, orgID string) ([]identity.ServiceAccount, error)
+	// ServiceAccount returns one by its name, or ErrNotFound.
+	ServiceAccount(ctx context.Context, orgID, name string) (identity.ServiceAccount, error)
+	// CreateServiceAccount creates one. A name that is taken, and a personal organization,
+	// are Invalid.
+	CreateServiceAccount(ctx context.Context, orgName string, by identity.Actor, account identity.ServiceAccount) (identity.ServiceAccount, error)
+	// UpdateServiceAccount changes one that was read before, by its id, and returns it;
+	// ErrNotFound if it is there no more.
+	UpdateServiceAccount(ctx context.Context, orgName string, by identity.Actor, seen identity.ServiceAccount, update func(*identity.ServiceAccount)) (identity.ServiceAccount, error)
+	// DeleteServiceAccount deletes one that was read before, by its id; its keys stop
+	// working. ErrNotFound means that it is there no more.
+	DeleteServiceAccount(ctx context.Context, orgName string, by identity.Actor, seen identity.ServiceAccount) error
+}
+
+// Keys keeps the API keys of users and service accounts.
+type Keys interface {
+	// UserKeys is a user as the owner of keys, or ErrNotFound.
+	UserKeys(ctx context.Context, name string) (identity.KeyOwner, error)
+	// Keys returns the keys of an owner that work, those made first at the beginning.
+	Keys(ctx context.Context, ownerID string) ([]evidence.Key, error)
+	// Key returns a key of an owner that works, by its id, or ErrNotFound.
+	Key(ctx context.Context, ownerID, id string) (evidence.Key, error)
+	// IssueKey makes a key and returns it with its secret, which nothing can tell again.
+	// ErrNotFound means that the owner is there no more.
+	IssueKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, asked tenancy.NewKey) (evidence.Key, evidence.Secret, error)
+	// RevokeKey revokes a key that works, by its id; else it returns ErrNotFound.
+	RevokeKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string) error
+	// RotateKey makes a new key in the place of one that works, by its id, which goes on
+	// working for a grace period; else it returns ErrNotFound. It returns the new key with its
+	// secret, and from when on the old one does not work any more, in Unix seconds.
+	RotateKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string, grace time.Duration, expiresAt int64) (fresh evidence.Key, secret evidence.Secret, oldEnds int64, err error)
+}
+
+// IdentityProviders keeps the identity providers that organizations trust.
+type IdentityProviders interface {
+	// ListIdentityProviders returns those of an organization by name.
+	ListIdentityProviders(ctx context.Context, orgID string) ([]identity.IdentityProvider, error)
+	// IdentityProvider returns one by its name, or ErrNotFound.
+	IdentityProvider(ctx context.Context, orgID, name string) (identity.IdentityProvider, error)
+	// PutIdentityProvider creates one, or replaces the one of that name, and returns it. A
+	// personal organization is Invalid.
+	PutIdentityProvider(ctx context.Context, orgName string, by identity.Actor, provider identity.IdentityProvider) (stored identity.IdentityProvider, created bool, err error)
+	// DeleteIdentityProvider deletes one, or returns ErrNotFound.
+	DeleteIdentityProvider(ctx context.Context, orgName string, by identity.Actor, name string) error
 }

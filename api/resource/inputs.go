@@ -36,6 +36,24 @@ func (o *OrNull[T]) UnmarshalJSON(data []byte) error { return json.Unmarshal(dat
 // MarshalJSON gives back what was decoded.
 func (o OrNull[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Value) }
 
+// SentOrRemoved is a text that a request may leave out, or send as null to remove what there
+// is.
+type SentOrRemoved struct {
+	Sent  bool
+	Value *string
+}
+
+// Schema is that of a text or null.
+func (SentOrRemoved) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Nullable: true}
+}
+
+// UnmarshalJSON decodes a text or null.
+func (s *SentOrRemoved) UnmarshalJSON(data []byte) error {
+	s.Sent = true
+	return json.Unmarshal(data, &s.Value)
+}
+
 // CommitOf is the commit of a request as it is kept, nil when none was sent.
 func CommitOf(sent OrNull[GitCommit]) *evidence.GitCommit {
 	if sent.Value == nil {

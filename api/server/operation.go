@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
@@ -146,7 +147,7 @@ func (s *Server) admit(ctx context.Context, route Route, r *Request, org string)
 	if route.Public {
 		return nil
 	}
-	rule := access.Rule{OfOrg: route.ofOrganization(), MinRole: route.MinRole, Beta: route.Beta}
+	rule := access.Rule{OfOrg: route.ofOrganization(), MinRole: route.MinRole, UsersOnly: route.UsersOnly, Beta: route.Beta}
 	var malformed error
 	if rule.OfOrg {
 		r.org, malformed = unescape("org", org)
@@ -203,8 +204,11 @@ func (r Route) failures() []int {
 	if r.Signed {
 		failures = append(failures, http.StatusNotFound)
 	}
-	if r.ofOrganization() {
-		failures = append(failures, http.StatusForbidden, http.StatusNotFound)
+	if r.ofOrganization() || r.UsersOnly {
+		failures = append(failures, http.StatusForbidden)
+	}
+	if r.ofOrganization() || strings.Contains(r.Path, "{") && !r.Public {
+		failures = append(failures, http.StatusNotFound)
 	}
 	if slices.Contains(r.Statuses, http.StatusPartialContent) {
 		failures = append(failures, http.StatusRequestedRangeNotSatisfiable)

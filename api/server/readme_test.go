@@ -25,8 +25,12 @@ func operationsTable() string {
 		switch {
 		case r.Signed:
 			least = "signature"
+		case r.UsersOnly && !r.ofOrganization():
+			least = "any key of a user"
 		case !r.ofOrganization():
 			least = "any key"
+		case r.UsersOnly:
+			least += ", of a user"
 		}
 		fmt.Fprintf(&b, "| %s | `%s` | `%s %s` | %s |\n", r.Tag, r.OperationID, r.Method, r.Path, least)
 	}

@@ -23,6 +23,8 @@ type Route struct {
 	// MinRole is the least role in the organization of the path. Operations without
 	// an organization leave it out: any valid key will do.
 	MinRole evidence.Role
+	// UsersOnly operations are refused to service accounts and identity tokens.
+	UsersOnly bool
 	// Beta operations need the beta features of the organization to be on.
 	Beta bool
 	// Public operations need no key.
@@ -64,7 +66,7 @@ func (r Route) check() error {
 		return fmt.Errorf("route %s is a beta feature of no organization", r.OperationID)
 	case r.Signed && !r.Public:
 		return fmt.Errorf("route %s takes a signature and asks for a key", r.OperationID)
-	case r.Public && r.MinRole != evidence.NoRole:
+	case r.Public && (r.MinRole != evidence.NoRole || r.UsersOnly):
 		return fmt.Errorf("route %s is public and asks for a role", r.OperationID)
 	case !r.Public && r.ofOrganization() != (r.MinRole != evidence.NoRole):
 		return fmt.Errorf("route %s: an organization in the path and a least role go together", r.OperationID)

@@ -23,6 +23,9 @@ const (
 	MaxFindings = 1000
 	// TypeNull is the JSON Schema type of null.
 	TypeNull = "null"
+	// ChoicesText is the extension of the schema of an enum whose values findings name in
+	// words of their own.
+	ChoicesText = "x-choices"
 	// PatternProperties is the extension of a schema that holds the schemas of
 	// members by a pattern of their names, as a map[string]*huma.Schema.
 	PatternProperties = "patternProperties"
@@ -290,12 +293,20 @@ func checkBounds(s *huma.Schema, number float64, value any, at string, found Fin
 	bound(s.MultipleOf, s.MultipleOf != nil && math.Mod(number, *s.MultipleOf) != 0, "Input should be a multiple of")
 }
 
+// choicesOf words the values of an enum.
+func choicesOf(s *huma.Schema) string {
+	if text, ok := s.Extensions[ChoicesText].(string); ok {
+		return text
+	}
+	return showChoices(s.Enum)
+}
+
 func (v *Validator) checkString(s *huma.Schema, value any, at string, found Findings) any {
 	text, ok := value.(string)
 	switch {
 	case len(s.Enum) > 0:
 		if !ok || !slices.Contains(s.Enum, any(text)) {
-			found.Add(at, "Input should be "+showChoices(s.Enum), value)
+			found.Add(at, "Input should be "+choicesOf(s), value)
 		}
 	case !ok:
 		found.Add(at, "Input should be a valid string", value)

@@ -13,6 +13,7 @@ import (
 	"attestry/api/validation"
 	"attestry/app/recording"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 type launchDarklyInput struct {
 	UID       string        `path:"hook_uid" doc:"The secret part of the address."`
 	Signature string        `header:"X-LD-Signature" doc:"HMAC-SHA256 of the body with the secret of the webhook, in hex."`
-	hook      evidence.Hook // once the signature is verified
+	hook      identity.Hook // once the signature is verified
 }
 
 // LaunchDarklyWebhookInput is an entry of LaunchDarkly's audit log. Members beyond those that
@@ -60,7 +61,7 @@ func (in *LaunchDarklyWebhookInput) UnmarshalJSON(data []byte) error {
 }
 
 func (h *handlers) verifyLaunchDarkly(ctx context.Context, in *launchDarklyInput, body []byte) (err error) {
-	in.hook, err = h.signed(ctx, evidence.LaunchDarklyHook, in.UID, in.Signature, body)
+	in.hook, err = h.signed(ctx, identity.LaunchDarklyHook, in.UID, in.Signature, body)
 	return err
 }
 
@@ -80,7 +81,7 @@ func (h *handlers) recordFlag(ctx context.Context, in *launchDarklyInput, body *
 	return server.OK(), nil
 }
 
-func (h *handlers) beginFlag(ctx context.Context, hook *evidence.Hook, flowName, trail string, body *LaunchDarklyWebhookInput) error {
+func (h *handlers) beginFlag(ctx context.Context, hook *identity.Hook, flowName, trail string, body *LaunchDarklyWebhookInput) error {
 	scope := recording.Scope{
 		Org: hook.OrgID, OrgName: hook.OrgName, Flow: flowName, Trail: trail, By: flagReporter, At: evidence.Seconds(h.Clock()),
 	}

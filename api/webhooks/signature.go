@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
@@ -16,14 +17,14 @@ const refused = "The address or the signature of the webhook is not valid"
 
 // signed returns the hook with a uid if the body was signed with its secret. Whatever is
 // wrong is evidence.Unauthorized with one text.
-func (h *handlers) signed(ctx context.Context, kind evidence.HookKind, uid, signature string, body []byte) (evidence.Hook, error) {
+func (h *handlers) signed(ctx context.Context, kind identity.HookKind, uid, signature string, body []byte) (identity.Hook, error) {
 	hook, err := h.Tenancy.Hook(ctx, kind, uid)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return evidence.Hook{}, err
+		return identity.Hook{}, err
 	}
 	// An unknown uid takes as long as a known one.
 	if matches := validSignature(hook.Secret, signature, body); err != nil || !matches {
-		return evidence.Hook{}, evidence.NewError(evidence.Unauthorized, refused)
+		return identity.Hook{}, evidence.NewError(evidence.Unauthorized, refused)
 	}
 	return hook, nil
 }

@@ -14,6 +14,7 @@ import (
 	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/attestation"
+	"attestry/evidence/identity"
 )
 
 const (
@@ -34,7 +35,7 @@ const (
 type sonarInput struct {
 	UID       string        `path:"hook_uid" doc:"The secret part of the address."`
 	Signature string        `header:"X-Sonar-Webhook-HMAC-SHA256" doc:"HMAC-SHA256 of the body with the secret of the webhook, in hex."`
-	hook      evidence.Hook // once the signature is verified
+	hook      identity.Hook // once the signature is verified
 }
 
 // SonarWebhookInput is what SonarQube tells of an analysis. Members beyond those that are
@@ -80,7 +81,7 @@ func (in *SonarWebhookInput) UnmarshalJSON(data []byte) error {
 }
 
 func (h *handlers) verifySonar(ctx context.Context, in *sonarInput, body []byte) (err error) {
-	in.hook, err = h.signed(ctx, evidence.SonarHook, in.UID, in.Signature, body)
+	in.hook, err = h.signed(ctx, identity.SonarHook, in.UID, in.Signature, body)
 	return err
 }
 
@@ -135,7 +136,7 @@ type sonarTarget struct {
 
 // target reads where the analysis is recorded. Names that the scan gives must be valid;
 // those that are made of other members are.
-func (in *SonarWebhookInput) target(hook *evidence.Hook) (sonarTarget, error) {
+func (in *SonarWebhookInput) target(hook *identity.Hook) (sonarTarget, error) {
 	target := sonarTarget{
 		flow:        cmp.Or(in.Properties[flowProperty], nameFrom(hook.FlowPrefix+in.Project.Key+hook.FlowSuffix)),
 		trail:       cmp.Or(in.Properties[trailProperty], nameFrom(resource.ZeroIfNil(in.Revision))),

@@ -5,6 +5,7 @@ import (
 
 	"attestry/app/recording"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 )
 
 // Stores are what the operations read and write.
@@ -34,5 +35,5 @@ type Recorder interface {
 // Tenancy keeps the inbound webhooks of organizations.
 type Tenancy interface {
 	// Hook returns the inbound webhook of a kind with a uid, or storage.ErrNotFound.
-	Hook(ctx context.Context, kind evidence.HookKind, uid string) (evidence.Hook, error)
+	Hook(ctx context.Context, kind identity.HookKind, uid string) (identity.Hook, error)
 }

@@ -14,6 +14,7 @@ import (
 	"attestry/app"
 	"attestry/config"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	rules "attestry/evidence/snapshot"
 	"attestry/process"
 	"attestry/storage"
@@ -51,8 +52,8 @@ func newSite(t *testing.T) *site {
 	s.must(err)
 	t.Cleanup(func() { s.must(p.Close()) })
 	s.store = p.Store
-	_, err = p.Store.Tenancy.ApplyBootstrap(t.Context(), evidence.Bootstrap{
-		Organizations: []evidence.DeclaredOrganization{{Name: "acme"}, {Name: "other"}},
+	_, err = p.Store.Tenancy.ApplyBootstrap(t.Context(), identity.Bootstrap{
+		Organizations: []identity.DeclaredOrganization{{Name: "acme"}, {Name: "other"}},
 	})
 	s.must(err)
 	org, err := p.Store.Tenancy.Organization(t.Context(), "acme")

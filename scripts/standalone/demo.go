@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/scripts/standalone/instance"
 )
 
@@ -56,16 +57,16 @@ func demonstrate(ctx context.Context, running *instance.Instance, out io.Writer)
 // key for one hour.
 func temporaryKey(ctx context.Context, running *instance.Instance) (string, error) {
 	secret := evidence.NewAPIKey()
-	_, err := running.Process.Store.Tenancy.ApplyBootstrap(ctx, evidence.Bootstrap{
-		Users: []evidence.DeclaredUser{{
+	_, err := running.Process.Store.Tenancy.ApplyBootstrap(ctx, identity.Bootstrap{
+		Users: []identity.DeclaredUser{{
 			Name: "demo-user",
-			Keys: []evidence.DeclaredKey{{
+			Keys: []identity.DeclaredKey{{
 				Secret:      secret,
 				Description: "demonstration",
 				ExpiresAt:   time.Now().Add(time.Hour).Unix(),
 			}},
 		}},
-		Organizations: []evidence.DeclaredOrganization{{
+		Organizations: []identity.DeclaredOrganization{{
 			Name:    demoOrganization,
 			Members: map[string]evidence.Role{"demo-user": evidence.Admin},
 			Public:  true,

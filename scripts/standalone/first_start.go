@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage/tenancy"
 )
 
@@ -25,13 +26,13 @@ const firstStartFile = "first-start"
 // organization yet, and returns the key. It completes a first start that was
 // interrupted, with a key of its own: nobody has seen the earlier one for sure. Any
 // other database is left as it is.
-func applyFirstStart(ctx context.Context, data string, tenancy *tenancy.Tenancy) ([]evidence.MadeKey, error) {
+func applyFirstStart(ctx context.Context, data string, tenancy *tenancy.Tenancy) ([]identity.MadeKey, error) {
 	mark := filepath.Join(data, firstStartFile)
 	begun, err := exists(mark)
 	if err != nil {
 		return nil, err
 	}
-	key := evidence.DeclaredKey{Description: "first start"}
+	key := identity.DeclaredKey{Description: "first start"}
 	if begun {
 		// A key is made once for each description.
 		key.Description += " " + evidence.NewID()
@@ -49,9 +50,9 @@ func applyFirstStart(ctx context.Context, data string, tenancy *tenancy.Tenancy)
 			return nil, err
 		}
 	}
-	return tenancy.ApplyBootstrap(ctx, evidence.Bootstrap{
-		Users: []evidence.DeclaredUser{{Name: firstUser, Keys: []evidence.DeclaredKey{key}}},
-		Organizations: []evidence.DeclaredOrganization{{
+	return tenancy.ApplyBootstrap(ctx, identity.Bootstrap{
+		Users: []identity.DeclaredUser{{Name: firstUser, Keys: []identity.DeclaredKey{key}}},
+		Organizations: []identity.DeclaredOrganization{{
 			Name:    firstOrganization,
 			Members: map[string]evidence.Role{firstUser: evidence.Admin},
 		}},

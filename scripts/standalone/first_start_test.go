@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 	"attestry/storage/sqlite"
 	"attestry/storage/tenancy"
@@ -47,10 +48,10 @@ func (f *folder) tenancy(docs storage.Documents) *tenancy.Tenancy {
 }
 
 // usersOf declares users without keys.
-func usersOf(names []string) evidence.Bootstrap {
-	var declared evidence.Bootstrap
+func usersOf(names []string) identity.Bootstrap {
+	var declared identity.Bootstrap
 	for _, name := range names {
-		declared.Users = append(declared.Users, evidence.DeclaredUser{Name: name})
+		declared.Users = append(declared.Users, identity.DeclaredUser{Name: name})
 	}
 	return declared
 }
@@ -67,7 +68,7 @@ func (f *folder) organizations() []string {
 	return names
 }
 
-func (f *folder) start() []evidence.MadeKey {
+func (f *folder) start() []identity.MadeKey {
 	f.t.Helper()
 	made, err := applyFirstStart(f.t.Context(), f.path, f.tenancy(f.docs))
 	f.must(err)
@@ -93,15 +94,15 @@ func TestFirstStartMakesAUserAnOrganizationAndAKeyOnce(t *testing.T) {
 }
 
 func TestFolderThatHasOrganizationsIsLeftAsItIs(t *testing.T) {
-	for name, declared := range map[string]evidence.Bootstrap{
-		"others": {Users: []evidence.DeclaredUser{{Name: "anna"}}},
+	for name, declared := range map[string]identity.Bootstrap{
+		"others": {Users: []identity.DeclaredUser{{Name: "anna"}}},
 		"those of the first start, declared otherwise": {
-			Users: []evidence.DeclaredUser{{Name: firstUser}},
-			Organizations: []evidence.DeclaredOrganization{
+			Users: []identity.DeclaredUser{{Name: firstUser}},
+			Organizations: []identity.DeclaredOrganization{
 				{Name: firstOrganization, Public: true, Members: map[string]evidence.Role{firstUser: evidence.Reader}},
 			},
 		},
-		"a user named as the organization of the first start": {Users: []evidence.DeclaredUser{{Name: firstOrganization}}},
+		"a user named as the organization of the first start": {Users: []identity.DeclaredUser{{Name: firstOrganization}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFolder(t)

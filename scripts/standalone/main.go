@@ -19,7 +19,7 @@ import (
 
 	"attestry/app/evaluation"
 	"attestry/config"
-	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/process"
 	"attestry/process/cli"
 	"attestry/scripts/standalone/instance"
@@ -90,7 +90,7 @@ func (c *command) run(ctx context.Context, a arguments) error {
 
 // serve introduces the service, plays the demonstration if asked to, and waits
 // for the end.
-func (c *command) serve(ctx context.Context, a arguments, data string, declared evidence.Bootstrap, running *instance.Instance) error {
+func (c *command) serve(ctx context.Context, a arguments, data string, declared identity.Bootstrap, running *instance.Instance) error {
 	made, err := bootstrap(ctx, a, data, declared, running.Process.Store.Tenancy)
 	if err != nil {
 		c.printKeys(made)
@@ -146,14 +146,14 @@ func userData() (string, error) {
 }
 
 // bootstrap applies the file that is named or, without one, the first start.
-func bootstrap(ctx context.Context, a arguments, data string, declared evidence.Bootstrap, tenancy *tenancy.Tenancy) ([]evidence.MadeKey, error) {
+func bootstrap(ctx context.Context, a arguments, data string, declared identity.Bootstrap, tenancy *tenancy.Tenancy) ([]identity.MadeKey, error) {
 	if a.bootstrap == "" {
 		return applyFirstStart(ctx, data, tenancy)
 	}
 	return tenancy.ApplyBootstrap(ctx, declared)
 }
 
-func (c *command) introduce(a arguments, data string, running *instance.Instance, made []evidence.MadeKey) {
+func (c *command) introduce(a arguments, data string, running *instance.Instance, made []identity.MadeKey) {
 	settings := running.Process.Settings
 	fmt.Fprintf(c.out, "Attestry answers on %s, its data is in %s\n", running.URL, whereabouts(settings.Stores, data))
 	if base := string(settings.HTTP.BaseURL); base != running.URL {
@@ -206,7 +206,7 @@ var embeddedEngine = map[config.Engine]string{
 }
 
 // printKeys shows keys that were made; nothing can tell their secrets again.
-func (c *command) printKeys(made []evidence.MadeKey) {
+func (c *command) printKeys(made []identity.MadeKey) {
 	for _, key := range made {
 		fmt.Fprintf(c.out, "  API key of %s (%s), shown this once: %s\n", key.User, key.Description, key.Secret.Reveal())
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
@@ -45,7 +46,7 @@ func (t *Tenancy) Key(ctx context.Context, ownerID, id string) (evidence.Key, er
 
 // IssueKey makes a key and returns it with its secret, which nothing can tell again.
 // ErrNotFound means that the owner is there no more.
-func (t *Tenancy) IssueKey(ctx context.Context, owner evidence.KeyOwner, by evidence.Actor, asked NewKey) (evidence.Key, evidence.Secret, error) {
+func (t *Tenancy) IssueKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, asked NewKey) (evidence.Key, evidence.Secret, error) {
 	secret := evidence.NewAPIKey()
 	key := t.newKey(owner, secret, asked)
 	err := t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
@@ -55,7 +56,7 @@ func (t *Tenancy) IssueKey(ctx context.Context, owner evidence.KeyOwner, by evid
 }
 
 // RevokeKey revokes a key that works, by its id; else it returns ErrNotFound.
-func (t *Tenancy) RevokeKey(ctx context.Context, owner evidence.KeyOwner, by evidence.Actor, id string) error {
+func (t *Tenancy) RevokeKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string) error {
 	return t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
 		key, err := t.Key(ctx, owner.ID, id)
 		if err != nil {
@@ -68,7 +69,7 @@ func (t *Tenancy) RevokeKey(ctx context.Context, owner evidence.KeyOwner, by evi
 // RotateKey makes a new key in the place of one that works, by its id, which goes on working
 // for a grace period; else it returns ErrNotFound. It returns the new key with its secret,
 // and from when on the old one does not work any more, in Unix seconds.
-func (t *Tenancy) RotateKey(ctx context.Context, owner evidence.KeyOwner, by evidence.Actor, id string, grace time.Duration, expiresAt int64) (fresh evidence.Key, secret evidence.Secret, oldEnds int64, err error) {
+func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string, grace time.Duration, expiresAt int64) (fresh evidence.Key, secret evidence.Secret, oldEnds int64, err error) {
 	secret = evidence.NewAPIKey()
 	revokedAt := t.clock().Add(grace).Unix()
 	err = t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
@@ -89,7 +90,7 @@ func (t *Tenancy) RotateKey(ctx context.Context, owner evidence.KeyOwner, by evi
 			changed.RevokedAt = revokedAt
 		}
 		t.keys.ReplaceIn(&c.batch, &changed, read.Revision)
-		c.record(keyEntry(evidence.AuditChanged, &changed))
+		c.record(keyEntry(identity.AuditChanged, &changed))
 		oldEnds = changed.Ends()
 		return nil
 	})
@@ -104,7 +105,7 @@ func (t *Tenancy) liveKeys(ctx context.Context, ownerID string) ([]evidence.Key,
 }
 
 // addKey adds a key to a change. ErrNotFound means that its owner is there no more.
-func (t *Tenancy) addKey(ctx context.Context, c *orgChange, owner evidence.KeyOwner, key evidence.Key) error {
+func (t *Tenancy) addKey(ctx context.Context, c *orgChange, owner identity.KeyOwner, key evidence.Key) error {
 	there, err := t.ownerExists(ctx, &key)
 	if err != nil {
 		return err
@@ -120,7 +121,7 @@ func (t *Tenancy) addKey(ctx context.Context, c *orgChange, owner evidence.KeyOw
 		return evidence.NewError(evidence.Invalid, fmt.Sprintf("'%s' has %d API keys already, revoke some of them", owner.Name, len(live)))
 	}
 	t.keys.PutIn(&c.batch, key)
-	c.record(keyEntry(evidence.AuditAdded, &key))
+	c.record(keyEntry(identity.AuditAdded, &key))
 	return nil
 }
 
@@ -129,7 +130,7 @@ func (t *Tenancy) ownerExists(ctx context.Context, key *evidence.Key) (bool, err
 	var ownerID string
 	var err error
 	if key.AccountOrgID != "" {
-		var account evidence.ServiceAccount
+		var account identity.ServiceAccount
 		account, err = t.ServiceAccount(ctx, key.AccountOrgID, key.OwnerName)
 		ownerID = account.ID
 	} else {
@@ -155,16 +156,16 @@ func (t *Tenancy) revokeIn(ctx context.Context, c *orgChange, key evidence.Key) 
 	revoked.RevokedAt = t.clock().Unix()
 	t.keys.ReplaceIn(&c.batch, &revoked, read.Revision)
 	c.takesAway = true
-	c.record(keyEntry(evidence.AuditRemoved, &revoked))
+	c.record(keyEntry(identity.AuditRemoved, &revoked))
 	return nil
 }
 
-func keyEntry(event evidence.AuditEvent, key *evidence.Key) evidence.AuditEntry {
-	subject := evidence.AuditUser
+func keyEntry(event identity.AuditEvent, key *evidence.Key) identity.AuditEntry {
+	subject := identity.AuditUser
 	if key.AccountOrgID != "" {
-		subject = evidence.AuditServiceAccount
+		subject = identity.AuditServiceAccount
 	}
-	return evidence.AuditEntry{
-		Event: event, Subject: subject, Name: key.OwnerName, Key: &evidence.AuditKey{ID: key.ID, Description: key.Description},
+	return identity.AuditEntry{
+		Event: event, Subject: subject, Name: key.OwnerName, Key: &identity.AuditKey{ID: key.ID, Description: key.Description},
 	}
 }

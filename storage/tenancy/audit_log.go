@@ -3,7 +3,7 @@ package tenancy
 import (
 	"context"
 
-	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
@@ -19,9 +19,9 @@ var auditSchema = &storage.Schema{
 	},
 }
 
-func auditID(e *evidence.AuditEntry) string { return e.ID }
+func auditID(e *identity.AuditEntry) string { return e.ID }
 
-func auditFields(e *evidence.AuditEntry) map[string]any {
+func auditFields(e *identity.AuditEntry) map[string]any {
 	return map[string]any{
 		"org": e.OrgID, "time": e.Time, "event": string(e.Event), "user": e.Name, "role": e.NewRole.String(),
 		"changed_by": e.ChangedBy, "source": string(e.Source), "text": e.Name + "\n" + e.ChangedBy,
@@ -46,7 +46,7 @@ type AuditQuery struct {
 	// Search is part of the name of the subject or of the actor, in any case; "" for all.
 	Search string
 	// Event is "" for all.
-	Event evidence.AuditEvent
+	Event identity.AuditEvent
 	// Roles are the new ones, Sources the ways; none for all.
 	Roles, Sources []string
 	// From and To are inclusive, in Unix seconds; nil for no bound.
@@ -59,7 +59,7 @@ type AuditQuery struct {
 
 // AuditLog returns a page of entries, and how many there are on all pages, counted up to
 // storage.MaxCount.
-func (t *Tenancy) AuditLog(ctx context.Context, asked AuditQuery) (entries []evidence.AuditEntry, total int64, err error) {
+func (t *Tenancy) AuditLog(ctx context.Context, asked AuditQuery) (entries []identity.AuditEntry, total int64, err error) {
 	query := asked.query()
 	if total, err = storage.CountMatching(ctx, t.auditLog, query); err != nil || int64(asked.Offset) >= total {
 		return nil, total, err

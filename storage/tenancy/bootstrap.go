@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
@@ -20,16 +21,16 @@ import (
 // It returns the keys it made, also along with an error: nothing can tell their
 // secrets again. A key that was made for a user and a description is not made
 // anew, whatever became of it; nor does a revoked key that is brought along work again.
-func (t *Tenancy) ApplyBootstrap(ctx context.Context, declared evidence.Bootstrap) ([]evidence.MadeKey, error) {
+func (t *Tenancy) ApplyBootstrap(ctx context.Context, declared identity.Bootstrap) ([]identity.MadeKey, error) {
 	if err := t.checkBootstrap(ctx, declared); err != nil {
 		return nil, err
 	}
 	defer t.forget()
-	var made []evidence.MadeKey
+	var made []identity.MadeKey
 	users := map[string]evidence.User{}
 	for _, one := range declared.Users {
 		if one.Absent {
-			if err := t.RemoveUser(ctx, one.Name, evidence.Operator()); err != nil && !errors.Is(err, storage.ErrNotFound) {
+			if err := t.RemoveUser(ctx, one.Name, identity.Operator()); err != nil && !errors.Is(err, storage.ErrNotFound) {
 				return made, fmt.Errorf("bootstrap user %s: %w", one.Name, err)
 			}
 			continue
@@ -49,12 +50,12 @@ func (t *Tenancy) ApplyBootstrap(ctx context.Context, declared evidence.Bootstra
 	return made, nil
 }
 
-func (t *Tenancy) applyUser(ctx context.Context, declared evidence.DeclaredUser) (evidence.User, []evidence.MadeKey, error) {
-	user, err := t.putUser(ctx, declared.Name, declared.Email, evidence.Operator())
+func (t *Tenancy) applyUser(ctx context.Context, declared identity.DeclaredUser) (evidence.User, []identity.MadeKey, error) {
+	user, err := t.putUser(ctx, declared.Name, declared.Email, identity.Operator())
 	if err != nil {
 		return evidence.User{}, nil, err
 	}
-	var made []evidence.MadeKey
+	var made []identity.MadeKey
 	for _, key := range declared.Keys {
 		switch {
 		case key.Absent:
@@ -71,7 +72,7 @@ func (t *Tenancy) applyUser(ctx context.Context, declared evidence.DeclaredUser)
 	return user, made, nil
 }
 
-func (t *Tenancy) applyOrganization(ctx context.Context, declared evidence.DeclaredOrganization, users map[string]evidence.User) error {
+func (t *Tenancy) applyOrganization(ctx context.Context, declared identity.DeclaredOrganization, users map[string]evidence.User) error {
 	org, err := t.ensureOrganization(ctx, declared.Name, evidence.SharedOrganization)
 	if err != nil {
 		return err
@@ -86,13 +87,13 @@ func (t *Tenancy) applyOrganization(ctx context.Context, declared evidence.Decla
 }
 
 // applyMembers sets and removes the members of a declaration.
-func (t *Tenancy) applyMembers(ctx context.Context, declared evidence.DeclaredOrganization, users map[string]evidence.User) error {
+func (t *Tenancy) applyMembers(ctx context.Context, declared identity.DeclaredOrganization, users map[string]evidence.User) error {
 	for _, name := range slices.Sorted(maps.Keys(declared.Members)) {
 		user, ok := users[name]
 		if !ok {
 			return undeclaredMember(name)
 		}
-		err := t.change(ctx, declared.Name, evidence.Operator(), func(c *orgChange) error {
+		err := t.change(ctx, declared.Name, identity.Operator(), func(c *orgChange) error {
 			_, err := t.setMember(ctx, c, user, declared.Members[name])
 			return err
 		})
@@ -103,7 +104,7 @@ func (t *Tenancy) applyMembers(ctx context.Context, declared evidence.DeclaredOr
 	for _, name := range declared.AbsentMembers {
 		user, err := t.users.Get(ctx, name)
 		if err == nil {
-			err = t.change(ctx, declared.Name, evidence.Operator(), func(c *orgChange) error { return t.removeMember(ctx, c, user) })
+			err = t.change(ctx, declared.Name, identity.Operator(), func(c *orgChange) error { return t.removeMember(ctx, c, user) })
 		}
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return err
@@ -115,7 +116,7 @@ func (t *Tenancy) applyMembers(ctx context.Context, declared evidence.DeclaredOr
 // changeKey changes a key of a user. decide gets the key with a hash, or the zero value, and
 // says what is to be written. It is an error if the key belongs to somebody else.
 func (t *Tenancy) changeKey(ctx context.Context, owner evidence.User, hash string, decide func(c *orgChange, stored storage.Versioned[evidence.Key]) error) error {
-	err := t.change(ctx, owner.Name, evidence.Operator(), func(c *orgChange) error {
+	err := t.change(ctx, owner.Name, identity.Operator(), func(c *orgChange) error {
 		stored, err := storage.GetOrZero(ctx, t.keys, hash)
 		if err != nil {
 			return err
@@ -129,7 +130,7 @@ func (t *Tenancy) changeKey(ctx context.Context, owner evidence.User, hash strin
 }
 
 // removeKey revokes a key that is declared absent.
-func (t *Tenancy) removeKey(ctx context.Context, owner evidence.User, declared evidence.DeclaredKey) error {
+func (t *Tenancy) removeKey(ctx context.Context, owner evidence.User, declared identity.DeclaredKey) error {
 	hash := owner.MadeKeys[declared.Description]
 	if declared.Secret != "" {
 		hash = evidence.HashAPIKey(declared.Secret.Reveal())
@@ -146,7 +147,7 @@ func (t *Tenancy) removeKey(ctx context.Context, owner evidence.User, declared e
 }
 
 // bringKey stores a key whose secret is declared.
-func (t *Tenancy) bringKey(ctx context.Context, owner evidence.User, declared evidence.DeclaredKey) error {
+func (t *Tenancy) bringKey(ctx context.Context, owner evidence.User, declared identity.DeclaredKey) error {
 	fresh := t.newKey(userKeys(owner), declared.Secret, NewKey{Description: declared.Description, ExpiresAt: declared.ExpiresAt})
 	return t.changeKey(ctx, owner, fresh.Hash, func(c *orgChange, stored storage.Versioned[evidence.Key]) error {
 		if stored.Revision != 0 {
@@ -154,19 +155,19 @@ func (t *Tenancy) bringKey(ctx context.Context, owner evidence.User, declared ev
 			return nil
 		}
 		t.keys.InsertIn(&c.batch, &fresh)
-		c.record(keyEntry(evidence.AuditAdded, &fresh))
+		c.record(keyEntry(identity.AuditAdded, &fresh))
 		return nil
 	})
 }
 
 // makeKey makes a key unless one was made for the owner and the description. The
 // key is stored before the user's document names it, so that whatever is named works.
-func (t *Tenancy) makeKey(ctx context.Context, owner evidence.User, declared evidence.DeclaredKey, made []evidence.MadeKey) ([]evidence.MadeKey, error) {
+func (t *Tenancy) makeKey(ctx context.Context, owner evidence.User, declared identity.DeclaredKey, made []identity.MadeKey) ([]identity.MadeKey, error) {
 	secret := evidence.NewAPIKey()
 	key := t.newKey(userKeys(owner), secret, NewKey{Description: declared.Description, ExpiresAt: declared.ExpiresAt})
 	var known string
 	tried := false
-	err := t.change(ctx, owner.Name, evidence.Operator(), func(c *orgChange) error {
+	err := t.change(ctx, owner.Name, identity.Operator(), func(c *orgChange) error {
 		read, err := t.users.GetVersioned(ctx, owner.Name)
 		if err != nil {
 			return err
@@ -186,7 +187,7 @@ func (t *Tenancy) makeKey(ctx context.Context, owner evidence.User, declared evi
 		user.MadeKeys[key.Description] = key.Hash
 		t.keys.PutIn(&c.batch, key)
 		t.users.ReplaceIn(&c.batch, &user, read.Revision)
-		c.record(keyEntry(evidence.AuditAdded, &key))
+		c.record(keyEntry(identity.AuditAdded, &key))
 		return nil
 	})
 	if err != nil {
@@ -198,7 +199,7 @@ func (t *Tenancy) makeKey(ctx context.Context, owner evidence.User, declared evi
 			return nil
 		})
 	}
-	return append(made, evidence.MadeKey{
+	return append(made, identity.MadeKey{
 		User:        owner.Name,
 		Description: declared.Description,
 		Secret:      secret,
@@ -207,7 +208,7 @@ func (t *Tenancy) makeKey(ctx context.Context, owner evidence.User, declared evi
 }
 
 // followDeclaration adds to a change what a declaration says of a key that is there.
-func (t *Tenancy) followDeclaration(c *orgChange, stored storage.Versioned[evidence.Key], declared evidence.DeclaredKey) {
+func (t *Tenancy) followDeclaration(c *orgChange, stored storage.Versioned[evidence.Key], declared identity.DeclaredKey) {
 	key := stored.Value
 	if stored.Revision == 0 || key.Description == declared.Description && key.ExpiresAt == declared.ExpiresAt {
 		return
@@ -215,5 +216,5 @@ func (t *Tenancy) followDeclaration(c *orgChange, stored storage.Versioned[evide
 	key.Description, key.ExpiresAt = declared.Description, declared.ExpiresAt
 	t.keys.ReplaceIn(&c.batch, &key, stored.Revision)
 	c.takesAway = true
-	c.record(keyEntry(evidence.AuditChanged, &key))
+	c.record(keyEntry(identity.AuditChanged, &key))
 }

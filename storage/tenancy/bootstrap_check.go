@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
@@ -31,7 +32,7 @@ type bootstrapCheck struct {
 
 // checkBootstrap returns every fault of a declaration at once, or the error of the
 // database.
-func (t *Tenancy) checkBootstrap(ctx context.Context, declared evidence.Bootstrap) error {
+func (t *Tenancy) checkBootstrap(ctx context.Context, declared identity.Bootstrap) error {
 	check := &bootstrapCheck{tenancy: t, names: map[string]bool{}, secrets: map[evidence.Secret]bool{}, hooks: map[string]bool{}}
 	users := map[string]bool{}
 	for _, user := range declared.Users {
@@ -52,7 +53,7 @@ func (c *bootstrapCheck) fault(kind, name string, err error) {
 	c.faults = append(c.faults, fmt.Errorf("bootstrap %s %s: %w", kind, name, err))
 }
 
-func (c *bootstrapCheck) user(ctx context.Context, declared evidence.DeclaredUser) error {
+func (c *bootstrapCheck) user(ctx context.Context, declared identity.DeclaredUser) error {
 	fault, err := c.name(ctx, declared.Name, evidence.PersonalOrganization)
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func (c *bootstrapCheck) user(ctx context.Context, declared evidence.DeclaredUse
 	return nil
 }
 
-func (c *bootstrapCheck) organization(ctx context.Context, declared evidence.DeclaredOrganization, users map[string]bool) error {
+func (c *bootstrapCheck) organization(ctx context.Context, declared identity.DeclaredOrganization, users map[string]bool) error {
 	fault, err := c.name(ctx, declared.Name, evidence.SharedOrganization)
 	if err != nil {
 		return err

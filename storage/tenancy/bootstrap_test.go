@@ -11,14 +11,15 @@ import (
 
 	"attestry/app/apptest"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 	"attestry/storage/tenancy"
 )
 
-func bootstrapWithMadeKeys() evidence.Bootstrap {
+func bootstrapWithMadeKeys() identity.Bootstrap {
 	declared := tenancyBootstrap()
 	declared.Users[0].Keys = append(declared.Users[0].Keys,
-		evidence.DeclaredKey{Description: "ci"}, evidence.DeclaredKey{Description: "cluster", ExpiresAt: 4_000_000_000})
+		identity.DeclaredKey{Description: "ci"}, identity.DeclaredKey{Description: "cluster", ExpiresAt: 4_000_000_000})
 	return declared
 }
 
@@ -62,9 +63,9 @@ func TestApplyBootstrapFollowsTheFileAndLeavesTheRestAlone(t *testing.T) {
 	store, _, hands := newTenancy(t)
 	anna := authenticate(t, store, annasKey)
 	yes := true
-	apply(t, store, evidence.Bootstrap{
-		Users: []evidence.DeclaredUser{{Name: "anna"}, {Name: "carl"}},
-		Organizations: []evidence.DeclaredOrganization{
+	apply(t, store, identity.Bootstrap{
+		Users: []identity.DeclaredUser{{Name: "anna"}, {Name: "carl"}},
+		Organizations: []identity.DeclaredOrganization{
 			{Name: "acme", Members: map[string]evidence.Role{"anna": evidence.Member, "carl": evidence.Reader}, Beta: &yes},
 			{Name: "open"},
 		},
@@ -105,31 +106,31 @@ func TestApplyBootstrapMakesPersonalOrganizations(t *testing.T) {
 func TestApplyBootstrapOfADeclarationWithAFaultChangesNothing(t *testing.T) {
 	// Each declares something new, and something that stands already otherwise, in front
 	// of the fault.
-	sound := func(users []evidence.DeclaredUser, organizations ...evidence.DeclaredOrganization) evidence.Bootstrap {
-		return evidence.Bootstrap{
-			Users: append([]evidence.DeclaredUser{
-				{Name: "dora", Keys: []evidence.DeclaredKey{{Description: "made"}, {Secret: "a-key-that-is-new-here", Description: "brought"}}},
+	sound := func(users []identity.DeclaredUser, organizations ...identity.DeclaredOrganization) identity.Bootstrap {
+		return identity.Bootstrap{
+			Users: append([]identity.DeclaredUser{
+				{Name: "dora", Keys: []identity.DeclaredKey{{Description: "made"}, {Secret: "a-key-that-is-new-here", Description: "brought"}}},
 				{Name: "bert", Email: "other@example.com"},
 			}, users...),
-			Organizations: append([]evidence.DeclaredOrganization{
+			Organizations: append([]identity.DeclaredOrganization{
 				{Name: "new", Members: map[string]evidence.Role{"dora": evidence.Admin}},
 				{Name: "open", Members: map[string]evidence.Role{"bert": evidence.Admin}},
 			}, organizations...),
 		}
 	}
-	brings := func(name string, secrets ...evidence.Secret) []evidence.DeclaredUser {
-		user := evidence.DeclaredUser{Name: name}
+	brings := func(name string, secrets ...evidence.Secret) []identity.DeclaredUser {
+		user := identity.DeclaredUser{Name: name}
 		for _, secret := range secrets {
-			user.Keys = append(user.Keys, evidence.DeclaredKey{Secret: secret, Description: "laptop"})
+			user.Keys = append(user.Keys, identity.DeclaredKey{Secret: secret, Description: "laptop"})
 		}
-		return []evidence.DeclaredUser{user}
+		return []identity.DeclaredUser{user}
 	}
 	for name, test := range map[string]struct {
-		declared evidence.Bootstrap
+		declared identity.Bootstrap
 		want     []string
 	}{
 		"a shared organization named as a user": {
-			sound(nil, evidence.DeclaredOrganization{Name: "anna"}),
+			sound(nil, identity.DeclaredOrganization{Name: "anna"}),
 			[]string{"bootstrap organization anna: there is a personal organization of that name already"},
 		},
 		"a user named as a shared organization": {
@@ -149,15 +150,15 @@ func TestApplyBootstrapOfADeclarationWithAFaultChangesNothing(t *testing.T) {
 			[]string{`bootstrap user anna: key "laptop": the key is given twice`},
 		},
 		"a user and an organization of one name": {
-			sound(brings("carl"), evidence.DeclaredOrganization{Name: "carl"}),
+			sound(brings("carl"), identity.DeclaredOrganization{Name: "carl"}),
 			[]string{"bootstrap organization carl: the name is declared twice"},
 		},
 		"a member who is not declared": {
-			sound(nil, evidence.DeclaredOrganization{Name: "acme", Members: map[string]evidence.Role{"anna": evidence.Admin}}),
+			sound(nil, identity.DeclaredOrganization{Name: "acme", Members: map[string]evidence.Role{"anna": evidence.Admin}}),
 			[]string{"bootstrap organization acme: member anna is not a declared user"},
 		},
 		"several faults": {
-			sound(brings("carl", annasKey, bertsKey), evidence.DeclaredOrganization{Name: "bert"}),
+			sound(brings("carl", annasKey, bertsKey), identity.DeclaredOrganization{Name: "bert"}),
 			[]string{"bootstrap user carl", "bootstrap organization bert"},
 		},
 	} {
@@ -194,7 +195,7 @@ func TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext(t *testing.T) {
 			docs.hook(nil)
 			other := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 			defer other.Close()
-			apply(t, other, evidence.Bootstrap{Users: []evidence.DeclaredUser{{Name: "open"}}})
+			apply(t, other, identity.Bootstrap{Users: []identity.DeclaredUser{{Name: "open"}}})
 		}
 		return nil
 	})
@@ -221,7 +222,7 @@ func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
 	docs, hands := newTenancyDocuments(t), apptest.NewFakeClock()
 	const processes = 8
 	var mu sync.Mutex
-	var made []evidence.MadeKey
+	var made []identity.MadeKey
 	var wg sync.WaitGroup
 	for range processes {
 		wg.Go(func() {
@@ -282,7 +283,7 @@ func TestApplyBootstrapFinishesWhatACrashLeft(t *testing.T) {
 	}
 }
 
-func checkComplete(t *testing.T, store *tenancy.Tenancy, told []evidence.MadeKey, when string) {
+func checkComplete(t *testing.T, store *tenancy.Tenancy, told []identity.MadeKey, when string) {
 	t.Helper()
 	if len(told) != 2 {
 		t.Errorf("%s: %d keys were told, want 2", when, len(told))

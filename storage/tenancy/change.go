@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
@@ -22,19 +23,19 @@ const (
 // organization happen one after another: each moves the revision of its document.
 type orgChange struct {
 	org evidence.Organization
-	by  evidence.Actor
+	by  identity.Actor
 	// batch is what is to be written. Without any writes nothing is changed. Only one of them
 	// may be such as can be refused: an engine may have done those before it, which the next
 	// attempt must not take for the work of others.
 	batch storage.Batch
 	// entries are those of the audit log, in order.
-	entries []evidence.AuditEntry
+	entries []identity.AuditEntry
 	// takesAway tells that something is revoked or changed that processes may remember.
 	takesAway bool
 }
 
 // record adds an entry to the audit log.
-func (c *orgChange) record(entry evidence.AuditEntry) {
+func (c *orgChange) record(entry identity.AuditEntry) {
 	entry.OrgID, entry.ChangedBy, entry.Source = c.org.ID, c.by.Name, c.by.Source
 	c.entries = append(c.entries, entry)
 }
@@ -43,7 +44,7 @@ func (c *orgChange) record(entry evidence.AuditEntry) {
 // it has to know and says what is to be written; it may be called again when another change
 // came first. Entries of the audit log are written before what they tell of: if the process
 // ends in between, the log tells of a change that was not made, but none is made in silence.
-func (t *Tenancy) change(ctx context.Context, orgName string, by evidence.Actor, decide func(*orgChange) error) error {
+func (t *Tenancy) change(ctx context.Context, orgName string, by identity.Actor, decide func(*orgChange) error) error {
 	entries := &writtenEntries{}
 	for range changeAttempts {
 		refused, err := t.tryChange(ctx, orgName, by, decide, entries)
@@ -87,7 +88,7 @@ func (t *Tenancy) withdraw(ctx context.Context, entries *writtenEntries) error {
 }
 
 // tryChange tries once; refused tells that another change came first.
-func (t *Tenancy) tryChange(ctx context.Context, orgName string, by evidence.Actor, decide func(*orgChange) error, entries *writtenEntries) (refused bool, err error) {
+func (t *Tenancy) tryChange(ctx context.Context, orgName string, by identity.Actor, decide func(*orgChange) error, entries *writtenEntries) (refused bool, err error) {
 	read, err := t.organizations.GetVersioned(ctx, orgName)
 	if err != nil {
 		return false, err

@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 	"attestry/storage/tenancy"
 )
 
 // anna is an administrator of the shared organization "open", which is where most tests work.
-var annaActs = evidence.Actor{ID: "id-of-anna", Name: "anna", Source: evidence.SourceApp}
+var annaActs = identity.Actor{ID: "id-of-anna", Name: "anna", Source: identity.SourceApp}
 
 // logOf is the audit log of an organization in words, the oldest entry first.
 func logOf(t *testing.T, store *tenancy.Tenancy, orgName string) []string {
@@ -176,7 +177,7 @@ func TestKeysAreIssuedListedAndRevoked(t *testing.T) {
 	for what, err := range map[string]error{
 		"revoked again":  store.RevokeKey(t.Context(), owner, annaActs, key.ID),
 		"unknown":        store.RevokeKey(t.Context(), owner, annaActs, "unknown"),
-		"somebody's own": store.RevokeKey(t.Context(), evidence.KeyOwner{ID: "x", OrgName: "anna"}, annaActs, keys[0].ID),
+		"somebody's own": store.RevokeKey(t.Context(), identity.KeyOwner{ID: "x", OrgName: "anna"}, annaActs, keys[0].ID),
 	} {
 		if !errors.Is(err, storage.ErrNotFound) {
 			t.Errorf("%s: %v", what, err)
@@ -217,15 +218,15 @@ func TestARotatedKeyWorksUntilTheEndOfItsGracePeriod(t *testing.T) {
 
 func TestServiceAccountsWorkInTheirOrganizationAlone(t *testing.T) {
 	store, _, _ := newTenancy(t)
-	robot, err := store.CreateServiceAccount(t.Context(), "acme", annaActs, evidence.ServiceAccount{Name: "robot", Privilege: evidence.Member})
+	robot, err := store.CreateServiceAccount(t.Context(), "acme", annaActs, identity.ServiceAccount{Name: "robot", Privilege: evidence.Member})
 	if err != nil || robot.CreatorID != annaActs.ID {
 		t.Fatal(robot, err)
 	}
-	_, err = store.CreateServiceAccount(t.Context(), "acme", annaActs, evidence.ServiceAccount{Name: "robot"})
+	_, err = store.CreateServiceAccount(t.Context(), "acme", annaActs, identity.ServiceAccount{Name: "robot"})
 	wantCode(t, err, evidence.Invalid)
-	_, err = store.CreateServiceAccount(t.Context(), "anna", annaActs, evidence.ServiceAccount{Name: "robot"})
+	_, err = store.CreateServiceAccount(t.Context(), "anna", annaActs, identity.ServiceAccount{Name: "robot"})
 	wantCode(t, err, evidence.Invalid)
-	owner := evidence.KeyOwner{ID: robot.ID, Name: "robot", OrgID: robot.OrgID, OrgName: "acme", ServiceAccount: true}
+	owner := identity.KeyOwner{ID: robot.ID, Name: "robot", OrgID: robot.OrgID, OrgName: "acme", ServiceAccount: true}
 	_, secret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +239,7 @@ func TestServiceAccountsWorkInTheirOrganizationAlone(t *testing.T) {
 			t.Errorf("%v in %s, want %v", got, org, want)
 		}
 	}
-	if _, err := store.UpdateServiceAccount(t.Context(), "acme", annaActs, robot, func(a *evidence.ServiceAccount) { a.Privilege = evidence.Reader }); err != nil {
+	if _, err := store.UpdateServiceAccount(t.Context(), "acme", annaActs, robot, func(a *identity.ServiceAccount) { a.Privilege = evidence.Reader }); err != nil {
 		t.Fatal(err)
 	}
 	if got := access(t, store, secret.Reveal(), "acme"); got != evidence.Reader {
@@ -258,12 +259,12 @@ func TestServiceAccountsWorkInTheirOrganizationAlone(t *testing.T) {
 
 func TestAKeyOfADeletedServiceAccountIsNotTheNextOnes(t *testing.T) {
 	store, _, _ := newTenancy(t)
-	create := func() (evidence.ServiceAccount, evidence.KeyOwner) {
-		robot, err := store.CreateServiceAccount(t.Context(), "acme", annaActs, evidence.ServiceAccount{Name: "robot", Privilege: evidence.Admin})
+	create := func() (identity.ServiceAccount, identity.KeyOwner) {
+		robot, err := store.CreateServiceAccount(t.Context(), "acme", annaActs, identity.ServiceAccount{Name: "robot", Privilege: evidence.Admin})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return robot, evidence.KeyOwner{ID: robot.ID, Name: "robot", OrgID: robot.OrgID, OrgName: "acme", ServiceAccount: true}
+		return robot, identity.KeyOwner{ID: robot.ID, Name: "robot", OrgID: robot.OrgID, OrgName: "acme", ServiceAccount: true}
 	}
 	robot, owner := create()
 	_, secret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
@@ -279,7 +280,7 @@ func TestAKeyOfADeletedServiceAccountIsNotTheNextOnes(t *testing.T) {
 	if _, _, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"}); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("a key for the deleted account gives %v", err)
 	}
-	if _, err := store.UpdateServiceAccount(t.Context(), "acme", annaActs, robot, func(*evidence.ServiceAccount) {}); !errors.Is(err, storage.ErrNotFound) {
+	if _, err := store.UpdateServiceAccount(t.Context(), "acme", annaActs, robot, func(*identity.ServiceAccount) {}); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("a change of the deleted account gives %v", err)
 	}
 	if err := store.DeleteServiceAccount(t.Context(), "acme", annaActs, robot); !errors.Is(err, storage.ErrNotFound) {
@@ -319,7 +320,7 @@ func TestWhatIsTakenAwayIsForgottenElsewhereWithinASecond(t *testing.T) {
 func TestARemovedUserCanDoNothing(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	anna := authenticate(t, store, annasKey)
-	if err := store.RemoveUser(t.Context(), "anna", evidence.Operator()); err != nil {
+	if err := store.RemoveUser(t.Context(), "anna", identity.Operator()); err != nil {
 		t.Fatal(err)
 	}
 	_, err := store.Authenticate(t.Context(), annasKey)
@@ -335,11 +336,11 @@ func TestARemovedUserCanDoNothing(t *testing.T) {
 	if _, err := store.User(t.Context(), "anna"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("anna is found: %v", err)
 	}
-	if err := store.RemoveUser(t.Context(), "anna", evidence.Operator()); err != nil {
+	if err := store.RemoveUser(t.Context(), "anna", identity.Operator()); err != nil {
 		t.Errorf("removing anna again: %v", err)
 	}
 	// Whoever gets the name back is the same user, but the old keys stay revoked.
-	if err := store.CreateUser(t.Context(), "anna", "", evidence.Operator()); err != nil {
+	if err := store.CreateUser(t.Context(), "anna", "", identity.Operator()); err != nil {
 		t.Fatal(err)
 	}
 	_, err = store.Authenticate(t.Context(), annasKey)
@@ -356,7 +357,7 @@ func TestOrganizationsAreCreatedWithTheirAdministrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := evidence.Actor{ID: bert.ID, Name: "bert", Source: evidence.SourceApp}
+	by := identity.Actor{ID: bert.ID, Name: "bert", Source: identity.SourceApp}
 	if _, err := store.CreateOrganization(t.Context(), "fresh", bert, by); err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +378,7 @@ func TestIdentityProvidersArePutReadAndDeleted(t *testing.T) {
 	here, docs, hands := newTenancy(t)
 	elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(elsewhere.Close)
-	provider := evidence.IdentityProvider{Name: "forge", Issuer: "https://forge.example", Audience: "attestry", Privilege: evidence.Member}
+	provider := identity.IdentityProvider{Name: "forge", Issuer: "https://forge.example", Audience: "attestry", Privilege: evidence.Member}
 	stored, created, err := here.PutIdentityProvider(t.Context(), "acme", annaActs, provider)
 	if err != nil || !created || stored.OrgName != "acme" || stored.CreatedAt == 0 {
 		t.Fatalf("stored %+v, %v", stored, err)
@@ -476,7 +477,7 @@ func TestARefusedChangeLeavesNoEntry(t *testing.T) {
 func TestTheAuditLogIsFilteredAndSorted(t *testing.T) {
 	store, _, hands := newTenancy(t)
 	start := evidence.Seconds(hands.Now())
-	by := func(name string) evidence.Actor { return evidence.Actor{Name: name, Source: evidence.SourceApp} }
+	by := func(name string) identity.Actor { return identity.Actor{Name: name, Source: identity.SourceApp} }
 	for i, step := range []struct {
 		role evidence.Role
 		by   string
@@ -498,7 +499,7 @@ func TestTheAuditLogIsFilteredAndSorted(t *testing.T) {
 		"by role":               {tenancy.AuditQuery{Order: tenancy.AuditByRole, Ascending: true}, "- Yann zoe xenia zoe"},
 		"searched":              {tenancy.AuditQuery{Order: tenancy.AuditByTime, Search: "YAN"}, "Yann"},
 		"searched by subject":   {tenancy.AuditQuery{Order: tenancy.AuditByTime, Search: "ert"}, "xenia zoe Yann zoe"},
-		"added":                 {tenancy.AuditQuery{Order: tenancy.AuditByTime, Event: evidence.AuditAdded}, "zoe -"},
+		"added":                 {tenancy.AuditQuery{Order: tenancy.AuditByTime, Event: identity.AuditAdded}, "zoe -"},
 		"of two roles":          {tenancy.AuditQuery{Order: tenancy.AuditByTime, Roles: []string{"member", "snapshotter"}}, "zoe Yann"},
 		"by script":             {tenancy.AuditQuery{Order: tenancy.AuditByTime, Sources: []string{"script", "scim"}}, "-"},
 		"from, inclusive":       {tenancy.AuditQuery{Order: tenancy.AuditByTime, From: new(start + 3)}, "xenia zoe"},

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
@@ -22,7 +23,7 @@ type hook struct {
 	Hash       string            `json:"hash"`
 	OrgID      string            `json:"org_id"`
 	OrgName    string            `json:"org_name"`
-	Kind       evidence.HookKind `json:"kind"`
+	Kind       identity.HookKind `json:"kind"`
 	Secret     string            `json:"secret"`
 	FlowPrefix string            `json:"flow_prefix,omitempty"`
 	FlowSuffix string            `json:"flow_suffix,omitempty"`
@@ -33,23 +34,23 @@ func hookID(h *hook) string { return h.Hash }
 func hookFields(h *hook) map[string]any { return map[string]any{"org": h.OrgID} }
 
 // Hook returns the inbound webhook of a kind with a uid, or ErrNotFound.
-func (t *Tenancy) Hook(ctx context.Context, kind evidence.HookKind, uid string) (evidence.Hook, error) {
+func (t *Tenancy) Hook(ctx context.Context, kind identity.HookKind, uid string) (identity.Hook, error) {
 	hash := evidence.HashAPIKey(uid)
 	stored, err := t.hooks.Get(ctx, hash)
 	if err == nil && stored.Kind != kind {
 		err = storage.ErrNotFound
 	}
 	if err != nil {
-		return evidence.Hook{}, maskHash(err, hash)
+		return identity.Hook{}, maskHash(err, hash)
 	}
-	return evidence.Hook{
+	return identity.Hook{
 		OrgID: stored.OrgID, OrgName: stored.OrgName, Kind: stored.Kind, Secret: evidence.Secret(stored.Secret),
 		FlowPrefix: stored.FlowPrefix, FlowSuffix: stored.FlowSuffix,
 	}, nil
 }
 
 // setHooks gives an organization the hooks of its declaration, and no others.
-func (t *Tenancy) setHooks(ctx context.Context, org evidence.Organization, declared []evidence.DeclaredHook) error {
+func (t *Tenancy) setHooks(ctx context.Context, org evidence.Organization, declared []identity.DeclaredHook) error {
 	stored, err := storage.FindAll(ctx, t.hooks, storage.Query{Index: "org", Equal: []any{org.ID}, Limit: storage.Unlimited})
 	if err != nil {
 		return err

@@ -8,17 +8,18 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 	"attestry/storage/tenancy"
 )
 
 // hooks declares inbound webhooks of the organization acme.
-func hooks(declared ...evidence.DeclaredHook) evidence.Bootstrap {
-	return evidence.Bootstrap{Organizations: []evidence.DeclaredOrganization{{Name: "acme", Hooks: declared}}}
+func hooks(declared ...identity.DeclaredHook) identity.Bootstrap {
+	return identity.Bootstrap{Organizations: []identity.DeclaredOrganization{{Name: "acme", Hooks: declared}}}
 }
 
 // wantHook checks which organization and secret a hook has; org is "" if there is none.
-func wantHook(t *testing.T, store *tenancy.Tenancy, kind evidence.HookKind, uid, org, secret string) {
+func wantHook(t *testing.T, store *tenancy.Tenancy, kind identity.HookKind, uid, org, secret string) {
 	t.Helper()
 	got, err := store.Hook(t.Context(), kind, uid)
 	if org == "" {
@@ -34,25 +35,25 @@ func wantHook(t *testing.T, store *tenancy.Tenancy, kind evidence.HookKind, uid,
 
 func TestHooksFollowTheirDeclaration(t *testing.T) {
 	store, docs, _ := newTenancy(t)
-	first := evidence.DeclaredHook{Kind: evidence.SonarHook, UID: "uid-of-the-first", Secret: "secret-of-the-first", FlowPrefix: "a", FlowSuffix: "b"}
-	second := evidence.DeclaredHook{Kind: evidence.LaunchDarklyHook, UID: "uid-of-the-second", Secret: "secret-of-the-second"}
+	first := identity.DeclaredHook{Kind: identity.SonarHook, UID: "uid-of-the-first", Secret: "secret-of-the-first", FlowPrefix: "a", FlowSuffix: "b"}
+	second := identity.DeclaredHook{Kind: identity.LaunchDarklyHook, UID: "uid-of-the-second", Secret: "secret-of-the-second"}
 	for range 2 {
 		apply(t, store, hooks(first, second))
-		wantHook(t, store, evidence.SonarHook, "uid-of-the-first", "acme", "secret-of-the-first")
-		wantHook(t, store, evidence.LaunchDarklyHook, "uid-of-the-second", "acme", "secret-of-the-second")
+		wantHook(t, store, identity.SonarHook, "uid-of-the-first", "acme", "secret-of-the-first")
+		wantHook(t, store, identity.LaunchDarklyHook, "uid-of-the-second", "acme", "secret-of-the-second")
 	}
-	if got, err := store.Hook(t.Context(), evidence.SonarHook, "uid-of-the-first"); err != nil || got.FlowPrefix != "a" || got.FlowSuffix != "b" {
+	if got, err := store.Hook(t.Context(), identity.SonarHook, "uid-of-the-first"); err != nil || got.FlowPrefix != "a" || got.FlowSuffix != "b" {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	wantHook(t, store, evidence.SonarHook, "uid-of-the-second", "", "")
-	wantHook(t, store, evidence.SonarHook, "uid-of-nobody", "", "")
+	wantHook(t, store, identity.SonarHook, "uid-of-the-second", "", "")
+	wantHook(t, store, identity.SonarHook, "uid-of-nobody", "", "")
 
 	first.Secret = "another-secret-of-it"
 	apply(t, store, hooks(first))
-	wantHook(t, store, evidence.SonarHook, "uid-of-the-first", "acme", "another-secret-of-it")
-	wantHook(t, store, evidence.LaunchDarklyHook, "uid-of-the-second", "", "")
+	wantHook(t, store, identity.SonarHook, "uid-of-the-first", "acme", "another-secret-of-it")
+	wantHook(t, store, identity.LaunchDarklyHook, "uid-of-the-second", "", "")
 	apply(t, store, tenancyBootstrap()) // acme has no hooks in it
-	wantHook(t, store, evidence.SonarHook, "uid-of-the-first", "", "")
+	wantHook(t, store, identity.SonarHook, "uid-of-the-first", "", "")
 	if strings.Contains(docs.bodies(), "uid-of-the") {
 		t.Error("a uid is stored")
 	}
@@ -60,25 +61,25 @@ func TestHooksFollowTheirDeclaration(t *testing.T) {
 
 func TestHooksOfOrganizationsThatAreNotDeclaredStay(t *testing.T) {
 	store, _, _ := newTenancy(t)
-	apply(t, store, hooks(evidence.DeclaredHook{Kind: evidence.SonarHook, UID: "uid-of-the-first", Secret: "secret-of-the-first"}))
-	apply(t, store, evidence.Bootstrap{Organizations: []evidence.DeclaredOrganization{{Name: "another"}}})
-	wantHook(t, store, evidence.SonarHook, "uid-of-the-first", "acme", "secret-of-the-first")
+	apply(t, store, hooks(identity.DeclaredHook{Kind: identity.SonarHook, UID: "uid-of-the-first", Secret: "secret-of-the-first"}))
+	apply(t, store, identity.Bootstrap{Organizations: []identity.DeclaredOrganization{{Name: "another"}}})
+	wantHook(t, store, identity.SonarHook, "uid-of-the-first", "acme", "secret-of-the-first")
 }
 
 func TestUIDsOfHooksBelongToOneOrganization(t *testing.T) {
 	store, docs, hands := newTenancy(t)
-	hook := evidence.DeclaredHook{Kind: evidence.SonarHook, UID: "uid-of-the-first", Secret: "secret-of-the-first"}
+	hook := identity.DeclaredHook{Kind: identity.SonarHook, UID: "uid-of-the-first", Secret: "secret-of-the-first"}
 	apply(t, store, hooks(hook))
 	before := docs.stored()
-	for name, declared := range map[string][]evidence.DeclaredOrganization{
-		"taken by another one": {{Name: "other", Hooks: []evidence.DeclaredHook{hook}}},
-		"given twice":          {{Name: "acme", Hooks: []evidence.DeclaredHook{hook, hook}}},
-		"given to two":         {{Name: "acme", Hooks: []evidence.DeclaredHook{hook}}, {Name: "other", Hooks: []evidence.DeclaredHook{hook}}},
+	for name, declared := range map[string][]identity.DeclaredOrganization{
+		"taken by another one": {{Name: "other", Hooks: []identity.DeclaredHook{hook}}},
+		"given twice":          {{Name: "acme", Hooks: []identity.DeclaredHook{hook, hook}}},
+		"given to two":         {{Name: "acme", Hooks: []identity.DeclaredHook{hook}}, {Name: "other", Hooks: []identity.DeclaredHook{hook}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 			defer elsewhere.Close()
-			_, err := elsewhere.ApplyBootstrap(t.Context(), evidence.Bootstrap{Organizations: declared})
+			_, err := elsewhere.ApplyBootstrap(t.Context(), identity.Bootstrap{Organizations: declared})
 			if err == nil || !strings.Contains(err.Error(), "the uid of a webhook") || strings.Contains(err.Error(), "of-the-first") {
 				t.Errorf("got %v", err)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
@@ -18,13 +19,13 @@ var providerSchema = &storage.Schema{
 
 func providerID(orgID, name string) string { return orgID + "/" + name }
 
-func providerFields(p *evidence.IdentityProvider) map[string]any {
+func providerFields(p *identity.IdentityProvider) map[string]any {
 	return map[string]any{"org": p.OrgID, "org_name": p.OrgName, "issuer": p.Issuer, "name": p.Name}
 }
 
 // IdentityProviders returns those of an organization that have an issuer; none if there is no
 // such organization. What it answers may be tenancyCacheAge old.
-func (t *Tenancy) IdentityProviders(ctx context.Context, orgName, issuer string) ([]evidence.IdentityProvider, error) {
+func (t *Tenancy) IdentityProviders(ctx context.Context, orgName, issuer string) ([]identity.IdentityProvider, error) {
 	now := t.clock()
 	if err := t.version.look(ctx, now, t.forget); err != nil {
 		return nil, err
@@ -44,18 +45,18 @@ func (t *Tenancy) IdentityProviders(ctx context.Context, orgName, issuer string)
 }
 
 // ListIdentityProviders returns all identity providers of an organization by name.
-func (t *Tenancy) ListIdentityProviders(ctx context.Context, orgID string) ([]evidence.IdentityProvider, error) {
+func (t *Tenancy) ListIdentityProviders(ctx context.Context, orgID string) ([]identity.IdentityProvider, error) {
 	return storage.FindAll(ctx, t.identityProviders, storage.Query{Index: "org", Equal: []any{orgID}, Limit: storage.Unlimited})
 }
 
 // IdentityProvider returns an identity provider by its name, or ErrNotFound.
-func (t *Tenancy) IdentityProvider(ctx context.Context, orgID, name string) (evidence.IdentityProvider, error) {
+func (t *Tenancy) IdentityProvider(ctx context.Context, orgID, name string) (identity.IdentityProvider, error) {
 	return t.identityProviders.Get(ctx, providerID(orgID, name))
 }
 
 // PutIdentityProvider creates an identity provider of a shared organization, or replaces the one
 // of that name, and returns it. A personal organization is Invalid.
-func (t *Tenancy) PutIdentityProvider(ctx context.Context, orgName string, by evidence.Actor, provider evidence.IdentityProvider) (stored evidence.IdentityProvider, created bool, err error) {
+func (t *Tenancy) PutIdentityProvider(ctx context.Context, orgName string, by identity.Actor, provider identity.IdentityProvider) (stored identity.IdentityProvider, created bool, err error) {
 	err = t.change(ctx, orgName, by, func(c *orgChange) error {
 		if err := requireShared(c.org, "identity providers"); err != nil {
 			return err
@@ -71,9 +72,9 @@ func (t *Tenancy) PutIdentityProvider(ctx context.Context, orgName string, by ev
 			return nil
 		}
 		stored.LastModifiedAt = evidence.Seconds(t.clock())
-		event := evidence.AuditChanged
+		event := identity.AuditChanged
 		if created {
-			stored.CreatedAt, event = stored.LastModifiedAt, evidence.AuditAdded
+			stored.CreatedAt, event = stored.LastModifiedAt, identity.AuditAdded
 		}
 		t.identityProviders.StoreIn(&c.batch, &stored, read.Revision)
 		c.takesAway = !created
@@ -84,7 +85,7 @@ func (t *Tenancy) PutIdentityProvider(ctx context.Context, orgName string, by ev
 }
 
 // DeleteIdentityProvider deletes an identity provider, or returns ErrNotFound.
-func (t *Tenancy) DeleteIdentityProvider(ctx context.Context, orgName string, by evidence.Actor, name string) error {
+func (t *Tenancy) DeleteIdentityProvider(ctx context.Context, orgName string, by identity.Actor, name string) error {
 	return t.change(ctx, orgName, by, func(c *orgChange) error {
 		stored, err := t.IdentityProvider(ctx, c.org.ID, name)
 		if err != nil {
@@ -92,11 +93,11 @@ func (t *Tenancy) DeleteIdentityProvider(ctx context.Context, orgName string, by
 		}
 		t.identityProviders.DeleteIn(&c.batch, providerID(c.org.ID, name))
 		c.takesAway = true
-		c.record(providerEntry(evidence.AuditRemoved, &stored, stored.Privilege, evidence.NoRole))
+		c.record(providerEntry(identity.AuditRemoved, &stored, stored.Privilege, evidence.NoRole))
 		return nil
 	})
 }
 
-func providerEntry(event evidence.AuditEvent, provider *evidence.IdentityProvider, old, role evidence.Role) evidence.AuditEntry {
-	return evidence.AuditEntry{Event: event, Subject: evidence.AuditIdentityProvider, Name: provider.Name, OldRole: old, NewRole: role}
+func providerEntry(event identity.AuditEvent, provider *identity.IdentityProvider, old, role evidence.Role) identity.AuditEntry {
+	return identity.AuditEntry{Event: event, Subject: identity.AuditIdentityProvider, Name: provider.Name, OldRole: old, NewRole: role}
 }

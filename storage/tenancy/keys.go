@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
@@ -94,7 +95,7 @@ func (t *Tenancy) noteUse(known *knownKey, now int64) {
 	t.uses.note(known.key, now)
 }
 
-func (t *Tenancy) newKey(owner evidence.KeyOwner, secret evidence.Secret, asked NewKey) evidence.Key {
+func (t *Tenancy) newKey(owner identity.KeyOwner, secret evidence.Secret, asked NewKey) evidence.Key {
 	key := evidence.Key{
 		ID:          evidence.NewID(),
 		Hash:        evidence.HashAPIKey(secret.Reveal()),

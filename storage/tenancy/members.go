@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
@@ -43,7 +44,7 @@ func (t *Tenancy) Member(ctx context.Context, orgID, userName string) (evidence.
 // SetMember gives a user a role in a shared organization; created tells that the user was not
 // a member. A user that does not exist is NotFound; a personal organization, and taking the
 // role of the last administrator, are Invalid.
-func (t *Tenancy) SetMember(ctx context.Context, orgName, userName string, role evidence.Role, by evidence.Actor) (created bool, err error) {
+func (t *Tenancy) SetMember(ctx context.Context, orgName, userName string, role evidence.Role, by identity.Actor) (created bool, err error) {
 	user, err := t.User(ctx, userName)
 	if errors.Is(err, storage.ErrNotFound) {
 		return false, evidence.NewError(evidence.NotFound, fmt.Sprintf("User '%s' does not exist", userName))
@@ -68,7 +69,7 @@ func (t *Tenancy) SetMember(ctx context.Context, orgName, userName string, role 
 
 // RemoveMember takes the membership of a user in a shared organization away. ErrNotFound means
 // that there is none; removing the last administrator is Invalid.
-func (t *Tenancy) RemoveMember(ctx context.Context, orgName, userName string, by evidence.Actor) error {
+func (t *Tenancy) RemoveMember(ctx context.Context, orgName, userName string, by identity.Actor) error {
 	user, err := t.users.Get(ctx, userName)
 	if err != nil {
 		return err
@@ -102,10 +103,10 @@ func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.Use
 	t.members.StoreIn(&c.batch, &member, read.Revision)
 	switch {
 	case created:
-		c.record(memberEntry(evidence.AuditAdded, user, old, role))
+		c.record(memberEntry(identity.AuditAdded, user, old, role))
 	case old != role:
 		c.takesAway = true
-		c.record(memberEntry(evidence.AuditChanged, user, old, role))
+		c.record(memberEntry(identity.AuditChanged, user, old, role))
 	}
 	return created, nil
 }
@@ -120,7 +121,7 @@ func (t *Tenancy) removeMember(ctx context.Context, c *orgChange, user evidence.
 	}
 	t.members.DeleteIn(&c.batch, id)
 	c.takesAway = true
-	c.record(memberEntry(evidence.AuditRemoved, user, member.Role, evidence.NoRole))
+	c.record(memberEntry(identity.AuditRemoved, user, member.Role, evidence.NoRole))
 	return nil
 }
 
@@ -133,6 +134,6 @@ func (t *Tenancy) requireOtherAdmin(ctx context.Context, org evidence.Organizati
 	return evidence.NewError(evidence.Invalid, fmt.Sprintf("User '%s' is the last admin of organization '%s'", user.Name, org.Name))
 }
 
-func memberEntry(event evidence.AuditEvent, user evidence.User, old, role evidence.Role) evidence.AuditEntry {
-	return evidence.AuditEntry{Event: event, Subject: evidence.AuditUser, Name: user.Name, OldRole: old, NewRole: role}
+func memberEntry(event identity.AuditEvent, user evidence.User, old, role evidence.Role) identity.AuditEntry {
+	return identity.AuditEntry{Event: event, Subject: identity.AuditUser, Name: user.Name, OldRole: old, NewRole: role}
 }

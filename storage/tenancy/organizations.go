@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
@@ -39,12 +40,12 @@ func (t *Tenancy) Organization(ctx context.Context, name string) (evidence.Organ
 
 // CreateOrganization creates a shared organization whose administrator is a user. A name that is
 // taken is Invalid.
-func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evidence.User, by evidence.Actor) (evidence.Organization, error) {
+func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evidence.User, by identity.Actor) (evidence.Organization, error) {
 	now := evidence.Seconds(t.clock())
 	org := evidence.Organization{
 		ID: evidence.NewID(), Name: name, Kind: evidence.SharedOrganization, CreatedAt: now, LastModifiedAt: now, AuditedAt: now,
 	}
-	entry := memberEntry(evidence.AuditAdded, admin, evidence.NoRole, evidence.Admin)
+	entry := memberEntry(identity.AuditAdded, admin, evidence.NoRole, evidence.Admin)
 	entry.ID, entry.OrgID, entry.Time, entry.ChangedBy, entry.Source = evidence.NewID(), org.ID, now, by.Name, by.Source
 	var batch storage.Batch
 	// The organization comes last: whoever finds it finds its administrator. What is written
@@ -94,7 +95,7 @@ func (t *Tenancy) SetBeta(ctx context.Context, name string, enabled bool) error 
 }
 
 // setSwitches sets what an organization's declaration says of beta and public.
-func (t *Tenancy) setSwitches(ctx context.Context, org evidence.Organization, declared evidence.DeclaredOrganization) error {
+func (t *Tenancy) setSwitches(ctx context.Context, org evidence.Organization, declared identity.DeclaredOrganization) error {
 	beta := org.Beta
 	if declared.Beta != nil {
 		beta = *declared.Beta

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
@@ -17,23 +18,23 @@ var accountSchema = &storage.Schema{
 
 func accountID(orgID, name string) string { return orgID + "/" + name }
 
-func accountFields(a *evidence.ServiceAccount) map[string]any {
+func accountFields(a *identity.ServiceAccount) map[string]any {
 	return map[string]any{"org": a.OrgID, "name": a.Name}
 }
 
 // ServiceAccounts returns the service accounts of an organization by name.
-func (t *Tenancy) ServiceAccounts(ctx context.Context, orgID string) ([]evidence.ServiceAccount, error) {
+func (t *Tenancy) ServiceAccounts(ctx context.Context, orgID string) ([]identity.ServiceAccount, error) {
 	return storage.FindAll(ctx, t.accounts, storage.Query{Index: "org", Equal: []any{orgID}, Limit: storage.Unlimited})
 }
 
 // ServiceAccount returns a service account by its name, or ErrNotFound.
-func (t *Tenancy) ServiceAccount(ctx context.Context, orgID, name string) (evidence.ServiceAccount, error) {
+func (t *Tenancy) ServiceAccount(ctx context.Context, orgID, name string) (identity.ServiceAccount, error) {
 	return t.accounts.Get(ctx, accountID(orgID, name))
 }
 
 // CreateServiceAccount creates a service account of a shared organization. A name that is
 // taken, and a personal organization, are Invalid.
-func (t *Tenancy) CreateServiceAccount(ctx context.Context, orgName string, by evidence.Actor, account evidence.ServiceAccount) (evidence.ServiceAccount, error) {
+func (t *Tenancy) CreateServiceAccount(ctx context.Context, orgName string, by identity.Actor, account identity.ServiceAccount) (identity.ServiceAccount, error) {
 	account.ID, account.CreatorID, account.CreatedAt = evidence.NewID(), by.ID, evidence.Seconds(t.clock())
 	err := t.change(ctx, orgName, by, func(c *orgChange) error {
 		if err := requireShared(c.org, "service accounts"); err != nil {
@@ -49,7 +50,7 @@ func (t *Tenancy) CreateServiceAccount(ctx context.Context, orgName string, by e
 			return err
 		}
 		t.accounts.InsertIn(&c.batch, &account)
-		c.record(accountEntry(evidence.AuditAdded, &account, evidence.NoRole, account.Privilege))
+		c.record(accountEntry(identity.AuditAdded, &account, evidence.NoRole, account.Privilege))
 		return nil
 	})
 	return account, err
@@ -57,8 +58,8 @@ func (t *Tenancy) CreateServiceAccount(ctx context.Context, orgName string, by e
 
 // UpdateServiceAccount changes a service account that was read before, by its id, and returns
 // it; ErrNotFound if it is there no more.
-func (t *Tenancy) UpdateServiceAccount(ctx context.Context, orgName string, by evidence.Actor, seen evidence.ServiceAccount, update func(*evidence.ServiceAccount)) (evidence.ServiceAccount, error) {
-	var account evidence.ServiceAccount
+func (t *Tenancy) UpdateServiceAccount(ctx context.Context, orgName string, by identity.Actor, seen identity.ServiceAccount, update func(*identity.ServiceAccount)) (identity.ServiceAccount, error) {
+	var account identity.ServiceAccount
 	err := t.change(ctx, orgName, by, func(c *orgChange) error {
 		read, err := t.accounts.GetVersioned(ctx, accountID(c.org.ID, seen.Name))
 		if err != nil {
@@ -71,7 +72,7 @@ func (t *Tenancy) UpdateServiceAccount(ctx context.Context, orgName string, by e
 		t.accounts.ReplaceIn(&c.batch, &account, read.Revision)
 		if old := read.Value.Privilege; old != account.Privilege {
 			c.takesAway = true
-			c.record(accountEntry(evidence.AuditChanged, &account, old, account.Privilege))
+			c.record(accountEntry(identity.AuditChanged, &account, old, account.Privilege))
 		}
 		return nil
 	})
@@ -80,7 +81,7 @@ func (t *Tenancy) UpdateServiceAccount(ctx context.Context, orgName string, by e
 
 // DeleteServiceAccount deletes a service account that was read before, by its id. Its keys stop
 // working, as keys without an owner do. ErrNotFound means that it is there no more.
-func (t *Tenancy) DeleteServiceAccount(ctx context.Context, orgName string, by evidence.Actor, seen evidence.ServiceAccount) error {
+func (t *Tenancy) DeleteServiceAccount(ctx context.Context, orgName string, by identity.Actor, seen identity.ServiceAccount) error {
 	return t.change(ctx, orgName, by, func(c *orgChange) error {
 		account, err := t.ServiceAccount(ctx, c.org.ID, seen.Name)
 		if err != nil {
@@ -90,14 +91,14 @@ func (t *Tenancy) DeleteServiceAccount(ctx context.Context, orgName string, by e
 			return storage.ErrNotFound
 		}
 		c.takesAway = true
-		c.record(accountEntry(evidence.AuditRemoved, &account, account.Privilege, evidence.NoRole))
+		c.record(accountEntry(identity.AuditRemoved, &account, account.Privilege, evidence.NoRole))
 		t.accounts.DeleteIn(&c.batch, accountID(c.org.ID, seen.Name))
 		return nil
 	})
 }
 
-func accountEntry(event evidence.AuditEvent, account *evidence.ServiceAccount, old, role evidence.Role) evidence.AuditEntry {
-	return evidence.AuditEntry{Event: event, Subject: evidence.AuditServiceAccount, Name: account.Name, OldRole: old, NewRole: role}
+func accountEntry(event identity.AuditEvent, account *identity.ServiceAccount, old, role evidence.Role) identity.AuditEntry {
+	return identity.AuditEntry{Event: event, Subject: identity.AuditServiceAccount, Name: account.Name, OldRole: old, NewRole: role}
 }
 
 // requireShared refuses personal organizations, which never have members beside their user.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 	"attestry/storage/cache"
 )
@@ -27,15 +28,15 @@ type Tenancy struct {
 	users             *storage.Collection[evidence.User]
 	organizations     *storage.Collection[evidence.Organization]
 	members           *storage.Collection[evidence.Membership]
-	accounts          *storage.Collection[evidence.ServiceAccount]
+	accounts          *storage.Collection[identity.ServiceAccount]
 	keys              *storage.Collection[evidence.Key]
-	identityProviders *storage.Collection[evidence.IdentityProvider]
-	auditLog          *storage.Collection[evidence.AuditEntry]
+	identityProviders *storage.Collection[identity.IdentityProvider]
+	auditLog          *storage.Collection[identity.AuditEntry]
 	hooks             *storage.Collection[hook]
 	version           *versionWatch
 	knownKeys         *cache.TTL[*knownKey]
 	accesses          *cache.TTL[evidence.OrgAccess]
-	providers         *cache.TTL[[]evidence.IdentityProvider]
+	providers         *cache.TTL[[]identity.IdentityProvider]
 	uses              *keyUses
 }
 
@@ -50,16 +51,16 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 		organizations: storage.NewCollection(docs, organizationSchema, organizationID, organizationFields),
 		members:       storage.NewCollection(docs, memberSchema, memberID, memberFields),
 		accounts: storage.NewCollection(docs, accountSchema,
-			func(a *evidence.ServiceAccount) string { return accountID(a.OrgID, a.Name) }, accountFields),
+			func(a *identity.ServiceAccount) string { return accountID(a.OrgID, a.Name) }, accountFields),
 		keys: keys,
 		identityProviders: storage.NewCollection(docs, providerSchema,
-			func(p *evidence.IdentityProvider) string { return providerID(p.OrgID, p.Name) }, providerFields),
+			func(p *identity.IdentityProvider) string { return providerID(p.OrgID, p.Name) }, providerFields),
 		auditLog:  storage.NewCollection(docs, auditSchema, auditID, auditFields),
 		hooks:     storage.NewCollection(docs, hookSchema, hookID, hookFields),
 		version:   newVersionWatch(docs),
 		knownKeys: cache.NewTTL[*knownKey](tenancyCacheAge, tenancyCacheSize),
 		accesses:  cache.NewTTL[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
-		providers: cache.NewTTL[[]evidence.IdentityProvider](tenancyCacheAge, tenancyCacheSize),
+		providers: cache.NewTTL[[]identity.IdentityProvider](tenancyCacheAge, tenancyCacheSize),
 		uses:      newKeyUses(keys, log),
 	}
 }

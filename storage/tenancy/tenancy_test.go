@@ -11,6 +11,7 @@ import (
 
 	"attestry/app/apptest"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 	"attestry/storage/tenancy"
 )
@@ -20,13 +21,13 @@ const (
 	bertsKey = "bert-has-another-one-here"
 )
 
-func tenancyBootstrap() evidence.Bootstrap {
-	return evidence.Bootstrap{
-		Users: []evidence.DeclaredUser{
-			{Name: "anna", Email: "anna@example.com", Keys: []evidence.DeclaredKey{{Secret: annasKey, Description: "laptop"}}},
-			{Name: "bert", Keys: []evidence.DeclaredKey{{Secret: bertsKey, Description: "laptop"}}},
+func tenancyBootstrap() identity.Bootstrap {
+	return identity.Bootstrap{
+		Users: []identity.DeclaredUser{
+			{Name: "anna", Email: "anna@example.com", Keys: []identity.DeclaredKey{{Secret: annasKey, Description: "laptop"}}},
+			{Name: "bert", Keys: []identity.DeclaredKey{{Secret: bertsKey, Description: "laptop"}}},
 		},
-		Organizations: []evidence.DeclaredOrganization{
+		Organizations: []identity.DeclaredOrganization{
 			{Name: "acme", Members: map[string]evidence.Role{"anna": evidence.Snapshotter}},
 			{Name: "open", Public: true, Members: map[string]evidence.Role{"anna": evidence.Admin}},
 		},
@@ -43,7 +44,7 @@ func newTenancy(t *testing.T) (*tenancy.Tenancy, *tenancyDocuments, *apptest.Fak
 	return store, docs, hands
 }
 
-func apply(t *testing.T, store *tenancy.Tenancy, declared evidence.Bootstrap) []evidence.MadeKey {
+func apply(t *testing.T, store *tenancy.Tenancy, declared identity.Bootstrap) []identity.MadeKey {
 	t.Helper()
 	made, err := store.ApplyBootstrap(t.Context(), declared)
 	if err != nil {
@@ -53,7 +54,7 @@ func apply(t *testing.T, store *tenancy.Tenancy, declared evidence.Bootstrap) []
 }
 
 // revoked is the declaration that revokes anna's key: it has expired.
-func revoked(hands *apptest.FakeClock) evidence.Bootstrap {
+func revoked(hands *apptest.FakeClock) identity.Bootstrap {
 	declared := tenancyBootstrap()
 	declared.Users[0].Keys[0].ExpiresAt = hands.Now().Unix()
 	return declared
@@ -383,7 +384,7 @@ func TestErrorsOfTheDatabaseHideKeysAndHashes(t *testing.T) {
 func TestSecretsAreNotStored(t *testing.T) {
 	store, docs, _ := newTenancy(t)
 	declared := tenancyBootstrap()
-	declared.Users[0].Keys = append(declared.Users[0].Keys, evidence.DeclaredKey{Description: "made"})
+	declared.Users[0].Keys = append(declared.Users[0].Keys, identity.DeclaredKey{Description: "made"})
 	made := apply(t, store, declared)
 	for _, secret := range []string{annasKey, bertsKey, made[0].Secret.Reveal()} {
 		if strings.Contains(docs.bodies(), secret) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
@@ -51,13 +52,13 @@ func (t *Tenancy) EachUser(ctx context.Context, yield func(*evidence.User) error
 }
 
 // UserKeys is a user as the owner of keys, or ErrNotFound.
-func (t *Tenancy) UserKeys(ctx context.Context, name string) (evidence.KeyOwner, error) {
+func (t *Tenancy) UserKeys(ctx context.Context, name string) (identity.KeyOwner, error) {
 	user, err := t.User(ctx, name)
 	return userKeys(user), err
 }
 
-func userKeys(user evidence.User) evidence.KeyOwner {
-	return evidence.KeyOwner{ID: user.ID, Name: user.Name, OrgName: user.Name}
+func userKeys(user evidence.User) identity.KeyOwner {
+	return identity.KeyOwner{ID: user.ID, Name: user.Name, OrgName: user.Name}
 }
 
 // DefaultOrganization returns the name of the organization that a user opens
@@ -88,7 +89,7 @@ func (t *Tenancy) SetDefaultOrganization(ctx context.Context, principal evidence
 
 // CreateUser creates a user with the personal organization of the same name, or brings one
 // back that was removed. A name that is taken is Invalid.
-func (t *Tenancy) CreateUser(ctx context.Context, name, email string, by evidence.Actor) error {
+func (t *Tenancy) CreateUser(ctx context.Context, name, email string, by identity.Actor) error {
 	_, err := t.User(ctx, name)
 	if err == nil {
 		return evidence.NewError(evidence.Invalid, fmt.Sprintf("User '%s' already exists", name))
@@ -101,7 +102,7 @@ func (t *Tenancy) CreateUser(ctx context.Context, name, email string, by evidenc
 }
 
 // putUser creates what there is not yet of a user and of the personal organization.
-func (t *Tenancy) putUser(ctx context.Context, name, email string, by evidence.Actor) (evidence.User, error) {
+func (t *Tenancy) putUser(ctx context.Context, name, email string, by identity.Actor) (evidence.User, error) {
 	// The organization goes first, so that a user whose name is taken is not made.
 	if _, err := t.ensureOrganization(ctx, name, evidence.PersonalOrganization); err != nil {
 		return evidence.User{}, err
@@ -119,7 +120,7 @@ func (t *Tenancy) putUser(ctx context.Context, name, email string, by evidence.A
 // RemoveUser removes a user: the keys stop working at once, and the memberships end. The name
 // stays taken, as what the user has recorded stays. ErrNotFound means that there is no such
 // user.
-func (t *Tenancy) RemoveUser(ctx context.Context, name string, by evidence.Actor) error {
+func (t *Tenancy) RemoveUser(ctx context.Context, name string, by identity.Actor) error {
 	user, err := t.users.Get(ctx, name)
 	if err != nil {
 		return err
@@ -148,7 +149,7 @@ func (t *Tenancy) RemoveUser(ctx context.Context, name string, by evidence.Actor
 
 // revokeAll revokes the keys of a removed user, so that they stay dead should the name be
 // given again.
-func (t *Tenancy) revokeAll(ctx context.Context, owner evidence.KeyOwner, by evidence.Actor) error {
+func (t *Tenancy) revokeAll(ctx context.Context, owner identity.KeyOwner, by identity.Actor) error {
 	live, err := t.liveKeys(ctx, owner.ID)
 	if err != nil {
 		return err
@@ -162,7 +163,7 @@ func (t *Tenancy) revokeAll(ctx context.Context, owner evidence.KeyOwner, by evi
 }
 
 // endMemberships removes a user from all shared organizations.
-func (t *Tenancy) endMemberships(ctx context.Context, user evidence.User, by evidence.Actor) error {
+func (t *Tenancy) endMemberships(ctx context.Context, user evidence.User, by identity.Actor) error {
 	return t.EachOrganization(ctx, func(org *evidence.Organization) error {
 		if org.Kind != evidence.SharedOrganization {
 			return nil

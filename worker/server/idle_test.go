@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/app"
-	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/process"
 	"attestry/storage"
 	"attestry/storage/filesystem"
@@ -35,9 +35,9 @@ func TestIdleOrganizationsCostNoWrites(t *testing.T) {
 	clock := func() time.Time { return at(now)() }
 	store := app.NewStore(counting, objects, clock, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Tenancy.Close)
-	var declared evidence.Bootstrap
+	var declared identity.Bootstrap
 	for i := range organizations {
-		declared.Organizations = append(declared.Organizations, evidence.DeclaredOrganization{Name: fmt.Sprint("org-", i)})
+		declared.Organizations = append(declared.Organizations, identity.DeclaredOrganization{Name: fmt.Sprint("org-", i)})
 	}
 	if _, err := store.Tenancy.ApplyBootstrap(t.Context(), declared); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"attestry/app"
 	"attestry/app/recording"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/evidence/template"
 	"attestry/process"
 	"attestry/storage"
@@ -82,8 +83,8 @@ func newFixture(t *testing.T) *fixture {
 	docs := &killable{Documents: engine}
 	y := &fixture{docs: docs, store: app.NewStore(docs, objects, at(noted), slog.New(slog.DiscardHandler)), flows: map[string]string{}}
 	t.Cleanup(y.store.Tenancy.Close)
-	_, err = y.store.Tenancy.ApplyBootstrap(t.Context(), evidence.Bootstrap{
-		Organizations: []evidence.DeclaredOrganization{{Name: "acme"}, {Name: "other"}},
+	_, err = y.store.Tenancy.ApplyBootstrap(t.Context(), identity.Bootstrap{
+		Organizations: []identity.DeclaredOrganization{{Name: "acme"}, {Name: "other"}},
 	})
 	if err != nil {
 		t.Fatal(err)

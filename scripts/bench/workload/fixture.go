@@ -13,6 +13,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/process"
 	"attestry/scripts/bench/baseline"
 	"attestry/scripts/standalone/instance"
@@ -90,10 +91,10 @@ func openFixture(ctx context.Context, engines Engines, directory string) (f *fix
 }
 
 func (f *fixture) createUser(ctx context.Context) error {
-	_, err := f.store.Tenancy.ApplyBootstrap(ctx, evidence.Bootstrap{
-		Users: []evidence.DeclaredUser{{
+	_, err := f.store.Tenancy.ApplyBootstrap(ctx, identity.Bootstrap{
+		Users: []identity.DeclaredUser{{
 			Name: organization,
-			Keys: []evidence.DeclaredKey{{
+			Keys: []identity.DeclaredKey{{
 				Secret:      evidence.Secret(f.key),
 				Description: "benchmark",
 				ExpiresAt:   time.Now().Add(24 * time.Hour).Unix(),

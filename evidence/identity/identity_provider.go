@@ -1,4 +1,6 @@
-package evidence
+package identity
+
+import "attestry/evidence"
 
 // IdentityProvider is an OpenID Connect issuer that an organization trusts: a token of it that
 // meets the condition gives a privilege in the organization, without any stored key
@@ -13,8 +15,8 @@ type IdentityProvider struct {
 	// Audience is what the claim aud has to contain.
 	Audience string `json:"audience"`
 	// Condition is an expression over the claims, "" for none: expression.ParseClaims.
-	Condition string `json:"condition"`
-	Privilege Role   `json:"privilege"`
+	Condition string        `json:"condition"`
+	Privilege evidence.Role `json:"privilege"`
 	// Times are float Unix seconds.
 	CreatedAt      float64 `json:"created_at"`
 	LastModifiedAt float64 `json:"last_modified_at"`

@@ -1,4 +1,6 @@
-package evidence
+package identity
+
+import "attestry/evidence"
 
 // HookKind says which service calls an inbound webhook.
 type HookKind string
@@ -20,7 +22,7 @@ type Hook struct {
 	OrgID, OrgName string
 	Kind           HookKind
 	// Secret is the key of the signatures.
-	Secret Secret
+	Secret evidence.Secret
 	// FlowPrefix and FlowSuffix surround the names of flows that are made of those of Sonar
 	// projects.
 	FlowPrefix, FlowSuffix string
@@ -30,7 +32,7 @@ type Hook struct {
 type DeclaredHook struct {
 	Kind HookKind
 	// UID is the last part of the address, which nobody else must know.
-	UID                    Secret
-	Secret                 Secret
+	UID                    evidence.Secret
+	Secret                 evidence.Secret
 	FlowPrefix, FlowSuffix string
 }

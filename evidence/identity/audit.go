@@ -1,4 +1,6 @@
-package evidence
+package identity
+
+import "attestry/evidence"
 
 // AuditEvent is what an entry of the audit log tells of.
 type AuditEvent string
@@ -41,11 +43,16 @@ type Actor struct {
 	Source AuditSource
 }
 
+// ActorOf is a principal as one who changes something by the API.
+func ActorOf(principal evidence.Principal) Actor {
+	return Actor{ID: principal.UserID, Name: principal.Name, Source: SourceApp}
+}
+
 // Operator is the actor of bootstrap files and of the operator's command.
 func Operator() Actor { return Actor{Source: SourceScript} }
 
 // AuditEntry tells of one change of who may do what in an organization
-// (docs/semantics.md 2.4).
+// (docs/semantics.md 2.7).
 type AuditEntry struct {
 	ID    string `json:"id"`
 	OrgID string `json:"org_id"`
@@ -57,8 +64,8 @@ type AuditEntry struct {
 	// Name is that of the subject.
 	Name string `json:"name"`
 	// OldRole and NewRole are NoRole where there was none, or where a key is meant.
-	OldRole Role `json:"old_role"`
-	NewRole Role `json:"new_role"`
+	OldRole evidence.Role `json:"old_role"`
+	NewRole evidence.Role `json:"new_role"`
 	// Key is set if the entry is about an API key of the subject.
 	Key *AuditKey `json:"key,omitempty"`
 	// ChangedBy is the name of the actor, "" for the operator.

@@ -1,4 +1,6 @@
-package evidence
+package identity
+
+import "attestry/evidence"
 
 // Bootstrap is what an operator declares: who there is, with which keys and
 // roles. It is applied at every start.
@@ -19,7 +21,7 @@ type DeclaredUser struct {
 
 // DeclaredKey brings a key along, or, without a secret, asks for one to be made.
 type DeclaredKey struct {
-	Secret      Secret
+	Secret      evidence.Secret
 	Description string
 	ExpiresAt   int64 // Unix seconds, 0 for never
 	// Absent keys are revoked. One without a secret is the one that was made for its
@@ -30,7 +32,7 @@ type DeclaredKey struct {
 // DeclaredOrganization brings a shared organization.
 type DeclaredOrganization struct {
 	Name    string
-	Members map[string]Role
+	Members map[string]evidence.Role
 	// AbsentMembers are removed.
 	AbsentMembers []string
 	// Beta is nil when the file does not say: then it stays as the API last set
@@ -48,6 +50,6 @@ type DeclaredOrganization struct {
 type MadeKey struct {
 	User        string
 	Description string
-	Secret      Secret
+	Secret      evidence.Secret
 	ExpiresAt   int64 // Unix seconds, 0 for never
 }

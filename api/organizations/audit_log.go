@@ -1,0 +1,102 @@
+package organizations
+
+import (
+	"context"
+	"net/http"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/identity"
+	"attestry/storage/tenancy"
+)
+
+func (h *handlers) auditLogRoutes() []server.Route {
+	return []server.Route{{
+		Method: http.MethodGet, Path: "/membership-audit-log/{org}", OperationID: "list_audit_log", Tag: "Audit Log",
+		Summary: "List the changes of who may do what in an organization", MinRole: evidence.Reader, Beta: true,
+		Serve: server.Handle(h.listAuditLog),
+	}}
+}
+
+type listAuditLogInput struct {
+	server.OrgPath
+	Page      int      `query:"page" minimum:"1" default:"1"`
+	PerPage   int      `query:"per_page" minimum:"1" maximum:"100" default:"15"`
+	Search    string   `query:"search" doc:"Part of the name of whom a change concerns, or of who made it, in upper or lower case."`
+	EventType string   `query:"event_type" enum:"added,changed,removed"`
+	Role      []string `query:"role,explode" doc:"New role."`
+	Source    []string `query:"source,explode" doc:"app, scim, invitation or script."`
+	From      float64  `query:"from_timestamp" doc:"Unix seconds, inclusive."`
+	To        float64  `query:"to_timestamp" doc:"Unix seconds, inclusive."`
+	SortBy    string   `query:"sort_by" enum:"when,user,role,changed_by,source" default:"when"`
+	SortDir   string   `query:"sort_dir" enum:"asc,desc" default:"desc"`
+}
+
+// AuditLogEntry is a change of who may do what in an organization (docs/semantics.md 2.7).
+type AuditLogEntry struct {
+	ID        string       `json:"id"`
+	When      float64      `json:"when" doc:"Unix seconds."`
+	EventType string       `json:"event_type" enum:"added,changed,removed"`
+	Source    string       `json:"source" enum:"app,scim,invitation,script"`
+	Kind      string       `json:"kind" enum:"user,service_account,identity_provider"`
+	User      string       `json:"user" doc:"Name of the user, service account or identity provider that the change concerns."`
+	OldRole   *string      `json:"old_role" nullable:"true"`
+	NewRole   *string      `json:"new_role" nullable:"true"`
+	APIKey    *AuditAPIKey `json:"api_key,omitempty" doc:"Only if an API key was issued, changed or revoked."`
+	ChangedBy *string      `json:"changed_by" nullable:"true" doc:"Null for the operator."`
+}
+
+// AuditAPIKey is an API key in the audit log.
+type AuditAPIKey struct {
+	ID          string `json:"id"`
+	Description string `json:"description"`
+}
+
+// AuditLogPage is a page of the audit log (docs/semantics.md 1.10, style 4).
+type AuditLogPage struct {
+	server.PageEnvelope
+	Entries []AuditLogEntry `json:"entries"`
+}
+
+type listAuditLogAnswer struct {
+	Body AuditLogPage
+}
+
+func (h *handlers) listAuditLog(ctx context.Context, in *listAuditLogInput) (*listAuditLogAnswer, error) {
+	entries, total, err := h.Tenancy.AuditLog(ctx, tenancy.AuditQuery{
+		OrgID: server.Access(ctx).OrgID, Search: in.Search, Event: identity.AuditEvent(in.EventType), Roles: in.Role, Sources: in.Source,
+		From: resource.IfSent(ctx, "from_timestamp", in.From), To: resource.IfSent(ctx, "to_timestamp", in.To),
+		Order: tenancy.AuditOrder(in.SortBy), Ascending: in.SortDir == "asc",
+		Offset: server.OffsetOf(in.Page, in.PerPage), Limit: in.PerPage,
+	})
+	if err != nil {
+		return nil, err
+	}
+	body := AuditLogPage{
+		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, total).Envelope(), Entries: []AuditLogEntry{},
+	}
+	for i := range entries {
+		body.Entries = append(body.Entries, showAuditEntry(&entries[i]))
+	}
+	return &listAuditLogAnswer{Body: body}, nil
+}
+
+func showAuditEntry(e *identity.AuditEntry) AuditLogEntry {
+	shown := AuditLogEntry{
+		ID: e.ID, When: e.Time, EventType: string(e.Event), Source: string(e.Source), Kind: string(e.Subject), User: e.Name,
+		OldRole: showRole(e.OldRole), NewRole: showRole(e.NewRole), ChangedBy: resource.NilIfEmpty(e.ChangedBy),
+	}
+	if e.Key != nil {
+		shown.APIKey = &AuditAPIKey{ID: e.Key.ID, Description: e.Key.Description}
+	}
+	return shown
+}
+
+// showRole is null for no role.
+func showRole(role evidence.Role) *string {
+	if role == evidence.NoRole {
+		return nil
+	}
+	return new(role.String())
+}

@@ -1,0 +1,154 @@
+package organizations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"attestry/api/server"
+	"attestry/api/validation"
+	"attestry/evidence"
+	"attestry/evidence/expression"
+	"attestry/evidence/identity"
+	"attestry/storage"
+)
+
+func (h *handlers) identityProviderRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/organizations/{org}/identity-providers", OperationID: "list_identity_providers", Tag: "Organizations",
+			Summary: "List the identity providers that an organization trusts", MinRole: evidence.Reader, Serve: server.Handle(h.listIdentityProviders),
+		},
+		{
+			Method: http.MethodGet, Path: "/organizations/{org}/identity-providers/{name}", OperationID: "get_identity_provider", Tag: "Organizations",
+			Summary: "Read an identity provider", MinRole: evidence.Reader, Serve: server.Handle(h.getIdentityProvider),
+		},
+		{
+			Method: http.MethodPut, Path: "/organizations/{org}/identity-providers/{name}", OperationID: "put_identity_provider", Tag: "Organizations",
+			Summary: "Trust an identity provider, or change how it is trusted", MinRole: evidence.Admin,
+			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putIdentityProvider),
+		},
+		{
+			Method: http.MethodDelete, Path: "/organizations/{org}/identity-providers/{name}", OperationID: "delete_identity_provider", Tag: "Organizations",
+			Summary: "Trust an identity provider no more", MinRole: evidence.Admin, Serve: server.Handle(h.deleteIdentityProvider),
+		},
+	}
+}
+
+// ProviderPath is the path of an identity provider.
+type ProviderPath struct {
+	server.OrgPath
+	Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[a-zA-Z0-9\\-]+$" doc:"Name of the identity provider."`
+}
+
+// IdentityProviderPutInput is the body of put_identity_provider (docs/semantics.md 2.5).
+type IdentityProviderPutInput struct {
+	Issuer    string `json:"issuer" maxLength:"2048" doc:"An https URL, as it stands in the claim iss."`
+	Audience  string `json:"audience" minLength:"1" maxLength:"1024" doc:"What the claim aud has to contain."`
+	Condition string `json:"condition,omitempty" maxLength:"10000" doc:"An expression over claims.*; every token fits if it is empty."`
+	Privilege string `json:"privilege" enum:"admin,member,snapshotter,reader"`
+}
+
+// IdentityProvider is an identity provider as answers show it (docs/semantics.md 2.5).
+type IdentityProvider struct {
+	Name           string  `json:"name"`
+	Issuer         string  `json:"issuer"`
+	Audience       string  `json:"audience"`
+	Condition      string  `json:"condition"`
+	Privilege      string  `json:"privilege" enum:"admin,member,snapshotter,reader"`
+	CreatedAt      float64 `json:"created_at"`
+	LastModifiedAt float64 `json:"last_modified_at"`
+}
+
+func showProvider(p *identity.IdentityProvider) IdentityProvider {
+	return IdentityProvider{
+		Name: p.Name, Issuer: p.Issuer, Audience: p.Audience, Condition: p.Condition, Privilege: p.Privilege.String(),
+		CreatedAt: p.CreatedAt, LastModifiedAt: p.LastModifiedAt,
+	}
+}
+
+type providerAnswer struct {
+	Status int
+	Body   IdentityProvider
+}
+
+type providersAnswer struct {
+	Body []IdentityProvider
+}
+
+// providerNotFound words that an identity provider does not exist; other errors it returns as
+// they are.
+func providerNotFound(orgName, name string, err error) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Identity provider '%s' does not exist in organization '%s'", name, orgName))
+	}
+	return err
+}
+
+func (h *handlers) listIdentityProviders(ctx context.Context, _ *server.OrgPath) (*providersAnswer, error) {
+	found, err := h.Tenancy.ListIdentityProviders(ctx, server.Access(ctx).OrgID)
+	shown := make([]IdentityProvider, 0, len(found))
+	for i := range found {
+		shown = append(shown, showProvider(&found[i]))
+	}
+	return &providersAnswer{Body: shown}, err
+}
+
+func (h *handlers) getIdentityProvider(ctx context.Context, in *ProviderPath) (*providerAnswer, error) {
+	org := server.Access(ctx)
+	found, err := h.Tenancy.IdentityProvider(ctx, org.OrgID, in.Name)
+	if err != nil {
+		return nil, providerNotFound(org.OrgName, in.Name, err)
+	}
+	return &providerAnswer{Status: http.StatusOK, Body: showProvider(&found)}, nil
+}
+
+// putIdentityProvider trusts an issuer. The issuer is not looked up: it may be away for now.
+func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, body *IdentityProviderPutInput) (*providerAnswer, error) {
+	privilege, err := evidence.ParseRole(body.Privilege)
+	if err != nil {
+		return nil, err
+	}
+	if err := body.check(); err != nil {
+		return nil, err
+	}
+	stored, created, err := h.Tenancy.PutIdentityProvider(ctx, server.Access(ctx).OrgName, actor(ctx), identity.IdentityProvider{
+		Name: in.Name, Issuer: body.Issuer, Audience: body.Audience, Condition: body.Condition, Privilege: privilege,
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := &providerAnswer{Status: http.StatusOK, Body: showProvider(&stored)}
+	if created {
+		answer.Status = http.StatusCreated
+	}
+	return answer, nil
+}
+
+// check refuses issuers that are no https URL, and conditions that are none.
+func (b *IdentityProviderPutInput) check() error {
+	issuer, err := url.Parse(b.Issuer)
+	if err != nil || issuer.Scheme != "https" || issuer.Host == "" || issuer.User != nil || strings.ContainsAny(b.Issuer, "?#") {
+		return evidence.ValidationError(map[string]string{
+			"issuer": "Input should be an https URL without user, query and fragment [input: " + validation.Cut(b.Issuer) + "]",
+		})
+	}
+	if b.Condition == "" {
+		return nil
+	}
+	if _, err := expression.ParseClaims(b.Condition); err != nil {
+		return evidence.ValidationError(map[string]string{"condition": err.Error() + " [input: " + validation.Cut(b.Condition) + "]"})
+	}
+	return nil
+}
+
+func (h *handlers) deleteIdentityProvider(ctx context.Context, in *ProviderPath) (*server.TextAnswer, error) {
+	org := server.Access(ctx)
+	if err := h.Tenancy.DeleteIdentityProvider(ctx, org.OrgName, actor(ctx), in.Name); err != nil {
+		return nil, providerNotFound(org.OrgName, in.Name, err)
+	}
+	return server.OK(), nil
+}

@@ -1,0 +1,113 @@
+package organizations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+func (h *handlers) memberRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/organizations/{org}/members", OperationID: "list_members", Tag: "Organizations",
+			Summary: "List the users who are members of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listMembers),
+		},
+		{
+			Method: http.MethodGet, Path: "/organizations/{org}/members/{user}", OperationID: "get_member", Tag: "Organizations",
+			Summary: "Read the membership of a user", MinRole: evidence.Reader, Serve: server.Handle(h.getMember),
+		},
+		{
+			Method: http.MethodPut, Path: "/organizations/{org}/members/{user}", OperationID: "put_member", Tag: "Organizations",
+			Summary: "Make a user a member, or change the role of one", MinRole: evidence.Admin,
+			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putMember),
+		},
+		{
+			Method: http.MethodDelete, Path: "/organizations/{org}/members/{user}", OperationID: "delete_member", Tag: "Organizations",
+			Summary: "Remove a member", MinRole: evidence.Admin, Serve: server.Handle(h.deleteMember),
+		},
+	}
+}
+
+// MemberPath is the path of the membership of a user.
+type MemberPath struct {
+	server.OrgPath
+	User string `path:"user" doc:"Name of the user."`
+}
+
+// MemberPutInput is the body of put_member (docs/semantics.md 2.1).
+type MemberPutInput struct {
+	Role string `json:"role" enum:"admin,member,snapshotter,reader"`
+}
+
+// OrganizationMember is a user who is a member of an organization.
+type OrganizationMember struct {
+	User      string  `json:"user"`
+	Role      string  `json:"role" enum:"admin,member,snapshotter,reader"`
+	CreatedAt float64 `json:"created_at"`
+}
+
+func showMember(m *evidence.Membership) OrganizationMember {
+	return OrganizationMember{User: m.UserName, Role: m.Role.String(), CreatedAt: m.CreatedAt}
+}
+
+type memberAnswer struct {
+	Body OrganizationMember
+}
+
+type membersAnswer struct {
+	Body []OrganizationMember
+}
+
+// memberNotFound words that a user is no member; other errors it returns as they are.
+func memberNotFound(orgName, user string, err error) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return evidence.NewError(evidence.NotFound, fmt.Sprintf("User '%s' is not a member of organization '%s'", user, orgName))
+	}
+	return err
+}
+
+func (h *handlers) listMembers(ctx context.Context, _ *server.OrgPath) (*membersAnswer, error) {
+	found, err := h.Tenancy.Members(ctx, server.Access(ctx).OrgID)
+	shown := make([]OrganizationMember, 0, len(found))
+	for i := range found {
+		shown = append(shown, showMember(&found[i]))
+	}
+	return &membersAnswer{Body: shown}, err
+}
+
+func (h *handlers) getMember(ctx context.Context, in *MemberPath) (*memberAnswer, error) {
+	org := server.Access(ctx)
+	found, err := h.Tenancy.Member(ctx, org.OrgID, in.User)
+	if err != nil {
+		return nil, memberNotFound(org.OrgName, in.User, err)
+	}
+	return &memberAnswer{Body: showMember(&found)}, nil
+}
+
+func (h *handlers) putMember(ctx context.Context, in *MemberPath, body *MemberPutInput) (*server.TextAnswer, error) {
+	role, err := evidence.ParseRole(body.Role)
+	if err != nil {
+		return nil, err
+	}
+	created, err := h.Tenancy.SetMember(ctx, server.Access(ctx).OrgName, in.User, role, actor(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if created {
+		return server.Created(), nil
+	}
+	return server.OK(), nil
+}
+
+func (h *handlers) deleteMember(ctx context.Context, in *MemberPath) (*server.TextAnswer, error) {
+	org := server.Access(ctx)
+	if err := h.Tenancy.RemoveMember(ctx, org.OrgName, in.User, actor(ctx)); err != nil {
+		return nil, memberNotFound(org.OrgName, in.User, err)
+	}
+	return server.OK(), nil
+}

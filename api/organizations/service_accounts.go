@@ -1,0 +1,243 @@
+package organizations
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/access"
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/api/validation"
+	"attestry/evidence"
+	"attestry/evidence/identity"
+	"attestry/storage"
+)
+
+func (h *handlers) serviceAccountRoutes() []server.Route {
+	const tag = "Service Accounts"
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/service-accounts/{org}", OperationID: "list_service_accounts", Tag: tag,
+			Summary: "List service accounts", MinRole: evidence.Reader, Serve: server.Handle(h.listServiceAccounts),
+		},
+		{
+			Method: http.MethodPost, Path: "/service-accounts/{org}", OperationID: "create_service_account", Tag: tag,
+			Summary: "Create a service account", MinRole: evidence.Snapshotter, Statuses: []int{http.StatusCreated},
+			Serve: server.WithBody(h.createServiceAccount),
+		},
+		{
+			Method: http.MethodGet, Path: "/service-accounts/{org}/{name}", OperationID: "get_service_account", Tag: tag,
+			Summary: "Read a service account", MinRole: evidence.Reader, Serve: server.Handle(h.getServiceAccount),
+		},
+		{
+			Method: http.MethodPatch, Path: "/service-accounts/{org}/{name}", OperationID: "update_service_account", Tag: tag,
+			Summary: "Change a service account", MinRole: evidence.Snapshotter, Serve: server.WithBody(h.updateServiceAccount),
+		},
+		{
+			Method: http.MethodDelete, Path: "/service-accounts/{org}/{name}", OperationID: "delete_service_account", Tag: tag,
+			Summary: "Delete a service account; its keys stop working", MinRole: evidence.Snapshotter, Serve: server.Handle(h.deleteServiceAccount),
+		},
+		{
+			Method: http.MethodGet, Path: "/service-accounts/{org}/{name}/api-keys", OperationID: "list_service_account_api_keys", Tag: tag,
+			Summary: "List the active API keys of a service account", MinRole: evidence.Snapshotter, Serve: server.Handle(h.listServiceAccountAPIKeys),
+		},
+		{
+			Method: http.MethodPost, Path: "/service-accounts/{org}/{name}/api-keys", OperationID: "create_service_account_api_key", Tag: tag,
+			Summary: "Issue an API key of a service account; the answer shows it once", MinRole: evidence.Snapshotter,
+			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.createServiceAccountAPIKey),
+		},
+		{
+			Method: http.MethodGet, Path: "/service-accounts/{org}/{name}/api-keys/{key_id}", OperationID: "get_service_account_api_key", Tag: tag,
+			Summary: "Read an active API key of a service account", MinRole: evidence.Snapshotter, Serve: server.Handle(h.getServiceAccountAPIKey),
+		},
+		{
+			Method: http.MethodDelete, Path: "/service-accounts/{org}/{name}/api-keys/{key_id}", OperationID: "delete_service_account_api_key", Tag: tag,
+			Summary: "Revoke an API key of a service account", MinRole: evidence.Snapshotter, Serve: server.Handle(h.deleteServiceAccountAPIKey),
+		},
+		{
+			Method: http.MethodPost, Path: "/service-accounts/{org}/{name}/api-keys/{key_id}/rotate", OperationID: "rotate_service_account_api_key", Tag: tag,
+			Summary: "Issue a new API key in the place of one, which works for a grace period yet", MinRole: evidence.Snapshotter,
+			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.rotateServiceAccountAPIKey),
+		},
+	}
+}
+
+// ServiceAccountPostInput is the body of create_service_account (docs/semantics.md 2.4).
+type ServiceAccountPostInput struct {
+	Name        string  `json:"name" minLength:"1" maxLength:"64" pattern:"^[a-zA-Z0-9\\-]+$"`
+	Description *string `json:"description,omitempty" nullable:"true" maxLength:"512"`
+	Privilege   string  `json:"privilege,omitempty" enum:"admin,member,snapshotter,reader" default:"reader"`
+}
+
+// ServiceAccountPatchInput is the body of update_service_account (docs/semantics.md 2.4). What
+// is left out stays; a null description is removed.
+type ServiceAccountPatchInput struct {
+	Description AccountDescription `json:"description,omitempty"`
+	Privilege   PatchedPrivilege   `json:"privilege,omitempty"`
+}
+
+// AccountDescription is a description that may be left out, or be null to be removed.
+type AccountDescription struct{ resource.SentOrRemoved }
+
+// Schema bounds the length.
+func (d AccountDescription) Schema(registry huma.Registry) *huma.Schema {
+	schema := d.SentOrRemoved.Schema(registry)
+	schema.MaxLength = new(512)
+	return schema
+}
+
+// PatchedPrivilege is a privilege that may be left out or null, to stay as it is.
+type PatchedPrivilege string
+
+// Schema is that of a privilege. Clients know the words of its finding.
+func (PatchedPrivilege) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeString, Nullable: true, Enum: []any{"admin", "member", "snapshotter", "reader"},
+		Extensions: map[string]any{
+			validation.ChoicesText: "<Role.ADMIN: 'admin'>, <Role.MEMBER: 'member'>, <Role.SNAPSHOTTER: 'snapshotter'> or <Role.READER: 'reader'>",
+		},
+	}
+}
+
+// ServiceAccount is a service account as answers show it (docs/semantics.md 2.4).
+type ServiceAccount struct {
+	Name           string   `json:"name"`
+	DisplayName    string   `json:"display_name"`
+	Privilege      string   `json:"privilege" enum:"admin,member,snapshotter,reader"`
+	CreatingUserID *string  `json:"creating_user_id" nullable:"true" doc:"Id of the user or service account that created it."`
+	Description    *string  `json:"description" nullable:"true"`
+	CreatedAt      *float64 `json:"created_at" nullable:"true"`
+	ForWebhook     *bool    `json:"for_webhook,omitempty" nullable:"true" doc:"Not in lists."`
+}
+
+func showAccount(a *identity.ServiceAccount) ServiceAccount {
+	return ServiceAccount{
+		Name: a.Name, DisplayName: a.Name, Privilege: a.Privilege.String(), CreatingUserID: resource.NilIfEmpty(a.CreatorID),
+		Description: a.Description, CreatedAt: &a.CreatedAt,
+	}
+}
+
+type serviceAccountAnswer struct {
+	Body ServiceAccount
+}
+
+func answerAccount(a *identity.ServiceAccount) *serviceAccountAnswer {
+	shown := showAccount(a)
+	shown.ForWebhook = new(false)
+	return &serviceAccountAnswer{Body: shown}
+}
+
+type serviceAccountsAnswer struct {
+	Body []ServiceAccount
+}
+
+// AccountPath is the path of an operation on a service account.
+type AccountPath struct {
+	server.OrgPath
+	Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[a-zA-Z0-9\\-]+$" doc:"Name of the service account."`
+}
+
+// accountNotFound words that a service account does not exist; other errors it returns as they
+// are.
+func accountNotFound(err error) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return evidence.NewError(evidence.NotFound, "Service account not found")
+	}
+	return err
+}
+
+func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (*serviceAccountsAnswer, error) {
+	found, err := h.Tenancy.ServiceAccounts(ctx, server.Access(ctx).OrgID)
+	shown := make([]ServiceAccount, 0, len(found))
+	for i := range found {
+		shown = append(shown, showAccount(&found[i]))
+	}
+	return &serviceAccountsAnswer{Body: shown}, err
+}
+
+func (h *handlers) getServiceAccount(ctx context.Context, in *AccountPath) (*serviceAccountAnswer, error) {
+	found, err := h.Tenancy.ServiceAccount(ctx, server.Access(ctx).OrgID, in.Name)
+	if err != nil {
+		return nil, accountNotFound(err)
+	}
+	return answerAccount(&found), nil
+}
+
+// createServiceAccount creates a service account that may do no more than its creator.
+func (h *handlers) createServiceAccount(ctx context.Context, _ *server.OrgPath, body *ServiceAccountPostInput) (*serviceAccountAnswer, error) {
+	org := server.Access(ctx)
+	privilege, err := evidence.ParseRole(cmp.Or(body.Privilege, evidence.Reader.String()))
+	if err != nil {
+		return nil, err
+	}
+	if err := access.RequireRole(org, privilege); err != nil {
+		return nil, err
+	}
+	created, err := h.Tenancy.CreateServiceAccount(ctx, org.OrgName, actor(ctx), identity.ServiceAccount{
+		Name: body.Name, Description: body.Description, Privilege: privilege,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answerAccount(&created), nil
+}
+
+// managedAccount reads a service account that whoever asks has to manage.
+func (h *handlers) managedAccount(ctx context.Context, name string) (identity.ServiceAccount, error) {
+	org := server.Access(ctx)
+	account, err := h.Tenancy.ServiceAccount(ctx, org.OrgID, name)
+	if err != nil {
+		return account, accountNotFound(err)
+	}
+	if !account.Manages(server.Principal(ctx), org.Role) {
+		return account, access.Refused()
+	}
+	return account, nil
+}
+
+// updateServiceAccount changes what is sent of a service account. Nobody can give more than
+// they have.
+func (h *handlers) updateServiceAccount(ctx context.Context, in *AccountPath, body *ServiceAccountPatchInput) (*serviceAccountAnswer, error) {
+	org := server.Access(ctx)
+	account, err := h.managedAccount(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	privilege := account.Privilege
+	if body.Privilege != "" {
+		if privilege, err = evidence.ParseRole(string(body.Privilege)); err != nil {
+			return nil, err
+		}
+		if err := access.RequireRole(org, privilege); err != nil {
+			return nil, err
+		}
+	}
+	changed, err := h.Tenancy.UpdateServiceAccount(ctx, org.OrgName, actor(ctx), account, func(account *identity.ServiceAccount) {
+		if body.Description.Sent {
+			account.Description = body.Description.Value
+		}
+		if body.Privilege != "" {
+			account.Privilege = privilege
+		}
+	})
+	if err != nil {
+		return nil, accountNotFound(err)
+	}
+	return answerAccount(&changed), nil
+}
+
+func (h *handlers) deleteServiceAccount(ctx context.Context, in *AccountPath) (*server.TextAnswer, error) {
+	account, err := h.managedAccount(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	err = h.Tenancy.DeleteServiceAccount(ctx, server.Access(ctx).OrgName, actor(ctx), account)
+	if err != nil {
+		return nil, accountNotFound(err)
+	}
+	return server.OK(), nil
+}
