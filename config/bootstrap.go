@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -103,7 +104,7 @@ func (r *bootstrapReader) bootstrap(node ast.Node) identity.Bootstrap {
 	}
 	r.users = map[string]bool{}
 	for _, user := range declared.Users {
-		r.users[user.Name] = true
+		r.users[user.Name] = !user.Absent
 	}
 	for _, item := range r.sequence(fields["organizations"]) {
 		declared.Organizations = append(declared.Organizations, r.organization(item))
@@ -112,13 +113,17 @@ func (r *bootstrapReader) bootstrap(node ast.Node) identity.Bootstrap {
 }
 
 func (r *bootstrapReader) user(node ast.Node) identity.DeclaredUser {
-	fields := r.mapping(node, "name", "email", "api_keys")
+	fields := r.mapping(node, "name", "email", "api_keys", "state")
 	if fields == nil {
 		return identity.DeclaredUser{}
 	}
 	user := identity.DeclaredUser{
-		Name:  r.name(node, fields["name"], "user", evidence.CheckUserName),
-		Email: r.email(fields["email"]),
+		Name:   r.name(node, fields["name"], "user", evidence.CheckUserName),
+		Email:  r.email(fields["email"]),
+		Absent: r.absent(fields["state"]),
+	}
+	if user.Absent && len(fields) > 2 {
+		r.fault(node, "of an absent user there can be only the name")
 	}
 	made := map[string]bool{}
 	for _, item := range r.sequence(fields["api_keys"]) {
@@ -144,8 +149,9 @@ func (r *bootstrapReader) email(node ast.Node) string {
 }
 
 func (r *bootstrapReader) key(node ast.Node) identity.DeclaredKey {
-	fields := r.mapping(node, "key", "description", "expires_at")
+	fields := r.mapping(node, "key", "description", "expires_at", "state")
 	return identity.DeclaredKey{
+		Absent:      r.absent(fields["state"]),
 		Secret:      r.secret(fields["key"]),
 		Description: r.description(fields["description"]),
 		ExpiresAt:   r.integer(fields["expires_at"], evidence.MaxKeyExpiry),
@@ -198,7 +204,7 @@ func (r *bootstrapReader) organization(node ast.Node) identity.DeclaredOrganizat
 	}
 	members, _ := r.entries(fields["members"])
 	for _, entry := range members {
-		r.member(entry, org.Members)
+		r.member(entry, &org)
 	}
 	if fields["beta"] != nil {
 		beta := r.boolean(fields["beta"])
@@ -213,10 +219,18 @@ func (r *bootstrapReader) organization(node ast.Node) identity.DeclaredOrganizat
 	return org
 }
 
-func (r *bootstrapReader) member(entry *ast.MappingValueNode, members map[string]evidence.Role) {
+// member reads a member: a role, or a mapping that says that there is to be none.
+func (r *bootstrapReader) member(entry *ast.MappingValueNode, org *identity.DeclaredOrganization) {
 	name := entry.Key.GetToken().Value
-	if _, twice := members[name]; twice {
+	if _, twice := org.Members[name]; twice || slices.Contains(org.AbsentMembers, name) {
 		r.fault(entry.Key, "a member is given twice")
+		return
+	}
+	if _, ok := entry.Value.(ast.MapNode); ok {
+		if fields := r.mapping(entry.Value, "state"); !r.absent(fields["state"]) {
+			r.fault(entry.Value, "member must be a role, or a mapping with the state absent")
+		}
+		org.AbsentMembers = append(org.AbsentMembers, name)
 		return
 	}
 	if !r.users[name] {
@@ -227,7 +241,16 @@ func (r *bootstrapReader) member(entry *ast.MappingValueNode, members map[string
 	if ok && err != nil {
 		r.fault(entry.Value, "role must be admin, member, snapshotter or reader")
 	}
-	members[name] = role
+	org.Members[name] = role
+}
+
+// absent reports whether the state of a user, a member or a key is absent: it is to be removed.
+func (r *bootstrapReader) absent(node ast.Node) bool {
+	state, ok := r.text(node)
+	if ok && state != "absent" {
+		r.fault(node, "state must be absent")
+	}
+	return state == "absent"
 }
 
 // name reads the required name of a user or an organization, which share one room.

@@ -39,6 +39,57 @@ organizations:
     public: true
 `
 
+func TestParseBootstrapReadsWhatIsToBeAbsent(t *testing.T) {
+	got, err := config.ParseBootstrap("bootstrap.yaml", []byte(`
+users:
+  - {name: anna, state: absent}
+  - name: bert
+    api_keys:
+      - {description: laptop, state: absent}
+      - {key: any-string-of-at-least-16-characters, state: absent}
+organizations:
+  - name: acme
+    members: {bert: admin, carl: {state: absent}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := identity.Bootstrap{
+		Users: []identity.DeclaredUser{
+			{Name: "anna", Absent: true},
+			{Name: "bert", Keys: []identity.DeclaredKey{
+				{Description: "laptop", Absent: true},
+				{Secret: "any-string-of-at-least-16-characters", Description: "bootstrap", Absent: true},
+			}},
+		},
+		Organizations: []identity.DeclaredOrganization{
+			{Name: "acme", Members: map[string]evidence.Role{"bert": evidence.Admin}, AbsentMembers: []string{"carl"}},
+		},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v, want\n%+v", got, want)
+	}
+}
+
+func TestParseBootstrapRefusesDoubtfulAbsences(t *testing.T) {
+	for name, c := range map[string]struct{ file, want string }{
+		"another state":           {"users:\n  - {name: anna, state: gone}", "2: state must be absent"},
+		"a state that is no text": {"users:\n  - {name: anna, state: true}", "2: must be a text; numbers and words such as true or null need quotes"},
+		"keys of an absent user":  {"users:\n  - {name: anna, state: absent, email: a@example.com}", "2: of an absent user there can be only the name"},
+		"an absent user as member": {"users:\n  - {name: anna, state: absent}\norganizations:\n  - {name: acme, members: {anna: admin}}",
+			"4: a member must be declared under users"},
+		"a member without a state": {"organizations:\n  - {name: acme, members: {anna: {}}}", "2: member must be a role, or a mapping with the state absent"},
+		"a member twice":           {"organizations:\n  - name: acme\n    members:\n      anna: {state: absent}\n      anna: {state: absent}", "5: a member is given twice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := config.ParseBootstrap("file", []byte(c.file))
+			if err == nil || err.Error() != "file:"+c.want {
+				t.Errorf("got %v, want file:%s", err, c.want)
+			}
+		})
+	}
+}
+
 func TestParseBootstrapReadsTheWholeForm(t *testing.T) {
 	got, err := config.ParseBootstrap("bootstrap.yaml", []byte(goodBootstrap))
 	if err != nil {

@@ -314,3 +314,31 @@ func TestARevokedMadeKeyIsNotMadeAgain(t *testing.T) {
 	_, err := store.Authenticate(t.Context(), made[0].Secret.Reveal())
 	wantCode(t, err, evidence.Unauthorized)
 }
+
+func TestWhatIsDeclaredAbsentIsRemoved(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	made := apply(t, store, bootstrapWithMadeKeys())
+	declared := tenancyBootstrap()
+	declared.Users[0].Keys[0].Absent = true
+	declared.Users[0].Keys = append(declared.Users[0].Keys, identity.DeclaredKey{Description: made[0].Description, Absent: true})
+	declared.Users[1] = identity.DeclaredUser{Name: "bert", Absent: true}
+	declared.Organizations[0].Members, declared.Organizations[0].AbsentMembers = nil, []string{"anna", "nobody"}
+	for range 2 {
+		apply(t, store, declared)
+		for _, secret := range []string{annasKey, bertsKey, made[0].Secret.Reveal()} {
+			_, err := store.Authenticate(t.Context(), secret)
+			wantCode(t, err, evidence.Unauthorized)
+		}
+		anna := authenticate(t, store, made[1].Secret.Reveal())
+		_, err := store.Access(t.Context(), anna, "acme")
+		wantCode(t, err, evidence.Forbidden)
+	}
+	wantLog(t, store, "acme", "removed user anna snapshotter->none by  (script)")
+	// A key that is still in a file does not come back.
+	apply(t, store, bootstrapWithMadeKeys())
+	_, err := store.Authenticate(t.Context(), annasKey)
+	wantCode(t, err, evidence.Unauthorized)
+	if got := access(t, store, made[1].Secret.Reveal(), "acme"); got != evidence.Snapshotter {
+		t.Errorf("anna, who is declared again, is %v", got)
+	}
+}
