@@ -52,7 +52,7 @@ type caller struct {
 
 // commands lists all there are.
 func commands() []command {
-	return append(reportCommands(), copyCommand())
+	return slices.Concat(userCommands(), organizationCommands(), keyCommands(), reportCommands(), []command{copyCommand()})
 }
 
 // errUsage reports arguments that do not fit the command.

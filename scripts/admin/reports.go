@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 
@@ -53,12 +51,8 @@ type selection struct {
 }
 
 func parseList(args []string) (action, error) {
-	asJSON := false
-	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
-		asJSON = asJSON || arg == "--json"
-		return arg == "--json"
-	})
-	if len(args) > 2 || slices.ContainsFunc(args, isFlag) {
+	args, asJSON, err := listOptions(args)
+	if err != nil || len(args) > 2 {
 		return nil, errUsage
 	}
 	chosen := selection{}
@@ -105,29 +99,23 @@ func listReports(ctx context.Context, s *session, chosen selection, asJSON bool)
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	if !asJSON {
-		fmt.Fprintln(table, "ORG\tENVIRONMENT\tARRIVAL\tACCEPTED\tATTEMPTS\tSIZE\tREASON")
-	}
+	list := newListing(s.out, asJSON, "ORG", "ENVIRONMENT", "ARRIVAL", "ACCEPTED", "ATTEMPTS", "SIZE", "REASON")
 	err = s.eachParked(ctx, chosen, orgs, func(record *environments.WaitingReport, environment *evidence.Environment) error {
 		shown, err := s.describe(ctx, record, environment)
 		if err != nil {
 			return err
 		}
 		shown.Org = orgs[record.Org]
-		if asJSON {
-			return json.NewEncoder(s.out).Encode(shown)
-		}
-		shown.print(table)
-		return nil
+		return list.add(shown, shown.cells()...)
 	})
 	if err != nil {
 		return err
 	}
-	return table.Flush()
+	return list.end()
 }
 
-func (r *parkedReport) print(table *tabwriter.Writer) {
+// cells is the report in the table.
+func (r *parkedReport) cells() []any {
 	environment, size := r.Environment, "gone"
 	if r.Archived {
 		environment += " (archived, " + r.EnvironmentID + ")"
@@ -135,7 +123,7 @@ func (r *parkedReport) print(table *tabwriter.Writer) {
 	if r.Size != nil {
 		size = strconv.FormatInt(*r.Size, 10)
 	}
-	fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%d\t%s\t%s\n", r.Org, environment, r.Arrival, r.AcceptedAt, r.Attempts, size, oneLine(r.Reason))
+	return []any{r.Org, environment, r.Arrival, r.AcceptedAt, r.Attempts, size, r.Reason}
 }
 
 // oneLine keeps a reason, which may quote what a client sent, to its line.
@@ -264,10 +252,7 @@ func (s *session) organizations(ctx context.Context, name string) (map[string]st
 		})
 		return names, err
 	}
-	org, err := s.Store.Tenancy.Organization(ctx, name)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, fmt.Errorf("there is no organization %s", name)
-	}
+	org, err := s.organization(ctx, name)
 	names[org.ID] = org.Name
 	return names, err
 }

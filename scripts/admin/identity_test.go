@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+)
+
+// emptyStores names the stores of a service that was never started.
+func emptyStores(t *testing.T) []string {
+	folder := t.TempDir()
+	return []string{
+		"ATTESTRY_DATABASE_URL=pebble://" + filepath.Join(folder, "documents"), "ATTESTRY_OBJECTS_URL=file://" + filepath.Join(folder, "objects"),
+		"ATTESTRY_REDIS_URL=redis://127.0.0.1:1", "ATTESTRY_MONITOR_LISTEN=off",
+	}
+}
+
+// call runs the command and returns what it prints.
+func call(t *testing.T, environ []string, args ...string) (status int, printed string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = run(t.Context(), args, environ, &out, &errs)
+	return status, out.String() + errs.String()
+}
+
+func TestAnOperatorMakesAndRemovesUsersMembersAndKeys(t *testing.T) {
+	environ := emptyStores(t)
+	for _, step := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"users create anna anna@example.com", succeeded, "user anna is created"},
+		{"users create bert", succeeded, "user bert is created"},
+		{"users create bert", failed, "User 'bert' already exists"},
+		{"organizations create acme carl", failed, "there is no user carl"},
+		{"organizations create acme anna", succeeded, "organization acme is created, anna administers it"},
+		{"organizations create acme bert", failed, "Organization named 'acme' already exists"},
+		{"members set acme bert reader", succeeded, "user bert is reader of organization acme"},
+		{"members set nowhere bert reader", failed, "there is no organization nowhere"},
+		{"members remove acme anna", failed, "User 'anna' is the last admin of organization 'acme'"},
+		{"members list acme", succeeded, "user  bert  reader"},
+		{"users remove bert", succeeded, "user bert is removed"},
+		{"users remove carl", failed, "there is no user carl"},
+		{"members remove acme bert", failed, "user bert is not a member of organization acme"},
+		{"keys list bert", failed, "there is no user bert"},
+		{"keys list acme/robot", failed, "organization acme has no service account robot"},
+		{"keys issue anna laptop 2001-01-01", failed, "the key would have expired already"},
+		{"keys revoke anna unknown", failed, "anna has no key unknown that works"},
+		{"organizations list --json", succeeded, `"name":"acme","kind":"shared","beta":false,"public":false`},
+	} {
+		status, printed := call(t, environ, strings.Fields(step.args)...)
+		if status != step.status || !strings.Contains(printed, step.want) {
+			t.Errorf("%s: status %d, want %d, printed\n%s\nwant %s", step.args, status, step.status, printed, step.want)
+		}
+	}
+	_, users := call(t, environ, "users", "list", "--json")
+	var listed listedUser
+	if err := json.Unmarshal([]byte(users), &listed); err != nil || listed.Name != "anna" || listed.Email != "anna@example.com" {
+		t.Errorf("users are %s (%v)", users, err)
+	}
+}
+
+func TestAKeyThatAnOperatorIssuesIsShownOnceAndRevoked(t *testing.T) {
+	environ := emptyStores(t)
+	call(t, environ, "users", "create", "anna")
+	status, printed := call(t, environ, "keys", "issue", "anna", "after the fire", "2099-01-01")
+	secret := regexp.MustCompile(evidence.APIKeyPattern).FindString(printed)
+	id := strings.Fields(printed)[1]
+	if status != succeeded || secret == "" || evidence.MistypedAPIKey(secret) {
+		t.Fatalf("status %d, printed %s", status, printed)
+	}
+	_, listed := call(t, environ, "keys", "list", "anna")
+	if !strings.Contains(listed, id) || !strings.Contains(listed, "2099-01-01T00:00:00Z  never      after the fire") || strings.Contains(listed, secret) {
+		t.Errorf("listed as %s", listed)
+	}
+	if status, printed := call(t, environ, "keys", "revoke", "anna", id); status != succeeded {
+		t.Error(printed)
+	}
+	if _, listed := call(t, environ, "keys", "list", "anna"); strings.Contains(listed, id) {
+		t.Errorf("the revoked key is listed: %s", listed)
+	}
+}
+
+func TestWrongArgumentsAreRefusedBeforeAStoreIsOpened(t *testing.T) {
+	for _, args := range [][]string{
+		{"users", "list", "all"}, {"users", "create"}, {"users", "create", "a/b"}, {"users", "create", "anna", "no e-mail"},
+		{"users", "remove"}, {"organizations", "create", "acme"}, {"organizations", "create", "..", "anna"}, {"organizations", "list", "--all"},
+		{"members", "list"}, {"members", "set", "acme", "anna", "owner"}, {"members", "remove", "acme"},
+		{"keys", "list"}, {"keys", "issue", "anna"}, {"keys", "issue", "anna", ""}, {"keys", "issue", "anna", "x", "soon"},
+		{"keys", "issue", "anna", "x", "2101-01-01"}, {"keys", "revoke", "anna"}, {"keys", "revoke", "--all", "anna"},
+	} {
+		// Without settings, a command that gets as far as the stores fails.
+		if status, printed := call(t, nil, args...); status != misused {
+			t.Errorf("%q: status %d, printed %s", args, status, printed)
+		}
+	}
+}
