@@ -143,7 +143,7 @@ type examplePlayer struct {
 func (p *examplePlayer) play(example examples.Example) {
 	p.t.Helper()
 	method, path := p.addressOf(example)
-	got := p.request(method, path, example.Request)
+	got := p.request(method, path, adminKey, example.Request)
 	if got.status > http.StatusCreated {
 		p.t.Errorf("%s: %s %s answers %d: %s", example.Operation, method, path, got.status, got.body)
 		return
@@ -205,7 +205,7 @@ func (p *examplePlayer) valuesOf(raw json.RawMessage) []string {
 var formData = []string{"data_json", "payload"}
 
 // request sends a body as the operation takes it: as it is, or as a form.
-func (p *examplePlayer) request(method, path string, body json.RawMessage) answer {
+func (p *examplePlayer) request(method, path, key string, body json.RawMessage) answer {
 	p.t.Helper()
 	if uid, ok := strings.CutPrefix(path, "/api/v2/webhooks/"); ok {
 		kind, uid, _ := strings.Cut(uid, "/")
@@ -217,7 +217,7 @@ func (p *examplePlayer) request(method, path string, body json.RawMessage) answe
 		at = slices.IndexFunc(formData, func(name string) bool { return form[name] != nil })
 	}
 	if at < 0 {
-		return p.do(method, path, adminKey, body)
+		return p.do(method, path, key, body)
 	}
 	data := formData[at]
 	var files []part
@@ -229,7 +229,7 @@ func (p *examplePlayer) request(method, path string, body json.RawMessage) answe
 		p.must(json.Unmarshal(content, &text))
 		files = append(files, part{field: name, filename: name, contentType: "application/octet-stream", content: []byte(text)})
 	}
-	return p.form(method, strings.TrimPrefix(path, "/api/v2"), adminKey, data, string(form[data]), files...)
+	return p.form(method, strings.TrimPrefix(path, "/api/v2"), key, data, string(form[data]), files...)
 }
 
 // follow gets every link to the API.

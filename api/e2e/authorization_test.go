@@ -1,0 +1,261 @@
+package e2e_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"attestry/api/examples"
+	"attestry/evidence"
+	"attestry/evidence/identity"
+	"attestry/storage/tenancy"
+)
+
+// leastRole is the least role of an operation by the table of docs/semantics.md 2.2, NoRole if
+// any key will do. It is written from that table, not from the routes.
+func leastRole(method, path string) evidence.Role {
+	under := func(prefix string) bool { return strings.HasPrefix(path, prefix) }
+	reads := method == http.MethodGet
+	switch {
+	case !strings.Contains(path, "{org}"):
+		return evidence.NoRole
+	case under("/service-accounts/") && (!reads || strings.Contains(path, "/api-keys")):
+		return evidence.Snapshotter
+	case reads, strings.HasSuffix(path, "/evaluate"), under("/user/"):
+		return evidence.Reader
+	case under("/environments/{org}/{env_name}/report/"), method == http.MethodPut && path == "/environments/{org}":
+		return evidence.Snapshotter
+	case under("/controls/"), under("/organizations/"):
+		return evidence.Admin
+	}
+	return evidence.Member
+}
+
+// ofUsers reports whether an operation is refused to all but users.
+func ofUsers(method, path string) bool {
+	return strings.HasPrefix(path, "/user/") && path != "/user/default-org" || method == http.MethodPost && path == "/organizations"
+}
+
+// ofBeta reports whether an operation needs the beta features.
+func ofBeta(path string) bool {
+	return strings.HasPrefix(path, "/controls/") || strings.HasPrefix(path, "/membership-audit-log/")
+}
+
+// withoutKey are the operations that other services call with signed bodies.
+func withoutKey(path string) bool { return strings.HasPrefix(path, "/webhooks/") }
+
+// matrixCaller is one way of calling all operations.
+type matrixCaller struct {
+	name, key string
+	// good tells that the key works.
+	good bool
+	// role is that in the organization that is called.
+	role evidence.Role
+	// public tells that the public organization is called, which is without beta features.
+	public bool
+	user   bool
+}
+
+// matrixCallers are all ways, from those who may least.
+func (s *service) matrixCallers() []matrixCaller {
+	s.t.Helper()
+	tenants := s.Process.Store.Tenancy
+	ctx := s.t.Context()
+	s.must(tenants.CreateUser(ctx, "leaver", "", identity.Operator()))
+	s.must(tenants.CreateUser(ctx, "guest", "", identity.Operator()))
+	if _, err := tenants.SetMember(ctx, s.org, "leaver", evidence.Admin, identity.Operator()); err != nil {
+		s.t.Fatal(err)
+	}
+	owner, err := tenants.UserKeys(ctx, "leaver")
+	s.must(err)
+	_, ofLeaver, err := tenants.IssueKey(ctx, owner, identity.Operator(), tenancy.NewKey{Description: "left"})
+	s.must(err)
+	revoked, revokedSecret, err := tenants.IssueKey(ctx, owner, identity.Operator(), tenancy.NewKey{Description: "revoked"})
+	s.must(err)
+	s.must(tenants.RevokeKey(ctx, owner, identity.Operator(), revoked.ID))
+	s.must(tenants.RemoveUser(ctx, "leaver", identity.Operator()))
+	callers := []matrixCaller{
+		{name: "no key"},
+		{name: "malformed", key: "Basic Basic"},
+		{name: "unknown key", key: evidence.NewAPIKey().Reveal()},
+		{name: "expired key", key: expiredKey},
+		{name: "revoked key", key: revokedSecret.Reveal()},
+		{name: "removed user", key: ofLeaver.Reveal()},
+		{name: "stranger", key: strangerKey, good: true, user: true},
+		{name: "account elsewhere", key: s.accountKey(s.public, "robot", evidence.Admin), good: true},
+		{name: "stranger, public", key: strangerKey, good: true, user: true, role: evidence.Reader, public: true},
+	}
+	for i, key := range []string{readerKey, snapshotterKey, memberKey, adminKey} {
+		role := evidence.Reader + evidence.Role(i)
+		callers = append(callers,
+			matrixCaller{name: "account, " + role.String(), key: s.accountKey(s.org, "robot-"+role.String(), role), good: true, role: role},
+			matrixCaller{name: role.String(), key: key, good: true, user: true, role: role})
+	}
+	return callers
+}
+
+// accountKey creates a service account and returns a key of it.
+func (s *service) accountKey(org, name string, privilege evidence.Role) string {
+	s.t.Helper()
+	tenants := s.Process.Store.Tenancy
+	account, err := tenants.CreateServiceAccount(s.t.Context(), org, identity.Operator(), identity.ServiceAccount{Name: name, Privilege: privilege})
+	s.must(err)
+	owner := identity.KeyOwner{ID: account.ID, Name: name, OrgID: account.OrgID, OrgName: org, ServiceAccount: true}
+	_, secret, err := tenants.IssueKey(s.t.Context(), owner, identity.Operator(), tenancy.NewKey{Description: "of a test"})
+	s.must(err)
+	return secret.Reveal()
+}
+
+// want is the status that the table gives a caller: 0 for any but 401 and 403.
+func (c matrixCaller) want(method, path string) int {
+	least := leastRole(method, path)
+	switch {
+	case withoutKey(path), !c.good:
+		return http.StatusUnauthorized
+	case least != evidence.NoRole && !c.role.Allows(least), ofUsers(method, path) && !c.user, c.public && ofBeta(path):
+		return http.StatusForbidden
+	}
+	return 0
+}
+
+// callExample sends the example of an operation on behalf of a caller, to the caller's
+// organization. Whoever may create service accounts is given one of their own.
+func (p *examplePlayer) callExample(caller matrixCaller, example examples.Example) answer {
+	p.t.Helper()
+	example.Parameters = maps.Clone(example.Parameters)
+	quoted := func(text string) json.RawMessage { return json.RawMessage(quoteJSON(text)) }
+	if _, ok := example.Parameters["org"]; ok {
+		org := p.org
+		if caller.public {
+			org = p.public
+		}
+		example.Parameters["org"] = quoted(org)
+	}
+	if _, ok := example.Parameters["user"]; ok {
+		example.Parameters["user"] = quoted("guest") // who plays no part here
+	}
+	if example.Operation == "create_service_account" {
+		example.Request = json.RawMessage(`{"name":"nobody","privilege":"reader"}`) // which nobody lacks
+	}
+	method, path := p.addressOf(example)
+	if strings.Contains(path, "/service-accounts/"+p.org+"/") {
+		own := "of-" + strings.ReplaceAll(caller.name, ", ", "-")
+		path = strings.Replace(path, "/ci", "/"+own, 1)
+		if caller.role.Allows(evidence.Snapshotter) {
+			p.do(http.MethodPost, "/api/v2/service-accounts/"+p.org, caller.key, []byte(`{"name":"`+own+`"}`))
+		}
+	}
+	if withoutKey(strings.TrimPrefix(path, "/api/v2")) {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(path, "/api/v2/webhooks/"), "/")
+		return p.do(method, "/api/v2/webhooks/"+kind+"/"+p.hookUID(kind).Reveal(), caller.key, example.Request)
+	}
+	return p.request(method, path, caller.key, example.Request)
+}
+
+// TestAuthorizationMatrix calls every operation in every way and compares the answers with the
+// table of docs/semantics.md 2.2. With -v it prints them.
+func TestAuthorizationMatrix(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true, reportWait: time.Millisecond})
+	written, err := examples.All()
+	s.must(err)
+	player := &examplePlayer{service: s}
+	callers := s.matrixCallers()
+	var printed strings.Builder
+	table := tabwriter.NewWriter(&printed, 0, 0, 2, ' ', 0)
+	names := []string{"operation", "least role"}
+	for _, caller := range callers {
+		names = append(names, caller.name)
+	}
+	fmt.Fprintln(table, strings.Join(names, "\t"))
+	for _, operation := range s.api.operations {
+		id := operation.content["operationId"].(string)
+		if documented := operation.content["security"]; documented == nil && !withoutKey(operation.path) {
+			t.Errorf("%s needs no key", id)
+		}
+		example, ok := written[id]
+		if !ok {
+			t.Errorf("%s has no example", id)
+			continue
+		}
+		row := []string{id, leastRole(operation.method, operation.path).String()}
+		for _, caller := range callers {
+			got := player.callExample(caller, example)
+			row = append(row, fmt.Sprint(got.status))
+			refused := got.status == http.StatusUnauthorized || got.status == http.StatusForbidden
+			if want := caller.want(operation.method, operation.path); want != got.status && (want != 0 || refused) {
+				t.Errorf("%s (%s %s) as %s: status %d, want %s: %s", id, operation.method, operation.path, caller.name, got.status,
+					cmp.Or(map[int]string{0: "neither 401 nor 403"}[want], fmt.Sprint(want)), got.body)
+			}
+		}
+		fmt.Fprintln(table, strings.Join(row, "\t"))
+	}
+	s.must(table.Flush())
+	t.Log("the statuses that callers get:\n" + printed.String())
+	if len(s.api.operations) < 130 {
+		t.Errorf("the document has %d operations", len(s.api.operations))
+	}
+}
+
+// TestAuthorizationHidesWhatOthersHave asks, as a stranger and as a service account of another
+// organization, for what exists and for what does not: the answers are the same but for the
+// address, and so is the work.
+func TestAuthorizationHidesWhatOthersHave(t *testing.T) {
+	t.Parallel()
+	s, counting := startCounting(t, options{withoutWorker: true, reportWait: time.Millisecond, stoppedAt: noonOf30March})
+	written, err := examples.All()
+	s.must(err)
+	player := &examplePlayer{service: s}
+	for _, operation := range []string{"create_flow_with_template", "create_trail", "create_artifact", "create_env", "post_control", "put_policy", "create_service_account", "put_identity_provider"} {
+		if got := player.callExample(matrixCaller{key: adminKey, role: evidence.Admin}, written[operation]); got.status != http.StatusCreated {
+			t.Fatalf("%s: status %d: %s", operation, got.status, got.body)
+		}
+	}
+	callers := map[string]string{"stranger": strangerKey, "account elsewhere": s.accountKey(s.public, "robot", evidence.Admin)}
+	for name, key := range callers {
+		s.do(http.MethodGet, "/api/v2/user/default-org", key, nil) // from now on the key is known
+		for _, operation := range s.api.operations {
+			id := operation.content["operationId"].(string)
+			example := written[id]
+			if example.Parameters["org"] == nil {
+				continue
+			}
+			commands := map[string]int{}
+			bodies := map[string]string{}
+			for what, change := range map[string]func(map[string]json.RawMessage){
+				"what exists": func(map[string]json.RawMessage) {},
+				"other names": func(parameters map[string]json.RawMessage) {
+					for parameter := range parameters {
+						if strings.Contains(operation.path, "{"+parameter+"}") && parameter != "org" {
+							parameters[parameter] = json.RawMessage(`"nothing"`)
+						}
+					}
+				},
+				"no organization": func(parameters map[string]json.RawMessage) { parameters["org"] = json.RawMessage(`"nowhere"`) },
+			} {
+				asked := example
+				asked.Parameters = maps.Clone(example.Parameters)
+				change(asked.Parameters)
+				method, path := player.addressOf(asked)
+				counting.Reset()
+				got := player.request(method, path, key, asked.Request)
+				commands[what] = counting.Snapshot().Commands()
+				address, _, _ := strings.Cut(path, "?")
+				bodies[what] = fmt.Sprint(got.status, " ", strings.ReplaceAll(string(got.body), address, "<address>"))
+			}
+			if distinct := slices.Compact(slices.Sorted(maps.Values(bodies))); !slices.Equal(distinct, []string{`403 {"message":"Access denied to <address>"}`}) {
+				t.Errorf("%s as %s is answered %q", id, name, bodies)
+			}
+			if distinct := slices.Compact(slices.Sorted(maps.Values(commands))); len(distinct) != 1 {
+				t.Errorf("%s as %s takes these commands: %v", id, name, commands)
+			}
+		}
+	}
+}
