@@ -143,7 +143,7 @@ func TestServersNeedACertificateAndModernTLS(t *testing.T) {
 	newServer := func(max uint16) *httptest.Server {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
 		server.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: max}
-		server.EnableHTTP2 = true
+		server.EnableHTTP2 = max > tls.VersionTLS11 // which HTTP/2 needs
 		server.Config.ErrorLog = discard()
 		server.StartTLS()
 		t.Cleanup(server.Close)

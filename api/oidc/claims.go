@@ -1,0 +1,144 @@
+package oidc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	openid "github.com/coreos/go-oidc/v3/oidc"
+
+	"attestry/evidence"
+	"attestry/evidence/expression"
+)
+
+const (
+	// maxSubject is the longest subject, in characters.
+	maxSubject = 255
+	// leeway is how far the clock of an issuer may be ahead of ours. For the claim nbf go-oidc
+	// allows as much. An expired token gets none.
+	leeway = 5 * time.Minute
+)
+
+// verifiedToken is a token whose signature has been verified, and which is good now.
+type verifiedToken struct {
+	subject  string
+	audience []string
+	expiry   time.Time
+	claims   expression.Claims
+}
+
+// verifyToken verifies all of a token that does not depend on a provider.
+func (v *Verifier) verifyToken(ctx context.Context, token string, parsed parsedToken) (verifiedToken, error) {
+	signature := &signature{issuers: v.issuers, token: parsed}
+	config := openid.Config{SkipClientIDCheck: true, Now: v.clock}
+	for _, algorithm := range algorithms() {
+		config.SupportedSigningAlgs = append(config.SupportedSigningAlgs, string(algorithm))
+	}
+	checked, err := openid.NewVerifier(parsed.issuer, signature, &config).Verify(ctx, token)
+	if signature.err != nil {
+		return verifiedToken{}, signature.err
+	}
+	var expired *openid.TokenExpiredError
+	switch {
+	case errors.As(err, &expired):
+		return verifiedToken{}, refusal("the token has expired, or has no claim exp")
+	case err != nil: // its text may repeat claims
+		return verifiedToken{}, refusal("the token is not valid yet, or a registered claim has a wrong type")
+	}
+	if err := checkClaims(checked, v.clock()); err != nil {
+		return verifiedToken{}, err
+	}
+	claims, err := flatten(signature.payload)
+	return verifiedToken{subject: checked.Subject, audience: checked.Audience, expiry: checked.Expiry, claims: claims}, err
+}
+
+// signature is the openid.KeySet of one token. It keeps the error, which go-oidc turns into text.
+type signature struct {
+	issuers *issuers
+	token   parsedToken
+
+	payload []byte
+	err     error
+}
+
+// VerifySignature returns the payload if a key of the issuer verifies the signature.
+func (s *signature) VerifySignature(ctx context.Context, _ string) ([]byte, error) {
+	s.payload, s.err = s.issuers.verify(ctx, s.token)
+	return s.payload, s.err
+}
+
+// checkClaims checks what go-oidc does not.
+func checkClaims(token *openid.IDToken, now time.Time) error {
+	switch {
+	case !now.Before(token.Expiry):
+		return refusal("the token has expired")
+	case token.Expiry.Unix() > evidence.MaxKeyExpiry:
+		return refusal("the token expires after the year 2100")
+	case token.IssuedAt.After(now.Add(leeway)) || token.IssuedAt.After(token.Expiry):
+		return refusal("the claim iat is in the future or after exp")
+	case !isSubject(token.Subject):
+		return refusal("the claim sub is missing, longer than 255 characters or not printable")
+	}
+	return nil
+}
+
+func isSubject(subject string) bool {
+	isNotPrint := func(r rune) bool { return !unicode.IsPrint(r) }
+	return subject != "" && utf8.RuneCountInString(subject) <= maxSubject && !strings.ContainsFunc(subject, isNotPrint)
+}
+
+// flatten reads the claims for conditions.
+func flatten(payload []byte) (expression.Claims, error) {
+	decoder := json.NewDecoder(bytes.NewReader(payload))
+	decoder.UseNumber()
+	var decoded map[string]any
+	if err := decoder.Decode(&decoded); err != nil {
+		return expression.Claims{}, refusal("the claims are not a JSON object")
+	}
+	for name := range decoded {
+		if isAlmostRegistered(name) {
+			return expression.Claims{}, refusal("a claim has the name of a registered one in other case")
+		}
+	}
+	claims, err := expression.FlattenClaims(decoded)
+	if err != nil {
+		return claims, refusal(err.Error())
+	}
+	return claims, nil
+}
+
+// isAlmostRegistered reports whether encoding/json, which ignores case, would take a claim for one
+// that go-oidc checks: whoever may choose the name of a claim could replace aud by "Aud".
+func isAlmostRegistered(name string) bool {
+	return slices.ContainsFunc([]string{"iss", "sub", "aud", "exp", "nbf", "iat"}, func(registered string) bool {
+		return name != registered && strings.EqualFold(name, registered)
+	})
+}
+
+// meets returns why a token is not good for a provider, or nil.
+func (t verifiedToken) meets(provider evidence.IdentityProvider) error {
+	if provider.Audience == "" || !slices.Contains(t.audience, provider.Audience) {
+		return refusal("the claim aud does not contain the audience of the provider")
+	}
+	if provider.Condition == "" {
+		return nil
+	}
+	condition, err := expression.ParseClaims(provider.Condition)
+	if err != nil {
+		return refusal("the condition of the provider is not valid: " + err.Error())
+	}
+	holds, err := condition.Evaluate(t.claims)
+	switch {
+	case err != nil: // its text repeats a claim
+		return refusal("the condition of the provider compares a number with a claim that is none")
+	case !holds:
+		return refusal("the condition of the provider does not hold")
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package oidc
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	openid "github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
+
+	"attestry/evidence"
+)
+
+const (
+	// fetchTime bounds an attempt: the discovery document and the keys.
+	fetchTime = 10 * time.Second
+	// minRSA is the least length of an RSA key that RS256 allows, in bits. go-jose leaves out those
+	// above 4096 bits, with which verifying takes long.
+	minRSA = 2048
+)
+
+// failureOf turns the error of an attempt into that of requests. A wrong document is no reason to
+// try again.
+func failureOf(err error) error {
+	var other *openid.IssuerMismatchError
+	var reason refusal
+	switch {
+	case errors.As(err, &other):
+		return refusal("the discovery document of the issuer is of another issuer")
+	case errors.As(err, &reason):
+		return reason
+	}
+	return &evidence.Error{Code: evidence.Unavailable, Message: unreachableMessage, RetryAfter: attemptPause}
+}
+
+// fetch reads the discovery document and the keys of an issuer. Requests wait for it, and so none
+// of their contexts ends it.
+func (i *issuers) fetch(name string) (keys []jose.JSONWebKey, err error) {
+	// It runs in a goroutine of its own, where a panic over the answers of others would end the process.
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v", cause)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), fetchTime)
+	defer cancel()
+	provider, err := openid.NewProvider(openid.ClientContext(ctx, i.client), name)
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		Keys string `json:"jwks_uri"`
+	}
+	if err := provider.Claims(&document); err != nil {
+		return nil, err
+	}
+	if !isHTTPS(document.Keys) {
+		return nil, refusal("the discovery document of the issuer has no https URL as jwks_uri")
+	}
+	return i.fetchKeys(ctx, document.Keys)
+}
+
+// fetchKeys does what openid.RemoteKeySet does, but leaves it to its caller when to do it, and
+// leaves out keys that are weak or not meant for signatures.
+func (i *issuers) fetchKeys(ctx context.Context, address string) ([]jose.JSONWebKey, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := i.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers with status %d", address, response.StatusCode)
+	}
+	return parseKeys(body)
+}
+
+// parseKeys reads a JSON Web Key Set. Keys of types that are not known do no harm to the others
+// (RFC 7517, section 5).
+func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(body, &set); err != nil {
+		return nil, fmt.Errorf("the keys cannot be read: %w", err)
+	}
+	if set.Keys == nil {
+		return nil, errors.New("the answer with the keys has no member keys")
+	}
+	var keys []jose.JSONWebKey
+	for _, text := range set.Keys {
+		var key jose.JSONWebKey
+		if key.UnmarshalJSON(text) == nil && isUsable(key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
+// isUsable reports whether a key is public, for signatures, and of one of the types of algorithms.
+func isUsable(key jose.JSONWebKey) bool {
+	if key.Use != "" && key.Use != "sig" {
+		return false
+	}
+	switch public := key.Key.(type) {
+	case *rsa.PublicKey:
+		return public.N.BitLen() >= minRSA
+	case *ecdsa.PublicKey:
+		return public.Curve == elliptic.P256()
+	case ed25519.PublicKey:
+		return true
+	}
+	return false
+}

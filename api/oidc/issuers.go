@@ -1,0 +1,153 @@
+package oidc
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"golang.org/x/sync/singleflight"
+
+	"attestry/evidence"
+	"attestry/storage/cache"
+)
+
+const (
+	// keyAge is how long keys are used before they are fetched again: a key that an issuer has
+	// removed is accepted for at most this long while the issuer can be reached.
+	keyAge = time.Hour
+	// graceAge is how much longer keys are used if they cannot be fetched again: a removed key is
+	// accepted for at most keyAge + graceAge, two hours, whatever happens.
+	graceAge = time.Hour
+	// attemptPause is the least time from the end of one attempt to fetch the keys of an issuer to
+	// the next, be it because its token has an unknown key or because the last attempt failed.
+	attemptPause = 10 * time.Second
+	// maxIssuers bounds the issuers whose keys are kept. The answers that hold the keys of one are
+	// at most 64 KiB.
+	maxIssuers = 500
+
+	unreachableMessage = "The keys of the token's issuer cannot be fetched, please try again."
+	// maxLoggedError is how much of the error of an attempt is logged, in bytes: it may hold the
+	// answer.
+	maxLoggedError = 500
+)
+
+// issuers keeps the keys of issuers.
+type issuers struct {
+	client *http.Client
+	clock  evidence.Clock
+	log    *slog.Logger
+
+	attempts singleflight.Group
+	// known is changed by attempts alone, of which there is one at a time for each issuer.
+	known *cache.LRU[issuer]
+}
+
+// issuer is what is known of an issuer.
+type issuer struct {
+	// keys are those of the last attempt that succeeded, at fetched.
+	keys    []jose.JSONWebKey
+	fetched time.Time
+	// failure is the error of the last attempt, which ended at attempted.
+	failure   error
+	attempted time.Time
+}
+
+func newIssuers(client *http.Client, clock evidence.Clock, log *slog.Logger) *issuers {
+	return &issuers{client: client, clock: clock, log: log, known: cache.NewLRU[issuer](maxIssuers)}
+}
+
+// verify returns the payload of a token that a key of its issuer has signed. If none of the known
+// keys has, they are fetched again, as the issuer may have a new one.
+func (i *issuers) verify(ctx context.Context, token parsedToken) ([]byte, error) {
+	known, err := i.usable(ctx, token.issuer)
+	if err != nil {
+		return nil, err
+	}
+	if payload, ok := known.verify(token.jws); ok {
+		return payload, nil
+	}
+	if known, err = i.renew(ctx, token.issuer); err != nil {
+		return nil, err
+	}
+	if known.failure != nil {
+		return nil, known.failure
+	}
+	if payload, ok := known.verify(token.jws); ok {
+		return payload, nil
+	}
+	return nil, refusal("no key of the issuer verifies the signature")
+}
+
+// usable returns an issuer whose keys are not too old, which may take an attempt to fetch them.
+func (i *issuers) usable(ctx context.Context, name string) (issuer, error) {
+	known, _ := i.known.Get(name)
+	if i.age(known.fetched) < keyAge {
+		return known, nil
+	}
+	known, err := i.renew(ctx, name)
+	if err != nil {
+		return issuer{}, err
+	}
+	if known.failure != nil && i.age(known.fetched) >= keyAge+graceAge {
+		return issuer{}, known.failure
+	}
+	return known, nil
+}
+
+// renew makes an attempt to fetch the keys of an issuer, unless the last one is recent, and
+// returns what is known then. Requests for one issuer share an attempt, and it goes on when one of
+// them ends; the error is that of ctx.
+func (i *issuers) renew(ctx context.Context, name string) (issuer, error) {
+	ended := i.attempts.DoChan(name, func() (any, error) { return i.attempt(name), nil })
+	select {
+	case <-ctx.Done():
+		return issuer{}, ctx.Err()
+	case result := <-ended:
+		return result.Val.(issuer), nil
+	}
+}
+
+func (i *issuers) attempt(name string) issuer {
+	known, _ := i.known.Get(name)
+	if i.age(known.attempted) < attemptPause {
+		return known
+	}
+	keys, err := i.fetch(name)
+	known.attempted, known.failure = i.clock(), nil
+	if err == nil {
+		known.keys, known.fetched = keys, known.attempted
+	} else {
+		known.failure = failureOf(err)
+		text := err.Error()
+		i.log.Warn("the keys of an identity provider cannot be fetched", slog.String("issuer", name), slog.String("error", text[:min(len(text), maxLoggedError)]))
+	}
+	i.known.Put(name, known, 1)
+	return known
+}
+
+// age returns how long ago a moment was; one in the future, as the clock was set back, counts as
+// long ago.
+func (i *issuers) age(moment time.Time) time.Duration {
+	if age := i.clock().Sub(moment); age >= 0 {
+		return age
+	}
+	return math.MaxInt64
+}
+
+// verify returns the payload of a token that one of the keys has signed.
+func (i issuer) verify(jws *jose.JSONWebSignature) (payload []byte, ok bool) {
+	header := jws.Signatures[0].Protected
+	for _, key := range i.keys {
+		if header.KeyID != "" && key.KeyID != header.KeyID || key.Algorithm != "" && key.Algorithm != header.Algorithm {
+			continue
+		}
+		// The type of the key decides which algorithms can verify with it.
+		if payload, err := jws.Verify(key); err == nil {
+			return payload, true
+		}
+	}
+	return nil, false
+}

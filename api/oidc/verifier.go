@@ -1,0 +1,135 @@
+// Package oidc verifies the tokens of identity providers: OpenID Connect issuers that an
+// organization trusts, such as the one of its CI service (docs/semantics.md 2.5).
+package oidc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"attestry/evidence"
+)
+
+// maxLoggedIssuer is how much of an issuer is logged, in bytes: anybody may send any.
+const maxLoggedIssuer = 256
+
+// Providers knows whom organizations trust.
+type Providers interface {
+	// IdentityProviders returns the providers of an organization that trust exactly this issuer:
+	// none for an organization that does not exist.
+	IdentityProviders(ctx context.Context, orgName, issuer string) ([]evidence.IdentityProvider, error)
+}
+
+// Identity is what a token proves.
+type Identity struct {
+	// Provider is the one of the organization whose privilege the token has.
+	Provider evidence.IdentityProvider
+	// Subject is the claim sub: 1 to 255 printable characters.
+	Subject string
+	// ExpiresAt is the first moment at which the token is not good any more.
+	ExpiresAt time.Time
+}
+
+// Verifier verifies tokens. It is safe for concurrent use.
+type Verifier struct {
+	providers Providers
+	issuers   *issuers
+	clock     evidence.Clock
+	log       *slog.Logger
+}
+
+// NewVerifier makes a verifier that fetches the keys of issuers with the client, which must limit
+// where calls may go, how long they take and how much is read of an answer: outbound.NewClient.
+func NewVerifier(providers Providers, client *http.Client, clock evidence.Clock, log *slog.Logger) *Verifier {
+	return &Verifier{providers: providers, issuers: newIssuers(client, clock, log), clock: clock, log: log}
+}
+
+// Verify returns the identity that a token proves in an organization: of the providers that
+// trust its issuer and whose audience and condition it meets, the one with the greatest
+// privilege. Nothing is fetched for an issuer that the organization does not trust.
+//
+// A token that is refused for any reason gives one and the same evidence.Unauthorized error; the
+// reason is logged. If the issuer cannot be reached and its keys are not known, the error is
+// evidence.Unavailable. Errors of Providers and of ctx are returned as they are.
+func (v *Verifier) Verify(ctx context.Context, orgName, token string) (Identity, error) {
+	r := request{org: orgName}
+	parsed, err := parseToken(token)
+	r.issuer = parsed.issuer
+	if err != nil {
+		return Identity{}, v.refuse(ctx, r, err)
+	}
+	r.providers, err = v.providers.IdentityProviders(ctx, orgName, parsed.issuer)
+	if err == nil && len(r.providers) == 0 {
+		err = refusal("the organization does not trust the issuer")
+	}
+	if err != nil {
+		return Identity{}, v.refuse(ctx, r, err)
+	}
+	verified, err := v.verifyToken(ctx, token, parsed)
+	if err != nil {
+		return Identity{}, v.refuse(ctx, r, err)
+	}
+	return v.choose(ctx, r, verified)
+}
+
+// request is what is logged of a token.
+type request struct {
+	org, issuer string
+	providers   []evidence.IdentityProvider
+}
+
+// choose returns the identity by the greatest privilege for which the token is good; of two equal
+// privileges that of the name that comes first.
+func (v *Verifier) choose(ctx context.Context, r request, token verifiedToken) (Identity, error) {
+	providers := slices.SortedFunc(slices.Values(r.providers), func(a, b evidence.IdentityProvider) int {
+		return cmp.Or(cmp.Compare(b.Privilege, a.Privilege), cmp.Compare(a.Name, b.Name))
+	})
+	var reasons []error
+	for _, provider := range providers {
+		reason := token.meets(provider)
+		if reason == nil {
+			return Identity{Provider: provider, Subject: token.subject, ExpiresAt: token.expiry}, nil
+		}
+		reasons = append(reasons, reason)
+	}
+	for i, provider := range providers {
+		v.logRefusal(ctx, r, provider.Name, token.subject, reasons[i])
+	}
+	return Identity{}, unauthorized()
+}
+
+// refusal is why a token is refused. It repeats nothing of the token, as it is logged.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// refuse logs a refusal and returns the error that tells nothing of it. Other errors stay as
+// they are.
+func (v *Verifier) refuse(ctx context.Context, r request, err error) error {
+	var reason refusal
+	if !errors.As(err, &reason) {
+		return err
+	}
+	var names []string
+	for _, provider := range r.providers {
+		names = append(names, provider.Name)
+	}
+	v.logRefusal(ctx, r, strings.Join(names, ", "), "", reason)
+	return unauthorized()
+}
+
+// logRefusal logs why a token is refused; the subject is "" unless it has been verified.
+func (v *Verifier) logRefusal(ctx context.Context, r request, provider, subject string, reason error) {
+	issuer := r.issuer[:min(len(r.issuer), maxLoggedIssuer)]
+	v.log.InfoContext(ctx, "identity token refused", slog.String("org", r.org), slog.String("issuer", issuer),
+		slog.String("provider", provider), slog.String("subject", subject), slog.String("reason", reason.Error()))
+}
+
+func unauthorized() error {
+	return evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage)
+}

@@ -1,0 +1,308 @@
+package oidc_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"attestry/api/oidc"
+	"attestry/evidence"
+)
+
+func TestGoodTokensAreAccepted(t *testing.T) {
+	rsaKey, ecKey, edKey := newRSAKey(t, "rsa", 2048), newECKey(t, "ec"), newEdKey(t, "ed")
+	issuer := newIssuer(t, rsaKey, ecKey, edKey)
+	now := newFixture(t, issuer).clock.read().Unix()
+	for name, c := range map[string]struct {
+		key     signingKey
+		changes map[string]any
+	}{
+		"RS256":                        {rsaKey, nil},
+		"ES256":                        {ecKey, nil},
+		"EdDSA":                        {edKey, nil},
+		"without the id of the key":    {signingKey{"", edKey.algorithm, edKey.private}, nil},
+		"several audiences":            {edKey, map[string]any{"aud": []string{"other", audience}}},
+		"without iat and nbf":          {edKey, map[string]any{"iat": nil, "nbf": nil}},
+		"a clock 4 minutes ahead":      {edKey, map[string]any{"iat": now + 240, "nbf": now + 240}},
+		"times with fractions":         {edKey, map[string]any{"iat": float64(now) - 0.5, "exp": float64(now) + 30.5}},
+		"the longest subject":          {edKey, map[string]any{"sub": strings.Repeat("ü", 255)}},
+		"a subject with blanks":        {edKey, map[string]any{"sub": "project path: acme/shop"}},
+		"claims of the name of others": {edKey, map[string]any{"audience": "x", "expires": 1, "issuer": nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, issuer)
+			claims := f.claims(c.changes)
+			token := c.key.sign(t, claims)
+			if !oidc.IsToken(token) {
+				t.Error("it does not look like a token")
+			}
+			identity := f.accept(t, token)
+			if identity.Provider.Name != "ci" || identity.Subject != claims["sub"] || identity.ExpiresAt.Unix() < now+30 {
+				t.Errorf("the identity is %+v", identity)
+			}
+			if lines := f.logged(t, token); len(lines) != 0 {
+				t.Errorf("logged %+v", lines)
+			}
+		})
+	}
+}
+
+func TestTokensWithAFaultAreRefused(t *testing.T) {
+	key, other := newEdKey(t, "key"), newEdKey(t, "key")
+	issuer := newIssuer(t, key)
+	now := newFixture(t, issuer).clock.read().Unix()
+	for name, c := range map[string]struct {
+		key       signingKey
+		changes   map[string]any
+		condition string
+		reason    string
+	}{
+		"signed with another key": {key: other, reason: "no key of the issuer verifies the signature"},
+		"wrong audience":          {changes: map[string]any{"aud": audience + "/"}, reason: "the claim aud does not contain the audience of the provider"},
+		"no audience":             {changes: map[string]any{"aud": nil}, reason: "the claim aud does not contain the audience of the provider"},
+		"audience of no text":     {changes: map[string]any{"aud": 7}, reason: "the token is not valid yet, or a registered claim has a wrong type"},
+		"expired":                 {changes: map[string]any{"exp": now - 1}, reason: "the token has expired, or has no claim exp"},
+		"expires now":             {changes: map[string]any{"exp": now}, reason: "the token has expired"},
+		"no exp":                  {changes: map[string]any{"exp": nil}, reason: "the token has expired, or has no claim exp"},
+		"exp of 0":                {changes: map[string]any{"exp": 0}, reason: "the token has expired, or has no claim exp"},
+		"exp as a private text":   {changes: map[string]any{"exp": private}, reason: "the token is not valid yet, or a registered claim has a wrong type"},
+		"exp in a far future":     {changes: map[string]any{"exp": int64(1) << 62}, reason: "the token expires after the year 2100"},
+		"exp out of range":        {changes: map[string]any{"exp": json.Number("1e300")}, reason: "the token has expired, or has no claim exp"},
+		"not valid yet":           {changes: map[string]any{"nbf": now + 301}, reason: "the token is not valid yet, or a registered claim has a wrong type"},
+		"issued in the future":    {changes: map[string]any{"iat": now + 301, "exp": now + 900}, reason: "the claim iat is in the future or after exp"},
+		"issued after its end":    {changes: map[string]any{"iat": now + 200, "exp": now + 100}, reason: "the claim iat is in the future or after exp"},
+		"no subject":              {changes: map[string]any{"sub": nil}, reason: "the claim sub is missing, longer than 255 characters or not printable"},
+		"empty subject":           {changes: map[string]any{"sub": ""}, reason: "the claim sub is missing, longer than 255 characters or not printable"},
+		"subject too long":        {changes: map[string]any{"sub": strings.Repeat("x", 256)}, reason: "the claim sub is missing, longer than 255 characters or not printable"},
+		"subject with a newline":  {changes: map[string]any{"sub": "a\nb"}, reason: "the claim sub is missing, longer than 255 characters or not printable"},
+		"subject turned around":   {changes: map[string]any{"sub": "a\u202eb"}, reason: "the claim sub is missing, longer than 255 characters or not printable"},
+		"subject of no text":      {changes: map[string]any{"sub": 7}, reason: "the token is not valid yet, or a registered claim has a wrong type"},
+		"a second audience":       {changes: map[string]any{"aud": "other", "Aud": audience}, reason: "a claim has the name of a registered one in other case"},
+		"a second subject":        {changes: map[string]any{"\u017fub": "other"}, reason: "a claim has the name of a registered one in other case"},
+		"claims of one name":      {changes: map[string]any{"a.b": private, "a": map[string]any{"b": "x"}}, reason: "two claims have the same name when nested names are joined"},
+		"unknown issuer":          {changes: map[string]any{"iss": "https://ci.example.com"}, reason: "the organization does not trust the issuer"},
+		"issuer with a slash":     {changes: map[string]any{"iss": issuer.server.URL + "/"}, reason: "the organization does not trust the issuer"},
+		"issuer in capitals":      {changes: map[string]any{"iss": strings.ToUpper(issuer.server.URL)}, reason: "the organization does not trust the issuer"},
+		"issuer without TLS":      {changes: map[string]any{"iss": strings.Replace(issuer.server.URL, "https", "http", 1)}, reason: "the issuer is not an https URL"},
+		"issuer with a password":  {changes: map[string]any{"iss": "https://user:password@ci.example.com"}, reason: "the issuer is not an https URL"},
+		"issuer too long":         {changes: map[string]any{"iss": "https://ci.example.com/" + strings.Repeat("x", 2048)}, reason: "the issuer is not an https URL"},
+		"no issuer":               {changes: map[string]any{"iss": nil}, reason: "the issuer is not an https URL"},
+		"issuer of no text":       {changes: map[string]any{"iss": 7}, reason: "the claims are not a JSON object with a text iss"},
+		"condition false":         {condition: `claims.repository == "acme/web"`, reason: "the condition of the provider does not hold"},
+		"condition of no claim":   {condition: `claims.environment == "prod"`, reason: "the condition of the provider does not hold"},
+		"condition error":         {condition: `claims.private < 3`, reason: "the condition of the provider compares a number with a claim that is none"},
+		"condition not valid":     {condition: `flow.name == "x"`, reason: "the condition of the provider is not valid: column 1: 'flow.name' is unknown: there are claims.<name>, exists(), matches(), true, false, and, or, not, in"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, issuer, evidence.IdentityProvider{Name: "ci", Privilege: evidence.Admin, Condition: c.condition})
+			signer := key
+			if c.key.private != nil {
+				signer = c.key
+			}
+			if got := f.refuse(t, signer.sign(t, f.claims(c.changes))); got.Reason != c.reason {
+				t.Errorf("the reason is %q", got.Reason)
+			}
+		})
+	}
+}
+
+func TestTokensOfOtherFormsAreRefused(t *testing.T) {
+	rsaKey, ecKey := newRSAKey(t, "rsa", 2048), newECKey(t, "ec")
+	issuer := newIssuer(t, rsaKey, ecKey)
+	f := newFixture(t, issuer)
+	payload, err := json.Marshal(f.claims(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(rsaKey.private.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	published, err := json.Marshal(rsaKey.public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	large, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	good := rsaKey.sign(t, f.claims(nil))
+	parts := strings.Split(good, ".")
+	elliptical := strings.Split(ecKey.sign(t, f.claims(nil)), ".")
+	for name, token := range map[string]string{
+		"empty":                        "",
+		"an API key":                   evidence.NewAPIKey().Reveal(),
+		"alg none without signature":   encode([]byte(`{"alg":"none"}`)) + "." + parts[1] + ".",
+		"alg none with signature":      encode([]byte(`{"alg":"none","kid":"rsa"}`)) + "." + parts[1] + "." + parts[2],
+		"HS256 with the DER":           signPayload(t, jose.SigningKey{Algorithm: jose.HS256, Key: der}, "rsa", payload),
+		"HS256 with the JWK":           signPayload(t, jose.SigningKey{Algorithm: jose.HS256, Key: published}, "rsa", payload),
+		"RS512":                        signPayload(t, jose.SigningKey{Algorithm: jose.RS512, Key: rsaKey.private}, "rsa", payload),
+		"PS256":                        signPayload(t, jose.SigningKey{Algorithm: jose.PS256, Key: rsaKey.private}, "rsa", payload),
+		"ES384":                        signPayload(t, jose.SigningKey{Algorithm: jose.ES384, Key: large}, "ec", payload),
+		"ES256 with the key of RS256":  encode([]byte(`{"alg":"ES256","kid":"rsa"}`)) + "." + elliptical[1] + "." + elliptical[2],
+		"RS256 with the key of ES256":  encode([]byte(`{"alg":"RS256","kid":"ec"}`)) + "." + parts[1] + "." + parts[2],
+		"an embedded key":              signEmbedded(t, payload),
+		"a changed payload":            parts[0] + "." + encode([]byte(strings.Replace(string(payload), "acme/shop", "acme/best", 1))) + "." + parts[2],
+		"a payload that is no object":  signPayload(t, jose.SigningKey{Algorithm: jose.RS256, Key: rsaKey.private}, "rsa", []byte(`"x"`)),
+		"a payload that is no Unicode": signPayload(t, jose.SigningKey{Algorithm: jose.RS256, Key: rsaKey.private}, "rsa", []byte(strings.Replace(string(payload), "acme", `\ud800`, 1))),
+		"no signature":                 parts[0] + "." + parts[1],
+		"an empty signature":           parts[0] + "." + parts[1] + ".",
+		"four parts":                   good + "." + parts[2],
+		"padding":                      good + "=",
+		"a line break":                 good + "\n",
+		"longer than allowed":          rsaKey.sign(t, f.claims(map[string]any{"long": strings.Repeat("x", oidc.MaxTokenLength)})),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f.clock.advance(time.Second)
+			f.refuse(t, token)
+		})
+	}
+	f.accept(t, good)
+}
+
+// signEmbedded signs with a key of its own, which it names in the header.
+func signEmbedded(t *testing.T, payload []byte) string {
+	t.Helper()
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: private}, &jose.SignerOptions{EmbedJWK: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := signer.Sign(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func TestTheProviderWithTheGreatestPrivilegeIsChosen(t *testing.T) {
+	key := newEdKey(t, "key")
+	issuer := newIssuer(t, key)
+	provider := func(name string, privilege evidence.Role, condition string) evidence.IdentityProvider {
+		return evidence.IdentityProvider{Name: name, Privilege: privilege, Condition: condition}
+	}
+	ofOther := evidence.IdentityProvider{Name: "other", Privilege: evidence.Admin, Audience: "other"}
+	for name, c := range map[string]struct {
+		providers []evidence.IdentityProvider
+		want      string
+	}{
+		"one":                     {[]evidence.IdentityProvider{provider("ci", evidence.Reader, "")}, "ci"},
+		"the greatest":            {[]evidence.IdentityProvider{provider("a", evidence.Reader, ""), provider("b", evidence.Admin, ""), provider("c", evidence.Member, "")}, "b"},
+		"by its condition":        {[]evidence.IdentityProvider{provider("a", evidence.Admin, `claims.repository == "x"`), provider("b", evidence.Reader, ""), provider("c", evidence.Member, `claims.repository == "acme/shop" and claims.ref_protected == "true"`)}, "c"},
+		"by its audience":         {[]evidence.IdentityProvider{ofOther, provider("b", evidence.Reader, "")}, "b"},
+		"beside a faulty one":     {[]evidence.IdentityProvider{provider("a", evidence.Admin, `claims.`), provider("b", evidence.Admin, "claims.sub < 3"), provider("c", evidence.Snapshotter, "")}, "c"},
+		"the first of equal ones": {[]evidence.IdentityProvider{provider("b", evidence.Member, ""), provider("a", evidence.Member, "")}, "a"},
+		"none":                    {[]evidence.IdentityProvider{ofOther, provider("b", evidence.Reader, "false")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, issuer, c.providers...)
+			token := key.sign(t, f.claims(nil))
+			if c.want == "" {
+				if got := f.refuse(t, token); got.Provider != "b" || got.Subject != "repo:acme/shop:ref:refs/heads/main" || got.Issuer != issuer.server.URL {
+					t.Errorf("the log says %+v", got)
+				}
+				return
+			}
+			if identity := f.accept(t, token); identity.Provider.Name != c.want || identity.Provider.OrgName != "acme" {
+				t.Errorf("the provider is %+v", identity.Provider)
+			}
+		})
+	}
+}
+
+func TestEveryProviderThatATokenDoesNotMeetIsLogged(t *testing.T) {
+	key := newEdKey(t, "key")
+	issuer := newIssuer(t, key)
+	f := newFixture(t, issuer, evidence.IdentityProvider{Name: "a", Condition: "false"}, evidence.IdentityProvider{Name: "b", Audience: "other"})
+	token := key.sign(t, f.claims(nil))
+	if _, err := f.verifier.Verify(t.Context(), "acme", token); evidence.CodeOf(err) != evidence.Unauthorized {
+		t.Fatalf("got %v", err)
+	}
+	lines := f.logged(t, token)
+	if len(lines) != 2 || lines[0].Provider != "a" || lines[1].Provider != "b" || lines[0].Reason == lines[1].Reason {
+		t.Errorf("logged %+v", lines)
+	}
+	f.clock.advance(time.Hour)
+	if line := f.refuse(t, token); line.Provider != "a, b" || line.Subject != "" {
+		t.Errorf("logged %+v", line)
+	}
+}
+
+func TestOfALongIssuerTheBeginningIsLogged(t *testing.T) {
+	key := newEdKey(t, "key")
+	f := newFixture(t, newIssuer(t, key))
+	issuer := "https://ci.example.com/" + strings.Repeat("x", 2000)
+	if got := f.refuse(t, key.sign(t, f.claims(map[string]any{"iss": issuer}))); got.Issuer != issuer[:256] {
+		t.Errorf("logged %s", got.Issuer)
+	}
+}
+
+func TestAProviderWithoutAnAudienceTrustsNobody(t *testing.T) {
+	key := newEdKey(t, "key")
+	issuer := newIssuer(t, key)
+	providers := trusted{"acme": {{Name: "ci", Issuer: issuer.server.URL, Privilege: evidence.Admin}}}
+	f := newFixtureOf(t, issuer, providers, clientFor(issuer))
+	f.refuse(t, key.sign(t, f.claims(map[string]any{"aud": ""})))
+	f.refuse(t, key.sign(t, f.claims(map[string]any{"aud": nil})))
+}
+
+func TestNothingIsFetchedForAnIssuerThatIsNotTrusted(t *testing.T) {
+	key := newEdKey(t, "key")
+	issuer := newIssuer(t, key)
+	f := newFixtureOf(t, issuer, trusted{"other": {{Name: "ci", Issuer: issuer.server.URL, Audience: audience}}}, clientFor(issuer))
+	f.refuse(t, key.sign(t, f.claims(nil)))
+	if n := issuer.connections.Load(); n != 0 {
+		t.Errorf("%d connections were opened", n)
+	}
+	// The issuer would be trusted, but there is nothing that could be verified.
+	f = newFixture(t, issuer)
+	for _, token := range []string{
+		signPayload(t, jose.SigningKey{Algorithm: jose.HS256, Key: make([]byte, 32)}, "key", []byte(`{"iss":"`+issuer.server.URL+`"}`)),
+		key.sign(t, f.claims(map[string]any{"iss": strings.Replace(issuer.server.URL, "https", "http", 1)})),
+	} {
+		f.refuse(t, token)
+	}
+	if n := issuer.connections.Load(); n != 0 {
+		t.Errorf("%d connections were opened", n)
+	}
+}
+
+// failing are providers that cannot be read.
+type failing struct{ err error }
+
+func (f failing) IdentityProviders(context.Context, string, string) ([]evidence.IdentityProvider, error) {
+	return nil, f.err
+}
+
+func TestErrorsOfTheStoreAreNoRefusals(t *testing.T) {
+	key := newEdKey(t, "key")
+	issuer := newIssuer(t, key)
+	broken := errors.New("the database does not answer")
+	f := newFixtureOf(t, issuer, failing{broken}, clientFor(issuer))
+	token := key.sign(t, f.claims(nil))
+	if _, err := f.verifier.Verify(t.Context(), "acme", token); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if lines := f.logged(t, token); len(lines) != 0 {
+		t.Errorf("logged %+v", lines)
+	}
+}
