@@ -14,6 +14,7 @@ import (
 	openid "github.com/coreos/go-oidc/v3/oidc"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/evidence/expression"
 )
 
@@ -122,7 +123,7 @@ func isAlmostRegistered(name string) bool {
 }
 
 // meets returns why a token is not good for a provider, or nil.
-func (t verifiedToken) meets(provider evidence.IdentityProvider) error {
+func (t verifiedToken) meets(provider identity.IdentityProvider) error {
 	if provider.Audience == "" || !slices.Contains(t.audience, provider.Audience) {
 		return refusal("the claim aud does not contain the audience of the provider")
 	}

@@ -30,6 +30,7 @@ import (
 
 	"attestry/api/oidc"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/outbound"
 )
 
@@ -203,10 +204,10 @@ func (i *testIssuer) setFault(fault func(http.ResponseWriter, *http.Request) boo
 func (i *testIssuer) fetches() [2]int32 { return [2]int32{i.discoveries.Load(), i.keyFetches.Load()} }
 
 // trusted are the providers of organizations by their names.
-type trusted map[string][]evidence.IdentityProvider
+type trusted map[string][]identity.IdentityProvider
 
-func (p trusted) IdentityProviders(_ context.Context, orgName, issuer string) ([]evidence.IdentityProvider, error) {
-	var found []evidence.IdentityProvider
+func (p trusted) IdentityProviders(_ context.Context, orgName, issuer string) ([]identity.IdentityProvider, error) {
+	var found []identity.IdentityProvider
 	for _, provider := range p[orgName] {
 		if provider.Issuer == issuer {
 			found = append(found, provider)
@@ -225,10 +226,10 @@ type fixture struct {
 
 // newFixture makes a verifier. Providers without an issuer, an audience or a name get those of the
 // fixture; without any provider there is one.
-func newFixture(t *testing.T, issuer *testIssuer, providers ...evidence.IdentityProvider) *fixture {
+func newFixture(t *testing.T, issuer *testIssuer, providers ...identity.IdentityProvider) *fixture {
 	t.Helper()
 	if len(providers) == 0 {
-		providers = []evidence.IdentityProvider{{Name: "ci", Privilege: evidence.Member}}
+		providers = []identity.IdentityProvider{{Name: "ci", Privilege: evidence.Member}}
 	}
 	providers = slices.Clone(providers)
 	for i := range providers {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 )
 
 // maxLoggedIssuer is how much of an issuer is logged, in bytes: anybody may send any.
@@ -22,13 +23,13 @@ const maxLoggedIssuer = 256
 type Providers interface {
 	// IdentityProviders returns the providers of an organization that trust exactly this issuer:
 	// none for an organization that does not exist.
-	IdentityProviders(ctx context.Context, orgName, issuer string) ([]evidence.IdentityProvider, error)
+	IdentityProviders(ctx context.Context, orgName, issuer string) ([]identity.IdentityProvider, error)
 }
 
 // Identity is what a token proves.
 type Identity struct {
 	// Provider is the one of the organization whose privilege the token has.
-	Provider evidence.IdentityProvider
+	Provider identity.IdentityProvider
 	// Subject is the claim sub: 1 to 255 printable characters.
 	Subject string
 	// ExpiresAt is the first moment at which the token is not good any more.
@@ -80,13 +81,13 @@ func (v *Verifier) Verify(ctx context.Context, orgName, token string) (Identity,
 // request is what is logged of a token.
 type request struct {
 	org, issuer string
-	providers   []evidence.IdentityProvider
+	providers   []identity.IdentityProvider
 }
 
 // choose returns the identity by the greatest privilege for which the token is good; of two equal
 // privileges that of the name that comes first.
 func (v *Verifier) choose(ctx context.Context, r request, token verifiedToken) (Identity, error) {
-	providers := slices.SortedFunc(slices.Values(r.providers), func(a, b evidence.IdentityProvider) int {
+	providers := slices.SortedFunc(slices.Values(r.providers), func(a, b identity.IdentityProvider) int {
 		return cmp.Or(cmp.Compare(b.Privilege, a.Privilege), cmp.Compare(a.Name, b.Name))
 	})
 	var reasons []error

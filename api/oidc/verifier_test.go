@@ -18,6 +18,7 @@ import (
 
 	"attestry/api/oidc"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 )
 
 func TestGoodTokensAreAccepted(t *testing.T) {
@@ -105,7 +106,7 @@ func TestTokensWithAFaultAreRefused(t *testing.T) {
 		"condition not valid":     {condition: `flow.name == "x"`, reason: "the condition of the provider is not valid: column 1: 'flow.name' is unknown: there are claims.<name>, exists(), matches(), true, false, and, or, not, in"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, issuer, evidence.IdentityProvider{Name: "ci", Privilege: evidence.Admin, Condition: c.condition})
+			f := newFixture(t, issuer, identity.IdentityProvider{Name: "ci", Privilege: evidence.Admin, Condition: c.condition})
 			signer := key
 			if c.key.private != nil {
 				signer = c.key
@@ -197,21 +198,21 @@ func signEmbedded(t *testing.T, payload []byte) string {
 func TestTheProviderWithTheGreatestPrivilegeIsChosen(t *testing.T) {
 	key := newEdKey(t, "key")
 	issuer := newIssuer(t, key)
-	provider := func(name string, privilege evidence.Role, condition string) evidence.IdentityProvider {
-		return evidence.IdentityProvider{Name: name, Privilege: privilege, Condition: condition}
+	provider := func(name string, privilege evidence.Role, condition string) identity.IdentityProvider {
+		return identity.IdentityProvider{Name: name, Privilege: privilege, Condition: condition}
 	}
-	ofOther := evidence.IdentityProvider{Name: "other", Privilege: evidence.Admin, Audience: "other"}
+	ofOther := identity.IdentityProvider{Name: "other", Privilege: evidence.Admin, Audience: "other"}
 	for name, c := range map[string]struct {
-		providers []evidence.IdentityProvider
+		providers []identity.IdentityProvider
 		want      string
 	}{
-		"one":                     {[]evidence.IdentityProvider{provider("ci", evidence.Reader, "")}, "ci"},
-		"the greatest":            {[]evidence.IdentityProvider{provider("a", evidence.Reader, ""), provider("b", evidence.Admin, ""), provider("c", evidence.Member, "")}, "b"},
-		"by its condition":        {[]evidence.IdentityProvider{provider("a", evidence.Admin, `claims.repository == "x"`), provider("b", evidence.Reader, ""), provider("c", evidence.Member, `claims.repository == "acme/shop" and claims.ref_protected == "true"`)}, "c"},
-		"by its audience":         {[]evidence.IdentityProvider{ofOther, provider("b", evidence.Reader, "")}, "b"},
-		"beside a faulty one":     {[]evidence.IdentityProvider{provider("a", evidence.Admin, `claims.`), provider("b", evidence.Admin, "claims.sub < 3"), provider("c", evidence.Snapshotter, "")}, "c"},
-		"the first of equal ones": {[]evidence.IdentityProvider{provider("b", evidence.Member, ""), provider("a", evidence.Member, "")}, "a"},
-		"none":                    {[]evidence.IdentityProvider{ofOther, provider("b", evidence.Reader, "false")}, ""},
+		"one":                     {[]identity.IdentityProvider{provider("ci", evidence.Reader, "")}, "ci"},
+		"the greatest":            {[]identity.IdentityProvider{provider("a", evidence.Reader, ""), provider("b", evidence.Admin, ""), provider("c", evidence.Member, "")}, "b"},
+		"by its condition":        {[]identity.IdentityProvider{provider("a", evidence.Admin, `claims.repository == "x"`), provider("b", evidence.Reader, ""), provider("c", evidence.Member, `claims.repository == "acme/shop" and claims.ref_protected == "true"`)}, "c"},
+		"by its audience":         {[]identity.IdentityProvider{ofOther, provider("b", evidence.Reader, "")}, "b"},
+		"beside a faulty one":     {[]identity.IdentityProvider{provider("a", evidence.Admin, `claims.`), provider("b", evidence.Admin, "claims.sub < 3"), provider("c", evidence.Snapshotter, "")}, "c"},
+		"the first of equal ones": {[]identity.IdentityProvider{provider("b", evidence.Member, ""), provider("a", evidence.Member, "")}, "a"},
+		"none":                    {[]identity.IdentityProvider{ofOther, provider("b", evidence.Reader, "false")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, issuer, c.providers...)
@@ -232,7 +233,7 @@ func TestTheProviderWithTheGreatestPrivilegeIsChosen(t *testing.T) {
 func TestEveryProviderThatATokenDoesNotMeetIsLogged(t *testing.T) {
 	key := newEdKey(t, "key")
 	issuer := newIssuer(t, key)
-	f := newFixture(t, issuer, evidence.IdentityProvider{Name: "a", Condition: "false"}, evidence.IdentityProvider{Name: "b", Audience: "other"})
+	f := newFixture(t, issuer, identity.IdentityProvider{Name: "a", Condition: "false"}, identity.IdentityProvider{Name: "b", Audience: "other"})
 	token := key.sign(t, f.claims(nil))
 	if _, err := f.verifier.Verify(t.Context(), "acme", token); evidence.CodeOf(err) != evidence.Unauthorized {
 		t.Fatalf("got %v", err)
@@ -289,7 +290,7 @@ func TestNothingIsFetchedForAnIssuerThatIsNotTrusted(t *testing.T) {
 // failing are providers that cannot be read.
 type failing struct{ err error }
 
-func (f failing) IdentityProviders(context.Context, string, string) ([]evidence.IdentityProvider, error) {
+func (f failing) IdentityProviders(context.Context, string, string) ([]identity.IdentityProvider, error) {
 	return nil, f.err
 }
 
