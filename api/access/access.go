@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 
+	"attestry/api/oidc"
 	"attestry/evidence"
 )
 
@@ -24,6 +25,16 @@ type Memberships interface {
 	// an evidence.Forbidden error. A public organization gives everyone at least
 	// evidence.Reader.
 	Access(ctx context.Context, principal evidence.Principal, org string) (evidence.OrgAccess, error)
+	// FederatedAccess returns what a privilege that an identity provider gives allows in an
+	// organization that exists.
+	FederatedAccess(ctx context.Context, org string, privilege evidence.Role) (evidence.OrgAccess, error)
+}
+
+// Tokens verifies the tokens of identity providers.
+type Tokens interface {
+	// Verify returns what a token proves in an organization. Whatever is wrong with the token or
+	// the organization gives one evidence.Unauthorized error.
+	Verify(ctx context.Context, org, token string) (oidc.Identity, error)
 }
 
 const (
@@ -35,6 +46,7 @@ const (
 type Gate struct {
 	Keys        Authenticator
 	Memberships Memberships
+	Tokens      Tokens
 }
 
 // Request is what the gate needs to know of a request.
@@ -60,38 +72,61 @@ type Rule struct {
 }
 
 // Admit returns who sent a request, and what they may do in its organization: first whether
-// the key is good, then whether its owner may see the organization, then whether the role
-// suffices, then whether beta features that are needed are on. What it has found out it
+// the key or token is good, then whether its owner may see the organization, then whether the
+// role suffices, then whether beta features that are needed are on. What it has found out it
 // returns along with an error, too.
 func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evidence.Principal, org evidence.OrgAccess, err error) {
 	secret, err := secretOf(r.Authorization)
 	if err != nil {
 		return principal, org, err
 	}
-	if principal, err = g.Keys.Authenticate(ctx, secret); err != nil {
-		return principal, org, err
+	if oidc.IsToken(secret) {
+		principal, org, err = g.identify(ctx, r, rule, secret)
+	} else {
+		principal, org, err = g.authenticate(ctx, r, rule, secret)
 	}
-	if !rule.OfOrg {
-		return principal, org, rule.checkPrincipal(principal)
+	if err == nil {
+		err = rule.check(principal, org)
 	}
-	if org, err = g.Memberships.Access(ctx, principal, r.Org); err != nil {
-		return principal, org, deniedAt(r.Path, err)
-	}
-	if err := cmp.Or(rule.checkPrincipal(principal), RequireRole(org, rule.MinRole)); err != nil {
-		return principal, org, err
-	}
-	if rule.Beta {
-		return principal, org, RequireBeta(org)
-	}
-	return principal, org, nil
+	return principal, org, err
 }
 
-// checkPrincipal refuses principals of a kind that may not call the operation.
-func (r Rule) checkPrincipal(principal evidence.Principal) error {
-	if r.UsersOnly && !principal.IsUser() {
-		return Refused()
+// authenticate returns the owner of a key, and the access to the organization if there is one.
+func (g *Gate) authenticate(ctx context.Context, r Request, rule Rule, secret string) (principal evidence.Principal, org evidence.OrgAccess, err error) {
+	if principal, err = g.Keys.Authenticate(ctx, secret); err != nil || !rule.OfOrg {
+		return principal, org, err
 	}
-	return nil
+	org, err = g.Memberships.Access(ctx, principal, r.Org)
+	return principal, org, deniedAt(r.Path, err)
+}
+
+// identify returns whoever a token of an identity provider speaks for. An organization decides
+// whom it trusts, and so a token is good for nothing outside of one.
+func (g *Gate) identify(ctx context.Context, r Request, rule Rule, token string) (principal evidence.Principal, org evidence.OrgAccess, err error) {
+	if !rule.OfOrg {
+		return principal, org, evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage)
+	}
+	proven, err := g.Tokens.Verify(ctx, r.Org, token)
+	if err != nil {
+		return principal, org, err
+	}
+	name := "oidc:" + proven.Provider.Issuer + ":" + proven.Subject
+	principal = evidence.Principal{UserID: name, Name: name, Federated: true}
+	org, err = g.Memberships.FederatedAccess(ctx, r.Org, proven.Provider.Privilege)
+	return principal, org, err
+}
+
+// check refuses principals that may not call the operation.
+func (r Rule) check(principal evidence.Principal, org evidence.OrgAccess) error {
+	switch {
+	case r.UsersOnly && !principal.IsUser():
+		return Refused()
+	case !r.OfOrg:
+		return nil
+	case !r.Beta:
+		return RequireRole(org, r.MinRole)
+	}
+	return cmp.Or(RequireRole(org, r.MinRole), RequireBeta(org))
 }
 
 // RequireRole refuses whoever has less than a role in an organization.

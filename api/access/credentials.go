@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"strings"
 
+	"attestry/api/oidc"
 	"attestry/api/validation"
 	"attestry/evidence"
 )
@@ -11,7 +12,7 @@ import (
 const (
 	keyMissingMessage   = "An API key is required"
 	keyMalformedMessage = "The Authorization header is malformed"
-	// maxSecret bounds what is looked up at all, in bytes.
+	// maxSecret bounds what is looked up as a key, in bytes. Tokens may be longer.
 	maxSecret = 1024
 )
 
@@ -30,7 +31,8 @@ func secretOf(header string) (string, error) {
 	default:
 		ok = false
 	}
-	if !ok || secret == "" || len(secret) > maxSecret || !validation.PlainText(secret) {
+	tooLong := len(secret) > maxSecret && !oidc.IsToken(secret)
+	if !ok || secret == "" || tooLong || !validation.PlainText(secret) {
 		return "", evidence.NewError(evidence.Unauthorized, keyMalformedMessage)
 	}
 	return secret, nil

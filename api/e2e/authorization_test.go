@@ -60,7 +60,8 @@ type matrixCaller struct {
 	role evidence.Role
 	// public tells that the public organization is called, which is without beta features.
 	public bool
-	user   bool
+	// user and token tell what the key is; else it is of a service account.
+	user, token bool
 }
 
 // matrixCallers are all ways, from those who may least.
@@ -92,9 +93,16 @@ func (s *service) matrixCallers() []matrixCaller {
 		{name: "account elsewhere", key: s.accountKey(s.public, "robot", evidence.Admin), good: true},
 		{name: "stranger, public", key: strangerKey, good: true, user: true, role: evidence.Reader, public: true},
 	}
+	forge := newIssuer(s.t)
+	callers = append(callers,
+		matrixCaller{name: "expired token", key: forge.token(s.t, map[string]any{"exp": 1})},
+		matrixCaller{name: "token without a role", key: forge.token(s.t, nil)},
+		matrixCaller{name: "token of a stranger", key: newIssuer(s.t).token(s.t, map[string]any{"role": "admin"})})
 	for i, key := range []string{readerKey, snapshotterKey, memberKey, adminKey} {
 		role := evidence.Reader + evidence.Role(i)
+		s.trust(role.String(), forge, `claims.role == "`+role.String()+`"`, role.String())
 		callers = append(callers,
+			matrixCaller{name: "token, " + role.String(), key: forge.token(s.t, map[string]any{"role": role.String()}), good: true, role: role, token: true},
 			matrixCaller{name: "account, " + role.String(), key: s.accountKey(s.org, "robot-"+role.String(), role), good: true, role: role},
 			matrixCaller{name: role.String(), key: key, good: true, user: true, role: role})
 	}
@@ -117,7 +125,7 @@ func (s *service) accountKey(org, name string, privilege evidence.Role) string {
 func (c matrixCaller) want(method, path string) int {
 	least := leastRole(method, path)
 	switch {
-	case withoutKey(path), !c.good:
+	case withoutKey(path), !c.good, c.token && !strings.Contains(path, "{org}"):
 		return http.StatusUnauthorized
 	case least != evidence.NoRole && !c.role.Allows(least), ofUsers(method, path) && !c.user, c.public && ofBeta(path):
 		return http.StatusForbidden

@@ -70,7 +70,10 @@ type options struct {
 
 // environ are the settings of the options, as variables of the environment.
 func (o *options) environ() []string {
-	variables := []string{"ATTESTRY_REQUEST_TIMEOUT=2m"} // for slow machines
+	variables := []string{
+		"ATTESTRY_REQUEST_TIMEOUT=2m", // for slow machines
+		"ATTESTRY_OUTBOUND_ALLOW=127.0.0.1",
+	}
 	if o.memoryBudget > 0 {
 		variables = append(variables, fmt.Sprintf("ATTESTRY_MEMORY_BUDGET=%dMiB", o.memoryBudget))
 	}

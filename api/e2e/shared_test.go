@@ -70,11 +70,20 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
+	folder, err := os.MkdirTemp("", "attestry-e2e-")
+	if err == nil {
+		err = trustTestServers(folder)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "prepare the tests:", err)
+		os.Exit(1)
+	}
 	if onRealEngines() {
 		// Tests share the Redis and a MongoDB-compatible server that is slow.
 		flag.Set("test.parallel", "1")
 	}
 	code := m.Run()
+	os.RemoveAll(folder)
 	if err := stopShared(); err != nil {
 		fmt.Fprintln(os.Stderr, "the shared service:", err)
 		code = 1

@@ -14,8 +14,8 @@ import (
 	openid "github.com/coreos/go-oidc/v3/oidc"
 
 	"attestry/evidence"
-	"attestry/evidence/identity"
 	"attestry/evidence/expression"
+	"attestry/evidence/identity"
 )
 
 const (

@@ -10,10 +10,12 @@ import (
 
 	"attestry/api/access"
 	"attestry/api/links"
+	"attestry/api/oidc"
 	"attestry/api/recognition"
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/app/evaluation"
+	"attestry/outbound"
 	"attestry/process"
 	"attestry/tasks"
 	"attestry/tasks/logical"
@@ -51,7 +53,7 @@ func New(p *process.Process) (*Service, error) {
 		Clock:           p.Clock,
 		Logger:          p.Log,
 		Registerer:      p.Metrics,
-		Gate:            &access.Gate{Keys: p.Store.Tenancy, Memberships: p.Store.Tenancy},
+		Gate:            newGate(p),
 		Checks:          p.Checks(),
 		RequestTimeout:  settings.RequestTimeout,
 		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,
@@ -68,6 +70,15 @@ func New(p *process.Process) (*Service, error) {
 		Log: p.Log, BatchBytes: shell.BatchBytes(),
 	}, p.Store))
 	return &Service{server: server, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator}, err
+}
+
+// newGate puts together what decides who may call an operation.
+func newGate(p *process.Process) *access.Gate {
+	client := outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow})
+	return &access.Gate{
+		Keys: p.Store.Tenancy, Memberships: p.Store.Tenancy,
+		Tokens: oidc.NewVerifier(p.Store.Tenancy, client, p.Clock, p.Log),
+	}
 }
 
 // Serve answers on the listener until ctx ends, then lets the requests under way

@@ -1,0 +1,115 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// trust lets the organization trust an issuer by the API.
+func (s *service) trust(name string, from *issuer, condition, privilege string) {
+	s.t.Helper()
+	body := fmt.Sprintf(`{"issuer":%q,"audience":%q,"condition":%s,"privilege":%q}`, from.url, audienceOfTokens, quoteJSON(condition), privilege)
+	if got := s.do(http.MethodPut, "/api/v2/organizations/"+s.org+"/identity-providers/"+name, adminKey, []byte(body)); got.status > http.StatusCreated {
+		s.t.Fatalf("status %d: %s", got.status, got.body)
+	}
+}
+
+func TestAPipelineReportsWithATokenOfItsIssuer(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	forge := newIssuer(t)
+	path := "/api/v2/flows/" + s.org
+	flow := []byte(`{"name":"shop","description":"","template":["artifact"]}`)
+	good := forge.token(t, map[string]any{"repository": "acme/shop", "ref_protected": true})
+	if got := s.do(http.MethodPut, path, good, flow); got.status != http.StatusUnauthorized || forge.requests.Load() != 0 {
+		t.Fatalf("before the issuer is trusted: status %d, %d requests to the issuer", got.status, forge.requests.Load())
+	}
+	s.trust("forge", forge, `claims.repository == "acme/shop" and claims.ref_protected == "true"`, "member")
+	if got := s.do(http.MethodPut, path, good, flow); got.status != http.StatusCreated {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	if got := s.form(http.MethodPut, "/trails/"+s.org+"/shop", good, "data_json", `{"name":"release"}`); got.status != http.StatusCreated {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	if got := s.form(http.MethodPost, "/attestations/"+s.org+"/shop/trail/release/generic", good, "data_json",
+		`{"attestation_name":"scan","is_compliant":true}`); got.status != http.StatusCreated {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	recorded := s.read("/attestations/" + s.org + "/shop/trail/release/scan")
+	if got, want := lookup(t, recorded, 0, "reported_by"), "oidc:"+forge.url+":repo:acme/shop"; got != want {
+		t.Errorf("reported by %v, want %s", got, want)
+	}
+	for name, token := range map[string]string{
+		"of another branch":     forge.token(t, map[string]any{"repository": "acme/shop", "ref_protected": false}),
+		"without a claim":       forge.token(t, map[string]any{"ref_protected": true}),
+		"for another audience":  forge.token(t, map[string]any{"aud": "elsewhere", "repository": "acme/shop", "ref_protected": true}),
+		"expired":               forge.token(t, map[string]any{"exp": time.Now().Add(-time.Second).Unix(), "repository": "acme/shop", "ref_protected": true}),
+		"without a subject":     forge.token(t, map[string]any{"sub": "", "repository": "acme/shop", "ref_protected": true}),
+		"of another issuer":     newIssuer(t).token(t, map[string]any{"repository": "acme/shop", "ref_protected": true}),
+		"with a name of ours":   newIssuer(t).token(t, map[string]any{"iss": forge.url, "repository": "acme/shop", "ref_protected": true}),
+		"with a cut signature":  good[:len(good)-4],
+		"with another audience": strings.Replace(good, ".", ".e30", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			wantProblem(t, s.do(http.MethodGet, path, token, nil), http.StatusUnauthorized, "A valid API key is required.", nil)
+		})
+	}
+	t.Run("in other organizations", func(t *testing.T) {
+		s := s.in(t)
+		for _, org := range []string{s.public, "nowhere"} {
+			wantProblem(t, s.do(http.MethodGet, "/api/v2/flows/"+org, good, nil), http.StatusUnauthorized, "A valid API key is required.", nil)
+		}
+		wantProblem(t, s.do(http.MethodGet, "/api/v2/user/default-org", good, nil), http.StatusUnauthorized, "A valid API key is required.", nil)
+	})
+	t.Run("what is of users only", func(t *testing.T) {
+		s := s.in(t)
+		if got := s.do(http.MethodPut, "/api/v2/user/"+s.org, good, []byte("null")); got.status != http.StatusForbidden {
+			t.Errorf("status %d: %s", got.status, got.body)
+		}
+	})
+	s.want(http.StatusOK, http.MethodDelete, "/organizations/"+s.org+"/identity-providers/forge", nil)
+	wantProblem(t, s.do(http.MethodGet, path, good, nil), http.StatusUnauthorized, "A valid API key is required.", nil)
+}
+
+func TestAnIssuerThatIsAwayIsNotTheFaultOfTheToken(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	forge := newIssuer(t)
+	away := &issuer{url: "https://127.0.0.1:1", key: forge.key}
+	s.trust("away", away, "", "reader")
+	got := s.do(http.MethodGet, "/api/v2/flows/"+s.org, away.token(t, nil), nil)
+	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
+		t.Errorf("status %d, Retry-After %q: %s", got.status, got.header.Get("Retry-After"), got.body)
+	}
+}
+
+func TestIdentityProvidersThatCannotBe(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	for name, c := range map[string]struct {
+		name, body, location, text string
+	}{
+		"http":           {"forge", `{"issuer":"http://forge.example.com","audience":"a","privilege":"member"}`, "issuer", "Input should be an https URL without user, query and fragment [input: http://forge.example.com]"},
+		"no host":        {"forge", `{"issuer":"https://","audience":"a","privilege":"member"}`, "issuer", "Input should be an https URL without user, query and fragment [input: https://]"},
+		"a password":     {"forge", `{"issuer":"https://u:p@forge.example.com","audience":"a","privilege":"member"}`, "issuer", "Input should be an https URL without user, query and fragment [input: https://u:p@forge.example.com]"},
+		"no audience":    {"forge", `{"issuer":"https://forge.example.com","audience":"","privilege":"member"}`, "audience", "String should have at least 1 character [input: ]"},
+		"no privilege":   {"forge", `{"issuer":"https://forge.example.com","audience":"a"}`, "privilege", "Field required [input: None]"},
+		"no condition":   {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"claims.a"}`, "condition", "column 1: the result must be a boolean, not a string [input: claims.a]"},
+		"flow":           {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"exists(flow)"}`, "condition", "column 8: 'flow' is unknown: there are claims.<name>, exists(), matches(), true, false, and, or, not, in [input: exists(flow)]"},
+		"another member": {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","secret":"x"}`, "secret", "Extra inputs are not permitted [input: x]"},
+		"a wrong name":   {"for_ge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member"}`, "path.name", `String should match pattern '^[a-zA-Z0-9\-]+$' [input: for_ge]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			got := s.do(http.MethodPut, "/api/v2/organizations/"+s.org+"/identity-providers/"+c.name, adminKey, []byte(c.body))
+			wantProblem(t, got, http.StatusBadRequest, "Input payload validation failed", map[string]string{c.location: c.text})
+		})
+	}
+	got := s.do(http.MethodPut, "/api/v2/organizations/administrator/identity-providers/forge", adminKey,
+		[]byte(`{"issuer":"https://forge.example.com","audience":"a","privilege":"member"}`))
+	wantProblem(t, got, http.StatusBadRequest, "Organization 'administrator' is personal and cannot have identity providers", nil)
+}

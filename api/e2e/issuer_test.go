@@ -1,0 +1,97 @@
+package e2e_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// issuer is an identity provider on the loopback interface.
+type issuer struct {
+	url      string
+	key      *ecdsa.PrivateKey
+	requests atomic.Int64
+}
+
+// audienceOfTokens is what tokens are made for.
+const audienceOfTokens = "attestry"
+
+// newIssuer starts an issuer. Its certificate is among those that trustTestServers names.
+func newIssuer(t *testing.T) *issuer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &issuer{key: key}
+	mux := http.NewServeMux()
+	answer := func(path string, content func() any) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			i.requests.Add(1)
+			if err := json.NewEncoder(w).Encode(content()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	answer("/.well-known/openid-configuration", func() any {
+		return map[string]string{"issuer": i.url, "jwks_uri": i.url + "/keys"}
+	})
+	answer("/keys", func() any {
+		return jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "1", Algorithm: "ES256", Use: "sig"}}}
+	})
+	server := httptest.NewTLSServer(mux)
+	t.Cleanup(server.Close)
+	i.url = server.URL
+	return i
+}
+
+// token is a token of the issuer, good for an hour, with these claims beside those it needs, or
+// in their place.
+func (i *issuer) token(t *testing.T, claims map[string]any) string {
+	t.Helper()
+	all := map[string]any{"iss": i.url, "aud": audienceOfTokens, "sub": "repo:acme/shop", "exp": time.Now().Add(time.Hour).Unix()}
+	for name, claim := range claims {
+		all[name] = claim
+	}
+	payload, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: i.key}, (&jose.SignerOptions{}).WithHeader("kid", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := signer.Sign(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// trustTestServers lets the process trust the certificate of httptest, as an operator lets it
+// trust that of an issuer with a private authority. It must run before the first TLS connection.
+func trustTestServers(folder string) error {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	file := filepath.Join(folder, "authorities.pem")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(file, certificate, 0o600); err != nil {
+		return err
+	}
+	return os.Setenv("SSL_CERT_FILE", file)
+}
