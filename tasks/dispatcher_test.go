@@ -103,11 +103,15 @@ func TestEnqueueingAnAttemptTwiceMakesOneTask(t *testing.T) {
 }
 
 func TestRedisURLWithPasswordNeverShows(t *testing.T) {
-	_, err := tasks.NewRedis("redis://user:s3cr3t@host:port:port/x")
-	if err == nil {
-		t.Fatal("a malformed URL passed")
-	}
-	if got := err.Error(); len(got) == 0 || strings.Contains(got, "s3cr3t") {
-		t.Errorf("the error is %q", got)
+	const url = "redis://user:s3cr3t@host:port:port/x"
+	_, err := tasks.NewRedis(url)
+	_, errWithin := tasks.NewRedisWithin(url, time.Second)
+	for _, err := range []error{err, errWithin} {
+		if err == nil {
+			t.Fatal("a malformed URL passed")
+		}
+		if got := err.Error(); len(got) == 0 || strings.Contains(got, "s3cr3t") {
+			t.Errorf("the error is %q", got)
+		}
 	}
 }

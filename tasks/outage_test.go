@@ -12,15 +12,15 @@ import (
 	"attestry/tasks"
 )
 
-// TestHangingRedisIsKnownToBeAwayBeforeEveryTaskHasTried hands in many tasks while
-// Redis takes connections and answers none of them.
-func TestHangingRedisIsKnownToBeAwayBeforeEveryTaskHasTried(t *testing.T) {
+// hangingRedis takes connections and answers none of them. It counts them.
+func hangingRedis(t *testing.T) (address string, connections *atomic.Int64) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	var connections atomic.Int64
+	t.Cleanup(func() { listener.Close() })
+	connections = &atomic.Int64{}
 	go func() {
 		for {
 			connection, err := listener.Accept()
@@ -31,7 +31,29 @@ func TestHangingRedisIsKnownToBeAwayBeforeEveryTaskHasTried(t *testing.T) {
 			t.Cleanup(func() { connection.Close() })
 		}
 	}()
-	client, err := tasks.NewRedis("redis://" + listener.Addr().String())
+	return listener.Addr().String(), connections
+}
+
+func TestCommandEndsWithItsContextWhereItMustNotTakeLong(t *testing.T) {
+	address, _ := hangingRedis(t)
+	client, err := tasks.NewRedisWithin("redis://"+address, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if err := tasks.Ping(ctx, client); err == nil || time.Since(began) > 30*time.Second {
+		t.Errorf("after %v: %v", time.Since(began), err)
+	}
+}
+
+// TestHangingRedisIsKnownToBeAwayBeforeEveryTaskHasTried hands in many tasks while
+// Redis takes connections and answers none of them.
+func TestHangingRedisIsKnownToBeAwayBeforeEveryTaskHasTried(t *testing.T) {
+	address, connections := hangingRedis(t)
+	client, err := tasks.NewRedis("redis://" + address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,15 +15,36 @@ const redisTimeout = 3 * time.Second
 // NewRedis makes a client from a redis:// or rediss:// URL. It does not connect
 // yet; errors never hold the URL, which may carry a password.
 func NewRedis(url string) (*redis.Client, error) {
+	options, err := redisOptions(url, redisTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return redis.NewClient(options), nil
+}
+
+// NewRedisWithin is NewRedis for calls that must not take long: a connection is dialed once
+// and within the timeout, and commands end with the deadline of their context.
+func NewRedisWithin(url string, timeout time.Duration) (*redis.Client, error) {
+	options, err := redisOptions(url, timeout)
+	if err != nil {
+		return nil, err
+	}
+	options.PoolTimeout = timeout
+	options.DialerRetries = 1
+	options.ContextTimeoutEnabled = true
+	return redis.NewClient(options), nil
+}
+
+func redisOptions(url string, timeout time.Duration) (*redis.Options, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("the Redis URL cannot be read")
 	}
-	options.DialTimeout = redisTimeout
-	options.ReadTimeout = redisTimeout
-	options.WriteTimeout = redisTimeout
+	options.DialTimeout = timeout
+	options.ReadTimeout = timeout
+	options.WriteTimeout = timeout
 	options.MaxRetries = 1
-	return redis.NewClient(options), nil
+	return options, nil
 }
 
 // Ping reports whether Redis answers.
