@@ -68,6 +68,7 @@ var statuses = map[evidence.Code]int{
 	evidence.NotFound:     http.StatusNotFound,
 	evidence.Conflict:     http.StatusConflict,
 	evidence.TooLarge:     http.StatusRequestEntityTooLarge,
+	evidence.RateLimited:  http.StatusTooManyRequests,
 	evidence.Damaged:      http.StatusBadGateway,
 	evidence.Unavailable:  http.StatusServiceUnavailable,
 }
@@ -126,7 +127,7 @@ func problemOfEvidence(e *evidence.Error) *problem {
 	switch e.Code {
 	case evidence.Unauthorized:
 		p.headers.Set("WWW-Authenticate", "Bearer")
-	case evidence.Unavailable:
+	case evidence.RateLimited, evidence.Unavailable:
 		retryable(p, e.RetryAfter)
 	}
 	return p
@@ -146,10 +147,12 @@ func problemOfFiber(e *fiber.Error) *problem {
 
 // retryable tells the client when to come back: in whole seconds, at least one.
 func retryable(p *problem, after time.Duration) *problem {
-	seconds := max(1, int(math.Ceil(after.Seconds())))
-	p.headers.Set("Retry-After", strconv.Itoa(seconds))
+	p.headers.Set("Retry-After", strconv.Itoa(max(1, wholeSeconds(after))))
 	return p
 }
+
+// wholeSeconds rounds up, so that a client that waits for so long does not come too early.
+func wholeSeconds(span time.Duration) int { return int(math.Ceil(span.Seconds())) }
 
 // write answers with a problem where huma is not at hand.
 func (p *problem) write(response *fasthttp.Response) {

@@ -50,7 +50,7 @@ func TestInternalErrorsAreLoggedWithTheRequestID(t *testing.T) {
 func TestEveryCodeHasAStatus(t *testing.T) {
 	for code, want := range map[evidence.Code]int{
 		evidence.Invalid: 400, evidence.Unauthorized: 401, evidence.Forbidden: 403, evidence.NotFound: 404, evidence.Conflict: 409,
-		evidence.TooLarge: 413, evidence.Internal: 500, evidence.Unavailable: 503, "new": 500,
+		evidence.TooLarge: 413, evidence.RateLimited: 429, evidence.Internal: 500, evidence.Unavailable: 503, "new": 500,
 	} {
 		if got := statusOf(code); got != want {
 			t.Errorf("%s → %d, want %d", code, got, want)
