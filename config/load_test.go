@@ -42,6 +42,7 @@ func TestLoadHasDefaultsForAllThatIsNotRequired(t *testing.T) {
 			Listen: "127.0.0.1:8001", BaseURL: "http://127.0.0.1:8001",
 			RequestTimeout: 30 * time.Second, ReportWait: 10 * time.Second,
 		},
+		Limits: config.Limits{FailedKeyLimit: 300},
 		Stores: config.Stores{
 			Database: config.Database{Engine: config.SQLite, Path: "/var/lib/attestry/data.db"},
 			Objects:  config.Objects{Engine: config.Filesystem, Path: "/var/lib/attestry/objects"},
@@ -74,6 +75,10 @@ func TestLoadReadsEverySetting(t *testing.T) {
 		"ATTESTRY_REPORT_WAIT":      "0s",
 		"ATTESTRY_MEMORY_BUDGET":    "1.5GiB",
 		"ATTESTRY_OUTBOUND_ALLOW":   "10.0.0.0/8, 192.168.7.5,fd12::/16,::1",
+		"ATTESTRY_RATE_LIMIT_KEY":   "600",
+		"ATTESTRY_RATE_LIMIT_ORG":   "6000",
+		"ATTESTRY_FAILED_KEY_LIMIT": "0",
+		"ATTESTRY_TRUSTED_PROXIES":  "10.0.0.0/8, ::1",
 		"ATTESTRY_SHUTDOWN_TIMEOUT": "1m",
 		"ATTESTRY_TEST_ANYTHING":    "is none of ours",
 	}))
@@ -84,10 +89,14 @@ func TestLoadReadsEverySetting(t *testing.T) {
 		HTTP: config.HTTP{
 			Listen: ":80", BaseURL: "https://evidence.example.com", RequestTimeout: 5 * time.Second, MemoryBudget: 1536 << 20,
 		},
-		Outbound: config.Outbound{Allow: config.Networks{
+		Outbound: config.Outbound{Allow: config.OutboundNetworks{
 			netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.168.7.5/32"),
 			netip.MustParsePrefix("fd12::/16"), netip.MustParsePrefix("::1/128"),
 		}},
+		Limits: config.Limits{
+			RateLimitKey: 600, RateLimitOrg: 6000,
+			TrustedProxies: config.Networks{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+		},
 		Stores: config.Stores{
 			Database: config.Database{
 				Engine: config.MongoDB, Name: "delivery",
@@ -201,9 +210,13 @@ func TestLoadRefusesWrongValuesWithoutRepeatingSecrets(t *testing.T) {
 		"ATTESTRY_BASE_URL": {
 			"sesame", "ftp://sesame", "https://user:sesame@host", "https://host?sesame", "https://host#sesame", "https://",
 		},
-		"ATTESTRY_LISTEN":      {"sesame", "host:sesame", "host:70000", "http://sesame:80", "a b:80"},
-		"ATTESTRY_QUEUES":      {"reports", "reports=0", "reports=101", "reports=1,reports=2", "reports=x", ","},
-		"ATTESTRY_CONCURRENCY": {"0", "1001", "-1", "1.5"},
+		"ATTESTRY_LISTEN":           {"sesame", "host:sesame", "host:70000", "http://sesame:80", "a b:80"},
+		"ATTESTRY_QUEUES":           {"reports", "reports=0", "reports=101", "reports=1,reports=2", "reports=x", ","},
+		"ATTESTRY_CONCURRENCY":      {"0", "1001", "-1", "1.5"},
+		"ATTESTRY_RATE_LIMIT_KEY":   {"-1", "1000001", "many"},
+		"ATTESTRY_RATE_LIMIT_ORG":   {"-1", "1000001", "1.5"},
+		"ATTESTRY_FAILED_KEY_LIMIT": {"-1", "1000001", "off"},
+		"ATTESTRY_TRUSTED_PROXIES":  {"proxy", "10.0.0.0/33", "10.0.0.0/", "10.0.0", ",", "10.0.0.1,", "10.0.0.1 10.0.0.2", "10.0.0.1:80", "[::1]", "::ffff:0.0.0.0/95"},
 		"ATTESTRY_MEMORY_BUDGET": {
 			"sesame", "0", "-1GiB", "16777215", "15MiB", "10EiB", "512 sesames", "MiB", "100%",
 		},
@@ -296,6 +309,21 @@ func TestMemoryBudgetIsReadWithItsUnit(t *testing.T) {
 		settings, err := config.Load(environ(map[string]string{"ATTESTRY_MEMORY_BUDGET": text}))
 		if err != nil || settings.HTTP.MemoryBudget != want {
 			t.Errorf("%s is %d, %v", text, settings.HTTP.MemoryBudget, err)
+		}
+	}
+}
+
+func TestTrustedProxiesAreAddressesAndNetworks(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                            "[]",
+		"10.1.2.3":                    "[10.1.2.3/32]",
+		"fd00::/8,2001:db8::1":        "[fd00::/8 2001:db8::1/128]",
+		" 10.1.2.3 ,\t192.168.0.0/16": "[10.1.2.3/32 192.168.0.0/16]",
+		"0.0.0.0/0,::/0":              "[0.0.0.0/0 ::/0]",
+	} {
+		settings, err := config.Load(environ(map[string]string{"ATTESTRY_TRUSTED_PROXIES": text}))
+		if got := fmt.Sprint(settings.Limits.TrustedProxies); err != nil || got != want {
+			t.Errorf("%q is %s, %v, want %s", text, got, err, want)
 		}
 	}
 }

@@ -38,10 +38,24 @@ func parseNetwork(entry string) (netip.Prefix, error) {
 		return netip.Prefix{}, fmt.Errorf("%q must be written as an IPv4 network", entry)
 	case network != network.Masked():
 		return netip.Prefix{}, fmt.Errorf("%q has bits behind its prefix: is %s meant?", entry, network.Masked())
-	case addr.IsLinkLocalUnicast() && network.Bits() >= linkLocalBits(addr):
-		return netip.Prefix{}, fmt.Errorf("%q is link-local, which is never called: machines get their credentials from such addresses", entry)
 	}
 	return network, nil
+}
+
+// OutboundNetworks are Networks that may be called.
+type OutboundNetworks Networks
+
+// UnmarshalText reads a list as that of Networks does. Link-local networks are refused.
+func (n *OutboundNetworks) UnmarshalText(text []byte) error {
+	if err := (*Networks)(n).UnmarshalText(text); err != nil {
+		return err
+	}
+	for _, network := range *n {
+		if addr := network.Addr(); addr.IsLinkLocalUnicast() && network.Bits() >= linkLocalBits(addr) {
+			return fmt.Errorf("%q is link-local, which is never called: machines get their credentials from such addresses", network)
+		}
+	}
+	return nil
 }
 
 // linkLocalBits is the length of the prefix of all link-local addresses.

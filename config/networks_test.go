@@ -27,11 +27,11 @@ func TestNetworksThatCannotBeMeantAreRefused(t *testing.T) {
 		"10.1.2.3/8":                `"10.1.2.3/8" has bits behind its prefix: is 10.0.0.0/8 meant?`,
 		"::ffff:10.0.0.0/104":       `"::ffff:10.0.0.0/104"` + mapped,
 		"::ffff:169.254.169.254":    `"::ffff:169.254.169.254"` + mapped,
-		"169.254.169.254":           `"169.254.169.254"` + linkLocal,
+		"169.254.169.254":           `"169.254.169.254/32"` + linkLocal,
 		"169.254.0.0/16":            `"169.254.0.0/16"` + linkLocal,
 		"10.0.0.0/8,169.254.1.0/24": `"169.254.1.0/24"` + linkLocal,
 		"fe80::/10":                 `"fe80::/10"` + linkLocal,
-		"febf::1":                   `"febf::1"` + linkLocal,
+		"febf::1":                   `"febf::1/128"` + linkLocal,
 	} {
 		t.Run(text, func(t *testing.T) {
 			_, err := config.Load(environ(map[string]string{"ATTESTRY_OUTBOUND_ALLOW": text}))

@@ -12,6 +12,7 @@ import (
 type Settings struct {
 	HTTP     HTTP
 	Outbound Outbound
+	Limits   Limits
 	Stores   Stores
 	Worker   Worker
 	Process  Process
@@ -28,7 +29,15 @@ type HTTP struct {
 
 // Outbound is what calls to addresses that users choose may reach.
 type Outbound struct {
-	Allow Networks `env:"OUTBOUND_ALLOW" doc:"networks or addresses, such as 10.0.0.0/8,192.168.7.5, in which identity providers (and later receivers of notifications) may be called although the addresses are not public; link-local ones never are"`
+	Allow OutboundNetworks `env:"OUTBOUND_ALLOW" doc:"networks or addresses, such as 10.0.0.0/8,192.168.7.5, in which identity providers (and later receivers of notifications) may be called although the addresses are not public; link-local ones never are"`
+}
+
+// Limits are how many requests the api process takes.
+type Limits struct {
+	RateLimitKey   int      `env:"RATE_LIMIT_KEY" envDefault:"0" min:"0" max:"1000000" doc:"requests that each API key may make in a minute, or all at once; 0: any number"`
+	RateLimitOrg   int      `env:"RATE_LIMIT_ORG" envDefault:"0" min:"0" max:"1000000" doc:"requests that may be made to each organization in a minute, or all at once; 0: any number"`
+	FailedKeyLimit int      `env:"FAILED_KEY_LIMIT" envDefault:"300" min:"0" max:"1000000" doc:"requests with invalid API keys that each client address may make in a minute, or all at once; 0: any number"`
+	TrustedProxies Networks `env:"TRUSTED_PROXIES" doc:"comma-separated addresses or networks (10.0.0.0/8) of the proxies whose X-Forwarded-For is believed; if unset, none"`
 }
 
 // Stores is where everything is kept.
