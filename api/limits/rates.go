@@ -1,0 +1,159 @@
+package limits
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+
+	"attestry/evidence"
+)
+
+const (
+	// RedisTimeout bounds how long a request waits for Redis: limits are not worth more.
+	RedisTimeout = 100 * time.Millisecond
+
+	rateMessage = "Rate limit exceeded, please try again later."
+)
+
+// Buckets take requests from buckets that all api processes share. redis_rate.Limiter is one.
+type Buckets interface {
+	// Allow takes a request from the bucket of a name, unless the limit leaves no room for it.
+	Allow(ctx context.Context, name string, limit redis_rate.Limit) (*redis_rate.Result, error)
+}
+
+// Rates limits how many requests a key and an organization may make in a minute. While its
+// buckets are away it limits nothing. A nil *Rates never limits anything.
+type Rates struct {
+	key, organization redis_rate.Limit
+	buckets           Buckets
+	timeout           time.Duration
+	outage            *outage
+	metrics           *Metrics
+}
+
+// RatesOptions say how requests are limited.
+type RatesOptions struct {
+	// PerKey and PerOrganization are how many requests each may make in a minute, or all at
+	// once; 0 is any number.
+	PerKey, PerOrganization int
+	Buckets                 Buckets
+	Clock                   evidence.Clock
+	Log                     *slog.Logger
+	Metrics                 *Metrics
+}
+
+// NewRates makes a limit of rates.
+func NewRates(options RatesOptions) *Rates {
+	return &Rates{
+		key:          redis_rate.PerMinute(options.PerKey),
+		organization: redis_rate.PerMinute(options.PerOrganization),
+		buckets:      options.Buckets,
+		timeout:      RedisTimeout,
+		outage:       &outage{clock: options.Clock, log: options.Log},
+		metrics:      options.Metrics,
+	}
+}
+
+// State is what a request has left of a bucket.
+type State struct {
+	// Limit is how many requests the bucket holds, 0 if no limit was applied.
+	Limit int
+	// Remaining is how many requests it still has room for.
+	Remaining int
+	// Reset is how long it takes until it has room for all again.
+	Reset time.Duration
+}
+
+// Take takes a request from the bucket of a key, then from that of the organization with an
+// id, "" for none. It returns the state of the one that has less room, and an
+// evidence.RateLimited error if one has none.
+func (r *Rates) Take(ctx context.Context, principal evidence.Principal, orgID string) (State, error) {
+	if r == nil {
+		return State{}, nil
+	}
+	asked := r.bucketsOf(principal, orgID)
+	if len(asked) == 0 {
+		return State{}, nil
+	}
+	away, due := r.outage.state()
+	if due {
+		go r.probe(ctx, asked)
+	}
+	if away {
+		r.metrics.unlimited.Inc()
+		return State{}, nil
+	}
+	answer, err := r.take(ctx, asked)
+	if err != nil {
+		r.outage.begin(err)
+		r.metrics.unlimited.Inc()
+		return State{}, nil
+	}
+	if answer.refusedBy != "" {
+		r.metrics.refused.WithLabelValues(answer.refusedBy).Inc()
+		return answer.State, &evidence.Error{Code: evidence.RateLimited, Message: rateMessage, RetryAfter: answer.retryAfter}
+	}
+	return answer.State, nil
+}
+
+// bucket is one that a request is taken from.
+type bucket struct {
+	kind, name string
+	limit      redis_rate.Limit
+}
+
+// bucketsOf lists the buckets of a request. That of the key is first, so that a request
+// beyond the limit of its key does not count for the organization.
+func (r *Rates) bucketsOf(principal evidence.Principal, orgID string) []bucket {
+	var asked []bucket
+	if r.key.Rate > 0 {
+		name := "attestry:key:" + principal.KeyID
+		if principal.KeyID == "" {
+			name = "attestry:user:" + principal.UserID
+		}
+		asked = append(asked, bucket{kind: ofKey, name: name, limit: r.key})
+	}
+	if r.organization.Rate > 0 && orgID != "" {
+		asked = append(asked, bucket{kind: ofOrganization, name: "attestry:organization:" + orgID, limit: r.organization})
+	}
+	return asked
+}
+
+// answer is what buckets have answered to a request.
+type answer struct {
+	State
+	// refusedBy is the kind of the bucket that has no room, "" if all had.
+	refusedBy  string
+	retryAfter time.Duration
+}
+
+// take takes a request from its buckets, up to the first that has no room. An error means
+// that Redis does not answer, whatever becomes of the request meanwhile.
+func (r *Rates) take(ctx context.Context, asked []bucket) (answer, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
+	defer cancel()
+	var least answer
+	for i, one := range asked {
+		result, err := r.buckets.Allow(ctx, one.name, one.limit)
+		if err != nil {
+			return answer{}, err
+		}
+		state := State{Limit: result.Limit.Burst, Remaining: result.Remaining, Reset: result.ResetAfter}
+		if result.Allowed == 0 {
+			return answer{State: state, refusedBy: one.kind, retryAfter: result.RetryAfter}, nil
+		}
+		if i == 0 || state.Remaining < least.Remaining {
+			least.State = state
+		}
+	}
+	return least, nil
+}
+
+// probe asks for a request that was let through whether the buckets are back.
+func (r *Rates) probe(ctx context.Context, asked []bucket) {
+	if _, err := r.take(ctx, asked); err == nil {
+		r.outage.end()
+	}
+}
