@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 
+	"attestry/api/limits"
 	"attestry/api/oidc"
 	"attestry/evidence"
 )
@@ -47,10 +48,15 @@ type Gate struct {
 	Keys        Authenticator
 	Memberships Memberships
 	Tokens      Tokens
+	// Attempts and Rates are the limits of requests; nil for none.
+	Attempts *limits.Attempts
+	Rates    *limits.Rates
 }
 
 // Request is what the gate needs to know of a request.
 type Request struct {
+	// From is where it comes from.
+	From limits.Origin
 	// Authorization is the header of that name.
 	Authorization string
 	// Path is the path as it was sent.
@@ -72,12 +78,15 @@ type Rule struct {
 }
 
 // Admit returns who sent a request, and what they may do in its organization: first whether
-// the key or token is good, then whether its owner may see the organization, then whether the
-// role suffices, then whether beta features that are needed are on. What it has found out it
-// returns along with an error, too.
+// its address has not sent too many bad keys, then whether the key or token is good, then whether
+// its owner may see the organization, then whether the role suffices, then whether beta features
+// that are needed are on. What it has found out it returns along with an error, too.
 func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evidence.Principal, org evidence.OrgAccess, err error) {
 	secret, err := secretOf(r.Authorization)
 	if err != nil {
+		return principal, org, err
+	}
+	if err = g.Attempts.Check(r.From, secret); err != nil {
 		return principal, org, err
 	}
 	if oidc.IsToken(secret) {
@@ -85,6 +94,7 @@ func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evide
 	} else {
 		principal, org, err = g.authenticate(ctx, r, rule, secret)
 	}
+	g.Attempts.Note(r.From, secret, principal, err)
 	if err == nil {
 		err = rule.check(principal, org)
 	}
@@ -127,6 +137,12 @@ func (r Rule) check(principal evidence.Principal, org evidence.OrgAccess) error 
 		return RequireRole(org, r.MinRole)
 	}
 	return cmp.Or(RequireRole(org, r.MinRole), RequireBeta(org))
+}
+
+// Limit counts a request that was admitted for its key and its organization, and refuses it
+// if one of them has made too many. It says how many are left.
+func (g *Gate) Limit(ctx context.Context, principal evidence.Principal, org evidence.OrgAccess) (limits.State, error) {
+	return g.Rates.Take(ctx, principal, org.OrgID)
 }
 
 // RequireRole refuses whoever has less than a role in an organization.

@@ -66,6 +66,8 @@ type options struct {
 	memoryBudget int64
 	// stoppedAt lets the clock stand at a time, until the test advances it.
 	stoppedAt time.Time
+	// settings are more variables of the environment.
+	settings []string
 }
 
 // environ are the settings of the options, as variables of the environment.
@@ -77,7 +79,7 @@ func (o *options) environ() []string {
 	if o.memoryBudget > 0 {
 		variables = append(variables, fmt.Sprintf("ATTESTRY_MEMORY_BUDGET=%dMiB", o.memoryBudget))
 	}
-	return variables
+	return append(variables, o.settings...)
 }
 
 // scaled is how much of something a test makes: less with -short.

@@ -18,6 +18,9 @@ const about = "Evidence of software delivery: what was built, what was found out
 	"**Authorization.** A user has a role in each organization: `reader`, `snapshotter` (reports what runs), `member` (records and configures) " +
 	"or `admin`; each may do what those before it may. The description of an operation names the least role. A lower one is answered 403, and " +
 	"so is an organization that is unknown or that the user may not see. A public organization can be read with any valid key.\n\n" +
+	"**Limits.** The service may limit the requests of each key and to each organization. Answers then have the headers `RateLimit-Limit`, " +
+	"`RateLimit-Remaining` and `RateLimit-Reset` (in seconds). A request beyond a limit is answered 429 with `Retry-After`, and so are those with " +
+	"keys that were not used before, once their address has sent too many invalid ones.\n\n" +
 	"**Errors** have a `message` and, when what was sent is not valid, `errors` by the place of each fault. " +
 	"The header `X-Request-ID` of an answer names the request in the log of the service."
 

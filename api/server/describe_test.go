@@ -24,7 +24,7 @@ func productDocument(t *testing.T) map[string]any {
 func TestDocumentSaysHowToAuthenticate(t *testing.T) {
 	document := productDocument(t)
 	description := document["info"].(map[string]any)["description"].(string)
-	for _, text := range []string{"`Authorization: Bearer KEY`", "HTTP Basic with the key as the user name", "401", "403", "least role"} {
+	for _, text := range []string{"`Authorization: Bearer KEY`", "HTTP Basic with the key as the user name", "401", "403", "least role", "429"} {
 		if !strings.Contains(description, text) {
 			t.Errorf("nothing of %q in %q", text, description)
 		}

@@ -73,6 +73,7 @@ func newRequest(c *fiber.Ctx) *Request {
 		path:   string(uri.PathOriginal()),
 		query:  query,
 		header: func(name string) string { return c.Get(name) },
+		from:   originOf(c),
 		Body:   body,
 		http11: c.Request().Header.IsHTTP11(),
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
 
 	"attestry/api/access"
+	"attestry/api/limits"
 	"attestry/api/validation"
 )
 
@@ -129,7 +130,9 @@ func (s *Server) enter(ctx huma.Context, route Route, parameters []parameter, ne
 	r := RequestOf(ctx.Context())
 	r.route = route.Path
 	r.findings = validation.Findings{}
-	if err := s.admit(ctx.Context(), route, r, ctx.Param("org")); err != nil {
+	err := s.admit(ctx.Context(), route, r, ctx.Param("org"))
+	setRateLimit(ctx, r.rate)
+	if err != nil {
 		s.refuse(ctx, err)
 		return
 	}
@@ -153,10 +156,22 @@ func (s *Server) admit(ctx context.Context, route Route, r *Request, org string)
 		r.org, malformed = unescape("org", org)
 		rule.OfOrg = malformed == nil
 	}
-	asked := access.Request{Authorization: r.header("Authorization"), Path: r.path, Org: r.org}
+	asked := access.Request{From: r.from, Authorization: r.header("Authorization"), Path: r.path, Org: r.org}
 	var err error
-	r.principal, r.access, err = s.gate.Admit(ctx, asked, rule)
+	if r.principal, r.access, err = s.gate.Admit(ctx, asked, rule); err == nil {
+		r.rate, err = s.gate.Limit(ctx, r.principal, r.access)
+	}
 	return cmp.Or(err, malformed)
+}
+
+// setRateLimit tells the client what its requests have left, if they are limited.
+func setRateLimit(ctx huma.Context, left limits.State) {
+	if left.Limit == 0 {
+		return
+	}
+	ctx.SetHeader("RateLimit-Limit", strconv.Itoa(left.Limit))
+	ctx.SetHeader("RateLimit-Remaining", strconv.Itoa(left.Remaining))
+	ctx.SetHeader("RateLimit-Reset", strconv.Itoa(wholeSeconds(left.Reset)))
 }
 
 // refuse answers a request that did not get as far as its handler.
@@ -215,6 +230,9 @@ func (r Route) failures() []int {
 	}
 	if r.Method != http.MethodGet {
 		failures = append(failures, http.StatusConflict, http.StatusRequestEntityTooLarge)
+	}
+	if !r.Public {
+		failures = append(failures, http.StatusTooManyRequests)
 	}
 	return append(failures, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable)
 }

@@ -2,10 +2,14 @@ package server
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/url"
 
+	"github.com/gofiber/fiber/v2"
+
 	"attestry/api/admission"
+	"attestry/api/limits"
 	"attestry/api/validation"
 	"attestry/evidence"
 )
@@ -22,7 +26,9 @@ type Request struct {
 	// query holds the parameters as they were sent.
 	query  url.Values
 	header func(name string) string
-	Body   *requestBody
+	// from is where the request comes from.
+	from limits.Origin
+	Body *requestBody
 	// http11 tells that the client understands answers of unknown length.
 	http11 bool
 	// Memory is what the request takes up, until its answer is sent.
@@ -36,6 +42,8 @@ type Request struct {
 	org       string
 	principal evidence.Principal
 	access    evidence.OrgAccess
+	// rate is what the limits of requests have left.
+	rate limits.State
 }
 
 type requestKey struct{}
@@ -49,6 +57,18 @@ func RequestOf(ctx context.Context) *Request {
 	return &Request{
 		header: http.Header{}.Get, Memory: admission.UnlimitedMemory(), pace: defaultReadRate(),
 	}
+}
+
+// originOf returns where a request comes from.
+func originOf(c *fiber.Ctx) limits.Origin {
+	var from limits.Origin
+	if peer, ok := c.Context().RemoteAddr().(*net.TCPAddr); ok {
+		from.Peer = peer.AddrPort().Addr()
+	}
+	for _, value := range c.Request().Header.PeekAll(fiber.HeaderXForwardedFor) {
+		from.ForwardedFor = append(from.ForwardedFor, string(value))
+	}
+	return from
 }
 
 // Principal returns whoever sent the request.

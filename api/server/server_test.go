@@ -137,6 +137,11 @@ func (r *running) send(t *testing.T, method, path, key, body string, headers ...
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
+	return r.exchange(t, request)
+}
+
+func (r *running) exchange(t *testing.T, request *http.Request) answer {
+	t.Helper()
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -166,6 +171,14 @@ func (a answer) expect(t *testing.T, status int, message string) {
 	t.Helper()
 	if got := a.decoded(t).Message; a.status != status || got != message {
 		t.Errorf("got %d %q, want %d %q", a.status, got, status, message)
+	}
+}
+
+// expectText is expect for answers that are no errors.
+func (a answer) expectText(t *testing.T, body string) {
+	t.Helper()
+	if a.status != http.StatusOK || a.body != body {
+		t.Errorf("got %d %s, want %s", a.status, a.body, body)
 	}
 }
 

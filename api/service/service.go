@@ -3,19 +3,18 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
 
-	"attestry/api/access"
 	"attestry/api/links"
-	"attestry/api/oidc"
 	"attestry/api/recognition"
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/app/evaluation"
-	"attestry/outbound"
 	"attestry/process"
 	"attestry/tasks"
 	"attestry/tasks/logical"
@@ -32,6 +31,8 @@ type Service struct {
 	dispatcher *tasks.Dispatcher
 	waiters    *tasks.Waiters
 	evaluator  *evaluation.Evaluator
+	// rates are the connections to Redis of the rate limits, nil without any.
+	rates io.Closer
 }
 
 // New puts the api process together; nothing runs yet.
@@ -48,12 +49,16 @@ func New(p *process.Process) (*Service, error) {
 	if err := p.Metrics.Register(recognized.Metric()); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	gate, rates, err := newGate(p)
+	if err != nil {
+		return nil, err
+	}
 	shell := server.Deps{
 		BaseURL:         string(settings.BaseURL),
 		Clock:           p.Clock,
 		Logger:          p.Log,
 		Registerer:      p.Metrics,
-		Gate:            newGate(p),
+		Gate:            gate,
 		Checks:          p.Checks(),
 		RequestTimeout:  settings.RequestTimeout,
 		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,
@@ -69,16 +74,7 @@ func New(p *process.Process) (*Service, error) {
 		Evaluator:   evaluator, Logical: logical.NewUpdater(p.Store, p.Clock, p.Log),
 		Log: p.Log, BatchBytes: shell.BatchBytes(),
 	}, p.Store))
-	return &Service{server: server, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator}, err
-}
-
-// newGate puts together what decides who may call an operation.
-func newGate(p *process.Process) *access.Gate {
-	client := outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow})
-	return &access.Gate{
-		Keys: p.Store.Tenancy, Memberships: p.Store.Tenancy,
-		Tokens: oidc.NewVerifier(p.Store.Tenancy, client, p.Clock, p.Log),
-	}
+	return &Service{server: server, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator, rates: rates}, err
 }
 
 // Serve answers on the listener until ctx ends, then lets the requests under way
@@ -93,6 +89,9 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	stop()
 	loops.Wait()
 	s.evaluator.Close()
+	if s.rates != nil {
+		err = errors.Join(err, s.rates.Close())
+	}
 	return err
 }
 

@@ -1,0 +1,183 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"attestry/api/limits"
+	"attestry/evidence"
+)
+
+// keyring is an Authenticator and a Memberships: the secrets "one" and "two" are good, their
+// users are members of acme and know of no other organization.
+type keyring struct {
+	// lookups counts the secrets that were looked up.
+	lookups int
+	revoked bool
+}
+
+func (k *keyring) Authenticate(_ context.Context, secret string) (evidence.Principal, error) {
+	k.lookups++
+	if k.revoked || secret != "one" && secret != "two" {
+		return evidence.Principal{}, evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage)
+	}
+	return evidence.Principal{UserID: "user " + secret, KeyID: "key " + secret}, nil
+}
+
+func (k *keyring) Access(_ context.Context, _ evidence.Principal, org string) (evidence.OrgAccess, error) {
+	if org != "acme" {
+		return evidence.OrgAccess{}, evidence.NewError(evidence.Forbidden, "no")
+	}
+	return evidence.OrgAccess{OrgID: "1", OrgName: org, Role: evidence.Member}, nil
+}
+
+func newMetrics(t *testing.T) *limits.Metrics {
+	t.Helper()
+	metrics, err := limits.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return metrics
+}
+
+// withAttempts is a gate that takes so many failed attempts of an address.
+func withAttempts(t *testing.T, perMinute int) (*Gate, *keyring) {
+	keys := &keyring{}
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	return &Gate{Keys: keys, Memberships: keys, Attempts: limits.NewAttempts(limits.AttemptsOptions{
+		PerMinute: perMinute, Clock: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler), Metrics: newMetrics(t),
+	})}, keys
+}
+
+// memoryBuckets are buckets that are never filled again.
+type memoryBuckets map[string]int
+
+func (b memoryBuckets) Allow(_ context.Context, name string, limit redis_rate.Limit) (*redis_rate.Result, error) {
+	if b[name] == limit.Burst {
+		return &redis_rate.Result{Limit: limit}, nil
+	}
+	b[name]++
+	return &redis_rate.Result{Limit: limit, Allowed: 1, Remaining: limit.Burst - b[name]}, nil
+}
+
+// withRates is a gate that takes so many requests of each key and to each organization.
+func withRates(t *testing.T, perKey, perOrganization int) *Gate {
+	t.Helper()
+	keys := &keyring{}
+	return &Gate{Keys: keys, Memberships: keys, Rates: limits.NewRates(limits.RatesOptions{
+		PerKey: perKey, PerOrganization: perOrganization, Buckets: memoryBuckets{},
+		Clock: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: newMetrics(t),
+	})}
+}
+
+// admit asks for an operation of members as the holder of a secret at an address.
+func admit(t *testing.T, gate *Gate, secret, address, org string) error {
+	t.Helper()
+	_, _, err := gate.Admit(t.Context(), Request{
+		From: limits.Origin{Peer: netip.MustParseAddr(address)}, Authorization: "Bearer " + secret, Path: "/x", Org: org,
+	}, Rule{OfOrg: true, MinRole: evidence.Member})
+	return err
+}
+
+func TestAddressWithTooManyWrongKeysIsNotLookedUpFor(t *testing.T) {
+	gate, keys := withAttempts(t, 3)
+	if err := admit(t, gate, "one", "203.0.113.5", "acme"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if err := admit(t, gate, fmt.Sprint("wrong", i), "203.0.113.5", "acme"); evidence.CodeOf(err) != evidence.Unauthorized {
+			t.Fatalf("wrong key %d: %v", i, err)
+		}
+	}
+	for name, row := range map[string]struct {
+		secret, address string
+		lookups         int
+		code            evidence.Code
+	}{
+		"wrong key":                       {"wrong", "203.0.113.5", 0, evidence.RateLimited},
+		"good key that is not known here": {"two", "203.0.113.5", 0, evidence.RateLimited},
+		"good key that was used before":   {"one", "203.0.113.5", 1, ""},
+		"another address":                 {"wrong", "203.0.113.6", 1, evidence.Unauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys.lookups = 0
+			err := admit(t, gate, row.secret, row.address, "acme")
+			if evidence.CodeOf(err) != row.code || keys.lookups != row.lookups {
+				t.Errorf("%v after %d look-ups, want %q after %d", err, keys.lookups, row.code, row.lookups)
+			}
+		})
+	}
+	keys.revoked = true
+	if err := admit(t, gate, "one", "203.0.113.5", "acme"); evidence.CodeOf(err) != evidence.Unauthorized {
+		t.Errorf("a key that was revoked: %v", err)
+	}
+	if err := admit(t, gate, "one", "203.0.113.5", "acme"); evidence.CodeOf(err) != evidence.RateLimited {
+		t.Errorf("a key that is known to be revoked: %v", err)
+	}
+}
+
+func TestRequestsWithoutKeyAndRefusalsOfGoodKeysAreNoFailedAttempts(t *testing.T) {
+	gate, _ := withAttempts(t, 1)
+	for range 5 {
+		for _, header := range []string{"", "Bearer", "Token x"} {
+			_, _, err := gate.Admit(t.Context(), Request{From: limits.Origin{Peer: netip.MustParseAddr("203.0.113.5")}, Authorization: header}, Rule{})
+			if evidence.CodeOf(err) != evidence.Unauthorized {
+				t.Errorf("%q: %v", header, err)
+			}
+		}
+		if err := admit(t, gate, "one", "203.0.113.5", "other"); evidence.CodeOf(err) != evidence.Forbidden {
+			t.Errorf("an organization of others: %v", err)
+		}
+	}
+	if err := admit(t, gate, "wrong", "203.0.113.5", "acme"); evidence.CodeOf(err) != evidence.Unauthorized {
+		t.Errorf("the first wrong key: %v", err)
+	}
+}
+
+// limit counts a request of a key to an organization.
+func limit(t *testing.T, gate *Gate, secret, orgID string) (limits.State, error) {
+	t.Helper()
+	return gate.Limit(t.Context(), evidence.Principal{UserID: "user", KeyID: "key " + secret}, evidence.OrgAccess{OrgID: orgID})
+}
+
+func TestRequestsCountForKeyAndOrganization(t *testing.T) {
+	gate := withRates(t, 2, 3)
+	for i, row := range []struct {
+		secret, org string
+		limit, left int
+		code        evidence.Code
+	}{
+		{"one", "1", 2, 1, ""},
+		{"one", "1", 2, 0, ""},
+		{"one", "1", 2, 0, evidence.RateLimited},
+		{"two", "1", 3, 0, ""},
+		{"two", "1", 3, 0, evidence.RateLimited},
+		{"three", "", 2, 1, ""},
+		{"three", "2", 2, 0, ""},
+	} {
+		left, err := limit(t, gate, row.secret, row.org)
+		if evidence.CodeOf(err) != row.code || left.Limit != row.limit || left.Remaining != row.left {
+			t.Errorf("request %d: %+v, %v, want %d of %d and %q", i, left, err, row.left, row.limit, row.code)
+		}
+	}
+}
+
+func TestGateWithoutLimitsLimitsNothing(t *testing.T) {
+	keys := &keyring{}
+	gate := &Gate{Keys: keys, Memberships: keys}
+	for range 1000 {
+		if err := admit(t, gate, "wrong", "203.0.113.5", "acme"); evidence.CodeOf(err) != evidence.Unauthorized {
+			t.Fatal(err)
+		}
+		if left, err := limit(t, gate, "one", "1"); err != nil || left != (limits.State{}) {
+			t.Fatalf("%+v, %v", left, err)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"attestry/api/limits"
+	"attestry/api/links"
+	"attestry/evidence"
+)
+
+// onlyBucket is the bucket of all keys. It has room for what is left.
+type onlyBucket struct{ left int }
+
+func (b *onlyBucket) Allow(_ context.Context, _ string, limit redis_rate.Limit) (*redis_rate.Result, error) {
+	if b.left == 0 {
+		return &redis_rate.Result{Limit: limit, RetryAfter: 1100 * time.Millisecond, ResetAfter: time.Minute}, nil
+	}
+	b.left--
+	return &redis_rate.Result{Limit: limit, Allowed: 1, Remaining: b.left, RetryAfter: -1, ResetAfter: 2500 * time.Millisecond}, nil
+}
+
+func newLimitMetrics(t *testing.T) *limits.Metrics {
+	t.Helper()
+	metrics, err := limits.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return metrics
+}
+
+// rateHeaders are the headers of an answer that concern the limits.
+func rateHeaders(got answer) [4]string {
+	return [4]string{
+		got.header.Get("RateLimit-Limit"), got.header.Get("RateLimit-Remaining"), got.header.Get("RateLimit-Reset"), got.header.Get("Retry-After"),
+	}
+}
+
+func TestAnswersTellWhatIsLeftOfALimit(t *testing.T) {
+	bucket := &onlyBucket{}
+	s := start(t, testRoutes(), func(d *Deps) {
+		d.Gate.Rates = limits.NewRates(limits.RatesOptions{
+			PerKey: 10, Buckets: bucket, Clock: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: newLimitMetrics(t),
+		})
+	})
+	limited := [4]string{"10", "4", "3", ""}
+	for name, row := range map[string]struct {
+		method, path, key string
+		status            int
+		headers           [4]string
+	}{
+		"success":                  {"GET", "/things/acme/x", "reader", 200, limited},
+		"invalid input":            {"GET", "/things/acme/search?page=x", "reader", 400, limited},
+		"error of the handler":     {"POST", "/things/acme/conflict/fail", "reader", 409, limited},
+		"panic":                    {"POST", "/things/acme/panic/fail", "reader", 500, limited},
+		"without an organization":  {"GET", "/mine", "reader", 200, limited},
+		"no key":                   {"GET", "/mine", "", 401, [4]string{}},
+		"wrong key":                {"GET", "/mine", "stranger", 401, [4]string{}},
+		"organization of others":   {"GET", "/things/other/x", "reader", 403, [4]string{}},
+		"role that is too low":     {"PUT", "/things/acme", "reader", 403, [4]string{}},
+		"public operation":         {"POST", "/hooks/1", "reader", 200, [4]string{}},
+		"path that does not exist": {"GET", "/nowhere", "reader", 404, [4]string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bucket.left = 5
+			got := s.send(t, row.method, links.Prefix+row.path, row.key, "")
+			if headers := rateHeaders(got); got.status != row.status || headers != row.headers {
+				t.Errorf("%d with %q, want %d with %q: %s", got.status, headers, row.status, row.headers, got.body)
+			}
+			if counted := row.headers != [4]string{}; counted != (bucket.left == 4) {
+				t.Errorf("%d are left", bucket.left)
+			}
+		})
+	}
+	bucket.left = 0
+	got := s.send(t, "GET", links.Prefix+"/things/acme/x", "reader", "")
+	got.expect(t, 429, "Rate limit exceeded, please try again later.")
+	if headers := rateHeaders(got); headers != [4]string{"10", "0", "60", "2"} {
+		t.Errorf("a refusal has %q", headers)
+	}
+	if got := s.send(t, "HEAD", links.Prefix+"/things/acme/x", "reader", ""); got.status != 429 {
+		t.Errorf("HEAD is answered %d", got.status)
+	}
+}
+
+func TestAnswersWithoutLimitsHaveNoHeadersOfLimits(t *testing.T) {
+	s := start(t, testRoutes())
+	got := s.send(t, "GET", links.Prefix+"/things/acme/x", "reader", "")
+	if headers := rateHeaders(got); got.status != 200 || headers != [4]string{} {
+		t.Errorf("%d with %q", got.status, headers)
+	}
+}
+
+func TestWrongKeysCountForTheirAddress(t *testing.T) {
+	for name, row := range map[string]struct {
+		proxies limits.Proxies
+		// shared tells that clients of the proxy are counted as one.
+		shared bool
+	}{
+		"trusted proxy":              {limits.Proxies{netip.MustParsePrefix("127.0.0.0/8")}, false},
+		"proxy that is not trusted":  {nil, true},
+		"trust in an address beside": {limits.Proxies{netip.MustParsePrefix("127.0.0.2/32")}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, testRoutes(), func(d *Deps) {
+				d.Gate.Attempts = limits.NewAttempts(limits.AttemptsOptions{
+					PerMinute: 2, Proxies: row.proxies, Clock: func() time.Time { return time.Unix(1_790_000_000, 0) }, Log: d.Logger, Metrics: newLimitMetrics(t),
+				})
+			})
+			send := func(key string, forwarded ...string) answer {
+				request, err := http.NewRequest("GET", s.url+links.Prefix+"/mine", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				request.Header.Set("Authorization", "Bearer "+key)
+				request.Header["X-Forwarded-For"] = forwarded
+				return s.exchange(t, request)
+			}
+			send("reader").expectText(t, `"reader"`)
+			for range 2 {
+				send("stranger", "8.8.8.8", "198.51.100.7").expect(t, 401, "The API key is not valid")
+			}
+			refused := send("stranger", "198.51.100.7:4711")
+			refused.expect(t, 429, "Too many requests with invalid API keys, please try again later.")
+			if headers := rateHeaders(refused); headers != [4]string{"", "", "", "30"} {
+				t.Errorf("a refusal has %q", headers)
+			}
+			if got := send("member", "198.51.100.7"); got.status != 429 {
+				t.Errorf("a good key that is new is answered %d", got.status)
+			}
+			send("reader", "198.51.100.7").expectText(t, `"reader"`)
+			want := map[bool]int{true: 429, false: 401}[row.shared]
+			if got := send("stranger", "198.51.100.8"); got.status != want {
+				t.Errorf("another client is answered %d, want %d", got.status, want)
+			}
+		})
+	}
+}
+
+func TestOperationsThatNeedAKeyDocumentRefusalsOfLimits(t *testing.T) {
+	s := start(t, testRoutes())
+	for _, route := range testRoutes() {
+		documented := operationAt(s.api.OpenAPI(), route.Method, route.Path)
+		if _, ok := documented.Responses[strconv.Itoa(statusOf(evidence.RateLimited))]; ok == route.Public {
+			t.Errorf("%s documents 429: %v", route.OperationID, ok)
+		}
+	}
+}

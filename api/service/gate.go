@@ -1,0 +1,48 @@
+package service
+
+import (
+	"io"
+
+	"github.com/go-redis/redis_rate/v10"
+
+	"attestry/api/access"
+	"attestry/api/limits"
+	"attestry/api/oidc"
+	"attestry/outbound"
+	"attestry/process"
+	"attestry/tasks"
+)
+
+// newGate puts together what decides who may call an operation, with the limits of the settings. It returns the connections to Redis
+// of the rate limits as well, which are nil without any.
+func newGate(p *process.Process) (*access.Gate, io.Closer, error) {
+	settings := p.Settings.Limits
+	metrics, err := limits.NewMetrics(p.Metrics)
+	if err != nil {
+		return nil, nil, err
+	}
+	client := outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow})
+	gate := &access.Gate{
+		Keys: p.Store.Tenancy, Memberships: p.Store.Tenancy,
+		Tokens: oidc.NewVerifier(p.Store.Tenancy, client, p.Clock, p.Log),
+	}
+	if settings.FailedKeyLimit > 0 {
+		gate.Attempts = limits.NewAttempts(limits.AttemptsOptions{
+			PerMinute: settings.FailedKeyLimit, Proxies: limits.Proxies(settings.TrustedProxies),
+			Clock: p.Clock, Log: p.Log, Metrics: metrics,
+		})
+	}
+	if settings.RateLimitKey == 0 && settings.RateLimitOrg == 0 {
+		return gate, nil, nil
+	}
+	// Not the client of the process: its commands may take seconds, and all its connections.
+	redis, err := tasks.NewRedisWithin(p.Settings.Stores.Redis.URL.Reveal(), limits.RedisTimeout)
+	if err != nil {
+		return nil, nil, err
+	}
+	gate.Rates = limits.NewRates(limits.RatesOptions{
+		PerKey: settings.RateLimitKey, PerOrganization: settings.RateLimitOrg,
+		Buckets: redis_rate.NewLimiter(redis), Clock: p.Clock, Log: p.Log, Metrics: metrics,
+	})
+	return gate, redis, nil
+}
