@@ -38,6 +38,10 @@ func (k *keyring) Access(_ context.Context, _ evidence.Principal, org string) (e
 	return evidence.OrgAccess{OrgID: "1", OrgName: org, Role: evidence.Member}, nil
 }
 
+func (*keyring) FederatedAccess(context.Context, string, evidence.Role) (evidence.OrgAccess, error) {
+	panic("there are no identity providers")
+}
+
 func newMetrics(t *testing.T) *limits.Metrics {
 	t.Helper()
 	metrics, err := limits.NewMetrics(prometheus.NewRegistry())

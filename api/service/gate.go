@@ -13,8 +13,8 @@ import (
 	"attestry/tasks"
 )
 
-// newGate puts together what decides who may call an operation, with the limits of the settings. It returns the connections to Redis
-// of the rate limits as well, which are nil without any.
+// newGate puts together what decides who may call an operation. It returns the connections to
+// Redis of the rate limits as well, which are nil if the settings have none.
 func newGate(p *process.Process) (*access.Gate, io.Closer, error) {
 	settings := p.Settings.Limits
 	metrics, err := limits.NewMetrics(p.Metrics)
