@@ -104,6 +104,12 @@ var clientFields = map[string][]string{
 	"search": {
 		"resolved_to object", "artifacts array",
 	},
+	"service_account": {"name string", "description string|null", "privilege string", "created_at number"},
+	"api_key":         {"id string", "description string", "created_at number", "expires_at number", "last_used_at number|null"},
+	"new_api_key":     {"id string", "key string", "description string", "created_at number", "expires_at number"},
+	"rotated_api_key": {
+		"id string", "key string", "description string", "created_at number", "expires_at number", "grace_period_expires_at number",
+	},
 	"search.resolved_to": {"type string|null", "full_match string|null", "fingerprints object", "commits object"},
 	"search.matches":     {"type string|null", "count number", "matches array"},
 	"search.artifact": {

@@ -244,6 +244,8 @@ func (p *examplePlayer) follow(operation string, body []byte) {
 
 var (
 	changingID = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{8}\b`)
+	// The last use of a key is written behind the request that used it.
+	changingUse = regexp.MustCompile(`"last_used_at":\d+`)
 	// A number, or the seconds of a time that is written out.
 	changingNumber = regexp.MustCompile(`([:,\[]\d+\.\d)\d+(Z?)\b`)
 )
@@ -263,6 +265,7 @@ func (p *examplePlayer) steady(text string) string {
 		return steady
 	})
 	text = regexp.MustCompile(evidence.APIKeyPattern).ReplaceAllString(text, exampleKey)
+	text = changingUse.ReplaceAllString(text, `"last_used_at":1793610000`)
 	return changingNumber.ReplaceAllString(text, "$1$2")
 }
 

@@ -42,7 +42,6 @@ func TestExperimentalFeaturesAreEnabledAndDisabled(t *testing.T) {
 func TestExperimentalFeaturesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	const noPermission = "You don't have permission to access this resource"
 	const disable = `{"experimental_features_enabled":false}`
 	before := map[string]any{}
 	for _, org := range []string{s.org, s.public} {

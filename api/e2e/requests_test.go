@@ -73,6 +73,14 @@ func (a answer) text(t *testing.T) string {
 	return text
 }
 
+// value decodes an answer whatever it holds.
+func (a answer) value(t *testing.T) any {
+	t.Helper()
+	var value any
+	a.decode(t, &value)
+	return value
+}
+
 func (a answer) decode(t *testing.T, into any) {
 	t.Helper()
 	if err := json.Unmarshal(a.body, into); err != nil {
