@@ -90,7 +90,7 @@ func (s *service) prepareExample(operation string) {
 const exampleBase = "https://attestry.example.com"
 
 // exampleKey stands for all keys in the examples.
-const exampleKey = "att_0000000000000000000000000000000000000000000000000"
+const exampleKey = "att_..."
 
 // TestExamplesAreWhatTheServiceAnswers plays the examples of the OpenAPI document.
 // With ATTESTRY_TEST_UPDATE set it writes the answers. Links to the API that the

@@ -49,6 +49,7 @@ func (s *service) exchange(request *http.Request) answer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.checkSecrets(request, response.StatusCode, content)
 	if s.api != nil {
 		s.api.check(s.t, request.Method, request.URL.Path, response.StatusCode, content)
 	}
