@@ -77,7 +77,13 @@ func (t *Tenancy) applyOrganization(ctx context.Context, declared identity.Decla
 	if err != nil {
 		return err
 	}
-	if err := t.setSwitches(ctx, org, declared); err != nil {
+	err = t.setSwitches(ctx, org.Name, func(org *evidence.Organization) {
+		if declared.Beta != nil {
+			org.Beta = *declared.Beta
+		}
+		org.Public = declared.Public
+	})
+	if err != nil {
 		return err
 	}
 	if err := t.setHooks(ctx, org, declared.Hooks); err != nil {

@@ -83,34 +83,24 @@ func (t *Tenancy) ensureOrganization(ctx context.Context, name string, kind evid
 // SetBeta enables or disables the experimental features of an organization, by its name,
 // or returns ErrNotFound.
 func (t *Tenancy) SetBeta(ctx context.Context, name string, enabled bool) error {
-	defer t.accesses.Clear()
-	now := evidence.Seconds(t.clock())
-	_, err := t.organizations.Update(ctx, name, func(org *evidence.Organization) error {
-		if org.Beta != enabled {
-			org.Beta, org.LastModifiedAt = enabled, now
-		}
-		return nil
-	})
-	return err
+	return t.setSwitches(ctx, name, func(org *evidence.Organization) { org.Beta = enabled })
 }
 
-// setSwitches sets what an organization's declaration says of beta and public.
-func (t *Tenancy) setSwitches(ctx context.Context, org evidence.Organization, declared identity.DeclaredOrganization) error {
-	beta := org.Beta
-	if declared.Beta != nil {
-		beta = *declared.Beta
-	}
-	if org.Beta == beta && org.Public == declared.Public {
-		return nil
-	}
+// setSwitches changes what an organization allows.
+func (t *Tenancy) setSwitches(ctx context.Context, name string, set func(*evidence.Organization)) error {
 	now := evidence.Seconds(t.clock())
-	_, err := t.organizations.Update(ctx, org.Name, func(org *evidence.Organization) error {
-		if declared.Beta != nil {
-			org.Beta = *declared.Beta
+	changed := false
+	_, err := t.organizations.Update(ctx, name, func(org *evidence.Organization) error {
+		before := *org
+		set(org)
+		if changed = *org != before; changed {
+			org.LastModifiedAt = now
 		}
-		org.Public = declared.Public
-		org.LastModifiedAt = now
 		return nil
 	})
-	return err
+	if err != nil || !changed {
+		return err
+	}
+	defer t.forget()
+	return t.version.collection.Put(ctx, newVersion())
 }

@@ -211,7 +211,8 @@ func TestBetaActsAtOnceHereAndSoonElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantBeta(here, enabled)
-		hands.Advance(10 * time.Second)
+		hands.Advance(500 * time.Millisecond)
+		authenticate(t, elsewhere, annasKey)
 		wantBeta(elsewhere, enabled)
 	}
 	if err := here.SetBeta(t.Context(), "no-such-org", true); !errors.Is(err, storage.ErrNotFound) {
