@@ -26,7 +26,7 @@ func (s *service) memberPath(user string) string {
 
 func TestMembersAreAddedChangedAndRemoved(t *testing.T) {
 	t.Parallel()
-	s := share(t)
+	s := shareOnAnyEngine(t)
 	user, key := s.createUser("newcomer")
 	address := "/api/v2/flows/" + s.org
 	denied := "Access denied to " + address
@@ -128,7 +128,7 @@ func TestUsersManageTheirOwnKeys(t *testing.T) {
 
 func TestTheAuditLogTellsWhoMayDoWhatSinceWhen(t *testing.T) {
 	t.Parallel()
-	s := share(t)
+	s := shareOnAnyEngine(t)
 	user, _ := s.createUser("audited")
 	log := "/membership-audit-log/" + s.org
 	begun := s.clock.read()

@@ -31,7 +31,7 @@ func (s *service) issue(account, caller, body string) (id, secret string) {
 
 func TestAServiceAccountIsCreatedChangedAndDeleted(t *testing.T) {
 	t.Parallel()
-	s := share(t)
+	s := shareOnAnyEngine(t)
 	created := s.want(http.StatusCreated, http.MethodPost, s.accountPath(""), []byte(`{"name":"ci","description":"builds","privilege":"member"}`)).value(t)
 	clientReads(t, "service_account", created)
 	for member, want := range map[string]any{"name": "ci", "display_name": "ci", "description": "builds", "privilege": "member", "for_webhook": false} {
@@ -111,7 +111,7 @@ func TestServiceAccountsThatCannotBe(t *testing.T) {
 
 func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	t.Parallel()
-	s := share(t)
+	s := shareOnAnyEngine(t)
 	create := func(key, name, privilege string) answer {
 		t.Helper()
 		return s.do(http.MethodPost, "/api/v2"+s.accountPath(""), key, fmt.Appendf(nil, `{"name":%q,"privilege":%q}`, name, privilege))
