@@ -38,6 +38,9 @@ type Organization struct {
 	CreatedAt      float64 `json:"created_at"`
 	LastModifiedAt float64 `json:"last_modified_at"`
 	AuditedAt      float64 `json:"audited_at,omitempty"`
+	// Admins are the ids of the users who administer the organization, nil if an earlier version
+	// wrote it.
+	Admins []string `json:"admins,omitempty"`
 }
 
 var organizationName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*$`)

@@ -18,6 +18,9 @@ type User struct {
 	// RemovedAt is when the user was removed, in whole Unix seconds; 0 for users that are
 	// there. The name stays taken, as the organization of the user stays.
 	RemovedAt int64 `json:"removed_at,omitempty"`
+	// KeysFrom is from when on keys of the user count, in whole Unix seconds: those made earlier
+	// are of a user of that name who was removed.
+	KeysFrom int64 `json:"keys_from,omitempty"`
 	// MadeKeys maps the descriptions of keys that a bootstrap file left for us to
 	// make to the hash of the key that was made and told.
 	MadeKeys map[string]string `json:"made_keys,omitempty"`

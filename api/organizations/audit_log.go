@@ -3,6 +3,7 @@ package organizations
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -65,7 +66,7 @@ type listAuditLogAnswer struct {
 
 func (h *handlers) listAuditLog(ctx context.Context, in *listAuditLogInput) (*listAuditLogAnswer, error) {
 	entries, total, err := h.Tenancy.AuditLog(ctx, tenancy.AuditQuery{
-		OrgID: server.Access(ctx).OrgID, Search: in.Search, Event: identity.AuditEvent(in.EventType), Roles: in.Role, Sources: in.Source,
+		OrgID: server.Access(ctx).OrgID, Search: in.Search, Event: identity.AuditEvent(in.EventType), Roles: notEmpty(in.Role), Sources: notEmpty(in.Source),
 		From: resource.IfSent(ctx, "from_timestamp", in.From), To: resource.IfSent(ctx, "to_timestamp", in.To),
 		Order: tenancy.AuditOrder(in.SortBy), Ascending: in.SortDir == "asc",
 		Offset: server.OffsetOf(in.Page, in.PerPage), Limit: in.PerPage,
@@ -80,6 +81,11 @@ func (h *handlers) listAuditLog(ctx context.Context, in *listAuditLogInput) (*li
 		body.Entries = append(body.Entries, showAuditEntry(&entries[i]))
 	}
 	return &listAuditLogAnswer{Body: body}, nil
+}
+
+// notEmpty leaves out the empty texts of a filter, which are no filter.
+func notEmpty(texts []string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
 }
 
 func showAuditEntry(e *identity.AuditEntry) AuditLogEntry {

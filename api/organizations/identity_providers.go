@@ -48,7 +48,7 @@ type ProviderPath struct {
 type IdentityProviderPutInput struct {
 	Issuer    string `json:"issuer" maxLength:"2048" doc:"An https URL, as it stands in the claim iss."`
 	Audience  string `json:"audience" minLength:"1" maxLength:"1024" doc:"What the claim aud has to contain."`
-	Condition string `json:"condition,omitempty" maxLength:"10000" doc:"An expression over claims.*; every token fits if it is empty."`
+	Condition string `json:"condition,omitempty" maxLength:"2000" doc:"An expression over claims.*; every token fits if it is empty."`
 	Privilege string `json:"privilege" enum:"admin,member,snapshotter,reader"`
 }
 

@@ -39,7 +39,7 @@ type MemberPath struct {
 	User string `path:"user" doc:"Name of the user."`
 }
 
-// MemberPutInput is the body of put_member (docs/semantics.md 2.1).
+// MemberPutInput is the body of put_member (docs/semantics.md 2.2).
 type MemberPutInput struct {
 	Role string `json:"role" enum:"admin,member,snapshotter,reader"`
 }

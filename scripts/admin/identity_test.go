@@ -93,7 +93,7 @@ func TestWrongArgumentsAreRefusedBeforeAStoreIsOpened(t *testing.T) {
 		{"users", "remove"}, {"organizations", "create", "acme"}, {"organizations", "create", "..", "anna"}, {"organizations", "list", "--all"},
 		{"members", "list"}, {"members", "set", "acme", "anna", "owner"}, {"members", "remove", "acme"},
 		{"keys", "list"}, {"keys", "issue", "anna"}, {"keys", "issue", "anna", ""}, {"keys", "issue", "anna", "x", "soon"},
-		{"keys", "issue", "anna", "x", "2101-01-01"}, {"keys", "revoke", "anna"}, {"keys", "revoke", "--all", "anna"},
+		{"keys", "issue", "anna", "x", "2101-01-01"}, {"keys", "issue", "anna", "x", "1970-01-01"}, {"keys", "revoke", "anna"}, {"keys", "revoke", "--all", "anna"},
 	} {
 		// Without settings, a command that gets as far as the stores fails.
 		if status, printed := call(t, nil, args...); status != misused {

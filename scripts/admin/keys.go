@@ -69,8 +69,8 @@ func parseIssueKey(args []string) (action, error) {
 	}
 	if len(args) > 2 {
 		expires, ok := evidence.ParseTime(args[2])
-		if !ok || expires.Unix() > evidence.MaxKeyExpiry {
-			return nil, fmt.Errorf("%q is no day or time in ISO 8601 before the year 2100", args[2])
+		if !ok || expires.Unix() <= 0 || expires.Unix() > evidence.MaxKeyExpiry {
+			return nil, fmt.Errorf("%q is no day or time in ISO 8601 from 1970 to the beginning of 2100", args[2])
 		}
 		asked.ExpiresAt = expires.Unix()
 	}

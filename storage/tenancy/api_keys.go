@@ -77,10 +77,6 @@ func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by ide
 		if err != nil {
 			return err
 		}
-		fresh = t.newKey(owner, secret, NewKey{Description: old.Description, ExpiresAt: expiresAt})
-		if err := t.addKey(ctx, c, owner, fresh); err != nil {
-			return err
-		}
 		read, err := t.keys.GetVersioned(ctx, old.Hash)
 		if err != nil {
 			return maskHash(err, old.Hash)
@@ -91,6 +87,10 @@ func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by ide
 		}
 		t.keys.ReplaceIn(&c.batch, &changed, read.Revision)
 		c.record(keyEntry(identity.AuditChanged, &changed))
+		fresh = t.newKey(owner, secret, NewKey{Description: old.Description, ExpiresAt: expiresAt})
+		if err := t.addKey(ctx, c, owner, fresh); err != nil {
+			return err
+		}
 		oldEnds = changed.Ends()
 		return nil
 	})
@@ -136,7 +136,7 @@ func (t *Tenancy) ownerExists(ctx context.Context, key *evidence.Key) (bool, err
 	} else {
 		var user evidence.User
 		user, err = t.users.Get(ctx, key.OwnerName)
-		if user.RemovedAt == 0 {
+		if user.RemovedAt == 0 && key.CreatedAt >= user.KeysFrom {
 			ownerID = user.ID
 		}
 	}
@@ -155,7 +155,7 @@ func (t *Tenancy) revokeIn(ctx context.Context, c *orgChange, key evidence.Key) 
 	revoked := read.Value
 	revoked.RevokedAt = t.clock().Unix()
 	t.keys.ReplaceIn(&c.batch, &revoked, read.Revision)
-	c.takesAway = true
+	c.remembered = true
 	c.record(keyEntry(identity.AuditRemoved, &revoked))
 	return nil
 }

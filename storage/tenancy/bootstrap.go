@@ -221,6 +221,6 @@ func (t *Tenancy) followDeclaration(c *orgChange, stored storage.Versioned[evide
 	}
 	key.Description, key.ExpiresAt = declared.Description, declared.ExpiresAt
 	t.keys.ReplaceIn(&c.batch, &key, stored.Revision)
-	c.takesAway = true
+	c.remembered = true
 	c.record(keyEntry(identity.AuditChanged, &key))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -50,7 +51,7 @@ func TestApplyBootstrapIsIdempotent(t *testing.T) {
 	if docs.writes() != before || len(docs.bodies()) != len(stored) {
 		t.Error("the second start changed something")
 	}
-	if same, err := second.Organization(t.Context(), "acme"); err != nil || same != org {
+	if same, err := second.Organization(t.Context(), "acme"); err != nil || !reflect.DeepEqual(same, org) {
 		t.Errorf("got %+v, %v, want %+v", same, err, org)
 	}
 	if docs.size("users") != 2 || docs.size("organizations") != 4 || docs.size("members") != 4 || docs.size("keys") != 4 {

@@ -19,19 +19,21 @@ const (
 	changePause = 10 * time.Millisecond
 )
 
-// orgChange is a change of who may do what in an organization. All changes of one
-// organization happen one after another: each moves the revision of its document.
+// orgChange is a change of who may do what in an organization. The document of the organization
+// is written first, and so the changes of one organization are in an order. An engine may not
+// have written the rest of one when the next reads: whatever a change decides by is therefore in
+// that document, or in the one that it replaces at the revision that it has read.
 type orgChange struct {
 	org evidence.Organization
 	by  identity.Actor
-	// batch is what is to be written. Without any writes nothing is changed. Only one of them
-	// may be such as can be refused: an engine may have done those before it, which the next
-	// attempt must not take for the work of others.
+	// batch is what is to be written. Without any writes nothing is changed. The first of them
+	// may be one that can be refused, and no other: an engine may have done those before it,
+	// which the next attempt must not take for the work of others.
 	batch storage.Batch
 	// entries are those of the audit log, in order.
 	entries []identity.AuditEntry
-	// takesAway tells that something is revoked or changed that processes may remember.
-	takesAway bool
+	// remembered tells that processes may remember something that is changed.
+	remembered bool
 }
 
 // record adds an entry to the audit log.
@@ -99,7 +101,7 @@ func (t *Tenancy) tryChange(ctx context.Context, orgName string, by identity.Act
 		return false, errors.Join(err, t.withdraw(ctx, entries))
 	}
 	var batch storage.Batch
-	org := read.Value
+	org := c.org
 	now := evidence.Seconds(t.clock())
 	for i := range c.entries {
 		org.AuditedAt = evidence.TimeAfter(org.AuditedAt, now)
@@ -107,8 +109,9 @@ func (t *Tenancy) tryChange(ctx context.Context, orgName string, by identity.Act
 	}
 	t.organizations.ReplaceIn(&batch, &org, read.Revision)
 	t.auditLog.PutIn(&batch, c.entries...)
+	t.auditLog.DeleteIn(&batch, entries.ids[len(c.entries):]...)
 	batch.Append(&c.batch)
-	if c.takesAway {
+	if c.remembered {
 		t.version.collection.PutIn(&batch, newVersion())
 		defer t.forget()
 	}

@@ -459,7 +459,7 @@ func TestARefusedChangeLeavesNoEntry(t *testing.T) {
 	// Between the entry and the change, another process changes the same membership.
 	interfered := false
 	docs.hook(func(command, collection, id string) error {
-		if command != "delete" || collection != "members" || interfered {
+		if command != "replace" || collection != "members" || interfered {
 			return nil
 		}
 		interfered = true

@@ -2,11 +2,15 @@ package tenancy
 
 import (
 	"context"
+	"fmt"
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage"
 )
+
+// maxProviders bounds the identity providers of an organization.
+const maxProviders = 50
 
 var providerSchema = &storage.Schema{
 	Name:   "identity_providers",
@@ -71,28 +75,46 @@ func (t *Tenancy) PutIdentityProvider(ctx context.Context, orgName string, by id
 		if stored == read.Value {
 			return nil
 		}
+		if created {
+			if err := t.requireRoomForProvider(ctx, c.org); err != nil {
+				return err
+			}
+		}
 		stored.LastModifiedAt = evidence.Seconds(t.clock())
 		event := identity.AuditChanged
 		if created {
 			stored.CreatedAt, event = stored.LastModifiedAt, identity.AuditAdded
 		}
 		t.identityProviders.StoreIn(&c.batch, &stored, read.Revision)
-		c.takesAway = !created
+		c.remembered = true
 		c.record(providerEntry(event, &stored, read.Value.Privilege, stored.Privilege))
 		return nil
 	})
 	return stored, created, err
 }
 
+// requireRoomForProvider refuses one more identity provider where there are many: each token may
+// have to be compared with all.
+func (t *Tenancy) requireRoomForProvider(ctx context.Context, org evidence.Organization) error {
+	there, err := t.identityProviders.Count(ctx, storage.Query{Index: "org", Equal: []any{org.ID}})
+	if err != nil || there < maxProviders {
+		return err
+	}
+	return evidence.NewError(evidence.Invalid, fmt.Sprintf("Organization '%s' has %d identity providers already", org.Name, there))
+}
+
 // DeleteIdentityProvider deletes an identity provider, or returns ErrNotFound.
 func (t *Tenancy) DeleteIdentityProvider(ctx context.Context, orgName string, by identity.Actor, name string) error {
 	return t.change(ctx, orgName, by, func(c *orgChange) error {
-		stored, err := t.IdentityProvider(ctx, c.org.ID, name)
+		id := providerID(c.org.ID, name)
+		read, err := t.identityProviders.GetVersioned(ctx, id)
 		if err != nil {
 			return err
 		}
-		t.identityProviders.DeleteIn(&c.batch, providerID(c.org.ID, name))
-		c.takesAway = true
+		stored := read.Value
+		t.identityProviders.CheckIn(&c.batch, id, read.Revision)
+		t.identityProviders.DeleteIn(&c.batch, id)
+		c.remembered = true
 		c.record(providerEntry(identity.AuditRemoved, &stored, stored.Privilege, evidence.NoRole))
 		return nil
 	})

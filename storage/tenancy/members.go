@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
@@ -23,7 +24,11 @@ func memberID(m *evidence.Membership) string { return membershipID(m.OrgID, m.Us
 
 func membershipID(orgID, userID string) string { return orgID + "/" + userID }
 
+// memberFields has none for a membership that has ended, so that no list has it.
 func memberFields(m *evidence.Membership) map[string]any {
+	if m.Role == evidence.NoRole {
+		return nil
+	}
 	return map[string]any{"org": m.OrgID, "user": m.UserName, "role": m.Role.String()}
 }
 
@@ -38,21 +43,25 @@ func (t *Tenancy) Member(ctx context.Context, orgID, userName string) (evidence.
 	if err != nil {
 		return evidence.Membership{}, err
 	}
-	return t.members.Get(ctx, membershipID(orgID, user.ID))
+	member, err := t.members.Get(ctx, membershipID(orgID, user.ID))
+	if err == nil && member.Role == evidence.NoRole {
+		err = storage.ErrNotFound
+	}
+	return member, err
 }
 
 // SetMember gives a user a role in a shared organization; created tells that the user was not
 // a member. A user that does not exist is NotFound; a personal organization, and taking the
 // role of the last administrator, are Invalid.
 func (t *Tenancy) SetMember(ctx context.Context, orgName, userName string, role evidence.Role, by identity.Actor) (created bool, err error) {
-	user, err := t.User(ctx, userName)
-	if errors.Is(err, storage.ErrNotFound) {
-		return false, evidence.NewError(evidence.NotFound, fmt.Sprintf("User '%s' does not exist", userName))
-	}
-	if err != nil {
-		return false, err
-	}
 	err = t.change(ctx, orgName, by, func(c *orgChange) error {
+		user, err := t.User(ctx, userName)
+		if errors.Is(err, storage.ErrNotFound) {
+			return evidence.NewError(evidence.NotFound, fmt.Sprintf("User '%s' does not exist", userName))
+		}
+		if err != nil {
+			return err
+		}
 		if err := requireShared(c.org, "other members"); err != nil {
 			return err
 		}
@@ -91,7 +100,8 @@ func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.Use
 	if err != nil {
 		return false, err
 	}
-	member, created := read.Value, read.Revision == 0
+	member := read.Value
+	created = member.Role == evidence.NoRole
 	if created {
 		member = evidence.Membership{OrgID: c.org.ID, UserID: user.ID, CreatedAt: evidence.Seconds(t.clock())}
 	}
@@ -101,35 +111,94 @@ func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.Use
 	old := member.Role
 	member.UserName, member.Role = user.Name, role
 	t.members.StoreIn(&c.batch, &member, read.Revision)
+	c.remembered = true
 	switch {
 	case created:
 		c.record(memberEntry(identity.AuditAdded, user, old, role))
 	case old != role:
-		c.takesAway = true
 		c.record(memberEntry(identity.AuditChanged, user, old, role))
 	}
-	return created, nil
+	return created, t.noteAdmin(ctx, c, user, role)
 }
 
 // removeMember adds to a change that a user is no member any more. ErrNotFound means that the
-// user is none.
+// user is none. The document stays, so that the change is refused if another comes first.
 func (t *Tenancy) removeMember(ctx context.Context, c *orgChange, user evidence.User) error {
-	id := membershipID(c.org.ID, user.ID)
-	member, err := t.members.Get(ctx, id)
+	read, err := t.members.GetVersioned(ctx, membershipID(c.org.ID, user.ID))
 	if err != nil {
 		return err
 	}
-	t.members.DeleteIn(&c.batch, id)
-	c.takesAway = true
-	c.record(memberEntry(identity.AuditRemoved, user, member.Role, evidence.NoRole))
+	ended := read.Value
+	if ended.Role == evidence.NoRole {
+		return storage.ErrNotFound
+	}
+	c.record(memberEntry(identity.AuditRemoved, user, ended.Role, evidence.NoRole))
+	c.remembered = true
+	ended.UserName, ended.Role = user.Name, evidence.NoRole
+	t.members.ReplaceIn(&c.batch, &ended, read.Revision)
+	return t.noteAdmin(ctx, c, user, evidence.NoRole)
+}
+
+// noteAdmin notes in the organization whether a user, who gets a role, administers it.
+func (t *Tenancy) noteAdmin(ctx context.Context, c *orgChange, user evidence.User, role evidence.Role) error {
+	admins, err := t.admins(ctx, c.org)
+	if err != nil {
+		return err
+	}
+	admins = slices.DeleteFunc(slices.Clone(admins), func(id string) bool { return id == user.ID })
+	if role == evidence.Admin {
+		admins = append(admins, user.ID)
+	}
+	c.org.Admins = admins
 	return nil
 }
 
+// admins are the ids of the users who administer an organization, as its last change left them:
+// all of its document, unless an earlier version wrote that.
+func (t *Tenancy) admins(ctx context.Context, org evidence.Organization) ([]string, error) {
+	if org.Admins != nil {
+		return org.Admins, nil
+	}
+	found, err := storage.FindAll(ctx, t.members, storage.Query{
+		Index: "role", Equal: []any{org.ID, evidence.Admin.String()}, Limit: storage.Unlimited,
+	})
+	ids := []string{}
+	for _, member := range found {
+		ids = append(ids, member.UserID)
+	}
+	return ids, err
+}
+
 // requireOtherAdmin refuses to take the role of the only user who administers an organization.
+// Only those count who do so by the document of the organization and by their own: a change of
+// the latter may not have been written yet, or never will be.
 func (t *Tenancy) requireOtherAdmin(ctx context.Context, org evidence.Organization, user evidence.User) error {
-	admins, err := storage.FindAll(ctx, t.members, storage.Query{Index: "role", Equal: []any{org.ID, evidence.Admin.String()}, Limit: 2})
-	if err != nil || len(admins) != 1 || admins[0].UserID != user.ID {
+	admins, err := t.admins(ctx, org)
+	if err != nil {
 		return err
+	}
+	ids := []string{membershipID(org.ID, user.ID)}
+	for _, id := range admins {
+		if id != user.ID {
+			ids = append(ids, membershipID(org.ID, id))
+		}
+	}
+	members, err := t.members.GetMany(ctx, ids)
+	if err != nil {
+		return err
+	}
+	isAdmin := slices.Contains(admins, user.ID)
+	for _, member := range members {
+		switch {
+		case member.Role != evidence.Admin:
+		case member.UserID != user.ID:
+			return nil
+		default:
+			isAdmin = true
+		}
+	}
+	if !isAdmin {
+		return nil
 	}
 	return evidence.NewError(evidence.Invalid, fmt.Sprintf("User '%s' is the last admin of organization '%s'", user.Name, org.Name))
 }

@@ -1,6 +1,7 @@
 package tenancy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,15 +42,20 @@ func (t *Tenancy) Organization(ctx context.Context, name string) (evidence.Organ
 // CreateOrganization creates a shared organization whose administrator is a user. A name that is
 // taken is Invalid.
 func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evidence.User, by identity.Actor) (evidence.Organization, error) {
+	taken := evidence.NewError(evidence.Invalid, fmt.Sprintf("Organization named '%s' already exists", name))
+	if _, err := t.Organization(ctx, name); !errors.Is(err, storage.ErrNotFound) {
+		return evidence.Organization{}, cmp.Or(err, error(taken))
+	}
 	now := evidence.Seconds(t.clock())
 	org := evidence.Organization{
-		ID: evidence.NewID(), Name: name, Kind: evidence.SharedOrganization, CreatedAt: now, LastModifiedAt: now, AuditedAt: now,
+		ID: evidence.NewID(), Name: name, Kind: evidence.SharedOrganization, Admins: []string{admin.ID},
+		CreatedAt: now, LastModifiedAt: now, AuditedAt: now,
 	}
 	entry := memberEntry(identity.AuditAdded, admin, evidence.NoRole, evidence.Admin)
 	entry.ID, entry.OrgID, entry.Time, entry.ChangedBy, entry.Source = evidence.NewID(), org.ID, now, by.Name, by.Source
 	var batch storage.Batch
 	// The organization comes last: whoever finds it finds its administrator. What is written
-	// for an organization whose name is taken is found by nobody, as nothing has its id.
+	// for one whose name is taken meanwhile is found by nobody, as nothing has its id.
 	t.auditLog.PutIn(&batch, entry)
 	t.members.InsertIn(&batch, &evidence.Membership{
 		OrgID: org.ID, UserID: admin.ID, UserName: admin.Name, Role: evidence.Admin, CreatedAt: now,
@@ -57,7 +63,7 @@ func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evi
 	t.organizations.InsertIn(&batch, &org)
 	err := batch.Write(ctx, t.docs)
 	if errors.Is(err, storage.ErrExists) {
-		err = evidence.NewError(evidence.Invalid, fmt.Sprintf("Organization named '%s' already exists", name))
+		err = taken
 	}
 	return org, err
 }
@@ -91,9 +97,9 @@ func (t *Tenancy) setSwitches(ctx context.Context, name string, set func(*eviden
 	now := evidence.Seconds(t.clock())
 	changed := false
 	_, err := t.organizations.Update(ctx, name, func(org *evidence.Organization) error {
-		before := *org
+		beta, public := org.Beta, org.Public
 		set(org)
-		if changed = *org != before; changed {
+		if changed = org.Beta != beta || org.Public != public; changed {
 			org.LastModifiedAt = now
 		}
 		return nil

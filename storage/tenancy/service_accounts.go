@@ -69,9 +69,12 @@ func (t *Tenancy) UpdateServiceAccount(ctx context.Context, orgName string, by i
 			return storage.ErrNotFound
 		}
 		update(&account)
+		if account == read.Value {
+			return nil
+		}
 		t.accounts.ReplaceIn(&c.batch, &account, read.Revision)
 		if old := read.Value.Privilege; old != account.Privilege {
-			c.takesAway = true
+			c.remembered = true
 			c.record(accountEntry(identity.AuditChanged, &account, old, account.Privilege))
 		}
 		return nil
@@ -83,16 +86,19 @@ func (t *Tenancy) UpdateServiceAccount(ctx context.Context, orgName string, by i
 // working, as keys without an owner do. ErrNotFound means that it is there no more.
 func (t *Tenancy) DeleteServiceAccount(ctx context.Context, orgName string, by identity.Actor, seen identity.ServiceAccount) error {
 	return t.change(ctx, orgName, by, func(c *orgChange) error {
-		account, err := t.ServiceAccount(ctx, c.org.ID, seen.Name)
+		id := accountID(c.org.ID, seen.Name)
+		read, err := t.accounts.GetVersioned(ctx, id)
 		if err != nil {
 			return err
 		}
+		account := read.Value
 		if account.ID != seen.ID {
 			return storage.ErrNotFound
 		}
-		c.takesAway = true
+		c.remembered = true
 		c.record(accountEntry(identity.AuditRemoved, &account, account.Privilege, evidence.NoRole))
-		t.accounts.DeleteIn(&c.batch, accountID(c.org.ID, seen.Name))
+		t.accounts.CheckIn(&c.batch, id, read.Revision)
+		t.accounts.DeleteIn(&c.batch, id)
 		return nil
 	})
 }

@@ -107,6 +107,9 @@ func (t *Tenancy) putUser(ctx context.Context, name, email string, by identity.A
 	if _, err := t.ensureOrganization(ctx, name, evidence.PersonalOrganization); err != nil {
 		return evidence.User{}, err
 	}
+	if err := t.finishRemoval(ctx, name, by); err != nil {
+		return evidence.User{}, err
+	}
 	user, err := t.ensureUser(ctx, name, email)
 	if err != nil {
 		return user, err
@@ -115,6 +118,18 @@ func (t *Tenancy) putUser(ctx context.Context, name, email string, by identity.A
 		_, err := t.setMember(ctx, c, user, evidence.Admin)
 		return err
 	})
+}
+
+// finishRemoval does what may be left of the removal of a user before the name is given again.
+func (t *Tenancy) finishRemoval(ctx context.Context, name string, by identity.Actor) error {
+	user, err := t.users.Get(ctx, name)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && user.RemovedAt == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return t.RemoveUser(ctx, name, by)
 }
 
 // RemoveUser removes a user: the keys stop working at once, and the memberships end. The name
@@ -133,11 +148,9 @@ func (t *Tenancy) RemoveUser(ctx context.Context, name string, by identity.Actor
 		removed := read.Value
 		removed.RemovedAt = t.clock().Unix()
 		t.users.ReplaceIn(&c.batch, &removed, read.Revision)
-		err = t.removeMember(ctx, c, user)
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil
-		}
-		return err
+		c.record(memberEntry(identity.AuditRemoved, user, evidence.Admin, evidence.NoRole))
+		c.remembered = true
+		return nil
 	})
 	if err != nil {
 		return err
@@ -162,13 +175,16 @@ func (t *Tenancy) revokeAll(ctx context.Context, owner identity.KeyOwner, by ide
 	return nil
 }
 
-// endMemberships removes a user from all shared organizations.
+// endMemberships removes a user from all organizations.
 func (t *Tenancy) endMemberships(ctx context.Context, user evidence.User, by identity.Actor) error {
 	return t.EachOrganization(ctx, func(org *evidence.Organization) error {
-		if org.Kind != evidence.SharedOrganization {
-			return nil
-		}
-		err := t.change(ctx, org.Name, by, func(c *orgChange) error { return t.removeMember(ctx, c, user) })
+		err := t.change(ctx, org.Name, by, func(c *orgChange) error {
+			err := t.removeMember(ctx, c, user)
+			if c.org.Name == user.Name {
+				c.entries = nil // the removal of the user was recorded there
+			}
+			return err
+		})
 		if errors.Is(err, storage.ErrNotFound) {
 			return nil
 		}
@@ -187,7 +203,10 @@ func (t *Tenancy) ensureUser(ctx context.Context, name, email string) (evidence.
 		return user, err
 	}
 	return t.users.Update(ctx, name, func(user *evidence.User) error {
-		user.Email, user.RemovedAt = cmp.Or(email, user.Email), 0
+		user.Email = cmp.Or(email, user.Email)
+		if user.RemovedAt != 0 {
+			user.RemovedAt, user.KeysFrom = 0, t.clock().Unix()
+		}
 		return nil
 	})
 }

@@ -1,0 +1,247 @@
+package tenancy_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/identity"
+	"attestry/storage"
+	"attestry/storage/tenancy"
+)
+
+// overlapping is a Tenancy, and another one on the same documents as of another process. The
+// latter does something right before the former does a write of a kind for the first time.
+func overlapping(t *testing.T, kind, collection string, between func(other *tenancy.Tenancy)) (*tenancy.Tenancy, *tenancyDocuments) {
+	t.Helper()
+	store, docs, hands := newTenancy(t)
+	other := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(other.Close)
+	docs.hook(func(command, written, _ string) error {
+		if command == kind && written == collection {
+			docs.hook(nil)
+			between(other)
+		}
+		return nil
+	})
+	t.Cleanup(func() {
+		docs.mu.Lock()
+		defer docs.mu.Unlock()
+		if docs.before != nil {
+			t.Errorf("there was no %s of %s", kind, collection)
+		}
+	})
+	return store, docs
+}
+
+// withSecondAdmin makes bert an administrator of "open", unhindered by what is to come.
+func withSecondAdmin(t *testing.T, store *tenancy.Tenancy, docs *tenancyDocuments) {
+	t.Helper()
+	before := docs.before
+	docs.hook(nil)
+	if _, err := store.SetMember(t.Context(), "open", "bert", evidence.Admin, annaActs); err != nil {
+		t.Fatal(err)
+	}
+	docs.hook(before)
+}
+
+func membersOf(t *testing.T, store *tenancy.Tenancy, orgName string) string {
+	t.Helper()
+	org, err := store.Organization(t.Context(), orgName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	members, err := store.Members(t.Context(), org.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, member := range members {
+		names = append(names, member.UserName+" "+member.Role.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+func TestTheLastAdministratorStaysWhileAnotherIsBeingRemoved(t *testing.T) {
+	var refused error
+	store, docs := overlapping(t, "replace", "members", func(other *tenancy.Tenancy) {
+		refused = other.RemoveMember(context.Background(), "open", "anna", annaActs)
+	})
+	withSecondAdmin(t, store, docs)
+	if err := store.RemoveMember(t.Context(), "open", "bert", annaActs); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, refused, evidence.Invalid)
+	if got := membersOf(t, store, "open"); got != "anna admin" {
+		t.Errorf("members are %s", got)
+	}
+}
+
+func TestAnAdministratorWhoIsNotStoredYetIsNotCounted(t *testing.T) {
+	var refused error
+	store, _ := overlapping(t, "insert", "members", func(other *tenancy.Tenancy) {
+		refused = other.RemoveMember(context.Background(), "open", "anna", annaActs)
+	})
+	if _, err := store.SetMember(t.Context(), "open", "bert", evidence.Admin, annaActs); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, refused, evidence.Invalid)
+	if got := membersOf(t, store, "open"); got != "anna admin, bert admin" {
+		t.Errorf("members are %s", got)
+	}
+}
+
+func TestOverlappingChangesOfOneMemberEndAsTheLogTells(t *testing.T) {
+	store, docs := overlapping(t, "replace", "members", func(other *tenancy.Tenancy) {
+		if _, err := other.SetMember(context.Background(), "open", "bert", evidence.Member, annaActs); err != nil {
+			t.Error(err)
+		}
+	})
+	withSecondAdmin(t, store, docs)
+	if err := store.RemoveMember(t.Context(), "open", "bert", annaActs); err != nil {
+		t.Fatal(err)
+	}
+	if got := membersOf(t, store, "open"); got != "anna admin" {
+		t.Errorf("members are %s", got)
+	}
+	wantLog(t, store, "open",
+		"added user bert none->admin by anna (app)",
+		"changed user bert admin->member by anna (app)",
+		"removed user bert member->none by anna (app)")
+}
+
+func TestARotationThatARevocationOvertakesLeavesNoKey(t *testing.T) {
+	var owner identity.KeyOwner
+	var old evidence.Key
+	store, docs := overlapping(t, "replace", "keys", func(other *tenancy.Tenancy) {
+		if err := other.RevokeKey(context.Background(), owner, annaActs, old.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	before := docs.before
+	docs.hook(nil)
+	owner, _ = store.UserKeys(t.Context(), "bert")
+	old, _, _ = store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
+	docs.hook(before)
+	if _, _, _, err := store.RotateKey(t.Context(), owner, annaActs, old.ID, time.Hour, 0); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("rotating gives %v", err)
+	}
+	keys, err := store.Keys(t.Context(), owner.ID)
+	if err != nil || len(keys) != 1 || keys[0].Description == "ci" {
+		t.Errorf("keys are %+v, %v", keys, err)
+	}
+	wantLog(t, store, "bert", `added key "ci" of user bert by anna (app)`, `removed key "ci" of user bert by anna (app)`)
+}
+
+func TestAChangeThatAnotherHasMadeIsRecordedOnce(t *testing.T) {
+	var robot identity.ServiceAccount
+	promote := func(account *identity.ServiceAccount) { account.Privilege = evidence.Admin }
+	store, docs := overlapping(t, "replace", "service_accounts", func(other *tenancy.Tenancy) {
+		by := identity.Actor{ID: "id-of-bert", Name: "bert", Source: identity.SourceApp}
+		if _, err := other.UpdateServiceAccount(context.Background(), "acme", by, robot, promote); err != nil {
+			t.Error(err)
+		}
+	})
+	before := docs.before
+	docs.hook(nil)
+	robot, _ = store.CreateServiceAccount(t.Context(), "acme", annaActs, identity.ServiceAccount{Name: "robot", Privilege: evidence.Reader})
+	docs.hook(before)
+	if _, err := store.UpdateServiceAccount(t.Context(), "acme", annaActs, robot, promote); err != nil {
+		t.Fatal(err)
+	}
+	wantLog(t, store, "acme", "added service_account robot none->reader by anna (app)", "changed service_account robot reader->admin by bert (app)")
+}
+
+func TestWhatIsIssuedToAUserWhoIsBeingRemovedStaysDead(t *testing.T) {
+	store, _ := overlapping(t, "put", "keys", func(other *tenancy.Tenancy) {
+		if err := other.RemoveUser(context.Background(), "bert", identity.Operator()); err != nil {
+			t.Error(err)
+		}
+	})
+	owner, _ := store.UserKeys(t.Context(), "bert")
+	_, secret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Authenticate(t.Context(), secret.Reveal())
+	wantCode(t, err, evidence.Unauthorized)
+	if err := store.CreateUser(t.Context(), "bert", "", identity.Operator()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Authenticate(t.Context(), secret.Reveal())
+	wantCode(t, err, evidence.Unauthorized)
+}
+
+func TestARemovalThatWasCutShortIsFinishedBeforeTheNameIsGivenAgain(t *testing.T) {
+	store, docs, _ := newTenancy(t)
+	docs.hook(func(command, collection, _ string) error {
+		if command == "replace" && slices.Contains([]string{"keys", "members"}, collection) {
+			return errors.New("killed")
+		}
+		return nil
+	})
+	if err := store.RemoveUser(t.Context(), "anna", identity.Operator()); err == nil {
+		t.Fatal("the removal was not cut short")
+	}
+	docs.hook(nil)
+	if err := store.CreateUser(t.Context(), "anna", "", identity.Operator()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := store.Authenticate(t.Context(), annasKey)
+	wantCode(t, err, evidence.Unauthorized)
+	if got := membersOf(t, store, "acme") + membersOf(t, store, "open"); got != "" {
+		t.Errorf("members are %s", got)
+	}
+}
+
+// TestKeysOfEarlierVersionsStayDead stores keys as a version did that had no index of them.
+func TestKeysOfEarlierVersionsStayDead(t *testing.T) {
+	store, docs, hands := newTenancy(t)
+	for _, schema := range tenancy.Schemas() {
+		if schema.Name != "keys" {
+			continue
+		}
+		for _, record := range docs.all("keys") {
+			record.Fields = nil
+			if err := docs.Documents.Put(t.Context(), schema, record); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	hands.Advance(time.Minute)
+	if err := store.RemoveUser(t.Context(), "bert", identity.Operator()); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.CreateUser(t.Context(), "bert", "", identity.Operator()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := store.Authenticate(t.Context(), bertsKey)
+	wantCode(t, err, evidence.Unauthorized)
+}
+
+func TestWhatIsGrantedCountsAtOnce(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	if got := access(t, store, bertsKey, "open"); got != evidence.Reader {
+		t.Fatalf("bert is %v of a public organization", got)
+	}
+	if _, err := store.SetMember(t.Context(), "open", "bert", evidence.Member, annaActs); err != nil {
+		t.Fatal(err)
+	}
+	if got := access(t, store, bertsKey, "open"); got != evidence.Member {
+		t.Errorf("bert, who has just become a member, is %v", got)
+	}
+	for i, name := range []string{"one", "two"} {
+		provider := identity.IdentityProvider{Name: name, Issuer: "https://forge.example", Audience: "a", Privilege: evidence.Member}
+		if _, _, err := store.PutIdentityProvider(t.Context(), "acme", annaActs, provider); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := store.IdentityProviders(t.Context(), "acme", "https://forge.example"); err != nil || len(found) != i+1 {
+			t.Errorf("%d providers, %v", len(found), err)
+		}
+	}
+}
