@@ -3,7 +3,9 @@ package evidence
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"hash/crc32"
 	"math/big"
 	"strings"
@@ -100,6 +102,30 @@ func MistypedAPIKey(secret string) bool {
 	return secret != body+apiKeyChecksum(body)
 }
 
+// IsSignedToken reports whether a text has the form of a signed JWT: three parts in base64url, of
+// which the first is a JSON object with an algorithm. No key of NewAPIKey has it, and none that is
+// brought along may: it would be taken for a token of an identity provider.
+func IsSignedToken(text string) bool {
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 {
+		return false
+	}
+	for _, part := range parts {
+		// Decoders skip line breaks.
+		if part == "" || strings.ContainsFunc(part, isNotBase64URL) {
+			return false
+		}
+	}
+	header, err := base64.RawURLEncoding.DecodeString(parts[0])
+	if err != nil {
+		return false
+	}
+	var fields struct {
+		Algorithm string `json:"alg"`
+	}
+	return json.Unmarshal(header, &fields) == nil && fields.Algorithm != ""
+}
+
 // HashAPIKey returns the SHA-256 of a secret in lower-case hex, the only form in
 // which it is stored.
 func HashAPIKey(secret string) string {
@@ -116,6 +142,8 @@ func toBase62(n *big.Int, width int) string {
 	digits := n.Text(base62)
 	return strings.Repeat("0", width-len(digits)) + digits
 }
+
+func isNotBase64URL(r rune) bool { return isNotBase62(r) && r != '-' && r != '_' }
 
 func isNotBase62(r rune) bool {
 	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')

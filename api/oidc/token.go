@@ -1,14 +1,13 @@
 package oidc
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/url"
-	"strings"
 
 	"github.com/go-jose/go-jose/v4"
 
+	"attestry/evidence"
 	"attestry/evidence/jsontext"
 )
 
@@ -25,32 +24,10 @@ func algorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.EdDSA}
 }
 
-// IsToken reports whether a secret has the form of a signed JWT: three parts in base64url, of
-// which the first is a JSON object with an algorithm. Nothing is verified. No key that was made
-// here has this form.
+// IsToken reports whether a secret has the form of a signed JWT, and is not too long. Nothing is
+// verified.
 func IsToken(secret string) bool {
-	parts := strings.Split(secret, ".")
-	if len(secret) > MaxTokenLength || len(parts) != 3 {
-		return false
-	}
-	for _, part := range parts {
-		if part == "" || strings.ContainsFunc(part, isNotBase64) {
-			return false
-		}
-	}
-	header, err := base64.RawURLEncoding.DecodeString(parts[0])
-	if err != nil {
-		return false
-	}
-	var fields struct {
-		Algorithm string `json:"alg"`
-	}
-	return json.Unmarshal(header, &fields) == nil && fields.Algorithm != ""
-}
-
-// isNotBase64 is true for line breaks, too, which decoders skip.
-func isNotBase64(r rune) bool {
-	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_'
+	return len(secret) <= MaxTokenLength && evidence.IsSignedToken(secret)
 }
 
 // parsedToken is a token of which nothing has been verified.

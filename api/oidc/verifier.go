@@ -90,17 +90,15 @@ func (v *Verifier) choose(ctx context.Context, r request, token verifiedToken) (
 	providers := slices.SortedFunc(slices.Values(r.providers), func(a, b identity.IdentityProvider) int {
 		return cmp.Or(cmp.Compare(b.Privilege, a.Privilege), cmp.Compare(a.Name, b.Name))
 	})
-	var reasons []error
+	var names, reasons []string
 	for _, provider := range providers {
 		reason := token.meets(provider)
 		if reason == nil {
 			return Identity{Provider: provider, Subject: token.subject, ExpiresAt: token.expiry}, nil
 		}
-		reasons = append(reasons, reason)
+		names, reasons = append(names, provider.Name), append(reasons, reason.Error())
 	}
-	for i, provider := range providers {
-		v.logRefusal(ctx, r, provider.Name, token.subject, reasons[i])
-	}
+	v.logRefusal(ctx, r, strings.Join(names, ", "), token.subject, refusal(strings.Join(reasons, "; ")))
 	return Identity{}, unauthorized()
 }
 

@@ -218,7 +218,7 @@ func TestTheProviderWithTheGreatestPrivilegeIsChosen(t *testing.T) {
 			f := newFixture(t, issuer, c.providers...)
 			token := key.sign(t, f.claims(nil))
 			if c.want == "" {
-				if got := f.refuse(t, token); got.Provider != "b" || got.Subject != "repo:acme/shop:ref:refs/heads/main" || got.Issuer != issuer.server.URL {
+				if got := f.refuse(t, token); got.Provider != "other, b" || got.Subject != "repo:acme/shop:ref:refs/heads/main" || got.Issuer != issuer.server.URL {
 					t.Errorf("the log says %+v", got)
 				}
 				return
@@ -239,7 +239,8 @@ func TestEveryProviderThatATokenDoesNotMeetIsLogged(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	lines := f.logged(t, token)
-	if len(lines) != 2 || lines[0].Provider != "a" || lines[1].Provider != "b" || lines[0].Reason == lines[1].Reason {
+	reasons := "the condition of the provider does not hold; the claim aud does not contain the audience of the provider"
+	if len(lines) != 1 || lines[0].Provider != "a, b" || lines[0].Reason != reasons {
 		t.Errorf("logged %+v", lines)
 	}
 	f.clock.advance(time.Hour)
