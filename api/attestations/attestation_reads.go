@@ -12,11 +12,11 @@ import (
 	"strings"
 
 	"attestry/api/jsonstream"
-	"attestry/api/links"
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
+	"attestry/links"
 	"attestry/storage"
 	"attestry/storage/pipelines"
 )

@@ -5,10 +5,10 @@ package resource
 import (
 	"log/slog"
 
-	"attestry/api/links"
 	"attestry/api/recognition"
 	"attestry/app/evaluation"
 	"attestry/evidence"
+	"attestry/links"
 	"attestry/tasks/logical"
 	"attestry/tasks/snapshot"
 )

@@ -1,9 +1,9 @@
 package resource
 
 import (
-	"attestry/api/links"
 	"attestry/evidence"
 	"attestry/evidence/policy"
+	"attestry/links"
 )
 
 // Explanation says in plain English why an artifact is compliant or not, for one rule and

@@ -23,9 +23,9 @@ import (
 	"attestry/api/access"
 	"attestry/api/admission"
 	"attestry/api/examples"
-	"attestry/api/links"
 	"attestry/api/validation"
 	"attestry/evidence"
+	"attestry/links"
 	"attestry/monitor"
 )
 

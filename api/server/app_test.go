@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/api/links"
 	"attestry/evidence"
+	"attestry/links"
 )
 
 // exempt tells the paths outside the route table.

@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"testing"
 
-	"attestry/api/links"
 	"attestry/evidence"
+	"attestry/links"
 )
 
 func basic(credentials string) string {

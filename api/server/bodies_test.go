@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/api/links"
 	"attestry/api/validation"
 	"attestry/evidence"
+	"attestry/links"
 )
 
 func TestBodiesAreReadLaxly(t *testing.T) {

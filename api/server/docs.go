@@ -10,7 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"attestry/api/docs"
-	"attestry/api/links"
+	"attestry/links"
 	"attestry/process/buildinfo"
 )
 

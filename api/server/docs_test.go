@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/api/links"
+	"attestry/links"
 	"attestry/process/buildinfo"
 )
 

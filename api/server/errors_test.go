@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"attestry/api/links"
 	"attestry/evidence"
+	"attestry/links"
 )
 
 func TestErrorsBecomeStatusAndMessage(t *testing.T) {

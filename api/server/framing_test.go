@@ -10,7 +10,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"attestry/api/links"
+	"attestry/links"
 )
 
 // putThingLine is the request line of an operation whose body the tests are about.

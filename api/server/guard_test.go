@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/api/links"
+	"attestry/links"
 )
 
 const smuggled = "GET /ready HTTP/1.1\r\nHost: x\r\nX-Request-ID: smuggled\r\n\r\n"

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"attestry/api/jsonstream"
-	"attestry/api/links"
 	"attestry/evidence"
+	"attestry/links"
 )
 
 // batched is the list that the operation of these tests answers with.

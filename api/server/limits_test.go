@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/api/limits"
-	"attestry/api/links"
 	"attestry/evidence"
+	"attestry/links"
 )
 
 // onlyBucket is the bucket of all keys. It has room for what is left.

@@ -14,9 +14,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/api/admission"
-	"attestry/api/links"
 	"attestry/api/validation"
 	"attestry/evidence"
+	"attestry/links"
 	"attestry/storage"
 )
 

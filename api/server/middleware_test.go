@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"attestry/api/links"
 	"attestry/evidence"
+	"attestry/links"
 	"attestry/scripts/readme"
 )
 

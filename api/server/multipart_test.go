@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/api/links"
 	"attestry/api/validation"
 	"attestry/evidence"
+	"attestry/links"
 )
 
 func startForm(t *testing.T) *running {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"attestry/api/links"
+	"attestry/links"
 )
 
 // Page is one page of a list that is cut by page numbers.

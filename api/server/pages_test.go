@@ -6,8 +6,8 @@ import (
 	"math"
 	"testing"
 
-	"attestry/api/links"
 	"attestry/evidence"
+	"attestry/links"
 )
 
 type listInput struct {

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/api/links"
 	"attestry/api/validation"
 	"attestry/evidence"
+	"attestry/links"
 )
 
 func TestParametersAreReadLaxly(t *testing.T) {

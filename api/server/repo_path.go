@@ -7,7 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"attestry/api/links"
+	"attestry/links"
 )
 
 var (

@@ -13,8 +13,8 @@ import (
 	"testing/iotest"
 	"time"
 
-	"attestry/api/links"
 	"attestry/evidence"
+	"attestry/links"
 	"attestry/storage"
 )
 

@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"attestry/api/links"
 	"attestry/api/recognition"
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/app/evaluation"
+	"attestry/links"
 	"attestry/process"
 	"attestry/tasks"
 	"attestry/tasks/logical"

@@ -3,10 +3,10 @@ package snapshots
 import (
 	"context"
 
-	"attestry/api/links"
 	"attestry/api/resource"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
+	"attestry/links"
 )
 
 // SnapshotArtifactFlow is what a flow knows of an artifact of a snapshot: its newest

@@ -4,11 +4,11 @@ import (
 	"context"
 
 	"attestry/api/jsonstream"
-	"attestry/api/links"
 	"attestry/api/resource"
 	"attestry/evidence"
 	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
+	"attestry/links"
 )
 
 // AppliedPolicy is a policy that a snapshot applied (docs/semantics.md 11.3).
