@@ -13,6 +13,7 @@ import (
 	"attestry/storage/environments"
 	"attestry/storage/governance"
 	"attestry/storage/names"
+	"attestry/storage/notifications"
 	"attestry/storage/pipelines"
 	"attestry/storage/tenancy"
 )
@@ -53,6 +54,10 @@ type Store struct {
 	Reconciler   *recording.Reconciler
 	// AttestationTypes are the custom ones.
 	AttestationTypes *pipelines.AttestationTypes
+	Actions          *notifications.Actions
+	Targets          *notifications.Targets
+	Outbox           *notifications.Outbox
+	Deliveries       *notifications.Deliveries
 }
 
 // NewStore builds the repositories. The engine behind docs must have been opened
@@ -89,7 +94,11 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Approvals:    governance.NewApprovals(docs),
 
 		AttestationTypes: pipelines.NewAttestationTypes(docs, objects),
+		Actions:          notifications.NewActions(docs, clock),
+		Targets:          notifications.NewTargets(docs),
+		Deliveries:       notifications.NewDeliveries(docs),
 	}
+	store.Outbox = notifications.NewOutbox(docs, store.Actions)
 	store.Trails = pipelines.NewTrails(docs, pipelines.NewTrailTallies(docs), store.TrailEvents, store.Generations)
 	store.States = states.NewEvaluator(store.Trails, store.Templates, store.Slots, store.Artifacts, store.Attestations)
 	store.Facts = facts.NewLoader(store.Flows, store.Decisions, store.States)
@@ -105,6 +114,6 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 
 // Schemas declares every collection there is.
 func Schemas() []*storage.Schema {
-	return slices.Concat(tenancy.Schemas(), pipelines.Schemas(), environments.Schemas(), governance.Schemas(), recording.Schemas(),
+	return slices.Concat(tenancy.Schemas(), pipelines.Schemas(), environments.Schemas(), governance.Schemas(), recording.Schemas(), notifications.Schemas(),
 		[]*storage.Schema{names.Schema, storage.GenerationSchema, storage.LeaseSchema, storage.ProbeSchema})
 }

@@ -1,0 +1,133 @@
+// Package notification holds the rules of actions: which events they fire on, what their targets
+// are told, and when a delivery that failed is tried again (docs/semantics.md 20).
+package notification
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+)
+
+// Trigger is a kind of event that an action may fire on (docs/semantics.md 20.2).
+type Trigger string
+
+// The triggers of environment actions.
+const (
+	StartedArtifact Trigger = "ON_STARTED_ARTIFACT"
+	ExitedArtifact  Trigger = "ON_EXITED_ARTIFACT"
+	ScaledArtifact  Trigger = "ON_SCALED_ARTIFACT"
+	AllowedArtifact Trigger = "ON_ALLOWED_ARTIFACT"
+	NonCompliantEnv Trigger = "ON_NON_COMPLIANT_ENV"
+	CompliantEnv    Trigger = "ON_COMPLIANT_ENV"
+)
+
+// The triggers of flow actions. Release is never fired (docs/semantics.md 20.2).
+const (
+	StartedTrail       Trigger = "ON_STARTED_TRAIL"
+	AttestedProvenance Trigger = "ON_ATTESTED_PROVENANCE"
+	ReportedAttest     Trigger = "ON_ATTESTATION"
+	Approval           Trigger = "ON_APPROVAL"
+	Release            Trigger = "ON_RELEASE"
+)
+
+// SnapshotTriggers are those that snapshots may fire.
+func SnapshotTriggers() []Trigger {
+	return []Trigger{StartedArtifact, ExitedArtifact, NonCompliantEnv, CompliantEnv}
+}
+
+// Kind says what an action is about.
+type Kind string
+
+// The kinds of actions.
+const (
+	OfEnvironments Kind = "env"
+	OfFlows        Kind = "flow"
+)
+
+// TargetType is a way in which a target is told.
+type TargetType string
+
+// The types of targets.
+const (
+	Slack   TargetType = "SLACK"
+	Webhook TargetType = "WEBHOOK"
+	Email   TargetType = "EMAIL"
+)
+
+// PayloadVersion is the only version of the payloads of webhooks.
+const PayloadVersion = "1.0"
+
+// Target is whom an action tells.
+type Target struct {
+	Type TargetType `json:"type"`
+	// Webhook is the address of targets of the types Slack and Webhook, as it was sent.
+	Webhook string `json:"webhook,omitempty"`
+	// Emails are the addresses of a target of the type Email.
+	Emails []string `json:"emails,omitempty"`
+	// Context is what the application of a chat service told of its channel, or nil.
+	Context *SlackContext `json:"context,omitempty"`
+}
+
+// SlackContext is the channel that an incoming webhook of Slack posts to.
+type SlackContext struct {
+	ChannelID   string `json:"channel_id"`
+	ChannelName string `json:"channel_name"`
+	TeamID      string `json:"team_id"`
+}
+
+// ID names a target within its action: 16 hex digits, which follow from its type and addresses.
+// So a target that is sent again keeps its signing secret and its history.
+func (t *Target) ID() string {
+	hash := sha256.Sum256([]byte(string(t.Type) + "\n" + t.Webhook + "\n" + strings.Join(t.Emails, "\n")))
+	return hex.EncodeToString(hash[:8])
+}
+
+// Action tells targets of events in environments or flows.
+type Action struct {
+	Number int64  `json:"number"` // 1, 2, 3, … per organization
+	Name   string `json:"name"`
+	Kind   Kind   `json:"kind"`
+	// Subjects are the ids of the environments or flows, in the order in which they were sent.
+	Subjects  []string  `json:"subjects"`
+	Triggers  []Trigger `json:"triggers"`
+	Targets   []Target  `json:"targets"`
+	CreatedBy string    `json:"created_by"`
+	// CreatedAt and LastModifiedAt are Unix seconds.
+	CreatedAt      float64 `json:"created_at"`
+	LastModifiedAt float64 `json:"last_modified_at"`
+}
+
+// Wants reports whether the action fires on one of the triggers in an environment or flow, by
+// its id, at a time in Unix seconds. It never does for what happened before it existed.
+func (a *Action) Wants(subject string, at float64, triggers ...Trigger) bool {
+	return a.CreatedAt <= at && slices.Contains(a.Subjects, subject) && a.HasTrigger(triggers...)
+}
+
+// HasTrigger reports whether the action has one of the triggers.
+func (a *Action) HasTrigger(triggers ...Trigger) bool {
+	return slices.ContainsFunc(a.Triggers, func(t Trigger) bool { return slices.Contains(triggers, t) })
+}
+
+// DistinctTargets are the targets, each once.
+func (a *Action) DistinctTargets() []Target {
+	seen := map[string]bool{}
+	var distinct []Target
+	for _, target := range a.Targets {
+		if id := target.ID(); !seen[id] {
+			seen[id] = true
+			distinct = append(distinct, target)
+		}
+	}
+	return distinct
+}
+
+// Target returns the target of an id.
+func (a *Action) Target(id string) (Target, bool) {
+	for _, target := range a.Targets {
+		if target.ID() == id {
+			return target, true
+		}
+	}
+	return Target{}, false
+}

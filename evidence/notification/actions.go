@@ -1,0 +1,123 @@
+package notification
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"attestry/evidence"
+)
+
+// The bounds of an organization's actions, which are stored together.
+const (
+	MaxActions = 500
+	// MaxAddresses bounds the webhooks and e-mail addresses of all targets.
+	MaxAddresses = 2_000
+	// MaxSubjects bounds the environments and flows of all actions.
+	MaxSubjects = 10_000
+)
+
+// Actions are all those of an organization.
+type Actions struct {
+	Org string `json:"org"`
+	// Last is the number that was given last.
+	Last int64 `json:"last"`
+	// All are in the order of their numbers.
+	All []Action `json:"all"`
+}
+
+// Find returns the action of a number.
+func (s *Actions) Find(number int64) (Action, bool) {
+	i, ok := slices.BinarySearchFunc(s.All, number, compareNumber)
+	if !ok {
+		return Action{}, false
+	}
+	return s.All[i], true
+}
+
+func compareNumber(a Action, number int64) int { return cmp.Compare(a.Number, number) }
+
+// Put creates an action, or replaces the one of that name, whose number, author and time of
+// creation stay. It returns the action as it is now, and whether it was created. The name of an
+// action of the other kind is Invalid.
+func (s *Actions) Put(asked Action) (stored Action, created bool, err error) {
+	i := slices.IndexFunc(s.All, func(a Action) bool { return a.Name == asked.Name })
+	if i < 0 {
+		asked.Number = s.Last + 1
+		s.Last = asked.Number
+		s.All = append(s.All, asked)
+		return asked, true, s.check()
+	}
+	if s.All[i].Kind != asked.Kind {
+		return Action{}, false, s.taken(asked.Name)
+	}
+	return s.replace(i, asked), false, s.check()
+}
+
+// Replace replaces the action of asked's number, whose author and time of creation stay. It
+// reports false if there is none of asked's kind. The name of another action is Invalid.
+func (s *Actions) Replace(asked Action) (stored Action, ok bool, err error) {
+	i, found := slices.BinarySearchFunc(s.All, asked.Number, compareNumber)
+	if !found || s.All[i].Kind != asked.Kind {
+		return Action{}, false, nil
+	}
+	if slices.ContainsFunc(s.All, func(a Action) bool { return a.Name == asked.Name && a.Number != asked.Number }) {
+		return Action{}, true, s.taken(asked.Name)
+	}
+	return s.replace(i, asked), true, s.check()
+}
+
+func (s *Actions) replace(i int, asked Action) Action {
+	known := &s.All[i]
+	asked.Number, asked.CreatedBy, asked.CreatedAt = known.Number, known.CreatedBy, known.CreatedAt
+	asked.LastModifiedAt = max(asked.LastModifiedAt, known.LastModifiedAt)
+	*known = asked
+	return asked
+}
+
+// Remove removes the action of a number, and reports whether there was one.
+func (s *Actions) Remove(number int64) (removed Action, ok bool) {
+	i, ok := slices.BinarySearchFunc(s.All, number, compareNumber)
+	if !ok {
+		return Action{}, false
+	}
+	removed = s.All[i]
+	s.All = slices.Delete(s.All, i, i+1)
+	return removed, true
+}
+
+func (s *Actions) taken(name string) error {
+	return evidence.ValidationError(map[string]string{"name": fmt.Sprintf("Another action has this name [input: %s]", name)})
+}
+
+// check bounds what is stored together.
+func (s *Actions) check() error {
+	addresses, subjects := 0, 0
+	for i := range s.All {
+		for _, target := range s.All[i].Targets {
+			addresses += max(1, len(target.Emails))
+		}
+		subjects += len(s.All[i].Subjects)
+	}
+	switch {
+	case len(s.All) > MaxActions:
+		return evidence.ValidationError(map[string]string{"name": fmt.Sprintf("An organization has at most %d actions", MaxActions)})
+	case addresses > MaxAddresses:
+		return evidence.ValidationError(map[string]string{"targets": fmt.Sprintf("The actions of an organization have at most %d webhooks and e-mail addresses in all", MaxAddresses)})
+	case subjects > MaxSubjects:
+		return evidence.ValidationError(map[string]string{"environments": fmt.Sprintf("The actions of an organization name at most %d environments and flows in all", MaxSubjects)})
+	}
+	return nil
+}
+
+// Wanting returns the numbers of the actions that fire on one of the triggers in an environment
+// or flow, by its id, at a time in Unix seconds.
+func (s *Actions) Wanting(subject string, at float64, triggers ...Trigger) []int64 {
+	var numbers []int64
+	for i := range s.All {
+		if s.All[i].Wants(subject, at, triggers...) {
+			numbers = append(numbers, s.All[i].Number)
+		}
+	}
+	return numbers
+}

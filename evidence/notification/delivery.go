@@ -1,0 +1,132 @@
+package notification
+
+import (
+	"fmt"
+	"time"
+)
+
+// State is how far a delivery is.
+type State string
+
+// The states of deliveries. Pending ones are tried, or tried again.
+const (
+	Pending   State = "pending"
+	Delivered State = "delivered"
+	Failed    State = "failed"
+)
+
+const (
+	// RetryFor is how long a delivery is tried again.
+	RetryFor = 24 * time.Hour
+	// firstRetry is the mean pause after the first attempt; each further one is retryFactor times
+	// as long, up to maxRetry.
+	firstRetry  = 5 * time.Second
+	retryFactor = 3
+	maxRetry    = 6 * time.Hour
+	// maxAttempts is how many attempts a delivery keeps: the last ones.
+	maxAttempts = 25
+	// AttemptSpan is how long an attempt may take before another process may begin the next one.
+	// It is longer than any call.
+	AttemptSpan = 30 * time.Second
+	// KeepFor is how long deliveries are kept once they are settled.
+	KeepFor = 30 * 24 * time.Hour
+	// MaxAnswer is how much of an answer an attempt keeps, in bytes.
+	MaxAnswer = 1024
+)
+
+// Delivery is a notice on its way to a target.
+type Delivery struct {
+	ID     string     `json:"id"`
+	Org    string     `json:"org"`    // id
+	Action int64      `json:"action"` // number
+	Target string     `json:"target"` // id
+	Type   TargetType `json:"type"`
+	Notice Notice     `json:"notice"`
+	State  State      `json:"state"`
+	// CreatedAt, and Since, when it was asked for last, are Unix seconds.
+	CreatedAt float64 `json:"created_at"`
+	Since     float64 `json:"since"`
+	// Due is when the next attempt is due, in Unix seconds; 0 if none is.
+	Due float64 `json:"due,omitempty"`
+	// Until is when the attempt under way is over at the latest, in Unix seconds.
+	Until float64 `json:"until,omitempty"`
+	// Tried is how many attempts ended since it was asked for.
+	Tried    int       `json:"tried"`
+	Attempts []Attempt `json:"attempts,omitempty"`
+}
+
+// Attempt is one try to deliver. It has succeeded if Reason is "".
+type Attempt struct {
+	At       float64 `json:"at"`       // when it began, in Unix seconds
+	Duration float64 `json:"duration"` // in seconds
+	// Status is that of the HTTP answer, or the code of the mail server; 0 if there was none.
+	Status int `json:"status,omitempty"`
+	// Answer is the beginning of the answer.
+	Answer string `json:"answer,omitempty"`
+	// Reason says why it failed.
+	Reason string `json:"reason,omitempty"`
+}
+
+// NewDelivery makes the delivery of a notice to a target of an action, at a time in Unix seconds.
+// Its id follows from these, so that it can be stored twice. The first attempt is expected
+// within grace; then others look after it.
+func NewDelivery(org string, action int64, target *Target, notice Notice, at float64, grace time.Duration) Delivery {
+	return Delivery{
+		ID:  fmt.Sprintf("%s.%d.%s", notice.ID, action, target.ID()),
+		Org: org, Action: action, Target: target.ID(), Type: target.Type, Notice: notice,
+		State: Pending, CreatedAt: at, Since: at, Due: at + grace.Seconds(),
+	}
+}
+
+// Begin notes that an attempt begins at a time in Unix seconds. It reports false if none is to
+// be made: the delivery is settled, or another process is at it.
+func (d *Delivery) Begin(now float64) bool {
+	if d.State != Pending || d.Until > now {
+		return false
+	}
+	d.Until = now + AttemptSpan.Seconds()
+	d.Due = d.Until
+	return true
+}
+
+// End notes what came of the attempt that was begun. jitter, in [0, 1), shifts the next one.
+func (d *Delivery) End(attempt Attempt, jitter float64) {
+	d.Until, d.Due = 0, 0
+	d.Tried++
+	d.Attempts = append(d.Attempts, attempt)
+	if len(d.Attempts) > maxAttempts {
+		d.Attempts = d.Attempts[len(d.Attempts)-maxAttempts:]
+	}
+	if attempt.Reason == "" {
+		d.State = Delivered
+		return
+	}
+	next := attempt.At + attempt.Duration + retryPause(d.Tried, jitter).Seconds()
+	if next > d.Since+RetryFor.Seconds() {
+		d.State = Failed
+		return
+	}
+	d.Due = next
+}
+
+// GiveUp ends a delivery that will not be tried any more.
+func (d *Delivery) GiveUp(now float64, reason string) {
+	d.State, d.Until, d.Due = Failed, 0, 0
+	d.Attempts = append(d.Attempts, Attempt{At: now, Reason: reason})
+}
+
+// Again asks for a settled delivery once more, at a time in Unix seconds. One that is pending is
+// tried at once.
+func (d *Delivery) Again(now float64, grace time.Duration) {
+	d.State, d.Since, d.Tried = Pending, now, 0
+	d.Due = max(d.Until, now+grace.Seconds())
+}
+
+// retryPause is the pause behind an attempt: 3/4 to 5/4 of the mean.
+func retryPause(tried int, jitter float64) time.Duration {
+	pause := firstRetry
+	for range tried - 1 {
+		pause = min(retryFactor*pause, maxRetry)
+	}
+	return time.Duration(float64(pause) * (0.75 + jitter/2))
+}

@@ -1,0 +1,100 @@
+package notification
+
+import (
+	"strconv"
+	"strings"
+
+	"attestry/evidence"
+)
+
+// Event is something that happened which actions are still to be told of. It is stored together
+// with what it tells of. Exactly one of the pointers is set.
+type Event struct {
+	// ID follows from what happened, so that an event can be stored twice.
+	ID  string `json:"id"`
+	Org string `json:"org"` // id
+	// At is when it happened, in Unix seconds.
+	At float64 `json:"at"`
+	// Actions are the numbers of those that are still to be told.
+	Actions []int64 `json:"actions"`
+
+	Snapshot *SnapshotMade        `json:"snapshot,omitempty"`
+	Scaled   *ArtifactsScaled     `json:"scaled,omitempty"`
+	Allowed  *evidence.Allowance  `json:"allowed,omitempty"`
+	Trail    *evidence.TrailEvent `json:"trail,omitempty"`
+}
+
+// SnapshotMade is a new snapshot of an environment.
+type SnapshotMade struct {
+	Environment string `json:"environment"` // id
+	Number      int64  `json:"number"`
+}
+
+// ArtifactsScaled are artifacts whose numbers of instances a report has changed.
+type ArtifactsScaled struct {
+	Environment string `json:"environment"` // id
+	// Snapshot is the number of the environment's snapshot at that time.
+	Snapshot  int64    `json:"snapshot"`
+	Artifacts []Scaled `json:"artifacts"`
+}
+
+// Scaled is an artifact that runs in another number of instances than before.
+type Scaled struct {
+	Fingerprint string `json:"fingerprint"`
+	Name        string `json:"name"`
+	Was         int    `json:"was"`
+	Now         int    `json:"now"`
+}
+
+// SnapshotEvent is the event of a snapshot of an environment, by its id.
+func SnapshotEvent(org, environment string, number int64, at float64, actions []int64) Event {
+	return Event{
+		ID: environment + "/snapshot/" + strconv.FormatInt(number, 10), Org: org, At: at, Actions: actions,
+		Snapshot: &SnapshotMade{Environment: environment, Number: number},
+	}
+}
+
+// ScaledEvent is the event of a report, by its id, that has changed numbers of instances.
+func ScaledEvent(org, report string, at float64, scaled ArtifactsScaled, actions []int64) Event {
+	return Event{
+		ID: scaled.Environment + "/report/" + report, Org: org, At: at, Actions: actions, Scaled: &scaled,
+	}
+}
+
+// AllowedEvent is the event of an artifact that was permitted in an environment, once or again.
+func AllowedEvent(allowed evidence.Allowance, actions []int64) Event {
+	return Event{
+		ID:  allowed.Environment + "/allowed/" + allowed.ID + "/" + strconv.FormatFloat(allowed.At, 'f', -1, 64),
+		Org: allowed.Org, At: allowed.At, Actions: actions, Allowed: &allowed,
+	}
+}
+
+// TrailEvent is the event of something that happened to a trail.
+func TrailEvent(event *evidence.TrailEvent, actions []int64) Event {
+	return Event{ID: event.Trail + "/event/" + event.ID, Org: event.Org, At: event.Time, Actions: actions, Trail: event}
+}
+
+// TrailTrigger returns the trigger that an event of a trail fires, "" if it fires none. An
+// attestation fires once, however many artifacts it names.
+func TrailTrigger(event *evidence.TrailEvent) Trigger {
+	switch data := event.Data.(type) {
+	case *evidence.TrailBeginData:
+		if event.Type == evidence.TrailReported {
+			return StartedTrail
+		}
+	case *evidence.ArtifactReportData:
+		return AttestedProvenance
+	case *evidence.AttestationReportData:
+		if event.ID == data.Attestation {
+			return ReportedAttest
+		}
+	case *evidence.ApprovalData:
+		return Approval
+	}
+	return ""
+}
+
+// TrailName is the name of the trail that an event belongs to.
+func TrailName(event *evidence.TrailEvent) string {
+	return strings.TrimPrefix(event.Trail, event.Flow+"/")
+}

@@ -1,0 +1,117 @@
+package notification
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// The types of events as payloads name them (docs/semantics.md 20.4).
+const (
+	EventArtifactStarted  = "ARTIFACT_STARTED"
+	EventArtifactExited   = "ARTIFACT_EXITED"
+	EventArtifactScaled   = "ARTIFACT_SCALED"
+	EventArtifactAllowed  = "ARTIFACT_ALLOWED"
+	EventNonCompliant     = "ENVIRONMENT_NON_COMPLIANT"
+	EventCompliant        = "ENVIRONMENT_COMPLIANT"
+	EventTrailStarted     = "TRAIL_STARTED"
+	EventArtifactReported = "ARTIFACT_REPORTED"
+	EventAttestation      = "ATTESTATION_REPORTED"
+	EventApproval         = "APPROVAL_REPORTED"
+	EventTest             = "TEST"
+)
+
+// Notice is what targets are told: names and links as they were when it was made. It is complete,
+// so that it can be sent again when what it tells of has changed.
+type Notice struct {
+	// ID is the same for all targets and attempts.
+	ID        string  `json:"id"`
+	EventType string  `json:"event_type"`
+	Org       string  `json:"org"`       // name
+	Timestamp float64 `json:"timestamp"` // when it happened, in Unix seconds
+	// Action is the name of the action that fired.
+	Action string `json:"action"`
+	// Description says in a sentence what happened.
+	Description string `json:"description"`
+	// Environment is the name of the environment, "" for an event in a flow.
+	Environment string          `json:"environment,omitempty"`
+	Snapshot    *NoticeSnapshot `json:"snapshot,omitempty"`
+	Artifact    *NoticeArtifact `json:"artifact,omitempty"`
+	// Flow is the name of the flow, "" for an event in an environment.
+	Flow        string             `json:"flow,omitempty"`
+	Trail       *NoticeTrail       `json:"trail,omitempty"`
+	Attestation *NoticeAttestation `json:"attestation,omitempty"`
+	Approval    *NoticeApproval    `json:"approval,omitempty"`
+	// Details are further sentences for people, such as why an artifact is not compliant, or what
+	// else has happened at the same time. At most MaxDetails.
+	Details []string `json:"details,omitempty"`
+	// Link is the page to look at.
+	Link string `json:"link"`
+}
+
+// MaxDetails is how many details a notice has at most.
+const MaxDetails = 20
+
+// NoticeSnapshot is a snapshot as notices tell of it. Status is "compliant" or "non-compliant".
+type NoticeSnapshot struct {
+	Index   int64  `json:"index"`
+	Status  string `json:"status"`
+	HTMLURL string `json:"html_url"`
+	APIURL  string `json:"api_url"`
+}
+
+// NoticeArtifact is an artifact as notices tell of it. Provenance is nil if no flow knows it.
+type NoticeArtifact struct {
+	Name        string            `json:"name"`
+	Fingerprint string            `json:"fingerprint"`
+	Provenance  *NoticeProvenance `json:"provenance"`
+}
+
+// NoticeProvenance is where an artifact comes from. Status is "compliant", "non-compliant" or
+// "incomplete"; unknown URLs and commits are "".
+type NoticeProvenance struct {
+	Flow      string `json:"flow"`
+	Status    string `json:"status"`
+	Commit    string `json:"commit"`
+	CommitURL string `json:"commit_url"`
+	HTMLURL   string `json:"html_url"`
+	APIURL    string `json:"api_url"`
+	BuildURL  string `json:"build_url"`
+}
+
+// NoticeTrail is a trail as notices tell of it.
+type NoticeTrail struct {
+	Name    string `json:"name"`
+	Status  string `json:"status"`
+	HTMLURL string `json:"html_url"`
+	APIURL  string `json:"api_url"`
+}
+
+// NoticeAttestation is an attestation as notices tell of it.
+type NoticeAttestation struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Status string `json:"status"`
+	// Artifact is the name of the artifact that it is about, "" for its trail.
+	Artifact    string `json:"artifact,omitempty"`
+	Fingerprint string `json:"fingerprint,omitempty"`
+	HTMLURL     string `json:"html_url"`
+	APIURL      string `json:"api_url"`
+}
+
+// NoticeApproval is an approval as notices tell of it.
+type NoticeApproval struct {
+	Number      int    `json:"number"`
+	State       string `json:"state"`
+	Reviewer    string `json:"reviewer,omitempty"`
+	Fingerprint string `json:"fingerprint"`
+}
+
+// NoticeID is the id of a notice, which follows from the parts: in the form of all ids
+// (docs/semantics.md 1.3), but not in the order of time.
+func NoticeID(parts ...string) string {
+	hash := sha256.Sum256([]byte(strings.Join(parts, "\n")))
+	digits := hex.EncodeToString(hash[:14])
+	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:28]
+}

@@ -1,0 +1,65 @@
+package notification
+
+import "time"
+
+const (
+	// SwitchOffAfter is how long a target may fail before it is told no more.
+	SwitchOffAfter = 5 * 24 * time.Hour
+	// RotationGrace is how long the former signing secret of a target signs beside the new one.
+	RotationGrace = 24 * time.Hour
+)
+
+// TargetState is what is known of a target of an action.
+type TargetState struct {
+	Org    string `json:"org"`    // id
+	Action int64  `json:"action"` // number
+	Target string `json:"target"` // id
+	// Secret signs what is sent to it, base64 behind "whsec_"; FormerSecret does so as well until
+	// FormerUntil, in Unix seconds.
+	Secret       string  `json:"secret"`
+	FormerSecret string  `json:"former_secret,omitempty"`
+	FormerUntil  float64 `json:"former_until,omitempty"`
+	// LastSuccessAt and LastFailureAt are Unix seconds, 0 if there was none.
+	LastSuccessAt float64 `json:"last_success_at,omitempty"`
+	LastFailureAt float64 `json:"last_failure_at,omitempty"`
+	// FailingSince is when it began to fail, in Unix seconds; 0 while it does not.
+	FailingSince float64 `json:"failing_since,omitempty"`
+	// SwitchedOffAt is when it was switched off, in Unix seconds; 0 while it is told.
+	SwitchedOffAt float64 `json:"switched_off_at,omitempty"`
+}
+
+// Note notes an attempt, and reports whether the target has been switched off because of it.
+func (s *TargetState) Note(attempt *Attempt) (switchedOff bool) {
+	at := attempt.At + attempt.Duration
+	if attempt.Reason == "" {
+		s.LastSuccessAt = max(s.LastSuccessAt, at)
+		s.FailingSince, s.SwitchedOffAt = 0, 0
+		return false
+	}
+	s.LastFailureAt = max(s.LastFailureAt, at)
+	if s.FailingSince == 0 {
+		s.FailingSince = at
+	}
+	if s.SwitchedOffAt == 0 && at-s.FailingSince >= SwitchOffAfter.Seconds() {
+		s.SwitchedOffAt = at
+		return true
+	}
+	return false
+}
+
+// SwitchOn has a target told again that was switched off.
+func (s *TargetState) SwitchOn() { s.FailingSince, s.SwitchedOffAt = 0, 0 }
+
+// Rotate gives the target another signing secret, at a time in Unix seconds.
+func (s *TargetState) Rotate(secret string, now float64) {
+	s.FormerSecret, s.FormerUntil = s.Secret, now+RotationGrace.Seconds()
+	s.Secret = secret
+}
+
+// Secrets are those that sign at a time in Unix seconds, the newest first.
+func (s *TargetState) Secrets(now float64) []string {
+	if s.FormerSecret != "" && now < s.FormerUntil {
+		return []string{s.Secret, s.FormerSecret}
+	}
+	return []string{s.Secret}
+}

@@ -1,0 +1,68 @@
+package notifications
+
+import (
+	"context"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/notification"
+	"attestry/storage"
+	"attestry/storage/cache"
+)
+
+var actionSchema = &storage.Schema{Name: "actions"}
+
+const (
+	// actionsAge is how old the actions may be by which a process decides whether what is
+	// recorded in a trail fires one: so long another process may take to notice a new action.
+	actionsAge = 500 * time.Millisecond
+	// maxCached bounds how many organizations have their actions in memory.
+	maxCached = 10_000
+)
+
+// Actions keeps the actions of organizations: one document for each, so that names and numbers
+// are given out once, and one command tells who wants to know of an event.
+type Actions struct {
+	collection *storage.Collection[notification.Actions]
+	cached     *cache.TTL[*notification.Actions]
+	clock      evidence.Clock
+}
+
+// NewActions binds the repository to an engine and a clock.
+func NewActions(docs storage.Documents, clock evidence.Clock) *Actions {
+	return &Actions{
+		clock:  clock,
+		cached: cache.NewTTL[*notification.Actions](actionsAge, maxCached),
+		collection: storage.NewCollection(docs, actionSchema,
+			func(a *notification.Actions) string { return a.Org }, nil),
+	}
+}
+
+// Of returns all actions of an organization, by its id.
+func (a *Actions) Of(ctx context.Context, org string) (notification.Actions, error) {
+	stored, err := storage.GetOrZero(ctx, a.collection, org)
+	return stored.Value, err
+}
+
+// Recent returns all actions of an organization as they were at most half a second ago, those
+// that this process has changed as they are. They must not be altered.
+func (a *Actions) Recent(ctx context.Context, org string) (*notification.Actions, error) {
+	now := a.clock()
+	known, version, ok := a.cached.Get(org, now)
+	if ok {
+		return known, nil
+	}
+	read, err := a.Of(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	a.cached.Put(org, &read, now, version)
+	return &read, nil
+}
+
+// Change changes the actions of an organization and returns them as they are then. change may
+// run more than once.
+func (a *Actions) Change(ctx context.Context, org string, change func(*notification.Actions) error) (notification.Actions, error) {
+	defer a.cached.Clear()
+	return storage.Upsert(ctx, a.collection, org, func() notification.Actions { return notification.Actions{Org: org} }, change)
+}

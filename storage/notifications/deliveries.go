@@ -1,0 +1,114 @@
+package notifications
+
+import (
+	"context"
+
+	"attestry/evidence/notification"
+	"attestry/storage"
+)
+
+var deliverySchema = &storage.Schema{
+	Name:   "deliveries",
+	Fields: []string{"org", "action", "time", "state", "due", "settled"},
+	Indexes: []storage.Index{
+		{Name: "action", Fields: []string{"org", "action", "time"}},
+		// Only deliveries that are to be tried have due, only the others have settled.
+		{Name: "due", Fields: []string{"due"}, Required: "due"},
+		{Name: "settled", Fields: []string{"settled"}, Required: "settled"},
+	},
+}
+
+// Deliveries keeps what targets are told, and what came of it.
+type Deliveries struct {
+	collection *storage.Collection[notification.Delivery]
+}
+
+// NewDeliveries binds the repository to an engine.
+func NewDeliveries(docs storage.Documents) *Deliveries {
+	return &Deliveries{collection: storage.NewCollection(docs, deliverySchema,
+		func(d *notification.Delivery) string { return deliveryID(d.Org, d.ID) },
+		func(d *notification.Delivery) map[string]any {
+			fields := map[string]any{"org": d.Org, "action": d.Action, "time": d.CreatedAt, "state": string(d.State)}
+			if d.Due > 0 {
+				fields["due"] = d.Due
+			} else {
+				fields["settled"] = d.CreatedAt
+			}
+			return fields
+		})}
+}
+
+func deliveryID(org, id string) string { return org + "/" + id }
+
+// Add stores new deliveries; those that are there already stay as they are.
+func (d *Deliveries) Add(ctx context.Context, deliveries []notification.Delivery) error {
+	_, err := d.collection.InsertMany(ctx, deliveries)
+	return err
+}
+
+// Get returns a delivery of an organization, or storage.ErrNotFound.
+func (d *Deliveries) Get(ctx context.Context, org, id string) (storage.Versioned[notification.Delivery], error) {
+	return d.collection.GetVersioned(ctx, deliveryID(org, id))
+}
+
+// Replace stores a delivery that is still at a revision and returns its new one, or
+// storage.ErrMoved.
+func (d *Deliveries) Replace(ctx context.Context, delivery notification.Delivery, revision int64) (int64, error) {
+	return d.collection.Replace(ctx, delivery, revision)
+}
+
+// Update changes a delivery of an organization and returns it, or storage.ErrNotFound.
+func (d *Deliveries) Update(ctx context.Context, org, id string, change func(*notification.Delivery)) (notification.Delivery, error) {
+	return d.collection.Update(ctx, deliveryID(org, id), func(delivery *notification.Delivery) error {
+		change(delivery)
+		return nil
+	})
+}
+
+// DeliveryRef names a delivery that is to be tried.
+type DeliveryRef struct {
+	// Key is the organization's id, a slash and the delivery's id.
+	Key string
+	// Due is when it is to be tried, in Unix seconds.
+	Due float64
+}
+
+// Due names the deliveries that are due at a time in Unix seconds, those that are due longest
+// first, and gives the cursor of the next page.
+func (d *Deliveries) Due(ctx context.Context, now float64, after string) ([]DeliveryRef, string, error) {
+	found, next, err := d.collection.FindFields(ctx, storage.Query{
+		Index: "due", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
+	})
+	refs := make([]DeliveryRef, 0, len(found))
+	for _, record := range found {
+		due, _ := record.Fields["due"].(float64)
+		refs = append(refs, DeliveryRef{Key: record.ID, Due: due})
+	}
+	return refs, next, err
+}
+
+// OfAction is the query for the deliveries of an action, newest first; of one state unless that
+// is "".
+func (d *Deliveries) OfAction(org string, action int64, state notification.State) *storage.Batches[notification.Delivery] {
+	query := storage.Query{Index: "action", Equal: []any{org, action}, Descending: true, Limit: storage.Unlimited}
+	if state != "" {
+		query.Where = []storage.Condition{{Field: "state", Value: string(state)}}
+	}
+	return storage.QueryBatches(d.collection, query)
+}
+
+// RemoveSettled deletes deliveries that are settled and were created before a time in Unix
+// seconds, at most storage.MaxMany, and returns how many.
+func (d *Deliveries) RemoveSettled(ctx context.Context, before float64) (int, error) {
+	found, _, err := d.collection.FindFields(ctx, storage.Query{
+		Index: "settled", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: before}, Limit: storage.MaxMany,
+	})
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	ids := make([]string, 0, len(found))
+	for _, record := range found {
+		ids = append(ids, record.ID)
+	}
+	return len(ids), d.collection.Delete(ctx, ids...)
+}

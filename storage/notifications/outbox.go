@@ -1,0 +1,93 @@
+package notifications
+
+import (
+	"context"
+	"slices"
+
+	"attestry/evidence"
+	"attestry/evidence/notification"
+	"attestry/storage"
+)
+
+var outboxSchema = &storage.Schema{
+	Name:    "outbox",
+	Fields:  []string{"at"},
+	Indexes: []storage.Index{{Name: "at", Fields: []string{"at"}}},
+}
+
+// Outbox keeps the events that actions are still to be told of. An event is stored together with
+// what it tells of.
+type Outbox struct {
+	collection *storage.Collection[notification.Event]
+	actions    *Actions
+}
+
+// NewOutbox binds the repository to an engine.
+func NewOutbox(docs storage.Documents, actions *Actions) *Outbox {
+	return &Outbox{actions: actions, collection: storage.NewCollection(docs, outboxSchema,
+		func(e *notification.Event) string { return e.ID },
+		func(e *notification.Event) map[string]any { return map[string]any{"at": e.At} })}
+}
+
+// AddIn adds an event to a batch, unless no action wants it. Stored again, it is told once.
+func (o *Outbox) AddIn(batch *storage.Batch, event notification.Event) {
+	if len(event.Actions) > 0 {
+		o.collection.PutIn(batch, event)
+	}
+}
+
+// AddTrailEventsIn adds events of trails that actions want to be told of to a batch. It takes a
+// command for each organization, at most twice a second (see Actions.Recent).
+func (o *Outbox) AddTrailEventsIn(ctx context.Context, batch *storage.Batch, events []evidence.TrailEvent) error {
+	for i := range events {
+		event := &events[i]
+		trigger := notification.TrailTrigger(event)
+		if trigger == "" {
+			continue
+		}
+		actions, err := o.actions.Recent(ctx, event.Org)
+		if err != nil {
+			return err
+		}
+		o.AddIn(batch, notification.TrailEvent(event, actions.Wanting(event.Flow, event.Time, trigger)))
+	}
+	return nil
+}
+
+// AddTrailEvents is AddTrailEventsIn with a batch of its own.
+func (o *Outbox) AddTrailEvents(ctx context.Context, docs storage.Documents, events []evidence.TrailEvent) error {
+	batch := &storage.Batch{}
+	if err := o.AddTrailEventsIn(ctx, batch, events); err != nil {
+		return err
+	}
+	return batch.Write(ctx, docs)
+}
+
+// Waiting returns a page of the events that are to be told, oldest first, and the cursor of the
+// next one.
+func (o *Outbox) Waiting(ctx context.Context, after string) ([]notification.Event, string, error) {
+	return o.collection.Find(ctx, storage.Query{Index: "at", After: after, Limit: outboxPage})
+}
+
+// outboxPage is how many events are read with one command: some hold many artifacts.
+const outboxPage = 200
+
+// Get returns an event, or storage.ErrNotFound once all actions have been told.
+func (o *Outbox) Get(ctx context.Context, id string) (notification.Event, error) {
+	return o.collection.Get(ctx, id)
+}
+
+// Told notes that deliveries of an event were made for an action.
+func (o *Outbox) Told(ctx context.Context, id string, action int64) error {
+	left, err := o.collection.Update(ctx, id, func(event *notification.Event) error {
+		event.Actions = slices.DeleteFunc(event.Actions, func(number int64) bool { return number == action })
+		return nil
+	})
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil || len(left.Actions) > 0 {
+		return err
+	}
+	return o.collection.Delete(ctx, id)
+}

@@ -1,0 +1,10 @@
+// Package notifications has the repositories of actions, of the events that they are to be told
+// of, and of the deliveries to their targets.
+package notifications
+
+import "attestry/storage"
+
+// Schemas declares the collections of the package.
+func Schemas() []*storage.Schema {
+	return []*storage.Schema{actionSchema, targetSchema, outboxSchema, deliverySchema}
+}

@@ -1,0 +1,93 @@
+package notifications
+
+import (
+	"context"
+	"fmt"
+
+	"attestry/evidence/notification"
+	"attestry/storage"
+)
+
+var targetSchema = &storage.Schema{Name: "targets"}
+
+// Targets keeps what is known of the targets of actions.
+type Targets struct {
+	collection *storage.Collection[notification.TargetState]
+}
+
+// NewTargets binds the repository to an engine.
+func NewTargets(docs storage.Documents) *Targets {
+	return &Targets{collection: storage.NewCollection(docs, targetSchema,
+		func(s *notification.TargetState) string { return targetID(s.Org, s.Action, s.Target) }, nil)}
+}
+
+func targetID(org string, action int64, target string) string {
+	return fmt.Sprintf("%s/%d/%s", org, action, target)
+}
+
+// States are those of the targets of actions of an organization, by action and target: one
+// command per storage.MaxMany targets. A target that was not told yet has none.
+func (t *Targets) States(ctx context.Context, org string, actions ...notification.Action) (map[TargetKey]notification.TargetState, error) {
+	var ids []string
+	for i := range actions {
+		for _, target := range actions[i].DistinctTargets() {
+			ids = append(ids, targetID(org, actions[i].Number, target.ID()))
+		}
+	}
+	found, err := t.collection.GetMany(ctx, ids)
+	states := make(map[TargetKey]notification.TargetState, len(found))
+	for _, state := range found {
+		states[TargetKey{state.Action, state.Target}] = state
+	}
+	return states, err
+}
+
+// TargetKey names a target within its organization.
+type TargetKey struct {
+	Action int64  // number
+	Target string // id
+}
+
+// Ensure returns the state of a target. One that has none gets one with a signing secret.
+func (t *Targets) Ensure(ctx context.Context, org string, action int64, target string) (notification.TargetState, error) {
+	known, err := t.collection.Get(ctx, targetID(org, action, target))
+	if !isNotFound(err) {
+		return known, err
+	}
+	fresh := notification.TargetState{Org: org, Action: action, Target: target, Secret: newSecret()}
+	return storage.Ensure(ctx, t.collection, targetID(org, action, target), fresh)
+}
+
+// Update changes the state of a target, which is made if there is none, and returns it as it is
+// then. change may run more than once.
+func (t *Targets) Update(ctx context.Context, org string, action int64, target string, change func(*notification.TargetState)) (notification.TargetState, error) {
+	return storage.Upsert(ctx, t.collection, targetID(org, action, target),
+		func() notification.TargetState {
+			return notification.TargetState{Org: org, Action: action, Target: target, Secret: newSecret()}
+		},
+		func(known *notification.TargetState) error {
+			change(known)
+			return nil
+		})
+}
+
+// RotateSecret gives a target a new signing secret and returns it. The former one signs beside
+// it for notification.RotationGrace. now is in Unix seconds.
+func (t *Targets) RotateSecret(ctx context.Context, org string, action int64, target string, now float64) (string, error) {
+	secret := newSecret()
+	_, err := t.Update(ctx, org, action, target, func(state *notification.TargetState) {
+		if state.Secret != secret {
+			state.Rotate(secret, now)
+		}
+	})
+	return secret, err
+}
+
+// Remove deletes what is known of all targets of an action, or of some of them by id.
+func (t *Targets) Remove(ctx context.Context, org string, action int64, targets ...notification.Target) error {
+	ids := make([]string, 0, len(targets))
+	for i := range targets {
+		ids = append(ids, targetID(org, action, targets[i].ID()))
+	}
+	return t.collection.Delete(ctx, ids...)
+}
