@@ -45,6 +45,7 @@ type Store struct {
 	Provenances  *pipelines.Provenances
 	Decisions    *pipelines.Decisions
 	Allowlist    *environments.Allowlist
+	Scalings     *environments.Scalings
 	Policies     *governance.Policies
 	Controls     *governance.Controls
 	Approvals    *governance.Approvals
@@ -64,6 +65,8 @@ type Store struct {
 // with Schemas. What fails in the background is logged.
 func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Clock, log *slog.Logger) *Store {
 	heads := environments.NewHeads(docs)
+	actions := notifications.NewActions(docs, clock)
+	outbox := notifications.NewOutbox(docs, actions)
 	store := &Store{
 		Documents:    docs,
 		Objects:      objects,
@@ -85,20 +88,21 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Slots:        pipelines.NewSlots(docs),
 		Artifacts:    pipelines.NewArtifacts(docs),
 		Attestations: pipelines.NewAttestations(docs),
-		TrailEvents:  pipelines.NewTrailEvents(docs),
+		TrailEvents:  pipelines.NewTrailEvents(docs, outbox),
 		Provenances:  pipelines.NewProvenances(docs),
 		Decisions:    pipelines.NewDecisions(docs),
-		Allowlist:    environments.NewAllowlist(docs),
+		Allowlist:    environments.NewAllowlist(docs, outbox),
+		Scalings:     environments.NewScalings(docs),
 		Policies:     governance.NewPolicies(docs),
 		Controls:     governance.NewControls(docs),
 		Approvals:    governance.NewApprovals(docs),
 
 		AttestationTypes: pipelines.NewAttestationTypes(docs, objects),
-		Actions:          notifications.NewActions(docs, clock),
+		Actions:          actions,
+		Outbox:           outbox,
 		Targets:          notifications.NewTargets(docs),
 		Deliveries:       notifications.NewDeliveries(docs),
 	}
-	store.Outbox = notifications.NewOutbox(docs, store.Actions)
 	store.Trails = pipelines.NewTrails(docs, pipelines.NewTrailTallies(docs), store.TrailEvents, store.Generations)
 	store.States = states.NewEvaluator(store.Trails, store.Templates, store.Slots, store.Artifacts, store.Attestations)
 	store.Facts = facts.NewLoader(store.Flows, store.Decisions, store.States)

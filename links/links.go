@@ -88,6 +88,11 @@ func (l Links) ArtifactSelf(org, flow, fingerprint string) string {
 	return l.page("api", "v2", "artifacts", org, flow, "fingerprint", fingerprint)
 }
 
+// TrailSelf is the address of a trail in the API.
+func (l Links) TrailSelf(org, flow, trail string) string {
+	return l.page("api", "v2", "trails", org, flow, trail)
+}
+
 // AttestationSelf is the address of the attestations of a name on a trail in the
 // API.
 func (l Links) AttestationSelf(org, flow, trail, name string) string {

@@ -11,24 +11,55 @@ import (
 
 // Enqueuer puts tasks on their queues.
 type Enqueuer struct {
-	client *asynq.Client
+	client    *asynq.Client
+	inspector *asynq.Inspector
 }
 
 // NewEnqueuer makes an enqueuer; the Redis client stays the caller's to close.
 func NewEnqueuer(client redis.UniversalClient) *Enqueuer {
-	return &Enqueuer{client: asynq.NewClientFromRedisClient(client)}
+	return &Enqueuer{client: asynq.NewClientFromRedisClient(client), inspector: asynq.NewInspectorFromRedisClient(client)}
 }
 
 // Report asks a worker to drain an environment because of one waiting report. A
 // task that is there already for the same attempt is no error.
 func (e *Enqueuer) Report(ctx context.Context, environment string, arrival int64, attempt int) error {
 	task, err := newReportTask(environment, arrival, attempt)
+	return e.enqueue(ctx, task, err)
+}
+
+// Fanout asks a worker to make the deliveries of an event to the targets of an action. A task
+// that is there already for the same attempt is no error.
+func (e *Enqueuer) Fanout(ctx context.Context, event string, action int64, attempt int) error {
+	task, err := newFanoutTask(event, action, attempt)
+	return e.enqueue(ctx, task, err)
+}
+
+// Send asks a worker to try a delivery of an organization. A task that is there already for the
+// same attempt is no error.
+func (e *Enqueuer) Send(ctx context.Context, org, delivery string, attempt int) error {
+	task, err := newSendTask(org, delivery, attempt)
+	return e.enqueue(ctx, task, err)
+}
+
+// Waiting is how many tasks of notifications no worker has taken yet.
+func (e *Enqueuer) Waiting(context.Context) (int, error) {
+	info, err := e.inspector.GetQueueInfo(QueueNotifications)
+	if errors.Is(err, asynq.ErrQueueNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("inspect the queue %s: %w", QueueNotifications, err)
+	}
+	return info.Pending, nil
+}
+
+func (e *Enqueuer) enqueue(ctx context.Context, task *asynq.Task, err error) error {
 	if err != nil {
 		return err
 	}
 	_, err = e.client.EnqueueContext(ctx, task)
 	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
-		return fmt.Errorf("enqueue %s: %w", TypeReport, err)
+		return fmt.Errorf("enqueue %s: %w", task.Type(), err)
 	}
 	return nil
 }

@@ -14,11 +14,20 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// QueueReports is the queue of reports. It is served by the workers that are told to.
-const QueueReports = "reports"
+// The queues. They are served by the workers that are told to.
+const (
+	QueueReports       = "reports"
+	QueueNotifications = "notifications"
+)
 
-// TypeReport is the task that drains an environment's waiting reports.
-const TypeReport = "environment:report"
+const (
+	// TypeReport is the task that drains an environment's waiting reports.
+	TypeReport = "environment:report"
+	// TypeFanout is the task that makes the deliveries of an event to the targets of an action.
+	TypeFanout = "event:fanout"
+	// TypeSend is the task that tries a delivery.
+	TypeSend = "delivery:send"
+)
 
 const (
 	// reportTimeout bounds one drain. A drain that has more to do is begun again
@@ -26,6 +35,13 @@ const (
 	reportTimeout = 2 * time.Minute
 	// reportRetries is small, since the sweep outlasts it.
 	reportRetries = 5
+	// fanoutTimeout bounds the deliveries of one event, of which a snapshot may make many.
+	fanoutTimeout = 2 * time.Minute
+	// sendTimeout is longer than any attempt takes.
+	sendTimeout = 25 * time.Second
+	// notificationRetries is small: failed attempts are no failed tasks, and what storage has
+	// failed to take the relay enqueues again.
+	notificationRetries = 2
 	// maxRetryDelay ends the doubling of pauses between tries.
 	maxRetryDelay = 30 * time.Second
 )
@@ -49,6 +65,40 @@ func newReportTask(environment string, arrival int64, attempt int) (*asynq.Task,
 		asynq.Queue(QueueReports),
 		asynq.Timeout(reportTimeout),
 		asynq.MaxRetry(reportRetries),
+	), nil
+}
+
+// FanoutPayload names an event and the action that is to be told of it.
+type FanoutPayload struct {
+	Event  string `json:"event"`
+	Action int64  `json:"action"`
+}
+
+func newFanoutTask(event string, action int64, attempt int) (*asynq.Task, error) {
+	id := event + "/" + strconv.FormatInt(action, 10)
+	return newNotificationTask(TypeFanout, FanoutPayload{Event: event, Action: action}, id, attempt, fanoutTimeout)
+}
+
+// SendPayload names a delivery of an organization, by its id.
+type SendPayload struct {
+	Org      string `json:"org"`
+	Delivery string `json:"delivery"`
+}
+
+func newSendTask(org, delivery string, attempt int) (*asynq.Task, error) {
+	return newNotificationTask(TypeSend, SendPayload{Org: org, Delivery: delivery}, org+"/"+delivery, attempt, sendTimeout)
+}
+
+func newNotificationTask(kind string, content any, id string, attempt int, timeout time.Duration) (*asynq.Task, error) {
+	payload, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("encode the payload of %s: %w", kind, err)
+	}
+	return asynq.NewTask(kind, payload,
+		asynq.TaskID(kind+"/"+id+":"+strconv.Itoa(attempt)),
+		asynq.Queue(QueueNotifications),
+		asynq.Timeout(timeout),
+		asynq.MaxRetry(notificationRetries),
 	), nil
 }
 

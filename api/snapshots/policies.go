@@ -79,7 +79,7 @@ func (d *policyDecisions) show(shown *SnapshotArtifact, one *shownArtifact) {
 	if one.change.Type == snapshot.Exited || len(artifact.Decisions) != len(d.applied) {
 		return
 	}
-	facts := factsOf(artifact, shown.Flows)
+	facts := artifact.Facts(flowNames(shown.Flows))
 	for i := range d.applied {
 		applied := &d.applied[i]
 		evaluation := artifact.Decisions[i].Evaluation(len(artifact.Origins))
@@ -98,17 +98,11 @@ func (d *policyDecisions) show(shown *SnapshotArtifact, one *shownArtifact) {
 	}
 }
 
-// factsOf returns what the snapshot keeps of the facts that an artifact was evaluated by. The
-// names of flows are those of now.
-func factsOf(artifact *snapshot.Artifact, flows []SnapshotArtifactFlow) policy.Facts {
-	facts := policy.Facts{Name: artifact.Name, Fingerprint: artifact.Fingerprint}
-	for i := range artifact.Origins {
-		origin := &artifact.Origins[i]
-		flow := policy.Flow{Name: flows[i].FlowName, Trail: origin.Trail, Status: origin.Status}
-		if origin.Shortfall != nil {
-			flow.Shortfall = *origin.Shortfall
-		}
-		facts.Flows = append(facts.Flows, flow)
+// flowNames are the names that the flows of an artifact have now.
+func flowNames(flows []SnapshotArtifactFlow) []string {
+	names := make([]string, 0, len(flows))
+	for i := range flows {
+		names = append(names, flows[i].FlowName)
 	}
-	return facts
+	return names
 }

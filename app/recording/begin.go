@@ -122,7 +122,9 @@ func (r *Recorder) insertTogether(ctx context.Context, begins []*begin, tally st
 	}
 	r.trails.Tallies.AddIn(batch, trails, tally)
 	for i := range trails {
-		r.events.AddIn(batch, trails[i].Pending...)
+		if err := r.events.TellIn(ctx, batch, trails[i].Pending...); err != nil {
+			return err
+		}
 		trails[i].Uncounted, trails[i].Pending = false, nil
 		revisions[i] = r.trails.Collection.ReplaceIn(batch, &trails[i], revisions[i])
 	}

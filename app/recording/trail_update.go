@@ -161,7 +161,9 @@ func (u *trailUpdate) write(ctx context.Context) error {
 	if u.concernsAll || len(u.concerned) > 0 {
 		u.recorder.announceIn(batch, u.trail.Value.Org, concerned)
 	}
-	u.recorder.events.AddIn(batch, u.events...)
+	if err := u.recorder.events.TellIn(ctx, batch, u.events...); err != nil {
+		return err
+	}
 	return batch.Write(ctx, u.recorder.docs)
 }
 

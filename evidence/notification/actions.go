@@ -19,7 +19,8 @@ const (
 
 // Actions are all those of an organization.
 type Actions struct {
-	Org string `json:"org"`
+	Org     string `json:"org"`      // id
+	OrgName string `json:"org_name"` // which never changes
 	// Last is the number that was given last.
 	Last int64 `json:"last"`
 	// All are in the order of their numbers.

@@ -172,15 +172,16 @@ func (c *Change) artifact(running map[string]Artifact) Artifact {
 func (c *Change) Description() string {
 	switch {
 	case c.Type == Exited:
-		return fmt.Sprintf("%s stopped running (from %d to 0)", instances(c.Was), c.Was)
+		return fmt.Sprintf("%s stopped running (from %d to 0)", CountInstances(c.Was), c.Was)
 	case c.Type.Started():
-		return fmt.Sprintf("%s started running (from 0 to %d)", instances(c.Now), c.Now)
+		return fmt.Sprintf("%s started running (from 0 to %d)", CountInstances(c.Now), c.Now)
 	default:
-		return instances(c.Now) + " changed"
+		return CountInstances(c.Now) + " changed"
 	}
 }
 
-func instances(n int) string {
+// CountInstances words a number of instances.
+func CountInstances(n int) string {
 	if n == 1 {
 		return "1 instance"
 	}

@@ -30,6 +30,8 @@ type Head struct {
 	// was judged under.
 	Digest string `json:"digest"`
 	Token  string `json:"token"`
+	// Scaled tells that the last report has other numbers of instances than the last snapshot.
+	Scaled bool `json:"scaled,omitempty"`
 	// Processed is the arrival number up to which all reports are settled.
 	Processed int64     `json:"processed"`
 	Outcomes  []Outcome `json:"outcomes,omitempty"`

@@ -2,6 +2,7 @@ package environments
 
 import (
 	"context"
+	"errors"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -13,31 +14,52 @@ var allowlistSchema = &storage.Schema{
 	Indexes: []storage.Index{{Name: "time", Fields: []string{"org", "time"}}},
 }
 
+// Outbox keeps what actions are to be told of.
+type Outbox interface {
+	// AddAllowanceIn adds what actions want to be told of an allowance to a batch.
+	AddAllowanceIn(ctx context.Context, batch *storage.Batch, allowed evidence.Allowance) error
+}
+
 // Allowlist keeps which artifacts are permitted in which environments.
 type Allowlist struct {
+	docs       storage.Documents
+	outbox     Outbox
 	collection *storage.Collection[evidence.Allowance]
 }
 
 // NewAllowlist binds the repository to an engine.
-func NewAllowlist(docs storage.Documents) *Allowlist {
-	return &Allowlist{collection: storage.NewCollection(docs, allowlistSchema,
+func NewAllowlist(docs storage.Documents, outbox Outbox) *Allowlist {
+	return &Allowlist{docs: docs, outbox: outbox, collection: storage.NewCollection(docs, allowlistSchema,
 		func(a *evidence.Allowance) string { return allowanceID(a.Environment, a.Fingerprint) },
 		func(a *evidence.Allowance) map[string]any { return map[string]any{"org": a.Org, "time": a.At} })}
 }
 
 func allowanceID(environment, fingerprint string) string { return environment + "/" + fingerprint }
 
-// Put permits an artifact in an environment, or repeats that it is permitted. It
-// returns the allowance as stored.
+// Put permits an artifact in an environment, or repeats that it is permitted, and has actions
+// told of it. It returns the allowance as stored.
 func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence.Allowance, error) {
-	return storage.Upsert(ctx, a.collection, allowanceID(fresh.Environment, fresh.Fingerprint),
-		func() evidence.Allowance { return fresh },
-		func(known *evidence.Allowance) error {
-			if known.ID != fresh.ID {
-				known.Repeat(fresh)
-			}
-			return nil
-		})
+	for {
+		seen, err := storage.GetOrZero(ctx, a.collection, allowanceID(fresh.Environment, fresh.Fingerprint))
+		if err != nil {
+			return fresh, err
+		}
+		stored := fresh
+		if seen.Revision != 0 {
+			stored = seen.Value
+			stored.Repeat(fresh)
+		}
+		batch := &storage.Batch{}
+		a.collection.StoreIn(batch, &stored, seen.Revision)
+		if err := a.outbox.AddAllowanceIn(ctx, batch, stored); err != nil {
+			return stored, err
+		}
+		err = batch.Write(ctx, a.docs)
+		var refused *storage.RefusedWrite
+		if !errors.As(err, &refused) {
+			return stored, err
+		}
+	}
 }
 
 // Of returns which of fingerprints are permitted in an environment: one command per MaxMany.

@@ -62,7 +62,9 @@ func (a *Actions) Recent(ctx context.Context, org string) (*notification.Actions
 
 // Change changes the actions of an organization and returns them as they are then. change may
 // run more than once.
-func (a *Actions) Change(ctx context.Context, org string, change func(*notification.Actions) error) (notification.Actions, error) {
+func (a *Actions) Change(ctx context.Context, org evidence.OrgAccess, change func(*notification.Actions) error) (notification.Actions, error) {
 	defer a.cached.Clear()
-	return storage.Upsert(ctx, a.collection, org, func() notification.Actions { return notification.Actions{Org: org} }, change)
+	return storage.Upsert(ctx, a.collection, org.OrgID, func() notification.Actions {
+		return notification.Actions{Org: org.OrgID, OrgName: org.OrgName}
+	}, change)
 }

@@ -65,6 +65,14 @@ func (d *Deliveries) Update(ctx context.Context, org, id string, change func(*no
 	})
 }
 
+// UpdateFrom is Update for a delivery that was read or written a moment ago.
+func (d *Deliveries) UpdateFrom(ctx context.Context, seen storage.Versioned[notification.Delivery], change func(*notification.Delivery)) (notification.Delivery, error) {
+	return d.collection.UpdateFrom(ctx, seen, func(delivery *notification.Delivery) error {
+		change(delivery)
+		return nil
+	})
+}
+
 // DeliveryRef names a delivery that is to be tried.
 type DeliveryRef struct {
 	// Key is the organization's id, a slash and the delivery's id.

@@ -6,6 +6,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/notification"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 )
 
@@ -29,11 +30,40 @@ func NewOutbox(docs storage.Documents, actions *Actions) *Outbox {
 		func(e *notification.Event) map[string]any { return map[string]any{"at": e.At} })}
 }
 
-// AddIn adds an event to a batch, unless no action wants it. Stored again, it is told once.
-func (o *Outbox) AddIn(batch *storage.Batch, event notification.Event) {
+// addIn adds an event to a batch, unless no action wants it. Stored again, it is told once.
+func (o *Outbox) addIn(batch *storage.Batch, event notification.Event) {
 	if len(event.Actions) > 0 {
 		o.collection.PutIn(batch, event)
 	}
+}
+
+// AddSnapshotIn adds the event of a snapshot that actions want to be told of to a batch: one
+// command.
+func (o *Outbox) AddSnapshotIn(ctx context.Context, batch *storage.Batch, made *snapshot.Snapshot) error {
+	actions, err := o.actions.Of(ctx, made.Org)
+	wanting := actions.Wanting(made.Environment, made.Timestamp, notification.SnapshotTriggers()...)
+	o.addIn(batch, notification.SnapshotEvent(made.Org, made.Environment, made.Number, made.Timestamp, wanting))
+	return err
+}
+
+// AddScaledIn adds what actions want to be told of artifacts that a report, by its id, has scaled
+// at a time in Unix seconds to a batch: one command, none if there are no such artifacts.
+func (o *Outbox) AddScaledIn(ctx context.Context, batch *storage.Batch, org, report string, at float64, scaled notification.ArtifactsScaled) error {
+	if len(scaled.Artifacts) == 0 {
+		return nil
+	}
+	actions, err := o.actions.Of(ctx, org)
+	wanting := actions.Wanting(scaled.Environment, at, notification.ScaledArtifact)
+	o.addIn(batch, notification.ScaledEvent(org, report, at, scaled, wanting))
+	return err
+}
+
+// AddAllowanceIn adds what actions want to be told of an allowance to a batch: one command.
+func (o *Outbox) AddAllowanceIn(ctx context.Context, batch *storage.Batch, allowed evidence.Allowance) error {
+	actions, err := o.actions.Of(ctx, allowed.Org)
+	wanting := actions.Wanting(allowed.Environment, allowed.At, notification.AllowedArtifact)
+	o.addIn(batch, notification.AllowedEvent(allowed, wanting))
+	return err
 }
 
 // AddTrailEventsIn adds events of trails that actions want to be told of to a batch. It takes a
@@ -49,18 +79,9 @@ func (o *Outbox) AddTrailEventsIn(ctx context.Context, batch *storage.Batch, eve
 		if err != nil {
 			return err
 		}
-		o.AddIn(batch, notification.TrailEvent(event, actions.Wanting(event.Flow, event.Time, trigger)))
+		o.addIn(batch, notification.TrailEvent(event, actions.Wanting(event.Flow, event.Time, trigger)))
 	}
 	return nil
-}
-
-// AddTrailEvents is AddTrailEventsIn with a batch of its own.
-func (o *Outbox) AddTrailEvents(ctx context.Context, docs storage.Documents, events []evidence.TrailEvent) error {
-	batch := &storage.Batch{}
-	if err := o.AddTrailEventsIn(ctx, batch, events); err != nil {
-		return err
-	}
-	return batch.Write(ctx, docs)
 }
 
 // Waiting returns a page of the events that are to be told, oldest first, and the cursor of the

@@ -13,14 +13,23 @@ var trailEventSchema = &storage.Schema{
 	Indexes: []storage.Index{{Name: "trail", Fields: []string{"org", "trail", "time"}}},
 }
 
+// Outbox keeps what actions are to be told of.
+type Outbox interface {
+	// AddTrailEventsIn adds the events that actions want to be told of to a batch. Stored again,
+	// they are told once.
+	AddTrailEventsIn(ctx context.Context, batch *storage.Batch, events []evidence.TrailEvent) error
+}
+
 // TrailEvents keeps what happened to trails.
 type TrailEvents struct {
+	docs       storage.Documents
+	outbox     Outbox
 	collection *storage.Collection[evidence.TrailEvent]
 }
 
 // NewTrailEvents binds the repository to an engine.
-func NewTrailEvents(docs storage.Documents) *TrailEvents {
-	return &TrailEvents{collection: storage.NewCollection(docs, trailEventSchema,
+func NewTrailEvents(docs storage.Documents, outbox Outbox) *TrailEvents {
+	return &TrailEvents{docs: docs, outbox: outbox, collection: storage.NewCollection(docs, trailEventSchema,
 		func(e *evidence.TrailEvent) string { return trailEventID(e.Trail, e.ID) },
 		func(e *evidence.TrailEvent) map[string]any {
 			return map[string]any{"org": e.Org, "trail": e.Trail, "time": e.Time}
@@ -29,15 +38,28 @@ func NewTrailEvents(docs storage.Documents) *TrailEvents {
 
 func trailEventID(trail, id string) string { return trail + "/" + id }
 
-// Add stores events; those that are there already stay as they are. Everything that
-// happens to a trail passes through here, last of its writes.
+// Add stores events and has actions told of them; those that are there already stay as they are.
 func (e *TrailEvents) Add(ctx context.Context, events ...evidence.TrailEvent) error {
-	_, err := e.collection.InsertMany(ctx, events)
-	return err
+	batch := &storage.Batch{}
+	if err := e.outbox.AddTrailEventsIn(ctx, batch, events); err != nil {
+		return err
+	}
+	e.collection.AddIn(batch, events...)
+	return batch.Write(ctx, e.docs)
 }
 
-// AddIn adds events to a batch. Stored again, an event that follows from a fact is what it
-// was.
+// TellIn adds events to a batch, and has actions told of them. They are the last writes of what
+// happened to a trail, so that who finds an event knows that all else is stored.
+func (e *TrailEvents) TellIn(ctx context.Context, batch *storage.Batch, events ...evidence.TrailEvent) error {
+	if err := e.outbox.AddTrailEventsIn(ctx, batch, events); err != nil {
+		return err
+	}
+	e.AddIn(batch, events...)
+	return nil
+}
+
+// AddIn adds events of which no action is told to a batch. Stored again, an event that follows
+// from a fact is what it was.
 func (e *TrailEvents) AddIn(batch *storage.Batch, events ...evidence.TrailEvent) {
 	e.collection.PutIn(batch, events...)
 }

@@ -223,8 +223,8 @@ func (u *Updater) earliest(ctx context.Context, behind []snapshot.Member, made *
 	return &earliest, nil
 }
 
-// finish copies the events of a snapshot into the log, then brings the head to it:
-// the log ends where the head says. The next snapshot is added only after that, so
+// finish copies the events of a snapshot into the log and has actions told of it, then brings the
+// head to it: the log ends where the head says. The next snapshot is added only after that, so
 // that ordinals have no gaps.
 func (u *Updater) finish(ctx context.Context, s *snapshot.Snapshot) error {
 	for done := int64(0); done < s.Events; done += storage.MaxMany {
@@ -237,6 +237,13 @@ func (u *Updater) finish(ctx context.Context, s *snapshot.Snapshot) error {
 		if err := u.store.Events.Record(ctx, s.EventsOfMember(events)); err != nil {
 			return err
 		}
+	}
+	batch := &storage.Batch{}
+	if err := u.store.Outbox.AddSnapshotIn(ctx, batch, s); err != nil {
+		return err
+	}
+	if err := batch.Write(ctx, u.store.Documents); err != nil {
+		return err
 	}
 	_, err := u.store.Heads.Update(ctx, s.Environment, func(head *snapshot.Head) error {
 		head.Advance(s)

@@ -21,6 +21,10 @@ type nextSnapshot struct {
 	environment string
 	artifacts   []rules.Artifact
 	changes     []rules.Change
+	// before are the artifacts of the snapshot before, by fingerprint.
+	before map[string]rules.Artifact
+	// significant tells that the changes call for a snapshot.
+	significant bool
 	// announced are the entries for what starts with the snapshot.
 	announced []environments.Running
 }
@@ -66,13 +70,21 @@ func (p *Processor) storeNext(ctx context.Context, h *lease, record *pending, ne
 		included = err != nil || len(including) > 0 // Follow meets the error again, and logs it
 		return nil
 	})
-	if err := reads.Wait(); err != nil {
+	told := &storage.Batch{}
+	reads.Go(func() error { return p.store.Outbox.AddSnapshotIn(ctx, told, made) })
+	scaled, scaling, err := p.scale(ctx, h, record, next)
+	if err := errors.Join(err, reads.Wait()); err != nil {
 		return err
 	}
 	batch := &storage.Batch{}
+	// Whoever finishes a snapshot cannot tell what was scaled: that is stored before it.
+	batch.Append(scaling)
 	p.store.Snapshots.InsertIn(batch, made, chunks)
 	e.addTo(batch, p.store)
-	settle := func(batch *storage.Batch) error { return p.settle(ctx, h, batch, record, result{snapshot: made}) }
+	batch.Append(told)
+	settle := func(batch *storage.Batch) error {
+		return p.settle(ctx, h, batch, record, result{snapshot: made, scaled: scaled})
+	}
 	if included || batch.Len() > maxBatch {
 		err = p.writeInParts(ctx, batch, made, settle)
 	} else {
@@ -131,8 +143,13 @@ func (p *Processor) adoptCommitted(ctx context.Context, h *lease) (rules.Snapsho
 	}
 	batch := &storage.Batch{}
 	e.addTo(batch, p.store)
+	if err := p.store.Outbox.AddSnapshotIn(ctx, batch, &found); err != nil {
+		return found, err
+	}
 	err = p.writeInParts(ctx, batch, &found, func(*storage.Batch) error {
 		return p.commit(ctx, h, func(head *rules.Head) {
+			// The digest of an evaluation without a report is that of the report before.
+			head.Scaled = head.Scaled && head.Digest == found.Digest
 			head.Advance(&found)
 			head.Settle(found.Arrival, rules.Outcome{Report: found.Report, Snapshot: found.Number})
 		})

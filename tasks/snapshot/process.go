@@ -26,12 +26,16 @@ func (p *Processor) process(ctx context.Context, h *lease, record *pending) erro
 		return err
 	}
 	for {
-		next, token, err := p.makeNext(ctx, h, record, &report)
+		next, err := p.makeNext(ctx, h, record, &report)
 		if err != nil {
 			return err
 		}
-		if next == nil {
-			return p.settle(ctx, h, &storage.Batch{}, record, result{token: token})
+		if !next.significant {
+			scaled, batch, err := p.scale(ctx, h, record, next)
+			if err != nil {
+				return err
+			}
+			return p.settle(ctx, h, batch, record, result{token: next.made.Token, scaled: scaled})
 		}
 		err = p.storeNext(ctx, h, record, next)
 		if !errors.Is(err, storage.ErrExists) {
@@ -64,13 +68,12 @@ func (p *Processor) sameAsLast(ctx context.Context, h *lease, record *environmen
 	return token == head.Token, token, err
 }
 
-// makeNext makes the snapshot after the last one, nil if nothing has changed under the token
-// that it returns.
-func (p *Processor) makeNext(ctx context.Context, h *lease, record *pending, report *rules.Report) (*nextSnapshot, string, error) {
+// makeNext makes the snapshot after the last one.
+func (p *Processor) makeNext(ctx context.Context, h *lease, record *pending, report *rules.Report) (*nextSnapshot, error) {
 	head := h.current()
 	last, err := p.store.Snapshots.Tree(ctx, head.Root)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	before := last.Artifacts()
 	next := &nextSnapshot{last: &last, made: rules.Snapshot{
@@ -86,22 +89,20 @@ func (p *Processor) makeNext(ctx context.Context, h *lease, record *pending, rep
 		ReportedBy:   record.ReportedBy,
 		ReportedAt:   record.AcceptedAt,
 	}}
-	running := rules.ByFingerprint(before)
-	images := report.Resolve(running)
+	next.before = rules.ByFingerprint(before)
+	images := report.Resolve(next.before)
 	if record.Repeat {
 		images = rules.Repeat(before)
 		next.made.Digest, next.made.ReportedAt = head.Digest, head.LastReportedAt
 	}
-	if err := p.evaluate(ctx, &head, next, images, running); err != nil {
-		return nil, "", err
+	if err := p.evaluate(ctx, &head, next, images, next.before); err != nil {
+		return nil, err
 	}
 	next.changes = rules.Diff(before, next.artifacts)
 	samePolicies := slices.Equal(head.Policies, next.made.Policies)
 	if head.Last > 0 && !samePolicies {
 		next.changes = rules.WithOtherPolicies(next.changes, next.artifacts)
 	}
-	if head.Last > 0 && samePolicies && !rules.Significant(next.changes) {
-		return nil, next.made.Token, nil
-	}
-	return next, "", nil
+	next.significant = head.Last == 0 || !samePolicies || rules.Significant(next.changes)
+	return next, nil
 }

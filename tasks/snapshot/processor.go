@@ -160,6 +160,9 @@ type result struct {
 	snapshot *rules.Snapshot
 	// token is the generation under which nothing had changed.
 	token string
+	// scaled tells whether the report has other numbers of instances than the last snapshot;
+	// nil leaves that as it was.
+	scaled *bool
 }
 
 // processRecovering turns a panic into an error, so that a report which causes one is
@@ -182,6 +185,9 @@ func (p *Processor) settle(ctx context.Context, h *lease, before *storage.Batch,
 	p.store.Reports.RemoveIn(removal, &record.WaitingReport)
 	return p.commitWith(ctx, h, before, func(head *rules.Head) {
 		outcome := rules.Outcome{Report: record.ID}
+		if r.scaled != nil {
+			head.Scaled = *r.scaled
+		}
 		if r.snapshot != nil {
 			head.Advance(r.snapshot)
 			outcome.Snapshot = r.snapshot.Number

@@ -1,0 +1,88 @@
+package notification
+
+import (
+	"context"
+
+	"attestry/evidence"
+	"attestry/evidence/notification"
+	"attestry/evidence/policy"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+// provenances are what is known of artifacts beside what a snapshot keeps of them.
+type provenances struct {
+	flows   map[string]evidence.Flow           // by id
+	records map[string]evidence.ArtifactRecord // by id
+	applied []policy.Applied
+}
+
+// provenances reads where artifacts come from, and the policies that evaluated them: three
+// commands, more for more than storage.MaxMany artifacts.
+func (w *writer) provenances(ctx context.Context, artifacts []snapshot.Artifact, policies []policy.Reference) (*provenances, error) {
+	var flows, records []string
+	for i := range artifacts {
+		for j := range artifacts[i].Origins {
+			flows = append(flows, artifacts[i].Origins[j].Flow)
+		}
+		if len(artifacts[i].Origins) > 0 {
+			records = append(records, artifacts[i].Origins[0].Record)
+		}
+	}
+	p := &provenances{records: map[string]evidence.ArtifactRecord{}}
+	var err error
+	if p.flows, err = w.store.Flows.Names(ctx, w.org, storage.Distinct(flows)); err != nil {
+		return nil, err
+	}
+	found, err := w.store.Artifacts.GetMany(ctx, storage.Distinct(records))
+	if err != nil {
+		return nil, err
+	}
+	for _, record := range found {
+		p.records[record.ID] = record
+	}
+	p.applied, err = w.store.Policies.Applied(ctx, w.org, policies)
+	return p, err
+}
+
+// artifact is an artifact of a snapshot with where it comes from.
+func (w *writer) artifact(artifact *snapshot.Artifact, p *provenances) *notification.NoticeArtifact {
+	shown := &notification.NoticeArtifact{Name: artifact.Name, Fingerprint: artifact.Fingerprint}
+	if len(artifact.Origins) == 0 {
+		return shown
+	}
+	origin := &artifact.Origins[0]
+	flow := p.flows[origin.Flow].Name
+	shown.Provenance = &notification.NoticeProvenance{
+		Flow: flow, Status: statusOf(origin.Status), Commit: origin.CommitSHA, CommitURL: origin.CommitURL,
+		HTMLURL:  w.links.Artifact(w.orgName, flow, artifact.Fingerprint, origin.Record),
+		APIURL:   w.links.ArtifactSelf(w.orgName, flow, artifact.Fingerprint),
+		BuildURL: p.records[origin.Record].BuildURL,
+	}
+	return shown
+}
+
+// why says in sentences why an artifact is not compliant, at most maxReasons. Of one that has
+// exited it says nothing, as its decisions may be those of other policies.
+func (p *provenances) why(artifact *snapshot.Artifact) []string {
+	if artifact.Compliant == nil || *artifact.Compliant || len(artifact.Decisions) != len(p.applied) {
+		return nil
+	}
+	names := make([]string, 0, len(artifact.Origins))
+	for i := range artifact.Origins {
+		names = append(names, p.flows[artifact.Origins[i].Flow].Name)
+	}
+	facts := artifact.Facts(names)
+	var reasons []string
+	for i := range p.applied {
+		for number, rule := range artifact.Decisions[i].Evaluation(len(artifact.Origins)) {
+			for _, resolution := range rule.Resolutions {
+				if resolution.Outcome.Failing() && len(reasons) < maxReasons {
+					sentence := p.applied[i].Policy.Explain(number, resolution, &facts)
+					reasons = append(reasons, sentence.Text+" "+sentence.Remedy)
+				}
+			}
+		}
+	}
+	return reasons
+}

@@ -1,0 +1,119 @@
+package notification
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/evidence/notification"
+	"attestry/storage"
+)
+
+// noteInterval is how often a target that does not fail is noted to have been told, in seconds.
+const noteInterval = 1.0
+
+// Sender makes one attempt to tell a target.
+type Sender interface {
+	// Send tells a target of a delivery's notice. Webhooks are signed by secrets, the newest
+	// first. What came of it is in the attempt, whatever it is.
+	Send(ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string) notification.Attempt
+}
+
+// Deliverer tries deliveries.
+type Deliverer struct {
+	store  *app.Store
+	sender Sender
+	clock  evidence.Clock
+	log    *slog.Logger
+	// count is told of each attempt.
+	count func(kind notification.TargetType, delivered bool)
+}
+
+// NewDeliverer makes a deliverer, which tells count of each attempt.
+func NewDeliverer(store *app.Store, sender Sender, clock evidence.Clock, log *slog.Logger, count func(notification.TargetType, bool)) *Deliverer {
+	return &Deliverer{store: store, sender: sender, clock: clock, log: log, count: count}
+}
+
+// Deliver makes the next attempt of a delivery of an organization, by its id. It does nothing if
+// none is to be made, or if another process is at it. A failed attempt is no error.
+func (d *Deliverer) Deliver(ctx context.Context, org, id string) error {
+	stored, err := d.store.Deliveries.Get(ctx, org, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	now := evidence.Seconds(d.clock())
+	if !stored.Value.Begin(now) {
+		return nil
+	}
+	target, state, reason, err := d.target(ctx, &stored.Value)
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		stored.Value.GiveUp(now, reason)
+	}
+	stored.Revision, err = d.store.Deliveries.Replace(ctx, stored.Value, stored.Revision)
+	if errors.Is(err, storage.ErrMoved) {
+		return nil
+	}
+	if err != nil || reason != "" {
+		return err
+	}
+	attempt := d.sender.Send(ctx, &target, &stored.Value, state.Secrets(now))
+	if err := ctx.Err(); err != nil {
+		return err // the attempt may have been cut short by this process alone
+	}
+	return d.record(ctx, stored, &state, attempt)
+}
+
+// target returns whom a delivery tells, and what is known of the target; or the reason why it is
+// not told any more.
+func (d *Deliverer) target(ctx context.Context, delivery *notification.Delivery) (target notification.Target, state notification.TargetState, reason string, err error) {
+	actions, err := d.store.Actions.Recent(ctx, delivery.Org)
+	if err != nil {
+		return target, state, "", err
+	}
+	action, _ := actions.Find(delivery.Action)
+	target, ok := action.Target(delivery.Target)
+	if !ok {
+		return target, state, "The action or the target was removed.", nil
+	}
+	state, err = d.store.Targets.Ensure(ctx, delivery.Org, delivery.Action, delivery.Target)
+	if delivery.Since < state.SwitchedOffAt {
+		reason = "The target is switched off, as it has failed for too long."
+	}
+	return target, state, reason, err
+}
+
+// record stores what came of an attempt: in the delivery first, then in what is known of the
+// target.
+func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notification.Delivery], state *notification.TargetState, attempt notification.Attempt) error {
+	delivered := attempt.Reason == ""
+	d.count(stored.Value.Type, delivered)
+	jitter := rand.Float64()
+	delivery, err := d.store.Deliveries.UpdateFrom(ctx, stored, func(delivery *notification.Delivery) { delivery.End(attempt, jitter) })
+	if err != nil {
+		return err
+	}
+	log := d.log.With("org", delivery.Org, "delivery", delivery.ID, "action", delivery.Action, "type", delivery.Type)
+	if !delivered {
+		log.Info("an attempt to deliver a notification failed", "attempt", delivery.Tried, "reason", attempt.Reason, "state", delivery.State)
+	}
+	if delivered && state.FailingSince == 0 && attempt.At-state.LastSuccessAt < noteInterval {
+		return nil
+	}
+	switchedOff := false
+	_, err = d.store.Targets.Update(ctx, delivery.Org, delivery.Action, delivery.Target, func(state *notification.TargetState) {
+		switchedOff = state.Note(&attempt)
+	})
+	if switchedOff && err == nil {
+		log.Warn("switched off a target of an action, as it has failed for too long", "target", delivery.Target)
+	}
+	return err
+}

@@ -1,0 +1,250 @@
+package notification_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"attestry/evidence/notification"
+	"attestry/storage"
+)
+
+// started has an action with the targets told of an artifact, and returns its number.
+func (s *scene) started(targets ...notification.Target) int64 {
+	s.t.Helper()
+	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, targets...)
+	s.report("web")
+	return number
+}
+
+func (s *scene) only(action int64) notification.Delivery {
+	s.t.Helper()
+	all := s.deliveries(action)
+	if len(all) != 1 {
+		s.t.Fatalf("there are %d deliveries, want one", len(all))
+	}
+	return all[0]
+}
+
+func TestEachTargetIsToldOnceHoweverOftenTasksAreDone(t *testing.T) {
+	s := newScene(t)
+	number := s.started(webhook("a"), webhook("b"), webhook("a"), chat("a"))
+	s.must(s.relay.Relay(t.Context()))
+	if len(s.queue.fanouts) != 1 {
+		t.Fatalf("enqueued %v", s.queue.fanouts)
+	}
+	task := s.queue.fanouts[0]
+	for range 3 {
+		s.must(s.fanout.Tell(t.Context(), task.event, task.action))
+	}
+	sends := s.queue.sends
+	for range 3 {
+		for _, send := range sends {
+			s.must(s.deliverer.Deliver(t.Context(), send.org, send.delivery))
+		}
+	}
+	if len(s.recipient.sent) != 3 || len(s.deliveries(number)) != 3 {
+		t.Errorf("sent %d times, %d deliveries", len(s.recipient.sent), len(s.deliveries(number)))
+	}
+	for _, one := range s.deliveries(number) {
+		if one.State != notification.Delivered || len(one.Attempts) != 1 {
+			t.Errorf("delivery %+v", one)
+		}
+	}
+	s.clock.turn(time.Hour)
+	s.wantTold("ARTIFACT_STARTED web SLACK", "ARTIFACT_STARTED web WEBHOOK", "ARTIFACT_STARTED web WEBHOOK")
+	s.wantTold()
+}
+
+func TestSendersOfOneDeliveryKeepOutOfEachOthersWay(t *testing.T) {
+	s := newScene(t)
+	s.started(webhook("a"))
+	s.must(s.relay.Relay(t.Context()))
+	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, s.queue.fanouts[0].action))
+	send := s.queue.sends[0]
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			if err := s.deliverer.Deliver(context.Background(), send.org, send.delivery); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if len(s.recipient.sent) != 1 {
+		t.Errorf("sent %d times", len(s.recipient.sent))
+	}
+}
+
+func TestFailedAttemptsAreRepeatedForADay(t *testing.T) {
+	s := newScene(t)
+	s.recipient.answer = func(*notification.Target, *notification.Delivery) string { return "The answer has status 500." }
+	number := s.started(webhook("a"))
+	s.relayAll()
+	began := s.clock.now
+	for s.only(number).State == notification.Pending {
+		before := len(s.only(number).Attempts)
+		due := time.UnixMicro(int64(s.only(number).Due * 1e6))
+		s.clock.turn(due.Sub(s.clock.now) - time.Second)
+		if s.relayAll(); len(s.only(number).Attempts) != before {
+			t.Fatalf("attempt %d came too early", before+1)
+		}
+		s.clock.turn(2 * time.Second)
+		if s.relayAll(); len(s.only(number).Attempts) != before+1 {
+			t.Fatalf("attempt %d did not come", before+1)
+		}
+		if s.clock.now.Sub(began) > 25*time.Hour {
+			t.Fatal("it is still tried after a day")
+		}
+	}
+	one := s.only(number)
+	if n := len(one.Attempts); one.State != notification.Failed || n < 9 || n > 14 || s.clock.now.Sub(began) < 15*time.Hour {
+		t.Errorf("%s after %d attempts in %v", one.State, n, s.clock.now.Sub(began))
+	}
+	s.recipient.sent, s.recipient.answer = nil, nil
+	s.clock.turn(48 * time.Hour)
+	s.wantTold()
+	_, err := s.store.Deliveries.Update(t.Context(), acme.OrgID, one.ID, func(d *notification.Delivery) { d.Again(s.now(), 0) })
+	s.must(err)
+	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
+	if again := s.only(number); again.State != notification.Delivered || again.ID != one.ID {
+		t.Errorf("delivery %+v", again)
+	}
+}
+
+func (s *scene) now() float64 { return float64(s.clock.read().UnixMicro()) / 1e6 }
+
+func TestTargetsThatFailForDaysAreSwitchedOff(t *testing.T) {
+	s := newScene(t)
+	s.recipient.answer = func(target *notification.Target, _ *notification.Delivery) string {
+		return map[bool]string{true: "The connection was refused."}[strings.Contains(target.Webhook, "bad")]
+	}
+	number := s.started(webhook("bad"), webhook("good"))
+	s.relayAll()
+	for day := range 7 {
+		s.clock.turn(24 * time.Hour)
+		s.report("web", fmt.Sprint(day))
+		s.relayAll()
+	}
+	actions, err := s.store.Actions.Of(t.Context(), acme.OrgID)
+	s.must(err)
+	states, err := s.store.Targets.States(t.Context(), acme.OrgID, actions.All...)
+	s.must(err)
+	for key, state := range states {
+		bad := key.Target == new(webhook("bad")).ID()
+		if (state.SwitchedOffAt > 0) != bad || (state.FailingSince > 0) != bad || (state.LastSuccessAt > 0) == bad {
+			t.Errorf("target %+v", state)
+		}
+	}
+	s.recipient.sent = nil
+	s.report("web", "last")
+	s.wantTold("ARTIFACT_STARTED last WEBHOOK")
+	s.switchOn(number)
+	s.report("web", "after")
+	s.wantTold("ARTIFACT_STARTED after WEBHOOK", "ARTIFACT_STARTED after WEBHOOK")
+}
+
+func (s *scene) switchOn(number int64) {
+	s.t.Helper()
+	_, err := s.store.Targets.Update(s.t.Context(), acme.OrgID, number, new(webhook("bad")).ID(), (*notification.TargetState).SwitchOn)
+	s.must(err)
+}
+
+func TestDeliveriesEndWithTheirAction(t *testing.T) {
+	s := newScene(t)
+	number := s.started(webhook("a"))
+	s.must(s.relay.Relay(t.Context()))
+	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
+	_, err := s.store.Actions.Change(t.Context(), acme, func(all *notification.Actions) error {
+		all.Remove(number)
+		return nil
+	})
+	s.must(err)
+	s.wantTold()
+	if one := s.only(number); one.State != notification.Failed || one.Attempts[0].Reason != "The action or the target was removed." {
+		t.Errorf("delivery %+v", one)
+	}
+}
+
+func TestWhatRedisForgetsIsEnqueuedAgain(t *testing.T) {
+	s := newScene(t)
+	number := s.started(webhook("a"))
+	s.queue.away = errors.New("Redis is away")
+	if err := s.relay.Relay(t.Context()); err == nil {
+		t.Fatal("it enqueued")
+	}
+	s.queue.away = nil
+	s.must(s.relay.Relay(t.Context()))
+	s.queue.fanouts = nil // forgotten
+	s.must(s.relay.Relay(t.Context()))
+	if len(s.queue.fanouts) != 0 {
+		t.Error("it is enqueued again at once")
+	}
+	s.clock.turn(11 * time.Second)
+	s.must(s.relay.Relay(t.Context()))
+	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
+	s.queue.fanouts, s.queue.sends = nil, nil // forgotten
+	s.wantTold()
+	s.clock.turn(11 * time.Second)
+	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
+}
+
+func TestNothingIsAddedToAQueueThatIsFull(t *testing.T) {
+	s := newScene(t)
+	s.started(webhook("a"))
+	s.queue.full = true
+	s.wantTold()
+	s.queue.full = false
+	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
+}
+
+func TestOldDeliveriesAreDeleted(t *testing.T) {
+	s := newScene(t)
+	number := s.started(webhook("a"))
+	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
+	s.clock.turn(29 * 24 * time.Hour)
+	s.must(s.relay.Clean(t.Context()))
+	s.only(number)
+	s.clock.turn(2 * 24 * time.Hour)
+	s.must(s.relay.Clean(t.Context()))
+	if left := s.deliveries(number); len(left) != 0 {
+		t.Errorf("%d are left", len(left))
+	}
+}
+
+func TestAnIdleRelayTakesTwoCommands(t *testing.T) {
+	s := newScene(t)
+	counting := storage.NewCountingDocuments(s.docs)
+	s.start(counting, nil)
+	s.must(s.relay.Relay(t.Context()))
+	if costs := counting.Snapshot(); costs.Commands() != 2 {
+		t.Errorf("%+v", costs)
+	}
+}
+
+func TestAttemptsThatAProcessCutsShortDoNotCount(t *testing.T) {
+	s := newScene(t)
+	number := s.started(webhook("a"))
+	s.must(s.relay.Relay(t.Context()))
+	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
+	ctx, stop := context.WithCancel(t.Context())
+	s.recipient.answer = func(*notification.Target, *notification.Delivery) string {
+		stop()
+		return "The call was interrupted."
+	}
+	if err := s.deliverer.Deliver(ctx, acme.OrgID, s.queue.sends[0].delivery); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	s.recipient.sent, s.recipient.answer, s.queue.fanouts, s.queue.sends = nil, nil, nil, nil
+	s.clock.turn(29 * time.Second)
+	s.wantTold()
+	s.clock.turn(2 * time.Second)
+	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
+	if one := s.only(number); len(one.Attempts) != 1 {
+		t.Errorf("delivery %+v", one)
+	}
+}

@@ -1,0 +1,211 @@
+package notification
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"attestry/evidence"
+	"attestry/evidence/notification"
+	"attestry/evidence/snapshot"
+)
+
+// ofSnapshot tells of a new snapshot: what started and what exited, and whether the environment
+// has become compliant or has ceased to be.
+func (w *writer) ofSnapshot(ctx context.Context, made *notification.SnapshotMade) (told, error) {
+	place, err := w.place(ctx, made.Environment, made.Number)
+	if err != nil || place == nil {
+		return told{}, err
+	}
+	was, err := w.stateBefore(ctx, place.snapshot)
+	if err != nil {
+		return told{}, err
+	}
+	source, err := w.source(ctx, place.snapshot)
+	if err != nil || source == nil {
+		return w.turned(place, was, nil), err
+	}
+	all := w.turned(place, was, source)
+	all.add(w.grouped(place, notification.EventArtifactStarted, "started running", w.changed(place, source, notification.StartedArtifact)))
+	all.add(w.grouped(place, notification.EventArtifactExited, "stopped running", w.changed(place, source, notification.ExitedArtifact)))
+	return all, nil
+}
+
+// stateBefore is the state of the snapshot before, nil if it is unknown or if there is none.
+func (w *writer) stateBefore(ctx context.Context, made *snapshot.Snapshot) (*bool, error) {
+	found, err := w.store.Snapshots.GetMany(ctx, made.Environment, []int64{made.Number - 1})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0].State, nil
+}
+
+// source is the snapshot of a physical environment with what changed in it.
+type source struct {
+	changes []snapshot.Change
+	// artifacts are those that run and those that have exited, by fingerprint.
+	artifacts map[string]snapshot.Artifact
+	// failing are the first of those that run and are not compliant, by name; more tells that
+	// there are others.
+	failing []snapshot.Artifact
+	more    bool
+	known   *provenances
+}
+
+// source reads what a snapshot changed; that of a logical environment is the snapshot of the
+// member which caused it. It returns nil if no member did.
+func (w *writer) source(ctx context.Context, made *snapshot.Snapshot) (*source, error) {
+	if made.Type == evidence.LogicalType {
+		if made.Cause == nil {
+			return nil, nil
+		}
+		caused, err := w.store.Snapshots.Get(ctx, made.Cause.Environment, made.Cause.Number)
+		if err != nil {
+			return nil, err
+		}
+		made = &caused
+	}
+	changes, err := w.store.Snapshots.Changes(ctx, made)
+	if err != nil {
+		return nil, err
+	}
+	running, err := w.store.Snapshots.Artifacts(ctx, made)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{changes: changes, artifacts: snapshot.ByFingerprint(running)}
+	var told []snapshot.Artifact
+	for i := range changes {
+		if former := changes[i].Former; former != nil {
+			s.artifacts[former.Fingerprint] = *former
+		}
+		told = append(told, s.artifacts[changes[i].Fingerprint])
+	}
+	s.keepFailing(running)
+	s.known, err = w.provenances(ctx, append(told, s.failing...), made.Policies)
+	return s, err
+}
+
+func (s *source) keepFailing(running []snapshot.Artifact) {
+	for i := range running {
+		if running[i].Compliant != nil && !*running[i].Compliant {
+			s.failing = append(s.failing, running[i])
+		}
+	}
+	slices.SortFunc(s.failing, func(a, b snapshot.Artifact) int { return cmp.Compare(a.Name, b.Name) })
+	if s.more = len(s.failing) > notification.MaxDetails; s.more {
+		s.failing = s.failing[:notification.MaxDetails]
+	}
+}
+
+// changed tells of the artifacts that started or exited, if the action wants it.
+func (w *writer) changed(place *place, source *source, trigger notification.Trigger) []notification.Notice {
+	if !w.action.HasTrigger(trigger) {
+		return nil
+	}
+	kind := notification.EventArtifactStarted
+	if trigger == notification.ExitedArtifact {
+		kind = notification.EventArtifactExited
+	}
+	var notices []notification.Notice
+	for i := range source.changes {
+		change := &source.changes[i]
+		if change.Type.Started() != (trigger == notification.StartedArtifact) || !change.Type.Started() && change.Type != snapshot.Exited {
+			continue
+		}
+		artifact := source.artifacts[change.Fingerprint]
+		notice := w.environmentNotice(place, kind, change.Description(), change.Fingerprint)
+		notice.Artifact = w.artifact(&artifact, source.known)
+		if change.Type.Started() {
+			notice.Details = source.known.why(&artifact)
+		}
+		notices = append(notices, notice)
+	}
+	return notices
+}
+
+// turned tells that the environment has become compliant, or has ceased to be, if the action wants
+// it. source may be nil.
+func (w *writer) turned(place *place, was *bool, source *source) told {
+	now := place.snapshot.State
+	switch {
+	case was == nil || now == nil || *was == *now:
+		return told{}
+	case *now && w.action.HasTrigger(notification.CompliantEnv):
+		return same(w.environmentNotice(place, notification.EventCompliant, fmt.Sprintf("Environment %s is compliant again", place.name)))
+	case !*now && w.action.HasTrigger(notification.NonCompliantEnv):
+		notice := w.environmentNotice(place, notification.EventNonCompliant, fmt.Sprintf("Environment %s is not compliant any more", place.name))
+		notice.Details = source.whyFailing()
+		return same(notice)
+	}
+	return told{}
+}
+
+// whyFailing says which artifacts are not compliant, and why.
+func (s *source) whyFailing() []string {
+	if s == nil {
+		return nil
+	}
+	var sentences []string
+	for i := range s.failing {
+		reasons := s.known.why(&s.failing[i])
+		if len(reasons) == 0 {
+			reasons = []string{"it is not compliant."}
+		}
+		for _, reason := range reasons {
+			sentences = append(sentences, s.failing[i].Name+": "+reason)
+		}
+	}
+	if s.more || len(sentences) > notification.MaxDetails {
+		sentences = append(sentences[:min(len(sentences), notification.MaxDetails-1)], "There are more.")
+	}
+	return sentences
+}
+
+// ofScaled tells of artifacts that run in another number of instances.
+func (w *writer) ofScaled(ctx context.Context, scaled *notification.ArtifactsScaled) (told, error) {
+	place, err := w.place(ctx, scaled.Environment, scaled.Snapshot)
+	if err != nil || place == nil {
+		return told{}, err
+	}
+	source, err := w.source(ctx, place.snapshot)
+	if err != nil {
+		return told{}, err
+	}
+	var artifacts []snapshot.Artifact
+	for _, one := range scaled.Artifacts {
+		artifacts = append(artifacts, source.artifacts[one.Fingerprint])
+	}
+	known, err := w.provenances(ctx, artifacts, nil)
+	if err != nil {
+		return told{}, err
+	}
+	var notices []notification.Notice
+	for i, one := range scaled.Artifacts {
+		notice := w.environmentNotice(place, notification.EventArtifactScaled,
+			fmt.Sprintf("%s scaled (from %d to %d)", snapshot.CountInstances(one.Now), one.Was, one.Now), one.Fingerprint)
+		artifacts[i].Name, artifacts[i].Fingerprint = one.Name, one.Fingerprint
+		notice.Artifact = w.artifact(&artifacts[i], known)
+		notices = append(notices, notice)
+	}
+	return w.grouped(place, notification.EventArtifactScaled, "were scaled", notices), nil
+}
+
+// ofAllowed tells of an artifact that was permitted in an environment.
+func (w *writer) ofAllowed(ctx context.Context, allowed *evidence.Allowance) (told, error) {
+	number, err := w.store.Snapshots.Latest(ctx, allowed.Environment)
+	if err != nil {
+		return told{}, err
+	}
+	place, err := w.place(ctx, allowed.Environment, number)
+	if err != nil || place == nil {
+		return told{}, err
+	}
+	notice := w.environmentNotice(place, notification.EventArtifactAllowed, fmt.Sprintf("%s was permitted by %s", allowed.ArtifactName, allowed.UserName))
+	if allowed.Description != "" {
+		notice.Details = []string{"Reason: " + allowed.Description}
+	}
+	notice.Artifact, err = w.knownArtifact(ctx, allowed.Fingerprint, allowed.ArtifactName)
+	return same(notice), err
+}

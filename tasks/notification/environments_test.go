@@ -1,0 +1,181 @@
+package notification_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/evidence/notification"
+	"attestry/storage/governance"
+)
+
+func TestStartedAndExitedArtifactsAreTold(t *testing.T) {
+	s := newScene(t)
+	s.report("old")
+	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"))
+	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.ExitedArtifact}, webhook("b"))
+	s.wantTold() // the artifact started before the actions existed
+	s.report("old", "new")
+	s.wantTold("ARTIFACT_STARTED new WEBHOOK")
+	s.report("new")
+	s.wantTold("ARTIFACT_EXITED old WEBHOOK")
+	s.report("new")
+	s.wantTold()
+}
+
+func TestReportsThatWereAcceptedBeforeAnActionExistedFireNothing(t *testing.T) {
+	s := newScene(t)
+	s.clock.turn(-1e9)
+	s.report("early") // accepted a second ago, by the clock of another process
+	s.clock.turn(1e9)
+	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"))
+	s.wantTold()
+}
+
+func TestArtifactsThatScaleAreToldWithoutASnapshot(t *testing.T) {
+	s := newScene(t)
+	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.ScaledArtifact}, webhook("a"))
+	s.report("web", "db")
+	s.wantTold()
+	for _, step := range []struct {
+		report []string
+		want   []string
+		change string
+	}{
+		{[]string{"web", "web", "web", "db"}, []string{"ARTIFACT_SCALED web WEBHOOK"}, "(from 1 to 3)"},
+		{[]string{"web", "web", "web", "db"}, nil, ""},
+		{[]string{"web", "web", "web", "db", "db"}, []string{"ARTIFACT_SCALED db WEBHOOK"}, "(from 1 to 2)"},
+		{[]string{"web", "db", "db"}, []string{"ARTIFACT_SCALED web WEBHOOK"}, "(from 3 to 1)"},
+		// With a snapshot for another reason.
+		{[]string{"web", "web", "db", "db", "cache"}, []string{"ARTIFACT_SCALED web WEBHOOK"}, "(from 1 to 2)"},
+		{[]string{"web", "db", "db", "cache"}, []string{"ARTIFACT_SCALED web WEBHOOK"}, "(from 2 to 1)"},
+		{[]string{"web", "db", "db"}, nil, ""},
+		// What exits and starts again has not scaled.
+		{[]string{"db", "db"}, nil, ""},
+		{[]string{"web", "web", "db", "db"}, nil, ""},
+	} {
+		s.report(step.report...)
+		s.wantTold(step.want...)
+		if all := s.deliveries(number); step.change != "" && !strings.Contains(all[0].Notice.Description, step.change) {
+			t.Errorf("told %q, want %q", all[0].Notice.Description, step.change)
+		}
+	}
+	if last, err := s.store.Snapshots.Latest(t.Context(), s.env); err != nil || last != 5 {
+		t.Errorf("there are %d snapshots, %v", last, err)
+	}
+}
+
+func TestEvaluationWithoutAReportScalesNothing(t *testing.T) {
+	s := newScene(t)
+	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.ScaledArtifact}, webhook("a"))
+	s.report("web")
+	s.report("web", "web")
+	s.wantTold("ARTIFACT_SCALED web WEBHOOK")
+	s.requireProvenance()
+	s.wantTold()
+	s.report("web")
+	s.wantTold("ARTIFACT_SCALED web WEBHOOK")
+}
+
+// requireProvenance attaches a policy that nothing of unknown origin complies with, and has it
+// applied.
+func (s *scene) requireProvenance() {
+	s.t.Helper()
+	source := "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n  provenance:\n    required: true\n"
+	_, err := s.store.Policies.Put(s.t.Context(), governance.Change{Org: acme.OrgID, Name: "known", Content: []byte(source), By: "anna", At: evidence.Seconds(s.clock.read())})
+	s.must(err)
+	s.must(s.store.Environments.AttachPolicies(s.t.Context(), s.env, []string{"known"}, evidence.Seconds(s.clock.read())))
+	s.must(s.store.Generations.Bump(s.t.Context(), acme.OrgID))
+	_, err = s.intake.Reevaluate(s.t.Context(), acme.OrgID, s.env, evidence.Server, "anna")
+	s.must(err)
+	s.must(s.processor.Drain(s.t.Context(), s.env))
+}
+
+func TestTurnsOfTheStateAreToldWithTheReasons(t *testing.T) {
+	s := newScene(t)
+	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.CompliantEnv, notification.NonCompliantEnv}, webhook("a"), chat("b"))
+	s.requireProvenance()
+	s.report() // nothing runs: compliant, from unknown
+	s.wantTold()
+	s.report("stranger")
+	s.wantTold("ENVIRONMENT_NON_COMPLIANT production SLACK", "ENVIRONMENT_NON_COMPLIANT production WEBHOOK")
+	notice := s.deliveries(number)[0].Notice
+	if notice.Snapshot.Status != "non-compliant" || len(notice.Details) != 1 || !strings.Contains(notice.Details[0], "stranger: No flow knows the artifact") {
+		t.Errorf("told %+v", notice)
+	}
+	s.report("stranger", "another")
+	s.wantTold()
+	s.report()
+	s.wantTold("ENVIRONMENT_COMPLIANT production SLACK", "ENVIRONMENT_COMPLIANT production WEBHOOK")
+}
+
+func TestPeopleAreToldOfManyArtifactsAtOnce(t *testing.T) {
+	s := newScene(t)
+	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"), chat("b"))
+	s.report("1", "2", "3", "4", "5")
+	if got := s.told(); len(got) != 10 {
+		t.Errorf("5 artifacts: told %q", got)
+	}
+	names := []string{"1", "2", "3", "4", "5"}
+	for _, letter := range "abcdefghijklmnopqrstuvwxyz" {
+		names = append(names, string(letter))
+	}
+	s.report(names...)
+	got := s.told()
+	if len(got) != 27 || !slices.Contains(got, "ARTIFACT_STARTED production SLACK") {
+		t.Errorf("26 artifacts: told %q", got)
+	}
+	for _, one := range s.deliveries(number) {
+		if notice := one.Notice; notice.Artifact == nil && (notice.Description != "26 artifacts started running" ||
+			len(notice.Details) != notification.MaxDetails || notice.Details[notification.MaxDetails-1] != "and 7 more") {
+			t.Errorf("told %+v", notice)
+		}
+	}
+}
+
+func TestAllowedArtifactsAreToldEachTime(t *testing.T) {
+	s := newScene(t)
+	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.AllowedArtifact}, webhook("a"))
+	for range 2 {
+		_, err := s.store.Allowlist.Put(t.Context(), evidence.Allowance{
+			ID: evidence.NewID(), Org: acme.OrgID, Environment: s.env, Fingerprint: fingerprint("web"), ArtifactName: "web",
+			Description: "hotfix", UserName: "anna", At: evidence.Seconds(s.clock.read()),
+		})
+		s.must(err)
+		s.wantTold("ARTIFACT_ALLOWED web WEBHOOK")
+	}
+	if notice := s.deliveries(number)[0].Notice; notice.Description != "web was permitted by anna" || !slices.Equal(notice.Details, []string{"Reason: hotfix"}) {
+		t.Errorf("told %+v", notice)
+	}
+}
+
+func TestArchivedEnvironmentsFireNothing(t *testing.T) {
+	s := newScene(t)
+	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"))
+	s.report("web")
+	s.must(s.store.Environments.Archive(t.Context(), acme.OrgID, "production", evidence.Seconds(s.clock.read())))
+	s.wantTold()
+}
+
+func TestNoticesNameWhereAnArtifactComesFrom(t *testing.T) {
+	s := newScene(t)
+	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"))
+	s.flow()
+	s.reportArtifact("build-1", "web")
+	s.report("web")
+	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
+	notice := s.deliveries(number)[0].Notice
+	want := notification.NoticeProvenance{
+		Flow: "backend", Status: "compliant", Commit: "0123456789012345678901234567890123456789", CommitURL: "https://git.example.com/c",
+		HTMLURL:  notice.Artifact.Provenance.HTMLURL,
+		APIURL:   "https://attestry.example.com/api/v2/artifacts/acme/backend/fingerprint/" + fingerprint("web"),
+		BuildURL: "https://ci.example.com/1",
+	}
+	if *notice.Artifact.Provenance != want || !strings.Contains(want.HTMLURL, "/acme/flows/backend/artifacts/"+fingerprint("web")+"?artifact_id=") {
+		t.Errorf("told %+v", notice.Artifact.Provenance)
+	}
+	if s := notice.Snapshot; notice.Org != "acme" || s.Index != 1 || s.HTMLURL != "https://attestry.example.com/acme/environments/production/snapshots/1" || notice.Link != s.HTMLURL {
+		t.Errorf("told %+v of %+v", notice, s)
+	}
+}

@@ -1,0 +1,140 @@
+package notification
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/evidence/notification"
+	"attestry/links"
+	"attestry/storage"
+	"attestry/storage/notifications"
+)
+
+const (
+	// firstAttempt is how long the relay leaves a new delivery to the task that is enqueued with
+	// it.
+	firstAttempt = 10 * time.Second
+	// deliveriesAtOnce is how many deliveries are made with one command.
+	deliveriesAtOnce = storage.MaxMany
+)
+
+// Fanout makes the deliveries of events.
+type Fanout struct {
+	store    *app.Store
+	links    links.Links
+	enqueuer Enqueuer
+	clock    evidence.Clock
+	log      *slog.Logger
+}
+
+// NewFanout makes a fanout.
+func NewFanout(store *app.Store, links links.Links, enqueuer Enqueuer, clock evidence.Clock, log *slog.Logger) *Fanout {
+	return &Fanout{store: store, links: links, enqueuer: enqueuer, clock: clock, log: log}
+}
+
+// Tell makes the deliveries of an event to the targets of an action and enqueues them. Done
+// twice, it makes them once. An event that cannot be told for as long as deliveries are tried is
+// given up.
+func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
+	event, err := f.store.Outbox.Get(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && !slices.Contains(event.Actions, number) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.tell(ctx, &event, number); err != nil {
+		if evidence.Seconds(f.clock())-event.At < notification.RetryFor.Seconds() {
+			return err
+		}
+		f.log.Error("gave up an event that an action was to be told of", "org", event.Org, "event", id, "action", number, "error", err.Error())
+	}
+	return f.store.Outbox.Told(ctx, id, number)
+}
+
+func (f *Fanout) tell(ctx context.Context, event *notification.Event, number int64) error {
+	actions, err := f.store.Actions.Of(ctx, event.Org)
+	if err != nil {
+		return err
+	}
+	action, ok := actions.Find(number)
+	if !ok {
+		return nil // it was deleted
+	}
+	targets, err := f.targets(ctx, event.Org, &action)
+	if err != nil || len(targets) == 0 {
+		return err
+	}
+	w := &writer{store: f.store, links: f.links, org: event.Org, orgName: actions.OrgName, action: &action, event: event}
+	notices, err := w.notices(ctx)
+	if err != nil {
+		return err
+	}
+	return f.deliver(ctx, event.Org, number, targets, notices)
+}
+
+// targets are those of an action that are not switched off.
+func (f *Fanout) targets(ctx context.Context, org string, action *notification.Action) ([]notification.Target, error) {
+	states, err := f.store.Targets.States(ctx, org, *action)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(action.DistinctTargets(), func(target notification.Target) bool {
+		return states[notifications.TargetKey{Action: action.Number, Target: target.ID()}].SwitchedOffAt > 0
+	}), nil
+}
+
+// deliver stores the deliveries of notices to targets, and enqueues them.
+func (f *Fanout) deliver(ctx context.Context, org string, number int64, targets []notification.Target, notices told) error {
+	now := evidence.Seconds(f.clock())
+	var batch []notification.Delivery
+	for i := range targets {
+		for _, notice := range notices.to(targets[i].Type) {
+			batch = append(batch, notification.NewDelivery(org, number, &targets[i], notice, now, firstAttempt))
+			if len(batch) < deliveriesAtOnce {
+				continue
+			}
+			if err := f.add(ctx, batch); err != nil {
+				return err
+			}
+			batch = nil
+		}
+	}
+	return f.add(ctx, batch)
+}
+
+func (f *Fanout) add(ctx context.Context, batch []notification.Delivery) error {
+	if err := f.store.Deliveries.Add(ctx, batch); err != nil {
+		return err
+	}
+	var group errgroup.Group
+	group.SetLimit(enqueuers)
+	for i := range batch {
+		group.Go(func() error { return f.enqueuer.Send(ctx, batch[i].Org, batch[i].ID, 0) })
+	}
+	if err := group.Wait(); err != nil {
+		// The relay enqueues them later.
+		f.log.Debug("could not enqueue deliveries", "error", err.Error())
+	}
+	return nil
+}
+
+// told are the notices of an event: those for machines, and those for people, who get one about
+// many artifacts instead of many.
+type told struct {
+	machines, people []notification.Notice
+}
+
+func (t *told) to(kind notification.TargetType) []notification.Notice {
+	if kind == notification.Webhook {
+		return t.machines
+	}
+	return t.people
+}

@@ -1,0 +1,290 @@
+package notification_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"attestry/app"
+	"attestry/app/recording"
+	"attestry/evidence"
+	"attestry/evidence/notification"
+	"attestry/links"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/sqlite/sqlitetest"
+	tasks "attestry/tasks/notification"
+	"attestry/tasks/snapshot"
+)
+
+// acme is the organization of the tests.
+var acme = evidence.OrgAccess{OrgID: "org", OrgName: "acme"}
+
+// fakeClock is a clock that tests turn.
+type fakeClock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *fakeClock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(time.Millisecond)
+	return c.now
+}
+
+func (c *fakeClock) turn(span time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(span)
+}
+
+// queue holds tasks until the test has them done.
+type queue struct {
+	mu      sync.Mutex
+	fanouts []fanoutTask
+	sends   []sendTask
+	// away is the error of a queue that takes nothing.
+	away error
+	full bool
+}
+
+type fanoutTask struct {
+	event  string
+	action int64
+}
+
+type sendTask struct{ org, delivery string }
+
+func (q *queue) Fanout(_ context.Context, event string, action int64, _ int) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.away == nil {
+		q.fanouts = append(q.fanouts, fanoutTask{event, action})
+	}
+	return q.away
+}
+
+func (q *queue) Send(_ context.Context, org, delivery string, _ int) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.away == nil {
+		q.sends = append(q.sends, sendTask{org, delivery})
+	}
+	return q.away
+}
+
+func (q *queue) Waiting(context.Context) (int, error) {
+	if q.full {
+		return 1_000_000, nil
+	}
+	return 0, q.away
+}
+
+// recipient is a sender that remembers what it sent.
+type recipient struct {
+	mu   sync.Mutex
+	sent []sent
+	// answer makes the outcome of an attempt; nil: all succeed.
+	answer func(target *notification.Target, delivery *notification.Delivery) string
+	clock  *fakeClock
+}
+
+type sent struct {
+	target   notification.Target
+	delivery notification.Delivery
+	secrets  []string
+}
+
+func (r *recipient) Send(_ context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string) notification.Attempt {
+	attempt := notification.Attempt{At: evidence.Seconds(r.clock.read()), Status: 200}
+	if r.answer != nil {
+		attempt.Reason = r.answer(target, delivery)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent = append(r.sent, sent{*target, *delivery, secrets})
+	return attempt
+}
+
+// scene is an environment and a flow, with everything that tells of what happens there.
+type scene struct {
+	t         *testing.T
+	docs      storage.Documents
+	store     *app.Store
+	clock     *fakeClock
+	intake    *snapshot.Intake
+	processor *snapshot.Processor
+	queue     *queue
+	recipient *recipient
+	relay     *tasks.Relay
+	fanout    *tasks.Fanout
+	deliverer *tasks.Deliverer
+	env       string
+}
+
+// silent is a queue of reports that nobody serves.
+type silent struct{}
+
+func (silent) Report(string, int64)            {}
+func (silent) Away() bool                      { return false }
+func (silent) Settled(context.Context, string) {}
+func (silent) Register(string) (<-chan struct{}, func(), bool) {
+	return nil, func() {}, false
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	folder := t.TempDir()
+	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{t: t, docs: sqlitetest.Open(t, filepath.Join(folder, "test.db"), app.Schemas())}
+	s.clock = &fakeClock{now: time.Unix(1_790_000_000, 0)}
+	s.queue, s.recipient = &queue{}, &recipient{clock: s.clock}
+	s.start(s.docs, objects)
+	s.env = s.environment("production", evidence.Server)
+	return s
+}
+
+// start begins a process.
+func (s *scene) start(docs storage.Documents, objects storage.Objects) {
+	log := slog.New(slog.DiscardHandler)
+	s.store = app.NewStore(docs, objects, s.clock.read, log)
+	s.t.Cleanup(s.store.Tenancy.Close)
+	address, err := links.New("https://attestry.example.com")
+	s.must(err)
+	s.intake = snapshot.NewIntake(s.store, silent{}, silent{}, s.clock.read, 0)
+	s.processor = snapshot.NewProcessor(s.store, silent{}, s.clock.read, log)
+	s.relay = tasks.NewRelay(s.store, s.queue, s.clock.read, log)
+	s.fanout = tasks.NewFanout(s.store, address, s.queue, s.clock.read, log)
+	s.deliverer = tasks.NewDeliverer(s.store, s.recipient, s.clock.read, log, func(notification.TargetType, bool) {})
+}
+
+func (s *scene) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) environment(name string, kind evidence.EnvironmentType) string {
+	s.t.Helper()
+	id := evidence.NewID()
+	_, err := s.store.Environments.Put(s.t.Context(), evidence.Environment{ID: id, Org: acme.OrgID, Name: name, Type: kind}, evidence.EnvironmentChange{})
+	s.must(err)
+	return id
+}
+
+// action stores an action and returns its number.
+func (s *scene) action(kind notification.Kind, subject string, triggers []notification.Trigger, targets ...notification.Target) int64 {
+	s.t.Helper()
+	now := evidence.Seconds(s.clock.read())
+	var number int64
+	_, err := s.store.Actions.Change(s.t.Context(), acme, func(all *notification.Actions) error {
+		stored, _, err := all.Put(notification.Action{
+			Name: fmt.Sprint("action-", subject, triggers), Kind: kind, Subjects: []string{subject}, Triggers: triggers, Targets: targets,
+			CreatedBy: "anna", CreatedAt: now, LastModifiedAt: now,
+		})
+		number = stored.Number
+		return err
+	})
+	s.must(err)
+	return number
+}
+
+func webhook(name string) notification.Target {
+	return notification.Target{Type: notification.Webhook, Webhook: "https://" + name + ".example.com/"}
+}
+
+func chat(name string) notification.Target {
+	return notification.Target{Type: notification.Slack, Webhook: "https://" + name + ".example.com/"}
+}
+
+func fingerprint(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:])
+}
+
+// report reports what runs, each name as often as it is given, and makes the snapshot.
+func (s *scene) report(names ...string) {
+	s.t.Helper()
+	s.accept(names...)
+	s.must(s.processor.Drain(s.t.Context(), s.env))
+}
+
+// scope is where things are recorded in a trail.
+func (s *scene) scope(trail string) recording.Scope {
+	return recording.Scope{Org: acme.OrgID, OrgName: acme.OrgName, Flow: "backend", Trail: trail, By: "ci", ByID: "ci", At: evidence.Seconds(s.clock.read())}
+}
+
+// flow makes a flow and returns its id.
+func (s *scene) flow() string {
+	s.t.Helper()
+	flow, _, err := s.store.Flows.Ensure(s.t.Context(), acme.OrgID, "backend", "anna", evidence.Seconds(s.clock.read()))
+	s.must(err)
+	return flow.ID
+}
+
+// relayAll relays once and has all tasks done.
+func (s *scene) relayAll() {
+	s.t.Helper()
+	s.must(s.relay.Relay(s.t.Context()))
+	s.work()
+}
+
+// work has all tasks done, and those that they lead to.
+func (s *scene) work() {
+	s.t.Helper()
+	for len(s.queue.fanouts)+len(s.queue.sends) > 0 {
+		fanouts, sends := s.queue.fanouts, s.queue.sends
+		s.queue.fanouts, s.queue.sends = nil, nil
+		for _, task := range fanouts {
+			s.must(s.fanout.Tell(s.t.Context(), task.event, task.action))
+		}
+		for _, task := range sends {
+			s.must(s.deliverer.Deliver(s.t.Context(), task.org, task.delivery))
+		}
+	}
+}
+
+// told returns what was sent since the last call, as "event type, artifact or environment, target".
+func (s *scene) told() []string {
+	s.t.Helper()
+	s.relayAll()
+	var told []string
+	for _, one := range s.recipient.sent {
+		notice := one.delivery.Notice
+		subject := notice.Environment + notice.Flow
+		if notice.Artifact != nil {
+			subject = notice.Artifact.Name
+		}
+		told = append(told, notice.EventType+" "+subject+" "+string(one.target.Type))
+	}
+	s.recipient.sent = nil
+	slices.Sort(told)
+	return told
+}
+
+func (s *scene) wantTold(want ...string) {
+	s.t.Helper()
+	if got := s.told(); !slices.Equal(got, want) {
+		s.t.Errorf("told %q, want %q", got, want)
+	}
+}
+
+// deliveries are all those of an action.
+func (s *scene) deliveries(action int64) []notification.Delivery {
+	s.t.Helper()
+	all, err := s.store.Deliveries.OfAction(acme.OrgID, action, "").Next(s.t.Context(), 1<<30)
+	s.must(err)
+	return all
+}

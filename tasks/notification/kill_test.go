@@ -1,0 +1,168 @@
+package notification_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"attestry/app/apptest"
+	"attestry/app/recording"
+	"attestry/evidence"
+	"attestry/evidence/notification"
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/storage/storagetest"
+	"attestry/tasks/snapshot"
+)
+
+// oneByOne is an engine that writes batches in parts, so that a process can die within one.
+type oneByOne struct{ storage.Documents }
+
+func (d oneByOne) Write(ctx context.Context, writes ...storage.Write) error {
+	return storagetest.WriteOneByOne(writes, func(write storage.Write) error { return d.Documents.Write(ctx, write) })
+}
+
+// atEachWrite has a process die at its first write, at its second, and so on, before it and
+// behind it, until it makes fewer. prepare makes what it works on, work is its work, and finish
+// what others do then; it gets the error of the work.
+func atEachWrite(t *testing.T, prepare func(*scene), work func(*scene) error, finish func(*scene, error)) {
+	t.Helper()
+	deaths := 0
+	for _, after := range []bool{false, true} {
+		for write := int64(1); ; write++ {
+			s := newScene(t)
+			prepare(s)
+			dying := apptest.NewFaultInjector(s.docs, write, after)
+			s.start(oneByOne{dying}, nil)
+			err := work(s)
+			s.start(s.docs, nil)
+			finish(s, err)
+			if !dying.Dead.Load() {
+				break
+			}
+			if !errors.Is(err, apptest.ErrKilled) && err != nil {
+				t.Fatal(err)
+			}
+			deaths++
+		}
+	}
+	if t.Logf("died %d times", deaths); deaths < 4 {
+		t.Errorf("the process died %d times only", deaths)
+	}
+}
+
+func TestTrailsWhoseProcessDiesAreToldOfOnce(t *testing.T) {
+	id := evidence.NewID()
+	attest := func(s *scene) error {
+		scope := recording.Scope{Org: acme.OrgID, OrgName: acme.OrgName, Flow: "backend", Trail: "1", By: "ci", ByID: "ci", At: s.now()}
+		return s.store.Recorder.Attest(t.Context(), scope, evidence.Attestation{
+			ID: id, Org: acme.OrgID, Trail: "1", Name: "unit-test", Type: evidence.TypeGeneric, Compliant: true, CreatedAt: scope.At,
+		}, nil)
+	}
+	atEachWrite(t, func(s *scene) {
+		s.action(notification.OfFlows, s.flow(), allFlowTriggers, webhook("a"))
+	}, attest, func(s *scene, err error) {
+		if err != nil {
+			s.must(attest(s)) // the client asks again
+		}
+		s.clock.turn(time.Hour)
+		_, err = s.store.Reconciler.Reconcile(t.Context(), acme.OrgID, s.now())
+		s.must(err)
+		_, err = s.store.Trails.SettleBefore(t.Context(), s.now())
+		s.must(err)
+		s.wantTold("ATTESTATION_REPORTED backend WEBHOOK", "TRAIL_STARTED backend WEBHOOK")
+	})
+}
+
+func TestSnapshotsWhoseWorkerDiesAreToldOfOnce(t *testing.T) {
+	atEachWrite(t, func(s *scene) {
+		s.report("old", "web")
+		s.action(notification.OfEnvironments, s.env, []notification.Trigger{
+			notification.StartedArtifact, notification.ExitedArtifact, notification.ScaledArtifact,
+		}, webhook("a"))
+		s.accept("new", "web", "web")
+	}, func(s *scene) error {
+		return s.processor.Drain(t.Context(), s.env)
+	}, func(s *scene, _ error) {
+		s.clock.turn(time.Minute)
+		s.must(s.processor.Drain(t.Context(), s.env))
+		s.wantTold("ARTIFACT_EXITED old WEBHOOK", "ARTIFACT_SCALED web WEBHOOK", "ARTIFACT_STARTED new WEBHOOK")
+		s.report("new", "web")
+		s.wantTold("ARTIFACT_SCALED web WEBHOOK")
+	})
+}
+
+func TestScalingWhoseWorkerDiesIsToldOfOnce(t *testing.T) {
+	atEachWrite(t, func(s *scene) {
+		s.report("web")
+		s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.ScaledArtifact}, webhook("a"))
+		s.accept("web", "web")
+	}, func(s *scene) error {
+		return s.processor.Drain(t.Context(), s.env)
+	}, func(s *scene, _ error) {
+		s.clock.turn(time.Minute)
+		s.must(s.processor.Drain(t.Context(), s.env))
+		s.wantTold("ARTIFACT_SCALED web WEBHOOK")
+		s.report("web")
+		s.wantTold("ARTIFACT_SCALED web WEBHOOK")
+	})
+}
+
+// TestTargetsOfAWorkerThatDiesSucceedOnce has the worker that makes deliveries and sends them die.
+// It may send what it could not note.
+func TestTargetsOfAWorkerThatDiesSucceedOnce(t *testing.T) {
+	targets := []notification.Target{webhook("a"), webhook("b"), chat("c")}
+	var number int64
+	atEachWrite(t, func(s *scene) { number = s.started(targets...) }, func(s *scene) error {
+		if err := s.relay.Relay(t.Context()); err != nil {
+			return err
+		}
+		for _, task := range s.queue.fanouts {
+			if err := s.fanout.Tell(t.Context(), task.event, task.action); err != nil {
+				return err
+			}
+		}
+		for _, task := range s.queue.sends {
+			if err := s.deliverer.Deliver(t.Context(), task.org, task.delivery); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(s *scene, _ error) {
+		s.queue.fanouts, s.queue.sends = nil, nil // as Redis may forget them
+		for range 5 {
+			s.clock.turn(time.Minute)
+			s.relayAll()
+		}
+		all := s.deliveries(number)
+		if len(all) != len(targets) {
+			t.Errorf("there are %d deliveries", len(all))
+		}
+		ids := map[string]int{}
+		for _, one := range s.recipient.sent {
+			ids[one.delivery.ID]++
+		}
+		for _, one := range all {
+			if one.State != notification.Delivered || len(one.Attempts) != 1 || ids[one.ID] < 1 || ids[one.ID] > 2 {
+				t.Errorf("sent %d times: %+v", ids[one.ID], one)
+			}
+		}
+		if len(ids) != len(targets) {
+			t.Errorf("sent as %v", ids)
+		}
+	})
+}
+
+// accept accepts a report without processing it.
+func (s *scene) accept(names ...string) {
+	s.t.Helper()
+	var instances []rules.Instance
+	for _, name := range names {
+		instances = append(instances, rules.Instance{Digests: map[string]string{name: fingerprint(name)}, CreatedAt: 1_789_000_000})
+	}
+	_, err := s.intake.Accept(s.t.Context(), snapshot.Submission{
+		Org: acme.OrgID, Environment: s.env, ReportedBy: "reporter", Report: rules.Canonical(evidence.Server, instances),
+	})
+	s.must(err)
+}

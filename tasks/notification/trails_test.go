@@ -1,0 +1,71 @@
+package notification_test
+
+import (
+	"testing"
+
+	"attestry/evidence"
+	"attestry/evidence/approval"
+	"attestry/evidence/notification"
+)
+
+// reportArtifact reports an artifact to a trail.
+func (s *scene) reportArtifact(trail, name string) {
+	s.t.Helper()
+	scope := s.scope(trail)
+	s.must(s.store.Recorder.Report(s.t.Context(), scope, evidence.ArtifactRecord{
+		ID: evidence.NewID(), Org: acme.OrgID, Trail: trail, Name: name, Filename: name, Fingerprint: fingerprint(name),
+		CommitSHA: "0123456789012345678901234567890123456789", CommitURL: "https://git.example.com/c", BuildURL: "https://ci.example.com/1",
+		CreatedAt: scope.At,
+	}, nil))
+}
+
+func (s *scene) attest(trail string, targets ...string) error {
+	s.t.Helper()
+	scope := s.scope(trail)
+	return s.store.Recorder.Attest(s.t.Context(), scope, evidence.Attestation{
+		ID: evidence.NewID(), Org: acme.OrgID, Trail: trail, Name: "unit-test", Type: evidence.TypeGeneric, Compliant: true,
+		Targets: targets, CreatedAt: scope.At,
+	}, nil)
+}
+
+var allFlowTriggers = []notification.Trigger{
+	notification.StartedTrail, notification.AttestedProvenance, notification.ReportedAttest, notification.Approval, notification.Release,
+}
+
+func TestWhatHappensInTrailsIsTold(t *testing.T) {
+	s := newScene(t)
+	flow := s.flow()
+	s.must(s.attest("before")) // the actions exist
+	for _, trigger := range allFlowTriggers {
+		s.action(notification.OfFlows, flow, []notification.Trigger{trigger}, webhook("a"))
+	}
+	s.wantTold()
+	_, err := s.store.Recorder.Begin(t.Context(), s.scope("1"), flow, evidence.TrailChange{}, nil)
+	s.must(err)
+	s.wantTold("TRAIL_STARTED backend WEBHOOK")
+	_, err = s.store.Recorder.Begin(t.Context(), s.scope("1"), flow, evidence.TrailChange{Description: new("other")}, nil)
+	s.must(err)
+	s.wantTold() // it was changed
+	s.reportArtifact("1", "web")
+	s.wantTold("ARTIFACT_REPORTED web WEBHOOK")
+	s.must(s.attest("1"))
+	s.wantTold("ATTESTATION_REPORTED backend WEBHOOK")
+	s.must(s.attest("1", "web", "db", "cache"))
+	s.wantTold("ATTESTATION_REPORTED backend WEBHOOK")
+	s.must(s.attest("2")) // which begins it
+	s.wantTold("ATTESTATION_REPORTED backend WEBHOOK", "TRAIL_STARTED backend WEBHOOK")
+	s.must(s.store.Recorder.Approve(t.Context(), approval.Approval{
+		ID: evidence.NewID(), Org: acme.OrgID, Flow: flow, Trail: "1", Target: fingerprint("web"), ArtifactName: "web",
+		CreatedAt: evidence.Seconds(s.clock.read()),
+	}))
+	s.wantTold("APPROVAL_REPORTED web WEBHOOK")
+}
+
+func TestFlowsWithoutActionsFireNothing(t *testing.T) {
+	s := newScene(t)
+	s.flow()
+	s.action(notification.OfFlows, "another flow", allFlowTriggers, webhook("a"))
+	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"))
+	s.must(s.attest("1"))
+	s.wantTold()
+}
