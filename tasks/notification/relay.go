@@ -106,21 +106,24 @@ func (r *Relay) Relay(ctx context.Context) error {
 	return nil
 }
 
-// read returns what waits and was not enqueued a moment ago.
+// read returns what waits longest and was not enqueued a moment ago.
 func (r *Relay) read(ctx context.Context, now time.Time) ([]waiting, error) {
 	fresh, err := r.readEvents(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for after := ""; len(fresh) < maxWaiting; {
+	for after, seen := "", 0; seen < maxWaiting; {
 		refs, next, err := r.store.Deliveries.Due(ctx, evidence.Seconds(now), after)
 		if err != nil {
 			return nil, err
 		}
+		seen += len(refs)
 		for _, ref := range refs {
 			org, id, _ := strings.Cut(ref.Key, "/")
-			fresh = r.add(fresh, waiting{key: ref.Key, since: ref.Due, enqueue: func(ctx context.Context, attempt int) error {
-				return r.enqueuer.Send(ctx, org, id, sendAttempt(ref.Due, attempt))
+			// Each time at which a delivery is due has tasks of its own.
+			due := int(ref.Due * 1000)
+			fresh = r.add(fresh, waiting{key: ref.Key + "@" + strconv.Itoa(due), since: ref.Due, enqueue: func(ctx context.Context, attempt int) error {
+				return r.enqueuer.Send(ctx, org, id, due+attempt)
 			}})
 		}
 		if after = next; next == "" {
@@ -130,16 +133,14 @@ func (r *Relay) read(ctx context.Context, now time.Time) ([]waiting, error) {
 	return fresh, nil
 }
 
-// sendAttempt numbers the tasks of a delivery: other times at which it is due have other numbers.
-func sendAttempt(due float64, attempt int) int { return int(due*1000) + attempt }
-
 func (r *Relay) readEvents(ctx context.Context) ([]waiting, error) {
 	var fresh []waiting
-	for after := ""; len(fresh) < maxWaiting; {
+	for after, seen := "", 0; seen < maxWaiting; {
 		events, next, err := r.store.Outbox.Waiting(ctx, after)
 		if err != nil {
 			return nil, err
 		}
+		seen += len(events)
 		for _, event := range events {
 			fresh = r.addEvent(fresh, &event)
 		}
