@@ -19,7 +19,7 @@ func from(peer string, forwarded ...string) Origin {
 
 func newAttempts(s *surroundings, perMinute int, trusted ...string) *Attempts {
 	return NewAttempts(AttemptsOptions{
-		PerMinute: perMinute, Proxies: proxies(trusted...), Clock: s.clock.read, Log: s.log, Metrics: s.metrics,
+		PerMinute: perMinute, Proxies: proxies(trusted...), Clock: s.clock.Now, Log: s.log, Metrics: s.metrics,
 	})
 }
 
@@ -48,12 +48,12 @@ func TestAddressWithTooManyFailedAttemptsIsRefused(t *testing.T) {
 	if err := a.Check(from("203.0.113.6"), "wrong"); err != nil {
 		t.Errorf("another address: %v", err)
 	}
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	wantRefusal(t, a.Check(from("203.0.113.5"), "wrong"), attemptsMessage, time.Second)
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	fail(t, a, from("203.0.113.5"), 1)
 	wantRefusal(t, a.Check(from("203.0.113.5"), "wrong"), attemptsMessage, 2*time.Second)
-	s.clock.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 	fail(t, a, from("203.0.113.5"), 30)
 	wantRefusal(t, a.Check(from("203.0.113.5"), "wrong"), attemptsMessage, 2*time.Second)
 	if got := s.refused(t, ofAddress); got != 4 {

@@ -12,28 +12,11 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 )
 
 // noon is when the clock of a test starts.
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-
-// fakeClock is a clock that tests advance.
-type fakeClock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *fakeClock) read() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *fakeClock) advance(span time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(span)
-}
 
 // journal keeps what is logged.
 type journal struct {
@@ -60,7 +43,7 @@ func (j *journal) lines() []string {
 
 // surroundings are what limits need around them.
 type surroundings struct {
-	clock   *fakeClock
+	clock   *evidencetest.Clock
 	journal *journal
 	log     *slog.Logger
 	metrics *Metrics
@@ -80,7 +63,7 @@ func newSurroundings(t *testing.T) *surroundings {
 		return a
 	}
 	return &surroundings{
-		clock: &fakeClock{now: noon}, journal: j, metrics: metrics,
+		clock: evidencetest.NewClock(noon), journal: j, metrics: metrics,
 		log: slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{ReplaceAttr: withoutTime})),
 	}
 }

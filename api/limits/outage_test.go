@@ -89,19 +89,19 @@ func TestRedisIsAskedOnceInASecondIfItIsBack(t *testing.T) {
 	r := newRates(s, buckets, 60, 0)
 	wantState(t, r, key("one"), "acme", unlimited)
 	for second := range 3 {
-		s.clock.advance(probePause - 1)
+		s.clock.Advance(probePause - 1)
 		wantState(t, r, key("one"), "acme", unlimited)
 		if got := buckets.count(); got != second+1 {
 			t.Fatalf("asked %d times within the pause", got)
 		}
-		s.clock.advance(1)
+		s.clock.Advance(1)
 		for range 5 {
 			wantState(t, r, key("one"), "acme", unlimited)
 		}
 		eventually(t, "Redis is asked", func() bool { return buckets.count() == second+2 })
 	}
 	buckets.set(false, nil)
-	s.clock.advance(probePause)
+	s.clock.Advance(probePause)
 	wantState(t, r, key("one"), "acme", unlimited)
 	eventually(t, "its answer is logged", func() bool { return len(s.journal.lines()) == 2 })
 	wantState(t, r, key("one"), "acme", limited)
@@ -122,7 +122,7 @@ func TestNoRequestWaitsForARedisThatIsKnownToHang(t *testing.T) {
 	wantState(t, r, key("one"), "acme", unlimited)
 	// From here on, a request that waited would do so for the rest of the test.
 	r.timeout = time.Hour
-	s.clock.advance(probePause)
+	s.clock.Advance(probePause)
 	for range 10 {
 		wantState(t, r, key("one"), "acme", unlimited)
 	}

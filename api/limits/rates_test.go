@@ -45,7 +45,7 @@ func (r *redisServer) buckets(t *testing.T) Buckets {
 // newRates makes limits that wait for buckets for as long as a busy machine may take.
 func newRates(s *surroundings, buckets Buckets, perKey, perOrganization int) *Rates {
 	r := NewRates(RatesOptions{
-		PerKey: perKey, PerOrganization: perOrganization, Buckets: buckets, Clock: s.clock.read, Log: s.log, Metrics: s.metrics,
+		PerKey: perKey, PerOrganization: perOrganization, Buckets: buckets, Clock: s.clock.Now, Log: s.log, Metrics: s.metrics,
 	})
 	r.timeout = time.Minute
 	return r

@@ -30,6 +30,7 @@ import (
 
 	"attestry/api/oidc"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/outbound"
 )
@@ -39,24 +40,6 @@ const (
 	// private is a claim that must not be logged.
 	private = "this-claim-is-private"
 )
-
-// fakeClock is a clock that tests advance.
-type fakeClock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *fakeClock) read() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *fakeClock) advance(by time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(by)
-}
 
 // signingKey is a key of an issuer.
 type signingKey struct {
@@ -219,7 +202,7 @@ func (p trusted) IdentityProviders(_ context.Context, orgName, issuer string) ([
 // fixture is a verifier of the organization acme, which trusts an issuer.
 type fixture struct {
 	issuer   *testIssuer
-	clock    *fakeClock
+	clock    *evidencetest.Clock
 	log      *bytes.Buffer
 	verifier *oidc.Verifier
 }
@@ -254,15 +237,15 @@ func clientAllowing(issuer *testIssuer, allowed ...netip.Prefix) *http.Client {
 
 func newFixtureOf(t *testing.T, issuer *testIssuer, providers oidc.Providers, client *http.Client) *fixture {
 	t.Helper()
-	f := &fixture{issuer: issuer, clock: &fakeClock{now: time.Date(2026, time.May, 4, 10, 0, 0, 0, time.UTC)}, log: &bytes.Buffer{}}
+	f := &fixture{issuer: issuer, clock: evidencetest.NewClock(time.Date(2026, time.May, 4, 10, 0, 0, 0, time.UTC)), log: &bytes.Buffer{}}
 	log := slog.New(slog.NewJSONHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	f.verifier = oidc.NewVerifier(providers, client, f.clock.read, log)
+	f.verifier = oidc.NewVerifier(providers, client, f.clock.Now, log)
 	return f
 }
 
 // claims are those of a good token, with changes; a claim that is changed to nil is left out.
 func (f *fixture) claims(changes map[string]any) map[string]any {
-	now := f.clock.read().Unix()
+	now := f.clock.Now().Unix()
 	claims := map[string]any{
 		"iss": f.issuer.server.URL, "sub": "repo:acme/shop:ref:refs/heads/main", "aud": audience,
 		"iat": now - 10, "nbf": now - 10, "exp": now + 300,

@@ -23,12 +23,12 @@ func TestKeysAreFetchedOnceAndUsedForAnHour(t *testing.T) {
 	f := newFixture(t, newIssuer(t, key))
 	for range 59 {
 		f.accept(t, key.sign(t, f.claims(nil)))
-		f.clock.advance(time.Minute)
+		f.clock.Advance(time.Minute)
 	}
 	if got := f.issuer.fetches(); got != [2]int32{1, 1} {
 		t.Errorf("fetched %v times", got)
 	}
-	f.clock.advance(time.Minute)
+	f.clock.Advance(time.Minute)
 	f.accept(t, key.sign(t, f.claims(nil)))
 	if got := f.issuer.fetches(); got != [2]int32{2, 2} {
 		t.Errorf("fetched %v times after an hour", got)
@@ -40,7 +40,7 @@ func TestANewKeyIsAcceptedAtOnce(t *testing.T) {
 	f := newFixture(t, newIssuer(t, old))
 	f.accept(t, old.sign(t, f.claims(nil)))
 	f.issuer.publish(old, added)
-	f.clock.advance(10 * time.Second)
+	f.clock.Advance(10 * time.Second)
 	f.accept(t, added.sign(t, f.claims(nil)))
 	f.accept(t, old.sign(t, f.claims(nil)))
 	if got := f.issuer.fetches(); got != [2]int32{2, 2} {
@@ -53,7 +53,7 @@ func TestAReplacedKeyOfTheSameIDIsAcceptedAtOnce(t *testing.T) {
 	f := newFixture(t, newIssuer(t, old))
 	f.accept(t, old.sign(t, f.claims(nil)))
 	f.issuer.publish(added)
-	f.clock.advance(10 * time.Second)
+	f.clock.Advance(10 * time.Second)
 	f.accept(t, added.sign(t, f.claims(nil)))
 	f.refuse(t, old.sign(t, f.claims(nil)))
 }
@@ -65,7 +65,7 @@ func TestTokensWithUnknownKeysFetchAtMostOnceInTenSeconds(t *testing.T) {
 	f.accept(t, good)
 	for i := range 30 { // 10 of them every 10 seconds
 		f.refuse(t, newEdKey(t, fmt.Sprint(i)).sign(t, f.claims(nil)))
-		f.clock.advance(time.Second)
+		f.clock.Advance(time.Second)
 		f.accept(t, good)
 	}
 	// At 0 s the keys were just fetched; then once at 10 s and once at 20 s.
@@ -79,9 +79,9 @@ func TestARemovedKeyIsRefusedAfterAnHour(t *testing.T) {
 	f := newFixture(t, newIssuer(t, removed, kept))
 	f.accept(t, removed.sign(t, f.claims(nil)))
 	f.issuer.publish(kept)
-	f.clock.advance(time.Hour - time.Second)
+	f.clock.Advance(time.Hour - time.Second)
 	f.accept(t, removed.sign(t, f.claims(nil)))
-	f.clock.advance(time.Second)
+	f.clock.Advance(time.Second)
 	f.refuse(t, removed.sign(t, f.claims(nil)))
 	f.accept(t, kept.sign(t, f.claims(nil)))
 }
@@ -103,11 +103,11 @@ func TestKeysAreUsedForAnotherHourIfTheyCannotBeFetched(t *testing.T) {
 	f := newFixture(t, newIssuer(t, key))
 	f.accept(t, key.sign(t, f.claims(nil)))
 	f.issuer.setFault(down)
-	f.clock.advance(time.Hour)
+	f.clock.Advance(time.Hour)
 	for range 60 {
 		token := key.sign(t, f.claims(nil))
 		f.accept(t, token)
-		f.clock.advance(time.Minute)
+		f.clock.Advance(time.Minute)
 		if lines := f.logged(t, token); len(lines) != 1 || lines[0].Level != "WARN" {
 			t.Fatalf("logged %+v", lines)
 		}
@@ -115,7 +115,7 @@ func TestKeysAreUsedForAnotherHourIfTheyCannotBeFetched(t *testing.T) {
 	token := key.sign(t, f.claims(nil))
 	f.unavailable(t, token)
 	f.issuer.setFault(nil)
-	f.clock.advance(10 * time.Second)
+	f.clock.Advance(10 * time.Second)
 	f.accept(t, token)
 }
 
@@ -124,7 +124,7 @@ func TestATokenWithAnUnknownKeyIsUnavailableWhileTheIssuerIsDown(t *testing.T) {
 	f := newFixture(t, newIssuer(t, key))
 	f.accept(t, key.sign(t, f.claims(nil)))
 	f.issuer.setFault(down)
-	f.clock.advance(10 * time.Second)
+	f.clock.Advance(10 * time.Second)
 	f.unavailable(t, added.sign(t, f.claims(nil)))
 	f.accept(t, key.sign(t, f.claims(nil)))
 }
@@ -180,7 +180,7 @@ func TestAnIssuerThatCannotBeReachedIsAskedAgainAfterTenSeconds(t *testing.T) {
 				t.Errorf("logged %+v", lines)
 			}
 			asked := f.issuer.fetches()
-			f.clock.advance(10*time.Second - time.Nanosecond)
+			f.clock.Advance(10*time.Second - time.Nanosecond)
 			if lines := f.unavailable(t, token); len(lines) != 0 {
 				t.Errorf("logged %+v", lines)
 			}
@@ -188,7 +188,7 @@ func TestAnIssuerThatCannotBeReachedIsAskedAgainAfterTenSeconds(t *testing.T) {
 				t.Error("it was asked again within 10 s")
 			}
 			f.issuer.setFault(nil)
-			f.clock.advance(time.Nanosecond)
+			f.clock.Advance(time.Nanosecond)
 			f.accept(t, token)
 		})
 	}
@@ -233,7 +233,7 @@ func TestAWrongDiscoveryDocumentIsARefusal(t *testing.T) {
 				t.Errorf("fetched %v times", got)
 			}
 			f.issuer.change(func() { f.issuer.document[c.member] = right })
-			f.clock.advance(10 * time.Second)
+			f.clock.Advance(10 * time.Second)
 			f.accept(t, token)
 		})
 	}

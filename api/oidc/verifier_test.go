@@ -24,7 +24,7 @@ import (
 func TestGoodTokensAreAccepted(t *testing.T) {
 	rsaKey, ecKey, edKey := newRSAKey(t, "rsa", 2048), newECKey(t, "ec"), newEdKey(t, "ed")
 	issuer := newIssuer(t, rsaKey, ecKey, edKey)
-	now := newFixture(t, issuer).clock.read().Unix()
+	now := newFixture(t, issuer).clock.Now().Unix()
 	for name, c := range map[string]struct {
 		key     signingKey
 		changes map[string]any
@@ -62,7 +62,7 @@ func TestGoodTokensAreAccepted(t *testing.T) {
 func TestTokensWithAFaultAreRefused(t *testing.T) {
 	key, other := newEdKey(t, "key"), newEdKey(t, "key")
 	issuer := newIssuer(t, key)
-	now := newFixture(t, issuer).clock.read().Unix()
+	now := newFixture(t, issuer).clock.Now().Unix()
 	for name, c := range map[string]struct {
 		key       signingKey
 		changes   map[string]any
@@ -166,7 +166,7 @@ func TestTokensOfOtherFormsAreRefused(t *testing.T) {
 		"longer than allowed":          rsaKey.sign(t, f.claims(map[string]any{"long": strings.Repeat("x", oidc.MaxTokenLength)})),
 	} {
 		t.Run(name, func(t *testing.T) {
-			f.clock.advance(time.Second)
+			f.clock.Advance(time.Second)
 			f.refuse(t, token)
 		})
 	}
@@ -243,7 +243,7 @@ func TestEveryProviderThatATokenDoesNotMeetIsLogged(t *testing.T) {
 	if len(lines) != 1 || lines[0].Provider != "a, b" || lines[0].Reason != reasons {
 		t.Errorf("logged %+v", lines)
 	}
-	f.clock.advance(time.Hour)
+	f.clock.Advance(time.Hour)
 	if line := f.refuse(t, token); line.Provider != "a, b" || line.Subject != "" {
 		t.Errorf("logged %+v", line)
 	}

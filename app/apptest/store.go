@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"attestry/app"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/sqlite/sqlitetest"
@@ -62,7 +64,7 @@ func (c *CommandCounter) Write(ctx context.Context, writes ...storage.Write) err
 }
 
 // NewStore is a store on the embedded engines.
-func NewStore(t *testing.T) (*app.Store, *CommandCounter, *FakeClock) {
+func NewStore(t *testing.T) (*app.Store, *CommandCounter, *evidencetest.Clock) {
 	t.Helper()
 	folder := t.TempDir()
 	db := sqlitetest.Open(t, filepath.Join(folder, "documents.db"), app.Schemas())
@@ -70,7 +72,7 @@ func NewStore(t *testing.T) (*app.Store, *CommandCounter, *FakeClock) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, hands := &CommandCounter{Documents: db}, NewFakeClock()
+	docs, hands := &CommandCounter{Documents: db}, evidencetest.NewClock(time.Unix(1_800_000_000, 0))
 	store := app.NewStore(docs, objects, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Tenancy.Close)
 	return store, docs, hands

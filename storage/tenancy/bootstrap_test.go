@@ -9,9 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
-	"attestry/app/apptest"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/storage"
 	"attestry/storage/tenancy"
@@ -25,7 +26,7 @@ func bootstrapWithMadeKeys() identity.Bootstrap {
 }
 
 func TestApplyBootstrapIsIdempotent(t *testing.T) {
-	docs, hands := newTenancyDocuments(t), apptest.NewFakeClock()
+	docs, hands := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
 	first := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 	made := apply(t, first, bootstrapWithMadeKeys())
 	if len(made) != 2 || made[0].Description != "ci" || made[1].ExpiresAt != 4_000_000_000 {
@@ -190,7 +191,7 @@ func TestApplyBootstrapOfADeclarationWithAFaultChangesNothing(t *testing.T) {
 // TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext lets another process take a
 // name after it was checked.
 func TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext(t *testing.T) {
-	docs, hands := newTenancyDocuments(t), apptest.NewFakeClock()
+	docs, hands := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
 	docs.hook(func(command, collection, id string) error {
 		if command == "insert" && collection == "organizations" && id == "open" {
 			docs.hook(nil)
@@ -220,7 +221,7 @@ func TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext(t *testing.T) {
 }
 
 func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
-	docs, hands := newTenancyDocuments(t), apptest.NewFakeClock()
+	docs, hands := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
 	const processes = 8
 	var mu sync.Mutex
 	var made []identity.MadeKey
@@ -261,7 +262,7 @@ func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
 func TestApplyBootstrapFinishesWhatACrashLeft(t *testing.T) {
 	crash := errors.New("killed")
 	for at := 1; ; at++ {
-		docs, hands := newTenancyDocuments(t), apptest.NewFakeClock()
+		docs, hands := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
 		commands := 0
 		docs.hook(func(string, string, string) error {
 			commands++

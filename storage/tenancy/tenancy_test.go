@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"attestry/app/apptest"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/storage"
 	"attestry/storage/tenancy"
@@ -35,9 +35,9 @@ func tenancyBootstrap() identity.Bootstrap {
 }
 
 // newTenancy is a Tenancy with the bootstrap applied.
-func newTenancy(t *testing.T) (*tenancy.Tenancy, *tenancyDocuments, *apptest.FakeClock) {
+func newTenancy(t *testing.T) (*tenancy.Tenancy, *tenancyDocuments, *evidencetest.Clock) {
 	t.Helper()
-	docs, hands := newTenancyDocuments(t), apptest.NewFakeClock()
+	docs, hands := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
 	store := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Close)
 	apply(t, store, tenancyBootstrap())
@@ -54,7 +54,7 @@ func apply(t *testing.T, store *tenancy.Tenancy, declared identity.Bootstrap) []
 }
 
 // revoked is the declaration that revokes anna's key: it has expired.
-func revoked(hands *apptest.FakeClock) identity.Bootstrap {
+func revoked(hands *evidencetest.Clock) identity.Bootstrap {
 	declared := tenancyBootstrap()
 	declared.Users[0].Keys[0].ExpiresAt = hands.Now().Unix()
 	return declared

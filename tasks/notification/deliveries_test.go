@@ -55,7 +55,7 @@ func TestEachTargetIsToldOnceHoweverOftenTasksAreDone(t *testing.T) {
 			t.Errorf("delivery %+v", one)
 		}
 	}
-	s.clock.turn(time.Hour)
+	s.clock.Advance(time.Hour)
 	s.wantTold("ARTIFACT_STARTED web SLACK", "ARTIFACT_STARTED web WEBHOOK", "ARTIFACT_STARTED web WEBHOOK")
 	s.wantTold()
 }
@@ -85,28 +85,28 @@ func TestFailedAttemptsAreRepeatedForADay(t *testing.T) {
 	s.recipient.answer = func(*notification.Target, *notification.Delivery) string { return "The answer has status 500." }
 	number := s.started(webhook("a"))
 	s.relayAll()
-	began := s.clock.now
+	began := s.clock.Now()
 	for s.only(number).State == notification.Pending {
 		before := len(s.only(number).Attempts)
 		due := time.UnixMicro(int64(s.only(number).Due * 1e6))
-		s.clock.turn(due.Sub(s.clock.now) - time.Second)
+		s.clock.Advance(due.Sub(s.clock.Now()) - time.Second)
 		if s.relayAll(); len(s.only(number).Attempts) != before {
 			t.Fatalf("attempt %d came too early", before+1)
 		}
-		s.clock.turn(2 * time.Second)
+		s.clock.Advance(2 * time.Second)
 		if s.relayAll(); len(s.only(number).Attempts) != before+1 {
 			t.Fatalf("attempt %d did not come", before+1)
 		}
-		if s.clock.now.Sub(began) > 25*time.Hour {
+		if s.clock.Now().Sub(began) > 25*time.Hour {
 			t.Fatal("it is still tried after a day")
 		}
 	}
 	one := s.only(number)
-	if n := len(one.Attempts); one.State != notification.Failed || n < 9 || n > 14 || s.clock.now.Sub(began) < 15*time.Hour {
-		t.Errorf("%s after %d attempts in %v", one.State, n, s.clock.now.Sub(began))
+	if n := len(one.Attempts); one.State != notification.Failed || n < 9 || n > 14 || s.clock.Now().Sub(began) < 15*time.Hour {
+		t.Errorf("%s after %d attempts in %v", one.State, n, s.clock.Now().Sub(began))
 	}
 	s.recipient.sent, s.recipient.answer = nil, nil
-	s.clock.turn(48 * time.Hour)
+	s.clock.Advance(48 * time.Hour)
 	s.wantTold()
 	_, err := s.store.Deliveries.Update(t.Context(), acme.OrgID, one.ID, func(d *notification.Delivery) { d.Again(s.now(), 0) })
 	s.must(err)
@@ -116,7 +116,7 @@ func TestFailedAttemptsAreRepeatedForADay(t *testing.T) {
 	}
 }
 
-func (s *scene) now() float64 { return float64(s.clock.read().UnixMicro()) / 1e6 }
+func (s *scene) now() float64 { return float64(s.clock.Now().UnixMicro()) / 1e6 }
 
 func TestTargetsThatFailForDaysAreSwitchedOff(t *testing.T) {
 	s := newScene(t)
@@ -126,7 +126,7 @@ func TestTargetsThatFailForDaysAreSwitchedOff(t *testing.T) {
 	number := s.started(webhook("bad"), webhook("good"))
 	s.relayAll()
 	for day := range 7 {
-		s.clock.turn(24 * time.Hour)
+		s.clock.Advance(24 * time.Hour)
 		s.report("web", fmt.Sprint(day))
 		s.relayAll()
 	}
@@ -184,12 +184,12 @@ func TestWhatRedisForgetsIsEnqueuedAgain(t *testing.T) {
 	if len(s.queue.fanouts) != 0 {
 		t.Error("it is enqueued again at once")
 	}
-	s.clock.turn(11 * time.Second)
+	s.clock.Advance(11 * time.Second)
 	s.must(s.relay.Relay(t.Context()))
 	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
 	s.queue.fanouts, s.queue.sends = nil, nil // forgotten
 	s.wantTold()
-	s.clock.turn(11 * time.Second)
+	s.clock.Advance(11 * time.Second)
 	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
 }
 
@@ -206,10 +206,10 @@ func TestOldDeliveriesAreDeleted(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
 	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
-	s.clock.turn(29 * 24 * time.Hour)
+	s.clock.Advance(29 * 24 * time.Hour)
 	s.must(s.relay.Clean(t.Context()))
 	s.only(number)
-	s.clock.turn(2 * 24 * time.Hour)
+	s.clock.Advance(2 * 24 * time.Hour)
 	s.must(s.relay.Clean(t.Context()))
 	if left := s.deliveries(number); len(left) != 0 {
 		t.Errorf("%d are left", len(left))
@@ -240,9 +240,9 @@ func TestAttemptsThatAProcessCutsShortDoNotCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.recipient.sent, s.recipient.answer, s.queue.fanouts, s.queue.sends = nil, nil, nil, nil
-	s.clock.turn(29 * time.Second)
+	s.clock.Advance(29 * time.Second)
 	s.wantTold()
-	s.clock.turn(2 * time.Second)
+	s.clock.Advance(2 * time.Second)
 	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
 	if one := s.only(number); len(one.Attempts) != 1 {
 		t.Errorf("delivery %+v", one)

@@ -26,9 +26,9 @@ func TestStartedAndExitedArtifactsAreTold(t *testing.T) {
 
 func TestReportsThatWereAcceptedBeforeAnActionExistedFireNothing(t *testing.T) {
 	s := newScene(t)
-	s.clock.turn(-1e9)
+	s.clock.Advance(-1e9)
 	s.report("early") // accepted a second ago, by the clock of another process
-	s.clock.turn(1e9)
+	s.clock.Advance(1e9)
 	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"))
 	s.wantTold()
 }
@@ -83,9 +83,9 @@ func TestEvaluationWithoutAReportScalesNothing(t *testing.T) {
 func (s *scene) requireProvenance() {
 	s.t.Helper()
 	source := "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n  provenance:\n    required: true\n"
-	_, err := s.store.Policies.Put(s.t.Context(), governance.Change{Org: acme.OrgID, Name: "known", Content: []byte(source), By: "anna", At: evidence.Seconds(s.clock.read())})
+	_, err := s.store.Policies.Put(s.t.Context(), governance.Change{Org: acme.OrgID, Name: "known", Content: []byte(source), By: "anna", At: evidence.Seconds(s.clock.Now())})
 	s.must(err)
-	s.must(s.store.Environments.AttachPolicies(s.t.Context(), s.env, []string{"known"}, evidence.Seconds(s.clock.read())))
+	s.must(s.store.Environments.AttachPolicies(s.t.Context(), s.env, []string{"known"}, evidence.Seconds(s.clock.Now())))
 	s.must(s.store.Generations.Bump(s.t.Context(), acme.OrgID))
 	_, err = s.intake.Reevaluate(s.t.Context(), acme.OrgID, s.env, evidence.Server, "anna")
 	s.must(err)
@@ -140,7 +140,7 @@ func TestAllowedArtifactsAreToldEachTime(t *testing.T) {
 	for range 2 {
 		_, err := s.store.Allowlist.Put(t.Context(), evidence.Allowance{
 			ID: evidence.NewID(), Org: acme.OrgID, Environment: s.env, Fingerprint: fingerprint("web"), ArtifactName: "web",
-			Description: "hotfix", UserName: "anna", At: evidence.Seconds(s.clock.read()),
+			Description: "hotfix", UserName: "anna", At: evidence.Seconds(s.clock.Now()),
 		})
 		s.must(err)
 		s.wantTold("ARTIFACT_ALLOWED web WEBHOOK")
@@ -154,7 +154,7 @@ func TestArchivedEnvironmentsFireNothing(t *testing.T) {
 	s := newScene(t)
 	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"))
 	s.report("web")
-	s.must(s.store.Environments.Archive(t.Context(), acme.OrgID, "production", evidence.Seconds(s.clock.read())))
+	s.must(s.store.Environments.Archive(t.Context(), acme.OrgID, "production", evidence.Seconds(s.clock.Now())))
 	s.wantTold()
 }
 

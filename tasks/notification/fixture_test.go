@@ -15,6 +15,7 @@ import (
 	"attestry/app"
 	"attestry/app/recording"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/notification"
 	"attestry/links"
 	"attestry/storage"
@@ -26,25 +27,6 @@ import (
 
 // acme is the organization of the tests.
 var acme = evidence.OrgAccess{OrgID: "org", OrgName: "acme"}
-
-// fakeClock is a clock that tests turn.
-type fakeClock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *fakeClock) read() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(time.Millisecond)
-	return c.now
-}
-
-func (c *fakeClock) turn(span time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(span)
-}
 
 // queue holds tasks until the test has them done.
 type queue struct {
@@ -94,7 +76,7 @@ type recipient struct {
 	sent []sent
 	// answer makes the outcome of an attempt; nil: all succeed.
 	answer func(target *notification.Target, delivery *notification.Delivery) string
-	clock  *fakeClock
+	clock  *evidencetest.Clock
 }
 
 type sent struct {
@@ -104,7 +86,7 @@ type sent struct {
 }
 
 func (r *recipient) Send(_ context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string) notification.Attempt {
-	attempt := notification.Attempt{At: evidence.Seconds(r.clock.read()), Status: 200}
+	attempt := notification.Attempt{At: evidence.Seconds(r.clock.Now()), Status: 200}
 	if r.answer != nil {
 		attempt.Reason = r.answer(target, delivery)
 	}
@@ -119,7 +101,7 @@ type scene struct {
 	t         *testing.T
 	docs      storage.Documents
 	store     *app.Store
-	clock     *fakeClock
+	clock     *evidencetest.Clock
 	intake    *snapshot.Intake
 	processor *snapshot.Processor
 	queue     *queue
@@ -148,7 +130,7 @@ func newScene(t *testing.T) *scene {
 		t.Fatal(err)
 	}
 	s := &scene{t: t, docs: sqlitetest.Open(t, filepath.Join(folder, "test.db"), app.Schemas())}
-	s.clock = &fakeClock{now: time.Unix(1_790_000_000, 0)}
+	s.clock = evidencetest.NewSteppingClock(time.Unix(1_790_000_000, 0), time.Millisecond)
 	s.queue, s.recipient = &queue{}, &recipient{clock: s.clock}
 	s.start(s.docs, objects)
 	s.env = s.environment("production", evidence.Server)
@@ -158,15 +140,15 @@ func newScene(t *testing.T) *scene {
 // start begins a process.
 func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	log := slog.New(slog.DiscardHandler)
-	s.store = app.NewStore(docs, objects, s.clock.read, log)
+	s.store = app.NewStore(docs, objects, s.clock.Now, log)
 	s.t.Cleanup(s.store.Tenancy.Close)
 	address, err := links.New("https://attestry.example.com")
 	s.must(err)
-	s.intake = snapshot.NewIntake(s.store, silent{}, silent{}, s.clock.read, 0)
-	s.processor = snapshot.NewProcessor(s.store, silent{}, s.clock.read, log)
-	s.relay = tasks.NewRelay(s.store, s.queue, s.clock.read, log)
-	s.fanout = tasks.NewFanout(s.store, address, s.queue, s.clock.read, log)
-	s.deliverer = tasks.NewDeliverer(s.store, s.recipient, s.clock.read, log, func(notification.TargetType, bool) {})
+	s.intake = snapshot.NewIntake(s.store, silent{}, silent{}, s.clock.Now, 0)
+	s.processor = snapshot.NewProcessor(s.store, silent{}, s.clock.Now, log)
+	s.relay = tasks.NewRelay(s.store, s.queue, s.clock.Now, log)
+	s.fanout = tasks.NewFanout(s.store, address, s.queue, s.clock.Now, log)
+	s.deliverer = tasks.NewDeliverer(s.store, s.recipient, s.clock.Now, log, func(notification.TargetType, bool) {})
 }
 
 func (s *scene) must(err error) {
@@ -187,7 +169,7 @@ func (s *scene) environment(name string, kind evidence.EnvironmentType) string {
 // action stores an action and returns its number.
 func (s *scene) action(kind notification.Kind, subject string, triggers []notification.Trigger, targets ...notification.Target) int64 {
 	s.t.Helper()
-	now := evidence.Seconds(s.clock.read())
+	now := evidence.Seconds(s.clock.Now())
 	var number int64
 	_, err := s.store.Actions.Change(s.t.Context(), acme, func(all *notification.Actions) error {
 		stored, _, err := all.Put(notification.Action{
@@ -223,13 +205,13 @@ func (s *scene) report(names ...string) {
 
 // scope is where things are recorded in a trail.
 func (s *scene) scope(trail string) recording.Scope {
-	return recording.Scope{Org: acme.OrgID, OrgName: acme.OrgName, Flow: "backend", Trail: trail, By: "ci", ByID: "ci", At: evidence.Seconds(s.clock.read())}
+	return recording.Scope{Org: acme.OrgID, OrgName: acme.OrgName, Flow: "backend", Trail: trail, By: "ci", ByID: "ci", At: evidence.Seconds(s.clock.Now())}
 }
 
 // flow makes a flow and returns its id.
 func (s *scene) flow() string {
 	s.t.Helper()
-	flow, _, err := s.store.Flows.Ensure(s.t.Context(), acme.OrgID, "backend", "anna", evidence.Seconds(s.clock.read()))
+	flow, _, err := s.store.Flows.Ensure(s.t.Context(), acme.OrgID, "backend", "anna", evidence.Seconds(s.clock.Now()))
 	s.must(err)
 	return flow.ID
 }

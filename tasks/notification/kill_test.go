@@ -66,7 +66,7 @@ func TestTrailsWhoseProcessDiesAreToldOfOnce(t *testing.T) {
 		if err != nil {
 			s.must(attest(s)) // the client asks again
 		}
-		s.clock.turn(time.Hour)
+		s.clock.Advance(time.Hour)
 		_, err = s.store.Reconciler.Reconcile(t.Context(), acme.OrgID, s.now())
 		s.must(err)
 		_, err = s.store.Trails.SettleBefore(t.Context(), s.now())
@@ -85,7 +85,7 @@ func TestSnapshotsWhoseWorkerDiesAreToldOfOnce(t *testing.T) {
 	}, func(s *scene) error {
 		return s.processor.Drain(t.Context(), s.env)
 	}, func(s *scene, _ error) {
-		s.clock.turn(time.Minute)
+		s.clock.Advance(time.Minute)
 		s.must(s.processor.Drain(t.Context(), s.env))
 		s.wantTold("ARTIFACT_EXITED old WEBHOOK", "ARTIFACT_SCALED web WEBHOOK", "ARTIFACT_STARTED new WEBHOOK")
 		s.report("new", "web")
@@ -101,7 +101,7 @@ func TestScalingWhoseWorkerDiesIsToldOfOnce(t *testing.T) {
 	}, func(s *scene) error {
 		return s.processor.Drain(t.Context(), s.env)
 	}, func(s *scene, _ error) {
-		s.clock.turn(time.Minute)
+		s.clock.Advance(time.Minute)
 		s.must(s.processor.Drain(t.Context(), s.env))
 		s.wantTold("ARTIFACT_SCALED web WEBHOOK")
 		s.report("web")
@@ -132,7 +132,7 @@ func TestTargetsOfAWorkerThatDiesSucceedOnce(t *testing.T) {
 	}, func(s *scene, _ error) {
 		s.queue.fanouts, s.queue.sends = nil, nil // as Redis may forget them
 		for range 5 {
-			s.clock.turn(time.Minute)
+			s.clock.Advance(time.Minute)
 			s.relayAll()
 		}
 		all := s.deliveries(number)

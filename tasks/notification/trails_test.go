@@ -56,7 +56,7 @@ func TestWhatHappensInTrailsIsTold(t *testing.T) {
 	s.wantTold("ATTESTATION_REPORTED backend WEBHOOK", "TRAIL_STARTED backend WEBHOOK")
 	s.must(s.store.Recorder.Approve(t.Context(), approval.Approval{
 		ID: evidence.NewID(), Org: acme.OrgID, Flow: flow, Trail: "1", Target: fingerprint("web"), ArtifactName: "web",
-		CreatedAt: evidence.Seconds(s.clock.read()),
+		CreatedAt: evidence.Seconds(s.clock.Now()),
 	}))
 	s.wantTold("APPROVAL_REPORTED web WEBHOOK")
 }

@@ -135,9 +135,9 @@ func newAttemptScene(t *testing.T) *attemptScene {
 	s.accept(t, running("a"))
 	s.drain(t)
 	s.docs, s.objects = &faulty{Documents: s.scene.docs}, &lost{Objects: openObjects(t, s.folder)}
-	store := app.NewStore(s.docs, s.objects, s.clock.read, quiet())
+	store := app.NewStore(s.docs, s.objects, s.clock.Now, quiet())
 	t.Cleanup(store.Tenancy.Close)
-	s.worker = snapshot.NewProcessor(store, silent{}, s.clock.read, slog.New(slog.NewJSONHandler(&s.log, nil)))
+	s.worker = snapshot.NewProcessor(store, silent{}, s.clock.Now, slog.New(slog.NewJSONHandler(&s.log, nil)))
 	return s
 }
 
@@ -323,7 +323,7 @@ func TestOutagesParkNoReport(t *testing.T) {
 					t.Fatal("the worker was content")
 				}
 				c.end(s)
-				s.clock.turn(minute) // the lease runs out
+				s.clock.Advance(minute) // the lease runs out
 			}
 			if err := s.try(t); err != nil {
 				t.Fatal(err)
@@ -344,9 +344,9 @@ func TestOutagesOfManyWorkersParkNoReport(t *testing.T) {
 	s := newAttemptScene(t)
 	s.accept(t, running("b"))
 	for range 8 {
-		store := app.NewStore(s.docs, s.objects, s.clock.read, quiet())
+		store := app.NewStore(s.docs, s.objects, s.clock.Now, quiet())
 		t.Cleanup(store.Tenancy.Close)
-		s.worker = snapshot.NewProcessor(store, silent{}, s.clock.read, quiet())
+		s.worker = snapshot.NewProcessor(store, silent{}, s.clock.Now, quiet())
 		s.docs.insertChunks = func(context.Context) error {
 			s.docs.away = true
 			return errAway
@@ -386,7 +386,7 @@ func TestReportThatKillsItsWorkersIsParked(t *testing.T) {
 		if err := dead.processor.Drain(t.Context(), s.env); err == nil {
 			t.Fatal("the killed worker was content")
 		}
-		s.clock.turn(minute)
+		s.clock.Advance(minute)
 	}
 	if err := s.try(t); err != nil {
 		t.Fatal(err)
@@ -429,9 +429,9 @@ func (stubborn) Delete(context.Context, string) error { return errors.New("it is
 
 func TestObjectThatCannotBeDeletedChargesNoOtherReport(t *testing.T) {
 	s := newScene(t, nil)
-	store := app.NewStore(s.docs, stubborn{openObjects(t, s.folder)}, s.clock.read, quiet())
+	store := app.NewStore(s.docs, stubborn{openObjects(t, s.folder)}, s.clock.Now, quiet())
 	t.Cleanup(store.Tenancy.Close)
-	worker := snapshot.NewProcessor(store, silent{}, s.clock.read, quiet())
+	worker := snapshot.NewProcessor(store, silent{}, s.clock.Now, quiet())
 	for i := range 20 { // more than a batch
 		if s.accept(t, running(strings.Repeat("x", i+1))); i%2 == 0 {
 			s.accept(t, bulky())

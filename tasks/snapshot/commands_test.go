@@ -89,7 +89,7 @@ func TestUnchangedReportCostsTheSameInAnyEnvironment(t *testing.T) {
 		report := fleet(n)
 		s.accept(t, report)
 		s.drain(t)
-		s.clock.turn(minute)
+		s.clock.Advance(minute)
 		counting.Reset()
 		s.accept(t, report)
 		if costs := counting.Snapshot(); costs.Commands() > 4 {

@@ -25,7 +25,7 @@ func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
 	// The scene's clock moves whenever it is read. Workers that ask for the lease again
 	// and again would let it run out, and what its holder has processed would be left to
 	// the sweep.
-	now := s.clock.read()
+	now := s.clock.Now()
 	for range workers {
 		processor := snapshot.NewProcessor(s.store, silent{}, func() time.Time { return now }, quiet())
 		drainers.Go(func() {
@@ -46,7 +46,7 @@ func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
 		// A second api process takes part, with a memory of its own.
 		intake := s.intake
 		if i%2 == 0 {
-			intake = snapshot.NewIntake(s.store, silent{}, silent{}, s.clock.read, 0)
+			intake = snapshot.NewIntake(s.store, silent{}, silent{}, s.clock.Now, 0)
 		}
 		reporters.Go(func() {
 			_, err := intake.Accept(t.Context(), snapshot.Submission{
@@ -103,7 +103,7 @@ func TestReporterWithOldKnowledgeLosesNothing(t *testing.T) {
 	s.accept(t, running("a"))
 	s.drain(t)
 	stale.freeze(t, s)
-	other := snapshot.NewIntake(s.store, silent{}, silent{}, s.clock.read, 0)
+	other := snapshot.NewIntake(s.store, silent{}, silent{}, s.clock.Now, 0)
 	s.accept(t, running("b"))
 	s.drain(t)
 	stale.show()

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/filesystem"
@@ -19,32 +19,16 @@ import (
 	"attestry/tasks/snapshot"
 )
 
-// fakeClock is a clock that tests turn.
-type fakeClock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func newFakeClock() *fakeClock { return &fakeClock{now: time.Unix(1_790_000_000, 0)} }
-
-func (h *fakeClock) read() time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now = h.now.Add(time.Millisecond)
-	return h.now
-}
-
-func (h *fakeClock) turn(span time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now = h.now.Add(span)
+// newClock returns the clock of a scene.
+func newClock() *evidencetest.Clock {
+	return evidencetest.NewSteppingClock(time.Unix(1_790_000_000, 0), time.Millisecond)
 }
 
 // scene is one environment with everything that processes its reports, and no
 // queue: tests drain it themselves.
 type scene struct {
 	store     *app.Store
-	clock     *fakeClock
+	clock     *evidencetest.Clock
 	intake    *snapshot.Intake
 	processor *snapshot.Processor
 	env       string
@@ -75,14 +59,14 @@ func newScene(t testing.TB, wrap func(storage.Documents) storage.Documents) *sce
 	if wrap != nil {
 		docs = wrap(docs)
 	}
-	clock := newFakeClock()
-	store := app.NewStore(docs, openObjects(t, folder), clock.read, quiet())
+	clock := newClock()
+	store := app.NewStore(docs, openObjects(t, folder), clock.Now, quiet())
 	t.Cleanup(store.Tenancy.Close)
 	s := &scene{
 		store:     store,
 		clock:     clock,
-		intake:    snapshot.NewIntake(store, silent{}, silent{}, clock.read, 0),
-		processor: snapshot.NewProcessor(store, silent{}, clock.read, quiet()),
+		intake:    snapshot.NewIntake(store, silent{}, silent{}, clock.Now, 0),
+		processor: snapshot.NewProcessor(store, silent{}, clock.Now, quiet()),
 		env:       evidence.NewID(),
 		docs:      engine,
 		folder:    folder,
@@ -107,10 +91,10 @@ func (s *scene) another(t testing.TB, wrap func(storage.Documents) storage.Docum
 	if wrap != nil {
 		docs = wrap(docs)
 	}
-	other.store = app.NewStore(docs, openObjects(t, s.folder), s.clock.read, quiet())
+	other.store = app.NewStore(docs, openObjects(t, s.folder), s.clock.Now, quiet())
 	t.Cleanup(other.store.Tenancy.Close)
-	other.intake = snapshot.NewIntake(other.store, silent{}, silent{}, s.clock.read, 0)
-	other.processor = snapshot.NewProcessor(other.store, silent{}, s.clock.read, quiet())
+	other.intake = snapshot.NewIntake(other.store, silent{}, silent{}, s.clock.Now, 0)
+	other.processor = snapshot.NewProcessor(other.store, silent{}, s.clock.Now, quiet())
 	return &other
 }
 

@@ -97,8 +97,8 @@ func killedOnce(t *testing.T, write int, after bool) bool {
 // assertSwept checks that no report is left once the sweep has looked.
 func assertSwept(t *testing.T, s *scene) {
 	t.Helper()
-	sweeper := snapshot.NewSweeper(s.store, noQueue{t}, s.clock.read, quiet())
-	s.clock.turn(time.Minute)
+	sweeper := snapshot.NewSweeper(s.store, noQueue{t}, s.clock.Now, quiet())
+	s.clock.Advance(time.Minute)
 	if err := sweeper.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -140,10 +140,10 @@ func workUntilKilled() {
 	write, _ := strconv.Atoi(os.Getenv(killWrite))
 	k := &killing{write: int64(write), after: os.Getenv(killAfter) == "true"}
 	docs := &watched{Documents: openDocuments(t, os.Getenv(killFolder)), around: k.around}
-	clock := newFakeClock()
-	clock.now = time.Unix(int64(momentOf(len(rollout)-1))+1, 0)
-	store := app.NewStore(docs, openObjects(t, os.Getenv(killFolder)), clock.read, quiet())
-	processor := snapshot.NewProcessor(store, silent{}, clock.read, quiet())
+	clock := newClock()
+	clock.Set(time.Unix(int64(momentOf(len(rollout)-1))+1, 0))
+	store := app.NewStore(docs, openObjects(t, os.Getenv(killFolder)), clock.Now, quiet())
+	processor := snapshot.NewProcessor(store, silent{}, clock.Now, quiet())
 	if err := processor.Drain(context.Background(), os.Getenv(killEnv)); err != nil {
 		fmt.Println(err)
 		os.Exit(1)

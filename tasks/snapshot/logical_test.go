@@ -30,7 +30,7 @@ func (s *scene) unite(t testing.TB, members ...string) string {
 	return fresh.ID
 }
 
-func (s *scene) updater() *logical.Updater { return logical.NewUpdater(s.store, s.clock.read, quiet()) }
+func (s *scene) updater() *logical.Updater { return logical.NewUpdater(s.store, s.clock.Now, quiet()) }
 
 func (s *scene) update(t testing.TB, id string) {
 	t.Helper()
@@ -210,7 +210,7 @@ func TestLogicalSnapshotsAreNumberedAsTheyComeToBe(t *testing.T) {
 	if gap := second[1].Timestamp - second[0].Timestamp; gap <= 0 || gap > 2e-6 {
 		t.Errorf("the late one is %g s behind", gap)
 	}
-	one.clock.turn(minute)
+	one.clock.Advance(minute)
 	one.accept(t, running("early", "third"))
 	one.drain(t)
 	third := one.assertUnited(t, all)
@@ -349,7 +349,7 @@ func TestLogicalSnapshotsSurviveAWorkerKilledAtAnyWrite(t *testing.T) {
 				if killed = writes >= write; killed && !after && err == nil {
 					t.Error("the killed worker was content")
 				}
-				one.clock.turn(minute)
+				one.clock.Advance(minute)
 				one.drain(t)
 				two.accept(t, running())
 				two.drain(t)
@@ -387,7 +387,7 @@ func TestLogicalSnapshotsBearAHaltedWorker(t *testing.T) {
 				}
 			case <-reached:
 			}
-			one.clock.turn(minute)
+			one.clock.Advance(minute)
 			for i, s := range []*scene{one, two, one, two} {
 				s.accept(t, running(fmt.Sprint("file-", i)))
 				s.drain(t)
@@ -477,7 +477,7 @@ func TestManyWorkersShareALogicalEnvironment(t *testing.T) {
 	for i, s := range scenes {
 		for range 2 {
 			group.Go(func() {
-				worker := snapshot.NewProcessor(s.store, silent{}, s.clock.read, quiet())
+				worker := snapshot.NewProcessor(s.store, silent{}, s.clock.Now, quiet())
 				for r := range reports {
 					_, err := s.intake.Accept(t.Context(), snapshot.Submission{Org: "org", Environment: s.env, Report: running(fmt.Sprint(i, "-", r))})
 					if err := errors.Join(err, worker.Drain(t.Context(), s.env)); err != nil {

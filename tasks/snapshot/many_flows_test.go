@@ -27,7 +27,7 @@ func TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact(t *testing.T) {
 	for i := range flows {
 		reporters.Go(func() {
 			for version, name := range []string{"web-1", "web-2"} {
-				at := evidence.Seconds(s.clock.read())
+				at := evidence.Seconds(s.clock.Now())
 				sha := fmt.Sprintf("%040x", i+1)
 				flow := fmt.Sprint("flow-", i)
 				record := evidence.ArtifactRecord{
@@ -45,7 +45,7 @@ func TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact(t *testing.T) {
 	}
 	reporters.Wait()
 	for _, files := range [][]string{{"web-1"}, {"web-2"}, {}} {
-		s.clock.turn(time.Minute)
+		s.clock.Advance(time.Minute)
 		s.accept(t, running(files...))
 		s.drain(t)
 	}

@@ -26,7 +26,7 @@ func (s *scene) park(t testing.TB) environments.WaitingReport {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record.Failure, record.Attempts, record.ParkedAt = "of a test", 5, evidence.Seconds(s.clock.read())
+	record.Failure, record.Attempts, record.ParkedAt = "of a test", 5, evidence.Seconds(s.clock.Now())
 	if err := s.store.Reports.Park(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func (s *scene) park(t testing.TB) environments.WaitingReport {
 func (s *scene) parked(t testing.TB) []int64 {
 	t.Helper()
 	var arrivals []int64
-	err := snapshot.NewParked(s.store, s.clock.read).Each(t.Context(), "org", func(record *environments.WaitingReport) error {
+	err := snapshot.NewParked(s.store, s.clock.Now).Each(t.Context(), "org", func(record *environments.WaitingReport) error {
 		if record.Environment == s.env {
 			arrivals = append(arrivals, record.Arrival)
 		}
@@ -61,9 +61,9 @@ func TestRetriedReportIsProcessedBehindThoseThatWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, nil)
 			parked := s.parkNext(t, report)
-			s.clock.turn(minute)
+			s.clock.Advance(minute)
 			s.accept(t, running("b"))
-			arrival, err := snapshot.NewParked(s.store, s.clock.read).Retry(t.Context(), &parked)
+			arrival, err := snapshot.NewParked(s.store, s.clock.Now).Retry(t.Context(), &parked)
 			if err != nil || arrival != 3 {
 				t.Fatalf("it waits as %d, %v", arrival, err)
 			}
@@ -96,7 +96,7 @@ func TestRetriedReevaluationAppliesThePolicies(t *testing.T) {
 	if head := s.head(t); len(head.Policies) != 0 {
 		t.Fatalf("head is %+v", head)
 	}
-	if _, err := snapshot.NewParked(s.store, s.clock.read).Retry(t.Context(), &parked); err != nil {
+	if _, err := snapshot.NewParked(s.store, s.clock.Now).Retry(t.Context(), &parked); err != nil {
 		t.Fatal(err)
 	}
 	s.drain(t)
@@ -124,12 +124,12 @@ func TestRetryThatIsKilledLosesNothing(t *testing.T) {
 					}
 					return run()
 				}
-				_, err := snapshot.NewParked(operator.store, s.clock.read).Retry(t.Context(), &parked)
+				_, err := snapshot.NewParked(operator.store, s.clock.Now).Retry(t.Context(), &parked)
 				if killed = writes >= write; killed && !after && err == nil {
 					t.Error("the killed one was content")
 				}
 				for range s.parked(t) {
-					if _, err := snapshot.NewParked(s.store, s.clock.read).Retry(t.Context(), &parked); err != nil {
+					if _, err := snapshot.NewParked(s.store, s.clock.Now).Retry(t.Context(), &parked); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -156,7 +156,7 @@ func TestParkedReportThatWorkersHaveYetToPassStays(t *testing.T) {
 	if err := s.store.Reports.Park(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
-	parked := snapshot.NewParked(s.store, s.clock.read)
+	parked := snapshot.NewParked(s.store, s.clock.Now)
 	if _, err := parked.Retry(t.Context(), &record); !errors.Is(err, snapshot.ErrUnsettled) {
 		t.Errorf("retried: %v", err)
 	}
@@ -179,7 +179,7 @@ func TestParkedReportsAreReadInPages(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	other := 0
-	err := snapshot.NewParked(s.store, s.clock.read).Each(t.Context(), "another", func(*environments.WaitingReport) error {
+	err := snapshot.NewParked(s.store, s.clock.Now).Each(t.Context(), "another", func(*environments.WaitingReport) error {
 		other++
 		return nil
 	})

@@ -103,7 +103,7 @@ func reevaluateWithDeath(t *testing.T, write int64, after bool) bool {
 	if err := worker.processor.Drain(t.Context(), s.env); err != nil && !faults.Dead.Load() {
 		t.Fatal(err)
 	}
-	s.clock.turn(time.Minute) // the lease has run out
+	s.clock.Advance(time.Minute) // the lease has run out
 	s.drain(t)
 	head := s.head(t)
 	if head.Last != 2 || head.Processed != 2 || head.Counts.False != 3 || len(head.Policies) != 1 || head.VerdictOf(2) != rules.Created {

@@ -72,7 +72,7 @@ func TestLaterReportMovesTheTimeOfTheLastReport(t *testing.T) {
 	s.accept(t, running("a"))
 	s.drain(t)
 	before := s.head(t).LastReportedAt
-	s.clock.turn(minute)
+	s.clock.Advance(minute)
 	s.accept(t, running("a"))
 	if moved := s.head(t).LastReportedAt - before; moved < minute.Seconds() {
 		t.Errorf("moved by %f s", moved)

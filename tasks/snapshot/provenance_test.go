@@ -20,7 +20,7 @@ type pipeline struct {
 func (p *pipeline) build(t *testing.T, flow, trail, slot, name string) {
 	t.Helper()
 	p.commits++
-	at := evidence.Seconds(p.clock.read())
+	at := evidence.Seconds(p.clock.Now())
 	sha := evidence.NewID()[:8] + "aaaabbbbccccddddeeeeffff00001111"
 	record := evidence.ArtifactRecord{
 		ID: evidence.NewID(), Org: "org", Trail: trail, Name: slot, Fingerprint: fingerprint(name), Filename: name,
@@ -36,7 +36,7 @@ func (p *pipeline) build(t *testing.T, flow, trail, slot, name string) {
 
 func (p *pipeline) attest(t *testing.T, flow, trail, name string, compliant bool) {
 	t.Helper()
-	at := evidence.Seconds(p.clock.read())
+	at := evidence.Seconds(p.clock.Now())
 	scope := recording.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: trail, By: "ci", ByID: "ci", At: at}
 	attestation := evidence.Attestation{
 		ID: evidence.NewID(), Org: "org", Trail: trail, Name: name, Type: "generic", Compliant: compliant, CreatedAt: at,
@@ -49,7 +49,7 @@ func (p *pipeline) attest(t *testing.T, flow, trail, name string, compliant bool
 // run reports that files run and returns the latest snapshot.
 func (p *pipeline) run(t *testing.T, names ...string) (rules.Snapshot, map[string]rules.Artifact, map[string]rules.Change) {
 	t.Helper()
-	p.clock.turn(time.Minute)
+	p.clock.Advance(time.Minute)
 	p.accept(t, running(names...))
 	p.drain(t)
 	made, artifacts, changes := p.artifacts(t, p.head(t).Last)

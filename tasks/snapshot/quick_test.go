@@ -46,7 +46,7 @@ func TestQuickWorkerDoesNotSpoilTheVerdict(t *testing.T) {
 	docs := &quickWorker{}
 	s := newScene(t, func(d storage.Documents) storage.Documents { docs.Documents = d; return docs })
 	drain := func() { s.drain(t) }
-	s.intake = snapshot.NewIntake(s.store, draining{drain: drain}, awake{}, s.clock.read, snapshot.MaxWait)
+	s.intake = snapshot.NewIntake(s.store, draining{drain: drain}, awake{}, s.clock.Now, snapshot.MaxWait)
 	docs.after = drain
 	if got := s.accept(t, running("a")); got != rules.Created {
 		t.Errorf("verdict %d; the head is %+v", got, s.head(t))
@@ -57,7 +57,7 @@ func TestReaderWaitsForReportsUnderWay(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a"))
 	s.accept(t, running("b"))
-	readers := snapshot.NewIntake(s.store, silent{}, awakened{func() { s.drain(t) }}, s.clock.read, 0)
+	readers := snapshot.NewIntake(s.store, silent{}, awakened{func() { s.drain(t) }}, s.clock.Now, 0)
 	if err := readers.CatchUp(t.Context(), s.env, snapshot.MaxWait); err != nil {
 		t.Fatal(err)
 	}

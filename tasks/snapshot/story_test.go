@@ -140,9 +140,7 @@ func (s *stage) play(t testing.TB, story ...operation) {
 func (s *stage) do(t testing.TB, number int, d operation) {
 	t.Helper()
 	at := momentOf(number)
-	s.clock.mu.Lock()
-	s.clock.now = time.Unix(int64(at), 0)
-	s.clock.mu.Unlock()
+	s.clock.Set(time.Unix(int64(at), 0))
 	scope := recording.Scope{Org: "org", OrgName: "org", Flow: d.Flow, Trail: d.Trail, By: "ci", ByID: "ci", At: at}
 	var err error
 	switch d.Kind {

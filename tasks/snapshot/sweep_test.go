@@ -56,14 +56,14 @@ func TestReportThatTheSweepTakesForProcessedKeepsItsContent(t *testing.T) {
 	docs.id = s.env + "/2"
 	swept := false
 	docs.meantime = func() {
-		s.clock.turn(minute)
-		if err := snapshot.NewSweeper(s.store, noQueue{t}, s.clock.read, quiet()).Sweep(t.Context()); err != nil {
+		s.clock.Advance(minute)
+		if err := snapshot.NewSweeper(s.store, noQueue{t}, s.clock.Now, quiet()).Sweep(t.Context()); err != nil {
 			t.Error(err)
 		}
 		_, err := s.store.Reports.Get(t.Context(), s.env, 2)
 		swept = err != nil
 	}
-	other := snapshot.NewIntake(s.store, silent{}, silent{}, s.clock.read, 0)
+	other := snapshot.NewIntake(s.store, silent{}, silent{}, s.clock.Now, 0)
 	_, err := other.Accept(t.Context(), snapshot.Submission{Org: "org", Environment: s.env, Report: bulky()})
 	if err != nil || !swept {
 		t.Fatalf("swept %v, %v", swept, err)
@@ -114,9 +114,9 @@ func TestSweepReadsNoContentOfReports(t *testing.T) {
 	for i := range 5 {
 		s.accept(t, fleet(100, i))
 	}
-	s.clock.turn(minute)
+	s.clock.Advance(minute)
 	queue := &counted{}
-	if err := snapshot.NewSweeper(s.store, queue, s.clock.read, quiet()).Sweep(t.Context()); err != nil {
+	if err := snapshot.NewSweeper(s.store, queue, s.clock.Now, quiet()).Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if docs.bytes > 0 {
@@ -135,10 +135,10 @@ func TestSweepKeepsAReportThatIsBeingParked(t *testing.T) {
 	for command := int64(1); happened; command++ {
 		s := shared.member(t)
 		s.accept(t, bulky())
-		s.clock.turn(minute)
+		s.clock.Advance(minute)
 		between := &interruption{at: command, happen: func() { s.park(t) }}
 		process.around = between.around
-		if err := snapshot.NewSweeper(process.store, &counted{}, s.clock.read, quiet()).Sweep(t.Context()); err != nil {
+		if err := snapshot.NewSweeper(process.store, &counted{}, s.clock.Now, quiet()).Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if happened = between.happened(); !happened {

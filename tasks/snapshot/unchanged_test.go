@@ -54,7 +54,7 @@ func TestUnchangedReportMovesItsTimeAtMostOnceASecond(t *testing.T) {
 		span  time.Duration
 		moves bool
 	}{{minute, true}, {time.Second / 2, false}, {time.Second, true}} {
-		s.clock.turn(row.span)
+		s.clock.Advance(row.span)
 		before := s.head(t).LastReportedAt
 		if !s.unchanged(t, report.Digest()) {
 			t.Error("the report is not unchanged")
@@ -70,7 +70,7 @@ func TestUnchangedReportCostsFourCommands(t *testing.T) {
 	report := fleet(10)
 	s.accept(t, report)
 	s.drain(t)
-	s.clock.turn(minute)
+	s.clock.Advance(minute)
 	counting.Reset()
 	s.unchanged(t, report.Digest())
 	if costs := counting.Snapshot(); costs.Commands() > 4 {
