@@ -3,12 +3,9 @@ package attestations
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
-	"net/url"
 	"regexp/syntax"
 	"slices"
-	"strconv"
 	"strings"
 
 	"attestry/api/jsonstream"
@@ -16,7 +13,6 @@ import (
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
-	"attestry/links"
 	"attestry/storage"
 	"attestry/storage/pipelines"
 )
@@ -102,7 +98,7 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 	if err != nil {
 		return nil, err
 	}
-	number, cursor, err := parseAfter(in.After)
+	number, cursor, err := server.ParseCursor(in.After)
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +106,12 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 	answer := &listAttestationsAnswer{Body: AttestationsPage{
 		Data: h.pageOfAttestations(org, found, func(err error) error {
 			if cursor != "" && evidence.CodeOf(err) == evidence.Invalid {
-				return badCursor(in.After)
+				return server.WrongCursor(in.After)
 			}
 			return err
 		}),
 		Links: jsonstream.NewLater(func() map[string]server.Href {
-			return cursorLinks(ctx, h.Links, nextCursor(number+1, found.After()))
+			return server.CursorLinks(ctx, h.Links, number+1, found.After())
 		}),
 	}}
 	total, known, err := h.Attestations.Count(ctx, query)
@@ -159,7 +155,7 @@ func (h *handlers) findAttestation(ctx context.Context, org evidence.OrgAccess, 
 	shown, err := h.showAttestations(ctx, org, picked)
 	return &listAttestationsAnswer{Body: AttestationsPage{
 		Data:  jsonstream.ListOf(shown),
-		Links: jsonstream.NewLater(func() map[string]server.Href { return cursorLinks(ctx, h.Links, "") }),
+		Links: jsonstream.NewLater(func() map[string]server.Href { return server.CursorLinks(ctx, h.Links, 0, "") }),
 		Pagination: resource.OrNull[server.PaginationInfo]{
 			Value: new(server.PaginationOf(1, in.PerPage, int64(len(picked)))),
 		},
@@ -251,33 +247,6 @@ func checkRegex(pattern string) error {
 func badRegex(pattern, reason string) error {
 	return evidence.ValidationError(map[string]string{
 		"query.name_regex": "Input should be a valid regular expression, " + reason + " [input: " + validation.Cut(pattern) + "]",
-	})
-}
-
-// parseAfter reads a cursor: the number of the page, and where the store goes on.
-func parseAfter(after string) (number int, cursor string, err error) {
-	if after == "" {
-		return 1, "", nil
-	}
-	digits, cursor, found := strings.Cut(after, ".")
-	number, err = strconv.Atoi(digits)
-	if err != nil || !found || number < 2 || cursor == "" {
-		return 0, "", badCursor(after)
-	}
-	return number, cursor, nil
-}
-
-// nextCursor is the cursor of a page, "" when the store does not go on.
-func nextCursor(number int, cursor string) string {
-	if cursor == "" {
-		return ""
-	}
-	return strconv.Itoa(number) + "." + cursor
-}
-
-func badCursor(after string) error {
-	return evidence.ValidationError(map[string]string{
-		"query.after": "Input should be the cursor of a page of this list [input: " + validation.Cut(after) + "]",
 	})
 }
 
@@ -421,20 +390,4 @@ func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestatio
 	found := h.Attestations.Page(
 		pipelines.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
 	return &namedAttestationsAnswer{Body: h.listOfAttestations(org, found)}, nil
-}
-
-// cursorLinks are the links of a page of a list that goes on by a cursor: its own,
-// and that of the next page when there is one.
-func cursorLinks(ctx context.Context, all links.Links, next string) map[string]server.Href {
-	asked := server.PageOf(ctx, all, 1, 1, 0)
-	links := map[string]server.Href{"self": {Href: asked.Self()}}
-	if next != "" {
-		asked.Query = maps.Clone(asked.Query)
-		if asked.Query == nil {
-			asked.Query = url.Values{}
-		}
-		asked.Query.Set("after", next)
-		links["next"] = server.Href{Href: asked.Self()}
-	}
-	return links
 }

@@ -55,7 +55,11 @@ func flowFields(f *evidence.Flow) map[string]any {
 // FlowRef is what a name alone tells of a flow.
 type FlowRef struct {
 	ID string
+	// Name is the one that it was looked up by, which may be a former one.
+	Name string
 }
+
+func flowRef(entry names.Entry) FlowRef { return FlowRef{ID: entry.Target, Name: entry.Name} }
 
 // Resolve looks a flow up by its name, or by one that it had and no other flow has
 // taken since: one command. ErrNotFound tells that the name is unknown or that of
@@ -65,7 +69,7 @@ func (f *Flows) Resolve(ctx context.Context, org, name string) (FlowRef, error) 
 	if err != nil {
 		return FlowRef{}, err
 	}
-	return FlowRef{ID: entry.Target}, nil
+	return flowRef(entry), nil
 }
 
 // ResolveMany is Resolve for several names: one command for all of them. Unknown
@@ -78,7 +82,7 @@ func (f *Flows) ResolveMany(ctx context.Context, org string, names []string) ([]
 	}
 	refs := make([]FlowRef, 0, len(entries))
 	for _, entry := range entries {
-		refs = append(refs, FlowRef{ID: entry.Target})
+		refs = append(refs, flowRef(entry))
 	}
 	return refs, nil
 }

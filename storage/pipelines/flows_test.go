@@ -153,7 +153,7 @@ func TestResolvingManyFlowsIsOneCommand(t *testing.T) {
 	s.Restart(0, false)
 	refs, err := s.Flows.ResolveMany(t.Context(), "acme", []string{"gone", "one", "theirs", "three", "two", "unknown"})
 	s.Must(err)
-	if want := []pipelines.FlowRef{{ID: one}, {ID: three}, {ID: one}}; !slices.Equal(refs, want) {
+	if want := []pipelines.FlowRef{{ID: one, Name: "one"}, {ID: three, Name: "three"}, {ID: one, Name: "two"}}; !slices.Equal(refs, want) {
 		t.Errorf("got %v, want %v", refs, want)
 	}
 	if spent := s.Docs.Commands.Load(); spent != 1 {
@@ -180,7 +180,7 @@ func TestResolvingManyFlowsFinishesWhatWasBrokenOff(t *testing.T) {
 	s.Must(err)
 	made, err := s.Flows.Resolve(t.Context(), "acme", "made")
 	s.Must(err)
-	if want := []pipelines.FlowRef{{ID: kept}, made}; !slices.Equal(refs, want) {
+	if want := []pipelines.FlowRef{{ID: kept, Name: "kept"}, made}; !slices.Equal(refs, want) {
 		t.Errorf("got %v, want %v", refs, want)
 	}
 	if flow, err := s.Flows.Get(t.Context(), made.ID); err != nil || flow.Name != "made" {
