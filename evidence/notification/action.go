@@ -45,6 +45,14 @@ const (
 	OfFlows        Kind = "flow"
 )
 
+// Subjects is the name of the member that lists what an action of the kind is about.
+func (k Kind) Subjects() string {
+	if k == OfFlows {
+		return "flows"
+	}
+	return "environments"
+}
+
 // TargetType is a way in which a target is told.
 type TargetType string
 
@@ -130,4 +138,21 @@ func (a *Action) Target(id string) (Target, bool) {
 		}
 	}
 	return Target{}, false
+}
+
+// TargetsNotIn are the distinct targets that another version of the action lacks.
+func (a *Action) TargetsNotIn(other *Action) []Target {
+	return slices.DeleteFunc(a.DistinctTargets(), func(target Target) bool {
+		_, ok := other.Target(target.ID())
+		return ok
+	})
+}
+
+// addresses is how many webhooks and e-mail addresses the action has.
+func (a *Action) addresses() int {
+	n := 0
+	for i := range a.Targets {
+		n += max(1, len(a.Targets[i].Emails))
+	}
+	return n
 }

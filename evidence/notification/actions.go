@@ -38,6 +38,15 @@ func (s *Actions) Find(number int64) (Action, bool) {
 
 func compareNumber(a Action, number int64) int { return cmp.Compare(a.Number, number) }
 
+// Named returns the action of a name.
+func (s *Actions) Named(name string) (Action, bool) {
+	i := slices.IndexFunc(s.All, func(a Action) bool { return a.Name == name })
+	if i < 0 {
+		return Action{}, false
+	}
+	return s.All[i], true
+}
+
 // Put creates an action, or replaces the one of that name, whose number, author and time of
 // creation stay. It returns the action as it is now, and whether it was created. The name of an
 // action of the other kind is Invalid.
@@ -47,12 +56,12 @@ func (s *Actions) Put(asked Action) (stored Action, created bool, err error) {
 		asked.Number = s.Last + 1
 		s.Last = asked.Number
 		s.All = append(s.All, asked)
-		return asked, true, s.check()
+		return asked, true, s.check(&asked)
 	}
 	if s.All[i].Kind != asked.Kind {
 		return Action{}, false, s.taken(asked.Name)
 	}
-	return s.replace(i, asked), false, s.check()
+	return s.replace(i, asked), false, s.check(&asked)
 }
 
 // Replace replaces the action of asked's number, whose author and time of creation stay. It
@@ -65,7 +74,7 @@ func (s *Actions) Replace(asked Action) (stored Action, ok bool, err error) {
 	if slices.ContainsFunc(s.All, func(a Action) bool { return a.Name == asked.Name && a.Number != asked.Number }) {
 		return Action{}, true, s.taken(asked.Name)
 	}
-	return s.replace(i, asked), true, s.check()
+	return s.replace(i, asked), true, s.check(&asked)
 }
 
 func (s *Actions) replace(i int, asked Action) Action {
@@ -76,10 +85,10 @@ func (s *Actions) replace(i int, asked Action) Action {
 	return asked
 }
 
-// Remove removes the action of a number, and reports whether there was one.
-func (s *Actions) Remove(number int64) (removed Action, ok bool) {
+// Remove removes the action of a number, and reports whether there was one of one of the kinds.
+func (s *Actions) Remove(number int64, kinds ...Kind) (removed Action, ok bool) {
 	i, ok := slices.BinarySearchFunc(s.All, number, compareNumber)
-	if !ok {
+	if !ok || !slices.Contains(kinds, s.All[i].Kind) {
 		return Action{}, false
 	}
 	removed = s.All[i]
@@ -91,24 +100,26 @@ func (s *Actions) taken(name string) error {
 	return evidence.ValidationError(map[string]string{"name": fmt.Sprintf("Another action has this name [input: %s]", name)})
 }
 
-// check bounds what is stored together.
-func (s *Actions) check() error {
+// check bounds what is stored together, once an action has been put.
+func (s *Actions) check(put *Action) error {
 	addresses, subjects := 0, 0
 	for i := range s.All {
-		for _, target := range s.All[i].Targets {
-			addresses += max(1, len(target.Emails))
-		}
+		addresses += s.All[i].addresses()
 		subjects += len(s.All[i].Subjects)
 	}
 	switch {
 	case len(s.All) > MaxActions:
-		return evidence.ValidationError(map[string]string{"name": fmt.Sprintf("An organization has at most %d actions", MaxActions)})
+		return beyond("name", put.Name, "An organization has at most %d actions", MaxActions)
 	case addresses > MaxAddresses:
-		return evidence.ValidationError(map[string]string{"targets": fmt.Sprintf("The actions of an organization have at most %d webhooks and e-mail addresses in all", MaxAddresses)})
+		return beyond("targets", addresses, "The actions of an organization have at most %d webhooks and e-mail addresses in all", MaxAddresses)
 	case subjects > MaxSubjects:
-		return evidence.ValidationError(map[string]string{"environments": fmt.Sprintf("The actions of an organization name at most %d environments and flows in all", MaxSubjects)})
+		return beyond(put.Kind.Subjects(), subjects, "The actions of an organization name at most %d environments and flows in all", MaxSubjects)
 	}
 	return nil
+}
+
+func beyond(field string, input any, text string, limit int) error {
+	return evidence.ValidationError(map[string]string{field: fmt.Sprintf(text+" [input: %v]", limit, input)})
 }
 
 // Wanting returns the numbers of the actions that fire on one of the triggers in an environment

@@ -63,3 +63,22 @@ func (s *TargetState) Secrets(now float64) []string {
 	}
 	return []string{s.Secret}
 }
+
+// Health is how the targets of an action have taken what they were told.
+type Health struct {
+	// Told tells that one was told something, be it in vain.
+	Told bool
+	// Failing tells that one of them fails.
+	Failing bool
+	// LastSuccessAt and LastFailureAt are the latest of all, in Unix seconds, 0 if there was none.
+	LastSuccessAt float64
+	LastFailureAt float64
+}
+
+// Add takes the state of another target in.
+func (h *Health) Add(s *TargetState) {
+	h.Told = h.Told || s.LastSuccessAt > 0 || s.LastFailureAt > 0
+	h.Failing = h.Failing || s.FailingSince > 0
+	h.LastSuccessAt = max(h.LastSuccessAt, s.LastSuccessAt)
+	h.LastFailureAt = max(h.LastFailureAt, s.LastFailureAt)
+}

@@ -95,14 +95,28 @@ func (d *Deliveries) Due(ctx context.Context, now float64, after string) ([]Deli
 	return refs, next, err
 }
 
-// OfAction is the query for the deliveries of an action, newest first; of one state unless that
-// is "".
-func (d *Deliveries) OfAction(org string, action int64, state notification.State) *storage.Batches[notification.Delivery] {
-	query := storage.Query{Index: "action", Equal: []any{org, action}, Descending: true, Limit: storage.Unlimited}
+// maxRounds bounds how many index pages List reads for a page of its own.
+const maxRounds = 20
+
+// List reads a page of the deliveries of an action behind a cursor, newest first; those of one
+// state unless that is "". When too few have the state within maxRounds index pages, the page is
+// short.
+func (d *Deliveries) List(org string, action int64, state notification.State, after string, limit int) *storage.Batches[notification.Delivery] {
+	query := deliveriesOf(org, action)
+	query.Descending, query.After, query.Limit = true, after, limit
 	if state != "" {
 		query.Where = []storage.Condition{{Field: "state", Value: string(state)}}
 	}
-	return storage.QueryBatches(d.collection, query)
+	return storage.LimitRounds(storage.QueryBatches(d.collection, query), maxRounds)
+}
+
+// Count returns how many deliveries an action has, at most storage.MaxCount.
+func (d *Deliveries) Count(ctx context.Context, org string, action int64) (int64, error) {
+	return d.collection.Count(ctx, deliveriesOf(org, action))
+}
+
+func deliveriesOf(org string, action int64) storage.Query {
+	return storage.Query{Index: "action", Equal: []any{org, action}}
 }
 
 // RemoveSettled deletes deliveries that are settled and were created before a time in Unix

@@ -71,15 +71,38 @@ func (t *Targets) Update(ctx context.Context, org string, action int64, target s
 		})
 }
 
-// RotateSecret gives a target a new signing secret and returns it. The former one signs beside
-// it for notification.RotationGrace. now is in Unix seconds.
+// SwitchOn has the targets of an action told again that were switched off: one command per
+// storage.MaxMany targets, and two for each of those.
+func (t *Targets) SwitchOn(ctx context.Context, org string, action notification.Action) error {
+	states, err := t.States(ctx, org, action)
+	if err != nil {
+		return err
+	}
+	for key, state := range states {
+		if state.SwitchedOffAt == 0 {
+			continue
+		}
+		if _, err := t.Update(ctx, org, key.Action, key.Target, (*notification.TargetState).SwitchOn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RotateSecret gives a target a new signing secret and returns it. The former one, if there
+// was any, signs beside it for notification.RotationGrace. now is in Unix seconds.
 func (t *Targets) RotateSecret(ctx context.Context, org string, action int64, target string, now float64) (string, error) {
 	secret := newSecret()
-	_, err := t.Update(ctx, org, action, target, func(state *notification.TargetState) {
-		if state.Secret != secret {
-			state.Rotate(secret, now)
-		}
-	})
+	_, err := storage.Upsert(ctx, t.collection, targetID(org, action, target),
+		func() notification.TargetState {
+			return notification.TargetState{Org: org, Action: action, Target: target, Secret: secret}
+		},
+		func(known *notification.TargetState) error {
+			if known.Secret != secret {
+				known.Rotate(secret, now)
+			}
+			return nil
+		})
 	return secret, err
 }
 

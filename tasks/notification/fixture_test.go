@@ -266,7 +266,7 @@ func (s *scene) wantTold(want ...string) {
 // deliveries are all those of an action.
 func (s *scene) deliveries(action int64) []notification.Delivery {
 	s.t.Helper()
-	all, err := s.store.Deliveries.OfAction(acme.OrgID, action, "").Next(s.t.Context(), 1<<30)
+	all, err := s.store.Deliveries.List(acme.OrgID, action, "", "", storage.MaxMany).Next(s.t.Context(), 1<<30)
 	s.must(err)
 	return all
 }
