@@ -32,6 +32,8 @@ func leastRole(method, path string) evidence.Role {
 		return evidence.Reader
 	case under("/environments/{org}/{env_name}/report/"), method == http.MethodPut && path == "/environments/{org}":
 		return evidence.Snapshotter
+	case under("/organizations/{org}/environments_notifications"):
+		return evidence.Member
 	case under("/controls/"), under("/organizations/"):
 		return evidence.Admin
 	}

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 
 	"attestry/api/examples"
 	"attestry/evidence"
+	"attestry/evidence/notification"
 	"attestry/scripts/readme"
 )
 
@@ -50,6 +52,9 @@ var exampleOrder = []string{
 	"rotate_service_account_api_key", "delete_service_account_api_key", "delete_service_account", "put_identity_provider", "list_identity_providers",
 	"get_identity_provider", "delete_identity_provider", "create_user_api_key", "list_user_api_keys", "get_user_api_key", "rotate_user_api_key",
 	"delete_user_api_key", "list_audit_log",
+	"create_or_update_env_action", "create_or_update_flow_action", "list_actions", "get_action",
+	"put_environment_notifications", "get_environment_notifications", "update_environment_notification", "get_environment_notification",
+	"list_deliveries", "redeliver", "rotate_target_secret", "test_action", "delete_environment_notification", "delete_action",
 }
 
 // prepareExample is what an example needs beside those before it.
@@ -83,14 +88,33 @@ func (s *service) prepareExample(operation string) {
 		s.want(http.StatusOK, http.MethodPatch, s.tagsPath()+"/control/RISK-REVIEW", []byte(`{"set_tags":{"framework":"soc2","team":"payments"}}`))
 	case "archive_control":
 		s.createControl("OLD-REVIEW")
+	case "list_deliveries":
+		s.addDelivered()
 	}
+}
+
+// addDelivered adds a delivery that has been made to the first target of the first action.
+func (s *service) addDelivered() {
+	s.t.Helper()
+	at := evidence.Seconds(s.clock.read())
+	actions, err := s.Process.Store.Actions.Of(s.t.Context(), s.orgID())
+	s.must(err)
+	delivery := notification.NewDelivery(s.orgID(), 1, &actions.All[0].Targets[0], notification.Notice{
+		ID: evidence.NewID(), EventType: notification.EventNonCompliant, Description: "Environment production is not compliant any more",
+	}, at, 0)
+	delivery.Begin(at)
+	delivery.End(notification.Attempt{At: at, Duration: 0.125, Status: http.StatusNoContent}, 0)
+	s.must(s.Process.Store.Deliveries.Add(s.t.Context(), []notification.Delivery{delivery}))
 }
 
 // exampleBase stands for the address of the service in the examples.
 const exampleBase = "https://attestry.example.com"
 
-// exampleKey stands for all keys in the examples.
-const exampleKey = "att_..."
+// exampleKey stands for all keys in the examples, exampleSecret for all signing secrets.
+const (
+	exampleKey    = "att_..."
+	exampleSecret = "whsec_..."
+)
 
 // TestExamplesAreWhatTheServiceAnswers plays the examples of the OpenAPI document.
 // With ATTESTRY_TEST_UPDATE set it writes the answers. Links to the API that the
@@ -192,11 +216,9 @@ func (p *examplePlayer) valuesOf(raw json.RawMessage) []string {
 	}
 	var values []string
 	for _, value := range list {
-		text := fmt.Sprint(value)
-		if id, ok := p.actual[text]; ok {
-			text = id
-		}
-		values = append(values, text)
+		values = append(values, changingID.ReplaceAllStringFunc(fmt.Sprint(value), func(id string) string {
+			return cmp.Or(p.actual[id], id)
+		}))
 	}
 	return values
 }
@@ -265,6 +287,7 @@ func (p *examplePlayer) steady(text string) string {
 		return steady
 	})
 	text = regexp.MustCompile(evidence.APIKeyPattern).ReplaceAllString(text, exampleKey)
+	text = signingSecret.ReplaceAllString(text, exampleSecret)
 	text = changingUse.ReplaceAllString(text, `"last_used_at":1793610000`)
 	return changingNumber.ReplaceAllString(text, "$1$2")
 }

@@ -24,6 +24,9 @@ import (
 // madeKey matches keys that the service makes.
 var madeKey = regexp.MustCompile(evidence.APIKeyPattern)
 
+// signingSecret matches the signing secrets of webhooks.
+var signingSecret = regexp.MustCompile(`whsec_[A-Za-z0-9+/]{43}=`)
+
 // secretTexts are all keys and tokens that a service was called with or has issued. None of them
 // may be found in its log, its errors, its documents or its objects.
 type secretTexts struct {
@@ -63,6 +66,11 @@ func issuesKeys(request *http.Request) bool {
 	return request.Method == http.MethodPost && (strings.HasSuffix(path, "/api-keys") || strings.HasSuffix(path, "/rotate"))
 }
 
+// rotatesSecret reports whether the answer to a request shows a signing secret.
+func rotatesSecret(request *http.Request) bool {
+	return request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/secret")
+}
+
 // checkSecrets takes the key that an answer issues, and fails if one shows in another answer.
 func (s *service) checkSecrets(request *http.Request, status int, body []byte) {
 	s.t.Helper()
@@ -76,6 +84,9 @@ func (s *service) checkSecrets(request *http.Request, status int, body []byte) {
 	}
 	if madeKey.Match(body) {
 		s.t.Errorf("%s %s answers with a key: %s", request.Method, request.URL.Path, body)
+	}
+	if signingSecret.Match(body) && !rotatesSecret(request) {
+		s.t.Errorf("%s %s answers with a signing secret: %s", request.Method, request.URL.Path, body)
 	}
 	if status < http.StatusBadRequest {
 		return
@@ -100,6 +111,9 @@ func (s *service) findSecrets(ctx context.Context) error {
 		}
 		if found := madeKey.Find(content); found != nil {
 			faults = append(faults, fmt.Errorf("%s has the key %s", where, found))
+		}
+		if found := signingSecret.Find(content); found != nil && !strings.HasPrefix(where, "targets ") {
+			faults = append(faults, fmt.Errorf("%s has the signing secret %s", where, found))
 		}
 	}
 	logged := append(slices.Clone(secrets), hookSecret)

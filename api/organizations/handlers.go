@@ -12,6 +12,7 @@ import (
 type handlers struct {
 	*resource.Base
 	Stores
+	targets *targetReader
 }
 
 // actor is whoever asks as one who changes something.

@@ -1,5 +1,5 @@
-// Package organizations has the operations on organizations, their members, service accounts and
-// identity providers, and on users.
+// Package organizations has the operations on organizations, their members, service accounts,
+// identity providers and actions, and on users.
 package organizations
 
 import (
@@ -11,7 +11,8 @@ import (
 
 // Routes are those of the package.
 func Routes(base *resource.Base, stores Stores) []server.Route {
-	h := &handlers{Base: base, Stores: stores}
+	h := &handlers{Base: base, Stores: stores, targets: newTargetReader()}
 	return slices.Concat(h.organizationRoutes(), h.memberRoutes(), h.serviceAccountRoutes(), h.userKeyRoutes(),
-		h.identityProviderRoutes(), h.auditLogRoutes())
+		h.identityProviderRoutes(), h.auditLogRoutes(),
+		h.actionRoutes(), h.environmentNotificationRoutes(), h.targetSecretRoutes(), h.deliveryRoutes())
 }

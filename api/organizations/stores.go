@@ -6,12 +6,22 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
+	"attestry/evidence/notification"
+	"attestry/storage"
+	"attestry/storage/environments"
+	"attestry/storage/notifications"
+	"attestry/storage/pipelines"
 	"attestry/storage/tenancy"
 )
 
 // Stores are what the operations read and write. What does not exist is storage.ErrNotFound.
 type Stores struct {
-	Tenancy Tenancy
+	Tenancy      Tenancy
+	Actions      Actions
+	Targets      Targets
+	Deliveries   Deliveries
+	Environments Environments
+	Flows        Flows
 }
 
 // Tenancy keeps organizations, and who may do what in them.
@@ -106,4 +116,62 @@ type IdentityProviders interface {
 	PutIdentityProvider(ctx context.Context, orgName string, by identity.Actor, provider identity.IdentityProvider) (stored identity.IdentityProvider, created bool, err error)
 	// DeleteIdentityProvider deletes one, or returns ErrNotFound.
 	DeleteIdentityProvider(ctx context.Context, orgName string, by identity.Actor, name string) error
+}
+
+// Actions keeps the actions of organizations.
+type Actions interface {
+	// Of returns all actions of an organization: one command.
+	Of(ctx context.Context, org string) (notification.Actions, error)
+	// Change changes the actions of an organization and returns them as they are then: two
+	// commands. change may run more than once; its error is returned, and nothing is stored.
+	Change(ctx context.Context, org evidence.OrgAccess, change func(*notification.Actions) error) (notification.Actions, error)
+}
+
+// Targets keeps what is known of the targets of actions.
+type Targets interface {
+	// States are those of the targets of actions of an organization: one command per
+	// storage.MaxMany targets. A target that was not told yet has none.
+	States(ctx context.Context, org string, actions ...notification.Action) (map[notifications.TargetKey]notification.TargetState, error)
+	// SwitchOn has the targets of an action told again that were switched off: one command per
+	// storage.MaxMany targets, and two for each of those.
+	SwitchOn(ctx context.Context, org string, action notification.Action) error
+	// RotateSecret gives a target a new signing secret and returns it, which nothing can tell
+	// again. The former one signs beside it for a while. now is in Unix seconds.
+	RotateSecret(ctx context.Context, org string, action int64, target string, now float64) (string, error)
+	// Remove deletes what is known of some targets of an action.
+	Remove(ctx context.Context, org string, action int64, targets ...notification.Target) error
+}
+
+// Deliveries keeps what targets of actions are told.
+type Deliveries interface {
+	// Add stores new deliveries; those that are there already stay as they are.
+	Add(ctx context.Context, deliveries []notification.Delivery) error
+	// Get returns a delivery of an organization, or ErrNotFound.
+	Get(ctx context.Context, org, id string) (storage.Versioned[notification.Delivery], error)
+	// Update changes a delivery of an organization and returns it, or ErrNotFound. change may
+	// run more than once.
+	Update(ctx context.Context, org, id string, change func(*notification.Delivery)) (notification.Delivery, error)
+	// List reads a page of the deliveries of an action behind a cursor, newest first; those of
+	// one state unless that is "".
+	List(org string, action int64, state notification.State, after string, limit int) *storage.Batches[notification.Delivery]
+	// Count returns how many deliveries an action has, at most storage.MaxCount.
+	Count(ctx context.Context, org string, action int64) (int64, error)
+}
+
+// Environments reads environments.
+type Environments interface {
+	// ResolveMany looks environments up by name: one command for all of them. Unknown names, and
+	// those of archived environments, are not in the answer.
+	ResolveMany(ctx context.Context, org string, wanted []string) (map[string]environments.EnvironmentRef, error)
+	// Names returns an organization's environments by id, archived ones too.
+	Names(ctx context.Context, org string, ids []string) (map[string]evidence.Environment, error)
+}
+
+// Flows reads flows.
+type Flows interface {
+	// ResolveMany looks flows up by name: one command for all of them. Unknown names, and those
+	// of archived flows, are passed over.
+	ResolveMany(ctx context.Context, org string, wanted []string) ([]pipelines.FlowRef, error)
+	// Names returns an organization's flows by id, archived ones too.
+	Names(ctx context.Context, org string, ids []string) (map[string]evidence.Flow, error)
 }

@@ -20,7 +20,8 @@ import (
 func Routes(base *resource.Base, store *app.Store) []server.Route {
 	return slices.Concat(
 		organizations.Routes(base, organizations.Stores{
-			Tenancy: store.Tenancy,
+			Tenancy: store.Tenancy, Actions: store.Actions, Targets: store.Targets, Deliveries: store.Deliveries,
+			Environments: store.Environments, Flows: store.Flows,
 		}),
 		environments.Routes(base, environments.Stores{
 			Allowlist: store.Allowlist, Environments: store.Environments, Generations: store.Generations, Heads: store.Heads,

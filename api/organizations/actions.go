@@ -1,0 +1,203 @@
+package organizations
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+
+	"attestry/api/server"
+	"attestry/api/validation"
+	"attestry/evidence"
+	"attestry/evidence/notification"
+)
+
+func (h *handlers) actionRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/actions/{org}", OperationID: "list_actions", Tag: "Actions",
+			Summary: "List the actions of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listActions),
+		},
+		{
+			Method: http.MethodPut, Path: "/actions/{org}/environments", OperationID: "create_or_update_env_action", Tag: "Actions",
+			Summary: "Create or replace an action that fires on events in environments", MinRole: evidence.Member,
+			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putEnvAction),
+		},
+		{
+			Method: http.MethodPut, Path: "/actions/{org}/flows", OperationID: "create_or_update_flow_action", Tag: "Actions",
+			Summary: "Create or replace an action that fires on events in flows", MinRole: evidence.Member,
+			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putFlowAction),
+		},
+		{
+			Method: http.MethodGet, Path: "/actions/{org}/{action_number}", OperationID: "get_action", Tag: "Actions",
+			Summary: "Read an action", MinRole: evidence.Reader, Serve: server.Handle(h.getAction),
+		},
+		{
+			Method: http.MethodDelete, Path: "/actions/{org}/{action_number}", OperationID: "delete_action", Tag: "Actions",
+			Summary: "Delete an action", MinRole: evidence.Member, Serve: server.Handle(h.deleteAction),
+		},
+	}
+}
+
+// ActionPath is the path of an action.
+type ActionPath struct {
+	server.OrgPath
+	Number int64 `path:"action_number" doc:"Number of the action in its organization."`
+}
+
+// EnvActionPutInput is the body that creates or replaces an environment action
+// (docs/semantics.md 20.1).
+type EnvActionPutInput struct {
+	Name         string         `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_\\.~/]*$"`
+	Targets      []ActionTarget `json:"targets" minItems:"1"`
+	Type         string         `json:"type,omitempty" enum:"env" default:"env"`
+	Environments []string       `json:"environments" maxItems:"1000" maxLength:"255" doc:"Names of environments."`
+	Triggers     []string       `json:"triggers" maxItems:"100" enum:"ON_STARTED_ARTIFACT,ON_EXITED_ARTIFACT,ON_SCALED_ARTIFACT,ON_ALLOWED_ARTIFACT,ON_NON_COMPLIANT_ENV,ON_COMPLIANT_ENV"`
+}
+
+// FlowActionPutInput is the body that creates or replaces a flow action
+// (docs/semantics.md 20.1).
+type FlowActionPutInput struct {
+	Name     string         `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_\\.~/]*$"`
+	Targets  []ActionTarget `json:"targets" minItems:"1"`
+	Type     string         `json:"type,omitempty" enum:"flow" default:"flow"`
+	Flows    []string       `json:"flows" maxItems:"1000" maxLength:"255" doc:"Names of flows."`
+	Triggers []string       `json:"triggers" maxItems:"100" enum:"ON_STARTED_TRAIL,ON_ATTESTED_PROVENANCE,ON_ATTESTATION,ON_APPROVAL,ON_RELEASE"`
+}
+
+func actionNotFound() error { return evidence.NewError(evidence.NotFound, "Action not found") }
+
+func (h *handlers) listActions(ctx context.Context, _ *server.OrgPath) (*listActionsAnswer, error) {
+	stored, err := h.Actions.Of(ctx, server.Access(ctx).OrgID)
+	if err != nil {
+		return nil, err
+	}
+	return h.showActions(ctx, stored.All)
+}
+
+func (h *handlers) getAction(ctx context.Context, in *ActionPath) (*actionAnswer, error) {
+	found, err := h.findAction(ctx, in.Number)
+	if err != nil {
+		return nil, err
+	}
+	read, err := h.readAround(ctx, found)
+	return &actionAnswer{Body: read.show(&found)}, err
+}
+
+// findAction returns the action of a number, or answers in the contract's words.
+func (h *handlers) findAction(ctx context.Context, number int64) (notification.Action, error) {
+	stored, err := h.Actions.Of(ctx, server.Access(ctx).OrgID)
+	if err != nil {
+		return notification.Action{}, err
+	}
+	found, ok := stored.Find(number)
+	if !ok {
+		return notification.Action{}, actionNotFound()
+	}
+	return found, nil
+}
+
+func (h *handlers) putEnvAction(ctx context.Context, _ *server.OrgPath, body *EnvActionPutInput) (*server.TextAnswer, error) {
+	sent, err := h.envAction(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	return h.putAction(ctx, sent)
+}
+
+func (h *handlers) putFlowAction(ctx context.Context, _ *server.OrgPath, body *FlowActionPutInput) (*server.TextAnswer, error) {
+	sent, err := h.flowAction(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	return h.putAction(ctx, sent)
+}
+
+// envAction is the action that a body describes.
+func (h *handlers) envAction(ctx context.Context, body *EnvActionPutInput) (notification.Action, error) {
+	found := validation.Findings{}
+	action := h.newAction(ctx, notification.OfEnvironments, body.Name, body.Triggers)
+	action.Targets = h.targets.readAll(body.Targets, found)
+	var err error
+	action.Subjects, err = h.environmentIDs(ctx, body.Environments, found)
+	return action, cmp.Or(err, validation.Invalid(found))
+}
+
+// flowAction is the action that a body describes.
+func (h *handlers) flowAction(ctx context.Context, body *FlowActionPutInput) (notification.Action, error) {
+	found := validation.Findings{}
+	action := h.newAction(ctx, notification.OfFlows, body.Name, body.Triggers)
+	action.Targets = h.targets.readAll(body.Targets, found)
+	var err error
+	action.Subjects, err = h.flowIDs(ctx, body.Flows, found)
+	return action, cmp.Or(err, validation.Invalid(found))
+}
+
+func (h *handlers) newAction(ctx context.Context, kind notification.Kind, name string, triggers []string) notification.Action {
+	by := server.Principal(ctx)
+	now := evidence.Seconds(h.Clock())
+	action := notification.Action{Name: name, Kind: kind, CreatedBy: by.Name, CreatedAt: now, LastModifiedAt: now}
+	for _, trigger := range triggers {
+		action.Triggers = append(action.Triggers, notification.Trigger(trigger))
+	}
+	return action
+}
+
+// putAction creates an action, or replaces the one of its name.
+func (h *handlers) putAction(ctx context.Context, sent notification.Action) (*server.TextAnswer, error) {
+	created := false
+	err := h.storeAction(ctx, func(all *notification.Actions) (former, stored notification.Action, err error) {
+		former, _ = all.Named(sent.Name)
+		stored, created, err = all.Put(sent)
+		return former, stored, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if created {
+		return server.Created(), nil
+	}
+	return server.OK(), nil
+}
+
+// storeAction stores an action by put, which returns the one before, if any, and the one that is
+// stored. Its targets are told again that were switched off, and those that it lost are
+// forgotten.
+func (h *handlers) storeAction(ctx context.Context, put func(*notification.Actions) (former, stored notification.Action, err error)) error {
+	access := server.Access(ctx)
+	org := access.OrgID
+	var former, stored notification.Action
+	_, err := h.Actions.Change(ctx, access, func(all *notification.Actions) (err error) {
+		former, stored, err = put(all)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := h.Targets.Remove(ctx, org, stored.Number, former.TargetsNotIn(&stored)...); err != nil {
+		return err
+	}
+	return h.Targets.SwitchOn(ctx, org, stored)
+}
+
+func (h *handlers) deleteAction(ctx context.Context, in *ActionPath) (*server.TextAnswer, error) {
+	return h.removeAction(ctx, in.Number, notification.OfEnvironments, notification.OfFlows)
+}
+
+// removeAction deletes the action of a number, if it is of one of the kinds, and forgets its
+// targets.
+func (h *handlers) removeAction(ctx context.Context, number int64, kinds ...notification.Kind) (*server.TextAnswer, error) {
+	access := server.Access(ctx)
+	org := access.OrgID
+	var removed notification.Action
+	_, err := h.Actions.Change(ctx, access, func(all *notification.Actions) error {
+		var ok bool
+		if removed, ok = all.Remove(number, kinds...); !ok {
+			return actionNotFound()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return server.OK(), h.Targets.Remove(ctx, org, number, removed.DistinctTargets()...)
+}

@@ -1,0 +1,207 @@
+package organizations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"attestry/api/jsonstream"
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/notification"
+	"attestry/storage"
+)
+
+func (h *handlers) deliveryRoutes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/actions/{org}/{action_number}/deliveries", OperationID: "list_deliveries", Tag: "Actions",
+			Summary: "List the deliveries of an action", MinRole: evidence.Reader, Serve: server.Handle(h.listDeliveries),
+		},
+		{
+			Method: http.MethodPost, Path: "/actions/{org}/{action_number}/deliveries/{delivery_id}/redeliver", OperationID: "redeliver", Tag: "Actions",
+			Summary: "Repeat a delivery", MinRole: evidence.Member, Serve: server.Handle(h.redeliver),
+		},
+		{
+			Method: http.MethodPost, Path: "/actions/{org}/{action_number}/test", OperationID: "test_action", Tag: "Actions",
+			Summary: "Send a test to the targets of an action", MinRole: evidence.Member, Serve: server.Handle(h.testAction),
+		},
+	}
+}
+
+type listDeliveriesInput struct {
+	ActionPath
+	State   string `query:"state" enum:"pending,delivered,failed"`
+	After   string `query:"after" doc:"Cursor, from _links.next of the page before."`
+	PerPage int    `query:"per_page" minimum:"1" maximum:"100" default:"20"`
+}
+
+// Delivery is a delivery to a target of an action (docs/semantics.md 20.3).
+type Delivery struct {
+	ID            string            `json:"id"`
+	ActionNumber  int64             `json:"action_number"`
+	Target        DeliveryTarget    `json:"target"`
+	EventType     string            `json:"event_type"`
+	Description   string            `json:"description"`
+	State         string            `json:"state" enum:"pending,delivered,failed"`
+	CreatedAt     float64           `json:"created_at"`
+	NextAttemptAt *float64          `json:"next_attempt_at" nullable:"true" doc:"When the next attempt is due, null if none is."`
+	Attempts      []DeliveryAttempt `json:"attempts" doc:"The last 25."`
+}
+
+// DeliveryTarget is the target of a delivery.
+type DeliveryTarget struct {
+	ID   string `json:"id"`
+	Type string `json:"type" enum:"SLACK,WEBHOOK,EMAIL"`
+}
+
+// DeliveryAttempt is an attempt to deliver.
+type DeliveryAttempt struct {
+	At       float64 `json:"at"`
+	Duration float64 `json:"duration" doc:"In seconds."`
+	Status   *int    `json:"status" nullable:"true" doc:"Status of the HTTP answer, or code of the mail server; null if there was no answer."`
+	Answer   string  `json:"answer" doc:"The beginning of the answer."`
+	Reason   *string `json:"reason" nullable:"true" doc:"Why the attempt failed, null if it did not."`
+}
+
+// DeliveriesPage is a page of a list that goes on by a cursor.
+type DeliveriesPage struct {
+	Data       jsonstream.List[Delivery]                `json:"data"`
+	Links      jsonstream.Later[map[string]server.Href] `json:"_links"`
+	Pagination resource.OrNull[server.PaginationInfo]   `json:"pagination" doc:"Null for deliveries of one state."`
+}
+
+type listDeliveriesAnswer struct {
+	Body DeliveriesPage
+}
+
+// listDeliveries lists the deliveries of an action, newest first.
+func (h *handlers) listDeliveries(ctx context.Context, in *listDeliveriesInput) (*listDeliveriesAnswer, error) {
+	org := server.Access(ctx)
+	number, cursor, err := server.ParseCursor(in.After)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := h.findAction(ctx, in.Number); err != nil {
+		return nil, err
+	}
+	found := h.Deliveries.List(org.OrgID, in.Number, notification.State(in.State), cursor, in.PerPage)
+	answer := &listDeliveriesAnswer{Body: DeliveriesPage{
+		Data: h.pageOfDeliveries(found, in.After),
+		Links: jsonstream.NewLater(func() map[string]server.Href {
+			return server.CursorLinks(ctx, h.Links, number+1, found.After())
+		}),
+	}}
+	if in.State != "" {
+		return answer, nil
+	}
+	total, err := h.Deliveries.Count(ctx, org.OrgID, in.Number)
+	answer.Body.Pagination.Value = new(server.PaginationOf(number, in.PerPage, total))
+	return answer, err
+}
+
+// pageOfDeliveries lists deliveries up to the batch that exceeds server.MaxPage. after is the
+// cursor as it was sent.
+func (h *handlers) pageOfDeliveries(found *storage.Batches[notification.Delivery], after string) jsonstream.List[Delivery] {
+	return jsonstream.NewList(func(ctx context.Context) ([]Delivery, bool, error) {
+		server.RequestOf(ctx).Memory.Rewind(0)
+		batch, err := found.Next(ctx, h.BatchBytes)
+		if err != nil && after != "" && evidence.CodeOf(err) == evidence.Invalid {
+			err = server.WrongCursor(after)
+		}
+		return showDeliveries(batch), found.More() && found.Bytes() < server.MaxPage, err
+	})
+}
+
+func showDeliveries(deliveries []notification.Delivery) []Delivery {
+	shown := make([]Delivery, 0, len(deliveries))
+	for i := range deliveries {
+		shown = append(shown, showDelivery(&deliveries[i]))
+	}
+	return shown
+}
+
+func showDelivery(d *notification.Delivery) Delivery {
+	shown := Delivery{
+		ID: d.ID, ActionNumber: d.Action, Target: DeliveryTarget{ID: d.Target, Type: string(d.Type)},
+		EventType: d.Notice.EventType, Description: d.Notice.Description, State: string(d.State), CreatedAt: d.CreatedAt,
+		NextAttemptAt: resource.NilUnlessPositive(d.Due), Attempts: []DeliveryAttempt{},
+	}
+	for _, attempt := range d.Attempts {
+		one := DeliveryAttempt{At: attempt.At, Duration: attempt.Duration, Answer: attempt.Answer, Reason: resource.NilIfEmpty(attempt.Reason)}
+		if attempt.Status != 0 {
+			one.Status = &attempt.Status
+		}
+		shown.Attempts = append(shown.Attempts, one)
+	}
+	return shown
+}
+
+type redeliverInput struct {
+	ActionPath
+	Delivery string `path:"delivery_id" doc:"Id of the delivery."`
+}
+
+type deliveryAnswer struct {
+	Body Delivery
+}
+
+// redeliver makes a delivery due, settled or not. A worker finds it by that.
+func (h *handlers) redeliver(ctx context.Context, in *redeliverInput) (*deliveryAnswer, error) {
+	action, err := h.findAction(ctx, in.Number)
+	if err != nil {
+		return nil, err
+	}
+	org := server.Access(ctx).OrgID
+	found, err := h.Deliveries.Get(ctx, org, in.Delivery)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && found.Value.Action != in.Number {
+		return nil, deliveryNotFound()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := action.Target(found.Value.Target); !ok {
+		return nil, evidence.NewError(evidence.Invalid, "The target of this delivery is no longer a target of the action")
+	}
+	again, err := h.Deliveries.Update(ctx, org, in.Delivery, func(d *notification.Delivery) {
+		d.Again(evidence.Seconds(h.Clock()), 0)
+	})
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, deliveryNotFound()
+	}
+	return &deliveryAnswer{Body: showDelivery(&again)}, err
+}
+
+func deliveryNotFound() error { return evidence.NewError(evidence.NotFound, "Delivery not found") }
+
+// TestDeliveries are the deliveries of a test.
+type TestDeliveries struct {
+	Deliveries []Delivery `json:"deliveries"`
+}
+
+type testActionAnswer struct {
+	Body TestDeliveries
+}
+
+// testAction tells every target of an action of a test, those that are switched off too.
+func (h *handlers) testAction(ctx context.Context, in *ActionPath) (*testActionAnswer, error) {
+	action, err := h.findAction(ctx, in.Number)
+	if err != nil {
+		return nil, err
+	}
+	org, now := server.Access(ctx), evidence.Seconds(h.Clock())
+	notice := notification.Notice{
+		ID: evidence.NewID(), EventType: notification.EventTest, Org: org.OrgName, Timestamp: now, Action: action.Name,
+		Description: fmt.Sprintf("Test of the action '%s'", action.Name), Link: h.Links.Base,
+	}
+	var deliveries []notification.Delivery
+	for _, target := range action.DistinctTargets() {
+		deliveries = append(deliveries, notification.NewDelivery(org.OrgID, action.Number, &target, notice, now, 0))
+	}
+	if err := h.Deliveries.Add(ctx, deliveries); err != nil {
+		return nil, err
+	}
+	return &testActionAnswer{Body: TestDeliveries{Deliveries: showDeliveries(deliveries)}}, nil
+}

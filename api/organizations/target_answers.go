@@ -1,0 +1,86 @@
+package organizations
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/resource"
+	"attestry/evidence/notification"
+)
+
+// TargetResponse is a target of an action as answers show it: in the form of its type.
+type TargetResponse struct{ form any }
+
+// Schema is the union of the forms.
+func (TargetResponse) Schema(registry huma.Registry) *huma.Schema {
+	return &huma.Schema{AnyOf: []*huma.Schema{
+		registry.Schema(reflect.TypeFor[SlackTargetResponse](), true, ""),
+		registry.Schema(reflect.TypeFor[WebhookTargetResponse](), true, ""),
+		registry.Schema(reflect.TypeFor[EmailTargetResponse](), true, ""),
+	}}
+}
+
+// MarshalJSON encodes the form.
+func (t TargetResponse) MarshalJSON() ([]byte, error) { return json.Marshal(t.form) }
+
+// SlackTargetResponse is a target of the type SLACK.
+type SlackTargetResponse struct {
+	Type    string                                   `json:"type" enum:"SLACK"`
+	Webhook string                                   `json:"webhook"`
+	Context resource.OrNull[SlackAppContextResponse] `json:"context"`
+	TargetStatus
+}
+
+// SlackAppContextResponse is the channel that an incoming webhook of Slack posts to.
+type SlackAppContextResponse struct {
+	ChannelID   string `json:"channel_id"`
+	ChannelName string `json:"channel_name"`
+	TeamID      string `json:"team_id"`
+}
+
+// WebhookTargetResponse is a target of the type WEBHOOK.
+type WebhookTargetResponse struct {
+	Type           string `json:"type" enum:"WEBHOOK"`
+	Webhook        string `json:"webhook"`
+	PayloadVersion string `json:"payload_version" enum:"1.0"`
+	TargetStatus
+}
+
+// EmailTargetResponse is a target of the type EMAIL.
+type EmailTargetResponse struct {
+	Type   string   `json:"type" enum:"EMAIL"`
+	Emails []string `json:"emails"`
+	TargetStatus
+}
+
+// TargetStatus is what is known of a target.
+type TargetStatus struct {
+	ID            string   `json:"id" doc:"Follows from the type and the addresses: it stays when the action is stored again."`
+	LastSuccessAt *float64 `json:"last_success_at" nullable:"true"`
+	LastFailureAt *float64 `json:"last_failure_at" nullable:"true"`
+	IsFailing     bool     `json:"is_failing" doc:"Whether the last attempt failed."`
+	SwitchedOffAt *float64 `json:"switched_off_at" nullable:"true" doc:"Since when the target is told no more, as it failed for long."`
+}
+
+func showTarget(target *notification.Target, state *notification.TargetState) TargetResponse {
+	status := TargetStatus{
+		ID: target.ID(), LastSuccessAt: resource.NilUnlessPositive(state.LastSuccessAt), LastFailureAt: resource.NilUnlessPositive(state.LastFailureAt),
+		IsFailing: state.FailingSince > 0, SwitchedOffAt: resource.NilUnlessPositive(state.SwitchedOffAt),
+	}
+	switch target.Type {
+	case notification.Email:
+		return TargetResponse{EmailTargetResponse{Type: string(target.Type), Emails: target.Emails, TargetStatus: status}}
+	case notification.Webhook:
+		return TargetResponse{WebhookTargetResponse{
+			Type: string(target.Type), Webhook: target.Webhook, PayloadVersion: notification.PayloadVersion, TargetStatus: status,
+		}}
+	default:
+		shown := SlackTargetResponse{Type: string(target.Type), Webhook: target.Webhook, TargetStatus: status}
+		if target.Context != nil {
+			shown.Context.Value = new(SlackAppContextResponse(*target.Context))
+		}
+		return TargetResponse{shown}
+	}
+}
