@@ -1,0 +1,148 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+)
+
+// targetsBody is the body of an action with these targets.
+func targetsBody(targets string) string {
+	return `{"name":"a","targets":` + targets + `,"environments":[],"triggers":[]}`
+}
+
+// TestActionsThatCannotBe sends wrong bodies to both addresses of environment actions. Findings
+// on targets that fit the schema, and on names, have other words at the second one.
+func TestActionsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.Server)
+	s.createEnvironment("old", evidence.Server)
+	s.archiveEnvironment("old")
+	long := strings.Repeat("a", 300)
+	list := func(n int, item string) string {
+		return "[" + strings.Join(slices.Repeat([]string{item}, n), ",") + "]"
+	}
+	const noURL, noMailbox = "Input should be an http or https URL with a host", "Input should be an e-mail address without a display name"
+	missing := func(name string) string {
+		return "Environment named '" + name + "' does not exist for organization '" + s.org + "' [input: " + name + "]"
+	}
+	for name, c := range map[string]struct {
+		body, field, text string
+		// beyond tells that the body fits the schema.
+		beyond bool
+	}{
+		"no name":               {`{"targets":[],"environments":[],"triggers":[]}`, "name", "Field required", false},
+		"a long name":           {envActionBody(long, deadTarget), "name", "String should have at most 255 characters", false},
+		"a wrong name":          {envActionBody("a b", deadTarget), "name", `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\-_\.~/]*$'`, false},
+		"an empty name":         {envActionBody("", deadTarget), "name", "String should match pattern", false},
+		"a number for a name":   {`{"name":1,"targets":[` + deadTarget + `],"environments":[],"triggers":[]}`, "name", "Input should be a valid string", false},
+		"the type of flows":     {`{"name":"a","type":"flow","targets":[` + deadTarget + `],"environments":[],"triggers":[]}`, "type", "Input should be 'env'", false},
+		"flows":                 {`{"name":"a","targets":[` + deadTarget + `],"environments":[],"triggers":[],"flows":[]}`, "flows", "Extra inputs are not permitted", false},
+		"another member":        {`{"name":"a","targets":[` + deadTarget + `],"environments":[],"triggers":[],"number":1}`, "number", "Extra inputs are not permitted", false},
+		"no environments":       {`{"name":"a","targets":[` + deadTarget + `],"triggers":[]}`, "environments", "Field required", false},
+		"null environments":     {`{"name":"a","targets":[` + deadTarget + `],"environments":null,"triggers":[]}`, "environments", "Input should be a valid list", false},
+		"numbered environments": {`{"name":"a","targets":[` + deadTarget + `],"environments":["prod",1],"triggers":[]}`, "environments[1]", "Input should be a valid string", false},
+		"too many environments": {`{"name":"a","targets":[` + deadTarget + `],"environments":` + list(1001, `"prod"`) + `,"triggers":[]}`, "environments", "List should have at most 1000 items", false},
+		"a long environment":    {envActionBody("a", deadTarget, long), "environments[0]", "String should have at most 255 characters", false},
+		"unknown environment":   {envActionBody("a", deadTarget, "prod", "nowhere"), "environments[1]", missing("nowhere"), true},
+		"archived environment":  {envActionBody("a", deadTarget, "old"), "environments[0]", missing("old"), true},
+		"empty environment":     {envActionBody("a", deadTarget, ""), "environments[0]", missing(""), true},
+		"no triggers":           {`{"name":"a","targets":[` + deadTarget + `],"environments":[]}`, "triggers", "Field required", false},
+		"unknown trigger":       {`{"name":"a","targets":[` + deadTarget + `],"environments":[],"triggers":["ON_COMPLIANT_ENV","ON_FIRE"]}`, "triggers[1]", "Input should be 'ON_STARTED_ARTIFACT', ", false},
+		"a trigger of flows":    {`{"name":"a","targets":[` + deadTarget + `],"environments":[],"triggers":["ON_APPROVAL"]}`, "triggers[0]", "Input should be 'ON_STARTED_ARTIFACT', ", false},
+		"a trigger as a text":   {`{"name":"a","targets":[` + deadTarget + `],"environments":[],"triggers":"ON_COMPLIANT_ENV"}`, "triggers", "Input should be a valid list", false},
+		"too many triggers":     {`{"name":"a","targets":[` + deadTarget + `],"environments":[],"triggers":` + list(101, `"ON_COMPLIANT_ENV"`) + `}`, "triggers", "List should have at most 100 items", false},
+		"no targets":            {`{"name":"a","environments":[],"triggers":[]}`, "targets", "Field required", false},
+		"empty targets":         {targetsBody(`[]`), "targets", "List should have at least 1 item after validation, not 0", false},
+		"an object of targets":  {targetsBody(deadTarget), "targets", "Input should be a valid list", false},
+		"a text as a target":    {targetsBody(`["http://example.com"]`), "targets[0].dict[any,any]", "Input should be a valid dictionary", false},
+		"a null target":         {targetsBody(`[null]`), "targets[0].SlackActionTarget", "Input should be a valid dictionary", false},
+
+		"target of no type":        {targetsBody(`[{"webhook":"http://example.com"}]`), "targets[0].type", "Field required [input: None]", true},
+		"empty target":             {targetsBody(`[` + deadTarget + `,{}]`), "targets[1].type", "Field required [input: None]", true},
+		"null type":                {targetsBody(`[{"type":null}]`), "targets[0].type", "Field required [input: None]", true},
+		"unknown type":             {targetsBody(`[{"type":"PAGER"}]`), "targets[0].type", "Input should be 'SLACK', 'WEBHOOK' or 'EMAIL' [input: PAGER]", true},
+		"lower case type":          {targetsBody(`[{"type":"webhook","webhook":"http://example.com"}]`), "targets[0].type", "Input should be 'SLACK', 'WEBHOOK' or 'EMAIL'", true},
+		"numeric type":             {targetsBody(`[{"type":1}]`), "targets[0].type", "Input should be 'SLACK', 'WEBHOOK' or 'EMAIL' [input: 1]", true},
+		"webhook without address":  {targetsBody(`[{"type":"WEBHOOK"}]`), "targets[0].webhook", "Field required", true},
+		"chat without address":     {targetsBody(`[{"type":"SLACK","webhook":null}]`), "targets[0].webhook", "Field required", true},
+		"e-mail without addresses": {targetsBody(`[{"type":"EMAIL","webhook":"http://example.com"}]`), "targets[0].emails", "Field required", true},
+		"a number as an address":   {targetsBody(`[{"type":"WEBHOOK","webhook":5}]`), "targets[0].webhook", "Input should be a valid string [input: 5]", true},
+		"an empty address":         {targetsBody(`[{"type":"WEBHOOK","webhook":""}]`), "targets[0].webhook", "Input should be a valid URL, input is empty", true},
+		"a script":                 {targetsBody(`[{"type":"WEBHOOK","webhook":"javascript:alert(1)"}]`), "targets[0].webhook", "URL scheme should be", true},
+		"a file":                   {targetsBody(`[{"type":"SLACK","webhook":"file:///etc/passwd"}]`), "targets[0].webhook", "URL scheme should be", true},
+		"an address without host":  {targetsBody(`[{"type":"WEBHOOK","webhook":"https:///path"}]`), "targets[0].webhook", noURL + " [input: https:///path]", true},
+		"a port without host":      {targetsBody(`[{"type":"WEBHOOK","webhook":"http://:80/"}]`), "targets[0].webhook", noURL, true},
+		"an opaque address":        {targetsBody(`[{"type":"WEBHOOK","webhook":"http:example.com"}]`), "targets[0].webhook", noURL, true},
+		"a great port":             {targetsBody(`[{"type":"WEBHOOK","webhook":"http://example.com:65536/"}]`), "targets[0].webhook", noURL, true},
+		"a relative address":       {targetsBody(`[{"type":"WEBHOOK","webhook":"example.com/hook"}]`), "targets[0].webhook", "Input should be a valid URL, relative URL without a base", true},
+		"a newline":                {targetsBody(`[{"type":"WEBHOOK","webhook":"http://example.com/\r\nHost: x"}]`), "targets[0].webhook", "Input should be a valid URL", true},
+		"a long address":           {targetsBody(`[{"type":"WEBHOOK","webhook":"http://example.com/` + strings.Repeat("a", 2048) + `"}]`), "targets[0].webhook", "String should have at most 2048 characters", true},
+		"another version":          {targetsBody(`[{"type":"WEBHOOK","webhook":"http://example.com","payload_version":"2.0"}]`), "targets[0].payload_version", "Input should be '1.0' [input: 2.0]", true},
+		"a version as a number":    {targetsBody(`[{"type":"WEBHOOK","webhook":"http://example.com","payload_version":1.0}]`), "targets[0].payload_version", "Input should be '1.0'", true},
+		"half a context":           {targetsBody(`[{"type":"SLACK","webhook":"http://example.com","context":{"channel_id":"C","team_id":"T"}}]`), "targets[0].context.channel_name", "Field required", true},
+		"a context as a text":      {targetsBody(`[{"type":"SLACK","webhook":"http://example.com","context":"C"}]`), "targets[0].context", "Input should be a valid dictionary", true},
+		"an unknown context":       {targetsBody(`[{"type":"SLACK","webhook":"http://example.com","context":{"channel_id":"C","channel_name":"c","team_id":"T","x":1}}]`), "targets[0].context.x", "Extra inputs are not permitted", true},
+		"empty e-mails":            {targetsBody(`[{"type":"EMAIL","emails":[]}]`), "targets[0].emails", "List should have at least 1 item", true},
+		"e-mails as a text":        {targetsBody(`[{"type":"EMAIL","emails":"a@example.com"}]`), "targets[0].emails", "Input should be a valid list", true},
+		"too many e-mails":         {targetsBody(`[{"type":"EMAIL","emails":` + list(51, `"a@example.com"`) + `}]`), "targets[0].emails", "List should have at most 50 items", true},
+		"no e-mail":                {targetsBody(`[{"type":"EMAIL","emails":["a@example.com","nobody"]}]`), "targets[0].emails[1]", noMailbox + " [input: nobody]", true},
+		"an e-mail with a name":    {targetsBody(`[{"type":"EMAIL","emails":["Ann <ann@example.com>"]}]`), "targets[0].emails[0]", noMailbox, true},
+		"brackets":                 {targetsBody(`[{"type":"EMAIL","emails":["<ann@example.com>"]}]`), "targets[0].emails[0]", noMailbox, true},
+		"two in one":               {targetsBody(`[{"type":"EMAIL","emails":["a@example.com,b@example.com"]}]`), "targets[0].emails[0]", noMailbox, true},
+		"an e-mail with CRLF":      {targetsBody(`[{"type":"EMAIL","emails":["a@example.com\r\nBcc: b@example.com"]}]`), "targets[0].emails[0]", noMailbox, true},
+		"an e-mail and a newline":  {targetsBody(`[{"type":"EMAIL","emails":["a@example.com\n"]}]`), "targets[0].emails[0]", noMailbox, true},
+		"a long e-mail":            {targetsBody(`[{"type":"EMAIL","emails":["` + long + `@example.com"]}]`), "targets[0].emails[0]", "String should have at most 254 characters", true},
+		"an e-mail as a number":    {targetsBody(`[{"type":"EMAIL","emails":[1]}]`), "targets[0].emails[0]", "Input should be a valid string", true},
+		"too many addresses":       {targetsBody(list(2001, deadTarget)), "targets", "The actions of an organization have at most 2000 webhooks and e-mail addresses in all [input: 2001]", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			for path, message := range map[string]string{s.actionsPath() + "/environments": "Input payload validation failed", s.notificationsPath(): "Invalid notification payload"} {
+				if !c.beyond {
+					message = "Input payload validation failed"
+				}
+				got := s.do(http.MethodPut, "/api/v2"+path, memberKey, []byte(c.body))
+				said, errors := got.problem(t)
+				if got.status != http.StatusBadRequest || said != message || !strings.HasPrefix(errors[c.field], c.text) {
+					t.Errorf("%s: %d %q %q", path, got.status, said, errors)
+				}
+			}
+		})
+	}
+	if listed := s.read(s.actionsPath()).([]any); len(listed) != 0 {
+		t.Errorf("stored were %v", listed)
+	}
+}
+
+func TestAllFindingsOnAnActionAreToldAtOnce(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	body := `{"name":"a","targets":[{"type":"EMAIL","emails":["x","y"]},{"type":"SLACK","webhook":"ftp://x"}],"flows":["f","g"],"triggers":[]}`
+	got := s.do(http.MethodPut, "/api/v2"+s.actionsPath()+"/flows", memberKey, []byte(body))
+	const noMailbox = "Input should be an e-mail address without a display name"
+	missing := func(name string) string {
+		return fmt.Sprintf("Flow named '%s' does not exist for organization '%s' [input: %s]", name, s.org, name)
+	}
+	wantProblem(t, got, http.StatusBadRequest, "Input payload validation failed", map[string]string{
+		"targets[0].emails[0]": noMailbox + " [input: x]", "targets[0].emails[1]": noMailbox + " [input: y]",
+		"targets[1].webhook": "URL scheme should be 'http' or 'https' [input: ftp://x]", "flows[0]": missing("f"), "flows[1]": missing("g"),
+	})
+}
+
+func TestNumbersOfActionsThatAreNone(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	for _, number := range []string{"x", "1.5", "99999999999999999999"} {
+		for _, path := range []string{s.actionsPath() + "/" + number, s.notificationsPath() + "/" + number} {
+			if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusBadRequest {
+				t.Errorf("%s: status %d: %s", path, got.status, got.body)
+			}
+		}
+	}
+}
