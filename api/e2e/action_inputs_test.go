@@ -103,7 +103,7 @@ func TestActionsThatCannotBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
-			for path, message := range map[string]string{s.actionsPath() + "/environments": "Input payload validation failed", s.notificationsPath(): "Invalid notification payload"} {
+			for path, message := range map[string]string{s.orgActionsPath() + "/environments": "Input payload validation failed", s.notificationsPath(): "Invalid notification payload"} {
 				if !c.beyond {
 					message = "Input payload validation failed"
 				}
@@ -115,7 +115,7 @@ func TestActionsThatCannotBe(t *testing.T) {
 			}
 		})
 	}
-	if listed := s.read(s.actionsPath()).([]any); len(listed) != 0 {
+	if listed := s.read(s.orgActionsPath()).([]any); len(listed) != 0 {
 		t.Errorf("stored were %v", listed)
 	}
 }
@@ -124,7 +124,7 @@ func TestAllFindingsOnAnActionAreToldAtOnce(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	body := `{"name":"a","targets":[{"type":"EMAIL","emails":["x","y"]},{"type":"SLACK","webhook":"ftp://x"}],"flows":["f","g"],"triggers":[]}`
-	got := s.do(http.MethodPut, "/api/v2"+s.actionsPath()+"/flows", memberKey, []byte(body))
+	got := s.do(http.MethodPut, "/api/v2"+s.orgActionsPath()+"/flows", memberKey, []byte(body))
 	const noMailbox = "Input should be an e-mail address without a display name"
 	missing := func(name string) string {
 		return fmt.Sprintf("Flow named '%s' does not exist for organization '%s' [input: %s]", name, s.org, name)
@@ -139,7 +139,7 @@ func TestNumbersOfActionsThatAreNone(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for _, number := range []string{"x", "1.5", "99999999999999999999"} {
-		for _, path := range []string{s.actionsPath() + "/" + number, s.notificationsPath() + "/" + number} {
+		for _, path := range []string{s.orgActionsPath() + "/" + number, s.notificationsPath() + "/" + number} {
 			if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusBadRequest {
 				t.Errorf("%s: status %d: %s", path, got.status, got.body)
 			}

@@ -14,7 +14,7 @@ import (
 	"attestry/evidence/notification"
 )
 
-func (s *service) actionsPath() string { return "/actions/" + s.org }
+func (s *service) orgActionsPath() string { return "/actions/" + s.org }
 
 func (s *service) notificationsPath() string {
 	return "/organizations/" + s.org + "/environments_notifications"
@@ -23,7 +23,7 @@ func (s *service) notificationsPath() string {
 // putAction sends the body of an action as a member, to a path below that of the actions.
 func (s *service) putAction(status int, kind, body string) {
 	s.t.Helper()
-	got := s.do(http.MethodPut, "/api/v2"+s.actionsPath()+"/"+kind, memberKey, []byte(body))
+	got := s.do(http.MethodPut, "/api/v2"+s.orgActionsPath()+"/"+kind, memberKey, []byte(body))
 	if got.status != status {
 		s.t.Fatalf("status %d, want %d: %s", got.status, status, got.body)
 	}
@@ -91,7 +91,7 @@ func TestActionsAreReadAsTheyWereWritten(t *testing.T) {
 		t.Run(c.kind, func(t *testing.T) {
 			s := s.in(t)
 			s.putAction(http.StatusCreated, c.kind, c.body)
-			path := fmt.Sprint(s.actionsPath(), "/", number+1)
+			path := fmt.Sprint(s.orgActionsPath(), "/", number+1)
 			created := s.read(path)
 			if got, want := asSent(t, created), jsonValue(t, c.body); !reflect.DeepEqual(got, want) {
 				t.Errorf("read\n%v\nwritten\n%v", got, want)
@@ -104,7 +104,7 @@ func TestActionsAreReadAsTheyWereWritten(t *testing.T) {
 			if lookup(t, again, "created_at") != lookup(t, created, "created_at") || lookup(t, again, "number") != float64(number+1) {
 				t.Errorf("replaced: %v", again)
 			}
-			listed := s.read(s.actionsPath()).([]any)
+			listed := s.read(s.orgActionsPath()).([]any)
 			if len(listed) != number+1 || !reflect.DeepEqual(listed[number], again) {
 				t.Errorf("listed %v", listed)
 			}
@@ -118,7 +118,7 @@ func TestTheAnswerOfAnAction(t *testing.T) {
 	s.createEnvironment("prod", evidence.Server)
 	s.putAction(http.StatusCreated, "environments", envActionBody("a", `{"type":"WEBHOOK","webhook":"http://127.0.0.1:1/hook","id":7,"last_success_at":"x","is_failing":true,"switched_off_at":1},`+
 		`{"type":"SLACK","webhook":"http://127.0.0.1:1/s","emails":null,"context":null,"last_failure_at":99}`, "prod"))
-	action := s.read(s.actionsPath() + "/1").(map[string]any)
+	action := s.read(s.orgActionsPath() + "/1").(map[string]any)
 	for _, times := range []string{"created_at", "last_modified_at"} {
 		if action[times].(float64) < 1.6e9 {
 			t.Errorf("%s is %v", times, action[times])
@@ -160,7 +160,7 @@ func TestBothAddressesLeadToTheSameActions(t *testing.T) {
 		}
 		return strings.Join(all, ", ")
 	}
-	if got := names(s.actionsPath()); got != "1 f, 2 a" {
+	if got := names(s.orgActionsPath()); got != "1 f, 2 a" {
 		t.Errorf("actions are %s", got)
 	}
 	if got := names(s.notificationsPath()); got != "2 a" {
@@ -168,12 +168,12 @@ func TestBothAddressesLeadToTheSameActions(t *testing.T) {
 	}
 
 	s.want(http.StatusOK, http.MethodPut, s.notificationsPath()+"/2", []byte(envActionBody("b", deadTarget, "prod")))
-	if got := names(s.actionsPath()); got != "1 f, 2 b" {
+	if got := names(s.orgActionsPath()); got != "1 f, 2 b" {
 		t.Errorf("after a new name the actions are %s", got)
 	}
 	taken := s.do(http.MethodPut, "/api/v2"+s.notificationsPath()+"/2", memberKey, []byte(envActionBody("f", deadTarget)))
 	wantProblem(t, taken, http.StatusBadRequest, "Invalid notification payload", map[string]string{"name": "Another action has this name [input: f]"})
-	taken = s.do(http.MethodPut, "/api/v2"+s.actionsPath()+"/environments", memberKey, []byte(envActionBody("f", deadTarget)))
+	taken = s.do(http.MethodPut, "/api/v2"+s.orgActionsPath()+"/environments", memberKey, []byte(envActionBody("f", deadTarget)))
 	wantProblem(t, taken, http.StatusBadRequest, "Input payload validation failed", map[string]string{"name": "Another action has this name [input: f]"})
 
 	body := envActionBody("c", deadTarget)
@@ -183,11 +183,11 @@ func TestBothAddressesLeadToTheSameActions(t *testing.T) {
 		}
 	}
 	s.want(http.StatusOK, http.MethodDelete, s.notificationsPath()+"/2", nil)
-	s.wantError(http.StatusNotFound, "Action not found", http.MethodGet, s.actionsPath()+"/2", "")
-	s.wantError(http.StatusNotFound, "Action not found", http.MethodDelete, s.actionsPath()+"/2", "")
-	s.want(http.StatusOK, http.MethodDelete, s.actionsPath()+"/1", nil)
+	s.wantError(http.StatusNotFound, "Action not found", http.MethodGet, s.orgActionsPath()+"/2", "")
+	s.wantError(http.StatusNotFound, "Action not found", http.MethodDelete, s.orgActionsPath()+"/2", "")
+	s.want(http.StatusOK, http.MethodDelete, s.orgActionsPath()+"/1", nil)
 	s.putAction(http.StatusCreated, "environments", body)
-	if got := names(s.actionsPath()); got != "3 c" {
+	if got := names(s.orgActionsPath()); got != "3 c" {
 		t.Errorf("a number was given twice: %s", got)
 	}
 }
@@ -209,7 +209,7 @@ func TestActionsShowTheNamesThatTheirSubjectsHaveNow(t *testing.T) {
 	s.createFlow("two")
 	subjects := func(number int, kind string) string {
 		t.Helper()
-		return fmt.Sprint(lookup(t, s.read(fmt.Sprint(s.actionsPath(), "/", number)), kind))
+		return fmt.Sprint(lookup(t, s.read(fmt.Sprint(s.orgActionsPath(), "/", number)), kind))
 	}
 	if got := subjects(1, "environments"); got != "[three uno]" {
 		t.Errorf("environments are %s", got)
@@ -229,7 +229,7 @@ func TestActionsThatAreCreatedAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 10 {
 		group.Go(func() {
-			got := s.do(http.MethodPut, "/api/v2"+s.actionsPath()+"/environments", memberKey, []byte(envActionBody(fmt.Sprint("a", i/2), deadTarget)))
+			got := s.do(http.MethodPut, "/api/v2"+s.orgActionsPath()+"/environments", memberKey, []byte(envActionBody(fmt.Sprint("a", i/2), deadTarget)))
 			if got.status != http.StatusCreated && got.status != http.StatusOK {
 				t.Errorf("status %d: %s", got.status, got.body)
 			}
@@ -237,7 +237,7 @@ func TestActionsThatAreCreatedAtOnce(t *testing.T) {
 	}
 	group.Wait()
 	numbers := map[any]bool{}
-	for _, action := range s.read(s.actionsPath()).([]any) {
+	for _, action := range s.read(s.orgActionsPath()).([]any) {
 		numbers[lookup(t, action, "number")] = true
 	}
 	if len(numbers) != 5 || !numbers[5.0] {
@@ -250,7 +250,7 @@ func TestActionsStayInTheirOrganization(t *testing.T) {
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
 	s.putAction(http.StatusCreated, "environments", envActionBody("a", deadTarget, "prod"))
-	delivery := lookup(t, s.want(http.StatusOK, http.MethodPost, s.actionsPath()+"/1/test", nil).value(t), "deliveries", 0, "id").(string)
+	delivery := lookup(t, s.want(http.StatusOK, http.MethodPost, s.orgActionsPath()+"/1/test", nil).value(t), "deliveries", 0, "id").(string)
 	theirs := "/actions/" + s.public
 	if listed := s.read(theirs).([]any); len(listed) != 0 {
 		t.Errorf("listed %v", listed)
@@ -285,12 +285,12 @@ func TestListingManyActionsTakesAsManyCommandsAsOne(t *testing.T) {
 	flow := `{"name":"flow","targets":[` + deadTarget + `],"flows":["web"],"triggers":[]}`
 	s.putAction(http.StatusCreated, "environments", envActionBody("a", deadTarget, "one"))
 	s.putAction(http.StatusCreated, "flows", flow)
-	one := []int{commands(http.MethodGet, s.actionsPath(), ""), commands(http.MethodPut, s.actionsPath()+"/environments", envActionBody("a", deadTarget, "one"))}
+	one := []int{commands(http.MethodGet, s.orgActionsPath(), ""), commands(http.MethodPut, s.orgActionsPath()+"/environments", envActionBody("a", deadTarget, "one"))}
 	for i := range 20 {
 		s.putAction(http.StatusCreated, "environments", envActionBody(fmt.Sprint("a", i), deadTarget+`,{"type":"EMAIL","emails":["a@example.com"]}`, "one", "two", "three"))
 	}
-	many := []int{commands(http.MethodGet, s.actionsPath(), ""),
-		commands(http.MethodPut, s.actionsPath()+"/environments", envActionBody("a", deadTarget+`,{"type":"EMAIL","emails":["a@example.com"]}`, "one", "two", "three", "four"))}
+	many := []int{commands(http.MethodGet, s.orgActionsPath(), ""),
+		commands(http.MethodPut, s.orgActionsPath()+"/environments", envActionBody("a", deadTarget+`,{"type":"EMAIL","emails":["a@example.com"]}`, "one", "two", "three", "four"))}
 	if !slices.Equal(one, many) {
 		t.Errorf("one action takes %d commands, many take %d", one, many)
 	}

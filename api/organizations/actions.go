@@ -180,11 +180,11 @@ func (h *handlers) storeAction(ctx context.Context, put func(*notification.Actio
 }
 
 func (h *handlers) deleteAction(ctx context.Context, in *ActionPath) (*server.TextAnswer, error) {
-	return h.removeAction(ctx, in.Number, notification.OfEnvironments, notification.OfFlows)
+	return h.removeAction(ctx, in.Number)
 }
 
-// removeAction deletes the action of a number, if it is of one of the kinds, and forgets its
-// targets.
+// removeAction deletes the action of a number, which must be of one of the kinds if any are
+// named, and forgets its targets.
 func (h *handlers) removeAction(ctx context.Context, number int64, kinds ...notification.Kind) (*server.TextAnswer, error) {
 	access := server.Access(ctx)
 	org := access.OrgID

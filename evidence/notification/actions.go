@@ -85,10 +85,11 @@ func (s *Actions) replace(i int, asked Action) Action {
 	return asked
 }
 
-// Remove removes the action of a number, and reports whether there was one of one of the kinds.
+// Remove removes the action of a number, and reports whether there was one: of one of the kinds,
+// if any are named.
 func (s *Actions) Remove(number int64, kinds ...Kind) (removed Action, ok bool) {
 	i, ok := slices.BinarySearchFunc(s.All, number, compareNumber)
-	if !ok || !slices.Contains(kinds, s.All[i].Kind) {
+	if !ok || len(kinds) > 0 && !slices.Contains(kinds, s.All[i].Kind) {
 		return Action{}, false
 	}
 	removed = s.All[i]

@@ -34,7 +34,7 @@ func (s *service) settle(state notification.State, numbers ...int) {
 func (s *service) listDeliveries(query string) string {
 	s.t.Helper()
 	var pages []string
-	for path := s.actionsPath() + "/1/deliveries?" + query; path != ""; {
+	for path := s.orgActionsPath() + "/1/deliveries?" + query; path != ""; {
 		page := s.read(path)
 		var descriptions []string
 		for _, one := range lookup(s.t, page, "data").([]any) {
@@ -70,7 +70,7 @@ func TestDeliveriesAreListedByPages(t *testing.T) {
 	}
 	total := func(query string) any {
 		t.Helper()
-		return lookup(t, s.read(s.actionsPath()+"/1/deliveries?"+query), "pagination")
+		return lookup(t, s.read(s.orgActionsPath()+"/1/deliveries?"+query), "pagination")
 	}
 	if got := fmt.Sprint(total("per_page=2")); got != "map[page:1 page_count:3 per_page:2 total:5]" {
 		t.Errorf("the pagination is %s", got)
@@ -81,7 +81,7 @@ func TestDeliveriesAreListedByPages(t *testing.T) {
 	for query, field := range map[string]string{
 		"state=lost": "query.state", "state=": "query.state", "per_page=0": "query.per_page", "per_page=101": "query.per_page", "after=x": "query.after", "after=2.bm9uc2Vuc2U": "query.after",
 	} {
-		message, errors := s.want(http.StatusBadRequest, http.MethodGet, s.actionsPath()+"/1/deliveries?"+query, nil).problem(t)
+		message, errors := s.want(http.StatusBadRequest, http.MethodGet, s.orgActionsPath()+"/1/deliveries?"+query, nil).problem(t)
 		if message != "Input payload validation failed" || errors[field] == "" {
 			t.Errorf("%s: %q %q", query, message, errors)
 		}
@@ -92,9 +92,9 @@ func TestATestGoesToEveryTargetOnce(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.putAction(http.StatusCreated, "environments", envActionBody("a", deadTarget+","+deadTarget+`,{"type":"SLACK","webhook":"http://127.0.0.1:1/chat"}`))
-	targets := lookup(t, s.read(s.actionsPath()+"/1"), "targets").([]any)
+	targets := lookup(t, s.read(s.orgActionsPath()+"/1"), "targets").([]any)
 	s.switchOff(1, lookup(t, targets, 2, "id").(string))
-	got := s.do(http.MethodPost, "/api/v2"+s.actionsPath()+"/1/test", memberKey, nil)
+	got := s.do(http.MethodPost, "/api/v2"+s.orgActionsPath()+"/1/test", memberKey, nil)
 	if got.status != http.StatusOK {
 		t.Fatalf("status %d: %s", got.status, got.body)
 	}
@@ -113,7 +113,7 @@ func TestATestGoesToEveryTargetOnce(t *testing.T) {
 	if strings.Contains(string(got.body), "127.0.0.1") {
 		t.Errorf("the answer has an address: %s", got.body)
 	}
-	listed := lookup(t, s.read(s.actionsPath()+"/1/deliveries"), "data").([]any)
+	listed := lookup(t, s.read(s.orgActionsPath()+"/1/deliveries"), "data").([]any)
 	ids := func(all []any) []string {
 		var ids []string
 		for _, one := range all {
@@ -126,7 +126,7 @@ func TestATestGoesToEveryTargetOnce(t *testing.T) {
 		t.Errorf("listed %q, made %q", ids(listed), ids(deliveries))
 	}
 	for _, key := range []string{readerKey, snapshotterKey} {
-		if got := s.do(http.MethodPost, "/api/v2"+s.actionsPath()+"/1/test", key, nil); got.status != http.StatusForbidden {
+		if got := s.do(http.MethodPost, "/api/v2"+s.orgActionsPath()+"/1/test", key, nil); got.status != http.StatusForbidden {
 			t.Errorf("%s: status %d", userOf(key), got.status)
 		}
 	}
@@ -138,22 +138,22 @@ func TestADeliveryIsRepeated(t *testing.T) {
 	s.putAction(http.StatusCreated, "environments", envActionBody("a", deadTarget))
 	s.putAction(http.StatusCreated, "environments", envActionBody("b", deadTarget))
 	s.settle(notification.Failed, 2)
-	settled := lookup(t, s.read(s.actionsPath()+"/1/deliveries"), "data", 0)
+	settled := lookup(t, s.read(s.orgActionsPath()+"/1/deliveries"), "data", 0)
 	id := lookup(t, settled, "id").(string)
-	path := s.actionsPath() + "/1/deliveries/" + url.PathEscape(id) + "/redeliver"
+	path := s.orgActionsPath() + "/1/deliveries/" + url.PathEscape(id) + "/redeliver"
 	for range 2 {
 		again := s.want(http.StatusOK, http.MethodPost, path, nil).value(t)
 		if lookup(t, again, "id") != id || lookup(t, again, "state") != "pending" || lookup(t, again, "next_attempt_at") == nil || lookup(t, again, "created_at") != lookup(t, settled, "created_at") {
 			t.Errorf("repeated: %v", again)
 		}
 	}
-	s.wantError(http.StatusNotFound, "Delivery not found", http.MethodPost, s.actionsPath()+"/1/deliveries/nothing/redeliver", "")
-	s.wantError(http.StatusNotFound, "Delivery not found", http.MethodPost, s.actionsPath()+"/2/deliveries/"+id+"/redeliver", "")
+	s.wantError(http.StatusNotFound, "Delivery not found", http.MethodPost, s.orgActionsPath()+"/1/deliveries/nothing/redeliver", "")
+	s.wantError(http.StatusNotFound, "Delivery not found", http.MethodPost, s.orgActionsPath()+"/2/deliveries/"+id+"/redeliver", "")
 	s.putAction(http.StatusOK, "environments", envActionBody("a", `{"type":"EMAIL","emails":["a@example.com"]}`))
 	s.wantError(http.StatusBadRequest, "The target of this delivery is no longer a target of the action", http.MethodPost, path, "")
-	s.want(http.StatusOK, http.MethodDelete, s.actionsPath()+"/1", nil)
+	s.want(http.StatusOK, http.MethodDelete, s.orgActionsPath()+"/1", nil)
 	s.wantError(http.StatusNotFound, "Action not found", http.MethodPost, path, "")
-	s.wantError(http.StatusNotFound, "Action not found", http.MethodGet, s.actionsPath()+"/1/deliveries", "")
+	s.wantError(http.StatusNotFound, "Action not found", http.MethodGet, s.orgActionsPath()+"/1/deliveries", "")
 }
 
 // switchOff switches a target off, as failures do.
@@ -170,11 +170,11 @@ func TestStoringAnActionSwitchesItsTargetsOn(t *testing.T) {
 	s := share(t)
 	const mails = `{"type":"EMAIL","emails":["a@example.com"]}`
 	s.putAction(http.StatusCreated, "environments", envActionBody("a", deadTarget+","+mails))
-	hook := lookup(t, s.read(s.actionsPath()+"/1"), "targets", 0, "id").(string)
+	hook := lookup(t, s.read(s.orgActionsPath()+"/1"), "targets", 0, "id").(string)
 	s.switchOff(1, hook)
 	states := func() string {
 		t.Helper()
-		action := s.read(s.actionsPath() + "/1")
+		action := s.read(s.orgActionsPath() + "/1")
 		shown := fmt.Sprint(lookup(t, action, "is_failing"), " ", lookup(t, action, "last_success_timestamp"), " ", lookup(t, action, "last_failure_timestamp"))
 		for _, target := range lookup(t, action, "targets").([]any) {
 			shown += fmt.Sprint(", ", lookup(t, target, "is_failing"), " ", lookup(t, target, "last_success_at"), " ", lookup(t, target, "last_failure_at"), " ", lookup(t, target, "switched_off_at"))
@@ -199,9 +199,9 @@ func TestSigningSecretsAreShownOnce(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.putAction(http.StatusCreated, "environments", envActionBody("a", deadTarget+`,{"type":"SLACK","webhook":"http://127.0.0.1:1/chat"}`))
-	targets := lookup(t, s.read(s.actionsPath()+"/1"), "targets").([]any)
+	targets := lookup(t, s.read(s.orgActionsPath()+"/1"), "targets").([]any)
 	hook, chat := lookup(t, targets, 0, "id").(string), lookup(t, targets, 1, "id").(string)
-	path := func(target string) string { return s.actionsPath() + "/1/targets/" + target + "/secret" }
+	path := func(target string) string { return s.orgActionsPath() + "/1/targets/" + target + "/secret" }
 	shown := map[any]bool{}
 	for range 2 {
 		got := s.do(http.MethodPost, "/api/v2"+path(hook), memberKey, nil)
