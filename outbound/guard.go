@@ -3,6 +3,7 @@ package outbound
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"syscall"
 
 	"code.dny.dev/ssrf"
@@ -11,9 +12,20 @@ import (
 // guard decides which addresses may be connected to.
 type guard struct {
 	public *ssrf.Guardian
-	// metadata serves the credentials of a machine at AWS, as 169.254.169.254 does, and is not
-	// link-local.
-	metadata netip.Addr
+	// metadata are the addresses at which clouds serve the credentials of a machine, as they do
+	// at 169.254.169.254, that are not link-local.
+	metadata []netip.Addr
+}
+
+func metadataAddresses() []netip.Addr {
+	return []netip.Addr{
+		netip.MustParseAddr("fd00:ec2::254"),      // AWS
+		netip.MustParseAddr("fd20:ce::254"),       // Google
+		netip.MustParseAddr("fd00:c1::a9fe:a9fe"), // Oracle
+		netip.MustParseAddr("192.0.0.192"),        // Oracle
+		netip.MustParseAddr("100.100.100.200"),    // Alibaba
+		netip.MustParseAddr("168.63.129.16"),      // Azure, a public address
+	}
 }
 
 func newGuard(allowed []netip.Prefix) *guard {
@@ -26,9 +38,9 @@ func newGuard(allowed []netip.Prefix) *guard {
 		}
 	}
 	return &guard{
-		// Identity providers in an operator's own network listen on any port.
+		// Identity providers and receivers of notifications in an operator's own network listen on any port.
 		public:   ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...)),
-		metadata: netip.MustParseAddr("fd00:ec2::254"),
+		metadata: metadataAddresses(),
 	}
 }
 
@@ -40,7 +52,7 @@ func (g *guard) check(network, address string, conn syscall.RawConn) error {
 		return fmt.Errorf("%w: %q", ssrf.ErrInvalidHostPort, address)
 	}
 	addr := destination.Addr().Unmap()
-	if actual := translated(addr); actual.IsLinkLocalUnicast() || actual == g.metadata {
+	if actual := translated(addr); actual.IsLinkLocalUnicast() || slices.Contains(g.metadata, actual) {
 		return fmt.Errorf("%w: link-local addresses and those of cloud metadata, such as %s, are never called", ssrf.ErrProhibitedIP, addr)
 	}
 	unmapped := netip.AddrPortFrom(addr, destination.Port())
