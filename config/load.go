@@ -153,6 +153,7 @@ func (l *loader) complete(settings *Settings) {
 	if settings.HTTP.ReportWait >= settings.HTTP.RequestTimeout && !l.faulty(prefix+"REQUEST_TIMEOUT") {
 		l.fault(reportWait, "must be less than %sREQUEST_TIMEOUT", prefix)
 	}
+	l.completeSMTP(&settings.SMTP)
 }
 
 // checkFile does not open a pipe: what is in it can be read once.

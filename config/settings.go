@@ -5,6 +5,8 @@ package config
 import (
 	"log/slog"
 	"time"
+
+	"attestry/evidence"
 )
 
 // Settings are all settings of a process. Both processes take the same ones and
@@ -12,6 +14,7 @@ import (
 type Settings struct {
 	HTTP     HTTP
 	Outbound Outbound
+	SMTP     SMTP
 	Limits   Limits
 	Stores   Stores
 	Worker   Worker
@@ -29,7 +32,16 @@ type HTTP struct {
 
 // Outbound is what calls to addresses that users choose may reach.
 type Outbound struct {
-	Allow OutboundNetworks `env:"OUTBOUND_ALLOW" doc:"networks or addresses, such as 10.0.0.0/8,192.168.7.5, in which identity providers (and later receivers of notifications) may be called although the addresses are not public; link-local ones never are"`
+	Allow OutboundNetworks `env:"OUTBOUND_ALLOW" doc:"networks or addresses, such as 10.0.0.0/8,192.168.7.5, in which identity providers and receivers of notifications may be called although the addresses are not public; link-local ones never are"`
+}
+
+// SMTP is the mail server that sends notifications by e-mail. It may be in any network.
+type SMTP struct {
+	Host     MailHost        `env:"SMTP_HOST" doc:"host or host:port of the mail server that sends notifications by e-mail; the port is 587 if there is none, with tls 465, with none 25; if unset, notifications by e-mail fail"`
+	From     MailAddress     `env:"SMTP_FROM" doc:"address of the sender of e-mails, such as attestry@example.com, with or without a name; required with a mail server"`
+	Username string          `env:"SMTP_USERNAME" doc:"user name at the mail server; if unset, nobody logs in"`
+	Password evidence.Secret `env:"SMTP_PASSWORD" doc:"password of that user; required with a user name"`
+	TLS      MailTLS         `env:"SMTP_TLS" envDefault:"starttls" doc:"starttls: the mail server must offer STARTTLS; tls: TLS from the first byte; none: not encrypted, which no password is sent over"`
 }
 
 // Limits are how many requests the api process takes.

@@ -1,0 +1,116 @@
+package config
+
+import (
+	"errors"
+	"net"
+	"net/mail"
+	"strconv"
+	"strings"
+)
+
+const (
+	smtpHost     = prefix + "SMTP_HOST"
+	smtpFrom     = prefix + "SMTP_FROM"
+	smtpUsername = prefix + "SMTP_USERNAME"
+	smtpPassword = prefix + "SMTP_PASSWORD"
+	smtpTLS      = prefix + "SMTP_TLS"
+)
+
+// MailHost is the host:port of a mail server, "" for none. Once the settings are loaded it has a
+// port.
+type MailHost string
+
+// UnmarshalText reads a host with or without a port.
+func (h *MailHost) UnmarshalText(text []byte) error {
+	host, port, err := net.SplitHostPort(string(text))
+	if err != nil {
+		return h.readHost(strings.TrimSuffix(strings.TrimPrefix(string(text), "["), "]"))
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return errors.New("does not end in a port number")
+	}
+	if err := h.readHost(host); err != nil {
+		return err
+	}
+	*h = h.withPort(port)
+	return nil
+}
+
+func (h *MailHost) readHost(host string) error {
+	name := !strings.Contains(host, ":") || net.ParseIP(host) != nil
+	if host == "" || !name || strings.ContainsAny(host, "/@ []") {
+		return errors.New("is not of the form host or host:port")
+	}
+	*h = MailHost(host)
+	return nil
+}
+
+// withPort adds a port if there is none.
+func (h MailHost) withPort(port string) MailHost {
+	if _, _, err := net.SplitHostPort(string(h)); err == nil {
+		return h
+	}
+	return MailHost(net.JoinHostPort(string(h), port))
+}
+
+// MailAddress is the address of a sender, with or without a name.
+type MailAddress string
+
+// UnmarshalText reads an address.
+func (a *MailAddress) UnmarshalText(text []byte) error {
+	if _, err := mail.ParseAddress(string(text)); err != nil {
+		return errors.New("is not an address such as attestry@example.com")
+	}
+	*a = MailAddress(text)
+	return nil
+}
+
+// MailTLS is how a connection to a mail server is encrypted.
+type MailTLS string
+
+// The ways of encryption.
+const (
+	StartTLS    MailTLS = "starttls"
+	ImplicitTLS MailTLS = "tls"
+	NoTLS       MailTLS = "none"
+)
+
+// UnmarshalText reads one of the ways.
+func (m *MailTLS) UnmarshalText(text []byte) error {
+	*m = MailTLS(text)
+	switch *m {
+	case StartTLS, ImplicitTLS, NoTLS:
+		return nil
+	}
+	return errors.New("is not one of starttls, tls, none")
+}
+
+// port is the usual one.
+func (m MailTLS) port() string {
+	switch m {
+	case ImplicitTLS:
+		return "465"
+	case NoTLS:
+		return "25"
+	}
+	return "587"
+}
+
+// completeSMTP adds the port, and checks what is needed together.
+func (l *loader) completeSMTP(s *SMTP) {
+	if s.Host != "" && s.From == "" && !l.faulty(smtpFrom) {
+		l.fault(smtpFrom, "is required with %s", smtpHost)
+	}
+	if s.Username == "" && s.Password != "" {
+		l.fault(smtpUsername, "is required with %s", smtpPassword)
+	}
+	if s.Username != "" && s.Password == "" {
+		l.fault(smtpPassword, "is required with %s", smtpUsername)
+	}
+	if s.Username != "" && s.TLS == NoTLS {
+		l.fault(smtpTLS, "must not be none with %s: the password could be read on its way", smtpUsername)
+	}
+	if s.Host != "" {
+		s.Host = s.Host.withPort(s.TLS.port())
+	}
+}
