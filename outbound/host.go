@@ -15,7 +15,7 @@ func Prohibited(err error) bool { return errors.Is(err, ssrf.ErrProhibitedIP) }
 
 // checkHost refuses hosts that are numbers in another form than that of an address: depending on
 // the system, a resolver takes 2130706433, 127.1, 0177.0.0.1 and 0x7f.1 for 127.0.0.1. It refuses
-// an empty host as well, which means this machine.
+// an empty host as well, which means this machine, and addresses with a zone, which are link-local.
 func checkHost(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -23,6 +23,9 @@ func checkHost(address string) error {
 	}
 	if host == "" {
 		return fmt.Errorf("%w: %q has no host", ssrf.ErrProhibitedIP, address)
+	}
+	if strings.Contains(host, "%") {
+		return fmt.Errorf("%w: %q has a zone", ssrf.ErrProhibitedIP, address)
 	}
 	if _, err := netip.ParseAddr(host); err == nil || !endsInNumber(host) {
 		return nil
