@@ -1,0 +1,62 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+
+	"attestry/evidence/notification"
+)
+
+// userAgent names the service to receivers, in e-mails too.
+const userAgent = "Attestry"
+
+// post sends content as JSON to an address.
+func (s *Sender) post(ctx context.Context, address string, content any, header http.Header) outcome {
+	body, err := json.Marshal(content)
+	if err != nil {
+		return outcome{reason: "The message could not be encoded.", err: err}
+	}
+	return s.postBody(ctx, address, body, header)
+}
+
+// postBody takes whatever has a status of 200 to 299 for a success, even if the rest of the answer
+// does not arrive: the receiver has got the message.
+func (s *Sender) postBody(ctx context.Context, address string, body []byte, header http.Header) outcome {
+	if !callable(address) {
+		return outcome{reason: "The address of the target is not a valid HTTP address."}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return outcome{reason: "The address of the target is not a valid HTTP address.", err: withoutURL(err)}
+	}
+	request.Header = header
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", userAgent)
+	response, err := s.http.Do(request)
+	if err != nil {
+		return outcome{reason: callReason(err), err: withoutURL(err)}
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, notification.MaxAnswer))
+	return outcome{status: response.StatusCode, answer: string(answer), reason: statusReason(response.StatusCode), err: err}
+}
+
+// callable reports whether an address is one of HTTP with a host.
+func callable(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+}
+
+// withoutURL removes the address from an error: it may contain a secret.
+func withoutURL(err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}

@@ -1,0 +1,139 @@
+package notify
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf16"
+
+	"attestry/evidence/notification"
+)
+
+// The limits of Slack, in characters; an escaped one counts as several.
+const (
+	maxHeader  = 150
+	maxSection = 3000
+	// maxFallback is the length up to which Slack shows the text of a message.
+	maxFallback = 4000
+	// maxFact bounds a value in a line, so that each line fits into a section.
+	maxFact = 1000
+)
+
+// linkText is what the link to the service is called.
+const linkText = "Open in Attestry"
+
+// chatMessage is what incoming webhooks of Slack take. Text is the whole message, for
+// notifications and for other chat services that take this format and know no blocks.
+type chatMessage struct {
+	Text   string      `json:"text"`
+	Blocks []chatBlock `json:"blocks"`
+}
+
+// chatBlock is a header, a section with a text, or a context with elements.
+type chatBlock struct {
+	Type     string     `json:"type"`
+	Text     *chatText  `json:"text,omitempty"`
+	Elements []chatText `json:"elements,omitempty"`
+}
+
+type chatText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+	// Verbatim keeps Slack from making links and mentions of words.
+	Verbatim bool `json:"verbatim,omitempty"`
+}
+
+func markdown(text string) chatText { return chatText{Type: "mrkdwn", Text: text, Verbatim: true} }
+
+func chatMessageOf(n *notification.Notice) chatMessage {
+	m := messageOf(n)
+	header := chatText{Type: "plain_text", Text: chatEscape(m.Title, maxHeader)}
+	blocks := []chatBlock{{Type: "header", Text: &header}}
+	if m.Description != "" {
+		blocks = append(blocks, sections([]string{chatEscape(m.Description, maxSection)})...)
+	}
+	blocks = append(blocks, sections(chatFacts(m.Facts))...)
+	blocks = append(blocks, sections(chatDetails(m.Details))...)
+	if m.Link != "" {
+		blocks = append(blocks, sections([]string{chatLink(m.Link, linkText)})...)
+	}
+	context := chatBlock{Type: "context", Elements: []chatText{markdown(chatContext(m))}}
+	return chatMessage{Text: fallback(m), Blocks: append(blocks, context)}
+}
+
+// sections puts lines, which each fit into a section, into as few as hold them.
+func sections(lines []string) []chatBlock {
+	var blocks []chatBlock
+	for _, line := range lines {
+		if i := len(blocks) - 1; i >= 0 && utf16Length(blocks[i].Text.Text)+1+utf16Length(line) <= maxSection {
+			blocks[i].Text.Text += "\n" + line
+			continue
+		}
+		text := markdown(line)
+		blocks = append(blocks, chatBlock{Type: "section", Text: &text})
+	}
+	return blocks
+}
+
+func chatFacts(facts []fact) []string {
+	var lines []string
+	for _, f := range facts {
+		value := chatEscape(f.Value, maxFact)
+		if f.Link != "" {
+			value = chatLink(f.Link, f.Value)
+		}
+		lines = append(lines, fmt.Sprintf("*%s:* %s", f.Label, value))
+	}
+	return lines
+}
+
+func chatDetails(details []string) []string {
+	var lines []string
+	for _, detail := range details {
+		lines = append(lines, "• "+chatEscape(detail, maxSection-10))
+	}
+	return lines
+}
+
+// chatContext says who sent the message and when it happened, in the reader's time zone.
+func chatContext(m message) string {
+	time := fmt.Sprintf("<!date^%d^{date_short_pretty} {time_secs}|%s>", m.At.Unix(), m.Time())
+	return fmt.Sprintf("%s · action %s · %s", chatEscape(m.Org, maxFact), chatEscape(m.Action, maxFact), time)
+}
+
+// chatLink is a link in the form of Slack. A link without its end would show as text, so that
+// only the words are shortened.
+func chatLink(link, text string) string {
+	return "<" + strings.ReplaceAll(link, "&", "&amp;") + "|" + chatEscape(strings.ReplaceAll(text, "|", "¦"), maxFact) + ">"
+}
+
+// chatEscape escapes what Slack takes for its syntax, mentions such as <!channel> too, and
+// shortens the result to a number of characters, as UTF-16 counts them. It cuts no escaped
+// character in two.
+func chatEscape(text string, most int) string {
+	escaped := chatEscaper().Replace(text)
+	if utf16Length(escaped) <= most {
+		return escaped
+	}
+	var b strings.Builder
+	left := most - 1 // for the ellipsis
+	for _, r := range text {
+		next := chatEscaper().Replace(string(r))
+		if left -= utf16Length(next); left < 0 {
+			break
+		}
+		b.WriteString(next)
+	}
+	return b.String() + "…"
+}
+
+func chatEscaper() *strings.Replacer {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+}
+
+func utf16Length(text string) int {
+	length := 0
+	for _, r := range text {
+		length += utf16.RuneLen(r)
+	}
+	return length
+}

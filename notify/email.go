@@ -1,0 +1,71 @@
+package notify
+
+import (
+	"embed"
+	html "html/template"
+	netmail "net/mail"
+	"strings"
+	text "text/template"
+
+	"github.com/wneessen/go-mail"
+
+	"attestry/evidence/notification"
+)
+
+// maxSubject bounds the subject of an e-mail, in characters.
+const maxSubject = 150
+
+//go:embed templates
+var templates embed.FS
+
+// writer writes e-mails.
+type writer struct {
+	from *netmail.Address
+	html *html.Template
+	text *text.Template
+}
+
+func newWriter(from *netmail.Address) writer {
+	return writer{
+		from: from,
+		html: html.Must(html.ParseFS(templates, "templates/email.html")),
+		text: text.Must(text.ParseFS(templates, "templates/email.txt")),
+	}
+}
+
+// write writes the e-mail of a delivery to all recipients, who see each other. Its Message-ID
+// follows from the delivery, so that mail programs recognize a repeated one.
+func (w writer) write(delivery *notification.Delivery, to []*netmail.Address) (*mail.Msg, error) {
+	m := messageOf(&delivery.Notice)
+	var plainText, htmlText strings.Builder
+	if err := w.text.Execute(&plainText, m); err != nil {
+		return nil, err
+	}
+	if err := w.html.Execute(&htmlText, m); err != nil {
+		return nil, err
+	}
+	e := mail.NewMsg()
+	e.FromMailAddress(w.from)
+	e.ToMailAddress(to...)
+	e.Subject(subject(m))
+	e.SetMessageIDWithValue(delivery.ID + "@" + domain(w.from))
+	e.SetDateWithValue(timeOf(delivery.CreatedAt))
+	e.SetUserAgent(userAgent)
+	// Programs that answer for somebody who is away leave such e-mails alone.
+	e.SetGenHeader("Auto-Submitted", "auto-generated")
+	e.SetBodyString(mail.TypeTextPlain, plainText.String())
+	e.AddAlternativeString(mail.TypeTextHTML, htmlText.String())
+	return e, nil
+}
+
+func subject(m message) string {
+	if m.Org == "" {
+		return cut(m.Title, maxSubject)
+	}
+	return cut("["+cut(m.Org, maxName)+"] "+m.Title, maxSubject)
+}
+
+// domain is the part of an address behind the @.
+func domain(address *netmail.Address) string {
+	return address.Address[strings.LastIndexByte(address.Address, '@')+1:]
+}

@@ -1,0 +1,73 @@
+package notify
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// zeroWidth is a space that is not seen.
+const zeroWidth = "\u200B"
+
+// fallback is the whole message in one text. Where it is too long, the last details are left out,
+// not the link.
+func fallback(m message) string {
+	lines := []string{fallbackText(m.Title)}
+	if m.Description != "" {
+		lines = append(lines, fallbackText(m.Description))
+	}
+	for _, f := range m.Facts {
+		lines = append(lines, fallbackFact(f))
+	}
+	end := chatEscape(withoutMentions(m.Time()+" · "+m.Org+" · action "+m.Action), maxFallback/10)
+	if m.Link != "" {
+		end = chatLink(m.Link, linkText) + "\n" + end
+	}
+	text := joinLines(lines, maxFallback/2)
+	for i, detail := range m.Details {
+		line := "• " + fallbackText(detail)
+		if utf16Length(text+line+end)+50 > maxFallback {
+			text += fmt.Sprintf("\n… and %d more", len(m.Details)-i)
+			break
+		}
+		text += "\n" + line
+	}
+	return text + "\n" + end
+}
+
+// joinLines joins lines, without those that do not fit into a number of characters.
+func joinLines(lines []string, most int) string {
+	text := lines[0]
+	for _, line := range lines[1:] {
+		if utf16Length(text)+1+utf16Length(line) <= most {
+			text += "\n" + line
+		}
+	}
+	return text
+}
+
+func fallbackFact(f fact) string {
+	value := fallbackText(f.Value)
+	if f.Link != "" {
+		value = chatLink(f.Link, withoutMentions(f.Value))
+	}
+	return f.Label + ": " + value
+}
+
+func fallbackText(text string) string { return chatEscape(withoutMentions(text), maxFact) }
+
+// withoutMentions breaks what other chat services than Slack make of plain text: mentions, such as
+// @channel and @everyone, and links in Markdown, which can hide where they lead.
+func withoutMentions(text string) string {
+	text = strings.ReplaceAll(text, "](", "]"+zeroWidth+"(")
+	var b strings.Builder
+	before := ' '
+	for _, r := range text {
+		b.WriteRune(r)
+		if r == '@' && !unicode.IsLetter(before) && !unicode.IsDigit(before) {
+			b.WriteString(zeroWidth)
+		}
+		before = r
+	}
+	return b.String()
+}

@@ -1,0 +1,156 @@
+package notify
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	netmail "net/mail"
+	"strings"
+	"time"
+
+	"github.com/wneessen/go-mail"
+
+	"attestry/evidence"
+	"attestry/evidence/notification"
+)
+
+// mailTimeLimit is how long it may take to hand an e-mail over, in all.
+const mailTimeLimit = 10 * time.Second
+
+// MailTLS is how a connection to a mail server is encrypted.
+type MailTLS string
+
+// The ways of encryption. STARTTLS is required then, not only tried.
+const (
+	StartTLS    MailTLS = "starttls"
+	ImplicitTLS MailTLS = "tls"
+	NoTLS       MailTLS = "none"
+)
+
+// MailServer is the operator's mail server. It may be in any network.
+type MailServer struct {
+	Address string // host:port
+	// From is the address of the sender, with or without a name.
+	From string
+	// Username is "" if nobody logs in.
+	Username string
+	Password evidence.Secret
+	TLS      MailTLS
+	// RootCAs are the authorities that sign the certificate of the server, nil for the system's.
+	RootCAs *x509.CertPool
+}
+
+// tlsConfig is for the server's name.
+func (s *MailServer) tlsConfig() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.host(), RootCAs: s.RootCAs}
+}
+
+func (s *MailServer) host() string {
+	host, _, err := net.SplitHostPort(s.Address)
+	if err != nil {
+		return s.Address
+	}
+	return host
+}
+
+// mailer sends e-mails through a server, which is nil if there is none.
+type mailer struct {
+	server *MailServer
+	from   *netmail.Address
+	writer writer
+}
+
+func newMailer(server *MailServer) *mailer {
+	if server == nil {
+		return &mailer{}
+	}
+	from, err := netmail.ParseAddress(server.From)
+	if err != nil {
+		return &mailer{server: server}
+	}
+	return &mailer{server: server, from: from, writer: newWriter(from)}
+}
+
+// send sends one e-mail to all addresses of a target.
+func (m *mailer) send(ctx context.Context, target *notification.Target, delivery *notification.Delivery) outcome {
+	switch {
+	case m.server == nil:
+		return outcome{reason: "No mail server is configured. An operator can name one with ATTESTRY_SMTP_HOST."}
+	case m.from == nil:
+		return outcome{reason: "The address of the sender is not valid. An operator can correct it with ATTESTRY_SMTP_FROM."}
+	case len(target.Emails) == 0:
+		return outcome{reason: "The target has no e-mail address."}
+	}
+	var to []*netmail.Address
+	for _, email := range target.Emails {
+		address, err := netmail.ParseAddress(email)
+		if err != nil {
+			return outcome{reason: fmt.Sprintf("%q is not a valid e-mail address.", plain(email)), err: err}
+		}
+		to = append(to, address)
+	}
+	message, err := m.writer.write(delivery, to)
+	if err != nil {
+		return outcome{reason: "The e-mail could not be written.", err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, mailTimeLimit)
+	defer cancel()
+	answer, err := m.deliver(ctx, message, to)
+	if err != nil {
+		return mailFailure(ctx, err)
+	}
+	return outcome{status: accepted, answer: answer}
+}
+
+// deliver hands an e-mail over. It returns what the server answered.
+func (m *mailer) deliver(ctx context.Context, message *mail.Msg, to []*netmail.Address) (string, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", m.server.Address)
+	if err != nil {
+		return "", err
+	}
+	// Whatever waits for the server ends with ctx.
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	defer conn.Close()
+	session, err := m.open(ctx, conn)
+	if err != nil {
+		return "", err
+	}
+	refused, err := session.address(m.from, to)
+	if err != nil {
+		return "", err
+	}
+	answer, err := session.transmit(message)
+	if err != nil {
+		return "", err
+	}
+	session.quit()
+	return strings.TrimSpace(refused + answer), nil
+}
+
+// open begins a session: greeting, encryption, login.
+func (m *mailer) open(ctx context.Context, conn net.Conn) (*session, error) {
+	if m.server.TLS == ImplicitTLS {
+		encrypted := tls.Client(conn, m.server.tlsConfig())
+		if err := encrypted.HandshakeContext(ctx); err != nil {
+			return nil, errors.Join(errHandshake, err)
+		}
+		conn = encrypted
+	}
+	s, err := newSession(conn, m.server.host(), domain(m.from))
+	if err != nil {
+		return nil, err
+	}
+	if m.server.TLS == StartTLS {
+		if err := s.startTLS(m.server.tlsConfig()); err != nil {
+			return nil, err
+		}
+	}
+	if m.server.Username != "" {
+		return s, s.login(m.server.Username, m.server.Password.Reveal())
+	}
+	return s, nil
+}

@@ -1,0 +1,116 @@
+package notify
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"attestry/evidence/notification"
+)
+
+// message is what people are told, by chat or e-mail. All texts are plain.
+type message struct {
+	// Title says where and what in a few words, Description in a sentence.
+	Title       string
+	Description string
+	Facts       []fact
+	// Details are further sentences, such as why something is not compliant.
+	Details []string
+	// Link is the page to look at, "" if there is none.
+	Link   string
+	Org    string
+	Action string
+	At     time.Time
+}
+
+// fact is a line of a message. Link is "" if there is none.
+type fact struct {
+	Label, Value, Link string
+}
+
+func messageOf(n *notification.Notice) message {
+	m := message{
+		Title: title(n), Description: plain(n.Description), Link: webLink(n.Link),
+		Org: plain(n.Org), Action: plain(n.Action), At: timeOf(n.Timestamp),
+	}
+	m.addPlace(n)
+	m.addArtifact(n.Artifact, n.Environment != "")
+	m.addAttestation(n.Attestation)
+	m.addApproval(n.Approval)
+	for _, detail := range n.Details[:min(len(n.Details), notification.MaxDetails)] {
+		if detail = plain(detail); detail != "" {
+			m.Details = append(m.Details, detail)
+		}
+	}
+	return m
+}
+
+// Time is when it happened, for people.
+func (m message) Time() string { return m.At.Format("2006-01-02 15:04:05 UTC") }
+
+func timeOf(seconds float64) time.Time {
+	whole, fraction := math.Modf(seconds)
+	return time.Unix(int64(whole), int64(fraction*1e9)).UTC()
+}
+
+// add adds a fact if it has a value.
+func (m *message) add(label, value, link string) {
+	if value = plain(value); value != "" {
+		m.Facts = append(m.Facts, fact{Label: label, Value: value, Link: webLink(link)})
+	}
+}
+
+// addPlace adds where it happened.
+func (m *message) addPlace(n *notification.Notice) {
+	m.add("Environment", n.Environment, "")
+	if s := n.Snapshot; s != nil {
+		m.add("Snapshot", withStatus(strconv.FormatInt(s.Index, 10), s.Status), s.HTMLURL)
+	}
+	m.add("Flow", n.Flow, "")
+	if t := n.Trail; t != nil {
+		m.add("Trail", withStatus(t.Name, t.Status), t.HTMLURL)
+	}
+}
+
+// addArtifact tells of an artifact, and where it runs also that no flow knows it.
+func (m *message) addArtifact(a *notification.NoticeArtifact, runs bool) {
+	if a == nil {
+		return
+	}
+	m.add("Artifact", a.Name, "")
+	m.add("Fingerprint", a.Fingerprint, "")
+	p := a.Provenance
+	if p == nil && runs {
+		m.add("Provenance", "unknown: no flow has reported this artifact", "")
+	}
+	if p == nil {
+		return
+	}
+	m.add("Provenance", "flow "+withStatus(p.Flow, p.Status), p.HTMLURL)
+	m.add("Commit", p.Commit, p.CommitURL)
+	m.add("Build", p.BuildURL, p.BuildURL)
+}
+
+func (m *message) addAttestation(a *notification.NoticeAttestation) {
+	if a == nil {
+		return
+	}
+	m.add("Attestation", withStatus(a.Name, a.Status), a.HTMLURL)
+	m.add("Type", a.Type, "")
+}
+
+func (m *message) addApproval(a *notification.NoticeApproval) {
+	if a == nil {
+		return
+	}
+	m.add("Approval", withStatus(strconv.Itoa(a.Number), a.State), "")
+	m.add("Reviewer", a.Reviewer, "")
+}
+
+func withStatus(name, status string) string {
+	if status == "" {
+		return name
+	}
+	return fmt.Sprintf("%s (%s)", name, status)
+}

@@ -1,0 +1,98 @@
+package notify
+
+import (
+	"strconv"
+
+	"attestry/evidence/notification"
+)
+
+// The payload of webhooks in version 1.0, with the keys in the order of docs/semantics.md 20.4.
+// All values are texts; what an event does not have is null.
+
+// payload is what the payloads of all events have.
+type payload struct {
+	Version     string `json:"version"`
+	Timestamp   string `json:"timestamp"`
+	Org         string `json:"org"`
+	EventType   string `json:"event_type"`
+	Description string `json:"description"`
+}
+
+type environmentPayload struct {
+	payload
+	Environment string                       `json:"environment"`
+	Snapshot    *payloadSnapshot             `json:"snapshot"`
+	Artifact    *notification.NoticeArtifact `json:"artifact"`
+}
+
+type flowPayload struct {
+	payload
+	Flow        string                       `json:"flow"`
+	Trail       *notification.NoticeTrail    `json:"trail"`
+	Artifact    *notification.NoticeArtifact `json:"artifact"`
+	Attestation *payloadAttestation          `json:"attestation"`
+	Approval    *payloadApproval             `json:"approval"`
+}
+
+type payloadSnapshot struct {
+	Index   string `json:"index"`
+	Status  string `json:"status"`
+	HTMLURL string `json:"html_url"`
+	APIURL  string `json:"api_url"`
+}
+
+// payloadAttestation leaves the artifact to its own key.
+type payloadAttestation struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	HTMLURL string `json:"html_url"`
+	APIURL  string `json:"api_url"`
+}
+
+type payloadApproval struct {
+	Number      string `json:"number"`
+	State       string `json:"state"`
+	Reviewer    string `json:"reviewer"`
+	Fingerprint string `json:"fingerprint"`
+}
+
+// payloadOf follows from the notice alone, so that every attempt sends the same bytes.
+func payloadOf(n *notification.Notice) any {
+	common := payload{
+		Version: notification.PayloadVersion, Timestamp: strconv.FormatFloat(n.Timestamp, 'f', -1, 64),
+		Org: n.Org, EventType: n.EventType, Description: n.Description,
+	}
+	switch {
+	case n.Environment != "":
+		return environmentPayload{payload: common, Environment: n.Environment, Snapshot: snapshotPayload(n.Snapshot), Artifact: n.Artifact}
+	case n.Flow != "":
+		return flowPayload{
+			payload: common, Flow: n.Flow, Trail: n.Trail, Artifact: n.Artifact,
+			Attestation: attestationPayload(n.Attestation), Approval: approvalPayload(n.Approval),
+		}
+	}
+	return common
+}
+
+func snapshotPayload(s *notification.NoticeSnapshot) *payloadSnapshot {
+	if s == nil {
+		return nil
+	}
+	return &payloadSnapshot{Index: strconv.FormatInt(s.Index, 10), Status: s.Status, HTMLURL: s.HTMLURL, APIURL: s.APIURL}
+}
+
+func attestationPayload(a *notification.NoticeAttestation) *payloadAttestation {
+	if a == nil {
+		return nil
+	}
+	return &payloadAttestation{ID: a.ID, Name: a.Name, Type: a.Type, Status: a.Status, HTMLURL: a.HTMLURL, APIURL: a.APIURL}
+}
+
+func approvalPayload(a *notification.NoticeApproval) *payloadApproval {
+	if a == nil {
+		return nil
+	}
+	return &payloadApproval{Number: strconv.Itoa(a.Number), State: a.State, Reviewer: a.Reviewer, Fingerprint: a.Fingerprint}
+}

@@ -1,0 +1,84 @@
+// Package notify tells the targets of actions what happened: by webhooks, chat messages and
+// e-mails (docs/semantics.md 20.4 to 20.6).
+package notify
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/notification"
+)
+
+// Options are what a Sender needs.
+type Options struct {
+	// HTTP calls webhooks and chat services. It is made by outbound.NewClient, which bounds what
+	// may be called, for how long, and how much is read.
+	HTTP *http.Client
+	// Mail sends e-mails, nil if the operator has no mail server.
+	Mail  *MailServer
+	Clock evidence.Clock
+	// Log gets the technical reasons of failures, at debug level.
+	Log *slog.Logger
+}
+
+// Sender makes attempts to deliver notices. It may be used by several goroutines.
+type Sender struct {
+	http  *http.Client
+	mail  *mailer
+	clock evidence.Clock
+	log   *slog.Logger
+}
+
+// NewSender makes a sender.
+func NewSender(options Options) *Sender {
+	return &Sender{http: options.HTTP, mail: newMailer(options.Mail), clock: options.Clock, log: options.Log}
+}
+
+// outcome is what came of an attempt.
+type outcome struct {
+	status int
+	answer string
+	// reason says to people why it failed, "" if it has succeeded. It names no addresses but those
+	// of the target, and repeats no error of a library.
+	reason string
+	// err is for the log alone.
+	err error
+}
+
+// Send makes one attempt to deliver a notice to a target. Webhooks are signed with the secrets,
+// the newest first. It ends within 10 s, or when ctx does, and never waits to try again.
+func (s *Sender) Send(ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string) notification.Attempt {
+	began := s.clock()
+	result := s.send(ctx, target, delivery, secrets, began)
+	took := max(0, s.clock().Sub(began))
+	if result.reason != "" {
+		s.log.DebugContext(ctx, "an attempt to deliver a notice failed",
+			"delivery", delivery.ID, "type", target.Type, "reason", result.reason, "error", result.err)
+	}
+	return notification.Attempt{
+		At: evidence.Seconds(began), Duration: evidence.RoundSeconds(took.Seconds()),
+		Status: result.status, Answer: excerpt(result.answer), Reason: result.reason,
+	}
+}
+
+func (s *Sender) send(ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string, at time.Time) outcome {
+	switch target.Type {
+	case notification.Webhook:
+		return s.callWebhook(ctx, target, delivery, secrets, at)
+	case notification.Slack:
+		return s.post(ctx, target.Webhook, chatMessageOf(&delivery.Notice), http.Header{})
+	case notification.Email:
+		return s.mail.send(ctx, target, delivery)
+	}
+	return outcome{reason: "The type of the target is not known."}
+}
+
+// excerpt is the beginning of an answer as it is stored: text without NUL.
+func excerpt(answer string) string {
+	answer = strings.ToValidUTF8(answer[:min(len(answer), notification.MaxAnswer)], "")
+	return strings.ReplaceAll(answer, "\x00", "")
+}

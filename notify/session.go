@@ -1,0 +1,138 @@
+package notify
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	netmail "net/mail"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
+)
+
+// accepted is the code of a mail server that has taken an e-mail.
+const accepted = 250
+
+// refusal is a step that a mail server refused. Step says so to people, without a full stop.
+type refusal struct {
+	step string
+	err  error
+}
+
+func (r *refusal) Error() string { return r.step + ": " + r.err.Error() }
+
+func (r *refusal) Unwrap() error { return r.err }
+
+// refusedAt marks the answers of the server; other errors are about the connection.
+func refusedAt(step string, err error) error {
+	var answer *textproto.Error
+	if !errors.As(err, &answer) {
+		return err
+	}
+	return &refusal{step: step, err: err}
+}
+
+// session is a conversation with a mail server.
+type session struct {
+	client *smtp.Client
+	host   string
+}
+
+// newSession waits for the greeting. name is what the client calls itself.
+func newSession(conn net.Conn, host, name string) (*session, error) {
+	client, err := smtp.NewClient(conn, host)
+	if err != nil {
+		return nil, refusedAt("The mail server refused the connection", err)
+	}
+	if err := client.Hello(name); err != nil {
+		return nil, refusedAt("The mail server refused the connection", err)
+	}
+	return &session{client: client, host: host}, nil
+}
+
+func (s *session) startTLS(config *tls.Config) error {
+	if offered, _ := s.client.Extension("STARTTLS"); !offered {
+		return errNoStartTLS
+	}
+	return refusedAt("The mail server refused STARTTLS", s.client.StartTLS(config))
+}
+
+// login uses the first way that the server offers, those first that do not show it the password.
+func (s *session) login(username, password string) error {
+	_, offered := s.client.Extension("AUTH")
+	ways := strings.Fields(offered)
+	var auth smtp.Auth
+	switch {
+	case slices.Contains(ways, "SCRAM-SHA-256"):
+		auth = smtp.ScramSHA256Auth(username, password)
+	case slices.Contains(ways, "SCRAM-SHA-1"):
+		auth = smtp.ScramSHA1Auth(username, password)
+	case slices.Contains(ways, "PLAIN"):
+		auth = smtp.PlainAuth("", username, password, s.host, false)
+	case slices.Contains(ways, "LOGIN"):
+		auth = smtp.LoginAuth(username, password, s.host, false)
+	case slices.Contains(ways, "CRAM-MD5"):
+		auth = smtp.CRAMMD5Auth(username, password)
+	default:
+		return errNoLogin
+	}
+	return refusedAt("The mail server refused the user name or the password", s.client.Auth(auth))
+}
+
+// address names the sender and the recipients. Recipients who are refused for good do not keep
+// the others from being told: it returns a sentence about them. If it fails, nobody is told.
+func (s *session) address(from *netmail.Address, to []*netmail.Address) (refused string, err error) {
+	if err := s.client.Mail(bracketed(from)); err != nil {
+		return "", refusedAt("The mail server refused the sender", err)
+	}
+	var last error
+	taken := 0
+	for _, address := range to {
+		err := s.client.Rcpt(bracketed(address))
+		var answer *textproto.Error
+		switch {
+		case err == nil:
+			taken++
+		case errors.As(err, &answer) && answer.Code >= 500:
+			last = refusedAt("The mail server refused the address "+plain(address.Address), err)
+			refused += fmt.Sprintf("Refused for %s: %d %s\n", address.Address, answer.Code, answer.Msg)
+		default:
+			return "", refusedAt("The mail server did not take the address "+plain(address.Address), err)
+		}
+	}
+	if taken == 0 {
+		return "", last
+	}
+	return refused, nil
+}
+
+// transmit sends the e-mail itself.
+func (s *session) transmit(message *mail.Msg) (answer string, err error) {
+	const step = "The mail server refused the e-mail"
+	data, err := s.client.Data()
+	if err != nil {
+		return "", refusedAt(step, err)
+	}
+	if _, err := message.WriteTo(data); err != nil {
+		return "", err
+	}
+	if err := data.Close(); err != nil {
+		return "", refusedAt(step, err)
+	}
+	if closed, ok := data.(*smtp.DataCloser); ok {
+		answer = closed.ServerResponse()
+	}
+	return answer, nil
+}
+
+// quit ends the session. The e-mail has been accepted, whatever comes of it.
+func (s *session) quit() { _ = s.client.Quit() }
+
+// bracketed is an address as SMTP has it, without a name.
+func bracketed(address *netmail.Address) string {
+	return (&netmail.Address{Address: address.Address}).String()
+}

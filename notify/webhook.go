@@ -1,0 +1,53 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"attestry/evidence/notification"
+)
+
+// callWebhook sends the payload of a notice, signed with each of the secrets.
+func (s *Sender) callWebhook(ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string, at time.Time) outcome {
+	body, err := json.Marshal(payloadOf(&delivery.Notice))
+	if err != nil {
+		return outcome{reason: "The message could not be encoded.", err: err}
+	}
+	signatures, err := sign(secrets, delivery.ID, at, body)
+	if err != nil {
+		return outcome{reason: "The target has no valid signing secret.", err: err}
+	}
+	header := http.Header{}
+	header.Set(standardwebhooks.HeaderWebhookID, delivery.ID)
+	header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(at.Unix(), 10))
+	header.Set(standardwebhooks.HeaderWebhookSignature, signatures)
+	return s.postBody(ctx, target.Webhook, body, header)
+}
+
+// sign returns the signatures with each of the secrets, separated by spaces. Nothing is sent
+// without a signature.
+func sign(secrets []string, id string, at time.Time, body []byte) (string, error) {
+	if len(secrets) == 0 {
+		return "", errors.New("there is no secret")
+	}
+	var signatures []string
+	for _, secret := range secrets {
+		key, err := standardwebhooks.NewWebhook(secret)
+		if err != nil || secret == "" {
+			return "", errors.New("a secret is not in base64") // the library's error could repeat it
+		}
+		signature, err := key.Sign(id, at, body)
+		if err != nil {
+			return "", err
+		}
+		signatures = append(signatures, signature)
+	}
+	return strings.Join(signatures, " "), nil
+}

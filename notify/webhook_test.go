@@ -1,0 +1,179 @@
+package notify_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"attestry/evidence/notification"
+	"attestry/notify"
+)
+
+const (
+	newKey    = "0123456789abcdef0123456789abcdef"
+	formerKey = "fedcba9876543210fedcba9876543210"
+)
+
+func TestWebhooksAreSignedWithTheNewAndTheFormerSecret(t *testing.T) {
+	r := newReceiver(t, ok)
+	// The library compares the time of the signature with that of the machine.
+	sender := newSender(notify.Options{Clock: time.Now})
+	target := &notification.Target{Type: notification.Webhook, Webhook: r.URL + "/hook?token=t"}
+	told := delivery(startedNotice())
+	attempt := sender.Send(context.Background(), target, told, []string{secretOf(newKey), secretOf(formerKey)})
+	if attempt.Reason != "" || attempt.Status != 200 || attempt.Answer != "ok" {
+		t.Fatalf("got %+v", attempt)
+	}
+	got := r.requests()[0]
+	for key, verifies := range map[string]bool{newKey: true, formerKey: true, "something else": false} {
+		webhook, err := standardwebhooks.NewWebhook(secretOf(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := webhook.Verify(got.body, got.header); (err == nil) != verifies {
+			t.Errorf("with the key %q: %v", key, err)
+		}
+	}
+	if signatures := strings.Fields(got.header.Get("webhook-signature")); len(signatures) != 2 {
+		t.Errorf("got %v", signatures)
+	}
+	first, err := standardwebhooks.NewWebhook(secretOf(newKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.header.Set("webhook-signature", strings.Fields(got.header.Get("webhook-signature"))[0])
+	if err := first.Verify(got.body, got.header); err != nil {
+		t.Errorf("the first signature is not that of the newest secret: %v", err)
+	}
+	if id := got.header.Get("webhook-id"); id != told.ID {
+		t.Errorf("the id is %q", id)
+	}
+}
+
+func TestWebhooksAreCalledWithTheHeadersOfTheService(t *testing.T) {
+	r := newReceiver(t, ok)
+	if attempt := call(t, newSender(notify.Options{}), r.URL+"/hook?token=t"); attempt.Reason != "" {
+		t.Fatalf("got %+v", attempt)
+	}
+	got := r.requests()[0]
+	if got.method != http.MethodPost || got.path != "/hook?token=t" {
+		t.Errorf("got %s %s", got.method, got.path)
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "application/json", "User-Agent": "Attestry", "webhook-timestamp": strconv.FormatInt(noon.Unix(), 10),
+	} {
+		if value := got.header.Get(name); value != want {
+			t.Errorf("%s is %q", name, value)
+		}
+	}
+}
+
+func TestEveryAttemptSendsTheSameBytes(t *testing.T) {
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	now := noon
+	sender := newSender(notify.Options{Clock: func() time.Time { now = now.Add(time.Minute); return now }})
+	for range 2 {
+		call(t, sender, r.URL)
+	}
+	got := r.requests()
+	if !bytes.Equal(got[0].body, got[1].body) {
+		t.Errorf("got %s and %s", got[0].body, got[1].body)
+	}
+	if got[0].header.Get("webhook-timestamp") == got[1].header.Get("webhook-timestamp") {
+		t.Error("the attempts have the same time")
+	}
+}
+
+func TestNothingIsSentWithoutASignature(t *testing.T) {
+	r := newReceiver(t, ok)
+	target := &notification.Target{Type: notification.Webhook, Webhook: r.URL}
+	for name, secrets := range map[string][]string{
+		"none": nil, "empty": {""}, "no base64": {"whsec_sesame!"}, "the former is wrong": {secretOf(newKey), "whsec_sesame!"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := newSender(notify.Options{}).Send(context.Background(), target, delivery(startedNotice()), secrets)
+			if got.Reason != "The target has no valid signing secret." {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+	if len(r.requests()) != 0 {
+		t.Error("the receiver was called")
+	}
+}
+
+// TestPayloadsHaveTextsInTheOrderOfTheSpecification compares whole payloads.
+func TestPayloadsHaveTextsInTheOrderOfTheSpecification(t *testing.T) {
+	attested := trailNotice(notification.EventAttestation)
+	attested.Attestation = &notification.NoticeAttestation{ID: "a1", Name: "unit-tests", Type: "junit", Status: "compliant", HTMLURL: "h", APIURL: "p", Artifact: "nginx", Fingerprint: "f"}
+	approved := trailNotice(notification.EventApproval)
+	approved.Approval = &notification.NoticeApproval{Number: 3, State: "APPROVED", Reviewer: "anna", Fingerprint: "ab"}
+	approved.Artifact = &notification.NoticeArtifact{Name: "nginx", Fingerprint: "ab"}
+	nonCompliant := startedNotice()
+	nonCompliant.EventType, nonCompliant.Artifact, nonCompliant.Snapshot = notification.EventNonCompliant, nil, nil
+	test := notification.Notice{EventType: notification.EventTest, Org: "acme", Timestamp: 1795435153, Description: "A test"}
+	flowTest := test
+	flowTest.Flow = "shop"
+	const trail = `"trail":{"name":"9e107d9","status":"incomplete","html_url":"https://attestry.example.com/acme/flows/shop/trails/9e107d9","api_url":"https://attestry.example.com/api/v2/trails/acme/shop/9e107d9"}`
+	for name, c := range map[string]struct {
+		notice notification.Notice
+		want   string
+	}{
+		"environment": {startedNotice(), `{"version":"1.0","timestamp":"1795435153.807253","org":"acme","event_type":"ARTIFACT_STARTED","description":"1 instance started running (from 0 to 1)",` +
+			`"environment":"production","snapshot":{"index":"12","status":"non-compliant","html_url":"https://attestry.example.com/acme/environments/production/snapshots/12","api_url":"https://attestry.example.com/api/v2/snapshots/acme/production/12"},` +
+			`"artifact":{"name":"nginx:1.25","fingerprint":"` + strings.Repeat("ab12", 16) + `","provenance":{"flow":"shop","status":"non-compliant","commit":"9e107d9d372bb6826bd81d3542a419d6f0e1de56","commit_url":"https://git.example.com/acme/shop/commit/9e107d9d372bb6826bd81d3542a419d6f0e1de56",` +
+			`"html_url":"https://attestry.example.com/acme/flows/shop/artifacts/ab12","api_url":"https://attestry.example.com/api/v2/artifacts/acme/shop/fingerprint/ab12","build_url":"https://ci.example.com/builds/77"}}}`},
+		"environment without a snapshot and an artifact": {nonCompliant, `{"version":"1.0","timestamp":"1795435153.807253","org":"acme","event_type":"ENVIRONMENT_NON_COMPLIANT","description":"1 instance started running (from 0 to 1)","environment":"production","snapshot":null,"artifact":null}`},
+		"attestation": {attested, `{"version":"1.0","timestamp":"1795435153","org":"acme","event_type":"ATTESTATION_REPORTED","description":"","flow":"shop",` + trail +
+			`,"artifact":null,"attestation":{"id":"a1","name":"unit-tests","type":"junit","status":"compliant","html_url":"h","api_url":"p"},"approval":null}`},
+		"approval": {approved, `{"version":"1.0","timestamp":"1795435153","org":"acme","event_type":"APPROVAL_REPORTED","description":"","flow":"shop",` + trail +
+			`,"artifact":{"name":"nginx","fingerprint":"ab","provenance":null},"attestation":null,"approval":{"number":"3","state":"APPROVED","reviewer":"anna","fingerprint":"ab"}}`},
+		"test":           {test, `{"version":"1.0","timestamp":"1795435153","org":"acme","event_type":"TEST","description":"A test"}`},
+		"test of a flow": {flowTest, `{"version":"1.0","timestamp":"1795435153","org":"acme","event_type":"TEST","description":"A test","flow":"shop","trail":null,"artifact":null,"attestation":null,"approval":null}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReceiver(t, ok)
+			target := &notification.Target{Type: notification.Webhook, Webhook: r.URL}
+			newSender(notify.Options{}).Send(context.Background(), target, delivery(c.notice), []string{secretOf(newKey)})
+			if got := string(r.requests()[0].body); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// onlyTexts finds values that are neither texts nor null.
+func onlyTexts(t *testing.T, value any) {
+	t.Helper()
+	switch v := value.(type) {
+	case map[string]any:
+		for _, inner := range v {
+			onlyTexts(t, inner)
+		}
+	case string, nil:
+	default:
+		t.Errorf("%v is no text", v)
+	}
+}
+
+func TestPayloadsOfAllEventsHaveOnlyTexts(t *testing.T) {
+	r := newReceiver(t, ok)
+	target := &notification.Target{Type: notification.Webhook, Webhook: r.URL}
+	for _, notice := range append(exampleNotices(), hostileNotices()...) {
+		newSender(notify.Options{}).Send(context.Background(), target, delivery(notice), []string{secretOf(newKey)})
+	}
+	for _, got := range r.requests() {
+		var payload map[string]any
+		if err := json.Unmarshal(got.body, &payload); err != nil {
+			t.Fatal(err)
+		}
+		onlyTexts(t, payload)
+	}
+}
