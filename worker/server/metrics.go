@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -88,11 +87,15 @@ func (m *metrics) Describe(descriptions chan<- *prometheus.Desc) {
 // Collect asks Redis for the state of the served queues. A queue that was never
 // used, or a Redis that is away, gives no values.
 func (m *metrics) Collect(values chan<- prometheus.Metric) {
-	for queue := range m.queues {
-		info, err := m.inspector.GetQueueInfo(queue)
-		if errors.Is(err, asynq.ErrQueueNotFound) {
+	used, err := m.inspector.Queues()
+	if err != nil {
+		return
+	}
+	for _, queue := range used {
+		if _, served := m.queues[queue]; !served {
 			continue
 		}
+		info, err := m.inspector.GetQueueInfo(queue)
 		if err != nil {
 			// The others would keep the scrape waiting as long again.
 			return
