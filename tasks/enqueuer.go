@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
@@ -43,10 +44,11 @@ func (e *Enqueuer) Send(ctx context.Context, org, delivery string, attempt int) 
 
 // Waiting is how many tasks of notifications no worker has taken yet.
 func (e *Enqueuer) Waiting(context.Context) (int, error) {
-	info, err := e.inspector.GetQueueInfo(QueueNotifications)
-	if errors.Is(err, asynq.ErrQueueNotFound) {
-		return 0, nil
+	used, err := e.inspector.Queues()
+	if err != nil || !slices.Contains(used, QueueNotifications) {
+		return 0, err
 	}
+	info, err := e.inspector.GetQueueInfo(QueueNotifications)
 	if err != nil {
 		return 0, fmt.Errorf("inspect the queue %s: %w", QueueNotifications, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -19,9 +20,13 @@ import (
 	worker "attestry/worker/server"
 )
 
-// dyingWorker is the variable of the environment that turns this test binary into a worker
-// process, which is killed when it is about to commit a snapshot.
-const dyingWorker = "ATTESTRY_TEST_DYING_WORKER"
+// The variables of the environment that turn this test binary into a worker process with the
+// settings of the first, which is killed when it is about to make the n-th write to a collection.
+const (
+	dyingWorker    = "ATTESTRY_TEST_DYING_WORKER"
+	fatalWrite     = "ATTESTRY_TEST_FATAL_WRITE"
+	fatalWriteForm = "%s %d"
+)
 
 const acceptedText = "report accepted, it will be processed"
 
@@ -48,7 +53,7 @@ func TestReportSurvivesAKilledWorker(t *testing.T) {
 	s.createEnvironment("host", evidence.Server)
 	s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/host/report/server", serverReport("a"))
 	s.awaitTask()
-	s.runDyingWorker()
+	s.runDyingWorker("snapshots", 1)
 	if latest, err := s.Process.Store.Snapshots.Latest(t.Context(), s.environmentID("host")); err != nil || latest != 0 {
 		t.Fatalf("%d snapshots before the second worker, %v", latest, err)
 	}
@@ -111,11 +116,12 @@ func (s *service) awaitSnapshot(environment string) {
 	}
 }
 
-// runDyingWorker runs a worker process until it is killed.
-func (s *service) runDyingWorker() {
+// runDyingWorker runs a worker process until it is killed at its n-th write to a collection.
+func (s *service) runDyingWorker(collection string, n int) {
 	s.t.Helper()
 	command := exec.CommandContext(s.t.Context(), os.Args[0])
-	command.Env = append(os.Environ(), dyingWorker+"="+strings.Join(s.Environment, "\n"))
+	command.Env = append(os.Environ(), dyingWorker+"="+strings.Join(s.Environment, "\n"),
+		fatalWrite+"="+fmt.Sprintf(fatalWriteForm, collection, n))
 	output, err := command.CombinedOutput()
 	state, ok := command.ProcessState.Sys().(syscall.WaitStatus)
 	if err == nil || !ok || state.Signal() != syscall.SIGKILL {
@@ -141,7 +147,7 @@ func workUntilKilled() error {
 	defer cancel()
 	log := slog.New(slog.NewTextHandler(os.Stdout, nil))
 	p, err := process.OpenWith(ctx, settings, log, time.Now, func(docs storage.Documents) storage.Documents {
-		return &fatalSnapshot{Documents: docs}
+		return newFatalDocuments(docs)
 	})
 	if err != nil {
 		return err
@@ -153,15 +159,38 @@ func workUntilKilled() error {
 	return w.Run(ctx)
 }
 
-// fatalSnapshot kills its process instead of committing a snapshot.
-type fatalSnapshot struct{ storage.Documents }
+// fatalDocuments kills its process instead of making a write.
+type fatalDocuments struct {
+	storage.Documents
+	collection string
+	left       atomic.Int64
+}
 
-func (d *fatalSnapshot) Write(ctx context.Context, writes ...storage.Write) error {
+func newFatalDocuments(docs storage.Documents) *fatalDocuments {
+	d := &fatalDocuments{Documents: docs}
+	var n int64
+	if _, err := fmt.Sscanf(os.Getenv(fatalWrite), fatalWriteForm, &d.collection, &n); err != nil {
+		panic(err)
+	}
+	d.left.Store(n)
+	return d
+}
+
+func (d *fatalDocuments) count(collection string) {
+	if collection == d.collection && d.left.Add(-1) == 0 {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+}
+
+func (d *fatalDocuments) Write(ctx context.Context, writes ...storage.Write) error {
 	for _, write := range writes {
-		if write.Schema.Name == "snapshots" {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
+		d.count(write.Schema.Name)
 	}
 	return d.Documents.Write(ctx, writes...)
+}
+
+func (d *fatalDocuments) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	d.count(schema.Name)
+	return d.Documents.Replace(ctx, schema, record, revision)
 }

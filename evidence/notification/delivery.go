@@ -3,6 +3,8 @@ package notification
 import (
 	"fmt"
 	"time"
+
+	"attestry/evidence"
 )
 
 // State is how far a delivery is.
@@ -74,7 +76,7 @@ func NewDelivery(org string, action int64, target *Target, notice Notice, at flo
 	return Delivery{
 		ID:  fmt.Sprintf("%s.%d.%s", notice.ID, action, target.ID()),
 		Org: org, Action: action, Target: target.ID(), Type: target.Type, Notice: notice,
-		State: Pending, CreatedAt: at, Since: at, Due: at + grace.Seconds(),
+		State: Pending, CreatedAt: at, Since: at, Due: after(at, grace),
 	}
 }
 
@@ -84,7 +86,7 @@ func (d *Delivery) Begin(now float64) bool {
 	if d.State != Pending || d.Until > now {
 		return false
 	}
-	d.Until = now + AttemptSpan.Seconds()
+	d.Until = after(now, AttemptSpan)
 	d.Due = d.Until
 	return true
 }
@@ -101,7 +103,7 @@ func (d *Delivery) End(attempt Attempt, jitter float64) {
 		d.State = Delivered
 		return
 	}
-	next := attempt.At + attempt.Duration + retryPause(d.Tried, jitter).Seconds()
+	next := after(attempt.At+attempt.Duration, retryPause(d.Tried, jitter))
 	if next > d.Since+RetryFor.Seconds() {
 		d.State = Failed
 		return
@@ -119,8 +121,11 @@ func (d *Delivery) GiveUp(now float64, reason string) {
 // tried at once.
 func (d *Delivery) Again(now float64, grace time.Duration) {
 	d.State, d.Since, d.Tried = Pending, now, 0
-	d.Due = max(d.Until, now+grace.Seconds())
+	d.Due = max(d.Until, after(now, grace))
 }
+
+// after is a time in Unix seconds.
+func after(at float64, span time.Duration) float64 { return evidence.RoundSeconds(at + span.Seconds()) }
 
 // retryPause is the pause behind an attempt: 3/4 to 5/4 of the mean.
 func retryPause(tried int, jitter float64) time.Duration {

@@ -1,6 +1,10 @@
 package notification
 
-import "time"
+import (
+	"time"
+
+	"attestry/evidence"
+)
 
 const (
 	// SwitchOffAfter is how long a target may fail before it is told no more.
@@ -30,7 +34,7 @@ type TargetState struct {
 
 // Note notes an attempt, and reports whether the target has been switched off because of it.
 func (s *TargetState) Note(attempt *Attempt) (switchedOff bool) {
-	at := attempt.At + attempt.Duration
+	at := evidence.RoundSeconds(attempt.At + attempt.Duration)
 	if attempt.Reason == "" {
 		s.LastSuccessAt = max(s.LastSuccessAt, at)
 		s.FailingSince, s.SwitchedOffAt = 0, 0
@@ -52,7 +56,7 @@ func (s *TargetState) SwitchOn() { s.FailingSince, s.SwitchedOffAt = 0, 0 }
 
 // Rotate gives the target another signing secret, at a time in Unix seconds.
 func (s *TargetState) Rotate(secret string, now float64) {
-	s.FormerSecret, s.FormerUntil = s.Secret, now+RotationGrace.Seconds()
+	s.FormerSecret, s.FormerUntil = s.Secret, after(now, RotationGrace)
 	s.Secret = secret
 }
 

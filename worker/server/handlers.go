@@ -18,10 +18,15 @@ func reportHandler(processor *snapshot.Processor) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
 		var payload tasks.ReportPayload
 		if err := json.Unmarshal(task.Payload(), &payload); err != nil {
-			return fmt.Errorf("decode the payload of %s: %w: %w", task.Type(), err, asynq.SkipRetry)
+			return undecodable(task, err)
 		}
 		return processor.Drain(ctx, payload.Environment)
 	})
+}
+
+// undecodable is the error of a task whose payload cannot be read: trying again is of no use.
+func undecodable(task *asynq.Task, cause error) error {
+	return fmt.Errorf("decode the payload of %s: %w: %w", task.Type(), cause, asynq.SkipRetry)
 }
 
 // logged writes one line for each task that failed, and for each at level debug.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"attestry/process"
 	"attestry/tasks"
+	"attestry/tasks/notification"
 	"attestry/tasks/snapshot"
 )
 
@@ -26,12 +28,14 @@ const (
 
 // Server is a worker.
 type Server struct {
-	log        *slog.Logger
-	asynq      *asynq.Server
+	log *slog.Logger
+	// servers serve the queues: that of notifications has one of its own.
+	servers    []*asynq.Server
 	mux        *asynq.ServeMux
 	processor  *snapshot.Processor
 	sweeper    *snapshot.Sweeper
 	reconciler *reconciler
+	notifier   *notifier
 }
 
 // New makes a worker; nothing runs yet.
@@ -48,41 +52,82 @@ func New(p *process.Process) (*Server, error) {
 	if err := registerParkedCollector(p, processor); err != nil {
 		return nil, fmt.Errorf("register the metric of reports: %w", err)
 	}
+	notifier, err := newNotifier(p)
+	if err != nil {
+		return nil, err
+	}
 	mux := asynq.NewServeMux()
 	mux.Use(metrics.observe)
 	mux.Use(logged(p.Log))
 	mux.Handle(tasks.TypeReport, reportHandler(processor))
+	mux.Handle(tasks.TypeFanout, notifier.fanoutHandler())
+	mux.Handle(tasks.TypeSend, notifier.sendHandler())
 	return &Server{
 		log:        p.Log,
 		mux:        mux,
 		processor:  processor,
 		sweeper:    snapshot.NewSweeper(p.Store, tasks.NewEnqueuer(p.Redis), p.Clock, p.Log),
 		reconciler: reconciler,
-		asynq: asynq.NewServerFromRedisClient(p.Redis, asynq.Config{
-			Concurrency:              p.Settings.Worker.Concurrency,
-			Queues:                   p.Settings.Worker.Queues,
-			TaskCheckInterval:        taskCheckInterval,
-			DelayedTaskCheckInterval: delayedCheckInterval,
-			RetryDelayFunc:           tasks.RetryDelay,
-			ShutdownTimeout:          p.Settings.Process.ShutdownTimeout,
-			Logger:                   &logger{log: p.Log},
-			LogLevel:                 asynq.WarnLevel,
-		}),
+		notifier:   notifier,
+		servers:    newServers(p),
 	}, nil
+}
+
+// newServers makes what serves the queues of the settings.
+func newServers(p *process.Process) []*asynq.Server {
+	var servers []*asynq.Server
+	queues := maps.Clone(map[string]int(p.Settings.Worker.Queues))
+	if weight, ok := queues[tasks.QueueNotifications]; ok {
+		delete(queues, tasks.QueueNotifications)
+		servers = append(servers, newServer(p, notificationConcurrency, map[string]int{tasks.QueueNotifications: weight}))
+	}
+	if len(queues) > 0 {
+		servers = append(servers, newServer(p, p.Settings.Worker.Concurrency, queues))
+	}
+	return servers
+}
+
+func newServer(p *process.Process, concurrency int, queues map[string]int) *asynq.Server {
+	return asynq.NewServerFromRedisClient(p.Redis, asynq.Config{
+		Concurrency:              concurrency,
+		Queues:                   queues,
+		TaskCheckInterval:        taskCheckInterval,
+		DelayedTaskCheckInterval: delayedCheckInterval,
+		RetryDelayFunc:           tasks.RetryDelay,
+		ShutdownTimeout:          p.Settings.Process.ShutdownTimeout,
+		Logger:                   &logger{log: p.Log},
+		LogLevel:                 asynq.WarnLevel,
+	})
 }
 
 // Run works until the context ends, then lets the tasks under way end.
 func (s *Server) Run(ctx context.Context) error {
-	if err := s.asynq.Start(s.mux); err != nil {
-		return fmt.Errorf("start the worker: %w", err)
+	for i, server := range s.servers {
+		if err := server.Start(s.mux); err != nil {
+			shutDown(s.servers[:i])
+			return fmt.Errorf("start the worker: %w", err)
+		}
 	}
 	var jobs sync.WaitGroup
+	jobs.Go(func() { s.repeat(ctx, notification.RelayInterval, "relay of notifications", s.notifier.relay.Relay) })
+	jobs.Go(func() {
+		s.repeat(ctx, notification.CleanInterval, "deletion of old deliveries", s.notifier.relay.Clean)
+	})
 	jobs.Go(func() { s.repeat(ctx, snapshot.SweepInterval, "sweep", s.sweeper.Sweep) })
 	jobs.Go(func() { s.repeat(ctx, snapshot.RefundInterval, "refund of attempts", s.processor.Refund) })
 	jobs.Go(func() { s.repeat(ctx, reconcileInterval, "reconciliation", s.reconciler.reconcile) })
 	jobs.Wait()
-	s.asynq.Shutdown()
+	shutDown(s.servers)
 	return nil
+}
+
+// shutDown lets the tasks under way end.
+func shutDown(servers []*asynq.Server) {
+	var group sync.WaitGroup
+	for _, server := range servers {
+		group.Go(server.Shutdown)
+	}
+	group.Wait()
 }
 
 // repeat runs a periodic job until the context ends.

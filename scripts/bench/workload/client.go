@@ -21,6 +21,8 @@ type request struct {
 	contentType  string // empty for JSON
 	body         []byte
 	want         answer
+	// then is what the client waits for behind the answer; nil is nothing.
+	then func() error
 }
 
 // requests returns the next request of a client each time it is called.
@@ -77,6 +79,9 @@ func (c *connection) send(r request) (answer, error) {
 	got := answer{status: c.response.StatusCode(), body: string(c.response.Body())}
 	if got.status != r.want.status || r.want.body != "" && got.body != r.want.body {
 		return got, fmt.Errorf("%s %s: got %d %.200s, want %d %s", r.method, r.path, got.status, got.body, r.want.status, r.want.body)
+	}
+	if r.then != nil {
+		return got, r.then()
 	}
 	return got, nil
 }

@@ -51,6 +51,8 @@ type fixture struct {
 	key     string
 	store   *app.Store
 	org     string // id
+	// receiver gets notifications, nil if the workload has none.
+	receiver *receiver
 	// scope makes names and images unique in a database that earlier runs have used.
 	scope string
 }
@@ -77,6 +79,7 @@ func openFixture(ctx context.Context, engines Engines, directory string) (f *fix
 		Listen: "127.0.0.1:0", Data: data,
 		Redis: engines.Redis, Database: engines.database(data), S3: engines.S3,
 		ReportWait: snapshot.MaxWait,
+		Environ:    []string{"ATTESTRY_OUTBOUND_ALLOW=127.0.0.1"},
 		Clock:      time.Now,
 		Log:        process.NewLog(f.log, slog.LevelInfo),
 	})
@@ -131,6 +134,9 @@ func (f *fixture) createEnvironment(by *connection, suffix string) (string, erro
 
 func (f *fixture) close() error {
 	var errs []error
+	if f.receiver != nil {
+		errs = append(errs, f.receiver.close())
+	}
 	if f.baseline != nil {
 		errs = append(errs, f.baseline.Close())
 	}

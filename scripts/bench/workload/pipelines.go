@@ -37,12 +37,17 @@ func (c *client) attestations(trail string) (service, baseline requests, err err
 }
 
 func attestationForm(fingerprint string) (body []byte, contentType string, err error) {
+	return form(`{"attestation_name":"unit-test","is_compliant":true,"artifact_fingerprint":"` + fingerprint +
+		`","git_commit_info":{"sha1":"` + fingerprint[:40] + `","message":"Change the colour of the button","author":"A. Person <person@example.com>",` +
+		`"branch":"main","timestamp":1750923680,"url":"https://github.com/org/repo/commit/` + fingerprint[:40] +
+		`"},"origin_url":"https://github.com/org/repo/actions/runs/1","user_data":{}}`)
+}
+
+// form is a form that has JSON and no files.
+func form(data string) (body []byte, contentType string, err error) {
 	var buffer bytes.Buffer
 	form := multipart.NewWriter(&buffer)
-	err = form.WriteField("data_json", `{"attestation_name":"unit-test","is_compliant":true,"artifact_fingerprint":"`+fingerprint+
-		`","git_commit_info":{"sha1":"`+fingerprint[:40]+`","message":"Change the colour of the button","author":"A. Person <person@example.com>",`+
-		`"branch":"main","timestamp":1750923680,"url":"https://github.com/org/repo/commit/`+fingerprint[:40]+
-		`"},"origin_url":"https://github.com/org/repo/actions/runs/1","user_data":{}}`)
+	err = form.WriteField("data_json", data)
 	err = errors.Join(err, form.Close())
 	return buffer.Bytes(), form.FormDataContentType(), err
 }

@@ -75,6 +75,10 @@ var kinds = []kind{
 		baseline: baseline.ArtifactPath, setup: reportArtifacts, variants: []variant{{0, 1}, {0, 16}}},
 	{name: "artifact by fingerprint among {size}", measures: "a user looks up an artifact by the beginning of its fingerprint",
 		baseline: baseline.BytesPath, seeds: []seed{seedArtifacts}, setup: getArtifacts, variants: []variant{{100_000, 1}}},
+	{name: "event told to {size} webhooks", measures: "a pipeline begins a trail; it ends when all webhooks have got it",
+		baseline: baseline.EnvironmentPath, setup: tellWebhooks(0), variants: []variant{{1, 1}, {1_000, 1}}},
+	{name: "event told to {size} webhooks and one that hangs", measures: "the same beside a webhook that never answers",
+		baseline: baseline.EnvironmentPath, setup: tellWebhooks(1), variants: []variant{{1_000, 1}}},
 	{name: "trail of {size} artifacts with 20 attestations each", measures: "a user reads a trail with all its events",
 		baseline: baseline.BytesPath, seeds: []seed{seedTrail(20)}, setup: get("/trails/{org}/{flow}/trail"), variants: []variant{{500, 1}}},
 }

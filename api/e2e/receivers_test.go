@@ -1,0 +1,123 @@
+package e2e_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/mail"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/emersion/go-smtp"
+)
+
+// receivers are a webhook receiver, a chat service and a mail server on loopback, which remember
+// what they got.
+type receivers struct {
+	web, chat *httptest.Server
+	mail      string // address
+
+	mu  sync.Mutex
+	got map[string][]received
+}
+
+// received is a message: a request, or an e-mail with the header of its own.
+type received struct {
+	header http.Header
+	body   []byte
+}
+
+func newReceivers(t *testing.T) *receivers {
+	t.Helper()
+	r := &receivers{got: map[string][]received{}}
+	handle := func(w http.ResponseWriter, request *http.Request) {
+		body, err := io.ReadAll(request.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.add(request.URL.Path, received{header: request.Header, body: body})
+		io.WriteString(w, "ok")
+	}
+	r.web, r.chat = httptest.NewServer(http.HandlerFunc(handle)), httptest.NewServer(http.HandlerFunc(handle))
+	t.Cleanup(r.web.Close)
+	t.Cleanup(r.chat.Close)
+	server := smtp.NewServer(r)
+	server.Domain = "localhost"
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.mail = listener.Addr().String()
+	go server.Serve(listener)
+	t.Cleanup(func() { server.Close() })
+	return r
+}
+
+// settings are those of a worker that uses the mail server.
+func (r *receivers) settings() []string {
+	return []string{"ATTESTRY_SMTP_HOST=" + r.mail, "ATTESTRY_SMTP_FROM=attestry@example.com", "ATTESTRY_SMTP_TLS=none"}
+}
+
+func (r *receivers) add(place string, one received) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.got[place] = append(r.got[place], one)
+}
+
+// at is what came to a path or to an e-mail address.
+func (r *receivers) at(place string) []received {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.got[place]
+}
+
+// NewSession begins a session of the mail server.
+func (r *receivers) NewSession(*smtp.Conn) (smtp.Session, error) {
+	return &mailSession{receivers: r}, nil
+}
+
+type mailSession struct {
+	receivers *receivers
+	to        []string
+}
+
+func (s *mailSession) Mail(string, *smtp.MailOptions) error { return nil }
+func (s *mailSession) Reset()                               { s.to = nil }
+func (s *mailSession) Logout() error                        { return nil }
+
+func (s *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error {
+	s.to = append(s.to, to)
+	return nil
+}
+
+func (s *mailSession) Data(r io.Reader) error {
+	message, err := mail.ReadMessage(r)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(message.Body)
+	if err != nil {
+		return err
+	}
+	for _, to := range s.to {
+		s.receivers.add(to, received{header: http.Header(message.Header), body: body})
+	}
+	return nil
+}
+
+// targets are n of each type, as the body of an action has them, and the places that they reach.
+func (r *receivers) targets(n int) (body string, webhooks, others []string) {
+	var all []string
+	for i := range n {
+		webhooks = append(webhooks, fmt.Sprintf("/hook-%d", i))
+		others = append(others, fmt.Sprintf("/chat-%d", i), fmt.Sprintf("team-%d@example.com", i))
+		all = append(all,
+			fmt.Sprintf(`{"type": "WEBHOOK", "webhook": "%s/hook-%d"}`, r.web.URL, i),
+			fmt.Sprintf(`{"type": "SLACK", "webhook": "%s/chat-%d"}`, r.chat.URL, i),
+			fmt.Sprintf(`{"type": "EMAIL", "emails": ["team-%d@example.com"]}`, i))
+	}
+	return "[" + strings.Join(all, ", ") + "]", webhooks, others
+}
