@@ -27,6 +27,8 @@ type OrgAccess struct {
 	// Role is the principal's role; a public organization gives Reader to
 	// principals that are not members.
 	Role Role
+	// Visitor tells that the principal is no member of the public organization.
+	Visitor bool
 	// Beta tells that the organization's experimental features are enabled.
 	Beta bool
 }

@@ -73,6 +73,8 @@ type Rule struct {
 	MinRole evidence.Role
 	// UsersOnly operations are refused to service accounts and identity tokens.
 	UsersOnly bool
+	// MembersOnly operations are refused to visitors of public organizations.
+	MembersOnly bool
 	// Beta operations need the beta features of that organization to be on.
 	Beta bool
 }
@@ -129,7 +131,7 @@ func (g *Gate) identify(ctx context.Context, r Request, rule Rule, token string)
 // check refuses principals that may not call the operation.
 func (r Rule) check(principal evidence.Principal, org evidence.OrgAccess) error {
 	switch {
-	case r.UsersOnly && !principal.IsUser():
+	case r.UsersOnly && !principal.IsUser(), r.MembersOnly && org.Visitor:
 		return Refused()
 	case !r.OfOrg:
 		return nil

@@ -50,6 +50,11 @@ func ofBeta(path string) bool {
 	return strings.HasPrefix(path, "/controls/") || strings.HasPrefix(path, "/membership-audit-log/")
 }
 
+// ofMembers reports whether an operation is refused to visitors of public organizations.
+func ofMembers(path string) bool {
+	return strings.HasPrefix(path, "/actions/") || strings.Contains(path, "/environments_notifications")
+}
+
 // withoutKey are the operations that other services call with signed bodies.
 func withoutKey(path string) bool { return strings.HasPrefix(path, "/webhooks/") }
 
@@ -129,7 +134,7 @@ func (c matrixCaller) want(method, path string) int {
 	switch {
 	case withoutKey(path), !c.good, c.token && !strings.Contains(path, "{org}"):
 		return http.StatusUnauthorized
-	case least != evidence.NoRole && !c.role.Allows(least), ofUsers(method, path) && !c.user, c.public && ofBeta(path):
+	case least != evidence.NoRole && !c.role.Allows(least), ofUsers(method, path) && !c.user, c.public && (ofBeta(path) || ofMembers(path)):
 		return http.StatusForbidden
 	}
 	return 0

@@ -15,7 +15,7 @@ func (h *handlers) actionRoutes() []server.Route {
 	return []server.Route{
 		{
 			Method: http.MethodGet, Path: "/actions/{org}", OperationID: "list_actions", Tag: "Actions",
-			Summary: "List the actions of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listActions),
+			Summary: "List the actions of an organization", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listActions),
 		},
 		{
 			Method: http.MethodPut, Path: "/actions/{org}/environments", OperationID: "create_or_update_env_action", Tag: "Actions",
@@ -29,7 +29,7 @@ func (h *handlers) actionRoutes() []server.Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/actions/{org}/{action_number}", OperationID: "get_action", Tag: "Actions",
-			Summary: "Read an action", MinRole: evidence.Reader, Serve: server.Handle(h.getAction),
+			Summary: "Read an action", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.getAction),
 		},
 		{
 			Method: http.MethodDelete, Path: "/actions/{org}/{action_number}", OperationID: "delete_action", Tag: "Actions",

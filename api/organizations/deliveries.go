@@ -18,7 +18,7 @@ func (h *handlers) deliveryRoutes() []server.Route {
 	return []server.Route{
 		{
 			Method: http.MethodGet, Path: "/actions/{org}/{action_number}/deliveries", OperationID: "list_deliveries", Tag: "Actions",
-			Summary: "List the deliveries of an action", MinRole: evidence.Reader, Serve: server.Handle(h.listDeliveries),
+			Summary: "List the deliveries of an action", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listDeliveries),
 		},
 		{
 			Method: http.MethodPost, Path: "/actions/{org}/{action_number}/deliveries/{delivery_id}/redeliver", OperationID: "redeliver", Tag: "Actions",

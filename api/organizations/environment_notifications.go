@@ -17,7 +17,7 @@ func (h *handlers) environmentNotificationRoutes() []server.Route {
 	return []server.Route{
 		{
 			Method: http.MethodGet, Path: "/organizations/{org}/environments_notifications", OperationID: "get_environment_notifications", Tag: "Organizations",
-			Summary: "List the actions that fire on events in environments", MinRole: evidence.Reader, Serve: server.Handle(h.listEnvironmentNotifications),
+			Summary: "List the actions that fire on events in environments", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listEnvironmentNotifications),
 		},
 		{
 			Method: http.MethodPut, Path: "/organizations/{org}/environments_notifications", OperationID: "put_environment_notifications", Tag: "Organizations",
@@ -26,7 +26,7 @@ func (h *handlers) environmentNotificationRoutes() []server.Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/organizations/{org}/environments_notifications/{notification_number}", OperationID: "get_environment_notification", Tag: "Organizations",
-			Summary: "Read an action that fires on events in environments", MinRole: evidence.Reader, Serve: server.Handle(h.getEnvironmentNotification),
+			Summary: "Read an action that fires on events in environments", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.getEnvironmentNotification),
 		},
 		{
 			Method: http.MethodPut, Path: "/organizations/{org}/environments_notifications/{notification_number}", OperationID: "update_environment_notification", Tag: "Organizations",

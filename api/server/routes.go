@@ -25,6 +25,8 @@ type Route struct {
 	MinRole evidence.Role
 	// UsersOnly operations are refused to service accounts and identity tokens.
 	UsersOnly bool
+	// MembersOnly operations are refused to visitors of public organizations.
+	MembersOnly bool
 	// Beta operations need the beta features of the organization to be on.
 	Beta bool
 	// Public operations need no key.
@@ -62,6 +64,8 @@ func (r Route) check() error {
 		return fmt.Errorf("route %s %s is incomplete", r.Method, r.Path)
 	case !strings.HasPrefix(r.Path, "/"):
 		return fmt.Errorf("route %s: path %q does not begin with a slash", r.OperationID, r.Path)
+	case r.MembersOnly && !r.ofOrganization():
+		return fmt.Errorf("route %s is for members of no organization", r.OperationID)
 	case r.Beta && !r.ofOrganization():
 		return fmt.Errorf("route %s is a beta feature of no organization", r.OperationID)
 	case r.Signed && !r.Public:

@@ -36,16 +36,15 @@ func (t *Tenancy) lookUpAccess(ctx context.Context, principal evidence.Principal
 	}
 	// The role is looked up even where there is no organization, so that the time that it
 	// takes does not tell whether there is one.
-	role, err := t.role(ctx, org, principal)
+	role, visitor, err := t.role(ctx, org, principal)
 	if err != nil {
 		return evidence.OrgAccess{}, err
 	}
-	return evidence.OrgAccess{OrgID: org.ID, OrgName: org.Name, Role: role, Beta: org.Beta}, nil
+	return evidence.OrgAccess{OrgID: org.ID, OrgName: org.Name, Role: role, Visitor: visitor, Beta: org.Beta}, nil
 }
 
-func (t *Tenancy) role(ctx context.Context, org evidence.Organization, principal evidence.Principal) (evidence.Role, error) {
-	var role evidence.Role
-	var err error
+// role is the role of a principal; visitor tells that it is one of everybody.
+func (t *Tenancy) role(ctx context.Context, org evidence.Organization, principal evidence.Principal) (role evidence.Role, visitor bool, err error) {
 	if principal.ServiceAccount {
 		role, err = t.accountRole(ctx, org.ID, principal)
 	} else {
@@ -53,11 +52,11 @@ func (t *Tenancy) role(ctx context.Context, org evidence.Organization, principal
 	}
 	switch {
 	case err != nil || role != evidence.NoRole:
-		return role, err
+		return role, false, err
 	case org.Public:
-		return evidence.Reader, nil
+		return evidence.Reader, true, nil
 	}
-	return evidence.NoRole, accessDenied()
+	return evidence.NoRole, false, accessDenied()
 }
 
 // memberRole is the role of a user, NoRole for one that is not a member.
