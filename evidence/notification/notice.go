@@ -52,7 +52,8 @@ type Notice struct {
 // MaxDetails is how many details a notice has at most.
 const MaxDetails = 20
 
-// NoticeSnapshot is a snapshot as notices tell of it. Status is "compliant" or "non-compliant".
+// NoticeSnapshot is a snapshot as notices tell of it. Status is "compliant", "non-compliant" or
+// "unknown".
 type NoticeSnapshot struct {
 	Index   int64  `json:"index"`
 	Status  string `json:"status"`

@@ -59,7 +59,7 @@ func (w *writer) environmentNotice(place *place, kind, description string, parts
 	if made := place.snapshot; made != nil {
 		notice.Link = w.links.Snapshot(w.orgName, place.name, made.Number)
 		notice.Snapshot = &notification.NoticeSnapshot{
-			Index: made.Number, Status: verdict(made.Compliant()),
+			Index: made.Number, Status: stateOf(made.State),
 			HTMLURL: notice.Link, APIURL: w.links.SnapshotSelf(w.orgName, place.name, made.Number),
 		}
 	}
@@ -120,6 +120,14 @@ func verdict(compliant bool) string {
 		return "compliant"
 	}
 	return "non-compliant"
+}
+
+// stateOf words the state of a snapshot, which may be unknown.
+func stateOf(state *bool) string {
+	if state == nil {
+		return "unknown"
+	}
+	return verdict(*state)
 }
 
 func statusOf(status evidence.Status) string { return strings.ToLower(string(status)) }
