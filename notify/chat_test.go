@@ -9,6 +9,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"attestry/evidence/approval"
 	"attestry/evidence/notification"
 	"attestry/notify"
 )
@@ -163,5 +164,20 @@ func TestLongTextsAreCutBetweenCharacters(t *testing.T) {
 	m, _ = chat(t, notice)
 	if got := m.Blocks[1].Text.Text; !strings.HasSuffix(got, "&amp;…") || len(got) > 3000 {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestArtifactsAreCalledApprovedOnlyOnceTheyAre(t *testing.T) {
+	for state, want := range map[approval.State]string{
+		approval.Approved: "nginx:1.25 was approved", approval.Unapproved: "nginx:1.25 was refused approval", approval.Pending: "nginx:1.25 awaits approval",
+	} {
+		t.Run(string(state), func(t *testing.T) {
+			notice := trailNotice(notification.EventApproval)
+			notice.Artifact = startedNotice().Artifact
+			notice.Approval = &notification.NoticeApproval{Number: 3, State: string(state)}
+			if m, _ := chat(t, notice); !strings.Contains(m.Blocks[0].Text.Text, want) {
+				t.Errorf("the header is %q", m.Blocks[0].Text.Text)
+			}
+		})
 	}
 }

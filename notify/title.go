@@ -3,6 +3,7 @@ package notify
 import (
 	"cmp"
 
+	"attestry/evidence/approval"
 	"attestry/evidence/notification"
 )
 
@@ -40,7 +41,7 @@ func happened(n *notification.Notice) string {
 	case notification.EventAttestation:
 		return attestationReported(n.Attestation)
 	case notification.EventApproval:
-		return artifactName(n) + " was approved"
+		return artifactName(n) + " " + approved(n.Approval)
 	case notification.EventTest:
 		return "Test of the action " + short(n.Action)
 	}
@@ -67,6 +68,19 @@ func attestationReported(a *notification.NoticeAttestation) string {
 		return "an attestation was reported"
 	}
 	return withStatus("attestation "+short(a.Name)+" was reported", plain(a.Status))
+}
+
+// approved says what was decided, or that nothing is yet.
+func approved(a *notification.NoticeApproval) string {
+	switch {
+	case a == nil:
+		return "has an approval"
+	case a.State == string(approval.Approved):
+		return "was approved"
+	case a.State == string(approval.Unapproved):
+		return "was refused approval"
+	}
+	return "awaits approval"
 }
 
 func short(name string) string { return cut(plain(name), maxName) }

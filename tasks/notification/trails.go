@@ -37,8 +37,8 @@ func (w *writer) ofTrail(ctx context.Context, event *evidence.TrailEvent) (told,
 			fmt.Sprintf("Artifact %s was reported to trail %s of flow %s", data.Filename, trail.Name, flow.Name)), err
 	case *evidence.AttestationReportData:
 		w.attestation(&notice, data)
-		return w.trailEvent(notice, notification.EventAttestation, fmt.Sprintf("%s attestation %s of type %s was reported to trail %s of flow %s",
-			map[bool]string{true: "Compliant", false: "Non-compliant"}[data.Compliant], data.Name, data.Type, trail.Name, flow.Name)), nil
+		return w.trailEvent(notice, notification.EventAttestation, fmt.Sprintf("Attestation %s of type %s was reported to trail %s of flow %s: %s",
+			data.Name, data.Type, trail.Name, flow.Name, verdict(data.Compliant))), nil
 	case *evidence.ApprovalData:
 		notice.Approval = &notification.NoticeApproval{
 			Number: data.Number, State: data.State, Reviewer: data.Reviewer, Fingerprint: data.Fingerprint,

@@ -41,7 +41,11 @@ func newNotifier(p *process.Process) (*notifier, error) {
 		return nil, fmt.Errorf("register the metric of deliveries: %w", err)
 	}
 	count := func(kind rules.TargetType, delivered bool) {
-		attempts.WithLabelValues(string(kind), map[bool]string{true: "delivered", false: "failed"}[delivered]).Inc()
+		outcome := "failed"
+		if delivered {
+			outcome = "delivered"
+		}
+		attempts.WithLabelValues(string(kind), outcome).Inc()
 	}
 	enqueuer := tasks.NewEnqueuer(p.Redis)
 	sender := notify.NewSender(notify.Options{
