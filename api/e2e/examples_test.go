@@ -103,7 +103,7 @@ func (s *service) addDelivered() {
 		ID: evidence.NewID(), EventType: notification.EventNonCompliant, Description: "Environment production is not compliant any more",
 	}, at, 0)
 	delivery.Begin(at)
-	delivery.End(notification.Attempt{At: at, Duration: 0.125, Status: http.StatusNoContent}, 0)
+	delivery.End(delivery.Until, notification.Attempt{At: at, Duration: 0.125, Status: http.StatusNoContent}, 0)
 	s.must(s.Process.Store.Deliveries.Add(s.t.Context(), []notification.Delivery{delivery}))
 }
 

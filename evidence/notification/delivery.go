@@ -50,7 +50,8 @@ type Delivery struct {
 	Since     float64 `json:"since"`
 	// Due is when the next attempt is due, in Unix seconds; 0 if none is.
 	Due float64 `json:"due,omitempty"`
-	// Until is when the attempt under way is over at the latest, in Unix seconds.
+	// Until is when the attempt under way is over at the latest, in Unix seconds. It tells that
+	// attempt from others.
 	Until float64 `json:"until,omitempty"`
 	// Tried is how many attempts ended since it was asked for.
 	Tried    int       `json:"tried"`
@@ -91,18 +92,19 @@ func (d *Delivery) Begin(now float64) bool {
 	return true
 }
 
-// End notes what came of the attempt that was begun. jitter, in [0, 1), shifts the next one.
-func (d *Delivery) End(attempt Attempt, jitter float64) {
-	d.Until, d.Due = 0, 0
-	d.Tried++
-	d.Attempts = append(d.Attempts, attempt)
-	if len(d.Attempts) > maxAttempts {
-		d.Attempts = d.Attempts[len(d.Attempts)-maxAttempts:]
-	}
+// End notes what came of the attempt that Begin gave until a time. jitter, in [0, 1), shifts the
+// next one. An attempt that has taken longer decides nothing any more, unless it has succeeded.
+func (d *Delivery) End(until float64, attempt Attempt, jitter float64) {
+	d.keep(attempt)
 	if attempt.Reason == "" {
-		d.State = Delivered
+		d.State, d.Until, d.Due = Delivered, 0, 0
 		return
 	}
+	if d.State != Pending || d.Until != until {
+		return
+	}
+	d.Until, d.Due = 0, 0
+	d.Tried++
 	next := after(attempt.At+attempt.Duration, retryPause(d.Tried, jitter))
 	if next > d.Since+RetryFor.Seconds() {
 		d.State = Failed
@@ -114,11 +116,19 @@ func (d *Delivery) End(attempt Attempt, jitter float64) {
 // GiveUp ends a delivery that will not be tried any more.
 func (d *Delivery) GiveUp(now float64, reason string) {
 	d.State, d.Until, d.Due = Failed, 0, 0
-	d.Attempts = append(d.Attempts, Attempt{At: now, Reason: reason})
+	d.keep(Attempt{At: now, Reason: reason})
 }
 
-// Again asks for a settled delivery once more, at a time in Unix seconds. One that is pending is
-// tried at once.
+// keep keeps the last attempts.
+func (d *Delivery) keep(attempt Attempt) {
+	d.Attempts = append(d.Attempts, attempt)
+	if len(d.Attempts) > maxAttempts {
+		d.Attempts = d.Attempts[len(d.Attempts)-maxAttempts:]
+	}
+}
+
+// Again asks for a delivery once more, settled or not, at a time in Unix seconds. If an attempt is
+// under way, the next one comes behind it.
 func (d *Delivery) Again(now float64, grace time.Duration) {
 	d.State, d.Since, d.Tried = Pending, now, 0
 	d.Due = max(d.Until, after(now, grace))

@@ -21,7 +21,7 @@ func try(t *testing.T, d *notification.Delivery, reason string, jitter float64) 
 	if !d.Begin(at) {
 		t.Fatalf("none begins at %v: %+v", at, d)
 	}
-	d.End(notification.Attempt{At: at, Duration: 0.5, Reason: reason}, jitter)
+	d.End(d.Until, notification.Attempt{At: at, Duration: 0.5, Reason: reason}, jitter)
 }
 
 func TestANewDeliveryIsDueAfterTheGrace(t *testing.T) {
@@ -40,7 +40,7 @@ func TestOnlyOneAttemptIsUnderWay(t *testing.T) {
 	if !d.Begin(d.Due) {
 		t.Error("an attempt whose process died is not repeated")
 	}
-	d.End(notification.Attempt{At: d.Due}, 0)
+	d.End(d.Until, notification.Attempt{At: d.Due}, 0)
 	if d.State != notification.Delivered || d.Due != 0 || d.Until != 0 || d.Begin(9999) {
 		t.Errorf("not settled: %+v", d)
 	}

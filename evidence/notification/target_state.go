@@ -9,6 +9,9 @@ import (
 const (
 	// SwitchOffAfter is how long a target may fail before it is told no more.
 	SwitchOffAfter = 5 * 24 * time.Hour
+	// quietSpan is how long after its last failure a target no longer counts as failing since then:
+	// longer than any delivery is tried, so that nobody knows whether it has failed meanwhile.
+	quietSpan = 2 * RetryFor
 	// RotationGrace is how long the former signing secret of a target signs beside the new one.
 	RotationGrace = 24 * time.Hour
 )
@@ -40,10 +43,10 @@ func (s *TargetState) Note(attempt *Attempt) (switchedOff bool) {
 		s.FailingSince, s.SwitchedOffAt = 0, 0
 		return false
 	}
-	s.LastFailureAt = max(s.LastFailureAt, at)
-	if s.FailingSince == 0 {
+	if s.FailingSince == 0 || at-s.LastFailureAt > quietSpan.Seconds() {
 		s.FailingSince = at
 	}
+	s.LastFailureAt = max(s.LastFailureAt, at)
 	if s.SwitchedOffAt == 0 && at-s.FailingSince >= SwitchOffAfter.Seconds() {
 		s.SwitchedOffAt = at
 		return true

@@ -30,8 +30,9 @@ type Head struct {
 	// was judged under.
 	Digest string `json:"digest"`
 	Token  string `json:"token"`
-	// Scaled tells that the last report has other numbers of instances than the last snapshot.
-	Scaled bool `json:"scaled,omitempty"`
+	// Scaled is the arrival number of the report from which on numbers of instances differ from
+	// those of the last snapshot as they do now; 0 if they do not.
+	Scaled int64 `json:"scaled,omitempty"`
 	// Processed is the arrival number up to which all reports are settled.
 	Processed int64     `json:"processed"`
 	Outcomes  []Outcome `json:"outcomes,omitempty"`

@@ -10,32 +10,40 @@ import (
 var scalingSchema = &storage.Schema{Name: "scalings"}
 
 // Scalings keeps the numbers of instances by which the last reports of environments differ from
-// their last snapshots. That of an environment is valid while snapshot.Head.Scaled says so.
+// their last snapshots: a document for each report. The head names the report whose is valid.
 type Scalings struct {
 	collection *storage.Collection[scaling]
 }
 
 type scaling struct {
 	Environment string           `json:"environment"` // id
+	Arrival     int64            `json:"arrival"`
 	Instances   snapshot.Scaling `json:"instances"`
 }
 
 // NewScalings binds the repository to an engine.
 func NewScalings(docs storage.Documents) *Scalings {
 	return &Scalings{collection: storage.NewCollection(docs, scalingSchema,
-		func(s *scaling) string { return s.Environment }, nil)}
+		func(s *scaling) string { return reportID(s.Environment, s.Arrival) }, nil)}
 }
 
 // Of returns the scaling of an environment, by its head: one command, none if there is none.
 func (s *Scalings) Of(ctx context.Context, head *snapshot.Head) (snapshot.Scaling, error) {
-	if !head.Scaled {
+	if head.Scaled == 0 {
 		return nil, nil
 	}
-	stored, err := storage.GetOrZero(ctx, s.collection, head.Environment)
+	stored, err := storage.GetOrZero(ctx, s.collection, reportID(head.Environment, head.Scaled))
 	return stored.Value.Instances, err
 }
 
-// PutIn adds the scaling of an environment, by its id, to a batch.
-func (s *Scalings) PutIn(batch *storage.Batch, environment string, instances snapshot.Scaling) {
-	s.collection.PutIn(batch, scaling{Environment: environment, Instances: instances})
+// PutIn adds the scaling of a report of an environment, by its id and arrival number, to a batch.
+func (s *Scalings) PutIn(batch *storage.Batch, environment string, arrival int64, instances snapshot.Scaling) {
+	s.collection.PutIn(batch, scaling{Environment: environment, Arrival: arrival, Instances: instances})
+}
+
+// RemoveIn adds the removal of the scaling that a head names to a batch.
+func (s *Scalings) RemoveIn(batch *storage.Batch, head *snapshot.Head) {
+	if head.Scaled != 0 {
+		s.collection.DeleteIn(batch, reportID(head.Environment, head.Scaled))
+	}
 }

@@ -39,7 +39,7 @@ func TestDeliveriesAreListedNewestFirst(t *testing.T) {
 	failed, delivered := delivery(1, "failed", 3), delivery(1, "delivered", 4)
 	failed.GiveUp(5, "no")
 	delivered.Begin(4)
-	delivered.End(notification.Attempt{At: 4}, 0)
+	delivered.End(delivered.Until, notification.Attempt{At: 4}, 0)
 	theirs := delivery(1, "theirs", 9)
 	theirs.Org = "other"
 	add(t, deliveries, delivery(1, "a", 1), delivery(1, "b", 2), failed, delivered, delivery(2, "other", 5), theirs)

@@ -2,6 +2,7 @@ package notifications
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"attestry/evidence"
@@ -19,18 +20,20 @@ var outboxSchema = &storage.Schema{
 // Outbox keeps the events that actions are still to be told of. An event is stored together with
 // what it tells of.
 type Outbox struct {
+	docs       storage.Documents
 	collection *storage.Collection[notification.Event]
 	actions    *Actions
 }
 
 // NewOutbox binds the repository to an engine.
 func NewOutbox(docs storage.Documents, actions *Actions) *Outbox {
-	return &Outbox{actions: actions, collection: storage.NewCollection(docs, outboxSchema,
+	return &Outbox{docs: docs, actions: actions, collection: storage.NewCollection(docs, outboxSchema,
 		func(e *notification.Event) string { return e.ID },
 		func(e *notification.Event) map[string]any { return map[string]any{"at": e.At} })}
 }
 
-// addIn adds an event to a batch, unless no action wants it. Stored again, it is told once.
+// addIn adds an event to a batch, unless no action wants it. Stored again, it makes
+// the same deliveries.
 func (o *Outbox) addIn(batch *storage.Batch, event notification.Event) {
 	if len(event.Actions) > 0 {
 		o.collection.PutIn(batch, event)
@@ -98,17 +101,30 @@ func (o *Outbox) Get(ctx context.Context, id string) (notification.Event, error)
 	return o.collection.Get(ctx, id)
 }
 
-// Told notes that deliveries of an event were made for an action.
+// Told notes that deliveries of an event were made for an action. With the last action, the event
+// is deleted.
 func (o *Outbox) Told(ctx context.Context, id string, action int64) error {
-	left, err := o.collection.Update(ctx, id, func(event *notification.Event) error {
+	for {
+		stored, err := o.collection.GetVersioned(ctx, id)
+		if isNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		event := &stored.Value
 		event.Actions = slices.DeleteFunc(event.Actions, func(number int64) bool { return number == action })
-		return nil
-	})
-	if isNotFound(err) {
-		return nil
+		batch := &storage.Batch{}
+		if len(event.Actions) > 0 {
+			o.collection.ReplaceIn(batch, event, stored.Revision)
+		} else {
+			o.collection.CheckIn(batch, id, stored.Revision)
+			o.collection.DeleteIn(batch, id)
+		}
+		err = batch.Write(ctx, o.docs)
+		var refused *storage.RefusedWrite
+		if !errors.As(err, &refused) {
+			return err
+		}
 	}
-	if err != nil || len(left.Actions) > 0 {
-		return err
-	}
-	return o.collection.Delete(ctx, id)
 }

@@ -89,6 +89,18 @@ func (t *Targets) SwitchOn(ctx context.Context, org string, action notification.
 	return nil
 }
 
+// UpdateKnown is Update for a target that may have been removed: then it does nothing.
+func (t *Targets) UpdateKnown(ctx context.Context, org string, action int64, target string, change func(*notification.TargetState)) error {
+	_, err := t.collection.Update(ctx, targetID(org, action, target), func(known *notification.TargetState) error {
+		change(known)
+		return nil
+	})
+	if isNotFound(err) {
+		return nil
+	}
+	return err
+}
+
 // RotateSecret gives a target a new signing secret and returns it. The former one, if there
 // was any, signs beside it for notification.RotationGrace. now is in Unix seconds.
 func (t *Targets) RotateSecret(ctx context.Context, org string, action int64, target string, now float64) (string, error) {

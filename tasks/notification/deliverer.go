@@ -5,11 +5,23 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
+	"time"
 
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/notification"
 	"attestry/storage"
+)
+
+const (
+	// maxOfOrganization is how many attempts of one organization this process has under way at
+	// once: less than it makes in all, so that receivers of one that do not answer leave room for
+	// others.
+	maxOfOrganization = 400
+	// slotWait is how long an attempt waits for one of its organization to end. Then it is left to
+	// the relay.
+	slotWait = 500 * time.Millisecond
 )
 
 // noteInterval is how often a target that does not fail is noted to have been told, in seconds.
@@ -30,16 +42,43 @@ type Deliverer struct {
 	log    *slog.Logger
 	// count is told of each attempt.
 	count func(kind notification.TargetType, delivered bool)
+
+	mu sync.Mutex
+	// slots are those of organizations, by id.
+	slots map[string]chan struct{}
 }
 
 // NewDeliverer makes a deliverer, which tells count of each attempt.
 func NewDeliverer(store *app.Store, sender Sender, clock evidence.Clock, log *slog.Logger, count func(notification.TargetType, bool)) *Deliverer {
-	return &Deliverer{store: store, sender: sender, clock: clock, log: log, count: count}
+	return &Deliverer{store: store, sender: sender, clock: clock, log: log, count: count, slots: map[string]chan struct{}{}}
 }
 
 // Deliver makes the next attempt of a delivery of an organization, by its id. It does nothing if
-// none is to be made, or if another process is at it. A failed attempt is no error.
+// none is to be made, if another process is at it, or if too many of the organization are under
+// way. A failed attempt is no error.
 func (d *Deliverer) Deliver(ctx context.Context, org, id string) error {
+	slots := d.slotsOf(org)
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+		return d.deliver(ctx, org, id)
+	case <-time.After(slotWait):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d *Deliverer) slotsOf(org string) chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.slots[org] == nil {
+		d.slots[org] = make(chan struct{}, maxOfOrganization)
+	}
+	return d.slots[org]
+}
+
+func (d *Deliverer) deliver(ctx context.Context, org, id string) error {
 	stored, err := d.store.Deliveries.Get(ctx, org, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
@@ -96,8 +135,10 @@ func (d *Deliverer) target(ctx context.Context, delivery *notification.Delivery)
 func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notification.Delivery], state *notification.TargetState, attempt notification.Attempt) error {
 	delivered := attempt.Reason == ""
 	d.count(stored.Value.Type, delivered)
-	jitter := rand.Float64()
-	delivery, err := d.store.Deliveries.UpdateFrom(ctx, stored, func(delivery *notification.Delivery) { delivery.End(attempt, jitter) })
+	until, jitter := stored.Value.Until, rand.Float64()
+	delivery, err := d.store.Deliveries.UpdateFrom(ctx, stored, func(delivery *notification.Delivery) {
+		delivery.End(until, attempt, jitter)
+	})
 	if err != nil {
 		return err
 	}
@@ -109,7 +150,7 @@ func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notific
 		return nil
 	}
 	switchedOff := false
-	_, err = d.store.Targets.Update(ctx, delivery.Org, delivery.Action, delivery.Target, func(state *notification.TargetState) {
+	err = d.store.Targets.UpdateKnown(ctx, delivery.Org, delivery.Action, delivery.Target, func(state *notification.TargetState) {
 		switchedOff = state.Note(&attempt)
 	})
 	if switchedOff && err == nil {

@@ -23,6 +23,12 @@ const (
 	firstAttempt = 10 * time.Second
 	// deliveriesAtOnce is how many deliveries are made with one command.
 	deliveriesAtOnce = storage.MaxMany
+	// maxEnqueued is how many deliveries of an event are enqueued at once; the relay enqueues the
+	// others as the queue has room.
+	maxEnqueued = 2_000
+	// maxDeliveries is for how many deliveries of an event, at most, webhooks are told of each
+	// artifact. Beyond it they get what people get, which is bounded.
+	maxDeliveries = 50_000
 )
 
 // Fanout makes the deliveries of events.
@@ -40,8 +46,8 @@ func NewFanout(store *app.Store, links links.Links, enqueuer Enqueuer, clock evi
 }
 
 // Tell makes the deliveries of an event to the targets of an action and enqueues them. Done
-// twice, it makes them once. An event that cannot be told for as long as deliveries are tried is
-// given up.
+// twice, it makes them once. An event that cannot be told for another reason than an outage is
+// given up after a day.
 func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 	event, err := f.store.Outbox.Get(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && !slices.Contains(event.Actions, number) {
@@ -51,7 +57,8 @@ func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 		return err
 	}
 	if err := f.tell(ctx, &event, number); err != nil {
-		if evidence.Seconds(f.clock())-event.At < notification.RetryFor.Seconds() {
+		young := evidence.Seconds(f.clock())-event.At < notification.RetryFor.Seconds()
+		if young || ctx.Err() != nil || errors.Is(err, storage.ErrOutage) || evidence.CodeOf(err) == evidence.Unavailable {
 			return err
 		}
 		f.log.Error("gave up an event that an action was to be told of", "org", event.Org, "event", id, "action", number, "error", err.Error())
@@ -94,6 +101,10 @@ func (f *Fanout) targets(ctx context.Context, org string, action *notification.A
 // deliver stores the deliveries of notices to targets, and enqueues them.
 func (f *Fanout) deliver(ctx context.Context, org string, number int64, targets []notification.Target, notices told) error {
 	now := evidence.Seconds(f.clock())
+	if len(notices.machines)*len(targets) > maxDeliveries {
+		notices.machines = notices.people
+	}
+	enqueued := 0
 	var batch []notification.Delivery
 	for i := range targets {
 		for _, notice := range notices.to(targets[i].Type) {
@@ -101,17 +112,18 @@ func (f *Fanout) deliver(ctx context.Context, org string, number int64, targets 
 			if len(batch) < deliveriesAtOnce {
 				continue
 			}
-			if err := f.add(ctx, batch); err != nil {
+			if err := f.add(ctx, batch, enqueued < maxEnqueued); err != nil {
 				return err
 			}
+			enqueued += len(batch)
 			batch = nil
 		}
 	}
-	return f.add(ctx, batch)
+	return f.add(ctx, batch, enqueued < maxEnqueued)
 }
 
-func (f *Fanout) add(ctx context.Context, batch []notification.Delivery) error {
-	if err := f.store.Deliveries.Add(ctx, batch); err != nil {
+func (f *Fanout) add(ctx context.Context, batch []notification.Delivery, enqueue bool) error {
+	if err := f.store.Deliveries.Add(ctx, batch); err != nil || !enqueue {
 		return err
 	}
 	var group errgroup.Group

@@ -5,6 +5,7 @@ package notification
 import (
 	"context"
 	"log/slog"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -44,9 +45,9 @@ type Enqueuer interface {
 	Waiting(ctx context.Context) (int, error)
 }
 
-// Relay enqueues the events that actions are to be told of and the deliveries that are due. It
-// is the only way from the database to the queue, for new events as for those that Redis has
-// forgotten, and for retries.
+// Relay enqueues the events that actions are to be told of, new ones as well as those that Redis
+// has forgotten, and the deliveries that are due: those that no task was enqueued with, and those
+// that are to be tried again.
 type Relay struct {
 	store    *app.Store
 	enqueuer Enqueuer
@@ -79,8 +80,8 @@ func (r *Relay) Relay(ctx context.Context) error {
 			delete(r.enqueued, key)
 		}
 	}
-	fresh, err := r.read(ctx, now)
-	if err != nil || len(fresh) == 0 {
+	first, err := r.read(ctx, now, 1)
+	if err != nil || len(first) == 0 {
 		return err
 	}
 	elected, err := r.store.Leases.Acquire(ctx, relayLease, r.holder, relayAgain)
@@ -91,12 +92,20 @@ func (r *Relay) Relay(ctx context.Context) error {
 	if err != nil || n >= maxWaiting {
 		return err
 	}
+	fresh, err := r.read(ctx, now, maxWaiting)
+	if err != nil {
+		return err
+	}
+	return r.enqueue(ctx, now, fresh[:min(len(fresh), maxWaiting-n)])
+}
+
+func (r *Relay) enqueue(ctx context.Context, now time.Time, fresh []waiting) error {
 	var group errgroup.Group
 	group.SetLimit(enqueuers)
 	for _, one := range fresh {
 		r.enqueued[one.key] = now
 		// Another number each time makes another task, whatever became of the last one.
-		attempt := int((evidence.Seconds(now) - one.since) / relayAgain.Seconds())
+		attempt := int(math.Floor((evidence.Seconds(now) - one.since) / relayAgain.Seconds()))
 		group.Go(func() error { return one.enqueue(ctx, attempt) })
 	}
 	if err := group.Wait(); err != nil {
@@ -106,13 +115,14 @@ func (r *Relay) Relay(ctx context.Context) error {
 	return nil
 }
 
-// read returns what waits longest and was not enqueued a moment ago.
-func (r *Relay) read(ctx context.Context, now time.Time) ([]waiting, error) {
-	fresh, err := r.readEvents(ctx)
+// read returns what was not enqueued a moment ago of what waits longest: it looks at so many
+// events and deliveries each, and at the rest of a page.
+func (r *Relay) read(ctx context.Context, now time.Time, most int) ([]waiting, error) {
+	fresh, err := r.readEvents(ctx, most)
 	if err != nil {
 		return nil, err
 	}
-	for after, seen := "", 0; seen < maxWaiting; {
+	for after, seen := "", 0; seen < most; {
 		refs, next, err := r.store.Deliveries.Due(ctx, evidence.Seconds(now), after)
 		if err != nil {
 			return nil, err
@@ -133,9 +143,9 @@ func (r *Relay) read(ctx context.Context, now time.Time) ([]waiting, error) {
 	return fresh, nil
 }
 
-func (r *Relay) readEvents(ctx context.Context) ([]waiting, error) {
+func (r *Relay) readEvents(ctx context.Context, most int) ([]waiting, error) {
 	var fresh []waiting
-	for after, seen := "", 0; seen < maxWaiting; {
+	for after, seen := "", 0; seen < most; {
 		events, next, err := r.store.Outbox.Waiting(ctx, after)
 		if err != nil {
 			return nil, err

@@ -149,7 +149,9 @@ func (p *Processor) adoptCommitted(ctx context.Context, h *lease) (rules.Snapsho
 	err = p.writeInParts(ctx, batch, &found, func(*storage.Batch) error {
 		return p.commit(ctx, h, func(head *rules.Head) {
 			// The digest of an evaluation without a report is that of the report before.
-			head.Scaled = head.Scaled && head.Digest == found.Digest
+			if head.Digest != found.Digest {
+				head.Scaled = 0
+			}
 			head.Advance(&found)
 			head.Settle(found.Arrival, rules.Outcome{Report: found.Report, Snapshot: found.Number})
 		})

@@ -160,9 +160,8 @@ type result struct {
 	snapshot *rules.Snapshot
 	// token is the generation under which nothing had changed.
 	token string
-	// scaled tells whether the report has other numbers of instances than the last snapshot;
-	// nil leaves that as it was.
-	scaled *bool
+	// scaled is what rules.Head.Scaled becomes; nil leaves it as it was.
+	scaled *int64
 }
 
 // processRecovering turns a panic into an error, so that a report which causes one is
@@ -183,6 +182,9 @@ func (p *Processor) processRecovering(ctx context.Context, h *lease, record *pen
 func (p *Processor) settle(ctx context.Context, h *lease, before *storage.Batch, record *pending, r result) error {
 	removal := &storage.Batch{}
 	p.store.Reports.RemoveIn(removal, &record.WaitingReport)
+	if head := h.current(); r.scaled != nil && *r.scaled != head.Scaled {
+		p.store.Scalings.RemoveIn(removal, &head)
+	}
 	return p.commitWith(ctx, h, before, func(head *rules.Head) {
 		outcome := rules.Outcome{Report: record.ID}
 		if r.scaled != nil {

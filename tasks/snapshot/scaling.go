@@ -10,9 +10,9 @@ import (
 )
 
 // scale finds the artifacts that run on in another number of instances than by the report before.
-// It returns whether the numbers differ from those of the last snapshot, the one that is made now
-// included, nil if that stays as it was; and what is to be written before the head.
-func (p *Processor) scale(ctx context.Context, h *lease, record *pending, next *nextSnapshot) (*bool, *storage.Batch, error) {
+// It returns what becomes of rules.Head.Scaled, nil if that stays as it was, and what is to be
+// written before the head.
+func (p *Processor) scale(ctx context.Context, h *lease, record *pending, next *nextSnapshot) (*int64, *storage.Batch, error) {
 	batch := &storage.Batch{}
 	if record.Repeat {
 		return nil, batch, nil
@@ -26,11 +26,12 @@ func (p *Processor) scale(ctx context.Context, h *lease, record *pending, next *
 	err = p.store.Outbox.AddScaledIn(ctx, batch, record.Org, record.ID, record.AcceptedAt, notification.ArtifactsScaled{
 		Environment: record.Environment, Snapshot: head.Last, Artifacts: scaled,
 	})
-	if next.significant {
-		return new(false), batch, err
+	switch {
+	case next.significant || len(scaling) == 0:
+		return new(int64(0)), batch, err
+	case maps.Equal(scaling, last):
+		return nil, batch, err
 	}
-	if !maps.Equal(scaling, last) {
-		p.store.Scalings.PutIn(batch, record.Environment, scaling)
-	}
-	return new(len(scaling) > 0), batch, err
+	p.store.Scalings.PutIn(batch, record.Environment, record.Arrival, scaling)
+	return new(record.Arrival), batch, err
 }

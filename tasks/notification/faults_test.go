@@ -1,0 +1,327 @@
+package notification_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"attestry/app/apptest"
+	"attestry/evidence"
+	"attestry/evidence/notification"
+	"attestry/storage"
+)
+
+// The worker dies right behind the last write of an event.
+func TestToldEventsAreDeletedThoughTheWorkerDies(t *testing.T) {
+	s := newScene(t)
+	s.started(webhook("a"))
+	s.must(s.relay.Relay(t.Context()))
+	task := s.queue.fanouts[0]
+	s.queue.fanouts = nil
+	dying := apptest.NewFaultInjector(s.docs, 1, true) // its first Replace is that of Told
+	s.start(oneByOne{dying}, nil)
+	if err := s.fanout.Tell(t.Context(), task.event, task.action); err == nil {
+		t.Error("the worker did not die")
+	}
+	s.start(s.docs, nil)
+	for range 10 {
+		s.clock.Advance(3 * 24 * time.Hour)
+		s.relayAll()
+		s.must(s.relay.Clean(t.Context()))
+	}
+	left, _, err := s.store.Outbox.Waiting(t.Context(), "")
+	s.must(err)
+	for _, e := range left {
+		t.Errorf("30 days later the outbox still holds %s with actions %v", e.ID, e.Actions)
+	}
+}
+
+// The process of the first attempt is halted until another one has succeeded; then it fails.
+func TestAttemptsThatTakeTooLongDecideNothing(t *testing.T) {
+	s := newScene(t)
+	number := s.started(webhook("a"))
+	s.must(s.relay.Relay(t.Context()))
+	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
+	s.queue.fanouts = nil
+	send := s.queue.sends[0]
+	s.queue.sends = nil
+	first := true
+	s.recipient.answer = func(*notification.Target, *notification.Delivery) string {
+		if !first {
+			return ""
+		}
+		first = false
+		s.clock.Advance(31 * time.Second) // this process is halted
+		s.must(s.deliverer.Deliver(t.Context(), send.org, send.delivery))
+		if d := s.only(number); d.State != notification.Delivered {
+			t.Fatalf("%+v", d)
+		}
+		return "The connection was refused."
+	}
+	s.must(s.deliverer.Deliver(t.Context(), send.org, send.delivery))
+	enqueued := 0
+	for range 6 {
+		s.clock.Advance(7 * 24 * time.Hour)
+		s.must(s.relay.Relay(t.Context()))
+		enqueued += len(s.queue.sends)
+		s.work()
+		s.must(s.relay.Clean(t.Context()))
+	}
+	if left := s.deliveries(number); len(left)+enqueued > 0 {
+		t.Errorf("after 42 days: %+v, %d tasks", left, enqueued)
+	}
+}
+
+// flaky fails the first InsertMany.
+type flaky struct {
+	storage.Documents
+	left int
+}
+
+func (f *flaky) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
+	if f.left > 0 {
+		f.left--
+		return 0, evidence.NewError(evidence.Unavailable, "primary steps down")
+	}
+	return f.Documents.InsertMany(ctx, schema, records)
+}
+
+func TestEventsSurviveAnOutageOfMoreThanADay(t *testing.T) {
+	s := newScene(t)
+	number := s.started(webhook("a"))
+	s.clock.Advance(25 * time.Hour) // all workers of the queue, or Redis, were away
+	s.start(&flaky{s.docs, 1}, nil)
+	s.must(s.relay.Relay(t.Context()))
+	if err := s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number); evidence.CodeOf(err) != evidence.Unavailable {
+		t.Errorf("got %v", err)
+	}
+	s.queue.fanouts = nil
+	s.clock.Advance(time.Minute)
+	s.relayAll()
+	if n := len(s.deliveries(number)); n != 1 {
+		t.Errorf("%d deliveries: the event is lost", n)
+	}
+}
+
+func TestAFailureAfterAQuietWeekSwitchesNothingOff(t *testing.T) {
+	s := newScene(t)
+	fails := true
+	s.recipient.answer = func(*notification.Target, *notification.Delivery) string {
+		return map[bool]string{true: "The answer has status 503."}[fails]
+	}
+	number := s.started(webhook("a"))
+	s.relayAll()
+	for s.only(number).State == notification.Pending {
+		s.clock.Advance(time.Hour)
+		s.relayAll()
+	}
+	s.clock.Advance(6 * 24 * time.Hour)
+	s.report("web", "next")
+	s.relayAll() // one failed attempt
+	fails = false
+	for range 30 {
+		s.clock.Advance(time.Hour)
+		s.relayAll()
+	}
+	for _, d := range s.deliveries(number) {
+		if strings.Contains(d.Notice.Description, "started") && d.Notice.Artifact.Name == "next" && d.State != notification.Delivered {
+			t.Errorf("after attempts %+v: %s", d.Attempts, d.State)
+		}
+	}
+}
+
+func TestOneEventDoesNotFillTheQueue(t *testing.T) {
+	s := newScene(t)
+	var targets []notification.Target
+	for i := range 300 {
+		targets = append(targets, webhook(fmt.Sprint("t", i)))
+	}
+	var names []string
+	for i := range 50 {
+		names = append(names, fmt.Sprint("n", i))
+	}
+	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, targets...)
+	s.report(names...)
+	s.must(s.relay.Relay(t.Context()))
+	s.queue.full = true
+	for _, task := range s.queue.fanouts {
+		s.must(s.fanout.Tell(t.Context(), task.event, task.action))
+	}
+	if n := len(s.queue.sends); n > 2_000 {
+		t.Errorf("one event enqueued %d deliveries", n)
+	}
+	s.queue.sends, s.queue.full = nil, false
+	s.clock.Advance(time.Minute)
+	s.must(s.relay.Relay(t.Context()))
+	if n := len(s.queue.sends); n != 10_000 {
+		t.Errorf("the relay enqueued %d deliveries", n)
+	}
+}
+
+// A random story of reports against a plain model.
+func TestScaledArtifactsAreThoseOfAPlainModel(t *testing.T) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			s := newScene(t)
+			s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.ScaledArtifact}, webhook("a"))
+			last := map[string]int{}
+			required := false
+			for step := range 25 {
+				if r.IntN(6) == 0 && !required {
+					required = true
+					s.requireProvenance()
+				} else if r.IntN(5) == 0 {
+					s.must(s.store.Generations.Bump(t.Context(), acme.OrgID))
+					_, err := s.intake.Reevaluate(t.Context(), acme.OrgID, s.env, evidence.Server, "anna")
+					s.must(err)
+					s.must(s.processor.Drain(t.Context(), s.env))
+				}
+				now := map[string]int{}
+				var names []string
+				for _, name := range []string{"a", "b", "c"} {
+					if n := r.IntN(4); r.IntN(8) > 0 && n > 0 {
+						now[name] = n
+						names = append(names, slices.Repeat([]string{name}, n)...)
+					}
+				}
+				if r.IntN(3) == 0 { // two reports wait at once
+					s.accept(names...)
+					s.accept(names...)
+				} else {
+					s.accept(names...)
+				}
+				s.must(s.processor.Drain(t.Context(), s.env))
+				var want []string
+				for name, n := range now {
+					if was := last[name]; was > 0 && was != n {
+						want = append(want, fmt.Sprintf("%s (from %d to %d)", name, was, n))
+					}
+				}
+				slices.Sort(want)
+				s.relayAll()
+				var got []string
+				for _, one := range s.recipient.sent {
+					d := one.delivery.Notice.Description
+					got = append(got, one.delivery.Notice.Artifact.Name+" "+d[strings.Index(d, "("):])
+				}
+				s.recipient.sent = nil
+				slices.Sort(got)
+				if !slices.Equal(got, want) {
+					t.Fatalf("step %d: told %v, want %v (was %v, is %v)", step, got, want, last, now)
+				}
+				last = now
+			}
+		})
+	}
+}
+
+// haltAt halts a process before the n-th write of a collection.
+type haltAt struct {
+	storage.Documents
+	schema string
+	happen func()
+}
+
+func (h *haltAt) Write(ctx context.Context, writes ...storage.Write) error {
+	if writes[0].Schema.Name == h.schema && h.happen != nil {
+		happen := h.happen
+		h.happen = nil
+		happen()
+	}
+	return h.Documents.Write(ctx, writes...)
+}
+
+// The worker is halted before it writes the scaling of a report, and another one goes on.
+func TestAHaltedWorkerLeavesTheScalingOfLaterReportsAlone(t *testing.T) {
+	s := newScene(t)
+	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.ScaledArtifact}, webhook("a"))
+	s.report("web")
+	s.accept("web", "web")
+	other := s.processor
+	h := &haltAt{Documents: s.docs, schema: "scalings"}
+	h.happen = func() {
+		s.clock.Advance(time.Minute)
+		s.must(other.Drain(t.Context(), s.env)) // 2
+		s.accept("web", "web", "web", "web", "web")
+		s.must(other.Drain(t.Context(), s.env)) // 5
+	}
+	s.start(oneByOne{h}, nil)
+	if err := s.processor.Drain(t.Context(), s.env); err != nil {
+		t.Log(err)
+	}
+	s.start(s.docs, nil)
+	s.relayAll()
+	s.recipient.sent = nil
+	s.report("web", "web", "web")
+	s.relayAll()
+	for _, one := range s.recipient.sent {
+		if d := one.delivery.Notice.Description; !strings.Contains(d, "from 5 to 3") {
+			t.Errorf("told %q, want from 5 to 3", d)
+		}
+	}
+	if len(s.recipient.sent) != 1 {
+		t.Errorf("told %d times", len(s.recipient.sent))
+	}
+}
+
+func TestAtMost25AttemptsAreKept(t *testing.T) {
+	d := notification.NewDelivery("o", 1, new(webhook("a")), notification.Notice{ID: "x"}, 1, 0)
+	for i := range 25 {
+		d.End(d.Until, notification.Attempt{At: float64(i), Reason: "no"}, 0)
+	}
+	d.GiveUp(100, "The action or the target was removed.")
+	if len(d.Attempts) > 25 {
+		t.Errorf("%d attempts", len(d.Attempts))
+	}
+}
+
+// TestReceiversThatHangLeaveRoomForOtherOrganizations has more deliveries of an organization hang
+// than may be under way.
+func TestReceiversThatHangLeaveRoomForOtherOrganizations(t *testing.T) {
+	s := newScene(t)
+	release := make(chan struct{})
+	s.recipient.answer = func(*notification.Target, *notification.Delivery) string {
+		<-release
+		return ""
+	}
+	var targets []notification.Target
+	for i := range 401 {
+		targets = append(targets, webhook(fmt.Sprint("t", i)))
+	}
+	number := s.started(targets...)
+	s.must(s.relay.Relay(t.Context()))
+	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
+	var postponed atomic.Int32
+	var group sync.WaitGroup
+	for _, task := range s.queue.sends {
+		group.Go(func() {
+			if err := s.deliverer.Deliver(t.Context(), task.org, task.delivery); err != nil {
+				t.Error(err)
+			}
+			if postponed.Add(1) == 1 {
+				close(release)
+			}
+		})
+	}
+	group.Wait()
+	if len(s.recipient.sent) != 400 {
+		t.Errorf("%d were sent", len(s.recipient.sent))
+	}
+	s.queue.fanouts, s.queue.sends = nil, nil
+	s.clock.Advance(time.Minute)
+	s.relayAll()
+	if len(s.recipient.sent) != 401 {
+		t.Errorf("%d were sent", len(s.recipient.sent))
+	}
+}
