@@ -47,6 +47,12 @@ func (s *Actions) Named(name string) (Action, bool) {
 	return s.All[i], true
 }
 
+// TargetOf returns whom a delivery tells.
+func (s *Actions) TargetOf(delivery *Delivery) (Target, bool) {
+	action, _ := s.Find(delivery.Action)
+	return action.Target(delivery.Target)
+}
+
 // Put creates an action, or replaces the one of that name, whose number, author and time of
 // creation stay. It returns the action as it is now, and whether it was created. The name of an
 // action of the other kind is Invalid.

@@ -114,12 +114,10 @@ func (d *Deliverer) deliver(ctx context.Context, org, id string) error {
 // target returns whom a delivery tells, and what is known of the target; or the reason why it is
 // not told any more.
 func (d *Deliverer) target(ctx context.Context, delivery *notification.Delivery) (target notification.Target, state notification.TargetState, reason string, err error) {
-	actions, err := d.store.Actions.Recent(ctx, delivery.Org)
+	target, ok, err := d.find(ctx, delivery)
 	if err != nil {
 		return target, state, "", err
 	}
-	action, _ := actions.Find(delivery.Action)
-	target, ok := action.Target(delivery.Target)
 	if !ok {
 		return target, state, "The action or the target was removed.", nil
 	}
@@ -128,6 +126,23 @@ func (d *Deliverer) target(ctx context.Context, delivery *notification.Delivery)
 		reason = "The target is switched off, as it has failed for too long."
 	}
 	return target, state, reason, err
+}
+
+// find finds whom a delivery tells. What is not among the actions of a moment ago may be new.
+func (d *Deliverer) find(ctx context.Context, delivery *notification.Delivery) (target notification.Target, ok bool, err error) {
+	actions, err := d.store.Actions.Recent(ctx, delivery.Org)
+	if err != nil {
+		return target, false, err
+	}
+	if target, ok := actions.TargetOf(delivery); ok {
+		return target, true, nil
+	}
+	fresh, err := d.store.Actions.Of(ctx, delivery.Org)
+	if err != nil {
+		return target, false, err
+	}
+	target, ok = fresh.TargetOf(delivery)
+	return target, ok, nil
 }
 
 // record stores what came of an attempt: in the delivery first, then in what is known of the

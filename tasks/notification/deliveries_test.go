@@ -170,6 +170,18 @@ func TestDeliveriesEndWithTheirAction(t *testing.T) {
 	}
 }
 
+func TestTargetsThatAreNewToAWorkerAreTold(t *testing.T) {
+	s := newScene(t)
+	deliverer, relay := s.deliverer, s.relay
+	s.started(webhook("known"))
+	s.wantTold("ARTIFACT_STARTED web WEBHOOK") // the worker knows the actions of now
+	s.start(s.docs, nil)                       // another process
+	s.deliverer, s.relay = deliverer, relay
+	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.ExitedArtifact}, webhook("new"))
+	s.report()
+	s.wantTold("ARTIFACT_EXITED web WEBHOOK")
+}
+
 func TestWhatRedisForgetsIsEnqueuedAgain(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
