@@ -24,13 +24,16 @@ func (d oneByOne) Write(ctx context.Context, writes ...storage.Write) error {
 }
 
 // atEachWrite has a process die at its first write, at its second, and so on, before it and
-// behind it, until it makes fewer. prepare makes what it works on, work is its work, and finish
+// behind it, until it makes fewer; at each third one with -short. prepare makes what it works on, work is its work, and finish
 // what others do then; it gets the error of the work.
 func atEachWrite(t *testing.T, prepare func(*scene), work func(*scene) error, finish func(*scene, error)) {
 	t.Helper()
-	deaths := 0
+	deaths, step := 0, int64(1)
+	if testing.Short() {
+		step = 3
+	}
 	for _, after := range []bool{false, true} {
-		for write := int64(1); ; write++ {
+		for write := int64(1); ; write += step {
 			s := newScene(t)
 			prepare(s)
 			dying := apptest.NewFaultInjector(s.docs, write, after)
