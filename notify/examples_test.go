@@ -20,8 +20,8 @@ const (
 )
 
 // TestMessagesAreAsInTheFiles compares whole messages of every type of event with
-// testdata/messages.md, and one e-mail with testdata/email.html. With ATTESTRY_TEST_UPDATE set it
-// writes them.
+// notify/testdata/messages.md, and one e-mail with notify/testdata/email.html. With
+// ATTESTRY_TEST_UPDATE set it writes them.
 func TestMessagesAreAsInTheFiles(t *testing.T) {
 	m := newMailServer(t, mailOptions{})
 	var all strings.Builder
