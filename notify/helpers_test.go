@@ -145,7 +145,7 @@ func exampleNotices() []notification.Notice {
 	unknown.Details = []string{"No flow has reported this artifact."}
 
 	scaled := startedNotice()
-	scaled.EventType, scaled.Description, scaled.Details = notification.EventArtifactScaled, "The number of instances changed (from 1 to 3)", nil
+	scaled.EventType, scaled.Description, scaled.Details = notification.EventArtifactScaled, "scaled to 3 instances (from 1 to 3)", nil
 
 	allowed := startedNotice()
 	allowed.EventType, allowed.Description, allowed.Details = notification.EventArtifactAllowed, "The artifact was allowed by anna: hotfix 7", nil
