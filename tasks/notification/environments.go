@@ -192,9 +192,10 @@ func (w *writer) ofScaled(ctx context.Context, scaled *notification.ArtifactsSca
 	return w.grouped(place, notification.EventArtifactScaled, "were scaled", notices), nil
 }
 
-// ofAllowed tells of an artifact that was permitted in an environment.
+// ofAllowed tells of an artifact that was permitted in an environment, with the snapshot that was
+// in force then.
 func (w *writer) ofAllowed(ctx context.Context, allowed *evidence.Allowance) (told, error) {
-	number, err := w.store.Snapshots.Latest(ctx, allowed.Environment)
+	number, err := w.store.Snapshots.NumberAt(ctx, allowed.Environment, allowed.At)
 	if err != nil {
 		return told{}, err
 	}

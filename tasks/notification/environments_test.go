@@ -138,15 +138,38 @@ func TestAllowedArtifactsAreToldEachTime(t *testing.T) {
 	s := newScene(t)
 	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.AllowedArtifact}, webhook("a"))
 	for range 2 {
-		_, err := s.store.Allowlist.Put(t.Context(), evidence.Allowance{
-			ID: evidence.NewID(), Org: acme.OrgID, Environment: s.env, Fingerprint: fingerprint("web"), ArtifactName: "web",
-			Description: "hotfix", UserName: "anna", At: evidence.Seconds(s.clock.Now()),
-		})
-		s.must(err)
+		s.allow("web")
 		s.wantTold("ARTIFACT_ALLOWED web WEBHOOK")
 	}
 	if notice := s.deliveries(number)[0].Notice; notice.Description != "web was permitted by anna" || !slices.Equal(notice.Details, []string{"Reason: hotfix"}) {
 		t.Errorf("told %+v", notice)
+	}
+}
+
+// allow permits an artifact.
+func (s *scene) allow(name string) {
+	s.t.Helper()
+	_, err := s.store.Allowlist.Put(s.t.Context(), evidence.Allowance{
+		ID: evidence.NewID(), Org: acme.OrgID, Environment: s.env, Fingerprint: fingerprint(name), ArtifactName: name,
+		Description: "hotfix", UserName: "anna", At: evidence.Seconds(s.clock.Now()),
+	})
+	s.must(err)
+}
+
+func TestAllowedArtifactsAreToldWithTheSnapshotOfThatTime(t *testing.T) {
+	s := newScene(t)
+	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.AllowedArtifact}, webhook("a"))
+	for i, runs := range []string{"web", "db"} {
+		s.allow("web")
+		s.report(runs) // before a worker tells of what was permitted
+		s.wantTold("ARTIFACT_ALLOWED web WEBHOOK")
+		var got int64
+		if shown := s.deliveries(number)[0].Notice.Snapshot; shown != nil {
+			got = shown.Index
+		}
+		if want := int64(i); got != want {
+			t.Errorf("told of snapshot %d, want %d", got, want)
+		}
 	}
 }
 
