@@ -54,17 +54,23 @@ func (t *Targets) Ensure(ctx context.Context, org string, action int64, target s
 	if !isNotFound(err) {
 		return known, err
 	}
-	fresh := notification.TargetState{Org: org, Action: action, Target: target, Secret: newSecret()}
-	return storage.Ensure(ctx, t.collection, targetID(org, action, target), fresh)
+	return storage.Ensure(ctx, t.collection, targetID(org, action, target), newState(org, action, target))
+}
+
+func newState(org string, action int64, target string) notification.TargetState {
+	return notification.TargetState{Org: org, Action: action, Target: target, Secret: newSecret()}
 }
 
 // Update changes the state of a target, which is made if there is none, and returns it as it is
 // then. change may run more than once.
 func (t *Targets) Update(ctx context.Context, org string, action int64, target string, change func(*notification.TargetState)) (notification.TargetState, error) {
-	return storage.Upsert(ctx, t.collection, targetID(org, action, target),
-		func() notification.TargetState {
-			return notification.TargetState{Org: org, Action: action, Target: target, Secret: newSecret()}
-		},
+	return t.upsert(ctx, newState(org, action, target), change)
+}
+
+// upsert changes the state of a target, which is fresh first if there is none.
+func (t *Targets) upsert(ctx context.Context, fresh notification.TargetState, change func(*notification.TargetState)) (notification.TargetState, error) {
+	return storage.Upsert(ctx, t.collection, targetID(fresh.Org, fresh.Action, fresh.Target),
+		func() notification.TargetState { return fresh },
 		func(known *notification.TargetState) error {
 			change(known)
 			return nil
@@ -104,18 +110,13 @@ func (t *Targets) UpdateKnown(ctx context.Context, org string, action int64, tar
 // RotateSecret gives a target a new signing secret and returns it. The former one, if there
 // was any, signs beside it for notification.RotationGrace. now is in Unix seconds.
 func (t *Targets) RotateSecret(ctx context.Context, org string, action int64, target string, now float64) (string, error) {
-	secret := newSecret()
-	_, err := storage.Upsert(ctx, t.collection, targetID(org, action, target),
-		func() notification.TargetState {
-			return notification.TargetState{Org: org, Action: action, Target: target, Secret: secret}
-		},
-		func(known *notification.TargetState) error {
-			if known.Secret != secret {
-				known.Rotate(secret, now)
-			}
-			return nil
-		})
-	return secret, err
+	fresh := newState(org, action, target)
+	_, err := t.upsert(ctx, fresh, func(known *notification.TargetState) {
+		if known.Secret != fresh.Secret {
+			known.Rotate(fresh.Secret, now)
+		}
+	})
+	return fresh.Secret, err
 }
 
 // Remove deletes what is known of all targets of an action, or of some of them by id.
