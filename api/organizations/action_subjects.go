@@ -11,44 +11,48 @@ import (
 	"attestry/evidence/notification"
 )
 
-// environmentIDs resolves the names of environments in their order; those that do not exist are
-// findings.
-func (h *handlers) environmentIDs(ctx context.Context, names []string, found validation.Findings) ([]string, error) {
-	refs, err := h.Environments.ResolveMany(ctx, server.Access(ctx).OrgID, resource.SortUnique(slices.Clone(names)))
-	ids := make(map[string]string, len(refs))
-	for name, ref := range refs {
-		ids[name] = ref.ID
+// subjectIDs resolves the names of environments or flows in their order; those that do not exist
+// are findings.
+func (h *handlers) subjectIDs(ctx context.Context, kind notification.Kind, names []string, found validation.Findings) ([]string, error) {
+	resolve, noun := h.environmentIDs, "Environment"
+	if kind == notification.OfFlows {
+		resolve, noun = h.flowIDs, "Flow"
 	}
+	org := server.Access(ctx)
+	ids, err := resolve(ctx, org.OrgID, resource.SortUnique(slices.Clone(names)))
 	if err != nil {
 		return nil, err
 	}
-	return subjectIDs(ctx, notification.OfEnvironments, "Environment", names, ids, found), nil
-}
-
-// flowIDs resolves the names of flows in their order; those that do not exist are findings.
-func (h *handlers) flowIDs(ctx context.Context, names []string, found validation.Findings) ([]string, error) {
-	refs, err := h.Flows.ResolveMany(ctx, server.Access(ctx).OrgID, resource.SortUnique(slices.Clone(names)))
-	ids := make(map[string]string, len(refs))
-	for _, ref := range refs {
-		ids[ref.Name] = ref.ID
-	}
-	if err != nil {
-		return nil, err
-	}
-	return subjectIDs(ctx, notification.OfFlows, "Flow", names, ids, found), nil
-}
-
-func subjectIDs(ctx context.Context, kind notification.Kind, noun string, names []string, ids map[string]string, found validation.Findings) []string {
 	subjects := make([]string, 0, len(names))
 	for i, name := range names {
 		id, ok := ids[name]
 		if !ok {
-			text := fmt.Sprintf("%s named '%s' does not exist for organization '%s'", noun, validation.Cut(name), server.Access(ctx).OrgName)
+			text := fmt.Sprintf("%s named '%s' does not exist for organization '%s'", noun, validation.Cut(name), org.OrgName)
 			found.Add(fmt.Sprintf("%s[%d]", kind.Subjects(), i), text, name)
 		}
 		subjects = append(subjects, id)
 	}
-	return subjects
+	return subjects, nil
+}
+
+// environmentIDs are the ids of the environments that exist, by name.
+func (h *handlers) environmentIDs(ctx context.Context, org string, names []string) (map[string]string, error) {
+	refs, err := h.Environments.ResolveMany(ctx, org, names)
+	ids := make(map[string]string, len(refs))
+	for name, ref := range refs {
+		ids[name] = ref.ID
+	}
+	return ids, err
+}
+
+// flowIDs are the ids of the flows that exist, by name.
+func (h *handlers) flowIDs(ctx context.Context, org string, names []string) (map[string]string, error) {
+	refs, err := h.Flows.ResolveMany(ctx, org, names)
+	ids := make(map[string]string, len(refs))
+	for _, ref := range refs {
+		ids[ref.Name] = ref.ID
+	}
+	return ids, err
 }
 
 // subjectNames returns the names that the environments and flows of actions have now, by id.

@@ -105,7 +105,7 @@ func (h *handlers) putEnvAction(ctx context.Context, _ *server.OrgPath, body *En
 }
 
 func (h *handlers) putFlowAction(ctx context.Context, _ *server.OrgPath, body *FlowActionPutInput) (*server.TextAnswer, error) {
-	sent, err := h.flowAction(ctx, body)
+	sent, err := h.newAction(ctx, notification.OfFlows, body.Name, body.Targets, body.Flows, body.Triggers)
 	if err != nil {
 		return nil, err
 	}
@@ -114,32 +114,22 @@ func (h *handlers) putFlowAction(ctx context.Context, _ *server.OrgPath, body *F
 
 // envAction is the action that a body describes.
 func (h *handlers) envAction(ctx context.Context, body *EnvActionPutInput) (notification.Action, error) {
-	found := validation.Findings{}
-	action := h.newAction(ctx, notification.OfEnvironments, body.Name, body.Triggers)
-	action.Targets = h.targets.readAll(body.Targets, found)
-	var err error
-	action.Subjects, err = h.environmentIDs(ctx, body.Environments, found)
-	return action, cmp.Or(err, validation.Invalid(found))
+	return h.newAction(ctx, notification.OfEnvironments, body.Name, body.Targets, body.Environments, body.Triggers)
 }
 
-// flowAction is the action that a body describes.
-func (h *handlers) flowAction(ctx context.Context, body *FlowActionPutInput) (notification.Action, error) {
-	found := validation.Findings{}
-	action := h.newAction(ctx, notification.OfFlows, body.Name, body.Triggers)
-	action.Targets = h.targets.readAll(body.Targets, found)
-	var err error
-	action.Subjects, err = h.flowIDs(ctx, body.Flows, found)
-	return action, cmp.Or(err, validation.Invalid(found))
-}
-
-func (h *handlers) newAction(ctx context.Context, kind notification.Kind, name string, triggers []string) notification.Action {
+// newAction makes an action of what was sent; subjects are names.
+func (h *handlers) newAction(ctx context.Context, kind notification.Kind, name string, targets []ActionTarget, subjects, triggers []string) (notification.Action, error) {
 	by := server.Principal(ctx)
 	now := evidence.Seconds(h.Clock())
 	action := notification.Action{Name: name, Kind: kind, CreatedBy: by.Name, CreatedAt: now, LastModifiedAt: now}
 	for _, trigger := range triggers {
 		action.Triggers = append(action.Triggers, notification.Trigger(trigger))
 	}
-	return action
+	found := validation.Findings{}
+	action.Targets = h.targets.readAll(targets, found)
+	var err error
+	action.Subjects, err = h.subjectIDs(ctx, kind, subjects, found)
+	return action, cmp.Or(err, validation.Invalid(found))
 }
 
 // putAction creates an action, or replaces the one of its name.
