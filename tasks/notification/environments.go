@@ -13,22 +13,22 @@ import (
 
 // ofSnapshot tells of a new snapshot: what started and what exited, and whether the environment
 // has become compliant or has ceased to be.
-func (w *writer) ofSnapshot(ctx context.Context, made *notification.SnapshotMade) (told, error) {
-	place, err := w.place(ctx, made.Environment, made.Number)
-	if err != nil || place == nil {
-		return told{}, err
+func (w *writer) ofSnapshot(ctx context.Context, made *notification.SnapshotMade) (noticeSet, error) {
+	env, err := w.environment(ctx, made.Environment, made.Number)
+	if err != nil || env == nil {
+		return noticeSet{}, err
 	}
-	was, err := w.stateBefore(ctx, place.snapshot)
+	was, err := w.stateBefore(ctx, env.snapshot)
 	if err != nil {
-		return told{}, err
+		return noticeSet{}, err
 	}
-	source, err := w.source(ctx, place.snapshot)
-	if err != nil || source == nil {
-		return w.turned(place, was, nil), err
+	contents, err := w.contents(ctx, env.snapshot)
+	if err != nil || contents == nil {
+		return w.turned(env, was, nil), err
 	}
-	all := w.turned(place, was, source)
-	all.add(w.grouped(place, notification.EventArtifactStarted, "started running", w.changed(place, source, notification.StartedArtifact)))
-	all.add(w.grouped(place, notification.EventArtifactExited, "stopped running", w.changed(place, source, notification.ExitedArtifact)))
+	all := w.turned(env, was, contents)
+	all.add(w.grouped(env, notification.EventArtifactStarted, "started running", w.changed(env, contents, notification.StartedArtifact)))
+	all.add(w.grouped(env, notification.EventArtifactExited, "stopped running", w.changed(env, contents, notification.ExitedArtifact)))
 	return all, nil
 }
 
@@ -41,8 +41,8 @@ func (w *writer) stateBefore(ctx context.Context, made *snapshot.Snapshot) (*boo
 	return found[0].State, nil
 }
 
-// source is the snapshot of a physical environment with what changed in it.
-type source struct {
+// snapshotContents are what ran by a snapshot of a physical environment, and what changed with it.
+type snapshotContents struct {
 	changes []snapshot.Change
 	// artifacts are those that run and those that have exited, by fingerprint.
 	artifacts map[string]snapshot.Artifact
@@ -53,9 +53,9 @@ type source struct {
 	known   *provenances
 }
 
-// source reads what a snapshot changed; that of a logical environment is the snapshot of the
-// member which caused it. It returns nil if no member did.
-func (w *writer) source(ctx context.Context, made *snapshot.Snapshot) (*source, error) {
+// contents reads what ran by a snapshot and what changed with it; of one of a logical environment,
+// by the snapshot of the member which caused it. It returns nil if no member did.
+func (w *writer) contents(ctx context.Context, made *snapshot.Snapshot) (*snapshotContents, error) {
 	if made.Type == evidence.LogicalType {
 		if made.Cause == nil {
 			return nil, nil
@@ -74,20 +74,20 @@ func (w *writer) source(ctx context.Context, made *snapshot.Snapshot) (*source, 
 	if err != nil {
 		return nil, err
 	}
-	s := &source{changes: changes, artifacts: snapshot.ByFingerprint(running)}
-	var told []snapshot.Artifact
+	s := &snapshotContents{changes: changes, artifacts: snapshot.ByFingerprint(running)}
+	var changed []snapshot.Artifact
 	for i := range changes {
 		if former := changes[i].Former; former != nil {
 			s.artifacts[former.Fingerprint] = *former
 		}
-		told = append(told, s.artifacts[changes[i].Fingerprint])
+		changed = append(changed, s.artifacts[changes[i].Fingerprint])
 	}
 	s.keepFailing(running)
-	s.known, err = w.provenances(ctx, append(told, s.failing...), made.Policies)
+	s.known, err = w.provenances(ctx, append(changed, s.failing...), made.Policies)
 	return s, err
 }
 
-func (s *source) keepFailing(running []snapshot.Artifact) {
+func (s *snapshotContents) keepFailing(running []snapshot.Artifact) {
 	for i := range running {
 		if running[i].Compliant != nil && !*running[i].Compliant {
 			s.failing = append(s.failing, running[i])
@@ -100,7 +100,7 @@ func (s *source) keepFailing(running []snapshot.Artifact) {
 }
 
 // changed tells of the artifacts that started or exited, if the action wants it.
-func (w *writer) changed(place *place, source *source, trigger notification.Trigger) []notification.Notice {
+func (w *writer) changed(env *environmentSnapshot, contents *snapshotContents, trigger notification.Trigger) []notification.Notice {
 	if !w.action.HasTrigger(trigger) {
 		return nil
 	}
@@ -109,16 +109,16 @@ func (w *writer) changed(place *place, source *source, trigger notification.Trig
 		kind = notification.EventArtifactExited
 	}
 	var notices []notification.Notice
-	for i := range source.changes {
-		change := &source.changes[i]
+	for i := range contents.changes {
+		change := &contents.changes[i]
 		if change.Type.Started() != (trigger == notification.StartedArtifact) || !change.Type.Started() && change.Type != snapshot.Exited {
 			continue
 		}
-		artifact := source.artifacts[change.Fingerprint]
-		notice := w.environmentNotice(place, kind, change.Description(), change.Fingerprint)
-		notice.Artifact = w.artifact(&artifact, source.known)
+		artifact := contents.artifacts[change.Fingerprint]
+		notice := w.environmentNotice(env, kind, change.Description(), change.Fingerprint)
+		notice.Artifact = w.artifact(&artifact, contents.known)
 		if change.Type.Started() {
-			notice.Details = source.known.why(&artifact)
+			notice.Details = contents.known.why(&artifact)
 		}
 		notices = append(notices, notice)
 	}
@@ -126,24 +126,24 @@ func (w *writer) changed(place *place, source *source, trigger notification.Trig
 }
 
 // turned tells that the environment has become compliant, or has ceased to be, if the action wants
-// it. source may be nil.
-func (w *writer) turned(place *place, was *bool, source *source) told {
-	now := place.snapshot.State
+// it. contents may be nil.
+func (w *writer) turned(env *environmentSnapshot, was *bool, contents *snapshotContents) noticeSet {
+	now := env.snapshot.State
 	switch {
 	case was == nil || now == nil || *was == *now:
-		return told{}
+		return noticeSet{}
 	case *now && w.action.HasTrigger(notification.CompliantEnv):
-		return same(w.environmentNotice(place, notification.EventCompliant, fmt.Sprintf("Environment %s is compliant again", place.name)))
+		return same(w.environmentNotice(env, notification.EventCompliant, fmt.Sprintf("Environment %s is compliant again", env.name)))
 	case !*now && w.action.HasTrigger(notification.NonCompliantEnv):
-		notice := w.environmentNotice(place, notification.EventNonCompliant, fmt.Sprintf("Environment %s is not compliant any more", place.name))
-		notice.Details = source.whyFailing()
+		notice := w.environmentNotice(env, notification.EventNonCompliant, fmt.Sprintf("Environment %s is not compliant any more", env.name))
+		notice.Details = contents.whyFailing()
 		return same(notice)
 	}
-	return told{}
+	return noticeSet{}
 }
 
 // whyFailing says which artifacts are not compliant, and why.
-func (s *source) whyFailing() []string {
+func (s *snapshotContents) whyFailing() []string {
 	if s == nil {
 		return nil
 	}
@@ -164,46 +164,46 @@ func (s *source) whyFailing() []string {
 }
 
 // ofScaled tells of artifacts that run in another number of instances.
-func (w *writer) ofScaled(ctx context.Context, scaled *notification.ArtifactsScaled) (told, error) {
-	place, err := w.place(ctx, scaled.Environment, scaled.Snapshot)
-	if err != nil || place == nil {
-		return told{}, err
+func (w *writer) ofScaled(ctx context.Context, scaled *notification.ArtifactsScaled) (noticeSet, error) {
+	env, err := w.environment(ctx, scaled.Environment, scaled.Snapshot)
+	if err != nil || env == nil {
+		return noticeSet{}, err
 	}
-	source, err := w.source(ctx, place.snapshot)
+	contents, err := w.contents(ctx, env.snapshot)
 	if err != nil {
-		return told{}, err
+		return noticeSet{}, err
 	}
 	var artifacts []snapshot.Artifact
 	for _, one := range scaled.Artifacts {
-		artifacts = append(artifacts, source.artifacts[one.Fingerprint])
+		artifacts = append(artifacts, contents.artifacts[one.Fingerprint])
 	}
 	known, err := w.provenances(ctx, artifacts, nil)
 	if err != nil {
-		return told{}, err
+		return noticeSet{}, err
 	}
 	var notices []notification.Notice
 	for i, one := range scaled.Artifacts {
-		notice := w.environmentNotice(place, notification.EventArtifactScaled,
+		notice := w.environmentNotice(env, notification.EventArtifactScaled,
 			fmt.Sprintf("scaled to %s (from %d to %d)", snapshot.CountInstances(one.Now), one.Was, one.Now), one.Fingerprint)
 		artifacts[i].Name, artifacts[i].Fingerprint = one.Name, one.Fingerprint
 		notice.Artifact = w.artifact(&artifacts[i], known)
 		notices = append(notices, notice)
 	}
-	return w.grouped(place, notification.EventArtifactScaled, "were scaled", notices), nil
+	return w.grouped(env, notification.EventArtifactScaled, "were scaled", notices), nil
 }
 
 // ofAllowed tells of an artifact that was permitted in an environment, with the snapshot that was
 // in force then.
-func (w *writer) ofAllowed(ctx context.Context, allowed *evidence.Allowance) (told, error) {
+func (w *writer) ofAllowed(ctx context.Context, allowed *evidence.Allowance) (noticeSet, error) {
 	number, err := w.store.Snapshots.NumberAt(ctx, allowed.Environment, allowed.At)
 	if err != nil {
-		return told{}, err
+		return noticeSet{}, err
 	}
-	place, err := w.place(ctx, allowed.Environment, number)
-	if err != nil || place == nil {
-		return told{}, err
+	env, err := w.environment(ctx, allowed.Environment, number)
+	if err != nil || env == nil {
+		return noticeSet{}, err
 	}
-	notice := w.environmentNotice(place, notification.EventArtifactAllowed, fmt.Sprintf("%s was permitted by %s", allowed.ArtifactName, allowed.UserName))
+	notice := w.environmentNotice(env, notification.EventArtifactAllowed, fmt.Sprintf("%s was permitted by %s", allowed.ArtifactName, allowed.UserName))
 	if allowed.Description != "" {
 		notice.Details = []string{"Reason: " + allowed.Description}
 	}

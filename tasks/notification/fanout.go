@@ -99,7 +99,7 @@ func (f *Fanout) targets(ctx context.Context, org string, action *notification.A
 }
 
 // deliver stores the deliveries of notices to targets, and enqueues them.
-func (f *Fanout) deliver(ctx context.Context, org string, number int64, targets []notification.Target, notices told) error {
+func (f *Fanout) deliver(ctx context.Context, org string, number int64, targets []notification.Target, notices noticeSet) error {
 	now := evidence.Seconds(f.clock())
 	if len(notices.machines)*len(targets) > maxDeliveries {
 		notices.machines = notices.people
@@ -136,17 +136,4 @@ func (f *Fanout) add(ctx context.Context, batch []notification.Delivery, enqueue
 		f.log.Debug("could not enqueue deliveries", "error", err.Error())
 	}
 	return nil
-}
-
-// told are the notices of an event: those for machines, and those for people, who get one about
-// many artifacts instead of many.
-type told struct {
-	machines, people []notification.Notice
-}
-
-func (t *told) to(kind notification.TargetType) []notification.Notice {
-	if kind == notification.Webhook {
-		return t.machines
-	}
-	return t.people
 }

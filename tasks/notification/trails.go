@@ -11,21 +11,21 @@ import (
 )
 
 // ofTrail tells of something that happened to a trail.
-func (w *writer) ofTrail(ctx context.Context, event *evidence.TrailEvent) (told, error) {
+func (w *writer) ofTrail(ctx context.Context, event *evidence.TrailEvent) (noticeSet, error) {
 	flows, err := w.store.Flows.Names(ctx, w.org, []string{event.Flow})
 	if err != nil {
-		return told{}, err
+		return noticeSet{}, err
 	}
 	flow, ok := flows[event.Flow]
 	if !ok || flow.Archived {
-		return told{}, nil
+		return noticeSet{}, nil
 	}
 	trail, err := w.store.Trails.Collection.Get(ctx, event.Trail)
 	if errors.Is(err, storage.ErrNotFound) {
-		return told{}, nil
+		return noticeSet{}, nil
 	}
 	if err != nil {
-		return told{}, err
+		return noticeSet{}, err
 	}
 	notice := w.trailNotice(flow.Name, &trail)
 	switch data := event.Data.(type) {
@@ -47,7 +47,7 @@ func (w *writer) ofTrail(ctx context.Context, event *evidence.TrailEvent) (told,
 		return w.trailEvent(notice, notification.EventApproval,
 			fmt.Sprintf("Approval %d of flow %s, for an artifact of trail %s, is %s", data.Number, flow.Name, trail.Name, statusOf(evidence.Status(data.State)))), err
 	}
-	return told{}, nil
+	return noticeSet{}, nil
 }
 
 // trailNotice begins a notice of an event in a trail, whose type and description are still unknown.
@@ -61,7 +61,7 @@ func (w *writer) trailNotice(flow string, trail *evidence.Trail) notification.No
 	return notice
 }
 
-func (w *writer) trailEvent(notice notification.Notice, kind, description string) told {
+func (w *writer) trailEvent(notice notification.Notice, kind, description string) noticeSet {
 	notice.EventType, notice.Description = kind, description
 	return same(notice)
 }

@@ -29,7 +29,7 @@ type writer struct {
 }
 
 // notices are those of the event: none if it is about an environment or a flow that is archived.
-func (w *writer) notices(ctx context.Context) (told, error) {
+func (w *writer) notices(ctx context.Context) (noticeSet, error) {
 	switch event := w.event; {
 	case event.Snapshot != nil:
 		return w.ofSnapshot(ctx, event.Snapshot)
@@ -40,7 +40,7 @@ func (w *writer) notices(ctx context.Context) (told, error) {
 	case event.Trail != nil:
 		return w.ofTrail(ctx, event.Trail)
 	}
-	return told{}, nil
+	return noticeSet{}, nil
 }
 
 // notice begins a notice of the event. parts tell it from others of the same event.
@@ -52,34 +52,34 @@ func (w *writer) notice(kind, description string, parts ...string) notification.
 }
 
 // environmentNotice begins a notice of an event in an environment.
-func (w *writer) environmentNotice(place *place, kind, description string, parts ...string) notification.Notice {
+func (w *writer) environmentNotice(env *environmentSnapshot, kind, description string, parts ...string) notification.Notice {
 	notice := w.notice(kind, description, parts...)
-	notice.Environment = place.name
-	notice.Link = w.links.Environment(w.orgName, place.name)
-	if made := place.snapshot; made != nil {
-		notice.Link = w.links.Snapshot(w.orgName, place.name, made.Number)
+	notice.Environment = env.name
+	notice.Link = w.links.Environment(w.orgName, env.name)
+	if made := env.snapshot; made != nil {
+		notice.Link = w.links.Snapshot(w.orgName, env.name, made.Number)
 		notice.Snapshot = &notification.NoticeSnapshot{
 			Index: made.Number, Status: stateOf(made.State),
-			HTMLURL: notice.Link, APIURL: w.links.SnapshotSelf(w.orgName, place.name, made.Number),
+			HTMLURL: notice.Link, APIURL: w.links.SnapshotSelf(w.orgName, env.name, made.Number),
 		}
 	}
 	return notice
 }
 
-// place is an environment with one of its snapshots, nil if it has none.
-type place struct {
+// environmentSnapshot is an environment with one of its snapshots, nil if it has none.
+type environmentSnapshot struct {
 	name     string
 	snapshot *snapshot.Snapshot
 }
 
-// place reads an environment, by its id, with a snapshot of it. It returns nil if that is archived,
-// or if the snapshot is not there.
-func (w *writer) place(ctx context.Context, environment string, number int64) (*place, error) {
+// environment reads an environment, by its id, with a snapshot of it. It returns nil if that is
+// archived, or if the snapshot is not there.
+func (w *writer) environment(ctx context.Context, environment string, number int64) (*environmentSnapshot, error) {
 	found, err := w.store.Environments.GetMany(ctx, []string{environment})
 	if err != nil || len(found) == 0 || found[0].Archived {
 		return nil, err
 	}
-	at := &place{name: found[0].Name}
+	at := &environmentSnapshot{name: found[0].Name}
 	if number == 0 {
 		return at, nil
 	}
@@ -91,15 +91,35 @@ func (w *writer) place(ctx context.Context, environment string, number int64) (*
 	return at, nil
 }
 
+// noticeSet is the notices of an event: those for machines, and those for people, who get one
+// about many artifacts instead of many.
+type noticeSet struct {
+	machines, people []notification.Notice
+}
+
+func (s *noticeSet) to(kind notification.TargetType) []notification.Notice {
+	if kind == notification.Webhook {
+		return s.machines
+	}
+	return s.people
+}
+
+// add adds further notices.
+func (s *noticeSet) add(more noticeSet) {
+	s.machines, s.people = append(s.machines, more.machines...), append(s.people, more.people...)
+}
+
 // same are notices that machines and people get alike.
-func same(notices ...notification.Notice) told { return told{machines: notices, people: notices} }
+func same(notices ...notification.Notice) noticeSet {
+	return noticeSet{machines: notices, people: notices}
+}
 
 // grouped gives people one notice about many artifacts.
-func (w *writer) grouped(place *place, kind, what string, notices []notification.Notice) told {
+func (w *writer) grouped(env *environmentSnapshot, kind, what string, notices []notification.Notice) noticeSet {
 	if len(notices) <= maxSingle {
 		return same(notices...)
 	}
-	all := w.environmentNotice(place, kind, fmt.Sprintf("%d artifacts %s", len(notices), what), "all")
+	all := w.environmentNotice(env, kind, fmt.Sprintf("%d artifacts %s", len(notices), what), "all")
 	for i := range notices {
 		if i == notification.MaxDetails-1 {
 			all.Details = append(all.Details, fmt.Sprintf("and %d more", len(notices)-i))
@@ -107,12 +127,7 @@ func (w *writer) grouped(place *place, kind, what string, notices []notification
 		}
 		all.Details = append(all.Details, notices[i].Artifact.Name+": "+notices[i].Description)
 	}
-	return told{machines: notices, people: []notification.Notice{all}}
-}
-
-// add adds further notices.
-func (t *told) add(more told) {
-	t.machines, t.people = append(t.machines, more.machines...), append(t.people, more.people...)
+	return noticeSet{machines: notices, people: []notification.Notice{all}}
 }
 
 func verdict(compliant bool) string {
