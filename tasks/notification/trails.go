@@ -12,67 +12,81 @@ import (
 
 // ofTrail tells of something that happened to a trail.
 func (w *writer) ofTrail(ctx context.Context, event *evidence.TrailEvent) (noticeSet, error) {
+	notice, err := w.trailNotice(ctx, event)
+	if err != nil || notice == nil {
+		return noticeSet{}, err
+	}
+	switch data := event.Data.(type) {
+	case *evidence.TrailBeginData:
+		notice.EventType = notification.EventTrailStarted
+		notice.Description = fmt.Sprintf("Trail %s of flow %s was begun", notice.Trail.Name, notice.Flow)
+	case *evidence.ArtifactReportData:
+		err = w.artifactReported(ctx, notice, data)
+	case *evidence.AttestationReportData:
+		w.attestationReported(notice, data)
+	case *evidence.ApprovalData:
+		err = w.approvalReported(ctx, notice, data)
+	default:
+		return noticeSet{}, nil
+	}
+	return same(*notice), err
+}
+
+// trailNotice begins a notice of an event in a trail, whose type and description are still
+// unknown. It returns nil if the flow is archived, or if one of both is not there.
+func (w *writer) trailNotice(ctx context.Context, event *evidence.TrailEvent) (*notification.Notice, error) {
 	flows, err := w.store.Flows.Names(ctx, w.org, []string{event.Flow})
 	if err != nil {
-		return noticeSet{}, err
+		return nil, err
 	}
 	flow, ok := flows[event.Flow]
 	if !ok || flow.Archived {
-		return noticeSet{}, nil
+		return nil, nil
 	}
 	trail, err := w.store.Trails.Collection.Get(ctx, event.Trail)
 	if errors.Is(err, storage.ErrNotFound) {
-		return noticeSet{}, nil
+		return nil, nil
 	}
 	if err != nil {
-		return noticeSet{}, err
+		return nil, err
 	}
-	notice := w.trailNotice(flow.Name, &trail)
-	switch data := event.Data.(type) {
-	case *evidence.TrailBeginData:
-		return w.trailEvent(notice, notification.EventTrailStarted, fmt.Sprintf("Trail %s of flow %s was begun", trail.Name, flow.Name)), nil
-	case *evidence.ArtifactReportData:
-		notice.Artifact, err = w.record(ctx, data.Record, data.Fingerprint, data.Filename)
-		return w.trailEvent(notice, notification.EventArtifactReported,
-			fmt.Sprintf("Artifact %s was reported to trail %s of flow %s", data.Filename, trail.Name, flow.Name)), err
-	case *evidence.AttestationReportData:
-		w.attestation(&notice, data)
-		return w.trailEvent(notice, notification.EventAttestation, fmt.Sprintf("Attestation %s of type %s was reported to trail %s of flow %s: %s",
-			data.Name, data.Type, trail.Name, flow.Name, verdict(data.Compliant))), nil
-	case *evidence.ApprovalData:
-		notice.Approval = &notification.NoticeApproval{
-			Number: data.Number, State: data.State, Reviewer: data.Reviewer, Fingerprint: data.Fingerprint,
-		}
-		notice.Artifact, err = w.knownArtifact(ctx, data.Fingerprint, "")
-		return w.trailEvent(notice, notification.EventApproval,
-			fmt.Sprintf("Approval %d of flow %s, for an artifact of trail %s, is %s", data.Number, flow.Name, trail.Name, statusOf(evidence.Status(data.State)))), err
-	}
-	return noticeSet{}, nil
-}
-
-// trailNotice begins a notice of an event in a trail, whose type and description are still unknown.
-func (w *writer) trailNotice(flow string, trail *evidence.Trail) notification.Notice {
 	notice := w.notice("", "")
-	notice.Flow = flow
-	notice.Link = w.links.Trail(w.orgName, flow, trail.Name)
+	notice.Flow = flow.Name
+	notice.Link = w.links.Trail(w.orgName, flow.Name, trail.Name)
 	notice.Trail = &notification.NoticeTrail{
-		Name: trail.Name, Status: statusOf(trail.Status), HTMLURL: notice.Link, APIURL: w.links.TrailSelf(w.orgName, flow, trail.Name),
+		Name: trail.Name, Status: statusOf(trail.Status), HTMLURL: notice.Link, APIURL: w.links.TrailSelf(w.orgName, flow.Name, trail.Name),
 	}
-	return notice
+	return &notice, nil
 }
 
-func (w *writer) trailEvent(notice notification.Notice, kind, description string) noticeSet {
-	notice.EventType, notice.Description = kind, description
-	return same(notice)
+func (w *writer) artifactReported(ctx context.Context, notice *notification.Notice, data *evidence.ArtifactReportData) (err error) {
+	notice.EventType = notification.EventArtifactReported
+	notice.Description = fmt.Sprintf("Artifact %s was reported to trail %s of flow %s", data.Filename, notice.Trail.Name, notice.Flow)
+	notice.Artifact, err = w.record(ctx, data.Record, data.Fingerprint, data.Filename)
+	return err
 }
 
-func (w *writer) attestation(notice *notification.Notice, data *evidence.AttestationReportData) {
+func (w *writer) attestationReported(notice *notification.Notice, data *evidence.AttestationReportData) {
+	notice.EventType = notification.EventAttestation
+	notice.Description = fmt.Sprintf("Attestation %s of type %s was reported to trail %s of flow %s: %s",
+		data.Name, data.Type, notice.Trail.Name, notice.Flow, verdict(data.Compliant))
 	notice.Link = w.links.Attestation(w.orgName, notice.Flow, notice.Trail.Name, data.Attestation)
 	notice.Attestation = &notification.NoticeAttestation{
 		ID: data.Attestation, Name: data.Name, Type: data.Type, Status: verdict(data.Compliant),
 		Artifact: data.Target, Fingerprint: data.Fingerprint, HTMLURL: notice.Link,
 		APIURL: w.links.AttestationSelf(w.orgName, notice.Flow, notice.Trail.Name, data.Name),
 	}
+}
+
+func (w *writer) approvalReported(ctx context.Context, notice *notification.Notice, data *evidence.ApprovalData) (err error) {
+	notice.EventType = notification.EventApproval
+	notice.Description = fmt.Sprintf("Approval %d of flow %s, for an artifact of trail %s, is %s",
+		data.Number, notice.Flow, notice.Trail.Name, statusOf(evidence.Status(data.State)))
+	notice.Approval = &notification.NoticeApproval{
+		Number: data.Number, State: data.State, Reviewer: data.Reviewer, Fingerprint: data.Fingerprint,
+	}
+	notice.Artifact, err = w.knownArtifact(ctx, data.Fingerprint, "")
+	return err
 }
 
 // knownArtifact is an artifact with where the flow that knew it first has it from; without a
