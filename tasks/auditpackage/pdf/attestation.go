@@ -1,0 +1,125 @@
+package pdf
+
+import (
+	"unicode/utf8"
+
+	"attestry/evidence"
+)
+
+const (
+	// maxDescription and maxReason bound texts of clients, in bytes: there can be 10,000
+	// attestations. The package has them whole.
+	maxDescription = 1_000
+	maxReason      = 4_000
+	// maxName bounds names in the same way. Names are shorter, but for file names.
+	maxName = 1_000
+	// maxTargets is how many artifact names of one attestation are kept.
+	maxTargets = 20
+)
+
+// Attestation is what the report shows of an attestation. It holds no payload, so that a
+// report of many attestations needs little memory.
+type Attestation struct {
+	ID          string
+	Name        string
+	Type        string
+	TypeVersion int // of custom types, else 0
+	Compliant   bool
+	Time        float64
+	Reporter    string
+	// Fingerprint, ArtifactName and Targets are as in evidence.Attestation; all are empty of
+	// an attestation of the trail.
+	Fingerprint  string
+	ArtifactName string
+	Targets      []string
+	// OmittedTargets is how many it has beside Targets.
+	OmittedTargets int
+	Description    string
+	CommitSHA      string
+	OriginURL      string
+	// Override is set when this overrides another attestation, or a missing one.
+	Override *Override
+	Evidence *File
+	// Control is the control that it decides, "" if it is no decision.
+	Control        string
+	ControlVersion int // 0 if the control did not exist
+	// Summary sums up the payload in short lines.
+	Summary []string
+	// PullRequests are the first of those that were found.
+	PullRequests []PullRequest
+}
+
+// Override is why a verdict was replaced.
+type Override struct {
+	Reason string
+	// Original is the id of the attestation that was made first, "" if it was missing.
+	Original string
+}
+
+// File is a file of evidence.
+type File struct {
+	Path     string // in the package
+	Filename string // as it was sent
+	Size     int64  // bytes
+	SHA256   string
+	// Lost tells that the object store no longer has the file as it was stored.
+	Lost bool
+}
+
+// NewAttestation reduces an attestation to what the report shows of it. path is that of its
+// evidence file in the package, and lost tells that the package does not have the file.
+func NewAttestation(a *evidence.Attestation, path string, lost bool) Attestation {
+	reduced := Attestation{
+		ID: a.ID, Name: shorten(a.Name, maxName), Type: shorten(a.Type, maxName), TypeVersion: a.TypeVersion,
+		Compliant: a.Compliant, Time: a.CreatedAt, Reporter: shorten(a.ReportedBy, maxName),
+		Fingerprint: a.Fingerprint, ArtifactName: shorten(a.ArtifactName, maxName),
+		CommitSHA: shorten(a.CommitSHA, maxName), Control: shorten(a.Control, maxName), ControlVersion: a.ControlVersion,
+		Summary: summarize(a), PullRequests: pullRequests(a),
+	}
+	for _, target := range a.Targets[:min(len(a.Targets), maxTargets)] {
+		reduced.Targets = append(reduced.Targets, shorten(target, maxName))
+	}
+	reduced.OmittedTargets = len(a.Targets) - len(reduced.Targets)
+	if a.Description != nil {
+		reduced.Description = shorten(*a.Description, maxDescription)
+	}
+	if a.OriginURL != nil {
+		reduced.OriginURL = shorten(*a.OriginURL, maxName)
+	}
+	if a.Override != nil {
+		reduced.Override = &Override{Reason: shorten(a.Override.Reason, maxReason), Original: a.Override.Original}
+	}
+	if a.Evidence != nil {
+		reduced.Evidence = &File{
+			Path: shorten(path, maxName), Filename: shorten(a.Evidence.Filename, maxName),
+			Size: a.Evidence.Size, SHA256: a.Evidence.SHA256, Lost: lost,
+		}
+	}
+	return reduced
+}
+
+// ofTrail tells that the attestation is about the trail itself.
+func (a *Attestation) ofTrail() bool { return a.Fingerprint == "" && len(a.Targets) == 0 }
+
+// verdict is the attestation's verdict in the words of the report.
+func (a *Attestation) verdict() evidence.Status { return verdictOf(a.Compliant) }
+
+func verdictOf(compliant bool) evidence.Status {
+	if compliant {
+		return evidence.Compliant
+	}
+	return evidence.NonCompliant
+}
+
+// shorten leaves out the end of a text of more than so many bytes. What it returns shares no
+// memory with a longer text.
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}
