@@ -66,3 +66,21 @@ func wordApproval(data *evidence.ApprovalData) string {
 	}
 	return fmt.Sprintf("Approval %d of artifact %s was recorded: %s%s.", data.Number, data.Fingerprint, data.State, by)
 }
+
+var eventColumns = []column{{"Time", 44}, {"Event", bodyWidth - 44}}
+
+// timeline lays out what happened.
+func (r *report) timeline() {
+	r.section("Events")
+	if len(r.Events) == 0 {
+		r.note("No event was recorded.")
+		return
+	}
+	shown, more := first(r.Events, maxEvents)
+	rows := make([]row, 0, len(shown))
+	for _, event := range shown {
+		rows = append(rows, row{cells: []cell{{{text: moment(event.Time), style: body}}, {{text: event.Text, style: body}}}})
+	}
+	r.table(eventColumns, rows)
+	r.omitted(more+r.OmittedEvents, "event")
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"attestry/evidence"
@@ -154,12 +153,4 @@ func shownValue(value json.RawMessage) string {
 		return "(object)"
 	}
 	return shorten(string(value), maxSummaryLine)
-}
-
-// count words a number of things: "1 test", "2 tests".
-func count[N int | int64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.FormatInt(int64(n), 10) + " " + noun + "s"
 }

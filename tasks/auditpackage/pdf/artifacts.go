@@ -1,0 +1,56 @@
+package pdf
+
+import "attestry/evidence"
+
+var artifactColumns = []column{{"Artifact", 46}, {"Fingerprint (SHA-256) and origin", 94}, {"Result", 34}}
+
+// artifacts lays out the reports of artifacts.
+func (r *report) artifacts() {
+	r.section("Artifacts")
+	if len(r.Artifacts) == 0 {
+		r.note("No artifact was reported.")
+		return
+	}
+	status := map[string]evidence.Status{} // by the id of the record that counts
+	for _, artifact := range r.Compliance.Artifacts {
+		if artifact.Artifact != nil {
+			status[artifact.Artifact.Record] = artifact.Status
+		}
+	}
+	shown, more := first(r.Artifacts, maxArtifacts)
+	var rows []row
+	for i := range shown {
+		record := &shown[i]
+		rows = append(rows, row{cells: []cell{artifactName(record), artifactOrigin(record), artifactResult(record, status[record.ID])}})
+	}
+	r.table(artifactColumns, rows)
+	r.omitted(more, "artifact report")
+}
+
+func artifactName(record *evidence.ArtifactRecord) cell {
+	return cell{
+		{text: record.Name, style: strong},
+		smallText(shorten(record.Filename, maxName)),
+		smallText(shorten(record.Description, maxDescription)),
+	}
+}
+
+func artifactOrigin(record *evidence.ArtifactRecord) cell {
+	return cell{
+		{text: record.Fingerprint, style: digits},
+		smallText(labelled("Commit", record.CommitSHA)),
+		smallText(labelled("Branch", shorten(record.Branch(), maxName))),
+		smallText(labelled("Build", shorten(record.BuildURL, maxName))),
+		smallText(labelled("Source", shorten(record.CommitURL, maxName))),
+	}
+}
+
+// artifactResult says who reported an artifact, and its status, "" if another one has taken
+// its place.
+func artifactResult(record *evidence.ArtifactRecord, status evidence.Status) cell {
+	verdict := statusText(status)
+	if status == "" {
+		verdict = paragraph{text: "replaced by a later report", style: body.in(gray)}
+	}
+	return cell{verdict, smallText(moment(record.CreatedAt)), smallText(labelled("by", record.ReportedBy))}
+}

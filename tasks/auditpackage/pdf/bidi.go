@@ -1,0 +1,162 @@
+package pdf
+
+import (
+	"slices"
+
+	"golang.org/x/text/unicode/bidi"
+)
+
+// Levels of embedding in a line that runs from left to right.
+const (
+	leftToRight   = 0
+	rightToLeft   = 1
+	numberWithin  = 2 // a number in text from right to left
+	unknownLevel  = -1
+	highestOfThem = numberWithin
+)
+
+// reorder returns the glyphs of a line in the order in which they stand from left to right.
+// It follows the Unicode Bidirectional Algorithm, but for belongs, for lines that run from
+// left to right as a whole, as all of a report do, and that have no characters that change
+// the direction: those are shown as code points. Each line is put in order by itself.
+func reorder(line []glyph) []glyph {
+	if !slices.ContainsFunc(line, func(one glyph) bool { return isRightToLeft(classOf(one)) }) {
+		return line
+	}
+	levels := levelsOf(line)
+	ordered := slices.Clone(line)
+	for i, one := range ordered {
+		if levels[i] == rightToLeft {
+			ordered[i].char = mirrored(one.char)
+		}
+	}
+	for level := highestOfThem; level >= rightToLeft; level-- {
+		reverseFrom(ordered, levels, level)
+	}
+	return ordered
+}
+
+func classOf(one glyph) bidi.Class {
+	properties, _ := bidi.LookupRune(one.char)
+	return properties.Class()
+}
+
+func isRightToLeft(class bidi.Class) bool { return class == bidi.R || class == bidi.AL }
+
+// levelsOf returns the level of each glyph.
+func levelsOf(line []glyph) []int {
+	levels := make([]int, len(line))
+	within := false // text from right to left
+	for i, one := range line {
+		class := classOf(one)
+		switch {
+		case class == bidi.L:
+			within = false
+			levels[i] = leftToRight
+		case isRightToLeft(class):
+			within = true
+			levels[i] = rightToLeft
+		case class == bidi.AN, class == bidi.EN && within && belongs(line, i):
+			levels[i] = numberWithin
+		case class == bidi.EN:
+			within = false
+			levels[i] = leftToRight
+		case class == bidi.NSM && i > 0:
+			levels[i] = levels[i-1]
+		default:
+			levels[i] = unknownLevel
+		}
+	}
+	joinNumbers(line, levels)
+	fillNeutral(levels)
+	return levels
+}
+
+// belongs reports whether a number behind text from right to left is part of it: such text
+// follows, or no blank parts them. By the algorithm all such numbers are; but a report puts
+// names into English sentences, the numbers of which must not be drawn to the name before.
+func belongs(line []glyph, at int) bool {
+	next := slices.IndexFunc(line[at:], func(one glyph) bool { return classOf(one) == bidi.L || isRightToLeft(classOf(one)) })
+	if next >= 0 && isRightToLeft(classOf(line[at+next])) {
+		return true
+	}
+	for at > 0 && !isRightToLeft(classOf(line[at])) {
+		if line[at].char == ' ' {
+			return false
+		}
+		at--
+	}
+	return true
+}
+
+// joinNumbers makes a separator between two digits part of the number.
+func joinNumbers(line []glyph, levels []int) {
+	for i := 1; i+1 < len(line); i++ {
+		class := classOf(line[i])
+		if (class == bidi.CS || class == bidi.ES) && levels[i-1] == numberWithin && levels[i+1] == numberWithin {
+			levels[i] = numberWithin
+		}
+	}
+}
+
+// fillNeutral gives blanks and punctuation the direction of what is on both sides of
+// them, else that of the line.
+func fillNeutral(levels []int) {
+	for start := 0; start < len(levels); start++ {
+		if levels[start] != unknownLevel {
+			continue
+		}
+		end := start
+		for end < len(levels) && levels[end] == unknownLevel {
+			end++
+		}
+		level := leftToRight
+		if start > 0 && end < len(levels) && levels[start-1] >= rightToLeft && levels[end] >= rightToLeft {
+			level = rightToLeft
+		}
+		for i := start; i < end; i++ {
+			levels[i] = level
+		}
+	}
+}
+
+// reverseFrom reverses each sequence of glyphs of at least a level, together with their
+// levels. Marks stay behind their characters, as fonts draw them over what was drawn before.
+func reverseFrom(line []glyph, levels []int, level int) {
+	for start := 0; start < len(line); start++ {
+		end := start
+		for end < len(line) && levels[end] >= level {
+			end++
+		}
+		slices.Reverse(line[start:end])
+		slices.Reverse(levels[start:end])
+		restoreMarks(line[start:end], levels[start:end])
+		start = max(start, end-1)
+	}
+}
+
+// restoreMarks puts marks, which a reversal has put before their character, behind it.
+func restoreMarks(line []glyph, levels []int) {
+	for start := 0; start < len(line); start++ {
+		end := start
+		for end < len(line) && classOf(line[end]) == bidi.NSM {
+			end++
+		}
+		if end > start && end < len(line) {
+			slices.Reverse(line[start : end+1])
+			slices.Reverse(levels[start : end+1])
+		}
+		start = max(start, end)
+	}
+}
+
+// mirrored is the counterpart of a bracket.
+func mirrored(char rune) rune {
+	for _, pair := range []string{"()", "[]", "{}", "<>", "«»"} {
+		both := []rune(pair)
+		if i := slices.Index(both, char); i >= 0 {
+			return both[1-i]
+		}
+	}
+	return char
+}

@@ -1,0 +1,221 @@
+package pdf
+
+import (
+	"encoding/json"
+	"strings"
+
+	"attestry/evidence"
+)
+
+var (
+	commitColumns      = []column{{"Commit", 62}, {"Message", 66}, {"Artifacts", 46}}
+	pullRequestColumns = []column{{"Pull request", 54}, {"Author and state", 31}, {"Approvers", 30}, {"Merge commit", 59}}
+)
+
+// changes lays out the commits and pull requests that the trail knows of.
+func (r *report) changes() {
+	r.section("Commits and pull requests")
+	if r.Commit == nil {
+		r.note("The commit of the trail is not known.")
+	} else {
+		r.table(factColumns, commitFacts(r.Commit))
+	}
+	r.artifactCommits()
+	r.pullRequests()
+}
+
+func commitFacts(commit *evidence.GitCommit) []row {
+	rows := []row{fact("Commit of the trail", paragraph{text: commit.SHA1, style: style{monospaced, 8, ink}})}
+	rows = textFact(rows, "Message", shorten(valueOf(commit.Message), maxReason))
+	author := valueOf(commit.Author)
+	if user := valueOf(commit.AuthorUsername); user != "" {
+		author = strings.TrimSpace(author + " (" + user + ")")
+	}
+	rows = textFact(rows, "Author", shorten(author, maxName))
+	rows = textFact(rows, "Branch", shorten(valueOf(commit.Branch), maxName))
+	if commit.Timestamp != nil {
+		rows = textFact(rows, "Time", moment(*commit.Timestamp))
+	}
+	rows = textFact(rows, "URL", shorten(valueOf(commit.URL), maxName))
+	rows = textFact(rows, "Signature", signature(commit))
+	return textFact(rows, "Parents", shorten(some(commit.Parents, maxTargets), maxName))
+}
+
+// signature words what the client told of the commit's signature.
+func signature(commit *evidence.GitCommit) string {
+	state := shorten(valueOf(commit.SignatureState), maxName)
+	switch {
+	case commit.Verified == nil:
+		return state
+	case *commit.Verified:
+		return strings.TrimSpace("verified " + state)
+	default:
+		return strings.TrimSpace("not verified " + state)
+	}
+}
+
+// artifactCommit is a commit that artifacts were built from.
+type artifactCommit struct {
+	sha       string
+	commit    *evidence.GitCommit
+	artifacts []string
+}
+
+// artifactCommits lays out the commits that artifacts were built from.
+func (r *report) artifactCommits() {
+	var commits []*artifactCommit
+	known := map[string]*artifactCommit{}
+	for i := range r.Artifacts {
+		record := &r.Artifacts[i]
+		if record.CommitSHA == "" {
+			continue
+		}
+		one := known[record.CommitSHA]
+		if one == nil {
+			one = &artifactCommit{sha: record.CommitSHA, commit: record.Commit}
+			known[record.CommitSHA] = one
+			commits = append(commits, one)
+		}
+		one.artifacts = append(one.artifacts, record.Name)
+	}
+	if len(commits) == 0 {
+		return
+	}
+	r.subsection("Commits that artifacts were built from")
+	shown, more := first(commits, maxOthers)
+	var rows []row
+	for _, one := range shown {
+		rows = append(rows, row{cells: []cell{
+			{{text: one.sha, style: digits}},
+			commitMessage(one.commit),
+			{{text: some(one.artifacts, maxTargets), style: body}},
+		}})
+	}
+	r.table(commitColumns, rows)
+	r.omitted(more, "commit")
+}
+
+func commitMessage(commit *evidence.GitCommit) cell {
+	if commit == nil {
+		return cell{{text: "–", style: body}}
+	}
+	return cell{
+		{text: orDash(shorten(valueOf(commit.Message), maxSummaryLine)), style: body},
+		smallText(labelled("by", shorten(valueOf(commit.Author), maxName))),
+	}
+}
+
+// pullRequests lays out the pull requests that attestations have found, each once.
+func (r *report) pullRequests() {
+	var rows []row
+	more := 0
+	shown := map[string]bool{} // by URL
+	for i := range r.Attestations {
+		for j := range r.Attestations[i].PullRequests {
+			request := &r.Attestations[i].PullRequests[j]
+			if shown[request.URL] {
+				continue
+			}
+			shown[request.URL] = true
+			if len(rows) == maxOthers {
+				more++
+				continue
+			}
+			rows = append(rows, pullRequestRow(request))
+		}
+	}
+	r.subsection("Pull requests")
+	if len(rows) == 0 {
+		r.note("No attestation has found a pull request.")
+		return
+	}
+	r.table(pullRequestColumns, rows)
+	r.omitted(more, "pull request")
+}
+
+func pullRequestRow(request *PullRequest) row {
+	approvers := cell{{text: strings.Join(request.Approvers, ", "), style: body}}
+	if len(request.Approvers) == 0 {
+		approvers = cell{{text: "none", style: strong.in(amber)}}
+	}
+	return row{cells: []cell{
+		{{text: request.Title, style: body}, smallText(request.URL)},
+		{{text: request.Author, style: body}, smallText(request.State)},
+		approvers,
+		{{text: orDash(request.MergeCommit), style: digits}},
+	}}
+}
+
+const (
+	// maxPullRequests is how many of an attestation are shown, and maxApprovers how many
+	// approvers of one of them.
+	maxPullRequests = 10
+	maxApprovers    = 20
+)
+
+// PullRequest is a pull request that an attestation has found.
+type PullRequest struct {
+	URL         string
+	Title       string
+	State       string
+	Author      string
+	Approvers   []string
+	MergeCommit string // SHA, "" if it is not merged
+}
+
+// foundPullRequest has what both versions of found pull requests have in common, see
+// attestation.FoundPullRequestV1 and V2; all that may be null is a pointer.
+type foundPullRequest struct {
+	URL         string            `json:"url"`
+	State       string            `json:"state"`
+	Author      *string           `json:"author"`
+	Title       *string           `json:"title"`
+	MergeCommit *string           `json:"merge_commit"`
+	Approvers   []json.RawMessage `json:"approvers"`
+}
+
+// pullRequests reads the first pull requests that an attestation has found.
+func pullRequests(a *evidence.Attestation) []PullRequest {
+	var found []foundPullRequest
+	if a.Type != evidence.TypePullRequest || json.Unmarshal(a.Payload["pull_requests"], &found) != nil {
+		return nil
+	}
+	var shown []PullRequest
+	for _, one := range found[:min(len(found), maxPullRequests)] {
+		request := PullRequest{
+			URL: shorten(one.URL, maxName), Title: shorten(valueOf(one.Title), maxName), State: shorten(one.State, maxName),
+			Author: shorten(valueOf(one.Author), maxName), MergeCommit: shorten(valueOf(one.MergeCommit), maxName),
+		}
+		for _, approver := range one.Approvers[:min(len(one.Approvers), maxApprovers)] {
+			request.Approvers = append(request.Approvers, shorten(approverName(approver), maxName))
+		}
+		shown = append(shown, request)
+	}
+	return shown
+}
+
+// approverName reads an approver: a name, or an object with the name and what was said.
+func approverName(approver json.RawMessage) string {
+	var name string
+	if json.Unmarshal(approver, &name) == nil {
+		return name
+	}
+	var review struct {
+		Username string  `json:"username"`
+		State    *string `json:"state"`
+	}
+	if json.Unmarshal(approver, &review) != nil {
+		return ""
+	}
+	if state := valueOf(review.State); state != "" {
+		return review.Username + " (" + state + ")"
+	}
+	return review.Username
+}
+
+func valueOf(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}

@@ -1,0 +1,179 @@
+package pdf
+
+import (
+	"strings"
+
+	"attestry/evidence"
+	"attestry/evidence/compliance"
+)
+
+const (
+	// maxShownNames is how many names the reasons of a verdict list, each of at most
+	// maxShownName bytes.
+	maxShownNames = 5
+	maxShownName  = 80
+)
+
+// cover lays out the first page.
+func (r *report) cover() {
+	r.y = 30
+	r.print(paragraph{text: "AUDIT REPORT", style: subheading})
+	r.y += 2
+	trail := title
+	if len(r.Trail) > 80 {
+		trail.size = 14
+	}
+	r.print(paragraph{text: shorten(r.Trail, maxName), style: trail})
+	r.y++
+	r.print(paragraph{text: "Trail of flow " + r.Flow + ", organization " + r.Organization, style: style{regular, 11, gray}})
+	r.y += 6
+	r.verdict()
+	r.lossNote()
+	r.table(factColumns, r.coverFacts())
+}
+
+// verdict places the verdict and why it is so.
+func (r *report) verdict() {
+	const inset = 7.0
+	status := r.Compliance.Status
+	broken := lines([]paragraph{
+		{text: string(status), style: verdictText.in(colorOf(status))},
+		{text: strings.Join(r.reasons(), " "), style: style{regular, 10, ink}, space: 1.5},
+		{text: "As of " + moment(r.AsOf) + ", the time of the latest fact in this package.", style: small, space: 2},
+	}, bodyWidth-2*inset)
+	height := heightOf(broken) + 10
+	r.need(height)
+	sheet := r.sheet()
+	sheet.boxes = append(sheet.boxes, box{left, r.y, bodyWidth, height, shade}, box{left, r.y, 2, height, colorOf(status)})
+	end := r.y + height
+	r.y += 5
+	r.place(left+inset, broken)
+	r.y = end + 6
+}
+
+// reasons say in sentences why the trail has its verdict.
+func (r *report) reasons() []string {
+	var failing, missing, absent []string
+	overridden := 0
+	r.eachEntry(func(artifact string, status *compliance.AttestationStatus) {
+		switch {
+		case status.Entry == nil:
+			missing = append(missing, nameWithin(status.Name, artifact))
+		case !status.Entry.Compliant:
+			failing = append(failing, nameWithin(status.Name, artifact))
+		}
+		if status.Entry != nil && status.Entry.Override {
+			overridden++
+		}
+	})
+	for i := range r.Compliance.Artifacts {
+		if artifact := &r.Compliance.Artifacts[i]; artifact.Status == evidence.Missing {
+			absent = append(absent, "'"+shorten(artifact.Name, maxShownName)+"'")
+		}
+	}
+	var sentences []string
+	add := func(names []string, one, several string) {
+		if len(names) > 0 {
+			sentences = append(sentences, countVerb(len(names), one, several)+": "+some(names, maxShownNames)+".")
+		}
+	}
+	add(failing, "attestation is not compliant", "attestations are not compliant")
+	add(missing, "required attestation is missing", "required attestations are missing")
+	add(absent, "artifact was not reported", "artifacts were not reported")
+	if len(sentences) == 0 {
+		sentences = []string{"All that the template requires was reported, and every attestation that counts is compliant."}
+	}
+	if overridden > 0 {
+		sentences = append(sentences, countVerb(overridden, "verdict that counts is an override", "verdicts that count are overrides")+"; see the section on overrides.")
+	}
+	return sentences
+}
+
+func countVerb(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return decimal(n) + " " + several
+}
+
+// nameWithin names an attestation of an artifact, or of the trail if that is "".
+func nameWithin(name, artifact string) string {
+	name = "'" + shorten(name, maxShownName) + "'"
+	if artifact == "" {
+		return name + " of the trail"
+	}
+	return name + " of artifact '" + shorten(artifact, maxShownName) + "'"
+}
+
+// lossNote says that the package is not complete.
+func (r *report) lossNote() {
+	if len(r.Lost) == 0 {
+		return
+	}
+	what := "1 file of evidence is"
+	if len(r.Lost) > 1 {
+		what = decimal(len(r.Lost)) + " files of evidence are"
+	}
+	r.print(paragraph{
+		text: "This package is not complete: " + what + " no longer in the object store as stored. " +
+			"The section on lost evidence lists what is missing or was altered.",
+		style: strong.in(red),
+	})
+	r.y += 5
+}
+
+func (r *report) coverFacts() []row {
+	rows := textFact(nil, "Organization", r.Organization)
+	rows = append(rows, fact("Flow", paragraph{text: r.Flow, style: body}, smallText(shorten(r.FlowDescription, maxDescription))))
+	rows = append(rows, fact("Trail", paragraph{text: r.Trail, style: body}, smallText(shorten(r.TrailDescription, maxDescription))))
+	rows = textFact(rows, "Web page", r.Link)
+	rows = append(rows, fact("Begun", paragraph{text: moment(r.BegunAt) + byName(r.BegunBy), style: body}))
+	if sha := evidence.CommitSHA(r.Commit); sha != "" {
+		rows = append(rows, fact("Commit", paragraph{text: sha, style: style{monospaced, 8, ink}}))
+	}
+	rows = textFact(rows, "Attestations", r.countAttestations())
+	rows = textFact(rows, "Evidence", r.countFiles())
+	rows = textFact(rows, "Artifacts", count(len(r.Artifacts), "report")+" of "+count(len(r.Compliance.Artifacts), "expected or reported artifact"))
+	rows = textFact(rows, "Runs in", count(r.countEnvironments(), "environment"))
+	rows = textFact(rows, "Events", decimal(len(r.Events)+r.OmittedEvents))
+	rows = append(rows, fact("SHA-256 of the file SHA256SUMS", paragraph{text: orDash(r.Checksum), style: digits},
+		smallText("That file lists the SHA-256 of every other file of the package but this report.")))
+	return textFact(rows, "Generated by", r.Generator)
+}
+
+func byName(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " by " + name
+}
+
+func (r *report) countAttestations() string {
+	failing := 0
+	for i := range r.Attestations {
+		if !r.Attestations[i].Compliant {
+			failing++
+		}
+	}
+	all := decimal(len(r.Attestations) + r.OmittedAttestations)
+	return all + " recorded, of which " + decimal(len(r.counting)) + " count now; " + decimal(failing) + " recorded as not compliant"
+}
+
+func (r *report) countFiles() string {
+	files, bytes := 0, int64(0)
+	for i := range r.Attestations {
+		if file := r.Attestations[i].Evidence; file != nil {
+			files++
+			bytes += file.Size
+		}
+	}
+	return count(files, "file") + ", " + size(bytes) + "; " + decimal(len(r.Lost)) + " missing or altered"
+}
+
+func (r *report) countEnvironments() int {
+	names := map[string]bool{}
+	for i := range r.Running {
+		names[r.Running[i].Environment] = true
+	}
+	return len(names)
+}

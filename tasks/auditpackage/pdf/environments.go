@@ -1,0 +1,75 @@
+package pdf
+
+import "attestry/evidence"
+
+// maxSentences is how many sentences explain a verdict.
+const maxSentences = 50
+
+var runningColumns = []column{{"Artifact and explanation", 140}, {"Verdict", 34}}
+
+// environments lays out where the artifacts run, and how they are judged there.
+func (r *report) environments() {
+	r.section("Where it runs")
+	if len(r.Running) == 0 {
+		r.note("No artifact of the trail is known to run in an environment.")
+		return
+	}
+	shown, more := first(r.Running, maxOthers)
+	var rows []row
+	for i := range shown {
+		one := &shown[i]
+		if i == 0 || one.Environment != shown[i-1].Environment {
+			rows = append(rows, groupRow(paragraph{text: "Environment " + one.Environment, style: strong}))
+		}
+		rows = append(rows, row{cells: []cell{explained(one), {runningVerdict(one)}}})
+	}
+	r.table(runningColumns, rows)
+	r.omitted(more, "running artifact")
+}
+
+func runningVerdict(one *Running) paragraph {
+	if one.Compliant == nil {
+		return paragraph{text: "UNKNOWN: no policy is applied", style: strong.in(gray)}
+	}
+	return statusText(verdictOf(*one.Compliant))
+}
+
+// explained names an artifact that runs, and why it has its verdict.
+func explained(one *Running) cell {
+	cell := cell{
+		{text: shorten(one.Artifact, maxName), style: strong},
+		{text: one.Fingerprint, style: digits},
+		smallText("Runs since " + moment(one.Since) + ", " + count(one.Instances, "instance") + ", snapshot " + decimal(one.Snapshot)),
+	}
+	if one.Allowed != nil {
+		cell = append(cell, allowed(one.Allowed)...)
+	}
+	sentences, more := first(one.Sentences, maxSentences)
+	for i := range sentences {
+		cell = append(cell, sentence(&sentences[i])...)
+	}
+	if more > 0 {
+		cell = append(cell, smallText("and "+decimal(more)+" more"))
+	}
+	return cell
+}
+
+func allowed(one *evidence.Allowance) []paragraph {
+	return []paragraph{
+		{text: "On the allow list of the environment" + byName(one.UserName) + ", " + moment(one.At) + ".", style: strong.in(blue), space: 1},
+		{text: shorten(one.Description, maxDescription), style: body},
+	}
+}
+
+func sentence(one *Sentence) []paragraph {
+	sign := paragraph{text: "Fulfilled: ", style: body, space: 1}
+	if one.Failing {
+		sign = paragraph{text: "Not fulfilled: ", style: body.in(red), space: 1}
+	}
+	sign.text += shorten(one.Text, maxReason)
+	paragraphs := []paragraph{sign, smallText("Policy " + one.Policy + ", version " + decimal(one.Version))}
+	if one.Remedy != "" {
+		paragraphs = append(paragraphs, smallText("Remedy: "+shorten(one.Remedy, maxReason)))
+	}
+	return paragraphs
+}

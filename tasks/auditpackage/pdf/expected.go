@@ -1,0 +1,126 @@
+package pdf
+
+import (
+	"attestry/evidence"
+	"attestry/evidence/compliance"
+)
+
+var expectedColumns = []column{{"Attestation", 58}, {"Required", 22}, {"Found", 60}, {"Verdict", 34}}
+
+// expected lays out what the template requires and what was reported.
+func (r *report) expected() {
+	r.section("Expected and found")
+	r.introduce("What the template of the trail requires, and what counts of that which was reported. " +
+		"Attestations that are not required count too: one that is not compliant makes the trail non-compliant.")
+	rows := expectedRows{report: r, terse: r.countExpected() > maxExpected}
+	rows.group(&paragraph{text: "The trail itself", style: strong}, r.Compliance.Attestations)
+	for i := range r.Compliance.Artifacts {
+		artifact := &r.Compliance.Artifacts[i]
+		rows.group(nil, artifact.Attestations, artifactTitle(artifact)...)
+	}
+	r.table(expectedColumns, rows.rows)
+	r.omitted(rows.more, "row")
+}
+
+func (r *report) countExpected() int {
+	rows := 1 + len(r.Compliance.Artifacts)
+	r.eachEntry(func(string, *compliance.AttestationStatus) { rows++ })
+	return rows
+}
+
+// artifactTitle names an artifact with its status.
+func artifactTitle(artifact *compliance.ArtifactStatus) []paragraph {
+	paragraphs := []paragraph{{text: "Artifact " + artifact.Name, style: strong}, statusText(artifact.Status)}
+	if artifact.Artifact == nil {
+		paragraphs = append(paragraphs, smallText("No artifact was reported under this name."))
+	} else {
+		paragraphs = append(paragraphs, paragraph{text: artifact.Artifact.Fingerprint, style: digits})
+	}
+	if artifact.Unexpected {
+		paragraphs = append(paragraphs, smallText("The template does not require this artifact."))
+	}
+	return paragraphs
+}
+
+// expectedRows collects rows up to maxExpected.
+type expectedRows struct {
+	*report
+	// terse tells to leave out required attestations that are compliant, as there are too
+	// many rows.
+	terse bool
+	rows  []row
+	more  int
+}
+
+func (e *expectedRows) group(name *paragraph, all []compliance.AttestationStatus, paragraphs ...paragraph) {
+	if name != nil {
+		paragraphs = append(paragraphs, *name)
+	}
+	if len(all) == 0 {
+		paragraphs = append(paragraphs, smallText("No attestation is required, and none counts."))
+	}
+	e.add(groupRow(paragraphs...))
+	for i := range all {
+		status := &all[i]
+		if e.terse && status.Entry != nil && status.Entry.Compliant && !status.Unexpected && !status.Entry.Override {
+			e.more++
+			continue
+		}
+		e.add(e.row(status))
+	}
+}
+
+func (e *expectedRows) add(one row) {
+	if len(e.rows) == maxExpected {
+		e.more++
+		return
+	}
+	e.rows = append(e.rows, one)
+}
+
+func (e *expectedRows) row(status *compliance.AttestationStatus) row {
+	kind := "type " + status.Type
+	if status.Type == "*" {
+		kind = "any type"
+	}
+	required := "yes"
+	if status.Unexpected {
+		required = "no: unexpected"
+	}
+	found, verdict := e.found(status)
+	return row{cells: []cell{
+		{{text: status.Name, style: strong}, smallText(kind)},
+		{{text: required, style: body}},
+		found,
+		{verdict},
+	}}
+}
+
+// found says what was reported of a required attestation, and its verdict.
+func (r *report) found(status *compliance.AttestationStatus) (cell, paragraph) {
+	entry := status.Entry
+	if entry == nil {
+		return cell{{text: "nothing", style: body}}, statusText(evidence.Missing)
+	}
+	who := moment(entry.Time)
+	if a := r.byID[entry.ID]; a != nil {
+		who += byName(a.Reporter)
+	}
+	found := cell{{text: who, style: body}}
+	if entry.Override {
+		found = append(found, smallText("Override of "+r.replaced(entry.Overridden)))
+	}
+	return found, statusText(verdictOf(entry.Compliant))
+}
+
+// replaced words what an override replaces.
+func (r *report) replaced(original string) string {
+	if original == "" {
+		return "a missing attestation"
+	}
+	a := r.byID[original]
+	if a == nil {
+		return "attestation " + original
+	}
+	return "the attestation of " + moment(a.Time) + ", " + string(a.verdict())
+}

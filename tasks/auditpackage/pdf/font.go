@@ -1,0 +1,157 @@
+package pdf
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"math"
+	"slices"
+	"sync"
+)
+
+// The fonts are strings, so that nothing can write into them: fpdf does so when it makes a
+// subset of a font, and gets a copy.
+//
+//go:embed fonts/DejaVuSansCondensed.ttf
+var regularFile string
+
+//go:embed fonts/DejaVuSansCondensed-Bold.ttf
+var boldFile string
+
+//go:embed fonts/DejaVuSansMono.ttf
+var monospacedFile string
+
+//go:embed fonts/DroidSansFallback.ttf
+var fallbackFile string
+
+// font is the number of a font.
+type font int8
+
+const (
+	regular font = iota
+	bold
+	monospaced
+	// fallback has Chinese, Japanese and Korean characters.
+	fallback
+	fonts // how many there are
+)
+
+// fontNames are the family names under which fpdf knows the fonts.
+var fontNames = [fonts]string{"regular", "bold", "monospaced", "fallback"}
+
+// file returns the font's file in TrueType.
+func (f font) file() string {
+	return [fonts]string{regularFile, boldFile, monospacedFile, fallbackFile}[f]
+}
+
+// alternatives are the fonts that are looked into for a character, in this order.
+func (f font) alternatives() []font {
+	if f == regular {
+		return []font{regular, fallback}
+	}
+	return []font{f, regular, fallback}
+}
+
+// metrics has the widths of a font's characters in thousandths of its size, or noGlyph.
+type metrics [1 << 16]uint16
+
+const noGlyph = math.MaxUint16
+
+// allMetrics reads the metrics of all fonts once.
+var allMetrics = sync.OnceValue(func() *[fonts]metrics {
+	all := new([fonts]metrics)
+	for f := range fonts {
+		readMetrics(&all[f], fontFile(f.file()))
+	}
+	return all
+})
+
+// glyphOf finds the font that shows a character where text is set in f. No font shows
+// characters beyond U+FFFF, which fpdf cannot write.
+func (f font) glyphOf(char rune) (glyph, bool) {
+	if char < 0 || char > math.MaxUint16 {
+		return glyph{}, false
+	}
+	for _, other := range f.alternatives() {
+		if width := allMetrics()[other][char]; width != noGlyph {
+			return glyph{char: char, font: other, width: int(width)}, true
+		}
+	}
+	return glyph{}, false
+}
+
+// fontFile reads numbers from a font in TrueType. The fonts are embedded, so that faults
+// of them need no error.
+type fontFile string
+
+func (f fontFile) uint16(at int) int { return int(binary.BigEndian.Uint16([]byte(f[at : at+2]))) }
+func (f fontFile) uint32(at int) int { return int(binary.BigEndian.Uint32([]byte(f[at : at+4]))) }
+
+// table returns where the table of a name begins.
+func (f fontFile) table(name string) int {
+	for i := range f.uint16(4) {
+		if entry := 12 + 16*i; string(f[entry:entry+4]) == name {
+			return f.uint32(entry + 8)
+		}
+	}
+	panic("pdf: font without table " + name)
+}
+
+// unicodeMap returns where the map of characters in format 4 begins, the one that fpdf
+// reads too.
+func (f fontFile) unicodeMap() int {
+	cmap := f.table("cmap")
+	for i := range f.uint16(cmap + 2) {
+		entry := cmap + 4 + 8*i
+		platform, encoding, at := f.uint16(entry), f.uint16(entry+2), cmap+f.uint32(entry+4)
+		if (platform == 3 && encoding == 1 || platform == 0) && f.uint16(at) == 4 {
+			return at
+		}
+	}
+	panic("pdf: font without map of characters")
+}
+
+// readMetrics fills in the metrics of a font.
+func readMetrics(m *metrics, f fontFile) {
+	for i := range m {
+		m[i] = noGlyph
+	}
+	at := f.unicodeMap()
+	segments := f.uint16(at+6) / 2
+	ends, starts := at+14, at+16+2*segments
+	deltas, offsets := starts+2*segments, starts+4*segments
+	for i := range segments {
+		start, end := f.uint16(starts+2*i), f.uint16(ends+2*i)
+		for char := start; char <= end && char < len(m)-1; char++ {
+			index := char
+			if offset := f.uint16(offsets + 2*i); offset != 0 {
+				if index = f.uint16(offsets + 2*i + offset + 2*(char-start)); index == 0 {
+					continue
+				}
+			}
+			if index = (index + f.uint16(deltas+2*i)) & 0xFFFF; index != 0 {
+				m[char] = f.width(index)
+			}
+		}
+	}
+}
+
+// width returns the width of a glyph in thousandths of the font's size.
+func (f fontFile) width(index int) uint16 {
+	last := f.uint16(f.table("hhea")+34) - 1
+	advance := f.uint16(f.table("hmtx") + 4*min(index, last))
+	return uint16(math.Round(float64(advance) * 1000 / float64(f.uint16(f.table("head")+18))))
+}
+
+// usedFonts lists the fonts of texts, each once, in order.
+func usedFonts(sheets []*sheet) []font {
+	var used []font
+	for _, sheet := range sheets {
+		for i := range sheet.texts {
+			if f := sheet.texts[i].font; !slices.Contains(used, f) {
+				used = append(used, f)
+			}
+		}
+	}
+	slices.Sort(used)
+	return used
+}

@@ -1,0 +1,99 @@
+package pdf
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"codeberg.org/go-pdf/fpdf"
+)
+
+// Render makes the report of a document, as PDF.
+func Render(d *Document) ([]byte, error) {
+	report := newReport(d)
+	report.write()
+	report.finish()
+	return draw(d, &report.layout)
+}
+
+// draw writes sheets as PDF. Everything that depends on time or on the order of maps is set.
+func draw(d *Document, l *layout) ([]byte, error) {
+	out := fpdf.New("P", "mm", "A4", "")
+	out.SetCatalogSort(true)
+	out.SetCreationDate(timeOf(d.AsOf))
+	out.SetModificationDate(timeOf(d.AsOf))
+	out.SetProducer("fpdf", false)
+	out.SetCreator(plain(d.Generator), true)
+	out.SetTitle(plain("Audit report of trail "+d.Trail+" of flow "+d.Flow), true)
+	out.SetAuthor(plain(d.Organization), true)
+	out.SetLang("en")
+	out.SetAutoPageBreak(false, 0)
+	for _, f := range usedFonts(l.sheets) {
+		out.AddUTF8FontFromBytes(fontNames[f], "", []byte(f.file()))
+	}
+	bookmarks := l.bookmarks
+	for i, sheet := range l.sheets {
+		out.AddPage()
+		for len(bookmarks) > 0 && bookmarks[0].page == i+1 {
+			out.Bookmark(plain(bookmarks[0].title), 0, bookmarks[0].y)
+			bookmarks = bookmarks[1:]
+		}
+		drawSheet(out, sheet)
+	}
+	var file bytes.Buffer
+	if err := out.Output(&file); err != nil {
+		return nil, fmt.Errorf("write the PDF report: %w", err)
+	}
+	return file.Bytes(), nil
+}
+
+func drawSheet(out *fpdf.Fpdf, s *sheet) {
+	for _, one := range s.boxes {
+		out.SetFillColor(int(one.color.red), int(one.color.green), int(one.color.blue))
+		out.Rect(one.x, one.y, one.width, one.height, "F")
+	}
+	last := style{}
+	for _, one := range s.texts {
+		if current := (style{one.font, one.size, one.color}); current != last {
+			out.SetFont(fontNames[one.font], "", one.size)
+			out.SetTextColor(int(one.color.red), int(one.color.green), int(one.color.blue))
+			last = current
+		}
+		out.Text(one.x, one.y, one.text)
+	}
+	for _, one := range s.links {
+		out.LinkString(one.x, one.y, one.width, one.height, one.url)
+	}
+}
+
+// plain is a text for the properties of the file and the list of contents, which fpdf can
+// write in UTF-16 only without surrogates.
+func plain(text string) string {
+	return strings.Map(func(char rune) rune {
+		if char > 0xFFFF || unicode.IsControl(char) {
+			return unicode.ReplacementChar
+		}
+		return char
+	}, shorten(text, maxName))
+}
+
+// finish adds the head and the foot of each page.
+func (r *report) finish() {
+	const head, foot = 13.0, pageHeight - 13
+	of := " of " + decimal(len(r.sheets))
+	checksum := "SHA256SUMS " + shortDigits(r.Checksum)
+	for i, sheet := range r.sheets {
+		if i > 0 {
+			sheet.printLine(left, head, bodyWidth-30, r.Organization+" / "+r.Flow+" / "+r.Trail, margin)
+			sheet.printRight(right, head, "Audit report", margin)
+			sheet.boxes = append(sheet.boxes, box{left, head + 5, bodyWidth, ruleWidth, rule})
+		}
+		sheet.boxes = append(sheet.boxes, box{left, foot - 1.5, bodyWidth, ruleWidth, rule})
+		sheet.printLine(left, foot, bodyWidth-30, checksum+"  ·  "+r.Generator, margin)
+		sheet.printRight(right, foot, "Page "+decimal(i+1)+of, margin)
+	}
+}
+
+// shortDigits is the beginning of a checksum.
+func shortDigits(checksum string) string { return shorten(checksum, 16) }

@@ -1,0 +1,183 @@
+package pdf
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layOut lays out a document without writing it.
+func layOut(d *Document) *report {
+	r := newReport(d)
+	r.write()
+	r.finish()
+	return r
+}
+
+// textOf is what the pages of a report say, line by line.
+func textOf(r *report) string {
+	var text strings.Builder
+	y := 0.0
+	for _, sheet := range r.sheets {
+		for _, one := range sheet.texts {
+			if one.y != y {
+				text.WriteByte('\n')
+			}
+			y = one.y
+			text.WriteString(one.text)
+		}
+	}
+	return text.String()
+}
+
+// TestReportsAreRendered writes the reports into the folder ATTESTRY_TEST_PDF if that is
+// set, to be looked at.
+func TestReportsAreRendered(t *testing.T) {
+	folder := os.Getenv("ATTESTRY_TEST_PDF")
+	for name, document := range documents {
+		t.Run(name, func(t *testing.T) {
+			file, err := Render(document())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.HasPrefix(file, []byte("%PDF-")) || !bytes.Contains(file, []byte("%%EOF")) {
+				t.Errorf("%d bytes are no PDF", len(file))
+			}
+			if folder == "" {
+				return
+			}
+			if err := os.WriteFile(filepath.Join(folder, strings.ReplaceAll(name, " ", "-")+".pdf"), file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestRenderingIsDeterministic renders in two orders, so that nothing that one rendering
+// leaves behind changes the next.
+func TestRenderingIsDeterministic(t *testing.T) {
+	names := slices.Sorted(maps.Keys(documents))
+	before := map[string][]byte{}
+	for round := range 2 {
+		for _, name := range names {
+			file, err := Render(documents[name]())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if round == 0 {
+				before[name] = file
+			} else if !bytes.Equal(file, before[name]) {
+				t.Errorf("%s is rendered in another way", name)
+			}
+		}
+		slices.Reverse(names)
+	}
+}
+
+// TestNothingExceedsThePage measures every text.
+func TestNothingExceedsThePage(t *testing.T) {
+	const tolerance = 0.01
+	for name, document := range documents {
+		t.Run(name, func(t *testing.T) {
+			r := layOut(document())
+			if len(r.sheets) < 3 {
+				t.Errorf("%d pages", len(r.sheets))
+			}
+			for page, sheet := range r.sheets {
+				for _, one := range sheet.texts {
+					if one.x < left-tolerance || one.x+one.width > right+tolerance {
+						t.Errorf("page %d: %q reaches from %.1f to %.1f", page+1, one.text, one.x, one.x+one.width)
+					}
+					inHead, inFoot := one.y < top-2, one.y > bottom
+					if isMargin := one.size == margin.size && one.color == margin.color; !isMargin && (inHead || inFoot) || one.y > pageHeight-8 {
+						t.Errorf("page %d: %q is at %.1f", page+1, one.text, one.y)
+					}
+				}
+				checkOverlap(t, page+1, sheet)
+			}
+		})
+	}
+}
+
+// checkOverlap fails when texts on one baseline overlap, as those of neighbouring cells
+// would that are too wide.
+func checkOverlap(t *testing.T, page int, s *sheet) {
+	byHeight := map[float64][]placedText{}
+	for _, one := range s.texts {
+		byHeight[one.y] = append(byHeight[one.y], one)
+	}
+	for _, texts := range byHeight {
+		slices.SortFunc(texts, func(a, b placedText) int { return int((a.x - b.x) * 1000) })
+		for i := 1; i < len(texts); i++ {
+			if before := texts[i-1]; before.x+before.width > texts[i].x+0.01 {
+				t.Errorf("page %d: %q overlaps %q", page, before.text, texts[i].text)
+			}
+		}
+	}
+}
+
+func TestColumnsFillThePage(t *testing.T) {
+	for _, columns := range [][]column{
+		factColumns, expectedColumns, artifactColumns, attestationColumns, overrideColumns, decisionColumns,
+		approvalColumns, commitColumns, pullRequestColumns, runningColumns, eventColumns, lostColumns,
+	} {
+		width := 0.0
+		for _, one := range columns {
+			width += one.width
+		}
+		if width != bodyWidth {
+			t.Errorf("%v are %v wide", columns, width)
+		}
+	}
+}
+
+func TestReportSaysWhatItIsAbout(t *testing.T) {
+	for name, wanted := range map[string][]string{
+		"compliant": {"COMPLIANT", "All that the template requires was reported", "245 tests in 2 suites: 0 failed, 0 errors, 3 skipped",
+			"grace (APPROVED)", digest(1), digest(1002), "SHA256SUMS cdab8c75b9187834…", "No verdict was overridden.", "Control SDLC-07: Releases",
+			"percent: 87.5", "files: list of 2 items", "sha256sum -c SHA256SUMS", "Page 1 of "},
+		"overridden":    {"1 verdict that counts is an override", "overridden", "does not count now", "The scanner reports a copy of zlib", "Release 7: payments-api", "For environment production-eu"},
+		"lost evidence": {"This package is not complete: 1 file of evidence is no longer", "Lost evidence", "altered", "The package does not have this file"},
+		"non-compliant": {"NON-COMPLIANT", "1 attestation is not compliant: 'integration-tests' of artifact 'payments-api'. 1 required", "MISSING", "no: unexpected", "any type",
+			"Not fulfilled: In trail", "Remedy: Record the missing", "UNKNOWN", "On the allow list of the environment by grace", "Needed for the load test"},
+		"empty":         {"No attestation was recorded.", "No artifact was reported.", "No event was recorded.", "The commit of the trail is not known."},
+		"100 artifacts": {"INCOMPLETE", "14 artifacts were not reported: 'service-3', 'service-10',", "and 9 more"},
+		"unicode":       {"发布", "リリース 릴리스", "Платежи", `\u{1F600}`, `\u{202E}`, `\u{0}`, "\uFFFD\uFFFD", "םלוע םולש"},
+	} {
+		text := strings.ReplaceAll(textOf(layOut(documents[name]())), "\n", " ")
+		for _, want := range wanted {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q", name, want)
+			}
+		}
+	}
+}
+
+// TestReportsAreBounded cuts what is listed, and says so.
+func TestReportsAreBounded(t *testing.T) {
+	d := manyAttestations(maxAttestations + 50)
+	d.OmittedAttestations, d.OmittedEvents = 7, 11
+	text := textOf(layOut(d))
+	for _, want := range []string{"This report leaves out 63 attestations. ", "This report leaves out 69 events. ", "2063 recorded"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+}
+
+func BenchmarkRender(b *testing.B) {
+	for name, document := range map[string]*Document{"6": compliantTrail(), "500": manyAttestations(494), "2000": manyAttestations(1994), "unicode": unicodeTexts()} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Render(document); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

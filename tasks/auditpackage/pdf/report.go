@@ -1,0 +1,100 @@
+package pdf
+
+import (
+	"attestry/evidence"
+	"attestry/evidence/compliance"
+)
+
+// Bounds of what a report shows. The package has all of it.
+const (
+	maxAttestations = 2_000
+	maxEvents       = 2_000
+	maxArtifacts    = 2_000
+	maxExpected     = 4_000 // rows of what was expected and found
+	maxOthers       = 500   // of overrides, decisions and the like, each
+)
+
+// report is a document that is being laid out.
+type report struct {
+	*Document
+	layout
+	// byID has the attestations by id, counting those that give the verdict now, and overridden
+	// those that overrides replace.
+	byID       map[string]*Attestation
+	counting   map[string]bool
+	overridden map[string]bool
+}
+
+func newReport(d *Document) *report {
+	r := &report{Document: d, byID: map[string]*Attestation{}, counting: map[string]bool{}, overridden: map[string]bool{}}
+	for i := range d.Attestations {
+		a := &d.Attestations[i]
+		r.byID[a.ID] = a
+		if a.Override != nil && a.Override.Original != "" {
+			r.overridden[a.Override.Original] = true
+		}
+	}
+	r.eachEntry(func(_ string, status *compliance.AttestationStatus) {
+		if status.Entry != nil {
+			r.counting[status.Entry.ID] = true
+		}
+	})
+	return r
+}
+
+// eachEntry visits what was expected and found: of the trail, whose name is "", then of the
+// artifacts.
+func (r *report) eachEntry(visit func(artifact string, status *compliance.AttestationStatus)) {
+	for i := range r.Compliance.Attestations {
+		visit("", &r.Compliance.Attestations[i])
+	}
+	for i := range r.Compliance.Artifacts {
+		artifact := &r.Compliance.Artifacts[i]
+		for j := range artifact.Attestations {
+			visit(artifact.Name, &artifact.Attestations[j])
+		}
+	}
+}
+
+// write lays out all sections.
+func (r *report) write() {
+	r.newSheet()
+	r.cover()
+	r.newSheet()
+	r.expected()
+	r.lost()
+	r.artifacts()
+	r.attestations()
+	r.overrides()
+	r.decisions()
+	r.approvals()
+	r.changes()
+	r.environments()
+	r.timeline()
+	r.newSheet()
+	r.verification()
+}
+
+// factColumns are those of tables without titles.
+var factColumns = []column{{"", 38}, {"", bodyWidth - 38}}
+
+// fact is a row of a label and what it is about.
+func fact(label string, paragraphs ...paragraph) row {
+	return row{cells: []cell{{{text: label, style: smallStrong}}, paragraphs}}
+}
+
+// textFact is a fact in one text, which is left out if there is none.
+func textFact(rows []row, label, text string) []row {
+	if text == "" {
+		return rows
+	}
+	return append(rows, fact(label, paragraph{text: text, style: body}))
+}
+
+// statusText is a status in its colour.
+func statusText(status evidence.Status) paragraph {
+	return paragraph{text: string(status), style: strong.in(colorOf(status))}
+}
+
+// smallText is a remark in small letters.
+func smallText(text string) paragraph { return paragraph{text: text, style: small, space: 0.4} }

@@ -1,0 +1,79 @@
+package pdf
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const unknown = "unknown"
+
+// timeOf is a time in UTC. What no calendar has is the beginning of 1970.
+func timeOf(seconds float64) time.Time {
+	const year9999 = 253402300799
+	if math.IsNaN(seconds) || math.Abs(seconds) > year9999 {
+		seconds = 0
+	}
+	return time.Unix(int64(math.Floor(seconds)), 0).UTC()
+}
+
+// moment words a time in Unix seconds, 0 for unknown.
+func moment(seconds float64) string {
+	if seconds == 0 {
+		return unknown
+	}
+	return timeOf(seconds).Format("2006-01-02 15:04:05 UTC")
+}
+
+func decimal[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }
+
+// count words a number of things: "1 test", "2 tests".
+func count[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return decimal(n) + " " + noun + "s"
+}
+
+// size words a number of bytes. No line ends within it.
+func size(bytes int64) string {
+	switch {
+	case bytes < 1_000:
+		return strings.ReplaceAll(count(bytes, "byte"), " ", "\u00a0")
+	case bytes < 1_000_000:
+		return fmt.Sprintf("%.1f\u00a0kB", float64(bytes)/1e3)
+	default:
+		return fmt.Sprintf("%.1f\u00a0MB", float64(bytes)/1e6)
+	}
+}
+
+// labelled puts a label before a text, or returns "" if there is none.
+func labelled(label, text string) string {
+	if text == "" {
+		return ""
+	}
+	return label + " " + text
+}
+
+// some lists the first names and says how many more there are.
+func some(names []string, most int) string {
+	if more := len(names) - most; more > 0 {
+		return strings.Join(names[:most], ", ") + " and " + decimal(more) + " more"
+	}
+	return strings.Join(names, ", ")
+}
+
+// first returns the first items and how many more there are.
+func first[T any](items []T, most int) (shown []T, more int) {
+	shown = items[:min(len(items), most)]
+	return shown, len(items) - len(shown)
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "–"
+	}
+	return text
+}
