@@ -38,7 +38,7 @@ func artifactName(record *evidence.ArtifactRecord) cell {
 func artifactOrigin(record *evidence.ArtifactRecord) cell {
 	return cell{
 		{text: record.Fingerprint, style: digits},
-		smallText(labelled("Commit", record.CommitSHA)),
+		smallText(labelled("Commit", shorten(record.CommitSHA, maxName))),
 		smallText(labelled("Branch", shorten(record.Branch(), maxName))),
 		smallText(labelled("Build", shorten(record.BuildURL, maxName))),
 		smallText(labelled("Source", shorten(record.CommitURL, maxName))),

@@ -127,7 +127,7 @@ func fileDetails(file *File) []paragraph {
 	return paragraphs
 }
 
-var overrideColumns = []column{{"Attestation", 46}, {"Verdict now", 34}, {"What it replaces", 40}, {"Reason", 54}}
+var overrideColumns = []column{{"Attestation", 42}, {"Verdict", 36}, {"What it replaces", 36}, {"Reason", 60}}
 
 // overrides lays out which verdicts were replaced, and why.
 func (r *report) overrides() {

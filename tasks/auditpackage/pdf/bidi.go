@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"slices"
+	"strings"
 
 	"golang.org/x/text/unicode/bidi"
 )
@@ -48,8 +49,8 @@ func levelsOf(line []glyph) []int {
 	levels := make([]int, len(line))
 	within := false // text from right to left
 	for i, one := range line {
-		class := classOf(one)
-		switch {
+		levels[i] = unknownLevel
+		switch class := classOf(one); {
 		case class == bidi.L:
 			within = false
 			levels[i] = leftToRight
@@ -63,30 +64,67 @@ func levelsOf(line []glyph) []int {
 			levels[i] = leftToRight
 		case class == bidi.NSM && i > 0:
 			levels[i] = levels[i-1]
-		default:
-			levels[i] = unknownLevel
 		}
 	}
 	joinNumbers(line, levels)
+	fillBrackets(line, levels)
 	fillNeutral(levels)
 	return levels
 }
 
 // belongs reports whether a number behind text from right to left is part of it: such text
-// follows, or no blank parts them. By the algorithm all such numbers are; but a report puts
-// names into English sentences, the numbers of which must not be drawn to the name before.
+// follows, or nothing that ends a name is between them. By the algorithm all such numbers
+// are part of it; but a report puts names into English sentences, the numbers of which must
+// not be drawn to the name before.
 func belongs(line []glyph, at int) bool {
 	next := slices.IndexFunc(line[at:], func(one glyph) bool { return classOf(one) == bidi.L || isRightToLeft(classOf(one)) })
 	if next >= 0 && isRightToLeft(classOf(line[at+next])) {
 		return true
 	}
-	for at > 0 && !isRightToLeft(classOf(line[at])) {
-		if line[at].char == ' ' {
+	for i := at - 1; !isRightToLeft(classOf(line[i])); i-- { // there is one
+		class := classOf(line[i])
+		separates := (class == bidi.CS || class == bidi.ES) && classOf(line[i+1]) == bidi.EN
+		if !separates && class != bidi.EN && class != bidi.NSM && !strings.ContainsRune(" ([#", line[i].char) {
 			return false
 		}
-		at--
 	}
 	return true
+}
+
+// fillBrackets gives a pair of brackets behind text from right to left its direction, if
+// nothing within them is from left to right.
+func fillBrackets(line []glyph, levels []int) {
+	before := leftToRight
+	for start, one := range line {
+		if levels[start] != unknownLevel {
+			before = levels[start]
+			continue
+		}
+		end := closing(line, start, one.char)
+		if end < 0 || before == leftToRight || slices.Contains(levels[start:end], leftToRight) || !slices.Contains(levels[start:end], rightToLeft) {
+			continue
+		}
+		levels[start], levels[end] = rightToLeft, rightToLeft
+	}
+}
+
+// closing returns where the bracket of a place is closed, -1 if there is none.
+func closing(line []glyph, start int, open rune) int {
+	if !strings.ContainsRune("([{", open) {
+		return -1
+	}
+	depth := 0
+	for i := start; i < len(line); i++ {
+		switch line[i].char {
+		case open:
+			depth++
+		case mirrored(open):
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 // joinNumbers makes a separator between two digits part of the number.

@@ -25,7 +25,7 @@ func (r *report) changes() {
 }
 
 func commitFacts(commit *evidence.GitCommit) []row {
-	rows := []row{fact("Commit of the trail", paragraph{text: commit.SHA1, style: style{monospaced, 8, ink}})}
+	rows := []row{fact("Commit of the trail", paragraph{text: shorten(commit.SHA1, maxName), style: longDigits})}
 	rows = textFact(rows, "Message", shorten(valueOf(commit.Message), maxReason))
 	author := valueOf(commit.Author)
 	if user := valueOf(commit.AuthorUsername); user != "" {
@@ -86,7 +86,7 @@ func (r *report) artifactCommits() {
 	var rows []row
 	for _, one := range shown {
 		rows = append(rows, row{cells: []cell{
-			{{text: one.sha, style: digits}},
+			{{text: shorten(one.sha, maxName), style: digits}},
 			commitMessage(one.commit),
 			{{text: some(one.artifacts, maxTargets), style: body}},
 		}})

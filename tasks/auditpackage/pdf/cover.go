@@ -80,7 +80,11 @@ func (r *report) reasons() []string {
 	add(failing, "attestation is not compliant", "attestations are not compliant")
 	add(missing, "required attestation is missing", "required attestations are missing")
 	add(absent, "artifact was not reported", "artifacts were not reported")
-	if len(sentences) == 0 {
+	switch {
+	case len(sentences) > 0:
+	case r.countExpected() == 1: // the row of the trail itself
+		sentences = []string{"The template requires nothing, and nothing was reported that counts."}
+	default:
 		sentences = []string{"All that the template requires was reported, and every attestation that counts is compliant."}
 	}
 	if overridden > 0 {
@@ -129,7 +133,7 @@ func (r *report) coverFacts() []row {
 	rows = textFact(rows, "Web page", r.Link)
 	rows = append(rows, fact("Begun", paragraph{text: moment(r.BegunAt) + byName(r.BegunBy), style: body}))
 	if sha := evidence.CommitSHA(r.Commit); sha != "" {
-		rows = append(rows, fact("Commit", paragraph{text: sha, style: style{monospaced, 8, ink}}))
+		rows = append(rows, fact("Commit", paragraph{text: shorten(sha, maxName), style: longDigits}))
 	}
 	rows = textFact(rows, "Attestations", r.countAttestations())
 	rows = textFact(rows, "Evidence", r.countFiles())

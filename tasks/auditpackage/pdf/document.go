@@ -68,7 +68,7 @@ type Running struct {
 	Artifact    string // name that it runs under
 	Since       float64
 	Snapshot    int64 // number of the snapshot that says so
-	Instances   int
+	Instances   int   // 0 if unknown
 	// Compliant is the verdict of the snapshot, nil where no policy is applied.
 	Compliant *bool
 	// Sentences explain the verdict.

@@ -39,7 +39,7 @@ func explained(one *Running) cell {
 	cell := cell{
 		{text: shorten(one.Artifact, maxName), style: strong},
 		{text: one.Fingerprint, style: digits},
-		smallText("Runs since " + moment(one.Since) + ", " + count(one.Instances, "instance") + ", snapshot " + decimal(one.Snapshot)),
+		smallText("Runs since " + moment(one.Since) + ", snapshot " + decimal(one.Snapshot) + instances(one)),
 	}
 	if one.Allowed != nil {
 		cell = append(cell, allowed(one.Allowed)...)
@@ -52,6 +52,13 @@ func explained(one *Running) cell {
 		cell = append(cell, smallText("and "+decimal(more)+" more"))
 	}
 	return cell
+}
+
+func instances(one *Running) string {
+	if one.Instances == 0 {
+		return ""
+	}
+	return ", " + count(one.Instances, "instance")
 }
 
 func allowed(one *evidence.Allowance) []paragraph {

@@ -20,9 +20,10 @@ func Render(d *Document) ([]byte, error) {
 // draw writes sheets as PDF. Everything that depends on time or on the order of maps is set.
 func draw(d *Document, l *layout) ([]byte, error) {
 	out := fpdf.New("P", "mm", "A4", "")
+	asOf, _ := timeOf(d.AsOf)
 	out.SetCatalogSort(true)
-	out.SetCreationDate(timeOf(d.AsOf))
-	out.SetModificationDate(timeOf(d.AsOf))
+	out.SetCreationDate(asOf)
+	out.SetModificationDate(asOf)
 	out.SetProducer("fpdf", false)
 	out.SetCreator(plain(d.Generator), true)
 	out.SetTitle(plain("Audit report of trail "+d.Trail+" of flow "+d.Flow), true)
@@ -61,9 +62,6 @@ func drawSheet(out *fpdf.Fpdf, s *sheet) {
 			last = current
 		}
 		out.Text(one.x, one.y, one.text)
-	}
-	for _, one := range s.links {
-		out.LinkString(one.x, one.y, one.width, one.height, one.url)
 	}
 }
 

@@ -4,7 +4,6 @@ package pdf
 type sheet struct {
 	boxes []box
 	texts []placedText
-	links []link
 }
 
 // placedText is a text in one font, which begins at the left end of its baseline.
@@ -21,12 +20,6 @@ type placedText struct {
 type box struct {
 	x, y, width, height float64
 	color               color
-}
-
-// link is a rectangle that leads to a URL.
-type link struct {
-	x, y, width, height float64
-	url                 string
 }
 
 // bookmark is an entry of the list of contents that viewers show.

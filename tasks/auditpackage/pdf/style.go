@@ -47,6 +47,7 @@ var (
 	small       = style{regular, 7.5, gray}
 	smallStrong = style{bold, 7.5, gray}
 	digits      = style{monospaced, 6.5, ink} // of fingerprints and SHAs
+	longDigits  = style{monospaced, 8, ink}   // where there is room
 	columnTitle = style{bold, 7.5, accent}
 	heading     = style{bold, 13, accent}
 	subheading  = style{bold, 10, accent}

@@ -8,23 +8,22 @@ import (
 	"time"
 )
 
-const unknown = "unknown"
-
-// timeOf is a time in UTC. What no calendar has is the beginning of 1970.
-func timeOf(seconds float64) time.Time {
+// timeOf is a time in UTC, which is not ok for one that no calendar has.
+func timeOf(seconds float64) (at time.Time, ok bool) {
 	const year9999 = 253402300799
 	if math.IsNaN(seconds) || math.Abs(seconds) > year9999 {
-		seconds = 0
+		return time.Unix(0, 0).UTC(), false
 	}
-	return time.Unix(int64(math.Floor(seconds)), 0).UTC()
+	return time.Unix(int64(math.Floor(seconds)), 0).UTC(), true
 }
 
 // moment words a time in Unix seconds, 0 for unknown.
 func moment(seconds float64) string {
-	if seconds == 0 {
-		return unknown
+	at, ok := timeOf(seconds)
+	if seconds == 0 || !ok {
+		return "unknown"
 	}
-	return timeOf(seconds).Format("2006-01-02 15:04:05 UTC")
+	return at.Format("2006-01-02 15:04:05 UTC")
 }
 
 func decimal[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }

@@ -1,0 +1,122 @@
+package pdf
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"attestry/evidence"
+)
+
+func TestPayloadsAreSummedUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind    string
+		payload map[string]json.RawMessage
+		want    []string
+	}{
+		"junit": {evidence.TypeJUnit, payload("junit_results", `[{"total":5,"failures":2,"errors":1,"skipped":1},{"total":1}]`),
+			[]string{"6 tests in 2 suites: 2 failed, 1 error, 1 skipped"}},
+		"junit without suites": {evidence.TypeJUnit, payload("junit_results", `[]`), []string{"0 tests in 0 suites: 0 failed, 0 errors, 0 skipped"}},
+		"snyk": {evidence.TypeSnyk, payload("processed_snyk_results", `{"results":[{"low_count":1,"high_count":2},{"medium_count":3}]}`),
+			[]string{"Findings in 2 projects: 2 high, 3 medium, 1 low"}},
+		"jira": {evidence.TypeJira, payload("jira_results", `[{"issue_id":"A-1","issue_exists":true},{"issue_id":"A-2"}]`),
+			[]string{"Issue A-1", "Issue A-2 (does not exist)"}},
+		"jira without issues": {evidence.TypeJira, payload("jira_results", `[]`), []string{"No issue"}},
+		"sonar": {evidence.TypeSonar, payload("sonar_results", `{"project":{"key":"k"},"qualityGate":{"status":"ERROR"}}`),
+			[]string{"Project k, quality gate: ERROR"}},
+		"sonar without gate":    {evidence.TypeSonar, payload("sonar_results", `{"project":{"key":"k"}}`), []string{"Project k, quality gate: none"}},
+		"pull requests":         {evidence.TypePullRequest, payload("pull_requests", `[{"url":"u"}]`), []string{"1 pull request found"}},
+		"custom":                {"custom:x", payload("attestation_data", `{"b":[1],"a":"text","c":{},"d":null,"e":1.50}`), []string{"a: text", "b: list of 1 item", "c: (object)", "d: null", "e: 1.50"}},
+		"custom with a list":    {"custom:x", payload("attestation_data", `[1]`), nil},
+		"decision":              {evidence.TypeDecision, payload("attestation_data", `{"is_compliant":true}`), nil},
+		"generic":               {evidence.TypeGeneric, nil, nil},
+		"junit of another form": {evidence.TypeJUnit, payload("junit_results", `{"total":5}`), nil},
+		"junit without payload": {evidence.TypeJUnit, nil, nil},
+	} {
+		got := NewAttestation(&evidence.Attestation{Type: c.kind, Payload: c.payload}, "", false)
+		if !reflect.DeepEqual(got.Summary, c.want) {
+			t.Errorf("%s: got %q, want %q", name, got.Summary, c.want)
+		}
+	}
+}
+
+func TestPullRequestsOfBothVersionsAreRead(t *testing.T) {
+	const found = `[{"url":"u1","state":"MERGED","merge_commit":"c1","approvers":["ada","grace"]},
+		{"url":"u2","state":"OPEN","author":"ada","title":"t","merge_commit":null,"approvers":[{"username":"grace","state":"APPROVED"},{"username":"x","state":null},3]}]`
+	got := NewAttestation(&evidence.Attestation{Type: evidence.TypePullRequest, Payload: payload("pull_requests", found)}, "", false)
+	want := []PullRequest{
+		{URL: "u1", State: "MERGED", MergeCommit: "c1", Approvers: []string{"ada", "grace"}},
+		{URL: "u2", State: "OPEN", Author: "ada", Title: "t", Approvers: []string{"grace (APPROVED)", "x", ""}},
+	}
+	if !reflect.DeepEqual(got.PullRequests, want) {
+		t.Errorf("got %+v", got.PullRequests)
+	}
+}
+
+// TestAttestationsAreBounded reduces what is as long as it can be.
+func TestAttestationsAreBounded(t *testing.T) {
+	long := strings.Repeat("€", 100_000)
+	members := map[string]string{}
+	for i := range 1000 {
+		members[fmt.Sprint(i, long[:300])] = long[:900]
+	}
+	data, err := json.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := evidence.Attestation{
+		Name: long, Type: "custom:" + long, ArtifactName: long, CommitSHA: long, OriginURL: &long, Description: &long, Control: long, ReportedBy: long,
+		Override: &evidence.Override{Reason: long}, Evidence: &evidence.EvidenceFile{Filename: long}, Payload: payload("attestation_data", string(data)),
+	}
+	for range 10_000 {
+		a.Targets = append(a.Targets, long)
+	}
+	got := NewAttestation(&a, long, false)
+	encoded, err := json.Marshal(got)
+	if err != nil || len(encoded) > 45_000 || got.OmittedTargets != 9_980 || len(got.Summary) != maxSummaryLines+1 {
+		t.Errorf("%d bytes, %d targets left out, %d lines: %v", len(encoded), got.OmittedTargets, len(got.Summary), err)
+	}
+	if !utf8.ValidString(got.Name) || !strings.HasSuffix(got.Name, "€…") {
+		t.Errorf("the name ends with %q", got.Name[len(got.Name)-9:])
+	}
+}
+
+func TestEventsAreWorded(t *testing.T) {
+	for want, event := range map[string]evidence.TrailEvent{
+		"The trail was begun.":                        {Type: evidence.TrailReported, Data: &evidence.TrailBeginData{}},
+		"The trail was changed: description, commit.": {Type: evidence.TrailUpdated, Data: &evidence.TrailBeginData{Changes: []string{"description", "commit"}}},
+		"The trail was changed.":                      {Type: evidence.TrailUpdated, Data: &evidence.TrailBeginData{}},
+		"Artifact 'a' was reported: f, fingerprint p.": {Type: evidence.ArtifactCreation, Data: &evidence.ArtifactReportData{
+			Name: "a", Filename: "f", Fingerprint: "p"}},
+		"Attestation 'n' of type t was reported for the trail: COMPLIANT.": {Type: evidence.TrailAttestation, Data: &evidence.AttestationReportData{
+			Name: "n", Type: "t", Compliant: true}},
+		"Attestation 'n' of type t was reported for artifact 'a': NON-COMPLIANT.": {Type: evidence.ArtifactAttestation, Data: &evidence.AttestationReportData{
+			Name: "n", Type: "t", Target: "a"}},
+		"Attestation 'n' of type t was reported for artifact p: NON-COMPLIANT.": {Type: evidence.ArtifactAttestation, Data: &evidence.AttestationReportData{
+			Name: "n", Type: "t", Fingerprint: "p"}},
+		"Artifact 'a' started running in environment 'e', snapshot 3: fingerprint p.": {Type: evidence.ArtifactStartedRunning, Data: &evidence.ArtifactRunData{
+			Name: "a", EnvironmentName: "e", Snapshot: 3, Fingerprint: "p"}},
+		"Artifact 'a' stopped running in environment 'e', snapshot 3: fingerprint p.": {Type: evidence.ArtifactStoppedRunning, Data: &evidence.ArtifactRunData{
+			Name: "a", EnvironmentName: "e", Snapshot: 3, Fingerprint: "p"}},
+		"Approval 7 of artifact p was recorded: APPROVED by grace.": {Type: evidence.ArtifactApproval, Data: &evidence.ApprovalData{
+			Number: 7, Fingerprint: "p", State: "APPROVED", Reviewer: "grace"}},
+		"something_new": {Type: "something_new"},
+	} {
+		if got := NewEvent(&event).Text; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestMomentsThatNoCalendarHas(t *testing.T) {
+	for seconds, want := range map[float64]string{
+		0: "unknown", begun: "2026-09-21 14:13:20 UTC", 1e300: "unknown", -1: "1969-12-31 23:59:59 UTC",
+	} {
+		if got := moment(seconds); got != want {
+			t.Errorf("%v is worded %s", seconds, got)
+		}
+	}
+}
