@@ -38,6 +38,10 @@ type textLine struct {
 
 func (l textLine) height() float64 { return l.space + l.style.height() }
 
+// maxLines is how many lines of a paragraph are shown: texts of clients may be of line breaks
+// alone.
+const maxLines = 120
+
 // lines breaks paragraphs into lines of at most a width. Those without text have none.
 func lines(paragraphs []paragraph, width float64) []textLine {
 	var all []textLine
@@ -49,7 +53,11 @@ func lines(paragraphs []paragraph, width float64) []textLine {
 		if len(all) == 0 {
 			space = 0
 		}
-		for _, glyphs := range wrap(one.style.font.glyphs(one.text), one.style.units(width)) {
+		wrapped := wrap(one.style.font.glyphs(one.text), one.style.units(width))
+		if len(wrapped) > maxLines {
+			wrapped = append(wrapped[:maxLines], one.style.font.glyphs("[…]"))
+		}
+		for _, glyphs := range wrapped {
 			all = append(all, textLine{runs: runs(glyphs), style: one.style, space: space})
 			space = 0
 		}

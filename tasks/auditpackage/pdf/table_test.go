@@ -63,9 +63,9 @@ func TestRowsAreNotParted(t *testing.T) {
 }
 
 func TestRowsLongerThanAPageAreParted(t *testing.T) {
-	pages := pageTexts(layTable(textRow("before", "x"), textRow("long", strings.Repeat("line\n", 150)), textRow("after", "x")))
+	pages := pageTexts(layTable(textRow("before", "x"), textRow("long", strings.Repeat("line\n", 110)), textRow("after", "x")))
 	all := strings.Join(pages, "|")
-	if len(pages) != 3 || strings.Count(all, "line") != 150 || !strings.Contains(pages[0], "before|x|long|line") || !strings.Contains(pages[2], "after") {
+	if len(pages) != 3 || strings.Count(all, "line") != 110 || !strings.Contains(pages[0], "before|x|long|line") || !strings.Contains(pages[2], "after") {
 		t.Errorf("%d pages, %d lines", len(pages), strings.Count(all, "line"))
 	}
 }
@@ -105,5 +105,12 @@ func TestHeadingsStayWithWhatFollows(t *testing.T) {
 	}
 	if len(l.bookmarks) != 1 || l.bookmarks[0].page != 2 {
 		t.Errorf("got %+v", l.bookmarks)
+	}
+}
+
+func TestParagraphsAreBounded(t *testing.T) {
+	broken := lines([]paragraph{{text: strings.Repeat("\n", 10_000), style: body}}, 50)
+	if last := broken[len(broken)-1]; len(broken) != maxLines+1 || last.runs[0].text != "[…]" {
+		t.Errorf("%d lines, the last is %+v", len(broken), last)
 	}
 }

@@ -170,6 +170,9 @@ func TestWidthsAreThoseOfFPDF(t *testing.T) {
 				continue
 			}
 			known++
+			if width > 8000 {
+				t.Errorf("%s: U+%04X is wider than cells", fontNames[f], char)
+			}
 			if want := out.GetStringSymbolWidth(string(rune(char))); int(width) != want {
 				t.Errorf("%s: U+%04X is %d wide, fpdf says %d", fontNames[f], char, width, want)
 			}
@@ -181,4 +184,37 @@ func TestWidthsAreThoseOfFPDF(t *testing.T) {
 	if out.Err() {
 		t.Error(out.Error())
 	}
+}
+
+// FuzzLines breaks any text into lines, which must fit and lose nothing but blanks.
+func FuzzLines(f *testing.F) {
+	f.Add("abc אבג (12) العربية 中文", 5)
+	f.Add("\u0301\n-/ \xff\U0001F600", 0)
+	f.Fuzz(func(t *testing.T, text string, width int) {
+		glyphs := regular.glyphs(text)
+		most := 8000 + width&0xFFFF // the narrowest cells are wider, and all glyphs narrower
+		shown := 0
+		for _, line := range wrap(glyphs, most) {
+			if widthOf(line) > most {
+				t.Fatalf("a line is %d wide, more than %d", widthOf(line), most)
+			}
+			placed := runs(line)
+			total := 0
+			for _, one := range placed {
+				total += one.width
+				shown += len([]rune(one.text))
+			}
+			if total != widthOf(line) {
+				t.Fatalf("runs are %d wide instead of %d", total, widthOf(line))
+			}
+		}
+		for _, one := range glyphs {
+			if one.char == ' ' || one.char == '\n' {
+				shown++
+			}
+		}
+		if shown < len(glyphs) {
+			t.Fatalf("%d of %d glyphs are shown", shown, len(glyphs))
+		}
+	})
 }
