@@ -17,13 +17,15 @@ const (
 	// maxInMemory is the greatest object that is held in memory until its key is
 	// known. A greater one is held in a temporary file.
 	maxInMemory = 1 << 20
+	// maxSinglePut is the greatest object that S3 takes by one request.
+	maxSinglePut = 5 << 30
 	// sumMetadata keeps the SHA-256 beside the object, for whoever looks at the
 	// bucket with other tools (x-amz-meta-sha256).
 	sumMetadata = "Sha256"
 )
 
-// Put reads the whole stream, as its SHA-256 is part of the key, and then sends it by
-// one request. S3 takes 5 GiB by one request, more than any object has.
+// Put reads the whole stream, as its SHA-256 is part of the key, and then sends it: by
+// one request, or in parts if it is greater than what S3 takes by one.
 func (s *Store) Put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {
 	if !storage.ValidScope(scope) {
 		return storage.Object{}, fmt.Errorf("invalid object scope %q", scope)
@@ -51,10 +53,10 @@ func (s *Store) put(ctx context.Context, scope string, r io.Reader, size int64) 
 	}
 	sum := hex.EncodeToString(hash.Sum(nil))
 	object := storage.Object{Key: storage.ObjectKey(scope, sum), Size: content.Size, SHA256: sum}
-	// Of a file the client holds nothing in memory; any other kind of reader it would
-	// read as a whole.
+	// Of a file that is sent by one request the client holds nothing in memory, else one
+	// part at a time. Any other kind of reader it would read as a whole.
 	_, err = s.client.Client.PutObject(ctx, s.bucket, object.Key, content.Reader, object.Size, minio.PutObjectOptions{
-		DisableMultipart: true, SendContentMd5: true, UserMetadata: map[string]string{sumMetadata: sum},
+		DisableMultipart: object.Size <= s.maxSinglePut, SendContentMd5: true, UserMetadata: map[string]string{sumMetadata: sum},
 	})
 	return object, asOutage(ctx, err)
 }

@@ -35,6 +35,8 @@ type Options struct {
 type Store struct {
 	client minio.Core
 	bucket string
+	// maxSinglePut is the greatest object that is sent by one request, in bytes.
+	maxSinglePut int64
 }
 
 // Open connects to the server and makes the bucket when it is absent. It fails when
@@ -48,7 +50,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the object store: %w", err)
 	}
-	store := &Store{client: minio.Core{Client: client}, bucket: options.Bucket}
+	store := &Store{client: minio.Core{Client: client}, bucket: options.Bucket, maxSinglePut: maxSinglePut}
 	if err := store.makeBucket(ctx); err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", options.Bucket, err)
 	}
