@@ -2,8 +2,13 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"io"
+	"time"
 )
+
+// ErrRetained reports that an object is kept from deletion until a moment that has not come.
+var ErrRetained = errors.New("the object is under retention")
 
 // Object describes a stored object.
 type Object struct {
@@ -27,7 +32,13 @@ type Objects interface {
 	Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
 	// Stat describes an object, or returns ErrNotFound.
 	Stat(ctx context.Context, key string) (Object, error)
-	// Delete removes an object; an absent one is no error.
+	// Retain keeps an object from being deleted or replaced until a moment. An earlier
+	// moment than the one that is set already changes nothing. An absent object is
+	// ErrNotFound. A store without retention keeps nothing, which is no error:
+	// storage/retention finds that out.
+	Retain(ctx context.Context, key string, until time.Time) error
+	// Delete removes an object; an absent one is no error. One under retention is
+	// ErrRetained and stays readable.
 	Delete(ctx context.Context, key string) error
 	// List describes objects in the order of their keys' bytes, beginning behind the key
 	// after: at most limit, 1 to MaxMany. Only the end is answered with none.

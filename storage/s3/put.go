@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 
@@ -53,10 +54,26 @@ func (s *Store) put(ctx context.Context, scope string, r io.Reader, size int64) 
 	}
 	sum := hex.EncodeToString(hash.Sum(nil))
 	object := storage.Object{Key: storage.ObjectKey(scope, sum), Size: content.Size, SHA256: sum}
+	if stored, err := s.stored(ctx, object); stored || err != nil {
+		return object, err
+	}
 	// Of a file that is sent by one request the client holds nothing in memory, else one
 	// part at a time. Any other kind of reader it would read as a whole.
 	_, err = s.client.Client.PutObject(ctx, s.bucket, object.Key, content.Reader, object.Size, minio.PutObjectOptions{
 		DisableMultipart: object.Size <= s.maxSinglePut, SendContentMd5: true, UserMetadata: map[string]string{sumMetadata: sum},
 	})
 	return object, asOutage(ctx, err)
+}
+
+// stored reports whether a bucket that keeps all versions has the object already: another
+// version of it would take up storage, perhaps for years. All other buckets replace it.
+func (s *Store) stored(ctx context.Context, object storage.Object) (bool, error) {
+	if s.retention == "" {
+		return false, nil
+	}
+	found, err := s.Stat(ctx, object.Key)
+	if errors.Is(err, storage.ErrNotFound) {
+		return false, nil
+	}
+	return found.Size == object.Size, err
 }

@@ -25,10 +25,13 @@ type Options struct {
 	Endpoint string
 	// Secure asks for TLS.
 	Secure bool
-	// Bucket is made by Open when it is absent.
+	// Bucket is made by Open when it is absent, with object lock if there is a retention.
 	Bucket    string
 	AccessKey string
 	SecretKey evidence.Secret
+	// Retention is how Retain keeps objects from deletion, "" if it keeps none. With one,
+	// the bucket must have object lock.
+	Retention RetentionMode
 }
 
 // Store is a bucket of objects.
@@ -37,6 +40,7 @@ type Store struct {
 	bucket string
 	// maxSinglePut is the greatest object that is sent by one request, in bytes.
 	maxSinglePut int64
+	retention    RetentionMode
 }
 
 // Open connects to the server and makes the bucket when it is absent. It fails when
@@ -50,7 +54,10 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the object store: %w", err)
 	}
-	store := &Store{client: minio.Core{Client: client}, bucket: options.Bucket, maxSinglePut: maxSinglePut}
+	store := &Store{
+		client: minio.Core{Client: client}, bucket: options.Bucket,
+		maxSinglePut: maxSinglePut, retention: options.Retention,
+	}
 	if err := store.makeBucket(ctx); err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", options.Bucket, err)
 	}
@@ -109,10 +116,14 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Object, error) {
 	return object, nil
 }
 
-// Delete removes an object.
+// Delete removes an object. In a bucket with object lock that takes all its versions away:
+// otherwise they would take up storage for ever, hidden.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if _, err := storage.ParseObjectKey(key); err != nil {
 		return err
+	}
+	if s.retention != "" {
+		return s.deleteVersions(ctx, key)
 	}
 	if err := s.client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}); err != nil {
 		return explainWrite(fmt.Errorf("delete object %s: %w", key, asOutage(ctx, err)))
@@ -133,7 +144,7 @@ func (s *Store) makeBucket(ctx context.Context) error {
 	if err != nil || found {
 		return err
 	}
-	err = s.client.MakeBucket(ctx, s.bucket, minio.MakeBucketOptions{})
+	err = s.client.MakeBucket(ctx, s.bucket, minio.MakeBucketOptions{ObjectLocking: s.retention != ""})
 	if minio.ToErrorResponse(err).Code == minio.BucketAlreadyOwnedByYou {
 		// Another process was faster.
 		return nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"attestry/storage"
 )
@@ -48,6 +49,7 @@ func Objects(t *testing.T, open func(t *testing.T) ObjectStore) {
 		{"HostileKeysAreRefused", objectHostileKeys},
 		{"DeleteIsIdempotent", objectDelete},
 		{"DeleteSparesOtherScopes", objectDeleteScoped},
+		{"RetainKeepsTheObject", objectRetain},
 		{"ListIsInTheOrderOfKeys", objectList},
 		{"ListBeginsBehindAnyKey", objectListAfter},
 		{"EveryCallStopsWithItsContext", objectCancelledCalls},
@@ -231,6 +233,9 @@ func objectHostileKeys(t *testing.T, store ObjectStore) {
 		if err := store.Delete(t.Context(), key); err == nil {
 			t.Errorf("Delete took the key %q", key)
 		}
+		if err := store.Retain(t.Context(), key, time.Now()); err == nil {
+			t.Errorf("Retain took the key %q", key)
+		}
 	}
 	requireKeys(t, store, object.Key)
 }
@@ -260,6 +265,34 @@ func objectDeleteScoped(t *testing.T, store ObjectStore) {
 	requireKeys(t, store, theirs.Key)
 }
 
+// objectRetain holds for stores with and without retention.
+func objectRetain(t *testing.T, store ObjectStore) {
+	object, other := putObject(t, store, "org", 1, 10, 10), putObject(t, store, "org", 2, 10, 10)
+	for _, duration := range []time.Duration{2 * time.Hour, time.Hour, 3 * time.Hour} {
+		if err := store.Retain(t.Context(), object.Key, time.Now().Add(duration)); err != nil {
+			t.Errorf("Retain for %s: %v", duration, err)
+		}
+		putObject(t, store, "org", 1, 10, 10)
+	}
+	err := store.Delete(t.Context(), object.Key)
+	switch {
+	case errors.Is(err, storage.ErrRetained):
+		requireContent(t, store, object.Key, 0, -1, objectContent(1, 10))
+	case err != nil:
+		t.Errorf("Delete of a retained object: %v", err)
+	default:
+		requireKeys(t, store, other.Key)
+	}
+	if err := store.Delete(t.Context(), other.Key); err != nil {
+		t.Errorf("Delete of another object: %v", err)
+	}
+	for _, absent := range []string{other.Key, "never/sha256/00/" + strings.Repeat("0", 62)} {
+		if err := store.Retain(t.Context(), absent, time.Now().Add(time.Hour)); !errors.Is(err, storage.ErrNotFound) {
+			t.Errorf("Retain of an absent object: %v", err)
+		}
+	}
+}
+
 func objectCancelledCalls(t *testing.T, store ObjectStore) {
 	object := putObject(t, store, "org", 1, 10, 10)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -271,6 +304,7 @@ func objectCancelledCalls(t *testing.T, store ObjectStore) {
 	for call, err := range map[string]error{
 		"Put": putErr, "Get": getErr, "Stat": statErr, "List": listErr,
 		"Delete": store.Delete(ctx, object.Key),
+		"Retain": store.Retain(ctx, object.Key, time.Now().Add(time.Hour)),
 		"Ping":   store.Ping(ctx),
 	} {
 		if !errors.Is(err, context.Canceled) {

@@ -1,0 +1,125 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"attestry/storage"
+)
+
+// RetentionMode says who may end the retention of an object before its time. This package
+// never does.
+type RetentionMode string
+
+const (
+	// Governance is retention that those can end who have a permission of its own,
+	// s3:BypassGovernanceRetention.
+	Governance RetentionMode = "GOVERNANCE"
+	// Compliance is retention that nobody can end.
+	Compliance RetentionMode = "COMPLIANCE"
+)
+
+// The headers by which the server describes the retention of a version.
+const (
+	lockModeHeader  = "X-Amz-Object-Lock-Mode"
+	lockUntilHeader = "X-Amz-Object-Lock-Retain-Until-Date"
+	legalHoldHeader = "X-Amz-Object-Lock-Legal-Hold"
+)
+
+// lock is the retention of one version of an object.
+type lock struct {
+	mode  RetentionMode
+	until time.Time
+	// held is a hold without an end, which only an operator can have put on it.
+	held bool
+}
+
+// Retain keeps the newest version of an object from deletion. A retention that runs
+// keeps its mode: a server takes another one only from those who may end it.
+func (s *Store) Retain(ctx context.Context, key string, until time.Time) error {
+	if _, err := storage.ParseObjectKey(key); err != nil {
+		return err
+	}
+	present, err := s.lockOf(ctx, key, "")
+	if err != nil {
+		return fmt.Errorf("retain object %s: %w", key, asOutage(ctx, translate(err)))
+	}
+	// Servers know whole seconds.
+	until = until.Add(time.Second - time.Nanosecond).Truncate(time.Second)
+	if s.retention == "" || !until.After(present.until) {
+		return nil
+	}
+	mode := minio.RetentionMode(s.retention)
+	if present.until.After(time.Now()) {
+		mode = minio.RetentionMode(present.mode)
+	}
+	err = s.client.PutObjectRetention(ctx, s.bucket, key, minio.PutObjectRetentionOptions{Mode: &mode, RetainUntilDate: &until})
+	if err == nil {
+		return nil
+	}
+	if now, lockErr := s.lockOf(ctx, key, ""); lockErr == nil && !until.After(now.until) {
+		// Meanwhile another process has set a later moment, which the server did not
+		// let us shorten.
+		return nil
+	}
+	return explainWrite(fmt.Errorf("retain object %s: %w", key, asOutage(ctx, translate(err))))
+}
+
+// deleteVersions removes each version of an object that is not under retention, and the
+// markers by which others have deleted it.
+func (s *Store) deleteVersions(ctx context.Context, key string) error {
+	var versions []string
+	err := s.each(ctx, minio.ListObjectsOptions{Prefix: key, Recursive: true, WithVersions: true}, func(info minio.ObjectInfo) bool {
+		if info.Key == key {
+			versions = append(versions, info.VersionID)
+		}
+		// Longer keys come behind it.
+		return info.Key == key
+	})
+	if err != nil {
+		return fmt.Errorf("delete object %s: %w", key, err)
+	}
+	var retained error
+	for _, version := range versions {
+		err := s.deleteVersion(ctx, key, version)
+		if errors.Is(err, storage.ErrRetained) {
+			retained = err
+		} else if err != nil {
+			return explainWrite(fmt.Errorf("delete object %s: %w", key, asOutage(ctx, err)))
+		}
+	}
+	return retained
+}
+
+// deleteVersion removes one version. Servers refuse that with different codes if the
+// version is under retention, so it is asked for then.
+func (s *Store) deleteVersion(ctx context.Context, key, version string) error {
+	err := s.client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{VersionID: version})
+	if err == nil {
+		return nil
+	}
+	if present, lockErr := s.lockOf(ctx, key, version); lockErr == nil && (present.held || present.until.After(time.Now())) {
+		return fmt.Errorf("delete version %s of object %s: %w: %w", version, key, storage.ErrRetained, err)
+	}
+	return err
+}
+
+// lockOf returns the retention of a version, or of the newest one if it is not named.
+func (s *Store) lockOf(ctx context.Context, key, version string) (lock, error) {
+	info, err := s.client.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{VersionID: version})
+	if err != nil {
+		return lock{}, err
+	}
+	found := lock{
+		mode: RetentionMode(info.Metadata.Get(lockModeHeader)),
+		held: info.Metadata.Get(legalHoldHeader) == string(minio.LegalHoldEnabled),
+	}
+	if until := info.Metadata.Get(lockUntilHeader); until != "" {
+		found.until, err = time.Parse(time.RFC3339, until)
+	}
+	return found, err
+}

@@ -1,0 +1,310 @@
+package s3_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"attestry/storage"
+	"attestry/storage/s3"
+	"attestry/storage/storagetest"
+)
+
+// newLockedBucket names a bucket that is made with object lock. It is emptied at the end: the
+// server does not remove another one.
+func newLockedBucket(t *testing.T, mode s3.RetentionMode) s3.Options {
+	t.Helper()
+	options := newBucket(t)
+	options.Retention = mode
+	t.Cleanup(func() {
+		client, ctx := connect(t, options), context.WithoutCancel(t.Context())
+		for info := range client.ListObjectsIter(ctx, options.Bucket, minio.ListObjectsOptions{Recursive: true, WithVersions: true}) {
+			removal := minio.RemoveObjectOptions{VersionID: info.VersionID, GovernanceBypass: true}
+			if err := client.RemoveObject(ctx, options.Bucket, info.Key, removal); err != nil {
+				t.Errorf("remove a version of %s: %v", info.Key, err)
+			}
+		}
+		if err := client.RemoveBucket(ctx, options.Bucket); err != nil {
+			t.Errorf("remove bucket %s: %v", options.Bucket, err)
+		}
+	})
+	return options
+}
+
+func TestObjectsInABucketWithObjectLock(t *testing.T) {
+	storagetest.Objects(t, func(t *testing.T) storagetest.ObjectStore {
+		options := newLockedBucket(t, s3.Governance)
+		return storagetest.ObjectStore{Objects: open(t, options), Keys: func() []string { return keysIn(t, options) }}
+	})
+}
+
+// versionsOf lists the ids of the versions of an object, the newest first.
+func versionsOf(t *testing.T, options s3.Options, key string) []string {
+	t.Helper()
+	var versions []string
+	for info := range connect(t, options).ListObjectsIter(t.Context(), options.Bucket, minio.ListObjectsOptions{Prefix: key, Recursive: true, WithVersions: true}) {
+		if info.Err != nil {
+			t.Fatal(info.Err)
+		}
+		versions = append(versions, info.VersionID)
+	}
+	return versions
+}
+
+func put(t *testing.T, store *s3.Store, content string) storage.Object {
+	t.Helper()
+	object, err := store.Put(t.Context(), "org", strings.NewReader(content), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func requireReadable(t *testing.T, store *s3.Store, key, want string) {
+	t.Helper()
+	reader, err := store.Get(t.Context(), key, 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if got, err := io.ReadAll(reader); err != nil || string(got) != want {
+		t.Errorf("read %q, %v; want %q", got, err, want)
+	}
+}
+
+func TestRetainedObjectOutlivesDeletion(t *testing.T) {
+	for _, mode := range []s3.RetentionMode{s3.Governance, s3.Compliance} {
+		t.Run(string(mode), func(t *testing.T) {
+			options := newLockedBucket(t, mode)
+			store, client := open(t, options), connect(t, options)
+			object := put(t, store, "evidence")
+			until := time.Now().Add(2 * time.Second)
+			if err := store.Retain(t.Context(), object.Key, until); err != nil {
+				t.Fatal(err)
+			}
+			if mode == s3.Compliance {
+				// Nobody can empty the bucket before.
+				defer time.Sleep(time.Until(until.Add(time.Second)))
+			}
+			version := versionsOf(t, options, object.Key)[0]
+			err := client.RemoveObject(t.Context(), options.Bucket, object.Key, minio.RemoveObjectOptions{VersionID: version})
+			if err == nil {
+				t.Error("the server deleted the version")
+			}
+			if err := store.Delete(t.Context(), object.Key); !errors.Is(err, storage.ErrRetained) || errors.Is(err, storage.ErrOutage) {
+				t.Errorf("Delete returned %v", err)
+			}
+			if got := versionsOf(t, options, object.Key); !slices.Equal(got, []string{version}) {
+				t.Errorf("the versions are %v", got)
+			}
+			requireReadable(t, store, object.Key, "evidence")
+		})
+	}
+}
+
+func TestDeleteTakesEachVersionAndMarkerAway(t *testing.T) {
+	options := newLockedBucket(t, s3.Governance)
+	store, client := open(t, options), connect(t, options)
+	object, other := put(t, store, "evidence"), put(t, store, "other")
+	for range 2 {
+		if _, err := client.PutObject(t.Context(), options.Bucket, object.Key, strings.NewReader("evidence"), 8, minio.PutObjectOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := client.RemoveObject(t.Context(), options.Bucket, object.Key, minio.RemoveObjectOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := versionsOf(t, options, object.Key); len(got) != 4 {
+		t.Fatalf("the versions are %v", got)
+	}
+	if err := store.Delete(t.Context(), object.Key); err != nil {
+		t.Fatal(err)
+	}
+	if got := versionsOf(t, options, object.Key); len(got) != 0 {
+		t.Errorf("there are still the versions %v", got)
+	}
+	requireReadable(t, store, other.Key, "other")
+}
+
+func TestDeleteOfARetainedObjectRemovesWhatHidesIt(t *testing.T) {
+	options := newLockedBucket(t, s3.Governance)
+	store, client := open(t, options), connect(t, options)
+	object := put(t, store, "evidence")
+	if err := store.Retain(t.Context(), object.Key, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.RemoveObject(t.Context(), options.Bucket, object.Key, minio.RemoveObjectOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Stat(t.Context(), object.Key); !errors.Is(err, storage.ErrNotFound) {
+		t.Fatalf("Stat of a hidden object: %v", err)
+	}
+	if err := store.Delete(t.Context(), object.Key); !errors.Is(err, storage.ErrRetained) {
+		t.Errorf("Delete returned %v", err)
+	}
+	requireReadable(t, store, object.Key, "evidence")
+}
+
+func TestSameContentIsOneVersion(t *testing.T) {
+	options := newLockedBucket(t, s3.Governance)
+	store := open(t, options)
+	for range 3 {
+		object := put(t, store, "evidence")
+		if err := store.Retain(t.Context(), object.Key, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if got := versionsOf(t, options, object.Key); len(got) != 1 {
+			t.Errorf("the versions are %v", got)
+		}
+	}
+}
+
+func TestRetainNeverShortensAndKeepsTheMode(t *testing.T) {
+	options := newLockedBucket(t, s3.Governance)
+	store, client := open(t, options), connect(t, options)
+	options.Retention = s3.Compliance
+	stricter := open(t, options)
+	object := put(t, store, "evidence")
+	day := time.Now().Truncate(time.Second).Add(24 * time.Hour)
+	for _, test := range []struct {
+		store       *s3.Store
+		until, want time.Time
+	}{
+		{store, day, day},
+		{store, day.Add(-time.Hour), day},
+		{store, time.Now().Add(-time.Hour), day},
+		{store, day.Add(time.Millisecond), day.Add(time.Second)},
+		{stricter, day.Add(time.Hour), day.Add(time.Hour)},
+		{store, day.Add(2 * time.Hour), day.Add(2 * time.Hour)},
+	} {
+		if err := test.store.Retain(t.Context(), object.Key, test.until); err != nil {
+			t.Errorf("Retain until %s: %v", test.until, err)
+		}
+		mode, until, err := client.GetObjectRetention(t.Context(), options.Bucket, object.Key, "")
+		if err != nil || *mode != minio.Governance || !until.Equal(test.want) {
+			t.Errorf("Retain until %s: it is kept until %s, %v", test.until, until, err)
+		}
+	}
+}
+
+func TestConcurrentRetentionsKeepTheLatest(t *testing.T) {
+	options := newLockedBucket(t, s3.Governance)
+	store := open(t, options)
+	object := put(t, store, "evidence")
+	day := time.Now().Truncate(time.Second).Add(24 * time.Hour)
+	errs := make(chan error)
+	for i := range 16 {
+		go func() { errs <- store.Retain(t.Context(), object.Key, day.Add(time.Duration(i)*time.Second)) }()
+	}
+	for range 16 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	_, until, err := connect(t, options).GetObjectRetention(t.Context(), options.Bucket, object.Key, "")
+	if err != nil || !until.Equal(day.Add(15*time.Second)) {
+		t.Errorf("it is kept until %s, %v", until, err)
+	}
+}
+
+// lockingServer is an S3 server with two versions of each object. It refuses as AWS does: a
+// deletion under retention has the code of one without permission.
+type lockingServer struct {
+	retained map[string]string // by version, until when
+	denied   bool              // without any permission
+	deleted  []string
+}
+
+func (l *lockingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	query, version := r.URL.Query(), r.URL.Query().Get("versionId")
+	switch {
+	case query.Has("location"):
+		fmt.Fprint(w, "<LocationConstraint></LocationConstraint>")
+	case query.Has("versions"):
+		fmt.Fprintf(w, `<ListVersionsResult>
+			<Version><Key>%[1]s</Key><VersionId>new</VersionId></Version><Version><Key>%[1]s</Key><VersionId>old</VersionId></Version>
+			<Version><Key>%[1]s0</Key><VersionId>other</VersionId></Version></ListVersionsResult>`, query.Get("prefix"))
+	case r.Method == http.MethodDelete && (l.denied || l.retained[version] != ""):
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>")
+	case r.Method == http.MethodDelete:
+		l.deleted = append(l.deleted, version)
+		w.WriteHeader(http.StatusNoContent)
+	case r.Method == http.MethodHead && l.retained[version] != "":
+		w.Header().Set("Last-Modified", "Tue, 01 Jan 2019 00:00:00 GMT")
+		w.Header().Set("x-amz-object-lock-mode", "GOVERNANCE")
+		w.Header().Set("x-amz-object-lock-retain-until-date", l.retained[version])
+	}
+}
+
+func TestRefusalByRetentionIsToldFromAMissingPermission(t *testing.T) {
+	for name, test := range map[string]struct {
+		server  lockingServer
+		want    error
+		deleted []string
+	}{
+		"no retention":              {lockingServer{}, nil, []string{"new", "old"}},
+		"an old version":            {lockingServer{retained: map[string]string{"old": "2999-01-01T00:00:00Z"}}, storage.ErrRetained, []string{"new"}},
+		"the newest, with fraction": {lockingServer{retained: map[string]string{"new": "2999-01-01T00:00:00.000Z"}}, storage.ErrRetained, []string{"old"}},
+		"a retention that is over":  {lockingServer{retained: map[string]string{"new": "2001-01-01T00:00:00Z"}}, storage.ErrWriteRefused, nil},
+		"a missing permission":      {lockingServer{denied: true}, storage.ErrWriteRefused, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(&test.server)
+			defer server.Close()
+			store, err := s3.Open(t.Context(), s3.Options{
+				Endpoint: server.Listener.Addr().String(), Bucket: "bucket", AccessKey: "access", SecretKey: "secret", Retention: s3.Governance,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = store.Delete(t.Context(), storage.ObjectKey("org", strings.Repeat("ab", 32)))
+			if !errors.Is(err, test.want) || errors.Is(err, storage.ErrOutage) != (test.want == storage.ErrWriteRefused) {
+				t.Errorf("Delete returned %v", err)
+			}
+			if !slices.Equal(test.server.deleted, test.deleted) {
+				t.Errorf("the server deleted %v", test.server.deleted)
+			}
+		})
+	}
+}
+
+func TestRetainFailsInABucketWithoutObjectLock(t *testing.T) {
+	options := newBucket(t)
+	object := put(t, open(t, options), "evidence")
+	options.Retention = s3.Governance
+	store := open(t, options)
+	if err := store.Retain(t.Context(), object.Key, time.Now().Add(time.Hour)); err == nil || errors.Is(err, storage.ErrOutage) {
+		t.Errorf("Retain returned %v", err)
+	}
+	if err := store.Delete(t.Context(), object.Key); err != nil {
+		t.Error(err)
+	}
+	if keys := keysIn(t, options); len(keys) != 0 {
+		t.Errorf("the bucket holds %v", keys)
+	}
+}
+
+func TestObjectInPartsIsRead(t *testing.T) {
+	options := newBucket(t)
+	store := open(t, options)
+	content := strings.Repeat("0123456789abcdef", 17<<16)
+	object, err := s3.PutInParts(t.Context(), store, "org", strings.NewReader(content), 16<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := connect(t, options).StatObject(t.Context(), options.Bucket, object.Key, minio.StatObjectOptions{})
+	if err != nil || !strings.HasSuffix(info.ETag, "-2") || info.Size != int64(len(content)) || info.UserMetadata["Sha256"] != object.SHA256 {
+		t.Errorf("it is stored as %+v, %v", info, err)
+	}
+	requireReadable(t, store, object.Key, content)
+}
