@@ -3,6 +3,7 @@ package guard
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"strings"
@@ -88,9 +89,11 @@ func (o *guardedObjects) Ping(ctx context.Context) error {
 }
 
 // probe puts an object and deletes it. A store that only denies deletions takes
-// evidence, and keeps this one small object.
+// evidence, and keeps this small object. Each has content of its own: a store that keeps
+// all versions does not write again what it has.
 func (o *guardedObjects) probe(ctx context.Context) error {
-	object, err := o.Objects.Put(ctx, probeScope, strings.NewReader(strings.Repeat("x", probeSize)), probeSize)
+	content := rand.Text() + strings.Repeat("x", probeSize)
+	object, err := o.Objects.Put(ctx, probeScope, strings.NewReader(content), int64(len(content)))
 	if err != nil {
 		return err
 	}
