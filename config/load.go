@@ -154,6 +154,7 @@ func (l *loader) complete(settings *Settings) {
 		l.fault(reportWait, "must be less than %sREQUEST_TIMEOUT", prefix)
 	}
 	l.completeSMTP(&settings.SMTP)
+	l.checkRetention(settings)
 }
 
 // checkFile does not open a pipe: what is in it can be read once.

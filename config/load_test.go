@@ -49,6 +49,7 @@ func TestLoadHasDefaultsForAllThatIsNotRequired(t *testing.T) {
 			Objects:  config.Objects{Engine: config.Filesystem, Path: "/var/lib/attestry/objects"},
 			Redis:    config.Redis{URL: "redis://localhost:6379/0"},
 		},
+		Retention: config.Retention{Mode: config.Governance},
 		Worker: config.Worker{
 			Queues:      config.Queues{"reports": 6, "compliance": 3, "notifications": 2, "packages": 1},
 			Concurrency: 16,
@@ -86,7 +87,11 @@ func TestLoadReadsEverySetting(t *testing.T) {
 		"ATTESTRY_FAILED_KEY_LIMIT": "0",
 		"ATTESTRY_TRUSTED_PROXIES":  "10.0.0.0/8, ::1",
 		"ATTESTRY_SHUTDOWN_TIMEOUT": "1m",
+		"ATTESTRY_RETENTION_DAYS":   "36500",
+		"ATTESTRY_RETENTION_MODE":   "compliance",
 		"ATTESTRY_TEST_ANYTHING":    "is none of ours",
+
+		"ATTESTRY_RETENTION_ORGANIZATIONS": "acme=3650, demo=0",
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -117,6 +122,9 @@ func TestLoadReadsEverySetting(t *testing.T) {
 				AccessKey: "KEY", SecretKey: "s/cret", Bucket: "evidence-files",
 			},
 			Redis: config.Redis{URL: "rediss://:hidden@redis:6380/2"},
+		},
+		Retention: config.Retention{
+			Days: 36500, Organizations: config.OrganizationDays{"acme": 3650, "demo": 0}, Mode: config.Compliance,
 		},
 		Worker: config.Worker{Queues: config.Queues{"reports": 6, "compliance": 3}, Concurrency: 4},
 		Process: config.Process{
@@ -238,6 +246,11 @@ func TestLoadRefusesWrongValuesWithoutRepeatingSecrets(t *testing.T) {
 		"ATTESTRY_RATE_LIMIT_ORG":   {"-1", "1000001", "1.5"},
 		"ATTESTRY_FAILED_KEY_LIMIT": {"-1", "1000001", "off"},
 		"ATTESTRY_TRUSTED_PROXIES":  {"proxy", "10.0.0.0/33", "10.0.0.0/", "10.0.0", ",", "10.0.0.1,", "10.0.0.1 10.0.0.2", "10.0.0.1:80", "[::1]", "::ffff:0.0.0.0/95"},
+		"ATTESTRY_RETENTION_DAYS":   {"-1", "36501", "1.5", "ten"},
+		"ATTESTRY_RETENTION_MODE":   {"sesame", "COMPLIANCE", "off"},
+		"ATTESTRY_RETENTION_ORGANIZATIONS": {
+			"acme", "acme=", "acme=-1", "acme=36501", "acme=1,acme=2", "acme=1.5", "=1", "a/b=1", ",", "acme=1,",
+		},
 		"ATTESTRY_MEMORY_BUDGET": {
 			"sesame", "0", "-1GiB", "16777215", "15MiB", "10EiB", "512 sesames", "MiB", "100%",
 		},

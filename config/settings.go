@@ -12,13 +12,14 @@ import (
 // Settings are all settings of a process. Both processes take the same ones and
 // leave alone what does not concern them. Secrets in them do not print.
 type Settings struct {
-	HTTP     HTTP
-	Outbound Outbound
-	SMTP     SMTP
-	Limits   Limits
-	Stores   Stores
-	Worker   Worker
-	Process  Process
+	HTTP      HTTP
+	Outbound  Outbound
+	SMTP      SMTP
+	Limits    Limits
+	Stores    Stores
+	Retention Retention
+	Worker    Worker
+	Process   Process
 }
 
 // HTTP is how the api process answers.
@@ -57,6 +58,13 @@ type Stores struct {
 	Database Database `env:"DATABASE_URL,required,notEmpty" doc:"mongodb://..., mongodb+srv://... (database: its path, else attestry), sqlite:///absolute/path or, for a single process, pebble:///absolute/folder"`
 	Objects  Objects  `env:"OBJECTS_URL,required,notEmpty" doc:"http(s)://ACCESS:SECRET@host:port/bucket, with reserved characters percent-encoded, or file:///absolute/path"`
 	Redis    Redis    `env:"REDIS_URL,required,notEmpty" doc:"redis://... or rediss://..."`
+}
+
+// Retention is for how long files of evidence and audit packages are kept from deletion.
+type Retention struct {
+	Days          int              `env:"RETENTION_DAYS" envDefault:"0" min:"0" max:"36500" doc:"days for which files of evidence and audit packages are kept from deletion, in a bucket with object lock; 0: not at all"`
+	Organizations OrganizationDays `env:"RETENTION_ORGANIZATIONS" doc:"other numbers of days for some organizations by their names, such as acme=3650,demo=0"`
+	Mode          RetentionMode    `env:"RETENTION_MODE" envDefault:"governance" doc:"governance: who has the permission s3:BypassGovernanceRetention can delete earlier; compliance: nobody can"`
 }
 
 // Worker is how the worker process works.

@@ -1,0 +1,83 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"attestry/evidence"
+)
+
+const (
+	retentionDays          = prefix + "RETENTION_DAYS"
+	retentionOrganizations = prefix + "RETENTION_ORGANIZATIONS"
+	// maxRetentionDays is the most that can be set: beyond it lies a typing error.
+	maxRetentionDays = 36500
+)
+
+// OrganizationDays are days by the names of organizations.
+type OrganizationDays map[string]int
+
+// UnmarshalText reads a list such as "acme=3650,demo=0".
+func (o *OrganizationDays) UnmarshalText(text []byte) error {
+	days := OrganizationDays{}
+	for entry := range strings.SplitSeq(string(text), ",") {
+		name, number, _ := strings.Cut(strings.TrimSpace(entry), "=")
+		if err := evidence.CheckOrganizationName(name); err != nil {
+			return fmt.Errorf("%q is not the name of an organization: %w", name, err)
+		}
+		if _, twice := days[name]; twice {
+			return fmt.Errorf("names the organization %s twice", name)
+		}
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 || n > maxRetentionDays {
+			return fmt.Errorf("must give the organization %s a number of days between 0 and %d", name, maxRetentionDays)
+		}
+		days[name] = n
+	}
+	*o = days
+	return nil
+}
+
+// RetentionMode says who may end a retention before its time.
+type RetentionMode string
+
+// The modes of retention.
+const (
+	Governance RetentionMode = "governance"
+	Compliance RetentionMode = "compliance"
+)
+
+// UnmarshalText reads one of the modes.
+func (m *RetentionMode) UnmarshalText(text []byte) error {
+	*m = RetentionMode(text)
+	switch *m {
+	case Governance, Compliance:
+		return nil
+	}
+	return errors.New("is not one of governance, compliance")
+}
+
+// On reports whether anything is kept from deletion.
+func (r Retention) On() bool { return r.setting() != "" }
+
+// setting returns the variable that switches retention on, or "".
+func (r Retention) setting() string {
+	if r.Days > 0 {
+		return retentionDays
+	}
+	for _, days := range r.Organizations {
+		if days > 0 {
+			return retentionOrganizations
+		}
+	}
+	return ""
+}
+
+// checkRetention refuses a retention that the object store cannot keep.
+func (l *loader) checkRetention(settings *Settings) {
+	if name := settings.Retention.setting(); name != "" && settings.Stores.Objects.Engine == Filesystem {
+		l.fault(name, "needs a bucket with object lock: %sOBJECTS_URL names a folder, from which files can be deleted", prefix)
+	}
+}
