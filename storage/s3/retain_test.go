@@ -15,6 +15,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"attestry/storage"
+	"attestry/storage/retention"
 	"attestry/storage/s3"
 	"attestry/storage/storagetest"
 )
@@ -213,6 +214,38 @@ func TestConcurrentRetentionsKeepTheLatest(t *testing.T) {
 	_, until, err := connect(t, options).GetObjectRetention(t.Context(), options.Bucket, object.Key, "")
 	if err != nil || !until.Equal(day.Add(15*time.Second)) {
 		t.Errorf("it is kept until %s, %v", until, err)
+	}
+}
+
+func TestRetentionIsVerified(t *testing.T) {
+	settings := retention.Settings{Days: 1, Mode: "governance"}
+	locked, unlocked := newLockedBucket(t, s3.Governance), newBucket(t)
+	store := open(t, locked)
+	if err := retention.New(store, settings, time.Now).Verify(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error)
+	for range 8 {
+		go func() { errs <- retention.New(store, settings, time.Now).Verify(t.Context()) }()
+	}
+	for range 8 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	keys := keysIn(t, locked)
+	if len(keys) != 1 {
+		t.Fatalf("the bucket holds %v", keys)
+	}
+	if versions := versionsOf(t, locked, keys[0]); len(versions) != 1 {
+		t.Errorf("the versions are %v", versions)
+	}
+
+	open(t, unlocked)
+	unlocked.Retention = s3.Governance
+	err := retention.New(open(t, unlocked), settings, time.Now).Verify(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "created with object lock") {
+		t.Errorf("without object lock: %v", err)
 	}
 }
 

@@ -1,0 +1,150 @@
+// Package retention keeps objects from deletion for as long as the settings say, and proves
+// that the object store does so.
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+const (
+	// probeScope is the scope of the object by which the store is tested. Ids of
+	// organizations have another form.
+	probeScope = "retention-probe"
+	// probeRetention is for how long that object is kept. S3 refuses requests whose clock
+	// is more than 15 minutes off, so that the moment is to come for the store as well.
+	probeRetention = 20 * time.Minute
+
+	day = 24 * time.Hour
+)
+
+// Settings say for how long objects are kept.
+type Settings struct {
+	Days int
+	// Organizations are days of single organizations by their names, in place of Days.
+	Organizations map[string]int
+	// Mode is the one of the object store, as operators know it.
+	Mode string
+}
+
+// days is for how long the objects of an organization are kept.
+func (s Settings) days(org string) int {
+	if days, ok := s.Organizations[org]; ok {
+		return days
+	}
+	return s.Days
+}
+
+// on reports whether anything is kept.
+func (s Settings) on() bool {
+	for _, days := range s.Organizations {
+		if days > 0 {
+			return true
+		}
+	}
+	return s.Days > 0
+}
+
+// Retention keeps the objects of organizations from deletion.
+type Retention struct {
+	objects  storage.Objects
+	settings Settings
+	clock    evidence.Clock
+	verified time.Time
+}
+
+// New makes the retention of an object store. Without settings it keeps nothing.
+func New(objects storage.Objects, settings Settings, clock evidence.Clock) *Retention {
+	return &Retention{objects: objects, settings: settings, clock: clock}
+}
+
+// Keep keeps an object of an organization, by its name, from deletion, counted from now.
+// It is to be called behind Put and before anything refers to the object.
+func (r *Retention) Keep(ctx context.Context, org, key string) error {
+	days := r.settings.days(org)
+	if days == 0 {
+		return nil
+	}
+	return r.objects.Retain(ctx, key, r.clock().Add(time.Duration(days)*day))
+}
+
+// Verify proves that the store keeps objects from deletion, by one that it is asked to
+// keep and then to delete. If nothing is to be kept it does nothing. It is to be called
+// before the process serves, by any number of processes at once. All of them use the same
+// object; if several make it at the same time, a later start deletes all versions but one.
+func (r *Retention) Verify(ctx context.Context) error {
+	if !r.settings.on() {
+		return nil
+	}
+	if err := r.verify(ctx); err != nil {
+		return fmt.Errorf("test the retention of the object store: %w", err)
+	}
+	r.verified = r.clock()
+	return nil
+}
+
+func (r *Retention) verify(ctx context.Context) error {
+	// A running retention keeps its mode, hence an object for each.
+	content := "Attestry asks the object store to keep this object from deletion in " + r.settings.Mode + " mode.\n"
+	object, err := r.objects.Put(ctx, probeScope, strings.NewReader(content), int64(len(content)))
+	if err != nil {
+		return err
+	}
+	err = r.objects.Retain(ctx, object.Key, r.clock().Add(probeRetention))
+	if errors.Is(err, storage.ErrOutage) || ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		return noRetention(err)
+	}
+	err = r.objects.Delete(ctx, object.Key)
+	if err == nil {
+		return noRetention(errors.New("it deleted an object that it was asked to keep"))
+	}
+	if !errors.Is(err, storage.ErrRetained) {
+		return err
+	}
+	return r.requireContent(ctx, object.Key, content)
+}
+
+// noRetention says what to do about a store that keeps nothing.
+func noRetention(cause error) error {
+	return fmt.Errorf("it does not keep objects from deletion: name a bucket that was created with object lock (docs/operations.md, Retention), "+
+		"or set no days of retention: %w", cause)
+}
+
+// requireContent reads an object that could not be deleted.
+func (r *Retention) requireContent(ctx context.Context, key, want string) error {
+	reader, err := r.objects.Get(ctx, key, 0, -1)
+	if err != nil {
+		return fmt.Errorf("read what could not be deleted: %w", err)
+	}
+	defer reader.Close()
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		return fmt.Errorf("read what could not be deleted: %w", err)
+	}
+	if string(content) != want {
+		return fmt.Errorf("what could not be deleted has other content: %q", content)
+	}
+	return nil
+}
+
+// State describes the retention for operators.
+func (r *Retention) State() string {
+	if !r.settings.on() {
+		return "off"
+	}
+	state := "objects are kept from deletion (" + r.settings.Mode + " mode): "
+	if r.verified.IsZero() {
+		return state + "not verified"
+	}
+	return state + "verified at " + r.verified.UTC().Format(time.RFC3339)
+}
