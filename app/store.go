@@ -15,13 +15,17 @@ import (
 	"attestry/storage/names"
 	"attestry/storage/notifications"
 	"attestry/storage/pipelines"
+	"attestry/storage/retention"
 	"attestry/storage/tenancy"
 )
 
 // Store is every repository over one pair of engines.
 type Store struct {
-	Documents    storage.Documents
-	Objects      storage.Objects
+	Documents storage.Documents
+	Objects   storage.Objects
+	// Retention keeps files of evidence and audit packages from deletion. It is off unless
+	// the process has replaced it.
+	Retention    *retention.Retention
 	Tenancy      *tenancy.Tenancy
 	Environments *environments.Environments
 	Heads        *environments.Heads
@@ -70,6 +74,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 	store := &Store{
 		Documents:    docs,
 		Objects:      objects,
+		Retention:    retention.New(objects, retention.Settings{}, clock),
 		Tenancy:      tenancy.New(docs, clock, log),
 		Environments: environments.New(docs, heads),
 		Heads:        heads,

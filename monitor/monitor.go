@@ -26,6 +26,8 @@ type Check struct {
 	// Required dependencies are those without which no request can be served.
 	// Without the others the service is degraded, but ready.
 	Required bool
+	// Retention says whether the dependency keeps objects from deletion, "" if it has none.
+	Retention string
 	// KeepFor is how long an answer stands before the dependency is asked again.
 	KeepFor time.Duration
 }
@@ -75,6 +77,8 @@ type Dependency struct {
 	Ready    bool   `json:"ready"`
 	Required bool   `json:"required"`
 	Reason   string `json:"reason,omitempty"`
+	// Retention says whether an object store keeps objects from deletion.
+	Retention string `json:"retention,omitempty"`
 	// Message is what the public may read of the reason.
 	Message string `json:"-"`
 }
@@ -86,7 +90,7 @@ func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 	var asking sync.WaitGroup
 	for i, check := range r.checks {
 		asking.Go(func() {
-			states[i] = Dependency{Name: check.Name, Required: check.Required, Ready: true}
+			states[i] = Dependency{Name: check.Name, Required: check.Required, Ready: true, Retention: check.Retention}
 			if err := check.ask(ctx); err != nil {
 				states[i].Ready = false
 				states[i].Reason = err.Error()

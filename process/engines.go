@@ -62,10 +62,17 @@ func HasDatabase(database config.Database) bool {
 	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), "marker.manifest.") })
 }
 
-// OpenObjects opens an object store.
-func OpenObjects(ctx context.Context, objects config.Objects) (storage.Objects, error) {
+// retentionModes are the modes of the settings, as the engine calls them.
+var retentionModes = map[config.RetentionMode]s3.RetentionMode{config.Governance: s3.Governance, config.Compliance: s3.Compliance}
+
+// OpenObjects opens an object store, with a retention if that is on.
+func OpenObjects(ctx context.Context, objects config.Objects, kept config.Retention) (storage.Objects, error) {
 	if objects.Engine == config.Filesystem {
 		return filesystem.Open(objects.Path)
+	}
+	var mode s3.RetentionMode
+	if kept.On() {
+		mode = retentionModes[kept.Mode]
 	}
 	return s3.Open(ctx, s3.Options{
 		Endpoint:  objects.Endpoint,
@@ -73,5 +80,6 @@ func OpenObjects(ctx context.Context, objects config.Objects) (storage.Objects, 
 		Bucket:    objects.Bucket,
 		AccessKey: objects.AccessKey,
 		SecretKey: objects.SecretKey,
+		Retention: mode,
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"attestry/process/redact"
 	"attestry/storage"
 	"attestry/storage/guard"
+	"attestry/storage/retention"
 	"attestry/tasks"
 )
 
@@ -62,7 +63,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	if err != nil {
 		return nil, err
 	}
-	objects, err := OpenObjects(ctx, settings.Stores.Objects)
+	objects, err := OpenObjects(ctx, settings.Stores.Objects, settings.Retention)
 	if err != nil {
 		return nil, errors.Join(err, docs.Close())
 	}
@@ -72,11 +73,15 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	guarded := guard.New(clock, log, metrics)
+	store := app.NewStore(guarded.Documents(docs), guarded.Objects(objects), clock, log)
+	store.Retention = retention.New(store.Objects, retention.Settings{
+		Days: settings.Retention.Days, Organizations: settings.Retention.Organizations, Mode: string(settings.Retention.Mode),
+	}, clock)
 	return &Process{
 		Settings: settings,
 		Log:      log,
 		Clock:    clock,
-		Store:    app.NewStore(guarded.Documents(docs), guarded.Objects(objects), clock, log),
+		Store:    store,
 		Redis:    client,
 		Metrics:  metrics,
 	}, nil
@@ -87,7 +92,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 func (p *Process) Checks() []monitor.Check {
 	return []monitor.Check{
 		{Name: storage.Database, Ping: p.Store.Documents.Ping, Required: true},
-		{Name: storage.ObjectStore, Ping: p.Store.Objects.Ping, Required: true, KeepFor: 5 * time.Second},
+		{Name: storage.ObjectStore, Ping: p.Store.Objects.Ping, Required: true, Retention: p.Store.Retention.State(), KeepFor: 5 * time.Second},
 		{Name: "redis", Ping: func(ctx context.Context) error { return tasks.Ping(ctx, p.Redis) }, KeepFor: time.Second},
 	}
 }

@@ -96,6 +96,9 @@ func (c *command) run(ctx context.Context, settings config.Settings) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot start: %w", c.name, err)
 	}
+	if err := p.Store.Retention.Verify(ctx); err != nil {
+		return errors.Join(fmt.Errorf("%s cannot start: %w", c.name, err), p.Close())
+	}
 	err = p.Bootstrap(ctx, declared, c.out)
 	if err == nil {
 		err = p.withMonitor(ctx, c.work)

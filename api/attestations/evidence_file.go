@@ -35,30 +35,38 @@ const (
 )
 
 // storeEvidence streams the file of a form into the object store; nil when there
-// is none. It is stored before the attestation that it belongs to: what is left
-// behind when that fails is found by its content when it is sent again.
+// is none. It is stored, and kept from deletion, before the attestation that it belongs to:
+// what is left behind when that fails is found by its content when it is sent again.
 func (h *handlers) storeEvidence(ctx context.Context, files func(func(server.FormFile) error) error) (*evidence.EvidenceFile, error) {
 	var stored *evidence.EvidenceFile
 	err := files(func(file server.FormFile) error {
 		if err := takeUpload(server.RequestOf(ctx)); err != nil {
 			return err
 		}
-		reader := &server.FailingReader{Reader: file}
-		object, err := h.Objects.Put(ctx, server.Access(ctx).OrgID, reader, -1)
-		if reader.Err != nil {
-			// What went wrong is the client's, or the network's, not the store's.
-			return server.MalformedForm(reader.Err)
-		}
-		if err != nil {
-			return fmt.Errorf("store a file of evidence: %w", err)
-		}
-		stored = &evidence.EvidenceFile{
-			Object: object.Key, SHA256: object.SHA256, Size: object.Size,
-			ContentType: cleanContentType(file.ContentType), Filename: cleanFilename(file.Filename),
-		}
-		return nil
+		var err error
+		stored, err = h.storeFile(ctx, server.Access(ctx), file)
+		return err
 	})
 	return stored, err
+}
+
+func (h *handlers) storeFile(ctx context.Context, org evidence.OrgAccess, file server.FormFile) (*evidence.EvidenceFile, error) {
+	reader := &server.FailingReader{Reader: file}
+	object, err := h.Objects.Put(ctx, org.OrgID, reader, -1)
+	if reader.Err != nil {
+		// What went wrong is the client's, or the network's, not the store's.
+		return nil, server.MalformedForm(reader.Err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store a file of evidence: %w", err)
+	}
+	if err := h.Retention.Keep(ctx, org.OrgName, object.Key); err != nil {
+		return nil, fmt.Errorf("keep a file of evidence from deletion: %w", err)
+	}
+	return &evidence.EvidenceFile{
+		Object: object.Key, SHA256: object.SHA256, Size: object.Size,
+		ContentType: cleanContentType(file.ContentType), Filename: cleanFilename(file.Filename),
+	}, nil
 }
 
 // takeUpload reserves the memory for a file on its way into the object store.

@@ -1,9 +1,17 @@
 package attestations
 
 import (
+	"context"
+	"errors"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/storage"
 )
 
 func TestFileNamesAreCleaned(t *testing.T) {
@@ -43,6 +51,35 @@ func TestContentTypesAreCleaned(t *testing.T) {
 	} {
 		if got := cleanContentType(sent); got != want {
 			t.Errorf("%q becomes %q, want %q", sent, got, want)
+		}
+	}
+}
+
+// evidenceStore keeps one object, or fails to.
+type evidenceStore struct {
+	Objects
+	kept    []string
+	keepErr error
+}
+
+func (e *evidenceStore) Put(_ context.Context, scope string, r io.Reader, _ int64) (storage.Object, error) {
+	_, err := io.Copy(io.Discard, r)
+	return storage.Object{Key: scope + "/key"}, err
+}
+
+func (e *evidenceStore) Keep(_ context.Context, org, key string) error {
+	e.kept = append(e.kept, org+" "+key)
+	return e.keepErr
+}
+
+func TestEvidenceIsKeptFromDeletionBeforeItIsReferredTo(t *testing.T) {
+	for _, refused := range []error{nil, errors.New("refused")} {
+		store := &evidenceStore{keepErr: refused}
+		h := &handlers{Stores: Stores{Objects: store, Retention: store}}
+		org := evidence.OrgAccess{OrgID: "id", OrgName: "acme"}
+		file, err := h.storeFile(t.Context(), org, server.FormFile{Reader: strings.NewReader("content")})
+		if !errors.Is(err, refused) || (file == nil) != (refused != nil) || !slices.Equal(store.kept, []string{"acme id/key"}) {
+			t.Errorf("if it is %v: %+v, %v, kept are %q", refused, file, err, store.kept)
 		}
 	}
 }

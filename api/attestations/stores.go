@@ -19,6 +19,7 @@ type Stores struct {
 	Flows            Flows
 	Objects          Objects
 	Recorder         Recorder
+	Retention        Retention
 }
 
 // Artifacts reads the records of artifacts.
@@ -102,6 +103,13 @@ type Objects interface {
 	// Get opens length bytes of an object from offset on; a length of -1 means
 	// to its end. ErrNotFound is returned by Get itself, never by the reader.
 	Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
+}
+
+// Retention keeps objects from deletion.
+type Retention interface {
+	// Keep keeps an object of an organization, by its name, from deletion, counted from now.
+	// It is to be called behind Put and before anything refers to the object.
+	Keep(ctx context.Context, org, key string) error
 }
 
 // Recorder records facts, and what follows from them.

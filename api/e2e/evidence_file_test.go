@@ -69,6 +69,34 @@ func TestEvidenceIsGivenBackAsItWasAttached(t *testing.T) {
 	}
 }
 
+// TestEvidenceUnderRetentionOutlivesDeletion needs a real object store with object lock.
+func TestEvidenceUnderRetentionOutlivesDeletion(t *testing.T) {
+	if testS3 == "" {
+		t.Skip("needs a real object store")
+	}
+	s := start(t, options{real: true, withoutWorker: true, settings: []string{"ATTESTRY_RETENTION_ORGANIZATIONS=acme=1"}})
+	deleted := func(org string) error {
+		s.org = org
+		for _, name := range []string{"check", "again"} {
+			s.postAttestation(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", name, 1),
+				part{field: "attachment_file", filename: "a.txt", contentType: "text/plain", content: []byte("of " + org)})
+		}
+		objects, err := s.Process.Store.Objects.List(t.Context(), "", storage.MaxMany)
+		s.must(err)
+		i := slices.IndexFunc(objects, func(o storage.Object) bool { return o.SHA256 == digestOf("of "+org) })
+		return s.Process.Store.Objects.Delete(t.Context(), objects[i].Key)
+	}
+	if err := deleted(s.public); err != nil {
+		t.Errorf("without retention: %v", err)
+	}
+	if err := deleted("acme"); !errors.Is(err, storage.ErrRetained) {
+		t.Errorf("under retention: %v", err)
+	}
+	if got := s.want(http.StatusOK, http.MethodGet, s.evidencePath("t", "check"), nil); string(got.body) != "of acme" {
+		t.Errorf("the evidence is %q", got.body)
+	}
+}
+
 func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
 	t.Parallel()
 	s := share(t)

@@ -38,7 +38,7 @@ func Routes(base *resource.Base, store *app.Store) []server.Route {
 		}),
 		attestations.Routes(base, attestations.Stores{
 			Artifacts: store.Artifacts, AttestationTypes: store.AttestationTypes, Attestations: store.Attestations, Flows: store.Flows,
-			Objects: store.Objects, Recorder: store.Recorder,
+			Objects: store.Objects, Recorder: store.Recorder, Retention: store.Retention,
 		}),
 		deployments.Routes(base, deployments.Stores{
 			Deployments: store.Deployments, Environments: store.Environments, Events: store.Events, Flows: store.Flows, Heads: store.Heads,

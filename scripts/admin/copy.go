@@ -168,14 +168,14 @@ func copyDatabase(ctx context.Context, c caller, from, to config.Database) error
 }
 
 func copyObjectStore(ctx context.Context, c caller, from, to config.Objects) error {
-	source, err := process.OpenObjects(ctx, from)
+	source, err := process.OpenObjects(ctx, from, config.Retention{})
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
 	if err := requireObjects(ctx, source); err != nil {
 		return errors.Join(err, closeStore(source))
 	}
-	target, err := process.OpenObjects(ctx, to)
+	target, err := process.OpenObjects(ctx, to, config.Retention{})
 	if err != nil {
 		return errors.Join(fmt.Errorf("--to: %w", err), closeStore(source))
 	}

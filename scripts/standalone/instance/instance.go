@@ -79,7 +79,11 @@ func Start(ctx context.Context, options Options) (*Instance, error) {
 		i.closeRedis()
 		return nil, err
 	}
-	if err := i.serve(options, listener); err != nil {
+	err = i.Process.Store.Retention.Verify(ctx)
+	if err == nil {
+		err = i.serve(options, listener)
+	}
+	if err != nil {
 		listener.Close()
 		return nil, errors.Join(err, i.Close())
 	}
