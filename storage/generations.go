@@ -45,6 +45,20 @@ func (t *Generations) Get(ctx context.Context, org, environment string) (string,
 	return strings.Join(values, "/"), err
 }
 
+// GetMany is Get for several environments, by their ids.
+func (t *Generations) GetMany(ctx context.Context, org string, environments []string) (map[string]string, error) {
+	found, err := t.collection.GetMany(ctx, append([]string{org}, environments...))
+	values := make(map[string]string, len(found))
+	for _, one := range found {
+		values[one.Of] = one.Value
+	}
+	generations := make(map[string]string, len(environments))
+	for _, environment := range environments {
+		generations[environment] = values[org] + "/" + values[environment]
+	}
+	return generations, err
+}
+
 // BumpIn adds to a batch what Bump does.
 func (t *Generations) BumpIn(batch *Batch, org string) {
 	t.collection.PutIn(batch, generation{Of: org, Value: evidence.NewID()})

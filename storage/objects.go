@@ -46,3 +46,13 @@ type Objects interface {
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 }
+
+// Progressive returns the view of an object store whose Get gives content while it is verified,
+// rather than after all of it was: what does not match ends in ErrDamaged before its last bytes. It
+// is for readers who use nothing before they have read all, and for long objects.
+func Progressive(objects Objects) Objects {
+	if verifying, ok := objects.(interface{ Progressive() Objects }); ok {
+		return verifying.Progressive()
+	}
+	return objects
+}

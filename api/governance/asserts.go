@@ -6,7 +6,6 @@ import (
 
 	"attestry/api/resource"
 	"attestry/api/server"
-	"attestry/app/states"
 	"attestry/evidence"
 	"attestry/evidence/compliance"
 )
@@ -97,15 +96,4 @@ func (h *handlers) showFlow(org evidence.OrgAccess, fingerprint string, found *a
 		ComplianceStatus: resource.ShowArtifactStatus(status, state.Trail.Template),
 		HTMLURL:          h.Links.Artifact(org.OrgName, flow.Name, fingerprint, found.origins[number].Record),
 	}
-}
-
-// newestName is the file name under which an artifact was reported last.
-func newestName(origins []evidence.Origin, evaluated []states.Evaluated) string {
-	newest := 0
-	for i := range origins {
-		if origins[i].Later(&origins[newest]) {
-			newest = i
-		}
-	}
-	return evaluated[newest].Artifact.Filename
 }

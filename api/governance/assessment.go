@@ -136,7 +136,7 @@ func (h *handlers) loadArtifact(ctx context.Context, org evidence.OrgAccess, fin
 		return err
 	}
 	into.artifact = loaded[0]
-	into.artifact.Name = newestName(into.origins, into.artifact.States)
+	into.artifact.Name = facts.NewestName(into.origins, into.artifact.States)
 	return nil
 }
 

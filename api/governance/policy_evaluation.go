@@ -192,7 +192,7 @@ func (h *handlers) evaluateSome(ctx context.Context, run *dryRun, artifacts []sn
 			return nil, err
 		}
 		if run.environment.ID == "" {
-			loaded[i].Name = newestName(subjects[i].Origins, loaded[i].States)
+			loaded[i].Name = facts.NewestName(subjects[i].Origins, loaded[i].States)
 		}
 		_, permitted := allowed[artifacts[i].Fingerprint]
 		evaluated = append(evaluated, h.evaluateArtifact(run, &artifacts[i], &loaded[i].Facts, permitted))

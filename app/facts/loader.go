@@ -114,3 +114,18 @@ func latest(subject *Subject, controls []string, decisions map[pipelines.Decisio
 	}
 	return found
 }
+
+// NewestName is the file name under which an artifact was reported last, "" if no flow knows it.
+// evaluated has its states by origin.
+func NewestName(origins []evidence.Origin, evaluated []states.Evaluated) string {
+	if len(origins) == 0 {
+		return ""
+	}
+	newest := 0
+	for i := range origins {
+		if origins[i].Later(&origins[newest]) {
+			newest = i
+		}
+	}
+	return evaluated[newest].Artifact.Filename
+}

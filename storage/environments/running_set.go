@@ -202,3 +202,19 @@ func (r *RunningSet) Where(ctx context.Context, org string, fingerprints []strin
 	}
 	return where, complete, nil
 }
+
+// Entries returns what runs, or is about to, of some fingerprints: one command per MaxMany of them,
+// and more where they run in more environments.
+func (r *RunningSet) Entries(ctx context.Context, org string, fingerprints []string) ([]Running, error) {
+	var entries []Running
+	for wanted := range slices.Chunk(fingerprints, storage.MaxMany) {
+		found, err := storage.FindAll(ctx, r.collection, storage.Query{
+			Index: "fingerprint", Equal: []any{org, storage.OneOrSet(wanted)}, Limit: storage.Unlimited,
+		})
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, found...)
+	}
+	return entries, nil
+}

@@ -293,6 +293,24 @@ func (p *Policies) Applied(ctx context.Context, org string, references []policy.
 	return applied, nil
 }
 
+// Files returns versions of policies with their files, in the order of references. A version that
+// is lost is Damaged.
+func (p *Policies) Files(ctx context.Context, org string, references []policy.Reference) ([]policy.Version, error) {
+	ids := make([]string, 0, len(references))
+	for _, reference := range references {
+		ids = append(ids, policyVersionID(org, reference.Name, reference.Version))
+	}
+	found, err := p.versions.GetMany(ctx, ids)
+	if err == nil && len(found) < len(ids) {
+		for i, reference := range references {
+			if i == len(found) || found[i].Policy != reference.Name || found[i].Version != reference.Version {
+				return nil, damagedPolicy(reference.Name, reference.Version, storage.ErrNotFound)
+			}
+		}
+	}
+	return found, err
+}
+
 // read reads and parses versions, by their ids.
 func (p *Policies) read(ctx context.Context, ids []string) (map[string]*policy.Policy, error) {
 	versions, err := p.versions.GetMany(ctx, ids)

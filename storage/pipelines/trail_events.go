@@ -69,6 +69,17 @@ func (e *TrailEvents) OfTrail(ctx context.Context, org, trail string) ([]evidenc
 	return storage.FindAll(ctx, e.collection, storage.Query{Index: "trail", Equal: []any{org, trail}, Limit: storage.Unlimited})
 }
 
+// Extent tells how many events trails have, at most storage.MaxCount, and when the last one
+// happened, in Unix seconds: two commands. Both are as before as long as no event was added.
+func (e *TrailEvents) Extent(ctx context.Context, org string, trails []string) (count int64, newest float64, err error) {
+	query := storage.Query{Index: "trail", Equal: []any{org, storage.OneOrSet(trails)}}
+	if count, err = e.collection.Count(ctx, query); err != nil {
+		return 0, 0, err
+	}
+	newest, err = storage.NewestTime(ctx, e.collection, query, "time")
+	return count, newest, err
+}
+
 // Missing returns those of the ids, each of an event of a trail, that are not
 // stored.
 func (e *TrailEvents) Missing(ctx context.Context, refs []TrailEventRef) ([]TrailEventRef, error) {
