@@ -75,7 +75,7 @@ type Override struct {
 
 // EvidenceFile is a file attached to an attestation, kept in the object store.
 type EvidenceFile struct {
-	Object      string `json:"object"` // key
+	Object      string `json:"object,omitempty"` // key
 	SHA256      string `json:"sha256"`
 	Size        int64  `json:"size"` // bytes
 	ContentType string `json:"content_type"`

@@ -7,28 +7,28 @@ import (
 
 // Facts are what is known of an artifact when policies evaluate it.
 type Facts struct {
-	Name        string
-	Fingerprint string
+	Name        string `json:"name"`
+	Fingerprint string `json:"fingerprint"`
 	// Flows has one element per flow that knows the artifact, with its newest trail there.
-	Flows []Flow
+	Flows []Flow `json:"flows"`
 	// Decisions has the latest decision on each control for the artifact or one of its
 	// trails, by the control's identifier (docs/semantics.md 18.3).
-	Decisions map[string]Decision
+	Decisions map[string]Decision `json:"decisions,omitempty"`
 }
 
 // Flow is what one flow knows of an artifact.
 type Flow struct {
-	Name  string
-	Tags  map[string]string
-	Trail string // name
+	Name  string            `json:"name"`
+	Tags  map[string]string `json:"tags,omitempty"`
+	Trail string            `json:"trail"` // name
 	// Status is the artifact's state in the trail.
-	Status evidence.Status
+	Status evidence.Status `json:"status"`
 	// Attestations are the latest of each name that count for the artifact: its own and
 	// those of the trail.
-	Attestations []evidence.Entry
+	Attestations []evidence.Entry `json:"attestations"`
 	// Shortfall is what keeps the artifact from being compliant in the trail. Only
 	// explanations read it.
-	Shortfall Shortfall
+	Shortfall Shortfall `json:"shortfall,omitzero"`
 }
 
 // maxShortfall is how many names a Shortfall has of each kind.
@@ -53,9 +53,9 @@ func NewShortfall(failing, missing []string) Shortfall {
 
 // Decision is a decision on a control.
 type Decision struct {
-	Entry evidence.Entry
-	Flow  string // name
-	Trail string // name
+	Entry evidence.Entry `json:"attestation"`
+	Flow  string         `json:"flow"`  // name
+	Trail string         `json:"trail"` // name
 }
 
 // subject is what conditions are evaluated for; flow is nil for an artifact that no flow

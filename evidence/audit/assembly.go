@@ -1,0 +1,222 @@
+package audit
+
+import (
+	"slices"
+
+	"attestry/evidence"
+)
+
+const (
+	// MaxAttempts is how often an assembly is begun before it counts as failed.
+	MaxAttempts = 5
+	// HoldFor is how long a worker that is heard of no more keeps others from assembling the same
+	// package, in seconds.
+	HoldFor = 15.0
+)
+
+// killedReason is told of an assembly whose last worker told nothing.
+const killedReason = "The worker ended while it assembled the package."
+
+// Assembly is what is known about the package of a subject: whether one is asked for, and the last
+// one that was assembled.
+type Assembly struct {
+	// ID says what the package is of; the members below say it in parts.
+	ID   string `json:"id"`
+	Org  string `json:"org"`
+	Kind Kind   `json:"kind"`
+	Flow string `json:"flow"` // id
+	// Trail is a name. Fingerprint and Attestation, an id, are set for packages of these kinds.
+	Trail       string `json:"trail,omitempty"`
+	Fingerprint string `json:"fingerprint,omitempty"`
+	Attestation string `json:"attestation,omitempty"`
+	// OrgName is the organization's name when the package was last asked for.
+	OrgName string `json:"org_name"`
+
+	// Wanted counts what was asked for: a package of WantedState, or of a later state. Answered is
+	// the last of these numbers that a package was assembled for, or that failed.
+	Wanted      int64  `json:"wanted"`
+	WantedState string `json:"wanted_state"`
+	Answered    int64  `json:"answered"`
+	// Due is when the package was asked for, in Unix seconds; 0 unless it is still to be assembled.
+	Due float64 `json:"due,omitempty"`
+	// Attempts is how often the assembly has begun, Reason why the last attempt failed.
+	Attempts int    `json:"attempts,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	// Holder is the worker that assembles until HeldUntil, in Unix seconds.
+	Holder    string  `json:"holder,omitempty"`
+	HeldUntil float64 `json:"held_until,omitempty"`
+
+	// Ready is the last package that was assembled, nil if there is none.
+	Ready *Assembled `json:"ready,omitempty"`
+	// Replaced are earlier packages whose objects are still stored.
+	Replaced []ReplacedObject `json:"replaced,omitempty"`
+}
+
+// Assembled is a package in the object store.
+type Assembled struct {
+	// Request is the number of the request that it answers.
+	Request int64 `json:"request"`
+	// State is that of the facts: a package of another state is assembled anew.
+	State   string `json:"state"`
+	Archive Stored `json:"archive"`
+	// Report is the report of a trail by itself, nil for other packages.
+	Report *Stored `json:"report,omitempty"`
+	// Lost is how many evidence files the object store had lost.
+	Lost int `json:"lost,omitempty"`
+	// At is when it was assembled, in Unix seconds.
+	At float64 `json:"at"`
+}
+
+// Stored is an object.
+type Stored struct {
+	Object string `json:"object"` // key
+	Size   int64  `json:"size"`   // bytes
+	SHA256 string `json:"sha256"`
+}
+
+// ReplacedObject is an object that was a package, or a report, until a time in Unix seconds.
+type ReplacedObject struct {
+	Object string  `json:"object"` // key
+	At     float64 `json:"at"`
+}
+
+// recheckLost is how long a package that lacks evidence is good, in seconds: the evidence may have
+// been restored since.
+const recheckLost = 600.0
+
+// IsCurrent reports whether the package that is ready shows a state of the facts.
+func (a *Assembly) IsCurrent(state string, now float64) bool {
+	return a.Ready != nil && a.Ready.State == state && (a.Ready.Lost == 0 || now-a.Ready.At < recheckLost)
+}
+
+// Ask asks for a package of a state at a time in Unix seconds. It returns the number of the request,
+// which requests of the same state share until it is answered.
+func (a *Assembly) Ask(state, orgName string, now float64) int64 {
+	a.OrgName = orgName
+	if a.Wanted > a.Answered && a.WantedState == state {
+		return a.Wanted
+	}
+	if a.Wanted == a.Answered {
+		a.Attempts, a.Reason, a.Due = 0, "", now
+	}
+	a.Wanted++
+	a.WantedState = state
+	return a.Wanted
+}
+
+// Progress is how far a request has come.
+type Progress string
+
+// How far requests come.
+const (
+	Pending  Progress = "pending"
+	Complete Progress = "ready"
+	Failed   Progress = "failed"
+)
+
+// ProgressOf tells how far the request of a number has come.
+func (a *Assembly) ProgressOf(request int64) Progress {
+	switch {
+	case a.Ready != nil && a.Ready.Request >= request:
+		return Complete
+	case a.Answered >= request:
+		return Failed
+	default:
+		return Pending
+	}
+}
+
+// Begin begins an attempt of a worker at a time in Unix seconds. It returns the number of the
+// request that the attempt answers. It is not ok if none waits, or another worker is at it. The
+// attempts that killed their workers count: behind the last one the assembly has failed.
+func (a *Assembly) Begin(holder string, now float64) (request int64, ok bool) {
+	if a.Wanted == a.Answered || a.Holder != "" && a.Holder != holder && a.HeldUntil > now {
+		return 0, false
+	}
+	if a.Attempts >= MaxAttempts {
+		if a.Reason == "" {
+			a.Reason = killedReason
+		}
+		a.settle(a.Wanted)
+		return 0, false
+	}
+	a.Attempts++
+	a.Holder, a.HeldUntil, a.Reason = holder, now+HoldFor, ""
+	return a.Wanted, true
+}
+
+// Hold keeps the assembly with its worker. It is not ok if another one has it.
+func (a *Assembly) Hold(holder string, now float64) bool {
+	if a.Holder != holder {
+		return false
+	}
+	a.HeldUntil = now + HoldFor
+	return true
+}
+
+// Succeed notes the package that answers a request.
+func (a *Assembly) Succeed(fresh Assembled) {
+	if a.Ready != nil {
+		a.replace(a.Ready.Archive.Object, fresh.At)
+		if a.Ready.Report != nil {
+			a.replace(a.Ready.Report.Object, fresh.At)
+		}
+	}
+	a.Ready, a.Reason, a.Attempts = &fresh, "", 0
+	a.settle(fresh.Request)
+}
+
+// replace notes an object that is not needed any more.
+func (a *Assembly) replace(object string, at float64) {
+	a.Replaced = append(a.Replaced, ReplacedObject{Object: object, At: at})
+}
+
+// Fail notes why an attempt failed, in words for clients. Unless it can succeed when it is
+// tried again, that answers the request.
+func (a *Assembly) Fail(request int64, reason string, again bool) {
+	a.Reason = reason
+	a.Holder, a.HeldUntil = "", 0
+	if !again || a.Attempts >= MaxAttempts {
+		a.settle(request)
+	}
+}
+
+// Postpone takes an attempt back that an outage has ended, or the end of the worker.
+func (a *Assembly) Postpone(reason string) {
+	a.Holder, a.HeldUntil, a.Reason = "", 0, reason
+	a.Attempts = max(0, a.Attempts-1)
+}
+
+// settle notes that a request is answered. Later ones wait on.
+func (a *Assembly) settle(request int64) {
+	a.Answered = max(a.Answered, request)
+	a.Holder, a.HeldUntil = "", 0
+	if a.Answered == a.Wanted {
+		a.Due, a.Attempts = 0, 0
+	}
+}
+
+// Uses reports whether an object is, or is part of, the package that is ready.
+func (a *Assembly) Uses(object string) bool {
+	return a.Ready != nil && (a.Ready.Archive.Object == object || a.Ready.Report != nil && a.Ready.Report.Object == object)
+}
+
+// AssemblyID is the id of the package of a subject.
+func AssemblyID(kind Kind, org string, parts ...string) string {
+	id := org + "/" + string(kind)
+	for _, part := range parts {
+		id += "/" + part
+	}
+	return id
+}
+
+// NewAssembly makes the assembly of a trail's package; that of an artifact or an attestation has
+// more members set.
+func NewAssembly(trail *evidence.Trail) Assembly {
+	return Assembly{ID: AssemblyID(OfTrail, trail.Org, trail.Key()), Org: trail.Org, Kind: OfTrail, Flow: trail.Flow, Trail: trail.Name}
+}
+
+// Forget forgets what was replaced before a time in Unix seconds.
+func (a *Assembly) Forget(before float64) {
+	a.Replaced = slices.DeleteFunc(a.Replaced, func(r ReplacedObject) bool { return r.At <= before })
+}

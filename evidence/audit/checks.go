@@ -1,0 +1,212 @@
+package audit
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"attestry/evidence/policy"
+	"attestry/evidence/template"
+)
+
+// Result is what the verification has come to.
+type Result struct {
+	// Manifest is nil if the package has none that can be read.
+	Manifest *Manifest
+	Findings []Finding
+	// Members, Attestations and Artifacts are how many there are.
+	Members, Attestations, Artifacts int
+}
+
+// Finish tells what is wrong with the package. Verdicts are evaluated only if the content of all
+// members is what it was.
+func (v *Verifier) Finish() Result {
+	v.checkManifest()
+	if len(v.findings) == 0 {
+		v.checkEvidence()
+		v.checkVerdicts()
+	}
+	return Result{
+		Manifest: v.manifest, Findings: v.findings,
+		Members: len(v.members), Attestations: len(v.attestations), Artifacts: len(v.artifacts),
+	}
+}
+
+// checkManifest compares the members with the manifest and with SHA256SUMS.
+func (v *Verifier) checkManifest() {
+	if v.manifest == nil {
+		v.find(ManifestPath, "it is missing")
+		return
+	}
+	listed := map[string]Member{}
+	for _, member := range v.manifest.Members {
+		listed[member.Path] = member
+	}
+	for _, member := range v.members {
+		if member.Path == ManifestPath {
+			continue
+		}
+		want, ok := listed[member.Path]
+		switch {
+		case !ok:
+			v.find(member.Path, "the manifest does not list it")
+		case member != want:
+			v.find(member.Path, "it was altered: its SHA-256 is %s, not %s", member.SHA256, want.SHA256)
+		}
+	}
+	for _, member := range v.manifest.Members {
+		if !v.known[member.Path] {
+			v.find(member.Path, "it is missing")
+		}
+	}
+	if len(v.findings) > 0 {
+		return
+	}
+	if !bytes.Equal(v.checksums, Checksums(SummedMembers(v.manifest.Members))) {
+		v.find(ChecksumsPath, "it does not match the manifest")
+	}
+	if v.report != nil && !bytes.Contains(v.report, []byte(Sum(v.checksums))) {
+		v.find(ReportPath, "it does not show the SHA-256 of %s", ChecksumsPath)
+	}
+}
+
+// checkEvidence compares evidence files with what the attestations say of them.
+func (v *Verifier) checkEvidence() {
+	for _, member := range v.members {
+		if !isEvidence(member.Path) {
+			continue
+		}
+		ref, ok := v.evidence[member.Path]
+		delete(v.evidence, member.Path)
+		switch {
+		case !ok:
+			v.find(member.Path, "no attestation names it")
+		case ref.file.SHA256 != member.SHA256 || ref.file.Size != member.Size:
+			v.find(member.Path, "it is not the file that attestation %s names", ref.attestation)
+		}
+	}
+	for path, ref := range v.evidence {
+		v.find(path, "it is missing, though attestation %s names it", ref.attestation)
+	}
+	listed := map[string]string{}
+	for _, lost := range v.manifest.LostEvidence {
+		listed[lost.Attestation] = lost.Path
+	}
+	if !reflect.DeepEqual(listed, v.lost) {
+		v.find(ManifestPath, "the evidence that it lists as lost is not that of the attestations")
+	}
+}
+
+// checkVerdicts evaluates all verdicts anew.
+func (v *Verifier) checkVerdicts() {
+	evaluations := map[string]*Evaluation{} // by the trail's id
+	for _, id := range v.trailIDs() {
+		document := v.trails[id]
+		parsed, ok := v.templates[document.Template]
+		if !ok {
+			v.find(TemplatePath(document.Template), "it is missing")
+			return
+		}
+		evaluations[id] = v.evaluate(document, parsed)
+		v.checkTrail(document, evaluations[id])
+	}
+	for i := range v.artifacts {
+		v.checkArtifact(&v.artifacts[i], evaluations)
+	}
+	for i := range v.environments {
+		v.checkEnvironment(&v.environments[i], evaluations)
+	}
+}
+
+func (v *Verifier) trailIDs() []string {
+	ids := make([]string, 0, len(v.trails))
+	for id := range v.trails {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// evaluate evaluates a trail by the facts of the package.
+func (v *Verifier) evaluate(document *TrailDocument, parsed template.Template) *Evaluation {
+	trail := NewTrail(document.Template, parsed)
+	for i := range v.artifacts {
+		for j := range v.artifacts[i].Reports {
+			if record := &v.artifacts[i].Reports[j]; record.Flow == document.Flow.ID && record.Trail == document.Name {
+				trail.Report(record)
+			}
+		}
+	}
+	for i := range v.attestations {
+		if one := &v.attestations[i]; one.Flow == document.Flow.ID && one.Trail == document.Name {
+			trail.Attest(one)
+		}
+	}
+	return trail.Evaluate()
+}
+
+func (v *Verifier) checkTrail(document *TrailDocument, evaluation *Evaluation) {
+	if document.Compliance == nil {
+		return
+	}
+	came := NewComplianceDocument(&evaluation.Report)
+	if !same(came, document.Compliance) {
+		v.find(TrailPath, "it says %s, but its facts come to %s", document.Compliance.Status, came.Status)
+	}
+	if v.manifest.Status != came.Status {
+		v.find(ManifestPath, "it says %s, but the facts come to %s", v.manifest.Status, came.Status)
+	}
+}
+
+func (v *Verifier) checkArtifact(document *ArtifactDocument, evaluations map[string]*Evaluation) {
+	path := ArtifactPath(document.Fingerprint)
+	for id, evaluation := range evaluations {
+		var said []ArtifactStatus
+		for _, state := range document.States {
+			if state.TrailID == id {
+				said = append(said, state.ArtifactStatus)
+			}
+		}
+		if !same(evaluation.Artifact(document.Fingerprint), said) {
+			v.find(path, "its state in trail '%s' does not follow from the facts", v.trails[id].Name)
+		}
+	}
+}
+
+func (v *Verifier) checkEnvironment(document *EnvironmentDocument, evaluations map[string]*Evaluation) {
+	place := fmt.Sprintf("artifact %s in environment '%s'", document.Fingerprint, document.Environment)
+	for id, evaluation := range evaluations {
+		trail := v.trails[id]
+		for _, known := range document.Facts.Flows {
+			if known.Name != trail.Flow.Name || known.Trail != trail.Name {
+				continue
+			}
+			came, ok := evaluation.Flow(trail.Flow, trail.Name, document.Slot, document.Fingerprint)
+			if ok && !same(came, known) {
+				v.find(EnvironmentsPath, "the facts of %s are not those of trail '%s'", place, trail.Name)
+			}
+		}
+	}
+	var applied []policy.Applied
+	for _, one := range document.Policies {
+		parsed := v.policies[PolicyPath(one.Policy, one.Version)]
+		if parsed == nil {
+			v.find(PolicyPath(one.Policy, one.Version), "it is missing")
+			return
+		}
+		applied = append(applied, policy.Applied{Reference: policy.Reference{Name: one.Policy, Version: one.Version}, Policy: parsed})
+	}
+	came := *document
+	came.Judge(applied)
+	if !same(came, *document) {
+		v.find(EnvironmentsPath, "the verdict on %s does not follow from the facts", place)
+	}
+}
+
+// same compares documents as they are written.
+func same(a, b any) bool {
+	first, errA := Encode(a)
+	second, errB := Encode(b)
+	return errA == nil && errB == nil && bytes.Equal(first, second)
+}

@@ -1,0 +1,8 @@
+package audit
+
+import _ "embed"
+
+// Instructions is the content of the member VERIFY.md.
+//
+//go:embed VERIFY.md
+var Instructions []byte

@@ -1,0 +1,145 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"attestry/evidence"
+)
+
+// Manifest lists what a package has. It is the member that all others are verified by.
+type Manifest struct {
+	SchemaVersion int `json:"schema_version"`
+	// Generator names the program that assembled the package, and its version.
+	Generator string  `json:"generator"`
+	Subject   Subject `json:"subject"`
+	// CreatedAt is the time of the latest fact in the package, in Unix seconds: the same facts
+	// make the same package, whenever it is assembled.
+	CreatedAt float64 `json:"created_at"`
+	// Status is the verdict on a trail.
+	Status evidence.Status `json:"status,omitempty"`
+	// Members are all other members, in their order.
+	Members []Member `json:"members"`
+	// LostEvidence are the evidence files that are not in the package although attestations name
+	// them, as the object store has lost or altered them.
+	LostEvidence []LostEvidence `json:"lost_evidence"`
+	// Digest is the SHA-256 of the manifest with an empty digest.
+	Digest string `json:"digest"`
+}
+
+// Member is a file of a package.
+type Member struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"` // bytes
+	SHA256 string `json:"sha256"`
+}
+
+// LostEvidence is an evidence file that the object store does not have any more.
+type LostEvidence struct {
+	Attestation string `json:"attestation_id"`
+	Path        string `json:"path"` // where it would be
+	Size        int64  `json:"size"` // bytes
+	SHA256      string `json:"sha256"`
+	Reason      string `json:"reason"`
+}
+
+// The reasons for which evidence is lost.
+const (
+	EvidenceMissing = "missing in the object store"
+	EvidenceAltered = "altered in the object store"
+)
+
+// CompareMembers orders the paths of members, without regard to case. SHA256SUMS and manifest.json
+// so come behind the evidence, whose checksums they hold.
+func CompareMembers(a, b string) int {
+	if c := strings.Compare(strings.ToLower(a), strings.ToLower(b)); c != 0 {
+		return c
+	}
+	return strings.Compare(a, b)
+}
+
+// NewMember describes a member with small content.
+func NewMember(path string, content []byte) Member {
+	return Member{Path: path, Size: int64(len(content)), SHA256: Sum(content)}
+}
+
+// Sum is the SHA-256 of content in hexadecimal digits.
+func Sum(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// Encode is the content of the member manifest.json, with its digest.
+func (m Manifest) Encode() ([]byte, error) {
+	m.Digest = ""
+	content, err := Encode(m)
+	if err != nil {
+		return nil, err
+	}
+	m.Digest = Sum(content)
+	return Encode(m)
+}
+
+// ParseManifest reads manifest.json. A manifest that is not byte for byte as Encode writes it is
+// an error.
+func ParseManifest(content []byte) (Manifest, error) {
+	var m Manifest
+	if err := Decode(content, &m); err != nil {
+		return Manifest{}, err
+	}
+	if m.SchemaVersion != SchemaVersion {
+		return Manifest{}, fmt.Errorf("its schema version %d is not known", m.SchemaVersion)
+	}
+	if again, err := m.Encode(); err != nil || !bytes.Equal(again, content) {
+		return Manifest{}, errors.New("it does not match its own digest")
+	}
+	return m, nil
+}
+
+// Checksums is the content of SHA256SUMS, as sha256sum reads it: all members but the report, which
+// shows the SHA-256 of these lines.
+func Checksums(members []Member) []byte {
+	var lines bytes.Buffer
+	for _, member := range members {
+		fmt.Fprintf(&lines, "%s  %s\n", member.SHA256, member.Path)
+	}
+	return lines.Bytes()
+}
+
+// SummedMembers are those of the members whose checksums SHA256SUMS has.
+func SummedMembers(members []Member) []Member {
+	return slices.DeleteFunc(slices.Clone(members), func(member Member) bool {
+		return member.Path == ReportPath || member.Path == ChecksumsPath || member.Path == ManifestPath
+	})
+}
+
+// Encode is how JSON members are written: indented, ended by a line break.
+func Encode(value any) ([]byte, error) {
+	var content bytes.Buffer
+	encoder := json.NewEncoder(&content)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return nil, fmt.Errorf("encode a member: %w", err)
+	}
+	return content.Bytes(), nil
+}
+
+// Decode reads a JSON member, which must have no other fields than value.
+func Decode(content []byte, value any) error {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(value); err != nil {
+		return err
+	}
+	if decoder.More() {
+		return errors.New("there is something behind its end")
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+// Package audit is the format of audit packages: what is in them, under which names, and how a
+// stranger verifies one without asking anybody (docs/semantics.md 21). An archive of a package is
+// written by tasks/auditpackage and verified by scripts/verify-package.
+package audit
+
+import (
+	"net/url"
+	"strconv"
+)
+
+// SchemaVersion is that of the format. It grows when verifiers have to know of a change.
+const SchemaVersion = 1
+
+// Kind says what a package is of.
+type Kind string
+
+// The kinds of packages.
+const (
+	OfTrail       Kind = "trail"
+	OfArtifact    Kind = "artifact"
+	OfAttestation Kind = "attestation"
+)
+
+// Subject is what a package is of. Names are those of the time when it was assembled.
+type Subject struct {
+	Kind         Kind   `json:"kind"`
+	Organization string `json:"organization"`
+	Flow         string `json:"flow"`
+	// Trail is set unless the package is of an artifact, which may have been reported to several.
+	Trail string `json:"trail,omitempty"`
+	// Fingerprint is set if the package is of an artifact, Attestation, an id, if it is of one.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	Attestation string `json:"attestation_id,omitempty"`
+}
+
+// The members that there are once.
+const (
+	ManifestPath     = "manifest.json"
+	ChecksumsPath    = "SHA256SUMS"
+	InstructionsPath = "VERIFY.md"
+	TrailPath        = "trail.json"     // of a trail's package alone
+	ReportPath       = "trail-page.pdf" // of a trail's package alone
+	EventsPath       = "events.json"
+	EnvironmentsPath = "environments.json"
+	// ApprovalsPath is there if artifacts were approved.
+	ApprovalsPath = "approvals.json"
+)
+
+// ArtifactPath is the member that describes the artifact of a fingerprint.
+func ArtifactPath(fingerprint string) string { return "artifacts/" + fingerprint + "/artifact.json" }
+
+// AttestationPath is the member that has the attestation of an id.
+func AttestationPath(id string) string { return "attestations/" + id + "/attestation.json" }
+
+// TrailOf is the member that describes the trail of an id where the package is not of one trail.
+func TrailOf(id string) string { return "trails/" + id + ".json" }
+
+// TemplatePath is the flow template of an id.
+func TemplatePath(id string) string { return "templates/" + id + ".yml" }
+
+// PolicyPath is a version of the file of a policy.
+func PolicyPath(name string, version int) string {
+	return versionPath("policies", name, version, ".yml")
+}
+
+// TypePath is a version of a custom attestation type.
+func TypePath(name string, version int) string {
+	return versionPath("attestation-types", name, version, ".json")
+}
+
+// ControlPath is a control.
+func ControlPath(identifier string) string { return "controls/" + url.PathEscape(identifier) + ".json" }
+
+func versionPath(folder, name string, version int, suffix string) string {
+	return folder + "/" + url.PathEscape(name) + "/" + strconv.Itoa(version) + suffix
+}
+
+// EvidencePath is the member that has the evidence file of an attestation. It bears the name under
+// which clients know every such file, whatever it is; the attestation says what it was called.
+func EvidencePath(attestation string) string { return "attestations/" + attestation + "/evidence.tgz" }

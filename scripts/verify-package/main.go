@@ -1,0 +1,50 @@
+// Command verify-package verifies an audit package, without a network and without a database: that
+// its members are those of its manifest, and that the verdicts in it follow from the facts in it. It
+// ends with 0 if that holds, with 1 if something was altered or does not follow, and with 2 if the
+// file is no package.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// The exit codes.
+const (
+	sound    = 0
+	unsound  = 1
+	unusable = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run verifies the package that the arguments name and returns the exit code.
+func run(args []string, out, errOut io.Writer) int {
+	if len(args) != 1 {
+		fmt.Fprintln(errOut, "usage: go run ./scripts/verify-package PACKAGE")
+		return unusable
+	}
+	file, err := os.Open(args[0])
+	if err != nil {
+		fmt.Fprintln(errOut, err)
+		return unusable
+	}
+	defer file.Close()
+	result, err := verify(file)
+	var unreadable *unreadableError
+	switch {
+	case errors.As(err, &unreadable):
+		fmt.Fprintf(errOut, "%s is no audit package: %v\n", args[0], err)
+		return unusable
+	case err != nil:
+		fmt.Fprintf(out, "FAILED   %v\n", err)
+		return unsound
+	}
+	printResult(out, &result)
+	if len(result.Findings) > 0 {
+		return unsound
+	}
+	return sound
+}
