@@ -14,6 +14,7 @@ import (
 	"attestry/storage/governance"
 	"attestry/storage/names"
 	"attestry/storage/notifications"
+	"attestry/storage/packages"
 	"attestry/storage/pipelines"
 	"attestry/storage/retention"
 	"attestry/storage/tenancy"
@@ -63,6 +64,7 @@ type Store struct {
 	Targets          *notifications.Targets
 	Outbox           *notifications.Outbox
 	Deliveries       *notifications.Deliveries
+	Assemblies       *packages.Assemblies
 }
 
 // NewStore builds the repositories. The engine behind docs must have been opened
@@ -107,6 +109,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Outbox:           outbox,
 		Targets:          notifications.NewTargets(docs),
 		Deliveries:       notifications.NewDeliveries(docs),
+		Assemblies:       packages.NewAssemblies(docs),
 	}
 	store.Trails = pipelines.NewTrails(docs, pipelines.NewTrailTallies(docs), store.TrailEvents, store.Generations)
 	store.States = states.NewEvaluator(store.Trails, store.Templates, store.Slots, store.Artifacts, store.Attestations)
@@ -123,6 +126,6 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 
 // Schemas declares every collection there is.
 func Schemas() []*storage.Schema {
-	return slices.Concat(tenancy.Schemas(), pipelines.Schemas(), environments.Schemas(), governance.Schemas(), recording.Schemas(), notifications.Schemas(),
+	return slices.Concat(tenancy.Schemas(), pipelines.Schemas(), environments.Schemas(), governance.Schemas(), recording.Schemas(), notifications.Schemas(), packages.Schemas(),
 		[]*storage.Schema{names.Schema, storage.GenerationSchema, storage.LeaseSchema, storage.ProbeSchema})
 }

@@ -112,6 +112,16 @@ func (l Links) Evidence(org, flow, trail, id string) string {
 	return l.page("api", "v2", "attestations", org, flow, "trail", trail, "attestation", id, "evidence")
 }
 
+// ArtifactPackage is the address of the audit package of an artifact.
+func (l Links) ArtifactPackage(org, flow, fingerprint string) string {
+	return l.page("api", "v2", "artifacts", org, flow, fingerprint, "audit_package")
+}
+
+// AttestationPackage is the address of the audit package of an attestation.
+func (l Links) AttestationPackage(org, flow, trail, id string) string {
+	return l.page("api", "v2", "attestations", org, flow, "trail", trail, "attestation", id, "audit_package")
+}
+
 // RepoSelf is the address of a repository in the API. The id tells it from others
 // of its name.
 func (l Links) RepoSelf(org, name, id string) string {

@@ -42,6 +42,13 @@ func (e *Enqueuer) Send(ctx context.Context, org, delivery string, attempt int) 
 	return e.enqueue(ctx, task, err)
 }
 
+// Assemble asks a worker to assemble an audit package. A task that is there already for the same
+// attempt is no error.
+func (e *Enqueuer) Assemble(ctx context.Context, assembly string, attempt int) error {
+	task, err := newAssembleTask(assembly, attempt)
+	return e.enqueue(ctx, task, err)
+}
+
 // Waiting is how many tasks of notifications no worker has taken yet.
 func (e *Enqueuer) Waiting(context.Context) (int, error) {
 	used, err := e.inspector.Queues()

@@ -18,6 +18,7 @@ import (
 const (
 	QueueReports       = "reports"
 	QueueNotifications = "notifications"
+	QueuePackages      = "packages"
 )
 
 const (
@@ -27,6 +28,8 @@ const (
 	TypeFanout = "event:fanout"
 	// TypeSend is the task that tries a delivery.
 	TypeSend = "delivery:send"
+	// TypeAssemble is the task that assembles an audit package.
+	TypeAssemble = "package:assemble"
 )
 
 const (
@@ -42,6 +45,10 @@ const (
 	// notificationRetries is small: failed attempts are no failed tasks, and what storage has
 	// failed to take the relay enqueues again.
 	notificationRetries = 2
+	// assembleTimeout bounds the assembly of a package, which may hold many GiB of evidence.
+	assembleTimeout = time.Hour
+	// assembleRetries is small, since the relay of packages outlasts it.
+	assembleRetries = 5
 	// maxRetryDelay ends the doubling of pauses between tries.
 	maxRetryDelay = 30 * time.Second
 )
@@ -99,6 +106,24 @@ func newNotificationTask(kind string, content any, id string, attempt int, timeo
 		asynq.Queue(QueueNotifications),
 		asynq.Timeout(timeout),
 		asynq.MaxRetry(notificationRetries),
+	), nil
+}
+
+// AssemblePayload names the package that is to be assembled.
+type AssemblePayload struct {
+	Assembly string `json:"assembly"` // id
+}
+
+func newAssembleTask(assembly string, attempt int) (*asynq.Task, error) {
+	payload, err := json.Marshal(AssemblePayload{Assembly: assembly})
+	if err != nil {
+		return nil, fmt.Errorf("encode the payload of %s: %w", TypeAssemble, err)
+	}
+	return asynq.NewTask(TypeAssemble, payload,
+		asynq.TaskID(TypeAssemble+"/"+assembly+":"+strconv.Itoa(attempt)),
+		asynq.Queue(QueuePackages),
+		asynq.Timeout(assembleTimeout),
+		asynq.MaxRetry(assembleRetries),
 	), nil
 }
 

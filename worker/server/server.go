@@ -14,6 +14,7 @@ import (
 
 	"attestry/process"
 	"attestry/tasks"
+	"attestry/tasks/auditpackage"
 	"attestry/tasks/notification"
 	"attestry/tasks/snapshot"
 )
@@ -29,13 +30,14 @@ const (
 // Server is a worker.
 type Server struct {
 	log *slog.Logger
-	// servers serve the queues: that of notifications has one of its own.
+	// servers serve the queues: those of notifications and of packages have one of their own.
 	servers    []*asynq.Server
 	mux        *asynq.ServeMux
 	processor  *snapshot.Processor
 	sweeper    *snapshot.Sweeper
 	reconciler *reconciler
 	notifier   *notifier
+	packager   *packager
 }
 
 // New makes a worker; nothing runs yet.
@@ -56,12 +58,17 @@ func New(p *process.Process) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	packager, err := newPackager(p)
+	if err != nil {
+		return nil, err
+	}
 	mux := asynq.NewServeMux()
 	mux.Use(metrics.observe)
 	mux.Use(logged(p.Log))
 	mux.Handle(tasks.TypeReport, reportHandler(processor))
 	mux.Handle(tasks.TypeFanout, notifier.fanoutHandler())
 	mux.Handle(tasks.TypeSend, notifier.sendHandler())
+	mux.Handle(tasks.TypeAssemble, packager.handler())
 	return &Server{
 		log:        p.Log,
 		mux:        mux,
@@ -69,6 +76,7 @@ func New(p *process.Process) (*Server, error) {
 		sweeper:    snapshot.NewSweeper(p.Store, tasks.NewEnqueuer(p.Redis), p.Clock, p.Log),
 		reconciler: reconciler,
 		notifier:   notifier,
+		packager:   packager,
 		servers:    newServers(p),
 	}, nil
 }
@@ -77,9 +85,13 @@ func New(p *process.Process) (*Server, error) {
 func newServers(p *process.Process) []*asynq.Server {
 	var servers []*asynq.Server
 	queues := maps.Clone(map[string]int(p.Settings.Worker.Queues))
-	if weight, ok := queues[tasks.QueueNotifications]; ok {
-		delete(queues, tasks.QueueNotifications)
-		servers = append(servers, newServer(p, notificationConcurrency, map[string]int{tasks.QueueNotifications: weight}))
+	for queue, concurrency := range map[string]int{
+		tasks.QueueNotifications: notificationConcurrency, tasks.QueuePackages: packageConcurrency(),
+	} {
+		if weight, ok := queues[queue]; ok {
+			delete(queues, queue)
+			servers = append(servers, newServer(p, concurrency, map[string]int{queue: weight}))
+		}
 	}
 	if len(queues) > 0 {
 		servers = append(servers, newServer(p, p.Settings.Worker.Concurrency, queues))
@@ -112,6 +124,12 @@ func (s *Server) Run(ctx context.Context) error {
 	jobs.Go(func() { s.repeat(ctx, notification.RelayInterval, "relay of notifications", s.notifier.relay.Relay) })
 	jobs.Go(func() {
 		s.repeat(ctx, notification.CleanInterval, "deletion of old deliveries", s.notifier.relay.Clean)
+	})
+	jobs.Go(func() {
+		s.repeat(ctx, auditpackage.RelayInterval, "relay of audit packages", s.packager.relay.Relay)
+	})
+	jobs.Go(func() {
+		s.repeat(ctx, auditpackage.CleanInterval, "deletion of replaced audit packages", s.packager.relay.Clean)
 	})
 	jobs.Go(func() { s.repeat(ctx, snapshot.SweepInterval, "sweep", s.sweeper.Sweep) })
 	jobs.Go(func() { s.repeat(ctx, snapshot.RefundInterval, "refund of attempts", s.processor.Refund) })

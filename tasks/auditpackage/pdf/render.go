@@ -28,6 +28,8 @@ func draw(d *Document, l *layout) ([]byte, error) {
 	out.SetCreator(plain(d.Generator), true)
 	out.SetTitle(plain("Audit report of trail "+d.Trail+" of flow "+d.Flow), true)
 	out.SetAuthor(plain(d.Organization), true)
+	// Verifiers of packages look for the checksum here, where it is not compressed.
+	out.SetKeywords("SHA256SUMS "+plain(d.Checksum), false)
 	out.SetLang("en")
 	out.SetAutoPageBreak(false, 0)
 	for _, f := range usedFonts(l.sheets) {

@@ -1,0 +1,95 @@
+// Package packages keeps what is known about audit packages: which are asked for, and which are
+// ready in the object store.
+package packages
+
+import (
+	"context"
+
+	"attestry/evidence/audit"
+	"attestry/storage"
+)
+
+var assemblySchema = &storage.Schema{
+	Name:   "packages",
+	Fields: []string{"due", "replaced"},
+	Indexes: []storage.Index{
+		// Only packages that are to be assembled have due, only those that have replaced others
+		// have replaced.
+		{Name: "due", Fields: []string{"due"}, Required: "due"},
+		{Name: "replaced", Fields: []string{"replaced"}, Required: "replaced"},
+	},
+}
+
+// Schemas declares the collection.
+func Schemas() []*storage.Schema { return []*storage.Schema{assemblySchema} }
+
+// Assemblies keeps what is known about the package of each subject.
+type Assemblies struct {
+	collection *storage.Collection[audit.Assembly]
+}
+
+// NewAssemblies binds the repository to an engine.
+func NewAssemblies(docs storage.Documents) *Assemblies {
+	return &Assemblies{collection: storage.NewCollection(docs, assemblySchema,
+		func(a *audit.Assembly) string { return a.ID },
+		func(a *audit.Assembly) map[string]any {
+			fields := map[string]any{}
+			if a.Due > 0 {
+				fields["due"] = a.Due
+			}
+			if len(a.Replaced) > 0 {
+				fields["replaced"] = a.Replaced[0].At
+			}
+			return fields
+		})}
+}
+
+// Get returns the assembly of an id, or storage.ErrNotFound.
+func (a *Assemblies) Get(ctx context.Context, id string) (audit.Assembly, error) {
+	return a.collection.Get(ctx, id)
+}
+
+// Change changes an assembly, which is made if need be, and returns it.
+func (a *Assemblies) Change(ctx context.Context, fresh audit.Assembly, change func(*audit.Assembly)) (audit.Assembly, error) {
+	return storage.Upsert(ctx, a.collection, fresh.ID,
+		func() audit.Assembly { return fresh },
+		func(known *audit.Assembly) error {
+			change(known)
+			return nil
+		})
+}
+
+// Update changes the assembly of an id and returns it, or storage.ErrNotFound.
+func (a *Assemblies) Update(ctx context.Context, id string, change func(*audit.Assembly)) (audit.Assembly, error) {
+	return a.collection.Update(ctx, id, func(known *audit.Assembly) error {
+		change(known)
+		return nil
+	})
+}
+
+// Ref names an assembly that waits.
+type Ref struct {
+	ID string
+	// Due is since when it waits, in Unix seconds.
+	Due float64
+}
+
+// Due names the assemblies that wait longest, at most limit.
+func (a *Assemblies) Due(ctx context.Context, limit int) ([]Ref, error) {
+	found, _, err := a.collection.FindFields(ctx, storage.Query{Index: "due", From: &storage.Bound{Value: 0.0}, Limit: limit})
+	refs := make([]Ref, 0, len(found))
+	for _, record := range found {
+		due, _ := record.Fields["due"].(float64)
+		refs = append(refs, Ref{ID: record.ID, Due: due})
+	}
+	return refs, err
+}
+
+// Replaced returns the assemblies that replaced a package before a time in Unix seconds, at most
+// limit.
+func (a *Assemblies) Replaced(ctx context.Context, before float64, limit int) ([]audit.Assembly, error) {
+	found, _, err := a.collection.Find(ctx, storage.Query{
+		Index: "replaced", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: before}, Limit: limit,
+	})
+	return found, err
+}

@@ -1,0 +1,219 @@
+// Package auditpackage assembles audit packages: Requests asks for them (in the api), Relay hands
+// what waits to the queue and Assembler assembles (in a worker). The format is in evidence/audit.
+package auditpackage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/evidence/audit"
+	"attestry/links"
+	"attestry/storage"
+)
+
+// holdInterval is how often a worker renews its hold of an assembly.
+const holdInterval = 5 * time.Second
+
+// errTaken ends an attempt whose assembly another worker has taken over.
+var errTaken = errors.New("another worker assembles the package")
+
+// Publisher wakes the requests that wait for a package.
+type Publisher interface {
+	// Settled says that the assembly of an id has come further.
+	Settled(ctx context.Context, id string)
+}
+
+// Options are what an assembler needs beside the store.
+type Options struct {
+	Links     links.Links
+	Publisher Publisher
+	Clock     evidence.Clock
+	Log       *slog.Logger
+	// Generator names this program and its version in the packages.
+	Generator string
+}
+
+// Assembler assembles packages.
+type Assembler struct {
+	store *app.Store
+	Options
+}
+
+// NewAssembler makes an assembler.
+func NewAssembler(store *app.Store, options Options) *Assembler {
+	return &Assembler{store: store, Options: options}
+}
+
+// Assemble makes an attempt to assemble the package that is asked for, by the id of its assembly.
+// It does nothing if none is, or if another worker is at it. Requests that came while it worked are
+// answered by another attempt.
+func (a *Assembler) Assemble(ctx context.Context, id string) error {
+	for {
+		request, err := a.attempt(ctx, id)
+		if err != nil || request == 0 {
+			return err
+		}
+	}
+}
+
+// attempt makes one attempt, and returns the number of the request that it answered, or 0.
+func (a *Assembler) attempt(ctx context.Context, id string) (int64, error) {
+	holder, now := evidence.NewID(), evidence.Seconds(a.Clock())
+	var request int64
+	begun := false
+	assembly, err := a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {
+		request, begun = assembly.Begin(holder, now)
+	})
+	if errors.Is(err, storage.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if !begun {
+		a.Publisher.Settled(ctx, id) // its last attempt may have failed just now
+		return 0, nil
+	}
+	fresh, err := a.hold(ctx, &assembly, holder)
+	if errors.Is(err, errTaken) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, a.fail(ctx, &assembly, holder, request, err)
+	}
+	fresh.Request = request
+	_, err = a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) { assembly.Succeed(fresh) })
+	if err == nil {
+		a.Publisher.Settled(ctx, id)
+	}
+	return request, err
+}
+
+// hold assembles while the assembly is held, and is cut short when another worker takes it over.
+func (a *Assembler) hold(ctx context.Context, assembly *audit.Assembly, holder string) (audit.Assembled, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var renewing sync.WaitGroup
+	defer renewing.Wait()
+	done := make(chan struct{})
+	defer close(done)
+	renewing.Go(func() {
+		ticker := time.NewTicker(holdInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+			if !a.renew(ctx, assembly.ID, holder) {
+				cancel(errTaken)
+				return
+			}
+		}
+	})
+	assembled, err := a.assemble(ctx, assembly)
+	if err != nil && errors.Is(context.Cause(ctx), errTaken) {
+		err = errTaken
+	}
+	return assembled, err
+}
+
+// renew reports whether the assembly still has its holder. A store that is away leaves that open.
+func (a *Assembler) renew(ctx context.Context, id, holder string) bool {
+	held := true
+	_, err := a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {
+		held = assembly.Hold(holder, evidence.Seconds(a.Clock()))
+	})
+	return held || err != nil
+}
+
+// assemble stores the package of the facts as they are now, and its report.
+func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (audit.Assembled, error) {
+	state, err := stateOf(ctx, a.store, assembly)
+	if err != nil {
+		return audit.Assembled{}, err
+	}
+	d := &draft{store: a.store, objects: storage.Progressive(a.store.Objects), links: a.Links, generator: a.Generator}
+	if err := d.load(ctx, assembly); err != nil {
+		return audit.Assembled{}, err
+	}
+	archived, report, err := a.storeArchive(ctx, d)
+	if err != nil {
+		return audit.Assembled{}, err
+	}
+	if err := a.store.Retention.Keep(ctx, assembly.OrgName, archived.Object); err != nil {
+		return audit.Assembled{}, err
+	}
+	assembled := audit.Assembled{State: state, Archive: archived, Lost: len(d.lost), At: evidence.Seconds(a.Clock())}
+	if report != nil {
+		stored, err := a.store.Objects.Put(ctx, assembly.Org, bytes.NewReader(report), int64(len(report)))
+		if err != nil {
+			return audit.Assembled{}, fmt.Errorf("store the report of a package: %w", err)
+		}
+		if err := a.store.Retention.Keep(ctx, assembly.OrgName, stored.Key); err != nil {
+			return audit.Assembled{}, err
+		}
+		assembled.Report = new(newStored(stored))
+	}
+	return assembled, nil
+}
+
+func newStored(object storage.Object) audit.Stored {
+	return audit.Stored{Object: object.Key, Size: object.Size, SHA256: object.SHA256}
+}
+
+// storeArchive streams the archive into the object store. Nothing is there until it is complete.
+func (a *Assembler) storeArchive(ctx context.Context, d *draft) (stored audit.Stored, report []byte, err error) {
+	content, w := io.Pipe()
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		var failed error
+		report, failed = d.write(ctx, w)
+		w.CloseWithError(failed)
+	})
+	object, err := a.store.Objects.Put(ctx, d.org, content, -1)
+	content.CloseWithError(err)
+	writing.Wait()
+	if err != nil {
+		return audit.Stored{}, nil, fmt.Errorf("store a package: %w", err)
+	}
+	return newStored(object), report, nil
+}
+
+// fail notes why an attempt failed. An outage, or the end of this worker, is no attempt.
+func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder string, request int64, cause error) error {
+	ended := ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdInterval)
+	defer cancel()
+	reason := reasonOf(cause)
+	outage := ended || errors.Is(cause, storage.ErrOutage) || evidence.CodeOf(cause) == evidence.Unavailable
+	_, err := a.store.Assemblies.Update(ctx, assembly.ID, func(assembly *audit.Assembly) {
+		switch {
+		case assembly.Holder != holder:
+		case outage:
+			assembly.Postpone(reason)
+		default:
+			assembly.Fail(request, reason, !errors.Is(cause, storage.ErrDamaged))
+		}
+	})
+	a.Publisher.Settled(ctx, assembly.ID)
+	return errors.Join(fmt.Errorf("assemble %s: %w", assembly.ID, cause), err)
+}
+
+// reasonOf says in words for clients why an attempt failed.
+func reasonOf(err error) string {
+	var client *evidence.Error
+	if errors.As(err, &client) {
+		return client.Message
+	}
+	return "An internal error occurred while the package was assembled."
+}

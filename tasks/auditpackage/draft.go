@@ -1,0 +1,164 @@
+package auditpackage
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/evidence/approval"
+	"attestry/evidence/audit"
+	"attestry/evidence/policy"
+	"attestry/links"
+	"attestry/storage"
+	"attestry/tasks/auditpackage/pdf"
+)
+
+// batchBytes is how much of attestations is held at a time, in bytes.
+const batchBytes = 4 << 20
+
+// draft is a package on its way into an archive.
+type draft struct {
+	store *app.Store
+	// objects gives evidence while it is verified: it is used when all of it was read.
+	objects   storage.Objects
+	links     links.Links
+	generator string
+
+	*facts
+	judged    *judged
+	controls  []audit.ControlDocument // by identifier
+	approvals []approval.Approval     // in the order of the events
+	// environments are the names of those that approvals are for, by id.
+	environments map[string]string
+	policies     []policy.Version
+	types        []audit.TypeDocument
+
+	// shown and lost are filled while attestations are written.
+	shown []pdf.Attestation
+	lost  []audit.LostEvidence
+}
+
+// load reads everything but the attestations and their evidence.
+func (d *draft) load(ctx context.Context, assembly *audit.Assembly) (err error) {
+	if d.facts, err = loadFacts(ctx, d.store, assembly); err != nil {
+		return err
+	}
+	if d.judged, err = judge(ctx, d.store, d.links, d.facts); err != nil {
+		return err
+	}
+	if d.policies, err = d.store.Policies.Files(ctx, d.org, policy.References(d.judged.applied)); err != nil {
+		return err
+	}
+	for _, load := range []func(context.Context) error{d.loadControls, d.loadApprovals, d.loadTypes} {
+		if err := load(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadControls reads the controls that decisions were made on, and those that policies ask for.
+func (d *draft) loadControls(ctx context.Context) error {
+	wanted := slices.Clone(d.judged.controls)
+	for i := range d.attested {
+		if control := d.attested[i].Control; control != "" {
+			wanted = append(wanted, control)
+		}
+	}
+	found, err := d.store.Controls.GetMany(ctx, d.org, storage.Distinct(wanted))
+	for _, one := range found {
+		d.controls = append(d.controls, audit.ControlDocument{SchemaVersion: audit.SchemaVersion, Control: one})
+	}
+	slices.SortFunc(d.controls, func(a, b audit.ControlDocument) int {
+		return audit.CompareMembers(audit.ControlPath(a.Identifier), audit.ControlPath(b.Identifier))
+	})
+	return err
+}
+
+// loadApprovals reads the approvals that events tell of, of the artifacts of the package.
+func (d *draft) loadApprovals(ctx context.Context) error {
+	fingerprints := d.fingerprints()
+	for i := range d.events {
+		data, ok := d.events[i].Data.(*evidence.ApprovalData)
+		if !ok || !slices.Contains(fingerprints, data.Fingerprint) {
+			continue
+		}
+		found, err := d.store.Approvals.Get(ctx, d.flow.ID, data.Number)
+		if errors.Is(err, storage.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		d.approvals = append(d.approvals, found)
+	}
+	return d.loadEnvironmentNames(ctx)
+}
+
+func (d *draft) loadEnvironmentNames(ctx context.Context) error {
+	var ids []string
+	for i := range d.approvals {
+		if id := d.approvals[i].Environment; id != "" {
+			ids = append(ids, id)
+		}
+	}
+	found, err := d.store.Environments.Names(ctx, d.org, storage.Distinct(ids))
+	d.environments = map[string]string{}
+	for id, environment := range found {
+		d.environments[id] = environment.Name
+	}
+	return err
+}
+
+// loadTypes reads the versions of custom types that have judged. As they come before the
+// attestations in the archive, those of such types are read twice.
+func (d *draft) loadTypes(ctx context.Context) error {
+	var ids []string
+	for i := range d.attested {
+		if one := &d.attested[i]; strings.HasPrefix(one.Type, evidence.CustomPrefix) && !one.Override {
+			ids = append(ids, one.ID)
+		}
+	}
+	type version struct {
+		name   string
+		number int
+	}
+	wanted := map[version]bool{}
+	for batches := d.store.Attestations.OfIDs(ids); batches.More(); {
+		batch, err := batches.Next(ctx, batchBytes)
+		if err != nil {
+			return err
+		}
+		for i := range batch {
+			wanted[version{strings.TrimPrefix(batch[i].Type, evidence.CustomPrefix), batch[i].TypeVersion}] = true
+		}
+	}
+	for of := range wanted {
+		document, err := d.loadType(ctx, of.name, of.number)
+		if errors.Is(err, storage.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		d.types = append(d.types, document)
+	}
+	slices.SortFunc(d.types, func(a, b audit.TypeDocument) int {
+		return audit.CompareMembers(audit.TypePath(a.Name, a.Version), audit.TypePath(b.Name, b.Version))
+	})
+	return nil
+}
+
+func (d *draft) loadType(ctx context.Context, name string, number int) (audit.TypeDocument, error) {
+	head, err := d.store.AttestationTypes.Head(ctx, d.org, name)
+	if err != nil {
+		return audit.TypeDocument{}, err
+	}
+	version, err := d.store.AttestationTypes.Version(ctx, head, number)
+	return audit.TypeDocument{
+		SchemaVersion: audit.SchemaVersion, Name: name, Version: number, Schema: version.Schema, Rules: version.Rules(),
+	}, err
+}

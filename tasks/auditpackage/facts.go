@@ -1,0 +1,234 @@
+package auditpackage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/evidence/audit"
+	"attestry/storage"
+	"attestry/storage/pipelines"
+)
+
+// MaxTrails is how many trails the package of an artifact covers: the newest that it was reported
+// to.
+const MaxTrails = 100
+
+// facts are what a package is assembled from, without the attestations themselves, which are read
+// one after the other.
+type facts struct {
+	of      audit.Subject
+	org     string // id
+	flow    evidence.Flow
+	trails  []evidence.Trail
+	records []evidence.ArtifactRecord // the oldest first
+	events  []evidence.TrailEvent
+	// attested are the attestations that the package has, in the order of their ids.
+	attested    []pipelines.TrailAttestation
+	templates   map[string]pipelines.StoredTemplate // by id
+	evaluations map[string]*audit.Evaluation        // by the trail's key
+}
+
+// loadFacts reads what a package is assembled from.
+func loadFacts(ctx context.Context, store *app.Store, assembly *audit.Assembly) (*facts, error) {
+	f := &facts{org: assembly.Org, of: audit.Subject{
+		Kind: assembly.Kind, Organization: assembly.OrgName, Fingerprint: assembly.Fingerprint, Attestation: assembly.Attestation,
+	}}
+	flows, err := store.Flows.Names(ctx, assembly.Org, []string{assembly.Flow})
+	if err != nil {
+		return nil, err
+	}
+	f.flow = flows[assembly.Flow]
+	f.of.Flow, f.of.Trail = f.flow.Name, assembly.Trail
+	for _, load := range []func(context.Context, *app.Store, *audit.Assembly) error{
+		f.loadTrails, f.loadAttested, f.loadRecords, f.loadTemplates,
+	} {
+		if err := load(ctx, store, assembly); err != nil {
+			return nil, err
+		}
+	}
+	f.evaluate()
+	return f, nil
+}
+
+// loadTrails reads the trail of the package, or those that its artifact was reported to, with their
+// events.
+func (f *facts) loadTrails(ctx context.Context, store *app.Store, assembly *audit.Assembly) error {
+	keys := []string{evidence.TrailKey(assembly.Flow, assembly.Trail)}
+	if assembly.Kind == audit.OfArtifact {
+		records, err := store.Artifacts.Reported(ctx, assembly.Org, assembly.Flow, assembly.Fingerprint)
+		if err != nil {
+			return err
+		}
+		keys = trailsOf(records)
+	}
+	var err error
+	if f.trails, err = store.Trails.GetMany(ctx, keys); err != nil {
+		return err
+	}
+	if len(f.trails) == 0 {
+		return storage.Damaged(fmt.Sprintf("The trails of the package %s are lost", assembly.ID), storage.ErrNotFound)
+	}
+	slices.SortFunc(f.trails, func(a, b evidence.Trail) int {
+		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	for i := range f.trails {
+		events, err := store.Trails.Events(ctx, &f.trails[i])
+		if err != nil {
+			return err
+		}
+		f.events = append(f.events, events...)
+	}
+	slices.SortStableFunc(f.events, func(a, b evidence.TrailEvent) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Trail, b.Trail), cmp.Compare(a.ID, b.ID))
+	})
+	return nil
+}
+
+// trailsOf returns the keys of the trails of records, which come the newest first, at most MaxTrails.
+func trailsOf(records []evidence.ArtifactRecord) []string {
+	var keys []string
+	for _, record := range records {
+		keys = append(keys, evidence.TrailKey(record.Flow, record.Trail))
+	}
+	keys = storage.Distinct(keys)
+	return keys[:min(len(keys), MaxTrails)]
+}
+
+func (f *facts) keys() []string {
+	keys := make([]string, 0, len(f.trails))
+	for i := range f.trails {
+		keys = append(keys, f.trails[i].Key())
+	}
+	return keys
+}
+
+// loadAttested reads what is to be known of all attestations of the trails.
+func (f *facts) loadAttested(ctx context.Context, store *app.Store, _ *audit.Assembly) error {
+	var err error
+	f.attested, err = store.Attestations.OfTrails(ctx, f.org, f.keys())
+	slices.SortFunc(f.attested, func(a, b pipelines.TrailAttestation) int { return audit.CompareMembers(a.ID, b.ID) })
+	return err
+}
+
+// loadRecords reads all reports of artifacts in the trails, and drops what the package is not about.
+func (f *facts) loadRecords(ctx context.Context, store *app.Store, assembly *audit.Assembly) error {
+	var ids []string
+	for i := range f.events {
+		if report, ok := f.events[i].Data.(*evidence.ArtifactReportData); ok {
+			ids = append(ids, report.Record)
+		}
+	}
+	for i := range f.trails {
+		for _, name := range f.trails[i].SlotNames() {
+			if record := f.trails[i].Slots[name].Record; record != "" {
+				ids = append(ids, record)
+			}
+		}
+	}
+	records, err := store.Artifacts.GetMany(ctx, storage.Distinct(ids))
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(records, func(a, b evidence.ArtifactRecord) int {
+		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	f.records = records
+	switch assembly.Kind {
+	case audit.OfArtifact:
+		f.limitToArtifact(assembly.Fingerprint)
+	case audit.OfAttestation:
+		f.limitToAttestation(assembly.Attestation)
+	}
+	return nil
+}
+
+// limitToArtifact leaves the reports of an artifact, what was attested of it, and what was attested
+// of its trails.
+func (f *facts) limitToArtifact(fingerprint string) {
+	f.records = slices.DeleteFunc(f.records, func(r evidence.ArtifactRecord) bool { return r.Fingerprint != fingerprint })
+	subjects := map[evidence.Subject]bool{}
+	for i := range f.records {
+		for _, subject := range f.records[i].Subjects() {
+			subjects[subject] = true
+		}
+	}
+	f.attested = slices.DeleteFunc(f.attested, func(a pipelines.TrailAttestation) bool {
+		ofTrail := a.Fingerprint == "" && len(a.Targets) == 0
+		return !ofTrail && !slices.ContainsFunc(a.Subjects(), func(s evidence.Subject) bool { return subjects[s] })
+	})
+}
+
+// limitToAttestation leaves the attestations of the same name that are about the same as one: those
+// that it replaced, and those that replaced it. Nothing is evaluated of the trail.
+func (f *facts) limitToAttestation(id string) {
+	f.records, f.events = nil, nil
+	i := slices.IndexFunc(f.attested, func(a pipelines.TrailAttestation) bool { return a.ID == id })
+	if i < 0 {
+		f.attested = nil
+		return
+	}
+	name, subjects := f.attested[i].Name, f.attested[i].Subjects()
+	f.attested = slices.DeleteFunc(f.attested, func(a pipelines.TrailAttestation) bool {
+		same := func(s evidence.Subject) bool { return slices.Contains(subjects, s) }
+		return a.Name != name || !slices.ContainsFunc(a.Subjects(), same)
+	})
+}
+
+func (f *facts) loadTemplates(ctx context.Context, store *app.Store, _ *audit.Assembly) error {
+	var ids []string
+	for i := range f.trails {
+		ids = append(ids, f.trails[i].Template)
+	}
+	var err error
+	f.templates, err = store.Templates.GetMany(ctx, f.org, storage.Distinct(ids))
+	return err
+}
+
+// evaluate evaluates the trails by the facts of the package.
+func (f *facts) evaluate() {
+	f.evaluations = map[string]*audit.Evaluation{}
+	if f.of.Kind == audit.OfAttestation {
+		return
+	}
+	for i := range f.trails {
+		trail := &f.trails[i]
+		evaluated := audit.NewTrail(trail.Template, f.templates[trail.Template].Template)
+		for j := range f.records {
+			if f.records[j].Trail == trail.Name {
+				evaluated.Report(&f.records[j])
+			}
+		}
+		for _, one := range f.attested {
+			if one.Trail == trail.Key() {
+				evaluated.AttestEntry(one.SlotEntry, one.Targets)
+			}
+		}
+		f.evaluations[trail.Key()] = evaluated.Evaluate()
+	}
+}
+
+// fingerprints are those of the artifacts of the package, sorted.
+func (f *facts) fingerprints() []string {
+	var fingerprints []string
+	for i := range f.records {
+		fingerprints = append(fingerprints, f.records[i].Fingerprint)
+	}
+	slices.Sort(fingerprints)
+	return slices.Compact(fingerprints)
+}
+
+// latest is the time of the latest fact, in Unix seconds.
+func (f *facts) latest() float64 {
+	var latest float64
+	for i := range f.trails {
+		latest = max(latest, f.trails[i].LastModifiedAt)
+	}
+	for i := range f.events {
+		latest = max(latest, f.events[i].Time)
+	}
+	return latest
+}

@@ -1,0 +1,282 @@
+package auditpackage_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/audit"
+	"attestry/evidence/compliance"
+	"attestry/storage"
+)
+
+func TestPackageOfATrailHasEverythingAndIsVerified(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	members := s.packageOf(s.ofTrail("1"))
+	result := verify(t, members)
+	if len(result.Findings) > 0 || result.Manifest.Status != evidence.Incomplete || result.Artifacts != 3 || result.Attestations != 6 {
+		t.Fatalf("verified: %+v", result)
+	}
+	var found []string
+	for _, name := range names(members) {
+		folder, rest, _ := strings.Cut(name, "/")
+		if folder == "attestations" {
+			_, rest, _ = strings.Cut(rest, "/")
+		}
+		found = append(found, strings.Trim(folder+" "+rest, " "))
+	}
+	slices.Sort(found)
+	want := []string{
+		"SHA256SUMS", "VERIFY.md", "artifacts " + old + "/artifact.json", "artifacts " + current + "/artifact.json", "artifacts " + other + "/artifact.json",
+		"attestation-types scan/1.json", "attestations attestation.json", "attestations evidence.tgz", "controls RELEASE.json", "environments.json",
+		"events.json", "manifest.json", "policies production/1.yml", "templates " + templateID(t, s) + ".yml", "trail-page.pdf", "trail.json",
+	}
+	slices.Sort(want)
+	if got := slices.Compact(found); !slices.Equal(got, want) {
+		t.Errorf("members %q, want %q", got, want)
+	}
+	if !slices.IsSortedFunc(names(members), audit.CompareMembers) {
+		t.Error("the members are not in order")
+	}
+	if page := contentOf(t, members, audit.ReportPath); !bytes.HasPrefix(page, []byte("%PDF-")) {
+		t.Error("the report is no PDF")
+	}
+	var environments []audit.EnvironmentDocument
+	s.must(audit.Decode(contentOf(t, members, audit.EnvironmentsPath), &environments))
+	if len(environments) != 2 || *environments[0].Compliant || !strings.Contains(environments[0].Policies[0].Findings[1].Text, "'never-made'") {
+		t.Errorf("environments: %+v", environments)
+	}
+}
+
+func templateID(t *testing.T, s *scene) string {
+	t.Helper()
+	trail, err := s.store.Trails.Get(t.Context(), s.flow, "1")
+	s.must(err)
+	return trail.Template
+}
+
+func TestPackageOfAnArtifactHasItsTrails(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	_, err := s.store.Recorder.Begin(t.Context(), s.scope("2"), s.flow, evidence.TrailChange{}, nil)
+	s.must(err)
+	s.report("2", "web", current)
+	unrelated := attestation("unit-test", evidence.TypeGeneric)
+	unrelated.Fingerprint = other
+	s.attest("1", unrelated)
+	members := s.packageOf(s.ofArtifact(current))
+	if result := verify(t, members); len(result.Findings) > 0 || result.Artifacts != 1 || result.Attestations != 5 {
+		t.Errorf("verified: %+v", result)
+	}
+	var document audit.ArtifactDocument
+	s.must(audit.Decode(contentOf(t, members, audit.ArtifactPath(current)), &document))
+	if len(document.Reports) != 2 || len(document.States) != 2 || document.States[0].Trail != "1" || document.States[1].Trail != "2" {
+		t.Errorf("artifact: %+v", document)
+	}
+}
+
+func TestPackageOfAnAttestationHasWhatItReplacedAndWhatReplacedIt(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	again := attestation("ticket", evidence.TypeJira)
+	again.Payload = payload("jira_results", `[]`)
+	again.Compliant = false
+	id := s.attest("1", again)
+	members := s.packageOf(s.ofAttestation("1", id))
+	if result := verify(t, members); len(result.Findings) > 0 || result.Attestations != 2 || result.Artifacts != 0 {
+		t.Errorf("verified: %+v", result)
+	}
+}
+
+func TestSameFactsMakeTheSameBytes(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	for _, subject := range []audit.Assembly{s.ofTrail("1"), s.ofArtifact(current)} {
+		first := s.assemble(subject)
+		_, err := s.store.Assemblies.Update(t.Context(), subject.ID, func(a *audit.Assembly) { *a = subject })
+		s.must(err)
+		s.clock.Advance(time.Hour)
+		s.start(s.docs, s.engine)
+		if second := s.assemble(subject); second.Archive != first.Archive || (first.Report != nil && *second.Report != *first.Report) {
+			t.Errorf("a package of %s is %+v, then %+v", subject.Kind, first, second)
+		}
+	}
+}
+
+func TestUnchangedPackageIsNotAssembledAgain(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	first := s.assemble(s.ofTrail("1"))
+	for name, change := range map[string]func(){
+		"an attestation": func() { s.attest("1", attestation("more", evidence.TypeGeneric)) },
+		"what runs":      func() { s.reportRunning(current) },
+		"an allowance": func() {
+			_, err := s.store.Allowlist.Put(t.Context(), evidence.Allowance{ID: evidence.NewID(), Org: acme.OrgID, Environment: s.env, Fingerprint: current, At: s.now()})
+			s.must(err)
+			s.must(s.store.Generations.Bump(t.Context(), s.env))
+		},
+		"the flow's name": func() { s.must(s.store.Flows.Rename(t.Context(), acme.OrgID, "backend", "renamed", s.now())) },
+	} {
+		if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Complete {
+			t.Fatalf("without a change the package is %s", answer.Progress)
+		}
+		change()
+		if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Pending {
+			t.Errorf("%s: the package is %s", name, answer.Progress)
+		}
+		if next := s.assemble(s.ofTrail("1")); next.Archive.Object == first.Archive.Object {
+			t.Errorf("%s does not show", name)
+		} else {
+			first = next
+		}
+		if result := verify(t, s.members(s.read(s.ofTrail("1").ID, first.Archive))); len(result.Findings) > 0 {
+			t.Errorf("%s: %v", name, result.Findings)
+		}
+	}
+}
+
+// TestPackageEvaluatesAsTheServiceDoes has trails in which attestations come before and behind
+// artifacts, by name with commits and by fingerprint.
+func TestPackageEvaluatesAsTheServiceDoes(t *testing.T) {
+	rounds := 200
+	if testing.Short() {
+		rounds = 15
+	}
+	for round := range rounds {
+		s := newScene(t)
+		random := newRandom(t, round)
+		s.begin("1")
+		for range 3 + random.IntN(12) {
+			s.randomStep(random)
+		}
+		trail, err := s.store.Trails.Get(t.Context(), s.flow, "1")
+		s.must(err)
+		stored, err := s.store.Templates.Get(t.Context(), acme.OrgID, trail.Template)
+		s.must(err)
+		slots, err := s.store.Slots.OfTrail(t.Context(), trail.Key(), trail.SlotNames())
+		s.must(err)
+		report := compliance.Describe(&stored.Template, &trail, slots)
+		want, err := audit.Encode(audit.NewComplianceDocument(&report))
+		s.must(err)
+		members := s.packageOf(s.ofTrail("1"))
+		var document audit.TrailDocument
+		s.must(audit.Decode(contentOf(t, members, audit.TrailPath), &document))
+		got, err := audit.Encode(document.Compliance)
+		s.must(err)
+		if !bytes.Equal(got, want) {
+			t.Fatalf("round %d: the package says\n%s\nthe service says\n%s", round, got, want)
+		}
+		if result := verify(t, members); len(result.Findings) > 0 {
+			t.Fatalf("round %d: %v", round, result.Findings)
+		}
+	}
+}
+
+func TestLostEvidenceIsToldAndFoundAgain(t *testing.T) {
+	for reason, damage := range map[string]func(path string) error{
+		audit.EvidenceMissing: os.Remove,
+		audit.EvidenceAltered: func(path string) error { return os.WriteFile(path, []byte("something else"), 0o600) },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			s := newScene(t)
+			s.deliver()
+			file := s.file("no test failed")
+			path := filepath.Join(s.folder, file.Object)
+			s.must(damage(path))
+			members := s.packageOf(s.ofTrail("1"))
+			result := verify(t, members)
+			if len(result.Findings) > 0 || len(result.Manifest.LostEvidence) != 1 || result.Manifest.LostEvidence[0].Reason != reason ||
+				result.Manifest.LostEvidence[0].SHA256 != file.SHA256 {
+				t.Fatalf("verified: %+v, lost %+v", result.Findings, result.Manifest.LostEvidence)
+			}
+			s.must(os.WriteFile(path, []byte("no test failed"), 0o600))
+			s.clock.Advance(9 * time.Minute)
+			if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Complete {
+				t.Errorf("a moment later the package is %s", answer.Progress)
+			}
+			s.clock.Advance(2 * time.Minute)
+			if result := verify(t, s.packageOf(s.ofTrail("1"))); len(result.Findings)+len(result.Manifest.LostEvidence) > 0 {
+				t.Errorf("later: %+v", result)
+			}
+		})
+	}
+}
+
+func TestPackageThatTheObjectStoreLosesIsAssembledAgain(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	subject := s.ofTrail("1")
+	first := s.assemble(subject)
+	path := filepath.Join(s.folder, first.Archive.Object)
+	content, err := os.ReadFile(path)
+	s.must(err)
+	for name, damage := range map[string]func(){
+		"lost": func() { s.must(os.Remove(path)) },
+		"altered": func() {
+			s.must(os.WriteFile(path, append(bytes.Clone(content[:len(content)-1]), content[len(content)-1]^1), 0o600))
+		},
+	} {
+		damage()
+		opened, err := s.requests.Open(t.Context(), subject.ID, first.Archive, 0, -1)
+		if err == nil {
+			_, err = bytes.NewBuffer(nil).ReadFrom(opened)
+		}
+		if evidence.CodeOf(err) != evidence.Unavailable {
+			t.Errorf("%s: %v", name, err)
+		}
+		if again := s.assemble(subject); again.Archive != first.Archive {
+			t.Errorf("%s: another package", name)
+		}
+		if got := s.read(subject.ID, first.Archive); !bytes.Equal(got, content) {
+			t.Errorf("%s: it is not the same again", name)
+		}
+	}
+}
+
+func TestReplacedPackagesAreDeletedLater(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	subject := s.ofTrail("1")
+	first := s.assemble(subject)
+	s.attest("1", attestation("more", evidence.TypeGeneric))
+	second := s.assemble(subject)
+	exists := func(stored audit.Stored) bool {
+		_, err := s.store.Objects.Stat(t.Context(), stored.Object)
+		return err == nil
+	}
+	s.clock.Advance(30 * time.Minute)
+	s.must(s.relay.Clean(t.Context()))
+	if !exists(first.Archive) || !exists(*first.Report) {
+		t.Error("somebody may still be downloading it")
+	}
+	s.clock.Advance(time.Hour)
+	s.must(s.relay.Clean(t.Context()))
+	if exists(first.Archive) || exists(*first.Report) || !exists(second.Archive) || !exists(*second.Report) {
+		t.Error("not the replaced package was deleted, or more")
+	}
+	if left, err := s.store.Assemblies.Replaced(t.Context(), s.now(), storage.MaxMany); err != nil || len(left) > 0 {
+		t.Errorf("still to be deleted: %v, %v", left, err)
+	}
+}
+
+func TestReportOfManyAttestationsSaysHowManyMoreThereAre(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
+	s := newScene(t)
+	s.begin("1")
+	for i := range 2_100 {
+		s.attest("1", attestation(fmt.Sprintf("check-%04d", i), evidence.TypeGeneric))
+	}
+	members := s.packageOf(s.ofTrail("1"))
+	if result := verify(t, members); len(result.Findings) > 0 || result.Attestations != 2_100 {
+		t.Errorf("verified: %+v", result)
+	}
+}

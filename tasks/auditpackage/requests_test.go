@@ -1,0 +1,258 @@
+package auditpackage_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/app/apptest"
+	"attestry/evidence"
+	"attestry/evidence/audit"
+	"attestry/storage"
+	"attestry/tasks/auditpackage"
+)
+
+func TestRequestsOfTheSameFactsShareAnAssembly(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	for range 3 {
+		if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Pending || answer.Package != nil {
+			t.Fatalf("answer %+v", answer)
+		}
+	}
+	s.must(s.relay.Relay(t.Context()))
+	s.must(s.relay.Relay(t.Context()))
+	if len(s.queue) != 1 {
+		t.Errorf("enqueued %q", s.queue)
+	}
+	s.must(s.work())
+	if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Complete || !slices.Contains(s.published, s.ofTrail("1").ID) {
+		t.Errorf("answer %+v, published %q", answer, s.published)
+	}
+}
+
+func TestPackageThatIsAskedForWhileAnotherIsAssembledShowsTheLaterFacts(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	s.ask(s.ofTrail("1"))
+	asked := false
+	s.start(s.docs, &observedObjects{Objects: s.engine, put: func() {
+		if !asked {
+			asked = true
+			s.attest("1", attestation("late", evidence.TypeGeneric))
+			s.ask(s.ofTrail("1"))
+		}
+	}})
+	s.must(s.work())
+	answer := s.ask(s.ofTrail("1"))
+	if answer.Progress != audit.Complete {
+		t.Fatalf("answer %+v", answer)
+	}
+	if result := verify(t, s.members(s.read(s.ofTrail("1").ID, answer.Package.Archive))); result.Attestations != 7 {
+		t.Errorf("it has %d attestations", result.Attestations)
+	}
+}
+
+// observedObjects tells when something is put.
+type observedObjects struct {
+	storage.Objects
+	put func()
+	// err is the error of Put, if there is one, which has read the stream.
+	err error
+}
+
+func (o *observedObjects) Put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {
+	if o.put != nil {
+		o.put()
+	}
+	if o.err != nil {
+		_, _ = io.Copy(io.Discard, r)
+		return storage.Object{}, o.err
+	}
+	return o.Objects.Put(ctx, scope, r, size)
+}
+
+func TestRequestWaitsForItsPackage(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		answer, err := s.requests.Ask(t.Context(), s.ofTrail("1"), time.Minute)
+		if err != nil || answer.Progress != audit.Complete || answer.Package == nil {
+			t.Errorf("answer %+v, %v", answer, err)
+		}
+	}()
+	for len(s.queue) == 0 {
+		s.must(s.relay.Relay(t.Context()))
+	}
+	s.must(s.work())
+	<-done
+}
+
+func TestRequestDoesNotWaitForEver(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	answer, err := s.requests.Ask(t.Context(), s.ofTrail("1"), time.Millisecond)
+	if err != nil || answer.Progress != audit.Pending {
+		t.Errorf("answer %+v, %v", answer, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.requests.Ask(ctx, s.ofTrail("1"), time.Minute); !errors.Is(err, context.Canceled) {
+		t.Errorf("a client that is gone: %v", err)
+	}
+}
+
+func TestOutageIsNoAttemptAndShowsItsReason(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	s.ask(s.ofTrail("1"))
+	s.start(s.docs, &observedObjects{Objects: s.engine, err: storage.Outage(storage.ObjectStore, errors.New("connection refused"))})
+	for range 2 * audit.MaxAttempts {
+		if err := s.work(); err == nil {
+			t.Fatal("the task did not fail")
+		}
+		if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Pending || answer.Reason != "The object store cannot be reached, please try again." {
+			t.Fatalf("answer %+v", answer)
+		}
+		s.clock.Advance(11 * time.Second)
+	}
+	s.start(s.docs, s.engine)
+	s.must(s.work())
+	if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Complete {
+		t.Errorf("answer %+v", answer)
+	}
+}
+
+func TestAssemblyThatFailsTellsWhyAndIsTriedAgainWhenItIsAskedFor(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	subject := s.ofTrail("1")
+	s.start(s.docs, &observedObjects{Objects: s.engine, err: errors.New("secret detail")})
+	s.ask(subject)
+	for range audit.MaxAttempts {
+		_ = s.work()
+		s.clock.Advance(11 * time.Second)
+	}
+	assembly, err := s.store.Assemblies.Get(t.Context(), subject.ID)
+	if err != nil || assembly.ProgressOf(1) != audit.Failed || assembly.Reason == "" || strings.Contains(assembly.Reason, "secret") || assembly.Due != 0 {
+		t.Fatalf("assembly %+v, %v", assembly, err)
+	}
+	s.start(s.docs, s.engine)
+	if answer := s.ask(subject); answer.Progress != audit.Pending || answer.Reason != "" {
+		t.Errorf("the next request: %+v", answer)
+	}
+	s.must(s.work())
+	if answer := s.ask(subject); answer.Progress != audit.Complete {
+		t.Errorf("answer %+v", answer)
+	}
+}
+
+func TestTaskThatRedisForgetsIsEnqueuedAgain(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	s.ask(s.ofTrail("1"))
+	s.must(s.relay.Relay(t.Context()))
+	s.queue = nil // Redis is emptied
+	s.clock.Advance(9 * time.Second)
+	s.must(s.relay.Relay(t.Context()))
+	if len(s.queue) != 0 {
+		t.Fatalf("enqueued after 9 seconds: %q", s.queue)
+	}
+	s.clock.Advance(2 * time.Second)
+	s.must(s.work())
+	if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Complete {
+		t.Errorf("answer %+v", answer)
+	}
+}
+
+// TestPackageIsAssembledAlthoughWorkersDie has a worker die at each of its writes, before it and
+// behind it.
+func TestPackageIsAssembledAlthoughWorkersDie(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for write := int64(1); ; write++ {
+			s := newScene(t)
+			s.deliver()
+			s.ask(s.ofTrail("1"))
+			dying := apptest.NewFaultInjector(s.docs, write, after)
+			s.start(dying, s.engine)
+			_ = s.work()
+			s.start(s.docs, s.engine)
+			s.clock.Advance(time.Minute)
+			s.must(s.work())
+			answer := s.ask(s.ofTrail("1"))
+			if answer.Progress != audit.Complete {
+				t.Fatalf("death at write %d, behind it %v: %+v", write, after, answer)
+			}
+			if !dying.Dead.Load() {
+				break
+			}
+		}
+	}
+}
+
+func TestPackageThatKillsItsWorkersFails(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	subject := s.ofTrail("1")
+	s.ask(subject)
+	for i := range audit.MaxAttempts + 1 {
+		_, err := s.store.Assemblies.Update(t.Context(), subject.ID, func(a *audit.Assembly) { a.Begin(evidence.NewID(), s.now()) })
+		s.must(err)
+		s.clock.Advance(time.Minute)
+		assembly, err := s.store.Assemblies.Get(t.Context(), subject.ID)
+		if want := i == audit.MaxAttempts; err != nil || (assembly.ProgressOf(1) == audit.Failed) != want {
+			t.Errorf("behind %d deaths: %+v, %v", i+1, assembly, err)
+		}
+	}
+}
+
+func TestWorkersDoNotAssembleTheSamePackageAtOnce(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	subject := s.ofTrail("1")
+	s.ask(subject)
+	_, err := s.store.Assemblies.Update(t.Context(), subject.ID, func(a *audit.Assembly) { a.Begin("another worker", s.now()) })
+	s.must(err)
+	s.must(s.work())
+	if answer := s.ask(subject); answer.Progress != audit.Pending {
+		t.Errorf("answer %+v", answer)
+	}
+	s.clock.Advance(time.Minute) // nothing was heard of it
+	s.must(s.work())
+	if answer := s.ask(subject); answer.Progress != audit.Complete {
+		t.Errorf("answer %+v", answer)
+	}
+}
+
+// TestReadyPackageCostsAConstantNumberOfCommands compares a trail of one artifact with one of many.
+func TestReadyPackageCostsAConstantNumberOfCommands(t *testing.T) {
+	costs := map[int]int{}
+	for _, attestations := range []int{1, 40} {
+		s := newScene(t)
+		counting := storage.NewCountingDocuments(s.docs)
+		s.start(counting, s.engine)
+		s.deliver()
+		for range attestations {
+			s.attest("1", attestation("more", evidence.TypeGeneric))
+			s.report("1", "web", audit.Sum([]byte{byte(attestations)}))
+		}
+		s.assemble(s.ofTrail("1"))
+		counting.Reset()
+		if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Complete {
+			t.Fatalf("answer %+v", answer)
+		}
+		counted := counting.Snapshot()
+		costs[attestations] = counted.Commands()
+	}
+	if costs[1] != costs[40] || costs[1] > 10 {
+		t.Errorf("commands: %v", costs)
+	}
+}
+
+var _ auditpackage.Waiters = (*scene)(nil)

@@ -1,0 +1,156 @@
+package auditpackage
+
+import (
+	"context"
+	"slices"
+
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/evidence/audit"
+	"attestry/storage"
+	"attestry/storage/environments"
+)
+
+// state is what a package depends on. As long as it is the same, so is the package.
+type state struct {
+	Schema  int
+	OrgName string
+	Flow    flowState
+	// Trails are the SHA-256 of what is stored of each, by which any report to it is noticed.
+	Trails []string
+	// Events are those of the trails: how many there are, and when the last one happened.
+	Events    int64
+	LastEvent float64
+	// Running is where artifacts of the package run. Whatever policies judge them by moves the
+	// generation (docs/semantics.md 10.4).
+	Running []runningState
+}
+
+type flowState struct {
+	Name, Description string
+	Tags              map[string]string
+}
+
+type runningState struct {
+	Fingerprint, Environment, Name, Generation string
+	Since                                      int64
+}
+
+// stateOf returns the state that the package of a subject depends on, as a SHA-256: a constant number
+// of commands.
+func stateOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (string, error) {
+	s := state{Schema: audit.SchemaVersion, OrgName: assembly.OrgName}
+	flows, err := store.Flows.Names(ctx, assembly.Org, []string{assembly.Flow})
+	if err != nil {
+		return "", err
+	}
+	flow := flows[assembly.Flow]
+	s.Flow = flowState{Name: flow.Name, Description: flow.Description, Tags: flow.Tags}
+	trails, err := trailsOfSubject(ctx, store, assembly)
+	if err != nil {
+		return "", err
+	}
+	var keys []string
+	for i := range trails {
+		keys = append(keys, trails[i].Key())
+		sum, err := sumOf(&trails[i])
+		if err != nil {
+			return "", err
+		}
+		s.Trails = append(s.Trails, sum)
+	}
+	if s.Events, s.LastEvent, err = store.TrailEvents.Extent(ctx, assembly.Org, keys); err != nil {
+		return "", err
+	}
+	if s.Running, err = runningStates(ctx, store, assembly, trails); err != nil {
+		return "", err
+	}
+	content, err := audit.Encode(s)
+	return audit.Sum(content), err
+}
+
+// trailsOfSubject reads the trails that a package covers.
+func trailsOfSubject(ctx context.Context, store *app.Store, assembly *audit.Assembly) ([]evidence.Trail, error) {
+	keys := []string{evidence.TrailKey(assembly.Flow, assembly.Trail)}
+	if assembly.Kind == audit.OfArtifact {
+		records, err := store.Artifacts.Reported(ctx, assembly.Org, assembly.Flow, assembly.Fingerprint)
+		if err != nil {
+			return nil, err
+		}
+		keys = trailsOf(records)
+	}
+	return store.Trails.GetMany(ctx, keys)
+}
+
+// sumOf is the SHA-256 of what a trail says, without what is about its storage.
+func sumOf(trail *evidence.Trail) (string, error) {
+	bare := *trail
+	bare.Pending, bare.Uncounted = nil, false
+	content, err := audit.Encode(bare)
+	return audit.Sum(content), err
+}
+
+// runningStates tells where artifacts of a package run.
+func runningStates(ctx context.Context, store *app.Store, assembly *audit.Assembly, trails []evidence.Trail) ([]runningState, error) {
+	fingerprints, err := fingerprintsOf(ctx, store, assembly, trails)
+	if err != nil || len(fingerprints) == 0 {
+		return nil, err
+	}
+	entries, err := store.Running.Entries(ctx, assembly.Org, fingerprints)
+	if err != nil || len(entries) == 0 {
+		return nil, err
+	}
+	ids := environmentsOf(entries)
+	generations, err := store.Generations.GetMany(ctx, assembly.Org, ids)
+	if err != nil {
+		return nil, err
+	}
+	names, err := store.Environments.Names(ctx, assembly.Org, ids)
+	if err != nil {
+		return nil, err
+	}
+	var running []runningState
+	for _, entry := range entries {
+		running = append(running, runningState{
+			Fingerprint: entry.Fingerprint, Environment: entry.Environment, Name: names[entry.Environment].Name,
+			Generation: generations[entry.Environment], Since: entry.Since,
+		})
+	}
+	return running, nil
+}
+
+func environmentsOf(entries []environments.Running) []string {
+	var ids []string
+	for _, entry := range entries {
+		ids = append(ids, entry.Environment)
+	}
+	return storage.Distinct(ids)
+}
+
+// fingerprintsOf are the artifacts of a package. A trail knows the newest of each name; its slots
+// know the others.
+func fingerprintsOf(ctx context.Context, store *app.Store, assembly *audit.Assembly, trails []evidence.Trail) ([]string, error) {
+	switch assembly.Kind {
+	case audit.OfArtifact:
+		return []string{assembly.Fingerprint}, nil
+	case audit.OfAttestation:
+		return nil, nil
+	}
+	var fingerprints, slots []string
+	for i := range trails {
+		fingerprints = append(fingerprints, trails[i].Fingerprints()...)
+		for name, summary := range trails[i].Slots {
+			if summary.HasOlder {
+				slots = append(slots, evidence.SlotID(trails[i].Key(), name))
+			}
+		}
+	}
+	found, err := store.Slots.GetMany(ctx, slots)
+	for i := range found {
+		for _, artifact := range found[i].Artifacts {
+			fingerprints = append(fingerprints, artifact.Fingerprint)
+		}
+	}
+	slices.Sort(fingerprints)
+	return slices.Compact(fingerprints), err
+}

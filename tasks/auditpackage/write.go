@@ -1,0 +1,258 @@
+package auditpackage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"attestry/evidence"
+	"attestry/evidence/audit"
+	"attestry/storage"
+	"attestry/storage/spool"
+	"attestry/tasks/auditpackage/pdf"
+)
+
+// maxInMemory is how much of an evidence file is held in memory until all of it is verified, in
+// bytes: any that clients can send. A longer one is held in a temporary file.
+const maxInMemory = 10 << 20
+
+// write writes the archive of the package, and returns the report of a trail, nil for other
+// packages.
+func (d *draft) write(ctx context.Context, w io.Writer) (report []byte, err error) {
+	out, err := newArchive(w)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.writeArtifacts(out); err != nil {
+		return nil, err
+	}
+	for _, one := range d.types {
+		if err := writeJSON(out, audit.TypePath(one.Name, one.Version), d.latest(), one); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.writeAttestations(ctx, out); err != nil {
+		return nil, err
+	}
+	rest, report, err := d.rest(out.members)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range rest {
+		if err := out.add(one.path, one.at, one.content); err != nil {
+			return nil, err
+		}
+	}
+	return report, out.close()
+}
+
+func writeJSON(out *archive, path string, at float64, value any) error {
+	content, err := audit.Encode(value)
+	if err != nil {
+		return err
+	}
+	return out.add(path, at, content)
+}
+
+// writeArtifacts writes the artifacts with their states in the trails.
+func (d *draft) writeArtifacts(out *archive) error {
+	for _, fingerprint := range d.fingerprints() {
+		document := audit.ArtifactDocument{SchemaVersion: audit.SchemaVersion, Fingerprint: fingerprint, States: []audit.ArtifactState{}}
+		for i := range d.records {
+			if d.records[i].Fingerprint == fingerprint {
+				document.Reports = append(document.Reports, d.records[i])
+			}
+		}
+		for i := range d.trails {
+			trail := &d.trails[i]
+			for _, status := range d.evaluations[trail.Key()].Artifact(fingerprint) {
+				document.States = append(document.States, audit.ArtifactState{TrailID: trail.ID, Trail: trail.Name, ArtifactStatus: status})
+			}
+		}
+		if err := writeJSON(out, audit.ArtifactPath(fingerprint), document.Reports[0].CreatedAt, document); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeAttestations writes the attestations with their evidence, in the order of their ids.
+func (d *draft) writeAttestations(ctx context.Context, out *archive) error {
+	ids := make([]string, 0, len(d.attested))
+	for i := range d.attested {
+		ids = append(ids, d.attested[i].ID)
+	}
+	for batches := d.store.Attestations.OfIDs(ids); batches.More(); {
+		batch, err := batches.Next(ctx, batchBytes)
+		if err != nil {
+			return err
+		}
+		for i := range batch {
+			if err := d.writeAttestation(ctx, out, &batch[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeAttestation writes an attestation and its evidence. Evidence that is lost is noted.
+func (d *draft) writeAttestation(ctx context.Context, out *archive, attestation *evidence.Attestation) error {
+	content, lost, err := d.openEvidence(ctx, attestation)
+	if err != nil {
+		return err
+	}
+	if content != nil {
+		defer content.Close()
+	}
+	path := ""
+	if file := attestation.Evidence; file != nil {
+		path = audit.EvidencePath(attestation.ID)
+		if lost != "" {
+			d.lost = append(d.lost, audit.LostEvidence{
+				Attestation: attestation.ID, Path: path, Size: file.Size, SHA256: file.SHA256, Reason: lost,
+			})
+		}
+	}
+	if d.of.Kind == audit.OfTrail && len(d.shown) < maxShown {
+		d.shown = append(d.shown, pdf.NewAttestation(attestation, path, lost != ""))
+	}
+	document := audit.NewAttestationDocument(*attestation, lost)
+	if err := writeJSON(out, audit.AttestationPath(attestation.ID), attestation.CreatedAt, document); err != nil || content == nil {
+		return err
+	}
+	return out.stream(path, attestation.CreatedAt, content.Size, content)
+}
+
+// openEvidence reads the evidence of an attestation; nil if it has none, or if that is lost, for the
+// reason that is returned.
+func (d *draft) openEvidence(ctx context.Context, attestation *evidence.Attestation) (content *spool.Spool, lost string, err error) {
+	file := attestation.Evidence
+	if file == nil {
+		return nil, "", nil
+	}
+	opened, err := d.objects.Get(ctx, file.Object, 0, -1)
+	if err == nil {
+		content, err = spool.New(opened, maxInMemory)
+		err = errors.Join(err, opened.Close())
+	}
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return nil, audit.EvidenceMissing, nil
+	case errors.Is(err, storage.ErrDamaged):
+		return nil, audit.EvidenceAltered, nil
+	case err != nil:
+		return nil, "", fmt.Errorf("read the evidence of attestation %s: %w", attestation.ID, err)
+	}
+	return content, "", nil
+}
+
+// member is a member whose content is held until those before it are written.
+type member struct {
+	path    string
+	at      float64 // Unix seconds
+	content []byte
+}
+
+// rest makes the members that come behind the attestations, in their order. written are those that
+// come before.
+func (d *draft) rest(written []audit.Member) (rest []member, report []byte, err error) {
+	if rest, err = d.documents(); err != nil {
+		return nil, nil, err
+	}
+	all := slices.Clone(written)
+	for _, one := range rest {
+		all = append(all, audit.NewMember(one.path, one.content))
+	}
+	sortMembers(all)
+	checksums := audit.Checksums(all)
+	rest = append(rest, member{audit.ChecksumsPath, d.latest(), checksums})
+	all = append(all, audit.NewMember(audit.ChecksumsPath, checksums))
+	if d.of.Kind == audit.OfTrail {
+		if report, err = d.report(audit.Sum(checksums)); err != nil {
+			return nil, nil, err
+		}
+		rest = append(rest, member{audit.ReportPath, d.latest(), report})
+		all = append(all, audit.NewMember(audit.ReportPath, report))
+	}
+	sortMembers(all)
+	manifest, err := d.manifest(all).Encode()
+	rest = append(rest, member{audit.ManifestPath, d.latest(), manifest})
+	slices.SortFunc(rest, func(a, b member) int { return audit.CompareMembers(a.path, b.path) })
+	return rest, report, err
+}
+
+func sortMembers(members []audit.Member) {
+	slices.SortFunc(members, func(a, b audit.Member) int { return audit.CompareMembers(a.Path, b.Path) })
+}
+
+func (d *draft) manifest(members []audit.Member) audit.Manifest {
+	manifest := audit.Manifest{
+		SchemaVersion: audit.SchemaVersion, Generator: d.generator, Subject: d.of, CreatedAt: d.latest(), Members: members,
+		LostEvidence: append([]audit.LostEvidence{}, d.lost...),
+	}
+	if d.of.Kind == audit.OfTrail {
+		manifest.Status = d.evaluations[d.trails[0].Key()].Report.Status
+	}
+	return manifest
+}
+
+// documents makes the members that follow from what was loaded, besides artifacts and types.
+func (d *draft) documents() ([]member, error) {
+	values := map[string]any{}
+	if d.of.Kind != audit.OfAttestation {
+		values[audit.EventsPath] = d.eventDocuments()
+		values[audit.EnvironmentsPath] = append([]audit.EnvironmentDocument{}, d.judged.documents...)
+	}
+	if len(d.approvals) > 0 {
+		values[audit.ApprovalsPath] = d.approvals
+	}
+	for _, control := range d.controls {
+		values[audit.ControlPath(control.Identifier)] = control
+	}
+	for i := range d.trails {
+		path, document := d.trailDocument(&d.trails[i])
+		values[path] = document
+	}
+	made := []member{{audit.InstructionsPath, d.latest(), audit.Instructions}}
+	for path, value := range values {
+		content, err := audit.Encode(value)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, member{path, d.latest(), content})
+	}
+	for _, stored := range d.templates {
+		made = append(made, member{audit.TemplatePath(stored.ID), d.latest(), stored.Content})
+	}
+	for _, version := range d.policies {
+		made = append(made, member{audit.PolicyPath(version.Policy, version.Version), version.CreatedAt, version.Content})
+	}
+	return made, nil
+}
+
+func (d *draft) trailDocument(trail *evidence.Trail) (path string, document audit.TrailDocument) {
+	link := d.links.Trail(d.of.Organization, d.flow.Name, trail.Name)
+	document = audit.NewTrailDocument(d.of.Organization, &d.flow, trail, link)
+	if d.of.Kind != audit.OfTrail {
+		return audit.TrailOf(trail.ID), document
+	}
+	document.Compliance = audit.NewComplianceDocument(&d.evaluations[trail.Key()].Report)
+	return audit.TrailPath, document
+}
+
+func (d *draft) eventDocuments() []audit.EventDocument {
+	ids := map[string]string{}
+	for i := range d.trails {
+		ids[d.trails[i].Key()] = d.trails[i].ID
+	}
+	documents := make([]audit.EventDocument, 0, len(d.events))
+	for i := range d.events {
+		documents = append(documents, audit.EventDocument{
+			TrailID: ids[d.events[i].Trail], TrailEvent: d.events[i], Summary: pdf.NewEvent(&d.events[i]).Text,
+		})
+	}
+	return documents
+}

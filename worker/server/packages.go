@@ -1,0 +1,51 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"runtime"
+
+	"github.com/hibiken/asynq"
+
+	"attestry/links"
+	"attestry/process"
+	"attestry/process/buildinfo"
+	"attestry/tasks"
+	"attestry/tasks/auditpackage"
+)
+
+// packager is what assembles audit packages.
+type packager struct {
+	relay     *auditpackage.Relay
+	assembler *auditpackage.Assembler
+}
+
+func newPackager(p *process.Process) (*packager, error) {
+	address, err := links.New(string(p.Settings.HTTP.BaseURL))
+	if err != nil {
+		return nil, err
+	}
+	build := buildinfo.Read()
+	return &packager{
+		relay: auditpackage.NewRelay(p.Store, tasks.NewEnqueuer(p.Redis), p.Clock, p.Log),
+		assembler: auditpackage.NewAssembler(p.Store, auditpackage.Options{
+			Links: address, Publisher: tasks.NewPublisher(p.Redis), Clock: p.Clock, Log: p.Log,
+			Generator: "Attestry " + build.Version + ", commit " + build.Commit,
+		}),
+	}, nil
+}
+
+// packageConcurrency is how many packages are assembled at once: compressing them keeps processors
+// busy, of which other tasks need some.
+func packageConcurrency() int { return max(1, runtime.GOMAXPROCS(0)/2) }
+
+// handler assembles the package that the task names.
+func (p *packager) handler() asynq.Handler {
+	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+		var payload tasks.AssemblePayload
+		if err := json.Unmarshal(task.Payload(), &payload); err != nil {
+			return undecodable(task, err)
+		}
+		return p.assembler.Assemble(ctx, payload.Assembly)
+	})
+}
