@@ -33,7 +33,7 @@ type Attestation struct {
 	UserData            json.RawMessage                           `json:"user_data"`
 	ArchivePath         *string                                   `json:"evidence_archive_path" nullable:"true"`
 	ArchiveFingerprint  *string                                   `json:"evidence_archive_fingerprint" nullable:"true" doc:"SHA-256 of the file that is attached."`
-	HasAuditPackage     bool                                      `json:"has_audit_package" doc:"Whether a package can be fetched. There are none yet: always false."`
+	HasAuditPackage     bool                                      `json:"has_audit_package" doc:"Whether a package can be fetched: always true."`
 	HTMLURL             string                                    `json:"html_url"`
 	Links               AttestationLinks                          `json:"_links"`
 	AttestationPayload
@@ -104,6 +104,7 @@ func (h *handlers) showAttestation(org evidence.OrgAccess, flow string, a *evide
 		IsCompliant:         a.Compliant,
 		CreatedAt:           a.CreatedAt,
 		ReportedBy:          a.ReportedBy,
+		HasAuditPackage:     true,
 		FlowName:            flow,
 		TrailName:           a.Trail,
 		ArtifactFingerprint: a.Fingerprint,

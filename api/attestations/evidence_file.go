@@ -127,9 +127,7 @@ func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*server.S
 	}
 	found, err := h.Attestations.Get(ctx, org.OrgID, in.Attestation)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && evidence.TrailKey(found.Flow, found.Trail) != trail.Key() {
-		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf(
-			"Attestation with id '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
-			in.Attestation, in.Trail, in.Flow, org.OrgName))
+		return nil, resource.AttestationNotFound(org, &in.TrailPath, in.Attestation)
 	}
 	if err != nil {
 		return nil, err

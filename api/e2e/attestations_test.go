@@ -189,7 +189,7 @@ func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
 	for path, want := range map[string]any{
 		"schema_version": 2.0, "attestation_type": "snyk", "is_compliant": false, "reported_by": "administrator",
 		"flow_name": "build", "trail_name": "t", "artifact_fingerprint": attestedFingerprint, "description": "nightly",
-		"origin_url": "https://ci.example.com/7", "has_audit_package": false, "annotations/ticket_1": "A <b> & c",
+		"origin_url": "https://ci.example.com/7", "has_audit_package": true, "annotations/ticket_1": "A <b> & c",
 		"external_urls/report/href": "https://x.example.com", "git_commit_info/branch": "main", "git_commit_info/timestamp": 1750923680.0,
 		"processed_snyk_results/tool/name": "Snyk Container", "user_data/0": "any", "user_data/1/thing": 1.5,
 		"evidence_archive_fingerprint": digestOf("evidence"),

@@ -28,7 +28,7 @@ func leastRole(method, path string) evidence.Role {
 		return evidence.NoRole
 	case under("/service-accounts/") && (!reads || strings.Contains(path, "/api-keys")):
 		return evidence.Snapshotter
-	case reads, strings.HasSuffix(path, "/evaluate"), under("/user/"):
+	case reads, strings.HasSuffix(path, "/evaluate"), strings.Contains(path, "/audit_p"), under("/user/"):
 		return evidence.Reader
 	case under("/environments/{org}/{env_name}/report/"), method == http.MethodPut && path == "/environments/{org}":
 		return evidence.Snapshotter

@@ -31,6 +31,12 @@ func (b *Base) LoadTrail(ctx context.Context, org evidence.OrgAccess, in *TrailP
 	return trail, err
 }
 
+// AttestationNotFound is the answer for an attestation that is not in the trail of a path.
+func AttestationNotFound(org evidence.OrgAccess, in *TrailPath, id string) error {
+	return evidence.NewError(evidence.NotFound, fmt.Sprintf(
+		"Attestation with id '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'", id, in.Trail, in.Flow, org.OrgName))
+}
+
 // Scope says who reports what where, now.
 func (b *Base) Scope(ctx context.Context, flow, trail string) recording.Scope {
 	org, who := server.Access(ctx), server.Principal(ctx)

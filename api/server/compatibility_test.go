@@ -26,7 +26,6 @@ var clientCommands string
 
 // parts are the releases to come and what they bring.
 var parts = map[string]string{
-	"0.8": "Audit packages",
 	"0.9": "Web pages",
 }
 

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"log/slog"
+	"time"
 
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -10,5 +11,5 @@ import (
 )
 
 func init() {
-	server.SetProductTable(service.Routes(&resource.Base{Log: slog.New(slog.DiscardHandler)}, &app.Store{}))
+	server.SetProductTable(service.Routes(&resource.Base{Log: slog.New(slog.DiscardHandler)}, &app.Store{}, nil, time.Minute))
 }

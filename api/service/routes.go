@@ -2,22 +2,25 @@ package service
 
 import (
 	"slices"
+	"time"
 
 	"attestry/api/attestations"
 	"attestry/api/deployments"
 	"attestry/api/environments"
 	"attestry/api/governance"
 	"attestry/api/organizations"
+	"attestry/api/packages"
 	"attestry/api/pipelines"
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/snapshots"
 	"attestry/api/webhooks"
 	"attestry/app"
+	"attestry/tasks/auditpackage"
 )
 
-// Routes lists every operation of the API.
-func Routes(base *resource.Base, store *app.Store) []server.Route {
+// Routes lists every operation of the API. A request may take requestTimeout.
+func Routes(base *resource.Base, store *app.Store, requests *auditpackage.Requests, requestTimeout time.Duration) []server.Route {
 	return slices.Concat(
 		organizations.Routes(base, organizations.Stores{
 			Tenancy: store.Tenancy, Actions: store.Actions, Targets: store.Targets, Deliveries: store.Deliveries,
@@ -54,6 +57,9 @@ func Routes(base *resource.Base, store *app.Store) []server.Route {
 		webhooks.Routes(base, webhooks.Stores{
 			Flows: store.Flows, Recorder: store.Recorder, Tenancy: store.Tenancy,
 		}),
+		packages.Routes(base, packages.Stores{
+			Artifacts: store.Artifacts, Attestations: store.Attestations, Requests: requests,
+		}, requestTimeout),
 		server.SchemaRoutes(),
 	)
 }

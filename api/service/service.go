@@ -17,6 +17,7 @@ import (
 	"attestry/links"
 	"attestry/process"
 	"attestry/tasks"
+	"attestry/tasks/auditpackage"
 	"attestry/tasks/logical"
 	"attestry/tasks/snapshot"
 )
@@ -73,7 +74,7 @@ func New(p *process.Process) (*Service, error) {
 		Recognition: recognized,
 		Evaluator:   evaluator, Logical: logical.NewUpdater(p.Store, p.Clock, p.Log),
 		Log: p.Log, BatchBytes: shell.BatchBytes(),
-	}, p.Store))
+	}, p.Store, auditpackage.NewRequests(p.Store, waiters, p.Clock), settings.RequestTimeout))
 	return &Service{server: server, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator, rates: rates}, err
 }
 

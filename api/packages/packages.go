@@ -1,0 +1,177 @@
+package packages
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/audit"
+	"attestry/tasks/auditpackage"
+)
+
+// retryAfter is how long a client is told to wait for a package that is being assembled.
+const retryAfter = 3 * time.Second
+
+// WaitQuery says how long a request waits for its package.
+type WaitQuery struct {
+	Wait int `query:"wait" minimum:"0" maximum:"25" default:"25" doc:"How many seconds to wait for the package if it has to be assembled. Behind that the answer is 503 with Retry-After."`
+}
+
+type trailDownload struct {
+	resource.TrailPath
+	WaitQuery
+}
+
+type artifactDownload struct {
+	ArtifactPath
+	WaitQuery
+}
+
+type attestationDownload struct {
+	AttestationPath
+	WaitQuery
+}
+
+// form is how a package is sent.
+type form struct {
+	contentType string
+	// encoding is the Content-Encoding, "" for none. What a client decodes has another suffix.
+	encoding string
+	suffix   string
+	// report tells that the report is sent instead of the archive.
+	report bool
+}
+
+// The forms of the contract (docs/semantics.md 21.1).
+var (
+	gzipFile   = form{contentType: "application/gzip", suffix: "-audit-package.tar.gz"}
+	gzipStream = form{contentType: "application/octet-stream", encoding: "gzip", suffix: "-audit-package.tar"}
+	pdfFile    = form{contentType: "application/pdf", suffix: "-audit-report.pdf", report: true}
+)
+
+func (h *handlers) downloadTrail(ctx context.Context, in *trailDownload) (*server.StreamOutput, error) {
+	of, err := h.trailSubject(ctx, &in.TrailPath)
+	return h.send(ctx, of, err, in.Wait, gzipFile)
+}
+
+func (h *handlers) downloadReport(ctx context.Context, in *trailDownload) (*server.StreamOutput, error) {
+	of, err := h.trailSubject(ctx, &in.TrailPath)
+	return h.send(ctx, of, err, in.Wait, pdfFile)
+}
+
+func (h *handlers) downloadArtifact(ctx context.Context, in *artifactDownload) (*server.StreamOutput, error) {
+	of, err := h.artifactSubject(ctx, &in.ArtifactPath)
+	return h.send(ctx, of, err, in.Wait, gzipStream)
+}
+
+func (h *handlers) downloadAttestation(ctx context.Context, in *attestationDownload) (*server.StreamOutput, error) {
+	of, err := h.attestationSubject(ctx, &in.AttestationPath)
+	return h.send(ctx, of, err, in.Wait, gzipStream)
+}
+
+// send waits for a package and sends it. lookUp is the error of looking its subject up.
+func (h *handlers) send(ctx context.Context, of *subject, lookUp error, wait int, as form) (*server.StreamOutput, error) {
+	if lookUp != nil {
+		return nil, lookUp
+	}
+	answer, err := h.Requests.Ask(ctx, of.Assembly, min(time.Duration(wait)*time.Second, h.maxWait))
+	if err != nil {
+		return nil, err
+	}
+	if answer.Progress != audit.Complete {
+		return nil, notReady(&answer)
+	}
+	stored := as.stored(answer.Package)
+	sent, err := server.Stream(ctx, server.Download{
+		ContentType: as.contentType, Filename: of.filename + as.suffix, Size: stored.Size,
+		Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+			return h.Requests.Open(ctx, of.ID, stored, offset, length)
+		},
+		Verify: func(ctx context.Context) error { return h.Requests.Check(ctx, of.ID, stored) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &server.StreamOutput{Body: func(ctx huma.Context) {
+		ctx.SetHeader("ETag", `"`+stored.SHA256+`"`)
+		ctx.SetHeader("X-Content-Type-Options", "nosniff")
+		if as.encoding != "" {
+			ctx.SetHeader("Content-Encoding", as.encoding)
+		}
+		sent.Body(ctx)
+	}}, nil
+}
+
+// stored is the object that is sent in a form.
+func (f form) stored(ready *audit.Assembled) audit.Stored {
+	if f.report && ready.Report != nil {
+		return *ready.Report
+	}
+	return ready.Archive
+}
+
+// notReady tells the client to come back.
+func notReady(answer *auditpackage.Answer) error {
+	message := "The audit package is being assembled, please try again."
+	if answer.Reason != "" {
+		message = "The audit package could not be assembled: " + answer.Reason
+	}
+	unavailable := evidence.NewError(evidence.Unavailable, message)
+	unavailable.RetryAfter = retryAfter
+	return unavailable
+}
+
+// AuditPackage says how far a package has come (docs/semantics.md 21.1).
+type AuditPackage struct {
+	State  audit.Progress `json:"state" enum:"pending,ready,failed"`
+	Size   *int64         `json:"size" nullable:"true" doc:"Bytes; null unless it is ready."`
+	SHA256 *string        `json:"sha256" nullable:"true" doc:"Of what is downloaded, in hexadecimal digits; null unless it is ready."`
+	Reason *string        `json:"reason" nullable:"true" doc:"Why the last attempt failed; null if none did."`
+	Href   string         `json:"href" doc:"Where to download it."`
+}
+
+type packageAnswer struct {
+	Body AuditPackage
+}
+
+func (h *handlers) assembleTrail(ctx context.Context, in *resource.TrailPath) (*packageAnswer, error) {
+	of, err := h.trailSubject(ctx, in)
+	return h.assemble(ctx, of, err, "/audit_package", gzipFile)
+}
+
+func (h *handlers) assembleReport(ctx context.Context, in *resource.TrailPath) (*packageAnswer, error) {
+	of, err := h.trailSubject(ctx, in)
+	return h.assemble(ctx, of, err, "/audit_pdf", pdfFile)
+}
+
+func (h *handlers) assembleArtifact(ctx context.Context, in *ArtifactPath) (*packageAnswer, error) {
+	of, err := h.artifactSubject(ctx, in)
+	return h.assemble(ctx, of, err, "", gzipStream)
+}
+
+func (h *handlers) assembleAttestation(ctx context.Context, in *AttestationPath) (*packageAnswer, error) {
+	of, err := h.attestationSubject(ctx, in)
+	return h.assemble(ctx, of, err, "", gzipStream)
+}
+
+// assemble has a package assembled, and tells how far it has come.
+func (h *handlers) assemble(ctx context.Context, of *subject, lookUp error, path string, as form) (*packageAnswer, error) {
+	if lookUp != nil {
+		return nil, lookUp
+	}
+	answer, err := h.Requests.Ask(ctx, of.Assembly, 0)
+	if err != nil {
+		return nil, err
+	}
+	shown := AuditPackage{State: answer.Progress, Reason: resource.NilIfEmpty(answer.Reason), Href: of.href + path}
+	if answer.Package != nil {
+		stored := as.stored(answer.Package)
+		shown.Size, shown.SHA256 = &stored.Size, &stored.SHA256
+	}
+	return &packageAnswer{Body: shown}, nil
+}

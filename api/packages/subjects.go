@@ -1,0 +1,96 @@
+package packages
+
+import (
+	"context"
+	"errors"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/audit"
+	"attestry/storage"
+)
+
+// subject is what a package is of, with what its download is called and where it is.
+type subject struct {
+	audit.Assembly
+	filename string
+	href     string
+}
+
+// ArtifactPath is the path of an operation on an artifact of a flow.
+type ArtifactPath struct {
+	resource.FlowPath
+	Fingerprint string `path:"fingerprint" pattern:"^[a-f0-9]{5,64}$" doc:"SHA-256 of the artifact, or the beginning of it."`
+}
+
+// AttestationPath is the path of an operation on an attestation of a trail.
+type AttestationPath struct {
+	resource.TrailPath
+	Attestation string `path:"attestation_id" doc:"Id of the attestation."`
+}
+
+// trailSubject looks up the trail of a path.
+func (h *handlers) trailSubject(ctx context.Context, in *resource.TrailPath) (*subject, error) {
+	org := server.Access(ctx)
+	trail, err := h.LoadTrail(ctx, org, in)
+	if evidence.CodeOf(err) == evidence.NotFound {
+		return nil, evidence.NewError(evidence.NotFound, "Flow or trail not found")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &subject{
+		Assembly: audit.Assembly{
+			ID: audit.AssemblyID(audit.OfTrail, org.OrgID, trail.Key()), Org: org.OrgID, OrgName: org.OrgName,
+			Kind: audit.OfTrail, Flow: trail.Flow, Trail: trail.Name,
+		},
+		filename: in.Flow + "-" + trail.Name, href: h.Links.TrailSelf(org.OrgName, in.Flow, trail.Name),
+	}, nil
+}
+
+// artifactSubject looks up the artifact of a path.
+func (h *handlers) artifactSubject(ctx context.Context, in *ArtifactPath) (*subject, error) {
+	org := server.Access(ctx)
+	flow, err := h.Base.Stores.Flows.Resolve(ctx, org.OrgID, in.Flow)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, evidence.NewError(evidence.NotFound, "Flow not found")
+	}
+	if err != nil {
+		return nil, err
+	}
+	record, err := h.Artifacts.Latest(ctx, org.OrgID, flow.ID, "", in.Fingerprint)
+	if err != nil {
+		return nil, resource.ArtifactNotFound(org, in.Flow, in.Fingerprint, err)
+	}
+	return &subject{
+		Assembly: audit.Assembly{
+			ID: audit.AssemblyID(audit.OfArtifact, org.OrgID, flow.ID, record.Fingerprint), Org: org.OrgID, OrgName: org.OrgName,
+			Kind: audit.OfArtifact, Flow: flow.ID, Fingerprint: record.Fingerprint,
+		},
+		filename: in.Flow + "-" + record.Fingerprint[:12], href: h.Links.ArtifactPackage(org.OrgName, in.Flow, record.Fingerprint),
+	}, nil
+}
+
+// attestationSubject looks up the attestation of a path.
+func (h *handlers) attestationSubject(ctx context.Context, in *AttestationPath) (*subject, error) {
+	org := server.Access(ctx)
+	trail, err := h.LoadTrail(ctx, org, &in.TrailPath)
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.Attestations.Get(ctx, org.OrgID, in.Attestation)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && evidence.TrailKey(found.Flow, found.Trail) != trail.Key() {
+		return nil, resource.AttestationNotFound(org, &in.TrailPath, in.Attestation)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &subject{
+		Assembly: audit.Assembly{
+			ID: audit.AssemblyID(audit.OfAttestation, org.OrgID, found.ID), Org: org.OrgID, OrgName: org.OrgName,
+			Kind: audit.OfAttestation, Flow: trail.Flow, Trail: trail.Name, Attestation: found.ID,
+		},
+		filename: in.Flow + "-" + trail.Name + "-" + found.Name, href: h.Links.AttestationPackage(org.OrgName, in.Flow, trail.Name, found.ID),
+	}, nil
+}
