@@ -69,7 +69,10 @@ func Routes(base *resource.Base, stores Stores, requestTimeout time.Duration) []
 }
 
 func download(path, id, tag, summary string, serve server.Binder) server.Route {
-	return server.Route{Method: http.MethodGet, Path: path, OperationID: id, Tag: tag, Summary: summary, MinRole: evidence.Reader, Serve: serve}
+	return server.Route{
+		Method: http.MethodGet, Path: path, OperationID: id, Tag: tag, Summary: summary, MinRole: evidence.Reader,
+		Statuses: []int{http.StatusOK, http.StatusPartialContent}, Serve: serve,
+	}
 }
 
 func assemble(path, id, tag, summary string, serve server.Binder) server.Route {

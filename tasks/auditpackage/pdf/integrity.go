@@ -35,7 +35,7 @@ func (r *report) lost() {
 func (r *report) verification() {
 	command := style{monospaced, 8.5, ink}
 	r.section("How to verify this package")
-	r.note("The file SHA256SUMS of the package has the SHA-256 of every other file but this report. In the folder that the package was unpacked to, this command compares all of them:")
+	r.note("The file SHA256SUMS of the package has the SHA-256 of every other file but manifest.json and this report. In the folder that the package was unpacked to, this command compares all of them:")
 	r.print(paragraph{text: "sha256sum -c SHA256SUMS", style: command})
 	r.y += 4
 	r.note("The SHA-256 of SHA256SUMS itself is printed on the first page of this report and, in short form, at the foot of each page. This command shows it:")
@@ -44,6 +44,6 @@ func (r *report) verification() {
 	r.note("In a copy of the source code of Attestry, this command verifies a package that is still packed:")
 	r.print(paragraph{text: "go run ./scripts/verify-package package.tgz", style: command})
 	r.y += 4
-	r.note("The checksums show whether files were changed after the package was made. They do not show who made it: compare the SHA-256 of SHA256SUMS with the one of a package of the same trail that you have fetched yourself.")
+	r.note("The checksums show whether files were changed after the package was made. They do not show who made it: ask the service for the SHA-256 of the package, or compare the SHA-256 of SHA256SUMS with the one of a package of the same trail that you have fetched yourself.")
 	r.note("Fingerprints of artifacts are the SHA-256 of their content. Compare them with what you have built or run, for example by sha256sum, or for images by their digest.")
 }

@@ -1,0 +1,76 @@
+package audit_test
+
+import (
+	"testing"
+
+	"attestry/evidence/audit"
+)
+
+func TestRequestsShareAnAssemblyUntilTheFactsChange(t *testing.T) {
+	var a audit.Assembly
+	first, again, later := a.Ask("s1", "acme", 1), a.Ask("s1", "acme", 2), a.Ask("s2", "acme", 3)
+	if first != 1 || again != 1 || later != 2 || a.Due != 1 {
+		t.Errorf("requests %d, %d, %d, due %v", first, again, later, a.Due)
+	}
+	request, ok := a.Begin("w", 4)
+	if !ok || request != 2 {
+		t.Fatalf("began %d, %v", request, ok)
+	}
+	a.Succeed(audit.Assembled{Request: request, State: "s2"})
+	for _, number := range []int64{1, 2} {
+		if got := a.ProgressOf(number); got != audit.Complete {
+			t.Errorf("request %d is %s", number, got)
+		}
+	}
+	if a.Due != 0 || !a.IsCurrent("s2", 5) || a.IsCurrent("s1", 5) {
+		t.Errorf("assembly %+v", a)
+	}
+}
+
+func TestRequestThatComesWhileAnAttemptFailsWaitsOn(t *testing.T) {
+	var a audit.Assembly
+	first := a.Ask("s1", "acme", 1)
+	request, _ := a.Begin("w", 2)
+	second := a.Ask("s2", "acme", 3)
+	a.Fail(request, "damaged", false)
+	if a.ProgressOf(first) != audit.Failed || a.ProgressOf(second) != audit.Pending || a.Due == 0 {
+		t.Errorf("%s and %s, due %v", a.ProgressOf(first), a.ProgressOf(second), a.Due)
+	}
+	request, ok := a.Begin("w", 4)
+	a.Succeed(audit.Assembled{Request: request})
+	if !ok || a.ProgressOf(second) != audit.Complete || a.Due != 0 {
+		t.Errorf("%s", a.ProgressOf(second))
+	}
+}
+
+func TestOnlyOneWorkerHoldsAnAssembly(t *testing.T) {
+	var a audit.Assembly
+	a.Ask("s", "acme", 1)
+	a.Begin("one", 2)
+	if _, ok := a.Begin("two", 3); ok {
+		t.Error("two workers assemble")
+	}
+	if !a.Hold("one", 10) || a.Hold("two", 10) {
+		t.Error("not the holder holds it")
+	}
+	if _, ok := a.Begin("two", 10+audit.HoldFor+1); !ok || a.Hold("one", 30) {
+		t.Error("a worker that is heard of no more keeps it")
+	}
+}
+
+func TestManifestWithAnotherByteIsRefused(t *testing.T) {
+	content, err := audit.Manifest{SchemaVersion: audit.SchemaVersion, Members: []audit.Member{audit.NewMember("a", []byte("x"))}}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := audit.ParseManifest(content); err != nil {
+		t.Fatal(err)
+	}
+	for i := range content {
+		content[i] ^= 1
+		if _, err := audit.ParseManifest(content); err == nil {
+			t.Errorf("byte %d was altered: %s", i, content)
+		}
+		content[i] ^= 1
+	}
+}
