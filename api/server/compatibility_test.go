@@ -12,8 +12,7 @@ import (
 
 const compatibility = "../../docs/compatibility.md"
 
-// interfaceOperations lists all operations of the interface: method, path, id,
-// tag, and the release that brings the operation unless it is served.
+// interfaceOperations lists all operations of the interface: method, path, id and tag.
 //
 //go:embed testdata/operations.tsv
 var interfaceOperations string
@@ -23,11 +22,6 @@ var interfaceOperations string
 //
 //go:embed testdata/commands.tsv
 var clientCommands string
-
-// parts are the releases to come and what they bring.
-var parts = map[string]string{
-	"0.9": "Web pages",
-}
 
 // rowsOf reads lines of columns, which may lack the last ones.
 func rowsOf(table string, columns int) [][]string {
@@ -39,19 +33,16 @@ func rowsOf(table string, columns int) [][]string {
 	return rows
 }
 
-func TestEveryOperationIsServedOrNamesItsRelease(t *testing.T) {
+func TestEveryOperationIsServed(t *testing.T) {
 	listed := map[string]bool{}
 	table := productRoutes()
-	for _, row := range rowsOf(interfaceOperations, 5) {
-		method, path, id, tag, release := row[0], row[1], row[2], row[3], row[4]
+	for _, row := range rowsOf(interfaceOperations, 4) {
+		method, path, id, tag := row[0], row[1], row[2], row[3]
 		listed[id] = true
 		at := slices.IndexFunc(table, func(r Route) bool { return r.OperationID == id })
-		switch {
-		case at < 0 && parts[release] == "":
-			t.Errorf("%s is neither served nor promised for a release", id)
-		case at >= 0 && release != "":
-			t.Errorf("%s is served and promised for %s", id, release)
-		case at >= 0 && (table[at].Method != method || table[at].Path != path || table[at].Tag != tag):
+		if at < 0 {
+			t.Errorf("%s is not served", id)
+		} else if table[at].Method != method || table[at].Path != path || table[at].Tag != tag {
 			t.Errorf("%s is %s %s of %s, want %s %s of %s", id, table[at].Method, table[at].Path, table[at].Tag, method, path, tag)
 		}
 	}
@@ -60,35 +51,18 @@ func TestEveryOperationIsServedOrNamesItsRelease(t *testing.T) {
 			t.Errorf("%s is no operation of the interface", r.OperationID)
 		}
 	}
-	for release, part := range parts {
-		if row := "| " + release + " | " + part; !strings.Contains(readme.Read(t, compatibility), row) {
-			t.Errorf("%s has no row %q", compatibility, row)
-		}
-	}
 }
 
-// TestCompatibilityNamesWhatIsMissing keeps the tables of docs/compatibility.md
-// true to the route table. With ATTESTRY_TEST_UPDATE set it writes them.
-func TestCompatibilityNamesWhatIsMissing(t *testing.T) {
+// TestCompatibilityNamesWhatClientsCanDo keeps the tables of docs/compatibility.md true. With
+// ATTESTRY_TEST_UPDATE set it writes them.
+func TestCompatibilityNamesWhatClientsCanDo(t *testing.T) {
 	readme.Check(t, compatibility, "commands", commandsTable(t))
-	readme.Check(t, compatibility, "missing", missingTable())
-}
-
-func missingTable() string {
-	missing := slices.DeleteFunc(rowsOf(interfaceOperations, 5), func(row []string) bool { return row[4] == "" })
-	slices.SortStableFunc(missing, func(a, b []string) int { return strings.Compare(a[4], b[4]) })
-	var b strings.Builder
-	b.WriteString("| release | tag | operation | request |\n|---|---|---|---|\n")
-	for _, row := range missing {
-		fmt.Fprintf(&b, "| %s | %s | `%s` | `%s %s` |\n", row[4], row[3], row[2], row[0], row[1])
-	}
-	return b.String()
 }
 
 func commandsTable(t *testing.T) string {
-	releases := map[string]string{}
-	for _, row := range rowsOf(interfaceOperations, 5) {
-		releases[row[2]] = row[4]
+	operations := map[string]bool{}
+	for _, row := range rowsOf(interfaceOperations, 4) {
+		operations[row[2]] = true
 	}
 	var b strings.Builder
 	group := ""
@@ -97,26 +71,20 @@ func commandsTable(t *testing.T) string {
 			group = row[0]
 			fmt.Fprintf(&b, "\n| %s | state |\n|---|---|\n", group)
 		}
-		release := ""
 		for id := range strings.FieldsSeq(row[2]) {
-			if _, ok := releases[id]; !ok {
+			if !operations[id] {
 				t.Errorf("%s calls %s, which is no operation of the interface", row[1], id)
 			}
-			release = max(release, releases[id])
 		}
-		fmt.Fprintf(&b, "| `%s` | %s |\n", row[1], stateOf(release, row[3]))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", row[1], stateOf(row[3]))
 	}
 	return b.String() + "\n"
 }
 
 // stateOf words what can be done with a command.
-func stateOf(release, limits string) string {
-	switch {
-	case release != "":
-		return "comes with " + release
-	case limits != "":
+func stateOf(limits string) string {
+	if limits != "" {
 		return "partly: " + limits
-	default:
-		return "works"
 	}
+	return "works"
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 
@@ -50,6 +51,7 @@ func (d *demonstration) policy() []func(context.Context) error {
 		},
 		d.explain,
 		d.assert,
+		d.audit,
 	}
 }
 
@@ -87,6 +89,16 @@ func (d *demonstration) assert(ctx context.Context) error {
 		"/asserts/"+demoOrganization+"/fingerprint/"+demoFingerprint+"?environment_name="+d.environment, &answer)
 	if err == nil {
 		fmt.Fprintf(d.out, "     compliant: %t\n", answer.Compliant)
+	}
+	return err
+}
+
+// audit asks for what an auditor is handed.
+func (d *demonstration) audit(ctx context.Context) error {
+	content, err := d.call(ctx, "an auditor gets everything about the trail in one file", http.MethodGet,
+		"/trails/"+demoOrganization+"/"+d.flow+"/"+d.trail+"/audit_package", "", nil, http.StatusOK)
+	if err == nil {
+		fmt.Fprintf(d.out, "     %d bytes, SHA-256 %x\n     go run ./scripts/verify-package verifies it\n", len(content), sha256.Sum256(content))
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -38,10 +39,13 @@ func verify(file io.Reader) (audit.Result, error) {
 			return audit.Result{}, fmt.Errorf("the archive is damaged behind %s: %w", last, err)
 		}
 		last = header.Name
+		if header.Typeflag == tar.TypeDir { // of a package that somebody has packed again
+			continue
+		}
 		if header.Typeflag != tar.TypeReg {
 			return audit.Result{}, fmt.Errorf("%s: it is no file", header.Name)
 		}
-		if err := verifier.Add(header.Name, archive); err != nil {
+		if err := verifier.Add(strings.TrimPrefix(header.Name, "./"), archive); err != nil {
 			return audit.Result{}, fmt.Errorf("%s: the archive is damaged within it: %w", header.Name, err)
 		}
 	}
