@@ -34,6 +34,21 @@ func New(r io.Reader, maxInMemory int) (*Spool, error) {
 	if err != nil {
 		return nil, err
 	}
+	return hold(head, r, maxInMemory)
+}
+
+// NewIn is New with the memory of a buffer, which the spool uses until it is closed. Those who hold
+// many streams one after the other leave less to the garbage collector so.
+func NewIn(buffer *bytes.Buffer, r io.Reader, maxInMemory int) (*Spool, error) {
+	buffer.Reset()
+	if _, err := buffer.ReadFrom(io.LimitReader(r, int64(maxInMemory)+1)); err != nil {
+		return nil, err
+	}
+	return hold(buffer.Bytes(), r, maxInMemory)
+}
+
+// hold holds a stream of which the beginning was read.
+func hold(head []byte, r io.Reader, maxInMemory int) (*Spool, error) {
 	if len(head) <= maxInMemory {
 		return &Spool{Reader: bytes.NewReader(head), Size: int64(len(head))}, nil
 	}

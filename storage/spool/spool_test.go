@@ -34,6 +34,27 @@ func TestSpoolGivesBackWhatItRead(t *testing.T) {
 	wantEmptyFolder(t)
 }
 
+func TestSpoolsUseTheMemoryOfABufferOneAfterTheOther(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var buffer bytes.Buffer
+	for _, content := range []string{"long content", "short", "content for a file", "", "last"} {
+		spooled, err := spool.NewIn(&buffer, iotest.HalfReader(strings.NewReader(content)), 12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(spooled); err != nil || string(got) != content || spooled.Size != int64(len(content)) {
+			t.Errorf("read %q, want %q: %v", got, content, err)
+		}
+		if err := spooled.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := spool.NewIn(&buffer, iotest.ErrReader(io.ErrUnexpectedEOF), 12); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v", err)
+	}
+	wantEmptyFolder(t)
+}
+
 func TestSpoolReportsWhatGoesWrongWithTheStream(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	broken := errors.New("broken")

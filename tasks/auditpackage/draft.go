@@ -1,6 +1,7 @@
 package auditpackage
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -36,6 +37,8 @@ type draft struct {
 	policies     []policy.Version
 	types        []audit.TypeDocument
 
+	// held is the memory that one evidence file after the other is held in.
+	held bytes.Buffer
 	// shown and lost are filled while attestations are written.
 	shown []pdf.Attestation
 	lost  []audit.LostEvidence

@@ -135,7 +135,7 @@ func (d *draft) openEvidence(ctx context.Context, attestation *evidence.Attestat
 	}
 	opened, err := d.objects.Get(ctx, file.Object, 0, -1)
 	if err == nil {
-		content, err = spool.New(opened, maxInMemory)
+		content, err = spool.NewIn(&d.held, opened, maxInMemory)
 		err = errors.Join(err, opened.Close())
 	}
 	switch {
