@@ -120,6 +120,20 @@ func TestOtherProgramIsComparedInTurns(t *testing.T) {
 	}
 }
 
+func TestThroughputsArePrintedOfWorkloadsThatHaveThem(t *testing.T) {
+	r := results{Workloads: []measure.Result{
+		{Name: "plain"},
+		{Name: "bytes", Bytes: 2 << 20, Service: measure.Summary{PerSecond: 3, Memory: 4.5}, Baseline: measure.Summary{PerSecond: 1}},
+		{Name: "beside", Beside: 7},
+	}}
+	var out bytes.Buffer
+	err := r.writeMarkdown(&out)
+	_, table, _ := strings.Cut(out.String(), "beside: ms | baseline: MiB per second |\n|---|--:|--:|--:|--:|\n")
+	if want := "| bytes | 6.0 | 4.5 |  | 2.0 |\n| beside |  | 0.0 | 7.0 |  |\n"; err != nil || table != want {
+		t.Errorf("%v, printed %s", err, out.String())
+	}
+}
+
 func TestScalingsArePrinted(t *testing.T) {
 	r := results{Scalings: []measure.Scaling{{Name: "subject 1000, 1 client", From: 100, To: 1_000, Time: 3, CPU: 3}}}
 	var out bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,6 +39,7 @@ func (r *results) writeMarkdown(out io.Writer) error {
 		fmt.Fprintf(&text, "| %s | %s | %s | %s | %.3f (%.3f..%.3f) |\n",
 			w.Name, cells(w.Service), answerBytes, cells(w.Baseline), w.Ratio.Overall, w.Ratio.Min, w.Ratio.Max)
 	}
+	r.writeThroughputs(&text)
 	if len(r.Scalings) > 0 {
 		text.WriteString("\n| workload | over size | time (p50) | CPU |\n|---|--:|--:|--:|\n")
 	}
@@ -46,6 +48,27 @@ func (r *results) writeMarkdown(out io.Writer) error {
 	}
 	_, err := io.WriteString(out, text.String())
 	return err
+}
+
+// writeThroughputs prints what only some workloads have: bytes, memory, and what was done beside.
+func (r *results) writeThroughputs(text *strings.Builder) {
+	written := slices.DeleteFunc(slices.Clone(r.Workloads), func(w measure.Result) bool { return w.Bytes == 0 && w.Beside == 0 })
+	if len(written) > 0 {
+		text.WriteString("\n| workload | MiB per second | memory MiB | beside: ms | baseline: MiB per second |\n|---|--:|--:|--:|--:|\n")
+	}
+	for _, w := range written {
+		mib := float64(w.Bytes) / (1 << 20)
+		fmt.Fprintf(text, "| %s | %s | %.1f | %s | %s |\n",
+			w.Name, unlessZero(mib*w.Service.PerSecond), w.Service.Memory, unlessZero(w.Beside), unlessZero(mib*w.Baseline.PerSecond))
+	}
+}
+
+// unlessZero leaves the cells of what was not measured empty.
+func unlessZero(figure float64) string {
+	if figure == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(figure, 'f', 1, 64)
 }
 
 func (r *results) writeComparisons(text *strings.Builder) {

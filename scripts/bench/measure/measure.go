@@ -25,6 +25,11 @@ type Client struct {
 	Service, Baseline Operation
 	// AnswerBytes is the size of the service's answers, 0 where it is not printed.
 	AnswerBytes int
+	// Bytes is how much an operation goes through, 0 where it is not printed.
+	Bytes int64
+	// Beside is done once in each round of the service, which lasts until it ends; nil is nothing.
+	// Only that of the first client is done.
+	Beside Operation
 }
 
 // Result is what was measured of one workload. The names in JSON differ from those of fields
@@ -36,6 +41,11 @@ type Result struct {
 	Service     Summary `json:"service"`
 	Baseline    Summary `json:"bare"`
 	Ratio       Ratio   `json:"ratio"`
+	// Bytes is how much an operation goes through, 0 where it is not printed.
+	Bytes int64 `json:"bytes,omitempty"`
+	// Beside is how long what was done beside the service took, as the median of the rounds in
+	// milliseconds; 0 if nothing was.
+	Beside float64 `json:"beside_ms,omitempty"`
 	// Series is the same for workloads that differ only in Size.
 	Series string `json:"-"`
 	Size   int    `json:"-"`
@@ -51,11 +61,11 @@ func Run(ctx context.Context, clients []Client, duration time.Duration) (Result,
 	}
 	var services, baselines []sample
 	for range Rounds {
-		s, err := callAll(ctx, service, duration/Rounds)
+		s, err := callAll(ctx, service, duration/Rounds, clients[0].Beside)
 		if err != nil {
 			return Result{}, err
 		}
-		b, err := callAll(ctx, baseline, duration/Rounds)
+		b, err := callAll(ctx, baseline, duration/Rounds, nil)
 		if err != nil {
 			return Result{}, err
 		}
@@ -67,37 +77,65 @@ func Run(ctx context.Context, clients []Client, duration time.Duration) (Result,
 		Service:     merge(services).summarize(),
 		Baseline:    merge(baselines).summarize(),
 		Ratio:       compare(services, baselines),
+		Bytes:       clients[0].Bytes,
+		Beside:      milliseconds(medianBeside(services)),
 	}, nil
 }
 
-// callAll calls the operations concurrently, each again and again until the duration is over,
-// at least once.
-func callAll(ctx context.Context, operations []Operation, duration time.Duration) (sample, error) {
+// callAll calls the operations concurrently, each again and again until the duration is over and
+// what is beside them has ended, at least once.
+func callAll(ctx context.Context, operations []Operation, duration time.Duration, beside Operation) (sample, error) {
 	// The garbage of the other side is not collected at the expense of this one.
 	runtime.GC()
 	latencies := make([][]time.Duration, len(operations))
 	errs := make([]error, len(operations))
+	memory := watchMemory()
 	cpuBefore, err := cpuTime()
 	if err != nil {
 		return sample{}, err
 	}
 	start := time.Now()
+	other := begin(beside)
 	var clients sync.WaitGroup
 	for i, operation := range operations {
-		clients.Go(func() { latencies[i], errs[i] = repeat(ctx, operation, start.Add(duration)) })
+		clients.Go(func() { latencies[i], errs[i] = repeat(ctx, operation, start.Add(duration), other.ended) })
 	}
 	clients.Wait()
-	s := sample{elapsed: time.Since(start)}
+	<-other.ended
+	s := sample{elapsed: time.Since(start), beside: other.elapsed, memory: memory.end()}
 	cpu, err := cpuTime()
 	s.cpu = cpu - cpuBefore
 	for _, own := range latencies {
 		s.latencies = append(s.latencies, own...)
 	}
-	return s, errors.Join(append(errs, err)...)
+	return s, errors.Join(append(errs, other.err, err)...)
 }
 
-// repeat calls an operation until a call ends after the deadline.
-func repeat(ctx context.Context, operation Operation, deadline time.Time) ([]time.Duration, error) {
+// background is an operation beside others. Its fields are set when ended is closed.
+type background struct {
+	ended   chan struct{}
+	elapsed time.Duration
+	err     error
+}
+
+// begin calls an operation in the background; nil ends at once.
+func begin(operation Operation) *background {
+	b := &background{ended: make(chan struct{})}
+	if operation == nil {
+		close(b.ended)
+		return b
+	}
+	go func() {
+		defer close(b.ended)
+		start := time.Now()
+		b.err = operation()
+		b.elapsed = time.Since(start)
+	}()
+	return b
+}
+
+// repeat calls an operation until a call ends after the deadline and after what is beside it.
+func repeat(ctx context.Context, operation Operation, deadline time.Time, beside <-chan struct{}) ([]time.Duration, error) {
 	var latencies []time.Duration
 	for {
 		if err := ctx.Err(); err != nil {
@@ -109,8 +147,13 @@ func repeat(ctx context.Context, operation Operation, deadline time.Time) ([]tim
 		}
 		end := time.Now()
 		latencies = append(latencies, end.Sub(start))
-		if !end.Before(deadline) {
+		if end.Before(deadline) {
+			continue
+		}
+		select {
+		case <-beside:
 			return latencies, nil
+		default:
 		}
 	}
 }

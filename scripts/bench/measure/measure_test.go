@@ -44,6 +44,39 @@ func TestClientsCallConcurrently(t *testing.T) {
 	}
 }
 
+func TestServiceIsMeasuredAsLongAsSomethingIsBesideIt(t *testing.T) {
+	calls := 0
+	var memory []byte
+	got, err := Run(t.Context(), []Client{{
+		Service:  func() error { calls++; time.Sleep(time.Millisecond); return nil },
+		Baseline: func() error { return nil },
+		Bytes:    3,
+		Beside: func() error {
+			memory = make([]byte, 20<<20)
+			time.Sleep(50 * time.Millisecond)
+			return nil
+		},
+	}}, time.Nanosecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Service.Count != calls || calls <= Rounds || got.Baseline.Count != Rounds || got.Bytes != 3 {
+		t.Errorf("%d calls, got %+v", calls, got)
+	}
+	if got.Beside < 50 || got.Service.Memory < float64(len(memory)>>20) || got.Baseline.Memory >= 20 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestFailureBesideTheServiceEndsTheRun(t *testing.T) {
+	fault := errors.New("wrong answer")
+	nothing := func() error { return nil }
+	_, err := Run(t.Context(), []Client{{Service: nothing, Baseline: nothing, Beside: func() error { return fault }}}, time.Nanosecond)
+	if !errors.Is(err, fault) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestFailedOperationEndsTheRun(t *testing.T) {
 	fault := errors.New("wrong answer")
 	calls := 0

@@ -11,6 +11,10 @@ type sample struct {
 	latencies []time.Duration
 	elapsed   time.Duration
 	cpu       time.Duration
+	// beside is how long what was done beside them took.
+	beside time.Duration
+	// memory is the most that the program used beyond what it used before, in bytes.
+	memory uint64
 }
 
 func merge(samples []sample) sample {
@@ -19,6 +23,7 @@ func merge(samples []sample) sample {
 		all.latencies = append(all.latencies, s.latencies...)
 		all.elapsed += s.elapsed
 		all.cpu += s.cpu
+		all.memory = max(all.memory, s.memory)
 	}
 	return all
 }
@@ -40,6 +45,9 @@ type Summary struct {
 	// Other processes on the machine affect it least.
 	CPU   float64 `json:"cpu_ms"`
 	Count int     `json:"count"`
+	// Memory is how many MiB of heap and stacks the program used at most beyond what it used when a
+	// round began.
+	Memory float64 `json:"memory_mib"`
 }
 
 func (s sample) summarize() Summary {
@@ -51,7 +59,18 @@ func (s sample) summarize() Summary {
 		P99:       milliseconds(percentile(sorted, 99)),
 		CPU:       milliseconds(s.cpu) / float64(len(sorted)),
 		Count:     len(sorted),
+		Memory:    float64(s.memory) / (1 << 20),
 	}
+}
+
+// medianBeside is the median of the rounds.
+func medianBeside(rounds []sample) time.Duration {
+	var durations []time.Duration
+	for _, s := range rounds {
+		durations = append(durations, s.beside)
+	}
+	slices.Sort(durations)
+	return percentile(durations, 50)
 }
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }

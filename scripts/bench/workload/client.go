@@ -1,7 +1,9 @@
 package workload
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,6 +23,9 @@ type request struct {
 	contentType  string // empty for JSON
 	body         []byte
 	want         answer
+	// firstByte tells to close the connection when the first byte of the answer has come, which is
+	// then all of its body.
+	firstByte bool
 	// then is what the client waits for behind the answer; nil is nothing.
 	then func() error
 }
@@ -73,10 +78,18 @@ func (c *connection) send(r request) (answer, error) {
 		c.request.Header.SetContentType(r.contentType)
 	}
 	c.request.SetBodyRaw(r.body)
+	c.response.StreamBody = r.firstByte
+	if r.firstByte {
+		c.request.SetConnectionClose()
+	}
 	if err := c.host.DoTimeout(&c.request, &c.response, answerTimeout); err != nil {
 		return answer{}, fmt.Errorf("%s %s: %w", r.method, r.path, err)
 	}
-	got := answer{status: c.response.StatusCode(), body: string(c.response.Body())}
+	body, err := c.body()
+	if err != nil {
+		return answer{}, fmt.Errorf("%s %s: %w", r.method, r.path, err)
+	}
+	got := answer{status: c.response.StatusCode(), body: body}
 	if got.status != r.want.status || r.want.body != "" && got.body != r.want.body {
 		return got, fmt.Errorf("%s %s: got %d %.200s, want %d %s", r.method, r.path, got.status, got.body, r.want.status, r.want.body)
 	}
@@ -84,6 +97,17 @@ func (c *connection) send(r request) (answer, error) {
 		return got, r.then()
 	}
 	return got, nil
+}
+
+// body is that of the answer, or its first byte if the answer is streamed.
+func (c *connection) body() (string, error) {
+	stream := c.response.BodyStream()
+	if stream == nil {
+		return string(c.response.Body()), nil
+	}
+	first := make([]byte, 1)
+	_, err := io.ReadFull(stream, first)
+	return string(first), errors.Join(err, c.response.CloseBodyStream())
 }
 
 // sendUntil repeats a request until it is answered as wanted. Each answer before must be one

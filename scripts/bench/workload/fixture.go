@@ -45,7 +45,9 @@ func (e *Engines) database(directory string) string {
 type fixture struct {
 	instance *instance.Instance
 	baseline *baseline.Server
-	log      *os.File
+	// data is the directory of the embedded engines.
+	data string
+	log  *os.File
 	// address is host:port of the service.
 	address string
 	key     string
@@ -68,16 +70,15 @@ func openFixture(ctx context.Context, engines Engines, directory string) (f *fix
 			err = errors.Join(err, f.close())
 		}
 	}()
-	data, err := os.MkdirTemp(directory, "workload-")
-	if err != nil {
+	if f.data, err = os.MkdirTemp(directory, "workload-"); err != nil {
 		return f, err
 	}
-	if f.log, err = os.Create(filepath.Join(data, "log")); err != nil {
+	if f.log, err = os.Create(filepath.Join(f.data, "log")); err != nil {
 		return f, err
 	}
 	f.instance, err = instance.Start(ctx, instance.Options{
-		Listen: "127.0.0.1:0", Data: data,
-		Redis: engines.Redis, Database: engines.database(data), S3: engines.S3,
+		Listen: "127.0.0.1:0", Data: f.data,
+		Redis: engines.Redis, Database: engines.database(f.data), S3: engines.S3,
 		ReportWait: snapshot.MaxWait,
 		Environ:    []string{"ATTESTRY_OUTBOUND_ALLOW=127.0.0.1"},
 		Clock:      time.Now,

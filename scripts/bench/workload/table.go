@@ -12,14 +12,22 @@ type kind struct {
 	name string
 	// measures says what an operation is.
 	measures string
-	// baseline is the path of the baseline that is sent the same requests.
+	// baseline is the path of the baseline that is sent the same requests, or ofService.
 	baseline string
+	// bytes is how much an operation goes through for each unit of the size, 0 where it is not
+	// printed.
+	bytes int64
+	// beside is done once in each round while the service is measured; nil is nothing.
+	beside func(c *client) error
 	// seeds write what all clients need.
 	seeds []seed
 	// setup creates what one client needs, and returns what it sends.
 	setup    setup
 	variants []variant
 }
+
+// ofService sends the requests of the baseline to the service, while nothing is done beside them.
+const ofService = "service"
 
 // variant is a size, whose unit the name of the kind says, and a number of clients. The size of
 // kinds without one is 0.
@@ -81,4 +89,14 @@ var kinds = []kind{
 		baseline: baseline.EnvironmentPath, setup: tellWebhooks(1), variants: []variant{{1_000, 1}}},
 	{name: "trail of {size} artifacts with 20 attestations each", measures: "a user reads a trail with all its events",
 		baseline: baseline.BytesPath, seeds: []seed{seedTrail(20)}, setup: get("/trails/{org}/{flow}/trail"), variants: []variant{{500, 1}}},
+
+	{name: "package of {size} attestations with 2.05 MiB of random bytes each", measures: "an auditor asks for a package that has to be assembled",
+		baseline: baseline.EnvironmentPath, bytes: evidenceBytes, seeds: []seed{seedPackage(randomBytes)}, setup: assemble, variants: []variant{{500, 1}}},
+	{name: "package of {size} attestations with 2.05 MiB of test results each", measures: "the same with evidence that can be compressed",
+		baseline: baseline.EnvironmentPath, bytes: evidenceBytes, seeds: []seed{seedPackage(testResults)}, setup: assemble, variants: []variant{{500, 1}}},
+	{name: "first byte of the package of {size} attestations with 2.05 MiB of random bytes each", measures: "an auditor downloads a package that is ready",
+		baseline: baseline.EnvironmentPath, seeds: []seed{seedPackage(randomBytes)}, setup: firstByte, variants: []variant{{500, 1}}},
+	{name: "report changed, 100 artifacts known to two flows, beside {size} packages",
+		measures: "a cluster reports that one image was replaced while packages are assembled; in the baseline, while none are",
+		baseline: ofService, seeds: []seed{seedReportedImages, seedPackages}, setup: reportBeside, beside: assembleAll, variants: []variant{{50, 1}}},
 }

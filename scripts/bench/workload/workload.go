@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -48,13 +49,18 @@ func (w Workload) series() string {
 func (w Workload) Measures() string { return w.measures }
 
 // Run measures the workload on a new service and a new baseline, for duration on each. Data
-// and logs are kept in a new directory below directory.
+// and logs are in a new directory below directory, which is left there after an error.
 func (w Workload) Run(ctx context.Context, engines Engines, directory string, duration time.Duration) (result measure.Result, err error) {
 	f, err := openFixture(ctx, engines, directory)
 	if err != nil {
 		return measure.Result{}, err
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
+	defer func() {
+		err = errors.Join(err, f.close())
+		if err == nil {
+			err = os.RemoveAll(f.data)
+		}
+	}()
 	return w.run(ctx, f, duration)
 }
 
@@ -80,7 +86,8 @@ func (w Workload) run(ctx context.Context, f *fixture, duration time.Duration) (
 // newClient sets up a client, and warms up the service and the baseline with one request each.
 func (w Workload) newClient(f *fixture, number int) (measure.Client, error) {
 	service, compared := newConnection(f.address, f.key), newConnection(f.baseline.Address, f.key)
-	requests, same, err := w.setup(&client{fixture: f, variant: w.variant, number: number, connection: service})
+	c := &client{fixture: f, variant: w.variant, number: number, connection: service}
+	requests, same, err := w.setup(c)
 	if err != nil {
 		return measure.Client{}, fmt.Errorf("set up client %d: %w", number, err)
 	}
@@ -89,9 +96,12 @@ func (w Workload) newClient(f *fixture, number int) (measure.Client, error) {
 		return measure.Client{}, err
 	}
 	path, want, answerBytes := w.baseline, answer{http.StatusOK, `"OK"`}, 0
-	if path == baseline.BytesPath {
+	switch path {
+	case baseline.BytesPath:
 		answerBytes = len(first.body)
 		path, want = path+strconv.Itoa(answerBytes), answer{status: http.StatusOK}
+	case ofService:
+		compared = service
 	}
 	measured := measure.Client{
 		Service: func() error {
@@ -100,11 +110,17 @@ func (w Workload) newClient(f *fixture, number int) (measure.Client, error) {
 		},
 		Baseline: func() error {
 			r := same()
-			r.path, r.want = path, want
+			if path != ofService {
+				r.path, r.want = path, want
+			}
 			_, err := compared.send(r)
 			return err
 		},
 		AnswerBytes: answerBytes,
+		Bytes:       w.bytes * int64(w.size),
+	}
+	if w.beside != nil {
+		measured.Beside = func() error { return w.beside(c) }
 	}
 	return measured, measured.Baseline()
 }

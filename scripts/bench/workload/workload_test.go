@@ -38,8 +38,8 @@ func TestEveryKindOfWorkloadIsMeasured(t *testing.T) {
 		largest := k.variants[len(k.variants)-1]
 		w := Workload{k, variant{size: min(largest.size, 6), clients: min(largest.clients, 2)}}
 		t.Run(w.Name(), func(t *testing.T) {
-			if strings.HasPrefix(k.name, "event told") && testing.Short() {
-				t.Skip("waits for the relay of notifications again and again")
+			if testing.Short() && (strings.HasPrefix(k.name, "event told") || strings.Contains(k.name, "package")) {
+				t.Skip("waits for the relay of notifications or packages again and again")
 			}
 			f := *shared
 			f.scope = evidence.NewID()
@@ -48,7 +48,9 @@ func TestEveryKindOfWorkloadIsMeasured(t *testing.T) {
 				t.Fatal(err)
 			}
 			for side, figures := range map[string]measure.Summary{"service": got.Service, "baseline": got.Baseline} {
-				if figures.Count != measure.Rounds*w.clients || figures.PerSecond <= 0 || figures.P50 <= 0 || figures.P99 < figures.P50 {
+				// What lasts as long as something beside it is done more often.
+				enough, more := measure.Rounds*w.clients, w.beside != nil && side == "service"
+				if figures.Count < enough || figures.Count > enough && !more || figures.PerSecond <= 0 || figures.P50 <= 0 || figures.P99 < figures.P50 {
 					t.Errorf("%s: %+v", side, figures)
 				}
 			}

@@ -1,0 +1,182 @@
+package workload
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	"attestry/evidence"
+	"attestry/evidence/audit"
+)
+
+const (
+	// evidenceBytes is the size of one evidence file; 500 of them are 1 GiB.
+	evidenceBytes = 1<<30/500 + 1
+	// reportedPods are those of the cluster that reports beside packages.
+	reportedPods = 100
+	// Each of the packages that are asked for at once has 20 attestations with 1 MiB of evidence in
+	// all.
+	fewAttestations = 20
+	fewBytes        = 1 << 20 / fewAttestations
+)
+
+// evidenceOf makes a file of evidence; those of different numbers differ.
+type evidenceOf func(number, size int) []byte
+
+// randomBytes cannot be compressed, as archives cannot.
+func randomBytes(number, size int) []byte {
+	content := make([]byte, size)
+	rand.NewChaCha8([32]byte{byte(number), byte(number >> 8)}).Read(content) // returns no error
+	return content
+}
+
+// testResults are the results of tests as XML.
+func testResults(number, size int) []byte {
+	random := rand.New(rand.NewPCG(uint64(number), 1))
+	content := make([]byte, 0, size+1_000)
+	for len(content) < size {
+		content = fmt.Appendf(content, "  <testcase classname=\"com.example.%s.%s\" name=\"test_%08x\" time=\"%.3f\"/>\n",
+			team(random.IntN(80)), component(random.IntN(1_000)), random.Uint32(), random.Float64())
+	}
+	return content[:size]
+}
+
+// evidenceFolder has the files of evidence that the baseline archives, on the disk of the service.
+func (f *fixture) evidenceFolder() string { return filepath.Join(f.data, f.scope+"-evidence") }
+
+// seedPackage attests a trail as often as the size says, with evidence that is in evidenceFolder as
+// well.
+func seedPackage(of evidenceOf) seed {
+	return func(ctx context.Context, f *fixture, attestations int) error {
+		if err := os.Mkdir(f.evidenceFolder(), 0o700); err != nil {
+			return err
+		}
+		return concurrently(attestations, func(i int) error {
+			content := of(i, evidenceBytes)
+			if err := os.WriteFile(filepath.Join(f.evidenceFolder(), strconv.Itoa(i)), content, 0o600); err != nil {
+				return err
+			}
+			return f.attest(ctx, packagedTrail(0), "check-"+strconv.Itoa(i), content)
+		})
+	}
+}
+
+// seedPackages attests as many trails as the size says.
+func seedPackages(ctx context.Context, f *fixture, trails int) error {
+	return concurrently(trails*fewAttestations, func(i int) error {
+		return f.attest(ctx, packagedTrail(i/fewAttestations), "check-"+strconv.Itoa(i), randomBytes(i, fewBytes))
+	})
+}
+
+func seedReportedImages(ctx context.Context, f *fixture, _ int) error {
+	return seedImages(ctx, f, reportedPods)
+}
+
+func packagedTrail(number int) string { return "trail-" + strconv.Itoa(number) }
+
+// attest attests a trail, with a file.
+func (f *fixture) attest(ctx context.Context, trail, name string, content []byte) error {
+	stored, err := f.store.Objects.Put(ctx, f.org, bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		return err
+	}
+	scope := f.scopeOf(trail)
+	return f.store.Recorder.Attest(ctx, scope, evidence.Attestation{
+		ID: evidence.NewID(), Org: f.org, Trail: trail, Name: name, Type: evidence.TypeGeneric, Compliant: true, CreatedAt: scope.At,
+		Evidence: &evidence.EvidenceFile{
+			Object: stored.Key, SHA256: stored.SHA256, Size: stored.Size, ContentType: "application/octet-stream", Filename: name,
+		},
+	}, nil)
+}
+
+// assemble asks for the package of a trail and waits for it. Then the package is forgotten, so that
+// the next request has it assembled again. The baseline archives the files of evidence.
+func assemble(c *client) (service, baseline requests, err error) {
+	next := c.packageOf(packagedTrail(0), http.MethodPost)
+	next.then = func() error {
+		if err := c.awaitPackage(c.connection, packagedTrail(0)); err != nil {
+			return err
+		}
+		return c.forgetPackage(packagedTrail(0))
+	}
+	return always(next), always(request{method: http.MethodPatch, body: []byte("{}"), then: c.archive}), nil
+}
+
+// archive compresses the files of evidence with tar and gzip, and waits until the archive is durable
+// as the service does.
+func (c *client) archive() error {
+	const script = `set -o pipefail; tar -cf - -C "$1" . | gzip -1 >"$1.tar.gz" && sync "$1.tar.gz"`
+	output, err := exec.Command("bash", "-c", script, "bash", c.evidenceFolder()).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("tar and gzip: %w: %s", err, output)
+	}
+	return nil
+}
+
+// firstByte downloads a package that is ready until its first byte has come.
+func firstByte(c *client) (service, baseline requests, err error) {
+	next := c.packageOf(packagedTrail(0), http.MethodGet)
+	next.firstByte = true
+	direct := always(request{method: http.MethodPatch, body: []byte("{}")})
+	return always(next), direct, c.awaitPackage(c.connection, packagedTrail(0))
+}
+
+// reportBeside makes each client a cluster, of which both sides get the same reports.
+func reportBeside(c *client) (service, baseline requests, err error) {
+	next, _, err := c.reports("cluster", c.scope, reportedPods, change{func(r *report) { r.replaceByOtherVersion(0) }, created})
+	return next, next, err
+}
+
+// assembleAll asks for the packages of all trails at once and waits for them. Then they are
+// forgotten.
+func assembleAll(c *client) error {
+	for _, do := range []func(by *connection, trail string) error{
+		func(by *connection, trail string) error {
+			_, err := by.send(c.packageOf(trail, http.MethodPost))
+			return err
+		},
+		c.awaitPackage,
+		func(_ *connection, trail string) error { return c.forgetPackage(trail) },
+	} {
+		err := concurrently(c.size, func(i int) error { return do(newConnection(c.address, c.key), packagedTrail(i)) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packageOf is a request for the package of a trail.
+func (f *fixture) packageOf(trail, method string) request {
+	return request{method: method, path: f.path("/trails/{org}/{flow}/" + trail + "/audit_package"), want: answer{status: http.StatusOK}}
+}
+
+// awaitPackage asks for the package of a trail until it is ready.
+func (f *fixture) awaitPackage(by *connection, trail string) error {
+	return by.sendUntil(f.packageOf(trail, http.MethodHead), answer{status: http.StatusServiceUnavailable})
+}
+
+// forgetPackage lets the package of a trail be assembled again, and deletes it, so that the disk
+// does not fill up.
+func (f *fixture) forgetPackage(trail string) error {
+	ctx := context.Background()
+	flow, err := f.store.Flows.Resolve(ctx, f.org, f.flow())
+	if err != nil {
+		return err
+	}
+	var archive string
+	id := audit.AssemblyID(audit.OfTrail, f.org, evidence.TrailKey(flow.ID, trail))
+	_, err = f.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {
+		archive, assembly.Ready = assembly.Ready.Archive.Object, nil
+	})
+	if err != nil {
+		return err
+	}
+	return f.store.Objects.Delete(ctx, archive)
+}
