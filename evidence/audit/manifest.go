@@ -119,16 +119,26 @@ func SummedMembers(members []Member) []Member {
 	})
 }
 
-// Encode is how JSON members are written: indented, ended by a line break.
+// maxIndented is the longest JSON that is indented, in bytes: what clients nest deeply would become
+// many times as long.
+const maxIndented = 64 << 10
+
+// Encode is how JSON members are written: indented unless that is long, and ended by a line break.
 func Encode(value any) ([]byte, error) {
 	var content bytes.Buffer
 	encoder := json.NewEncoder(&content)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(value); err != nil {
 		return nil, fmt.Errorf("encode a member: %w", err)
 	}
-	return content.Bytes(), nil
+	if content.Len() > maxIndented {
+		return content.Bytes(), nil
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, content.Bytes(), "", "  "); err != nil {
+		return nil, fmt.Errorf("indent a member: %w", err)
+	}
+	return indented.Bytes(), nil
 }
 
 // Decode reads a JSON member, which must have no other fields than value.
