@@ -42,10 +42,10 @@ func (e *Enqueuer) Send(ctx context.Context, org, delivery string, attempt int) 
 	return e.enqueue(ctx, task, err)
 }
 
-// Assemble asks a worker to assemble an audit package. A task that is there already for the same
-// attempt is no error.
-func (e *Enqueuer) Assemble(ctx context.Context, assembly string, attempt int) error {
-	task, err := newAssembleTask(assembly, attempt)
+// Assemble asks a worker to assemble an audit package that is due since a time in Unix seconds. A
+// task that is there already for the same attempt is no error.
+func (e *Enqueuer) Assemble(ctx context.Context, assembly string, due float64, attempt int64) error {
+	task, err := newAssembleTask(assembly, due, attempt)
 	return e.enqueue(ctx, task, err)
 }
 

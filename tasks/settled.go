@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// settledChannel carries the ids of environments whose head has moved.
+	// settledChannel carries the ids of environments whose head has moved, and of audit packages whose
+	// assembly has come further.
 	settledChannel = "attestry:settled"
 	// maxWaiters bounds how many requests wait for a verdict at the same time.
 	maxWaiters = 5_000
@@ -28,12 +29,13 @@ type Publisher struct {
 // NewPublisher makes a publisher.
 func NewPublisher(client redis.UniversalClient) *Publisher { return &Publisher{client: client} }
 
-// Settled says that an environment's head has moved.
-func (a *Publisher) Settled(ctx context.Context, environment string) {
-	a.client.Publish(ctx, settledChannel, environment)
+// Settled says that an environment's head has moved, or that the assembly of a package has come
+// further, by its id.
+func (a *Publisher) Settled(ctx context.Context, id string) {
+	a.client.Publish(ctx, settledChannel, id)
 }
 
-// Waiters holds the requests of this process that wait for an environment to
+// Waiters holds the requests of this process that wait for an environment or a package to
 // settle, behind one subscription.
 type Waiters struct {
 	client redis.UniversalClient
@@ -62,30 +64,30 @@ func NewWaiters(client redis.UniversalClient, log *slog.Logger) *Waiters {
 // are refused, although Redis may be there.
 func (w *Waiters) Tried() <-chan struct{} { return w.tried }
 
-// Register begins to wait for an environment. The channel gets a value whenever
-// the environment may have settled; leave ends the waiting. It refuses (ok is
+// Register begins to wait for an environment or a package, by its id. The channel gets a value whenever
+// it may have settled; leave ends the waiting. It refuses (ok is
 // false) while nothing could wake the waiter, or too many wait.
-func (w *Waiters) Register(environment string) (wake <-chan struct{}, leave func(), ok bool) {
+func (w *Waiters) Register(id string) (wake <-chan struct{}, leave func(), ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.listening || w.count >= maxWaiters {
 		return nil, func() {}, false
 	}
 	mine := make(chan struct{}, 1)
-	if w.waiting[environment] == nil {
-		w.waiting[environment] = map[chan struct{}]struct{}{}
+	if w.waiting[id] == nil {
+		w.waiting[id] = map[chan struct{}]struct{}{}
 	}
-	w.waiting[environment][mine] = struct{}{}
+	w.waiting[id][mine] = struct{}{}
 	w.count++
-	return mine, func() { w.leave(environment, mine) }, true
+	return mine, func() { w.leave(id, mine) }, true
 }
 
-func (w *Waiters) leave(environment string, mine chan struct{}) {
+func (w *Waiters) leave(id string, mine chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.waiting[environment], mine)
-	if len(w.waiting[environment]) == 0 {
-		delete(w.waiting, environment)
+	delete(w.waiting[id], mine)
+	if len(w.waiting[id]) == 0 {
+		delete(w.waiting, id)
 	}
 	w.count--
 }
@@ -136,10 +138,10 @@ func (w *Waiters) setListening(listening bool, err error) {
 	}
 }
 
-func (w *Waiters) wake(environment string) {
+func (w *Waiters) wake(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for waiter := range w.waiting[environment] {
+	for waiter := range w.waiting[id] {
 		select {
 		case waiter <- struct{}{}:
 		default:

@@ -47,8 +47,6 @@ const (
 	notificationRetries = 2
 	// assembleTimeout bounds the assembly of a package, which may hold many GiB of evidence.
 	assembleTimeout = time.Hour
-	// assembleRetries is small, since the relay of packages outlasts it.
-	assembleRetries = 5
 	// maxRetryDelay ends the doubling of pauses between tries.
 	maxRetryDelay = 30 * time.Second
 )
@@ -114,16 +112,18 @@ type AssemblePayload struct {
 	Assembly string `json:"assembly"` // id
 }
 
-func newAssembleTask(assembly string, attempt int) (*asynq.Task, error) {
+// newAssembleTask makes the task for an attempt to assemble what is due since a time in Unix seconds.
+// It is not tried again by itself: the relay of packages enqueues what still waits.
+func newAssembleTask(assembly string, due float64, attempt int64) (*asynq.Task, error) {
 	payload, err := json.Marshal(AssemblePayload{Assembly: assembly})
 	if err != nil {
 		return nil, fmt.Errorf("encode the payload of %s: %w", TypeAssemble, err)
 	}
 	return asynq.NewTask(TypeAssemble, payload,
-		asynq.TaskID(TypeAssemble+"/"+assembly+":"+strconv.Itoa(attempt)),
+		asynq.TaskID(TypeAssemble+"/"+assembly+"/"+strconv.FormatFloat(due, 'f', -1, 64)+":"+strconv.FormatInt(attempt, 10)),
 		asynq.Queue(QueuePackages),
 		asynq.Timeout(assembleTimeout),
-		asynq.MaxRetry(assembleRetries),
+		asynq.MaxRetry(0),
 	), nil
 }
 

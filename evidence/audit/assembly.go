@@ -1,9 +1,8 @@
 package audit
 
 import (
+	"cmp"
 	"slices"
-
-	"attestry/evidence"
 )
 
 const (
@@ -42,6 +41,8 @@ type Assembly struct {
 	// Attempts is how often the assembly has begun, Reason why the last attempt failed.
 	Attempts int    `json:"attempts,omitempty"`
 	Reason   string `json:"reason,omitempty"`
+	// Failure is set when the last request has failed, until somebody was told or asks again.
+	Failure *Failure `json:"failure,omitempty"`
 	// Holder is the worker that assembles until HeldUntil, in Unix seconds.
 	Holder    string  `json:"holder,omitempty"`
 	HeldUntil float64 `json:"held_until,omitempty"`
@@ -56,15 +57,25 @@ type Assembly struct {
 type Assembled struct {
 	// Request is the number of the request that it answers.
 	Request int64 `json:"request"`
-	// State is that of the facts: a package of another state is assembled anew.
-	State   string `json:"state"`
-	Archive Stored `json:"archive"`
+	// State is that of the facts: a package of another state is assembled anew. So is one that shows
+	// something else than Shown of these controls and environments.
+	State        string   `json:"state"`
+	Shown        string   `json:"shown"`
+	Controls     []string `json:"controls,omitempty"`     // identifiers
+	Environments []string `json:"environments,omitempty"` // ids
+	Archive      Stored   `json:"archive"`
 	// Report is the report of a trail by itself, nil for other packages.
 	Report *Stored `json:"report,omitempty"`
 	// Lost is how many evidence files the object store had lost.
 	Lost int `json:"lost,omitempty"`
 	// At is when it was assembled, in Unix seconds.
 	At float64 `json:"at"`
+}
+
+// Failure is why no package of a state could be assembled, in words for clients.
+type Failure struct {
+	State  string `json:"state"`
+	Reason string `json:"reason"`
 }
 
 // Stored is an object.
@@ -84,9 +95,10 @@ type ReplacedObject struct {
 // been restored since.
 const recheckLost = 600.0
 
-// IsCurrent reports whether the package that is ready shows a state of the facts.
-func (a *Assembly) IsCurrent(state string, now float64) bool {
-	return a.Ready != nil && a.Ready.State == state && (a.Ready.Lost == 0 || now-a.Ready.At < recheckLost)
+// IsCurrent reports whether the package that is ready shows a state of the facts, and, of its
+// controls and environments, what is shown.
+func (a *Assembly) IsCurrent(state, shown string, now float64) bool {
+	return a.Ready != nil && a.Ready.State == state && a.Ready.Shown == shown && (a.Ready.Lost == 0 || now-a.Ready.At < recheckLost)
 }
 
 // Ask asks for a package of a state at a time in Unix seconds. It returns the number of the request,
@@ -97,11 +109,20 @@ func (a *Assembly) Ask(state, orgName string, now float64) int64 {
 		return a.Wanted
 	}
 	if a.Wanted == a.Answered {
-		a.Attempts, a.Reason, a.Due = 0, "", now
+		a.Attempts, a.Reason, a.Failure, a.Due = 0, "", nil, now
 	}
 	a.Wanted++
 	a.WantedState = state
 	return a.Wanted
+}
+
+// TakeFailure returns why the last request of a state has failed, once.
+func (a *Assembly) TakeFailure(state string) (reason string, ok bool) {
+	if a.Failure == nil || a.Failure.State != state || a.Wanted > a.Answered {
+		return "", false
+	}
+	reason, a.Failure = a.Failure.Reason, nil
+	return reason, true
 }
 
 // Progress is how far a request has come.
@@ -137,7 +158,7 @@ func (a *Assembly) Begin(holder string, now float64) (request int64, ok bool) {
 		if a.Reason == "" {
 			a.Reason = killedReason
 		}
-		a.settle(a.Wanted)
+		a.giveUp(a.Wanted)
 		return 0, false
 	}
 	a.Attempts++
@@ -154,20 +175,42 @@ func (a *Assembly) Hold(holder string, now float64) bool {
 	return true
 }
 
-// Succeed notes the package that answers a request.
-func (a *Assembly) Succeed(fresh Assembled) {
+// Succeed notes the package with which a worker answers a request. It is not ok if another worker has
+// taken the assembly over; then the package is noted as replaced.
+func (a *Assembly) Succeed(holder string, fresh Assembled) bool {
+	if a.Holder != holder {
+		a.Discard(&fresh, fresh.At)
+		return false
+	}
 	if a.Ready != nil {
-		a.replace(a.Ready.Archive.Object, fresh.At)
-		if a.Ready.Report != nil {
-			a.replace(a.Ready.Report.Object, fresh.At)
-		}
+		a.Discard(a.Ready, fresh.At)
 	}
 	a.Ready, a.Reason, a.Attempts = &fresh, "", 0
 	a.settle(fresh.Request)
+	return true
+}
+
+// Discard notes the objects of a package that is not needed any more at a time in Unix seconds.
+func (a *Assembly) Discard(unused *Assembled, at float64) {
+	a.replace(unused.Archive.Object, at)
+	if unused.Report != nil {
+		a.replace(unused.Report.Object, at)
+	}
+}
+
+// Lose forgets the package that is ready if it has a lost object.
+func (a *Assembly) Lose(object string, at float64) {
+	if a.Uses(object) {
+		a.Discard(a.Ready, at)
+		a.Ready = nil
+	}
 }
 
 // replace notes an object that is not needed any more.
 func (a *Assembly) replace(object string, at float64) {
+	if slices.ContainsFunc(a.Replaced, func(r ReplacedObject) bool { return r.Object == object }) {
+		return
+	}
 	a.Replaced = append(a.Replaced, ReplacedObject{Object: object, At: at})
 }
 
@@ -177,8 +220,14 @@ func (a *Assembly) Fail(request int64, reason string, again bool) {
 	a.Reason = reason
 	a.Holder, a.HeldUntil = "", 0
 	if !again || a.Attempts >= MaxAttempts {
-		a.settle(request)
+		a.giveUp(request)
 	}
+}
+
+// giveUp answers a request by the failure of the last attempt.
+func (a *Assembly) giveUp(request int64) {
+	a.Failure = &Failure{State: a.WantedState, Reason: a.Reason}
+	a.settle(request)
 }
 
 // Postpone takes an attempt back that an outage has ended, or the end of the worker.
@@ -210,13 +259,14 @@ func AssemblyID(kind Kind, org string, parts ...string) string {
 	return id
 }
 
-// NewAssembly makes the assembly of a trail's package; that of an artifact or an attestation has
-// more members set.
-func NewAssembly(trail *evidence.Trail) Assembly {
-	return Assembly{ID: AssemblyID(OfTrail, trail.Org, trail.Key()), Org: trail.Org, Kind: OfTrail, Flow: trail.Flow, Trail: trail.Name}
-}
-
-// Forget forgets what was replaced before a time in Unix seconds.
-func (a *Assembly) Forget(before float64) {
-	a.Replaced = slices.DeleteFunc(a.Replaced, func(r ReplacedObject) bool { return r.At <= before })
+// Forget forgets what was replaced before a time in Unix seconds, but for objects that could not be
+// deleted, which are tried again at a later time.
+func (a *Assembly) Forget(before float64, kept map[string]bool, again float64) {
+	a.Replaced = slices.DeleteFunc(a.Replaced, func(r ReplacedObject) bool { return r.At <= before && !kept[r.Object] })
+	for i := range a.Replaced {
+		if one := &a.Replaced[i]; one.At <= before {
+			one.At = again
+		}
+	}
+	slices.SortStableFunc(a.Replaced, func(a, b ReplacedObject) int { return cmp.Compare(a.At, b.At) })
 }

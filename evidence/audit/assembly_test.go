@@ -16,13 +16,13 @@ func TestRequestsShareAnAssemblyUntilTheFactsChange(t *testing.T) {
 	if !ok || request != 2 {
 		t.Fatalf("began %d, %v", request, ok)
 	}
-	a.Succeed(audit.Assembled{Request: request, State: "s2"})
+	a.Succeed("w", audit.Assembled{Request: request, State: "s2"})
 	for _, number := range []int64{1, 2} {
 		if got := a.ProgressOf(number); got != audit.Complete {
 			t.Errorf("request %d is %s", number, got)
 		}
 	}
-	if a.Due != 0 || !a.IsCurrent("s2", 5) || a.IsCurrent("s1", 5) {
+	if a.Due != 0 || !a.IsCurrent("s2", "", 5) || a.IsCurrent("s1", "", 5) || a.IsCurrent("s2", "other", 5) {
 		t.Errorf("assembly %+v", a)
 	}
 }
@@ -37,7 +37,7 @@ func TestRequestThatComesWhileAnAttemptFailsWaitsOn(t *testing.T) {
 		t.Errorf("%s and %s, due %v", a.ProgressOf(first), a.ProgressOf(second), a.Due)
 	}
 	request, ok := a.Begin("w", 4)
-	a.Succeed(audit.Assembled{Request: request})
+	a.Succeed("w", audit.Assembled{Request: request})
 	if !ok || a.ProgressOf(second) != audit.Complete || a.Due != 0 {
 		t.Errorf("%s", a.ProgressOf(second))
 	}
@@ -55,6 +55,25 @@ func TestOnlyOneWorkerHoldsAnAssembly(t *testing.T) {
 	}
 	if _, ok := a.Begin("two", 10+audit.HoldFor+1); !ok || a.Hold("one", 30) {
 		t.Error("a worker that is heard of no more keeps it")
+	}
+}
+
+func TestWorkerThatIsOvertakenChangesNothing(t *testing.T) {
+	var a audit.Assembly
+	a.Ask("s1", "acme", 1)
+	a.Begin("one", 2)
+	a.Ask("s2", "acme", 3)
+	request, _ := a.Begin("two", 2+audit.HoldFor+1)
+	a.Succeed("two", audit.Assembled{Request: request, Archive: audit.Stored{Object: "new"}})
+	if a.Succeed("one", audit.Assembled{Request: 1, Archive: audit.Stored{Object: "old"}}) || a.Ready.Archive.Object != "new" || a.ProgressOf(2) != audit.Complete {
+		t.Errorf("assembly %+v", a)
+	}
+	if len(a.Replaced) != 1 || a.Replaced[0].Object != "old" {
+		t.Errorf("replaced %+v", a.Replaced)
+	}
+	a.Lose("old", 30)
+	if a.Ready == nil {
+		t.Error("another object's loss forgets the package")
 	}
 }
 

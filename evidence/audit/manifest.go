@@ -19,11 +19,13 @@ type Manifest struct {
 	// Generator names the program that assembled the package, and its version.
 	Generator string  `json:"generator"`
 	Subject   Subject `json:"subject"`
-	// CreatedAt is the time of the latest fact in the package, in Unix seconds: the same facts
-	// make the same package, whenever it is assembled.
+	// CreatedAt is the time of the latest event of the trails, in Unix seconds: the same facts make
+	// the same package, whenever it is assembled.
 	CreatedAt float64 `json:"created_at"`
 	// Status is the verdict on a trail.
 	Status evidence.Status `json:"status,omitempty"`
+	// OmittedTrails is how many trails an artifact was reported to beside those in the package.
+	OmittedTrails int `json:"omitted_trails,omitempty"`
 	// Members are all other members, in their order.
 	Members []Member `json:"members"`
 	// LostEvidence are the evidence files that are not in the package although attestations name

@@ -11,7 +11,7 @@ import (
 
 var assemblySchema = &storage.Schema{
 	Name:   "packages",
-	Fields: []string{"due", "replaced"},
+	Fields: []string{"due", "attempts", "replaced"},
 	Indexes: []storage.Index{
 		// Only packages that are to be assembled have due, only those that have replaced others
 		// have replaced.
@@ -35,7 +35,7 @@ func NewAssemblies(docs storage.Documents) *Assemblies {
 		func(a *audit.Assembly) map[string]any {
 			fields := map[string]any{}
 			if a.Due > 0 {
-				fields["due"] = a.Due
+				fields["due"], fields["attempts"] = a.Due, int64(a.Attempts)
 			}
 			if len(a.Replaced) > 0 {
 				fields["replaced"] = a.Replaced[0].At
@@ -70,8 +70,9 @@ func (a *Assemblies) Update(ctx context.Context, id string, change func(*audit.A
 // Ref names an assembly that waits.
 type Ref struct {
 	ID string
-	// Due is since when it waits, in Unix seconds.
-	Due float64
+	// Due is since when it waits, in Unix seconds, and Attempts how often it was begun.
+	Due      float64
+	Attempts int64
 }
 
 // Due names the assemblies that wait longest, at most limit.
@@ -80,7 +81,8 @@ func (a *Assemblies) Due(ctx context.Context, limit int) ([]Ref, error) {
 	refs := make([]Ref, 0, len(found))
 	for _, record := range found {
 		due, _ := record.Fields["due"].(float64)
-		refs = append(refs, Ref{ID: record.ID, Due: due})
+		attempts, _ := record.Fields["attempts"].(int64)
+		refs = append(refs, Ref{ID: record.ID, Due: due, Attempts: attempts})
 	}
 	return refs, err
 }

@@ -90,11 +90,13 @@ func (a *Assembler) attempt(ctx context.Context, id string) (int64, error) {
 		return 0, a.fail(ctx, &assembly, holder, request, err)
 	}
 	fresh.Request = request
-	_, err = a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) { assembly.Succeed(fresh) })
-	if err == nil {
-		a.Publisher.Settled(ctx, id)
+	held := false
+	_, err = a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) { held = assembly.Succeed(holder, fresh) })
+	if err != nil || !held {
+		return 0, err
 	}
-	return request, err
+	a.Publisher.Settled(ctx, id)
+	return request, nil
 }
 
 // hold assembles while the assembly is held, and is cut short when another worker takes it over.
@@ -146,25 +148,46 @@ func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (aud
 	if err := d.load(ctx, assembly); err != nil {
 		return audit.Assembled{}, err
 	}
-	archived, report, err := a.storeArchive(ctx, d)
-	if err != nil {
+	assembled := audit.Assembled{State: state}
+	if err := d.noteShown(&assembled); err != nil {
 		return audit.Assembled{}, err
 	}
-	if err := a.store.Retention.Keep(ctx, assembly.OrgName, archived.Object); err != nil {
+	var report []byte
+	if assembled.Archive, report, err = a.storeArchive(ctx, d); err != nil {
 		return audit.Assembled{}, err
 	}
-	assembled := audit.Assembled{State: state, Archive: archived, Lost: len(d.lost), At: evidence.Seconds(a.Clock())}
-	if report != nil {
-		stored, err := a.store.Objects.Put(ctx, assembly.Org, bytes.NewReader(report), int64(len(report)))
-		if err != nil {
-			return audit.Assembled{}, fmt.Errorf("store the report of a package: %w", err)
-		}
-		if err := a.store.Retention.Keep(ctx, assembly.OrgName, stored.Key); err != nil {
-			return audit.Assembled{}, err
-		}
-		assembled.Report = new(newStored(stored))
+	assembled.Lost, assembled.At = len(d.lost), evidence.Seconds(a.Clock())
+	if err := a.storeReport(ctx, &assembled, assembly, report); err != nil {
+		return audit.Assembled{}, errors.Join(err, a.discard(ctx, assembly.ID, &assembled))
 	}
 	return assembled, nil
+}
+
+// scopeOf is where the packages of an organization are kept, apart from its evidence: a package that
+// somebody attaches as evidence is stored once more.
+func scopeOf(org string) string { return org + "-packages" }
+
+// storeReport stores the report of a trail, if there is one, and keeps what was stored from deletion.
+func (a *Assembler) storeReport(ctx context.Context, assembled *audit.Assembled, assembly *audit.Assembly, report []byte) error {
+	if report != nil {
+		stored, err := a.store.Objects.Put(ctx, scopeOf(assembly.Org), bytes.NewReader(report), int64(len(report)))
+		if err != nil {
+			return fmt.Errorf("store the report of a package: %w", err)
+		}
+		assembled.Report = new(newStored(stored))
+		if err := a.store.Retention.Keep(ctx, assembly.OrgName, stored.Key); err != nil {
+			return err
+		}
+	}
+	return a.store.Retention.Keep(ctx, assembly.OrgName, assembled.Archive.Object)
+}
+
+// discard has the objects of a package deleted that could not be completed.
+func (a *Assembler) discard(ctx context.Context, id string, unused *audit.Assembled) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdInterval)
+	defer cancel()
+	_, err := a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) { assembly.Discard(unused, unused.At) })
+	return err
 }
 
 func newStored(object storage.Object) audit.Stored {
@@ -180,7 +203,7 @@ func (a *Assembler) storeArchive(ctx context.Context, d *draft) (stored audit.St
 		report, failed = d.write(ctx, w)
 		w.CloseWithError(failed)
 	})
-	object, err := a.store.Objects.Put(ctx, d.org, content, -1)
+	object, err := a.store.Objects.Put(ctx, scopeOf(d.org), content, -1)
 	content.CloseWithError(err)
 	writing.Wait()
 	if err != nil {
@@ -189,13 +212,14 @@ func (a *Assembler) storeArchive(ctx context.Context, d *draft) (stored audit.St
 	return newStored(object), report, nil
 }
 
-// fail notes why an attempt failed. An outage, or the end of this worker, is no attempt.
+// fail notes why an attempt failed. An outage, or the end of this worker, is no attempt; a store that
+// refuses writes, or the end of the task's time, is one.
 func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder string, request int64, cause error) error {
-	ended := ctx.Err() != nil
+	away := errors.Is(cause, storage.ErrOutage) && !errors.Is(cause, storage.ErrWriteRefused)
+	outage := away || errors.Is(ctx.Err(), context.Canceled)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdInterval)
 	defer cancel()
 	reason := reasonOf(cause)
-	outage := ended || errors.Is(cause, storage.ErrOutage) || evidence.CodeOf(cause) == evidence.Unavailable
 	_, err := a.store.Assemblies.Update(ctx, assembly.ID, func(assembly *audit.Assembly) {
 		switch {
 		case assembly.Holder != holder:

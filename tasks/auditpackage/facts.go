@@ -20,12 +20,14 @@ const MaxTrails = 100
 // facts are what a package is assembled from, without the attestations themselves, which are read
 // one after the other.
 type facts struct {
-	of      audit.Subject
-	org     string // id
-	flow    evidence.Flow
-	trails  []evidence.Trail
-	records []evidence.ArtifactRecord // the oldest first
-	events  []evidence.TrailEvent
+	of     audit.Subject
+	org    string // id
+	flow   evidence.Flow
+	trails []evidence.Trail
+	// omittedTrails is how many trails the artifact was reported to beside these.
+	omittedTrails int
+	records       []evidence.ArtifactRecord // the oldest first
+	events        []evidence.TrailEvent
 	// attested are the attestations that the package has, in the order of their ids.
 	attested    []pipelines.TrailAttestation
 	templates   map[string]pipelines.StoredTemplate // by id
@@ -63,7 +65,7 @@ func (f *facts) loadTrails(ctx context.Context, store *app.Store, assembly *audi
 		if err != nil {
 			return err
 		}
-		keys = trailsOf(records)
+		keys, f.omittedTrails = trailsOf(records)
 	}
 	var err error
 	if f.trails, err = store.Trails.GetMany(ctx, keys); err != nil {
@@ -88,14 +90,15 @@ func (f *facts) loadTrails(ctx context.Context, store *app.Store, assembly *audi
 	return nil
 }
 
-// trailsOf returns the keys of the trails of records, which come the newest first, at most MaxTrails.
-func trailsOf(records []evidence.ArtifactRecord) []string {
-	var keys []string
+// trailsOf returns the keys of the trails of records, which come the newest first, at most MaxTrails,
+// and how many more there are.
+func trailsOf(records []evidence.ArtifactRecord) (keys []string, omitted int) {
 	for _, record := range records {
 		keys = append(keys, evidence.TrailKey(record.Flow, record.Trail))
 	}
 	keys = storage.Distinct(keys)
-	return keys[:min(len(keys), MaxTrails)]
+	most := min(len(keys), MaxTrails)
+	return keys[:most], len(keys) - most
 }
 
 func (f *facts) keys() []string {
@@ -141,7 +144,7 @@ func (f *facts) loadRecords(ctx context.Context, store *app.Store, assembly *aud
 	case audit.OfArtifact:
 		f.limitToArtifact(assembly.Fingerprint)
 	case audit.OfAttestation:
-		f.limitToAttestation(assembly.Attestation)
+		return f.limitToAttestation(assembly.Attestation)
 	}
 	return nil
 }
@@ -164,18 +167,18 @@ func (f *facts) limitToArtifact(fingerprint string) {
 
 // limitToAttestation leaves the attestations of the same name that are about the same as one: those
 // that it replaced, and those that replaced it. Nothing is evaluated of the trail.
-func (f *facts) limitToAttestation(id string) {
+func (f *facts) limitToAttestation(id string) error {
 	f.records, f.events = nil, nil
 	i := slices.IndexFunc(f.attested, func(a pipelines.TrailAttestation) bool { return a.ID == id })
 	if i < 0 {
-		f.attested = nil
-		return
+		return storage.Damaged(fmt.Sprintf("Attestation %s is lost", id), storage.ErrNotFound)
 	}
 	name, subjects := f.attested[i].Name, f.attested[i].Subjects()
 	f.attested = slices.DeleteFunc(f.attested, func(a pipelines.TrailAttestation) bool {
 		same := func(s evidence.Subject) bool { return slices.Contains(subjects, s) }
 		return a.Name != name || !slices.ContainsFunc(a.Subjects(), same)
 	})
+	return nil
 }
 
 func (f *facts) loadTemplates(ctx context.Context, store *app.Store, _ *audit.Assembly) error {

@@ -13,6 +13,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/evidence/compliance"
+	"attestry/evidence/control"
 	"attestry/storage"
 )
 
@@ -121,6 +122,10 @@ func TestUnchangedPackageIsNotAssembledAgain(t *testing.T) {
 			_, err := s.store.Allowlist.Put(t.Context(), evidence.Allowance{ID: evidence.NewID(), Org: acme.OrgID, Environment: s.env, Fingerprint: current, At: s.now()})
 			s.must(err)
 			s.must(s.store.Generations.Bump(t.Context(), s.env))
+		},
+		"a control's name": func() {
+			_, err := s.store.Controls.Change(t.Context(), acme.OrgID, "RELEASE", control.Change{Name: new("renamed")}, "anna", s.now())
+			s.must(err)
 		},
 		"the flow's name": func() { s.must(s.store.Flows.Rename(t.Context(), acme.OrgID, "backend", "renamed", s.now())) },
 	} {
@@ -263,6 +268,32 @@ func TestReplacedPackagesAreDeletedLater(t *testing.T) {
 	}
 	if left, err := s.store.Assemblies.Replaced(t.Context(), s.now(), storage.MaxMany); err != nil || len(left) > 0 {
 		t.Errorf("still to be deleted: %v, %v", left, err)
+	}
+}
+
+func TestPackageWithoutAnArchivedEnvironmentIsAnotherOne(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	s.assemble(s.ofTrail("1"))
+	s.must(s.store.Environments.Archive(t.Context(), acme.OrgID, "production", s.now()))
+	if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Pending {
+		t.Errorf("the package is %s", answer.Progress)
+	}
+}
+
+// TestPackageThatIsAttachedAsEvidenceStays attaches a package to another trail, and has the first one
+// replaced.
+func TestPackageThatIsAttachedAsEvidenceStays(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	first := s.assemble(s.ofTrail("1"))
+	attached := s.file(string(s.read(s.ofTrail("1").ID, first.Archive)))
+	s.attest("1", attestation("more", evidence.TypeGeneric))
+	s.assemble(s.ofTrail("1"))
+	s.clock.Advance(2 * time.Hour)
+	s.must(s.relay.Clean(t.Context()))
+	if _, err := s.store.Objects.Stat(t.Context(), attached.Object); err != nil || attached.SHA256 != first.Archive.SHA256 {
+		t.Errorf("the evidence is gone: %v", err)
 	}
 }
 

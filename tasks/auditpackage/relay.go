@@ -27,12 +27,15 @@ const (
 	// keepReplaced is how long a package is kept that another one has replaced: somebody may still
 	// be downloading it.
 	keepReplaced = time.Hour
+	// cleanAgain is how much later the deletion of what cannot be deleted is tried again.
+	cleanAgain = 24 * time.Hour
 )
 
 // Enqueuer puts tasks on their queue.
 type Enqueuer interface {
-	// Assemble asks a worker to assemble the package of an assembly.
-	Assemble(ctx context.Context, assembly string, attempt int) error
+	// Assemble asks a worker to assemble the package of an assembly that is due since a time in Unix
+	// seconds. A task that is there already for the same attempt is no error.
+	Assemble(ctx context.Context, assembly string, due float64, attempt int64) error
 }
 
 // Relay enqueues the packages that are asked for, new ones as well as those that Redis has
@@ -67,10 +70,8 @@ func (r *Relay) Relay(ctx context.Context) error {
 			r.enqueued[ref] = last
 			continue
 		}
-		// Another number each time makes another task, whatever became of the last one.
-		since := evidence.Seconds(now) - ref.Due
-		attempt := int(ref.Due*1000) + int(max(0, since)/relayAgain.Seconds())
-		if err := r.enqueuer.Assemble(ctx, ref.ID, attempt); err != nil {
+		// While the task waits in Redis, this adds none.
+		if err := r.enqueuer.Assemble(ctx, ref.ID, ref.Due, ref.Attempts); err != nil {
 			return err
 		}
 		r.enqueued[ref] = now
@@ -78,7 +79,8 @@ func (r *Relay) Relay(ctx context.Context) error {
 	return nil
 }
 
-// Clean deletes the objects of packages that others have replaced some time ago.
+// Clean deletes the objects of packages that others have replaced some time ago. What cannot be
+// deleted is tried again a day later.
 func (r *Relay) Clean(ctx context.Context) error {
 	before := evidence.Seconds(r.clock().Add(-keepReplaced))
 	for {
@@ -87,24 +89,33 @@ func (r *Relay) Clean(ctx context.Context) error {
 			return err
 		}
 		for i := range found {
-			if err := r.clean(ctx, &found[i], before); err != nil {
+			if err := r.clean(ctx, found[i].ID, before); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// clean deletes what an assembly replaced before a time in Unix seconds. What is kept from being
-// deleted stays, and is forgotten.
-func (r *Relay) clean(ctx context.Context, assembly *audit.Assembly, before float64) error {
+// clean deletes what an assembly replaced before a time in Unix seconds.
+func (r *Relay) clean(ctx context.Context, id string, before float64) error {
+	assembly, err := r.store.Assemblies.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	kept := map[string]bool{}
 	for _, replaced := range assembly.Replaced {
 		if replaced.At > before || assembly.Uses(replaced.Object) {
 			continue
 		}
-		if err := r.store.Objects.Delete(ctx, replaced.Object); err != nil && !errors.Is(err, storage.ErrRetained) {
-			return err
+		if err := r.store.Objects.Delete(ctx, replaced.Object); err != nil {
+			kept[replaced.Object] = true
+			if !errors.Is(err, storage.ErrRetained) {
+				r.log.Warn("a replaced audit package cannot be deleted and is tried again", "package", id, "error", err.Error())
+			}
 		}
 	}
-	_, err := r.store.Assemblies.Update(ctx, assembly.ID, func(known *audit.Assembly) { known.Forget(before) })
+	_, err = r.store.Assemblies.Update(ctx, id, func(known *audit.Assembly) {
+		known.Forget(before, kept, evidence.Seconds(r.clock().Add(cleanAgain)))
+	})
 	return err
 }

@@ -61,8 +61,17 @@ func (r *Requests) Ask(ctx context.Context, subject audit.Assembly, wait time.Du
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return Answer{}, err
 	}
-	if known.IsCurrent(state, now) {
+	current, err := r.isCurrent(ctx, &known, state, now)
+	if err != nil {
+		return Answer{}, err
+	}
+	if current {
 		return Answer{Progress: audit.Complete, Package: known.Ready}, nil
+	}
+	if wait <= 0 && known.Failure != nil {
+		if answer, failed, err := r.takeFailure(ctx, subject.ID, state); failed || err != nil {
+			return answer, err
+		}
 	}
 	wake, leave, _ := r.waiters.Register(subject.ID)
 	defer leave()
@@ -77,6 +86,23 @@ func (r *Requests) Ask(ctx context.Context, subject audit.Assembly, wait time.Du
 		return answerOf(&asked, request), nil
 	}
 	return r.await(ctx, wake, subject.ID, request, min(wait, MaxWait))
+}
+
+// isCurrent reports whether the package that is ready shows everything as it is now.
+func (r *Requests) isCurrent(ctx context.Context, known *audit.Assembly, state string, now float64) (bool, error) {
+	if known.Ready == nil || known.Ready.State != state {
+		return false, nil
+	}
+	shown, err := shownOf(ctx, r.store, known.Org, known.Ready.Controls, known.Ready.Environments)
+	return known.IsCurrent(state, shown, now), err
+}
+
+// takeFailure tells those who do not wait that the last request has failed, once. Whoever asks again
+// has the package assembled again.
+func (r *Requests) takeFailure(ctx context.Context, id, state string) (answer Answer, failed bool, err error) {
+	_, err = r.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) { answer.Reason, failed = assembly.TakeFailure(state) })
+	answer.Progress = audit.Failed
+	return answer, failed, err
 }
 
 func answerOf(assembly *audit.Assembly, request int64) Answer {
@@ -118,23 +144,25 @@ func (r *Requests) await(ctx context.Context, wake <-chan struct{}, id string, r
 func (r *Requests) Open(ctx context.Context, id string, stored audit.Stored, offset, length int64) (io.ReadCloser, error) {
 	content, err := storage.Progressive(r.store.Objects).Get(ctx, stored.Object, offset, length)
 	if err != nil {
-		return nil, r.noteDamage(ctx, id, err)
+		return nil, r.noteDamage(ctx, id, stored.Object, err)
 	}
-	return &packageReader{ReadCloser: content, ctx: ctx, requests: r, id: id}, nil
+	return &packageReader{ReadCloser: content, ctx: ctx, requests: r, id: id, object: stored.Object}, nil
 }
 
 // Check reports whether a package is in the object store.
 func (r *Requests) Check(ctx context.Context, id string, stored audit.Stored) error {
 	_, err := r.store.Objects.Stat(ctx, stored.Object)
-	return r.noteDamage(ctx, id, err)
+	return r.noteDamage(ctx, id, stored.Object, err)
 }
 
 // noteDamage forgets a package whose object is lost or altered.
-func (r *Requests) noteDamage(ctx context.Context, id string, err error) error {
+func (r *Requests) noteDamage(ctx context.Context, id, object string, err error) error {
 	if !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrDamaged) {
 		return err
 	}
-	_, forgotten := r.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) { assembly.Ready = nil })
+	_, forgotten := r.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {
+		assembly.Lose(object, evidence.Seconds(r.clock()))
+	})
 	lost := evidence.NewError(evidence.Unavailable, "The package was altered or lost in the object store and will be assembled anew, please try again.")
 	lost.RetryAfter = time.Second
 	return errors.Join(lost, fmt.Errorf("read the package %s: %w", id, err), forgotten)
@@ -146,12 +174,13 @@ type packageReader struct {
 	ctx      context.Context
 	requests *Requests
 	id       string
+	object   string // key
 }
 
 func (p *packageReader) Read(b []byte) (int, error) {
 	n, err := p.ReadCloser.Read(b)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = p.requests.noteDamage(p.ctx, p.id, err)
+		err = p.requests.noteDamage(p.ctx, p.id, p.object, err)
 	}
 	return n, err
 }

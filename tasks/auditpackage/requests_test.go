@@ -144,11 +144,28 @@ func TestAssemblyThatFailsTellsWhyAndIsTriedAgainWhenItIsAskedFor(t *testing.T) 
 		t.Fatalf("assembly %+v, %v", assembly, err)
 	}
 	s.start(s.docs, s.engine)
+	if answer := s.ask(subject); answer.Progress != audit.Failed || answer.Reason != assembly.Reason {
+		t.Errorf("whoever comes back: %+v", answer)
+	}
 	if answer := s.ask(subject); answer.Progress != audit.Pending || answer.Reason != "" {
 		t.Errorf("the next request: %+v", answer)
 	}
 	s.must(s.work())
 	if answer := s.ask(subject); answer.Progress != audit.Complete {
+		t.Errorf("answer %+v", answer)
+	}
+}
+
+func TestStoreThatRefusesWritesFailsThePackage(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	s.start(s.docs, &observedObjects{Objects: s.engine, err: storage.RefuseWrite(storage.ObjectStore, storage.DiskFull, errors.New("no space"))})
+	s.ask(s.ofTrail("1"))
+	for range audit.MaxAttempts {
+		_ = s.work()
+		s.clock.Advance(11 * time.Second)
+	}
+	if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Failed || answer.Reason != "The object store cannot be written to: the disk is full." {
 		t.Errorf("answer %+v", answer)
 	}
 }

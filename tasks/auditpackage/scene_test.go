@@ -80,7 +80,7 @@ type scene struct {
 	flow, env string // ids
 }
 
-func (s *scene) Assemble(_ context.Context, id string, _ int) error {
+func (s *scene) Assemble(_ context.Context, id string, _ float64, _ int64) error {
 	s.queue = append(s.queue, id)
 	return nil
 }

@@ -2,11 +2,13 @@ package auditpackage
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/evidence/control"
 	"attestry/storage"
 	"attestry/storage/environments"
 )
@@ -33,6 +35,7 @@ type flowState struct {
 
 type runningState struct {
 	Fingerprint, Environment, Name, Generation string
+	Archived                                   bool
 	Since                                      int64
 }
 
@@ -77,7 +80,7 @@ func trailsOfSubject(ctx context.Context, store *app.Store, assembly *audit.Asse
 		if err != nil {
 			return nil, err
 		}
-		keys = trailsOf(records)
+		keys, _ = trailsOf(records)
 	}
 	return store.Trails.GetMany(ctx, keys)
 }
@@ -113,7 +116,7 @@ func runningStates(ctx context.Context, store *app.Store, assembly *audit.Assemb
 	for _, entry := range entries {
 		running = append(running, runningState{
 			Fingerprint: entry.Fingerprint, Environment: entry.Environment, Name: names[entry.Environment].Name,
-			Generation: generations[entry.Environment], Since: entry.Since,
+			Archived: names[entry.Environment].Archived, Generation: generations[entry.Environment], Since: entry.Since,
 		})
 	}
 	return running, nil
@@ -153,4 +156,43 @@ func fingerprintsOf(ctx context.Context, store *app.Store, assembly *audit.Assem
 	}
 	slices.Sort(fingerprints)
 	return slices.Compact(fingerprints), err
+}
+
+// shownOf returns what a package shows of controls and environments whose changes its state does not
+// tell, as a SHA-256: two commands.
+func shownOf(ctx context.Context, store *app.Store, org string, controls, environments []string) (string, error) {
+	foundControls, err := store.Controls.GetMany(ctx, org, controls)
+	if err != nil {
+		return "", err
+	}
+	foundEnvironments, err := store.Environments.Names(ctx, org, environments)
+	if err != nil {
+		return "", err
+	}
+	names := map[string]string{}
+	for id, environment := range foundEnvironments {
+		names[id] = environment.Name
+	}
+	return sumShown(foundControls, names)
+}
+
+func sumShown(controls map[string]control.Control, environments map[string]string) (string, error) {
+	content, err := audit.Encode(struct {
+		Controls     map[string]control.Control
+		Environments map[string]string
+	}{controls, environments})
+	return audit.Sum(content), err
+}
+
+// noteShown notes what shownOf has to compare when the package is asked for again.
+func (d *draft) noteShown(assembled *audit.Assembled) error {
+	controls := map[string]control.Control{}
+	for _, one := range d.controls {
+		controls[one.Identifier] = one.Control
+		assembled.Controls = append(assembled.Controls, one.Identifier)
+	}
+	assembled.Environments = slices.Sorted(maps.Keys(d.environments))
+	var err error
+	assembled.Shown, err = sumShown(controls, d.environments)
+	return err
 }

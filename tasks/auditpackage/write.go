@@ -25,6 +25,11 @@ func (d *draft) write(ctx context.Context, w io.Writer) (report []byte, err erro
 	if err != nil {
 		return nil, err
 	}
+	if len(d.approvals) > 0 {
+		if err := writeJSON(out, audit.ApprovalsPath, d.latest(), d.approvals); err != nil {
+			return nil, err
+		}
+	}
 	if err := d.writeArtifacts(out); err != nil {
 		return nil, err
 	}
@@ -58,12 +63,13 @@ func writeJSON(out *archive, path string, at float64, value any) error {
 
 // writeArtifacts writes the artifacts with their states in the trails.
 func (d *draft) writeArtifacts(out *archive) error {
+	reports := map[string][]evidence.ArtifactRecord{}
+	for i := range d.records {
+		reports[d.records[i].Fingerprint] = append(reports[d.records[i].Fingerprint], d.records[i])
+	}
 	for _, fingerprint := range d.fingerprints() {
-		document := audit.ArtifactDocument{SchemaVersion: audit.SchemaVersion, Fingerprint: fingerprint, States: []audit.ArtifactState{}}
-		for i := range d.records {
-			if d.records[i].Fingerprint == fingerprint {
-				document.Reports = append(document.Reports, d.records[i])
-			}
+		document := audit.ArtifactDocument{
+			SchemaVersion: audit.SchemaVersion, Fingerprint: fingerprint, Reports: reports[fingerprint], States: []audit.ArtifactState{},
 		}
 		for i := range d.trails {
 			trail := &d.trails[i]
@@ -191,7 +197,7 @@ func sortMembers(members []audit.Member) {
 func (d *draft) manifest(members []audit.Member) audit.Manifest {
 	manifest := audit.Manifest{
 		SchemaVersion: audit.SchemaVersion, Generator: d.generator, Subject: d.of, CreatedAt: d.latest(), Members: members,
-		LostEvidence: append([]audit.LostEvidence{}, d.lost...),
+		OmittedTrails: d.omittedTrails, LostEvidence: append([]audit.LostEvidence{}, d.lost...),
 	}
 	if d.of.Kind == audit.OfTrail {
 		manifest.Status = d.evaluations[d.trails[0].Key()].Report.Status
@@ -205,9 +211,6 @@ func (d *draft) documents() ([]member, error) {
 	if d.of.Kind != audit.OfAttestation {
 		values[audit.EventsPath] = d.eventDocuments()
 		values[audit.EnvironmentsPath] = append([]audit.EnvironmentDocument{}, d.judged.documents...)
-	}
-	if len(d.approvals) > 0 {
-		values[audit.ApprovalsPath] = d.approvals
 	}
 	for _, control := range d.controls {
 		values[audit.ControlPath(control.Identifier)] = control

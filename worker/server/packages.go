@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"runtime"
 
 	"github.com/hibiken/asynq"
@@ -46,6 +47,9 @@ func (p *packager) handler() asynq.Handler {
 		if err := json.Unmarshal(task.Payload(), &payload); err != nil {
 			return undecodable(task, err)
 		}
-		return p.assembler.Assemble(ctx, payload.Assembly)
+		if err := p.assembler.Assemble(ctx, payload.Assembly); err != nil {
+			return fmt.Errorf("%w: %w", err, asynq.RevokeTask) // what still waits is enqueued by the relay
+		}
+		return nil
 	})
 }
