@@ -56,17 +56,20 @@ type Evaluation struct {
 	Report compliance.Report
 	trail  *Trail
 	slots  map[string]evidence.Slot
+	// names are those that each artifact has in the trail, by fingerprint.
+	names map[string][]string
 }
 
 // Evaluate evaluates the trail by what was added.
 func (t *Trail) Evaluate() *Evaluation {
-	slots := t.slots()
+	names := t.names()
+	slots := t.slots(names)
 	trail := t.trail
 	trail.Slots = nil
 	for name, slot := range slots {
 		trail.Summarize(name, compliance.Summarize(trail.Template, &t.template, &slot))
 	}
-	return &Evaluation{Report: compliance.Describe(&t.template, &trail, slots), trail: t, slots: slots}
+	return &Evaluation{Report: compliance.Describe(&t.template, &trail, slots), trail: t, slots: slots, names: names}
 }
 
 // Flow is what policies evaluate of the artifact of a fingerprint in the trail, under one of its
@@ -90,8 +93,22 @@ func (e *Evaluation) Flow(flow FlowDocument, trail, name, fingerprint string) (p
 	return known, true
 }
 
-// slots makes the slots of all artifact names.
-func (t *Trail) slots() map[string]evidence.Slot {
+// names returns the names of each artifact, sorted, by fingerprint.
+func (t *Trail) names() map[string][]string {
+	names := map[string][]string{}
+	for i := range t.records {
+		fingerprint := t.records[i].Fingerprint
+		names[fingerprint] = append(names[fingerprint], t.records[i].Name)
+	}
+	for fingerprint, all := range names {
+		slices.Sort(all)
+		names[fingerprint] = slices.Compact(all)
+	}
+	return names
+}
+
+// slots makes the slots of all artifact names. names are those of each artifact.
+func (t *Trail) slots(names map[string][]string) map[string]evidence.Slot {
 	slots := map[string]*evidence.Slot{}
 	slot := func(name string) *evidence.Slot {
 		if slots[name] == nil {
@@ -99,20 +116,15 @@ func (t *Trail) slots() map[string]evidence.Slot {
 		}
 		return slots[name]
 	}
-	named := map[string][]string{} // by fingerprint
 	for i := range t.records {
-		record := &t.records[i]
-		slot(record.Name).Report(record.SlotArtifact())
-		if !slices.Contains(named[record.Fingerprint], record.Name) {
-			named[record.Fingerprint] = append(named[record.Fingerprint], record.Name)
-		}
+		slot(t.records[i].Name).Report(t.records[i].SlotArtifact())
 	}
 	for _, one := range t.attested {
-		names := one.targets
+		targets := one.targets
 		if one.entry.Fingerprint != "" {
-			names = named[one.entry.Fingerprint]
+			targets = names[one.entry.Fingerprint]
 		}
-		for _, name := range names {
+		for _, name := range targets {
 			slot(name).Attest(one.entry)
 		}
 	}
@@ -126,15 +138,8 @@ func (t *Trail) slots() map[string]evidence.Slot {
 // Artifact evaluates the artifact of a fingerprint under each of its names in the trail, in their
 // order.
 func (e *Evaluation) Artifact(fingerprint string) []ArtifactStatus {
-	var names []string
-	for _, record := range e.trail.records {
-		if record.Fingerprint == fingerprint {
-			names = append(names, record.Name)
-		}
-	}
-	slices.Sort(names)
 	var states []ArtifactStatus
-	for _, name := range slices.Compact(names) {
+	for _, name := range e.names[fingerprint] {
 		slot := e.slots[name]
 		artifact, _ := slot.Artifact(fingerprint)
 		status := compliance.DescribeArtifact(&e.trail.template, &e.trail.trail, &slot, artifact)
