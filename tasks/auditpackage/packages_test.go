@@ -2,6 +2,8 @@ package auditpackage_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"attestry/evidence/compliance"
 	"attestry/evidence/control"
 	"attestry/storage"
+	"attestry/storage/retention"
 )
 
 func TestPackageOfATrailHasEverythingAndIsVerified(t *testing.T) {
@@ -309,5 +312,52 @@ func TestReportOfManyAttestationsSaysHowManyMoreThereAre(t *testing.T) {
 	members := s.packageOf(s.ofTrail("1"))
 	if result := verify(t, members); len(result.Findings) > 0 || result.Attestations != 2_100 {
 		t.Errorf("verified: %+v", result)
+	}
+}
+
+// retainedObjects is a store that keeps objects from deletion.
+type retainedObjects struct {
+	storage.Objects
+	until map[string]time.Time
+}
+
+func (r *retainedObjects) Retain(_ context.Context, key string, until time.Time) error {
+	r.until[key] = until
+	return nil
+}
+
+func (r *retainedObjects) Delete(ctx context.Context, key string) error {
+	if _, kept := r.until[key]; kept {
+		return storage.ErrRetained
+	}
+	return r.Objects.Delete(ctx, key)
+}
+
+func TestPackagesAreUnderRetention(t *testing.T) {
+	s := newScene(t)
+	objects := &retainedObjects{Objects: s.engine, until: map[string]time.Time{}}
+	s.start(s.docs, objects)
+	s.store.Retention = retention.New(s.store.Objects, retention.Settings{Organizations: map[string]int{"acme": 10}}, s.clock.Now)
+	s.deliver()
+	first := s.assemble(s.ofTrail("1"))
+	for _, object := range []string{first.Archive.Object, first.Report.Object} {
+		if left := objects.until[object].Sub(s.clock.Now()); left < 9*24*time.Hour || left > 10*24*time.Hour {
+			t.Errorf("%s is kept for %v", object, left)
+		}
+	}
+	s.attest("1", attestation("more", evidence.TypeGeneric))
+	s.assemble(s.ofTrail("1"))
+	for range 3 {
+		s.clock.Advance(25 * time.Hour)
+		s.must(s.relay.Clean(t.Context()))
+	}
+	if _, err := s.store.Objects.Stat(t.Context(), first.Archive.Object); err != nil {
+		t.Errorf("it was deleted: %v", err)
+	}
+	clear(objects.until) // the retention ends
+	s.clock.Advance(25 * time.Hour)
+	s.must(s.relay.Clean(t.Context()))
+	if _, err := s.store.Objects.Stat(t.Context(), first.Archive.Object); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("it was not deleted: %v", err)
 	}
 }
