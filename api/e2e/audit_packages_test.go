@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	rules "attestry/evidence/attestation"
 	"attestry/evidence/audit"
 )
 
 // verifyPackage verifies an archive as scripts/verify-package does.
 func verifyPackage(t *testing.T, archive io.Reader) audit.Result {
 	t.Helper()
-	unpacked, verifier := tar.NewReader(archive), audit.NewVerifier()
+	unpacked, verifier := tar.NewReader(archive), audit.NewVerifier(rules.Evaluate)
 	for {
 		header, err := unpacked.Next()
 		if errors.Is(err, io.EOF) {

@@ -1,59 +1,44 @@
 package audit
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 
 	"attestry/evidence"
 	"attestry/evidence/attestation"
 )
 
-// Evaluate evaluates the payload of an attestation anew, by the rules of its type
-// (docs/semantics.md 6.3). custom is the version of a custom type that judged it, nil if that is
-// not in the package. It is not ok where the verdict does not follow from the payload: it was
-// reported as it is, or replaced with a reason.
-func Evaluate(a *evidence.Attestation, custom *TypeDocument) (compliant, ok bool, err error) {
-	if a.Override != nil {
-		return false, false, nil
-	}
+// Evaluator evaluates a payload by the definition of a custom type, as attestation.Evaluate does. For
+// packages of strangers it should have limits, as that of app/evaluation has.
+type Evaluator func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error)
+
+// followsFromPayload is false of attestations whose verdict was reported as it is, or replaced with a
+// reason.
+func followsFromPayload(a *evidence.Attestation) bool {
+	return a.Override == nil && a.Type != evidence.TypeGeneric
+}
+
+// evaluateBuiltIn evaluates the payload of an attestation of a built-in type anew, by the rules of its
+// type (docs/semantics.md 6.3). Of the payload it decodes no more than they read: the service does not
+// examine the rest of everything that it stores. It is not ok if there is no such payload or rule.
+func evaluateBuiltIn(a *evidence.Attestation) (compliant, ok bool, err error) {
 	switch a.Type {
 	case evidence.TypeJUnit:
-		return evaluate(a, "junit_results", attestation.EvaluateJUnit)
+		return evaluate(a, "junit_results", junitCompliant)
 	case evidence.TypeJira:
-		return evaluate(a, "jira_results", attestation.EvaluateJira)
+		return evaluate(a, "jira_results", jiraCompliant)
 	case evidence.TypePullRequest:
 		return evaluate(a, "pull_requests", attestation.EvaluatePullRequests)
 	case evidence.TypeSnyk:
-		return evaluate(a, "processed_snyk_results", attestation.EvaluateSnyk)
+		return evaluate(a, "processed_snyk_results", snykCompliant)
 	case evidence.TypeSonar:
-		return evaluate(a, "sonar_results", attestation.EvaluateSonar)
+		return evaluate(a, "sonar_results", sonarCompliant)
 	case evidence.TypeDecision:
-		return evaluate(a, "attestation_data", func(decision decisionData) bool { return decision.Compliant })
+		return evaluate(a, dataMember, func(decision decisionData) bool { return decision.Compliant })
 	}
-	if !strings.HasPrefix(a.Type, evidence.CustomPrefix) || custom == nil || custom.dependsOnTime() {
-		return false, false, nil
-	}
-	verdict, err := attestation.Evaluate(attestation.Definition{Schema: custom.Schema, Rules: custom.Rules}, a.Payload["attestation_data"])
-	if err != nil {
-		return false, false, fmt.Errorf("evaluate it by version %d of its type: %w", custom.Version, err)
-	}
-	return verdict.Compliant, true, nil
-}
-
-// timeFunctions are the functions of jq whose value depends on when or where they are evaluated.
-var timeFunctions = regexp.MustCompile(`\b(now|localtime|strflocaltime|mktime|todate|env|\$ENV)\b`)
-
-// dependsOnTime reports whether the rules may come to something else at another time.
-func (t *TypeDocument) dependsOnTime() bool {
-	return slices.ContainsFunc(t.Rules, timeFunctions.MatchString)
-}
-
-// decisionData is what the payload of a decision says.
-type decisionData struct {
-	Compliant bool `json:"is_compliant"`
+	return false, false, nil
 }
 
 func evaluate[T any](a *evidence.Attestation, member string, rule func(T) bool) (compliant, ok bool, err error) {
@@ -66,4 +51,98 @@ func evaluate[T any](a *evidence.Attestation, member string, rule func(T) bool) 
 		return false, false, fmt.Errorf("read its %s: %w", member, err)
 	}
 	return rule(value), true, nil
+}
+
+type junitData struct {
+	Failures int64 `json:"failures"`
+	Errors   int64 `json:"errors"`
+}
+
+func junitCompliant(suites []junitData) bool {
+	results := make([]attestation.JUnitResult, 0, len(suites))
+	for _, suite := range suites {
+		results = append(results, attestation.JUnitResult{Failures: suite.Failures, Errors: suite.Errors})
+	}
+	return attestation.EvaluateJUnit(results)
+}
+
+type jiraData struct {
+	Exists bool `json:"issue_exists"`
+}
+
+func jiraCompliant(issues []jiraData) bool {
+	items := make([]attestation.JiraItem, 0, len(issues))
+	for _, issue := range issues {
+		items = append(items, attestation.JiraItem{IssueExists: issue.Exists})
+	}
+	return attestation.EvaluateJira(items)
+}
+
+type snykData struct {
+	Results []struct {
+		Low    int64 `json:"low_count"`
+		Medium int64 `json:"medium_count"`
+		High   int64 `json:"high_count"`
+	} `json:"results"`
+}
+
+func snykCompliant(scan snykData) bool {
+	var summary attestation.SnykResultsSummary
+	for _, project := range scan.Results {
+		summary.Results = append(summary.Results, attestation.ProjectScanResult{
+			LowCount: project.Low, MediumCount: project.Medium, HighCount: project.High,
+		})
+	}
+	return attestation.EvaluateSnyk(summary)
+}
+
+type sonarData struct {
+	Gate *struct {
+		Status string `json:"status"`
+	} `json:"qualityGate"`
+}
+
+func sonarCompliant(analysis sonarData) bool {
+	var results attestation.SonarResults
+	if analysis.Gate != nil {
+		results.QualityGate = &attestation.QualityGate{Status: analysis.Gate.Status}
+	}
+	return attestation.EvaluateSonar(results)
+}
+
+// dataMember is the member of the payload with what a custom or system type judges.
+const dataMember = "attestation_data"
+
+// decisionData is what the payload of a decision says.
+type decisionData struct {
+	Compliant bool `json:"is_compliant"`
+}
+
+func isCustom(a *evidence.Attestation) bool { return strings.HasPrefix(a.Type, evidence.CustomPrefix) }
+
+func typePathOf(a *evidence.Attestation) string {
+	return TypePath(strings.TrimPrefix(a.Type, evidence.CustomPrefix), a.TypeVersion)
+}
+
+// dataAsSent returns the payload of a custom type as short as a client can have sent it: members of
+// packages are indented, and stored JSON has escapes for HTML, but payloads have a greatest size.
+func dataAsSent(stored json.RawMessage) (json.RawMessage, error) {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, stored); err != nil {
+		return nil, err
+	}
+	if compact.Len() <= attestation.MaxPayload {
+		return compact.Bytes(), nil
+	}
+	decoder := json.NewDecoder(&compact)
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	var short bytes.Buffer
+	encoder := json.NewEncoder(&short)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSpace(short.Bytes()), err
 }

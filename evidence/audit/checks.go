@@ -17,11 +17,15 @@ type Result struct {
 	Findings []Finding
 	// Members, Attestations and Artifacts are how many there are.
 	Members, Attestations, Artifacts int
+	// NotEvaluated is how many attestations have a verdict that should follow from their payload, but
+	// could not be evaluated again.
+	NotEvaluated int
 }
 
 // Finish tells what is wrong with the package. Verdicts are evaluated only if the content of all
 // members is what it was.
 func (v *Verifier) Finish() Result {
+	v.checkPending()
 	v.checkManifest()
 	if len(v.findings) == 0 {
 		v.checkEvidence()
@@ -30,13 +34,23 @@ func (v *Verifier) Finish() Result {
 	return Result{
 		Manifest: v.manifest, Findings: v.findings,
 		Members: len(v.members), Attestations: len(v.attestations), Artifacts: len(v.artifacts),
+		NotEvaluated: v.notEvaluated,
+	}
+}
+
+// checkPending compares the verdicts of custom types that came behind their attestations.
+func (v *Verifier) checkPending() {
+	for i := range v.pending {
+		if err := v.checkCustom(&v.pending[i]); err != nil {
+			v.report(v.pending[i].path, "%v", err)
+		}
 	}
 }
 
 // checkManifest compares the members with the manifest and with SHA256SUMS.
 func (v *Verifier) checkManifest() {
 	if v.manifest == nil {
-		v.find(ManifestPath, "it is missing")
+		v.report(ManifestPath, "it is missing")
 		return
 	}
 	listed := map[string]Member{}
@@ -50,24 +64,24 @@ func (v *Verifier) checkManifest() {
 		want, ok := listed[member.Path]
 		switch {
 		case !ok:
-			v.find(member.Path, "the manifest does not list it")
+			v.report(member.Path, "the manifest does not list it")
 		case member != want:
-			v.find(member.Path, "it was altered: its SHA-256 is %s, not %s", member.SHA256, want.SHA256)
+			v.report(member.Path, "it was altered: its SHA-256 is %s, not %s", member.SHA256, want.SHA256)
 		}
 	}
 	for _, member := range v.manifest.Members {
 		if !v.known[member.Path] {
-			v.find(member.Path, "it is missing")
+			v.report(member.Path, "it is missing")
 		}
 	}
 	if len(v.findings) > 0 {
 		return
 	}
 	if !bytes.Equal(v.checksums, Checksums(SummedMembers(v.manifest.Members))) {
-		v.find(ChecksumsPath, "it does not match the manifest")
+		v.report(ChecksumsPath, "it does not match the manifest")
 	}
-	if v.report != nil && !bytes.Contains(v.report, []byte(Sum(v.checksums))) {
-		v.find(ReportPath, "it does not show the SHA-256 of %s", ChecksumsPath)
+	if v.page != nil && !bytes.Contains(v.page, []byte(Sum(v.checksums))) {
+		v.report(ReportPath, "it does not show the SHA-256 of %s", ChecksumsPath)
 	}
 }
 
@@ -81,20 +95,20 @@ func (v *Verifier) checkEvidence() {
 		delete(v.evidence, member.Path)
 		switch {
 		case !ok:
-			v.find(member.Path, "no attestation names it")
+			v.report(member.Path, "no attestation names it")
 		case ref.file.SHA256 != member.SHA256 || ref.file.Size != member.Size:
-			v.find(member.Path, "it is not the file that attestation %s names", ref.attestation)
+			v.report(member.Path, "it is not the file that attestation %s names", ref.attestation)
 		}
 	}
 	for path, ref := range v.evidence {
-		v.find(path, "it is missing, though attestation %s names it", ref.attestation)
+		v.report(path, "it is missing, though attestation %s names it", ref.attestation)
 	}
 	listed := map[string]string{}
 	for _, lost := range v.manifest.LostEvidence {
 		listed[lost.Attestation] = lost.Path
 	}
 	if !reflect.DeepEqual(listed, v.lost) {
-		v.find(ManifestPath, "the evidence that it lists as lost is not that of the attestations")
+		v.report(ManifestPath, "the evidence that it lists as lost is not that of the attestations")
 	}
 }
 
@@ -105,7 +119,7 @@ func (v *Verifier) checkVerdicts() {
 		document := v.trails[id]
 		parsed, ok := v.templates[document.Template]
 		if !ok {
-			v.find(TemplatePath(document.Template), "it is missing")
+			v.report(TemplatePath(document.Template), "it is missing")
 			return
 		}
 		evaluations[id] = v.evaluate(document, parsed)
@@ -152,10 +166,10 @@ func (v *Verifier) checkTrail(document *TrailDocument, evaluation *Evaluation) {
 	}
 	came := NewComplianceDocument(&evaluation.Report)
 	if !same(came, document.Compliance) {
-		v.find(TrailPath, "it says %s, but its facts come to %s", document.Compliance.Status, came.Status)
+		v.report(TrailPath, "it says %s, but its facts come to %s", document.Compliance.Status, came.Status)
 	}
 	if v.manifest.Status != came.Status {
-		v.find(ManifestPath, "it says %s, but the facts come to %s", v.manifest.Status, came.Status)
+		v.report(ManifestPath, "it says %s, but the facts come to %s", v.manifest.Status, came.Status)
 	}
 }
 
@@ -169,7 +183,7 @@ func (v *Verifier) checkArtifact(document *ArtifactDocument, evaluations map[str
 			}
 		}
 		if !same(evaluation.Artifact(document.Fingerprint), said) {
-			v.find(path, "its state in trail '%s' does not follow from the facts", v.trails[id].Name)
+			v.report(path, "its state in trail '%s' does not follow from the facts", v.trails[id].Name)
 		}
 	}
 }
@@ -184,7 +198,7 @@ func (v *Verifier) checkEnvironment(document *EnvironmentDocument, evaluations m
 			}
 			came, ok := evaluation.Flow(trail.Flow, trail.Name, document.Slot, document.Fingerprint)
 			if ok && !same(came, known) {
-				v.find(EnvironmentsPath, "the facts of %s are not those of trail '%s'", place, trail.Name)
+				v.report(EnvironmentsPath, "the facts of %s are not those of trail '%s'", place, trail.Name)
 			}
 		}
 	}
@@ -192,7 +206,7 @@ func (v *Verifier) checkEnvironment(document *EnvironmentDocument, evaluations m
 	for _, one := range document.Policies {
 		parsed := v.policies[PolicyPath(one.Policy, one.Version)]
 		if parsed == nil {
-			v.find(PolicyPath(one.Policy, one.Version), "it is missing")
+			v.report(PolicyPath(one.Policy, one.Version), "it is missing")
 			return
 		}
 		applied = append(applied, policy.Applied{Reference: policy.Reference{Name: one.Policy, Version: one.Version}, Policy: parsed})
@@ -200,7 +214,7 @@ func (v *Verifier) checkEnvironment(document *EnvironmentDocument, evaluations m
 	came := *document
 	came.Judge(applied)
 	if !same(came, *document) {
-		v.find(EnvironmentsPath, "the verdict on %s does not follow from the facts", place)
+		v.report(EnvironmentsPath, "the verdict on %s does not follow from the facts", place)
 	}
 }
 

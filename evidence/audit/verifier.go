@@ -30,13 +30,15 @@ func (f Finding) String() string { return f.Member + ": " + f.Reason }
 // Verifier verifies a package, member by member: that the manifest lists what is there, with the
 // same content, and that the verdicts in the package follow from the facts in it.
 type Verifier struct {
+	evaluator Evaluator
+
 	members  []Member
 	known    map[string]bool
 	findings []Finding
 
 	manifest  *Manifest
 	checksums []byte
-	report    []byte // nil if there is none
+	page      []byte // nil if there is none
 
 	trails       map[string]*TrailDocument // by id
 	templates    map[string]template.Template
@@ -44,7 +46,10 @@ type Verifier struct {
 	attestations []evidence.Attestation // without payloads
 	lost         map[string]string      // paths of lost evidence by attestation
 	evidence     map[string]evidenceRef // by path
-	types        map[string]*TypeDocument
+	types        map[string]*customType // by path
+	pending      []pendingVerdict       // of types that come behind them
+	failed       int                    // evaluations of custom types
+	notEvaluated int
 	policies     map[string]*policy.Policy
 	environments []EnvironmentDocument
 }
@@ -55,15 +60,16 @@ type evidenceRef struct {
 	file        evidence.EvidenceFile
 }
 
-// NewVerifier begins to verify a package.
-func NewVerifier() *Verifier {
+// NewVerifier begins to verify a package. Rules of custom types, which may be hostile, are evaluated by
+// evaluator.
+func NewVerifier(evaluator Evaluator) *Verifier {
 	return &Verifier{
-		known: map[string]bool{}, trails: map[string]*TrailDocument{}, templates: map[string]template.Template{},
-		lost: map[string]string{}, evidence: map[string]evidenceRef{}, types: map[string]*TypeDocument{}, policies: map[string]*policy.Policy{},
+		evaluator: evaluator, known: map[string]bool{}, trails: map[string]*TrailDocument{}, templates: map[string]template.Template{},
+		lost: map[string]string{}, evidence: map[string]evidenceRef{}, types: map[string]*customType{}, policies: map[string]*policy.Policy{},
 	}
 }
 
-func (v *Verifier) find(member, format string, args ...any) {
+func (v *Verifier) report(member, format string, args ...any) {
 	v.findings = append(v.findings, Finding{Member: member, Reason: fmt.Sprintf(format, args...)})
 }
 
@@ -83,18 +89,18 @@ func (v *Verifier) Add(path string, content io.Reader) error {
 		return err
 	}
 	if v.known[path] {
-		v.find(path, "it is there twice")
+		v.report(path, "it is there twice")
 		return nil
 	}
 	v.known[path] = true
 	size := int64(held.Len()) + rest
 	v.members = append(v.members, Member{Path: path, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))})
 	if held.Len() > maxDocument {
-		v.find(path, "it is longer than any member that is no evidence")
+		v.report(path, "it is longer than any member that is no evidence")
 		return nil
 	}
 	if err := v.read(path, held.Bytes()); err != nil {
-		v.find(path, "%v", err)
+		v.report(path, "%v", err)
 	}
 	return nil
 }
@@ -114,7 +120,7 @@ func (v *Verifier) read(path string, content []byte) error {
 	case path == ChecksumsPath:
 		v.checksums = content
 	case path == ReportPath:
-		v.report = content
+		v.page = content
 	case path == EnvironmentsPath:
 		return Decode(content, &v.environments)
 	case path == TrailPath, folder == "trails":
@@ -132,7 +138,7 @@ func (v *Verifier) read(path string, content []byte) error {
 	case folder == "attestation-types":
 		var document TypeDocument
 		err := Decode(content, &document)
-		v.types[path] = &document
+		v.types[path] = newCustomType(&document)
 		return err
 	}
 	return nil
@@ -196,8 +202,7 @@ func (v *Verifier) readAttestation(path string, content []byte) error {
 			v.evidence[at] = evidenceRef{attestation: read.ID, file: *read.Evidence}
 		}
 	}
-	// Types come before attestations.
-	if err := checkVerdict(&read, v.types[typePathOf(&read)]); err != nil {
+	if err := v.checkVerdict(path, &read); err != nil {
 		return err
 	}
 	read.Payload, read.UserData = nil, nil
@@ -205,17 +210,33 @@ func (v *Verifier) readAttestation(path string, content []byte) error {
 	return nil
 }
 
-func typePathOf(a *evidence.Attestation) string {
-	return TypePath(strings.TrimPrefix(a.Type, evidence.CustomPrefix), a.TypeVersion)
-}
-
-func checkVerdict(a *evidence.Attestation, custom *TypeDocument) error {
-	compliant, ok, err := Evaluate(a, custom)
+// checkVerdict compares the verdict of an attestation with what its payload comes to.
+func (v *Verifier) checkVerdict(path string, a *evidence.Attestation) error {
+	if !followsFromPayload(a) {
+		return nil
+	}
+	if data, sent := a.Payload[dataMember]; sent && isCustom(a) {
+		verdict := pendingVerdict{path: path, typePath: typePathOf(a), compliant: a.Compliant, data: data}
+		if v.types[verdict.typePath] == nil { // members of a package that was packed again have any order
+			v.pending = append(v.pending, verdict)
+			return nil
+		}
+		return v.checkCustom(&verdict)
+	}
+	came, ok, err := evaluateBuiltIn(a)
 	switch {
 	case err != nil:
 		return err
-	case ok && compliant != a.Compliant:
-		return fmt.Errorf("it says is_compliant %s, but its payload comes to %s", strconv.FormatBool(a.Compliant), strconv.FormatBool(compliant))
+	case !ok:
+		v.notEvaluated++
+		return nil
+	}
+	return compareVerdicts(a.Compliant, came)
+}
+
+func compareVerdicts(said, came bool) error {
+	if said != came {
+		return fmt.Errorf("it says is_compliant %s, but its payload comes to %s", strconv.FormatBool(said), strconv.FormatBool(came))
 	}
 	return nil
 }

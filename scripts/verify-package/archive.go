@@ -19,12 +19,12 @@ type unreadableError struct{ cause error }
 func (e *unreadableError) Error() string { return e.cause.Error() }
 
 // verify verifies an archive, compressed or not.
-func verify(file io.Reader) (audit.Result, error) {
+func verify(file io.Reader, evaluator audit.Evaluator) (audit.Result, error) {
 	content, err := decompress(file)
 	if err != nil {
 		return audit.Result{}, &unreadableError{err}
 	}
-	verifier := audit.NewVerifier()
+	verifier := audit.NewVerifier(evaluator)
 	archive := tar.NewReader(content)
 	last := ""
 	for n := 0; ; n++ {

@@ -5,10 +5,16 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
+
+	"attestry/app/evaluation"
+	"attestry/evidence/attestation"
 )
 
 // The exit codes.
@@ -18,7 +24,10 @@ const (
 	unusable = 2
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	evaluation.ServeChild()
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // run verifies the package that the arguments name and returns the exit code.
 func run(args []string, out, errOut io.Writer) int {
@@ -32,7 +41,12 @@ func run(args []string, out, errOut io.Writer) int {
 		return unusable
 	}
 	defer file.Close()
-	result, err := verify(file)
+	// Rules in the package may be hostile, so child processes with limits evaluate them.
+	evaluator := evaluation.New(evaluation.Options{Log: slog.New(slog.DiscardHandler)})
+	defer evaluator.Close()
+	result, err := verify(file, func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
+		return evaluator.Evaluate(context.Background(), "", definition, payload)
+	})
 	var unreadable *unreadableError
 	switch {
 	case errors.As(err, &unreadable):

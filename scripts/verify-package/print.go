@@ -21,6 +21,9 @@ func printResult(out io.Writer, result *audit.Result) {
 	fmt.Fprintf(out, "made by  %s\n", strconv.Quote(manifest.Generator))
 	fmt.Fprintf(out, "as of    %s\n", time.UnixMilli(int64(manifest.CreatedAt*1000)).UTC().Format(time.RFC3339))
 	fmt.Fprintf(out, "members  %d, with %d artifacts and %d attestations\n", result.Members, result.Artifacts, result.Attestations)
+	if result.NotEvaluated > 0 {
+		fmt.Fprintf(out, "note     attestations whose verdict could not be evaluated again: %d\n", result.NotEvaluated)
+	}
 	for _, lost := range manifest.LostEvidence {
 		fmt.Fprintf(out, "LOST     %s: %s\n", strconv.Quote(lost.Path), lost.Reason)
 	}

@@ -19,6 +19,7 @@ import (
 	"attestry/app"
 	"attestry/app/recording"
 	"attestry/evidence"
+	rulesof "attestry/evidence/attestation"
 	"attestry/evidence/audit"
 	"attestry/evidence/control"
 	"attestry/evidence/evidencetest"
@@ -354,7 +355,7 @@ func (s *scene) packageOf(subject audit.Assembly) []member {
 
 func verify(t *testing.T, members []member) audit.Result {
 	t.Helper()
-	verifier := audit.NewVerifier()
+	verifier := audit.NewVerifier(rulesof.Evaluate)
 	for _, one := range members {
 		if err := verifier.Add(one.header.Name, bytes.NewReader(one.content)); err != nil {
 			t.Fatal(err)
