@@ -2,8 +2,8 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"attestry/evidence/policy"
@@ -27,10 +27,14 @@ type Result struct {
 func (v *Verifier) Finish() Result {
 	v.checkPending()
 	v.checkManifest()
-	if len(v.findings) == 0 {
-		v.checkEvidence()
-		v.checkVerdicts()
+	for _, check := range []func(){v.checkLayout, v.checkSubject, v.checkEvents, v.checkEvidence, v.checkVerdicts} {
+		if len(v.findings) == 0 {
+			check()
+		}
 	}
+	slices.SortFunc(v.findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Reason, b.Reason))
+	})
 	return Result{
 		Manifest: v.manifest, Findings: v.findings,
 		Members: len(v.members), Attestations: len(v.attestations), Artifacts: len(v.artifacts),
@@ -55,6 +59,9 @@ func (v *Verifier) checkManifest() {
 	}
 	listed := map[string]Member{}
 	for _, member := range v.manifest.Members {
+		if _, twice := listed[member.Path]; twice || member.Path == ManifestPath {
+			v.report(ManifestPath, "it lists a member twice, or itself")
+		}
 		listed[member.Path] = member
 	}
 	for _, member := range v.members {
@@ -103,11 +110,10 @@ func (v *Verifier) checkEvidence() {
 	for path, ref := range v.evidence {
 		v.report(path, "it is missing, though attestation %s names it", ref.attestation)
 	}
-	listed := map[string]string{}
-	for _, lost := range v.manifest.LostEvidence {
-		listed[lost.Attestation] = lost.Path
-	}
-	if !reflect.DeepEqual(listed, v.lost) {
+	byID := func(a, b LostEvidence) int { return cmp.Compare(a.Attestation, b.Attestation) }
+	listed := slices.SortedFunc(slices.Values(v.manifest.LostEvidence), byID)
+	slices.SortFunc(v.lost, byID)
+	if !slices.Equal(listed, v.lost) {
 		v.report(ManifestPath, "the evidence that it lists as lost is not that of the attestations")
 	}
 }
@@ -144,7 +150,7 @@ func (v *Verifier) trailIDs() []string {
 
 // evaluate evaluates a trail by the facts of the package.
 func (v *Verifier) evaluate(document *TrailDocument, parsed template.Template) *Evaluation {
-	trail := NewTrail(document.Template, parsed)
+	trail := NewTrail(document.Flow, document.Name, document.Template, parsed)
 	for i := range v.artifacts {
 		for j := range v.artifacts[i].Reports {
 			if record := &v.artifacts[i].Reports[j]; record.Flow == document.Flow.ID && record.Trail == document.Name {
@@ -175,6 +181,11 @@ func (v *Verifier) checkTrail(document *TrailDocument, evaluation *Evaluation) {
 
 func (v *Verifier) checkArtifact(document *ArtifactDocument, evaluations map[string]*Evaluation) {
 	path := ArtifactPath(document.Fingerprint)
+	for _, state := range document.States {
+		if trail := v.trails[state.TrailID]; trail == nil || trail.Name != state.Trail {
+			v.report(path, "it has a state in a trail that the package does not have")
+		}
+	}
 	for id, evaluation := range evaluations {
 		var said []ArtifactStatus
 		for _, state := range document.States {
@@ -190,16 +201,13 @@ func (v *Verifier) checkArtifact(document *ArtifactDocument, evaluations map[str
 
 func (v *Verifier) checkEnvironment(document *EnvironmentDocument, evaluations map[string]*Evaluation) {
 	place := fmt.Sprintf("artifact %s in environment '%s'", document.Fingerprint, document.Environment)
-	for id, evaluation := range evaluations {
-		trail := v.trails[id]
-		for _, known := range document.Facts.Flows {
-			if known.Name != trail.Flow.Name || known.Trail != trail.Name {
-				continue
-			}
-			came, ok := evaluation.Flow(trail.Flow, trail.Name, document.Slot, document.Fingerprint)
-			if ok && !same(came, known) {
-				v.report(EnvironmentsPath, "the facts of %s are not those of trail '%s'", place, trail.Name)
-			}
+	if !slices.ContainsFunc(v.artifacts, func(a ArtifactDocument) bool { return a.Fingerprint == document.Fingerprint }) {
+		v.report(EnvironmentsPath, "the package does not have %s", place)
+	}
+	for _, trail := range v.trails {
+		stated := func(f policy.Flow) bool { return f.Name == trail.Flow.Name && f.Trail == trail.Name }
+		if slices.ContainsFunc(document.Facts.Flows, stated) {
+			v.report(EnvironmentsPath, "the facts of %s repeat trail '%s', which the package has", place, trail.Name)
 		}
 	}
 	var applied []policy.Applied
@@ -212,8 +220,11 @@ func (v *Verifier) checkEnvironment(document *EnvironmentDocument, evaluations m
 		applied = append(applied, policy.Applied{Reference: policy.Reference{Name: one.Policy, Version: one.Version}, Policy: parsed})
 	}
 	came := *document
-	came.Judge(applied)
-	if !same(came, *document) {
+	err := came.Judge(applied, evaluations)
+	switch {
+	case err != nil:
+		v.report(EnvironmentsPath, "the verdict on %s cannot be evaluated: %v", place, err)
+	case !same(came, *document):
 		v.report(EnvironmentsPath, "the verdict on %s does not follow from the facts", place)
 	}
 }

@@ -39,11 +39,16 @@ type FlowDocument struct {
 	Tags        map[string]string `json:"tags,omitempty"`
 }
 
+// NewFlowDocument describes a flow.
+func NewFlowDocument(flow *evidence.Flow) FlowDocument {
+	return FlowDocument{ID: flow.ID, Name: flow.Name, Description: flow.Description, Tags: flow.Tags}
+}
+
 // NewTrailDocument describes a trail of a flow.
 func NewTrailDocument(organization string, flow *evidence.Flow, trail *evidence.Trail, link string) TrailDocument {
 	return TrailDocument{
 		SchemaVersion: SchemaVersion, Organization: organization,
-		Flow: FlowDocument{ID: flow.ID, Name: flow.Name, Description: flow.Description, Tags: flow.Tags},
+		Flow: NewFlowDocument(flow),
 		ID:   trail.ID, Name: trail.Name, Description: trail.Description, Commit: trail.Commit, OriginURL: trail.OriginURL,
 		ExternalURLs: trail.ExternalURLs, UserData: trail.UserData, CreatedAt: trail.CreatedAt, CreatedBy: trail.CreatedBy,
 		LastModifiedAt: trail.LastModifiedAt, Template: trail.Template, HTMLURL: link,
@@ -147,7 +152,7 @@ func NewAttestationDocument(attestation evidence.Attestation, lost string) Attes
 	document := AttestationDocument{SchemaVersion: SchemaVersion, Attestation: attestation, EvidenceLost: lost}
 	if attestation.Evidence != nil {
 		file := *attestation.Evidence
-		file.Object = "" // where it is kept is nobody's concern
+		file.Object = "" // auditors do not need to know where it is kept
 		document.Evidence = &file
 		if lost == "" {
 			document.EvidencePath = EvidencePath(attestation.ID)
@@ -169,11 +174,4 @@ type TypeDocument struct {
 type ControlDocument struct {
 	SchemaVersion int `json:"schema_version"`
 	control.Control
-}
-
-// EventDocument is something that happened to a trail, in the member events.json.
-type EventDocument struct {
-	TrailID string `json:"trail_id"`
-	evidence.TrailEvent
-	Summary string `json:"summary"`
 }

@@ -1,6 +1,9 @@
 package audit
 
 import (
+	"fmt"
+	"slices"
+
 	"attestry/evidence/policy"
 )
 
@@ -18,12 +21,20 @@ type EnvironmentDocument struct {
 	Compliant *bool `json:"compliant"`
 	// Allowed is set if the environment's allow list has the artifact, which then is compliant.
 	Allowed *Allowance `json:"allow_listed,omitempty"`
-	// Slot is the name under which the trail of the package has the artifact.
-	Slot string `json:"artifact_name"`
-	// Facts are what the policies evaluate. Those about trails of the package follow from the other
-	// members.
+	// Trails are those of the package that know the artifact. What they know follows from the other
+	// members, and is not repeated.
+	Trails []TrailReference `json:"trails"`
+	// Facts are what else the policies evaluate.
 	Facts    policy.Facts       `json:"facts"`
 	Policies []PolicyEvaluation `json:"policies"`
+}
+
+// TrailReference is a trail of the package that knows an artifact.
+type TrailReference struct {
+	TrailID      string `json:"trail_id"`
+	ArtifactName string `json:"artifact_name"`
+	// Position is where policies find what the trail knows among all flows of the artifact, from 0.
+	Position int `json:"position"`
 }
 
 // Allowance says who allowed an artifact to run, and why.
@@ -50,12 +61,18 @@ type Sentence struct {
 	Remedy  string         `json:"remedy,omitempty"`
 }
 
-// Judge evaluates the document's facts by policies, in their order, and sets what they come to.
-func (d *EnvironmentDocument) Judge(applied []policy.Applied) {
+// Judge evaluates what is known of the artifact by policies, in their order, and sets what they come
+// to. evaluations are those of the package's trails, by their ids. A trail that does not know the
+// artifact is an error.
+func (d *EnvironmentDocument) Judge(applied []policy.Applied, evaluations map[string]*Evaluation) error {
+	facts, err := d.allFacts(evaluations)
+	if err != nil {
+		return err
+	}
 	d.Policies, d.Compliant = []PolicyEvaluation{}, nil
 	compliant := true
 	for i := range applied {
-		one := evaluatePolicy(&applied[i], &d.Facts)
+		one := evaluatePolicy(&applied[i], &facts)
 		compliant = compliant && one.Compliant
 		d.Policies = append(d.Policies, one)
 	}
@@ -63,6 +80,25 @@ func (d *EnvironmentDocument) Judge(applied []policy.Applied) {
 		compliant = compliant || d.Allowed != nil
 		d.Compliant = &compliant
 	}
+	return nil
+}
+
+// allFacts are the facts, with those that follow from the trails of the package.
+func (d *EnvironmentDocument) allFacts(evaluations map[string]*Evaluation) (policy.Facts, error) {
+	facts := d.Facts
+	facts.Flows = slices.Clone(facts.Flows)
+	for _, trail := range d.Trails {
+		evaluation := evaluations[trail.TrailID]
+		if evaluation == nil || trail.Position < 0 || trail.Position > len(facts.Flows) {
+			return policy.Facts{}, fmt.Errorf("the package does not have trail %s", trail.TrailID)
+		}
+		known, ok := evaluation.Flow(trail.ArtifactName, d.Fingerprint)
+		if !ok {
+			return policy.Facts{}, fmt.Errorf("trail %s does not have it under the name '%s'", trail.TrailID, trail.ArtifactName)
+		}
+		facts.Flows = slices.Insert(facts.Flows, trail.Position, known)
+	}
+	return facts, nil
 }
 
 func evaluatePolicy(applied *policy.Applied, facts *policy.Facts) PolicyEvaluation {

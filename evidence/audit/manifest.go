@@ -143,15 +143,20 @@ func Encode(value any) ([]byte, error) {
 	return indented.Bytes(), nil
 }
 
-// Decode reads a JSON member, which must have no other fields than value.
+// Decode reads a JSON member. One that is not byte for byte as Encode writes it is an error: another
+// reader could take something else from it.
 func Decode(content []byte, value any) error {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(value); err != nil {
 		return err
 	}
-	if decoder.More() {
-		return errors.New("there is something behind its end")
+	again, err := Encode(value)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(again, content) {
+		return errors.New("it is not in the form in which packages are written")
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 // Trail evaluates a trail by the facts of a package alone, as the service evaluates it by what it
 // keeps (docs/semantics.md 7.2). Facts can be added in any order.
 type Trail struct {
+	flow     FlowDocument
 	template template.Template
 	trail    evidence.Trail
 	records  []evidence.ArtifactRecord
@@ -25,9 +26,9 @@ type attested struct {
 	targets []string
 }
 
-// NewTrail begins the evaluation of a trail under its template.
-func NewTrail(templateID string, parsed template.Template) *Trail {
-	return &Trail{template: parsed, trail: evidence.Trail{Template: templateID}}
+// NewTrail begins the evaluation of a trail of a flow under its template.
+func NewTrail(flow FlowDocument, name, templateID string, parsed template.Template) *Trail {
+	return &Trail{flow: flow, template: parsed, trail: evidence.Trail{Name: name, Template: templateID}}
 }
 
 // Report adds the report of an artifact.
@@ -74,7 +75,7 @@ func (t *Trail) Evaluate() *Evaluation {
 
 // Flow is what policies evaluate of the artifact of a fingerprint in the trail, under one of its
 // names there. It is not ok if the trail does not have that.
-func (e *Evaluation) Flow(flow FlowDocument, trail, name, fingerprint string) (policy.Flow, bool) {
+func (e *Evaluation) Flow(name, fingerprint string) (policy.Flow, bool) {
 	slot := e.slots[name]
 	artifact, ok := slot.Artifact(fingerprint)
 	if !ok {
@@ -82,7 +83,7 @@ func (e *Evaluation) Flow(flow FlowDocument, trail, name, fingerprint string) (p
 	}
 	of := e.trail
 	known := policy.Flow{
-		Name: flow.Name, Tags: flow.Tags, Trail: trail,
+		Name: of.flow.Name, Tags: of.flow.Tags, Trail: of.trail.Name,
 		Status:       compliance.Artifact(&of.template, &of.trail, &slot, artifact),
 		Attestations: slices.Concat([]evidence.Entry{}, of.trail.Entries, slot.Bound(artifact)),
 	}

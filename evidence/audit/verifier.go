@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,9 +15,13 @@ import (
 	"attestry/evidence/template"
 )
 
-// maxDocument bounds what is held in memory of a member, in bytes. Evidence files, which are only
-// hashed, may be longer.
-const maxDocument = 64 << 20
+// What is read of a package is bounded, as it may come from somebody who wants to do harm. Members that
+// nothing is evaluated from are only hashed, and may be longer.
+const (
+	maxDocument  = 256 << 20 // bytes of a member
+	maxDocuments = 1 << 30   // bytes of all members but attestations, of which little is kept
+	maxMembers   = 1_000_000
+)
 
 // Finding is something that is wrong with a package.
 type Finding struct {
@@ -33,6 +38,7 @@ type Verifier struct {
 	evaluator Evaluator
 
 	members  []Member
+	held     int64 // bytes
 	known    map[string]bool
 	findings []Finding
 
@@ -44,7 +50,7 @@ type Verifier struct {
 	templates    map[string]template.Template
 	artifacts    []ArtifactDocument
 	attestations []evidence.Attestation // without payloads
-	lost         map[string]string      // paths of lost evidence by attestation
+	lost         []LostEvidence
 	evidence     map[string]evidenceRef // by path
 	types        map[string]*customType // by path
 	pending      []pendingVerdict       // of types that come behind them
@@ -52,6 +58,7 @@ type Verifier struct {
 	notEvaluated int
 	policies     map[string]*policy.Policy
 	environments []EnvironmentDocument
+	events       []EventDocument
 }
 
 // evidenceRef is the evidence file that an attestation names.
@@ -65,7 +72,7 @@ type evidenceRef struct {
 func NewVerifier(evaluator Evaluator) *Verifier {
 	return &Verifier{
 		evaluator: evaluator, known: map[string]bool{}, trails: map[string]*TrailDocument{}, templates: map[string]template.Template{},
-		lost: map[string]string{}, evidence: map[string]evidenceRef{}, types: map[string]*customType{}, policies: map[string]*policy.Policy{},
+		evidence: map[string]evidenceRef{}, types: map[string]*customType{}, policies: map[string]*policy.Policy{},
 	}
 }
 
@@ -73,13 +80,17 @@ func (v *Verifier) report(member, format string, args ...any) {
 	v.findings = append(v.findings, Finding{Member: member, Reason: fmt.Sprintf(format, args...)})
 }
 
-// Add reads a member to its end. The error is that of content; what is wrong with the member shows
-// in the findings.
+// Add reads a member to its end. The error is that of content, or that there is too much to verify;
+// what is wrong with the member shows in the findings.
 func (v *Verifier) Add(path string, content io.Reader) error {
+	if len(v.members) == maxMembers {
+		return errors.New("the package has too many members")
+	}
 	hash := sha256.New()
 	body := io.TeeReader(content, hash)
+	read := v.reader(path)
 	var held bytes.Buffer
-	if !isEvidence(path) {
+	if read != nil {
 		if _, err := io.Copy(&held, io.LimitReader(body, maxDocument+1)); err != nil {
 			return err
 		}
@@ -95,52 +106,87 @@ func (v *Verifier) Add(path string, content io.Reader) error {
 	v.known[path] = true
 	size := int64(held.Len()) + rest
 	v.members = append(v.members, Member{Path: path, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))})
-	if held.Len() > maxDocument {
-		v.report(path, "it is longer than any member that is no evidence")
+	if read == nil {
 		return nil
 	}
-	if err := v.read(path, held.Bytes()); err != nil {
+	if held.Len() > maxDocument {
+		v.report(path, "it is longer than %d bytes", maxDocument)
+		return nil
+	}
+	if err := read(path, held.Bytes()); err != nil {
 		v.report(path, "%v", err)
+	}
+	return v.hold(path, size)
+}
+
+// hold counts what is kept in memory of a member.
+func (v *Verifier) hold(path string, size int64) error {
+	if strings.HasPrefix(path, attestationsFolder) {
+		return nil
+	}
+	if v.held += size; v.held > maxDocuments {
+		return fmt.Errorf("the members that verdicts are evaluated from are longer than %d bytes", maxDocuments)
 	}
 	return nil
 }
 
+const attestationsFolder = "attestations/"
+
 func isEvidence(path string) bool {
-	return strings.HasPrefix(path, "attestations/") && !strings.HasSuffix(path, "/attestation.json")
+	return strings.HasPrefix(path, attestationsFolder) && !strings.HasSuffix(path, "/attestation.json")
 }
 
-// read takes in what the verdicts are evaluated from.
-func (v *Verifier) read(path string, content []byte) error {
+// reader returns what takes in a member that something is evaluated from, nil for others.
+func (v *Verifier) reader(path string) func(path string, content []byte) error {
 	folder, _, _ := strings.Cut(path, "/")
 	switch {
 	case path == ManifestPath:
-		manifest, err := ParseManifest(content)
-		v.manifest = &manifest
-		return err
+		return v.readManifest
 	case path == ChecksumsPath:
-		v.checksums = content
+		return func(_ string, content []byte) error { v.checksums = content; return nil }
 	case path == ReportPath:
-		v.page = content
+		return func(_ string, content []byte) error { v.page = content; return nil }
 	case path == EnvironmentsPath:
-		return Decode(content, &v.environments)
+		return func(_ string, content []byte) error { return Decode(content, &v.environments) }
+	case path == EventsPath:
+		return func(_ string, content []byte) error { return Decode(content, &v.events) }
 	case path == TrailPath, folder == "trails":
-		return v.readTrail(path, content)
+		return v.readTrail
 	case folder == "artifacts":
-		return v.readArtifact(path, content)
+		return v.readArtifact
 	case folder == "attestations" && !isEvidence(path):
-		return v.readAttestation(path, content)
+		return v.readAttestation
 	case folder == "templates":
-		return v.readTemplate(path, content)
+		return v.readTemplate
 	case folder == "policies":
-		parsed, err := policy.Parse(content)
-		v.policies[path] = &parsed
-		return err
+		return v.readPolicy
 	case folder == "attestation-types":
-		var document TypeDocument
-		err := Decode(content, &document)
-		v.types[path] = newCustomType(&document)
+		return v.readType
+	}
+	return nil
+}
+
+func (v *Verifier) readManifest(_ string, content []byte) error {
+	manifest, err := ParseManifest(content)
+	v.manifest = &manifest
+	return err
+}
+
+func (v *Verifier) readPolicy(path string, content []byte) error {
+	parsed, err := policy.Parse(content)
+	v.policies[path] = &parsed
+	return err
+}
+
+func (v *Verifier) readType(path string, content []byte) error {
+	var document TypeDocument
+	if err := Decode(content, &document); err != nil {
 		return err
 	}
+	if path != TypePath(document.Name, document.Version) {
+		return fmt.Errorf("it is version %d of the type '%s'", document.Version, document.Name)
+	}
+	v.types[path] = newCustomType(&document)
 	return nil
 }
 
@@ -194,13 +240,8 @@ func (v *Verifier) readAttestation(path string, content []byte) error {
 	if path != AttestationPath(read.ID) {
 		return fmt.Errorf("it is about the attestation %s", read.ID)
 	}
-	if read.Evidence != nil {
-		at := EvidencePath(read.ID)
-		if document.EvidenceLost != "" {
-			v.lost[read.ID] = at
-		} else {
-			v.evidence[at] = evidenceRef{attestation: read.ID, file: *read.Evidence}
-		}
+	if err := v.readEvidence(&document); err != nil {
+		return err
 	}
 	if err := v.checkVerdict(path, &read); err != nil {
 		return err
@@ -209,6 +250,28 @@ func (v *Verifier) readAttestation(path string, content []byte) error {
 	v.attestations = append(v.attestations, read)
 	return nil
 }
+
+// readEvidence takes in which evidence file an attestation names.
+func (v *Verifier) readEvidence(document *AttestationDocument) error {
+	file, want := document.Evidence, ""
+	switch {
+	case document.EvidenceLost != "" && (file == nil || !isLossReason(document.EvidenceLost)):
+		return errors.New("it names no file that is lost, or not why")
+	case document.EvidenceLost != "":
+		v.lost = append(v.lost, LostEvidence{
+			Attestation: document.ID, Path: EvidencePath(document.ID), Size: file.Size, SHA256: file.SHA256, Reason: document.EvidenceLost,
+		})
+	case file != nil:
+		want = EvidencePath(document.ID)
+		v.evidence[want] = evidenceRef{attestation: document.ID, file: *file}
+	}
+	if document.EvidencePath != want {
+		return errors.New("it names another member than that of its evidence")
+	}
+	return nil
+}
+
+func isLossReason(reason string) bool { return reason == EvidenceMissing || reason == EvidenceAltered }
 
 // checkVerdict compares the verdict of an attestation with what its payload comes to.
 func (v *Verifier) checkVerdict(path string, a *evidence.Attestation) error {
@@ -219,6 +282,7 @@ func (v *Verifier) checkVerdict(path string, a *evidence.Attestation) error {
 		verdict := pendingVerdict{path: path, typePath: typePathOf(a), compliant: a.Compliant, data: data}
 		if v.types[verdict.typePath] == nil { // members of a package that was packed again have any order
 			v.pending = append(v.pending, verdict)
+			v.held += int64(len(data))
 			return nil
 		}
 		return v.checkCustom(&verdict)

@@ -42,11 +42,11 @@ func verify(file io.Reader, evaluator audit.Evaluator) (audit.Result, error) {
 		if header.Typeflag == tar.TypeDir { // of a package that somebody has packed again
 			continue
 		}
-		if header.Typeflag != tar.TypeReg {
-			return audit.Result{}, fmt.Errorf("%s: it is no file", header.Name)
+		if header.Typeflag != tar.TypeReg || isSparse(header) {
+			return audit.Result{}, fmt.Errorf("%s: it is no plain file", header.Name)
 		}
 		if err := verifier.Add(strings.TrimPrefix(header.Name, "./"), archive); err != nil {
-			return audit.Result{}, fmt.Errorf("%s: the archive is damaged within it: %w", header.Name, err)
+			return audit.Result{}, fmt.Errorf("%s: it cannot be read to its end: %w", header.Name, err)
 		}
 	}
 	// The checksum of the compressed stream comes behind the end of the archive.
@@ -58,6 +58,16 @@ func verify(file io.Reader, evaluator audit.Evaluator) (audit.Result, error) {
 		return result, &unreadableError{errors.New("it has no manifest.json")}
 	}
 	return result, nil
+}
+
+// isSparse reports whether a file can have more content than the archive has bytes.
+func isSparse(header *tar.Header) bool {
+	for key := range header.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
 }
 
 // decompress reads a compressed archive, or one that the client that downloaded it has decompressed.

@@ -50,10 +50,10 @@ func run(args []string, out, errOut io.Writer) int {
 	var unreadable *unreadableError
 	switch {
 	case errors.As(err, &unreadable):
-		fmt.Fprintf(errOut, "%s is no audit package: %v\n", args[0], err)
+		fmt.Fprintf(errOut, "%s is no audit package: %s\n", args[0], printable(err.Error()))
 		return unusable
 	case err != nil:
-		fmt.Fprintf(out, "FAILED   %v\n", err)
+		fmt.Fprintf(out, "FAILED   %s\n", printable(err.Error()))
 		return unsound
 	}
 	printResult(out, &result)

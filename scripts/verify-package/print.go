@@ -25,7 +25,7 @@ func printResult(out io.Writer, result *audit.Result) {
 		fmt.Fprintf(out, "note     attestations whose verdict could not be evaluated again: %d\n", result.NotEvaluated)
 	}
 	for _, lost := range manifest.LostEvidence {
-		fmt.Fprintf(out, "LOST     %s: %s\n", strconv.Quote(lost.Path), lost.Reason)
+		fmt.Fprintf(out, "LOST     %s: %s\n", strconv.Quote(lost.Path), printable(lost.Reason))
 	}
 	for i, finding := range result.Findings {
 		if i == maxPrinted {
@@ -38,7 +38,7 @@ func printResult(out io.Writer, result *audit.Result) {
 	case len(result.Findings) > 0:
 		fmt.Fprintln(out, "verdict  the package was altered, or does not agree with itself")
 	case of.Kind == audit.OfTrail:
-		fmt.Fprintf(out, "verdict  %s, and the facts in the package say so%s\n", manifest.Status, exceptLost(manifest))
+		fmt.Fprintf(out, "verdict  %s, and the facts in the package say so%s\n", printable(string(manifest.Status)), exceptLost(manifest))
 	default:
 		fmt.Fprintf(out, "verdict  the package is complete and agrees with itself%s\n", exceptLost(manifest))
 	}

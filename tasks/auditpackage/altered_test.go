@@ -3,10 +3,12 @@ package auditpackage_test
 import (
 	"archive/tar"
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
+	"attestry/evidence"
 	"attestry/evidence/audit"
 )
 
@@ -59,61 +61,64 @@ func TestMissingAndAddedMembersAreFound(t *testing.T) {
 	}
 }
 
-// forge alters members and makes all checksums anew, as somebody would who wants to deceive.
-func forge(t *testing.T, members []member, change func(path string, content string) string) []member {
+// forge alters members, drops those that change leaves empty, and makes all checksums anew, as somebody
+// would who wants to deceive.
+func forge(t *testing.T, members []member, change func(path, content string) string) []member {
 	t.Helper()
-	altered := slices.Clone(members)
-	var listed []audit.Member
+	var forged []member
 	changed := false
-	for i := range altered {
-		one := &altered[i]
-		if name := one.header.Name; name != audit.ManifestPath && name != audit.ChecksumsPath && name != audit.ReportPath {
-			content := change(name, string(one.content))
-			changed = changed || content != string(one.content)
-			one.content = []byte(content)
-			listed = append(listed, audit.NewMember(name, one.content))
-		}
-	}
-	checksums := audit.Checksums(listed)
-	before := ""
-	for i := range altered {
-		if altered[i].header.Name == audit.ChecksumsPath {
-			before = audit.Sum(altered[i].content)
-			altered[i].content = checksums
-		}
-	}
-	listed = append(listed, audit.NewMember(audit.ChecksumsPath, checksums))
-	for i := range altered {
-		if altered[i].header.Name == audit.ReportPath {
-			altered[i].content = bytes.ReplaceAll(altered[i].content, []byte(before), []byte(audit.Sum(checksums)))
-			listed = append(listed, audit.NewMember(audit.ReportPath, altered[i].content))
-		}
-	}
-	slices.SortFunc(listed, func(a, b audit.Member) int { return audit.CompareMembers(a.Path, b.Path) })
-	for i := range altered {
-		if altered[i].header.Name == audit.ManifestPath {
-			manifest, err := audit.ParseManifest([]byte(change(audit.ManifestPath, string(altered[i].content))))
-			if err != nil {
-				manifest, err = audit.ParseManifest(altered[i].content)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			manifest.Members = listed
-			if altered[i].content, err = manifest.Encode(); err != nil {
-				t.Fatal(err)
-			}
+	contents := map[string][]byte{}
+	for _, one := range members {
+		path, before := one.header.Name, string(one.content)
+		content := change(path, before)
+		changed = changed || content != before
+		if content != "" {
+			contents[path] = []byte(content)
+			forged = append(forged, member{one.header, contents[path]})
 		}
 	}
 	if !changed {
 		t.Fatal("the forger changes nothing")
 	}
-	return altered
+	sum(t, contents)
+	for i := range forged {
+		forged[i].content = contents[forged[i].header.Name]
+	}
+	return forged
 }
 
-// TestVerdictsThatDoNotFollowAreFound has somebody change facts or verdicts and make all checksums
-// anew.
-func TestVerdictsThatDoNotFollowAreFound(t *testing.T) {
+// sum makes the checksums of members anew, by their paths.
+func sum(t *testing.T, contents map[string][]byte) {
+	t.Helper()
+	before := audit.Sum(contents[audit.ChecksumsPath])
+	describe := func(without ...string) []audit.Member {
+		var listed []audit.Member
+		for path, content := range contents {
+			if !slices.Contains(without, path) {
+				listed = append(listed, audit.NewMember(path, content))
+			}
+		}
+		slices.SortFunc(listed, func(a, b audit.Member) int { return audit.CompareMembers(a.Path, b.Path) })
+		return listed
+	}
+	contents[audit.ChecksumsPath] = audit.Checksums(describe(audit.ManifestPath, audit.ChecksumsPath, audit.ReportPath))
+	if report, ok := contents[audit.ReportPath]; ok {
+		contents[audit.ReportPath] = bytes.ReplaceAll(report, []byte(before), []byte(audit.Sum(contents[audit.ChecksumsPath])))
+	}
+	var manifest audit.Manifest
+	if err := json.Unmarshal(contents[audit.ManifestPath], &manifest); err != nil {
+		t.Fatal(err)
+	}
+	manifest.Members = describe(audit.ManifestPath)
+	var err error
+	if contents[audit.ManifestPath], err = manifest.Encode(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestForgedPackagesAreFound has somebody change facts, verdicts or what the package is of, and make all
+// checksums anew.
+func TestForgedPackagesAreFound(t *testing.T) {
 	s := newScene(t)
 	s.deliver()
 	members := s.packageOf(s.ofTrail("1"))
@@ -125,33 +130,111 @@ func TestVerdictsThatDoNotFollowAreFound(t *testing.T) {
 	})); len(result.Findings) > 0 {
 		t.Fatalf("what nothing is judged by: %v", result.Findings)
 	}
+	trail := trailOf(t, s)
+	template := audit.TemplatePath(trail.Template)
+	const anAttestation = "attestations/"
 	for name, c := range map[string]struct {
-		path, from, to string
+		path, from, to string // of anAttestation, all members that have what is to be replaced
 		found          string
 	}{
 		"the verdict on the trail":     {audit.TrailPath, `"status": "INCOMPLETE"`, `"status": "COMPLIANT"`, audit.TrailPath},
+		"that there is a verdict":      {audit.TrailPath, `"compliance_status": {`, `"x": {`, audit.TrailPath},
+		"the trail's name":             {audit.TrailPath, `"name": "1"`, `"name": "2"`, audit.TrailPath},
+		"the trail's flow":             {audit.TrailPath, `"name": "backend"`, `"name": "other"`, audit.TrailPath},
 		"the state of an artifact":     {audit.ArtifactPath(current), `"status": "INCOMPLETE"`, `"status": "COMPLIANT"`, audit.ArtifactPath(current)},
+		"a state in another trail":     {audit.ArtifactPath(current), `"trail_id": "` + trail.ID, `"trail_id": "` + s.flow, audit.ArtifactPath(current)},
 		"which artifact it is":         {audit.ArtifactPath(current), `"fingerprint": "` + current, `"fingerprint": "` + strings.Repeat("9f", 32), audit.ArtifactPath(current)},
+		"a report in another trail":    {audit.ArtifactPath(old), `"trail": "1"`, `"trail": "2"`, audit.ArtifactPath(old)},
 		"the verdict of a policy":      {audit.EnvironmentsPath, `"compliant": false`, `"compliant": true`, audit.EnvironmentsPath},
 		"a sentence":                   {audit.EnvironmentsPath, `'never-made'`, `'often-made'`, audit.EnvironmentsPath},
-		"the facts of an environment":  {audit.EnvironmentsPath, `"missing": [`, `"missing": [ "x",`, audit.EnvironmentsPath},
+		"which trail knows it":         {audit.EnvironmentsPath, `"trail_id": "` + trail.ID, `"trail_id": "` + s.flow, audit.EnvironmentsPath},
+		"its name in the trail":        {audit.EnvironmentsPath, `"artifact_name": "web"`, `"artifact_name": "job"`, audit.EnvironmentsPath},
+		"what runs":                    {audit.EnvironmentsPath, `"fingerprint": "` + current, `"fingerprint": "` + strings.Repeat("9f", 32), audit.EnvironmentsPath},
+		"a flow that knows it better":  {audit.EnvironmentsPath, `"flows": []`, aFlow, audit.EnvironmentsPath},
 		"a policy":                     {audit.PolicyPath("production", 1), "trail-compliance: {required: true}", "trail-compliance: {required: false}", audit.EnvironmentsPath},
-		"what the template requires":   {audit.TemplatePath(templateID(t, s)), "never-made", "ever-made1", audit.TemplatePath(templateID(t, s))},
-		"an attestation's own verdict": {"junit", `"failures": 1`, `"failures": 0`, "attestations/"},
-		"the rule of a custom type":    {audit.TypePath("scan", 1), `.findings < 5`, `.findings < 50`, "attestations/"},
-		"the evidence that is named":   {"junit", `"size": 15`, `"size": 16`, "attestations/"},
+		"what the template requires":   {template, "never-made", "ever-made1", template},
+		"an attestation's own verdict": {anAttestation, `"failures": 1`, `"failures": 0`, anAttestation},
+		"a key that is there twice":    {anAttestation, `"name": "unit-test",`, `"name": "x", "name": "unit-test",`, anAttestation},
+		"what is behind a document":    {audit.TrailPath, "}\n}\n", "}\n}\n}\n", audit.TrailPath},
+		"the rule of a custom type":    {audit.TypePath("scan", 1), `.findings < 5`, `.findings < 50`, anAttestation},
+		"which type it is":             {audit.TypePath("scan", 1), `"name": "scan"`, `"name": "sc4n"`, audit.TypePath("scan", 1)},
+		"the size of the evidence":     {anAttestation, `"size": 15`, `"size": 16`, anAttestation},
+		"where the evidence is":        {anAttestation, `/evidence.tgz"`, `/other.tgz"`, anAttestation},
+		"that evidence is lost":        {audit.ManifestPath, `"lost_evidence": []`, `"lost_evidence": [{"attestation_id": "a", "path": "p"}]`, audit.ManifestPath},
+		"the package's verdict":        {audit.ManifestPath, `"status": "INCOMPLETE"`, `"status": "COMPLIANT"`, audit.ManifestPath},
+		"an unknown verdict":           {audit.ManifestPath, `"status": "INCOMPLETE"`, `"status": "FINE"`, audit.ManifestPath},
+		"what the package is of":       {audit.ManifestPath, `"trail": "1"`, `"trail": "2"`, audit.TrailPath},
+		"whose package it is":          {audit.ManifestPath, `"organization": "acme"`, `"organization": "other"`, audit.TrailPath},
+		"the kind of package":          {audit.ManifestPath, `"kind": "trail"`, `"kind": "artifact"`, audit.TrailPath},
+		"an unknown kind of package":   {audit.ManifestPath, `"kind": "trail"`, `"kind": "flow"`, audit.ManifestPath},
 	} {
 		t.Run(name, func(t *testing.T) {
-			altered := forge(t, members, func(path, content string) string {
-				if path == c.path || c.path == "junit" && strings.Contains(content, `"junit_results"`) && strings.HasPrefix(path, "attestations/") {
+			result := verify(t, forge(t, members, func(path, content string) string {
+				if path == c.path || c.path == anAttestation && strings.HasSuffix(path, "/attestation.json") {
 					return strings.ReplaceAll(content, c.from, c.to)
 				}
 				return content
-			})
-			result := verify(t, altered)
+			}))
 			if !slices.ContainsFunc(result.Findings, func(f audit.Finding) bool { return strings.HasPrefix(f.Member, c.found) }) {
 				t.Errorf("the findings are %v", result.Findings)
 			}
 		})
+	}
+}
+
+// aFlow are facts of the trail of the package that the package already has.
+const aFlow = `"flows": [
+        {
+          "name": "backend",
+          "trail": "1",
+          "status": "COMPLIANT",
+          "attestations": []
+        }
+      ]`
+
+func TestDroppedMembersAreFoundThoughTheChecksumsMatch(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	id := s.attest("1", attestation("note", evidence.TypeGeneric))
+	for _, subject := range []audit.Assembly{s.ofTrail("1"), s.ofArtifact(current), s.ofAttestation("1", id)} {
+		members := s.packageOf(subject)
+		for _, dropped := range members {
+			path := dropped.header.Name
+			if path == audit.ManifestPath || path == audit.ControlPath("RELEASE") {
+				continue // without a manifest there is no package; nothing is evaluated from controls
+			}
+			result := verify(t, forge(t, members, func(p, content string) string {
+				if p == path {
+					return ""
+				}
+				return content
+			}))
+			if len(result.Findings) == 0 && result.NotEvaluated == 0 {
+				t.Errorf("without %s the package of kind %s has no finding", path, subject.Kind)
+			}
+		}
+	}
+}
+
+func TestUnknownMembersAreFoundThoughTheChecksumsMatch(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	members := s.packageOf(s.ofTrail("1"))
+	for _, path := range []string{
+		"more.txt", "/trail.json", "../trail.json", "attestations/../trail.json", "attestations/x/install.sh", "trails/" + s.flow + ".json",
+		"policies/../1.yml", "policies/a%2Fb/01.yml", "controls/a/b.json", "controls/%61.json", "Trail.json", "templates/x.yml",
+	} {
+		contents := map[string][]byte{path: []byte("x")}
+		for _, one := range members {
+			contents[one.header.Name] = one.content
+		}
+		sum(t, contents)
+		forged := []member{{&tar.Header{Name: path}, []byte("x")}}
+		for _, one := range members {
+			forged = append(forged, member{one.header, contents[one.header.Name]})
+		}
+		if result := verify(t, forged); !slices.ContainsFunc(result.Findings, func(f audit.Finding) bool { return f.Member == path }) {
+			t.Errorf("with %s the findings are %v", path, result.Findings)
+		}
 	}
 }

@@ -87,8 +87,10 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 		if allowance, ok := allowed[entry.Fingerprint]; ok {
 			document.Allowed = &audit.Allowance{Reason: allowance.Description, By: allowance.UserName, At: allowance.At}
 		}
-		f.takeOver(&document, known[i].origins)
-		document.Judge(applied)
+		f.refer(&document, known[i].origins)
+		if err := document.Judge(applied, f.evaluations); err != nil {
+			return err
+		}
 		j.documents = append(j.documents, document)
 	}
 	j.add(applied)
@@ -144,19 +146,26 @@ func loadKnown(ctx context.Context, store *app.Store, org string, fingerprints, 
 	return known, nil
 }
 
-// takeOver puts what the facts of the package say of an artifact in its trails in the place of what
-// was read, which may be newer.
-func (f *facts) takeOver(document *audit.EnvironmentDocument, origins []evidence.Origin) {
+// refer puts references to the package's trails in the place of what was read of an artifact in them,
+// which may be newer than the facts of the package. origins are in the order of the facts' flows.
+func (f *facts) refer(document *audit.EnvironmentDocument, origins []evidence.Origin) {
+	ids := map[string]string{}
+	for i := range f.trails {
+		ids[f.trails[i].Key()] = f.trails[i].ID
+	}
+	flows := []policy.Flow{}
+	document.Trails = []audit.TrailReference{}
 	for i := range origins {
-		evaluation := f.evaluations[origins[i].TrailKey()]
-		if evaluation == nil {
-			continue
-		}
-		flow := audit.FlowDocument{Name: f.flow.Name, Tags: f.flow.Tags}
-		if known, ok := evaluation.Flow(flow, origins[i].Trail, origins[i].Slot, document.Fingerprint); ok {
-			document.Facts.Flows[i], document.Slot = known, origins[i].Slot
+		id := ids[origins[i].TrailKey()]
+		if evaluation := f.evaluations[id]; evaluation == nil {
+			flows = append(flows, document.Facts.Flows[i])
+		} else if _, ok := evaluation.Flow(origins[i].Slot, document.Fingerprint); ok {
+			document.Trails = append(document.Trails, audit.TrailReference{
+				TrailID: id, ArtifactName: origins[i].Slot, Position: len(flows) + len(document.Trails),
+			})
 		}
 	}
+	document.Facts.Flows = flows
 }
 
 // startTimes returns the times of snapshots, by number. Those that are not there are left out.

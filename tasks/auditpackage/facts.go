@@ -13,10 +13,6 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// MaxTrails is how many trails the package of an artifact covers: the newest that it was reported
-// to.
-const MaxTrails = 100
-
 // facts are what a package is assembled from, without the attestations themselves, which are read
 // one after the other.
 type facts struct {
@@ -31,7 +27,7 @@ type facts struct {
 	// attested are the attestations that the package has, in the order of their ids.
 	attested    []pipelines.TrailAttestation
 	templates   map[string]pipelines.StoredTemplate // by id
-	evaluations map[string]*audit.Evaluation        // by the trail's key
+	evaluations map[string]*audit.Evaluation        // by the trail's id
 }
 
 // loadFacts reads what a package is assembled from.
@@ -90,14 +86,14 @@ func (f *facts) loadTrails(ctx context.Context, store *app.Store, assembly *audi
 	return nil
 }
 
-// trailsOf returns the keys of the trails of records, which come the newest first, at most MaxTrails,
+// trailsOf returns the keys of the trails of records, which come the newest first, at most audit.MaxTrails,
 // and how many more there are.
 func trailsOf(records []evidence.ArtifactRecord) (keys []string, omitted int) {
 	for _, record := range records {
 		keys = append(keys, evidence.TrailKey(record.Flow, record.Trail))
 	}
 	keys = storage.Distinct(keys)
-	most := min(len(keys), MaxTrails)
+	most := min(len(keys), audit.MaxTrails)
 	return keys[:most], len(keys) - most
 }
 
@@ -199,7 +195,7 @@ func (f *facts) evaluate() {
 	}
 	for i := range f.trails {
 		trail := &f.trails[i]
-		evaluated := audit.NewTrail(trail.Template, f.templates[trail.Template].Template)
+		evaluated := audit.NewTrail(audit.NewFlowDocument(&f.flow), trail.Name, trail.Template, f.templates[trail.Template].Template)
 		for j := range f.records {
 			if f.records[j].Trail == trail.Name {
 				evaluated.Report(&f.records[j])
@@ -210,7 +206,7 @@ func (f *facts) evaluate() {
 				evaluated.AttestEntry(one.SlotEntry, one.Targets)
 			}
 		}
-		f.evaluations[trail.Key()] = evaluated.Evaluate()
+		f.evaluations[trail.ID] = evaluated.Evaluate()
 	}
 }
 

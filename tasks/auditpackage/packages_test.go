@@ -40,7 +40,7 @@ func TestPackageOfATrailHasEverythingAndIsVerified(t *testing.T) {
 	want := []string{
 		"SHA256SUMS", "VERIFY.md", "artifacts " + old + "/artifact.json", "artifacts " + current + "/artifact.json", "artifacts " + other + "/artifact.json",
 		"attestation-types scan/1.json", "attestations attestation.json", "attestations evidence.tgz", "controls RELEASE.json", "environments.json",
-		"events.json", "manifest.json", "policies production/1.yml", "templates " + templateID(t, s) + ".yml", "trail-page.pdf", "trail.json",
+		"events.json", "manifest.json", "policies production/1.yml", "templates " + trailOf(t, s).Template + ".yml", "trail-page.pdf", "trail.json",
 	}
 	slices.Sort(want)
 	if got := slices.Compact(found); !slices.Equal(got, want) {
@@ -59,11 +59,11 @@ func TestPackageOfATrailHasEverythingAndIsVerified(t *testing.T) {
 	}
 }
 
-func templateID(t *testing.T, s *scene) string {
+func trailOf(t *testing.T, s *scene) *evidence.Trail {
 	t.Helper()
 	trail, err := s.store.Trails.Get(t.Context(), s.flow, "1")
 	s.must(err)
-	return trail.Template
+	return &trail
 }
 
 func TestPackageOfAnArtifactHasItsTrails(t *testing.T) {

@@ -24,7 +24,7 @@ func (d *draft) report(checksum string) ([]byte, error) {
 		Organization: d.of.Organization, Flow: d.flow.Name, FlowDescription: d.flow.Description,
 		Trail: trail.Name, TrailDescription: trail.Description, Link: d.links.Trail(d.of.Organization, d.flow.Name, trail.Name),
 		BegunAt: trail.CreatedAt, BegunBy: trail.CreatedBy, AsOf: d.latest(), Generator: d.generator, Checksum: checksum,
-		Commit: trail.Commit, Compliance: d.evaluations[trail.Key()].Report, Artifacts: d.records,
+		Commit: trail.Commit, Compliance: d.evaluations[trail.ID].Report, Artifacts: d.records,
 		Attestations: shown, OmittedAttestations: len(d.attested) - len(shown),
 		Approvals: d.approvals, EnvironmentNames: d.environments,
 	}

@@ -73,7 +73,7 @@ func (d *draft) writeArtifacts(out *archive) error {
 		}
 		for i := range d.trails {
 			trail := &d.trails[i]
-			for _, status := range d.evaluations[trail.Key()].Artifact(fingerprint) {
+			for _, status := range d.evaluations[trail.ID].Artifact(fingerprint) {
 				document.States = append(document.States, audit.ArtifactState{TrailID: trail.ID, Trail: trail.Name, ArtifactStatus: status})
 			}
 		}
@@ -200,7 +200,7 @@ func (d *draft) manifest(members []audit.Member) audit.Manifest {
 		OmittedTrails: d.omittedTrails, LostEvidence: append([]audit.LostEvidence{}, d.lost...),
 	}
 	if d.of.Kind == audit.OfTrail {
-		manifest.Status = d.evaluations[d.trails[0].Key()].Report.Status
+		manifest.Status = d.evaluations[d.trails[0].ID].Report.Status
 	}
 	return manifest
 }
@@ -242,7 +242,7 @@ func (d *draft) trailDocument(trail *evidence.Trail) (path string, document audi
 	if d.of.Kind != audit.OfTrail {
 		return audit.TrailOf(trail.ID), document
 	}
-	document.Compliance = audit.NewComplianceDocument(&d.evaluations[trail.Key()].Report)
+	document.Compliance = audit.NewComplianceDocument(&d.evaluations[trail.ID].Report)
 	return audit.TrailPath, document
 }
 

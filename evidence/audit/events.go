@@ -1,0 +1,63 @@
+package audit
+
+import (
+	"encoding/json"
+
+	"attestry/evidence"
+)
+
+// EventDocument is something that happened to a trail, in the member events.json.
+type EventDocument struct {
+	TrailID string `json:"trail_id"`
+	evidence.TrailEvent
+	Summary string `json:"summary"`
+}
+
+// UnmarshalJSON reads an event as it is written. That of the embedded event would leave out the rest.
+func (d *EventDocument) UnmarshalJSON(text []byte) error {
+	var own struct {
+		TrailID string `json:"trail_id"`
+		Summary string `json:"summary"`
+	}
+	if err := json.Unmarshal(text, &own); err != nil {
+		return err
+	}
+	d.TrailID, d.Summary = own.TrailID, own.Summary
+	return json.Unmarshal(text, &d.TrailEvent)
+}
+
+// checkEvents tells which facts the package does not have although an event tells of them.
+func (v *Verifier) checkEvents() {
+	reports := map[string]bool{} // ids
+	for i := range v.artifacts {
+		for _, record := range v.artifacts[i].Reports {
+			reports[record.ID] = true
+		}
+	}
+	for i := range v.events {
+		event := &v.events[i]
+		if v.trails[event.TrailID] == nil {
+			v.report(EventsPath, "event %s is of a trail that the package does not have", event.ID)
+			continue
+		}
+		switch data := event.Data.(type) {
+		case *evidence.ArtifactReportData:
+			if !reports[data.Record] && v.covers(data.Fingerprint) {
+				v.report(ArtifactPath(data.Fingerprint), "it lacks report %s, which event %s tells of", data.Record, event.ID)
+			}
+		case *evidence.AttestationReportData:
+			path := AttestationPath(data.Attestation)
+			aboutTrail := event.Type == evidence.TrailAttestation
+			if !v.known[path] && (aboutTrail || v.covers(data.Fingerprint)) {
+				v.report(path, "it is missing, though event %s tells of it", event.ID)
+			}
+		}
+	}
+}
+
+// covers reports whether the package has everything about an artifact: that of a trail has, and that of
+// an artifact of this one alone. Of attestations without a fingerprint it is not to be known.
+func (v *Verifier) covers(fingerprint string) bool {
+	of := &v.manifest.Subject
+	return of.Kind == OfTrail || of.Kind == OfArtifact && of.Fingerprint == fingerprint
+}

@@ -1,0 +1,98 @@
+package audit
+
+import (
+	"slices"
+
+	"attestry/evidence"
+)
+
+// checkSubject compares what the manifest says that the package is of with the documents.
+func (v *Verifier) checkSubject() {
+	subject, status := v.manifest.Subject, v.manifest.Status
+	if status != "" && !slices.Contains([]evidence.Status{evidence.Compliant, evidence.NonCompliant, evidence.Incomplete}, status) {
+		v.report(ManifestPath, "its status is not known")
+	}
+	if (status != "") != (subject.Kind == OfTrail) {
+		v.report(ManifestPath, "it has a status and is not of a trail, or the other way around")
+	}
+	for _, lost := range v.manifest.LostEvidence {
+		if !isLossReason(lost.Reason) {
+			v.report(ManifestPath, "the reason why evidence is lost is not known")
+		}
+	}
+	want := Subject{Kind: subject.Kind, Organization: subject.Organization, Flow: subject.Flow}
+	switch subject.Kind {
+	case OfTrail:
+		want.Trail = subject.Trail
+	case OfArtifact:
+		want.Fingerprint = subject.Fingerprint
+		v.checkOnlyArtifact(subject.Fingerprint)
+	case OfAttestation:
+		want.Trail, want.Attestation = subject.Trail, subject.Attestation
+		if !slices.ContainsFunc(v.attestations, func(a evidence.Attestation) bool { return a.ID == subject.Attestation }) {
+			v.report(AttestationPath(subject.Attestation), "it is missing, though the package is of it")
+		}
+	}
+	if subject != want {
+		v.report(ManifestPath, "its subject is of several kinds")
+	}
+	v.checkTrails(&subject)
+}
+
+func (v *Verifier) checkOnlyArtifact(fingerprint string) {
+	found := false
+	for i := range v.artifacts {
+		if one := v.artifacts[i].Fingerprint; one == fingerprint {
+			found = true
+		} else {
+			v.report(ArtifactPath(one), "the package is of another artifact")
+		}
+	}
+	if !found {
+		v.report(ArtifactPath(fingerprint), "it is missing, though the package is of it")
+	}
+}
+
+// checkTrails compares the trails with the subject.
+func (v *Verifier) checkTrails(subject *Subject) {
+	if n := len(v.trails); n == 0 || n > MaxTrails || n > 1 && subject.Kind != OfArtifact {
+		v.report(ManifestPath, "the package has %d trails", n)
+	}
+	known := map[string]bool{} // by key
+	for _, id := range v.trailIDs() {
+		trail := v.trails[id]
+		path := TrailOf(id)
+		if subject.Kind == OfTrail {
+			path = TrailPath
+		}
+		if trail.Organization != subject.Organization || trail.Flow.Name != subject.Flow || subject.Trail != "" && trail.Name != subject.Trail {
+			v.report(path, "it is not the trail that the manifest names")
+		}
+		key := evidence.TrailKey(trail.Flow.ID, trail.Name)
+		if known[key] {
+			v.report(path, "there is another trail of this name")
+		}
+		known[key] = true
+		if (trail.Compliance != nil) != (subject.Kind == OfTrail) {
+			v.report(path, "it has a verdict and the package is not of a trail, or the other way around")
+		}
+	}
+	v.checkReports(known)
+}
+
+// checkReports tells which attestations and artifacts were reported to trails, by their keys, that the
+// package does not have.
+func (v *Verifier) checkReports(trails map[string]bool) {
+	for i := range v.attestations {
+		if one := &v.attestations[i]; !trails[evidence.TrailKey(one.Flow, one.Trail)] {
+			v.report(AttestationPath(one.ID), "the package does not have its trail")
+		}
+	}
+	for i := range v.artifacts {
+		for _, record := range v.artifacts[i].Reports {
+			if !trails[evidence.TrailKey(record.Flow, record.Trail)] {
+				v.report(ArtifactPath(record.Fingerprint), "the package does not have the trail of report %s", record.ID)
+			}
+		}
+	}
+}
