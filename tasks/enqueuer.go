@@ -42,11 +42,53 @@ func (e *Enqueuer) Send(ctx context.Context, org, delivery string, attempt int) 
 	return e.enqueue(ctx, task, err)
 }
 
-// Assemble asks a worker to assemble an audit package that is due since a time in Unix seconds. A
-// task that is there already for the same attempt is no error.
+// maxAssembleTasks is how many tasks there are for one attempt: all but the last have lost their
+// workers.
+const maxAssembleTasks = 3
+
+// Assemble asks a worker to assemble an audit package that is due since a time in Unix seconds. A task
+// that waits already for the same attempt is no error. One that a worker has taken is repeated: the
+// worker may have been killed before it began, which asynq notices after a minute or two.
 func (e *Enqueuer) Assemble(ctx context.Context, assembly string, due float64, attempt int64) error {
-	task, err := newAssembleTask(assembly, due, attempt)
-	return e.enqueue(ctx, task, err)
+	id := assembleTaskID(assembly, due, attempt)
+	for range maxAssembleTasks {
+		waits, err := e.assemble(ctx, assembly, id)
+		if err != nil || waits {
+			return err
+		}
+		id += "+"
+	}
+	return nil
+}
+
+// assemble enqueues a task unless there is one of its id, and reports whether one waits. A task that was
+// archived, as its worker was killed, is enqueued again.
+func (e *Enqueuer) assemble(ctx context.Context, assembly, id string) (waits bool, err error) {
+	task, err := newAssembleTask(assembly, id)
+	if err != nil {
+		return false, err
+	}
+	_, err = e.client.EnqueueContext(ctx, task)
+	if err == nil {
+		return true, nil
+	}
+	if !errors.Is(err, asynq.ErrTaskIDConflict) {
+		return false, fmt.Errorf("enqueue %s: %w", task.Type(), err)
+	}
+	info, err := e.inspector.GetTaskInfo(QueuePackages, id)
+	if errors.Is(err, asynq.ErrTaskNotFound) {
+		return true, nil // it has ended just now; if the package still waits, the relay comes back
+	}
+	if err != nil {
+		return false, fmt.Errorf("inspect %s: %w", task.Type(), err)
+	}
+	if info.State != asynq.TaskStateArchived {
+		return info.State != asynq.TaskStateActive, nil
+	}
+	if err := e.inspector.RunTask(QueuePackages, id); err != nil && !errors.Is(err, asynq.ErrTaskNotFound) {
+		return false, fmt.Errorf("enqueue %s again: %w", task.Type(), err)
+	}
+	return true, nil
 }
 
 // Waiting is how many tasks of notifications no worker has taken yet.

@@ -112,15 +112,21 @@ type AssemblePayload struct {
 	Assembly string `json:"assembly"` // id
 }
 
-// newAssembleTask makes the task for an attempt to assemble what is due since a time in Unix seconds.
-// It is not tried again by itself: the relay of packages enqueues what still waits.
-func newAssembleTask(assembly string, due float64, attempt int64) (*asynq.Task, error) {
+// assembleTaskID is the id of the task for an attempt to assemble what is due since a time in Unix
+// seconds.
+func assembleTaskID(assembly string, due float64, attempt int64) string {
+	return TypeAssemble + "/" + assembly + "/" + strconv.FormatFloat(due, 'f', -1, 64) + ":" + strconv.FormatInt(attempt, 10)
+}
+
+// newAssembleTask makes the task to assemble a package. It is not tried again by itself: the relay of
+// packages enqueues what still waits.
+func newAssembleTask(assembly, id string) (*asynq.Task, error) {
 	payload, err := json.Marshal(AssemblePayload{Assembly: assembly})
 	if err != nil {
 		return nil, fmt.Errorf("encode the payload of %s: %w", TypeAssemble, err)
 	}
 	return asynq.NewTask(TypeAssemble, payload,
-		asynq.TaskID(TypeAssemble+"/"+assembly+"/"+strconv.FormatFloat(due, 'f', -1, 64)+":"+strconv.FormatInt(attempt, 10)),
+		asynq.TaskID(id),
 		asynq.Queue(QueuePackages),
 		asynq.Timeout(assembleTimeout),
 		asynq.MaxRetry(0),
