@@ -210,6 +210,7 @@ func (v *Verifier) checkEnvironment(document *EnvironmentDocument, evaluations m
 			v.report(EnvironmentsPath, "the facts of %s repeat trail '%s', which the package has", place, trail.Name)
 		}
 	}
+	v.checkDecisions(document, place)
 	var applied []policy.Applied
 	for _, one := range document.Policies {
 		parsed := v.policies[PolicyPath(one.Policy, one.Version)]
@@ -226,6 +227,19 @@ func (v *Verifier) checkEnvironment(document *EnvironmentDocument, evaluations m
 		v.report(EnvironmentsPath, "the verdict on %s cannot be evaluated: %v", place, err)
 	case !same(came, *document):
 		v.report(EnvironmentsPath, "the verdict on %s does not follow from the facts", place)
+	}
+}
+
+// checkDecisions compares the decisions that policies evaluate with the attestations of the package. The
+// package lacks those of other trails, and one that was made while it was assembled.
+func (v *Verifier) checkDecisions(document *EnvironmentDocument, place string) {
+	for control, decision := range document.Facts.Decisions {
+		for i := range v.attestations {
+			one := &v.attestations[i]
+			if one.ID == decision.Entry.ID && (one.Control != control || !same(one.SlotEntry().Entry, decision.Entry)) {
+				v.report(EnvironmentsPath, "the decision on control '%s' for %s is not that of attestation %s", control, place, one.ID)
+			}
+		}
 	}
 }
 

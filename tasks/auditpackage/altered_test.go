@@ -151,6 +151,7 @@ func TestForgedPackagesAreFound(t *testing.T) {
 		"its name in the trail":        {audit.EnvironmentsPath, `"artifact_name": "web"`, `"artifact_name": "job"`, audit.EnvironmentsPath},
 		"what runs":                    {audit.EnvironmentsPath, `"fingerprint": "` + current, `"fingerprint": "` + strings.Repeat("9f", 32), audit.EnvironmentsPath},
 		"a flow that knows it better":  {audit.EnvironmentsPath, `"flows": []`, aFlow, audit.EnvironmentsPath},
+		"a decision":                   {audit.EnvironmentsPath, `"name": "go-live"`, `"name": "go-dead"`, audit.EnvironmentsPath},
 		"a policy":                     {audit.PolicyPath("production", 1), "trail-compliance: {required: true}", "trail-compliance: {required: false}", audit.EnvironmentsPath},
 		"what the template requires":   {template, "never-made", "ever-made1", template},
 		"an attestation's own verdict": {anAttestation, `"failures": 1`, `"failures": 0`, anAttestation},
