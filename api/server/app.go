@@ -23,6 +23,7 @@ import (
 	"attestry/api/access"
 	"attestry/api/admission"
 	"attestry/api/examples"
+	"attestry/api/framing"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/links"
@@ -164,7 +165,7 @@ func newApp(s *Server) *fiber.App {
 	// Answers beyond the last request of a stopping server say so.
 	app.Server().CloseOnShutdown = true
 	app.Use(s.observe)
-	app.Use(joinRepoName)
+	app.Use(framing.JoinRepoName)
 	return app
 }
 

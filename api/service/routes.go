@@ -12,6 +12,7 @@ import (
 	"attestry/api/packages"
 	"attestry/api/pipelines"
 	"attestry/api/resource"
+	"attestry/api/schemas"
 	"attestry/api/server"
 	"attestry/api/snapshots"
 	"attestry/api/webhooks"
@@ -60,6 +61,6 @@ func Routes(base *resource.Base, store *app.Store, requests *auditpackage.Reques
 		packages.Routes(base, packages.Stores{
 			Artifacts: store.Artifacts, Attestations: store.Attestations, Requests: requests,
 		}, requestTimeout),
-		server.SchemaRoutes(),
+		schemas.Routes(),
 	)
 }

@@ -17,7 +17,7 @@ import (
 // publishedSchema is the JSON Schema of policies that the service serves.
 func publishedSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	content, err := os.ReadFile("../../api/server/schemas/environment-policy.v1.json")
+	content, err := os.ReadFile("../../api/schemas/environment-policy.v1.json")
 	if err != nil {
 		t.Fatal(err)
 	}

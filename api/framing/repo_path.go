@@ -1,4 +1,4 @@
-package server
+package framing
 
 import (
 	"regexp"
@@ -24,9 +24,9 @@ const (
 	liveArtifacts = "live-artifacts/"
 )
 
-// joinRepoName lets names of repositories have slashes in the path, as clients
+// JoinRepoName lets names of repositories have slashes in the path, as clients
 // send them (docs/semantics.md 1.6): for the router, the name becomes one segment.
-func joinRepoName(c *fiber.Ctx) error {
+func JoinRepoName(c *fiber.Ctx) error {
 	if method := c.Method(); method == fiber.MethodGet || method == fiber.MethodHead {
 		c.Path(repoPath(c.Path()))
 	}

@@ -1,0 +1,54 @@
+// Package schemas serves the JSON Schemas of the two YAML formats (docs/semantics.md 3.2).
+package schemas
+
+import (
+	"context"
+	_ "embed"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/server"
+)
+
+var (
+	//go:embed flow-template.v1.json
+	flowTemplate document
+	//go:embed environment-policy.v1.json
+	environmentPolicy document
+)
+
+// Routes are those of the published schemas.
+func Routes() []server.Route {
+	return []server.Route{
+		{
+			Method: http.MethodGet, Path: "/schemas/flow-template/v1", OperationID: "flow_template_schema_v1", Tag: "Schemas",
+			Summary: "Read the JSON Schema of flow templates", Serve: server.Handle(serve(flowTemplate)),
+		},
+		{
+			Method: http.MethodGet, Path: "/schemas/environment-policy/v1", OperationID: "environment_policy_schema_v1", Tag: "Schemas",
+			Summary: "Read the JSON Schema of environment policies", Serve: server.Handle(serve(environmentPolicy)),
+		},
+	}
+}
+
+// document is a JSON Schema as it is written.
+type document []byte
+
+// MarshalJSON gives the document as it is.
+func (d document) MarshalJSON() ([]byte, error) { return d, nil }
+
+// Schema says that the answer is an object.
+func (document) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+}
+
+type answer struct {
+	Body document
+}
+
+func serve(content document) func(context.Context, *struct{}) (*answer, error) {
+	return func(context.Context, *struct{}) (*answer, error) {
+		return &answer{Body: content}, nil
+	}
+}
