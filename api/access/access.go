@@ -57,6 +57,9 @@ type Gate struct {
 type Request struct {
 	// From is where it comes from.
 	From limits.Origin
+	// SignedIn is on whose behalf a page of the service makes the request; nil for requests of
+	// clients, which carry an Authorization.
+	SignedIn *evidence.Principal
 	// Authorization is the header of that name.
 	Authorization string
 	// Path is the path as it was sent.
@@ -84,6 +87,9 @@ type Rule struct {
 // its owner may see the organization, then whether the role suffices, then whether beta features
 // that are needed are on. What it has found out it returns along with an error, too.
 func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evidence.Principal, org evidence.OrgAccess, err error) {
+	if r.SignedIn != nil {
+		return g.admitSignedIn(ctx, r, rule)
+	}
 	secret, err := secretOf(r.Authorization)
 	if err != nil {
 		return principal, org, err
@@ -97,6 +103,19 @@ func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evide
 		principal, org, err = g.authenticate(ctx, r, rule, secret)
 	}
 	g.Attempts.Note(r.From, secret, principal, err)
+	if err == nil {
+		err = rule.check(principal, org)
+	}
+	return principal, org, err
+}
+
+// admitSignedIn is Admit for requests of pages.
+func (g *Gate) admitSignedIn(ctx context.Context, r Request, rule Rule) (principal evidence.Principal, org evidence.OrgAccess, err error) {
+	principal = *r.SignedIn
+	if rule.OfOrg {
+		org, err = g.Memberships.Access(ctx, principal, r.Org)
+		err = deniedAt(r.Path, err)
+	}
 	if err == nil {
 		err = rule.check(principal, org)
 	}

@@ -27,6 +27,9 @@ const (
 // becomes an answer, and logs and measures what came of it.
 func (s *Server) observe(c *fiber.Ctx) error {
 	began := time.Now()
+	if query := pageQueryOf(c); query != nil {
+		c.SetUserContext(query.ctx)
+	}
 	c.SetUserContext(redact.With(c.UserContext(), access.Credentials(c.Get(fiber.HeaderAuthorization))...))
 	r := newRequest(c)
 	r.Memory, r.pace = admission.NewMemory(s.budget), s.pace
@@ -67,7 +70,7 @@ func newRequest(c *fiber.Ctx) *Request {
 	// What cannot be read of a query is left out, the rest counts.
 	query, _ := url.ParseQuery(string(uri.QueryString()))
 	body, _ := c.Context().UserValue(bodyKey{}).(*requestBody)
-	return &Request{
+	r := &Request{
 		id:     requestIDOf(c.UserContext(), c.Get(requestIDHeader)),
 		method: c.Method(),
 		path:   string(uri.PathOriginal()),
@@ -77,6 +80,10 @@ func newRequest(c *fiber.Ctx) *Request {
 		Body:   body,
 		http11: c.Request().Header.IsHTTP11(),
 	}
+	if query := pageQueryOf(c); query != nil {
+		r.signedIn = &query.Principal
+	}
+	return r
 }
 
 // requestIDOf is the id of a request: the client's, unless it is unfit for logs or holds a

@@ -26,6 +26,8 @@ type Request struct {
 	// query holds the parameters as they were sent.
 	query  url.Values
 	header func(name string) string
+	// signedIn is on whose behalf a page makes the request; nil for requests of clients.
+	signedIn *evidence.Principal
 	// from is where the request comes from.
 	from limits.Origin
 	Body *requestBody

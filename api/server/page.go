@@ -1,0 +1,98 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"attestry/evidence"
+)
+
+// Page serves a path that is not an operation of the API, for people. The path is fiber's, with
+// parameters behind colons, and names the route in logs and metrics.
+func (s *Server) Page(method, path string, serve fiber.Handler) {
+	headRouter{s.app}.Add(method, path, func(c *fiber.Ctx) error {
+		RequestOf(c.UserContext()).route = path
+		return serve(c)
+	})
+}
+
+// PageQuery is a request to the API that a page makes on behalf of whoever is signed in.
+type PageQuery struct {
+	Principal evidence.Principal
+	Method    string
+	// Target is the path below /api/v2, with its query.
+	Target      string
+	ContentType string
+	Body        []byte
+}
+
+// PageAnswer is the answer of the API to a PageQuery. Whoever has it closes it.
+type PageAnswer struct {
+	Status   int
+	response *fasthttp.Response
+}
+
+// Header is a field of the answer's head.
+func (a *PageAnswer) Header(name string) string { return string(a.response.Header.Peek(name)) }
+
+// Body is the content of the answer. An error of reading means that it broke off.
+func (a *PageAnswer) Body() io.Reader {
+	if stream := a.response.BodyStream(); stream != nil {
+		return stream
+	}
+	return bytes.NewReader(a.response.Body())
+}
+
+// Close frees what the answer takes up.
+func (a *PageAnswer) Close() error { return a.response.CloseBodyStream() }
+
+type pageQueryKey struct{}
+
+// pageQuery is a PageQuery on its way, with the context of the page.
+type pageQuery struct {
+	PageQuery
+	ctx context.Context
+}
+
+// pageQueryOf returns the query that a request is, nil for requests of clients.
+func pageQueryOf(c *fiber.Ctx) *pageQuery {
+	query, _ := c.Context().UserValue(pageQueryKey{}).(*pageQuery)
+	return query
+}
+
+// Ask has the API answer as it answers a client, except that the principal is known: the same
+// operations, roles, limits, logs and metrics. c is the page's own request.
+func (s *Server) Ask(c *fiber.Ctx, query PageQuery) *PageAnswer {
+	var inner fasthttp.RequestCtx
+	inner.Init2(pageConn{remote: c.Context().RemoteAddr(), local: c.Context().LocalAddr()}, s.app.Server().Logger, true)
+	inner.Request.Header.SetMethod(query.Method)
+	inner.Request.SetRequestURI(s.links.API() + query.Target)
+	inner.Request.Header.Set(requestIDHeader, RequestID(c.UserContext()))
+	for _, forwarded := range c.Request().Header.PeekAll(fiber.HeaderXForwardedFor) {
+		inner.Request.Header.AddBytesV(fiber.HeaderXForwardedFor, forwarded)
+	}
+	if query.Body != nil {
+		inner.Request.Header.SetContentType(query.ContentType)
+		inner.SetUserValue(bodyKey{}, &requestBody{stream: bytes.NewReader(query.Body), Length: len(query.Body)})
+	}
+	inner.SetUserValue(pageQueryKey{}, &pageQuery{PageQuery: query, ctx: c.UserContext()})
+	s.app.Handler()(&inner)
+	return &PageAnswer{Status: inner.Response.StatusCode(), response: &inner.Response}
+}
+
+// pageConn stands for the connection of a request that has none. What is sent is read at once, so
+// it has no deadlines.
+type pageConn struct {
+	net.Conn
+	remote, local net.Addr
+}
+
+func (c pageConn) RemoteAddr() net.Addr           { return c.remote }
+func (c pageConn) LocalAddr() net.Addr            { return c.local }
+func (pageConn) SetWriteDeadline(time.Time) error { return nil }
