@@ -98,7 +98,7 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 	if err != nil {
 		return nil, err
 	}
-	number, cursor, err := server.ParseCursor(in.After)
+	number, cursor, err := resource.ParseCursor(in.After)
 	if err != nil {
 		return nil, err
 	}
@@ -106,12 +106,12 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 	answer := &listAttestationsAnswer{Body: AttestationsPage{
 		Data: h.pageOfAttestations(org, found, func(err error) error {
 			if cursor != "" && evidence.CodeOf(err) == evidence.Invalid {
-				return server.WrongCursor(in.After)
+				return resource.WrongCursor(in.After)
 			}
 			return err
 		}),
 		Links: jsonstream.NewLater(func() map[string]server.Href {
-			return server.CursorLinks(ctx, h.Links, number+1, found.After())
+			return resource.CursorLinks(ctx, h.Links, number+1, found.After())
 		}),
 	}}
 	total, known, err := h.Attestations.Count(ctx, query)
@@ -155,7 +155,7 @@ func (h *handlers) findAttestation(ctx context.Context, org evidence.OrgAccess, 
 	shown, err := h.showAttestations(ctx, org, picked)
 	return &listAttestationsAnswer{Body: AttestationsPage{
 		Data:  jsonstream.ListOf(shown),
-		Links: jsonstream.NewLater(func() map[string]server.Href { return server.CursorLinks(ctx, h.Links, 0, "") }),
+		Links: jsonstream.NewLater(func() map[string]server.Href { return resource.CursorLinks(ctx, h.Links, 0, "") }),
 		Pagination: resource.OrNull[server.PaginationInfo]{
 			Value: new(server.PaginationOf(1, in.PerPage, int64(len(picked)))),
 		},
@@ -311,7 +311,7 @@ type flowAttestationsInput struct {
 }
 
 // FlowAttestations is a page of the attestations of a flow.
-type FlowAttestations = server.DataPage[Attestation]
+type FlowAttestations = resource.DataPage[Attestation]
 
 type flowAttestationsAnswer struct {
 	Body FlowAttestations

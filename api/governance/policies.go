@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"attestry/api/jsonstream"
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/policy"
@@ -134,7 +135,7 @@ func (h *handlers) storePolicy(ctx context.Context, change governance.Change, fi
 	org := server.Access(ctx)
 	change.Org, change.By, change.At = org.OrgID, server.Principal(ctx).Name, math.Floor(evidence.Seconds(h.Clock()))
 	err := files(func(file server.FormFile) error {
-		content, err := server.ReadFormFile(ctx, file, policy.MaxSize)
+		content, err := resource.ReadFormFile(ctx, file, policy.MaxSize)
 		if err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ type listDeliveriesAnswer struct {
 // listDeliveries lists the deliveries of an action, newest first.
 func (h *handlers) listDeliveries(ctx context.Context, in *listDeliveriesInput) (*listDeliveriesAnswer, error) {
 	org := server.Access(ctx)
-	number, cursor, err := server.ParseCursor(in.After)
+	number, cursor, err := resource.ParseCursor(in.After)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (h *handlers) listDeliveries(ctx context.Context, in *listDeliveriesInput) 
 	answer := &listDeliveriesAnswer{Body: DeliveriesPage{
 		Data: h.pageOfDeliveries(found, in.After),
 		Links: jsonstream.NewLater(func() map[string]server.Href {
-			return server.CursorLinks(ctx, h.Links, number+1, found.After())
+			return resource.CursorLinks(ctx, h.Links, number+1, found.After())
 		}),
 	}}
 	if in.State != "" {
@@ -109,7 +109,7 @@ func (h *handlers) pageOfDeliveries(found *storage.Batches[notification.Delivery
 		server.RequestOf(ctx).Memory.Rewind(0)
 		batch, err := found.Next(ctx, h.BatchBytes)
 		if err != nil && after != "" && evidence.CodeOf(err) == evidence.Invalid {
-			err = server.WrongCursor(after)
+			err = resource.WrongCursor(after)
 		}
 		return showDeliveries(batch), found.More() && found.Bytes() < server.MaxPage, err
 	})

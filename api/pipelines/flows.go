@@ -223,7 +223,7 @@ type listFlowsInput struct {
 }
 
 type listFlowsAnswer struct {
-	Body server.DataList[FlowList]
+	Body resource.DataList[FlowList]
 }
 
 // listFlows lists an organization's flows by name. They are configured, thousands
@@ -249,7 +249,7 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlow
 	items := server.PartsOf(h.BatchBytes, storage.SingleBatch(flows), func(ctx context.Context, part []evidence.Flow) ([]FlowList, error) {
 		return h.showFlows(ctx, org, part)
 	})
-	return &listFlowsAnswer{Body: server.DataList[FlowList]{Paged: paged, Items: items}}, nil
+	return &listFlowsAnswer{Body: resource.DataList[FlowList]{Paged: paged, Items: items}}, nil
 }
 
 // matches applies the filters. An empty tag matches nothing, and there are no spaces

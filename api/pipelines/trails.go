@@ -105,7 +105,7 @@ const templateField = "template_file"
 func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(server.FormFile) error) error) (string, error) {
 	id := ""
 	err := files(func(file server.FormFile) error {
-		content, err := server.ReadFormFile(ctx, file, template.MaxSize)
+		content, err := resource.ReadFormFile(ctx, file, template.MaxSize)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (h *handlers) getTrail(ctx context.Context, in *resource.TrailPath) (*trail
 }
 
 // ListTrails is a page of trails.
-type ListTrails = server.DataPage[GetTrail]
+type ListTrails = resource.DataPage[GetTrail]
 
 type listOrgTrailsInput struct {
 	server.OrgPath
@@ -242,7 +242,7 @@ type listFlowTrailsInput struct {
 }
 
 type listFlowTrailsAnswer struct {
-	Body server.DataList[GetTrail]
+	Body resource.DataList[GetTrail]
 }
 
 // maxBareTrails bounds the list of those who do not ask for a page: the newest.
@@ -267,7 +267,7 @@ func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) 
 		query.Offset, query.Limit = server.OffsetOf(number, size), size
 	}
 	trails, err := h.Trails.List(ctx, query)
-	return &listFlowTrailsAnswer{Body: server.DataList[GetTrail]{Paged: paged, Items: h.listOfTrails(org, trails)}}, err
+	return &listFlowTrailsAnswer{Body: resource.DataList[GetTrail]{Paged: paged, Items: h.listOfTrails(org, trails)}}, err
 }
 
 // showTrails shows trails with a constant number of commands for a thousand

@@ -1,4 +1,4 @@
-package server
+package resource
 
 import (
 	"reflect"
@@ -6,18 +6,19 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/api/jsonstream"
+	"attestry/api/server"
 )
 
 // DataPage is a page of a list with its pagination beside it
 // (docs/semantics.md 1.10, style 3).
 type DataPage[T any] struct {
-	Data       jsonstream.List[T] `json:"data"`
-	Pagination PaginationInfo     `json:"pagination"`
+	Data       jsonstream.List[T]    `json:"data"`
+	Pagination server.PaginationInfo `json:"pagination"`
 }
 
 // DataList is a bare array, or a page when one was asked for.
 type DataList[T any] struct {
-	Paged *PaginationInfo
+	Paged *server.PaginationInfo
 	Items jsonstream.List[T]
 }
 

@@ -1,4 +1,4 @@
-package server
+package resource
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/links"
@@ -36,9 +37,9 @@ func WrongCursor(after string) error {
 // CursorLinks are the links of a page of a list that goes on by a cursor: its own, and that
 // of the page of the number next. cursor is where the store goes on, "" if there is no next
 // page.
-func CursorLinks(ctx context.Context, all links.Links, next int, cursor string) map[string]Href {
-	asked := PageOf(ctx, all, 1, 1, 0)
-	links := map[string]Href{"self": {Href: asked.Self()}}
+func CursorLinks(ctx context.Context, all links.Links, next int, cursor string) map[string]server.Href {
+	asked := server.PageOf(ctx, all, 1, 1, 0)
+	links := map[string]server.Href{"self": {Href: asked.Self()}}
 	if cursor == "" {
 		return links
 	}
@@ -47,6 +48,6 @@ func CursorLinks(ctx context.Context, all links.Links, next int, cursor string) 
 		asked.Query = url.Values{}
 	}
 	asked.Query.Set("after", strconv.Itoa(next)+"."+cursor)
-	links["next"] = Href{Href: asked.Self()}
+	links["next"] = server.Href{Href: asked.Self()}
 	return links
 }
