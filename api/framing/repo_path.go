@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gofiber/fiber/v2"
-
 	"attestry/links"
 )
 
@@ -24,18 +22,10 @@ const (
 	liveArtifacts = "live-artifacts/"
 )
 
-// JoinRepoName lets names of repositories have slashes in the path, as clients
-// send them (docs/semantics.md 1.6): for the router, the name becomes one segment.
-func JoinRepoName(c *fiber.Ctx) error {
-	if method := c.Method(); method == fiber.MethodGet || method == fiber.MethodHead {
-		c.Path(repoPath(c.Path()))
-	}
-	return c.Next()
-}
-
-// repoPath escapes the slashes within the name of a repository. All else of the
-// path stays as it was sent, and so does every other path.
-func repoPath(path string) string {
+// RepoPath escapes the slashes within the name of a repository, as clients send names with slashes
+// in the path (docs/semantics.md 1.6). All else of the path stays as it was sent, and so does every
+// other path.
+func RepoPath(path string) string {
 	rest, ok := strings.CutPrefix(path, reposPrefix)
 	if !ok {
 		return path

@@ -43,11 +43,11 @@ func TestNamesOfReposWithSlashesBecomeOneSegment(t *testing.T) {
 		"/api/v2/../repos/acme/a/b":  "/api/v2/../repos/acme/a/b",
 		"":                           "",
 	} {
-		got := repoPath(sent)
+		got := RepoPath(sent)
 		if got != want {
 			t.Errorf("%s became %s, want %s", sent, got, want)
 		}
-		if repoPath(got) != got {
+		if RepoPath(got) != got {
 			t.Errorf("%s is rewritten twice", sent)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // repoRoutes are those of repositories. Names with slashes are one segment by the
-// time they are routed (JoinRepoName).
+// time they are routed (api/framing/repo_path.go).
 func (h *handlers) repoRoutes() []server.Route {
 	return []server.Route{
 		{

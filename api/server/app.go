@@ -165,7 +165,7 @@ func newApp(s *Server) *fiber.App {
 	// Answers beyond the last request of a stopping server say so.
 	app.Server().CloseOnShutdown = true
 	app.Use(s.observe)
-	app.Use(framing.JoinRepoName)
+	app.Use(joinRepoName)
 	return app
 }
 
@@ -181,6 +181,14 @@ func (s *Server) serve(table []Route) error {
 	}
 	s.app.Get("/ready", s.ready)
 	return s.serveDocuments()
+}
+
+// joinRepoName makes the name of a repository one segment of the path.
+func joinRepoName(c *fiber.Ctx) error {
+	if method := c.Method(); method == fiber.MethodGet || method == fiber.MethodHead {
+		c.Path(framing.RepoPath(c.Path()))
+	}
+	return c.Next()
 }
 
 // headRouter answers HEAD wherever it answers GET.
