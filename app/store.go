@@ -17,6 +17,7 @@ import (
 	"attestry/storage/packages"
 	"attestry/storage/pipelines"
 	"attestry/storage/retention"
+	"attestry/storage/sessions"
 	"attestry/storage/tenancy"
 )
 
@@ -65,6 +66,8 @@ type Store struct {
 	Outbox           *notifications.Outbox
 	Deliveries       *notifications.Deliveries
 	Assemblies       *packages.Assemblies
+	// Sessions are those of people who are signed in to the pages.
+	Sessions *sessions.Sessions
 }
 
 // NewStore builds the repositories. The engine behind docs must have been opened
@@ -110,6 +113,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Targets:          notifications.NewTargets(docs),
 		Deliveries:       notifications.NewDeliveries(docs),
 		Assemblies:       packages.NewAssemblies(docs),
+		Sessions:         sessions.New(docs, clock),
 	}
 	store.Trails = pipelines.NewTrails(docs, pipelines.NewTrailTallies(docs), store.TrailEvents, store.Generations)
 	store.States = states.NewEvaluator(store.Trails, store.Templates, store.Slots, store.Artifacts, store.Attestations)
@@ -126,6 +130,6 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 
 // Schemas declares every collection there is.
 func Schemas() []*storage.Schema {
-	return slices.Concat(tenancy.Schemas(), pipelines.Schemas(), environments.Schemas(), governance.Schemas(), recording.Schemas(), notifications.Schemas(), packages.Schemas(),
+	return slices.Concat(tenancy.Schemas(), pipelines.Schemas(), environments.Schemas(), governance.Schemas(), recording.Schemas(), notifications.Schemas(), packages.Schemas(), sessions.Schemas(),
 		[]*storage.Schema{names.Schema, storage.GenerationSchema, storage.LeaseSchema, storage.ProbeSchema})
 }

@@ -45,11 +45,16 @@ func (t *Tenancy) Authenticate(ctx context.Context, secret string) (evidence.Pri
 	if secret == "" || evidence.MistypedAPIKey(secret) {
 		return evidence.Principal{}, invalidKey()
 	}
+	return t.AuthenticateHash(ctx, evidence.HashAPIKey(secret))
+}
+
+// AuthenticateHash is Authenticate for a key of which only the hash is known, as sessions do.
+func (t *Tenancy) AuthenticateHash(ctx context.Context, hash string) (evidence.Principal, error) {
 	now := t.clock()
 	if err := t.version.look(ctx, now, t.forget); err != nil {
 		return evidence.Principal{}, err
 	}
-	known, err := t.knownKey(ctx, evidence.HashAPIKey(secret), now)
+	known, err := t.knownKey(ctx, hash, now)
 	if err != nil {
 		return evidence.Principal{}, err
 	}
