@@ -40,7 +40,7 @@ func TestLoadHasDefaultsForAllThatIsNotRequired(t *testing.T) {
 	want := config.Settings{
 		HTTP: config.HTTP{
 			Listen: "127.0.0.1:8001", BaseURL: "http://127.0.0.1:8001",
-			RequestTimeout: 30 * time.Second, ReportWait: 10 * time.Second,
+			Web: true, RequestTimeout: 30 * time.Second, ReportWait: 10 * time.Second,
 		},
 		SMTP:   config.SMTP{TLS: config.StartTLS},
 		Limits: config.Limits{FailedKeyLimit: 300},
@@ -74,6 +74,7 @@ func TestLoadReadsEverySetting(t *testing.T) {
 		"ATTESTRY_CONCURRENCY":      "4",
 		"ATTESTRY_LOG_LEVEL":        "debug",
 		"ATTESTRY_REQUEST_TIMEOUT":  "5s",
+		"ATTESTRY_WEB":              "off",
 		"ATTESTRY_REPORT_WAIT":      "0s",
 		"ATTESTRY_MEMORY_BUDGET":    "1.5GiB",
 		"ATTESTRY_OUTBOUND_ALLOW":   "10.0.0.0/8, 192.168.7.5,fd12::/16,::1",

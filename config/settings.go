@@ -27,6 +27,7 @@ type HTTP struct {
 	Listen         Address       `env:"LISTEN" envDefault:"127.0.0.1:8001" doc:"host:port on which the API answers"`
 	BaseURL        BaseURL       `env:"BASE_URL" doc:"scheme and host, without a path, that links are built from; if unset, http:// and the listen address"`
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a request may take"`
+	Web            Switch        `env:"WEB" envDefault:"on" doc:"on or off: whether the pages for people are served beside the API"`
 	ReportWait     time.Duration `env:"REPORT_WAIT" envDefault:"10s" min:"0s" max:"10s" doc:"how long the answer to a report waits for its verdict, at most 10s and less than the request timeout"`
 	MemoryBudget   MemoryBudget  `env:"MEMORY_BUDGET" doc:"how much memory the bodies and answers of all requests under way may take up, such as 512MiB, at least 16MiB; if unset, a quarter of the memory of the machine or of the limit of the cgroup"`
 }

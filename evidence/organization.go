@@ -75,7 +75,7 @@ func CheckOrganizationName(name string) error {
 func isReservedName(name string) bool {
 	switch strings.ToLower(name) {
 	case "default-org", "api-keys", "system-attestation-types",
-		"api", "docs", "ready", "healthz", "readyz", "metrics", "openapi.json":
+		"api", "docs", "ready", "healthz", "readyz", "metrics", "openapi.json", "signin", "signout":
 		return true
 	}
 	return false

@@ -34,6 +34,36 @@ func redacted(address string) string {
 // API is the address that the paths of the operations are relative to.
 func (l Links) API() string { return l.Base + Prefix }
 
+// Organization is the page of an organization.
+func (l Links) Organization(org string) string { return l.page(org) }
+
+// Environments is the page that lists environments.
+func (l Links) Environments(org string) string { return l.page(org, "environments") }
+
+// Flows is the page that lists flows.
+func (l Links) Flows(org string) string { return l.page(org, "flows") }
+
+// Policies is the page that lists policies.
+func (l Links) Policies(org string) string { return l.page(org, "policies") }
+
+// Policy is the page of a policy.
+func (l Links) Policy(org, name string) string { return l.page(org, "policies", name) }
+
+// Controls is the page that lists controls.
+func (l Links) Controls(org string) string { return l.page(org, "controls") }
+
+// Control is the page of a control.
+func (l Links) Control(org, identifier string) string { return l.page(org, "controls", identifier) }
+
+// Deployments is the page of deployments.
+func (l Links) Deployments(org string) string { return l.page(org, "deployments") }
+
+// Members is the page that lists members.
+func (l Links) Members(org string) string { return l.page(org, "members") }
+
+// Search is the page that searches.
+func (l Links) Search(org string) string { return l.page(org, "search") }
+
 // Environment is the page of an environment.
 func (l Links) Environment(org, environment string) string {
 	return l.page(org, "environments", environment)

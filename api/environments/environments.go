@@ -77,6 +77,7 @@ type GetEnvironmentResponse struct {
 	LastReportedAt       *float64          `json:"last_reported_at" nullable:"true"`
 	LastChangedAt        *float64          `json:"last_changed_at" nullable:"true"`
 	State                *bool             `json:"state" nullable:"true"`
+	Counts               *snapshot.Counts  `json:"artifact_compliance_count,omitempty" doc:"Verdicts on what runs by the last snapshot; absent of logical environments and before the first one."`
 	IncludeScaling       bool              `json:"include_scaling"`
 	Tags                 map[string]string `json:"tags"`
 	Policies             []string          `json:"policies" nullable:"true"`
@@ -332,6 +333,9 @@ func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot
 	r.LastChangedAt = resource.NilUnlessPositive(head.Timestamp)
 	r.LastModifiedAt = max(e.LastModifiedAt, head.LastReportedAt)
 	r.State = head.State
+	if head.Last > 0 {
+		r.Counts = new(head.Counts)
+	}
 }
 
 // showMembers adds what the members of a logical environment have come to: it

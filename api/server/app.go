@@ -55,6 +55,8 @@ type Deps struct {
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 	Gate       *access.Gate
+	// Sessions are those of the pages; nil for none.
+	Sessions Sessions
 	// Checks are the dependencies that /ready asks.
 	Checks []monitor.Check
 	// RequestTimeout bounds the work on a request; 0 means 30 s.
@@ -77,6 +79,7 @@ type Server struct {
 	metrics         *metrics
 	logger          *slog.Logger
 	gate            *access.Gate
+	sessions        Sessions
 	links           links.Links
 	readiness       *monitor.Readiness
 	requestTimeout  time.Duration
@@ -121,6 +124,7 @@ func New(deps Deps, table []Route) (*Server, error) {
 		metrics:         measured,
 		logger:          deps.Logger,
 		gate:            deps.Gate,
+		sessions:        deps.Sessions,
 		links:           addresses,
 		readiness:       monitor.NewReadiness(deps.Checks, deps.Clock),
 		requestTimeout:  orDefault(deps.RequestTimeout, defaultRequestTimeout),

@@ -130,7 +130,10 @@ func (s *Server) enter(ctx huma.Context, route Route, parameters []parameter, ne
 	r := RequestOf(ctx.Context())
 	r.route = route.Path
 	r.findings = validation.Findings{}
-	err := s.admit(ctx.Context(), route, r, ctx.Param("org"))
+	err := s.recognizeSession(humafiber.Unwrap(ctx), r)
+	if err == nil {
+		err = s.admit(ctx.Context(), route, r, ctx.Param("org"))
+	}
 	setRateLimit(ctx, r.rate)
 	if err != nil {
 		s.refuse(ctx, err)

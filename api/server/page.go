@@ -13,13 +13,49 @@ import (
 	"attestry/evidence"
 )
 
+// Sessions knows who is signed in to the pages.
+type Sessions interface {
+	// Principal returns whoever a request comes from by its cookie, or an evidence.Unauthorized error
+	// if nobody is signed in.
+	Principal(c *fiber.Ctx) (evidence.Principal, error)
+}
+
 // Page serves a path that is not an operation of the API, for people. The path is fiber's, with
-// parameters behind colons, and names the route in logs and metrics.
-func (s *Server) Page(method, path string, serve fiber.Handler) {
-	headRouter{s.app}.Add(method, path, func(c *fiber.Ctx) error {
-		RequestOf(c.UserContext()).route = path
-		return serve(c)
-	})
+// parameters behind colons, and names the route in logs and metrics. Forms have at most 1 MiB.
+func (s *Server) Page(method, path string, serve ...fiber.Handler) {
+	prepare := func(c *fiber.Ctx) error {
+		r := RequestOf(c.UserContext())
+		r.route = path
+		if method == fiber.MethodPost {
+			// fiber would read the stream behind the back of the guard, and without a limit.
+			form, err := r.Body.readAll(jsonLimit, r.Memory)
+			if err != nil {
+				return err
+			}
+			c.Request().SetBody(form)
+		}
+		return c.Next()
+	}
+	headRouter{s.app}.Add(method, path, append([]fiber.Handler{prepare}, serve...)...)
+}
+
+// recognizeSession finds out who is signed in, for requests without an Authorization header. Only what
+// changes nothing can be asked for in that way, as another site could have the browser send it.
+func (s *Server) recognizeSession(c *fiber.Ctx, r *Request) error {
+	if s.sessions == nil || r.signedIn != nil || r.header(fiber.HeaderAuthorization) != "" {
+		return nil
+	}
+	principal, err := s.sessions.Principal(c)
+	switch {
+	case evidence.CodeOf(err) == evidence.Unauthorized:
+		return nil
+	case err != nil:
+		return err
+	case r.method != fiber.MethodGet && r.method != fiber.MethodHead:
+		return evidence.NewError(evidence.Forbidden, "CSRF token missing")
+	}
+	r.signedIn = &principal
+	return nil
 }
 
 // PageQuery is a request to the API that a page makes on behalf of whoever is signed in.

@@ -73,6 +73,9 @@ func originOf(c *fiber.Ctx) limits.Origin {
 	return from
 }
 
+// From is where the request comes from.
+func (r *Request) From() limits.Origin { return r.from }
+
 // Principal returns whoever sent the request.
 func Principal(ctx context.Context) evidence.Principal { return RequestOf(ctx).principal }
 

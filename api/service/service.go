@@ -65,7 +65,14 @@ func New(p *process.Process) (*Service, error) {
 		ShutdownTimeout: p.Settings.Process.ShutdownTimeout,
 		MemoryBudget:    int64(settings.MemoryBudget),
 	}
-	server, err := server.New(shell, Routes(&resource.Base{
+	site, err := newSite(p, gate, links)
+	if err != nil {
+		return nil, err
+	}
+	if site != nil {
+		shell.Sessions = site
+	}
+	answering, err := server.New(shell, Routes(&resource.Base{
 		Clock: p.Clock, Links: links,
 		Stores: resource.Stores{
 			Environments: p.Store.Environments, Flows: p.Store.Flows, Repos: p.Store.Repos, Trails: p.Store.Trails,
@@ -75,7 +82,10 @@ func New(p *process.Process) (*Service, error) {
 		Evaluator:   evaluator, Logical: logical.NewUpdater(p.Store, p.Clock, p.Log),
 		Log: p.Log, BatchBytes: shell.BatchBytes(),
 	}, p.Store, auditpackage.NewRequests(p.Store, waiters, p.Clock), settings.RequestTimeout))
-	return &Service{server: server, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator, rates: rates}, err
+	if err == nil && site != nil {
+		err = site.Mount(answering)
+	}
+	return &Service{server: answering, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator, rates: rates}, err
 }
 
 // Serve answers on the listener until ctx ends, then lets the requests under way

@@ -1,0 +1,137 @@
+package web
+
+import (
+	"html/template"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"attestry/evidence"
+	"attestry/links"
+)
+
+// pages are the addresses of pages on this site, without scheme and host.
+var pages = links.Links{}
+
+// functions are what templates can call.
+func functions(clock evidence.Clock) template.FuncMap {
+	return template.FuncMap{
+		"moment":   func(seconds any) moment { return newMoment(seconds, clock()) },
+		"short":    short,
+		"external": external,
+		"commit":   shortCommit,
+		"count":    humanize.Comma,
+		"plural":   plural,
+		"states":   func() map[string]string { return shownStates },
+		"matches":  matches,
+		"state":    newBadge,
+		"page":     func() links.Links { return pages },
+	}
+}
+
+// moment is a time as pages show it.
+type moment struct {
+	// Exact is in UTC, as RFC 3339 has it. Relative says how long ago it is.
+	Exact, Relative string
+}
+
+// newMoment takes Unix seconds, as number or as a pointer to one. It is empty for 0 and nil.
+func newMoment(value any, now time.Time) moment {
+	seconds := 0.0
+	switch value := value.(type) {
+	case float64:
+		seconds = value
+	case *float64:
+		if value != nil {
+			seconds = *value
+		}
+	case int64:
+		seconds = float64(value)
+	}
+	if seconds == 0 {
+		return moment{}
+	}
+	at := time.UnixMilli(int64(seconds * 1000)).UTC()
+	return moment{Exact: at.Format(time.RFC3339), Relative: humanize.RelTime(at, now, "ago", "from now")}
+}
+
+// shownDigits is how much of a fingerprint or commit is shown.
+const shownDigits = 12
+
+// short is the beginning of a fingerprint.
+func short(fingerprint string) string {
+	return fingerprint[:min(len(fingerprint), shownDigits)]
+}
+
+// shortCommit is the beginning of a commit, "" for one that is not known.
+func shortCommit(commit string) string {
+	if strings.Trim(commit, "0") == "" {
+		return ""
+	}
+	return short(commit)
+}
+
+// plural is a number with a noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return humanize.Comma(int64(n)) + " " + noun + "s"
+}
+
+// matches says how many entries a filter has left.
+func matches(n int) string {
+	if n == 1 {
+		return "1 match"
+	}
+	return humanize.Comma(int64(n)) + " matches"
+}
+
+// external is a link that a client has sent, as text unless it is one of the web.
+func external(address, text string) template.HTML {
+	shown := template.HTMLEscapeString(text)
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
+		return template.HTML(shown)
+	}
+	return template.HTML(`<a href="` + template.HTMLEscapeString(parsed.String()) + `" rel="noopener noreferrer">` + shown + `</a>`)
+}
+
+// badge is a state as pages show it: never by its color alone.
+type badge struct{ Class, Text string }
+
+// newBadge takes a state of the API: a verdict that may be unknown, or one of the words for trails and
+// artifacts.
+func newBadge(state any) badge {
+	switch state := state.(type) {
+	case *bool:
+		if state == nil {
+			return badge{"unknown", "not judged"}
+		}
+		return newBadge(*state)
+	case bool:
+		if state {
+			return badge{"good", "compliant"}
+		}
+		return badge{"bad", "not compliant"}
+	case string:
+		return wordBadge(state)
+	}
+	return badge{"unknown", "unknown"}
+}
+
+func wordBadge(state string) badge {
+	switch evidence.Status(state) {
+	case evidence.Compliant:
+		return badge{"good", "compliant"}
+	case evidence.NonCompliant:
+		return badge{"bad", "not compliant"}
+	case evidence.Incomplete:
+		return badge{"open", "incomplete"}
+	case evidence.Missing:
+		return badge{"open", "missing"}
+	}
+	return badge{"unknown", strings.ToLower(state)}
+}

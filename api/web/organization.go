@@ -1,0 +1,102 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// silentAfter is how long a reporter may say nothing before its environment is shown as silent. They
+// report every minute.
+const silentAfter = 15 * time.Minute
+
+// environment is what pages show of an environment.
+type environment struct {
+	Name           string   `json:"name"`
+	Type           string   `json:"type"`
+	Description    string   `json:"description"`
+	State          *bool    `json:"state"`
+	LastReportedAt *float64 `json:"last_reported_at"`
+	LastChangedAt  *float64 `json:"last_changed_at"`
+	Policies       []string `json:"policies"`
+	Included       []string `json:"included_environments"`
+	Counts         *counts  `json:"artifact_compliance_count"`
+	// Silent tells that its reporter has not been heard of for a while.
+	Silent bool   `json:"-"`
+	Link   string `json:"-"`
+}
+
+// counts are verdicts on artifacts.
+type counts struct {
+	Compliant    int `json:"true"`
+	NonCompliant int `json:"false"`
+	Unknown      int `json:"null"`
+}
+
+// Running is how many artifacts there are.
+func (c counts) Running() int { return c.Compliant + c.NonCompliant + c.Unknown }
+
+// prepare sets what the API does not tell.
+func (e *environment) prepare(org string, now time.Time) {
+	e.Link = pages.Environment(org, e.Name)
+	if e.Type != "logical" && e.LastReportedAt != nil {
+		e.Silent = now.Sub(time.UnixMilli(int64(*e.LastReportedAt*1000))) > silentAfter
+	}
+}
+
+// organizationPage shows the environments of an organization.
+type organizationPage struct {
+	Org          string
+	Environments []environment
+}
+
+// showHome leads to the organization that a person opens first.
+func (s *Site) showHome(p *page) error {
+	org, err := s.Identities.DefaultOrganization(p.c.UserContext(), p.viewer)
+	if err != nil {
+		return err
+	}
+	if org == "" {
+		org = p.viewer.Name // everybody has an organization of this name
+	}
+	return p.c.Redirect(pages.Organization(org), http.StatusSeeOther)
+}
+
+func (s *Site) showOrganization(p *page) error {
+	p.apiPath = target("/environments/%s", p.org())
+	shown := organizationPage{Org: p.org()}
+	if err := p.get(p.apiPath, &shown.Environments); err != nil {
+		return err
+	}
+	for i := range shown.Environments {
+		shown.Environments[i].prepare(p.org(), s.Clock())
+	}
+	slices.SortStableFunc(shown.Environments, func(a, b environment) int { return a.rank() - b.rank() })
+	return p.render("organization", shown.Org, shown)
+}
+
+// rank puts first what somebody has to look at.
+func (e *environment) rank() int {
+	switch {
+	case e.State != nil && !*e.State:
+		return 0
+	case e.Silent:
+		return 1
+	case e.State == nil:
+		return 2
+	}
+	return 3
+}
+
+// Summary says in words how many artifacts run.
+func (e *environment) Summary() string {
+	if e.Counts == nil {
+		return ""
+	}
+	text := plural(e.Counts.Running(), "artifact") + " running"
+	if n := e.Counts.NonCompliant; n > 0 {
+		text += fmt.Sprintf(", %d not compliant", n)
+	}
+	return text
+}

@@ -1,0 +1,153 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"github.com/gofiber/fiber/v2"
+
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/links"
+)
+
+// policy is what browsers may do on a page: nothing that the service itself does not send.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// page is a page under way.
+type page struct {
+	*Site
+	c      *fiber.Ctx
+	viewer evidence.Principal
+	// apiPath is the operation that answers the same as the page, below /api/v2; "" for none.
+	apiPath string
+}
+
+// org is the name of the organization in the path, "" for none.
+func (p *page) org() string { return p.parameter("org") }
+
+// shownOrg is the organization that the page leads around in, "" for people who are not signed in.
+func (p *page) shownOrg() string {
+	if p.viewer.Name == "" {
+		return ""
+	}
+	return p.org()
+}
+
+// apiAddress is where the API answers the same as the page, "" if it does not.
+func (p *page) apiAddress() string {
+	if p.apiPath == "" {
+		return ""
+	}
+	return links.Prefix + p.apiPath
+}
+
+// parameter is a parameter of the path. One that cannot be unescaped names nothing that exists.
+func (p *page) parameter(name string) string {
+	sent := p.c.Params(name)
+	if plain, err := url.PathUnescape(sent); err == nil {
+		return plain
+	}
+	return sent
+}
+
+// show has a handler make a page, and shows what went wrong with it.
+func (s *Site) show(serve func(*page) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		c.Set(fiber.HeaderContentSecurityPolicy, policy)
+		c.Set(fiber.HeaderReferrerPolicy, "same-origin")
+		p := &page{Site: s, c: c}
+		if err := serve(p); err != nil {
+			return p.fail(err)
+		}
+		return nil
+	}
+}
+
+// signedIn is show for pages that only people see who are signed in. Others sign in first.
+func (s *Site) signedIn(serve func(*page) error) fiber.Handler {
+	return s.show(func(p *page) error {
+		var err error
+		if p.viewer, err = s.sessions.principal(p.c); err != nil {
+			return err
+		}
+		return serve(p)
+	})
+}
+
+// apiError is an answer of the API that is not what a page needs.
+type apiError struct {
+	status  int
+	message string
+}
+
+func (e *apiError) Error() string { return e.message }
+
+// target is an address of the API: a format with names that are escaped.
+func target(format string, names ...string) string {
+	escaped := make([]any, 0, len(names))
+	for _, name := range names {
+		escaped = append(escaped, url.PathEscape(name))
+	}
+	return fmt.Sprintf(format, escaped...)
+}
+
+// get has the API answer a read operation, and decodes the answer. What the API refuses is an apiError.
+func (p *page) get(target string, into any) error {
+	return p.read(target, func(content io.Reader) error {
+		if err := json.NewDecoder(content).Decode(into); err != nil {
+			return fmt.Errorf("read the answer of %s: %w", target, err)
+		}
+		return nil
+	})
+}
+
+// read has the API answer a read operation, and hands its answer to take.
+func (p *page) read(target string, take func(io.Reader) error) (err error) {
+	answer := p.api.Ask(p.c, server.PageQuery{Principal: p.viewer, Method: http.MethodGet, Target: target})
+	defer func() { err = errors.Join(err, answer.Close()) }()
+	if answer.Status != http.StatusOK {
+		var problem struct {
+			Message string `json:"message"`
+		}
+		if err := json.NewDecoder(answer.Body()).Decode(&problem); err != nil {
+			return fmt.Errorf("read the error of %s: %w", target, err)
+		}
+		return &apiError{status: answer.Status, message: problem.Message}
+	}
+	return take(answer.Body())
+}
+
+// fail shows what went wrong, or has people sign in.
+func (p *page) fail(err error) error {
+	var refused *apiError
+	var client *evidence.Error
+	switch {
+	case errors.Is(err, errSignedOut):
+		return p.c.Redirect("/signin?next="+url.QueryEscape(p.c.OriginalURL()), http.StatusSeeOther)
+	case errors.As(err, &refused):
+		return p.showError(refused.status, refused.message)
+	case errors.As(err, &client) && client.Code == evidence.Forbidden:
+		return p.showError(http.StatusForbidden, client.Message)
+	case errors.As(err, &client) && client.Code == evidence.RateLimited:
+		return p.showError(http.StatusTooManyRequests, client.Message)
+	case errors.As(err, &client) && client.Code == evidence.Unavailable:
+		return p.showError(http.StatusServiceUnavailable, client.Message)
+	}
+	p.Log.ErrorContext(p.c.UserContext(), "page failed", slog.String("request_id", server.RequestID(p.c.UserContext())), slog.Any("error", err))
+	return p.showError(http.StatusInternalServerError, "Internal server error")
+}
+
+func (p *page) showError(status int, message string) error {
+	p.c.Status(status)
+	return p.render("error", "Error", struct {
+		Status        int
+		Title, Reason string
+	}{status, http.StatusText(status), message})
+}

@@ -1,0 +1,74 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"attestry/api/server"
+	"attestry/evidence"
+)
+
+// signInForm is what the page to sign in shows.
+type signInForm struct {
+	CSRF   string
+	Next   string
+	Failed string // why the last attempt failed, "" before the first
+}
+
+func (s *Site) showSignIn(p *page) error {
+	if _, err := s.sessions.principal(p.c); err == nil {
+		return p.c.Redirect(nextOf(p.c.Query("next")), http.StatusSeeOther)
+	}
+	return p.askForKey("")
+}
+
+func (p *page) askForKey(failed string) error {
+	token, _ := p.c.Locals(csrfField).(string)
+	next := p.c.Query("next", p.c.FormValue("next"))
+	return p.render("signin", "Sign in", signInForm{CSRF: token, Next: nextOf(next), Failed: failed})
+}
+
+// signIn signs a person in with an API key. Keys of service accounts are for programs.
+func (s *Site) signIn(p *page) error {
+	secret, from := strings.TrimSpace(p.c.FormValue("key")), server.RequestOf(p.c.UserContext()).From()
+	principal, err := evidence.Principal{}, s.Attempts.Check(from, secret)
+	if err == nil {
+		principal, err = s.Identities.Authenticate(p.c.UserContext(), secret)
+		s.Attempts.Note(from, secret, principal, err)
+	}
+	code := evidence.CodeOf(err)
+	switch {
+	case code == evidence.Unauthorized:
+		p.c.Status(http.StatusUnauthorized)
+		return p.askForKey("This API key is not valid.")
+	case err != nil:
+		return err
+	case !principal.IsUser():
+		p.c.Status(http.StatusForbidden)
+		return p.askForKey("This is the API key of a service account. Please sign in with a key of your own.")
+	}
+	if err := s.sessions.begin(p.c, secret); err != nil {
+		return err
+	}
+	return p.c.Redirect(nextOf(p.c.FormValue("next")), http.StatusSeeOther)
+}
+
+func (s *Site) showSignOut(p *page) error {
+	token, _ := p.c.Locals(csrfField).(string)
+	return p.render("signout", "Sign out", signInForm{CSRF: token})
+}
+
+func (s *Site) signOut(p *page) error {
+	if err := s.sessions.end(p.c); err != nil {
+		return err
+	}
+	return p.c.Redirect("/signin", http.StatusSeeOther)
+}
+
+// nextOf is where people go once they are signed in: to a path of this site, or else home.
+func nextOf(sent string) string {
+	if !strings.HasPrefix(sent, "/") || strings.HasPrefix(sent, "//") || strings.ContainsAny(sent, "\\\r\n\t") {
+		return "/"
+	}
+	return sent
+}

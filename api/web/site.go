@@ -1,0 +1,134 @@
+// Package web serves the pages for people. They show what the API answers, and nothing else.
+package web
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"attestry/api/limits"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/links"
+)
+
+// API answers the operations that pages show.
+type API interface {
+	// Page serves a path for people.
+	Page(method, path string, serve ...fiber.Handler)
+	// Ask answers an operation on behalf of whoever is signed in.
+	Ask(c *fiber.Ctx, query server.PageQuery) *server.PageAnswer
+}
+
+// Identities knows who a session speaks for.
+type Identities interface {
+	// Authenticate returns whoever an API key speaks for, or an evidence.Unauthorized error.
+	Authenticate(ctx context.Context, secret string) (evidence.Principal, error)
+	// AuthenticateHash is Authenticate for a key of which only the hash is known.
+	AuthenticateHash(ctx context.Context, hash string) (evidence.Principal, error)
+	// DefaultOrganization returns the name of the organization that a user opens first, or "".
+	DefaultOrganization(ctx context.Context, principal evidence.Principal) (string, error)
+}
+
+// Storage keeps sessions.
+type Storage interface {
+	fiber.Storage
+	// Extend gives a session that is there another lifetime from now on.
+	Extend(ctx context.Context, id string, lifetime time.Duration) error
+}
+
+// Options are what the pages are made of.
+type Options struct {
+	Links      links.Links
+	Identities Identities
+	Storage    Storage
+	// Attempts limits wrong keys; nil for no limit.
+	Attempts *limits.Attempts
+	Clock    evidence.Clock
+	Log      *slog.Logger
+}
+
+// Site is all pages.
+type Site struct {
+	Options
+	api       API
+	sessions  *sessions
+	templates *templates
+	assets    map[string]string // addresses by file name
+}
+
+// New makes the pages. They are served once Mount has told the server of them.
+func New(options Options) (*Site, error) {
+	made, err := newTemplates(options.Clock)
+	return &Site{Options: options, sessions: newSessions(&options), templates: made, assets: map[string]string{}}, err
+}
+
+// Mount has the pages served by api, behind all other paths that it has.
+func (s *Site) Mount(api API) error {
+	s.api = api
+	if err := s.mountAssets(); err != nil {
+		return err
+	}
+	protect := s.csrf()
+	for _, form := range []struct {
+		path       string
+		show, take func(*page) error
+	}{
+		{"/signin", s.showSignIn, s.signIn},
+		{"/signout", s.showSignOut, s.signOut},
+	} {
+		api.Page(fiber.MethodGet, form.path, protect, s.show(form.show))
+		api.Page(fiber.MethodPost, form.path, protect, s.show(form.take))
+	}
+	for _, shown := range s.pages() {
+		api.Page(fiber.MethodGet, shown.path, s.signedIn(shown.show))
+	}
+	api.Page(fiber.MethodGet, "/*", s.unknown)
+	return nil
+}
+
+// route is a page with its path.
+type route struct {
+	path string
+	show func(*page) error
+}
+
+// pages lists the pages that only people see who are signed in.
+func (s *Site) pages() []route {
+	return slices.Concat(s.environmentPages(), s.pipelinePages(), s.governancePages())
+}
+
+// environmentPages are those of organizations and environments.
+func (s *Site) environmentPages() []route {
+	return []route{
+		{"/", s.showHome},
+		{"/:org", s.showOrganization},
+		{"/:org/environments", s.showOrganization},
+		{"/:org/environments/:environment", s.showEnvironment},
+		{"/:org/environments/:environment/snapshots/:snapshot", s.showEnvironment},
+	}
+}
+
+// pipelinePages are those of flows, trails and artifacts.
+func (s *Site) pipelinePages() []route {
+	return []route{}
+}
+
+// governancePages are those of policies, controls, deployments, searches and members.
+func (s *Site) governancePages() []route {
+	return []route{}
+}
+
+// unknown serves addresses that lead nowhere. Those of the API have its own answer.
+func (s *Site) unknown(c *fiber.Ctx) error {
+	if strings.HasPrefix(c.Path(), links.Prefix+"/") {
+		return c.Next()
+	}
+	return s.signedIn(func(p *page) error {
+		return p.showError(fiber.StatusNotFound, "There is no page at this address.")
+	})(c)
+}
