@@ -1,0 +1,247 @@
+package e2e_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+)
+
+// visitor is a browser without JavaScript.
+type visitor struct {
+	*service
+	client *http.Client
+}
+
+func (s *service) visitor() *visitor {
+	s.t.Helper()
+	jar, err := cookiejar.New(nil)
+	s.must(err)
+	return &visitor{service: s, client: &http.Client{
+		Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// signedIn is a visitor who is signed in with a key.
+func (s *service) signedIn(key string) *visitor {
+	s.t.Helper()
+	v := s.visitor()
+	if got := v.signIn(key, "/"); got.status != http.StatusSeeOther {
+		s.t.Fatalf("signing in answers %d: %s", got.status, got.body)
+	}
+	return v
+}
+
+func (v *visitor) send(request *http.Request) answer {
+	v.t.Helper()
+	response, err := v.client.Do(request)
+	v.must(err)
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	v.must(err)
+	return answer{status: response.StatusCode, header: response.Header, body: content}
+}
+
+func (v *visitor) open(path string) answer {
+	v.t.Helper()
+	request, err := http.NewRequestWithContext(v.t.Context(), http.MethodGet, v.URL+path, nil)
+	v.must(err)
+	return v.send(request)
+}
+
+func (v *visitor) post(path string, form url.Values) answer {
+	v.t.Helper()
+	request, err := http.NewRequestWithContext(v.t.Context(), http.MethodPost, v.URL+path, strings.NewReader(form.Encode()))
+	v.must(err)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return v.send(request)
+}
+
+var csrfToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+
+// token is that of the form on a page.
+func (v *visitor) token(path string) string {
+	v.t.Helper()
+	found := csrfToken.FindSubmatch(v.open(path).body)
+	if found == nil {
+		v.t.Fatalf("%s has no form", path)
+	}
+	return string(found[1])
+}
+
+func (v *visitor) signIn(key, next string) answer {
+	v.t.Helper()
+	return v.post("/signin", url.Values{"csrf": {v.token("/signin")}, "key": {key}, "next": {next}})
+}
+
+// wantPage opens a page, which must answer a status and hold a text.
+func (v *visitor) wantPage(status int, path, text string) {
+	v.t.Helper()
+	got := v.open(path)
+	if got.status != status || !strings.Contains(string(got.body), text) {
+		v.t.Errorf("%s answers %d without %q:\n%s", path, got.status, text, got.body)
+	}
+	if !strings.Contains(got.header.Get("Content-Security-Policy"), "script-src 'self'") {
+		v.t.Errorf("%s may run any script", path)
+	}
+}
+
+func TestPeopleSignInAndAreLedToWhereTheyWere(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true})
+	s.createEnvironment("production", evidence.K8S)
+	v := s.visitor()
+	page := "/" + s.org + "/environments/production?state=failing"
+	asked := v.open(page)
+	signIn := "/signin?next=" + url.QueryEscape(page)
+	if asked.status != http.StatusSeeOther || asked.header.Get("Location") != signIn {
+		t.Fatalf("the page leads to %d %s", asked.status, asked.header.Get("Location"))
+	}
+	if got := v.signIn("key-that-nobody-has", page); got.status != http.StatusUnauthorized || !strings.Contains(string(got.body), "This API key is not valid.") {
+		t.Errorf("a wrong key answers %d: %s", got.status, got.body)
+	}
+	got := v.signIn(readerKey, page)
+	if got.status != http.StatusSeeOther || got.header.Get("Location") != page {
+		t.Errorf("signing in leads to %d %s", got.status, got.header.Get("Location"))
+	}
+	for _, cookie := range got.header.Values("Set-Cookie") {
+		if !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Lax") || strings.Contains(cookie, readerKey) {
+			t.Errorf("the cookie is %s", cookie)
+		}
+	}
+	v.wantPage(http.StatusOK, page, "There is no snapshot yet")
+	v.wantPage(http.StatusOK, "/"+s.org, "production")
+	for _, next := range []string{"https://elsewhere.example.com/", "//elsewhere.example.com", `/\elsewhere.example.com`, "javascript:alert(1)"} {
+		if got := s.visitor().signIn(readerKey, next); got.header.Get("Location") != "/" {
+			t.Errorf("after signing in, %s leads to %s", next, got.header.Get("Location"))
+		}
+	}
+}
+
+func TestKeysOfServiceAccountsDoNotSignIn(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true})
+	s.want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.org, []byte(`{"name":"robot","privilege":"reader"}`))
+	key := lookup(t, s.want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.org+"/robot/api-keys", []byte(`{"description":"ci"}`)).value(t), "key").(string)
+	if got := s.visitor().signIn(key, "/"); got.status != http.StatusForbidden || !strings.Contains(string(got.body), "service account") {
+		t.Errorf("it answers %d: %s", got.status, got.body)
+	}
+}
+
+func TestSessionsEndWhenPeopleSignOutOrLoseTheirKey(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true, stoppedAt: noonOf30March})
+	page := "/" + s.org
+	v := s.signedIn(readerKey)
+	address, err := url.Parse(s.URL)
+	s.must(err)
+	copied := s.visitor()
+	copied.client.Jar.SetCookies(address, v.client.Jar.Cookies(address))
+	copied.wantPage(http.StatusOK, page, s.org)
+	if got := v.post("/signout", url.Values{}); got.status != http.StatusForbidden {
+		t.Errorf("signing out without a token answers %d", got.status)
+	}
+	if got := v.post("/signout", url.Values{"csrf": {v.token("/signout")}}); got.status != http.StatusSeeOther {
+		t.Errorf("signing out answers %d: %s", got.status, got.body)
+	}
+	if got := copied.open(page); got.status != http.StatusSeeOther {
+		t.Errorf("a copy of the session that was ended answers %d", got.status)
+	}
+	created := s.do(http.MethodPost, "/api/v2/user/api-keys", memberKey, []byte(`{"description":"browser"}`))
+	again := s.signedIn(lookup(t, created.value(t), "key").(string))
+	again.wantPage(http.StatusOK, page, s.org)
+	s.do(http.MethodDelete, "/api/v2/user/api-keys/"+lookup(t, created.value(t), "id").(string), memberKey, nil)
+	if got := again.open(page); got.status != http.StatusSeeOther {
+		t.Errorf("the session of a key that was revoked answers %d", got.status)
+	}
+	idle := s.signedIn(readerKey)
+	s.clock.advance(11 * time.Hour)
+	idle.wantPage(http.StatusOK, page, s.org)
+	s.clock.advance(11 * time.Hour)
+	idle.wantPage(http.StatusOK, page, s.org)
+	s.clock.advance(13 * time.Hour)
+	if got := idle.open(page); got.status != http.StatusSeeOther {
+		t.Errorf("a session that was not used for 13 hours answers %d", got.status)
+	}
+}
+
+func TestTheAPITakesSessionsForReadingAlone(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true})
+	v := s.signedIn(adminKey)
+	address := "/api/v2/environments/" + s.org
+	if got := v.open(address); got.status != http.StatusOK {
+		t.Errorf("reading answers %d: %s", got.status, got.body)
+	}
+	request := func(method, authorization string) answer {
+		asked, err := http.NewRequestWithContext(t.Context(), method, s.URL+address, strings.NewReader("{}"))
+		s.must(err)
+		if authorization != "" {
+			asked.Header.Set("Authorization", authorization)
+		}
+		return v.send(asked)
+	}
+	if got := request(http.MethodPut, ""); got.status != http.StatusForbidden || string(got.body) != `{"message":"CSRF token missing"}` {
+		t.Errorf("writing answers %d: %s", got.status, got.body)
+	}
+	if got := request(http.MethodGet, "Bearer key-that-nobody-has"); got.status != http.StatusUnauthorized {
+		t.Errorf("with a wrong key the session is taken: %d", got.status)
+	}
+	if got := request(http.MethodPut, "Bearer "+adminKey); got.status != http.StatusBadRequest {
+		t.Errorf("with a key, writing answers %d: %s", got.status, got.body)
+	}
+	if got := s.visitor().open(address); got.status != http.StatusUnauthorized {
+		t.Errorf("without a session reading answers %d", got.status)
+	}
+}
+
+func TestPagesTellNothingOfForeignOrganizations(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true})
+	s.createEnvironment("production", evidence.K8S)
+	v := s.signedIn(strangerKey)
+	for _, path := range []string{"", "/environments", "/environments/production", "/environments/production/snapshots/1"} {
+		foreign, unknown := v.open("/"+s.org+path), v.open("/nowhere"+path)
+		if foreign.status != http.StatusForbidden || unknown.status != http.StatusForbidden {
+			t.Errorf("%s answers %d and %d", path, foreign.status, unknown.status)
+		}
+		if got, want := strings.ReplaceAll(string(foreign.body), s.org, "x"), strings.ReplaceAll(string(unknown.body), "nowhere", "x"); got != want {
+			t.Errorf("%s answers\n%s\nand of an organization that does not exist\n%s", path, got, want)
+		}
+	}
+	v.wantPage(http.StatusOK, "/"+s.public, s.public)
+	reader := s.signedIn(readerKey)
+	reader.wantPage(http.StatusNotFound, "/"+s.org+"/environments/unknown", "does not exist")
+	reader.wantPage(http.StatusNotFound, "/"+s.org+"/no/such/page", "no page at this address")
+	if got := reader.open("/api/v2/nothing"); got.status != http.StatusNotFound || got.header.Get("Content-Type") != "application/json" {
+		t.Errorf("an unknown operation answers %d %s", got.status, got.header.Get("Content-Type"))
+	}
+}
+
+func TestWrongKeysAreSlowedWhenSigningIn(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true, stoppedAt: noonOf30March, settings: []string{"ATTESTRY_FAILED_KEY_LIMIT=3"}})
+	v := s.visitor()
+	for range 3 {
+		v.signIn("key-that-nobody-has", "/")
+	}
+	if got := v.signIn("another-key-that-nobody-has", "/"); got.status != http.StatusTooManyRequests {
+		t.Errorf("a fourth wrong key answers %d", got.status)
+	}
+}
+
+func TestWithoutPagesThereAreNone(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true, settings: []string{"ATTESTRY_WEB=off"}})
+	for path, status := range map[string]int{"/signin": http.StatusNotFound, "/" + s.org: http.StatusNotFound, "/": http.StatusFound} {
+		if got := s.visitor().open(path); got.status != status {
+			t.Errorf("%s answers %d", path, got.status)
+		}
+	}
+}
