@@ -155,6 +155,7 @@ func (l *loader) complete(settings *Settings) {
 	}
 	l.completeSMTP(&settings.SMTP)
 	l.checkRetention(settings)
+	l.checkSignIn(settings.SignIn)
 }
 
 // checkFile does not open a pipe: what is in it can be read once.

@@ -13,6 +13,7 @@ import (
 // leave alone what does not concern them. Secrets in them do not print.
 type Settings struct {
 	HTTP      HTTP
+	SignIn    SignIn
 	Outbound  Outbound
 	SMTP      SMTP
 	Limits    Limits
@@ -30,6 +31,14 @@ type HTTP struct {
 	Web            Switch        `env:"WEB" envDefault:"on" doc:"on or off: whether the pages for people are served beside the API"`
 	ReportWait     time.Duration `env:"REPORT_WAIT" envDefault:"10s" min:"0s" max:"10s" doc:"how long the answer to a report waits for its verdict, at most 10s and less than the request timeout"`
 	MemoryBudget   MemoryBudget  `env:"MEMORY_BUDGET" doc:"how much memory the bodies and answers of all requests under way may take up, such as 512MiB, at least 16MiB; if unset, a quarter of the memory of the machine or of the limit of the cgroup"`
+}
+
+// SignIn is the OpenID Connect issuer with which people sign in to the pages, beside their API keys.
+type SignIn struct {
+	Issuer       Issuer          `env:"OIDC_ISSUER" doc:"https address of the OpenID Connect issuer with which people can sign in to the pages; if unset, with API keys alone"`
+	ClientID     string          `env:"OIDC_CLIENT_ID" doc:"id of this service at that issuer, where its redirect URI is the base URL with /signin/oidc/callback; required with an issuer"`
+	ClientSecret evidence.Secret `env:"OIDC_CLIENT_SECRET" doc:"secret of this service at that issuer; if unset, PKCE alone"`
+	UserClaim    string          `env:"OIDC_USER_CLAIM" envDefault:"preferred_username" doc:"claim that has the name of the user here; the issuer must not let people choose it"`
 }
 
 // Outbound is what calls to addresses that users choose may reach.

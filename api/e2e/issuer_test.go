@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -19,7 +20,10 @@ import (
 
 // issuer is an identity provider on the loopback interface.
 type issuer struct {
-	url      string
+	url string
+	// claims are those of the token for which it exchanges a code.
+	claims   map[string]any
+	redeemed chan url.Values
 	key      *ecdsa.PrivateKey
 	requests atomic.Int64
 }
@@ -34,7 +38,7 @@ func newIssuer(t *testing.T) *issuer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &issuer{key: key}
+	i := &issuer{key: key, redeemed: make(chan url.Values, 10)}
 	mux := http.NewServeMux()
 	answer := func(path string, content func() any) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
@@ -45,10 +49,24 @@ func newIssuer(t *testing.T) *issuer {
 		})
 	}
 	answer("/.well-known/openid-configuration", func() any {
-		return map[string]string{"issuer": i.url, "jwks_uri": i.url + "/keys"}
+		return map[string]any{
+			"id_token_signing_alg_values_supported": []string{"ES256"},
+			"issuer":                                i.url, "jwks_uri": i.url + "/keys", "authorization_endpoint": i.url + "/authorize", "token_endpoint": i.url + "/token",
+		}
 	})
 	answer("/keys", func() any {
 		return jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "1", Algorithm: "ES256", Use: "sig"}}}
+	})
+	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseForm(); err != nil {
+			t.Error(err)
+		}
+		i.redeemed <- r.PostForm
+		w.Header().Set("Content-Type", "application/json")
+		content := map[string]any{"access_token": "x", "token_type": "Bearer", "id_token": i.token(t, i.claims)}
+		if err := json.NewEncoder(w).Encode(content); err != nil {
+			t.Error(err)
+		}
 	})
 	server := httptest.NewTLSServer(mux)
 	t.Cleanup(server.Close)

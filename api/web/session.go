@@ -30,6 +30,8 @@ const (
 	// keyMember is the member of a session with the hash of the API key that its person signed in
 	// with.
 	keyMember = "key"
+	// userMember is the name of a person who signed in with the identity provider.
+	userMember = "user"
 )
 
 // errSignedOut says that nobody is signed in.
@@ -83,11 +85,10 @@ func (s *sessions) principal(c *fiber.Ctx) (evidence.Principal, error) {
 	if err != nil {
 		return evidence.Principal{}, err
 	}
-	hash, ok := known.Get(keyMember).(string)
-	if !ok {
-		return evidence.Principal{}, errSignedOut
+	principal, err := s.ownerOf(c, known)
+	if errors.Is(err, errSignedOut) {
+		return evidence.Principal{}, err
 	}
-	principal, err := s.identities.AuthenticateHash(c.UserContext(), hash)
 	if evidence.CodeOf(err) == evidence.Unauthorized {
 		return evidence.Principal{}, errors.Join(errSignedOut, known.Destroy())
 	}
@@ -95,6 +96,17 @@ func (s *sessions) principal(c *fiber.Ctx) (evidence.Principal, error) {
 		return evidence.Principal{}, err
 	}
 	return principal, s.extend(c, known.ID())
+}
+
+// ownerOf returns whose session it is.
+func (s *sessions) ownerOf(c *fiber.Ctx, known *session.Session) (evidence.Principal, error) {
+	if hash, ok := known.Get(keyMember).(string); ok {
+		return s.identities.AuthenticateHash(c.UserContext(), hash)
+	}
+	if name, ok := known.Get(userMember).(string); ok {
+		return s.identities.UserPrincipal(c.UserContext(), name)
+	}
+	return evidence.Principal{}, errSignedOut
 }
 
 // Principal returns who is signed in, or an evidence.Unauthorized error. It is what the API asks.
@@ -111,9 +123,9 @@ func (s *sessions) extend(c *fiber.Ctx, id string) error {
 	return s.storage.Extend(c.UserContext(), id, sessionLifetime)
 }
 
-// begin signs a person in by the secret of an API key. The session gets a new id, so that nobody knows
-// it who has given the browser one before.
-func (s *sessions) begin(c *fiber.Ctx, secret string) error {
+// begin signs a person in, whom a member of the session tells. The session gets a new id, so that nobody
+// knows it who has given the browser one before.
+func (s *sessions) begin(c *fiber.Ctx, member, value string) error {
 	fresh, err := s.Get(c)
 	if err != nil {
 		return err
@@ -121,7 +133,10 @@ func (s *sessions) begin(c *fiber.Ctx, secret string) error {
 	if err := fresh.Regenerate(); err != nil {
 		return err
 	}
-	fresh.Set(keyMember, evidence.HashAPIKey(secret))
+	for _, known := range fresh.Keys() {
+		fresh.Delete(known)
+	}
+	fresh.Set(member, value)
 	return fresh.Save()
 }
 

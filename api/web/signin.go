@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"attestry/api/server"
@@ -13,6 +14,7 @@ type signInForm struct {
 	CSRF   string
 	Next   string
 	Failed string // why the last attempt failed, "" before the first
+	Login  string // where people go who sign in with the identity provider, "" if there is none
 }
 
 func (s *Site) showSignIn(p *page) error {
@@ -24,8 +26,11 @@ func (s *Site) showSignIn(p *page) error {
 
 func (p *page) askForKey(failed string) error {
 	token, _ := p.c.Locals(csrfField).(string)
-	next := p.c.Query("next", p.c.FormValue("next"))
-	return p.render("signin", "Sign in", signInForm{CSRF: token, Next: nextOf(next), Failed: failed})
+	form := signInForm{CSRF: token, Next: nextOf(p.c.Query("next", p.c.FormValue("next"))), Failed: failed}
+	if p.Login != nil {
+		form.Login = loginPath + "?next=" + url.QueryEscape(form.Next)
+	}
+	return p.render("signin", "Sign in", form)
 }
 
 // signIn signs a person in with an API key. Keys of service accounts are for programs.
@@ -47,7 +52,7 @@ func (s *Site) signIn(p *page) error {
 		p.c.Status(http.StatusForbidden)
 		return p.askForKey("This is the API key of a service account. Please sign in with a key of your own.")
 	}
-	if err := s.sessions.begin(p.c, secret); err != nil {
+	if err := s.sessions.begin(p.c, keyMember, evidence.HashAPIKey(secret)); err != nil {
 		return err
 	}
 	return p.c.Redirect(nextOf(p.c.FormValue("next")), http.StatusSeeOther)

@@ -30,6 +30,8 @@ type Identities interface {
 	Authenticate(ctx context.Context, secret string) (evidence.Principal, error)
 	// AuthenticateHash is Authenticate for a key of which only the hash is known.
 	AuthenticateHash(ctx context.Context, hash string) (evidence.Principal, error)
+	// UserPrincipal returns a user by name, or an evidence.Unauthorized error if there is none.
+	UserPrincipal(ctx context.Context, name string) (evidence.Principal, error)
 	// DefaultOrganization returns the name of the organization that a user opens first, or "".
 	DefaultOrganization(ctx context.Context, principal evidence.Principal) (string, error)
 }
@@ -48,6 +50,8 @@ type Options struct {
 	Storage    Storage
 	// Attempts limits wrong keys; nil for no limit.
 	Attempts *limits.Attempts
+	// Login signs people in with an identity provider; nil for none.
+	Login Login
 	Clock    evidence.Clock
 	Log      *slog.Logger
 }
@@ -83,6 +87,10 @@ func (s *Site) Mount(api API) error {
 	} {
 		api.Page(fiber.MethodGet, form.path, protect, s.show(form.show))
 		api.Page(fiber.MethodPost, form.path, protect, s.show(form.take))
+	}
+	if s.Login != nil {
+		api.Page(fiber.MethodGet, loginPath, s.show(s.beginLogin))
+		api.Page(fiber.MethodGet, CallbackPath, s.show(s.endLogin))
 	}
 	for _, shown := range s.pages() {
 		api.Page(fiber.MethodGet, shown.path, s.signedIn(shown.show))

@@ -28,6 +28,16 @@ func (t *Tenancy) User(ctx context.Context, name string) (evidence.User, error) 
 	return user, err
 }
 
+// UserPrincipal returns a user that is there as who sends a request without a key, or an
+// evidence.Unauthorized error.
+func (t *Tenancy) UserPrincipal(ctx context.Context, name string) (evidence.Principal, error) {
+	user, err := t.User(ctx, name)
+	if errors.Is(err, storage.ErrNotFound) {
+		return evidence.Principal{}, evidence.NewError(evidence.Unauthorized, "There is no such user")
+	}
+	return evidence.Principal{UserID: user.ID, Name: user.Name}, err
+}
+
 // EachUser calls yield for all users that are there, by name, until it returns an error.
 func (t *Tenancy) EachUser(ctx context.Context, yield func(*evidence.User) error) error {
 	for after := ""; ; {

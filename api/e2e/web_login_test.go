@@ -1,0 +1,96 @@
+package e2e_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// startWithIssuer starts a service whose people can sign in with an issuer.
+func startWithIssuer(t *testing.T) (*service, *issuer) {
+	t.Helper()
+	i := newIssuer(t)
+	s := start(t, options{withoutWorker: true, settings: []string{
+		"ATTESTRY_OIDC_ISSUER=" + i.url, "ATTESTRY_OIDC_CLIENT_ID=" + audienceOfTokens, "ATTESTRY_OIDC_CLIENT_SECRET=of-the-client",
+	}})
+	return s, i
+}
+
+// sendToIssuer follows the link to the issuer, and returns what the service asks it for.
+func (v *visitor) sendToIssuer(i *issuer, next string) url.Values {
+	v.t.Helper()
+	v.wantPage(http.StatusOK, "/signin?next="+url.QueryEscape(next), `href="/signin/oidc?next=`+url.QueryEscape(next))
+	got := v.open("/signin/oidc?next=" + url.QueryEscape(next))
+	address, err := url.Parse(got.header.Get("Location"))
+	if err != nil || got.status != http.StatusSeeOther || !strings.HasPrefix(address.String(), i.url+"/authorize?") {
+		v.t.Fatalf("it leads to %d %s", got.status, got.header.Get("Location"))
+	}
+	return address.Query()
+}
+
+func TestPeopleSignInWithTheIssuer(t *testing.T) {
+	t.Parallel()
+	s, i := startWithIssuer(t)
+	v, next := s.visitor(), "/"+s.org+"/environments"
+	asked := v.sendToIssuer(i, next)
+	if asked.Get("redirect_uri") != s.URL+"/signin/oidc/callback" || asked.Get("code_challenge_method") != "S256" || asked.Get("response_type") != "code" {
+		t.Errorf("the issuer is asked for %v", asked)
+	}
+	i.claims = map[string]any{"preferred_username": "reader", "nonce": asked.Get("nonce")}
+	got := v.open("/signin/oidc/callback?code=c&state=" + asked.Get("state"))
+	if got.status != http.StatusSeeOther || got.header.Get("Location") != next {
+		t.Fatalf("the issuer's answer leads to %d %s: %s", got.status, got.header.Get("Location"), got.body)
+	}
+	redeemed := <-i.redeemed
+	challenge := sha256.Sum256([]byte(redeemed.Get("code_verifier")))
+	if redeemed.Get("code") != "c" || base64.RawURLEncoding.EncodeToString(challenge[:]) != asked.Get("code_challenge") {
+		t.Errorf("the code is redeemed with %v", redeemed)
+	}
+	v.wantPage(http.StatusOK, next, "reader")
+	if got := v.open("/signin/oidc/callback?code=c&state=" + asked.Get("state")); got.status != http.StatusUnauthorized {
+		t.Errorf("the same answer signs in twice: %d", got.status)
+	}
+}
+
+func TestAnswersThatDoNotProveWhoSomebodyIsSignNobodyIn(t *testing.T) {
+	t.Parallel()
+	s, i := startWithIssuer(t)
+	for name, c := range map[string]struct {
+		claims map[string]any
+		state  string
+		status int
+	}{
+		"another state":    {map[string]any{"preferred_username": "reader"}, "x", http.StatusUnauthorized},
+		"another nonce":    {map[string]any{"preferred_username": "reader", "nonce": "x"}, "", http.StatusUnauthorized},
+		"another audience": {map[string]any{"preferred_username": "reader", "aud": "x"}, "", http.StatusUnauthorized},
+		"an old token":     {map[string]any{"preferred_username": "reader", "exp": 1}, "", http.StatusUnauthorized},
+		"no name":          {map[string]any{"preferred_username": nil}, "", http.StatusUnauthorized},
+		"an unknown user":  {map[string]any{"preferred_username": "nobody"}, "", http.StatusForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			v := s.visitor()
+			asked := v.sendToIssuer(i, "/")
+			i.claims = map[string]any{"nonce": asked.Get("nonce")}
+			for claim, value := range c.claims {
+				i.claims[claim] = value
+			}
+			state := c.state
+			if state == "" {
+				state = asked.Get("state")
+			}
+			if got := v.open("/signin/oidc/callback?code=c&state=" + state); got.status != c.status {
+				t.Errorf("it answers %d: %s", got.status, got.body)
+			}
+			if got := v.open("/" + s.org); got.status != http.StatusSeeOther {
+				t.Errorf("somebody is signed in: %d", got.status)
+			}
+		})
+	}
+	if got := s.visitor().open("/signin/oidc/callback?code=c&state="); got.status != http.StatusUnauthorized {
+		t.Errorf("without an attempt it answers %d", got.status)
+	}
+}

@@ -1,0 +1,128 @@
+package oidc
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"attestry/evidence"
+)
+
+// LoginOptions are how people sign in with an OpenID Connect issuer that the operator trusts.
+type LoginOptions struct {
+	Issuer       string
+	ClientID     string
+	ClientSecret evidence.Secret // "" for a public client
+	// UserClaim is the claim with the name of the user.
+	UserClaim string
+	// Redirect is the address that the issuer sends people back to.
+	Redirect string
+	// Client calls the issuer.
+	Client *http.Client
+	Clock  evidence.Clock
+	Log    *slog.Logger
+}
+
+// Login signs people in by the authorization code flow with PKCE. It is safe for concurrent use.
+type Login struct {
+	LoginOptions
+
+	mu sync.Mutex
+	// provider is what the issuer says of itself, nil until it was asked.
+	provider *oidc.Provider
+}
+
+// NewLogin makes a login. The issuer is asked when the first person signs in.
+func NewLogin(options LoginOptions) *Login { return &Login{LoginOptions: options} }
+
+// Attempt is what ties the answer of the issuer to the browser that was sent there.
+type Attempt struct{ State, Nonce, Verifier string }
+
+// NewAttempt makes a random attempt.
+func NewAttempt() Attempt {
+	return Attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier()}
+}
+
+// Address is where the browser is sent to. An issuer that cannot be reached is evidence.Unavailable.
+func (l *Login) Address(ctx context.Context, a Attempt) (string, error) {
+	flow, err := l.flow(ctx)
+	if err != nil {
+		return "", err
+	}
+	return flow.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)), nil
+}
+
+// Redeem returns the name of the user whom the issuer has sent back with a code and a state. Whatever is
+// wrong with these is one evidence.Unauthorized error; the reason is logged.
+func (l *Login) Redeem(ctx context.Context, a Attempt, state, code string) (user string, err error) {
+	if a.State == "" || subtle.ConstantTimeCompare([]byte(a.State), []byte(state)) != 1 {
+		return "", l.refuse(ctx, errors.New("the state is not that of the browser"))
+	}
+	flow, err := l.flow(ctx)
+	if err != nil {
+		return "", err
+	}
+	ctx = oidc.ClientContext(ctx, l.Client)
+	token, err := flow.Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
+	if err != nil {
+		return "", l.refuse(ctx, fmt.Errorf("exchange the code: %w", err))
+	}
+	sent, _ := token.Extra("id_token").(string)
+	verifier := l.known().VerifierContext(ctx, &oidc.Config{ClientID: l.ClientID, Now: l.Clock})
+	verified, err := verifier.Verify(ctx, sent)
+	if err != nil {
+		return "", l.refuse(ctx, fmt.Errorf("verify the token: %w", err))
+	}
+	if subtle.ConstantTimeCompare([]byte(verified.Nonce), []byte(a.Nonce)) != 1 {
+		return "", l.refuse(ctx, errors.New("the nonce is not that of the browser"))
+	}
+	var claims map[string]any
+	if err := verified.Claims(&claims); err != nil {
+		return "", l.refuse(ctx, fmt.Errorf("read the claims: %w", err))
+	}
+	user, _ = claims[l.UserClaim].(string)
+	if user == "" {
+		return "", l.refuse(ctx, fmt.Errorf("there is no claim %s", l.UserClaim))
+	}
+	return user, nil
+}
+
+// refuse logs why somebody is not signed in, and tells the browser nothing of it.
+func (l *Login) refuse(ctx context.Context, reason error) error {
+	l.Log.InfoContext(ctx, "sign-in by the issuer refused", slog.String("issuer", l.Issuer), slog.Any("reason", reason))
+	return evidence.NewError(evidence.Unauthorized, "The identity provider's answer is not accepted. Please try again.")
+}
+
+// flow is the authorization code flow with the issuer.
+func (l *Login) flow(ctx context.Context) (*oauth2.Config, error) {
+	provider := l.known()
+	if provider == nil {
+		var err error
+		// The provider keeps its context for later calls, so it must not end with the request.
+		if provider, err = oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), l.Client), l.Issuer); err != nil {
+			l.Log.WarnContext(ctx, "the issuer that people sign in with cannot be reached", slog.String("issuer", l.Issuer), slog.Any("error", err))
+			return nil, evidence.NewError(evidence.Unavailable, "The identity provider cannot be reached, please try again.")
+		}
+		l.mu.Lock()
+		l.provider = provider
+		l.mu.Unlock()
+	}
+	return &oauth2.Config{
+		ClientID: l.ClientID, ClientSecret: l.ClientSecret.Reveal(), Endpoint: provider.Endpoint(), RedirectURL: l.Redirect,
+		Scopes: []string{oidc.ScopeOpenID, "profile", "email"},
+	}, nil
+}
+
+func (l *Login) known() *oidc.Provider {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.provider
+}
