@@ -76,6 +76,21 @@ prepare_services() {
     build ferretdb .
 }
 
+# prepare_browser installs the browser that pages are tested with, and what looks for barriers in them.
+prepare_browser() {
+    install npm npm
+    local sum
+    sum=$(cat scripts/services/axe/*.json | sha256sum)
+    if [[ $(cat "$cache/axe.sum" 2>/dev/null) != "$sum" ]]; then
+        rm -rf "$cache/axe"
+        mkdir -p "$cache/axe"
+        cp scripts/services/axe/*.json "$cache/axe/"
+        npm --prefix "$cache/axe" ci --silent --no-audit --no-fund
+        printf '%s\n' "$sum" >"$cache/axe.sum"
+    fi
+    install chromium chromium fonts-dejavu-core
+}
+
 # pick_port sets port to one on which nothing answers, below the range from
 # which the kernel takes those of outgoing connections.
 pick_port() {
