@@ -49,7 +49,7 @@ func demonstrate(ctx context.Context, running *instance.Instance, out io.Writer)
 			return err
 		}
 	}
-	fmt.Fprintln(out)
+	fmt.Fprintf(out, "\nLook at it: %s\n  sign in with an API key, such as the one above\n\n", running.URL+"/"+demoOrganization+"/environments/"+d.environment)
 	return nil
 }
 
