@@ -1,0 +1,161 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// hostile are texts that would run, or break the page, where a page took them for markup.
+var hostile = []string{
+	`<script>alert(1)</script>`,
+	`</script><script>alert(1)</script>`,
+	`<img src=x onerror=alert(1)>`,
+	`<svg onload=alert(1)>`,
+	`<svg><script>alert(1)</script></svg>`,
+	`"><script>alert(1)</script>`,
+	`'><script>alert(1)</script>`,
+	`" onmouseover="alert(1)" x="`,
+	`' onmouseover='alert(1)' x='`,
+	`" autofocus onfocus="alert(1)`,
+	"` onmouseover=alert(1) `",
+	`javascript:alert(1)`,
+	`JaVaScRiPt:alert(1)`,
+	`data:text/html,<script>alert(1)</script>`,
+	`<a href="javascript:alert(1)">x</a>`,
+	`<iframe srcdoc="<script>parent.alert(1)</script>"></iframe>`,
+	`<iframe src="javascript:alert(1)"></iframe>`,
+	`<object data="javascript:alert(1)"></object>`,
+	`<embed src="javascript:alert(1)">`,
+	`<base href="https://evil.example.com/">`,
+	`<meta http-equiv="refresh" content="0;url=javascript:alert(1)">`,
+	`<link rel="stylesheet" href="https://evil.example.com/x.css">`,
+	`<style>@import "https://evil.example.com/x.css";</style>`,
+	`<div style="background:url(https://evil.example.com/x)">`,
+	`<form action="https://evil.example.com/"><input name="key"></form>`,
+	`<body onload=alert(1)>`,
+	`<details open ontoggle=alert(1)>`,
+	`<video><source onerror="alert(1)">`,
+	`<math><mi xlink:href="javascript:alert(1)">x</mi></math>`,
+	`<textarea autofocus onfocus=alert(1)>`,
+	`</textarea><script>alert(1)</script>`,
+	`</title><script>alert(1)</script>`,
+	`</style><script>alert(1)</script>`,
+	`--><script>alert(1)</script>`,
+	`]]><script>alert(1)</script>`,
+	`{{.}}{{template "content"}}`,
+	`${alert(1)}`,
+	`&lt;script&gt;alert(1)&lt;/script&gt;`,
+	`&#60;script&#62;alert(1)&#60;/script&#62;`,
+	`<scr<script>ipt>alert(1)</scr</script>ipt>`,
+	`%3Cscript%3Ealert(1)%3C/script%3E`,
+	"<script\u2028>alert(1)</script>",
+	"\u202e<script>alert(1)</script>\u202c",
+	"\u05e9\u05dc\u05d5\u05dd <script>alert(1)</script>",
+	strings.Repeat("W", 280) + `<script>alert(1)</script>`,
+}
+
+// hostilePages records hostile texts in all fields that clients can set, and returns the pages that show them.
+func (s *service) hostilePages() []string {
+	s.t.Helper()
+	root := "/" + s.org
+	pages := []string{
+		root, root + "/environments", root + "/flows", root + "/policies", root + "/controls", root + "/deployments", root + "/members",
+		root + "/environments/production", root + "/environments/production/events", root + "/environments/production/snapshots/1",
+		root + "/environments/production/diff?from=1&to=1",
+	}
+	digests := map[string]string{}
+	for i, text := range hostile {
+		name, fingerprint := fmt.Sprintf("h%d", i), digestOf(text)
+		digests["/opt/"+text] = fingerprint
+		s.recordHostile(name, text, fingerprint)
+		flow := root + "/flows/" + name
+		pages = append(pages, flow, flow+"/trails/t", flow+"/trails/t/package", flow+"/artifacts/"+fingerprint,
+			root+"/policies/"+name, root+"/controls/"+name, root+"/search?q="+url.QueryEscape(text),
+			root+"/environments/production?name="+url.QueryEscape(text), root+"/flows?name="+url.QueryEscape(text))
+	}
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(), encoded(s, map[string]any{
+		"name": "production", "type": "server", "description": strings.Join(hostile, " "), "policies": []string{"h0", "h1"},
+	}))
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/production/report/server", encoded(s, map[string]any{
+		"type": "server", "artifacts": []any{map[string]any{"digests": digests, "creationTimestamp": 1_788_990_000}},
+	}))
+	return pages
+}
+
+func encoded(s *service, value any) []byte {
+	s.t.Helper()
+	content, err := json.Marshal(value)
+	s.must(err)
+	return content
+}
+
+// recordHostile records a text as everything that a client can say about a delivery.
+func (s *service) recordHostile(name, text, fingerprint string) {
+	s.t.Helper()
+	address := "https://ci.example.com/?q=" + url.QueryEscape(text) + "&" + strings.Map(func(char rune) rune {
+		if char <= ' ' || char > '~' || char == '%' {
+			return -1
+		}
+		return char
+	}, text)
+	commit := map[string]any{
+		"sha1": firstCommit, "message": text, "author": text, "branch": text, "timestamp": 1_793_600_000, "url": address,
+	}
+	links := map[string]any{text[:min(len(text), 60)]: map[string]any{"href": address, "description": text}}
+	s.want(http.StatusCreated, http.MethodPut, "/flows/"+s.org, encoded(s, map[string]any{"name": name, "description": text, "visibility": "private"}))
+	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/flow/"+name, encoded(s, map[string]any{"set_tags": map[string]string{"said": text}, "remove_tags": []string{}}))
+	s.want(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/"+name, encoded(s, map[string]any{
+		"name": "t", "description": text, "user_data": map[string]any{"said": text}, "external_urls": links, "git_commit_info": commit, "origin_url": address,
+	}))
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/"+name, encoded(s, map[string]any{
+		"fingerprint": fingerprint, "filename": text, "git_commit": firstCommit, "git_commit_info": commit, "build_url": address, "commit_url": address,
+		"template_reference_name": "web", "trail_name": "t", "user_data": map[string]any{"said": text}, "external_urls": links,
+	}))
+	path := "/attestations/" + s.org + "/" + name + "/trail/t"
+	s.wantForm(http.StatusCreated, http.MethodPost, path+"/generic", string(encoded(s, map[string]any{
+		"attestation_name": "check", "artifact_fingerprint": fingerprint, "is_compliant": false, "description": text, "user_data": map[string]any{"said": text},
+		"annotations": map[string]string{"said": text}, "external_urls": links, "git_commit_info": commit, "origin_url": address,
+	})), part{field: "evidence_file", filename: "x.html", contentType: "text/html", content: []byte(text)})
+	s.want(http.StatusCreated, http.MethodPost, path+"/override", encoded(s, map[string]any{
+		"attestation_name": "check", "artifact_fingerprint": fingerprint, "reason": text, "new_compliance_status": true, "original_attestation_type": "generic",
+	}))
+	s.want(http.StatusCreated, http.MethodPost, "/controls/"+s.org, encoded(s, map[string]any{
+		"identifier": name, "name": text, "description": text, "links": map[string]string{"said": address},
+	}))
+	rule := "artifacts:\n  attestations:\n    - type: decision\n      for_control: " + name + "\n# " + strings.Map(onOneLine, text) + "\n"
+	s.putPolicy(http.StatusCreated, string(encoded(s, map[string]any{"name": name, "description": text, "comment": text})), policyFile(policyHead+rule))
+}
+
+// onOneLine drops what would end a comment in YAML.
+func onOneLine(char rune) rune {
+	if char < ' ' || char == '\u2028' || char == '\u202e' || char == '\u202c' {
+		return -1
+	}
+	return char
+}
+
+func TestNothingThatClientsSendRunsOnAPage(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{real: true})
+	b := s.browser()
+	pages := s.hostilePages()
+	b.signIn(adminKey, "/"+s.org)
+	for _, page := range pages {
+		b.open(page)
+		if over := evaluate[int](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
+			t.Errorf("%s is %d pixels too wide", page, over)
+		}
+		// What waits for a pointer or the focus.
+		evaluate[bool](b, `for (const e of document.querySelectorAll('main *')) {
+			e.dispatchEvent(new Event('mouseover', {bubbles: true}));
+			e.focus?.();
+		}
+		for (const e of document.querySelectorAll('main details')) e.open = true;
+		true`)
+		b.wantNoFaults()
+	}
+}
