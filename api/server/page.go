@@ -74,6 +74,13 @@ type PageAnswer struct {
 	response *fasthttp.Response
 }
 
+// NewPageAnswer is an answer of whoever stands in for the API.
+func NewPageAnswer(status int, content []byte) *PageAnswer {
+	answer := &PageAnswer{Status: status, response: &fasthttp.Response{}}
+	answer.response.SetBodyRaw(content)
+	return answer
+}
+
 // Header is a field of the answer's head.
 func (a *PageAnswer) Header(name string) string { return string(a.response.Header.Peek(name)) }
 

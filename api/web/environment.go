@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -176,7 +175,7 @@ func (s *Site) showEnvironment(p *page) error {
 		return err
 	}
 	if shown.Environment.Name != name { // it was renamed
-		return p.c.Redirect(strings.Replace(p.c.OriginalURL(), "/"+url.PathEscape(name), "/"+url.PathEscape(shown.Environment.Name), 1), http.StatusFound)
+		return p.redirect(shown.Environment.Name)
 	}
 	shown.Environment.prepare(org, s.Clock())
 	if err := shown.load(p); err != nil {

@@ -28,6 +28,11 @@ func functions(clock evidence.Clock) template.FuncMap {
 		"matches":  matches,
 		"state":    newBadge,
 		"page":     func() links.Links { return pages },
+		"cut":      func(text string) string { return cut(text, maxText) },
+		"excerpt":  func(text string) string { return cut(text, maxExcerpt) },
+		"isCut":    func(text string) bool { return cut(text, maxText) != text },
+		"address":  address,
+		"size":     func(bytes *int64) string { return humanize.IBytes(uint64(*bytes)) },
 	}
 }
 
@@ -97,6 +102,29 @@ func external(address, text string) template.HTML {
 		return template.HTML(shown)
 	}
 	return template.HTML(`<a href="` + template.HTMLEscapeString(parsed.String()) + `" rel="noopener noreferrer">` + shown + `</a>`)
+}
+
+// maxExcerpt is how much of a text is shown beside others, in bytes of HTML.
+const maxExcerpt = 1 << 10
+
+// cut is the beginning of a text, with an ellipsis if something is left out. It takes at most limit
+// bytes of HTML, in which a quotation mark takes five.
+func cut(text string, limit int) string {
+	size := 0
+	for i, char := range text {
+		if size += len(template.HTMLEscapeString(string(char))); size > limit {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}
+
+// address is a link that may not be known, "" if it is not.
+func address(sent *string) string {
+	if sent == nil {
+		return ""
+	}
+	return *sent
 }
 
 // badge is a state as pages show it: never by its color alone.

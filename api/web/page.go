@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -55,6 +56,20 @@ func (p *page) parameter(name string) string {
 		return plain
 	}
 	return sent
+}
+
+// namedSegment is the part of a page's path that names its flow or environment: /org/flows/name.
+const namedSegment = 3
+
+// redirect leads to the page of a flow or an environment by the name that it has now.
+func (p *page) redirect(name string) error {
+	segments := strings.Split(p.c.Path(), "/")
+	segments[namedSegment] = url.PathEscape(name)
+	address := strings.Join(segments, "/")
+	if query := p.c.Request().URI().QueryString(); len(query) > 0 {
+		address += "?" + string(query)
+	}
+	return p.c.Redirect(address, http.StatusFound)
 }
 
 // show has a handler make a page, and shows what went wrong with it.
@@ -109,8 +124,34 @@ func (p *page) get(target string, into any) error {
 }
 
 // read has the API answer a read operation, and hands its answer to take.
-func (p *page) read(target string, take func(io.Reader) error) (err error) {
-	answer := p.api.Ask(p.c, server.PageQuery{Principal: p.viewer, Method: http.MethodGet, Target: target})
+func (p *page) read(target string, take func(io.Reader) error) error {
+	return p.ask(http.MethodGet, target, take)
+}
+
+// post has the API answer an operation that takes no body, and decodes the answer. Whoever opens the
+// page may have been led to it, so the operation must be one that does no harm.
+func (p *page) post(target string, into any) error {
+	return p.ask(http.MethodPost, target, func(content io.Reader) error {
+		if err := json.NewDecoder(content).Decode(into); err != nil {
+			return fmt.Errorf("read the answer of POST %s: %w", target, err)
+		}
+		return nil
+	})
+}
+
+// getIfThere is get for what need not exist: it tells whether it does.
+func (p *page) getIfThere(target string, into any) (bool, error) {
+	err := p.get(target, into)
+	var refused *apiError
+	if errors.As(err, &refused) && refused.status == http.StatusNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ask has the API answer an operation, and hands its answer to take.
+func (p *page) ask(method, target string, take func(io.Reader) error) (err error) {
+	answer := p.api.Ask(p.c, server.PageQuery{Principal: p.viewer, Method: method, Target: target})
 	defer func() { err = errors.Join(err, answer.Close()) }()
 	if answer.Status != http.StatusOK {
 		var problem struct {
@@ -144,10 +185,14 @@ func (p *page) fail(err error) error {
 	return p.showError(http.StatusInternalServerError, "Internal server error")
 }
 
+// errorPage says what went wrong.
+type errorPage struct {
+	Title, Reason, Org string
+	// Unknown tells that what was asked for does not exist. People can search for it.
+	Unknown bool
+}
+
 func (p *page) showError(status int, message string) error {
 	p.c.Status(status)
-	return p.render("error", "Error", struct {
-		Status        int
-		Title, Reason string
-	}{status, http.StatusText(status), message})
+	return p.render("error", "Error", errorPage{Title: http.StatusText(status), Reason: message, Org: p.shownOrg(), Unknown: status == http.StatusNotFound})
 }

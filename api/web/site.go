@@ -123,7 +123,13 @@ func (s *Site) environmentPages() []route {
 
 // pipelinePages are those of flows, trails and artifacts.
 func (s *Site) pipelinePages() []route {
-	return []route{}
+	return []route{
+		{"/:org/flows", s.showFlows},
+		{"/:org/flows/:flow", s.showFlow},
+		{"/:org/flows/:flow/trails/:trail", s.showTrail},
+		{"/:org/flows/:flow/trails/:trail/package", s.showPackage},
+		{"/:org/flows/:flow/artifacts/:fingerprint", s.showArtifact},
+	}
 }
 
 // governancePages are those of policies, controls, deployments, searches and members.

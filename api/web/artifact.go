@@ -1,0 +1,224 @@
+package web
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+const (
+	// maxPlaces is for how many environments the page of an artifact asks for a verdict.
+	maxPlaces = 10
+	// maxExited is how many environments that an artifact has left a page lists.
+	maxExited = 50
+	// maxHistory is how many entries of an artifact's history a page lists.
+	maxHistory = 50
+	// maxSentences is how many sentences explain the verdict in one environment.
+	maxSentences = 20
+	// maxRecords is how many trails are searched for a record that is not the newest.
+	maxRecords = 100
+)
+
+// artifact is what pages show of an artifact.
+type artifact struct {
+	ID           string                 `json:"id"`
+	Trail        string                 `json:"trail_name"`
+	Reference    string                 `json:"template_reference_name"`
+	Fingerprint  string                 `json:"fingerprint"`
+	Name         string                 `json:"filename"`
+	GitCommit    string                 `json:"git_commit"`
+	Commit       *commit                `json:"git_commit_info"`
+	CommitURL    string                 `json:"commit_url"`
+	BuildURL     string                 `json:"build_url"`
+	RepoURL      *string                `json:"repo_url"`
+	CreatedAt    float64                `json:"created_at"`
+	ExternalURLs map[string]externalURL `json:"external_urls"`
+	State        string                 `json:"state"`
+	StateInfo    string                 `json:"state_info"`
+	Flow         string                 `json:"flow_name"`
+	Running      []place                `json:"running"`
+	Exited       []place                `json:"exited"`
+	History      []happening            `json:"history"`
+}
+
+// place is an environment that an artifact runs or ran in.
+type place struct {
+	Environment string `json:"environment_name"`
+	Snapshot    int64  `json:"snapshot_index"`
+}
+
+// happening is something that happened to an artifact.
+type happening struct {
+	Event     string  `json:"event"`
+	Timestamp float64 `json:"timestamp"`
+}
+
+// verdict is what the policies of an environment say of an artifact that runs there.
+type verdict struct {
+	place
+	Compliant   bool       `json:"compliant"`
+	Explanation []sentence `json:"explanation"`
+	// More is how many sentences are left out.
+	More       int         `json:"-"`
+	Deployment *deployment `json:"-"`
+}
+
+// deployment tells when an artifact began to run somewhere, and in the place of what.
+type deployment struct {
+	At       float64  `json:"deployed_at"`
+	Snapshot int64    `json:"snapshot_index"`
+	DiffURL  *string  `json:"diff_url"`
+	LeadTime *float64 `json:"lead_time_seconds"`
+	Replaced *struct {
+		Fingerprint string `json:"fingerprint"`
+		Name        string `json:"artifact_name"`
+		Artifact    *struct {
+			Flow   string  `json:"flow_name"`
+			Commit *commit `json:"git_commit_info"`
+			SHA1   *string `json:"git_commit"`
+		} `json:"artifact"`
+	} `json:"replaced_artifact"`
+}
+
+// Lead is how long it took from the commit until the artifact ran, "" if that is not known.
+func (d *deployment) Lead() string {
+	if d.LeadTime == nil {
+		return ""
+	}
+	return time.Duration(*d.LeadTime * float64(time.Second)).Round(time.Second).String()
+}
+
+// artifactPage shows an artifact of a flow.
+type artifactPage struct {
+	Org      string
+	Artifact artifact
+	// Attested are its attestations in its trail.
+	Attested section
+	// Verdicts are those of where it runs, of the first maxPlaces. Unasked is how many more there are.
+	Verdicts []verdict
+	Unasked  int
+	// MoreExited and MoreHistory are how many entries are left out.
+	MoreExited, MoreHistory int
+	// Superseded tells that another record than the newest was asked for, and Unknown that it was not
+	// found, so that the newest is shown.
+	Superseded, Unknown bool
+	Package             string
+}
+
+func (s *Site) showArtifact(p *page) error {
+	shown := artifactPage{Org: p.org()}
+	flow, asked := p.parameter("flow"), p.c.Query("artifact_id")
+	p.apiPath = target("/artifacts/%s/%s/fingerprint/%s", shown.Org, flow, p.parameter("fingerprint"))
+	if err := p.get(p.apiPath, &shown.Artifact); err != nil {
+		return err
+	}
+	if shown.Artifact.Flow != flow { // it was renamed
+		return p.redirect(shown.Artifact.Flow)
+	}
+	read := shown.loadNewest
+	if asked != "" && asked != shown.Artifact.ID {
+		read = func(p *page) error { return shown.loadRecord(p, asked) }
+	}
+	if err := read(p); err != nil {
+		return err
+	}
+	if err := shown.loadVerdicts(p); err != nil {
+		return err
+	}
+	shown.cut()
+	return p.render("artifact", shown.Artifact.Name, &shown)
+}
+
+// cut leaves out what would make the page too long, and has the newest history come first.
+func (a *artifactPage) cut() {
+	of := &a.Artifact
+	a.Package = pages.ArtifactPackage(a.Org, of.Flow, of.Fingerprint)
+	a.MoreExited = max(0, len(of.Exited)-maxExited)
+	of.Exited = of.Exited[:len(of.Exited)-a.MoreExited]
+	slices.Reverse(of.History)
+	a.MoreHistory = max(0, len(of.History)-maxHistory)
+	of.History = of.History[:len(of.History)-a.MoreHistory]
+}
+
+// loadNewest reads the attestations of the newest record.
+func (a *artifactPage) loadNewest(p *page) error {
+	var asserted struct {
+		Status artifactStatus `json:"compliance_status"`
+	}
+	query := url.Values{"flow_name": {a.Artifact.Flow}}
+	if err := p.get(target("/asserts/%s/fingerprint/%s", a.Org, a.Artifact.Fingerprint)+"?"+query.Encode(), &asserted); err != nil {
+		return err
+	}
+	return a.attest(p, asserted.Status.Entries)
+}
+
+// loadRecord shows the record of an id instead of the newest. The API has no records by id, but the
+// trails of a fingerprint tell which records they have.
+func (a *artifactPage) loadRecord(p *page, id string) error {
+	var found struct {
+		Data []trail `json:"data"`
+	}
+	query := url.Values{"flow": {a.Artifact.Flow}, "fingerprint": {a.Artifact.Fingerprint}, "per_page": {strconv.Itoa(maxRecords)}}
+	if err := p.get(target("/trails/%s", a.Org)+"?"+query.Encode(), &found); err != nil {
+		return err
+	}
+	for _, one := range found.Data {
+		for _, status := range one.Status.Artifacts {
+			if status.ID != nil && *status.ID == id {
+				return a.loadFrom(p, one.Name, status.Entries)
+			}
+		}
+	}
+	a.Unknown = true
+	return a.loadNewest(p)
+}
+
+// loadFrom shows the record in a trail instead of the newest.
+func (a *artifactPage) loadFrom(p *page, trail string, entries []entry) error {
+	a.Superseded = true
+	p.apiPath = target("/artifacts/%s/%s/fingerprint/%s", a.Org, a.Artifact.Flow, a.Artifact.Fingerprint) +
+		"?" + url.Values{"trail": {trail}}.Encode()
+	a.Artifact = artifact{}
+	if err := p.get(p.apiPath, &a.Artifact); err != nil {
+		return err
+	}
+	return a.attest(p, entries)
+}
+
+func (a *artifactPage) attest(p *page, entries []entry) error {
+	a.Attested = newSection(entries, "")
+	a.Attested.Label, a.Attested.Org, a.Attested.Flow, a.Attested.Trail = "the artifact", a.Org, a.Artifact.Flow, a.Artifact.Trail
+	return p.detail(a.Org, a.Artifact.Flow, a.Artifact.Trail, &a.Attested)
+}
+
+// loadVerdicts asks for what is said of the artifact where it runs.
+func (a *artifactPage) loadVerdicts(p *page) error {
+	running := a.Artifact.Running
+	a.Unasked = max(0, len(running)-maxPlaces)
+	for _, place := range running[:len(running)-a.Unasked] {
+		one, err := a.verdict(p, place)
+		if err != nil {
+			return err
+		}
+		a.Verdicts = append(a.Verdicts, one)
+	}
+	return nil
+}
+
+func (a *artifactPage) verdict(p *page, at place) (verdict, error) {
+	said := verdict{place: at}
+	query := url.Values{"environment_name": {at.Environment}}
+	err := p.get(target("/asserts/%s/fingerprint/%s/explanation", a.Org, a.Artifact.Fingerprint)+"?"+query.Encode(), &said)
+	if err != nil {
+		return said, err
+	}
+	said.More = max(0, len(said.Explanation)-maxSentences)
+	said.Explanation = said.Explanation[:len(said.Explanation)-said.More]
+	var known deployment
+	there, err := p.getIfThere(target("/deployments/%s/%s/%s", a.Org, at.Environment, a.Artifact.Fingerprint), &known)
+	if there {
+		said.Deployment = &known
+	}
+	return said, err
+}

@@ -1,0 +1,63 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const artifactPath = "/acme/flows/checkout/artifacts/" + fingerprint
+
+func artifactText(id, trail, running string) string {
+	return `{"id":"` + id + `","trail_name":"` + trail + `","template_reference_name":"api","fingerprint":"` + fingerprint + `","filename":"` + script + `",
+		"git_commit":"4ab2c0e1f5d9a7b3c8e6f0d1a2b3c4d5e6f70819","git_commit_info":null,"commit_url":"` + link + `","build_url":"` + link + `","created_at":1793611080.5,
+		"external_urls":{"` + script + `":{"href":"` + link + `"}},"state":"COMPLIANT","state_info":"` + script + `","flow_name":"checkout",
+		"running":[` + running + `],"exited":[{"environment_name":"staging","snapshot_index":4}],
+		"history":[{"event":"Artifact created","timestamp":1793611080.5},{"event":"` + script + ` evidence received","timestamp":1793611081.5}]}`
+}
+
+func artifactAPI() *fakeAPI {
+	return &fakeAPI{answers: map[string][]string{
+		"GET /artifacts/acme/checkout/fingerprint/" + fingerprint:               {artifactText("new", "t2", `{"environment_name":"production","snapshot_index":9}`)},
+		"GET /artifacts/acme/checkout/fingerprint/" + fingerprint + "?trail=t1": {artifactText("old", "t1", "")},
+		"GET /asserts/acme/fingerprint/" + fingerprint + "?flow_name=checkout": {
+			`{"compliance_status":{"attestations_statuses":[{"attestation_name":"scan","attestation_type":"snyk","attestation_id":"` + scanID + `","is_compliant":false}]}}`},
+		"GET /asserts/acme/fingerprint/" + fingerprint + "/explanation?environment_name=production": {
+			`{"compliant":false,"explanation":[{"failing":true,"text":"` + script + `","remedy":"` + attribute + `"}]}`},
+		"GET /deployments/acme/production/" + fingerprint: {`{"deployed_at":1793612280.5,"snapshot_index":2,"diff_url":"https://github.com/acme/checkout/compare/a...b","lead_time_seconds":90.4,
+			"replaced_artifact":{"fingerprint":"` + fingerprint + `","artifact_name":"` + script + `","artifact":{"flow_name":"checkout","git_commit":"0ab2c0e1f5d9","git_commit_info":null}}}`},
+		"GET /attestations/acme/checkout/trail/t2/scan": {`[` + scanText + `]`},
+		"GET /attestations/acme/checkout/trail/t1/scan": {`[` + scanText + `]`},
+		"GET /trails/acme?fingerprint=" + fingerprint + "&flow=checkout&per_page=100": {`{"data":[{"name":"t1","compliance_status":{"artifacts_statuses":{"api":
+			{"artifact_id":"old","attestations_statuses":[{"attestation_name":"scan","attestation_type":"snyk","attestation_id":"` + scanID + `","is_compliant":true}]}}}}]}`},
+	}}
+}
+
+func TestArtifactIsShown(t *testing.T) {
+	api := artifactAPI()
+	open(t, api, artifactPath).has(t, `data-copy="`+fingerprint+`"`, `href="/acme/environments/production/snapshots/9"`, "not compliant",
+		`href="/acme/environments/staging/snapshots/4"`, `href="https://github.com/acme/checkout/compare/a...b"`, "1m30s after its commit", "0ab2c0e1f5d9",
+		`href="/api/v2/artifacts/acme/checkout/`+fingerprint+`/audit_package"`, `/attestation/`+scanID+`/evidence" download`, "robot", "javascript:alert(1)")
+	if len(api.asked) != 5 {
+		t.Errorf("asked %v", api.asked)
+	}
+}
+
+func TestEarlierReportOfAnArtifactIsShown(t *testing.T) {
+	open(t, artifactAPI(), artifactPath+"?artifact_id=old").has(t, "This is an earlier report", `href="/acme/flows/checkout/trails/t1"`, "It runs nowhere.")
+	open(t, artifactAPI(), artifactPath+"?artifact_id=new").has(t, `href="/acme/flows/checkout/trails/t2"`)
+	open(t, artifactAPI(), artifactPath+"?artifact_id=other").has(t, "none of the latest", `href="/acme/flows/checkout/trails/t2"`)
+}
+
+func TestVerdictsAreAskedForInFewEnvironments(t *testing.T) {
+	api, running := artifactAPI(), []string{}
+	for i := range 12 {
+		running = append(running, fmt.Sprintf(`{"environment_name":"e%d","snapshot_index":1}`, i))
+		api.answers[fmt.Sprintf("GET /asserts/acme/fingerprint/%s/explanation?environment_name=e%d", fingerprint, i)] = []string{`{"compliant":true}`}
+	}
+	api.answers["GET /artifacts/acme/checkout/fingerprint/"+fingerprint] = []string{artifactText("new", "t2", strings.Join(running, ","))}
+	open(t, api, artifactPath).has(t, "It runs in 2 more")
+	if len(api.asked) != 3+2*maxPlaces {
+		t.Errorf("asked %d times", len(api.asked))
+	}
+}

@@ -1,0 +1,176 @@
+package web
+
+import (
+	"encoding/json"
+	"io"
+	"net/url"
+)
+
+const (
+	// maxNames is how many attestations by name are read for one page, so that its cost is bounded.
+	maxNames = 20
+	// sectionRows is how many attestations of a trail, or of one artifact of it, a page lists.
+	sectionRows = 50
+)
+
+// attestation is what pages show of an attestation.
+type attestation struct {
+	ID           string                 `json:"attestation_id"`
+	Name         string                 `json:"attestation_name"`
+	Type         string                 `json:"attestation_type"`
+	Compliant    bool                   `json:"is_compliant"`
+	CreatedAt    float64                `json:"created_at"`
+	ReportedBy   string                 `json:"reported_by"`
+	Flow         string                 `json:"flow_name"`
+	Trail        string                 `json:"trail_name"`
+	Fingerprint  string                 `json:"artifact_fingerprint"`
+	Targets      []string               `json:"target_artifacts"`
+	Commit       *commit                `json:"git_commit_info"`
+	OriginURL    *string                `json:"origin_url"`
+	Description  *string                `json:"description"`
+	ExternalURLs map[string]externalURL `json:"external_urls"`
+	Annotations  map[string]string      `json:"annotations"`
+	UserData     json.RawMessage        `json:"user_data"`
+	// Evidence is the SHA-256 of the file that is attached, nil for none.
+	Evidence *string `json:"evidence_archive_fingerprint"`
+	// Reason is why it overrides another one, nil if it does not. Overridden is that other one, nil
+	// where nothing had been reported.
+	Reason     *string `json:"reason"`
+	Overridden *string `json:"overridden_attestation_id"`
+}
+
+// UserText is the data that its client has sent along, "" for none.
+func (a *attestation) UserText() string { return userText(a.UserData) }
+
+// commit is what pages show of a commit.
+type commit struct {
+	SHA1      string  `json:"sha1"`
+	Message   string  `json:"message"`
+	Author    string  `json:"author"`
+	Branch    string  `json:"branch"`
+	Timestamp float64 `json:"timestamp"`
+	URL       *string `json:"url"`
+}
+
+// externalURL is a link that a client has sent.
+type externalURL struct {
+	Href        string  `json:"href"`
+	Fingerprint *string `json:"fingerprint"`
+}
+
+// userText is data of a client as text, "" for none.
+func userText(data json.RawMessage) string {
+	if text := string(data); text != "{}" && text != "null" {
+		return text
+	}
+	return ""
+}
+
+// entry is an attestation that a template requires, or that is there.
+type entry struct {
+	Name       string  `json:"attestation_name"`
+	Type       *string `json:"attestation_type"`
+	ID         *string `json:"attestation_id"`
+	Compliant  *bool   `json:"is_compliant"`
+	Unexpected bool    `json:"unexpected"`
+	// Details is nil for what is missing, and for what is beyond maxNames.
+	Details *attestation `json:"-"`
+	// Asked tells that the page was opened for this one.
+	Asked bool `json:"-"`
+}
+
+// Missing tells that nothing was attested.
+func (e *entry) Missing() bool { return e.ID == nil }
+
+// State is the verdict, as the function state of templates takes it.
+func (e *entry) State() any {
+	if e.Missing() {
+		return "MISSING"
+	}
+	return e.Compliant
+}
+
+// failing tells that the entry keeps its trail from being compliant.
+func (e *entry) failing() bool { return !e.Missing() && e.Compliant != nil && !*e.Compliant }
+
+// section lists the attestations of a trail itself, or of one of its artifacts.
+type section struct {
+	Entries []entry
+	// More is how many entries are left out.
+	More int
+	Org  string
+	// Flow and Trail are where the evidence is.
+	Flow, Trail string
+	// Label says in words what the entries are of.
+	Label string
+}
+
+// newSection lists the first entries. One that the page was opened for is marked.
+func newSection(entries []entry, asked string) section {
+	for i := range entries {
+		entries[i].Asked = !entries[i].Missing() && *entries[i].ID == asked
+	}
+	shown := entries[:min(len(entries), sectionRows)]
+	return section{Entries: shown, More: len(entries) - len(shown)}
+}
+
+// detail reads what the state of a trail does not tell of its attestations: who made them, when, why.
+// The API has them by name.
+func (p *page) detail(org, flow, trail string, sections ...*section) error {
+	waiting, names := map[string][]*entry{}, []string{}
+	for _, section := range sections {
+		for i := range section.Entries {
+			one := &section.Entries[i]
+			if one.Missing() || one.Name == "." || one.Name == ".." { // paths cannot have these
+				continue
+			}
+			if waiting[one.Name] == nil {
+				names = append(names, one.Name)
+			}
+			waiting[one.Name] = append(waiting[one.Name], one)
+		}
+	}
+	for _, name := range names[:min(len(names), maxNames)] {
+		address := target("/attestations/%s/%s/trail/%s/%s", org, flow, trail, name)
+		if err := p.read(address, func(content io.Reader) error { return fill(waiting[name], content) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill gives entries their details, from a list that may be long.
+func fill(entries []*entry, content io.Reader) error {
+	decoder := json.NewDecoder(content)
+	if _, err := decoder.Token(); err != nil {
+		return err
+	}
+	for decoder.More() {
+		var one attestation
+		if err := decoder.Decode(&one); err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			if *entry.ID == one.ID {
+				entry.Details = &one
+			}
+		}
+	}
+	_, err := decoder.Token()
+	return err
+}
+
+// attestationOf reads an attestation of a trail by its id, nil for one that is not there.
+func (p *page) attestationOf(org, flow, trail, id string) (*attestation, error) {
+	var found struct {
+		Data []attestation `json:"data"`
+	}
+	query := url.Values{"attestation_id": {id}}
+	if err := p.get(target("/attestations/%s", org)+"?"+query.Encode(), &found); err != nil {
+		return nil, err
+	}
+	if len(found.Data) == 0 || found.Data[0].Flow != flow || found.Data[0].Trail != trail {
+		return nil, nil
+	}
+	return &found.Data[0], nil
+}

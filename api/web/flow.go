@@ -1,0 +1,134 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"attestry/evidence/template"
+)
+
+const (
+	// maxText is how much of a text that a client has sent a page shows, in bytes of HTML.
+	maxText = 64 << 10
+	// maxRequirements is how many requirements of a template a page lists.
+	maxRequirements = 100
+)
+
+// flow is what pages show of a flow.
+type flow struct {
+	Name           string            `json:"name"`
+	Description    string            `json:"description"`
+	Visibility     string            `json:"visibility"`
+	Template       *string           `json:"template"`
+	RepoURL        *string           `json:"repo_url"`
+	Tags           map[string]string `json:"tags"`
+	LatestActivity *float64          `json:"latest_activity_at"`
+	LatestState    *string           `json:"latest_state"`
+}
+
+// flowsPage lists the flows of an organization.
+type flowsPage struct {
+	Org  string `json:"-"`
+	Name string `json:"-"` // what names are searched for
+	// Refused is why the API does not search for the name, "" if it does.
+	Refused    string     `json:"-"`
+	Flows      []flow     `json:"data"`
+	Pagination pagination `json:"pagination"`
+}
+
+func (s *Site) showFlows(p *page) error {
+	shown := flowsPage{Org: p.org(), Name: p.c.Query("name")}
+	query, filter := p.paged(), url.Values{}
+	if shown.Name != "" {
+		query.Set("search_by_name", shown.Name)
+		query.Set("case_sensitive", "false")
+		filter.Set("name", shown.Name)
+	}
+	p.apiPath = target("/flows/%s", shown.Org) + "?" + query.Encode()
+	err := p.get(p.apiPath, &shown)
+	var refused *apiError
+	if errors.As(err, &refused) && refused.status == http.StatusBadRequest && shown.Name != "" {
+		shown.Refused, p.apiPath, err = refused.message, "", nil
+		p.c.Status(http.StatusBadRequest)
+	}
+	if err != nil {
+		return err
+	}
+	shown.Pagination.link(filter)
+	return p.render("flows", "Flows", &shown)
+}
+
+// flowPage shows a flow with a page of its trails, newest first.
+type flowPage struct {
+	Org        string     `json:"-"`
+	Flow       flow       `json:"-"`
+	Required   required   `json:"-"`
+	Trails     []trail    `json:"data"`
+	Pagination pagination `json:"pagination"`
+}
+
+func (s *Site) showFlow(p *page) error {
+	shown := flowPage{Org: p.org()}
+	p.apiPath = target("/flows/%s/%s", shown.Org, p.parameter("flow"))
+	if err := p.get(p.apiPath, &shown.Flow); err != nil {
+		return err
+	}
+	if shown.Flow.Name != p.parameter("flow") { // it was renamed
+		return p.redirect(shown.Flow.Name)
+	}
+	if shown.Flow.Template != nil {
+		if err := shown.Required.read(*shown.Flow.Template); err != nil {
+			return err
+		}
+	}
+	trails := target("/trails/%s/%s", shown.Org, shown.Flow.Name) + "?" + p.paged().Encode()
+	if err := p.get(trails, &shown); err != nil {
+		return err
+	}
+	shown.Pagination.link(url.Values{})
+	return p.render("flow", shown.Flow.Name, &shown)
+}
+
+// required is what a template requires.
+type required struct {
+	Rows []requirement
+	// Total is how many requirements there are, also of those that are not in Rows.
+	Total int
+}
+
+// requirement is an attestation that a template requires, or an artifact without any.
+type requirement struct {
+	Artifact string // "" for the trail itself
+	Name     string
+	Type     string
+}
+
+// read takes the text of a template that the service has accepted.
+func (r *required) read(text string) error {
+	parsed, err := template.ParseStored([]byte(text))
+	if err != nil {
+		return fmt.Errorf("read the template of a flow: %w", err)
+	}
+	r.add("", parsed.Trail.Attestations)
+	for _, artifact := range parsed.Trail.Artifacts {
+		if len(artifact.Attestations) == 0 {
+			r.row(requirement{Artifact: artifact.Name})
+		}
+		r.add(artifact.Name, artifact.Attestations)
+	}
+	return nil
+}
+
+func (r *required) add(artifact string, attestations []template.Attestation) {
+	for _, one := range attestations {
+		r.row(requirement{Artifact: artifact, Name: one.Name, Type: one.Type})
+	}
+}
+
+func (r *required) row(one requirement) {
+	if r.Total++; len(r.Rows) < maxRequirements {
+		r.Rows = append(r.Rows, one)
+	}
+}

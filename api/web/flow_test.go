@@ -1,0 +1,78 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func flowAnswer(name string) string {
+	return `{"name":"` + name + `","description":"` + script + `","visibility":"private","repo_url":"` + link + `",
+		"template":"version: 1\ntrail:\n  attestations:\n    - name: review\n      type: \"*\"\n  artifacts:\n    - name: api\n      attestations:\n        - name: lint # <script>alert(2)</script>\n          type: junit\n    - name: web\n",
+		"tags":{"team":"` + attribute + `"},"latest_activity_at":1793610000.5,"latest_state":"INCOMPLETE"}`
+}
+
+const flowTrails = `{"data":[{"name":"t1","created_at":1793610900.5,"last_modified_at":1793611900.5,"created_by":"` + script + `","compliance_state":"NON-COMPLIANT",
+	"git_commit_info":{"sha1":"4ab2c0e1f5d9a7b3c8e6f0d1a2b3c4d5e6f70819","message":"` + script + `","author":"` + attribute + `","branch":"main","url":"` + link + `"}}],
+	"pagination":{"total":120,"page":2,"per_page":50,"page_count":3}}`
+
+func TestFlowsAreListed(t *testing.T) {
+	api := &fakeAPI{answers: map[string][]string{
+		"GET /flows/acme?case_sensitive=false&page=2&per_page=50&search_by_name=check": {
+			`{"data":[` + flowAnswer("checkout") + `],"pagination":{"total":120,"page":2,"per_page":50,"page_count":3}}`},
+	}}
+	open(t, api, "/acme/flows?name=check&page=2").has(t, `href="/acme/flows/checkout"`, "incomplete", "&lt;script&gt;alert(1)", `value="check"`,
+		`href="?name=check&amp;page=1"`, `href="?name=check&amp;page=3"`, "120 in all")
+}
+
+func TestNamesThatTheAPIDoesNotSearchForAreRefused(t *testing.T) {
+	api := &fakeAPI{answers: map[string][]string{
+		"GET /flows/acme?case_sensitive=false&page=1&per_page=50&search_by_name=%3Cscript%3Ealert": {`400 {"message":"not a name: ` + script + `"}`},
+	}}
+	shown := open(t, api, "/acme/flows?name=%3Cscript%3Ealert")
+	if shown.status != http.StatusBadRequest || !strings.Contains(shown.text, "not a name: &lt;script") || !strings.Contains(shown.text, `<input id="name"`) {
+		t.Errorf("status %d: %s", shown.status, shown.text)
+	}
+}
+
+func TestFlowIsShown(t *testing.T) {
+	api := &fakeAPI{answers: map[string][]string{
+		"GET /flows/acme/checkout":                     {flowAnswer("checkout")},
+		"GET /trails/acme/checkout?page=2&per_page=50": {flowTrails},
+	}}
+	open(t, api, "/acme/flows/checkout?page=2").has(t, `href="/acme/flows/checkout/trails/t1"`, "not compliant", "4ab2c0e1f5d9", "javascript:alert(1)",
+		"&lt;script&gt;alert(2)&lt;/script&gt;", "artifact <bdi>web</bdi>", "none, but the artifact itself", "any", `href="?page=3"`, `href="/api/v2/flows/acme/checkout"`)
+	if len(api.asked) != 2 {
+		t.Errorf("asked %v", api.asked)
+	}
+}
+
+func TestRenamedFlowsAreRedirectedTo(t *testing.T) {
+	// The organization has the former name of the flow.
+	api := &fakeAPI{answers: map[string][]string{
+		"GET /flows/acme/acme":                                {flowAnswer("a~b c")},
+		"GET /trails/acme/acme/t1":                            {`{"name":"t1","flow":{"name":"new"}}`},
+		"GET /environments/acme/acme":                         {`{"name":"new"}`},
+		"GET /artifacts/acme/acme/fingerprint/" + fingerprint: {`{"flow_name":"new"}`},
+	}}
+	for path, want := range map[string]string{
+		"/acme/flows/acme":                               "/acme/flows/a~b%20c",
+		"/acme/flows/acme?page=2":                        "/acme/flows/a~b%20c?page=2",
+		"/acme/flows/acme/trails/t1?attestation_id=acme": "/acme/flows/new/trails/t1?attestation_id=acme",
+		"/acme/flows/acme/artifacts/" + fingerprint:      "/acme/flows/new/artifacts/" + fingerprint,
+		"/acme/environments/acme":                        "/acme/environments/new",
+	} {
+		if shown := open(t, api, path); shown.status != http.StatusFound || shown.location != want {
+			t.Errorf("%s: %d to %s, want %s", path, shown.status, shown.location, want)
+		}
+	}
+}
+
+func TestLongTemplatesAreCut(t *testing.T) {
+	long := `# ` + strings.Repeat(`<`, 200_000)
+	api := &fakeAPI{answers: map[string][]string{
+		"GET /flows/acme/checkout":                     {`{"name":"checkout","template":"version: 1\n` + long + `"}`},
+		"GET /trails/acme/checkout?page=1&per_page=50": {`{"data":[],"pagination":{"total":0,"page":1,"per_page":50,"page_count":0}}`},
+	}}
+	open(t, api, "/acme/flows/checkout").has(t, "This is the beginning of it.", "requires nothing")
+}

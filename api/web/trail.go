@@ -1,0 +1,231 @@
+package web
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// trailRows is how many attestations of artifacts a page lists before it goes on to the next one.
+	trailRows = 50
+	// maxWrong is how many attestations that fail or are missing are named before the tables.
+	maxWrong = 20
+	// maxEvents is how many events a page lists.
+	maxEvents = 100
+)
+
+// trail is what pages show of a trail.
+type trail struct {
+	Name         string                 `json:"name"`
+	Description  string                 `json:"description"`
+	Commit       *commit                `json:"git_commit_info"`
+	OriginURL    *string                `json:"origin_url"`
+	ExternalURLs map[string]externalURL `json:"external_urls"`
+	UserData     json.RawMessage        `json:"user_data"`
+	CreatedAt    float64                `json:"created_at"`
+	ModifiedAt   float64                `json:"last_modified_at"`
+	CreatedBy    string                 `json:"created_by"`
+	State        string                 `json:"compliance_state"`
+	Status       struct {
+		Entries     []entry                   `json:"attestations_statuses"`
+		Artifacts   map[string]artifactStatus `json:"artifacts_statuses"`
+		EvaluatedAt *float64                  `json:"evaluated_at"`
+	} `json:"compliance_status"`
+	Template struct {
+		Trail struct {
+			Artifacts []struct {
+				Name string `json:"name"`
+			} `json:"artifacts"`
+		} `json:"trail"`
+	} `json:"template"`
+	Flow struct {
+		Name string            `json:"name"`
+		Tags map[string]string `json:"tags"`
+	} `json:"flow"`
+	Events []trailEvent `json:"events"`
+}
+
+// UserText is the data that its client has sent along, "" for none.
+func (t *trail) UserText() string { return userText(t.UserData) }
+
+// artifactStatus is an artifact that a template requires, or that is there.
+type artifactStatus struct {
+	Name        string  `json:"-"`
+	Fingerprint *string `json:"artifact_fingerprint"`
+	ID          *string `json:"artifact_id"`
+	State       string  `json:"status"`
+	Entries     []entry `json:"attestations_statuses"`
+	Unexpected  bool    `json:"unexpected"`
+	Section     section `json:"-"`
+	Link        string  `json:"-"`
+}
+
+// artifacts lists those of the trail: first as its template has them, then the others by name.
+func (t *trail) artifacts() []artifactStatus {
+	rank := map[string]int{}
+	for i, required := range t.Template.Trail.Artifacts {
+		rank[required.Name] = i - len(t.Template.Trail.Artifacts)
+	}
+	listed := make([]artifactStatus, 0, len(t.Status.Artifacts))
+	for name, one := range t.Status.Artifacts {
+		one.Name = name
+		listed = append(listed, one)
+	}
+	slices.SortFunc(listed, func(a, b artifactStatus) int {
+		return cmp.Or(cmp.Compare(rank[a.Name], rank[b.Name]), cmp.Compare(a.Name, b.Name))
+	})
+	return listed
+}
+
+// trailEvent is something that happened in a trail. Its members depend on its type.
+type trailEvent struct {
+	Type        string   `json:"type"`
+	Timestamp   float64  `json:"timestamp"`
+	Name        string   `json:"template_reference_name"`
+	Artifact    string   `json:"artifact_name"`
+	Target      string   `json:"target_artifact"`
+	Fingerprint string   `json:"artifact_fingerprint"`
+	Attestation string   `json:"attestation_id"`
+	Compliant   *bool    `json:"is_compliant"`
+	Environment string   `json:"environment_name"`
+	Snapshot    int64    `json:"snapshot_index"`
+	Changes     []string `json:"changes"`
+}
+
+// Words says what kind of event it is.
+func (e *trailEvent) Words() string { return strings.ReplaceAll(e.Type, "_", " ") }
+
+// wrong is something that keeps a trail from being compliant.
+type wrong struct {
+	Artifact string // "" for the trail itself
+	Name     string // "" for the artifact as a whole
+	State    any
+}
+
+// trailPage shows a trail: what its template requires beside what came.
+type trailPage struct {
+	Org       string
+	Trail     trail
+	Own       section
+	Artifacts []artifactStatus
+	// Number is how many artifacts there are. Older and Newer are the addresses of those that are not
+	// on the page.
+	Number       int
+	Older, Newer string
+	// Wrong are the first entries that fail or are missing, of WrongTotal.
+	Wrong      []wrong
+	WrongTotal int
+	// Asked is the attestation that the page was opened for. AskedID is what was asked for, be it there
+	// or not. Listed tells that it has a row in a table.
+	Asked   *attestation
+	AskedID string
+	Listed  bool
+	// Events are the latest, newest first, of EventsTotal.
+	Events      []trailEvent
+	EventsTotal int
+	Package     string
+}
+
+func (s *Site) showTrail(p *page) error {
+	org, flow, name := p.org(), p.parameter("flow"), p.parameter("trail")
+	shown := trailPage{Org: org, AskedID: p.c.Query("attestation_id")}
+	p.apiPath = target("/trails/%s/%s/%s", org, flow, name)
+	if err := p.get(p.apiPath, &shown.Trail); err != nil {
+		return err
+	}
+	if shown.Trail.Flow.Name != flow { // it was renamed
+		return p.redirect(shown.Trail.Flow.Name)
+	}
+	from, _ := strconv.Atoi(p.c.Query("from"))
+	shown.prepare(max(0, from))
+	if err := shown.load(p); err != nil {
+		return err
+	}
+	return p.render("trail", shown.Trail.Name, &shown)
+}
+
+// prepare divides what the API has told into what the page shows, from one artifact on.
+func (t *trailPage) prepare(from int) {
+	of := &t.Trail
+	t.Package = pages.Trail(t.Org, of.Flow.Name, of.Name) + "/package"
+	all := of.artifacts()
+	t.Number = len(all)
+	t.note("", of.Status.Entries)
+	for _, artifact := range all {
+		if artifact.Fingerprint == nil {
+			t.noteOne(wrong{Artifact: artifact.Name, State: artifact.State})
+		}
+		t.note(artifact.Name, artifact.Entries)
+	}
+	t.Own = t.section("the trail itself", of.Status.Entries)
+	t.divide(all, min(from, len(all)))
+	t.EventsTotal = len(of.Events)
+	t.Events = of.Events[max(0, len(of.Events)-maxEvents):]
+	slices.Reverse(t.Events)
+}
+
+// divide takes a page of artifacts, from one on. Their rows are counted, as an artifact may have many.
+func (t *trailPage) divide(all []artifactStatus, from int) {
+	rows, end := 0, from
+	for end < len(all) && rows < trailRows {
+		one := all[end]
+		one.Section = t.section("artifact "+one.Name, one.Entries)
+		if one.Fingerprint != nil {
+			one.Link = pages.Artifact(t.Org, t.Trail.Flow.Name, *one.Fingerprint, *one.ID)
+		}
+		if rows += 1 + len(one.Section.Entries); rows > trailRows && end > from {
+			break
+		}
+		t.Artifacts = append(t.Artifacts, one)
+		end++
+	}
+	if end < len(all) {
+		t.Older = "?from=" + strconv.Itoa(end)
+	}
+	if from > 0 {
+		t.Newer = "?from=" + strconv.Itoa(max(0, from-max(1, len(t.Artifacts))))
+	}
+}
+
+func (t *trailPage) section(label string, entries []entry) section {
+	listed := newSection(entries, t.AskedID)
+	listed.Label, listed.Org, listed.Flow, listed.Trail = label, t.Org, t.Trail.Flow.Name, t.Trail.Name
+	for i := range listed.Entries {
+		t.Listed = t.Listed || listed.Entries[i].Asked
+	}
+	return listed
+}
+
+// note finds what is wrong among entries.
+func (t *trailPage) note(artifact string, entries []entry) {
+	for i := range entries {
+		if one := &entries[i]; one.Missing() || one.failing() {
+			t.noteOne(wrong{Artifact: artifact, Name: one.Name, State: one.State()})
+		}
+	}
+}
+
+func (t *trailPage) noteOne(one wrong) {
+	if t.WrongTotal++; len(t.Wrong) < maxWrong {
+		t.Wrong = append(t.Wrong, one)
+	}
+}
+
+// load reads the attestations.
+func (t *trailPage) load(p *page) error {
+	flow, name := t.Trail.Flow.Name, t.Trail.Name
+	if t.AskedID != "" {
+		var err error
+		if t.Asked, err = p.attestationOf(t.Org, flow, name, t.AskedID); err != nil {
+			return err
+		}
+	}
+	sections := []*section{&t.Own}
+	for i := range t.Artifacts {
+		sections = append(sections, &t.Artifacts[i].Section)
+	}
+	return p.detail(t.Org, flow, name, sections...)
+}
