@@ -10,12 +10,12 @@ import (
 const (
 	// maxPlaces is for how many environments the page of an artifact asks for a verdict.
 	maxPlaces = 10
-	// maxExited is how many environments that an artifact has left a page lists.
-	maxExited = 50
+	// maxOthers is how many more environments a page lists, and how many that the artifact has left.
+	maxOthers = 50
 	// maxHistory is how many entries of an artifact's history a page lists.
 	maxHistory = 50
 	// maxSentences is how many sentences explain the verdict in one environment.
-	maxSentences = 20
+	maxSentences = 10
 	// maxRecords is how many trails are searched for a record that is not the newest.
 	maxRecords = 100
 )
@@ -95,11 +95,12 @@ type artifactPage struct {
 	Artifact artifact
 	// Attested are its attestations in its trail.
 	Attested section
-	// Verdicts are those of where it runs, of the first maxPlaces. Unasked is how many more there are.
+	// Verdicts are those of where it runs, of the first maxPlaces. Unasked are more places, without
+	// verdicts.
 	Verdicts []verdict
-	Unasked  int
-	// MoreExited and MoreHistory are how many entries are left out.
-	MoreExited, MoreHistory int
+	Unasked  []place
+	// MoreUnasked, MoreExited and MoreHistory are how many entries are left out.
+	MoreUnasked, MoreExited, MoreHistory int
 	// Superseded tells that another record than the newest was asked for, and Unknown that it was not
 	// found, so that the newest is shown.
 	Superseded, Unknown bool
@@ -134,11 +135,15 @@ func (s *Site) showArtifact(p *page) error {
 func (a *artifactPage) cut() {
 	of := &a.Artifact
 	a.Package = pages.ArtifactPackage(a.Org, of.Flow, of.Fingerprint)
-	a.MoreExited = max(0, len(of.Exited)-maxExited)
-	of.Exited = of.Exited[:len(of.Exited)-a.MoreExited]
+	of.Exited, a.MoreExited = first(of.Exited, maxOthers)
 	slices.Reverse(of.History)
-	a.MoreHistory = max(0, len(of.History)-maxHistory)
-	of.History = of.History[:len(of.History)-a.MoreHistory]
+	of.History, a.MoreHistory = first(of.History, maxHistory)
+}
+
+// first are the first ones of a list, and how many more there are.
+func first[T any](list []T, limit int) ([]T, int) {
+	end := min(len(list), limit)
+	return list[:end], len(list) - end
 }
 
 // loadNewest reads the attestations of the newest record.
@@ -187,16 +192,17 @@ func (a *artifactPage) loadFrom(p *page, trail string, entries []entry) error {
 }
 
 func (a *artifactPage) attest(p *page, entries []entry) error {
-	a.Attested = newSection(entries, "")
+	a.Attested = newSection(entries)
+	mark("", &a.Attested)
 	a.Attested.Label, a.Attested.Org, a.Attested.Flow, a.Attested.Trail = "the artifact", a.Org, a.Artifact.Flow, a.Artifact.Trail
 	return p.detail(a.Org, a.Artifact.Flow, a.Artifact.Trail, &a.Attested)
 }
 
 // loadVerdicts asks for what is said of the artifact where it runs.
 func (a *artifactPage) loadVerdicts(p *page) error {
-	running := a.Artifact.Running
-	a.Unasked = max(0, len(running)-maxPlaces)
-	for _, place := range running[:len(running)-a.Unasked] {
+	asked := min(len(a.Artifact.Running), maxPlaces)
+	a.Unasked, a.MoreUnasked = first(a.Artifact.Running[asked:], maxOthers)
+	for _, place := range a.Artifact.Running[:asked] {
 		one, err := a.verdict(p, place)
 		if err != nil {
 			return err
@@ -213,8 +219,7 @@ func (a *artifactPage) verdict(p *page, at place) (verdict, error) {
 	if err != nil {
 		return said, err
 	}
-	said.More = max(0, len(said.Explanation)-maxSentences)
-	said.Explanation = said.Explanation[:len(said.Explanation)-said.More]
+	said.Explanation, said.More = first(said.Explanation, maxSentences)
 	var known deployment
 	there, err := p.getIfThere(target("/deployments/%s/%s/%s", a.Org, at.Environment, a.Artifact.Fingerprint), &known)
 	if there {

@@ -56,7 +56,7 @@ func TestVerdictsAreAskedForInFewEnvironments(t *testing.T) {
 		api.answers[fmt.Sprintf("GET /asserts/acme/fingerprint/%s/explanation?environment_name=e%d", fingerprint, i)] = []string{`{"compliant":true}`}
 	}
 	api.answers["GET /artifacts/acme/checkout/fingerprint/"+fingerprint] = []string{artifactText("new", "t2", strings.Join(running, ","))}
-	open(t, api, artifactPath).has(t, "It runs in 2 more")
+	open(t, api, artifactPath).has(t, "Where it runs as well", `href="/acme/environments/e11/snapshots/1"`)
 	if len(api.asked) != 3+2*maxPlaces {
 		t.Errorf("asked %d times", len(api.asked))
 	}

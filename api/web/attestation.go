@@ -77,6 +77,9 @@ type entry struct {
 	Details *attestation `json:"-"`
 	// Asked tells that the page was opened for this one.
 	Asked bool `json:"-"`
+	// Anchor tells that addresses can lead to it. One attestation of several artifacts has as many
+	// entries, and only the first of them on a page can be led to.
+	Anchor bool `json:"-"`
 }
 
 // Missing tells that nothing was attested.
@@ -105,13 +108,27 @@ type section struct {
 	Label string
 }
 
-// newSection lists the first entries. One that the page was opened for is marked.
-func newSection(entries []entry, asked string) section {
-	for i := range entries {
-		entries[i].Asked = !entries[i].Missing() && *entries[i].ID == asked
-	}
+// newSection lists the first entries.
+func newSection(entries []entry) section {
 	shown := entries[:min(len(entries), sectionRows)]
 	return section{Entries: shown, More: len(entries) - len(shown)}
+}
+
+// mark marks the entries of one attestation among those of a page, and what addresses can lead to. It
+// tells whether there is one.
+func mark(asked string, sections ...*section) bool {
+	seen := map[string]bool{}
+	for _, section := range sections {
+		for i := range section.Entries {
+			one := &section.Entries[i]
+			if one.Missing() {
+				continue
+			}
+			one.Asked, one.Anchor = *one.ID == asked, !seen[*one.ID]
+			seen[*one.ID] = true
+		}
+	}
+	return seen[asked]
 }
 
 // detail reads what the state of a trail does not tell of its attestations: who made them, when, why.

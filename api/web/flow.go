@@ -2,7 +2,6 @@ package web
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -50,7 +49,7 @@ func (s *Site) showFlows(p *page) error {
 	err := p.get(p.apiPath, &shown)
 	var refused *apiError
 	if errors.As(err, &refused) && refused.status == http.StatusBadRequest && shown.Name != "" {
-		shown.Refused, p.apiPath, err = refused.message, "", nil
+		shown.Refused, p.apiPath, err = refused.Error(), "", nil
 		p.c.Status(http.StatusBadRequest)
 	}
 	if err != nil {
@@ -79,9 +78,7 @@ func (s *Site) showFlow(p *page) error {
 		return p.redirect(shown.Flow.Name)
 	}
 	if shown.Flow.Template != nil {
-		if err := shown.Required.read(*shown.Flow.Template); err != nil {
-			return err
-		}
+		shown.Required.read(*shown.Flow.Template)
 	}
 	trails := target("/trails/%s/%s", shown.Org, shown.Flow.Name) + "?" + p.paged().Encode()
 	if err := p.get(trails, &shown); err != nil {
@@ -96,6 +93,8 @@ type required struct {
 	Rows []requirement
 	// Total is how many requirements there are, also of those that are not in Rows.
 	Total int
+	// Unread tells that the template cannot be read.
+	Unread bool
 }
 
 // requirement is an attestation that a template requires, or an artifact without any.
@@ -105,11 +104,13 @@ type requirement struct {
 	Type     string
 }
 
-// read takes the text of a template that the service has accepted.
-func (r *required) read(text string) error {
+// read takes the text of a template. The service has accepted it once; should it not any more, people
+// still have the text.
+func (r *required) read(text string) {
 	parsed, err := template.ParseStored([]byte(text))
 	if err != nil {
-		return fmt.Errorf("read the template of a flow: %w", err)
+		r.Unread = true
+		return
 	}
 	r.add("", parsed.Trail.Attestations)
 	for _, artifact := range parsed.Trail.Artifacts {
@@ -118,7 +119,6 @@ func (r *required) read(text string) error {
 		}
 		r.add(artifact.Name, artifact.Attestations)
 	}
-	return nil
 }
 
 func (r *required) add(artifact string, attestations []template.Attestation) {

@@ -2,7 +2,9 @@ package web
 
 import (
 	"html/template"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,9 +31,12 @@ func functions(clock evidence.Clock) template.FuncMap {
 		"state":    newBadge,
 		"page":     func() links.Links { return pages },
 		"cut":      func(text string) string { return cut(text, maxText) },
+		"brief":    func(text string) string { return cut(text, maxBrief) },
+		"tags":     few[string],
+		"urls":     few[externalURL],
 		"excerpt":  func(text string) string { return cut(text, maxExcerpt) },
 		"isCut":    func(text string) bool { return cut(text, maxText) != text },
-		"address":  address,
+		"known":    known,
 		"size":     func(bytes *int64) string { return humanize.IBytes(uint64(*bytes)) },
 	}
 }
@@ -96,16 +101,38 @@ func matches(n int) string {
 
 // external is a link that a client has sent, as text unless it is one of the web.
 func external(address, text string) template.HTML {
-	shown := template.HTMLEscapeString(text)
+	shown := template.HTMLEscapeString(cut(text, maxExcerpt))
 	parsed, err := url.Parse(address)
-	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
+	if err != nil || len(address) > maxAddress || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
 		return template.HTML(shown)
 	}
 	return template.HTML(`<a href="` + template.HTMLEscapeString(parsed.String()) + `" rel="noopener noreferrer">` + shown + `</a>`)
 }
 
-// maxExcerpt is how much of a text is shown beside others, in bytes of HTML.
-const maxExcerpt = 1 << 10
+const (
+	// maxExcerpt is how much of a text is shown beside others, and maxBrief in a row of a table, in
+	// bytes of HTML.
+	maxExcerpt = 1 << 10
+	maxBrief   = 256
+	// maxAddress is the longest address that a client has sent and a page links to.
+	maxAddress = 1 << 10
+)
+
+// named is a value with its name.
+type named[V any] struct {
+	Name  string
+	Value V
+}
+
+// few are the first values by name. Clients may send any number of them.
+func few[V any](values map[string]V, limit int) []named[V] {
+	names := slices.Sorted(maps.Keys(values))
+	first := make([]named[V], 0, min(len(names), limit))
+	for _, name := range names[:min(len(names), limit)] {
+		first = append(first, named[V]{Name: name, Value: values[name]})
+	}
+	return first
+}
 
 // cut is the beginning of a text, with an ellipsis if something is left out. It takes at most limit
 // bytes of HTML, in which a quotation mark takes five.
@@ -119,8 +146,8 @@ func cut(text string, limit int) string {
 	return text
 }
 
-// address is a link that may not be known, "" if it is not.
-func address(sent *string) string {
+// known is a text that may not be known, "" if it is not.
+func known(sent *string) string {
 	if sent == nil {
 		return ""
 	}

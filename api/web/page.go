@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -99,10 +101,18 @@ func (s *Site) signedIn(serve func(*page) error) fiber.Handler {
 // apiError is an answer of the API that is not what a page needs.
 type apiError struct {
 	status  int
-	message string
+	Message string `json:"message"`
+	// Errors say by parameter what is wrong with a request.
+	Errors map[string]string `json:"errors"`
 }
 
-func (e *apiError) Error() string { return e.message }
+func (e *apiError) Error() string {
+	if len(e.Errors) == 0 {
+		return e.Message
+	}
+	wrong := slices.Sorted(maps.Values(e.Errors))
+	return e.Message + ": " + strings.Join(wrong, "; ")
+}
 
 // target is an address of the API: a format with names that are escaped.
 func target(format string, names ...string) string {
@@ -154,13 +164,11 @@ func (p *page) ask(method, target string, take func(io.Reader) error) (err error
 	answer := p.api.Ask(p.c, server.PageQuery{Principal: p.viewer, Method: method, Target: target})
 	defer func() { err = errors.Join(err, answer.Close()) }()
 	if answer.Status != http.StatusOK {
-		var problem struct {
-			Message string `json:"message"`
-		}
-		if err := json.NewDecoder(answer.Body()).Decode(&problem); err != nil {
+		refused := &apiError{status: answer.Status}
+		if err := json.NewDecoder(answer.Body()).Decode(refused); err != nil {
 			return fmt.Errorf("read the error of %s: %w", target, err)
 		}
-		return &apiError{status: answer.Status, message: problem.Message}
+		return refused
 	}
 	return take(answer.Body())
 }
@@ -173,7 +181,7 @@ func (p *page) fail(err error) error {
 	case errors.Is(err, errSignedOut):
 		return p.c.Redirect("/signin?next="+url.QueryEscape(p.c.OriginalURL()), http.StatusSeeOther)
 	case errors.As(err, &refused):
-		return p.showError(refused.status, refused.message)
+		return p.showError(refused.status, refused.Error())
 	case errors.As(err, &client) && client.Code == evidence.Forbidden:
 		return p.showError(http.StatusForbidden, client.Message)
 	case errors.As(err, &client) && client.Code == evidence.RateLimited:

@@ -63,6 +63,11 @@ type artifactStatus struct {
 	Link        string  `json:"-"`
 }
 
+// has tells whether an attestation counts for the artifact.
+func (a *artifactStatus) has(attestation string) bool {
+	return slices.ContainsFunc(a.Entries, func(e entry) bool { return !e.Missing() && *e.ID == attestation })
+}
+
 // artifacts lists those of the trail: first as its template has them, then the others by name.
 func (t *trail) artifacts() []artifactStatus {
 	rank := map[string]int{}
@@ -139,16 +144,16 @@ func (s *Site) showTrail(p *page) error {
 	if shown.Trail.Flow.Name != flow { // it was renamed
 		return p.redirect(shown.Trail.Flow.Name)
 	}
-	from, _ := strconv.Atoi(p.c.Query("from"))
-	shown.prepare(max(0, from))
+	shown.prepare(p.c.Query("from"))
 	if err := shown.load(p); err != nil {
 		return err
 	}
 	return p.render("trail", shown.Trail.Name, &shown)
 }
 
-// prepare divides what the API has told into what the page shows, from one artifact on.
-func (t *trailPage) prepare(from int) {
+// prepare divides what the API has told into what the page shows. from is the number of the first
+// artifact; without it, the page begins with the one that has the attestation that was asked for.
+func (t *trailPage) prepare(from string) {
 	of := &t.Trail
 	t.Package = pages.Trail(t.Org, of.Flow.Name, of.Name) + "/package"
 	all := of.artifacts()
@@ -161,7 +166,12 @@ func (t *trailPage) prepare(from int) {
 		t.note(artifact.Name, artifact.Entries)
 	}
 	t.Own = t.section("the trail itself", of.Status.Entries)
-	t.divide(all, min(from, len(all)))
+	begin, err := strconv.Atoi(from)
+	if err != nil {
+		begin = max(0, slices.IndexFunc(all, func(a artifactStatus) bool { return a.has(t.AskedID) }))
+	}
+	t.divide(all, min(max(0, begin), len(all)))
+	t.Listed = mark(t.AskedID, t.sections()...)
 	t.EventsTotal = len(of.Events)
 	t.Events = of.Events[max(0, len(of.Events)-maxEvents):]
 	slices.Reverse(t.Events)
@@ -191,12 +201,18 @@ func (t *trailPage) divide(all []artifactStatus, from int) {
 }
 
 func (t *trailPage) section(label string, entries []entry) section {
-	listed := newSection(entries, t.AskedID)
+	listed := newSection(entries)
 	listed.Label, listed.Org, listed.Flow, listed.Trail = label, t.Org, t.Trail.Flow.Name, t.Trail.Name
-	for i := range listed.Entries {
-		t.Listed = t.Listed || listed.Entries[i].Asked
-	}
 	return listed
+}
+
+// sections are those of the page.
+func (t *trailPage) sections() []*section {
+	all := []*section{&t.Own}
+	for i := range t.Artifacts {
+		all = append(all, &t.Artifacts[i].Section)
+	}
+	return all
 }
 
 // note finds what is wrong among entries.
@@ -223,9 +239,5 @@ func (t *trailPage) load(p *page) error {
 			return err
 		}
 	}
-	sections := []*section{&t.Own}
-	for i := range t.Artifacts {
-		sections = append(sections, &t.Artifacts[i].Section)
-	}
-	return p.detail(t.Org, flow, name, sections...)
+	return p.detail(t.Org, flow, name, t.sections()...)
 }
