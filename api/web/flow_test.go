@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -27,10 +28,10 @@ func TestFlowsAreListed(t *testing.T) {
 
 func TestNamesThatTheAPIDoesNotSearchForAreRefused(t *testing.T) {
 	api := &fakeAPI{answers: map[string][]string{
-		"GET /flows/acme?case_sensitive=false&page=1&per_page=50&search_by_name=%3Cscript%3Ealert": {`400 {"message":"not a name: ` + script + `"}`},
+		"GET /flows/acme?case_sensitive=false&page=1&per_page=50&search_by_name=%3Cscript%3Ealert": {`400 {"message":"not a name","errors":{"query.search_by_name":"` + script + `"}}`},
 	}}
 	shown := open(t, api, "/acme/flows?name=%3Cscript%3Ealert")
-	if shown.status != http.StatusBadRequest || !strings.Contains(shown.text, "not a name: &lt;script") || !strings.Contains(shown.text, `<input id="name"`) {
+	if shown.status != http.StatusBadRequest || !strings.Contains(shown.text, "not a name: &lt;script&gt;") || !strings.Contains(shown.text, `<input id="name"`) {
 		t.Errorf("status %d: %s", shown.status, shown.text)
 	}
 }
@@ -75,4 +76,17 @@ func TestLongTemplatesAreCut(t *testing.T) {
 		"GET /trails/acme/checkout?page=1&per_page=50": {`{"data":[],"pagination":{"total":0,"page":1,"per_page":50,"page_count":0}}`},
 	}}
 	open(t, api, "/acme/flows/checkout").has(t, "This is the beginning of it.", "requires nothing")
+}
+
+func TestFlowsWithMuchTextStaySmall(t *testing.T) {
+	flow := `{"name":"` + strings.Repeat("n", 255) + `","description":"` + strings.Repeat(`<`, 5000) + `","latest_state":"COMPLIANT","tags":{`
+	for i := range 20 {
+		flow += fmt.Sprintf(`"%02d%s":"%s",`, i, strings.Repeat("k", 200), strings.Repeat("'", 500))
+	}
+	flow += `"z":"z"}}`
+	api := &fakeAPI{answers: map[string][]string{
+		"GET /flows/acme?page=1&per_page=50": {
+			`{"data":[` + flow + strings.Repeat(","+flow, 49) + `],"pagination":{"total":50,"page":1,"per_page":50,"page_count":1}}`},
+	}}
+	open(t, api, "/acme/flows").has(t, "50 in all", "…")
 }

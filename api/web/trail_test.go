@@ -107,3 +107,33 @@ func TestLongTrailsStaySmall(t *testing.T) {
 	}
 	open(t, api, "/acme/flows/checkout/trails/t1?from=25").has(t, `href="?from=0"`, `href="?from=50"`, "<bdi>a025")
 }
+
+func TestAttestationOfSeveralArtifactsIsLedToOnce(t *testing.T) {
+	const shared = `{"artifact_fingerprint":null,"status":"MISSING","attestations_statuses":[
+		{"attestation_name":"scan","attestation_type":"snyk","attestation_id":"` + overrideID + `","is_compliant":true}]}`
+	api := trailAPI()
+	api.answers["GET /trails/acme/checkout/t1"] = []string{`{"name":"t1","flow":{"name":"checkout"},"compliance_state":"COMPLIANT",
+		"compliance_status":{"artifacts_statuses":{"a":` + shared + `,"b":` + shared + `}}}`}
+	shown := open(t, api, "/acme/flows/checkout/trails/t1?attestation_id="+overrideID)
+	if n := strings.Count(shown.text, `id="attestation-`); n != 1 {
+		t.Errorf("%d rows can be led to", n)
+	}
+	if n := strings.Count(shown.text, `aria-current="true"`); n != 2 {
+		t.Errorf("%d rows are marked", n)
+	}
+}
+
+func TestTrailBeginsWithTheArtifactThatWasAskedFor(t *testing.T) {
+	var artifacts []string
+	for i := range 60 {
+		id := fmt.Sprintf("id-%d", i)
+		if i == 55 {
+			id = scanID
+		}
+		artifacts = append(artifacts, fmt.Sprintf(`"a%02d":{"status":"MISSING","attestations_statuses":[{"attestation_name":"scan","attestation_id":"%s","is_compliant":true}]}`, i, id))
+	}
+	api := trailAPI()
+	api.answers["GET /trails/acme/checkout/t1"] = []string{`{"name":"t1","flow":{"name":"checkout"},"compliance_state":"INCOMPLETE",
+		"compliance_status":{"artifacts_statuses":{` + strings.Join(artifacts, ",") + `}}}`}
+	open(t, api, "/acme/flows/checkout/trails/t1?attestation_id="+scanID).has(t, `<tr id="attestation-`+scanID+`" class="asked"`, `href="#attestation-`+scanID+`"`)
+}
