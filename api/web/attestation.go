@@ -138,7 +138,7 @@ func (p *page) detail(org, flow, trail string, sections ...*section) error {
 	for _, section := range sections {
 		for i := range section.Entries {
 			one := &section.Entries[i]
-			if one.Missing() || one.Name == "." || one.Name == ".." { // paths cannot have these
+			if one.Missing() {
 				continue
 			}
 			if waiting[one.Name] == nil {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -86,10 +87,36 @@ func open(t *testing.T, api *fakeAPI, path string) shownPage {
 			t.Errorf("%s has %s", path, hostile)
 		}
 	}
+	checkOutline(t, path, shown.text)
 	if len(shown.text) > 150<<10 {
 		t.Errorf("%s has %d bytes", path, len(shown.text))
 	}
 	return shown
+}
+
+var (
+	headings = regexp.MustCompile(`<h([1-6])[ >]`)
+	ids      = regexp.MustCompile(` id="([^"]*)"`)
+)
+
+// checkOutline fails the test if headings leave out a level, or if an id is there twice.
+func checkOutline(t *testing.T, path, text string) {
+	t.Helper()
+	level := 0
+	for _, found := range headings.FindAllStringSubmatch(text, -1) {
+		next := int(found[1][0] - '0')
+		if next > level+1 || next == 1 && level > 0 {
+			t.Errorf("%s: heading of level %d behind one of level %d", path, next, level)
+		}
+		level = next
+	}
+	seen := map[string]bool{}
+	for _, found := range ids.FindAllStringSubmatch(text, -1) {
+		if seen[found[1]] {
+			t.Errorf("%s: the id %s is there twice", path, found[1])
+		}
+		seen[found[1]] = true
+	}
 }
 
 // has fails the test unless a page has all of these texts.
