@@ -52,8 +52,8 @@ type Options struct {
 	Attempts *limits.Attempts
 	// Login signs people in with an identity provider; nil for none.
 	Login Login
-	Clock    evidence.Clock
-	Log      *slog.Logger
+	Clock evidence.Clock
+	Log   *slog.Logger
 }
 
 // Site is all pages.
