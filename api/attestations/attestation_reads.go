@@ -66,6 +66,7 @@ func (h *handlers) attestationReadRoutes() []server.Route {
 type listAttestationsInput struct {
 	server.OrgPath
 	AttestationID string   `query:"attestation_id" doc:"Picks one; the other filters do not matter then."`
+	IDs           []string `query:"ids,explode" maxItems:"200" doc:"Picks these, in the order of the ids; the other filters do not matter then."`
 	Name          string   `query:"name" doc:"Exact; not together with name_regex."`
 	NameRegex     string   `query:"name_regex" maxLength:"500" doc:"RE2 pattern, searched for anywhere in the name."`
 	Flow          []string `query:"flow,explode" maxItems:"100" doc:"Names of flows."`
@@ -93,6 +94,9 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 	org := server.Access(ctx)
 	if in.AttestationID != "" {
 		return h.findAttestation(ctx, org, in)
+	}
+	if len(in.IDs) > 0 {
+		return h.pickAttestations(ctx, org, in.IDs), nil
 	}
 	query, err := h.attestationQuery(ctx, org, in)
 	if err != nil {
@@ -160,6 +164,18 @@ func (h *handlers) findAttestation(ctx context.Context, org evidence.OrgAccess, 
 			Value: new(server.PaginationOf(1, in.PerPage, int64(len(picked)))),
 		},
 	}}, err
+}
+
+// pickAttestations lists those attestations of an organization that are there among ids.
+func (h *handlers) pickAttestations(ctx context.Context, org evidence.OrgAccess, ids []string) *listAttestationsAnswer {
+	show := func(ctx context.Context, batch []evidence.Attestation) ([]Attestation, error) {
+		own := slices.DeleteFunc(batch, func(a evidence.Attestation) bool { return a.Org != org.OrgID })
+		return h.showAttestations(ctx, org, own)
+	}
+	return &listAttestationsAnswer{Body: AttestationsPage{
+		Data:  server.ListOf(h.BatchBytes, h.Attestations.OfIDs(resource.SortUnique(ids)), show),
+		Links: jsonstream.NewLater(func() map[string]server.Href { return resource.CursorLinks(ctx, h.Links, 0, "") }),
+	}}
 }
 
 // attestationQuery reads the filters. Those that are empty are no filters. A flow

@@ -65,6 +65,8 @@ type Attestations interface {
 	// while it is read; when they let too little pass within maxRounds index pages, the page
 	// is short.
 	List(q pipelines.AttestationQuery, after string, limit int) *storage.Batches[evidence.Attestation]
+	// OfIDs reads attestations of any organization by id, in the order of ids.
+	OfIDs(ids []string) *storage.Batches[evidence.Attestation]
 	// Page reads the attestations behind the first of the given number.
 	Page(q pipelines.AttestationQuery, offset, limit int) *storage.Batches[evidence.Attestation]
 	// ByCommit reads the attestations of the query's commits, by commit, the newest limit of

@@ -229,3 +229,18 @@ func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
 	}
 	s.want(http.StatusNotFound, http.MethodGet, path+"&flow_name=nosuch", nil)
 }
+
+func TestAttestationsArePickedByTheirIDs(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true})
+	s.attestGeneric("t", "one", true, "")
+	s.attestGeneric("t", "two", true, "")
+	one, two := lookup(t, s.onlyAttestation("t", "one"), "attestation_id").(string), lookup(t, s.onlyAttestation("t", "two"), "attestation_id").(string)
+	got := s.read("/attestations/" + s.org + "?ids=" + two + "&ids=" + one + "&ids=unknown&name=other")
+	if list := lookup(t, got, "data").([]any); len(list) != 2 || lookup(t, list[0], "attestation_id") != min(one, two) {
+		t.Errorf("it answers %v", got)
+	}
+	if foreign := lookup(t, s.read("/attestations/"+s.public+"?ids="+one), "data").([]any); len(foreign) != 0 {
+		t.Errorf("another organization is answered %v", foreign)
+	}
+}

@@ -195,7 +195,7 @@ func (a *artifactPage) attest(p *page, entries []entry) error {
 	a.Attested = newSection(entries)
 	mark("", &a.Attested)
 	a.Attested.Label, a.Attested.Org, a.Attested.Flow, a.Attested.Trail = "the artifact", a.Org, a.Artifact.Flow, a.Artifact.Trail
-	return p.detail(a.Org, a.Artifact.Flow, a.Artifact.Trail, &a.Attested)
+	return p.detail(a.Org, &a.Attested)
 }
 
 // loadVerdicts asks for what is said of the artifact where it runs.

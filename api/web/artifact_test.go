@@ -26,8 +26,7 @@ func artifactAPI() *fakeAPI {
 			`{"compliant":false,"explanation":[{"failing":true,"text":"` + script + `","remedy":"` + attribute + `"}]}`},
 		"GET /deployments/acme/production/" + fingerprint: {`{"deployed_at":1793612280.5,"snapshot_index":2,"diff_url":"https://github.com/acme/checkout/compare/a...b","lead_time_seconds":90.4,
 			"replaced_artifact":{"fingerprint":"` + fingerprint + `","artifact_name":"` + script + `","artifact":{"flow_name":"checkout","git_commit":"0ab2c0e1f5d9","git_commit_info":null}}}`},
-		"GET /attestations/acme/checkout/trail/t2/scan": {`[` + scanText + `]`},
-		"GET /attestations/acme/checkout/trail/t1/scan": {`[` + scanText + `]`},
+		"GET /attestations/acme?ids": {`{"data":[` + scanText + `]}`},
 		"GET /trails/acme?fingerprint=" + fingerprint + "&flow=checkout&per_page=100": {`{"data":[{"name":"t1","compliance_status":{"artifacts_statuses":{"api":
 			{"artifact_id":"old","attestations_statuses":[{"attestation_name":"scan","attestation_type":"snyk","attestation_id":"` + scanID + `","is_compliant":true}]}}}}]}`},
 	}}

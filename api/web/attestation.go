@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxNames is how many attestations by name are read for one page, so that its cost is bounded.
-	maxNames = 20
+	// maxDetails is how many attestations of a page have details: as many as the API gives at once.
+	maxDetails = 200
 	// sectionRows is how many attestations of a trail, or of one artifact of it, a page lists.
 	sectionRows = 50
 )
@@ -73,7 +73,7 @@ type entry struct {
 	ID         *string `json:"attestation_id"`
 	Compliant  *bool   `json:"is_compliant"`
 	Unexpected bool    `json:"unexpected"`
-	// Details is nil for what is missing, and for what is beyond maxNames.
+	// Details is nil for what is missing, and for what is beyond maxDetails.
 	Details *attestation `json:"-"`
 	// Asked tells that the page was opened for this one.
 	Asked bool `json:"-"`
@@ -132,49 +132,36 @@ func mark(asked string, sections ...*section) bool {
 }
 
 // detail reads what the state of a trail does not tell of its attestations: who made them, when, why.
-// The API has them by name.
-func (p *page) detail(org, flow, trail string, sections ...*section) error {
-	waiting, names := map[string][]*entry{}, []string{}
+func (p *page) detail(org string, sections ...*section) error {
+	waiting, query := map[string][]*entry{}, url.Values{}
 	for _, section := range sections {
 		for i := range section.Entries {
 			one := &section.Entries[i]
 			if one.Missing() {
 				continue
 			}
-			if waiting[one.Name] == nil {
-				names = append(names, one.Name)
+			if waiting[*one.ID] == nil {
+				if len(waiting) == maxDetails {
+					continue
+				}
+				query.Add("ids", *one.ID)
 			}
-			waiting[one.Name] = append(waiting[one.Name], one)
+			waiting[*one.ID] = append(waiting[*one.ID], one)
 		}
 	}
-	for _, name := range names[:min(len(names), maxNames)] {
-		address := target("/attestations/%s/%s/trail/%s/%s", org, flow, trail, name)
-		if err := p.read(address, func(content io.Reader) error { return fill(waiting[name], content) }); err != nil {
-			return err
-		}
+	if len(waiting) == 0 {
+		return nil
 	}
-	return nil
-}
-
-// fill gives entries their details, from a list that may be long.
-func fill(entries []*entry, content io.Reader) error {
-	decoder := json.NewDecoder(content)
-	if _, err := decoder.Token(); err != nil {
-		return err
-	}
-	for decoder.More() {
-		var one attestation
-		if err := decoder.Decode(&one); err != nil {
-			return err
-		}
-		for _, entry := range entries {
-			if *entry.ID == one.ID {
-				entry.Details = &one
+	return p.read(target("/attestations/%s", org)+"?"+query.Encode(), func(content io.Reader) error {
+		return eachOf(content, "data", func(decoder *json.Decoder) error {
+			one := &attestation{}
+			err := decoder.Decode(one)
+			for _, entry := range waiting[one.ID] {
+				entry.Details = one
 			}
-		}
-	}
-	_, err := decoder.Token()
-	return err
+			return err
+		})
+	})
 }
 
 // attestationOf reads an attestation of a trail by its id, nil for one that is not there.

@@ -204,3 +204,42 @@ func (p *page) showError(status int, message string) error {
 	p.c.Status(status)
 	return p.render("error", "Error", errorPage{Title: http.StatusText(status), Reason: message, Org: p.shownOrg(), Unknown: status == http.StatusNotFound})
 }
+
+// eachOf calls take for each element of the array that a member of an answer has, and passes over the other
+// members. take decodes the element.
+func eachOf(content io.Reader, member string, take func(*json.Decoder) error) error {
+	decoder := json.NewDecoder(content)
+	if _, err := decoder.Token(); err != nil {
+		return err
+	}
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		if name != member {
+			var passed json.RawMessage
+			if err := decoder.Decode(&passed); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := eachElement(decoder, take); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func eachElement(decoder *json.Decoder, take func(*json.Decoder) error) error {
+	if _, err := decoder.Token(); err != nil {
+		return err
+	}
+	for decoder.More() {
+		if err := take(decoder); err != nil {
+			return err
+		}
+	}
+	_, err := decoder.Token()
+	return err
+}

@@ -239,5 +239,5 @@ func (t *trailPage) load(p *page) error {
 			return err
 		}
 	}
-	return p.detail(t.Org, flow, name, t.sections()...)
+	return p.detail(t.Org, t.sections()...)
 }
