@@ -74,11 +74,9 @@ type PageAnswer struct {
 	response *fasthttp.Response
 }
 
-// NewPageAnswer is an answer of whoever stands in for the API.
-func NewPageAnswer(status int, content []byte) *PageAnswer {
-	answer := &PageAnswer{Status: status, response: &fasthttp.Response{}}
-	answer.response.SetBodyRaw(content)
-	return answer
+// NewPageAnswer makes an answer of a response, which must not be used for anything else from then on.
+func NewPageAnswer(response *fasthttp.Response) *PageAnswer {
+	return &PageAnswer{Status: response.StatusCode(), response: response}
 }
 
 // Header is a field of the answer's head.
@@ -126,7 +124,7 @@ func (s *Server) Ask(c *fiber.Ctx, query PageQuery) *PageAnswer {
 	}
 	inner.SetUserValue(pageQueryKey{}, &pageQuery{PageQuery: query, ctx: c.UserContext()})
 	s.app.Handler()(&inner)
-	return &PageAnswer{Status: inner.Response.StatusCode(), response: &inner.Response}
+	return NewPageAnswer(&inner.Response)
 }
 
 // pageConn stands for the connection of a request that has none. What is sent is read at once, so

@@ -60,12 +60,12 @@ type verdict struct {
 	Compliant   bool       `json:"compliant"`
 	Explanation []sentence `json:"explanation"`
 	// More is how many sentences are left out.
-	More       int         `json:"-"`
-	Deployment *deployment `json:"-"`
+	More       int               `json:"-"`
+	Deployment *latestDeployment `json:"-"`
 }
 
-// deployment tells when an artifact began to run somewhere, and in the place of what.
-type deployment struct {
+// latestDeployment tells when an artifact began to run somewhere, and in the place of what.
+type latestDeployment struct {
 	At       float64  `json:"deployed_at"`
 	Snapshot int64    `json:"snapshot_index"`
 	DiffURL  *string  `json:"diff_url"`
@@ -82,7 +82,7 @@ type deployment struct {
 }
 
 // Lead is how long it took from the commit until the artifact ran, "" if that is not known.
-func (d *deployment) Lead() string {
+func (d *latestDeployment) Lead() string {
 	if d.LeadTime == nil {
 		return ""
 	}
@@ -220,7 +220,7 @@ func (a *artifactPage) verdict(p *page, at place) (verdict, error) {
 		return said, err
 	}
 	said.Explanation, said.More = first(said.Explanation, maxSentences)
-	var known deployment
+	var known latestDeployment
 	there, err := p.getIfThere(target("/deployments/%s/%s/%s", a.Org, at.Environment, a.Artifact.Fingerprint), &known)
 	if there {
 		said.Deployment = &known

@@ -3,7 +3,6 @@ package web
 import (
 	"errors"
 	"net/http"
-	"net/url"
 
 	"attestry/evidence/template"
 )
@@ -35,15 +34,15 @@ type flowsPage struct {
 	Refused    string     `json:"-"`
 	Flows      []flow     `json:"data"`
 	Pagination pagination `json:"pagination"`
+	Pager      pager      `json:"-"`
 }
 
 func (s *Site) showFlows(p *page) error {
 	shown := flowsPage{Org: p.org(), Name: p.c.Query("name")}
-	query, filter := p.paged(), url.Values{}
+	query := p.paged()
 	if shown.Name != "" {
 		query.Set("search_by_name", shown.Name)
 		query.Set("case_sensitive", "false")
-		filter.Set("name", shown.Name)
 	}
 	p.apiPath = target("/flows/%s", shown.Org) + "?" + query.Encode()
 	err := p.get(p.apiPath, &shown)
@@ -55,7 +54,7 @@ func (s *Site) showFlows(p *page) error {
 	if err != nil {
 		return err
 	}
-	shown.Pagination.link(filter)
+	shown.Pager = p.pager("page", shown.Pagination.Page, shown.Pagination.Pages)
 	return p.render("flows", "Flows", &shown)
 }
 
@@ -66,6 +65,7 @@ type flowPage struct {
 	Required   required   `json:"-"`
 	Trails     []trail    `json:"data"`
 	Pagination pagination `json:"pagination"`
+	Pager      pager      `json:"-"`
 }
 
 func (s *Site) showFlow(p *page) error {
@@ -84,7 +84,7 @@ func (s *Site) showFlow(p *page) error {
 	if err := p.get(trails, &shown); err != nil {
 		return err
 	}
-	shown.Pagination.link(url.Values{})
+	shown.Pager = p.pager("page", shown.Pagination.Page, shown.Pagination.Pages)
 	return p.render("flow", shown.Flow.Name, &shown)
 }
 

@@ -100,3 +100,26 @@ func (e *environment) Summary() string {
 	}
 	return text
 }
+
+// membersPage shows who belongs to an organization.
+type membersPage struct {
+	Org     string
+	Total   int
+	Members []struct {
+		User  string  `json:"user"`
+		Role  string  `json:"role"`
+		Since float64 `json:"created_at"`
+	}
+	Pager pager
+}
+
+func (s *Site) showMembers(p *page) error {
+	p.apiPath = target("/organizations/%s/members", p.org())
+	shown := membersPage{Org: p.org()}
+	if err := p.get(p.apiPath, &shown.Members); err != nil {
+		return err
+	}
+	shown.Total = len(shown.Members)
+	shown.Members, shown.Pager = cutPage(p, shown.Members)
+	return p.render("members", "Members", shown)
+}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -114,6 +115,15 @@ func (e *apiError) Error() string {
 	return e.Message + ": " + strings.Join(wrong, "; ")
 }
 
+// details say where a form is wrong, and how.
+func (e *apiError) details() []string {
+	var details []string
+	for _, place := range slices.Sorted(maps.Keys(e.Errors)) {
+		details = append(details, place+": "+e.Errors[place])
+	}
+	return details
+}
+
 // target is an address of the API: a format with names that are escaped.
 func target(format string, names ...string) string {
 	escaped := make([]any, 0, len(names))
@@ -135,14 +145,16 @@ func (p *page) get(target string, into any) error {
 
 // read has the API answer a read operation, and hands its answer to take.
 func (p *page) read(target string, take func(io.Reader) error) error {
-	return p.ask(http.MethodGet, target, take)
+	return p.ask(server.PageQuery{Method: http.MethodGet, Target: target}, func(answer *server.PageAnswer) error {
+		return take(answer.Body())
+	})
 }
 
 // post has the API answer an operation that takes no body, and decodes the answer. Whoever opens the
 // page may have been led to it, so the operation must be one that does no harm.
 func (p *page) post(target string, into any) error {
-	return p.ask(http.MethodPost, target, func(content io.Reader) error {
-		if err := json.NewDecoder(content).Decode(into); err != nil {
+	return p.ask(server.PageQuery{Method: http.MethodPost, Target: target}, func(answer *server.PageAnswer) error {
+		if err := json.NewDecoder(answer.Body()).Decode(into); err != nil {
 			return fmt.Errorf("read the answer of POST %s: %w", target, err)
 		}
 		return nil
@@ -159,18 +171,31 @@ func (p *page) getIfThere(target string, into any) (bool, error) {
 	return err == nil, err
 }
 
-// ask has the API answer an operation, and hands its answer to take.
-func (p *page) ask(method, target string, take func(io.Reader) error) (err error) {
-	answer := p.api.Ask(p.c, server.PageQuery{Principal: p.viewer, Method: method, Target: target})
-	defer func() { err = errors.Join(err, answer.Close()) }()
-	if answer.Status != http.StatusOK {
-		refused := &apiError{status: answer.Status}
-		if err := json.NewDecoder(answer.Body()).Decode(refused); err != nil {
-			return fmt.Errorf("read the error of %s: %w", target, err)
+// list is get for an answer that tells in its head how many pages there are. It returns that.
+func (p *page) list(target string, into any) (last int, err error) {
+	err = p.ask(server.PageQuery{Method: http.MethodGet, Target: target}, func(answer *server.PageAnswer) error {
+		if last, err = strconv.Atoi(answer.Header("X-Total-Pages")); err != nil {
+			return fmt.Errorf("read the head of the answer of %s: %w", target, err)
 		}
-		return refused
+		return json.NewDecoder(answer.Body()).Decode(into)
+	})
+	return last, err
+}
+
+// ask has the API answer an operation on behalf of the viewer, and hands its answer to take. What the
+// API refuses is an apiError.
+func (p *page) ask(query server.PageQuery, take func(*server.PageAnswer) error) (err error) {
+	query.Principal = p.viewer
+	answer := p.api.Ask(p.c, query)
+	defer func() { err = errors.Join(err, answer.Close()) }()
+	if answer.Status == http.StatusOK {
+		return take(answer)
 	}
-	return take(answer.Body())
+	refused := &apiError{status: answer.Status}
+	if err := json.NewDecoder(answer.Body()).Decode(refused); err != nil {
+		return fmt.Errorf("read the error of %s: %w", query.Target, err)
+	}
+	return refused
 }
 
 // fail shows what went wrong, or has people sign in.
@@ -209,34 +234,34 @@ func (p *page) showError(status int, message string) error {
 // members. take decodes the element.
 func eachOf(content io.Reader, member string, take func(*json.Decoder) error) error {
 	decoder := json.NewDecoder(content)
-	if _, err := decoder.Token(); err != nil {
-		return err
-	}
-	for decoder.More() {
+	return eachMember(decoder, func(name string) error {
+		if name == member {
+			return inside(decoder, func() error { return take(decoder) })
+		}
+		var passed json.RawMessage
+		return decoder.Decode(&passed)
+	})
+}
+
+// eachMember hands the names of an object's members to take, which decodes their values.
+func eachMember(decoder *json.Decoder, take func(name string) error) error {
+	return inside(decoder, func() error {
 		name, err := decoder.Token()
 		if err != nil {
 			return err
 		}
-		if name != member {
-			var passed json.RawMessage
-			if err := decoder.Decode(&passed); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := eachElement(decoder, take); err != nil {
-			return err
-		}
-	}
-	return nil
+		return take(fmt.Sprint(name))
+	})
 }
 
-func eachElement(decoder *json.Decoder, take func(*json.Decoder) error) error {
+// inside has take decode what an array or object holds, piece by piece: some answers are too large to be
+// held as a whole.
+func inside(decoder *json.Decoder, take func() error) error {
 	if _, err := decoder.Token(); err != nil {
 		return err
 	}
 	for decoder.More() {
-		if err := take(decoder); err != nil {
+		if err := take(); err != nil {
 			return err
 		}
 	}

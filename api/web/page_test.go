@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"attestry/api/server"
 	"attestry/evidence"
@@ -40,15 +41,22 @@ func (f *fakeAPI) Ask(_ *fiber.Ctx, query server.PageQuery) *server.PageAnswer {
 	}
 	answers := f.answers[asked]
 	if len(answers) == 0 {
-		return server.NewPageAnswer(http.StatusNotFound, []byte(`{"message":"`+script+` not found"}`))
+		return newAnswer(http.StatusNotFound, []byte(`{"message":"`+script+` not found"}`))
 	}
 	if len(answers) > 1 {
 		f.answers[asked] = answers[1:]
 	}
 	if strings.HasPrefix(answers[0], "400 ") {
-		return server.NewPageAnswer(http.StatusBadRequest, []byte(answers[0][len("400 "):]))
+		return newAnswer(http.StatusBadRequest, []byte(answers[0][len("400 "):]))
 	}
-	return server.NewPageAnswer(http.StatusOK, []byte(answers[0]))
+	return newAnswer(http.StatusOK, []byte(answers[0]))
+}
+
+func newAnswer(status int, content []byte) *server.PageAnswer {
+	var response fasthttp.Response
+	response.SetStatusCode(status)
+	response.SetBodyRaw(content)
+	return server.NewPageAnswer(&response)
 }
 
 // shownPage is what a browser gets.

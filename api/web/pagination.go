@@ -10,32 +10,55 @@ type pagination struct {
 	Total int64 `json:"total"`
 	Page  int   `json:"page"`
 	Pages int   `json:"page_count"`
-	// Previous and Next are the addresses of other pages of the list, "" for none.
-	Previous string `json:"-"`
-	Next     string `json:"-"`
-}
-
-// number is which page of a list people ask for, from 1.
-func (p *page) number() int {
-	number, _ := strconv.Atoi(p.c.Query("page"))
-	return max(1, number)
 }
 
 // paged is the query for a page of a list in the API.
 func (p *page) paged() url.Values {
-	return url.Values{"page": {strconv.Itoa(p.number())}, "per_page": {strconv.Itoa(rowsPerPage)}}
+	return url.Values{"page": {strconv.Itoa(p.number("page"))}, "per_page": {strconv.Itoa(rowsPerPage)}}
 }
 
-// link sets the addresses of other pages. They keep the filter.
-func (n *pagination) link(filter url.Values) {
-	address := func(number int) string {
-		filter.Set("page", strconv.Itoa(number))
-		return "?" + filter.Encode()
+// pager leads to other pages of a list.
+type pager struct {
+	// Label tells the lists of a page apart for people who cannot see it.
+	Label          string
+	Number, Last   int
+	Previous, Next string // addresses, "" for none
+}
+
+// number is the number of the page that the query asks for, from 1.
+func (p *page) number(parameter string) int {
+	asked, _ := strconv.Atoi(p.c.Query(parameter))
+	return max(1, asked)
+}
+
+// pager makes a pager of the list whose page is in a parameter of the query. All else of the query
+// stays.
+func (p *page) pager(parameter string, number, last int) pager {
+	at := func(number int) string {
+		values := url.Values{}
+		for name, value := range p.c.Queries() {
+			values.Set(name, value)
+		}
+		values.Set(parameter, strconv.Itoa(number))
+		return "?" + values.Encode()
 	}
-	if n.Page > 1 {
-		n.Previous = address(min(n.Page-1, max(1, n.Pages)))
+	made := pager{Label: "Pages", Number: number, Last: last}
+	if parameter != "page" {
+		made.Label = "Pages of " + parameter
 	}
-	if n.Page < n.Pages {
-		n.Next = address(n.Page + 1)
+	if number > 1 {
+		made.Previous = at(min(number-1, max(1, last)))
 	}
+	if number < last {
+		made.Next = at(number + 1)
+	}
+	return made
+}
+
+// cutPage is the page of a whole list that the query asks for.
+func cutPage[T any](p *page, all []T) ([]T, pager) {
+	last := (len(all) + rowsPerPage - 1) / rowsPerPage
+	number := min(p.number("page"), max(1, last))
+	begin := (number - 1) * rowsPerPage
+	return all[begin:min(begin+rowsPerPage, len(all))], p.pager("page", number, last)
 }

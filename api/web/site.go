@@ -80,13 +80,14 @@ func (s *Site) Mount(api API) error {
 	protect := s.csrf()
 	for _, form := range []struct {
 		path       string
-		show, take func(*page) error
+		show, take fiber.Handler
 	}{
-		{"/signin", s.showSignIn, s.signIn},
-		{"/signout", s.showSignOut, s.signOut},
+		{"/signin", s.show(s.showSignIn), s.show(s.signIn)},
+		{"/signout", s.show(s.showSignOut), s.show(s.signOut)},
+		{"/:org/policies/:policy/evaluate", s.signedIn(s.showEvaluation), s.signedIn(s.evaluatePolicy)},
 	} {
-		api.Page(fiber.MethodGet, form.path, protect, s.show(form.show))
-		api.Page(fiber.MethodPost, form.path, protect, s.show(form.take))
+		api.Page(fiber.MethodGet, form.path, protect, form.show)
+		api.Page(fiber.MethodPost, form.path, protect, form.take)
 	}
 	if s.Login != nil {
 		api.Page(fiber.MethodGet, loginPath, s.show(s.beginLogin))
@@ -118,6 +119,9 @@ func (s *Site) environmentPages() []route {
 		{"/:org/environments", s.showOrganization},
 		{"/:org/environments/:environment", s.showEnvironment},
 		{"/:org/environments/:environment/snapshots/:snapshot", s.showEnvironment},
+		{"/:org/environments/:environment/sparkline.svg", s.showSparkline},
+		{"/:org/environments/:environment/diff", s.showDiff},
+		{"/:org/environments/:environment/events", s.showEvents},
 	}
 }
 
@@ -134,7 +138,17 @@ func (s *Site) pipelinePages() []route {
 
 // governancePages are those of policies, controls, deployments, searches and members.
 func (s *Site) governancePages() []route {
-	return []route{}
+	return []route{
+		{"/:org/policies", s.showPolicies},
+		{"/:org/policies/:policy", s.showPolicy},
+		{"/:org/controls", s.showControls},
+		{"/:org/controls/:control", s.showControl},
+		{"/:org/deployments", s.showDeployments},
+		{"/:org/deployments/frequency.svg", s.showFrequency},
+		{"/:org/deployments/lead-time.svg", s.showLeadTime},
+		{"/:org/search", s.showSearch},
+		{"/:org/members", s.showMembers},
+	}
 }
 
 // unknown serves addresses that lead nowhere. Those of the API have its own answer.

@@ -1,0 +1,157 @@
+package web
+
+import (
+	"net/url"
+	"strconv"
+)
+
+// listed tells which page of a list an answer is.
+type listed struct {
+	Last  int   `json:"total_pages"`
+	Total int64 `json:"total_count"`
+}
+
+// control is what pages show of a control.
+type control struct {
+	Identifier  string            `json:"identifier"`
+	Name        string            `json:"name"`
+	Version     int               `json:"version"`
+	CreatedAt   *float64          `json:"created_at"`
+	CreatedBy   string            `json:"created_by"`
+	Description *string           `json:"description"`
+	Links       map[string]string `json:"links"`
+	Tags        map[string]string `json:"tags"`
+	Archived    bool              `json:"archived"`
+	Policies    []string          `json:"policies_referencing"`
+}
+
+// controlsPage lists controls.
+type controlsPage struct {
+	Org, Search string
+	Archived    bool
+	Found       struct {
+		listed
+		Controls []control `json:"controls"`
+	}
+	Pager pager
+}
+
+func (s *Site) showControls(p *page) error {
+	shown := controlsPage{Org: p.org(), Search: p.c.Query("search"), Archived: p.c.Query("archived") == "true"}
+	number := p.number("page")
+	p.apiPath = target("/controls/%s", shown.Org) + "?" + url.Values{
+		"page": {strconv.Itoa(number)}, "per_page": {strconv.Itoa(rowsPerPage)},
+		"search": {shown.Search}, "archived": {strconv.FormatBool(shown.Archived)},
+	}.Encode()
+	if err := p.get(p.apiPath, &shown.Found); err != nil {
+		return err
+	}
+	shown.Pager = p.pager("page", number, shown.Found.Last)
+	return p.render("controls", "Controls", shown)
+}
+
+// controlPage shows a control.
+type controlPage struct {
+	Org       string
+	Control   control
+	Versions  controlVersions
+	Coverage  controlCoverage
+	Decisions controlDecisions
+}
+
+// controlVersions is a page of the versions of a control.
+type controlVersions struct {
+	listed
+	Versions []struct {
+		Version int     `json:"version"`
+		Status  string  `json:"status"`
+		Name    string  `json:"name"`
+		At      float64 `json:"timestamp"`
+		By      string  `json:"created_by"`
+	} `json:"versions"`
+	Pager pager `json:"-"`
+}
+
+// controlCoverage is a page of the environments that a control covers or not.
+type controlCoverage struct {
+	listed
+	Of           int     `json:"total"`
+	Covered      int     `json:"covered"`
+	Percent      float64 `json:"coverage_percent"`
+	Environments []struct {
+		Name     string   `json:"name"`
+		Type     string   `json:"type"`
+		Covered  bool     `json:"covered"`
+		Policies []string `json:"policies"`
+	} `json:"environments"`
+	Pager pager `json:"-"`
+}
+
+// controlDecisions is a page of the decisions on a control.
+type controlDecisions struct {
+	listed
+	Decisions []decision `json:"decisions"`
+	Pager     pager      `json:"-"`
+}
+
+// decision is what pages show of a decision on a control.
+type decision struct {
+	ID          string  `json:"id"`
+	Compliant   bool    `json:"is_compliant"`
+	At          float64 `json:"timestamp"`
+	Name        string  `json:"attestation_name"`
+	Version     *int    `json:"control_version"`
+	Flow        *string `json:"flow_name"`
+	Trail       *string `json:"trail_name"`
+	Fingerprint *string `json:"artifact_fingerprint"`
+	Artifact    *string `json:"artifact_name"`
+	Description *string `json:"description"`
+	Origin      *string `json:"origin_url"`
+	// Link is the page of the decision, ArtifactLink that of what was decided on.
+	Link, ArtifactLink string `json:"-"`
+}
+
+func (s *Site) showControl(p *page) error {
+	org, identifier := p.org(), p.parameter("control")
+	shown := controlPage{Org: org}
+	p.apiPath = target("/controls/%s/%s", org, identifier)
+	if err := p.get(p.apiPath, &shown.Control); err != nil {
+		return err
+	}
+	if text := shown.Control.Description; text != nil {
+		*text = cut(*text, maxDescription)
+	}
+	var err error
+	if shown.Versions.Pager, err = p.part("versions", &shown.Versions.listed, &shown.Versions); err != nil {
+		return err
+	}
+	if shown.Coverage.Pager, err = p.part("coverage", &shown.Coverage.listed, &shown.Coverage); err != nil {
+		return err
+	}
+	if shown.Decisions.Pager, err = p.part("decisions", &shown.Decisions.listed, &shown.Decisions); err != nil {
+		return err
+	}
+	for i := range shown.Decisions.Decisions {
+		shown.Decisions.Decisions[i].link(org)
+	}
+	return p.render("control", shown.Control.Identifier, shown)
+}
+
+// part reads a page of one of the lists that a control has. The parameter of the list's page has its name.
+func (p *page) part(name string, head *listed, into any) (pager, error) {
+	number := p.number(name)
+	address := p.apiPath + "/" + name + "?per_page=" + strconv.Itoa(rowsPerPage) + "&page=" + strconv.Itoa(number)
+	err := p.get(address, into)
+	return p.pager(name, number, head.Last), err
+}
+
+// link sets the addresses of what a decision is about.
+func (d *decision) link(org string) {
+	if d.Flow == nil || d.Trail == nil {
+		return
+	}
+	d.Link = pages.Attestation(org, *d.Flow, *d.Trail, d.ID)
+	if d.Fingerprint != nil {
+		d.ArtifactLink = pages.Artifact(org, *d.Flow, *d.Fingerprint, "")
+	}
+}

@@ -1,0 +1,137 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// difference is an artifact that does not run alike by two snapshots.
+type difference struct {
+	Name        string  `json:"name"`
+	Fingerprint string  `json:"fingerprint"`
+	Flow        string  `json:"flow"`
+	CommitURL   *string `json:"commit_url"`
+	Instances   int     `json:"instance_count"`
+	Before      int     `json:"s1_instance_count"`
+	After       int     `json:"s2_instance_count"`
+	// Change says in words what is different.
+	Change string `json:"-"`
+	Link   string `json:"-"`
+}
+
+// diffSide is one of the snapshots that are compared, with what runs by it only.
+type diffSide struct {
+	ID        string       `json:"snapshot_id"`
+	Artifacts []difference `json:"artifacts"`
+	Link      string       `json:"-"`
+}
+
+// diffPage shows what changed between two snapshots.
+type diffPage struct {
+	Org, Environment string
+	// From and To are what the form is filled in with.
+	From, To string
+	// Failed says why there is nothing to show, "" if there is.
+	Failed        string
+	First, Second diffSide
+	Unchanged     int
+	Total         int
+	Differences   []difference
+	Pager         pager
+}
+
+func (s *Site) showDiff(p *page) error {
+	shown := diffPage{Org: p.org(), From: p.c.Query("from", "~1"), To: p.c.Query("to", "~0")}
+	moved, err := p.findEnvironment(&shown.Environment)
+	if err != nil || moved {
+		return err
+	}
+	p.apiPath = target("/env-diff/%s", shown.Org) + "?" + url.Values{
+		"snappish1": {snappish(shown.Environment, shown.From)}, "snappish2": {snappish(shown.Environment, shown.To)},
+	}.Encode()
+	var refused *apiError
+	switch err := shown.load(p); {
+	case errors.As(err, &refused):
+		p.c.Status(refused.status)
+		shown.Failed = refused.Message
+	case err != nil:
+		return err
+	}
+	return p.render("diff", "What changed in "+shown.Environment, shown)
+}
+
+// findEnvironment asks for the environment in the path. If it was renamed, the answer is sent: people
+// are led to its new name.
+func (p *page) findEnvironment(into *string) (moved bool, err error) {
+	name := p.parameter("environment")
+	var found environment
+	if err := p.get(target("/environments/%s/%s", p.org(), name), &found); err != nil {
+		return false, err
+	}
+	*into = found.Name
+	if found.Name == name {
+		return false, nil
+	}
+	address := strings.Replace(p.c.OriginalURL(), "/"+url.PathEscape(name), "/"+url.PathEscape(found.Name), 1)
+	return true, p.c.Redirect(address, http.StatusFound)
+}
+
+// snappish names a snapshot as the API does. A number or what else picks a snapshot is of the
+// environment of the page; all else names another environment.
+func snappish(environment, asked string) string {
+	asked = strings.TrimSpace(asked)
+	if _, err := strconv.ParseUint(asked, 10, 63); err == nil {
+		return environment + "#" + asked
+	}
+	if asked == "" || strings.ContainsAny(asked[:1], "#~@") {
+		return environment + asked
+	}
+	return asked
+}
+
+// load reads the comparison. What runs alike by both is only counted.
+func (d *diffPage) load(p *page) error {
+	var answer struct {
+		First   diffSide `json:"snappish1"`
+		Second  diffSide `json:"snappish2"`
+		Changed diffSide `json:"changed"`
+		Same    struct {
+			Artifacts []struct{} `json:"artifacts"`
+		} `json:"not-changed"`
+	}
+	if err := p.get(p.apiPath, &answer); err != nil {
+		return err
+	}
+	d.Unchanged = len(answer.Same.Artifacts)
+	d.add(answer.First.Artifacts, func(one *difference) string { return "runs no more, was " + plural(one.Instances, "instance") })
+	d.add(answer.Second.Artifacts, func(one *difference) string { return "new, " + plural(one.Instances, "instance") })
+	d.add(answer.Changed.Artifacts, func(one *difference) string {
+		return "from " + strconv.Itoa(one.Before) + " to " + plural(one.After, "instance")
+	})
+	d.Total = len(d.Differences)
+	d.Differences, d.Pager = cutPage(p, d.Differences)
+	d.First, d.Second = answer.First.linked(d.Org), answer.Second.linked(d.Org)
+	return nil
+}
+
+func (d *diffPage) add(artifacts []difference, describe func(*difference) string) {
+	for _, one := range artifacts {
+		one.Change = describe(&one)
+		if one.Flow != "" {
+			one.Link = pages.Artifact(d.Org, one.Flow, one.Fingerprint, "")
+		}
+		d.Differences = append(d.Differences, one)
+	}
+}
+
+// linked is the side with the address of its snapshot.
+func (s diffSide) linked(org string) diffSide {
+	name, digits, _ := strings.Cut(s.ID, "#")
+	if number, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		s.Link = pages.Snapshot(org, name, number)
+	}
+	return s
+}

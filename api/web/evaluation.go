@@ -1,0 +1,181 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"attestry/api/server"
+)
+
+// maxEvaluated is how many sentences explain one artifact of a dry run.
+const maxEvaluated = 5
+
+// judged is what a file would say of an artifact.
+type judged struct {
+	Name        string     `json:"name"`
+	Fingerprint string     `json:"fingerprint"`
+	Now         *bool      `json:"compliant_now"`
+	Then        bool       `json:"compliant_then"`
+	Change      string     `json:"change"`
+	Explanation []sentence `json:"explanation"`
+	// More is how many sentences are left out.
+	More int `json:"-"`
+}
+
+// evaluation is what a file would change in an environment.
+type evaluation struct {
+	// Better, Worse and Same count artifacts by what would become of them.
+	Better, Worse, Same int
+	// Shown are artifacts that would not be compliant or would change, the first ones of Told.
+	Shown []judged
+	Told  int
+}
+
+// evaluationPage is the form of a dry run, and what has come out of it.
+type evaluationPage struct {
+	Org, Policy, CSRF string
+	Environment       string
+	Filename          string
+	Environments      []string // those that use the policy
+	Failed            string
+	Details           []string
+	Result            *evaluation
+}
+
+// newEvaluation is the form before it is sent. The policy has to exist.
+func (p *page) newEvaluation() (evaluationPage, error) {
+	var stored storedPolicy
+	if err := p.getPolicy(&stored, p.parameter("policy")); err != nil {
+		return evaluationPage{}, err
+	}
+	p.apiPath = "" // nothing that can be read answers the same
+	token, _ := p.c.Locals(csrfField).(string)
+	return evaluationPage{Org: p.org(), Policy: stored.Name, CSRF: token, Environments: stored.Environments}, nil
+}
+
+func (s *Site) showEvaluation(p *page) error {
+	shown, err := p.newEvaluation()
+	if err != nil {
+		return err
+	}
+	shown.Environment = p.c.Query("environment")
+	return p.renderEvaluation(&shown)
+}
+
+// evaluatePolicy shows what the file of the form would say of what runs in an environment. Where the
+// policy is attached, the file stands for its next version; elsewhere it is one more policy.
+func (s *Site) evaluatePolicy(p *page) error {
+	shown, err := p.newEvaluation()
+	if err != nil {
+		return err
+	}
+	shown.Environment = strings.TrimSpace(p.c.FormValue("environment"))
+	file, err := p.c.FormFile("policy_file")
+	if errors.Is(err, fasthttp.ErrMissingFile) {
+		shown.Failed = "Please choose a file."
+		p.c.Status(http.StatusBadRequest)
+		return p.renderEvaluation(&shown)
+	}
+	if err != nil {
+		return err
+	}
+	shown.Filename = file.Filename
+	query, err := evaluationQuery(&shown, file)
+	if err != nil {
+		return err
+	}
+	shown.Result = &evaluation{}
+	err = p.ask(query, func(answer *server.PageAnswer) error { return shown.Result.decode(answer.Body()) })
+	var refused *apiError
+	if errors.As(err, &refused) {
+		shown.Result, shown.Failed, shown.Details = nil, refused.Message, refused.details()
+		p.c.Status(refused.status)
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return p.renderEvaluation(&shown)
+}
+
+func (p *page) renderEvaluation(shown *evaluationPage) error {
+	shown.Environments = shown.Environments[:min(len(shown.Environments), maxUsers)]
+	shown.Details = shown.Details[:min(len(shown.Details), rowsPerPage)]
+	return p.render("evaluation", "Try a file for "+shown.Policy, shown)
+}
+
+// evaluationQuery is the form as the API takes it.
+func evaluationQuery(shown *evaluationPage, file *multipart.FileHeader) (server.PageQuery, error) {
+	data := map[string]string{"environment_name": shown.Environment}
+	if slices.Contains(shown.Environments, shown.Environment) {
+		data["policy_name"] = shown.Policy
+	}
+	payload, err := json.Marshal(data)
+	if err != nil {
+		return server.PageQuery{}, err
+	}
+	content, err := file.Open()
+	if err != nil {
+		return server.PageQuery{}, err
+	}
+	defer content.Close()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	err = form.WriteField("payload", string(payload))
+	if err == nil {
+		var part io.Writer
+		if part, err = form.CreateFormFile("policy_file", file.Filename); err == nil {
+			_, err = io.Copy(part, content)
+		}
+	}
+	err = errors.Join(err, form.Close())
+	return server.PageQuery{
+		Method: http.MethodPost, Target: target("/policies/%s/evaluate", shown.Org),
+		ContentType: form.FormDataContentType(), Body: body.Bytes(),
+	}, err
+}
+
+// decode reads what came out, and keeps what a page shows.
+func (e *evaluation) decode(content io.Reader) error {
+	decoder := json.NewDecoder(content)
+	return eachMember(decoder, func(name string) error {
+		if name == "artifacts" {
+			return inside(decoder, func() error { return e.decodeArtifact(decoder) })
+		}
+		var skipped json.RawMessage
+		return decoder.Decode(&skipped)
+	})
+}
+
+func (e *evaluation) decodeArtifact(decoder *json.Decoder) error {
+	var one judged
+	if err := decoder.Decode(&one); err != nil {
+		return err
+	}
+	switch one.Change {
+	case "became-compliant":
+		e.Better++
+	case "became-non-compliant":
+		e.Worse++
+	default:
+		e.Same++
+	}
+	if one.Then && one.Change == "unchanged" {
+		return nil
+	}
+	if e.Told++; len(e.Shown) == rowsPerPage {
+		return nil
+	}
+	kept := one.Explanation[:min(len(one.Explanation), maxEvaluated)]
+	one.More, one.Explanation = len(one.Explanation)-len(kept), slices.Clone(kept)
+	e.Shown = append(e.Shown, one)
+	return nil
+}

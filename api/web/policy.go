@@ -1,0 +1,218 @@
+package web
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+	"strconv"
+)
+
+const (
+	// maxFile and maxColumn are how long a policy's file is shown, alone and beside another one, in
+	// bytes of the page.
+	maxFile   = 64 << 10
+	maxColumn = 32 << 10
+	// maxUsers is how many environments are named that use a policy.
+	maxUsers = 50
+	// maxDescription is how long a description is shown on the page of what it describes.
+	maxDescription = 8 << 10
+)
+
+// policyVersion is a version of a policy. Most are shown without their files.
+type policyVersion struct {
+	Version int     `json:"version"`
+	Comment string  `json:"comment"`
+	At      float64 `json:"timestamp"`
+	By      string  `json:"created_by"`
+	File    string  `json:"policy_yaml"`
+	// Cut tells that only the beginning of the file is here.
+	Cut bool `json:"-"`
+}
+
+// policyEvent is something that happened to a policy.
+type policyEvent struct {
+	Type string  `json:"type"`
+	At   float64 `json:"timestamp"`
+	By   string  `json:"user"`
+	Data struct {
+		Version int `json:"version"`
+	} `json:"data"`
+}
+
+// policyEvents are what people call what happens to policies.
+var policyEvents = map[string]string{
+	"policy_created": "created", "metadata_update": "description changed", "new_version": "new version",
+}
+
+// Happened says in words what happened.
+func (e *policyEvent) Happened() string {
+	text, known := policyEvents[e.Type]
+	if !known {
+		text = e.Type
+	}
+	if e.Data.Version > 0 {
+		text += " " + strconv.Itoa(e.Data.Version)
+	}
+	return text
+}
+
+// storedPolicy is what pages show of a policy.
+type storedPolicy struct {
+	Name         string
+	Description  string
+	ModifiedAt   float64
+	Environments []string
+	// Versions and Events are newest first, without files.
+	Versions []policyVersion
+	Events   []policyEvent
+	// newest and wanted are the versions whose files are kept.
+	newest policyVersion
+	wanted map[int]*policyVersion
+}
+
+// Newest is the number of the newest version.
+func (s *storedPolicy) Newest() int { return len(s.Versions) }
+
+// policiesPage lists policies.
+type policiesPage struct {
+	Org      string
+	Policies []storedPolicy
+	Pager    pager
+}
+
+func (s *Site) showPolicies(p *page) error {
+	p.apiPath = target("/policies/%s", p.org())
+	var found []storedPolicy
+	err := p.read(p.apiPath, func(content io.Reader) error {
+		decoder := json.NewDecoder(content)
+		return inside(decoder, func() error {
+			var one storedPolicy
+			err := one.decode(decoder)
+			one.Events, one.newest = nil, policyVersion{}
+			found = append(found, one)
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	shown := policiesPage{Org: p.org()}
+	shown.Policies, shown.Pager = cutPage(p, found)
+	return p.render("policies", "Policies", shown)
+}
+
+// policyPage shows a policy.
+type policyPage struct {
+	Org    string
+	Policy storedPolicy
+	// File is the newest version; instead of it Left and Right are compared if both are asked for.
+	File        *policyVersion
+	Compared    bool
+	Left, Right comparedVersion
+	Users       []string
+	More        int // how many environments are not named
+	Versions    []policyVersion
+	Pager       pager
+	Events      []policyEvent
+	JSON        string
+}
+
+// comparedVersion is one of two versions beside each other. Version is nil if there is none of the number.
+type comparedVersion struct {
+	Number  int
+	Version *policyVersion
+}
+
+func (s *Site) showPolicy(p *page) error {
+	org, name := p.org(), p.parameter("policy")
+	shown := policyPage{Org: org, Left: p.comparedVersion("left"), Right: p.comparedVersion("right")}
+	shown.Compared = shown.Left.Number > 0 && shown.Right.Number > 0
+	if err := p.getPolicy(&shown.Policy, name, shown.Left.Number, shown.Right.Number); err != nil {
+		return err
+	}
+	shown.JSON = p.apiAddress()
+	shown.arrange(p)
+	return p.render("policy", name, &shown)
+}
+
+func (p *page) comparedVersion(parameter string) comparedVersion {
+	number, _ := strconv.Atoi(p.c.Query(parameter))
+	return comparedVersion{Number: max(0, number)}
+}
+
+// getPolicy reads a policy with the files of the newest version and of some others.
+func (p *page) getPolicy(into *storedPolicy, name string, wanted ...int) error {
+	into.wanted = map[int]*policyVersion{}
+	for _, number := range wanted {
+		into.wanted[number] = nil
+	}
+	p.apiPath = target("/policies/%s/%s", p.org(), name)
+	return p.read(p.apiPath, func(content io.Reader) error { return into.decode(json.NewDecoder(content)) })
+}
+
+// arrange chooses what the page has room for.
+func (s *policyPage) arrange(p *page) {
+	stored := &s.Policy
+	stored.Description = cut(stored.Description, maxDescription)
+	s.Users = stored.Environments[:min(len(stored.Environments), maxUsers)]
+	s.More = len(stored.Environments) - len(s.Users)
+	s.Versions, s.Pager = cutPage(p, stored.Versions)
+	s.Events = stored.Events[:min(len(stored.Events), rowsPerPage)]
+	for _, one := range []*comparedVersion{&s.Left, &s.Right} {
+		if one.Version = stored.wanted[one.Number]; one.Version != nil {
+			one.Version.File, one.Version.Cut = cutFile(one.Version.File, maxColumn)
+		}
+	}
+	if s.Compared {
+		return
+	}
+	s.Right.Number = stored.newest.Version
+	s.Left.Number = max(1, s.Right.Number-1)
+	s.File = &stored.newest
+	s.File.File, s.File.Cut = cutFile(s.File.File, maxFile)
+}
+
+// cutFile is the beginning of a file, and whether something is left out.
+func cutFile(text string, size int) (shown string, shortened bool) {
+	shown = cut(text, size)
+	return shown, shown != text
+}
+
+// decode reads a policy. It may have many versions with long files, which are not kept.
+func (s *storedPolicy) decode(decoder *json.Decoder) error {
+	err := eachMember(decoder, func(name string) error {
+		switch name {
+		case "name":
+			return decoder.Decode(&s.Name)
+		case "description":
+			return decoder.Decode(&s.Description)
+		case "last_modified_at":
+			return decoder.Decode(&s.ModifiedAt)
+		case "consuming_envs":
+			return decoder.Decode(&s.Environments)
+		case "events":
+			return decoder.Decode(&s.Events)
+		case "versions":
+			return inside(decoder, func() error { return s.decodeVersion(decoder) })
+		}
+		var skipped json.RawMessage
+		return decoder.Decode(&skipped)
+	})
+	slices.Reverse(s.Versions)
+	slices.Reverse(s.Events)
+	return err
+}
+
+func (s *storedPolicy) decodeVersion(decoder *json.Decoder) error {
+	var one policyVersion
+	if err := decoder.Decode(&one); err != nil {
+		return err
+	}
+	s.newest = one
+	if _, ok := s.wanted[one.Version]; ok {
+		s.wanted[one.Version] = new(one)
+	}
+	one.File = ""
+	s.Versions = append(s.Versions, one)
+	return nil
+}

@@ -1,0 +1,210 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// maxNamed is how many names of a kind a search shows.
+const maxNamed = 20
+
+var (
+	// digits are what the API searches for among fingerprints and commits.
+	digits = regexp.MustCompile(`^[a-fA-F0-9]{5,64}$`)
+	// flowPart is what the API searches for among flows.
+	flowPart = regexp.MustCompile(`^[a-zA-Z0-9\-]+$`)
+)
+
+// foundArtifact is what pages show of an artifact that a search has found.
+type foundArtifact struct {
+	Fingerprint string   `json:"fingerprint"`
+	Name        string   `json:"name"`
+	Known       bool     `json:"has_provenance"`
+	Commit      string   `json:"git_commit"`
+	CommitURL   string   `json:"commit_url"`
+	Flow        string   `json:"flow"`
+	Trail       string   `json:"trail"`
+	State       string   `json:"compliance_state"`
+	RunningIn   []string `json:"running_in"`
+	Link        string   `json:"-"`
+}
+
+// foundName is a thing whose name has what is searched for.
+type foundName struct{ Kind, Name, Description, Link string }
+
+// searchPage shows what was found.
+type searchPage struct {
+	Org, Query string
+	Names      []foundName
+	// More are the kinds of which not all names are shown.
+	More      []string
+	Artifacts []foundArtifact
+	Total     int
+	Pager     pager
+	// Reason says why the API has found no artifacts, "" if it has or was not asked.
+	Reason string
+	// only is the fingerprint that the digits stand for, "" if they stand for several things.
+	only string
+}
+
+// Nothing tells that nothing was found.
+func (s *searchPage) Nothing() bool { return len(s.Names)+s.Total == 0 }
+
+func (s *Site) showSearch(p *page) error {
+	shown := searchPage{Org: p.org(), Query: strings.TrimSpace(p.c.Query("q"))}
+	if shown.Query == "" {
+		return p.render("search", "Search", &shown)
+	}
+	if err := shown.findNames(p); err != nil {
+		return err
+	}
+	if digits.MatchString(shown.Query) {
+		if err := shown.findArtifacts(p); err != nil {
+			return err
+		}
+	}
+	if link := shown.onlyPage(); link != "" {
+		return p.c.Redirect(link, http.StatusSeeOther)
+	}
+	shown.Artifacts, shown.Pager = cutPage(p, shown.Artifacts)
+	return p.render("search", "Search", &shown)
+}
+
+// onlyPage is the page of the artifact that alone was found, "" if there is more or less.
+func (s *searchPage) onlyPage() string {
+	if s.only == "" || len(s.Names) > 0 || len(s.Artifacts) == 0 {
+		return ""
+	}
+	return s.Artifacts[0].Link
+}
+
+// findNames looks among environments, flows and controls. The API searches for no names of trails.
+func (s *searchPage) findNames(p *page) error {
+	var environments struct {
+		listed
+		Found []environment `json:"environments"`
+	}
+	if err := p.get(target("/environments/%s", s.Org)+firstOf("name", s.Query), &environments); err != nil {
+		return err
+	}
+	for _, one := range environments.Found {
+		s.Names = append(s.Names, foundName{"Environment", one.Name, one.Description, pages.Environment(s.Org, one.Name)})
+	}
+	s.note("environments", environments.Total > maxNamed)
+	if err := s.findFlows(p); err != nil {
+		return err
+	}
+	return s.findControls(p)
+}
+
+// firstOf asks for the first entries of a list that a filter leaves.
+func firstOf(filter, value string) string {
+	return "?" + url.Values{"page": {"1"}, "per_page": {strconv.Itoa(maxNamed)}, filter: {value}}.Encode()
+}
+
+func (s *searchPage) findFlows(p *page) error {
+	if !flowPart.MatchString(s.Query) {
+		return nil
+	}
+	var flows struct {
+		Found []struct {
+			Name        string `json:"name"`
+			Description string `json:"description"`
+		} `json:"data"`
+		Pagination struct {
+			Total int64 `json:"total"`
+		} `json:"pagination"`
+	}
+	if err := p.get(target("/flows/%s", s.Org)+firstOf("search_by_name", s.Query)+"&case_sensitive=false", &flows); err != nil {
+		return err
+	}
+	for _, one := range flows.Found {
+		s.Names = append(s.Names, foundName{"Flow", one.Name, one.Description, pages.Flow(s.Org, one.Name)})
+	}
+	s.note("flows", flows.Pagination.Total > maxNamed)
+	return nil
+}
+
+// findControls finds none where the organization does not have the experimental features.
+func (s *searchPage) findControls(p *page) error {
+	var controls struct {
+		listed
+		Found []control `json:"controls"`
+	}
+	err := p.get(target("/controls/%s", s.Org)+firstOf("search", s.Query), &controls)
+	var refused *apiError
+	if errors.As(err, &refused) && refused.status == http.StatusForbidden {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, one := range controls.Found {
+		s.Names = append(s.Names, foundName{"Control", one.Identifier, one.Name, pages.Control(s.Org, one.Identifier)})
+	}
+	s.note("controls", controls.Total > maxNamed)
+	return nil
+}
+
+func (s *searchPage) note(kind string, more bool) {
+	if more {
+		s.More = append(s.More, kind)
+	}
+}
+
+// findArtifacts looks among fingerprints and commits. That there are none is no error.
+func (s *searchPage) findArtifacts(p *page) error {
+	p.apiPath = target("/search/%s/sha/%s", s.Org, s.Query)
+	err := p.read(p.apiPath, s.decode)
+	var refused *apiError
+	if errors.As(err, &refused) && refused.status == http.StatusNotFound {
+		s.Reason = refused.Message
+		return nil
+	}
+	s.Total = len(s.Artifacts)
+	return err
+}
+
+func (s *searchPage) decode(content io.Reader) error {
+	decoder := json.NewDecoder(content)
+	return eachMember(decoder, func(name string) error {
+		switch name {
+		case "resolved_to":
+			return s.decodeResolved(decoder)
+		case "artifacts":
+			return inside(decoder, func() error { return s.decodeArtifact(decoder) })
+		}
+		var skipped json.RawMessage
+		return decoder.Decode(&skipped)
+	})
+}
+
+func (s *searchPage) decodeResolved(decoder *json.Decoder) error {
+	var resolved struct {
+		Type string  `json:"type"`
+		Full *string `json:"full_match"`
+	}
+	err := decoder.Decode(&resolved)
+	if resolved.Full != nil && resolved.Type == "fingerprint" {
+		s.only = *resolved.Full
+	}
+	return err
+}
+
+func (s *searchPage) decodeArtifact(decoder *json.Decoder) error {
+	var one foundArtifact
+	if err := decoder.Decode(&one); err != nil {
+		return err
+	}
+	if one.Known {
+		one.Link = pages.Artifact(s.Org, one.Flow, one.Fingerprint, "")
+	}
+	s.Artifacts = append(s.Artifacts, one)
+	return nil
+}
