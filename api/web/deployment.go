@@ -22,8 +22,8 @@ const (
 	weekGap = 1e-5
 	// chartPolicy is what browsers may do with a chart: it has its styles in itself.
 	chartPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-	// zoom is how much of the height of a chart the highest bar leaves.
-	zoom = 1.1
+	// headroom is how high a chart is, in heights of its highest bar.
+	headroom = 1.1
 )
 
 // deployment is what pages show of a deployment.
@@ -72,6 +72,9 @@ type deploymentWeek struct {
 	Known  int
 	Median *float64
 }
+
+// Day is when the week begins.
+func (w *deploymentWeek) Day() string { return time.Unix(int64(w.From), 0).UTC().Format("2 Jan") }
 
 // Lead is the median in words.
 func (w *deploymentWeek) Lead() string { return inHours(w.Median) }
@@ -194,13 +197,14 @@ func drawChart(weeks []deploymentWeek, number func(*deploymentWeek) float64) ([]
 	for i := range weeks {
 		value := number(&weeks[i])
 		highest = max(highest, value)
-		day := time.Unix(int64(weeks[i].From), 0).UTC().Format("2 Jan")
-		bars = append(bars, chart.Value{Label: day, Value: value, Style: blue})
+		bars = append(bars, chart.Value{Label: weeks[i].Day(), Value: value, Style: blue})
 	}
-	top := max(1, math.Ceil(highest*zoom))
+	top := max(1, math.Ceil(highest*headroom))
 	drawn := chart.BarChart{
 		Width: 480, Height: 240, BarWidth: 50, Bars: bars,
+		Background: chart.Style{Padding: chart.NewBox(15, 15, 15, 15)}, XAxis: chart.Style{StrokeWidth: 1},
 		YAxis: chart.YAxis{
+			Style: chart.Style{StrokeWidth: 1},
 			Range: &chart.ContinuousRange{Min: 0, Max: top},
 			Ticks: []chart.Tick{{Value: 0, Label: "0"}, {Value: top, Label: strconv.FormatFloat(top, 'f', 0, 64)}},
 		},

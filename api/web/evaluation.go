@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/valyala/fasthttp"
-
 	"attestry/api/server"
 )
 
@@ -79,13 +77,10 @@ func (s *Site) evaluatePolicy(p *page) error {
 	}
 	shown.Environment = strings.TrimSpace(p.c.FormValue("environment"))
 	file, err := p.c.FormFile("policy_file")
-	if errors.Is(err, fasthttp.ErrMissingFile) {
+	if err != nil { // the form has none, or is of another kind
 		shown.Failed = "Please choose a file."
 		p.c.Status(http.StatusBadRequest)
 		return p.renderEvaluation(&shown)
-	}
-	if err != nil {
-		return err
 	}
 	shown.Filename = file.Filename
 	query, err := evaluationQuery(&shown, file)
@@ -108,7 +103,9 @@ func (s *Site) evaluatePolicy(p *page) error {
 
 func (p *page) renderEvaluation(shown *evaluationPage) error {
 	shown.Environments = shown.Environments[:min(len(shown.Environments), maxUsers)]
-	shown.Details = shown.Details[:min(len(shown.Details), rowsPerPage)]
+	for i := range shown.Details {
+		shown.Details[i], _ = cut(shown.Details[i], maxText)
+	}
 	return p.render("evaluation", "Try a file for "+shown.Policy, shown)
 }
 

@@ -6,6 +6,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -103,5 +104,16 @@ func TestDryRunNeedsASession(t *testing.T) {
 	site.cookies = nil
 	if answer, _ := site.open(t, "/acme/policies/p1/evaluate"); answer.StatusCode != http.StatusSeeOther || len(site.asked) > 0 {
 		t.Errorf("answered %d", answer.StatusCode)
+	}
+}
+
+func TestDryRunNeedsAFile(t *testing.T) {
+	site := newGovernanceSite(t, map[string]cannedAnswer{"/policies/acme/p1": withHostile(hostilePolicy)})
+	form := url.Values{"csrf": {site.askForToken(t)}, "environment": {"prod"}}
+	request := httptest.NewRequest(http.MethodPost, "/acme/policies/p1/evaluate", strings.NewReader(form.Encode()))
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer, shown := site.send(t, request)
+	if answer.StatusCode != http.StatusBadRequest || !strings.Contains(shown, "Please choose a file.") {
+		t.Errorf("answered %d: %s", answer.StatusCode, shown)
 	}
 }
