@@ -83,7 +83,7 @@ func New(p *process.Process) (*Service, error) {
 		Log: p.Log, BatchBytes: shell.BatchBytes(),
 	}, p.Store, auditpackage.NewRequests(p.Store, waiters, p.Clock), settings.RequestTimeout))
 	if err == nil && site != nil {
-		err = site.Mount(answering)
+		site.Mount(answering)
 	}
 	return &Service{server: answering, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator, rates: rates}, err
 }

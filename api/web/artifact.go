@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"attestry/api/web/view"
 )
 
 const (
@@ -134,7 +136,7 @@ func (s *Site) showArtifact(p *page) error {
 // cut leaves out what would make the page too long, and has the newest history come first.
 func (a *artifactPage) cut() {
 	of := &a.Artifact
-	a.Package = pages.ArtifactPackage(a.Org, of.Flow, of.Fingerprint)
+	a.Package = view.Pages.ArtifactPackage(a.Org, of.Flow, of.Fingerprint)
 	of.Exited, a.MoreExited = first(of.Exited, maxOthers)
 	slices.Reverse(of.History)
 	of.History, a.MoreHistory = first(of.History, maxHistory)

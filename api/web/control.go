@@ -3,6 +3,8 @@ package web
 import (
 	"net/url"
 	"strconv"
+
+	"attestry/api/web/view"
 )
 
 // listed tells which page of a list an answer is.
@@ -119,7 +121,7 @@ func (s *Site) showControl(p *page) error {
 		return err
 	}
 	if text := shown.Control.Description; text != nil {
-		*text = cut(*text, maxDescription)
+		*text = view.Cut(*text, maxDescription)
 	}
 	var err error
 	if shown.Versions.Pager, err = p.part("versions", &shown.Versions.listed, &shown.Versions); err != nil {
@@ -150,8 +152,8 @@ func (d *decision) link(org string) {
 	if d.Flow == nil || d.Trail == nil {
 		return
 	}
-	d.Link = pages.Attestation(org, *d.Flow, *d.Trail, d.ID)
+	d.Link = view.Pages.Attestation(org, *d.Flow, *d.Trail, d.ID)
 	if d.Fingerprint != nil {
-		d.ArtifactLink = pages.Artifact(org, *d.Flow, *d.Fingerprint, "")
+		d.ArtifactLink = view.Pages.Artifact(org, *d.Flow, *d.Fingerprint, "")
 	}
 }

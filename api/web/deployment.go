@@ -1,16 +1,14 @@
 package web
 
 import (
-	"bytes"
 	"math"
 	"net/url"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/wcharczuk/go-chart/v2"
-	"github.com/wcharczuk/go-chart/v2/drawing"
-
+	"attestry/api/web/chart"
+	"attestry/api/web/view"
 	"attestry/evidence"
 )
 
@@ -22,8 +20,6 @@ const (
 	weekGap = 1e-5
 	// chartPolicy is what browsers may do with a chart: it has its styles in itself.
 	chartPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-	// headroom is how high a chart is, in heights of its highest bar.
-	headroom = 1.1
 )
 
 // deployment is what pages show of a deployment.
@@ -104,8 +100,8 @@ func (s *Site) showDeployments(p *page) error {
 	}
 	shown.Pager = p.pager("page", number, shown.Found.Last)
 	query := "?" + url.Values{"environment": {shown.Environment}, "end": {strconv.FormatInt(int64(math.Ceil(end)), 10)}}.Encode()
-	shown.Frequency = pages.Deployments(shown.Org) + "/frequency.svg" + query
-	shown.LeadTime = pages.Deployments(shown.Org) + "/lead-time.svg" + query
+	shown.Frequency = view.Pages.Deployments(shown.Org) + "/frequency.svg" + query
+	shown.LeadTime = view.Pages.Deployments(shown.Org) + "/lead-time.svg" + query
 	return p.render("deployments", "Deployments", &shown)
 }
 
@@ -182,34 +178,13 @@ func (s *Site) showChart(p *page, number func(*deploymentWeek) float64) error {
 	if err != nil {
 		return err
 	}
-	content, err := drawChart(weeks, number)
+	bars := make([]chart.Bar, 0, len(weeks))
+	for i := range weeks {
+		bars = append(bars, chart.Bar{Day: time.Unix(int64(weeks[i].From), 0).UTC(), Value: number(&weeks[i])})
+	}
+	content, err := chart.Bars(bars)
 	if err != nil {
 		return err
 	}
 	return p.sendDrawing(content, chartPolicy)
-}
-
-// drawChart draws a bar for each week. Its texts are numbers and days, as the library does not escape them.
-func drawChart(weeks []deploymentWeek, number func(*deploymentWeek) float64) ([]byte, error) {
-	blue := chart.Style{FillColor: drawing.ColorFromHex("2f6fb5"), StrokeColor: drawing.ColorFromHex("2f6fb5"), StrokeWidth: 1}
-	highest := 0.0
-	bars := make([]chart.Value, 0, len(weeks))
-	for i := range weeks {
-		value := number(&weeks[i])
-		highest = max(highest, value)
-		bars = append(bars, chart.Value{Label: weeks[i].Day(), Value: value, Style: blue})
-	}
-	top := max(1, math.Ceil(highest*headroom))
-	drawn := chart.BarChart{
-		Width: 480, Height: 240, BarWidth: 50, Bars: bars,
-		Background: chart.Style{Padding: chart.NewBox(15, 15, 15, 15)}, XAxis: chart.Style{StrokeWidth: 1},
-		YAxis: chart.YAxis{
-			Style: chart.Style{StrokeWidth: 1},
-			Range: &chart.ContinuousRange{Min: 0, Max: top},
-			Ticks: []chart.Tick{{Value: 0, Label: "0"}, {Value: top, Label: strconv.FormatFloat(top, 'f', 0, 64)}},
-		},
-	}
-	var content bytes.Buffer
-	err := drawn.Render(chart.SVG, &content)
-	return content.Bytes(), err
 }

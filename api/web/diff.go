@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"attestry/api/web/view"
 )
 
 // difference is an artifact that does not run alike by two snapshots.
@@ -106,10 +108,10 @@ func (d *diffPage) load(p *page) error {
 		return err
 	}
 	d.Unchanged = len(answer.Same.Artifacts)
-	d.add(answer.First.Artifacts, func(one *difference) string { return "runs no more, was " + plural(one.Instances, "instance") })
-	d.add(answer.Second.Artifacts, func(one *difference) string { return "new, " + plural(one.Instances, "instance") })
+	d.add(answer.First.Artifacts, func(one *difference) string { return "runs no more, was " + view.Plural(one.Instances, "instance") })
+	d.add(answer.Second.Artifacts, func(one *difference) string { return "new, " + view.Plural(one.Instances, "instance") })
 	d.add(answer.Changed.Artifacts, func(one *difference) string {
-		return "from " + strconv.Itoa(one.Before) + " to " + plural(one.After, "instance")
+		return "from " + strconv.Itoa(one.Before) + " to " + view.Plural(one.After, "instance")
 	})
 	d.Total = len(d.Differences)
 	d.Differences, d.Pager = cutPage(p, d.Differences)
@@ -121,7 +123,7 @@ func (d *diffPage) add(artifacts []difference, describe func(*difference) string
 	for _, one := range artifacts {
 		one.Change = describe(&one)
 		if one.Flow != "" {
-			one.Link = pages.Artifact(d.Org, one.Flow, one.Fingerprint, "")
+			one.Link = view.Pages.Artifact(d.Org, one.Flow, one.Fingerprint, "")
 		}
 		d.Differences = append(d.Differences, one)
 	}
@@ -131,7 +133,7 @@ func (d *diffPage) add(artifacts []difference, describe func(*difference) string
 func (s diffSide) linked(org string) diffSide {
 	name, digits, _ := strings.Cut(s.ID, "#")
 	if number, err := strconv.ParseInt(digits, 10, 64); err == nil {
-		s.Link = pages.Snapshot(org, name, number)
+		s.Link = view.Pages.Snapshot(org, name, number)
 	}
 	return s
 }

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"attestry/api/web/view"
 )
 
 const (
@@ -213,11 +215,11 @@ func orLatest(number string) string {
 
 // link sets the addresses of what is beside the page.
 func (e *environmentPage) link() {
-	at := func(number int64) string { return pages.Snapshot(e.Org, e.Environment.Name, number) }
+	at := func(number int64) string { return view.Pages.Snapshot(e.Org, e.Environment.Name, number) }
 	here := e.Snapshot
 	if here.Index > 1 {
 		e.Previous = at(here.Index - 1)
-		e.Diff = pages.Environment(e.Org, e.Environment.Name) + fmt.Sprintf("/diff?from=%d&to=%d", here.Index-1, here.Index)
+		e.Diff = view.Pages.Environment(e.Org, e.Environment.Name) + fmt.Sprintf("/diff?from=%d&to=%d", here.Index-1, here.Index)
 	}
 	if !here.Latest {
 		e.Next = at(here.Index + 1)
@@ -274,7 +276,7 @@ func (s *snapshot) decodeArtifacts(decoder *json.Decoder, org string, selected *
 			return err
 		}
 		if len(one.Flows) > 0 {
-			one.Link = pages.Artifact(org, one.Flows[0].Name, one.Fingerprint, "")
+			one.Link = view.Pages.Artifact(org, one.Flows[0].Name, one.Fingerprint, "")
 		}
 		if one.Failing() && len(s.Failing) < maxFailing {
 			s.Failing = append(s.Failing, one)

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"attestry/api/server"
+	"attestry/api/web/session"
+	"attestry/api/web/view"
 )
 
 // maxEvaluated is how many sentences explain one artifact of a dry run.
@@ -55,7 +57,7 @@ func (p *page) newEvaluation() (evaluationPage, error) {
 		return evaluationPage{}, err
 	}
 	p.apiPath = "" // nothing that can be read answers the same
-	token, _ := p.c.Locals(csrfField).(string)
+	token, _ := p.c.Locals(session.Field).(string)
 	return evaluationPage{Org: p.org(), Policy: stored.Name, CSRF: token, Environments: stored.Environments}, nil
 }
 
@@ -104,7 +106,7 @@ func (s *Site) evaluatePolicy(p *page) error {
 func (p *page) renderEvaluation(shown *evaluationPage) error {
 	shown.Environments = shown.Environments[:min(len(shown.Environments), maxUsers)]
 	for i := range shown.Details {
-		shown.Details[i], _ = cut(shown.Details[i], maxText)
+		shown.Details[i] = view.Cut(shown.Details[i], 1<<10)
 	}
 	return p.render("evaluation", "Try a file for "+shown.Policy, shown)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"attestry/api/server"
+	"attestry/api/web/session"
 	"attestry/evidence"
 	"attestry/links"
 )
@@ -111,10 +112,8 @@ func newGovernanceSite(t *testing.T, answers map[string]cannedAnswer) *governanc
 	if err != nil {
 		t.Fatal(err)
 	}
-	api.app.Get("/-/begin", func(c *fiber.Ctx) error { return site.sessions.begin(c, keyMember, "secret") })
-	if err := site.Mount(api); err != nil {
-		t.Fatal(err)
-	}
+	api.app.Get("/-/begin", func(c *fiber.Ctx) error { return site.sessions.Begin(c, session.Key, "secret") })
+	site.Mount(api)
 	signedIn := &governanceSite{governanceAPI: api}
 	answer, _ := signedIn.send(t, httptest.NewRequest(http.MethodGet, "/-/begin", nil))
 	signedIn.cookies = answer.Cookies()

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"attestry/api/oidc"
+	"attestry/api/web/session"
 	"attestry/evidence"
 )
 
@@ -79,7 +80,7 @@ func (s *Site) endLogin(p *page) error {
 		}
 		return err
 	}
-	if err := s.sessions.begin(p.c, userMember, name); err != nil {
+	if err := s.sessions.Begin(p.c, session.User, name); err != nil {
 		return err
 	}
 	return p.c.Redirect(next, http.StatusSeeOther)

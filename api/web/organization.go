@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"attestry/api/web/view"
 )
 
 // silentAfter is how long a reporter may say nothing before its environment is shown as silent. They
@@ -39,7 +41,7 @@ func (c counts) Running() int { return c.Compliant + c.NonCompliant + c.Unknown 
 
 // prepare sets what the API does not tell.
 func (e *environment) prepare(org string, now time.Time) {
-	e.Link = pages.Environment(org, e.Name)
+	e.Link = view.Pages.Environment(org, e.Name)
 	if e.Type != "logical" && e.LastReportedAt != nil {
 		e.Silent = now.Sub(time.UnixMilli(int64(*e.LastReportedAt*1000))) > silentAfter
 	}
@@ -60,7 +62,7 @@ func (s *Site) showHome(p *page) error {
 	if org == "" {
 		org = p.viewer.Name // everybody has an organization of this name
 	}
-	return p.c.Redirect(pages.Organization(org), http.StatusSeeOther)
+	return p.c.Redirect(view.Pages.Organization(org), http.StatusSeeOther)
 }
 
 func (s *Site) showOrganization(p *page) error {
@@ -94,7 +96,7 @@ func (e *environment) Summary() string {
 	if e.Counts == nil {
 		return ""
 	}
-	text := plural(e.Counts.Running(), "artifact") + " running"
+	text := view.Plural(e.Counts.Running(), "artifact") + " running"
 	if n := e.Counts.NonCompliant; n > 0 {
 		text += fmt.Sprintf(", %d not compliant", n)
 	}

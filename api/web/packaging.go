@@ -1,5 +1,7 @@
 package web
 
+import "attestry/api/web/view"
+
 // assembled says how far an audit package has come.
 type assembled struct {
 	State  string  `json:"state"`
@@ -25,7 +27,7 @@ type packagePage struct {
 
 func (s *Site) showPackage(p *page) error {
 	shown := packagePage{Org: p.org(), Flow: p.parameter("flow"), Trail: p.parameter("trail")}
-	self := pages.TrailSelf(shown.Org, shown.Flow, shown.Trail)
+	self := view.Pages.TrailSelf(shown.Org, shown.Flow, shown.Trail)
 	shown.Archive, shown.PDF = self+"/audit_package", self+"/audit_pdf"
 	of := target("/trails/%s/%s/%s", shown.Org, shown.Flow, shown.Trail)
 	if err := p.post(of+"/audit_package", &shown.Package); err != nil {

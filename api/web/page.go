@@ -16,6 +16,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"attestry/api/server"
+	"attestry/api/web/session"
+	"attestry/api/web/view"
 	"attestry/evidence"
 	"attestry/links"
 )
@@ -92,7 +94,7 @@ func (s *Site) show(serve func(*page) error) fiber.Handler {
 func (s *Site) signedIn(serve func(*page) error) fiber.Handler {
 	return s.show(func(p *page) error {
 		var err error
-		if p.viewer, err = s.sessions.principal(p.c); err != nil {
+		if p.viewer, err = s.sessions.Principal(p.c); err != nil {
 			return err
 		}
 		return serve(p)
@@ -203,7 +205,7 @@ func (p *page) fail(err error) error {
 	var refused *apiError
 	var client *evidence.Error
 	switch {
-	case errors.Is(err, errSignedOut):
+	case errors.Is(err, session.ErrSignedOut):
 		return p.c.Redirect("/signin?next="+url.QueryEscape(p.c.OriginalURL()), http.StatusSeeOther)
 	case errors.As(err, &refused):
 		return p.showError(refused.status, refused.Error())
@@ -267,4 +269,16 @@ func inside(decoder *json.Decoder, take func() error) error {
 	}
 	_, err := decoder.Token()
 	return err
+}
+
+// render sends a page. Nothing is sent unless all of it can be made.
+func (p *page) render(name, title string, data any) error {
+	content, err := p.templates.Render(name, view.Layout{
+		Title: title, Viewer: p.viewer.Name, Org: p.shownOrg(), API: p.apiAddress(), Data: data,
+	})
+	if err != nil {
+		return err
+	}
+	p.c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	return p.c.Send(content)
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// pagination tells how a list of the API is divided into pages.
+// pagination tells how a list of the API is divided into view.Pages.
 type pagination struct {
 	Total int64 `json:"total"`
 	Page  int   `json:"page"`

@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+
+	"attestry/api/web/view"
 )
 
 const (
@@ -153,7 +155,7 @@ func (p *page) getPolicy(into *storedPolicy, name string, wanted ...int) error {
 // arrange chooses what the page has room for.
 func (s *policyPage) arrange(p *page) {
 	stored := &s.Policy
-	stored.Description = cut(stored.Description, maxDescription)
+	stored.Description = view.Cut(stored.Description, maxDescription)
 	s.Users = stored.Environments[:min(len(stored.Environments), maxUsers)]
 	s.More = len(stored.Environments) - len(s.Users)
 	s.Versions, s.Pager = cutPage(p, stored.Versions)
@@ -174,7 +176,7 @@ func (s *policyPage) arrange(p *page) {
 
 // cutFile is the beginning of a file, and whether something is left out.
 func cutFile(text string, size int) (shown string, shortened bool) {
-	shown = cut(text, size)
+	shown = view.Cut(text, size)
 	return shown, shown != text
 }
 

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"attestry/api/web/view"
 )
 
 // maxNamed is how many names of a kind a search shows.
@@ -94,7 +96,7 @@ func (s *searchPage) findNames(p *page) error {
 		return err
 	}
 	for _, one := range environments.Found {
-		s.Names = append(s.Names, foundName{"Environment", one.Name, one.Description, pages.Environment(s.Org, one.Name)})
+		s.Names = append(s.Names, foundName{"Environment", one.Name, one.Description, view.Pages.Environment(s.Org, one.Name)})
 	}
 	s.note("environments", environments.Total > maxNamed)
 	if err := s.findFlows(p); err != nil {
@@ -125,7 +127,7 @@ func (s *searchPage) findFlows(p *page) error {
 		return err
 	}
 	for _, one := range flows.Found {
-		s.Names = append(s.Names, foundName{"Flow", one.Name, one.Description, pages.Flow(s.Org, one.Name)})
+		s.Names = append(s.Names, foundName{"Flow", one.Name, one.Description, view.Pages.Flow(s.Org, one.Name)})
 	}
 	s.note("flows", flows.Pagination.Total > maxNamed)
 	return nil
@@ -146,7 +148,7 @@ func (s *searchPage) findControls(p *page) error {
 		return err
 	}
 	for _, one := range controls.Found {
-		s.Names = append(s.Names, foundName{"Control", one.Identifier, one.Name, pages.Control(s.Org, one.Identifier)})
+		s.Names = append(s.Names, foundName{"Control", one.Identifier, one.Name, view.Pages.Control(s.Org, one.Identifier)})
 	}
 	s.note("controls", controls.Total > maxNamed)
 	return nil
@@ -203,7 +205,7 @@ func (s *searchPage) decodeArtifact(decoder *json.Decoder) error {
 		return err
 	}
 	if one.Known {
-		one.Link = pages.Artifact(s.Org, one.Flow, one.Fingerprint, "")
+		one.Link = view.Pages.Artifact(s.Org, one.Flow, one.Fingerprint, "")
 	}
 	s.Artifacts = append(s.Artifacts, one)
 	return nil

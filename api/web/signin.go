@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"attestry/api/server"
+	"attestry/api/web/session"
 	"attestry/evidence"
 )
 
@@ -18,14 +19,14 @@ type signInForm struct {
 }
 
 func (s *Site) showSignIn(p *page) error {
-	if _, err := s.sessions.principal(p.c); err == nil {
+	if _, err := s.sessions.Principal(p.c); err == nil {
 		return p.c.Redirect(nextOf(p.c.Query("next")), http.StatusSeeOther)
 	}
 	return p.askForKey("")
 }
 
 func (p *page) askForKey(failed string) error {
-	token, _ := p.c.Locals(csrfField).(string)
+	token, _ := p.c.Locals(session.Field).(string)
 	form := signInForm{CSRF: token, Next: nextOf(p.c.Query("next", p.c.FormValue("next"))), Failed: failed}
 	if p.Login != nil {
 		form.Login = loginPath + "?next=" + url.QueryEscape(form.Next)
@@ -52,19 +53,19 @@ func (s *Site) signIn(p *page) error {
 		p.c.Status(http.StatusForbidden)
 		return p.askForKey("This is the API key of a service account. Please sign in with a key of your own.")
 	}
-	if err := s.sessions.begin(p.c, keyMember, evidence.HashAPIKey(secret)); err != nil {
+	if err := s.sessions.Begin(p.c, session.Key, evidence.HashAPIKey(secret)); err != nil {
 		return err
 	}
 	return p.c.Redirect(nextOf(p.c.FormValue("next")), http.StatusSeeOther)
 }
 
 func (s *Site) showSignOut(p *page) error {
-	token, _ := p.c.Locals(csrfField).(string)
+	token, _ := p.c.Locals(session.Field).(string)
 	return p.render("signout", "Sign out", signInForm{CSRF: token})
 }
 
 func (s *Site) signOut(p *page) error {
-	if err := s.sessions.end(p.c); err != nil {
+	if err := s.sessions.End(p.c); err != nil {
 		return err
 	}
 	return p.c.Redirect("/signin", http.StatusSeeOther)

@@ -3,15 +3,17 @@ package web
 
 import (
 	"context"
+	"html/template"
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"attestry/api/limits"
 	"attestry/api/server"
+	"attestry/api/web/session"
+	"attestry/api/web/view"
 	"attestry/evidence"
 	"attestry/links"
 )
@@ -24,30 +26,20 @@ type API interface {
 	Ask(c *fiber.Ctx, query server.PageQuery) *server.PageAnswer
 }
 
-// Identities knows who a session speaks for.
+// Identities knows who signs in.
 type Identities interface {
+	session.Identities
 	// Authenticate returns whoever an API key speaks for, or an evidence.Unauthorized error.
 	Authenticate(ctx context.Context, secret string) (evidence.Principal, error)
-	// AuthenticateHash is Authenticate for a key of which only the hash is known.
-	AuthenticateHash(ctx context.Context, hash string) (evidence.Principal, error)
-	// UserPrincipal returns a user by name, or an evidence.Unauthorized error if there is none.
-	UserPrincipal(ctx context.Context, name string) (evidence.Principal, error)
 	// DefaultOrganization returns the name of the organization that a user opens first, or "".
 	DefaultOrganization(ctx context.Context, principal evidence.Principal) (string, error)
-}
-
-// Storage keeps sessions.
-type Storage interface {
-	fiber.Storage
-	// Extend gives a session that is there another lifetime from now on.
-	Extend(ctx context.Context, id string, lifetime time.Duration) error
 }
 
 // Options are what the pages are made of.
 type Options struct {
 	Links      links.Links
 	Identities Identities
-	Storage    Storage
+	Storage    session.Storage
 	// Attempts limits wrong keys; nil for no limit.
 	Attempts *limits.Attempts
 	// Login signs people in with an identity provider; nil for none.
@@ -60,24 +52,35 @@ type Options struct {
 type Site struct {
 	Options
 	api       API
-	sessions  *sessions
-	templates *templates
-	assets    map[string]string // addresses by file name
+	sessions  *session.Sessions
+	templates *view.Templates
 }
 
-// New makes the pages. They are served once Mount has told the server of them.
+// New makes the view.Pages. They are served once Mount has told the server of them.
 func New(options Options) (*Site, error) {
-	made, err := newTemplates(options.Clock)
-	return &Site{Options: options, sessions: newSessions(&options), templates: made, assets: map[string]string{}}, err
+	made, err := view.New(options.Clock, template.FuncMap{
+		"states": func() map[string]string { return shownStates },
+		"urls":   view.First[externalURL],
+	})
+	sessions := session.New(session.Options{
+		Storage: options.Storage, Identities: options.Identities, Clock: options.Clock, Secure: strings.HasPrefix(options.Links.Base, "https:"),
+	})
+	return &Site{Options: options, sessions: sessions, templates: made}, err
 }
 
 // Mount has the pages served by api, behind all other paths that it has.
-func (s *Site) Mount(api API) error {
+func (s *Site) Mount(api API) {
 	s.api = api
-	if err := s.mountAssets(); err != nil {
-		return err
+	for _, asset := range view.Assets {
+		api.Page(fiber.MethodGet, asset.Path, func(c *fiber.Ctx) error {
+			c.Set(fiber.HeaderContentType, asset.ContentType)
+			c.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
+			return c.Send(asset.Content)
+		})
 	}
-	protect := s.csrf()
+	protect := s.sessions.ProtectForms(func(c *fiber.Ctx, err error) error {
+		return s.show(func(*page) error { return err })(c)
+	})
 	for _, form := range []struct {
 		path       string
 		show, take fiber.Handler
@@ -97,7 +100,6 @@ func (s *Site) Mount(api API) error {
 		api.Page(fiber.MethodGet, shown.path, s.signedIn(shown.show))
 	}
 	api.Page(fiber.MethodGet, "/*", s.unknown)
-	return nil
 }
 
 // route is a page with its path.
@@ -150,6 +152,9 @@ func (s *Site) governancePages() []route {
 		{"/:org/members", s.showMembers},
 	}
 }
+
+// Principal returns who is signed in, or an evidence.Unauthorized error. It is what the API asks.
+func (s *Site) Principal(c *fiber.Ctx) (evidence.Principal, error) { return s.sessions.Principal(c) }
 
 // unknown serves addresses that lead nowhere. Those of the API have its own answer.
 func (s *Site) unknown(c *fiber.Ctx) error {

@@ -1,16 +1,16 @@
 package web
 
 import (
-	"encoding/xml"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
+	"attestry/api/web/chart"
+	"attestry/api/web/view"
 	"attestry/evidence"
 )
 
@@ -20,14 +20,6 @@ const (
 	sparklineInterval = "@{30.days.ago}..NOW"
 	// maxSparkline is how many snapshots a sparkline shows, the newest of them.
 	maxSparkline = 200
-
-	sparklineWidth  = 240.0
-	sparklineHeight = 24.0
-	// compliantHeight is how high a time of compliance is. Others have the whole height, so that
-	// nobody has to tell colors apart.
-	compliantHeight = 8.0
-	// thinnest is how wide even the shortest time is, so that it can be seen.
-	thinnest = 1.0
 )
 
 // sparkline draws in which times an environment was compliant.
@@ -44,7 +36,15 @@ func (s *Site) showSparkline(p *page) error {
 	if err := p.get(history, &drawn.spans); err != nil {
 		return err
 	}
-	return p.sendDrawing(drawn.svg(), policy)
+	spans := make([]chart.Span, 0, len(drawn.spans))
+	for _, one := range drawn.spans {
+		to := one.To
+		if to == 0 {
+			to = drawn.now
+		}
+		spans = append(spans, chart.Span{From: one.From, To: to, Good: one.Compliant})
+	}
+	return p.sendDrawing(chart.Sparkline(drawn.title(), drawn.now-sparklineSpan.Seconds(), drawn.now, spans), policy)
 }
 
 // sendDrawing sends an SVG. Allowed is what browsers may do with it when it is opened as a page.
@@ -53,20 +53,6 @@ func (p *page) sendDrawing(content []byte, allowed string) error {
 	p.c.Set(fiber.HeaderContentSecurityPolicy, allowed)
 	p.c.Set(fiber.HeaderCacheControl, "private, max-age=60")
 	return p.c.Status(http.StatusOK).Send(content)
-}
-
-// svg is the drawing: a line for the time, and a rectangle for each snapshot.
-func (s *sparkline) svg() []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" viewBox="0 0 %g %g" role="img"><title>`,
-		sparklineWidth, sparklineHeight, sparklineWidth, sparklineHeight)
-	_ = xml.EscapeText(&b, []byte(s.title())) // a strings.Builder has no errors
-	fmt.Fprintf(&b, `</title><rect x="0" y="%g" width="%g" height="1" fill="#8a9099"/>`, sparklineHeight-1, sparklineWidth)
-	for i := range s.spans {
-		s.draw(&b, &s.spans[i])
-	}
-	b.WriteString("</svg>\n")
-	return []byte(b.String())
 }
 
 // title says the same in words.
@@ -80,22 +66,5 @@ func (s *sparkline) title() string {
 			failing++
 		}
 	}
-	return fmt.Sprintf("%s in the last 30 days: %s, %d not compliant", s.environment, plural(len(s.spans), "snapshot"), failing)
-}
-
-func (s *sparkline) draw(b *strings.Builder, span *historyEntry) {
-	begin := s.now - sparklineSpan.Seconds()
-	end := span.To
-	if end == 0 {
-		end = s.now
-	}
-	left := sparklineWidth * max(0, span.From-begin) / sparklineSpan.Seconds()
-	right := sparklineWidth * max(0, end-begin) / sparklineSpan.Seconds()
-	left = min(left, sparklineWidth-thinnest)
-	width := min(max(right-left, thinnest), sparklineWidth-left)
-	height, color := compliantHeight, "#2e9e5b"
-	if !span.Compliant {
-		height, color = sparklineHeight, "#d0453a"
-	}
-	fmt.Fprintf(b, `<rect x="%.2f" y="%g" width="%.2f" height="%g" fill="%s"/>`, left, sparklineHeight-height, width, height, color)
+	return fmt.Sprintf("%s in the last 30 days: %s, %d not compliant", s.environment, view.Plural(len(s.spans), "snapshot"), failing)
 }

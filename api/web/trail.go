@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"attestry/api/web/view"
 )
 
 const (
@@ -155,7 +157,7 @@ func (s *Site) showTrail(p *page) error {
 // artifact; without it, the page begins with the one that has the attestation that was asked for.
 func (t *trailPage) prepare(from string) {
 	of := &t.Trail
-	t.Package = pages.Trail(t.Org, of.Flow.Name, of.Name) + "/package"
+	t.Package = view.Pages.Trail(t.Org, of.Flow.Name, of.Name) + "/package"
 	all := of.artifacts()
 	t.Number = len(all)
 	t.note("", of.Status.Entries)
@@ -184,7 +186,7 @@ func (t *trailPage) divide(all []artifactStatus, from int) {
 		one := all[end]
 		one.Section = t.section("artifact "+one.Name, one.Entries)
 		if one.Fingerprint != nil {
-			one.Link = pages.Artifact(t.Org, t.Trail.Flow.Name, *one.Fingerprint, *one.ID)
+			one.Link = view.Pages.Artifact(t.Org, t.Trail.Flow.Name, *one.Fingerprint, *one.ID)
 		}
 		if rows += 1 + len(one.Section.Entries); rows > trailRows && end > from {
 			break

@@ -1,4 +1,4 @@
-package web
+package view
 
 import (
 	"strings"
@@ -16,8 +16,8 @@ func TestTextIsCutByTheHTMLThatItTakes(t *testing.T) {
 		{"éé", "é…", 3},
 		{"", "", 0},
 	} {
-		if got := cut(test.text, test.limit); got != test.want {
-			t.Errorf("cut(%q, %d) = %q, want %q", test.text, test.limit, got, test.want)
+		if got := Cut(test.text, test.limit); got != test.want {
+			t.Errorf("Cut(%q, %d) = %q, want %q", test.text, test.limit, got, test.want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package web
+package view
 
 import (
 	"html/template"
@@ -14,8 +14,11 @@ import (
 	"attestry/links"
 )
 
-// pages are the addresses of pages on this site, without scheme and host.
-var pages = links.Links{}
+// Pages are the addresses of pages on this site, without scheme and host.
+var Pages = links.Links{}
+
+// maxText is how much of a text that a client has sent a page shows, in bytes of HTML.
+const maxText = 64 << 10
 
 // functions are what templates can call.
 func functions(clock evidence.Clock) template.FuncMap {
@@ -25,17 +28,15 @@ func functions(clock evidence.Clock) template.FuncMap {
 		"external": external,
 		"commit":   shortCommit,
 		"count":    humanize.Comma,
-		"plural":   plural,
-		"states":   func() map[string]string { return shownStates },
+		"plural":   Plural,
 		"matches":  matches,
 		"state":    newBadge,
-		"page":     func() links.Links { return pages },
-		"cut":      func(text string) string { return cut(text, maxText) },
-		"brief":    func(text string) string { return cut(text, maxBrief) },
-		"tags":     few[string],
-		"urls":     few[externalURL],
-		"excerpt":  func(text string) string { return cut(text, maxExcerpt) },
-		"isCut":    func(text string) bool { return cut(text, maxText) != text },
+		"page":     func() links.Links { return Pages },
+		"cut":      func(text string) string { return Cut(text, maxText) },
+		"brief":    func(text string) string { return Cut(text, maxBrief) },
+		"tags":     First[string],
+		"excerpt":  func(text string) string { return Cut(text, maxExcerpt) },
+		"isCut":    func(text string) bool { return Cut(text, maxText) != text },
 		"known":    known,
 		"size":     func(bytes *int64) string { return humanize.IBytes(uint64(*bytes)) },
 	}
@@ -83,8 +84,8 @@ func shortCommit(commit string) string {
 	return short(commit)
 }
 
-// plural is a number with a noun.
-func plural(n int, noun string) string {
+// Plural is a number with a noun.
+func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -101,7 +102,7 @@ func matches(n int) string {
 
 // external is a link that a client has sent, as text unless it is one of the web.
 func external(address, text string) template.HTML {
-	shown := template.HTMLEscapeString(cut(text, maxExcerpt))
+	shown := template.HTMLEscapeString(Cut(text, maxExcerpt))
 	parsed, err := url.Parse(address)
 	if err != nil || len(address) > maxAddress || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
 		return template.HTML(shown)
@@ -118,25 +119,25 @@ const (
 	maxAddress = 1 << 10
 )
 
-// named is a value with its name.
-type named[V any] struct {
+// Named is a value with its name.
+type Named[V any] struct {
 	Name  string
 	Value V
 }
 
-// few are the first values by name. Clients may send any number of them.
-func few[V any](values map[string]V, limit int) []named[V] {
+// First are the first values by name. Clients may send any number of them.
+func First[V any](values map[string]V, limit int) []Named[V] {
 	names := slices.Sorted(maps.Keys(values))
-	first := make([]named[V], 0, min(len(names), limit))
+	first := make([]Named[V], 0, min(len(names), limit))
 	for _, name := range names[:min(len(names), limit)] {
-		first = append(first, named[V]{Name: name, Value: values[name]})
+		first = append(first, Named[V]{Name: name, Value: values[name]})
 	}
 	return first
 }
 
-// cut is the beginning of a text, with an ellipsis if something is left out. It takes at most limit
+// Cut is the beginning of a text, with an ellipsis if something is left out. It takes at most limit
 // bytes of HTML, in which a quotation mark takes five.
-func cut(text string, limit int) string {
+func Cut(text string, limit int) string {
 	size := 0
 	for i, char := range text {
 		if size += len(template.HTMLEscapeString(string(char))); size > limit {

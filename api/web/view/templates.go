@@ -1,0 +1,73 @@
+// Package view renders the pages for people: templates, style and script, and how times, states and texts of
+// clients are shown.
+package view
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"path"
+	"strings"
+
+	"attestry/evidence"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+// Templates are those of all pages, by their names.
+type Templates struct {
+	pages map[string]*template.Template
+}
+
+// New reads the templates. Each page fills in the blocks of layout.html. more are functions that templates
+// can call beside those of this package.
+func New(clock evidence.Clock, more template.FuncMap) (*Templates, error) {
+	shared, err := template.New("").Funcs(functions(clock)).Funcs(more).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html")
+	if err != nil {
+		return nil, fmt.Errorf("read the templates of pages: %w", err)
+	}
+	files, err := fs.Glob(templateFiles, "templates/pages/*.html")
+	if err != nil {
+		return nil, err
+	}
+	t := &Templates{pages: map[string]*template.Template{}}
+	for _, file := range files {
+		own, err := shared.Clone()
+		if err == nil {
+			own, err = own.ParseFS(templateFiles, file)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the template %s: %w", file, err)
+		}
+		t.pages[strings.TrimSuffix(path.Base(file), ".html")] = own
+	}
+	return t, nil
+}
+
+// Layout is what layout.html shows.
+type Layout struct {
+	Title string
+	// Viewer is the name of whoever is signed in, "" if nobody is.
+	Viewer string
+	// Org is the organization that the page is of, "" for none.
+	Org string
+	// API is the address of the operation that answers the same, "" if there is none.
+	API  string
+	Data any
+}
+
+// Style and Script are the addresses of the assets.
+func (Layout) Style() string  { return Assets["attestry.css"].Address }
+func (Layout) Script() string { return Assets["attestry.js"].Address }
+
+// Render makes the page of a name.
+func (t *Templates) Render(name string, shown Layout) ([]byte, error) {
+	var content bytes.Buffer
+	if err := t.pages[name].ExecuteTemplate(&content, "layout", shown); err != nil {
+		return nil, fmt.Errorf("make the page %s: %w", name, err)
+	}
+	return content.Bytes(), nil
+}
