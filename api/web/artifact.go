@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
 )
 
@@ -59,8 +60,8 @@ type happening struct {
 // verdict is what the policies of an environment say of an artifact that runs there.
 type verdict struct {
 	place
-	Compliant   bool       `json:"compliant"`
-	Explanation []sentence `json:"explanation"`
+	Compliant   bool                `json:"compliant"`
+	Explanation []snapshot.Sentence `json:"explanation"`
 	// More is how many sentences are left out.
 	More       int               `json:"-"`
 	Deployment *latestDeployment `json:"-"`

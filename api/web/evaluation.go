@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"attestry/api/jsonstream"
 	"attestry/api/server"
 	"attestry/api/web/session"
+	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
 )
 
@@ -20,12 +22,12 @@ const maxEvaluated = 5
 
 // judged is what a file would say of an artifact.
 type judged struct {
-	Name        string     `json:"name"`
-	Fingerprint string     `json:"fingerprint"`
-	Now         *bool      `json:"compliant_now"`
-	Then        bool       `json:"compliant_then"`
-	Change      string     `json:"change"`
-	Explanation []sentence `json:"explanation"`
+	Name        string              `json:"name"`
+	Fingerprint string              `json:"fingerprint"`
+	Now         *bool               `json:"compliant_now"`
+	Then        bool                `json:"compliant_then"`
+	Change      string              `json:"change"`
+	Explanation []snapshot.Sentence `json:"explanation"`
 	// More is how many sentences are left out.
 	More int `json:"-"`
 }
@@ -145,9 +147,9 @@ func evaluationQuery(shown *evaluationPage, file *multipart.FileHeader) (server.
 // decode reads what came out, and keeps what a page shows.
 func (e *evaluation) decode(content io.Reader) error {
 	decoder := json.NewDecoder(content)
-	return eachMember(decoder, func(name string) error {
+	return jsonstream.EachMember(decoder, func(name string) error {
 		if name == "artifacts" {
-			return inside(decoder, func() error { return e.decodeArtifact(decoder) })
+			return jsonstream.EachElement(decoder, func() error { return e.decodeArtifact(decoder) })
 		}
 		var skipped json.RawMessage
 		return decoder.Decode(&skipped)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
 )
 
@@ -15,29 +16,19 @@ const silentAfter = 15 * time.Minute
 
 // environment is what pages show of an environment.
 type environment struct {
-	Name           string   `json:"name"`
-	Type           string   `json:"type"`
-	Description    string   `json:"description"`
-	State          *bool    `json:"state"`
-	LastReportedAt *float64 `json:"last_reported_at"`
-	LastChangedAt  *float64 `json:"last_changed_at"`
-	Policies       []string `json:"policies"`
-	Included       []string `json:"included_environments"`
-	Counts         *counts  `json:"artifact_compliance_count"`
+	Name           string           `json:"name"`
+	Type           string           `json:"type"`
+	Description    string           `json:"description"`
+	State          *bool            `json:"state"`
+	LastReportedAt *float64         `json:"last_reported_at"`
+	LastChangedAt  *float64         `json:"last_changed_at"`
+	Policies       []string         `json:"policies"`
+	Included       []string         `json:"included_environments"`
+	Counts         *snapshot.Counts `json:"artifact_compliance_count"`
 	// Silent tells that its reporter has not been heard of for a while.
 	Silent bool   `json:"-"`
 	Link   string `json:"-"`
 }
-
-// counts are verdicts on artifacts.
-type counts struct {
-	Compliant    int `json:"true"`
-	NonCompliant int `json:"false"`
-	Unknown      int `json:"null"`
-}
-
-// Running is how many artifacts there are.
-func (c counts) Running() int { return c.Compliant + c.NonCompliant + c.Unknown }
 
 // prepare sets what the API does not tell.
 func (e *environment) prepare(org string, now time.Time) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"attestry/api/jsonstream"
 	"attestry/api/server"
 	"attestry/api/web/session"
 	"attestry/api/web/view"
@@ -236,39 +237,13 @@ func (p *page) showError(status int, message string) error {
 // members. take decodes the element.
 func eachOf(content io.Reader, member string, take func(*json.Decoder) error) error {
 	decoder := json.NewDecoder(content)
-	return eachMember(decoder, func(name string) error {
+	return jsonstream.EachMember(decoder, func(name string) error {
 		if name == member {
-			return inside(decoder, func() error { return take(decoder) })
+			return jsonstream.EachElement(decoder, func() error { return take(decoder) })
 		}
 		var passed json.RawMessage
 		return decoder.Decode(&passed)
 	})
-}
-
-// eachMember hands the names of an object's members to take, which decodes their values.
-func eachMember(decoder *json.Decoder, take func(name string) error) error {
-	return inside(decoder, func() error {
-		name, err := decoder.Token()
-		if err != nil {
-			return err
-		}
-		return take(fmt.Sprint(name))
-	})
-}
-
-// inside has take decode what an array or object holds, piece by piece: some answers are too large to be
-// held as a whole.
-func inside(decoder *json.Decoder, take func() error) error {
-	if _, err := decoder.Token(); err != nil {
-		return err
-	}
-	for decoder.More() {
-		if err := take(); err != nil {
-			return err
-		}
-	}
-	_, err := decoder.Token()
-	return err
 }
 
 // render sends a page. Nothing is sent unless all of it can be made.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"attestry/api/jsonstream"
 	"attestry/api/web/view"
 )
 
@@ -87,7 +88,7 @@ func (s *Site) showPolicies(p *page) error {
 	var found []storedPolicy
 	err := p.read(p.apiPath, func(content io.Reader) error {
 		decoder := json.NewDecoder(content)
-		return inside(decoder, func() error {
+		return jsonstream.EachElement(decoder, func() error {
 			var one storedPolicy
 			err := one.decode(decoder)
 			one.Events, one.newest = nil, policyVersion{}
@@ -182,7 +183,7 @@ func cutFile(text string, size int) (shown string, shortened bool) {
 
 // decode reads a policy. It may have many versions with long files, which are not kept.
 func (s *storedPolicy) decode(decoder *json.Decoder) error {
-	err := eachMember(decoder, func(name string) error {
+	err := jsonstream.EachMember(decoder, func(name string) error {
 		switch name {
 		case "name":
 			return decoder.Decode(&s.Name)
@@ -195,7 +196,7 @@ func (s *storedPolicy) decode(decoder *json.Decoder) error {
 		case "events":
 			return decoder.Decode(&s.Events)
 		case "versions":
-			return inside(decoder, func() error { return s.decodeVersion(decoder) })
+			return jsonstream.EachElement(decoder, func() error { return s.decodeVersion(decoder) })
 		}
 		var skipped json.RawMessage
 		return decoder.Decode(&skipped)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"attestry/api/jsonstream"
 	"attestry/api/web/view"
 )
 
@@ -175,12 +176,12 @@ func (s *searchPage) findArtifacts(p *page) error {
 
 func (s *searchPage) decode(content io.Reader) error {
 	decoder := json.NewDecoder(content)
-	return eachMember(decoder, func(name string) error {
+	return jsonstream.EachMember(decoder, func(name string) error {
 		switch name {
 		case "resolved_to":
 			return s.decodeResolved(decoder)
 		case "artifacts":
-			return inside(decoder, func() error { return s.decodeArtifact(decoder) })
+			return jsonstream.EachElement(decoder, func() error { return s.decodeArtifact(decoder) })
 		}
 		var skipped json.RawMessage
 		return decoder.Decode(&skipped)

@@ -13,6 +13,7 @@ import (
 	"attestry/api/limits"
 	"attestry/api/server"
 	"attestry/api/web/session"
+	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
 	"attestry/evidence"
 	"attestry/links"
@@ -59,7 +60,7 @@ type Site struct {
 // New makes the view.Pages. They are served once Mount has told the server of them.
 func New(options Options) (*Site, error) {
 	made, err := view.New(options.Clock, template.FuncMap{
-		"states": func() map[string]string { return shownStates },
+		"states": func() map[string]string { return snapshot.States },
 		"urls":   view.First[externalURL],
 	})
 	sessions := session.New(session.Options{

@@ -1,0 +1,196 @@
+// Package snapshot reads the snapshots that pages show, which may be too large to be held.
+package snapshot
+
+import (
+	"encoding/json"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"attestry/api/jsonstream"
+	"attestry/api/web/view"
+)
+
+const (
+	// RowsPerPage is how many artifacts of a snapshot a page lists.
+	RowsPerPage = 50
+	// maxFailing is how many failing artifacts are explained before the list of all.
+	maxFailing = 20
+)
+
+// Sentence explains a verdict.
+type Sentence struct {
+	Cause   string            `json:"cause"`
+	Failing bool              `json:"failing"`
+	Text    string            `json:"text"`
+	Remedy  *string           `json:"remedy"`
+	Links   map[string]string `json:"links"`
+}
+
+// Artifact is an artifact of a snapshot.
+type Artifact struct {
+	Name        string     `json:"name"`
+	Fingerprint string     `json:"fingerprint"`
+	Compliant   *bool      `json:"compliant"`
+	Explanation []Sentence `json:"explanation"`
+	Created     []int64    `json:"creationTimestamp"`
+	Commit      *string    `json:"git_commit"`
+	CommitURL   *string    `json:"commit_url"`
+	Annotation  struct {
+		Type string `json:"type"`
+		Now  int    `json:"now"`
+		Was  int    `json:"was"`
+	} `json:"annotation"`
+	Flows []struct {
+		Name  string `json:"flow_name"`
+		Trail string `json:"trail_name"`
+		URL   string `json:"html_url"`
+	} `json:"flows"`
+	Link string `json:"-"`
+}
+
+// Exited tells that the artifact runs no more.
+func (r *Artifact) Exited() bool { return r.Annotation.Type == "exited" }
+
+// Failing tells that the artifact may not run.
+func (r *Artifact) Failing() bool { return !r.Exited() && r.Compliant != nil && !*r.Compliant }
+
+// Change says in words what has happened to the artifact since the snapshot before.
+func (r *Artifact) Change() string {
+	if r.Annotation.Type == "unchanged" {
+		return ""
+	}
+	return strings.ReplaceAll(r.Annotation.Type, "-", " ")
+}
+
+// States are the states that a filter takes, with what people call them.
+var States = map[string]string{
+	"": "all", "failing": "not compliant", "compliant": "compliant", "unknown": "not judged", "changed": "changed in this snapshot",
+}
+
+// Filter selects artifacts of a snapshot.
+type Filter struct {
+	State, Name, Flow string
+	From              int // how many selected ones are skipped
+}
+
+// takes tells whether an artifact is selected.
+func (f *Filter) takes(r *Artifact) bool {
+	switch f.State {
+	case "failing":
+		if !r.Failing() {
+			return false
+		}
+	case "compliant":
+		if r.Exited() || r.Compliant == nil || !*r.Compliant {
+			return false
+		}
+	case "unknown":
+		if r.Exited() || r.Compliant != nil {
+			return false
+		}
+	case "changed":
+		if r.Annotation.Type == "unchanged" {
+			return false
+		}
+	}
+	if f.Name != "" && !strings.Contains(strings.ToLower(r.Name), strings.ToLower(f.Name)) && !strings.HasPrefix(r.Fingerprint, f.Name) {
+		return false
+	}
+	if f.Flow == "" {
+		return true
+	}
+	for _, flow := range r.Flows {
+		if flow.Name == f.Flow {
+			return true
+		}
+	}
+	return false
+}
+
+// Query is the filter as a query, from another artifact on.
+func (f Filter) Query(from int) string {
+	values := url.Values{}
+	for name, value := range map[string]string{"state": f.State, "name": f.Name, "flow": f.Flow} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	if from > 0 {
+		values.Set("from", strconv.Itoa(from))
+	}
+	return "?" + values.Encode()
+}
+
+// Snapshot is what pages show of a snapshot.
+type Snapshot struct {
+	Index     int64    `json:"index"`
+	Latest    bool     `json:"is_latest"`
+	Timestamp float64  `json:"timestamp"`
+	Next      *float64 `json:"next_snapshot_timestamp"`
+	Counts    Counts   `json:"artifact_compliance_count"`
+	Policies  []struct {
+		Name    string `json:"name"`
+		Version int    `json:"version"`
+	} `json:"applied_policies"`
+	// Failing are artifacts that may not run, the first ones. Artifacts are those that the filter
+	// selects, a page of them; Selected is how many there are.
+	Failing   []Artifact `json:"-"`
+	Artifacts []Artifact `json:"-"`
+	Selected  int        `json:"-"`
+}
+
+// Counts are verdicts on artifacts.
+type Counts struct {
+	Compliant    int `json:"true"`
+	NonCompliant int `json:"false"`
+	Unknown      int `json:"null"`
+}
+
+// Running is how many artifacts there are.
+func (c Counts) Running() int { return c.Compliant + c.NonCompliant + c.Unknown }
+
+// Decode reads a snapshot of an organization, however large it is, and keeps no more of it than a page
+// shows: of what is selected, the page that begins with selected.From.
+func (s *Snapshot) Decode(content io.Reader, org string, selected *Filter) error {
+	decoder := json.NewDecoder(content)
+	head := map[string]json.RawMessage{}
+	err := jsonstream.EachMember(decoder, func(name string) error {
+		if name == "artifacts" {
+			return jsonstream.EachElement(decoder, func() error { return s.decodeArtifact(decoder, org, selected) })
+		}
+		var value json.RawMessage
+		err := decoder.Decode(&value)
+		head[name] = value
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, s)
+}
+
+func (s *Snapshot) decodeArtifact(decoder *json.Decoder, org string, selected *Filter) error {
+	var one Artifact
+	if err := decoder.Decode(&one); err != nil {
+		return err
+	}
+	if len(one.Flows) > 0 {
+		one.Link = view.Pages.Artifact(org, one.Flows[0].Name, one.Fingerprint, "")
+	}
+	if one.Failing() && len(s.Failing) < maxFailing {
+		s.Failing = append(s.Failing, one)
+	}
+	if !selected.takes(&one) {
+		return nil
+	}
+	if s.Selected++; s.Selected > selected.From && len(s.Artifacts) < RowsPerPage {
+		s.Artifacts = append(s.Artifacts, one)
+	}
+	return nil
+}
