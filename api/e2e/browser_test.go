@@ -74,11 +74,11 @@ func (b *browser) wantNoFaults() {
 	}
 }
 
-// wantText waits until the page has a text.
+// wantText waits until the page is there with its script, and has a text.
 func (b *browser) wantText(text string) {
 	b.t.Helper()
 	eventually(b.t, "the page has the text "+text, func() bool {
-		return strings.Contains(evaluate[string](b, "document.body?.innerText ?? ''"), text)
+		return strings.Contains(evaluate[string](b, "document.readyState === 'complete' ? document.body.innerText : ''"), text)
 	})
 }
 

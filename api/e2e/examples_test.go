@@ -126,7 +126,7 @@ func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 	s := start(t, options{stoppedAt: time.Unix(1_793_610_000, 500_000_000)})
 	written, err := examples.All()
 	s.must(err)
-	p := &examplePlayer{service: s, actual: map[string]string{}, answers: map[string]json.RawMessage{}}
+	p := &examplePlayer{service: s, visitor: s.signedIn(readerKey), actual: map[string]string{}, answers: map[string]json.RawMessage{}}
 	for _, operation := range exampleOrder {
 		example, ok := written[operation]
 		if !ok {
@@ -162,6 +162,7 @@ func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 // times and addresses that are the same each time.
 type examplePlayer struct {
 	*service
+	visitor *visitor
 	actual  map[string]string // ids by those that stand for them in the examples
 	answers map[string]json.RawMessage
 }
@@ -265,6 +266,12 @@ func (p *examplePlayer) request(method, path, key string, body json.RawMessage) 
 // follow gets every link to the API.
 func (p *examplePlayer) follow(operation string, body []byte) {
 	p.t.Helper()
+	for _, link := range regexp.MustCompile(`"html_url":"`+regexp.QuoteMeta(p.URL)+`([^"]+)"`).FindAllSubmatch(body, -1) {
+		page := strings.ReplaceAll(string(link[1]), `\u0026`, "&")
+		if got := p.visitor.open(page); got.status != http.StatusOK {
+			p.t.Errorf("%s answers with the page %s, which answers %d: %s", operation, page, got.status, got.body)
+		}
+	}
 	for _, link := range regexp.MustCompile(regexp.QuoteMeta(p.URL)+`(/api/v2/[^"\\,\s]+)`).FindAllSubmatch(body, -1) {
 		if got := p.do(http.MethodGet, string(link[1]), adminKey, nil); got.status != http.StatusOK {
 			p.t.Errorf("%s answers with a link to %s, which answers %d: %s", operation, link[1], got.status, got.body)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // deliverRed plays a delivery that its environment's policy is not content with, and returns the
@@ -22,7 +23,7 @@ func (s *service) deliverRed() string {
 func TestPeopleFindOutWhyAnEnvironmentIsRed(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true})
-	s.deliverRed()
+	fingerprint := s.deliverRed()
 	b := s.browser()
 	b.signIn(readerKey, "/"+s.org)
 	b.wantText("production")
@@ -32,4 +33,52 @@ func TestPeopleFindOutWhyAnEnvironmentIsRed(t *testing.T) {
 	b.wantText("What is wrong")
 	b.wantText("approved-by-security")
 	b.wantGoodLooks("environment")
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Click("main article h3 a"))
+	b.wantText(fingerprint[:12])
+	b.do(chromedp.Navigate(b.URL + "/" + s.org + "/flows/build/trails/1.0"))
+	b.wantText("check")
+	b.do(chromedp.Navigate(b.URL + "/" + s.org + "/flows/build/trails/1.0/package"))
+	b.wantText("SHA-256")
+}
+
+func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{real: true})
+	fingerprint := s.deliverRed()
+	s.want(http.StatusCreated, http.MethodPost, "/controls/"+s.org, []byte(`{"identifier":"RELEASE","name":"Releases are agreed"}`))
+	b := s.browser()
+	b.signIn(adminKey, "/"+s.org)
+	root := "/" + s.org
+	for name, path := range map[string]string{
+		"flows": root + "/flows", "flow": root + "/flows/build", "trail": root + "/flows/build/trails/1.0",
+		"package": root + "/flows/build/trails/1.0/package", "artifact": root + "/flows/build/artifacts/" + fingerprint,
+		"events": root + "/environments/production/events", "diff": root + "/environments/production/diff?from=1&to=1",
+		"policies": root + "/policies", "policy": root + "/policies/releases", "evaluate": root + "/policies/releases/evaluate",
+		"controls": root + "/controls", "control": root + "/controls/RELEASE", "deployments": root + "/deployments",
+		"search": root + "/search?q=web", "members": root + "/members", "unknown": root + "/flows/unknown", "signout": "/signout",
+	} {
+		b.open(path)
+		if name == "package" {
+			b.wantText("SHA-256") // the page is loaded again when the package is ready
+		}
+		b.wantGoodLooks(name)
+	}
+}
+
+func TestPagesAreUsedByTheKeyboardAlone(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{real: true})
+	s.deliverRed()
+	s.reportServer("production", "another")
+	b := s.browser()
+	b.signIn(readerKey, "/"+s.org+"/environments/production")
+	b.wantText("snapshot 2, the latest")
+	b.do(chromedp.KeyEvent(kb.ArrowLeft))
+	b.wantText("snapshot 1")
+	b.do(chromedp.KeyEvent(kb.ArrowRight))
+	b.wantText("snapshot 2")
+	b.do(chromedp.KeyEvent("/"), chromedp.KeyEvent("production"))
+	b.do(chromedp.KeyEvent("\r"))
+	eventually(t, "the search is shown", func() bool { return evaluate[string](b, "location.pathname") == "/"+s.org+"/search" })
+	b.wantText("production")
 }

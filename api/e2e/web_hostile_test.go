@@ -72,6 +72,9 @@ func (s *service) hostilePages() []string {
 		name, fingerprint := fmt.Sprintf("h%d", i), digestOf(text)
 		digests["/opt/"+text] = fingerprint
 		s.recordHostile(name, text, fingerprint)
+		if i%scaled(5, 1) != 0 {
+			continue
+		}
 		flow := root + "/flows/" + name
 		pages = append(pages, flow, flow+"/trails/t", flow+"/trails/t/package", flow+"/artifacts/"+fingerprint,
 			root+"/policies/"+name, root+"/controls/"+name, root+"/search?q="+url.QueryEscape(text),
@@ -105,12 +108,12 @@ func (s *service) recordHostile(name, text, fingerprint string) {
 	commit := map[string]any{
 		"sha1": firstCommit, "message": text, "author": text, "branch": text, "timestamp": 1_793_600_000, "url": address,
 	}
-	links := map[string]any{text[:min(len(text), 60)]: map[string]any{"href": address, "description": text}}
+	links := map[string]any{strings.NewReplacer("=", "", ".", "").Replace(text): map[string]any{"href": address}}
 	s.want(http.StatusCreated, http.MethodPut, "/flows/"+s.org, encoded(s, map[string]any{"name": name, "description": text, "visibility": "private"}))
 	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/flow/"+name, encoded(s, map[string]any{"set_tags": map[string]string{"said": text}, "remove_tags": []string{}}))
-	s.want(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/"+name, encoded(s, map[string]any{
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/"+name, string(encoded(s, map[string]any{
 		"name": "t", "description": text, "user_data": map[string]any{"said": text}, "external_urls": links, "git_commit_info": commit, "origin_url": address,
-	}))
+	})))
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/"+name, encoded(s, map[string]any{
 		"fingerprint": fingerprint, "filename": text, "git_commit": firstCommit, "git_commit_info": commit, "build_url": address, "commit_url": address,
 		"template_reference_name": "web", "trail_name": "t", "user_data": map[string]any{"said": text}, "external_urls": links,
@@ -120,7 +123,7 @@ func (s *service) recordHostile(name, text, fingerprint string) {
 		"attestation_name": "check", "artifact_fingerprint": fingerprint, "is_compliant": false, "description": text, "user_data": map[string]any{"said": text},
 		"annotations": map[string]string{"said": text}, "external_urls": links, "git_commit_info": commit, "origin_url": address,
 	})), part{field: "evidence_file", filename: "x.html", contentType: "text/html", content: []byte(text)})
-	s.want(http.StatusCreated, http.MethodPost, path+"/override", encoded(s, map[string]any{
+	s.want(http.StatusOK, http.MethodPost, path+"/override", encoded(s, map[string]any{
 		"attestation_name": "check", "artifact_fingerprint": fingerprint, "reason": text, "new_compliance_status": true, "original_attestation_type": "generic",
 	}))
 	s.want(http.StatusCreated, http.MethodPost, "/controls/"+s.org, encoded(s, map[string]any{
@@ -138,12 +141,20 @@ func onOneLine(char rune) rune {
 	return char
 }
 
+// wantFaultsFound has a page do what it must not.
+func (b *browser) wantFaultsFound() {
+	b.t.Helper()
+	evaluate[bool](b, `document.body.insertAdjacentHTML('beforeend', '<img src="https://evil.example.com/x.png">'); alert(1); true`)
+	eventually(b.t, "what a page must not do is found", func() bool { return evaluate[int](b, "faults.length") == 2 })
+}
+
 func TestNothingThatClientsSendRunsOnAPage(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true})
 	b := s.browser()
 	pages := s.hostilePages()
 	b.signIn(adminKey, "/"+s.org)
+	b.wantFaultsFound()
 	for _, page := range pages {
 		b.open(page)
 		if over := evaluate[int](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
