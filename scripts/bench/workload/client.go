@@ -22,7 +22,9 @@ type request struct {
 	method, path string
 	contentType  string // empty for JSON
 	body         []byte
-	want         answer
+	// cookie is that of a session, "" for the key.
+	cookie string
+	want   answer
 	// firstByte tells to close the connection when the first byte of the answer has come, which is
 	// then all of its body.
 	firstByte bool
@@ -72,7 +74,11 @@ func (c *connection) send(r request) (answer, error) {
 	c.request.Reset()
 	c.request.Header.SetMethod(r.method)
 	c.request.SetRequestURI(c.url + r.path)
-	c.request.Header.Set("Authorization", "Bearer "+c.key)
+	if r.cookie == "" {
+		c.request.Header.Set("Authorization", "Bearer "+c.key)
+	} else {
+		c.request.Header.Set("Cookie", r.cookie)
+	}
 	c.request.Header.SetContentType("application/json; charset=utf-8")
 	if r.contentType != "" {
 		c.request.Header.SetContentType(r.contentType)

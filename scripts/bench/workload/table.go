@@ -62,6 +62,8 @@ var kinds = []kind{
 	{name: "get snapshot of {size} artifacts known to two flows", measures: "a user reads the only snapshot",
 		baseline: baseline.BytesPath, seeds: []seed{seedImages, seedHistory(1)},
 		setup: get("/snapshots/{org}/{history}/-1"), variants: []variant{{1_000, 1}, {10_000, 1}}},
+	{name: "page of an environment of {size} artifacts known to two flows", measures: "a person opens the page; beside the API's answer",
+		baseline: ofService, seeds: []seed{seedImages, seedHistory(1)}, setup: openEnvironment, variants: []variant{{1_000, 1}, {10_000, 1}}},
 	{name: "get snapshot -1 of 1000, {size} artifacts known to two flows", measures: "a user reads the latest of many snapshots",
 		baseline: baseline.BytesPath, seeds: []seed{seedImages, seedHistory(1_000)},
 		setup: get("/snapshots/{org}/{history}/-1"), variants: []variant{{1_000, 1}}},
