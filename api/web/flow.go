@@ -7,12 +7,8 @@ import (
 	"attestry/evidence/template"
 )
 
-const (
-	// maxText is how much of a text that a client has sent a page shows, in bytes of HTML.
-	maxText = 64 << 10
-	// maxRequirements is how many requirements of a template a page lists.
-	maxRequirements = 100
-)
+// maxRequirements is how many requirements of a template a page lists.
+const maxRequirements = 100
 
 // flow is what pages show of a flow.
 type flow struct {
