@@ -15,8 +15,8 @@ import (
 const (
 	// timeout bounds what is done about one session.
 	timeout = 5 * time.Second
-	// cleared is how many expired sessions are deleted whenever one is stored.
-	cleared = 20
+	// expiredBatch is how many expired sessions are deleted whenever one is stored.
+	expiredBatch = 20
 )
 
 var schema = &storage.Schema{
@@ -31,8 +31,11 @@ func Schemas() []*storage.Schema { return []*storage.Schema{schema} }
 // session is a session that is stored. Its id is a hash, so that nobody who reads the database can
 // take it over.
 type session struct {
-	ID        string  `json:"id"`
-	Data      []byte  `json:"data"`
+	ID   string `json:"id"`
+	Data []byte `json:"data"`
+	// Ended tells that the session was deleted. It is kept until it expires, so that a request that was under
+	// way meanwhile does not bring it back.
+	Ended     bool    `json:"ended,omitempty"`
 	ExpiresAt float64 `json:"expires_at"` // Unix seconds
 }
 
@@ -62,53 +65,69 @@ func (s *Sessions) Get(id string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	found, err := s.collection.Get(ctx, hashOf(id))
-	if errors.Is(err, storage.ErrNotFound) || err == nil && found.ExpiresAt <= evidence.Seconds(s.clock()) {
+	if errors.Is(err, storage.ErrNotFound) || err == nil && (found.Ended || found.ExpiresAt <= evidence.Seconds(s.clock())) {
 		return nil, nil
 	}
 	return found.Data, err
 }
 
-// Set stores the data of a session for a lifetime, and deletes some sessions that have expired.
+// Set stores the data of a session for a lifetime at least, and deletes some sessions that have expired.
+// A session that was deleted stays so.
 func (s *Sessions) Set(id string, data []byte, lifetime time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	now := s.clock()
-	expired, _, err := s.collection.FindFields(ctx, storage.Query{
-		Index: "expiry", To: &storage.Bound{Value: evidence.Seconds(now)}, Limit: cleared,
+	if err := s.deleteExpired(ctx, now); err != nil {
+		return err
+	}
+	end := evidence.Seconds(now.Add(lifetime))
+	_, err := storage.Upsert(ctx, s.collection, hashOf(id), func() session { return session{ID: hashOf(id)} }, func(known *session) error {
+		if !known.Ended {
+			known.Data, known.ExpiresAt = data, max(known.ExpiresAt, end)
+		}
+		return nil
 	})
-	if err != nil {
+	return err
+}
+
+// deleteExpired deletes some sessions that have expired.
+func (s *Sessions) deleteExpired(ctx context.Context, now time.Time) error {
+	expired, _, err := s.collection.FindFields(ctx, storage.Query{
+		Index: "expiry", To: &storage.Bound{Value: evidence.Seconds(now)}, Limit: expiredBatch,
+	})
+	if err != nil || len(expired) == 0 {
 		return err
 	}
 	ids := make([]string, 0, len(expired))
 	for _, one := range expired {
 		ids = append(ids, one.ID)
 	}
-	if len(ids) > 0 {
-		if err := s.collection.Delete(ctx, ids...); err != nil {
-			return err
-		}
-	}
-	return s.collection.Put(ctx, session{ID: hashOf(id), Data: data, ExpiresAt: evidence.Seconds(now.Add(lifetime))})
+	return s.collection.Delete(ctx, ids...)
 }
 
 // Extend gives a session another lifetime from now on. One that is not there, or has been ended
 // meanwhile, stays so.
 func (s *Sessions) Extend(ctx context.Context, id string, lifetime time.Duration) error {
-	_, err := s.collection.Update(ctx, hashOf(id), func(known *session) error {
-		known.ExpiresAt = evidence.Seconds(s.clock().Add(lifetime))
-		return nil
-	})
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
-	return err
+	return s.update(ctx, id, func(known *session) { known.ExpiresAt = evidence.Seconds(s.clock().Add(lifetime)) })
 }
 
 // Delete ends a session.
 func (s *Sessions) Delete(id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	return s.collection.Delete(ctx, hashOf(id))
+	return s.update(ctx, id, func(known *session) { known.Ended, known.Data = true, nil })
+}
+
+// update changes a session if it is there.
+func (s *Sessions) update(ctx context.Context, id string, change func(*session)) error {
+	_, err := s.collection.Update(ctx, hashOf(id), func(known *session) error {
+		change(known)
+		return nil
+	})
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // Reset is not needed: sessions end one by one.

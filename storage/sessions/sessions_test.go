@@ -68,3 +68,31 @@ func TestExpiredSessionsAreDeletedAndIDsAreNotStored(t *testing.T) {
 		t.Error("the id of a session is stored")
 	}
 }
+
+func TestRequestUnderWayDoesNotBringASessionBackThatHasEnded(t *testing.T) {
+	s, clock, _ := newSessions(t)
+	for _, change := range []func() error{
+		func() error { return s.Set("a", []byte("of a"), time.Hour) },
+		func() error { return s.Delete("a") },
+		func() error { return s.Set("a", []byte("of a"), 2*time.Hour) },
+		func() error { return s.Extend(t.Context(), "a", 2*time.Hour) },
+	} {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, s, "a", "")
+	clock.Advance(3 * time.Hour)
+	want(t, s, "a", "")
+}
+
+func TestStoringASessionDoesNotShortenItsLife(t *testing.T) {
+	s, clock, _ := newSessions(t)
+	for _, lifetime := range []time.Duration{12 * time.Hour, time.Hour} {
+		if err := s.Set("a", []byte("of a"), lifetime); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock.Advance(11 * time.Hour)
+	want(t, s, "a", "of a")
+}
