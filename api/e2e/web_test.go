@@ -40,6 +40,7 @@ func (s *service) signedIn(key string) *visitor {
 
 func (v *visitor) send(request *http.Request) answer {
 	v.t.Helper()
+	request.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 	response, err := v.client.Do(request)
 	v.must(err)
 	defer response.Body.Close()

@@ -73,7 +73,7 @@ func (a *Attempts) Check(from Origin, secret string) error {
 	if a == nil {
 		return nil
 	}
-	wait := a.wait(addressOf(a.proxies.Client(from)))
+	wait := a.wait(a.Client(from))
 	if wait == 0 {
 		return nil
 	}
@@ -85,6 +85,9 @@ func (a *Attempts) Check(from Origin, secret string) error {
 	return &evidence.Error{Code: evidence.RateLimited, Message: attemptsMessage, RetryAfter: wait}
 }
 
+// Client names the address that a request comes from, by which attempts are limited.
+func (a *Attempts) Client(from Origin) string { return addressOf(a.proxies.Client(from)) }
+
 // Note takes note of how an attempt ended: with a principal, or with an error of which
 // evidence.Unauthorized is a failed attempt.
 func (a *Attempts) Note(from Origin, secret string, principal evidence.Principal, err error) {
@@ -94,7 +97,7 @@ func (a *Attempts) Note(from Origin, secret string, principal evidence.Principal
 		a.remember(evidence.HashAPIKey(secret))
 	case evidence.CodeOf(err) == evidence.Unauthorized:
 		a.good.Remove(evidence.HashAPIKey(secret))
-		a.count(addressOf(a.proxies.Client(from)))
+		a.count(a.Client(from))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
 
 	"attestry/api/access"
 	"attestry/api/admission"
@@ -71,7 +72,9 @@ type Deps struct {
 
 // Server answers the API over HTTP.
 type Server struct {
-	app             *fiber.App
+	app *fiber.App
+	// inner is fiber behind the guard.
+	inner           fasthttp.RequestHandler
 	api             huma.API
 	registry        huma.Registry
 	validator       *validation.Validator
@@ -165,7 +168,8 @@ func newApp(s *Server) *fiber.App {
 		IdleTimeout:                  idleTimeout,
 		ErrorHandler:                 s.fail,
 	})
-	app.Server().Handler = s.guard(app.Config().RequestMethods, app.Server().Handler)
+	s.inner = app.Server().Handler
+	app.Server().Handler = s.guard(app.Config().RequestMethods, s.inner)
 	// Answers beyond the last request of a stopping server say so.
 	app.Server().CloseOnShutdown = true
 	app.Use(s.observe)

@@ -75,7 +75,7 @@ func describeEmptyDefaults(registry huma.Registry) {
 }
 
 // serveDocuments serves the OpenAPI document and the page to read it, to which the
-// root leads. All are made once, as the operations no longer change.
+// root leads unless there are pages for people. All are made once, as the operations no longer change.
 func (s *Server) serveDocuments() error {
 	describeEmptyDefaults(s.registry)
 	document, err := json.Marshal(s.api.OpenAPI())
@@ -85,10 +85,12 @@ func (s *Server) serveDocuments() error {
 	for _, path := range []string{documentPath, "/openapi.json"} {
 		s.serveFixed(path, fiber.MIMEApplicationJSON, "default-src 'none'", document)
 	}
-	s.app.Get("/", func(c *fiber.Ctx) error {
-		RequestOf(c.UserContext()).route = "/"
-		return c.Redirect(docsPath, fiber.StatusFound)
-	})
+	if s.sessions == nil { // else there is a page
+		s.app.Get("/", func(c *fiber.Ctx) error {
+			RequestOf(c.UserContext()).route = "/"
+			return c.Redirect(docsPath, fiber.StatusFound)
+		})
+	}
 	return s.serveDocs()
 }
 

@@ -5,12 +5,15 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
 	"attestry/evidence"
+	"attestry/links"
 )
 
 // Sessions knows who is signed in to the pages.
@@ -20,23 +23,51 @@ type Sessions interface {
 	Principal(c *fiber.Ctx) (evidence.Principal, error)
 }
 
-// Page serves a path that is not an operation of the API, for people. The path is fiber's, with
-// parameters behind colons, and names the route in logs and metrics. Forms have at most 1 MiB.
-func (s *Server) Page(method, path string, serve ...fiber.Handler) {
-	prepare := func(c *fiber.Ctx) error {
-		r := RequestOf(c.UserContext())
-		r.route = path
-		if method == fiber.MethodPost {
-			// fiber would read the stream behind the back of the guard, and without a limit.
-			form, err := r.Body.readAll(jsonLimit, r.Memory)
-			if err != nil {
-				return err
-			}
-			c.Request().SetBody(form)
+// ServePage serves a path that is not an operation of the API, for people. The path is fiber's, with
+// parameters behind colons, and names the route in logs and metrics.
+func (s *Server) ServePage(method, path string, serve ...fiber.Handler) {
+	headRouter{s.app}.Add(method, path, append([]fiber.Handler{nameRoute(path)}, serve...)...)
+}
+
+// ServeOtherPages has serve answer browsers that ask for a page at a path that nothing else serves. It
+// comes behind all other paths. Whoever does not ask for HTML gets the answer of the API.
+func (s *Server) ServeOtherPages(serve fiber.Handler) {
+	s.app.Use(func(c *fiber.Ctx) error {
+		read := c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead
+		if !read || strings.HasPrefix(c.Path(), links.Prefix+"/") || !strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
+			return c.Next()
 		}
+		RequestOf(c.UserContext()).route = "/*"
+		return serve(c)
+	})
+}
+
+func nameRoute(path string) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		RequestOf(c.UserContext()).route = path
 		return c.Next()
 	}
-	headRouter{s.app}.Add(method, path, append([]fiber.Handler{prepare}, serve...)...)
+}
+
+// ReadForm reads the form that a page sends, of at most limit bytes, so that fiber finds its fields. fiber itself would
+// read it without a limit, and unpack it without one.
+func ReadForm(c *fiber.Ctx, limit int64) error {
+	if len(c.Request().Header.ContentEncoding()) > 0 {
+		return evidence.NewError(evidence.Invalid, "Compressed forms are not accepted")
+	}
+	form, err := readBody(c.UserContext(), limit)
+	if err != nil {
+		return err
+	}
+	c.Request().SetBody(form)
+	return nil
+}
+
+// Explain tells what clients are told of an error: the status, the sentence and the head of the answer. It logs what
+// they are not told.
+func (s *Server) Explain(ctx context.Context, err error) (status int, sentence string, head http.Header) {
+	p := s.problemOf(ctx, err)
+	return p.status, p.Message, p.headers
 }
 
 // recognizeSession finds out who is signed in, for requests without an Authorization header. Only what
@@ -123,7 +154,7 @@ func (s *Server) Ask(c *fiber.Ctx, query PageQuery) *PageAnswer {
 		inner.SetUserValue(bodyKey{}, &requestBody{stream: bytes.NewReader(query.Body), Length: len(query.Body)})
 	}
 	inner.SetUserValue(pageQueryKey{}, &pageQuery{PageQuery: query, ctx: c.UserContext()})
-	s.app.Handler()(&inner)
+	s.inner(&inner)
 	return NewPageAnswer(&inner.Response)
 }
 

@@ -2,7 +2,6 @@ package web
 
 import (
 	"errors"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -77,8 +76,7 @@ func (p *page) findEnvironment(into *string) (moved bool, err error) {
 	if found.Name == name {
 		return false, nil
 	}
-	address := strings.Replace(p.c.OriginalURL(), "/"+url.PathEscape(name), "/"+url.PathEscape(found.Name), 1)
-	return true, p.c.Redirect(address, http.StatusFound)
+	return true, p.redirect(found.Name)
 }
 
 // snappish names a snapshot as the API does. A number or what else picks a snapshot is of the

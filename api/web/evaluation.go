@@ -12,7 +12,6 @@ import (
 
 	"attestry/api/jsonstream"
 	"attestry/api/server"
-	"attestry/api/web/session"
 	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
 )
@@ -59,7 +58,7 @@ func (p *page) newEvaluation() (evaluationPage, error) {
 		return evaluationPage{}, err
 	}
 	p.apiPath = "" // nothing that can be read answers the same
-	token, _ := p.c.Locals(session.Field).(string)
+	token := p.csrfToken()
 	return evaluationPage{Org: p.org(), Policy: stored.Name, CSRF: token, Environments: stored.Environments}, nil
 }
 

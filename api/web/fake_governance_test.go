@@ -37,7 +37,13 @@ type governanceAPI struct {
 	asked   []server.PageQuery
 }
 
-func (g *governanceAPI) Page(method, path string, serve ...fiber.Handler) {
+func (*governanceAPI) ServeOtherPages(fiber.Handler) {}
+
+func (*governanceAPI) Explain(_ context.Context, err error) (int, string, http.Header) {
+	return http.StatusInternalServerError, err.Error(), nil
+}
+
+func (g *governanceAPI) ServePage(method, path string, serve ...fiber.Handler) {
 	g.app.Add(method, path, serve...)
 }
 
@@ -66,7 +72,7 @@ func (governanceUser) Authenticate(context.Context, string) (evidence.Principal,
 	return evidence.Principal{Name: "ada"}, nil
 }
 
-func (governanceUser) UserPrincipal(context.Context, string) (evidence.Principal, error) {
+func (governanceUser) UserPrincipal(context.Context, string, time.Time) (evidence.Principal, error) {
 	return evidence.Principal{Name: "ada"}, nil
 }
 

@@ -74,7 +74,7 @@ func (s *Site) endLogin(p *page) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Identities.UserPrincipal(p.c.UserContext(), name); err != nil {
+	if _, err := s.Identities.UserPrincipal(p.c.UserContext(), name, s.Clock()); err != nil {
 		if evidence.CodeOf(err) == evidence.Unauthorized {
 			return p.showError(http.StatusForbidden, "There is no user '"+name+"' here. An administrator of an organization can add one.")
 		}

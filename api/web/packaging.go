@@ -26,7 +26,14 @@ type packagePage struct {
 }
 
 func (s *Site) showPackage(p *page) error {
-	shown := packagePage{Org: p.org(), Flow: p.parameter("flow"), Trail: p.parameter("trail")}
+	shown := packagePage{Org: p.org(), Trail: p.parameter("trail")}
+	var found flow
+	if err := p.get(target("/flows/%s/%s", shown.Org, p.parameter("flow")), &found); err != nil {
+		return err
+	}
+	if shown.Flow = found.Name; shown.Flow != p.parameter("flow") { // it was renamed
+		return p.redirect(shown.Flow)
+	}
 	self := view.Pages.TrailSelf(shown.Org, shown.Flow, shown.Trail)
 	shown.Archive, shown.PDF = self+"/audit_package", self+"/audit_pdf"
 	of := target("/trails/%s/%s/%s", shown.Org, shown.Flow, shown.Trail)

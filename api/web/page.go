@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -91,15 +91,22 @@ func (s *Site) show(serve func(*page) error) fiber.Handler {
 	}
 }
 
-// signedIn is show for pages that only people see who are signed in. Others sign in first.
+// signedIn is show for pages that only people see who are signed in. Others sign in first. Where no
+// organization can be, other addresses of the service begin so.
 func (s *Site) signedIn(serve func(*page) error) fiber.Handler {
-	return s.show(func(p *page) error {
+	shown := s.show(func(p *page) error {
 		var err error
 		if p.viewer, err = s.sessions.Principal(p.c); err != nil {
 			return err
 		}
 		return serve(p)
 	})
+	return func(c *fiber.Ctx) error {
+		if org := c.Params("org"); org != "" && evidence.CheckOrganizationName(org) != nil {
+			return c.Next()
+		}
+		return shown(c)
+	}
 }
 
 // apiError is an answer of the API that is not what a page needs.
@@ -108,6 +115,8 @@ type apiError struct {
 	Message string `json:"message"`
 	// Errors say by parameter what is wrong with a request.
 	Errors map[string]string `json:"errors"`
+	// retryAfter is when the request may be repeated, as the head of the answer says; "" if it does not.
+	retryAfter string
 }
 
 func (e *apiError) Error() string {
@@ -138,15 +147,10 @@ func target(format string, names ...string) string {
 
 // get has the API answer a read operation, and decodes the answer. What the API refuses is an apiError.
 func (p *page) get(target string, into any) error {
-	return p.read(target, func(content io.Reader) error {
-		if err := json.NewDecoder(content).Decode(into); err != nil {
-			return fmt.Errorf("read the answer of %s: %w", target, err)
-		}
-		return nil
-	})
+	return p.ask(server.PageQuery{Method: http.MethodGet, Target: target}, p.decode(into))
 }
 
-// read has the API answer a read operation, and hands its answer to take.
+// read has the API answer a read operation, and hands its answer to take, for answers that are too large to be held.
 func (p *page) read(target string, take func(io.Reader) error) error {
 	return p.ask(server.PageQuery{Method: http.MethodGet, Target: target}, func(answer *server.PageAnswer) error {
 		return take(answer.Body())
@@ -156,12 +160,18 @@ func (p *page) read(target string, take func(io.Reader) error) error {
 // post has the API answer an operation that takes no body, and decodes the answer. Whoever opens the
 // page may have been led to it, so the operation must be one that does no harm.
 func (p *page) post(target string, into any) error {
-	return p.ask(server.PageQuery{Method: http.MethodPost, Target: target}, func(answer *server.PageAnswer) error {
-		if err := json.NewDecoder(answer.Body()).Decode(into); err != nil {
-			return fmt.Errorf("read the answer of POST %s: %w", target, err)
+	return p.ask(server.PageQuery{Method: http.MethodPost, Target: target}, p.decode(into))
+}
+
+// decode decodes an answer, which counts towards the memory that the page takes up.
+func (p *page) decode(into any) func(*server.PageAnswer) error {
+	return func(answer *server.PageAnswer) error {
+		text, err := server.RequestOf(p.c.UserContext()).Memory.ReadAll(answer.Body(), math.MaxInt)
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+		return json.Unmarshal(text, into)
+	}
 }
 
 // getIfThere is get for what need not exist: it tells whether it does.
@@ -178,9 +188,9 @@ func (p *page) getIfThere(target string, into any) (bool, error) {
 func (p *page) list(target string, into any) (last int, err error) {
 	err = p.ask(server.PageQuery{Method: http.MethodGet, Target: target}, func(answer *server.PageAnswer) error {
 		if last, err = strconv.Atoi(answer.Header("X-Total-Pages")); err != nil {
-			return fmt.Errorf("read the head of the answer of %s: %w", target, err)
+			return err
 		}
-		return json.NewDecoder(answer.Body()).Decode(into)
+		return p.decode(into)(answer)
 	})
 	return last, err
 }
@@ -192,9 +202,12 @@ func (p *page) ask(query server.PageQuery, take func(*server.PageAnswer) error) 
 	answer := p.api.Ask(p.c, query)
 	defer func() { err = errors.Join(err, answer.Close()) }()
 	if answer.Status == http.StatusOK {
-		return take(answer)
+		if err := take(answer); err != nil {
+			return fmt.Errorf("read the answer of %s %s: %w", query.Method, query.Target, err)
+		}
+		return nil
 	}
-	refused := &apiError{status: answer.Status}
+	refused := &apiError{status: answer.Status, retryAfter: answer.Header(fiber.HeaderRetryAfter)}
 	if err := json.NewDecoder(answer.Body()).Decode(refused); err != nil {
 		return fmt.Errorf("read the error of %s: %w", query.Target, err)
 	}
@@ -203,22 +216,21 @@ func (p *page) ask(query server.PageQuery, take func(*server.PageAnswer) error) 
 
 // fail shows what went wrong, or has people sign in.
 func (p *page) fail(err error) error {
-	var refused *apiError
-	var client *evidence.Error
-	switch {
-	case errors.Is(err, session.ErrSignedOut):
+	if errors.Is(err, session.ErrSignedOut) {
 		return p.c.Redirect("/signin?next="+url.QueryEscape(p.c.OriginalURL()), http.StatusSeeOther)
-	case errors.As(err, &refused):
-		return p.showError(refused.status, refused.Error())
-	case errors.As(err, &client) && client.Code == evidence.Forbidden:
-		return p.showError(http.StatusForbidden, client.Message)
-	case errors.As(err, &client) && client.Code == evidence.RateLimited:
-		return p.showError(http.StatusTooManyRequests, client.Message)
-	case errors.As(err, &client) && client.Code == evidence.Unavailable:
-		return p.showError(http.StatusServiceUnavailable, client.Message)
 	}
-	p.Log.ErrorContext(p.c.UserContext(), "page failed", slog.String("request_id", server.RequestID(p.c.UserContext())), slog.Any("error", err))
-	return p.showError(http.StatusInternalServerError, "Internal server error")
+	var refused *apiError
+	if errors.As(err, &refused) {
+		if refused.retryAfter != "" {
+			p.c.Set(fiber.HeaderRetryAfter, refused.retryAfter)
+		}
+		return p.showError(refused.status, refused.Error())
+	}
+	status, sentence, head := p.api.Explain(p.c.UserContext(), err)
+	for name := range head {
+		p.c.Set(name, head.Get(name))
+	}
+	return p.showError(status, sentence)
 }
 
 // errorPage says what went wrong.

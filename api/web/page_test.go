@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -31,7 +32,13 @@ type fakeAPI struct {
 	asked   []string
 }
 
-func (*fakeAPI) Page(string, string, ...fiber.Handler) {}
+func (*fakeAPI) ServePage(string, string, ...fiber.Handler) {}
+
+func (*fakeAPI) ServeOtherPages(fiber.Handler) {}
+
+func (*fakeAPI) Explain(_ context.Context, err error) (int, string, http.Header) {
+	return http.StatusInternalServerError, err.Error(), nil
+}
 
 func (f *fakeAPI) Ask(_ *fiber.Ctx, query server.PageQuery) *server.PageAnswer {
 	asked := query.Method + " " + query.Target

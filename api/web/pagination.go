@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// pagination tells how a list of the API is divided into view.Pages.
+// pagination tells how a list of the API is divided into pages.
 type pagination struct {
 	Total int64 `json:"total"`
 	Page  int   `json:"page"`

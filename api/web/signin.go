@@ -26,8 +26,7 @@ func (s *Site) showSignIn(p *page) error {
 }
 
 func (p *page) askForKey(failed string) error {
-	token, _ := p.c.Locals(session.Field).(string)
-	form := signInForm{CSRF: token, Next: nextOf(p.c.Query("next", p.c.FormValue("next"))), Failed: failed}
+	form := signInForm{CSRF: p.csrfToken(), Next: nextOf(p.c.Query("next", p.c.FormValue("next"))), Failed: failed}
 	if p.Login != nil {
 		form.Login = loginPath + "?next=" + url.QueryEscape(form.Next)
 	}
@@ -60,8 +59,7 @@ func (s *Site) signIn(p *page) error {
 }
 
 func (s *Site) showSignOut(p *page) error {
-	token, _ := p.c.Locals(session.Field).(string)
-	return p.render("signout", "Sign out", signInForm{CSRF: token})
+	return p.render("signout", "Sign out", signInForm{CSRF: p.csrfToken()})
 }
 
 func (s *Site) signOut(p *page) error {
@@ -69,6 +67,12 @@ func (s *Site) signOut(p *page) error {
 		return err
 	}
 	return p.c.Redirect("/signin", http.StatusSeeOther)
+}
+
+// csrfToken is the token that a form of the page carries.
+func (p *page) csrfToken() string {
+	token, _ := p.c.Locals(session.Field).(string)
+	return token
 }
 
 // nextOf is where people go once they are signed in: to a path of this site, or else home.

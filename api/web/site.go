@@ -3,12 +3,16 @@ package web
 
 import (
 	"context"
+	"errors"
 	"html/template"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/limiter"
 
 	"attestry/api/limits"
 	"attestry/api/server"
@@ -19,12 +23,25 @@ import (
 	"attestry/links"
 )
 
+const (
+	// visitsPerMinute is how many sessions an address is given in a minute.
+	visitsPerMinute = 120
+	// maxForm bounds a form, in bytes: a policy file of the largest size fits.
+	maxForm = server.Mebibyte + 64<<10
+)
+
+var errVisits = evidence.NewError(evidence.RateLimited, "Too many people come from this address, please try again in a minute.")
+
 // API answers the operations that pages show.
 type API interface {
-	// Page serves a path for people.
-	Page(method, path string, serve ...fiber.Handler)
+	// ServePage serves a path for people.
+	ServePage(method, path string, serve ...fiber.Handler)
+	// ServeOtherPages answers browsers at addresses that lead nowhere.
+	ServeOtherPages(serve fiber.Handler)
 	// Ask answers an operation on behalf of whoever is signed in.
 	Ask(c *fiber.Ctx, query server.PageQuery) *server.PageAnswer
+	// Explain tells what clients are told of an error.
+	Explain(ctx context.Context, err error) (status int, sentence string, head http.Header)
 }
 
 // Identities knows who signs in.
@@ -57,7 +74,7 @@ type Site struct {
 	templates *view.Templates
 }
 
-// New makes the view.Pages. They are served once Mount has told the server of them.
+// New makes the pages. They are served once Mount has told the server of them.
 func New(options Options) (*Site, error) {
 	made, err := view.New(options.Clock, template.FuncMap{
 		"states": func() map[string]string { return snapshot.States },
@@ -73,15 +90,13 @@ func New(options Options) (*Site, error) {
 func (s *Site) Mount(api API) {
 	s.api = api
 	for _, asset := range view.Assets {
-		api.Page(fiber.MethodGet, asset.Path, func(c *fiber.Ctx) error {
+		api.ServePage(fiber.MethodGet, asset.Path, func(c *fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, asset.ContentType)
 			c.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
 			return c.Send(asset.Content)
 		})
 	}
-	protect := s.sessions.ProtectForms(func(c *fiber.Ctx, err error) error {
-		return s.show(func(*page) error { return err })(c)
-	})
+	limit, protect := s.limitVisitors(), s.sessions.ProtectForms(s.showRefusal)
 	for _, form := range []struct {
 		path       string
 		show, take fiber.Handler
@@ -90,17 +105,42 @@ func (s *Site) Mount(api API) {
 		{"/signout", s.show(s.showSignOut), s.show(s.signOut)},
 		{"/:org/policies/:policy/evaluate", s.signedIn(s.showEvaluation), s.signedIn(s.evaluatePolicy)},
 	} {
-		api.Page(fiber.MethodGet, form.path, protect, form.show)
-		api.Page(fiber.MethodPost, form.path, protect, form.take)
+		api.ServePage(fiber.MethodGet, form.path, limit, protect, form.show)
+		api.ServePage(fiber.MethodPost, form.path, limit, s.show(readForm), protect, form.take)
 	}
 	if s.Login != nil {
-		api.Page(fiber.MethodGet, loginPath, s.show(s.beginLogin))
-		api.Page(fiber.MethodGet, CallbackPath, s.show(s.endLogin))
+		api.ServePage(fiber.MethodGet, loginPath, limit, s.show(s.beginLogin))
+		api.ServePage(fiber.MethodGet, CallbackPath, limit, s.show(s.endLogin))
 	}
 	for _, shown := range s.pages() {
-		api.Page(fiber.MethodGet, shown.path, s.signedIn(shown.show))
+		api.ServePage(fiber.MethodGet, shown.path, s.signedIn(shown.show))
 	}
-	api.Page(fiber.MethodGet, "/*", s.unknown)
+	api.ServeOtherPages(s.show(s.showUnknown))
+}
+
+// limitVisitors limits for each address how often people who have no session are given one, as each is stored.
+func (s *Site) limitVisitors() fiber.Handler {
+	return limiter.New(limiter.Config{
+		Max: visitsPerMinute, Expiration: time.Minute,
+		Next: func(c *fiber.Ctx) bool { return s.Attempts == nil || session.Known(c) },
+		KeyGenerator: func(c *fiber.Ctx) string {
+			return s.Attempts.Client(server.RequestOf(c.UserContext()).From())
+		},
+		LimitReached: func(c *fiber.Ctx) error { return s.showRefusal(c, errVisits) },
+	})
+}
+
+// readForm reads a form, the largest of which has a policy file.
+func readForm(p *page) error {
+	if err := server.ReadForm(p.c, maxForm); err != nil {
+		return err
+	}
+	return p.c.Next()
+}
+
+// showRefusal shows why a request comes to no page.
+func (s *Site) showRefusal(c *fiber.Ctx, err error) error {
+	return s.show(func(*page) error { return err })(c)
 }
 
 // route is a page with its path.
@@ -157,12 +197,11 @@ func (s *Site) governancePages() []route {
 // Principal returns who is signed in, or an evidence.Unauthorized error. It is what the API asks.
 func (s *Site) Principal(c *fiber.Ctx) (evidence.Principal, error) { return s.sessions.Principal(c) }
 
-// unknown serves addresses that lead nowhere. Those of the API have its own answer.
-func (s *Site) unknown(c *fiber.Ctx) error {
-	if strings.HasPrefix(c.Path(), links.Prefix+"/") {
-		return c.Next()
+// showUnknown shows that an address leads nowhere, with a search for people who are signed in.
+func (s *Site) showUnknown(p *page) error {
+	var err error
+	if p.viewer, err = s.sessions.Principal(p.c); err != nil && !errors.Is(err, session.ErrSignedOut) {
+		return err
 	}
-	return s.signedIn(func(p *page) error {
-		return p.showError(fiber.StatusNotFound, "There is no page at this address.")
-	})(c)
+	return p.showError(fiber.StatusNotFound, "There is no page at this address.")
 }

@@ -345,6 +345,12 @@ func TestARemovedUserCanDoNothing(t *testing.T) {
 	}
 	_, err = store.Authenticate(t.Context(), annasKey)
 	wantCode(t, err, evidence.Unauthorized)
+	// As do sessions from before.
+	_, err = store.UserPrincipal(t.Context(), "anna", time.Unix(0, 0))
+	wantCode(t, err, evidence.Unauthorized)
+	if _, err := store.UserPrincipal(t.Context(), "anna", time.Now().AddDate(100, 0, 0)); err != nil {
+		t.Errorf("a new session of anna: %v", err)
+	}
 	var names []string
 	if err := store.EachUser(t.Context(), func(user *evidence.User) error { names = append(names, user.Name); return nil }); err != nil || !slices.Equal(names, []string{"anna", "bert"}) {
 		t.Errorf("users are %v, %v", names, err)

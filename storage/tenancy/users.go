@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
@@ -29,10 +30,11 @@ func (t *Tenancy) User(ctx context.Context, name string) (evidence.User, error) 
 }
 
 // UserPrincipal returns a user that is there as who sends a request without a key, or an
-// evidence.Unauthorized error.
-func (t *Tenancy) UserPrincipal(ctx context.Context, name string) (evidence.Principal, error) {
+// evidence.Unauthorized error. Whoever signed in before the user was removed is not the one who
+// has the name since.
+func (t *Tenancy) UserPrincipal(ctx context.Context, name string, signedIn time.Time) (evidence.Principal, error) {
 	user, err := t.User(ctx, name)
-	if errors.Is(err, storage.ErrNotFound) {
+	if errors.Is(err, storage.ErrNotFound) || err == nil && signedIn.Unix() < user.KeysFrom {
 		return evidence.Principal{}, evidence.NewError(evidence.Unauthorized, "There is no such user")
 	}
 	return evidence.Principal{UserID: user.ID, Name: user.Name}, err

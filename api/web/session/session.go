@@ -18,6 +18,8 @@ import (
 const (
 	// lifetime is how long a session lasts since it was last used.
 	lifetime = 12 * time.Hour
+	// anonymousLifetime is how long one lasts of somebody who has not signed in.
+	anonymousLifetime = time.Hour
 	// extendAfter is how long a process leaves the lifetime of a session as it is, so that few
 	// pages write.
 	extendAfter = 10 * time.Minute
@@ -36,6 +38,9 @@ const (
 	Key Member = "key"
 	// User is the name of a person who signed in with the identity provider.
 	User Member = "user"
+
+	// since is when the person signed in, in Unix seconds.
+	since = "since"
 )
 
 // Field is the field of forms with the token that the session knows. It is as well what the handler of a
@@ -48,16 +53,20 @@ var ErrSignedOut = evidence.NewError(evidence.Unauthorized, "Nobody is signed in
 // errForm says that a form does not come from a page of the session.
 var errForm = evidence.NewError(evidence.Forbidden, "The form has expired. Please go back, reload the page and try again.")
 
+// errOrigin says that a form does not come from the address of the service, as far as a proxy tells it.
+var errOrigin = evidence.NewError(evidence.Forbidden, "The form was sent from a page of another address than that of this service.")
+
 // Identities knows who a session speaks for.
 type Identities interface {
 	// AuthenticateHash returns whoever the API key of a hash speaks for, or an evidence.Unauthorized
 	// error.
 	AuthenticateHash(ctx context.Context, hash string) (evidence.Principal, error)
-	// UserPrincipal returns a user by name, or an evidence.Unauthorized error if there is none.
-	UserPrincipal(ctx context.Context, name string) (evidence.Principal, error)
+	// UserPrincipal returns a user by name who signed in at a time, or an evidence.Unauthorized error if
+	// there is none or if the user was removed since.
+	UserPrincipal(ctx context.Context, name string, signedIn time.Time) (evidence.Principal, error)
 }
 
-// Storage keeps sessions.
+// Storage keeps sessions. One that was deleted stays so, and storing never shortens a lifetime.
 type Storage interface {
 	fiber.Storage
 	// Extend gives a session that is there another lifetime from now on.
@@ -85,7 +94,7 @@ type Sessions struct {
 func New(o Options) *Sessions {
 	return &Sessions{
 		Store: session.New(session.Config{
-			Expiration: lifetime, Storage: o.Storage, KeyLookup: "cookie:" + sessionCookie, KeyGenerator: rand.Text,
+			Expiration: anonymousLifetime, Storage: o.Storage, KeyLookup: "cookie:" + sessionCookie, KeyGenerator: rand.Text,
 			CookieHTTPOnly: true, CookieSecure: o.Secure, CookieSameSite: fiber.CookieSameSiteLaxMode, CookiePath: "/",
 			CookieSessionOnly: true,
 		}),
@@ -99,13 +108,22 @@ func (s *Sessions) ProtectForms(refuse func(c *fiber.Ctx, err error) error) fibe
 		KeyLookup: "form:" + Field, CookieName: csrfCookie, CookieHTTPOnly: true, CookieSecure: s.Secure,
 		CookieSameSite: fiber.CookieSameSiteLaxMode, CookiePath: "/", CookieSessionOnly: true, Expiration: lifetime,
 		KeyGenerator: rand.Text, Session: s.Store, ContextKey: Field,
-		ErrorHandler: func(c *fiber.Ctx, _ error) error { return refuse(c, errForm) },
+		ErrorHandler: func(c *fiber.Ctx, reason error) error {
+			if errors.Is(reason, csrf.ErrBadReferer) || errors.Is(reason, csrf.ErrNoReferer) {
+				return refuse(c, errOrigin)
+			}
+			return refuse(c, errForm)
+		},
 	})
 }
 
-// Principal returns who is signed in, or ErrSignedOut. A session whose key was revoked has ended.
+// Known tells that a request comes with a session, be it one that has ended.
+func Known(c *fiber.Ctx) bool { return c.Cookies(sessionCookie) != "" }
+
+// Principal returns who is signed in, or ErrSignedOut. A session whose key was revoked is nobody's any
+// more. Requests that say themselves who they come from do not take the session.
 func (s *Sessions) Principal(c *fiber.Ctx) (evidence.Principal, error) {
-	if c.Cookies(sessionCookie) == "" {
+	if !Known(c) || c.Get(fiber.HeaderAuthorization) != "" {
 		return evidence.Principal{}, ErrSignedOut
 	}
 	known, err := s.Get(c)
@@ -117,7 +135,7 @@ func (s *Sessions) Principal(c *fiber.Ctx) (evidence.Principal, error) {
 		return evidence.Principal{}, err
 	}
 	if evidence.CodeOf(err) == evidence.Unauthorized {
-		return evidence.Principal{}, errors.Join(ErrSignedOut, known.Destroy())
+		return evidence.Principal{}, errors.Join(ErrSignedOut, abandon(known))
 	}
 	if err != nil {
 		return evidence.Principal{}, err
@@ -131,9 +149,17 @@ func (s *Sessions) ownerOf(c *fiber.Ctx, known *session.Session) (evidence.Princ
 		return s.Identities.AuthenticateHash(c.UserContext(), hash)
 	}
 	if name, ok := known.Get(string(User)).(string); ok {
-		return s.Identities.UserPrincipal(c.UserContext(), name)
+		signedIn, _ := known.Get(since).(int64)
+		return s.Identities.UserPrincipal(c.UserContext(), name, time.Unix(signedIn, 0))
 	}
 	return evidence.Principal{}, ErrSignedOut
+}
+
+// abandon makes a session nobody's. It stays, since the form to sign in has its token.
+func abandon(known *session.Session) error {
+	known.Delete(string(Key))
+	known.Delete(string(User))
+	return known.Save()
 }
 
 // extend extends the lifetime of a session, unless this process has done so a short time ago.
@@ -161,6 +187,8 @@ func (s *Sessions) Begin(c *fiber.Ctx, member Member, value string) error {
 		fresh.Delete(known)
 	}
 	fresh.Set(string(member), value)
+	fresh.Set(since, s.Clock().Unix())
+	fresh.SetExpiry(lifetime)
 	return fresh.Save()
 }
 

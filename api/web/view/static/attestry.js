@@ -28,13 +28,5 @@ document.addEventListener('keydown', (event) => {
   if (link) link.click();
 });
 
-// A package that is being assembled: the page is loaded again once it can be downloaded or has failed.
-const assembling = document.querySelector('progress[data-wait]');
-if (assembling) {
-  const look = async () => {
-    const answer = await fetch(assembling.dataset.wait + '?wait=0', { method: 'HEAD' }).catch(() => null);
-    if (answer && (answer.ok || !answer.headers.has('Retry-After'))) location.reload();
-    else setTimeout(look, 1500);
-  };
-  setTimeout(look, 500);
-}
+// A package that is being assembled: the page asks again how far it has come.
+if (document.querySelector('progress')) setTimeout(() => location.reload(), 2000);

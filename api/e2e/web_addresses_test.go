@@ -1,0 +1,79 @@
+package e2e_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+)
+
+func TestStartPageLeadsToTheOrganizationOfWhoeverIsSignedIn(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true})
+	if got := s.visitor().open("/"); got.status != http.StatusSeeOther || got.header.Get("Location") != "/signin?next=%2F" {
+		t.Errorf("without a session it leads to %d %s", got.status, got.header.Get("Location"))
+	}
+	v := s.signedIn(readerKey)
+	if got := v.open("/"); got.status != http.StatusSeeOther || got.header.Get("Location") != "/reader" {
+		t.Errorf("it leads to %d %s", got.status, got.header.Get("Location"))
+	}
+	s.want(http.StatusOK, http.MethodPut, "/user/"+s.org, nil)
+	if got := s.signedIn(adminKey).open("/"); got.header.Get("Location") != "/"+s.org {
+		t.Errorf("with a default organization it leads to %s", got.header.Get("Location"))
+	}
+}
+
+func TestAddressesThatLeadNowhereAreAnsweredAsTheyAreAskedFor(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true})
+	v := s.signedIn(readerKey)
+	for _, path := range []string{"/healthz", "/metrics", "/environments/" + s.org, "/" + s.org + "/no/such/page", "/%2e%2e"} {
+		v.wantPage(http.StatusNotFound, path, "no page at this address")
+		s.visitor().wantPage(http.StatusNotFound, path, "no page at this address")
+		asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
+		s.must(err)
+		asked.Header.Set("Authorization", "Bearer "+adminKey)
+		response, err := http.DefaultClient.Do(asked)
+		s.must(err)
+		s.must(response.Body.Close())
+		if response.StatusCode != http.StatusNotFound || response.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("a client of the API gets %d %s from %s", response.StatusCode, response.Header.Get("Content-Type"), path)
+		}
+	}
+	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+		if got := s.do(method, "/api/v2/nothing", adminKey, nil); got.status != http.StatusNotFound || len(got.header.Values("Allow")) > 0 {
+			t.Errorf("%s of an unknown operation answers %d, Allow %v", method, got.status, got.header.Values("Allow"))
+		}
+	}
+}
+
+func TestOldNamesRedirectThoughOtherPartsOfTheAddressAreAlike(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true})
+	v := s.signedIn(readerKey)
+	for former, now := range map[string]string{s.org: "staging", "env": "testing"} {
+		s.createEnvironment(former, evidence.K8S)
+		s.renameEnvironment(former, now)
+		for _, page := range []string{"", "/diff?from=1&to=2", "/events", "/snapshots/1"} {
+			want := "/" + s.org + "/environments/" + now + page
+			if got := v.open("/" + s.org + "/environments/" + former + page); got.status != http.StatusFound || got.header.Get("Location") != want {
+				t.Errorf("%s of %s leads to %d %s, want %s", page, former, got.status, got.header.Get("Location"), want)
+			}
+		}
+	}
+}
+
+func TestPagesDoNotTakeTheSessionOfRequestsWithAnAuthorizationHeader(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true})
+	v := s.signedIn(readerKey)
+	for _, sent := range []string{"Bearer key-that-nobody-has", "Bearer " + adminKey, "Basic cHJveHk6cHJveHk="} {
+		asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/"+s.org, nil)
+		s.must(err)
+		asked.Header.Set("Authorization", sent)
+		if got := v.send(asked); got.status != http.StatusSeeOther || !strings.HasPrefix(got.header.Get("Location"), "/signin") {
+			t.Errorf("with %s the page answers %d", sent, got.status)
+		}
+	}
+}
