@@ -26,6 +26,8 @@ type issuer struct {
 	redeemed chan url.Values
 	key      *ecdsa.PrivateKey
 	requests atomic.Int64
+	// away has it answer that it is out of service.
+	away atomic.Bool
 }
 
 // audienceOfTokens is what tokens are made for.
@@ -42,7 +44,9 @@ func newIssuer(t *testing.T) *issuer {
 	mux := http.NewServeMux()
 	answer := func(path string, content func() any) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-			i.requests.Add(1)
+			if i.isAway(w) {
+				return
+			}
 			if err := json.NewEncoder(w).Encode(content()); err != nil {
 				t.Error(err)
 			}
@@ -58,6 +62,9 @@ func newIssuer(t *testing.T) *issuer {
 		return jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "1", Algorithm: "ES256", Use: "sig"}}}
 	})
 	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
+		if i.isAway(w) {
+			return
+		}
 		if err := r.ParseForm(); err != nil {
 			t.Error(err)
 		}
@@ -72,6 +79,16 @@ func newIssuer(t *testing.T) *issuer {
 	t.Cleanup(server.Close)
 	i.url = server.URL
 	return i
+}
+
+// isAway counts a request, and tells whether it is answered already, as the issuer is out of service.
+func (i *issuer) isAway(w http.ResponseWriter) bool {
+	i.requests.Add(1)
+	if !i.away.Load() {
+		return false
+	}
+	w.WriteHeader(http.StatusBadGateway)
+	return true
 }
 
 // token is a token of the issuer, good for an hour, with these claims beside those it needs, or

@@ -94,3 +94,34 @@ func TestAnswersThatDoNotProveWhoSomebodyIsSignNobodyIn(t *testing.T) {
 		t.Errorf("without an attempt it answers %d", got.status)
 	}
 }
+
+func TestIssuerThatCannotBeReachedIsAskedAgainAfterAPause(t *testing.T) {
+	t.Parallel()
+	s, i := startWithIssuer(t)
+	i.away.Store(true)
+	for range 3 {
+		got := s.visitor().open("/signin/oidc")
+		if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") != "10" || !strings.Contains(string(got.body), "<h1") {
+			t.Errorf("it answers %d, again after %s: %s", got.status, got.header.Get("Retry-After"), got.body)
+		}
+	}
+	if asked := i.requests.Load(); asked != 1 {
+		t.Errorf("the issuer was asked %d times", asked)
+	}
+}
+
+func TestPeopleTryAgainIfTheIssuerFailsToRedeemACode(t *testing.T) {
+	t.Parallel()
+	s, i := startWithIssuer(t)
+	v := s.visitor()
+	asked := v.sendToIssuer(i, "/")
+	i.away.Store(true)
+	if got := v.open("/signin/oidc/callback?code=c&state=" + asked.Get("state")); got.status != http.StatusServiceUnavailable {
+		t.Errorf("it answers %d: %s", got.status, got.body)
+	}
+	i.away.Store(false)
+	i.claims = map[string]any{"preferred_username": "reader", "nonce": asked.Get("nonce")}
+	if got := v.open("/signin/oidc/callback?code=c&state=" + asked.Get("state")); got.status != http.StatusSeeOther {
+		t.Errorf("tried again it answers %d: %s", got.status, got.body)
+	}
+}

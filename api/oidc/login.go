@@ -9,12 +9,17 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
 	"attestry/evidence"
 )
+
+var errUnreachable = &evidence.Error{
+	Code: evidence.Unavailable, Message: "The identity provider cannot be reached, please try again.", RetryAfter: attemptPause,
+}
 
 // LoginOptions are how people sign in with an OpenID Connect issuer that the operator trusts.
 type LoginOptions struct {
@@ -35,9 +40,12 @@ type LoginOptions struct {
 type Login struct {
 	LoginOptions
 
+	// mu is held while the issuer is asked, so that one of those who sign in at once asks it.
 	mu sync.Mutex
 	// provider is what the issuer says of itself, nil until it was asked.
 	provider *oidc.Provider
+	// failedAt is when the issuer was asked in vain.
+	failedAt time.Time
 }
 
 // NewLogin makes a login. The issuer is asked when the first person signs in.
@@ -53,11 +61,11 @@ func NewAttempt() Attempt {
 
 // Address is where the browser is sent to. An issuer that cannot be reached is evidence.Unavailable.
 func (l *Login) Address(ctx context.Context, a Attempt) (string, error) {
-	flow, err := l.flow(ctx)
+	provider, err := l.ask(ctx)
 	if err != nil {
 		return "", err
 	}
-	return flow.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)), nil
+	return l.flow(provider).AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)), nil
 }
 
 // Redeem returns the name of the user whom the issuer has sent back with a code and a state. Whatever is
@@ -66,20 +74,13 @@ func (l *Login) Redeem(ctx context.Context, a Attempt, state, code string) (user
 	if a.State == "" || subtle.ConstantTimeCompare([]byte(a.State), []byte(state)) != 1 {
 		return "", l.refuse(ctx, errors.New("the state is not that of the browser"))
 	}
-	flow, err := l.flow(ctx)
+	provider, err := l.ask(ctx)
 	if err != nil {
 		return "", err
 	}
-	ctx = oidc.ClientContext(ctx, l.Client)
-	token, err := flow.Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
+	verified, err := l.exchange(oidc.ClientContext(ctx, l.Client), provider, a, code)
 	if err != nil {
-		return "", l.refuse(ctx, fmt.Errorf("exchange the code: %w", err))
-	}
-	sent, _ := token.Extra("id_token").(string)
-	verifier := l.known().VerifierContext(ctx, &oidc.Config{ClientID: l.ClientID, Now: l.Clock})
-	verified, err := verifier.Verify(ctx, sent)
-	if err != nil {
-		return "", l.refuse(ctx, fmt.Errorf("verify the token: %w", err))
+		return "", err
 	}
 	if subtle.ConstantTimeCompare([]byte(verified.Nonce), []byte(a.Nonce)) != 1 {
 		return "", l.refuse(ctx, errors.New("the nonce is not that of the browser"))
@@ -95,34 +96,64 @@ func (l *Login) Redeem(ctx context.Context, a Attempt, state, code string) (user
 	return user, nil
 }
 
+// exchange has the issuer give a token for a code, and verifies it.
+func (l *Login) exchange(ctx context.Context, provider *oidc.Provider, a Attempt, code string) (*oidc.IDToken, error) {
+	token, err := l.flow(provider).Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
+	if err != nil {
+		return nil, l.refuseOrRetry(ctx, fmt.Errorf("exchange the code: %w", err))
+	}
+	sent, _ := token.Extra("id_token").(string)
+	verified, err := provider.VerifierContext(ctx, &oidc.Config{ClientID: l.ClientID, Now: l.Clock}).Verify(ctx, sent)
+	if err != nil {
+		return nil, l.refuse(ctx, fmt.Errorf("verify the token: %w", err))
+	}
+	return verified, nil
+}
+
+// refuseOrRetry tells an issuer that refuses a code from one that does not answer.
+func (l *Login) refuseOrRetry(ctx context.Context, err error) error {
+	var refused *oauth2.RetrieveError
+	if errors.As(err, &refused) && refused.Response.StatusCode < http.StatusInternalServerError {
+		return l.refuse(ctx, err)
+	}
+	return l.unreachable(ctx, err)
+}
+
+func (l *Login) unreachable(ctx context.Context, err error) error {
+	l.Log.WarnContext(ctx, "the issuer that people sign in with cannot be reached", slog.String("issuer", l.Issuer), slog.Any("error", err))
+	return errUnreachable
+}
+
 // refuse logs why somebody is not signed in, and tells the browser nothing of it.
 func (l *Login) refuse(ctx context.Context, reason error) error {
 	l.Log.InfoContext(ctx, "sign-in by the issuer refused", slog.String("issuer", l.Issuer), slog.Any("reason", reason))
 	return evidence.NewError(evidence.Unauthorized, "The identity provider's answer is not accepted. Please try again.")
 }
 
-// flow is the authorization code flow with the issuer.
-func (l *Login) flow(ctx context.Context) (*oauth2.Config, error) {
-	provider := l.known()
-	if provider == nil {
-		var err error
-		// The provider keeps its context for later calls, so it must not end with the request.
-		if provider, err = oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), l.Client), l.Issuer); err != nil {
-			l.Log.WarnContext(ctx, "the issuer that people sign in with cannot be reached", slog.String("issuer", l.Issuer), slog.Any("error", err))
-			return nil, evidence.NewError(evidence.Unavailable, "The identity provider cannot be reached, please try again.")
-		}
-		l.mu.Lock()
-		l.provider = provider
-		l.mu.Unlock()
+// ask returns what the issuer says of itself. While it cannot be reached, it is asked again after a pause.
+func (l *Login) ask(ctx context.Context) (*oidc.Provider, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.provider != nil {
+		return l.provider, nil
 	}
+	if l.Clock().Before(l.failedAt.Add(attemptPause)) {
+		return nil, errUnreachable
+	}
+	// The provider keeps its context for later calls, so it must not end with the request.
+	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), l.Client), l.Issuer)
+	if err != nil {
+		l.failedAt = l.Clock()
+		return nil, l.unreachable(ctx, err)
+	}
+	l.provider = provider
+	return provider, nil
+}
+
+// flow is the authorization code flow with the issuer.
+func (l *Login) flow(provider *oidc.Provider) *oauth2.Config {
 	return &oauth2.Config{
 		ClientID: l.ClientID, ClientSecret: l.ClientSecret.Reveal(), Endpoint: provider.Endpoint(), RedirectURL: l.Redirect,
 		Scopes: []string{oidc.ScopeOpenID, "profile", "email"},
-	}, nil
-}
-
-func (l *Login) known() *oidc.Provider {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.provider
+	}
 }
