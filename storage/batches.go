@@ -55,7 +55,7 @@ func SingleBatch[T any](documents []T) *Batches[T] {
 }
 
 // QueryBatches reads what a query finds up to its limit, which may be above MaxMany.
-func QueryBatches[T any](collection *Collection[T], query Query) *Batches[T] {
+func QueryBatches[T any](collection Collection[T], query Query) *Batches[T] {
 	left := query.Limit
 	b := &Batches[T]{more: left > 0}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
@@ -80,7 +80,7 @@ const firstIDs = 100
 // BatchesByID reads documents by id, in the order of ids; those that do not exist are
 // left out. How many it reads at a time follows from the sizes of those before. A batch
 // that turns out to be too large is read again as a smaller one.
-func BatchesByID[T any](collection *Collection[T], ids []string) *Batches[T] {
+func BatchesByID[T any](collection Collection[T], ids []string) *Batches[T] {
 	read, bytes := 0, 0
 	b := &Batches[T]{more: len(ids) > 0}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {

@@ -10,22 +10,90 @@ import (
 	"github.com/bytedance/sonic"
 )
 
-// Collection is the typed view of one collection. T is stored as JSON.
-type Collection[T any] struct {
+// Collection is the typed view of one collection. T is stored as JSON. It is an interface, so that the
+// compiler makes the methods of a collection where it is bound to an engine, and not again for each
+// package that uses its repository.
+type Collection[T any] interface {
+	// IDOf derives the id of a document.
+	IDOf(value *T) string
+	// Get returns one document, or ErrNotFound.
+	Get(ctx context.Context, id string) (T, error)
+	// GetVersioned is Get with the document's revision.
+	GetVersioned(ctx context.Context, id string) (Versioned[T], error)
+	// GetMany returns the documents that exist among ids, in their order: one command
+	// per MaxMany ids.
+	GetMany(ctx context.Context, ids []string) ([]T, error)
+	// Insert stores a new document, or returns ErrExists.
+	Insert(ctx context.Context, value T) error
+	// InsertMany stores those whose ids are free: one command per MaxMany documents.
+	// It returns how many were stored.
+	InsertMany(ctx context.Context, values []T) (int, error)
+	// Put stores documents whether or not they exist: one command per MaxMany.
+	Put(ctx context.Context, values ...T) error
+	// Replace overwrites a document that is still at the given revision and returns
+	// its new one, or ErrMoved.
+	Replace(ctx context.Context, value T, revision int64) (int64, error)
+	// Update reads a document, lets change alter it, and writes it back if nobody
+	// else has meanwhile; otherwise it starts over. It returns the document as
+	// written, ErrNotFound, or change's own error. A change must be free of effects
+	// outside the document, since it may run more than once. Updates of one document
+	// that meet in this process share one write.
+	Update(ctx context.Context, id string, change func(*T) error) (T, error)
+	// UpdateFrom is Update for a document that was read a moment ago: as long as
+	// nobody has changed it since, and change alters it, it is not read again.
+	UpdateFrom(ctx context.Context, seen Versioned[T], change func(*T) error) (T, error)
+	// Delete removes documents; absent ones are no error.
+	Delete(ctx context.Context, ids ...string) error
+	// Find answers a query with a page of documents and the cursor of the next one.
+	Find(ctx context.Context, query Query) ([]T, string, error)
+	// FindFields is Find for those who need no more than the declared fields.
+	FindFields(ctx context.Context, query Query) ([]Record, string, error)
+	// Count counts what a query finds, at most MaxCount.
+	Count(ctx context.Context, query Query) (int64, error)
+	// Wrap adds the command, the collection and the subject to an error.
+	Wrap(command, subject string, err error) error
+	// InsertIn adds the insertion of a new document to a batch, and returns its revision.
+	InsertIn(b *Batch, value *T) int64
+	// ReplaceIn adds the replacement of a document that is at a revision to a batch, and returns
+	// the new revision.
+	ReplaceIn(b *Batch, value *T, revision int64) int64
+	// StoreIn is InsertIn if revision is 0, as that of a document that was not there, else
+	// ReplaceIn.
+	StoreIn(b *Batch, value *T, revision int64) int64
+	// PutIn adds documents that are stored whether or not they exist to a batch.
+	PutIn(b *Batch, values ...T)
+	// AddIn adds documents to a batch of which those that are there already stay as they are.
+	AddIn(b *Batch, values ...T)
+	// AddEncodedIn is AddIn for a document that is encoded as JSON already.
+	AddEncodedIn(b *Batch, value *T, body []byte)
+	// DeleteIn adds the removal of documents to a batch.
+	DeleteIn(b *Batch, ids ...string)
+	// CheckIn adds the condition that a document is still at a revision, or is not there if that
+	// is 0, to a batch.
+	CheckIn(b *Batch, id string, revision int64)
+
+	// findPage is Find with the whole page.
+	findPage(ctx context.Context, query Query) ([]T, Page, error)
+}
+
+// collection is a Collection.
+type collection[T any] struct {
 	schema  *Schema
 	docs    Documents
-	Id      func(*T) string
+	id      func(*T) string
 	fields  func(*T) map[string]any
 	updates *updates[T]
 }
 
 // NewCollection binds a declared collection to an engine. id and fields derive
 // the id and the declared fields of a document.
-func NewCollection[T any](docs Documents, schema *Schema, id func(*T) string, fields func(*T) map[string]any) *Collection[T] {
-	c := &Collection[T]{schema: schema, docs: docs, Id: id, fields: fields}
+func NewCollection[T any](docs Documents, schema *Schema, id func(*T) string, fields func(*T) map[string]any) Collection[T] {
+	c := &collection[T]{schema: schema, docs: docs, id: id, fields: fields}
 	c.updates = newUpdates(c)
 	return c
 }
+
+func (c *collection[T]) IDOf(value *T) string { return c.id(value) }
 
 // Versioned is a document with the revision it was read at, for Replace.
 type Versioned[T any] struct {
@@ -33,14 +101,12 @@ type Versioned[T any] struct {
 	Revision int64
 }
 
-// Get returns one document, or ErrNotFound.
-func (c *Collection[T]) Get(ctx context.Context, id string) (T, error) {
+func (c *collection[T]) Get(ctx context.Context, id string) (T, error) {
 	v, err := c.GetVersioned(ctx, id)
 	return v.Value, err
 }
 
-// GetVersioned is Get with the document's revision.
-func (c *Collection[T]) GetVersioned(ctx context.Context, id string) (Versioned[T], error) {
+func (c *collection[T]) GetVersioned(ctx context.Context, id string) (Versioned[T], error) {
 	record, err := c.docs.Get(ctx, c.schema, id)
 	if err != nil {
 		return Versioned[T]{}, c.Wrap("get", id, err)
@@ -49,9 +115,7 @@ func (c *Collection[T]) GetVersioned(ctx context.Context, id string) (Versioned[
 	return Versioned[T]{Value: value, Revision: record.Revision}, err
 }
 
-// GetMany returns the documents that exist among ids, in their order: one command
-// per MaxMany ids.
-func (c *Collection[T]) GetMany(ctx context.Context, ids []string) ([]T, error) {
+func (c *collection[T]) GetMany(ctx context.Context, ids []string) ([]T, error) {
 	var values []T
 	for some := range slices.Chunk(ids, MaxMany) {
 		records, err := c.docs.GetMany(ctx, c.schema, some)
@@ -67,8 +131,7 @@ func (c *Collection[T]) GetMany(ctx context.Context, ids []string) ([]T, error) 
 	return values, nil
 }
 
-// Insert stores a new document, or returns ErrExists.
-func (c *Collection[T]) Insert(ctx context.Context, value T) error {
+func (c *collection[T]) Insert(ctx context.Context, value T) error {
 	record, err := c.encode(&value)
 	if err != nil {
 		return err
@@ -76,9 +139,7 @@ func (c *Collection[T]) Insert(ctx context.Context, value T) error {
 	return c.Wrap("insert", record.ID, c.docs.Insert(ctx, c.schema, record))
 }
 
-// InsertMany stores those whose ids are free: one command per MaxMany documents.
-// It returns how many were stored.
-func (c *Collection[T]) InsertMany(ctx context.Context, values []T) (int, error) {
+func (c *collection[T]) InsertMany(ctx context.Context, values []T) (int, error) {
 	stored := 0
 	for some := range slices.Chunk(values, MaxMany) {
 		records, err := c.encodeAll(some)
@@ -94,8 +155,7 @@ func (c *Collection[T]) InsertMany(ctx context.Context, values []T) (int, error)
 	return stored, nil
 }
 
-// Put stores documents whether or not they exist: one command per MaxMany.
-func (c *Collection[T]) Put(ctx context.Context, values ...T) error {
+func (c *collection[T]) Put(ctx context.Context, values ...T) error {
 	for some := range slices.Chunk(values, MaxMany) {
 		records, err := c.encodeAll(some)
 		if err != nil {
@@ -108,9 +168,7 @@ func (c *Collection[T]) Put(ctx context.Context, values ...T) error {
 	return nil
 }
 
-// Replace overwrites a document that is still at the given revision and returns
-// its new one, or ErrMoved.
-func (c *Collection[T]) Replace(ctx context.Context, value T, revision int64) (int64, error) {
+func (c *collection[T]) Replace(ctx context.Context, value T, revision int64) (int64, error) {
 	record, err := c.encode(&value)
 	if err != nil {
 		return 0, err
@@ -121,18 +179,11 @@ func (c *Collection[T]) Replace(ctx context.Context, value T, revision int64) (i
 	return record.Revision, nil
 }
 
-// Update reads a document, lets change alter it, and writes it back if nobody
-// else has meanwhile; otherwise it starts over. It returns the document as
-// written, ErrNotFound, or change's own error. A change must be free of effects
-// outside the document, since it may run more than once. Updates of one document
-// that meet in this process share one write.
-func (c *Collection[T]) Update(ctx context.Context, id string, change func(*T) error) (T, error) {
+func (c *collection[T]) Update(ctx context.Context, id string, change func(*T) error) (T, error) {
 	return c.updates.do(ctx, id, nil, change)
 }
 
-// UpdateFrom is Update for a document that was read a moment ago: as long as
-// nobody has changed it since, and change alters it, it is not read again.
-func (c *Collection[T]) UpdateFrom(ctx context.Context, seen Versioned[T], change func(*T) error) (T, error) {
+func (c *collection[T]) UpdateFrom(ctx context.Context, seen Versioned[T], change func(*T) error) (T, error) {
 	record, err := c.encode(&seen.Value)
 	if err != nil {
 		var zero T
@@ -142,8 +193,7 @@ func (c *Collection[T]) UpdateFrom(ctx context.Context, seen Versioned[T], chang
 	return c.updates.do(ctx, record.ID, &record, change)
 }
 
-// Delete removes documents; absent ones are no error.
-func (c *Collection[T]) Delete(ctx context.Context, ids ...string) error {
+func (c *collection[T]) Delete(ctx context.Context, ids ...string) error {
 	for some := range slices.Chunk(ids, MaxMany) {
 		if err := c.docs.Delete(ctx, c.schema, some...); err != nil {
 			return c.Wrap("delete", "", err)
@@ -152,14 +202,12 @@ func (c *Collection[T]) Delete(ctx context.Context, ids ...string) error {
 	return nil
 }
 
-// Find answers a query with a page of documents and the cursor of the next one.
-func (c *Collection[T]) Find(ctx context.Context, query Query) ([]T, string, error) {
+func (c *collection[T]) Find(ctx context.Context, query Query) ([]T, string, error) {
 	values, page, err := c.findPage(ctx, query)
 	return values, page.Next, err
 }
 
-// findPage is Find with the whole page.
-func (c *Collection[T]) findPage(ctx context.Context, query Query) ([]T, Page, error) {
+func (c *collection[T]) findPage(ctx context.Context, query Query) ([]T, Page, error) {
 	page, err := c.docs.Find(ctx, c.schema, query)
 	if err != nil {
 		return nil, Page{}, c.Wrap("find", query.Index, err)
@@ -171,20 +219,18 @@ func (c *Collection[T]) findPage(ctx context.Context, query Query) ([]T, Page, e
 	return values, page, nil
 }
 
-// FindFields is Find for those who need no more than the declared fields.
-func (c *Collection[T]) FindFields(ctx context.Context, query Query) ([]Record, string, error) {
+func (c *collection[T]) FindFields(ctx context.Context, query Query) ([]Record, string, error) {
 	query.FieldsOnly = true
 	page, err := c.docs.Find(ctx, c.schema, query)
 	return page.Records, page.Next, c.Wrap("find", query.Index, err)
 }
 
-// Count counts what a query finds, at most MaxCount.
-func (c *Collection[T]) Count(ctx context.Context, query Query) (int64, error) {
+func (c *collection[T]) Count(ctx context.Context, query Query) (int64, error) {
 	n, err := c.docs.Count(ctx, c.schema, query)
 	return n, c.Wrap("count", query.Index, err)
 }
 
-func (c *Collection[T]) encode(value *T) (Record, error) {
+func (c *collection[T]) encode(value *T) (Record, error) {
 	body, err := json.Marshal(value)
 	if err != nil {
 		return Record{}, fmt.Errorf("encode a document of %s: %w", c.schema.Name, err)
@@ -193,15 +239,15 @@ func (c *Collection[T]) encode(value *T) (Record, error) {
 }
 
 // record is a document with its encoding.
-func (c *Collection[T]) record(value *T, body []byte) Record {
-	record := Record{ID: c.Id(value), Revision: newRevision(), Body: body}
+func (c *collection[T]) record(value *T, body []byte) Record {
+	record := Record{ID: c.id(value), Revision: newRevision(), Body: body}
 	if c.fields != nil {
 		record.Fields = c.fields(value)
 	}
 	return record
 }
 
-func (c *Collection[T]) encodeAll(values []T) ([]Record, error) {
+func (c *collection[T]) encodeAll(values []T) ([]Record, error) {
 	records := make([]Record, 0, len(values))
 	for i := range values {
 		record, err := c.encode(&values[i])
@@ -213,7 +259,7 @@ func (c *Collection[T]) encodeAll(values []T) ([]Record, error) {
 	return records, nil
 }
 
-func (c *Collection[T]) decode(record Record) (T, error) {
+func (c *collection[T]) decode(record Record) (T, error) {
 	var value T
 	if record.Body == nil {
 		return value, nil
@@ -225,7 +271,7 @@ func (c *Collection[T]) decode(record Record) (T, error) {
 	return value, nil
 }
 
-func (c *Collection[T]) decodeAll(records []Record) ([]T, error) {
+func (c *collection[T]) decodeAll(records []Record) ([]T, error) {
 	values := make([]T, 0, len(records))
 	for _, record := range records {
 		value, err := c.decode(record)
@@ -237,8 +283,7 @@ func (c *Collection[T]) decodeAll(records []Record) ([]T, error) {
 	return values, nil
 }
 
-// Wrap adds the command, the collection and the subject to an error.
-func (c *Collection[T]) Wrap(command, subject string, err error) error {
+func (c *collection[T]) Wrap(command, subject string, err error) error {
 	if err == nil {
 		return nil
 	}

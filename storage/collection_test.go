@@ -24,7 +24,7 @@ func noteSchema() *storage.Schema {
 	}
 }
 
-func newNotes(t *testing.T) (*storage.Collection[note], *storage.CountingDocuments) {
+func newNotes(t *testing.T) (storage.Collection[note], *storage.CountingDocuments) {
 	t.Helper()
 	schema := noteSchema()
 	db := sqlitetest.Open(t, filepath.Join(t.TempDir(), "notes.db"), []*storage.Schema{schema})

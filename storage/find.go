@@ -11,7 +11,7 @@ const maxFoundAtOnce = 8 << 20
 
 // FindFirst returns the first document that a query finds, looking further where a
 // page ends before one is found, or ErrNotFound.
-func FindFirst[T any](ctx context.Context, collection *Collection[T], query Query) (T, error) {
+func FindFirst[T any](ctx context.Context, collection Collection[T], query Query) (T, error) {
 	for {
 		found, next, err := collection.Find(ctx, query)
 		if len(found) > 0 || err != nil {
@@ -31,7 +31,7 @@ func FindFirst[T any](ctx context.Context, collection *Collection[T], query Quer
 
 // NewestTime returns the time of the last entry of a query that orders by time, 0 when
 // there is none. timeField is the field that holds it.
-func NewestTime[T any](ctx context.Context, collection *Collection[T], query Query, timeField string) (float64, error) {
+func NewestTime[T any](ctx context.Context, collection Collection[T], query Query, timeField string) (float64, error) {
 	query.Descending, query.Limit = true, 1
 	found, _, err := collection.FindFields(ctx, query)
 	if err != nil || len(found) == 0 {
@@ -43,13 +43,13 @@ func NewestTime[T any](ctx context.Context, collection *Collection[T], query Que
 
 // FindAll returns what a query finds up to its limit, which may be Unlimited, however
 // many pages that takes.
-func FindAll[T any](ctx context.Context, collection *Collection[T], query Query) ([]T, error) {
+func FindAll[T any](ctx context.Context, collection Collection[T], query Query) ([]T, error) {
 	query.MaxBytes = maxFoundAtOnce
 	return findAll(query, func(query Query) ([]T, string, error) { return collection.Find(ctx, query) })
 }
 
 // FindAllFields is FindAll for the declared fields alone.
-func FindAllFields[T any](ctx context.Context, collection *Collection[T], query Query) ([]Record, error) {
+func FindAllFields[T any](ctx context.Context, collection Collection[T], query Query) ([]Record, error) {
 	return findAll(query, func(query Query) ([]Record, string, error) { return collection.FindFields(ctx, query) })
 }
 
@@ -70,7 +70,7 @@ func findAll[E any](query Query, find func(Query) ([]E, string, error)) ([]E, er
 // CountMatching returns how many entries a query without a limit finds, at most MaxCount.
 // Where it has conditions, the fields of all entries are read for that, with one command per
 // MaxMany.
-func CountMatching[T any](ctx context.Context, collection *Collection[T], query Query) (int64, error) {
+func CountMatching[T any](ctx context.Context, collection Collection[T], query Query) (int64, error) {
 	if len(query.Where) == 0 {
 		return collection.Count(ctx, query)
 	}
@@ -87,7 +87,7 @@ func CountMatching[T any](ctx context.Context, collection *Collection[T], query 
 }
 
 // ForEach calls yield for everything that a query finds, page by page.
-func ForEach[T any](ctx context.Context, collection *Collection[T], query Query, yield func(*T) error) error {
+func ForEach[T any](ctx context.Context, collection Collection[T], query Query, yield func(*T) error) error {
 	query.MaxBytes = maxFoundAtOnce
 	for {
 		found, next, err := collection.Find(ctx, query)
@@ -107,7 +107,7 @@ func ForEach[T any](ctx context.Context, collection *Collection[T], query Query,
 }
 
 // ForEachPage calls yield for the declared fields of all that a query finds, page by page.
-func ForEachPage[T any](ctx context.Context, collection *Collection[T], query Query, yield func([]Record) error) error {
+func ForEachPage[T any](ctx context.Context, collection Collection[T], query Query, yield func([]Record) error) error {
 	for {
 		found, next, err := collection.FindFields(ctx, query)
 		if err != nil {

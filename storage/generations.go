@@ -25,7 +25,7 @@ type generation struct {
 // Generations keeps a generation for each organization, and one for each environment: what
 // changes concerns the whole organization, or only environments in which something runs.
 type Generations struct {
-	collection *Collection[generation]
+	collection Collection[generation]
 }
 
 // NewGenerations binds the repository to an engine.

@@ -23,7 +23,7 @@ var errLeaseTaken = errors.New("lease is taken")
 // Leases elects one process among many for periodic work. It saves double work,
 // no more: what the elected do must bear being done twice.
 type Leases struct {
-	collection *Collection[lease]
+	collection Collection[lease]
 	clock      evidence.Clock
 }
 

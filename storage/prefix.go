@@ -22,7 +22,7 @@ var ErrAmbiguous = errors.New("too many values begin with this")
 // gives, the newest are taken: so there is hardly ever more than one command, and
 // never more than one for each value. ErrAmbiguous tells of more than maxAlike
 // values.
-func FindByPrefix[T any](ctx context.Context, collection *Collection[T], query Query, field, digits string) ([]Record, error) {
+func FindByPrefix[T any](ctx context.Context, collection Collection[T], query Query, field, digits string) ([]Record, error) {
 	query.From, query.To = &Bound{Value: digits}, &Bound{Value: digits + "g", Exclusive: true}
 	query.Descending, query.Limit = true, MaxMany
 	var found []Record

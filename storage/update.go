@@ -25,7 +25,7 @@ const (
 // updates combines the updates of one document that meet in this process: it is read and
 // written once for all of them.
 type updates[T any] struct {
-	collection *Collection[T]
+	collection *collection[T]
 	combiner   *Combiner[*update[T]]
 }
 
@@ -37,7 +37,7 @@ type update[T any] struct {
 	err   error
 }
 
-func newUpdates[T any](c *Collection[T]) *updates[T] {
+func newUpdates[T any](c *collection[T]) *updates[T] {
 	u := &updates[T]{collection: c}
 	u.combiner = NewCombiner(u.write)
 	return u

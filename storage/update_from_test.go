@@ -6,7 +6,7 @@ import (
 )
 
 // seenBox is an engine with one document, as somebody has seen it.
-func seenBox(t *testing.T) (*memory, *Collection[tally], Versioned[tally]) {
+func seenBox(t *testing.T) (*memory, *collection[tally], Versioned[tally]) {
 	t.Helper()
 	tallies, docs := newTallies(tally{ID: "one", Count: 3})
 	seen, err := tallies.GetVersioned(t.Context(), "one")

@@ -63,11 +63,11 @@ type tally struct {
 	Names []string `json:"names,omitempty"`
 }
 
-func newTallies(documents ...tally) (*Collection[tally], *memory) {
+func newTallies(documents ...tally) (*collection[tally], *memory) {
 	m := &memory{records: map[string]Record{}}
 	c := NewCollection(m, &Schema{Name: "tallies", Fields: []string{"count"}},
 		func(t *tally) string { return t.ID },
-		func(t *tally) map[string]any { return map[string]any{"count": int64(t.Count)} })
+		func(t *tally) map[string]any { return map[string]any{"count": int64(t.Count)} }).(*collection[tally])
 	for i := range documents {
 		record, err := c.encode(&documents[i])
 		if err != nil {
@@ -93,7 +93,7 @@ func first(f func()) func() {
 
 // meet starts updates that all come while another one is being written, and lets
 // them go together.
-func meet(t *testing.T, c *Collection[tally], m *memory, changes ...func(*tally) error) (values []tally, errs []error) {
+func meet(t *testing.T, c *collection[tally], m *memory, changes ...func(*tally) error) (values []tally, errs []error) {
 	t.Helper()
 	reading, goOn := make(chan struct{}), make(chan struct{})
 	m.beforeGet = first(func() { close(reading); <-goOn })

@@ -6,7 +6,7 @@ import (
 )
 
 // GetOrZero returns a document, with revision 0 when it is not there.
-func GetOrZero[T any](ctx context.Context, collection *Collection[T], id string) (Versioned[T], error) {
+func GetOrZero[T any](ctx context.Context, collection Collection[T], id string) (Versioned[T], error) {
 	seen, err := collection.GetVersioned(ctx, id)
 	if errors.Is(err, ErrNotFound) {
 		return Versioned[T]{}, nil
@@ -15,7 +15,7 @@ func GetOrZero[T any](ctx context.Context, collection *Collection[T], id string)
 }
 
 // Upsert updates a document, or makes it first where it is not there.
-func Upsert[T any](ctx context.Context, collection *Collection[T], id string, fresh func() T, change func(*T) error) (T, error) {
+func Upsert[T any](ctx context.Context, collection Collection[T], id string, fresh func() T, change func(*T) error) (T, error) {
 	for {
 		value, err := collection.Update(ctx, id, change)
 		if !errors.Is(err, ErrNotFound) {
@@ -34,7 +34,7 @@ func Upsert[T any](ctx context.Context, collection *Collection[T], id string, fr
 
 // Ensure returns the document with the id, which is made from fresh when there is
 // none. Of several callers that find none, one makes it and all get that one.
-func Ensure[T any](ctx context.Context, collection *Collection[T], id string, fresh T) (T, error) {
+func Ensure[T any](ctx context.Context, collection Collection[T], id string, fresh T) (T, error) {
 	stored, err := collection.Get(ctx, id)
 	if !errors.Is(err, ErrNotFound) {
 		return stored, err

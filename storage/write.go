@@ -118,59 +118,48 @@ func (b *Batch) Append(other *Batch) {
 	b.err = errors.Join(b.err, other.err)
 }
 
-// InsertIn adds the insertion of a new document to a batch, and returns its revision.
-func (c *Collection[T]) InsertIn(b *Batch, value *T) int64 {
+func (c *collection[T]) InsertIn(b *Batch, value *T) int64 {
 	return c.addTo(b, WriteInsert, value, 0)
 }
 
-// ReplaceIn adds the replacement of a document that is at a revision to a batch, and returns
-// the new revision.
-func (c *Collection[T]) ReplaceIn(b *Batch, value *T, revision int64) int64 {
+func (c *collection[T]) ReplaceIn(b *Batch, value *T, revision int64) int64 {
 	return c.addTo(b, WriteReplace, value, revision)
 }
 
-// StoreIn is InsertIn if revision is 0, as that of a document that was not there, else
-// ReplaceIn.
-func (c *Collection[T]) StoreIn(b *Batch, value *T, revision int64) int64 {
+func (c *collection[T]) StoreIn(b *Batch, value *T, revision int64) int64 {
 	if revision == 0 {
 		return c.InsertIn(b, value)
 	}
 	return c.ReplaceIn(b, value, revision)
 }
 
-// PutIn adds documents that are stored whether or not they exist to a batch.
-func (c *Collection[T]) PutIn(b *Batch, values ...T) {
+func (c *collection[T]) PutIn(b *Batch, values ...T) {
 	for i := range values {
 		c.addTo(b, WritePut, &values[i], 0)
 	}
 }
 
-// AddIn adds documents to a batch of which those that are there already stay as they are.
-func (c *Collection[T]) AddIn(b *Batch, values ...T) {
+func (c *collection[T]) AddIn(b *Batch, values ...T) {
 	for i := range values {
 		c.addTo(b, WriteAdd, &values[i], 0)
 	}
 }
 
-// AddEncodedIn is AddIn for a document that is encoded as JSON already.
-func (c *Collection[T]) AddEncodedIn(b *Batch, value *T, body []byte) {
+func (c *collection[T]) AddEncodedIn(b *Batch, value *T, body []byte) {
 	b.writes = append(b.writes, Write{Kind: WriteAdd, Schema: c.schema, Record: c.record(value, body)})
 }
 
-// DeleteIn adds the removal of documents to a batch.
-func (c *Collection[T]) DeleteIn(b *Batch, ids ...string) {
+func (c *collection[T]) DeleteIn(b *Batch, ids ...string) {
 	for _, id := range ids {
 		b.writes = append(b.writes, Write{Kind: WriteDelete, Schema: c.schema, Record: Record{ID: id}})
 	}
 }
 
-// CheckIn adds the condition that a document is still at a revision, or is not there if that
-// is 0, to a batch.
-func (c *Collection[T]) CheckIn(b *Batch, id string, revision int64) {
+func (c *collection[T]) CheckIn(b *Batch, id string, revision int64) {
 	b.writes = append(b.writes, Write{Kind: WriteCheck, Schema: c.schema, Record: Record{ID: id}, Revision: revision})
 }
 
-func (c *Collection[T]) addTo(b *Batch, kind WriteKind, value *T, revision int64) int64 {
+func (c *collection[T]) addTo(b *Batch, kind WriteKind, value *T, revision int64) int64 {
 	record, err := c.encode(value)
 	if err != nil {
 		b.err = errors.Join(b.err, err)

@@ -72,7 +72,7 @@ func (m *highWaterMark) advance(newest float64) bool {
 // the newest mark they know, so that the reconciler finds the facts of a process whose
 // clock is behind, too.
 type highWaterMarks struct {
-	collection *storage.Collection[highWaterMark]
+	collection storage.Collection[highWaterMark]
 	clock      evidence.Clock
 	known      *cache.TTL[float64]
 }

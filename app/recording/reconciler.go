@@ -73,7 +73,7 @@ type walked struct {
 // walk applies the facts of a span whose events are missing. One that cannot be
 // applied does not keep the others waiting. timeField is the field that holds the time
 // of a fact.
-func walk[T any](ctx context.Context, r *Recorder, collection *storage.Collection[T], span storage.Query, timeField string, apply func(context.Context, *T) error) (walked, error) {
+func walk[T any](ctx context.Context, r *Recorder, collection storage.Collection[T], span storage.Query, timeField string, apply func(context.Context, *T) error) (walked, error) {
 	var result walked
 	var faults []error
 	for {
@@ -95,7 +95,7 @@ func walk[T any](ctx context.Context, r *Recorder, collection *storage.Collectio
 		}
 		for i := range facts {
 			if err := apply(ctx, &facts[i]); err != nil {
-				faults = append(faults, collection.Wrap("apply", collection.Id(&facts[i]), err))
+				faults = append(faults, collection.Wrap("apply", collection.IDOf(&facts[i]), err))
 				continue
 			}
 			result.applied++

@@ -24,7 +24,7 @@ type Outbox interface {
 type Allowlist struct {
 	docs       storage.Documents
 	outbox     Outbox
-	collection *storage.Collection[evidence.Allowance]
+	collection storage.Collection[evidence.Allowance]
 }
 
 // NewAllowlist binds the repository to an engine.

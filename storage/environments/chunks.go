@@ -28,7 +28,7 @@ type storedChunk struct {
 // chunks keeps the pieces of snapshots by the SHA-256 of their content. They are
 // immutable, so what was read or written once can be kept in memory.
 type chunks struct {
-	collection *storage.Collection[storedChunk]
+	collection storage.Collection[storedChunk]
 	cache      *cache.LRU[snapshot.Chunk]
 }
 

@@ -24,7 +24,7 @@ var deploymentSchema = &storage.Schema{
 
 // Deployments keeps what newly ran in environments.
 type Deployments struct {
-	collection *storage.Collection[snapshot.Deployment]
+	collection storage.Collection[snapshot.Deployment]
 }
 
 // NewDeployments binds the repository to an engine.

@@ -24,8 +24,8 @@ var eventSchema = &storage.Schema{
 // not found by artifact: it happened once.
 type Events struct {
 	docs    storage.Documents
-	log     *storage.Collection[snapshot.Event]
-	ofRepos *storage.Collection[repoEvent]
+	log     storage.Collection[snapshot.Event]
+	ofRepos storage.Collection[repoEvent]
 }
 
 // repoEvent notes that the artifact of an event comes from a repository. It has a time and an

@@ -12,7 +12,7 @@ var headSchema = &storage.Schema{Name: "heads"}
 
 // Heads keeps the hot part of environments, by the environment's id.
 type Heads struct {
-	collection *storage.Collection[snapshot.Head]
+	collection storage.Collection[snapshot.Head]
 }
 
 // NewHeads binds the repository to an engine.

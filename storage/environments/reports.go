@@ -71,7 +71,7 @@ func NewReportID() string {
 
 // Reports keeps the reports that wait to be processed.
 type Reports struct {
-	collection *storage.Collection[WaitingReport]
+	collection storage.Collection[WaitingReport]
 	objects    storage.Objects
 	// The codecs take long to make and serve any number of reports at once.
 	compressor   *zstd.Encoder

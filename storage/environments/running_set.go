@@ -67,8 +67,8 @@ type runningVersion struct {
 // snapshot in which it exited.
 type RunningSet struct {
 	docs       storage.Documents
-	collection *storage.Collection[Running]
-	versions   *storage.Collection[runningVersion]
+	collection storage.Collection[Running]
+	versions   storage.Collection[runningVersion]
 }
 
 // NewRunningSet binds the repository to an engine.

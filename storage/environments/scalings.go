@@ -12,7 +12,7 @@ var scalingSchema = &storage.Schema{Name: "scalings"}
 // Scalings keeps the numbers of instances by which the last reports of environments differ from
 // their last snapshots: a document for each report. The head names the report whose is valid.
 type Scalings struct {
-	collection *storage.Collection[scaling]
+	collection storage.Collection[scaling]
 }
 
 type scaling struct {

@@ -11,7 +11,7 @@ var firstSeenSchema = &storage.Schema{Name: "sightings"}
 
 // FirstSeen keeps when fingerprints first ran in environments.
 type FirstSeen struct {
-	collection *storage.Collection[snapshot.FirstSeen]
+	collection storage.Collection[snapshot.FirstSeen]
 }
 
 // NewFirstSeen binds the repository to an engine.

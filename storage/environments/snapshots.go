@@ -20,7 +20,7 @@ var snapshotSchema = &storage.Schema{
 
 // Snapshots keeps the snapshots of environments and the chunks they are made of.
 type Snapshots struct {
-	collection *storage.Collection[snapshot.Snapshot]
+	collection storage.Collection[snapshot.Snapshot]
 	chunks     *chunks
 }
 

@@ -23,7 +23,7 @@ var successionSchema = &storage.Schema{
 // Successions keeps which artifacts of a flow's reference name have run in an
 // environment one after the other.
 type Successions struct {
-	collection *storage.Collection[snapshot.Succession]
+	collection storage.Collection[snapshot.Succession]
 }
 
 // NewSuccessions binds the repository to an engine.

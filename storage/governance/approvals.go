@@ -25,7 +25,7 @@ var approvalSchema = &storage.Schema{
 
 // Approvals keeps the approvals of artifacts, by flow and release number.
 type Approvals struct {
-	Collection *storage.Collection[approval.Approval]
+	Collection storage.Collection[approval.Approval]
 }
 
 // NewApprovals binds the repository to an engine.

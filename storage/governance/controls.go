@@ -28,8 +28,8 @@ var (
 // Controls keeps controls and their versions. Storing a version commits a change; the
 // control itself follows, after a crash when it is changed the next time.
 type Controls struct {
-	controls *storage.Collection[control.Control]
-	versions *storage.Collection[control.Version]
+	controls storage.Collection[control.Control]
+	versions storage.Collection[control.Version]
 }
 
 // NewControls binds the repository to an engine.

@@ -43,8 +43,8 @@ var (
 // tells of it: a version behind the head's latest was never acknowledged, and shows once it is
 // sent again or a further one is made.
 type Policies struct {
-	heads    *storage.Collection[policy.Head]
-	versions *storage.Collection[policy.Version]
+	heads    storage.Collection[policy.Head]
+	versions storage.Collection[policy.Version]
 	parsed   *cache.LRU[*policy.Policy]
 }
 

@@ -13,7 +13,7 @@ type Kind[T any] struct {
 	// Noun begins a sentence about a thing, such as "A flow".
 	Noun string
 	// Things holds the things by id, archived ones too.
-	Things *storage.Collection[T]
+	Things storage.Collection[T]
 	// Create stores a new thing. It is repeated after a crash; storage.ErrExists tells
 	// that the thing is there already.
 	Create func(ctx context.Context, fresh T) error

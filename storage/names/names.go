@@ -83,7 +83,7 @@ func entryID(org, kind, text string) string { return org + "/" + kind + "/" + te
 
 // Names keeps the names of things of one kind, and stores, renames and archives them.
 type Names[T any] struct {
-	entries *storage.Collection[Entry]
+	entries storage.Collection[Entry]
 	kind    Kind[T]
 }
 

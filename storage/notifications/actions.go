@@ -23,7 +23,7 @@ const (
 // Actions keeps the actions of organizations: one document for each, so that names and numbers
 // are given out once, and one command tells who wants to know of an event.
 type Actions struct {
-	collection *storage.Collection[notification.Actions]
+	collection storage.Collection[notification.Actions]
 	cached     *cache.TTL[*notification.Actions]
 	clock      evidence.Clock
 }

@@ -20,7 +20,7 @@ var deliverySchema = &storage.Schema{
 
 // Deliveries keeps what targets are told, and what came of it.
 type Deliveries struct {
-	collection *storage.Collection[notification.Delivery]
+	collection storage.Collection[notification.Delivery]
 }
 
 // NewDeliveries binds the repository to an engine.

@@ -21,7 +21,7 @@ var outboxSchema = &storage.Schema{
 // what it tells of.
 type Outbox struct {
 	docs       storage.Documents
-	collection *storage.Collection[notification.Event]
+	collection storage.Collection[notification.Event]
 	actions    *Actions
 }
 

@@ -12,7 +12,7 @@ var targetSchema = &storage.Schema{Name: "targets"}
 
 // Targets keeps what is known of the targets of actions.
 type Targets struct {
-	collection *storage.Collection[notification.TargetState]
+	collection storage.Collection[notification.TargetState]
 }
 
 // NewTargets binds the repository to an engine.

@@ -25,7 +25,7 @@ func Schemas() []*storage.Schema { return []*storage.Schema{assemblySchema} }
 
 // Assemblies keeps what is known about the package of each subject.
 type Assemblies struct {
-	collection *storage.Collection[audit.Assembly]
+	collection storage.Collection[audit.Assembly]
 }
 
 // NewAssemblies binds the repository to an engine.

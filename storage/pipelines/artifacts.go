@@ -25,7 +25,7 @@ var artifactSchema = &storage.Schema{
 
 // Artifacts keeps the reports of artifacts, each a record of its own.
 type Artifacts struct {
-	Collection *storage.Collection[evidence.ArtifactRecord]
+	Collection storage.Collection[evidence.ArtifactRecord]
 }
 
 // NewArtifacts binds the repository to an engine.

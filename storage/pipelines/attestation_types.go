@@ -54,8 +54,8 @@ type AttestationTypeHistory struct {
 // type's head tells of it: a version behind the head's latest was never
 // acknowledged, and shows once a further one is made.
 type AttestationTypes struct {
-	heads       *storage.Collection[evidence.AttestationType]
-	versions    *storage.Collection[evidence.AttestationTypeVersion]
+	heads       storage.Collection[evidence.AttestationType]
+	versions    storage.Collection[evidence.AttestationTypeVersion]
 	objects     storage.Objects
 	definitions *cache.LRU[attestation.Definition]
 }

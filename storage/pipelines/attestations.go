@@ -33,7 +33,7 @@ var attestationSchema = &storage.Schema{
 // Attestations keeps the attestations themselves; nothing about them ever
 // changes.
 type Attestations struct {
-	Collection *storage.Collection[evidence.Attestation]
+	Collection storage.Collection[evidence.Attestation]
 }
 
 // NewAttestations binds the repository to an engine.

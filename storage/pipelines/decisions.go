@@ -27,7 +27,7 @@ type Decision struct {
 
 // Decisions keeps the latest decisions.
 type Decisions struct {
-	collection *storage.Collection[Decision]
+	collection storage.Collection[Decision]
 }
 
 // NewDecisions binds the repository to an engine.
@@ -67,7 +67,7 @@ func (d *Decision) LaterThan(other *Decision) bool {
 // GetOrZero returns the latest decision on the control and the subject of another one, with
 // revision 0 when there is none.
 func (d *Decisions) GetOrZero(ctx context.Context, of *Decision) (storage.Versioned[Decision], error) {
-	return storage.GetOrZero(ctx, d.collection, d.collection.Id(of))
+	return storage.GetOrZero(ctx, d.collection, d.collection.IDOf(of))
 }
 
 // StoreIn adds to a batch the latest decision in the place of what GetOrZero returned with a
@@ -79,7 +79,7 @@ func (d *Decisions) StoreIn(batch *storage.Batch, latest *Decision, revision int
 // Add notes a decision if it is the latest. Those on one subject that meet in this process share
 // one write.
 func (d *Decisions) Add(ctx context.Context, made *Decision) error {
-	_, err := storage.Upsert(ctx, d.collection, d.collection.Id(made),
+	_, err := storage.Upsert(ctx, d.collection, d.collection.IDOf(made),
 		func() Decision { return *made },
 		func(known *Decision) error {
 			if made.LaterThan(known) {

@@ -21,7 +21,7 @@ var flowSchema = &storage.Schema{
 // Flows keeps what is configured about flows.
 type Flows struct {
 	names      *names.Names[evidence.Flow]
-	collection *storage.Collection[evidence.Flow]
+	collection storage.Collection[evidence.Flow]
 }
 
 // NewFlows binds the repository to an engine.

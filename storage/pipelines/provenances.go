@@ -98,7 +98,7 @@ func earlier(a, b *evidence.Origin) bool {
 
 // Provenances keeps the provenance of fingerprints.
 type Provenances struct {
-	collection *storage.Collection[Provenance]
+	collection storage.Collection[Provenance]
 }
 
 // NewProvenances binds the repository to an engine.

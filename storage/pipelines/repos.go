@@ -33,7 +33,7 @@ const (
 
 // Repos keeps the repositories that reports have named.
 type Repos struct {
-	collection *storage.Collection[evidence.Repo]
+	collection storage.Collection[evidence.Repo]
 	clock      evidence.Clock
 	reported   *cache.TTL[evidence.Repo]
 }

@@ -11,7 +11,7 @@ var slotSchema = &storage.Schema{Name: "slots"}
 
 // Slots keeps what was reported under the artifact names of trails.
 type Slots struct {
-	collection *storage.Collection[evidence.Slot]
+	collection storage.Collection[evidence.Slot]
 }
 
 // NewSlots binds the repository to an engine.

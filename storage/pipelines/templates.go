@@ -45,7 +45,7 @@ type templateRecord struct {
 // Templates keeps the flow templates of organizations by their content, for ever.
 // As they are immutable, those that were used last are kept in memory.
 type Templates struct {
-	collection *storage.Collection[templateRecord]
+	collection storage.Collection[templateRecord]
 	objects    storage.Objects
 	cache      *cache.LRU[StoredTemplate]
 	empty      StoredTemplate

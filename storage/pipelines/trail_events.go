@@ -24,7 +24,7 @@ type Outbox interface {
 type TrailEvents struct {
 	docs       storage.Documents
 	outbox     Outbox
-	collection *storage.Collection[evidence.TrailEvent]
+	collection storage.Collection[evidence.TrailEvent]
 }
 
 // NewTrailEvents binds the repository to an engine.

@@ -46,7 +46,7 @@ func (t *TrailTally) add(trail *evidence.Trail) {
 
 // TrailTallies keeps one tally per flow.
 type TrailTallies struct {
-	collection *storage.Collection[TrailTally]
+	collection storage.Collection[TrailTally]
 }
 
 // NewTrailTallies binds the repository to an engine.

@@ -21,7 +21,7 @@ var trailSchema = &storage.Schema{
 
 // Trails keeps the trails of flows.
 type Trails struct {
-	Collection  *storage.Collection[evidence.Trail]
+	Collection  storage.Collection[evidence.Trail]
 	Tallies     *TrailTallies
 	events      *TrailEvents
 	generations *storage.Generations

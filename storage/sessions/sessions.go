@@ -41,7 +41,7 @@ type session struct {
 
 // Sessions keeps sessions by their ids. It is what fiber's middleware for sessions calls a storage.
 type Sessions struct {
-	collection *storage.Collection[session]
+	collection storage.Collection[session]
 	clock      evidence.Clock
 }
 

@@ -140,7 +140,7 @@ type ticket struct {
 func testUpdates(t *testing.T, engine DocumentsEngine) {
 	const rounds = 10
 	db := newDatabase(t, engine)
-	var collections []*storage.Collection[ticket]
+	var collections []storage.Collection[ticket]
 	for range 3 {
 		collections = append(collections, storage.NewCollection(db, db.schema, func(t *ticket) string { return t.ID },
 			func(t *ticket) map[string]any { return map[string]any{"org": "o", "size": t.Last} }))

@@ -24,7 +24,7 @@ const (
 // keyUses writes when keys were last used, one after another and out of the
 // requests' way. Uses of one key that wait become one write.
 type keyUses struct {
-	keys   *storage.Collection[evidence.Key]
+	keys   storage.Collection[evidence.Key]
 	logger *slog.Logger
 
 	mu      sync.Mutex
@@ -39,7 +39,7 @@ type keyUse struct {
 	at    int64 // Unix seconds
 }
 
-func newKeyUses(keys *storage.Collection[evidence.Key], logger *slog.Logger) *keyUses {
+func newKeyUses(keys storage.Collection[evidence.Key], logger *slog.Logger) *keyUses {
 	return &keyUses{keys: keys, logger: logger, waiting: map[string]keyUse{}}
 }
 

@@ -25,14 +25,14 @@ const (
 type Tenancy struct {
 	docs              storage.Documents
 	clock             evidence.Clock
-	users             *storage.Collection[evidence.User]
-	organizations     *storage.Collection[evidence.Organization]
-	members           *storage.Collection[evidence.Membership]
-	accounts          *storage.Collection[identity.ServiceAccount]
-	keys              *storage.Collection[evidence.Key]
-	identityProviders *storage.Collection[identity.IdentityProvider]
-	auditLog          *storage.Collection[identity.AuditEntry]
-	hooks             *storage.Collection[hook]
+	users             storage.Collection[evidence.User]
+	organizations     storage.Collection[evidence.Organization]
+	members           storage.Collection[evidence.Membership]
+	accounts          storage.Collection[identity.ServiceAccount]
+	keys              storage.Collection[evidence.Key]
+	identityProviders storage.Collection[identity.IdentityProvider]
+	auditLog          storage.Collection[identity.AuditEntry]
+	hooks             storage.Collection[hook]
 	version           *versionWatch
 	knownKeys         *cache.TTL[*knownKey]
 	accesses          *cache.TTL[evidence.OrgAccess]

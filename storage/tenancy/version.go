@@ -28,7 +28,7 @@ func newVersion() version { return version{ID: versionID, Value: evidence.NewID(
 
 // versionWatch is what this process knows of the version.
 type versionWatch struct {
-	collection *storage.Collection[version]
+	collection storage.Collection[version]
 
 	mu      sync.Mutex
 	checked time.Time
