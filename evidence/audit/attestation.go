@@ -11,8 +11,28 @@ import (
 )
 
 // Evaluator evaluates a payload by the definition of a custom type, as attestation.Evaluate does. For
-// packages of strangers it should have limits, as that of app/evaluation has.
+// packages of strangers it should have limits, as that of app/evaluation has. An error with the code
+// evidence.Unavailable is of the machine that evaluates, and says nothing of the payload.
 type Evaluator func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error)
+
+// attestationFacts is what later checks read of an attestation.
+type attestationFacts struct {
+	flow, trail string // id and name
+	control     string
+	targets     []string
+	entry       evidence.SlotEntry
+}
+
+func newAttestationFacts(a *evidence.Attestation) attestationFacts {
+	return attestationFacts{flow: a.Flow, trail: a.Trail, control: a.Control, targets: a.Targets, entry: a.SlotEntry()}
+}
+
+// size is how many bytes of memory the facts of an attestation take that can be of any length.
+func (f *attestationFacts) size() int64 {
+	entry := &f.entry
+	return lengthOf(f.flow, f.trail, f.control, entry.Name, entry.Type, entry.ID, entry.Overridden, entry.Fingerprint, entry.Commit) +
+		lengthOf(f.targets...) + int64(len(f.targets))*stringHeader
+}
 
 // followsFromPayload is false of attestations whose verdict was reported as it is, or replaced with a
 // reason.

@@ -15,6 +15,8 @@ type Result struct {
 	// Manifest is nil if the package has none that can be read.
 	Manifest *Manifest
 	Findings []Finding
+	// OmittedFindings is how many more there are than Findings has.
+	OmittedFindings int
 	// Members, Attestations and Artifacts are how many there are.
 	Members, Attestations, Artifacts int
 	// NotEvaluated is how many attestations have a verdict that should follow from their payload, but
@@ -36,7 +38,7 @@ func (v *Verifier) Finish() Result {
 		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Reason, b.Reason))
 	})
 	return Result{
-		Manifest: v.manifest, Findings: v.findings,
+		Manifest: v.manifest, Findings: v.findings, OmittedFindings: v.omitted,
 		Members: len(v.members), Attestations: len(v.attestations), Artifacts: len(v.artifacts),
 		NotEvaluated: v.notEvaluated,
 	}
@@ -103,7 +105,7 @@ func (v *Verifier) checkEvidence() {
 		switch {
 		case !ok:
 			v.report(member.Path, "no attestation names it")
-		case ref.file.SHA256 != member.SHA256 || ref.file.Size != member.Size:
+		case ref.sha256 != member.SHA256 || ref.size != member.Size:
 			v.report(member.Path, "it is not the file that attestation %s names", ref.attestation)
 		}
 	}
@@ -159,8 +161,8 @@ func (v *Verifier) evaluate(document *TrailDocument, parsed template.Template) *
 		}
 	}
 	for i := range v.attestations {
-		if one := &v.attestations[i]; one.Flow == document.Flow.ID && one.Trail == document.Name {
-			trail.Attest(one)
+		if one := &v.attestations[i]; one.flow == document.Flow.ID && one.trail == document.Name {
+			trail.AttestEntry(one.entry, one.targets)
 		}
 	}
 	return trail.Evaluate()
@@ -236,8 +238,8 @@ func (v *Verifier) checkDecisions(document *EnvironmentDocument, place string) {
 	for control, decision := range document.Facts.Decisions {
 		for i := range v.attestations {
 			one := &v.attestations[i]
-			if one.ID == decision.Entry.ID && (one.Control != control || !same(one.SlotEntry().Entry, decision.Entry)) {
-				v.report(EnvironmentsPath, "the decision on control '%s' for %s is not that of attestation %s", control, place, one.ID)
+			if one.entry.ID == decision.Entry.ID && (one.control != control || !same(one.entry.Entry, decision.Entry)) {
+				v.report(EnvironmentsPath, "the decision on control '%s' for %s is not that of attestation %s", control, place, one.entry.ID)
 			}
 		}
 	}

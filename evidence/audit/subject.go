@@ -29,7 +29,7 @@ func (v *Verifier) checkSubject() {
 		v.checkOnlyArtifact(subject.Fingerprint)
 	case OfAttestation:
 		want.Trail, want.Attestation = subject.Trail, subject.Attestation
-		if !slices.ContainsFunc(v.attestations, func(a evidence.Attestation) bool { return a.ID == subject.Attestation }) {
+		if !slices.ContainsFunc(v.attestations, func(a attestationFacts) bool { return a.entry.ID == subject.Attestation }) {
 			v.report(AttestationPath(subject.Attestation), "it is missing, though the package is of it")
 		}
 	}
@@ -84,8 +84,8 @@ func (v *Verifier) checkTrails(subject *Subject) {
 // package does not have.
 func (v *Verifier) checkReports(trails map[string]bool) {
 	for i := range v.attestations {
-		if one := &v.attestations[i]; !trails[evidence.TrailKey(one.Flow, one.Trail)] {
-			v.report(AttestationPath(one.ID), "the package does not have its trail")
+		if one := &v.attestations[i]; !trails[evidence.TrailKey(one.flow, one.trail)] {
+			v.report(AttestationPath(one.entry.ID), "the package does not have its trail")
 		}
 	}
 	for i := range v.artifacts {

@@ -15,14 +15,6 @@ import (
 	"attestry/evidence/template"
 )
 
-// What is read of a package is bounded, as it may come from somebody who wants to do harm. Members that
-// nothing is evaluated from are only hashed, and may be longer.
-const (
-	maxDocument  = 256 << 20 // bytes of a member
-	maxDocuments = 1 << 30   // bytes of all members but attestations, of which little is kept
-	maxMembers   = 1_000_000
-)
-
 // Finding is something that is wrong with a package.
 type Finding struct {
 	// Member is the path of the member that is wrong.
@@ -36,11 +28,13 @@ func (f Finding) String() string { return f.Member + ": " + f.Reason }
 // same content, and that the verdicts in the package follow from the facts in it.
 type Verifier struct {
 	evaluator Evaluator
+	limits    limits
 
 	members  []Member
 	held     int64 // bytes
 	known    map[string]bool
 	findings []Finding
+	omitted  int // findings
 
 	manifest  *Manifest
 	checksums []byte
@@ -49,7 +43,7 @@ type Verifier struct {
 	trails       map[string]*TrailDocument // by id
 	templates    map[string]template.Template
 	artifacts    []ArtifactDocument
-	attestations []evidence.Attestation // without payloads
+	attestations []attestationFacts
 	lost         []LostEvidence
 	evidence     map[string]evidenceRef // by path
 	types        map[string]*customType // by path
@@ -64,34 +58,34 @@ type Verifier struct {
 // evidenceRef is the evidence file that an attestation names.
 type evidenceRef struct {
 	attestation string
-	file        evidence.EvidenceFile
+	size        int64 // bytes
+	sha256      string
 }
 
 // NewVerifier begins to verify a package. Rules of custom types, which may be hostile, are evaluated by
 // evaluator.
 func NewVerifier(evaluator Evaluator) *Verifier {
 	return &Verifier{
-		evaluator: evaluator, known: map[string]bool{}, trails: map[string]*TrailDocument{}, templates: map[string]template.Template{},
+		evaluator: evaluator, limits: defaultLimits, known: map[string]bool{}, trails: map[string]*TrailDocument{}, templates: map[string]template.Template{},
 		evidence: map[string]evidenceRef{}, types: map[string]*customType{}, policies: map[string]*policy.Policy{},
 	}
-}
-
-func (v *Verifier) report(member, format string, args ...any) {
-	v.findings = append(v.findings, Finding{Member: member, Reason: fmt.Sprintf(format, args...)})
 }
 
 // Add reads a member to its end. The error is that of content, or that there is too much to verify;
 // what is wrong with the member shows in the findings.
 func (v *Verifier) Add(path string, content io.Reader) error {
-	if len(v.members) == maxMembers {
+	if len(v.members) == v.limits.members {
 		return errors.New("the package has too many members")
+	}
+	if err := v.hold(len(path)); err != nil {
+		return err
 	}
 	hash := sha256.New()
 	body := io.TeeReader(content, hash)
 	read := v.reader(path)
-	var held bytes.Buffer
+	var document bytes.Buffer
 	if read != nil {
-		if _, err := io.Copy(&held, io.LimitReader(body, maxDocument+1)); err != nil {
+		if _, err := io.Copy(&document, io.LimitReader(body, v.limits.document+1)); err != nil {
 			return err
 		}
 	}
@@ -104,30 +98,26 @@ func (v *Verifier) Add(path string, content io.Reader) error {
 		return nil
 	}
 	v.known[path] = true
-	size := int64(held.Len()) + rest
-	v.members = append(v.members, Member{Path: path, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))})
+	v.members = append(v.members, Member{Path: path, Size: int64(document.Len()) + rest, SHA256: hex.EncodeToString(hash.Sum(nil))})
 	if read == nil {
 		return nil
 	}
-	if held.Len() > maxDocument {
-		v.report(path, "it is longer than %d bytes", maxDocument)
-		return nil
-	}
-	if err := read(path, held.Bytes()); err != nil {
-		v.report(path, "%v", err)
-	}
-	return v.hold(path, size)
+	return v.readDocument(path, document.Bytes(), read)
 }
 
-// hold counts what is kept in memory of a member.
-func (v *Verifier) hold(path string, size int64) error {
-	if strings.HasPrefix(path, attestationsFolder) {
+// readDocument reads a member that something is evaluated from.
+func (v *Verifier) readDocument(path string, content []byte, read func(path string, content []byte) error) error {
+	if int64(len(content)) > v.limits.document {
+		v.report(path, "it is longer than %d bytes", v.limits.document)
 		return nil
 	}
-	if v.held += size; v.held > maxDocuments {
-		return fmt.Errorf("the members that verdicts are evaluated from are longer than %d bytes", maxDocuments)
+	if err := read(path, content); err != nil {
+		v.report(path, "%v", err)
 	}
-	return nil
+	if strings.HasPrefix(path, attestationsFolder) {
+		return v.hold(0) // what is kept of attestations was counted where it was read
+	}
+	return v.hold(len(content))
 }
 
 const attestationsFolder = "attestations/"
@@ -230,7 +220,7 @@ func (v *Verifier) readTemplate(path string, content []byte) error {
 	return err
 }
 
-// readAttestation evaluates the payload, which then is not held any more.
+// readAttestation evaluates the payload. Of the attestation it keeps what later checks read.
 func (v *Verifier) readAttestation(path string, content []byte) error {
 	var document AttestationDocument
 	if err := Decode(content, &document); err != nil {
@@ -246,8 +236,9 @@ func (v *Verifier) readAttestation(path string, content []byte) error {
 	if err := v.checkVerdict(path, &read); err != nil {
 		return err
 	}
-	read.Payload, read.UserData = nil, nil
-	v.attestations = append(v.attestations, read)
+	facts := newAttestationFacts(&read)
+	v.held += facts.size()
+	v.attestations = append(v.attestations, facts)
 	return nil
 }
 
@@ -258,12 +249,15 @@ func (v *Verifier) readEvidence(document *AttestationDocument) error {
 	case document.EvidenceLost != "" && (file == nil || !isLossReason(document.EvidenceLost)):
 		return errors.New("it names no file that is lost, or not why")
 	case document.EvidenceLost != "":
-		v.lost = append(v.lost, LostEvidence{
+		lost := LostEvidence{
 			Attestation: document.ID, Path: EvidencePath(document.ID), Size: file.Size, SHA256: file.SHA256, Reason: document.EvidenceLost,
-		})
+		}
+		v.held += lengthOf(lost.Attestation, lost.Path, lost.SHA256, lost.Reason)
+		v.lost = append(v.lost, lost)
 	case file != nil:
 		want = EvidencePath(document.ID)
-		v.evidence[want] = evidenceRef{attestation: document.ID, file: *file}
+		v.held += lengthOf(want, document.ID, file.SHA256)
+		v.evidence[want] = evidenceRef{attestation: document.ID, size: file.Size, sha256: file.SHA256}
 	}
 	if document.EvidencePath != want {
 		return errors.New("it names another member than that of its evidence")
@@ -282,7 +276,7 @@ func (v *Verifier) checkVerdict(path string, a *evidence.Attestation) error {
 		verdict := pendingVerdict{path: path, typePath: typePathOf(a), compliant: a.Compliant, data: data}
 		if v.types[verdict.typePath] == nil { // members of a package that was packed again have any order
 			v.pending = append(v.pending, verdict)
-			v.held += int64(len(data))
+			v.held += lengthOf(verdict.path, verdict.typePath) + int64(len(data))
 			return nil
 		}
 		return v.checkCustom(&verdict)

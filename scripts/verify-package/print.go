@@ -29,7 +29,7 @@ func printResult(out io.Writer, result *audit.Result) {
 	}
 	for i, finding := range result.Findings {
 		if i == maxPrinted {
-			fmt.Fprintf(out, "FAILED   and %d more\n", len(result.Findings)-maxPrinted)
+			fmt.Fprintf(out, "FAILED   and %d more\n", len(result.Findings)-maxPrinted+result.OmittedFindings)
 			break
 		}
 		fmt.Fprintf(out, "FAILED   %s\n", printable(finding.String()))
