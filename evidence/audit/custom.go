@@ -8,6 +8,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
+	"attestry/evidence"
 	"attestry/evidence/attestation"
 )
 
@@ -42,7 +43,8 @@ type pendingVerdict struct {
 }
 
 // checkCustom compares a verdict with what its payload comes to. Of versions that the service has
-// lost, the package has no definition.
+// lost, the package has no definition. An evaluation that was not available, such as one whose process
+// the system has killed, counts towards maxFailed, as it can have used much.
 func (v *Verifier) checkCustom(verdict *pendingVerdict) error {
 	custom := v.types[verdict.typePath]
 	if custom == nil || custom.varies || v.failed >= maxFailed {
@@ -56,6 +58,12 @@ func (v *Verifier) checkCustom(verdict *pendingVerdict) error {
 	came, err := v.evaluator(custom.definition, data)
 	if err != nil {
 		v.failed++
+	}
+	if evidence.CodeOf(err) == evidence.Unavailable {
+		v.notEvaluated++
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("evaluate it by version %d of its type: %w", custom.version, err)
 	}
 	return compareVerdicts(verdict.compliant, came.Compliant)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -101,5 +102,17 @@ func TestRefusedEvaluationIsAFinding(t *testing.T) {
 	content := attested(t, "custom:scan", 1, map[string]json.RawMessage{"attestation_data": json.RawMessage(`{}`)})
 	if found, _ := findingsOf(t, audit.NewVerifier(refuse), content, "true"); len(found) != 1 || !strings.Contains(found[0].Reason, "it takes too much") {
 		t.Errorf("the findings are %v", found)
+	}
+}
+
+// TestUnavailableEvaluationIsNoFinding has an evaluator that cannot be started, or whose process the system
+// has killed.
+func TestUnavailableEvaluationIsNoFinding(t *testing.T) {
+	fail := func(attestation.Definition, json.RawMessage) (attestation.Verdict, error) {
+		return attestation.Verdict{}, fmt.Errorf("evaluate: %w", &evidence.Error{Code: evidence.Unavailable, Message: "The evaluation failed."})
+	}
+	content := attested(t, "custom:scan", 1, map[string]json.RawMessage{"attestation_data": json.RawMessage(`{}`)})
+	if found, result := findingsOf(t, audit.NewVerifier(fail), content, "true"); len(found) > 0 || result.NotEvaluated != 1 {
+		t.Errorf("the findings are %v, %d not evaluated", found, result.NotEvaluated)
 	}
 }

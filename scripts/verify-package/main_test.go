@@ -4,6 +4,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/attestation"
 	"attestry/evidence/audit"
 	"attestry/evidence/template"
 )
@@ -25,16 +28,25 @@ type file struct {
 // controls terminals.
 func newPackage(t *testing.T) []file {
 	t.Helper()
+	return newPackageOf(t, evidence.Attestation{
+		ID: "a", Name: "check", Type: evidence.TypeGeneric, Flow: "f-id", Trail: "t", Compliant: true,
+	})
+}
+
+// newPackageOf makes the package of an attestation with id a in the trail t of the flow f-id, with more
+// members.
+func newPackageOf(t *testing.T, attested evidence.Attestation, more ...file) []file {
+	t.Helper()
 	const organization = "acme\x1b[2J"
 	flow := evidence.Flow{ID: "f-id", Name: "f"}
 	trail := evidence.Trail{ID: "t-id", Name: "t", Flow: flow.ID, Template: template.ID([]byte(template.Empty))}
-	attested := evidence.Attestation{ID: "a", Name: "check", Type: evidence.TypeGeneric, Flow: flow.ID, Trail: "t", Compliant: true}
 	files := []file{
 		{name: audit.AttestationPath("a"), content: encode(t, audit.NewAttestationDocument(attested, ""))},
 		{name: audit.TemplatePath(trail.Template), content: template.Empty},
 		{name: audit.TrailOf(trail.ID), content: encode(t, audit.NewTrailDocument(organization, &flow, &trail, "https://attestry.example.com"))},
 		{name: audit.InstructionsPath, content: string(audit.Instructions)},
 	}
+	files = append(files, more...)
 	var members []audit.Member
 	for _, one := range files {
 		members = append(members, audit.NewMember(one.name, []byte(one.content)))
@@ -91,6 +103,70 @@ func pack(t *testing.T, compressed bool, files ...file) []byte {
 		t.Fatal(err)
 	}
 	return content.Bytes()
+}
+
+// newSparseFile makes the beginning of an archive: a file with a byte of content that pretends, by an
+// extended header, to have size bytes.
+func newSparseFile(t *testing.T, size int) []byte {
+	t.Helper()
+	var records string
+	for _, record := range []string{fmt.Sprintf("GNU.sparse.size=%d", size), "GNU.sparse.numblocks=1", "GNU.sparse.map=0,1"} {
+		records += fmt.Sprintf("%d %s\n", len(record)+4, record) // with the two digits, the space and the line break
+	}
+	packed := pack(t, false, file{name: "header", content: records}, file{name: "sparse", content: "x"})
+	packed[156] = tar.TypeXHeader
+	copy(packed[148:156], "        ")
+	sum := 0
+	for _, b := range packed[:512] {
+		sum += int(b)
+	}
+	copy(packed[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	return packed
+}
+
+// TestSparseFilesAreRefused has one, as little content can become as much as anybody likes.
+func TestSparseFilesAreRefused(t *testing.T) {
+	content := newSparseFile(t, 1<<20)
+	if header, err := tar.NewReader(bytes.NewReader(content)).Next(); err != nil || header.Size != 1<<20 || header.Typeflag != tar.TypeReg {
+		t.Fatalf("it is no sparse file: %+v, %v", header, err)
+	}
+	_, err := verify(bytes.NewReader(content), attestation.Evaluate)
+	if err == nil || err.Error() != "sparse: it is no plain file" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestUnavailableEvaluationsArePrinted has an evaluator that does not work on this machine.
+func TestUnavailableEvaluationsArePrinted(t *testing.T) {
+	fail := func(attestation.Definition, json.RawMessage) (attestation.Verdict, error) {
+		return attestation.Verdict{}, &evidence.Error{Code: evidence.Unavailable, Message: "The evaluation failed."}
+	}
+	definition := encode(t, audit.TypeDocument{SchemaVersion: audit.SchemaVersion, Name: "scan", Version: 1, Rules: []string{"false"}})
+	members := newPackageOf(t, evidence.Attestation{
+		ID: "a", Name: "check", Type: "custom:scan", TypeVersion: 1, Flow: "f-id", Trail: "t", Compliant: true,
+		Payload: map[string]json.RawMessage{"attestation_data": json.RawMessage(`{}`)},
+	}, file{name: audit.TypePath("scan", 1), content: definition})
+	result, err := verify(bytes.NewReader(pack(t, true, members...)), fail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	printResult(&out, &result)
+	for _, line := range []string{"note     attestations whose verdict could not be evaluated again: 1\n", "agrees with itself\n"} {
+		if !strings.Contains(out.String(), line) || strings.Contains(out.String(), "FAILED") {
+			t.Errorf("there is no %q in\n%s", line, out.String())
+		}
+	}
+}
+
+func TestFindingsThatAreNotPrintedAreCounted(t *testing.T) {
+	var out bytes.Buffer
+	printResult(&out, &audit.Result{
+		Manifest: &audit.Manifest{}, Findings: make([]audit.Finding, maxPrinted+1), OmittedFindings: 2,
+	})
+	if !strings.Contains(out.String(), "FAILED   and 3 more\n") {
+		t.Errorf("printed:\n%s", out.String())
+	}
 }
 
 func TestExitCodeSaysWhetherThePackageIsSound(t *testing.T) {
