@@ -85,10 +85,24 @@ func (e *Enqueuer) assemble(ctx context.Context, assembly, id string) (waits boo
 	if info.State != asynq.TaskStateArchived {
 		return info.State != asynq.TaskStateActive, nil
 	}
-	if err := e.inspector.RunTask(QueuePackages, id); err != nil && !errors.Is(err, asynq.ErrTaskNotFound) {
-		return false, fmt.Errorf("enqueue %s again: %w", task.Type(), err)
+	return true, e.assembleAgain(id)
+}
+
+// assembleAgain enqueues a task that was archived. It is no error if another process has done so since:
+// then the task waits, a worker has it, or it has ended.
+func (e *Enqueuer) assembleAgain(id string) error {
+	err := e.inspector.RunTask(QueuePackages, id)
+	if err == nil || errors.Is(err, asynq.ErrTaskNotFound) {
+		return nil
 	}
-	return true, nil
+	info, inspectErr := e.inspector.GetTaskInfo(QueuePackages, id)
+	if errors.Is(inspectErr, asynq.ErrTaskNotFound) {
+		return nil
+	}
+	if inspectErr == nil && (info.State == asynq.TaskStatePending || info.State == asynq.TaskStateActive) {
+		return nil
+	}
+	return fmt.Errorf("enqueue %s again: %w", TypeAssemble, err)
 }
 
 // Waiting is how many tasks of notifications no worker has taken yet.

@@ -17,8 +17,8 @@ const (
 	// RelayInterval is how often Relay is to be called: so long a package waits at most until a
 	// worker is told of it.
 	RelayInterval = 250 * time.Millisecond
-	// relayAgain is how long what was enqueued is left alone: its task may wait or be under way, or
-	// Redis may have forgotten it.
+	// relayAgain is how long what was enqueued is left alone: its task may wait, a worker may have taken
+	// it and been killed, or Redis may have forgotten it.
 	relayAgain = 10 * time.Second
 	// maxRelayed is how many packages are looked at: those that wait longest.
 	maxRelayed = 1_000
@@ -34,13 +34,14 @@ const (
 // Enqueuer puts tasks on their queue.
 type Enqueuer interface {
 	// Assemble asks a worker to assemble the package of an assembly that is due since a time in Unix
-	// seconds. A task that is there already for the same attempt is no error.
+	// seconds. A task that waits already for the same attempt is no error. One that a worker has taken
+	// is repeated a few times.
 	Assemble(ctx context.Context, assembly string, due float64, attempt int64) error
 }
 
-// Relay enqueues the packages that are asked for, new ones as well as those that Redis has
-// forgotten. Every worker does so: what one has enqueued the others' tasks do not repeat, as they
-// have the same ids.
+// Relay enqueues the packages that are asked for: new ones, those that Redis has forgotten and those
+// whose worker may have been killed. Every worker does so. A task that waits is not repeated, as its
+// repetition would have the same id; of several that workers have taken, one assembles.
 type Relay struct {
 	store    *app.Store
 	enqueuer Enqueuer
@@ -70,7 +71,7 @@ func (r *Relay) Relay(ctx context.Context) error {
 			r.enqueued[ref] = last
 			continue
 		}
-		// While the task waits in Redis, this adds none.
+		// While a task waits in Redis, this adds none.
 		if err := r.enqueuer.Assemble(ctx, ref.ID, ref.Due, ref.Attempts); err != nil {
 			return err
 		}
