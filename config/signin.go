@@ -6,8 +6,9 @@ import (
 )
 
 const (
-	oidcIssuer   = prefix + "OIDC_ISSUER"
-	oidcClientID = prefix + "OIDC_CLIENT_ID"
+	oidcIssuer       = prefix + "OIDC_ISSUER"
+	oidcClientID     = prefix + "OIDC_CLIENT_ID"
+	oidcClientSecret = prefix + "OIDC_CLIENT_SECRET"
 )
 
 // Issuer is the https address of an OpenID Connect issuer, "" for none.
@@ -23,12 +24,14 @@ func (i *Issuer) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// checkSignIn finds an issuer without a client, and the other way around.
+// checkSignIn finds an issuer without a client, and a client or its secret without an issuer.
 func (l *loader) checkSignIn(s SignIn) {
 	switch {
 	case s.Issuer != "" && s.ClientID == "" && !l.faulty(oidcClientID):
 		l.fault(oidcClientID, "is required with %s", oidcIssuer)
 	case s.Issuer == "" && s.ClientID != "" && !l.faulty(oidcIssuer):
 		l.fault(oidcIssuer, "is required with %s", oidcClientID)
+	case s.Issuer == "" && s.ClientSecret != "" && !l.faulty(oidcIssuer):
+		l.fault(oidcIssuer, "is required with %s", oidcClientSecret)
 	}
 }
