@@ -17,6 +17,7 @@ import (
 	"attestry/api/examples"
 	"attestry/evidence"
 	"attestry/evidence/notification"
+	"attestry/links"
 	"attestry/scripts/readme"
 )
 
@@ -119,8 +120,8 @@ const (
 )
 
 // TestExamplesAreWhatTheServiceAnswers plays the examples of the OpenAPI document.
-// With ATTESTRY_TEST_UPDATE set it writes the answers. Links to the API that the
-// answers hold lead to something.
+// With ATTESTRY_TEST_UPDATE set it writes the answers. Addresses of the service that
+// the answers hold lead to something.
 func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{stoppedAt: time.Unix(1_793_610_000, 500_000_000)})
@@ -263,18 +264,25 @@ func (p *examplePlayer) request(method, path, key string, body json.RawMessage) 
 	return p.form(method, strings.TrimPrefix(path, "/api/v2"), key, data, string(form[data]), files...)
 }
 
-// follow gets every link to the API.
+const apiPrefix = links.Prefix + "/"
+
+// follow gets every address of the service that an answer holds: operations with the administrator's key,
+// pages as a signed-in reader.
 func (p *examplePlayer) follow(operation string, body []byte) {
 	p.t.Helper()
-	for _, link := range regexp.MustCompile(`"html_url":"`+regexp.QuoteMeta(p.URL)+`([^"]+)"`).FindAllSubmatch(body, -1) {
+	for _, link := range regexp.MustCompile(`"`+regexp.QuoteMeta(p.URL)+`(/[^"]*)"`).FindAllSubmatch(body, -1) {
 		page := strings.ReplaceAll(string(link[1]), `\u0026`, "&")
+		if strings.HasPrefix(page, apiPrefix) {
+			continue
+		}
 		if got := p.visitor.open(page); got.status != http.StatusOK {
 			p.t.Errorf("%s answers with the page %s, which answers %d: %s", operation, page, got.status, got.body)
 		}
 	}
-	for _, link := range regexp.MustCompile(regexp.QuoteMeta(p.URL)+`(/api/v2/[^"\\,\s]+)`).FindAllSubmatch(body, -1) {
-		if got := p.do(http.MethodGet, string(link[1]), adminKey, nil); got.status != http.StatusOK {
-			p.t.Errorf("%s answers with a link to %s, which answers %d: %s", operation, link[1], got.status, got.body)
+	for _, link := range regexp.MustCompile(regexp.QuoteMeta(p.URL+apiPrefix)+`[^"\\,\s]+`).FindAll(body, -1) {
+		path := strings.TrimPrefix(string(link), p.URL)
+		if got := p.do(http.MethodGet, path, adminKey, nil); got.status != http.StatusOK {
+			p.t.Errorf("%s answers with a link to %s, which answers %d: %s", operation, path, got.status, got.body)
 		}
 	}
 }
