@@ -20,7 +20,7 @@ var ErrAmbiguous = errors.New("too many values begin with this")
 // equalities, begins with the given hex digits: those of the greatest value first,
 // and of one value the newest first. Of a value with more entries than one command
 // gives, the newest are taken: so there is hardly ever more than one command, and
-// never more than one for each value. ErrAmbiguous tells of more than maxAlike
+// never more than one for each value. ErrAmbiguous tells of more than MaxPrefixMatches
 // values.
 func FindByPrefix[T any](ctx context.Context, collection Collection[T], query Query, field, digits string) ([]Record, error) {
 	query.From, query.To = &Bound{Value: digits}, &Bound{Value: digits + "g", Exclusive: true}

@@ -41,7 +41,7 @@ func CheckValue(value any) error {
 }
 
 // EncodeValue writes a checked value as JSON. Floats always have a point or an
-// exponent, so that DecodeValue gives back the very type.
+// exponent, so that DecodeFields gives back the very type.
 func EncodeValue(value any) string {
 	switch v := value.(type) {
 	case bool:

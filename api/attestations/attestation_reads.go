@@ -125,7 +125,7 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 	return answer, err
 }
 
-// pageOfAttestations lists attestations up to the batch that exceeds maxPage. explain
+// pageOfAttestations lists attestations up to the batch that exceeds server.MaxPage. explain
 // words the errors of reading them.
 func (h *handlers) pageOfAttestations(org evidence.OrgAccess, found *storage.Batches[evidence.Attestation], explain func(error) error) jsonstream.List[Attestation] {
 	return jsonstream.NewList(func(ctx context.Context) ([]Attestation, bool, error) {

@@ -32,7 +32,7 @@ func (b *Base) LoadRepoByID(ctx context.Context, org evidence.OrgAccess, id stri
 	return repo, err
 }
 
-// LoadRepo returns the repository of a name, as pickRepo does: one command.
+// LoadRepo returns the repository of a name: one command.
 func (b *Base) LoadRepo(ctx context.Context, org evidence.OrgAccess, name, provider string) (evidence.Repo, error) {
 	repos, err := b.Stores.Repos.Named(ctx, org.OrgID, name)
 	if err != nil {

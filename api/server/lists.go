@@ -31,7 +31,7 @@ func ListOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(con
 	})
 }
 
-// PartsOf is listOf for documents beside which others are read, of which it is not known
+// PartsOf is ListOf for documents beside which others are read, of which it is not known
 // how large they are. Each batch is shown in parts: as many documents at a time as keep
 // what is read beside them, going by the part before, within a batch.
 func PartsOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {

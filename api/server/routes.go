@@ -42,7 +42,7 @@ type Route struct {
 	// BasicToo declares Basic authentication beside bearer in the document; both
 	// are accepted everywhere.
 	BasicToo bool
-	// Serve is what handle, withBody or withForm make of a handler.
+	// Serve is what Handle, WithBody or WithForm make of a handler.
 	Serve Binder
 }
 

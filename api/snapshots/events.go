@@ -156,7 +156,7 @@ func (h *handlers) eventPage(ctx context.Context, log *eventLog, repos []string,
 	return h.Events.Log(ctx, log.bounds, p)
 }
 
-// repoIDs resolves names of repositories, as pickRepo does: one command. An empty name
+// repoIDs resolves names of repositories: one command. An empty name
 // is unknown too.
 func (h *handlers) repoIDs(ctx context.Context, org evidence.OrgAccess, names []string, provider string) ([]string, error) {
 	names = resource.SortUnique(names)

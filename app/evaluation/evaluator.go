@@ -117,7 +117,7 @@ func checkedField(definition attestation.Definition) string {
 	return "type_schema"
 }
 
-// Evaluate is attestation.Judge for an organization. What exceeds the limits is
+// Evaluate is attestation.Evaluate for an organization. What exceeds the limits is
 // Invalid. Unavailable means that ctx ended, or that too many evaluations of the
 // organization wait.
 func (e *Evaluator) Evaluate(ctx context.Context, org string, definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {

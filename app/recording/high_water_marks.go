@@ -29,7 +29,7 @@ type highWaterMark struct {
 
 const (
 	// markHistory is how many passes a fact may take to be stored after its time was
-	// chosen. A pass takes place every half minute; markAge and a request are together
+	// chosen. A pass takes place every half minute; highWaterMarkAge and a request are together
 	// much shorter than four of them.
 	markHistory = 4
 	// timeOverlap is how far behind Time the earlier version looked again, in seconds.
@@ -98,7 +98,7 @@ func (m *highWaterMarks) get(ctx context.Context, org string) (highWaterMark, er
 }
 
 // newest returns the time of the newest fact of an organization that the reconciler had
-// seen at most markAge ago.
+// seen at most highWaterMarkAge ago.
 func (m *highWaterMarks) newest(ctx context.Context, org string) (float64, error) {
 	now := m.clock()
 	newest, version, ok := m.known.Get(org, now)

@@ -55,7 +55,7 @@ install() {
     allow_services
 }
 
-# build NAME PACKAGE builds a server from the module scripts/services/NAME,
+# build NAME PACKAGE builds a server from the module of that name below scripts/services,
 # unless the cache holds it as of the same sources.
 build() {
     local name=$1 package=$2 module=scripts/services/$1 sum

@@ -77,7 +77,7 @@ type model struct {
 	engine storage.Documents
 	org    string
 	flow   evidence.Flow
-	// templates are the ids of chronicleTemplates.
+	// templates are the ids of modelTemplates.
 	templates []string
 	mu        sync.Mutex
 	// now counts the requests and answers so far.
