@@ -11,8 +11,8 @@ type Principal struct {
 	// Federated tells that the principal showed a token of an identity provider instead of a
 	// key: it is known in one organization alone, and by its name.
 	Federated bool
-	// KeyID identifies the key that was shown; it is not the secret. Federated principals
-	// have none.
+	// KeyID identifies the key that was shown or that a session began with; it is not the
+	// secret. Federated principals have none, nor have people whom the issuer signed in.
 	KeyID string
 }
 
