@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// limits bound what is read of a package, and so the memory that it takes: a package may come from
-// somebody who wants to do harm. Members that nothing is evaluated from are only hashed, and may be
-// longer.
+// limits bound what is read and kept of a package, as it may come from somebody who wants to do harm.
+// While a member is decoded it can take many times its length. Members that nothing is evaluated from are
+// only hashed, and may be longer.
 type limits struct {
 	document int64 // bytes of a member
 	// documents bounds the bytes of all members but attestations, of what is kept of attestations, and

@@ -120,6 +120,19 @@ func TestVerifierCountsAllThatItKeeps(t *testing.T) {
 	}
 }
 
+// TestListsInAnotherFormAreNotKept has lists that are far longer when they are decoded.
+func TestListsInAnotherFormAreNotKept(t *testing.T) {
+	v := NewVerifier(attestation.Evaluate)
+	for _, path := range []string{EventsPath, EnvironmentsPath} {
+		if err := v.Add(path, strings.NewReader("[{},{},{}]\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(v.findings) != 2 || len(v.events)+len(v.environments) > 0 {
+		t.Errorf("%d events and %d environments are kept, the findings are %v", len(v.events), len(v.environments), v.findings)
+	}
+}
+
 func TestVerifierListsNoMoreFindingsThanItsLimit(t *testing.T) {
 	v := newLimitedVerifier(func(l *limits) { l.findings = 2 })
 	v.report("a", "%s", strings.Repeat("é", maxReason))

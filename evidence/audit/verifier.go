@@ -137,9 +137,9 @@ func (v *Verifier) reader(path string) func(path string, content []byte) error {
 	case path == ReportPath:
 		return func(_ string, content []byte) error { v.page = content; return nil }
 	case path == EnvironmentsPath:
-		return func(_ string, content []byte) error { return Decode(content, &v.environments) }
+		return func(_ string, content []byte) error { return decodeList(content, &v.environments) }
 	case path == EventsPath:
-		return func(_ string, content []byte) error { return Decode(content, &v.events) }
+		return func(_ string, content []byte) error { return decodeList(content, &v.events) }
 	case path == TrailPath, folder == "trails":
 		return v.readTrail
 	case folder == "artifacts":
@@ -153,6 +153,17 @@ func (v *Verifier) reader(path string) func(path string, content []byte) error {
 	case folder == "attestation-types":
 		return v.readType
 	}
+	return nil
+}
+
+// decodeList keeps nothing of a list that is not in the form in which packages are written: decoded, it can
+// be many times as long.
+func decodeList[T any](content []byte, kept *[]T) error {
+	var decoded []T
+	if err := Decode(content, &decoded); err != nil {
+		return err
+	}
+	*kept = decoded
 	return nil
 }
 
