@@ -30,3 +30,9 @@ func EachElement(decoder *json.Decoder, take func() error) error {
 	_, err := decoder.Token()
 	return err
 }
+
+// Skip reads a value that is not needed.
+func Skip(decoder *json.Decoder) error {
+	var skipped json.RawMessage
+	return decoder.Decode(&skipped)
+}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"attestry/api/jsonstream"
 	"attestry/api/server"
 	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
@@ -105,7 +104,7 @@ func (s *Site) evaluatePolicy(p *page) error {
 }
 
 func (p *page) renderEvaluation(shown *evaluationPage) error {
-	shown.Environments = shown.Environments[:min(len(shown.Environments), maxUsers)]
+	shown.Environments, _ = first(shown.Environments, maxUsers)
 	for i := range shown.Details {
 		shown.Details[i] = view.Cut(shown.Details[i], 1<<10)
 	}
@@ -145,14 +144,7 @@ func evaluationQuery(shown *evaluationPage, file *multipart.FileHeader) (server.
 
 // decode reads what came out, and keeps what a page shows.
 func (e *evaluation) decode(content io.Reader) error {
-	decoder := json.NewDecoder(content)
-	return jsonstream.EachMember(decoder, func(name string) error {
-		if name == "artifacts" {
-			return jsonstream.EachElement(decoder, func() error { return e.decodeArtifact(decoder) })
-		}
-		var skipped json.RawMessage
-		return decoder.Decode(&skipped)
-	})
+	return eachOf(content, "artifacts", e.decodeArtifact)
 }
 
 func (e *evaluation) decodeArtifact(decoder *json.Decoder) error {
@@ -174,8 +166,8 @@ func (e *evaluation) decodeArtifact(decoder *json.Decoder) error {
 	if e.Told++; len(e.Shown) == rowsPerPage {
 		return nil
 	}
-	kept := one.Explanation[:min(len(one.Explanation), maxEvaluated)]
-	one.More, one.Explanation = len(one.Explanation)-len(kept), slices.Clone(kept)
+	one.Explanation, one.More = first(one.Explanation, maxEvaluated)
+	one.Explanation = slices.Clone(one.Explanation) // so that the others can be freed
 	e.Shown = append(e.Shown, one)
 	return nil
 }

@@ -253,8 +253,7 @@ func eachOf(content io.Reader, member string, take func(*json.Decoder) error) er
 		if name == member {
 			return jsonstream.EachElement(decoder, func() error { return take(decoder) })
 		}
-		var passed json.RawMessage
-		return decoder.Decode(&passed)
+		return jsonstream.Skip(decoder)
 	})
 }
 
