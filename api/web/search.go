@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,12 +80,17 @@ func (s *Site) showSearch(p *page) error {
 	return p.render("search", "Search", &shown)
 }
 
-// onlyPage is the page of the artifact that alone was found, "" if there is more or less.
+// onlyPage is the page that all results lead to, "" if they lead to several or to none. A fingerprint that
+// several flows have reported has a page in each.
 func (s *searchPage) onlyPage() string {
 	if s.only == "" || len(s.Names) > 0 || len(s.Artifacts) == 0 {
 		return ""
 	}
-	return s.Artifacts[0].Link
+	link := s.Artifacts[0].Link
+	if slices.ContainsFunc(s.Artifacts, func(one foundArtifact) bool { return one.Link != link }) {
+		return ""
+	}
+	return link
 }
 
 // findNames looks among environments, flows and controls. The API searches for no names of trails.
@@ -120,9 +126,7 @@ func (s *searchPage) findFlows(p *page) error {
 			Name        string `json:"name"`
 			Description string `json:"description"`
 		} `json:"data"`
-		Pagination struct {
-			Total int64 `json:"total"`
-		} `json:"pagination"`
+		Pagination pagination `json:"pagination"`
 	}
 	if err := p.get(target("/flows/%s", s.Org)+firstOf("search_by_name", s.Query)+"&case_sensitive=false", &flows); err != nil {
 		return err
@@ -183,8 +187,7 @@ func (s *searchPage) decode(content io.Reader) error {
 		case "artifacts":
 			return jsonstream.EachElement(decoder, func() error { return s.decodeArtifact(decoder) })
 		}
-		var skipped json.RawMessage
-		return decoder.Decode(&skipped)
+		return jsonstream.Skip(decoder)
 	})
 }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -28,6 +29,19 @@ func TestSearchLeadsToTheOnlyArtifact(t *testing.T) {
 	answer, _ := site.open(t, "/acme/search?q="+print)
 	if want := "/acme/flows/a%2Fb/artifacts/" + print; answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != want {
 		t.Errorf("answered %d to %s", answer.StatusCode, answer.Header.Get("Location"))
+	}
+}
+
+func TestSearchShowsAllFlowsThatHaveReportedAFingerprint(t *testing.T) {
+	answers := foundNothing()
+	found := `{"fingerprint": "` + fingerprint + `", "has_provenance": true, "flow": "%s"}`
+	answers["/search/acme/sha/"+fingerprint] = cannedAnswer{body: `{"resolved_to": {"type": "fingerprint", "full_match": "` + fingerprint + `"},
+		"artifacts": [` + fmt.Sprintf(found, "build") + "," + fmt.Sprintf(found, "build") + "," + fmt.Sprintf(found, "release") + `]}`}
+	answer, shown := newGovernanceSite(t, answers).open(t, "/acme/search?q="+fingerprint)
+	for _, flow := range []string{"build", "release"} {
+		if link := `href="/acme/flows/` + flow + `/artifacts/` + fingerprint + `"`; answer.StatusCode != http.StatusOK || !strings.Contains(shown, link) {
+			t.Errorf("answered %d without %s: %s", answer.StatusCode, link, shown)
+		}
 	}
 }
 
