@@ -110,8 +110,8 @@ type section struct {
 
 // newSection lists the first entries.
 func newSection(entries []entry) section {
-	shown := entries[:min(len(entries), sectionRows)]
-	return section{Entries: shown, More: len(entries) - len(shown)}
+	shown, more := first(entries, sectionRows)
+	return section{Entries: shown, More: more}
 }
 
 // mark marks the entries of one attestation among those of a page, and what addresses can lead to. It
@@ -162,19 +162,4 @@ func (p *page) detail(org string, sections ...*section) error {
 			return err
 		})
 	})
-}
-
-// attestationOf reads an attestation of a trail by its id, nil for one that is not there.
-func (p *page) attestationOf(org, flow, trail, id string) (*attestation, error) {
-	var found struct {
-		Data []attestation `json:"data"`
-	}
-	query := url.Values{"attestation_id": {id}}
-	if err := p.get(target("/attestations/%s", org)+"?"+query.Encode(), &found); err != nil {
-		return nil, err
-	}
-	if len(found.Data) == 0 || found.Data[0].Flow != flow || found.Data[0].Trail != trail {
-		return nil, nil
-	}
-	return &found.Data[0], nil
 }

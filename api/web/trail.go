@@ -44,8 +44,7 @@ type trail struct {
 		} `json:"trail"`
 	} `json:"template"`
 	Flow struct {
-		Name string            `json:"name"`
-		Tags map[string]string `json:"tags"`
+		Name string `json:"name"`
 	} `json:"flow"`
 	Events []trailEvent `json:"events"`
 }
@@ -232,14 +231,18 @@ func (t *trailPage) noteOne(one wrong) {
 	}
 }
 
-// load reads the attestations.
+// load reads the attestations, and with them the one that was asked for.
 func (t *trailPage) load(p *page) error {
-	flow, name := t.Trail.Flow.Name, t.Trail.Name
-	if t.AskedID != "" {
-		var err error
-		if t.Asked, err = p.attestationOf(t.Org, flow, name, t.AskedID); err != nil {
-			return err
-		}
+	if t.AskedID == "" {
+		return p.detail(t.Org, t.sections()...)
 	}
-	return p.detail(t.Org, t.sections()...)
+	asked := section{Entries: []entry{{ID: &t.AskedID}}}
+	if err := p.detail(t.Org, append([]*section{&asked}, t.sections()...)...); err != nil {
+		return err
+	}
+	found := asked.Entries[0].Details
+	if found != nil && found.Flow == t.Trail.Flow.Name && found.Trail == t.Trail.Name {
+		t.Asked = found
+	}
+	return nil
 }

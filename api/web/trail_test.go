@@ -47,11 +47,8 @@ const (
 
 func trailAPI() *fakeAPI {
 	return &fakeAPI{answers: map[string][]string{
-		"GET /trails/acme/checkout/t1":                        {trailText},
-		"GET /attestations/acme?ids":                          {`{"data":[` + reviewText + `,` + overrideText + `,` + scanText + `,` + testText + `],"_links":{}}`},
-		"GET /attestations/acme?attestation_id=" + scanID:     {`{"data":[` + scanText + `]}`},
-		"GET /attestations/acme?attestation_id=" + overrideID: {`{"data":[` + overrideText + `]}`},
-		"GET /attestations/acme?attestation_id=nowhere":       {`{"data":[]}`},
+		"GET /trails/acme/checkout/t1": {trailText},
+		"GET /attestations/acme?ids":   {`{"data":[` + reviewText + `,` + overrideText + `,` + scanText + `,` + testText + `],"_links":{}}`},
 	}}
 }
 
@@ -78,9 +75,19 @@ func TestTrailIsShownBesideItsTemplate(t *testing.T) {
 
 func TestAttestationThatWasAskedForIsShown(t *testing.T) {
 	const path = "/acme/flows/checkout/trails/t1?attestation_id="
-	open(t, trailAPI(), path+overrideID).has(t, `aria-current="true"`, `href="#attestation-`+overrideID+`"`, "accepted risk")
+	api := trailAPI()
+	open(t, api, path+overrideID).has(t, `aria-current="true"`, `href="#attestation-`+overrideID+`"`, "accepted risk")
+	if len(api.asked) != 2 || strings.Count(api.asked[1], overrideID) != 1 {
+		t.Errorf("the attestation is not read once: %v", api.asked)
+	}
 	open(t, trailAPI(), path+scanID).has(t, "It has no row below", "Download its evidence", "&lt;script&gt;alert(1)&lt;/script&gt;", "javascript:alert(1)")
 	open(t, trailAPI(), path+"nowhere").has(t, "This trail has no attestation <bdi>nowhere</bdi>.")
+}
+
+func TestAttestationOfAnotherTrailIsNotShown(t *testing.T) {
+	api := trailAPI()
+	api.answers["GET /attestations/acme?ids"] = []string{`{"data":[` + strings.Replace(scanText, `"trail_name":"t1"`, `"trail_name":"t2"`, 1) + `]}`}
+	open(t, api, "/acme/flows/checkout/trails/t1?attestation_id="+scanID).has(t, "This trail has no attestation <bdi>"+scanID+"</bdi>.")
 }
 
 func TestLongTrailsStaySmall(t *testing.T) {
