@@ -246,3 +246,33 @@ func TestWithoutPagesThereAreNone(t *testing.T) {
 		}
 	}
 }
+
+func TestHistoryTellsWhatWasNotJudged(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	s.createEnvironment("prod", evidence.Server)
+	s.reportFile("build", "web")
+	s.reportServer("prod", "web")
+	s.createLogical("all", "prod")
+	s.storePolicy("provenance", "provenance: {required: true}")
+	s.attach("prod", "provenance")
+	s.reportServer("prod", "web", "db")
+	for environment, want := range map[string]string{
+		"prod": `3 false {"false":1,"null":0,"true":1} 2 true {"false":0,"null":0,"true":1} 1 null {"false":0,"null":1,"true":0} `,
+		"all":  `3 false null 2 true null 1 null null `,
+	} {
+		got := ""
+		for _, item := range s.read("/snapshots/" + s.org + "/" + environment).([]any) {
+			item := item.(map[string]any)
+			got += asJSON(item["index"]) + " " + asJSON(item["state"]) + " " + asJSON(item["artifact_compliance_count"]) + " "
+		}
+		if got != want {
+			t.Errorf("the snapshots of %s are %s", environment, got)
+		}
+		v := s.signedIn(readerKey)
+		v.wantPage(http.StatusOK, "/"+s.org+"/environments/"+environment, `Snapshot 1</a> <span class="state unknown">not judged</span>`)
+		if got := v.open("/" + s.org + "/environments/" + environment + "/sparkline.svg"); !strings.Contains(string(got.body), "3 snapshots, 1 not compliant, 1 not judged<") {
+			t.Errorf("the sparkline of %s is %s", environment, got.body)
+		}
+	}
+}

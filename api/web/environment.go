@@ -31,12 +31,12 @@ type environmentPage struct {
 
 // historyEntry is a snapshot in the history.
 type historyEntry struct {
-	Index     int64   `json:"index"`
-	From      float64 `json:"from"`
-	To        float64 `json:"to"`
-	Compliant bool    `json:"compliant"`
-	Link      string  `json:"-"`
-	Shown     bool    `json:"-"`
+	Index int64   `json:"index"`
+	From  float64 `json:"from"`
+	To    float64 `json:"to"`
+	State *bool   `json:"state"` // nil if nothing was judged
+	Link  string  `json:"-"`
+	Shown bool    `json:"-"`
 }
 
 func (s *Site) showEnvironment(p *page) error {
@@ -49,6 +49,7 @@ func (s *Site) showEnvironment(p *page) error {
 		return p.redirect(shown.Environment.Name)
 	}
 	shown.Environment.prepare(org, s.Clock())
+	shown.Environment.Description = view.Cut(shown.Environment.Description, maxDescription)
 	if err := shown.load(p); err != nil {
 		return err
 	}

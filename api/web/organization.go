@@ -42,6 +42,7 @@ func (e *environment) prepare(org string, now time.Time) {
 type organizationPage struct {
 	Org          string
 	Environments []environment
+	Pager        pager
 }
 
 // showHome leads to the organization that a person opens first.
@@ -66,6 +67,7 @@ func (s *Site) showOrganization(p *page) error {
 		shown.Environments[i].prepare(p.org(), s.Clock())
 	}
 	slices.SortStableFunc(shown.Environments, func(a, b environment) int { return a.rank() - b.rank() })
+	shown.Environments, shown.Pager = cutPage(p, shown.Environments)
 	return p.render("organization", shown.Org, shown)
 }
 

@@ -28,8 +28,15 @@ type policyVersion struct {
 	At      float64 `json:"timestamp"`
 	By      string  `json:"created_by"`
 	File    string  `json:"policy_yaml"`
-	// Cut tells that only the beginning of the file is here.
-	Cut bool `json:"-"`
+	// Truncated tells that only the beginning of the file is here.
+	Truncated bool `json:"-"`
+}
+
+// truncate keeps the beginning of the file, at most limit bytes of HTML.
+func (v *policyVersion) truncate(limit int) {
+	whole := v.File
+	v.File = view.Cut(whole, limit)
+	v.Truncated = v.File != whole
 }
 
 // policyEvent is something that happened to a policy.
@@ -157,13 +164,12 @@ func (p *page) getPolicy(into *storedPolicy, name string, wanted ...int) error {
 func (s *policyPage) arrange(p *page) {
 	stored := &s.Policy
 	stored.Description = view.Cut(stored.Description, maxDescription)
-	s.Users = stored.Environments[:min(len(stored.Environments), maxUsers)]
-	s.More = len(stored.Environments) - len(s.Users)
+	s.Users, s.More = first(stored.Environments, maxUsers)
 	s.Versions, s.Pager = cutPage(p, stored.Versions)
-	s.Events = stored.Events[:min(len(stored.Events), rowsPerPage)]
+	s.Events, _ = first(stored.Events, rowsPerPage)
 	for _, one := range []*comparedVersion{&s.Left, &s.Right} {
 		if one.Version = stored.wanted[one.Number]; one.Version != nil {
-			one.Version.File, one.Version.Cut = cutFile(one.Version.File, maxColumn)
+			one.Version.truncate(maxColumn)
 		}
 	}
 	if s.Compared {
@@ -172,13 +178,7 @@ func (s *policyPage) arrange(p *page) {
 	s.Right.Number = stored.newest.Version
 	s.Left.Number = max(1, s.Right.Number-1)
 	s.File = &stored.newest
-	s.File.File, s.File.Cut = cutFile(s.File.File, maxFile)
-}
-
-// cutFile is the beginning of a file, and whether something is left out.
-func cutFile(text string, size int) (shown string, shortened bool) {
-	shown = view.Cut(text, size)
-	return shown, shown != text
+	s.File.truncate(maxFile)
 }
 
 // decode reads a policy. It may have many versions with long files, which are not kept.
@@ -198,8 +198,7 @@ func (s *storedPolicy) decode(decoder *json.Decoder) error {
 		case "versions":
 			return jsonstream.EachElement(decoder, func() error { return s.decodeVersion(decoder) })
 		}
-		var skipped json.RawMessage
-		return decoder.Decode(&skipped)
+		return jsonstream.Skip(decoder)
 	})
 	slices.Reverse(s.Versions)
 	slices.Reverse(s.Events)

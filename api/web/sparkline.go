@@ -18,11 +18,12 @@ const (
 	// sparklineSpan is how far back a sparkline reaches, and sparklineInterval how the API calls that.
 	sparklineSpan     = 30 * 24 * time.Hour
 	sparklineInterval = "@{30.days.ago}..NOW"
-	// maxSparkline is how many snapshots a sparkline shows, the newest of them.
-	maxSparkline = 200
+	// maxSparkline is how many snapshots a sparkline shows, the newest of them. The API reads 100 of them
+	// at a time.
+	maxSparkline = 5000
 )
 
-// sparkline draws in which times an environment was compliant.
+// sparkline draws when an environment was compliant.
 type sparkline struct {
 	environment string
 	spans       []historyEntry
@@ -42,7 +43,7 @@ func (s *Site) showSparkline(p *page) error {
 		if to == 0 {
 			to = drawn.now
 		}
-		spans = append(spans, chart.Span{From: one.From, To: to, Good: one.Compliant})
+		spans = append(spans, chart.Span{From: one.From, To: to, Verdict: one.verdict()})
 	}
 	return p.sendDrawing(chart.Sparkline(drawn.title(), drawn.now-sparklineSpan.Seconds(), drawn.now, spans), policy)
 }
@@ -60,11 +61,27 @@ func (s *sparkline) title() string {
 	if len(s.spans) == 0 {
 		return "No snapshots of " + s.environment + " in the last 30 days"
 	}
-	failing := 0
-	for _, span := range s.spans {
-		if !span.Compliant {
-			failing++
-		}
+	count := map[chart.Verdict]int{}
+	for i := range s.spans {
+		count[s.spans[i].verdict()]++
 	}
-	return fmt.Sprintf("%s in the last 30 days: %s, %d not compliant", s.environment, view.Plural(len(s.spans), "snapshot"), failing)
+	of := view.Plural(len(s.spans), "snapshot")
+	if len(s.spans) == maxSparkline {
+		of = fmt.Sprintf("the newest %d snapshots", maxSparkline)
+	}
+	text := fmt.Sprintf("%s in the last 30 days: %s, %d not compliant", s.environment, of, count[chart.NotCompliant])
+	if n := count[chart.NotJudged]; n > 0 {
+		text += fmt.Sprintf(", %d not judged", n)
+	}
+	return text
+}
+
+func (h *historyEntry) verdict() chart.Verdict {
+	switch {
+	case h.State == nil:
+		return chart.NotJudged
+	case *h.State:
+		return chart.Compliant
+	}
+	return chart.NotCompliant
 }

@@ -3,48 +3,72 @@ package chart
 import (
 	"encoding/xml"
 	"fmt"
+	"math"
 	"strings"
 )
 
 const (
-	sparklineWidth  = 240.0
-	sparklineHeight = 24.0
-	// goodHeight is how high a good time is. Others have the whole height, so that nobody has to tell
-	// colors apart.
-	goodHeight = 8.0
-	// thinnest is how wide even the shortest time is, so that it can be seen.
-	thinnest = 1.0
+	// sparklineColumns is how many columns a sparkline has, each of them 1 wide.
+	sparklineColumns = 240
+	sparklineHeight  = 24
 )
+
+// Verdict is what is said of a time. Where several times share a column, the highest one is drawn.
+type Verdict int
+
+// The verdicts on a time.
+const (
+	Compliant Verdict = iota + 1
+	NotJudged
+	NotCompliant
+)
+
+// looks are how verdicts are drawn. They differ in height as well, so that nobody has to tell colors apart.
+var looks = map[Verdict]struct {
+	height int
+	color  string
+}{
+	Compliant: {8, "#2e9e5b"}, NotJudged: {3, "#8a9099"}, NotCompliant: {sparklineHeight, "#d0453a"},
+}
 
 // Span is a time between two moments, in Unix seconds.
 type Span struct {
 	From, To float64
-	Good     bool
+	Verdict  Verdict
 }
 
-// Sparkline draws a line for the time between two moments, in Unix seconds, and a rectangle for each span.
+// Sparkline draws a line for the time between two moments, in Unix seconds, and on it the verdicts of spans.
+// Neighboring columns of one verdict are one rectangle, so the drawing is small however many spans there are.
 // The title says the same in words.
 func Sparkline(title string, begin, end float64, spans []Span) []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g" viewBox="0 0 %g %g" role="img"><title>`,
-		sparklineWidth, sparklineHeight, sparklineWidth, sparklineHeight)
-	_ = xml.EscapeText(&b, []byte(title)) // a strings.Builder has no errors
-	fmt.Fprintf(&b, `</title><rect x="0" y="%g" width="%g" height="1" fill="#8a9099"/>`, sparklineHeight-1, sparklineWidth)
+	var columns [sparklineColumns]Verdict
 	for _, span := range spans {
-		draw(&b, span, begin, end)
+		first := min(column(span.From, begin, end), sparklineColumns-1)
+		behind := max(math.Ceil(column(span.To, begin, end)), math.Floor(first)+1)
+		for x := int(first); x < int(behind); x++ {
+			columns[x] = max(columns[x], span.Verdict)
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img"><title>`,
+		sparklineColumns, sparklineHeight, sparklineColumns, sparklineHeight)
+	_ = xml.EscapeText(&b, []byte(title)) // a strings.Builder has no errors
+	fmt.Fprintf(&b, `</title><rect x="0" y="%d" width="%d" height="1" fill="#8a9099"/>`, sparklineHeight-1, sparklineColumns)
+	for from := 0; from < sparklineColumns; {
+		to := from + 1
+		for to < sparklineColumns && columns[to] == columns[from] {
+			to++
+		}
+		if look, ok := looks[columns[from]]; ok {
+			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`, from, sparklineHeight-look.height, to-from, look.height, look.color)
+		}
+		from = to
 	}
 	b.WriteString("</svg>\n")
 	return []byte(b.String())
 }
 
-func draw(b *strings.Builder, span Span, begin, end float64) {
-	left := sparklineWidth * max(0, span.From-begin) / (end - begin)
-	right := sparklineWidth * max(0, span.To-begin) / (end - begin)
-	left = min(left, sparklineWidth-thinnest)
-	width := min(max(right-left, thinnest), sparklineWidth-left)
-	height, color := goodHeight, "#2e9e5b"
-	if !span.Good {
-		height, color = sparklineHeight, "#d0453a"
-	}
-	fmt.Fprintf(b, `<rect x="%.2f" y="%g" width="%.2f" height="%g" fill="%s"/>`, left, sparklineHeight-height, width, height, color)
+// column is where a moment is, in columns.
+func column(at, begin, end float64) float64 {
+	return min(max(0, (at-begin)/(end-begin)), 1) * sparklineColumns
 }

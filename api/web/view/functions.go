@@ -3,8 +3,10 @@ package view
 import (
 	"html/template"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,22 +25,25 @@ const maxText = 64 << 10
 // functions are what templates can call.
 func functions(clock evidence.Clock) template.FuncMap {
 	return template.FuncMap{
-		"moment":   func(seconds any) moment { return newMoment(seconds, clock()) },
-		"short":    short,
-		"external": external,
-		"commit":   shortCommit,
-		"count":    humanize.Comma,
-		"plural":   Plural,
-		"matches":  matches,
-		"state":    newBadge,
-		"page":     func() links.Links { return Pages },
-		"cut":      func(text string) string { return Cut(text, maxText) },
-		"brief":    func(text string) string { return Cut(text, maxBrief) },
-		"tags":     First[string],
-		"excerpt":  func(text string) string { return Cut(text, maxExcerpt) },
-		"isCut":    func(text string) bool { return Cut(text, maxText) != text },
-		"known":    known,
-		"size":     func(bytes *int64) string { return humanize.IBytes(uint64(*bytes)) },
+		"moment":     func(seconds any) moment { return newMoment(seconds, clock()) },
+		"short":      short,
+		"external":   external,
+		"commit":     shortCommit,
+		"count":      humanize.Comma,
+		"plural":     Plural,
+		"matches":    matches,
+		"state":      newBadge,
+		"page":       func() links.Links { return Pages },
+		"cut":        func(text string) string { return Cut(text, maxText) },
+		"brief":      func(text string) string { return Cut(text, maxBrief) },
+		"tags":       First[string],
+		"excerpt":    func(text string) string { return Cut(text, maxExcerpt) },
+		"isCut":      func(text string) bool { return Cut(text, maxText) != text },
+		"known":      known,
+		"excess":     func(number, limit int) int { return max(0, number-limit) },
+		"duration":   duration,
+		"policyPage": policyPage,
+		"size":       func(bytes *int64) string { return humanize.IBytes(uint64(*bytes)) },
 	}
 }
 
@@ -90,6 +95,35 @@ func Plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return humanize.Comma(int64(n)) + " " + noun + "s"
+}
+
+// units are those of durations, with how many seconds they have and from how many on they are used.
+var units = []struct {
+	name          string
+	seconds, from float64
+}{{"days", 86400, 2 * 86400}, {"h", 3600, 3600}, {"min", 60, 60}}
+
+// duration is a number of seconds in words, "" if it is not known.
+func duration(seconds *float64) string {
+	if seconds == nil {
+		return ""
+	}
+	for _, unit := range units {
+		if math.Abs(*seconds) >= unit.from {
+			return strconv.FormatFloat(*seconds/unit.seconds, 'f', 1, 64) + " " + unit.name
+		}
+	}
+	return strconv.FormatFloat(*seconds, 'f', 0, 64) + " s"
+}
+
+// policyPage is the page of the policy that has an address in the API, "" for any other address.
+func policyPage(address string) string {
+	_, names, _ := strings.Cut(address, links.Prefix+"/policies/")
+	org, name, _ := strings.Cut(names, "/")
+	if org == "" || name == "" {
+		return ""
+	}
+	return "/" + org + "/policies/" + name
 }
 
 // matches says how many entries a filter has left.

@@ -35,3 +35,27 @@ func TestOnlyAddressesOfTheWebAreLinks(t *testing.T) {
 		}
 	}
 }
+
+func TestDurationsAreReadable(t *testing.T) {
+	for seconds, want := range map[float64]string{
+		0: "0 s", 45: "45 s", 90: "1.5 min", 7200: "2.0 h", 86400: "24.0 h", 1e6: "11.6 days", -7200: "-2.0 h",
+	} {
+		if got := duration(&seconds); got != want {
+			t.Errorf("%v seconds are %q, want %q", seconds, got, want)
+		}
+	}
+	if got := duration(nil); got != "" {
+		t.Errorf("an unknown duration is %q", got)
+	}
+}
+
+func TestPoliciesOfTheAPIHavePages(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://attestry.example.com/api/v2/policies/acme/prod%2F1": "/acme/policies/prod%2F1",
+		"javascript:alert(1)": "", "": "", "https://example.com/api/v2/policies/": "", "https://example.com/api/v2/policies//x": "",
+	} {
+		if got := policyPage(address); got != want {
+			t.Errorf("%s has the page %q, want %q", address, got, want)
+		}
+	}
+}

@@ -22,8 +22,8 @@ type Templates struct {
 	pages map[string]*template.Template
 }
 
-// New reads the templates. Each page fills in the blocks of layout.html. more are functions that templates
-// can call beside those of this package.
+// New reads the templates. Each page fills in the blocks of api/web/view/templates/layout.html. more are
+// functions that templates can call beside those of this package.
 func New(clock evidence.Clock, more template.FuncMap) (*Templates, error) {
 	shared, err := template.New("").Funcs(functions(clock)).Funcs(more).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html")
 	if err != nil {
@@ -47,7 +47,7 @@ func New(clock evidence.Clock, more template.FuncMap) (*Templates, error) {
 	return t, nil
 }
 
-// Layout is what layout.html shows.
+// Layout is what api/web/view/templates/layout.html shows.
 type Layout struct {
 	Title string
 	// Viewer is the name of whoever is signed in, "" if nobody is.
