@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"time"
 
 	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
@@ -17,8 +16,6 @@ const (
 	maxOthers = 50
 	// maxHistory is how many entries of an artifact's history a page lists.
 	maxHistory = 50
-	// maxSentences is how many sentences explain the verdict in one environment.
-	maxSentences = 10
 	// maxRecords is how many trails are searched for a record that is not the newest.
 	maxRecords = 100
 )
@@ -62,15 +59,12 @@ type verdict struct {
 	place
 	Compliant   bool                `json:"compliant"`
 	Explanation []snapshot.Sentence `json:"explanation"`
-	// More is how many sentences are left out.
-	More       int               `json:"-"`
-	Deployment *latestDeployment `json:"-"`
+	Deployment  *latestDeployment   `json:"-"`
 }
 
 // latestDeployment tells when an artifact began to run somewhere, and in the place of what.
 type latestDeployment struct {
 	At       float64  `json:"deployed_at"`
-	Snapshot int64    `json:"snapshot_index"`
 	DiffURL  *string  `json:"diff_url"`
 	LeadTime *float64 `json:"lead_time_seconds"`
 	Replaced *struct {
@@ -82,14 +76,6 @@ type latestDeployment struct {
 			SHA1   *string `json:"git_commit"`
 		} `json:"artifact"`
 	} `json:"replaced_artifact"`
-}
-
-// Lead is how long it took from the commit until the artifact ran, "" if that is not known.
-func (d *latestDeployment) Lead() string {
-	if d.LeadTime == nil {
-		return ""
-	}
-	return time.Duration(*d.LeadTime * float64(time.Second)).Round(time.Second).String()
 }
 
 // artifactPage shows an artifact of a flow.
@@ -130,12 +116,12 @@ func (s *Site) showArtifact(p *page) error {
 	if err := shown.loadVerdicts(p); err != nil {
 		return err
 	}
-	shown.cut()
+	shown.shorten()
 	return p.render("artifact", shown.Artifact.Name, &shown)
 }
 
-// cut leaves out what would make the page too long, and has the newest history come first.
-func (a *artifactPage) cut() {
+// shorten leaves out what would make the page too long, and has the newest history come first.
+func (a *artifactPage) shorten() {
 	of := &a.Artifact
 	a.Package = view.Pages.ArtifactPackage(a.Org, of.Flow, of.Fingerprint)
 	of.Exited, a.MoreExited = first(of.Exited, maxOthers)
@@ -222,7 +208,6 @@ func (a *artifactPage) verdict(p *page, at place) (verdict, error) {
 	if err != nil {
 		return said, err
 	}
-	said.Explanation, said.More = first(said.Explanation, maxSentences)
 	var known latestDeployment
 	there, err := p.getIfThere(target("/deployments/%s/%s/%s", a.Org, at.Environment, a.Artifact.Fingerprint), &known)
 	if there {

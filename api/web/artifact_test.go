@@ -35,7 +35,7 @@ func artifactAPI() *fakeAPI {
 func TestArtifactIsShown(t *testing.T) {
 	api := artifactAPI()
 	open(t, api, artifactPath).has(t, `data-copy="`+fingerprint+`"`, `href="/acme/environments/production/snapshots/9"`, "not compliant",
-		`href="/acme/environments/staging/snapshots/4"`, `href="https://github.com/acme/checkout/compare/a...b"`, "1m30s after its commit", "0ab2c0e1f5d9",
+		`href="/acme/environments/staging/snapshots/4"`, `href="https://github.com/acme/checkout/compare/a...b"`, "1.5 min after its commit", "0ab2c0e1f5d9",
 		`href="/api/v2/artifacts/acme/checkout/`+fingerprint+`/audit_package"`, `/attestation/`+scanID+`/evidence" download`, "robot", "javascript:alert(1)")
 	if len(api.asked) != 5 {
 		t.Errorf("asked %v", api.asked)

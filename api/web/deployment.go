@@ -1,7 +1,8 @@
 package web
 
 import (
-	"math"
+	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -18,6 +19,8 @@ const (
 	week       = 7 * 24 * time.Hour
 	// weekGap keeps a deployment at the turn of two weeks from being counted in both, in seconds.
 	weekGap = 1e-5
+	// maxCharted is the highest number that a chart shows.
+	maxCharted = 1e12
 	// chartPolicy is what browsers may do with a chart: it has its styles in itself.
 	chartPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 )
@@ -30,9 +33,8 @@ type deployment struct {
 	Environment string  `json:"env_name"`
 	Snapshot    int64   `json:"snapshot_index"`
 	Artifact    *struct {
-		Flow   string  `json:"flow_name"`
-		Trail  string  `json:"trail_name"`
-		Commit *string `json:"git_commit"`
+		Flow  string `json:"flow_name"`
+		Trail string `json:"trail_name"`
 	} `json:"artifact"`
 	DiffURL  *string  `json:"diff_url"`
 	LeadTime *float64 `json:"lead_time_seconds"`
@@ -42,17 +44,6 @@ type deployment struct {
 
 // Archived tells that the environment is archived, and so has no page.
 func (d *deployment) Archived() bool { return len(d.Links) == 0 }
-
-// Lead is the lead time in words.
-func (d *deployment) Lead() string { return inHours(d.LeadTime) }
-
-// inHours is a time in words, "" if it is not known.
-func inHours(seconds *float64) string {
-	if seconds == nil {
-		return ""
-	}
-	return strconv.FormatFloat(*seconds/time.Hour.Seconds(), 'f', 1, 64) + " h"
-}
 
 // deploymentList is a page of deployments as the API lists them.
 type deploymentList struct {
@@ -72,8 +63,13 @@ type deploymentWeek struct {
 // Day is when the week begins.
 func (w *deploymentWeek) Day() string { return time.Unix(int64(w.From), 0).UTC().Format("2 Jan") }
 
-// Lead is the median in words.
-func (w *deploymentWeek) Lead() string { return inHours(w.Median) }
+// leadHours is the median as its chart shows it, 0 if it is not known.
+func (w *deploymentWeek) leadHours() float64 {
+	if w.Median == nil {
+		return 0
+	}
+	return min(max(0, *w.Median/time.Hour.Seconds()), maxCharted)
+}
 
 // deploymentsPage shows deployments.
 type deploymentsPage struct {
@@ -99,10 +95,19 @@ func (s *Site) showDeployments(p *page) error {
 		return err
 	}
 	shown.Pager = p.pager("page", number, shown.Found.Last)
-	query := "?" + url.Values{"environment": {shown.Environment}, "end": {strconv.FormatInt(int64(math.Ceil(end)), 10)}}.Encode()
-	shown.Frequency = view.Pages.Deployments(shown.Org) + "/frequency.svg" + query
-	shown.LeadTime = view.Pages.Deployments(shown.Org) + "/lead-time.svg" + query
+	shown.Frequency = shown.chart("frequency.svg", func(w *deploymentWeek) float64 { return float64(w.Count) })
+	shown.LeadTime = shown.chart("lead-time.svg", (*deploymentWeek).leadHours)
 	return p.render("deployments", "Deployments", &shown)
+}
+
+// chart is the address of a chart of a number of each week. It has the numbers in its query, so that they
+// are not asked for again.
+func (d *deploymentsPage) chart(name string, number func(*deploymentWeek) float64) string {
+	query := url.Values{"from": {strconv.FormatInt(int64(d.Weeks[0].From), 10)}}
+	for i := range d.Weeks {
+		query.Add("n", strconv.FormatFloat(number(&d.Weeks[i]), 'f', -1, 64))
+	}
+	return view.Pages.Deployments(d.Org) + "/" + name + "?" + query.Encode()
 }
 
 // deploymentsBetween asks for the newest deployments between two times, to one environment if the page
@@ -154,37 +159,38 @@ func medianLead(deployments []deployment) (int, *float64) {
 	return len(known), new((known[middle-1] + known[middle]) / 2)
 }
 
-func (s *Site) showFrequency(p *page) error {
-	return s.showChart(p, func(w *deploymentWeek) float64 { return float64(w.Count) })
-}
+func (s *Site) showFrequency(p *page) error { return p.showChart() }
 
-func (s *Site) showLeadTime(p *page) error {
-	return s.showChart(p, func(w *deploymentWeek) float64 {
-		if w.Median == nil {
-			return 0
-		}
-		return max(0, *w.Median/time.Hour.Seconds())
-	})
-}
+func (s *Site) showLeadTime(p *page) error { return p.showChart() }
 
-// showChart draws a number of each week, up to the time that the page names so that both show the same.
-func (s *Site) showChart(p *page, number func(*deploymentWeek) float64) error {
-	now := evidence.Seconds(s.Clock())
-	end, err := strconv.ParseFloat(p.c.Query("end"), 64)
-	if err != nil || !(end > 0 && end < now) {
-		end = now
-	}
-	weeks, err := p.deploymentWeeks(end)
-	if err != nil {
-		return err
-	}
-	bars := make([]chart.Bar, 0, len(weeks))
-	for i := range weeks {
-		bars = append(bars, chart.Bar{Day: time.Unix(int64(weeks[i].From), 0).UTC(), Value: number(&weeks[i])})
+// showChart draws the numbers of its address.
+func (p *page) showChart() error {
+	bars, ok := p.bars()
+	if !ok {
+		return p.showError(http.StatusBadRequest, fmt.Sprintf("The address of a chart has a time (from) and %d numbers (n).", weeksShown))
 	}
 	content, err := chart.Bars(bars)
 	if err != nil {
 		return err
 	}
 	return p.sendDrawing(content, chartPolicy)
+}
+
+// bars are those of the query: from is when the first week begins, in Unix seconds, and each n the number
+// of one week. It tells whether they can be drawn.
+func (p *page) bars() ([]chart.Bar, bool) {
+	from, err := strconv.ParseInt(p.c.Query("from"), 10, 64)
+	numbers := p.c.Context().QueryArgs().PeekMulti("n")
+	if err != nil || len(numbers) != weeksShown {
+		return nil, false
+	}
+	bars := make([]chart.Bar, 0, weeksShown)
+	for i, text := range numbers {
+		number, err := strconv.ParseFloat(string(text), 64)
+		if err != nil || !(number >= 0 && number <= maxCharted) {
+			return nil, false
+		}
+		bars = append(bars, chart.Bar{Day: time.Unix(from, 0).UTC().Add(time.Duration(i) * week), Value: number})
+	}
+	return bars, true
 }
