@@ -46,8 +46,7 @@ type GetSnapshotListItem struct {
 	Compliant bool    `json:"compliant"`
 	Duration  float64 `json:"duration" doc:"seconds"`
 	// State tells apart what Compliant does not: false, and what nothing is known of.
-	State  *bool            `json:"state" nullable:"true" doc:"The verdict on all that ran; null if it is unknown."`
-	Counts *snapshot.Counts `json:"artifact_compliance_count,omitempty" doc:"Verdicts on what ran; absent of logical environments."`
+	State *bool `json:"state" nullable:"true" doc:"The verdict on all that ran; null if it is unknown."`
 }
 
 type listSnapshotsAnswer struct {
@@ -101,9 +100,6 @@ func (h *handlers) listItems(found []snapshot.Snapshot, last int64) []GetSnapsho
 			break
 		}
 		item := GetSnapshotListItem{Index: s.Number, From: s.Timestamp, Compliant: s.Compliant(), State: s.State}
-		if s.Type != evidence.LogicalType {
-			item.Counts = new(s.Counts)
-		}
 		if i+1 < len(found) {
 			item.To = found[i+1].Timestamp
 			item.Duration = evidence.RoundSeconds(item.To - item.From)

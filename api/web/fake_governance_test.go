@@ -37,6 +37,8 @@ type governanceAPI struct {
 	asked   []server.PageQuery
 }
 
+func (*governanceAPI) ReadForm(*fiber.Ctx, int64) error { return nil }
+
 func (*governanceAPI) ServeOtherPages(fiber.Handler) {}
 
 func (*governanceAPI) Explain(_ context.Context, err error) (int, string, http.Header) {

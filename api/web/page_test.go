@@ -34,6 +34,8 @@ type fakeAPI struct {
 
 func (*fakeAPI) ServePage(string, string, ...fiber.Handler) {}
 
+func (*fakeAPI) ReadForm(*fiber.Ctx, int64) error { return nil }
+
 func (*fakeAPI) ServeOtherPages(fiber.Handler) {}
 
 func (*fakeAPI) Explain(_ context.Context, err error) (int, string, http.Header) {

@@ -38,6 +38,8 @@ type API interface {
 	ServePage(method, path string, serve ...fiber.Handler)
 	// ServeOtherPages answers browsers at addresses that lead nowhere.
 	ServeOtherPages(serve fiber.Handler)
+	// ReadForm reads the form that a page sends, of at most limit bytes.
+	ReadForm(c *fiber.Ctx, limit int64) error
 	// Ask answers an operation on behalf of whoever is signed in.
 	Ask(c *fiber.Ctx, query server.PageQuery) *server.PageAnswer
 	// Explain tells what clients are told of an error.
@@ -132,7 +134,7 @@ func (s *Site) limitVisitors() fiber.Handler {
 
 // readForm reads a form, the largest of which has a policy file.
 func readForm(p *page) error {
-	if err := server.ReadForm(p.c, maxForm); err != nil {
+	if err := p.api.ReadForm(p.c, maxForm); err != nil {
 		return err
 	}
 	return p.c.Next()

@@ -20,7 +20,7 @@ const (
 	sparklineInterval = "@{30.days.ago}..NOW"
 	// maxSparkline is how many snapshots a sparkline shows, the newest of them. The API reads 100 of them
 	// at a time.
-	maxSparkline = 5000
+	maxSparkline = 1000
 )
 
 // sparkline draws when an environment was compliant.

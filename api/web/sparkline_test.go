@@ -24,7 +24,7 @@ func TestSparklineDrawsVerdicts(t *testing.T) {
 			t.Errorf("%s is not in %s", want, drawn)
 		}
 	}
-	if want := "/snapshots/acme/prod?per_page=5000&interval=%40%7B30.days.ago%7D..NOW"; site.asked[0].Target != want {
+	if want := "/snapshots/acme/prod?per_page=1000&interval=%40%7B30.days.ago%7D..NOW"; site.asked[0].Target != want {
 		t.Errorf("asked for %s, want %s", site.asked[0].Target, want)
 	}
 }
@@ -32,11 +32,11 @@ func TestSparklineDrawsVerdicts(t *testing.T) {
 func TestSparklineOfABusyEnvironmentSaysWhatItShows(t *testing.T) {
 	now, items := float64(governanceTime.Unix()), make([]string, maxSparkline)
 	for i := range items {
-		items[i] = fmt.Sprintf(`{"from": %f, "to": %f, "state": %t}`, now-float64(i+1)*300, now-float64(i)*300, i != 2500)
+		items[i] = fmt.Sprintf(`{"from": %f, "to": %f, "state": %t}`, now-float64(i+1)*300, now-float64(i)*300, i != 500)
 	}
 	site := newGovernanceSite(t, map[string]cannedAnswer{"/snapshots/acme/prod": {body: "[" + strings.Join(items, ",") + "]"}})
 	_, drawn := site.open(t, "/acme/environments/prod/sparkline.svg")
-	if !strings.Contains(drawn, "prod in the last 30 days: the newest 5000 snapshots, 1 not compliant<") {
+	if !strings.Contains(drawn, "prod in the last 30 days: the newest 1000 snapshots, 1 not compliant<") {
 		t.Errorf("the title is not that of a full list: %s", drawn)
 	}
 	if strings.Count(drawn, "<rect") != 4 {
