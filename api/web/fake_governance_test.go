@@ -42,6 +42,9 @@ func (*governanceAPI) ReadForm(*fiber.Ctx, int64) error { return nil }
 func (*governanceAPI) ServeOtherPages(fiber.Handler) {}
 
 func (*governanceAPI) Explain(_ context.Context, err error) (int, string, http.Header) {
+	if evidence.CodeOf(err) == evidence.Forbidden {
+		return http.StatusForbidden, err.Error(), nil
+	}
 	return http.StatusInternalServerError, err.Error(), nil
 }
 

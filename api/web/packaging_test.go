@@ -9,7 +9,7 @@ func TestPackageIsShownAsItComesAlong(t *testing.T) {
 	const refresh = `<meta http-equiv="refresh" content="3">`
 	const of = "POST /trails/acme/checkout/t1"
 	api := &fakeAPI{answers: map[string][]string{
-		"/flows/acme/checkout": {`{"name":"checkout"}`},
+		"GET /flows/acme/checkout": {`{"name":"checkout"}`},
 		of + "/audit_package": {
 			`{"state":"pending","size":null,"sha256":null,"reason":null}`,
 			`{"state":"failed","size":null,"sha256":null,"reason":"` + script + `"}`,
@@ -31,7 +31,7 @@ func TestPackageIsShownAsItComesAlong(t *testing.T) {
 	if strings.Contains(failed.text, refresh) || strings.Contains(ready.text, refresh) {
 		t.Error("a page is reloaded that does not change")
 	}
-	if want := of + "/audit_package"; api.asked[2] != want || len(api.asked) != 7 {
+	if want := of + "/audit_package"; api.asked[3] != want || len(api.asked) != 7 {
 		t.Errorf("asked %v", api.asked)
 	}
 }
