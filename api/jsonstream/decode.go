@@ -1,38 +1,51 @@
 package jsonstream
 
 import (
-	"encoding/json"
-	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
+// Decoder decodes JSON piece by piece, as some answers are too large to be held as a whole. The module is
+// what encoding/json/v2 of the standard library will be, and takes half the time of encoding/json.
+type Decoder struct{ text *jsontext.Decoder }
+
+// NewDecoder makes a decoder of JSON that the service has written: what clients sent is in it as they sent it.
+func NewDecoder(content io.Reader) *Decoder {
+	return &Decoder{jsontext.NewDecoder(content, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+}
+
+// Decode decodes the next value.
+func (d *Decoder) Decode(into any) error { return json.UnmarshalDecode(d.text, into) }
+
+// Skip reads a value that is not needed.
+func (d *Decoder) Skip() error { return d.text.SkipValue() }
+
 // EachMember hands the names of an object's members to take, which decodes their values.
-func EachMember(decoder *json.Decoder, take func(name string) error) error {
-	return EachElement(decoder, func() error {
-		name, err := decoder.Token()
+func (d *Decoder) EachMember(take func(name string) error) error {
+	return d.EachElement(func() error {
+		name, err := d.text.ReadToken()
 		if err != nil {
 			return err
 		}
-		return take(fmt.Sprint(name))
+		return take(name.String())
 	})
 }
 
-// EachElement has take decode what an array or object holds, piece by piece: some are too large to be
-// held as a whole.
-func EachElement(decoder *json.Decoder, take func() error) error {
-	if _, err := decoder.Token(); err != nil {
+// EachElement has take decode what an array or object holds.
+func (d *Decoder) EachElement(take func() error) error {
+	if _, err := d.text.ReadToken(); err != nil {
 		return err
 	}
-	for decoder.More() {
+	for {
+		switch d.text.PeekKind() {
+		case 0, ']', '}': // 0 is an error, which the token has
+			_, err := d.text.ReadToken()
+			return err
+		}
 		if err := take(); err != nil {
 			return err
 		}
 	}
-	_, err := decoder.Token()
-	return err
-}
-
-// Skip reads a value that is not needed.
-func Skip(decoder *json.Decoder) error {
-	var skipped json.RawMessage
-	return decoder.Decode(&skipped)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/url"
+
+	"attestry/api/jsonstream"
 )
 
 const (
@@ -153,7 +155,7 @@ func (p *page) detail(org string, sections ...*section) error {
 		return nil
 	}
 	return p.read(target("/attestations/%s", org)+"?"+query.Encode(), func(content io.Reader) error {
-		return eachOf(content, "data", func(decoder *json.Decoder) error {
+		return eachOf(content, "data", func(decoder *jsonstream.Decoder) error {
 			one := &attestation{}
 			err := decoder.Decode(one)
 			for _, entry := range waiting[one.ID] {

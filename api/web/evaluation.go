@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"attestry/api/jsonstream"
 	"attestry/api/server"
 	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
@@ -147,7 +148,7 @@ func (e *evaluation) decode(content io.Reader) error {
 	return eachOf(content, "artifacts", e.decodeArtifact)
 }
 
-func (e *evaluation) decodeArtifact(decoder *json.Decoder) error {
+func (e *evaluation) decodeArtifact(decoder *jsonstream.Decoder) error {
 	var one judged
 	if err := decoder.Decode(&one); err != nil {
 		return err

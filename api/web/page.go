@@ -208,7 +208,7 @@ func (p *page) ask(query server.PageQuery, take func(*server.PageAnswer) error) 
 		return nil
 	}
 	refused := &apiError{status: answer.Status, retryAfter: answer.Header(fiber.HeaderRetryAfter)}
-	if err := json.NewDecoder(answer.Body()).Decode(refused); err != nil {
+	if err := jsonstream.NewDecoder(answer.Body()).Decode(refused); err != nil {
 		return fmt.Errorf("read the error of %s: %w", query.Target, err)
 	}
 	return refused
@@ -247,13 +247,13 @@ func (p *page) showError(status int, message string) error {
 
 // eachOf calls take for each element of the array that a member of an answer has, and passes over the other
 // members. take decodes the element.
-func eachOf(content io.Reader, member string, take func(*json.Decoder) error) error {
-	decoder := json.NewDecoder(content)
-	return jsonstream.EachMember(decoder, func(name string) error {
+func eachOf(content io.Reader, member string, take func(*jsonstream.Decoder) error) error {
+	decoder := jsonstream.NewDecoder(content)
+	return decoder.EachMember(func(name string) error {
 		if name == member {
-			return jsonstream.EachElement(decoder, func() error { return take(decoder) })
+			return decoder.EachElement(func() error { return take(decoder) })
 		}
-		return jsonstream.Skip(decoder)
+		return decoder.Skip()
 	})
 }
 

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"io"
 	"slices"
 	"strconv"
@@ -94,8 +93,8 @@ func (s *Site) showPolicies(p *page) error {
 	p.apiPath = target("/policies/%s", p.org())
 	var found []storedPolicy
 	err := p.read(p.apiPath, func(content io.Reader) error {
-		decoder := json.NewDecoder(content)
-		return jsonstream.EachElement(decoder, func() error {
+		decoder := jsonstream.NewDecoder(content)
+		return decoder.EachElement(func() error {
 			var one storedPolicy
 			err := one.decode(decoder)
 			one.Events, one.newest = nil, policyVersion{}
@@ -157,7 +156,7 @@ func (p *page) getPolicy(into *storedPolicy, name string, wanted ...int) error {
 		into.wanted[number] = nil
 	}
 	p.apiPath = target("/policies/%s/%s", p.org(), name)
-	return p.read(p.apiPath, func(content io.Reader) error { return into.decode(json.NewDecoder(content)) })
+	return p.read(p.apiPath, func(content io.Reader) error { return into.decode(jsonstream.NewDecoder(content)) })
 }
 
 // arrange chooses what the page has room for.
@@ -182,8 +181,8 @@ func (s *policyPage) arrange(p *page) {
 }
 
 // decode reads a policy. It may have many versions with long files, which are not kept.
-func (s *storedPolicy) decode(decoder *json.Decoder) error {
-	err := jsonstream.EachMember(decoder, func(name string) error {
+func (s *storedPolicy) decode(decoder *jsonstream.Decoder) error {
+	err := decoder.EachMember(func(name string) error {
 		switch name {
 		case "name":
 			return decoder.Decode(&s.Name)
@@ -196,16 +195,16 @@ func (s *storedPolicy) decode(decoder *json.Decoder) error {
 		case "events":
 			return decoder.Decode(&s.Events)
 		case "versions":
-			return jsonstream.EachElement(decoder, func() error { return s.decodeVersion(decoder) })
+			return decoder.EachElement(func() error { return s.decodeVersion(decoder) })
 		}
-		return jsonstream.Skip(decoder)
+		return decoder.Skip()
 	})
 	slices.Reverse(s.Versions)
 	slices.Reverse(s.Events)
 	return err
 }
 
-func (s *storedPolicy) decodeVersion(decoder *json.Decoder) error {
+func (s *storedPolicy) decodeVersion(decoder *jsonstream.Decoder) error {
 	var one policyVersion
 	if err := decoder.Decode(&one); err != nil {
 		return err

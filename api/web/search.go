@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -179,19 +178,19 @@ func (s *searchPage) findArtifacts(p *page) error {
 }
 
 func (s *searchPage) decode(content io.Reader) error {
-	decoder := json.NewDecoder(content)
-	return jsonstream.EachMember(decoder, func(name string) error {
+	decoder := jsonstream.NewDecoder(content)
+	return decoder.EachMember(func(name string) error {
 		switch name {
 		case "resolved_to":
 			return s.decodeResolved(decoder)
 		case "artifacts":
-			return jsonstream.EachElement(decoder, func() error { return s.decodeArtifact(decoder) })
+			return decoder.EachElement(func() error { return s.decodeArtifact(decoder) })
 		}
-		return jsonstream.Skip(decoder)
+		return decoder.Skip()
 	})
 }
 
-func (s *searchPage) decodeResolved(decoder *json.Decoder) error {
+func (s *searchPage) decodeResolved(decoder *jsonstream.Decoder) error {
 	var resolved struct {
 		Type string  `json:"type"`
 		Full *string `json:"full_match"`
@@ -203,7 +202,7 @@ func (s *searchPage) decodeResolved(decoder *json.Decoder) error {
 	return err
 }
 
-func (s *searchPage) decodeArtifact(decoder *json.Decoder) error {
+func (s *searchPage) decodeArtifact(decoder *jsonstream.Decoder) error {
 	var one foundArtifact
 	if err := decoder.Decode(&one); err != nil {
 		return err

@@ -154,11 +154,11 @@ func (c Counts) Running() int { return c.Compliant + c.NonCompliant + c.Unknown 
 // Decode reads a snapshot of an organization, however large it is, and keeps no more of it than a page
 // shows: of what is selected, the page that begins with selected.From.
 func (s *Snapshot) Decode(content io.Reader, org string, selected *Filter) error {
-	decoder := json.NewDecoder(content)
+	decoder := jsonstream.NewDecoder(content)
 	head := map[string]json.RawMessage{}
-	err := jsonstream.EachMember(decoder, func(name string) error {
+	err := decoder.EachMember(func(name string) error {
 		if name == "artifacts" {
-			return jsonstream.EachElement(decoder, func() error { return s.decodeArtifact(decoder, org, selected) })
+			return decoder.EachElement(func() error { return s.decodeArtifact(decoder, org, selected) })
 		}
 		var value json.RawMessage
 		err := decoder.Decode(&value)
@@ -175,7 +175,7 @@ func (s *Snapshot) Decode(content io.Reader, org string, selected *Filter) error
 	return json.Unmarshal(text, s)
 }
 
-func (s *Snapshot) decodeArtifact(decoder *json.Decoder, org string, selected *Filter) error {
+func (s *Snapshot) decodeArtifact(decoder *jsonstream.Decoder, org string, selected *Filter) error {
 	var one Artifact
 	if err := decoder.Decode(&one); err != nil {
 		return err
