@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/api/web/webtest"
 	"attestry/evidence/policy"
 )
 
@@ -88,9 +89,9 @@ func TestFormsAreTakenBehindAProxyThatEndsHTTPS(t *testing.T) {
 	s := start(t, options{withoutWorker: true, settings: []string{"ATTESTRY_BASE_URL=https://evidence.example.com"}})
 	v := s.visitor()
 	shown := v.open("/signin")
-	form := func() []byte {
-		return []byte(url.Values{"csrf": {string(csrfToken.FindSubmatch(shown.body)[1])}, "key": {readerKey}}.Encode())
-	}
+	token, err := webtest.Token(shown.body)
+	s.must(err)
+	form := []byte(url.Values{"csrf": {token}, "key": {readerKey}}.Encode())
 	cookies := ""
 	for _, cookie := range shown.header.Values("Set-Cookie") {
 		if !strings.Contains(cookie, "; secure") {
@@ -103,7 +104,7 @@ func TestFormsAreTakenBehindAProxyThatEndsHTTPS(t *testing.T) {
 		"https://elsewhere.example.com/signin": http.StatusForbidden,
 		"":                                     http.StatusForbidden,
 	} {
-		got := v.postForm("/signin", "application/x-www-form-urlencoded", form(), http.Header{
+		got := v.postForm("/signin", "application/x-www-form-urlencoded", form, http.Header{
 			"Cookie": {cookies}, "Referer": {referrer}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"evidence.example.com"},
 		})
 		if got.status != status || status == http.StatusForbidden && !strings.Contains(string(got.body), "another address") {

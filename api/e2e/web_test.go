@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"attestry/api/web/webtest"
 	"attestry/evidence"
 )
 
@@ -32,9 +32,7 @@ func (s *service) visitor() *visitor {
 func (s *service) signedIn(key string) *visitor {
 	s.t.Helper()
 	v := s.visitor()
-	if got := v.signIn(key, "/"); got.status != http.StatusSeeOther {
-		s.t.Fatalf("signing in answers %d: %s", got.status, got.body)
-	}
+	s.must(webtest.SignIn(v.client, s.URL, key))
 	return v
 }
 
@@ -64,16 +62,12 @@ func (v *visitor) post(path string, form url.Values) answer {
 	return v.send(request)
 }
 
-var csrfToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
-
 // token is that of the form on a page.
 func (v *visitor) token(path string) string {
 	v.t.Helper()
-	found := csrfToken.FindSubmatch(v.open(path).body)
-	if found == nil {
-		v.t.Fatalf("%s has no form", path)
-	}
-	return string(found[1])
+	token, err := webtest.Token(v.open(path).body)
+	v.must(err)
+	return token
 }
 
 func (v *visitor) signIn(key, next string) answer {
