@@ -16,25 +16,26 @@ func artifactText(id, trail, running string) string {
 		"history":[{"event":"Artifact created","timestamp":1793611080.5},{"event":"` + script + ` evidence received","timestamp":1793611081.5}]}`
 }
 
-func artifactAPI() *fakeAPI {
-	return &fakeAPI{answers: map[string][]string{
-		"GET /artifacts/acme/checkout/fingerprint/" + fingerprint:               {artifactText("new", "t2", `{"environment_name":"production","snapshot_index":9}`)},
-		"GET /artifacts/acme/checkout/fingerprint/" + fingerprint + "?trail=t1": {artifactText("old", "t1", "")},
-		"GET /asserts/acme/fingerprint/" + fingerprint + "?flow_name=checkout": {
-			`{"compliance_status":{"attestations_statuses":[{"attestation_name":"scan","attestation_type":"snyk","attestation_id":"` + scanID + `","is_compliant":false}]}}`},
-		"GET /asserts/acme/fingerprint/" + fingerprint + "/explanation?environment_name=production": {
-			`{"compliant":false,"explanation":[{"failing":true,"text":"` + script + `","remedy":"` + attribute + `"}]}`},
-		"GET /deployments/acme/production/" + fingerprint: {`{"deployed_at":1793612280.5,"snapshot_index":2,"diff_url":"https://github.com/acme/checkout/compare/a...b","lead_time_seconds":90.4,
-			"replaced_artifact":{"fingerprint":"` + fingerprint + `","artifact_name":"` + script + `","artifact":{"flow_name":"checkout","git_commit":"0ab2c0e1f5d9","git_commit_info":null}}}`},
-		"GET /attestations/acme?ids": {`{"data":[` + scanText + `]}`},
-		"GET /trails/acme?fingerprint=" + fingerprint + "&flow=checkout&per_page=100": {`{"data":[{"name":"t1","compliance_status":{"artifacts_statuses":{"api":
-			{"artifact_id":"old","attestations_statuses":[{"attestation_name":"scan","attestation_type":"snyk","attestation_id":"` + scanID + `","is_compliant":true}]}}}}]}`},
-	}}
+func artifactAPI(t *testing.T) *fakeAPI {
+	t.Helper()
+	return newFakeAPI(t, cannedAnswers{
+		"GET /artifacts/acme/checkout/fingerprint/" + fingerprint:               canned(artifactText("new", "t2", `{"environment_name":"production","snapshot_index":9}`)),
+		"GET /artifacts/acme/checkout/fingerprint/" + fingerprint + "?trail=t1": canned(artifactText("old", "t1", "")),
+		"GET /asserts/acme/fingerprint/" + fingerprint + "?flow_name=checkout": canned(
+			`{"compliance_status":{"attestations_statuses":[{"attestation_name":"scan","attestation_type":"snyk","attestation_id":"` + scanID + `","is_compliant":false}]}}`),
+		"GET /asserts/acme/fingerprint/" + fingerprint + "/explanation?environment_name=production": canned(
+			`{"compliant":false,"explanation":[{"failing":true,"text":"` + script + `","remedy":"` + attribute + `"}]}`),
+		"GET /deployments/acme/production/" + fingerprint: canned(`{"deployed_at":1793612280.5,"snapshot_index":2,"diff_url":"https://github.com/acme/checkout/compare/a...b","lead_time_seconds":90.4,
+			"replaced_artifact":{"fingerprint":"` + fingerprint + `","artifact_name":"` + script + `","artifact":{"flow_name":"checkout","git_commit":"0ab2c0e1f5d9","git_commit_info":null}}}`),
+		"GET /attestations/acme": canned(`{"data":[` + scanText + `]}`),
+		"GET /trails/acme?fingerprint=" + fingerprint + "&flow=checkout&per_page=100": canned(`{"data":[{"name":"t1","compliance_status":{"artifacts_statuses":{"api":
+			{"artifact_id":"old","attestations_statuses":[{"attestation_name":"scan","attestation_type":"snyk","attestation_id":"` + scanID + `","is_compliant":true}]}}}}]}`),
+	})
 }
 
 func TestArtifactIsShown(t *testing.T) {
-	api := artifactAPI()
-	open(t, api, artifactPath).has(t, `data-copy="`+fingerprint+`"`, `href="/acme/environments/production/snapshots/9"`, "not compliant",
+	api := artifactAPI(t)
+	api.open(t, artifactPath).has(t, `data-copy="`+fingerprint+`"`, `href="/acme/environments/production/snapshots/9"`, "not compliant",
 		`href="/acme/environments/staging/snapshots/4"`, `href="https://github.com/acme/checkout/compare/a...b"`, "1.5 min after its commit", "0ab2c0e1f5d9",
 		`href="/api/v2/artifacts/acme/checkout/`+fingerprint+`/audit_package"`, `/attestation/`+scanID+`/evidence" download`, "robot", "javascript:alert(1)")
 	if len(api.asked) != 5 {
@@ -43,19 +44,19 @@ func TestArtifactIsShown(t *testing.T) {
 }
 
 func TestEarlierReportOfAnArtifactIsShown(t *testing.T) {
-	open(t, artifactAPI(), artifactPath+"?artifact_id=old").has(t, "This is an earlier report", `href="/acme/flows/checkout/trails/t1"`, "It runs nowhere.")
-	open(t, artifactAPI(), artifactPath+"?artifact_id=new").has(t, `href="/acme/flows/checkout/trails/t2"`)
-	open(t, artifactAPI(), artifactPath+"?artifact_id=other").has(t, "none of the latest", `href="/acme/flows/checkout/trails/t2"`)
+	artifactAPI(t).open(t, artifactPath+"?artifact_id=old").has(t, "This is an earlier report", `href="/acme/flows/checkout/trails/t1"`, "It runs nowhere.")
+	artifactAPI(t).open(t, artifactPath+"?artifact_id=new").has(t, `href="/acme/flows/checkout/trails/t2"`)
+	artifactAPI(t).open(t, artifactPath+"?artifact_id=other").has(t, "none of the latest", `href="/acme/flows/checkout/trails/t2"`)
 }
 
 func TestVerdictsAreAskedForInFewEnvironments(t *testing.T) {
-	api, running := artifactAPI(), []string{}
+	api, running := artifactAPI(t), []string{}
 	for i := range 12 {
 		running = append(running, fmt.Sprintf(`{"environment_name":"e%d","snapshot_index":1}`, i))
-		api.answers[fmt.Sprintf("GET /asserts/acme/fingerprint/%s/explanation?environment_name=e%d", fingerprint, i)] = []string{`{"compliant":true}`}
+		api.answers[fmt.Sprintf("GET /asserts/acme/fingerprint/%s/explanation?environment_name=e%d", fingerprint, i)] = canned(`{"compliant":true}`)
 	}
-	api.answers["GET /artifacts/acme/checkout/fingerprint/"+fingerprint] = []string{artifactText("new", "t2", strings.Join(running, ","))}
-	open(t, api, artifactPath).has(t, "Where it runs as well", `href="/acme/environments/e11/snapshots/1"`)
+	api.answers["GET /artifacts/acme/checkout/fingerprint/"+fingerprint] = canned(artifactText("new", "t2", strings.Join(running, ",")))
+	api.open(t, artifactPath).has(t, "Where it runs as well", `href="/acme/environments/e11/snapshots/1"`)
 	if len(api.asked) != 3+2*maxPlaces {
 		t.Errorf("asked %d times", len(api.asked))
 	}

@@ -7,17 +7,20 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
+
+	"attestry/api/web/webtest"
 )
 
+const evaluatePath = "/acme/policies/p1/evaluate"
+
 // sendFile sends the form of a dry run.
-func (g *governanceSite) sendFile(t *testing.T, token, environment string) (*http.Response, string) {
+func (f *fakeAPI) sendFile(t *testing.T, token string) shownPage {
 	t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	for name, value := range map[string]string{"csrf": token, "environment": environment} {
+	for name, value := range map[string]string{"csrf": token, "environment": "prod"} {
 		if err := form.WriteField(name, value); err != nil {
 			t.Fatal(err)
 		}
@@ -32,36 +35,32 @@ func (g *governanceSite) sendFile(t *testing.T, token, environment string) (*htt
 	if err := form.Close(); err != nil {
 		t.Fatal(err)
 	}
-	request := httptest.NewRequest(http.MethodPost, "/acme/policies/p1/evaluate", &body)
+	request := httptest.NewRequest(http.MethodPost, evaluatePath, &body)
 	request.Header.Set("Content-Type", form.FormDataContentType())
-	return g.send(t, request)
+	return f.send(t, request)
 }
 
-// askForToken opens the form, and keeps its cookies.
-func (g *governanceSite) askForToken(t *testing.T) string {
+// token is that of the form.
+func (f *fakeAPI) token(t *testing.T) string {
 	t.Helper()
-	answer, shown := g.open(t, "/acme/policies/p1/evaluate")
-	g.cookies = append(g.cookies, answer.Cookies()...)
-	found := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(shown)
-	if found == nil {
-		t.Fatalf("the form has no token: %s", shown)
+	token, err := webtest.Token([]byte(f.open(t, evaluatePath).text))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return found[1]
+	return token
 }
 
 func TestDryRunAsksTheAPI(t *testing.T) {
-	site := newGovernanceSite(t, map[string]cannedAnswer{
-		"/policies/acme/p1": withHostile(hostilePolicy),
-		"/policies/acme/evaluate": withHostile(`{"environment": "prod", "artifacts": [
+	api := newFakeAPI(t, cannedAnswers{
+		"GET /policies/acme/p1": withHostile(hostilePolicy),
+		"POST /policies/acme/evaluate": withHostile(`{"environment": "prod", "artifacts": [
 			{"name": "%[1]s", "fingerprint": "aa", "compliant_now": true, "compliant_then": false, "change": "became-non-compliant", "explanation": [{"text": "%[2]s", "remedy": "%[3]s"}]},
 			{"name": "hidden", "fingerprint": "bb", "compliant_now": true, "compliant_then": true, "change": "unchanged", "explanation": []}]}`),
 	})
-	answer, shown := site.sendFile(t, site.askForToken(t), "prod")
-	checkHarmless(t, shown)
-	if answer.StatusCode != http.StatusOK || !strings.Contains(shown, "1 artifact would become not compliant, 0 would become compliant, 1 would stay") || strings.Contains(shown, "hidden</bdi>") {
-		t.Errorf("answered %d: %s", answer.StatusCode, shown)
-	}
-	query := site.asked[len(site.asked)-1]
+	shown := api.sendFile(t, api.token(t))
+	shown.has(t, escapedScript, "1 artifact would become not compliant, 0 would become compliant, 1 would stay")
+	shown.lacks(t, "hidden</bdi>")
+	query := api.asked[len(api.asked)-1]
 	_, parameters, err := mime.ParseMediaType(query.ContentType)
 	if err != nil {
 		t.Fatal(err)
@@ -76,44 +75,29 @@ func TestDryRunAsksTheAPI(t *testing.T) {
 }
 
 func TestDryRunTellsWhatIsWrongWithAFile(t *testing.T) {
-	site := newGovernanceSite(t, map[string]cannedAnswer{
-		"/policies/acme/p1":       withHostile(hostilePolicy),
-		"/policies/acme/evaluate": {status: http.StatusBadRequest, body: `{"message": "Input payload validation failed", "errors": {"policy_file": "<script>alert(1)"}}`},
+	api := newFakeAPI(t, cannedAnswers{
+		"GET /policies/acme/p1":        withHostile(hostilePolicy),
+		"POST /policies/acme/evaluate": refused(http.StatusBadRequest, `{"message": "Input payload validation failed", "errors": {"policy_file": "<script>alert(1)"}}`),
 	})
-	answer, shown := site.sendFile(t, site.askForToken(t), "prod")
-	checkHarmless(t, shown)
-	if answer.StatusCode != http.StatusBadRequest || !strings.Contains(shown, "policy_file: &lt;script&gt;") {
-		t.Errorf("answered %d: %s", answer.StatusCode, shown)
-	}
+	api.sendFile(t, api.token(t)).answers(t, http.StatusBadRequest, "policy_file: "+escapedScript)
 }
 
 func TestDryRunWithoutATokenIsRefused(t *testing.T) {
-	site := newGovernanceSite(t, map[string]cannedAnswer{"/policies/acme/p1": withHostile(hostilePolicy)})
-	site.askForToken(t)
-	asked := len(site.asked)
+	api := newFakeAPI(t, cannedAnswers{"GET /policies/acme/p1": withHostile(hostilePolicy)})
+	api.token(t)
+	asked := len(api.asked)
 	for _, token := range []string{"", "wrong"} {
-		answer, _ := site.sendFile(t, token, "prod")
-		if answer.StatusCode != http.StatusForbidden || len(site.asked) > asked {
-			t.Errorf("answered %d", answer.StatusCode)
-		}
+		api.sendFile(t, token).answers(t, http.StatusForbidden)
 	}
-}
-
-func TestDryRunNeedsASession(t *testing.T) {
-	site := newGovernanceSite(t, nil)
-	site.cookies = nil
-	if answer, _ := site.open(t, "/acme/policies/p1/evaluate"); answer.StatusCode != http.StatusSeeOther || len(site.asked) > 0 {
-		t.Errorf("answered %d", answer.StatusCode)
+	if len(api.asked) > asked {
+		t.Errorf("asked %v", api.asked[asked:])
 	}
 }
 
 func TestDryRunNeedsAFile(t *testing.T) {
-	site := newGovernanceSite(t, map[string]cannedAnswer{"/policies/acme/p1": withHostile(hostilePolicy)})
-	form := url.Values{"csrf": {site.askForToken(t)}, "environment": {"prod"}}
-	request := httptest.NewRequest(http.MethodPost, "/acme/policies/p1/evaluate", strings.NewReader(form.Encode()))
+	api := newFakeAPI(t, cannedAnswers{"GET /policies/acme/p1": withHostile(hostilePolicy)})
+	form := url.Values{"csrf": {api.token(t)}, "environment": {"prod"}}
+	request := httptest.NewRequest(http.MethodPost, evaluatePath, strings.NewReader(form.Encode()))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	answer, shown := site.send(t, request)
-	if answer.StatusCode != http.StatusBadRequest || !strings.Contains(shown, "Please choose a file.") {
-		t.Errorf("answered %d: %s", answer.StatusCode, shown)
-	}
+	api.send(t, request).answers(t, http.StatusBadRequest, "Please choose a file.")
 }

@@ -18,30 +18,27 @@ const flowTrails = `{"data":[{"name":"t1","created_at":1793610900.5,"last_modifi
 	"pagination":{"total":120,"page":2,"per_page":50,"page_count":3}}`
 
 func TestFlowsAreListed(t *testing.T) {
-	api := &fakeAPI{answers: map[string][]string{
-		"GET /flows/acme?case_sensitive=false&page=2&per_page=50&search_by_name=check": {
-			`{"data":[` + flowAnswer("checkout") + `],"pagination":{"total":120,"page":2,"per_page":50,"page_count":3}}`},
-	}}
-	open(t, api, "/acme/flows?name=check&page=2").has(t, `href="/acme/flows/checkout"`, "incomplete", "&lt;script&gt;alert(1)", `value="check"`,
+	api := newFakeAPI(t, cannedAnswers{
+		"GET /flows/acme?case_sensitive=false&page=2&per_page=50&search_by_name=check": canned(
+			`{"data":[` + flowAnswer("checkout") + `],"pagination":{"total":120,"page":2,"per_page":50,"page_count":3}}`),
+	})
+	api.open(t, "/acme/flows?name=check&page=2").has(t, `href="/acme/flows/checkout"`, "incomplete", "&lt;script&gt;alert(1)", `value="check"`,
 		`href="?name=check&amp;page=1"`, `href="?name=check&amp;page=3"`, "120 in all")
 }
 
 func TestNamesThatTheAPIDoesNotSearchForAreRefused(t *testing.T) {
-	api := &fakeAPI{answers: map[string][]string{
-		"GET /flows/acme?case_sensitive=false&page=1&per_page=50&search_by_name=%3Cscript%3Ealert": {`400 {"message":"not a name","errors":{"query.search_by_name":"` + script + `"}}`},
-	}}
-	shown := open(t, api, "/acme/flows?name=%3Cscript%3Ealert")
-	if shown.status != http.StatusBadRequest || !strings.Contains(shown.text, "not a name: &lt;script&gt;") || !strings.Contains(shown.text, `<input id="name"`) {
-		t.Errorf("status %d: %s", shown.status, shown.text)
-	}
+	api := newFakeAPI(t, cannedAnswers{
+		"GET /flows/acme?case_sensitive=false&page=1&per_page=50&search_by_name=%3Cscript%3Ealert": refused(http.StatusBadRequest, `{"message":"not a name","errors":{"query.search_by_name":"`+script+`"}}`),
+	})
+	api.open(t, "/acme/flows?name=%3Cscript%3Ealert").answers(t, http.StatusBadRequest, "not a name: &lt;script&gt;", `<input id="name"`)
 }
 
 func TestFlowIsShown(t *testing.T) {
-	api := &fakeAPI{answers: map[string][]string{
-		"GET /flows/acme/checkout":                     {flowAnswer("checkout")},
-		"GET /trails/acme/checkout?page=2&per_page=50": {flowTrails},
-	}}
-	open(t, api, "/acme/flows/checkout?page=2").has(t, `href="/acme/flows/checkout/trails/t1"`, "not compliant", "4ab2c0e1f5d9", "javascript:alert(1)",
+	api := newFakeAPI(t, cannedAnswers{
+		"GET /flows/acme/checkout":                     canned(flowAnswer("checkout")),
+		"GET /trails/acme/checkout?page=2&per_page=50": canned(flowTrails),
+	})
+	api.open(t, "/acme/flows/checkout?page=2").has(t, `href="/acme/flows/checkout/trails/t1"`, "not compliant", "4ab2c0e1f5d9", "javascript:alert(1)",
 		"&lt;script&gt;alert(2)&lt;/script&gt;", "artifact <bdi>web</bdi>", "none, but the artifact itself", "any", `href="?page=3"`, `href="/api/v2/flows/acme/checkout"`)
 	if len(api.asked) != 2 {
 		t.Errorf("asked %v", api.asked)
@@ -50,12 +47,12 @@ func TestFlowIsShown(t *testing.T) {
 
 func TestRenamedFlowsAreRedirectedTo(t *testing.T) {
 	// The organization has the former name of the flow.
-	api := &fakeAPI{answers: map[string][]string{
-		"GET /flows/acme/acme":                                {flowAnswer("a~b c")},
-		"GET /trails/acme/acme/t1":                            {`{"name":"t1","flow":{"name":"new"}}`},
-		"GET /environments/acme/acme":                         {`{"name":"new"}`},
-		"GET /artifacts/acme/acme/fingerprint/" + fingerprint: {`{"flow_name":"new"}`},
-	}}
+	api := newFakeAPI(t, cannedAnswers{
+		"GET /flows/acme/acme":                                canned(flowAnswer("a~b c")),
+		"GET /trails/acme/acme/t1":                            canned(`{"name":"t1","flow":{"name":"new"}}`),
+		"GET /environments/acme/acme":                         canned(`{"name":"new"}`),
+		"GET /artifacts/acme/acme/fingerprint/" + fingerprint: canned(`{"flow_name":"new"}`),
+	})
 	for path, want := range map[string]string{
 		"/acme/flows/acme":                               "/acme/flows/a~b%20c",
 		"/acme/flows/acme?page=2":                        "/acme/flows/a~b%20c?page=2",
@@ -63,19 +60,17 @@ func TestRenamedFlowsAreRedirectedTo(t *testing.T) {
 		"/acme/flows/acme/artifacts/" + fingerprint:      "/acme/flows/new/artifacts/" + fingerprint,
 		"/acme/environments/acme":                        "/acme/environments/new",
 	} {
-		if shown := open(t, api, path); shown.status != http.StatusFound || shown.location != want {
-			t.Errorf("%s: %d to %s, want %s", path, shown.status, shown.location, want)
-		}
+		api.open(t, path).redirects(t, http.StatusFound, want)
 	}
 }
 
 func TestLongTemplatesAreCut(t *testing.T) {
 	long := `# ` + strings.Repeat(`<`, 200_000)
-	api := &fakeAPI{answers: map[string][]string{
-		"GET /flows/acme/checkout":                     {`{"name":"checkout","template":"version: 1\n` + long + `"}`},
-		"GET /trails/acme/checkout?page=1&per_page=50": {`{"data":[],"pagination":{"total":0,"page":1,"per_page":50,"page_count":0}}`},
-	}}
-	open(t, api, "/acme/flows/checkout").has(t, "This is the beginning of it.", "requires nothing")
+	api := newFakeAPI(t, cannedAnswers{
+		"GET /flows/acme/checkout":                     canned(`{"name":"checkout","template":"version: 1\n` + long + `"}`),
+		"GET /trails/acme/checkout?page=1&per_page=50": canned(`{"data":[],"pagination":{"total":0,"page":1,"per_page":50,"page_count":0}}`),
+	})
+	api.open(t, "/acme/flows/checkout").has(t, "This is the beginning of it.", "requires nothing")
 }
 
 func TestFlowsWithMuchTextStaySmall(t *testing.T) {
@@ -84,9 +79,9 @@ func TestFlowsWithMuchTextStaySmall(t *testing.T) {
 		flow += fmt.Sprintf(`"%02d%s":"%s",`, i, strings.Repeat("k", 200), strings.Repeat("'", 500))
 	}
 	flow += `"z":"z"}}`
-	api := &fakeAPI{answers: map[string][]string{
-		"GET /flows/acme?page=1&per_page=50": {
-			`{"data":[` + flow + strings.Repeat(","+flow, 49) + `],"pagination":{"total":50,"page":1,"per_page":50,"page_count":1}}`},
-	}}
-	open(t, api, "/acme/flows").has(t, "50 in all", "…")
+	api := newFakeAPI(t, cannedAnswers{
+		"GET /flows/acme?page=1&per_page=50": canned(
+			`{"data":[` + flow + strings.Repeat(","+flow, 49) + `],"pagination":{"total":50,"page":1,"per_page":50,"page_count":1}}`),
+	})
+	api.open(t, "/acme/flows").has(t, "50 in all", "…")
 }

@@ -8,22 +8,14 @@ import (
 )
 
 func TestMembersAreShown(t *testing.T) {
-	site := newGovernanceSite(t, map[string]cannedAnswer{"/organizations/acme/members": withHostile(
+	api := newFakeAPI(t, cannedAnswers{"GET /organizations/acme/members": withHostile(
 		`[{"user": "%[1]s", "role": "admin", "created_at": 5}, {"user": "%[2]s", "role": "reader", "created_at": 5}]`)})
-	_, shown := site.open(t, "/acme/members")
-	checkHarmless(t, shown)
-	if !strings.Contains(shown, "2 members") {
-		t.Errorf("shows %s", shown)
-	}
+	api.open(t, "/acme/members").has(t, escapedScript, "2 members")
 }
 
 func TestMembersAreRefusedAsTheAPIDoes(t *testing.T) {
-	site := newGovernanceSite(t, map[string]cannedAnswer{"/organizations/acme/members": {status: http.StatusForbidden, body: `{"message": "<script>alert(1)"}`}})
-	answer, shown := site.open(t, "/acme/members")
-	checkHarmless(t, shown)
-	if answer.StatusCode != http.StatusForbidden {
-		t.Errorf("answered %d", answer.StatusCode)
-	}
+	api := newFakeAPI(t, cannedAnswers{"GET /organizations/acme/members": refused(http.StatusForbidden, `{"message": "<script>alert(1)"}`)})
+	api.open(t, "/acme/members").answers(t, http.StatusForbidden, escapedScript)
 }
 
 func TestEnvironmentsArePagedAndThoseThatFailComeFirst(t *testing.T) {
@@ -33,11 +25,11 @@ func TestEnvironmentsArePagedAndThoseThatFailComeFirst(t *testing.T) {
 		environments = append(environments, fmt.Sprintf(`{"name":"%02d%s","type":"logical","description":"%s","state":%t,"last_changed_at":1793610900.5,"included_environments":[%s]}`,
 			i, strings.Repeat("n", 253), strings.Repeat("<", 30_000), i != 59, included))
 	}
-	api := &fakeAPI{answers: map[string][]string{"GET /environments/acme": {"[" + strings.Join(environments, ",") + "]"}}}
-	first := open(t, api, "/acme")
+	api := newFakeAPI(t, cannedAnswers{"GET /environments/acme": canned("[" + strings.Join(environments, ",") + "]")})
+	first := api.open(t, "/acme")
 	first.has(t, "59nn", "00nn", "48nn", `href="?page=2"`, "and 15 more", "…", "/sparkline.svg")
 	if strings.Contains(first.text, "49nn") || strings.Index(first.text, "59nn") > strings.Index(first.text, "00nn") {
 		t.Error("the page has environments of another one, or not those first that fail")
 	}
-	open(t, api, "/acme?page=2").has(t, "49nn", "58nn", `href="?page=1"`)
+	api.open(t, "/acme?page=2").has(t, "49nn", "58nn", `href="?page=1"`)
 }

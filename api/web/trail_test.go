@@ -45,16 +45,17 @@ const (
 		"reported_by":"robot","flow_name":"checkout","trail_name":"t1","evidence_archive_fingerprint":"` + fingerprint + `"}`
 )
 
-func trailAPI() *fakeAPI {
-	return &fakeAPI{answers: map[string][]string{
-		"GET /trails/acme/checkout/t1": {trailText},
-		"GET /attestations/acme?ids":   {`{"data":[` + reviewText + `,` + overrideText + `,` + scanText + `,` + testText + `],"_links":{}}`},
-	}}
+func trailAPI(t *testing.T) *fakeAPI {
+	t.Helper()
+	return newFakeAPI(t, cannedAnswers{
+		"GET /trails/acme/checkout/t1": canned(trailText),
+		"GET /attestations/acme":       canned(`{"data":[` + reviewText + `,` + overrideText + `,` + scanText + `,` + testText + `],"_links":{}}`),
+	})
 }
 
 func TestTrailIsShownBesideItsTemplate(t *testing.T) {
-	api := trailAPI()
-	shown := open(t, api, "/acme/flows/checkout/trails/t1")
+	api := trailAPI(t)
+	shown := api.open(t, "/acme/flows/checkout/trails/t1")
 	shown.has(t, "Something fails.", `id="attestation-`+reviewID+`"`, "overridden", "nothing had been reported", "missing", "nothing yet",
 		"accepted risk", "in place of", "?attestation_id="+scanID, "unexpected", "It was not reported.",
 		`href="/api/v2/attestations/acme/checkout/trail/t1/attestation/`+testID+`/evidence" download`,
@@ -75,19 +76,19 @@ func TestTrailIsShownBesideItsTemplate(t *testing.T) {
 
 func TestAttestationThatWasAskedForIsShown(t *testing.T) {
 	const path = "/acme/flows/checkout/trails/t1?attestation_id="
-	api := trailAPI()
-	open(t, api, path+overrideID).has(t, `aria-current="true"`, `href="#attestation-`+overrideID+`"`, "accepted risk")
-	if len(api.asked) != 2 || strings.Count(api.asked[1], overrideID) != 1 {
+	api := trailAPI(t)
+	api.open(t, path+overrideID).has(t, `aria-current="true"`, `href="#attestation-`+overrideID+`"`, "accepted risk")
+	if len(api.asked) != 2 || strings.Count(api.asked[1].Target, overrideID) != 1 {
 		t.Errorf("the attestation is not read once: %v", api.asked)
 	}
-	open(t, trailAPI(), path+scanID).has(t, "It has no row below", "Download its evidence", "&lt;script&gt;alert(1)&lt;/script&gt;", "javascript:alert(1)")
-	open(t, trailAPI(), path+"nowhere").has(t, "This trail has no attestation <bdi>nowhere</bdi>.")
+	trailAPI(t).open(t, path+scanID).has(t, "It has no row below", "Download its evidence", "&lt;script&gt;alert(1)&lt;/script&gt;", "javascript:alert(1)")
+	trailAPI(t).open(t, path+"nowhere").has(t, "This trail has no attestation <bdi>nowhere</bdi>.")
 }
 
 func TestAttestationOfAnotherTrailIsNotShown(t *testing.T) {
-	api := trailAPI()
-	api.answers["GET /attestations/acme?ids"] = []string{`{"data":[` + strings.Replace(scanText, `"trail_name":"t1"`, `"trail_name":"t2"`, 1) + `]}`}
-	open(t, api, "/acme/flows/checkout/trails/t1?attestation_id="+scanID).has(t, "This trail has no attestation <bdi>"+scanID+"</bdi>.")
+	api := trailAPI(t)
+	api.answers["GET /attestations/acme"] = canned(`{"data":[` + strings.Replace(scanText, `"trail_name":"t1"`, `"trail_name":"t2"`, 1) + `]}`)
+	api.open(t, "/acme/flows/checkout/trails/t1?attestation_id="+scanID).has(t, "This trail has no attestation <bdi>"+scanID+"</bdi>.")
 }
 
 func TestLongTrailsStaySmall(t *testing.T) {
@@ -98,25 +99,25 @@ func TestLongTrailsStaySmall(t *testing.T) {
 			{"attestation_name":"%s-test","attestation_type":"junit","attestation_id":"id-%d","is_compliant":true}]}`, name, fingerprint, testID, name, i))
 		events = append(events, fmt.Sprintf(`{"type":"trail_attestation_reported","timestamp":%d,"template_reference_name":"%s","attestation_id":"id-%d","is_compliant":true}`, 1793610900+i, name, i))
 	}
-	api := &fakeAPI{answers: map[string][]string{
-		"GET /trails/acme/checkout/t1": {`{"name":"t1","flow":{"name":"checkout"},"compliance_state":"COMPLIANT","compliance_status":{"artifacts_statuses":{` +
-			strings.Join(artifacts, ",") + `}},"events":[` + strings.Join(events, ",") + `]}`},
-	}}
-	api.answers["GET /attestations/acme?ids"] = []string{`{"data":[]}`}
-	open(t, api, "/acme/flows/checkout/trails/t1").has(t, "The latest 100 of 300", `href="?from=25"`, "300 artifacts in all")
+	api := newFakeAPI(t, cannedAnswers{
+		"GET /trails/acme/checkout/t1": canned(`{"name":"t1","flow":{"name":"checkout"},"compliance_state":"COMPLIANT","compliance_status":{"artifacts_statuses":{` +
+			strings.Join(artifacts, ",") + `}},"events":[` + strings.Join(events, ",") + `]}`),
+	})
+	api.answers["GET /attestations/acme"] = canned(`{"data":[]}`)
+	api.open(t, "/acme/flows/checkout/trails/t1").has(t, "The latest 100 of 300", `href="?from=25"`, "300 artifacts in all")
 	if len(api.asked) != 2 {
 		t.Errorf("asked %d times", len(api.asked))
 	}
-	open(t, api, "/acme/flows/checkout/trails/t1?from=25").has(t, `href="?from=0"`, `href="?from=50"`, "<bdi>a025")
+	api.open(t, "/acme/flows/checkout/trails/t1?from=25").has(t, `href="?from=0"`, `href="?from=50"`, "<bdi>a025")
 }
 
 func TestAttestationOfSeveralArtifactsIsLedToOnce(t *testing.T) {
 	const shared = `{"artifact_fingerprint":null,"status":"MISSING","attestations_statuses":[
 		{"attestation_name":"scan","attestation_type":"snyk","attestation_id":"` + overrideID + `","is_compliant":true}]}`
-	api := trailAPI()
-	api.answers["GET /trails/acme/checkout/t1"] = []string{`{"name":"t1","flow":{"name":"checkout"},"compliance_state":"COMPLIANT",
-		"compliance_status":{"artifacts_statuses":{"a":` + shared + `,"b":` + shared + `}}}`}
-	shown := open(t, api, "/acme/flows/checkout/trails/t1?attestation_id="+overrideID)
+	api := trailAPI(t)
+	api.answers["GET /trails/acme/checkout/t1"] = canned(`{"name":"t1","flow":{"name":"checkout"},"compliance_state":"COMPLIANT",
+		"compliance_status":{"artifacts_statuses":{"a":` + shared + `,"b":` + shared + `}}}`)
+	shown := api.open(t, "/acme/flows/checkout/trails/t1?attestation_id="+overrideID)
 	if n := strings.Count(shown.text, `id="attestation-`); n != 1 {
 		t.Errorf("%d rows can be led to", n)
 	}
@@ -134,8 +135,8 @@ func TestTrailBeginsWithTheArtifactThatWasAskedFor(t *testing.T) {
 		}
 		artifacts = append(artifacts, fmt.Sprintf(`"a%02d":{"status":"MISSING","attestations_statuses":[{"attestation_name":"scan","attestation_id":"%s","is_compliant":true}]}`, i, id))
 	}
-	api := trailAPI()
-	api.answers["GET /trails/acme/checkout/t1"] = []string{`{"name":"t1","flow":{"name":"checkout"},"compliance_state":"INCOMPLETE",
-		"compliance_status":{"artifacts_statuses":{` + strings.Join(artifacts, ",") + `}}}`}
-	open(t, api, "/acme/flows/checkout/trails/t1?attestation_id="+scanID).has(t, `<tr id="attestation-`+scanID+`" class="asked"`, `href="#attestation-`+scanID+`"`)
+	api := trailAPI(t)
+	api.answers["GET /trails/acme/checkout/t1"] = canned(`{"name":"t1","flow":{"name":"checkout"},"compliance_state":"INCOMPLETE",
+		"compliance_status":{"artifacts_statuses":{` + strings.Join(artifacts, ",") + `}}}`)
+	api.open(t, "/acme/flows/checkout/trails/t1?attestation_id="+scanID).has(t, `<tr id="attestation-`+scanID+`" class="asked"`, `href="#attestation-`+scanID+`"`)
 }

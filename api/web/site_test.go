@@ -1,0 +1,28 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"testing"
+)
+
+// addresses lists an address of each page that only people see who are signed in.
+func (s *Site) addresses() []string {
+	addresses := []string{evaluatePath}
+	for _, page := range s.pages() {
+		addresses = append(addresses, regexp.MustCompile(`:\w+`).ReplaceAllString(page.path, "acme"))
+	}
+	return addresses
+}
+
+func TestPagesNeedASession(t *testing.T) {
+	api := newFakeAPI(t, nil)
+	api.signOut(t)
+	for _, address := range api.site.addresses() {
+		api.open(t, address).redirects(t, http.StatusSeeOther, "/signin?next="+url.QueryEscape(address))
+	}
+	if len(api.asked) > 0 {
+		t.Errorf("asked %v", api.asked)
+	}
+}
