@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // environmentAPI has an environment with a snapshot.
@@ -35,10 +36,57 @@ func TestEnvironmentsWithMuchTextStaySmall(t *testing.T) {
 	shown.lacks(t, "policy-20", "flow-03", "sentence 10")
 }
 
-func TestHistoryTellsWhatWasNotJudged(t *testing.T) {
-	api := environmentAPI(t, `{"name":"production","type":"K8S"}`, `{"index":2,"is_latest":false,"artifacts":[]}`,
-		`[{"index":3,"state":true},{"index":2,"state":null},{"index":1,"state":false}]`)
-	api.open(t, "/acme/environments/production/snapshots/2").has(t, "Previous snapshot</a>", "Next snapshot</a>",
-		`snapshots/3">Snapshot 3</a> <span class="state good">compliant<`, `snapshots/2">Snapshot 2</a> <span class="state unknown">not judged<`,
+func TestEnvironmentPageExplainsFirstWhatFails(t *testing.T) {
+	api := environmentAPI(t,
+		fmt.Sprintf(`{"name":"production","type":"K8S","state":false,"description":"`+script+`","policies":["p1"],"last_reported_at":%d}`, testTime.Add(-time.Hour).Unix()),
+		`{"index":2,"is_latest":false,"timestamp":1774900000.5,"artifact_compliance_count":{"true":1,"false":1,"null":0},"artifacts":[
+			{"name":"good","fingerprint":"aa","compliant":true,"annotation":{"type":"unchanged","now":1},"flows":[]},
+			{"name":"`+script+`","fingerprint":"`+fingerprint+`","compliant":false,"annotation":{"type":"became-non-compliant","now":3},
+				"git_commit":"4ab2c0e1f5d9a7b3c8e6f0d1a2b3c4d5e6f70819","commit_url":"`+link+`","flows":[{"flow_name":"a/b","trail_name":"`+attribute+`"}],
+				"explanation":[{"text":"`+attribute+`","failing":true,"remedy":"Report `+script+`"}]}]}`,
+		`[{"index":3,"state":true,"from":1774950000.5},{"index":2,"state":null,"from":1774900000.5},{"index":1,"state":false,"from":1774800000.5}]`)
+	shown := api.open(t, "/acme/environments/production/snapshots/2")
+	shown.has(t, escapedScript, `<span class="state bad">silent</span>`, "1 compliant, 1 not compliant, 0 not judged", "Report &lt;script&gt;", "4ab2c0e1f5d9",
+		`href="/acme/flows/a%2Fb/artifacts/`+fingerprint+`"`, "became non compliant",
+		`href="/acme/environments/production/snapshots/1" rel="prev"`, `href="/acme/environments/production/snapshots/3" rel="next"`, "/diff?from=1&amp;to=2",
+		`snapshots/3">Snapshot 3</a> <span class="state good">compliant<`,
+		`<li aria-current="page"><a href="/acme/environments/production/snapshots/2">Snapshot 2</a> <span class="state unknown">not judged<`,
 		`snapshots/1">Snapshot 1</a> <span class="state bad">not compliant<`)
+	wrong, runs, good := strings.Index(shown.text, "What is wrong"), strings.Index(shown.text, "What runs"), strings.Index(shown.text, "<bdi>good</bdi>")
+	if remedy := strings.Index(shown.text, `class="remedy"`); wrong > remedy || remedy > runs || runs > good {
+		t.Errorf("what is wrong is at %d, its remedy at %d, what runs at %d, what is compliant at %d", wrong, remedy, runs, good)
+	}
+}
+
+func TestReportersThatSayNothingAreSilent(t *testing.T) {
+	for _, test := range []struct {
+		kind     string
+		reported time.Duration
+		silent   bool
+	}{
+		{"K8S", silentAfter + time.Second, true}, {"K8S", silentAfter - time.Second, false}, {"logical", time.Hour, false},
+	} {
+		api := environmentAPI(t, fmt.Sprintf(`{"name":"production","type":%q,"last_reported_at":%d}`, test.kind, testTime.Add(-test.reported).Unix()), "", `[]`)
+		shown := api.open(t, "/acme/environments/production")
+		shown.has(t, "There is no snapshot yet")
+		if got := strings.Contains(shown.text, ">silent<"); got != test.silent {
+			t.Errorf("%s is silent %s after its report: %t", test.kind, test.reported, got)
+		}
+	}
+}
+
+func TestArtifactsOfASnapshotArePaged(t *testing.T) {
+	const artifact = `{"name":"a","fingerprint":"aa","compliant":true,"annotation":{"type":"unchanged","now":1}}`
+	api := environmentAPI(t, `{"name":"production","type":"K8S"}`,
+		`{"index":2,"is_latest":true,"artifacts":[`+artifact+strings.Repeat(","+artifact, 119)+`]}`, `[{"index":2}]`)
+	const path = "/acme/environments/production"
+	shown := api.open(t, path+"?state=compliant&from=50")
+	shown.has(t, `href="`+path+`/snapshots/2?state=compliant">Previous page`, `href="`+path+`/snapshots/2?from=100&amp;state=compliant">Next page`, `<option value="compliant" selected>`)
+	shown.lacks(t, "Next snapshot")
+	last := api.open(t, path+"?from=100")
+	last.has(t, `href="`+path+`/snapshots/2?from=50">Previous page`)
+	last.lacks(t, "Next page")
+	for _, from := range []string{"-1", "x", "99999999999999999999"} {
+		api.open(t, path+"?from="+from).has(t)
+	}
 }
