@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,25 +51,35 @@ func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// evaluate is the value of an expression on the page that is open.
+// evaluate is the value of an expression on the page that is open, or of what it promises.
 func evaluate[T any](b *browser, expression string) T {
 	b.t.Helper()
-	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
 		b.t.Fatalf("%s: %v", expression, err)
 	}
 	return value
 }
 
-// open opens a page, which must not do what it must not.
-func (b *browser) open(path string) {
+// open opens a page, which must answer a status and do nothing that it must not.
+func (b *browser) open(status int, path string) {
 	b.t.Helper()
 	b.do(chromedp.Navigate(b.URL + path))
+	if got := evaluate[int](b, "performance.getEntriesByType('navigation')[0].responseStatus"); got != status {
+		b.t.Errorf("%s answers %d, want %d: %s", path, got, status, evaluate[string](b, "document.body.innerText"))
+	}
 	b.wantNoFaults()
+}
+
+// settle waits for what the browser reports late: violations of the page's policy are events of their own.
+func (b *browser) settle() {
+	b.t.Helper()
+	evaluate[bool](b, "new Promise(done => requestAnimationFrame(() => setTimeout(() => done(true))))")
 }
 
 func (b *browser) wantNoFaults() {
 	b.t.Helper()
+	b.settle()
 	if faults := evaluate[[]string](b, "faults"); len(faults) > 0 {
 		b.t.Errorf("%s: %q", evaluate[string](b, "location.pathname"), faults)
 	}
@@ -85,7 +96,7 @@ func (b *browser) wantText(text string) {
 // signIn signs in by the keyboard alone.
 func (b *browser) signIn(key, next string) {
 	b.t.Helper()
-	b.open(next)
+	b.open(http.StatusOK, next)
 	b.wantText("Sign in")
 	b.do(chromedp.KeyEvent(key), chromedp.KeyEvent("\r"))
 	eventually(b.t, "somebody is signed in", func() bool { return evaluate[string](b, "location.pathname") != "/signin" })
@@ -97,10 +108,9 @@ func (b *browser) wantNoBarriers() {
 	axe, err := os.ReadFile(os.Getenv("ATTESTRY_TEST_AXE"))
 	b.must(err)
 	evaluate[bool](b, string(axe)+";true")
-	found, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]string](`axe.run().then(r => r.violations
+	found := evaluate[[]string](b, `axe.run().then(r => r.violations
 		.filter(v => ['serious', 'critical', 'moderate'].includes(v.impact))
-		.flatMap(v => v.nodes.map(n => v.id + ': ' + n.target + ' ' + n.failureSummary)))`, chromedp.EvalAwaitPromise))
-	b.must(err)
+		.flatMap(v => v.nodes.map(n => v.id + ': ' + n.target + ' ' + n.failureSummary)))`)
 	if len(found) > 0 {
 		b.t.Errorf("%s:\n%s", evaluate[string](b, "location.pathname"), strings.Join(found, "\n"))
 	}

@@ -35,9 +35,9 @@ func TestPeopleFindOutWhyAnEnvironmentIsRed(t *testing.T) {
 	b.wantGoodLooks("environment")
 	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Click("main article h3 a"))
 	b.wantText(fingerprint[:12])
-	b.do(chromedp.Navigate(b.URL + "/" + s.org + "/flows/build/trails/1.0"))
+	b.open(http.StatusOK, "/"+s.org+"/flows/build/trails/1.0")
 	b.wantText("check")
-	b.do(chromedp.Navigate(b.URL + "/" + s.org + "/flows/build/trails/1.0/package"))
+	b.open(http.StatusOK, "/"+s.org+"/flows/build/trails/1.0/package")
 	b.wantText("SHA-256")
 }
 
@@ -46,23 +46,37 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 	s := start(t, options{real: true})
 	fingerprint := s.deliverRed()
 	s.want(http.StatusCreated, http.MethodPost, "/controls/"+s.org, []byte(`{"identifier":"RELEASE","name":"Releases are agreed"}`))
+	s.report(http.StatusCreated, "production", "server", fmt.Sprintf(
+		`{"type":"server","artifacts":[{"digests":{"/opt/web":%q},"creationTimestamp":1788990000},{"digests":{"/opt/other":%q},"creationTimestamp":1788990000}]}`,
+		fingerprint, digestOf("other")))
 	b := s.browser()
 	b.signIn(adminKey, "/"+s.org)
 	root := "/" + s.org
-	for name, path := range map[string]string{
-		"flows": root + "/flows", "flow": root + "/flows/build", "trail": root + "/flows/build/trails/1.0",
-		"package": root + "/flows/build/trails/1.0/package", "artifact": root + "/flows/build/artifacts/" + fingerprint,
-		"events": root + "/environments/production/events", "diff": root + "/environments/production/diff?from=1&to=1",
-		"policies": root + "/policies", "policy": root + "/policies/releases", "evaluate": root + "/policies/releases/evaluate",
-		"controls": root + "/controls", "control": root + "/controls/RELEASE", "deployments": root + "/deployments",
-		"search": root + "/search?q=web", "members": root + "/members", "unknown": root + "/flows/unknown", "signout": "/signout",
+	for name, page := range map[string]struct{ path, text string }{
+		"flows":       {root + "/flows", "1 in all"},
+		"flow":        {root + "/flows/build", "What trails need"},
+		"trail":       {root + "/flows/build/trails/1.0", "of-the-trail"},
+		"package":     {root + "/flows/build/trails/1.0/package", "SHA-256"}, // the page is loaded again when the package is ready
+		"artifact":    {root + "/flows/build/artifacts/" + fingerprint, "approved-by-security"},
+		"events":      {root + "/environments/production/events", "/opt/web"},
+		"diff":        {root + "/environments/production/diff?from=1&to=2", "1 artifact changed, 1 did not"},
+		"policies":    {root + "/policies", "releases"},
+		"policy":      {root + "/policies/releases", "approved-by-security"},
+		"evaluate":    {root + "/policies/releases/evaluate", "Nothing is stored"},
+		"controls":    {root + "/controls", "Releases are agreed"},
+		"control":     {root + "/controls/RELEASE", "Releases are agreed"},
+		"deployments": {root + "/deployments", "/opt/web"},
+		"search":      {root + "/search?q=" + fingerprint[:12], "production"},
+		"members":     {root + "/members", "administrator"},
+		"signout":     {"/signout", "sign in again"},
 	} {
-		b.open(path)
-		if name == "package" {
-			b.wantText("SHA-256") // the page is loaded again when the package is ready
-		}
+		b.open(http.StatusOK, page.path)
+		b.wantText(page.text)
 		b.wantGoodLooks(name)
 	}
+	b.open(http.StatusNotFound, root+"/flows/unknown")
+	b.wantText("does not exist")
+	b.wantGoodLooks("unknown")
 }
 
 func TestPagesAreUsedByTheKeyboardAlone(t *testing.T) {
