@@ -40,10 +40,10 @@ func (f *fakeAPI) sendFile(t *testing.T, token string) shownPage {
 	return f.send(t, request)
 }
 
-// token is that of the form.
-func (f *fakeAPI) token(t *testing.T) string {
+// token is that of the form on a page.
+func (f *fakeAPI) token(t *testing.T, path string) string {
 	t.Helper()
-	token, err := webtest.Token([]byte(f.open(t, evaluatePath).text))
+	token, err := webtest.Token([]byte(f.open(t, path).text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestDryRunAsksTheAPI(t *testing.T) {
 			{"name": "%[1]s", "fingerprint": "aa", "compliant_now": true, "compliant_then": false, "change": "became-non-compliant", "explanation": [{"text": "%[2]s", "remedy": "%[3]s"}]},
 			{"name": "hidden", "fingerprint": "bb", "compliant_now": true, "compliant_then": true, "change": "unchanged", "explanation": []}]}`),
 	})
-	shown := api.sendFile(t, api.token(t))
+	shown := api.sendFile(t, api.token(t, evaluatePath))
 	shown.has(t, escapedScript, "1 artifact would become not compliant, 0 would become compliant, 1 would stay")
 	shown.lacks(t, "hidden</bdi>")
 	query := api.asked[len(api.asked)-1]
@@ -79,12 +79,12 @@ func TestDryRunTellsWhatIsWrongWithAFile(t *testing.T) {
 		"GET /policies/acme/p1":        withHostile(hostilePolicy),
 		"POST /policies/acme/evaluate": refused(http.StatusBadRequest, `{"message": "Input payload validation failed", "errors": {"policy_file": "<script>alert(1)"}}`),
 	})
-	api.sendFile(t, api.token(t)).answers(t, http.StatusBadRequest, "policy_file: "+escapedScript)
+	api.sendFile(t, api.token(t, evaluatePath)).answers(t, http.StatusBadRequest, "policy_file: "+escapedScript)
 }
 
 func TestDryRunWithoutATokenIsRefused(t *testing.T) {
 	api := newFakeAPI(t, cannedAnswers{"GET /policies/acme/p1": withHostile(hostilePolicy)})
-	api.token(t)
+	api.token(t, evaluatePath)
 	asked := len(api.asked)
 	for _, token := range []string{"", "wrong"} {
 		api.sendFile(t, token).answers(t, http.StatusForbidden)
@@ -96,7 +96,7 @@ func TestDryRunWithoutATokenIsRefused(t *testing.T) {
 
 func TestDryRunNeedsAFile(t *testing.T) {
 	api := newFakeAPI(t, cannedAnswers{"GET /policies/acme/p1": withHostile(hostilePolicy)})
-	form := url.Values{"csrf": {api.token(t)}, "environment": {"prod"}}
+	form := url.Values{"csrf": {api.token(t, evaluatePath)}, "environment": {"prod"}}
 	request := httptest.NewRequest(http.MethodPost, evaluatePath, strings.NewReader(form.Encode()))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	api.send(t, request).answers(t, http.StatusBadRequest, "Please choose a file.")
