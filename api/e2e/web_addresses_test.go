@@ -62,6 +62,12 @@ func TestOldNamesRedirectThoughOtherPartsOfTheAddressAreAlike(t *testing.T) {
 			}
 		}
 	}
+	s.createFlow("flows")
+	s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/flows/rename", []byte(`{"new_name":"build"}`))
+	want := "/" + s.org + "/flows/build/trails/flows/package"
+	if got := v.open("/" + s.org + "/flows/flows/trails/flows/package"); got.status != http.StatusFound || got.header.Get("Location") != want {
+		t.Errorf("a package leads to %d %s, want %s", got.status, got.header.Get("Location"), want)
+	}
 }
 
 func TestPagesDoNotTakeTheSessionOfRequestsWithAnAuthorizationHeader(t *testing.T) {

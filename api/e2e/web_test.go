@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -127,6 +128,9 @@ func TestKeysOfServiceAccountsDoNotSignIn(t *testing.T) {
 	if got := s.visitor().signIn(key, "/"); got.status != http.StatusForbidden || !strings.Contains(string(got.body), "service account") {
 		t.Errorf("it answers %d: %s", got.status, got.body)
 	}
+	if err := webtest.SignIn(s.visitor().client, s.URL, key); err == nil {
+		t.Error("the helper of tests takes the refusal for a success")
+	}
 }
 
 func TestSessionsEndWhenPeopleSignOutOrLoseTheirKey(t *testing.T) {
@@ -182,6 +186,9 @@ func TestTheAPITakesSessionsForReadingAlone(t *testing.T) {
 		}
 		return v.send(asked)
 	}
+	if got := request(http.MethodHead, ""); got.status != http.StatusOK || len(got.body) > 0 || got.header.Get("Content-Type") != "application/json" {
+		t.Errorf("HEAD answers %d %v: %s", got.status, got.header, got.body)
+	}
 	if got := request(http.MethodPut, ""); got.status != http.StatusForbidden || string(got.body) != `{"message":"CSRF token missing"}` {
 		t.Errorf("writing answers %d: %s", got.status, got.body)
 	}
@@ -224,20 +231,66 @@ func TestWrongKeysAreSlowedWhenSigningIn(t *testing.T) {
 	s := start(t, options{withoutWorker: true, stoppedAt: noonOf30March, settings: []string{"ATTESTRY_FAILED_KEY_LIMIT=3"}})
 	v := s.visitor()
 	for range 3 {
-		v.signIn("key-that-nobody-has", "/")
+		if got := v.signIn("key-that-nobody-has", "/"); got.status != http.StatusUnauthorized {
+			t.Errorf("a wrong key answers %d", got.status)
+		}
 	}
 	if got := v.signIn("another-key-that-nobody-has", "/"); got.status != http.StatusTooManyRequests {
 		t.Errorf("a fourth wrong key answers %d", got.status)
 	}
 }
 
-func TestWithoutPagesThereAreNone(t *testing.T) {
+func TestAddressesOfPagesAreUnknownWhenPagesAreOff(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true, settings: []string{"ATTESTRY_WEB=off"}})
 	for path, status := range map[string]int{"/signin": http.StatusNotFound, "/" + s.org: http.StatusNotFound, "/": http.StatusFound} {
 		if got := s.visitor().open(path); got.status != status {
 			t.Errorf("%s answers %d", path, got.status)
 		}
+	}
+}
+
+func TestPagesCountAgainstTheRateLimitOfTheirPerson(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true, settings: []string{"ATTESTRY_RATE_LIMIT_KEY=3"}})
+	v := s.signedIn(readerKey)
+	var refused answer
+	eventually(t, "a page is refused", func() bool {
+		refused = v.open("/" + s.org + "/members")
+		return refused.status == http.StatusTooManyRequests
+	})
+	if refused.header.Get("Retry-After") == "" || !strings.Contains(string(refused.body), rateExceeded) {
+		t.Errorf("the refusal is %v: %s", refused.header, refused.body)
+	}
+	if got := s.limited(s.org, readerKey); got.status != http.StatusTooManyRequests {
+		t.Errorf("behind the pages, an operation answers %d", got.status)
+	}
+	s.signedIn(memberKey).wantPage(http.StatusOK, "/"+s.org+"/members", "members")
+}
+
+func TestPagesAreLoggedWithTheOperationsThatTheyAskFor(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true})
+	v := s.signedIn(readerKey)
+	asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/"+s.org+"/members", nil)
+	s.must(err)
+	asked.Header.Set("X-Request-ID", "page-1")
+	if got := v.send(asked); got.header.Get("X-Request-ID") != "page-1" {
+		t.Errorf("the header is %v", got.header)
+	}
+	var routes []string
+	for line := range strings.Lines(s.log.String()) {
+		var logged struct {
+			Msg, Route string
+			ID         string `json:"request_id"`
+		}
+		s.must(json.Unmarshal([]byte(line), &logged))
+		if logged.Msg == "request" && logged.ID == "page-1" {
+			routes = append(routes, logged.Route)
+		}
+	}
+	if got, want := strings.Join(routes, " "), "/organizations/{org}/members /:org/members"; got != want {
+		t.Errorf("the log has the routes %s, want %s", got, want)
 	}
 }
 
