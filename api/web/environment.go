@@ -98,7 +98,7 @@ func (e *environmentPage) link() {
 		e.Older = at(here.Index) + e.Filter.Query(end)
 	}
 	if e.Filter.From > 0 {
-		e.Newer = at(here.Index) + e.Filter.Query(max(0, e.Filter.From-rowsPerPage))
+		e.Newer = at(here.Index) + e.Filter.Query(max(0, min(e.Filter.From, here.Selected)-rowsPerPage))
 	}
 	for i := range e.History {
 		one := &e.History[i]
@@ -106,8 +106,15 @@ func (e *environmentPage) link() {
 	}
 }
 
-// filter is what artifacts the query selects.
+// filter is what artifacts the query selects. What it cannot select by does not count.
 func (p *page) filter() snapshot.Filter {
-	from, _ := strconv.Atoi(p.c.Query("from"))
-	return snapshot.Filter{State: p.c.Query("state"), Name: p.c.Query("name"), Flow: p.c.Query("flow"), From: max(0, from)}
+	from, err := strconv.ParseUint(p.c.Query("from"), 10, 31)
+	if err != nil {
+		from = 0
+	}
+	state := p.c.Query("state")
+	if _, known := snapshot.States[state]; !known {
+		state = ""
+	}
+	return snapshot.Filter{State: state, Name: p.c.Query("name"), Flow: p.c.Query("flow"), From: int(from)}
 }

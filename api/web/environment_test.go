@@ -86,7 +86,10 @@ func TestArtifactsOfASnapshotArePaged(t *testing.T) {
 	last := api.open(t, path+"?from=100")
 	last.has(t, `href="`+path+`/snapshots/2?from=50">Previous page`)
 	last.lacks(t, "Next page")
-	for _, from := range []string{"-1", "x", "99999999999999999999"} {
-		api.open(t, path+"?from="+from).has(t)
+	api.open(t, path+"?from=1000").has(t, `href="`+path+`/snapshots/2?from=70">Previous page`)
+	for _, strange := range []string{"from=-1", "from=x", "from=99999999999999999999", "state=nonsense"} {
+		first := api.open(t, path+"?"+strange)
+		first.has(t, `href="`+path+`/snapshots/2?from=50">Next page`)
+		first.lacks(t, "Previous page", "None that match")
 	}
 }
