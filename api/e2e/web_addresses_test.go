@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,9 +16,14 @@ func TestStartPageLeadsToTheOrganizationOfWhoeverIsSignedIn(t *testing.T) {
 		t.Errorf("without a session it leads to %d %s", got.status, got.header.Get("Location"))
 	}
 	v := s.signedIn(readerKey)
-	if got := v.open("/"); got.status != http.StatusSeeOther || got.header.Get("Location") != "/reader" {
+	if got := v.open("/"); got.status != http.StatusSeeOther || got.header.Get("Location") != "/-/organizations" {
 		t.Errorf("it leads to %d %s", got.status, got.header.Get("Location"))
 	}
+	found := regexp.MustCompile(`<li><a href="(/[^"]+)"`).FindAllStringSubmatch(string(v.open("/-/organizations").body), -1)
+	if len(found) != 2 || found[0][1] != "/"+s.org || found[1][1] != "/reader" {
+		t.Errorf("the organizations of the reader are %v", found)
+	}
+	s.signedIn(strangerKey).wantPage(http.StatusOK, "/-/organizations", `href="/stranger"`)
 	s.want(http.StatusOK, http.MethodPut, "/user/"+s.org, nil)
 	if got := s.signedIn(adminKey).open("/"); got.header.Get("Location") != "/"+s.org {
 		t.Errorf("with a default organization it leads to %s", got.header.Get("Location"))

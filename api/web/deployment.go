@@ -19,8 +19,6 @@ const (
 	week       = 7 * 24 * time.Hour
 	// weekGap keeps a deployment at the turn of two weeks from being counted in both, in seconds.
 	weekGap = 1e-5
-	// maxCharted is the highest number that a chart shows.
-	maxCharted = 1e12
 	// chartPolicy is what browsers may do with a chart: it has its styles in itself.
 	chartPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 )
@@ -68,7 +66,7 @@ func (w *deploymentWeek) leadHours() float64 {
 	if w.Median == nil {
 		return 0
 	}
-	return min(max(0, *w.Median/time.Hour.Seconds()), maxCharted)
+	return *w.Median / time.Hour.Seconds()
 }
 
 // deploymentsPage shows deployments.
@@ -95,19 +93,18 @@ func (s *Site) showDeployments(p *page) error {
 		return err
 	}
 	shown.Pager = p.pager("page", number, shown.Found.Last)
-	shown.Frequency = shown.chart("frequency.svg", func(w *deploymentWeek) float64 { return float64(w.Count) })
-	shown.LeadTime = shown.chart("lead-time.svg", (*deploymentWeek).leadHours)
+	shown.Frequency = shown.chart(func(w *deploymentWeek) float64 { return float64(w.Count) })
+	shown.LeadTime = shown.chart((*deploymentWeek).leadHours)
 	return p.render("deployments", "Deployments", &shown)
 }
 
-// chart is the address of a chart of a number of each week. It has the numbers in its query, so that they
-// are not asked for again.
-func (d *deploymentsPage) chart(name string, number func(*deploymentWeek) float64) string {
-	query := url.Values{"from": {strconv.FormatInt(int64(d.Weeks[0].From), 10)}}
+// chart is the address of a chart of a number of each week.
+func (d *deploymentsPage) chart(number func(*deploymentWeek) float64) string {
+	numbers := make([]float64, 0, weeksShown)
 	for i := range d.Weeks {
-		query.Add("n", strconv.FormatFloat(number(&d.Weeks[i]), 'f', -1, 64))
+		numbers = append(numbers, number(&d.Weeks[i]))
 	}
-	return view.Pages.Deployments(d.Org) + "/" + name + "?" + query.Encode()
+	return view.Pages.Deployments(d.Org) + "/chart.svg?" + chart.Query(time.Unix(int64(d.Weeks[0].From), 0), numbers).Encode()
 }
 
 // deploymentsBetween asks for the newest deployments between two times, to one environment if the page
@@ -159,13 +156,11 @@ func medianLead(deployments []deployment) (int, *float64) {
 	return len(known), new((known[middle-1] + known[middle]) / 2)
 }
 
-func (s *Site) showFrequency(p *page) error { return p.showChart() }
-
-func (s *Site) showLeadTime(p *page) error { return p.showChart() }
-
 // showChart draws the numbers of its address.
-func (p *page) showChart() error {
-	bars, ok := p.bars()
+func (s *Site) showChart(p *page) error {
+	// What cannot be read of a query is missing.
+	query, _ := url.ParseQuery(string(p.c.Request().URI().QueryString()))
+	bars, ok := chart.ParseQuery(query, week, weeksShown)
 	if !ok {
 		return p.showError(http.StatusBadRequest, fmt.Sprintf("The address of a chart has a time (from) and %d numbers (n).", weeksShown))
 	}
@@ -174,23 +169,4 @@ func (p *page) showChart() error {
 		return err
 	}
 	return p.sendDrawing(content, chartPolicy)
-}
-
-// bars are those of the query: from is when the first week begins, in Unix seconds, and each n the number
-// of one week. It tells whether they can be drawn.
-func (p *page) bars() ([]chart.Bar, bool) {
-	from, err := strconv.ParseInt(p.c.Query("from"), 10, 64)
-	numbers := p.c.Context().QueryArgs().PeekMulti("n")
-	if err != nil || len(numbers) != weeksShown {
-		return nil, false
-	}
-	bars := make([]chart.Bar, 0, weeksShown)
-	for i, text := range numbers {
-		number, err := strconv.ParseFloat(string(text), 64)
-		if err != nil || !(number >= 0 && number <= maxCharted) {
-			return nil, false
-		}
-		bars = append(bars, chart.Bar{Day: time.Unix(from, 0).UTC().Add(time.Duration(i) * week), Value: number})
-	}
-	return bars, true
 }

@@ -163,6 +163,10 @@ func (fakeIdentities) AuthenticateHash(context.Context, string) (evidence.Princi
 	return evidence.Principal{Name: "ada"}, nil
 }
 
+func (fakeIdentities) OrganizationsOf(context.Context, evidence.Principal) ([]string, error) {
+	return []string{"acme"}, nil
+}
+
 func (fakeIdentities) DefaultOrganization(context.Context, evidence.Principal) (string, error) {
 	return "acme", nil
 }

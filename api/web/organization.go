@@ -45,16 +45,33 @@ type organizationPage struct {
 	Pager        pager
 }
 
-// showHome leads to the organization that a person opens first.
+// showHome leads to the organization that a person opens first, or to a choice.
 func (s *Site) showHome(p *page) error {
 	org, err := s.Identities.DefaultOrganization(p.c.UserContext(), p.viewer)
 	if err != nil {
 		return err
 	}
-	if org == "" {
-		org = p.viewer.Name // everybody has an organization of this name
+	address := view.OrganizationsPath
+	if org != "" {
+		address = view.Pages.Organization(org)
 	}
-	return p.c.Redirect(view.Pages.Organization(org), http.StatusSeeOther)
+	return p.c.Redirect(address, http.StatusSeeOther)
+}
+
+// organizationsPage leads to the organizations of whoever is signed in.
+type organizationsPage struct {
+	Organizations []string
+	Pager         pager
+}
+
+func (s *Site) showOrganizations(p *page) error {
+	names, err := s.Identities.OrganizationsOf(p.c.UserContext(), p.viewer)
+	if err != nil {
+		return err
+	}
+	var shown organizationsPage
+	shown.Organizations, shown.Pager = cutPage(p, names)
+	return p.render("organizations", "Organizations", shown)
 }
 
 func (s *Site) showOrganization(p *page) error {

@@ -53,6 +53,8 @@ type Identities interface {
 	Authenticate(ctx context.Context, secret string) (evidence.Principal, error)
 	// DefaultOrganization returns the name of the organization that a user opens first, or "".
 	DefaultOrganization(ctx context.Context, principal evidence.Principal) (string, error)
+	// OrganizationsOf returns the names of the organizations of a user.
+	OrganizationsOf(ctx context.Context, principal evidence.Principal) ([]string, error)
 }
 
 // Options are what the pages are made of.
@@ -160,6 +162,7 @@ func (s *Site) pages() []route {
 func (s *Site) environmentPages() []route {
 	return []route{
 		{"/", s.showHome},
+		{view.OrganizationsPath, s.showOrganizations},
 		{"/:org", s.showOrganization},
 		{"/:org/environments", s.showOrganization},
 		{"/:org/environments/:environment", s.showEnvironment},
@@ -189,8 +192,7 @@ func (s *Site) governancePages() []route {
 		{"/:org/controls", s.showControls},
 		{"/:org/controls/:control", s.showControl},
 		{"/:org/deployments", s.showDeployments},
-		{"/:org/deployments/frequency.svg", s.showFrequency},
-		{"/:org/deployments/lead-time.svg", s.showLeadTime},
+		{"/:org/deployments/chart.svg", s.showChart},
 		{"/:org/search", s.showSearch},
 		{"/:org/members", s.showMembers},
 	}

@@ -50,6 +50,34 @@ func (t *Tenancy) Member(ctx context.Context, orgID, userName string) (evidence.
 	return member, err
 }
 
+// OrganizationsOf returns the names of the shared organizations that a user is a member of, and as the last
+// one the user's own. It takes a command for each MaxMany organizations, and one for the memberships in them.
+func (t *Tenancy) OrganizationsOf(ctx context.Context, principal evidence.Principal) ([]string, error) {
+	names, ids := map[string]string{}, []string{}
+	err := t.EachOrganization(ctx, func(org *evidence.Organization) error {
+		if org.Kind == evidence.SharedOrganization {
+			names[org.ID] = org.Name
+			ids = append(ids, membershipID(org.ID, principal.UserID))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	memberships, err := t.members.GetMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, one := range memberships {
+		if one.Role != evidence.NoRole {
+			found = append(found, names[one.OrgID])
+		}
+	}
+	slices.Sort(found)
+	return append(found, principal.Name), nil
+}
+
 // SetMember gives a user a role in a shared organization; created tells that the user was not
 // a member. A user that does not exist is NotFound; a personal organization, and taking the
 // role of the last administrator, are Invalid.
