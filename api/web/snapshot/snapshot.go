@@ -21,7 +21,6 @@ const (
 
 // Sentence explains a verdict.
 type Sentence struct {
-	Cause   string            `json:"cause"`
 	Failing bool              `json:"failing"`
 	Text    string            `json:"text"`
 	Remedy  *string           `json:"remedy"`
@@ -34,18 +33,15 @@ type Artifact struct {
 	Fingerprint string     `json:"fingerprint"`
 	Compliant   *bool      `json:"compliant"`
 	Explanation []Sentence `json:"explanation"`
-	Created     []int64    `json:"creationTimestamp"`
 	Commit      *string    `json:"git_commit"`
 	CommitURL   *string    `json:"commit_url"`
 	Annotation  struct {
 		Type string `json:"type"`
 		Now  int    `json:"now"`
-		Was  int    `json:"was"`
 	} `json:"annotation"`
 	Flows []struct {
 		Name  string `json:"flow_name"`
 		Trail string `json:"trail_name"`
-		URL   string `json:"html_url"`
 	} `json:"flows"`
 	Link string `json:"-"`
 }
@@ -125,15 +121,10 @@ func (f Filter) Query(from int) string {
 
 // Snapshot is what pages show of a snapshot.
 type Snapshot struct {
-	Index     int64    `json:"index"`
-	Latest    bool     `json:"is_latest"`
-	Timestamp float64  `json:"timestamp"`
-	Next      *float64 `json:"next_snapshot_timestamp"`
-	Counts    Counts   `json:"artifact_compliance_count"`
-	Policies  []struct {
-		Name    string `json:"name"`
-		Version int    `json:"version"`
-	} `json:"applied_policies"`
+	Index     int64   `json:"index"`
+	Latest    bool    `json:"is_latest"`
+	Timestamp float64 `json:"timestamp"`
+	Counts    Counts  `json:"artifact_compliance_count"`
 	// Failing are artifacts that may not run, the first ones. Artifacts are those that the filter
 	// selects, a page of them; Selected is how many there are.
 	Failing   []Artifact `json:"-"`
