@@ -53,22 +53,23 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 	b.signIn(adminKey, "/"+s.org)
 	root := "/" + s.org
 	for name, page := range map[string]struct{ path, text string }{
-		"flows":       {root + "/flows", "1 in all"},
-		"flow":        {root + "/flows/build", "What trails need"},
-		"trail":       {root + "/flows/build/trails/1.0", "of-the-trail"},
-		"package":     {root + "/flows/build/trails/1.0/package", "SHA-256"}, // the page is loaded again when the package is ready
-		"artifact":    {root + "/flows/build/artifacts/" + fingerprint, "approved-by-security"},
-		"events":      {root + "/environments/production/events", "/opt/web"},
-		"diff":        {root + "/environments/production/diff?from=1&to=2", "1 artifact changed, 1 did not"},
-		"policies":    {root + "/policies", "releases"},
-		"policy":      {root + "/policies/releases", "approved-by-security"},
-		"evaluate":    {root + "/policies/releases/evaluate", "Nothing is stored"},
-		"controls":    {root + "/controls", "Releases are agreed"},
-		"control":     {root + "/controls/RELEASE", "Releases are agreed"},
-		"deployments": {root + "/deployments", "/opt/web"},
-		"search":      {root + "/search?q=" + fingerprint[:12], "production"},
-		"members":     {root + "/members", "administrator"},
-		"signout":     {"/signout", "sign in again"},
+		"organizations": {"/-/organizations", s.org},
+		"flows":         {root + "/flows", "1 in all"},
+		"flow":          {root + "/flows/build", "What trails need"},
+		"trail":         {root + "/flows/build/trails/1.0", "of-the-trail"},
+		"package":       {root + "/flows/build/trails/1.0/package", "SHA-256"}, // the page is loaded again when the package is ready
+		"artifact":      {root + "/flows/build/artifacts/" + fingerprint, "approved-by-security"},
+		"events":        {root + "/environments/production/events", "/opt/web"},
+		"diff":          {root + "/environments/production/diff?from=1&to=2", "1 artifact changed, 1 did not"},
+		"policies":      {root + "/policies", "releases"},
+		"policy":        {root + "/policies/releases", "approved-by-security"},
+		"evaluate":      {root + "/policies/releases/evaluate", "Nothing is stored"},
+		"controls":      {root + "/controls", "Releases are agreed"},
+		"control":       {root + "/controls/RELEASE", "Releases are agreed"},
+		"deployments":   {root + "/deployments", "/opt/web"},
+		"search":        {root + "/search?q=" + fingerprint[:12], "production"},
+		"members":       {root + "/members", "administrator"},
+		"signout":       {"/signout", "sign in again"},
 	} {
 		b.open(http.StatusOK, page.path)
 		b.wantText(page.text)
