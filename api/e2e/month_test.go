@@ -177,6 +177,9 @@ func (m *month) reportBody(environment string) []byte {
 // TestMonthOfDeliveriesIsReadBack plays a month and reads back all of it.
 func TestMonthOfDeliveriesIsReadBack(t *testing.T) {
 	t.Parallel()
+	if testing.Short() && onRealEngines() {
+		t.Skip("takes half a minute there, and was run on the embedded engines")
+	}
 	m := newMonth(t)
 	m.play()
 	for _, want := range m.environments {

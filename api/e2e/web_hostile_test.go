@@ -79,7 +79,7 @@ func (s *service) hostilePages() []hostilePage {
 		digests["/opt/"+text] = fingerprint
 		names = append(names, "/opt/"+text)
 		s.recordHostile(name, text, fingerprint)
-		if i%scaled(5, 1) != 0 {
+		if i%scaled(10, 1) != 0 {
 			continue
 		}
 		add(http.StatusOK, "/flows/"+name, text)
