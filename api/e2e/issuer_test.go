@@ -22,7 +22,9 @@ import (
 type issuer struct {
 	url string
 	// claims are those of the token for which it exchanges a code.
-	claims   map[string]any
+	claims map[string]any
+	// userInfo are those that it answers for the access token.
+	userInfo map[string]any
 	redeemed chan url.Values
 	key      *ecdsa.PrivateKey
 	requests atomic.Int64
@@ -30,8 +32,13 @@ type issuer struct {
 	away atomic.Bool
 }
 
-// audienceOfTokens is what tokens are made for.
-const audienceOfTokens = "attestry"
+const (
+	// audienceOfTokens is what tokens are made for, and subjectOfTokens whom they are of.
+	audienceOfTokens = "attestry"
+	subjectOfTokens  = "repo:acme/shop"
+	// accessToken is what the issuer answers claims for.
+	accessToken = "access"
+)
 
 // newIssuer starts an issuer. Its certificate is among those that trustTestServers names.
 func newIssuer(t *testing.T) *issuer {
@@ -56,6 +63,18 @@ func newIssuer(t *testing.T) *issuer {
 		return map[string]any{
 			"id_token_signing_alg_values_supported": []string{"ES256"},
 			"issuer":                                i.url, "jwks_uri": i.url + "/keys", "authorization_endpoint": i.url + "/authorize", "token_endpoint": i.url + "/token",
+			"userinfo_endpoint": i.url + "/userinfo",
+		}
+	})
+	mux.HandleFunc("GET /userinfo", func(w http.ResponseWriter, r *http.Request) {
+		if i.isAway(w) {
+			return
+		}
+		if got := r.Header.Get("Authorization"); got != "Bearer "+accessToken {
+			t.Errorf("claims are asked for with %q", got)
+		}
+		if err := json.NewEncoder(w).Encode(i.userInfo); err != nil {
+			t.Error(err)
 		}
 	})
 	answer("/keys", func() any {
@@ -70,7 +89,7 @@ func newIssuer(t *testing.T) *issuer {
 		}
 		i.redeemed <- r.PostForm
 		w.Header().Set("Content-Type", "application/json")
-		content := map[string]any{"access_token": "x", "token_type": "Bearer", "id_token": i.token(t, i.claims)}
+		content := map[string]any{"access_token": accessToken, "token_type": "Bearer", "id_token": i.token(t, i.claims)}
 		if err := json.NewEncoder(w).Encode(content); err != nil {
 			t.Error(err)
 		}
@@ -95,7 +114,7 @@ func (i *issuer) isAway(w http.ResponseWriter) bool {
 // in their place.
 func (i *issuer) token(t *testing.T, claims map[string]any) string {
 	t.Helper()
-	all := map[string]any{"iss": i.url, "aud": audienceOfTokens, "sub": "repo:acme/shop", "exp": time.Now().Add(time.Hour).Unix()}
+	all := map[string]any{"iss": i.url, "aud": audienceOfTokens, "sub": subjectOfTokens, "exp": time.Now().Add(time.Hour).Unix()}
 	for name, claim := range claims {
 		all[name] = claim
 	}

@@ -78,36 +78,60 @@ func (l *Login) Redeem(ctx context.Context, a Attempt, state, code string) (user
 	if err != nil {
 		return "", err
 	}
-	verified, err := l.exchange(oidc.ClientContext(ctx, l.Client), provider, a, code)
+	ctx = oidc.ClientContext(ctx, l.Client)
+	token, verified, err := l.exchange(ctx, provider, a, code)
 	if err != nil {
 		return "", err
 	}
 	if subtle.ConstantTimeCompare([]byte(verified.Nonce), []byte(a.Nonce)) != 1 {
 		return "", l.refuse(ctx, errors.New("the nonce is not that of the browser"))
 	}
-	var claims map[string]any
-	if err := verified.Claims(&claims); err != nil {
+	return l.userOf(ctx, provider, token, verified)
+}
+
+// exchange has the issuer give tokens for a code, and verifies the one that says who has signed in.
+func (l *Login) exchange(ctx context.Context, provider *oidc.Provider, a Attempt, code string) (*oauth2.Token, *oidc.IDToken, error) {
+	token, err := l.flow(provider).Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
+	if err != nil {
+		return nil, nil, l.refuseOrRetry(ctx, fmt.Errorf("exchange the code: %w", err))
+	}
+	sent, _ := token.Extra("id_token").(string)
+	verified, err := provider.VerifierContext(ctx, &oidc.Config{ClientID: l.ClientID, Now: l.Clock}).Verify(ctx, sent)
+	if err != nil {
+		return nil, nil, l.refuse(ctx, fmt.Errorf("verify the token: %w", err))
+	}
+	return token, verified, nil
+}
+
+// userOf returns the claim that names the user. Issuers may leave it out of the token, and tell it at their
+// UserInfo endpoint alone (OpenID Connect Core 5.4).
+func (l *Login) userOf(ctx context.Context, provider *oidc.Provider, token *oauth2.Token, verified *oidc.IDToken) (string, error) {
+	user, err := l.claimOf(verified)
+	if err == nil && user == "" && provider.UserInfoEndpoint() != "" {
+		info, asked := provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
+		if asked != nil {
+			return "", l.unreachable(ctx, fmt.Errorf("ask for the claims: %w", asked))
+		}
+		if info.Subject != verified.Subject {
+			return "", l.refuse(ctx, errors.New("the claims are of another subject than the token"))
+		}
+		user, err = l.claimOf(info)
+	}
+	if err != nil {
 		return "", l.refuse(ctx, fmt.Errorf("read the claims: %w", err))
 	}
-	user, _ = claims[l.UserClaim].(string)
 	if user == "" {
 		return "", l.refuse(ctx, fmt.Errorf("there is no claim %s", l.UserClaim))
 	}
 	return user, nil
 }
 
-// exchange has the issuer give a token for a code, and verifies it.
-func (l *Login) exchange(ctx context.Context, provider *oidc.Provider, a Attempt, code string) (*oidc.IDToken, error) {
-	token, err := l.flow(provider).Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
-	if err != nil {
-		return nil, l.refuseOrRetry(ctx, fmt.Errorf("exchange the code: %w", err))
-	}
-	sent, _ := token.Extra("id_token").(string)
-	verified, err := provider.VerifierContext(ctx, &oidc.Config{ClientID: l.ClientID, Now: l.Clock}).Verify(ctx, sent)
-	if err != nil {
-		return nil, l.refuse(ctx, fmt.Errorf("verify the token: %w", err))
-	}
-	return verified, nil
+// claimOf returns the claim that names the user, "" if it is not there.
+func (l *Login) claimOf(source interface{ Claims(into any) error }) (string, error) {
+	var claims map[string]any
+	err := source.Claims(&claims)
+	user, _ := claims[l.UserClaim].(string)
+	return user, err
 }
 
 // refuseOrRetry tells an issuer that refuses a code from one that does not answer.
