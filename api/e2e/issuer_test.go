@@ -25,9 +25,11 @@ type issuer struct {
 	claims map[string]any
 	// userInfo are those that it answers for the access token.
 	userInfo map[string]any
-	redeemed chan url.Values
-	key      *ecdsa.PrivateKey
-	requests atomic.Int64
+	// tokensOnly has it tell of no address at which it answers them.
+	tokensOnly bool
+	redeemed   chan url.Values
+	key        *ecdsa.PrivateKey
+	requests   atomic.Int64
 	// away has it answer that it is out of service.
 	away atomic.Bool
 }
@@ -60,11 +62,14 @@ func newIssuer(t *testing.T) *issuer {
 		})
 	}
 	answer("/.well-known/openid-configuration", func() any {
-		return map[string]any{
+		document := map[string]any{
 			"id_token_signing_alg_values_supported": []string{"ES256"},
 			"issuer":                                i.url, "jwks_uri": i.url + "/keys", "authorization_endpoint": i.url + "/authorize", "token_endpoint": i.url + "/token",
-			"userinfo_endpoint": i.url + "/userinfo",
 		}
+		if !i.tokensOnly {
+			document["userinfo_endpoint"] = i.url + "/userinfo"
+		}
+		return document
 	})
 	mux.HandleFunc("GET /userinfo", func(w http.ResponseWriter, r *http.Request) {
 		if i.isAway(w) {

@@ -55,33 +55,28 @@ func TestPeopleSignInWithTheIssuer(t *testing.T) {
 	}
 }
 
-func TestPeopleSignInWithAnIssuerWhoseTokenDoesNotNameThem(t *testing.T) {
+func TestPeopleSignInWithAnIssuerThatNamesThemBesideTheToken(t *testing.T) {
 	t.Parallel()
 	s, i := startWithIssuer(t)
-	for name, c := range map[string]struct {
-		userInfo map[string]any
-		status   int
-	}{
-		"named beside the token":    {map[string]any{"sub": subjectOfTokens, "preferred_username": "reader"}, http.StatusSeeOther},
-		"claims of somebody else":   {map[string]any{"sub": "another", "preferred_username": "reader"}, http.StatusUnauthorized},
-		"claims of nobody":          {map[string]any{"preferred_username": "reader"}, http.StatusUnauthorized},
-		"not named there either":    {map[string]any{"sub": subjectOfTokens}, http.StatusUnauthorized},
-		"not claims":                {nil, http.StatusUnauthorized},
-		"claims that have no sense": {map[string]any{"sub": 7}, http.StatusServiceUnavailable},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.in(t)
-			v := s.visitor()
-			asked := v.sendToIssuer(i, "/"+s.org)
-			i.claims, i.userInfo = map[string]any{"nonce": asked.Get("nonce")}, c.userInfo
-			if got := v.open("/signin/oidc/callback?code=c&state=" + asked.Get("state")); got.status != c.status {
-				t.Errorf("it answers %d: %s", got.status, got.body)
-			}
-			signedIn := v.open("/"+s.org).status == http.StatusOK
-			if want := c.status == http.StatusSeeOther; signedIn != want {
-				t.Errorf("signed in is %t", signedIn)
-			}
-		})
+	v, next := s.visitor(), "/"+s.org
+	asked := v.sendToIssuer(i, next)
+	i.claims = map[string]any{"nonce": asked.Get("nonce")}
+	i.userInfo = map[string]any{"sub": subjectOfTokens, "preferred_username": "reader"}
+	if got := v.open("/signin/oidc/callback?code=c&state=" + asked.Get("state")); got.status != http.StatusSeeOther {
+		t.Fatalf("the issuer's answer is %d: %s", got.status, got.body)
+	}
+	v.wantPage(http.StatusOK, next, "reader")
+}
+
+func TestIssuerWithoutUserInfoMustNamePeopleInTheToken(t *testing.T) {
+	t.Parallel()
+	s, i := startWithIssuer(t)
+	i.tokensOnly = true
+	v := s.visitor()
+	asked := v.sendToIssuer(i, "/")
+	i.claims = map[string]any{"nonce": asked.Get("nonce")}
+	if got := v.open("/signin/oidc/callback?code=c&state=" + asked.Get("state")); got.status != http.StatusUnauthorized {
+		t.Errorf("it answers %d: %s", got.status, got.body)
 	}
 }
 
@@ -89,21 +84,26 @@ func TestAnswersThatDoNotProveWhoSomebodyIsSignNobodyIn(t *testing.T) {
 	t.Parallel()
 	s, i := startWithIssuer(t)
 	for name, c := range map[string]struct {
-		claims map[string]any
-		state  string
-		status int
+		claims, userInfo map[string]any
+		state            string
+		status           int
 	}{
-		"another state":    {map[string]any{"preferred_username": "reader"}, "x", http.StatusUnauthorized},
-		"another nonce":    {map[string]any{"preferred_username": "reader", "nonce": "x"}, "", http.StatusUnauthorized},
-		"another audience": {map[string]any{"preferred_username": "reader", "aud": "x"}, "", http.StatusUnauthorized},
-		"an old token":     {map[string]any{"preferred_username": "reader", "exp": 1}, "", http.StatusUnauthorized},
-		"an unknown user":  {map[string]any{"preferred_username": "nobody"}, "", http.StatusForbidden},
+		"another state":          {map[string]any{"preferred_username": "reader"}, nil, "x", http.StatusUnauthorized},
+		"another nonce":          {map[string]any{"preferred_username": "reader", "nonce": "x"}, nil, "", http.StatusUnauthorized},
+		"another audience":       {map[string]any{"preferred_username": "reader", "aud": "x"}, nil, "", http.StatusUnauthorized},
+		"an old token":           {map[string]any{"preferred_username": "reader", "exp": 1}, nil, "", http.StatusUnauthorized},
+		"an unknown user":        {map[string]any{"preferred_username": "nobody"}, nil, "", http.StatusForbidden},
+		"no name":                {nil, map[string]any{"sub": subjectOfTokens}, "", http.StatusUnauthorized},
+		"a name that is no text": {map[string]any{"preferred_username": 7}, map[string]any{"sub": subjectOfTokens}, "", http.StatusUnauthorized},
+		"claims of another user": {nil, map[string]any{"sub": "another", "preferred_username": "reader"}, "", http.StatusUnauthorized},
+		"claims of no user":      {nil, map[string]any{"preferred_username": "reader"}, "", http.StatusUnauthorized},
+		"claims that are wrong":  {nil, map[string]any{"sub": 7}, "", http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
 			v := s.visitor()
 			asked := v.sendToIssuer(i, "/")
-			i.claims = map[string]any{"nonce": asked.Get("nonce")}
+			i.claims, i.userInfo = map[string]any{"nonce": asked.Get("nonce")}, c.userInfo
 			for claim, value := range c.claims {
 				i.claims[claim] = value
 			}

@@ -106,32 +106,34 @@ func (l *Login) exchange(ctx context.Context, provider *oidc.Provider, a Attempt
 // userOf returns the claim that names the user. Issuers may leave it out of the token, and tell it at their
 // UserInfo endpoint alone (OpenID Connect Core 5.4).
 func (l *Login) userOf(ctx context.Context, provider *oidc.Provider, token *oauth2.Token, verified *oidc.IDToken) (string, error) {
-	user, err := l.claimOf(verified)
-	if err == nil && user == "" && provider.UserInfoEndpoint() != "" {
-		info, asked := provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
-		if asked != nil {
-			return "", l.unreachable(ctx, fmt.Errorf("ask for the claims: %w", asked))
-		}
-		if info.Subject != verified.Subject {
-			return "", l.refuse(ctx, errors.New("the claims are of another subject than the token"))
-		}
-		user, err = l.claimOf(info)
+	if user := l.claimOf(verified); user != "" {
+		return user, nil
 	}
+	if provider.UserInfoEndpoint() == "" {
+		return "", l.refuse(ctx, fmt.Errorf("the token has no claim %s", l.UserClaim))
+	}
+	info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	if err != nil {
-		return "", l.refuse(ctx, fmt.Errorf("read the claims: %w", err))
+		return "", l.unreachable(ctx, fmt.Errorf("ask for the claims: %w", err))
 	}
+	if info.Subject != verified.Subject {
+		return "", l.refuse(ctx, errors.New("the claims are of another subject than the token"))
+	}
+	user := l.claimOf(info)
 	if user == "" {
-		return "", l.refuse(ctx, fmt.Errorf("there is no claim %s", l.UserClaim))
+		return "", l.refuse(ctx, fmt.Errorf("neither the token nor the UserInfo endpoint has a claim %s", l.UserClaim))
 	}
 	return user, nil
 }
 
-// claimOf returns the claim that names the user, "" if it is not there.
-func (l *Login) claimOf(source interface{ Claims(into any) error }) (string, error) {
+// claimOf returns the claim that names the user, "" if there is none that can be read.
+func (l *Login) claimOf(source interface{ Claims(into any) error }) string {
 	var claims map[string]any
-	err := source.Claims(&claims)
+	if err := source.Claims(&claims); err != nil {
+		return ""
+	}
 	user, _ := claims[l.UserClaim].(string)
-	return user, err
+	return user
 }
 
 // refuseOrRetry tells an issuer that refuses a code from one that does not answer.
