@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -412,6 +413,27 @@ func TestDefaultOrganizationIsChosenAmongTheVisible(t *testing.T) {
 	if name, err := store.DefaultOrganization(t.Context(), robot); err != nil || name != "" {
 		t.Errorf("a service account has the default organization %q, %v", name, err)
 	}
+}
+
+func TestOrganizationsOfAUserAreThoseOfItsMembershipsAndItsOwn(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	anna, bert := authenticate(t, store, annasKey), authenticate(t, store, bertsKey)
+	want := func(who evidence.Principal, names ...string) {
+		t.Helper()
+		if got, err := store.OrganizationsOf(t.Context(), who); err != nil || !slices.Equal(got, names) {
+			t.Errorf("those of %s are %v, %v, want %v", who.Name, got, err, names)
+		}
+	}
+	want(anna, "acme", "open", "anna")
+	want(bert, "bert")
+	if _, err := store.SetMember(t.Context(), "acme", "bert", evidence.Reader, identity.Actor{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.RemoveMember(t.Context(), "acme", "anna", identity.Actor{}); err != nil {
+		t.Fatal(err)
+	}
+	want(anna, "open", "anna")
+	want(bert, "acme", "bert")
 }
 
 func waitFor(t *testing.T, done func() bool) {
