@@ -8,7 +8,7 @@ import (
 	"attestry/evidence/control"
 )
 
-// TrailDocument is a trail: the member trail.json, or one below trails/.
+// TrailDocument is a trail: the member at TrailPath or TrailOf.
 type TrailDocument struct {
 	SchemaVersion int                             `json:"schema_version"`
 	Organization  string                          `json:"organization"`

@@ -7,8 +7,8 @@ import (
 	"attestry/evidence/policy"
 )
 
-// EnvironmentDocument is an environment in which an artifact of the package runs, in the member
-// environments.json: how its policies judge the artifact by what is known.
+// EnvironmentDocument is an environment in which an artifact of the package runs, in the member at
+// EnvironmentsPath: how its policies judge the artifact by what is known.
 type EnvironmentDocument struct {
 	Environment string `json:"environment"` // name
 	Fingerprint string `json:"fingerprint"`

@@ -6,7 +6,7 @@ import (
 	"attestry/evidence"
 )
 
-// EventDocument is something that happened to a trail, in the member events.json.
+// EventDocument is something that happened to a trail, in the member at EventsPath.
 type EventDocument struct {
 	TrailID string `json:"trail_id"`
 	evidence.TrailEvent

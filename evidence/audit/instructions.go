@@ -2,7 +2,7 @@ package audit
 
 import _ "embed"
 
-// Instructions is the content of the member VERIFY.md.
+// Instructions is the content of the member at InstructionsPath.
 //
 //go:embed VERIFY.md
 var Instructions []byte

@@ -57,8 +57,8 @@ const (
 	EvidenceAltered = "altered in the object store"
 )
 
-// CompareMembers orders the paths of members, without regard to case. SHA256SUMS and manifest.json
-// so come behind the evidence, whose checksums they hold.
+// CompareMembers orders the paths of members, without regard to case. Those at ChecksumsPath and
+// ManifestPath so come behind the evidence, whose checksums they hold.
 func CompareMembers(a, b string) int {
 	if c := strings.Compare(strings.ToLower(a), strings.ToLower(b)); c != 0 {
 		return c
@@ -77,7 +77,7 @@ func Sum(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Encode is the content of the member manifest.json, with its digest.
+// Encode is the content of the member at ManifestPath, with its digest.
 func (m Manifest) Encode() ([]byte, error) {
 	m.Digest = ""
 	content, err := Encode(m)
@@ -88,7 +88,7 @@ func (m Manifest) Encode() ([]byte, error) {
 	return Encode(m)
 }
 
-// ParseManifest reads manifest.json. A manifest that is not byte for byte as Encode writes it is
+// ParseManifest reads the content of the member at ManifestPath. A manifest that is not byte for byte as Encode writes it is
 // an error.
 func ParseManifest(content []byte) (Manifest, error) {
 	var m Manifest
