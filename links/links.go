@@ -34,6 +34,10 @@ func redacted(address string) string {
 // API is the address that the paths of the operations are relative to.
 func (l Links) API() string { return l.Base + Prefix }
 
+// Organizations is the page on which people choose one of their organizations. No organization can be named
+// as its path begins.
+func (l Links) Organizations() string { return l.page("-", "organizations") }
+
 // Organization is the page of an organization.
 func (l Links) Organization(org string) string { return l.page(org) }
 

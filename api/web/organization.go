@@ -51,7 +51,7 @@ func (s *Site) showHome(p *page) error {
 	if err != nil {
 		return err
 	}
-	address := view.OrganizationsPath
+	address := view.Pages.Organizations()
 	if org != "" {
 		address = view.Pages.Organization(org)
 	}

@@ -162,7 +162,7 @@ func (s *Site) pages() []route {
 func (s *Site) environmentPages() []route {
 	return []route{
 		{"/", s.showHome},
-		{view.OrganizationsPath, s.showOrganizations},
+		{view.Pages.Organizations(), s.showOrganizations},
 		{"/:org", s.showOrganization},
 		{"/:org/environments", s.showOrganization},
 		{"/:org/environments/:environment", s.showEnvironment},

@@ -19,9 +19,6 @@ import (
 // Pages are the addresses of pages on this site, without scheme and host.
 var Pages = links.Links{}
 
-// OrganizationsPath is where people choose an organization. No organization has a name like it begins.
-const OrganizationsPath = "/-/organizations"
-
 // maxText is how much of a text that a client has sent a page shows, in bytes of HTML.
 const maxText = 64 << 10
 
