@@ -161,8 +161,12 @@ func (r Rule) check(principal evidence.Principal, org evidence.OrgAccess) error 
 }
 
 // Limit counts a request that was admitted for its key and its organization, and refuses it
-// if one of them has made too many. It says how many are left.
+// if one of them has made too many. It says how many are left. Requests of visitors do not count
+// for the organization: strangers must not be able to use up what its members have.
 func (g *Gate) Limit(ctx context.Context, principal evidence.Principal, org evidence.OrgAccess) (limits.State, error) {
+	if org.Visitor {
+		return g.Rates.Take(ctx, principal, "")
+	}
 	return g.Rates.Take(ctx, principal, org.OrgID)
 }
 

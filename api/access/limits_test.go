@@ -173,6 +173,33 @@ func TestRequestsCountForKeyAndOrganization(t *testing.T) {
 	}
 }
 
+func TestVisitorsOfAPublicOrganizationCountForTheirKeyOnly(t *testing.T) {
+	gate := withRates(t, 2, 3)
+	visit := func(key string) (limits.State, error) {
+		return gate.Limit(t.Context(), evidence.Principal{UserID: "stranger", KeyID: key}, evidence.OrgAccess{OrgID: "1", Visitor: true})
+	}
+	for key := range 5 {
+		for range 2 {
+			if _, err := visit(fmt.Sprint(key)); err != nil {
+				t.Fatalf("visitor %d: %v", key, err)
+			}
+		}
+		if _, err := visit(fmt.Sprint(key)); evidence.CodeOf(err) != evidence.RateLimited {
+			t.Errorf("visitor %d beyond the limit of its key: %v", key, err)
+		}
+	}
+	left, err := limit(t, gate, "member", "1")
+	if err != nil || left != (limits.State{Limit: 2, Remaining: 1}) {
+		t.Errorf("a member has %+v, %v", left, err)
+	}
+	if left, err = limit(t, gate, "another member", "1"); err != nil || left != (limits.State{Limit: 2, Remaining: 1}) {
+		t.Errorf("another member has %+v, %v", left, err)
+	}
+	if left, err = limit(t, gate, "third member", "1"); err != nil || left != (limits.State{Limit: 3}) {
+		t.Errorf("the third member has %+v, %v", left, err)
+	}
+}
+
 func TestGateWithoutLimitsLimitsNothing(t *testing.T) {
 	keys := &keyring{}
 	gate := &Gate{Keys: keys, Memberships: keys}
