@@ -83,9 +83,8 @@ type Rule struct {
 }
 
 // Admit returns who sent a request, and what they may do in its organization: first whether
-// its address has not sent too many bad keys, then whether the key or token is good, then whether
-// its owner may see the organization, then whether the role suffices, then whether beta features
-// that are needed are on. What it has found out it returns along with an error, too.
+// the key or token is good, then whether its owner may see the organization, then whether the role
+// suffices, then whether beta features that are needed are on. Bad keys count for their address. What it has found out it returns along with an error, too.
 func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evidence.Principal, org evidence.OrgAccess, err error) {
 	if r.SignedIn != nil {
 		return g.admitSignedIn(ctx, r, rule)
@@ -94,19 +93,15 @@ func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evide
 	if err != nil {
 		return principal, org, err
 	}
-	if err = g.Attempts.Check(r.From, secret); err != nil {
-		return principal, org, err
-	}
 	if oidc.IsToken(secret) {
 		principal, org, err = g.identify(ctx, r, rule, secret)
 	} else {
 		principal, org, err = g.authenticate(ctx, r, rule, secret)
 	}
-	g.Attempts.Note(r.From, secret, principal, err)
 	if err == nil {
 		err = rule.check(principal, org)
 	}
-	return principal, org, err
+	return principal, org, g.Attempts.Judge(r.From, err)
 }
 
 // admitSignedIn is Admit for requests of pages.

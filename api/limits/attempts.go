@@ -16,8 +16,6 @@ import (
 const (
 	// maxAddresses bounds the client addresses whose failed attempts are remembered: some 3 MB.
 	maxAddresses = 10_000
-	// maxSecrets bounds the good secrets that are remembered: some 2 MB.
-	maxSecrets = 10_000
 	// clientBits is how much of an IPv6 address is that of a client: whoever has one address
 	// usually has the whole network of 64 bits, and could change the rest at will.
 	clientBits = 64
@@ -25,8 +23,8 @@ const (
 	attemptsMessage = "Too many requests with invalid API keys, please try again later."
 )
 
-// Attempts limits how many failed attempts to authenticate a client address may make in a
-// minute. It counts in the memory of the process. A nil *Attempts limits nothing.
+// Attempts limits how many failed attempts to authenticate of a client address are answered as
+// such in a minute; further ones are told to wait. It counts in the memory of the process. A nil *Attempts limits nothing.
 type Attempts struct {
 	perMinute int
 	proxies   Proxies
@@ -34,8 +32,6 @@ type Attempts struct {
 	log       *slog.Logger
 	refused   prometheus.Counter
 	warned    sync.Once
-	// good holds the hashes of secrets that authenticated.
-	good *cache.LRU[struct{}]
 
 	mu sync.Mutex
 	// failed holds a bucket for each address with failures, which each failure takes from.
@@ -61,65 +57,34 @@ func NewAttempts(options AttemptsOptions) *Attempts {
 		clock:     options.Clock,
 		log:       options.Log,
 		refused:   options.Metrics.refused.WithLabelValues(ofAddress),
-		good:      cache.NewLRU[struct{}](maxSecrets),
 		failed:    cache.NewLRU[*rate.Limiter](maxAddresses),
 	}
 }
 
-// Check returns an evidence.RateLimited error for a secret that must not be looked up,
-// because too many others that came from the same address were wrong. A secret that was good
-// before may always be tried: clients behind one address must not lock each other out.
-func (a *Attempts) Check(from Origin, secret string) error {
-	if a == nil {
-		return nil
+// Client names the address that a request comes from, by which attempts are limited.
+func (a *Attempts) Client(from Origin) string { return addressOf(a.proxies.Client(from)) }
+
+// Judge counts an evidence.Unauthorized error of an attempt to authenticate as a failed one. It
+// returns the error that answers the attempt: beyond the limit, an evidence.RateLimited error.
+//
+// Attempts are judged after the look-up and never before it: clients behind one address must not
+// lock each other out, and a good secret cannot be told from others without its look-up.
+func (a *Attempts) Judge(from Origin, err error) error {
+	if a == nil || evidence.CodeOf(err) != evidence.Unauthorized {
+		return err
 	}
-	wait := a.wait(a.Client(from))
+	wait := a.count(a.Client(from))
 	if wait == 0 {
-		return nil
-	}
-	if _, ok := a.good.Get(evidence.HashAPIKey(secret)); ok {
-		return nil
+		return err
 	}
 	a.refused.Inc()
 	a.warn(from)
 	return &evidence.Error{Code: evidence.RateLimited, Message: attemptsMessage, RetryAfter: wait}
 }
 
-// Client names the address that a request comes from, by which attempts are limited.
-func (a *Attempts) Client(from Origin) string { return addressOf(a.proxies.Client(from)) }
-
-// Note takes note of how an attempt ended: with a principal, or with an error of which
-// evidence.Unauthorized is a failed attempt.
-func (a *Attempts) Note(from Origin, secret string, principal evidence.Principal, err error) {
-	switch {
-	case a == nil:
-	case principal != evidence.Principal{}:
-		a.remember(evidence.HashAPIKey(secret))
-	case evidence.CodeOf(err) == evidence.Unauthorized:
-		a.good.Remove(evidence.HashAPIKey(secret))
-		a.count(a.Client(from))
-	}
-}
-
-func (a *Attempts) remember(hash string) {
-	if _, ok := a.good.Get(hash); !ok {
-		a.good.Put(hash, struct{}{}, 1)
-	}
-}
-
-// wait is how long it takes until an address may make a failed attempt again.
-func (a *Attempts) wait(address string) time.Duration {
-	bucket, ok := a.failed.Get(address)
-	if !ok {
-		return 0
-	}
-	missing := 1 - bucket.TokensAt(a.clock())
-	return time.Duration(max(0, missing) * float64(time.Minute) / float64(a.perMinute))
-}
-
-// count takes a failed attempt from the bucket of an address. Attempts that were under way
-// together may take more than there is, which delays the next one.
-func (a *Attempts) count(address string) {
+// count takes a failed attempt from the bucket of an address. From an empty one it takes nothing,
+// and returns how long it takes until there is room for an attempt.
+func (a *Attempts) count(address string) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	bucket, ok := a.failed.Get(address)
@@ -127,7 +92,12 @@ func (a *Attempts) count(address string) {
 		bucket = rate.NewLimiter(rate.Limit(a.perMinute)/60, a.perMinute)
 		a.failed.Put(address, bucket, 1)
 	}
-	bucket.ReserveN(a.clock(), 1)
+	now := a.clock()
+	if bucket.AllowN(now, 1) {
+		return 0
+	}
+	missing := 1 - bucket.TokensAt(now)
+	return time.Duration(missing * float64(time.Minute) / float64(a.perMinute))
 }
 
 // warn says once that requests come through a proxy that is not trusted, so that all its

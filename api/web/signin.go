@@ -36,14 +36,10 @@ func (p *page) askForKey(failed string) error {
 // signIn signs a person in with an API key. Keys of service accounts are for programs.
 func (s *Site) signIn(p *page) error {
 	secret, from := strings.TrimSpace(p.c.FormValue("key")), server.RequestOf(p.c.UserContext()).From()
-	principal, err := evidence.Principal{}, s.Attempts.Check(from, secret)
-	if err == nil {
-		principal, err = s.Identities.Authenticate(p.c.UserContext(), secret)
-		s.Attempts.Note(from, secret, principal, err)
-	}
-	code := evidence.CodeOf(err)
+	principal, err := s.Identities.Authenticate(p.c.UserContext(), secret)
+	err = s.Attempts.Judge(from, err)
 	switch {
-	case code == evidence.Unauthorized:
+	case evidence.CodeOf(err) == evidence.Unauthorized:
 		p.c.Status(http.StatusUnauthorized)
 		return p.askForKey("This API key is not valid.")
 	case err != nil:
