@@ -218,6 +218,21 @@ func TestKeysOfServiceAccounts(t *testing.T) {
 		wantStatus("the new key", lookup(t, rotated, "key").(string), http.StatusOK)
 		s.wantError(http.StatusNotFound, keyNotFound, http.MethodPost, s.accountPath("/ci/api-keys/"+id+"/rotate"), "{}")
 	})
+	t.Run("hands its expiry on when it is rotated", func(t *testing.T) {
+		s := s.in(t)
+		expiry := s.clock.read().Unix() + 1000
+		id, _ := s.issue("/ci", adminKey, fmt.Sprintf(`{"description":"expiring","expires_at":%d}`, expiry))
+		for _, step := range []struct {
+			body string
+			want int64
+		}{{`{}`, expiry}, {`{"expires_at":null}`, expiry}, {`{"expires_at":0}`, 0}} {
+			rotated := s.want(http.StatusCreated, http.MethodPost, s.accountPath("/ci/api-keys/"+id+"/rotate"), []byte(step.body)).value(t)
+			if got := lookup(t, rotated, "expires_at"); got != float64(step.want) {
+				t.Errorf("%s: the new key expires at %v, want %d", step.body, got, step.want)
+			}
+			id = lookup(t, rotated, "id").(string)
+		}
+	})
 	t.Run("stops at once when it is revoked", func(t *testing.T) {
 		s := s.in(t)
 		id, secret := s.issue("/ci", adminKey, `{"description":"leaked"}`)

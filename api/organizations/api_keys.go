@@ -26,7 +26,7 @@ type ApiKeyPostInput struct {
 // ApiKeyRotateInput is the body of the operations that rotate a key (docs/semantics.md 2.3).
 type ApiKeyRotateInput struct {
 	GracePeriodHours int    `json:"grace_period_hours,omitempty" minimum:"1" maximum:"720" default:"24" doc:"How long the key that is replaced works on."`
-	ExpiresAt        *int64 `json:"expires_at,omitempty" nullable:"true" maximum:"4102444800" doc:"Of the new key, in Unix seconds; 0 or absent for never."`
+	ExpiresAt        *int64 `json:"expires_at,omitempty" nullable:"true" maximum:"4102444800" doc:"Of the new key, in Unix seconds; 0 for never, absent or null for that of the key that is replaced."`
 }
 
 // ApiKeyListItemResponse is a key without its secret.
@@ -102,13 +102,13 @@ func keyNotFound(err error) error {
 	return err
 }
 
-// expiryOf reads when a new key is to expire: not in the past.
-func (h *handlers) expiryOf(sent *int64) (int64, error) {
+// checkExpiry refuses a new key that would expire in the past.
+func (h *handlers) checkExpiry(sent *int64) error {
 	expires := resource.ZeroIfNil(sent)
 	if expires != 0 && expires <= h.Clock().Unix() {
-		return 0, evidence.NewError(evidence.Invalid, "expires_at cannot be in the past")
+		return evidence.NewError(evidence.Invalid, "expires_at cannot be in the past")
 	}
-	return expires, nil
+	return nil
 }
 
 func (h *handlers) listKeys(ctx context.Context, owner identity.KeyOwner) (*keysAnswer, error) {
@@ -129,11 +129,11 @@ func (h *handlers) readKey(ctx context.Context, owner identity.KeyOwner, id stri
 }
 
 func (h *handlers) issueKey(ctx context.Context, owner identity.KeyOwner, body *ApiKeyPostInput) (*newKeyAnswer, error) {
-	expires, err := h.expiryOf(body.ExpiresAt)
-	if err != nil {
+	if err := h.checkExpiry(body.ExpiresAt); err != nil {
 		return nil, err
 	}
-	key, secret, err := h.Tenancy.IssueKey(ctx, owner, actor(ctx), tenancy.NewKey{Description: body.Description, ExpiresAt: expires})
+	asked := tenancy.NewKey{Description: body.Description, ExpiresAt: resource.ZeroIfNil(body.ExpiresAt)}
+	key, secret, err := h.Tenancy.IssueKey(ctx, owner, actor(ctx), asked)
 	if err != nil {
 		return nil, err
 	}
@@ -148,12 +148,11 @@ func (h *handlers) revokeKey(ctx context.Context, owner identity.KeyOwner, id st
 }
 
 func (h *handlers) rotateKey(ctx context.Context, owner identity.KeyOwner, id string, body *ApiKeyRotateInput) (*rotatedKeyAnswer, error) {
-	expires, err := h.expiryOf(body.ExpiresAt)
-	if err != nil {
+	if err := h.checkExpiry(body.ExpiresAt); err != nil {
 		return nil, err
 	}
 	grace := time.Duration(cmp.Or(body.GracePeriodHours, defaultGraceHours)) * time.Hour
-	key, secret, oldEnds, err := h.Tenancy.RotateKey(ctx, owner, actor(ctx), id, grace, expires)
+	key, secret, oldEnds, err := h.Tenancy.RotateKey(ctx, owner, actor(ctx), id, grace, body.ExpiresAt)
 	if err != nil {
 		return nil, keyNotFound(err)
 	}

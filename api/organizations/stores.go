@@ -100,9 +100,10 @@ type Keys interface {
 	// RevokeKey revokes a key that works, by its id; else it returns ErrNotFound.
 	RevokeKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string) error
 	// RotateKey makes a new key in the place of one that works, by its id, which goes on
-	// working for a grace period; else it returns ErrNotFound. It returns the new key with its
-	// secret, and from when on the old one does not work any more, in Unix seconds.
-	RotateKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string, grace time.Duration, expiresAt int64) (fresh evidence.Key, secret evidence.Secret, oldEnds int64, err error)
+	// working for a grace period; else it returns ErrNotFound. The new key expires at expiresAt
+	// (0 for never), nil for when the old one would. It returns the new key with its secret, and
+	// from when on the old one does not work any more, in Unix seconds.
+	RotateKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string, grace time.Duration, expiresAt *int64) (fresh evidence.Key, secret evidence.Secret, oldEnds int64, err error)
 }
 
 // IdentityProviders keeps the identity providers that organizations trust.

@@ -67,9 +67,10 @@ func (t *Tenancy) RevokeKey(ctx context.Context, owner identity.KeyOwner, by ide
 }
 
 // RotateKey makes a new key in the place of one that works, by its id, which goes on working
-// for a grace period; else it returns ErrNotFound. It returns the new key with its secret,
-// and from when on the old one does not work any more, in Unix seconds.
-func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string, grace time.Duration, expiresAt int64) (fresh evidence.Key, secret evidence.Secret, oldEnds int64, err error) {
+// for a grace period; else it returns ErrNotFound. The new key expires at expiresAt (0 for never), nil
+// for when the old one would. It returns the new key with its secret, and from when on the old one
+// does not work any more, in Unix seconds.
+func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string, grace time.Duration, expiresAt *int64) (fresh evidence.Key, secret evidence.Secret, oldEnds int64, err error) {
 	secret = evidence.NewAPIKey()
 	revokedAt := t.clock().Add(grace).Unix()
 	err = t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
@@ -87,7 +88,10 @@ func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by ide
 		}
 		t.keys.ReplaceIn(&c.batch, &changed, read.Revision)
 		c.record(keyEntry(identity.AuditChanged, &changed))
-		fresh = t.newKey(owner, secret, NewKey{Description: old.Description, ExpiresAt: expiresAt})
+		fresh = t.newKey(owner, secret, NewKey{Description: old.Description, ExpiresAt: old.ExpiresAt})
+		if expiresAt != nil {
+			fresh.ExpiresAt = *expiresAt
+		}
 		if err := t.addKey(ctx, c, owner, fresh); err != nil {
 			return err
 		}
