@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// changeAttempts bounds how often a change that meets others of its organization is
-	// tried again.
-	changeAttempts = 20
+	// changePatience is how long a change that meets those of other processes is tried again. Each attempt
+	// that is refused is one of theirs that succeeded, so this is many attempts.
+	changePatience = 10 * time.Second
 	// changePause is the mean of the pauses between two attempts.
 	changePause = 10 * time.Millisecond
 )
@@ -46,9 +46,17 @@ func (c *orgChange) record(entry identity.AuditEntry) {
 // it has to know and says what is to be written; it may be called again when another change
 // came first. Entries of the audit log are written before what they tell of: if the process
 // ends in between, the log tells of a change that was not made, but none is made in silence.
+//
+// The changes of one organization are made one after the other in a process, as all of them replace
+// its document; only those of other processes can come first.
 func (t *Tenancy) change(ctx context.Context, orgName string, by identity.Actor, decide func(*orgChange) error) error {
+	release, err := t.turns.take(ctx, orgName)
+	if err != nil {
+		return err
+	}
+	defer release()
 	entries := &writtenEntries{}
-	for range changeAttempts {
+	for begun := time.Now(); time.Since(begun) < changePatience; {
 		refused, err := t.tryChange(ctx, orgName, by, decide, entries)
 		if !refused {
 			return err
@@ -59,7 +67,7 @@ func (t *Tenancy) change(ctx context.Context, orgName string, by identity.Actor,
 		case <-time.After(changePause/2 + rand.N(changePause)):
 		}
 	}
-	err := &evidence.Error{
+	err = &evidence.Error{
 		Code:       evidence.Unavailable,
 		Message:    "The organization is being changed by many requests at once, please try again.",
 		RetryAfter: time.Second,

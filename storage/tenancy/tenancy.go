@@ -33,6 +33,7 @@ type Tenancy struct {
 	identityProviders storage.Collection[identity.IdentityProvider]
 	auditLog          storage.Collection[identity.AuditEntry]
 	hooks             storage.Collection[hook]
+	turns             *turns
 	version           *versionWatch
 	knownKeys         *cache.TTL[*knownKey]
 	accesses          *cache.TTL[evidence.OrgAccess]
@@ -57,6 +58,7 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 			func(p *identity.IdentityProvider) string { return providerID(p.OrgID, p.Name) }, providerFields),
 		auditLog:  storage.NewCollection(docs, auditSchema, auditID, auditFields),
 		hooks:     storage.NewCollection(docs, hookSchema, hookID, hookFields),
+		turns:     newTurns(),
 		version:   newVersionWatch(docs),
 		knownKeys: cache.NewTTL[*knownKey](tenancyCacheAge, tenancyCacheSize),
 		accesses:  cache.NewTTL[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
