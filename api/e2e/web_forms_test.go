@@ -10,19 +10,18 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/api/web/webtest"
 	"attestry/evidence/policy"
+	"attestry/storage"
+	"attestry/storage/sessions"
 )
 
-// fileForm is a form with the token of a page and a policy file.
-func fileForm(t *testing.T, token string, content []byte) (contentType string, form []byte) {
+// fileForm is a form with a policy file.
+func fileForm(t *testing.T, content []byte) (contentType string, form []byte) {
 	t.Helper()
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
-	for name, value := range map[string]string{"csrf": token, "environment": "production"} {
-		if err := w.WriteField(name, value); err != nil {
-			t.Fatal(err)
-		}
+	if err := w.WriteField("environment", "production"); err != nil {
+		t.Fatal(err)
 	}
 	file, err := w.CreateFormFile("policy_file", "policy.yaml")
 	if err != nil {
@@ -37,12 +36,13 @@ func fileForm(t *testing.T, token string, content []byte) (contentType string, f
 	return w.FormDataContentType(), b.Bytes()
 }
 
-// postForm posts a form whose type is told.
+// postForm posts a form whose type is told, from a page of the service unless the header says otherwise.
 func (v *visitor) postForm(path, contentType string, form []byte, header http.Header) answer {
 	v.t.Helper()
 	request, err := http.NewRequestWithContext(v.t.Context(), http.MethodPost, v.URL+path, bytes.NewReader(form))
 	v.must(err)
 	request.Header.Set("Content-Type", contentType)
+	request.Header.Set("Origin", v.URL)
 	for name := range header {
 		request.Header.Set(name, header.Get(name))
 	}
@@ -55,15 +55,15 @@ func TestPolicyFilesOfTheLargestSizeAreTriedInTheBrowser(t *testing.T) {
 	s.deliverRed()
 	v, path := s.signedIn(readerKey), "/"+s.org+"/policies/releases/evaluate"
 	content := []byte(policyHead + "#" + strings.Repeat("x", policy.MaxSize))[:policy.MaxSize]
-	kind, form := fileForm(t, v.token(path), content)
+	kind, form := fileForm(t, content)
 	if got := v.postForm(path, kind, form, nil); got.status != http.StatusOK || !strings.Contains(string(got.body), "1 would become compliant") {
 		t.Errorf("the largest file answers %d: %.2000s", got.status, got.body)
 	}
-	kind, form = fileForm(t, v.token(path), []byte("_schema: v1\nunknown: ["))
+	kind, form = fileForm(t, []byte("_schema: v1\nunknown: ["))
 	if got := v.postForm(path, kind, form, nil); got.status != http.StatusBadRequest || !strings.Contains(string(got.body), "<h1") {
 		t.Errorf("a file that is no policy answers %d: %.2000s", got.status, got.body)
 	}
-	kind, form = fileForm(t, v.token(path), bytes.Repeat([]byte("x"), 2<<20))
+	kind, form = fileForm(t, bytes.Repeat([]byte("x"), 2<<20))
 	if got := v.postForm(path, kind, form, nil); got.status != http.StatusRequestEntityTooLarge || !strings.Contains(string(got.body), "<h1") {
 		t.Errorf("a form that is too large answers %d: %.2000s", got.status, got.body)
 	}
@@ -72,7 +72,7 @@ func TestPolicyFilesOfTheLargestSizeAreTriedInTheBrowser(t *testing.T) {
 func TestCompressedFormsAreNotUnpacked(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true})
-	kind, form := fileForm(t, "x", make([]byte, 64<<20))
+	kind, form := fileForm(t, make([]byte, 64<<20))
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	_, err := w.Write(form)
@@ -84,49 +84,63 @@ func TestCompressedFormsAreNotUnpacked(t *testing.T) {
 	}
 }
 
-func TestFormsAreTakenBehindAProxyThatEndsHTTPS(t *testing.T) {
+func TestFormsAreTakenFromPagesAtTheBaseURL(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{withoutWorker: true, settings: []string{"ATTESTRY_BASE_URL=https://evidence.example.com"}})
-	v := s.visitor()
-	shown := v.open("/signin")
-	token, err := webtest.Token(shown.body)
-	s.must(err)
-	form := []byte(url.Values{"csrf": {token}, "key": {readerKey}}.Encode())
-	cookies := ""
-	for _, cookie := range shown.header.Values("Set-Cookie") {
-		if !strings.Contains(cookie, "; secure") {
-			t.Errorf("a cookie may be sent without https: %s", cookie)
-		}
-		cookies += strings.SplitAfter(cookie, ";")[0]
-	}
-	for referrer, status := range map[string]int{
-		"https://evidence.example.com/signin":  http.StatusSeeOther,
-		"https://elsewhere.example.com/signin": http.StatusForbidden,
-		"":                                     http.StatusForbidden,
+	s := start(t, options{withoutWorker: true, settings: []string{"ATTESTRY_BASE_URL=https://Evidence.example.com:443"}})
+	form := []byte(url.Values{"key": {readerKey}}.Encode())
+	for origin, status := range map[string]int{
+		"https://evidence.example.com":  http.StatusSeeOther,
+		"http://evidence.example.com":   http.StatusForbidden,
+		"https://elsewhere.example.com": http.StatusForbidden,
+		s.URL:                           http.StatusForbidden,
+		"null":                          http.StatusForbidden,
 	} {
-		got := v.postForm("/signin", "application/x-www-form-urlencoded", form, http.Header{
-			"Cookie": {cookies}, "Referer": {referrer}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"evidence.example.com"},
-		})
-		if got.status != status || status == http.StatusForbidden && !strings.Contains(string(got.body), "another address") {
-			t.Errorf("from %q it answers %d: %.2000s", referrer, got.status, got.body)
+		// Proxies need not tell how they were asked.
+		got := s.visitor().postForm("/signin", "application/x-www-form-urlencoded", form, http.Header{"Origin": {origin}})
+		if got.status != status || status == http.StatusForbidden && !strings.Contains(string(got.body), "not sent from a page of this service") {
+			t.Errorf("from %q it answers %d: %.2000s", origin, got.status, got.body)
+		}
+		for _, cookie := range got.header.Values("Set-Cookie") {
+			if !strings.HasPrefix(cookie, "__Host-attestry-session=") || !strings.Contains(cookie, "; secure") || !strings.Contains(cookie, "; path=/;") {
+				t.Errorf("the cookie is %s", cookie)
+			}
 		}
 	}
 }
 
-func TestVisitorsWithoutASessionAreLimitedByAddress(t *testing.T) {
+func TestNothingIsStoredBeforeSomebodySignsIn(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{withoutWorker: true})
-	known := s.visitor()
-	statuses := map[int]int{}
-	for range 130 {
-		statuses[s.visitor().open("/signin").status]++
+	var docs storage.Documents
+	i := newIssuer(t)
+	s := start(t, options{withoutWorker: true, settings: i.signInSettings(), wrap: func(opened storage.Documents) storage.Documents {
+		docs = opened
+		return opened
+	}})
+	stored := func() int {
+		t.Helper()
+		records, err := docs.List(t.Context(), sessions.Schemas()[0], "", storage.MaxMany, 1<<20)
+		s.must(err)
+		return len(records)
 	}
-	if fmt.Sprint(statuses) != "map[200:120 429:10]" {
-		t.Errorf("the statuses are %v", statuses)
+	for n := range 500 {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/signin", nil)
+		s.must(err)
+		request.Header.Set("Cookie", fmt.Sprint("attestry-session=made-up-", n))
+		if got := s.visitor().send(request); got.status != http.StatusOK || got.header.Get("Set-Cookie") != "" {
+			t.Fatalf("visitor %d is answered %d with the cookie %q", n, got.status, got.header.Get("Set-Cookie"))
+		}
 	}
-	last := known.open("/signin")
-	if last.status != http.StatusTooManyRequests || last.header.Get("Retry-After") == "" || !strings.Contains(string(last.body), "in a minute") {
-		t.Errorf("it answers %d: %s", last.status, last.body)
+	v := s.visitor()
+	v.sendToIssuer(i, "/")
+	v.signIn("key-that-nobody-has", "/")
+	v.open("/" + s.org)
+	if n := stored(); n != 0 {
+		t.Errorf("%d sessions are stored", n)
+	}
+	v.signIn(readerKey, "/")
+	v.signIn(readerKey, "/")
+	if n := stored(); n != 1 {
+		t.Errorf("%d sessions of somebody who has signed in twice are stored", n)
 	}
 }
 

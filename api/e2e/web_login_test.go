@@ -13,10 +13,12 @@ import (
 func startWithIssuer(t *testing.T) (*service, *issuer) {
 	t.Helper()
 	i := newIssuer(t)
-	s := start(t, options{withoutWorker: true, settings: []string{
-		"ATTESTRY_OIDC_ISSUER=" + i.url, "ATTESTRY_OIDC_CLIENT_ID=" + audienceOfTokens, "ATTESTRY_OIDC_CLIENT_SECRET=of-the-client",
-	}})
-	return s, i
+	return start(t, options{withoutWorker: true, settings: i.signInSettings()}), i
+}
+
+// signInSettings let people sign in with the issuer.
+func (i *issuer) signInSettings() []string {
+	return []string{"ATTESTRY_OIDC_ISSUER=" + i.url, "ATTESTRY_OIDC_CLIENT_ID=" + audienceOfTokens, "ATTESTRY_OIDC_CLIENT_SECRET=of-the-client"}
 }
 
 // sendToIssuer follows the link to the issuer, and returns what the service asks it for.

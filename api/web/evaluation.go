@@ -42,13 +42,13 @@ type evaluation struct {
 
 // evaluationPage is the form of a dry run, and what has come out of it.
 type evaluationPage struct {
-	Org, Policy, CSRF string
-	Environment       string
-	Filename          string
-	Environments      []string // those that use the policy
-	Failed            string
-	Details           []string
-	Result            *evaluation
+	Org, Policy  string
+	Environment  string
+	Filename     string
+	Environments []string // those that use the policy
+	Failed       string
+	Details      []string
+	Result       *evaluation
 }
 
 // newEvaluation is the form before it is sent. The policy has to exist.
@@ -58,8 +58,7 @@ func (p *page) newEvaluation() (evaluationPage, error) {
 		return evaluationPage{}, err
 	}
 	p.apiPath = "" // nothing that can be read answers the same
-	token := p.csrfToken()
-	return evaluationPage{Org: p.org(), Policy: stored.Name, CSRF: token, Environments: stored.Environments}, nil
+	return evaluationPage{Org: p.org(), Policy: stored.Name, Environments: stored.Environments}, nil
 }
 
 func (s *Site) showEvaluation(p *page) error {

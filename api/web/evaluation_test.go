@@ -9,21 +9,20 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-
-	"attestry/api/web/webtest"
 )
 
 const evaluatePath = "/acme/policies/p1/evaluate"
 
+// ownPage is the header of a form that a page of the site sends.
+var ownPage = http.Header{"Origin": {"http://localhost"}}
+
 // sendFile sends the form of a dry run.
-func (f *fakeAPI) sendFile(t *testing.T, token string) shownPage {
+func (f *fakeAPI) sendFile(t *testing.T, header http.Header) shownPage {
 	t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	for name, value := range map[string]string{"csrf": token, "environment": "prod"} {
-		if err := form.WriteField(name, value); err != nil {
-			t.Fatal(err)
-		}
+	if err := form.WriteField("environment", "prod"); err != nil {
+		t.Fatal(err)
 	}
 	file, err := form.CreateFormFile("policy_file", "<script>alert(1)</script>")
 	if err != nil {
@@ -36,18 +35,9 @@ func (f *fakeAPI) sendFile(t *testing.T, token string) shownPage {
 		t.Fatal(err)
 	}
 	request := httptest.NewRequest(http.MethodPost, evaluatePath, &body)
+	request.Header = header.Clone()
 	request.Header.Set("Content-Type", form.FormDataContentType())
 	return f.send(t, request)
-}
-
-// token is that of the form on a page.
-func (f *fakeAPI) token(t *testing.T, path string) string {
-	t.Helper()
-	token, err := webtest.Token([]byte(f.open(t, path).text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token
 }
 
 func TestDryRunAsksTheAPI(t *testing.T) {
@@ -57,7 +47,7 @@ func TestDryRunAsksTheAPI(t *testing.T) {
 			{"name": "%[1]s", "fingerprint": "aa", "compliant_now": true, "compliant_then": false, "change": "became-non-compliant", "explanation": [{"text": "%[2]s", "remedy": "%[3]s"}]},
 			{"name": "hidden", "fingerprint": "bb", "compliant_now": true, "compliant_then": true, "change": "unchanged", "explanation": []}]}`),
 	})
-	shown := api.sendFile(t, api.token(t, evaluatePath))
+	shown := api.sendFile(t, ownPage)
 	shown.has(t, escapedScript, "1 artifact would become not compliant, 0 would become compliant, 1 would stay")
 	shown.lacks(t, "hidden</bdi>")
 	query := api.asked[len(api.asked)-1]
@@ -79,25 +69,42 @@ func TestDryRunTellsWhatIsWrongWithAFile(t *testing.T) {
 		"GET /policies/acme/p1":        withHostile(hostilePolicy),
 		"POST /policies/acme/evaluate": refused(http.StatusBadRequest, `{"message": "Input payload validation failed", "errors": {"policy_file": "<script>alert(1)"}}`),
 	})
-	api.sendFile(t, api.token(t, evaluatePath)).answers(t, http.StatusBadRequest, "policy_file: "+escapedScript)
+	api.sendFile(t, ownPage).answers(t, http.StatusBadRequest, "policy_file: "+escapedScript)
 }
 
-func TestDryRunWithoutATokenIsRefused(t *testing.T) {
+func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 	api := newFakeAPI(t, cannedAnswers{"GET /policies/acme/p1": withHostile(hostilePolicy)})
-	api.token(t, evaluatePath)
-	asked := len(api.asked)
-	for _, token := range []string{"", "wrong"} {
-		api.sendFile(t, token).answers(t, http.StatusForbidden)
+	for _, header := range []http.Header{
+		{},
+		{"Origin": {"null"}},
+		{"Origin": {"http://localhost.example.com"}},
+		{"Origin": {"https://localhost"}},
+		{"Origin": {"http://localhost:8080"}},
+		{"Origin": {"http://localhost"}, "Sec-Fetch-Site": {"cross-site"}},
+		{"Origin": {"http://localhost"}, "Sec-Fetch-Site": {"same-site"}},
+		{"Referer": {"http://localhost/acme"}},
+	} {
+		api.sendFile(t, header).answers(t, http.StatusForbidden, "http://localhost")
 	}
-	if len(api.asked) > asked {
-		t.Errorf("asked %v", api.asked[asked:])
+	if len(api.asked) > 0 {
+		t.Errorf("asked %v", api.asked)
+	}
+	for _, header := range []http.Header{
+		ownPage,
+		{"Sec-Fetch-Site": {"same-origin"}},
+		{"Sec-Fetch-Site": {"none"}, "Origin": {"null"}},
+	} {
+		if got := api.sendFile(t, header); got.status == http.StatusForbidden {
+			t.Errorf("%v is refused: %s", header, got.text)
+		}
 	}
 }
 
 func TestDryRunNeedsAFile(t *testing.T) {
 	api := newFakeAPI(t, cannedAnswers{"GET /policies/acme/p1": withHostile(hostilePolicy)})
-	form := url.Values{"csrf": {api.token(t, evaluatePath)}, "environment": {"prod"}}
+	form := url.Values{"environment": {"prod"}}
 	request := httptest.NewRequest(http.MethodPost, evaluatePath, strings.NewReader(form.Encode()))
+	request.Header = ownPage.Clone()
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	api.send(t, request).answers(t, http.StatusBadRequest, "Please choose a file.")
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"attestry/api/server"
-	"attestry/api/web/session"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/links"
 )
 
@@ -90,7 +90,7 @@ func newFakeAPI(t *testing.T, answers cannedAnswers) *fakeAPI {
 	api := &fakeAPI{app: fiber.New(), site: site, answers: answers}
 	api.signOut(t)
 	const signIn = "/-/begin"
-	api.app.Get(signIn, func(c *fiber.Ctx) error { return site.sessions.Begin(c, session.Key, "secret") })
+	api.app.Get(signIn, func(c *fiber.Ctx) error { return site.sessions.Begin(c, identity.Session{KeyHash: "secret"}) })
 	site.Mount(api)
 	api.open(t, signIn)
 	return api
@@ -172,22 +172,21 @@ func (fakeIdentities) DefaultOrganization(context.Context, evidence.Principal) (
 }
 
 // fakeStorage keeps sessions in memory.
-type fakeStorage map[string][]byte
+type fakeStorage map[string]identity.Session
 
-func (f fakeStorage) Get(key string) ([]byte, error) { return f[key], nil }
+func (f fakeStorage) Get(_ context.Context, id string) (identity.Session, bool, error) {
+	found, ok := f[id]
+	return found, ok, nil
+}
 
-func (f fakeStorage) Set(key string, value []byte, _ time.Duration) error {
-	f[key] = append([]byte{}, value...)
+func (f fakeStorage) Begin(_ context.Context, id string, begun identity.Session, _ time.Duration) error {
+	f[id] = begun
 	return nil
 }
 
-func (f fakeStorage) Delete(key string) error { delete(f, key); return nil }
-
-func (f fakeStorage) Reset() error { clear(f); return nil }
-
-func (fakeStorage) Close() error { return nil }
-
 func (fakeStorage) Extend(context.Context, string, time.Duration) error { return nil }
+
+func (f fakeStorage) End(_ context.Context, id string) error { delete(f, id); return nil }
 
 // shownPage is what a browser gets.
 type shownPage struct {

@@ -8,6 +8,7 @@ import (
 	"attestry/api/oidc"
 	"attestry/api/web/session"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 )
 
 // Login signs people in with an identity provider.
@@ -17,14 +18,6 @@ type Login interface {
 	// Redeem returns the name of the user whom the identity provider has sent back.
 	Redeem(ctx context.Context, attempt oidc.Attempt, state, code string) (user string, err error)
 }
-
-// The members of the session of somebody who was sent to the identity provider.
-const (
-	stateMember    = "state"
-	nonceMember    = "nonce"
-	verifierMember = "verifier"
-	nextMember     = "next"
-)
 
 const (
 	// loginPath is where people go who sign in with the identity provider.
@@ -40,32 +33,16 @@ func (s *Site) beginLogin(p *page) error {
 	if err != nil {
 		return err
 	}
-	known, err := s.sessions.Get(p.c)
-	if err != nil {
-		return err
-	}
-	for member, value := range map[string]string{
-		stateMember: attempt.State, nonceMember: attempt.Nonce, verifierMember: attempt.Verifier, nextMember: nextOf(p.c.Query("next")),
-	} {
-		known.Set(member, value)
-	}
-	if err := known.Save(); err != nil {
-		return err
-	}
+	s.sessions.KeepAttempt(p.c, session.Attempt{
+		State: attempt.State, Nonce: attempt.Nonce, Verifier: attempt.Verifier, Next: nextOf(p.c.Query("next")),
+	})
 	return p.c.Redirect(address, http.StatusSeeOther)
 }
 
 // endLogin signs a person in whom the identity provider has sent back.
 func (s *Site) endLogin(p *page) error {
-	known, err := s.sessions.Get(p.c)
-	if err != nil {
-		return err
-	}
-	text := func(member string) string {
-		value, _ := known.Get(member).(string)
-		return value
-	}
-	attempt, next := oidc.Attempt{State: text(stateMember), Nonce: text(nonceMember), Verifier: text(verifierMember)}, nextOf(text(nextMember))
+	kept := s.sessions.Attempt(p.c)
+	attempt := oidc.Attempt{State: kept.State, Nonce: kept.Nonce, Verifier: kept.Verifier}
 	name, err := s.Login.Redeem(p.c.UserContext(), attempt, p.c.Query("state"), p.c.Query("code"))
 	var refused *evidence.Error
 	if errors.As(err, &refused) && refused.Code == evidence.Unauthorized {
@@ -80,8 +57,9 @@ func (s *Site) endLogin(p *page) error {
 		}
 		return err
 	}
-	if err := s.sessions.Begin(p.c, session.User, name); err != nil {
+	s.sessions.EndAttempt(p.c)
+	if err := s.sessions.Begin(p.c, identity.Session{User: name}); err != nil {
 		return err
 	}
-	return p.c.Redirect(next, http.StatusSeeOther)
+	return p.c.Redirect(nextOf(kept.Next), http.StatusSeeOther)
 }

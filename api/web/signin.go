@@ -6,13 +6,12 @@ import (
 	"strings"
 
 	"attestry/api/server"
-	"attestry/api/web/session"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 )
 
 // signInForm is what the page to sign in shows.
 type signInForm struct {
-	CSRF   string
 	Next   string
 	Failed string // why the last attempt failed, "" before the first
 	Login  string // where people go who sign in with the identity provider, "" if there is none
@@ -26,7 +25,7 @@ func (s *Site) showSignIn(p *page) error {
 }
 
 func (p *page) askForKey(failed string) error {
-	form := signInForm{CSRF: p.csrfToken(), Next: nextOf(p.c.Query("next", p.c.FormValue("next"))), Failed: failed}
+	form := signInForm{Next: nextOf(p.c.Query("next", p.c.FormValue("next"))), Failed: failed}
 	if p.Login != nil {
 		form.Login = loginPath + "?next=" + url.QueryEscape(form.Next)
 	}
@@ -48,14 +47,14 @@ func (s *Site) signIn(p *page) error {
 		p.c.Status(http.StatusForbidden)
 		return p.askForKey("This is the API key of a service account. Please sign in with a key of your own.")
 	}
-	if err := s.sessions.Begin(p.c, session.Key, evidence.HashAPIKey(secret)); err != nil {
+	if err := s.sessions.Begin(p.c, identity.Session{KeyHash: evidence.HashAPIKey(secret)}); err != nil {
 		return err
 	}
 	return p.c.Redirect(nextOf(p.c.FormValue("next")), http.StatusSeeOther)
 }
 
 func (s *Site) showSignOut(p *page) error {
-	return p.render("signout", "Sign out", signInForm{CSRF: p.csrfToken()})
+	return p.render("signout", "Sign out", nil)
 }
 
 func (s *Site) signOut(p *page) error {
@@ -63,12 +62,6 @@ func (s *Site) signOut(p *page) error {
 		return err
 	}
 	return p.c.Redirect("/signin", http.StatusSeeOther)
-}
-
-// csrfToken is the token that a form of the page carries.
-func (p *page) csrfToken() string {
-	token, _ := p.c.Locals(session.Field).(string)
-	return token
 }
 
 // nextOf is where people go once they are signed in: to a path of this site, or else home.

@@ -8,11 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/middleware/limiter"
 
 	"attestry/api/limits"
 	"attestry/api/server"
@@ -23,14 +20,8 @@ import (
 	"attestry/links"
 )
 
-const (
-	// visitsPerMinute is how many sessions an address is given in a minute.
-	visitsPerMinute = 120
-	// maxForm bounds a form, in bytes: a policy file of the largest size fits.
-	maxForm = server.Mebibyte + 64<<10
-)
-
-var errVisits = evidence.NewError(evidence.RateLimited, "Too many people come from this address, please try again in a minute.")
+// maxForm bounds a form, in bytes: a policy file of the largest size fits.
+const maxForm = server.Mebibyte + 64<<10
 
 // API answers the operations that pages show.
 type API interface {
@@ -85,7 +76,7 @@ func New(options Options) (*Site, error) {
 		"urls":   view.First[externalURL],
 	})
 	sessions := session.New(session.Options{
-		Storage: options.Storage, Identities: options.Identities, Clock: options.Clock, Secure: strings.HasPrefix(options.Links.Base, "https:"),
+		Storage: options.Storage, Identities: options.Identities, Clock: options.Clock, Base: options.Links.Base,
 	})
 	return &Site{Options: options, sessions: sessions, templates: made}, err
 }
@@ -100,7 +91,6 @@ func (s *Site) Mount(api API) {
 			return c.Send(asset.Content)
 		})
 	}
-	limit, protect := s.limitVisitors(), s.sessions.ProtectForms(s.showRefusal)
 	for _, form := range []struct {
 		path       string
 		show, take fiber.Handler
@@ -109,12 +99,12 @@ func (s *Site) Mount(api API) {
 		{"/signout", s.show(s.showSignOut), s.show(s.signOut)},
 		{"/:org/policies/:policy/evaluate", s.signedIn(s.showEvaluation), s.signedIn(s.evaluatePolicy)},
 	} {
-		api.ServePage(fiber.MethodGet, form.path, limit, protect, form.show)
-		api.ServePage(fiber.MethodPost, form.path, limit, s.show(readForm), protect, form.take)
+		api.ServePage(fiber.MethodGet, form.path, form.show)
+		api.ServePage(fiber.MethodPost, form.path, s.show(readForm), form.take)
 	}
 	if s.Login != nil {
-		api.ServePage(fiber.MethodGet, loginPath, limit, s.show(s.beginLogin))
-		api.ServePage(fiber.MethodGet, CallbackPath, limit, s.show(s.endLogin))
+		api.ServePage(fiber.MethodGet, loginPath, s.show(s.beginLogin))
+		api.ServePage(fiber.MethodGet, CallbackPath, s.show(s.endLogin))
 	}
 	for _, shown := range s.pages() {
 		api.ServePage(fiber.MethodGet, shown.path, s.signedIn(shown.show))
@@ -122,29 +112,15 @@ func (s *Site) Mount(api API) {
 	api.ServeOtherPages(s.show(s.showUnknown))
 }
 
-// limitVisitors limits for each address how often people who have no session are given one, as each is stored.
-func (s *Site) limitVisitors() fiber.Handler {
-	return limiter.New(limiter.Config{
-		Max: visitsPerMinute, Expiration: time.Minute,
-		Next: func(c *fiber.Ctx) bool { return s.Attempts == nil || session.Known(c) },
-		KeyGenerator: func(c *fiber.Ctx) string {
-			return s.Attempts.Client(server.RequestOf(c.UserContext()).From())
-		},
-		LimitReached: func(c *fiber.Ctx) error { return s.showRefusal(c, errVisits) },
-	})
-}
-
-// readForm reads a form, the largest of which has a policy file.
+// readForm reads a form that a page of this site has sent. The largest one has a policy file.
 func readForm(p *page) error {
+	if err := p.sessions.CheckForm(p.c); err != nil {
+		return err
+	}
 	if err := p.api.ReadForm(p.c, maxForm); err != nil {
 		return err
 	}
 	return p.c.Next()
-}
-
-// showRefusal shows why a request comes to no page.
-func (s *Site) showRefusal(c *fiber.Ctx, err error) error {
-	return s.show(func(*page) error { return err })(c)
 }
 
 // route is a page with its path.

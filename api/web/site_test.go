@@ -22,7 +22,7 @@ func TestPagesNeedASession(t *testing.T) {
 	for _, address := range api.site.addresses() {
 		api.open(t, address).redirects(t, http.StatusSeeOther, "/signin?next="+url.QueryEscape(address))
 	}
-	api.sendFile(t, api.token(t, "/signin")).redirects(t, http.StatusSeeOther, "/signin?next="+url.QueryEscape(evaluatePath))
+	api.sendFile(t, ownPage).redirects(t, http.StatusSeeOther, "/signin?next="+url.QueryEscape(evaluatePath))
 	if len(api.asked) > 0 {
 		t.Errorf("asked %v", api.asked)
 	}

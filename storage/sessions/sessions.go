@@ -9,15 +9,12 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage"
 )
 
-const (
-	// timeout bounds what is done about one session.
-	timeout = 5 * time.Second
-	// expiredBatch is how many expired sessions are deleted whenever one is stored.
-	expiredBatch = 20
-)
+// expiredBatch is how many expired sessions are deleted whenever one is stored.
+const expiredBatch = 20
 
 var schema = &storage.Schema{
 	Name:    "sessions",
@@ -29,17 +26,14 @@ var schema = &storage.Schema{
 func Schemas() []*storage.Schema { return []*storage.Schema{schema} }
 
 // session is a session that is stored. Its id is a hash, so that nobody who reads the database can
-// take it over.
+// take it over. One that an earlier version has stored is of nobody.
 type session struct {
-	ID   string `json:"id"`
-	Data []byte `json:"data"`
-	// Ended tells that the session was deleted. It is kept until it expires, so that a request that was under
-	// way meanwhile does not bring it back.
-	Ended     bool    `json:"ended,omitempty"`
+	ID string `json:"id"`
+	identity.Session
 	ExpiresAt float64 `json:"expires_at"` // Unix seconds
 }
 
-// Sessions keeps sessions by their ids. It is what fiber's middleware for sessions calls a storage.
+// Sessions keeps sessions by their ids.
 type Sessions struct {
 	collection storage.Collection[session]
 	clock      evidence.Clock
@@ -60,34 +54,26 @@ func hashOf(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Get returns the data of a session, nil if there is none or if it has expired.
-func (s *Sessions) Get(id string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	found, err := s.collection.Get(ctx, hashOf(id))
-	if errors.Is(err, storage.ErrNotFound) || err == nil && (found.Ended || found.ExpiresAt <= evidence.Seconds(s.clock())) {
-		return nil, nil
+// Get returns a session that has not expired; ok tells whether there is one.
+func (s *Sessions) Get(ctx context.Context, id string) (found identity.Session, ok bool, err error) {
+	read, err := s.collection.Get(ctx, hashOf(id))
+	if errors.Is(err, storage.ErrNotFound) {
+		return found, false, nil
 	}
-	return found.Data, err
+	if err != nil {
+		return found, false, err
+	}
+	ok = read.ExpiresAt > evidence.Seconds(s.clock()) && read.KeyHash+read.User != ""
+	return read.Session, ok, nil
 }
 
-// Set stores the data of a session for a lifetime at least, and deletes some sessions that have expired.
-// A session that was deleted stays so.
-func (s *Sessions) Set(id string, data []byte, lifetime time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
+// Begin stores a session for a lifetime, and deletes some sessions that have expired.
+func (s *Sessions) Begin(ctx context.Context, id string, begun identity.Session, lifetime time.Duration) error {
 	now := s.clock()
 	if err := s.deleteExpired(ctx, now); err != nil {
 		return err
 	}
-	end := evidence.Seconds(now.Add(lifetime))
-	_, err := storage.Upsert(ctx, s.collection, hashOf(id), func() session { return session{ID: hashOf(id)} }, func(known *session) error {
-		if !known.Ended {
-			known.Data, known.ExpiresAt = data, max(known.ExpiresAt, end)
-		}
-		return nil
-	})
-	return err
+	return s.collection.Insert(ctx, session{ID: hashOf(id), Session: begun, ExpiresAt: evidence.Seconds(now.Add(lifetime))})
 }
 
 // deleteExpired deletes some sessions that have expired.
@@ -105,23 +91,10 @@ func (s *Sessions) deleteExpired(ctx context.Context, now time.Time) error {
 	return s.collection.Delete(ctx, ids...)
 }
 
-// Extend gives a session another lifetime from now on. One that is not there, or has been ended
-// meanwhile, stays so.
+// Extend gives a session another lifetime from now on. One that has ended stays so.
 func (s *Sessions) Extend(ctx context.Context, id string, lifetime time.Duration) error {
-	return s.update(ctx, id, func(known *session) { known.ExpiresAt = evidence.Seconds(s.clock().Add(lifetime)) })
-}
-
-// Delete ends a session.
-func (s *Sessions) Delete(id string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	return s.update(ctx, id, func(known *session) { known.Ended, known.Data = true, nil })
-}
-
-// update changes a session if it is there.
-func (s *Sessions) update(ctx context.Context, id string, change func(*session)) error {
 	_, err := s.collection.Update(ctx, hashOf(id), func(known *session) error {
-		change(known)
+		known.ExpiresAt = evidence.Seconds(s.clock().Add(lifetime))
 		return nil
 	})
 	if errors.Is(err, storage.ErrNotFound) {
@@ -130,8 +103,7 @@ func (s *Sessions) update(ctx context.Context, id string, change func(*session))
 	return err
 }
 
-// Reset is not needed: sessions end one by one.
-func (s *Sessions) Reset() error { return errors.ErrUnsupported }
-
-// Close has nothing to free.
-func (s *Sessions) Close() error { return nil }
+// End ends a session, if there is one.
+func (s *Sessions) End(ctx context.Context, id string) error {
+	return s.collection.Delete(ctx, hashOf(id))
+}

@@ -1,12 +1,15 @@
 package sessions_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"attestry/evidence/evidencetest"
+	"attestry/evidence/identity"
 	"attestry/storage"
 	"attestry/storage/sessions"
 	"attestry/storage/sqlite/sqlitetest"
@@ -19,23 +22,29 @@ func newSessions(t *testing.T) (*sessions.Sessions, *evidencetest.Clock, storage
 	return sessions.New(docs, clock.Now), clock, docs
 }
 
-func want(t *testing.T, s *sessions.Sessions, id, data string) {
+// want checks whose a session is, "" for nobody's.
+func want(t *testing.T, s *sessions.Sessions, id, user string) {
 	t.Helper()
-	if got, err := s.Get(id); err != nil || string(got) != data {
-		t.Errorf("session %s has %q, %v, want %q", id, got, err, data)
+	if got, ok, err := s.Get(t.Context(), id); err != nil || ok != (user != "") || ok && got.User != user {
+		t.Errorf("session %s is %+v, %t, %v, want one of %q", id, got, ok, err, user)
 	}
 }
 
-func TestSessionsAreKeptUntilTheyExpireOrAreDeleted(t *testing.T) {
-	s, clock, _ := newSessions(t)
-	for _, id := range []string{"a", "b"} {
-		if err := s.Set(id, []byte("of "+id), time.Hour); err != nil {
-			t.Fatal(err)
-		}
+// begin stores a session of somebody for an hour.
+func begin(t *testing.T, s *sessions.Sessions, id, user string) {
+	t.Helper()
+	if err := s.Begin(t.Context(), id, identity.Session{User: user}, time.Hour); err != nil {
+		t.Fatal(err)
 	}
-	want(t, s, "a", "of a")
+}
+
+func TestSessionsAreKeptUntilTheyExpireOrEnd(t *testing.T) {
+	s, clock, _ := newSessions(t)
+	begin(t, s, "a", "ada")
+	begin(t, s, "b", "bob")
+	want(t, s, "a", "ada")
 	want(t, s, "c", "")
-	if err := s.Delete("b"); err != nil {
+	if err := s.End(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
 	want(t, s, "b", "")
@@ -46,7 +55,7 @@ func TestSessionsAreKeptUntilTheyExpireOrAreDeleted(t *testing.T) {
 		}
 	}
 	clock.Advance(59 * time.Minute)
-	want(t, s, "a", "of a")
+	want(t, s, "a", "ada")
 	want(t, s, "b", "")
 	clock.Advance(2 * time.Minute)
 	want(t, s, "a", "")
@@ -55,9 +64,7 @@ func TestSessionsAreKeptUntilTheyExpireOrAreDeleted(t *testing.T) {
 func TestExpiredSessionsAreDeletedAndIDsAreNotStored(t *testing.T) {
 	s, clock, docs := newSessions(t)
 	for _, id := range []string{"first-id", "second-id"} {
-		if err := s.Set(id, nil, time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		begin(t, s, id, "ada")
 		clock.Advance(2 * time.Hour)
 	}
 	records, err := docs.List(t.Context(), sessions.Schemas()[0], "", 10, 1<<20)
@@ -69,30 +76,24 @@ func TestExpiredSessionsAreDeletedAndIDsAreNotStored(t *testing.T) {
 	}
 }
 
-func TestRequestUnderWayDoesNotBringASessionBackThatHasEnded(t *testing.T) {
-	s, clock, _ := newSessions(t)
-	for _, change := range []func() error{
-		func() error { return s.Set("a", []byte("of a"), time.Hour) },
-		func() error { return s.Delete("a") },
-		func() error { return s.Set("a", []byte("of a"), 2*time.Hour) },
-		func() error { return s.Extend(t.Context(), "a", 2*time.Hour) },
-	} {
-		if err := change(); err != nil {
-			t.Fatal(err)
-		}
+func TestSessionsOfEarlierVersionsAreNobodys(t *testing.T) {
+	s, clock, docs := newSessions(t)
+	hash := sha256.Sum256([]byte("old"))
+	id := hex.EncodeToString(hash[:])
+	stored := storage.Record{
+		ID: id, Revision: 1, Body: []byte(`{"id":"` + id + `","data":"AAECAw==","expires_at":1790003600}`),
+		Fields: map[string]any{"expires_at": 1790003600.0},
 	}
-	want(t, s, "a", "")
-	clock.Advance(3 * time.Hour)
-	want(t, s, "a", "")
-}
-
-func TestStoringASessionDoesNotShortenItsLife(t *testing.T) {
-	s, clock, _ := newSessions(t)
-	for _, lifetime := range []time.Duration{12 * time.Hour, time.Hour} {
-		if err := s.Set("a", []byte("of a"), lifetime); err != nil {
-			t.Fatal(err)
-		}
+	if err := docs.Put(t.Context(), sessions.Schemas()[0], stored); err != nil {
+		t.Fatal(err)
 	}
-	clock.Advance(11 * time.Hour)
-	want(t, s, "a", "of a")
+	want(t, s, "old", "")
+	if err := s.Extend(t.Context(), "old", time.Hour); err != nil {
+		t.Error(err)
+	}
+	clock.Advance(2 * time.Hour)
+	begin(t, s, "new", "ada")
+	if records, err := docs.List(t.Context(), sessions.Schemas()[0], "", 10, 1<<20); err != nil || len(records) != 1 || records[0].ID == id {
+		t.Errorf("stored are %v, %v", records, err)
+	}
 }

@@ -5,21 +5,19 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/middleware/csrf"
-	"github.com/gofiber/fiber/v2/middleware/session"
 
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage/cache"
 )
 
 const (
 	// lifetime is how long a session lasts since it was last used.
 	lifetime = 12 * time.Hour
-	// anonymousLifetime is how long one lasts of somebody who has not signed in.
-	anonymousLifetime = time.Hour
 	// extendAfter is how long a process leaves the lifetime of a session as it is, so that few
 	// pages write.
 	extendAfter = 10 * time.Minute
@@ -27,34 +25,10 @@ const (
 	maxExtended = 10_000
 
 	sessionCookie = "attestry-session"
-	csrfCookie    = "attestry-csrf"
 )
-
-// Member is a member of a session that tells whose it is.
-type Member string
-
-const (
-	// Key is the hash of the API key that a person signed in with.
-	Key Member = "key"
-	// User is the name of a person who signed in with the identity provider.
-	User Member = "user"
-
-	// since is when the person signed in, in Unix seconds.
-	since = "since"
-)
-
-// Field is the field of forms with the token that the session knows. It is as well what the handler of a
-// form finds the token by: c.Locals(Field).
-const Field = "csrf"
 
 // ErrSignedOut says that nobody is signed in.
 var ErrSignedOut = evidence.NewError(evidence.Unauthorized, "Nobody is signed in")
-
-// errForm says that a form does not come from a page of the session.
-var errForm = evidence.NewError(evidence.Forbidden, "The form has expired. Please go back, reload the page and try again.")
-
-// errOrigin says that a form does not come from the address of the service, as far as a proxy tells it.
-var errOrigin = evidence.NewError(evidence.Forbidden, "The form was sent from a page of another address than that of this service.")
 
 // Identities knows who a session speaks for.
 type Identities interface {
@@ -66,11 +40,16 @@ type Identities interface {
 	UserPrincipal(ctx context.Context, name string, signedIn time.Time) (evidence.Principal, error)
 }
 
-// Storage keeps sessions. One that was deleted stays so, and storing never shortens a lifetime.
+// Storage keeps sessions by their ids. One that has ended stays so.
 type Storage interface {
-	fiber.Storage
+	// Get returns a session that has not expired; ok tells whether there is one.
+	Get(ctx context.Context, id string) (found identity.Session, ok bool, err error)
+	// Begin stores a session for a lifetime.
+	Begin(ctx context.Context, id string, begun identity.Session, lifetime time.Duration) error
 	// Extend gives a session that is there another lifetime from now on.
 	Extend(ctx context.Context, id string, lifetime time.Duration) error
+	// End ends a session, if there is one.
+	End(ctx context.Context, id string) error
 }
 
 // Options are what sessions are made of.
@@ -78,125 +57,120 @@ type Options struct {
 	Storage    Storage
 	Identities Identities
 	Clock      evidence.Clock
-	// Secure has browsers send the cookies over https alone.
-	Secure bool
+	// Base is the address of the service, a scheme and a host.
+	Base string
 }
 
 // Sessions are those of people who are signed in. They are kept in the database, so that all processes
-// know them, and a browser forgets its own when it is closed.
+// know them, and a browser forgets its own when it is closed. Nothing is stored of anybody else.
 type Sessions struct {
-	*session.Store
 	Options
 	extended *cache.TTL[struct{}]
 }
 
 // New makes the sessions.
 func New(o Options) *Sessions {
-	return &Sessions{
-		Store: session.New(session.Config{
-			Expiration: anonymousLifetime, Storage: o.Storage, KeyLookup: "cookie:" + sessionCookie, KeyGenerator: rand.Text,
-			CookieHTTPOnly: true, CookieSecure: o.Secure, CookieSameSite: fiber.CookieSameSiteLaxMode, CookiePath: "/",
-			CookieSessionOnly: true,
-		}),
-		Options: o, extended: cache.NewTTL[struct{}](extendAfter, maxExtended),
-	}
+	return &Sessions{Options: o, extended: cache.NewTTL[struct{}](extendAfter, maxExtended)}
 }
 
-// ProtectForms refuses forms without the token that the session knows; refuse shows that.
-func (s *Sessions) ProtectForms(refuse func(c *fiber.Ctx, err error) error) fiber.Handler {
-	return csrf.New(csrf.Config{
-		KeyLookup: "form:" + Field, CookieName: csrfCookie, CookieHTTPOnly: true, CookieSecure: s.Secure,
-		CookieSameSite: fiber.CookieSameSiteLaxMode, CookiePath: "/", CookieSessionOnly: true, Expiration: lifetime,
-		KeyGenerator: rand.Text, Session: s.Store, ContextKey: Field,
-		ErrorHandler: func(c *fiber.Ctx, reason error) error {
-			if errors.Is(reason, csrf.ErrBadReferer) || errors.Is(reason, csrf.ErrNoReferer) {
-				return refuse(c, errOrigin)
-			}
-			return refuse(c, errForm)
-		},
-	})
-}
-
-// Known tells that a request comes with a session, be it one that has ended.
-func Known(c *fiber.Ctx) bool { return c.Cookies(sessionCookie) != "" }
-
-// Principal returns who is signed in, or ErrSignedOut. A session whose key was revoked is nobody's any
-// more. Requests that say themselves who they come from do not take the session.
+// Principal returns who is signed in, or ErrSignedOut. A session whose key was revoked ends. Requests that
+// say themselves who they come from do not take the session.
 func (s *Sessions) Principal(c *fiber.Ctx) (evidence.Principal, error) {
-	if !Known(c) || c.Get(fiber.HeaderAuthorization) != "" {
+	id := s.cookie(c, sessionCookie)
+	if id == "" || c.Get(fiber.HeaderAuthorization) != "" {
 		return evidence.Principal{}, ErrSignedOut
 	}
-	known, err := s.Get(c)
+	known, ok, err := s.Storage.Get(c.UserContext(), id)
 	if err != nil {
 		return evidence.Principal{}, err
 	}
-	principal, err := s.ownerOf(c, known)
-	if errors.Is(err, ErrSignedOut) {
-		return evidence.Principal{}, err
+	if !ok {
+		return evidence.Principal{}, ErrSignedOut
 	}
+	principal, err := s.ownerOf(c.UserContext(), known)
 	if evidence.CodeOf(err) == evidence.Unauthorized {
-		return evidence.Principal{}, errors.Join(ErrSignedOut, abandon(known))
+		return evidence.Principal{}, errors.Join(ErrSignedOut, s.Storage.End(c.UserContext(), id))
 	}
 	if err != nil {
 		return evidence.Principal{}, err
 	}
-	return principal, s.extend(c, known.ID())
+	return principal, s.extend(c.UserContext(), id)
 }
 
 // ownerOf returns whose session it is.
-func (s *Sessions) ownerOf(c *fiber.Ctx, known *session.Session) (evidence.Principal, error) {
-	if hash, ok := known.Get(string(Key)).(string); ok {
-		return s.Identities.AuthenticateHash(c.UserContext(), hash)
+func (s *Sessions) ownerOf(ctx context.Context, known identity.Session) (evidence.Principal, error) {
+	if known.KeyHash != "" {
+		return s.Identities.AuthenticateHash(ctx, known.KeyHash)
 	}
-	if name, ok := known.Get(string(User)).(string); ok {
-		signedIn, _ := known.Get(since).(int64)
-		return s.Identities.UserPrincipal(c.UserContext(), name, time.Unix(signedIn, 0))
-	}
-	return evidence.Principal{}, ErrSignedOut
-}
-
-// abandon makes a session nobody's. It stays, since the form to sign in has its token.
-func abandon(known *session.Session) error {
-	known.Delete(string(Key))
-	known.Delete(string(User))
-	return known.Save()
+	return s.Identities.UserPrincipal(ctx, known.User, time.Unix(known.SignedInAt, 0))
 }
 
 // extend extends the lifetime of a session, unless this process has done so a short time ago.
-func (s *Sessions) extend(c *fiber.Ctx, id string) error {
+func (s *Sessions) extend(ctx context.Context, id string) error {
 	now := s.Clock()
 	_, version, done := s.extended.Get(id, now)
 	if done {
 		return nil
 	}
 	s.extended.Put(id, struct{}{}, now, version)
-	return s.Options.Storage.Extend(c.UserContext(), id, lifetime)
+	return s.Storage.Extend(ctx, id, lifetime)
 }
 
-// Begin signs a person in, whom a member of the session tells. The session gets a new id, so that nobody
-// knows it who has given the browser one before.
-func (s *Sessions) Begin(c *fiber.Ctx, member Member, value string) error {
-	fresh, err := s.Get(c)
-	if err != nil {
+// Begin signs a person in who has a key or a name. The session has a new id, so that nobody knows it who
+// has given the browser one before; the session that the browser had ends.
+func (s *Sessions) Begin(c *fiber.Ctx, begun identity.Session) error {
+	if err := s.end(c); err != nil {
 		return err
 	}
-	if err := fresh.Regenerate(); err != nil {
+	begun.SignedInAt = s.Clock().Unix()
+	id := rand.Text()
+	if err := s.Storage.Begin(c.UserContext(), id, begun, lifetime); err != nil {
 		return err
 	}
-	for _, known := range fresh.Keys() {
-		fresh.Delete(known)
-	}
-	fresh.Set(string(member), value)
-	fresh.Set(since, s.Clock().Unix())
-	fresh.SetExpiry(lifetime)
-	return fresh.Save()
+	s.setCookie(c, fiber.Cookie{Name: sessionCookie, Value: id, SessionOnly: true})
+	return nil
 }
 
 // End signs a person out.
 func (s *Sessions) End(c *fiber.Ctx) error {
-	known, err := s.Get(c)
-	if err != nil {
-		return err
+	s.clearCookie(c, sessionCookie)
+	return s.end(c)
+}
+
+// end ends the session of a browser, if it has one.
+func (s *Sessions) end(c *fiber.Ctx) error {
+	id := s.cookie(c, sessionCookie)
+	if id == "" {
+		return nil
 	}
-	return known.Destroy()
+	return s.Storage.End(c.UserContext(), id)
+}
+
+// secure tells that the service is used over https.
+func (s *Sessions) secure() bool { return strings.HasPrefix(s.Base, "https:") }
+
+// nameOf is what a cookie is called in the browser. Over https its name has a prefix by which browsers
+// take it from this host alone, and not from hosts of the same domain (RFC 6265bis 4.1.3.2).
+func (s *Sessions) nameOf(cookie string) string {
+	if s.secure() {
+		return "__Host-" + cookie
+	}
+	return cookie
+}
+
+// cookie returns the value of a cookie, "" for none.
+func (s *Sessions) cookie(c *fiber.Ctx, name string) string {
+	return strings.Clone(c.Cookies(s.nameOf(name)))
+}
+
+// setCookie gives the browser a cookie that no script can read, and no form of another site sends.
+func (s *Sessions) setCookie(c *fiber.Ctx, set fiber.Cookie) {
+	set.Name, set.Path, set.Secure = s.nameOf(set.Name), "/", s.secure()
+	set.HTTPOnly, set.SameSite = true, fiber.CookieSameSiteLaxMode
+	c.Cookie(&set)
+}
+
+// clearCookie has the browser forget a cookie.
+func (s *Sessions) clearCookie(c *fiber.Ctx, name string) {
+	s.setCookie(c, fiber.Cookie{Name: name, Expires: time.Unix(1, 0)})
 }

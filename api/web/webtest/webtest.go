@@ -7,19 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
+	"strings"
 )
-
-var csrfToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
-
-// Token returns the CSRF token of the form on a page.
-func Token(page []byte) (string, error) {
-	found := csrfToken.FindSubmatch(page)
-	if found == nil {
-		return "", errors.New("the page has no form with a CSRF token")
-	}
-	return string(found[1]), nil
-}
 
 // SignIn signs a client in with an API key at the service of a base URL. The cookie jar of the client
 // keeps the session.
@@ -27,23 +16,18 @@ func SignIn(client *http.Client, base, key string) error {
 	// A success is told by its redirect from a failure, which shows the form again.
 	direct := *client
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	shown, err := direct.Get(base + "/signin")
+	request, err := http.NewRequest(http.MethodPost, base+"/signin", strings.NewReader(url.Values{"key": {key}}.Encode()))
 	if err != nil {
 		return err
 	}
-	page, err := contentOf(shown)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Sec-Fetch-Site", "same-origin")
+	answer, err := direct.Do(request)
 	if err != nil {
 		return err
 	}
-	token, err := Token(page)
+	page, err := contentOf(answer)
 	if err != nil {
-		return fmt.Errorf("sign in, status %d: %w", shown.StatusCode, err)
-	}
-	answer, err := direct.PostForm(base+"/signin", url.Values{"csrf": {token}, "key": {key}})
-	if err != nil {
-		return err
-	}
-	if page, err = contentOf(answer); err != nil {
 		return err
 	}
 	if answer.StatusCode != http.StatusSeeOther {
