@@ -14,26 +14,29 @@ import (
 
 // fields are the header fields that decide where a request ends and for whom it is.
 type fields struct {
-	hosts, lengths, encodings [][]byte
+	hosts, lengths, encodings, expectations [][]byte
 }
 
-// Check returns why the head of a request is refused, nil if it is not. fasthttp has
+// Check returns what the head of a request tells of its body, or why it is refused. fasthttp has
 // read the head by then, more generously than RFC 9112 allows, so Check reads the fields
 // again. What fasthttp has not kept is the end of the request line: it may be a line
 // feed alone. No parser takes such a line for anything else, as without a line end
 // there it has no valid version.
-func Check(header *fasthttp.RequestHeader) error {
+func Check(header *fasthttp.RequestHeader) (Announcement, error) {
 	if version := string(header.Protocol()); version != "HTTP/1.1" && version != "HTTP/1.0" {
-		return errors.New("the version of HTTP is neither 1.0 nor 1.1")
+		return Announcement{}, errors.New("the version of HTTP is neither 1.0 nor 1.1")
 	}
 	if bytes.ContainsFunc(header.RequestURI(), func(char rune) bool { return char <= ' ' || char == 0x7f }) {
-		return errors.New("the request target has control characters")
+		return Announcement{}, errors.New("the request target has control characters")
 	}
 	f, err := read(header.RawHeaders())
-	if err != nil {
-		return err
+	if err == nil {
+		err = f.check(header.IsHTTP11())
 	}
-	return f.check(header.IsHTTP11())
+	if err != nil {
+		return Announcement{}, err
+	}
+	return f.announcement(header)
 }
 
 // read reads lines up to the empty one.
@@ -71,6 +74,8 @@ func (f *fields) add(name, value []byte) {
 		f.lengths = append(f.lengths, value)
 	case bytes.EqualFold(name, []byte(fasthttp.HeaderTransferEncoding)):
 		f.encodings = append(f.encodings, value)
+	case bytes.EqualFold(name, []byte(fasthttp.HeaderExpect)):
+		f.expectations = append(f.expectations, value)
 	}
 }
 

@@ -18,8 +18,17 @@ func FuzzCheckAcceptsOnlyOneReadingOfAHead(f *testing.F) {
 	f.Add("GET / HTTP/1.1\r\nHost:\r\n\r\n")
 	f.Fuzz(func(t *testing.T, head string) {
 		var header fasthttp.RequestHeader
-		if header.Read(bufio.NewReader(strings.NewReader(head))) != nil || framing.Check(&header) != nil {
+		if header.Read(bufio.NewReader(strings.NewReader(head))) != nil {
 			return
+		}
+		length := header.ContentLength()
+		framing.WithholdBody(&header)
+		body, err := framing.Check(&header)
+		if err != nil {
+			return
+		}
+		if body.Length != length || header.ContentLength() != length {
+			t.Errorf("%q announces %d bytes, the header then %d, want %d", head, body.Length, header.ContentLength(), length)
 		}
 		hosts := 0
 		for _, line := range strings.Split(strings.TrimSuffix(string(header.RawHeaders()), "\r\n"), "\r\n") {

@@ -90,6 +90,7 @@ type Server struct {
 	budget          *admission.Budget
 	batchBytes      int
 	pace            readRate
+	strangerTimeout time.Duration
 }
 
 // budget is the memory budget in bytes.
@@ -135,6 +136,7 @@ func New(deps Deps, table []Route) (*Server, error) {
 		budget:          budget,
 		batchBytes:      batchBytes(budget.Total()),
 		pace:            defaultReadRate(),
+		strangerTimeout: strangerTimeout,
 	}
 	s.app = newApp(s)
 	s.api = humafiber.NewWithGroup(s.app, headRouter{s.app.Group(links.Prefix)}, describe(addresses))
@@ -166,9 +168,13 @@ func newApp(s *Server) *fiber.App {
 		ReadTimeout:                  readTimeout,
 		WriteTimeout:                 writeTimeout,
 		IdleTimeout:                  idleTimeout,
-		ErrorHandler:                 s.fail,
+		// With it, each answer is sent at once, even if the client has sent the next request along: a body
+		// must not be asked for before the answer is sent that precedes it.
+		ReduceMemoryUsage: true,
+		ErrorHandler:      s.fail,
 	})
 	s.inner = app.Server().Handler
+	app.Server().HeaderReceived = framing.WithholdBody
 	app.Server().Handler = s.guard(app.Config().RequestMethods, s.inner)
 	// Answers beyond the last request of a stopping server say so.
 	app.Server().CloseOnShutdown = true
@@ -234,7 +240,7 @@ func jsonFormat() huma.Format {
 // under way finish.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	served := make(chan error, 1)
-	go func() { served <- s.app.Listener(lingeringListener{listener}) }()
+	go func() { served <- s.app.Listener(framing.Listener{Listener: listener, FirstRead: readTimeout}) }()
 	select {
 	case err := <-served:
 		return err

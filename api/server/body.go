@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"attestry/api/admission"
+	"attestry/api/framing"
 	"attestry/evidence"
 )
 
@@ -25,31 +26,11 @@ const (
 	minMultiple = 3
 )
 
-// requestBody is the only reader of a request's body. fasthttp's own stream must
-// not be read again once it has ended: with chunks, it would go on in the next
-// request.
-type requestBody struct {
-	stream io.Reader // nil when there is no body
-	Length int       // as announced, negative when unknown
-	read   int
-	ended  bool
-}
-
-func (b *requestBody) Read(p []byte) (int, error) {
-	if b == nil || b.stream == nil || b.ended {
-		return 0, io.EOF
-	}
-	n, err := b.stream.Read(p)
-	b.read += n
-	b.ended = errors.Is(err, io.EOF)
-	return n, err
-}
-
-// readAll reads what is left of the body; more than limit is TooLarge, and stays
+// readAll reads what is left of a body; more than limit is TooLarge, and stays
 // unread. A body for which there is no memory is Unavailable: as far as its length is
 // announced before it is read, else as far as it has come.
-func (b *requestBody) readAll(limit int64, m *admission.Memory) ([]byte, error) {
-	if b == nil || b.stream == nil {
+func readAll(b *framing.Body, limit int64, m *admission.Memory) ([]byte, error) {
+	if b == nil || b.Stream == nil {
 		return nil, nil
 	}
 	if int64(b.Length) > limit {
@@ -77,19 +58,6 @@ func (b *requestBody) readAll(limit int64, m *admission.Memory) ([]byte, error) 
 	return text, nil
 }
 
-// drain reads what the handler left, if it is at most limit bytes, and tells
-// whether nothing is left.
-func (b *requestBody) drain(limit int) bool {
-	if b.stream == nil || b.ended {
-		return true
-	}
-	if b.Length-b.read > limit {
-		return false
-	}
-	_, err := io.CopyN(io.Discard, b, int64(limit)+1)
-	return errors.Is(err, io.EOF) && b.ended
-}
-
 func bodyTooLarge(limit int64) error {
 	return evidence.NewError(evidence.TooLarge, fmt.Sprintf("Request body exceeds the limit of %d MiB", limit/Mebibyte))
 }
@@ -106,5 +74,5 @@ func bodyBroken(err error) error {
 // readBody reads the whole body, or returns a TooLarge error.
 func readBody(ctx context.Context, limit int64) ([]byte, error) {
 	r := RequestOf(ctx)
-	return r.Body.readAll(limit, r.Memory)
+	return readAll(r.Body, limit, r.Memory)
 }

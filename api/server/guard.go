@@ -1,9 +1,7 @@
 package server
 
 import (
-	"io"
 	"log/slog"
-	"net"
 	"slices"
 	"strconv"
 	"time"
@@ -16,17 +14,8 @@ import (
 	"attestry/process/redact"
 )
 
-const (
-	// maxDrained is how much of an unread body is worth reading to keep the
-	// connection.
-	maxDrained = 64 << 10
-	// drainTimeout bounds how long an answer waits for the rest of a body.
-	drainTimeout = time.Second
-	// lingerTimeout and maxLingered bound how long, and for how much, a closing
-	// connection still takes what the client sends.
-	lingerTimeout = 2 * time.Second
-	maxLingered   = 64 * Mebibyte
-)
+// strangerTimeout bounds the arrival of a body that comes without a good key.
+const strangerTimeout = 10 * time.Second
 
 type bodyKey struct{}
 
@@ -36,12 +25,14 @@ type bodyKey struct{}
 // answer of fiber's own passes it by.
 func (s *Server) guard(methods []string, next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
-		if err := framing.Check(&ctx.Request.Header); err != nil {
+		announced, err := framing.Check(&ctx.Request.Header)
+		if err != nil {
 			s.reject(ctx, newProblem(fasthttp.StatusBadRequest, "The request is malformed: "+err.Error()))
-			closeConnection(ctx)
+			ctx.SetConnectionClose()
+			framing.LingerBriefly(ctx.Conn())
 			return
 		}
-		body := &requestBody{stream: ctx.RequestBodyStream(), Length: ctx.Request.Header.ContentLength()}
+		body := &framing.Body{Announcement: announced, Stream: ctx.RequestBodyStream(), Conn: ctx.Conn(), StrangerTimeout: s.strangerTimeout}
 		ctx.SetUserValue(bodyKey{}, body)
 		if slices.Contains(methods, string(ctx.Method())) {
 			next(ctx)
@@ -49,8 +40,8 @@ func (s *Server) guard(methods []string, next fasthttp.RequestHandler) fasthttp.
 			// fiber would answer it as plain text, past all middleware.
 			s.reject(ctx, newProblem(fasthttp.StatusNotImplemented, "The request method is unknown"))
 		}
-		if !drained(ctx, body) {
-			closeConnection(ctx)
+		if !body.Finish() {
+			ctx.SetConnectionClose()
 		}
 	}
 }
@@ -69,56 +60,4 @@ func (s *Server) reject(ctx *fasthttp.RequestCtx, p *problem) {
 		slog.Int("status", p.status),
 		slog.String("reason", p.Message),
 	)
-}
-
-// closeConnection closes the connection behind the answer.
-func closeConnection(ctx *fasthttp.RequestCtx) {
-	ctx.SetConnectionClose()
-	linger(ctx.Conn())
-}
-
-func drained(ctx *fasthttp.RequestCtx, body *requestBody) bool {
-	if body.stream == nil || body.ended {
-		return true
-	}
-	if err := ctx.Conn().SetReadDeadline(time.Now().Add(drainTimeout)); err != nil {
-		return false
-	}
-	return body.drain(maxDrained)
-}
-
-// lingeringListener hands out connections that can be told to linger.
-type lingeringListener struct{ net.Listener }
-
-func (l lingeringListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return &lingeringConn{Conn: conn}, nil
-}
-
-// lingeringConn takes what the client still sends before it closes. Closed at
-// once, the kernel would answer such bytes with a reset, and the client could
-// lose our answer before reading it.
-type lingeringConn struct {
-	net.Conn
-	lingers bool
-}
-
-func linger(conn net.Conn) {
-	if conn, ok := conn.(*lingeringConn); ok {
-		conn.lingers = true
-	}
-}
-
-func (c *lingeringConn) Close() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.lingers {
-		c.lingers = false
-		if half.CloseWrite() == nil && c.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
-			// Whether the client stops or time is up, the connection ends.
-			_, _ = io.CopyN(io.Discard, c.Conn, maxLingered)
-		}
-	}
-	return c.Conn.Close()
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/api/framing"
 	"attestry/links"
 )
 
@@ -22,8 +23,8 @@ func TestNoBodyIsReadAsTheNextRequest(t *testing.T) {
 	s := start(t, everyRoute())
 	bodies := map[string]string{
 		"small":           smuggled,
-		"beyond buffers":  strings.Repeat(smuggled, 1+maxDrained/4/len(smuggled)),
-		"beyond draining": strings.Repeat(smuggled, 2+maxDrained/len(smuggled)),
+		"beyond buffers":  strings.Repeat(smuggled, 1+framing.MaxDrained/4/len(smuggled)),
+		"beyond draining": strings.Repeat(smuggled, 2+framing.MaxDrained/len(smuggled)),
 		"too large":       strings.Repeat(smuggled, 2+jsonLimit/len(smuggled)),
 	}
 	forms := map[string]string{

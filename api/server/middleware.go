@@ -12,6 +12,7 @@ import (
 
 	"attestry/api/access"
 	"attestry/api/admission"
+	"attestry/api/framing"
 	"attestry/evidence"
 	"attestry/process/redact"
 	"attestry/storage"
@@ -69,7 +70,7 @@ func newRequest(c *fiber.Ctx) *Request {
 	uri := c.Request().URI()
 	// What cannot be read of a query is left out, the rest counts.
 	query, _ := url.ParseQuery(string(uri.QueryString()))
-	body, _ := c.Context().UserValue(bodyKey{}).(*requestBody)
+	body, _ := c.Context().UserValue(bodyKey{}).(*framing.Body)
 	r := &Request{
 		id:     requestIDOf(c.UserContext(), c.Get(requestIDHeader)),
 		method: c.Method(),
@@ -136,6 +137,6 @@ func setSecurityHeaders(header *fasthttp.ResponseHeader) {
 // fiber's error handler.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
 	s.reject(c.Context(), s.problemOf(c.UserContext(), err))
-	linger(c.Context().Conn())
+	framing.LingerBriefly(c.Context().Conn())
 	return nil
 }

@@ -210,7 +210,10 @@ func WithForm[I, T, O any](part string, files []string, handler func(context.Con
 		schema := s.registry.Schema(reflect.TypeFor[T](), true, route.OperationID)
 		return register(s, route, s.formBody(route, part, files, schema), func(ctx context.Context, in *I) (*O, error) {
 			found := RequestOf(ctx).findings
-			f := newForm[T](RequestOf(ctx), part, files)
+			f, err := newForm[T](RequestOf(ctx), part, files)
+			if err != nil {
+				return nil, err
+			}
 			defer f.close()
 			if err := f.readData(s.validator, schema, found); err != nil {
 				return nil, err
@@ -242,16 +245,21 @@ func (s *Server) formBody(route Route, part string, files []string, schema *huma
 }
 
 // newForm makes the form of a request. One of another content type has no parts.
-func newForm[T any](r *Request, name string, files []string) *Form[T] {
+func newForm[T any](r *Request, name string, files []string) (*Form[T], error) {
+	limit := jsonLimit + int64(len(files))*fileLimit + formOverhead
+	if r.Body != nil && int64(r.Body.Length) > limit {
+		return nil, formTooLarge()
+	}
 	f := &Form[T]{memory: r.Memory, name: name, fields: map[string]bool{}}
 	for _, field := range files {
 		f.fields[field] = false
 	}
 	kind, parameters, err := mime.ParseMediaType(r.header("Content-Type"))
 	if err == nil && kind == "multipart/form-data" && parameters["boundary"] != "" {
-		f.parts = multipart.NewReader(boundedForm(r.Body, len(files)), parameters["boundary"])
+		// All of it is bounded, so that parts that are passed over cost no more than those that are asked for.
+		f.parts = multipart.NewReader(&limitedFile{reader: r.Body, left: limit}, parameters["boundary"])
 	}
-	return f
+	return f, nil
 }
 
 // readData reads the form up to the end of its JSON part, and holds the files before
@@ -308,12 +316,6 @@ func PartTooLarge(name string, limit int64) error {
 	return evidence.NewError(evidence.TooLarge, fmt.Sprintf("%s exceeds the limit of %d MiB", name, limit/Mebibyte))
 }
 
-// boundedForm bounds a form as a whole, so that parts that are passed over cost
-// no more than those that are asked for.
-func boundedForm(body io.Reader, files int) io.Reader {
-	return &limitedFile{reader: body, left: jsonLimit + int64(files)*fileLimit + formOverhead}
-}
-
 // limitedFile is a reader that fails, rather than ends, beyond its limit.
 type limitedFile struct {
 	reader io.Reader
@@ -326,11 +328,13 @@ func (l *limitedFile) Read(p []byte) (int, error) {
 	}
 	n, err := l.reader.Read(p)
 	if int64(n) > l.left {
-		n, err = int(l.left), evidence.NewError(evidence.TooLarge, fileTooLargeMessage)
+		n, err = int(l.left), formTooLarge()
 	}
 	l.left -= int64(n)
 	return n, err
 }
+
+func formTooLarge() error { return evidence.NewError(evidence.TooLarge, fileTooLargeMessage) }
 
 // DocumentMultiple is what each byte of a document becomes, at most, while it is parsed.
 const DocumentMultiple = 32

@@ -12,6 +12,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"attestry/api/framing"
 	"attestry/evidence"
 	"attestry/links"
 )
@@ -151,7 +152,7 @@ func (s *Server) Ask(c *fiber.Ctx, query PageQuery) *PageAnswer {
 	}
 	if query.Body != nil {
 		inner.Request.Header.SetContentType(query.ContentType)
-		inner.SetUserValue(bodyKey{}, &requestBody{stream: bytes.NewReader(query.Body), Length: len(query.Body)})
+		inner.SetUserValue(bodyKey{}, &framing.Body{Announcement: framing.Announcement{Length: len(query.Body)}, Stream: bytes.NewReader(query.Body)})
 	}
 	inner.SetUserValue(pageQueryKey{}, &pageQuery{PageQuery: query, ctx: c.UserContext()})
 	s.inner(&inner)

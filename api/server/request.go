@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"attestry/api/admission"
+	"attestry/api/framing"
 	"attestry/api/limits"
 	"attestry/api/validation"
 	"attestry/evidence"
@@ -30,7 +31,7 @@ type Request struct {
 	signedIn *evidence.Principal
 	// from is where the request comes from.
 	from limits.Origin
-	Body *requestBody
+	Body *framing.Body
 	// http11 tells that the client understands answers of unknown length.
 	http11 bool
 	// Memory is what the request takes up, until its answer is sent.
