@@ -29,6 +29,10 @@ func Check(header *fasthttp.RequestHeader) (Announcement, error) {
 	if bytes.ContainsFunc(header.RequestURI(), func(char rune) bool { return char <= ' ' || char == 0x7f }) {
 		return Announcement{}, errors.New("the request target has control characters")
 	}
+	if bytes.IndexByte(header.RequestURI(), '#') >= 0 {
+		// fasthttp would drop what follows, parameters included.
+		return Announcement{}, errors.New("the request target has a fragment")
+	}
 	f, err := read(header.RawHeaders())
 	if err == nil {
 		err = f.check(header.IsHTTP11())

@@ -193,7 +193,7 @@ func (s *Server) serve(table []Route) error {
 			return err
 		}
 	}
-	s.app.Get("/ready", s.ready)
+	s.serveOwn("/ready", s.ready)
 	return s.serveDocuments()
 }
 

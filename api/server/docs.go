@@ -86,10 +86,7 @@ func (s *Server) serveDocuments() error {
 		s.serveFixed(path, fiber.MIMEApplicationJSON, "default-src 'none'", document)
 	}
 	if s.sessions == nil { // else there is a page
-		s.app.Get("/", func(c *fiber.Ctx) error {
-			RequestOf(c.UserContext()).route = "/"
-			return c.Redirect(docsPath, fiber.StatusFound)
-		})
+		s.serveOwn("/", func(c *fiber.Ctx) error { return c.Redirect(docsPath, fiber.StatusFound) })
 	}
 	return s.serveDocs()
 }
@@ -102,18 +99,13 @@ func (s *Server) serveDocs() error {
 	}
 	s.serveFixed(docsPath, fiber.MIMETextHTMLCharsetUTF8, page.Policy, page.HTML)
 	for _, file := range page.Files {
-		path := docsPath + "/" + file.Name
-		s.app.Get(path, func(c *fiber.Ctx) error {
-			RequestOf(c.UserContext()).route = path
-			return sendFile(c, file)
-		})
+		s.serveOwn(docsPath+"/"+file.Name, func(c *fiber.Ctx) error { return sendFile(c, file) })
 	}
 	return nil
 }
 
 func (s *Server) serveFixed(path, contentType, policy string, content []byte) {
-	s.app.Get(path, func(c *fiber.Ctx) error {
-		RequestOf(c.UserContext()).route = path
+	s.serveOwn(path, func(c *fiber.Ctx) error {
 		c.Set(fiber.HeaderContentType, contentType)
 		c.Set(fiber.HeaderCacheControl, publicCaching)
 		c.Set(fiber.HeaderContentSecurityPolicy, policy)

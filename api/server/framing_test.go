@@ -90,6 +90,7 @@ func TestDoubtfulFramingIsRefusedAndEndsTheConnection(t *testing.T) {
 		"a version in small letters":                  "GET /ready http/1.1\r\nHost: x\r\n\r\n",
 		"no version":                                  "GET /ready\r\nHost: x\r\n\r\n",
 		"two blanks in the request line":              "GET  /ready HTTP/1.1\r\nHost: x\r\n\r\n",
+		"a fragment in the request target":            "GET /ready?a=1#&b=2 HTTP/1.1\r\nHost: x\r\n\r\n",
 		"a tab in the request target":                 "GET /re\tady HTTP/1.1\r\nHost: x\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 // ready is the public probe: `OK`, or 503 with a sentence on each store that does not
 // answer or refuses writes. Causes are for operators, on the monitoring port.
 func (s *Server) ready(c *fiber.Ctx) error {
-	RequestOf(c.UserContext()).route = "/ready"
 	states, ready := s.readiness.States(c.UserContext())
 	if ready {
 		c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)

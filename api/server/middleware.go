@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"log/slog"
-	"net/url"
 	"runtime/debug"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"attestry/api/access"
 	"attestry/api/admission"
 	"attestry/api/framing"
+	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/process/redact"
 	"attestry/storage"
@@ -68,18 +68,19 @@ func (s *Server) observe(c *fiber.Ctx) error {
 
 func newRequest(c *fiber.Ctx) *Request {
 	uri := c.Request().URI()
-	// What cannot be read of a query is left out, the rest counts.
-	query, _ := url.ParseQuery(string(uri.QueryString()))
+	found := validation.Findings{}
 	body, _ := c.Context().UserValue(bodyKey{}).(*framing.Body)
 	r := &Request{
 		id:     requestIDOf(c.UserContext(), c.Get(requestIDHeader)),
 		method: c.Method(),
 		path:   string(uri.PathOriginal()),
-		query:  query,
+		query:  validation.ParseQuery(string(uri.QueryString()), found),
 		header: func(name string) string { return c.Get(name) },
 		from:   originOf(c),
 		Body:   body,
 		http11: c.Request().Header.IsHTTP11(),
+
+		findings: found,
 	}
 	if query := pageQueryOf(c); query != nil {
 		r.signedIn = &query.Principal

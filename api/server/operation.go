@@ -129,7 +129,6 @@ func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler 
 func (s *Server) enter(ctx huma.Context, route Route, parameters []parameter, next func(huma.Context)) {
 	r := RequestOf(ctx.Context())
 	r.route = route.Path
-	r.findings = validation.Findings{}
 	err := s.recognizeSession(humafiber.Unwrap(ctx), r)
 	if err == nil {
 		err = s.admit(ctx.Context(), route, r, ctx.Param("org"))

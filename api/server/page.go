@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +45,16 @@ func (s *Server) ServeOtherPages(serve fiber.Handler) {
 	})
 }
 
+// serveOwn serves a path that is neither an operation nor a page.
+func (s *Server) serveOwn(path string, serve fiber.Handler) {
+	s.ServePage(fiber.MethodGet, path, func(c *fiber.Ctx) error {
+		if err := QueryError(c.UserContext()); err != nil {
+			return err
+		}
+		return serve(c)
+	})
+}
+
 func nameRoute(path string) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		RequestOf(c.UserContext()).route = path
@@ -68,7 +80,11 @@ func (*Server) ReadForm(c *fiber.Ctx, limit int64) error {
 // they are not told.
 func (s *Server) Explain(ctx context.Context, err error) (status int, sentence string, head http.Header) {
 	p := s.problemOf(ctx, err)
-	return p.status, p.Message, p.headers
+	sentence = p.Message
+	for _, at := range slices.Sorted(maps.Keys(p.Errors)) {
+		sentence += "; " + at + ": " + p.Errors[at]
+	}
+	return p.status, sentence, p.headers
 }
 
 // recognizeSession finds out who is signed in, for requests without an Authorization header. Only what

@@ -43,7 +43,15 @@ func TestWrongParametersAreAllReported(t *testing.T) {
 			"query.type[0]":   "Input should be 'K8S' or 'server' [input: ]",
 			"query.number[0]": "Input should be a valid integer, unable to parse string as an integer [input: ]",
 		},
-		"page=0&per_page=51":        {"query.page": "Input should be greater than or equal to 1 [input: 0]", "query.per_page": "Input should be less than or equal to 50 [input: 51]"},
+		"page=0&per_page=51": {"query.page": "Input should be greater than or equal to 1 [input: 0]", "query.per_page": "Input should be less than or equal to 50 [input: 51]"},
+		"page=1e3&per_page=1E1": {
+			"query.page":     "Input should be a valid integer, unable to parse string as an integer [input: 1e3]",
+			"query.per_page": "Input should be a valid integer, unable to parse string as an integer [input: 1E1]",
+		},
+		"page=%&name=a;b": {
+			"query.page": "Input should be a valid string, unable to undo its escapes [input: %]",
+			"query.name": "Input should be a valid string, with ';' sent as %3B [input: a;b]",
+		},
 		"page=1.5":                  {"query.page": "Input should be a valid integer, unable to parse string as an integer [input: 1.5]"},
 		"page=99999999999999999999": {"query.page": "Unable to parse input string as an integer, exceeded maximum size [input: 99999999999999999999]"},
 		"since=1e999":               {"query.since": "Input should be a finite number [input: 1e999]"},

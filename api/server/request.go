@@ -86,6 +86,10 @@ func Access(ctx context.Context) evidence.OrgAccess { return RequestOf(ctx).acce
 // RequestID returns the id that the answer carries as X-Request-ID.
 func RequestID(ctx context.Context) string { return RequestOf(ctx).id }
 
+// QueryError says which parameters of the query cannot be read; nil if all can. It is for
+// what is no operation, as operations tell it with all else that is wrong.
+func QueryError(ctx context.Context) error { return validation.Invalid(RequestOf(ctx).findings) }
+
 // QueryHas reports whether a query parameter was sent, be it empty: huma itself
 // takes an empty one for absent.
 func QueryHas(ctx context.Context, name string) bool {

@@ -224,7 +224,11 @@ func readInteger(value any) (int64, string) {
 	case json.Number:
 		return parseInteger(value.String(), text+", got a number with a fractional part")
 	case string:
-		return parseInteger(strings.TrimSpace(value), text+", unable to parse string as an integer")
+		const malformed = text + ", unable to parse string as an integer"
+		if strings.ContainsAny(value, "eE") {
+			return 0, malformed
+		}
+		return parseInteger(strings.TrimSpace(value), malformed)
 	default:
 		return 0, text
 	}

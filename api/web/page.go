@@ -84,7 +84,11 @@ func (s *Site) show(serve func(*page) error) fiber.Handler {
 		c.Set(fiber.HeaderContentSecurityPolicy, policy)
 		c.Set(fiber.HeaderReferrerPolicy, "same-origin")
 		p := &page{Site: s, c: c}
-		if err := serve(p); err != nil {
+		err := server.QueryError(c.UserContext())
+		if err == nil {
+			err = serve(p)
+		}
+		if err != nil {
 			return p.fail(err)
 		}
 		return nil
