@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"attestry/evidence"
@@ -80,6 +81,7 @@ func TestUsersCreateOrganizations(t *testing.T) {
 	for _, taken := range []string{name, s.org, user} {
 		wantProblem(t, create(`{"name":"`+taken+`"}`), http.StatusBadRequest, "Organization named '"+taken+"' already exists", nil)
 	}
+	wantProblem(t, create(`{"name":"`+strings.ToUpper(name)+`"}`), http.StatusBadRequest, "Organization named '"+name+"' already exists", nil)
 	for _, wrong := range []string{"", "..", "a/b", "default-org", "api-keys"} {
 		if got := create(`{"name":"` + wrong + `"}`); got.status != http.StatusBadRequest {
 			t.Errorf("%q: status %d: %s", wrong, got.status, got.body)

@@ -1,11 +1,13 @@
 package tenancy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
@@ -25,6 +27,7 @@ var (
 type bootstrapCheck struct {
 	tenancy *Tenancy
 	names   map[string]bool
+	lower   map[string]string // names of organizations to be created, by their lower case
 	secrets map[evidence.Secret]bool
 	hooks   map[string]bool // by the hash of the uid
 	faults  []error
@@ -33,7 +36,7 @@ type bootstrapCheck struct {
 // checkBootstrap returns every fault of a declaration at once, or the error of the
 // database.
 func (t *Tenancy) checkBootstrap(ctx context.Context, declared identity.Bootstrap) error {
-	check := &bootstrapCheck{tenancy: t, names: map[string]bool{}, secrets: map[evidence.Secret]bool{}, hooks: map[string]bool{}}
+	check := &bootstrapCheck{tenancy: t, names: map[string]bool{}, lower: map[string]string{}, secrets: map[evidence.Secret]bool{}, hooks: map[string]bool{}}
 	users := map[string]bool{}
 	for _, user := range declared.Users {
 		users[user.Name] = !user.Absent
@@ -54,7 +57,7 @@ func (c *bootstrapCheck) fault(kind, name string, err error) {
 }
 
 func (c *bootstrapCheck) user(ctx context.Context, declared identity.DeclaredUser) error {
-	fault, err := c.name(ctx, declared.Name, evidence.PersonalOrganization)
+	fault, err := c.name(ctx, declared.Name, evidence.PersonalOrganization, !declared.Absent)
 	if err != nil {
 		return err
 	}
@@ -74,7 +77,7 @@ func (c *bootstrapCheck) user(ctx context.Context, declared identity.DeclaredUse
 }
 
 func (c *bootstrapCheck) organization(ctx context.Context, declared identity.DeclaredOrganization, users map[string]bool) error {
-	fault, err := c.name(ctx, declared.Name, evidence.SharedOrganization)
+	fault, err := c.name(ctx, declared.Name, evidence.SharedOrganization, true)
 	if err != nil {
 		return err
 	}
@@ -98,20 +101,37 @@ func (c *bootstrapCheck) organization(ctx context.Context, declared identity.Dec
 	return nil
 }
 
-// name returns why an organization of a kind cannot have a name, or nil.
-func (c *bootstrapCheck) name(ctx context.Context, name string, kind evidence.OrganizationKind) (fault, err error) {
+// name returns why an organization of a kind, which is to be created unless it exists, cannot have a name,
+// or nil.
+func (c *bootstrapCheck) name(ctx context.Context, name string, kind evidence.OrganizationKind, create bool) (fault, err error) {
 	if c.names[name] {
 		return errDeclaredTwice, nil
 	}
 	c.names[name] = true
 	org, err := c.tenancy.organizations.Get(ctx, name)
 	switch {
+	case errors.Is(err, storage.ErrNotFound) && create:
+		return c.newName(ctx, name)
 	case errors.Is(err, storage.ErrNotFound):
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
 	return otherKind(org, kind), nil
+}
+
+// newName returns why an organization cannot be created with a name, or nil.
+func (c *bootstrapCheck) newName(ctx context.Context, name string) (fault, err error) {
+	holder, err := c.tenancy.nameHolder(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	lower := strings.ToLower(name)
+	if holder = cmp.Or(holder, c.lower[lower], name); holder != name {
+		return fmt.Errorf("the name differs from %s, which is taken, by case alone", holder), nil
+	}
+	c.lower[lower] = name
+	return nil, nil
 }
 
 // key returns why a user cannot have a key that was brought along, or nil.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
@@ -40,11 +39,14 @@ func (t *Tenancy) Organization(ctx context.Context, name string) (evidence.Organ
 }
 
 // CreateOrganization creates a shared organization whose administrator is a user. A name that is
-// taken is Invalid.
+// taken, or differs from one by case alone, is Invalid.
 func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evidence.User, by identity.Actor) (evidence.Organization, error) {
-	taken := evidence.NewError(evidence.Invalid, fmt.Sprintf("Organization named '%s' already exists", name))
+	taken := organizationExists(name)
 	if _, err := t.Organization(ctx, name); !errors.Is(err, storage.ErrNotFound) {
-		return evidence.Organization{}, cmp.Or(err, error(taken))
+		return evidence.Organization{}, cmp.Or(err, taken)
+	}
+	if err := t.claimName(ctx, name); err != nil {
+		return evidence.Organization{}, err
 	}
 	now := evidence.Seconds(t.clock())
 	org := evidence.Organization{
@@ -70,10 +72,18 @@ func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evi
 
 // ensureOrganization returns the organization of that name, made when there is
 // none. One of another kind is an error: a personal organization must not become
-// everybody's, nor a shared one somebody's own.
+// everybody's, nor a shared one somebody's own. A new one whose name differs from that of another by case
+// alone is Invalid.
 func (t *Tenancy) ensureOrganization(ctx context.Context, name string, kind evidence.OrganizationKind) (evidence.Organization, error) {
+	org, err := t.Organization(ctx, name)
+	if err == nil || !errors.Is(err, storage.ErrNotFound) {
+		return org, cmp.Or(err, otherKind(org, kind))
+	}
+	if err := t.claimName(ctx, name); err != nil {
+		return org, err
+	}
 	now := evidence.Seconds(t.clock())
-	org, err := storage.Ensure(ctx, t.organizations, name, evidence.Organization{
+	org, err = storage.Ensure(ctx, t.organizations, name, evidence.Organization{
 		ID:             evidence.NewID(),
 		Name:           name,
 		Kind:           kind,

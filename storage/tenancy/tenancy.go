@@ -27,6 +27,7 @@ type Tenancy struct {
 	clock             evidence.Clock
 	users             storage.Collection[evidence.User]
 	organizations     storage.Collection[evidence.Organization]
+	organizationNames storage.Collection[organizationName]
 	members           storage.Collection[evidence.Membership]
 	accounts          storage.Collection[identity.ServiceAccount]
 	keys              storage.Collection[evidence.Key]
@@ -46,11 +47,12 @@ type Tenancy struct {
 func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenancy {
 	keys := storage.NewCollection(docs, keySchema, keyID, keyFields)
 	return &Tenancy{
-		docs:          docs,
-		clock:         clock,
-		users:         storage.NewCollection(docs, userSchema, userID, nil),
-		organizations: storage.NewCollection(docs, organizationSchema, organizationID, organizationFields),
-		members:       storage.NewCollection(docs, memberSchema, memberID, memberFields),
+		docs:              docs,
+		clock:             clock,
+		users:             storage.NewCollection(docs, userSchema, userID, nil),
+		organizations:     storage.NewCollection(docs, organizationSchema, organizationID, organizationFields),
+		organizationNames: storage.NewCollection(docs, organizationNameSchema, organizationNameID, nil),
+		members:           storage.NewCollection(docs, memberSchema, memberID, memberFields),
 		accounts: storage.NewCollection(docs, accountSchema,
 			func(a *identity.ServiceAccount) string { return accountID(a.OrgID, a.Name) }, accountFields),
 		keys: keys,
@@ -70,7 +72,7 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 // Schemas declares the collections that Tenancy uses.
 func Schemas() []*storage.Schema {
 	return []*storage.Schema{
-		userSchema, organizationSchema, memberSchema, accountSchema, keySchema, providerSchema, auditSchema, hookSchema, versionSchema,
+		userSchema, organizationSchema, organizationNameSchema, memberSchema, accountSchema, keySchema, providerSchema, auditSchema, hookSchema, versionSchema,
 	}
 }
 
