@@ -10,8 +10,8 @@ import (
 // maxQueueWeight is the greatest weight of a queue.
 const maxQueueWeight = 100
 
-// Queues maps the queues that a worker serves to their weights: of the tasks that
-// wait, it takes them in this proportion.
+// Queues maps the queues that a worker serves to their weights: reports and compliance share the
+// tasks that run at once in this proportion.
 type Queues map[string]int
 
 // parseQueues reads a list such as "reports=6,compliance=3".

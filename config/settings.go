@@ -79,8 +79,8 @@ type Retention struct {
 
 // Worker is how the worker process works.
 type Worker struct {
-	Queues      Queues `env:"QUEUES" envDefault:"reports=6,compliance=3,notifications=2,packages=1" doc:"queues that are served, with their weights"`
-	Concurrency int    `env:"CONCURRENCY" envDefault:"16" min:"1" max:"1000" doc:"tasks that run at once"`
+	Queues      Queues `env:"QUEUES" envDefault:"reports=6,compliance=3,notifications=2,packages=1" doc:"queues that are served; reports and compliance share the tasks that run at once in the proportion of their weights"`
+	Concurrency int    `env:"CONCURRENCY" envDefault:"16" min:"1" max:"1000" doc:"tasks of reports and compliance that run at once"`
 }
 
 // Process is what concerns either process.

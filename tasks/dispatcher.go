@@ -20,32 +20,49 @@ const (
 	maxDispatchBackoff = 2 * time.Second
 )
 
+// work is what waits in an environment: reports, or evaluations without a report.
+type work struct {
+	environment string
+	evaluation  bool
+}
+
 // Dispatcher hands work to the queues in the background. No request waits for
-// it; while Redis is away it holds what was handed in, one entry per environment.
+// it; while Redis is away it holds what was handed in, one entry per environment
+// and kind of work.
 type Dispatcher struct {
 	enqueuer *Enqueuer
 	log      *slog.Logger
 
 	mu      sync.Mutex
-	pending map[string]int64 // environment → arrival of its latest report
+	pending map[work]int64 // work → arrival of the latest record
 	away    bool
 	wake    chan struct{}
 }
 
 // NewDispatcher makes a dispatcher that works while Run runs.
 func NewDispatcher(enqueuer *Enqueuer, log *slog.Logger) *Dispatcher {
-	return &Dispatcher{enqueuer: enqueuer, log: log, pending: map[string]int64{}, wake: make(chan struct{}, 1)}
+	return &Dispatcher{enqueuer: enqueuer, log: log, pending: map[work]int64{}, wake: make(chan struct{}, 1)}
 }
 
 // Report hands in an environment with a waiting report. Reports of one
 // environment that meet here share one task: whoever drains one drains all.
 func (d *Dispatcher) Report(environment string, arrival int64) {
+	d.add(work{environment: environment}, arrival)
+}
+
+// Evaluate hands in an environment with a waiting evaluation. Those of one environment
+// that meet here share one task.
+func (d *Dispatcher) Evaluate(environment string, arrival int64) {
+	d.add(work{environment: environment, evaluation: true}, arrival)
+}
+
+func (d *Dispatcher) add(w work, arrival int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, known := d.pending[environment]; !known && len(d.pending) >= maxPending {
+	if _, known := d.pending[w]; !known && len(d.pending) >= maxPending {
 		return
 	}
-	d.pending[environment] = max(d.pending[environment], arrival)
+	d.pending[w] = max(d.pending[w], arrival)
 	select {
 	case d.wake <- struct{}{}:
 	default:
@@ -93,22 +110,22 @@ func (d *Dispatcher) finish(ctx context.Context) {
 // first failure Redis is away, and the rest of the batch is put back untried.
 func (d *Dispatcher) flush(ctx context.Context) bool {
 	batch := d.take()
-	work := make(chan string, len(batch))
-	for environment := range batch {
-		work <- environment
+	waiting := make(chan work, len(batch))
+	for w := range batch {
+		waiting <- w
 	}
-	close(work)
+	close(waiting)
 	var failed atomic.Bool
 	var group sync.WaitGroup
 	for range min(dispatchers, len(batch)) {
 		group.Go(func() {
-			for environment := range work {
+			for w := range waiting {
 				if failed.Load() {
-					d.putBack(environment, batch[environment])
+					d.putBack(w, batch[w])
 					continue
 				}
-				if err := d.enqueuer.Report(ctx, environment, batch[environment], 0); err != nil {
-					d.putBack(environment, batch[environment])
+				if err := d.enqueue(ctx, w, batch[w]); err != nil {
+					d.putBack(w, batch[w])
 					failed.Store(true)
 					d.note(err)
 				}
@@ -123,18 +140,25 @@ func (d *Dispatcher) flush(ctx context.Context) bool {
 	return true
 }
 
-func (d *Dispatcher) take() map[string]int64 {
+func (d *Dispatcher) enqueue(ctx context.Context, w work, arrival int64) error {
+	if w.evaluation {
+		return d.enqueuer.Evaluate(ctx, w.environment, arrival, 0)
+	}
+	return d.enqueuer.Report(ctx, w.environment, arrival, 0)
+}
+
+func (d *Dispatcher) take() map[work]int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	batch := d.pending
-	d.pending = map[string]int64{}
+	d.pending = map[work]int64{}
 	return batch
 }
 
-func (d *Dispatcher) putBack(environment string, arrival int64) {
+func (d *Dispatcher) putBack(w work, arrival int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pending[environment] = max(d.pending[environment], arrival)
+	d.pending[w] = max(d.pending[w], arrival)
 }
 
 // note records and logs when Redis goes or comes back.

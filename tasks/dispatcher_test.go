@@ -55,7 +55,12 @@ func runDispatcher(t *testing.T, client *redis.Client) *tasks.Dispatcher {
 
 func pending(t *testing.T, client *redis.Client) int {
 	t.Helper()
-	info, err := asynq.NewInspectorFromRedisClient(client).GetQueueInfo(tasks.QueueReports)
+	return pendingIn(t, client, tasks.QueueReports)
+}
+
+func pendingIn(t *testing.T, client *redis.Client, queue string) int {
+	t.Helper()
+	info, err := asynq.NewInspectorFromRedisClient(client).GetQueueInfo(queue)
 	if err != nil {
 		return 0
 	}
@@ -75,6 +80,27 @@ func TestDispatcherEnqueuesOneTaskPerEnvironment(t *testing.T) {
 	dispatcher.Run(ctx)
 	if got := pending(t, client); got != 2 {
 		t.Errorf("%d tasks", got)
+	}
+}
+
+func TestEvaluationsHaveAQueueOfTheirOwn(t *testing.T) {
+	_, client := startRedis(t)
+	dispatcher := runDispatcher(t, client)
+	for arrival := range int64(3) {
+		dispatcher.Report("one", 2*arrival+1)
+		dispatcher.Evaluate("one", 2*arrival+2)
+	}
+	eventually(t, "both are enqueued", func() bool {
+		return pendingIn(t, client, tasks.QueueReports) > 0 && pendingIn(t, client, tasks.QueueCompliance) > 0
+	})
+	waiting, err := asynq.NewInspectorFromRedisClient(client).ListPendingTasks(tasks.QueueCompliance)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range waiting {
+		if task.Type != tasks.TypeEvaluate {
+			t.Errorf("the queue has a task %s", task.Type)
+		}
 	}
 }
 

@@ -28,6 +28,13 @@ func (e *Enqueuer) Report(ctx context.Context, environment string, arrival int64
 	return e.enqueue(ctx, task, err)
 }
 
+// Evaluate asks a worker to evaluate an environment because of one waiting evaluation. A task that
+// is there already for the same attempt is no error.
+func (e *Enqueuer) Evaluate(ctx context.Context, environment string, arrival int64, attempt int) error {
+	task, err := newEvaluateTask(environment, arrival, attempt)
+	return e.enqueue(ctx, task, err)
+}
+
 // Fanout asks a worker to make the deliveries of an event to the targets of an action. A task
 // that is there already for the same attempt is no error.
 func (e *Enqueuer) Fanout(ctx context.Context, event string, action int64, attempt int) error {

@@ -17,6 +17,7 @@ import (
 // The queues. They are served by the workers that are told to.
 const (
 	QueueReports       = "reports"
+	QueueCompliance    = "compliance"
 	QueueNotifications = "notifications"
 	QueuePackages      = "packages"
 )
@@ -24,6 +25,8 @@ const (
 const (
 	// TypeReport is the task that drains an environment's waiting reports.
 	TypeReport = "environment:report"
+	// TypeEvaluate is the task that evaluates again what runs in an environment, without a report.
+	TypeEvaluate = "environment:evaluate"
 	// TypeFanout is the task that makes the deliveries of an event to the targets of an action.
 	TypeFanout = "event:fanout"
 	// TypeSend is the task that tries a delivery.
@@ -51,23 +54,33 @@ const (
 	maxRetryDelay = 30 * time.Second
 )
 
-// ReportPayload names the environment whose reports are to be drained.
-type ReportPayload struct {
+// EnvironmentPayload names the environment in which reports or evaluations wait.
+type EnvironmentPayload struct {
 	Environment string `json:"environment"`
 }
 
-// newReportTask makes the task for a waiting report. Its id is made of the record
-// and the attempt, never of the environment alone: an active or archived task
-// must not keep the next one out.
+// newReportTask makes the task for a waiting report.
 func newReportTask(environment string, arrival int64, attempt int) (*asynq.Task, error) {
-	payload, err := json.Marshal(ReportPayload{Environment: environment})
+	return newEnvironmentTask(TypeReport, QueueReports, environment, arrival, attempt)
+}
+
+// newEvaluateTask makes the task for a waiting evaluation. It has a queue of its own, so that the
+// evaluations of large environments do not delay reports of others.
+func newEvaluateTask(environment string, arrival int64, attempt int) (*asynq.Task, error) {
+	return newEnvironmentTask(TypeEvaluate, QueueCompliance, environment, arrival, attempt)
+}
+
+// newEnvironmentTask makes a task whose id consists of the record and the attempt, never of
+// the environment alone: an active or archived task must not keep the next one out.
+func newEnvironmentTask(kind, queue, environment string, arrival int64, attempt int) (*asynq.Task, error) {
+	payload, err := json.Marshal(EnvironmentPayload{Environment: environment})
 	if err != nil {
-		return nil, fmt.Errorf("encode the payload of %s: %w", TypeReport, err)
+		return nil, fmt.Errorf("encode the payload of %s: %w", kind, err)
 	}
 	id := environment + "/" + strconv.FormatInt(arrival, 10) + ":" + strconv.Itoa(attempt)
-	return asynq.NewTask(TypeReport, payload,
+	return asynq.NewTask(kind, payload,
 		asynq.TaskID(id),
-		asynq.Queue(QueueReports),
+		asynq.Queue(queue),
 		asynq.Timeout(reportTimeout),
 		asynq.MaxRetry(reportRetries),
 	), nil

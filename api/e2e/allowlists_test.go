@@ -97,6 +97,23 @@ func TestPermissionChangesTheGeneration(t *testing.T) {
 	}
 }
 
+func TestPermissionMakesTheNextSnapshotAtOnce(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.createEnvironment("prod", evidence.Server)
+	s.storePolicy("provenance", "provenance: {required: true}")
+	s.attach("prod", "provenance")
+	s.reportServer("prod", "web", "db")
+	s.wantRunning("prod", "1 false", "db false started-non-compliant missing_provenance", "web false started-non-compliant missing_provenance")
+	s.allowArtifact("prod", "web", "hotfix")
+	s.wantRunning("prod", "2 false", "db false unchanged missing_provenance", "web true became-compliant")
+	s.allowArtifact("prod", "web", "again")
+	s.allowArtifact("prod", "elsewhere", "does not run")
+	s.wantRunning("prod", "2 false", "db false unchanged missing_provenance", "web true became-compliant")
+	s.allowArtifact("prod", "db", "hotfix")
+	s.wantRunning("prod", "3 true", "db true became-compliant", "web true unchanged")
+}
+
 func TestAllowListShowsCurrentNamesOfEnvironments(t *testing.T) {
 	t.Parallel()
 	s := share(t)

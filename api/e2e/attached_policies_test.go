@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"attestry/evidence"
 )
@@ -88,6 +89,28 @@ func TestAttachingAndDetachingMakeSnapshotsAtOnce(t *testing.T) {
 	s.wantRunning("prod", "5 false", "db null changed", "web null changed")
 	if got := lookup(t, s.read(s.environmentsPath()+"/prod"), "state"); got != nil {
 		t.Errorf("without policies the state is %v", got)
+	}
+}
+
+// TestEvaluationsAreServedByTheirOwnQueue attaches a policy behind a report. Whoever serves evaluations
+// also processes the report that waits before one; whoever serves reports leaves evaluations alone.
+func TestEvaluationsAreServedByTheirOwnQueue(t *testing.T) {
+	t.Parallel()
+	for queue, running := range map[string][]string{
+		"compliance": {"1 false", "web false started-non-compliant missing_provenance"},
+		"reports":    {"1 false", "web null started-unknown"},
+	} {
+		t.Run(queue, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, options{reportWait: time.Second, settings: []string{"ATTESTRY_QUEUES=" + queue + "=1"}})
+			s.createEnvironment("prod", evidence.Server)
+			s.storePolicy("provenance", "provenance: {required: true}")
+			if got := s.do(http.MethodPut, "/api/v2"+s.environmentsPath()+"/prod/report/server", snapshotterKey, serverReport("web")); got.status >= http.StatusBadRequest {
+				t.Fatalf("the report is answered %d", got.status)
+			}
+			s.attach("prod", "provenance")
+			s.wantRunning("prod", running...)
+		})
 	}
 }
 
@@ -180,7 +203,6 @@ func TestAllowedArtifactIsCompliantWhateverPoliciesSay(t *testing.T) {
 	s.reportServer("prod", "web")
 	s.wantRunning("prod", "1 false", "web false started-non-compliant missing_provenance")
 	s.allowArtifact("prod", "web", "Legacy")
-	s.reportServer("prod", "web")
 	s.wantRunning("prod", "2 true", "web true became-compliant")
 	decisions := s.getSnapshot("prod", "-1").artifact(t, "web")["policy_decisions"]
 	if got := lookup(t, decisions, 0, "status"); got != "NON-COMPLIANT" {

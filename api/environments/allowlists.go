@@ -9,6 +9,7 @@ import (
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
+	"attestry/storage/environments"
 )
 
 // allowlistRoutes are those of the artifacts that are permitted in environments
@@ -51,8 +52,8 @@ type allowArtifactAnswer struct {
 	Body   AllowlistPutInput
 }
 
-// allowArtifact permits an artifact in an environment. What runs is judged anew, so
-// that the next report shows it.
+// allowArtifact permits an artifact in an environment. If it runs there, what runs is evaluated
+// again, and the answer waits for the snapshot that shows the verdict.
 func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPath, body *AllowlistPutInput) (*allowArtifactAnswer, error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
@@ -76,7 +77,22 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 	if err := h.Generations.Bump(ctx, org.OrgID); err != nil {
 		return nil, err
 	}
+	if err := h.evaluateAgain(ctx, ref, body.ArtifactFingerprint); err != nil {
+		return nil, err
+	}
 	return &allowArtifactAnswer{Status: http.StatusCreated, Body: *body}, nil
+}
+
+// evaluateAgain has an environment evaluated again, and waits for the snapshot, if an artifact runs
+// there. One that starts at this moment is announced before its facts are read: either it is found
+// here, or its facts have the permission.
+func (h *handlers) evaluateAgain(ctx context.Context, ref environments.EnvironmentRef, fingerprint string) error {
+	runs, err := h.Running.Runs(ctx, ref.ID, fingerprint)
+	if err != nil || !runs {
+		return err
+	}
+	_, err = h.Intake.Reevaluate(ctx, server.Access(ctx).OrgID, ref.ID, ref.Type, server.Principal(ctx).Name)
+	return err
 }
 
 type listAllowlistAnswer struct {

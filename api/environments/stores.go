@@ -17,6 +17,13 @@ type Stores struct {
 	Generations  Generations
 	Heads        Heads
 	Policies     Policies
+	Running      Running
+}
+
+// Running keeps what runs where.
+type Running interface {
+	// Runs reports whether a fingerprint runs, or is about to, in an environment: one command.
+	Runs(ctx context.Context, environment, fingerprint string) (bool, error)
 }
 
 // Allowlist keeps allow lists.

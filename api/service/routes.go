@@ -29,7 +29,7 @@ func Routes(base *resource.Base, store *app.Store, requests *auditpackage.Reques
 		}),
 		environments.Routes(base, environments.Stores{
 			Allowlist: store.Allowlist, Environments: store.Environments, Generations: store.Generations, Heads: store.Heads,
-			Policies: store.Policies,
+			Policies: store.Policies, Running: store.Running,
 		}),
 		snapshots.Routes(base, snapshots.Stores{
 			Environments: store.Environments, Events: store.Events, Flows: store.Flows, Heads: store.Heads, Policies: store.Policies,

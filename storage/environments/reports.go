@@ -30,7 +30,7 @@ const (
 // Reports that wait have "accepted", parked ones have "parked".
 var reportSchema = &storage.Schema{
 	Name:   "reports",
-	Fields: []string{"accepted", "environment", "arrival", "parked", "org"},
+	Fields: []string{"accepted", "environment", "arrival", "parked", "org", "repeat"},
 	Indexes: []storage.Index{
 		{Name: "accepted", Fields: []string{"accepted"}, Required: "accepted"},
 		{Name: "parked", Fields: []string{"parked"}, Required: "parked"},
@@ -49,8 +49,8 @@ type WaitingReport struct {
 	ReportedBy  string                   `json:"reported_by"`
 	Type        evidence.EnvironmentType `json:"type"`
 	Digest      string                   `json:"digest"`
-	// Repeat stands for a report of what runs by the last snapshot: it has no content. The
-	// policies of the environment have changed.
+	// Repeat asks to evaluate again what runs by the last snapshot, without a report: it has no
+	// content. The policies of the environment have changed, or its allow list.
 	Repeat bool `json:"repeat,omitempty"`
 	// Content is the compressed canonical report, or Object the key where it is.
 	Content []byte `json:"content,omitempty"`
@@ -98,7 +98,11 @@ func NewReports(docs storage.Documents, objects storage.Objects) *Reports {
 				if r.Failure != "" {
 					return map[string]any{"parked": r.ParkedAt, "org": r.Org, "environment": r.Environment, "arrival": r.Arrival}
 				}
-				return map[string]any{"accepted": r.AcceptedAt, "environment": r.Environment, "arrival": r.Arrival}
+				fields := map[string]any{"accepted": r.AcceptedAt, "environment": r.Environment, "arrival": r.Arrival}
+				if r.Repeat {
+					fields["repeat"] = true
+				}
+				return fields
 			}),
 	}
 }
@@ -234,6 +238,8 @@ type ReportRef struct {
 	Environment string // id
 	Arrival     int64
 	AcceptedAt  float64 // Unix seconds
+	// Repeat is that of the report. Versions before it was declared have stored repeats without.
+	Repeat bool
 }
 
 // AcceptedBefore names the reports of all environments that were accepted before a
@@ -251,7 +257,8 @@ func (r *Reports) AcceptedBefore(ctx context.Context, moment float64, after stri
 		environment, _ := record.Fields["environment"].(string)
 		arrival, _ := record.Fields["arrival"].(int64)
 		accepted, _ := record.Fields["accepted"].(float64)
-		refs = append(refs, ReportRef{Environment: environment, Arrival: arrival, AcceptedAt: accepted})
+		repeat, _ := record.Fields["repeat"].(bool)
+		refs = append(refs, ReportRef{Environment: environment, Arrival: arrival, AcceptedAt: accepted, Repeat: repeat})
 	}
 	return refs, next, err
 }

@@ -147,6 +147,12 @@ func (r *RunningSet) RemoveIn(batch *storage.Batch, ids ...string) {
 	r.collection.DeleteIn(batch, ids...)
 }
 
+// Runs reports whether a fingerprint runs, or is about to, in an environment: one command.
+func (r *RunningSet) Runs(ctx context.Context, environment, fingerprint string) (bool, error) {
+	found, _, err := r.collection.FindFields(ctx, storage.Query{Index: "exit", Equal: []any{environment, fingerprint}, Limit: 1})
+	return len(found) > 0, err
+}
+
 // OfRepo returns what of a repository runs, in no certain order.
 func (r *RunningSet) OfRepo(ctx context.Context, repo string) ([]Running, error) {
 	return storage.FindAll(ctx, r.collection, storage.Query{Index: "repo", Equal: []any{repo}, Limit: storage.Unlimited})

@@ -92,7 +92,9 @@ func (s *scene) Settled(_ context.Context, id string) { s.published = append(s.p
 func (s *scene) Register(string) (<-chan struct{}, func(), bool) { return nil, func() {}, false }
 
 func (s *scene) Report(string, int64) {}
-func (s *scene) Away() bool           { return false }
+
+func (s *scene) Evaluate(string, int64) {}
+func (s *scene) Away() bool             { return false }
 
 func newScene(t *testing.T) *scene {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"attestry/evidence"
 	"attestry/evidence/notification"
@@ -192,10 +193,10 @@ func (w *writer) ofScaled(ctx context.Context, scaled *notification.ArtifactsSca
 	return w.grouped(env, notification.EventArtifactScaled, "were scaled", notices), nil
 }
 
-// ofAllowed tells of an artifact that was permitted in an environment, with the snapshot that was
-// in force then.
+// ofAllowed tells of an artifact that was permitted in an environment, with the snapshot that shows
+// the verdict with the permission.
 func (w *writer) ofAllowed(ctx context.Context, allowed *evidence.Allowance) (noticeSet, error) {
-	number, err := w.store.Snapshots.NumberAt(ctx, allowed.Environment, allowed.At)
+	number, err := w.evaluatedWith(ctx, allowed)
 	if err != nil {
 		return noticeSet{}, err
 	}
@@ -209,4 +210,57 @@ func (w *writer) ofAllowed(ctx context.Context, allowed *evidence.Allowance) (no
 	}
 	notice.Artifact, err = w.knownArtifact(ctx, allowed.Fingerprint, allowed.ArtifactName)
 	return same(notice), err
+}
+
+const (
+	// evaluationWait is how long a notice waits at most for the snapshot that shows a permission.
+	evaluationWait = 10 * time.Second
+	// evaluationCheck is how often it looks for that snapshot.
+	evaluationCheck = 50 * time.Millisecond
+)
+
+// evaluatedWith returns the number of the snapshot that shows a permission: that of the time of the
+// permission if the permission changes nothing in it, else the first one found behind it. When time is
+// up it is the latest one.
+func (w *writer) evaluatedWith(ctx context.Context, allowed *evidence.Allowance) (int64, error) {
+	number, err := w.store.Snapshots.NumberAt(ctx, allowed.Environment, allowed.At)
+	if err != nil {
+		return 0, err
+	}
+	shown, err := w.shows(ctx, allowed, number)
+	end := time.NewTimer(evaluationWait)
+	defer end.Stop()
+	for err == nil && !shown {
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-end.C:
+			return number, nil
+		case <-time.After(evaluationCheck):
+		}
+		var latest int64
+		if latest, err = w.store.Snapshots.Latest(ctx, allowed.Environment); err == nil && latest > number {
+			number = latest
+			shown, err = w.shows(ctx, allowed, number)
+		}
+	}
+	return number, err
+}
+
+// shows reports whether a snapshot of the environment would be the same if it was made with the
+// permission.
+func (w *writer) shows(ctx context.Context, allowed *evidence.Allowance, number int64) (bool, error) {
+	if number == 0 {
+		return true, nil
+	}
+	made, err := w.store.Snapshots.Get(ctx, allowed.Environment, number)
+	if err != nil {
+		return false, err
+	}
+	artifacts, err := w.store.Snapshots.Artifacts(ctx, &made)
+	if err != nil {
+		return false, err
+	}
+	artifact := snapshot.ByFingerprint(artifacts)[allowed.Fingerprint]
+	return artifact.Compliant == nil || *artifact.Compliant, nil
 }

@@ -87,9 +87,15 @@ func (s *scene) requireProvenance() {
 	s.must(err)
 	s.must(s.store.Environments.AttachPolicies(s.t.Context(), s.env, []string{"known"}, evidence.Seconds(s.clock.Now())))
 	s.must(s.store.Generations.Bump(s.t.Context(), acme.OrgID))
-	_, err = s.intake.Reevaluate(s.t.Context(), acme.OrgID, s.env, evidence.Server, "anna")
-	s.must(err)
-	s.must(s.processor.Drain(s.t.Context(), s.env))
+	s.must(s.evaluate())
+}
+
+// evaluate evaluates again what runs.
+func (s *scene) evaluate() error {
+	if _, err := s.intake.Reevaluate(s.t.Context(), acme.OrgID, s.env, evidence.Server, "anna"); err != nil {
+		return err
+	}
+	return s.processor.Drain(s.t.Context(), s.env)
 }
 
 func TestTurnsOfTheStateAreToldWithTheReasons(t *testing.T) {
@@ -170,6 +176,32 @@ func TestAllowedArtifactsAreToldWithTheSnapshotOfThatTime(t *testing.T) {
 		if want := int64(i); got != want {
 			t.Errorf("told of snapshot %d, want %d", got, want)
 		}
+	}
+}
+
+// TestPermissionsAreToldWithTheVerdictThatFollows evaluates the environment before a worker tells of
+// the permission, and at the same time.
+func TestPermissionsAreToldWithTheVerdictThatFollows(t *testing.T) {
+	s := newScene(t)
+	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.AllowedArtifact}, webhook("a"))
+	s.report("stranger", "another")
+	s.requireProvenance()
+	s.allow("stranger")
+	s.must(s.store.Generations.Bump(t.Context(), acme.OrgID))
+	s.must(s.evaluate())
+	s.wantTold("ARTIFACT_ALLOWED stranger WEBHOOK")
+	if shown := s.deliveries(number)[0].Notice.Snapshot; shown.Index != 3 || shown.Status != "non-compliant" {
+		t.Errorf("told of %+v", shown)
+	}
+
+	s.allow("another")
+	s.must(s.store.Generations.Bump(t.Context(), acme.OrgID))
+	evaluated := make(chan error)
+	go func() { evaluated <- s.evaluate() }()
+	s.wantTold("ARTIFACT_ALLOWED another WEBHOOK")
+	s.must(<-evaluated)
+	if shown := s.deliveries(number)[0].Notice.Snapshot; shown.Index != 4 || shown.Status != "compliant" {
+		t.Errorf("told of %+v", shown)
 	}
 }
 

@@ -116,6 +116,7 @@ type scene struct {
 type silent struct{}
 
 func (silent) Report(string, int64)            {}
+func (silent) Evaluate(string, int64)          {}
 func (silent) Away() bool                      { return false }
 func (silent) Settled(context.Context, string) {}
 func (silent) Register(string) (<-chan struct{}, func(), bool) {

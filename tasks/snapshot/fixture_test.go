@@ -155,8 +155,9 @@ func (s *scene) artifacts(t testing.TB, number int64) (rules.Snapshot, []rules.A
 // silent is a queue that nobody serves.
 type silent struct{}
 
-func (silent) Report(string, int64) {}
-func (silent) Away() bool           { return false }
+func (silent) Report(string, int64)   {}
+func (silent) Evaluate(string, int64) {}
+func (silent) Away() bool             { return false }
 func (silent) Register(string) (<-chan struct{}, func(), bool) {
 	return nil, func() {}, false
 }

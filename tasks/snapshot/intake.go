@@ -22,6 +22,7 @@ const touchInterval = 1.0
 // Dispatcher hands work to the queues, without ever blocking.
 type Dispatcher interface {
 	Report(environment string, arrival int64)
+	Evaluate(environment string, arrival int64)
 	Away() bool
 }
 
@@ -135,7 +136,11 @@ func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport,
 	if err := i.insert(ctx, record, &s.Report, processed); err != nil {
 		return rules.Waiting, err
 	}
-	i.dispatcher.Report(record.Environment, record.Arrival)
+	if record.Repeat {
+		i.dispatcher.Evaluate(record.Environment, record.Arrival)
+	} else {
+		i.dispatcher.Report(record.Environment, record.Arrival)
+	}
 	if s.Stored != nil {
 		s.Stored()
 	}

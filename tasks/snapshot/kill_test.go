@@ -116,6 +116,10 @@ func (q noQueue) Report(_ context.Context, environment string, arrival int64, _ 
 	return nil
 }
 
+func (q noQueue) Evaluate(ctx context.Context, environment string, arrival int64, attempt int) error {
+	return q.Report(ctx, environment, arrival, attempt)
+}
+
 // runWorker runs this binary as a worker and reports whether it was killed.
 func runWorker(t *testing.T, folder, env string, write int, after bool) bool {
 	t.Helper()

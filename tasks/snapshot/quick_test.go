@@ -42,6 +42,8 @@ type draining struct {
 
 func (d draining) Report(string, int64) { d.drain() }
 
+func (d draining) Evaluate(string, int64) { d.drain() }
+
 func TestQuickWorkerDoesNotSpoilTheVerdict(t *testing.T) {
 	docs := &quickWorker{}
 	s := newScene(t, func(d storage.Documents) storage.Documents { docs.Documents = d; return docs })

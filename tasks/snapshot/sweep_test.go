@@ -2,10 +2,12 @@ package snapshot_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 
+	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/tasks/snapshot"
@@ -96,11 +98,39 @@ func (d *weighing) Find(ctx context.Context, schema *storage.Schema, query stora
 }
 
 // counted is a queue that remembers what it was given.
-type counted struct{ tasks []string }
+type counted struct{ tasks, evaluations []string }
 
 func (q *counted) Report(_ context.Context, environment string, arrival int64, _ int) error {
 	q.tasks = append(q.tasks, environment)
 	return nil
+}
+
+func (q *counted) Evaluate(_ context.Context, environment string, arrival int64, _ int) error {
+	q.evaluations = append(q.evaluations, environment)
+	return nil
+}
+
+// TestSweepEnqueuesReportsAndEvaluationsApart has two evaluations and two reports wait in one
+// environment: whichever queue is served, they are processed.
+func TestSweepEnqueuesReportsAndEvaluationsApart(t *testing.T) {
+	s := newScene(t, nil)
+	s.accept(t, running("a"))
+	s.drain(t)
+	for _, name := range []string{"b", "c"} {
+		if _, err := s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"); err != nil {
+			t.Fatal(err)
+		}
+		s.accept(t, running(name))
+	}
+	queue := &counted{}
+	sweeper := snapshot.NewSweeper(s.store, queue, s.clock.Now, quiet())
+	s.clock.Advance(minute)
+	if err := sweeper.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(queue.tasks, queue.evaluations), fmt.Sprint([]string{s.env}, []string{s.env}); got != want {
+		t.Errorf("enqueued %s, want %s", got, want)
+	}
 }
 
 // TestSweepReadsNoContentOfReports pins what a look costs every two seconds while

@@ -26,6 +26,7 @@ const (
 // Enqueuer puts tasks on their queues.
 type Enqueuer interface {
 	Report(ctx context.Context, environment string, arrival int64, attempt int) error
+	Evaluate(ctx context.Context, environment string, arrival int64, attempt int) error
 }
 
 // Sweeper enqueues again what still waits, for Redis may have forgotten it and
@@ -50,7 +51,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 		return err
 	}
 	now := evidence.Seconds(s.clock())
-	seen := map[string]bool{}
+	seen := map[waiting]bool{}
 	for after := ""; ; {
 		refs, next, err := s.store.Reports.AcceptedBefore(ctx, now-SweepAge.Seconds(), after)
 		if err != nil {
@@ -65,9 +66,16 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	}
 }
 
-// handle enqueues one task per environment and removes records that are processed
+// waiting is what waits in an environment. Reports and evaluations have tasks of their own there,
+// as they are served by workers of different queues.
+type waiting struct {
+	environment string
+	repeat      bool
+}
+
+// handle enqueues one task per environment and kind, and removes records that are processed
 // already: what a worker left that was killed just before it would have.
-func (s *Sweeper) handle(ctx context.Context, refs []environments.ReportRef, seen map[string]bool, now float64) error {
+func (s *Sweeper) handle(ctx context.Context, refs []environments.ReportRef, seen map[waiting]bool, now float64) error {
 	heads, err := s.store.Heads.GetMany(ctx, environmentsOf(refs))
 	if err != nil {
 		return err
@@ -79,10 +87,11 @@ func (s *Sweeper) handle(ctx context.Context, refs []environments.ReportRef, see
 			done = append(done, ref)
 			continue
 		}
-		if seen[ref.Environment] {
+		kind := waiting{environment: ref.Environment, repeat: ref.Repeat}
+		if seen[kind] {
 			continue
 		}
-		seen[ref.Environment] = true
+		seen[kind] = true
 		if err := s.enqueue(ctx, head.Org, ref, now); err != nil {
 			return err
 		}
@@ -104,11 +113,14 @@ func environmentsOf(refs []environments.ReportRef) []string {
 
 func (s *Sweeper) enqueue(ctx context.Context, org string, ref environments.ReportRef, now float64) error {
 	attempt := int((now - ref.AcceptedAt) / SweepAge.Seconds())
-	err := s.enqueuer.Report(ctx, ref.Environment, ref.Arrival, attempt)
-	if err != nil {
+	enqueue := s.enqueuer.Report
+	if ref.Repeat {
+		enqueue = s.enqueuer.Evaluate
+	}
+	if err := enqueue(ctx, ref.Environment, ref.Arrival, attempt); err != nil {
 		return fmt.Errorf("enqueue report %s/%d again: %w", ref.Environment, ref.Arrival, err)
 	}
 	s.log.Info("enqueued a waiting report again", "org", org, "environment", ref.Environment,
-		"arrival", ref.Arrival, "attempt", attempt)
+		"arrival", ref.Arrival, "evaluation", ref.Repeat, "attempt", attempt)
 	return nil
 }

@@ -13,10 +13,11 @@ import (
 	"attestry/tasks/snapshot"
 )
 
-// reportHandler drains the environment that the task names.
-func reportHandler(processor *snapshot.Processor) asynq.Handler {
+// environmentHandler processes what waits in the environment that the task names: reports and
+// evaluations, in the order in which they came.
+func environmentHandler(processor *snapshot.Processor) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
-		var payload tasks.ReportPayload
+		var payload tasks.EnvironmentPayload
 		if err := json.Unmarshal(task.Payload(), &payload); err != nil {
 			return undecodable(task, err)
 		}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
@@ -30,7 +29,7 @@ const (
 // Server is a worker.
 type Server struct {
 	log *slog.Logger
-	// servers serve the queues: those of notifications and of packages have one of their own.
+	// servers serve one queue each.
 	servers    []*asynq.Server
 	mux        *asynq.ServeMux
 	processor  *snapshot.Processor
@@ -65,7 +64,8 @@ func New(p *process.Process) (*Server, error) {
 	mux := asynq.NewServeMux()
 	mux.Use(metrics.observe)
 	mux.Use(logged(p.Log))
-	mux.Handle(tasks.TypeReport, reportHandler(processor))
+	mux.Handle(tasks.TypeReport, environmentHandler(processor))
+	mux.Handle(tasks.TypeEvaluate, environmentHandler(processor))
 	mux.Handle(tasks.TypeFanout, notifier.fanoutHandler())
 	mux.Handle(tasks.TypeSend, notifier.sendHandler())
 	mux.Handle(tasks.TypeAssemble, packager.handler())
@@ -81,20 +81,23 @@ func New(p *process.Process) (*Server, error) {
 	}, nil
 }
 
-// newServers makes what serves the queues of the settings.
+// newServers makes what serves the queues of the settings: a server for each, so that the tasks of
+// one queue never take up all that could run tasks of another.
 func newServers(p *process.Process) []*asynq.Server {
+	queues := p.Settings.Worker.Queues
+	evaluation := queues[tasks.QueueReports] + queues[tasks.QueueCompliance]
 	var servers []*asynq.Server
-	queues := maps.Clone(map[string]int(p.Settings.Worker.Queues))
-	for queue, concurrency := range map[string]int{
-		tasks.QueueNotifications: notificationConcurrency, tasks.QueuePackages: packageConcurrency(),
-	} {
-		if weight, ok := queues[queue]; ok {
-			delete(queues, queue)
-			servers = append(servers, newServer(p, concurrency, map[string]int{queue: weight}))
+	for queue, weight := range queues {
+		var concurrency int
+		switch queue {
+		case tasks.QueueNotifications:
+			concurrency = notificationConcurrency
+		case tasks.QueuePackages:
+			concurrency = packageConcurrency()
+		default:
+			concurrency = max(1, p.Settings.Worker.Concurrency*weight/evaluation)
 		}
-	}
-	if len(queues) > 0 {
-		servers = append(servers, newServer(p, p.Settings.Worker.Concurrency, queues))
+		servers = append(servers, newServer(p, concurrency, map[string]int{queue: weight}))
 	}
 	return servers
 }

@@ -92,8 +92,9 @@ func instanceOf(seed string, i int) rules.Instance {
 // noQueue is a queue without workers, where nobody waits for verdicts.
 type noQueue struct{}
 
-func (noQueue) Report(string, int64) {}
-func (noQueue) Away() bool           { return false }
+func (noQueue) Report(string, int64)   {}
+func (noQueue) Evaluate(string, int64) {}
+func (noQueue) Away() bool             { return false }
 func (noQueue) Register(string) (<-chan struct{}, func(), bool) {
 	return nil, func() {}, false
 }
