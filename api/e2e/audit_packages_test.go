@@ -19,14 +19,14 @@ import (
 // verifyPackage verifies an archive as scripts/verify-package does.
 func verifyPackage(t *testing.T, archive io.Reader) audit.Result {
 	t.Helper()
-	unpacked, verifier := tar.NewReader(archive), audit.NewVerifier(rules.Evaluate)
+	unpacked, verifier := tar.NewReader(archive), audit.NewVerifier(rules.Evaluate, audit.DefaultMemory)
 	for {
 		header, err := unpacked.Next()
 		if errors.Is(err, io.EOF) {
 			return verifier.Finish()
 		}
 		if err == nil {
-			err = verifier.Add(header.Name, unpacked)
+			err = verifier.Add(header.Name, header.Size, unpacked)
 		}
 		if err != nil {
 			t.Fatal(err)

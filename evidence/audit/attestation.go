@@ -43,30 +43,33 @@ func followsFromPayload(a *evidence.Attestation) bool {
 // evaluateBuiltIn evaluates the payload of an attestation of a built-in type anew, by the rules of its
 // type (docs/semantics.md 6.3). Of the payload it decodes no more than they read: the service does not
 // examine the rest of everything that it stores. It is not ok if there is no such payload or rule.
-func evaluateBuiltIn(a *evidence.Attestation) (compliant, ok bool, err error) {
+func evaluateBuiltIn(a *evidence.Attestation, limit int64) (compliant, ok bool, err error) {
 	switch a.Type {
 	case evidence.TypeJUnit:
-		return evaluate(a, "junit_results", junitCompliant)
+		return evaluate(a, limit, "junit_results", junitCompliant)
 	case evidence.TypeJira:
-		return evaluate(a, "jira_results", jiraCompliant)
+		return evaluate(a, limit, "jira_results", jiraCompliant)
 	case evidence.TypePullRequest:
-		return evaluate(a, "pull_requests", attestation.EvaluatePullRequests)
+		return evaluate(a, limit, "pull_requests", attestation.EvaluatePullRequests)
 	case evidence.TypeSnyk:
-		return evaluate(a, "processed_snyk_results", snykCompliant)
+		return evaluate(a, limit, "processed_snyk_results", snykCompliant)
 	case evidence.TypeSonar:
-		return evaluate(a, "sonar_results", sonarCompliant)
+		return evaluate(a, limit, "sonar_results", sonarCompliant)
 	case evidence.TypeDecision:
-		return evaluate(a, dataMember, func(decision decisionData) bool { return decision.Compliant })
+		return evaluate(a, limit, dataMember, func(decision decisionData) bool { return decision.Compliant })
 	}
 	return false, false, nil
 }
 
-func evaluate[T any](a *evidence.Attestation, member string, rule func(T) bool) (compliant, ok bool, err error) {
+func evaluate[T any](a *evidence.Attestation, limit int64, member string, rule func(T) bool) (compliant, ok bool, err error) {
 	content, sent := a.Payload[member]
 	if !sent {
 		return false, false, nil
 	}
 	var value T
+	if err := checkSize(content, &value, limit); err != nil {
+		return false, false, fmt.Errorf("read its %s: %w", member, err)
+	}
 	if err := json.Unmarshal(content, &value); err != nil {
 		return false, false, fmt.Errorf("read its %s: %w", member, err)
 	}

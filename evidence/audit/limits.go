@@ -10,6 +10,7 @@ import (
 // only hashed, and may be longer.
 type limits struct {
 	document int64 // bytes of a member
+	decoded  int64 // bytes that a member may take when it is decoded
 	// documents bounds the bytes of all members but attestations, of what is kept of attestations, and
 	// of the paths of all members.
 	documents int64
@@ -17,9 +18,16 @@ type limits struct {
 	findings  int
 }
 
-var defaultLimits = limits{document: 256 << 20, documents: 1 << 30, members: 1_000_000, findings: 10_000}
+// newLimits share so many bytes of memory out. A document is held with its decoded form, and encoded again.
+func newLimits(memory int64) limits {
+	return limits{document: memory / 8, decoded: memory / 4, documents: memory / 2, members: 1_000_000, findings: 1_000}
+}
 
 const (
+	// DefaultMemory is enough for packages of some ten thousand attestations, in bytes.
+	DefaultMemory = 64 << 20
+	// memberSize is what is kept of a member beside its path, in bytes.
+	memberSize = 200
 	// maxReason is how many bytes of a reason are kept: names in a package can be of any length.
 	maxReason = 1 << 10
 	// stringHeader is what a string in a list takes beside its text, in bytes.

@@ -10,7 +10,7 @@ import (
 )
 
 func newLimitedVerifier(change func(*limits)) *Verifier {
-	v := NewVerifier(attestation.Evaluate)
+	v := NewVerifier(attestation.Evaluate, DefaultMemory)
 	change(&v.limits)
 	return v
 }
@@ -30,11 +30,11 @@ func newAttestationMember(t *testing.T, change func(*evidence.Attestation), lost
 func TestVerifierTakesNoMoreMembersThanItsLimit(t *testing.T) {
 	v := newLimitedVerifier(func(l *limits) { l.members = 2 })
 	for _, path := range []string{"a", "b"} {
-		if err := v.Add(path, strings.NewReader("x")); err != nil {
+		if err := v.Add(path, 1, strings.NewReader("x")); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
 	}
-	if err := v.Add("c", strings.NewReader("x")); err == nil {
+	if err := v.Add("c", 1, strings.NewReader("x")); err == nil {
 		t.Error("a third member is taken")
 	}
 }
@@ -50,10 +50,10 @@ func TestMembersThatAreReadHaveALongestLength(t *testing.T) {
 		"longer, but nothing reads it": {EvidencePath("a"), 101, false},
 	} {
 		v := newLimitedVerifier(func(l *limits) { l.document = 100 })
-		if err := v.Add(c.path, strings.NewReader(strings.Repeat("x", c.length))); err != nil {
+		if err := v.Add(c.path, int64(c.length), strings.NewReader(strings.Repeat("x", c.length))); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if refused := len(v.findings) > 0; refused != c.refused || refused && v.findings[0].Reason != "it is longer than 100 bytes" {
+		if refused := len(v.findings) > 0; refused != c.refused || refused && v.findings[0].Reason != "it is longer than 100 bytes, and would take too much memory" {
 			t.Errorf("%s: the findings are %v", name, v.findings)
 		}
 		if size := v.members[0].Size; size != int64(c.length) {
@@ -97,7 +97,7 @@ func TestVerifierKeepsNoMoreThanItsLimit(t *testing.T) {
 		if path == "" {
 			path = AttestationPath("a")
 		}
-		err := v.Add(path, strings.NewReader(c.content))
+		err := v.Add(path, int64(len(c.content)), strings.NewReader(c.content))
 		if (err != nil) != c.refused || len(v.findings) > 0 {
 			t.Errorf("%s: %v, the findings are %v", name, err, v.findings)
 		}
@@ -111,7 +111,8 @@ func TestVerifierCountsAllThatItKeeps(t *testing.T) {
 	added := 0
 	for ; added < 20; added++ {
 		id := strings.Repeat("a", added+1)
-		if err := v.Add(AttestationPath(id), strings.NewReader(strings.Replace(content, `"id": "a"`, `"id": "`+id+`"`, 1))); err != nil {
+		one := strings.Replace(content, `"id": "a"`, `"id": "`+id+`"`, 1)
+		if err := v.Add(AttestationPath(id), int64(len(one)), strings.NewReader(one)); err != nil {
 			break
 		}
 	}
@@ -122,9 +123,9 @@ func TestVerifierCountsAllThatItKeeps(t *testing.T) {
 
 // TestListsInAnotherFormAreNotKept has lists that are far longer when they are decoded.
 func TestListsInAnotherFormAreNotKept(t *testing.T) {
-	v := NewVerifier(attestation.Evaluate)
+	v := NewVerifier(attestation.Evaluate, DefaultMemory)
 	for _, path := range []string{EventsPath, EnvironmentsPath} {
-		if err := v.Add(path, strings.NewReader("[{},{},{}]\n")); err != nil {
+		if err := v.Add(path, 11, strings.NewReader("[{},{},{}]\n")); err != nil {
 			t.Fatal(err)
 		}
 	}

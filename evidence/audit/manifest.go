@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -119,44 +118,4 @@ func SummedMembers(members []Member) []Member {
 	return slices.DeleteFunc(slices.Clone(members), func(member Member) bool {
 		return member.Path == ReportPath || member.Path == ChecksumsPath || member.Path == ManifestPath
 	})
-}
-
-// maxIndented is the longest JSON that is indented, in bytes: what clients nest deeply would become
-// many times as long.
-const maxIndented = 64 << 10
-
-// Encode is how JSON members are written: indented unless that is long, and ended by a line break.
-func Encode(value any) ([]byte, error) {
-	var content bytes.Buffer
-	encoder := json.NewEncoder(&content)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, fmt.Errorf("encode a member: %w", err)
-	}
-	if content.Len() > maxIndented {
-		return content.Bytes(), nil
-	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, content.Bytes(), "", "  "); err != nil {
-		return nil, fmt.Errorf("indent a member: %w", err)
-	}
-	return indented.Bytes(), nil
-}
-
-// Decode reads a JSON member. One that is not byte for byte as Encode writes it is an error: another
-// reader could take something else from it.
-func Decode(content []byte, value any) error {
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(value); err != nil {
-		return err
-	}
-	again, err := Encode(value)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(again, content) {
-		return errors.New("it is not in the form in which packages are written")
-	}
-	return nil
 }

@@ -31,7 +31,7 @@ func attested(t *testing.T, kind string, version int, payload map[string]json.Ra
 func findingsOf(t *testing.T, verifier *audit.Verifier, content []byte, rules ...string) ([]audit.Finding, audit.Result) {
 	t.Helper()
 	add := func(path string, content []byte) {
-		if err := verifier.Add(path, bytes.NewReader(content)); err != nil {
+		if err := verifier.Add(path, int64(len(content)), bytes.NewReader(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -56,7 +56,7 @@ func TestOnlyWhatTheRuleReadsIsDecoded(t *testing.T) {
 		"a decision":           {evidence.TypeDecision, "attestation_data", `{"is_compliant":true,"by":1}`},
 	} {
 		content := attested(t, c.kind, 1, map[string]json.RawMessage{c.member: json.RawMessage(c.payload)})
-		if found, result := findingsOf(t, audit.NewVerifier(attestation.Evaluate), content); len(found) > 0 || result.NotEvaluated > 0 {
+		if found, result := findingsOf(t, audit.NewVerifier(attestation.Evaluate, audit.DefaultMemory), content); len(found) > 0 || result.NotEvaluated > 0 {
 			t.Errorf("%s: %v, %d not evaluated", name, found, result.NotEvaluated)
 		}
 	}
@@ -70,7 +70,7 @@ func TestLargestPayloadIsEvaluated(t *testing.T) {
 		"escapes":      `["` + strings.Repeat(`\u003c`, 1_000_000) + `"]`,
 	} {
 		content := attested(t, "custom:scan", 1, map[string]json.RawMessage{"attestation_data": json.RawMessage(payload)})
-		if found, result := findingsOf(t, audit.NewVerifier(attestation.Evaluate), content, "length > 0"); len(found) > 0 || result.NotEvaluated > 0 {
+		if found, result := findingsOf(t, audit.NewVerifier(attestation.Evaluate, audit.DefaultMemory), content, "length > 0"); len(found) > 0 || result.NotEvaluated > 0 {
 			t.Errorf("%s: %v, %d not evaluated", name, found, result.NotEvaluated)
 		}
 	}
@@ -84,13 +84,13 @@ func TestRulesThatVaryAreNotEvaluatedAgain(t *testing.T) {
 		`reduce .[] as $x (now; .) | true`: 1, `. as {a: $x} ?// [$x] | now > 1`: 1, `try now catch true | true`: 1, `.[now]? | true`: 1,
 	} {
 		content := attested(t, "custom:scan", 1, map[string]json.RawMessage{"attestation_data": json.RawMessage(`{"env":"prod"}`)})
-		_, result := findingsOf(t, audit.NewVerifier(attestation.Evaluate), content, rule)
+		_, result := findingsOf(t, audit.NewVerifier(attestation.Evaluate, audit.DefaultMemory), content, rule)
 		if result.NotEvaluated != want {
 			t.Errorf("%s: %d not evaluated", rule, result.NotEvaluated)
 		}
 	}
 	content := attested(t, "custom:scan", 1, map[string]json.RawMessage{"attestation_data": json.RawMessage(`{}`)})
-	if found, result := findingsOf(t, audit.NewVerifier(attestation.Evaluate), content); len(found) > 0 || result.NotEvaluated != 1 {
+	if found, result := findingsOf(t, audit.NewVerifier(attestation.Evaluate, audit.DefaultMemory), content); len(found) > 0 || result.NotEvaluated != 1 {
 		t.Errorf("a version that is lost: %v, %d not evaluated", found, result.NotEvaluated)
 	}
 }
@@ -100,7 +100,7 @@ func TestRefusedEvaluationIsAFinding(t *testing.T) {
 		return attestation.Verdict{}, errors.New("it takes too much")
 	}
 	content := attested(t, "custom:scan", 1, map[string]json.RawMessage{"attestation_data": json.RawMessage(`{}`)})
-	if found, _ := findingsOf(t, audit.NewVerifier(refuse), content, "true"); len(found) != 1 || !strings.Contains(found[0].Reason, "it takes too much") {
+	if found, _ := findingsOf(t, audit.NewVerifier(refuse, audit.DefaultMemory), content, "true"); len(found) != 1 || !strings.Contains(found[0].Reason, "it takes too much") {
 		t.Errorf("the findings are %v", found)
 	}
 }
@@ -112,7 +112,7 @@ func TestUnavailableEvaluationIsNoFinding(t *testing.T) {
 		return attestation.Verdict{}, fmt.Errorf("evaluate: %w", &evidence.Error{Code: evidence.Unavailable, Message: "The evaluation failed."})
 	}
 	content := attested(t, "custom:scan", 1, map[string]json.RawMessage{"attestation_data": json.RawMessage(`{}`)})
-	if found, result := findingsOf(t, audit.NewVerifier(fail), content, "true"); len(found) > 0 || result.NotEvaluated != 1 {
+	if found, result := findingsOf(t, audit.NewVerifier(fail, audit.DefaultMemory), content, "true"); len(found) > 0 || result.NotEvaluated != 1 {
 		t.Errorf("the findings are %v, %d not evaluated", found, result.NotEvaluated)
 	}
 }

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -36,9 +35,8 @@ type Verifier struct {
 	findings []Finding
 	omitted  int // findings
 
-	manifest  *Manifest
-	checksums []byte
-	page      []byte // nil if there is none
+	manifest *Manifest
+	page     []byte // nil if there is none
 
 	trails       map[string]*TrailDocument // by id
 	templates    map[string]template.Template
@@ -62,35 +60,35 @@ type evidenceRef struct {
 	sha256      string
 }
 
-// NewVerifier begins to verify a package. Rules of custom types, which may be hostile, are evaluated by
-// evaluator.
-func NewVerifier(evaluator Evaluator) *Verifier {
+// NewVerifier begins to verify a package in so many bytes of memory. Rules of custom types, which may be
+// hostile, are evaluated by evaluator.
+func NewVerifier(evaluator Evaluator, memory int64) *Verifier {
 	return &Verifier{
-		evaluator: evaluator, limits: defaultLimits, known: map[string]bool{}, trails: map[string]*TrailDocument{}, templates: map[string]template.Template{},
+		evaluator: evaluator, limits: newLimits(memory), known: map[string]bool{}, trails: map[string]*TrailDocument{}, templates: map[string]template.Template{},
 		evidence: map[string]evidenceRef{}, types: map[string]*customType{}, policies: map[string]*policy.Policy{},
 	}
 }
 
-// Add reads a member to its end. The error is that of content, or that there is too much to verify;
-// what is wrong with the member shows in the findings.
-func (v *Verifier) Add(path string, content io.Reader) error {
+// Add reads a member of so many bytes to its end. The error is that of content, or that there is too much
+// to verify; what is wrong with the member shows in the findings.
+func (v *Verifier) Add(path string, size int64, content io.Reader) error {
 	if len(v.members) == v.limits.members {
 		return errors.New("the package has too many members")
 	}
-	if err := v.hold(len(path)); err != nil {
+	if err := v.hold(len(path) + memberSize); err != nil {
 		return err
 	}
 	hash := sha256.New()
 	body := io.TeeReader(content, hash)
 	read := v.reader(path)
-	var document bytes.Buffer
-	if read != nil {
-		if _, err := io.Copy(&document, io.LimitReader(body, v.limits.document+1)); err != nil {
+	var document []byte
+	if read != nil && size <= v.limits.document {
+		document = make([]byte, size)
+		if _, err := io.ReadFull(body, document); err != nil {
 			return err
 		}
 	}
-	rest, err := io.Copy(io.Discard, body)
-	if err != nil {
+	if _, err := io.Copy(io.Discard, body); err != nil {
 		return err
 	}
 	if v.known[path] {
@@ -98,19 +96,22 @@ func (v *Verifier) Add(path string, content io.Reader) error {
 		return nil
 	}
 	v.known[path] = true
-	v.members = append(v.members, Member{Path: path, Size: int64(document.Len()) + rest, SHA256: hex.EncodeToString(hash.Sum(nil))})
-	if read == nil {
+	if path == ManifestPath {
+		v.manifest = &Manifest{} // though it may be one that cannot be read
+	}
+	v.members = append(v.members, Member{Path: path, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))})
+	switch {
+	case read == nil:
+		return nil
+	case size > v.limits.document:
+		v.report(path, "it is longer than %d bytes, and would take too much memory", v.limits.document)
 		return nil
 	}
-	return v.readDocument(path, document.Bytes(), read)
+	return v.readDocument(path, document, read)
 }
 
 // readDocument reads a member that something is evaluated from.
 func (v *Verifier) readDocument(path string, content []byte, read func(path string, content []byte) error) error {
-	if int64(len(content)) > v.limits.document {
-		v.report(path, "it is longer than %d bytes", v.limits.document)
-		return nil
-	}
 	if err := read(path, content); err != nil {
 		v.report(path, "%v", err)
 	}
@@ -132,14 +133,12 @@ func (v *Verifier) reader(path string) func(path string, content []byte) error {
 	switch {
 	case path == ManifestPath:
 		return v.readManifest
-	case path == ChecksumsPath:
-		return func(_ string, content []byte) error { v.checksums = content; return nil }
 	case path == ReportPath:
 		return func(_ string, content []byte) error { v.page = content; return nil }
 	case path == EnvironmentsPath:
-		return func(_ string, content []byte) error { return decodeList(content, &v.environments) }
+		return func(_ string, content []byte) error { return decodeList(v, content, &v.environments) }
 	case path == EventsPath:
-		return func(_ string, content []byte) error { return decodeList(content, &v.events) }
+		return func(_ string, content []byte) error { return decodeList(v, content, &v.events) }
 	case path == TrailPath, folder == "trails":
 		return v.readTrail
 	case folder == "artifacts":
@@ -156,18 +155,10 @@ func (v *Verifier) reader(path string) func(path string, content []byte) error {
 	return nil
 }
 
-// decodeList keeps nothing of a list that is not in the form in which packages are written: decoded, it can
-// be many times as long.
-func decodeList[T any](content []byte, kept *[]T) error {
-	var decoded []T
-	if err := Decode(content, &decoded); err != nil {
+func (v *Verifier) readManifest(_ string, content []byte) error {
+	if err := checkSize(content, &Manifest{}, v.limits.decoded); err != nil {
 		return err
 	}
-	*kept = decoded
-	return nil
-}
-
-func (v *Verifier) readManifest(_ string, content []byte) error {
 	manifest, err := ParseManifest(content)
 	v.manifest = &manifest
 	return err
@@ -181,7 +172,7 @@ func (v *Verifier) readPolicy(path string, content []byte) error {
 
 func (v *Verifier) readType(path string, content []byte) error {
 	var document TypeDocument
-	if err := Decode(content, &document); err != nil {
+	if err := v.decode(content, &document); err != nil {
 		return err
 	}
 	if path != TypePath(document.Name, document.Version) {
@@ -193,7 +184,7 @@ func (v *Verifier) readType(path string, content []byte) error {
 
 func (v *Verifier) readTrail(path string, content []byte) error {
 	var document TrailDocument
-	if err := Decode(content, &document); err != nil {
+	if err := v.decode(content, &document); err != nil {
 		return err
 	}
 	if path != TrailPath && path != TrailOf(document.ID) {
@@ -205,7 +196,7 @@ func (v *Verifier) readTrail(path string, content []byte) error {
 
 func (v *Verifier) readArtifact(path string, content []byte) error {
 	var document ArtifactDocument
-	if err := Decode(content, &document); err != nil {
+	if err := v.decode(content, &document); err != nil {
 		return err
 	}
 	if path != ArtifactPath(document.Fingerprint) {
@@ -234,7 +225,7 @@ func (v *Verifier) readTemplate(path string, content []byte) error {
 // readAttestation evaluates the payload. Of the attestation it keeps what later checks read.
 func (v *Verifier) readAttestation(path string, content []byte) error {
 	var document AttestationDocument
-	if err := Decode(content, &document); err != nil {
+	if err := v.decode(content, &document); err != nil {
 		return err
 	}
 	read := document.Attestation
@@ -292,7 +283,7 @@ func (v *Verifier) checkVerdict(path string, a *evidence.Attestation) error {
 		}
 		return v.checkCustom(&verdict)
 	}
-	came, ok, err := evaluateBuiltIn(a)
+	came, ok, err := evaluateBuiltIn(a, v.limits.decoded)
 	switch {
 	case err != nil:
 		return err

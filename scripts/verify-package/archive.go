@@ -2,13 +2,10 @@ package main
 
 import (
 	"archive/tar"
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/klauspost/compress/gzip"
 
 	"attestry/evidence/audit"
 )
@@ -18,13 +15,12 @@ type unreadableError struct{ cause error }
 
 func (e *unreadableError) Error() string { return e.cause.Error() }
 
-// verify verifies an archive, compressed or not.
-func verify(file io.Reader, evaluator audit.Evaluator) (audit.Result, error) {
-	content, err := decompress(file)
+// verify verifies an archive, compressed or not. reading is told the name of each member before it is read.
+func verify(file io.Reader, verifier *audit.Verifier, reading func(member string)) (audit.Result, error) {
+	content, err := open(file)
 	if err != nil {
 		return audit.Result{}, &unreadableError{err}
 	}
-	verifier := audit.NewVerifier(evaluator)
 	archive := tar.NewReader(content)
 	last := ""
 	for n := 0; ; n++ {
@@ -39,20 +35,21 @@ func verify(file io.Reader, evaluator audit.Evaluator) (audit.Result, error) {
 			return audit.Result{}, fmt.Errorf("the archive is damaged behind %s: %w", last, err)
 		}
 		last = header.Name
+		reading(last)
 		if header.Typeflag == tar.TypeDir { // of a package that somebody has packed again
 			continue
 		}
 		if header.Typeflag != tar.TypeReg || isSparse(header) {
 			return audit.Result{}, fmt.Errorf("%s: it is no plain file", header.Name)
 		}
-		if err := verifier.Add(strings.TrimPrefix(header.Name, "./"), archive); err != nil {
+		if err := verifier.Add(strings.TrimPrefix(header.Name, "./"), header.Size, archive); err != nil {
 			return audit.Result{}, fmt.Errorf("%s: it cannot be read to its end: %w", header.Name, err)
 		}
 	}
-	// The checksum of the compressed stream comes behind the end of the archive.
-	if _, err := io.Copy(io.Discard, content); err != nil {
+	if err := content.end(); err != nil {
 		return audit.Result{}, fmt.Errorf("the archive is damaged behind %s: %w", last, err)
 	}
+	reading(audit.ManifestPath)
 	result := verifier.Finish()
 	if result.Manifest == nil {
 		return result, &unreadableError{errors.New("it has no manifest.json")}
@@ -68,17 +65,4 @@ func isSparse(header *tar.Header) bool {
 		}
 	}
 	return false
-}
-
-// decompress reads a compressed archive, or one that the client that downloaded it has decompressed.
-func decompress(file io.Reader) (io.Reader, error) {
-	buffered := bufio.NewReader(file)
-	magic, err := buffered.Peek(2)
-	if err != nil {
-		return nil, err
-	}
-	if magic[0] == 0x1f && magic[1] == 0x8b {
-		return gzip.NewReader(buffered)
-	}
-	return buffered, nil
 }

@@ -1,20 +1,25 @@
 // Command verify-package verifies an audit package, without a network and without a database: that
 // its members are those of its manifest, and that the verdicts in it follow from the facts in it. It
-// ends with 0 if that holds, with 1 if something was altered or does not follow, and with 2 if the
-// file is no package.
+// ends with 0 if that holds, with 1 if something was altered or does not follow, or if verifying it takes
+// more memory than allowed, and with 2 if the file is no package.
 package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"log/slog"
 	"os"
+	"sync/atomic"
 
 	"attestry/app/evaluation"
 	"attestry/evidence/attestation"
+	"attestry/evidence/audit"
 )
 
 // The exit codes.
@@ -26,31 +31,55 @@ const (
 
 func main() {
 	evaluation.ServeChild()
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, true))
 }
 
-// run verifies the package that the arguments name and returns the exit code.
-func run(args []string, out, errOut io.Writer) int {
-	if len(args) != 1 {
-		fmt.Fprintln(errOut, "usage: go run ./scripts/verify-package PACKAGE")
+// run does what the arguments ask for and returns the exit code. A guarded process ends by itself when it
+// nears the memory that it may take.
+func run(args []string, out, errOut io.Writer, guarded bool) int {
+	o, err := parse(args, out)
+	switch {
+	case errors.Is(err, errHelp):
+		return sound
+	case err != nil:
+		fmt.Fprintf(errOut, "verify-package: %v\nTry 'verify-package --help'.\n", err)
 		return unusable
 	}
-	file, err := os.Open(args[0])
+	file, err := os.Open(o.file)
 	if err != nil {
 		fmt.Fprintln(errOut, err)
 		return unusable
 	}
 	defer file.Close()
+	var member atomic.Value
+	member.Store("")
+	end := func() {}
+	if guarded {
+		end = newGuard(o.memory, func() {
+			fmt.Fprintf(out, "FAILED   %s: to verify the package takes more than %d MiB of memory; --memory allows more\n",
+				printable(member.Load().(string)), o.memory>>20)
+			os.Exit(unsound)
+		}).end
+	}
+	digest := sha256.New()
 	// Rules in the package may be hostile, so child processes with limits evaluate them.
 	evaluator := evaluation.New(evaluation.Options{Log: slog.New(slog.DiscardHandler)})
 	defer evaluator.Close()
-	result, err := verify(file, func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
+	verifier := audit.NewVerifier(func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
 		return evaluator.Evaluate(context.Background(), "", definition, payload)
-	})
+	}, o.memory)
+	result, err := verify(io.TeeReader(file, digest), verifier, func(name string) { member.Store(name) })
+	end()
+	if o.sha256 != "" {
+		if err := compareDigest(file, digest, o.sha256); err != nil {
+			fmt.Fprintf(out, "FAILED   %s\n", printable(err.Error()))
+			return unsound
+		}
+	}
 	var unreadable *unreadableError
 	switch {
 	case errors.As(err, &unreadable):
-		fmt.Fprintf(errOut, "%s is no audit package: %s\n", args[0], printable(err.Error()))
+		fmt.Fprintf(errOut, "%s is no audit package: %s\n", o.file, printable(err.Error()))
 		return unusable
 	case err != nil:
 		fmt.Fprintf(out, "FAILED   %s\n", printable(err.Error()))
@@ -61,4 +90,15 @@ func run(args []string, out, errOut io.Writer) int {
 		return unsound
 	}
 	return sound
+}
+
+// compareDigest reads the file to its end and compares its SHA-256 with the one that is wanted.
+func compareDigest(file io.Reader, digest hash.Hash, want string) error {
+	if _, err := io.Copy(digest, file); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(digest.Sum(nil)); got != want {
+		return fmt.Errorf("the file is another one: its SHA-256 is %s, not %s", got, want)
+	}
+	return nil
 }

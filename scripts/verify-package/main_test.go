@@ -94,9 +94,15 @@ func pack(t *testing.T, compressed bool, files ...file) []byte {
 	if !compressed {
 		return packed.Bytes()
 	}
+	return gzipped(t, packed.Bytes(), gzip.Header{})
+}
+
+func gzipped(t *testing.T, packed []byte, header gzip.Header) []byte {
+	t.Helper()
 	var content bytes.Buffer
 	w := gzip.NewWriter(&content)
-	if _, err := w.Write(packed.Bytes()); err != nil {
+	w.Header = header
+	if _, err := w.Write(packed); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -130,7 +136,7 @@ func TestSparseFilesAreRefused(t *testing.T) {
 	if header, err := tar.NewReader(bytes.NewReader(content)).Next(); err != nil || header.Size != 1<<20 || header.Typeflag != tar.TypeReg {
 		t.Fatalf("it is no sparse file: %+v, %v", header, err)
 	}
-	_, err := verify(bytes.NewReader(content), attestation.Evaluate)
+	_, err := verify(bytes.NewReader(content), audit.NewVerifier(attestation.Evaluate, audit.DefaultMemory), func(string) {})
 	if err == nil || err.Error() != "sparse: it is no plain file" {
 		t.Errorf("got %v", err)
 	}
@@ -146,7 +152,7 @@ func TestUnavailableEvaluationsArePrinted(t *testing.T) {
 		ID: "a", Name: "check", Type: "custom:scan", TypeVersion: 1, Flow: "f-id", Trail: "t", Compliant: true,
 		Payload: map[string]json.RawMessage{"attestation_data": json.RawMessage(`{}`)},
 	}, file{name: audit.TypePath("scan", 1), content: definition})
-	result, err := verify(bytes.NewReader(pack(t, true, members...)), fail)
+	result, err := verify(bytes.NewReader(pack(t, true, members...)), audit.NewVerifier(fail, audit.DefaultMemory), func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,6 +197,15 @@ func TestExitCodeSaysWhetherThePackageIsSound(t *testing.T) {
 		"one that ends too early":      {pack(t, false, sound...)[:1500], 1, "FAILED"},
 		"an archive of something else": {pack(t, true, file{name: "a.txt", content: "x"}), 2, "is no audit package"},
 		"something else":               {[]byte("something else that is no archive"), 2, "is no audit package"},
+		"one with another stream":      {append(pack(t, true, sound...), pack(t, true, file{name: "hidden", content: "x"})...), 1, "something follows the end"},
+		"one with bytes behind it":     {append(pack(t, true, sound...), 'x'), 1, "something follows the end"},
+		"one with hidden content":      {gzipped(t, append(pack(t, false, sound...), "hidden"...), gzip.Header{}), 1, "something follows the end"},
+		"one with too much padding":    {gzipped(t, append(pack(t, false, sound...), make([]byte, maxPadding+1)...), gzip.Header{}), 1, "something follows the end"},
+		"one with the padding of tar":  {gzipped(t, append(pack(t, false, sound...), make([]byte, maxPadding)...), gzip.Header{}), 0, "agrees with itself"},
+		"one that gzip has named":      {gzipped(t, pack(t, false, sound...), gzip.Header{Name: "package.tar"}), 0, "agrees with itself"},
+		"one with a comment":           {gzipped(t, pack(t, false, sound...), gzip.Header{Comment: "hidden"}), 2, "an extra field or a comment"},
+		"one with an extra field":      {gzipped(t, pack(t, false, sound...), gzip.Header{Extra: []byte("hidden")}), 2, "an extra field or a comment"},
+		"a plain one with more":        {append(pack(t, false, sound...), 'x'), 1, "something follows the end"},
 		"an empty file":                {nil, 2, "is no audit package"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,16 +214,47 @@ func TestExitCodeSaysWhetherThePackageIsSound(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			if code := run([]string{path}, &out, &out); code != c.code || !strings.Contains(out.String(), c.prints) || strings.Contains(out.String(), "\x1b") {
+			if code := run([]string{path}, &out, &out, false); code != c.code || !strings.Contains(out.String(), c.prints) || strings.Contains(out.String(), "\x1b") {
 				t.Errorf("exit code %d, printed:\n%q", code, out.String())
 			}
 		})
 	}
 	var out bytes.Buffer
-	if code := run(nil, &out, &out); code != 2 || !strings.Contains(out.String(), "usage") {
+	if code := run(nil, &out, &out, false); code != 2 || !strings.Contains(out.String(), "--help") {
 		t.Errorf("without an argument: %d, %q", code, out.String())
 	}
-	if code := run([]string{"/nowhere"}, &out, &out); code != 2 {
+	if code := run([]string{"/nowhere"}, &out, &out, false); code != 2 {
 		t.Errorf("without a file: %d", code)
+	}
+}
+
+func TestFileIsHeldToADigest(t *testing.T) {
+	content := pack(t, true, newPackage(t)...)
+	path := filepath.Join(t.TempDir(), "package.tgz")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sum := audit.Sum(content)
+	other := audit.Sum([]byte("another file"))
+	for name, c := range map[string]struct {
+		args   []string
+		code   int
+		prints string
+	}{
+		"its own":               {[]string{"--sha256", sum, path}, 0, "agrees with itself"},
+		"in capitals":           {[]string{"--sha256=" + strings.ToUpper(sum), path}, 0, "agrees with itself"},
+		"another":               {[]string{"--sha256", other, path}, 1, "its SHA-256 is " + sum + ", not " + other},
+		"no digest":             {[]string{"--sha256", "xyz", path}, 2, "64 hexadecimal digits"},
+		"an empty digest":       {[]string{"--sha256", "", path}, 2, "64 hexadecimal digits"},
+		"behind the package":    {[]string{path, "--sha256", other}, 2, "behind the flags"},
+		"too little memory":     {[]string{"--memory", "1", path}, 2, "a number of MiB"},
+		"what is not a flag":    {[]string{"--fast", path}, 2, "--help"},
+		"a request for help":    {[]string{"--help"}, 0, "--sha256 DIGEST"},
+		"one of something else": {[]string{"--sha256", other, "/etc/passwd"}, 1, "not " + other},
+	} {
+		var out bytes.Buffer
+		if code := run(c.args, &out, &out, false); code != c.code || !strings.Contains(out.String(), c.prints) {
+			t.Errorf("%s: exit code %d, printed:\n%s", name, code, out.String())
+		}
 	}
 }

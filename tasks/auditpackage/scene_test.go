@@ -357,9 +357,9 @@ func (s *scene) packageOf(subject audit.Assembly) []member {
 
 func verify(t *testing.T, members []member) audit.Result {
 	t.Helper()
-	verifier := audit.NewVerifier(rulesof.Evaluate)
+	verifier := audit.NewVerifier(rulesof.Evaluate, audit.DefaultMemory)
 	for _, one := range members {
-		if err := verifier.Add(one.header.Name, bytes.NewReader(one.content)); err != nil {
+		if err := verifier.Add(one.header.Name, int64(len(one.content)), bytes.NewReader(one.content)); err != nil {
 			t.Fatal(err)
 		}
 	}

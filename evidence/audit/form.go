@@ -1,0 +1,121 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// maxIndented is the longest JSON that is indented, in bytes: what clients nest deeply would become
+// many times as long.
+const maxIndented = 64 << 10
+
+var errForm = errors.New("it is not in the form in which packages are written")
+
+// Encode is how JSON members are written: indented unless that is long, and ended by a line break.
+func Encode(value any) ([]byte, error) {
+	var content bytes.Buffer
+	if err := encodeLine(&content, value); err != nil {
+		return nil, err
+	}
+	if content.Len() > maxIndented {
+		return content.Bytes(), nil
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, content.Bytes(), "", "  "); err != nil {
+		return nil, fmt.Errorf("indent a member: %w", err)
+	}
+	return indented.Bytes(), nil
+}
+
+// encodeLine writes a value without indentation, and a line break.
+func encodeLine(content *bytes.Buffer, value any) error {
+	encoder := json.NewEncoder(content)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Errorf("encode a member: %w", err)
+	}
+	return nil
+}
+
+// Decode reads a JSON member. One that is not byte for byte as Encode writes it is an error: another
+// reader could take something else from it.
+func Decode(content []byte, value any) error {
+	if isIndented(content) && isLong(content) {
+		return errForm
+	}
+	if err := json.Unmarshal(content, value); err != nil {
+		return err
+	}
+	again, err := Encode(value)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(again, content) {
+		return errForm
+	}
+	return nil
+}
+
+// decodeList reads a list as Decode does, entry by entry. Decoded, hostile entries can be many times as
+// long; it ends at the first one that is not in the form in which packages are written.
+func decodeList[T any](v *Verifier, content []byte, kept *[]T) error {
+	if isIndented(content) || len(content) <= maxIndented {
+		var decoded []T
+		if err := v.decode(content, &decoded); err != nil {
+			return err
+		}
+		*kept = decoded
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	if _, err := decoder.Token(); err != nil {
+		return err
+	}
+	var decoded []T
+	var again bytes.Buffer
+	rest, separator := content, "["
+	for ; decoder.More(); separator = "," {
+		var text json.RawMessage
+		if err := decoder.Decode(&text); err != nil {
+			return err
+		}
+		var entry T
+		if err := checkSize(text, &entry, v.limits.decoded); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, &entry); err != nil {
+			return err
+		}
+		again.Reset()
+		again.WriteString(separator)
+		if err := encodeLine(&again, &entry); err != nil {
+			return err
+		}
+		var same bool
+		if rest, same = bytes.CutPrefix(rest, bytes.TrimSuffix(again.Bytes(), []byte("\n"))); !same {
+			return errForm
+		}
+		decoded = append(decoded, entry)
+	}
+	if string(rest) != "]\n" {
+		return errForm
+	}
+	*kept = decoded
+	return nil
+}
+
+// isIndented reports whether JSON has a line break before its last byte. Strings in JSON have none.
+func isIndented(content []byte) bool {
+	return bytes.IndexByte(content, '\n') < len(content)-1
+}
+
+// isLong reports whether JSON is longer than what is indented.
+func isLong(content []byte) bool {
+	if len(content) <= maxIndented {
+		return false
+	}
+	var compact bytes.Buffer
+	return json.Compact(&compact, content) != nil || compact.Len() >= maxIndented // without the line break
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"time"
+)
+
+const (
+	// programSize is what the process takes beside the memory of the Go runtime, in bytes.
+	programSize = 14 << 20
+	// collectedShare and endedShare are at which shares of the rest garbage is collected without pause,
+	// and the process ends. The rest is for what is allocated between two looks.
+	collectedShare = 0.75
+	endedShare     = 0.9
+	// lookInterval is how often a guard looks.
+	lookInterval = time.Millisecond
+)
+
+// guard ends the process before it takes more memory than it may.
+type guard struct {
+	done    chan struct{}
+	looking sync.WaitGroup
+}
+
+// newGuard begins to look how much memory the process has, and calls exceeded, which ends it, when that
+// nears a number of bytes. The sizes of documents are bounded, so that it cannot take much more in one step.
+func newGuard(memory int64, exceeded func()) *guard {
+	own := float64(memory - programSize)
+	debug.SetMemoryLimit(int64(own * collectedShare))
+	g := &guard{done: make(chan struct{})}
+	g.looking.Go(func() {
+		ticker := time.NewTicker(lookInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-g.done:
+				return
+			case <-ticker.C:
+			}
+			if float64(inUse()) > own*endedShare {
+				exceeded()
+			}
+		}
+	})
+	return g
+}
+
+// end ends the looks.
+func (g *guard) end() {
+	close(g.done)
+	g.looking.Wait()
+}
+
+// inUse is how many bytes the Go runtime has and did not give back.
+func inUse() uint64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
+}

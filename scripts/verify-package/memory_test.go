@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/evidence/audit"
+)
+
+// buildProgram builds the command: a test has memory of its own.
+func buildProgram(t *testing.T) (program string) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("the greatest memory of a process is taken from Linux")
+	}
+	program = filepath.Join(t.TempDir(), "verify-package")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return program
+}
+
+// measuredProgram makes a process of this test run the program that it names, and tell its memory. A
+// process begins with the greatest memory of the one that started it, so the test itself cannot tell.
+const measuredProgram = "MEASURED_PROGRAM"
+
+// measure runs a program, writes the most memory that it had, in KiB, and returns its exit code.
+func measure(program string, args []string) int {
+	command := exec.Command(program, args...)
+	command.Stdout = os.Stdout
+	command.Stderr = os.Stdout
+	command.Run()
+	fmt.Fprint(os.Stderr, command.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+	return command.ProcessState.ExitCode()
+}
+
+// execute runs the program on a package, within the memory that it takes by default.
+func execute(t *testing.T, program string, content []byte) (code int, printed string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "package.tgz")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, told bytes.Buffer
+	command := exec.Command(os.Args[0], path)
+	command.Env = append(os.Environ(), measuredProgram+"="+program)
+	command.Stdout, command.Stderr = &out, &told
+	var exit *exec.ExitError
+	if err := command.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	most, err := strconv.Atoi(told.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if t.Logf("%d MiB", most>>10); most > audit.DefaultMemory>>10 {
+		t.Errorf("it took %d MiB, and printed %.1000s", most>>10, &out)
+	}
+	return command.ProcessState.ExitCode(), out.String()
+}
+
+// listOf is a list of so many bytes of entries.
+func listOf(before, entry, behind string, size int) string {
+	return before + strings.TrimSuffix(strings.Repeat(entry+",", size/(len(entry)+1)), ",") + behind + "\n"
+}
+
+// TestHostilePackagesTakeNoMoreMemory has members that would be many times as long when they are decoded.
+func TestHostilePackagesTakeNoMoreMemory(t *testing.T) {
+	program := buildProgram(t)
+	const size = 6 << 20
+	patterns := "_schema: https://attestry.example.com/schemas/policy/environment/v1\nartifacts:\n  attestations:\n"
+	for i := range 1_000 {
+		patterns += fmt.Sprintf("    - {name: \"*\", type: \"*\", if: \"${{ matches(artifact.name, '(x{1,900}y?){1}n%d') }}\"}\n", i)
+	}
+	for name, member := range map[string]file{
+		"events":          {name: audit.EventsPath, content: listOf("[", "{}", "]", size)},
+		"environments":    {name: audit.EnvironmentsPath, content: listOf("[", "{}", "]", size)},
+		"reports":         {name: audit.ArtifactPath("x"), content: listOf(`{"reports":[`, "{}", "]}", size)},
+		"other cases":     {name: audit.ArtifactPath("x"), content: listOf(`{"\u0052EPORTS":[`, "{}", "]}", size)},
+		"verdicts":        {name: audit.TrailPath, content: listOf(`{"compliance_status":{"attestations":[`, "{}", "]}}", size)},
+		"targets":         {name: audit.AttestationPath("a"), content: listOf(`{"targets":[`, `""`, "]}", size)},
+		"annotations":     {name: audit.AttestationPath("a"), content: listOf(`{"annotations":{`, `"":""`, "}}", size)},
+		"a payload":       {name: audit.AttestationPath("a"), content: listOf(`{"id":"a","type":"junit","payload":{"junit_results":[`, "{}", "]}}", size)},
+		"rules":           {name: audit.TypePath("x", 1), content: listOf(`{"rules":[`, `""`, "]}", size)},
+		"listed members":  {name: audit.ManifestPath, content: listOf(`{"members":[`, "{}", "]}", size)},
+		"line breaks":     {name: audit.TrailPath, content: listOf("[\n", "{}", "]", size)},
+		"depth":           {name: audit.TrailPath, content: strings.Repeat("[", size)},
+		"patterns":        {name: audit.PolicyPath("x", 1), content: patterns},
+		"YAML":            {name: audit.PolicyPath("x", 1), content: strings.Repeat("- {a: b}\n", 50_000)},
+		"a long document": {name: audit.ReportPath, content: strings.Repeat("x", 256<<20)},
+		"a long path":     {name: strings.Repeat("x", 1_000_000), content: "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := append([]file{member}, newPackage(t)...)
+			if code, printed := execute(t, program, pack(t, true, files...)); code != unsound {
+				t.Errorf("exit code %d, printed %s", code, printed)
+			}
+		})
+	}
+	t.Run("members", func(t *testing.T) {
+		var files []file
+		for i := range 200_000 {
+			files = append(files, file{name: fmt.Sprintf("member-%d", i)})
+		}
+		if code, printed := execute(t, program, pack(t, true, files...)); code != unsound {
+			t.Errorf("exit code %d, printed %s", code, printed)
+		}
+	})
+}
+
+// TestLargePackagesAreVerified has packages of which each member is as large as clients can make it, or of
+// which there are many.
+func TestLargePackagesAreVerified(t *testing.T) {
+	program := buildProgram(t)
+	for name, c := range map[string]struct {
+		attestations, evidence int // number, and bytes of each file
+	}{
+		"much evidence":     {500, 2 << 20},
+		"many attestations": {10_000, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() {
+				c.evidence = min(c.evidence, 64<<10)
+			}
+			attached := string(bytes.Repeat([]byte{'x'}, c.evidence))
+			attested := evidence.Attestation{
+				Name: "check", Type: evidence.TypeGeneric, Flow: "f-id", Trail: "t", Compliant: true,
+				Evidence: &evidence.EvidenceFile{SHA256: audit.Sum([]byte(attached)), Size: int64(len(attached))},
+			}
+			var more []file
+			for i := range c.attestations {
+				attested.ID = fmt.Sprintf("attestation-%d", i)
+				more = append(more, file{name: audit.EvidencePath(attested.ID), content: attached},
+					file{name: audit.AttestationPath(attested.ID), content: encode(t, audit.NewAttestationDocument(attested, ""))})
+			}
+			first := evidence.Attestation{ID: "a", Name: "check", Type: evidence.TypeGeneric, Flow: "f-id", Trail: "t", Compliant: true}
+			if code, printed := execute(t, program, pack(t, true, newPackageOf(t, first, more...)...)); code != sound {
+				t.Errorf("exit code %d, printed %.1000s", code, printed)
+			}
+		})
+	}
+}
