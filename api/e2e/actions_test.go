@@ -112,6 +112,43 @@ func TestActionsAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
+func TestReadersSeeSchemeAndHostOfWebhooks(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	const address, origin = "https://user:word@hooks.example.com:8443/services/T0/hidden?key=hidden#hidden", "https://hooks.example.com:8443"
+	s.createEnvironment("prod", evidence.Server)
+	s.putAction(http.StatusCreated, "environments", envActionBody("a", `{"type":"WEBHOOK","webhook":"`+address+`"},{"type":"SLACK","webhook":"`+address+`"}`, "prod"))
+	s.settle(notification.Failed, 1)
+	_, err := s.Process.Store.Deliveries.Update(t.Context(), s.orgID(), lookup(t, s.read(s.orgActionsPath()+"/1/deliveries"), "data", 0, "id").(string), func(d *notification.Delivery) {
+		d.Attempts = []notification.Attempt{{Status: 404, Answer: "Cannot POST /services/T0/hidden", Reason: "The answer has status 404."}}
+	})
+	s.must(err)
+	for _, path := range []string{s.orgActionsPath(), s.orgActionsPath() + "/1", s.notificationsPath(), s.notificationsPath() + "/1", s.orgActionsPath() + "/1/deliveries"} {
+		for key, all := range map[string]bool{readerKey: false, snapshotterKey: false, memberKey: true, adminKey: true} {
+			got := s.do(http.MethodGet, "/api/v2"+path, key, nil)
+			if got.status != http.StatusOK {
+				t.Fatalf("%s %s: status %d: %s", userOf(key), path, got.status, got.body)
+			}
+			if strings.Contains(string(got.body), "hidden") != all {
+				t.Errorf("%s %s: %s", userOf(key), path, got.body)
+			}
+			if strings.HasSuffix(path, "/deliveries") {
+				continue
+			}
+			shown := got.value(t)
+			if list, ok := shown.([]any); ok {
+				shown = list[0]
+			}
+			for i := range 2 {
+				want := map[bool]string{true: address, false: origin}[all]
+				if got := lookup(t, shown, "targets", i, "webhook"); got != want {
+					t.Errorf("%s %s: %v, want %s", userOf(key), path, got, want)
+				}
+			}
+		}
+	}
+}
+
 func TestTheAnswerOfAnAction(t *testing.T) {
 	t.Parallel()
 	s := share(t)

@@ -51,6 +51,8 @@ type actionReader struct {
 	// names are those of environments and flows by id.
 	names  map[string]string
 	states map[notifications.TargetKey]notification.TargetState
+	// addresses tells that the addresses of webhooks are shown.
+	addresses bool
 }
 
 // readAround reads what actions are shown with: at most three commands per storage.MaxMany
@@ -60,8 +62,9 @@ func (h *handlers) readAround(ctx context.Context, actions ...notification.Actio
 	if err != nil {
 		return &actionReader{}, err
 	}
-	states, err := h.Targets.States(ctx, server.Access(ctx).OrgID, actions...)
-	return &actionReader{names: names, states: states}, err
+	access := server.Access(ctx)
+	states, err := h.Targets.States(ctx, access.OrgID, actions...)
+	return &actionReader{names: names, states: states, addresses: seesAddresses(access)}, err
 }
 
 func (r *actionReader) show(a *notification.Action) ActionResponse {
@@ -89,7 +92,7 @@ func (r *actionReader) head(a *notification.Action) ActionHead {
 		target := &a.Targets[i]
 		state := r.states[notifications.TargetKey{Action: a.Number, Target: target.ID()}]
 		health.Add(&state)
-		shown.Targets = append(shown.Targets, showTarget(target, &state))
+		shown.Targets = append(shown.Targets, showTarget(target, &state, r.addresses))
 	}
 	if health.Told {
 		shown.IsFailing = &health.Failing

@@ -62,7 +62,7 @@ type DeliveryAttempt struct {
 	At       float64 `json:"at"`
 	Duration float64 `json:"duration" doc:"In seconds."`
 	Status   *int    `json:"status" nullable:"true" doc:"Status of the HTTP answer, or code of the mail server; null if there was no answer."`
-	Answer   string  `json:"answer" doc:"The beginning of the answer."`
+	Answer   string  `json:"answer" doc:"The beginning of the answer. Empty for roles below member, unless a mail server gave it."`
 	Reason   *string `json:"reason" nullable:"true" doc:"Why the attempt failed, null if it did not."`
 }
 
@@ -111,28 +111,32 @@ func (h *handlers) pageOfDeliveries(found *storage.Batches[notification.Delivery
 		if err != nil && after != "" && evidence.CodeOf(err) == evidence.Invalid {
 			err = resource.WrongCursor(after)
 		}
-		return showDeliveries(batch), found.More() && found.Bytes() < server.MaxPage, err
+		return showDeliveries(batch, seesAddresses(server.Access(ctx))), found.More() && found.Bytes() < server.MaxPage, err
 	})
 }
 
-func showDeliveries(deliveries []notification.Delivery) []Delivery {
+func showDeliveries(deliveries []notification.Delivery, addresses bool) []Delivery {
 	shown := make([]Delivery, 0, len(deliveries))
 	for i := range deliveries {
-		shown = append(shown, showDelivery(&deliveries[i]))
+		shown = append(shown, showDelivery(&deliveries[i], addresses))
 	}
 	return shown
 }
 
-func showDelivery(d *notification.Delivery) Delivery {
+// showDelivery shows a delivery. Whoever may not see addresses does not see the answers of webhooks.
+func showDelivery(d *notification.Delivery, addresses bool) Delivery {
 	shown := Delivery{
 		ID: d.ID, ActionNumber: d.Action, Target: DeliveryTarget{ID: d.Target, Type: string(d.Type)},
 		EventType: d.Notice.EventType, Description: d.Notice.Description, State: string(d.State), CreatedAt: d.CreatedAt,
 		NextAttemptAt: resource.NilUnlessPositive(d.Due), Attempts: []DeliveryAttempt{},
 	}
 	for _, attempt := range d.Attempts {
-		one := DeliveryAttempt{At: attempt.At, Duration: attempt.Duration, Answer: attempt.Answer, Reason: resource.NilIfEmpty(attempt.Reason)}
+		one := DeliveryAttempt{At: attempt.At, Duration: attempt.Duration, Reason: resource.NilIfEmpty(attempt.Reason)}
 		if attempt.Status != 0 {
 			one.Status = &attempt.Status
+		}
+		if addresses || d.Type == notification.Email {
+			one.Answer = attempt.Answer
 		}
 		shown.Attempts = append(shown.Attempts, one)
 	}
@@ -171,7 +175,7 @@ func (h *handlers) redeliver(ctx context.Context, in *redeliverInput) (*delivery
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, deliveryNotFound()
 	}
-	return &deliveryAnswer{Body: showDelivery(&again)}, err
+	return &deliveryAnswer{Body: showDelivery(&again, seesAddresses(server.Access(ctx)))}, err
 }
 
 func deliveryNotFound() error { return evidence.NewError(evidence.NotFound, "Delivery not found") }
@@ -203,5 +207,5 @@ func (h *handlers) testAction(ctx context.Context, in *ActionPath) (*testActionA
 	if err := h.Deliveries.Add(ctx, deliveries); err != nil {
 		return nil, err
 	}
-	return &testActionAnswer{Body: TestDeliveries{Deliveries: showDeliveries(deliveries)}}, nil
+	return &testActionAnswer{Body: TestDeliveries{Deliveries: showDeliveries(deliveries, seesAddresses(org))}}, nil
 }

@@ -2,11 +2,13 @@ package organizations
 
 import (
 	"encoding/json"
+	"net/url"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/api/resource"
+	"attestry/evidence"
 	"attestry/evidence/notification"
 )
 
@@ -28,7 +30,7 @@ func (t TargetResponse) MarshalJSON() ([]byte, error) { return json.Marshal(t.fo
 // SlackTargetResponse is a target of the type SLACK.
 type SlackTargetResponse struct {
 	Type    string                                   `json:"type" enum:"SLACK"`
-	Webhook string                                   `json:"webhook"`
+	Webhook string                                   `json:"webhook" doc:"As it was saved; scheme and host alone for roles below member."`
 	Context resource.OrNull[SlackAppContextResponse] `json:"context"`
 	TargetStatus
 }
@@ -43,7 +45,7 @@ type SlackAppContextResponse struct {
 // WebhookTargetResponse is a target of the type WEBHOOK.
 type WebhookTargetResponse struct {
 	Type           string `json:"type" enum:"WEBHOOK"`
-	Webhook        string `json:"webhook"`
+	Webhook        string `json:"webhook" doc:"As it was saved; scheme and host alone for roles below member."`
 	PayloadVersion string `json:"payload_version" enum:"1.0"`
 	TargetStatus
 }
@@ -64,7 +66,16 @@ type TargetStatus struct {
 	SwitchedOffAt *float64 `json:"switched_off_at" nullable:"true" doc:"Since when the target is told no more, as it failed for long."`
 }
 
-func showTarget(target *notification.Target, state *notification.TargetState) TargetResponse {
+// seesAddresses reports whether a principal sees the addresses of webhooks, which are secrets of chat
+// services, and what receivers answer, as answers may repeat them.
+func seesAddresses(access evidence.OrgAccess) bool { return access.Role.Allows(evidence.Member) }
+
+// showTarget shows a target. Whoever may not see addresses sees the origin of a webhook.
+func showTarget(target *notification.Target, state *notification.TargetState, addresses bool) TargetResponse {
+	webhook := target.Webhook
+	if !addresses {
+		webhook = originOf(webhook)
+	}
 	status := TargetStatus{
 		ID: target.ID(), LastSuccessAt: resource.NilUnlessPositive(state.LastSuccessAt), LastFailureAt: resource.NilUnlessPositive(state.LastFailureAt),
 		IsFailing: state.FailingSince > 0, SwitchedOffAt: resource.NilUnlessPositive(state.SwitchedOffAt),
@@ -74,13 +85,22 @@ func showTarget(target *notification.Target, state *notification.TargetState) Ta
 		return TargetResponse{EmailTargetResponse{Type: string(target.Type), Emails: target.Emails, TargetStatus: status}}
 	case notification.Webhook:
 		return TargetResponse{WebhookTargetResponse{
-			Type: string(target.Type), Webhook: target.Webhook, PayloadVersion: notification.PayloadVersion, TargetStatus: status,
+			Type: string(target.Type), Webhook: webhook, PayloadVersion: notification.PayloadVersion, TargetStatus: status,
 		}}
 	default:
-		shown := SlackTargetResponse{Type: string(target.Type), Webhook: target.Webhook, TargetStatus: status}
+		shown := SlackTargetResponse{Type: string(target.Type), Webhook: webhook, TargetStatus: status}
 		if target.Context != nil {
 			shown.Context.Value = new(SlackAppContextResponse(*target.Context))
 		}
 		return TargetResponse{shown}
 	}
+}
+
+// originOf is the scheme and the host of an address, with the port if it names one.
+func originOf(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: parsed.Scheme, Host: parsed.Host}).String()
 }
