@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -17,24 +18,26 @@ const combinedTimeout = 15 * time.Second
 type Combiner[T any] struct {
 	run     func(ctx context.Context, key string, items []T)
 	mu      sync.Mutex
-	waiting map[string][]combined[T]
+	waiting map[string][]*combined[T]
 }
 
 type combined[T any] struct {
 	item T
 	done chan struct{}
+	err  error
 }
 
 // NewCombiner makes a combiner that lets run do what was handed to Do under a key. Of one
 // key, run is called again only when it has returned.
 func NewCombiner[T any](run func(ctx context.Context, key string, items []T)) *Combiner[T] {
-	return &Combiner[T]{run: run, waiting: map[string][]combined[T]{}}
+	return &Combiner[T]{run: run, waiting: map[string][]*combined[T]{}}
 }
 
 // Do waits until an item was done, or the context ends; the item may be done all the same
-// then, and its caller must not look at it any more.
+// then, and its caller must not look at it any more. So it is after an error that is
+// ErrPanicked.
 func (c *Combiner[T]) Do(ctx context.Context, key string, item T) error {
-	mine := combined[T]{item: item, done: make(chan struct{})}
+	mine := &combined[T]{item: item, done: make(chan struct{})}
 	c.mu.Lock()
 	queue, busy := c.waiting[key]
 	c.waiting[key] = append(queue, mine)
@@ -44,7 +47,7 @@ func (c *Combiner[T]) Do(ctx context.Context, key string, item T) error {
 	}
 	select {
 	case <-mine.done:
-		return nil
+		return mine.err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -61,12 +64,15 @@ func (c *Combiner[T]) Waiting() int {
 	return n
 }
 
+// ErrPanicked is the error of what has panicked.
+var ErrPanicked = errors.New("it panicked")
+
 // Recovered runs what a combiner does for one caller. It runs beside that caller, where
 // nothing would recover a panic: the caller gets it as an error.
 func Recovered(run func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("a change panicked: %v\n%s", cause, debug.Stack())
+			err = fmt.Errorf("%w: %v\n%s", ErrPanicked, cause, debug.Stack())
 		}
 	}()
 	return run()
@@ -82,21 +88,22 @@ func (c *Combiner[T]) drain(ctx context.Context, key string) {
 			c.mu.Unlock()
 			return
 		}
-		c.waiting[key] = []combined[T]{}
+		c.waiting[key] = []*combined[T]{}
 		c.mu.Unlock()
 		c.do(ctx, key, group)
 	}
 }
 
-func (c *Combiner[T]) do(ctx context.Context, key string, group []combined[T]) {
+func (c *Combiner[T]) do(ctx context.Context, key string, group []*combined[T]) {
 	ctx, cancel := context.WithTimeout(ctx, combinedTimeout)
 	defer cancel()
 	items := make([]T, 0, len(group))
 	for _, one := range group {
 		items = append(items, one.item)
 	}
-	c.run(ctx, key, items)
+	err := Recovered(func() error { c.run(ctx, key, items); return nil })
 	for _, one := range group {
+		one.err = err
 		close(one.done)
 	}
 }

@@ -43,6 +43,8 @@ type change struct {
 	// It is done again whenever the update could not be written.
 	apply func(ctx context.Context, u *trailUpdate) error
 	err   error
+	// panicked tells that apply has panicked. It is not done again.
+	panicked bool
 }
 
 // change records something in the trail of a key, or returns errNoTrail if that is not there. Changes of one trail that meet in this process are written together.
@@ -76,12 +78,11 @@ func (r *Recorder) applyChanges(ctx context.Context, trail string, changes []*ch
 func (r *Recorder) applySome(ctx context.Context, trail string, changes []*change) (done int, err error) {
 	repeated := false
 	for try := range updateAttempts {
-		u, err := r.startUpdate(ctx, trail, try)
+		u, n, err := r.applyWhole(ctx, trail, changes, try, repeated)
 		if err != nil {
 			return 0, err
 		}
-		u.repeated, u.contended = repeated, try >= contendedAttempts
-		done = u.apply(ctx, changes)
+		done = n
 		if u.remembered && failed(changes[:done]) {
 			continue // by what others have recorded since, they may be possible
 		}
@@ -106,20 +107,42 @@ func (r *Recorder) applySome(ctx context.Context, trail string, changes []*chang
 	return done, busy()
 }
 
+// applyWhole starts an update and applies the first ones of the changes to it. A change that panics may
+// have been applied in part: that update is dropped, and the others are applied to another one.
+func (r *Recorder) applyWhole(ctx context.Context, trail string, changes []*change, try int, repeated bool) (u *trailUpdate, done int, err error) {
+	for {
+		if u, err = r.startUpdate(ctx, trail, try); err != nil {
+			return nil, 0, err
+		}
+		u.repeated, u.contended = repeated, try >= contendedAttempts
+		done, whole := u.apply(ctx, changes)
+		if whole {
+			return u, done, nil
+		}
+	}
+}
+
 // apply applies the first ones of the changes, as many as can be written together, and returns
-// their number.
-func (u *trailUpdate) apply(ctx context.Context, changes []*change) int {
+// their number. The update is not whole if one of them has panicked.
+func (u *trailUpdate) apply(ctx context.Context, changes []*change) (done int, whole bool) {
 	for i, one := range changes {
+		if one.panicked {
+			continue
+		}
 		if one.err = one.ctx.Err(); one.err != nil {
 			continue
 		}
 		one.err = storage.Recovered(func() error { return one.apply(ctx, u) })
-		if errors.Is(one.err, errWriteFirst) {
+		switch {
+		case errors.Is(one.err, storage.ErrPanicked):
+			one.panicked = true
+			return i, false
+		case errors.Is(one.err, errWriteFirst):
 			one.err = nil
-			return i
+			return i, true
 		}
 	}
-	return len(changes)
+	return len(changes), true
 }
 
 func failed(changes []*change) bool {

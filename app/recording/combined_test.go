@@ -2,9 +2,11 @@ package recording_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -129,6 +131,51 @@ func waitFor(t *testing.T, condition func() bool) {
 	for end := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it did not happen within 10 s")
+		}
+	}
+}
+
+// TestPanickingChangesLeaveNoTrace has changes that panic among others which are written together.
+func TestPanickingChangesLeaveNoTrace(t *testing.T) {
+	const clients = 20
+	s := newAnnounceFixture(t, 0)
+	docs := &gate{Documents: s.Db, reached: make(chan struct{}), open: make(chan struct{})}
+	recorder := s.process(docs).Recorder
+	var done sync.WaitGroup
+	attest := func(name string, want error, record func(evidence.Attestation) error) {
+		done.Go(func() {
+			if err := record(attestation(name)); !errors.Is(err, want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	sound := func(a evidence.Attestation) error { return recorder.Attest(t.Context(), s.scope(), a, nil) }
+	panics := func(a evidence.Attestation) error {
+		return recorder.AttestAndPanic(t.Context(), s.scope(), s.trailKey(), a)
+	}
+	attest("first", nil, sound)
+	<-docs.reached
+	for i := range clients {
+		attest(fmt.Sprint("sound", i), nil, sound)
+		attest(fmt.Sprint("panics", i), storage.ErrPanicked, panics)
+	}
+	waitFor(t, func() bool { return recorder.Waiting() == 2*clients })
+	close(docs.open)
+	done.Wait()
+	if err := panics(attestation("alone")); !errors.Is(err, storage.ErrPanicked) {
+		t.Errorf("alone: %v", err)
+	}
+	if err := sound(attestation("last")); err != nil {
+		t.Errorf("last: %v", err)
+	}
+	slots, err := s.Slots.OfTrail(t.Context(), s.trailKey(), []string{"app"})
+	s.Must(err)
+	if slot := slots["app"]; len(slot.Entries) != clients+2 {
+		t.Errorf("the slot has %d attestations", len(slot.Entries))
+	}
+	for _, entry := range slots["app"].Entries {
+		if strings.HasPrefix(entry.Name, "panics") || entry.Name == "alone" {
+			t.Errorf("the slot has %s", entry.Name)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func walk[T any](ctx context.Context, r *Recorder, collection storage.Collection
 			return result, err
 		}
 		for i := range facts {
-			if err := apply(ctx, &facts[i]); err != nil {
+			if err := storage.Recovered(func() error { return apply(ctx, &facts[i]) }); err != nil {
 				faults = append(faults, collection.Wrap("apply", collection.IDOf(&facts[i]), err))
 				continue
 			}

@@ -116,13 +116,23 @@ func (a *Assembler) hold(ctx context.Context, assembly *audit.Assembly, holder s
 				return
 			case <-ticker.C:
 			}
-			if !a.renew(ctx, assembly.ID, holder) {
+			held := false
+			err := storage.Recovered(func() error { held = a.renew(ctx, assembly.ID, holder); return nil })
+			if err != nil {
+				cancel(err)
+				return
+			}
+			if !held {
 				cancel(errTaken)
 				return
 			}
 		}
 	})
-	assembled, err := a.assemble(ctx, assembly)
+	var assembled audit.Assembled
+	err := storage.Recovered(func() (err error) {
+		assembled, err = a.assemble(ctx, assembly)
+		return err
+	})
 	if err != nil && errors.Is(context.Cause(ctx), errTaken) {
 		err = errTaken
 	}
@@ -199,9 +209,10 @@ func (a *Assembler) storeArchive(ctx context.Context, d *draft) (stored audit.St
 	content, w := io.Pipe()
 	var writing sync.WaitGroup
 	writing.Go(func() {
-		var failed error
-		report, failed = d.write(ctx, w)
-		w.CloseWithError(failed)
+		w.CloseWithError(storage.Recovered(func() (err error) {
+			report, err = d.write(ctx, w)
+			return err
+		}))
 	})
 	object, err := a.store.Objects.Put(ctx, scopeOf(d.org), content, -1)
 	content.CloseWithError(err)

@@ -229,6 +229,29 @@ func TestPackageThatKillsItsWorkersFails(t *testing.T) {
 	}
 }
 
+// panicking is an object store whose reads panic.
+type panicking struct{ storage.Objects }
+
+func (panicking) Get(context.Context, string, int64, int64) (io.ReadCloser, error) { panic("a read") }
+
+func TestPackageWhoseAssemblyPanicsFails(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	s.start(s.docs, panicking{s.engine})
+	subject := s.ofTrail("1")
+	s.ask(subject)
+	for i := range audit.MaxAttempts {
+		if err := s.work(); !errors.Is(err, storage.ErrPanicked) {
+			t.Fatalf("attempt %d: %v", i+1, err)
+		}
+		s.clock.Advance(time.Minute)
+		assembly, err := s.store.Assemblies.Get(t.Context(), subject.ID)
+		if want := i+1 == audit.MaxAttempts; err != nil || (assembly.ProgressOf(1) == audit.Failed) != want {
+			t.Errorf("behind %d attempts: %+v, %v", i+1, assembly, err)
+		}
+	}
+}
+
 func TestWorkersDoNotAssembleTheSamePackageAtOnce(t *testing.T) {
 	s := newScene(t)
 	s.deliver()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -161,8 +162,19 @@ func (s *Server) repeat(ctx context.Context, interval time.Duration, name string
 			return
 		case <-ticker.C:
 		}
-		if err := job(ctx); err != nil && ctx.Err() == nil {
+		if err := recovered(ctx, job); err != nil && ctx.Err() == nil {
 			s.log.Warn("a periodic job failed and will be tried again", "job", name, "error", err.Error())
 		}
 	}
+}
+
+// recovered runs a job once. A panic is its error: it runs beside the tasks, where nothing else would
+// keep it from ending the process.
+func recovered(ctx context.Context, job func(context.Context) error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("it panicked: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return job(ctx)
 }

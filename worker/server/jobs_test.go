@@ -1,0 +1,23 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+)
+
+func TestPeriodicJobThatPanicsIsDoneAgain(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s, times := &Server{log: slog.New(slog.DiscardHandler)}, 0
+	s.repeat(ctx, time.Millisecond, "test", func(context.Context) error {
+		if times++; times == 3 {
+			cancel()
+		}
+		panic("a job")
+	})
+	if times != 3 {
+		t.Errorf("it was done %d times", times)
+	}
+}
