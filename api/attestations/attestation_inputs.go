@@ -42,7 +42,7 @@ type JUnitAttestationPostInput struct {
 // OverrideAttestationPostInput is the body of post_override_attestation.
 type OverrideAttestationPostInput struct {
 	resource.AttestationBase
-	Reason                  string          `json:"reason"`
+	Reason                  string          `json:"reason" format:"plain-text"`
 	NewComplianceStatus     bool            `json:"new_compliance_status"`
 	OriginalAttestationType AttestationType `json:"original_attestation_type"`
 }

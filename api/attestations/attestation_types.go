@@ -60,7 +60,7 @@ func (h *handlers) attestationTypeRoutes() []server.Route {
 // clients send summary.
 type CustomAttestationTypePostInput struct {
 	Name        string         `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_~.]*$"`
-	Description *string        `json:"description,omitempty" nullable:"true"`
+	Description *string        `json:"description,omitempty" nullable:"true" format:"plain-text"`
 	Evaluator   EvaluatorInput `json:"evaluator,omitempty"`
 	Summary     []TypeSummary  `json:"summary,omitempty" nullable:"true"`
 }

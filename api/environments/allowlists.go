@@ -31,9 +31,9 @@ func (h *handlers) allowlistRoutes() []server.Route {
 // AllowlistPutInput is the body of allow_artifact_for_env, and its answer
 // (docs/semantics.md 9.5).
 type AllowlistPutInput struct {
-	ArtifactName        string `json:"artifact_name" maxLength:"1024"`
+	ArtifactName        string `json:"artifact_name" maxLength:"1024" format:"plain-text"`
 	ArtifactFingerprint string `json:"artifact_fingerprint" pattern:"^[a-f0-9]{64}$"`
-	Description         string `json:"description" doc:"Why it is permitted."`
+	Description         string `json:"description" doc:"Why it is permitted." format:"plain-text"`
 }
 
 // AllowlistResponse is an artifact that is permitted in an environment, as answers

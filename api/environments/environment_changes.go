@@ -16,7 +16,7 @@ import (
 // UpdateEnvironmentPatchInput is the body of update_env (docs/semantics.md 9.2). What
 // is left out, or null, stays as it is.
 type UpdateEnvironmentPatchInput struct {
-	Description          *string   `json:"description,omitempty" nullable:"true"`
+	Description          *string   `json:"description,omitempty" nullable:"true" format:"plain-text"`
 	IncludeScaling       *bool     `json:"include_scaling,omitempty" nullable:"true" deprecated:"true"`
 	IncludedEnvironments *[]string `json:"included_environments,omitempty" nullable:"true" maxItems:"1000"`
 	Policies             *[]string `json:"policies,omitempty" nullable:"true" maxItems:"100"`

@@ -59,7 +59,7 @@ func (h *handlers) environmentLifeRoutes() []server.Route {
 type CreateEnvironmentPutInput struct {
 	Name                 string    `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_]*$"`
 	Type                 string    `json:"type" enum:"K8S,ECS,S3,lambda,server,docker,azure-apps,cloud-run,logical"`
-	Description          string    `json:"description"`
+	Description          string    `json:"description" format:"plain-text"`
 	IncludeScaling       *bool     `json:"include_scaling,omitempty" nullable:"true" deprecated:"true"`
 	RequireProvenance    *bool     `json:"require_provenance,omitempty" nullable:"true" deprecated:"true"`
 	IncludedEnvironments *[]string `json:"included_environments,omitempty" nullable:"true" maxItems:"1000"`

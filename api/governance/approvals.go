@@ -45,7 +45,7 @@ func (h *handlers) approvalRoutes() []server.Route {
 // ApprovalPostInput is the body of post_approval, and its answer (docs/semantics.md 19.1).
 type ApprovalPostInput struct {
 	ArtifactFingerprint string                `json:"artifact_fingerprint" pattern:"^[a-f0-9]{64}$"`
-	Description         string                `json:"description"`
+	Description         string                `json:"description" format:"plain-text"`
 	SrcCommitList       []string              `json:"src_commit_list" pattern:"^[a-f0-9]{40}$"`
 	Environment         *string               `json:"environment,omitempty" nullable:"true" doc:"Name of the environment that the release is for."`
 	OldestCommit        *string               `json:"oldest_commit,omitempty" nullable:"true" pattern:"^[a-f0-9]{40}$"`
@@ -56,8 +56,8 @@ type ApprovalPostInput struct {
 // ApprovalReviewInput is what one person says about the release.
 type ApprovalReviewInput struct {
 	State       string  `json:"state" enum:"APPROVED,UNAPPROVED"`
-	Comment     *string `json:"comment,omitempty" nullable:"true"`
-	ApprovedBy  *string `json:"approved_by,omitempty" nullable:"true"`
+	Comment     *string `json:"comment,omitempty" nullable:"true" format:"plain-text"`
+	ApprovedBy  *string `json:"approved_by,omitempty" nullable:"true" format:"plain-text"`
 	ApprovalURL *string `json:"approval_url,omitempty" nullable:"true"`
 }
 

@@ -75,15 +75,15 @@ func (h *handlers) controlRoutes() []server.Route {
 // ControlPostInput is the body of post_control (docs/semantics.md 18.5).
 type ControlPostInput struct {
 	Identifier  string       `json:"identifier" maxLength:"256" pattern:"^[a-zA-Z0-9\\-._~]+$"`
-	Name        string       `json:"name"`
-	Description *string      `json:"description,omitempty" nullable:"true"`
+	Name        string       `json:"name" format:"plain-text"`
+	Description *string      `json:"description,omitempty" nullable:"true" format:"plain-text"`
 	Links       ControlLinks `json:"links,omitempty"`
 }
 
 // ControlPutInput is the body of put_control (docs/semantics.md 18.5). What is left out
 // stays as it is; a null description is removed.
 type ControlPutInput struct {
-	Name        *string                `json:"name,omitempty" nullable:"true"`
+	Name        *string                `json:"name,omitempty" nullable:"true" format:"plain-text"`
 	Description resource.SentOrRemoved `json:"description,omitempty"`
 	Links       ControlLinks           `json:"links,omitempty"`
 }

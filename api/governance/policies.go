@@ -52,17 +52,17 @@ func (h *handlers) policyRoutes() []server.Route {
 // PolicyPutInput is the data of put_policy (docs/semantics.md 18.4).
 type PolicyPutInput struct {
 	Name        string `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_\\.~]*$"`
-	Description string `json:"description,omitempty" default:""`
+	Description string `json:"description,omitempty" default:"" format:"plain-text"`
 	Type        string `json:"type,omitempty" enum:"env" default:"env"`
-	Comment     string `json:"comment,omitempty" default:""`
+	Comment     string `json:"comment,omitempty" default:"" format:"plain-text"`
 }
 
 // NamedPolicyPutInput is that of the address that has the name itself.
 type NamedPolicyPutInput struct {
 	Name        *string `json:"name,omitempty" nullable:"true"`
-	Description string  `json:"description,omitempty" default:""`
+	Description string  `json:"description,omitempty" default:"" format:"plain-text"`
 	Type        string  `json:"type,omitempty" enum:"env" default:"env"`
-	Comment     string  `json:"comment,omitempty" default:""`
+	Comment     string  `json:"comment,omitempty" default:"" format:"plain-text"`
 }
 
 // NamedPolicyPath is the path of put_named_policy. Its name may be that of a new policy.

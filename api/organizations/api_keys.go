@@ -19,7 +19,7 @@ const defaultGraceHours = 24
 
 // ApiKeyPostInput is the body of the operations that issue a key (docs/semantics.md 2.3).
 type ApiKeyPostInput struct {
-	Description string `json:"description" minLength:"1" maxLength:"256"`
+	Description string `json:"description" minLength:"1" maxLength:"256" format:"plain-text"`
 	ExpiresAt   *int64 `json:"expires_at,omitempty" nullable:"true" maximum:"4102444800" doc:"Unix seconds; 0 or absent for never."`
 }
 

@@ -69,7 +69,7 @@ func (h *handlers) serviceAccountRoutes() []server.Route {
 // ServiceAccountPostInput is the body of create_service_account (docs/semantics.md 2.4).
 type ServiceAccountPostInput struct {
 	Name        string  `json:"name" minLength:"1" maxLength:"64" pattern:"^[a-zA-Z0-9\\-]+$"`
-	Description *string `json:"description,omitempty" nullable:"true" maxLength:"512"`
+	Description *string `json:"description,omitempty" nullable:"true" maxLength:"512" format:"plain-text"`
 	Privilege   string  `json:"privilege,omitempty" enum:"admin,member,snapshotter,reader" default:"reader"`
 }
 

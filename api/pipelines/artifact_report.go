@@ -35,8 +35,8 @@ type CreateArtifact struct {
 	TrailName             *string                                     `json:"trail_name,omitempty" nullable:"true" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$"`
 	TemplateReferenceName *string                                     `json:"template_reference_name,omitempty" nullable:"true" maxLength:"255" pattern:"^[a-zA-Z0-9\\-_]+$"`
 	Fingerprint           string                                      `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
-	Filename              string                                      `json:"filename" minLength:"1" maxLength:"1024"`
-	Description           *string                                     `json:"description,omitempty" nullable:"true"`
+	Filename              string                                      `json:"filename" minLength:"1" maxLength:"1024" format:"plain-text"`
+	Description           *string                                     `json:"description,omitempty" nullable:"true" format:"plain-text"`
 	GitCommit             *string                                     `json:"git_commit,omitempty" nullable:"true" pattern:"^[a-f0-9]{40}$"`
 	GitCommitInfo         resource.OrNull[resource.GitCommit]         `json:"git_commit_info,omitempty"`
 	RepoInfo              resource.OrNull[resource.RepoInfoPostInput] `json:"repo_info,omitempty"`

@@ -57,7 +57,7 @@ func (h *handlers) flowRoutes() []server.Route {
 type CreateFlow struct {
 	_           struct{} `json:"-" additionalProperties:"true"`
 	Name        string   `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
-	Description string   `json:"description"`
+	Description string   `json:"description" format:"plain-text"`
 	Visibility  *string  `json:"visibility,omitempty" enum:"public,private" nullable:"true"`
 }
 
@@ -66,7 +66,7 @@ type CreateFlow struct {
 type CreateLegacyFlow struct {
 	_           struct{} `json:"-" additionalProperties:"true"`
 	Name        string   `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
-	Description string   `json:"description"`
+	Description string   `json:"description" format:"plain-text"`
 	Visibility  *string  `json:"visibility,omitempty" enum:"public,private" nullable:"true"`
 	Template    []string `json:"template,omitempty" nullable:"true" maxLength:"255" doc:"Names of the attestations of the one artifact."`
 	RepoURL     *string  `json:"repo_url,omitempty" nullable:"true" format:"repository-url"`

@@ -11,6 +11,7 @@ import (
 	"attestry/api/access"
 	"attestry/api/resource"
 	"attestry/api/server"
+	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/storage"
 )
@@ -39,7 +40,7 @@ type TagMap map[string]string
 
 // Schema describes keys and values.
 func (TagMap) Schema(huma.Registry) *huma.Schema {
-	return resource.KeyedBy(tagKeyPattern, &huma.Schema{Type: huma.TypeString})
+	return resource.KeyedBy(tagKeyPattern, &huma.Schema{Type: huma.TypeString, Format: validation.PlainTextFormat})
 }
 
 type patchTagsInput struct {

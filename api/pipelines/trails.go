@@ -48,7 +48,7 @@ func (h *handlers) trailRoutes() []server.Route {
 type CreateTrail struct {
 	_             struct{}                                    `json:"-" additionalProperties:"true"`
 	Name          string                                      `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$"`
-	Description   *string                                     `json:"description,omitempty" nullable:"true"`
+	Description   *string                                     `json:"description,omitempty" nullable:"true" format:"plain-text"`
 	GitCommitInfo resource.OrNull[resource.GitCommit]         `json:"git_commit_info,omitempty"`
 	RepoInfo      resource.OrNull[resource.RepoInfoPostInput] `json:"repo_info,omitempty"`
 	OriginURL     *string                                     `json:"origin_url,omitempty" nullable:"true" format:"uri"`

@@ -45,7 +45,7 @@ type SentOrRemoved struct {
 
 // Schema is that of a text or null.
 func (SentOrRemoved) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Nullable: true}
+	return &huma.Schema{Type: huma.TypeString, Nullable: true, Format: validation.PlainTextFormat}
 }
 
 // UnmarshalJSON decodes a text or null.
@@ -66,7 +66,7 @@ func CommitOf(sent OrNull[GitCommit]) *evidence.GitCommit {
 // RepoInfoPostInput is a repository as requests tell of it (docs/semantics.md 15.1).
 type RepoInfoPostInput struct {
 	_              struct{}        `json:"-" additionalProperties:"true"`
-	Name           string          `json:"name"`
+	Name           string          `json:"name" format:"plain-text"`
 	ID             *string         `json:"id,omitempty" nullable:"true" doc:"At the provider."`
 	URL            string          `json:"url" format:"repository-url"`
 	Description    *string         `json:"description,omitempty" nullable:"true"`
@@ -166,7 +166,7 @@ func Present(raw json.RawMessage) json.RawMessage {
 type AttestationBase struct {
 	AttestationName     string                    `json:"attestation_name" maxLength:"255" pattern:"^[a-zA-Z0-9\\-_,]+$"`
 	OriginURL           *string                   `json:"origin_url,omitempty" nullable:"true" format:"uri"`
-	Description         *string                   `json:"description,omitempty" nullable:"true"`
+	Description         *string                   `json:"description,omitempty" nullable:"true" format:"plain-text"`
 	ArtifactFingerprint *string                   `json:"artifact_fingerprint,omitempty" nullable:"true" pattern:"^[a-f0-9]{64}$"`
 	TargetArtifacts     []string                  `json:"target_artifacts,omitempty" nullable:"true" maxItems:"100" maxLength:"255" pattern:"^[a-zA-Z0-9\\-_,]+$"`
 	GitCommitInfo       OrNull[GitCommit]         `json:"git_commit_info,omitempty"`

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -320,6 +321,8 @@ func (v *Validator) checkString(s *huma.Schema, value any, at string, found Find
 		found.Add(at, "String should have at least "+count(*s.MinLength, "character"), value)
 	case s.MaxLength != nil && utf8.RuneCountInString(text) > *s.MaxLength:
 		found.Add(at, TooLongText(*s.MaxLength), value)
+	case s.Format == PlainTextFormat && hasControls(text):
+		found.Add(at, controlsText, value)
 	case s.Pattern != "" && !v.matches(s.Pattern, text):
 		found.Add(at, "String should match pattern '"+s.Pattern+"'", value)
 	default:
@@ -340,6 +343,19 @@ const UnreadableText = "Input should be a valid string, unable to parse raw data
 // a name or an index.
 func PlainText(text string) bool {
 	return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
+}
+
+// PlainTextFormat is the format of names, descriptions, values of tags and reasons, which people write and
+// read: they have no control characters but tab and newline (docs/semantics.md 1.6).
+const PlainTextFormat = "plain-text"
+
+const controlsText = "String should not have control characters other than tab and newline"
+
+// hasControls takes a carriage return before a newline for a part of it, as some editors write lines.
+func hasControls(text string) bool {
+	return strings.ContainsFunc(strings.ReplaceAll(text, "\r\n", "\n"), func(char rune) bool {
+		return unicode.IsControl(char) && char != '\t' && char != '\n'
+	})
 }
 
 // checkURL checks the formats of texts that are shown to people as links. uri is an
@@ -457,7 +473,7 @@ func (v *Validator) checkMember(s *huma.Schema, name string, value any, at strin
 func (v *Validator) checkKeyed(keyed map[string]*huma.Schema, name string, value any, at string, found Findings) any {
 	for pattern, values := range keyed {
 		before := len(found)
-		v.checkString(&huma.Schema{Pattern: pattern}, name, Join(at, "[key]"), found)
+		v.checkString(&huma.Schema{Pattern: pattern, Format: PlainTextFormat}, name, Join(at, "[key]"), found)
 		if len(found) == before {
 			value = v.Check(values, value, at, found)
 		}

@@ -1,0 +1,131 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+)
+
+const controlsText = "String should not have control characters other than tab and newline [input: "
+
+// plainTexts are operations with a place for a text, written as %s, and the location of that text.
+func (s *service) plainTexts() map[string]struct{ method, path, key, body, at string } {
+	fingerprint := evidence.HashAPIKey("web")
+	return map[string]struct{ method, path, key, body, at string }{
+		"flow":             {http.MethodPut, "/flows/" + s.org, adminKey, `{"name":"build","description":%s}`, "description"},
+		"environment":      {http.MethodPut, "/environments/" + s.org, adminKey, `{"name":"prod","type":"server","description":%s}`, "description"},
+		"environment text": {http.MethodPatch, "/environments/" + s.org + "/prod", adminKey, `{"description":%s}`, "description"},
+		"control":          {http.MethodPost, "/controls/" + s.org, adminKey, `{"identifier":"R-1","name":%s}`, "name"},
+		"control text":     {http.MethodPut, "/controls/" + s.org + "/R-1", adminKey, `{"description":%s}`, "description"},
+		"control label":    {http.MethodPut, "/controls/" + s.org + "/R-1", adminKey, `{"links":{%s:"https://example.com"}}`, ""},
+		"tag":              {http.MethodPatch, "/tags/" + s.org + "/flow/build", adminKey, `{"set_tags":{"team":%s}}`, "set_tags.team"},
+		"permitted":        {http.MethodPut, "/allowlists/" + s.org + "/prod", adminKey, `{"artifact_name":%s,"artifact_fingerprint":"` + fingerprint + `","description":"d"}`, "artifact_name"},
+		"permission":       {http.MethodPut, "/allowlists/" + s.org + "/prod", adminKey, `{"artifact_name":"a","artifact_fingerprint":"` + fingerprint + `","description":%s}`, "description"},
+		"service account":  {http.MethodPost, "/service-accounts/" + s.org, adminKey, `{"name":"robot","description":%s}`, "description"},
+		"account text":     {http.MethodPatch, "/service-accounts/" + s.org + "/robot", adminKey, `{"description":%s}`, "description"},
+		"key":              {http.MethodPost, "/service-accounts/" + s.org + "/robot/api-keys", adminKey, `{"description":%s}`, "description"},
+		"artifact": {http.MethodPost, "/artifacts/" + s.org + "/build", adminKey, `{"fingerprint":"` + fingerprint +
+			`","filename":%s,"trail_name":"release-1","template_reference_name":"web","build_url":"https://a.b","commit_url":"https://a.b"}`, "filename"},
+		"approval": {http.MethodPost, "/approvals/" + s.org + "/build", adminKey, `{"artifact_fingerprint":"` + fingerprint +
+			`","description":%s,"src_commit_list":[]}`, "description"},
+		"comment": {http.MethodPost, "/approvals/" + s.org + "/build", adminKey, `{"artifact_fingerprint":"` + fingerprint +
+			`","description":"d","src_commit_list":[],"approvals":[{"state":"APPROVED","comment":%s}]}`, "approvals[0].comment"},
+	}
+}
+
+func TestControlCharactersAreRefusedWherePeopleWrite(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	for name, row := range s.plainTexts() {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			for _, bad := range []string{"a\x1b[31mb", "a\u0085b", "a\x7fb", "a\rb", "\x07"} {
+				got := s.do(row.method, "/api/v2"+row.path, row.key, fmt.Appendf(nil, row.body, asJSON(bad)))
+				_, errors := got.problem(t)
+				text := errors[row.at]
+				if row.at == "" { // the location has the label
+					text = strings.Join(slices.Collect(maps.Values(errors)), "")
+				}
+				if got.status != http.StatusBadRequest || !strings.HasPrefix(text, controlsText) {
+					t.Errorf("%q is answered %d, %v", bad, got.status, errors)
+				}
+			}
+		})
+	}
+}
+
+func TestTextsThatToolsSendAlongAreKeptAsTheyAre(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.reportFile("build", "web")
+	s.postAttestation(http.StatusCreated, "release-1", "generic",
+		`{"attestation_name":"tested","is_compliant":true,"description":"first\tline\nsecond\r\nthird","user_data":{"log":"\u001b[31mred"},`+
+			`"git_commit_info":{"sha1":"`+strings.Repeat("a", 40)+`","message":"beep \u0007","author":"a","branch":"b","timestamp":1}}`)
+	stored := s.read("/attestations/" + s.org + "/build/trail/release-1/tested").([]any)[0]
+	for at, want := range map[string]any{
+		"description": "first\tline\nsecond\r\nthird",
+		"user_data":   map[string]any{"log": "\x1b[31mred"},
+	} {
+		if got := asJSON(lookup(t, stored, at)); got != asJSON(want) {
+			t.Errorf("%s is %s", at, got)
+		}
+	}
+	if got := lookup(t, stored, "git_commit_info", "message"); got != "beep \a" {
+		t.Errorf("the message is %q", got)
+	}
+}
+
+// TestTextsOfPeopleAreKnown lists the texts of all bodies, so that a new one is held to the rule or is here.
+func TestTextsOfPeopleAreKnown(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	var document struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]struct {
+					Type    any
+					Format  string
+					Pattern string
+					Enum    []any
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(s.want(http.StatusOK, http.MethodGet, "/openapi.json", nil).body, &document); err != nil {
+		t.Fatal(err)
+	}
+	exempt := map[string]bool{
+		// Tools send them along.
+		"RepoInfoPostInput.description": true, "LaunchDarklyWebhookInput.name": true, "LaunchDarklyWebhookInput.description": true,
+		// The operation checks it.
+		"OrganizationPostInput.name": true,
+		// They name what exists.
+		"JoinPhysicalToLogicalPutInput.physical_env_name": true, "CustomAttestationPostInput.type_name": true,
+		"EvaluatePolicyInput.environment_name": true, "EvaluatePolicyInput.policy_name": true, "NamedPolicyPutInput.name": true,
+	}
+	checked := 0
+	for component, schema := range document.Components.Schemas {
+		if !strings.HasSuffix(component, "Input") {
+			continue
+		}
+		for name, property := range schema.Properties {
+			text := name == "name" || name == "description" || name == "reason" || name == "comment" || name == "filename" || strings.HasSuffix(name, "_name")
+			if !text || property.Pattern != "" || len(property.Enum) > 0 || exempt[component+"."+name] {
+				continue
+			}
+			checked++
+			if property.Format != "plain-text" {
+				t.Errorf("%s.%s may have control characters", component, name)
+			}
+		}
+	}
+	if checked < 15 {
+		t.Errorf("only %d texts were found", checked)
+	}
+}
