@@ -54,6 +54,7 @@ func TestLoadHasDefaultsForAllThatIsNotRequired(t *testing.T) {
 		Worker: config.Worker{
 			Queues:      config.Queues{"reports": 6, "compliance": 3, "notifications": 2, "packages": 1},
 			Concurrency: 16,
+			PackageDays: 30,
 		},
 		Process: config.Process{MonitorListen: "127.0.0.1:9001", LogLevel: slog.LevelInfo, ShutdownTimeout: 20 * time.Second},
 	}
@@ -72,6 +73,7 @@ func TestLoadReadsEverySetting(t *testing.T) {
 		"ATTESTRY_REDIS_URL":          "rediss://:hidden@redis:6380/2",
 		"ATTESTRY_BOOTSTRAP_FILE":     "/etc/attestry/bootstrap.yaml",
 		"ATTESTRY_QUEUES":             "reports=6, compliance=3",
+		"ATTESTRY_PACKAGE_DAYS":       "7",
 		"ATTESTRY_CONCURRENCY":        "4",
 		"ATTESTRY_LOG_LEVEL":          "debug",
 		"ATTESTRY_REQUEST_TIMEOUT":    "5s",
@@ -135,7 +137,7 @@ func TestLoadReadsEverySetting(t *testing.T) {
 		Retention: config.Retention{
 			Days: 36500, Organizations: config.OrganizationDays{"acme": 3650, "demo": 0}, Mode: config.Compliance,
 		},
-		Worker: config.Worker{Queues: config.Queues{"reports": 6, "compliance": 3}, Concurrency: 4},
+		Worker: config.Worker{Queues: config.Queues{"reports": 6, "compliance": 3}, Concurrency: 4, PackageDays: 7},
 		Process: config.Process{
 			BootstrapFile: "/etc/attestry/bootstrap.yaml", LogLevel: slog.LevelDebug, ShutdownTimeout: time.Minute,
 		},

@@ -81,6 +81,7 @@ type Retention struct {
 type Worker struct {
 	Queues      Queues `env:"QUEUES" envDefault:"reports=6,compliance=3,notifications=2,packages=1" doc:"queues that are served; reports and compliance share the tasks that run at once in the proportion of their weights"`
 	Concurrency int    `env:"CONCURRENCY" envDefault:"16" min:"1" max:"1000" doc:"tasks of reports and compliance that run at once"`
+	PackageDays int    `env:"PACKAGE_DAYS" envDefault:"30" min:"0" max:"36500" doc:"days for which an audit package is kept after it was last asked for; 0: for ever"`
 }
 
 // Process is what concerns either process.

@@ -13,6 +13,9 @@ const (
 	HoldFor = 15.0
 )
 
+// AskedInterval is how much AskedAt may be behind, in seconds, so that few reads of a package write.
+const AskedInterval = 3600.0
+
 // killedReason is told of an assembly whose last worker told nothing.
 const killedReason = "The worker ended while it assembled the package."
 
@@ -47,8 +50,11 @@ type Assembly struct {
 	Holder    string  `json:"holder,omitempty"`
 	HeldUntil float64 `json:"held_until,omitempty"`
 
-	// Ready is the last package that was assembled, nil if there is none.
+	// Ready is the last package that was assembled, nil if there is none or nobody has asked for it for
+	// long.
 	Ready *Assembled `json:"ready,omitempty"`
+	// AskedAt is when a ready package was last asked for, in Unix seconds, exact to AskedInterval.
+	AskedAt float64 `json:"asked_at,omitempty"`
 	// Replaced are earlier packages whose objects are still stored.
 	Replaced []ReplacedObject `json:"replaced,omitempty"`
 }
@@ -114,6 +120,18 @@ func (a *Assembly) Ask(state, orgName string, now float64) int64 {
 	a.Wanted++
 	a.WantedState = state
 	return a.Wanted
+}
+
+// LastAsked is when the package that is ready was last asked for, in Unix seconds.
+func (a *Assembly) LastAsked() float64 { return max(a.AskedAt, a.Ready.At) }
+
+// Expire forgets the package that is ready if nobody has asked for it after a time in Unix seconds. It
+// is replaced by nothing at a later time.
+func (a *Assembly) Expire(since, at float64) {
+	if a.Ready != nil && a.LastAsked() <= since {
+		a.Discard(a.Ready, at)
+		a.Ready = nil
+	}
 }
 
 // TakeFailure returns why the last request of a state has failed, once.

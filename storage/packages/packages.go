@@ -11,12 +11,13 @@ import (
 
 var assemblySchema = &storage.Schema{
 	Name:   "packages",
-	Fields: []string{"due", "attempts", "replaced"},
+	Fields: []string{"due", "attempts", "replaced", "asked"},
 	Indexes: []storage.Index{
 		// Only packages that are to be assembled have due, only those that have replaced others
-		// have replaced.
+		// have replaced, only those that are ready have asked.
 		{Name: "due", Fields: []string{"due"}, Required: "due"},
 		{Name: "replaced", Fields: []string{"replaced"}, Required: "replaced"},
+		{Name: "asked", Fields: []string{"asked"}, Required: "asked"},
 	},
 }
 
@@ -36,6 +37,9 @@ func NewAssemblies(docs storage.Documents) *Assemblies {
 			fields := map[string]any{}
 			if a.Due > 0 {
 				fields["due"], fields["attempts"] = a.Due, int64(a.Attempts)
+			}
+			if a.Ready != nil {
+				fields["asked"] = a.LastAsked()
 			}
 			if len(a.Replaced) > 0 {
 				fields["replaced"] = a.Replaced[0].At
@@ -85,6 +89,19 @@ func (a *Assemblies) Due(ctx context.Context, limit int) ([]Ref, error) {
 		refs = append(refs, Ref{ID: record.ID, Due: due, Attempts: attempts})
 	}
 	return refs, err
+}
+
+// Unasked names the assemblies whose package is ready and was last asked for before a time in Unix
+// seconds, at most limit.
+func (a *Assemblies) Unasked(ctx context.Context, before float64, limit int) ([]string, error) {
+	found, _, err := a.collection.FindFields(ctx, storage.Query{
+		Index: "asked", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: before}, Limit: limit,
+	})
+	ids := make([]string, 0, len(found))
+	for _, record := range found {
+		ids = append(ids, record.ID)
+	}
+	return ids, err
 }
 
 // Replaced returns the assemblies that replaced a package before a time in Unix seconds, at most

@@ -274,6 +274,43 @@ func TestReplacedPackagesAreDeletedLater(t *testing.T) {
 	}
 }
 
+// TestPackagesThatNobodyAsksForAreDeleted asks for one of two packages from time to time.
+func TestPackagesThatNobodyAsksForAreDeleted(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	asked, unasked := s.ofTrail("1"), s.ofArtifact(current)
+	kept, first := s.assemble(asked), s.assemble(unasked)
+	content := s.read(unasked.ID, first.Archive)
+	exists := func(stored audit.Stored) bool {
+		_, err := s.store.Objects.Stat(t.Context(), stored.Object)
+		return err == nil
+	}
+	for range 2 {
+		s.clock.Advance(keptFor / 2)
+		s.must(s.relay.Clean(t.Context()))
+		if answer := s.ask(asked); answer.Progress != audit.Complete {
+			t.Fatalf("the package is %s", answer.Progress)
+		}
+	}
+	if !exists(first.Archive) {
+		t.Error("somebody may still be downloading it")
+	}
+	s.clock.Advance(2 * time.Hour)
+	s.must(s.relay.Clean(t.Context()))
+	if exists(first.Archive) || !exists(kept.Archive) || !exists(*kept.Report) {
+		t.Error("not the package that nobody asks for was deleted, or more")
+	}
+	again := s.assemble(unasked)
+	if got := s.read(unasked.ID, again.Archive); !bytes.Equal(got, content) {
+		t.Error("it is not the same again")
+	}
+	s.clock.Advance(2 * time.Hour)
+	s.must(s.relay.Clean(t.Context()))
+	if !exists(again.Archive) {
+		t.Error("what was assembled again was deleted")
+	}
+}
+
 func TestPackageWithoutAnArchivedEnvironmentIsAnotherOne(t *testing.T) {
 	s := newScene(t)
 	s.deliver()

@@ -47,13 +47,16 @@ type Relay struct {
 	enqueuer Enqueuer
 	clock    evidence.Clock
 	log      *slog.Logger
+	// keep is how long a package is kept after it was last asked for; 0 is for ever.
+	keep time.Duration
 	// enqueued is when what still waits was enqueued last.
 	enqueued map[packages.Ref]time.Time
 }
 
-// NewRelay makes a relay that works when Relay is called, by one goroutine.
-func NewRelay(store *app.Store, enqueuer Enqueuer, clock evidence.Clock, log *slog.Logger) *Relay {
-	return &Relay{store: store, enqueuer: enqueuer, clock: clock, log: log, enqueued: map[packages.Ref]time.Time{}}
+// NewRelay makes a relay that works when Relay is called, by one goroutine. A package is kept so long after
+// it was last asked for; 0 is for ever.
+func NewRelay(store *app.Store, enqueuer Enqueuer, keep time.Duration, clock evidence.Clock, log *slog.Logger) *Relay {
+	return &Relay{store: store, enqueuer: enqueuer, keep: keep, clock: clock, log: log, enqueued: map[packages.Ref]time.Time{}}
 }
 
 // Relay looks once: one command.
@@ -80,9 +83,12 @@ func (r *Relay) Relay(ctx context.Context) error {
 	return nil
 }
 
-// Clean deletes the objects of packages that others have replaced some time ago. What cannot be
-// deleted is tried again a day later.
+// Clean forgets packages that nobody has asked for, and deletes the objects of those that were forgotten or
+// replaced some time ago. What cannot be deleted is tried again a day later.
 func (r *Relay) Clean(ctx context.Context) error {
+	if err := r.expire(ctx); err != nil {
+		return err
+	}
 	before := evidence.Seconds(r.clock().Add(-keepReplaced))
 	for {
 		found, err := r.store.Assemblies.Replaced(ctx, before, storage.MaxMany)
@@ -91,6 +97,28 @@ func (r *Relay) Clean(ctx context.Context) error {
 		}
 		for i := range found {
 			if err := r.clean(ctx, found[i].ID, before); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// expire forgets packages that were last asked for longer ago than they are kept. Asked for again, they are
+// assembled again.
+func (r *Relay) expire(ctx context.Context) error {
+	if r.keep == 0 {
+		return nil
+	}
+	now := r.clock()
+	since := evidence.Seconds(now.Add(-r.keep))
+	for {
+		ids, err := r.store.Assemblies.Unasked(ctx, since, storage.MaxMany)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		for _, id := range ids {
+			_, err := r.store.Assemblies.Update(ctx, id, func(known *audit.Assembly) { known.Expire(since, evidence.Seconds(now)) })
+			if err != nil {
 				return err
 			}
 		}

@@ -65,6 +65,13 @@ func (r *Requests) Ask(ctx context.Context, subject audit.Assembly, wait time.Du
 	if err != nil {
 		return Answer{}, err
 	}
+	if current && now-known.LastAsked() >= audit.AskedInterval {
+		known, err = r.noteAsked(ctx, subject.ID, now)
+		if err != nil {
+			return Answer{}, err
+		}
+		current = known.Ready != nil && known.Ready.State == state
+	}
 	if current {
 		return Answer{Progress: audit.Complete, Package: known.Ready}, nil
 	}
@@ -95,6 +102,11 @@ func (r *Requests) isCurrent(ctx context.Context, known *audit.Assembly, state s
 	}
 	shown, err := shownOf(ctx, r.store, known.Org, known.Ready.Controls, known.Ready.Environments)
 	return known.IsCurrent(state, shown, now), err
+}
+
+// noteAsked notes that the package which is ready was asked for. It may have expired meanwhile.
+func (r *Requests) noteAsked(ctx context.Context, id string, now float64) (audit.Assembly, error) {
+	return r.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) { assembly.AskedAt = max(assembly.AskedAt, now) })
 }
 
 // takeFailure tells those who do not wait that the last request has failed, once. Whoever asks again

@@ -116,7 +116,7 @@ func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	s.t.Cleanup(s.store.Tenancy.Close)
 	address, err := links.New("https://attestry.example.com")
 	s.must(err)
-	s.relay = auditpackage.NewRelay(s.store, s, s.clock.Now, log)
+	s.relay = auditpackage.NewRelay(s.store, s, keptFor, s.clock.Now, log)
 	s.assembler = auditpackage.NewAssembler(s.store, auditpackage.Options{
 		Links: address, Publisher: s, Clock: s.clock.Now, Log: log, Generator: "Attestry test",
 	})
@@ -288,6 +288,9 @@ func (s *scene) ask(subject audit.Assembly) auditpackage.Answer {
 	s.must(err)
 	return answer
 }
+
+// keptFor is how long the relay keeps packages that nobody asks for.
+const keptFor = 30 * 24 * time.Hour
 
 // work relays what waits and has it assembled.
 func (s *scene) work() error {
