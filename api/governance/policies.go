@@ -182,6 +182,9 @@ func (h *handlers) checkPolicy(ctx context.Context, org evidence.OrgAccess, cont
 	if err != nil {
 		return nil, err
 	}
+	if err := server.RequestOf(ctx).Memory.Take(int64(parsed.PatternSize())); err != nil {
+		return nil, err
+	}
 	named := parsed.Controls()
 	known, err := h.Controls.GetMany(ctx, org.OrgID, named)
 	if err != nil {

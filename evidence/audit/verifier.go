@@ -165,7 +165,7 @@ func (v *Verifier) readManifest(_ string, content []byte) error {
 }
 
 func (v *Verifier) readPolicy(path string, content []byte) error {
-	parsed, err := policy.Parse(content)
+	parsed, err := policy.ParseStored(content)
 	v.policies[path] = &parsed
 	return err
 }

@@ -29,7 +29,7 @@ type ClaimsExpression struct {
 // whose names hold nothing but letters, digits and '_', '.', '-', '~' can be named. Its error is
 // an *Error.
 func ParseClaims(text string) (*ClaimsExpression, error) {
-	root, err := parse(text, claimContexts())
+	root, err := parse(text, claimContexts(), NewPatterns(maxClaimPatterns))
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,11 @@
 // (docs/semantics.md 18.2) and those of identity providers (docs/semantics.md 2.5).
 package expression
 
-import "fmt"
+import (
+	"fmt"
+
+	"attestry/evidence/pattern"
+)
 
 const (
 	// MaxLength is the longest expression that is accepted, in bytes.
@@ -47,8 +51,9 @@ func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e
 
 // Parse reads an expression without ${{ and }}. Its error is an *Error. An expression whose
 // result cannot be a boolean is refused, as are comparisons that can never be evaluated.
-func Parse(text string) (*Expression, error) {
-	root, err := parse(text, policyContexts())
+// Its patterns are compiled in a set of NewPatterns, which expressions that are kept together share.
+func Parse(text string, patterns *pattern.Set) (*Expression, error) {
+	root, err := parse(text, policyContexts(), patterns)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +61,7 @@ func Parse(text string) (*Expression, error) {
 }
 
 // parse reads an expression over the given contexts.
-func parse(text string, contexts contexts) (node, error) {
+func parse(text string, contexts contexts, patterns *pattern.Set) (node, error) {
 	if len(text) > MaxLength {
 		return nil, &Error{Column: 1, Reason: fmt.Sprintf("the expression is longer than %d bytes", MaxLength)}
 	}
@@ -64,7 +69,7 @@ func parse(text string, contexts contexts) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{tokens: tokens, contexts: contexts}
+	p := &parser{tokens: tokens, contexts: contexts, patterns: patterns}
 	root, err := p.or()
 	if err != nil {
 		return nil, err

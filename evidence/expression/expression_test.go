@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"attestry/evidence/expression"
+	"attestry/evidence/pattern"
 )
 
 var subject = expression.Subject{
@@ -68,7 +69,7 @@ func TestExpressionsAreEvaluated(t *testing.T) {
 		"exists(flow)\n\tand true":                                true,
 	} {
 		t.Run(text, func(t *testing.T) {
-			parsed, err := expression.Parse(text)
+			parsed, err := expression.Parse(text, patterns())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +94,7 @@ func TestFlowIsNullForAnArtifactWithoutProvenance(t *testing.T) {
 		`exists(artifact.name)`:     true,
 	} {
 		t.Run(text, func(t *testing.T) {
-			parsed, err := expression.Parse(text)
+			parsed, err := expression.Parse(text, patterns())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +111,7 @@ func TestTextThatIsComparedWithANumberAndIsNoneIsAnError(t *testing.T) {
 		`not flow.tags.kind < 3`, `true and flow.tags.kind < 3`, `false or flow.tags.kind > 3`,
 	} {
 		t.Run(text, func(t *testing.T) {
-			parsed, err := expression.Parse(text)
+			parsed, err := expression.Parse(text, patterns())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +168,7 @@ func TestFaultyExpressionsAreRefusedWithTheirPosition(t *testing.T) {
 		`true && false`: "column 6: unexpected character '&'",
 	} {
 		t.Run(text, func(t *testing.T) {
-			_, err := expression.Parse(text)
+			_, err := expression.Parse(text, patterns())
 			if err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
@@ -186,15 +187,18 @@ func TestHostileExpressionsAreRefused(t *testing.T) {
 		"large pattern": `matches(flow.name, "` + strings.Repeat(".{1000}", 100) + `")`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := expression.Parse(text); err == nil {
+			if _, err := expression.Parse(text, patterns()); err == nil {
 				t.Error("it is accepted")
 			}
 		})
 	}
 }
 
+// patterns is a set that the patterns of one expression fit into.
+func patterns() *pattern.Set { return expression.NewPatterns(8 << 20) }
+
 func TestPatternsThatBacktrackElsewhereTakeLinearTime(t *testing.T) {
-	parsed, err := expression.Parse(`matches(artifact.name, "(a*)*b")`)
+	parsed, err := expression.Parse(`matches(artifact.name, "(a*)*b")`, patterns())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +216,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		parsed, err := expression.Parse(text)
+		parsed, err := expression.Parse(text, patterns())
 		if err != nil {
 			return
 		}

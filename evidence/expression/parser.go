@@ -3,12 +3,15 @@ package expression
 import (
 	"fmt"
 	"slices"
+
+	"attestry/evidence/pattern"
 )
 
 // parser reads an expression by recursive descent, one function per level of precedence.
 type parser struct {
 	tokens   []token
 	contexts contexts
+	patterns *pattern.Set
 	at       int
 	depth    int
 }
@@ -225,9 +228,9 @@ func (p *parser) call(name token) (node, error) {
 	if err := p.expect(","); err != nil {
 		return nil, err
 	}
-	pattern, err := p.pattern()
+	compiled, err := p.pattern()
 	if err != nil {
 		return nil, err
 	}
-	return matches{position(name.column), argument, pattern}, p.expect(")")
+	return matches{position(name.column), argument, compiled}, p.expect(")")
 }

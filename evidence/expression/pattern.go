@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+
+	"attestry/evidence/pattern"
 )
 
 const (
@@ -12,8 +14,14 @@ const (
 	maxPattern = 1000
 	// maxInstructions bounds what repetitions such as {1000} make of a pattern, each
 	// of which takes memory and, for every character that is matched, time.
-	maxInstructions = 2000
+	maxInstructions = 2001
+	// maxClaimPatterns is what the patterns of a condition over claims may take up, in bytes: it is
+	// parsed for each token that is checked.
+	maxClaimPatterns = 1 << 20
 )
+
+// NewPatterns makes a set for the patterns of expressions that take up at most maxBytes together.
+func NewPatterns(maxBytes int) *pattern.Set { return pattern.NewSet(maxBytes, maxInstructions) }
 
 // pattern reads a regular expression in quotes.
 func (p *parser) pattern() (*regexp.Regexp, error) {
@@ -22,30 +30,22 @@ func (p *parser) pattern() (*regexp.Regexp, error) {
 		return nil, p.unexpected("a regular expression in quotes")
 	}
 	p.take()
-	pattern, err := compilePattern(quoted.text)
+	compiled, err := p.compilePattern(quoted.text)
 	if err != nil {
 		return nil, &Error{Column: quoted.column, Reason: "the regular expression is not valid: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")}
 	}
-	return pattern, nil
+	return compiled, nil
 }
 
 // compilePattern anchors a regular expression at the beginning of a string, not at its end
 // (docs/semantics.md 18.2).
-func compilePattern(text string) (*regexp.Regexp, error) {
+func (p *parser) compilePattern(text string) (*regexp.Regexp, error) {
 	if len(text) > maxPattern {
 		return nil, fmt.Errorf("it is longer than %d bytes", maxPattern)
 	}
 	// It has to be valid by itself: "a)(b" is valid in parentheses only.
-	parsed, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
+	if _, err := syntax.Parse(text, syntax.Perl); err != nil {
 		return nil, err
 	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return nil, err
-	}
-	if len(program.Inst) > maxInstructions {
-		return nil, fmt.Errorf("its repetitions are too large")
-	}
-	return regexp.Compile(`\A(?:` + text + `)`)
+	return p.patterns.Compile(`\A(?:` + text + `)`)
 }

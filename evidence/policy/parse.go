@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/control"
 	"attestry/evidence/expression"
+	"attestry/evidence/pattern"
 	"attestry/evidence/yamlfile"
 )
 
@@ -25,22 +27,33 @@ var types = []string{"generic", "junit", "snyk", "pull_request", "jira", "sonar"
 
 var format = yamlfile.Format{Name: "Policy", Columns: true}
 
+// MaxPatterns is what the regular expressions of a new policy may take up together once they are
+// compiled, estimated, in bytes.
+const MaxPatterns = 8 << 20
+
 // Parse reads a policy file. What is wrong with it is a *yamlfile.Error, which is meant for
 // whoever wrote it. Whether the controls exist is for the caller to check.
-func Parse(content []byte) (Policy, error) {
+func Parse(content []byte) (Policy, error) { return parse(content, MaxPatterns) }
+
+// ParseStored reads a policy file that was accepted before, perhaps when patterns were not bounded.
+func ParseStored(content []byte) (Policy, error) { return parse(content, math.MaxInt) }
+
+func parse(content []byte, maxPatterns int) (Policy, error) {
 	root, err := format.Load(content)
 	if err != nil {
 		return Policy{}, err
 	}
-	r := &reader{Reader: format.NewReader()}
+	r := &reader{Reader: format.NewReader(), patterns: expression.NewPatterns(maxPatterns)}
 	parsed := r.policy(root)
+	parsed.patterns = r.patterns.Size()
 	return parsed, r.Err()
 }
 
 // reader takes a policy from a YAML tree.
 type reader struct {
 	*yamlfile.Reader
-	rules int
+	patterns *pattern.Set
+	rules    int
 }
 
 func (r *reader) policy(node *yaml.Node) Policy {
@@ -200,7 +213,10 @@ func (r *reader) condition(node *yaml.Node, at string) *expression.Expression {
 // parse parses the expression inner, which is a part of a text. Errors name columns of the
 // text, as it stands in the file.
 func (r *reader) parse(node *yaml.Node, at, text, inner string) *expression.Expression {
-	parsed, err := expression.Parse(inner)
+	if r.patterns.Full() { // which has been told
+		return nil
+	}
+	parsed, err := expression.Parse(inner, r.patterns)
 	var fault *expression.Error
 	if errors.As(err, &fault) {
 		before, _, _ := strings.Cut(text, inner)

@@ -3,6 +3,7 @@ package policy_test
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -123,6 +124,53 @@ func TestHostilePoliciesAreRefused(t *testing.T) {
 				t.Errorf("got %.300v, want %s", err, c.want)
 			}
 		})
+	}
+}
+
+// rulesMatching is a policy with a rule for each of so many patterns, made of their numbers.
+func rulesMatching(count int, pattern string) []byte {
+	var b strings.Builder
+	b.WriteString(head + "artifacts:\n  attestations:\n")
+	for i := range count {
+		fmt.Fprintf(&b, "    - {type: snyk, if: \"${{ matches(artifact.name, '%s') }}\"}\n", strings.ReplaceAll(pattern, "#", strconv.Itoa(i)))
+	}
+	return []byte(b.String())
+}
+
+func TestPatternsOfAPolicyAreBoundedTogether(t *testing.T) {
+	const large = "(x{1,900}y?){1}n"
+	for name, c := range map[string]struct {
+		content []byte
+		refused bool
+	}{
+		"1000 large ones":      {rulesMatching(policy.MaxRules, large+"#"), true},
+		"1000 equal large":     {rulesMatching(policy.MaxRules, large), false},
+		"1000 honest ones":     {rulesMatching(policy.MaxRules, "^registry.example.com/team-[a-z]+/service-#@"), false},
+		"a few that are large": {rulesMatching(20, large+"#"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parsed, err := policy.Parse(c.content)
+			if !c.refused {
+				if err != nil || parsed.PatternSize() == 0 || parsed.PatternSize() > policy.MaxPatterns {
+					t.Errorf("its patterns take up %d bytes: %v", parsed.PatternSize(), err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), "1 validation errors") || !strings.Contains(err.Error(), "the regular expressions are too large together") {
+				t.Errorf("got %.300v", err)
+			}
+		})
+	}
+}
+
+func TestStoredPolicyIsReadWhateverItsPatternsTakeUp(t *testing.T) {
+	content := rulesMatching(60, "(x{1,900}y?){1}n#")
+	if _, err := policy.Parse(content); err == nil {
+		t.Error("it can be stored")
+	}
+	parsed, err := policy.ParseStored(content)
+	if err != nil || len(parsed.Attestations) != 60 || parsed.PatternSize() <= policy.MaxPatterns {
+		t.Errorf("%d rules, %d bytes: %v", len(parsed.Attestations), parsed.PatternSize(), err)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 const (
 	// maxCachedPolicies bounds the parsed policies kept in memory, by the size of their
-	// files; what is parsed of one takes up several times as much.
+	// files and patterns; what is parsed of a file takes up several times as much.
 	maxCachedPolicies = 8 << 20
 	// policyOverhead is what a short policy takes up beside its file, in bytes.
 	policyOverhead = 1 << 10
@@ -319,13 +319,13 @@ func (p *Policies) read(ctx context.Context, ids []string) (map[string]*policy.P
 	}
 	read := make(map[string]*policy.Policy, len(versions))
 	for _, version := range versions {
-		parsed, err := policy.Parse(version.Content)
+		parsed, err := policy.ParseStored(version.Content)
 		if err != nil {
 			return nil, damagedPolicy(version.Policy, version.Version, err)
 		}
 		id := policyVersionID(version.Org, version.Policy, version.Version)
 		read[id] = &parsed
-		p.parsed.Put(id, &parsed, len(version.Content)+policyOverhead)
+		p.parsed.Put(id, &parsed, len(version.Content)+policyOverhead+parsed.PatternSize())
 	}
 	return read, nil
 }
