@@ -1,12 +1,15 @@
 package notify_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,7 +21,7 @@ import (
 	"attestry/outbound/outboundtest"
 )
 
-const blocked = "The address is not public, so it is not called. An operator can allow it with ATTESTRY_OUTBOUND_ALLOW."
+const blocked = "The address is not allowed: its host is unknown or not public. An operator can allow networks with ATTESTRY_OUTBOUND_ALLOW."
 
 // trap listens on loopback, where nothing may arrive.
 type trap struct {
@@ -240,6 +243,24 @@ func TestANameThatIsRebound(t *testing.T) {
 	})
 	if trap.reached.Load() != 0 {
 		t.Error("a connection to the address that is not public was made")
+	}
+}
+
+func TestReasonsDoNotTellWhichNamesExist(t *testing.T) {
+	var log bytes.Buffer
+	sender := newSender(notify.Options{
+		HTTP: outbound.NewClient(outbound.Options{Resolver: outboundtest.NewResolver(t, hostileZone())}),
+		Log:  slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	known, unknown := call(t, sender, "http://redis.attestry.svc.cluster.local/"), call(t, sender, "http://unknown.attestry.svc.cluster.local/")
+	known.At, unknown.At = 0, 0
+	if !reflect.DeepEqual(known, unknown) || known.Reason != blocked || known.Duration != 0 {
+		t.Errorf("known %+v, unknown %+v", known, unknown)
+	}
+	for _, want := range []string{"10.244.3.7", "no such host"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("%q is not in the log: %s", want, log.String())
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func chatMessageOf(n *notification.Notice) chatMessage {
 	header := chatText{Type: "plain_text", Text: chatEscape(m.Title, maxHeader)}
 	blocks := []chatBlock{{Type: "header", Text: &header}}
 	if m.Description != "" {
-		blocks = append(blocks, sections([]string{chatEscape(m.Description, maxSection)})...)
+		blocks = append(blocks, sections([]string{markdownEscape(m.Description, maxSection)})...)
 	}
 	blocks = append(blocks, sections(chatFacts(m.Facts))...)
 	blocks = append(blocks, sections(chatDetails(m.Details))...)
@@ -77,7 +77,7 @@ func sections(lines []string) []chatBlock {
 func chatFacts(facts []fact) []string {
 	var lines []string
 	for _, f := range facts {
-		value := chatEscape(f.Value, maxFact)
+		value := markdownEscape(f.Value, maxFact)
 		if f.Link != "" {
 			value = chatLink(f.Link, f.Value)
 		}
@@ -89,7 +89,7 @@ func chatFacts(facts []fact) []string {
 func chatDetails(details []string) []string {
 	var lines []string
 	for _, detail := range details {
-		lines = append(lines, "• "+chatEscape(detail, maxSection-10))
+		lines = append(lines, "• "+markdownEscape(detail, maxSection-10))
 	}
 	return lines
 }
@@ -97,14 +97,17 @@ func chatDetails(details []string) []string {
 // chatContext says who sent the message and when it happened, in the reader's time zone.
 func chatContext(m message) string {
 	time := fmt.Sprintf("<!date^%d^{date_short_pretty} {time_secs}|%s>", m.At.Unix(), m.Time())
-	return fmt.Sprintf("%s · action %s · %s", chatEscape(m.Org, maxFact), chatEscape(m.Action, maxFact), time)
+	return fmt.Sprintf("%s · action %s · %s", markdownEscape(m.Org, maxFact), markdownEscape(m.Action, maxFact), time)
 }
 
 // chatLink is a link in the form of Slack. A link without its end would show as text, so that
 // only the words are shortened.
 func chatLink(link, text string) string {
-	return "<" + strings.ReplaceAll(link, "&", "&amp;") + "|" + chatEscape(strings.ReplaceAll(text, "|", "¦"), maxFact) + ">"
+	return "<" + strings.ReplaceAll(link, "&", "&amp;") + "|" + markdownEscape(strings.ReplaceAll(text, "|", "¦"), maxFact) + ">"
 }
+
+// markdownEscape is chatEscape for texts that chat services format.
+func markdownEscape(text string, most int) string { return chatEscape(withoutMarks(text), most) }
 
 // chatEscape escapes what Slack takes for its syntax, mentions such as <!channel> too, and
 // shortens the result to a number of characters, as UTF-16 counts them. It cuts no escaped

@@ -137,6 +137,31 @@ func TestMentionsAreOnlyText(t *testing.T) {
 	}
 }
 
+func TestMarksOfNamesFormatNothing(t *testing.T) {
+	notice := startedNotice()
+	notice.Environment, notice.Action, notice.Artifact.Name = "_prod_", "`act`", "*bold* ~gone~ _x_ my_app `code`"
+	notice.Artifact.Provenance.Flow = "a~b*c"
+	notice.Details = []string{"*why*"}
+	m, _ := chat(t, notice)
+	if got := m.Blocks[0].Text; got.Type != "plain_text" || !strings.Contains(got.Text, "*bold* ~gone~ _x_ my_app `code`") {
+		t.Errorf("the header is %+v", got)
+	}
+	label := regexp.MustCompile(`(?m)^\*[A-Z][a-z]+:\* `)
+	all := m.Text
+	for _, text := range m.texts()[1:] {
+		all += "\n" + label.ReplaceAllString(text.Text, "")
+	}
+	plain := links.ReplaceAllStringFunc(all, func(link string) string { _, text, _ := strings.Cut(link, "|"); return text })
+	if strings.ContainsAny(strings.NewReplacer("my_app", "", "{time_secs}", "").Replace(plain), "*_~`") {
+		t.Errorf("marks are left: %s", plain)
+	}
+	for _, want := range []string{"＊bold＊ ～gone～ ＿x＿ my_app ｀code｀", "＿prod＿", "｀act｀", "a～b＊c", "＊why＊"} {
+		if strings.Count(all, want) < 2 {
+			t.Errorf("%q is not in both the blocks and the text:\n%s", want, all)
+		}
+	}
+}
+
 func TestOnlyWebAddressesAreLinks(t *testing.T) {
 	notice := startedNotice()
 	notice.Artifact.Provenance.BuildURL = "javascript:alert(1)"

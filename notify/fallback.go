@@ -19,7 +19,7 @@ func fallback(m message) string {
 	for _, f := range m.Facts {
 		lines = append(lines, fallbackFact(f))
 	}
-	end := chatEscape(withoutMentions(m.Time()+" · "+m.Org+" · action "+m.Action), maxFallback/10)
+	end := markdownEscape(withoutMentions(m.Time()+" · "+m.Org+" · action "+m.Action), maxFallback/10)
 	if m.Link != "" {
 		end = chatLink(m.Link, linkText) + "\n" + end
 	}
@@ -54,7 +54,7 @@ func fallbackFact(f fact) string {
 	return f.Label + ": " + value
 }
 
-func fallbackText(text string) string { return chatEscape(withoutMentions(text), maxFact) }
+func fallbackText(text string) string { return markdownEscape(withoutMentions(text), maxFact) }
 
 // withoutMentions breaks what other chat services than Slack make of plain text: mentions, such as
 // @channel and @everyone, and links in Markdown, which can hide where they lead.

@@ -15,17 +15,19 @@ import (
 // canceled is the reason of attempts whose process is told to stop.
 const canceled = "The attempt was cancelled."
 
+// notAllowed is the reason for a host that is not public and for one that cannot be looked up: which of
+// the two it is would tell which names the network of the service knows.
+const notAllowed = "The address is not allowed: its host is unknown or not public. An operator can allow networks with ATTESTRY_OUTBOUND_ALLOW."
+
 // callReason words why a call got no answer.
 func callReason(err error) string {
 	var lookup *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	switch {
-	case outbound.Prohibited(err):
-		return "The address is not public, so it is not called. An operator can allow it with ATTESTRY_OUTBOUND_ALLOW."
 	case errors.Is(err, context.Canceled):
 		return canceled
-	case errors.As(err, &lookup):
-		return "The host does not exist or could not be looked up."
+	case outbound.Prohibited(err), errors.As(err, &lookup):
+		return notAllowed
 	case timedOut(err):
 		return "There was no complete answer within 10 s."
 	case errors.Is(err, syscall.ECONNREFUSED):

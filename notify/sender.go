@@ -21,7 +21,7 @@ type Options struct {
 	// Mail sends e-mails, nil if the operator has no mail server.
 	Mail  *MailServer
 	Clock evidence.Clock
-	// Log gets the technical reasons of failures, at debug level.
+	// Log gets the technical reasons of failures, at debug level but for addresses that are not allowed.
 	Log *slog.Logger
 }
 
@@ -55,8 +55,13 @@ func (s *Sender) Send(ctx context.Context, target *notification.Target, delivery
 	began := s.clock()
 	result := s.send(ctx, target, delivery, secrets, began)
 	took := max(0, s.clock().Sub(began))
+	level := slog.LevelDebug
+	if result.reason == notAllowed {
+		// How long the look-up took tells of the host as well. Operators read the rest in the log.
+		took, level = 0, slog.LevelInfo
+	}
 	if result.reason != "" {
-		s.log.DebugContext(ctx, "an attempt to deliver a notice failed",
+		s.log.Log(ctx, level, "an attempt to deliver a notice failed",
 			"delivery", delivery.ID, "type", target.Type, "reason", result.reason, "error", result.err)
 	}
 	return notification.Attempt{

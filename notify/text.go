@@ -46,7 +46,7 @@ func webLink(address string) string {
 		return ""
 	}
 	// What chats take for the end of a link.
-	link := strings.NewReplacer("|", "%7C", "<", "%3C", ">", "%3E", `"`, "%22", " ", "%20").Replace(u.String())
+	link := strings.NewReplacer("|", "%7C", "<", "%3C", ">", "%3E", `"`, "%22", " ", "%20", "`", "%60").Replace(u.String())
 	if len(link)+4*strings.Count(link, "&") > maxLink || strings.ContainsFunc(link, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return ""
 	}
