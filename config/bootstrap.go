@@ -113,13 +113,14 @@ func (r *bootstrapReader) bootstrap(node ast.Node) identity.Bootstrap {
 }
 
 func (r *bootstrapReader) user(node ast.Node) identity.DeclaredUser {
-	fields := r.mapping(node, "name", "email", "api_keys", "state")
+	fields := r.mapping(node, "name", "email", "beta", "api_keys", "state")
 	if fields == nil {
 		return identity.DeclaredUser{}
 	}
 	user := identity.DeclaredUser{
 		Name:   r.name(node, fields["name"], "user", evidence.CheckUserName),
 		Email:  r.email(fields["email"]),
+		Beta:   r.beta(fields["beta"]),
 		Absent: r.absent(fields["state"]),
 	}
 	if user.Absent && len(fields) > 2 {
@@ -203,14 +204,11 @@ func (r *bootstrapReader) organization(node ast.Node) identity.DeclaredOrganizat
 	org := identity.DeclaredOrganization{
 		Name:    r.name(node, fields["name"], "organization", evidence.CheckOrganizationName),
 		Members: map[string]evidence.Role{},
+		Beta:    r.beta(fields["beta"]),
 	}
 	members, _ := r.entries(fields["members"])
 	for _, entry := range members {
 		r.member(entry, &org)
-	}
-	if fields["beta"] != nil {
-		beta := r.boolean(fields["beta"])
-		org.Beta = &beta
 	}
 	if fields["public"] != nil {
 		org.Public = r.boolean(fields["public"])
@@ -219,6 +217,14 @@ func (r *bootstrapReader) organization(node ast.Node) identity.DeclaredOrganizat
 		org.Hooks = append(org.Hooks, r.hook(item))
 	}
 	return org
+}
+
+// beta reads whether an organization has the beta features, nil if the file does not say.
+func (r *bootstrapReader) beta(node ast.Node) *bool {
+	if node == nil {
+		return nil
+	}
+	return new(r.boolean(node))
 }
 
 // member reads a member: a role, or a mapping that says that there is to be none.

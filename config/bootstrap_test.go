@@ -23,6 +23,7 @@ users:
         expires_at: 4102444800
       - {}
   - name: "2nd"
+    beta: false
 organizations:
   - name: acme
     members: {first-user: admin, 2nd: reader}
@@ -104,7 +105,7 @@ func TestParseBootstrapReadsTheWholeForm(t *testing.T) {
 				{Description: "pipeline", ExpiresAt: 4102444800},
 				{Description: "bootstrap"},
 			}},
-			{Name: "2nd"},
+			{Name: "2nd", Beta: new(false)},
 		},
 		Organizations: []identity.DeclaredOrganization{
 			{Name: "acme", Members: map[string]evidence.Role{"first-user": evidence.Admin, "2nd": evidence.Reader}, Beta: &yes, Hooks: []identity.DeclaredHook{

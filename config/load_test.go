@@ -56,7 +56,7 @@ func TestLoadHasDefaultsForAllThatIsNotRequired(t *testing.T) {
 			Concurrency: 16,
 			PackageDays: 30,
 		},
-		Process: config.Process{MonitorListen: "127.0.0.1:9001", LogLevel: slog.LevelInfo, ShutdownTimeout: 20 * time.Second},
+		Process: config.Process{MonitorListen: "127.0.0.1:9001", Beta: true, LogLevel: slog.LevelInfo, ShutdownTimeout: 20 * time.Second},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
@@ -72,6 +72,7 @@ func TestLoadReadsEverySetting(t *testing.T) {
 		"ATTESTRY_OBJECTS_URL":        "https://KEY:s%2Fcret@minio.example.com:9000/evidence-files",
 		"ATTESTRY_REDIS_URL":          "rediss://:hidden@redis:6380/2",
 		"ATTESTRY_BOOTSTRAP_FILE":     "/etc/attestry/bootstrap.yaml",
+		"ATTESTRY_BETA":               "off",
 		"ATTESTRY_QUEUES":             "reports=6, compliance=3",
 		"ATTESTRY_PACKAGE_DAYS":       "7",
 		"ATTESTRY_CONCURRENCY":        "4",

@@ -88,6 +88,7 @@ type Worker struct {
 type Process struct {
 	MonitorListen   Address       `env:"MONITOR_LISTEN" envDefault:"127.0.0.1:9001" doc:"host:port of /metrics, /healthz and /readyz; empty or off: none"`
 	BootstrapFile   string        `env:"BOOTSTRAP_FILE" doc:"YAML file of users, organizations and keys that is applied at every start"`
+	Beta            Switch        `env:"BETA" envDefault:"on" doc:"on or off: whether organizations that are created from now on have the beta features, such as controls; a bootstrap file or an administrator can switch them for each"`
 	LogLevel        slog.Level    `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s" min:"1s" max:"10m" doc:"how long work under way may take to end when the process is told to stop"`
 }

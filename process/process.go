@@ -74,6 +74,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	guarded := guard.New(clock, log, metrics)
 	store := app.NewStore(guarded.Documents(docs), guarded.Objects(objects), clock, log)
+	store.Tenancy.BetaOfNew = bool(settings.Process.Beta)
 	store.Retention = retention.New(store.Objects, retention.Settings{
 		Days: settings.Retention.Days, Organizations: settings.Retention.Organizations, Mode: string(settings.Retention.Mode),
 	}, clock)

@@ -8,6 +8,27 @@ import (
 // betaOff is the answer of operations of beta features that are not enabled.
 const betaOff = "Experimental features are not enabled for this organization"
 
+func TestNewOrganizationsHaveTheBetaFeaturesUnlessTheSettingSaysOtherwise(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]bool{"ATTESTRY_BETA=": true, "ATTESTRY_BETA=off": false} {
+		s := start(t, options{withoutWorker: true, settings: []string{setting}})
+		created := s.do(http.MethodPost, "/api/v2/organizations", memberKey, []byte(`{"name":"fresh"}`)).value(t)
+		personal := s.do(http.MethodGet, "/api/v2/organizations/member", memberKey, nil).value(t)
+		for _, org := range []any{created, personal} {
+			if got := lookup(t, org, "experimental_features_enabled"); got != want {
+				t.Errorf("%s: %s", setting, asJSON(org))
+			}
+		}
+		status := http.StatusOK
+		if !want {
+			status = http.StatusForbidden
+		}
+		if got := s.do(http.MethodGet, "/api/v2/controls/fresh", memberKey, nil); got.status != status {
+			t.Errorf("%s: controls answer %d: %s", setting, got.status, got.body)
+		}
+	}
+}
+
 func TestExperimentalFeaturesAreEnabledAndDisabled(t *testing.T) {
 	t.Parallel()
 	s := share(t)

@@ -178,7 +178,7 @@ func (s *service) createOrganizations(ctx context.Context) error {
 				{Kind: identity.SonarHook, UID: s.hookUID("sonar"), Secret: hookSecret},
 				{Kind: identity.LaunchDarklyHook, UID: s.hookUID("launch-darkly"), Secret: hookSecret},
 			}},
-			{Name: s.public, Public: true, Members: map[string]evidence.Role{"administrator": evidence.Admin}},
+			{Name: s.public, Public: true, Beta: new(false), Members: map[string]evidence.Role{"administrator": evidence.Admin}},
 		},
 	})
 	return err

@@ -193,6 +193,25 @@ func TestTheAPITakesSessionsForReadingAlone(t *testing.T) {
 	}
 }
 
+func TestPagesLeadToControlsWhereTheOrganizationHasThem(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true})
+	v := s.signedIn(adminKey)
+	for org, has := range map[string]bool{s.org: true, s.public: false} {
+		for _, path := range []string{"/" + org, "/" + org + "/members", "/" + org + "/search"} {
+			got := v.open(path)
+			if got.status != http.StatusOK || strings.Contains(string(got.body), `href="/`+org+`/controls"`) != has || strings.Contains(string(got.body), "flows and controls") != (has && strings.HasSuffix(path, "/search")) {
+				t.Errorf("%s answers %d, and does not show controls as it has them (%t):\n%s", path, got.status, has, got.body)
+			}
+		}
+	}
+	v.wantPage(http.StatusForbidden, "/"+s.public+"/controls", betaOffMessage)
+	s.want(http.StatusOK, http.MethodPut, "/organizations/"+s.org+"/experimental_features", []byte(`{"experimental_features_enabled":false}`))
+	if got := v.open("/" + s.org); strings.Contains(string(got.body), "/controls") {
+		t.Errorf("they are still shown:\n%s", got.body)
+	}
+}
+
 func TestPagesTellNothingOfForeignOrganizations(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true})

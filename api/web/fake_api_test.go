@@ -163,6 +163,10 @@ func (fakeIdentities) AuthenticateHash(context.Context, string) (evidence.Princi
 	return evidence.Principal{Name: "ada"}, nil
 }
 
+func (fakeIdentities) Access(_ context.Context, _ evidence.Principal, orgName string) (evidence.OrgAccess, error) {
+	return evidence.OrgAccess{OrgName: orgName, Beta: orgName == "acme"}, nil
+}
+
 func (fakeIdentities) OrganizationsOf(context.Context, evidence.Principal) ([]string, error) {
 	return []string{"acme"}, nil
 }

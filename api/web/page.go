@@ -47,6 +47,16 @@ func (p *page) shownOrg() string {
 	return p.org()
 }
 
+// beta tells whether the organization has the beta features. Where it cannot be told, as for people who do not
+// see the organization, what needs them is left out.
+func (p *page) beta() bool {
+	if p.shownOrg() == "" {
+		return false
+	}
+	access, err := p.Identities.Access(p.c.UserContext(), p.viewer, p.org())
+	return err == nil && access.Beta
+}
+
 // apiAddress is where the API answers the same as the page, "" if it does not.
 func (p *page) apiAddress() string {
 	if p.apiPath == "" {
@@ -264,7 +274,7 @@ func eachOf(content io.Reader, member string, take func(*jsonstream.Decoder) err
 // render sends a page. Nothing is sent unless all of it can be made.
 func (p *page) render(name, title string, data any) error {
 	content, err := p.templates.Render(name, view.Layout{
-		Title: title, Viewer: p.viewer.Name, Org: p.shownOrg(), API: p.apiAddress(), Data: data,
+		Title: title, Viewer: p.viewer.Name, Org: p.shownOrg(), Beta: p.beta(), API: p.apiAddress(), Data: data,
 	})
 	if err != nil {
 		return err

@@ -44,6 +44,7 @@ type foundName struct{ Kind, Name, Description, Link string }
 // searchPage shows what was found.
 type searchPage struct {
 	Org, Query string
+	Beta       bool
 	Names      []foundName
 	// More are the kinds of which not all names are shown.
 	More      []string
@@ -60,7 +61,7 @@ type searchPage struct {
 func (s *searchPage) Nothing() bool { return len(s.Names)+s.Total == 0 }
 
 func (s *Site) showSearch(p *page) error {
-	shown := searchPage{Org: p.org(), Query: strings.TrimSpace(p.c.Query("q"))}
+	shown := searchPage{Org: p.org(), Query: strings.TrimSpace(p.c.Query("q")), Beta: p.beta()}
 	if shown.Query == "" {
 		return p.render("search", "Search", &shown)
 	}

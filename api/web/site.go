@@ -42,6 +42,8 @@ type Identities interface {
 	session.Identities
 	// Authenticate returns whoever an API key speaks for, or an evidence.Unauthorized error.
 	Authenticate(ctx context.Context, secret string) (evidence.Principal, error)
+	// Access returns what a person may do in an organization.
+	Access(ctx context.Context, principal evidence.Principal, orgName string) (evidence.OrgAccess, error)
 	// DefaultOrganization returns the name of the organization that a user opens first, or "".
 	DefaultOrganization(ctx context.Context, principal evidence.Principal) (string, error)
 	// OrganizationsOf returns the names of the organizations of a user.

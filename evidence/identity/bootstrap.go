@@ -14,7 +14,9 @@ type DeclaredUser struct {
 	Name string
 	// Email is "" when the file does not say.
 	Email string
-	Keys  []DeclaredKey
+	// Beta is that of the personal organization, as of any.
+	Beta *bool
+	Keys []DeclaredKey
 	// Absent users are removed: nothing else is said of them.
 	Absent bool
 }
@@ -35,8 +37,8 @@ type DeclaredOrganization struct {
 	Members map[string]evidence.Role
 	// AbsentMembers are removed.
 	AbsentMembers []string
-	// Beta is nil when the file does not say: then it stays as the API last set
-	// it.
+	// Beta is nil when the file does not say: then it stays as it is, and a new organization has what new
+	// ones have.
 	Beta *bool
 	// Public is false when the file does not say. Nothing but the file opens an
 	// organization, so taking the line away closes it.

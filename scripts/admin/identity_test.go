@@ -52,7 +52,7 @@ func TestAnOperatorMakesAndRemovesUsersMembersAndKeys(t *testing.T) {
 		{"keys list acme/robot", failed, "organization acme has no service account robot"},
 		{"keys issue anna laptop 2001-01-01", failed, "the key would have expired already"},
 		{"keys revoke anna unknown", failed, "anna has no key unknown that works"},
-		{"organizations list --json", succeeded, `"name":"acme","kind":"shared","beta":false,"public":false`},
+		{"organizations list --json", succeeded, `"name":"acme","kind":"shared","beta":true,"public":false`},
 	} {
 		status, printed := call(t, environ, strings.Fields(step.args)...)
 		if status != step.status || !strings.Contains(printed, step.want) {

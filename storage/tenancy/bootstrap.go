@@ -55,6 +55,11 @@ func (t *Tenancy) applyUser(ctx context.Context, declared identity.DeclaredUser)
 	if err != nil {
 		return evidence.User{}, nil, err
 	}
+	if declared.Beta != nil {
+		if err := t.SetBeta(ctx, user.Name, *declared.Beta); err != nil {
+			return user, nil, err
+		}
+	}
 	var made []identity.MadeKey
 	for _, key := range declared.Keys {
 		switch {

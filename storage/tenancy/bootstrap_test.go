@@ -61,6 +61,61 @@ func TestApplyBootstrapIsIdempotent(t *testing.T) {
 	}
 }
 
+// betaOf tells whether an organization has the beta features.
+func betaOf(t *testing.T, store *tenancy.Tenancy, orgName string) bool {
+	t.Helper()
+	org, err := store.Organization(t.Context(), orgName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return org.Beta
+}
+
+func TestNewOrganizationsHaveTheBetaFeaturesUnlessTheyAreOff(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	anna, err := store.User(t.Context(), "anna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, on := range []bool{true, false} {
+		store.BetaOfNew = on
+		shared, user, declared := fmt.Sprint("shared-", on), fmt.Sprint("user-", on), fmt.Sprint("declared-", on)
+		if _, err := store.CreateOrganization(t.Context(), shared, anna, annaActs); err != nil {
+			t.Fatal(err)
+		}
+		apply(t, store, identity.Bootstrap{
+			Users:         []identity.DeclaredUser{{Name: user}, {Name: "other-" + user, Beta: new(!on)}},
+			Organizations: []identity.DeclaredOrganization{{Name: declared}, {Name: "other-" + declared, Beta: new(!on)}},
+		})
+		for name, want := range map[string]bool{
+			shared: on, user: on, declared: on, "other-" + user: !on, "other-" + declared: !on, "anna": true, "acme": true,
+		} {
+			if got := betaOf(t, store, name); got != want {
+				t.Errorf("of new ones %t: %s has %t, want %t", on, name, got, want)
+			}
+		}
+	}
+}
+
+func TestOrganizationsKeepTheirBetaFeaturesUnlessTheyAreDeclared(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	for _, name := range []string{"acme", "anna"} {
+		if err := store.SetBeta(t.Context(), name, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(t, store, tenancyBootstrap())
+	if betaOf(t, store, "acme") || betaOf(t, store, "anna") {
+		t.Error("the beta features are switched on again")
+	}
+	declared := tenancyBootstrap()
+	declared.Users[0].Beta = new(true)
+	apply(t, store, declared)
+	if betaOf(t, store, "acme") || !betaOf(t, store, "anna") {
+		t.Error("the beta features of anna alone are declared")
+	}
+}
+
 func TestApplyBootstrapFollowsTheFileAndLeavesTheRestAlone(t *testing.T) {
 	store, _, hands := newTenancy(t)
 	anna := authenticate(t, store, annasKey)

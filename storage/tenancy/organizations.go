@@ -50,7 +50,7 @@ func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evi
 	}
 	now := evidence.Seconds(t.clock())
 	org := evidence.Organization{
-		ID: evidence.NewID(), Name: name, Kind: evidence.SharedOrganization, Admins: []string{admin.ID},
+		ID: evidence.NewID(), Name: name, Kind: evidence.SharedOrganization, Admins: []string{admin.ID}, Beta: t.BetaOfNew,
 		CreatedAt: now, LastModifiedAt: now, AuditedAt: now,
 	}
 	entry := memberEntry(identity.AuditAdded, admin, evidence.NoRole, evidence.Admin)
@@ -87,6 +87,7 @@ func (t *Tenancy) ensureOrganization(ctx context.Context, name string, kind evid
 		ID:             evidence.NewID(),
 		Name:           name,
 		Kind:           kind,
+		Beta:           t.BetaOfNew,
 		CreatedAt:      now,
 		LastModifiedAt: now,
 	})

@@ -23,6 +23,9 @@ const (
 // accounts, keys, identity providers and inbound webhooks, and the log of changes of these. It
 // is safe for concurrent use.
 type Tenancy struct {
+	// BetaOfNew tells whether organizations have the experimental features when they are created. It is set
+	// before the Tenancy is used.
+	BetaOfNew         bool
 	docs              storage.Documents
 	clock             evidence.Clock
 	users             storage.Collection[evidence.User]
@@ -47,6 +50,7 @@ type Tenancy struct {
 func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenancy {
 	keys := storage.NewCollection(docs, keySchema, keyID, keyFields)
 	return &Tenancy{
+		BetaOfNew:         true,
 		docs:              docs,
 		clock:             clock,
 		users:             storage.NewCollection(docs, userSchema, userID, nil),

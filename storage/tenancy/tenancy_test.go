@@ -205,9 +205,9 @@ func TestBetaActsAtOnceHereAndSoonElsewhere(t *testing.T) {
 			t.Errorf("got %+v, %v, want beta %t", access, err, want)
 		}
 	}
-	wantBeta(here, false)
-	wantBeta(elsewhere, false)
-	for _, enabled := range []bool{true, true, false} {
+	wantBeta(here, true)
+	wantBeta(elsewhere, true)
+	for _, enabled := range []bool{false, false, true} {
 		if err := here.SetBeta(t.Context(), "acme", enabled); err != nil {
 			t.Fatal(err)
 		}
@@ -227,13 +227,13 @@ func TestBetaMovesTheTimeOfModificationIfItChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, enabled := range []bool{false, true} {
+	for _, enabled := range []bool{true, false} {
 		hands.Advance(time.Second)
 		if err := store.SetBeta(t.Context(), "acme", enabled); err != nil {
 			t.Fatal(err)
 		}
 		got, err := store.Organization(t.Context(), "acme")
-		if err != nil || got.Beta != enabled || (got.LastModifiedAt > created.LastModifiedAt) != enabled || got.CreatedAt != created.CreatedAt {
+		if err != nil || got.Beta != enabled || (got.LastModifiedAt > created.LastModifiedAt) == enabled || got.CreatedAt != created.CreatedAt {
 			t.Errorf("beta %t: got %+v, %v; it was %+v", enabled, got, err, created)
 		}
 	}

@@ -54,6 +54,8 @@ type Layout struct {
 	Viewer string
 	// Org is the organization that the page is of, "" for none.
 	Org string
+	// Beta tells that the organization has the beta features, as far as the viewer may know.
+	Beta bool
 	// API is the address of the operation that answers the same, "" if there is none.
 	API  string
 	Data any
