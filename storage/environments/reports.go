@@ -30,7 +30,7 @@ const (
 // Reports that wait have "accepted", parked ones have "parked".
 var reportSchema = &storage.Schema{
 	Name:   "reports",
-	Fields: []string{"accepted", "environment", "arrival", "parked", "org", "repeat"},
+	Fields: []string{"accepted", "environment", "arrival", "parked", "org", "repeat", "object"},
 	Indexes: []storage.Index{
 		{Name: "accepted", Fields: []string{"accepted"}, Required: "accepted"},
 		{Name: "parked", Fields: []string{"parked"}, Required: "parked"},
@@ -95,10 +95,12 @@ func NewReports(docs storage.Documents, objects storage.Objects) *Reports {
 		collection: storage.NewCollection(docs, reportSchema,
 			func(r *WaitingReport) string { return reportID(r.Environment, r.Arrival) },
 			func(r *WaitingReport) map[string]any {
+				fields := map[string]any{"environment": r.Environment, "arrival": r.Arrival, "object": r.Object}
 				if r.Failure != "" {
-					return map[string]any{"parked": r.ParkedAt, "org": r.Org, "environment": r.Environment, "arrival": r.Arrival}
+					fields["parked"], fields["org"] = r.ParkedAt, r.Org
+					return fields
 				}
-				fields := map[string]any{"accepted": r.AcceptedAt, "environment": r.Environment, "arrival": r.Arrival}
+				fields["accepted"] = r.AcceptedAt
 				if r.Repeat {
 					fields["repeat"] = true
 				}
@@ -126,10 +128,7 @@ func (r *Reports) Pack(ctx context.Context, record *WaitingReport, report *snaps
 		record.Content = compressed
 		return nil
 	}
-	// The scope is the report's own, so that deleting the object with its
-	// report takes nothing from an equal one.
-	scope := record.Org + ".report." + evidence.NewID()
-	object, err := r.objects.Put(ctx, scope, bytes.NewReader(compressed), int64(len(compressed)))
+	object, err := r.objects.Put(ctx, newReportScope(record.Org), bytes.NewReader(compressed), int64(len(compressed)))
 	record.Object = object.Key
 	return err
 }

@@ -99,25 +99,30 @@ func (p *Processor) processAll(ctx context.Context, h *lease) error {
 		if len(records) == 0 {
 			return p.commit(ctx, h, clearLease)
 		}
-		last := len(records) < batchSize
-		var done []environments.WaitingReport
-		for i, record := range records {
-			failed, err := p.processOne(ctx, h, record, last && i == len(records)-1)
-			if err != nil {
-				return err
-			}
-			if !failed {
-				done = append(done, record)
-			}
-		}
-		p.publisher.Settled(ctx, h.head.Environment)
-		if err := p.removeObjects(ctx, h.head.Environment, done); err != nil {
+		if err := p.processBatch(ctx, h, records); err != nil || len(records) < batchSize {
 			return err
 		}
-		if last {
-			return nil
+	}
+}
+
+// processBatch processes reports in the order of arrival. Those that were settled lose their
+// objects also if a later one fails.
+func (p *Processor) processBatch(ctx context.Context, h *lease, records []environments.WaitingReport) error {
+	last := len(records) < batchSize
+	var done []environments.WaitingReport
+	for i, record := range records {
+		failed, err := p.processOne(ctx, h, record, last && i == len(records)-1)
+		if err != nil {
+			// What this cannot delete either, tasks/orphans does. The first error decides what follows.
+			_ = p.removeObjects(ctx, h.head.Environment, done)
+			return err
+		}
+		if !failed {
+			done = append(done, record)
 		}
 	}
+	p.publisher.Settled(ctx, h.head.Environment)
+	return p.removeObjects(ctx, h.head.Environment, done)
 }
 
 // removeObjects deletes what processed reports have in the object store. A failure that is not

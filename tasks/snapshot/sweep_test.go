@@ -31,13 +31,13 @@ func (d *interrupted) Insert(ctx context.Context, schema *storage.Schema, record
 	return err
 }
 
-// bulky is a report of a single file that is too large for a document of its own.
-func bulky() rules.Report {
+// bulky is a report that is too large for a document of its own, of a single file beside others.
+func bulky(others ...string) rules.Report {
 	var name strings.Builder
 	for i := range 10_000 {
 		name.WriteString(fingerprint(strconv.Itoa(i))) // does not compress
 	}
-	return running(name.String())
+	return running(append(others, name.String())...)
 }
 
 // TestReportThatTheSweepTakesForProcessedKeepsItsContent lets the sweep come upon

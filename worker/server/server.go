@@ -13,9 +13,11 @@ import (
 	"github.com/hibiken/asynq"
 
 	"attestry/process"
+	"attestry/storage/environments"
 	"attestry/tasks"
 	"attestry/tasks/auditpackage"
 	"attestry/tasks/notification"
+	"attestry/tasks/orphans"
 	"attestry/tasks/snapshot"
 )
 
@@ -31,10 +33,12 @@ const (
 type Server struct {
 	log *slog.Logger
 	// servers serve one queue each.
-	servers    []*asynq.Server
-	mux        *asynq.ServeMux
-	processor  *snapshot.Processor
-	sweeper    *snapshot.Sweeper
+	servers   []*asynq.Server
+	mux       *asynq.ServeMux
+	processor *snapshot.Processor
+	sweeper   *snapshot.Sweeper
+	// collector deletes the objects of reports that no record names.
+	collector  *orphans.Collector
 	reconciler *reconciler
 	notifier   *notifier
 	packager   *packager
@@ -70,11 +74,13 @@ func New(p *process.Process) (*Server, error) {
 	mux.Handle(tasks.TypeFanout, notifier.fanoutHandler())
 	mux.Handle(tasks.TypeSend, notifier.sendHandler())
 	mux.Handle(tasks.TypeAssemble, packager.handler())
+	reports := orphans.Kind{Prefix: environments.ReportObjects, Named: p.Store.Reports.ObjectKeys}
 	return &Server{
 		log:        p.Log,
 		mux:        mux,
 		processor:  processor,
 		sweeper:    snapshot.NewSweeper(p.Store, tasks.NewEnqueuer(p.Redis), p.Clock, p.Log),
+		collector:  orphans.NewCollector(p.Store.Objects, p.Store.Leases, reports, p.Clock, p.Log),
 		reconciler: reconciler,
 		notifier:   notifier,
 		packager:   packager,
@@ -136,6 +142,9 @@ func (s *Server) Run(ctx context.Context) error {
 		s.repeat(ctx, auditpackage.CleanInterval, "deletion of replaced audit packages", s.packager.relay.Clean)
 	})
 	jobs.Go(func() { s.repeat(ctx, snapshot.SweepInterval, "sweep", s.sweeper.Sweep) })
+	jobs.Go(func() {
+		s.repeat(ctx, orphans.Interval, "deletion of objects that no record names", s.collector.Collect)
+	})
 	jobs.Go(func() { s.repeat(ctx, snapshot.RefundInterval, "refund of attempts", s.processor.Refund) })
 	jobs.Go(func() { s.repeat(ctx, reconcileInterval, "reconciliation", s.reconciler.reconcile) })
 	jobs.Wait()

@@ -1,0 +1,115 @@
+// Package orphans deletes objects that no record names: processes have failed or were killed
+// between the write of an object and that of its record, or between the deletions of both.
+package orphans
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+const (
+	// Interval is how often Collect is to be called.
+	Interval = 10 * time.Minute
+	// minAge is for how long an object must have been known without a record before it is deleted.
+	// It must be above the time that a process takes from the write of an object to that of its record.
+	minAge = time.Hour
+	// maxKnown bounds how many objects without a record are remembered.
+	maxKnown = 10_000
+)
+
+// Kind is a kind of objects, each of which belongs to one record.
+type Kind struct {
+	// Prefix is what the keys of these objects begin with, and no others.
+	Prefix string
+	// Named returns the keys that records name.
+	Named func(ctx context.Context) (map[string]bool, error)
+}
+
+// Collector deletes objects of a kind that no record names. It remembers since when it knows an object
+// without a record, so it compares no times of different machines.
+type Collector struct {
+	objects storage.Objects
+	leases  *storage.Leases
+	kind    Kind
+	clock   evidence.Clock
+	log     *slog.Logger
+	holder  string
+	// known is when objects were first listed without a record, by key.
+	known map[string]time.Time
+}
+
+// NewCollector makes a collector that works when Collect is called, by one goroutine.
+func NewCollector(objects storage.Objects, leases *storage.Leases, kind Kind, clock evidence.Clock, log *slog.Logger) *Collector {
+	return &Collector{objects: objects, leases: leases, kind: kind, clock: clock, log: log, holder: evidence.NewID()}
+}
+
+// Collect looks once, if this process is the elected one.
+func (c *Collector) Collect(ctx context.Context) error {
+	elected, err := c.leases.Acquire(ctx, "orphans/"+c.kind.Prefix, c.holder, 3*Interval)
+	if err != nil || !elected {
+		return err
+	}
+	// Read the clock before the names. Then an object known for minAge was listed that long before
+	// the names were read, and its record would be among them.
+	now := c.clock()
+	named, err := c.kind.Named(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[string]time.Time{}
+	for after := c.kind.Prefix; len(known) < maxKnown; {
+		page, err := c.objects.List(ctx, after, storage.MaxMany)
+		if err != nil {
+			return err
+		}
+		for _, object := range page {
+			if !strings.HasPrefix(object.Key, c.kind.Prefix) {
+				c.known = known
+				return nil
+			}
+			after = object.Key
+			if named[object.Key] {
+				continue
+			}
+			if err := c.collect(ctx, object.Key, now, known); err != nil {
+				return err
+			}
+		}
+		if len(page) == 0 {
+			break
+		}
+	}
+	c.known = known
+	return nil
+}
+
+// collect deletes an object without a record if it is known for long enough, or adds it to known.
+func (c *Collector) collect(ctx context.Context, key string, now time.Time, known map[string]time.Time) error {
+	since, again := c.known[key]
+	if !again {
+		known[key] = c.clock()
+		return nil
+	}
+	if now.Sub(since) < minAge {
+		known[key] = since
+		return nil
+	}
+	err := c.objects.Delete(ctx, key)
+	if ctx.Err() != nil || errors.Is(err, storage.ErrOutage) {
+		return fmt.Errorf("delete an object that no record names: %w", err)
+	}
+	if err != nil {
+		known[key] = since
+		c.log.Warn("an object that no record names cannot be deleted and is tried again", "id", key, "error", err.Error())
+		return nil
+	}
+	c.log.Info("deleted an object that no record names", "id", key)
+	return nil
+}
