@@ -186,8 +186,6 @@ func (r *bootstrapReader) secret(node ast.Node) evidence.Secret {
 		r.fault(node, "key must hold no control characters and neither begin nor end with a blank")
 	case evidence.MistypedAPIKey(text):
 		r.fault(node, "key looks like one of ours, but its checksum is wrong: is it mistyped?")
-	case evidence.IsSignedToken(text):
-		r.fault(node, "key has the form of a token of an identity provider, and would be taken for one")
 	case known:
 		r.fault(node, "key is that of line %d: each can be given only once", line)
 	default:

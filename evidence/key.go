@@ -26,6 +26,10 @@ const (
 // ones included. (RE2.)
 const APIKeyPattern = apiKeyPrefix + "[0-9A-Za-z]{16,}"
 
+// SignedTokenPattern matches whatever looks like a signed JWT, be it cut off behind its header.
+// (RE2.)
+const SignedTokenPattern = `eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]*)?`
+
 const (
 	// MinKeyLength is the fewest characters of a key that is brought along.
 	MinKeyLength = 16
@@ -40,6 +44,10 @@ const (
 // InvalidKeyMessage is the one answer to a key that is missing, malformed,
 // unknown, expired or revoked: it does not tell which.
 const InvalidKeyMessage = "A valid API key is required."
+
+// ErrUnknownKey is the answer to a secret that is no key, not even one that has expired or was
+// revoked. Clients cannot tell it from the others.
+var ErrUnknownKey = NewError(Unauthorized, InvalidKeyMessage)
 
 // Key is an API key as it is kept: never the secret, only its hash.
 type Key struct {
@@ -103,8 +111,8 @@ func MistypedAPIKey(secret string) bool {
 }
 
 // IsSignedToken reports whether a text has the form of a signed JWT: three parts in base64url, of
-// which the first is a JSON object with an algorithm. No key of NewAPIKey has it, and none that is
-// brought along may: it would be taken for a token of an identity provider.
+// which the first is a JSON object with an algorithm. No key of NewAPIKey has it; one that is
+// brought along may.
 func IsSignedToken(text string) bool {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {

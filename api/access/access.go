@@ -15,7 +15,8 @@ import (
 // Authenticator knows keys.
 type Authenticator interface {
 	// Authenticate returns whoever the secret speaks for. A secret that is
-	// unknown, expired or revoked gives an evidence.Unauthorized error.
+	// unknown, expired or revoked gives an evidence.Unauthorized error; one that is no key at
+	// all gives evidence.ErrUnknownKey.
 	Authenticate(ctx context.Context, secret string) (evidence.Principal, error)
 }
 
@@ -76,6 +77,8 @@ type Rule struct {
 	MinRole evidence.Role
 	// UsersOnly operations are refused to service accounts and identity tokens.
 	UsersOnly bool
+	// RefuseTokens operations are refused to identity tokens, whatever their role.
+	RefuseTokens bool
 	// MembersOnly operations are refused to visitors of public organizations.
 	MembersOnly bool
 	// Beta operations need the beta features of that organization to be on.
@@ -93,10 +96,10 @@ func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evide
 	if err != nil {
 		return principal, org, err
 	}
-	if oidc.IsToken(secret) {
+	principal, org, err = g.authenticate(ctx, r, rule, secret)
+	// Keys may have any form: only what is no key is taken for a token.
+	if errors.Is(err, evidence.ErrUnknownKey) && oidc.IsToken(secret) {
 		principal, org, err = g.identify(ctx, r, rule, secret)
-	} else {
-		principal, org, err = g.authenticate(ctx, r, rule, secret)
 	}
 	if err == nil {
 		err = rule.check(principal, org)
@@ -145,7 +148,7 @@ func (g *Gate) identify(ctx context.Context, r Request, rule Rule, token string)
 // check refuses principals that may not call the operation.
 func (r Rule) check(principal evidence.Principal, org evidence.OrgAccess) error {
 	switch {
-	case r.UsersOnly && !principal.IsUser(), r.MembersOnly && org.Visitor:
+	case r.UsersOnly && !principal.IsUser(), r.RefuseTokens && principal.Federated, r.MembersOnly && org.Visitor:
 		return Refused()
 	case !r.OfOrg:
 		return nil

@@ -45,6 +45,13 @@ func ofUsers(method, path string) bool {
 	return strings.HasPrefix(path, "/user/") && path != "/user/default-org" || method == http.MethodPost && path == "/organizations"
 }
 
+// refusesTokens reports whether an operation is refused to tokens of identity providers, whatever
+// their role: those that change who has access.
+func refusesTokens(method, path string) bool {
+	return method != http.MethodGet && (strings.HasPrefix(path, "/service-accounts/") ||
+		strings.HasPrefix(path, "/organizations/{org}/members/") || strings.HasPrefix(path, "/organizations/{org}/identity-providers/"))
+}
+
 // ofBeta reports whether an operation needs the beta features.
 func ofBeta(path string) bool {
 	return strings.HasPrefix(path, "/controls/") || strings.HasPrefix(path, "/membership-audit-log/")
@@ -134,7 +141,8 @@ func (c matrixCaller) want(method, path string) int {
 	switch {
 	case withoutKey(path), !c.good, c.token && !strings.Contains(path, "{org}"):
 		return http.StatusUnauthorized
-	case least != evidence.NoRole && !c.role.Allows(least), ofUsers(method, path) && !c.user, c.public && (ofBeta(path) || ofMembers(path)):
+	case least != evidence.NoRole && !c.role.Allows(least), ofUsers(method, path) && !c.user,
+		refusesTokens(method, path) && c.token, c.public && (ofBeta(path) || ofMembers(path)):
 		return http.StatusForbidden
 	}
 	return 0

@@ -1,11 +1,15 @@
 package e2e_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/identity"
 )
 
 // trust lets the organization trust an issuer by the API.
@@ -75,12 +79,45 @@ func TestAPipelineReportsWithATokenOfItsIssuer(t *testing.T) {
 	wantProblem(t, s.do(http.MethodGet, path, good, nil), http.StatusUnauthorized, "A valid API key is required.", nil)
 }
 
+func TestAKeyMayHaveTheFormOfAToken(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	forge := newIssuer(t)
+	s.trust("forge", forge, "exists(claims.sub)", "admin")
+	path := "/api/v2/flows/" + s.org
+	for name, key := range map[string]string{
+		"of the public API":         "eyJhbGciOiJIUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(`{"org":"`+s.org+`"}`)) + ".c2lnbmF0dXJl",
+		"signed by a known issuer":  forge.token(t, nil),
+		"signed by another, unread": newIssuer(t).token(t, nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			declare := func(absent bool) {
+				_, err := s.Process.Store.Tenancy.ApplyBootstrap(t.Context(), identity.Bootstrap{Users: []identity.DeclaredUser{{
+					Name: "reader", Keys: []identity.DeclaredKey{{Secret: evidence.Secret(key), Description: "older", Absent: absent}},
+				}}})
+				s.must(err)
+			}
+			want := func(status int) {
+				t.Helper()
+				if got := s.do(http.MethodPut, path, key, []byte(`{"name":"shop","description":""}`)); got.status != status {
+					t.Errorf("status %d, want %d: %s", got.status, status, got.body)
+				}
+			}
+			declare(false)
+			want(http.StatusForbidden) // as the reader, not as the issuer's administrator
+			declare(true)
+			want(http.StatusUnauthorized) // a key that was revoked does not become a token
+		})
+	}
+}
+
 func TestAnIssuerThatIsAwayIsNotTheFaultOfTheToken(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	forge := newIssuer(t)
 	away := &issuer{url: "https://127.0.0.1:1", key: forge.key}
-	s.trust("away", away, "", "reader")
+	s.trust("away", away, "exists(claims.sub)", "reader")
 	got := s.do(http.MethodGet, "/api/v2/flows/"+s.org, away.token(t, nil), nil)
 	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
 		t.Errorf("status %d, Retry-After %q: %s", got.status, got.header.Get("Retry-After"), got.body)
@@ -93,15 +130,18 @@ func TestIdentityProvidersThatCannotBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		name, body, location, text string
 	}{
-		"http":           {"forge", `{"issuer":"http://forge.example.com","audience":"a","privilege":"member"}`, "issuer", "Input should be an https URL without user, query and fragment [input: http://forge.example.com]"},
-		"no host":        {"forge", `{"issuer":"https://","audience":"a","privilege":"member"}`, "issuer", "Input should be an https URL without user, query and fragment [input: https://]"},
-		"a password":     {"forge", `{"issuer":"https://u:p@forge.example.com","audience":"a","privilege":"member"}`, "issuer", "Input should be an https URL without user, query and fragment [input: https://u:p@forge.example.com]"},
-		"no audience":    {"forge", `{"issuer":"https://forge.example.com","audience":"","privilege":"member"}`, "audience", "String should have at least 1 character [input: ]"},
-		"no privilege":   {"forge", `{"issuer":"https://forge.example.com","audience":"a"}`, "privilege", "Field required [input: None]"},
-		"no condition":   {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"claims.a"}`, "condition", "column 1: the result must be a boolean, not a string [input: claims.a]"},
+		"http":           {"forge", `{"issuer":"http://forge.example.com","audience":"a","privilege":"member","condition":"claims.a == 'b'"}`, "issuer", "Input should be an https URL without user, query and fragment [input: http://forge.example.com]"},
+		"no host":        {"forge", `{"issuer":"https://","audience":"a","privilege":"member","condition":"claims.a == 'b'"}`, "issuer", "Input should be an https URL without user, query and fragment [input: https://]"},
+		"a password":     {"forge", `{"issuer":"https://u:p@forge.example.com","audience":"a","privilege":"member","condition":"claims.a == 'b'"}`, "issuer", "Input should be an https URL without user, query and fragment [input: https://u:p@forge.example.com]"},
+		"no audience":    {"forge", `{"issuer":"https://forge.example.com","audience":"","privilege":"member","condition":"claims.a == 'b'"}`, "audience", "String should have at least 1 character [input: ]"},
+		"no privilege":   {"forge", `{"issuer":"https://forge.example.com","audience":"a","condition":"claims.a == 'b'"}`, "privilege", "Field required [input: None]"},
+		"no condition":   {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member"}`, "condition", "Field required [input: None]"},
+		"an empty one":   {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":""}`, "condition", "String should have at least 1 character [input: ]"},
+		"for anybody":    {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"true"}`, "condition", "the condition must not hold for a token without claims [input: true]"},
+		"no boolean":     {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"claims.a"}`, "condition", "column 1: the result must be a boolean, not a string [input: claims.a]"},
 		"flow":           {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"exists(flow)"}`, "condition", "column 8: 'flow' is unknown: there are claims.<name>, exists(), matches(), true, false, and, or, not, in [input: exists(flow)]"},
-		"another member": {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","secret":"x"}`, "secret", "Extra inputs are not permitted [input: x]"},
-		"a wrong name":   {"for_ge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member"}`, "path.name", `String should match pattern '^[a-zA-Z0-9\-]+$' [input: for_ge]`},
+		"another member": {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"claims.a == 'b'","secret":"x"}`, "secret", "Extra inputs are not permitted [input: x]"},
+		"a wrong name":   {"for_ge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"claims.a == 'b'"}`, "path.name", `String should match pattern '^[a-zA-Z0-9\-]+$' [input: for_ge]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
@@ -110,6 +150,6 @@ func TestIdentityProvidersThatCannotBe(t *testing.T) {
 		})
 	}
 	got := s.do(http.MethodPut, "/api/v2/organizations/administrator/identity-providers/forge", adminKey,
-		[]byte(`{"issuer":"https://forge.example.com","audience":"a","privilege":"member"}`))
+		[]byte(`{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"claims.a == 'b'"}`))
 	wantProblem(t, got, http.StatusBadRequest, "Organization 'administrator' is personal and cannot have identity providers", nil)
 }

@@ -128,7 +128,7 @@ func (t verifiedToken) meets(provider identity.IdentityProvider) error {
 		return refusal("the claim aud does not contain the audience of the provider")
 	}
 	if provider.Condition == "" {
-		return nil
+		return refusal("the provider has no condition: an earlier version stored it")
 	}
 	condition, err := expression.ParseClaims(provider.Condition)
 	if err != nil {

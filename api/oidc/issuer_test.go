@@ -37,6 +37,8 @@ import (
 
 const (
 	audience = "https://attestry.example.com"
+	// condition is one that tokens meet.
+	condition = `exists(claims.sub)`
 	// private is a claim that must not be logged.
 	private = "this-claim-is-private"
 )
@@ -207,7 +209,7 @@ type fixture struct {
 	verifier *oidc.Verifier
 }
 
-// newFixture makes a verifier. Providers without an issuer, an audience or a name get those of the
+// newFixture makes a verifier. Providers without an audience or a condition get those of the
 // fixture; without any provider there is one.
 func newFixture(t *testing.T, issuer *testIssuer, providers ...identity.IdentityProvider) *fixture {
 	t.Helper()
@@ -219,6 +221,9 @@ func newFixture(t *testing.T, issuer *testIssuer, providers ...identity.Identity
 		providers[i].OrgName, providers[i].Issuer = "acme", issuer.server.URL
 		if providers[i].Audience == "" {
 			providers[i].Audience = audience
+		}
+		if providers[i].Condition == "" {
+			providers[i].Condition = condition
 		}
 	}
 	return newFixtureOf(t, issuer, trusted{"acme": providers}, clientFor(issuer))

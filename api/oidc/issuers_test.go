@@ -197,7 +197,7 @@ func TestAnIssuerThatCannotBeReachedIsAskedAgainAfterTenSeconds(t *testing.T) {
 func TestAnIssuerThatIsNotAllowedIsUnavailable(t *testing.T) {
 	key := newEdKey(t, "key")
 	issuer := newIssuer(t, key)
-	providers := trusted{"acme": {{Name: "ci", Issuer: issuer.server.URL, Audience: audience}}}
+	providers := trusted{"acme": {{Name: "ci", Issuer: issuer.server.URL, Audience: audience, Condition: condition}}}
 	f := newFixtureOf(t, issuer, providers, clientAllowing(issuer))
 	lines := f.unavailable(t, key.sign(t, f.claims(nil)))
 	if len(lines) != 1 || !strings.Contains(lines[0].Error, "ATTESTRY_OUTBOUND_ALLOW") || issuer.connections.Load() != 0 {
@@ -354,7 +354,7 @@ func (panicking) RoundTrip(*http.Request) (*http.Response, error) { panic("out o
 func TestAPanicOverAnAnswerEndsTheAttemptAlone(t *testing.T) {
 	key := newEdKey(t, "key")
 	issuer := newIssuer(t, key)
-	providers := trusted{"acme": {{Name: "ci", Issuer: issuer.server.URL, Audience: audience}}}
+	providers := trusted{"acme": {{Name: "ci", Issuer: issuer.server.URL, Audience: audience, Condition: condition}}}
 	f := newFixtureOf(t, issuer, providers, &http.Client{Transport: panicking{}})
 	if lines := f.unavailable(t, key.sign(t, f.claims(nil))); len(lines) != 1 || lines[0].Error != "panic: out of range" {
 		t.Errorf("logged %+v", lines)
@@ -365,8 +365,8 @@ func TestIssuersAreKeptApart(t *testing.T) {
 	keys := []signingKey{newEdKey(t, "key"), newEdKey(t, "key")}
 	first, second := newIssuer(t, keys[0]), newIssuer(t, keys[1])
 	f := newFixtureOf(t, first, trusted{"acme": {
-		{Name: "first", Issuer: first.server.URL, Audience: audience, Privilege: evidence.Reader},
-		{Name: "second", Issuer: second.server.URL, Audience: audience, Privilege: evidence.Admin},
+		{Name: "first", Issuer: first.server.URL, Audience: audience, Condition: condition, Privilege: evidence.Reader},
+		{Name: "second", Issuer: second.server.URL, Audience: audience, Condition: condition, Privilege: evidence.Admin},
 	}}, clientFor(first))
 	// httptest gives all servers the same certificate.
 	ofSecond := map[string]any{"iss": second.server.URL}

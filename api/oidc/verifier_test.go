@@ -261,16 +261,26 @@ func TestOfALongIssuerTheBeginningIsLogged(t *testing.T) {
 func TestAProviderWithoutAnAudienceTrustsNobody(t *testing.T) {
 	key := newEdKey(t, "key")
 	issuer := newIssuer(t, key)
-	providers := trusted{"acme": {{Name: "ci", Issuer: issuer.server.URL, Privilege: evidence.Admin}}}
+	providers := trusted{"acme": {{Name: "ci", Issuer: issuer.server.URL, Condition: condition, Privilege: evidence.Admin}}}
 	f := newFixtureOf(t, issuer, providers, clientFor(issuer))
 	f.refuse(t, key.sign(t, f.claims(map[string]any{"aud": ""})))
 	f.refuse(t, key.sign(t, f.claims(map[string]any{"aud": nil})))
 }
 
+func TestAProviderWithoutAConditionAcceptsNoToken(t *testing.T) {
+	key := newEdKey(t, "key")
+	issuer := newIssuer(t, key)
+	providers := trusted{"acme": {{Name: "ci", Issuer: issuer.server.URL, Audience: audience, Privilege: evidence.Admin}}}
+	f := newFixtureOf(t, issuer, providers, clientFor(issuer))
+	if got := f.refuse(t, key.sign(t, f.claims(nil))); got.Reason != "the provider has no condition: an earlier version stored it" {
+		t.Errorf("the reason is %q", got.Reason)
+	}
+}
+
 func TestNothingIsFetchedForAnIssuerThatIsNotTrusted(t *testing.T) {
 	key := newEdKey(t, "key")
 	issuer := newIssuer(t, key)
-	f := newFixtureOf(t, issuer, trusted{"other": {{Name: "ci", Issuer: issuer.server.URL, Audience: audience}}}, clientFor(issuer))
+	f := newFixtureOf(t, issuer, trusted{"other": {{Name: "ci", Issuer: issuer.server.URL, Audience: audience, Condition: condition}}}, clientFor(issuer))
 	f.refuse(t, key.sign(t, f.claims(nil)))
 	if n := issuer.connections.Load(); n != 0 {
 		t.Errorf("%d connections were opened", n)

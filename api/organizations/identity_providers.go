@@ -28,12 +28,12 @@ func (h *handlers) identityProviderRoutes() []server.Route {
 		},
 		{
 			Method: http.MethodPut, Path: "/organizations/{org}/identity-providers/{name}", OperationID: "put_identity_provider", Tag: "Organizations",
-			Summary: "Trust an identity provider, or change how it is trusted", MinRole: evidence.Admin,
+			Summary: "Trust an identity provider, or change how it is trusted", MinRole: evidence.Admin, RefuseTokens: true,
 			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putIdentityProvider),
 		},
 		{
 			Method: http.MethodDelete, Path: "/organizations/{org}/identity-providers/{name}", OperationID: "delete_identity_provider", Tag: "Organizations",
-			Summary: "Trust an identity provider no more", MinRole: evidence.Admin, Serve: server.Handle(h.deleteIdentityProvider),
+			Summary: "Trust an identity provider no more", MinRole: evidence.Admin, RefuseTokens: true, Serve: server.Handle(h.deleteIdentityProvider),
 		},
 	}
 }
@@ -48,7 +48,7 @@ type ProviderPath struct {
 type IdentityProviderPutInput struct {
 	Issuer    string `json:"issuer" maxLength:"2048" doc:"An https URL, as it stands in the claim iss."`
 	Audience  string `json:"audience" minLength:"1" maxLength:"1024" doc:"What the claim aud has to contain."`
-	Condition string `json:"condition,omitempty" maxLength:"2000" doc:"An expression over claims.*; every token fits if it is empty."`
+	Condition string `json:"condition" minLength:"1" maxLength:"2000" doc:"An expression over claims.*, which does not hold for a token without claims."`
 	Privilege string `json:"privilege" enum:"admin,member,snapshotter,reader"`
 }
 
@@ -128,7 +128,8 @@ func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, bo
 	return answer, nil
 }
 
-// check refuses issuers that are no https URL, and conditions that are none.
+// check refuses issuers that are no https URL, and conditions that are none or restrict nothing: an
+// issuer may serve the whole world.
 func (b *IdentityProviderPutInput) check() error {
 	issuer, err := url.Parse(b.Issuer)
 	if err != nil || issuer.Scheme != "https" || issuer.Host == "" || issuer.User != nil || strings.ContainsAny(b.Issuer, "?#") {
@@ -136,10 +137,11 @@ func (b *IdentityProviderPutInput) check() error {
 			"issuer": "Input should be an https URL without user, query and fragment [input: " + validation.Cut(b.Issuer) + "]",
 		})
 	}
-	if b.Condition == "" {
-		return nil
+	condition, err := expression.ParseClaims(b.Condition)
+	if err == nil && !condition.Restricts() {
+		err = errors.New("the condition must not hold for a token without claims")
 	}
-	if _, err := expression.ParseClaims(b.Condition); err != nil {
+	if err != nil {
 		return evidence.ValidationError(map[string]string{"condition": err.Error() + " [input: " + validation.Cut(b.Condition) + "]"})
 	}
 	return nil

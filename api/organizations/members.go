@@ -23,12 +23,12 @@ func (h *handlers) memberRoutes() []server.Route {
 		},
 		{
 			Method: http.MethodPut, Path: "/organizations/{org}/members/{user}", OperationID: "put_member", Tag: "Organizations",
-			Summary: "Make a user a member, or change the role of one", MinRole: evidence.Admin,
+			Summary: "Make a user a member, or change the role of one", MinRole: evidence.Admin, RefuseTokens: true,
 			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putMember),
 		},
 		{
 			Method: http.MethodDelete, Path: "/organizations/{org}/members/{user}", OperationID: "delete_member", Tag: "Organizations",
-			Summary: "Remove a member", MinRole: evidence.Admin, Serve: server.Handle(h.deleteMember),
+			Summary: "Remove a member", MinRole: evidence.Admin, RefuseTokens: true, Serve: server.Handle(h.deleteMember),
 		},
 	}
 }

@@ -26,7 +26,7 @@ func (h *handlers) serviceAccountRoutes() []server.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/service-accounts/{org}", OperationID: "create_service_account", Tag: tag,
-			Summary: "Create a service account", MinRole: evidence.Snapshotter, Statuses: []int{http.StatusCreated},
+			Summary: "Create a service account", MinRole: evidence.Snapshotter, RefuseTokens: true, Statuses: []int{http.StatusCreated},
 			Serve: server.WithBody(h.createServiceAccount),
 		},
 		{
@@ -35,11 +35,11 @@ func (h *handlers) serviceAccountRoutes() []server.Route {
 		},
 		{
 			Method: http.MethodPatch, Path: "/service-accounts/{org}/{name}", OperationID: "update_service_account", Tag: tag,
-			Summary: "Change a service account", MinRole: evidence.Snapshotter, Serve: server.WithBody(h.updateServiceAccount),
+			Summary: "Change a service account", MinRole: evidence.Snapshotter, RefuseTokens: true, Serve: server.WithBody(h.updateServiceAccount),
 		},
 		{
 			Method: http.MethodDelete, Path: "/service-accounts/{org}/{name}", OperationID: "delete_service_account", Tag: tag,
-			Summary: "Delete a service account; its keys stop working", MinRole: evidence.Snapshotter, Serve: server.Handle(h.deleteServiceAccount),
+			Summary: "Delete a service account; its keys stop working", MinRole: evidence.Snapshotter, RefuseTokens: true, Serve: server.Handle(h.deleteServiceAccount),
 		},
 		{
 			Method: http.MethodGet, Path: "/service-accounts/{org}/{name}/api-keys", OperationID: "list_service_account_api_keys", Tag: tag,
@@ -47,7 +47,7 @@ func (h *handlers) serviceAccountRoutes() []server.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/service-accounts/{org}/{name}/api-keys", OperationID: "create_service_account_api_key", Tag: tag,
-			Summary: "Issue an API key of a service account; the answer shows it once", MinRole: evidence.Snapshotter,
+			Summary: "Issue an API key of a service account; the answer shows it once", MinRole: evidence.Snapshotter, RefuseTokens: true,
 			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.createServiceAccountAPIKey),
 		},
 		{
@@ -56,11 +56,11 @@ func (h *handlers) serviceAccountRoutes() []server.Route {
 		},
 		{
 			Method: http.MethodDelete, Path: "/service-accounts/{org}/{name}/api-keys/{key_id}", OperationID: "delete_service_account_api_key", Tag: tag,
-			Summary: "Revoke an API key of a service account", MinRole: evidence.Snapshotter, Serve: server.Handle(h.deleteServiceAccountAPIKey),
+			Summary: "Revoke an API key of a service account", MinRole: evidence.Snapshotter, RefuseTokens: true, Serve: server.Handle(h.deleteServiceAccountAPIKey),
 		},
 		{
 			Method: http.MethodPost, Path: "/service-accounts/{org}/{name}/api-keys/{key_id}/rotate", OperationID: "rotate_service_account_api_key", Tag: tag,
-			Summary: "Issue a new API key in the place of one, which works for a grace period yet", MinRole: evidence.Snapshotter,
+			Summary: "Issue a new API key in the place of one, which works for a grace period yet", MinRole: evidence.Snapshotter, RefuseTokens: true,
 			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.rotateServiceAccountAPIKey),
 		},
 	}

@@ -78,6 +78,8 @@ func (r Route) access() string {
 		return "Needs no API key."
 	case !r.ofOrganization():
 		return "Needs any valid API key."
+	case r.RefuseTokens:
+		return fmt.Sprintf("Needs the role `%s` or above in the organization, and an API key: tokens of identity providers are refused.", r.MinRole)
 	case r.MinRole == evidence.Reader:
 		return "Needs the role `reader` or above in the organization; if that is public, any valid API key."
 	case r.MinRole == evidence.Admin:

@@ -152,7 +152,8 @@ func (s *Server) admit(ctx context.Context, route Route, r *Request, org string)
 	if route.Public {
 		return nil
 	}
-	rule := access.Rule{OfOrg: route.ofOrganization(), MinRole: route.MinRole, UsersOnly: route.UsersOnly, MembersOnly: route.MembersOnly, Beta: route.Beta}
+	rule := access.Rule{OfOrg: route.ofOrganization(), MinRole: route.MinRole, UsersOnly: route.UsersOnly,
+		RefuseTokens: route.RefuseTokens, MembersOnly: route.MembersOnly, Beta: route.Beta}
 	var malformed error
 	if rule.OfOrg {
 		r.org, malformed = unescape("org", org)

@@ -31,6 +31,8 @@ func operationsTable() string {
 			least = "any key"
 		case r.UsersOnly:
 			least += ", of a user"
+		case r.RefuseTokens:
+			least += ", not with a token"
 		}
 		fmt.Fprintf(&b, "| %s | `%s` | `%s %s` | %s |\n", r.Tag, r.OperationID, r.Method, r.Path, least)
 	}

@@ -25,6 +25,9 @@ type Route struct {
 	MinRole evidence.Role
 	// UsersOnly operations are refused to service accounts and identity tokens.
 	UsersOnly bool
+	// RefuseTokens operations are refused to identity tokens, whatever their role: those that
+	// change who has access. Else whoever runs a pipeline once could keep its access for good.
+	RefuseTokens bool
 	// MembersOnly operations are refused to visitors of public organizations.
 	MembersOnly bool
 	// Beta operations need the beta features of the organization to be on.
@@ -66,6 +69,8 @@ func (r Route) check() error {
 		return fmt.Errorf("route %s: path %q does not begin with a slash", r.OperationID, r.Path)
 	case r.MembersOnly && !r.ofOrganization():
 		return fmt.Errorf("route %s is for members of no organization", r.OperationID)
+	case r.RefuseTokens && !r.ofOrganization():
+		return fmt.Errorf("route %s refuses tokens, which are good for no operation outside of an organization", r.OperationID)
 	case r.Beta && !r.ofOrganization():
 		return fmt.Errorf("route %s is a beta feature of no organization", r.OperationID)
 	case r.Signed && !r.Public:

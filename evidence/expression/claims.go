@@ -43,6 +43,13 @@ func (e *ClaimsExpression) Evaluate(claims Claims) (bool, error) {
 	return result.boolean, err
 }
 
+// Restricts reports whether a token needs a claim to meet the condition. Without that, anybody
+// whom the issuer serves might meet it.
+func (e *ClaimsExpression) Restricts() bool {
+	holds, err := e.Evaluate(Claims{})
+	return err != nil || !holds
+}
+
 func claimContexts() contexts { return contexts{find: claimContext, listed: "claims.<name>"} }
 
 // claimContext reads a claim: as a text, which a list is not, or as a list. A text is a list of

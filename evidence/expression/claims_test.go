@@ -150,6 +150,21 @@ func TestFaultyConditionsOverClaimsAreRefusedWithTheirPosition(t *testing.T) {
 	}
 }
 
+func TestConditionsThatHoldWithoutClaimsDoNotRestrict(t *testing.T) {
+	for text, want := range map[string]bool{
+		`true`: false, `claims.a != "x"`: false, `not exists(claims.a)`: false, `claims.a == "x" or claims.b not in ["y"]`: false,
+		`claims.a == "x"`: true, `claims.a < 3`: true, `exists(claims.a) and claims.b != "x"`: true, `false`: true,
+	} {
+		condition, err := expression.ParseClaims(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := condition.Restricts(); got != want {
+			t.Errorf("%s: got %v", text, got)
+		}
+	}
+}
+
 func TestClaimsOfTheSameNameAreRefused(t *testing.T) {
 	for _, text := range []string{
 		`{"a.b": "1", "a": {"b": "2"}}`, `{"a": {"b.c": "1", "b": {"c": "2"}}}`, `{"a.b": ["1"], "a": {"b": "2"}}`,

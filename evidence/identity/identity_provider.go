@@ -14,7 +14,8 @@ type IdentityProvider struct {
 	Issuer string `json:"issuer"`
 	// Audience is what the claim aud has to contain.
 	Audience string `json:"audience"`
-	// Condition is an expression over the claims, "" for none: expression.ParseClaims.
+	// Condition is an expression over the claims: expression.ParseClaims. Earlier versions stored
+	// providers without one, which accept no token.
 	Condition string        `json:"condition"`
 	Privilege evidence.Role `json:"privilege"`
 	// Times are float Unix seconds.

@@ -1,5 +1,5 @@
 // Package redact hides API keys in logs and answers: whatever looks like a key that
-// Attestry makes, and the credentials that the request under way was sent with,
+// Attestry makes or like a signed token, and the credentials that the request under way was sent with,
 // however they are escaped.
 package redact
 
@@ -18,7 +18,7 @@ import (
 // hidden stands in the place of a key.
 var hidden = evidence.Secret("").String()
 
-var keyPattern = regexp.MustCompile(evidence.APIKeyPattern)
+var keyPattern = regexp.MustCompile(evidence.APIKeyPattern + "|" + evidence.SignedTokenPattern)
 
 // maxLayers bounds how often percent-encoding is undone, so that a hostile text costs
 // little.

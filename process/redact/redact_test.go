@@ -17,6 +17,9 @@ import (
 // imported is a key of another form, with what escaping changes.
 const imported = `pass/word "with" odd+chars?=100%&é`
 
+// token has the form of a signed JWT.
+const token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm5hIn0.c2lnbmF0dXJlLW9mLWEtdG9rZW4"
+
 // escapeAll percent-encodes every byte.
 func escapeAll(text string) string {
 	var b strings.Builder
@@ -39,7 +42,7 @@ func TestKeysAreHiddenHoweverTheyAreEscaped(t *testing.T) {
 		"beside a broken escape":  func(s string) string { return "%zz%" + s + "%4" },
 		"with an underscore only": func(s string) string { return strings.ReplaceAll(s, "_", "%5F") },
 	} {
-		for name, key := range map[string]string{"a made key": made, "the request's own key": imported} {
+		for name, key := range map[string]string{"a made key": made, "the request's own key": imported, "a signed token": token} {
 			t.Run(name+", "+form, func(t *testing.T) {
 				ctx := redact.With(t.Context(), imported)
 				got := redact.Text(ctx, "before "+escape(key)+" behind")

@@ -166,6 +166,7 @@ func (t *Tenancy) bringKey(ctx context.Context, owner evidence.User, declared id
 			return nil
 		}
 		t.keys.InsertIn(&c.batch, &fresh)
+		c.remembered = true // as unknown, by whoever has tried it before
 		c.record(keyEntry(identity.AuditAdded, &fresh))
 		return nil
 	})

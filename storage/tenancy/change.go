@@ -130,6 +130,7 @@ func (t *Tenancy) tryChange(ctx context.Context, orgName string, by identity.Act
 // forget drops what this process remembers of keys and roles.
 func (t *Tenancy) forget() {
 	t.knownKeys.Clear()
+	t.unknownKeys.Clear()
 	t.accesses.Clear()
 	t.providers.Clear()
 }

@@ -38,12 +38,13 @@ type knownKey struct {
 }
 
 // Authenticate returns whom a secret speaks for. Secrets that are malformed,
-// unknown, expired or revoked are Unauthorized, all with one text. An expiry acts at once, and
+// unknown, expired or revoked are Unauthorized, all with one text; what is no key at all is
+// evidence.ErrUnknownKey. An expiry acts at once, and
 // so does a revocation by this process; one by another process acts within a second, and within
 // tenancyCacheAge if that process ended before it could tell.
 func (t *Tenancy) Authenticate(ctx context.Context, secret string) (evidence.Principal, error) {
 	if secret == "" || evidence.MistypedAPIKey(secret) {
-		return evidence.Principal{}, invalidKey()
+		return evidence.Principal{}, evidence.ErrUnknownKey
 	}
 	return t.AuthenticateHash(ctx, evidence.HashAPIKey(secret))
 }
@@ -70,9 +71,14 @@ func (t *Tenancy) knownKey(ctx context.Context, hash string, now time.Time) (*kn
 	if ok {
 		return known, nil
 	}
+	_, noVersion, ok := t.unknownKeys.Get(hash, now)
+	if ok {
+		return nil, evidence.ErrUnknownKey
+	}
 	key, err := t.keys.Get(ctx, hash)
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, invalidKey()
+		t.unknownKeys.Put(hash, struct{}{}, now, noVersion)
+		return nil, evidence.ErrUnknownKey
 	}
 	if err != nil {
 		return nil, maskHash(err, hash)

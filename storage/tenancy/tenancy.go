@@ -40,9 +40,11 @@ type Tenancy struct {
 	turns             *turns
 	version           *versionWatch
 	knownKeys         *cache.TTL[*knownKey]
-	accesses          *cache.TTL[evidence.OrgAccess]
-	providers         *cache.TTL[[]identity.IdentityProvider]
-	uses              *keyUses
+	// unknownKeys holds hashes of secrets that are no keys, such as tokens of identity providers.
+	unknownKeys *cache.TTL[struct{}]
+	accesses    *cache.TTL[evidence.OrgAccess]
+	providers   *cache.TTL[[]identity.IdentityProvider]
+	uses        *keyUses
 }
 
 // New binds the repositories to an engine. Close ends what it does in the
@@ -62,14 +64,15 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 		keys: keys,
 		identityProviders: storage.NewCollection(docs, providerSchema,
 			func(p *identity.IdentityProvider) string { return providerID(p.OrgID, p.Name) }, providerFields),
-		auditLog:  storage.NewCollection(docs, auditSchema, auditID, auditFields),
-		hooks:     storage.NewCollection(docs, hookSchema, hookID, hookFields),
-		turns:     newTurns(),
-		version:   newVersionWatch(docs),
-		knownKeys: cache.NewTTL[*knownKey](tenancyCacheAge, tenancyCacheSize),
-		accesses:  cache.NewTTL[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
-		providers: cache.NewTTL[[]identity.IdentityProvider](tenancyCacheAge, tenancyCacheSize),
-		uses:      newKeyUses(keys, log),
+		auditLog:    storage.NewCollection(docs, auditSchema, auditID, auditFields),
+		hooks:       storage.NewCollection(docs, hookSchema, hookID, hookFields),
+		turns:       newTurns(),
+		version:     newVersionWatch(docs),
+		knownKeys:   cache.NewTTL[*knownKey](tenancyCacheAge, tenancyCacheSize),
+		unknownKeys: cache.NewTTL[struct{}](tenancyCacheAge, tenancyCacheSize),
+		accesses:    cache.NewTTL[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
+		providers:   cache.NewTTL[[]identity.IdentityProvider](tenancyCacheAge, tenancyCacheSize),
+		uses:        newKeyUses(keys, log),
 	}
 }
 

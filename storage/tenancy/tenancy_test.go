@@ -115,6 +115,41 @@ func TestAuthenticateAnswersEveryBadKeyAlike(t *testing.T) {
 	}
 }
 
+func TestOnlyWhatWasNeverAKeyIsUnknown(t *testing.T) {
+	store, _, hands := newTenancy(t)
+	for secret, want := range map[string]bool{"no-such-key-anywhere": true, "": true, annasKey: false} {
+		apply(t, store, revoked(hands))
+		_, err := store.Authenticate(t.Context(), secret)
+		if got := errors.Is(err, evidence.ErrUnknownKey); got != want {
+			t.Errorf("%q: unknown is %v: %v", secret, got, err)
+		}
+	}
+}
+
+func TestUnknownKeysAreRememberedUntilTheyAreDeclared(t *testing.T) {
+	const added = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm5hIn0.c2ln"
+	here, docs, hands := newTenancy(t)
+	there := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(there.Close)
+	stores := []*tenancy.Tenancy{here, there}
+	for _, store := range stores {
+		_, err := store.Authenticate(t.Context(), added)
+		wantCode(t, err, evidence.Unauthorized)
+		before := docs.count()
+		_, err = store.Authenticate(t.Context(), added)
+		wantCode(t, err, evidence.Unauthorized)
+		if n := docs.count() - before; n != 0 {
+			t.Errorf("looking it up again takes %d commands", n)
+		}
+	}
+	declared := tenancyBootstrap()
+	declared.Users[0].Keys = append(declared.Users[0].Keys, identity.DeclaredKey{Secret: added, Description: "older"})
+	apply(t, here, declared)
+	authenticate(t, here, added)
+	hands.Advance(time.Second)
+	authenticate(t, there, added)
+}
+
 func TestAKeyStopsWorkingTheSecondItExpires(t *testing.T) {
 	store, _, hands := newTenancy(t)
 	declared := tenancyBootstrap()

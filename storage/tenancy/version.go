@@ -10,14 +10,14 @@ import (
 )
 
 // versionAge is how long a process goes on remembering keys and roles without looking
-// whether another one has taken something away. Within a second all have noticed.
+// whether another one has changed them. Within a second all have noticed.
 const versionAge = 500 * time.Millisecond
 
 const versionID = "tenancy"
 
 var versionSchema = &storage.Schema{Name: "tenancy_version"}
 
-// version is overwritten with a fresh random value whenever a key is revoked, or a role, an
+// version is overwritten with a fresh random value whenever a key is declared or revoked, or a role, an
 // account or an identity provider is changed or removed.
 type version struct {
 	ID    string `json:"id"`
