@@ -253,6 +253,9 @@ func readSchema(ctx context.Context, f *server.Form[CustomAttestationTypePostInp
 		if jsontext.Invalid(read) >= 0 {
 			return evidence.ValidationError(map[string]string{schemaField: validation.UnreadableText + " [input: " + schemaField + "]"})
 		}
+		if path, key, repeated := jsontext.Repeated(read); repeated {
+			return evidence.ValidationError(map[string]string{validation.Join(schemaField, path): jsontext.RepeatedText + " [input: " + validation.Cut(key) + "]"})
+		}
 		schema = json.RawMessage(read)
 		return nil
 	})

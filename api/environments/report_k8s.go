@@ -1,7 +1,8 @@
 package environments
 
 import (
-	"github.com/bytedance/sonic"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"attestry/evidence/snapshot"
 )
@@ -32,15 +33,11 @@ type K8SOwner struct {
 	BlockOwnerDeletion *bool    `json:"blockOwnerDeletion,omitempty" nullable:"true"`
 }
 
-// lenientJSON decodes what may have members beside the known ones, which it tells from
-// these by letter case as well.
-var lenientJSON = sonic.Config{CaseSensitive: true, ValidateString: true, CopyString: true}.Froze()
-
-// UnmarshalJSON lets unknown members pass, which the strict decoder refuses
+// UnmarshalJSONFrom lets unknown members pass, which the strict decoder refuses
 // elsewhere.
-func (o *K8SOwner) UnmarshalJSON(data []byte) error {
+func (o *K8SOwner) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	type owner K8SOwner
-	return lenientJSON.Unmarshal(data, (*owner)(o))
+	return json.UnmarshalDecode(decoder, (*owner)(o), json.RejectUnknownMembers(false))
 }
 
 // Check reports whether the report surely meets its schema.

@@ -316,3 +316,19 @@ func decodeReport[T any](v *validation.Validator, s *huma.Schema, body []byte, f
 	}
 	return value
 }
+
+func BenchmarkDecodeK8SReport(b *testing.B) {
+	var pods []string
+	for i := range 70 {
+		pods = append(pods, fmt.Sprintf(`{"podName":"service-%04d-0123456789-abcde","namespace":"team-01","digests":{"registry.example.com/team-01/component-%05d:1.4.2":%q},
+			"creationTimestamp":1789000000,"owners":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"service-0001-0123456789","uid":"01234567-0123-0123-0123-0123456789ab",
+			"controller":true,"blockOwnerDeletion":true}]}`, i, i, goodDigest))
+	}
+	body := []byte(`{"type":"K8S","artifacts":[` + strings.Join(pods, ",") + `]}`)
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		if _, ok := validation.DecodeFast[K8SReport](body); !ok {
+			b.Fatal("refused")
+		}
+	}
+}

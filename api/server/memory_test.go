@@ -301,12 +301,12 @@ func TestSizesOfDecodingCoverWhatItTakes(t *testing.T) {
 		body           string
 		strict, parsed float64 // least multiples of the body, as measured
 	}{
-		"pods":               {`{"podName":"cart-7d9f8b6c5-x1","namespace":"team","digests":{"registry.example.com/cart:1.4.2":"` + strings.Repeat("a", 64) + `"},"creationTimestamp":1795274782,"owners":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"cart-7d9f8b6c5","uid":"8d3f9a1e-4c2b-4f6a-9d7e-000000000001","controller":true}]},`, 3.9, 8.5},
-		"small pods":         {`{"podName":"p1","namespace":"n","digests":{"i":"` + strings.Repeat("a", 64) + `"},"creationTimestamp":1},`, 5.3, 8.5},
-		"empty objects":      {"{},", 65, 65},
+		"pods":               {`{"podName":"cart-7d9f8b6c5-x1","namespace":"team","digests":{"registry.example.com/cart:1.4.2":"` + strings.Repeat("a", 64) + `"},"creationTimestamp":1795274782,"owners":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"cart-7d9f8b6c5","uid":"8d3f9a1e-4c2b-4f6a-9d7e-000000000001","controller":true}]},`, 1.8, 8.5},
+		"small pods":         {`{"podName":"p1","namespace":"n","digests":{"i":"` + strings.Repeat("a", 64) + `"},"creationTimestamp":1},`, 3.5, 8.5},
+		"empty objects":      {"{},", 78, 65},
 		"numbers":            {"1,", 0, 28},
 		"empty lists":        {"[],", 0, 25},
-		"members":            {`"a1b2c":1,`, 0, 18},
+		"members":            {`"a1b2c":1,`, 7, 18},
 		"one character each": {"x", 0, 4},
 	} {
 		body := []byte(strings.Repeat(row.body, 1000))

@@ -8,8 +8,8 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"github.com/bytedance/sonic"
 	"github.com/danielgtaylor/huma/v2"
+	strictjson "github.com/go-json-experiment/json"
 
 	"attestry/api/admission"
 	"attestry/evidence/jsontext"
@@ -23,14 +23,8 @@ const maxDepth = 100
 // Check may be false for a valid value: the schema then decides.
 type checker interface{ Check() bool }
 
-// strict decodes bodies of types that are checkers. Unlike encoding/json it
-// tells `Name` from `name`, as the schemas do.
-var strict = sonic.Config{
-	DisallowUnknownFields: true,
-	CaseSensitive:         true,
-	ValidateString:        true,
-	CopyString:            true,
-}.Froze()
+// knownOnly refuses members that a type does not have.
+var knownOnly = strictjson.RejectUnknownMembers(true)
 
 // DecodeStrict decodes a JSON body whose schema is s, if there is memory for it. Whatever
 // is wrong goes to found; the value is then worthless.
@@ -57,10 +51,10 @@ func DecodeStrict[T any](m *admission.Memory, v *Validator, s *huma.Schema, body
 func DecodeFast[T any](body []byte) (*T, bool) {
 	value := new(T)
 	checked, ok := any(value).(checker)
-	if !ok || jsontext.Invalid(body) >= 0 || bytes.Contains(body, []byte(`\u0000`)) {
+	if !ok || bytes.Contains(body, []byte(`\u0000`)) {
 		return nil, false
 	}
-	if err := strict.Unmarshal(body, value); err != nil {
+	if err := strictjson.Unmarshal(body, value, knownOnly); err != nil {
 		return nil, false
 	}
 	return value, checked.Check()
@@ -88,7 +82,7 @@ func DecodeParsed[T any](v *Validator, s *huma.Schema, parsed any, found Finding
 
 // ParseJSON reads exactly one JSON value. An absent value and null are a missing
 // body, at the given location. Text that is not Unicode is a finding, as the decoder
-// would replace it.
+// would replace it, and so is a key that an object has twice, as only one would count.
 func ParseJSON(body []byte, at string, found Findings) (any, bool) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		found.Add(at, MissingText, nil)
@@ -118,6 +112,10 @@ func ParseJSON(body []byte, at string, found Findings) (any, bool) {
 	if offset := jsontext.Invalid(body); offset >= 0 {
 		path, text := jsontext.Location(body, offset)
 		found.Add(cmp.Or(path, at), UnreadableText, text)
+		return nil, false
+	}
+	if path, key, repeated := jsontext.Repeated(body); repeated {
+		found.Add(path, jsontext.RepeatedText, key)
 		return nil, false
 	}
 	return value, true

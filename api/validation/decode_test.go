@@ -41,6 +41,26 @@ func TestUnknownMembersAreNotTakenForThoseTheyResemble(t *testing.T) {
 	}
 }
 
+func TestKeysThatAreGivenTwiceAreFindings(t *testing.T) {
+	v := NewValidator(huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer))
+	schema := v.registry.Schema(reflect.TypeFor[StrictReport](), true, "")
+	const digest = `"a":"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"`
+	for body, want := range map[string]Findings{
+		`{"artifacts":[],"artifacts":[]}`:                                                   {"artifacts": "Invalid JSON: the key is given twice [input: artifacts]"},
+		`{"type":"things","artifacts":[],"\u0074ype":"things"}`:                             {"type": "Invalid JSON: the key is given twice [input: type]"},
+		`{"artifacts":[{"digests":{` + digest + `,` + digest + `},"creationTimestamp":1}]}`: {"artifacts[0].digests.a": "Invalid JSON: the key is given twice [input: a]"},
+		`{"artifacts":[{"digests":{` + digest + `},"creationTimestamp":1,"digests":{}}]}`:   {"artifacts[0].digests": "Invalid JSON: the key is given twice [input: digests]"},
+		`{"artifacts":[{"digests":{` + digest + `},"creationTimestamp":1}]}`:                {},
+		`{"artifacts":[],"Artifacts":[]}`:                                                   {"Artifacts": "Extra inputs are not permitted [input: []]"},
+	} {
+		found := Findings{}
+		mustDecode[StrictReport](v, schema, []byte(body), found)
+		if !maps.Equal(found, want) {
+			t.Errorf("%s:\n got %v\nwant %v", body, found, want)
+		}
+	}
+}
+
 func TestUnionsTakeTheFirstBranchThatFits(t *testing.T) {
 	v := NewValidator(huma.NewMapRegistry("#/", huma.DefaultSchemaNamer))
 	object := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}

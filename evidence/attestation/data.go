@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
 	"attestry/evidence"
@@ -34,6 +35,14 @@ func ReadData(member json.RawMessage) (json.RawMessage, error) {
 	}
 	if _, err := decode(data); err != nil {
 		return nil, err
+	}
+	// decode lets it pass, as earlier versions have stored such payloads.
+	if path, key, repeated := jsontext.Repeated(data); repeated {
+		shown, err := json.Marshal(key)
+		if err != nil {
+			return nil, fmt.Errorf("show a key: %w", err)
+		}
+		return nil, dataError(path, jsontext.RepeatedText, shown)
 	}
 	return data, nil
 }

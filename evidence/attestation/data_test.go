@@ -73,6 +73,28 @@ func TestPayloadInAStringMustBeUnicodeText(t *testing.T) {
 	}
 }
 
+func TestPayloadInAStringHasEachKeyOnce(t *testing.T) {
+	for sent, want := range map[string][2]string{
+		`"{\"is_compliant\":false,\"is_compliant\":true}"`: {"attestation_data.is_compliant", "is_compliant"},
+		`"[{\"a\":1,\"\\u0061\":2}]"`:                      {"attestation_data[0].a", "a"},
+		`"{\"\\u0001\":1,\"\\u0001\":2}"`:                  {"attestation_data.\x01", "\x01"},
+		`{"a":{"b":1,"b":1}}`:                              {"attestation_data.a.b", "b"},
+	} {
+		_, err := ReadData(json.RawMessage(sent))
+		if got := finding(t, err, want[0]); got != "Invalid JSON: the key is given twice [input: "+want[1]+"]" {
+			t.Errorf("%s: %q", sent, got)
+		}
+	}
+}
+
+// Payloads that earlier versions have stored may have a key twice: the last value counted, and still does.
+func TestStoredPayloadsMayHaveAKeyTwice(t *testing.T) {
+	verdict, err := Evaluate(Definition{Rules: []string{".ok"}}, json.RawMessage(`{"ok":false,"ok":true}`))
+	if err != nil || !verdict.Compliant {
+		t.Errorf("got %+v, %v", verdict, err)
+	}
+}
+
 func TestDecisionNeedsItsVerdict(t *testing.T) {
 	for sent, want := range map[string]bool{`{"is_compliant": true}`: true, `{"is_compliant": false, "why": "x"}`: false} {
 		decision, err := ReadDecision(json.RawMessage(sent))
