@@ -17,7 +17,8 @@ type children struct {
 }
 
 // evaluate has a child answer. A child that did not is ended; errOverLimits means that
-// it ended by itself since the evaluation exceeded the limits. Children that died
+// it ended by itself since the evaluation exceeded the limits. Then the next one is started
+// at once, so that no other evaluation waits for the start. Children that died
 // while they were idle are replaced.
 func (c *children) evaluate(ctx context.Context, r request) (answer, error) {
 	for {
@@ -31,9 +32,13 @@ func (c *children) evaluate(ctx context.Context, r request) (answer, error) {
 			return a, nil
 		}
 		ended := child.end()
-		if fresh || ctx.Err() != nil || !errors.Is(err, errNotAsked) {
-			return answer{}, fmt.Errorf("%w: %w", err, ended)
+		if !fresh && ctx.Err() == nil && errors.Is(err, errNotAsked) {
+			continue
 		}
+		if next, err := startChild(c.limits); err == nil {
+			c.put(next)
+		}
+		return answer{}, fmt.Errorf("%w: %w", err, ended)
 	}
 }
 

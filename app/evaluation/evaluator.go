@@ -72,12 +72,16 @@ type answer struct {
 	Verdict attestation.Verdict
 	// Invalid holds the findings of an Invalid error, by location.
 	Invalid map[string]string
+	// OverLimits tells that the evaluation takes more counted work than is allowed.
+	OverLimits bool
 	// Fault is any other error.
 	Fault string
 }
 
 func (a answer) err() error {
 	switch {
+	case a.OverLimits:
+		return errOverLimits
 	case a.Fault != "":
 		return errors.New(a.Fault)
 	case len(a.Invalid) > 0:

@@ -15,6 +15,10 @@ const (
 	watchInterval = 5 * time.Millisecond
 	// maxStack is how large a stack may grow, in bytes.
 	maxStack = 64 << 20
+	// overhead is what the process may map beside what is live: garbage, stacks of threads, and
+	// what the runtime knows about the heap. It is less than the 64 MiB by which the runtime
+	// extends the heap, so it does not make room for another such step.
+	overhead = 56 << 20
 )
 
 // Limits are those of one evaluation: a check, a compilation or a judgement. One that
@@ -24,7 +28,8 @@ type Limits struct {
 	// become garbage. Equal evaluations allocate alike, however busy the machine is, so
 	// equal inputs get equal answers.
 	Bytes uint64
-	// Memory is how many bytes may be live at once. It protects the machine: when the
+	// Memory is how many bytes may be live at once. It protects the machine, and the operating
+	// system keeps to it whatever a single step of a library asks for. When the
 	// garbage is collected differs from run to run, so an evaluation near it
 	// may pass once and be refused another time.
 	Memory uint64
@@ -35,17 +40,18 @@ type Limits struct {
 
 // productionLimits bound what users define. An honest rule that copies a list or an
 // object once for each entry of the largest payload allocates 1 to 3 GiB; what
-// allocates without end reaches the limit within seconds.
-var productionLimits = Limits{Bytes: 4 << 30, Memory: 256 << 20, CPU: time.Minute}
+// allocates without end reaches the limit within seconds. The CPU time is less than a
+// request has, so that what takes too long is refused, not to be tried again.
+var productionLimits = Limits{Bytes: 4 << 30, Memory: 128 << 20, CPU: 20 * time.Second}
 
 // apply sets what bounds the process as a whole.
 func (l Limits) apply() error {
 	runtime.GOMAXPROCS(1)
 	debug.SetMaxStack(maxStack)
 	// Garbage is collected before the system refuses more memory.
-	debug.SetMemoryLimit(int64(l.Memory / 2 * 3))
+	debug.SetMemoryLimit(int64(l.Memory + overhead/2))
 	// A single step of a library may ask for many gigabytes at once.
-	return limitData(2 * l.Memory)
+	return limitMemory(l.Memory + overhead)
 }
 
 // watch runs an evaluation and returns how many bytes it allocated. It ends the

@@ -13,10 +13,12 @@ import (
 	"time"
 )
 
-// limitData has the operating system refuse what would make the process grow by more
-// than some bytes. Only Linux can do so.
-func limitData(growth uint64) error {
-	size, err := dataSize()
+// limitMemory has the operating system refuse what would make the process grow by more
+// than some bytes. Only Linux can do so. It is the address space that is limited: the runtime
+// reserves addresses before it uses them, and what is mapped within a reservation escapes
+// the limit of data.
+func limitMemory(growth uint64) error {
+	size, err := addressSpace()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -24,23 +26,20 @@ func limitData(growth uint64) error {
 		return fmt.Errorf("read the size of the process: %w", err)
 	}
 	limit := size + growth
-	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
 		return fmt.Errorf("limit the memory: %w", err)
 	}
 	return nil
 }
 
-// dataSize is how much private memory the process has mapped, in bytes.
-func dataSize() (uint64, error) {
+// addressSpace is how much the process has mapped or reserved, in bytes.
+func addressSpace() (uint64, error) {
 	content, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return 0, err
 	}
-	fields := strings.Fields(string(content))
-	if len(fields) < 6 {
-		return 0, fmt.Errorf("unexpected content: %q", content)
-	}
-	pages, err := strconv.ParseUint(fields[5], 10, 64)
+	total, _, _ := strings.Cut(string(content), " ")
+	pages, err := strconv.ParseUint(total, 10, 64)
 	return pages * uint64(os.Getpagesize()), err
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// limitData does nothing: the watch alone bounds the memory.
-func limitData(uint64) error { return nil }
+// limitMemory does nothing: the watch alone bounds the memory.
+func limitMemory(uint64) error { return nil }
 
 // cpuTime is what the process has used so far.
 func cpuTime() (time.Duration, error) {

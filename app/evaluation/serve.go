@@ -103,6 +103,8 @@ func newAnswer(verdict attestation.Verdict, err error) answer {
 	a := answer{Verdict: verdict}
 	var invalid *evidence.Error
 	switch {
+	case errors.Is(err, attestation.ErrTooMuchWork):
+		a.OverLimits = true
 	case errors.As(err, &invalid):
 		a.Invalid = invalid.Fields
 	case err != nil:

@@ -97,7 +97,8 @@ func Evaluate(definition Definition, data json.RawMessage) (Verdict, error) {
 // that does not fit the schema is an Invalid error naming the places, as
 // attestation_data followed by a JSON pointer. A rule counts as true only when it
 // gives true and nothing else, without an error and within the steps that a payload is
-// allowed. Any other error means that a rule does not compile.
+// allowed. ErrTooMuchWork means that it takes too much work to compare the payload with the schema.
+// Any other error means that a rule does not compile.
 func EvaluateBy(schema *Schema, rules []string, data json.RawMessage) (Verdict, error) {
 	payload, err := decode(data)
 	if err != nil {

@@ -92,35 +92,42 @@ func appliedToSame(part *jsonschema.Schema) []*jsonschema.Schema {
 		parts = append(parts, schema)
 	}
 	for _, dependency := range part.Dependencies {
-		parts = appendSchemas(parts, dependency)
+		if schema, ok := dependency.(*jsonschema.Schema); ok {
+			parts = append(parts, schema)
+		}
 	}
 	return parts
 }
 
 // appliedWithin returns the schemas that a schema applies to members, to their
-// names, and to items.
+// names, and to items; nil ones among them stand for absent keywords.
 func appliedWithin(part *jsonschema.Schema) []*jsonschema.Schema {
-	parts := []*jsonschema.Schema{part.PropertyNames, part.UnevaluatedProperties, part.Contains, part.Items2020, part.UnevaluatedItems, part.ContentSchema}
-	parts = append(parts, part.PrefixItems...)
+	parts := slices.Concat(appliedToEach(part), itemsOf(part), []*jsonschema.Schema{part.ContentSchema})
 	for _, schema := range part.Properties {
 		parts = append(parts, schema)
-	}
-	for _, schema := range part.PatternProperties {
-		parts = append(parts, schema)
-	}
-	for _, keyword := range []any{part.AdditionalProperties, part.Items, part.AdditionalItems} {
-		parts = appendSchemas(parts, keyword)
 	}
 	return parts
 }
 
-// appendSchemas appends what a keyword holds that may also hold something else.
-func appendSchemas(parts []*jsonschema.Schema, keyword any) []*jsonschema.Schema {
-	switch keyword := keyword.(type) {
-	case *jsonschema.Schema:
-		return append(parts, keyword)
-	case []*jsonschema.Schema:
-		return append(parts, keyword...)
+// appliedToEach returns the schemas that a schema may apply to every member, to every name of
+// one, or to every item.
+func appliedToEach(part *jsonschema.Schema) []*jsonschema.Schema {
+	parts := []*jsonschema.Schema{part.PropertyNames, part.UnevaluatedProperties, part.Contains, part.Items2020, part.UnevaluatedItems}
+	for _, schema := range part.PatternProperties {
+		parts = append(parts, schema)
+	}
+	for _, keyword := range []any{part.AdditionalProperties, part.Items, part.AdditionalItems} {
+		if schema, ok := keyword.(*jsonschema.Schema); ok {
+			parts = append(parts, schema)
+		}
 	}
 	return parts
+}
+
+// itemsOf returns the schemas that a schema applies to the first items, one to each.
+func itemsOf(part *jsonschema.Schema) []*jsonschema.Schema {
+	if items, ok := part.Items.([]*jsonschema.Schema); ok {
+		return items
+	}
+	return part.PrefixItems
 }

@@ -10,6 +10,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/jsontext"
+	"attestry/evidence/pattern"
 )
 
 const (
@@ -39,30 +40,37 @@ func checkSchema(source json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return checkLoops(schema)
+	return checkLoops(schema.root)
 }
 
-// Schema is a compiled JSON Schema.
-type Schema = jsonschema.Schema
+// Schema is a compiled JSON Schema. It is not safe for concurrent use.
+type Schema struct {
+	root *jsonschema.Schema
+	work *work
+}
 
 // CompileSchema compiles a schema that payloads are judged by. One that may loop is an
 // Invalid error, since a loop under a "not" can make a payload fit: it may have been
-// stored before such schemas were refused. Any other error means that the schema does
-// not compile.
+// stored before such schemas were refused. ErrTooMuchWork is for one that takes too much to be
+// compiled, for the same reason. Any other error means that the schema does not compile.
 func CompileSchema(source json.RawMessage) (*Schema, error) {
 	schema, err := compileSchema(source)
+	if errors.Is(err, pattern.ErrFull) {
+		return nil, ErrTooMuchWork
+	}
 	if err != nil {
 		return nil, fmt.Errorf("compile the schema: %w", err)
 	}
-	if err := checkLoops(schema); err != nil {
+	if err := checkLoops(schema.root); err != nil {
 		return nil, evidence.ValidationError(map[string]string{dataField: notApplicable})
 	}
+	schema.work.countParts(schema.root)
 	return schema, nil
 }
 
 // compileSchema compiles a JSON Schema, draft 7 unless it names another one. The
 // error is for the client.
-func compileSchema(source json.RawMessage) (schema *jsonschema.Schema, err error) {
+func compileSchema(source json.RawMessage) (schema *Schema, err error) {
 	defer func() {
 		if recover() != nil {
 			schema, err = nil, errors.New("not a JSON Schema that can be compiled")
@@ -75,14 +83,19 @@ func compileSchema(source json.RawMessage) (schema *jsonschema.Schema, err error
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft7)
 	compiler.UseLoader(refusedLoader{})
+	work, patterns := &work{most: maxWork}, pattern.NewSet(maxPatterns, maxPatterns)
+	compiler.UseRegexpEngine(work.compiler(patterns))
 	if err := compiler.AddResource(schemaURL, document); err != nil {
 		return nil, err
 	}
-	schema, err = compiler.Compile(schemaURL)
+	root, err := compiler.Compile(schemaURL)
+	if patterns.Full() {
+		return nil, pattern.ErrFull
+	}
 	if err != nil {
 		return nil, errors.New(schemaFault(err, document))
 	}
-	return schema, nil
+	return &Schema{root, work}, nil
 }
 
 // decodeSchema decodes what can be compiled in good time.
@@ -134,15 +147,20 @@ func schemaFault(err error, document any) string {
 }
 
 // validate returns what does not fit, as one Invalid error naming the places; nil
-// when all does.
-func validate(schema *jsonschema.Schema, payload any) (err error) {
+// when all does. ErrTooMuchWork means that this was not found out.
+func validate(schema *Schema, payload any) (err error) {
+	schema.work.left = schema.work.most
 	defer func() {
-		if recover() != nil {
+		switch fault := recover(); fault {
+		case nil:
+		case ErrTooMuchWork:
+			err = ErrTooMuchWork
+		default:
 			err = evidence.ValidationError(map[string]string{dataField: notApplicable})
 		}
 	}()
 	var invalid *jsonschema.ValidationError
-	if err := schema.Validate(payload); !errors.As(err, &invalid) {
+	if err := schema.root.Validate(payload); !errors.As(err, &invalid) {
 		return err
 	}
 	found := map[string]string{}

@@ -1,6 +1,6 @@
 package expression
 
-import "regexp"
+import "attestry/evidence/pattern"
 
 // node is a part of an expression.
 type node interface {
@@ -69,7 +69,7 @@ func (e exists) evaluate(in scope) (value, error) {
 type matches struct {
 	position
 	argument node
-	pattern  *regexp.Regexp
+	pattern  *pattern.Pattern
 }
 
 func (m matches) valueType() valueType { return booleanType }

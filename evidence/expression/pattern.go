@@ -2,7 +2,6 @@ package expression
 
 import (
 	"fmt"
-	"regexp"
 	"regexp/syntax"
 	"strings"
 
@@ -24,7 +23,7 @@ const (
 func NewPatterns(maxBytes int) *pattern.Set { return pattern.NewSet(maxBytes, maxInstructions) }
 
 // pattern reads a regular expression in quotes.
-func (p *parser) pattern() (*regexp.Regexp, error) {
+func (p *parser) pattern() (*pattern.Pattern, error) {
 	quoted := p.next()
 	if quoted.kind != stringToken {
 		return nil, p.unexpected("a regular expression in quotes")
@@ -39,7 +38,7 @@ func (p *parser) pattern() (*regexp.Regexp, error) {
 
 // compilePattern anchors a regular expression at the beginning of a string, not at its end
 // (docs/semantics.md 18.2).
-func (p *parser) compilePattern(text string) (*regexp.Regexp, error) {
+func (p *parser) compilePattern(text string) (*pattern.Pattern, error) {
 	if len(text) > maxPattern {
 		return nil, fmt.Errorf("it is longer than %d bytes", maxPattern)
 	}

@@ -27,11 +27,18 @@ var (
 	ErrFull = errors.New("the regular expressions are too large together")
 )
 
+// Pattern is a regular expression that has been compiled.
+type Pattern struct {
+	*regexp.Regexp
+	// Instructions is how many it has at most: all of them may be looked at for each character.
+	Instructions int
+}
+
 // Set compiles expressions that are kept together. Equal ones are compiled once.
 type Set struct {
 	maxBytes, maxInstructions int
 
-	compiled map[string]*regexp.Regexp
+	compiled map[string]*Pattern
 	size     int
 	full     bool
 }
@@ -39,7 +46,7 @@ type Set struct {
 // NewSet makes a set whose expressions take up at most maxBytes together and have at most
 // maxInstructions each.
 func NewSet(maxBytes, maxInstructions int) *Set {
-	return &Set{maxBytes: maxBytes, maxInstructions: maxInstructions, compiled: map[string]*regexp.Regexp{}}
+	return &Set{maxBytes: maxBytes, maxInstructions: maxInstructions, compiled: map[string]*Pattern{}}
 }
 
 // Size is what the expressions take up together, estimated, in bytes.
@@ -50,7 +57,7 @@ func (s *Set) Full() bool { return s.full }
 
 // Compile is regexp.Compile within the bounds of the set. The size is estimated before anything is
 // compiled, so that what is refused costs little.
-func (s *Set) Compile(text string) (*regexp.Regexp, error) {
+func (s *Set) Compile(text string) (*Pattern, error) {
 	if compiled, ok := s.compiled[text]; ok {
 		return compiled, nil
 	}
@@ -83,10 +90,11 @@ func (s *Set) Compile(text string) (*regexp.Regexp, error) {
 		}
 	}
 	compiled, err := regexp.Compile(text)
-	if err == nil {
-		s.compiled[text] = compiled
+	if err != nil {
+		return nil, err
 	}
-	return compiled, err
+	s.compiled[text] = &Pattern{compiled, instructions}
+	return s.compiled[text], nil
 }
 
 // measure returns how many instructions an expression is compiled to at most, and how many ranges

@@ -1,0 +1,46 @@
+//go:build linux
+
+package evaluation
+
+import (
+	"encoding/json"
+	"errors"
+	"syscall"
+	"testing"
+)
+
+// maxResident is what a child may ever have in memory, in KiB: less than 300 MB.
+const maxResident = 290_000
+
+func TestSystemHoldsChildrenWithinTheirMemory(t *testing.T) {
+	for name, rule := range map[string]string{
+		"repeated text":   `"x"*1e9|length>0`,
+		"doubled text":    `reduce range(100) as $i ("x"; . + .)`,
+		"encoded text":    `reduce range(100) as $i ("x"; @base64)`,
+		"doubled, tojson": `reduce range(100) as $i (["x"]; [tojson, tojson])`,
+		"ranges":          `[range(1e9)]`,
+		"recursion":       `def f: [f]; f`,
+		"forks":           `def f: f, f; f`,
+		"characters":      `reduce range(30) as $i ("x"; . + .) | explode`,
+		"joined text":     `[range(1e6)] | join("x" * 1000)`,
+		"filled up":       `[] | setpath([536870911]; 1)`,
+		"times":           `0 | strftime("%1024d" * 300000)`,
+		"values":          unfolding(`flatten`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			child, err := startChild(productionLimits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, asked := child.ask(t.Context(), request{Definition: rules(rule), Payload: json.RawMessage(`{"a":1}`)})
+			ended := child.end()
+			if asked == nil || !errors.Is(ended, errOverLimits) {
+				t.Errorf("asked: %v, ended: %v", asked, ended)
+			}
+			used, ok := child.command.ProcessState.SysUsage().(*syscall.Rusage)
+			if !ok || used.Maxrss == 0 || used.Maxrss > maxResident {
+				t.Errorf("it had up to %d KiB in memory", used.Maxrss)
+			}
+		})
+	}
+}
