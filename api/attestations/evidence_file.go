@@ -141,7 +141,7 @@ func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*server.S
 		return content, evidenceDamaged(found.ID, file, err)
 	}
 	sent, err := server.Stream(ctx, server.Download{
-		ContentType: file.ContentType, Filename: file.Filename, Size: file.Size, Open: open,
+		ContentType: file.ContentType, Filename: file.Filename, Size: file.Size, SHA256: file.SHA256, Open: open,
 		Verify: func(ctx context.Context) error {
 			content, err := open(ctx, 0, 0)
 			if err != nil {

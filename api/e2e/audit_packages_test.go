@@ -130,6 +130,9 @@ func (s *service) checkParts(path string, content []byte) {
 	if beyond := s.get(http.MethodGet, path, "Range", fmt.Sprintf("bytes=%d-", len(content))); beyond.status != http.StatusRequestedRangeNotSatisfiable {
 		s.t.Errorf("beyond the end: %d", beyond.status)
 	}
+	if known := s.get(http.MethodGet, path, "If-None-Match", `"`+digestOf(string(content))+`"`); known.status != http.StatusNotModified || len(known.body) > 0 {
+		s.t.Errorf("a package that the client has: %d, %d bytes", known.status, len(known.body))
+	}
 	head := s.get(http.MethodHead, path)
 	if head.status != http.StatusOK || head.header.Get("Content-Length") != fmt.Sprint(len(content)) || len(head.body) > 0 {
 		s.t.Errorf("HEAD: %d %q", head.status, head.header.Get("Content-Length"))

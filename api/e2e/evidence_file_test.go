@@ -43,7 +43,7 @@ func TestEvidenceIsGivenBackAsItWasAttached(t *testing.T) {
 	}
 	for header, want := range map[string]string{
 		"Content-Type": "text/html; charset=utf-8", "Content-Disposition": `attachment; filename=page.html`,
-		"X-Content-Type-Options": "nosniff", "Accept-Ranges": "bytes",
+		"X-Content-Type-Options": "nosniff", "Accept-Ranges": "bytes", "ETag": `"` + digestOf(content) + `"`,
 	} {
 		if got.header.Get(header) != want {
 			t.Errorf("%s is %q, want %q", header, got.header.Get(header), want)
@@ -63,6 +63,21 @@ func TestEvidenceIsGivenBackAsItWasAttached(t *testing.T) {
 	if part := s.exchange(request); part.status != http.StatusPartialContent || string(part.body) != "script" {
 		t.Errorf("a part is %d %q", part.status, part.body)
 	}
+	request.Header.Set("If-Range", `"`+digestOf("another file")+`"`)
+	if whole := s.exchange(request); whole.status != http.StatusOK || string(whole.body) != content {
+		t.Errorf("a part of another file is %d %q", whole.status, whole.body)
+	}
+	request.Header.Del("If-Range")
+	request.Header.Set("If-None-Match", `"`+digestOf(content)+`"`)
+	if known := s.exchange(request); known.status != http.StatusNotModified || len(known.body) > 0 {
+		t.Errorf("a file that the client has is %d %q", known.status, known.body)
+	}
+	request.Header.Del("If-None-Match")
+	request.Header.Set("If-Match", `"`+digestOf("another file")+`"`)
+	if other := s.exchange(request); other.status != http.StatusPreconditionFailed {
+		t.Errorf("another file is %d %q", other.status, other.body)
+	}
+	request.Header.Del("If-Match")
 	request.Header.Set("Range", "bytes=25-")
 	if beyond := s.send(request); beyond.status != http.StatusRequestedRangeNotSatisfiable || beyond.header.Get("Content-Range") != "bytes */25" {
 		t.Errorf("beyond the end: %d %q", beyond.status, beyond.header.Get("Content-Range"))

@@ -79,7 +79,7 @@ func TestCompressedFormsAreNotUnpacked(t *testing.T) {
 	s.must(err)
 	s.must(w.Close())
 	got := s.visitor().postForm("/signin", kind, packed.Bytes(), http.Header{"Content-Encoding": {"gzip"}})
-	if got.status != http.StatusBadRequest || !strings.Contains(string(got.body), "Compressed forms are not accepted") {
+	if got.status != http.StatusUnsupportedMediaType || !strings.Contains(string(got.body), "The body must not be compressed") {
 		t.Errorf("it answers %d: %.2000s", got.status, got.body)
 	}
 }

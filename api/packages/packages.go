@@ -88,7 +88,7 @@ func (h *handlers) send(ctx context.Context, of *subject, lookUp error, wait int
 	}
 	stored := as.stored(answer.Package)
 	sent, err := server.Stream(ctx, server.Download{
-		ContentType: as.contentType, Filename: of.filename + as.suffix, Size: stored.Size,
+		ContentType: as.contentType, Filename: of.filename + as.suffix, Size: stored.Size, SHA256: stored.SHA256,
 		Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 			return h.Requests.Open(ctx, of.ID, stored, offset, length)
 		},
@@ -98,7 +98,6 @@ func (h *handlers) send(ctx context.Context, of *subject, lookUp error, wait int
 		return nil, err
 	}
 	return &server.StreamOutput{Body: func(ctx huma.Context) {
-		ctx.SetHeader("ETag", `"`+stored.SHA256+`"`)
 		ctx.SetHeader("X-Content-Type-Options", "nosniff")
 		if as.encoding != "" {
 			ctx.SetHeader("Content-Encoding", as.encoding)

@@ -10,6 +10,7 @@ import (
 
 	"attestry/api/admission"
 	"attestry/api/framing"
+	"attestry/api/representation"
 	"attestry/evidence"
 )
 
@@ -71,8 +72,19 @@ func bodyBroken(err error) error {
 	return evidence.NewError(evidence.Invalid, "The request body could not be read to its end")
 }
 
-// readBody reads the whole body, or returns a TooLarge error.
+// checkEncoding refuses bodies that are compressed, and text that is not UTF-8.
+func checkEncoding(header func(name string) string) error {
+	if reason := representation.Unsupported(header); reason != "" {
+		return newProblem(http.StatusUnsupportedMediaType, reason)
+	}
+	return nil
+}
+
+// readBody reads the whole body. It refuses one that is too large or not plain UTF-8.
 func readBody(ctx context.Context, limit int64) ([]byte, error) {
 	r := RequestOf(ctx)
+	if err := checkEncoding(r.header); err != nil {
+		return nil, err
+	}
 	return readAll(r.Body, limit, r.Memory)
 }

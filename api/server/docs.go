@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"attestry/api/docs"
+	"attestry/api/representation"
 	"attestry/links"
 	"attestry/process/buildinfo"
 )
@@ -104,12 +106,31 @@ func (s *Server) serveDocs() error {
 	return nil
 }
 
+// serveFixed serves what is the same for everybody as long as the process runs. Its forms, as it is and
+// compressed, have tags of their own.
 func (s *Server) serveFixed(path, contentType, policy string, content []byte) {
+	hash := fmt.Sprintf("%x", sha256.Sum256(content))
+	plain, compressed := representation.Tag(hash), representation.Tag(hash+"-gzip")
+	packed := representation.Gzip(content)
 	s.serveOwn(path, func(c *fiber.Ctx) error {
-		c.Set(fiber.HeaderContentType, contentType)
+		sent, tag := content, plain
+		if representation.NegotiateGzip(c.Context()) {
+			sent, tag = packed, compressed
+		}
+		c.Set(fiber.HeaderETag, tag)
 		c.Set(fiber.HeaderCacheControl, publicCaching)
 		c.Set(fiber.HeaderContentSecurityPolicy, policy)
-		return c.Send(content)
+		switch representation.Precondition(RequestOf(c.UserContext()).header, tag) {
+		case fiber.StatusNotModified:
+			c.Response().Header.Del(fiber.HeaderContentEncoding)
+			c.Status(fiber.StatusNotModified)
+			return nil
+		case fiber.StatusPreconditionFailed:
+			c.Response().Header.Del(fiber.HeaderContentEncoding)
+			return newProblem(fiber.StatusPreconditionFailed, preconditionMessage)
+		}
+		c.Set(fiber.HeaderContentType, contentType)
+		return c.Send(sent)
 	})
 }
 
@@ -118,9 +139,7 @@ func sendFile(c *fiber.Ctx, file docs.File) error {
 	c.Set(fiber.HeaderContentType, file.ContentType)
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'")
 	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
-	c.Vary(fiber.HeaderAcceptEncoding)
-	if file.Gzip != nil && c.Request().Header.HasAcceptEncoding("gzip") {
-		c.Set(fiber.HeaderContentEncoding, "gzip")
+	if file.Gzip != nil && representation.NegotiateGzip(c.Context()) {
 		return c.Send(file.Gzip)
 	}
 	content, err := file.Plain()

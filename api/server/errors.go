@@ -22,9 +22,10 @@ import (
 
 // The sentences for errors that have no better one.
 const (
-	internalMessage    = "Internal server error"
-	overloadedMessage  = "The request took too long, please try again."
-	pathUnknownMessage = "The requested path does not exist"
+	internalMessage     = "Internal server error"
+	overloadedMessage   = "The request took too long, please try again."
+	pathUnknownMessage  = "The requested path does not exist"
+	preconditionMessage = "The content is not the one that was asked for"
 )
 
 // problem is an error ready to be answered; its exported members are the body of

@@ -16,6 +16,7 @@ import (
 
 	"attestry/api/admission"
 	"attestry/api/jsonstream"
+	"attestry/api/representation"
 )
 
 // initialAnswerSize is how much of an answer is made before the status is chosen, in bytes. An
@@ -106,16 +107,21 @@ func swapAnswer(ctx huma.Context, _ string, value any) (any, error) {
 func (a *jsonAnswer) send(w io.Writer) error {
 	response, ok := w.(*fasthttp.RequestCtx)
 	switch {
-	case a.headOnly:
-		// fasthttp would write the end of a stream of unknown size behind the head.
-		return nil
-	case a.rest == nil:
+	case a.rest == nil && !a.headOnly:
 		_, err := w.Write(a.text)
 		return err
 	case !ok:
 		return fmt.Errorf("an answer cannot be streamed to a %T", w)
 	}
+	compressed := representation.NegotiateGzip(response)
+	if a.headOnly {
+		// fasthttp would write the end of a stream of unknown size behind the head.
+		return nil
+	}
 	content := io.MultiReader(bytes.NewReader(a.text), a.rest)
+	if compressed {
+		content = representation.NewGzipReader(content)
+	}
 	response.SetBodyStream(newMinRateReader(content, a.rest, response.Conn(), a.rest.pace), -1)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"attestry/api/access"
 	"attestry/api/admission"
 	"attestry/api/framing"
+	"attestry/api/representation"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/process/redact"
@@ -51,6 +52,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 		c.Response().ResetBody()
 		s.problemOf(c.UserContext(), err).write(c.Response())
 	}
+	representation.CompressJSON(c.Context())
 	setSecurityHeaders(&c.Response().Header)
 	took := time.Since(began)
 	s.metrics.requestFinished(r, c.Response().StatusCode(), took)

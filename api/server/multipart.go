@@ -246,6 +246,9 @@ func (s *Server) formBody(route Route, part string, files []string, schema *huma
 
 // newForm makes the form of a request. One of another content type has no parts.
 func newForm[T any](r *Request, name string, files []string) (*Form[T], error) {
+	if err := checkEncoding(r.header); err != nil {
+		return nil, err
+	}
 	limit := jsonLimit + int64(len(files))*fileLimit + formOverhead
 	if r.Body != nil && int64(r.Body.Length) > limit {
 		return nil, formTooLarge()
@@ -278,6 +281,9 @@ func (f *Form[T]) readData(v *validation.Validator, schema *huma.Schema, found v
 		case err != nil:
 			return err
 		case part.FormName() == f.name:
+			if err := checkEncoding(part.Header.Get); err != nil {
+				return err
+			}
 			return f.decode(part, v, schema, found)
 		}
 		if err := f.hold(part); err != nil {

@@ -205,6 +205,9 @@ func (s *Server) describeAnswers(op *huma.Operation, route Route) {
 		op.Responses[strconv.Itoa(status)] = &same
 	}
 	delete(op.Responses, "default")
+	if slices.Contains(statuses, http.StatusPartialContent) {
+		op.Responses[strconv.Itoa(http.StatusNotModified)] = &huma.Response{Description: http.StatusText(http.StatusNotModified)}
+	}
 	schema := s.registry.Schema(reflect.TypeFor[problem](), true, "")
 	for _, status := range route.failures() {
 		op.Responses[strconv.Itoa(status)] = &huma.Response{
@@ -230,10 +233,10 @@ func (r Route) failures() []int {
 		failures = append(failures, http.StatusNotFound)
 	}
 	if slices.Contains(r.Statuses, http.StatusPartialContent) {
-		failures = append(failures, http.StatusRequestedRangeNotSatisfiable)
+		failures = append(failures, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable)
 	}
 	if r.Method != http.MethodGet {
-		failures = append(failures, http.StatusConflict, http.StatusRequestEntityTooLarge)
+		failures = append(failures, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	if !r.Public {
 		failures = append(failures, http.StatusTooManyRequests)

@@ -65,9 +65,6 @@ func nameRoute(path string) fiber.Handler {
 // ReadForm reads the form that a page sends, of at most limit bytes, so that fiber finds its fields. fiber itself would
 // read it without a limit, and unpack it without one.
 func (*Server) ReadForm(c *fiber.Ctx, limit int64) error {
-	if len(c.Request().Header.ContentEncoding()) > 0 {
-		return evidence.NewError(evidence.Invalid, "Compressed forms are not accepted")
-	}
 	form, err := readBody(c.UserContext(), limit)
 	if err != nil {
 		return err

@@ -8,11 +8,11 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
+
+	"attestry/api/representation"
 )
 
 // firstRead is how much of a stream is read before the status is chosen.
@@ -25,6 +25,8 @@ type Download struct {
 	Filename string
 	// Size is in bytes, -1 when unknown. Only what has a size has ranges.
 	Size int64
+	// SHA256 is that of the content, in hexadecimal digits, by which clients ask whether they have it; "" when unknown.
+	SHA256 string
 	// Memory is what the download takes up until it is sent, in bytes.
 	Memory int64
 	// Open gives length bytes from offset on; a length of -1 means to the end. Its
@@ -46,13 +48,20 @@ type StreamOutput struct {
 // later, the connection breaks off, so that nobody takes a part for the whole.
 func Stream(ctx context.Context, d Download) (*StreamOutput, error) {
 	r := RequestOf(ctx)
-	part, err := partOf(r, d.Size)
-	if err != nil {
-		return nil, err
+	switch d.precondition(r) {
+	case http.StatusNotModified:
+		return &StreamOutput{Body: d.notModified}, nil
+	case http.StatusPreconditionFailed:
+		return nil, newProblem(http.StatusPreconditionFailed, preconditionMessage)
 	}
+	part, ok := representation.Part(r.method, r.header, d.Size, d.tag())
+	if !ok {
+		return nil, outside(d.Size)
+	}
+	var err error
 	var content io.ReadCloser = http.NoBody
 	switch {
-	case r.method != http.MethodHead && part.length != 0:
+	case r.method != http.MethodHead && part.Length != 0:
 		if err = r.Memory.Hold(d.Memory); err == nil {
 			content, err = openPart(ctx, d, part)
 		}
@@ -70,31 +79,60 @@ func Stream(ctx context.Context, d Download) (*StreamOutput, error) {
 	}}, nil
 }
 
-func send(ctx huma.Context, d Download, part span, content io.ReadCloser) {
+// tag is the entity tag, "" if there is none.
+func (d *Download) tag() string {
+	if d.SHA256 == "" {
+		return ""
+	}
+	return representation.Tag(d.SHA256)
+}
+
+func (d *Download) precondition(r *Request) int {
+	if d.SHA256 == "" {
+		return http.StatusOK
+	}
+	return representation.Precondition(r.header, d.tag())
+}
+
+func (d *Download) notModified(ctx huma.Context) {
+	ctx.SetHeader("ETag", d.tag())
+	ctx.SetStatus(http.StatusNotModified)
+}
+
+func outside(size int64) error {
+	p := newProblem(http.StatusRequestedRangeNotSatisfiable, "The requested range lies outside the content")
+	p.headers.Set("Content-Range", fmt.Sprintf("bytes */%d", size))
+	return p
+}
+
+func send(ctx huma.Context, d Download, part representation.Span, content io.ReadCloser) {
 	ctx.SetHeader("Content-Type", d.ContentType)
 	if d.Filename != "" {
 		ctx.SetHeader("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": d.Filename}))
+	}
+	if d.SHA256 != "" {
+		ctx.SetHeader("ETag", d.tag())
 	}
 	ctx.SetStatus(http.StatusOK)
 	if d.Size >= 0 {
 		ctx.SetHeader("Accept-Ranges", "bytes")
 	}
-	if part.partial {
-		ctx.SetHeader("Content-Range", fmt.Sprintf("bytes %d-%d/%d", part.offset, part.offset+part.length-1, d.Size))
+	if part.Partial {
+		ctx.SetHeader("Content-Range", fmt.Sprintf("bytes %d-%d/%d", part.Offset, part.Offset+part.Length-1, d.Size))
 		ctx.SetStatus(http.StatusPartialContent)
 	}
-	if content == http.NoBody && part.length < 0 {
+	if content == http.NoBody && part.Length < 0 {
 		// A HEAD: fasthttp would write the end of a stream of unknown size behind it.
 		return
 	}
-	humafiber.Unwrap(ctx).Context().SetBodyStream(content, int(part.length))
+	humafiber.Unwrap(ctx).Context().SetBodyStream(content, int(part.Length))
 }
 
 // openPart opens a part and reads its beginning.
-func openPart(request context.Context, d Download, part span) (io.ReadCloser, error) {
+func openPart(request context.Context, d Download, part representation.Span) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(request))
 	release := context.AfterFunc(request, cancel)
-	content, err := d.Open(ctx, part.offset, part.length)
+	content, err := d.Open(ctx, part.Offset, part.Length)
 	if err != nil {
 		cancel()
 		return nil, errors.Join(err, request.Err())
@@ -125,45 +163,4 @@ func (o *openedPart) Close() error {
 	defer o.release()
 	defer o.cancel()
 	return o.content.Close()
-}
-
-// span is a part of a download; a length of -1 means to an unknown end.
-type span struct {
-	offset, length int64
-	partial        bool
-}
-
-// partOf reads the Range header. Forms that it does not know, several ranges
-// among them, mean the whole, as RFC 9110 allows.
-func partOf(r *Request, size int64) (span, error) {
-	whole := span{length: size}
-	unit, ranges, ok := strings.Cut(r.header("Range"), "=")
-	if size < 0 || !ok || strings.TrimSpace(unit) != "bytes" || r.header("If-Range") != "" {
-		return whole, nil
-	}
-	first, last, ok := strings.Cut(strings.TrimSpace(ranges), "-")
-	if !ok {
-		return whole, nil
-	}
-	from, fromErr := strconv.ParseUint(first, 10, 63)
-	to, toErr := strconv.ParseUint(last, 10, 63)
-	switch {
-	case first == "" && toErr == nil:
-		return within(max(size-int64(to), 0), size-1, size)
-	case fromErr == nil && last == "":
-		return within(int64(from), size-1, size)
-	case fromErr == nil && toErr == nil && from <= to:
-		return within(int64(from), min(int64(to), size-1), size)
-	default:
-		return whole, nil
-	}
-}
-
-func within(first, last, size int64) (span, error) {
-	if first > last {
-		p := newProblem(http.StatusRequestedRangeNotSatisfiable, "The requested range lies outside the content")
-		p.headers.Set("Content-Range", fmt.Sprintf("bytes */%d", size))
-		return span{}, p
-	}
-	return span{offset: first, length: last - first + 1, partial: true}, nil
 }

@@ -18,10 +18,14 @@ import (
 	"attestry/storage"
 )
 
+// fileSHA256 stands for the hash of what these operations send.
+const fileSHA256 = "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"
+
 // source is what the download operations of these tests send.
 type source struct {
 	content string
 	size    int64
+	sha256  string
 	openErr error
 	// failAfter breaks the stream off after that many bytes; 0 does not.
 	failAfter int
@@ -66,7 +70,7 @@ func (c *countingCloser) Close() error {
 func startDownload(t *testing.T, s *source) *running {
 	return start(t, []Route{{Method: "GET", Path: "/file", OperationID: "get_file", Tag: "Files", Summary: "Get a file",
 		Serve: Handle(func(ctx context.Context, _ *struct{}) (*StreamOutput, error) {
-			return Stream(ctx, Download{ContentType: "text/csv", Filename: "a b.csv", Size: s.size, Open: s.open})
+			return Stream(ctx, Download{ContentType: "text/csv", Filename: "a b.csv", Size: s.size, SHA256: s.sha256, Open: s.open})
 		})}})
 }
 
@@ -134,6 +138,71 @@ func TestRangesAreServed(t *testing.T) {
 		if got.status != want.status || got.header.Get("Content-Range") != want.content || want.status < 400 && got.body != want.body {
 			t.Errorf("%s: got %d %q %q, want %v", header, got.status, got.body, got.header.Get("Content-Range"), want)
 		}
+	}
+}
+
+// fields are header fields, each behind its name.
+type fields = []string
+
+func TestDownloadsAreConditional(t *testing.T) {
+	const tag, other = `"` + fileSHA256 + `"`, `"00"`
+	for name, row := range map[string]struct {
+		method string
+		fields fields
+		status int
+		body   string
+	}{
+		"nothing":                       {"GET", nil, 200, "0123456789"},
+		"the client has it":             {"GET", fields{"If-None-Match", tag}, 304, ""},
+		"the client has it, HEAD":       {"HEAD", fields{"If-None-Match", tag}, 304, ""},
+		"a weak tag":                    {"GET", fields{"If-None-Match", "W/" + tag}, 304, ""},
+		"one of several":                {"GET", fields{"If-None-Match", other + ", " + tag}, 304, ""},
+		"any":                           {"GET", fields{"If-None-Match", "*"}, 304, ""},
+		"the client has another":        {"GET", fields{"If-None-Match", other}, 200, "0123456789"},
+		"a tag without quotes":          {"GET", fields{"If-None-Match", fileSHA256}, 200, "0123456789"},
+		"the version is wanted":         {"GET", fields{"If-Match", other + "," + tag}, 200, "0123456789"},
+		"any version is wanted":         {"GET", fields{"If-Match", "*"}, 200, "0123456789"},
+		"another version is wanted":     {"GET", fields{"If-Match", other}, 412, ""},
+		"a weak version is wanted":      {"GET", fields{"If-Match", "W/" + tag}, 412, ""},
+		"another version, HEAD":         {"HEAD", fields{"If-Match", other}, 412, ""},
+		"wanted before known":           {"GET", fields{"If-Match", other, "If-None-Match", tag}, 412, ""},
+		"known before a range":          {"GET", fields{"If-None-Match", tag, "Range", "bytes=2-4"}, 304, ""},
+		"a range of the version":        {"GET", fields{"If-Range", tag, "Range", "bytes=2-4"}, 206, "234"},
+		"a range of another version":    {"GET", fields{"If-Range", other, "Range", "bytes=2-4"}, 200, "0123456789"},
+		"a range outside of another":    {"GET", fields{"If-Range", other, "Range", "bytes=10-"}, 200, "0123456789"},
+		"a range of a weak version":     {"GET", fields{"If-Range", "W/" + tag, "Range", "bytes=2-4"}, 200, "0123456789"},
+		"a range since a date":          {"GET", fields{"If-Range", "Wed, 21 Oct 2026 07:28:00 GMT", "Range", "bytes=2-4"}, 200, "0123456789"},
+		"HEAD of a range":               {"HEAD", fields{"Range", "bytes=2-4"}, 200, ""},
+		"HEAD of a range that is empty": {"HEAD", fields{"Range", "bytes=10-"}, 200, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := &source{content: "0123456789", size: 10, sha256: fileSHA256}
+			s := startDownload(t, file)
+			got := s.send(t, row.method, links.Prefix+"/file", "reader", "", row.fields...)
+			if got.status != row.status || row.status != 412 && got.body != row.body {
+				t.Errorf("answered %d %q, want %d %q", got.status, got.body, row.status, row.body)
+			}
+			if row.status != 412 && got.header.Get("ETag") != tag {
+				t.Errorf("ETag = %q", got.header.Get("ETag"))
+			}
+			if row.status == 304 && (file.opened.Load() != 0 || got.header.Get("Content-Disposition") != "") {
+				t.Errorf("opened %d times, %v", file.opened.Load(), got.header)
+			}
+			if row.method == "HEAD" && row.status == 200 && got.header.Get("Content-Length") != "10" {
+				t.Errorf("Content-Length = %q", got.header.Get("Content-Length"))
+			}
+			if row.status == 412 && row.method == "GET" {
+				got.expect(t, 412, "The content is not the one that was asked for")
+			}
+		})
+	}
+}
+
+func TestDownloadsWithoutAHashHaveNoConditions(t *testing.T) {
+	s := startDownload(t, &source{content: "0123456789", size: 10})
+	got := s.send(t, "GET", links.Prefix+"/file", "reader", "", "If-Match", `"00"`, "If-None-Match", "*")
+	if got.status != 200 || got.body != "0123456789" || got.header.Get("ETag") != "" {
+		t.Errorf("answered %d %q %v", got.status, got.body, got.header)
 	}
 }
 
