@@ -1,5 +1,8 @@
 package evidence
 
+// FederatedPrefix begins the ids and names of principals with a token of an identity provider.
+const FederatedPrefix = "oidc:"
+
 // Principal is whoever a key speaks for.
 type Principal struct {
 	// UserID is the id of the user or of the service account.

@@ -139,7 +139,7 @@ func (g *Gate) identify(ctx context.Context, r Request, rule Rule, token string)
 	if err != nil {
 		return principal, org, err
 	}
-	name := "oidc:" + proven.Provider.Issuer + ":" + proven.Subject
+	name := evidence.FederatedPrefix + proven.Provider.Issuer + ":" + proven.Subject
 	principal = evidence.Principal{UserID: name, Name: name, Federated: true}
 	org, err = g.Memberships.FederatedAccess(ctx, r.Org, proven.Provider.Privilege)
 	return principal, org, err

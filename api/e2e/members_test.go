@@ -64,6 +64,50 @@ func TestMembersAreAddedChangedAndRemoved(t *testing.T) {
 		map[string]string{"role": "Input should be 'admin', 'member', 'snapshotter' or 'reader' [input: owner]"})
 }
 
+func TestWhoLeavesAnOrganizationLeavesServiceAccounts(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	user, key := s.createUser("leaver")
+	change := func(status int, method, query, body string) []any {
+		t.Helper()
+		answer := s.want(status, method, s.memberPath("/"+user+query), []byte(body)).value(t)
+		if lookup(t, answer, "message") != "OK" {
+			t.Errorf("it answers %s", asJSON(answer))
+		}
+		return lookup(t, answer, "left_service_accounts").([]any)
+	}
+	change(http.StatusCreated, http.MethodPut, "", `{"role":"member"}`)
+	created := s.do(http.MethodPost, "/api/v2"+s.accountPath(""), key, []byte(`{"name":"leavers-robot","privilege":"member"}`))
+	if created.status != http.StatusCreated {
+		t.Fatalf("status %d: %s", created.status, created.body)
+	}
+	_, robot := s.issue("/leavers-robot", key, `{"description":"ci"}`)
+	if left := change(http.StatusOK, http.MethodPut, "", `{"role":"member"}`); len(left) != 0 {
+		t.Errorf("left are %s", asJSON(left))
+	}
+	if left := asJSON(change(http.StatusOK, http.MethodPut, "", `{"role":"reader"}`)); left != `[{"keys_revoked":false,"name":"leavers-robot","privilege":"member"}]` {
+		t.Errorf("left are %s", left)
+	}
+	for _, account := range s.read(s.accountPath("")).([]any) {
+		_, left := account.(map[string]any)["left_by_creator"]
+		if left != (lookup(t, account, "name") == "leavers-robot") {
+			t.Errorf("listed is %s", asJSON(account))
+		}
+	}
+	s.signedIn(readerKey).wantPage(http.StatusOK, "/"+s.org+"/members", "<bdi>leavers-robot</bdi> (member)")
+	if got := s.do(http.MethodGet, "/api/v2/flows/"+s.org, robot, nil); got.status != http.StatusOK {
+		t.Errorf("its key answers %d", got.status)
+	}
+	if left := asJSON(change(http.StatusOK, http.MethodDelete, "?revoke_service_accounts=true", "")); left != `[{"keys_revoked":true,"name":"leavers-robot","privilege":"member"}]` {
+		t.Errorf("left are %s", left)
+	}
+	wantMessage(t, s.do(http.MethodGet, "/api/v2/flows/"+s.org, robot, nil), invalidKey)
+	entries := lookup(t, s.read("/membership-audit-log/"+s.org+"?event_type=removed&search="+user), "entries").([]any)
+	if len(entries) == 0 || asJSON(lookup(t, entries[len(entries)-1], "left_service_accounts")) != `["leavers-robot"]` {
+		t.Errorf("the log tells %s", asJSON(entries))
+	}
+}
+
 func TestUsersCreateOrganizations(t *testing.T) {
 	t.Parallel()
 	s := share(t)

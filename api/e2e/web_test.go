@@ -298,7 +298,7 @@ func TestPagesAreLoggedWithTheOperationsThatTheyAskFor(t *testing.T) {
 			routes = append(routes, logged.Route)
 		}
 	}
-	if got, want := strings.Join(routes, " "), "/organizations/{org}/members /:org/members"; got != want {
+	if got, want := strings.Join(routes, " "), "/organizations/{org}/members /service-accounts/{org} /:org/members"; got != want {
 		t.Errorf("the log has the routes %s, want %s", got, want)
 	}
 }

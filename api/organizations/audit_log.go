@@ -36,16 +36,17 @@ type listAuditLogInput struct {
 
 // AuditLogEntry is a change of who may do what in an organization (docs/semantics.md 2.7).
 type AuditLogEntry struct {
-	ID        string       `json:"id"`
-	When      float64      `json:"when" doc:"Unix seconds."`
-	EventType string       `json:"event_type" enum:"added,changed,removed"`
-	Source    string       `json:"source" enum:"app,scim,invitation,script"`
-	Kind      string       `json:"kind" enum:"user,service_account,identity_provider"`
-	User      string       `json:"user" doc:"Name of the user, service account or identity provider that the change concerns."`
-	OldRole   *string      `json:"old_role" nullable:"true"`
-	NewRole   *string      `json:"new_role" nullable:"true"`
-	APIKey    *AuditAPIKey `json:"api_key,omitempty" doc:"Only if an API key was issued, changed or revoked."`
-	ChangedBy *string      `json:"changed_by" nullable:"true" doc:"Null for the operator."`
+	ID                  string       `json:"id"`
+	When                float64      `json:"when" doc:"Unix seconds."`
+	EventType           string       `json:"event_type" enum:"added,changed,removed"`
+	Source              string       `json:"source" enum:"app,scim,invitation,script"`
+	Kind                string       `json:"kind" enum:"user,service_account,identity_provider"`
+	User                string       `json:"user" doc:"Name of the user, service account or identity provider that the change concerns."`
+	OldRole             *string      `json:"old_role" nullable:"true"`
+	NewRole             *string      `json:"new_role" nullable:"true"`
+	APIKey              *AuditAPIKey `json:"api_key,omitempty" doc:"Only if an API key was issued, changed or revoked."`
+	LeftServiceAccounts []string     `json:"left_service_accounts,omitempty" doc:"Names of the service accounts that the user has created and does not manage any more since this change."`
+	ChangedBy           *string      `json:"changed_by" nullable:"true" doc:"Null for the operator."`
 }
 
 // AuditAPIKey is an API key in the audit log.
@@ -92,6 +93,7 @@ func showAuditEntry(e *identity.AuditEntry) AuditLogEntry {
 	shown := AuditLogEntry{
 		ID: e.ID, When: e.Time, EventType: string(e.Event), Source: string(e.Source), Kind: string(e.Subject), User: e.Name,
 		OldRole: showRole(e.OldRole), NewRole: showRole(e.NewRole), ChangedBy: resource.NilIfEmpty(e.ChangedBy),
+		LeftServiceAccounts: e.LeftAccounts,
 	}
 	if e.Key != nil {
 		shown.APIKey = &AuditAPIKey{ID: e.Key.ID, Description: e.Key.Description}

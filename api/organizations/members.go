@@ -9,6 +9,7 @@ import (
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/tenancy"
 )
 
 func (h *handlers) memberRoutes() []server.Route {
@@ -37,6 +38,30 @@ func (h *handlers) memberRoutes() []server.Route {
 type MemberPath struct {
 	server.OrgPath
 	User string `path:"user" doc:"Name of the user."`
+}
+
+// MemberChangePath is the path of a change of a member.
+type MemberChangePath struct {
+	MemberPath
+	RevokeServiceAccounts bool `query:"revoke_service_accounts" default:"false" doc:"Whether to revoke all keys of the service accounts that the member has created and does not manage any more."`
+}
+
+// MemberChange tells what a change of a member has led to (docs/semantics.md 2.4).
+type MemberChange struct {
+	Message             string               `json:"message"`
+	LeftServiceAccounts []LeftServiceAccount `json:"left_service_accounts" doc:"Those that the user has created and does not manage any more; administrators do."`
+}
+
+// LeftServiceAccount is a service account whose creator does not manage it any more.
+type LeftServiceAccount struct {
+	Name        string `json:"name"`
+	Privilege   string `json:"privilege" enum:"admin,member,snapshotter,reader"`
+	KeysRevoked bool   `json:"keys_revoked"`
+}
+
+type memberChangeAnswer struct {
+	Status int
+	Body   MemberChange
 }
 
 // MemberPutInput is the body of put_member (docs/semantics.md 2.2).
@@ -89,25 +114,40 @@ func (h *handlers) getMember(ctx context.Context, in *MemberPath) (*memberAnswer
 	return &memberAnswer{Body: showMember(&found)}, nil
 }
 
-func (h *handlers) putMember(ctx context.Context, in *MemberPath, body *MemberPutInput) (*server.TextAnswer, error) {
+func (h *handlers) putMember(ctx context.Context, in *MemberChangePath, body *MemberPutInput) (*memberChangeAnswer, error) {
 	role, err := evidence.ParseRole(body.Role)
 	if err != nil {
 		return nil, err
 	}
-	created, err := h.Tenancy.SetMember(ctx, server.Access(ctx).OrgName, in.User, role, actor(ctx))
+	change, err := h.Tenancy.SetMember(ctx, server.Access(ctx).OrgName, in.User, role, actor(ctx))
 	if err != nil {
 		return nil, err
 	}
-	if created {
-		return server.Created(), nil
-	}
-	return server.OK(), nil
+	return h.answerMemberChange(ctx, in, change)
 }
 
-func (h *handlers) deleteMember(ctx context.Context, in *MemberPath) (*server.TextAnswer, error) {
+func (h *handlers) deleteMember(ctx context.Context, in *MemberChangePath) (*memberChangeAnswer, error) {
 	org := server.Access(ctx)
-	if err := h.Tenancy.RemoveMember(ctx, org.OrgName, in.User, actor(ctx)); err != nil {
+	change, err := h.Tenancy.RemoveMember(ctx, org.OrgName, in.User, actor(ctx))
+	if err != nil {
 		return nil, memberNotFound(org.OrgName, in.User, err)
 	}
-	return server.OK(), nil
+	return h.answerMemberChange(ctx, in, change)
+}
+
+// answerMemberChange tells which service accounts the member has left, and revokes their keys if that is
+// asked for.
+func (h *handlers) answerMemberChange(ctx context.Context, in *MemberChangePath, change tenancy.MemberChange) (*memberChangeAnswer, error) {
+	answer := &memberChangeAnswer{Status: http.StatusOK, Body: MemberChange{Message: "OK", LeftServiceAccounts: []LeftServiceAccount{}}}
+	if change.Created {
+		answer.Status = http.StatusCreated
+	}
+	for _, account := range change.Left {
+		shown := LeftServiceAccount{Name: account.Name, Privilege: account.Privilege.String(), KeysRevoked: in.RevokeServiceAccounts}
+		answer.Body.LeftServiceAccounts = append(answer.Body.LeftServiceAccounts, shown)
+	}
+	if !in.RevokeServiceAccounts {
+		return answer, nil
+	}
+	return answer, h.Tenancy.RevokeServiceAccounts(ctx, server.Access(ctx).OrgName, actor(ctx), change.Left)
 }

@@ -111,6 +111,7 @@ type ServiceAccount struct {
 	CreatingUserID *string  `json:"creating_user_id" nullable:"true" doc:"Id of the user or service account that created it."`
 	Description    *string  `json:"description" nullable:"true"`
 	CreatedAt      *float64 `json:"created_at" nullable:"true"`
+	Left           bool     `json:"left_by_creator,omitempty" doc:"In lists: the creator does not manage it any more; administrators do."`
 	ForWebhook     *bool    `json:"for_webhook,omitempty" nullable:"true" doc:"Not in lists."`
 }
 
@@ -151,12 +152,35 @@ func accountNotFound(err error) error {
 }
 
 func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (*serviceAccountsAnswer, error) {
-	found, err := h.Tenancy.ServiceAccounts(ctx, server.Access(ctx).OrgID)
+	org := server.Access(ctx)
+	found, err := h.Tenancy.ServiceAccounts(ctx, org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	members, err := h.Tenancy.Members(ctx, org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	roles := rolesByID(members, found)
 	shown := make([]ServiceAccount, 0, len(found))
 	for i := range found {
-		shown = append(shown, showAccount(&found[i]))
+		account := showAccount(&found[i])
+		account.Left = found[i].Left(roles)
+		shown = append(shown, account)
 	}
-	return &serviceAccountsAnswer{Body: shown}, err
+	return &serviceAccountsAnswer{Body: shown}, nil
+}
+
+// rolesByID are the roles of users and service accounts by their ids.
+func rolesByID(members []evidence.Membership, accounts []identity.ServiceAccount) map[string]evidence.Role {
+	roles := make(map[string]evidence.Role, len(members)+len(accounts))
+	for i := range members {
+		roles[members[i].UserID] = members[i].Role
+	}
+	for i := range accounts {
+		roles[accounts[i].ID] = accounts[i].Privilege
+	}
+	return roles
 }
 
 func (h *handlers) getServiceAccount(ctx context.Context, in *AccountPath) (*serviceAccountAnswer, error) {

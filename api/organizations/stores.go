@@ -60,13 +60,12 @@ type Members interface {
 	Members(ctx context.Context, orgID string) ([]evidence.Membership, error)
 	// Member returns the membership of a user by name, or ErrNotFound.
 	Member(ctx context.Context, orgID, userName string) (evidence.Membership, error)
-	// SetMember gives a user a role in a shared organization; created tells that the user was
-	// not a member. A user that does not exist is NotFound; a personal organization, and
-	// taking the role of the last administrator, are Invalid.
-	SetMember(ctx context.Context, orgName, userName string, role evidence.Role, by identity.Actor) (created bool, err error)
+	// SetMember gives a user a role in a shared organization. A user that does not exist is NotFound; a
+	// personal organization, and taking the role of the last administrator, are Invalid.
+	SetMember(ctx context.Context, orgName, userName string, role evidence.Role, by identity.Actor) (tenancy.MemberChange, error)
 	// RemoveMember takes the membership of a user in a shared organization away. ErrNotFound
 	// means that there is none; removing the last administrator is Invalid.
-	RemoveMember(ctx context.Context, orgName, userName string, by identity.Actor) error
+	RemoveMember(ctx context.Context, orgName, userName string, by identity.Actor) (tenancy.MemberChange, error)
 }
 
 // ServiceAccounts keeps the service accounts of shared organizations.
@@ -84,6 +83,8 @@ type ServiceAccounts interface {
 	// DeleteServiceAccount deletes one that was read before, by its id; its keys stop
 	// working. ErrNotFound means that it is there no more.
 	DeleteServiceAccount(ctx context.Context, orgName string, by identity.Actor, seen identity.ServiceAccount) error
+	// RevokeServiceAccounts revokes all keys of service accounts of an organization.
+	RevokeServiceAccounts(ctx context.Context, orgName string, by identity.Actor, accounts []identity.ServiceAccount) error
 }
 
 // Keys keeps the API keys of users and service accounts.

@@ -122,7 +122,17 @@ type membersPage struct {
 		Role  string  `json:"role"`
 		Since float64 `json:"created_at"`
 	}
-	Pager pager
+	// Left are service accounts whose creators do not manage them any more, the first ones of LeftTotal.
+	Left      []serviceAccount
+	LeftTotal int
+	Pager     pager
+}
+
+// serviceAccount is what pages show of a service account.
+type serviceAccount struct {
+	Name      string `json:"name"`
+	Privilege string `json:"privilege"`
+	Left      bool   `json:"left_by_creator"`
 }
 
 func (s *Site) showMembers(p *page) error {
@@ -131,6 +141,12 @@ func (s *Site) showMembers(p *page) error {
 	if err := p.get(p.apiPath, &shown.Members); err != nil {
 		return err
 	}
+	if err := p.get(target("/service-accounts/%s", p.org()), &shown.Left); err != nil {
+		return err
+	}
+	shown.Left = slices.DeleteFunc(shown.Left, func(one serviceAccount) bool { return !one.Left })
+	shown.LeftTotal = len(shown.Left)
+	shown.Left = shown.Left[:min(shown.LeftTotal, rowsPerPage)]
 	shown.Total = len(shown.Members)
 	shown.Members, shown.Pager = cutPage(p, shown.Members)
 	return p.render("members", "Members", shown)

@@ -8,9 +8,15 @@ import (
 )
 
 func TestMembersAreShown(t *testing.T) {
-	api := newFakeAPI(t, cannedAnswers{"GET /organizations/acme/members": withHostile(
+	accounts := canned("[]", `[{"name": "kept", "privilege": "reader"}, {"name": "left", "privilege": "member", "left_by_creator": true}]`)
+	api := newFakeAPI(t, cannedAnswers{"GET /service-accounts/acme": accounts, "GET /organizations/acme/members": withHostile(
 		`[{"user": "%[1]s", "role": "admin", "created_at": 5}, {"user": "%[2]s", "role": "reader", "created_at": 5}]`)})
-	api.open(t, "/acme/members").has(t, escapedScript, "2 members")
+	shown := api.open(t, "/acme/members")
+	shown.has(t, escapedScript, "2 members")
+	shown.lacks(t, "without their creators")
+	shown = api.open(t, "/acme/members")
+	shown.has(t, "without their creators", "<bdi>left</bdi> (member)")
+	shown.lacks(t, "kept")
 }
 
 func TestMembersAreRefusedAsTheAPIDoes(t *testing.T) {

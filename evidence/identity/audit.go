@@ -68,6 +68,9 @@ type AuditEntry struct {
 	NewRole evidence.Role `json:"new_role"`
 	// Key is set if the entry is about an API key of the subject.
 	Key *AuditKey `json:"key,omitempty"`
+	// LeftAccounts are the names of the service accounts that the user has created and does not manage any
+	// more.
+	LeftAccounts []string `json:"left_accounts,omitempty"`
 	// ChangedBy is the name of the actor, "" for the operator.
 	ChangedBy string `json:"changed_by"`
 }

@@ -3,7 +3,11 @@
 // in package evidence, as everything else refers to them.
 package identity
 
-import "attestry/evidence"
+import (
+	"strings"
+
+	"attestry/evidence"
+)
 
 // ServiceAccount is a member of a shared organization that is no person
 // (docs/semantics.md 2.4). Its name never changes.
@@ -24,4 +28,19 @@ type ServiceAccount struct {
 // the creator, who could else get a key of a greater privilege.
 func (a *ServiceAccount) Manages(principal evidence.Principal, role evidence.Role) bool {
 	return role.Allows(evidence.Admin) || a.CreatorID == principal.UserID && role.Allows(a.Privilege)
+}
+
+// LeftBy reports whether the service account was created by somebody whose role does not suffice to manage it
+// any more: only administrators manage it then.
+func (a *ServiceAccount) LeftBy(creatorID string, role evidence.Role) bool {
+	return a.CreatorID == creatorID && !a.Manages(evidence.Principal{UserID: creatorID}, role)
+}
+
+// Left is LeftBy for any creator, by the roles that users and service accounts have by their ids. Nobody left
+// what the operator has created, or a pipeline with a token, whose role is known only while it shows one.
+func (a *ServiceAccount) Left(roles map[string]evidence.Role) bool {
+	if a.CreatorID == "" || strings.HasPrefix(a.CreatorID, evidence.FederatedPrefix) {
+		return false
+	}
+	return a.LeftBy(a.CreatorID, roles[a.CreatorID])
 }

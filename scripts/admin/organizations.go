@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
@@ -136,10 +137,11 @@ func parseSetMember(args []string) (action, error) {
 		if _, err := s.organization(ctx, org); err != nil {
 			return err
 		}
-		if _, err := s.Store.Tenancy.SetMember(ctx, org, user, role, identity.Operator()); err != nil {
+		change, err := s.Store.Tenancy.SetMember(ctx, org, user, role, identity.Operator())
+		if err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(s.out, "user %s is %v of organization %s\n", user, role, org)
+		_, err = fmt.Fprintf(s.out, "user %s is %v of organization %s\n%s", user, role, org, leftAccounts(change.Left))
 		return err
 	}), nil
 }
@@ -153,16 +155,25 @@ func parseRemoveMember(args []string) (action, error) {
 		if _, err := s.organization(ctx, org); err != nil {
 			return err
 		}
-		err := s.Store.Tenancy.RemoveMember(ctx, org, user, identity.Operator())
+		change, err := s.Store.Tenancy.RemoveMember(ctx, org, user, identity.Operator())
 		if errors.Is(err, storage.ErrNotFound) {
 			return fmt.Errorf("user %s is not a member of organization %s", user, org)
 		}
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(s.out, "user %s is removed from organization %s\n", user, org)
+		_, err = fmt.Fprintf(s.out, "user %s is removed from organization %s\n%s", user, org, leftAccounts(change.Left))
 		return err
 	}), nil
+}
+
+// leftAccounts says which service accounts a user has created and does not manage any more.
+func leftAccounts(left []identity.ServiceAccount) string {
+	var text strings.Builder
+	for _, account := range left {
+		fmt.Fprintf(&text, "service account %s (%v) is managed by administrators alone from now on\n", account.Name, account.Privilege)
+	}
+	return text.String()
 }
 
 // organization reads an organization by its name.

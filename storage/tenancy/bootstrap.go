@@ -115,7 +115,10 @@ func (t *Tenancy) applyMembers(ctx context.Context, declared identity.DeclaredOr
 	for _, name := range declared.AbsentMembers {
 		user, err := t.users.Get(ctx, name)
 		if err == nil {
-			err = t.change(ctx, declared.Name, identity.Operator(), func(c *orgChange) error { return t.removeMember(ctx, c, user) })
+			err = t.change(ctx, declared.Name, identity.Operator(), func(c *orgChange) error {
+				_, err := t.removeMember(ctx, c, user)
+				return err
+			})
 		}
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return err

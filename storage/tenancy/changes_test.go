@@ -79,9 +79,9 @@ func TestMembersAreSetAndRemovedAndRecorded(t *testing.T) {
 		{evidence.Member, false, "changed user bert reader->member by anna (app)"},
 		{evidence.Member, false, "changed user bert reader->member by anna (app)"},
 	} {
-		created, err := store.SetMember(t.Context(), "acme", "bert", step.role, annaActs)
-		if err != nil || created != step.created {
-			t.Errorf("%v: created %t, %v", step.role, created, err)
+		change, err := store.SetMember(t.Context(), "acme", "bert", step.role, annaActs)
+		if err != nil || change.Created != step.created {
+			t.Errorf("%v: created %t, %v", step.role, change.Created, err)
 		}
 		if got := access(t, store, bertsKey, "acme"); got != step.role {
 			t.Errorf("bert is %v, want %v", got, step.role)
@@ -93,16 +93,90 @@ func TestMembersAreSetAndRemovedAndRecorded(t *testing.T) {
 	if err != nil || len(members) != 2 || members[0].UserName != "anna" || members[1].UserName != "bert" || members[1].Role != evidence.Member {
 		t.Errorf("members are %+v, %v", members, err)
 	}
-	if err := store.RemoveMember(t.Context(), "acme", "bert", annaActs); err != nil {
+	if _, err := store.RemoveMember(t.Context(), "acme", "bert", annaActs); err != nil {
 		t.Fatal(err)
 	}
 	if got := access(t, store, bertsKey, "acme"); got != evidence.NoRole {
 		t.Errorf("bert, who was removed, is %v", got)
 	}
 	wantLog(t, store, "acme", "removed user bert member->none by anna (app)")
-	if err := store.RemoveMember(t.Context(), "acme", "bert", annaActs); !errors.Is(err, storage.ErrNotFound) {
+	if _, err := store.RemoveMember(t.Context(), "acme", "bert", annaActs); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("removing bert again gives %v", err)
 	}
+}
+
+func TestServiceAccountsThatAMemberLeavesAreListedAndRevoked(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	set := func(role evidence.Role) []string {
+		t.Helper()
+		change, err := store.SetMember(t.Context(), "open", "bert", role, annaActs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return namesOf(change.Left)
+	}
+	set(evidence.Member)
+	bert, _ := store.User(t.Context(), "bert")
+	bertActs := identity.Actor{ID: bert.ID, Name: "bert", Source: identity.SourceApp}
+	secrets := map[string]string{}
+	for name, c := range map[string]struct {
+		by        identity.Actor
+		privilege evidence.Role
+	}{"ci": {bertActs, evidence.Member}, "reporter": {bertActs, evidence.Snapshotter}, "other": {annaActs, evidence.Member}} {
+		account, err := store.CreateServiceAccount(t.Context(), "open", c.by, identity.ServiceAccount{Name: name, Privilege: c.privilege})
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner := identity.KeyOwner{ID: account.ID, Name: name, OrgID: account.OrgID, OrgName: "open", ServiceAccount: true}
+		_, secret, err := store.IssueKey(t.Context(), owner, c.by, tenancy.NewKey{Description: "key"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets[name] = secret.Reveal()
+	}
+	for _, step := range []struct {
+		role evidence.Role
+		left []string
+	}{
+		{evidence.Member, nil},
+		{evidence.Snapshotter, []string{"ci"}},
+		{evidence.Snapshotter, []string{"ci"}},
+		{evidence.Admin, nil},
+		{evidence.Reader, []string{"ci", "reporter"}},
+	} {
+		if left := set(step.role); !slices.Equal(left, step.left) {
+			t.Errorf("as %v bert has left %v, want %v", step.role, left, step.left)
+		}
+	}
+	change, err := store.RemoveMember(t.Context(), "open", "bert", annaActs)
+	if left := namesOf(change.Left); err != nil || !slices.Equal(left, []string{"ci", "reporter"}) {
+		t.Fatalf("bert has left %v, %v", left, err)
+	}
+	org, _ := store.Organization(t.Context(), "open")
+	entries, _, err := store.AuditLog(t.Context(), tenancy.AuditQuery{OrgID: org.ID, Order: tenancy.AuditByTime, Limit: 1})
+	if err != nil || !slices.Equal(entries[0].LeftAccounts, []string{"ci", "reporter"}) {
+		t.Errorf("the log tells %+v, %v", entries, err)
+	}
+	for _, secret := range secrets {
+		authenticate(t, store, secret)
+	}
+	if err := store.RevokeServiceAccounts(t.Context(), "open", annaActs, change.Left); err != nil {
+		t.Fatal(err)
+	}
+	authenticate(t, store, secrets["other"])
+	for _, name := range []string{"ci", "reporter"} {
+		_, err := store.Authenticate(t.Context(), secrets[name])
+		wantCode(t, err, evidence.Unauthorized)
+	}
+	wantLog(t, store, "open", `removed key "key" of service_account ci by anna (app)`, `removed key "key" of service_account reporter by anna (app)`)
+}
+
+func namesOf(accounts []identity.ServiceAccount) []string {
+	var found []string
+	for _, account := range accounts {
+		found = append(found, account.Name)
+	}
+	return found
 }
 
 func TestMembershipsThatCannotBe(t *testing.T) {
@@ -115,9 +189,11 @@ func TestMembershipsThatCannotBe(t *testing.T) {
 	wantCode(t, set("anna", "bert", evidence.Reader), evidence.Invalid)
 	wantCode(t, set("open", "nobody", evidence.Reader), evidence.NotFound)
 	wantCode(t, set("open", "anna", evidence.Member), evidence.Invalid)
-	wantCode(t, store.RemoveMember(t.Context(), "open", "anna", annaActs), evidence.Invalid)
-	wantCode(t, store.RemoveMember(t.Context(), "anna", "anna", annaActs), evidence.Invalid)
-	if err := store.RemoveMember(t.Context(), "open", "nobody", annaActs); !errors.Is(err, storage.ErrNotFound) {
+	for _, org := range []string{"open", "anna"} {
+		_, err := store.RemoveMember(t.Context(), org, "anna", annaActs)
+		wantCode(t, err, evidence.Invalid)
+	}
+	if _, err := store.RemoveMember(t.Context(), "open", "nobody", annaActs); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("removing an unknown user gives %v", err)
 	}
 	if after := docs.stored(); len(after) != len(before) {
@@ -134,8 +210,8 @@ func TestTwoAdministratorsWhoRemoveEachOtherLeaveOne(t *testing.T) {
 	t.Cleanup(other.Close)
 	faults := make([]error, 2)
 	var wg sync.WaitGroup
-	wg.Go(func() { faults[0] = store.RemoveMember(t.Context(), "open", "bert", annaActs) })
-	wg.Go(func() { faults[1] = other.RemoveMember(t.Context(), "open", "anna", annaActs) })
+	wg.Go(func() { _, faults[0] = store.RemoveMember(t.Context(), "open", "bert", annaActs) })
+	wg.Go(func() { _, faults[1] = other.RemoveMember(t.Context(), "open", "anna", annaActs) })
 	wg.Wait()
 	if (faults[0] == nil) == (faults[1] == nil) {
 		t.Errorf("the removals gave %v and %v, want one to be refused", faults[0], faults[1])
@@ -491,7 +567,7 @@ func TestARefusedChangeLeavesNoEntry(t *testing.T) {
 		interfered = true
 		return &storage.RefusedWrite{Reason: storage.ErrMoved}
 	})
-	if err := store.RemoveMember(t.Context(), "open", "bert", annaActs); err != nil {
+	if _, err := store.RemoveMember(t.Context(), "open", "bert", annaActs); err != nil {
 		t.Fatal(err)
 	}
 	docs.hook(nil)

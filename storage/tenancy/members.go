@@ -78,10 +78,18 @@ func (t *Tenancy) OrganizationsOf(ctx context.Context, principal evidence.Princi
 	return append(found, principal.Name), nil
 }
 
-// SetMember gives a user a role in a shared organization; created tells that the user was not
-// a member. A user that does not exist is NotFound; a personal organization, and taking the
-// role of the last administrator, are Invalid.
-func (t *Tenancy) SetMember(ctx context.Context, orgName, userName string, role evidence.Role, by identity.Actor) (created bool, err error) {
+// MemberChange is what a change of a member has led to.
+type MemberChange struct {
+	// Created tells that the user was not a member before.
+	Created bool
+	// Left are the service accounts that the user has created and does not manage with the role of now, by
+	// name.
+	Left []identity.ServiceAccount
+}
+
+// SetMember gives a user a role in a shared organization. A user that does not exist is NotFound; a
+// personal organization, and taking the role of the last administrator, are Invalid.
+func (t *Tenancy) SetMember(ctx context.Context, orgName, userName string, role evidence.Role, by identity.Actor) (change MemberChange, err error) {
 	err = t.change(ctx, orgName, by, func(c *orgChange) error {
 		user, err := t.User(ctx, userName)
 		if errors.Is(err, storage.ErrNotFound) {
@@ -98,73 +106,82 @@ func (t *Tenancy) SetMember(ctx context.Context, orgName, userName string, role 
 				return err
 			}
 		}
-		created, err = t.setMember(ctx, c, user, role)
+		change, err = t.setMember(ctx, c, user, role)
 		return err
 	})
-	return created, err
+	return change, err
 }
 
 // RemoveMember takes the membership of a user in a shared organization away. ErrNotFound means
 // that there is none; removing the last administrator is Invalid.
-func (t *Tenancy) RemoveMember(ctx context.Context, orgName, userName string, by identity.Actor) error {
+func (t *Tenancy) RemoveMember(ctx context.Context, orgName, userName string, by identity.Actor) (change MemberChange, err error) {
 	user, err := t.users.Get(ctx, userName)
 	if err != nil {
-		return err
+		return change, err
 	}
-	return t.change(ctx, orgName, by, func(c *orgChange) error {
+	err = t.change(ctx, orgName, by, func(c *orgChange) error {
 		if err := requireShared(c.org, "members removed"); err != nil {
 			return err
 		}
 		if err := t.requireOtherAdmin(ctx, c.org, user); err != nil {
 			return err
 		}
-		return t.removeMember(ctx, c, user)
+		change.Left, err = t.removeMember(ctx, c, user)
+		return err
 	})
+	return change, err
 }
 
 // setMember adds to a change that a user gets a role.
-func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.User, role evidence.Role) (created bool, err error) {
+func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.User, role evidence.Role) (change MemberChange, err error) {
 	read, err := storage.GetOrZero(ctx, t.members, membershipID(c.org.ID, user.ID))
 	if err != nil {
-		return false, err
+		return change, err
+	}
+	if change.Left, err = t.leftAccounts(ctx, c.org, user, role); err != nil {
+		return change, err
 	}
 	member := read.Value
-	created = member.Role == evidence.NoRole
-	if created {
+	change.Created = member.Role == evidence.NoRole
+	if change.Created {
 		member = evidence.Membership{OrgID: c.org.ID, UserID: user.ID, CreatedAt: evidence.Seconds(t.clock())}
 	}
 	if member.Role == role && member.UserName == user.Name {
-		return false, nil
+		return change, nil
 	}
 	old := member.Role
 	member.UserName, member.Role = user.Name, role
 	t.members.StoreIn(&c.batch, &member, read.Revision)
 	c.remembered = true
 	switch {
-	case created:
-		c.record(memberEntry(identity.AuditAdded, user, old, role))
+	case change.Created:
+		c.record(memberEntry(identity.AuditAdded, user, old, role, change.Left...))
 	case old != role:
-		c.record(memberEntry(identity.AuditChanged, user, old, role))
+		c.record(memberEntry(identity.AuditChanged, user, old, role, change.Left...))
 	}
-	return created, t.noteAdmin(ctx, c, user, role)
+	return change, t.noteAdmin(ctx, c, user, role)
 }
 
-// removeMember adds to a change that a user is no member any more. ErrNotFound means that the
-// user is none. The document stays, so that the change is refused if another comes first.
-func (t *Tenancy) removeMember(ctx context.Context, c *orgChange, user evidence.User) error {
+// removeMember adds to a change that a user is no member any more, and returns the service accounts that
+// the user has left. ErrNotFound means that the user is none. The document stays, so that the change is refused if another comes first.
+func (t *Tenancy) removeMember(ctx context.Context, c *orgChange, user evidence.User) ([]identity.ServiceAccount, error) {
 	read, err := t.members.GetVersioned(ctx, membershipID(c.org.ID, user.ID))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ended := read.Value
 	if ended.Role == evidence.NoRole {
-		return storage.ErrNotFound
+		return nil, storage.ErrNotFound
 	}
-	c.record(memberEntry(identity.AuditRemoved, user, ended.Role, evidence.NoRole))
+	left, err := t.leftAccounts(ctx, c.org, user, evidence.NoRole)
+	if err != nil {
+		return nil, err
+	}
+	c.record(memberEntry(identity.AuditRemoved, user, ended.Role, evidence.NoRole, left...))
 	c.remembered = true
 	ended.UserName, ended.Role = user.Name, evidence.NoRole
 	t.members.ReplaceIn(&c.batch, &ended, read.Revision)
-	return t.noteAdmin(ctx, c, user, evidence.NoRole)
+	return left, t.noteAdmin(ctx, c, user, evidence.NoRole)
 }
 
 // noteAdmin notes in the organization whether a user, who gets a role, administers it.
@@ -231,6 +248,10 @@ func (t *Tenancy) requireOtherAdmin(ctx context.Context, org evidence.Organizati
 	return evidence.NewError(evidence.Invalid, fmt.Sprintf("User '%s' is the last admin of organization '%s'", user.Name, org.Name))
 }
 
-func memberEntry(event identity.AuditEvent, user evidence.User, old, role evidence.Role) identity.AuditEntry {
-	return identity.AuditEntry{Event: event, Subject: identity.AuditUser, Name: user.Name, OldRole: old, NewRole: role}
+func memberEntry(event identity.AuditEvent, user evidence.User, old, role evidence.Role, left ...identity.ServiceAccount) identity.AuditEntry {
+	entry := identity.AuditEntry{Event: event, Subject: identity.AuditUser, Name: user.Name, OldRole: old, NewRole: role}
+	for _, account := range left {
+		entry.LeftAccounts = append(entry.LeftAccounts, account.Name)
+	}
+	return entry
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
@@ -30,6 +31,26 @@ func (t *Tenancy) ServiceAccounts(ctx context.Context, orgID string) ([]identity
 // ServiceAccount returns a service account by its name, or ErrNotFound.
 func (t *Tenancy) ServiceAccount(ctx context.Context, orgID, name string) (identity.ServiceAccount, error) {
 	return t.accounts.Get(ctx, accountID(orgID, name))
+}
+
+// leftAccounts returns the service accounts that a user has created and does not manage with a role.
+func (t *Tenancy) leftAccounts(ctx context.Context, org evidence.Organization, user evidence.User, role evidence.Role) ([]identity.ServiceAccount, error) {
+	if role == evidence.Admin {
+		return nil, nil // administrators manage all
+	}
+	accounts, err := t.ServiceAccounts(ctx, org.ID)
+	return slices.DeleteFunc(accounts, func(a identity.ServiceAccount) bool { return !a.LeftBy(user.ID, role) }), err
+}
+
+// RevokeServiceAccounts revokes all keys of service accounts of an organization.
+func (t *Tenancy) RevokeServiceAccounts(ctx context.Context, orgName string, by identity.Actor, accounts []identity.ServiceAccount) error {
+	for _, account := range accounts {
+		owner := identity.KeyOwner{ID: account.ID, Name: account.Name, OrgID: account.OrgID, OrgName: orgName, ServiceAccount: true}
+		if err := t.revokeAll(ctx, owner, by); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CreateServiceAccount creates a service account of a shared organization. A name that is

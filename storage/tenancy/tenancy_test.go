@@ -464,7 +464,7 @@ func TestOrganizationsOfAUserAreThoseOfItsMembershipsAndItsOwn(t *testing.T) {
 	if _, err := store.SetMember(t.Context(), "acme", "bert", evidence.Reader, identity.Actor{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.RemoveMember(t.Context(), "acme", "anna", identity.Actor{}); err != nil {
+	if _, err := store.RemoveMember(t.Context(), "acme", "anna", identity.Actor{}); err != nil {
 		t.Fatal(err)
 	}
 	want(anna, "open", "anna")

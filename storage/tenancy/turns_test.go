@@ -115,7 +115,7 @@ func TestAChangeThatWaitsForItsTurnEndsWithItsRequest(t *testing.T) {
 		t.Errorf("members are %s", got)
 	}
 	// The next change is let through.
-	if err := store.RemoveMember(t.Context(), "open", "bert", annaActs); err != nil {
+	if _, err := store.RemoveMember(t.Context(), "open", "bert", annaActs); err != nil {
 		t.Fatal(err)
 	}
 }

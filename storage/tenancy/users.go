@@ -172,7 +172,7 @@ func (t *Tenancy) RemoveUser(ctx context.Context, name string, by identity.Actor
 	return errors.Join(t.revokeAll(ctx, userKeys(user), by), t.endMemberships(ctx, user, by))
 }
 
-// revokeAll revokes the keys of a removed user, so that they stay dead should the name be
+// revokeAll revokes all keys of an owner. Those of a user who is removed stay dead should the name be
 // given again.
 func (t *Tenancy) revokeAll(ctx context.Context, owner identity.KeyOwner, by identity.Actor) error {
 	live, err := t.liveKeys(ctx, owner.ID)
@@ -191,7 +191,7 @@ func (t *Tenancy) revokeAll(ctx context.Context, owner identity.KeyOwner, by ide
 func (t *Tenancy) endMemberships(ctx context.Context, user evidence.User, by identity.Actor) error {
 	return t.EachOrganization(ctx, func(org *evidence.Organization) error {
 		err := t.change(ctx, org.Name, by, func(c *orgChange) error {
-			err := t.removeMember(ctx, c, user)
+			_, err := t.removeMember(ctx, c, user)
 			if c.org.Name == user.Name {
 				c.entries = nil // the removal of the user was recorded there
 			}
