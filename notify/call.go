@@ -43,7 +43,11 @@ func (s *Sender) postBody(ctx context.Context, address string, body []byte, head
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, notification.MaxAnswer))
-	return outcome{status: response.StatusCode, answer: string(answer), reason: statusReason(response.StatusCode), err: err}
+	result := outcome{status: response.StatusCode, answer: string(answer), reason: statusReason(response.StatusCode), err: err}
+	if result.reason != "" {
+		result.retryAfter = retryAfter(response.Header.Get("Retry-After"), s.clock())
+	}
+	return result
 }
 
 // callable reports whether an address is one of HTTP with a host.

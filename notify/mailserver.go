@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	netmail "net/mail"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,18 +99,31 @@ func (m *mailer) send(ctx context.Context, target *notification.Target, delivery
 	}
 	ctx, cancel := context.WithTimeout(ctx, mailTimeLimit)
 	defer cancel()
-	answer, err := m.deliver(ctx, message, to)
+	said, answer, err := m.deliver(ctx, message, remaining(to, delivery.Left))
 	if err != nil {
 		return mailFailure(ctx, err)
 	}
-	return outcome{status: accepted, answer: answer}
+	if said.later != nil {
+		result := mailFailure(ctx, said.later)
+		result.left = said.left
+		return result
+	}
+	return outcome{status: accepted, answer: strings.TrimSpace(said.refused + answer)}
 }
 
-// deliver hands an e-mail over. It returns what the server answered.
-func (m *mailer) deliver(ctx context.Context, message *mail.Msg, to []*netmail.Address) (string, error) {
+// remaining are the recipients who are still to be told: all if none are named.
+func remaining(to []*netmail.Address, left []string) []*netmail.Address {
+	if len(left) == 0 {
+		return to
+	}
+	return slices.DeleteFunc(slices.Clone(to), func(address *netmail.Address) bool { return !slices.Contains(left, address.Address) })
+}
+
+// deliver hands an e-mail over. It returns what the server said to the recipients, and what it answered.
+func (m *mailer) deliver(ctx context.Context, message *mail.Msg, to []*netmail.Address) (said addressed, answer string, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", m.server.Address)
 	if err != nil {
-		return "", err
+		return said, "", err
 	}
 	// Whatever waits for the server ends with ctx.
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -117,18 +131,18 @@ func (m *mailer) deliver(ctx context.Context, message *mail.Msg, to []*netmail.A
 	defer conn.Close()
 	session, err := m.open(ctx, conn)
 	if err != nil {
-		return "", err
+		return said, "", err
 	}
-	refused, err := session.address(m.from, to)
+	said, err = session.address(m.from, to)
 	if err != nil {
-		return "", err
+		return said, "", err
 	}
-	answer, err := session.transmit(message)
+	answer, err = session.transmit(message)
 	if err != nil {
-		return "", err
+		return said, "", err
 	}
 	session.quit()
-	return strings.TrimSpace(refused + answer), nil
+	return said, answer, nil
 }
 
 // open begins a session: greeting, encryption, login.

@@ -41,6 +41,28 @@ func TestStatusesDecideWhetherAnAttemptHasSucceeded(t *testing.T) {
 	}
 }
 
+func TestAttemptsTellWhenToTryAgain(t *testing.T) {
+	for header, want := range map[string]float64{
+		"": 0, "0": 0, "120": 120, " 7 ": 7, "86400": 86400, "86401": 86400, "99999999999999999999": 86400, "-5": 0, "1.5": 0, "soon": 0,
+		noon.Add(time.Minute).Format(http.TimeFormat): 60, noon.Add(-time.Minute).Format(http.TimeFormat): 0, noon.Add(48 * time.Hour).Format(http.TimeFormat): 86400,
+	} {
+		for _, status := range []int{200, 429, 503} {
+			r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", header)
+				w.WriteHeader(status)
+			})
+			wanted := want
+			if status == 200 {
+				wanted = 0
+			}
+			got := call(t, newSender(notify.Options{Clock: func() time.Time { return noon.UTC() }}), r.URL)
+			if got.RetryAfter != wanted {
+				t.Errorf("%d %q: %v s, want %v", status, header, got.RetryAfter, wanted)
+			}
+		}
+	}
+}
+
 func TestAttemptsKeepTheBeginningOfTheAnswer(t *testing.T) {
 	for name, c := range map[string]struct{ answer, want string }{
 		"empty":           {"", ""},

@@ -45,6 +45,10 @@ type outcome struct {
 	// reason says to people why it failed, "" if it has succeeded. It names no addresses but those
 	// of the target, and repeats no error of a library.
 	reason string
+	// retryAfter is how long the receiver asked not to be called again.
+	retryAfter time.Duration
+	// left are the e-mail addresses that were refused for now, if others were told.
+	left []string
 	// err is for the log alone.
 	err error
 }
@@ -67,6 +71,7 @@ func (s *Sender) Send(ctx context.Context, target *notification.Target, delivery
 	return notification.Attempt{
 		At: evidence.Seconds(began), Duration: evidence.RoundSeconds(took.Seconds()),
 		Status: result.status, Answer: excerpt(result.answer), Reason: result.reason,
+		RetryAfter: result.retryAfter.Seconds(), Left: result.left,
 	}
 }
 

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -83,12 +84,22 @@ func (s *session) login(username, password string) error {
 	return refusedAt("The mail server refused the user name or the password", s.client.Auth(auth))
 }
 
-// address names the sender and the recipients. Recipients who are refused for good do not keep
-// the others from being told: it returns a sentence about them. If it fails, nobody is told.
-func (s *session) address(from *netmail.Address, to []*netmail.Address) (refused string, err error) {
+// addressed is what a mail server said to recipients, if it took some of them.
+type addressed struct {
+	// refused is a text about those who were refused for good.
+	refused string
+	// left were refused for now, the first of them with the error later.
+	left  []string
+	later error
+}
+
+// address names the sender and the recipients. Recipients who are refused do not keep the others from
+// being told. If it fails, nobody is told.
+func (s *session) address(from *netmail.Address, to []*netmail.Address) (addressed, error) {
 	if err := s.client.Mail(bracketed(from)); err != nil {
-		return "", refusedAt("The mail server refused the sender", err)
+		return addressed{}, refusedAt("The mail server refused the sender", err)
 	}
+	var said addressed
 	var last error
 	taken := 0
 	for _, address := range to {
@@ -97,17 +108,20 @@ func (s *session) address(from *netmail.Address, to []*netmail.Address) (refused
 		switch {
 		case err == nil:
 			taken++
-		case errors.As(err, &answer) && answer.Code >= 500:
+		case !errors.As(err, &answer):
+			return addressed{}, err
+		case answer.Code >= 500:
 			last = refusedAt("The mail server refused the address "+plain(address.Address), err)
-			refused += fmt.Sprintf("Refused for %s: %d %s\n", address.Address, answer.Code, answer.Msg)
+			said.refused += fmt.Sprintf("Refused for %s: %d %s\n", address.Address, answer.Code, answer.Msg)
 		default:
-			return "", refusedAt("The mail server did not take the address "+plain(address.Address), err)
+			said.left = append(said.left, address.Address)
+			said.later = cmp.Or(said.later, refusedAt("The mail server did not take the address "+plain(address.Address), err))
 		}
 	}
 	if taken == 0 {
-		return "", last
+		return addressed{}, cmp.Or(said.later, last)
 	}
-	return refused, nil
+	return said, nil
 }
 
 // transmit sends the e-mail itself.

@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -236,7 +237,7 @@ func TestAttemptsToSendMailSayWhyTheyFailed(t *testing.T) {
 		},
 		"address refused for now": {
 			change: func(m *mailServer, _ *notify.MailServer) { m.refuse["bert@example.org"] = refusal(450) },
-			to:     []string{"anna@example.org", "bert@example.org"},
+			to:     []string{"bert@example.org"},
 			want:   notification.Attempt{Status: 450, Reason: "The mail server did not take the address bert@example.org (450)."},
 		},
 		"refused e-mail": {
@@ -289,6 +290,33 @@ func TestAnAddressThatIsRefusedForGoodDoesNotKeepTheOthersFromBeingTold(t *testi
 	}
 	if got, want := attempt.Answer[:46], "Refused for gone@example.org: 550 no such user"; got != want {
 		t.Errorf("the answer is %q", attempt.Answer)
+	}
+}
+
+func TestOnlyAddressesThatWereRefusedForNowAreTriedAgain(t *testing.T) {
+	m := newMailServer(t, mailOptions{})
+	m.refuse["bert@example.org"] = &smtp.SMTPError{Code: 450, EnhancedCode: smtp.NoEnhancedCode, Message: "busy"}
+	target := &notification.Target{Type: notification.Email, Emails: []string{"anna@example.org", "bert@example.org"}}
+	d := notification.NewDelivery("org", 1, target, startedNotice(), 1000, 0)
+	sender := newSender(notify.Options{Mail: m.settings()})
+	for range 2 {
+		d.Begin(d.Due)
+		attempt := sender.Send(t.Context(), target, &d, nil)
+		if attempt.Status != 450 || attempt.Reason != "The mail server did not take the address bert@example.org (450)." {
+			t.Fatalf("got %+v", attempt)
+		}
+		attempt.At = d.Due
+		d.End(d.Until, attempt, 0)
+	}
+	delete(m.refuse, "bert@example.org")
+	d.Begin(d.Due)
+	d.End(d.Until, sender.Send(t.Context(), target, &d, nil), 0)
+	var told [][]string
+	for _, one := range m.letters() {
+		told = append(told, one.to)
+	}
+	if want := [][]string{{"anna@example.org"}, {"bert@example.org"}}; !reflect.DeepEqual(told, want) || d.State != notification.Delivered || d.Left != nil {
+		t.Errorf("told %v, %+v", told, d)
 	}
 }
 

@@ -59,11 +59,12 @@ type EmailTargetResponse struct {
 
 // TargetStatus is what is known of a target.
 type TargetStatus struct {
-	ID            string   `json:"id" doc:"Follows from the type and the addresses: it stays when the action is stored again."`
-	LastSuccessAt *float64 `json:"last_success_at" nullable:"true"`
-	LastFailureAt *float64 `json:"last_failure_at" nullable:"true"`
-	IsFailing     bool     `json:"is_failing" doc:"Whether the last attempt failed."`
-	SwitchedOffAt *float64 `json:"switched_off_at" nullable:"true" doc:"Since when the target is told no more, as it failed for long."`
+	ID                string   `json:"id" doc:"Follows from the type and the addresses: it stays when the action is stored again."`
+	LastSuccessAt     *float64 `json:"last_success_at" nullable:"true"`
+	LastFailureAt     *float64 `json:"last_failure_at" nullable:"true"`
+	IsFailing         bool     `json:"is_failing" doc:"Whether the last attempt failed."`
+	SwitchedOffAt     *float64 `json:"switched_off_at" nullable:"true" doc:"Since when the target is told no more, as it failed for long or is gone."`
+	SwitchedOffReason string   `json:"switched_off_reason,omitempty" doc:"Why the target is told no more. Absent while it is told."`
 }
 
 // seesAddresses reports whether a principal sees the addresses of webhooks, which are secrets of chat
@@ -79,6 +80,7 @@ func showTarget(target *notification.Target, state *notification.TargetState, ad
 	status := TargetStatus{
 		ID: target.ID(), LastSuccessAt: resource.NilUnlessPositive(state.LastSuccessAt), LastFailureAt: resource.NilUnlessPositive(state.LastFailureAt),
 		IsFailing: state.FailingSince > 0, SwitchedOffAt: resource.NilUnlessPositive(state.SwitchedOffAt),
+		SwitchedOffReason: state.SwitchedOffReason(),
 	}
 	switch target.Type {
 	case notification.Email:

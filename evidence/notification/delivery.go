@@ -32,6 +32,8 @@ const (
 	AttemptSpan = 30 * time.Second
 	// KeepFor is how long deliveries are kept once they are settled.
 	KeepFor = 30 * 24 * time.Hour
+	// MaxRetryAfter bounds for how long a receiver may ask not to be called again.
+	MaxRetryAfter = 24 * time.Hour
 	// MaxAnswer is how much of an answer an attempt keeps, in bytes.
 	MaxAnswer = 1024
 )
@@ -56,6 +58,8 @@ type Delivery struct {
 	// Tried is how many attempts ended since it was asked for.
 	Tried    int       `json:"tried"`
 	Attempts []Attempt `json:"attempts,omitempty"`
+	// Left are the e-mail addresses that are still to be told, empty for all of the target.
+	Left []string `json:"left,omitempty"`
 }
 
 // Attempt is one try to deliver. It has succeeded if Reason is "".
@@ -68,7 +72,17 @@ type Attempt struct {
 	Answer string `json:"answer,omitempty"`
 	// Reason says why it failed.
 	Reason string `json:"reason,omitempty"`
+	// RetryAfter is how long the receiver asked not to be called again, in seconds.
+	RetryAfter float64 `json:"-"`
+	// Left are the e-mail addresses that were refused for now, if others were told.
+	Left []string `json:"-"`
 }
+
+// gone is the status of a receiver that wants no more. No mail server has a code like it.
+const gone = 410
+
+// Gone reports whether the receiver wants no more.
+func (a *Attempt) Gone() bool { return a.Status == gone && a.Reason != "" }
 
 // NewDelivery makes the delivery of a notice to a target of an action, at a time in Unix seconds.
 // Its id follows from these, so that it can be stored twice. The first attempt is expected
@@ -97,21 +111,28 @@ func (d *Delivery) Begin(now float64) bool {
 func (d *Delivery) End(until float64, attempt Attempt, jitter float64) {
 	d.keep(attempt)
 	if attempt.Reason == "" {
-		d.State, d.Until, d.Due = Delivered, 0, 0
+		d.State, d.Until, d.Due, d.Left = Delivered, 0, 0, nil
 		return
+	}
+	if len(attempt.Left) > 0 {
+		d.Left = attempt.Left
 	}
 	if d.State != Pending || d.Until != until {
 		return
 	}
 	d.Until, d.Due = 0, 0
 	d.Tried++
-	next := after(attempt.At+attempt.Duration, retryPause(d.Tried, jitter))
-	if next > d.Since+RetryFor.Seconds() {
+	ended := attempt.At + attempt.Duration
+	next := after(ended, retryPause(d.Tried, jitter))
+	if next > d.Since+RetryFor.Seconds() || attempt.Gone() {
 		d.State = Failed
 		return
 	}
-	d.Due = next
+	d.Due = max(next, evidence.RoundSeconds(ended+attempt.RetryAfter))
 }
+
+// Postpone puts a delivery back that Begin has begun, before anything was sent.
+func (d *Delivery) Postpone(due float64) { d.Until, d.Due = 0, evidence.RoundSeconds(due) }
 
 // GiveUp ends a delivery that will not be tried any more.
 func (d *Delivery) GiveUp(now float64, reason string) {

@@ -33,20 +33,32 @@ type TargetState struct {
 	FailingSince float64 `json:"failing_since,omitempty"`
 	// SwitchedOffAt is when it was switched off, in Unix seconds; 0 while it is told.
 	SwitchedOffAt float64 `json:"switched_off_at,omitempty"`
+	// Gone tells that it was switched off because the receiver wants no more.
+	Gone bool `json:"gone,omitempty"`
+	// QuietUntil is until when the receiver asked not to be called, in Unix seconds.
+	QuietUntil float64 `json:"quiet_until,omitempty"`
 }
 
 // Note notes an attempt, and reports whether the target has been switched off because of it.
 func (s *TargetState) Note(attempt *Attempt) (switchedOff bool) {
 	at := evidence.RoundSeconds(attempt.At + attempt.Duration)
-	if attempt.Reason == "" {
+	if attempt.Reason == "" || len(attempt.Left) > 0 {
 		s.LastSuccessAt = max(s.LastSuccessAt, at)
-		s.FailingSince, s.SwitchedOffAt = 0, 0
+		s.FailingSince = 0
+		if !s.Gone {
+			s.SwitchedOffAt = 0
+		}
 		return false
 	}
+	s.QuietUntil = max(s.QuietUntil, evidence.RoundSeconds(at+attempt.RetryAfter))
 	if s.FailingSince == 0 || at-s.LastFailureAt > quietSpan.Seconds() {
 		s.FailingSince = at
 	}
 	s.LastFailureAt = max(s.LastFailureAt, at)
+	if attempt.Gone() && !s.Gone {
+		s.SwitchedOffAt, s.Gone = at, true
+		return true
+	}
 	if s.SwitchedOffAt == 0 && at-s.FailingSince >= SwitchOffAfter.Seconds() {
 		s.SwitchedOffAt = at
 		return true
@@ -55,7 +67,20 @@ func (s *TargetState) Note(attempt *Attempt) (switchedOff bool) {
 }
 
 // SwitchOn has a target told again that was switched off.
-func (s *TargetState) SwitchOn() { s.FailingSince, s.SwitchedOffAt = 0, 0 }
+func (s *TargetState) SwitchOn() {
+	s.FailingSince, s.SwitchedOffAt, s.Gone, s.QuietUntil = 0, 0, false, 0
+}
+
+// SwitchedOffReason says why the target is told no more, "" while it is told.
+func (s *TargetState) SwitchedOffReason() string {
+	switch {
+	case s.SwitchedOffAt == 0:
+		return ""
+	case s.Gone:
+		return "The target is switched off, as its receiver answered that it is gone (410)."
+	}
+	return "The target is switched off, as it has failed for too long."
+}
 
 // Rotate gives the target another signing secret, at a time in Unix seconds.
 func (s *TargetState) Rotate(secret string, now float64) {

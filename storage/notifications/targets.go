@@ -77,7 +77,7 @@ func (t *Targets) upsert(ctx context.Context, fresh notification.TargetState, ch
 		})
 }
 
-// SwitchOn has the targets of an action told again that were switched off: one command per
+// SwitchOn has the targets of an action told again that were switched off or asked for a pause: one command per
 // storage.MaxMany targets, and two for each of those.
 func (t *Targets) SwitchOn(ctx context.Context, org string, action notification.Action) error {
 	states, err := t.States(ctx, org, action)
@@ -85,7 +85,7 @@ func (t *Targets) SwitchOn(ctx context.Context, org string, action notification.
 		return err
 	}
 	for key, state := range states {
-		if state.SwitchedOffAt == 0 {
+		if state.SwitchedOffAt == 0 && state.QuietUntil == 0 {
 			continue
 		}
 		if _, err := t.Update(ctx, org, key.Action, key.Target, (*notification.TargetState).SwitchOn); err != nil {

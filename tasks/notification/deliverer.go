@@ -96,12 +96,14 @@ func (d *Deliverer) deliver(ctx context.Context, org, id string) error {
 	}
 	if reason != "" {
 		stored.Value.GiveUp(now, reason)
+	} else if state.QuietUntil > now {
+		stored.Value.Postpone(state.QuietUntil)
 	}
 	stored.Revision, err = d.store.Deliveries.Replace(ctx, stored.Value, stored.Revision)
 	if errors.Is(err, storage.ErrMoved) {
 		return nil
 	}
-	if err != nil || reason != "" {
+	if err != nil || stored.Value.Until == 0 {
 		return err
 	}
 	attempt := d.sender.Send(ctx, &target, &stored.Value, state.Secrets(now))
@@ -123,7 +125,7 @@ func (d *Deliverer) target(ctx context.Context, delivery *notification.Delivery)
 	}
 	state, err = d.store.Targets.Ensure(ctx, delivery.Org, delivery.Action, delivery.Target)
 	if delivery.Since < state.SwitchedOffAt {
-		reason = "The target is switched off, as it has failed for too long."
+		reason = state.SwitchedOffReason()
 	}
 	return target, state, reason, err
 }
@@ -161,15 +163,16 @@ func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notific
 	if !delivered {
 		log.Info("an attempt to deliver a notification failed", "attempt", delivery.Tried, "reason", attempt.Reason, "state", delivery.State)
 	}
-	if delivered && state.FailingSince == 0 && attempt.At-state.LastSuccessAt < noteInterval {
+	if delivered && !state.Gone && state.FailingSince == 0 && attempt.At-state.LastSuccessAt < noteInterval {
 		return nil
 	}
-	switchedOff := false
+	switchedOff, why := false, ""
 	err = d.store.Targets.UpdateKnown(ctx, delivery.Org, delivery.Action, delivery.Target, func(state *notification.TargetState) {
 		switchedOff = state.Note(&attempt)
+		why = state.SwitchedOffReason()
 	})
 	if switchedOff && err == nil {
-		log.Warn("switched off a target of an action, as it has failed for too long", "target", delivery.Target)
+		log.Warn("switched off a target of an action", "target", delivery.Target, "reason", why)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"attestry/evidence/notification"
 	"attestry/storage"
+	"attestry/storage/notifications"
 )
 
 // started has an action with the targets told of an artifact, and returns its number.
@@ -152,6 +153,72 @@ func (s *scene) switchOn(number int64) {
 	s.t.Helper()
 	_, err := s.store.Targets.Update(s.t.Context(), acme.OrgID, number, new(webhook("bad")).ID(), (*notification.TargetState).SwitchOn)
 	s.must(err)
+}
+
+func TestReceiversAreLeftAloneForAsLongAsTheyAsk(t *testing.T) {
+	s := newScene(t)
+	s.recipient.answer = func(*notification.Target, *notification.Delivery) string { return "The answer has status 429." }
+	s.recipient.status, s.recipient.retryAfter = 429, 3600
+	number := s.started(webhook("a"))
+	s.relayAll()
+	s.report("web", "shop")
+	s.clock.Advance(time.Minute)
+	s.relayAll()
+	s.clock.Advance(55 * time.Minute)
+	if s.relayAll(); len(s.recipient.sent) != 1 {
+		t.Fatalf("sent %d times within the hour", len(s.recipient.sent))
+	}
+	s.recipient.answer = nil
+	s.clock.Advance(5 * time.Minute)
+	s.relayAll()
+	for _, one := range s.deliveries(number) {
+		if one.State != notification.Delivered {
+			t.Errorf("delivery %+v", one)
+		}
+	}
+	if len(s.recipient.sent) != 3 {
+		t.Errorf("sent %d times", len(s.recipient.sent))
+	}
+}
+
+func TestReceiversThatAreGoneAreToldNoMoreUntilTheyAreSavedAgain(t *testing.T) {
+	s := newScene(t)
+	s.recipient.answer = func(*notification.Target, *notification.Delivery) string { return "The answer has status 410." }
+	s.recipient.status = 410
+	target := webhook("a")
+	number := s.started(target)
+	s.relayAll()
+	if one := s.only(number); one.State != notification.Failed || len(one.Attempts) != 1 {
+		t.Errorf("delivery %+v", one)
+	}
+	reason := func() string {
+		states, err := s.store.Targets.States(t.Context(), acme.OrgID, notification.Action{Number: number, Targets: []notification.Target{target}})
+		s.must(err)
+		state := states[notifications.TargetKey{Action: number, Target: target.ID()}]
+		return state.SwitchedOffReason()
+	}
+	const want = "The target is switched off, as its receiver answered that it is gone (410)."
+	if got := reason(); got != want {
+		t.Errorf("the reason is %q", got)
+	}
+	s.recipient.answer = nil
+	_, err := s.store.Deliveries.Update(t.Context(), acme.OrgID, s.only(number).ID, func(d *notification.Delivery) { d.Again(s.now(), 0) })
+	s.must(err)
+	s.relayAll()
+	if one := s.only(number); one.State != notification.Delivered || reason() != want {
+		t.Errorf("after a success: %q, %+v", reason(), one)
+	}
+	s.report("web", "shop")
+	s.relayAll()
+	if len(s.recipient.sent) != 2 {
+		t.Errorf("sent %d times", len(s.recipient.sent))
+	}
+	s.must(s.store.Targets.SwitchOn(t.Context(), acme.OrgID, notification.Action{Number: number, Targets: []notification.Target{target}}))
+	s.report("web", "shop", "mail")
+	s.relayAll()
+	if len(s.recipient.sent) != 3 || reason() != "" {
+		t.Errorf("sent %d times, %q", len(s.recipient.sent), reason())
+	}
 }
 
 func TestDeliveriesEndWithTheirAction(t *testing.T) {

@@ -77,6 +77,9 @@ type recipient struct {
 	// answer makes the outcome of an attempt; nil: all succeed.
 	answer func(target *notification.Target, delivery *notification.Delivery) string
 	clock  *evidencetest.Clock
+	// status is that of failed attempts, retryAfter what the receiver asks for, in seconds.
+	status     int
+	retryAfter float64
 }
 
 type sent struct {
@@ -89,6 +92,9 @@ func (r *recipient) Send(_ context.Context, target *notification.Target, deliver
 	attempt := notification.Attempt{At: evidence.Seconds(r.clock.Now()), Status: 200}
 	if r.answer != nil {
 		attempt.Reason = r.answer(target, delivery)
+	}
+	if attempt.Reason != "" {
+		attempt.Status, attempt.RetryAfter = r.status, r.retryAfter
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
