@@ -11,7 +11,7 @@ import (
 
 var assemblySchema = &storage.Schema{
 	Name:   "packages",
-	Fields: []string{"due", "attempts", "replaced", "asked"},
+	Fields: []string{"due", "attempts", "replaced", "asked", "archive", "report"},
 	Indexes: []storage.Index{
 		// Only packages that are to be assembled have due, only those that have replaced others
 		// have replaced, only those that are ready have asked.
@@ -20,6 +20,9 @@ var assemblySchema = &storage.Schema{
 		{Name: "asked", Fields: []string{"asked"}, Required: "asked"},
 	},
 }
+
+// Objects is what the keys of all objects of packages begin with.
+const Objects = "packages."
 
 // Schemas declares the collection.
 func Schemas() []*storage.Schema { return []*storage.Schema{assemblySchema} }
@@ -39,7 +42,10 @@ func NewAssemblies(docs storage.Documents) *Assemblies {
 				fields["due"], fields["attempts"] = a.Due, int64(a.Attempts)
 			}
 			if a.Ready != nil {
-				fields["asked"] = a.LastAsked()
+				fields["asked"], fields["archive"] = a.LastAsked(), a.Ready.Archive.Object
+				if a.Ready.Report != nil {
+					fields["report"] = a.Ready.Report.Object
+				}
 			}
 			if len(a.Replaced) > 0 {
 				fields["replaced"] = a.Replaced[0].At

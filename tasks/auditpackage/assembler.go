@@ -17,6 +17,7 @@ import (
 	"attestry/evidence/audit"
 	"attestry/links"
 	"attestry/storage"
+	"attestry/storage/packages"
 )
 
 // holdInterval is how often a worker renews its hold of an assembly.
@@ -174,8 +175,8 @@ func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (aud
 }
 
 // scopeOf is where the packages of an organization are kept, apart from its evidence: a package that
-// somebody attaches as evidence is stored once more.
-func scopeOf(org string) string { return org + "-packages" }
+// somebody attaches as evidence is stored once more. Earlier versions kept them below `<org>-packages`.
+func scopeOf(org string) string { return packages.Objects + org }
 
 // storeReport stores the report of a trail, if there is one, and keeps what was stored from deletion.
 func (a *Assembler) storeReport(ctx context.Context, assembled *audit.Assembled, assembly *audit.Assembly, report []byte) error {

@@ -24,7 +24,7 @@ const (
 	maxKnown = 10_000
 )
 
-// Kind is a kind of objects, each of which belongs to one record.
+// Kind is a kind of objects that belong to records.
 type Kind struct {
 	// Prefix is what the keys of these objects begin with, and no others.
 	Prefix string
@@ -104,6 +104,10 @@ func (c *Collector) collect(ctx context.Context, key string, now time.Time, know
 	err := c.objects.Delete(ctx, key)
 	if ctx.Err() != nil || errors.Is(err, storage.ErrOutage) {
 		return fmt.Errorf("delete an object that no record names: %w", err)
+	}
+	if errors.Is(err, storage.ErrRetained) {
+		known[key] = since
+		return nil
 	}
 	if err != nil {
 		known[key] = since

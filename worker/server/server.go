@@ -14,6 +14,7 @@ import (
 
 	"attestry/process"
 	"attestry/storage/environments"
+	"attestry/storage/packages"
 	"attestry/tasks"
 	"attestry/tasks/auditpackage"
 	"attestry/tasks/notification"
@@ -37,8 +38,8 @@ type Server struct {
 	mux       *asynq.ServeMux
 	processor *snapshot.Processor
 	sweeper   *snapshot.Sweeper
-	// collector deletes the objects of reports that no record names.
-	collector  *orphans.Collector
+	// collectors delete the objects of reports and of packages that no record names.
+	collectors []*orphans.Collector
 	reconciler *reconciler
 	notifier   *notifier
 	packager   *packager
@@ -74,18 +75,28 @@ func New(p *process.Process) (*Server, error) {
 	mux.Handle(tasks.TypeFanout, notifier.fanoutHandler())
 	mux.Handle(tasks.TypeSend, notifier.sendHandler())
 	mux.Handle(tasks.TypeAssemble, packager.handler())
-	reports := orphans.Kind{Prefix: environments.ReportObjects, Named: p.Store.Reports.ObjectKeys}
 	return &Server{
 		log:        p.Log,
 		mux:        mux,
 		processor:  processor,
 		sweeper:    snapshot.NewSweeper(p.Store, tasks.NewEnqueuer(p.Redis), p.Clock, p.Log),
-		collector:  orphans.NewCollector(p.Store.Objects, p.Store.Leases, reports, p.Clock, p.Log),
+		collectors: newCollectors(p),
 		reconciler: reconciler,
 		notifier:   notifier,
 		packager:   packager,
 		servers:    newServers(p),
 	}, nil
+}
+
+func newCollectors(p *process.Process) []*orphans.Collector {
+	var collectors []*orphans.Collector
+	for _, kind := range []orphans.Kind{
+		{Prefix: environments.ReportObjects, Named: p.Store.Reports.ObjectKeys},
+		{Prefix: packages.Objects, Named: p.Store.Assemblies.ObjectKeys},
+	} {
+		collectors = append(collectors, orphans.NewCollector(p.Store.Objects, p.Store.Leases, kind, p.Clock, p.Log))
+	}
+	return collectors
 }
 
 // newServers makes what serves the queues of the settings: a server for each, so that the tasks of
@@ -142,9 +153,11 @@ func (s *Server) Run(ctx context.Context) error {
 		s.repeat(ctx, auditpackage.CleanInterval, "deletion of replaced audit packages", s.packager.relay.Clean)
 	})
 	jobs.Go(func() { s.repeat(ctx, snapshot.SweepInterval, "sweep", s.sweeper.Sweep) })
-	jobs.Go(func() {
-		s.repeat(ctx, orphans.Interval, "deletion of objects that no record names", s.collector.Collect)
-	})
+	for _, collector := range s.collectors {
+		jobs.Go(func() {
+			s.repeat(ctx, orphans.Interval, "deletion of objects that no record names", collector.Collect)
+		})
+	}
 	jobs.Go(func() { s.repeat(ctx, snapshot.RefundInterval, "refund of attempts", s.processor.Refund) })
 	jobs.Go(func() { s.repeat(ctx, reconcileInterval, "reconciliation", s.reconciler.reconcile) })
 	jobs.Wait()
