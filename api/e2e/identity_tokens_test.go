@@ -46,20 +46,25 @@ func TestAPipelineReportsWithATokenOfItsIssuer(t *testing.T) {
 	if got, want := lookup(t, recorded, 0, "reported_by"), "oidc:"+forge.url+":repo:acme/shop"; got != want {
 		t.Errorf("reported by %v, want %s", got, want)
 	}
-	for name, token := range map[string]string{
-		"of another branch":     forge.token(t, map[string]any{"repository": "acme/shop", "ref_protected": false}),
-		"without a claim":       forge.token(t, map[string]any{"ref_protected": true}),
-		"for another audience":  forge.token(t, map[string]any{"aud": "elsewhere", "repository": "acme/shop", "ref_protected": true}),
-		"expired":               forge.token(t, map[string]any{"exp": time.Now().Add(-time.Second).Unix(), "repository": "acme/shop", "ref_protected": true}),
-		"without a subject":     forge.token(t, map[string]any{"sub": "", "repository": "acme/shop", "ref_protected": true}),
-		"of another issuer":     newIssuer(t).token(t, map[string]any{"repository": "acme/shop", "ref_protected": true}),
-		"with a name of ours":   newIssuer(t).token(t, map[string]any{"iss": forge.url, "repository": "acme/shop", "ref_protected": true}),
-		"with a cut signature":  good[:len(good)-4],
-		"with another audience": strings.Replace(good, ".", ".e30", 1),
+	const (
+		unknown       = "A valid API key is required."
+		otherAudience = "The audience of the token is not the one that the organization expects."
+		otherClaims   = "The claims of the token do not meet the condition that the organization sets."
+	)
+	for name, c := range map[string]struct{ token, message string }{
+		"of another branch":     {forge.token(t, map[string]any{"repository": "acme/shop", "ref_protected": false}), otherClaims},
+		"without a claim":       {forge.token(t, map[string]any{"ref_protected": true}), otherClaims},
+		"for another audience":  {forge.token(t, map[string]any{"aud": "elsewhere", "repository": "acme/shop", "ref_protected": true}), otherAudience},
+		"expired":               {forge.token(t, map[string]any{"exp": time.Now().Add(-time.Second).Unix(), "repository": "acme/shop", "ref_protected": true}), unknown},
+		"without a subject":     {forge.token(t, map[string]any{"sub": "", "repository": "acme/shop", "ref_protected": true}), unknown},
+		"of another issuer":     {newIssuer(t).token(t, map[string]any{"repository": "acme/shop", "ref_protected": true}), unknown},
+		"with a name of ours":   {newIssuer(t).token(t, map[string]any{"iss": forge.url, "repository": "acme/shop", "ref_protected": true}), unknown},
+		"with a cut signature":  {good[:len(good)-4], unknown},
+		"with another audience": {strings.Replace(good, ".", ".e30", 1), unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
-			wantProblem(t, s.do(http.MethodGet, path, token, nil), http.StatusUnauthorized, "A valid API key is required.", nil)
+			wantProblem(t, s.do(http.MethodGet, path, c.token, nil), http.StatusUnauthorized, c.message, nil)
 		})
 	}
 	t.Run("in other organizations", func(t *testing.T) {

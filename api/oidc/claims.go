@@ -36,6 +36,14 @@ type verifiedToken struct {
 
 // verifyToken verifies all of a token that does not depend on a provider.
 func (v *Verifier) verifyToken(ctx context.Context, token string, parsed parsedToken) (verifiedToken, error) {
+	trusted, err := v.providers.IsTrusted(ctx, parsed.issuer)
+	if err != nil {
+		return verifiedToken{}, err
+	}
+	if !trusted {
+		v.issuers.verifyWith(issuer{}, parsed.jws)
+		return verifiedToken{}, refusal("no organization trusts the issuer")
+	}
 	signature := &signature{issuers: v.issuers, token: parsed}
 	config := openid.Config{SkipClientIDCheck: true, Now: v.clock}
 	for _, algorithm := range algorithms() {
@@ -102,7 +110,10 @@ func flatten(payload []byte) (expression.Claims, error) {
 	if err := decoder.Decode(&decoded); err != nil {
 		return expression.Claims{}, refusal("the claims are not a JSON object")
 	}
-	for name := range decoded {
+	for name, claim := range decoded {
+		if isTime(name) && !isNumber(claim) {
+			return expression.Claims{}, refusal("the claim exp, nbf or iat is not a number")
+		}
 		if isAlmostRegistered(name) {
 			return expression.Claims{}, refusal("a claim has the name of a registered one in other case")
 		}
@@ -114,6 +125,14 @@ func flatten(payload []byte) (expression.Claims, error) {
 	return claims, nil
 }
 
+func isTime(name string) bool { return name == "exp" || name == "nbf" || name == "iat" }
+
+// isNumber reports whether a claim is a number. go-oidc also takes texts with the digits of one.
+func isNumber(claim any) bool {
+	_, ok := claim.(json.Number)
+	return ok
+}
+
 // isAlmostRegistered reports whether encoding/json, which ignores case, would take a claim for one
 // that go-oidc checks: whoever may choose the name of a claim could replace aud by "Aud".
 func isAlmostRegistered(name string) bool {
@@ -122,24 +141,45 @@ func isAlmostRegistered(name string) bool {
 	})
 }
 
-// meets returns why a token is not good for a provider, or nil.
-func (t verifiedToken) meets(provider identity.IdentityProvider) error {
+// fit is how far a token meets a provider, from the least to the most.
+type fit int
+
+const (
+	unusable fit = iota // the provider accepts no token
+	otherAudience
+	otherClaims // its condition does not hold
+	accepted
+)
+
+// message answers a token that meets no provider better than that. It tells nothing of the provider.
+func (f fit) message() string {
+	switch f {
+	case otherAudience:
+		return "The audience of the token is not the one that the organization expects."
+	case otherClaims:
+		return "The claims of the token do not meet the condition that the organization sets."
+	}
+	return evidence.InvalidKeyMessage
+}
+
+// meets returns how far a token meets a provider, and if it is not accepted the reason.
+func (t verifiedToken) meets(provider identity.IdentityProvider) (fit, error) {
 	if provider.Audience == "" || !slices.Contains(t.audience, provider.Audience) {
-		return refusal("the claim aud does not contain the audience of the provider")
+		return otherAudience, refusal("the claim aud does not contain the audience of the provider")
 	}
 	if provider.Condition == "" {
-		return refusal("the provider has no condition: an earlier version stored it")
+		return unusable, refusal("the provider has no condition: an earlier version stored it")
 	}
 	condition, err := expression.ParseClaims(provider.Condition)
 	if err != nil {
-		return refusal("the condition of the provider is not valid: " + err.Error())
+		return unusable, refusal("the condition of the provider is not valid: " + err.Error())
 	}
 	holds, err := condition.Evaluate(t.claims)
 	switch {
 	case err != nil: // its text repeats a claim
-		return refusal("the condition of the provider compares a number with a claim that is none")
+		return otherClaims, refusal("the condition of the provider compares a number with a claim that is none")
 	case !holds:
-		return refusal("the condition of the provider does not hold")
+		return otherClaims, refusal("the condition of the provider does not hold")
 	}
-	return nil
+	return accepted, nil
 }

@@ -106,7 +106,8 @@ func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 	for _, text := range set.Keys {
 		var key jose.JSONWebKey
 		if key.UnmarshalJSON(text) == nil && isUsable(key) {
-			keys = append(keys, key)
+			// Its certificates would take up memory.
+			keys = append(keys, jose.JSONWebKey{Key: key.Key, KeyID: key.KeyID, Algorithm: key.Algorithm})
 		}
 	}
 	return keys, nil
@@ -114,16 +115,22 @@ func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 
 // isUsable reports whether a key is public, for signatures, and of one of the types of algorithms.
 func isUsable(key jose.JSONWebKey) bool {
-	if key.Use != "" && key.Use != "sig" {
-		return false
-	}
+	return (key.Use == "" || key.Use == "sig") && algorithmOf(key) != ""
+}
+
+// algorithmOf returns the algorithm whose signatures a key verifies, "" if there is none.
+func algorithmOf(key jose.JSONWebKey) jose.SignatureAlgorithm {
 	switch public := key.Key.(type) {
 	case *rsa.PublicKey:
-		return public.N.BitLen() >= minRSA
+		if public.N.BitLen() >= minRSA {
+			return jose.RS256
+		}
 	case *ecdsa.PublicKey:
-		return public.Curve == elliptic.P256()
+		if public.Curve == elliptic.P256() {
+			return jose.ES256
+		}
 	case ed25519.PublicKey:
-		return true
+		return jose.EdDSA
 	}
-	return false
+	return ""
 }

@@ -39,6 +39,9 @@ const (
 	audience = "https://attestry.example.com"
 	// condition is one that tokens meet.
 	condition = `exists(claims.sub)`
+
+	wrongAudience  = "The audience of the token is not the one that the organization expects."
+	wrongCondition = "The claims of the token do not meet the condition that the organization sets."
 	// private is a claim that must not be logged.
 	private = "this-claim-is-private"
 )
@@ -191,14 +194,19 @@ func (i *testIssuer) fetches() [2]int32 { return [2]int32{i.discoveries.Load(), 
 // trusted are the providers of organizations by their names.
 type trusted map[string][]identity.IdentityProvider
 
-func (p trusted) IdentityProviders(_ context.Context, orgName, issuer string) ([]identity.IdentityProvider, error) {
-	var found []identity.IdentityProvider
-	for _, provider := range p[orgName] {
-		if provider.Issuer == issuer {
-			found = append(found, provider)
+func (p trusted) IdentityProviders(_ context.Context, orgName string) ([]identity.IdentityProvider, error) {
+	return p[orgName], nil
+}
+
+func (p trusted) IsTrusted(_ context.Context, issuer string) (bool, error) {
+	for _, providers := range p {
+		for _, provider := range providers {
+			if provider.Issuer == issuer {
+				return true, nil
+			}
 		}
 	}
-	return found, nil
+	return false, nil
 }
 
 // fixture is a verifier of the organization acme, which trusts an issuer.
@@ -308,12 +316,18 @@ func (f *fixture) accept(t *testing.T, token string) oidc.Identity {
 	return identity
 }
 
-// refuse expects a token to be refused like any other, and returns what is logged.
+// refuse expects a token to be refused like an unknown key, and returns what is logged.
 func (f *fixture) refuse(t *testing.T, token string) line {
+	t.Helper()
+	return f.refuseWith(t, token, evidence.InvalidKeyMessage)
+}
+
+// refuseWith expects a token to be refused with a message, and returns what is logged.
+func (f *fixture) refuseWith(t *testing.T, token, message string) line {
 	t.Helper()
 	_, err := f.verifier.Verify(t.Context(), "acme", token)
 	var refused *evidence.Error
-	if !isError(err, &refused) || refused.Code != evidence.Unauthorized || refused.Message != evidence.InvalidKeyMessage || refused.Fields != nil || refused.RetryAfter != 0 {
+	if !isError(err, &refused) || refused.Code != evidence.Unauthorized || refused.Message != message || refused.Fields != nil || refused.RetryAfter != 0 {
 		t.Fatalf("the error is %#v", err)
 	}
 	lines := f.logged(t, token)

@@ -24,9 +24,12 @@ const (
 	// attemptPause is the least time from the end of one attempt to fetch the keys of an issuer to
 	// the next, be it because its token has an unknown key or because the last attempt failed.
 	attemptPause = 10 * time.Second
-	// maxIssuers bounds the issuers whose keys are kept. The answers that hold the keys of one are
-	// at most 64 KiB.
-	maxIssuers = 500
+	// maxKept bounds the memory of all that is kept, in bytes: some 10,000 issuers. What is dropped is
+	// fetched again when it is needed, within attemptPause only if so much was fetched in that time.
+	maxKept = 32 << 20
+	// keySize is about how much memory a key takes up beside its id, and issuerSize an issuer beside
+	// its name and its keys.
+	keySize, issuerSize = 1 << 10, 512
 
 	unreachableMessage = "The keys of the token's issuer cannot be fetched, please try again."
 	// maxLoggedError is how much of the error of an attempt is logged, in bytes: it may hold the
@@ -43,6 +46,9 @@ type issuers struct {
 	attempts singleflight.Group
 	// known is changed by attempts alone, of which there is one at a time for each issuer.
 	known *cache.LRU[issuer]
+	// check verifies a signature with a key.
+	check  func(jws *jose.JSONWebSignature, key any) ([]byte, error)
+	decoys decoys
 }
 
 // issuer is what is known of an issuer.
@@ -56,7 +62,7 @@ type issuer struct {
 }
 
 func newIssuers(client *http.Client, clock evidence.Clock, log *slog.Logger) *issuers {
-	return &issuers{client: client, clock: clock, log: log, known: cache.NewLRU[issuer](maxIssuers)}
+	return &issuers{client: client, clock: clock, log: log, known: cache.NewLRU[issuer](maxKept), check: (*jose.JSONWebSignature).Verify, decoys: newDecoys()}
 }
 
 // verify returns the payload of a token that a key of its issuer has signed. If none of the known
@@ -66,17 +72,20 @@ func (i *issuers) verify(ctx context.Context, token parsedToken) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	if payload, ok := known.verify(token.jws); ok {
+	if payload, ok := i.verifyWith(known, token.jws); ok {
 		return payload, nil
 	}
-	if known, err = i.renew(ctx, token.issuer); err != nil {
+	renewed, err := i.renew(ctx, token.issuer)
+	if err != nil {
 		return nil, err
 	}
-	if known.failure != nil {
-		return nil, known.failure
+	if renewed.failure != nil {
+		return nil, renewed.failure
 	}
-	if payload, ok := known.verify(token.jws); ok {
-		return payload, nil
+	if !renewed.fetched.Equal(known.fetched) {
+		if payload, ok := i.verifyWith(renewed, token.jws); ok {
+			return payload, nil
+		}
 	}
 	return nil, refusal("no key of the issuer verifies the signature")
 }
@@ -124,7 +133,7 @@ func (i *issuers) attempt(name string) issuer {
 		text := err.Error()
 		i.log.Warn("the keys of an identity provider cannot be fetched", slog.String("issuer", name), slog.String("error", text[:min(len(text), maxLoggedError)]))
 	}
-	i.known.Put(name, known, 1)
+	i.known.Put(name, known, known.size(name))
 	return known
 }
 
@@ -137,17 +146,11 @@ func (i *issuers) age(moment time.Time) time.Duration {
 	return math.MaxInt64
 }
 
-// verify returns the payload of a token that one of the keys has signed.
-func (i issuer) verify(jws *jose.JSONWebSignature) (payload []byte, ok bool) {
-	header := jws.Signatures[0].Protected
+// size is about how much memory an issuer takes up.
+func (i issuer) size(name string) int {
+	size := issuerSize + len(name)
 	for _, key := range i.keys {
-		if header.KeyID != "" && key.KeyID != header.KeyID || key.Algorithm != "" && key.Algorithm != header.Algorithm {
-			continue
-		}
-		// The type of the key decides which algorithms can verify with it.
-		if payload, err := jws.Verify(key); err == nil {
-			return payload, true
-		}
+		size += keySize + len(key.KeyID)
 	}
-	return nil, false
+	return size
 }

@@ -17,6 +17,8 @@ const (
 	MaxTokenLength = 12 << 10
 	// maxIssuer is the longest issuer that is looked up, in bytes.
 	maxIssuer = 2048
+	// maxDepth is how deep objects and lists of the claims may be nested.
+	maxDepth = 10
 )
 
 // algorithms are those that tokens may be signed with.
@@ -54,8 +56,15 @@ func parseToken(token string) (parsedToken, error) {
 		Issuer string `json:"iss"`
 	}
 	payload := jws.UnsafePayloadWithoutVerification()
+	if jsontext.NestsDeeper(payload, maxDepth) {
+		return parsedToken{}, refusal("the claims are nested too deep")
+	}
 	if jsontext.Invalid(payload) >= 0 || json.Unmarshal(payload, &claims) != nil {
 		return parsedToken{}, refusal("the claims are not a JSON object with a text iss")
+	}
+	// Readers of the token could take it for two different ones. go-jose refuses such a header.
+	if _, _, repeated := jsontext.Repeated(payload); repeated {
+		return parsedToken{}, refusal("the claims have a key twice")
 	}
 	if len(claims.Issuer) > maxIssuer || !isHTTPS(claims.Issuer) {
 		return parsedToken{}, refusal("the issuer is not an https URL")

@@ -21,9 +21,10 @@ const maxLoggedIssuer = 256
 
 // Providers knows whom organizations trust.
 type Providers interface {
-	// IdentityProviders returns the providers of an organization that trust exactly this issuer:
-	// none for an organization that does not exist.
-	IdentityProviders(ctx context.Context, orgName, issuer string) ([]identity.IdentityProvider, error)
+	// IdentityProviders returns the providers of an organization: none for one that does not exist.
+	IdentityProviders(ctx context.Context, orgName string) ([]identity.IdentityProvider, error)
+	// IsTrusted reports whether any organization has a provider of exactly this issuer.
+	IsTrusted(ctx context.Context, issuer string) (bool, error)
 }
 
 // Identity is what a token proves.
@@ -52,30 +53,45 @@ func NewVerifier(providers Providers, client *http.Client, clock evidence.Clock,
 
 // Verify returns the identity that a token proves in an organization: of the providers that
 // trust its issuer and whose audience and condition it meets, the one with the greatest
-// privilege. Nothing is fetched for an issuer that the organization does not trust.
+// privilege. Nothing is fetched for an issuer that no organization trusts.
 //
-// A token that is refused for any reason gives one and the same evidence.Unauthorized error; the
-// reason is logged. If the issuer cannot be reached and its keys are not known, the error is
-// evidence.Unavailable. Errors of Providers and of ctx are returned as they are.
+// What is done until the signature is verified does not depend on the organization, nor on whether
+// it exists. Then the time that it takes to refuse a forged token cannot tell whom it trusts.
+//
+// A token that is refused gives an evidence.Unauthorized error; the reason is logged. If nothing but
+// the audience or the condition of the organization's providers is not met, the error says which of
+// them; else it is that of unknown keys. If the issuer cannot be reached and its keys are not known,
+// the error is evidence.Unavailable. Errors of Providers and of ctx are returned as they are.
 func (v *Verifier) Verify(ctx context.Context, orgName, token string) (Identity, error) {
 	r := request{org: orgName}
 	parsed, err := parseToken(token)
-	r.issuer = parsed.issuer
 	if err != nil {
 		return Identity{}, v.refuse(ctx, r, err)
 	}
-	r.providers, err = v.providers.IdentityProviders(ctx, orgName, parsed.issuer)
+	r.issuer = parsed.issuer
+	if r.providers, err = v.providersOf(ctx, orgName, parsed.issuer); err != nil {
+		return Identity{}, err
+	}
+	verified, err := v.verifyToken(ctx, token, parsed)
 	if err == nil && len(r.providers) == 0 {
 		err = refusal("the organization does not trust the issuer")
 	}
 	if err != nil {
 		return Identity{}, v.refuse(ctx, r, err)
 	}
-	verified, err := v.verifyToken(ctx, token, parsed)
-	if err != nil {
-		return Identity{}, v.refuse(ctx, r, err)
-	}
 	return v.choose(ctx, r, verified)
+}
+
+// providersOf returns the providers of an organization that trust exactly this issuer.
+func (v *Verifier) providersOf(ctx context.Context, orgName, issuer string) ([]identity.IdentityProvider, error) {
+	known, err := v.providers.IdentityProviders(ctx, orgName)
+	var found []identity.IdentityProvider
+	for _, provider := range known {
+		if provider.Issuer == issuer {
+			found = append(found, provider)
+		}
+	}
+	return found, err
 }
 
 // request is what is logged of a token.
@@ -91,15 +107,17 @@ func (v *Verifier) choose(ctx context.Context, r request, token verifiedToken) (
 		return cmp.Or(cmp.Compare(b.Privilege, a.Privilege), cmp.Compare(a.Name, b.Name))
 	})
 	var names, reasons []string
+	best := unusable
 	for _, provider := range providers {
-		reason := token.meets(provider)
+		fits, reason := token.meets(provider)
 		if reason == nil {
 			return Identity{Provider: provider, Subject: token.subject, ExpiresAt: token.expiry}, nil
 		}
+		best = max(best, fits)
 		names, reasons = append(names, provider.Name), append(reasons, reason.Error())
 	}
 	v.logRefusal(ctx, r, strings.Join(names, ", "), token.subject, refusal(strings.Join(reasons, "; ")))
-	return Identity{}, unauthorized()
+	return Identity{}, evidence.NewError(evidence.Unauthorized, best.message())
 }
 
 // refusal is why a token is refused. It repeats nothing of the token, as it is logged.
@@ -119,7 +137,7 @@ func (v *Verifier) refuse(ctx context.Context, r request, err error) error {
 		names = append(names, provider.Name)
 	}
 	v.logRefusal(ctx, r, strings.Join(names, ", "), "", reason)
-	return unauthorized()
+	return evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage)
 }
 
 // logRefusal logs why a token is refused; the subject is "" unless it has been verified.
@@ -127,8 +145,4 @@ func (v *Verifier) logRefusal(ctx context.Context, r request, provider, subject 
 	issuer := r.issuer[:min(len(r.issuer), maxLoggedIssuer)]
 	v.log.InfoContext(ctx, "identity token refused", slog.String("org", r.org), slog.String("issuer", issuer),
 		slog.String("provider", provider), slog.String("subject", subject), slog.String("reason", reason.Error()))
-}
-
-func unauthorized() error {
-	return evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage)
 }

@@ -1,8 +1,10 @@
 package oidc_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
@@ -10,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -68,10 +71,11 @@ func TestTokensWithAFaultAreRefused(t *testing.T) {
 		changes   map[string]any
 		condition string
 		reason    string
+		message   string // "" for that of unknown keys
 	}{
 		"signed with another key": {key: other, reason: "no key of the issuer verifies the signature"},
-		"wrong audience":          {changes: map[string]any{"aud": audience + "/"}, reason: "the claim aud does not contain the audience of the provider"},
-		"no audience":             {changes: map[string]any{"aud": nil}, reason: "the claim aud does not contain the audience of the provider"},
+		"wrong audience":          {changes: map[string]any{"aud": audience + "/"}, reason: "the claim aud does not contain the audience of the provider", message: wrongAudience},
+		"no audience":             {changes: map[string]any{"aud": nil}, reason: "the claim aud does not contain the audience of the provider", message: wrongAudience},
 		"audience of no text":     {changes: map[string]any{"aud": 7}, reason: "the token is not valid yet, or a registered claim has a wrong type"},
 		"expired":                 {changes: map[string]any{"exp": now - 1}, reason: "the token has expired, or has no claim exp"},
 		"expires now":             {changes: map[string]any{"exp": now}, reason: "the token has expired"},
@@ -91,18 +95,23 @@ func TestTokensWithAFaultAreRefused(t *testing.T) {
 		"subject of no text":      {changes: map[string]any{"sub": 7}, reason: "the token is not valid yet, or a registered claim has a wrong type"},
 		"a second audience":       {changes: map[string]any{"aud": "other", "Aud": audience}, reason: "a claim has the name of a registered one in other case"},
 		"a second subject":        {changes: map[string]any{"\u017fub": "other"}, reason: "a claim has the name of a registered one in other case"},
+		"exp as a text":           {changes: map[string]any{"exp": fmt.Sprint(now + 300)}, reason: "the claim exp, nbf or iat is not a number"},
+		"nbf as a text":           {changes: map[string]any{"nbf": fmt.Sprint(now)}, reason: "the claim exp, nbf or iat is not a number"},
+		"nbf of null":             {changes: map[string]any{"nbf": json.RawMessage("null")}, reason: "the claim exp, nbf or iat is not a number"},
+		"iat as a text":           {changes: map[string]any{"iat": fmt.Sprint(now)}, reason: "the claim exp, nbf or iat is not a number"},
+		"11 levels":               {changes: map[string]any{"list": json.RawMessage(strings.Repeat("[", 10) + strings.Repeat("]", 10))}, reason: "the claims are nested too deep"},
 		"claims of one name":      {changes: map[string]any{"a.b": private, "a": map[string]any{"b": "x"}}, reason: "two claims have the same name when nested names are joined"},
-		"unknown issuer":          {changes: map[string]any{"iss": "https://ci.example.com"}, reason: "the organization does not trust the issuer"},
-		"issuer with a slash":     {changes: map[string]any{"iss": issuer.server.URL + "/"}, reason: "the organization does not trust the issuer"},
-		"issuer in capitals":      {changes: map[string]any{"iss": strings.ToUpper(issuer.server.URL)}, reason: "the organization does not trust the issuer"},
+		"unknown issuer":          {changes: map[string]any{"iss": "https://ci.example.com"}, reason: "no organization trusts the issuer"},
+		"issuer with a slash":     {changes: map[string]any{"iss": issuer.server.URL + "/"}, reason: "no organization trusts the issuer"},
+		"issuer in capitals":      {changes: map[string]any{"iss": strings.ToUpper(issuer.server.URL)}, reason: "no organization trusts the issuer"},
 		"issuer without TLS":      {changes: map[string]any{"iss": strings.Replace(issuer.server.URL, "https", "http", 1)}, reason: "the issuer is not an https URL"},
 		"issuer with a password":  {changes: map[string]any{"iss": "https://user:password@ci.example.com"}, reason: "the issuer is not an https URL"},
 		"issuer too long":         {changes: map[string]any{"iss": "https://ci.example.com/" + strings.Repeat("x", 2048)}, reason: "the issuer is not an https URL"},
 		"no issuer":               {changes: map[string]any{"iss": nil}, reason: "the issuer is not an https URL"},
 		"issuer of no text":       {changes: map[string]any{"iss": 7}, reason: "the claims are not a JSON object with a text iss"},
-		"condition false":         {condition: `claims.repository == "acme/web"`, reason: "the condition of the provider does not hold"},
-		"condition of no claim":   {condition: `claims.environment == "prod"`, reason: "the condition of the provider does not hold"},
-		"condition error":         {condition: `claims.private < 3`, reason: "the condition of the provider compares a number with a claim that is none"},
+		"condition false":         {condition: `claims.repository == "acme/web"`, reason: "the condition of the provider does not hold", message: wrongCondition},
+		"condition of no claim":   {condition: `claims.environment == "prod"`, reason: "the condition of the provider does not hold", message: wrongCondition},
+		"condition error":         {condition: `claims.private < 3`, reason: "the condition of the provider compares a number with a claim that is none", message: wrongCondition},
 		"condition not valid":     {condition: `flow.name == "x"`, reason: "the condition of the provider is not valid: column 1: 'flow.name' is unknown: there are claims.<name>, exists(), matches(), true, false, and, or, not, in"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +120,7 @@ func TestTokensWithAFaultAreRefused(t *testing.T) {
 			if c.key.private != nil {
 				signer = c.key
 			}
-			if got := f.refuse(t, signer.sign(t, f.claims(c.changes))); got.Reason != c.reason {
+			if got := f.refuseWith(t, signer.sign(t, f.claims(c.changes)), cmp.Or(c.message, evidence.InvalidKeyMessage)); got.Reason != c.reason {
 				t.Errorf("the reason is %q", got.Reason)
 			}
 		})
@@ -173,6 +182,40 @@ func TestTokensOfOtherFormsAreRefused(t *testing.T) {
 	f.accept(t, good)
 }
 
+func TestKeysThatAreGivenTwiceAreRefused(t *testing.T) {
+	private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	key := signingKey{"key", jose.EdDSA, private}
+	f := newFixture(t, newIssuer(t, key))
+	const header = `{"alg":"EdDSA","kid":"key"}`
+	claims, err := json.Marshal(f.claims(map[string]any{"nested": map[string]any{"list": []any{map[string]any{"a": 1}}}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := func(header, claims string) string {
+		encode := base64.RawURLEncoding.EncodeToString
+		signed := encode([]byte(header)) + "." + encode([]byte(claims))
+		return signed + "." + encode(ed25519.Sign(private, []byte(signed)))
+	}
+	f.accept(t, sign(header, string(claims)))
+	for name, token := range map[string]string{
+		"sub":                sign(header, strings.Replace(string(claims), `{`, `{"sub":"someone else",`, 1)),
+		"aud, escaped":       sign(header, strings.Replace(string(claims), `{`, `{"\u0061ud":"elsewhere",`, 1)),
+		"deep in a claim":    sign(header, strings.Replace(string(claims), `{"a":1}`, `{"a":1,"a":1}`, 1)),
+		"kid in the header":  sign(`{"alg":"EdDSA","kid":"x","kid":"key"}`, string(claims)),
+		"deep in the header": sign(`{"alg":"EdDSA","kid":"key","more":[{"a":1,"a":2}]}`, string(claims)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := "the claims have a key twice"
+			if strings.HasSuffix(name, "header") {
+				want = "the token is malformed"
+			}
+			if got := f.refuse(t, token); got.Reason != want {
+				t.Errorf("the reason is %q", got.Reason)
+			}
+		})
+	}
+}
+
 // signEmbedded signs with a key of its own, which it names in the header.
 func signEmbedded(t *testing.T, payload []byte) string {
 	t.Helper()
@@ -218,7 +261,7 @@ func TestTheProviderWithTheGreatestPrivilegeIsChosen(t *testing.T) {
 			f := newFixture(t, issuer, c.providers...)
 			token := key.sign(t, f.claims(nil))
 			if c.want == "" {
-				if got := f.refuse(t, token); got.Provider != "other, b" || got.Subject != "repo:acme/shop:ref:refs/heads/main" || got.Issuer != issuer.server.URL {
+				if got := f.refuseWith(t, token, wrongCondition); got.Provider != "other, b" || got.Subject != "repo:acme/shop:ref:refs/heads/main" || got.Issuer != issuer.server.URL {
 					t.Errorf("the log says %+v", got)
 				}
 				return
@@ -263,8 +306,8 @@ func TestAProviderWithoutAnAudienceTrustsNobody(t *testing.T) {
 	issuer := newIssuer(t, key)
 	providers := trusted{"acme": {{Name: "ci", Issuer: issuer.server.URL, Condition: condition, Privilege: evidence.Admin}}}
 	f := newFixtureOf(t, issuer, providers, clientFor(issuer))
-	f.refuse(t, key.sign(t, f.claims(map[string]any{"aud": ""})))
-	f.refuse(t, key.sign(t, f.claims(map[string]any{"aud": nil})))
+	f.refuseWith(t, key.sign(t, f.claims(map[string]any{"aud": ""})), wrongAudience)
+	f.refuseWith(t, key.sign(t, f.claims(map[string]any{"aud": nil})), wrongAudience)
 }
 
 func TestAProviderWithoutAConditionAcceptsNoToken(t *testing.T) {
@@ -280,7 +323,7 @@ func TestAProviderWithoutAConditionAcceptsNoToken(t *testing.T) {
 func TestNothingIsFetchedForAnIssuerThatIsNotTrusted(t *testing.T) {
 	key := newEdKey(t, "key")
 	issuer := newIssuer(t, key)
-	f := newFixtureOf(t, issuer, trusted{"other": {{Name: "ci", Issuer: issuer.server.URL, Audience: audience, Condition: condition}}}, clientFor(issuer))
+	f := newFixtureOf(t, issuer, trusted{"other": {{Name: "ci", Issuer: "https://ci.example.com", Audience: audience, Condition: condition}}}, clientFor(issuer))
 	f.refuse(t, key.sign(t, f.claims(nil)))
 	if n := issuer.connections.Load(); n != 0 {
 		t.Errorf("%d connections were opened", n)
@@ -301,7 +344,9 @@ func TestNothingIsFetchedForAnIssuerThatIsNotTrusted(t *testing.T) {
 // failing are providers that cannot be read.
 type failing struct{ err error }
 
-func (f failing) IdentityProviders(context.Context, string, string) ([]identity.IdentityProvider, error) {
+func (f failing) IsTrusted(context.Context, string) (bool, error) { return false, f.err }
+
+func (f failing) IdentityProviders(context.Context, string) ([]identity.IdentityProvider, error) {
 	return nil, f.err
 }
 

@@ -133,4 +133,5 @@ func (t *Tenancy) forget() {
 	t.unknownKeys.Clear()
 	t.accesses.Clear()
 	t.providers.Clear()
+	t.issuers.Clear()
 }

@@ -488,27 +488,36 @@ func TestIdentityProvidersArePutReadAndDeleted(t *testing.T) {
 	if _, created, err := here.PutIdentityProvider(t.Context(), "acme", annaActs, provider); err != nil || created {
 		t.Errorf("put again: created %t, %v", created, err)
 	}
-	trusted := func(store *tenancy.Tenancy, org, issuer string) int {
-		found, err := store.IdentityProviders(t.Context(), org, issuer)
+	trusts := func(store *tenancy.Tenancy, org string) int {
+		found, err := store.IdentityProviders(t.Context(), org)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return len(found)
 	}
-	for org, want := range map[string]int{"acme": 1, "open": 0, "nowhere": 0} {
-		if got := trusted(elsewhere, org, "https://forge.example"); got != want {
+	isTrusted := func(store *tenancy.Tenancy, issuer string) bool {
+		trusted, err := store.IsTrusted(t.Context(), issuer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return trusted
+	}
+	for org, want := range map[string]int{"acme": 1, "open": 0, "nowhere": 0, "no name": 0} {
+		if got := trusts(elsewhere, org); got != want {
 			t.Errorf("%s trusts %d, want %d", org, got, want)
 		}
 	}
-	if trusted(elsewhere, "acme", "https://forge.example/") != 0 {
-		t.Error("an issuer is trusted that differs by a slash")
+	if !isTrusted(elsewhere, "https://forge.example") || isTrusted(elsewhere, "https://forge.example/") {
+		t.Error("not exactly the issuer is trusted")
 	}
 	if err := here.DeleteIdentityProvider(t.Context(), "acme", annaActs, "forge"); err != nil {
 		t.Fatal(err)
 	}
 	hands.Advance(500 * time.Millisecond)
-	if trusted(here, "acme", "https://forge.example") != 0 || trusted(elsewhere, "acme", "https://forge.example") != 0 {
-		t.Error("a deleted identity provider is trusted")
+	for name, store := range map[string]*tenancy.Tenancy{"here": here, "elsewhere": elsewhere} {
+		if trusts(store, "acme") != 0 || isTrusted(store, "https://forge.example") {
+			t.Errorf("%s, a deleted identity provider is trusted", name)
+		}
 	}
 	if err := here.DeleteIdentityProvider(t.Context(), "acme", annaActs, "forge"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("deleted again: %v", err)
@@ -516,6 +525,38 @@ func TestIdentityProvidersArePutReadAndDeleted(t *testing.T) {
 	wantLog(t, here, "acme", "added identity_provider forge none->member by anna (app)", "removed identity_provider forge member->none by anna (app)")
 	_, _, err = here.PutIdentityProvider(t.Context(), "anna", annaActs, provider)
 	wantCode(t, err, evidence.Invalid)
+}
+
+func TestLookUpsOfIssuersTakeTheSameCommandsWhoeverTrustsThem(t *testing.T) {
+	store, docs, _ := newTenancy(t)
+	provider := identity.IdentityProvider{Name: "forge", Issuer: "https://forge.example", Audience: "attestry", Privilege: evidence.Member}
+	if _, _, err := store.PutIdentityProvider(t.Context(), "acme", annaActs, provider); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.IdentityProviders(t.Context(), "warm"); err != nil { // the version is read
+		t.Fatal(err)
+	}
+	for range 2 { // not remembered, then remembered
+		taken := map[string]int{}
+		for _, org := range []string{"acme", "open", "nowhere"} {
+			before := docs.count()
+			_, err := store.IdentityProviders(t.Context(), org)
+			wantCode(t, err, "")
+			taken[org] = docs.count() - before
+		}
+		if taken["open"] != taken["acme"] || taken["nowhere"] != taken["acme"] {
+			t.Errorf("commands by organization: %v", taken)
+		}
+		for _, issuer := range []string{"https://forge.example", "https://other.example"} {
+			before := docs.count()
+			_, err := store.IsTrusted(t.Context(), issuer)
+			wantCode(t, err, "")
+			taken[issuer] = docs.count() - before
+		}
+		if taken["https://forge.example"] != taken["https://other.example"] {
+			t.Errorf("commands by issuer: %v", taken)
+		}
+	}
 }
 
 func TestConcurrentChangesAreAllMadeAndRecordedOnce(t *testing.T) {

@@ -18,6 +18,7 @@ var providerSchema = &storage.Schema{
 	Indexes: []storage.Index{
 		{Name: "org", Fields: []string{"org", "name"}},
 		{Name: "issuer", Fields: []string{"org_name", "issuer", "name"}},
+		{Name: "trusted", Fields: []string{"issuer"}},
 	},
 }
 
@@ -27,25 +28,42 @@ func providerFields(p *identity.IdentityProvider) map[string]any {
 	return map[string]any{"org": p.OrgID, "org_name": p.OrgName, "issuer": p.Issuer, "name": p.Name}
 }
 
-// IdentityProviders returns those of an organization that have an issuer; none if there is no
-// such organization. What it answers may be tenancyCacheAge old.
-func (t *Tenancy) IdentityProviders(ctx context.Context, orgName, issuer string) ([]identity.IdentityProvider, error) {
+// IdentityProviders returns those of an organization; none if there is no such organization. What
+// it answers may be tenancyCacheAge old.
+func (t *Tenancy) IdentityProviders(ctx context.Context, orgName string) ([]identity.IdentityProvider, error) {
 	now := t.clock()
 	if err := t.version.look(ctx, now, t.forget); err != nil {
 		return nil, err
 	}
-	id := orgName + "\n" + issuer
-	known, version, ok := t.providers.Get(id, now)
-	if ok {
+	known, version, ok := t.providers.Get(orgName, now)
+	if ok || evidence.CheckOrganizationName(orgName) != nil {
 		return known, nil
 	}
 	found, err := storage.FindAll(ctx, t.identityProviders,
-		storage.Query{Index: "issuer", Equal: []any{orgName, issuer}, Limit: storage.Unlimited})
-	if err == nil && len(found) > 0 {
-		// Anybody can ask for issuers that nobody trusts: they must not fill the memory.
-		t.providers.Put(id, found, now, version)
+		storage.Query{Index: "issuer", Equal: []any{orgName}, Limit: storage.Unlimited})
+	if err == nil {
+		t.providers.Put(orgName, found, now, version)
 	}
 	return found, err
+}
+
+// IsTrusted reports whether any organization has an identity provider of an issuer. What it
+// answers may be tenancyCacheAge old.
+func (t *Tenancy) IsTrusted(ctx context.Context, issuer string) (bool, error) {
+	now := t.clock()
+	if err := t.version.look(ctx, now, t.forget); err != nil {
+		return false, err
+	}
+	trusted, version, ok := t.issuers.Get(issuer, now)
+	if ok {
+		return trusted, nil
+	}
+	found, err := storage.FindAll(ctx, t.identityProviders, storage.Query{Index: "trusted", Equal: []any{issuer}, Limit: 1})
+	if err == nil {
+		trusted = len(found) > 0
+		t.issuers.Put(issuer, trusted, now, version)
+	}
+	return trusted, err
 }
 
 // ListIdentityProviders returns all identity providers of an organization by name.

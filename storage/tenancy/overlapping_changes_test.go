@@ -240,7 +240,7 @@ func TestWhatIsGrantedCountsAtOnce(t *testing.T) {
 		if _, _, err := store.PutIdentityProvider(t.Context(), "acme", annaActs, provider); err != nil {
 			t.Fatal(err)
 		}
-		if found, err := store.IdentityProviders(t.Context(), "acme", "https://forge.example"); err != nil || len(found) != i+1 {
+		if found, err := store.IdentityProviders(t.Context(), "acme"); err != nil || len(found) != i+1 {
 			t.Errorf("%d providers, %v", len(found), err)
 		}
 	}

@@ -17,6 +17,9 @@ const (
 	tenancyCacheAge = 10 * time.Second
 	// tenancyCacheSize bounds each of the caches to a few megabytes.
 	tenancyCacheSize = 10_000
+	// maxIssuersKnown bounds the issuers of which it is remembered whether they are trusted. Anybody
+	// may name any, of 2 KiB each.
+	maxIssuersKnown = 2_000
 )
 
 // Tenancy keeps who there is and who may do what: users, organizations, members, service
@@ -43,8 +46,11 @@ type Tenancy struct {
 	// unknownKeys holds hashes of secrets that are no keys, such as tokens of identity providers.
 	unknownKeys *cache.TTL[struct{}]
 	accesses    *cache.TTL[evidence.OrgAccess]
-	providers   *cache.TTL[[]identity.IdentityProvider]
-	uses        *keyUses
+	// providers are those of organizations, by their names.
+	providers *cache.TTL[[]identity.IdentityProvider]
+	// issuers tells of each whether any organization trusts it.
+	issuers *cache.TTL[bool]
+	uses    *keyUses
 }
 
 // New binds the repositories to an engine. Close ends what it does in the
@@ -72,6 +78,7 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 		unknownKeys: cache.NewTTL[struct{}](tenancyCacheAge, tenancyCacheSize),
 		accesses:    cache.NewTTL[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
 		providers:   cache.NewTTL[[]identity.IdentityProvider](tenancyCacheAge, tenancyCacheSize),
+		issuers:     cache.NewTTL[bool](tenancyCacheAge, maxIssuersKnown),
 		uses:        newKeyUses(keys, log),
 	}
 }

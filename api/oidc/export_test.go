@@ -1,0 +1,22 @@
+package oidc
+
+import (
+	"sync/atomic"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"attestry/storage/cache"
+)
+
+// CountChecks counts from now on with how many keys tokens are compared.
+func (v *Verifier) CountChecks() *atomic.Int64 {
+	count, check := &atomic.Int64{}, v.issuers.check
+	v.issuers.check = func(jws *jose.JSONWebSignature, key any) ([]byte, error) {
+		count.Add(1)
+		return check(jws, key)
+	}
+	return count
+}
+
+// KeepAtMost keeps issuers of so many bytes in all.
+func (v *Verifier) KeepAtMost(size int) { v.issuers.known = cache.NewLRU[issuer](size) }
