@@ -77,8 +77,9 @@ func (h *handlers) assertArtifact(ctx context.Context, in *assertInput) (*assert
 	}
 	first := &body.Flows[0]
 	body.Flow, body.Trail, body.ComplianceStatus, body.HTMLURL = first.Flow, first.Trail, first.ComplianceStatus, first.HTMLURL
+	list := resource.OneList()
 	for i, view := range resource.NewPolicyViews(found.applied) {
-		body.PolicyEvaluations = append(body.PolicyEvaluations, view.Show(found.evaluations[i], found.artifact.Flows))
+		body.PolicyEvaluations = append(body.PolicyEvaluations, view.Show(found.evaluations[i], found.artifact.Flows, list))
 	}
 	if allowance := found.allowance; allowance != nil {
 		body.AllowListing.Value = &AllowlistInformation{

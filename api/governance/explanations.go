@@ -23,6 +23,7 @@ type ArtifactExplanation struct {
 	Environment *string                `json:"environment" nullable:"true"`
 	Compliant   bool                   `json:"compliant"`
 	Explanation []resource.Explanation `json:"explanation" doc:"What fails first."`
+	LeftOut     int                    `json:"explanation_left_out,omitempty" doc:"How many sentences are not shown, as there are too many."`
 }
 
 type explanationAnswer struct {
@@ -39,21 +40,19 @@ func (h *handlers) explainArtifact(ctx context.Context, in *assertInput) (*expla
 	body := ArtifactExplanation{
 		Fingerprint: in.Fingerprint, Scope: found.scope, Environment: resource.NilIfEmpty(found.environment), Compliant: found.compliant(),
 	}
-	sentences := h.explain(org, found)
+	list := resource.OneList()
 	for _, failing := range []bool{true, false} {
-		for _, sentence := range sentences {
-			if sentence.Failing == failing {
-				body.Explanation = append(body.Explanation, sentence)
-			}
-		}
+		sentences, leftOut := h.explain(org, found, failing, list)
+		body.Explanation = append(body.Explanation, sentences...)
+		body.LeftOut += leftOut
 	}
 	return &explanationAnswer{Body: body}, nil
 }
 
-// explain lists what was found, in the order in which it was evaluated.
-func (h *handlers) explain(org evidence.OrgAccess, found *assessment) []resource.Explanation {
-	var sentences []resource.Explanation
-	if allowance := found.allowance; allowance != nil {
+// explain lists what fails, or what does not, in the order in which it was evaluated. It also returns
+// how many sentences do not fit in the list.
+func (h *handlers) explain(org evidence.OrgAccess, found *assessment, failing bool, list *resource.ReasonList) (sentences []resource.Explanation, leftOut int) {
+	if allowance := found.allowance; allowance != nil && !failing {
 		sentences = append(sentences, resource.Explanation{
 			Cause: allowListed, Links: map[string]string{"environment": h.Links.Environment(org.OrgName, found.environment)},
 			Text: fmt.Sprintf("'%s' has allowed the artifact in environment '%s', whatever policies say: %s",
@@ -61,19 +60,19 @@ func (h *handlers) explain(org evidence.OrgAccess, found *assessment) []resource
 		})
 	}
 	if len(found.applied) == 0 {
-		return append(sentences, h.explainFlows(org, found)...)
+		explained, leftOut := h.explainFlows(org, found, failing, list)
+		return append(sentences, explained...), leftOut
 	}
 	for i := range found.applied {
-		sentences = append(sentences,
-			resource.Explain(h.Links, org, &found.applied[i], found.evaluations[i], &found.artifact.Facts, false)...)
+		explained, more := resource.Explain(h.Links, org, &found.applied[i], found.evaluations[i], &found.artifact.Facts, failing, list)
+		sentences, leftOut = append(sentences, explained...), leftOut+more
 	}
-	return sentences
+	return sentences, leftOut
 }
 
 // explainFlows explains the artifact's own compliance, as a policy does that asks for it.
-func (h *handlers) explainFlows(org evidence.OrgAccess, found *assessment) []resource.Explanation {
-	var sentences []resource.Explanation
-	if found.scope == environmentScope {
+func (h *handlers) explainFlows(org evidence.OrgAccess, found *assessment, failing bool, list *resource.ReasonList) (sentences []resource.Explanation, leftOut int) {
+	if found.scope == environmentScope && !failing {
 		sentences = append(sentences, resource.Explanation{
 			Cause: noPolicies, Links: map[string]string{"environment": h.Links.Environment(org.OrgName, found.environment)},
 			Text: fmt.Sprintf("No policy is attached to environment '%s', so the compliance of the artifact's trails decides.", found.environment),
@@ -86,13 +85,16 @@ func (h *handlers) explainFlows(org evidence.OrgAccess, found *assessment) []res
 		facts.Flows = append(facts.Flows, found.artifact.Flows[number])
 	}
 	evaluation := asked.Evaluate(&facts)
-	for _, sentence := range resource.Explain(h.Links, org, &policy.Applied{Policy: &asked}, evaluation, &facts, false) {
-		if *sentence.Rule != policy.TrailComplianceNumber {
-			continue
+	for number := range evaluation {
+		if number != policy.TrailComplianceNumber {
+			evaluation[number].Resolutions = nil
 		}
+	}
+	explained, leftOut := resource.Explain(h.Links, org, &policy.Applied{Policy: &asked}, evaluation, &facts, failing, list)
+	for _, sentence := range explained {
 		sentence.PolicyName, sentence.PolicyVersion, sentence.Rule = nil, nil, nil
 		delete(sentence.Links, "policy")
 		sentences = append(sentences, sentence)
 	}
-	return sentences
+	return sentences, leftOut
 }

@@ -34,8 +34,9 @@ type EvaluatePolicyInput struct {
 
 // PolicyEvaluationResponse is what a policy would say of artifacts.
 type PolicyEvaluationResponse struct {
-	Environment *string                            `json:"environment" nullable:"true"`
-	Artifacts   jsonstream.List[EvaluatedArtifact] `json:"artifacts"`
+	Environment      *string                            `json:"environment" nullable:"true"`
+	Artifacts        jsonstream.List[EvaluatedArtifact] `json:"artifacts"`
+	ArtifactsLeftOut map[string]int                     `json:"artifacts_left_out,omitempty" doc:"How many artifacts are not shown, as there are too many, by what would change."`
 }
 
 // EvaluatedArtifact is what a policy would say of an artifact.
@@ -44,6 +45,7 @@ type EvaluatedArtifact struct {
 	Name        string                    `json:"name"`
 	Evaluation  resource.PolicyEvaluation `json:"evaluation" doc:"That of the file; its version is 0."`
 	Explanation []resource.Explanation    `json:"explanation" doc:"Why the file's policy is not fulfilled; empty if it is."`
+	LeftOut     int                       `json:"explanation_left_out,omitempty" doc:"How many sentences are not shown, as there are too many."`
 	Now         *bool                     `json:"compliant_now" nullable:"true" doc:"By the latest snapshot; null where no policy is applied."`
 	Then        bool                      `json:"compliant_then" doc:"If the policy were attached."`
 	Change      string                    `json:"change" enum:"became-compliant,became-non-compliant,unchanged"`
@@ -61,19 +63,34 @@ type dryRun struct {
 	applied  []policy.Applied
 	file     resource.PolicyView
 	controls []string
+	reasons  *resource.Reasons
 }
+
+const (
+	// maxEvaluationReasons and maxEvaluated bound what the answer says of artifacts, in bytes: why
+	// they are compliant or not, and all else.
+	maxEvaluationReasons = 16 << 20
+	maxEvaluated         = 16 << 20
+	// evaluatedFrame is what an artifact takes up beside its name and reasons, in bytes.
+	evaluatedFrame = 512
+)
 
 // evaluatePolicy stores nothing. The facts are those of now, which the latest snapshot may
 // not have been evaluated by.
 func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *server.Form[EvaluatePolicyInput]) (*policyEvaluationAnswer, error) {
 	org := server.Access(ctx)
+	leave, err := h.dryRuns.enter(org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	if (f.Data.EnvironmentName == "") == (f.Data.Fingerprint == "") {
 		return nil, evidence.ValidationError(map[string]string{
 			"environment_name": fmt.Sprintf("Give either environment_name or fingerprint [input: %s]", f.Data.EnvironmentName),
 		})
 	}
 	var parsed *policy.Policy
-	err := f.Files(func(file server.FormFile) error {
+	err = f.Files(func(file server.FormFile) error {
 		content, err := resource.ReadFormFile(ctx, file, policy.MaxSize)
 		if err == nil {
 			parsed, err = h.checkPolicy(ctx, org, content)
@@ -86,7 +103,7 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 	if parsed == nil {
 		return nil, policyFileRequired()
 	}
-	run := &dryRun{org: org}
+	run := &dryRun{org: org, reasons: resource.NewReasons(maxEvaluationReasons)}
 	artifacts := []snapshot.Artifact{{Fingerprint: f.Data.Fingerprint}}
 	body := PolicyEvaluationResponse{}
 	if f.Data.EnvironmentName != "" {
@@ -98,10 +115,9 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 	run.applied = append(run.applied, policy.Applied{Reference: policy.Reference{Name: cmp.Or(f.Data.PolicyName, policyField)}, Policy: parsed})
 	run.file = resource.NewPolicyViews(run.applied[len(run.applied)-1:])[0]
 	run.controls = policy.ControlsOf(run.applied)
-	if body.Artifacts, err = h.evaluateAll(ctx, run, artifacts); err != nil {
-		return nil, err
-	}
-	return &policyEvaluationAnswer{Body: body}, nil
+	evaluated, leftOut, err := h.evaluateAll(ctx, run, artifacts)
+	body.Artifacts, body.ArtifactsLeftOut = jsonstream.ListOf(evaluated), leftOut
+	return &policyEvaluationAnswer{Body: body}, err
 }
 
 // loadRun reads what runs in an environment, and its policies but the one that is replaced.
@@ -133,24 +149,38 @@ func (h *handlers) loadRun(ctx context.Context, run *dryRun, name, replaced stri
 // artifactsPerRead is how many artifacts' facts are held at a time.
 const artifactsPerRead = 500
 
-// evaluateAll evaluates artifacts while the answer is sent. The first are read at once, so that
-// what is wrong with the request is answered as such.
-func (h *handlers) evaluateAll(ctx context.Context, run *dryRun, artifacts []snapshot.Artifact) (jsonstream.List[EvaluatedArtifact], error) {
-	first, err := h.evaluateSome(ctx, run, artifacts[:min(len(artifacts), artifactsPerRead)])
-	if err != nil {
-		return jsonstream.List[EvaluatedArtifact]{}, err
-	}
-	rest := artifacts[len(first):]
-	return jsonstream.NewList(func(ctx context.Context) ([]EvaluatedArtifact, bool, error) {
-		if first != nil {
-			some := first
-			first = nil
-			return some, len(rest) > 0, nil
+// evaluateAll evaluates artifacts before the answer is sent, so that the request's deadline and the
+// memory budget bound it. Those beyond maxEvaluated are evaluated and counted, not shown.
+func (h *handlers) evaluateAll(ctx context.Context, run *dryRun, artifacts []snapshot.Artifact) (shown []EvaluatedArtifact, leftOut map[string]int, err error) {
+	memory := server.RequestOf(ctx).Memory
+	mark, left := memory.Mark(), maxEvaluated
+	for rest := artifacts; len(rest) > 0; {
+		part := rest[:min(len(rest), artifactsPerRead)]
+		rest = rest[len(part):]
+		before := run.reasons.Left()
+		evaluated, err := h.evaluateSome(ctx, run, part)
+		if err != nil {
+			return nil, nil, err
 		}
-		some, err := h.evaluateSome(ctx, run, rest[:min(len(rest), artifactsPerRead)])
-		rest = rest[len(some):]
-		return some, len(rest) > 0, err
-	}), nil
+		taken := before - run.reasons.Left()
+		for _, one := range evaluated {
+			size := evaluatedFrame + len(one.Name)
+			if left < size {
+				if leftOut == nil {
+					leftOut = map[string]int{}
+				}
+				leftOut[one.Change]++
+				continue
+			}
+			left, taken = left-size, taken+size
+			shown = append(shown, one)
+		}
+		memory.Rewind(mark)
+		if err := memory.Take(int64(taken)); err != nil {
+			return nil, nil, err
+		}
+	}
+	return shown, leftOut, nil
 }
 
 func (h *handlers) evaluateSome(ctx context.Context, run *dryRun, artifacts []snapshot.Artifact) ([]EvaluatedArtifact, error) {
@@ -188,27 +218,37 @@ func (h *handlers) evaluateSome(ctx context.Context, run *dryRun, artifacts []sn
 	}
 	evaluated := make([]EvaluatedArtifact, 0, len(artifacts))
 	for i := range artifacts {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		if run.environment.ID == "" {
 			loaded[i].Name = facts.NewestName(subjects[i].Origins, loaded[i].States)
 		}
 		_, permitted := allowed[artifacts[i].Fingerprint]
-		evaluated = append(evaluated, h.evaluateArtifact(run, &artifacts[i], &loaded[i].Facts, permitted))
+		one, err := h.evaluateArtifact(ctx, run, &artifacts[i], &loaded[i].Facts, permitted)
+		if err != nil {
+			return nil, err
+		}
+		evaluated = append(evaluated, one)
 	}
 	return evaluated, nil
 }
 
 // evaluateArtifact evaluates one artifact by all policies that would be applied.
-func (h *handlers) evaluateArtifact(run *dryRun, artifact *snapshot.Artifact, known *policy.Facts, permitted bool) EvaluatedArtifact {
-	_, then := snapshot.EvaluatePolicies(run.applied, known, permitted)
-	evaluation := run.file.Policy.Evaluate(known)
+func (h *handlers) evaluateArtifact(ctx context.Context, run *dryRun, artifact *snapshot.Artifact, known *policy.Facts, permitted bool) (EvaluatedArtifact, error) {
 	shown := EvaluatedArtifact{
-		Fingerprint: artifact.Fingerprint, Name: known.Name, Now: artifact.Compliant, Then: *then, Change: "unchanged",
-		Evaluation:  run.file.Show(evaluation, known.Flows),
-		Explanation: resource.Explain(h.Links, run.org, &run.file.Applied, evaluation, known, true),
+		Fingerprint: artifact.Fingerprint, Name: known.Name, Now: artifact.Compliant, Then: true, Change: "unchanged", Explanation: []resource.Explanation{},
 	}
+	var evaluation policy.Evaluation // in the end that of the file
+	for _, one := range run.applied {
+		if err := ctx.Err(); err != nil {
+			return shown, err
+		}
+		evaluation = one.Policy.Evaluate(known)
+		shown.Then = shown.Then && evaluation.Compliant()
+	}
+	shown.Then = shown.Then || permitted
+	shown.Evaluation = run.file.Show(evaluation, known.Flows, run.reasons.List())
+	var explained []resource.Explanation
+	explained, shown.LeftOut = resource.Explain(h.Links, run.org, &run.file.Applied, evaluation, known, true, run.reasons.List())
+	shown.Explanation = append(shown.Explanation, explained...)
 	switch {
 	case shown.Now != nil && *shown.Now == shown.Then:
 	case shown.Then:
@@ -216,5 +256,5 @@ func (h *handlers) evaluateArtifact(run *dryRun, artifact *snapshot.Artifact, kn
 	default:
 		shown.Change = string(snapshot.BecameNonCompliant)
 	}
-	return shown
+	return shown, nil
 }

@@ -12,6 +12,7 @@ import (
 type handlers struct {
 	*resource.Base
 	Stores
+	dryRuns dryRuns
 }
 
 // Routes are those of policies and controls.

@@ -30,17 +30,24 @@ type ExplainedAttestation struct {
 	Type string `json:"type"`
 }
 
-// Explain explains how a policy evaluated an artifact: all of it, or what fails.
-func Explain(l links.Links, org evidence.OrgAccess, applied *policy.Applied, evaluation policy.Evaluation, facts *policy.Facts, failingOnly bool) []Explanation {
-	explained := []Explanation{}
+// Explain explains how a policy evaluated an artifact: what fails, or what does not. It also
+// returns how many explanations do not fit in the list.
+func Explain(l links.Links, org evidence.OrgAccess, applied *policy.Applied, evaluation policy.Evaluation, facts *policy.Facts, failing bool, list *ReasonList) (explained []Explanation, leftOut int) {
 	for number, rule := range evaluation {
 		for _, resolution := range rule.Resolutions {
-			if resolution.Outcome.Failing() || !failingOnly {
-				explained = append(explained, explain(l, org, applied, number, resolution, facts))
+			if resolution.Outcome.Failing() != failing {
+				continue
 			}
+			if !list.full {
+				if one := explain(l, org, applied, number, resolution, facts); list.take(one.size()) {
+					explained = append(explained, one)
+					continue
+				}
+			}
+			leftOut++
 		}
 	}
-	return explained
+	return explained, leftOut
 }
 
 func explain(l links.Links, org evidence.OrgAccess, applied *policy.Applied, number int, resolution policy.Resolution, facts *policy.Facts) Explanation {

@@ -12,6 +12,8 @@ type PolicyEvaluation struct {
 	Status          evidence.Status  `json:"status" enum:"COMPLIANT,NON-COMPLIANT"`
 	RuleEvaluations []RuleEvaluation `json:"rule_evaluations"`
 	PolicyName      string           `json:"policy_name"`
+	RulesLeftOut    int              `json:"rules_left_out,omitempty" doc:"How many rules are not shown, as there are too many."`
+	DetailsLeftOut  int              `json:"details_left_out,omitempty" doc:"How many failing resolutions are kept without what decided, as there were too many."`
 }
 
 // RuleEvaluation is what a rule of a policy says of an artifact.
@@ -20,6 +22,8 @@ type RuleEvaluation struct {
 	Satisfied   *bool            `json:"satisfied" nullable:"true" doc:"Null if the rule applies to no flow."`
 	Ignored     bool             `json:"ignored" doc:"Whether the rule applies to no flow."`
 	Resolutions []RuleResolution `json:"resolutions" doc:"One per flow that knows the artifact; one without a context if none does."`
+
+	ResolutionsLeftOut int `json:"resolutions_left_out,omitempty" doc:"How many resolutions are not shown, as there are too many."`
 }
 
 // PolicyRule is a rule of a policy.
@@ -52,6 +56,7 @@ type ResolutionContext struct {
 type PolicyView struct {
 	policy.Applied
 	rules []PolicyRule
+	sizes []int // of the rules, in bytes
 }
 
 // NewPolicyViews makes a view of each policy.
@@ -60,47 +65,75 @@ func NewPolicyViews(applied []policy.Applied) []PolicyView {
 	for _, one := range applied {
 		view := PolicyView{Applied: one}
 		for number := range one.Policy.Rules() {
-			view.rules = append(view.rules, showRule(one.Policy, number))
+			rule := showRule(one.Policy, number)
+			view.rules, view.sizes = append(view.rules, rule), append(view.sizes, sizeOf(&rule))
 		}
 		views = append(views, view)
 	}
 	return views
 }
 
-// Show shows how the policy evaluated an artifact that flows know.
-func (v *PolicyView) Show(evaluation policy.Evaluation, flows []policy.Flow) PolicyEvaluation {
+// Show shows how the policy evaluated an artifact that flows know. Rules that fail come first where
+// not all fit in the list.
+func (v *PolicyView) Show(evaluation policy.Evaluation, flows []policy.Flow, list *ReasonList) PolicyEvaluation {
 	shown := PolicyEvaluation{
-		PolicyVersion: v.Version, PolicyName: v.Name, Status: evidence.NonCompliant,
-		RuleEvaluations: make([]RuleEvaluation, 0, len(evaluation)),
+		PolicyVersion: v.Version, PolicyName: v.Name, Status: evidence.NonCompliant, RuleEvaluations: []RuleEvaluation{},
 	}
 	if evaluation.Compliant() {
 		shown.Status = evidence.Compliant
 	}
-	for number, rule := range evaluation {
-		one := RuleEvaluation{Rule: v.rules[number], Ignored: rule.Ignored()}
-		if !one.Ignored {
-			one.Satisfied = new(!rule.Failing())
+	fitting := make([]*RuleEvaluation, len(evaluation))
+	for _, failing := range []bool{true, false} {
+		for number, rule := range evaluation {
+			if rule.Failing() == failing && list.take(v.sizes[number]) {
+				fitting[number] = v.showRule(number, rule, flows, list)
+			}
 		}
-		for _, resolution := range rule.Resolutions {
-			one.Resolutions = append(one.Resolutions, showResolution(v.Policy, number, resolution, flows))
+	}
+	for _, one := range fitting {
+		if one == nil {
+			shown.RulesLeftOut++
+			continue
 		}
-		shown.RuleEvaluations = append(shown.RuleEvaluations, one)
+		shown.RuleEvaluations = append(shown.RuleEvaluations, *one)
 	}
 	return shown
 }
 
-// Failing shows which resolutions keep an artifact from being compliant. flow limits them to
-// those about one flow, by its number; policy.NoFlow stands for all.
-func (v *PolicyView) Failing(evaluation policy.Evaluation, flows []policy.Flow, flow int) []RuleResolution {
-	failing := []RuleResolution{}
+func (v *PolicyView) showRule(number int, rule policy.RuleEvaluation, flows []policy.Flow, list *ReasonList) *RuleEvaluation {
+	shown := &RuleEvaluation{Rule: v.rules[number], Ignored: rule.Ignored(), Resolutions: []RuleResolution{}}
+	if !shown.Ignored {
+		shown.Satisfied = new(!rule.Failing())
+	}
+	_, _, attestation := v.Policy.Rule(number)
+	for i := range rule.Resolutions {
+		if list.take(resolutionSize(&rule.Resolutions[i], flows, attestation)) {
+			shown.Resolutions = append(shown.Resolutions, showResolution(v.Policy, number, rule.Resolutions[i], flows))
+		} else {
+			shown.ResolutionsLeftOut++
+		}
+	}
+	return shown
+}
+
+// Failing adds to shown which resolutions keep an artifact from being compliant. flow limits them to
+// those about one flow, by its number; policy.NoFlow stands for all. It returns how many do not fit
+// in the list.
+func (v *PolicyView) Failing(shown *[]RuleResolution, evaluation policy.Evaluation, flows []policy.Flow, flow int, list *ReasonList) (leftOut int) {
 	for number, rule := range evaluation {
-		for _, resolution := range rule.Resolutions {
-			if resolution.Outcome.Failing() && (flow == policy.NoFlow || flow == resolution.Flow) {
-				failing = append(failing, showResolution(v.Policy, number, resolution, flows))
+		_, _, attestation := v.Policy.Rule(number)
+		for i := range rule.Resolutions {
+			resolution := &rule.Resolutions[i]
+			switch {
+			case !resolution.Outcome.Failing() || flow != policy.NoFlow && flow != resolution.Flow:
+			case list.take(resolutionSize(resolution, flows, attestation)):
+				*shown = append(*shown, showResolution(v.Policy, number, *resolution, flows))
+			default:
+				leftOut++
 			}
 		}
 	}
-	return failing
+	return leftOut
 }
 
 func showResolution(p *policy.Policy, number int, resolution policy.Resolution, flows []policy.Flow) RuleResolution {

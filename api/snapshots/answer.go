@@ -36,6 +36,8 @@ type SnapshotArtifact struct {
 	PolicyDecisions        []resource.PolicyEvaluation     `json:"policy_decisions"`
 	ReasonsForIncompliance []resource.RuleResolution       `json:"reasons_for_incompliance"`
 	Explanation            []resource.Explanation          `json:"explanation,omitempty" doc:"Why the artifact is not compliant; with explain=true."`
+	ReasonsLeftOut         int                             `json:"reasons_left_out,omitempty" doc:"How many reasons are not shown, as there are too many."`
+	ExplanationLeftOut     int                             `json:"explanation_left_out,omitempty" doc:"How many sentences are not shown, as there are too many."`
 	Fingerprint            string                          `json:"fingerprint"`
 	CreationTimestamp      []int64                         `json:"creationTimestamp"`
 	Pods                   map[string]SnapshotPod          `json:"pods" nullable:"true"`

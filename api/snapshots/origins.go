@@ -24,6 +24,7 @@ type SnapshotArtifactFlow struct {
 	CommitLeadTime              *float64                                `json:"commit_lead_time" nullable:"true" doc:"Seconds from the commit until the artifact first ran in the environment; negative when it ran before. Null when the time of the commit is unknown."`
 	ArtifactComplianceInFlow    bool                                    `json:"artifact_compliance_in_flow"`
 	FlowReasonsForNonCompliance []resource.RuleResolution               `json:"flow_reasons_for_non_compliance"`
+	FlowReasonsLeftOut          int                                     `json:"flow_reasons_left_out,omitempty" doc:"How many reasons are not shown, as there are too many."`
 }
 
 // DeploymentDiff compares an artifact with what ran here before from the same flow

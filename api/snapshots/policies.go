@@ -33,12 +33,14 @@ type policyDecisions struct {
 	applied []resource.PolicyView
 	// explain asks for explanations of what is not compliant.
 	explain bool
+	// reasons bounds what is said of all artifacts.
+	reasons *resource.Reasons
 }
 
 // loadPolicies reads the versions of policies that a snapshot applied.
 func (h *handlers) loadPolicies(ctx context.Context, org evidence.OrgAccess, s *loadedSnapshot, explain bool) (*policyDecisions, error) {
 	applied, err := h.Policies.Applied(ctx, org.OrgID, s.Policies)
-	return &policyDecisions{links: h.Links, org: org, applied: resource.NewPolicyViews(applied), explain: explain}, err
+	return &policyDecisions{links: h.Links, org: org, applied: resource.NewPolicyViews(applied), explain: explain, reasons: resource.NewReasons(maxReasons)}, err
 }
 
 // showApplied shows the policies with those of the running artifacts that fail them.
@@ -51,6 +53,9 @@ func (d *policyDecisions) showApplied(artifacts []snapshot.Artifact) []AppliedPo
 	}
 	return shown
 }
+
+// maxReasons bounds what a snapshot says about why artifacts are compliant or not, in bytes.
+const maxReasons = 64 << 20
 
 // artifactsAtOnce is how many artifacts are looked at for those that fail a policy, before
 // these are sent.
@@ -80,20 +85,25 @@ func (d *policyDecisions) show(shown *SnapshotArtifact, one *shownArtifact) {
 		return
 	}
 	facts := artifact.Facts(flowNames(shown.Flows))
+	decisions, reasons, ofFlows, sentences := d.reasons.List(), d.reasons.List(), d.reasons.List(), d.reasons.List()
 	for i := range d.applied {
 		applied := &d.applied[i]
 		evaluation := artifact.Decisions[i].Evaluation(len(artifact.Origins))
-		shown.PolicyDecisions = append(shown.PolicyDecisions, applied.Show(evaluation, facts.Flows))
+		decision := applied.Show(evaluation, facts.Flows, decisions)
+		decision.DetailsLeftOut = artifact.Decisions[i].LeftOut
+		shown.PolicyDecisions = append(shown.PolicyDecisions, decision)
 		if *artifact.Compliant { // it may be on the allow list
 			continue
 		}
-		shown.ReasonsForIncompliance = append(shown.ReasonsForIncompliance, applied.Failing(evaluation, facts.Flows, policy.NoFlow)...)
-		for flow := range shown.Flows {
-			shown.Flows[flow].FlowReasonsForNonCompliance = append(shown.Flows[flow].FlowReasonsForNonCompliance,
-				applied.Failing(evaluation, facts.Flows, flow)...)
+		shown.ReasonsLeftOut += applied.Failing(&shown.ReasonsForIncompliance, evaluation, facts.Flows, policy.NoFlow, reasons)
+		for number := range shown.Flows {
+			flow := &shown.Flows[number]
+			flow.FlowReasonsLeftOut += applied.Failing(&flow.FlowReasonsForNonCompliance, evaluation, facts.Flows, number, ofFlows)
 		}
 		if d.explain {
-			shown.Explanation = append(shown.Explanation, resource.Explain(d.links, d.org, &applied.Applied, evaluation, &facts, true)...)
+			explained, leftOut := resource.Explain(d.links, d.org, &applied.Applied, evaluation, &facts, true, sentences)
+			shown.Explanation = append(shown.Explanation, explained...)
+			shown.ExplanationLeftOut += leftOut
 		}
 	}
 }

@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"attestry/api/jsonstream"
-	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
 )
 
 func TestAppliedPoliciesListAllArtifactsThatFail(t *testing.T) {
-	passes := snapshot.NewDecision(policy.Evaluation{{Resolutions: []policy.Resolution{{Outcome: policy.Satisfied}}}})
-	fails := snapshot.NewDecision(policy.Evaluation{{Resolutions: []policy.Resolution{{Outcome: policy.MissingProvenance}}}})
+	passes, fails := snapshot.Decision{Rules: "s"}, snapshot.Decision{Rules: "p"}
 	var artifacts []snapshot.Artifact
 	want := [][]string{nil, nil}
 	for i := range 2*artifactsAtOnce + 1 {

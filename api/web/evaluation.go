@@ -27,8 +27,8 @@ type judged struct {
 	Then        bool                `json:"compliant_then"`
 	Change      string              `json:"change"`
 	Explanation []snapshot.Sentence `json:"explanation"`
-	// More is how many sentences are left out.
-	More int `json:"-"`
+	// More is how many sentences are left out: at first by the API.
+	More int `json:"explanation_left_out"`
 }
 
 // evaluation is what a file would change in an environment.
@@ -144,7 +144,19 @@ func evaluationQuery(shown *evaluationPage, file *multipart.FileHeader) (server.
 
 // decode reads what came out, and keeps what a page shows.
 func (e *evaluation) decode(content io.Reader) error {
-	return eachOf(content, "artifacts", e.decodeArtifact)
+	decoder := jsonstream.NewDecoder(content)
+	return decoder.EachMember(func(name string) error {
+		switch name {
+		case "artifacts":
+			return decoder.EachElement(func() error { return e.decodeArtifact(decoder) })
+		case "artifacts_left_out":
+			var leftOut map[string]int
+			err := decoder.Decode(&leftOut)
+			e.Better, e.Worse, e.Same = e.Better+leftOut["became-compliant"], e.Worse+leftOut["became-non-compliant"], e.Same+leftOut["unchanged"]
+			return err
+		}
+		return decoder.Skip()
+	})
 }
 
 func (e *evaluation) decodeArtifact(decoder *jsonstream.Decoder) error {
@@ -166,7 +178,9 @@ func (e *evaluation) decodeArtifact(decoder *jsonstream.Decoder) error {
 	if e.Told++; len(e.Shown) == rowsPerPage {
 		return nil
 	}
+	more := one.More
 	one.Explanation, one.More = first(one.Explanation, maxEvaluated)
+	one.More += more
 	one.Explanation = slices.Clone(one.Explanation) // so that the others can be freed
 	e.Shown = append(e.Shown, one)
 	return nil

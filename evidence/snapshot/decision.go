@@ -14,6 +14,8 @@ type Decision struct {
 	Rules string `json:"rules"`
 	// Reasons says of failing resolutions what the letters do not.
 	Reasons []Reason `json:"reasons,omitempty"`
+	// LeftOut is how many reasons are not kept, as there were too many.
+	LeftOut int `json:"left_out,omitempty"`
 }
 
 // Reason is why a rule failed for one flow.
@@ -28,8 +30,11 @@ type Reason struct {
 const (
 	// maxReasons is how many reasons a decision keeps: the first.
 	maxReasons = 20
-	// maxRulesSize bounds Decision.Rules, in bytes.
+	// maxRulesSize bounds Decision.Rules, in bytes: with more, a letter stands for all flows.
 	maxRulesSize = 16 << 10
+	// maxDecisionsSize bounds the reasons of all decisions on an artifact, in bytes, and the rules
+	// of all of them likewise.
+	maxDecisionsSize = 64 << 10
 	// maxFault bounds Reason.Fault, in characters: it may quote a condition.
 	maxFault = 200
 )
@@ -51,31 +56,44 @@ var outcomes = []outcomeLetter{
 	{'c', policy.NonCompliantAttestation},
 }
 
-// NewDecision keeps what an evaluation has come to.
-func NewDecision(evaluation policy.Evaluation) Decision {
+// decisionSpace is what is left for the decisions on one artifact, in bytes.
+type decisionSpace struct{ rules, reasons int }
+
+func newDecisionSpace() *decisionSpace { return &decisionSpace{maxDecisionsSize, maxDecisionsSize} }
+
+// newDecision keeps what an evaluation has come to.
+func newDecision(evaluation policy.Evaluation, space *decisionSpace) Decision {
 	var decision Decision
 	words := make([]string, 0, len(evaluation))
-	size := 0
+	size, most := 0, min(maxRulesSize, space.rules)
 	for number, rule := range evaluation {
 		word := letters(rule.Resolutions)
-		if size += len(word) + 1; size > maxRulesSize {
+		if size += len(word) + 1; size > most {
 			word = worst(word)
 		}
 		words = append(words, word)
 		for _, resolution := range rule.Resolutions {
-			decision.note(number, resolution)
+			decision.note(number, resolution, space)
 		}
 	}
 	decision.Rules = strings.Join(words, " ")
+	space.rules = max(space.rules-len(decision.Rules), 0)
 	return decision
 }
 
-// note adds the reason of a resolution, if it has one and there is room for it.
-func (d *Decision) note(rule int, resolution policy.Resolution) {
-	if !resolution.Outcome.Failing() || len(d.Reasons) == maxReasons || resolution.Attestation == nil && resolution.Fault == "" {
+// note adds the reason of a resolution, if it has one and there is space for it.
+func (d *Decision) note(rule int, resolution policy.Resolution, space *decisionSpace) {
+	if !resolution.Outcome.Failing() || resolution.Attestation == nil && resolution.Fault == "" {
 		return
 	}
-	d.Reasons = append(d.Reasons, Reason{Rule: rule, Flow: resolution.Flow, Attestation: resolution.Attestation, Fault: shorten(resolution.Fault)})
+	reason := Reason{Rule: rule, Flow: resolution.Flow, Attestation: resolution.Attestation, Fault: shorten(resolution.Fault)}
+	size := reason.size()
+	if len(d.Reasons) == maxReasons || size > space.reasons {
+		d.LeftOut++
+		return
+	}
+	space.reasons -= size
+	d.Reasons = append(d.Reasons, reason)
 }
 
 // shorten leaves out the end of a text that is too long to be kept.
@@ -168,11 +186,15 @@ func (d *Decision) Compliant() bool {
 func (d *Decision) size() int {
 	size := decisionFrame + len(d.Rules)
 	for i := range d.Reasons {
-		reason := &d.Reasons[i]
-		size += reasonFrame + textSize(reason.Fault)
-		if a := reason.Attestation; a != nil {
-			size += textSize(a.ID) + textSize(a.Name) + textSize(a.Type) + textSize(a.Flow) + textSize(a.Trail)
-		}
+		size += d.Reasons[i].size()
+	}
+	return size
+}
+
+func (r *Reason) size() int {
+	size := reasonFrame + textSize(r.Fault)
+	if a := r.Attestation; a != nil {
+		size += textSize(a.ID) + textSize(a.Name) + textSize(a.Type) + textSize(a.Flow) + textSize(a.Trail)
 	}
 	return size
 }
@@ -184,11 +206,11 @@ func EvaluatePolicies(applied []policy.Applied, facts *policy.Facts, allowed boo
 	if len(applied) == 0 {
 		return nil, nil
 	}
-	verdict := true
+	verdict, space := true, newDecisionSpace()
 	for _, one := range applied {
 		evaluation := one.Policy.Evaluate(facts)
 		verdict = verdict && evaluation.Compliant()
-		decisions = append(decisions, NewDecision(evaluation))
+		decisions = append(decisions, newDecision(evaluation, space))
 	}
 	return decisions, new(verdict || allowed)
 }

@@ -51,7 +51,7 @@ func TestDecisionsKeepOutcomesAndWhatDecidedFailures(t *testing.T) {
 		t.Run(fmt.Sprint(flows, " flows"), func(t *testing.T) {
 			facts := artifactFacts(flows, 2, 1)
 			want := applied[0].Policy.Evaluate(facts)
-			decision := NewDecision(want)
+			decision := newDecision(want, newDecisionSpace())
 			got := decision.Evaluation(flows)
 			for number := range want {
 				for flow, resolution := range want[number].Resolutions {
@@ -80,7 +80,7 @@ func TestDecisionsStaySmall(t *testing.T) {
 	}
 	applied := parsePolicies(t, rules.String())
 	evaluation := applied[0].Policy.Evaluate(artifactFacts(500, 1, 0))
-	decision := NewDecision(evaluation)
+	decision := newDecision(evaluation, newDecisionSpace())
 	if len(decision.Rules) > 2*maxRulesSize || len(decision.Reasons) > maxReasons {
 		t.Errorf("%d letters, %d reasons", len(decision.Rules), len(decision.Reasons))
 	}
@@ -96,9 +96,41 @@ func TestDecisionsStaySmall(t *testing.T) {
 	}
 }
 
+func TestReasonsOfAnArtifactAreBoundedAndCounted(t *testing.T) {
+	long := strings.Repeat("n", 255)
+	var rules strings.Builder
+	rules.WriteString("  attestations:\n")
+	for range 30 {
+		rules.WriteString("    - {type: generic, name: check-0}\n")
+	}
+	contents := make([]string, 100)
+	for i := range contents {
+		contents[i] = rules.String()
+	}
+	facts := artifactFacts(20, 1, 0)
+	for i := range facts.Flows {
+		facts.Flows[i].Name, facts.Flows[i].Trail = long, long
+	}
+	decisions, compliant := EvaluatePolicies(parsePolicies(t, contents...), facts, false)
+	size, kept, leftOut := 0, 0, 0
+	for i := range decisions {
+		size += decisions[i].size()
+		kept, leftOut = kept+len(decisions[i].Reasons), leftOut+decisions[i].LeftOut
+		if decisions[i].Compliant() {
+			t.Errorf("policy %d: what is left out changes the verdict", i)
+		}
+	}
+	if size > 3*maxDecisionsSize || *compliant {
+		t.Errorf("%d bytes, compliant %t", size, *compliant)
+	}
+	if kept == 0 || kept+leftOut != 100*30*20 {
+		t.Errorf("%d reasons are kept, %d left out", kept, leftOut)
+	}
+}
+
 func TestDecisionsKeepTheBeginningOfLongFaults(t *testing.T) {
 	applied := parsePolicies(t, "  attestations: [{type: generic, name: check-0, if: \"${{ flow.tags.kind < 3 or artifact.name == '"+strings.Repeat("ä", 4000)+"' }}\"}]\n")
-	decision := NewDecision(applied[0].Policy.Evaluate(artifactFacts(1, 1, 5)))
+	decision := newDecision(applied[0].Policy.Evaluate(artifactFacts(1, 1, 5)), newDecisionSpace())
 	if len(decision.Reasons) != 1 || len([]rune(decision.Reasons[0].Fault)) != maxFault || !strings.HasPrefix(decision.Reasons[0].Fault, "the condition") {
 		t.Errorf("kept %+v", decision.Reasons)
 	}
@@ -106,7 +138,7 @@ func TestDecisionsKeepTheBeginningOfLongFaults(t *testing.T) {
 
 func TestDecisionsOfOriginsThatWereCutStillFail(t *testing.T) {
 	applied := parsePolicies(t, "  attestations: [{type: generic, name: check-0, if: \"${{ flow.name == 'flow-2' }}\"}]\n")
-	decision := NewDecision(applied[0].Policy.Evaluate(artifactFacts(3, 1, 0)))
+	decision := newDecision(applied[0].Policy.Evaluate(artifactFacts(3, 1, 0)), newDecisionSpace())
 	for origins := range 4 {
 		if evaluation := decision.Evaluation(origins); evaluation.Compliant() || len(evaluation[0].Resolutions) != max(origins, 1) {
 			t.Errorf("with %d origins kept: %+v", origins, evaluation)
