@@ -17,6 +17,13 @@ import (
 	"attestry/evidence"
 )
 
+const (
+	// documentAge is how long the issuer's document is used. Keys are read for each sign-in.
+	documentAge = time.Hour
+	// emailClaim names a user only if the issuer has verified that the address is theirs.
+	emailClaim, emailVerifiedClaim = "email", "email_verified"
+)
+
 var errUnreachable = &evidence.Error{
 	Code: evidence.Unavailable, Message: "The identity provider cannot be reached, please try again.", RetryAfter: attemptPause,
 }
@@ -42,8 +49,9 @@ type Login struct {
 
 	// mu is held while the issuer is asked, so that one of those who sign in at once asks it.
 	mu sync.Mutex
-	// provider is what the issuer says of itself, nil until it was asked.
+	// provider is what the issuer said of itself at readAt, nil until it was asked.
 	provider *oidc.Provider
+	readAt   time.Time
 	// failedAt is when the issuer was asked in vain.
 	failedAt time.Time
 }
@@ -86,7 +94,7 @@ func (l *Login) Redeem(ctx context.Context, a Attempt, state, code string) (user
 	if subtle.ConstantTimeCompare([]byte(verified.Nonce), []byte(a.Nonce)) != 1 {
 		return "", l.refuse(ctx, errors.New("the nonce is not that of the browser"))
 	}
-	return l.userOf(ctx, provider, token, verified)
+	return l.userOf(ctx, token, verified)
 }
 
 // exchange has the issuer give tokens for a code, and verifies the one that says who has signed in.
@@ -96,21 +104,46 @@ func (l *Login) exchange(ctx context.Context, provider *oidc.Provider, a Attempt
 		return nil, nil, l.refuseOrRetry(ctx, fmt.Errorf("exchange the code: %w", err))
 	}
 	sent, _ := token.Extra("id_token").(string)
-	verified, err := provider.VerifierContext(ctx, &oidc.Config{ClientID: l.ClientID, Now: l.Clock}).Verify(ctx, sent)
+	verified, err := l.verify(ctx, provider, sent)
 	if err != nil {
-		return nil, nil, l.refuse(ctx, fmt.Errorf("verify the token: %w", err))
+		return nil, nil, err
 	}
 	return token, verified, nil
 }
 
+// verify verifies the token that says who has signed in. One that is not good may have a key that
+// the issuer's document did not lead to when it was read: it is read again, after a pause.
+func (l *Login) verify(ctx context.Context, provider *oidc.Provider, sent string) (*oidc.IDToken, error) {
+	config := &oidc.Config{ClientID: l.ClientID, Now: l.Clock}
+	verified, err := provider.VerifierContext(ctx, config).Verify(ctx, sent)
+	if err == nil {
+		return verified, nil
+	}
+	again, readErr := l.read(ctx, attemptPause)
+	if readErr != nil {
+		return nil, readErr
+	}
+	if again != provider {
+		verified, err = again.VerifierContext(ctx, config).Verify(ctx, sent)
+	}
+	if err != nil {
+		return nil, l.refuse(ctx, fmt.Errorf("verify the token: %w", err))
+	}
+	return verified, nil
+}
+
 // userOf returns the claim that names the user. Issuers may leave it out of the token, and tell it at their
 // UserInfo endpoint alone (OpenID Connect Core 5.4).
-func (l *Login) userOf(ctx context.Context, provider *oidc.Provider, token *oauth2.Token, verified *oidc.IDToken) (string, error) {
+func (l *Login) userOf(ctx context.Context, token *oauth2.Token, verified *oidc.IDToken) (string, error) {
 	if user := l.claimOf(verified); user != "" {
 		return user, nil
 	}
+	provider, err := l.ask(ctx)
+	if err != nil {
+		return "", err
+	}
 	if provider.UserInfoEndpoint() == "" {
-		return "", l.refuse(ctx, fmt.Errorf("the token has no claim %s", l.UserClaim))
+		return "", l.refuse(ctx, fmt.Errorf("the token has no claim %s", l.wantedClaim()))
 	}
 	info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	if err != nil {
@@ -121,15 +154,27 @@ func (l *Login) userOf(ctx context.Context, provider *oidc.Provider, token *oaut
 	}
 	user := l.claimOf(info)
 	if user == "" {
-		return "", l.refuse(ctx, fmt.Errorf("neither the token nor the UserInfo endpoint has a claim %s", l.UserClaim))
+		return "", l.refuse(ctx, fmt.Errorf("neither the token nor the UserInfo endpoint has a claim %s", l.wantedClaim()))
 	}
 	return user, nil
 }
 
-// claimOf returns the claim that names the user, "" if there is none that can be read.
+// wantedClaim says in the log which claim names the user.
+func (l *Login) wantedClaim() string {
+	if l.UserClaim == emailClaim {
+		return emailClaim + " that is verified"
+	}
+	return l.UserClaim
+}
+
+// claimOf returns the claim that names the user, "" if there is none that can be read or taken.
 func (l *Login) claimOf(source interface{ Claims(into any) error }) string {
 	var claims map[string]any
 	if err := source.Claims(&claims); err != nil {
+		return ""
+	}
+	// Some issuers write the boolean as a text.
+	if isVerified := claims[emailVerifiedClaim]; l.UserClaim == emailClaim && isVerified != true && isVerified != "true" {
 		return ""
 	}
 	user, _ := claims[l.UserClaim].(string)
@@ -156,11 +201,16 @@ func (l *Login) refuse(ctx context.Context, reason error) error {
 	return evidence.NewError(evidence.Unauthorized, "The identity provider's answer is not accepted. Please try again.")
 }
 
-// ask returns what the issuer says of itself. While it cannot be reached, it is asked again after a pause.
-func (l *Login) ask(ctx context.Context) (*oidc.Provider, error) {
+// ask returns what the issuer says of itself.
+func (l *Login) ask(ctx context.Context) (*oidc.Provider, error) { return l.read(ctx, documentAge) }
+
+// read returns what the issuer said of itself within an age. While it cannot be reached, it is asked
+// again after a pause.
+func (l *Login) read(ctx context.Context, maxAge time.Duration) (*oidc.Provider, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.provider != nil {
+	// An age below zero means that the clock was set back.
+	if age := l.Clock().Sub(l.readAt); l.provider != nil && age >= 0 && age < maxAge {
 		return l.provider, nil
 	}
 	if l.Clock().Before(l.failedAt.Add(attemptPause)) {
@@ -172,7 +222,7 @@ func (l *Login) ask(ctx context.Context) (*oidc.Provider, error) {
 		l.failedAt = l.Clock()
 		return nil, l.unreachable(ctx, err)
 	}
-	l.provider = provider
+	l.provider, l.readAt = provider, l.Clock()
 	return provider, nil
 }
 
