@@ -9,7 +9,7 @@ import "bytes"
 // StrictSize is what a body takes up, at most, that is decoded in one strict pass, in
 // bytes and without the body itself.
 func StrictSize(body []byte) int64 {
-	return 2*int64(len(body)) + 200*occurrences(body, "{") + 60*occurrences(body, ",") + 32*occurrences(body, "[")
+	return int64(len(body)) + 200*occurrences(body, "{") + 64*occurrences(body, ",") + 32*occurrences(body, "[")
 }
 
 // ParsedSize is what a body takes up, at most, that is parsed and validated by its
