@@ -6,14 +6,17 @@ import "encoding/json"
 // several flows and trails, and again; each report is a record of its own
 // (docs/semantics.md 5.2).
 type ArtifactRecord struct {
-	ID          string `json:"id"`
-	Org         string `json:"org"`
-	Flow        string `json:"flow"`  // id
-	Trail       string `json:"trail"` // name
-	Name        string `json:"name"`  // the reference name in the template
-	Fingerprint string `json:"fingerprint"`
-	Filename    string `json:"filename"`
-	Description string `json:"description,omitempty"`
+	ID    string `json:"id"`
+	Org   string `json:"org"`
+	Flow  string `json:"flow"`  // id
+	Trail string `json:"trail"` // name
+	// TrailUnnamed tells that the report named no trail, as those of older clients. It is not there
+	// in records of earlier versions, which are taken for reports that named one.
+	TrailUnnamed bool   `json:"trail_unnamed,omitempty"`
+	Name         string `json:"name"` // the reference name in the template
+	Fingerprint  string `json:"fingerprint"`
+	Filename     string `json:"filename"`
+	Description  string `json:"description,omitempty"`
 	// CommitSHA is the commit that the artifact was built from, "" when unknown.
 	CommitSHA    string                 `json:"commit_sha,omitempty"`
 	Commit       *GitCommit             `json:"commit,omitempty"`

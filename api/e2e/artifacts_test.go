@@ -171,13 +171,13 @@ trail:
 		}
 	}
 	ofArtifact := `,"artifact_fingerprint":"` + attestedFingerprint + `"`
-	want("INCOMPLETE", "Missing attestations: test, review", "Artifact created")
+	want("INCOMPLETE", "Missing attestations: test, review", "app reported")
 	s.attestGeneric("t", "test", false, ofArtifact)
-	want("NON-COMPLIANT", "Non-compliant attestations: test. Missing attestations: review", "Artifact created test evidence received")
+	want("NON-COMPLIANT", "Non-compliant attestations: test. Missing attestations: review", "app reported test evidence received")
 	s.attestGeneric("t", "test", true, ofArtifact)
 	s.attestGeneric("t", "scan", true, `,"target_artifacts":["app"]`)
 	s.attestGeneric("t", "review", true, "")
-	const events = "Artifact created test evidence received test evidence received scan evidence received"
+	const events = "app reported test evidence received test evidence received scan evidence received"
 	want("COMPLIANT", "All attestations are compliant", events)
 	// Attestations of another artifact do not count for this one.
 	s.reportArtifact("build", "t", "app", newFingerprint, secondCommit)
@@ -198,7 +198,7 @@ func TestArtifactDroppedFromItsSlotIsJudgedByItsOwnAttestations(t *testing.T) {
 		s.reportArtifact("build", "t", "app", padHex(fmt.Sprintf("abcde%02d", i), 64), secondCommit)
 	}
 	got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint)
-	if lookup(t, got, "state") != "NON-COMPLIANT" || history(t, got) != "Artifact created scan evidence received" {
+	if lookup(t, got, "state") != "NON-COMPLIANT" || history(t, got) != "app reported scan evidence received" {
 		t.Errorf("got %s", asJSON(got))
 	}
 	listed := s.read("/artifacts/" + s.org + "?per_page=100").([]any)
@@ -223,7 +223,7 @@ func TestHistoryHasEveryAttestationInOrder(t *testing.T) {
 	s.attestGeneric("t", "test", true, `,"artifact_fingerprint":"`+attestedFingerprint+`"`)
 	s.attestGeneric("t", "alien", true, "")
 	const received = " evidence received"
-	const want = "scan" + received + " scan" + received + " Artifact created test" + received + " test" + received + " test" + received
+	const want = "scan" + received + " scan" + received + " app reported test" + received + " test" + received + " test" + received
 	got := s.read("/artifacts/" + s.org + "/build/fingerprint/" + attestedFingerprint)
 	found := lookup(t, s.read("/search/"+s.org+"/sha/"+attestedFingerprint[:9]), "artifacts", 0)
 	if history(t, got) != want || history(t, found) != want {
@@ -352,7 +352,7 @@ func TestArtifactsAreFoundByCommit(t *testing.T) {
 	}
 	// The evidence of one trail is not that of another.
 	list := s.read(base + firstCommit)
-	if history(t, lookup(t, list, 1)) != "Artifact created scan evidence received" || history(t, lookup(t, list, 2)) != "Artifact created" {
+	if history(t, lookup(t, list, 1)) != "app reported scan evidence received" || history(t, lookup(t, list, 2)) != "app reported" {
 		t.Errorf("got %s", asJSON(list))
 	}
 	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.org+"/none/commit_sha/"+firstCommit, nil),
@@ -447,7 +447,7 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 	if places := fmt.Sprint(lookup(t, got, "running")); places != "[map[environment_name:beta snapshot_index:2] map[environment_name:prod snapshot_index:2]]" {
 		t.Errorf("running %s", places)
 	}
-	if happened := history(t, got); happened != "Artifact created Started running in prod#1 environment Started running in beta#2 environment" {
+	if happened := history(t, got); happened != "app reported Started running in prod#1 environment Started running in beta#2 environment" {
 		t.Errorf("history %q", happened)
 	}
 	s.reportServer("beta", "db")
@@ -472,6 +472,22 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 	}
 }
 
+func TestHistoryOfAnArtifactWithoutATrailBeginsWithItsCreation(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	for fingerprint, c := range map[string]struct{ members, happened string }{
+		attestedFingerprint: {"", "Artifact created"},
+		newFingerprint:      {`,"trail_name":null,"template_reference_name":"app"`, "Artifact created"},
+		digestOf("trail"):   {`,"trail_name":"t","template_reference_name":"web"`, "web reported"},
+	} {
+		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", fmt.Appendf(nil,
+			`{"fingerprint":%q,"filename":"app.jar","git_commit":%q,"build_url":"b","commit_url":"c"%s}`, fingerprint, firstCommit, c.members))
+		if happened := history(t, s.read("/artifacts/"+s.org+"/build/fingerprint/"+fingerprint)); happened != c.happened {
+			t.Errorf("with %s: history %q, want %q", c.members, happened, c.happened)
+		}
+	}
+}
+
 func TestArtifactsStayWithinTheirOrganization(t *testing.T) {
 	t.Parallel()
 	s := share(t)
@@ -484,7 +500,7 @@ func TestArtifactsStayWithinTheirOrganization(t *testing.T) {
 		t.Errorf("another organization lists %s", asJSON(list))
 	}
 	theirs := s.read("/artifacts/" + s.public + "/build/fingerprint/" + attestedFingerprint)
-	if lookup(t, theirs, "filename") != "theirs" || history(t, theirs) != "Artifact created" {
+	if lookup(t, theirs, "filename") != "theirs" || history(t, theirs) != "artifact reported" {
 		t.Errorf("another organization reads %s", asJSON(theirs))
 	}
 	s.want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.public+"/build/fingerprint/"+attestedFingerprint+"?attestation_id="+scan, nil)

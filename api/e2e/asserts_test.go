@@ -77,6 +77,8 @@ func TestAssertsOfWhatIsUnknownAreRefused(t *testing.T) {
 		s.assertPath("db", ""): "Artifact with fingerprint '" + evidence.HashAPIKey("db") + "' does not exist in organization '" + s.org + "'",
 		"/asserts/" + s.org + "/fingerprint/" + fingerprint[:12]:         "Artifact with fingerprint '" + fingerprint[:12] + "' does not exist in organization '" + s.org + "'",
 		s.assertPath("web", "?flow_name=no"):                             "Artifact with fingerprint '" + fingerprint + "' does not exist in flow 'no' belonging to organization '" + s.org + "'",
+		s.assertPath("db", "?flow_name=build"):                           "Artifact with fingerprint '" + evidence.HashAPIKey("db") + "' does not exist in flow 'build' belonging to organization '" + s.org + "'",
+		s.assertPath("db", "?flow_name=no"):                              "Artifact with fingerprint '" + evidence.HashAPIKey("db") + "' does not exist in flow 'no' belonging to organization '" + s.org + "'",
 		s.assertPath("web", "?environment_name=no"):                      "Environment named 'no' does not exist for organization '" + s.org + "'",
 		s.assertPath("web", "?policy_name=provenance&policy_name=no"):    "Policy 'no' does not exist in organization '" + s.org + "'",
 		"/asserts/" + s.org + "/fingerprint/" + url.PathEscape("a/b c%"): "Artifact with fingerprint 'a/b c%' does not exist in organization '" + s.org + "'",

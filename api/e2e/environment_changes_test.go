@@ -537,7 +537,7 @@ func TestArtifactsDoNotRunInArchivedEnvironments(t *testing.T) {
 	if running := column(t, lookup(t, got, "running"), "environment_name"); running != "gamma" || len(lookup(t, got, "exited").([]any)) != 0 {
 		t.Errorf("runs in %s, exited from %s", running, asJSON(lookup(t, got, "exited")))
 	}
-	if happened := history(t, got); happened != "Artifact created Started running in prod#1 environment Started running in gamma#1 environment" {
+	if happened := history(t, got); happened != "app reported Started running in prod#1 environment Started running in gamma#1 environment" {
 		t.Errorf("history %q", happened)
 	}
 	artifacts, _ := s.search(fingerprint)

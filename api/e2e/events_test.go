@@ -464,7 +464,7 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 		}
 	}
 	// The history of an artifact has the event once.
-	if happened := history(t, s.read("/artifacts/"+s.org+"/ci/fingerprint/"+evidence.HashAPIKey("gate"))); happened != "Artifact created Started running in edge#1 environment" {
+	if happened := history(t, s.read("/artifacts/"+s.org+"/ci/fingerprint/"+evidence.HashAPIKey("gate"))); happened != "app reported Started running in edge#1 environment" {
 		t.Errorf("history %q", happened)
 	}
 }

@@ -67,7 +67,7 @@ func TestSearchFindsArtifactsByFingerprintAndCommit(t *testing.T) {
 			t.Errorf("%s is %v, want %v", member, lookup(t, found, member), want)
 		}
 	}
-	if happened := history(t, found); happened != "Artifact created scan evidence received" {
+	if happened := history(t, found); happened != "web reported scan evidence received" {
 		t.Errorf("history %q", happened)
 	}
 }

@@ -58,7 +58,7 @@ func (h *handlers) assess(ctx context.Context, org evidence.OrgAccess, in *asser
 	if err != nil {
 		return nil, err
 	}
-	if err := h.loadArtifact(ctx, org, in.Fingerprint, found); err != nil {
+	if err := h.loadArtifact(ctx, org, in, found); err != nil {
 		return nil, err
 	}
 	if err := h.limitFlows(ctx, org, in, found); err != nil {
@@ -122,12 +122,15 @@ func (h *handlers) latestPolicies(ctx context.Context, org evidence.OrgAccess, n
 }
 
 // loadArtifact reads what is known of an artifact. Flows must know it.
-func (h *handlers) loadArtifact(ctx context.Context, org evidence.OrgAccess, fingerprint string, into *assessment) error {
+func (h *handlers) loadArtifact(ctx context.Context, org evidence.OrgAccess, in *assertInput, into *assessment) error {
+	fingerprint := in.Fingerprint
 	provenances, err := h.Provenances.GetMany(ctx, org.OrgID, []string{fingerprint})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(provenances) == 0 {
+	case len(provenances) == 0 && in.FlowName != "":
+		return resource.ArtifactNotFound(org, in.FlowName, fingerprint, storage.ErrNotFound)
+	case len(provenances) == 0:
 		return artifactNotFound(org, fingerprint)
 	}
 	into.origins = provenances[0].Origins()

@@ -205,7 +205,11 @@ func stateInfo(a *evaluatedArtifact) string {
 // attested, by fingerprint or by name, and began and ceased to run. An attestation by
 // name may have come before the report.
 func (a *evaluatedArtifact) history(places []environmentRuns) []ArtifactHistory {
-	history := []ArtifactHistory{{Event: "Artifact created", Timestamp: a.record.CreatedAt}}
+	reported := a.record.Name + " reported"
+	if a.record.TrailUnnamed {
+		reported = "Artifact created"
+	}
+	history := []ArtifactHistory{{Event: reported, Timestamp: a.record.CreatedAt}}
 	for _, entry := range a.attested.Of(&a.record) {
 		history = append(history, ArtifactHistory{Event: entry.Name + " evidence received", Timestamp: entry.Time})
 	}

@@ -100,6 +100,7 @@ func (b *CreateArtifact) record() evidence.ArtifactRecord {
 	sha := cmp.Or(resource.ZeroIfNil(b.GitCommit), evidence.CommitSHA(commit))
 	record := evidence.ArtifactRecord{
 		Trail:        cmp.Or(resource.ZeroIfNil(b.TrailName), sha, b.Fingerprint),
+		TrailUnnamed: b.TrailName == nil,
 		Name:         cmp.Or(resource.ZeroIfNil(b.TemplateReferenceName), legacyArtifactName),
 		Fingerprint:  b.Fingerprint,
 		Filename:     b.Filename,
