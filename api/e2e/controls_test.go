@@ -68,7 +68,7 @@ func TestControlIsCreatedAndRead(t *testing.T) {
 	for _, sent := range []string{
 		`{"identifier":"C-1","name":"Review"}`,
 		`{"identifier":"C-2","name":"Review","description":null,"links":null}`,
-		`{"identifier":"a.b_c~D-9","name":"","description":"","links":{"docs v1.2":"https://example.com/<x>&y"}}`,
+		`{"identifier":"a.b_c~D-9","name":" ","description":"","links":{"docs v1.2":"https://example.com/<x>&y"}}`,
 		`{"identifier":"` + strings.Repeat("i", 256) + `","name":"über \u0026","description":"two\nlines","links":{}}`,
 	} {
 		t.Run(sent[:30], func(t *testing.T) {
@@ -99,6 +99,8 @@ func TestFaultyControlsAreRefused(t *testing.T) {
 		"bad identifier":      {post, `{"identifier":"bad identifier","name":"n"}`, "identifier", `String should match pattern '^[a-zA-Z0-9\-._~]+$' [input: bad identifier]`},
 		"slash in identifier": {post, `{"identifier":"a/b","name":"n"}`, "identifier", `String should match pattern '^[a-zA-Z0-9\-._~]+$' [input: a/b]`},
 		"line end":            {post, `{"identifier":"a\n","name":"n"}`, "identifier", "String should match pattern '^[a-zA-Z0-9\\-._~]+$' [input: a\n]"},
+		"empty name":          {post, `{"identifier":"C-2","name":""}`, "name", "String should have at least 1 character [input: ]"},
+		"name made empty":     {put, `{"name":""}`, "name", "String should have at least 1 character [input: ]"},
 		"empty identifier":    {post, `{"identifier":"","name":"n"}`, "identifier", `String should match pattern '^[a-zA-Z0-9\-._~]+$' [input: ]`},
 		"long identifier":     {post, `{"identifier":"` + strings.Repeat("i", 257) + `","name":"n"}`, "identifier", "String should have at most 256 characters [input: " + strings.Repeat("i", 200) + "...]"},
 		"no identifier":       {post, `{"name":"n"}`, "identifier", "Field required [input: None]"},
@@ -266,12 +268,13 @@ func TestControlsAreListed(t *testing.T) {
 	for identifier, tags := range map[string]string{"C-1": `{"team":"web","framework":"finos:sdlc"}`, "C-3": `{"team":"shop"}`, "D-2": `{"team":""}`, "OLD": `{"team":"web"}`} {
 		s.want(http.StatusOK, http.MethodPatch, s.tagsPath()+"/control/"+identifier, []byte(`{"set_tags":`+tags+`}`))
 	}
+	// By name, not by identifier.
 	for query, want := range map[string]string{
-		"": "C-1 C-3 D-2", "?sort_direction=desc": "D-2 C-3 C-1", "?archived=true": "OLD", "?archived=false": "C-1 C-3 D-2",
-		"?search=c-": "C-1 C-3", "?search=AUGEN": "D-2", "?search=": "C-1 C-3 D-2", "?search=none": "", "?search=name%20of": "C-1 C-3",
-		"?tag=team": "C-1 C-3 D-2", "?tag=team:web": "C-1", "?tag=team:": "D-2", "?tag=framework:finos:sdlc": "C-1", "?tag=web": "", "?tag=": "",
+		"": "D-2 C-1 C-3", "?sort_direction=desc": "C-3 C-1 D-2", "?archived=true": "OLD", "?archived=false": "D-2 C-1 C-3",
+		"?search=c-": "C-1 C-3", "?search=AUGEN": "D-2", "?search=": "D-2 C-1 C-3", "?search=none": "", "?search=name%20of": "C-1 C-3",
+		"?tag=team": "D-2 C-1 C-3", "?tag=team:web": "C-1", "?tag=team:": "D-2", "?tag=framework:finos:sdlc": "C-1", "?tag=web": "", "?tag=": "",
 		"?tag=team:web&tag=team:shop": "C-1 C-3", "?tag=&tag=framework": "C-1", "?tag=team:web&archived=true": "OLD", "?search=c-3&tag=team:web": "",
-		"?per_page=2": "C-1 C-3", "?per_page=2&page=2": "D-2", "?per_page=2&page=3": "", "?per_page=2&page=9223372036854775807": "",
+		"?per_page=2": "D-2 C-1", "?per_page=2&page=2": "C-3", "?per_page=2&page=3": "", "?per_page=2&page=9223372036854775807": "",
 	} {
 		t.Run(s.caseName(query), func(t *testing.T) {
 			if listed := s.in(t).listControls(query); listed != want {

@@ -322,6 +322,36 @@ func TestFlowsAreListedByNameBareOrInPages(t *testing.T) {
 	}
 }
 
+func TestFlowsAreSorted(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	for _, name := range []string{"bravo", "idle", "alpha", "charlie", "zero"} {
+		s.createFlow(name)
+	}
+	for _, flow := range []string{"charlie", "alpha", "bravo", "alpha"} {
+		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/"+flow+"/trail/t/generic", `{"attestation_name":"a","is_compliant":true}`)
+	}
+	for query, want := range map[string]string{
+		"?sort=name":                                "alpha bravo charlie idle zero",
+		"?sort_direction=desc":                      "zero idle charlie bravo alpha",
+		"?sort=latest_activity":                     "idle zero charlie bravo alpha",
+		"?sort=latest_activity&sort_direction=desc": "alpha bravo charlie zero idle",
+		"?sort=latest_activity&sort_direction=desc&search_by_name=o": "bravo zero",
+	} {
+		t.Run(s.caseName(query), func(t *testing.T) {
+			s := s.in(t)
+			if got := flowNames(s.listFlows(query)); got != want {
+				t.Errorf("listed %s", got)
+			}
+		})
+	}
+	var page struct{ Data []flowBody }
+	s.want(http.StatusOK, http.MethodGet, s.flowsPath()+"?sort=latest_activity&sort_direction=desc&per_page=2&page=2", nil).decode(t, &page)
+	if got := flowNames(page.Data); got != "charlie zero" {
+		t.Errorf("the second page is %s", got)
+	}
+}
+
 func TestBadFiltersOfFlowsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
@@ -331,6 +361,7 @@ func TestBadFiltersOfFlowsAreRefused(t *testing.T) {
 	}
 	for query, field := range map[string]string{
 		"?search_by_name=a%20b": "query.search_by_name", "?case_sensitive=": "query.case_sensitive",
+		"?sort=created": "query.sort", "?sort=": "query.sort", "?sort_direction=up": "query.sort_direction",
 		"?page=0": "query.page", "?page=": "query.page", "?per_page=101": "query.per_page", "?per_page=x": "query.per_page",
 	} {
 		t.Run(s.caseName(query), func(t *testing.T) {

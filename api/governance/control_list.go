@@ -40,7 +40,7 @@ type listControlsAnswer struct {
 	Body ControlList
 }
 
-// listControls lists controls by identifier. There are thousands at most, and so they are
+// listControls lists controls by name, those of one name by identifier. There are thousands at most, and so they are
 // filtered and sorted in memory.
 func (h *handlers) listControls(ctx context.Context, in *listControlsInput) (*listControlsAnswer, error) {
 	all, err := h.Controls.List(ctx, server.Access(ctx).OrgID)
@@ -48,6 +48,9 @@ func (h *handlers) listControls(ctx context.Context, in *listControlsInput) (*li
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(c control.Control) bool { return !in.matches(ctx, &c) })
+	slices.SortFunc(all, func(a, b control.Control) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Identifier, b.Identifier))
+	})
 	if in.SortDirection == "desc" {
 		slices.Reverse(all)
 	}

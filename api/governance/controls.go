@@ -75,7 +75,7 @@ func (h *handlers) controlRoutes() []server.Route {
 // ControlPostInput is the body of post_control (docs/semantics.md 18.5).
 type ControlPostInput struct {
 	Identifier  string       `json:"identifier" maxLength:"256" pattern:"^[a-zA-Z0-9\\-._~]+$"`
-	Name        string       `json:"name" format:"plain-text"`
+	Name        string       `json:"name" minLength:"1" format:"plain-text"`
 	Description *string      `json:"description,omitempty" nullable:"true" format:"plain-text"`
 	Links       ControlLinks `json:"links,omitempty"`
 }
@@ -83,7 +83,7 @@ type ControlPostInput struct {
 // ControlPutInput is the body of put_control (docs/semantics.md 18.5). What is left out
 // stays as it is; a null description is removed.
 type ControlPutInput struct {
-	Name        *string                `json:"name,omitempty" nullable:"true" format:"plain-text"`
+	Name        *string                `json:"name,omitempty" minLength:"1" nullable:"true" format:"plain-text"`
 	Description resource.SentOrRemoved `json:"description,omitempty"`
 	Links       ControlLinks           `json:"links,omitempty"`
 }

@@ -17,8 +17,12 @@ import (
 	"attestry/storage"
 )
 
-// defaultFlowsPerPage applies when a page is asked for without its size.
-const defaultFlowsPerPage = 20
+const (
+	// defaultFlowsPerPage applies when a page is asked for without its size.
+	defaultFlowsPerPage = 20
+	// flowsPerLookUp bounds how many trails are held while flows are sorted by them.
+	flowsPerLookUp = 100
+)
 
 // flowRoutes are those of flows.
 func (h *handlers) flowRoutes() []server.Route {
@@ -220,14 +224,16 @@ type listFlowsInput struct {
 	PerPage       int      `query:"per_page" minimum:"1" maximum:"100"`
 	SpaceID       []string `query:"space_id,explode"`
 	Tag           []string `query:"tag,explode" doc:"key or key:value"`
+	Sort          string   `query:"sort" enum:"name,latest_activity" default:"name"`
+	SortDirection string   `query:"sort_direction" enum:"asc,desc" default:"asc"`
 }
 
 type listFlowsAnswer struct {
 	Body resource.DataList[FlowList]
 }
 
-// listFlows lists an organization's flows by name. They are configured, thousands
-// at most, and so are filtered in memory.
+// listFlows lists an organization's flows. They are configured, thousands
+// at most, and so are filtered and sorted in memory.
 func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlowsAnswer, error) {
 	if server.QueryHas(ctx, "search_by_name") && in.SearchByName == "" {
 		return nil, evidence.NewError(evidence.Invalid, "Empty string is not allowed for flow names.")
@@ -238,7 +244,9 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlow
 		return nil, err
 	}
 	flows = slices.DeleteFunc(flows, func(f evidence.Flow) bool { return !in.matches(ctx, &f) })
-	slices.SortStableFunc(flows, func(a, b evidence.Flow) int { return cmp.Compare(a.Name, b.Name) })
+	if err := h.sortFlows(ctx, in, flows); err != nil {
+		return nil, err
+	}
 	var paged *server.PaginationInfo
 	if server.QueryHas(ctx, "page") || server.QueryHas(ctx, "per_page") {
 		number, size := in.Page, cmp.Or(in.PerPage, defaultFlowsPerPage)
@@ -250,6 +258,35 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlow
 		return h.showFlows(ctx, org, part)
 	})
 	return &listFlowsAnswer{Body: resource.DataList[FlowList]{Paged: paged, Items: items}}, nil
+}
+
+// sortFlows sorts by name, or by when something was last reported to a flow's latest trail. Flows
+// without a trail come before all others, and flows of the same time are sorted by name.
+func (h *handlers) sortFlows(ctx context.Context, in *listFlowsInput, flows []evidence.Flow) error {
+	active := map[string]float64{}
+	if in.Sort == "latest_activity" {
+		for part := range slices.Chunk(flows, flowsPerLookUp) {
+			ids := make([]string, 0, len(part))
+			for i := range part {
+				ids = append(ids, part[i].ID)
+			}
+			latest, err := h.Trails.Latest(ctx, ids)
+			if err != nil {
+				return err
+			}
+			for id := range latest {
+				active[id] = latest[id].LastModifiedAt
+			}
+		}
+	}
+	slices.SortFunc(flows, func(a, b evidence.Flow) int {
+		order := cmp.Or(cmp.Compare(active[a.ID], active[b.ID]), cmp.Compare(a.Name, b.Name))
+		if in.SortDirection == "desc" {
+			return -order
+		}
+		return order
+	})
+	return nil
 }
 
 // matches applies the filters. An empty tag matches nothing, and there are no spaces
