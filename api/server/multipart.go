@@ -52,6 +52,8 @@ type FormFile struct {
 type Form[T any] struct {
 	Data   *T
 	memory *admission.Memory
+	// sentAs is the content type of the body.
+	sentAs string
 	parts  *multipart.Reader
 	// name is that of the JSON part.
 	name string
@@ -253,11 +255,11 @@ func newForm[T any](r *Request, name string, files []string) (*Form[T], error) {
 	if r.Body != nil && int64(r.Body.Length) > limit {
 		return nil, formTooLarge()
 	}
-	f := &Form[T]{memory: r.Memory, name: name, fields: map[string]bool{}}
+	f := &Form[T]{memory: r.Memory, sentAs: r.header("Content-Type"), name: name, fields: map[string]bool{}}
 	for _, field := range files {
 		f.fields[field] = false
 	}
-	kind, parameters, err := mime.ParseMediaType(r.header("Content-Type"))
+	kind, parameters, err := mime.ParseMediaType(f.sentAs)
 	if err == nil && kind == "multipart/form-data" && parameters["boundary"] != "" {
 		// All of it is bounded, so that parts that are passed over cost no more than those that are asked for.
 		f.parts = multipart.NewReader(&limitedFile{reader: r.Body, left: limit}, parameters["boundary"])
@@ -270,6 +272,7 @@ func newForm[T any](r *Request, name string, files []string) (*Form[T], error) {
 func (f *Form[T]) readData(v *validation.Validator, schema *huma.Schema, found validation.Findings) error {
 	if f.parts == nil {
 		found.Add(f.name, validation.MissingText, nil)
+		found.Add("body", "Input should be multipart/form-data with a boundary", f.sentAs)
 		return nil
 	}
 	for {

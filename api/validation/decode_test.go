@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -38,6 +39,36 @@ func TestUnknownMembersAreNotTakenForThoseTheyResemble(t *testing.T) {
 	data := map[string]any{"Kind": 1.0, "kind": 2.0}
 	if got.Name != "x" || got.Kind != "" || got.Inner == nil || got.Inner.Count != 0 || !reflect.DeepEqual(got.Data, data) {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestOnlyWhatIsWrongInABranchIsFound(t *testing.T) {
+	type commit struct {
+		SHA1      string   `json:"sha1"`
+		Timestamp *float64 `json:"timestamp,omitempty" nullable:"true"`
+		Parents   int      `json:"parents,omitempty" minimum:"1"`
+	}
+	v := NewValidator(huma.NewMapRegistry("#/", huma.DefaultSchemaNamer))
+	object := v.registry.Schema(reflect.TypeFor[commit](), true, "")
+	for _, branches := range [][]*huma.Schema{{object, {Type: TypeNull}}, {{Type: huma.TypeArray, Items: &huma.Schema{}}, object, object}} {
+		for sent, want := range map[string][]string{
+			`{"sha1":5,"timestamp":1750923680.5,"parents":"2"}`:    {"sha1"},
+			`{"sha1":"a","timestamp":1750923680,"parents":0}`:      {"parents"},
+			`{"sha1":"a","timestamp":"1750923680","parents":true}`: nil,
+		} {
+			found := Findings{}
+			parsed, _ := ParseJSON([]byte(sent), "body", found)
+			v.Check(&huma.Schema{AnyOf: branches}, parsed, "at", found)
+			for at := range found {
+				wrong := at[strings.LastIndexByte(at, '.')+1:]
+				if !slices.Contains(want, wrong) && wrong != "list[any]" {
+					t.Errorf("%s: found %v", sent, found)
+				}
+			}
+			if len(found) < len(want) {
+				t.Errorf("%s: found %v, want %v", sent, found, want)
+			}
+		}
 	}
 }
 

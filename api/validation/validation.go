@@ -5,6 +5,7 @@ package validation
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -49,9 +50,10 @@ func (f Findings) Add(at, text string, input any) {
 
 // Merge adds the findings of other, unless there is one at their place.
 func (f Findings) Merge(other Findings) {
-	for at, text := range other {
+	// In order, so that what the limit cuts is always the same.
+	for _, at := range slices.Sorted(maps.Keys(other)) {
 		if _, taken := f[at]; !taken && len(f) < MaxFindings {
-			f[at] = text
+			f[at] = other[at]
 		}
 	}
 }
@@ -70,7 +72,7 @@ func NewValidator(registry huma.Registry) *Validator { return &Validator{registr
 
 // Check reports what is wrong with value, which is at the given location, and
 // returns it coerced. Values are those of encoding/json with numbers as
-// json.Number.
+// json.Number, or coerced already, as another branch of a union leaves its members.
 func (v *Validator) Check(s *huma.Schema, value any, at string, found Findings) any {
 	for s.Ref != "" {
 		s = v.registry.SchemaFromRef(s.Ref)
@@ -138,23 +140,26 @@ func finite(value any) bool {
 // checkUnion takes the first branch that fits. When none does, a lone branch
 // beside null speaks for itself; several speak each at its own location.
 func (v *Validator) checkUnion(branches []*huma.Schema, value any, at string, found Findings) any {
-	var meant []*huma.Schema
+	meant := 0
 	for _, branch := range branches {
-		tried := Findings{}
-		if coerced := v.Check(branch, value, at, tried); len(tried) == 0 {
+		if branch.Type != TypeNull {
+			meant++
+		}
+	}
+	wrong := Findings{}
+	for _, branch := range branches {
+		where, tried := at, Findings{}
+		if meant > 1 {
+			where = Join(at, branchName(branch))
+		}
+		if coerced := v.Check(branch, value, where, tried); len(tried) == 0 {
 			return coerced
 		}
 		if branch.Type != TypeNull {
-			meant = append(meant, branch)
+			wrong.Merge(tried)
 		}
 	}
-	for _, branch := range meant {
-		where := at
-		if len(meant) > 1 {
-			where = Join(at, branchName(branch))
-		}
-		v.Check(branch, value, where, found)
-	}
+	found.Merge(wrong)
 	return value
 }
 
@@ -222,6 +227,10 @@ func readInteger(value any) (int64, string) {
 			return 1, ""
 		}
 		return 0, ""
+	case int64:
+		return value, ""
+	case float64:
+		return parseInteger(strconv.FormatFloat(value, 'f', -1, 64), text+", got a number with a fractional part")
 	case json.Number:
 		return parseInteger(value.String(), text+", got a number with a fractional part")
 	case string:
@@ -267,6 +276,10 @@ func checkNumber(s *huma.Schema, value any, at string, found Findings) any {
 	switch value := value.(type) {
 	case bool:
 		digits = map[bool]string{false: "0", true: "1"}[value]
+	case int64:
+		digits = strconv.FormatInt(value, 10)
+	case float64:
+		digits = strconv.FormatFloat(value, 'g', -1, 64)
 	case json.Number:
 		digits = value.String()
 	case string:

@@ -1,0 +1,47 @@
+package e2e_test
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestBodiesThatAreNoFormsAreToldSo(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createFlow("build")
+	for path, part := range map[string]string{
+		"PUT /trails/" + s.org + "/build":                        "data_json",
+		"PUT /flows/" + s.org + "/template_file":                 "data_json",
+		"POST /attestations/" + s.org + "/build/trail/t/generic": "data_json",
+		"POST /custom-attestation-types/" + s.org:                "data_json",
+		"PUT /policies/" + s.org:                                 "payload",
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		_, errors := s.want(http.StatusBadRequest, method, path, []byte(`{"name":"t"}`)).problem(t)
+		want := map[string]string{
+			part:   "Field required [input: None]",
+			"body": "Input should be multipart/form-data with a boundary [input: application/json; charset=utf-8]",
+		}
+		if !maps.Equal(errors, want) {
+			t.Errorf("%s %s: found %v", method, path, errors)
+		}
+	}
+}
+
+func TestOnlyTheWrongMembersOfACommitAreReported(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	for commit, want := range map[string]map[string]string{
+		`{"sha1":"a","timestamp":1750923680,"url":5}`:             {"git_commit_info.url": "Input should be a valid string [input: 5]"},
+		`{"sha1":5,"timestamp":1750923680.5,"verified":"yes"}`:    {"git_commit_info.sha1": "Input should be a valid string [input: 5]"},
+		`{"sha1":"a","timestamp":"soon","parents":["a",1]}`:       {"git_commit_info.timestamp": "Input should be a valid number, unable to parse string as a number [input: soon]", "git_commit_info.parents[1]": "Input should be a valid string [input: 1]"},
+		`{"timestamp":"1750923680","author":null,"verified":"x"}`: {"git_commit_info.sha1": "Field required [input: None]", "git_commit_info.verified": "Input should be a valid boolean, unable to interpret input [input: x]"},
+	} {
+		_, errors := s.wantForm(http.StatusBadRequest, http.MethodPut, "/trails/"+s.org+"/build", `{"name":"t","git_commit_info":`+commit+`}`).problem(t)
+		if !maps.Equal(errors, want) {
+			t.Errorf("%s: found %v", commit, errors)
+		}
+	}
+}
