@@ -16,7 +16,7 @@ import (
 
 // exempt tells the paths outside the route table.
 func exempt(path string) bool {
-	return slices.Contains([]string{"/", "/ready", "/openapi.json", documentPath, docsPath}, path) ||
+	return slices.Contains([]string{"/", "/ready", "/openapi.json", documentPath, docsPath, links.Prefix + "/doc", links.Prefix + "/doc/"}, path) ||
 		strings.HasPrefix(path, docsPath+"/")
 }
 

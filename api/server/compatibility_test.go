@@ -17,7 +17,7 @@ const compatibility = "../../docs/compatibility.md"
 //go:embed testdata/operations.tsv
 var interfaceOperations string
 
-// clientCommands lists what clients do: group, command, the operations that it
+// clientCommands lists what clients do: group, command as Markdown, the operations that it
 // calls, and what does not work of it although they are served.
 //
 //go:embed testdata/commands.tsv
@@ -76,7 +76,7 @@ func commandsTable(t *testing.T) string {
 				t.Errorf("%s calls %s, which is no operation of the interface", row[1], id)
 			}
 		}
-		fmt.Fprintf(&b, "| `%s` | %s |\n", row[1], stateOf(row[3]))
+		fmt.Fprintf(&b, "| %s | %s |\n", row[1], stateOf(row[3]))
 	}
 	return b.String() + "\n"
 }

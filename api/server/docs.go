@@ -76,8 +76,8 @@ func describeEmptyDefaults(registry huma.Registry) {
 	}
 }
 
-// serveDocuments serves the OpenAPI document and the page to read it, to which the
-// root leads unless there are pages for people. All are made once, as the operations no longer change.
+// serveDocuments serves the OpenAPI document and the page to read it, to which
+// /api/v2/doc leads, and the root unless there are pages for people. All are made once, as the operations no longer change.
 func (s *Server) serveDocuments() error {
 	describeEmptyDefaults(s.registry)
 	document, err := json.Marshal(s.api.OpenAPI())
@@ -87,8 +87,12 @@ func (s *Server) serveDocuments() error {
 	for _, path := range []string{documentPath, "/openapi.json"} {
 		s.serveFixed(path, fiber.MIMEApplicationJSON, "default-src 'none'", document)
 	}
+	leading := []string{links.Prefix + "/doc", links.Prefix + "/doc/"}
 	if s.sessions == nil { // else there is a page
-		s.serveOwn("/", func(c *fiber.Ctx) error { return c.Redirect(docsPath, fiber.StatusFound) })
+		leading = append(leading, "/")
+	}
+	for _, path := range leading {
+		s.serveOwn(path, func(c *fiber.Ctx) error { return c.Redirect(docsPath, fiber.StatusFound) })
 	}
 	return s.serveDocs()
 }

@@ -159,23 +159,25 @@ func TestTheDocumentationIsServedFromThisHostAlone(t *testing.T) {
 	s.send(t, "GET", docsPath+"/oauth2-redirect.html", "", "").expect(t, 404, pathUnknownMessage)
 }
 
-func TestTheRootLeadsToTheDocumentation(t *testing.T) {
+func TestTheRootAndOtherAddressesLeadToTheDocumentation(t *testing.T) {
 	s := start(t, testRoutes())
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	for _, method := range []string{http.MethodGet, http.MethodHead} {
-		for _, accept := range []string{"text/html", "application/json", ""} {
-			request, err := http.NewRequest(method, s.url+"/", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			request.Header.Set("Accept", accept)
-			got, err := client.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got.Body.Close()
-			if got.StatusCode != 302 || got.Header.Get("Location") != "/api/v2/docs" {
-				t.Errorf("%s accepting %q: %d to %q", method, accept, got.StatusCode, got.Header.Get("Location"))
+	for _, path := range []string{"/", "/api/v2/doc", "/api/v2/doc/"} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			for _, accept := range []string{"text/html", "application/json", ""} {
+				request, err := http.NewRequest(method, s.url+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				request.Header.Set("Accept", accept)
+				got, err := client.Do(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got.Body.Close()
+				if got.StatusCode != 302 || got.Header.Get("Location") != "/api/v2/docs" {
+					t.Errorf("%s %s accepting %q: %d to %q", method, path, accept, got.StatusCode, got.Header.Get("Location"))
+				}
 			}
 		}
 	}
