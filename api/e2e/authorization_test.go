@@ -111,6 +111,8 @@ func (s *service) matrixCallers() []matrixCaller {
 	callers = append(callers,
 		matrixCaller{name: "expired token", key: forge.token(s.t, map[string]any{"exp": 1})},
 		matrixCaller{name: "token without a role", key: forge.token(s.t, nil)},
+		matrixCaller{name: "token for another audience", key: forge.token(s.t, map[string]any{"aud": "elsewhere", "role": "admin"})},
+		matrixCaller{name: "key in the form of a token", key: s.declareToken("member", forge), good: true, user: true, role: evidence.Member},
 		matrixCaller{name: "token of a stranger", key: newIssuer(s.t).token(s.t, map[string]any{"role": "admin"})})
 	for i, key := range []string{readerKey, snapshotterKey, memberKey, adminKey} {
 		role := evidence.Reader + evidence.Role(i)
@@ -121,6 +123,17 @@ func (s *service) matrixCallers() []matrixCaller {
 			matrixCaller{name: role.String(), key: key, good: true, user: true, role: role})
 	}
 	return callers
+}
+
+// declareToken declares a token of an issuer as a key of a user, and returns it.
+func (s *service) declareToken(user string, from *issuer) string {
+	s.t.Helper()
+	token := from.token(s.t, map[string]any{"role": "admin"})
+	_, err := s.Process.Store.Tenancy.ApplyBootstrap(s.t.Context(), identity.Bootstrap{Users: []identity.DeclaredUser{{
+		Name: user, Keys: []identity.DeclaredKey{{Secret: evidence.Secret(token), Description: "older"}},
+	}}})
+	s.must(err)
+	return token
 }
 
 // accountKey creates a service account and returns a key of it.
