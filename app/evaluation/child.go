@@ -124,8 +124,9 @@ func (c *child) exceeded(status int) bool {
 }
 
 // outOfMemory are the texts by which the runtime says that a process is out of memory
-// or stack. Its garbage collector fails with SIGSEGV when the system refuses it memory.
-var outOfMemory = []string{"out of memory", "cannot allocate memory", "failed to allocate", "stack overflow", "stack exceeds", "SIGSEGV"}
+// or stack. Its garbage collector fails with SIGSEGV when the system refuses it memory. Under the race
+// detector it takes the refusal of addresses for collisions.
+var outOfMemory = []string{"out of memory", "cannot allocate memory", "failed to allocate", "stack overflow", "stack exceeds", "SIGSEGV", "address space collisions"}
 
 // diagnosis keeps the beginning of what is written to it.
 type diagnosis struct {
