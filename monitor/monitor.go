@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"attestry/evidence"
+	"attestry/goroutine"
 )
 
 // pingTimeout bounds how long a dependency may take to answer.
@@ -66,7 +67,7 @@ func (k *keptCheck) ask(ctx context.Context) error {
 	// Another's impatience must not become everyone's answer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
 	defer cancel()
-	k.err = k.Ping(ctx)
+	k.err = goroutine.Recovered(func() error { return k.Ping(ctx) })
 	k.asked = now
 	return k.err
 }
@@ -87,18 +88,19 @@ type Dependency struct {
 // answer.
 func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 	states := make([]Dependency, len(r.checks))
-	var asking sync.WaitGroup
+	var asking goroutine.Group
 	for i, check := range r.checks {
-		asking.Go(func() {
+		asking.Go(func() error {
 			states[i] = Dependency{Name: check.Name, Required: check.Required, Ready: true, Retention: check.Retention}
 			if err := check.ask(ctx); err != nil {
 				states[i].Ready = false
 				states[i].Reason = err.Error()
 				states[i].Message = publicMessage(check.Name, err)
 			}
+			return nil
 		})
 	}
-	asking.Wait()
+	_ = asking.Wait() // a check that fails is a state
 	ready := true
 	for _, state := range states {
 		ready = ready && (state.Ready || !state.Required)

@@ -17,6 +17,7 @@ import (
 
 	"attestry/app/evaluation"
 	"attestry/config"
+	"attestry/goroutine"
 	"attestry/monitor"
 	"attestry/process/buildinfo"
 	"attestry/process/cli"
@@ -155,11 +156,11 @@ func (p *Process) ServeMonitor() (*http.Server, error) {
 		return nil, fmt.Errorf("listen for monitoring: %w", err)
 	}
 	server.Addr = listener.Addr().String()
-	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	goroutine.Start(func() error { return server.Serve(listener) }, func(err error) {
+		if !errors.Is(err, http.ErrServerClosed) {
 			p.Log.Error("the monitoring port failed", "error", err.Error())
 		}
-	}()
+	})
 	return server, nil
 }
 

@@ -1,10 +1,9 @@
 package storage
 
 import (
+	"attestry/goroutine"
+
 	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -35,7 +34,7 @@ func NewCombiner[T any](run func(ctx context.Context, key string, items []T)) *C
 
 // Do waits until an item was done, or the context ends; the item may be done all the same
 // then, and its caller must not look at it any more. So it is after an error that is
-// ErrPanicked.
+// goroutine.ErrPanicked.
 func (c *Combiner[T]) Do(ctx context.Context, key string, item T) error {
 	mine := &combined[T]{item: item, done: make(chan struct{})}
 	c.mu.Lock()
@@ -43,7 +42,8 @@ func (c *Combiner[T]) Do(ctx context.Context, key string, item T) error {
 	c.waiting[key] = append(queue, mine)
 	c.mu.Unlock()
 	if !busy {
-		go c.drain(context.WithoutCancel(ctx), key)
+		ctx := context.WithoutCancel(ctx)
+		goroutine.Start(func() error { c.drain(ctx, key); return nil }, func(error) {})
 	}
 	select {
 	case <-mine.done:
@@ -62,20 +62,6 @@ func (c *Combiner[T]) Waiting() int {
 		n += len(queue)
 	}
 	return n
-}
-
-// ErrPanicked is the error of what has panicked.
-var ErrPanicked = errors.New("it panicked")
-
-// Recovered runs what a combiner does for one caller. It runs beside that caller, where
-// nothing would recover a panic: the caller gets it as an error.
-func Recovered(run func() error) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("%w: %v\n%s", ErrPanicked, cause, debug.Stack())
-		}
-	}()
-	return run()
 }
 
 // drain has one group after the other done until nothing waits under the key.
@@ -101,7 +87,7 @@ func (c *Combiner[T]) do(ctx context.Context, key string, group []*combined[T]) 
 	for _, one := range group {
 		items = append(items, one.item)
 	}
-	err := Recovered(func() error { c.run(ctx, key, items); return nil })
+	err := goroutine.Recovered(func() error { c.run(ctx, key, items); return nil })
 	for _, one := range group {
 		one.err = err
 		close(one.done)

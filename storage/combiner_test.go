@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"attestry/goroutine"
 	"attestry/storage"
 )
 
@@ -14,7 +15,7 @@ func TestCombinerOutlivesPanics(t *testing.T) {
 			panic("a bad item")
 		}
 	})
-	if err := combiner.Do(t.Context(), "key", "bad"); !errors.Is(err, storage.ErrPanicked) {
+	if err := combiner.Do(t.Context(), "key", "bad"); !errors.Is(err, goroutine.ErrPanicked) {
 		t.Errorf("the bad item: %v", err)
 	}
 	if err := combiner.Do(t.Context(), "key", "good"); err != nil {

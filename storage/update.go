@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/goroutine"
 )
 
 const (
@@ -111,7 +112,7 @@ func (u *updates[T]) attempt(ctx context.Context, record Record, batch []*update
 		if one.err != nil {
 			continue
 		}
-		if one.err = Recovered(func() error { return one.change(&one.value) }); one.err != nil {
+		if one.err = goroutine.Recovered(func() error { return one.change(&one.value) }); one.err != nil {
 			continue
 		}
 		changed, err := json.Marshal(&one.value)

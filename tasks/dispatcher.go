@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"attestry/goroutine"
 )
 
 const (
@@ -116,24 +118,24 @@ func (d *Dispatcher) flush(ctx context.Context) bool {
 	}
 	close(waiting)
 	var failed atomic.Bool
-	var group sync.WaitGroup
+	var group goroutine.Group
 	for range min(dispatchers, len(batch)) {
-		group.Go(func() {
+		group.Go(func() error {
 			for w := range waiting {
 				if failed.Load() {
 					d.putBack(w, batch[w])
 					continue
 				}
-				if err := d.enqueue(ctx, w, batch[w]); err != nil {
+				if err := goroutine.Recovered(func() error { return d.enqueue(ctx, w, batch[w]) }); err != nil {
 					d.putBack(w, batch[w])
 					failed.Store(true)
 					d.note(err)
 				}
 			}
+			return nil
 		})
 	}
-	group.Wait()
-	if failed.Load() {
+	if err := group.Wait(); err != nil || failed.Load() {
 		return false
 	}
 	d.note(nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -140,4 +141,30 @@ func TestRedisURLWithPasswordNeverShows(t *testing.T) {
 			t.Errorf("the error is %q", got)
 		}
 	}
+}
+
+// panicOnce is a hook of a Redis client that panics at the first command.
+type panicOnce struct{ once sync.Once }
+
+func (p *panicOnce) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (p *panicOnce) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		p.once.Do(func() { panic("poison") })
+		return next(ctx, command)
+	}
+}
+
+func (p *panicOnce) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestDispatcherKeepsWhatPanicked(t *testing.T) {
+	server, client := startRedis(t)
+	poisoned := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { poisoned.Close() })
+	poisoned.AddHook(&panicOnce{})
+	dispatcher := runDispatcher(t, poisoned)
+	dispatcher.Report("one", 1)
+	eventually(t, "the task is enqueued", func() bool { return pending(t, client) == 1 })
 }

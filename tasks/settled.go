@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"attestry/goroutine"
 )
 
 const (
@@ -95,7 +97,7 @@ func (w *Waiters) leave(id string, mine chan struct{}) {
 // Run listens until the context ends.
 func (w *Waiters) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := w.listen(ctx)
+		err := goroutine.Recovered(func() error { return w.listen(ctx) })
 		if ctx.Err() != nil {
 			err = nil
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 
 	"attestry/evidence"
+	"attestry/goroutine"
 )
 
 const (
@@ -79,7 +80,7 @@ func (r *Rates) Take(ctx context.Context, principal evidence.Principal, orgID st
 	}
 	away, due := r.outage.state()
 	if due {
-		go r.probe(ctx, asked)
+		goroutine.Start(func() error { return r.probe(ctx, asked) }, r.probed)
 	}
 	if away {
 		r.metrics.unlimited.Inc()
@@ -152,8 +153,13 @@ func (r *Rates) take(ctx context.Context, asked []bucket) (answer, error) {
 }
 
 // probe asks for a request that was let through whether the buckets are back.
-func (r *Rates) probe(ctx context.Context, asked []bucket) {
-	if _, err := r.take(ctx, asked); err == nil {
+func (r *Rates) probe(ctx context.Context, asked []bucket) error {
+	_, err := r.take(ctx, asked)
+	return err
+}
+
+func (r *Rates) probed(err error) {
+	if err == nil {
 		r.outage.end()
 	}
 }

@@ -43,13 +43,7 @@ func failureOf(err error) error {
 
 // fetch reads the discovery document and the keys of an issuer. Requests wait for it, and so none
 // of their contexts ends it.
-func (i *issuers) fetch(name string) (keys []jose.JSONWebKey, err error) {
-	// It runs in a goroutine of its own, where a panic over the answers of others would end the process.
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("panic: %v", cause)
-		}
-	}()
+func (i *issuers) fetch(name string) ([]jose.JSONWebKey, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), fetchTime)
 	defer cancel()
 	provider, err := openid.NewProvider(openid.ClientContext(ctx, i.client), name)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"attestry/evidence"
+	"attestry/goroutine"
 	"attestry/storage/cache"
 )
 
@@ -124,7 +125,12 @@ func (i *issuers) attempt(name string) issuer {
 	if i.age(known.attempted) < attemptPause {
 		return known
 	}
-	keys, err := i.fetch(name)
+	// A panic over the answers of others would end the process, as no request waits for it here.
+	var keys []jose.JSONWebKey
+	err := goroutine.Recovered(func() (err error) {
+		keys, err = i.fetch(name)
+		return err
+	})
 	known.attempted, known.failure = i.clock(), nil
 	if err == nil {
 		known.keys, known.fetched = keys, known.attempted

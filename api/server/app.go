@@ -27,6 +27,7 @@ import (
 	"attestry/api/framing"
 	"attestry/api/validation"
 	"attestry/evidence"
+	"attestry/goroutine"
 	"attestry/links"
 	"attestry/monitor"
 )
@@ -240,7 +241,9 @@ func jsonFormat() huma.Format {
 // under way finish.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	served := make(chan error, 1)
-	go func() { served <- s.app.Listener(framing.Listener{Listener: listener, FirstRead: readTimeout}) }()
+	goroutine.Start(func() error {
+		return s.app.Listener(framing.Listener{Listener: listener, FirstRead: readTimeout})
+	}, func(err error) { served <- err })
 	select {
 	case err := <-served:
 		return err

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
 	"time"
 
 	"attestry/api/recognition"
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/app/evaluation"
+	"attestry/goroutine"
 	"attestry/links"
 	"attestry/process"
 	"attestry/tasks"
@@ -92,13 +92,13 @@ func New(p *process.Process) (*Service, error) {
 // finish and hands over what is still to be dispatched.
 func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var loops sync.WaitGroup
-	loops.Go(func() { s.dispatcher.Run(background) })
-	loops.Go(func() { s.waiters.Run(background) })
+	var loops goroutine.Group
+	loops.Go(func() error { s.dispatcher.Run(background); return nil })
+	loops.Go(func() error { s.waiters.Run(background); return nil })
 	s.awaitSubscription(ctx)
 	err := s.server.Serve(ctx, listener)
 	stop()
-	loops.Wait()
+	err = errors.Join(err, loops.Wait())
 	s.evaluator.Close()
 	if s.rates != nil {
 		err = errors.Join(err, s.rates.Close())

@@ -6,8 +6,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync"
 	"time"
+
+	"attestry/goroutine"
 )
 
 const (
@@ -59,14 +60,14 @@ func (l Limits) apply() error {
 func (l Limits) watch(evaluation func()) (allocated uint64) {
 	began := measure()
 	done := make(chan struct{})
-	var watching sync.WaitGroup
-	watching.Go(func() {
+	var watching goroutine.Group
+	watching.Go(func() error {
 		ticker := time.NewTicker(watchInterval)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-done:
-				return
+				return nil
 			case <-ticker.C:
 				l.enforce(began)
 			}
@@ -74,8 +75,8 @@ func (l Limits) watch(evaluation func()) (allocated uint64) {
 	})
 	evaluation()
 	close(done)
-	watching.Wait()
-	// The watch may have missed the end. This check does not depend on its timing.
+	_ = watching.Wait()
+	// The watch may have missed the end, or ended itself. This check does not depend on its timing.
 	allocated = l.enforce(began)
 	if allocated > l.Memory/4 {
 		runtime.GC() // so that the next evaluation is not charged for this one's memory

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/goroutine"
 	"attestry/storage"
 )
 
@@ -132,9 +133,9 @@ func (u *trailUpdate) apply(ctx context.Context, changes []*change) (done int, w
 		if one.err = one.ctx.Err(); one.err != nil {
 			continue
 		}
-		one.err = storage.Recovered(func() error { return one.apply(ctx, u) })
+		one.err = goroutine.Recovered(func() error { return one.apply(ctx, u) })
 		switch {
-		case errors.Is(one.err, storage.ErrPanicked):
+		case errors.Is(one.err, goroutine.ErrPanicked):
 			one.panicked = true
 			return i, false
 		case errors.Is(one.err, errWriteFirst):

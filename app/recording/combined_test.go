@@ -15,6 +15,7 @@ import (
 	"attestry/app"
 	"attestry/app/apptest"
 	"attestry/evidence"
+	"attestry/goroutine"
 	"attestry/storage"
 )
 
@@ -157,12 +158,12 @@ func TestPanickingChangesLeaveNoTrace(t *testing.T) {
 	<-docs.reached
 	for i := range clients {
 		attest(fmt.Sprint("sound", i), nil, sound)
-		attest(fmt.Sprint("panics", i), storage.ErrPanicked, panics)
+		attest(fmt.Sprint("panics", i), goroutine.ErrPanicked, panics)
 	}
 	waitFor(t, func() bool { return recorder.Waiting() == 2*clients })
 	close(docs.open)
 	done.Wait()
-	if err := panics(attestation("alone")); !errors.Is(err, storage.ErrPanicked) {
+	if err := panics(attestation("alone")); !errors.Is(err, goroutine.ErrPanicked) {
 		t.Errorf("alone: %v", err)
 	}
 	if err := sound(attestation("last")); err != nil {

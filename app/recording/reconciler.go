@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"attestry/evidence"
+	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/pipelines"
 )
@@ -94,7 +95,7 @@ func walk[T any](ctx context.Context, r *Recorder, collection storage.Collection
 			return result, err
 		}
 		for i := range facts {
-			if err := storage.Recovered(func() error { return apply(ctx, &facts[i]) }); err != nil {
+			if err := goroutine.Recovered(func() error { return apply(ctx, &facts[i]) }); err != nil {
 				faults = append(faults, collection.Wrap("apply", collection.IDOf(&facts[i]), err))
 				continue
 			}

@@ -2,10 +2,12 @@ package pebble
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"attestry/goroutine"
 	"attestry/storage"
 )
 
@@ -123,9 +125,16 @@ func (c *committer) gather(first *command) []*command {
 }
 
 // commit writes a group and answers everyone. If the group cannot be written, all get that
-// error: even that an id exists may have been true only in the lost group.
+// error: even that an id exists may have been true only in the lost group. If one of several
+// commands panics, each of them becomes a group of its own.
 func (c *committer) commit(commands []*command) {
-	err := c.write(commands)
+	err := goroutine.Recovered(func() error { return c.write(commands) })
+	if errors.Is(err, goroutine.ErrPanicked) && len(commands) > 1 && c.db.health.failure() == nil {
+		for _, one := range commands {
+			c.commit([]*command{one})
+		}
+		return
+	}
 	for _, one := range commands {
 		if err != nil {
 			one.outcome = err
@@ -137,6 +146,7 @@ func (c *committer) commit(commands []*command) {
 func (c *committer) write(commands []*command) error {
 	c.group.begin()
 	for _, one := range commands {
+		one.stored = 0
 		if one.outcome = one.ctx.Err(); one.outcome == nil {
 			one.outcome = c.group.add(one)
 		}
@@ -147,7 +157,13 @@ func (c *committer) write(commands []*command) error {
 	if err := c.checkRoom(c.group.batch.Len()); err != nil {
 		return err
 	}
-	if err := c.db.engine.Apply(c.group.batch, pebble.Sync); err != nil {
+	err := goroutine.Recovered(func() error { return c.db.engine.Apply(c.group.batch, pebble.Sync) })
+	if errors.Is(err, goroutine.ErrPanicked) {
+		// Nothing is known of what was written, nor of the locks that Pebble holds.
+		c.db.health.fail(err)
+		return err
+	}
+	if err != nil {
 		return explain(c.db.folder, err)
 	}
 	if err := c.db.health.failure(); err != nil {

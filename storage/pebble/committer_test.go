@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 )
@@ -54,6 +55,41 @@ func TestRefusedCommandLeavesTheOthersOfItsGroup(t *testing.T) {
 		t.Errorf("the second command is refused with %v", group[1].outcome)
 	}
 	mustHave(t, db, "a", "b")
+}
+
+func TestCommandThatPanicsLeavesTheOthersOfItsGroup(t *testing.T) {
+	db, _ := openFaulty(t)
+	insert := func(id string) *command {
+		return db.commandFor(t, t.Context(), storage.Write{Kind: storage.WriteInsert, Record: plain(id)})
+	}
+	newCommitter(db).commit([]*command{insert("old")})
+	poisonous := db.commandFor(t, t.Context(), storage.Write{Kind: storage.WriteInsert, Record: plain("half")},
+		storage.Write{Kind: storage.WriteReplace, Record: plain("old"), Revision: 1})
+	poisonous.steps[1].row.collection = nil
+	group := []*command{insert("a"), poisonous, insert("b")}
+	newCommitter(db).commit(group)
+	for i, want := range []error{nil, goroutine.ErrPanicked, nil} {
+		if <-group[i].done; !errors.Is(group[i].outcome, want) {
+			t.Errorf("command %d: got %v, want %v", i, group[i].outcome, want)
+		}
+	}
+	mustHave(t, db, "a", "b", "old")
+}
+
+func TestEngineThatPanicsTakesNoMoreWrites(t *testing.T) {
+	db, err := Open(t.Context(), Options{Folder: t.TempDir()}, []*storage.Schema{plainSchema()})
+	must(t, err)
+	insert := func(id string) error { return db.Insert(t.Context(), plainSchema(), plain(id)) }
+	must(t, insert("before"))
+	db.views.close()
+	must(t, db.engine.Close()) // Pebble panics when it is used after that
+	for _, id := range []string{"a", "b"} {
+		if err := insert(id); !errors.Is(err, goroutine.ErrPanicked) {
+			t.Errorf("%s: got %v, want the panic", id, err)
+		}
+	}
+	close(db.closing)
+	<-db.committer.stopped
 }
 
 func TestWritesAreSyncedBeforeTheyAreAnswered(t *testing.T) {

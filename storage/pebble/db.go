@@ -21,6 +21,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"attestry/goroutine"
 	"attestry/storage"
 )
 
@@ -83,7 +84,7 @@ func Open(ctx context.Context, options Options, schemas []*storage.Schema) (*DB,
 	db.health.opened.Store(true)
 	db.views = newViews(db.engine, folder)
 	db.committer = newCommitter(db)
-	go db.committer.run()
+	goroutine.Start(func() error { db.committer.run(); return nil }, func(error) {})
 	return db, nil
 }
 

@@ -18,6 +18,7 @@ import (
 
 	_ "modernc.org/sqlite" // registers the driver
 
+	"attestry/goroutine"
 	"attestry/storage"
 )
 
@@ -131,7 +132,7 @@ func (db *DB) start(ctx context.Context) error {
 		}
 		db.readers <- reader
 	}
-	go db.writer.run()
+	goroutine.Start(func() error { db.writer.run(); return nil }, func(error) {})
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"attestry/goroutine"
 	"attestry/storage"
 )
 
@@ -127,7 +128,7 @@ func (w *writer) apply(one *write) error {
 	if err := one.ctx.Err(); err != nil {
 		return err
 	}
-	return one.apply(w.session)
+	return goroutine.Recovered(func() error { return one.apply(w.session) })
 }
 
 // isOutcome tells errors that left the transaction as it was.

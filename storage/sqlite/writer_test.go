@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 )
@@ -118,6 +119,7 @@ func TestFailedWriteLeavesTheOthersOfItsTransaction(t *testing.T) {
 	broken := errors.New("broken")
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
+	poisonous := &write{ctx: t.Context(), done: make(chan error, 1), apply: func(*session) error { panic("poison") }}
 	insert := func(ctx context.Context, id string, then error) *write {
 		return &write{ctx: ctx, done: make(chan error, 1), apply: func(s *session) error {
 			row := newRow(plain(id))
@@ -133,10 +135,11 @@ func TestFailedWriteLeavesTheOthersOfItsTransaction(t *testing.T) {
 		insert(t.Context(), "a", nil),
 		insert(cancelled, "cancelled", nil),
 		insert(t.Context(), "broken too", broken),
+		poisonous,
 		insert(t.Context(), "b", nil),
 	}
 	newWriter(s, nil).commit(batch)
-	for i, want := range []error{nil, broken, storage.ErrExists, context.Canceled, broken, nil} {
+	for i, want := range []error{nil, broken, storage.ErrExists, context.Canceled, broken, goroutine.ErrPanicked, nil} {
 		if err := <-batch[i].done; !errors.Is(err, want) {
 			t.Errorf("write %d: got %v, want %v", i, err, want)
 		}

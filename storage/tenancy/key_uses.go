@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/goroutine"
 	"attestry/storage"
 )
 
@@ -31,7 +32,7 @@ type keyUses struct {
 	waiting map[string]keyUse
 	writing bool
 	closed  bool
-	writer  sync.WaitGroup
+	writer  goroutine.Group
 }
 
 type keyUse struct {
@@ -55,7 +56,7 @@ func (u *keyUses) note(key evidence.Key, at int64) {
 		return
 	}
 	u.writing = true
-	u.writer.Go(u.writeAll)
+	u.writer.Go(func() error { u.writeAll(); return nil })
 }
 
 // close waits for what was noted; later uses are not noted.
@@ -63,7 +64,7 @@ func (u *keyUses) close() {
 	u.mu.Lock()
 	u.closed = true
 	u.mu.Unlock()
-	u.writer.Wait()
+	_ = u.writer.Wait() // each use that is not recorded is logged
 }
 
 // writeAll writes until nothing waits.
@@ -73,7 +74,7 @@ func (u *keyUses) writeAll() {
 		if !ok {
 			return
 		}
-		if err := u.write(hash, use.at); err != nil {
+		if err := goroutine.Recovered(func() error { return u.write(hash, use.at) }); err != nil {
 			u.logger.Warn("the use of an API key was not recorded", "key_id", use.keyID, "error", maskHash(err, hash))
 		}
 	}

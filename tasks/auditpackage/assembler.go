@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 	"time"
 
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/goroutine"
 	"attestry/links"
 	"attestry/storage"
 	"attestry/storage/packages"
@@ -104,33 +104,33 @@ func (a *Assembler) attempt(ctx context.Context, id string) (int64, error) {
 func (a *Assembler) hold(ctx context.Context, assembly *audit.Assembly, holder string) (audit.Assembled, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var renewing sync.WaitGroup
+	var renewing goroutine.Group
 	defer renewing.Wait()
 	done := make(chan struct{})
 	defer close(done)
-	renewing.Go(func() {
+	renewing.Go(func() error {
 		ticker := time.NewTicker(holdInterval)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-done:
-				return
+				return nil
 			case <-ticker.C:
 			}
 			held := false
-			err := storage.Recovered(func() error { held = a.renew(ctx, assembly.ID, holder); return nil })
+			err := goroutine.Recovered(func() error { held = a.renew(ctx, assembly.ID, holder); return nil })
 			if err != nil {
 				cancel(err)
-				return
+				return err
 			}
 			if !held {
 				cancel(errTaken)
-				return
+				return errTaken
 			}
 		}
 	})
 	var assembled audit.Assembled
-	err := storage.Recovered(func() (err error) {
+	err := goroutine.Recovered(func() (err error) {
 		assembled, err = a.assemble(ctx, assembly)
 		return err
 	})
@@ -208,17 +208,16 @@ func newStored(object storage.Object) audit.Stored {
 // storeArchive streams the archive into the object store. Nothing is there until it is complete.
 func (a *Assembler) storeArchive(ctx context.Context, d *draft) (stored audit.Stored, report []byte, err error) {
 	content, w := io.Pipe()
-	var writing sync.WaitGroup
-	writing.Go(func() {
-		w.CloseWithError(storage.Recovered(func() (err error) {
+	var writing goroutine.Group
+	writing.Go(func() error {
+		return w.CloseWithError(goroutine.Recovered(func() (err error) {
 			report, err = d.write(ctx, w)
 			return err
 		}))
 	})
 	object, err := a.store.Objects.Put(ctx, scopeOf(d.org), content, -1)
 	content.CloseWithError(err)
-	writing.Wait()
-	if err != nil {
+	if err = errors.Join(err, writing.Wait()); err != nil {
 		return audit.Stored{}, nil, fmt.Errorf("store a package: %w", err)
 	}
 	return newStored(object), report, nil

@@ -12,6 +12,7 @@ import (
 	"attestry/app/apptest"
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/tasks/auditpackage"
 )
@@ -241,7 +242,7 @@ func TestPackageWhoseAssemblyPanicsFails(t *testing.T) {
 	subject := s.ofTrail("1")
 	s.ask(subject)
 	for i := range audit.MaxAttempts {
-		if err := s.work(); !errors.Is(err, storage.ErrPanicked) {
+		if err := s.work(); !errors.Is(err, goroutine.ErrPanicked) {
 			t.Fatalf("attempt %d: %v", i+1, err)
 		}
 		s.clock.Advance(time.Minute)

@@ -7,11 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/notification"
+	"attestry/goroutine"
 	"attestry/links"
 	"attestry/storage"
 	"attestry/storage/notifications"
@@ -126,8 +125,8 @@ func (f *Fanout) add(ctx context.Context, batch []notification.Delivery, enqueue
 	if err := f.store.Deliveries.Add(ctx, batch); err != nil || !enqueue {
 		return err
 	}
-	var group errgroup.Group
-	group.SetLimit(enqueuers)
+	var group goroutine.Group
+	group.Limit(enqueuers)
 	for i := range batch {
 		group.Go(func() error { return f.enqueuer.Send(ctx, batch[i].Org, batch[i].ID, 0) })
 	}

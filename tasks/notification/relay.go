@@ -10,11 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/notification"
+	"attestry/goroutine"
 )
 
 const (
@@ -100,8 +99,8 @@ func (r *Relay) Relay(ctx context.Context) error {
 }
 
 func (r *Relay) enqueue(ctx context.Context, now time.Time, fresh []waiting) error {
-	var group errgroup.Group
-	group.SetLimit(enqueuers)
+	var group goroutine.Group
+	group.Limit(enqueuers)
 	for _, one := range fresh {
 		r.enqueued[one.key] = now
 		// Another number each time makes another task, whatever became of the last one.

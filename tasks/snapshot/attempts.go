@@ -3,13 +3,13 @@ package snapshot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"sync"
 	"time"
 
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
+	"attestry/goroutine"
 	"attestry/storage"
 )
 
@@ -36,11 +36,6 @@ const (
 // killedReason is told of a report whose last worker told nothing.
 const killedReason = "the worker ended while processing it"
 
-// panicked is a panic as an error.
-type panicked struct{ cause any }
-
-func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.cause) }
-
 // isOutage reports whether an error says nothing about the report: a store was away or
 // busy, or the worker was told to stop. Everything else counts as an attempt, so that
 // no report can hold up its environment for ever.
@@ -53,9 +48,8 @@ func isOutage(err error) bool {
 
 // reasonOf gives the class of an error that counts as an attempt.
 func reasonOf(err error) string {
-	var panicking *panicked
 	switch {
-	case errors.As(err, &panicking):
+	case errors.Is(err, goroutine.ErrPanicked):
 		return reasonPanic
 	case errors.Is(err, storage.ErrDamaged), errors.Is(err, storage.ErrNotFound):
 		return reasonDamaged

@@ -5,12 +5,11 @@ import (
 	"maps"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"attestry/app/states"
 	"attestry/evidence"
 	"attestry/evidence/policy"
 	rules "attestry/evidence/snapshot"
+	"attestry/goroutine"
 	"attestry/storage/environments"
 	"attestry/storage/pipelines"
 )
@@ -89,7 +88,7 @@ func runningEntries(next *rules.Snapshot, fingerprints []string) []environments.
 func (p *Processor) loadProvenance(ctx context.Context, next *rules.Snapshot, fingerprints, starting []string, before map[string]rules.Artifact) (map[string]rules.Known, error) {
 	var provenances []pipelines.Provenance
 	var first map[string]float64
-	var reads errgroup.Group
+	var reads goroutine.Group
 	reads.Go(func() (err error) {
 		provenances, err = p.store.Provenances.GetMany(ctx, next.Org, fingerprints)
 		return err

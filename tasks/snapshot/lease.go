@@ -3,11 +3,13 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
+	"attestry/goroutine"
 	"attestry/storage"
 )
 
@@ -76,25 +78,25 @@ func newLease(holder string, now time.Time) rules.Lease {
 // cannot be kept, so that nothing is written without it.
 func (p *Processor) renewLease(ctx context.Context, h *lease) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	var renewal sync.WaitGroup
-	renewal.Go(func() {
+	var renewal goroutine.Group
+	renewal.Go(func() error {
 		ticker := time.NewTicker(renewInterval)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-ctx.Done():
-				return
+				return nil
 			case <-ticker.C:
 			}
-			if err := p.renewOnce(ctx, h); err != nil {
+			if err := goroutine.Recovered(func() error { return p.renewOnce(ctx, h) }); err != nil {
 				cancel(err)
-				return
+				return err
 			}
 		}
 	})
 	return ctx, func() {
 		cancel(context.Canceled)
-		renewal.Wait()
+		_ = renewal.Wait() // its error is the cause of the context's end
 	}
 }
 
@@ -119,7 +121,8 @@ func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
 			head.Attempt.Count--
 			return
 		}
-		head.Attempt.Reason, head.Attempt.Class = cause.Error(), reasonOf(cause)
+		head.Attempt.Reason, _, _ = strings.Cut(cause.Error(), "\n") // without the stack of a panic
+		head.Attempt.Class = reasonOf(cause)
 	})
 	if err == nil {
 		return

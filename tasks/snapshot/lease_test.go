@@ -6,10 +6,12 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/sqlite/sqlitetest"
@@ -73,4 +75,16 @@ func TestEnvironmentThatCannotBeTakenIsTriedAgain(t *testing.T) {
 	if err := p.Drain(t.Context(), environment); evidence.CodeOf(err) != evidence.Unavailable {
 		t.Errorf("the task is taken for done: %v", err)
 	}
+}
+
+func TestRenewalThatPanicsEndsTheProcessing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &Processor{}
+		ctx, release := p.renewLease(t.Context(), &lease{}) // a processor without a store panics
+		<-ctx.Done()
+		if err := context.Cause(ctx); !errors.Is(err, goroutine.ErrPanicked) {
+			t.Errorf("the processing ends with %v", err)
+		}
+		release()
+	})
 }

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"maps"
 
-	"golang.org/x/sync/errgroup"
-
 	rules "attestry/evidence/snapshot"
+	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/environments"
 )
@@ -60,7 +59,7 @@ func (p *Processor) storeNext(ctx context.Context, h *lease, record *pending, ne
 	made := &next.made
 	e := effectsOf(made, next.changes, next.artifacts, next.environment)
 	included := false
-	var reads errgroup.Group
+	var reads goroutine.Group
 	reads.Go(func() (err error) {
 		e.ended, err = p.store.Running.Ended(ctx, made.Environment, e.exited, made.Number)
 		return err

@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"attestry/app"
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
+	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/environments"
 	"attestry/tasks/logical"
@@ -171,15 +171,13 @@ type result struct {
 
 // processRecovering turns a panic into an error, so that a report which causes one is
 // parked like any other that cannot be processed.
-func (p *Processor) processRecovering(ctx context.Context, h *lease, record *pending) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			p.log.Error("processing a report panicked", "environment", record.Environment,
-				"arrival", record.Arrival, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
-			err = &panicked{cause: cause}
-		}
-	}()
-	return p.process(ctx, h, record)
+func (p *Processor) processRecovering(ctx context.Context, h *lease, record *pending) error {
+	err := goroutine.Recovered(func() error { return p.process(ctx, h, record) })
+	if errors.Is(err, goroutine.ErrPanicked) {
+		p.log.Error("processing a report panicked", "environment", record.Environment,
+			"arrival", record.Arrival, "error", err.Error())
+	}
+	return err
 }
 
 // settle writes the outcome of one report into the head, renews the lease or, at the last

@@ -6,12 +6,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/hibiken/asynq"
 
+	"attestry/goroutine"
 	"attestry/process"
 	"attestry/storage/environments"
 	"attestry/storage/packages"
@@ -141,37 +140,32 @@ func (s *Server) Run(ctx context.Context) error {
 			return fmt.Errorf("start the worker: %w", err)
 		}
 	}
-	var jobs sync.WaitGroup
-	jobs.Go(func() { s.repeat(ctx, notification.RelayInterval, "relay of notifications", s.notifier.relay.Relay) })
-	jobs.Go(func() {
-		s.repeat(ctx, notification.CleanInterval, "deletion of old deliveries", s.notifier.relay.Clean)
-	})
-	jobs.Go(func() {
-		s.repeat(ctx, auditpackage.RelayInterval, "relay of audit packages", s.packager.relay.Relay)
-	})
-	jobs.Go(func() {
-		s.repeat(ctx, auditpackage.CleanInterval, "deletion of replaced audit packages", s.packager.relay.Clean)
-	})
-	jobs.Go(func() { s.repeat(ctx, snapshot.SweepInterval, "sweep", s.sweeper.Sweep) })
-	for _, collector := range s.collectors {
-		jobs.Go(func() {
-			s.repeat(ctx, orphans.Interval, "deletion of objects that no record names", collector.Collect)
-		})
+	var jobs goroutine.Group
+	repeat := func(interval time.Duration, name string, job func(context.Context) error) {
+		jobs.Go(func() error { s.repeat(ctx, interval, name, job); return nil })
 	}
-	jobs.Go(func() { s.repeat(ctx, snapshot.RefundInterval, "refund of attempts", s.processor.Refund) })
-	jobs.Go(func() { s.repeat(ctx, reconcileInterval, "reconciliation", s.reconciler.reconcile) })
-	jobs.Wait()
+	repeat(notification.RelayInterval, "relay of notifications", s.notifier.relay.Relay)
+	repeat(notification.CleanInterval, "deletion of old deliveries", s.notifier.relay.Clean)
+	repeat(auditpackage.RelayInterval, "relay of audit packages", s.packager.relay.Relay)
+	repeat(auditpackage.CleanInterval, "deletion of replaced audit packages", s.packager.relay.Clean)
+	repeat(snapshot.SweepInterval, "sweep", s.sweeper.Sweep)
+	for _, collector := range s.collectors {
+		repeat(orphans.Interval, "deletion of objects that no record names", collector.Collect)
+	}
+	repeat(snapshot.RefundInterval, "refund of attempts", s.processor.Refund)
+	repeat(reconcileInterval, "reconciliation", s.reconciler.reconcile)
+	err := jobs.Wait()
 	shutDown(s.servers)
-	return nil
+	return err
 }
 
 // shutDown lets the tasks under way end.
 func shutDown(servers []*asynq.Server) {
-	var group sync.WaitGroup
+	var group goroutine.Group
 	for _, server := range servers {
-		group.Go(server.Shutdown)
+		group.Go(func() error { server.Shutdown(); return nil })
 	}
-	group.Wait()
+	_ = group.Wait() // a server that panics does not keep the others from ending
 }
 
 // repeat runs a periodic job until the context ends.
@@ -184,19 +178,8 @@ func (s *Server) repeat(ctx context.Context, interval time.Duration, name string
 			return
 		case <-ticker.C:
 		}
-		if err := recovered(ctx, job); err != nil && ctx.Err() == nil {
+		if err := goroutine.Recovered(func() error { return job(ctx) }); err != nil && ctx.Err() == nil {
 			s.log.Warn("a periodic job failed and will be tried again", "job", name, "error", err.Error())
 		}
 	}
-}
-
-// recovered runs a job once. A panic is its error: it runs beside the tasks, where nothing else would
-// keep it from ending the process.
-func recovered(ctx context.Context, job func(context.Context) error) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("it panicked: %v\n%s", cause, debug.Stack())
-		}
-	}()
-	return job(ctx)
 }

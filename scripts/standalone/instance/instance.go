@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -21,6 +20,7 @@ import (
 	"attestry/api/service"
 	"attestry/config"
 	"attestry/evidence"
+	"attestry/goroutine"
 	"attestry/process"
 	"attestry/storage"
 	worker "attestry/worker/server"
@@ -62,7 +62,7 @@ type Instance struct {
 	redis   *miniredis.Miniredis
 	monitor *http.Server
 	stop    context.CancelFunc
-	group   sync.WaitGroup
+	group   goroutine.Group
 	faults  chan error
 }
 
@@ -178,7 +178,7 @@ func (i *Instance) serve(options Options, listener net.Listener) error {
 			return err
 		}
 	}
-	i.group.Go(func() { i.faults <- service.Serve(ctx, listener) })
+	i.run(func() error { return service.Serve(ctx, listener) })
 	return nil
 }
 
@@ -188,8 +188,16 @@ func (i *Instance) StartWorker(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	i.group.Go(func() { i.faults <- w.Run(ctx) })
+	i.run(func() error { return w.Run(ctx) })
 	return nil
+}
+
+// run runs a part of the instance until the instance ends.
+func (i *Instance) run(part func() error) {
+	i.group.Go(func() error {
+		i.faults <- goroutine.Recovered(part)
+		return nil
+	})
 }
 
 // Faults gives an error, or nil, when a part of the instance has ended.
@@ -209,7 +217,7 @@ func (i *Instance) Close() error {
 	if i.stop != nil {
 		i.stop()
 	}
-	i.group.Wait()
+	_ = i.group.Wait() // what the parts came to is in faults
 	if i.monitor != nil {
 		i.monitor.Close()
 	}

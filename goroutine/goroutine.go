@@ -1,0 +1,45 @@
+// Package goroutine starts all goroutines of the service. A panic that nothing recovers ends the
+// whole process; in what is started here it becomes an error instead.
+package goroutine
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// ErrPanicked is the error of what has panicked.
+var ErrPanicked = errors.New("it panicked")
+
+// Recovered runs a function and returns a panic of it as an ErrPanicked with the stack.
+func Recovered(run func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("%w: %v\n%s", ErrPanicked, cause, debug.Stack())
+		}
+	}()
+	return run()
+}
+
+// Start runs a function beside its caller, then ended with what it returned. Nothing recovers a
+// panic of ended.
+func Start(run func() error, ended func(error)) {
+	go func() { ended(Recovered(run)) }()
+}
+
+// Group runs functions beside its caller, who waits for all of them. The zero value sets no limit to
+// their number.
+type Group struct{ group errgroup.Group }
+
+// Limit sets how many functions run at once. It comes before the first of them.
+func (g *Group) Limit(n int) { g.group.SetLimit(n) }
+
+// Go runs a function when the limit allows it.
+func (g *Group) Go(run func() error) {
+	g.group.Go(func() error { return Recovered(run) })
+}
+
+// Wait waits for all functions and returns the first error.
+func (g *Group) Wait() error { return g.group.Wait() }
