@@ -5,6 +5,7 @@ package notification
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -89,6 +90,16 @@ type SlackContext struct {
 func (t *Target) ID() string {
 	hash := sha256.Sum256([]byte(string(t.Type) + "\n" + t.Webhook + "\n" + strings.Join(t.Emails, "\n")))
 	return hex.EncodeToString(hash[:8])
+}
+
+// Host is the host, and the port if there is one, that is called to tell the target: that of its
+// address, or "" for the mail server of the service.
+func (t *Target) Host() string {
+	address, err := url.Parse(t.Webhook)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(address.Host)
 }
 
 // Action tells targets of events in environments or flows.

@@ -11,6 +11,7 @@ import (
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/notification"
+	"attestry/goroutine"
 	"attestry/storage"
 )
 
@@ -43,6 +44,8 @@ type Deliverer struct {
 	// count is told of each attempt.
 	count func(kind notification.TargetType, delivered bool)
 
+	hosts *hosts
+
 	mu sync.Mutex
 	// slots are those of organizations, by id.
 	slots map[string]chan struct{}
@@ -50,7 +53,10 @@ type Deliverer struct {
 
 // NewDeliverer makes a deliverer, which tells count of each attempt.
 func NewDeliverer(store *app.Store, sender Sender, clock evidence.Clock, log *slog.Logger, count func(notification.TargetType, bool)) *Deliverer {
-	return &Deliverer{store: store, sender: sender, clock: clock, log: log, count: count, slots: map[string]chan struct{}{}}
+	return &Deliverer{
+		store: store, sender: sender, clock: clock, log: log, count: count,
+		hosts: &hosts{byName: map[string]*host{}}, slots: map[string]chan struct{}{},
+	}
 }
 
 // Deliver makes the next attempt of a delivery of an organization, by its id. It does nothing if
@@ -94,10 +100,19 @@ func (d *Deliverer) deliver(ctx context.Context, org, id string) error {
 	if err != nil {
 		return err
 	}
-	if reason != "" {
+	var attempt notification.Attempt
+	switch {
+	case reason != "":
 		stored.Value.GiveUp(now, reason)
-	} else if state.QuietUntil > now {
+	case state.QuietUntil > now:
 		stored.Value.Postpone(state.QuietUntil)
+	default:
+		leave, due := d.hosts.enter(ctx, target.Host(), now)
+		if leave != nil {
+			defer func() { leave(attempt.Duration) }()
+		} else {
+			stored.Value.Postpone(due)
+		}
 	}
 	stored.Revision, err = d.store.Deliveries.Replace(ctx, stored.Value, stored.Revision)
 	if errors.Is(err, storage.ErrMoved) {
@@ -106,11 +121,24 @@ func (d *Deliverer) deliver(ctx context.Context, org, id string) error {
 	if err != nil || stored.Value.Until == 0 {
 		return err
 	}
-	attempt := d.sender.Send(ctx, &target, &stored.Value, state.Secrets(now))
+	attempt = d.send(ctx, &target, &stored.Value, state.Secrets(now))
 	if err := ctx.Err(); err != nil {
 		return err // the attempt may have been cut short by this process alone
 	}
 	return d.record(ctx, stored, &state, attempt)
+}
+
+// send makes an attempt. One that panics has failed: a delivery that cannot be sent is not tried for ever.
+func (d *Deliverer) send(ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string) (attempt notification.Attempt) {
+	err := goroutine.Recovered(func() error {
+		attempt = d.sender.Send(ctx, target, delivery, secrets)
+		return nil
+	})
+	if err != nil {
+		d.log.Error("sending a notification panicked", "org", delivery.Org, "delivery", delivery.ID, "error", err.Error())
+		return notification.Attempt{At: evidence.Seconds(d.clock()), Reason: "An internal error occurred."}
+	}
+	return attempt
 }
 
 // target returns whom a delivery tells, and what is known of the target; or the reason why it is

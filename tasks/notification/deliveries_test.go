@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"attestry/evidence/notification"
+	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/notifications"
 )
@@ -325,5 +327,100 @@ func TestAttemptsThatAProcessCutsShortDoNotCount(t *testing.T) {
 	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
 	if one := s.only(number); len(one.Attempts) != 1 {
 		t.Errorf("delivery %+v", one)
+	}
+}
+
+func TestFourAttemptsAreUnderWayAtOneHost(t *testing.T) {
+	s := newScene(t)
+	var targets []notification.Target
+	for i := range 7 {
+		targets = append(targets, notification.Target{Type: notification.Webhook, Webhook: fmt.Sprint("https://busy.example.com/", i)})
+	}
+	number := s.started(append(targets, webhook("other"))...)
+	s.must(s.relay.Relay(t.Context()))
+	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
+	s.queue.fanouts = nil
+	var under, most, others atomic.Int32
+	proceed := make(chan struct{})
+	s.recipient.answer = func(target *notification.Target, _ *notification.Delivery) string {
+		if target.Host() == "other.example.com" {
+			others.Add(1)
+			return ""
+		}
+		n := under.Add(1)
+		defer under.Add(-1)
+		for most.Load() < n && !most.CompareAndSwap(most.Load(), n) {
+		}
+		<-proceed
+		return ""
+	}
+	var left, all sync.WaitGroup
+	left.Add(4) // three of the busy host, and the other one
+	for _, task := range s.queue.sends {
+		all.Go(func() {
+			if err := s.deliverer.Deliver(t.Context(), task.org, task.delivery); err != nil {
+				t.Error(err)
+			}
+			select {
+			case <-proceed:
+			default:
+				left.Done()
+			}
+		})
+	}
+	left.Wait()
+	close(proceed)
+	all.Wait()
+	s.queue.sends = nil
+	if most.Load() != 4 || others.Load() != 1 {
+		t.Errorf("%d attempts at once at the busy host, %d at the other", most.Load(), others.Load())
+	}
+	for _, d := range s.deliveries(number) {
+		if d.State == notification.Pending && (d.Tried != 0 || d.Due > s.now()+31) {
+			t.Errorf("a delivery without a place is due at %v after %d attempts", d.Due-s.now(), d.Tried)
+		}
+	}
+	s.clock.Advance(31 * time.Second)
+	s.relayAll()
+	for _, d := range s.deliveries(number) {
+		if d.State != notification.Delivered {
+			t.Errorf("%s: %+v", d.Target, d)
+		}
+	}
+}
+
+func TestDeliveryWhoseAttemptsPanicFails(t *testing.T) {
+	s := newScene(t)
+	s.recipient.answer = func(*notification.Target, *notification.Delivery) string { panic("poison") }
+	number := s.started(webhook("a"))
+	for range 30 {
+		s.relayAll()
+		s.clock.Advance(time.Hour)
+	}
+	if d := s.only(number); d.State != notification.Failed || d.Attempts[0].Reason != "An internal error occurred." {
+		t.Errorf("%+v", d)
+	}
+}
+
+// panicking is an engine that panics where the fan-out writes.
+type panicking struct{ storage.Documents }
+
+func (panicking) InsertMany(context.Context, *storage.Schema, []storage.Record) (int, error) {
+	panic("poison")
+}
+
+func TestEventWhoseFanOutPanicsIsGivenUpAfterADay(t *testing.T) {
+	s := newScene(t)
+	number := s.started(webhook("a"))
+	s.start(panicking{s.docs}, nil)
+	s.must(s.relay.Relay(t.Context()))
+	task := s.queue.fanouts[0]
+	if err := s.fanout.Tell(t.Context(), task.event, number); !errors.Is(err, goroutine.ErrPanicked) {
+		t.Errorf("got %v", err)
+	}
+	s.clock.Advance(25 * time.Hour)
+	s.must(s.fanout.Tell(t.Context(), task.event, number))
+	if waiting, _, err := s.store.Outbox.Waiting(t.Context(), ""); err != nil || len(waiting) > 0 {
+		t.Errorf("%d events wait, error %v", len(waiting), err)
 	}
 }

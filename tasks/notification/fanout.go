@@ -55,7 +55,7 @@ func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 	if err != nil {
 		return err
 	}
-	if err := f.tell(ctx, &event, number); err != nil {
+	if err := goroutine.Recovered(func() error { return f.tell(ctx, &event, number) }); err != nil {
 		young := evidence.Seconds(f.clock())-event.At < notification.RetryFor.Seconds()
 		if young || ctx.Err() != nil || errors.Is(err, storage.ErrOutage) || evidence.CodeOf(err) == evidence.Unavailable {
 			return err
