@@ -182,3 +182,30 @@ func TestFailedDeliveriesAreShownAndCanBeRepeated(t *testing.T) {
 		t.Errorf("the chat got %s", got)
 	}
 }
+
+func TestTargetThatIsGoneIsToldNoMoreAndSaysWhy(t *testing.T) {
+	t.Parallel()
+	r := newReceivers(t)
+	s := start(t, options{settings: r.settings()})
+	s.createEnvironment("host", evidence.Server)
+	s.want(http.StatusCreated, http.MethodPut, s.orgActionsPath()+"/environments", fmt.Appendf(nil,
+		`{"name": "tell", "environments": ["host"], "triggers": ["ON_STARTED_ARTIFACT"], "targets": [{"type": "WEBHOOK", "webhook": "%s/gone"}]}`, r.web.URL))
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/host/report/server", serverReport("a"))
+	eventually(t, "the delivery fails", func() bool {
+		all := s.deliveries(1)
+		return len(all) == 1 && all[0].State == "failed" && all[0].Attempts[0].Status == http.StatusGone
+	})
+	var shown struct {
+		Targets []struct {
+			At     float64 `json:"switched_off_at"`
+			Reason string  `json:"switched_off_reason"`
+		} `json:"targets"`
+	}
+	eventually(t, "the target is switched off", func() bool {
+		s.want(http.StatusOK, http.MethodGet, s.orgActionsPath()+"/1", nil).decode(t, &shown)
+		return len(shown.Targets) == 1 && shown.Targets[0].At > 0
+	})
+	if reason := shown.Targets[0].Reason; !strings.Contains(reason, "410") {
+		t.Errorf("it was switched off because %q", reason)
+	}
+}

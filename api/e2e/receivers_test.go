@@ -39,6 +39,9 @@ func newReceivers(t *testing.T) *receivers {
 			t.Error(err)
 		}
 		r.add(request.URL.Path, received{header: request.Header, body: body})
+		if strings.HasPrefix(request.URL.Path, "/gone") {
+			w.WriteHeader(http.StatusGone)
+		}
 		io.WriteString(w, "ok")
 	}
 	r.web, r.chat = httptest.NewServer(http.HandlerFunc(handle)), httptest.NewServer(http.HandlerFunc(handle))

@@ -7,6 +7,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/compliance"
+	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/pipelines"
 )
@@ -76,39 +77,51 @@ func (r *Recorder) beginSome(ctx context.Context, flow string, begins []*begin) 
 }
 
 // prepare makes the trails, and returns the begins of those. Of several begins of one trail
-// all but the first have the error storage.ErrExists. latest is the time of the flow's latest
-// trail in Unix seconds.
+// all but the first have the error storage.ErrExists, and one that panics has that as its error.
+// latest is the time of the flow's latest trail in Unix seconds.
 func (r *Recorder) prepare(ctx context.Context, flow *evidence.Flow, latest float64, begins []*begin) ([]*begin, error) {
 	names := map[string]bool{}
 	var begun []*begin
 	for _, one := range begins {
-		scope := one.scope
-		if names[scope.Trail] {
+		if names[one.scope.Trail] {
 			one.err = storage.ErrExists
 			continue
 		}
-		names[scope.Trail] = true
-		at, err := r.timeAfter(ctx, scope.Org, latest, scope.At)
+		err := goroutine.Recovered(func() error { return r.prepareOne(ctx, flow, latest, one) })
+		if errors.Is(err, goroutine.ErrPanicked) {
+			one.err = err
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		latest = at
-		one.trail = evidence.Trail{
-			ID: evidence.NewID(), Org: scope.Org, Flow: flow.ID, Name: scope.Trail,
-			CreatedAt: at, CreatedBy: scope.By, CreatedByID: scope.ByID,
-			Template: flow.Template, EntriesAt: at, Uncounted: true,
-		}
-		one.trail.Apply(one.change)
-		one.trail.Touch(at)
-		stored, err := r.templates.Get(ctx, scope.Org, one.trail.Template)
-		if err != nil {
-			return nil, err
-		}
-		one.trail.Status = compliance.Trail(&stored.Template, &one.trail)
-		one.trail.Pending = []evidence.TrailEvent{one.trail.BeginEvent(one.repo)}
+		names[one.scope.Trail] = true
+		latest = one.trail.CreatedAt
 		begun = append(begun, one)
 	}
 	return begun, nil
+}
+
+func (r *Recorder) prepareOne(ctx context.Context, flow *evidence.Flow, latest float64, one *begin) error {
+	scope := one.scope
+	at, err := r.timeAfter(ctx, scope.Org, latest, scope.At)
+	if err != nil {
+		return err
+	}
+	one.trail = evidence.Trail{
+		ID: evidence.NewID(), Org: scope.Org, Flow: flow.ID, Name: scope.Trail,
+		CreatedAt: at, CreatedBy: scope.By, CreatedByID: scope.ByID,
+		Template: flow.Template, EntriesAt: at, Uncounted: true,
+	}
+	one.trail.Apply(one.change)
+	one.trail.Touch(at)
+	stored, err := r.templates.Get(ctx, scope.Org, one.trail.Template)
+	if err != nil {
+		return err
+	}
+	one.trail.Status = compliance.Trail(&stored.Template, &one.trail)
+	one.trail.Pending = []evidence.TrailEvent{one.trail.BeginEvent(one.repo)}
+	return nil
 }
 
 // insertTogether inserts trails, counts them and settles them with one batch, whose first

@@ -180,3 +180,36 @@ func TestPanickingChangesLeaveNoTrace(t *testing.T) {
 		}
 	}
 }
+
+// poisoned is an engine that panics when a template is read that is named poison.
+type poisoned struct{ storage.Documents }
+
+func (p poisoned) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
+	if strings.Contains(id, "poison") {
+		panic("poison")
+	}
+	return p.Documents.Get(ctx, schema, id)
+}
+
+func (p poisoned) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+	if strings.Contains(strings.Join(ids, " "), "poison") {
+		panic("poison")
+	}
+	return p.Documents.GetMany(ctx, schema, ids)
+}
+
+func TestBeginThatPanicsLeavesTheOthers(t *testing.T) {
+	s := newAnnounceFixture(t, 0)
+	store := s.process(poisoned{s.Db})
+	flow, err := store.Flows.Resolve(t.Context(), s.scope().Org, s.scope().Flow)
+	s.Must(err)
+	errs := store.Recorder.BeginTogether(t.Context(), s.scope(), flow.ID, map[string]string{"a": "", "b": "poison", "c": ""})
+	for name, want := range map[string]error{"a": nil, "b": goroutine.ErrPanicked, "c": nil} {
+		if !errors.Is(errs[name], want) {
+			t.Errorf("%s: %v", name, errs[name])
+		}
+		if _, err := store.Trails.Get(t.Context(), flow.ID, name); (err == nil) != (want == nil) {
+			t.Errorf("reading %s: %v", name, err)
+		}
+	}
+}

@@ -25,3 +25,19 @@ func (r *Recorder) AttestAndPanic(ctx context.Context, scope Scope, trail string
 		panic("half of the change is made")
 	})
 }
+
+// BeginTogether begins trails of a flow with one batch, each with a template, and returns the errors by
+// the trails' names.
+func (r *Recorder) BeginTogether(ctx context.Context, scope Scope, flow string, templates map[string]string) map[string]error {
+	var begins []*begin
+	for name, template := range templates {
+		scope.Trail = name
+		begins = append(begins, &begin{scope: scope, change: evidence.TrailChange{Template: template}})
+	}
+	r.beginAll(ctx, flow, begins)
+	errs := map[string]error{}
+	for _, one := range begins {
+		errs[one.scope.Trail] = one.err
+	}
+	return errs
+}
