@@ -31,6 +31,8 @@ type Database struct {
 	URI    evidence.Secret
 	Name   string // with MongoDB
 	Path   string // with SQLite the file, with Pebble the folder
+	// AcceptLoss opens a damaged folder of Pebble with what is left. No setting has it, only a flag.
+	AcceptLoss bool
 }
 
 // UnmarshalText reads the address of a database.

@@ -42,7 +42,7 @@ func openDocuments(ctx context.Context, database config.Database) (storage.Docum
 		return nil, fmt.Errorf("make the folder of the database: %w", err)
 	}
 	if database.Engine == config.Pebble {
-		return pebble.Open(ctx, pebble.Options{Folder: database.Path}, schemas)
+		return pebble.Open(ctx, pebble.Options{Folder: database.Path, AcceptLoss: database.AcceptLoss}, schemas)
 	}
 	return sqlite.Open(ctx, database.Path, schemas)
 }

@@ -13,6 +13,8 @@ import (
 type arguments struct {
 	data            string
 	ephemeral, demo bool
+	// acceptLoss opens a damaged database with what is left.
+	acceptLoss bool
 	// settings stand above the environment.
 	settings []config.Flag
 	// bootstrap is the bootstrap file that the settings name, "" for none.
@@ -26,6 +28,7 @@ func parse(args []string, out, errs io.Writer) (a arguments, status int, done bo
 	data := program.String("data", "keep the data in `DIRECTORY`, else in attestry of the user's data folder")
 	ephemeral := program.Bool("ephemeral", "keep the data in a temporary directory and remove it at the end")
 	demo := program.Bool("demo", "play a delivery through the API, tell every step, and go on serving")
+	acceptLoss := program.Bool("accept-loss", "start although files of the database are damaged or missing, with what is left")
 	program.Setting("listen", "ATTESTRY_LISTEN", "answer the API on `HOST:PORT`")
 	program.Setting("base-url", "ATTESTRY_BASE_URL", "build links from `URL`, a scheme and a host")
 	program.Setting("monitor", "ATTESTRY_MONITOR_LISTEN", "answer /metrics, /healthz and /readyz on `HOST:PORT`")
@@ -46,7 +49,7 @@ func parse(args []string, out, errs io.Writer) (a arguments, status int, done bo
 	if *ephemeral && *data != "" {
 		return arguments{}, program.Misuse(errs, errors.New("--ephemeral and --data exclude each other")), true
 	}
-	return arguments{data: *data, ephemeral: *ephemeral, demo: *demo, settings: program.Given()}, cli.Success, false
+	return arguments{data: *data, ephemeral: *ephemeral, demo: *demo, acceptLoss: *acceptLoss, settings: program.Given()}, cli.Success, false
 }
 
 // defaults are those of the standalone: embedded stores in the directory, no

@@ -72,6 +72,10 @@ func (c *command) run(ctx context.Context, a arguments) error {
 	if err != nil {
 		return fmt.Errorf("standalone cannot start:\n%w", err)
 	}
+	if err := refuseLostDatabase(settings.Stores, a.acceptLoss); err != nil {
+		return fmt.Errorf("standalone cannot start: %w", err)
+	}
+	var made []identity.MadeKey
 	running, err := instance.Start(ctx, instance.Options{
 		Listen:     string(settings.HTTP.Listen),
 		Data:       data,
@@ -79,23 +83,24 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		ReportWait: settings.HTTP.ReportWait,
 		Environ:    sources.Environment(),
 		Clock:      time.Now,
-		Log:        process.StartLog(c.errs, settings.Process.LogLevel, "standalone"),
+		AcceptLoss: a.acceptLoss,
+		Prepare: func(ctx context.Context, p *process.Process) (err error) {
+			made, err = bootstrap(ctx, a, data, declared, p.Store.Tenancy)
+			return err
+		},
+		Log: process.StartLog(c.errs, settings.Process.LogLevel, "standalone"),
 	})
 	if err != nil {
+		c.printKeys(made)
 		return fmt.Errorf("standalone cannot start: %w", err)
 	}
-	err = c.serve(ctx, a, data, declared, running)
+	err = c.serve(ctx, a, data, made, running)
 	return errors.Join(err, running.Close())
 }
 
 // serve introduces the service, plays the demonstration if asked to, and waits
 // for the end.
-func (c *command) serve(ctx context.Context, a arguments, data string, declared identity.Bootstrap, running *instance.Instance) error {
-	made, err := bootstrap(ctx, a, data, declared, running.Process.Store.Tenancy)
-	if err != nil {
-		c.printKeys(made)
-		return err
-	}
+func (c *command) serve(ctx context.Context, a arguments, data string, made []identity.MadeKey, running *instance.Instance) error {
 	c.introduce(a, data, running, made)
 	if err := endFirstStart(data); err != nil {
 		return err

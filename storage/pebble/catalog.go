@@ -27,6 +27,7 @@ var (
 const (
 	layoutName   = "layout"
 	lastName     = "last" // the last space that was given
+	groupsName   = "groups"
 	recordsNames = "records/"
 	bodiesNames  = "bodies/"
 	indexNames   = "index/" // followed by the collection and the fields, as in things(org,time)
@@ -50,6 +51,7 @@ type catalog struct {
 	entries map[string]entry
 	last    uint32
 	layout  uint32
+	groups  uint64 // how many groups of commands were written
 }
 
 func readCatalog(db *pebble.DB) (*catalog, error) {
@@ -78,6 +80,11 @@ func (c *catalog) take(name string, value []byte) error {
 		if c.layout > layout {
 			return fmt.Errorf("%w (layout %d, this version knows %d)", errNewer, c.layout, layout)
 		}
+	case groupsName:
+		if len(value) != 8 {
+			return fmt.Errorf("%w: %s", errCatalog, name)
+		}
+		c.groups = binary.BigEndian.Uint64(value)
 	case lastName:
 		c.last = binary.BigEndian.Uint32(value)
 	default:

@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -157,6 +158,10 @@ func (c *committer) write(commands []*command) error {
 	if err := c.checkRoom(c.group.batch.Len()); err != nil {
 		return err
 	}
+	groups := c.db.acknowledged.Load() + 1
+	if err := set(c.group.batch, groupsName, binary.BigEndian.AppendUint64(nil, groups)); err != nil {
+		return explain(c.db.folder, err)
+	}
 	err := goroutine.Recovered(func() error { return c.db.engine.Apply(c.group.batch, pebble.Sync) })
 	if errors.Is(err, goroutine.ErrPanicked) {
 		// Nothing is known of what was written, nor of the locks that Pebble holds.
@@ -169,6 +174,7 @@ func (c *committer) write(commands []*command) error {
 	if err := c.db.health.failure(); err != nil {
 		return err
 	}
+	c.db.acknowledged.Store(groups)
 	c.db.views.publish()
 	return nil
 }

@@ -16,7 +16,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -31,6 +33,8 @@ type Options struct {
 	Folder string
 	// CacheBytes bounds the cache of what was read; 0 is DefaultCacheBytes.
 	CacheBytes int64
+	// AcceptLoss opens a database although files of it are damaged or missing, with what is left.
+	AcceptLoss bool
 	// FileSystem has the folder; nil is that of the operating system. Others are for tests.
 	FileSystem vfs.FS
 }
@@ -41,16 +45,19 @@ const DefaultCacheBytes = 64 << 20
 
 // DB implements storage.Documents.
 type DB struct {
-	folder      string
-	engine      *pebble.DB
-	files       *filesystem
-	health      *health
-	views       *views
-	committer   *committer
-	collections map[string]*collection
-	closing     chan struct{}
-	once        sync.Once
-	closed      error
+	folder    string
+	engine    *pebble.DB
+	files     *filesystem
+	health    *health
+	views     *views
+	committer *committer
+	// acknowledged is how many groups of commands are durable.
+	acknowledged atomic.Uint64
+	recorded     goroutine.Group
+	collections  map[string]*collection
+	closing      chan struct{}
+	once         sync.Once
+	closed       error
 }
 
 var _ storage.Documents = (*DB)(nil)
@@ -71,6 +78,12 @@ func Open(ctx context.Context, options Options, schemas []*storage.Schema) (*DB,
 	for _, schema := range schemas {
 		db.collections[schema.Name] = newCollection(schema)
 	}
+	if err := checkFiles(folder, func() *pebble.Options { return settings(options, db.files) }); err != nil {
+		if !options.AcceptLoss {
+			return nil, explainOpen(folder, err)
+		}
+		slog.WarnContext(ctx, "the database is opened although data is missing, as the loss was accepted", "folder", folder, "error", err.Error())
+	}
 	if db.engine, err = pebble.Open(folder, settings(options, db.files)); err != nil {
 		return nil, explainOpen(folder, err)
 	}
@@ -84,6 +97,7 @@ func Open(ctx context.Context, options Options, schemas []*storage.Schema) (*DB,
 	db.health.opened.Store(true)
 	db.views = newViews(db.engine, folder)
 	db.committer = newCommitter(db)
+	db.recorded.Go(func() error { db.recordAcknowledged(); return nil })
 	goroutine.Start(func() error { db.committer.run(); return nil }, func(error) {})
 	return db, nil
 }
@@ -124,7 +138,11 @@ func (db *DB) Close() error {
 		close(db.closing)
 		<-db.committer.stopped
 		db.views.close()
+		_ = db.recorded.Wait()
 		db.closed = db.engine.Close()
+		if db.closed == nil && db.health.failure() == nil {
+			db.recordAll()
+		}
 		if db.closed != nil {
 			db.closed = named(db.folder, db.closed)
 		}

@@ -8,12 +8,13 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"attestry/storage"
+	"attestry/storage/pebble/manifest"
 )
 
 var errClosed = errors.New("the Pebble database is closed")
 
 // damaged are the errors of this package that tell of damaged content.
-var damaged = []error{errValue, errIndexKey, errCatalog, errNoRecord}
+var damaged = []error{errValue, errIndexKey, errCatalog, errNoRecord, manifest.ErrMissing, errDamagedFile, errAcknowledged}
 
 // explain makes a storage.ErrDamaged of an error that tells of damage, and an outage of
 // any other error of Pebble.

@@ -21,6 +21,7 @@ func (db *DB) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	db.acknowledged.Store(catalog.groups)
 	batch := db.engine.NewBatch()
 	defer batch.Close()
 	if err := catalog.claim(batch); err != nil {

@@ -53,7 +53,9 @@ func adviceFor(err error) string {
 		return "make room on its disk"
 	case errors.Is(err, syscall.EIO):
 		return "check that its disk works"
-	case isDamage(err):
+	case errors.Is(err, errLost):
+		return "restore it from a backup, or start standalone once with --accept-loss to go on without them"
+	case isDamage(err), strings.Contains(err.Error(), "object size mismatch"), strings.Contains(err.Error(), "is not pristine"):
 		return "restore it from a backup"
 	}
 	return ""

@@ -47,6 +47,10 @@ type Options struct {
 	Wrap func(storage.Documents) storage.Documents
 	// WithoutWorker leaves the queues unserved.
 	WithoutWorker bool
+	// AcceptLoss opens a damaged embedded database with what is left.
+	AcceptLoss bool
+	// Prepare is called before the first request is served; nil does nothing.
+	Prepare func(ctx context.Context, p *process.Process) error
 }
 
 // Instance is a running service.
@@ -80,6 +84,9 @@ func Start(ctx context.Context, options Options) (*Instance, error) {
 		return nil, err
 	}
 	err = i.Process.Store.Retention.Verify(ctx)
+	if err == nil && options.Prepare != nil {
+		err = options.Prepare(ctx, i.Process)
+	}
 	if err == nil {
 		err = i.serve(options, listener)
 	}
@@ -103,6 +110,7 @@ func (i *Instance) open(ctx context.Context, options Options, address string) er
 	if err != nil {
 		return err
 	}
+	settings.Stores.Database.AcceptLoss = options.AcceptLoss
 	i.Process, err = process.OpenWith(ctx, settings, options.Log, options.Clock, options.Wrap)
 	return err
 }

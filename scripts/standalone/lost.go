@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"attestry/config"
+	"attestry/process"
+)
+
+// refuseLostDatabase refuses to make a new embedded database beside the files of a former one, unless
+// the loss is accepted.
+func refuseLostDatabase(stores config.Stores, acceptLoss bool) error {
+	if acceptLoss || stores.Database.Engine == config.MongoDB || stores.Objects.Engine != config.Filesystem || process.HasDatabase(stores.Database) {
+		return nil
+	}
+	file, err := anyFile(stores.Objects.Path)
+	if err != nil || file == "" {
+		return err
+	}
+	return fmt.Errorf("there is no database in %s, but there are files of one, such as %s: restore the database from a backup, name another folder, or start once with --accept-loss",
+		stores.Database.Path, file)
+}
+
+// anyFile finds a file below a folder, "" if there is none.
+func anyFile(folder string) (found string, err error) {
+	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case entry.Type().IsRegular():
+			found = path
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found, err
+}
