@@ -32,9 +32,11 @@ func TestSystemHoldsChildrenWithinTheirMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, asked := child.ask(t.Context(), request{Definition: rules(rule), Payload: json.RawMessage(`{"a":1}`)})
+			given, asked := child.ask(t.Context(), request{Definition: rules(rule), Payload: json.RawMessage(`{"a":1}`)})
 			ended := child.end()
-			if asked == nil || !errors.Is(ended, errOverLimits) {
+			// On a busy machine the bound on counted work may be reached before that on memory.
+			byWork := asked == nil && (given.OverLimits || !given.Verdict.Compliant)
+			if !byWork && (asked == nil || !errors.Is(ended, errOverLimits)) {
 				t.Errorf("asked: %v, ended: %v", asked, ended)
 			}
 			used, ok := child.command.ProcessState.SysUsage().(*syscall.Rusage)
