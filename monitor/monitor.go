@@ -29,6 +29,8 @@ type Check struct {
 	Required bool
 	// Retention says whether the dependency keeps objects from deletion, "" if it has none.
 	Retention string
+	// Warning says what is wrong although the dependency answers, "" for nothing; nil if it tells nothing.
+	Warning func() string
 	// KeepFor is how long an answer stands before the dependency is asked again.
 	KeepFor time.Duration
 }
@@ -80,6 +82,8 @@ type Dependency struct {
 	Reason   string `json:"reason,omitempty"`
 	// Retention says whether an object store keeps objects from deletion.
 	Retention string `json:"retention,omitempty"`
+	// Warning is what is wrong although the dependency is ready.
+	Warning string `json:"warning,omitempty"`
 	// Message is what the public may read of the reason.
 	Message string `json:"-"`
 }
@@ -92,6 +96,9 @@ func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 	for i, check := range r.checks {
 		asking.Go(func() error {
 			states[i] = Dependency{Name: check.Name, Required: check.Required, Ready: true, Retention: check.Retention}
+			if check.Warning != nil {
+				states[i].Warning = check.Warning()
+			}
 			if err := check.ask(ctx); err != nil {
 				states[i].Ready = false
 				states[i].Reason = err.Error()

@@ -27,3 +27,16 @@ func TestDependencyWhoseCheckPanicsIsNotReady(t *testing.T) {
 		}
 	}
 }
+
+func TestReadyDependencyCanWarn(t *testing.T) {
+	warning := ""
+	ready := monitor.NewReadiness([]monitor.Check{{
+		Name: "Documents", Required: true, Ping: func(context.Context) error { return nil },
+		Warning: func() string { return warning },
+	}}, time.Now)
+	for _, warning = range []string{"", "damaged: 000004.sst"} {
+		if states, all := ready.States(t.Context()); !all || states[0].Warning != warning {
+			t.Errorf("ready %v, warning %q, want %q", all, states[0].Warning, warning)
+		}
+	}
+}

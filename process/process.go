@@ -37,6 +37,8 @@ type Process struct {
 	Store    *app.Store
 	Redis    *redis.Client
 	Metrics  *prometheus.Registry
+	// damage says which files of an embedded database are damaged; nil with any other.
+	damage func() string
 }
 
 // NewLog makes the log of a process: one JSON object per line, with API keys hidden.
@@ -67,6 +69,11 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	if err != nil {
 		return nil, errors.Join(err, docs.Close())
 	}
+	embedded, ok := docs.(interface{ Damage() string })
+	var damage func() string
+	if ok {
+		damage = embedded.Damage
+	}
 	if wrap != nil {
 		docs = wrap(docs)
 	}
@@ -85,6 +92,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 		Store:    store,
 		Redis:    client,
 		Metrics:  metrics,
+		damage:   damage,
 	}, nil
 }
 
@@ -92,7 +100,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 // ready.
 func (p *Process) Checks() []monitor.Check {
 	return []monitor.Check{
-		{Name: storage.Database, Ping: p.Store.Documents.Ping, Required: true},
+		{Name: storage.Database, Ping: p.Store.Documents.Ping, Required: true, Warning: p.damage},
 		{Name: storage.ObjectStore, Ping: p.Store.Objects.Ping, Required: true, Retention: p.Store.Retention.State(), KeepFor: 5 * time.Second},
 		{Name: "redis", Ping: func(ctx context.Context) error { return tasks.Ping(ctx, p.Redis) }, KeepFor: time.Second},
 	}

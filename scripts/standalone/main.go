@@ -90,6 +90,9 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		},
 		Log: process.StartLog(c.errs, settings.Process.LogLevel, "standalone"),
 	})
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // it was told to stop while it waited for room on its disk
+	}
 	if err != nil {
 		c.printKeys(made)
 		return fmt.Errorf("standalone cannot start: %w", err)

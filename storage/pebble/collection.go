@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"attestry/storage"
+	"attestry/storage/pebble/ordered"
 )
 
 // space is the prefix of all keys of one kind: the records or bodies of a collection, or
@@ -21,7 +22,7 @@ func (s space) key(text string) []byte {
 
 // clear deletes all keys of the space.
 func (s space) clear(batch *pebble.Batch) error {
-	return batch.DeleteRange(s[:], after(s[:]), nil)
+	return batch.DeleteRange(s[:], ordered.After(s[:]), nil)
 }
 
 // collection says where the documents of a collection and the entries of its indexes are.
@@ -91,7 +92,7 @@ func (i *index) name(schema *storage.Schema) string {
 
 // holds reports whether a document is in the index. Its fields are in the order of the schema.
 func (i *index) holds(fields []field) bool {
-	return i.required < 0 || fields[i.required].kind > kindNull
+	return i.required < 0 || fields[i.required].kind > ordered.Null
 }
 
 // appendKey appends the key of the entry of a document, whose fields are in the order of

@@ -55,6 +55,7 @@ type DB struct {
 	acknowledged atomic.Uint64
 	recorded     goroutine.Group
 	collections  map[string]*collection
+	reports      *logger
 	closing      chan struct{}
 	once         sync.Once
 	closed       error
@@ -75,16 +76,20 @@ func Open(ctx context.Context, options Options, schemas []*storage.Schema) (*DB,
 	db := &DB{folder: folder, collections: map[string]*collection{}, closing: make(chan struct{})}
 	db.health = newHealth(folder, db.closing)
 	db.files = newFilesystem(options.FileSystem, db.health)
+	db.reports = &logger{health: db.health}
 	for _, schema := range schemas {
 		db.collections[schema.Name] = newCollection(schema)
 	}
-	if err := checkFiles(folder, func() *pebble.Options { return settings(options, db.files) }); err != nil {
+	if err := checkRoomToOpen(folder, db.files); err != nil {
+		return nil, explainOpen(folder, err)
+	}
+	if err := checkFiles(folder, func() *pebble.Options { return settings(options, db.files, db.reports) }); err != nil {
 		if !options.AcceptLoss {
 			return nil, explainOpen(folder, err)
 		}
 		slog.WarnContext(ctx, "the database is opened although data is missing, as the loss was accepted", "folder", folder, "error", err.Error())
 	}
-	if db.engine, err = pebble.Open(folder, settings(options, db.files)); err != nil {
+	if db.engine, err = openEngine(ctx, folder, settings(options, db.files, db.reports)); err != nil {
 		return nil, explainOpen(folder, err)
 	}
 	err = db.prepare(ctx)
@@ -130,6 +135,10 @@ func (db *DB) Ping(ctx context.Context) error {
 		return err
 	})
 }
+
+// Damage says which files are known to be damaged, "" if none is. Reads of them are answered with an
+// error, all else works.
+func (db *DB) Damage() string { return db.reports.damage() }
 
 // Close lets reads and the batch under way end, answers what still waits with an error, and
 // closes the files.

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"attestry/storage"
+	"attestry/storage/pebble/ordered"
 )
 
 const (
@@ -185,7 +186,7 @@ func (s *source) readRange(ctx context.Context, keys [][]byte) ([][]byte, error)
 // add takes the entry whose key ends with a text into the page, with its body, and reports
 // whether the page wants another.
 func (f *finder) add(ctx context.Context, key []byte) (bool, error) {
-	id, err := skipOrdered(key, len(f.scan.Order))
+	id, err := ordered.Skip(key, len(f.scan.Order))
 	if err != nil {
 		return false, explain(f.view.folder, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"attestry/storage/pebble/ordered"
 )
 
 // buildBytes is the size of the batches in which the entries of a new index are written.
@@ -92,7 +94,7 @@ func (db *DB) build(ctx context.Context, c *collection, indexes []*index) error 
 	if len(indexes) == 0 {
 		return nil
 	}
-	iterator, err := db.engine.NewIter(&pebble.IterOptions{LowerBound: c.records[:], UpperBound: after(c.records[:])})
+	iterator, err := db.engine.NewIter(&pebble.IterOptions{LowerBound: c.records[:], UpperBound: ordered.After(c.records[:])})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"attestry/storage"
+	"attestry/storage/pebble/ordered"
 )
 
 // manySchema has the indexes over the given lists of fields.
@@ -42,7 +43,7 @@ func count(t *testing.T, db *DB, schema *storage.Schema, index string) int64 {
 // entriesIn counts the keys of a space.
 func entriesIn(t *testing.T, db *DB, s space) int {
 	t.Helper()
-	iterator, err := db.engine.NewIter(&pebble.IterOptions{LowerBound: s[:], UpperBound: after(s[:])})
+	iterator, err := db.engine.NewIter(&pebble.IterOptions{LowerBound: s[:], UpperBound: ordered.After(s[:])})
 	must(t, err)
 	n := 0
 	for ok := iterator.First(); ok; ok = iterator.Next() {
@@ -96,7 +97,7 @@ func TestInterruptedIndexIsBuiltFromTheBeginning(t *testing.T) {
 	one := db.collections["things"].indexes[0]
 	batch := db.engine.NewBatch()
 	must(t, (&catalog{entries: map[string]entry{}}).put(batch, indexName(schema, &one), entry{space: one.space, state: building}))
-	must(t, batch.DeleteRange(one.space[:], after(one.space[:]), nil))
+	must(t, batch.DeleteRange(one.space[:], ordered.After(one.space[:]), nil))
 	must(t, batch.Set(one.appendKey(nil, make([]field, 2), []byte("gone")), nil, nil))
 	must(t, db.engine.Apply(batch, pebble.Sync))
 	must(t, batch.Close())

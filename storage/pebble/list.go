@@ -6,6 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"attestry/storage"
+	"attestry/storage/pebble/ordered"
 )
 
 // List returns documents in the order of their ids.
@@ -32,7 +33,7 @@ func (db *DB) List(ctx context.Context, schema *storage.Schema, after string, li
 
 func (c *collection) list(ctx context.Context, v *view, iterator *pebble.Iterator, behind string, limit, maxBytes int) ([]storage.Record, error) {
 	// No id has a NUL: this is the least key behind that of the id, also if that is "".
-	iterator.SetBounds(append(c.records.key(behind), 0), after(c.records[:]))
+	iterator.SetBounds(append(c.records.key(behind), 0), ordered.After(c.records[:]))
 	var records []storage.Record
 	total := 0
 	for ok := iterator.First(); ok && len(records) < limit; ok = iterator.Next() {

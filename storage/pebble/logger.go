@@ -3,18 +3,28 @@ package pebble
 import (
 	"fmt"
 	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"attestry/storage/pebble/compaction"
 )
 
-// logger receives what Pebble reports. It logs errors, each once in a row, as Pebble
-// repeats what fails.
+// repeatAfter is how long an error that was logged is not logged again.
+const repeatAfter = time.Hour
+
+// logger receives what Pebble reports. It logs errors, each once an hour, as Pebble repeats
+// what fails, and remembers which files are damaged.
 type logger struct {
 	health *health
 
-	mu   sync.Mutex
-	last string
+	mu      sync.Mutex
+	logged  map[string]time.Time
+	damaged []string
 }
 
 // Infof drops what is no error.
@@ -23,12 +33,33 @@ func (l *logger) Infof(string, ...any) {}
 // Errorf logs an error.
 func (l *logger) Errorf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if text != l.last {
+	l.log(text, text)
+}
+
+// log logs a text unless one with the same key was logged within the hour.
+func (l *logger) log(key, text string) {
+	if l.isNew(key, time.Now()) {
 		slog.Error("the Pebble database reports an error", "error", text, "folder", l.health.folder)
 	}
-	l.last = text
+}
+
+// isNew reports whether a key was not seen within the hour, and remembers it.
+func (l *logger) isNew(key string, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for seen, at := range l.logged {
+		if now.Sub(at) >= repeatAfter {
+			delete(l.logged, seen)
+		}
+	}
+	if _, ok := l.logged[key]; ok {
+		return false
+	}
+	if l.logged == nil {
+		l.logged = map[string]time.Time{}
+	}
+	l.logged[key] = now
+	return true
 }
 
 // Fatalf is called when the state of the files is unknown. Pebble expects that the process
@@ -46,11 +77,37 @@ func (l *logger) Fatalf(format string, args ...any) {
 	l.health.fail(cause)
 }
 
+// corrupted logs damage once an hour for each file, however often it is met.
+func (l *logger) corrupted(info pebble.DataCorruptionInfo) {
+	name := filepath.Base(info.Path)
+	l.log(name, fmt.Sprintf("%s is damaged: %v", name, info.Details))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Contains(l.damaged, name) {
+		l.damaged = append(l.damaged, name)
+	}
+}
+
+// damage says which files are damaged, "" if none is known to be.
+func (l *logger) damage() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.damaged) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: damaged: %s; restore the database from a backup", l.health.folder, strings.Join(l.damaged, ", "))
+}
+
 // listener logs errors of flushes and compactions, and damage. Without it Pebble takes
-// damage for fatal.
-func (l *logger) listener() *pebble.EventListener {
+// damage for fatal. A compaction that met damage postpones the next ones.
+func (l *logger) listener(compactions *compaction.Scheduler) *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) { l.Errorf("background error: %v", err) },
-		DataCorruption:  func(info pebble.DataCorruptionInfo) { l.Errorf("%v", info) },
+		DataCorruption:  l.corrupted,
+		CompactionEnd: func(info pebble.CompactionInfo) {
+			if info.Err != nil && isDamage(info.Err) {
+				compactions.Postpone()
+			}
+		},
 	}
 }

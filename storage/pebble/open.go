@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"attestry/goroutine"
+	"attestry/storage"
 )
 
 // prepareFolder makes the folder for its owner alone and returns its absolute path.
@@ -49,7 +55,7 @@ func adviceFor(err error) string {
 		return "a folder is needed there: move the file away or name another folder"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return "the user that runs Attestry must be able to write to the folder and its files"
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, storage.ErrWriteRefused):
 		return "make room on its disk"
 	case errors.Is(err, syscall.EIO):
 		return "check that its disk works"
@@ -59,4 +65,55 @@ func adviceFor(err error) string {
 		return "restore it from a backup"
 	}
 	return ""
+}
+
+// checkRoomToOpen refuses to open a database whose disk has no room for what its logs hold: Pebble writes
+// that into tables before it is open, and repeats without end what the disk refuses.
+func checkRoomToOpen(folder string, files *filesystem) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	need := uint64(0)
+	for _, entry := range entries {
+		if !isLog(entry.Name()) {
+			continue
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		need += uint64(info.Size())
+	}
+	room, err := files.room()
+	if need == 0 || err != nil || room >= need+reserve {
+		return nil // without a figure Pebble itself finds out
+	}
+	cause := fmt.Errorf("to open it takes %d bytes on its disk, %d are available", need+reserve, room)
+	return storage.RefuseWrite(storage.Database, storage.DiskFull, cause)
+}
+
+// openEngine opens the files. When ctx ends before that it returns: Pebble goes on by itself, so the
+// process must end then.
+func openEngine(ctx context.Context, folder string, settings *pebble.Options) (*pebble.DB, error) {
+	type result struct {
+		engine *pebble.DB
+		err    error
+	}
+	opened := make(chan result, 1)
+	goroutine.Start(func() error {
+		engine, err := pebble.Open(folder, settings)
+		opened <- result{engine, err}
+		return nil
+	}, func(err error) {
+		if err != nil {
+			opened <- result{err: err}
+		}
+	})
+	select {
+	case r := <-opened:
+		return r.engine, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }

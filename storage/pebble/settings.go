@@ -5,6 +5,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+
+	"attestry/storage/pebble/compaction"
 )
 
 const (
@@ -28,13 +30,13 @@ const (
 	openFiles = 512
 )
 
-// settings are the options of Pebble.
-func settings(options Options, files *filesystem) *pebble.Options {
-	reports := &logger{health: files.health}
+// settings are the options of Pebble, which reports to a logger.
+func settings(options Options, files *filesystem, reports *logger) *pebble.Options {
+	compactions := compaction.NewScheduler(compaction.Pause)
 	s := &pebble.Options{
 		FS:                          files,
 		Logger:                      reports,
-		EventListener:               reports.listener(),
+		EventListener:               reports.listener(compactions),
 		FormatMajorVersion:          format,
 		CacheSize:                   cmp.Or(options.CacheBytes, DefaultCacheBytes),
 		MemTableSize:                memTableBytes,
@@ -45,6 +47,7 @@ func settings(options Options, files *filesystem) *pebble.Options {
 		// One compaction leaves the other of two processors to the service.
 		CompactionConcurrencyRange: func() (lower, upper int) { return 1, 2 },
 	}
+	s.Experimental.CompactionScheduler = compactions
 	for i := range s.Levels {
 		s.Levels[i].FilterPolicy = bloom.FilterPolicy(filterBits)
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"attestry/storage"
+	"attestry/storage/pebble/ordered"
 )
 
 // The value of a record is its head, and the body behind it unless that is stored apart:
@@ -86,19 +87,19 @@ func appendHead(value []byte, schema *storage.Schema, record *storage.Record) []
 func appendContent(value []byte, content any) []byte {
 	switch v := content.(type) {
 	case int64:
-		return binary.BigEndian.AppendUint64(append(value, kindInteger), uint64(v))
+		return binary.BigEndian.AppendUint64(append(value, ordered.Integer), uint64(v))
 	case float64:
-		return binary.BigEndian.AppendUint64(append(value, kindFloat), math.Float64bits(v))
+		return binary.BigEndian.AppendUint64(append(value, ordered.Float), math.Float64bits(v))
 	case string:
-		value = binary.AppendUvarint(append(value, kindText), uint64(len(v)))
+		value = binary.AppendUvarint(append(value, ordered.Text), uint64(len(v)))
 		return append(value, v...)
 	case bool:
 		if v {
-			return append(value, kindTrue)
+			return append(value, ordered.True)
 		}
-		return append(value, kindFalse)
+		return append(value, ordered.False)
 	}
-	return append(value, kindNull)
+	return append(value, ordered.Null)
 }
 
 // field is a field in the head of a record.
@@ -117,15 +118,15 @@ func cutField(fields []byte) (f field, rest []byte, err error) {
 	}
 	f.kind, rest = rest[0], rest[1:]
 	switch f.kind {
-	case kindText:
+	case ordered.Text:
 		f.content, rest, err = cutText(rest)
 		return f, rest, err
-	case kindInteger, kindFloat:
+	case ordered.Integer, ordered.Float:
 		if len(rest) < 8 {
 			return field{}, nil, errValue
 		}
 		f.content, rest = rest[:8], rest[8:]
-	case kindNull, kindFalse, kindTrue:
+	case ordered.Null, ordered.False, ordered.True:
 	default:
 		return field{}, nil, errValue
 	}
@@ -148,31 +149,31 @@ func (f *field) float() float64 { return math.Float64frombits(binary.BigEndian.U
 // value returns the content as storage.Record.Fields has it.
 func (f *field) value() any {
 	switch f.kind {
-	case kindInteger:
+	case ordered.Integer:
 		return f.integer()
-	case kindFloat:
+	case ordered.Float:
 		return f.float()
-	case kindText:
+	case ordered.Text:
 		return string(f.content)
-	case kindFalse, kindTrue:
-		return f.kind == kindTrue
+	case ordered.False, ordered.True:
+		return f.kind == ordered.True
 	}
 	return nil
 }
 
-// appendOrdered is appendOrdered of the field's value. The zero field is null.
+// appendOrdered is ordered.Append of the field's value. The zero field is null.
 func (f *field) appendOrdered(key []byte) []byte {
 	switch f.kind {
-	case kindInteger:
-		return appendInteger(key, f.integer())
-	case kindFloat:
-		return appendFloat(key, f.float())
-	case kindText:
-		return append(append(append(key, kindText), f.content...), 0)
-	case kindFalse, kindTrue:
+	case ordered.Integer:
+		return ordered.AppendInteger(key, f.integer())
+	case ordered.Float:
+		return ordered.AppendFloat(key, f.float())
+	case ordered.Text:
+		return append(append(append(key, ordered.Text), f.content...), 0)
+	case ordered.False, ordered.True:
 		return append(key, f.kind)
 	}
-	return append(key, kindNull)
+	return append(key, ordered.Null)
 }
 
 // fields decodes all fields.

@@ -78,7 +78,7 @@ func Start(ctx context.Context, options Options) (*Instance, error) {
 	}
 	address := listener.Addr().String()
 	i := &Instance{URL: string(config.Address(address).URL()), faults: make(chan error, 2)}
-	if err := i.open(ctx, options, address); err != nil {
+	if err := i.open(ctx, options, listener); err != nil {
 		listener.Close()
 		i.closeRedis()
 		return nil, err
@@ -97,7 +97,7 @@ func Start(ctx context.Context, options Options) (*Instance, error) {
 	return i, nil
 }
 
-func (i *Instance) open(ctx context.Context, options Options, address string) error {
+func (i *Instance) open(ctx context.Context, options Options, listener net.Listener) error {
 	redis := options.Redis
 	if redis == "" {
 		var err error
@@ -105,14 +105,16 @@ func (i *Instance) open(ctx context.Context, options Options, address string) er
 			return fmt.Errorf("start the embedded Redis: %w", err)
 		}
 	}
-	i.Environment = environment(options, address, redis)
+	i.Environment = environment(options, listener.Addr().String(), redis)
 	settings, err := config.Load(i.Environment)
 	if err != nil {
 		return err
 	}
 	settings.Stores.Database.AcceptLoss = options.AcceptLoss
-	i.Process, err = process.OpenWith(ctx, settings, options.Log, options.Clock, options.Wrap)
-	return err
+	return openWhenWritable(ctx, listener, settings, options.Log, func() error {
+		i.Process, err = process.OpenWith(ctx, settings, options.Log, options.Clock, options.Wrap)
+		return err
+	})
 }
 
 // startRedis starts the embedded Redis and returns its URL. Every user of the

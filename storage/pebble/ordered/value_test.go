@@ -1,4 +1,4 @@
-package pebble
+package ordered
 
 import (
 	"bytes"
@@ -49,13 +49,13 @@ func randomValue(random *rand.Rand) any {
 
 func checkOrder(t *testing.T, a, b any) {
 	t.Helper()
-	x, y := appendOrdered(nil, a), appendOrdered(nil, b)
+	x, y := Append(nil, a), Append(nil, b)
 	if got, want := bytes.Compare(x, y), storage.CompareValues(a, b); got != want {
 		t.Errorf("%T %v is encoded as %x, %T %v as %x: ordered %d, want %d", a, a, x, b, b, y, got, want)
 	}
 	for _, value := range []any{a, b} {
-		key := append(appendOrdered(nil, value), "id"...)
-		if rest, err := skipOrdered(key, 1); err != nil || string(rest) != "id" {
+		key := append(Append(nil, value), "id"...)
+		if rest, err := Skip(key, 1); err != nil || string(rest) != "id" {
 			t.Errorf("behind %v is %q: %v", value, rest, err)
 		}
 	}
@@ -97,7 +97,7 @@ func TestEncodedListsAreOrderedFieldByField(t *testing.T) {
 				if random.IntN(2) == 0 {
 					lists[i][j] = lists[0][j]
 				}
-				keys[i] = appendOrdered(keys[i], lists[i][j])
+				keys[i] = Append(keys[i], lists[i][j])
 			}
 		}
 		want := 0
@@ -106,27 +106,6 @@ func TestEncodedListsAreOrderedFieldByField(t *testing.T) {
 		}
 		if got := bytes.Compare(keys[0], keys[1]); got != want {
 			t.Fatalf("%v and %v are ordered %d, want %d", lists[0], lists[1], got, want)
-		}
-	}
-}
-
-func TestFieldsInValuesAreOrderedAsValues(t *testing.T) {
-	schema := &storage.Schema{Name: "things", Fields: []string{"value"}, Indexes: []storage.Index{{Name: "value", Fields: []string{"value"}}}}
-	c := newCollection(schema)
-	for _, value := range edgeValues() {
-		record := storage.Record{ID: "id", Revision: 7, Fields: map[string]any{"value": value}}
-		h := head(appendHead(nil, schema, &record))
-		entries, err := c.entriesOf(h, []byte("id"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := append(appendOrdered(c.indexes[0].space[:], value), "id"...)
-		if !bytes.Equal(entries[0], want) {
-			t.Errorf("the entry of %v is %x, want %x", value, entries[0], want)
-		}
-		fields, err := h.fields()
-		if err != nil || fields["value"] != value {
-			t.Errorf("%v comes back as %v: %v", value, fields["value"], err)
 		}
 	}
 }

@@ -1,0 +1,114 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"attestry/config"
+	"attestry/evidence"
+	"attestry/goroutine"
+	"attestry/storage"
+)
+
+const (
+	// roomPause is how long a start waits before it looks again whether its disk has room.
+	roomPause = time.Second
+	// roomRetryAfter is what clients are told meanwhile, in seconds.
+	roomRetryAfter = "10"
+	// waitingTimeout bounds a request that is answered meanwhile.
+	waitingTimeout = 10 * time.Second
+)
+
+// openWhenWritable opens until the stores are not refused for a full disk any more, or ctx ends. Meanwhile
+// it answers on the listener, and on the monitoring port of the settings.
+func openWhenWritable(ctx context.Context, listener net.Listener, settings config.Settings, log *slog.Logger, open func() error) error {
+	err := open()
+	if !errors.Is(err, storage.ErrWriteRefused) {
+		return err
+	}
+	log.Warn("the start waits until the store can be written to", "error", err.Error())
+	answering := []*waitingServer{serveWaiting(keptListener{listener.(*net.TCPListener)}, err)}
+	if address := string(settings.Process.MonitorListen); address != "" {
+		monitoring, err := net.Listen("tcp", address)
+		if err != nil {
+			return errors.Join(err, answering[0].end())
+		}
+		answering = append(answering, serveWaiting(monitoring, err))
+	}
+	ticker := time.NewTicker(roomPause)
+	defer ticker.Stop()
+	for errors.Is(err, storage.ErrWriteRefused) {
+		select {
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-ticker.C:
+			err = open()
+		}
+	}
+	for _, server := range answering {
+		err = errors.Join(err, server.end())
+	}
+	return err
+}
+
+// waitingServer answers that the service is not ready.
+type waitingServer struct {
+	server http.Server
+	ended  goroutine.Group
+}
+
+func serveWaiting(listener net.Listener, reason error) *waitingServer {
+	s := &waitingServer{server: http.Server{Handler: waitingHandler(reason), ReadHeaderTimeout: waitingTimeout, WriteTimeout: waitingTimeout}}
+	s.ended.Go(func() error { return s.server.Serve(listener) })
+	return s
+}
+
+// end returns when the listener is not used any more.
+func (s *waitingServer) end() error {
+	err := s.server.Close()
+	if served := s.ended.Wait(); !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+// waitingHandler answers /healthz with 200, as the process lives, and all else with 503.
+func waitingHandler(reason error) http.Handler {
+	message := "The service is starting."
+	var client *evidence.Error
+	if errors.As(reason, &client) {
+		message = client.Message
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, body := http.StatusServiceUnavailable, map[string]any{"message": message}
+		if r.URL.Path == "/healthz" {
+			status, body = http.StatusOK, map[string]any{"alive": true}
+		} else {
+			w.Header().Set("Retry-After", roomRetryAfter)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(body) // an error means that nobody listens any more
+	})
+}
+
+// keptListener stays open when a server that used it is closed.
+type keptListener struct{ *net.TCPListener }
+
+// Accept waits for a connection until Close is called.
+func (l keptListener) Accept() (net.Conn, error) {
+	conn, err := l.TCPListener.Accept()
+	if err != nil {
+		// The next user of the listener waits as long as it takes.
+		err = errors.Join(err, l.SetDeadline(time.Time{}))
+	}
+	return conn, err
+}
+
+// Close ends an Accept that is under way.
+func (l keptListener) Close() error { return l.SetDeadline(time.Now()) }

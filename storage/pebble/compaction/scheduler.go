@@ -1,0 +1,141 @@
+// Package compaction decides when Pebble compacts.
+package compaction
+
+import (
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"attestry/goroutine"
+)
+
+// Pause is how long nothing is merged after a compaction has met damage. Pebble begins a
+// compaction that failed again at once, and a damaged table fails it each time.
+const Pause = time.Minute
+
+// Scheduler decides when Pebble compacts: as many compactions at once as Pebble allows, and none for a
+// while after one has met damage.
+type Scheduler struct {
+	pause time.Duration
+	db    pebble.DBForCompaction
+	// wake has an element when a compaction may have become possible.
+	wake          chan struct{}
+	stop, stopped chan struct{}
+
+	mu      sync.Mutex
+	running int
+	paused  bool
+	ended   bool
+}
+
+var _ pebble.CompactionScheduler = (*Scheduler)(nil)
+
+// NewScheduler makes the scheduler of one database, with the pause after damage.
+func NewScheduler(pause time.Duration) *Scheduler {
+	return &Scheduler{pause: pause, wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
+}
+
+// Register is called once, when the database is open.
+func (s *Scheduler) Register(_ int, db pebble.DBForCompaction) {
+	s.db = db
+	goroutine.Start(func() error { s.run(); return nil }, func(error) {})
+}
+
+// Unregister returns when the database is not called any more.
+func (s *Scheduler) Unregister() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	close(s.stop)
+	<-s.stopped
+}
+
+// TrySchedule asks for permission for one compaction. The database calls it with its lock held.
+func (s *Scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
+	if s.begin() {
+		return true, grant{s}
+	}
+	return false, nil
+}
+
+// UpdateGetAllowedWithoutPermission is called when more compactions may be allowed.
+func (s *Scheduler) UpdateGetAllowedWithoutPermission() { s.signal() }
+
+func (s *Scheduler) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// begin counts a compaction as running if one more is allowed.
+func (s *Scheduler) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.paused || s.running >= s.db.GetAllowedWithoutPermission() {
+		return false
+	}
+	s.running++
+	return true
+}
+
+// done ends the count of a compaction.
+func (s *Scheduler) done() {
+	s.mu.Lock()
+	s.running--
+	s.mu.Unlock()
+	s.signal()
+}
+
+// Postpone lets no compaction begin during the pause.
+func (s *Scheduler) Postpone() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paused {
+		return
+	}
+	s.paused = true
+	time.AfterFunc(s.pause, func() {
+		s.mu.Lock()
+		s.paused = false
+		s.mu.Unlock()
+		s.signal()
+	})
+}
+
+// run begins compactions that were refused before. The lock is not held while the database is called,
+// which calls TrySchedule with its own lock held.
+func (s *Scheduler) run() {
+	defer close(s.stopped)
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-s.wake:
+		}
+		for s.begin() {
+			if waiting, _ := s.db.GetWaitingCompaction(); !waiting || !s.db.Schedule(grant{s}) {
+				s.release()
+				break
+			}
+		}
+	}
+}
+
+// release takes back a permission that was not used.
+func (s *Scheduler) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running--
+}
+
+// grant is the permission for one compaction.
+type grant struct{ scheduler *Scheduler }
+
+func (grant) Started()                                          {}
+func (grant) MeasureCPU(pebble.CompactionGoroutineKind)         {}
+func (grant) CumulativeStats(pebble.CompactionGrantHandleStats) {}
+
+// Done ends the compaction.
+func (g grant) Done() { g.scheduler.done() }
