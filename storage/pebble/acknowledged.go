@@ -77,9 +77,9 @@ func (a *acknowledged) write(folder string) error {
 	return os.Rename(temporary, filepath.Join(folder, acknowledgedName))
 }
 
-// checkFiles refuses a folder whose manifest is damaged, or that lacks what was acknowledged. It changes
-// nothing there: Pebble itself would go on with what is left, and delete the rest.
-func checkFiles(folder string, settings func() *pebble.Options) error {
+// checkFiles refuses a folder whose manifest is damaged, that lacks what was acknowledged, or that has no
+// room to be opened. It changes nothing there: Pebble itself would go on with what is left, and delete the rest.
+func checkFiles(folder string, files *filesystem, settings func() *pebble.Options) error {
 	known, err := readAcknowledged(folder)
 	if err != nil {
 		return err
@@ -95,31 +95,40 @@ func checkFiles(folder string, settings func() *pebble.Options) error {
 	if least := known.ManifestBytes; used.Whole < used.Size && (used.Name > known.Manifest || used.Whole < least) || used.Name == known.Manifest && used.Size < least {
 		return fmt.Errorf("%w: %s, at byte %d of %d", errDamagedFile, used.Name, used.Whole, max(used.Size, least))
 	}
-	if known.Groups == 0 {
+	if used.Name == "" {
 		return nil
 	}
-	found, err := groupsIn(folder, settings())
+	found, err := inspect(folder, settings())
 	if err != nil {
 		return err
 	}
-	if found < known.Groups {
-		return fmt.Errorf("%w: %d of %d groups of writes are there, so the end of a log (*.log) is gone", errLost, found, known.Groups)
+	if found.groups < known.Groups {
+		return fmt.Errorf("%w: %d of %d groups of writes are there, so the end of a log (*.log) is gone", errLost, found.groups, known.Groups)
 	}
-	return nil
+	return checkRoomToOpen(files, found.logged)
 }
 
-// groupsIn counts the groups of a database without changing its files.
-func groupsIn(folder string, settings *pebble.Options) (uint64, error) {
+// content is what a database has.
+type content struct {
+	groups uint64
+	// logged bounds how many bytes are only in its logs.
+	logged uint64
+}
+
+// inspect reads what a database has without changing its files.
+func inspect(folder string, settings *pebble.Options) (found content, err error) {
 	settings.ReadOnly = true
 	engine, err := pebble.Open(folder, settings)
 	if err != nil {
-		return 0, err
+		return content{}, err
 	}
+	found.logged = engine.Metrics().MemTable.Size
 	catalog, err := readCatalog(engine)
 	if err = errors.Join(err, engine.Close()); err != nil {
-		return 0, err
+		return content{}, err
 	}
-	return catalog.groups, nil
+	found.groups = catalog.groups
+	return found, nil
 }
 
 // recordAll writes what a database has that was closed. If it cannot, what was written before counts.

@@ -80,11 +80,8 @@ func Open(ctx context.Context, options Options, schemas []*storage.Schema) (*DB,
 	for _, schema := range schemas {
 		db.collections[schema.Name] = newCollection(schema)
 	}
-	if err := checkRoomToOpen(folder, db.files); err != nil {
-		return nil, explainOpen(folder, err)
-	}
-	if err := checkFiles(folder, func() *pebble.Options { return settings(options, db.files, db.reports) }); err != nil {
-		if !options.AcceptLoss {
+	if err := checkFiles(folder, db.files, func() *pebble.Options { return settings(options, db.files, db.reports) }); err != nil {
+		if !options.AcceptLoss || errors.Is(err, storage.ErrWriteRefused) {
 			return nil, explainOpen(folder, err)
 		}
 		slog.WarnContext(ctx, "the database is opened although data is missing, as the loss was accepted", "folder", folder, "error", err.Error())

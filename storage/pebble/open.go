@@ -67,29 +67,14 @@ func adviceFor(err error) string {
 	return ""
 }
 
-// checkRoomToOpen refuses to open a database whose disk has no room for what its logs hold: Pebble writes
-// that into tables before it is open, and repeats without end what the disk refuses.
-func checkRoomToOpen(folder string, files *filesystem) error {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return err
-	}
-	need := uint64(0)
-	for _, entry := range entries {
-		if !isLog(entry.Name()) {
-			continue
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		need += uint64(info.Size())
-	}
+// checkRoomToOpen refuses to open a database whose disk has no room for what is only in its logs: Pebble
+// writes that into tables before it is open, and repeats without end what the disk refuses.
+func checkRoomToOpen(files *filesystem, logged uint64) error {
 	room, err := files.room()
-	if need == 0 || err != nil || room >= need+reserve {
+	if err != nil || room >= logged {
 		return nil // without a figure Pebble itself finds out
 	}
-	cause := fmt.Errorf("to open it takes %d bytes on its disk, %d are available", need+reserve, room)
+	cause := fmt.Errorf("to open it takes %d bytes on its disk, %d are available", logged, room)
 	return storage.RefuseWrite(storage.Database, storage.DiskFull, cause)
 }
 

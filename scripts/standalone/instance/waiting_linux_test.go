@@ -61,13 +61,19 @@ func freeAddress(t *testing.T) string {
 // statusOf asks until it is answered.
 func statusOf(t *testing.T, address, path string) *http.Response {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for {
-		response, err := http.Get("http://" + address + path)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
 		if err == nil {
 			response.Body.Close()
 			return response
 		}
-		if t.Context().Err() != nil || !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.ECONNRESET) {
+		if ctx.Err() != nil || !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.ECONNRESET) {
 			t.Fatal(err)
 		}
 	}
